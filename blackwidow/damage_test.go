@@ -110,7 +110,7 @@ var damageCases = []damageCase{
 	{"short hash meta", func(t *testing.T, m *memory) { m.put("hashes/default", k, make([]byte, 11)) },
 		"short-value", "hashes/data_cf", "orphan=2"},
 	{"long zset meta", func(t *testing.T, m *memory) { m.put("zsets/default", k, make([]byte, 13)) },
-		"bad-value", "zsets/score_cf", "orphan=2"},
+		"newer", "zsets/score_cf", "malformed=2"},
 	{"short list meta", func(t *testing.T, m *memory) { m.put("lists/default", k, make([]byte, 12)) },
 		"short-value", "lists/data_cf", "orphan=3"},
 	{"klen beyond the end", func(t *testing.T, m *memory) {
@@ -130,15 +130,15 @@ var damageCases = []damageCase{
 	{"list key without index", func(t *testing.T, m *memory) { m.put("lists/data_cf", dataKey("k", version, "1234567"), nil) },
 		"bad-row-key", "lists/data_cf", "malformed=1 copied=3"},
 	{"long list key", func(t *testing.T, m *memory) { m.put("lists/data_cf", dataKey("k", version, "123456789"), nil) },
-		"bad-row-key", "lists/data_cf", "malformed=1 copied=3"},
+		"newer", "lists/data_cf", "malformed=1 copied=3"},
 	{"score key without score", func(t *testing.T, m *memory) { m.put("zsets/score_cf", dataKey("k", version, "1234567"), nil) },
 		"bad-row-key", "zsets/score_cf", "malformed=1 index=2"},
 	{"member with a value", func(t *testing.T, m *memory) { m.put("sets/member_cf", dataKey("k", version, "b"), []byte("x")) },
-		"bad-value count-mismatch", "sets/member_cf", "malformed=1 copied=1"},
+		"count-mismatch newer", "sets/member_cf", "malformed=1 copied=1"},
 	{"short score", func(t *testing.T, m *memory) { m.put("zsets/data_cf", dataKey("k", version, "b"), make([]byte, 7)) },
 		"count-mismatch short-value zset-missing-member-row", "zsets/score_cf", "orphan=1 index=1"},
 	{"row of score_cf with a value", func(t *testing.T, m *memory) { m.put("zsets/score_cf", scoreKey("k", version, 1, "b"), []byte("x")) },
-		"bad-value zset-missing-score-row", "zsets/score_cf", "malformed=1 index=1"},
+		"newer zset-missing-score-row", "zsets/score_cf", "malformed=1 index=1"},
 	{"NaN", func(t *testing.T, m *memory) {
 		m.delete(t, "zsets/score_cf", scoreKey("k", version, 1, "b"))
 		m.put("zsets/data_cf", dataKey("k", version, "b"), score(math.NaN()))
@@ -154,7 +154,7 @@ var damageCases = []damageCase{
 		}
 		m.put("sets/member_cf", dataKey("a", version, "b"), nil)
 		m.put("sets/member_cf", dataKey("a", version, "c"), []byte("x"))
-	}, "bad-value orphan-rows orphan-rows orphan-rows orphan-rows", "lists/data_cf", "orphan=3 copied=3"},
+	}, "newer orphan-rows orphan-rows orphan-rows orphan-rows", "lists/data_cf", "orphan=3 copied=3"},
 	{"count too small", func(t *testing.T, m *memory) { m.put("sets/default", k, meta(1, version, 0)) },
 		"count-mismatch", "sets/member_cf", "copied=2"},
 	{"count below 0", func(t *testing.T, m *memory) { m.put("sets/default", k, meta(-1, version, 0)) },

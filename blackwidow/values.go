@@ -2,6 +2,7 @@ package blackwidow
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"kvferry/internal/versioned"
@@ -127,7 +128,7 @@ func DecodeListMeta(b []byte) (ListMeta, error) {
 //	| groups (4B) | entries added, first, last, max deleted | length (4B) | version (4B) |
 //	+-------------+-----------------------------------------+-------------+--------------+
 //
-// groups is not used; length and version are little-endian int32. The version counts how often the stream was made.
+// groups is 0, for no command makes groups; length and version are little-endian int32. The version counts how often the stream was made.
 type StreamMeta struct {
 	Stream  versioned.StreamMeta
 	Length  int32
@@ -144,6 +145,9 @@ func AppendStreamMeta(dst []byte, m StreamMeta) []byte {
 func DecodeStreamMeta(b []byte) (m StreamMeta, err error) {
 	if err := exact(b, 0, "entries added, ids, length, version", streamMetaLen); err != nil {
 		return m, err
+	}
+	if groups := binary.LittleEndian.Uint32(b); groups != 0 {
+		return m, record.Unknown(0, "groups", fmt.Sprint(groups))
 	}
 	m.Stream = versioned.DecodeStreamPart(b[4:])
 	rest := b[4+versioned.StreamPartLen:]

@@ -112,8 +112,8 @@ func (d *describer) listMeta(value []byte) error {
 		return err
 	}
 	d.counted(int64(min(m.Count, math.MaxInt64)), m.Version, 8)
-	d.Field("left", m.Left, "value", typeLen+16, 8)
-	d.Field("right", m.Right, "value", typeLen+16+boundLen, 8)
+	d.Field("left", m.Left, "value", typeLen+16, boundLen)
+	d.Field("right", m.Right, "value", typeLen+16+boundLen, boundLen)
 	d.times(m.Ctime, m.Expiry, len(value))
 	return nil
 }
@@ -161,10 +161,11 @@ func (d *describer) data(cf string, raw []byte) {
 		return
 	}
 	k, err := DecodeDataKey(raw)
-	if err != nil {
+	if err != nil && k.Name == nil {
 		d.Broken(err, "key", end, raw)
 		return
 	}
+	d.Row.Err = err
 	d.Row.Version = int64(k.Version)
 	d.Field("version", uint64(k.Version), "key", end, versionLen)
 	at, name := end+versionLen, k.Name
@@ -194,9 +195,11 @@ func (d *describer) dataValue(cf string, value []byte) {
 	n := len(value) - suffixLen
 	switch cf {
 	case cfHash:
-		v := DecodeField(value)
-		d.Field("value", v, "value", 0, len(v))
-		n = len(v)
+		var v []byte
+		if v, err = DecodeField(value); err == nil {
+			d.Field("value", v, "value", 0, len(v))
+			n = len(v)
+		}
 	case cfList:
 		var v []byte
 		if v, err = DecodeItem(value); err == nil {

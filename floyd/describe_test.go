@@ -40,12 +40,12 @@ var describedRows = []struct {
 		`hash meta of "k\x00" meta v5 n2; key key="k\x00" @8+5; key lost="xyz" @29+3; value type=1 @0+1; value count=2 @1+4; value version=5 @5+8; ` +
 			`value ctime=0 @29+8; value expiry=0 @37+8`},
 	{"0/default", metaKey("k"), floyd.AppendListMeta(nil, floyd.ListMeta{Count: 1, Version: 5, Left: 7, Right: 9}),
-		`list meta of "k" meta v5 n1; key key="k" @8+3; value type=3 @0+1; value count=1 @1+8; value version=5 @9+8; value left=7 @17+8; value right=9 @33+8; ` +
+		`list meta of "k" meta v5 n1; key key="k" @8+3; value type=3 @0+1; value count=1 @1+8; value version=5 @9+8; value left=7 @17+16; value right=9 @33+16; ` +
 			`value ctime=0 @65+8; value expiry=0 @73+8`},
 	{"0/default", metaKey("k"), floyd.AppendStreamMeta(nil, floyd.StreamMeta{Stream: versioned.StreamMeta{Added: 3, Last: versioned.ID{7: 1, 15: 2}}, Length: 1, Version: 5}),
 		`stream meta of "k" meta v5 n1; key key="k" @8+3; value type=5 @0+1; value entries added=3 @5+8; value first id=0-0 @13+16; value last id=1-2 @29+16; ` +
 			`value max deleted id=0-0 @45+16; value length=1 @61+4; value version=5 @65+8`},
-	{"0/default", metaKey("k"), []byte{9}, `unknown of "k" meta; key key="k" @8+3; value undecoded="\t" @0+1; error offset 0: type: unknown type 9`},
+	{"0/default", metaKey("k"), []byte{9}, `unknown of "k" meta; key key="k" @8+3; value undecoded="\t" @0+1; error offset 0: type: type 9: written by no known server`},
 	{"0/default", metaKey("k"), []byte{2, 0}, `set meta of "k" meta; key key="k" @8+3; value type=2 @0+1; value undecoded="\x00" @1+1; ` +
 		`error offset 0: count, version, times: need 45 bytes, have 2: too short`},
 	{"0/default", []byte("short"), nil, `unknown of "" meta; key undecoded="short" @0+5; value undecoded="" @0+0; ` +
@@ -65,7 +65,7 @@ var describedRows = []struct {
 	{"0/zset_score_cf", scoreKey("k", math.Inf(-1), "m"), []byte(suffixed("")),
 		`zset member by score of "k" v5; key key="k" @8+3; key version=5 @11+8; key score=-Inf @19+8; key member="m" @27+1; value ctime=0 @16+8`},
 	{"0/stream_data_cf", dataKey("k", "\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02"), []byte("\x01\x00\x00\x00f\x01\x00\x00\x00v"),
-		`stream entry of "k" v5; key key="k" @8+3; key version=5 @11+8; key id=1-2 @19+16; value field="f" @4+1; value value="v" @9+1`},
+		`stream entry of "k" v5; key key="k" @8+3; key version=5 @11+8; key id=1-2 @19+16; value field="f" @0+5; value value="v" @5+5`},
 	{"0/hash_data_cf", metaKey("k")[:15], nil, ``},
 	{"0/other_cf", dataKey("k", "f"), nil, `unknown of ""`},
 }

@@ -29,6 +29,19 @@ type Version uint64
 
 var zeros [tailLen]byte
 
+// isZero reports whether the 16 bytes at the start of b are zeros.
+func isZero(b []byte) bool {
+	return binary.LittleEndian.Uint64(b)|binary.LittleEndian.Uint64(b[8:]) == 0
+}
+
+// reserved returns an error unless the 16 reserved bytes at off are zeros.
+func reserved(b []byte, off int, field string) error {
+	if isZero(b[off:]) {
+		return nil
+	}
+	return record.Unknown(off, field, fmt.Sprintf("reserved bytes %x", b[off:off+reserveLen]))
+}
+
 // AppendUserKey appends what all rows of a user key start with.
 //
 //	+------------+-------------------------------+-------+
@@ -83,17 +96,14 @@ func DecodeUserKey(b []byte) (key, rest []byte, err error) {
 	return key, b[n:], nil
 }
 
-var (
-	errNotZero = errors.New("the bytes before it are not zero")
-	errNoEnd   = errors.New("it has no end: neither 00 00 nor 00 01 follows")
-)
+var errNoEnd = errors.New("it has no end: neither 00 00 nor 00 01 follows")
 
 func userKeyError(b []byte) error {
 	switch {
 	case len(b) < headLen:
 		return record.Short(0, keyFieldLen, headLen, len(b))
 	case !bytes.Equal(b[:headLen], zeros[:headLen]):
-		return &record.CorruptError{Field: keyFieldLen, Err: errNotZero}
+		return record.Unknown(0, "head", fmt.Sprintf("reserved bytes %x", b[:headLen]))
 	}
 	return &record.CorruptError{Off: headLen, Field: keyFieldLen, Err: errNoEnd}
 }
@@ -128,8 +138,9 @@ func DecodeMetaKey(b []byte) (MetaKey, error) {
 	case lost > 0 && (len(key) == 0 || key[len(key)-1] != 0):
 		return MetaKey{Key: key}, &record.CorruptError{Off: int64(off + tailLen), Field: "tail",
 			Err: fmt.Errorf("%d bytes beyond the %d: %w", lost, tailLen, record.ErrTrailing)}
+	default:
+		return MetaKey{key, lost}, reserved(b, off, "tail")
 	}
-	return MetaKey{key, lost}, nil
 }
 
 // DataKey is the key of a row of an element.
@@ -164,7 +175,11 @@ func DecodeDataKey(b []byte) (DataKey, error) {
 	if len(rest) < versionLen+tailLen {
 		return DataKey{Key: key}, record.Short(len(b)-len(rest), "version", versionLen+tailLen, len(rest))
 	}
-	return DataKey{key, Version(binary.LittleEndian.Uint64(rest)), rest[versionLen : len(rest)-tailLen]}, nil
+	k := DataKey{key, Version(binary.LittleEndian.Uint64(rest)), rest[versionLen : len(rest)-tailLen]}
+	if bytes.IndexByte(key, 0) >= 0 { // bytes of no meaning may follow the zeros, see MetaKey
+		return k, nil
+	}
+	return k, reserved(b, len(b)-tailLen, "tail")
 }
 
 // ScoreKey is the key of a zset's row in zset_score_cf.

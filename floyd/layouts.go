@@ -105,7 +105,7 @@ func sampledKey(raw []byte) []byte {
 }
 
 func decodeMetaKey(m *versioned.Meta, raw []byte) error {
-	if n, nul := scanUserKey(raw); n > 0 && !nul && len(raw) == n+tailLen { // as of nearly all
+	if n, nul := scanUserKey(raw); n > 0 && !nul && len(raw) == n+tailLen && isZero(raw[n:]) { // as of nearly all
 		m.Key, m.Tail, m.Ambiguous = raw[headLen:n-2:n-2], 0, false
 		return nil
 	}
@@ -122,34 +122,41 @@ func appendRow(dst, key []byte, version int64) []byte {
 // versionOf reads the version that follows the user key.
 func versionOf(rest []byte) int64 { return int64(binary.LittleEndian.Uint64(rest)) }
 
-// nameOf cuts version and tail off what follows the user key; false if there is less.
+// nameOf cuts version and tail off what follows the user key; false if there is less, or the tail is no zeros.
 func nameOf(m *versioned.Meta, rest []byte) ([]byte, bool) {
 	end := len(rest) - tailLen - m.Tail
-	if end < versionLen {
+	if end < versionLen || !isZero(rest[end:]) {
 		return nil, false
 	}
 	return rest[versionLen:end:end], true
 }
 
 func field(m *versioned.Meta, e *record.Element, rest, value []byte) (v int64, ok bool) {
-	e.Name, ok = nameOf(m, rest)
-	e.Value, e.Score = DecodeField(value), 0
+	e.Score = 0
+	if e.Name, ok = nameOf(m, rest); !ok {
+		return versionOf(rest), false
+	}
+	if e.Value, ok = splitSuffix(value); !ok {
+		v, err := DecodeField(value)
+		e.Value, ok = v, err == nil
+	}
 	return versionOf(rest), ok
 }
 
 func member(m *versioned.Meta, e *record.Element, rest, value []byte) (v int64, ok bool) {
 	e.Name, ok = nameOf(m, rest)
 	e.Value, e.Score = nil, 0
-	return versionOf(rest), ok && len(value) == suffixLen
+	return versionOf(rest), ok && len(value) == suffixLen && isSuffix(value)
 }
 
-func item(m *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
-	e.Name, e.Value, e.Score = nil, DecodeField(value), 0
-	return versionOf(rest), len(value) >= suffixLen && len(rest) == versionLen+indexLen+tailLen+m.Tail
+func item(m *versioned.Meta, e *record.Element, rest, value []byte) (v int64, ok bool) {
+	e.Name, e.Score = nil, 0
+	e.Value, ok = splitSuffix(value)
+	return versionOf(rest), ok && len(rest) == versionLen+indexLen+tailLen+m.Tail && isZero(rest[versionLen+indexLen:])
 }
 
 func scored(m *versioned.Meta, e *record.Element, rest, value []byte) (v int64, ok bool) {
-	if len(value) != scoreLen+suffixLen {
+	if len(value) != scoreLen+suffixLen || !isSuffix(value[scoreLen:]) {
 		return 0, false
 	}
 	e.Name, ok = nameOf(m, rest)
@@ -164,7 +171,7 @@ func entry(m *versioned.Meta, rest, value []byte) (version int64, member []byte,
 	if !ok || len(name) < scoreLen {
 		return 0, nil, 0, false
 	}
-	return versionOf(rest), name[scoreLen:], versioned.ZeroBits(binary.LittleEndian.Uint64(name)), len(value) == suffixLen
+	return versionOf(rest), name[scoreLen:], versioned.ZeroBits(binary.LittleEndian.Uint64(name)), len(value) == suffixLen && isSuffix(value)
 }
 
 func streamEntry(m *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
@@ -191,6 +198,8 @@ func checkRow(t record.Type, index bool, raw, value []byte) (user []byte, keyErr
 		_, valueErr = DecodeItem(value)
 	case t == record.Set:
 		valueErr = DecodeEmpty(value)
+	case t == record.Hash:
+		_, valueErr = DecodeField(value)
 	case t == record.ZSet:
 		_, valueErr = DecodeScore(value)
 	case t == record.Stream:

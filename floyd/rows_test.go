@@ -14,9 +14,12 @@ import (
 // wrong, as testdata/rows.txt has it.
 func TestShortRows(t *testing.T) {
 	var got strings.Builder
-	bytes := func(n int) (b []byte) {
+	bytes := func(n, from int) (b []byte) { // with zeros, reserved and of a time, from there on
 		for i := range n {
 			b = append(b, byte(i+1))
+		}
+		if from = max(from, 0); from < n {
+			clear(b[from:min(from+suffixLen, n)])
 		}
 		return b
 	}
@@ -32,7 +35,7 @@ func TestShortRows(t *testing.T) {
 			for _, rest := range []int{23, 24, 25, 26, 27, 28, 31, 32, 33, 34, 35, 36} {
 				for _, value := range []int{0, 23, 24, 25, 31, 32, 33} {
 					var e record.Element
-					v, ok := rows[name](&versioned.Meta{Tail: tail}, &e, bytes(rest), bytes(value))
+					v, ok := rows[name](&versioned.Meta{Tail: tail}, &e, bytes(rest, rest-tail-tailLen), bytes(value, value-suffixLen))
 					if ok { // what is not taken says nothing
 						fmt.Fprintf(&got, "%s of a key that lost %d, %d and %d bytes: version %x, %x, %x, %x\n", name, tail, rest, value, v, e.Name, e.Value, e.Score)
 					}

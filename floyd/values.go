@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
 
 	"kvferry/internal/versioned"
 	"kvferry/record"
@@ -72,7 +73,7 @@ func DecodeType(b []byte) (record.Type, error) {
 	case len(b) == 0:
 		return 0, record.Short(0, "type", typeLen, 0)
 	case int(b[0]) >= len(typeOf):
-		return 0, &record.CorruptError{Field: "type", Err: fmt.Errorf("unknown type %d", b[0])}
+		return 0, record.Unknown(0, "type", fmt.Sprintf("type %d", b[0]))
 	}
 	return typeOf[b[0]], nil
 }
@@ -109,6 +110,12 @@ func DecodeStringValue(b []byte) (v StringValue, err error) {
 	}
 	v.Bytes, v.HyperLogLog = b[typeLen:n:n], b[n]&hllFlag != 0
 	v.Ctime, v.Expiry = decodeTimes(b[n+reserveLen:])
+	if binary.LittleEndian.Uint64(b[n:])&^hllFlag|binary.LittleEndian.Uint64(b[n+8:]) != 0 {
+		return v, reserved(b, n, "reserved")
+	}
+	if v.Ctime&tooLate != 0 {
+		return v, record.Unknown(n+reserveLen, "ctime", "thousands of years from now")
+	}
 	return v, nil
 }
 
@@ -151,7 +158,7 @@ func DecodeMeta(b []byte) (m Meta, err error) {
 	}
 	m.Count, m.Version = int32(binary.LittleEndian.Uint32(b[1:])), Version(binary.LittleEndian.Uint64(b[5:]))
 	m.Ctime, m.Expiry = decodeTimes(b[metaLen-2*timeLen:])
-	return m, nil
+	return m, reserved(b, metaLen-ownSuffixLen, "reserved")
 }
 
 // ListMeta is the value of a list's meta row.
@@ -189,7 +196,7 @@ func DecodeListMeta(b []byte) (m ListMeta, err error) {
 	m.Count, m.Version = binary.LittleEndian.Uint64(b[1:]), Version(binary.LittleEndian.Uint64(b[9:]))
 	m.Left, m.Right = binary.LittleEndian.Uint64(b[17:]), binary.LittleEndian.Uint64(b[17+boundLen:])
 	m.Ctime, m.Expiry = decodeTimes(b[listMetaLen-2*timeLen:])
-	return m, nil
+	return m, reserved(b, listMetaLen-ownSuffixLen, "reserved")
 }
 
 // StreamMeta is the value of a stream's meta row. Streams have no expiry.
@@ -198,7 +205,7 @@ func DecodeListMeta(b []byte) (m ListMeta, err error) {
 //	| type (1B) | groups (4B) | entries added, first, last, max deleted | length (4B) | version (8B) |
 //	+-----------+-------------+-----------------------------------------+-------------+--------------+
 //
-// groups is not used; length is a little-endian int32.
+// groups is 0, for no command makes groups; length is a little-endian int32.
 type StreamMeta struct {
 	Stream  versioned.StreamMeta
 	Length  int32
@@ -217,6 +224,9 @@ func DecodeStreamMeta(b []byte) (m StreamMeta, err error) {
 	if err := exact(b, 0, "entries added, ids, length, version", streamMetaLen); err != nil {
 		return m, err
 	}
+	if groups := binary.LittleEndian.Uint32(b[typeLen:]); groups != 0 {
+		return m, record.Unknown(typeLen, "groups", fmt.Sprint(groups))
+	}
 	m.Stream = versioned.DecodeStreamPart(b[5:])
 	rest := b[5+versioned.StreamPartLen:]
 	m.Length, m.Version = int32(binary.LittleEndian.Uint32(rest)), Version(binary.LittleEndian.Uint64(rest[4:]))
@@ -232,24 +242,64 @@ func appendSuffix(dst []byte, ctime Time) []byte {
 	return binary.LittleEndian.AppendUint64(append(dst, zeros[:reserveLen]...), uint64(ctime))
 }
 
-// DecodeField returns the value of a hash's field. One that is too short for a suffix has none: HINCRBY of 4.0.0 leaves it out.
-func DecodeField(b []byte) []byte {
-	if len(b) < suffixLen {
-		return b
+// tooLate are the bits of a ctime that no clock sets for thousands of years. They tell a suffix that is not at the end: its
+// time takes the place of reserved bytes, or other bytes that of the time.
+const tooLate = 0x7fff << 48
+
+// isSuffix reports whether b begins with the suffix of a data row: zeros and a time.
+func isSuffix(b []byte) bool {
+	return binary.LittleEndian.Uint64(b)|binary.LittleEndian.Uint64(b[8:])|binary.LittleEndian.Uint64(b[reserveLen:])&tooLate == 0
+}
+
+// checkSuffix says what is wrong with the suffix at off.
+func checkSuffix(b []byte, off int) error {
+	if isSuffix(b[off:]) {
+		return nil
 	}
-	return b[: len(b)-suffixLen : len(b)-suffixLen]
+	if err := reserved(b, off, "reserved"); err != nil {
+		return err
+	}
+	return record.Unknown(off+reserveLen, "ctime", "thousands of years from now")
+}
+
+// splitSuffix cuts the suffix of a data row off; false if there is none.
+func splitSuffix(b []byte) ([]byte, bool) {
+	n := len(b) - suffixLen
+	if n < 0 || !isSuffix(b[n:]) {
+		return nil, false
+	}
+	return b[:n:n], true
+}
+
+// DecodeField returns the value of a hash's field. A number that is too short for a suffix has none: HINCRBY of 4.0.0 leaves
+// it out.
+func DecodeField(b []byte) ([]byte, error) {
+	if len(b) < suffixLen {
+		if _, err := strconv.ParseInt(string(b), 10, 64); err == nil {
+			return b, nil
+		}
+	}
+	return DecodeItem(b)
 }
 
 // DecodeItem returns the element in the value of a list's row.
 func DecodeItem(b []byte) ([]byte, error) {
+	if v, ok := splitSuffix(b); ok {
+		return v, nil
+	}
 	if len(b) < suffixLen {
 		return nil, record.Short(0, "reserved, ctime", suffixLen, len(b))
 	}
-	return DecodeField(b), nil
+	return nil, checkSuffix(b, len(b)-suffixLen)
 }
 
 // DecodeEmpty decodes the value of a row that has nothing but its key: a set's member row, or a row in zset_score_cf.
-func DecodeEmpty(b []byte) error { return exact(b, 0, "reserved, ctime", suffixLen) }
+func DecodeEmpty(b []byte) error {
+	if err := exact(b, 0, "reserved, ctime", suffixLen); err != nil {
+		return err
+	}
+	return checkSuffix(b, 0)
+}
 
 // DecodeScore decodes the value of a zset's member row.
 //
@@ -262,5 +312,5 @@ func DecodeScore(b []byte) (float64, error) {
 	if err := exact(b, 0, "score, reserved, ctime", scoreLen+suffixLen); err != nil {
 		return 0, err
 	}
-	return math.Float64frombits(binary.LittleEndian.Uint64(b)), nil
+	return math.Float64frombits(binary.LittleEndian.Uint64(b)), checkSuffix(b, scoreLen)
 }

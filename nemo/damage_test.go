@@ -93,7 +93,7 @@ func TestDamage(t *testing.T) {
 		{"short hash meta", func(m *memory) { m.Store("hash").Put("default", []byte("Hk"), make([]byte, 12)) },
 			"short-value", "hash", "malformed=1 housekeeping=1 orphan=2"},
 		{"long hash meta", func(m *memory) { m.Store("hash").Put("default", []byte("Hk"), make([]byte, 17)) },
-			"bad-value", "hash", "malformed=1 housekeeping=1 orphan=2"},
+			"newer", "hash", "malformed=3 housekeeping=1"},
 		{"empty meta key", func(m *memory) { m.Store("hash").Put("default", []byte("H"), make([]byte, 16)) },
 			"bad-key-length", "hash", "malformed=1 housekeeping=1 copied=3"},
 		{"long meta key", func(m *memory) {
@@ -126,7 +126,7 @@ func TestDamage(t *testing.T) {
 				m.Store("set").Put("default", []byte(k), make([]byte, 8))
 			}
 			m.Store("set").Put("default", []byte("s\x01jc"), make([]byte, 9))
-		}, "bad-value orphan-rows orphan-rows", "set", "malformed=1 housekeeping=1 orphan=3 copied=3"},
+		}, "newer orphan-rows orphan-rows", "set", "malformed=1 housekeeping=1 orphan=3 copied=3"},
 		{"count too small", func(m *memory) {
 			m.Store("set").Put("default", []byte("Sk"), nemo.AppendMeta(nil, nemo.Meta{Count: 1, Suffix: s1}))
 		}, "count-mismatch", "set", "housekeeping=1 copied=3"},
@@ -144,12 +144,12 @@ func TestDamage(t *testing.T) {
 		}, "", "hash", "housekeeping=1 stale=1 copied=3"},
 		{"newer row", func(m *memory) {
 			m.Store("hash").Put("default", []byte("h\x01k=a"), nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Version: 9}}))
-		}, "", "hash", "housekeeping=1 copied=3"},
+		}, "newer-version", "hash", "housekeeping=1 copied=3"},
 		{"expired", func(m *memory) {
 			m.Store("zset").Put("default", []byte("Zk"), nemo.AppendMeta(nil, nemo.Meta{Count: 2, Suffix: nemo.Suffix{Version: 5, Expiry: 1}}))
 		}, "", "zset", "housekeeping=2 expired=5"},
 		{"member with a value", func(m *memory) { m.Store("set").Put("default", []byte("s\x01kb"), make([]byte, 9)) },
-			"bad-value count-mismatch", "set", "malformed=1 housekeeping=1 copied=2"},
+			"count-mismatch newer", "set", "malformed=1 housekeeping=1 copied=2"},
 		{"no index row", func(m *memory) { m.Store("zset").Delete("default", indexKey("k", "b", 1)) },
 			"zset-missing-score-row", "zset", "housekeeping=2 index=1 copied=3"},
 		{"no score row", func(m *memory) { m.Store("zset").Delete("default", []byte("z\x01kb")) },
@@ -164,7 +164,7 @@ func TestDamage(t *testing.T) {
 		{"stale and malformed index rows", func(m *memory) {
 			m.Store("zset").Put("default", indexKey("k", "b", 7), nemo.AppendPlain(nil, nemo.Plain{}))
 			m.Store("zset").Put("default", indexKey("k", "b", 8), nemo.AppendPlain(nil, nemo.Plain{Bytes: []byte("x")}))
-		}, "bad-value", "zset", "malformed=1 housekeeping=2 stale=1 index=2 copied=3"},
+		}, "newer", "zset", "malformed=1 housekeeping=2 stale=1 index=2 copied=3"},
 		{"stale score row beside a missing one", func(m *memory) {
 			m.Store("zset").Put("default", []byte("z\x01kb"), nemo.AppendScore(nil, nemo.Score{}))
 		}, "count-mismatch zset-missing-member-row", "zset", "housekeeping=2 orphan=1 stale=1 index=1 copied=2"},
@@ -216,7 +216,7 @@ func TestDamage(t *testing.T) {
 			m.Store("list").Put("default", nodeKey("k", -7), nemo.AppendNode(nil, nemo.Node{Suffix: s1}))
 			m.Store("list").Put("default", append(nodeKey("k", 7), 'x'), nemo.AppendNode(nil, nemo.Node{Suffix: s1}))
 			m.Store("list").Put("default", nodeKey("k", 9), make([]byte, 23))
-		}, "bad-row-key bad-row-key bad-row-key short-value", "list", "malformed=4 housekeeping=1 copied=4"},
+		}, "bad-row-key bad-row-key newer short-value", "list", "malformed=4 housekeeping=1 copied=4"},
 		{"sparse list", func(m *memory) {
 			m.Store("list").Delete("default", nodeKey("k", 3))
 			m.Store("list").Put("default", nodeKey("k", 1), nemo.AppendNode(nil, nemo.Node{Prev: 2, Next: 1 << 60, Suffix: s1}))

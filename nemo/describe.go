@@ -62,6 +62,9 @@ func (d *describer) stringRow() {
 		d.valueField("value", d.value[:n], 0, n)
 	}
 	d.suffix(true)
+	if _, err := DecodeString(d.value); err != nil && len(d.value) >= suffixLen {
+		d.fail(err)
+	}
 	d.row.ExpireMS = max(d.row.ExpireMS, 0) // below 0 the engine takes it for never
 }
 

@@ -34,7 +34,7 @@ func TestDescribe(t *testing.T) {
 	n := func(v int64) string { return string(nemo.AppendMeta(nil, nemo.Meta{Count: v})[:8]) }
 	var outcomes strings.Builder
 	for i, c := range []struct{ keyspace, key, value, want string }{
-		{"kv", "k", "val" + suffix, `string "k" key="k"@k0+1 value="val"@v0+3 version=5@v3+4 expiry=2023-11-14T22:13:20Z@v7+4 v5 n-1 e1700000000000 meta`},
+		{"kv", "k", "val\x00\x00\x00\x00" + suffix[4:], `string "k" key="k"@k0+1 value="val"@v0+3 version=0@v3+4 expiry=2023-11-14T22:13:20Z@v7+4 v0 n-1 e1700000000000 meta`},
 		{"kv", "", "short", `string "" key=""@k0+0 v-1 n-1 e0 meta error: offset 0: suffix: need 8 bytes, have 5: too short`},
 		{"kv", "k", "\x00\x00\x00\x00\xff\xff\xff\xff", `string "k" key="k"@k0+1 value=""@v0+0 version=0@v0+4 expiry=1969-12-31T23:59:59Z@v4+4 v0 n-1 e0 meta`},
 		{"hash", "Hk", n(3) + suffix, `hash meta "k" kind=H@k0+1 key="k"@k1+1 count=3@v0+8 version=5@v8+4 expiry=2023-11-14T22:13:20Z@v12+4 v5 n3 e1700000000000 meta`},
@@ -45,7 +45,8 @@ func TestDescribe(t *testing.T) {
 		{"hash", "h", suffix, `separator "" kind=h@k0+1 version=5@v0+4 expiry=2023-11-14T22:13:20Z@v4+4 v5 n-1 e0`},
 		{"hash", "x", suffix, `unknown row "" kind=x@k0+1 v-1 n-1 e0 error: no row of the hash store starts with 'x'`},
 		{"hash", "", suffix, `unknown row "" v-1 n-1 e0 error: offset 0: kind: need 1 bytes, have 0: too short`},
-		{"kv", "k", string(nemo.AppendSuffix(nil, nemo.Suffix{Version: 5})), `string "k" key="k"@k0+1 value=""@v0+0 version=5@v0+4 expiry=0@v4+4 v5 n-1 e0 meta`},
+		{"kv", "k", string(nemo.AppendSuffix(nil, nemo.Suffix{Version: 5})), `string "k" key="k"@k0+1 value=""@v0+0 version=5@v0+4 expiry=0@v4+4 v5 n-1 e0 meta ` +
+			`error: offset 0: version: 5 in a string: written by no known server`},
 		{"hashes", "x", suffix, `unknown row "" v-1 n-1 e0 error: nemo has no store "hashes"`},
 		{"list", "Lk", n(1) + n(2) + n(2) + suffix, `list meta "k" kind=L@k0+1 key="k"@k1+1 count=1@v0+8 left=2@v8+8 right=2@v16+8 version=5@v24+4 expiry=2023-11-14T22:13:20Z@v28+4 v5 n1 e1700000000000 meta ` +
 			`error: offset 24: next_seq: need 8 bytes, have 0: too short`},

@@ -9,8 +9,6 @@ import (
 const (
 	// FindShortValue: a value ends before its fixed part does.
 	FindShortValue = findings.FindShortValue
-	// FindBadValue: a value is longer than its fixed part, or holds what cannot be.
-	FindBadValue = findings.FindBadValue
 	// FindBadKeyLength: klen is beyond the row key's end, or no length of a user key.
 	FindBadKeyLength = findings.FindBadKeyLength
 	// FindBadRowKey: what follows the user key is not what a row of its kind has.

@@ -296,15 +296,15 @@ func badScore(score float64) string {
 
 // decodeString decodes a string, which lives on with an expiry below 0, unlike collections.
 func decodeString(m *versioned.Meta, value []byte) error {
-	v, s, err := SplitSuffix(value)
-	m.Value, m.ExpireMS, m.BadExpiry = v, int64(max(s.Expiry, 0))*1000, int64(min(s.Expiry, 0))
+	v, err := DecodeString(value)
+	m.Value, m.ExpireMS, m.BadExpiry = v.Bytes, int64(max(v.Expiry, 0))*1000, int64(min(v.Expiry, 0))
 	return err
 }
 
 // plainString decodes a string whose expiry is none that negativeExpiry remarks on.
 func plainString(value []byte) (v []byte, expireMS int64, ok bool) {
 	v, s, err := SplitSuffix(value)
-	return v, int64(s.Expiry) * 1000, err == nil && s.Expiry >= 0
+	return v, int64(s.Expiry) * 1000, err == nil && s.Expiry >= 0 && s.Version == 0
 }
 
 func negativeExpiry(m *versioned.Meta) (kind, detail string) {

@@ -73,6 +73,15 @@ func DecodePlain(b []byte) (Plain, error) {
 	return Plain{v, s}, err
 }
 
+// DecodeString decodes the value of a string, whose version is 0; Bytes is a view.
+func DecodeString(b []byte) (Plain, error) {
+	p, err := DecodePlain(b)
+	if err == nil && p.Version != 0 {
+		return p, record.Unknown(len(p.Bytes), "version", strconv.FormatUint(uint64(p.Version), 10)+" in a string")
+	}
+	return p, err
+}
+
 // DecodeEmpty decodes the value of a row that has nothing but its key.
 func DecodeEmpty(b []byte) (Suffix, error) {
 	v, s, err := SplitSuffix(b)

@@ -162,7 +162,17 @@ var (
 	ErrShort = errors.New("too short")
 	// ErrTrailing means that bytes follow the last field.
 	ErrTrailing = errors.New("bytes left over")
+	// ErrUnknown means that a type, flag or reserved byte has a value that no known server writes.
+	ErrUnknown = errors.New("written by no known server")
 )
+
+// IsNewer reports whether an error says that data is longer than known or has something unknown in it: FindNewer.
+func IsNewer(err error) bool { return errors.Is(err, ErrTrailing) || errors.Is(err, ErrUnknown) }
+
+// Unknown returns the CorruptError for a type, flag or reserved byte of an unknown value.
+func Unknown(off int, field, have string) *CorruptError {
+	return &CorruptError{Off: int64(off), Field: field, Err: fmt.Errorf("%s: %w", have, ErrUnknown)}
+}
 
 // Short returns the CorruptError for a field that needs more bytes than there are.
 func Short(off int, field string, need, have int) *CorruptError {

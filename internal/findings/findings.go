@@ -32,6 +32,9 @@ func KeyKind(err error, lenField string) string {
 	if errors.As(err, &own) {
 		return own.Kind
 	}
+	if record.IsNewer(err) {
+		return record.FindNewer
+	}
 	var c *record.CorruptError
 	if errors.As(err, &c) && c.Field == lenField {
 		return FindBadKeyLength
@@ -45,7 +48,10 @@ func ValueKind(err error) string {
 	if errors.As(err, &own) {
 		return own.Kind
 	}
-	if errors.Is(err, record.ErrShort) {
+	switch {
+	case record.IsNewer(err):
+		return record.FindNewer
+	case errors.Is(err, record.ErrShort):
 		return FindShortValue
 	}
 	return FindBadValue

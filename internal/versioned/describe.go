@@ -51,7 +51,7 @@ func DescribeEntry(d *Describer, value []byte) {
 			d.Broken(err, "value", off, value)
 			return
 		}
-		d.Field(name, part, "value", off+partLen, len(part))
+		d.Field(name, part, "value", off, partLen+len(part))
 		off += partLen + len(part)
 	}
 }

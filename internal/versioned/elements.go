@@ -44,8 +44,12 @@ func (r *Reader) Batch(limit int) (rows []store.Row, skip int, err error) {
 
 // Reject classifies row i of the last batch, of which Check says what is wrong, or that is none of the record's.
 func (r *Reader) Reject(row *store.Row, i int) {
-	if _, ok := r.check(r.cur.data, row.Key, row.Value, r.rows.PlaceAt(i)); ok {
-		r.Broken(row, i, FindBadRowKey, errNotOfType)
+	r.reject(r.cur.data, row, r.rows.PlaceAt(i))
+}
+
+func (r *Reader) reject(i int, row *store.Row, place record.Place) {
+	if _, ok := r.check(i, row.Key, row.Value, place); ok {
+		r.malformed(i, FindBadRowKey, r.h.Key, row.Key, place, errNotOfType)
 	}
 }
 

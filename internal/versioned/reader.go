@@ -129,7 +129,7 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 	if l.TypeOf != nil {
 		if r.h.Type, err = l.TypeOf(value); err != nil || r.store.codecs[r.h.Type] == nil {
 			r.Malformed(findings.ValueKind(err), m.Key, raw, r.metas.Place(), err)
-			return false, nil
+			return false, r.buryTypes()
 		}
 	}
 	r.use(r.store.codecs[r.h.Type])
@@ -148,8 +148,12 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 		return false, err
 	}
 	if err := bad; err != nil {
-		r.Malformed(findings.ValueKind(err), m.Key, raw, r.metas.Place(), err)
-		return false, r.buryAll(record.Orphan)
+		kind, class := findings.ValueKind(err), record.Orphan
+		if kind == record.FindNewer {
+			class = record.Malformed // they are the record's, in a form that is not known
+		}
+		r.Malformed(kind, m.Key, raw, r.metas.Place(), err)
+		return false, r.buryAll(class)
 	}
 	if m.Ambiguous && r.again(raw) {
 		return false, nil
@@ -369,19 +373,25 @@ func (r *Reader) otherVersion(v int64, set RowSet, i int) record.Class {
 	switch newer := r.store.Layout.Newer; {
 	case v < r.m.Version || newer == NewerStale:
 		return record.Stale
-	case newer == NewerAlive:
-		return record.Copied
-	}
-	if r.newer == 0 {
+	case r.newer == 0:
 		r.newerPlace = set.PlaceAt(i)
 	}
 	r.newer++
+	if r.store.Layout.Newer == NewerAlive {
+		return record.Copied
+	}
 	return record.Orphan
 }
 
-// reportNewer reports the rows of newer versions.
+// reportNewer reports the rows of newer versions. Where they are part of the record, nothing but the version tells that
+// they may not be what they look like.
 func (r *Reader) reportNewer() {
-	if r.newer > 0 {
+	switch {
+	case r.newer == 0:
+	case r.store.Layout.Newer == NewerAlive:
+		r.Damage(r.dataSpace(), FindNewerVersion, r.newerPlace, "%s of a version newer than %d, that of the meta row; the engine reads them all the same",
+			record.Plural(r.newer, "row"), r.m.Version)
+	default:
 		r.Report(&r.store.data[r.cur.data].Keyspace, record.Finding{Kind: FindNewerVersion, Severity: record.Warning, Type: r.h.Type, Key: r.m.Key,
 			Place: r.newerPlace, Detail: fmt.Sprintf("%s of a version newer than %d, that of the meta row", record.Plural(r.newer, "row"), r.m.Version)})
 	}
@@ -474,7 +484,7 @@ func (r *Reader) Close() error {
 }
 
 // buryAll classifies the rows that hang on a meta row which makes no record: as class when they are of its version. With
-// class Orphan the meta row's version is not known; with Filtered it does not matter.
+// classes Orphan and Malformed the meta row's version is not known; with Filtered it does not matter.
 func (r *Reader) buryAll(class record.Class) error {
 	r.newer = 0
 	var n int64
@@ -488,9 +498,27 @@ func (r *Reader) buryAll(class record.Class) error {
 		}
 		n += more
 	}
-	r.reportNewer()
+	if r.store.Layout.Newer != NewerAlive { // else they are deleted, too
+		r.reportNewer()
+	}
 	if class == record.Deleted {
 		r.reportDeleted(n)
+	}
+	return nil
+}
+
+// buryTypes classifies the rows that hang on a meta row of an unknown type, whatever keyspace they are in.
+func (r *Reader) buryTypes() error {
+	for i, set := range r.sets {
+		if set == nil {
+			continue
+		}
+		if err := set.Seek(r.m.Key); err != nil {
+			return err
+		}
+		if _, err := r.bury(i, set, record.Malformed); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (r *Reader) checkScores() error {
 		for i := range rows {
 			v, member, bits, ok := r.cur.Entry(&r.m, rows[i].Key[skip:], rows[i].Value)
 			if !ok {
-				r.check(r.cur.index, rows[i].Key, rows[i].Value, r.byScore.PlaceAt(i))
+				r.reject(r.cur.index, &rows[i], r.byScore.PlaceAt(i))
 				continue
 			}
 			if v != r.m.Version {
