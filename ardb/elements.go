@@ -92,8 +92,8 @@ func (p *pass) badElement(err error) {
 // keyError is an error in a row's key, not in its value.
 type keyError struct{ err error }
 
-// Error returns the cause's text.
 func (e *keyError) Error() string { return e.err.Error() }
+func (e *keyError) Unwrap() error { return e.err }
 
 // decode decodes the element row ahead. keep is false when the row has been counted as something else.
 func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
@@ -115,8 +115,8 @@ func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
 		p.arena, e.Name = p.served(&d, copied)
 		p.arena, e.Value = p.served(&v, copied)
 	case record.Set:
-		if len(p.val) != 2 || codec.Kind(p.val[0]) != codec.KindMember || p.val[1] != 0 {
-			return false, fmt.Errorf("a set member's value of %d bytes", len(p.val))
+		if err := codec.DecodeNone(codec.KindMember, p.val); err != nil {
+			return false, err
 		}
 		if ok, err := p.canonical(&d, codec.KindMember); !ok {
 			return false, err
@@ -215,6 +215,10 @@ func (p *pass) beginZSet() (bool, error) {
 		score, d, err := p.sortRow()
 		if err != nil {
 			p.badElement(&keyError{fmt.Errorf("sort row: %w", err)})
+			continue
+		}
+		if err := codec.DecodeNone(codec.KindSort, p.val); err != nil {
+			p.badElement(err)
 			continue
 		}
 		p.arena = p.arena[:0]

@@ -1,5 +1,7 @@
 package ardb
 
+import "kvferry/record"
+
 // Kinds of findings.
 const (
 	// FindMalformedKey: a row key cannot be decoded, or has elements of the wrong kind.
@@ -42,3 +44,11 @@ const (
 	// FindMissingTTL: keys with an expiry that are not in the TTL index: hidden, but never collected.
 	FindMissingTTL = "missing-ttl-row"
 )
+
+// kindOf returns the kind of finding of an error, which is kind unless the row has a form that is not known.
+func kindOf(kind string, err error) string {
+	if record.IsNewer(err) {
+		return record.FindNewer
+	}
+	return kind
+}

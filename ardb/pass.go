@@ -9,6 +9,7 @@ import (
 
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
+	"kvferry/ardb/merge"
 	"kvferry/format"
 	"kvferry/internal/extsort"
 	"kvferry/record"
@@ -263,9 +264,7 @@ func (p *pass) indexed(user []byte) error {
 // beginString checks the value, which stays in the row ahead.
 func (p *pass) beginString() (bool, error) {
 	v, err := &p.meta, error(nil)
-	if v.Count != 1 {
-		err = fmt.Errorf("a string with %d values", v.Count)
-	} else if p.first, err = v.Next("string"); err == nil {
+	if p.first, err = v.Next("string"); err == nil {
 		err = v.End()
 	}
 	if err != nil {
@@ -282,7 +281,7 @@ func (p *pass) beginString() (bool, error) {
 func (p *pass) beginCollection() (bool, error) {
 	if err := p.readMeta(); err != nil {
 		p.inside = false
-		p.bad(FindMalformedValue, p.head.Type, p.user, err)
+		p.lostMeta(FindMalformedValue, p.head.Type, p.user, err)
 		return false, nil
 	}
 	p.have = false
@@ -375,12 +374,21 @@ func (p *pass) element(kind codec.Kind) (bool, error) {
 		case k == kind:
 			return true, nil
 		case k == codec.KindPending && p.head.Type == record.Stream:
-			p.groups++
-			p.consume(record.Lost)
+			p.group()
 		default:
 			p.orphaned(p.user)
 		}
 	}
+}
+
+// group counts a row of a consumer group.
+func (p *pass) group() {
+	if err := codec.CheckPending(p.key, p.val, p.sp.Named); err != nil {
+		p.bad(FindMalformedValue, record.Stream, p.head.Key, err)
+		return
+	}
+	p.groups++
+	p.consume(record.Lost)
 }
 
 // inRecord reports whether the row ahead has the user key of the open record.
@@ -474,6 +482,10 @@ func (p *pass) orphaned(user []byte) {
 		p.bad(FindMalformedKey, t, user, err)
 		return
 	case k.Kind == codec.KindTTL:
+		if err := codec.DecodeNone(k.Kind, p.val); err != nil {
+			p.bad(FindMalformedValue, t, user, err)
+			return
+		}
 		p.consume(record.Housekeeping)
 		return
 	}
@@ -494,14 +506,23 @@ func (p *pass) badMeta(user []byte, v *codec.Value, err error) {
 		p.report(FindEmptyValue, record.Warning, 0, user, "a META row without a value: the key does not exist")
 		p.consume(record.Deleted)
 	case err != nil:
-		p.bad(FindMalformedValue, t, user, err)
+		p.lostMeta(FindMalformedValue, t, user, err)
 	case v.Kind == codec.KindOperand:
-		p.bad(FindUnmergedOperand, 0, user, fmt.Errorf("a merge operand (command %d) in place of a value", v.Op))
+		p.lostMeta(FindUnmergedOperand, 0, user, merge.Unmerged(v, p.val))
 	case !v.Kind.IsMeta():
-		p.bad(FindMalformedValue, 0, user, fmt.Errorf("a META row with a value of kind %s", v.Kind))
+		p.lostMeta(FindMalformedValue, 0, user, fmt.Errorf("a META row with a value of kind %s", v.Kind))
 	default:
-		p.bad(FindMalformedKey, t, user, errors.New("a META row with elements in its key"))
+		if _, err = codec.DecodeKey(p.key, p.sp.Named); err == nil {
+			err = errors.New("a META row with elements in its key")
+		}
+		p.lostMeta(FindMalformedKey, t, user, err)
 	}
+}
+
+// lostMeta reports a META row that cannot be decoded. The rows that follow it are orphans, of which nothing more is told.
+func (p *pass) lostMeta(kind string, t record.Type, user []byte, err error) {
+	p.orphan = append(append(make([]byte, 0, len(user)), p.orphan[:0]...), user...)
+	p.bad(kind, t, user, err)
 }
 
 // bad reports the row ahead and counts it as malformed.
@@ -510,7 +531,7 @@ func (p *pass) bad(kind string, t record.Type, key []byte, err error) {
 	if err != nil {
 		detail = err.Error()
 	}
-	p.report(kind, record.Error, t, key, detail)
+	p.report(kindOf(kind, err), record.Error, t, key, detail)
 	p.consume(record.Malformed)
 }
 

@@ -65,7 +65,7 @@ func (p *pass) plainRow(e *record.Element, elem, val []byte) bool {
 		e.Value, ok = codec.PlainText(codec.KindField, val)
 		return ok && !mayBeInt(name)
 	case record.Set:
-		return len(val) == 2 && codec.Kind(val[0]) == codec.KindMember && val[1] == 0 && !mayBeInt(name)
+		return codec.IsNone(codec.KindMember, val) && !mayBeInt(name)
 	case record.ZSet:
 		if e.Score, ok = codec.PlainScore(val); ok {
 			p.zset.Score(name, e.Score)
@@ -96,7 +96,7 @@ func (p *pass) plainSorts() {
 			break
 		}
 		score, member, ok := codec.SplitSort(key[at+1:])
-		if !ok || !member.IsText() {
+		if !ok || !member.IsText() || !codec.IsNone(codec.KindSort, rows[n].Value) {
 			break
 		}
 		p.zset.Sort(member.Text, score)

@@ -1,6 +1,7 @@
 package ardb
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -70,6 +71,10 @@ func (r *rest) row(key, val []byte) error {
 	}
 	switch {
 	case r.sp.Name == codec.LMDBNamespace:
+		if name, ok := bytes.CutPrefix(key, []byte("ns:")); !ok || !bytes.Equal(name, val) {
+			r.bad(FindMalformedValue, fmt.Errorf("row %s in the list of namespaces: %w", record.Quote(key), record.ErrUnknown))
+			return nil
+		}
 		r.tally.Rows[record.Housekeeping]++
 	case r.sp.Name == engine.DefaultCF && !r.sp.Named, r.sp.Name == "":
 		r.odd++
@@ -87,8 +92,11 @@ func (r *rest) ttl(key, val []byte) error {
 		err = fmt.Errorf("a %s row in the TTL index", k.Kind)
 	}
 	if err != nil {
-		r.report(FindMalformedKey, record.Error, err.Error())
-		r.tally.Rows[record.Malformed]++
+		r.bad(FindMalformedKey, err)
+		return nil
+	}
+	if err := codec.DecodeNone(codec.KindTTL, val); err != nil {
+		r.bad(FindMalformedValue, err)
 		return nil
 	}
 	r.tally.Rows[record.Housekeeping]++
@@ -110,6 +118,15 @@ func (s *source) expires(db string, user []byte, ms int64) (bool, error) {
 	}
 	return sp.Expires(user, ms)
 }
+
+// On LevelDB the server collects expired keys by an index that is ordered by expiry, across all namespaces: its rows are
+// kept in files until all shards are there.
+//
+//	ttl/000001.rows   of shard 1
+const ttlDir = "ttl"
+
+// ttlIndex is the namespace of the index, ttlValue the value of all its rows.
+var ttlIndex, ttlValue = codec.AppendText(nil, []byte(codec.TTLNamespace)), []byte{byte(codec.KindTTL), 0}
 
 // inTTLIndex reports whether the TTL index has a key's row. RocksDB has no index.
 func (s *source) inTTLIndex(sp *engine.Space, user []byte, ms int64) (bool, error) {
@@ -133,6 +150,12 @@ func (r *rest) summary() {
 	if r.stale > 0 {
 		r.report(FindStaleTTL, record.Note, record.Plural(r.stale, "row")+" of the TTL index without a key of that expiry: harmless")
 	}
+}
+
+// bad reports a row and counts it as malformed.
+func (r *rest) bad(kind string, err error) {
+	r.report(kindOf(kind, err), record.Error, err.Error())
+	r.tally.Rows[record.Malformed]++
 }
 
 func (r *rest) report(kind string, sev record.Severity, detail string) {

@@ -116,7 +116,7 @@ func TestNamespaces(t *testing.T) {
 		t.Errorf("%+v", rest)
 	}
 	slices.Sort(kinds)
-	if want := []string{FindMalformedKey, FindMalformedKey, FindMalformedKey, FindMalformedKey, FindMissingTTL, FindStaleTTL}; !slices.Equal(kinds, want) {
+	if want := []string{FindMalformedKey, FindMalformedKey, FindMalformedKey, FindMissingTTL, record.FindNewer, FindStaleTTL}; !slices.Equal(kinds, want) {
 		t.Errorf("findings %q", kinds)
 	}
 	checkViews(t, src)

@@ -29,20 +29,7 @@ func (s *source) Weigh(db string, _ record.TypeSet, n int) ([]store.Weighted, er
 	if err != nil {
 		return nil, err
 	}
-	if sp.Named {
-		n *= len(s.spaces) // they share the samples
-	}
-	samples, err := sp.Part().Sample(n)
-	if err != nil {
-		return nil, err
-	}
-	keys := samples[:0]
-	for _, w := range samples {
-		if off, end, ok := codec.SplitUser(w.Key, sp.Named); ok {
-			keys = append(keys, store.Weighted{Key: w.Key[off:end], Bytes: w.Bytes})
-		}
-	}
-	return keys, nil
+	return sp.Weigh(n, len(s.spaces))
 }
 
 // Size is the bytes of a namespace; a part of the types is taken for its share, as all lie together.

@@ -130,7 +130,7 @@ func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 
 // Finish makes the database and opens it for the proof.
 func (t *target) Finish(ctx context.Context) (format.Source, error) {
-	if err := t.writeTTL(ctx); err != nil {
+	if err := engine.WriteTTL(ctx, t.ttl, t.builder, engine.TTLOptions(t.options.Memory, t.options.TempDir)); err != nil {
 		return nil, err
 	}
 	if err := t.builder.Finish(); err != nil {

@@ -49,7 +49,7 @@ type writer struct {
 func newWriter(t *target, shard int, db string, ns []byte, run store.Run, memory int64) *writer {
 	w := &writer{t: t, shard: shard, db: db, ns: ns, run: run}
 	if t.kind == engine.LevelDB {
-		w.ttl = extsort.New(t.ttlOptions(memory / 8))
+		w.ttl = extsort.New(engine.TTLOptions(memory/8, t.options.TempDir))
 		memory -= memory / 8
 	}
 	o := extsort.Options{Compare: codec.CompareTail, Memory: memory / 2, TempDir: t.options.TempDir}

@@ -182,9 +182,9 @@ func TestErrors(t *testing.T) {
 	for _, tt := range []struct{ key, want string }{
 		{"02 61", "offset 1: key: need 2 bytes, have 1"},
 		{"01 61", "offset 2: type and count: need 2 bytes, have 0"},
-		{"01 61 63 00", "offset 2: type: unknown type 99"},
+		{"01 61 63 00", "offset 2: type: type 99: written by no known server"},
 		{"01 61 04 02 0102 0102", "offset 3: count: have 2, a hash field row has 1"},
-		{"01 61 04 01 05", "offset 4: field: unknown tag 5"},
+		{"01 61 04 01 05", "offset 4: field: tag 5: written"},
 		{"01 61 04 01 04 05 61", "offset 6: field: need 5 bytes, have 1"},
 		{"01 61 04 01 01 ffffffffffffffffffff01", "offset 5: field: number of more than 64 bits"},
 		{"01 61 01 00 00", "offset 4: key: 1 bytes after the last element"},
@@ -194,12 +194,13 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ val, want string }{
-		{"02 01 00 01 0102", "offset 1: format: have 1"},
+		{"02 01 00 01 0102", "offset 1: format: format 1: written"},
 		{"02 00 ff", "offset 2: expiry: need 2 bytes"},
 		{"03 00 00 02", "offset 4: count: need 1 bytes"},
 		{"05 00 00 02", "offset 4: sequential"},
-		{"0c 00 00 02 07", "offset 4: last id: unknown tag 7"},
-		{"04 02 0102", "offset 4: data: need 1 bytes"},
+		{"0c 00 00 02 07", "offset 4: last id: tag 7: written"},
+		{"04 02 0102", "offset 1: count: 2 data, a hash field has 1 at most: bytes left over"},
+		{"05 00 00 04 00 02 0102", "offset 8: data: need 1 bytes"},
 		{"04 01 0102 00", "offset 4: value: 1 bytes after the last datum"},
 		{"1e 01", "offset 1: command: need 2 bytes"},
 	} {

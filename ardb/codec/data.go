@@ -157,7 +157,7 @@ func decodeData(b []byte, off int, field string) (Data, int, error) {
 		return d, 0, record.Short(off, field, 1, 0)
 	}
 	if d.Tag > TagText {
-		return d, 0, &record.CorruptError{Off: int64(off), Field: field, Err: fmt.Errorf("unknown tag %d", d.Tag)}
+		return d, 0, record.Unknown(off, field, fmt.Sprintf("tag %d", d.Tag))
 	}
 	u, w := uvarint(b[1:])
 	switch {

@@ -159,10 +159,14 @@ func DecodeKey(b []byte, ns bool) (k Key, err error) {
 func (k *Key) elements(b []byte, count, off int) error {
 	want := arity(k.Kind)
 	if want < 0 {
-		return &record.CorruptError{Off: int64(off - 1), Field: "type", Err: fmt.Errorf("unknown type %d", byte(k.Kind))}
+		return record.Unknown(off-1, "type", fmt.Sprintf("type %d", byte(k.Kind)))
 	}
 	if count != want {
-		return &record.CorruptError{Off: int64(off), Field: "count", Err: fmt.Errorf("have %d, a %s row has %d", count, k.Kind, want)}
+		err := fmt.Errorf("have %d, a %s row has %d", count, k.Kind, want)
+		if count > want {
+			err = fmt.Errorf("%w: %w", err, record.ErrTrailing)
+		}
+		return &record.CorruptError{Off: int64(off), Field: "count", Err: err}
 	}
 	off++
 	for i := range want {

@@ -3,6 +3,7 @@ package codec
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"kvferry/record"
 )
@@ -37,6 +38,11 @@ func (k Kind) IsMeta() bool {
 	return false
 }
 
+// known reports whether a server writes values of a kind.
+func (k Kind) known() bool {
+	return k >= KindMeta && k <= KindPending || k == KindTTL || k == KindOperand
+}
+
 // SplitValue decodes the head of a value.
 func SplitValue(b []byte) (v Value, err error) {
 	err = v.Split(b)
@@ -52,6 +58,8 @@ func (v *Value) Split(b []byte) (err error) {
 	v.Kind = Kind(b[0])
 	off := 1
 	switch {
+	case !v.Kind.known():
+		return record.Unknown(0, "type", fmt.Sprintf("type %d", b[0]))
 	case v.Kind.IsMeta():
 		if off, err = v.meta(b); err != nil {
 			return err
@@ -65,9 +73,27 @@ func (v *Value) Split(b []byte) (err error) {
 	if off >= len(b) {
 		return record.Short(off, "count", 1, 0)
 	}
-	v.Count = int(b[off])
+	if v.Count = int(b[off]); v.Count > v.Kind.mostData() {
+		return &record.CorruptError{Off: int64(off), Field: "count",
+			Err: fmt.Errorf("%d data, a %s has %d at most: %w", v.Count, v.Kind, v.Kind.mostData(), record.ErrTrailing)}
+	}
 	v.left, v.off, v.data = v.Count, off+1, b[off+1:]
 	return nil
+}
+
+// mostData is how many data a value of a kind has at most.
+func (k Kind) mostData() int {
+	switch k {
+	case KindHash, KindMember, KindSort, KindTTL:
+		return 0
+	case KindString, KindField, KindElement, KindScore:
+		return 1
+	case KindList, KindSet, KindZSet: // the bounds
+		return 2
+	case KindPending:
+		return 3
+	}
+	return math.MaxUint8
 }
 
 // SplitString makes v the head of a string's value and returns its datum. It is false for all else, and for strings of an
@@ -93,14 +119,49 @@ func DecodeOnly(k Kind, b []byte) (Data, error) {
 			return d, nil
 		}
 	}
-	v, data, err := DecodeValue(b)
+	v, _, err := DecodeValue(b)
 	switch {
 	case err != nil:
 		return Data{}, err
 	case v.Kind != k:
 		return Data{}, fmt.Errorf("a %s row with a value of kind %s", k, v.Kind)
 	}
-	return Data{}, fmt.Errorf("a %s row with %d values", k, len(data))
+	return Data{}, fmt.Errorf("a %s row without a value", k)
+}
+
+// IsNone reports whether b is the value of a row of kind k that has nothing but its key.
+func IsNone(k Kind, b []byte) bool { return len(b) == 2 && Kind(b[0]) == k && b[1] == 0 }
+
+// DecodeNone says what is wrong with the value of a row of kind k that has nothing but its key.
+func DecodeNone(k Kind, b []byte) error {
+	if IsNone(k, b) {
+		return nil
+	}
+	v, _, err := DecodeValue(b)
+	switch {
+	case err != nil:
+		return err
+	case v.Kind == 0:
+		return fmt.Errorf("a %s row without a value", k)
+	}
+	return fmt.Errorf("a %s row with a value of kind %s", k, v.Kind)
+}
+
+// CheckPending says what is wrong with a row of a consumer group: its last id, or a pending entry.
+func CheckPending(key, value []byte, ns bool) error {
+	if _, err := DecodeKey(key, ns); err != nil {
+		return err
+	}
+	v, data, err := DecodeValue(value)
+	switch n := len(data); {
+	case err != nil:
+		return err
+	case v.Kind != KindPending:
+		return fmt.Errorf("a %s row with a value of kind %s", KindPending, v.Kind)
+	case n != 1 && n != 3:
+		return fmt.Errorf("a %s row with %s", KindPending, record.Plural(int64(n), "value"))
+	}
+	return nil
 }
 
 // PlainText decodes the value of a row that has a string and nothing else; false when it has not.
@@ -127,7 +188,7 @@ func (v *Value) meta(b []byte) (off int, err error) {
 		return 0, record.Short(1, "format", 1, 0)
 	}
 	if v.Format = b[1]; v.Format != 0 {
-		return 0, &record.CorruptError{Off: 1, Field: "format", Err: fmt.Errorf("have %d, only 0 is known", v.Format)}
+		return 0, record.Unknown(1, "format", fmt.Sprintf("format %d", v.Format))
 	}
 	off = 2
 	if v.ExpireMS, off, err = varint64(b, off, "expiry"); err != nil || v.Kind == KindString {
@@ -140,6 +201,9 @@ func (v *Value) meta(b []byte) (off int, err error) {
 	case KindList:
 		if off >= len(b) {
 			return 0, record.Short(off, "sequential", 1, 0)
+		}
+		if b[off] > 1 {
+			return 0, record.Unknown(off, "sequential", fmt.Sprint(b[off]))
 		}
 		v.Sequential = b[off] != 0
 		off++

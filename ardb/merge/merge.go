@@ -17,6 +17,7 @@ import (
 	"fmt"
 
 	"kvferry/ardb/codec"
+	"kvferry/record"
 	"kvferry/store"
 )
 
@@ -24,8 +25,8 @@ import (
 const Name = "ardb.merger"
 
 // Merger returns the server's merge operator. Operands apply front to back; one that fails is passed over,
-// as are those that cannot be decoded and the empty ones that RocksDB leaves of a lone operand. An empty
-// value is no value. When no operand has an effect, the value stays as it is, byte by byte.
+// as are the empty ones that RocksDB leaves of a lone operand. One of an unknown form becomes the value, for the reader to
+// report. An empty value is no value. When no operand has an effect, the value stays as it is, byte by byte.
 func Merger() *store.Merger { return &store.Merger{Name: Name, Fold: fold} }
 
 // Commands that operands carry, as the server's REDIS_CMD numbers.
@@ -85,9 +86,12 @@ func fold(dst, key, base []byte, operands [][]byte) ([]byte, bool, error) {
 	}
 	s := state{kind: kind, head: head, data: data}
 	for _, o := range operands {
-		op, args, err := codec.DecodeValue(o)
-		if err != nil || op.Kind != codec.KindOperand {
+		if len(o) == 0 {
 			continue
+		}
+		op, args, err := codec.DecodeValue(o)
+		if err != nil || checkOperand(&op, len(args)) != nil {
+			return appendUnknown(dst, o), true, nil
 		}
 		if s.apply(op.Op, args) == nil {
 			s.changed = true
@@ -99,12 +103,52 @@ func fold(dst, key, base []byte, operands [][]byte) ([]byte, bool, error) {
 	return codec.AppendValue(dst, &s.head, s.data...), true, nil
 }
 
+// appendUnknown appends an operand as the value: nobody knows what it makes of the one below it. The reader takes nothing that
+// begins like an operand for a value, and reports it.
+func appendUnknown(dst, operand []byte) []byte {
+	if codec.Kind(operand[0]) != codec.KindOperand {
+		dst = append(dst, byte(codec.KindOperand))
+	}
+	return append(dst, operand...)
+}
+
+// checkOperand returns an error for an operand of an unknown form.
+func checkOperand(op *codec.Value, args int) error {
+	if op.Kind != codec.KindOperand {
+		return record.Unknown(0, "type", fmt.Sprintf("a merge operand of kind %s", op.Kind))
+	}
+	code := op.Op
+	if o, ok := aliases[code]; ok {
+		code = o
+	}
+	want, ok := operandArgs[code]
+	switch {
+	case !ok:
+		return record.Unknown(1, "command", fmt.Sprintf("merge operand of command %d", op.Op))
+	case want.most >= 0 && args > want.most:
+		return fmt.Errorf("merge operand of command %d with %d arguments, want %d: %w", op.Op, args, want.most, record.ErrTrailing)
+	}
+	return nil
+}
+
+// Unmerged says why a merge operand is in place of a value: the store did not fold it, or it has an unknown form.
+func Unmerged(v *codec.Value, operand []byte) error {
+	op, args, err := codec.DecodeValue(operand)
+	if err == nil {
+		err = checkOperand(&op, len(args))
+	}
+	if err == nil {
+		err = fmt.Errorf("a merge operand (command %d) in place of a value", v.Op)
+	}
+	return err
+}
+
 // apply applies one operand. A failing one leaves no trace.
 func (s *state) apply(op uint16, args []codec.Data) error {
 	if o, ok := aliases[op]; ok {
 		op = o
 	}
-	if need, ok := operandArgs[op]; !ok || len(args) < need {
+	if need, ok := operandArgs[op]; !ok || len(args) < need.least {
 		return fmt.Errorf("operand %d with %d arguments: %w", op, len(args), errOperand)
 	}
 	switch op {
@@ -135,10 +179,15 @@ func (s *state) apply(op uint16, args []codec.Data) error {
 	}
 }
 
-// operandArgs is how many arguments a command reads. DECR reads none, but the server has one.
-var operandArgs = map[uint16]int{
-	opSet: 1, opSetNX: 1, opSetXX: 1, opPSetEX: 1, opAppend: 1, opIncr: 1, opIncrBy: 1, opDecr: 0, opDecrBy: 1,
-	opIncrFloat: 1, opSetRange: 2, opSetBit: 2, opPFAdd: 0, opPExpireAt: 1, opHSet: 1, opHSetNX: 1, opHIncr: 1, opHIncrF: 1,
+// numArgs is how many arguments a command reads, and how many it may have; -1: any number.
+type numArgs struct{ least, most int }
+
+// operandArgs are the arguments of commands. DECR reads none, but the server has one; those of SET and its kin that follow
+// the value, an expiry, are ignored.
+var operandArgs = map[uint16]numArgs{
+	opSet: {1, 2}, opSetNX: {1, 2}, opSetXX: {1, 2}, opPSetEX: {1, 2}, opAppend: {1, 1}, opIncr: {1, 1}, opIncrBy: {1, 1},
+	opDecr: {0, 1}, opDecrBy: {1, 1}, opIncrFloat: {1, 1}, opSetRange: {2, 2}, opSetBit: {2, 2}, opPFAdd: {0, -1},
+	opPExpireAt: {1, 1}, opHSet: {1, 1}, opHSetNX: {1, 1}, opHIncr: {1, 1}, opHIncrF: {1, 1},
 }
 
 // datum is the string of a string value, nil when there is none yet.

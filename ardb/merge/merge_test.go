@@ -111,7 +111,8 @@ func TestMergeTable(t *testing.T) {
 		{"hincrbyfloat", ops(155, 1014), fieldKey, []codec.Data{codec.FloatData(0.5)}, field(codec.IntData(1)), field(codec.FloatData(1.5))},
 		{"hincrbyfloat text", ops(155), fieldKey, []codec.Data{codec.FloatData(0.5)}, field(text("a")), field(text("a"))},
 		{"hincr on a meta row", ops(154), metaKey, []codec.Data{codec.IntData(1)}, hash(1), hash(1)},
-		{"unknown command", ops(999, 0, 65535), metaKey, []codec.Data{text("v")}, str(text("x")), str(text("x"))},
+		{"unknown command", ops(999), metaKey, []codec.Data{text("v")}, str(text("x")), operand(999, text("v"))},
+		{"too many arguments", ops(111), metaKey, []codec.Data{codec.IntData(1), text("v")}, nil, operand(111, codec.IntData(1), text("v"))},
 		{"missing argument", ops(102, 112, 121, 118, 55, 160, 154), metaKey, nil, str(codec.IntData(7)), str(codec.IntData(7))},
 	}
 	for _, tt := range tests {
@@ -137,8 +138,9 @@ func TestMergeOddities(t *testing.T) {
 		{"only an empty operand", nil, [][]byte{{}}, nil},
 		{"empty value", []byte{}, [][]byte{incr}, str(codec.IntData(1))},
 		{"empty value and operand", []byte{}, [][]byte{{}}, nil},
-		{"damaged operand", str(codec.IntData(1)), [][]byte{incr[:4], {0x1e}, incr}, str(codec.IntData(2))},
-		{"a value for an operand", str(codec.IntData(1)), [][]byte{str(codec.IntData(9))}, str(codec.IntData(1))},
+		{"damaged operand", str(codec.IntData(1)), [][]byte{incr, incr[:4], incr}, incr[:4]},
+		{"longer operand", str(codec.IntData(1)), [][]byte{append(bytes.Clone(incr), 0)}, append(bytes.Clone(incr), 0)},
+		{"a value for an operand", str(codec.IntData(1)), [][]byte{str(codec.IntData(9))}, append([]byte{0x1e}, str(codec.IntData(9))...)},
 		{"damaged value stays", []byte{2, 0, 0}, [][]byte{incr}, []byte{2, 0, 0}},
 		{"failure leaves no trace", nil, [][]byte{operand(121, codec.IntData(maxString), text("x")), operand(120, text("v"))}, str(text("v"))},
 		{"in order", nil, [][]byte{incr, operand(100, text("0")), incr, operand(126, codec.IntData(5)), incr}, str(codec.IntData(6))},

@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+
+	"kvferry/ardb/codec"
+	"kvferry/internal/dataset"
+	"kvferry/internal/extsort"
+	"kvferry/store"
+)
+
+// TTLOptions says how rows of the TTL index of LevelDB are sorted.
+func TTLOptions(memory int64, tempDir string) extsort.Options {
+	return extsort.Options{Compare: codec.LevelDBComparer().Compare, Memory: memory, TempDir: tempDir}
+}
+
+// WriteTTL writes the TTL index as one run.
+func WriteTTL(ctx context.Context, ttl *dataset.RowFiles, b store.Builder, o extsort.Options) error {
+	shards := ttl.Shards()
+	if len(shards) == 0 {
+		return nil
+	}
+	return ttl.Merge(o, func(rows *extsort.Sorter) error {
+		run, err := b.Run(DefaultCF, shards[len(shards)-1]+1, 1)
+		if err != nil {
+			return err
+		}
+		n := 0
+		err = rows.Each(func(_ uint64, key, value []byte) error {
+			if n++; n%1024 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return run.Append(key, value)
+		})
+		if err != nil {
+			run.Abort()
+			return err
+		}
+		return run.Close()
+	})
+}
+
+// Weigh samples about n user keys of a namespace, the samples of which so many share.
+func (sp *Space) Weigh(n, shared int) ([]store.Weighted, error) {
+	if sp.Named {
+		n *= shared
+	}
+	samples, err := sp.Part().Sample(n)
+	if err != nil {
+		return nil, err
+	}
+	keys := samples[:0]
+	for _, w := range samples {
+		if off, end, ok := codec.SplitUser(w.Key, sp.Named); ok {
+			keys = append(keys, store.Weighted{Key: w.Key[off:end], Bytes: w.Bytes})
+		}
+	}
+	return keys, nil
+}
