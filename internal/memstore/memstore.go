@@ -68,8 +68,10 @@ func (f *FS) Dir(dir string) *Store {
 }
 
 // Put sets a row, in a keyspace that Keyspace declared before (or "default", bytewise).
-func (s *Store) Put(keyspace string, key, value []byte) {
-	k := s.get(keyspace)
+func (s *Store) Put(keyspace string, key, value []byte) { s.get(keyspace).Put(key, value) }
+
+// Put sets a row.
+func (k *Keyspace) Put(key, value []byte) {
 	i, found := k.search(key)
 	if found {
 		k.rows[i].value = slices.Clone(value)
@@ -78,9 +80,14 @@ func (s *Store) Put(keyspace string, key, value []byte) {
 	k.rows = slices.Insert(k.rows, i, row{slices.Clone(key), slices.Clone(value)})
 }
 
+// Clear removes all rows.
+func (k *Keyspace) Clear() { k.rows = nil }
+
 // Delete removes a row and reports whether it was there.
-func (s *Store) Delete(keyspace string, key []byte) bool {
-	k := s.get(keyspace)
+func (s *Store) Delete(keyspace string, key []byte) bool { return s.get(keyspace).Delete(key) }
+
+// Delete removes a row and reports whether it was there.
+func (k *Keyspace) Delete(key []byte) bool {
 	i, found := k.search(key)
 	if found {
 		k.rows = slices.Delete(k.rows, i, i+1)
