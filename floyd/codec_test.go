@@ -26,17 +26,24 @@ func TestPlacer(t *testing.T) {
 	}
 }
 
-// TestUsualSlots: a usual number of slots is found by where the keys lie, the engine's own first.
-func TestUsualSlots(t *testing.T) {
-	for _, slots := range []int{1024, 1, 2048, 4096, 8192, 16384, 512, 256, 128, 64, 32, 16, 100, 1000, 10000} {
-		keys := make(keySums, 3)
-		for i := range 300 {
-			key := fmt.Appendf(nil, "key:%d", i)
-			n := instanceOf(key, slots, len(keys))
-			keys[n] = append(keys[n], sumOf(key))
-		}
-		if got, fits := keys.guess(); got != (spread{slots, len(keys)}) || !fits {
-			t.Errorf("%d slots are taken for %d", slots, got)
+// TestAnySlots: any number of slots is found by where the keys lie, with a few that lie elsewhere, too. Of numbers of the same
+// effect the smallest is named.
+func TestAnySlots(t *testing.T) {
+	for _, c := range []struct{ slots, instances, want int }{{1024, 3, 1024}, {1, 3, 1}, {2000, 3, 2000}, {7, 3, 7}, {1536, 5, 1536}, {16384, 3, 16384},
+		{16383, 2, 16383}, {999, 3, 3}, {4096, 4, 1024}, {100000, 3, 100000}, {5, 1, 1024}, {8191, 64, 8191}, {12288, 1024, 1024}} {
+		for _, strays := range []int{0, 5} {
+			keys := make(keySums, c.instances)
+			for i := range max(400, 8*c.instances) {
+				key := fmt.Appendf(nil, "key:%d", i)
+				n := instanceOf(key, c.slots, c.instances)
+				if i%71 == 70 && i/71 < strays {
+					n = (n + 1) % c.instances
+				}
+				keys[n] = append(keys[n], sumOf(key))
+			}
+			if got, fits := keys.guess(); got != (spread{c.want, c.instances}) || !fits {
+				t.Errorf("%+v, %d strays: %d", c, strays, got)
+			}
 		}
 	}
 	if got, fits := make(keySums, 3).guess(); got != (spread{1024, 3}) || !fits {
@@ -287,7 +294,10 @@ func TestGuessInstances(t *testing.T) {
 		{"many are elsewhere", 1024, 3, 2, keys, 60, "", spread{1024, 2}, false},
 		{"too few keys", 1024, 4, 2, 30, 0, "", spread{1024, 2}, true},
 		{"of one slot", 1024, 3, 3, keys, 0, "{tag}", spread{1024, 3}, true},
-		{"unknown slots", 778, 3, 3, keys, 0, "", spread{1024, 3}, false},
+		{"unusual slots", 778, 3, 3, keys, 0, "", spread{778, 3}, true},
+		{"unusual slots, the last is gone", 778, 3, 2, keys, 0, "", spread{778, 3}, true},
+		{"unusual slots, many are elsewhere", 778, 3, 3, keys, 60, "", spread{778, 3}, false},
+		{"no number of slots", 1 << 20, 3, 3, keys, 0, "", spread{1024, 3}, false},
 	} {
 		byInstance := make(keySums, c.left)
 		for i := range c.keys {

@@ -15,7 +15,10 @@ import (
 const serverPika4 = "pika4"
 
 // floydFormat is the Format.
-type floydFormat struct{ server string }
+type floydFormat struct {
+	server string
+	slots  int // by which the dataset was just written; 0: not known
+}
 
 // New returns the format.
 func New() format.Format { return floydFormat{} }
@@ -29,7 +32,7 @@ func (floydFormat) Servers() []format.Server {
 }
 
 // For returns the format as a server has it, which is as it is.
-func (floydFormat) For(server string) format.Format { return floydFormat{server} }
+func (floydFormat) For(server string) format.Format { return floydFormat{server: server} }
 
 // Server returns the name given to For.
 func (f floydFormat) Server() string { return f.server }

@@ -47,7 +47,7 @@ func TestRoundTripOnDisk(t *testing.T) {
 // TestInstances: keys lie where their slots say, for any number of instances, and are found there again.
 func TestInstances(t *testing.T) {
 	o := fixtures.Options{DB: "0", Limits: floyd.New().Limits()}
-	for _, c := range []struct{ instances, slots int }{{1, 0}, {3, 0}, {8, 0}, {5, 16384}, {4, 1}} {
+	for _, c := range []struct{ instances, slots int }{{1, 0}, {3, 0}, {8, 0}, {5, 16384}, {4, 1}, {3, 2000}, {3, 7}, {5, 1536}} {
 		read := func(types record.TypeSet) record.Reader {
 			o := o
 			o.Types = types
@@ -60,6 +60,9 @@ func TestInstances(t *testing.T) {
 		got := formattest.Sum(t, formattest.Records(t, src, "0", &format.Env{Report: f.Report, Now: fixtures.Clock}))
 		formattest.CheckEqual(t, got, formattest.Sum(t, read(record.AllTypes)), false)
 		f.CheckNone(t, record.Note)
+		again := formattest.Open(t, m.Format, m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: f.Report}})
+		formattest.CheckEqual(t, formattest.Sum(t, formattest.Records(t, again, "0", &format.Env{Report: f.Report, Now: fixtures.Clock})), got, false)
+		f.CheckNone(t, record.Warning)
 		if n := len(src.Keyspaces()); n != 7*c.instances {
 			t.Errorf("%d keyspaces, %d instances", n, c.instances)
 		}
@@ -163,6 +166,26 @@ func TestWrongInstance(t *testing.T) {
 	p.hash(1, "b", 1, "f", suffixed("v"))
 	p.want([]string{`hash "a0" "f"="v"`, `hash "a1" "f"="v"`, `hash "a2" "f"="v"`, `hash "a3" "f"="v"`, `hash "b" "f"="v"`},
 		[]string{floyd.FindWrongInstance, floyd.FindWrongInstance})
+}
+
+// TestWrongInstanceOfAnySlots: a key in another instance than its own is found with any number of slots, too.
+func TestWrongInstanceOfAnySlots(t *testing.T) {
+	for _, c := range []struct{ slots, instances int }{{2000, 3}, {7, 3}, {1536, 5}, {16384, 3}, {1, 2}} {
+		p := plantIn(t, c.instances)
+		for i := range 300 {
+			key := fmt.Sprint("key", i)
+			at := floyd.Slot([]byte(key), c.slots) % c.instances
+			if i == 77 {
+				at = (at + 1) % c.instances
+			}
+			p.hash(at, key, 1, "f", suffixed("v"))
+		}
+		records, kinds, _ := p.read()
+		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == floyd.FindSlots })
+		if len(records) != 300 || !slices.Equal(kinds, []string{floyd.FindWrongInstance}) {
+			t.Errorf("%+v: %d records, %q", c, len(records), kinds)
+		}
+	}
 }
 
 // TestWrongInstances: of a key in several instances, none of them its own, the one in the first is read.

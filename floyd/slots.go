@@ -3,7 +3,9 @@ package floyd
 import (
 	"bytes"
 	"hash/crc32"
+	"iter"
 	"math"
+	"slices"
 )
 
 // Defaults of Pika's configuration as it is shipped: db-instance-num and default-slot-num.
@@ -65,40 +67,163 @@ func (p *placer) instance(key []byte) int {
 // instanceOf returns the instance that a user key belongs to.
 func instanceOf(key []byte, slots, instances int) int { return Slot(key, slots) % instances }
 
-// usualSlots are the numbers of slots that are tried when nothing says how many a dataset has. One slot is what the engine
-// takes when its configuration names none.
-var usualSlots = []int{defaultSlots, 1, 2048, 4096, 8192, 16384, 512, 256, 128, 64, 32, 16, 100, 1000, 10000}
+// ownSlots are the engine's own numbers of slots: of the configuration that it is shipped with, and where that names none.
+var ownSlots = []int{defaultSlots, 1}
+
+// maxSlots is up to which number any is looked for, and farther the limit where none of them fits.
+const (
+	maxSlots = 16384
+	farther  = 8 * maxSlots
+)
 
 // spread is how keys lie over instances: the number of slots, and of the instances that the slots are dealt out to.
 type spread struct{ slots, instances int }
 
-// keySums are the sums of some keys of each instance, by its number: what the slot of a key is computed from.
+// keySums are the sums of some keys of each instance, by its number, each once: what the slot of a key is computed from.
 type keySums [][]uint32
 
-// guess returns the spread by which most keys lie in the instance where they are; the sums are those of the instances that are
-// there, by number. Of several the first of those that are usual. fits says that next to none lies elsewhere. More instances
-// than are there are believed if the keys prove it: they lie where these say, and fewer would have them elsewhere, too.
-func (s keySums) guess() (sp spread, fits bool) {
-	total := 0
+func (s keySums) total() (n int) {
 	for i := range s {
-		total += len(s[i])
+		n += len(s[i])
 	}
-	least := -1
-	for _, slots := range append([]int{defaultSlots, len(s)}, usualSlots...) {
-		if wrong := s.misplaced(spread{slots, len(s)}, total); least < 0 || wrong < least {
-			sp, least = spread{slots, len(s)}, wrong
+	return n
+}
+
+// guess returns the spread by which most keys lie in the instance where they are; the sums are those of the instances that are
+// there, by number. Numbers of slots that put all keys seen into the same instances are one; of them the engine's own is
+// named, or the smallest. fits says that next to no key lies elsewhere. More instances than are there are believed if the keys
+// prove it: they lie where these say, and fewer would have them elsewhere, too.
+func (s keySums) guess() (sp spread, fits bool) {
+	total := s.total()
+	few := total / strayKeys
+	sp, wrong := s.best(slices.Values(ownSlots), total)
+	if more, ok := s.more(few, wrong == 0); ok {
+		return more, true
+	}
+	if wrong > few {
+		other, least := s.other(few)
+		// By chance a number fits few keys: it is believed if the engine's own are as wrong as any.
+		if least <= few && (s.decisive() || 2*len(s)*wrong >= total*(len(s)-1)) || s.decisive() && 2*least < wrong {
+			sp, wrong = other, least
 		}
 	}
-	for n := maxInstances; n > len(s); n-- {
-		for _, slots := range append([]int{defaultSlots, n}, usualSlots...) {
-			more := spread{slots, n}
-			few := total / strayKeys
-			if n <= slots && s.misplaced(more, few) <= few && s.distinct(slots) >= provingSlots {
-				return more, true
+	return sp, wrong <= few
+}
+
+// other returns the best of all numbers of slots, and how many keys lie elsewhere by it.
+func (s keySums) other(few int) (sp spread, wrong int) {
+	for _, most := range []int{maxSlots, farther} {
+		if sp, wrong = s.best(upTo(most), few); wrong <= few {
+			return sp, wrong
+		}
+	}
+	return s.best(upTo(maxSlots), s.total())
+}
+
+func upTo(most int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for n := 1; n <= most && yield(n); n++ {
+		}
+	}
+}
+
+// best returns the first number of slots by which the fewest keys lie in another instance than theirs, and how many do; above
+// most that is not counted.
+func (s keySums) best(numbers iter.Seq[int], most int) (sp spread, wrong int) {
+	wrong = most + 1
+	for slots := range numbers {
+		if n := s.misplaced(spread{slots, len(s)}, wrong-1); n < wrong {
+			sp, wrong = spread{slots, len(s)}, n
+		}
+		if wrong == 0 {
+			break
+		}
+	}
+	return sp, wrong
+}
+
+// chanceBits is how many bits of what keys say are chance at most, among all numbers of slots.
+const chanceBits = 14 + 14
+
+// decisive reports whether there are so many keys that a number of slots that fits all of them is no chance.
+func (s keySums) decisive() bool {
+	return float64(s.total())*math.Log2(float64(len(s))) >= chanceBits
+}
+
+// probes are how many keys at once are asked for a number of instances, and tries how often: a key that lies where it does not
+// belong says something wrong.
+const (
+	probes = 16
+	tries  = 5
+)
+
+// more returns a spread over more instances than are there, if keys prove it: what is left of each slot when the number of its
+// instance is taken off is a multiple of the number of instances. sure says that no key lies where it does not belong.
+func (s keySums) more(few int, sure bool) (sp spread, ok bool) {
+	if s.distinct(math.MaxUint32) < provingSlots {
+		return sp, false
+	}
+	keys := s.inTurn()
+	for try := 0; (try == 0 || !sure) && try < tries && (try+1)*probes <= len(keys); try++ {
+		some := keys[try*probes : (try+1)*probes]
+		for slots := len(s) + 1; slots <= maxSlots; slots++ {
+			of := common(some, slots, len(s))
+			if of == 0 {
+				of = slots
+			}
+			for n := min(of, maxInstances); n > max(len(s), sp.instances); n-- {
+				if of%n == 0 && s.proves(spread{slots, n}, few) {
+					sp = spread{slots, n}
+				}
+			}
+		}
+		if sp.instances > 0 {
+			break
+		}
+	}
+	if own := (spread{defaultSlots, sp.instances}); sp.instances > 0 && s.proves(own, few) {
+		sp = own
+	}
+	return sp, sp.instances > 0
+}
+
+// proves reports whether keys lie where a spread says, and have so many slots that this is no chance.
+func (s keySums) proves(sp spread, few int) bool {
+	return s.misplaced(sp, few) <= few && s.distinct(sp.slots) >= provingSlots
+}
+
+// placed is a key in an instance.
+type placed struct {
+	sum      uint32
+	instance int
+}
+
+// inTurn returns the keys, one of each instance after the other.
+func (s keySums) inTurn() (out []placed) {
+	for k, n := 0, s.total(); len(out) < n; k++ {
+		for i := range s {
+			if k < len(s[i]) {
+				out = append(out, placed{s[i][k], i})
 			}
 		}
 	}
-	return sp, least <= total/strayKeys
+	return out
+}
+
+// common returns the largest number that divides what is left of all slots; 0 if that is nothing, and any number up to most
+// for one that is no larger.
+func common(keys []placed, slots, most int) int {
+	of := 0
+	for _, k := range keys {
+		a, b := int(k.sum%uint32(slots))-k.instance, of
+		for a = max(a, -a); a != 0; {
+			a, b = b%a, a
+		}
+		if of = b; of != 0 && of <= most {
+			break
+		}
+	}
+	return of
 }
 
 // strayKeys: of so many keys one may lie in another instance than its own, and the others prove what they prove.

@@ -20,11 +20,12 @@ import (
 // source is an open dataset. The stores of a database are its instances.
 type source struct {
 	versioned.Source
+	slots int // 0: keys tell
 }
 
 // open opens all databases of a directory.
 func open(ctx context.Context, f floydFormat, dir string, o *format.OpenOptions) (format.Source, error) {
-	s := &source{versioned.NewSource(f, dir)}
+	s := &source{versioned.NewSource(floydFormat{server: f.server}, dir), f.slots}
 	opts := *o
 	opts.Options.Comparers = Comparers()
 	if err := s.openAll(ctx, &opts); err != nil {
@@ -81,7 +82,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 		s.DBs = s.DBs[:len(s.DBs)-1]
 		return false, nil
 	}
-	return true, db.settle(s.Dir, dir, o)
+	return true, db.settle(s.Dir, dir, s.slots, o)
 }
 
 // opened is a database whose instances were opened.
@@ -108,20 +109,25 @@ func (db *opened) open(ctx context.Context, root, dir string, i int, o *format.O
 	return true, nil
 }
 
-// settle finds out how keys are spread and reports what is missing.
-func (db *opened) settle(root, dir string, o *format.OpenOptions) error {
-	sums, err := db.someKeys()
-	if err != nil {
-		return err
-	}
-	sp, fits := sums.guess()
-	db.reportMissing(root, dir, o, sp, fits)
-	if fits {
-		db.reportBarren(dir, o, sp, sums)
-	}
-	if sp.slots != defaultSlots {
-		dataset.Report(o, record.Finding{Kind: FindSlots, Severity: record.Note, DB: db.Name,
-			Detail: fmt.Sprintf("keys are spread over %d instances by default-slot-num %d, not %d", sp.instances, sp.slots, defaultSlots)})
+// settle finds out how keys are spread, unless the number of slots is known, and reports what is missing.
+func (db *opened) settle(root, dir string, slots int, o *format.OpenOptions) error {
+	sp := spread{slots, db.n}
+	if slots == 0 {
+		sums, err := db.someKeys()
+		if err != nil {
+			return err
+		}
+		var fits bool
+		sp, fits = sums.guess()
+		db.reportMissing(root, dir, o, sp, fits)
+		if fits {
+			db.reportBarren(dir, o, sp, sums)
+		}
+		if sp.slots != defaultSlots {
+			dataset.Report(o, record.Finding{Kind: FindSlots, Severity: record.Note, DB: db.Name,
+				Detail: fmt.Sprintf("keys are spread over %d instances by default-slot-num %d, or a number of the same effect on them, not %d",
+					sp.instances, sp.slots, defaultSlots)})
+		}
 	}
 	p := &placing{instances: db.instances, n: sp.instances}
 	for i, st := range db.instances {
@@ -174,8 +180,12 @@ func (db *opened) reportLost(o *format.OpenOptions, detail string) {
 	dataset.Report(o, record.Finding{Kind: dataset.FindMissingStore, Severity: record.Error, DB: db.Name, Detail: detail})
 }
 
-// keysLooked is how many keys of an instance are looked at to find the number of slots.
-const keysLooked = 200
+// keysWanted is how many keys of an instance that can have different slots are wanted to find the number of slots, keysLooked
+// how many are looked at for them.
+const (
+	keysWanted = 200
+	keysLooked = 10000
+)
 
 // someKeys sums up the first user keys of each instance.
 func (db *opened) someKeys() (keySums, error) {
@@ -185,12 +195,14 @@ func (db *opened) someKeys() (keySums, error) {
 		if err != nil {
 			return nil, err
 		}
-		for len(out[i]) < keysLooked && err == nil {
+		seen := map[uint32]bool{}
+		for n := 0; len(seen) < keysWanted && n < keysLooked && err == nil; n++ {
 			var raw []byte
 			if raw, _, err = it.Next(); err != nil {
 				break
 			}
-			if k, err := DecodeMetaKey(raw); err == nil && k.Lost == 0 {
+			if k, err := DecodeMetaKey(raw); err == nil && k.Lost == 0 && !seen[sumOf(k.Key)] {
+				seen[sumOf(k.Key)] = true
 				out[i] = append(out[i], sumOf(k.Key))
 			}
 		}

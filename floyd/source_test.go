@@ -145,7 +145,8 @@ func TestSlotNumber(t *testing.T) {
 	read := func(types record.TypeSet) record.Reader {
 		return fixtures.Records(3, 200, fixtures.Options{DB: "0", Limits: floyd.New().Limits(), Types: types})
 	}
-	for slots, want := range map[int]string{1024: "", 1: "by default-slot-num 1, not 1024", 100: "by default-slot-num 100, not 1024"} {
+	for slots, want := range map[int]string{1024: "", 1: "by default-slot-num 1, or a number of the same effect on them, not 1024",
+		2000: "by default-slot-num 2000, or a number of the same effect on them, not 1024", 7: "by default-slot-num 7, or a number of the same effect on them, not 1024"} {
 		p := &planted{formattest.NewMemory(t, floyd.New()), t}
 		formattest.Fill(t, p.Create(t, format.CreateOptions{Instances: 3, Slots: slots, TempDir: t.TempDir()}), 0, read)
 		src, found, err := p.opened()

@@ -51,6 +51,7 @@ func create(_ context.Context, f floydFormat, dir string, o *format.CreateOption
 		}
 	}
 	var err error
+	f.slots = t.slots // the proof reads the dataset as it was written, whatever its keys tell
 	t.Target, err = dataset.Create(f, dir, o, parts)
 	if err != nil {
 		return nil, err
