@@ -51,7 +51,10 @@ func ardbPlants() []plant {
 			r.put("0", key("z", codec.KindSort, nan, text("b")), value(codec.KindSort))
 			r.put("0", key("z", codec.KindScore, text("b")), value(codec.KindScore, nan))
 		}, "warning score-nan"},
-		{"value", "rocksdb", func(r *rows) { r.put("0", key("s", codec.KindMeta), []byte{2, 0, 0, 1, 9}) }, "error malformed-value"},
+		{"value", "rocksdb", func(r *rows) { r.put("0", key("s", codec.KindMeta), []byte{2, 0, 0, 1}) }, "error malformed-value"},
+		{"format", "rocksdb", func(r *rows) { r.put("0", key("s", codec.KindMeta), []byte{2, 1, 0, 1, 1, 2}) }, "error newer"},
+		{"type", "rocksdb", func(r *rows) { r.put("0", key("h", codec.KindMeta), []byte{40, 0, 0, 0, 0}) }, "error newer"},
+		{"operand", "rocksdb", func(r *rows) { r.put("0", key("s", codec.KindMeta), []byte{30, 0, 99, 0}) }, "error newer"},
 		{"key", "rocksdb", func(r *rows) { r.put("0", key("h", codec.KindField), value(codec.KindField, text("x"))) }, "error malformed-key"},
 		{"expiry", "rocksdb", func(r *rows) {
 			r.meta("s", func(v *codec.Value, d []codec.Data) []codec.Data { v.ExpireMS = -5; return d })

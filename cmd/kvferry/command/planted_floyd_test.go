@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -53,8 +54,11 @@ func floydPlants() []plant {
 		put("s", "default", meta("s"), []byte("\x00short"), "error short-value"),
 		put("t", "set_data_cf", data("t", "a", v), []byte("none"), "error count-mismatch, error short-value"),
 		put("l", "list_data_cf", data("l", "index", v), none, "error bad-row-key"),
-		put("s", "default", []byte("no zeros"), none, "error bad-key-length"),
-		put("s", "default", append(meta("s"), 1), none, "error bad-row-key"),
+		put("s", "default", []byte("no zeros"), none, "error newer"),
+		put("s", "default", []byte("\x00\x00\x00\x00\x00\x00\x00\x00no end"), none, "error bad-key-length"),
+		put("s", "default", append(meta("s"), 1), none, "error newer"),
+		put("t", "set_data_cf", data("t", "a", v), append([]byte{1}, none[1:]...), "error count-mismatch, error newer"),
+		put("h", "default", meta("h"), append([]byte{6}, counted(record.Hash, 3)[1:]...), "error newer"),
 		put("h", "hash_data_cf", data("h", "d", 2), none, "warning newer-version"),
 		put("h", "hash_data_cf", data("h", "d", 0), none, ""),
 		put("h", "hash_data_cf", data("h", "a", v), []byte("12"), ""), // HINCRBY of 4.0.0
@@ -85,6 +89,30 @@ func le64(n uint64) []byte {
 func TestVerifyPlantedFloyd(t *testing.T) {
 	for _, p := range floydPlants() {
 		t.Run(p.name, func(t *testing.T) { p.check(t, build(t, floyd.New(), floydSet()...)) })
+	}
+}
+
+// TestUnknownFormEverywhere: no command passes over a row in a form that is not known, and each reads the others.
+func TestUnknownFormEverywhere(t *testing.T) {
+	t.Parallel()
+	dir, sound := build(t, floyd.New(), floydSet()...), build(t, floyd.New(), floydSet()...)
+	alter(t, filepath.Join(dir, instance("s")), func(r *rows) {
+		v := floyd.AppendStringValue(nil, floyd.StringValue{Bytes: []byte("v")})
+		v[2] = 0x01 // the first reserved byte
+		r.put("default", floyd.AppendMetaKey(nil, floyd.MetaKey{Key: []byte("s")}), v)
+	})
+	for _, args := range [][]string{{"verify", dir}, {"dump", dir}, {"inspect", dir}, {"explain", dir, "s"}, {"fingerprint", dir}, {"diff", dir, sound},
+		{"diff", dir, dir}, {"convert", dir, "pika3:" + t.TempDir() + "/out"}} {
+		if r := kvferry(t, args...); r.code == ExitOK || !strings.Contains(r.stdout+r.stderr, record.FindNewer) {
+			t.Errorf("%s: exit %d: %s%s", args, r.code, r.stdout, r.stderr)
+		}
+	}
+	out := t.TempDir() + "/out"
+	ok(t, "convert", dir, "pika3.5:"+out, "--allow-loss", record.LossNewer)
+	for key, want := range map[string]bool{"s": false, "h": true, "x": true} {
+		if r := kvferry(t, "explain", out, key); (r.code == ExitOK) != want {
+			t.Errorf("%s: exit %d: %s%s", key, r.code, r.stdout, r.stderr)
+		}
 	}
 }
 

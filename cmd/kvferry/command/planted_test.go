@@ -334,7 +334,11 @@ func nemoPlants() []plant {
 		{"short", "kv", func(r *rows) { r.put("default", nk, []byte("1234567")) }, "error short-value"},
 		{"long", "set", func(r *rows) {
 			r.put("default", append([]byte("S"), "other"...), append(nemo.AppendMeta(nil, nemo.Meta{Suffix: nv1}), 0))
-		}, "error bad-value"},
+		}, "error newer"},
+		{"newer", "hash", func(r *rows) {
+			r.put("default", field("a"), nemo.AppendPlain(nil, nemo.Plain{Suffix: nemo.Suffix{Version: 9}}))
+		},
+			"error newer-version"},
 		{"klen", "hash", func(r *rows) { r.put("default", []byte("h\x09k=d"), plain("v")) }, "error bad-key-length"},
 		{"no equals sign", "hash", func(r *rows) { r.put("default", []byte("h\x01k+d"), plain("v")) }, "error bad-row-key"},
 		{"leading byte", "hash", func(r *rows) { r.put("default", []byte("xyz"), plain("v")) }, "error unknown-row"},
@@ -394,7 +398,7 @@ func blackwidowPlants() []plant {
 			"error count-mismatch"},
 		{"orphans", "hashes", func(r *rows) { r.del("default", nk) }, "note orphan-rows"},
 		{"short", "strings", func(r *rows) { r.put("default", nk, []byte("123")) }, "error short-value"},
-		{"long", "sets", func(r *rows) { r.put("default", []byte("other"), make([]byte, 13)) }, "error bad-value"},
+		{"long", "sets", func(r *rows) { r.put("default", []byte("other"), make([]byte, 13)) }, "error newer"},
 		{"klen", "hashes", func(r *rows) { r.put("data_cf", []byte("\x09\x00\x00\x00k\x01\x00\x00\x00d"), nk) }, "error bad-key-length"},
 		{"newer", "hashes", func(r *rows) { r.put("data_cf", data("d", 2), nk) }, "warning newer-version"},
 		{"stale rows are none", "hashes", func(r *rows) { r.put("data_cf", data("d", 0), nk) }, ""},
