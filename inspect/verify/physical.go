@@ -134,7 +134,7 @@ func (p *physical) counts(f *fileCheck, report func(record.Finding)) {
 		report(record.Finding{Kind: record.FindEntryCount, Severity: record.Error, Place: place,
 			Detail: fmt.Sprintf("entries by its properties: %d, found: %d", f.Entries, f.seen)})
 	case f.Deletes >= 0 && f.Deletes != f.deletes && f.Deletes != f.deletes+f.ranges:
-		report(record.Finding{Kind: record.FindDeleteCount, Severity: record.Warning, Place: place,
+		report(record.Finding{Kind: record.FindDeleteCount, Severity: record.Error, Place: place,
 			Detail: fmt.Sprintf("tombstones by its properties: %d, found: %d", f.Deletes, f.deletes+f.ranges)})
 	}
 }

@@ -80,7 +80,7 @@ func TestPhysical(t *testing.T) {
 		{"range tombstones counted", table(2, 1), []string{"a range", "b"}, "", false},
 		{"range tombstones not counted", table(1, 0), []string{"a range", "b"}, "", false},
 		{"an entry too few", table(3, 0), []string{"a", "b"}, "error entry-count-mismatch db/t@-1", false},
-		{"a tombstone too many", table(2, 0), []string{"a", "b del"}, "warning delete-count-mismatch db/t@-1", false},
+		{"a tombstone too many", table(2, 0), []string{"a", "b del"}, "error delete-count-mismatch db/t@-1", false},
 		{"order", table(3, 0), []string{"a", "c", "b"}, "error key-order db/t@0", false},
 		{"outside", table(2, 0), []string{"b", "n"}, "error file-bounds db/t@0", false},
 		{"damage explains what is missing", table(9, 0), []string{"a"}, "error damaged-block db/t@7", true},

@@ -85,6 +85,9 @@ type Spec struct {
 	KeepOrder   bool              // entries are written as they come
 	MetaEntries map[string][]byte // more entries of the metaindex
 	Filter      string            // name of a filter of random bytes, "" for none
+	// EditBlock changes a data block, before it is packed; EditIndex the handles and keys of the index.
+	EditBlock func(i int, b []byte) []byte
+	EditIndex func(handles []blocks.Handle, keys [][]byte) ([]blocks.Handle, [][]byte)
 }
 
 // TableWriter writes a table.
@@ -106,6 +109,9 @@ func MakeTable(t testing.TB, spec Spec, entries []Entry) []byte {
 	spec.BlockSize, spec.Restarts = max(spec.BlockSize, 1), max(spec.Restarts, 1)
 	h := &TableWriter{T: t, Spec: spec}
 	index, first, seps := h.dataBlocks(entries)
+	if spec.EditIndex != nil {
+		index, seps = spec.EditIndex(index, seps)
+	}
 	metas := map[string][]byte{}
 	for k, v := range spec.MetaEntries {
 		metas[k] = v
@@ -121,7 +127,7 @@ func MakeTable(t testing.TB, spec Spec, entries []Entry) []byte {
 		metas["rocksdb.range_del"] = HandleBytes(h.write(b.Finish(nil), Raw))
 	}
 	if !spec.LevelDB {
-		metas["rocksdb.properties"] = HandleBytes(h.properties(len(entries)))
+		metas["rocksdb.properties"] = HandleBytes(h.properties(entries))
 	}
 	if spec.Filter != "" {
 		metas[spec.Filter] = HandleBytes(h.filter(seps))
@@ -156,7 +162,11 @@ func (h *TableWriter) dataBlocks(entries []Entry) (handles []blocks.Handle, firs
 		if h.Spec.Hash {
 			hash = binary.LittleEndian.AppendUint16([]byte{255, 0, 255}, 3)
 		}
-		handles = append(handles, h.writeAs(b.Finish(hash), h.Spec.Codec, cmp.Or(h.Spec.Label, h.Spec.Codec)))
+		data := b.Finish(hash)
+		if h.Spec.EditBlock != nil {
+			data = h.Spec.EditBlock(len(handles), data)
+		}
+		handles = append(handles, h.writeAs(data, h.Spec.Codec, cmp.Or(h.Spec.Label, h.Spec.Codec)))
 		last = append(last, prev)
 		b = Block{}
 	}
@@ -191,9 +201,22 @@ func (h *TableWriter) filter(seps [][]byte) blocks.Handle {
 }
 
 // properties writes the properties block.
-func (h *TableWriter) properties(entries int) blocks.Handle {
-	p := map[string][]byte{"rocksdb.num.entries": binary.AppendUvarint(nil, uint64(entries)), "rocksdb.deleted.keys": {0},
-		"rocksdb.block.based.table.index.type": binary.LittleEndian.AppendUint32(nil, h.Spec.IndexType)}
+func (h *TableWriter) properties(entries []Entry) blocks.Handle {
+	p := map[string][]byte{"rocksdb.block.based.table.index.type": binary.LittleEndian.AppendUint32(nil, h.Spec.IndexType)}
+	var deletes, merges, keys, values int
+	for _, e := range entries {
+		keys, values = keys+len(e.Internal()), values+len(e.Value)
+		switch e.Kind {
+		case base.KindDelete, base.KindSingleDelete, base.KindDeleteTimestamp:
+			deletes++
+		case base.KindMerge:
+			merges++
+		}
+	}
+	for name, n := range map[string]int{"num.entries": len(entries), "deleted.keys": deletes, "merge.operands": merges,
+		"raw.key.size": keys, "raw.value.size": values} {
+		p["rocksdb."+name] = binary.AppendUvarint(nil, uint64(n))
+	}
 	if h.Spec.Comparator != "" {
 		p["rocksdb.comparator"] = []byte(h.Spec.Comparator)
 	}

@@ -61,6 +61,14 @@ func (b *Block) Restart(i int) int {
 	return int(off)
 }
 
+// RestartAt returns the i-th restart offset as it stands, -1 after the last.
+func (b *Block) RestartAt(i int) int {
+	if i >= b.NumRestarts() {
+		return -1
+	}
+	return int(binary.LittleEndian.Uint32(b.restarts[4*i:]))
+}
+
 // NumRestarts returns the number of restarts.
 func (b *Block) NumRestarts() int { return len(b.restarts) / 4 }
 

@@ -17,6 +17,11 @@ type Walk interface {
 	Handle() Handle
 	// Load returns the block, verified and unpacked. It is valid until the next call.
 	Load() (Block, error)
+	// Counted reports whether somebody has counted the block. Else whoever loads it tells Count what it holds, nil when he
+	// does not read all of it, and what is wrong with its restart points. The error is about the block, or about the table,
+	// once all its blocks are counted: rows were read well, but they are not those that belong there.
+	Counted() bool
+	Count(n *Counts, err error) error
 	// GiveBack lets go of the memory of the block, which Load reads again.
 	GiveBack()
 	// Close ends the walk.

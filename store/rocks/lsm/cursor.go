@@ -45,7 +45,10 @@ type Cursor struct {
 	useFixed bool
 	fixed    uint64 // of an ingested table
 	suffix   int    // bytes at the end of values that are not theirs
+	counting bool   // the block is read from its start, and nobody has counted it
+	count    blocks.Counter
 	released released
+	late     error // of the block that was given back
 
 	T    *Table
 	ti   int                                               // of t in tables; before the first: -1
@@ -83,6 +86,9 @@ func (r *Run) Between(cmp *store.Comparer, lo, hi []byte) []*Table {
 // User returns the current user key.
 func (c *Cursor) User() []byte { return c.buf[:c.ulen:c.ulen] }
 
+// At reports whether the cursor stands at an entry of a user key.
+func (c *Cursor) At(key []byte) bool { return c.have && !c.Done && bytes.Equal(c.User(), key) }
+
 // Place says where the current entry stands.
 func (c *Cursor) Place() record.Place {
 	var p record.Place
@@ -107,6 +113,9 @@ func (c *Cursor) Close() {
 
 // stop ends the walk, with an error when there is one.
 func (c *Cursor) stop(err error) bool {
+	if err == nil {
+		err = c.leave()
+	}
 	if c.Err == nil {
 		c.Err = err
 	}
@@ -167,11 +176,43 @@ func (c *Cursor) Next() bool {
 	}
 	c.lcp, c.same, c.ulen, c.Tr = lcp, same, ulen, tr
 	c.Val = d[end : vend-c.suffix]
-	c.pos = vend
+	c.note(ulen+base.TrailerLen, vend-end, vend)
 	if c.checkHi && bytes.Compare(c.buf[:ulen], c.hi) >= 0 {
 		return c.stop(nil)
 	}
 	return true
+}
+
+// note counts the current entry, which starts at pos, and moves behind it.
+func (c *Cursor) note(key, value, end int) {
+	n := &c.count
+	if c.pos == n.Restart {
+		n.AtRestart(&c.block)
+	}
+	n.Entries++
+	n.KeyBytes += int64(key)
+	n.ValueBytes += int64(value)
+	if byte(c.Tr) != base.KindPut {
+		n.Kind(byte(c.Tr))
+	}
+	c.pos = end
+}
+
+// leave tells what the block holds, before the cursor leaves it or jumps within it.
+func (c *Cursor) leave() (err error) {
+	if !c.counting || c.data == nil {
+		return nil
+	}
+	c.counting = false
+	if c.pos < len(c.data) || len(c.data) == 0 {
+		err = c.walk.Count(nil, nil)
+	} else {
+		err = c.walk.Count(&c.count.Counts, c.count.End(&c.block))
+	}
+	if err != nil {
+		err = base.BlockError(c.T.failBlock(c.handle, err))
+	}
+	return err
 }
 
 // grow makes room for keys of n bytes, keeping the current one.
@@ -203,7 +244,8 @@ func (c *Cursor) nextOrdered(shared, p, end, vend int) bool {
 		return c.disorder(shared, rest)
 	}
 	c.buf, c.swap = c.swap, c.buf
-	c.ulen, c.Tr, c.Val, c.pos = len(user), tr, c.data[end:vend-c.suffix], vend
+	c.ulen, c.Tr, c.Val = len(user), tr, c.data[end:vend-c.suffix]
+	c.note(n, vend-end, vend)
 	if c.checkHi && c.ks.cmp.Compare(user, c.hi) >= 0 {
 		return c.stop(nil)
 	}
@@ -224,6 +266,9 @@ func (c *Cursor) nextBlock() bool {
 		if c.T != nil {
 			if !c.belowSeparator() {
 				return c.stop(nil)
+			}
+			if err := c.leave(); err != nil {
+				return c.stop(err)
 			}
 			ok, more := false, c.checkHi && c.bytewise
 			if !more {
@@ -339,6 +384,8 @@ func (c *Cursor) loadBlock() bool {
 		return c.damage(err)
 	}
 	c.data, c.pos = c.block.Entries, 0
+	c.counting = !c.walk.Counted()
+	c.count.Start(&c.block)
 	return true
 }
 
@@ -367,7 +414,8 @@ func (c *Cursor) first(p int) bool {
 	}
 	copy(c.buf, key)
 	c.ulen, c.Tr, c.Val, c.have = len(user), tr, val[:vlen-c.suffix], true
-	c.pos = q + unshared + vlen
+	c.pos = p
+	c.note(unshared, vlen, q+unshared+vlen)
 	if c.checkHi && c.ks.cmp.Compare(user, c.hi) >= 0 {
 		return c.stop(nil)
 	}

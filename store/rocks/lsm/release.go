@@ -34,6 +34,9 @@ func (c *Cursor) release() bool {
 	if !c.large() || len(c.data) < c.ks.Env.mayWait() || c.suffix > 0 {
 		return false
 	}
+	if err := c.leave(); err != nil {
+		c.late = err
+	}
 	c.released = released{len(c.data), c.pos - len(c.Val), len(c.Val)}
 	c.forget()
 	c.walk.GiveBack()
@@ -51,6 +54,10 @@ func (c *Cursor) reload() error {
 	was := c.released
 	if was.size == 0 {
 		return nil
+	}
+	if c.late != nil {
+		c.stop(c.late)
+		return c.Err
 	}
 	c.released = released{}
 	b, err := c.walk.Load()

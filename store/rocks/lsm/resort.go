@@ -61,7 +61,7 @@ func (ks *Keyspace) sortTable(t *Table) (*Table, error) {
 		}
 	}
 	scan.damaged = func(h blocks.Handle, err error) error {
-		err = t.Fail(int64(h.Off), FieldBlock, err)
+		err = t.failBlock(h, err)
 		if scan.pass == nil || !scan.pass(h, scan.walk.Separator(), err) {
 			return base.BlockError(err)
 		}

@@ -92,7 +92,8 @@ func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 	// A key's first bytes are copied from the key at from, which shares common bytes with the one before: it was
 	// written a while ago, and to load what is just being stored in other pieces takes longer.
 	from, common := 0, ulen
-	n := 0
+	n, start, values := 0, at, 0
+	restart := len(c.data) - c.count.Restart // of what is left where the next restart point is
 	for n < len(dst) && len(d) >= 4 {
 		h := binary.LittleEndian.Uint32(d)
 		shared, unshared, vlen, q := int(h&0x7f), int(h>>8&0x7f), int(h>>16&0x7f), 3
@@ -119,6 +120,11 @@ func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 		if !c.bytewise && c.ks.cmp.From(keys[prev:prev+ulen], keys[at:at+size-base.TrailerLen], shared) >= 0 {
 			break
 		}
+		if len(d) == restart {
+			c.count.AtRestart(&c.block)
+			restart = len(c.data) - c.count.Restart
+		}
+		values += vlen
 		prev, ulen = at, size-base.TrailerLen
 		at += size
 		row := &dst[n] // set field by field: a struct would be built elsewhere and copied
@@ -128,6 +134,9 @@ func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 	}
 	b.keys = keys[:at]
 	if n > 0 {
+		c.count.Entries += int64(n)
+		c.count.KeyBytes += int64(at - start)
+		c.count.ValueBytes += int64(values)
 		c.standAt(b.keys[prev:], dst[n-1].Value, len(c.data)-len(d))
 	}
 	return n

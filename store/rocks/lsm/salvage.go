@@ -40,6 +40,9 @@ const (
 // WholeTable stands for a table that cannot be opened among the offsets of what was reported of it.
 const WholeTable = math.MaxUint64
 
+// allCounts stands there for what the properties count.
+const allCounts = WholeTable - 1
+
 // Skips remembers the blocks of a table that were reported.
 type Skips struct {
 	mu  sync.Mutex
@@ -170,11 +173,11 @@ func (c *Cursor) passes(h blocks.Handle, sep []byte, err error) bool {
 
 // damage ends the walk with an error of the current block, or ends the block.
 func (c *Cursor) damage(err error) bool {
-	err = c.T.Fail(int64(c.handle.Off), FieldBlock, err)
+	err = c.T.failBlock(c.handle, err)
 	if !c.passes(c.handle, c.walk.Separator(), err) {
 		return c.stop(base.BlockError(err))
 	}
-	c.data, c.pos = nil, 0
+	c.data, c.pos, c.counting = nil, 0, false
 	return false
 }
 
@@ -184,11 +187,32 @@ func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
 		ks.lost(t, err)
 		return
 	}
-	if !t.skips.First(h.Off) {
+	var n *blocks.CountError
+	switch {
+	case errors.As(err, &n):
+		ks.miscounted(t, n)
+		return
+	case !t.skips.First(h.Off):
+		return
+	case errors.Is(err, blocks.ErrRestart):
+		ks.Damaged(t.Place(h.Off), Reason(err)+"; its rows are read one after the other, but the engine's lookups miss some of them")
 		return
 	}
 	g := t.gap(sep)
 	ks.Damaged(t.Place(h.Off), fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g)))
+}
+
+// miscounted reports, once, that a table does not hold what its properties say. Its rows are read.
+func (ks *Keyspace) miscounted(t *Table, n *blocks.CountError) {
+	if !t.skips.First(allCounts) {
+		return
+	}
+	f := record.Finding{Kind: record.FindEntryCount, Severity: record.Error, Keyspace: ks.name, Detail: n.Error(),
+		Place: record.Place{File: t.Name, Off: record.NoOffset, Level: t.Level}}
+	if n.What == blocks.Tombstones {
+		f.Kind = record.FindDeleteCount
+	}
+	ks.Env.Report(f)
 }
 
 // gap is where rows are missing: keys from low on, or after it, up to high.

@@ -85,7 +85,7 @@ func (t *Table) firstKey(w blocks.Walk) ([]byte, error) {
 	h := w.Handle()
 	bl, err := w.Load()
 	if err != nil {
-		return nil, t.Fail(int64(h.Off), FieldBlock, err)
+		return nil, t.failBlock(h, err)
 	}
 	e := blocks.Entries{Data: bl.Entries}
 	ok, err := e.Next()

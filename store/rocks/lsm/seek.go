@@ -14,6 +14,9 @@ func (c *Cursor) Seek(key []byte) bool {
 	if c.data != nil && c.ks.cmp.Compare(key, c.walk.Separator()) <= 0 {
 		return c.seekBlock(key)
 	}
+	if err := c.leave(); err != nil {
+		return c.stop(err)
+	}
 	cmp := c.ks.cmp.Compare
 	if c.T == nil || cmp(key, c.T.Last) > 0 {
 		from := c.ti + 1
@@ -41,7 +44,10 @@ func (c *Cursor) Seek(key []byte) bool {
 func (c *Cursor) seekBlock(key []byte) bool {
 	p := 0
 	if !c.salvages() {
-		var err error
+		err := c.leave()
+		if err != nil {
+			return c.stop(err)
+		}
 		if p, err = c.restartBefore(key); err != nil {
 			return c.damage(err)
 		}

@@ -109,6 +109,12 @@ func (w *spoolWalk) Load() (blocks.Block, error) {
 	return blocks.Parse(b[:w.handle.Size])
 }
 
+// Counted is true: a spool is our own.
+func (w *spoolWalk) Counted() bool { return true }
+
+// Count is not called.
+func (w *spoolWalk) Count(*blocks.Counts, error) error { return nil }
+
 // GiveBack lets go of the memory of the block.
 func (w *spoolWalk) GiveBack() { w.win.GiveBack() }
 

@@ -128,6 +128,15 @@ func (t *Table) Fail(off int64, field string, err error) error {
 	return &record.CorruptError{Keyspace: t.Keyspace, File: t.Path, Off: off, Field: field, Err: err}
 }
 
+// failBlock places an error in a block, unless it is about all of the table and has its place.
+func (t *Table) failBlock(h blocks.Handle, err error) error {
+	var n *blocks.CountError
+	if errors.As(err, &n) {
+		return err
+	}
+	return t.Fail(int64(h.Off), FieldBlock, err)
+}
+
 // Place says where a block of the table is.
 func (t *Table) Place(off uint64) record.Place {
 	return record.Place{File: t.Name, Off: int64(off), Level: t.Level}

@@ -66,7 +66,7 @@ func (ks *Keyspace) scanTable(t *Table, f func(*store.Entry) error) error {
 		if disk.IsAccess(err) {
 			return &callbackError{err}
 		}
-		ks.skipped(t, h, s.walk.Separator(), t.Fail(int64(h.Off), FieldBlock, err))
+		ks.skipped(t, h, s.walk.Separator(), t.failBlock(h, err))
 		return nil
 	}
 	if err := s.run(); err != nil {
@@ -165,6 +165,11 @@ func (s *tableScan) blockAt() error {
 	bl, err := s.walk.Load()
 	if err != nil {
 		return err
+	}
+	if !s.walk.Counted() {
+		if err := s.walk.Count(nil, nil); err != nil {
+			return err
+		}
 	}
 	s.block = blocks.Entries{Data: bl.Entries, Key: s.block.Key[:0]}
 	for {

@@ -23,13 +23,17 @@ func (c *Cache) InUse() (bytes int64, users int) {
 	return c.size, c.used
 }
 
-// cachedBlock is a block of a table's index. Its fields are guarded by the cache's mutex; b does not change.
+// cachedBlock is a block of a table's index. Its fields are guarded by the cache's mutex; b do not change.
 type cachedBlock struct {
-	r     *Reader
-	off   uint64
-	b     []byte
-	users int
-	elem  *list.Element // in the list of idle blocks
+	r   *Reader
+	off uint64
+	b   []byte
+	// What its entries lead to, if to data blocks, and the first of what is wrong with them.
+	from, to uint64
+	faults   []indexFault
+	skip     []int // where entries start that lead to a block in place of another
+	users    int
+	elem     *list.Element // in the list of idle blocks
 }
 
 // useIndex returns the table's top index block; drop must follow.
@@ -52,7 +56,10 @@ func (r *Reader) useBlock(h blocks.Handle, field string) (*cachedBlock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.opts.Cache.put(r, h.Off, b), nil
+	c := &cachedBlock{r: r, off: h.Off, b: b, users: 1}
+	r.checkIndex(c, h, field == fieldPartition)
+	r.opts.Cache.put(c)
+	return c, nil
 }
 
 // use counts a user of a block, when it is there.
@@ -73,17 +80,15 @@ func (c *Cache) use(r *Reader, off uint64) *cachedBlock {
 }
 
 // put takes a block with one user.
-func (c *Cache) put(r *Reader, off uint64, b []byte) *cachedBlock {
+func (c *Cache) put(b *cachedBlock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.index == nil {
-		r.index = make(map[uint64]*cachedBlock, 1)
+	if b.r.index == nil {
+		b.r.index = make(map[uint64]*cachedBlock, 1)
 	}
-	e := &cachedBlock{r: r, off: off, b: b, users: 1}
-	r.index[off] = e
-	c.size += int64(cap(b))
+	b.r.index[b.off] = b
+	c.size += int64(cap(b.b))
 	c.used++
-	return e
 }
 
 // drop ends a use of the block.

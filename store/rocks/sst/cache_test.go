@@ -6,7 +6,8 @@ import "testing"
 func TestCacheOfIndexes(t *testing.T) {
 	c := &Cache{Max: 150}
 	r := &Reader{opts: &Options{Cache: c}}
-	a := c.put(r, 1, make([]byte, 100))
+	a := &cachedBlock{r: r, off: 1, b: make([]byte, 100), users: 1}
+	c.put(a)
 	if c.use(r, 1) != a || c.use(r, 2) != nil {
 		t.Fatal("another block")
 	}
@@ -21,7 +22,8 @@ func TestCacheOfIndexes(t *testing.T) {
 	state("one user", 100, 1, 0)
 	a.drop()
 	state("no user", 100, 0, 1)
-	b := c.put(r, 2, make([]byte, 100))
+	b := &cachedBlock{r: r, off: 2, b: make([]byte, 100), users: 1}
+	c.put(b)
 	state("beside another", 200, 1, 1)
 	b.drop()
 	state("too many", 100, 0, 1)

@@ -23,6 +23,8 @@ type indexBlock struct {
 	userKeys bool
 	firstKey bool
 	pos      int
+	at       int    // where the current entry starts
+	faulty   bool   // its entries do not lead from block to block, or restart points are not at entries
 	key      []byte // a view of the block, or buf
 	buf      []byte // room for keys that are put together
 	handle   blocks.Handle
@@ -45,6 +47,7 @@ func (x *indexBlock) next() (bool, error) {
 	if x.pos >= len(x.Entries) {
 		return false, nil
 	}
+	x.at = x.pos
 	f := &base.Fields{Buf: x.Entries, Off: x.pos}
 	shared, unshared, size := x.lengths(f)
 	rest := f.Bytes("key", unshared)
@@ -113,6 +116,10 @@ func (x *indexBlock) sep() []byte {
 
 // near moves to the last restart whose key is before key, or to the first entry; false is an empty block.
 func (x *indexBlock) near(compare func(a, b []byte) int, key []byte) (bool, error) {
+	if x.faulty { // its restart points may not be at entries
+		x.pos, x.key, x.started = 0, nil, false
+		return x.next()
+	}
 	n, err := x.bisect(0, func() bool { return compare(x.sep(), key) < 0 })
 	if err != nil || len(x.Entries) == 0 {
 		return false, err
@@ -217,6 +224,10 @@ type tableIndex struct {
 	// pass is asked whether the walk continues after a partition, whose entries end at sep, that cannot be read, or
 	// not to its end; nil: it does not.
 	pass func(h blocks.Handle, sep []byte, err error) bool
+
+	// Where the data blocks of the partition before end, if the walk comes from there.
+	tail   uint64
+	linked bool
 }
 
 // open starts before the first entry. close must follow, also after an error.
@@ -228,7 +239,11 @@ func (x *tableIndex) open(r *Reader) error {
 	x.r, x.topBlock = r, b
 	x.two = r.info.IndexType == indexTwoLevel
 	x.part = indexBlock{buf: x.part.buf}
-	return x.topDamage(x.top.open(b.b, &r.info.Properties))
+	x.tail, x.linked = 0, true
+	if err := x.top.open(b.b, &r.info.Properties); err != nil {
+		return x.topDamage(err)
+	}
+	return x.judge(b.faults, &x.top, x.topDamage)
 }
 
 // close lets go of the table.
@@ -265,8 +280,17 @@ func (x *tableIndex) partDamage(err error) error {
 	return x.r.Fail(int64(x.top.handle.Off), fieldPartition, err)
 }
 
-// next moves to the next entry; false without an error is the end.
+// next moves to the next entry but those that lead astray; false without an error is the end.
 func (x *tableIndex) next() (bool, error) {
+	for {
+		if ok, err := x.step(); !ok || err != nil || !x.skips() {
+			return ok, err
+		}
+	}
+}
+
+// step is next for an index without faults.
+func (x *tableIndex) step() (bool, error) {
 	for x.two {
 		ok, err := x.part.next()
 		if ok {
@@ -288,10 +312,20 @@ func (x *tableIndex) next() (bool, error) {
 
 // seek moves to the first entry whose key is not before key; false is the end.
 func (x *tableIndex) seek(key []byte) (bool, error) {
+	ok, err := x.find(key)
+	if ok && err == nil && x.skips() {
+		return x.next()
+	}
+	return ok, err
+}
+
+// find is seek for an index without faults.
+func (x *tableIndex) find(key []byte) (bool, error) {
 	ok, err := x.top.seek(x.r.opts.Comparer.Compare, key)
 	if !ok || err != nil || !x.two {
 		return ok, x.topDamage(err)
 	}
+	x.tail, x.linked = 0, x.top.at == 0
 	if err = x.openPart(); err == nil {
 		find := x.part.seek
 		if x.pass != nil {
@@ -310,12 +344,13 @@ func (x *tableIndex) seek(key []byte) (bool, error) {
 
 // skipTo moves on by an entry or more, to the first whose block ends at or after off; false is the end.
 func (x *tableIndex) skipTo(off uint64) (bool, error) {
-	if !x.two {
+	if !x.two && !x.top.faulty {
 		ok, err := x.top.skipTo(off)
 		return ok, x.topDamage(err)
 	}
 	for {
-		if ok, err := x.next(); !ok || err != nil || x.part.handle.Off+x.part.handle.Size >= off {
+		ok, err := x.next()
+		if h := x.handle(); !ok || err != nil || h.Off+h.Size >= off {
 			return ok, err
 		}
 	}
@@ -328,6 +363,7 @@ func (x *tableIndex) passes(err error) bool {
 		return false
 	}
 	x.part = indexBlock{buf: x.part.buf}
+	x.linked = false
 	return true
 }
 
@@ -340,7 +376,13 @@ func (x *tableIndex) openPart() error {
 		return err
 	}
 	x.partBlock = b
-	return x.partDamage(x.part.open(b.b, &x.r.info.Properties))
+	if err := x.part.open(b.b, &x.r.info.Properties); err != nil {
+		return x.partDamage(err)
+	}
+	if err := x.chain(b); err != nil {
+		return err
+	}
+	return x.judge(b.faults, &x.part, x.partDamage)
 }
 
 // sep returns the current entry's user key, which is valid until the next move. No key of its block is after it.

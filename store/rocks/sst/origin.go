@@ -91,6 +91,7 @@ func (x *tableIndex) last() error {
 	if err != nil || !x.two {
 		return err
 	}
+	x.linked = false
 	if err := x.openPart(); err != nil {
 		return err
 	}

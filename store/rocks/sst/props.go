@@ -16,6 +16,8 @@ const (
 	propDeletes       = "rocksdb.deleted.keys"
 	propMerges        = "rocksdb.merge.operands"
 	propRangeDeletes  = "rocksdb.num.range-deletions"
+	propKeyBytes      = "rocksdb.raw.key.size"
+	propValueBytes    = "rocksdb.raw.value.size"
 	propComparator    = "rocksdb.comparator"
 	propCompression   = "rocksdb.compression"
 	propIndexType     = "rocksdb.block.based.table.index.type"
@@ -47,6 +49,8 @@ type Properties struct {
 	Deletes      int64
 	Merges       int64
 	RangeDeletes int64
+	KeyBytes     int64 // of internal keys, before blocks share prefixes and are compressed
+	ValueBytes   int64
 	Comparator   string
 	Compression  string
 	IndexType    uint32
@@ -61,7 +65,7 @@ type Properties struct {
 }
 
 // unknownProperties are those of a table without any.
-var unknownProperties = Properties{Entries: -1, Deletes: -1, Merges: -1, RangeDeletes: -1}
+var unknownProperties = Properties{Entries: -1, Deletes: -1, Merges: -1, RangeDeletes: -1, KeyBytes: -1, ValueBytes: -1}
 
 // builtinManager is what compresses with the codecs that every RocksDB has. From format_version 7 on the property of
 // compression starts with the manager's name, and the ids of the codecs follow in hex:
@@ -103,6 +107,10 @@ func (p *Properties) set(name string, v []byte) error {
 		p.Merges = count(f)
 	case propRangeDeletes:
 		p.RangeDeletes = count(f)
+	case propKeyBytes:
+		p.KeyBytes = count(f)
+	case propValueBytes:
+		p.ValueBytes = count(f)
 	case propComparator:
 		p.Comparator, f.Off = string(v), len(v)
 	case propCompression:

@@ -45,6 +45,8 @@ type Reader struct {
 
 	indexMu sync.Mutex
 	index   map[uint64]*cachedBlock // by offset; guarded by the cache's mutex
+
+	audit audit
 }
 
 // Info is what stands around a table's rows.

@@ -1,6 +1,9 @@
 package sst
 
 import (
+	"errors"
+
+	"kvferry/record"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/files"
 )
@@ -13,6 +16,7 @@ type Walk struct {
 	idx   tableIndex
 	win   files.Window
 	plain []byte // room for decompressed blocks
+	block blocks.Block
 }
 
 var _ blocks.Walk = (*Walk)(nil)
@@ -30,6 +34,10 @@ func (r *Reader) Walk(reuse blocks.Walk, pass func(h blocks.Handle, sep []byte, 
 		return w, err
 	}
 	w.win.Open(r.file)
+	if err := w.told(blocks.Handle{}, r.begin()); err != nil {
+		w.Close()
+		return w, err
+	}
 	return w, nil
 }
 
@@ -66,13 +74,53 @@ func (w *Walk) Load() (blocks.Block, error) {
 	if w.plain = plain; err != nil {
 		return blocks.Block{}, err
 	}
-	return blocks.Parse(b)
+	w.block, err = blocks.Parse(b)
+	return w.block, err
+}
+
+// Counted reports whether the block was counted.
+func (w *Walk) Counted() bool { return w.idx.r.audit.known(w.Handle()) }
+
+// Count takes what the block holds.
+func (w *Walk) Count(n *blocks.Counts, err error) error {
+	h := w.Handle()
+	if n == nil {
+		var c blocks.Counts
+		c, err = w.block.Count()
+		n = &c
+		if err == blocks.ErrEmpty && w.idx.r.onlyTombstones(h) {
+			err = nil
+		}
+	}
+	if err == nil {
+		err = w.idx.r.count(h, n)
+	}
+	return w.told(h, err)
+}
+
+// told passes over what the audit found if the walk does: rows can be read all the same. An entry that cannot be read ends
+// the block for whoever comes to it.
+func (w *Walk) told(h blocks.Handle, err error) error {
+	if err == nil || w.idx.pass == nil {
+		return err
+	}
+	if errors.Is(err, blocks.ErrEntry) {
+		return nil
+	}
+	var c *record.CorruptError
+	if !errors.As(err, &c) {
+		err = w.idx.r.Fail(int64(h.Off), "block", err)
+	}
+	if w.idx.pass(h, nil, err) {
+		return nil
+	}
+	return err
 }
 
 // GiveBack lets go of the memory of the block.
 func (w *Walk) GiveBack() {
 	w.win.GiveBack()
-	w.plain = nil
+	w.plain, w.block = nil, blocks.Block{}
 }
 
 // Close lets go of the table. The walk may be reused.
@@ -85,6 +133,7 @@ func (w *Walk) Close() {
 func (r *Reader) KeyBefore(sep []byte) []byte {
 	var x tableIndex
 	defer x.close()
+	x.pass = func(blocks.Handle, []byte, error) bool { return true } // whoever walks tells of faults
 	if x.open(r) != nil {
 		return nil
 	}
