@@ -85,18 +85,22 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 		db.behind = true
 		f.Kind, f.Severity = "manifest-behind", record.Error
 		f.Detail = "the MANIFEST does not name this table, so it is not read, and " + lost +
-			": the end of the MANIFEST is lost; bring back the MANIFEST that belongs to the tables"
+			": the MANIFEST has lost records, at its end or before; bring back the MANIFEST that belongs to the tables"
 	case err != nil && n >= db.version.NextFile:
 		f.Kind, f.Severity = "manifest-behind", record.Warning
 		f.Detail = fmt.Sprintf("the MANIFEST names files up to number %d and not this table, which is not read: a flush or compaction "+
 			"was cut short, or the end of the MANIFEST is lost; what the table holds cannot tell: %v", max(db.version.NextFile, 1)-1, err)
+	case err == nil && s.unsure != nil:
+		f.Kind, f.Severity = "manifest-behind", record.Warning
+		f.Detail = fmt.Sprintf("the MANIFEST does not name this table, so it is not read. It is older than the MANIFEST: a compaction may have removed its rows, "+
+			"such as that of key %s, which is nowhere else, or the MANIFEST has lost a record", record.Quote(s.unsure))
 	case err == nil:
 		f.Detail += ", and its contents are also in the tables and logs that are listed"
 		if s.unread != "" {
 			f.Detail += fmt.Sprintf(", of which %s cannot be read", s.unread)
 		}
 	}
-	return f, lost == "" && err == nil, nil
+	return f, lost == "" && err == nil && s.unsure == nil, nil
 }
 
 // strayTable compares a table that the MANIFEST does not name with what is read.
@@ -105,7 +109,57 @@ type strayTable struct {
 	number uint64
 	t      *lsm.Table
 	spaces []*family // that the table may belong to
-	unread string    // a table that has what this one holds, and cannot be opened
+	unread string    // a table that has what this one holds, and cannot be read
+	unsure []byte    // a key that is nowhere else, but may have been deleted since
+	// at has a cursor for each table that entries were looked up in; they come in order.
+	at map[*lsm.Table]*lsm.Cursor
+}
+
+// maxLooked is how many tables have a cursor at once.
+const maxLooked = 32
+
+// older reports whether the table is older than the MANIFEST, so that edits which that no longer has may have taken it away.
+func (s *strayTable) older() bool { return s.number < s.db.version.Number }
+
+// holds reports whether a listed table has an entry, or one that took its place. A compaction may have made the sequence
+// number 0 in either.
+func (s *strayTable) holds(ks *family, t *lsm.Table, key []byte, seq uint64) bool {
+	if w := t.Cmp.Wrapping; w != nil {
+		if _, ok := w.Number(key); ok {
+			return true // there is no order to look it up by
+		}
+	}
+	c := s.at[t]
+	if c == nil {
+		if len(s.at) >= maxLooked {
+			s.close()
+		}
+		if s.at == nil {
+			s.at = map[*lsm.Table]*lsm.Cursor{}
+		}
+		c = lsm.NewCursor(ks.Keyspace, []*lsm.Table{t}, nil)
+		s.at[t] = c
+	}
+	ok := !c.Done && (c.At(key) || c.Seek(key))
+	if ok && s.older() && c.At(key) && c.Tr>>8 > seq {
+		return true
+	}
+	for ok && seq > 0 && c.At(key) && c.Tr>>8 > seq {
+		ok = c.Next()
+	}
+	if c.Err != nil {
+		s.unread = t.Name
+		return true // whoever reads that table says what is wrong with it
+	}
+	return ok && c.At(key) && (seq == 0 || c.Tr>>8 == seq || c.Tr>>8 == 0)
+}
+
+// close ends all cursors.
+func (s *strayTable) close() {
+	for _, c := range s.at {
+		c.Close()
+	}
+	clear(s.at)
 }
 
 // errLost ends the reading of a table that holds what nothing else does.
@@ -132,6 +186,7 @@ func (s *strayTable) lost(ctx context.Context, name string) (string, error) {
 	if err := s.choose(&info.Properties); len(s.spaces) == 0 {
 		return "", err
 	}
+	defer s.close()
 	s.t = lsm.NewUnboundedTable(s.spaces[0].Keyspace, lsm.Meta{Name: name, Path: file.Path, Level: -1, Number: s.number}, r)
 	if s.db.logErr != nil {
 		return "", s.db.logErr
@@ -139,14 +194,12 @@ func (s *strayTable) lost(ctx context.Context, name string) (string, error) {
 	return s.compare(ctx)
 }
 
-// choose finds the column families that the table may belong to; none without an error means that it is of a
-// dropped one, or too old. Entries are in the logs until a table of them is named, and such a table has a higher
-// number than the logs that its entries came from: edits that the MANIFEST no longer has took the others away.
+// choose finds the column families that the table may belong to; none without an error means that it is of a dropped one.
 func (s *strayTable) choose(p *sst.Properties) error {
 	var err error
 	for _, ks := range s.db.spaces {
 		switch {
-		case p.HasFamily && p.Family != uint64(ks.id) || s.number <= ks.logNumber:
+		case p.HasFamily && p.Family != uint64(ks.id):
 		case p.Comparator != "" && p.Comparator != ks.Comparer().Name:
 			err = fmt.Errorf("it is in the order of %s", p.Comparator)
 		default:
@@ -161,9 +214,6 @@ func (s *strayTable) choose(p *sst.Properties) error {
 
 // compare reads the table until it finds something that is nowhere else. It continues after damage.
 func (s *strayTable) compare(ctx context.Context) (lost string, err error) {
-	if s.db.levelDB && s.loggedAll() {
-		return "", nil
-	}
 	look := func(what string, key []byte, seq uint64) error {
 		lost = fmt.Sprintf("the %s of key %s with sequence number %d is in none of the tables and logs that are", what, record.Quote(key), seq)
 		return errLost
@@ -180,7 +230,7 @@ func (s *strayTable) compare(ctx context.Context) (lost string, err error) {
 	}
 	read := 0
 	err = s.t.Scan(func(e *store.Entry) error {
-		if read++; read%1024 == 0 && ctx.Err() != nil {
+		if read++; read%1024 == 1 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if !s.has(e.Key, e.Seq) {
@@ -194,29 +244,26 @@ func (s *strayTable) compare(ctx context.Context) (lost string, err error) {
 	return lost, cmp.Or(err, damage)
 }
 
-// loggedAll reports whether the log is there that a LevelDB's MANIFEST names as the first it needs. The next
-// flush would have named another and removed it, so no table is missing then.
-func (s *strayTable) loggedAll() bool {
-	_, there := slices.BinarySearchFunc(s.db.logs, s.spaces[0].logNumber, func(l *logFile, n uint64) int { return cmp.Compare(l.number, n) })
-	return there
-}
-
-// has reports whether an entry is in a log or came from one of the tables: its key is between their bounds then
-// and its sequence number, too, unless a compaction made that 0.
+// has reports whether an entry is in a log or in one of the tables, or may be gone since: see mayBeIn.
 func (s *strayTable) has(key []byte, seq uint64) bool {
 	if s.logged(seq) {
 		return true
 	}
-	fits := func(t *lsm.Table) bool { return mayHold(t, seq) || s.mayBeIn(t) }
 	for _, ks := range s.spaces {
-		if t := ks.holders.find(key, fits); t != nil {
-			if _, err := t.Load(); err != nil {
-				s.unread = t.Name
-			}
+		fits := func(t *lsm.Table) bool {
+			return (s.db.levelDB || s.older() || mayHold(t, seq)) && s.holds(ks, t, key, seq)
+		}
+		if ks.holders.find(key, fits) != nil {
 			return true
 		}
 	}
-	return false
+	if !slices.ContainsFunc(s.spaces, func(ks *family) bool { return ks.holders.find(key, s.mayBeIn) != nil }) {
+		return false
+	}
+	if s.unsure == nil {
+		s.unsure = append([]byte{}, key...)
+	}
+	return true
 }
 
 // hasTombstone is has for a range tombstone, whose key a compaction may have moved to the bounds of its table.
@@ -224,7 +271,7 @@ func (s *strayTable) hasTombstone(seq uint64) bool {
 	return s.logged(seq) || slices.ContainsFunc(s.spaces, func(ks *family) bool { return ks.holders.mayHold(seq) })
 }
 
-// mayHold reports whether the table's bounds in the MANIFEST, which a LevelDB's has none of, allow for an entry of
+// mayHold reports whether the sequence numbers that the MANIFEST has of a table, a LevelDB's has none, allow for an entry of
 // a sequence number, or of one that a compaction has made 0 since.
 func mayHold(t *lsm.Table, seq uint64) bool {
 	return seq == 0 || t.MinSeq <= seq && seq <= t.MaxSeq
@@ -233,7 +280,7 @@ func mayHold(t *lsm.Table, seq uint64) bool {
 // mayBeIn reports whether a compaction may have made t of the table: one that is older than the MANIFEST may have
 // been taken away by an edit of the MANIFEST before.
 func (s *strayTable) mayBeIn(t *lsm.Table) bool {
-	return s.number < s.db.version.Number && s.number < t.Number
+	return s.older() && s.number < t.Number
 }
 
 // logged reports whether a log has a sequence number.

@@ -80,10 +80,10 @@ func (h *holders) root(from, to int) []byte {
 // find returns a table that fits and whose bounds a key is between, or nil if there is none.
 func (h *holders) find(key []byte, fits func(*lsm.Table) bool) *lsm.Table {
 	switch {
-	case h.last != nil && fits(h.last) && covers(h.last, key):
+	case h.last != nil && covers(h.last, key) && fits(h.last):
 	case h.circle:
 		h.last = nil
-		if i := slices.IndexFunc(h.tables, func(t *lsm.Table) bool { return fits(t) && covers(t, key) }); i >= 0 {
+		if i := slices.IndexFunc(h.tables, func(t *lsm.Table) bool { return covers(t, key) && fits(t) }); i >= 0 {
 			h.last = h.tables[i]
 		}
 	default:
@@ -106,7 +106,7 @@ func (h *holders) search(key []byte, from, to int, fits func(*lsm.Table) bool) *
 		if h.compare(key, t.First) < 0 {
 			return nil
 		}
-		if fits(t) && h.compare(key, t.Last) <= 0 {
+		if h.compare(key, t.Last) <= 0 && fits(t) {
 			return t
 		}
 		from = mid + 1

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func ofFamily(id byte) handmade.Spec {
 // TestStrayTables plants tables that the MANIFEST does not name beside these, whose sequence numbers are in the
 // MANIFEST:
 //
-//	column family 0: a to c at 1 to 6, m to p compacted to 0; it needs log 40 on, which has 21 to 23
+//	column family 0: a to c at 1 to 6, m, n and p compacted to 0; it needs log 40 on, which has 21 to 23
 //	column family 1: x at 7; it needs log 39 on, which has 20
 //	column family 2: dropped
 func TestStrayTables(t *testing.T) {
@@ -56,7 +57,9 @@ func TestStrayTables(t *testing.T) {
 		{"flush of another column family", leftover, 100, ofFamily(1), []handmade.Entry{handmade.Put("k", 22, "")}},
 		{"flush whose log is gone", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 21, ""), handmade.Put("l", 24, "")}},
 		{"the same beside a later one", lostEdit, 60, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 9, "")}},
-		{"older than the logs", leftover, 40, ofFamily(0), []handmade.Entry{handmade.Put("k", 9, "")}},
+		{"older than the logs, and nowhere else", lostEdit, 40, ofFamily(0), []handmade.Entry{handmade.Put("k", 9, "")}},
+		{"older than the logs", leftover, 40, ofFamily(0), []handmade.Entry{handmade.Put("b", 6, ""), handmade.Put("c", 2, "")}},
+		{"within the bounds of a table that has other rows", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("bb", 3, "")}},
 		{"a log that the column family needs", leftover, 100, ofFamily(1), []handmade.Entry{handmade.Put("k", 20, "")}},
 		{"a log that the column family does not need", lostEdit, 100, ofFamily(0), []handmade.Entry{handmade.Put("k", 20, "")}},
 		{"compaction", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("a", 1, ""), handmade.Put("b", 6, "")}},
@@ -70,6 +73,9 @@ func TestStrayTables(t *testing.T) {
 		{"column family unknown", lostEdit, 100, ofFamily(9), []handmade.Entry{handmade.Put("x", 7, "")}},
 		{"column family dropped", leftover, 100, ofFamily(2), []handmade.Entry{handmade.Put("z", 50, "")}},
 		{"of an older MANIFEST, since compacted", leftover, 44, handmade.Spec{}, []handmade.Entry{handmade.Put("n", 4, "")}},
+		{"of this MANIFEST, below its log number", lostEdit, 46, ofFamily(3), []handmade.Entry{handmade.Put("n", 4, "")}},
+		{"of an older MANIFEST, since overwritten", leftover, 44, handmade.Spec{}, []handmade.Entry{handmade.Put("b", 4, "")}},
+		{"of an older MANIFEST, since deleted or lost", cannotSay, 44, handmade.Spec{}, []handmade.Entry{handmade.Put("o", 4, "")}},
 		{"of this MANIFEST", lostEdit, 46, handmade.Spec{}, []handmade.Entry{handmade.Put("n", 4, "")}},
 		{"to be ingested", cannotSay, 100, handmade.Spec{External: true}, []handmade.Entry{handmade.Put("k", 0, "")}},
 		{"to be ingested, older", leftover, 60, handmade.Spec{External: true}, []handmade.Entry{handmade.Put("k", 0, "")}},
@@ -96,10 +102,16 @@ func strayDB(t *testing.T) *handmade.DB {
 	d.Family(1, "one", handmade.BytewiseName)
 	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 40))
 	d.Family(2, "two", handmade.BytewiseName)
+	d.Family(3, "three", handmade.BytewiseName)
+	d.Edit(handmade.EditFamily(3), handmade.EditNumber(manifest.TagLogNumber, 47))
 	d.Edit(handmade.EditFamily(2), binary.AppendUvarint(nil, manifest.TagColumnFamilyDel))
 	d.Next = 50
-	d.Table(0, 0, handmade.Spec{}, handmade.Put("a", 1, ""), handmade.Put("b", 6, ""), handmade.Put("c", 2, ""))
-	d.Table(0, 6, handmade.Spec{}, handmade.Put("m", 0, ""), handmade.Put("p", 0, ""))
+	first := []handmade.Entry{handmade.Put("a", 1, ""), handmade.Put("b", 6, ""), handmade.Put("b", 2, ""), handmade.Put("c", 2, "")}
+	for i := range 20 {
+		first = append(first, handmade.Put(fmt.Sprintf("b%02d", i), 2, ""))
+	}
+	d.Table(0, 0, handmade.Spec{}, first...)
+	d.Table(0, 6, handmade.Spec{}, handmade.Put("m", 0, ""), handmade.Put("n", 0, ""), handmade.Put("p", 0, ""))
 	d.Table(1, 1, handmade.Spec{}, handmade.Put("x", 7, ""))
 	d.Log(39, handmade.Batch(20, handmade.Op(base.KindPut, "old", "1")))
 	d.Log(40, handmade.Batch(21, handmade.Op(base.KindPut, "k", "1"), handmade.OpCF(base.KindCFPut, 1, "k", "2")), handmade.Batch(23, handmade.Op(base.KindPut, "new", "3")))
@@ -174,15 +186,16 @@ func TestStrayTableMentioned(t *testing.T) {
 	wantStray(t, d.Finish(), name, leftover)
 }
 
-// TestStrayLevelDBTables: a LevelDB's MANIFEST has no sequence numbers of tables, but the log that it
-// names is there until the next flush.
+// TestStrayLevelDBTables: a LevelDB's MANIFEST has no sequence numbers of tables: entries are looked up.
 func TestStrayLevelDBTables(t *testing.T) {
 	for _, tt := range []struct {
 		want    string
 		log     uint64
 		entries []handmade.Entry
 	}{
-		{leftover, 40, []handmade.Entry{handmade.Put("b", 3, "")}},
+		{lostEdit, 40, []handmade.Entry{handmade.Put("b", 3, "")}},
+		{leftover, 41, []handmade.Entry{handmade.Put("a", 1, ""), handmade.Put("c", 5, ""), handmade.Put("k", 10, "")}},
+		{lostEdit, 41, []handmade.Entry{handmade.Put("a", 1, ""), handmade.Put("c", 4, "")}},
 		{leftover, 40, []handmade.Entry{handmade.Put("k", 10, "")}},
 		{lostEdit, 41, []handmade.Entry{handmade.Put("b", 3, "")}},
 		{leftover, 41, []handmade.Entry{handmade.Put("k", 10, "")}},
@@ -257,6 +270,47 @@ func TestCutManifest(t *testing.T) {
 				cutManifest(t, dir, path, whole, int(off), want)
 			}
 		}
+	}
+}
+
+// TestManifestRecordLost: a MANIFEST that has lost any one of its records, with all checksums right, fails to open, has an
+// error, or has all rows all the same.
+func TestManifestRecordLost(t *testing.T) {
+	judged := 0
+	for _, golden := range []string{"bw-basic", "ardb-leveldb-basic", "pika400-basic"} {
+		for _, dir := range handmade.StoresBelow(t, fixtures.Unpack(t, golden)) {
+			whole, path := manifestOf(t, dir)
+			want, errors, err := rowsOf(dir)
+			if errors > 0 || err != nil {
+				t.Fatalf("%s: %d errors, %v", dir, errors, err)
+			}
+			var records [][]byte
+			for log := logfile.NewReader(bytes.NewReader(whole), 0); ; {
+				rec, _, err := log.Next()
+				if err != nil {
+					break
+				}
+				records = append(records, bytes.Clone(rec))
+			}
+			for i := range records {
+				if err := os.WriteFile(path, handmade.Log(0, false, slices.Delete(slices.Clone(records), i, i+1)...), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				got, errors, err := rowsOf(dir)
+				if err == nil && errors == 0 && got != want {
+					t.Errorf("%s without record %d of %d: rows are lost and nothing is said", path, i, len(records))
+				}
+				if judged++; err != nil || errors > 0 {
+					judged += 1000
+				}
+			}
+			if err := os.WriteFile(path, whole, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if judged < 10_000 {
+		t.Errorf("%d records taken away, of which %d were missed", judged%1000, judged/1000)
 	}
 }
 
