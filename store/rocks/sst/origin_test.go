@@ -2,9 +2,11 @@ package sst
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"kvferry/store/internal/handmade"
+	"kvferry/store/rocks/blocks"
 )
 
 // TestEnds: the ends of a table are those of its entries, with either index.
@@ -24,6 +26,25 @@ func TestEnds(t *testing.T) {
 				t.Errorf("blocks that are too large: %q to %q, %v", first, last, err)
 			}
 		}
+	}
+}
+
+// TestEndsOfShortKeys: the empty user key is a key, at either end; what is too short for a trailer is none.
+func TestEndsOfShortKeys(t *testing.T) {
+	empty := handmade.Put("", 7, "v")
+	for _, entries := range [][]handmade.Entry{{empty}, {empty, handmade.Put("a", 5, "v")}, {empty, handmade.Put("", 6, "w")}} {
+		for _, size := range []int{1, 1 << 10} {
+			r := memoryReader(handmade.MakeTable(t, handmade.Spec{BlockSize: size}, entries), Options{})
+			first, last, err := r.Ends(1 << 20)
+			if err != nil || !bytes.Equal(first, entries[0].Internal()) || !bytes.Equal(last, entries[len(entries)-1].Internal()) {
+				t.Errorf("%v: %q to %q, %v", entries, first, last, err)
+			}
+		}
+	}
+	short := func(_ int, b []byte) []byte { return append([]byte{0, 7, 0, 1, 2, 3, 4, 5, 6, 7}, b[len(b)-8:]...) }
+	r := memoryReader(handmade.MakeTable(t, handmade.Spec{EditBlock: short}, []handmade.Entry{empty}), Options{})
+	if first, last, err := r.Ends(1 << 20); !errors.Is(err, blocks.ErrEntry) {
+		t.Errorf("a key of 7 bytes: %q to %q, %v", first, last, err)
 	}
 }
 
