@@ -126,7 +126,7 @@ func (r *blobReader) Value(key, index []byte, at record.Place) ([]byte, error) {
 	if err != nil {
 		err = ks.indexError(err, key, at)
 		if ks.Salvages(err) {
-			ks.Damaged(at, lsm.Reason(err)+"; the row is missing")
+			ks.Unread(at, err, lsm.Reason(err)+"; the row is missing")
 			return nil, lsm.ErrLostValue
 		}
 		return nil, base.BlockError(err)
@@ -207,9 +207,6 @@ func (r *blobReader) read(b *blobFile, x blob.Index, key []byte) ([]byte, error)
 	}
 	v, err := b.fam.st.packers.UnpackValue(r.plain, x.Codec, stored)
 	if err != nil {
-		if errors.Is(err, base.ErrUnsupported) {
-			return nil, fmt.Errorf("%s: %w", b.path, err)
-		}
 		return nil, base.Corrupt(b.path, int64(x.Offset), "value", err)
 	}
 	r.plain = v
@@ -219,7 +216,7 @@ func (r *blobReader) read(b *blobFile, x blob.Index, key []byte) ([]byte, error)
 // lost reports a value that cannot be read: once, and once for a file that cannot be read at all.
 func (b *blobFile) lost(x blob.Index, key []byte, err error) {
 	at := x.Offset - min(x.Offset, uint64(blob.RecordLen+len(key)))
-	f := record.Finding{Kind: record.FindDamagedBlob, Severity: record.Error, Keyspace: b.fam.Name(),
+	f := record.Finding{Kind: lsm.Newer(record.FindDamagedBlob, err), Severity: record.Error, Keyspace: b.fam.Name(),
 		Place: record.Place{File: b.name, Off: int64(at), Level: -1}}
 	if _, whole := b.open(); whole != nil {
 		at, f.Place.Off = lsm.WholeTable, record.NoOffset

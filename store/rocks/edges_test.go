@@ -112,7 +112,7 @@ func TestUnknownBlobCodec(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ks := openTest(t, dir, store.Options{Salvage: true}).spaces[family]
+	ks := openTest(t, dir, store.Options{}).spaces[family]
 	v, err := ks.blobs.NewReader().Value(key, []byte(blobIndex(x.File, x.Offset, x.Size, x.Codec)), record.Place{})
 	if !errors.Is(err, base.ErrUnsupported) || !strings.Contains(err.Error(), ".blob") {
 		t.Errorf("%q, %v", v, err)

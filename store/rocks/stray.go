@@ -129,6 +129,10 @@ func (s *strayTable) holds(ks *family, t *lsm.Table, key []byte, seq uint64) boo
 			return true // there is no order to look it up by
 		}
 	}
+	if _, err := t.Load(); err != nil {
+		s.unread = t.Name
+		return true // whoever reads that table says what is wrong with it
+	}
 	c := s.at[t]
 	if c == nil {
 		if len(s.at) >= maxLooked {
@@ -149,7 +153,7 @@ func (s *strayTable) holds(ks *family, t *lsm.Table, key []byte, seq uint64) boo
 	}
 	if c.Err != nil {
 		s.unread = t.Name
-		return true // whoever reads that table says what is wrong with it
+		return true
 	}
 	return ok && c.At(key) && (seq == 0 || c.Tr>>8 == seq || c.Tr>>8 == 0)
 }

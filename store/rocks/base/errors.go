@@ -35,14 +35,14 @@ func Corrupt(file string, off int64, field string, err error) error {
 	return &record.CorruptError{File: file, Off: off, Field: field, Err: err}
 }
 
-// IsDamage reports whether an error says that bytes of a table are damaged or that the disk does not give them back:
-// that the next look at them will end as this one did.
+// IsDamage reports whether an error says that bytes of a table are damaged, of a form that is not known, or that the disk
+// does not give them back: that the next look at them will end as this one did.
 func IsDamage(err error) bool {
 	var path *fs.PathError
 	var c *record.CorruptError
 	var missing *store.MissingError
 	switch {
-	case errors.Is(err, ErrUnsupported), errors.Is(err, ErrShrank), errors.Is(err, fs.ErrClosed):
+	case errors.Is(err, ErrShrank), errors.Is(err, fs.ErrClosed):
 		return false
 	case errors.As(err, &path):
 		return errors.Is(err, syscall.EIO)

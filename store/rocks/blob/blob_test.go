@@ -485,9 +485,9 @@ func TestMessages(t *testing.T) {
 		{cut(29), opened, `f: offset 0: header: the file has 29 bytes: too short`},
 		{cut(30), opened, ``},
 		{set(0, 0), opened, `f: offset 0: magic number: 00248f00 is not that of a blob file`},
-		{set(4, 2), opened, `f: offset 4: version: 2, want 1`},
+		{set(4, 2), opened, `f: offset 4: version: 2, want 1: not supported by the native reader`},
 		{set(8, 4), opened, `f: offset 8: header: column family 4, want 3`},
-		{set(12, 2), opened, `f: offset 12: flags: 0x2`},
+		{set(12, 2), opened, `f: offset 12: flags: 0x2: not supported by the native reader`},
 		{set(12, 1), opened, `f: offset 0: blob files with a TTL: not supported by the native reader`},
 		{cut(30), scanned, `f: offset 30: footer: 0 bytes: too short`},
 		{cut(35), scanned, `f: offset 30: footer: 5 bytes: too short`},
@@ -514,7 +514,7 @@ func TestMessages(t *testing.T) {
 	}
 	for index, want := range map[string]string{
 		"":                         "offset 0: blob index: too short",
-		"\x03":                     "offset 0: blob index: kind 3",
+		"\x03":                     "offset 0: blob index: kind 3: not supported by the native reader",
 		"\x01\x80":                 "offset 1: blob index: varint: too short",
 		"\x01\x05\x06\x07":         "offset 4: codec of the blob index: 0 bytes, want 1",
 		"\x01\x05\x06\x07\x00\x00": "offset 4: codec of the blob index: 2 bytes, want 1",

@@ -50,7 +50,7 @@ func DecodeIndex(b []byte) (Index, error) {
 	case indexInlinedTTL, indexTTL:
 		return x, ErrTTL
 	default:
-		return x, corrupt(0, "blob index", fmt.Errorf("kind %d", b[0]))
+		return x, corrupt(0, "blob index", base.Unsupported("kind %d", b[0]))
 	}
 	f := base.Fields{Buf: b, Off: 1}
 	x = Index{File: f.Uvarint("blob index"), Offset: f.Uvarint("blob index"), Size: f.Uvarint("blob index")}
@@ -79,13 +79,13 @@ func DecodeHeader(b []byte) (Header, error) {
 		return Header{}, corrupt(0, "magic number", fmt.Errorf("%08x is not that of a blob file", m))
 	}
 	if v := binary.LittleEndian.Uint32(b[4:]); v != version {
-		return Header{}, corrupt(4, "version", fmt.Errorf("%d, want %d", v, version))
+		return Header{}, corrupt(4, "version", base.Unsupported("%d, want %d", v, version))
 	}
 	if b[12]&flagTTL != 0 || !allZero(b[14:]) {
 		return Header{}, ErrTTL
 	}
 	if b[12] != 0 {
-		return Header{}, corrupt(12, "flags", fmt.Errorf("%#x", b[12]))
+		return Header{}, corrupt(12, "flags", base.Unsupported("%#x", b[12]))
 	}
 	return Header{Family: binary.LittleEndian.Uint32(b[8:]), Codec: b[13]}, nil
 }

@@ -63,7 +63,10 @@ func (it *entries) Next() (*store.Entry, error) {
 	c := it.m.top
 	kind, err := KindOf(c.Tr)
 	if err != nil {
-		return nil, it.end(c.T.Fail(c.Place().Off, "kind", err))
+		if err = c.T.Fail(c.Place().Off, "kind", err); !c.passesRow(err) {
+			return nil, it.end(base.BlockError(err))
+		}
+		kind = store.Lost
 	}
 	it.e = store.Entry{Key: c.User(), Value: c.Val, Seq: c.Tr >> 8, Kind: kind, Place: c.Place()}
 	if byte(c.Tr) == base.KindBlobIndex {

@@ -106,7 +106,11 @@ func (r *rows) Next() (key, value []byte, err error) {
 				return r.key, r.value, nil
 			}
 		default:
-			return nil, nil, r.end(r.badKind(c))
+			err := r.badKind(c)
+			if !c.passesRow(err) {
+				return nil, nil, r.end(base.BlockError(err))
+			}
+			r.n.Entries-- // as of a lost value
 		}
 	}
 }
@@ -143,7 +147,10 @@ func (r *rows) hidden(c *Cursor) error {
 	k, err := KindOf(c.Tr)
 	switch {
 	case err != nil || k == store.RangeDelete:
-		return r.badKind(c)
+		if err := r.badKind(c); !c.passesRow(err) {
+			return base.BlockError(err)
+		}
+		r.n.Entries--
 	case k == store.Delete || k == store.SingleDelete:
 		r.n.Tombstones++
 	case r.cover != nil && r.covered(c):

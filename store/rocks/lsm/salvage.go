@@ -8,6 +8,8 @@ import (
 	"math"
 	"sync"
 
+	"github.com/cespare/xxhash/v2"
+
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
@@ -24,8 +26,9 @@ import (
 //   - A table that cannot be opened has no rows: it is missing, of another size than the MANIFEST says, another one than
 //     the MANIFEST names, or its footer, metaindex, properties or dictionary is damaged. No iterator comes to it. (Rows of LevelDB need no metaindex.)
 //   - Range tombstones that cannot be read delete nothing. The other rows of their table are read.
-//   - MANIFEST and logs are not skipped, nor rows out of order, what this reader does not support, and errors of
-//     the system that may be gone the next time.
+//   - What this reader does not know is skipped in the same way, and reported as newer: a table of a newer format, a block
+//     with an unknown flag or codec, and of a row of an unknown kind that row alone.
+//   - MANIFEST and logs are not skipped, nor rows out of order, and errors of the system that may be gone the next time.
 //
 // What was skipped may have held newer versions or tombstones, so that older versions of its keys come back.
 // Nobody can tell which; the finding says whether there are tables that could have some.
@@ -39,6 +42,9 @@ const (
 
 // WholeTable stands for a table that cannot be opened among the offsets of what was reported of it.
 const WholeTable = math.MaxUint64
+
+// rowSkip marks rows there, by the hash of their keys.
+const rowSkip = 1 << 63
 
 // allCounts stands there for what the properties count.
 const allCounts = WholeTable - 1
@@ -126,6 +132,7 @@ func (ks *Keyspace) lost(t *Table, err error) {
 		case FieldIdentity:
 			f.Kind = record.FindForeignTable
 		}
+		f.Kind = Newer(f.Kind, err)
 	}
 	g := t.gap(nil)
 	f.Detail = fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g))
@@ -139,7 +146,7 @@ func (ks *Keyspace) undeleted(t *Table, err error) {
 		return
 	}
 	g := t.gap(nil)
-	ks.Damaged(t.Place(off), fmt.Sprintf("%s; the range tombstones of this table are missing, so what they deleted is still there: keys %s%s",
+	ks.Unread(t.Place(off), err, fmt.Sprintf("%s; the range tombstones of this table are missing, so what they deleted is still there: keys %s%s",
 		Reason(err), &g, ks.comeBack(t, &g)))
 }
 
@@ -199,7 +206,36 @@ func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
 		return
 	}
 	g := t.gap(sep)
-	ks.Damaged(t.Place(h.Off), fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g)))
+	ks.Unread(t.Place(h.Off), err, fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g)))
+}
+
+// Newer is the kind of the finding of an error: what this reader does not know, a newer engine may have written.
+func Newer(kind string, err error) string {
+	if errors.Is(err, base.ErrUnsupported) {
+		return record.FindNewer
+	}
+	return kind
+}
+
+// Unread reports what was skipped because of an error.
+func (ks *Keyspace) Unread(p record.Place, err error, what string) {
+	ks.Env.Report(record.Finding{Kind: Newer(record.FindDamagedBlock, err), Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what})
+}
+
+// passesRow reports a row of a kind that is not known, once. A salvage leaves out that row alone: it is lost, and hides older
+// ones of its key as any newer row does.
+func (c *Cursor) passesRow(err error) bool {
+	return c.salvages() && c.ks.rowOfKind(c.T, c.buf[:c.ulen+base.TrailerLen], c.Place(), err)
+}
+
+func (ks *Keyspace) rowOfKind(t *Table, key []byte, p record.Place, err error) bool {
+	if !errors.Is(err, base.ErrUnsupported) {
+		return false
+	}
+	if user, _ := base.SplitKey(key); t.skips.First(rowSkip | xxhash.Sum64(key)) {
+		ks.Unread(p, err, fmt.Sprintf("%s; the row is missing: key %s", Reason(err), record.Quote(user)))
+	}
+	return true
 }
 
 // miscounted reports, once, that a table does not hold what its properties say. Its rows are read.

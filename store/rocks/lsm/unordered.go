@@ -186,7 +186,11 @@ func (s *tableScan) blockAt() error {
 		}
 		kind, err := KindOf(tr)
 		if err != nil {
-			return err
+			h := s.walk.Handle()
+			if err = s.t.Fail(int64(h.Off), "kind", err); s.ks == nil || !s.ks.rowOfKind(s.t, s.block.Key, s.t.Place(h.Off), err) {
+				return err
+			}
+			kind = store.Lost
 		}
 		e := store.Entry{Key: user, Value: s.block.Val, Seq: tr >> 8, Kind: kind, Place: s.t.Place(s.walk.Handle().Off)}
 		e.Place.Seq = e.Seq

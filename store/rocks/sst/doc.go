@@ -19,7 +19,8 @@
 // The index may be of two levels: a block whose values are the handles of the blocks of an index. See footer.go, index.go,
 // props.go and codec.go for the layouts.
 //
-// What a reader does with the features of a table:
+// What a reader does with the features of a table. What is refused is base.ErrUnsupported, which a salvage passes over: it
+// costs the row, the block or the table that has it.
 //
 //	footer      LevelDB, format_version 1 to 7       read; others are refused by number
 //	checksum    none, CRC32c, XXH32, XXH64, XXH3     verified with every block, and with its place from version 6 on

@@ -88,7 +88,7 @@ func DecodeFooter(b []byte, size int64) (Footer, error) {
 	case ft.Version > maxFormatVersion:
 		return Footer{}, base.Unsupported("format_version %d", ft.Version)
 	case ft.Checksum > checksumXXH3:
-		return Footer{}, fmt.Errorf("unknown checksum type %d", ft.Checksum)
+		return Footer{}, base.Unsupported("checksum type %d", ft.Checksum)
 	case ft.Version >= contextVersion:
 		return ft, ft.decodeContext(b[:legacyFooterLen-8], size-footerLen)
 	}

@@ -131,7 +131,7 @@ func (r *Reader) loadMetaindex() error {
 	if err == nil && r.info.Version >= contextVersion && r.info.Index.Size == 0 {
 		err = r.Fail(int64(r.info.Metaindex.Off), "metaindex", errors.New("it names no index"))
 	}
-	if r.opts.LevelDB && base.IsDamage(err) {
+	if r.opts.LevelDB && base.IsDamage(err) && !errors.Is(err, base.ErrUnsupported) {
 		r.metaErr, r.info.Properties, err = err, unknownProperties, nil
 	}
 	return err

@@ -227,7 +227,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{"format_version 8", handmade.Spec{Version: 8}, true},
 		{"unknown format_version 300", handmade.Spec{Version: 300}, false},
-		{"unknown checksum type 9", handmade.Spec{Checksum: 9}, false},
+		{"checksum type 9", handmade.Spec{Checksum: 9}, true},
 		{"index type 7", handmade.Spec{IndexType: 7}, true},
 		{"user-defined timestamps", handmade.Spec{Props: map[string][]byte{"rocksdb.timestamp_min": {1}}}, true},
 		{`comparator "other"`, handmade.Spec{Comparator: "other"}, false},
