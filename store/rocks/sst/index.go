@@ -264,22 +264,6 @@ func (x *tableIndex) closePart() {
 	}
 }
 
-// topDamage places an error in the table's index, or its top level.
-func (x *tableIndex) topDamage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return x.r.Fail(int64(x.r.info.Index.Off), "index", err)
-}
-
-// partDamage places an error in the current partition.
-func (x *tableIndex) partDamage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return x.r.Fail(int64(x.top.handle.Off), fieldPartition, err)
-}
-
 // next moves to the next entry but those that lead astray; false without an error is the end.
 func (x *tableIndex) next() (bool, error) {
 	for {

@@ -141,3 +141,19 @@ func (x *tableIndex) skips() bool {
 	_, found := slices.BinarySearch(b.skip, at)
 	return found
 }
+
+// topDamage places an error in the table's index, or its top level.
+func (x *tableIndex) topDamage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return x.r.Fail(int64(x.r.info.Index.Off), "index", err)
+}
+
+// partDamage places an error in the current partition.
+func (x *tableIndex) partDamage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return x.r.Fail(int64(x.top.handle.Off), fieldPartition, err)
+}
