@@ -167,7 +167,7 @@ func TestErrors(t *testing.T) {
 		{fmt.Errorf("more: %w", damage), true},
 		{&store.MissingError{File: "x", By: "y"}, true},
 		{&fs.PathError{Op: "read", Path: "x", Err: syscall.EACCES}, false},
-		{Corrupt("file", 1, "block", Unsupported("codec %d", 9)), false},
+		{Corrupt("file", 1, "block", Unsupported("codec %d", 9)), true},
 		{Corrupt("file", 1, "read", ErrShrank), false},
 		{errors.New("other"), false},
 		{nil, false},
