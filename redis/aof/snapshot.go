@@ -85,7 +85,7 @@ func (r *replay) twins(f *disk.File, s *rdb.Scanner, keys *redis.Twins, size int
 func (r *replay) tellKey(kind string, s *rdb.Scanner, it *rdb.Item, detail string) {
 	if r.report != nil {
 		r.report(record.Finding{Kind: kind, Severity: record.Error, DB: strconv.FormatUint(it.DB, 10),
-			Type: it.Type.RecordType(s.Header.Valkey), Key: bytes.Clone(it.Key), Place: r.place(it.Off), Detail: detail})
+			Type: it.Type.RecordType(s.Header), Key: bytes.Clone(it.Key), Place: r.place(it.Off), Detail: detail})
 	}
 }
 
@@ -107,20 +107,14 @@ func (r *replay) in(err error) error {
 // key puts one key into the state.
 func (r *replay) key(f io.ReaderAt, s *rdb.Scanner, it *rdb.Item, d *rdb.Decoder) error {
 	h := record.Header{Key: it.Key, ExpireMS: it.ExpireMS}
-	var err error
-	if it.Value != nil {
-		err = d.Begin(it.Type, s.Header.Valkey, it.Value, it.From, &h)
-	} else {
-		err = d.BeginAt(it.Type, s.Header.Valkey, f, it.From, it.To, &h)
-	}
-	if err != nil {
+	if err := d.BeginItem(s.Header, it, f, &h); err != nil {
 		return err
 	}
 	r.server.DB.Select(int(it.DB))
 	put := r.server.DB.Put(&h)
 	switch err := pump(d, put); {
-	case errors.Is(err, rdb.ErrTwins):
-		r.tellKey(redis.FindDamagedValue, s, it, it.Type.Name(s.Header.Valkey)+": "+err.Error())
+	case rdb.AllRead(err):
+		r.tellKey(redis.FindDamagedValue, s, it, it.Type.Name(s.Header)+": "+err.Error())
 	case err != nil:
 		return err
 	}
@@ -172,9 +166,6 @@ func (r *replay) checksum(f io.ReaderAt, s *rdb.Scanner) error {
 // footer is what ends the payload of RESTORE: a version (LE16) and CRC64 (LE) of all before.
 const footer = 10
 
-// firstValkey is the least version of Valkey's own.
-const firstValkey = 80
-
 // restore decodes the payload of RESTORE: type, value, footer.
 func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) error {
 	if len(payload) < 1+footer {
@@ -185,14 +176,18 @@ func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) 
 		return &record.CorruptError{Off: int64(len(body)), Field: "checksum", Err: errors.New("is wrong")}
 	}
 	version := binary.LittleEndian.Uint16(body[len(body)-2:])
+	dump, err := rdb.OpenDump(body[:len(body)-2], version)
+	if err != nil {
+		return err
+	}
 	d := rdb.Decoder{TempDir: r.tempDir}
 	defer d.Close()
 	var h record.Header
-	if err := d.Begin(rdb.Type(payload[0]), version >= firstValkey, body[1:len(body)-2], 1, &h); err != nil {
+	if err := d.Begin(dump.Type, dump.Header, dump.Value, dump.Off, &h); err != nil {
 		return err
 	}
-	if err := pump(&d, begin(&h)); !errors.Is(err, rdb.ErrTwins) {
+	if err := pump(&d, begin(&h)); !rdb.AllRead(err) {
 		return err
 	}
-	return nil // each is there once
+	return nil // the server took it, and each is there once
 }

@@ -34,7 +34,7 @@ func TestTwins(t *testing.T) {
 				b = AppendString(b, name(i))
 			}
 			var h record.Header
-			if err := d.Begin(TypeSet, false, b, 0, &h); err != nil {
+			if err := d.Begin(TypeSet, Header{}, b, 0, &h); err != nil {
 				t.Fatal(err)
 			}
 			got, batch := 0, make([]record.Element, 64)
@@ -67,7 +67,7 @@ func TestTwinsFillBatches(t *testing.T) {
 	b = AppendString(b, []byte("last"))
 	var d Decoder
 	var h record.Header
-	if err := d.Begin(TypeSet, false, b, 0, &h); err != nil {
+	if err := d.Begin(TypeSet, Header{}, b, 0, &h); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
