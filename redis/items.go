@@ -210,7 +210,7 @@ func (o *order) add(to *extsort.Sorter, in *cutter, bare bool) (has []section, e
 		if err != nil {
 			return nil, err
 		}
-		if !o.types.Has(typeOf(it, in.s.header())) {
+		if !o.types.Has(TypeOf(it, in.s.header())) {
 			continue
 		}
 		if is := keylessOf(it) != record.Keyed; is != bare {
@@ -220,7 +220,7 @@ func (o *order) add(to *extsort.Sorter, in *cutter, bare bool) (has []section, e
 			continue
 		}
 		row = appendRow(row[:0], it)
-		if err := to.Add(0, keyOf(it), row); err != nil {
+		if err := to.Add(0, KeyOf(it), row); err != nil {
 			return nil, err
 		}
 	}
@@ -242,8 +242,8 @@ func within(key []byte, span format.Span) bool {
 	return (span.Lo == nil || bytes.Compare(key, span.Lo) >= 0) && (span.Hi == nil || bytes.Compare(key, span.Hi) < 0)
 }
 
-// keyOf is the key of an item's record.
-func keyOf(it *rdb.Item) []byte {
+// KeyOf is the key of an item's record: a view of it, but for what has no key.
+func KeyOf(it *rdb.Item) []byte {
 	switch it.Op {
 	case rdb.OpFunction:
 		return record.Library.AppendName(nil, rdb.LibraryName(it.Value))
@@ -264,8 +264,8 @@ func keylessOf(it *rdb.Item) record.Keyless {
 	return record.Keyed
 }
 
-// typeOf is the type of an item's record.
-func typeOf(it *rdb.Item, h rdb.Header) record.Type {
+// TypeOf is the type of an item's record.
+func TypeOf(it *rdb.Item, h rdb.Header) record.Type {
 	if it.Op != rdb.OpKey {
 		return record.Other
 	}

@@ -80,7 +80,7 @@ func (r *rows) Next() (key, value []byte, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		r.key = append(r.key[:0], keyOf(it)...)
+		r.key = append(r.key[:0], KeyOf(it)...)
 		if !within(r.key, r.span) {
 			continue
 		}
@@ -150,7 +150,7 @@ func (s *source) Describe(db, _ string, key, value []byte) format.Row {
 		row.Err = err
 		return row
 	}
-	row.Type, row.Keyless = typeOf(it, s.header()), keylessOf(it)
+	row.Type, row.Keyless = TypeOf(it, s.header()), keylessOf(it)
 	field := func(name string, v any, from, to int64) {
 		row.Fields = append(row.Fields, format.Field{Name: name, Value: v, Where: "value", Off: int(from), Len: int(to - from)})
 	}

@@ -55,7 +55,7 @@ func (r *reader) Next() (*record.Header, error) {
 			return nil, err
 		}
 		r.item = it
-		if !r.types.Has(typeOf(it, r.s.header())) {
+		if !r.types.Has(TypeOf(it, r.s.header())) {
 			continue
 		}
 		r.current, r.class = true, record.Copied
@@ -104,16 +104,11 @@ func (r *reader) begin() (bool, error) {
 	it := r.item
 	key := it.Key // the rows of a sorter have the record's
 	if !r.ordered {
-		key = keyOf(it)
+		key = KeyOf(it)
 	}
-	r.h = record.Header{DB: r.db.name, Key: key, Keyless: keylessOf(it), Type: typeOf(it, r.s.header())}
+	r.h = record.Header{DB: r.db.name, Key: key, Keyless: keylessOf(it), Type: TypeOf(it, r.s.header())}
 	if r.s.isRepeated(it.Off) {
-		what := "key"
-		if it.Op == rdb.OpFunction {
-			what = "library"
-		}
-		r.report(FindDuplicateKey, record.Error, it.Off,
-			fmt.Sprintf("the %s occurs more than once; kvferry reads the first; servers do not load the file", what))
+		r.report(FindDuplicateKey, record.Error, it.Off, TwiceDetail(it, "first"))
 		return false, nil
 	}
 	r.done, r.some, r.nan, r.members = false, false, false, 0
@@ -129,6 +124,15 @@ func (r *reader) begin() (bool, error) {
 		r.h.Len = -1
 	}
 	return true, nil
+}
+
+// TwiceDetail is the text of FindDuplicateKey; read is which of the items counts.
+func TwiceDetail(it *rdb.Item, read string) string {
+	what := "key"
+	if it.Op == rdb.OpFunction {
+		what = "library"
+	}
+	return fmt.Sprintf("the %s occurs more than once; kvferry reads the %s; servers do not load the file", what, read)
 }
 
 // expiring reports whether members may expire of a record that has no place for it.

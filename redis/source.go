@@ -99,14 +99,18 @@ func (s *source) check(o *format.OpenOptions) error {
 		report(record.FindDamagedFile, record.Error, c.Off, text)
 	}
 	for _, old := range s.old {
-		report(record.FindNewer, record.Error, old.off,
-			fmt.Sprintf("function library %s is in the form of a candidate of Redis 7.0, which kvferry does not read", record.Quote(old.key)))
+		report(record.FindNewer, record.Error, old.off, OldFunctionDetail(old.key))
 	}
 	if s.skips > 0 {
 		report(FindUnreadMeta, record.Warning, record.NoOffset,
 			fmt.Sprintf("metadata that modules keep with %s is not read", record.Plural(s.skips, "key")))
 	}
 	return s.checkTail(o)
+}
+
+// OldFunctionDetail is the text of a finding about a library that is not read.
+func OldFunctionDetail(name []byte) string {
+	return fmt.Sprintf("function library %s is in the form of a candidate of Redis 7.0, which kvferry does not read", record.Quote(name))
 }
 
 // checkTail reports what follows the end of the file. Data that is not read is damage.

@@ -20,7 +20,7 @@ import (
 var seed = maphash.MakeSeed()
 
 // hashOf is a hash of what must be there once: a key in its database, or a library.
-func hashOf(it *rdb.Item) uint64 { return maphash.Bytes(seed, keyOf(it)) + dbOf(it)<<32 }
+func hashOf(it *rdb.Item) uint64 { return maphash.Bytes(seed, KeyOf(it)) + dbOf(it)<<32 }
 
 // dbOf is the database that an item must be alone in; libraries belong to none.
 func dbOf(it *rdb.Item) uint64 {
@@ -178,7 +178,7 @@ func (t *twins) look(p *place) error {
 	}
 	it, err := rdb.Section(t.f, t.header, p.db, p.off, t.end).Next()
 	if err == nil {
-		p.key = append([]byte{}, keyOf(it)...)
+		p.key = append([]byte{}, KeyOf(it)...)
 	}
 	return err
 }
