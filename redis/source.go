@@ -21,7 +21,7 @@ const (
 	FindUnreadMeta   = "unread-metadata"
 	FindTrailing     = "trailing-data"
 	FindScoreNaN     = "score-nan"
-	FindMemberExpiry = record.LossMemberExpiry
+	FindMemberExpiry = "member-expiry"
 )
 
 // source is an open file.
