@@ -268,6 +268,9 @@ func TestDragonfly(t *testing.T) {
 	for _, bad := range []string{"\x1f\x01h\x01\x01f\x01v\x01x", "\x1f\x01h\x01\x01f\x01v\xc0\xfe"} {
 		checkFile(t, "a time that is none", file("REDIS0009", bad, "\x00\x01b\x012"), "0/b=:2", "0/h=", "error damaged-value h")
 	}
+	if _, err := openReported(t, "dump-summary.dfs", nil, false, nil); !errors.Is(err, rdb.ErrSnapshot) {
+		t.Errorf("a name of a snapshot: %v", err)
+	}
 	for _, snapshot := range []string{"\xfa\x06df-ver\x02v1\xfa\x08shard-id\x010", "\xfa\x06df-ver\x02v1\xca\x00"} {
 		for _, salvage := range []bool{false, true} {
 			path := filepath.Join(t.TempDir(), "x.rdb")

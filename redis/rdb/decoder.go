@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 
+	"kvferry/internal/repeats"
 	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/redis/rdb/pack"
@@ -31,15 +32,15 @@ type Decoder struct {
 
 	// TempDir takes hashes of names when a value has many; "" means os.TempDir.
 	TempDir string
-	Memory  int64 // for these hashes, at least 1 MiB
-	names   names // of elements, or of the consumers of a group
-	groups  names
+	Memory  int64         // for these hashes, at least 1 MiB
+	names   repeats.Names // of elements, or of the consumers of a group
+	groups  repeats.Names
 	skipped bool // Read passed over a twin
 	odd     error
 }
 
 // Close lets go of temporary files.
-func (d *Decoder) Close() error { return errors.Join(d.names.close(), d.groups.close()) }
+func (d *Decoder) Close() error { return errors.Join(d.names.Close(), d.groups.Close()) }
 
 // form is how the elements of a value come.
 type form uint8
@@ -93,7 +94,7 @@ func (d *Decoder) begin(t Type, hd Header, h *record.Header) error {
 	h.Len, h.ByName, h.Last, h.Added, h.MaxDeleted = -1, false, nil, 0, nil
 	d.form, d.inside, d.expiry, d.header, d.odd = formNone, false, 0, hd, nil
 	d.members.list, d.members.lost = d.members.list[:0], 0
-	if err := errors.Join(d.names.reset(), d.groups.reset()); err != nil {
+	if err := errors.Join(d.names.Reset(), d.groups.Reset()); err != nil {
 		return err
 	}
 	if sh.form == formNone {
@@ -120,7 +121,7 @@ func (d *Decoder) begin(t Type, hd Header, h *record.Header) error {
 		d.beginCounted(h)
 	}
 	if d.in.err == nil && d.form != formStream {
-		d.names.expect(h.Len)
+		d.names.Expect(h.Len)
 	}
 	return d.in.err
 }
@@ -243,7 +244,7 @@ func (d *Decoder) isTwin(name []byte) bool {
 			return false
 		}
 	}
-	twin, err := d.names.isTwin(name, d.Memory, d.TempDir)
+	twin, err := d.names.IsTwin(name, d.Memory, d.TempDir)
 	if err != nil {
 		d.in.err = err
 	}
@@ -253,14 +254,14 @@ func (d *Decoder) isTwin(name []byte) bool {
 
 // finish checks that nothing is left, and that no name came twice.
 func (d *Decoder) finish() error {
-	if err := d.names.all(); err != nil {
+	if err := d.names.All(); err != nil {
 		d.in.err = err
 		return err
 	}
-	if n := d.names.twins; n > 0 && d.in.left() == 0 {
+	if n := d.names.Twins; n > 0 && d.in.left() == 0 {
 		text := record.Plural(n, "element")
-		if d.names.first != "" {
-			text += ", such as " + d.names.first
+		if d.names.First != "" {
+			text += ", such as " + d.names.First
 		}
 		d.in.failf(d.in.offset(), "value", "%w: %s", ErrTwins, text)
 		return d.in.err

@@ -19,6 +19,9 @@ const (
 	memberWhen = "keydb-subexpire-when"
 )
 
+// seed makes hashes of names that no file can be made for.
+var seed = maphash.MakeSeed()
+
 // maxMembers bounds how many members with an expiry are kept of a key.
 const maxMembers = 1 << 20
 

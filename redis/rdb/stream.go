@@ -366,7 +366,7 @@ func (d *Decoder) nextGroup() bool {
 	name, text := in.str("group", nil)
 	_ = text
 	s.name = bytes.Clone(name)
-	twin, err := d.groups.isTwin(s.name, d.Memory, d.TempDir)
+	twin, err := d.groups.IsTwin(s.name, d.Memory, d.TempDir)
 	if err != nil {
 		in.err = err
 	}
@@ -379,7 +379,7 @@ func (d *Decoder) nextGroup() bool {
 		read = int64(in.len("entries read"))
 	}
 	d.readPending()
-	if err := d.names.reset(); err != nil && in.err == nil { // of the last group's consumers
+	if err := d.names.Reset(); err != nil && in.err == nil { // of the last group's consumers
 		in.err = err
 	}
 	for n := in.count("consumers", 10); n > 0 && in.err == nil; n-- {
