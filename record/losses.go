@@ -20,6 +20,7 @@ const (
 	LossStreamGroups    = "stream-groups"     // consumer groups and pending entries of a stream
 	LossExpiry2106      = "expiry-2106"       // an expiry does not fit 32 unsigned bits of seconds
 	LossFieldExpiry     = "field-expiry"      // fields of a hash have an expiry of their own
+	LossMemberExpiry    = "member-expiry"     // members of a set have an expiry of their own
 	LossModule          = "module"            // a value that only its own server understands
 	LossCommand         = "aof-command"       // a command of the source with an unknown effect was skipped
 	LossDamaged         = "damaged"           // the data that error findings concern may be missing or wrong
@@ -42,6 +43,7 @@ var lossInfos = []LossInfo{
 	{Kind: LossStream, Types: Of(Stream), Text: "The target has no streams; they are left out."},
 	{Kind: LossStreamGroups, Types: Of(Stream), Text: "Consumer groups and pending entries are left out; the entries of the stream are converted."},
 	{Kind: LossFieldExpiry, Types: Of(Hash), Text: "Fields of a hash expire; they are kept without their expiry."},
+	{Kind: LossMemberExpiry, Types: Of(Set, ZSet), Text: "Members of a set expire, as on KeyDB and Dragonfly; they are kept without their expiry. Those that have expired are left out."},
 	{Kind: LossModule, Types: Of(Other), Text: "Module values and function libraries that the target does not support are left out."},
 	{Kind: LossKeyTooLong, Text: "The key of a collection is longer than the target allows; the collection is left out."},
 	{Kind: LossEmptyKey, Text: "A collection has the empty key; it is left out."},

@@ -79,18 +79,22 @@ func (f *rdbFormat) Limits() format.Limits {
 var (
 	opaqueModule   = "module"
 	opaqueArray    = rdb.NativeArray
+	opaqueCron     = rdb.NativeCron
+	opaqueDF       = rdb.NativeDF
 	opaqueFunction = record.Library.String()
 )
 
 // Opaque names the kinds of values of type record.Other that files and servers may have.
-func Opaque() []string { return []string{opaqueModule, opaqueArray, opaqueFunction} }
+func Opaque() []string {
+	return []string{opaqueModule, opaqueArray, opaqueCron, opaqueDF, opaqueFunction}
+}
 
 // unheld names those of them that files of the version do not hold.
 func (f *rdbFormat) unheld() []string {
 	if f.version.Functions() {
-		return []string{opaqueArray}
+		return []string{opaqueArray, opaqueCron, opaqueDF}
 	}
-	return []string{opaqueArray, opaqueFunction}
+	return []string{opaqueArray, opaqueCron, opaqueDF, opaqueFunction}
 }
 
 // Open opens a file.
@@ -104,4 +108,6 @@ func (f *rdbFormat) Create(ctx context.Context, location string, o *format.Creat
 }
 
 // LossInfos describes the kinds of losses that only files and servers have.
-func LossInfos() []record.LossInfo { return []record.LossInfo{record.GroupProgress()} }
+func LossInfos() []record.LossInfo {
+	return []record.LossInfo{record.GroupProgress()}
+}

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
 
 	"kvferry/format"
 	"kvferry/internal/disk"
 	"kvferry/record"
+	"kvferry/redis/rdb"
 )
 
 // openFile returns the file at a location, unpacked and seekable. What it is unpacked to has no name and goes with it.
@@ -24,6 +26,9 @@ func openFile(ctx context.Context, location string, o *format.OpenOptions) (file
 			return nil, nil, errors.New("standard input cannot be read here")
 		}
 		return spool(ctx, o.Stdin, o.Options.TempDir)
+	}
+	if filepath.Ext(location) == ".dfs" { // not all parts of a snapshot say what they are
+		return nil, nil, rdb.ErrSnapshot
 	}
 	f, err := disk.Open(location)
 	if err != nil {

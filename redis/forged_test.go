@@ -21,15 +21,24 @@ func TestForged(t *testing.T) {
 	for name, forged := range map[string]struct {
 		typ   rdb.Type
 		value string
+		kind  string // FindDamagedValue if it is empty
 	}{
-		"intset of no width":          {11, sized("\x03\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00")},
-		"intset longer than it is":    {11, sized("\x02\x00\x00\x00\xff\xff\xff\x7f\x01\x00")},
-		"listpack longer than it is":  {16, sized("\xff\xff\xff\x7f\x02\x00\x01\x01\x02\x01\xff")},
-		"listpack with half a pair":   {16, sized("\x0a\x00\x00\x00\x01\x00\x01\x01\xff\x00")},
-		"listpack without an end":     {16, sized("\x0b\x00\x00\x00\x02\x00\x01\x01\x02\x01\x00")},
-		"ziplist that points outside": {13, sized("\x0b\x00\x00\x00\xff\xff\xff\x7f\x02\x00\xff")},
-		"quicklist node of no kind":   {18, "\x01\x07" + sized("a")},
-		"zipmap that ends early":      {9, sized("\x01\xfe\xff\xff\xff\x7f")},
+		"intset of no width":          {11, sized("\x03\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00"), ""},
+		"intset longer than it is":    {11, sized("\x02\x00\x00\x00\xff\xff\xff\x7f\x01\x00"), ""},
+		"listpack longer than it is":  {16, sized("\xff\xff\xff\x7f\x02\x00\x01\x01\x02\x01\xff"), ""},
+		"listpack with half a pair":   {16, sized("\x0a\x00\x00\x00\x01\x00\x01\x01\xff\x00"), ""},
+		"listpack without an end":     {16, sized("\x0b\x00\x00\x00\x02\x00\x01\x01\x02\x01\x00"), ""},
+		"ziplist that points outside": {13, sized("\x0b\x00\x00\x00\xff\xff\xff\x7f\x02\x00\xff"), ""},
+		"quicklist node of no kind":   {18, "\x01\x07" + sized("a"), record.FindNewer},
+		"zipmap that ends early":      {9, sized("\x01\xfe\xff\xff\xff\x7f"), ""},
+		"zipmap with a long length":   {9, sized("\x01\xfe\x01\x00\x00\x00a\x01\x00b\xff"), ""},
+		"ziplist with a wrong tail":   {13, sized("\x11\x00\x00\x00\x0a\x00\x00\x00\x02\x00\x00\x01a\x03\x01b\xff"), ""},
+		"empty ziplist node":          {14, "\x02" + sized("\x0b\x00\x00\x00\x0a\x00\x00\x00\x00\x00\xff") + sized("\x0e\x00\x00\x00\x0a\x00\x00\x00\x01\x00\x00\x01a\xff"), ""},
+		"empty listpack node":         {18, "\x02\x02" + sized("\x07\x00\x00\x00\x00\x00\xff") + "\x02" + sized("\x09\x00\x00\x00\x01\x00\x01\x01\xff"), ""},
+		"intset that does not ascend": {11, sized("\x02\x00\x00\x00\x02\x00\x00\x00\x05\x00\x01\x00"), ""},
+		"field that expires at abc":   {25, "\x00\x00\x00\x00\x00\x00\x00\x00" + sized("\x12\x00\x00\x00\x03\x00\x81f\x02\x81v\x02\x83abc\x04\xff"), ""},
+		"field that expires at -1":    {25, "\x00\x00\x00\x00\x00\x00\x00\x00" + sized("\x10\x00\x00\x00\x03\x00\x81f\x02\x81v\x02\xdf\xff\x02\xff"), ""},
+		"expiries out of order":       {25, "\x00\x00\x00\x00\x00\x00\x00\x00" + sized("\x17\x00\x00\x00\x06\x00\x81f\x02\x81v\x02\x09\x01\x81g\x02\x81v\x02\x08\x01\xff"), ""},
 	} {
 		file := append([]byte("REDIS0011"), rdb.AppendKey(nil, 0, []byte("before"), 0)...)
 		file = append(file, sized("1")...)
@@ -68,7 +77,10 @@ func TestForged(t *testing.T) {
 		if all := strings.Join(keys, " "); !strings.HasPrefix(all, "b") || !strings.Contains(all, "before") || !strings.Contains(all, "behind") {
 			t.Errorf("%s: keys %s", name, all)
 		}
-		if len(found) != 1 || found[0].Kind != FindDamagedValue || string(found[0].Key) != "bad" || found[0].Place.Off < at || found[0].Place.Off > at+int64(len(forged.value)) {
+		if forged.kind == "" {
+			forged.kind = FindDamagedValue
+		}
+		if len(found) != 1 || found[0].Kind != forged.kind || string(found[0].Key) != "bad" || found[0].Place.Off < at || found[0].Place.Off > at+int64(len(forged.value)) {
 			t.Errorf("%s: findings %+v, want one from %d on", name, found, at)
 		}
 		for _, ks := range src.Keyspaces() {

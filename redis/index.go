@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -19,6 +18,8 @@ const (
 	sectionBytes = 4 << 20
 	// maxSamples bounds the keys that are kept of a database to cut it by.
 	maxSamples = 1 << 13
+	// maxOldName is how much is kept of the name of a library that is not read.
+	maxOldName = 64
 	// checkEvery is how many items pass between looks at the context.
 	checkEvery = 1 << 12
 )
@@ -32,12 +33,12 @@ type index struct {
 	tail   tail        // what follows
 	sum    uint64      // checksum in the file; 0 is none
 	size   int64       // of the file
-	aux    []string    // "redis-ver 7.0.15"
 	fields bool        // there may be fields of hashes that expire
 	skips  int64       // things that are not read: metadata of modules
 	err    error       // why it could not be read to its end
 	damage error       // why the checksum is not that of the bytes
 
+	old      []place // libraries of candidates of Redis 7.0
 	repeated []int64 // offsets of items whose key an earlier one has, ascending
 }
 
@@ -54,8 +55,11 @@ type database struct {
 	since    int64 // bytes after the last sample
 }
 
-// section is a part of the file, of one database.
-type section struct{ from, to int64 }
+// section is a part of the file, of one database. Attributes of its first key may stand before it.
+type section struct {
+	from, to int64
+	carried  rdb.Attributes
+}
 
 // scan skips a file. What cannot be read is in the index as its error; the items before it are good.
 func scan(ctx context.Context, f *disk.File, o *store.Options) (*index, error) {
@@ -85,6 +89,11 @@ func scan(ctx context.Context, f *disk.File, o *store.Options) (*index, error) {
 	x.err = err
 	if x.repeated, err = keys.Repeated(ctx, x.header, x.end, x.size); err != nil {
 		return nil, err
+	}
+	if errors.Is(x.err, rdb.ErrNewer) {
+		if err := x.lastChecksum(f, sum); err != nil {
+			x.err = err
+		}
 	}
 	if x.err == nil {
 		x.damage = x.checksum(sum)
@@ -132,17 +141,19 @@ func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) err
 			sum, _, err := s.Checksum()
 			x.sum, x.rest = sum, s.Offset()
 			return err
-		case rdb.OpAux:
-			x.aux = append(x.aux, fmt.Sprintf("%.64s %.256s", it.Key, it.Value))
+		case rdb.OpAux, rdb.OpOther:
+			x.header = s.Header
+		case rdb.OpOldFunction:
+			x.old = append(x.old, place{off: it.Off, key: bytes.Clone(it.Key[:min(len(it.Key), maxOldName)])})
 		case rdb.OpSelectDB:
 			db = nil
 		case rdb.OpKey, rdb.OpFunction, rdb.OpModuleAux:
 			if db == nil || db.n != it.DB {
 				db = x.database(it.DB)
-				db.sections = append(db.sections, section{it.Off, it.Off})
+				db.sections = append(db.sections, section{it.Off, it.Off, it.Carried})
 			}
 			x.add(db, it, s.Offset())
-			if it.Op != rdb.OpKey {
+			if it.Op == rdb.OpModuleAux {
 				break
 			}
 			if err := f(it); err != nil {
@@ -169,19 +180,20 @@ func (x *index) database(n uint64) *database {
 func (x *index) add(db *database, it *rdb.Item, end int64) {
 	t := record.Other
 	if it.Op == rdb.OpKey {
-		t = it.Type.RecordType(x.header.Valkey)
+		t = it.Type.RecordType(x.header)
 	}
 	if it.Meta {
 		x.skips++
 	}
-	x.fields = x.fields || t == record.Hash && it.Type >= rdb.TypeHashExpireRC
+	x.fields = x.fields || t == record.Hash && (it.HasMembers() || it.Type.FieldExpiry(x.header))
 	size := end - it.Off
 	db.items++
 	db.sizes[t] += size
 	db.types |= record.Of(t)
+	// Between the last item and this one stands nothing but opcodes, which are passed over again.
 	last := &db.sections[len(db.sections)-1]
-	if last.to-last.from >= sectionBytes || last.to != it.Off {
-		db.sections = append(db.sections, section{it.Off, end})
+	if last.to-last.from >= sectionBytes {
+		db.sections = append(db.sections, section{it.Off, end, it.Carried})
 	} else {
 		last.to = end
 	}

@@ -76,13 +76,13 @@ func (c *cutter) open() bool {
 	if len(c.sections) == 0 {
 		return false
 	}
-	from, to := c.sections[0].from, c.sections[0].to
+	from, to, carried := c.sections[0].from, c.sections[0].to, c.sections[0].carried
 	c.sections = c.sections[1:]
 	for len(c.sections) > 0 && c.sections[0].from == to {
 		to = c.sections[0].to
 		c.sections = c.sections[1:]
 	}
-	c.scanner = rdb.Section(c.s.file, c.s.header(), c.db.n, from, to)
+	c.scanner = rdb.Section(c.s.file, c.s.header(), c.db.n, from, to).Carry(carried)
 	return true
 }
 
@@ -101,7 +101,8 @@ const maxInline = 32 << 10
 // sorter yields items of a span in the order of keys. Its rows have
 //
 //	key    the key of the item
-//	value  op 1B | type 1B | 1 when the value follows, else 0 | expiry | offsets of the item and its value: varints | value
+//	value  op 1B | type 1B | 1 when the value follows, else 0 | expiry | offsets of the item and its value, where its members
+//	       end: varints | value | members
 type sorter struct {
 	s     *source
 	of    *order
@@ -209,7 +210,7 @@ func (o *order) add(to *extsort.Sorter, in *cutter, bare bool) (has []section, e
 		if err != nil {
 			return nil, err
 		}
-		if !o.types.Has(typeOf(it, in.s.header())) {
+		if !o.types.Has(TypeOf(it, in.s.header())) {
 			continue
 		}
 		if is := keylessOf(it) != record.Keyed; is != bare {
@@ -219,7 +220,7 @@ func (o *order) add(to *extsort.Sorter, in *cutter, bare bool) (has []section, e
 			continue
 		}
 		row = appendRow(row[:0], it)
-		if err := to.Add(0, keyOf(it), row); err != nil {
+		if err := to.Add(0, KeyOf(it), row); err != nil {
 			return nil, err
 		}
 	}
@@ -241,8 +242,8 @@ func within(key []byte, span format.Span) bool {
 	return (span.Lo == nil || bytes.Compare(key, span.Lo) >= 0) && (span.Hi == nil || bytes.Compare(key, span.Hi) < 0)
 }
 
-// keyOf is the key of an item's record.
-func keyOf(it *rdb.Item) []byte {
+// KeyOf is the key of an item's record: a view of it, but for what has no key.
+func KeyOf(it *rdb.Item) []byte {
 	switch it.Op {
 	case rdb.OpFunction:
 		return record.Library.AppendName(nil, rdb.LibraryName(it.Value))
@@ -263,24 +264,25 @@ func keylessOf(it *rdb.Item) record.Keyless {
 	return record.Keyed
 }
 
-// typeOf is the type of an item's record.
-func typeOf(it *rdb.Item, h rdb.Header) record.Type {
+// TypeOf is the type of an item's record.
+func TypeOf(it *rdb.Item, h rdb.Header) record.Type {
 	if it.Op != rdb.OpKey {
 		return record.Other
 	}
-	return it.Type.RecordType(h.Valkey)
+	return it.Type.RecordType(h)
 }
 
 func appendRow(dst []byte, it *rdb.Item) []byte {
-	inline := it.Value != nil && len(it.Value) <= maxInline || it.Op == rdb.OpFunction
+	inline := it.Value != nil && len(it.Value)+len(it.Members) <= maxInline || it.Op == rdb.OpFunction
 	dst = append(dst, byte(it.Op), byte(it.Type), 0)
 	dst = binary.AppendVarint(dst, it.ExpireMS)
 	dst = binary.AppendUvarint(dst, uint64(it.Off))
 	dst = binary.AppendUvarint(dst, uint64(it.From))
 	dst = binary.AppendUvarint(dst, uint64(it.To))
+	dst = binary.AppendUvarint(dst, uint64(it.End))
 	if inline {
 		dst[2] = 1
-		dst = append(dst, it.Value...)
+		dst = append(append(dst, it.Value...), it.Members...)
 	}
 	return dst
 }
@@ -296,14 +298,14 @@ func (s *sorter) next() (*rdb.Item, error) {
 		return nil, errRow
 	}
 	it := &s.item
-	*it = rdb.Item{Op: rdb.Op(row[0]), Type: rdb.Type(row[1]), Key: key, Idle: -1, Freq: -1}
+	*it = rdb.Item{Op: rdb.Op(row[0]), Type: rdb.Type(row[1]), Key: key}
 	inline, rest := row[2] == 1, row[3:]
 	var n int
 	if it.ExpireMS, n = binary.Varint(rest); n <= 0 {
 		return nil, errRow
 	}
 	rest = rest[n:]
-	for _, to := range []*int64{&it.Off, &it.From, &it.To} {
+	for _, to := range []*int64{&it.Off, &it.From, &it.To, &it.End} {
 		v, n := binary.Uvarint(rest)
 		if n <= 0 {
 			return nil, errRow
@@ -312,6 +314,10 @@ func (s *sorter) next() (*rdb.Item, error) {
 	}
 	if inline {
 		it.Value = rest
+		if it.HasMembers() {
+			n := it.To - it.From
+			it.Value, it.Members = rest[:n], rest[n:]
+		}
 		return it, nil
 	}
 	return it, s.fetch(it)

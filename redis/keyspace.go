@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"kvferry/format"
@@ -14,8 +15,8 @@ import (
 	"kvferry/store"
 )
 
-// keyspace shows the items of a database as rows: the key, and the item as it lies in the file. They come in the order of the
-// file.
+// keyspace shows the items of a database as rows: the key, and the item as it lies in the file, behind attributes of it that
+// stand before other items. They come in the order of the file.
 type keyspace struct {
 	s  *source
 	db *database
@@ -79,18 +80,16 @@ func (r *rows) Next() (key, value []byte, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		r.key = append(r.key[:0], keyOf(it)...)
+		r.key = append(r.key[:0], KeyOf(it)...)
 		if !within(r.key, r.span) {
 			continue
 		}
 		r.off = it.Off
 		r.n++
-		n := min(r.items.scanner.Offset()-it.Off, maxShown)
-		if int64(cap(r.value)) < n {
-			r.value = make([]byte, n)
-		}
-		r.value = r.value[:n]
-		if _, _, err := disk.ReadAt(r.s.file, r.value, it.Off); err != nil {
+		r.value = rdb.AppendAttributes(r.value[:0], &it.Carried)
+		lead, n := len(r.value), int(min(r.items.scanner.Offset()-it.Off, maxShown))
+		r.value = slices.Grow(r.value, n)[:lead+n]
+		if _, _, err := disk.ReadAt(r.s.file, r.value[lead:], it.Off); err != nil {
 			return nil, nil, fmt.Errorf("%s: offset %d: %w", r.s.name, it.Off, err)
 		}
 		return r.key, r.value, nil
@@ -151,7 +150,7 @@ func (s *source) Describe(db, _ string, key, value []byte) format.Row {
 		row.Err = err
 		return row
 	}
-	row.Type, row.Keyless = typeOf(it, s.header()), keylessOf(it)
+	row.Type, row.Keyless = TypeOf(it, s.header()), keylessOf(it)
 	field := func(name string, v any, from, to int64) {
 		row.Fields = append(row.Fields, format.Field{Name: name, Value: v, Where: "value", Off: int(from), Len: int(to - from)})
 	}
@@ -165,7 +164,7 @@ func (s *source) Describe(db, _ string, key, value []byte) format.Row {
 		field("module", string(it.Key), 0, int64(len(value)))
 		return row
 	}
-	row.Kind = it.Type.Name(s.header().Valkey)
+	row.Kind = it.Type.Name(s.header())
 	field("type", fmt.Sprintf("%d (%s)", it.Type, row.Kind), it.From, it.From)
 	if it.ExpireMS != 0 {
 		row.ExpireMS = it.ExpireMS
@@ -190,7 +189,7 @@ func (s *source) describeValue(row *format.Row, it *rdb.Item, field func(string,
 	var d rdb.Decoder
 	defer d.Close()
 	var h record.Header
-	if row.Err = d.Begin(it.Type, s.header().Valkey, it.Value, it.From, &h); row.Err != nil {
+	if row.Err = d.BeginItem(s.header(), it, nil, &h); row.Err != nil {
 		return
 	}
 	batch := make([]record.Element, 64)

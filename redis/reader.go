@@ -25,9 +25,10 @@ type reader struct {
 	decoder rdb.Decoder
 	h       record.Header
 	item    *rdb.Item
-	done    bool // nothing is left to be read of it
-	some    bool // something was read of it
-	nan     bool // it has a score that is no number
+	done    bool  // nothing is left to be read of it
+	some    bool  // something was read of it
+	nan     bool  // it has a score that is no number
+	members int64 // that will expire, of a set
 	class   record.Class
 	current bool
 	tally   record.Tally
@@ -54,7 +55,7 @@ func (r *reader) Next() (*record.Header, error) {
 			return nil, err
 		}
 		r.item = it
-		if !r.types.Has(typeOf(it, r.s.header())) {
+		if !r.types.Has(TypeOf(it, r.s.header())) {
 			continue
 		}
 		r.current, r.class = true, record.Copied
@@ -103,29 +104,40 @@ func (r *reader) begin() (bool, error) {
 	it := r.item
 	key := it.Key // the rows of a sorter have the record's
 	if !r.ordered {
-		key = keyOf(it)
+		key = KeyOf(it)
 	}
-	r.h = record.Header{DB: r.db.name, Key: key, Keyless: keylessOf(it), ExpireMS: it.ExpireMS, Expired: it.ExpireMS != 0 && it.ExpireMS < r.now}
-	if it.Op == rdb.OpKey && r.s.isRepeated(it.Off) {
-		r.h.Type = typeOf(it, r.s.header())
-		r.report(FindDuplicateKey, record.Error, it.Off, "the key occurs more than once; kvferry reads the first; servers do not load the file")
+	r.h = record.Header{DB: r.db.name, Key: key, Keyless: keylessOf(it), Type: TypeOf(it, r.s.header())}
+	if r.s.isRepeated(it.Off) {
+		r.report(FindDuplicateKey, record.Error, it.Off, TwiceDetail(it, "first"))
 		return false, nil
 	}
-	r.done, r.some, r.nan = false, false, false
-	if r.h.Keyless != record.Keyed {
-		r.h.Type, r.h.Len = record.Other, 1
+	r.done, r.some, r.nan, r.members = false, false, false, 0
+	if r.h.Keyless != record.Keyed { // an expiry before it is the next key's
+		r.h.Len = 1
 		return true, nil
 	}
-	var err error
-	if it.Value != nil {
-		err = r.decoder.Begin(it.Type, r.s.header().Valkey, it.Value, it.From, &r.h)
-	} else {
-		err = r.decoder.BeginAt(it.Type, r.s.header().Valkey, r.s.file, it.From, it.To, &r.h)
-	}
-	if err != nil {
+	r.h.ExpireMS, r.h.Expired = it.ExpireMS, it.ExpireMS != 0 && it.ExpireMS < r.now
+	if err := r.decoder.BeginItem(r.s.header(), it, r.s.file, &r.h); err != nil {
 		return false, r.damage(err)
 	}
+	if r.expiring() {
+		r.h.Len = -1
+	}
 	return true, nil
+}
+
+// TwiceDetail is the text of FindDuplicateKey; read is which of the items counts.
+func TwiceDetail(it *rdb.Item, read string) string {
+	what := "key"
+	if it.Op == rdb.OpFunction {
+		what = "library"
+	}
+	return fmt.Sprintf("the %s occurs more than once; kvferry reads the %s; servers do not load the file", what, read)
+}
+
+// expiring reports whether members may expire of a record that has no place for it.
+func (r *reader) expiring() bool {
+	return r.h.Type != record.Hash && (r.item.HasMembers() || r.h.Type == record.Set && r.item.Type == rdb.TypeSetMember)
 }
 
 // Read returns elements. A value that is damaged ends with what could be read of it.
@@ -141,12 +153,23 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 		return r.whole(dst)
 	}
 	n, err := r.decoder.Read(dst)
+	for err == nil && r.expiring() {
+		var expiring int64
+		n, expiring = KeepMembers(dst[:n], r.now)
+		if r.members += expiring; n > 0 {
+			break
+		}
+		n, err = r.decoder.Read(dst)
+	}
 	if err == nil {
 		r.checkScores(dst[:n])
 		r.some = true
 		return n, nil
 	}
 	r.done = true
+	if r.members += r.decoder.Unread(); r.members > 0 {
+		r.report(FindMemberExpiry, record.Warning, r.item.Off, MembersDetail(r.members))
+	}
 	if err == io.EOF {
 		r.checkStream()
 		return 0, io.EOF
@@ -158,6 +181,29 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 		return 0, err
 	}
 	return 0, io.EOF
+}
+
+// KeepMembers drops members that have expired and takes the expiry off those that will. It returns how many are left, and how
+// many of them had one.
+func KeepMembers(batch []record.Element, now int64) (n int, expiring int64) {
+	for i := range batch {
+		e := &batch[i]
+		if e.ExpireMS != 0 && e.ExpireMS < now {
+			continue
+		}
+		if e.ExpireMS != 0 {
+			e.ExpireMS = 0
+			expiring++
+		}
+		batch[n] = *e
+		n++
+	}
+	return n, expiring
+}
+
+// MembersDetail is the text of FindMemberExpiry.
+func MembersDetail(n int64) string {
+	return record.Plural(n, "member") + " will expire on the server; records have no place for that"
 }
 
 // whole returns a library of functions, or data of a module.
@@ -194,13 +240,21 @@ func (r *reader) checkStream() {
 	}
 }
 
+// DamageKind is the kind of finding of a value that cannot be decoded.
+func DamageKind(err error) string {
+	if errors.Is(err, rdb.ErrNewer) {
+		return record.FindNewer
+	}
+	return FindDamagedValue
+}
+
 // damage reports an error of decoding; any other is one of reading.
 func (r *reader) damage(err error) error {
 	var c *record.CorruptError
 	if !errors.As(err, &c) {
 		return fmt.Errorf("%s: %w", r.s.name, err)
 	}
-	r.report(FindDamagedValue, record.Error, c.Off, r.item.Type.Name(r.s.header().Valkey)+": "+c.Reason())
+	r.report(DamageKind(c), record.Error, c.Off, r.item.Type.Name(r.s.header())+": "+c.Reason())
 	return nil
 }
 

@@ -21,6 +21,7 @@ const (
 	FindUnreadMeta   = "unread-metadata"
 	FindTrailing     = "trailing-data"
 	FindScoreNaN     = "score-nan"
+	FindMemberExpiry = "member-expiry"
 )
 
 // source is an open file.
@@ -74,28 +75,42 @@ func named(location string, err error) error {
 	return fmt.Errorf("%s: %w", location, err)
 }
 
-// check compares the checksum, and reports what is wrong with the file as a whole.
+// check reports what is wrong with the file as a whole. Damage is an error unless it is salvaged.
 func (s *source) check(o *format.OpenOptions) error {
+	report := func(kind string, severity record.Severity, off int64, detail string) {
+		dataset.Report(o, record.Finding{Kind: kind, Severity: severity, Place: record.Place{File: s.name, Off: off}, Detail: detail})
+	}
 	damage := s.index.err
 	if damage == nil {
 		damage = s.index.damage
 	}
 	var c *record.CorruptError
-	if damage != nil && (!o.Options.Salvage || !errors.As(damage, &c)) {
+	switch errors.As(damage, &c); {
+	case damage == nil:
+	case errors.Is(s.index.err, rdb.ErrNewer):
+		report(record.FindNewer, record.Error, c.Off, fmt.Sprintf("%s; the rest of the file, from offset %d on, is not read", c.Reason(), s.end))
+	case c == nil || !o.Options.Salvage:
 		return damage
-	}
-	if damage != nil {
+	default:
 		text := c.Reason()
 		if s.index.err != nil {
 			text += fmt.Sprintf("; what follows offset %d cannot be read", s.end)
 		}
-		dataset.Report(o, record.Finding{Kind: record.FindDamagedFile, Severity: record.Error, Place: c.Place(s.name), Detail: text})
+		report(record.FindDamagedFile, record.Error, c.Off, text)
+	}
+	for _, old := range s.old {
+		report(record.FindNewer, record.Error, old.off, OldFunctionDetail(old.key))
 	}
 	if s.skips > 0 {
-		dataset.Report(o, record.Finding{Kind: FindUnreadMeta, Severity: record.Warning, Place: record.Place{File: s.name, Off: record.NoOffset},
-			Detail: fmt.Sprintf("metadata that modules keep with %s is not read", record.Plural(s.skips, "key"))})
+		report(FindUnreadMeta, record.Warning, record.NoOffset,
+			fmt.Sprintf("metadata that modules keep with %s is not read", record.Plural(s.skips, "key")))
 	}
 	return s.checkTail(o)
+}
+
+// OldFunctionDetail is the text of a finding about a library that is not read.
+func OldFunctionDetail(name []byte) string {
+	return fmt.Sprintf("function library %s is in the form of a candidate of Redis 7.0, which kvferry does not read", record.Quote(name))
 }
 
 // checkTail reports what follows the end of the file. Data that is not read is damage.

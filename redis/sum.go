@@ -1,7 +1,9 @@
 package redis
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 
 	"kvferry/internal/disk"
@@ -57,6 +59,26 @@ func (s *summer) before(end int64) (uint64, error) {
 	}
 	s.advance(end)
 	return s.sum, s.err
+}
+
+// lastChecksum compares the last bytes of a file whose items cannot be read to their end with the checksum of all others: what
+// is unknown in a damaged file is damage.
+func (x *index) lastChecksum(f *disk.File, s *summer) error {
+	var b [8]byte
+	end := x.size - int64(len(b))
+	if end < x.end || !x.header.HasChecksum() {
+		return nil
+	}
+	_, _, err := disk.ReadAt(f, b[:], end)
+	sum := binary.LittleEndian.Uint64(b[:])
+	if err != nil && err != io.EOF || sum == 0 {
+		return err
+	}
+	have, err := s.before(end)
+	if err == nil && have != sum {
+		err = &record.CorruptError{Off: x.end, Field: "checksum", Err: fmt.Errorf("%w (%v)", errChecksum, x.err)}
+	}
+	return err
 }
 
 var errChecksum = errors.New("the checksum is wrong: the file is damaged or was not copied completely")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"io"
+	"math"
 	"slices"
 
 	"kvferry/internal/disk"
@@ -18,8 +19,16 @@ import (
 // seed makes hashes of keys that no file can be made for.
 var seed = maphash.MakeSeed()
 
-// hashOf is a hash of a key and its database.
-func hashOf(it *rdb.Item) uint64 { return maphash.Bytes(seed, it.Key) + it.DB<<32 }
+// hashOf is a hash of what must be there once: a key in its database, or a library.
+func hashOf(it *rdb.Item) uint64 { return maphash.Bytes(seed, KeyOf(it)) + dbOf(it)<<32 }
+
+// dbOf is the database that an item must be alone in; libraries belong to none.
+func dbOf(it *rdb.Item) uint64 {
+	if it.Op == rdb.OpFunction {
+		return math.MaxUint64
+	}
+	return it.DB
+}
 
 // isRepeated reports whether an earlier item has the key of the one at an offset.
 func (x *index) isRepeated(off int64) bool {
@@ -27,7 +36,7 @@ func (x *index) isRepeated(off int64) bool {
 	return found
 }
 
-// Twins finds keys that occur more than once in a file; servers do not load it.
+// Twins finds keys and libraries of functions that occur more than once in a file; servers do not load it.
 type Twins struct {
 	f       *disk.File
 	memory  int64
@@ -40,7 +49,7 @@ func NewTwins(f *disk.File, memory int64, tempDir string) *Twins {
 	return &Twins{f, memory, tempDir, repeats.New[[1]uint64](memory, tempDir)}
 }
 
-// Add notes the key of an item.
+// Add notes the key of an item, or the name of a library.
 func (t *Twins) Add(it *rdb.Item) error { return t.keys.Add([1]uint64{hashOf(it)}) }
 
 // Close lets go of what was noted.
@@ -98,14 +107,14 @@ func (t *twins) gather(some []uint64, size int64) error {
 		if err != nil {
 			return err
 		}
-		if it.Op != rdb.OpKey {
+		if it.Op != rdb.OpKey && it.Op != rdb.OpFunction {
 			continue
 		}
 		hash := hashOf(it)
 		if _, found := slices.BinarySearch(some, hash); !found {
 			continue
 		}
-		row = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(row[:0], uint64(it.Off)), it.DB)
+		row = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(row[:0], uint64(it.Off)), dbOf(it))
 		if err := t.sorter.Add(hash, row, nil); err != nil {
 			return err
 		}
@@ -169,7 +178,7 @@ func (t *twins) look(p *place) error {
 	}
 	it, err := rdb.Section(t.f, t.header, p.db, p.off, t.end).Next()
 	if err == nil {
-		p.key = append([]byte{}, it.Key...)
+		p.key = append([]byte{}, KeyOf(it)...)
 	}
 	return err
 }

@@ -116,7 +116,7 @@ func lossOf(kind, severity string) string {
 		return record.LossNewer
 	case severity == record.Error.String():
 		return record.LossDamaged
-	case kind == record.LossStreamGroups:
+	case kind == record.LossStreamGroups, kind == record.LossMemberExpiry:
 		return kind
 	}
 	return ""

@@ -15,6 +15,7 @@ import (
 	"kvferry/internal/disk"
 	"kvferry/internal/scratch"
 	"kvferry/record"
+	"kvferry/redis/rdb"
 	"kvferry/redis/state/commands"
 	"kvferry/redis/state/server"
 )
@@ -104,7 +105,7 @@ func (r *replay) one(path string, size int64) (more bool, err error) {
 	from := int64(0)
 	if isSnapshot(head[:n]) {
 		if from, err = r.snapshot(f, size); err != nil {
-			return false, err
+			return false, r.unread(err)
 		}
 		r.server.DB.Select(0)
 	}
@@ -222,6 +223,17 @@ func (r *replay) ended(err error) (more bool, _ error) {
 		return false, nil
 	}
 	return false, err
+}
+
+// unread reports that the RDB part has something that this build does not know, behind which nothing can be found. Any other
+// error is returned.
+func (r *replay) unread(err error) error {
+	var corrupt *record.CorruptError
+	if !errors.Is(err, rdb.ErrNewer) || !errors.As(err, &corrupt) {
+		return err
+	}
+	r.tell(record.FindNewer, record.Error, r.place(corrupt.Off), corrupt.Reason()+"; kvferry does not read the rest of the log")
+	return nil
 }
 
 func (r *replay) damaged(off int64, why string) {

@@ -45,7 +45,11 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 		case rdb.OpFunction:
 			if err = r.server.LoadFunction(it.Value, true); err != nil {
 				err = &record.CorruptError{Off: it.Off, Field: "function library", Err: err}
+			} else {
+				err = keys.Add(it)
 			}
+		case rdb.OpOldFunction:
+			r.tell(record.FindNewer, record.Error, r.place(it.Off), redis.OldFunctionDetail(it.Key))
 		case rdb.OpModuleAux:
 			r.tell(FindModuleAux, record.Warning, r.place(it.Off), fmt.Sprintf("data of the module %s, which belong to no key, are not read", it.Key))
 		case rdb.OpEOF:
@@ -73,9 +77,9 @@ func (r *replay) twins(f *disk.File, s *rdb.Scanner, keys *redis.Twins, size int
 	in, err := rdb.NewScanner(f, 0, size)
 	for err == nil && len(repeated) > 0 {
 		var it *rdb.Item
-		if it, err = in.Next(); err == nil && it.Op == rdb.OpKey && it.Off == repeated[0] {
+		if it, err = in.Next(); err == nil && it.Off == repeated[0] && (it.Op == rdb.OpKey || it.Op == rdb.OpFunction) {
 			repeated = repeated[1:]
-			r.tellKey(redis.FindDuplicateKey, s, it, "the key occurs more than once; kvferry reads the last; servers do not load the file")
+			r.tellKey(redis.FindDuplicateKey, s, it, redis.TwiceDetail(it, "last"))
 		}
 	}
 	return err
@@ -84,8 +88,12 @@ func (r *replay) twins(f *disk.File, s *rdb.Scanner, keys *redis.Twins, size int
 // tellKey reports an error of an item.
 func (r *replay) tellKey(kind string, s *rdb.Scanner, it *rdb.Item, detail string) {
 	if r.report != nil {
-		r.report(record.Finding{Kind: kind, Severity: record.Error, DB: strconv.FormatUint(it.DB, 10),
-			Type: it.Type.RecordType(s.Header.Valkey), Key: bytes.Clone(it.Key), Place: r.place(it.Off), Detail: detail})
+		severity := record.Error
+		if kind == redis.FindMemberExpiry {
+			severity = record.Warning
+		}
+		r.report(record.Finding{Kind: kind, Severity: severity, DB: strconv.FormatUint(it.DB, 10),
+			Type: redis.TypeOf(it, s.Header), Key: bytes.Clone(redis.KeyOf(it)), Place: r.place(it.Off), Detail: detail})
 	}
 }
 
@@ -104,42 +112,53 @@ func (r *replay) in(err error) error {
 	return err
 }
 
-// key puts one key into the state.
+// key puts one key into the state. Of a value that cannot be decoded it is what comes before that.
 func (r *replay) key(f io.ReaderAt, s *rdb.Scanner, it *rdb.Item, d *rdb.Decoder) error {
 	h := record.Header{Key: it.Key, ExpireMS: it.ExpireMS}
-	var err error
-	if it.Value != nil {
-		err = d.Begin(it.Type, s.Header.Valkey, it.Value, it.From, &h)
-	} else {
-		err = d.BeginAt(it.Type, s.Header.Valkey, f, it.From, it.To, &h)
-	}
-	if err != nil {
-		return err
+	if err := d.BeginItem(s.Header, it, f, &h); err != nil {
+		return r.damagedValue(s, it, err)
 	}
 	r.server.DB.Select(int(it.DB))
 	put := r.server.DB.Put(&h)
-	switch err := pump(d, put); {
-	case errors.Is(err, rdb.ErrTwins):
-		r.tellKey(redis.FindDamagedValue, s, it, it.Type.Name(s.Header.Valkey)+": "+err.Error())
-	case err != nil:
-		return err
+	expiring, err := pump(d, put, h.Type != record.Hash, r.server.Now)
+	if expiring += d.Unread(); expiring > 0 {
+		r.tellKey(redis.FindMemberExpiry, s, it, redis.MembersDetail(expiring))
 	}
-	return put.End()
+	if err != nil {
+		err = r.damagedValue(s, it, err)
+	}
+	return errors.Join(err, put.End())
 }
 
-// pump moves elements.
-func pump(d *rdb.Decoder, to *state.Put) error {
+// damagedValue reports a value that cannot be decoded, or all of which was and is wrong. Damage stops the replay unless it is
+// salvaged: what commands do later to the key is then wrong, too.
+func (r *replay) damagedValue(s *rdb.Scanner, it *rdb.Item, err error) error {
+	var corrupt *record.CorruptError
+	if !errors.As(err, &corrupt) || !r.salvage && !rdb.AllRead(err) && !errors.Is(err, rdb.ErrNewer) {
+		return err
+	}
+	r.tellKey(redis.DamageKind(err), s, it, it.Type.Name(s.Header)+": "+corrupt.Reason())
+	return nil
+}
+
+// pump moves elements. Members that expire and have no place for that are counted; those that have expired are left out.
+func pump(d *rdb.Decoder, to *state.Put, members bool, now int64) (expiring int64, _ error) {
 	var batch [64]record.Element
 	for {
 		n, err := d.Read(batch[:])
 		if err == io.EOF {
-			return nil
+			return expiring, nil
+		}
+		if members {
+			var some int64
+			n, some = redis.KeepMembers(batch[:n], now)
+			expiring += some
 		}
 		if err == nil {
 			err = to.Write(batch[:n])
 		}
 		if err != nil {
-			return err
+			return expiring, err
 		}
 	}
 }
@@ -172,9 +191,6 @@ func (r *replay) checksum(f io.ReaderAt, s *rdb.Scanner) error {
 // footer is what ends the payload of RESTORE: a version (LE16) and CRC64 (LE) of all before.
 const footer = 10
 
-// firstValkey is the least version of Valkey's own.
-const firstValkey = 80
-
 // restore decodes the payload of RESTORE: type, value, footer.
 func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) error {
 	if len(payload) < 1+footer {
@@ -185,14 +201,18 @@ func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) 
 		return &record.CorruptError{Off: int64(len(body)), Field: "checksum", Err: errors.New("is wrong")}
 	}
 	version := binary.LittleEndian.Uint16(body[len(body)-2:])
+	dump, err := rdb.OpenDump(body[:len(body)-2], version)
+	if err != nil {
+		return err
+	}
 	d := rdb.Decoder{TempDir: r.tempDir}
 	defer d.Close()
 	var h record.Header
-	if err := d.Begin(rdb.Type(payload[0]), version >= firstValkey, body[1:len(body)-2], 1, &h); err != nil {
+	if err := d.Begin(dump.Type, dump.Header, dump.Value, dump.Off, &h); err != nil {
 		return err
 	}
-	if err := pump(&d, begin(&h)); !errors.Is(err, rdb.ErrTwins) {
+	if _, err := pump(&d, begin(&h), h.Type != record.Hash, r.server.Now); !rdb.AllRead(err) {
 		return err
 	}
-	return nil // each is there once
+	return nil // the server took it, and each is there once
 }

@@ -177,7 +177,7 @@ func (w *writer) outgrow() error {
 	d := rdb.Decoder{TempDir: w.t.options.TempDir}
 	defer d.Close()
 	var h record.Header
-	if err := d.Begin(v.Type, w.t.server.version.Valkey, value, 0, &h); err != nil {
+	if err := d.Begin(v.Type, rdb.Header{Valkey: w.t.server.version.Valkey}, value, 0, &h); err != nil {
 		return err
 	}
 	var batch [256]record.Element

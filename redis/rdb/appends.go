@@ -108,6 +108,20 @@ func AppendDatabase(dst []byte, v Version, n, keys, expires uint64) []byte {
 // AppendEOF appends the end of the items; the checksum of everything follows.
 func AppendEOF(dst []byte) []byte { return append(dst, opEOF) }
 
+// AppendAttributes appends attributes of the next key.
+func AppendAttributes(dst []byte, a *Attributes) []byte {
+	if a.ExpireMS != 0 {
+		dst = binary.LittleEndian.AppendUint64(append(dst, opExpireMS), uint64(a.ExpireMS))
+	}
+	if a.Idle >= 0 {
+		dst = AppendLen(append(dst, opIdle), uint64(a.Idle))
+	}
+	if a.Freq >= 0 {
+		dst = append(dst, opFreq, byte(a.Freq))
+	}
+	return dst
+}
+
 // AppendKey appends what stands before a value.
 func AppendKey(dst []byte, t Type, key []byte, expireMS int64) []byte {
 	if expireMS != 0 {

@@ -2,9 +2,11 @@ package rdb
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 
+	"kvferry/internal/repeats"
 	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/redis/rdb/pack"
@@ -21,20 +23,24 @@ type Decoder struct {
 	blob   []byte // room for packed encodings that were compressed
 	text   []byte // room for texts of a batch: integers and what was compressed
 	expiry int64  // the least expiry of fields
-	valkey bool
+	header Header // of the file
 	stream streamDecoder
-	native []byte // of an opaque value
+	native []byte   // of an opaque value
+	fields [][]byte // names of a hash that has a template
+	// members says when members expire, where that stands behind the value
+	members memberExpiries
 
 	// TempDir takes hashes of names when a value has many; "" means os.TempDir.
 	TempDir string
-	Memory  int64 // for these hashes, at least 1 MiB
-	names   names // of elements, or of the consumers of a group
-	groups  names
+	Memory  int64         // for these hashes, at least 1 MiB
+	names   repeats.Names // of elements, or of the consumers of a group
+	groups  repeats.Names
 	skipped bool // Read passed over a twin
+	odd     error
 }
 
 // Close lets go of temporary files.
-func (d *Decoder) Close() error { return errors.Join(d.names.close(), d.groups.close()) }
+func (d *Decoder) Close() error { return errors.Join(d.names.Close(), d.groups.Close()) }
 
 // form is how the elements of a value come.
 type form uint8
@@ -58,77 +64,44 @@ const (
 	formQuicklist      // ziplists
 	formQuicklist2     // listpacks and plain strings
 	formStream
-	formOpaque // the bytes as they are
+	formOpaque     // the bytes as they are
+	formHashMember // string, string, expiry as text
+	formSetMember  // string, expiry as text
+	formTemplate   // strings, whose names stand elsewhere
+	formTemplatePacked
 )
 
 // maxText is how much text a batch may make, or hold in windows of the file, before it ends.
 const maxText = 256 << 10
 
-// ErrUnsupported says that a value's type is known and is not read, as servers do not read it either.
-var ErrUnsupported = errors.New("values of this type are not supported, and servers do not load them either")
-
 // Begin starts to decode a value that is in memory, the type byte and key before it taken off; off is its offset for errors.
 // It sets Type, Len, Last, Added, MaxDeleted and ByName of h. Elements are views of value, or live until the next Read.
-func (d *Decoder) Begin(t Type, valkey bool, value []byte, off int64, h *record.Header) error {
+func (d *Decoder) Begin(t Type, hd Header, value []byte, off int64, h *record.Header) error {
 	d.in.reset(value, off)
-	return d.begin(t, valkey, h)
+	return d.begin(t, hd, h)
 }
 
 // BeginAt starts to decode a value that lies in a file.
-func (d *Decoder) BeginAt(t Type, valkey bool, r io.ReaderAt, from, to int64, h *record.Header) error {
+func (d *Decoder) BeginAt(t Type, hd Header, r io.ReaderAt, from, to int64, h *record.Header) error {
 	d.in.open(r, from, to)
 	d.in.fresh = true
-	return d.begin(t, valkey, h)
+	return d.begin(t, hd, h)
 }
 
-// forms are those of types below 22, which mean the same in all files. Streams are set up apart.
-var forms = [...]struct {
-	form form
-	typ  record.Type
-	pack pack.Kind
-}{
-	TypeString: {form: formString, typ: record.String}, TypeList: {form: formList, typ: record.List}, TypeSet: {form: formSet, typ: record.Set},
-	TypeZSet: {form: formZSetText, typ: record.ZSet}, TypeHash: {form: formHash, typ: record.Hash}, TypeZSet2: {form: formZSet, typ: record.ZSet},
-	TypeModule:      {form: formOpaque, typ: record.Other},
-	TypeHashZipmap:  {formPackedHash, record.Hash, pack.Zipmap},
-	TypeListZiplist: {formPackedList, record.List, pack.Ziplist}, TypeSetIntset: {formPackedSet, record.Set, pack.Intset},
-	TypeZSetZiplist: {formPackedZSet, record.ZSet, pack.Ziplist}, TypeHashZiplist: {formPackedHash, record.Hash, pack.Ziplist},
-	TypeQuicklist: {formQuicklist, record.List, pack.Ziplist}, TypeStream: {form: formStream, typ: record.Stream},
-	TypeHashListpack: {formPackedHash, record.Hash, pack.Listpack}, TypeZSetListpack: {formPackedZSet, record.ZSet, pack.Listpack},
-	TypeQuicklist2: {formQuicklist2, record.List, pack.Listpack}, TypeStream2: {form: formStream, typ: record.Stream},
-	TypeSetListpack: {formPackedSet, record.Set, pack.Listpack}, TypeStream3: {form: formStream, typ: record.Stream},
-	TypeHashExpireRC: {form: formHashBefore, typ: record.Hash}, TypeHashPackedRC: {formPackedExpiring, record.Hash, pack.Listpack},
-	TypeHashExpire: {form: formHashDelta, typ: record.Hash}, TypeHashPackedExp: {formPackedExpiring, record.Hash, pack.Listpack},
-	TypeStream4: {form: formStream, typ: record.Stream}, TypeStream5: {form: formStream, typ: record.Stream},
-	TypeArray: {form: formOpaque, typ: record.Other},
-}
-
-// RecordType is the type of records that values of a type are; 0 when it is not read.
-func (t Type) RecordType(valkey bool) record.Type {
-	switch {
-	case valkey && t == TypeValkeyHash:
-		return record.Hash
-	case int(t) >= len(forms) || valkey && t > TypeValkeyHash:
-		return 0
-	}
-	return forms[t].typ
-}
-
-func (d *Decoder) begin(t Type, valkey bool, h *record.Header) error {
-	h.Type = t.RecordType(valkey)
+func (d *Decoder) begin(t Type, hd Header, h *record.Header) error {
+	sh := hd.shape(t)
+	h.Type = sh.typ
 	h.Len, h.ByName, h.Last, h.Added, h.MaxDeleted = -1, false, nil, 0, nil
-	d.form, d.inside, d.expiry, d.valkey = formNone, false, 0, valkey
-	if err := errors.Join(d.names.reset(), d.groups.reset()); err != nil {
+	d.form, d.inside, d.expiry, d.header, d.odd = formNone, false, 0, hd, nil
+	d.members.list, d.members.lost = d.members.list[:0], 0
+	if err := errors.Join(d.names.Reset(), d.groups.Reset()); err != nil {
 		return err
 	}
-	if h.Type == 0 {
-		return &record.CorruptError{Off: d.in.offset(), Field: t.Name(valkey), Err: ErrUnsupported}
+	if sh.form == formNone {
+		d.in.newer(d.in.offset(), "type", "%s", t.Name(hd))
+		return d.in.err
 	}
-	f := &forms[t]
-	d.form = f.form
-	if valkey && t == TypeValkeyHash {
-		d.form = formHashAfter
-	}
+	d.form = sh.form
 	switch {
 	case d.form == formString:
 		d.left, h.Len = 1, 1
@@ -137,23 +110,25 @@ func (d *Decoder) begin(t Type, valkey bool, h *record.Header) error {
 		d.native = d.opaqueName(t)
 	case d.form == formStream:
 		d.beginStream(t, h)
+	case d.form == formTemplate, d.form == formTemplatePacked:
+		d.beginTemplate(t, h)
 	case d.form >= formPackedList && d.form <= formPackedExpiring:
 		if t == TypeHashPackedExp {
 			d.in.uint64("least expiry") // a hint
 		}
-		d.beginPacked(f.pack, h)
+		d.beginPacked(sh.pack, h)
 	default:
 		d.beginCounted(h)
 	}
 	if d.in.err == nil && d.form != formStream {
-		d.names.expect(h.Len)
+		d.names.Expect(h.Len)
 	}
 	return d.in.err
 }
 
 // sizes are the least bytes that an element takes.
 var sizes = map[form]uint64{formList: 1, formSet: 1, formZSetText: 2, formZSet: 9, formHash: 2, formHashAfter: 10,
-	formHashBefore: 3, formHashDelta: 3, formQuicklist: 1, formQuicklist2: 2}
+	formHashBefore: 3, formHashDelta: 3, formQuicklist: 1, formQuicklist2: 2, formHashMember: 3, formSetMember: 2}
 
 // beginCounted reads the number of elements, or of nodes.
 func (d *Decoder) beginCounted(h *record.Header) {
@@ -212,6 +187,9 @@ func (d *Decoder) Read(dst []record.Element) (n int, err error) {
 		d.text, d.skipped = scratch.Reset(d.text), false
 		n = d.some(dst)
 	}
+	if len(d.members.list) > 0 {
+		d.members.set(dst[:n])
+	}
 	switch {
 	case n > 0:
 		return n, nil // an error is told next time
@@ -232,6 +210,8 @@ func (d *Decoder) some(dst []record.Element) int {
 		return d.nodes(dst)
 	case formPackedList, formPackedSet, formPackedZSet, formPackedHash, formPackedExpiring:
 		return d.entries(dst)
+	case formTemplate, formTemplatePacked:
+		return d.templated(dst)
 	}
 	return d.counted(dst)
 }
@@ -239,6 +219,19 @@ func (d *Decoder) some(dst []record.Element) int {
 // ErrTwins says that a value has a field or member more than once. All else was returned, and of these the first, unless there
 // are very many elements.
 var ErrTwins = errors.New("elements of a name that an earlier one has")
+
+// ErrOdd says that what a value says of itself is wrong, such as the number of entries in a node. All elements were returned.
+var ErrOdd = errors.New("the value contradicts itself")
+
+// AllRead reports whether all elements of a value were returned before an error.
+func AllRead(err error) bool { return errors.Is(err, ErrTwins) || errors.Is(err, ErrOdd) }
+
+// oddly keeps the first thing that a value says wrong of itself, for when all of it is read.
+func (d *Decoder) oddly(field, format string, args ...any) {
+	if d.odd == nil && d.in.err == nil {
+		d.odd = &record.CorruptError{Off: d.in.offset(), Field: field, Err: fmt.Errorf("%w: %s", ErrOdd, fmt.Sprintf(format, args...))}
+	}
+}
 
 // isTwin reports whether a name, if elements of the value have any, is that of an earlier element: servers have each once, and
 // some do not load such a value.
@@ -251,7 +244,7 @@ func (d *Decoder) isTwin(name []byte) bool {
 			return false
 		}
 	}
-	twin, err := d.names.isTwin(name, d.Memory, d.TempDir)
+	twin, err := d.names.IsTwin(name, d.Memory, d.TempDir)
 	if err != nil {
 		d.in.err = err
 	}
@@ -261,21 +254,25 @@ func (d *Decoder) isTwin(name []byte) bool {
 
 // finish checks that nothing is left, and that no name came twice.
 func (d *Decoder) finish() error {
-	if err := d.names.all(); err != nil {
+	if err := d.names.All(); err != nil {
 		d.in.err = err
 		return err
 	}
-	if n := d.names.twins; n > 0 && d.in.left() == 0 {
+	if n := d.names.Twins; n > 0 && d.in.left() == 0 {
 		text := record.Plural(n, "element")
-		if d.names.first != "" {
-			text += ", such as " + d.names.first
+		if d.names.First != "" {
+			text += ", such as " + d.names.First
 		}
 		d.in.failf(d.in.offset(), "value", "%w: %s", ErrTwins, text)
 		return d.in.err
 	}
 	if n := d.in.left(); n > 0 {
-		d.in.failf(d.in.offset(), "value", "%d %w", n, record.ErrTrailing)
+		d.in.newer(d.in.offset(), "value", "%d %s", n, record.ErrTrailing)
 		return d.in.err
+	}
+	if d.odd != nil {
+		d.in.err = d.odd
+		return d.odd
 	}
 	return io.EOF
 }
@@ -311,6 +308,9 @@ func (d *Decoder) counted(dst []record.Element) (n int) {
 			e.Value, d.text = in.str("element", d.text)
 		case formSet:
 			e.Name, d.text = in.str("member", d.text)
+		case formSetMember:
+			e.Name, d.text = in.str("member", d.text)
+			e.ExpireMS, d.text = in.memberExpiry(d.text)
 		case formZSet:
 			e.Name, d.text = in.str("member", d.text)
 			e.Score = math.Float64frombits(in.uint64("score"))
@@ -343,11 +343,23 @@ func (d *Decoder) field(e *record.Element) {
 	}
 	e.Name, d.text = in.str("field", d.text)
 	e.Value, d.text = in.str("value", d.text)
-	if d.form == formHashAfter {
+	switch d.form {
+	case formHashAfter:
+		off := in.offset()
 		if ms := int64(in.uint64("expiry")); ms != -1 {
-			e.ExpireMS = ms
+			e.ExpireMS = d.fieldExpiry(off, ms)
 		}
+	case formHashMember:
+		e.ExpireMS, d.text = in.memberExpiry(d.text)
 	}
+}
+
+// fieldExpiry checks when a field expires.
+func (d *Decoder) fieldExpiry(off, ms int64) int64 {
+	if ms < 0 {
+		d.in.failf(off, "expiry", "%d is before 1970", ms)
+	}
+	return max(ms, 1) // 0 is never
 }
 
 // expires returns the expiry of a field: 0 is none, and with a least one of the hash 1 is that.
@@ -420,8 +432,12 @@ func (d *Decoder) entry(e *record.Element) bool {
 			err = d.packed.Must(&third)
 		}
 	}
-	if err == nil && ok && d.form == formPackedZSet {
+	switch {
+	case err != nil || !ok:
+	case d.form == formPackedZSet:
 		e.Score, err = second.Score()
+	case d.form == formPackedExpiring:
+		err = d.packedExpiry(&third)
 	}
 	if err != nil {
 		d.in.fail(d.in.offset(), d.packed.Kind().String(), err)
@@ -437,14 +453,28 @@ func (d *Decoder) entry(e *record.Element) bool {
 	case formPackedHash, formPackedExpiring:
 		e.Name, d.text = first.AppendTo(d.text)
 		e.Value, d.text = second.AppendTo(d.text)
-		if third.IsInt {
-			e.ExpireMS = third.N
-		}
+		e.ExpireMS = third.N
 	default:
 		e.Value, d.text = first.AppendTo(d.text)
 	}
 	return true
 }
+
+// packedExpiry checks when a field expires. Fields that do come first, in the order of that.
+func (d *Decoder) packedExpiry(e *pack.Item) error {
+	if !e.IsInt || e.N < 0 {
+		return errFieldExpiry
+	}
+	last := d.expiry
+	if d.expiry = e.N; e.N == 0 {
+		d.expiry = math.MaxInt64
+	} else if e.N < last {
+		d.oddly("expiry", "fields are not in the order of their expiry")
+	}
+	return nil
+}
+
+var errFieldExpiry = errors.New("the expiry of a field is not a time")
 
 // Containers of a quicklist's node.
 const (
@@ -460,6 +490,9 @@ func (d *Decoder) nodes(dst []record.Element) (n int) {
 			n += d.entries(dst[n:])
 			if d.inside {
 				return n // dst is full, or the text, or there is an error
+			}
+			if d.packed.Seen() == 0 {
+				d.oddly("node", "it is empty")
 			}
 			if n > 0 && cap(d.blob) > 0 {
 				return n // the next node may be unpacked where the views are
@@ -482,7 +515,7 @@ func (d *Decoder) nodes(dst []record.Element) (n int) {
 				n++
 			}
 		case container != NodePacked:
-			d.in.failf(at, "container", "unknown value %d", container)
+			d.in.newer(at, "container", "value %d", container)
 		case d.form == formQuicklist:
 			d.openPacked(pack.Ziplist, "node")
 		default:
@@ -494,8 +527,14 @@ func (d *Decoder) nodes(dst []record.Element) (n int) {
 
 // opaqueName is what the server calls the type of a value that is carried as it is.
 func (d *Decoder) opaqueName(t Type) []byte {
-	if t == TypeArray {
+	switch t {
+	case TypeModule:
+	case TypeArray:
 		return []byte(NativeArray)
+	case TypeCron:
+		return []byte(NativeCron)
+	default:
+		return []byte(NativeDF)
 	}
 	at := d.in.offset()
 	id := d.in.len("module id")

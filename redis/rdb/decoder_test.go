@@ -19,7 +19,7 @@ func decoded(typ Type, value []byte, atOnce int) string {
 	var d Decoder
 	var h record.Header
 	var out []string
-	err := d.Begin(typ, false, value, 0, &h)
+	err := d.Begin(typ, Header{}, value, 0, &h)
 	dst := make([]record.Element, atOnce)
 	for err == nil {
 		var n int
@@ -85,10 +85,10 @@ func TestNodes(t *testing.T) {
 		{"plain, compressed", [][]byte{plainZipped("aaa"), plainZipped("bbb"), plainZipped(long)}, "=aaa =bbb =" + long},
 		{"one each", [][]byte{node("a"), node("b"), node("c"), node("d")}, "=a =b =c =d"},
 		{"one each, compressed", [][]byte{zipped("aaaa"), zipped("bbbb"), zipped("cccc"), zipped("dddd")}, "=aaaa =bbbb =cccc =dddd"},
-		{"empty ones between", [][]byte{node(), zipped("aaaa"), zipped(), zipped(), node(), zipped("bbbb"), node()}, "=aaaa =bbbb"},
+		{"empty ones between", [][]byte{node(), zipped("aaaa"), zipped(), zipped(), node(), zipped("bbbb"), node()}, "=aaaa =bbbb offset 10: node: " + contradicts + "it is empty"},
 		{"integers", [][]byte{node(1, 2, 3), zipped(-4, 5), plain("6"), zipped(7)}, "=1 =2 =3 =-4 =5 =6 =7"},
 		{"mixed", [][]byte{plain("a"), zipped("bbbb", 1), plainZipped("ccc"), node("d"), zipped("eeee")}, "=a =bbbb =1 =ccc =d =eeee"},
-		{"no such container", [][]byte{node("a"), {3, 0}}, "=a offset 13: container: unknown value 3"},
+		{"no such container", [][]byte{node("a"), {3, 0}}, "=a offset 13: container: value 3: unknown to this version of kvferry"},
 		{"damaged", [][]byte{node("a"), AppendString([]byte{NodePacked}, []byte("\x08\x00\x00\x00\x01\x00\x00\xfe"))}, "=a offset 14: node: does not end in FF"},
 	} {
 		value := AppendLen(nil, uint64(len(c.nodes)))
@@ -110,6 +110,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+const contradicts = "the value contradicts itself: "
+
 // TestStreamEntries: entries of a node that starts at 5-1 with the fields f and g, and what is wrong with them.
 func TestStreamEntries(t *testing.T) {
 	const head = "\x00\x00\x00\x00\x00\x00\x00"
@@ -125,19 +127,28 @@ func TestStreamEntries(t *testing.T) {
 		entries []any // behind the master entry
 		want    string
 	}{
-		{"the same fields", []any{EntrySameFields, 0, 0, "1", "2", 6}, id(5, 1) + "=" + pairs("f", "1", "g", "2")},
-		{"fields of its own", []any{0, 1, 2, 2, "a", "b", 3, 4, 9}, id(6, 3) + "=" + pairs("a", "b", "3", "4")},
-		{"no fields", []any{0, 0, 1, 0, 5}, id(5, 2) + "="},
-		{"deleted", []any{entryDeleted, 0, 0, 1, "a", "b", 7, 0, 1, 0, 1, "c", "d", 7}, id(6, 1) + "=" + pairs("c", "d")},
-		{"deleted with the same fields", []any{entryDeleted | EntrySameFields, 0, 0, 1, 2, 6, EntrySameFields, 0, 3, 3, 4, 6}, id(5, 4) + "=" + pairs("f", "3", "g", "4")},
+		{"the same fields", []any{EntrySameFields, 0, 0, "1", "2", 5}, id(5, 1) + "=" + pairs("f", "1", "g", "2")},
+		{"fields of its own", []any{0, 1, 2, 2, "a", "b", 3, 4, 8}, id(6, 3) + "=" + pairs("a", "b", "3", "4")},
+		{"no fields", []any{0, 0, 1, 0, 4}, id(5, 2) + "="},
+		{"deleted", []any{entryDeleted, 0, 0, 1, "a", "b", 6, 0, 1, 0, 1, "c", "d", 6}, id(6, 1) + "=" + pairs("c", "d")},
+		{"deleted with the same fields", []any{entryDeleted | EntrySameFields, 0, 0, 1, 2, 5, EntrySameFields, 0, 3, 3, 4, 5}, id(5, 4) + "=" + pairs("f", "3", "g", "4")},
 		{"fewer fields than none", []any{0, 0, 0, -1, 5}, errStreamEntry.Error()},
 		{"more fields than bytes", []any{0, 0, 0, 5000, "a", "b", 5}, errStreamEntry.Error()},
 		{"a value is missing", []any{0, 0, 0, 1, "a"}, odd},
 		{"flags are text", []any{"x", 0, 0, 0, 5}, errStreamEntry.Error()},
 		{"an id is text", []any{0, "x", 0, 0, 5}, errStreamEntry.Error()},
 		{"the end is missing", []any{0, 0, 0, 0}, odd},
+		{"an unknown flag", []any{4, 0, 0, 0, 4}, "flags 0x4: " + ErrNewer.Error()},
+		{"another number of items", []any{0, 0, 1, 0, 5}, id(5, 2) + "= offset 50: entry: " + contradicts + "it says that it has 5 items, but has 4"},
+		{"more entries than it says", []any{0, 0, 1, 0, 4, 0, 0, 2, 0, 4}, id(5, 2) + "= " + id(5, 3) + "= offset 60: node: " + contradicts + "it has 1 entries more than it says, and 0 deleted ones"},
+		{"before its node", []any{0, 0, -1, 0, 4}, id(5, 0) + "= offset 51: entry: " + contradicts + "its id is before that of its node"},
+		{"behind the last", []any{0, 5, 0, 0, 4}, id(10, 1) + "= offset 50: last id: " + contradicts + "an entry is after it"},
 	} {
-		master := []any{1, 1, 2, "f", "g", 0}
+		deleted := 0
+		if strings.HasPrefix(c.name, "deleted") {
+			deleted = 1
+		}
+		master := []any{1, deleted, 2, "f", "g", 0}
 		value := AppendLen(nil, 1)
 		value = AppendString(value, []byte(id(5, 1)))
 		value = AppendString(value, packedOf(pack.Listpack, append(master, c.entries...)...))
@@ -160,13 +171,13 @@ func TestPackedForms(t *testing.T) {
 		{TypeSetListpack, packedOf(pack.Listpack, "a", 2), "a= 2="},
 		{TypeZSetListpack, packedOf(pack.Listpack, "a", 2, "b", "1.5"), "a= b="},
 		{TypeHashListpack, packedOf(pack.Listpack, "a", "1", "b", 2), "a=1 b=2"},
-		{TypeHashPackedRC, packedOf(pack.Listpack, "a", "1", 0, "b", 2, 77), "a=1 b=2"},
+		{TypeHashPackedRC, packedOf(pack.Listpack, "b", 2, 77, "a", "1", 0), "b=2 a=1"},
 		{TypeHashListpack, packedOf(pack.Listpack, "a", "1", "b"), "a=1 offset 12: listpack: " + odd},
 	} {
 		for atOnce := 1; atOnce < 4; atOnce++ {
 			got := decoded(c.typ, AppendString(nil, c.b), atOnce)
 			if before, _, bad := strings.Cut(c.want, " offset"); got != c.want && !(bad && strings.HasPrefix(got, before) && strings.HasSuffix(got, odd)) {
-				t.Errorf("%s, %d at once: %s, want %s", c.typ.Name(false), atOnce, got, c.want)
+				t.Errorf("%s, %d at once: %s, want %s", c.typ.Name(Header{}), atOnce, got, c.want)
 			}
 		}
 	}
@@ -186,13 +197,13 @@ func TestPackedLengths(t *testing.T) {
 	} {
 		var d Decoder
 		var h record.Header
-		if err := d.Begin(c.typ, false, AppendString(nil, c.value), 0, &h); err != nil || h.Len != c.want {
-			t.Errorf("%s: %d, want %d, %v", c.typ.Name(false), h.Len, c.want, err)
+		if err := d.Begin(c.typ, Header{}, AppendString(nil, c.value), 0, &h); err != nil || h.Len != c.want {
+			t.Errorf("%s: %d, want %d, %v", c.typ.Name(Header{}), h.Len, c.want, err)
 		}
 	}
 }
 
-// TestValkeyFields: the expiry of a field of Valkey is in milliseconds, -1 is never.
+// TestValkeyFields: the expiry of a field of Valkey is in milliseconds, -1 is never; 0 has passed.
 func TestValkeyFields(t *testing.T) {
 	b := AppendLen(nil, 3)
 	for i, ms := range []int64{-1, 0, 1700000000000} {
@@ -200,7 +211,7 @@ func TestValkeyFields(t *testing.T) {
 	}
 	var d Decoder
 	var h record.Header
-	if err := d.Begin(TypeValkeyHash, true, b, 0, &h); err != nil {
+	if err := d.Begin(TypeValkeyHash, Header{Valkey: true}, b, 0, &h); err != nil {
 		t.Fatal(err)
 	}
 	var got []int64
@@ -210,7 +221,7 @@ func TestValkeyFields(t *testing.T) {
 		}
 		got = append(got, dst[0].ExpireMS)
 	}
-	if fmt.Sprint(got) != "[0 0 1700000000000]" || h.Len != 3 {
+	if fmt.Sprint(got) != "[0 1 1700000000000]" || h.Len != 3 {
 		t.Errorf("expiries %d, %d fields", got, h.Len)
 	}
 }
@@ -225,6 +236,45 @@ func TestGroupsThatFit(t *testing.T) {
 		var c *record.CorruptError
 		if errors.As(in.err, &c); (c == nil) != (field == "") || c != nil && c.Field != field {
 			t.Errorf("%d groups in 25 bytes: %v", groups, in.err)
+		}
+	}
+}
+
+// TestGroupsThatLie: an entry is pending once in a group and at one consumer, whatever order entries come in.
+func TestGroupsThatLie(t *testing.T) {
+	id := func(n byte) string { return strings.Repeat("\x00", 15) + string(rune(n)) }
+	entry := func(n byte) string { return id(n) + "12345678\x01" }
+	consumer := func(name string, ids string) string {
+		return "\x01" + name + "1234567812345678" + string(rune(len(ids)/IDLen)) + ids
+	}
+	for _, c := range []struct{ pending, consumers, nacked, want string }{
+		{"\x02" + entry(2) + entry(1), "\x02" + consumer("a", id(1)) + consumer("b", id(2)), "\x00", "g c c p p"},
+		{"\x02" + entry(1) + entry(1), "\x00", "\x00", errStreamTwin.Error()},
+		{"\x02" + entry(1) + entry(1), "\x01" + consumer("a", id(1)), "\x00", errStreamTwin.Error()},
+		{"\x01" + entry(1), "\x01" + consumer("a", id(2)), "\x00", errNotPending.Error()},
+		{"\x01" + entry(1), "\x01" + consumer("a", id(1)+id(1)), "\x00", errStreamTwin.Error()},
+		{"\x01" + entry(1), "\x02" + consumer("a", id(1)) + consumer("b", id(1)), "\x00", errStreamTwin.Error()},
+		{"\x01" + entry(1), "\x02" + consumer("a", "") + consumer("a", ""), "\x00", errStreamTwin.Error()},
+		{"\x02" + entry(1) + entry(2), "\x01" + consumer("a", id(1)), "\x01" + id(2), "g c p p"},
+		{"\x01" + entry(1), "\x01" + consumer("a", id(1)), "\x01" + id(1), errStreamTwin.Error()},
+		{"\x01" + entry(1), "\x00", "\x01" + id(3), errNotPending.Error()},
+	} {
+		// no nodes, length, last id, first id, max deleted, added; a group g with its last id and what it has read
+		value := "\x00\x00\x05\x00\x00\x00\x00\x00\x00" + "\x01\x01g\x05\x00\x00" + c.pending + c.consumers + c.nacked +
+			"\x00\x00\x00\x00\x00" // producers
+		var d Decoder
+		var h record.Header
+		err := d.Begin(TypeStream5, Header{Version: 14}, []byte(value), 0, &h)
+		var got []string
+		for dst := make([]record.Element, 3); err == nil; {
+			var n int
+			n, err = d.Read(dst)
+			for _, e := range dst[:n] {
+				got = append(got, map[record.Kind]string{record.Group: "g", record.Consumer: "c", record.Pending: "p"}[e.Kind])
+			}
+		}
+		if all := strings.Join(got, " "); err == io.EOF && all != c.want || err != io.EOF && !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("pending %q, consumers %q: %s, %v, want %s", c.pending, c.consumers, all, err, c.want)
 		}
 	}
 }
@@ -247,22 +297,22 @@ func TestSmallestElements(t *testing.T) {
 		begin := func() (skipped, begun error) {
 			in := new(input)
 			in.reset(value, 0)
-			in.skipValue(c.typ, c.valkey)
+			in.skipValue(c.typ, Header{Valkey: c.valkey})
 			if in.err == nil && in.left() != 0 {
-				t.Errorf("%s: %d bytes are left", c.typ.Name(c.valkey), in.left())
+				t.Errorf("%s: %d bytes are left", c.typ.Name(Header{Valkey: c.valkey}), in.left())
 			}
-			return in.err, d.Begin(c.typ, c.valkey, value, 0, &h)
+			return in.err, d.Begin(c.typ, Header{Valkey: c.valkey}, value, 0, &h)
 		}
 		want := int64(n)
 		if c.typ == TypeQuicklist || c.typ == TypeQuicklist2 {
 			want = -1 // of nodes
 		}
 		if skipped, begun := begin(); skipped != nil || begun != nil || h.Len != want {
-			t.Errorf("%s: %d of %d elements, %v, %v", c.typ.Name(c.valkey), h.Len, n, begun, skipped)
+			t.Errorf("%s: %d of %d elements, %v, %v", c.typ.Name(Header{Valkey: c.valkey}), h.Len, n, begun, skipped)
 		}
 		value[len(c.before)]++
 		if skipped, begun := begin(); skipped == nil || begun == nil {
-			t.Errorf("%s: %d elements in %d bytes", c.typ.Name(c.valkey), n+1, len(value)-1)
+			t.Errorf("%s: %d elements in %d bytes", c.typ.Name(Header{Valkey: c.valkey}), n+1, len(value)-1)
 		}
 	}
 }

@@ -57,9 +57,9 @@ func walk(b []byte) (records, elements int, err error) {
 		}
 		var h record.Header
 		if it.Value != nil {
-			err = d.Begin(it.Type, s.Header.Valkey, it.Value, it.From, &h)
+			err = d.Begin(it.Type, s.Header, it.Value, it.From, &h)
 		} else {
-			err = d.BeginAt(it.Type, s.Header.Valkey, bytes.NewReader(b), it.From, it.To, &h)
+			err = d.BeginAt(it.Type, s.Header, bytes.NewReader(b), it.From, it.To, &h)
 		}
 		for err == nil {
 			var n int

@@ -7,8 +7,12 @@ import (
 	"kvferry/record"
 )
 
-// NativeArray is the type of an array of Redis 8.8, which is opaque.
-const NativeArray = "array"
+// Opaque values that are no module's: arrays of Redis 8.8, cron jobs of KeyDB, JSON and sketches of Dragonfly.
+const (
+	NativeArray = "array"
+	NativeCron  = "keydb-cron"
+	NativeDF    = "dragonfly"
+)
 
 // moduleChars are the characters of a module type's name, 6 bits each.
 const moduleChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -54,7 +58,7 @@ func (in *input) skipModule() {
 		case moduleString:
 			in.skipString("module string")
 		default:
-			in.failf(off, "module item", "unknown value %d", op)
+			in.newer(off, "module item", "value %d", op)
 		}
 	}
 }

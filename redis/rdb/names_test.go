@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/repeats"
 	"kvferry/record"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestTwins(t *testing.T) {
 	d := Decoder{TempDir: t.TempDir()}
 	defer d.Close()
-	for _, n := range []int{0, 1, 16, 17, 40, 1000, mostNames, mostNames + 1, mostNames + 5000} {
+	for _, n := range []int{0, 1, 16, 17, 40, 1000, repeats.MostNames, repeats.MostNames + 1, repeats.MostNames + 5000} {
 		for _, twins := range [][]int{nil, {0}, {0, 0}, {n / 2, n - 1}} {
 			if n == 0 && twins != nil {
 				continue
@@ -34,7 +35,7 @@ func TestTwins(t *testing.T) {
 				b = AppendString(b, name(i))
 			}
 			var h record.Header
-			if err := d.Begin(TypeSet, false, b, 0, &h); err != nil {
+			if err := d.Begin(TypeSet, Header{}, b, 0, &h); err != nil {
 				t.Fatal(err)
 			}
 			got, batch := 0, make([]record.Element, 64)
@@ -45,7 +46,7 @@ func TestTwins(t *testing.T) {
 				got += k
 			}
 			want := n
-			if n >= mostNames {
+			if n >= repeats.MostNames {
 				want += len(twins)
 			}
 			if got != want {
@@ -67,7 +68,7 @@ func TestTwinsFillBatches(t *testing.T) {
 	b = AppendString(b, []byte("last"))
 	var d Decoder
 	var h record.Header
-	if err := d.Begin(TypeSet, false, b, 0, &h); err != nil {
+	if err := d.Begin(TypeSet, Header{}, b, 0, &h); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

@@ -80,8 +80,8 @@ func parts() (out []part) {
 	key("hash as listpack", TypeHashListpack, lp("f", "v", "g", 2))
 	key("zset as listpack", TypeZSetListpack, lp("a", "1.5", "b", 2))
 	key("set as listpack", TypeSetListpack, lp("a", 5, "b"))
-	key("listpack of 7.4-rc", TypeHashPackedRC, lp("f", "v", 0, "g", "w", 77))
-	key("listpack with expiries", TypeHashPackedExp, uint64(77), lp("f", "v", 0, "g", "w", 77))
+	key("listpack of 7.4-rc", TypeHashPackedRC, lp("g", "w", 77, "f", "v", 0))
+	key("listpack with expiries", TypeHashPackedExp, uint64(77), lp("g", "w", 77, "f", "v", 0))
 	key("quicklist", TypeQuicklist, 2, zl("a", "b"), zl(3))
 	key("quicklist 2", TypeQuicklist2, 3, NodePacked, lp("a", "b"), NodePlain, text("plain"), NodePacked, compressed(packedOf(pack.Listpack, "cccc", 4)))
 	key("module", TypeModule, "\x81", binary.BigEndian.AppendUint64(nil, moduleID), moduleSInt, 5, moduleUInt, 600, moduleFloat, "1234", moduleDouble, "12345678",
@@ -93,7 +93,7 @@ func parts() (out []part) {
 		return "\x00\x00\x00\x00\x00\x00\x00" + string(rune(ms)) + "\x00\x00\x00\x00\x00\x00\x00" + string(rune(seq))
 	}
 	node := func(ms byte) []any {
-		return []any{text(id(ms, 1)), lp(2, 1, 2, "f", "g", 0, EntrySameFields, 0, 0, "1", "2", 6, entryDeleted, 0, 1, 1, "a", "b", 6, 0, 1, 2, 1, "c", 3, 6)}
+		return []any{text(id(ms, 1)), lp(2, 1, 2, "f", "g", 0, EntrySameFields, 0, 0, "1", "2", 5, entryDeleted, 0, 1, 1, "a", "b", 6, 0, 1, 2, 1, "c", 3, 6)}
 	}
 	for _, t := range []Type{TypeStream, TypeStream2, TypeStream3, TypeStream4, TypeStream5} {
 		list := append(append([]any{2}, node(5)...), node(9)...)
@@ -129,7 +129,7 @@ func parts() (out []part) {
 		if t >= TypeStream4 {
 			list = append(list, 10, 20, 1, text("p"), 1, text("m"), 5, 1, 7, 8)
 		}
-		key(t.Name(false), t, list...)
+		key(t.Name(Header{}), t, list...)
 	}
 
 	str := append([]byte{byte(TypeString)}, "\x03key\x01v"...)
@@ -168,7 +168,7 @@ func outcome(file []byte) string {
 			fmt.Fprintf(&out, "%v", err)
 			return out.String()
 		}
-		fmt.Fprintf(&out, "op %d %s db %d %q expires %d at %d value %d-%d %.24q idle %d freq %d meta %t\n", it.Op, it.Type.Name(s.Header.Valkey), it.DB, it.Key,
+		fmt.Fprintf(&out, "op %d %s db %d %q expires %d at %d value %d-%d %.24q idle %d freq %d meta %t\n", it.Op, it.Type.Name(s.Header), it.DB, it.Key,
 			it.ExpireMS, it.Off, it.From, it.To, it.Value, it.Idle, it.Freq, it.Meta)
 		switch it.Op {
 		case OpEOF:
@@ -178,8 +178,8 @@ func outcome(file []byte) string {
 		case OpKey:
 			var d, far Decoder
 			var h record.Header
-			at := elements(&d, d.Begin(it.Type, s.Header.Valkey, it.Value, it.From, &h), &h)
-			if other := elements(&far, far.BeginAt(it.Type, s.Header.Valkey, bytes.NewReader(file), it.From, it.To, &h), &h); other != at {
+			at := elements(&d, d.Begin(it.Type, s.Header, it.Value, it.From, &h), &h)
+			if other := elements(&far, far.BeginAt(it.Type, s.Header, bytes.NewReader(file), it.From, it.To, &h), &h); other != at {
 				fmt.Fprintf(&out, "in a file it is other than in memory: %s", other)
 			}
 			out.WriteString(at)

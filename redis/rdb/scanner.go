@@ -8,20 +8,15 @@ import (
 	"kvferry/record"
 )
 
-// Versions of files that are read. What is newer may have types and opcodes that nobody can pass over.
-const (
-	maxRedis  = 14
-	minValkey = 80
-	maxValkey = 80
-)
-
 // headerLen is the length of the magic and the version: REDIS0011, VALKEY080.
 const headerLen = 9
 
-// Header is what a file begins with.
+// Header is what a file begins with, and what is known of the server that wrote it.
 type Header struct {
-	Version int
-	Valkey  bool
+	Version   int
+	Valkey    bool
+	Dragonfly bool // AUX fields say so
+	templates *templates
 }
 
 // String is the header as it stands in the file.
@@ -31,6 +26,12 @@ func (h Header) String() string {
 	}
 	return fmt.Sprintf("REDIS%04d", h.Version)
 }
+
+// HasChecksum reports whether a checksum follows the items.
+func (h Header) HasChecksum() bool { return h.Valkey || h.Version >= firstChecksum }
+
+// firstChecksum is the first version of Redis with a checksum.
+const firstChecksum = 5
 
 // IsRDB reports whether bytes are how an RDB file begins.
 func IsRDB(head []byte) bool {
@@ -60,46 +61,55 @@ func ParseHeader(b []byte) (Header, error) {
 	return h, nil
 }
 
-// check refuses versions that are not known.
-func (h Header) check() error {
-	if h.Valkey && (h.Version < minValkey || h.Version > maxValkey) || !h.Valkey && (h.Version < 1 || h.Version > maxRedis) {
-		return &record.CorruptError{Field: "header", Err: fmt.Errorf("%s is not supported; kvferry reads versions up to %s and %s", h,
-			Header{Version: maxRedis}, Header{Version: maxValkey, Valkey: true})}
-	}
-	return nil
-}
-
 // Op says what an item is.
 type Op uint8
 
 // Items of a file.
 const (
-	OpKey       Op = iota // a key with its value
-	OpAux                 // Key is the name, Value what it says
-	OpSelectDB            // DB is the database of the keys that follow
-	OpResizeDB            // hints about numbers of keys
-	OpSlotInfo            // hints about a slot of a cluster
-	OpFunction            // Value is the source of a library
-	OpModuleAux           // Key is the name of the module's type, Value the body
-	OpEOF                 // the last
+	OpKey         Op = iota // a key with its value
+	OpAux                   // Key is the name, Value what it says
+	OpSelectDB              // DB is the database of the keys that follow
+	OpResizeDB              // hints about numbers of keys
+	OpSlotInfo              // hints about a slot of a cluster
+	OpFunction              // Value is the source of a library
+	OpModuleAux             // Key is the name of the module's type, Value the body
+	OpOldFunction           // a library of a candidate of Redis 7.0, of which Key is the name
+	OpOther                 // what no record is made of
+	OpEOF                   // the last
 )
 
-// Item is what a file is made of. What it points to lives until the next call of Next.
-type Item struct {
-	Op       Op
-	Type     Type
-	DB       uint64
-	Key      []byte
+// Attributes stand before a key. They hold for the next key whatever else stands between.
+type Attributes struct {
 	ExpireMS int64 // 0: never
-	Off      int64 // of the first byte: of the attributes of a key when it has any
-	// From and To are where the value lies. Value is it, nil when it is too large to be held.
-	From, To int64
-	Value    []byte
 	Idle     int64 // seconds since its last use, -1 unknown
 	Freq     int   // -1 unknown
 	// Meta says that metadata of modules stood before the key, which is not read.
 	Meta bool
 }
+
+// noAttributes is what a key has that nothing stands before.
+var noAttributes = Attributes{Idle: -1, Freq: -1}
+
+// Item is what a file is made of. What it points to lives until the next call of Next.
+type Item struct {
+	Op   Op
+	Type Type
+	DB   uint64
+	Key  []byte
+	Attributes
+	// Carried is those that stood before an item before this one.
+	Carried Attributes
+	Off     int64 // of the first byte: of the attributes of a key when it has any
+	// From and To are where the value lies. Value is it, nil when it is too large to be held.
+	From, To int64
+	Value    []byte
+	// Up to End stands when members of the key expire. Members is that, nil when it is too large to be held.
+	End     int64
+	Members []byte
+}
+
+// HasMembers reports whether it is said behind a value when its members expire.
+func (it *Item) HasMembers() bool { return it.To < it.End }
 
 // Scanner cuts a file into its items. Values are skipped, not decoded.
 type Scanner struct {
@@ -109,30 +119,35 @@ type Scanner struct {
 	db     uint64
 	text   []byte
 	done   bool
+	// carried are attributes of the next key.
+	carried Attributes
 	// sectioned says that there need be no OpEOF.
 	sectioned bool
 }
 
 // NewScanner reads the header at an offset of a file, whose bytes end at another one.
 func NewScanner(r io.ReaderAt, from, end int64) (*Scanner, error) {
-	s := new(Scanner)
+	s := &Scanner{carried: noAttributes}
 	s.in.open(r, from, end)
 	head := s.in.take(headerLen, "header")
 	if s.in.err != nil {
 		return nil, s.in.err
 	}
 	h, err := ParseHeader(head)
-	if err == nil {
-		err = h.check()
-	}
 	s.Header = h
 	return s, err
 }
 
 // Section returns a scanner of the items between two offsets, which begin in a database.
 func Section(r io.ReaderAt, h Header, db uint64, from, end int64) *Scanner {
-	s := &Scanner{Header: h, db: db, sectioned: true}
+	s := &Scanner{Header: h, db: db, sectioned: true, carried: noAttributes}
 	s.in.open(r, from, end)
+	return s
+}
+
+// Carry gives the next key attributes that stood before the section.
+func (s *Scanner) Carry(a Attributes) *Scanner {
+	s.carried = a
 	return s
 }
 
@@ -141,7 +156,7 @@ func (s *Scanner) Offset() int64 { return s.in.offset() }
 
 // Checksum reads the checksum that follows OpEOF. A file of before version 5 has none.
 func (s *Scanner) Checksum() (sum uint64, ok bool, err error) {
-	if !s.Header.Valkey && s.Header.Version < 5 {
+	if !s.Header.HasChecksum() {
 		return 0, false, nil
 	}
 	sum = s.in.uint64("checksum")
@@ -154,14 +169,18 @@ func (s *Scanner) Next() (*Item, error) {
 		return nil, io.EOF
 	}
 	it := &s.item
-	*it = Item{DB: s.db, Off: s.in.offset(), Idle: -1, Freq: -1}
+	*it = Item{DB: s.db, Off: s.in.offset(), Attributes: s.carried, Carried: s.carried}
 	s.text = s.text[:0]
 	s.in.pin = s.in.pos
 	for s.in.err == nil {
-		if c := s.in.byte("type"); c < firstOpcode || s.in.err != nil {
+		c := s.in.byte("type")
+		if c <= byte(TypeCron) || s.in.err != nil {
 			s.key(Type(c))
+			s.carried = noAttributes
 			break
-		} else if s.opcode(c) {
+		}
+		if s.opcode(c) {
+			s.carried = it.Attributes
 			break
 		}
 	}
@@ -177,7 +196,7 @@ func (s *Scanner) Next() (*Item, error) {
 // not stand in the file, and returns how many. They live until the next call of Next or Strings.
 func (s *Scanner) Strings(dst []record.StringRecord) (n int) {
 	in := &s.in
-	if s.done {
+	if s.done || s.carried != noAttributes {
 		return 0
 	}
 	for n < len(dst) {
@@ -231,8 +250,19 @@ func (s *Scanner) opcode(c byte) bool {
 		if s.Header.Valkey {
 			return s.slotImport()
 		}
-		s.keyMeta()
+		it.Meta = true
+		in.skipMeta()
 		return false
+	case opMask:
+		if s.Header.isDragonfly() {
+			s.mask()
+			return false
+		}
+	case opRAMLRU, opSlotNum:
+		if !s.Header.Valkey {
+			in.skipLens(1)
+			return false
+		}
 	}
 	s.alone(c)
 	return true
@@ -250,12 +280,11 @@ func expires(ms int64) int64 {
 	return ms
 }
 
-// keyMeta skips metadata of modules: len classes, each 4 bytes, module items, 0.
-func (s *Scanner) keyMeta() {
-	s.item.Meta = true
-	for n := s.in.count("metadata", 5); n > 0 && s.in.err == nil; n-- {
-		s.in.skip(4, "metadata")
-		s.in.skipModule()
+// skipMeta skips metadata of modules: len classes, each 4 bytes, module items, 0.
+func (in *input) skipMeta() {
+	for n := in.count("metadata", 5); n > 0 && in.err == nil; n-- {
+		in.skip(4, "metadata")
+		in.skipModule()
 	}
 }
 
@@ -277,6 +306,9 @@ func (s *Scanner) alone(c byte) {
 		it.Op = OpAux
 		it.Key = s.copied("name")
 		it.Value = s.copied("value")
+		if err := s.dragonfly(it.Key, it.Value); err != nil && in.err == nil {
+			in.err = err
+		}
 	case opSelectDB:
 		it.Op = OpSelectDB
 		s.db = in.len("database")
@@ -293,11 +325,37 @@ func (s *Scanner) alone(c byte) {
 	case opModuleAux:
 		it.Op = OpModuleAux
 		s.moduleAux()
+	case opFunction:
+		it.Op = OpOldFunction
+		s.oldFunction()
 	case opEOF:
 		it.Op, s.done = OpEOF, true
 	default:
-		in.failf(it.Off, "opcode", "unknown value %d", c)
+		s.other(c)
 	}
+}
+
+// other reads an item that only files of one server have.
+func (s *Scanner) other(c byte) {
+	s.item.Op = OpOther
+	switch {
+	case c == opTemplate && !s.Header.Valkey:
+		s.template()
+	case c >= firstSnapshot && c <= lastSnapshot && s.Header.Dragonfly:
+		s.in.err = ErrSnapshot
+	default:
+		s.in.newer(s.in.offset()-1, "type", "%d is a type or an opcode", c)
+	}
+}
+
+// oldFunction skips a library: name, engine, len 0 or 1, if 1: description; code.
+func (s *Scanner) oldFunction() {
+	s.item.Key = s.copied("library")
+	s.in.skipString("engine")
+	if s.in.len("description") != 0 {
+		s.in.skipString("description")
+	}
+	s.in.skipString("code")
 }
 
 // moduleAux skips len module id, len 2, len when, module items, 0.
@@ -318,16 +376,22 @@ func (s *Scanner) moduleAux() {
 func (s *Scanner) key(t Type) {
 	in, it := &s.in, &s.item
 	it.Type = t
-	if in.err == nil && t.RecordType(s.Header.Valkey) == 0 {
-		in.fail(in.offset()-1, "type", fmt.Errorf("%s: %w", t.Name(s.Header.Valkey), ErrUnsupported))
+	if in.err == nil && s.Header.shape(t).form == formNone {
+		in.newer(in.offset()-1, "type", "%s", t.Name(s.Header))
 		return
 	}
 	it.Key = s.copied("key")
 	it.From = in.offset()
 	at := in.pos - in.pin
-	in.skipValue(t, s.Header.Valkey)
-	if it.To = in.offset(); in.err == nil && in.pin >= 0 {
-		it.Value = in.buf[in.pin+at : in.pos : in.pos]
+	in.skipValue(t, s.Header)
+	it.To = in.offset()
+	to := in.pos - in.pin
+	s.members()
+	it.End = in.offset()
+	if in.err == nil && in.pin >= 0 {
+		held := in.buf[in.pin:]
+		it.Value = held[at:to:to]
+		it.Members = held[to : in.pos-in.pin]
 	}
 }
 

@@ -3,47 +3,73 @@ package rdb
 import "math"
 
 // skipValue skips a value without decoding more than its lengths.
-func (in *input) skipValue(t Type, valkey bool) {
-	if valkey && t == TypeValkeyHash {
+func (in *input) skipValue(t Type, h Header) {
+	switch sh := h.shape(t); sh.form {
+	case formString, formPackedList, formPackedSet, formPackedZSet, formPackedHash:
+		in.skipString("value")
+	case formPackedExpiring:
+		if t == TypeHashPackedExp {
+			in.skip(8, "least expiry")
+		}
+		in.skipString("value")
+	case formList, formSet, formQuicklist:
+		in.skipStrings(in.count("count", 1))
+	case formHash, formSetMember:
+		in.skipStrings(2 * in.count("count", 2))
+	case formHashMember:
+		in.skipStrings(3 * in.count("count", 3))
+	case formZSetText:
+		in.skipTextScores()
+	case formZSet:
+		in.skipScores()
+	case formQuicklist2:
+		in.skipPairs(in.count("count", 2))
+	case formHashBefore, formHashDelta:
+		in.skipExpiring(t)
+	case formHashAfter:
 		for n := in.count("count", 10); n > 0 && in.err == nil; n-- {
 			in.skipString("field")
 			in.skipString("value")
 			in.skip(8, "expiry")
 		}
-		return
+	case formTemplate, formTemplatePacked:
+		in.skipTemplated(t, h)
+	case formStream:
+		in.skipStream(t)
+	case formOpaque:
+		in.skipOpaque(t)
+	default:
+		in.newer(in.offset(), "type", "%s", t.Name(h))
 	}
+}
+
+// skipOpaque skips a value that is carried as it is.
+func (in *input) skipOpaque(t Type) {
 	switch t {
-	case TypeString, TypeHashZipmap, TypeListZiplist, TypeSetIntset, TypeZSetZiplist, TypeHashZiplist, TypeHashListpack,
-		TypeZSetListpack, TypeSetListpack, TypeHashPackedRC:
-		in.skipString("value")
-	case TypeHashPackedExp:
-		in.skip(8, "least expiry")
-		in.skipString("value")
-	case TypeList, TypeSet, TypeQuicklist:
-		in.skipStrings(in.count("count", 1))
-	case TypeHash:
-		in.skipStrings(2 * in.count("count", 2))
-	case TypeZSet:
-		in.skipTextScores()
-	case TypeZSet2:
-		for n := in.count("count", 9); in.err == nil; n-- {
-			if n -= in.skipShort(n, 8); n == 0 {
-				return
-			}
-			in.skipString("member")
-			in.skip(8, "score")
-		}
-	case TypeQuicklist2:
-		in.skipPairs(in.count("count", 2))
-	case TypeHashExpireRC, TypeHashExpire:
-		in.skipExpiring(t)
 	case TypeModule:
 		in.len("module id")
 		in.skipModule()
 	case TypeArray:
 		in.skipArray()
+	case TypeCron: // script, start, interval, keys, arguments
+		in.skipString("script")
+		in.skip(16, "times")
+		in.skipStrings(in.count("keys", 1))
+		in.skipStrings(in.count("arguments", 1))
+	case TypeJSON:
+		in.skipString("value")
 	default:
-		in.skipStream(t)
+		in.skipSketch(t)
+	}
+}
+
+func (in *input) skipScores() {
+	for n := in.count("count", 9); in.err == nil; n-- {
+		if n -= in.skipShort(n, 8); n == 0 {
+			return
+		}
+		in.skipString("member")
+		in.skip(8, "score")
 	}
 }
 
@@ -111,7 +137,7 @@ func (in *input) skipArray() {
 	case 1:
 		in.len("insert index")
 	default:
-		in.failf(in.offset(), "flag", "unknown value %d", f)
+		in.newer(in.offset(), "flag", "value %d", f)
 	}
 	for ; n > 0 && in.err == nil; n-- {
 		in.len("index")
@@ -121,7 +147,7 @@ func (in *input) skipArray() {
 		case 1, 2:
 			in.skip(8, "element")
 		default:
-			in.failf(in.offset(), "tag", "unknown value %d", tag)
+			in.newer(in.offset(), "tag", "value %d", tag)
 		}
 	}
 }

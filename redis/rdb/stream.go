@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -33,12 +34,15 @@ type streamDecoder struct {
 	typ    Type
 	phase  phase
 	master [IDLen]byte // id of the node
+	named  bool        // it was read
 	prev   [IDLen]byte // id of the last entry, if entriesSeen is not 0
 	fields [][]byte    // names of the master entry, views of the node
+	first  []byte      // says the stream; nil when it does not
 	last   []byte
 	del    []byte
 	groups int64 // offset where they begin
 
+	living, deleted      int64 // entries that the node says it has
 	entriesSeen, entries uint64
 	nodesLeft            uint64
 	groupsLeft           uint64
@@ -72,6 +76,7 @@ type pendingEntry struct {
 var (
 	errStreamID    = errors.New("not an id of 16 bytes")
 	errStreamEntry = errors.New("malformed stream entry")
+	errNodeOrder   = errors.New("a node is not after the one before")
 	errStreamOrder = errors.New("an entry is not after the one before")
 	errStreamTwin  = errors.New("occurs more than once")
 )
@@ -80,7 +85,7 @@ var (
 func (d *Decoder) beginStream(t Type, h *record.Header) {
 	s, in := &d.stream, &d.in
 	*s = streamDecoder{typ: t, fields: s.fields[:0], consumers: s.consumers[:0], pending: s.pending[:0], packed: scratch.Reset(s.packed),
-		last: s.last[:0], del: s.del[:0]}
+		first: s.first[:0], last: s.last[:0], del: s.del[:0]}
 	s.nodesLeft = in.count("nodes", 2)
 	nodes := in.offset()
 	in.skipStrings(2 * s.nodesLeft)
@@ -88,7 +93,7 @@ func (d *Decoder) beginStream(t Type, h *record.Header) {
 	s.last = in.appendID(s.last, "last id")
 	h.Len, h.Last, h.ByName = int64(min(s.entries, math.MaxInt64)), s.last, true
 	if t >= TypeStream2 {
-		in.skipLens(2)
+		s.first = in.appendID(s.first, "first id")
 		if s.del = in.appendID(s.del, "max deleted id"); !isZero(s.del) {
 			h.MaxDeleted = s.del
 		}
@@ -143,6 +148,9 @@ func (d *Decoder) readStream(dst []record.Element) (n int) {
 func (d *Decoder) nextNode() {
 	s, in := &d.stream, &d.in
 	if s.nodesLeft == 0 {
+		if s.entriesSeen > 0 && bytes.Compare(s.prev[:], s.last) > 0 {
+			d.oddly("last id", "an entry is after it")
+		}
 		in.seek(s.groups)
 		s.groupsLeft = in.count("groups", 5)
 		s.phase = inGroups
@@ -159,7 +167,12 @@ func (d *Decoder) nextNode() {
 	if in.err != nil {
 		return
 	}
+	if s.named && bytes.Compare(id, s.master[:]) <= 0 {
+		in.fail(off, "node", errNodeOrder)
+		return
+	}
 	copy(s.master[:], id)
+	s.named = true
 	d.text = d.text[:0]
 	d.openPacked(pack.Listpack, "node")
 	s.phase = inEntries
@@ -176,17 +189,22 @@ func (d *Decoder) masterEntry() error {
 	if d.in.err != nil {
 		return nil
 	}
+	s := &d.stream
 	var e pack.Item
-	for range 2 {
-		if err := d.packed.Must(&e); err != nil {
-			return err
-		}
+	var err error
+	if s.living, err = integer(&d.packed); err != nil {
+		return err
+	}
+	if s.deleted, err = integer(&d.packed); err != nil {
+		return err
 	}
 	n, err := integer(&d.packed)
 	if err != nil || n < 0 || n > int64(d.packed.Size()) {
 		return errStreamEntry
 	}
-	s := &d.stream
+	if s.living+s.deleted <= 0 { // servers leave nodes of deleted entries, but none without any
+		d.oddly("node", "it has no entries")
+	}
 	s.fields = s.fields[:0]
 	for range n {
 		if err := d.packed.Must(&e); err != nil {
@@ -196,7 +214,11 @@ func (d *Decoder) masterEntry() error {
 		_ = text
 		s.fields = append(s.fields, name)
 	}
-	return d.packed.Must(&e)
+	end, err := integer(&d.packed)
+	if err == nil && end != 0 {
+		d.oddly("node", "its fields end in %d", end)
+	}
+	return err
 }
 
 // integer takes an integer of a node, which may be coded as text.
@@ -225,6 +247,9 @@ func (d *Decoder) streamEntries(dst []record.Element) (n int) {
 			if err != nil {
 				d.in.fail(d.in.offset(), "node", err)
 			}
+			if s.living != 0 || s.deleted != 0 {
+				d.oddly("node", "it has %d entries more than it says, and %d deleted ones", -s.living, -s.deleted)
+			}
 			s.phase = inNodes
 			return n
 		}
@@ -233,7 +258,10 @@ func (d *Decoder) streamEntries(dst []record.Element) (n int) {
 			d.in.fail(d.in.offset(), "node", err)
 			return n
 		}
-		if !deleted {
+		if deleted {
+			s.deleted--
+		} else {
+			s.living--
 			s.entriesSeen++
 			n++
 		}
@@ -261,19 +289,32 @@ func (d *Decoder) streamEntry(e *record.Element) (deleted bool, err error) {
 	start := len(s.packed)
 	s.packed = binary.BigEndian.AppendUint64(s.packed, binary.BigEndian.Uint64(s.master[:])+uint64(ms))
 	s.packed = binary.BigEndian.AppendUint64(s.packed, binary.BigEndian.Uint64(s.master[8:])+uint64(seq))
+	if flags&^(entryDeleted|EntrySameFields) != 0 {
+		return false, fmt.Errorf("flags %#x: %w", flags, ErrNewer)
+	}
+	before := p.Seen() - 3
 	if err := d.pairs(flags&EntrySameFields != 0); err != nil {
 		return false, err
 	}
-	if _, err := integer(p); err != nil {
+	items := int64(p.Seen() - before)
+	if said, err := integer(p); err != nil {
 		return false, err
+	} else if said != items {
+		d.oddly("entry", "it says that it has %d items, but has %d", said, items)
 	}
 	if flags&entryDeleted != 0 {
 		s.packed = s.packed[:start]
 		return true, nil
 	}
 	whole := s.packed[start:len(s.packed):len(s.packed)]
+	if bytes.Compare(whole[:IDLen], s.master[:]) < 0 {
+		d.oddly("entry", "its id is before that of its node")
+	}
 	if id := whole[:IDLen]; s.entriesSeen > 0 && bytes.Compare(id, s.prev[:]) <= 0 {
 		return false, errStreamOrder
+	}
+	if s.entriesSeen == 0 && len(s.first) > 0 && !bytes.Equal(whole[:IDLen], s.first) {
+		d.oddly("first id", "it is not that of the first entry")
 	}
 	copy(s.prev[:], whole)
 	*e = record.Element{Name: whole[:IDLen:IDLen], Value: whole[IDLen:]}
@@ -325,7 +366,7 @@ func (d *Decoder) nextGroup() bool {
 	name, text := in.str("group", nil)
 	_ = text
 	s.name = bytes.Clone(name)
-	twin, err := d.groups.isTwin(s.name, d.Memory, d.TempDir)
+	twin, err := d.groups.IsTwin(s.name, d.Memory, d.TempDir)
 	if err != nil {
 		in.err = err
 	}
@@ -338,14 +379,14 @@ func (d *Decoder) nextGroup() bool {
 		read = int64(in.len("entries read"))
 	}
 	d.readPending()
-	if err := d.names.reset(); err != nil { // of the last group's consumers
+	if err := d.names.Reset(); err != nil && in.err == nil { // of the last group's consumers
 		in.err = err
 	}
 	for n := in.count("consumers", 10); n > 0 && in.err == nil; n-- {
 		d.readConsumer()
 	}
 	if s.typ >= TypeStream5 {
-		in.skipIDs()
+		d.readNacked()
 	}
 	s.packed = record.AppendGroup(s.packed[IDLen:], &record.GroupState{Last: s.packed[:IDLen], Read: read})
 	s.phase = inConsumers
@@ -388,16 +429,37 @@ func (d *Decoder) readConsumer() {
 	at := len(s.consumers)
 	s.consumers = append(s.consumers, c)
 	for n := in.count("ids", IDLen); n > 0 && in.err == nil; n-- {
-		off := in.offset()
-		id := in.take(IDLen, "pending entry")
-		i, ok := slices.BinarySearchFunc(s.pending, id, func(p pendingEntry, id []byte) int { return bytes.Compare(p.id[:], id) })
-		if in.err == nil && !ok {
-			in.fail(off, "consumer", errors.New("has an entry that is not pending in its group"))
-		}
-		if ok {
-			s.pending[i].consumer = at
+		if p := d.pendingID("consumer"); p != nil {
+			p.consumer = at
 		}
 	}
+}
+
+// readNacked reads ids of pending entries that no consumer has.
+func (d *Decoder) readNacked() {
+	for n := d.in.count("ids", IDLen); n > 0 && d.in.err == nil; n-- {
+		d.pendingID("nacked entry")
+	}
+}
+
+var errNotPending = errors.New("is not pending in its group")
+
+// pendingID reads the id of a pending entry that no consumer has so far.
+func (d *Decoder) pendingID(field string) *pendingEntry {
+	in, s := &d.in, &d.stream
+	off := in.offset()
+	id := in.take(IDLen, field)
+	i, ok := slices.BinarySearchFunc(s.pending, id, func(p pendingEntry, id []byte) int { return bytes.Compare(p.id[:], id) })
+	switch {
+	case in.err != nil:
+	case !ok:
+		in.fail(off, field, errNotPending)
+	case s.pending[i].consumer >= 0:
+		in.fail(off, field, errStreamTwin)
+	default:
+		return &s.pending[i]
+	}
+	return nil
 }
 
 // groupElement is the element of the group that was read.

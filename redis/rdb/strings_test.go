@@ -40,9 +40,9 @@ func keysOf(b []byte, atOnce int) (told string, taken int) {
 		var h record.Header
 		var e [1]record.Element
 		if it.Value == nil {
-			err = d.BeginAt(it.Type, s.Header.Valkey, bytes.NewReader(b), it.From, it.To, &h)
+			err = d.BeginAt(it.Type, s.Header, bytes.NewReader(b), it.From, it.To, &h)
 		} else {
-			err = d.Begin(it.Type, s.Header.Valkey, it.Value, it.From, &h)
+			err = d.Begin(it.Type, s.Header, it.Value, it.From, &h)
 		}
 		if err == nil {
 			_, err = d.Read(e[:])

@@ -160,7 +160,7 @@ func storeTable(b *bytes.Buffer, formats []format.Format) {
 func pairTable(b *bytes.Buffer, formats, all []format.Format) {
 	targets := slices.DeleteFunc(slices.Clone(all), func(f format.Format) bool { return f.Limits().NoTarget != "" })
 	head(b, "Losses by pair of formats", "What a conversion from the format of the row to the format of the column may lose.\n`"+
-		strings.Join(anywhere, "`, `")+"` depend only on the data and are possible with every pair.\n"+
+		strings.Join(anywhere, "`, `")+"` depend only on the data; any pair may have them.\n"+
 		"Each database stays a database (a directory in nemo and blackwidow, a namespace in Ardb and\n"+
 		"Kvrocks); `--db NAME` selects some of them. Columns rdb and aof are for RDB 9: an older\n"+
 		"`--rdb-version` loses more, a newer one less. Column redis lists what the oldest servers\n"+

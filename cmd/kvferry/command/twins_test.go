@@ -72,12 +72,12 @@ func TestPartOfValue(t *testing.T) {
 func TestStreamTwins(t *testing.T) {
 	t.Parallel()
 	node := func(ids ...byte) string { // entries with these milliseconds
-		list := "\x01\x01\x00\x01\x01\x01\x81f\x02\x00\x01"
+		list := string(rune(len(ids))) + "\x01\x00\x01\x01\x01\x81f\x02\x00\x01"
 		for _, id := range ids {
 			list += "\x02\x01" + string(rune(id)) + "\x01\x00\x01\x81v\x02\x04\x01"
 		}
 		n := byte(len(list) + 7)
-		return "\x10" + strings.Repeat("\x00", 16) + string(rune(n)) + string(rune(n)) + "\x00\x00\x00" + string(rune(5+5*len(ids))) + "\x00" + list + "\xff"
+		return "\x10" + strings.Repeat("\x00", 15) + string(rune(ids[0])) + string(rune(n)) + string(rune(n)) + "\x00\x00\x00" + string(rune(5+5*len(ids))) + "\x00" + list + "\xff"
 	}
 	stream := func(groups string, nodes ...string) string {
 		entries := 0
@@ -93,7 +93,8 @@ func TestStreamTwins(t *testing.T) {
 		"sound":          {stream("\x01"+group("\x01"+pending+"\x01"+consumer+"\x01"+id), node(3, 4), node(5)), ""},
 		"entry twice":    {stream("\x00", node(3, 3)), "an entry is not after the one before"},
 		"descending":     {stream("\x00", node(4, 3)), "an entry is not after the one before"},
-		"nodes":          {stream("\x00", node(4), node(4)), "an entry is not after the one before"},
+		"nodes":          {stream("\x00", node(4), node(4)), "a node is not after the one before"},
+		"nodes overlap":  {stream("\x00", node(4, 6), node(5)), "an entry is not after the one before"},
 		"group twice":    {stream("\x02"+group("\x00\x00")+group("\x00\x00"), node(3)), "group: occurs more than once"},
 		"consumer twice": {stream("\x01"+group("\x00\x02"+consumer+"\x00"+consumer+"\x00"), node(3)), "consumer: occurs more than once"},
 		"pending twice":  {stream("\x01"+group("\x02"+pending+pending+"\x01"+consumer+"\x01"+id), node(3)), "pending: occurs more than once"},

@@ -81,10 +81,10 @@ func (c *coder) End() error {
 	file := append(rdb.AppendKey(nil, v.Type, nil, 0), value...)
 	s := rdb.Section(bytes.NewReader(file), rdb.Header{Version: c.e.Version.Number, Valkey: c.e.Version.Valkey}, 0, 0, int64(len(file)))
 	if it, err := s.Next(); err != nil || it.To-it.From != int64(len(value)) {
-		c.t.Errorf("%s of type %s: %d bytes are skipped as %+v: %v", c.h.Type, v.Type.Name(c.e.Version.Valkey), len(value), it, err)
+		c.t.Errorf("%s of type %s: %d bytes are skipped as %+v: %v", c.h.Type, v.Type.Name(rdb.Header{Valkey: c.e.Version.Valkey}), len(value), it, err)
 	}
 	var h record.Header
-	if err := c.d.Begin(v.Type, c.e.Version.Valkey, value, 0, &h); err != nil {
+	if err := c.d.Begin(v.Type, rdb.Header{Valkey: c.e.Version.Valkey}, value, 0, &h); err != nil {
 		return err
 	}
 	h.Key, h.ExpireMS = c.h.Key, c.h.ExpireMS
@@ -96,13 +96,13 @@ func (c *coder) End() error {
 			break
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", v.Type.Name(c.e.Version.Valkey), err)
+			return fmt.Errorf("%s: %w", v.Type.Name(rdb.Header{Valkey: c.e.Version.Valkey}), err)
 		}
 		c.got.Elements(dst[:n])
 	}
 	want, got := c.want.End(&c.h), c.got.End(&h)
 	if want != got {
-		c.t.Errorf("%s of type %s, key %q: %+v, want %+v", c.h.Type, v.Type.Name(c.e.Version.Valkey), c.h.Key, got, want)
+		c.t.Errorf("%s of type %s, key %q: %+v, want %+v", c.h.Type, v.Type.Name(rdb.Header{Valkey: c.e.Version.Valkey}), c.h.Key, got, want)
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func encoded(t *testing.T, typ record.Type, elems ...record.Element) Value {
 func TestPacked(t *testing.T) {
 	for n, want := range map[int]rdb.Type{maxPackedBytes: rdb.TypeHashListpack, maxPackedBytes + 1: rdb.TypeHash} {
 		if v := encoded(t, record.Hash, record.Element{Name: []byte("f"), Value: make([]byte, n)}); v.Type != want || maxPackedBytes != 64 {
-			t.Errorf("a value of %d bytes: type %s", n, v.Type.Name(false))
+			t.Errorf("a value of %d bytes: type %s", n, v.Type.Name(rdb.Header{}))
 		}
 	}
 }
@@ -256,7 +256,7 @@ func TestSmallSets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if v, ok, err := e.End(); err != nil || !ok || v.Type != want {
-			t.Errorf("version %d: type %s, %v", number, v.Type.Name(false), err)
+			t.Errorf("version %d: type %s, %v", number, v.Type.Name(rdb.Header{}), err)
 		}
 	}
 }
@@ -295,7 +295,7 @@ func TestStreamEnds(t *testing.T) {
 	v := encoded(t, record.Stream, entry(1, "f", []byte("v")), entry(7, "f", []byte("v")))
 	var d rdb.Decoder
 	var h record.Header
-	if err := d.Begin(v.Type, false, v.Append(nil), 0, &h); err != nil {
+	if err := d.Begin(v.Type, rdb.Header{}, v.Append(nil), 0, &h); err != nil {
 		t.Fatal(err)
 	}
 	for dst, err := make([]record.Element, 7), error(nil); err == nil; _, err = d.Read(dst) {

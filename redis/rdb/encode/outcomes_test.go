@@ -153,7 +153,7 @@ func TestOutcomes(t *testing.T) {
 			}
 			spilt.Write(value.Prefix)
 			spilt.Write(value.Body)
-			fmt.Fprintf(&got, "%s, %s: %t %s, counted %t %d, spilt %t, %d and %d bytes, %08x\n", r.h.Type, r.name, ok, value.Type.Name(v.Valkey), value.Counted,
+			fmt.Fprintf(&got, "%s, %s: %t %s, counted %t %d, spilt %t, %d and %d bytes, %08x\n", r.h.Type, r.name, ok, value.Type.Name(rdb.Header{Valkey: v.Valkey}), value.Counted,
 				value.Count, value.Spilt, len(value.Prefix), len(value.Body), spilt.Sum32())
 		}
 		if err := e.Close(); err != nil {

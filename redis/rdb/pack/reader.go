@@ -61,6 +61,7 @@ type Reader struct {
 	last  int64 // of an intset
 	value bool  // a zipmap's next item is a value
 	prev  int   // Size of the entry before, of a ziplist
+	tail  int   // where a ziplist says that its last entry begins
 }
 
 // errors of packed encodings; errOdd says that entries do not make up whole elements
@@ -68,6 +69,7 @@ var (
 	errEnd   = errors.New("does not end in FF")
 	errEntry = errors.New("an entry reaches beyond the end")
 	errCount = errors.New("the number of entries is not what it says")
+	errTail  = errors.New("the last entry is not where it says")
 	errOrder = errors.New("integers do not ascend")
 	errBack  = errors.New("an entry gives a wrong length for the one before")
 	errBytes = errors.New("an entry has an unknown encoding")
@@ -123,9 +125,11 @@ func (p *Reader) openZiplist() error {
 	if n := binary.LittleEndian.Uint32(p.b); uint64(n) != uint64(len(p.b)) {
 		return fmt.Errorf("says that it has %d bytes, but has %d", n, len(p.b))
 	}
-	if tail := binary.LittleEndian.Uint32(p.b[4:]); tail >= uint32(len(p.b)) {
+	tail := binary.LittleEndian.Uint32(p.b[4:])
+	if tail >= uint32(len(p.b)) {
 		return fmt.Errorf("its last entry would be at %d of %d bytes", tail, len(p.b))
 	}
+	p.tail = int(tail)
 	if n := binary.LittleEndian.Uint16(p.b[8:]); n != countMany {
 		p.count = int(n)
 	}
@@ -169,6 +173,9 @@ func (p *Reader) Kind() Kind { return p.kind }
 // Size is how many bytes it has.
 func (p *Reader) Size() int { return len(p.b) }
 
+// Seen is how many entries were read.
+func (p *Reader) Seen() int { return p.seen }
+
 // Count is how many entries it says that it has, -1 when it does not.
 func (p *Reader) Count() int { return p.count }
 
@@ -179,6 +186,8 @@ func (p *Reader) Done() (bool, error) {
 		return false, nil
 	case p.count >= 0 && p.seen != p.count:
 		return true, errCount
+	case p.kind == Ziplist && p.tail != p.pos-p.prev:
+		return true, errTail
 	}
 	return true, nil
 }
@@ -410,7 +419,7 @@ func backlenSize(size int) int {
 
 func (p *Reader) intsetEntry(e *Item) error {
 	n := littleInt(p.b[p.pos : p.pos+p.width])
-	if p.seen > 1 && n == p.last {
+	if p.seen > 1 && n <= p.last {
 		return errOrder
 	}
 	e.N, e.IsInt, p.last = n, true, n
@@ -429,7 +438,9 @@ func (p *Reader) zipmapEntry(e *Item) error {
 			return errEntry
 		}
 		n = int(binary.LittleEndian.Uint32(p.b[at:]))
-		at += 4
+		if at += 4; n < zipmapMany {
+			return errBytes // servers refuse it
+		}
 	}
 	free := 0
 	if p.value {

@@ -1,4 +1,4 @@
-package rdb
+package repeats
 
 import (
 	"hash/maphash"
@@ -7,19 +7,20 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"kvferry/internal/repeats"
 	"kvferry/record"
 )
 
-// names finds fields and members that a value has more than once, by their hashes: of 64 bits, or of 128 if there are many.
-type names struct {
+// Names finds names that occur more than once, such as the members of a set, by their hashes: of 64 bits, or of 128 if there are
+// many. The zero Names is ready.
+type Names struct {
 	slots []uint64 // by the low bits of the hash; zero is free
 	n     int
-	more  *repeats.Finder[[2]uint64] // of hashes, once there are many
-	wide  bool                       // they have 128 bits
+	more  *Finder[[2]uint64] // of hashes, once there are many
+	wide  bool               // they have 128 bits
 
-	twins int64
-	first string // of the twins
+	// Twins is how many names an earlier one has, First such a one.
+	Twins int64
+	First string
 }
 
 // seed makes hashes of names that no file can be made for.
@@ -27,15 +28,15 @@ var seed = maphash.MakeSeed()
 
 const (
 	leastSlots = 32
-	// mostNames is how many names are looked up in memory; the hashes of more are sorted, and are known to be twins
+	// MostNames is how many names are looked up in memory; the hashes of more are sorted, and are known to be twins
 	// when all elements were returned.
-	mostNames = 1 << 16
+	MostNames = 1 << 16
 	// sortMemory is what sorting them takes, unless more is granted.
 	sortMemory = 1 << 20
 )
 
-// reset forgets all names.
-func (s *names) reset() error {
+// Reset forgets all names.
+func (s *Names) Reset() error {
 	if s.n == 0 && s.more == nil && !s.wide {
 		return nil
 	}
@@ -43,20 +44,20 @@ func (s *names) reset() error {
 		clear(s.slots)
 	}
 	s.slots = s.slots[:min(len(s.slots), leastSlots)]
-	s.n, s.twins, s.first, s.wide = 0, 0, "", false
-	return s.close()
+	s.n, s.Twins, s.First, s.wide = 0, 0, "", false
+	return s.Close()
 }
 
-// expect makes room for so many names, before the first.
-func (s *names) expect(n int64) {
-	if s.wide = n > mostNames; s.wide || 2*n <= int64(len(s.slots)) {
+// Expect makes room for so many names, before the first.
+func (s *Names) Expect(n int64) {
+	if s.wide = n > MostNames; s.wide || 2*n <= int64(len(s.slots)) {
 		return
 	}
 	s.room(max(leastSlots, 1<<bits.Len64(uint64(2*n-1))))
 }
 
 // room makes so many free slots.
-func (s *names) room(n int) {
+func (s *Names) room(n int) {
 	if n <= cap(s.slots) {
 		s.slots = s.slots[:n]
 		clear(s.slots)
@@ -65,7 +66,8 @@ func (s *names) room(n int) {
 	}
 }
 
-func (s *names) close() (err error) {
+// Close removes what is on disk.
+func (s *Names) Close() (err error) {
 	if s.more != nil {
 		err = s.more.Close()
 		s.more = nil
@@ -73,8 +75,8 @@ func (s *names) close() (err error) {
 	return err
 }
 
-// isTwin notes a name and reports whether it was there before. Many are sorted in so much memory, in a directory.
-func (s *names) isTwin(name []byte, memory int64, tempDir string) (bool, error) {
+// IsTwin notes a name and reports whether it was there before. Many are sorted in so much memory, in a directory.
+func (s *Names) IsTwin(name []byte, memory int64, tempDir string) (bool, error) {
 	if s.wide {
 		s.open(memory, tempDir)
 		h := xxh3.Hash128(name)
@@ -84,7 +86,7 @@ func (s *names) isTwin(name []byte, memory int64, tempDir string) (bool, error) 
 	switch {
 	case s.more != nil:
 		return false, s.more.Add([2]uint64{h})
-	case s.n == mostNames:
+	case s.n == MostNames:
 		s.open(memory, tempDir)
 		for _, x := range s.slots {
 			if x != 0 {
@@ -106,7 +108,7 @@ func (s *names) isTwin(name []byte, memory int64, tempDir string) (bool, error) 
 }
 
 // put notes a hash, and reports whether it is new.
-func (s *names) put(h uint64) bool {
+func (s *Names) put(h uint64) bool {
 	mask := uint64(len(s.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		switch s.slots[i] {
@@ -120,7 +122,7 @@ func (s *names) put(h uint64) bool {
 }
 
 // grow makes room for twice as many hashes.
-func (s *names) grow() {
+func (s *Names) grow() {
 	old := slices.Clone(s.slots)
 	s.room(max(2*len(old), leastSlots))
 	for _, h := range old {
@@ -130,25 +132,25 @@ func (s *names) grow() {
 	}
 }
 
-func (s *names) open(memory int64, tempDir string) {
+func (s *Names) open(memory int64, tempDir string) {
 	if s.more == nil {
-		s.more = repeats.New[[2]uint64](max(memory, sortMemory), tempDir)
+		s.more = New[[2]uint64](max(memory, sortMemory), tempDir)
 	}
 }
 
-func (s *names) twin(name []byte) {
-	if s.twins++; s.twins == 1 {
-		s.first = record.Quote(name)
+func (s *Names) twin(name []byte) {
+	if s.Twins++; s.Twins == 1 {
+		s.First = record.Quote(name)
 	}
 }
 
-// all counts the twins among many names, too.
-func (s *names) all() error {
+// All counts the twins among many names, too.
+func (s *Names) All() error {
 	if s.more == nil {
 		return nil
 	}
 	err := s.more.Each(func(_ [2]uint64, more int64) error {
-		s.twins += more
+		s.Twins += more
 		return nil
 	})
 	s.more = nil

@@ -1,0 +1,38 @@
+package repeats
+
+import (
+	"strconv"
+	"testing"
+)
+
+// TestNames: a name that an earlier one has is found at once among few, and in the end among many.
+func TestNames(t *testing.T) {
+	var s Names
+	dir := t.TempDir()
+	for _, n := range []int{1, 40, MostNames + 10} {
+		for _, told := range []bool{false, true} { // how many there will be
+			if err := s.Reset(); err != nil {
+				t.Fatal(err)
+			}
+			if told {
+				s.Expect(int64(n))
+			}
+			seen := int64(0)
+			for i := range n + 3 {
+				twin, err := s.IsTwin(strconv.AppendInt(nil, int64(min(i, n-1)), 10), 0, dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if twin {
+					seen++
+				}
+			}
+			if err := s.All(); err != nil || s.Twins != 3 || n < MostNames && (seen != 3 || s.First != strconv.Quote(strconv.Itoa(n-1))) {
+				t.Errorf("%d names: %d twins, %d at once, the first %s, %v", n, s.Twins, seen, s.First, err)
+			}
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,119 @@
+package rdb
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+
+	"kvferry/record"
+)
+
+// memberEpoch is 2023-02-01T00:00:00Z, from which Dragonfly counts the seconds of a member's expiry.
+const memberEpoch = 1675209600
+
+// ErrSnapshot says that a file is not one that `SAVE RDB` made.
+var ErrSnapshot = errors.New("a part of a Dragonfly snapshot (DFS), which kvferry does not read: have the server write one file with SAVE RDB")
+
+// dragonfly looks for the fields by which Dragonfly names itself, and those that stand in its snapshots only.
+func (s *Scanner) dragonfly(name, value []byte) error {
+	switch string(name) {
+	case "df-ver":
+		s.Header.Dragonfly = true
+	case "redis-ver":
+		s.Header.Dragonfly = s.Header.Dragonfly || bytes.HasPrefix(value, []byte("df-"))
+	case "shard-id", "shard-count":
+		if s.Header.Dragonfly {
+			return ErrSnapshot
+		}
+	}
+	return nil
+}
+
+// mask skips properties of a key: u32 LE; with bit 1 another u32, flags of memcached. Bit 0 is sticky.
+func (s *Scanner) mask() {
+	off := s.in.offset()
+	flags := s.in.uint32("mask")
+	if flags&2 != 0 {
+		s.in.skip(4, "flags")
+	}
+	if flags&^3 != 0 {
+		s.in.newer(off, "mask", "%#x", flags)
+	}
+}
+
+// memberExpiry returns when a member expires: the decimal text of seconds, -1 for never.
+func (in *input) memberExpiry(text []byte) (ms int64, _ []byte) {
+	off := in.offset()
+	b, text := in.str("expiry", text)
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	if in.err == nil && (err != nil || n < -1 || n > maxSeconds) {
+		in.failf(off, "expiry", "%s is not a number of seconds", record.Quote(b))
+	}
+	if n == -1 {
+		return 0, text
+	}
+	return (n + memberEpoch) * 1000, text
+}
+
+// maxSeconds bounds an expiry so that it has a number of milliseconds.
+const maxSeconds = 1 << 50
+
+// skipSketch skips a sketch or filter of Dragonfly:
+//
+//	33  len options, 2 doubles, len 3 sizes, len n, n × (len hashes, string)
+//	34  the same with chunks for the string
+//	35  len width, len depth, len total, width × depth × int64
+//	36  len options, len k, len width, len depth, double, len n, n × (string, len count), len bytes, bytes
+//	37  6 × len, len n, n × chunks
+//
+// Chunks are a len of all bytes, and len-prefixed parts until they are there.
+func (in *input) skipSketch(t Type) {
+	switch t {
+	case TypeBloom, TypeBloom2:
+		in.skipLens(1)
+		in.skip(16, "rates")
+		in.skipLens(3)
+		for n := in.count("filters", 2); n > 0 && in.err == nil; n-- {
+			in.skipLens(1)
+			if t == TypeBloom {
+				in.skipString("filter")
+			} else {
+				in.skipChunks()
+			}
+		}
+	case TypeCountMin:
+		w, d := in.len("width"), in.len("depth")
+		in.skipLens(1)
+		if w > 0 && d > uint64(in.left())/8/w {
+			in.short("counters", w)
+			return
+		}
+		in.skip(8*w*d, "counters")
+	case TypeTopK:
+		in.skipLens(4)
+		in.skip(8, "decay")
+		for n := in.count("items", 2); n > 0 && in.err == nil; n-- {
+			in.skipString("item")
+			in.skipLens(1)
+		}
+		in.skip(in.len("counters"), "counters")
+	case TypeCuckoo:
+		in.skipLens(6)
+		for n := in.count("filters", 1); n > 0 && in.err == nil; n-- {
+			in.skipChunks()
+		}
+	}
+}
+
+func (in *input) skipChunks() {
+	for all := in.count("chunks", 1); all > 0 && in.err == nil; {
+		off := in.offset()
+		n := in.len("chunk")
+		if n == 0 || n > all {
+			in.failf(off, "chunk", "%d of %d bytes", n, all)
+			return
+		}
+		in.skip(n, "chunk")
+		all -= n
+	}
+}

@@ -1,0 +1,128 @@
+package rdb
+
+import (
+	"bytes"
+	"cmp"
+	"hash/maphash"
+	"io"
+	"slices"
+
+	"kvferry/record"
+	"kvferry/redis/rdb/pack"
+)
+
+// KeyDB writes when members of a key expire behind it, as pairs of AUX fields:
+//
+//	FA "keydb-subexpire-key" member | FA "keydb-subexpire-when" ms
+const (
+	memberName = "keydb-subexpire-key"
+	memberWhen = "keydb-subexpire-when"
+)
+
+// seed makes hashes of names that no file can be made for.
+var seed = maphash.MakeSeed()
+
+// maxMembers bounds how many members with an expiry are kept of a key.
+const maxMembers = 1 << 20
+
+// members passes over what says when members of the key expire.
+func (s *Scanner) members() {
+	in := &s.in
+	for in.err == nil && (in.isAux(memberName) || in.isAux(memberWhen)) {
+		in.skip(1, "opcode")
+		in.skipString("name")
+		in.skipString("member")
+	}
+}
+
+// isAux reports whether an AUX field of a name is next.
+func (in *input) isAux(name string) bool {
+	if in.pos < len(in.buf) && in.buf[in.pos] != opAux {
+		return false
+	}
+	n := 2 + len(name)
+	if in.left() < int64(n) || !in.has(uint64(n), "aux") {
+		return false
+	}
+	b := in.buf[in.pos : in.pos+n]
+	return b[0] == opAux && int(b[1]) == len(name) && string(b[2:]) == name
+}
+
+// member is when a member expires, by the hash of its name.
+type member struct {
+	hash uint64
+	ms   int64
+}
+
+// memberExpiries are those of a value's members. Members that are gone may be among them.
+type memberExpiries struct {
+	list []member
+	lost int64 // of more than can be kept
+}
+
+// read reads the AUX fields behind a key.
+func (m *memberExpiries) read(in *input) {
+	m.list, m.lost = m.list[:0], 0
+	for in.err == nil && in.left() > 0 {
+		off := in.offset()
+		name := bytes.Clone(in.aux(memberName))
+		when := in.aux(memberWhen)
+		ms, ok := pack.ParseInt(when)
+		switch {
+		case in.err != nil:
+			return
+		case !ok || ms < 0:
+			in.failf(off, "member expiry", "%s is not a time", record.Quote(when))
+		case len(m.list) == maxMembers:
+			m.lost++
+		default:
+			m.list = append(m.list, member{maphash.Bytes(seed, name), max(ms, 1)})
+		}
+	}
+	slices.SortStableFunc(m.list, func(a, b member) int { return cmp.Compare(a.hash, b.hash) })
+}
+
+// aux reads an AUX field of a name and returns its value.
+func (in *input) aux(name string) []byte {
+	if !in.isAux(name) {
+		in.failf(in.offset(), "member expiry", "no %s", name)
+		return nil
+	}
+	in.skip(1, "opcode")
+	in.skipString("name")
+	value, _ := in.str("member", nil)
+	return value
+}
+
+// set gives members their expiry.
+func (m *memberExpiries) set(elems []record.Element) {
+	for i := range elems {
+		at, ok := slices.BinarySearchFunc(m.list, maphash.Bytes(seed, elems[i].Name), func(x member, h uint64) int { return cmp.Compare(x.hash, h) })
+		if ok {
+			elems[i].ExpireMS = m.list[at].ms
+		}
+	}
+}
+
+// Unread returns how many members of the value have an expiry that was not kept, because there are too many.
+func (d *Decoder) Unread() int64 { return d.members.lost }
+
+// BeginItem starts to decode the value of an item of a file that begins with a header.
+func (d *Decoder) BeginItem(hd Header, it *Item, r io.ReaderAt, h *record.Header) (err error) {
+	if it.Value != nil {
+		err = d.Begin(it.Type, hd, it.Value, it.From, h)
+	} else {
+		err = d.BeginAt(it.Type, hd, r, it.From, it.To, h)
+	}
+	if err != nil || !it.HasMembers() {
+		return err
+	}
+	var in input
+	if it.Members != nil {
+		in.reset(it.Members, it.To)
+	} else {
+		in.open(r, it.To, it.End)
+	}
+	d.members.read(&in)
+	return in.err
+}
