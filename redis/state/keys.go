@@ -56,6 +56,8 @@ func (s *State) Store(key []byte, v *Value) { s.StoreIn(s.current, key, v) }
 // StoreIn is Store in a database.
 func (s *State) StoreIn(db int, key []byte, v *Value) {
 	switch {
+	case v.lost != 0:
+		v.lost = lostKey // a command gave it a key
 	case v.Type == record.String:
 		v.spill()
 	case v.Type != record.Stream && v.Empty():
