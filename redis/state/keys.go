@@ -30,6 +30,18 @@ func (s *State) Flush() { delete(s.spaces, s.current) }
 // FlushAll removes all keys.
 func (s *State) FlushAll() { clear(s.spaces) }
 
+// FlushWhere removes the keys of all databases that in reports of.
+func (s *State) FlushWhere(in func(key []byte) bool) {
+	for _, db := range s.databases() {
+		s.scan(s.metaKey(db, nil), func(key, _ []byte) bool {
+			if in(key) {
+				s.removeIn(db, key)
+			}
+			return true
+		})
+	}
+}
+
 // Swap swaps the keys of two databases.
 func (s *State) Swap(x, y int) {
 	sx, sy := s.space(x), s.space(y)

@@ -22,7 +22,9 @@ var table = withPlain(map[string]command{
 	"PERSIST": {2, write, one(update), cmdPersist}, "GETEX": {-2, write, one(update), cmdGetex},
 	"GETDEL": {2, write, one(update), cmdGetdel}, "DELEX": {-2, write, one(update), cmdDelex},
 	"DELIFEQ": {3, write, one(update), cmdDelifeq}, "MIGRATE": {-6, write, behind("KEYS", 1, 3), nil},
-	"MULTI": {1, 0, nil, refused("ERR MULTI calls can not be nested")}, "EXEC": {1, 0, nil, refused("ERR EXEC without MULTI")},
+	"TRIMSLOTS": {-5, write, nil, cmdTrimslots}, "CLUSTER": {-2, container, nil, nil},
+	"CLUSTER FLUSHSLOT": {-3, write, nil, cmdFlushslot},
+	"MULTI":             {1, 0, nil, refused("ERR MULTI calls can not be nested")}, "EXEC": {1, 0, nil, refused("ERR EXEC without MULTI")},
 	"DISCARD": {1, 0, nil, refused("ERR DISCARD without MULTI")},
 
 	"SET": {-3, write, setKeys, cmdSet}, "SETEX": {4, write, one(writes), cmdSetex("EX")},

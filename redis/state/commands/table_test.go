@@ -42,6 +42,7 @@ func TestRefused(t *testing.T) {
 
 		"SET s v EX 0": "invalid expire", "SET s v PX x": integer, "SET s v EX 9223372036854775807": "invalid expire", "SET s v NOW": "does not know this option",
 		"SET h v GET": wrongType, "SETEX s x v": integer, "SETEX s 0 v": "invalid expire", "PSETEX s 9223372036854775807 v": "invalid expire", "GETSET h v": wrongType,
+		"CLUSTER FLUSHSLOT 16384": "slot", "CLUSTER FLUSHSLOT x": "slot", "TRIMSLOTS RANGES 1 5 4": "slot", "TRIMSLOTS RANGES 2 4 5": args, "TRIMSLOTS x 1 4 5": syntax,
 		"MSET a b c": args, "MSETNX a b c": args, "APPEND h v": wrongType, "SETRANGE s x v": integer, "SETRANGE s -1 v": "index out", "SETRANGE h 0 v": wrongType,
 		"SETRANGE s 536870912 v": "longer than 512 MiB", "INCR s": integer, "INCR full": integer, "INCR h": wrongType, "INCRBY n x": integer,
 		"DECRBY n -9223372036854775808": "overflow", "INCRBY n 9223372036854775807": "overflow",
@@ -145,6 +146,7 @@ func TestDone(t *testing.T) {
 		{"SET a v\nEXPIRE a 100000000\nPERSIST a\nEXPIRE no 1\nPEXPIRE a 5 GT\nSET b v\nGETEX b PXAT 9999999999000\nGETEX b\nGETEX no PERSIST\nGETEX b PERSIST\nGETDEL a\nMSETNX b 1 c 2\nMSETNX d 1 e 2",
 			map[string]string{"b": form("string", "v"), "d": form("string", "1"), "e": form("string", "2")}},
 		{"SELECT 2\nSET a v\nSWAPDB 0 2\nSELECT 0\nCOPY a b DB 1\nMOVE a 1\nMOVE no 1\nSELECT 1\nFLUSHDB\nSELECT 0\nSET c v\nRENAMENX c d\nRENAMENX d d", map[string]string{"d": form("string", "v")}},
+		{"SET {a}1 x\nSET {b}1 x\nSET {b}2 x\nSET {c} x\nSELECT 3\nSET a x\nSELECT 0\nCLUSTER FLUSHSLOT 15495 SYNC\nTRIMSLOTS RANGES 2 0 0 3000 3300", map[string]string{"{c}": form("string", "x")}},
 		{"SET a v\nFLUSHALL\nPING\nPUBLISH a b\nXGROUP HELP", map[string]string{}},
 		{"ZADD g 3479099956230698 Palermo 3479447370796909 Catania\nGEORADIUSBYMEMBER g Palermo 200 km STORE k\nGEORADIUS g 15 37 1 km STORE none\nGEORADIUS g 15 37 200 mi\nGEORADIUS no 15 37 1 ft STORE none\n" +
 			"GEOSEARCHSTORE box g FROMMEMBER Catania BYBOX 100 100 km DESC COUNT 1\nDEL g",
