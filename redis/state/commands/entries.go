@@ -10,7 +10,7 @@ import (
 )
 
 // table has the commands of Redis to 8.6 and Valkey to 9.1, by name; the subcommands of some by both names.
-var table = withPlain(map[string]command{
+var table = withPlain(map[string]*command{
 	"SELECT": {2, 0, nil, cmdSelect}, "SWAPDB": {3, write, nil, cmdSwapDB}, "FLUSHDB": {-1, write, nil, cmdFlush(false)},
 	"FLUSHALL": {-1, write, nil, cmdFlush(true)}, "DEL": {-2, write, every(writes, 1, 0), cmdDel},
 	"UNLINK": {-2, write, every(writes, 1, 0), cmdDel}, "RENAME": {3, write, two(writes, writes), cmdRename(false)},
@@ -112,11 +112,11 @@ var table = withPlain(map[string]command{
 	READONLY 1 READWRITE 1 PFSELFTEST 1 LOLWUT -1 ACL -2 AUTH -2 HELLO -1 LATENCY -2 SLOWLOG -2 ROLE 1 LASTSAVE 1`)
 
 // withPlain adds commands that change no key, given as names and arities.
-func withPlain(t map[string]command, list string) map[string]command {
+func withPlain(t map[string]*command, list string) map[string]*command {
 	words := strings.Fields(list)
 	for i := 0; i < len(words); i += 2 {
 		arity, _ := strconv.Atoi(words[i+1])
-		t[words[i]] = command{arity: arity}
+		t[words[i]] = &command{arity: arity}
 	}
 	return t
 }

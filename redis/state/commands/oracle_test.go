@@ -323,7 +323,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: the server says %q", name, flags)
 		case writes && !own[name]:
 			seen++
-			compareKeys(t, name, &c, info)
+			compareKeys(t, name, c, info)
 		}
 		if ok && c.flags&container == 0 {
 			return

@@ -142,6 +142,10 @@ func moment(s *server.Server, unit string, t int64) (int64, error) {
 }
 
 func cmdSet(s *server.Server, a [][]byte) error {
+	if len(a) == 3 {
+		s.DB.SetString(a[1], a[2], 0)
+		return nil
+	}
 	var o setOptions
 	if err := o.read(s, "SET", setTakes, a[3:]); err != nil {
 		return err
@@ -149,7 +153,7 @@ func cmdSet(s *server.Server, a [][]byte) error {
 	if err := o.moment(s); err != nil {
 		return err
 	}
-	if len(a) > 3 {
+	if o.get || o.when != "" || o.ttl == "KEEPTTL" {
 		old := s.DB.Find(a[1])
 		if o.get && old != nil && old.Type != record.String {
 			return server.ErrWrongType

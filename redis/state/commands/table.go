@@ -28,7 +28,7 @@ type command struct {
 func (c *command) takes(n int) bool { return n == c.arity || c.arity < 0 && n >= -c.arity }
 
 // find returns the command that args name; false when no server has it.
-func find(s *server.Server, args [][]byte) (command, bool) {
+func find(s *server.Server, args [][]byte) (*command, bool) {
 	c, ok := table[string(s.Upper(args[0]))]
 	if ok && c.flags&container != 0 && len(args) > 1 {
 		c, ok = table[name(args[0])+" "+name(args[1])]
@@ -56,7 +56,7 @@ func Do(s *server.Server, args [][]byte) error {
 		return nil
 	case c.run == nil:
 		return &server.UnsupportedError{Command: name(args[0]), Why: "kvferry does not follow its effect", Wild: c.flags&wild != 0}
-	case s.DB.AnyLost() && spread(s, &c, args):
+	case s.DB.AnyLost() && spread(s, c, args):
 		return s.DB.Err()
 	}
 	err := c.run(s, args)
