@@ -49,13 +49,28 @@ func (c *Client) Record(t testing.TB, key string) string {
 		list = c.Strings(t, "SMEMBERS", key)
 		sort.Strings(list)
 	case "hash":
-		list = pairs(c.Strings(t, "HGETALL", key), nil)
+		list = c.fields(t, key)
 	case "zset":
 		list = pairs(c.Strings(t, "ZRANGE", key, "0", "-1", "WITHSCORES"), Score)
 	case "stream":
 		list = c.stream(t, key)
 	}
 	return Form(typ, max(expire.(int64), 0), list)
+}
+
+// fields reads a hash; each field has its expiry, where the server knows any.
+func (c *Client) fields(t testing.TB, key string) []string {
+	flat := c.Strings(t, "HGETALL", key)
+	for i := 0; i < len(flat); i += 2 {
+		times, err := c.Do("HPEXPIRETIME", key, "FIELDS", "1", flat[i])
+		if err != nil {
+			break
+		}
+		if ms, _ := times.([]any)[0].(int64); ms > 0 {
+			flat[i+1] += fmt.Sprintf("@%d", ms)
+		}
+	}
+	return pairs(flat, nil)
 }
 
 // Form writes a record as Records does.

@@ -22,7 +22,8 @@ import (
 
 // Kinds of findings.
 const (
-	FindCommand = "aof-command" // a command whose effect is not known was skipped
+	FindCommand = "aof-command" // a key whose value is not known, or a command that may have changed any key
+	FindNear    = "aof-near"    // a result that may differ in the last bits of a number
 	FindCut     = "aof-cut"     // the last command is not whole, or a MULTI has no EXEC
 	FindDamaged = "aof-damaged" // bytes that are no commands; what follows is not read
 	FindRefused = "aof-refused" // commands that a server answers with an error, and passes over
@@ -32,16 +33,22 @@ const (
 type CommandError struct {
 	File string
 	Off  int64
-	Err  *server.UnsupportedError
+	Why  string
+	Key  []byte // whose value is not known at the end of the log; nil: any key may be wrong
+	Keys int64  // how many there are like it
 }
 
 // Error names the command and where it is.
 func (e *CommandError) Error() string {
-	return fmt.Sprintf("%s: offset %d: %v; without it any later key may be wrong", e.File, e.Off, e.Err)
+	what := "without it any later key may be wrong"
+	switch {
+	case e.Keys > 1:
+		what = fmt.Sprintf("it leaves the value of key %s unknown, and that of %s", record.Quote(e.Key), record.Plural(e.Keys-1, "other key"))
+	case e.Keys == 1:
+		what = fmt.Sprintf("it leaves the value of key %s unknown", record.Quote(e.Key))
+	}
+	return fmt.Sprintf("%s: offset %d: %s; %s", e.File, e.Off, e.Why, what)
 }
-
-// Unwrap returns the cause.
-func (e *CommandError) Unwrap() error { return e.Err }
 
 // replay applies a log to a server.
 type replay struct {
@@ -58,9 +65,21 @@ type replay struct {
 	file    string // its name in the log, for findings
 	last    bool   // the last of the files
 	queue   *queue
-	refused int64
-	reason  string // the first that a command was refused for
-	where   record.Place
+	refused tally
+	near    tally
+}
+
+// tally counts commands of which one finding tells.
+type tally struct {
+	n     int64
+	first string // what there is to say of the first
+	where record.Place
+}
+
+func (t *tally) add(first string, where record.Place) {
+	if t.n++; t.n == 1 {
+		t.first, t.where = first, where
+	}
 }
 
 // checkEvery is after how many commands a replay looks whether it is to stop.
@@ -79,11 +98,14 @@ func (r *replay) all() error {
 		}
 		r.before += r.log.Sizes[i]
 	}
-	if r.refused > 0 {
-		r.tell(FindRefused, record.Note, r.where, fmt.Sprintf(
-			"%s refused, as a server does when it loads the log: %s", record.Plural(r.refused, "command"), r.reason))
+	if t := &r.refused; t.n > 0 {
+		r.tell(FindRefused, record.Note, t.where, fmt.Sprintf(
+			"%s refused, as a server does when it loads the log: %s", record.Plural(t.n, "command"), t.first))
 	}
-	return nil
+	if t := &r.near; t.n > 0 {
+		r.tell(FindNear, record.Note, t.where, fmt.Sprintf("%s with a result that may differ from the server's: %s", record.Plural(t.n, "command"), t.first))
+	}
+	return r.lost()
 }
 
 // one applies a file; more is false when what follows it is of no use.
@@ -154,20 +176,17 @@ func (r *replay) pause(off int64) error {
 // command applies a command, or keeps it until the transaction that it is in ends.
 func (r *replay) command(args [][]byte, off int64) error {
 	name := strings.ToUpper(string(args[0][:min(len(args[0]), 16)]))
+	alone := len(args) == 1
 	switch {
-	case r.queue == nil && name == "MULTI":
+	case r.queue == nil && name == "MULTI" && alone:
 		r.queue = &queue{off: off, tempDir: r.tempDir}
 		return nil
 	case r.queue == nil:
 		return r.apply(args, off)
-	case name == "EXEC":
+	case name == "EXEC" && alone:
 		q := r.queue
 		r.queue = nil
 		return errors.Join(q.each(r.apply), q.close())
-	case name == "DISCARD":
-		err := r.queue.close()
-		r.queue = nil
-		return err
 	}
 	return r.queue.add(args, off)
 }
@@ -181,23 +200,21 @@ func (r *replay) apply(args [][]byte, off int64) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &refused):
-		if r.refused == 0 {
-			r.reason, r.where = fmt.Sprintf("%q: %s", args[0], refused.Text), r.place(off)
-		}
-		r.refused++
+		r.refused.add(fmt.Sprintf("%s: %s", record.Quote(args[0]), refused.Text), r.place(off))
 		return nil
 	case !errors.As(err, &unknown):
 		return err
+	case unknown.Near:
+		r.near.add(unknown.Error(), r.place(off))
+		return nil
 	}
-	if !r.salvage {
-		return &CommandError{File: r.path, Off: off, Err: unknown}
+	if unknown.Wild {
+		if !r.salvage {
+			return &CommandError{File: r.path, Off: off, Why: unknown.Error()}
+		}
+		r.tell(FindCommand, record.Error, r.place(off), unknown.Error()+"; it may have changed keys that it does not name")
 	}
-	done := "it was skipped, so any later key may be wrong"
-	if unknown.Near {
-		done = "the value that it wrote may differ in them"
-	}
-	r.tell(FindCommand, record.Error, r.place(off), fmt.Sprintf("%v; %s", unknown, done))
-	return nil
+	return commands.Lose(r.server, args, appendLost(nil, r.file, off, unknown.Error()))
 }
 
 // ended judges how a file ended. A last command that is not whole is cut off by servers too, in the last file.

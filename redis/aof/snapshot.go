@@ -191,17 +191,26 @@ func (r *replay) checksum(f io.ReaderAt, s *rdb.Scanner) error {
 // footer is what ends the payload of RESTORE: a version (LE16) and CRC64 (LE) of all before.
 const footer = 10
 
+// openPayload returns what a payload of RESTORE or FUNCTION RESTORE holds without its footer, and the version in that. A
+// checksum of 0 is none, which unsummed allows: only the replication stream of Redis 8.10 has such payloads.
+func openPayload(payload []byte, unsummed bool) (body []byte, version uint16, err error) {
+	if len(payload) < footer {
+		return nil, 0, record.Short(0, "payload", footer, len(payload))
+	}
+	end := len(payload) - 8
+	if sum := binary.LittleEndian.Uint64(payload[end:]); sum != crc64.Update(0, payload[:end]) && (sum != 0 || !unsummed) {
+		return nil, 0, &record.CorruptError{Off: int64(end), Field: "checksum", Err: errors.New("is wrong")}
+	}
+	return payload[:end-2], binary.LittleEndian.Uint16(payload[end-2:]), nil
+}
+
 // restore decodes the payload of RESTORE: type, value, footer.
 func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) error {
-	if len(payload) < 1+footer {
-		return record.Short(0, "payload", 1+footer, len(payload))
+	body, version, err := openPayload(payload, false)
+	if err != nil {
+		return err
 	}
-	body := payload[:len(payload)-8]
-	if sum := binary.LittleEndian.Uint64(payload[len(body):]); sum != 0 && sum != crc64.Update(0, body) {
-		return &record.CorruptError{Off: int64(len(body)), Field: "checksum", Err: errors.New("is wrong")}
-	}
-	version := binary.LittleEndian.Uint16(body[len(body)-2:])
-	dump, err := rdb.OpenDump(body[:len(body)-2], version)
+	dump, err := rdb.OpenDump(body, version)
 	if err != nil {
 		return err
 	}
@@ -215,4 +224,28 @@ func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) 
 		return err
 	}
 	return nil // the server took it, and each is there once
+}
+
+// restoreFunctions decodes the payload of FUNCTION RESTORE: the items of an RDB file that are libraries, footer.
+func restoreFunctions(payload []byte) (libraries [][]byte, err error) {
+	body, version, err := openPayload(payload, false)
+	if err != nil {
+		return nil, err
+	}
+	items := rdb.AppendEOF(bytes.Clone(body))
+	s := rdb.Section(bytes.NewReader(items), rdb.PayloadHeader(version), 0, 0, int64(len(items)))
+	for {
+		it, err := s.Next()
+		switch {
+		case err != nil:
+			return nil, err
+		case it.Op == rdb.OpEOF && s.Offset() < int64(len(items)):
+			return nil, &record.CorruptError{Off: s.Offset(), Field: "payload", Err: record.ErrTrailing}
+		case it.Op == rdb.OpEOF:
+			return libraries, nil
+		case it.Op != rdb.OpFunction:
+			return nil, &record.CorruptError{Off: it.Off, Field: "payload", Err: errors.New("holds other things than libraries")}
+		}
+		libraries = append(libraries, bytes.Clone(it.Value))
+	}
 }

@@ -42,7 +42,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	}
 	srv := &server.Server{DB: st, Now: time.Now().UnixMilli()}
 	r := &replay{ctx: ctx, log: log, server: srv, salvage: o.Options.Salvage, report: o.Options.Report, copied: o.Options.Copied, tempDir: o.Options.TempDir}
-	srv.Restore = r.restore
+	srv.Restore, srv.RestoreFunctions = r.restore, restoreFunctions
 	if err = r.all(); err == nil {
 		err = st.Seal()
 	}

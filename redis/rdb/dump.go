@@ -14,13 +14,18 @@ type Dump struct {
 // firstValkey is the first version that Valkey counts on its own.
 const firstValkey = 80
 
+// PayloadHeader returns what the version in the footer of a payload tells of the server that made it.
+func PayloadHeader(version uint16) Header {
+	return Header{Version: int(version), Valkey: version >= firstValkey}
+}
+
 // OpenDump finds the value in a payload whose footer, which has a version, is taken off:
 //
 //	[F3 metadata] type | value | [FA name value]…
 //
 // The version tells servers apart, as the magic of a file does. It refuses nothing.
 func OpenDump(body []byte, version uint16) (Dump, error) {
-	d := Dump{Header: Header{Version: int(version), Valkey: version >= firstValkey}}
+	d := Dump{Header: PayloadHeader(version)}
 	var in input
 	in.reset(body, 0)
 	t := in.byte("type")

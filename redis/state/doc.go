@@ -6,6 +6,7 @@
 //	state     State: the keys of databases; Value: what a key holds, with what its type can do; Put: a record as it is;
 //	          Records: all that there is, in order
 //	server    what commands share: the server that they change, its clock, arguments and answers
+//	bits      the commands on bits of strings, and on HyperLogLogs
 //	streams   the commands on streams
 //	commands  all commands by name, and those on other types
 //
@@ -39,6 +40,8 @@
 //	         c ‖ number ‖ consumer          -> seen ‖ active
 //	         p ‖ number ‖ id (16)           -> delivered ‖ deliveries ‖ 0 ‖ consumer, or 1: of none
 //	other    name of the type               -> bytes
+//
+// A key of which only the reason is known that its value is lost has 0x40 ‖ reason; 0x41: there may be no such key (lost.go).
 //
 // The type is more by 0x80 when the count of a set or hash is only a bound. Numbers without a byte order are BE64. A row whose value is large lies in pieces (large.go).
 package state

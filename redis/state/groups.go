@@ -32,6 +32,15 @@ func (g *Group) pendingKey(id StreamID) []byte { return g.key('p', id.append(nil
 // HasGroup reports whether a stream has a group.
 func (v *Value) HasGroup(name []byte) bool { return v.s.has(v.groupKey(name)) }
 
+// Groups returns the groups of a stream, by name.
+func (v *Value) Groups() (out []*Group) {
+	v.s.scan(v.groupKey(nil), func(_, value []byte) bool {
+		out = append(out, v.decodeGroup(value))
+		return true
+	})
+	return out
+}
+
 // Group returns a group of a stream, nil when it is not there.
 func (v *Value) Group(name []byte) *Group {
 	b, ok := v.s.get(v.groupKey(name))

@@ -30,6 +30,18 @@ func (s *State) Flush() { delete(s.spaces, s.current) }
 // FlushAll removes all keys.
 func (s *State) FlushAll() { clear(s.spaces) }
 
+// FlushWhere removes the keys of all databases that in reports of.
+func (s *State) FlushWhere(in func(key []byte) bool) {
+	for _, db := range s.databases() {
+		s.scan(s.metaKey(db, nil), func(key, _ []byte) bool {
+			if in(key) {
+				s.removeIn(db, key)
+			}
+			return true
+		})
+	}
+}
+
 // Swap swaps the keys of two databases.
 func (s *State) Swap(x, y int) {
 	sx, sy := s.space(x), s.space(y)
@@ -56,6 +68,8 @@ func (s *State) Store(key []byte, v *Value) { s.StoreIn(s.current, key, v) }
 // StoreIn is Store in a database.
 func (s *State) StoreIn(db int, key []byte, v *Value) {
 	switch {
+	case v.lost != 0:
+		v.lost = lostKey // a command gave it a key
 	case v.Type == record.String:
 		v.spill()
 	case v.Type != record.Stream && v.Empty():

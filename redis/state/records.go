@@ -31,6 +31,9 @@ func (s *State) Seal() error {
 		var since int64
 		s.scan(s.metaKey(db, nil), func(key, value []byte) bool {
 			v := s.decodeValue(value)
+			if v.lost != 0 {
+				return true
+			}
 			n := v.size(key, value)
 			z.Records[v.Type]++
 			z.Bytes[v.Type] += n
@@ -154,10 +157,14 @@ func (r *reader) Next() (*record.Header, error) {
 	r.finish()
 	for r.step() {
 		v := r.s.decodeValue(r.keys.Value())
-		if !r.types.Has(v.Type) {
+		if !r.types.Has(v.Type) || v.lost == lostName {
 			continue
 		}
-		r.v, r.ended, r.class = v, false, record.Copied
+		if r.v, r.ended, r.class = v, false, record.Copied; v.lost != 0 {
+			r.class = record.Malformed
+			r.finish()
+			continue
+		}
 		if v.loose {
 			if err := r.count(); err != nil {
 				return nil, err

@@ -40,7 +40,8 @@ type State struct {
 	nextSpace uint32
 	nextID    uint64
 
-	sizes map[int]*Sizes // by database, made by Seal
+	anyLost bool           // Lose was called
+	sizes   map[int]*Sizes // by database, made by Seal
 }
 
 // maxMemTables is how many memtables there are at most; beyond, writes wait.

@@ -24,6 +24,7 @@ type Value struct {
 	head    uint64 // position of a list's first element
 	inline  bool   // a string's bytes are here
 	inlined []byte
+	lost    lostness
 }
 
 // Make returns an empty value of a type, of no key.
@@ -47,7 +48,7 @@ func (s *State) newID() uint64 {
 // Copy returns a value like it, of no key.
 func (v *Value) Copy() *Value {
 	c := *v
-	if v.inline {
+	if v.inline || v.lost != 0 {
 		return &c
 	}
 	s := v.s
@@ -75,6 +76,9 @@ func (v *Value) Len() int64 {
 const looseType = 0x80
 
 func (v *Value) append(dst []byte) []byte {
+	if v.lost != 0 {
+		return append(append(dst, byte(v.lost)), v.inlined...)
+	}
 	kind := byte(v.Type)
 	if v.loose {
 		kind |= looseType
@@ -100,6 +104,9 @@ func (v *Value) append(dst []byte) []byte {
 
 // decodeValue reads a row that append wrote, of which it is a view.
 func (s *State) decodeValue(b []byte) *Value {
+	if l := lostness(b[0]); l == lostKey || l == lostName {
+		return &Value{s: s, Type: record.Other, lost: l, inlined: b[1:]}
+	}
 	v := &Value{s: s, Type: record.Type(b[0] &^ looseType), loose: b[0]&looseType != 0, ExpireMS: int64(binary.LittleEndian.Uint64(b[1:]))}
 	b = b[9:]
 	if v.Type == record.String {

@@ -23,8 +23,11 @@ func cmdRemove(t record.Type) func(*server.Server, [][]byte) error {
 
 // popped returns how many elements a command pops: an argument, or one.
 func popped(a [][]byte) (int64, error) {
-	if len(a) <= 2 {
+	switch {
+	case len(a) == 2:
 		return 1, nil
+	case len(a) > 3:
+		return 0, server.ErrArgs
 	}
 	n, err := server.ParseInt(a[2])
 	if err != nil || n < 0 {

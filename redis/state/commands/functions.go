@@ -1,19 +1,71 @@
 package commands
 
-import "kvferry/redis/state/server"
+import (
+	"bytes"
 
-func cmdFunction(s *server.Server, a [][]byte) error {
-	switch sub := string(s.Upper(a[1])); {
-	case sub == "LOAD" && len(a) > 2:
-		code := a[len(a)-1]
-		replace := len(a) > 3 && server.Is(a[2], "REPLACE")
-		return s.LoadFunction(code, replace)
-	case sub == "DELETE" && len(a) > 2:
-		s.DeleteFunction(a[2])
-	case sub == "FLUSH":
+	"kvferry/redis/rdb"
+	"kvferry/redis/state/server"
+)
+
+func cmdFunctionLoad(s *server.Server, a [][]byte) error {
+	for _, option := range a[2 : len(a)-1] {
+		if !server.Is(option, "REPLACE") {
+			return s.Option("FUNCTION LOAD", option)
+		}
+	}
+	return s.LoadFunction(a[len(a)-1], len(a) > 3)
+}
+
+func cmdFunctionDelete(s *server.Server, a [][]byte) error {
+	if !s.HasFunction(string(a[2])) {
+		return server.Refuse("ERR Library not found")
+	}
+	s.DeleteFunction(a[2])
+	return nil
+}
+
+func cmdFunctionFlush(s *server.Server, a [][]byte) error {
+	err := flushing(s, []byte("FUNCTION FLUSH"), a[2:])
+	if err == nil {
 		s.FlushFunctions()
-	default:
-		return server.Unsupported("FUNCTION "+sub, "kvferry does not know what is in its payload")
+	}
+	return err
+}
+
+// cmdFunctionRestore is FUNCTION RESTORE, which puts all libraries of a payload or none.
+func cmdFunctionRestore(s *server.Server, a [][]byte) error {
+	policy := "APPEND"
+	switch {
+	case len(a) > 4:
+		return server.ErrArgs
+	case len(a) == 4:
+		policy = string(s.Upper(a[3]))
+	}
+	if policy != "APPEND" && policy != "REPLACE" && policy != "FLUSH" {
+		return s.Option("FUNCTION RESTORE", a[3])
+	}
+	if s.RestoreFunctions == nil {
+		return server.Unsupported("FUNCTION RESTORE", "payloads are not read here")
+	}
+	libraries, err := s.RestoreFunctions(a[2])
+	if err != nil {
+		return server.Refuse("ERR DUMP payload version or checksum are wrong")
+	}
+	there := map[string]bool{}
+	for _, code := range libraries {
+		name := rdb.LibraryName(code)
+		if there[name] || !bytes.HasPrefix(code, []byte("#!")) || policy == "APPEND" && s.HasFunction(name) {
+			return server.Refuse("ERR Library already exists")
+		}
+		there[name] = true
+	}
+	if policy == "FLUSH" {
+		s.FlushFunctions()
+	}
+	for _, code := range libraries {
+		if err := s.LoadFunction(code, true); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -98,26 +98,28 @@ func parsePoint(lon, lat []byte) (point, error) {
 	return point{x, y}, nil
 }
 
-// read reads the options.
-func (g *search) read(s *server.Server, a [][]byte) (err error) {
+// read reads the options. radius says that the command is GEORADIUS or its kin, whose place and range come before them.
+func (g *search) read(s *server.Server, a [][]byte, radius bool) (err error) {
+	place, area, with := radius, radius, false
 	for i := 0; i < len(a) && err == nil; i++ {
 		left := len(a) - i - 1
 		var f []float64
 		switch {
-		case server.Is(a[i], "FROMMEMBER") && left >= 1:
-			g.member = a[i+1]
+		case server.Is(a[i], "FROMMEMBER") && left >= 1 && !radius && (!place || g.member != nil):
+			place, g.member = true, a[i+1]
 			i++
-		case server.Is(a[i], "FROMLONLAT") && left >= 2:
+		case server.Is(a[i], "FROMLONLAT") && left >= 2 && !radius && g.member == nil:
+			place = true
 			g.from, err = parsePoint(a[i+1], a[i+2])
 			i += 2
-		case server.Is(a[i], "BYRADIUS") && left >= 2:
+		case server.Is(a[i], "BYRADIUS") && left >= 2 && !radius && !g.box:
 			if f, err = g.lengths(s, a[i+1:i+3]...); err == nil {
-				g.radius = f[0]
+				area, g.radius = true, f[0]
 			}
 			i += 2
-		case server.Is(a[i], "BYBOX") && left >= 3:
+		case server.Is(a[i], "BYBOX") && left >= 3 && !radius && (!area || g.box):
 			if f, err = g.lengths(s, a[i+1:i+4]...); err == nil {
-				g.box, g.width, g.height = true, f[0], f[1]
+				area, g.box, g.width, g.height = true, true, f[0], f[1]
 			}
 			i += 3
 		case server.Is(a[i], "COUNT") && left >= 1:
@@ -125,30 +127,32 @@ func (g *search) read(s *server.Server, a [][]byte) (err error) {
 				err = server.Refuse("ERR COUNT must be > 0")
 			}
 			i++
-		case server.Is(a[i], "STORE") && left >= 1:
-			g.store = a[i+1]
+		case (server.Is(a[i], "STORE") || server.Is(a[i], "STOREDIST")) && radius && left >= 1:
+			g.store, g.storeDist = a[i+1], server.Is(a[i], "STOREDIST")
 			i++
-		case server.Is(a[i], "STOREDIST") && g.store == nil && left >= 1:
-			g.store, g.storeDist = a[i+1], true
-			i++
-		case server.Is(a[i], "STOREDIST"):
+		case server.Is(a[i], "STOREDIST") && !radius:
 			g.storeDist = true
 		case server.Is(a[i], "ANY"):
 			g.any = true
 		case server.Is(a[i], "DESC"):
 			g.desc = true
 		case server.Is(a[i], "ASC"):
+			g.desc = false
 		case server.Is(a[i], "WITHDIST"), server.Is(a[i], "WITHHASH"), server.Is(a[i], "WITHCOORD"):
+			with = true
 		default:
-			err = server.ErrSyntax
+			err = s.Option("GEOSEARCHSTORE", a[i])
 		}
+	}
+	if err == nil && (!place || !area || g.any && g.count == 0 || with && g.store != nil) {
+		err = server.ErrSyntax
 	}
 	return err
 }
 
 func cmdGeosearchstore(s *server.Server, a [][]byte) error {
 	g := search{store: a[1]}
-	if err := g.read(s, a[3:]); err != nil {
+	if err := g.read(s, a[3:], false); err != nil {
 		return err
 	}
 	return searchStore(s, a[2], &g)
@@ -164,15 +168,12 @@ func cmdGeoradius(byMember bool) func(*server.Server, [][]byte) error {
 		} else if g.from, err = parsePoint(a[2], a[3]); err != nil {
 			return err
 		}
-		if len(a) < at+2 {
-			return server.ErrArgs
-		}
 		f, err := g.lengths(s, a[at:at+2]...)
 		if err != nil {
 			return err
 		}
 		g.radius = f[0]
-		if err := g.read(s, a[at+2:]); err != nil || g.store == nil {
+		if err := g.read(s, a[at+2:], true); err != nil || g.store == nil {
 			return err
 		}
 		return searchStore(s, a[1], &g)
@@ -190,12 +191,9 @@ func searchStore(s *server.Server, key []byte, g *search) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case v == nil:
+	if v == nil {
 		s.DB.Remove(g.store)
 		return nil
-	case g.any:
-		return server.Unsupported("GEOSEARCHSTORE ANY", "which members come first is unknown")
 	}
 	if g.member != nil {
 		score, ok := v.Score(g.member)
@@ -245,6 +243,9 @@ func within(v *state.Value, g *search) (list []found, err error) {
 	})
 	if err != nil || g.count == 0 || g.count >= int64(len(list)) {
 		return list, err
+	}
+	if g.any {
+		return nil, server.Unsupported("GEOSEARCHSTORE ANY", "which members come first is unknown")
 	}
 	slices.SortFunc(list, func(a, b found) int {
 		c := 0

@@ -1,7 +1,7 @@
 package commands
 
 import (
-	"math"
+	"slices"
 	"strconv"
 
 	"kvferry/record"
@@ -58,17 +58,32 @@ func cmdHincrby(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// fields reads FIELDS n name … at a[i:], with so many words for each, and returns the names.
-func fields(a [][]byte, i, each int) ([][]byte, error) {
-	if i+1 >= len(a) || !server.Is(a[i], "FIELDS") {
-		return nil, server.Refuse("ERR Mandatory argument FIELDS is missing or not at the right position")
+// fields reads FIELDS n name … among a[from:], with so many words for each, and returns the names and what else there is: options
+// stand before FIELDS and, since Redis 8.4, also behind the names.
+func fields(a [][]byte, from, each int) (names, options [][]byte, err error) {
+	i := from
+	for i < len(a) && !server.Is(a[i], "FIELDS") {
+		i++
+	}
+	if i+1 >= len(a) {
+		return nil, nil, server.Refuse("ERR Mandatory argument FIELDS is missing or not at the right position")
 	}
 	n, err := server.ParseInt(a[i+1])
-	names := a[i+2:]
-	if err != nil || n < 1 || n > math.MaxInt32 || int(n)*each != len(names) {
-		return nil, server.Refuse("ERR Parameter `numFields` should match the number of arguments")
+	rest := a[i+2:]
+	if err != nil || n < 1 || n > int64(len(rest)/each) {
+		return nil, nil, server.Refuse("ERR Parameter `numFields` should match the number of arguments")
 	}
-	return names, nil
+	n *= int64(each)
+	return rest[:n], slices.Concat(a[from:i], rest[n:]), nil
+}
+
+// fieldsAlone is fields for commands without options.
+func fieldsAlone(a [][]byte) ([][]byte, error) {
+	names, options, err := fields(a, 2, 1)
+	if err == nil && len(options) > 0 {
+		err = server.Refuse("ERR Parameter `numFields` should match the number of arguments")
+	}
+	return names, err
 }
 
 // cmdHexpire is the family of HEXPIRE, whose times are in a unit of SET.
@@ -82,18 +97,18 @@ func cmdHexpire(unit string) func(*server.Server, [][]byte) error {
 		if err != nil || at < 0 {
 			return errExpire
 		}
-		i := 3
-		for i < len(a) && !server.Is(a[i], "FIELDS") {
-			i++
+		names, options, err := fields(a, 3, 1)
+		if err != nil {
+			return err
 		}
-		names, err := fields(a, i, 1)
+		may, err := mayExpire(s, a[0], options)
 		if err != nil {
 			return err
 		}
 		return eachField(s, a[1], names, func(f *state.Field) (bool, error) {
-			ok, err := mayExpire(a[3:i], f.ExpireMS, at)
+			ok := may(f.ExpireMS, at)
 			f.ExpireMS = past(at)
-			return ok, err
+			return ok, nil
 		})
 	}
 }
@@ -113,7 +128,7 @@ func eachField(s *server.Server, key []byte, names [][]byte, change func(*state.
 }
 
 func cmdHpersist(s *server.Server, a [][]byte) error {
-	names, err := fields(a, 2, 1)
+	names, err := fieldsAlone(a)
 	if err != nil {
 		return err
 	}
@@ -124,27 +139,33 @@ func cmdHpersist(s *server.Server, a [][]byte) error {
 }
 
 func cmdHgetdel(s *server.Server, a [][]byte) error {
-	names, err := fields(a, 2, 1)
+	names, err := fieldsAlone(a)
 	if err != nil {
 		return err
 	}
 	return cmdRemove(record.Hash)(s, append([][]byte{nil, a[1]}, names...))
 }
 
+// fieldOptions reads the options of HGETEX and HSETEX, and the fields.
+func fieldOptions(s *server.Server, a [][]byte, takes []string, each int) (o setOptions, names [][]byte, err error) {
+	names, options, err := fields(a, 2, each)
+	if err == nil {
+		err = o.read(s, name(a[0]), takes, options)
+	}
+	if err == nil {
+		err = o.moment(s)
+	}
+	return o, names, err
+}
+
 // cmdHgetex is HGETEX, of which only the change of the expiries matters.
 func cmdHgetex(s *server.Server, a [][]byte) error {
-	var o setOptions
-	i := 2
-	for i < len(a) && !server.Is(a[i], "FIELDS") {
-		var err error
-		if server.Is(a[i], "PERSIST") {
-			i++
-		} else if i, err = o.option(s, a, i); err != nil {
-			return err
-		}
+	o, names, err := fieldOptions(s, a, getexTakes, 1)
+	if err != nil {
+		return err
 	}
-	names, err := fields(a, i, 1)
-	if err != nil || i == 2 {
+	if o.ttl == "" {
+		_, err := s.Find(a[1], record.Hash)
 		return err
 	}
 	return eachField(s, a[1], names, func(f *state.Field) (bool, error) {
@@ -154,40 +175,22 @@ func cmdHgetex(s *server.Server, a [][]byte) error {
 }
 
 func cmdHsetex(s *server.Server, a [][]byte) error {
-	var o setOptions
-	var fnx, fxx bool
-	i := 2
-	for i < len(a) && !server.Is(a[i], "FIELDS") {
-		var err error
-		switch {
-		case server.Is(a[i], "FNX"):
-			fnx = true
-			i++
-		case server.Is(a[i], "FXX"):
-			fxx = true
-			i++
-		default:
-			if i, err = o.option(s, a, i); err != nil {
-				return err
-			}
-		}
-	}
-	pairs, err := fields(a, i, 2)
+	o, pairs, err := fieldOptions(s, a, hsetexTakes, 2)
 	if err != nil {
 		return err
 	}
 	v, err := s.FindOrMake(a[1], record.Hash)
-	if err != nil || o.nx && !v.Empty() || o.xx && v.Empty() {
+	if err != nil || o.when == "NX" && !v.Empty() || o.when == "XX" && v.Empty() {
 		return err
 	}
-	for j := 0; j < len(pairs) && (fnx || fxx); j += 2 {
-		if v.Has(pairs[j]) == fnx {
+	for j := 0; j < len(pairs) && o.field != ""; j += 2 {
+		if v.Has(pairs[j]) == (o.field == "FNX") {
 			return nil
 		}
 	}
 	for j := 0; j < len(pairs); j += 2 {
 		f := state.Field{ExpireMS: o.expire, Value: pairs[j+1]}
-		if o.keep {
+		if o.ttl == "KEEPTTL" {
 			old, _ := v.Field(pairs[j])
 			f.ExpireMS = old.ExpireMS
 		}

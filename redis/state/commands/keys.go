@@ -7,8 +7,10 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// nothing is for commands that change no data.
-func nothing(*server.Server, [][]byte) error { return nil }
+// refused is for commands that a server always refuses in a log.
+func refused(text string) func(*server.Server, [][]byte) error {
+	return func(*server.Server, [][]byte) error { return server.Refuse(text) }
+}
 
 func cmdSelect(s *server.Server, a [][]byte) error {
 	n, err := database(a[1])
@@ -41,13 +43,29 @@ func cmdGetdel(s *server.Server, a [][]byte) error {
 	return cmdDel(s, a[:2])
 }
 
-func cmdFlushDB(s *server.Server, _ [][]byte) error {
-	s.DB.Flush()
-	return nil
+// cmdFlush is FLUSHDB and FLUSHALL.
+func cmdFlush(all bool) func(*server.Server, [][]byte) error {
+	return func(s *server.Server, a [][]byte) error {
+		if err := flushing(s, a[0], a[1:]); err != nil {
+			return err
+		}
+		if all {
+			s.DB.FlushAll()
+		} else {
+			s.DB.Flush()
+		}
+		return nil
+	}
 }
 
-func cmdFlushAll(s *server.Server, _ [][]byte) error {
-	s.DB.FlushAll()
+// flushing reads ASYNC or SYNC, which make no difference here.
+func flushing(s *server.Server, command []byte, options [][]byte) error {
+	switch {
+	case len(options) > 1:
+		return server.ErrSyntax
+	case len(options) == 1 && !server.Is(options[0], "ASYNC") && !server.Is(options[0], "SYNC"):
+		return s.Option(name(command), options[0])
+	}
 	return nil
 }
 
@@ -75,13 +93,13 @@ func cmdExpire(unit string) func(*server.Server, [][]byte) error {
 		if err != nil {
 			return err
 		}
-		v := s.DB.Find(a[1])
-		if v == nil {
-			return nil
-		}
-		ok, err := mayExpire(a[3:], v.ExpireMS, at)
-		if err != nil || !ok {
+		may, err := mayExpire(s, a[0], a[3:])
+		if err != nil {
 			return err
+		}
+		v := s.DB.Find(a[1])
+		if v == nil || !may(v.ExpireMS, at) {
+			return nil
 		}
 		v.ExpireMS = past(at)
 		s.DB.Store(a[1], v)
@@ -92,24 +110,34 @@ func cmdExpire(unit string) func(*server.Server, [][]byte) error {
 // past is a moment that is kept as an expiry, where 0 means never: one before 1970 has come anyway.
 func past(at int64) int64 { return max(at, 1) }
 
-// mayExpire reports whether the conditions NX, XX, GT and LT let an expiry be changed from was to at.
-func mayExpire(conditions [][]byte, was, at int64) (bool, error) {
-	ok := true
-	for _, c := range conditions {
+// conditions reads NX, XX, GT and LT.
+func conditions(s *server.Server, command []byte, a [][]byte) (nx, xx, gt, lt bool, err error) {
+	for _, c := range a {
 		switch {
 		case server.Is(c, "NX"):
-			ok = ok && was == 0
+			nx = true
 		case server.Is(c, "XX"):
-			ok = ok && was != 0
+			xx = true
 		case server.Is(c, "GT"):
-			ok = ok && was != 0 && at > was
+			gt = true
 		case server.Is(c, "LT"):
-			ok = ok && (was == 0 || at < was)
+			lt = true
 		default:
-			return false, server.Refuse("ERR Unsupported option")
+			return false, false, false, false, s.Option(name(command), c)
 		}
 	}
-	return ok, nil
+	if nx && (xx || gt || lt) || gt && lt {
+		err = server.Refuse("ERR NX and XX, GT or LT options at the same time are not compatible")
+	}
+	return nx, xx, gt, lt, err
+}
+
+// mayExpire returns what reports whether the conditions NX, XX, GT and LT let an expiry be changed from was to at.
+func mayExpire(s *server.Server, command []byte, a [][]byte) (func(was, at int64) bool, error) {
+	nx, xx, gt, lt, err := conditions(s, command, a)
+	return func(was, at int64) bool {
+		return (!nx || was == 0) && (!xx || was != 0) && (!gt || was != 0 && at > was) && (!lt || was == 0 || at < was)
+	}, err
 }
 
 func cmdPersist(s *server.Server, a [][]byte) error {
@@ -122,15 +150,15 @@ func cmdPersist(s *server.Server, a [][]byte) error {
 
 // cmdGetex is GETEX, of which only the change of the expiry matters.
 func cmdGetex(s *server.Server, a [][]byte) error {
-	v, err := s.Find(a[1], record.String)
-	if err != nil || v == nil || len(a) == 2 {
+	var o setOptions
+	if err := o.read(s, "GETEX", getexTakes, a[2:]); err != nil {
 		return err
 	}
-	if server.Is(a[2], "PERSIST") {
-		return cmdPersist(s, a)
+	v, err := s.Find(a[1], record.String)
+	if err != nil || v == nil || o.ttl == "" {
+		return err
 	}
-	var o setOptions
-	if _, err := o.option(s, a, 2); err != nil {
+	if err := o.moment(s); err != nil {
 		return err
 	}
 	v.ExpireMS = o.expire
@@ -171,29 +199,42 @@ func cmdMove(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-func cmdCopy(s *server.Server, a [][]byte) error {
-	db, replace := s.DB.Selected(), false
+// copying is what COPY is asked for.
+type copying struct {
+	db      int
+	replace bool
+}
+
+func readCopy(s *server.Server, a [][]byte) (o copying, err error) {
+	o.db = s.DB.Selected()
 	for i := 3; i < len(a); i++ {
 		switch {
 		case server.Is(a[i], "REPLACE"):
-			replace = true
+			o.replace = true
 		case server.Is(a[i], "DB") && i+1 < len(a):
-			var err error
-			if db, err = database(a[i+1]); err != nil {
-				return err
-			}
 			i++
+			if o.db, err = database(a[i]); err != nil {
+				return o, err
+			}
 		default:
-			return server.ErrSyntax
+			return o, s.Option("COPY", a[i])
 		}
 	}
-	if db == s.DB.Selected() && string(a[1]) == string(a[2]) {
+	return o, nil
+}
+
+func cmdCopy(s *server.Server, a [][]byte) error {
+	o, err := readCopy(s, a)
+	if err != nil {
+		return err
+	}
+	if o.db == s.DB.Selected() && string(a[1]) == string(a[2]) {
 		return server.Refuse("ERR source and destination objects are the same")
 	}
 	v := s.DB.Find(a[1])
-	if v == nil || !replace && s.DB.FindIn(db, a[2]) != nil {
+	if v == nil || !o.replace && s.DB.FindIn(o.db, a[2]) != nil {
 		return nil
 	}
-	s.DB.StoreIn(db, a[2], v.Copy())
+	s.DB.StoreIn(o.db, a[2], v.Copy())
 	return nil
 }

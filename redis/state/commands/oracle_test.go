@@ -4,12 +4,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/zeebo/xxh3"
+
 	"kvferry/internal/redistest"
+	"kvferry/redis/state"
 	"kvferry/redis/state/server"
 	"kvferry/redis/state/server/servertest"
 )
@@ -60,6 +67,8 @@ func word(r *rand.Rand, w string) string {
 		return pick("0", "0", "1", "5")
 	case "W":
 		return fmt.Sprint(time.Now().UnixMilli() + int64(r.Intn(1e9)) + 1e9)
+	case "A":
+		return fmt.Sprintf("%016x", xxh3.HashString(word(r, "V")))
 	case "J":
 		return fmt.Sprint(r.Int63n(1 << 52))
 	}
@@ -89,7 +98,7 @@ DEL K|UNLINK K K|RENAME K K|RENAMENX K K|COPY K K|COPY K K REPLACE|COPY K K DB D
 `), "\n")
 
 // commandOf makes a random command. Few deletions and changes of database leave something to compare.
-func commandOf(r *rand.Rand) []string {
+func commandOf(r *rand.Rand, patterns []string) []string {
 	for {
 		list := strings.Split(patterns[r.Intn(len(patterns))], "|")
 		words := strings.Split(list[r.Intn(len(list))], " ")
@@ -126,6 +135,289 @@ func bytesOf(words []string) [][]byte {
 	return out
 }
 
+// newer are commands of newer servers, by one that tells whether a server has them.
+var newer = map[string]string{"DELEX": `SET S V IFEQ V|SET S V IFNE V|SET S V IFDEQ A|SET S V IFDNE A|SET S V XX PXAT W GET|DELEX S|DELEX S IFEQ V|DELEX S IFNE V|DELEX S IFDEQ A|DELEX S IFDNE A|XDELEX X IDS 1 E|XDELEX X DELREF IDS 2 E E|XDELEX X ACKED IDS 1 E|XDELEX X KEEPREF IDS 3 E E E|XACKDEL X Q IDS 1 E|XACKDEL X Q DELREF IDS 2 E E|XACKDEL X Q ACKED IDS 2 E E|XACKDEL X Q KEEPREF IDS 1 E|XTRIM X MAXLEN 3 DELREF|XTRIM X MAXLEN = N ACKED|XTRIM X MINID E ACKED|XTRIM X DELREF MINID = E|XADD X DELREF MAXLEN N E F V|XADD X MAXLEN = 2 ACKED E F V|XADD X ACKED MINID E E F V|XADD X NOMKSTREAM DELREF MAXLEN 1 E F V|BITOP DIFF S S S|BITOP DIFF1 S S S S|BITOP ANDOR S S S|BITOP ONE S S S`,
+	"HSETEX":  `HSETEX H PXAT W FIELDS 1 F V|HSETEX H FNX KEEPTTL FIELDS 2 F V F V|HSETEX H FXX FIELDS 1 F V|HSETEX H EXAT 9999999999 FIELDS 1 F V|HGETDEL H FIELDS 1 F|HGETEX H PXAT W FIELDS 2 F F|HGETEX H PERSIST FIELDS 1 F|HPEXPIREAT H W FIELDS 1 F|HPEXPIREAT H W NX FIELDS 2 F F|HEXPIREAT H 9999999999 GT FIELDS 1 F|HPEXPIREAT H W XX FIELDS 1 F|HPEXPIREAT H W LT FIELDS 1 F|HPERSIST H FIELDS 2 F F|HSET H F V F V F V`,
+	"XCFGSET": `HSETEX H FIELDS 1 F V KEEPTTL FXX|HPEXPIREAT H W FIELDS 1 F XX|HGETEX H FIELDS 1 F PXAT W`,
+	"DELIFEQ": `DELIFEQ S V|SET S V IFEQ V PXAT W`, "MSETEX": `MSETEX 2 S V S V|MSETEX 1 S V NX PXAT W|MSETEX 2 S V S V KEEPTTL|MSETEX 1 S V XX`}
+
+// misplaced are arguments that are put into commands to break them.
+var misplaced = strings.Fields(`NX XX GT LT CH INCR GET KEEPTTL PERSIST EXAT PXAT REPLACE DB ASYNC LIMIT BY ASC DESC ALPHA STORE WEIGHTS AGGREGATE MAX
+	BYSCORE BYLEX REV WITHSCORES FROMMEMBER FROMLONLAT BYRADIUS BYBOX COUNT ANY WITHDIST STOREDIST MAXLEN MINID NOMKSTREAM MKSTREAM ENTRIESREAD
+	ENTRIESADDED MAXDELETEDID RETRYCOUNT FORCE JUSTID LASTID OVERFLOW FAIL ( 0 -1 1 2 x = 5-5 99999999999 s1 z1 01 +1 1.5 9223372036854775808 -9223372036854775809 1e3 -0 [a`)
+
+// broken takes out, repeats, swaps or changes words of a command.
+func broken(r *rand.Rand, words []string) []string {
+	words = slices.Clone(words)
+	for range 1 + r.Intn(2) {
+		if len(words) < 2 {
+			return words
+		}
+		i := 1 + r.Intn(len(words)-1)
+		word := misplaced[r.Intn(len(misplaced))]
+		if strings.Contains(words[0], "EXPIRE") && strings.Trim(word, "-0123456789") == "" {
+			word = "1.5" // a moment that has come deletes the key on a server that loads no log
+		}
+		switch r.Intn(5) {
+		case 0:
+			words = slices.Delete(words, i, i+1)
+		case 1:
+			words = slices.Insert(words, i, words[i])
+		case 2:
+			words = slices.Insert(words, i+r.Intn(2), word)
+		case 3:
+			words[i] = word
+		case 4:
+			words[i], words[len(words)-1] = words[len(words)-1], words[i]
+		}
+	}
+	return words
+}
+
+// TestAnswers gives commands, half of them broken, to a server and to the state: both refuse the same, and hold the same then.
+func TestAnswers(t *testing.T) {
+	seed := *oracleSeed
+	if seed == 0 {
+		seed = time.Now().UnixNano()
+	}
+	for range 3 {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { answers(t, seed, 6000) })
+		seed++
+	}
+}
+
+func answers(t *testing.T, seed int64, length int) {
+	r := rand.New(rand.NewSource(seed))
+	c := redistest.Start(t).Client()
+	known := map[string]bool{}
+	for _, name := range c.Strings(t, "COMMAND", "LIST") {
+		known[strings.ToUpper(name)] = true
+	}
+	list := slices.Clone(patterns)
+	for _, name := range slices.Sorted(maps.Keys(newer)) {
+		if known[name] {
+			list = append(list, newer[name], newer[name])
+		}
+	}
+	s := servertest.Sized(t, 1<<20)
+	s.Now = time.Now().UnixMilli()
+	refusals := 0
+	for range length {
+		words := commandOf(r, list)
+		if r.Intn(2) == 0 {
+			words = broken(r, words)
+		}
+		if !known[words[0]] || gone(words) || judged(words) || known["HSETEX"] && otherwise(words) {
+			continue
+		}
+		got := Do(s, bytesOf(words))
+		var reply *server.ReplyError
+		var no *server.UnsupportedError
+		if errors.As(got, &no) {
+			continue
+		}
+		_, want := c.Do(words...)
+		refused := errors.As(got, &reply)
+		if got != nil && !refused {
+			t.Fatalf("%q: %v", words, got)
+		}
+		var answer redistest.Error
+		if errors.As(want, &answer) != refused {
+			t.Errorf("%q: the server answers %v, the state %v", words, want, got)
+		}
+		if refused {
+			refusals++
+		}
+	}
+	if refusals < length/4 || refusals > length*3/4 {
+		t.Errorf("%d of %d commands were refused: the test tests little", refusals, length)
+	}
+	want, got := c.Records(t), servertest.Contents(t, s)
+	if known["HSETEX"] { // since 7.2, XCLAIM makes a consumer that gets nothing, and 8.6 bounds what a group is said to have read
+		consumers := regexp.MustCompile(` "consumer [^"]*"| read=[0-9]*`)
+		for _, records := range []map[string]string{want, got} {
+			for key, r := range records {
+				records[key] = consumers.ReplaceAllString(r, "")
+			}
+		}
+	}
+	for _, d := range redistest.Diff(want, got, 5) {
+		t.Error(d)
+	}
+}
+
+// unfollowed are commands whose effect the state does not follow.
+const unfollowed = "SPOP T|INCRBYFLOAT S 1.5|HINCRBYFLOAT H F 1|LMPOP 2 L L LEFT|ZMPOP 1 Z MIN COUNT 2|GEOADD G 13 38 M|BLPOP L L 0.01|XAUTOCLAIM X Q U 0 0|SORT T BY s* STORE L|SET S V NX GET"
+
+// TestLostAnswers gives a server and the state commands of which the state does not follow some, and does not know others: what it
+// takes for exact then, the server has, too.
+func TestLostAnswers(t *testing.T) {
+	seed := *oracleSeed
+	if seed == 0 {
+		seed = time.Now().UnixNano()
+	}
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewSource(seed))
+	c := redistest.Start(t).Client()
+	s := servertest.Sized(t, 1<<20)
+	s.Now = time.Now().UnixMilli()
+	list := append(slices.Clone(patterns), unfollowed)
+	for i := range 3600 {
+		words := commandOf(r, list)
+		if gone(words) {
+			continue
+		}
+		mine := slices.Clone(words)
+		if i%1000 == 0 {
+			mine, words = []string{"FLUSHALL"}, []string{"FLUSHALL"} // what is lost spreads
+		} else if words[0] != "SELECT" && words[0] != "SWAPDB" && words[0] != "MOVE" && !slices.Contains(words, "DB") && r.Intn(200) == 0 {
+			mine[0] = "NEW." + words[0]
+		}
+		_, _ = c.Do(words...)
+		var no *server.UnsupportedError
+		if err := Do(s, bytesOf(mine)); errors.As(err, &no) && !no.Near {
+			if err := Lose(s, bytesOf(mine), fmt.Append(nil, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want, lost := c.Records(t), map[string]bool{}
+	for id := range want {
+		db, key, _ := strings.Cut(id, "/")
+		n, _ := strconv.Atoi(db)
+		if s.DB.FindIn(n, []byte(key)).Lost() != nil {
+			lost[id] = true
+			delete(want, id)
+		}
+	}
+	for _, d := range redistest.Diff(want, servertest.Contents(t, s), 5) {
+		t.Error(d)
+	}
+	if len(want) < 5 || len(lost) < 5 {
+		t.Errorf("%d keys are exact, %d lost: the test tests little", len(want), len(lost))
+	}
+}
+
+// TestTable compares what the table knows of commands with what the server says of them.
+func TestTable(t *testing.T) {
+	own := map[string]bool{"SORT": true, "COPY": true}        // options tell what they do with keys
+	grown := map[string]bool{"ZRANK": true, "ZREVRANK": true} // take more since 7.2
+	var visit func(info []any)
+	seen := 0
+	visit = func(info []any) {
+		name := strings.ToUpper(strings.ReplaceAll(redistest.Text(info[0]), "|", " "))
+		var flags []string
+		for _, f := range info[2].([]any) {
+			flags = append(flags, redistest.Text(f))
+		}
+		c, ok := table[name]
+		writes := slices.Contains(flags, "write")
+		switch {
+		case !ok:
+			if writes {
+				t.Errorf("%s is not in the table", name)
+			}
+		case int64(c.arity) != info[1].(int64) && !grown[name]:
+			t.Errorf("%s: arity %d, the server says %d", name, c.arity, info[1])
+		case writes != (c.flags&write != 0) && c.flags&container == 0 && name[0] != 'X':
+			t.Errorf("%s: the server says %q", name, flags)
+		case writes && !own[name]:
+			seen++
+			compareKeys(t, name, c, info)
+		}
+		if ok && c.flags&container == 0 {
+			return
+		}
+		for _, sub := range info[9].([]any) {
+			visit(sub.([]any))
+		}
+	}
+	for _, info := range redistest.Start(t).Client().Must(t, "COMMAND").([]any) {
+		visit(info.([]any))
+	}
+	if seen < 80 {
+		t.Errorf("only %d commands were compared", seen)
+	}
+}
+
+// compareKeys compares the keys of a command, where the server tells them by position.
+func compareKeys(t *testing.T, name string, c *command, info []any) {
+	first, last, step := info[3].(int64), info[4].(int64), info[5].(int64)
+	n := max(c.arity, -c.arity) + 2*(max(-c.arity, 0)+1)%3 // a few more, where there may be more
+	a := make([][]byte, n)
+	for i := range a {
+		a[i] = fmt.Append(nil, i)
+	}
+	want := []string{}
+	if last < 0 {
+		last += int64(n)
+	}
+	for i := first; step > 0 && i > 0 && i <= last; i += step {
+		want = append(want, fmt.Sprint(i))
+	}
+	got := []string{}
+	if c.keys != nil {
+		for _, k := range c.keys(&server.Server{DB: new(state.State)}, a) {
+			got = append(got, string(k.key))
+		}
+	}
+	if first > 0 && name != "MOVE" && name != "MIGRATE" && !strings.HasPrefix(name, "Z") && !slices.Equal(got, want) {
+		t.Errorf("%s: keys %v, the server says %v", name, got, want)
+	}
+}
+
+// judged reports whether a server judges a command otherwise when it comes from a log, or when its databases have other numbers, or
+// looks at what does not matter without STORE.
+func judged(words []string) bool {
+	switch words[0] {
+	case "SELECT", "SWAPDB", "MOVE":
+		return slices.ContainsFunc(words[1:], func(w string) bool { return len(w) > 2 && w[0] >= '0' && w[0] <= '9' })
+	case "SORT":
+		return !slices.Contains(words[min(2, len(words)):], "STORE")
+	case "XADD", "XTRIM":
+		return slices.Contains(words, "LIMIT")
+	}
+	return slices.Contains(words[1:], "DB") || slices.Contains(words, "STOREDIST")
+}
+
+// otherwise reports whether newer servers refuse a command that some servers take: it is in no log of theirs.
+func otherwise(words []string) bool {
+	count := func(of ...string) (n int) {
+		for _, w := range words[1:] {
+			if slices.Contains(of, w) {
+				n++
+			}
+		}
+		return n
+	}
+	repeated := false
+	for _, w := range words[1:] {
+		repeated = repeated || count(w) > 1
+	}
+	switch words[0] {
+	case "SORT", "XSETID", "GETEX":
+		return true
+	case "SET", "HGETEX":
+		return repeated
+	case "HSETEX":
+		return repeated || count("NX", "XX") > 0
+	case "HEXPIREAT", "HPEXPIREAT":
+		return repeated || count("NX", "XX", "GT", "LT") > 1
+	}
+	return false
+}
+
+// gone reports whether a command gives a moment that has come: a server that loads no log deletes the key.
+func gone(words []string) bool {
+	for i, w := range words[1:] {
+		short := len(w) < 10 || w == "99999999999" && words[i] != "EXAT" && words[0] != "EXPIREAT"
+		if strings.Trim(w, "0123456789") == "" && short && (words[i] == "EXAT" || words[i] == "PXAT" || strings.Contains(words[0], "EXPIRE")) {
+			return true
+		}
+	}
+	return false
+}
+
 // TestOracle replays random commands here and in a server that loads them as its log: they mean the same.
 func TestOracle(t *testing.T) {
 	seed := *oracleSeed
@@ -153,7 +445,13 @@ func oracle(t *testing.T, seed int64, length int) {
 	var log []byte
 	refused := 0
 	for range length {
-		c := commandOf(r)
+		c := commandOf(r, patterns)
+		if r.Intn(4) == 0 {
+			c = broken(r, c)
+		}
+		if known, ok := find(s, bytesOf(c)); !ok || !known.takes(len(c)) || judged(c) {
+			continue // servers do not load a log with a wrong number of arguments
+		}
 		err := Do(s, bytesOf(c))
 		var reply *server.ReplyError
 		var no *server.UnsupportedError

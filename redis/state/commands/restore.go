@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"math"
+
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
@@ -15,18 +17,9 @@ func cmdRestore(s *server.Server, a [][]byte) error {
 	if err != nil || ttl < 0 {
 		return server.Refuse("ERR Invalid TTL value, must be >= 0")
 	}
-	replace, absolute := false, false
-	for i := 4; i < len(a); i++ {
-		switch {
-		case server.Is(a[i], "REPLACE"):
-			replace = true
-		case server.Is(a[i], "ABSTTL"):
-			absolute = true
-		case (server.Is(a[i], "IDLETIME") || server.Is(a[i], "FREQ")) && i+1 < len(a):
-			i++
-		default:
-			return server.ErrSyntax
-		}
+	replace, absolute, err := restoreOptions(s, a[4:])
+	if err != nil {
+		return err
 	}
 	if !replace && s.DB.Find(a[1]) != nil {
 		return server.Refuse("BUSYKEY Target key name already exists.")
@@ -45,4 +38,31 @@ func cmdRestore(s *server.Server, a [][]byte) error {
 		return server.Refuse("ERR Bad data format")
 	}
 	return put.End()
+}
+
+// restoreOptions reads what follows the payload. How often or long ago a key was used is not kept.
+func restoreOptions(s *server.Server, a [][]byte) (replace, absolute bool, err error) {
+	idle, freq := false, false
+	for i := 0; i < len(a); i++ {
+		most := int64(math.MaxInt64)
+		switch {
+		case server.Is(a[i], "REPLACE"):
+			replace = true
+			continue
+		case server.Is(a[i], "ABSTTL"):
+			absolute = true
+			continue
+		case server.Is(a[i], "IDLETIME") && i+1 < len(a) && !freq:
+			idle = true
+		case server.Is(a[i], "FREQ") && i+1 < len(a) && !idle:
+			freq, most = true, 255
+		default:
+			return false, false, s.Option("RESTORE", a[i])
+		}
+		i++
+		if n, err := server.ParseInt(a[i]); err != nil || n < 0 || n > most {
+			return false, false, server.Refuse("ERR Invalid IDLETIME or FREQ value")
+		}
+	}
+	return replace, absolute, nil
 }

@@ -17,9 +17,10 @@ type sorting struct {
 	offset, count int64
 	desc, alpha   bool
 	store         []byte
+	lost          bool // a pattern led to a key whose value is lost
 }
 
-func (o *sorting) read(a [][]byte) error {
+func (o *sorting) read(s *server.Server, a [][]byte) error {
 	o.count = -1
 	for i := 2; i < len(a); i++ {
 		left := len(a) - i - 1
@@ -47,7 +48,7 @@ func (o *sorting) read(a [][]byte) error {
 			o.gets = append(o.gets, a[i+1])
 			i++
 		default:
-			return server.ErrSyntax
+			return s.Option("SORT", a[i])
 		}
 	}
 	return nil
@@ -64,7 +65,7 @@ type sorted struct {
 // held in memory.
 func cmdSort(s *server.Server, a [][]byte) error {
 	var o sorting
-	if err := o.read(a); err != nil {
+	if err := o.read(s, a); err != nil {
 		return err
 	}
 	v := s.DB.Find(a[1])
@@ -89,8 +90,7 @@ func cmdSort(s *server.Server, a [][]byte) error {
 	if o.count >= 0 {
 		to = min(from+o.count, to)
 	}
-	storeSorted(s, list[from:to], &o)
-	return nil
+	return storeSorted(s, list[from:to], &o)
 }
 
 // sortable returns the elements of a collection: a list's and, by score, a sorted set's in order, or backwards.
@@ -123,7 +123,7 @@ func sortBy(s *server.Server, list []sorted, o *sorting) error {
 		x.text = x.value
 		if o.by != nil {
 			var ok bool
-			if x.text, ok = lookup(s, o.by, x.value); !ok {
+			if x.text, ok = o.lookup(s, o.by, x.value); !ok {
 				x.none, x.text = true, nil
 				continue
 			}
@@ -134,6 +134,9 @@ func sortBy(s *server.Server, list []sorted, o *sorting) error {
 				return err
 			}
 		}
+	}
+	if o.lost {
+		return nil // storeSorted says so
 	}
 	slices.SortStableFunc(list, func(x, y sorted) int {
 		if o.desc {
@@ -183,7 +186,7 @@ func sortScore(b []byte) (float64, error) {
 }
 
 // lookup follows a pattern of BY or GET: its first * becomes the element; key->field names a hash's field.
-func lookup(s *server.Server, pattern, element []byte) ([]byte, bool) {
+func (o *sorting) lookup(s *server.Server, pattern, element []byte) ([]byte, bool) {
 	if string(pattern) == "#" {
 		return element, true
 	}
@@ -200,6 +203,9 @@ func lookup(s *server.Server, pattern, element []byte) ([]byte, bool) {
 	switch {
 	case v == nil:
 		return nil, false
+	case v.Lost() != nil:
+		o.lost = true
+		return nil, false
 	case name != nil:
 		if v.Type != record.Hash {
 			return nil, false
@@ -213,16 +219,20 @@ func lookup(s *server.Server, pattern, element []byte) ([]byte, bool) {
 }
 
 // storeSorted makes a list of what was sorted, or of what GET leads to.
-func storeSorted(s *server.Server, list []sorted, o *sorting) {
+func storeSorted(s *server.Server, list []sorted, o *sorting) error {
 	out := s.DB.Make(record.List)
 	for _, x := range list {
 		if len(o.gets) == 0 {
 			out.Push(false, x.value)
 		}
 		for _, p := range o.gets {
-			v, _ := lookup(s, p, x.value)
+			v, _ := o.lookup(s, p, x.value)
 			out.Push(false, v)
 		}
 	}
+	if o.lost {
+		return server.Unsupported("SORT", "BY or GET leads to a key whose value is not known")
+	}
 	s.DB.Store(o.store, out)
+	return nil
 }

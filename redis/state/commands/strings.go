@@ -1,59 +1,128 @@
 package commands
 
 import (
+	"bytes"
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/zeebo/xxh3"
 
 	"kvferry/record"
+	"kvferry/redis/state"
 	"kvferry/redis/state/server"
 )
 
-// maxString is the longest string that a server makes of shorter ones.
+// maxString is the longest string that a server makes of shorter ones, unless it is told otherwise or loads a log.
 const maxString = 512 << 20
 
 var (
-	errTooLong = server.Refuse("ERR string exceeds maximum allowed size")
+	errTooLong = server.Unsupported("APPEND", "the string becomes longer than 512 MiB")
 	errExpire  = server.Refuse("ERR invalid expire time")
 )
 
-// setOptions are those of SET and of HSETEX.
+// setOptions are those of SET, of commands that set more, and of those that change only the expiry.
 type setOptions struct {
-	nx, xx, keep bool
-	get          bool
-	expire       int64
-	equal        []byte // of IFEQ, nil without
+	when   string // NX, XX, FNX, FXX, IFEQ, IFNE, IFDEQ or IFDNE
+	than   []byte // of IFEQ and its kin
+	field  string // FNX or FXX beside NX or XX
+	get    bool
+	ttl    string // EX, PX, EXAT, PXAT, KEEPTTL or PERSIST
+	time   []byte // of the first four
+	expire int64  // Unix ms
 }
 
-// option reads one option of SET at args[i] and returns where the next is.
-func (o *setOptions) option(s *server.Server, args [][]byte, i int) (int, error) {
-	switch {
-	case server.Is(args[i], "NX"):
-		o.nx = true
-	case server.Is(args[i], "XX"):
-		o.xx = true
-	case server.Is(args[i], "GET"):
-		o.get = true
-	case server.Is(args[i], "KEEPTTL"):
-		o.keep = true
-	case server.Is(args[i], "IFEQ") && i+1 < len(args):
-		o.equal = append([]byte{}, args[i+1]...)
-		return i + 2, nil
-	case expiryUnits[string(s.Upper(args[i]))] != 0 && i+1 < len(args):
-		t, err := server.ParseInt(args[i+1])
-		if err != nil {
-			return 0, err
-		}
-		if t <= 0 {
-			return 0, errExpire
-		}
-		if o.expire, err = moment(s, string(s.Upper(args[i])), t); err != nil {
-			return 0, err
-		}
-		return i + 2, nil
-	default:
-		return 0, server.Unsupported("SET "+string(s.Upper(args[i])), "kvferry does not know this option")
+// The options that commands take.
+var (
+	setTakes    = []string{"NX", "XX", "GET", "KEEPTTL", "IFEQ", "IFNE", "IFDEQ", "IFDNE", "EX", "PX", "EXAT", "PXAT"}
+	msetexTakes = []string{"NX", "XX", "KEEPTTL", "EX", "PX", "EXAT", "PXAT"}
+	hsetexTakes = []string{"FNX", "FXX", "NX", "XX", "KEEPTTL", "EX", "PX", "EXAT", "PXAT"}
+	getexTakes  = []string{"PERSIST", "EX", "PX", "EXAT", "PXAT"}
+)
+
+// read reads all of args.
+func (o *setOptions) read(s *server.Server, command string, takes []string, args [][]byte) (err error) {
+	for i := 0; i < len(args) && err == nil; {
+		i, err = o.option(s, command, takes, args, i)
 	}
-	return i + 1, nil
+	return err
+}
+
+// moment reads the time of the last option that has one: a server does not look at others.
+func (o *setOptions) moment(s *server.Server) error {
+	if o.time == nil {
+		return nil
+	}
+	t, err := server.ParseInt(o.time)
+	if err == nil && t <= 0 {
+		err = errExpire
+	}
+	if err == nil {
+		o.expire, err = moment(s, o.ttl, t)
+	}
+	return err
+}
+
+// option reads one option at args[i] and returns where the next is.
+func (o *setOptions) option(s *server.Server, command string, takes []string, args [][]byte, i int) (int, error) {
+	word := string(s.Upper(args[i]))
+	if !slices.Contains(takes, word) {
+		return 0, s.Option(command, args[i])
+	}
+	group, value := &o.when, false
+	switch word {
+	case "GET":
+		o.get = true
+		return i + 1, nil
+	case "FNX", "FXX":
+		group = &o.field
+	case "KEEPTTL", "PERSIST":
+		group = &o.ttl
+	case "EX", "PX", "EXAT", "PXAT":
+		group, value = &o.ttl, true
+	case "IFEQ", "IFNE", "IFDEQ", "IFDNE":
+		value = true
+	}
+	if *group != "" && *group != word || value && i+1 >= len(args) {
+		return 0, server.ErrSyntax
+	}
+	*group = word
+	switch {
+	case !value:
+		return i + 1, nil
+	case group == &o.when:
+		o.than = args[i+1]
+		return i + 2, nil
+	}
+	o.time = args[i+1]
+	return i + 2, nil
+}
+
+// allows reports whether what a key holds, nil for nothing, meets the condition of SET.
+func (o *setOptions) allows(old *state.Value) (bool, error) {
+	switch o.when {
+	case "":
+		return true, nil
+	case "NX":
+		return old == nil, nil
+	case "XX":
+		return old != nil, nil
+	}
+	equal := o.when == "IFEQ" || o.when == "IFDEQ"
+	digest := o.when == "IFDEQ" || o.when == "IFDNE"
+	switch {
+	case old == nil:
+		return !equal, nil
+	case old.Type != record.String:
+		return false, server.ErrWrongType
+	case digest && len(o.than) != 16:
+		return false, server.Refuse("ERR must be exactly 16 hexadecimal characters")
+	case digest:
+		return equal == strings.EqualFold(string(o.than), fmt.Sprintf("%016x", xxh3.Hash(old.Content()))), nil
+	}
+	return equal == bytes.Equal(o.than, old.Content()), nil
 }
 
 // expiryUnits are the ways to say when a key expires: how many ms a unit has, negative when it counts from now.
@@ -73,30 +142,97 @@ func moment(s *server.Server, unit string, t int64) (int64, error) {
 }
 
 func cmdSet(s *server.Server, a [][]byte) error {
-	var o setOptions
-	var err error
-	for i := 3; i < len(a); {
-		if i, err = o.option(s, a, i); err != nil {
-			return err
-		}
+	if len(a) == 3 {
+		s.DB.SetString(a[1], a[2], 0)
+		return nil
 	}
-	if o.nx || o.xx || o.keep || o.get || o.equal != nil {
+	var o setOptions
+	if err := o.read(s, "SET", setTakes, a[3:]); err != nil {
+		return err
+	}
+	if err := o.moment(s); err != nil {
+		return err
+	}
+	if o.get || o.when != "" || o.ttl == "KEEPTTL" {
 		old := s.DB.Find(a[1])
 		if o.get && old != nil && old.Type != record.String {
 			return server.ErrWrongType
 		}
-		if o.nx && old != nil || o.xx && old == nil {
-			return nil
+		if ok, err := o.allows(old); err != nil || !ok {
+			return err
 		}
-		if o.equal != nil && (old == nil || old.Type != record.String || string(old.Content()) != string(o.equal)) {
-			return nil
-		}
-		if o.keep && old != nil {
+		if o.ttl == "KEEPTTL" && old != nil {
 			o.expire = old.ExpireMS
 		}
 	}
 	s.DB.SetString(a[1], a[2], o.expire)
 	return nil
+}
+
+// msetexPairs returns the keys and values of MSETEX, and the options behind them.
+func msetexPairs(a [][]byte) (pairs, options [][]byte, err error) {
+	n, err := server.ParseInt(a[1])
+	if err != nil || n < 1 || n > math.MaxInt32 {
+		return nil, nil, server.Refuse("ERR invalid numkeys value")
+	}
+	if int64(len(a)-2) < 2*n {
+		return nil, nil, server.ErrArgs
+	}
+	return a[2 : 2+2*n], a[2+2*n:], nil
+}
+
+func cmdMsetex(s *server.Server, a [][]byte) error {
+	pairs, options, err := msetexPairs(a)
+	if err != nil {
+		return err
+	}
+	var o setOptions
+	if err := o.read(s, "MSETEX", msetexTakes, options); err != nil {
+		return err
+	}
+	if err := o.moment(s); err != nil {
+		return err
+	}
+	for i := 0; i < len(pairs) && o.when != ""; i += 2 {
+		if ok, err := o.allows(s.DB.Find(pairs[i])); err != nil || !ok {
+			return err
+		}
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		expire := o.expire
+		if old := s.DB.Find(pairs[i]); o.ttl == "KEEPTTL" && old != nil {
+			expire = old.ExpireMS
+		}
+		s.DB.SetString(pairs[i], pairs[i+1], expire)
+	}
+	return nil
+}
+
+// cmdDelex is DELEX with its condition.
+func cmdDelex(s *server.Server, a [][]byte) error {
+	if len(a) == 2 {
+		return cmdDel(s, a)
+	}
+	if len(a) != 4 {
+		return server.ErrArgs
+	}
+	v := s.DB.Find(a[1])
+	if v == nil {
+		return nil
+	}
+	var o setOptions
+	if err := o.read(s, "DELEX", setTakes[4:8], a[2:]); err != nil {
+		return err
+	}
+	if ok, err := o.allows(v); err != nil || !ok {
+		return err
+	}
+	return cmdDel(s, a[:2])
+}
+
+// cmdDelifeq is DELIFEQ of Valkey.
+func cmdDelifeq(s *server.Server, a [][]byte) error {
+	return cmdDelex(s, [][]byte{a[0], a[1], []byte("IFEQ"), a[2]})
 }
 
 // cmdSetex is SETEX and PSETEX.

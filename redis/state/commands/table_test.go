@@ -37,27 +37,20 @@ func TestRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"NOSUCH a": "does not know this command", "SET s": args, "SELECT -1": "DB index", "SELECT x": "DB index", "SWAPDB x 1": "DB index",
 		"SWAPDB 1 x": "DB index", "MOVE s x": "DB index", "MOVE s 0": "are the same", "COPY s s": "are the same", "COPY s k DB x": "DB index",
-		"COPY s k NOW": syntax, "RENAME no k": "no such key", "EXPIRE s x": integer, "EXPIRE s 9223372036854775807": "invalid expire", "EXPIRE s 1 NO": "Unsupported option",
+		"COPY s k NOW": "this option", "RENAME no k": "no such key", "EXPIRE s x": integer, "EXPIRE s 9223372036854775807": "invalid expire", "EXPIRE s 1 NO": "this option", "EXPIRE s 1 x": syntax, "EXPIRE s 1 NX GT": "not compatible",
 		"GETDEL h": wrongType, "GETEX h": wrongType, "GETEX s EX 0": "invalid expire", "GETEX s EX x": integer,
 
 		"SET s v EX 0": "invalid expire", "SET s v PX x": integer, "SET s v EX 9223372036854775807": "invalid expire", "SET s v NOW": "does not know this option",
 		"SET h v GET": wrongType, "SETEX s x v": integer, "SETEX s 0 v": "invalid expire", "PSETEX s 9223372036854775807 v": "invalid expire", "GETSET h v": wrongType,
+		"CLUSTER FLUSHSLOT 16384": "slot", "CLUSTER FLUSHSLOT x": "slot", "TRIMSLOTS RANGES 1 5 4": "slot", "TRIMSLOTS RANGES 2 4 5": args, "TRIMSLOTS x 1 4 5": syntax,
 		"MSET a b c": args, "MSETNX a b c": args, "APPEND h v": wrongType, "SETRANGE s x v": integer, "SETRANGE s -1 v": "index out", "SETRANGE h 0 v": wrongType,
-		"SETRANGE s 536870912 v": "exceeds maximum", "INCR s": integer, "INCR full": integer, "INCR h": wrongType, "INCRBY n x": integer,
+		"SETRANGE s 536870912 v": "longer than 512 MiB", "INCR s": integer, "INCR full": integer, "INCR h": wrongType, "INCRBY n x": integer,
 		"DECRBY n -9223372036854775808": "overflow", "INCRBY n 9223372036854775807": "overflow",
-
-		"SETBIT s -1 1": "bit offset", "SETBIT s 0 2": "bit is not", "SETBIT h 0 1": wrongType, "BITOP WHAT k s": "does not know this operation",
-		"BITOP NOT k s s": "single source", "BITOP DIFF k s": "multiple source", "BITOP OR k h": wrongType, "BITFIELD h SET u8 0 1": wrongType,
-		"BITFIELD s GET u8 x": "bit offset", "BITFIELD s OVERFLOW NO": "Invalid OVERFLOW", "BITFIELD s SET u64 0 1": "bitfield type", "BITFIELD s SET q8 0 1": "bitfield type",
-		"BITFIELD s SET u8 -1 1": "bit offset", "BITFIELD s SET i64 #67108864 1": "bit offset", "BITFIELD s SET u8 0 x": integer, "BITFIELD s WHAT": syntax,
-
-		"PFADD h a": wrongType, "PFADD s a": "not a valid HyperLogLog", "PFADD bad a": "not a valid", "PFADD runs a b c d": "damaged", "PFMERGE k runs": "damaged",
-		"PFMERGE h p": wrongType, "PFMERGE s p": "not a valid", "PFCOUNT s": "not a valid",
 
 		"HSET h f": args, "HSET s f v": wrongType, "HSET h f v g": args, "HSETNX s f v": wrongType, "HDEL s f": wrongType, "HINCRBY h f 1": "hash value is not",
 		"HINCRBY h n x": integer, "HINCRBY s f 1": wrongType, "HINCRBY h most 1": "overflow",
 		"HEXPIRE h x FIELDS 1 f": integer, "HEXPIRE h 9223372036854775807 FIELDS 1 f": "invalid expire", "HPEXPIREAT h -1 FIELDS 1 f": "invalid expire",
-		"HEXPIRE h 10 FIELDS 2 f": numbers, "HEXPIRE h 10 FIELDS x f": numbers, "HEXPIRE h 10 NX f f": mandatory, "HEXPIRE h 10 NO FIELDS 1 f": "Unsupported option",
+		"HEXPIRE h 10 FIELDS 2 f": numbers, "HEXPIRE h 10 FIELDS x f": numbers, "HEXPIRE h 10 NX f f": mandatory, "HEXPIRE h 10 NO FIELDS 1 f": "this option",
 		"HEXPIRE s 10 FIELDS 1 f": wrongType, "HPERSIST h FIELDS 2 f": numbers, "HPERSIST s FIELDS 1 f": wrongType, "HGETDEL h FIELDS 0 f": numbers,
 		"HGETEX h EX x FIELDS 1 f": integer, "HGETEX h EX 10 FIELDS 2 f": numbers, "HGETEX s PERSIST FIELDS 1 f": wrongType, "HSETEX h EX 0 FIELDS 1 f v": "invalid expire",
 		"HSETEX h FXX FIELDS 2 f v": numbers, "HSETEX s FNX FIELDS 1 f v": wrongType,
@@ -74,12 +67,12 @@ func TestRefused(t *testing.T) {
 		"ZUNIONSTORE k 1 s": wrongType, "ZRANGESTORE k z a b": integer, "ZRANGESTORE k s 0 1": wrongType, "ZRANGESTORE k z 0 1 LIMIT 0 1": "",
 
 		"GEORADIUS z x 1 1 km STORE k": "float", "GEORADIUS z 1 99 1 km STORE k": "longitude,latitude", "GEORADIUS z 1 1 1 miles STORE k": "unsupported unit",
-		"GEORADIUS z 1 1 -1 km STORE k": "numeric radius", "GEORADIUS z 1 1 1 km STORE k COUNT 0": "COUNT must be", "GEORADIUS z 1 1 1 km WHAT": syntax, "GEORADIUSBYMEMBER z a 1 km STORE k ANY": "is unknown",
+		"GEORADIUS z 1 1 -1 km STORE k": "numeric radius", "GEORADIUS z 1 1 1 km STORE k COUNT 0": "COUNT must be", "GEORADIUS z 1 1 1 km WHAT": "this option", "GEORADIUSBYMEMBER z a 1 km STORE k ANY": syntax, "SPOP t": "does not follow its effect",
 		"GEORADIUSBYMEMBER z no 1 km STORE k": "could not decode", "GEORADIUSBYMEMBER z b 1 km STORE k": "is not a position", "GEORADIUSBYMEMBER s a 1 km STORE k": wrongType,
 		"GEOSEARCHSTORE k z FROMLONLAT 1 x BYRADIUS 1 m": "longitude", "GEOSEARCHSTORE k z FROMMEMBER a BYBOX x 1 m": "numeric",
-		"SORT z WHAT": syntax, "SORT z LIMIT x 1": integer, "SORT h STORE k": wrongType, "SORT t STORE k": "converted into double", "SORT t BY w* ALPHA STORE k": "an unknown order",
+		"SORT z WHAT": "this option", "SORT z LIMIT x 1": integer, "SORT h STORE k": wrongType, "SORT t STORE k": "converted into double", "SORT t BY w* ALPHA STORE k": "an unknown order",
 
-		"RESTORE k 0 payload": "payloads are not read here", "FUNCTION LOAD return": "Missing library", "FUNCTION RESTORE payload": "does not know what is in its payload",
+		"RESTORE k 0 payload": "payloads are not read here", "FUNCTION LOAD return": "Missing library", "FUNCTION RESTORE payload": "payloads are not read here",
 	} {
 		err := Do(s, servertest.Words(line))
 		var reply *server.ReplyError
@@ -90,6 +83,43 @@ func TestRefused(t *testing.T) {
 	}
 	for _, d := range redistest.Diff(servertest.Contents(t, made(t, some)), servertest.Contents(t, s), 9) {
 		t.Error("changed: " + d)
+	}
+}
+
+// TestLost: what a command of unknown effect wrote is lost, and what was made of it, until it is overwritten or deleted. Of each
+// log it says what is lost, by which line.
+func TestLost(t *testing.T) {
+	const lost = "VADD v VALUES 1 1 e\n"
+	s := servertest.New(t)
+	for log, want := range map[string]string{
+		lost: "0/v:0", lost + "DEL v": "", lost + "SET v 1": "", lost + "SET v 1 EX 100000000": "", lost + "SET v 1 KEEPTTL": "0/v:0", lost + "SET v 1 NX": "0/v:0",
+		lost + "FLUSHALL": "", lost + "VSETATTR v e {}\nVREM v e": "0/v:2", lost + "RENAME v w": "0/w:0", lost + "RENAME v w\nSADD v a": "0/w:0", lost + "RENAME v w\nDEL w": "",
+		lost + "SADD a 1\nRENAME a v": "", lost + "COPY v w": "0/v:0 0/w:0", lost + "COPY v w DB 3\nSELECT 3\nEXPIRE w 100": "0/v:0 3/w:0", lost + "MOVE v 3": "0/v:0 3/v:0", lost + "SWAPDB 0 3": "3/v:0",
+		lost + "SADD a 1\nCOPY a v REPLACE": "", lost + "SADD a 1\nCOPY a v": "0/v:0", lost + "SWAPDB 0 3\nSELECT 3\nFLUSHDB": "", lost + "SUNIONSTORE d a v\nSUNIONSTORE e d\nDEL v": "0/d:0 0/e:0",
+		lost + "SUNIONSTORE d a v\nSUNIONSTORE d a a\nDEL v": "", lost + "SMOVE s v m": "0/s:0 0/v:0", lost + "RENAMENX v s": "0/s:0 0/v:0", lost + "MSET v 1 w 2": "", lost + "MSETNX v 1 w 2": "0/v:0 0/w:0",
+		lost + "MSETEX 2 v 1 w 2\nGET v": "0/v:0 0/w:0", lost + "ZUNIONSTORE d 2 a v": "0/d:0 0/v:0", lost + "BITOP OR d a v": "0/d:0 0/v:0", lost + "PFCOUNT v a": "0/v:0", lost + "PFMERGE d v": "0/d:0 0/v:0",
+		lost + "GEOSEARCHSTORE d v FROMLONLAT 1 1 BYRADIUS 1 m": "0/d:0 0/v:0", lost + "RPUSH l 1\nSORT l BY * GET v STORE d": "0/v:0", lost + "RPUSH l v\nSORT l BY nosort GET * STORE d": "0/d:2 0/v:0",
+		lost + "SORT v STORE d\nXGROUP CREATE v g 0": "0/d:0 0/v:0", lost + "XADD v 1-1 f v\nGETDEL v\nINCR v": "0/v:0", lost + "RESTORE v 0 x": "0/v:0", lost + "SET other 1\nFUNCTION FLUSH": "0/v:0",
+		"SPOP a": "0/a:0", "SADD a b\nSPOP a\nDEL a": "", "INCRBYFLOAT f 1": "0/f:0", "LMPOP 2 a b LEFT": "0/a:0 0/b:0", "LMPOP 9 a b LEFT": "0/LEFT:0 0/a:0 0/b:0", "LMPOP -1 a LEFT": "", "BLPOP a b 0": "0/a:0 0/b:0",
+		"XREADGROUP GROUP g c STREAMS x y > >": "0/x:0 0/y:0", "MIGRATE h 1 k 0 1": "0/k:0", "MIGRATE h 1 '' 0 1 KEYS k l": "0/k:0 0/l:0", "XADD x * f v": "0/x:0", "SET s v NEWER": "0/s:0", "COPY a b SOON": "",
+		"EVAL return 1 k arg\nSET a 1": "0/k:0", "EVAL return 0 k\nSET a 1": "", "FCALL f 1 k a\nDEL k": "", "GEORADIUS g 1 1 1 m STOREDIST d COUNT 1 LATER": "0/d:0",
+		"SET n 5\nNEW.CMD k n 9 x\nINCR x": "0/k:1 0/n:1 0/x:1", "NEW.CMD k n\nDEL k": "", "NEW.CMD\nNEW.CMD k\nSET k 1": "", "NEW.CMD a k\nRENAME k l\nDEL a": "0/l:0", "NEW.CMD a k\nRENAMENX k l\nDEL a": "0/k:0 0/l:0",
+	} {
+		s.DB.Select(0)
+		s.DB.FlushAll()
+		for i, line := range strings.Split(strings.TrimSpace(log), "\n") {
+			var no *server.UnsupportedError
+			if args := servertest.Words(line); errors.As(Do(s, args), &no) {
+				if err := Lose(s, args, fmt.Append(nil, i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var got []string
+		s.DB.EachLost(func(db int, key, reason []byte) { got = append(got, fmt.Sprintf("%d/%s:%s", db, key, reason)) })
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%q: lost %q, want %q", log, s, want)
+		}
 	}
 }
 
@@ -115,12 +145,11 @@ func TestDone(t *testing.T) {
 				"x": redistest.Form("string", servertest.Now.Add(1e8*time.Second).UnixMilli(), []string{"v"}), "y": redistest.Form("string", servertest.Now.Add(1e8*time.Second).UnixMilli(), []string{"v"})}},
 		{"SET a v\nEXPIRE a 100000000\nPERSIST a\nEXPIRE no 1\nPEXPIRE a 5 GT\nSET b v\nGETEX b PXAT 9999999999000\nGETEX b\nGETEX no PERSIST\nGETEX b PERSIST\nGETDEL a\nMSETNX b 1 c 2\nMSETNX d 1 e 2",
 			map[string]string{"b": form("string", "v"), "d": form("string", "1"), "e": form("string", "2")}},
-		{"SET a \x0f\x0f\nSET b \x05\nBITOP DIFF d a b\nBITOP DIFF1 e a b\nBITOP ANDOR f a b\nBITOP ONE g a b b\nBITOP AND gone no nope\nDEL a b",
-			map[string]string{"d": form("string", "\x0a\x0f"), "e": form("string", "\x00\x00"), "f": form("string", "\x05\x00"), "g": form("string", "\x0a\x0f")}},
 		{"SELECT 2\nSET a v\nSWAPDB 0 2\nSELECT 0\nCOPY a b DB 1\nMOVE a 1\nMOVE no 1\nSELECT 1\nFLUSHDB\nSELECT 0\nSET c v\nRENAMENX c d\nRENAMENX d d", map[string]string{"d": form("string", "v")}},
+		{"SET {a}1 x\nSET {b}1 x\nSET {b}2 x\nSET {c} x\nSELECT 3\nSET a x\nSELECT 0\nCLUSTER FLUSHSLOT 15495 SYNC\nTRIMSLOTS RANGES 2 0 0 3000 3300", map[string]string{"{c}": form("string", "x")}},
 		{"SET a v\nFLUSHALL\nPING\nPUBLISH a b\nXGROUP HELP", map[string]string{}},
 		{"ZADD g 3479099956230698 Palermo 3479447370796909 Catania\nGEORADIUSBYMEMBER g Palermo 200 km STORE k\nGEORADIUS g 15 37 1 km STORE none\nGEORADIUS g 15 37 200 mi\nGEORADIUS no 15 37 1 ft STORE none\n" +
-			"GEOSEARCHSTORE box g FROMMEMBER Catania BYBOX 100 100 km DESC COUNT 1 WITHDIST\nDEL g",
+			"GEOSEARCHSTORE box g FROMMEMBER Catania BYBOX 100 100 km DESC COUNT 1\nDEL g",
 			map[string]string{"k": form("zset", "Catania=3.479447370796909e+15", "Palermo=3.479099956230698e+15"), "box": form("zset", "Catania=3.479447370796909e+15")}},
 		{"RPUSH l 3 1 2\nSET w1 9\nSET w2 8\nSET w3 7\nHSET h1 f x\nSORT l BY w* STORE k\nSORT l DESC LIMIT 1 5 GET w* GET h*->f GET # GET no STORE m\nSORT no STORE none\nSORT l BY no DESC STORE n\nDEL l w1 w2 w3 h1",
 			map[string]string{"k": form("list", "3", "2", "1"), "m": form("list", "8", "", "2", "", "9", "x", "1", ""), "n": form("list", "2", "1", "3")}},
@@ -139,10 +168,6 @@ func TestDone(t *testing.T) {
 			map[string]string{"r": form("zset", "b=2", "c=3"), "v": form("zset", "d=4"), "s": form("zset", "c=3"), "x": form("zset", "b=2", "c=3"), "l": form("zset", "b=0", "c=0")}},
 		{"SETNX a 1\nSETNX a 2\nAPPEND a 23\nINCR a\nDECRBY a 4\nINCRBY new 7\nAPPEND b x\nSETRANGE b 3 y\nGETSET c v\nSET e 5 PXAT 9999999999000\nDECR e\nMSET x 1 y 2",
 			map[string]string{"a": form("string", "120"), "new": form("string", "7"), "b": form("string", "x\x00\x00y"), "c": form("string", "v"), "e": redistest.Form("string", 9999999999000, []string{"4"}), "x": form("string", "1"), "y": form("string", "2")}},
-		{"SETBIT a 1 1\nSETBIT a 9 1\nSETBIT a 1 0\nSET x \x0f\nSET y \x33w\nBITOP AND and x y\nBITOP OR or x y\nBITOP XOR xor x y\nBITOP NOT not x\nDEL x y",
-			map[string]string{"a": form("string", "\x00\x40"), "and": form("string", "\x03\x00"), "or": form("string", "\x3fw"), "xor": form("string", "\x3cw"), "not": form("string", "\xf0")}},
-		{"BITFIELD a SET u8 0 65 INCRBY u8 0 1 SET u8 #1 300 GET u4 0\nBITFIELD b OVERFLOW SAT INCRBY u8 0 300 INCRBY i8 8 127 INCRBY i8 8 1 INCRBY u8 16 -1 SET i8 24 -200\nBITFIELD c OVERFLOW FAIL SET u4 0 15 INCRBY u4 0 1 SET i4 4 9 OVERFLOW WRAP INCRBY i4 4 9\nBITFIELD none GET u8 0",
-			map[string]string{"a": form("string", "B\x2c"), "b": form("string", "\xff\x7f\x00\x80"), "c": form("string", "\xf9")}},
 		{"ZADD g 3479099956230698 Palermo 3479447370796909 Catania 1e300 far\nGEOSEARCHSTORE k g FROMLONLAT 15 37 BYRADIUS 200 km COUNT 1 ASC\nGEOSEARCHSTORE d g FROMLONLAT 15 37 BYRADIUS 200 km COUNT 1 DESC\nDEL g",
 			map[string]string{"k": form("zset", "Catania=3.479447370796909e+15"), "d": form("zset", "Palermo=3.479099956230698e+15")}},
 		{"RPUSH l b a c\nSET wb 2\nSET wa 1\nSORT l BY w* ALPHA STORE k\nSADD t b a\nSORT t BY no STORE m\nZADD z 2 a 1 b\nSORT z BY no DESC STORE n\nDEL l t z wa wb", map[string]string{"k": form("list", "c", "a", "b"), "m": form("list", "a", "b"), "n": form("list", "a", "b")}},
@@ -156,28 +181,6 @@ func TestDone(t *testing.T) {
 		for _, d := range redistest.Diff(want, got, 9) {
 			t.Errorf("%s:\n%s", x.lines, d)
 		}
-	}
-}
-
-// TestHyperLogLogs: elements are counted, sketches are merged, and a count is cached until an element changes it.
-func TestHyperLogLogs(t *testing.T) {
-	s := made(t, "PFADD a x y\nPFADD b y z\nPFADD b\nPFADD empty\nPFMERGE all a b none\nPFMERGE a\nPFADD all x\nPFCOUNT all\nPFCOUNT a b\nPFCOUNT none")
-	head := func(key string) string { return string(s.DB.Find([]byte(key)).Content()[:16]) }
-	const stale = "HYLL\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"
-	if got := head("all"); got != "HYLL\x01\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00" {
-		t.Errorf("three elements are counted, and cached: %x", got)
-	}
-	if got := head("b"); got != stale {
-		t.Errorf("not counted: %x", got)
-	}
-	if err := Do(s, servertest.Words("PFADD all new")); err != nil || head("all")[15] != 0x80 {
-		t.Errorf("%x, %v", head("all"), err)
-	}
-	if s.DB.SetString([]byte("b"), []byte("HYLL\x00"+stale[5:]+strings.Repeat("\x00", 12288)), 9_999_999_999_000); Do(s, servertest.Words("PFMERGE b a")) != nil {
-		t.Error("sparse and dense are not merged")
-	}
-	if v := s.DB.Find([]byte("b")); v.Len() != 12304 || v.ExpireMS == 0 {
-		t.Errorf("%d bytes, expiry %d", v.Len(), v.ExpireMS)
 	}
 }
 
@@ -231,7 +234,7 @@ func TestRestore(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	for _, line := range []string{"RESTORE k 0 payload", "RESTORE k -1 payload", "RESTORE k 0 broken REPLACE", "RESTORE r 0 payload WHAT", "RESTORE r x payload"} {
+	for _, line := range []string{"RESTORE k 0 payload", "RESTORE k -1 payload", "RESTORE k 0 broken REPLACE", "RESTORE r 0 payload x", "RESTORE r 0 payload FREQ 256", "RESTORE r 0 payload IDLETIME 1 FREQ 1", "RESTORE r x payload"} {
 		var reply *server.ReplyError
 		if err := Do(s, servertest.Words(line)); !errors.As(err, &reply) {
 			t.Errorf("%s: %v", line, err)

@@ -16,7 +16,7 @@ type zaddFlags struct{ nx, xx, gt, lt, incr bool }
 func (f *zaddFlags) read(a [][]byte) ([][]byte, error) {
 	flags := map[string]*bool{"NX": &f.nx, "XX": &f.xx, "GT": &f.gt, "LT": &f.lt, "INCR": &f.incr, "CH": new(bool)}
 	for len(a) > 0 {
-		set := flags[string(bytes.ToUpper(a[0]))]
+		set := flags[name(a[0])]
 		if set == nil {
 			break
 		}
@@ -140,8 +140,8 @@ func parseScores(lo, hi []byte) (*bounds, error) {
 	if len(hi) > 0 && hi[0] == '(' {
 		b.openMax, hi = true, hi[1:]
 	}
-	if b.min, err = server.ParseFloat(lo); err == nil {
-		b.max, err = server.ParseFloat(hi)
+	if b.min, err = server.ParseBound(lo); err == nil {
+		b.max, err = server.ParseBound(hi)
 	}
 	if err != nil {
 		return nil, server.Refuse("ERR min or max is not a float")

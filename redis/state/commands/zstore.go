@@ -54,8 +54,8 @@ func number(f float64) float64 {
 	return f
 }
 
-// operands reads "numkeys key … [WEIGHTS …] [AGGREGATE …]".
-func operands(s *server.Server, a [][]byte) ([]operand, aggregate, error) {
+// operands reads "numkeys key … [WEIGHTS …] [AGGREGATE …]" behind a command's name and target.
+func operands(s *server.Server, command []byte, a [][]byte) ([]operand, aggregate, error) {
 	n, err := server.ParseInt(a[0])
 	if err != nil {
 		return nil, nil, err
@@ -71,21 +71,21 @@ func operands(s *server.Server, a [][]byte) ([]operand, aggregate, error) {
 		}
 		in[i] = operand{v, 1}
 	}
-	how := aggregates["SUM"]
+	how, plain := aggregates["SUM"], server.Is(command, "ZDIFFSTORE")
 	for rest := a[1+n:]; len(rest) > 0; {
 		switch {
-		case server.Is(rest[0], "WEIGHTS") && len(rest) > int(n):
+		case !plain && server.Is(rest[0], "WEIGHTS") && len(rest) > int(n):
 			for i := range in {
 				if in[i].weight, err = server.ParseFloat(rest[1+i]); err != nil {
 					return nil, nil, server.Refuse("ERR weight value is not a float")
 				}
 			}
 			rest = rest[1+n:]
-		case server.Is(rest[0], "AGGREGATE") && len(rest) > 1 && aggregates[string(s.Upper(rest[1]))] != nil:
+		case !plain && server.Is(rest[0], "AGGREGATE") && len(rest) > 1 && aggregates[string(s.Upper(rest[1]))] != nil:
 			how = aggregates[string(s.Upper(rest[1]))]
 			rest = rest[2:]
 		default:
-			return nil, nil, server.ErrSyntax
+			return nil, nil, s.Option(name(command), rest[0])
 		}
 	}
 	return in, how, nil
@@ -94,7 +94,7 @@ func operands(s *server.Server, a [][]byte) ([]operand, aggregate, error) {
 // cmdZstore is ZUNIONSTORE, ZINTERSTORE and ZDIFFSTORE: op fills out from the sources.
 func cmdZstore(op func(out *state.Value, in []operand, how aggregate)) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
-		in, how, err := operands(s, a[2:])
+		in, how, err := operands(s, a[0], a[2:])
 		if err != nil {
 			return err
 		}
@@ -152,43 +152,46 @@ func zsetDiff(out *state.Value, in []operand, _ aggregate) {
 	})
 }
 
-// zrange is what ZRANGESTORE and GEOSEARCHSTORE's kin are asked for.
+// zrange is what ZRANGESTORE is asked for.
 type zrange struct {
 	byScore, byLex, rev bool
 	offset, limit       int64
-	limited             bool
 }
 
-func (z *zrange) read(a [][]byte) error {
+func (z *zrange) read(s *server.Server, a [][]byte) error {
 	z.limit = -1
 	for i := 0; i < len(a); i++ {
 		switch {
-		case server.Is(a[i], "BYSCORE"):
+		case server.Is(a[i], "BYSCORE") && !z.byScore && !z.byLex:
 			z.byScore = true
-		case server.Is(a[i], "BYLEX"):
+		case server.Is(a[i], "BYLEX") && !z.byScore && !z.byLex:
 			z.byLex = true
-		case server.Is(a[i], "REV"):
+		case server.Is(a[i], "REV") && !z.rev:
 			z.rev = true
 		case server.Is(a[i], "LIMIT") && i+2 < len(a):
 			n, err := server.ParseInts(a[i+1], a[i+2])
 			if err != nil {
 				return err
 			}
-			z.offset, z.limit, z.limited = n[0], n[1], true
+			z.offset, z.limit = n[0], n[1]
 			i += 2
 		default:
-			return server.ErrSyntax
+			return s.Option("ZRANGESTORE", a[i])
 		}
 	}
-	if z.limited && !z.byScore && !z.byLex || z.byScore && z.byLex {
+	if z.byScore || z.byLex {
+		return nil
+	}
+	if z.limit != -1 {
 		return server.ErrSyntax
 	}
+	z.offset = 0 // without a limit, it does not count
 	return nil
 }
 
 func cmdZrangestore(s *server.Server, a [][]byte) error {
 	var z zrange
-	if err := z.read(a[5:]); err != nil {
+	if err := z.read(s, a[5:]); err != nil {
 		return err
 	}
 	in, err := z.contents(a[3], a[4])

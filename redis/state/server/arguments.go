@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -37,6 +39,21 @@ func ParseFloat(b []byte) (float64, error) {
 	return f, nil
 }
 
+// ParseBound reads an end of a range of scores as Redis does, with strtod alone: nothing is 0, and what is too large infinite.
+func ParseBound(b []byte) (float64, error) {
+	b, _, _ = bytes.Cut(b, []byte{0})
+	if b = bytes.TrimLeft(b, " \t\n\v\f\r"); len(b) == 0 {
+		return 0, nil
+	}
+	f, err := ParseFloat(b)
+	if errors.Is(err, ErrFloat) {
+		if g, perr := strconv.ParseFloat(string(b), 64); errors.Is(perr, strconv.ErrRange) || perr == nil && g == 0 {
+			return g, nil
+		}
+	}
+	return f, err
+}
+
 // mantissa is a number without its exponent.
 func mantissa(s string) string {
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
@@ -60,10 +77,13 @@ func Span(start, end, n int64) (from, to int64) {
 	return start, end + 1
 }
 
-// Upper returns a word in upper case, until the next is asked for.
+// maxWord is more than the length of any word that a command knows.
+const maxWord = 64
+
+// Upper returns a word in upper case, until the next is asked for; of a longer argument the first bytes.
 func (s *Server) Upper(word []byte) []byte {
 	s.word = s.word[:0]
-	for _, b := range word {
+	for _, b := range word[:min(len(word), maxWord)] {
 		if 'a' <= b && b <= 'z' {
 			b -= 'a' - 'A'
 		}
@@ -73,7 +93,9 @@ func (s *Server) Upper(word []byte) []byte {
 }
 
 // Is reports whether an argument is a word, in any case.
-func Is(arg []byte, word string) bool { return strings.EqualFold(string(arg), word) }
+func Is(arg []byte, word string) bool {
+	return len(arg) == len(word) && strings.EqualFold(string(arg), word)
+}
 
 // ParseInts reads integers.
 func ParseInts(args ...[]byte) ([]int64, error) {
@@ -86,4 +108,33 @@ func ParseInts(args ...[]byte) ([]int64, error) {
 		out[i] = n
 	}
 	return out, nil
+}
+
+// optionWords are the words that stand for options in some command.
+var optionWords = words(`NX XX GT LT CH INCR GET EX PX EXAT PXAT KEEPTTL PERSIST IFEQ IFNE IFDEQ IFDNE FNX FXX FIELDS REPLACE
+	ABSTTL IDLETIME FREQ DB ASYNC SYNC LIMIT BY ASC DESC ALPHA STORE STOREDIST WEIGHTS AGGREGATE SUM MIN MAX BYSCORE BYLEX REV
+	WITHSCORES FROMMEMBER FROMLONLAT BYRADIUS BYBOX COUNT ANY WITHDIST WITHHASH WITHCOORD MAXLEN MINID NOMKSTREAM MKSTREAM
+	ENTRIESREAD ENTRIESADDED MAXDELETEDID IDLE TIME RETRYCOUNT FORCE JUSTID LASTID KEEPREF DELREF ACKED IDS IDMP IDMPAUTO
+	APPEND FLUSH LEFT RIGHT BEFORE AFTER AND OR XOR NOT SET OVERFLOW INCRBY KM FT MI`)
+
+func words(list string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(list) {
+		out[w] = true
+	}
+	return out
+}
+
+// Option returns the error of an argument that stands where an option belongs, and is none of the command. A word that is an
+// option of no command may be one of a newer server; a server refuses all else.
+func (s *Server) Option(command string, arg []byte) error {
+	if len(arg) < 2 || len(arg) > 32 || optionWords[string(s.Upper(arg))] {
+		return ErrSyntax
+	}
+	for _, b := range s.Upper(arg) {
+		if b < 'A' || b > 'Z' {
+			return ErrSyntax
+		}
+	}
+	return Unsupported(command+" "+string(s.Upper(arg)), "kvferry does not know this option")
 }

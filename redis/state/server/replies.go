@@ -14,6 +14,8 @@ type UnsupportedError struct {
 	Why     string
 	// Near says that the command was applied anyway, with a result that may differ in the last bits of a number.
 	Near bool
+	// Wild says that the command may have changed keys that its arguments do not name.
+	Wild bool
 }
 
 func (e *UnsupportedError) Error() string { return e.Command + ": " + e.Why }

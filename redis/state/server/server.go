@@ -18,6 +18,8 @@ type Server struct {
 	// Restore decodes the payload of RESTORE: begin takes its header and returns what takes its elements. nil: the command
 	// is not supported.
 	Restore func(payload []byte, begin func(*record.Header) *state.Put) error
+	// RestoreFunctions decodes the payload of FUNCTION RESTORE into sources of libraries. nil: as above.
+	RestoreFunctions func(payload []byte) ([][]byte, error)
 
 	functions map[string][]byte // source of libraries by name
 	word      []byte            // in upper case
@@ -56,6 +58,9 @@ func (s *Server) LoadFunction(code []byte, replace bool) error {
 	s.functions[name] = bytes.Clone(code)
 	return nil
 }
+
+// HasFunction reports whether there is a library of a name.
+func (s *Server) HasFunction(name string) bool { return s.functions[name] != nil }
 
 // DeleteFunction removes a library.
 func (s *Server) DeleteFunction(name []byte) { delete(s.functions, string(name)) }

@@ -43,6 +43,35 @@ func TestParseFloat(t *testing.T) {
 	}
 }
 
+// TestParseBound: an end of a range is read more leniently than a score.
+func TestParseBound(t *testing.T) {
+	for in, want := range map[string]float64{"": 0, " 1.5": 1.5, "1e999": math.Inf(1), "1e-999": 0, "-inf": math.Inf(-1), "2\x00x": 2} {
+		if f, err := ParseBound([]byte(in)); err != nil || f != want {
+			t.Errorf("%q: %v, %v", in, f, err)
+		}
+	}
+	for _, in := range []string{"x", "nan", "1 "} {
+		if f, err := ParseBound([]byte(in)); err != ErrFloat {
+			t.Errorf("%q: %v, %v", in, f, err)
+		}
+	}
+}
+
+// TestOption: a word that no command has may be an option of a newer server; all else is refused.
+func TestOption(t *testing.T) {
+	var s Server
+	for in, want := range map[string]string{"SOONER": "GET SOONER: kvferry does not know this option", "sooner": "GET SOONER: kvferry does not know this option",
+		"WEIGHTS": "ERR syntax error", "x": "ERR syntax error", "12": "ERR syntax error", "": "ERR syntax error", "A-B": "ERR syntax error",
+		"AWORDOFMORETHANTHIRTYTWOCHARACTERS": "ERR syntax error"} {
+		if err := s.Option("GET", []byte(in)); err.Error() != want {
+			t.Errorf("%q: %v, want %s", in, err, want)
+		}
+	}
+	if got := s.Upper(bytes.Repeat([]byte("x"), 1<<20)); len(got) != maxWord {
+		t.Errorf("a long argument is copied: %d bytes", len(got))
+	}
+}
+
 func TestSpan(t *testing.T) {
 	for _, c := range []struct{ start, end, n, from, to int64 }{
 		{0, -1, 5, 0, 5}, {1, 2, 5, 1, 3}, {-2, -1, 5, 3, 5}, {-9, 9, 5, 0, 5}, {3, 2, 5, 0, 0}, {5, 9, 5, 0, 0}, {0, -9, 5, 0, 0}, {0, 0, 0, 0, 0},
@@ -77,6 +106,9 @@ func TestFunctions(t *testing.T) {
 		if err := s.LoadFunction(code, false); !errors.As(err, &reply) {
 			t.Errorf("%q: %v", code, err)
 		}
+	}
+	if !s.HasFunction("a") || s.HasFunction("c") {
+		t.Error("libraries that are there")
 	}
 	if got := s.Functions(); !slices.EqualFunc(got, [][]byte{lib("a", "1"), lib("b", "2")}, bytes.Equal) {
 		t.Errorf("%q", got)

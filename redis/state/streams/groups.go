@@ -18,59 +18,85 @@ func groupOf(v *state.Value, name []byte) (*state.Group, error) {
 	return nil, errNoGroup
 }
 
-// Group is XGROUP with its subcommands.
-func Group(s *server.Server, a [][]byte) error {
-	sub := string(s.Upper(a[1]))
-	if sub == "HELP" {
-		return nil
-	}
-	run, ok := groupCommands[sub]
-	if !ok {
-		return server.Unsupported("XGROUP "+sub, "kvferry does not know this command")
-	}
-	if len(a) < run.least {
-		return server.ErrArgs
-	}
-	v, err := s.Find(a[2], record.Stream)
-	if err != nil {
-		return err
-	}
-	made := v == nil
-	if made {
-		if sub != "CREATE" || len(a) < 6 || !server.Is(a[5], "MKSTREAM") {
-			return server.Refuse("ERR The XGROUP subcommand requires the key to exist.")
+// groupCommand is a subcommand of XGROUP; v is nil when there is no stream, but for one that may make it.
+type groupCommand struct {
+	options int  // how many arguments may follow those that every call has
+	create  bool // MKSTREAM is one of them
+	grouped bool // the group has to exist
+	do      func(v *state.Value, a [][]byte, o *groupOptions, now int64) error
+}
+
+// The subcommands of XGROUP.
+var (
+	Create         = groupCommand{3, true, false, xgroupCreate}
+	Move           = groupCommand{2, false, true, xgroupSetid}
+	Destroy        = groupCommand{0, false, false, xgroupDestroy}
+	CreateConsumer = groupCommand{0, false, true, xgroupCreateConsumer}
+	DeleteConsumer = groupCommand{0, false, true, xgroupDelConsumer}
+)
+
+// groupOptions are those of XGROUP CREATE and SETID.
+type groupOptions struct {
+	make bool
+	read int64
+}
+
+func (o *groupOptions) parse(s *server.Server, c *groupCommand, a [][]byte) error {
+	o.read = -1
+	for i := 0; i < len(a); i++ {
+		switch {
+		case c.create && server.Is(a[i], "MKSTREAM"):
+			o.make = true
+		case server.Is(a[i], "ENTRIESREAD") && i+1 < len(a):
+			i++
+			n, err := server.ParseInt(a[i])
+			if err != nil || n < -1 {
+				return server.Refuse("ERR value for ENTRIESREAD must be positive or -1")
+			}
+			o.read = n
+		default:
+			return s.Option("XGROUP", a[i])
 		}
-		v = s.DB.Make(record.Stream)
 	}
-	if err := run.do(v, a, s.Now); err != nil {
-		return err
-	}
-	if made {
-		s.DB.Store(a[2], v)
+	if len(a) > c.options {
+		return server.ErrSyntax
 	}
 	return nil
 }
 
-var groupCommands = map[string]struct {
-	least int
-	do    func(v *state.Value, a [][]byte, now int64) error
-}{
-	"CREATE":         {5, xgroupCreate},
-	"SETID":          {5, xgroupSetid},
-	"DESTROY":        {4, xgroupDestroy},
-	"CREATECONSUMER": {5, xgroupCreateConsumer},
-	"DELCONSUMER":    {5, xgroupDelConsumer},
+// Group returns the function of a subcommand of XGROUP.
+func Group(c groupCommand) func(*server.Server, [][]byte) error {
+	return func(s *server.Server, a [][]byte) error {
+		var o groupOptions
+		if err := o.parse(s, &c, a[min(5, len(a)):]); err != nil {
+			return err
+		}
+		v, err := s.Find(a[2], record.Stream)
+		if err != nil {
+			return err
+		}
+		made := v == nil
+		if made {
+			if !o.make {
+				return server.Refuse("ERR The XGROUP subcommand requires the key to exist.")
+			}
+			v = s.DB.Make(record.Stream)
+		}
+		if c.grouped && v.Group(a[3]) == nil {
+			return errNoGroup
+		}
+		if err := c.do(v, a, &o, s.Now); err != nil {
+			return err
+		}
+		if made {
+			s.DB.Store(a[2], v)
+		}
+		return nil
+	}
 }
 
-func xgroupCreate(v *state.Value, a [][]byte, _ int64) error {
-	rest := a[5:]
-	if len(rest) > 0 && server.Is(rest[0], "MKSTREAM") {
-		rest = rest[1:]
-	}
-	if len(rest) == 3 && server.Is(rest[2], "MKSTREAM") {
-		rest = rest[:2]
-	}
-	g, err := groupAt(v, a[4], rest)
+func xgroupCreate(v *state.Value, a [][]byte, o *groupOptions, _ int64) error {
+	g, err := groupAt(v, a[4], o.read)
 	if err != nil {
 		return err
 	}
@@ -82,11 +108,7 @@ func xgroupCreate(v *state.Value, a [][]byte, _ int64) error {
 }
 
 // groupAt returns a group that stands at an id, or at $, the last.
-func groupAt(v *state.Value, at []byte, rest [][]byte) (*state.Group, error) {
-	read, err := entriesRead(rest)
-	if err != nil {
-		return nil, err
-	}
+func groupAt(v *state.Value, at []byte, read int64) (g *state.Group, err error) {
 	id := v.Last
 	if string(at) != "$" {
 		if id, err = parseID(at, 0); err != nil {
@@ -96,61 +118,50 @@ func groupAt(v *state.Value, at []byte, rest [][]byte) (*state.Group, error) {
 	return v.NewGroup(id, read), nil
 }
 
-func xgroupSetid(v *state.Value, a [][]byte, _ int64) error {
-	g, err := groupOf(v, a[3])
+func xgroupSetid(v *state.Value, a [][]byte, o *groupOptions, _ int64) error {
+	to, err := groupAt(v, a[4], o.read)
 	if err != nil {
 		return err
 	}
-	to, err := groupAt(v, a[4], a[5:])
-	if err != nil {
-		return err
-	}
+	g := v.Group(a[3])
 	g.Last, g.Read = to.Last, to.Read
 	v.SetGroup(a[3], g)
 	return nil
 }
 
-func xgroupDestroy(v *state.Value, a [][]byte, _ int64) error {
+func xgroupDestroy(v *state.Value, a [][]byte, _ *groupOptions, _ int64) error {
 	v.RemoveGroup(a[3])
 	return nil
 }
 
-func xgroupCreateConsumer(v *state.Value, a [][]byte, now int64) error {
-	g, err := groupOf(v, a[3])
-	if err != nil {
-		return err
-	}
+func xgroupCreateConsumer(v *state.Value, a [][]byte, _ *groupOptions, now int64) error {
+	g := v.Group(a[3])
 	if _, ok := g.Consumer(a[4]); !ok {
 		g.SetConsumer(a[4], state.Consumer{SeenMS: now, ActiveMS: -1})
 	}
 	return nil
 }
 
-func xgroupDelConsumer(v *state.Value, a [][]byte, _ int64) error {
-	g, err := groupOf(v, a[3])
-	if err != nil {
-		return err
-	}
-	g.RemoveConsumer(a[4])
+func xgroupDelConsumer(v *state.Value, a [][]byte, _ *groupOptions, _ int64) error {
+	v.Group(a[3]).RemoveConsumer(a[4])
 	return nil
 }
 
 // Ack is XACK.
 func Ack(s *server.Server, a [][]byte) error {
-	list, err := ids(a[3:])
-	if err != nil {
-		return err
-	}
 	v, err := s.Find(a[1], record.Stream)
 	if err != nil || v == nil {
 		return err
 	}
-	if g := v.Group(a[2]); g != nil {
-		for _, id := range list {
-			g.RemovePending(id)
-		}
+	g := v.Group(a[2])
+	if g == nil {
+		return nil
 	}
-	return nil
+	list, err := ids(a[3:])
+	for _, id := range list {
+		g.RemovePending(id)
+	}
+	return err
 }
 
 // claim is what XCLAIM is asked for.
@@ -201,7 +212,7 @@ func readClaim(s *server.Server, a [][]byte) (*claim, error) {
 		case server.Is(a[i-1], "RETRYCOUNT"):
 			c.count, err = server.ParseInt(a[i])
 		default:
-			return nil, server.ErrSyntax
+			return nil, s.Option("XCLAIM", a[i-1])
 		}
 		if err != nil {
 			return nil, err

@@ -16,8 +16,8 @@ func parseID(b []byte, seq uint64) (state.StreamID, error) {
 	ms, rest, two := bytes.Cut(b, []byte("-"))
 	id := state.StreamID{Seq: seq}
 	var err error
-	if id.MS, err = strconv.ParseUint(string(ms), 10, 64); err == nil && two {
-		id.Seq, err = strconv.ParseUint(string(rest), 10, 64)
+	if id.MS, err = parseNumber(ms); err == nil && two {
+		id.Seq, err = parseNumber(rest)
 	}
 	if err != nil {
 		return state.StreamID{}, errID
@@ -25,25 +25,62 @@ func parseID(b []byte, seq uint64) (state.StreamID, error) {
 	return id, nil
 }
 
-// trim says how XADD and XTRIM cut a stream.
-type trim struct {
-	on     bool
-	byID   bool
-	length int64
-	id     state.StreamID
+// parseNumber reads a part of an id as Redis does, with strtoull.
+func parseNumber(b []byte) (uint64, error) {
+	if len(b) > maxID {
+		return 0, errID
+	}
+	b = bytes.TrimLeft(b, " \t\n\v\f\r")
+	if len(b) > 1 && b[0] == '+' {
+		b = b[1:]
+	}
+	return strconv.ParseUint(string(b), 10, 64)
 }
 
-// read reads MAXLEN or MINID at a[i] and returns where the next argument is.
-func (t *trim) read(a [][]byte, i int) (int, error) {
-	t.on, t.byID = true, server.Is(a[i], "MINID")
-	if i++; i < len(a) && string(a[i]) == "~" {
-		return 0, server.Unsupported("XTRIM ~", "how much a server trims for ~ is unknown; it writes = to its log")
+// maxID is the longest id that servers read.
+const maxID = 127
+
+// limit says how XADD and XTRIM cut a stream.
+type limit struct {
+	on, byID bool
+	about    bool // ~: a server may leave more
+	limited  bool // LIMIT was given
+	decided  bool // a policy was
+	length   int64
+	id       state.StreamID
+	policy   policy
+}
+
+// option reads MAXLEN, MINID, LIMIT or a policy at a[i] and returns where the next argument is; i when it is none of them.
+func (t *limit) option(a [][]byte, i int) (int, error) {
+	more := len(a) - i - 1
+	switch {
+	case (server.Is(a[i], "MAXLEN") || server.Is(a[i], "MINID")) && more > 0:
+		return t.read(a, i)
+	case server.Is(a[i], "LIMIT") && more > 0: // a server that loads a log does not obey it
+		n, err := server.ParseInt(a[i+1])
+		if err == nil && n < 0 {
+			err = server.Refuse("ERR The LIMIT argument must be >= 0.")
+		}
+		t.limited = true
+		return i + 2, err
+	case !t.decided && t.policy.read(a[i]):
+		t.decided = true
+		return i + 1, nil
 	}
-	if i < len(a) && string(a[i]) == "=" {
-		i++
-	}
-	if i >= len(a) {
+	return i, nil
+}
+
+// read reads MAXLEN or MINID at a[i].
+func (t *limit) read(a [][]byte, i int) (int, error) {
+	if t.on {
 		return 0, server.ErrSyntax
+	}
+	t.on, t.byID = true, server.Is(a[i], "MINID")
+	i++
+	if sign := string(a[i]); i+1 < len(a) && (sign == "~" || sign == "=") {
+		t.about = sign == "~"
+		i++
 	}
 	var err error
 	if t.byID {
@@ -54,91 +91,145 @@ func (t *trim) read(a [][]byte, i int) (int, error) {
 	return i + 1, err
 }
 
+// keeps reports whether an entry stays, and with it all that follow.
+func (t *limit) keeps(v *state.Value, id state.StreamID) bool {
+	return t.byID && !t.id.After(id) || !t.byID && v.Len() <= t.length
+}
+
 // cut removes the entries that are to go.
-func (t *trim) cut(v *state.Value) {
+func (t *limit) cut(v *state.Value) {
 	if !t.on || !t.byID && v.Len() <= t.length {
 		return
 	}
+	r := referrers(v, t.policy)
 	v.Entries(false, func(id state.StreamID) bool {
-		if t.byID && !t.id.After(id) || !t.byID && v.Len() <= t.length {
+		if t.keeps(v, id) {
 			return false
 		}
-		v.RemoveEntry(id)
+		r.remove(v, id)
 		return true
 	})
 }
 
+// unsure returns an error when it is not known how much ~ lets a server remove.
+func (t *limit) unsure(v *state.Value, more int64) (err error) {
+	if !t.on || !t.about || !t.byID && v.Len()+more <= t.length {
+		return nil
+	}
+	v.Entries(false, func(id state.StreamID) bool {
+		if !t.byID || t.id.After(id) {
+			err = server.Unsupported("XTRIM ~", "how much a server trims for ~ is unknown; it writes = to its log")
+		}
+		return false
+	})
+	return err
+}
+
 // Add is XADD.
 func Add(s *server.Server, a [][]byte) error {
-	var t trim
-	create := true
+	var t limit
+	create, once := true, false
 	i := 2
-	var err error
-options:
 	for i < len(a) {
-		switch {
+		switch next, err := t.option(a, i); {
+		case err != nil:
+			return err
+		case next > i:
+			i = next
+			continue
 		case server.Is(a[i], "NOMKSTREAM"):
 			create = false
 			i++
-		case server.Is(a[i], "MAXLEN"), server.Is(a[i], "MINID"):
-			if i, err = t.read(a, i); err != nil {
-				return err
-			}
-		case server.Is(a[i], "KEEPREF"):
-			i++
-		case server.Is(a[i], "DELREF"), server.Is(a[i], "ACKED"), server.Is(a[i], "IDMP"), server.Is(a[i], "IDMPAUTO"):
-			return server.Unsupported("XADD "+string(s.Upper(a[i])), "kvferry does not know this option")
-		default:
-			break options
+			continue
+		case server.Is(a[i], "IDMP") && i+2 < len(a) && !once:
+			once = true
+			i += 3
+			continue
+		case server.Is(a[i], "IDMPAUTO") && i+1 < len(a) && !once:
+			once = true
+			i += 2
+			continue
 		}
+		break
 	}
-	if i >= len(a) || len(a)-i < 3 || (len(a)-i)%2 == 0 {
+	if t.limited && !t.on {
+		return server.ErrSyntax
+	}
+	if len(a)-i < 3 || (len(a)-i)%2 == 0 {
 		return server.ErrArgs
 	}
 	if bytes.IndexByte(a[i], '*') >= 0 {
+		if once {
+			return nil // a repetition: what was added first has its id in the log
+		}
 		return server.Unsupported("XADD *", "the id that a server chose is unknown; it writes the id to its log")
 	}
 	id, err := parseID(a[i], 0)
 	if err != nil {
+		return badOption(s, "XADD", a[i])
+	}
+	if id == (state.StreamID{}) {
+		return server.Refuse("ERR The ID specified in XADD must be greater than 0-0")
+	}
+	return add(s, a[1], id, a[i+1:], &t, create)
+}
+
+// badOption returns the error of an argument that is neither an option nor an id.
+func badOption(s *server.Server, command string, arg []byte) error {
+	if err := s.Option(command, arg); err != server.ErrSyntax {
 		return err
 	}
-	v, err := s.FindOrMake(a[1], record.Stream)
-	if err != nil {
+	return errID
+}
+
+// add adds an entry and cuts the stream.
+func add(s *server.Server, key []byte, id state.StreamID, pairs [][]byte, t *limit, create bool) error {
+	v, err := s.Find(key, record.Stream)
+	if err != nil || v == nil && !create {
 		return err
 	}
-	if !create && v.Last == (state.StreamID{}) && v.Len() == 0 && s.DB.Find(a[1]) == nil {
-		return nil
+	if v == nil {
+		v = s.DB.Make(record.Stream)
 	}
 	if !id.After(v.Last) {
 		return server.Refuse("ERR The ID specified in XADD is equal or smaller than the target stream top item")
 	}
+	if err := t.unsure(v, 1); err != nil {
+		return err
+	}
 	var packed []byte
-	for j := i + 1; j < len(a); j += 2 {
-		packed = record.AppendPair(packed, a[j], a[j+1])
+	for j := 0; j < len(pairs); j += 2 {
+		packed = record.AppendPair(packed, pairs[j], pairs[j+1])
 	}
 	v.AddEntry(id, packed)
 	v.Last = id
 	v.Added++
 	t.cut(v)
-	s.DB.Store(a[1], v)
+	s.DB.Store(key, v)
 	return nil
 }
 
 // Trim is XTRIM.
 func Trim(s *server.Server, a [][]byte) error {
-	var t trim
-	if !server.Is(a[2], "MAXLEN") && !server.Is(a[2], "MINID") {
+	var t limit
+	for i := 2; i < len(a); {
+		next, err := t.option(a, i)
+		if err != nil {
+			return err
+		}
+		if next == i {
+			return s.Option("XTRIM", a[i])
+		}
+		i = next
+	}
+	if !t.on {
 		return server.ErrSyntax
-	}
-	i, err := t.read(a, 2)
-	if err != nil {
-		return err
-	}
-	if i < len(a) && !server.Is(a[i], "KEEPREF") {
-		return server.Unsupported("XTRIM "+string(s.Upper(a[i])), "kvferry does not know this option")
 	}
 	v, err := s.Find(a[1], record.Stream)
 	if err != nil || v == nil {
+		return err
+	}
+	if err := t.unsure(v, 0); err != nil {
 		return err
 	}
 	t.cut(v)
@@ -160,22 +251,17 @@ func ids(a [][]byte) ([]state.StreamID, error) {
 
 // Delete is XDEL.
 func Delete(s *server.Server, a [][]byte) error {
-	list, err := ids(a[2:])
-	if err != nil {
-		return err
-	}
 	v, err := s.Find(a[1], record.Stream)
 	if err != nil || v == nil {
 		return err
 	}
+	list, err := ids(a[2:])
+	if err != nil {
+		return err
+	}
+	r := referrers(v, keepRefs)
 	for _, id := range list {
-		if !v.HasEntry(id) {
-			continue
-		}
-		v.RemoveEntry(id)
-		if id.After(v.Deleted) {
-			v.Deleted = id
-		}
+		r.delete(v, id)
 	}
 	s.DB.Store(a[1], v)
 	return nil
@@ -201,7 +287,7 @@ func SetID(s *server.Server, a [][]byte) error {
 				return errID
 			}
 		default:
-			return server.ErrSyntax
+			return s.Option("XSETID", a[i])
 		}
 	}
 	v, err := s.Find(a[1], record.Stream)
@@ -232,19 +318,4 @@ func top(v *state.Value) (last state.StreamID) {
 		return false
 	})
 	return last
-}
-
-// entriesRead reads the number of ENTRIESREAD at a[i:], -1 when it is not given.
-func entriesRead(a [][]byte) (int64, error) {
-	switch {
-	case len(a) == 0:
-		return -1, nil
-	case len(a) != 2 || !server.Is(a[0], "ENTRIESREAD"):
-		return 0, server.ErrSyntax
-	}
-	n, err := server.ParseInt(a[1])
-	if err != nil || n < -1 {
-		return 0, server.Refuse("ERR value for ENTRIESREAD must be positive or -1")
-	}
-	return n, nil
 }

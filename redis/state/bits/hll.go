@@ -1,4 +1,4 @@
-package commands
+package bits
 
 import (
 	"encoding/binary"
@@ -36,7 +36,8 @@ func hllOf(s *server.Server, key []byte) (h hyll.Sketch, expire int64, there boo
 	return h, v.ExpireMS, true, nil
 }
 
-func cmdPfadd(s *server.Server, a [][]byte) error {
+// PFAdd is PFADD.
+func PFAdd(s *server.Server, a [][]byte) error {
 	h, expire, there, err := hllOf(s, a[1])
 	if err != nil {
 		return err
@@ -56,7 +57,8 @@ func cmdPfadd(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-func cmdPfmerge(s *server.Server, a [][]byte) error {
+// PFMerge is PFMERGE.
+func PFMerge(s *server.Server, a [][]byte) error {
 	var most hyll.Registers
 	dense := false
 	for _, key := range a[1:] {
@@ -93,9 +95,18 @@ func cmdPfmerge(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// cmdPfcount is PFCOUNT of one key, which writes the count into a stale one.
-func cmdPfcount(s *server.Server, a [][]byte) error {
+// PFCount is PFCOUNT of one key, which writes the count into a stale one.
+func PFCount(s *server.Server, a [][]byte) error {
 	if len(a) > 2 {
+		for _, key := range a[1:] {
+			h, _, _, err := hllOf(s, key)
+			if err != nil {
+				return err
+			}
+			if _, ok := h.Registers(); !ok {
+				return server.Refuse("INVALIDOBJ Corrupted HLL object detected")
+			}
+		}
 		return nil
 	}
 	h, expire, there, err := hllOf(s, a[1])

@@ -1,4 +1,4 @@
-package commands
+package bits
 
 import (
 	"math/bits"
@@ -8,20 +8,30 @@ import (
 	"kvferry/redis/state/server"
 )
 
+// maxString is the longest string that a server makes of shorter ones.
+const maxString = 512 << 20
+
+// errTooLong is returned where a server that loads a log makes a longer string: no bound holds for it then.
+var errTooLong = server.Unsupported("SETBIT", "the string becomes longer than 512 MiB")
+
 // maxBit is one more than the offset of the last bit of a string.
 const maxBit = maxString * 8
 
 // bitopStep is how many bytes of a result BITOP makes at once.
 const bitopStep = 16 << 10
 
-func cmdSetbit(s *server.Server, a [][]byte) error {
+// Set is SETBIT.
+func Set(s *server.Server, a [][]byte) error {
 	off, err := server.ParseInt(a[2])
-	if err != nil || off < 0 || off >= maxBit {
+	if err != nil || off < 0 {
 		return server.Refuse("ERR bit offset is not an integer or out of range")
 	}
 	on := string(a[3]) == "1"
 	if !on && string(a[3]) != "0" {
 		return server.Refuse("ERR bit is not an integer or out of range")
+	}
+	if off >= maxBit {
+		return errTooLong
 	}
 	v, err := s.FindOrMake(a[1], record.String)
 	if err != nil {
@@ -71,7 +81,8 @@ func fold(x byte, others []byte, f func(a, b byte) byte) byte {
 	return x
 }
 
-func cmdBitop(s *server.Server, a [][]byte) error {
+// Op is BITOP.
+func Op(s *server.Server, a [][]byte) error {
 	name := string(s.Upper(a[1]))
 	op := bitOps[name]
 	if op == nil {
@@ -141,7 +152,8 @@ type bitfield struct {
 	overflow byte // 'W'rap, 'S'at or 'F'ail
 }
 
-func cmdBitfield(s *server.Server, a [][]byte) error {
+// Fields is BITFIELD.
+func Fields(s *server.Server, a [][]byte) error {
 	ops, err := readBitfields(s, a[2:])
 	if err != nil {
 		return err
@@ -171,7 +183,7 @@ func readBitfields(s *server.Server, a [][]byte) ([]bitfield, error) {
 		switch {
 		case server.Is(a[0], "GET") && len(a) > 2:
 			var op bitfield
-			if err := op.place(a[1], a[2]); err != nil {
+			if err := op.place(a[1], a[2]); err != nil && err != errTooLong {
 				return nil, err
 			}
 			a = a[3:]
@@ -216,12 +228,13 @@ func (op *bitfield) place(typ, off []byte) error {
 		scale, off = n, off[1:]
 	}
 	bad := server.Refuse("ERR bit offset is not an integer or out of range")
-	if op.off, err = server.ParseInt(off); err != nil || op.off < 0 || op.off > maxBit {
+	if op.off, err = server.ParseInt(off); err != nil || op.off < 0 {
 		return bad
 	}
-	if op.off *= scale; op.off+n > maxBit {
-		return bad
+	if op.off > maxBit || op.off*scale+n > maxBit {
+		return errTooLong
 	}
+	op.off *= scale
 	return nil
 }
 

@@ -1,0 +1,43 @@
+// Package keyslot computes the slots of keys in clusters of Redis and Valkey.
+package keyslot
+
+import "bytes"
+
+// Count is how many slots a cluster has.
+const Count = 16384
+
+// crcTable is that of CRC16-CCITT: polynomial 1021, not reflected.
+var crcTable = func() (t [256]uint16) {
+	for i := range t {
+		c := uint16(i) << 8
+		for range 8 {
+			if c&0x8000 != 0 {
+				c = c<<1 ^ 0x1021
+			} else {
+				c <<= 1
+			}
+		}
+		t[i] = c
+	}
+	return t
+}()
+
+// Tag is the part of a key that says where it lies in a cluster: what is between the first { and the next },
+// or all of it.
+func Tag(key []byte) []byte {
+	if i := bytes.IndexByte(key, '{'); i >= 0 {
+		if j := bytes.IndexByte(key[i+1:], '}'); j > 0 {
+			return key[i+1 : i+1+j]
+		}
+	}
+	return key
+}
+
+// Of is where a key lies in a cluster.
+func Of(key []byte) int {
+	var c uint16
+	for _, b := range Tag(key) {
+		c = c<<8 ^ crcTable[byte(c>>8)^b]
+	}
+	return int(c) % Count
+}

@@ -1,0 +1,221 @@
+package commands
+
+import (
+	"kvferry/redis/state/server"
+)
+
+// access is what a command does with a key.
+type access uint8
+
+const (
+	reads  access = 1 << iota // what it does depends on what the key holds
+	writes                    // it may change the key
+	update = reads | writes
+)
+
+// use is a key of a command.
+type use struct {
+	db  int
+	key []byte
+	access
+}
+
+// finder returns the keys of a command; what is not whole names fewer.
+type finder func(s *server.Server, a [][]byte) []use
+
+// uses returns the keys of some arguments, of the selected database.
+func uses(s *server.Server, how access, args ...[]byte) []use {
+	out := make([]use, len(args))
+	for i, key := range args {
+		out[i] = use{s.DB.Selected(), key, how}
+	}
+	return out
+}
+
+// one is the finder of commands whose first argument is their only key.
+func one(how access) finder {
+	return func(s *server.Server, a [][]byte) []use { return uses(s, how, a[1]) }
+}
+
+// two is the finder of commands with two keys.
+func two(first, second access) finder {
+	return func(s *server.Server, a [][]byte) []use {
+		return append(uses(s, first, a[1]), uses(s, second, a[2])...)
+	}
+}
+
+// every is the finder of commands all of whose arguments are keys, or one of so many, but the last few.
+func every(how access, step, but int) finder {
+	return func(s *server.Server, a [][]byte) (out []use) {
+		for i := 1; i < len(a)-but; i += step {
+			out = append(out, use{s.DB.Selected(), a[i], how})
+		}
+		return out
+	}
+}
+
+// into is the finder of commands that make the key a[i] of those behind it.
+func into(i int) finder {
+	return func(s *server.Server, a [][]byte) []use {
+		return append(uses(s, writes, a[i]), uses(s, reads, a[i+1:]...)...)
+	}
+}
+
+// counted is the finder of commands with numkeys at a[i] and so many keys behind it; ahead is what they do with a[1:i].
+func counted(i int, how, ahead access) finder {
+	return func(s *server.Server, a [][]byte) []use {
+		var out []use
+		if ahead != 0 {
+			out = uses(s, ahead, a[1:i]...)
+		}
+		n, err := server.ParseInt(a[i])
+		if err != nil || n < 0 {
+			return out
+		}
+		return append(out, uses(s, how, a[i+1:][:min(n, int64(len(a)-i-1))]...)...)
+	}
+}
+
+// stored is the finder of GEORADIUS and SORT: a key, and those that options name.
+func stored(from int, names ...string) finder {
+	return func(s *server.Server, a [][]byte) []use {
+		out := uses(s, reads, a[1])
+		for i := from; i+1 < len(a); i++ {
+			for _, name := range names {
+				if server.Is(a[i], name) {
+					out = append(out, uses(s, writes, a[i+1])...)
+				}
+			}
+		}
+		return out
+	}
+}
+
+// setKeys is the finder of SET: without a condition it overwrites, whatever there was.
+func setKeys(s *server.Server, a [][]byte) []use {
+	if len(a) == 3 || len(a) == 5 && expiryUnits[string(s.Upper(a[3]))] != 0 {
+		return uses(s, writes, a[1])
+	}
+	return uses(s, update, a[1])
+}
+
+// msetexKeys is the finder of MSETEX: numkeys, so many keys with their values, and options.
+func msetexKeys(s *server.Server, a [][]byte) (out []use) {
+	pairs, _, err := msetexPairs(a)
+	if err != nil {
+		return nil
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		out = append(out, uses(s, update, pairs[i])...)
+	}
+	return out
+}
+
+// bitopKeys is the finder of BITOP: operation, target, sources.
+func bitopKeys(s *server.Server, a [][]byte) []use { return into(2)(s, a) }
+
+// pfcountKeys is the finder of PFCOUNT, which writes the count of a single key into it.
+func pfcountKeys(s *server.Server, a [][]byte) []use {
+	if len(a) > 2 {
+		return uses(s, reads, a[1:]...)
+	}
+	return uses(s, update, a[1])
+}
+
+// pfmergeKeys is the finder of PFMERGE: target, sources.
+func pfmergeKeys(s *server.Server, a [][]byte) []use {
+	return append(uses(s, update, a[1]), uses(s, reads, a[2:]...)...)
+}
+
+// moveKeys is the finder of MOVE: a key, as it is in two databases.
+func moveKeys(s *server.Server, a [][]byte) []use {
+	out := uses(s, update, a[1])
+	if db, err := database(a[2]); err == nil {
+		out = append(out, use{db, a[1], update})
+	}
+	return out
+}
+
+// copyKeys is the finder of COPY: source, and target perhaps in another database.
+func copyKeys(s *server.Server, a [][]byte) []use {
+	o, err := readCopy(s, a)
+	if err != nil {
+		return nil
+	}
+	to := use{o.db, a[2], update}
+	if o.replace {
+		to.access = writes
+	}
+	return append(uses(s, reads, a[1]), to)
+}
+
+// second is the finder of commands whose key follows a subcommand.
+func second(s *server.Server, a [][]byte) []use { return uses(s, update, a[2]) }
+
+// restoreKeys is the finder of RESTORE.
+func restoreKeys(s *server.Server, a [][]byte) []use {
+	for _, option := range a[4:] {
+		if server.Is(option, "REPLACE") {
+			return uses(s, writes, a[1])
+		}
+	}
+	return uses(s, update, a[1])
+}
+
+// behind is the finder of XREADGROUP and MIGRATE: the first of so many parts behind a word has the keys; or the key is a[at].
+func behind(word string, parts, at int) finder {
+	return func(s *server.Server, a [][]byte) []use {
+		for i := range a {
+			if rest := a[i+1:]; i > 0 && server.Is(a[i], word) {
+				return uses(s, update, rest[:len(rest)/parts]...)
+			}
+		}
+		if at > 0 {
+			return uses(s, update, a[at])
+		}
+		return nil
+	}
+}
+
+// Lose takes it that a command had an effect that is not known: the keys that it may have written are lost, for a reason that
+// the caller reads.
+func Lose(s *server.Server, args [][]byte, reason []byte) error {
+	c, ok := find(s, args)
+	if !ok {
+		for i, arg := range args[1:] {
+			s.DB.Lose(s.DB.Selected(), arg, reason, i > 0)
+		}
+		return s.DB.Err()
+	}
+	if c.keys != nil {
+		lose(s, c.keys(s, args), reason)
+	}
+	return s.DB.Err()
+}
+
+func lose(s *server.Server, keys []use, reason []byte) {
+	for _, k := range keys {
+		if k.access&writes != 0 {
+			s.DB.Lose(k.db, k.key, reason, false)
+		}
+	}
+}
+
+// spread loses what a command writes if it reads a value that is lost, and reports whether it does.
+func spread(s *server.Server, c *command, args [][]byte) bool {
+	if c.keys == nil {
+		return false
+	}
+	keys := c.keys(s, args)
+	for _, k := range keys {
+		if k.access&reads == 0 {
+			continue
+		}
+		if v := s.DB.FindIn(k.db, k.key); v.Lost() != nil {
+			s.DB.Lose(k.db, k.key, v.Lost(), false)
+			lose(s, keys, v.Lost())
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package commands
+
+import (
+	"strconv"
+	"strings"
+
+	"kvferry/record"
+	"kvferry/redis/state/bits"
+	"kvferry/redis/state/streams"
+)
+
+// table has the commands of Redis to 8.6 and Valkey to 9.1, by name; the subcommands of some by both names.
+var table = withPlain(map[string]*command{
+	"SELECT": {2, 0, nil, cmdSelect}, "SWAPDB": {3, write, nil, cmdSwapDB}, "FLUSHDB": {-1, write, nil, cmdFlush(false)},
+	"FLUSHALL": {-1, write, nil, cmdFlush(true)}, "DEL": {-2, write, every(writes, 1, 0), cmdDel},
+	"UNLINK": {-2, write, every(writes, 1, 0), cmdDel}, "RENAME": {3, write, two(writes, writes), cmdRename(false)},
+	"RENAMENX": {3, write, two(update, update), cmdRename(true)}, "MOVE": {3, write, moveKeys, cmdMove},
+	"COPY": {-3, write, copyKeys, cmdCopy}, "SORT": {-2, write, stored(2, "STORE"), cmdSort},
+	"RESTORE": {-4, write, restoreKeys, cmdRestore}, "RESTORE-ASKING": {-4, write, restoreKeys, cmdRestore},
+	"EXPIRE": {-3, write, one(update), cmdExpire("EX")}, "PEXPIRE": {-3, write, one(update), cmdExpire("PX")},
+	"EXPIREAT": {-3, write, one(update), cmdExpire("EXAT")}, "PEXPIREAT": {-3, write, one(update), cmdExpire("PXAT")},
+	"PERSIST": {2, write, one(update), cmdPersist}, "GETEX": {-2, write, one(update), cmdGetex},
+	"GETDEL": {2, write, one(update), cmdGetdel}, "DELEX": {-2, write, one(update), cmdDelex},
+	"DELIFEQ": {3, write, one(update), cmdDelifeq}, "MIGRATE": {-6, write, behind("KEYS", 1, 3), nil},
+	"TRIMSLOTS": {-5, write, nil, cmdTrimslots}, "CLUSTER": {-2, container, nil, nil},
+	"CLUSTER FLUSHSLOT": {-3, write, nil, cmdFlushslot},
+	"MULTI":             {1, 0, nil, refused("ERR MULTI calls can not be nested")}, "EXEC": {1, 0, nil, refused("ERR EXEC without MULTI")},
+	"DISCARD": {1, 0, nil, refused("ERR DISCARD without MULTI")},
+
+	"SET": {-3, write, setKeys, cmdSet}, "SETEX": {4, write, one(writes), cmdSetex("EX")},
+	"PSETEX": {4, write, one(writes), cmdSetex("PX")}, "SETNX": {3, write, one(update), cmdSetnx},
+	"GETSET": {3, write, one(update), cmdGetset}, "MSET": {-3, write, every(writes, 2, 0), cmdMset},
+	"MSETNX": {-3, write, every(update, 2, 0), cmdMsetnx}, "MSETEX": {-4, write, msetexKeys, cmdMsetex},
+	"APPEND": {3, write, one(update), cmdAppend}, "SETRANGE": {4, write, one(update), cmdSetrange},
+	"INCR": {2, write, one(update), cmdIncr(1)}, "DECR": {2, write, one(update), cmdIncr(-1)},
+	"INCRBY": {3, write, one(update), cmdIncr(1)}, "DECRBY": {3, write, one(update), cmdIncr(-1)},
+	"INCRBYFLOAT": {3, write, one(update), nil}, "SETBIT": {4, write, one(update), bits.Set},
+	"BITOP": {-4, write, bitopKeys, bits.Op}, "BITFIELD": {-2, write, one(update), bits.Fields},
+	"PFADD": {-2, write, one(update), bits.PFAdd}, "PFMERGE": {-2, write, pfmergeKeys, bits.PFMerge},
+	"PFCOUNT": {-2, 0, pfcountKeys, bits.PFCount}, "PFDEBUG": {3, write, second, nil},
+
+	"HSET": {-4, write, one(update), cmdHset}, "HMSET": {-4, write, one(update), cmdHset}, "HSETNX": {4, write, one(update), cmdHsetnx},
+	"HDEL": {-3, write, one(update), cmdRemove(record.Hash)}, "HINCRBY": {4, write, one(update), cmdHincrby},
+	"HINCRBYFLOAT": {4, write, one(update), nil}, "HEXPIRE": {-6, write, one(update), cmdHexpire("EX")},
+	"HPEXPIRE": {-6, write, one(update), cmdHexpire("PX")}, "HEXPIREAT": {-6, write, one(update), cmdHexpire("EXAT")},
+	"HPEXPIREAT": {-6, write, one(update), cmdHexpire("PXAT")}, "HPERSIST": {-5, write, one(update), cmdHpersist},
+	"HSETEX": {-6, write, one(update), cmdHsetex}, "HGETEX": {-5, write, one(update), cmdHgetex},
+	"HGETDEL": {-5, write, one(update), cmdHgetdel},
+
+	"RPUSH": {-3, write, one(update), cmdPush(false, false)}, "LPUSH": {-3, write, one(update), cmdPush(true, false)},
+	"RPUSHX": {-3, write, one(update), cmdPush(false, true)}, "LPUSHX": {-3, write, one(update), cmdPush(true, true)},
+	"LPOP": {-2, write, one(update), cmdPop(true)}, "RPOP": {-2, write, one(update), cmdPop(false)},
+	"LSET": {4, write, one(update), cmdLset}, "LTRIM": {4, write, one(update), cmdLtrim},
+	"LINSERT": {5, write, one(update), cmdLinsert}, "LREM": {4, write, one(update), cmdLrem},
+	"RPOPLPUSH": {3, write, two(update, update), cmdRpoplpush}, "LMOVE": {5, write, two(update, update), cmdLmove},
+	"BLMOVE": {6, write, two(update, update), nil}, "BRPOPLPUSH": {4, write, two(update, update), nil},
+	"LMPOP": {-4, write, counted(1, update, 0), nil}, "BLMPOP": {-5, write, counted(2, update, 0), nil},
+	"BLPOP": {-3, write, every(update, 1, 1), nil}, "BRPOP": {-3, write, every(update, 1, 1), nil},
+
+	"SADD": {-3, write, one(update), cmdSadd}, "SREM": {-3, write, one(update), cmdRemove(record.Set)},
+	"SPOP": {-2, write, one(update), nil}, "SMOVE": {4, write, two(update, update), cmdSmove},
+	"SUNIONSTORE": {-3, write, into(1), cmdSetStore(setUnion)}, "SINTERSTORE": {-3, write, into(1), cmdSetStore(setInter)},
+	"SDIFFSTORE": {-3, write, into(1), cmdSetStore(setDiff)},
+
+	"ZADD": {-4, write, one(update), cmdZadd}, "ZINCRBY": {4, write, one(update), cmdZincrby},
+	"ZREM": {-3, write, one(update), cmdRemove(record.ZSet)}, "ZPOPMIN": {-2, write, one(update), cmdZpop(false)},
+	"ZPOPMAX": {-2, write, one(update), cmdZpop(true)}, "BZPOPMIN": {-3, write, every(update, 1, 1), nil},
+	"BZPOPMAX": {-3, write, every(update, 1, 1), nil}, "ZMPOP": {-4, write, counted(1, update, 0), nil},
+	"BZMPOP": {-5, write, counted(2, update, 0), nil}, "ZREMRANGEBYRANK": {4, write, one(update), cmdZremrangebyrank},
+	"ZREMRANGEBYSCORE": {4, write, one(update), cmdZremrangebyscore}, "ZREMRANGEBYLEX": {4, write, one(update), cmdZremrangebylex},
+	"ZUNIONSTORE": {-4, write, counted(2, reads, writes), cmdZstore(zsetUnion)},
+	"ZINTERSTORE": {-4, write, counted(2, reads, writes), cmdZstore(zsetInter)},
+	"ZDIFFSTORE":  {-4, write, counted(2, reads, writes), cmdZstore(zsetDiff)},
+	"ZRANGESTORE": {-5, write, two(writes, reads), cmdZrangestore},
+
+	"GEOADD": {-5, write, one(update), nil}, "GEOSEARCHSTORE": {-8, write, two(writes, reads), cmdGeosearchstore},
+	"GEORADIUS":         {-6, write, stored(5, "STORE", "STOREDIST"), cmdGeoradius(false)},
+	"GEORADIUSBYMEMBER": {-5, write, stored(4, "STORE", "STOREDIST"), cmdGeoradius(true)},
+
+	"XADD": {-5, write, one(update), streams.Add}, "XTRIM": {-4, write, one(update), streams.Trim},
+	"XDEL": {-3, write, one(update), streams.Delete}, "XDELEX": {-5, write, one(update), streams.DeleteRefs},
+	"XACKDEL": {-6, write, one(update), streams.AckDelete}, "XSETID": {-3, write, one(update), streams.SetID},
+	"XACK": {-4, write, one(update), streams.Ack}, "XCLAIM": {-6, write, one(update), streams.Claim},
+	"XAUTOCLAIM": {-6, write, one(update), nil}, "XREADGROUP": {-7, write, behind("STREAMS", 2, 0), nil},
+	"XCFGSET": {-2, 0, one(update), nil}, "XIDMPRECORD": {5, 0, one(update), nil}, // of what no record has
+	"XGROUP": {-2, container, nil, nil}, "XGROUP CREATE": {-5, write, second, streams.Group(streams.Create)},
+	"XGROUP SETID":          {-5, write, second, streams.Group(streams.Move)},
+	"XGROUP DESTROY":        {4, write, second, streams.Group(streams.Destroy)},
+	"XGROUP CREATECONSUMER": {5, write, second, streams.Group(streams.CreateConsumer)},
+	"XGROUP DELCONSUMER":    {5, write, second, streams.Group(streams.DeleteConsumer)}, "XGROUP HELP": {2, 0, nil, nil},
+
+	"VADD": {-5, write, one(update), nil}, "VREM": {3, write, one(update), nil}, "VSETATTR": {4, write, one(update), nil},
+
+	"EVAL": {-3, wild, counted(2, update, 0), nil}, "EVALSHA": {-3, wild, counted(2, update, 0), nil},
+	"FCALL": {-3, wild, counted(2, update, 0), nil}, "DEBUG": {-2, wild, nil, nil}, "MODULE": {-2, wild, nil, nil}, "RESET": {1, wild, nil, nil},
+
+	"FUNCTION": {-2, container, nil, nil}, "FUNCTION LOAD": {-3, write, nil, cmdFunctionLoad},
+	"FUNCTION DELETE": {3, write, nil, cmdFunctionDelete}, "FUNCTION FLUSH": {-2, write, nil, cmdFunctionFlush},
+	"FUNCTION RESTORE": {-3, write, nil, cmdFunctionRestore}, "FUNCTION DUMP": {2, 0, nil, nil}, "FUNCTION HELP": {2, 0, nil, nil},
+	"FUNCTION KILL": {2, 0, nil, nil}, "FUNCTION LIST": {-2, 0, nil, nil}, "FUNCTION STATS": {2, 0, nil, nil},
+}, `
+	GET 2 MGET -2 STRLEN 2 GETRANGE 4 SUBSTR 4 GETBIT 3 BITCOUNT -2 BITPOS -3 BITFIELD_RO -2 LCS -3 DIGEST 2
+	EXISTS -2 TYPE 2 TTL 2 PTTL 2 EXPIRETIME 2 PEXPIRETIME 2 KEYS 2 SCAN -2 RANDOMKEY 1 DBSIZE 1 DUMP 2 TOUCH -2 SORT_RO -2
+	HGET 3 HMGET -3 HGETALL 2 HKEYS 2 HVALS 2 HLEN 2 HEXISTS 3 HSTRLEN 3 HSCAN -3 HRANDFIELD -2 HTTL -5 HPTTL -5
+	HEXPIRETIME -5 HPEXPIRETIME -5 LINDEX 3 LLEN 2 LRANGE 4 LPOS -3 SCARD 2 SISMEMBER 3 SMISMEMBER -3 SMEMBERS 2 SRANDMEMBER -2
+	SSCAN -3 SDIFF -2 SINTER -2 SUNION -2 SINTERCARD -3 ZCARD 2 ZCOUNT 4 ZLEXCOUNT 4 ZSCORE 3 ZMSCORE -3 ZRANK -3 ZREVRANK -3
+	ZRANGE -4 ZREVRANGE -4 ZRANGEBYSCORE -4 ZREVRANGEBYSCORE -4 ZRANGEBYLEX -4 ZREVRANGEBYLEX -4 ZSCAN -3 ZRANDMEMBER -2
+	ZUNION -3 ZINTER -3 ZDIFF -3 ZINTERCARD -3 GEODIST -4 GEOHASH -2 GEOPOS -2 GEOSEARCH -7 GEORADIUS_RO -6 GEORADIUSBYMEMBER_RO -5
+	XLEN 2 XRANGE -4 XREVRANGE -4 XREAD -4 XPENDING -3 XINFO -2 OBJECT -2 MEMORY -2 VCARD 2 VDIM 2 VEMB -3 VGETATTR 3 VINFO 2
+	VISMEMBER 3 VLINKS -3 VRANDMEMBER -2 VRANGE -4 VSIM -4 EVAL_RO -3 EVALSHA_RO -3 FCALL_RO -3 PUBLISH 3 SPUBLISH 3 PUBSUB -2
+	PING -1 ECHO 2 WATCH -2 UNWATCH 1 ASKING 1 SCRIPT -2 REPLCONF -1 CLIENT -2 CONFIG -2 COMMAND -1 INFO -1 TIME 1 WAIT 3 WAITAOF 4
+	READONLY 1 READWRITE 1 PFSELFTEST 1 LOLWUT -1 ACL -2 AUTH -2 HELLO -1 LATENCY -2 SLOWLOG -2 ROLE 1 LASTSAVE 1`)
+
+// withPlain adds commands that change no key, given as names and arities.
+func withPlain(t map[string]*command, list string) map[string]*command {
+	words := strings.Fields(list)
+	for i := 0; i < len(words); i += 2 {
+		arity, _ := strconv.Atoi(words[i+1])
+		t[words[i]] = &command{arity: arity}
+	}
+	return t
+}

@@ -1,0 +1,63 @@
+package commands
+
+import (
+	"kvferry/internal/keyslot"
+	"kvferry/redis/state/server"
+)
+
+var errSlot = server.Refuse("ERR Invalid or out of range slot")
+
+// slotSet is some of the slots of a cluster.
+type slotSet [keyslot.Count]bool
+
+// add adds the slots from one argument to another.
+func (x *slotSet) add(first, last []byte) error {
+	n, err := server.ParseInts(first, last)
+	if err != nil || n[0] < 0 || n[0] > n[1] || n[1] >= keyslot.Count {
+		return errSlot
+	}
+	for i := n[0]; i <= n[1]; i++ {
+		x[i] = true
+	}
+	return nil
+}
+
+// flush removes the keys of the slots: what a node of a cluster does that gave them to another.
+func (x *slotSet) flush(s *server.Server) {
+	s.DB.FlushWhere(func(key []byte) bool { return x[keyslot.Of(key)] })
+}
+
+// cmdTrimslots is TRIMSLOTS RANGES n first last … of Redis.
+func cmdTrimslots(s *server.Server, a [][]byte) error {
+	if !server.Is(a[1], "RANGES") {
+		return s.Option("TRIMSLOTS", a[1])
+	}
+	ranges := a[3:]
+	if n, err := server.ParseInt(a[2]); err != nil || n != int64(len(ranges)/2) || len(ranges)%2 != 0 {
+		return server.ErrArgs
+	}
+	var x slotSet
+	for i := 0; i < len(ranges); i += 2 {
+		if err := x.add(ranges[i], ranges[i+1]); err != nil {
+			return err
+		}
+	}
+	x.flush(s)
+	return nil
+}
+
+// cmdFlushslot is CLUSTER FLUSHSLOT slot … of Valkey.
+func cmdFlushslot(s *server.Server, a [][]byte) error {
+	list := a[2:]
+	if last := list[len(list)-1]; len(list) > 1 && flushing(s, a[0], [][]byte{last}) == nil {
+		list = list[:len(list)-1]
+	}
+	var x slotSet
+	for _, slot := range list {
+		if err := x.add(slot, slot); err != nil {
+			return err
+		}
+	}
+	x.flush(s)
+	return nil
+}

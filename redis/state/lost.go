@@ -1,0 +1,48 @@
+package state
+
+// lostness marks a value that a command of unknown effect wrote: what the key holds, and whether it exists, is not known.
+// The mark is the first byte of the key's row in place of the type, so that it follows the key wherever it is renamed, copied
+// or moved to, and goes when the key is overwritten or deleted. Commands that would read such a value lose what they write.
+type lostness byte
+
+const (
+	lostKey  lostness = 0x40
+	lostName lostness = 0x41 // an argument of an unknown command, which may be a key; no other command names it
+)
+
+// Lose takes it that what a key of a database holds is not known from now on, for a reason that only the caller reads. name
+// says that it may be no key at all: that is forgotten when the key is known to exist.
+func (s *State) Lose(db int, key, reason []byte, name bool) {
+	mark := lostKey
+	if name && s.FindIn(db, key) == nil {
+		mark = lostName
+	}
+	s.anyLost = true
+	s.set(s.metaKey(db, key), append([]byte{byte(mark)}, reason...))
+}
+
+// AnyLost reports whether any value was ever lost.
+func (s *State) AnyLost() bool { return s.anyLost }
+
+// Lost returns why a value is lost; nil if it is not.
+func (v *Value) Lost() []byte {
+	if v == nil || v.lost == 0 {
+		return nil
+	}
+	return v.inlined
+}
+
+// EachLost calls f with the keys whose values are lost, database by database in order; the arguments are views.
+func (s *State) EachLost(f func(db int, key, reason []byte)) {
+	if !s.anyLost {
+		return
+	}
+	for _, db := range s.databases() {
+		s.scan(s.metaKey(db, nil), func(key, value []byte) bool {
+			if lostness(value[0]) == lostKey {
+				f(db, key, value[1:])
+			}
+			return true
+		})
+	}
+}

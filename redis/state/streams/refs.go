@@ -1,0 +1,123 @@
+package streams
+
+import (
+	"kvferry/record"
+	"kvferry/redis/state"
+	"kvferry/redis/state/server"
+)
+
+// policy says what becomes of references to an entry that goes: of those that are pending in groups.
+type policy uint8
+
+const (
+	keepRefs policy = iota // they stay
+	dropRefs               // they go, too
+	acked                  // the entry stays unless all groups have read and acknowledged it
+)
+
+// read takes an argument that is the name of a policy.
+func (p *policy) read(arg []byte) bool {
+	for i, name := range []string{"KEEPREF", "DELREF", "ACKED"} {
+		if server.Is(arg, name) {
+			*p = policy(i)
+			return true
+		}
+	}
+	return false
+}
+
+// refs removes entries of a stream as a policy says.
+type refs struct {
+	policy policy
+	groups []*state.Group // that may refer to entries; none where that does not matter
+}
+
+func referrers(v *state.Value, p policy) *refs {
+	r := &refs{policy: p}
+	if p != keepRefs {
+		r.groups = v.Groups()
+	}
+	return r
+}
+
+// remove removes an entry that the stream has, unless it is to stay.
+func (r *refs) remove(v *state.Value, id state.StreamID) bool {
+	for _, g := range r.groups {
+		if r.policy == dropRefs {
+			g.RemovePending(id)
+		} else if _, pending := g.Pending(id); pending || id.After(g.Last) {
+			return false
+		}
+	}
+	v.RemoveEntry(id)
+	return true
+}
+
+// delete is remove for commands that name an entry, which the stream may not have.
+func (r *refs) delete(v *state.Value, id state.StreamID) {
+	if v.HasEntry(id) && r.remove(v, id) && id.After(v.Deleted) {
+		v.Deleted = id
+	}
+}
+
+// deletion reads "[policy] IDS n id …", and returns the ids as they are: a server that has no such stream does not look at them.
+func deletion(s *server.Server, a [][]byte) (p policy, list [][]byte, err error) {
+	if p.read(a[0]) {
+		a = a[1:]
+	}
+	if len(a) < 3 || !server.Is(a[0], "IDS") {
+		return 0, nil, s.Option("XDELEX", a[0])
+	}
+	n, err := server.ParseInt(a[1])
+	if err != nil || n != int64(len(a)-2) {
+		return 0, nil, server.Refuse("ERR The `numids` parameter must match the number of arguments")
+	}
+	return p, a[2:], nil
+}
+
+// DeleteRefs is XDELEX.
+func DeleteRefs(s *server.Server, a [][]byte) error {
+	return deleteEach(s, a, 2, func(*state.Value) (func(state.StreamID) bool, bool) {
+		return func(state.StreamID) bool { return true }, true
+	})
+}
+
+// AckDelete is XACKDEL: entries that are pending in a group are acknowledged, and deleted as the policy says.
+func AckDelete(s *server.Server, a [][]byte) error {
+	return deleteEach(s, a, 3, func(v *state.Value) (func(state.StreamID) bool, bool) {
+		g := v.Group(a[2])
+		return func(id state.StreamID) bool {
+			_, pending := g.Pending(id)
+			g.RemovePending(id)
+			return pending
+		}, g != nil
+	})
+}
+
+// deleteEach deletes the entries that a[options:] name and that are to go: in makes what tells, or says that there is nothing.
+func deleteEach(s *server.Server, a [][]byte, options int, in func(*state.Value) (goes func(state.StreamID) bool, ok bool)) error {
+	p, named, err := deletion(s, a[options:])
+	if err != nil {
+		return err
+	}
+	v, err := s.Find(a[1], record.Stream)
+	if err != nil || v == nil {
+		return err
+	}
+	goes, ok := in(v)
+	if !ok {
+		return nil
+	}
+	list, err := ids(named)
+	if err != nil {
+		return err
+	}
+	r := referrers(v, p)
+	for _, id := range list {
+		if goes(id) {
+			r.delete(v, id)
+		}
+	}
+	s.DB.Store(a[1], v)
+	return nil
+}
