@@ -444,9 +444,10 @@ type limiter struct {
 	next time.Time
 }
 
-func (l *limiter) wait(n int) {
+// wait waits until n more bytes may be sent, or the context ends.
+func (l *limiter) wait(ctx context.Context, n int) error {
 	if l.rate <= 0 {
-		return
+		return nil
 	}
 	l.mu.Lock()
 	now := time.Now()
@@ -456,5 +457,8 @@ func (l *limiter) wait(n int) {
 	pause := l.next.Sub(now)
 	l.next = l.next.Add(time.Duration(float64(n) / float64(l.rate) * float64(time.Second)))
 	l.mu.Unlock()
-	time.Sleep(pause)
+	if pause <= 0 {
+		return nil
+	}
+	return rest(ctx, pause)
 }

@@ -268,7 +268,9 @@ func (w *writer) send(r heldRecord) error {
 		return err
 	}
 	w.written++
-	w.t.limit.wait(len(r.data))
+	if err := w.t.limit.wait(w.ctx, len(r.data)); err != nil {
+		return err
+	}
 	return w.told(p.add(r.data, r.commands, whole))
 }
 
