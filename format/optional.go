@@ -87,6 +87,8 @@ type ServerOptions struct {
 	Rate int64
 	// Scan reads with SCAN and DUMP, even if the server accepts replicas.
 	Scan bool
+	// Notice is told in words what the user should know at once, such as a server that has been silent for long; may be nil.
+	Notice func(text string)
 }
 
 // ExistingError means that a server has keys that the conversion may not write, and that it wrote nothing therefore.

@@ -181,6 +181,13 @@ func (p *pipe) busy() bool {
 	return p.err == nil && len(p.queue) > 0
 }
 
+// awaits reports whether an answer is due.
+func (p *pipe) awaits() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err == nil && p.written > 0
+}
+
 // fail ends the pipe.
 func (p *pipe) fail(err error) {
 	p.mu.Lock()
@@ -291,7 +298,9 @@ func (p *pipe) failed() bool {
 
 // session sends over one connection until it breaks or nothing is left.
 func (p *pipe) session(conn net.Conn) {
-	conn = steady{conn}
+	if l, ok := conn.(*link); ok {
+		l.awaits = p.awaits
+	}
 	stop := context.AfterFunc(p.ctx, func() { conn.Close() })
 	defer stop()
 	in := bufio.NewReaderSize(conn, 64<<10)
@@ -420,6 +429,10 @@ func (p *pipe) read(in *bufio.Reader) {
 		}
 		if err != nil {
 			p.breaks(err)
+			var silent silenceError
+			if errors.Is(err, errAnswer) || errors.As(err, &silent) && p.awaits() {
+				p.fail(err)
+			}
 			return
 		}
 	}

@@ -7,36 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // forbiddenError says that a server lets nobody be its replica.
 type forbiddenError struct{ text string }
 
 func (e *forbiddenError) Error() string { return "it accepts no replicas: " + e.text }
-
-// silence is how long a server may say nothing while it gets ready, sends or takes.
-const silence = 5 * time.Minute
-
-// steady is a connection on which a read or a write waits for so long.
-type steady struct{ net.Conn }
-
-func (s steady) Read(p []byte) (int, error) {
-	if err := s.SetReadDeadline(time.Now().Add(silence)); err != nil {
-		return 0, err
-	}
-	return s.Conn.Read(p)
-}
-
-func (s steady) Write(p []byte) (int, error) {
-	if err := s.SetWriteDeadline(time.Now().Add(silence)); err != nil {
-		return 0, err
-	}
-	return s.Conn.Write(p)
-}
 
 // replicate has a server send all that it holds at one moment, as it does to a replica, and adds it to a spool:
 //
@@ -54,7 +32,10 @@ func (s *server) replicate(ctx context.Context, host string, to *spool, tell *co
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	in := bufio.NewReaderSize(steady{conn}, 256<<10)
+	if l, ok := conn.(*link); ok {
+		l.patience = unfed
+	}
+	in := bufio.NewReaderSize(conn, 256<<10)
 	size, err := s.fullSync(conn, in)
 	if err == nil {
 		if n, err := strconv.ParseInt(size, 10, 64); err == nil {

@@ -3,7 +3,6 @@ package live
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -42,12 +41,13 @@ func (silent) Printf(context.Context, string, ...any) {}
 var quiet sync.Once
 
 // connect asks the server at an address who it is.
-func (f *Format) connect(ctx context.Context, location string) (*server, error) {
+func (f *Format) connect(ctx context.Context, location string, memory int64) (*server, error) {
 	o, err := newOptions(location, f.options)
 	if err != nil {
 		return nil, err
 	}
 	quiet.Do(func() { redis.SetLogger(silent{}) })
+	o.memory = memory
 	s := &server{options: o}
 	if o.cluster {
 		s.client = redis.NewClusterClient(o.clusterOptions())
@@ -55,7 +55,7 @@ func (f *Format) connect(ctx context.Context, location string) (*server, error) 
 		s.client = redis.NewClient(o.single(o.host, max(o.db, 0)))
 	}
 	if err = o.shakeHands(ctx); err == nil {
-		err = o.plainHint(s.identify(ctx))
+		err = o.plainHint(s.firstAnswer(ctx))
 	}
 	if err == nil && o.cluster {
 		if err = s.locate(ctx); err == nil {
@@ -66,6 +66,17 @@ func (f *Format) connect(ctx context.Context, location string) (*server, error) 
 		return nil, errors.Join(told(o.shown, err), s.client.Close())
 	}
 	return s, nil
+}
+
+// firstAnswer asks the server who it is, and does not wait long.
+func (s *server) firstAnswer(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, firstAnswer)
+	defer cancel()
+	err := s.identify(within)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("it does not answer within %s: is it a server of Redis, and not stopped or busy?", firstAnswer)
+	}
+	return err
 }
 
 // info reads fields of INFO.
@@ -243,18 +254,9 @@ func (s *server) evicted(ctx context.Context) int64 {
 // dialer returns what makes connections for loading: to a server, in a database, as long as it is the one it was.
 func (s *server) dialer(host, db string) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
-		d := net.Dialer{Timeout: dialTimeout}
-		conn, err := d.DialContext(ctx, s.network, host)
+		conn, err := s.dial(ctx, host)
 		if err != nil {
 			return nil, told(s.shown, err)
-		}
-		if s.tlsConfig != nil {
-			t := tls.Client(conn, s.tlsConfig)
-			if err := t.HandshakeContext(ctx); err != nil {
-				conn.Close()
-				return nil, told(s.shown, err)
-			}
-			conn = t
 		}
 		if err := s.greet(conn, host, db); err != nil {
 			conn.Close()
@@ -264,12 +266,9 @@ func (s *server) dialer(host, db string) func(context.Context) (net.Conn, error)
 	}
 }
 
-// greetTimeout is how long a server may take to greet.
-const greetTimeout = 30 * time.Second
-
 // greet logs in, chooses the database and looks whether the server was started again.
 func (s *server) greet(conn net.Conn, host, db string) error {
-	if err := conn.SetDeadline(time.Now().Add(greetTimeout)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(firstAnswer)); err != nil {
 		return err
 	}
 	if err := s.introduce(conn, host, db); err != nil {

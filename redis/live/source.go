@@ -25,7 +25,7 @@ const (
 
 // Open copies all that a server holds to a temporary file in the form of an RDB file, and opens that.
 func (f *Format) Open(ctx context.Context, location string, o *format.OpenOptions) (format.Source, error) {
-	s, err := f.connect(ctx, location)
+	s, err := f.connect(ctx, location, o.Options.Memory)
 	if err != nil {
 		return nil, err
 	}

@@ -269,7 +269,7 @@ func TestSourceCluster(t *testing.T) {
 		diff(t, all, contents(t, src))
 	}
 	ctx := context.Background()
-	server, err := New().connect(ctx, address)
+	server, err := New().connect(ctx, address, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

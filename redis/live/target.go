@@ -56,7 +56,7 @@ type start struct {
 
 // Create starts to write to a server.
 func (f *Format) Create(ctx context.Context, location string, o *format.CreateOptions) (format.Target, error) {
-	s, err := f.connect(ctx, location)
+	s, err := f.connect(ctx, location, o.Memory)
 	if err != nil {
 		return nil, err
 	}
