@@ -21,6 +21,8 @@ type Server struct {
 	t    testing.TB
 	tls  bool
 
+	binary string // "": the one on the PATH
+
 	mu   sync.Mutex
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -42,24 +44,25 @@ func Start(t testing.TB, args ...string) *Server { return StartIn(t, t.TempDir()
 // StartIn starts a server that works in a directory, with what lies there.
 func StartIn(t testing.TB, dir string, args ...string) *Server {
 	t.Helper()
-	s := &Server{Dir: dir, args: args, t: t, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(FreePort(t)))}
+	return begin(&Server{Dir: dir, args: args, t: t})
+}
+
+// begin starts a server on a free port, until the test ends.
+func begin(s *Server) *Server {
+	s.t.Helper()
+	s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(FreePort(s.t)))
 	if err := s.start(); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	t.Cleanup(s.Kill)
+	s.t.Cleanup(s.Kill)
 	return s
 }
 
 // StartTLS starts a server that takes TLS alone.
 func StartTLS(t testing.TB, cert, key, ca string) *Server {
 	t.Helper()
-	s := &Server{Dir: t.TempDir(), t: t, tls: true, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(FreePort(t))),
-		args: []string{"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients", "no"}}
-	if err := s.start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Kill)
-	return s
+	return begin(&Server{Dir: t.TempDir(), t: t, tls: true,
+		args: []string{"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients", "no"}})
 }
 
 // FreePort returns a port that nobody listened on a moment ago.
@@ -83,7 +86,10 @@ func (s *Server) start() error {
 	if s.tls {
 		args = append(args, "--tls-port", secure)
 	}
-	cmd := exec.Command(serverBinary(s.t), args...)
+	if s.binary == "" {
+		s.binary = serverBinary(s.t)
+	}
+	cmd := exec.Command(s.binary, args...)
 	s.log.Reset()
 	cmd.Stdout, cmd.Stderr = &s.log, &s.log
 	cmd.SysProcAttr = diesWithTest()

@@ -243,7 +243,7 @@ var hints = []struct{ sign, todo string }{
 	{"ERR Function ", "a library of another name has that function: delete it on the server with FUNCTION DELETE"},
 	{"READONLY", "this is a replica that takes no writes: use its master"},
 	{"MISCONF", "the server cannot save to its disk and refuses writes: look at its log"},
-	{"NOPERM", "the user lacks permissions: it needs +restore +select +dbsize +info +scan +dump ~*"},
+	{"NOPERM", "the user lacks permissions: `kvferry help live` lists those that each use needs"},
 	{"CROSSSLOT", "this is a server of a cluster: write redis+cluster://"},
 	{"MOVED", "this is a server of a cluster: write redis+cluster://"},
 	{"certificate", "name the certificate that signed it with --tls-ca"},

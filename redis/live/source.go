@@ -120,6 +120,9 @@ func (c *copier) replica(ctx context.Context, host string) error {
 		if err == nil && n > 1 {
 			return c.sameRuns(ctx)
 		}
+		if n == attempts && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
+			err = linkError{err}
+		}
 		if err == nil || n == attempts || !isBroken(err) || ctx.Err() != nil {
 			return c.about(host, err)
 		}
