@@ -192,6 +192,14 @@ func (o *options) otherScheme() string {
 	return scheme + "://"
 }
 
+// clusterScheme is how the address of the whole cluster begins.
+func (o *options) clusterScheme() string {
+	if o.tls {
+		return "rediss+cluster://"
+	}
+	return "redis+cluster://"
+}
+
 // closedError is in words what io.EOF is.
 type closedError struct{ error }
 

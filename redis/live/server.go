@@ -22,15 +22,16 @@ import (
 // server is one that was asked who it is.
 type server struct {
 	*options
-	client  redis.UniversalClient
-	major   int
-	minor   int
-	valkey  bool
-	runs    map[string]string // by address of a server: its run id; nil when they may be started again
-	name    string            // "Redis 7.0.15"
-	version rdb.Version
-	restore bool     // it takes RESTORE
-	nodes   []string // of a cluster: by slot, its master
+	client    redis.UniversalClient
+	major     int
+	minor     int
+	valkey    bool
+	runs      map[string]string // by address of a server: its run id; nil when they may be started again
+	name      string            // "Redis 7.0.15"
+	version   rdb.Version
+	restore   bool     // it takes RESTORE
+	clustered bool     // it is a node of a cluster
+	nodes     []string // of a cluster: by slot, its master
 }
 
 // silent takes what go-redis would print: its errors come back as well.
@@ -97,6 +98,7 @@ func (s *server) identify(ctx context.Context) error {
 	}
 	i := info(text)
 	s.runs = map[string]string{s.host: i["run_id"]}
+	s.clustered = i["redis_mode"] == "cluster"
 	version := i["redis_version"]
 	s.name = "Redis " + version
 	if v := i["valkey_version"]; v != "" {
@@ -173,6 +175,9 @@ func (s *server) writable(ctx context.Context) error {
 	}
 	if i := info(text); i["role"] == "slave" && i["slave_read_only"] != "0" && !s.cluster {
 		return fmt.Errorf("%s: is a read-only replica of %s:%s: use its master", s.shown, i["master_host"], i["master_port"])
+	}
+	if s.oneOfSeveral(ctx) {
+		return fmt.Errorf("%s: this is one node of a cluster, which takes only some of the keys: write %s%s", s.shown, s.clusterScheme(), s.host)
 	}
 	return s.probe(ctx)
 }

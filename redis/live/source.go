@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"kvferry/format"
 	"kvferry/internal/dataset"
 	"kvferry/record"
-	"kvferry/redis"
+	files "kvferry/redis"
 )
 
 // FindScanned is the kind of finding that keys were read one by one, each at a moment of its own, and FindFunctions that
@@ -21,6 +23,9 @@ import (
 const (
 	FindScanned   = "scanned-server"
 	FindFunctions = "functions-unread"
+	// FindLibraryDiffers: servers of a cluster have other code under one name. FindOneNode: the address is that of a node alone.
+	FindLibraryDiffers = "library-differs"
+	FindOneNode        = "one-cluster-node"
 )
 
 // Open copies all that a server holds to a temporary file in the form of an RDB file, and opens that.
@@ -39,12 +44,12 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	c := &copier{server: s, runs: runs, to: to, options: o, copied: &copied{tell: o.Options.Copied, hosts: len(s.hosts())}}
 	to.grown = func(n int64) { c.copied.note(func() { c.copied.bytes = n }) }
 	if err = c.all(ctx); err == nil {
-		err = to.finish()
+		err = errors.Join(c.onlyOnce(), to.finish())
 	}
 	if err != nil {
 		return nil, errors.Join(err, to.f.Close())
 	}
-	src, err := redis.OpenFile(ctx, f, s.shown, to.f, o)
+	src, err := files.OpenFile(ctx, f, s.shown, to.f, o)
 	if err != nil {
 		return nil, err
 	}
@@ -61,11 +66,13 @@ type copier struct {
 	to      *spool
 	options *format.OpenOptions
 	copied  *copied
+	parts   []sent
 }
 
 // all copies as a replica, or key by key where that is asked for or nobody may be a replica.
 func (c *copier) all(ctx context.Context) error {
 	s := c.server
+	c.oneNode(ctx)
 	if s.Scan {
 		return c.scan(ctx)
 	}
@@ -79,6 +86,7 @@ func (c *copier) all(ctx context.Context) error {
 		}
 	}
 	for _, host := range s.hosts() {
+		c.begins(host)
 		err := c.replica(ctx, host)
 		var forbidden *forbiddenError
 		if errors.As(err, &forbidden) {
@@ -87,6 +95,7 @@ func (c *copier) all(ctx context.Context) error {
 			if err := c.to.back(headLen); err != nil {
 				return err
 			}
+			c.parts = nil
 			return c.scan(ctx)
 		}
 		if err != nil {
@@ -95,6 +104,36 @@ func (c *copier) all(ctx context.Context) error {
 		c.copied.next()
 	}
 	return nil
+}
+
+// oneNode tells that there are other nodes of a cluster, where only one is read.
+func (c *copier) oneNode(ctx context.Context) {
+	s := c.server
+	if !s.oneOfSeveral(ctx) {
+		return
+	}
+	dataset.Report(c.options, record.Finding{Kind: FindOneNode, Severity: record.Warning, Place: record.Place{File: s.shown, Off: record.NoOffset, Level: -1},
+		Detail: fmt.Sprintf("this is one node of a cluster, and kvferry reads its keys only: for all of them write %s%s", s.clusterScheme(), s.host)})
+}
+
+// oneOfSeveral reports whether the server is one of several nodes of a cluster, and the address that of this one alone.
+func (s *server) oneOfSeveral(ctx context.Context) bool {
+	if s.cluster || !s.clustered {
+		return false
+	}
+	list, err := s.client.ClusterSlots(ctx).Result()
+	return err != nil || len(masters(list)) != 1
+}
+
+// masters are the addresses of those that have slots.
+func masters(list []redis.ClusterSlot) map[string]bool {
+	out := map[string]bool{}
+	for _, r := range list {
+		if len(r.Nodes) > 0 {
+			out[r.Nodes[0].Addr] = true
+		}
+	}
+	return out
 }
 
 // hosts are the servers that have keys: one, or the masters of a cluster.

@@ -379,7 +379,7 @@ func TestCluster(t *testing.T) {
 	if _, err := open(t, "redis+cluster://"+nodes[0].Addr+"/0", format.ServerOptions{Existing: format.Replace}, "1"); err != nil {
 		t.Error(err)
 	}
-	if _, err := open(t, "redis://"+nodes[0].Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "write redis+cluster://") {
+	if _, err := open(t, "redis://"+nodes[0].Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "write redis+cluster://127.0.0.1") {
 		t.Error(err)
 	}
 }
