@@ -43,6 +43,8 @@ type target struct {
 	left    int                 // temporary names that could not be deleted
 
 	conflicts conflicts
+
+	natives sync.Map // by name and version of a module's type: what the server says to its values, "" when it takes them
 }
 
 // start is what is known when writing begins, for the process that goes on with it, too.
@@ -270,6 +272,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	switch {
 	case h.Type == record.Stream:
 		return files.StreamLosses(s.version, s.name, h)
+	case h.Type == record.Other && h.Keyless == record.Keyed && s.restore: // the value tells
 	case h.Type == record.Other && (h.Keyless != record.Library || s.major < 7):
 		return []record.Loss{{Kind: record.LossModule, Drops: true, Detail: "no command creates it"}}
 	}
@@ -296,6 +299,8 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 		return dataset.KeepScores(batch, "Redis", math.Inf(1), report)
 	case record.Stream:
 		return files.KeepGroups(t.server.version, batch, report)
+	case record.Other:
+		return dataset.KeepIf(batch, func(e *record.Element) bool { return h.Keyless != record.Keyed || t.takes(e, report) })
 	case record.Hash:
 		if t.server.version.FieldExpiry() {
 			return batch
