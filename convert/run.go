@@ -128,7 +128,7 @@ func emptied(target string, entries []fs.DirEntry) *Report {
 }
 
 // resumable reports whether the work of a failed run is kept for another process: that of a cancelled run, or of one
-// whose disk is full; with Resume that of every run which another one can bring to an end.
+// whose disk is full, or whose server was lost; with Resume that of every run which another one can bring to an end.
 func (r *run) resumable(cause error) bool {
 	var proof *ProofError
 	var count *CountError
@@ -141,7 +141,8 @@ func (r *run) resumable(cause error) bool {
 	if errors.As(cause, &proof) || errors.As(cause, &count) || errors.As(cause, &nothing) {
 		return false
 	}
-	if r.o.Resume {
+	var lost *format.LostError
+	if r.o.Resume || errors.As(cause, &lost) && !r.o.Discard {
 		return r.work.Begun()
 	}
 	return !r.o.Discard && r.work.Done() > 0 && (errors.Is(cause, context.Canceled) || disk.IsFull(cause))

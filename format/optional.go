@@ -100,6 +100,16 @@ func (e *ExistingError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *ExistingError) Unwrap() error { return e.Err }
 
+// LostError means that a server which is written to could not be reached any more, or not relied upon. What a later process
+// needs to continue is kept.
+type LostError struct{ Err error }
+
+// Error returns the cause.
+func (e *LostError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *LostError) Unwrap() error { return e.Err }
+
 // Existing decides what to do with existing keys of a target.
 type Existing uint8
 

@@ -168,13 +168,38 @@ func (s *Server) Client() *Client {
 	return c
 }
 
+// AddReplica adds a replica of a master to a cluster, and waits until it has its data.
+func AddReplica(t testing.TB, master *Server) *Server {
+	t.Helper()
+	s := startNode(t)
+	id := Text(master.Client().Must(t, "CLUSTER", "MYID"))
+	host, port, _ := net.SplitHostPort(master.Addr)
+	c := s.Client()
+	c.Must(t, "CLUSTER", "MEET", host, port, master.args[3])
+	for i := 0; ; i++ {
+		_, err := c.Do("CLUSTER", "REPLICATE", id)
+		info, _ := c.Do("INFO", "replication")
+		if err == nil && bytes.Contains([]byte(Text(info)), []byte("master_link_status:up")) {
+			return s
+		}
+		if i > 1000 {
+			t.Fatalf("no replica: %v, %s", err, info)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func startNode(t testing.TB) *Server {
+	return Start(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(FreePort(t)), "--cluster-node-timeout", "2000",
+		"--repl-diskless-sync-delay", "0")
+}
+
 // StartCluster starts three masters that share all slots.
 func StartCluster(t testing.TB) []*Server {
 	t.Helper()
 	var out []*Server
 	for range 3 {
-		bus := strconv.Itoa(FreePort(t))
-		out = append(out, Start(t, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "5000"))
+		out = append(out, startNode(t))
 	}
 	for i, s := range out {
 		c := s.Client()

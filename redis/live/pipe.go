@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"kvferry/format"
 	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -56,6 +57,10 @@ type pipe struct {
 	dial func(context.Context) (net.Conn, error)
 	// elsewhere is called for a piece that another server of a cluster is to have; nil when there is no other.
 	elsewhere func(data []byte, p piece, answer string) error
+	// replaced reports whether the server cannot be reached because another one has taken its place, and reroute sends a piece
+	// there; nil when there is no other.
+	replaced func(context.Context) bool
+	reroute  func(from *pipe, data []byte, p piece) error
 
 	mu       sync.Mutex
 	changed  sync.Cond
@@ -200,6 +205,13 @@ func (p *pipe) run() {
 	since := time.Now() // the last answer
 	for inVain := 0; p.wait(); inVain++ {
 		conn, err := p.connect()
+		if errors.Is(err, errReplaced) {
+			err = p.handOver()
+			inVain--
+			if err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			p.fail(err)
 			return
@@ -216,12 +228,12 @@ func (p *pipe) run() {
 		case errors.As(p.why(), &busy):
 			inVain--
 			if time.Since(since) > patience {
-				p.fail(busy)
+				p.fail(&format.LostError{Err: busy})
 			} else if err := rest(p.ctx, pauseAfter); err != nil {
 				p.fail(err)
 			}
 		case inVain >= maxInVain:
-			p.fail(errInVain)
+			p.fail(&format.LostError{Err: errInVain})
 		}
 	}
 }
@@ -279,8 +291,13 @@ func (p *pipe) connect() (net.Conn, error) {
 			return conn, nil
 		}
 		var final finalError
-		if errors.As(err, &final) || time.Now().After(until) || p.failed() {
+		switch {
+		case errors.As(err, &final) || p.failed():
 			return nil, err
+		case p.replaced != nil && p.replaced(p.ctx):
+			return nil, errReplaced
+		case time.Now().After(until):
+			return nil, &format.LostError{Err: fmt.Errorf("gave up after %s: %w", patience, err)}
 		}
 		select {
 		case <-p.ctx.Done():
@@ -288,6 +305,23 @@ func (p *pipe) connect() (net.Conn, error) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// errReplaced: the pipe leads nowhere any more.
+var errReplaced = errors.New("the server was replaced")
+
+// handOver gives all that is not answered to the server that has taken the place of this one.
+func (p *pipe) handOver() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.queue) > 0 {
+		b := p.queue[0]
+		if err := p.reroute(p, b.piece(p.answered), b.pieces[p.answered]); err != nil {
+			return err
+		}
+		p.answerPiece()
+	}
+	return nil
 }
 
 func (p *pipe) failed() bool {
@@ -431,7 +465,7 @@ func (p *pipe) read(in *bufio.Reader) {
 			p.breaks(err)
 			var silent silenceError
 			if errors.Is(err, errAnswer) || errors.As(err, &silent) && p.awaits() {
-				p.fail(err)
+				p.fail(&format.LostError{Err: err})
 			}
 			return
 		}

@@ -32,6 +32,7 @@ type server struct {
 	restore   bool     // it takes RESTORE
 	clustered bool     // it is a node of a cluster
 	nodes     []string // of a cluster: by slot, its master
+	members   []string // of a cluster: the addresses of all its servers that were seen
 }
 
 // silent takes what go-redis would print: its errors come back as well.
@@ -196,33 +197,10 @@ func (s *server) probe(ctx context.Context) error {
 	return told(s.shown, err)
 }
 
-// locate asks a cluster who has which slot.
-func (s *server) locate(ctx context.Context) error {
-	list, err := s.client.ClusterSlots(ctx).Result()
-	if err != nil {
-		return err
-	}
-	s.nodes = make([]string, slots)
-	for _, r := range list {
-		if len(r.Nodes) == 0 || r.Start < 0 || r.End >= slots {
-			continue
-		}
-		for i := r.Start; i <= r.End; i++ {
-			s.nodes[i] = r.Nodes[0].Addr
-		}
-	}
-	for i, n := range s.nodes {
-		if n == "" {
-			return fmt.Errorf("no server of the cluster has slot %d", i)
-		}
-	}
-	return nil
-}
-
 // databases returns how many keys each database holds, by its number.
 func (s *server) databases(ctx context.Context) (map[string]int64, error) {
 	if s.cluster {
-		n, err := s.client.DBSize(ctx).Result()
+		n, err := s.keys(ctx)
 		return map[string]int64{"0": n}, told(s.shown, err)
 	}
 	text, err := s.client.Info(ctx, "keyspace").Result()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"time"
@@ -154,10 +155,16 @@ func (c *copier) replica(ctx context.Context, host string) error {
 	from := c.to.n
 	stop := c.copied.watch(ctx, c.server.single(host, 0))
 	defer stop()
+	until := time.Now().Add(patience)
 	for n := 1; ; n++ {
 		err := c.server.replicate(ctx, host, c.to, c.copied)
 		if err == nil && n > 1 {
 			return c.sameRuns(ctx)
+		}
+		if next := c.follow(ctx, host, err); next != host {
+			host, n = next, 0
+		} else if c.server.cluster && n == attempts && isRefused(err) && time.Now().Before(until) {
+			n-- // a replica may be taking its place
 		}
 		if n == attempts && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
 			err = linkError{err}
@@ -172,6 +179,31 @@ func (c *copier) replica(ctx context.Context, host string) error {
 			return err
 		}
 	}
+}
+
+// isRefused reports whether nobody listens, or can be reached.
+func isRefused(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// follow returns the server of a cluster that has taken the place of one that cannot be reached, or that one. It has all keys,
+// so the copy of the other begins anew with it.
+func (c *copier) follow(ctx context.Context, host string, err error) string {
+	if !c.server.cluster || !isRefused(err) {
+		return host
+	}
+	by, err := c.server.successor(ctx, host)
+	if err != nil || by == "" || c.runs[by] != "" { // what that one had before is copied already, or will be
+		return host
+	}
+	now, err := c.server.runsNow(ctx)
+	if err != nil {
+		return host
+	}
+	delete(c.runs, host)
+	c.runs[by] = now[by]
+	return by
 }
 
 // sameRuns looks whether no server has started again since the copy began. It may have lost keys, and its SCAN takes no
@@ -215,8 +247,8 @@ func isBroken(err error) bool {
 	case errors.As(err, &final), errors.As(err, &forbidden), errors.As(err, &corrupt), errors.Is(err, errAnswer):
 		return false
 	}
-	var net interface{ Timeout() bool }
-	return errors.As(err, &net) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	var network interface{ Timeout() bool }
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // oneDatabase is the one database that an address names.

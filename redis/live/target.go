@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,8 @@ type target struct {
 	left    int                 // temporary names that could not be deleted
 
 	conflicts conflicts
+
+	crashed []string // servers of a cluster that were replaced by their replicas
 
 	natives sync.Map // by name and version of a module's type: what the server says to its values, "" when it takes them
 }
@@ -404,8 +407,12 @@ func (t *target) Check(ctx context.Context, given, expired map[string]int64) (st
 		total += n
 		before += t.start.Before[db]
 		if t.start.Before[db] == 0 && (after[db] > n || after[db] < n-expired[db]) {
-			return "", fmt.Errorf("%s: database %s holds %s, but %d were written", t.server.shown, db, record.Plural(after[db], "key"), n)
+			text := fmt.Sprintf("database %s holds %s, but %d were written", db, record.Plural(after[db], "key"), n)
+			return "", cmp.Or(t.lost(text), fmt.Errorf("%s: %s", t.server.shown, text))
 		}
+	}
+	if err := t.lost("the server had keys before, so its counts do not show it"); err != nil && before > 0 {
+		return "", err
 	}
 	written := t.sent()
 	if before > 0 && written != total { // what else could be compared

@@ -334,7 +334,8 @@ func (w *writer) pipeTo(host string) *pipe {
 	if p == nil {
 		p = newPipe(w.ctx, w.t.server.dialer(host, w.db))
 		if w.t.server.cluster {
-			p.elsewhere = w.elsewhere
+			p.elsewhere, p.reroute = w.elsewhere, w.reroute
+			p.replaced = func(ctx context.Context) bool { return w.t.replaced(ctx, host) }
 		}
 		w.pipes[host] = p
 	}
