@@ -74,6 +74,9 @@ type Remote interface {
 	With(*ServerOptions) Format
 	// Work returns the name that replaces a location in file names, such as that of its journal.
 	Work(location string) (string, error)
+	// Same reports whether a location leads to the servers of an earlier process, whose Loaded.Earlier was earlier: a cluster
+	// has an address for each of its servers.
+	Same(location, earlier string) bool
 }
 
 // ServerOptions control connections to servers and writing to them.

@@ -57,6 +57,7 @@ type start struct {
 	Libraries int             `json:"libraries,omitempty"`
 	Existing  format.Existing `json:"existing"`
 	Names     string          `json:"names"` // what begins temporary names
+	Members   []string        `json:"members,omitempty"` // the servers of a cluster
 }
 
 // Create starts to write to a server.
@@ -91,7 +92,7 @@ func closeAfter(err error, s *server) error {
 // begin finds out what is there, or what was there when an earlier process began.
 func (t *target) begin(ctx context.Context) (err error) {
 	if t.options.Earlier == "" {
-		t.start = start{Existing: t.Existing, Names: "kvferry-" + strconv.FormatUint(rand.Uint64(), 36) + "-"}
+		t.start = start{Existing: t.Existing, Names: "kvferry-" + strconv.FormatUint(rand.Uint64(), 36) + "-", Members: t.server.members}
 		if t.start.Before, err = t.server.databases(ctx); err == nil && t.options.Reopen != nil {
 			t.start.Libraries = t.server.libraries(ctx)
 		}
