@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -97,7 +98,8 @@ type options struct {
 	*address
 	format.ServerOptions
 	tlsConfig *tls.Config
-	memory    int64 // what the command may take; 0: not known
+	memory    int64        // what the command may take; 0: not known
+	hush      atomic.Int64 // until when (Unix ns) nothing more is told of silence: several connections wait for one server
 }
 
 // newOptions reads the files that the options name.

@@ -60,6 +60,10 @@ func (o *options) dial(ctx context.Context, host string) (*link, error) {
 	l := &link{Conn: conn, patience: silence, noticed: noticed}
 	if o.Notice != nil {
 		l.notice = func(after time.Duration) {
+			now := time.Now()
+			if until := o.hush.Load(); now.UnixNano() < until || !o.hush.CompareAndSwap(until, now.Add(noticed).UnixNano()) {
+				return
+			}
 			o.Notice(fmt.Sprintf("%s: no word from %s for %s; still waiting", o.shown, host, after))
 		}
 	}
