@@ -104,6 +104,8 @@ type Output struct {
 	Address string
 	// Verify reads a server back; otherwise only its key counts are compared.
 	Verify bool
+
+	began string // the address that the run began with, when another one leads to the same servers
 }
 
 // compares reports whether the finished target is read and compared with what was written.
@@ -254,7 +256,7 @@ func optionTexts(o *Options) map[string]string {
 		m["wal-dir"] = o.Source.WALDir
 	}
 	if o.Target.Address != "" {
-		m["target"] = o.Target.Address
+		m["target"] = cmp.Or(o.Target.began, o.Target.Address)
 	}
 	if o.Prefer != nil {
 		m["on-conflict"] = fmt.Sprint("keep=", o.Prefer)

@@ -26,6 +26,9 @@ type ProofError struct {
 	Loaded   bool                  // the data is on a server, where it stays
 }
 
+// Unwrap returns why the target could not be read, or what a server says of its keys.
+func (e *ProofError) Unwrap() error { return e.Err }
+
 // Mismatch is a part in which source and target differ.
 type Mismatch struct {
 	DB, Type       string

@@ -38,6 +38,9 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	if o.Resume && o.Source.Format.Limits().Place == format.OnServer {
 		return nil, fmt.Errorf("%s: a conversion from a running server cannot be resumed: leave out --resume, or convert the server to an RDB file first and resume from that", o.Source.Path)
 	}
+	if err := o.findWork(); err != nil {
+		return nil, err
+	}
 	if rep, done, err := concludeEarlier(o); done || err != nil {
 		return rep, err
 	}
@@ -70,6 +73,27 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 		return rep, r.giveUp(err)
 	}
 	return rep, nil
+}
+
+// findWork looks for the work of a run that began with another address of the same servers.
+func (o *Options) findWork() error {
+	remote, ok := o.Target.Format.(format.Remote)
+	if !ok || !o.Resume {
+		return nil
+	}
+	if _, err := disk.Lstat(work.Path(o.Target.Path)); err == nil {
+		return nil
+	}
+	runs, err := work.Begun(filepath.Dir(o.Target.Path))
+	if err != nil {
+		return err
+	}
+	for target, id := range runs {
+		if id.Target != "" && remote.Same(o.Target.Address, id.Target) {
+			o.Target.Path, o.Target.began = target, id.Options["target"]
+		}
+	}
+	return nil
 }
 
 // noPlace says what the directory is for that cannot be written, when it is not that of the target.
@@ -128,7 +152,7 @@ func emptied(target string, entries []fs.DirEntry) *Report {
 }
 
 // resumable reports whether the work of a failed run is kept for another process: that of a cancelled run, or of one
-// whose disk is full; with Resume that of every run which another one can bring to an end.
+// whose disk is full, or whose server was lost; with Resume that of every run which another one can bring to an end.
 func (r *run) resumable(cause error) bool {
 	var proof *ProofError
 	var count *CountError
@@ -138,6 +162,10 @@ func (r *run) resumable(cause error) bool {
 		return false
 	}
 	var nothing *plan.NothingError
+	var lost *format.LostError
+	if errors.As(cause, &lost) && !r.o.Discard { // also when keys are missing that it had
+		return r.work.Begun()
+	}
 	if errors.As(cause, &proof) || errors.As(cause, &count) || errors.As(cause, &nothing) {
 		return false
 	}

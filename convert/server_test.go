@@ -261,3 +261,38 @@ func TestServerResumed(t *testing.T) {
 		}
 	}
 }
+
+func (f *fakeServer) With(*format.ServerOptions) format.Format { return f }
+func (f *fakeServer) Work(string) (string, error)              { return "", nil }
+func (f *fakeServer) Same(location, earlier string) bool {
+	return earlier == "state of run 7" && strings.HasSuffix(location, "server")
+}
+
+// TestServerLost: the work of a run whose server was lost is kept, and another address of the same servers continues it.
+func TestServerLost(t *testing.T) {
+	b, s := serverBench(t, fake.Dataset(1))
+	b.o.Target.Verify = false
+	s.miscount = fmt.Errorf("it: %w", &format.LostError{Err: errors.New("gone")})
+	var unfinished *work.UnfinishedError
+	if _, err := Run(context.Background(), &b.o); !errors.As(err, &unfinished) || !unfinished.Kept {
+		t.Fatalf("%+v, %v", unfinished, err)
+	}
+	s.miscount = nil
+	path := b.o.Target.Path
+	again := func(address string) (*Report, error) {
+		b.o.Target.Path, b.o.Target.Address, b.o.Resume = path+"2", address, true
+		return Run(context.Background(), &b.o)
+	}
+	rep, err := again(b.dir + "/./server")
+	if err != nil || rep.Records() != 60 || !rep.Timings.Resumed {
+		t.Fatalf("%+v, %v", rep, err)
+	}
+	for name, want := range map[string]bool{path: false, path + "2": false} {
+		if _, err := os.Lstat(work.Path(name)); (err == nil) != want {
+			t.Errorf("%s: %v", work.Path(name), err)
+		}
+	}
+	if _, err := os.Stat(work.ReportPath(path)); err != nil {
+		t.Error(err)
+	}
+}

@@ -74,6 +74,9 @@ type Remote interface {
 	With(*ServerOptions) Format
 	// Work returns the name that replaces a location in file names, such as that of its journal.
 	Work(location string) (string, error)
+	// Same reports whether a location leads to the servers of an earlier process, whose Loaded.Earlier was earlier: a cluster
+	// has an address for each of its servers.
+	Same(location, earlier string) bool
 }
 
 // ServerOptions control connections to servers and writing to them.
@@ -87,6 +90,8 @@ type ServerOptions struct {
 	Rate int64
 	// Scan reads with SCAN and DUMP, even if the server accepts replicas.
 	Scan bool
+	// Notice is told in words what the user should know at once, such as a server that has been silent for long; may be nil.
+	Notice func(text string)
 }
 
 // ExistingError means that a server has keys that the conversion may not write, and that it wrote nothing therefore.
@@ -97,6 +102,16 @@ func (e *ExistingError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *ExistingError) Unwrap() error { return e.Err }
+
+// LostError means that a server which is written to could not be reached any more, or not relied upon. What a later process
+// needs to continue is kept.
+type LostError struct{ Err error }
+
+// Error returns the cause.
+func (e *LostError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *LostError) Unwrap() error { return e.Err }
 
 // Existing decides what to do with existing keys of a target.
 type Existing uint8

@@ -83,6 +83,8 @@ var findingKinds = []FindingKind{
 	{"aof-refused", Note, "rows", "Commands of an append-only file fail when replayed. Servers skip them as well."},
 	{"aof-near", Note, "rows", "Commands of an append-only file stored numbers whose last bits depend on the server's C library, as geographic distances do."},
 	{"scanned-server", Note, "files", "A server does not accept replicas, so kvferry read its keys with SCAN and DUMP, each at a different time: keys that change meanwhile may be read in their old or new state."},
+	{"library-differs", Error, "files", "Masters of a cluster have function libraries of one name with different code; kvferry reads the first."},
+	{"one-cluster-node", Warning, "files", "The address is that of one node of a cluster, so the keys of the other nodes are not read; the address of the cluster begins with redis+cluster://."},
 	{"functions-unread", Warning, "files", "A server does not permit reading its function libraries; they are missing."},
 	{"damaged-value", Error, "rows", "The value of a key in an RDB file cannot be decoded, or has a field or member more than once, of which kvferry reads the first. Otherwise kvferry reads the part before the damage; in any case the keys after it."},
 	{"duplicate-key", Error, "rows", "An RDB file, or the RDB part of an append-only file, contains a key or a function library more than once; kvferry reads the first, before commands the last. Servers do not load such a file."},

@@ -46,6 +46,9 @@ const pidFile = "pid"
 // workNames are the names that a work directory can have.
 var workNames = []string{"journal", lockFile, pidFile, "data", "data.sections", "kept", "kept" + halfSuffix, "tmp", "report.json", "report.json" + halfSuffix}
 
+// workSuffix is that of work directories.
+const workSuffix = ".kvferry"
+
 // halfSuffix is that of what is being made.
 const halfSuffix = ".half"
 
@@ -53,7 +56,7 @@ const halfSuffix = ".half"
 func ReportPath(target string) string { return filepath.Clean(target) + ".kvferry-report.json" }
 
 // Path returns the path of the work directory of a conversion to target.
-func Path(target string) string { return filepath.Clean(target) + ".kvferry" }
+func Path(target string) string { return filepath.Clean(target) + workSuffix }
 
 // Open makes the work directory, or takes over an unfinished one when resume is set. temp takes the
 // spools; "" keeps them in the work directory.

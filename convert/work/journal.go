@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"kvferry/convert/census"
@@ -209,4 +210,29 @@ func (j *journal) Close() error {
 		return nil
 	}
 	return errors.Join(err, j.lock.Close())
+}
+
+// Begun returns the unfinished runs whose work lies in a directory, by the path of their targets.
+func Begun(dir string) (map[string]*Identity, error) {
+	entries, err := disk.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*Identity{}
+	for _, entry := range entries {
+		name, ok := strings.CutSuffix(entry.Name(), workSuffix)
+		if !ok {
+			continue
+		}
+		data, err := disk.ReadFile(filepath.Join(dir, entry.Name(), "journal"))
+		if err != nil {
+			continue // no unfinished run of ours
+		}
+		line, _, _ := bytes.Cut(data, []byte("\n"))
+		var e Entry
+		if json.Unmarshal(line, &e) == nil && e.Plan != nil {
+			out[filepath.Join(dir, name)] = e.Plan
+		}
+	}
+	return out, nil
 }

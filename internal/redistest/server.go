@@ -21,6 +21,8 @@ type Server struct {
 	t    testing.TB
 	tls  bool
 
+	binary string // "": the one on the PATH
+
 	mu   sync.Mutex
 	cmd  *exec.Cmd
 	done chan struct{}
@@ -42,24 +44,25 @@ func Start(t testing.TB, args ...string) *Server { return StartIn(t, t.TempDir()
 // StartIn starts a server that works in a directory, with what lies there.
 func StartIn(t testing.TB, dir string, args ...string) *Server {
 	t.Helper()
-	s := &Server{Dir: dir, args: args, t: t, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(FreePort(t)))}
+	return begin(&Server{Dir: dir, args: args, t: t})
+}
+
+// begin starts a server on a free port, until the test ends.
+func begin(s *Server) *Server {
+	s.t.Helper()
+	s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(FreePort(s.t)))
 	if err := s.start(); err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	t.Cleanup(s.Kill)
+	s.t.Cleanup(s.Kill)
 	return s
 }
 
 // StartTLS starts a server that takes TLS alone.
 func StartTLS(t testing.TB, cert, key, ca string) *Server {
 	t.Helper()
-	s := &Server{Dir: t.TempDir(), t: t, tls: true, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(FreePort(t))),
-		args: []string{"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients", "no"}}
-	if err := s.start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Kill)
-	return s
+	return begin(&Server{Dir: t.TempDir(), t: t, tls: true,
+		args: []string{"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients", "no"}})
 }
 
 // FreePort returns a port that nobody listened on a moment ago.
@@ -83,7 +86,10 @@ func (s *Server) start() error {
 	if s.tls {
 		args = append(args, "--tls-port", secure)
 	}
-	cmd := exec.Command(serverBinary(s.t), args...)
+	if s.binary == "" {
+		s.binary = serverBinary(s.t)
+	}
+	cmd := exec.Command(s.binary, args...)
 	s.log.Reset()
 	cmd.Stdout, cmd.Stderr = &s.log, &s.log
 	cmd.SysProcAttr = diesWithTest()
@@ -162,13 +168,38 @@ func (s *Server) Client() *Client {
 	return c
 }
 
+// AddReplica adds a replica of a master to a cluster, and waits until it has its data.
+func AddReplica(t testing.TB, master *Server) *Server {
+	t.Helper()
+	s := startNode(t)
+	id := Text(master.Client().Must(t, "CLUSTER", "MYID"))
+	host, port, _ := net.SplitHostPort(master.Addr)
+	c := s.Client()
+	c.Must(t, "CLUSTER", "MEET", host, port, master.args[3])
+	for i := 0; ; i++ {
+		_, err := c.Do("CLUSTER", "REPLICATE", id)
+		info, _ := c.Do("INFO", "replication")
+		if err == nil && bytes.Contains([]byte(Text(info)), []byte("master_link_status:up")) {
+			return s
+		}
+		if i > 1000 {
+			t.Fatalf("no replica: %v, %s", err, info)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func startNode(t testing.TB) *Server {
+	return Start(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(FreePort(t)), "--cluster-node-timeout", "2000",
+		"--repl-diskless-sync-delay", "0")
+}
+
 // StartCluster starts three masters that share all slots.
 func StartCluster(t testing.TB) []*Server {
 	t.Helper()
 	var out []*Server
 	for range 3 {
-		bus := strconv.Itoa(FreePort(t))
-		out = append(out, Start(t, "--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "5000"))
+		out = append(out, startNode(t))
 	}
 	for i, s := range out {
 		c := s.Client()

@@ -11,10 +11,9 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"kvferry/format"
 	"kvferry/internal/disk"
@@ -99,6 +98,8 @@ type options struct {
 	*address
 	format.ServerOptions
 	tlsConfig *tls.Config
+	memory    int64        // what the command may take; 0: not known
+	hush      atomic.Int64 // until when (Unix ns) nothing more is told of silence: several connections wait for one server
 }
 
 // newOptions reads the files that the options name.
@@ -139,19 +140,6 @@ func newOptions(location string, so *format.ServerOptions) (*options, error) {
 	return o, nil
 }
 
-// single returns the options of a client of one server.
-func (o *options) single(host string, db int) *redis.Options {
-	return &redis.Options{Network: o.network, Addr: host, Username: o.user, Password: o.Password, DB: db,
-		TLSConfig: o.tlsConfig, Protocol: 2, DisableIdentity: true, DialTimeout: dialTimeout,
-		ReadTimeout: 5 * time.Minute, WriteTimeout: time.Minute, MaxRetries: 3}
-}
-
-// clusterOptions returns those of a client of a cluster.
-func (o *options) clusterOptions() *redis.ClusterOptions {
-	return &redis.ClusterOptions{Addrs: []string{o.host}, Username: o.user, Password: o.Password, TLSConfig: o.tlsConfig,
-		Protocol: 2, DisableIdentity: true, DialTimeout: dialTimeout, ReadTimeout: 5 * time.Minute, MaxRetries: 3}
-}
-
 // handshakeTimeout is how long a server may take to answer the first words of TLS. One without TLS waits for the end of a line.
 const handshakeTimeout = 4 * time.Second
 
@@ -189,7 +177,7 @@ func (o *options) plainHint(err error) error {
 		return err
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || strings.Contains(err.Error(), alert) {
-		return fmt.Errorf("the server closed the connection (%w): TLS there? use %s", err, o.otherScheme())
+		return fmt.Errorf("%w: TLS there? use %s", closed(err), o.otherScheme())
 	}
 	return err
 }
@@ -206,11 +194,43 @@ func (o *options) otherScheme() string {
 	return scheme + "://"
 }
 
+// clusterScheme is how the address of the whole cluster begins.
+func (o *options) clusterScheme() string {
+	if o.tls {
+		return "rediss+cluster://"
+	}
+	return "redis+cluster://"
+}
+
+// closedError is in words what io.EOF is.
+type closedError struct{ error }
+
+func (e closedError) Unwrap() error { return e.error }
+
+func (e closedError) Error() string {
+	const words = "the server closed the connection"
+	before := strings.TrimSuffix(strings.TrimSuffix(e.error.Error(), io.EOF.Error()), "unexpected ")
+	if before == "" || strings.HasSuffix(before, ": ") {
+		return before + words
+	}
+	return words + " (" + e.error.Error() + ")"
+}
+
+// closed puts the end of a connection in words.
+func closed(err error) error {
+	var already closedError
+	if errors.As(err, &already) || !strings.HasSuffix(err.Error(), io.EOF.Error()) && !errors.Is(err, syscall.ECONNRESET) {
+		return err
+	}
+	return closedError{err}
+}
+
 // told says in plain words what a server does not let us do.
 func told(where string, err error) error {
 	if err == nil {
 		return nil
 	}
+	err = closed(err)
 	text := err.Error()
 	for _, h := range hints {
 		if strings.Contains(text, h.sign) && !strings.HasSuffix(text, h.todo) {
@@ -233,7 +253,7 @@ var hints = []struct{ sign, todo string }{
 	{"ERR Function ", "a library of another name has that function: delete it on the server with FUNCTION DELETE"},
 	{"READONLY", "this is a replica that takes no writes: use its master"},
 	{"MISCONF", "the server cannot save to its disk and refuses writes: look at its log"},
-	{"NOPERM", "the user lacks permissions: it needs +restore +select +dbsize +info +scan +dump ~*"},
+	{"NOPERM", "the user lacks permissions: `kvferry help live` lists those that each use needs"},
 	{"CROSSSLOT", "this is a server of a cluster: write redis+cluster://"},
 	{"MOVED", "this is a server of a cluster: write redis+cluster://"},
 	{"certificate", "name the certificate that signed it with --tls-ca"},

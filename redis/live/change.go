@@ -57,6 +57,8 @@ func (w *writer) change(key, command []byte) error {
 	if err != nil {
 		return err
 	}
-	w.t.limit.wait(len(command))
+	if err := w.t.limit.wait(w.ctx, len(command)); err != nil {
+		return err
+	}
 	return w.told(p.add(command, 1, whole))
 }

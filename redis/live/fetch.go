@@ -108,7 +108,7 @@ func (f *fetcher) round(n *node) (err error) {
 		if n.conn, err = f.server.dialer(n.host, f.db)(f.ctx); err != nil {
 			return err
 		}
-		n.in = bufio.NewReaderSize(steady{n.conn}, 128<<10)
+		n.in = bufio.NewReaderSize(n.conn, 128<<10)
 	}
 	stop := context.AfterFunc(f.ctx, func() { n.conn.Close() })
 	defer stop()

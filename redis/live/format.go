@@ -1,7 +1,9 @@
 package live
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kvferry/format"
@@ -43,6 +45,13 @@ func (*Format) Work(location string) (string, error) {
 		name += fmt.Sprintf("-%d", a.db)
 	}
 	return name, nil
+}
+
+// Same reports whether the address is that of another server of the same cluster.
+func (*Format) Same(location, earlier string) bool {
+	var s start
+	a, err := parseAddress(location)
+	return err == nil && a.cluster && json.Unmarshal([]byte(earlier), &s) == nil && slices.Contains(s.Members, a.host)
 }
 
 // location is the address as it was given.

@@ -1,11 +1,14 @@
 package live
 
 import (
+	"bytes"
 	"fmt"
+	"strconv"
+	"time"
+
 	"kvferry/internal/resp"
 	"kvferry/internal/scratch"
 	"kvferry/record"
-	"strconv"
 )
 
 // native writes a large record as commands, to a temporary name that it gets its own at the end of.
@@ -18,7 +21,44 @@ type native struct {
 	ended   bool
 	have    int64 // elements of a list that were sent
 	held    int64 // and those that were not
-	lasting int64 // elements that do not expire
+
+	started time.Time
+	sent    int64 // elements of other types than groups; bytes of a string
+	soon    int64 // of them, those that expire soon
+	lasting int64 // and those that do not expire
+}
+
+// soon is how soon what expires may be gone before its record is written: clocks differ, and large records take a while.
+const soon = 24 * time.Hour
+
+// expiresSoon reports whether a time may be over before the record is written.
+func (n *native) expiresSoon(ms int64) bool { return ms != 0 && ms < n.started.Add(soon).UnixMilli() }
+
+// count counts an element.
+func (n *native) count(e *record.Element) {
+	n.held++
+	switch {
+	case n.w.header.Type == record.String:
+		n.sent += int64(len(e.Value))
+	case e.Kind == record.Entry:
+		n.sent++
+	}
+	if e.ExpireMS == 0 {
+		n.lasting++
+	} else if n.expiresSoon(e.ExpireMS) {
+		n.soon++
+	}
+}
+
+// ending is how the record ends.
+func (n *native) ending() *ending {
+	h := &n.w.header
+	e := &ending{name: n.name, key: bytes.Clone(h.Key), size: sizeOf[h.Type], least: n.sent - n.soon, most: n.sent, lapses: n.expiresSoon(h.ExpireMS)}
+	if time.Since(n.started) > soon/2 { // it took so long that more may be gone
+		e.least, e.lapses = min(n.lasting, n.sent), h.ExpireMS != 0
+	}
+	e.lapses = e.lapses || h.Type == record.Hash && e.least == 0
+	return e
 }
 
 // goNative begins to write the record as commands.
@@ -32,7 +72,7 @@ func (w *writer) goNative() error {
 			return err
 		}
 	}
-	n := &native{w: w}
+	n := &native{w: w, started: time.Now()}
 	w.native = n
 	if w.skip {
 		return nil
@@ -56,10 +96,7 @@ func (n *native) write(elems []record.Element) (err error) {
 		return nil
 	}
 	for i := range elems {
-		n.held++
-		if elems[i].ExpireMS == 0 {
-			n.lasting++
-		}
+		n.count(&elems[i])
 		if err := w.clear(len(elems[i].Value)); err != nil {
 			return err
 		}
@@ -115,7 +152,9 @@ func (n *native) library(code []byte) error {
 		w.mu.Lock()
 		p := w.pipeTo(host)
 		w.mu.Unlock()
-		w.t.limit.wait(len(w.data))
+		if err := w.t.limit.wait(w.ctx, len(w.data)); err != nil {
+			return err
+		}
 		if err := p.add(w.data, countCommands(w.data), whole); err != nil {
 			return w.told(err)
 		}
@@ -133,7 +172,9 @@ func (n *native) send(kind part) error {
 		}
 	}
 	n.have, n.held = n.have+n.held, 0
-	w.t.limit.wait(len(w.data))
+	if err := w.t.limit.wait(w.ctx, len(w.data)); err != nil {
+		return err
+	}
 	err := n.pipe.add(w.data, countCommands(w.data), kind)
 	w.data = scratch.Reset(w.data) // a large one is the pipe's
 	return w.told(err)
@@ -166,11 +207,7 @@ func (n *native) end() (err error) {
 	}
 	w.written++
 	n.ended = true
-	kind := last
-	if w.header.ExpireMS != 0 || n.lasting == 0 {
-		kind = lapsing
-	}
-	return w.told(n.pipe.add(appendCommand(nil, []byte("RENAME"), n.name, w.key), 1, kind))
+	return w.told(n.pipe.conclude(n.ending()))
 }
 
 // countCommands counts the commands in bytes that were made here.

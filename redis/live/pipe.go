@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"kvferry/format"
 	"kvferry/internal/scratch"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -32,18 +33,16 @@ const (
 	whole   part = iota // all of it: it can be sent again
 	first               // begins a temporary name anew
 	middle              // goes on with it
-	last                // gives it its name
-	lapsing             // does so unless it has expired, and is gone
+	counted             // asks how many elements stand under it
+	last                // gives it its name; sent only when the count was right
 )
-
-// ends reports whether no part of the record follows.
-func (p part) ends() bool { return p == last || p == lapsing }
 
 // piece is some commands that are answered together.
 type piece struct {
 	end      int // in the bytes of the batch
 	commands int
 	part     part
+	ending   *ending // of counted and last
 }
 
 // batch is what is written at once.
@@ -58,6 +57,10 @@ type pipe struct {
 	dial func(context.Context) (net.Conn, error)
 	// elsewhere is called for a piece that another server of a cluster is to have; nil when there is no other.
 	elsewhere func(data []byte, p piece, answer string) error
+	// replaced reports whether the server cannot be reached because another one has taken its place, and reroute sends a piece
+	// there; nil when there is no other.
+	replaced func(context.Context) bool
+	reroute  func(from *pipe, data []byte, p piece) error
 
 	mu       sync.Mutex
 	changed  sync.Cond
@@ -100,12 +103,12 @@ func (p *pipe) add(data []byte, commands int, kind part) error {
 		if err := p.flush(); err != nil {
 			return err
 		}
-		p.current = &batch{data: data, pieces: []piece{{len(data), commands, kind}}}
+		p.current = &batch{data: data, pieces: []piece{{len(data), commands, kind, nil}}}
 		return p.flush()
 	}
 	b := p.current
 	b.data = append(b.data, data...)
-	b.pieces = append(b.pieces, piece{len(b.data), commands, kind})
+	b.pieces = append(b.pieces, piece{len(b.data), commands, kind, nil})
 	if len(b.data) < batchSize {
 		return nil
 	}
@@ -183,14 +186,18 @@ func (p *pipe) busy() bool {
 	return p.err == nil && len(p.queue) > 0
 }
 
+// awaits reports whether an answer is due.
+func (p *pipe) awaits() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err == nil && p.written > 0
+}
+
 // fail ends the pipe.
 func (p *pipe) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.err == nil {
-		p.err = err
-	}
-	p.changed.Broadcast()
+	_ = p.end(err)
 }
 
 // run makes connections as long as there is something to send.
@@ -198,6 +205,13 @@ func (p *pipe) run() {
 	since := time.Now() // the last answer
 	for inVain := 0; p.wait(); inVain++ {
 		conn, err := p.connect()
+		if errors.Is(err, errReplaced) {
+			err = p.handOver()
+			inVain--
+			if err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			p.fail(err)
 			return
@@ -214,12 +228,12 @@ func (p *pipe) run() {
 		case errors.As(p.why(), &busy):
 			inVain--
 			if time.Since(since) > patience {
-				p.fail(busy)
+				p.fail(&format.LostError{Err: busy})
 			} else if err := rest(p.ctx, pauseAfter); err != nil {
 				p.fail(err)
 			}
 		case inVain >= maxInVain:
-			p.fail(errInVain)
+			p.fail(&format.LostError{Err: errInVain})
 		}
 	}
 }
@@ -277,8 +291,13 @@ func (p *pipe) connect() (net.Conn, error) {
 			return conn, nil
 		}
 		var final finalError
-		if errors.As(err, &final) || time.Now().After(until) || p.failed() {
+		switch {
+		case errors.As(err, &final) || p.failed():
 			return nil, err
+		case p.replaced != nil && p.replaced(p.ctx):
+			return nil, errReplaced
+		case time.Now().After(until):
+			return nil, &format.LostError{Err: fmt.Errorf("gave up after %s: %w", patience, err)}
 		}
 		select {
 		case <-p.ctx.Done():
@@ -286,6 +305,23 @@ func (p *pipe) connect() (net.Conn, error) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// errReplaced: the pipe leads nowhere any more.
+var errReplaced = errors.New("the server was replaced")
+
+// handOver gives all that is not answered to the server that has taken the place of this one.
+func (p *pipe) handOver() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.queue) > 0 {
+		b := p.queue[0]
+		if err := p.reroute(p, b.piece(p.answered), b.pieces[p.answered]); err != nil {
+			return err
+		}
+		p.answerPiece()
+	}
+	return nil
 }
 
 func (p *pipe) failed() bool {
@@ -296,7 +332,9 @@ func (p *pipe) failed() bool {
 
 // session sends over one connection until it breaks or nothing is left.
 func (p *pipe) session(conn net.Conn) {
-	conn = steady{conn}
+	if l, ok := conn.(*link); ok {
+		l.awaits = p.awaits
+	}
 	stop := context.AfterFunc(p.ctx, func() { conn.Close() })
 	defer stop()
 	in := bufio.NewReaderSize(conn, 64<<10)
@@ -322,40 +360,47 @@ func (p *pipe) session(conn net.Conn) {
 	<-reading
 }
 
-// resume asks what became of a record that the connection broke within. Its temporary name is gone when the record got
-// its own, and then what is left of it must not be sent again.
+// resume asks what became of a record that the connection broke within, when all that is left of it is its name: it may
+// have got it, and then there is nothing under the temporary one. Whatever was sent before that can be sent again.
 func (p *pipe) resume(conn net.Conn, in *bufio.Reader) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := p.queue[0]
-	x := b.pieces[p.answered]
-	if x.part != middle && !x.part.ends() {
+	x := p.queue[0].pieces[p.answered]
+	if x.part != last {
 		return nil
 	}
-	name, err := secondArgument(b.piece(p.answered))
-	if err != nil {
-		return finalError{err}
-	}
-	if _, err := conn.Write(appendCommand(nil, []byte("EXISTS"), name)); err != nil {
+	e := x.ending
+	if there, err := ask(conn, in, appendCommand(nil, []byte("EXISTS"), e.name)); err != nil || there == ":1" {
 		return err
+	}
+	found, err := ask(conn, in, e.count(e.key))
+	switch {
+	case err != nil:
+		return err
+	case e.holds(found):
+	case e.lapses:
+		p.lapsed(e.key)
+	default:
+		return finalError{e.altered(":0")}
+	}
+	p.answerPiece()
+	return nil
+}
+
+// ask sends a command whose answer is a number.
+func ask(conn net.Conn, in *bufio.Reader, command []byte) (string, error) {
+	if _, err := conn.Write(command); err != nil {
+		return "", err
 	}
 	answer, err := readAnswer(in)
 	switch {
-	case err != nil || answer == ":1":
-		return err
-	case isBusy(answer):
-		return &busyError{answer[1:]}
-	case answer != ":0":
-		return finalError{fmt.Errorf("%s was being written and may or may not be there: the server says %s", name, strings.TrimPrefix(answer, "-"))}
+	case err == nil && isBusy(answer):
+		return "", &busyError{answer[1:]}
+	case err == nil && strings.HasPrefix(answer, "-") && !strings.HasPrefix(answer, "-WRONGTYPE"):
+		name, _ := secondArgument(command)
+		return "", finalError{fmt.Errorf("%s was being written and may or may not be there: the server says %s", name, answer[1:])}
 	}
-	for len(p.queue) > 0 {
-		kind := p.queue[0].pieces[p.answered].part
-		p.answerPiece()
-		if kind.ends() {
-			return nil
-		}
-	}
-	return finalError{fmt.Errorf("%s was being written and is gone from the server", name)}
+	return answer, err
 }
 
 // send writes batches until the connection breaks or there will be no more.
@@ -381,7 +426,8 @@ func (p *pipe) next() (*batch, int) {
 		switch {
 		case p.err != nil || p.broken != nil:
 			return nil, 0
-		case p.careful > 0 && p.written > 0: // wait for the answers
+		case p.written > 0 && (p.careful > 0 || p.written < len(p.queue) && p.queue[p.written].pieces[0].part == last):
+			// wait for the answers
 		case p.written < len(p.queue):
 			b := p.queue[p.written]
 			from := 0
@@ -417,6 +463,10 @@ func (p *pipe) read(in *bufio.Reader) {
 		}
 		if err != nil {
 			p.breaks(err)
+			var silent silenceError
+			if errors.Is(err, errAnswer) || errors.As(err, &silent) && p.awaits() {
+				p.fail(&format.LostError{Err: err})
+			}
 			return
 		}
 	}
@@ -426,7 +476,7 @@ func (p *pipe) read(in *bufio.Reader) {
 type busyError struct{ text string }
 
 func (e *busyError) Error() string {
-	return fmt.Sprintf("%s: the server says %s", patience, e.text)
+	return fmt.Sprintf("gave up after %s; the server still replies %s", patience, e.text)
 }
 
 // answer takes one answer.
@@ -445,6 +495,8 @@ func (p *pipe) answer(text string) error {
 		if err := p.refused(b, x, text[1:]); err != nil {
 			return err
 		}
+	} else if x.part == counted && p.left == 1 && !p.passed && !x.ending.holds(text) {
+		return p.end(x.ending.altered(text))
 	}
 	if p.left--; p.left == 0 {
 		p.answerPiece()
@@ -524,8 +576,12 @@ func (p *pipe) refused(b *batch, x piece, text string) error {
 	case "BUSYGROUP":
 		return nil // sent again
 	}
-	if x.part == lapsing && strings.HasPrefix(text, "ERR no such key") {
-		return p.lapsed(b.piece(p.answered))
+	if x.part == last && strings.HasPrefix(text, "ERR no such key") {
+		if x.ending.lapses {
+			p.lapsed(x.ending.key)
+			return nil
+		}
+		return p.end(x.ending.altered(":0"))
 	}
 	if strings.Contains(text, "equal or smaller than the target stream") && x.part != whole {
 		return nil // sent again
@@ -534,21 +590,22 @@ func (p *pipe) refused(b *batch, x piece, text string) error {
 	if err != nil {
 		return err
 	}
+	return p.end(&refusedError{what: what, text: text})
+}
+
+// end ends the pipe; p.mu is held.
+func (p *pipe) end(err error) error {
 	if p.err == nil {
-		p.err = &refusedError{what: what, text: text}
+		p.err = err
 	}
 	p.changed.Broadcast()
 	return p.err
 }
 
 // lapsed deletes what a record that has expired should have replaced: RENAME has not found it.
-func (p *pipe) lapsed(rename []byte) error {
-	key, err := argument(rename, 2)
-	if err == nil {
-		data := appendCommand(nil, []byte("DEL"), key)
-		p.enqueue(&batch{data: data, pieces: []piece{{len(data), 1, whole}}})
-	}
-	return err
+func (p *pipe) lapsed(key []byte) {
+	data := appendCommand(nil, []byte("DEL"), key)
+	p.enqueue(&batch{data: data, pieces: []piece{{len(data), 1, whole, nil}}})
 }
 
 // refusedError says that a server did not take a record.

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // forbiddenError says that a server lets nobody be its replica.
@@ -18,30 +16,11 @@ type forbiddenError struct{ text string }
 
 func (e *forbiddenError) Error() string { return "it accepts no replicas: " + e.text }
 
-// silence is how long a server may say nothing while it gets ready, sends or takes.
-const silence = 5 * time.Minute
-
-// steady is a connection on which a read or a write waits for so long.
-type steady struct{ net.Conn }
-
-func (s steady) Read(p []byte) (int, error) {
-	if err := s.SetReadDeadline(time.Now().Add(silence)); err != nil {
-		return 0, err
-	}
-	return s.Conn.Read(p)
-}
-
-func (s steady) Write(p []byte) (int, error) {
-	if err := s.SetWriteDeadline(time.Now().Add(silence)); err != nil {
-		return 0, err
-	}
-	return s.Conn.Write(p)
-}
-
 // replicate has a server send all that it holds at one moment, as it does to a replica, and adds it to a spool:
 //
 //	> REPLCONF capa eof        it may send before it knows how much it will be
 //	> REPLCONF rdb-only 1      and need not keep what changes meanwhile, from 7.0 on
+//	> REPLCONF version 9.0.0   Valkey: what the replica can read; others refuse the word, and nothing comes of it
 //	> PSYNC ? -1               or SYNC
 //	< +FULLRESYNC id offset, lines with nothing while it gets ready
 //	< $length, or $EOF: and a mark of 40 bytes
@@ -54,7 +33,10 @@ func (s *server) replicate(ctx context.Context, host string, to *spool, tell *co
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	in := bufio.NewReaderSize(steady{conn}, 256<<10)
+	if l, ok := conn.(*link); ok {
+		l.patience = unfed
+	}
+	in := bufio.NewReaderSize(conn, 256<<10)
 	size, err := s.fullSync(conn, in)
 	if err == nil {
 		if n, err := strconv.ParseInt(size, 10, 64); err == nil {
@@ -73,7 +55,7 @@ func (s *server) replicate(ctx context.Context, host string, to *spool, tell *co
 
 // fullSync asks for everything and returns what is said of its size: a number, or EOF: and a mark.
 func (s *server) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
-	for _, option := range [][]string{{"capa", "eof"}, {"rdb-only", "1"}} {
+	for _, option := range [][]string{{"capa", "eof"}, {"rdb-only", "1"}, {"version", "9.0.0"}} {
 		if _, err := s.order(conn, in, "REPLCONF", option[0], option[1]); err != nil {
 			return "", err
 		}
@@ -96,6 +78,16 @@ func (s *server) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
 		return "", told(s.shown, fmt.Errorf("it cannot feed replicas now: %s", text[1:]))
 	}
 	return "", errAnswer
+}
+
+// linkError says that a server closed the link over and over, without a word of why.
+type linkError struct{ error }
+
+func (e linkError) Unwrap() error { return e.error }
+
+func (e linkError) Error() string {
+	return fmt.Sprintf("%v each of the %d times that it began to send its data; its log says why, such as a value that it cannot send to this replica "+
+		"or client-output-buffer-limit; --scan reads it key by key, without such a link", closed(e.error), attempts)
 }
 
 func isUnknown(text string) bool {

@@ -81,7 +81,19 @@ func (c *copier) functions(ctx context.Context) error {
 	if !c.exact() {
 		return nil
 	}
-	text, err := c.server.client.FunctionDump(ctx).Result()
+	for _, host := range c.server.hosts() {
+		c.begins(host)
+		if err := c.functionsOf(ctx, host); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *copier) functionsOf(ctx context.Context, host string) error {
+	client := redis.NewClient(c.server.single(host, 0))
+	defer client.Close()
+	text, err := client.FunctionDump(ctx).Result()
 	if err != nil && (strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "unknown")) {
 		dataset.Report(c.options, record.Finding{Kind: FindFunctions, Severity: record.Warning, Place: record.Place{File: c.server.shown, Off: record.NoOffset},
 			Detail: fmt.Sprintf("function libraries are not read: %v", err)})

@@ -3,7 +3,6 @@ package live
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -23,15 +22,17 @@ import (
 // server is one that was asked who it is.
 type server struct {
 	*options
-	client  redis.UniversalClient
-	major   int
-	minor   int
-	valkey  bool
-	runs    map[string]string // by address of a server: its run id; nil when they may be started again
-	name    string            // "Redis 7.0.15"
-	version rdb.Version
-	restore bool     // it takes RESTORE
-	nodes   []string // of a cluster: by slot, its master
+	client    redis.UniversalClient
+	major     int
+	minor     int
+	valkey    bool
+	runs      map[string]string // by address of a server: its run id; nil when they may be started again
+	name      string            // "Redis 7.0.15"
+	version   rdb.Version
+	restore   bool     // it takes RESTORE
+	clustered bool     // it is a node of a cluster
+	nodes     []string // of a cluster: by slot, its master
+	members   []string // of a cluster: the addresses of all its servers that were seen
 }
 
 // silent takes what go-redis would print: its errors come back as well.
@@ -42,12 +43,13 @@ func (silent) Printf(context.Context, string, ...any) {}
 var quiet sync.Once
 
 // connect asks the server at an address who it is.
-func (f *Format) connect(ctx context.Context, location string) (*server, error) {
+func (f *Format) connect(ctx context.Context, location string, memory int64) (*server, error) {
 	o, err := newOptions(location, f.options)
 	if err != nil {
 		return nil, err
 	}
 	quiet.Do(func() { redis.SetLogger(silent{}) })
+	o.memory = memory
 	s := &server{options: o}
 	if o.cluster {
 		s.client = redis.NewClusterClient(o.clusterOptions())
@@ -55,7 +57,7 @@ func (f *Format) connect(ctx context.Context, location string) (*server, error) 
 		s.client = redis.NewClient(o.single(o.host, max(o.db, 0)))
 	}
 	if err = o.shakeHands(ctx); err == nil {
-		err = o.plainHint(s.identify(ctx))
+		err = o.plainHint(s.firstAnswer(ctx))
 	}
 	if err == nil && o.cluster {
 		if err = s.locate(ctx); err == nil {
@@ -66,6 +68,17 @@ func (f *Format) connect(ctx context.Context, location string) (*server, error) 
 		return nil, errors.Join(told(o.shown, err), s.client.Close())
 	}
 	return s, nil
+}
+
+// firstAnswer asks the server who it is, and does not wait long.
+func (s *server) firstAnswer(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, firstAnswer)
+	defer cancel()
+	err := s.identify(within)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("it does not answer within %s: is it a server of Redis, and not stopped or busy?", firstAnswer)
+	}
+	return err
 }
 
 // info reads fields of INFO.
@@ -86,6 +99,7 @@ func (s *server) identify(ctx context.Context) error {
 	}
 	i := info(text)
 	s.runs = map[string]string{s.host: i["run_id"]}
+	s.clustered = i["redis_mode"] == "cluster"
 	version := i["redis_version"]
 	s.name = "Redis " + version
 	if v := i["valkey_version"]; v != "" {
@@ -163,6 +177,9 @@ func (s *server) writable(ctx context.Context) error {
 	if i := info(text); i["role"] == "slave" && i["slave_read_only"] != "0" && !s.cluster {
 		return fmt.Errorf("%s: is a read-only replica of %s:%s: use its master", s.shown, i["master_host"], i["master_port"])
 	}
+	if s.oneOfSeveral(ctx) {
+		return fmt.Errorf("%s: this is one node of a cluster, which takes only some of the keys: write %s%s", s.shown, s.clusterScheme(), s.host)
+	}
 	return s.probe(ctx)
 }
 
@@ -180,33 +197,10 @@ func (s *server) probe(ctx context.Context) error {
 	return told(s.shown, err)
 }
 
-// locate asks a cluster who has which slot.
-func (s *server) locate(ctx context.Context) error {
-	list, err := s.client.ClusterSlots(ctx).Result()
-	if err != nil {
-		return err
-	}
-	s.nodes = make([]string, slots)
-	for _, r := range list {
-		if len(r.Nodes) == 0 || r.Start < 0 || r.End >= slots {
-			continue
-		}
-		for i := r.Start; i <= r.End; i++ {
-			s.nodes[i] = r.Nodes[0].Addr
-		}
-	}
-	for i, n := range s.nodes {
-		if n == "" {
-			return fmt.Errorf("no server of the cluster has slot %d", i)
-		}
-	}
-	return nil
-}
-
 // databases returns how many keys each database holds, by its number.
 func (s *server) databases(ctx context.Context) (map[string]int64, error) {
 	if s.cluster {
-		n, err := s.client.DBSize(ctx).Result()
+		n, err := s.keys(ctx)
 		return map[string]int64{"0": n}, told(s.shown, err)
 	}
 	text, err := s.client.Info(ctx, "keyspace").Result()
@@ -243,18 +237,9 @@ func (s *server) evicted(ctx context.Context) int64 {
 // dialer returns what makes connections for loading: to a server, in a database, as long as it is the one it was.
 func (s *server) dialer(host, db string) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
-		d := net.Dialer{Timeout: dialTimeout}
-		conn, err := d.DialContext(ctx, s.network, host)
+		conn, err := s.dial(ctx, host)
 		if err != nil {
 			return nil, told(s.shown, err)
-		}
-		if s.tlsConfig != nil {
-			t := tls.Client(conn, s.tlsConfig)
-			if err := t.HandshakeContext(ctx); err != nil {
-				conn.Close()
-				return nil, told(s.shown, err)
-			}
-			conn = t
 		}
 		if err := s.greet(conn, host, db); err != nil {
 			conn.Close()
@@ -264,12 +249,9 @@ func (s *server) dialer(host, db string) func(context.Context) (net.Conn, error)
 	}
 }
 
-// greetTimeout is how long a server may take to greet.
-const greetTimeout = 30 * time.Second
-
 // greet logs in, chooses the database and looks whether the server was started again.
 func (s *server) greet(conn net.Conn, host, db string) error {
-	if err := conn.SetDeadline(time.Now().Add(greetTimeout)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(firstAnswer)); err != nil {
 		return err
 	}
 	if err := s.introduce(conn, host, db); err != nil {

@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"kvferry/format"
 	"kvferry/internal/dataset"
 	"kvferry/record"
-	"kvferry/redis"
+	files "kvferry/redis"
 )
 
 // FindScanned is the kind of finding that keys were read one by one, each at a moment of its own, and FindFunctions that
@@ -21,11 +24,14 @@ import (
 const (
 	FindScanned   = "scanned-server"
 	FindFunctions = "functions-unread"
+	// FindLibraryDiffers: servers of a cluster have other code under one name. FindOneNode: the address is that of a node alone.
+	FindLibraryDiffers = "library-differs"
+	FindOneNode        = "one-cluster-node"
 )
 
 // Open copies all that a server holds to a temporary file in the form of an RDB file, and opens that.
 func (f *Format) Open(ctx context.Context, location string, o *format.OpenOptions) (format.Source, error) {
-	s, err := f.connect(ctx, location)
+	s, err := f.connect(ctx, location, o.Options.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -39,12 +45,12 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	c := &copier{server: s, runs: runs, to: to, options: o, copied: &copied{tell: o.Options.Copied, hosts: len(s.hosts())}}
 	to.grown = func(n int64) { c.copied.note(func() { c.copied.bytes = n }) }
 	if err = c.all(ctx); err == nil {
-		err = to.finish()
+		err = errors.Join(c.onlyOnce(), to.finish())
 	}
 	if err != nil {
 		return nil, errors.Join(err, to.f.Close())
 	}
-	src, err := redis.OpenFile(ctx, f, s.shown, to.f, o)
+	src, err := files.OpenFile(ctx, f, s.shown, to.f, o)
 	if err != nil {
 		return nil, err
 	}
@@ -61,11 +67,13 @@ type copier struct {
 	to      *spool
 	options *format.OpenOptions
 	copied  *copied
+	parts   []sent
 }
 
 // all copies as a replica, or key by key where that is asked for or nobody may be a replica.
 func (c *copier) all(ctx context.Context) error {
 	s := c.server
+	c.oneNode(ctx)
 	if s.Scan {
 		return c.scan(ctx)
 	}
@@ -79,6 +87,7 @@ func (c *copier) all(ctx context.Context) error {
 		}
 	}
 	for _, host := range s.hosts() {
+		c.begins(host)
 		err := c.replica(ctx, host)
 		var forbidden *forbiddenError
 		if errors.As(err, &forbidden) {
@@ -87,6 +96,7 @@ func (c *copier) all(ctx context.Context) error {
 			if err := c.to.back(headLen); err != nil {
 				return err
 			}
+			c.parts = nil
 			return c.scan(ctx)
 		}
 		if err != nil {
@@ -95,6 +105,36 @@ func (c *copier) all(ctx context.Context) error {
 		c.copied.next()
 	}
 	return nil
+}
+
+// oneNode tells that there are other nodes of a cluster, where only one is read.
+func (c *copier) oneNode(ctx context.Context) {
+	s := c.server
+	if !s.oneOfSeveral(ctx) {
+		return
+	}
+	dataset.Report(c.options, record.Finding{Kind: FindOneNode, Severity: record.Warning, Place: record.Place{File: s.shown, Off: record.NoOffset, Level: -1},
+		Detail: fmt.Sprintf("this is one node of a cluster, and kvferry reads its keys only: for all of them write %s%s", s.clusterScheme(), s.host)})
+}
+
+// oneOfSeveral reports whether the server is one of several nodes of a cluster, and the address that of this one alone.
+func (s *server) oneOfSeveral(ctx context.Context) bool {
+	if s.cluster || !s.clustered {
+		return false
+	}
+	list, err := s.client.ClusterSlots(ctx).Result()
+	return err != nil || len(masters(list)) != 1
+}
+
+// masters are the addresses of those that have slots.
+func masters(list []redis.ClusterSlot) map[string]bool {
+	out := map[string]bool{}
+	for _, r := range list {
+		if len(r.Nodes) > 0 {
+			out[r.Nodes[0].Addr] = true
+		}
+	}
+	return out
 }
 
 // hosts are the servers that have keys: one, or the masters of a cluster.
@@ -115,10 +155,19 @@ func (c *copier) replica(ctx context.Context, host string) error {
 	from := c.to.n
 	stop := c.copied.watch(ctx, c.server.single(host, 0))
 	defer stop()
+	until := time.Now().Add(patience)
 	for n := 1; ; n++ {
 		err := c.server.replicate(ctx, host, c.to, c.copied)
 		if err == nil && n > 1 {
 			return c.sameRuns(ctx)
+		}
+		if next := c.follow(ctx, host, err); next != host {
+			host, n = next, 0
+		} else if c.server.cluster && n == attempts && isRefused(err) && time.Now().Before(until) {
+			n-- // a replica may be taking its place
+		}
+		if n == attempts && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
+			err = linkError{err}
 		}
 		if err == nil || n == attempts || !isBroken(err) || ctx.Err() != nil {
 			return c.about(host, err)
@@ -130,6 +179,31 @@ func (c *copier) replica(ctx context.Context, host string) error {
 			return err
 		}
 	}
+}
+
+// isRefused reports whether nobody listens, or can be reached.
+func isRefused(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// follow returns the server of a cluster that has taken the place of one that cannot be reached, or that one. It has all keys,
+// so the copy of the other begins anew with it.
+func (c *copier) follow(ctx context.Context, host string, err error) string {
+	if !c.server.cluster || !isRefused(err) {
+		return host
+	}
+	by, err := c.server.successor(ctx, host)
+	if err != nil || by == "" || c.runs[by] != "" { // what that one had before is copied already, or will be
+		return host
+	}
+	now, err := c.server.runsNow(ctx)
+	if err != nil {
+		return host
+	}
+	delete(c.runs, host)
+	c.runs[by] = now[by]
+	return by
 }
 
 // sameRuns looks whether no server has started again since the copy began. It may have lost keys, and its SCAN takes no
@@ -173,8 +247,8 @@ func isBroken(err error) bool {
 	case errors.As(err, &final), errors.As(err, &forbidden), errors.As(err, &corrupt), errors.Is(err, errAnswer):
 		return false
 	}
-	var net interface{ Timeout() bool }
-	return errors.As(err, &net) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	var network interface{ Timeout() bool }
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // oneDatabase is the one database that an address names.

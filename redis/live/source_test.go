@@ -261,15 +261,31 @@ func TestSourceCluster(t *testing.T) {
 	for _, n := range nodes {
 		maps.Copy(all, n.Client().Records(t))
 	}
-	for _, scan := range []bool{false, true} {
-		src, _, err := source(t, address, format.ServerOptions{Scan: scan})
-		if err != nil {
-			t.Fatal(err)
+	others := strings.Replace(library, "return 1", "return 2", 1)
+	for _, code := range []string{library, others} { // every master has the library, and then one has other code
+		for _, n := range nodes {
+			n.Client().Must(t, "FUNCTION", "LOAD", "REPLACE", library)
 		}
-		diff(t, all, contents(t, src))
+		nodes[1].Client().Must(t, "FUNCTION", "LOAD", "REPLACE", code)
+		for _, scan := range []bool{false, true} {
+			src, found, err := source(t, address, format.ServerOptions{Scan: scan})
+			if err != nil || strings.Join(slices.Compact(found), " ") != map[bool]string{true: FindLibraryDiffers}[code == others] {
+				t.Fatalf("scan %v: %v, findings %v", scan, err, found)
+			}
+			if n := count(t, src, record.Other); n != 1 {
+				t.Errorf("scan %v: %d libraries", scan, n)
+			}
+			got := contents(t, src)
+			delete(got, "0/FUNCTION lib1")
+			diff(t, all, got)
+		}
+	}
+	src, found, err := source(t, "redis://"+nodes[0].Addr, format.ServerOptions{})
+	if err != nil || !slices.Equal(found, []string{FindOneNode}) || len(contents(t, src)) >= len(all) {
+		t.Errorf("one node: %v, findings %v", err, found)
 	}
 	ctx := context.Background()
-	server, err := New().connect(ctx, address)
+	server, err := New().connect(ctx, address, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,6 +316,29 @@ func TestSourceCluster(t *testing.T) {
 	if err := errors.Join(f.followMoved(), to.finish()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// count counts records of a type.
+func count(t *testing.T, src format.Source, typ record.Type) (n int) {
+	t.Helper()
+	for _, db := range src.Databases() {
+		r, err := src.Records(context.Background(), db, record.Of(typ), format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		for {
+			_, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+	}
+	return n
 }
 
 // TestCopied: how much all servers have is told by what one says of its size, or by the keys that it has sent.

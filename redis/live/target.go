@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,10 @@ type target struct {
 	left    int                 // temporary names that could not be deleted
 
 	conflicts conflicts
+
+	crashed []string // servers of a cluster that were replaced by their replicas
+
+	natives sync.Map // by name and version of a module's type: what the server says to its values, "" when it takes them
 }
 
 // start is what is known when writing begins, for the process that goes on with it, too.
@@ -52,11 +57,12 @@ type start struct {
 	Libraries int             `json:"libraries,omitempty"`
 	Existing  format.Existing `json:"existing"`
 	Names     string          `json:"names"` // what begins temporary names
+	Members   []string        `json:"members,omitempty"` // the servers of a cluster
 }
 
 // Create starts to write to a server.
 func (f *Format) Create(ctx context.Context, location string, o *format.CreateOptions) (format.Target, error) {
-	s, err := f.connect(ctx, location)
+	s, err := f.connect(ctx, location, o.Memory)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +92,7 @@ func closeAfter(err error, s *server) error {
 // begin finds out what is there, or what was there when an earlier process began.
 func (t *target) begin(ctx context.Context) (err error) {
 	if t.options.Earlier == "" {
-		t.start = start{Existing: t.Existing, Names: "kvferry-" + strconv.FormatUint(rand.Uint64(), 36) + "-"}
+		t.start = start{Existing: t.Existing, Names: "kvferry-" + strconv.FormatUint(rand.Uint64(), 36) + "-", Members: t.server.members}
 		if t.start.Before, err = t.server.databases(ctx); err == nil && t.options.Reopen != nil {
 			t.start.Libraries = t.server.libraries(ctx)
 		}
@@ -270,6 +276,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	switch {
 	case h.Type == record.Stream:
 		return files.StreamLosses(s.version, s.name, h)
+	case h.Type == record.Other && h.Keyless == record.Keyed && s.restore: // the value tells
 	case h.Type == record.Other && (h.Keyless != record.Library || s.major < 7):
 		return []record.Loss{{Kind: record.LossModule, Drops: true, Detail: "no command creates it"}}
 	}
@@ -296,6 +303,8 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 		return dataset.KeepScores(batch, "Redis", math.Inf(1), report)
 	case record.Stream:
 		return files.KeepGroups(t.server.version, batch, report)
+	case record.Other:
+		return dataset.KeepIf(batch, func(e *record.Element) bool { return h.Keyless != record.Keyed || t.takes(e, report) })
 	case record.Hash:
 		if t.server.version.FieldExpiry() {
 			return batch
@@ -399,8 +408,12 @@ func (t *target) Check(ctx context.Context, given, expired map[string]int64) (st
 		total += n
 		before += t.start.Before[db]
 		if t.start.Before[db] == 0 && (after[db] > n || after[db] < n-expired[db]) {
-			return "", fmt.Errorf("%s: database %s holds %s, but %d were written", t.server.shown, db, record.Plural(after[db], "key"), n)
+			text := fmt.Sprintf("database %s holds %s, but %d were written", db, record.Plural(after[db], "key"), n)
+			return "", cmp.Or(t.lost(text), fmt.Errorf("%s: %s", t.server.shown, text))
 		}
+	}
+	if err := t.lost("the server had keys before, so its counts do not show it"); err != nil && before > 0 {
+		return "", err
 	}
 	written := t.sent()
 	if before > 0 && written != total { // what else could be compared
@@ -444,9 +457,10 @@ type limiter struct {
 	next time.Time
 }
 
-func (l *limiter) wait(n int) {
+// wait waits until n more bytes may be sent, or the context ends.
+func (l *limiter) wait(ctx context.Context, n int) error {
 	if l.rate <= 0 {
-		return
+		return nil
 	}
 	l.mu.Lock()
 	now := time.Now()
@@ -456,5 +470,8 @@ func (l *limiter) wait(n int) {
 	pause := l.next.Sub(now)
 	l.next = l.next.Add(time.Duration(float64(n) / float64(l.rate) * float64(time.Second)))
 	l.mu.Unlock()
-	time.Sleep(pause)
+	if pause <= 0 {
+		return nil
+	}
+	return rest(ctx, pause)
 }

@@ -379,7 +379,7 @@ func TestCluster(t *testing.T) {
 	if _, err := open(t, "redis+cluster://"+nodes[0].Addr+"/0", format.ServerOptions{Existing: format.Replace}, "1"); err != nil {
 		t.Error(err)
 	}
-	if _, err := open(t, "redis://"+nodes[0].Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "write redis+cluster://") {
+	if _, err := open(t, "redis://"+nodes[0].Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "write redis+cluster://127.0.0.1") {
 		t.Error(err)
 	}
 }
@@ -685,5 +685,85 @@ func TestTidy(t *testing.T) {
 		if n := redistest.Text(c.Must(t, "DBSIZE")); n != "0" {
 			t.Errorf("%s keys are left", n)
 		}
+	}
+}
+
+// TestFlushed: what another client deletes while a record is sent in pieces is no part of a record that looks whole.
+func TestFlushed(t *testing.T) {
+	nodes := redistest.StartCluster(t)
+	for address, servers := range map[string][]*redistest.Server{"redis+cluster://" + nodes[0].Addr: nodes, "": {redistest.Start(t)}} {
+		if address == "" {
+			address = "redis://" + servers[0].Addr
+		}
+		for typ := record.Hash; typ <= record.Stream; typ++ {
+			tg := mustOpen(t, address, format.ServerOptions{Existing: format.Replace}, "0").(*target)
+			tg.server.restore = false
+			w, err := tg.Shard(0, "0", record.AllTypes, 1<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			send := func(from, to int) {
+				t.Helper()
+				for i := from; i < to; i++ {
+					e := record.Element{Name: id(uint64(i + 1)), Value: record.AppendPair(nil, []byte("f"), []byte("v")), ExpireMS: 0}
+					if err := w.Write([]record.Element{e}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, p := range w.(*writer).all() {
+					if err := p.drained(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			h := record.Header{DB: "0", Type: typ, Key: []byte("key"), Len: 2000, Last: id(2000), Added: 2000, ExpireMS: 4102444800000}
+			if err := w.Begin(&h); err != nil {
+				t.Fatal(err)
+			}
+			send(0, 1100)
+			for _, s := range servers {
+				if s.Client().Must(t, "FLUSHALL"); len(servers) == 1 {
+					s.Client().Must(t, "SET", "key", "of another")
+				}
+			}
+			send(1100, 2000)
+			err = errors.Join(w.End(), w.Close())
+			if err == nil || !strings.Contains(err.Error(), "of the 2000 elements sent: another client") {
+				t.Errorf("%s, %s: %v", address, typ, err)
+			}
+			for _, s := range servers {
+				if got := s.Client().Records(t); len(servers) > 1 && len(got) > 0 || len(servers) == 1 && len(got) != 1 {
+					t.Errorf("%s, %s: the server holds %.300q", address, typ, got)
+				}
+			}
+		}
+	}
+}
+
+// TestShortLived: elements that expire while their record is sent are not missing, and a record that does leaves nothing.
+func TestShortLived(t *testing.T) {
+	s := redistest.Start(t)
+	tg := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Existing: format.Replace}, "0").(*target)
+	tg.server.restore = false
+	c := s.Client()
+	c.Must(t, "SET", "key", "old")
+	list := []made{{record.Header{DB: "0", Type: record.Set, Key: []byte("key"), Len: 1, ExpireMS: 1}, []record.Element{{Name: []byte("m")}}}}
+	if err := load(context.Background(), tg, list, "0", 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Records(t); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+	now := time.Now()
+	n := &native{w: &writer{header: record.Header{Type: record.Hash}}, started: now}
+	for _, ms := range []int64{0, now.UnixMilli() + 1000, now.Add(48 * time.Hour).UnixMilli()} {
+		n.count(&record.Element{ExpireMS: ms})
+	}
+	if e := n.ending(); e.least != 2 || e.most != 3 || e.lapses || e.holds(":1") || !e.holds(":2") || e.holds(":4") {
+		t.Errorf("%+v", e)
+	}
+	n.started = now.Add(-soon)
+	if e := n.ending(); e.least != 1 {
+		t.Errorf("after a day: %+v", e)
 	}
 }

@@ -267,24 +267,29 @@ func TestPieces(t *testing.T) {
 		}
 		return appendCommand(nil, list...)
 	}
-	const begin, go1, end = "DEL tmp|HSET tmp a 1", "HSET tmp b 2", "RENAME tmp key"
+	const begin, go1, count, end = "DEL tmp|HSET tmp a 1", "HSET tmp b 2", "HLEN tmp", "RENAME tmp key"
+	const all = begin + "|" + go1 + "|" + count + "|" + end
 	for name, x := range map[string]struct {
 		answers []string
 		want    string // commands
 		err     string
 		moved   string // pieces sent elsewhere
 	}{
-		"no break":               {[]string{":0 :1 :1 +OK"}, begin + "|" + go1 + "|" + end, "", ""},
-		"cut in the first piece": {[]string{":0", ":0 :1 :1 +OK"}, "DEL tmp|" + begin + "|" + go1 + "|" + end, "", ""},
-		"cut before the name":    {[]string{":0 :1 :1", ":1 +OK"}, begin + "|" + go1 + "|EXISTS tmp|" + end, "", ""},
-		"cut behind the name":    {[]string{":0 :1 :1", ":0"}, begin + "|" + go1 + "|EXISTS tmp", "", ""},
-		"cut within, done":       {[]string{":0 :1", ":0"}, begin + "|EXISTS tmp", "", ""},
-		"loading, then there":    {[]string{":0 :1", "-LOADING_it", ":1 :1 +OK"}, begin + "|EXISTS tmp|EXISTS tmp|" + go1 + "|" + end, "", ""},
-		"nobody knows":           {[]string{":0 :1", "-MOVED_1_other:1"}, begin + "|EXISTS tmp", "may or may not be there", ""},
-		"moved in the middle":    {[]string{":0 -MOVED_1_other:1 :1 +OK"}, begin + "|" + go1 + "|" + end, "", "DEL tmp|HSET tmp a 1"},
-		"busy for a moment":      {[]string{":0 :1 -TRYAGAIN_now", ":1 :1 +OK"}, begin + "|" + go1 + "|EXISTS tmp|" + go1 + "|" + end, "", ""},
+		"no break":               {[]string{":0 :1 :1 :2 +OK"}, all, "", ""},
+		"cut in the first piece": {[]string{":0", ":0 :1 :1 :2 +OK"}, "DEL tmp|" + all, "", ""},
+		"cut before the count":   {[]string{":0 :1 :1", ":2 +OK"}, all, "", ""},
+		"cut within":             {[]string{":0 :1", ":1 :2 +OK"}, begin + "|" + go1 + "|" + count + "|" + end, "", ""},
+		"cut before the name":    {[]string{":0 :1 :1 :2", ":1 +OK"}, begin + "|" + go1 + "|" + count + "|EXISTS tmp|" + end, "", ""},
+		"cut behind the name":    {[]string{":0 :1 :1 :2", ":0 :2"}, begin + "|" + go1 + "|" + count + "|EXISTS tmp|HLEN key", "", ""},
+		"both are gone":          {[]string{":0 :1 :1 :2", ":0 :0"}, begin + "|" + go1 + "|" + count + "|EXISTS tmp|HLEN key", "holds 0 of the 2 elements", ""},
+		"an older key":           {[]string{":0 :1 :1 :2", ":0 -WRONGTYPE_it"}, begin + "|" + go1 + "|" + count + "|EXISTS tmp|HLEN key", "holds 0 of the 2 elements", ""},
+		"loading, then there":    {[]string{":0 :1 :1 :2", "-LOADING_it", ":1 +OK"}, begin + "|" + go1 + "|" + count + "|EXISTS tmp|EXISTS tmp|" + end, "", ""},
+		"nobody knows":           {[]string{":0 :1 :1 :2", "-MOVED_1_other:1"}, begin + "|" + go1 + "|" + count + "|EXISTS tmp", "may or may not be there", ""},
+		"moved in the middle":    {[]string{":0 -MOVED_1_other:1 :1 :2 +OK"}, all, "", "DEL tmp|HSET tmp a 1"},
+		"busy for a moment":      {[]string{":0 :1 -TRYAGAIN_now", ":1 :2 +OK"}, begin + "|" + go1 + "|" + go1 + "|" + count + "|" + end, "", ""},
 		"refused":                {[]string{":0 -OOM_command_not_allowed"}, begin, "OOM command", ""},
-		"gone":                   {[]string{":0 :1 :1 -ERR_no_such_key"}, begin + "|" + go1 + "|" + end, "no such key", ""},
+		"flushed":                {[]string{":0 :1 :1 :1"}, begin + "|" + go1 + "|" + count, "holds 1 of the 2 elements", ""},
+		"flushed after counting": {[]string{":0 :1 :1 :2 -ERR_no_such_key"}, all, "holds 0 of the 2 elements", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // some wait
@@ -302,7 +307,7 @@ func TestPieces(t *testing.T) {
 			for _, s := range []struct {
 				lines string
 				part  part
-			}{{begin, first}, {go1, middle}, {end, last}} {
+			}{{begin, first}, {go1, middle}} {
 				var data []byte
 				for _, line := range strings.Split(s.lines, "|") {
 					data = append(data, command(strings.Fields(line)...)...)
@@ -313,6 +318,9 @@ func TestPieces(t *testing.T) {
 				if err := p.flush(); err != nil {
 					t.Fatal(err)
 				}
+			}
+			if err := p.conclude(&ending{name: []byte("tmp"), key: []byte("key"), size: "HLEN", least: 2, most: 2}); err != nil {
+				t.Fatal(err)
 			}
 			close(added)
 			err := p.close()
@@ -418,4 +426,20 @@ type zeros struct{}
 func (zeros) Read(b []byte) (int, error) {
 	clear(b)
 	return len(b), nil
+}
+
+// TestRate: a run that is stopped does not wait for its rate.
+func TestRate(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := limiter{rate: 1}
+	if err := l.wait(ctx, 1<<20); err != nil { // the next waits for it
+		t.Fatal(err)
+	}
+	cancel()
+	if err := l.wait(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if text := (&busyError{"LOADING it"}).Error(); text != "gave up after 1m0s; the server still replies LOADING it" {
+		t.Error(text)
+	}
 }

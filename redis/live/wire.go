@@ -27,10 +27,19 @@ func appendBulk(dst, b []byte) []byte {
 // errAnswer says that a server does not speak RESP2.
 var errAnswer = errors.New("the answer is not that of a Redis server")
 
+// What is sent by the pipe is answered with few words; nothing that a server says keeps it reading for ever.
+const (
+	maxParts = 4 << 20
+	maxText  = 1 << 20
+)
+
 // readAnswer reads an answer and returns its first line; what follows it is passed over, however deep arrays lie in arrays.
 func readAnswer(in *bufio.Reader) (string, error) {
 	first, left, err := readPart(in)
-	for err == nil && left > 0 {
+	for parts := 0; err == nil && left > 0; parts++ {
+		if parts > maxParts {
+			return "", fmt.Errorf("%w: it has more than %d parts", errAnswer, maxParts)
+		}
 		var inside int64
 		if _, inside, err = readPart(in); inside > math.MaxInt64-left {
 			return "", errAnswer
@@ -60,7 +69,7 @@ func readPart(in *bufio.Reader) (first string, inside int64, err error) {
 		return text, 0, nil
 	case "$", "*":
 		n, err := strconv.ParseInt(text[1:], 10, 64)
-		if err != nil || n > math.MaxInt64-2 {
+		if err != nil || kind == "$" && n > maxText {
 			return "", 0, errAnswer
 		}
 		if kind == "*" {

@@ -85,13 +85,18 @@ func (w *writer) Begin(h *record.Header) error {
 	if err := w.relocate(); err != nil {
 		return err
 	}
-	if !w.t.server.restore || h.Type == record.Other || h.Type != record.Stream && (h.Len < 0 || h.Len > maxRestored) {
+	if !w.t.server.restore || h.Keyless != record.Keyed || !w.oneValue() && h.Type != record.Stream && (h.Len < 0 || h.Len > maxRestored) {
 		return w.goNative()
 	}
 	if h.Type != record.String || !w.plainSet() {
 		w.encoder.Begin(&w.header)
 	}
 	return nil
+}
+
+// oneValue reports whether the record is a single value, whatever its size.
+func (w *writer) oneValue() bool {
+	return w.header.Type == record.String || w.header.Type == record.Other
 }
 
 // plainSet reports whether a string goes as SET with its expiry.
@@ -125,7 +130,7 @@ func (w *writer) Write(elems []record.Element) error {
 	for i := range elems {
 		w.bytes += len(elems[i].Name) + len(elems[i].Value)
 	}
-	if w.bytes <= maxPayload || w.header.Type == record.String {
+	if w.bytes <= maxPayload || w.oneValue() {
 		return w.encoder.Elements(elems)
 	}
 	grow := w.goNative
@@ -268,7 +273,9 @@ func (w *writer) send(r heldRecord) error {
 		return err
 	}
 	w.written++
-	w.t.limit.wait(len(r.data))
+	if err := w.t.limit.wait(w.ctx, len(r.data)); err != nil {
+		return err
+	}
 	return w.told(p.add(r.data, r.commands, whole))
 }
 
@@ -327,7 +334,8 @@ func (w *writer) pipeTo(host string) *pipe {
 	if p == nil {
 		p = newPipe(w.ctx, w.t.server.dialer(host, w.db))
 		if w.t.server.cluster {
-			p.elsewhere = w.elsewhere
+			p.elsewhere, p.reroute = w.elsewhere, w.reroute
+			p.replaced = func(ctx context.Context) bool { return w.t.replaced(ctx, host) }
 		}
 		w.pipes[host] = p
 	}

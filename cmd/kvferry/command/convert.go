@@ -211,6 +211,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	if err := unused(cmd.Flags(), connectNames, src, dst); err != nil {
 		return nil, err
 	}
+	f.source.connect.notices = cmd.ErrOrStderr()
 	if o.Target, err = a.target(dst, f, cmd.Flags()); err != nil {
 		return nil, err
 	}

@@ -185,6 +185,8 @@ var notPlanted = map[string]string{
 	floyd.FindSlots:           "TestVerifyOtherSlots",
 	live.FindScanned:          "a server of other rights; TestSourceForbidden of redis/live",
 	live.FindFunctions:        "the same",
+	live.FindLibraryDiffers:   "a cluster; TestSourceCluster of redis/live",
+	live.FindOneNode:          "the same",
 	aof.FindModuleAux:         "what a server with modules writes; redis/rdb tests the item",
 	record.FindRefusedRead:    "a fault of the machine; TestRefusedRead of store/rocks/lsm makes the system refuse",
 	record.FindFileBounds:     "rows in the midst of a table, whose ends are right; inspect tests it",

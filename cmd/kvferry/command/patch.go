@@ -99,6 +99,7 @@ func (a *App) runPatch(cmd *cobra.Command, f *patchFlags, file, address string) 
 	if err != nil {
 		return usagef("%w", err)
 	}
+	f.connect.notices = cmd.ErrOrStderr()
 	o, err := f.connect.options()
 	if err != nil {
 		return err

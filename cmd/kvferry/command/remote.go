@@ -1,6 +1,8 @@
 package command
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -28,6 +30,7 @@ type connectFlags struct {
 	insecure      bool
 	scan          bool
 	second        bool // the server is the second of two
+	notices       io.Writer
 }
 
 // connectNames are the names of the flags.
@@ -59,6 +62,9 @@ func unused(fs *pflag.FlagSet, names []string, locations ...string) error {
 // options reads what the flags name.
 func (f *connectFlags) options() (*format.ServerOptions, error) {
 	o := &format.ServerOptions{Password: os.Getenv(passwordVariable), CA: f.ca, Cert: f.cert, Key: f.key, Insecure: f.insecure, Scan: f.scan}
+	if f.notices != nil {
+		o.Notice = func(text string) { fmt.Fprintf(f.notices, "kvferry: %s\n", text) }
+	}
 	if (f.cert == "") != (f.key == "") {
 		return nil, usagef("--tls-cert and --tls-key go together")
 	}

@@ -164,6 +164,7 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*cata
 	if err != nil {
 		return nil, err
 	}
+	f.connect.notices = cmd.ErrOrStderr()
 	found.Format, err = f.connect.reach(found.Format)
 	return found, err
 }

@@ -1,0 +1,141 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"kvferry/format"
+)
+
+// askedFor is how long a server of a cluster may take to say who has which slot: another one can say it.
+const askedFor = 5 * time.Second
+
+// locate asks a cluster who has which slot: the first of its servers that answers.
+func (s *server) locate(ctx context.Context) (err error) {
+	hosts := append([]string{s.host}, s.members...)
+	for i, host := range hosts {
+		var list []redis.ClusterSlot
+		if list, err = s.slotsOf(ctx, host); err == nil {
+			s.members = slices.Concat(hosts[i:], hosts[:i]) // those that do not answer come last
+			return s.place(list)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return err
+}
+
+func (s *server) slotsOf(ctx context.Context, host string) ([]redis.ClusterSlot, error) {
+	ctx, cancel := context.WithTimeout(ctx, askedFor)
+	defer cancel()
+	client := redis.NewClient(s.single(host, 0))
+	list, err := client.ClusterSlots(ctx).Result()
+	return list, errors.Join(err, client.Close())
+}
+
+// place notes who has which slot.
+func (s *server) place(list []redis.ClusterSlot) error {
+	nodes := make([]string, slots)
+	for _, r := range list {
+		if len(r.Nodes) == 0 || r.Start < 0 || r.End >= slots {
+			continue
+		}
+		for i := r.Start; i <= r.End; i++ {
+			nodes[i] = r.Nodes[0].Addr
+		}
+		for _, n := range r.Nodes {
+			s.members = append(s.members, n.Addr)
+		}
+	}
+	slices.Sort(s.members)
+	s.members = slices.Compact(s.members)
+	if i := slices.Index(nodes, ""); i >= 0 {
+		return fmt.Errorf("no server of the cluster has slot %d", i)
+	}
+	s.nodes = nodes
+	return nil
+}
+
+// keys is how many keys all masters have.
+func (s *server) keys(ctx context.Context) (sum int64, err error) {
+	for _, host := range s.hosts() {
+		client := redis.NewClient(s.single(host, 0))
+		n, err := client.DBSize(ctx).Result()
+		if err = errors.Join(err, client.Close()); err != nil {
+			return 0, fmt.Errorf("%s: %w", host, err)
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// successor renews the map of slots and returns the server that has those of another one by now; "" if that still has them.
+func (s *server) successor(ctx context.Context, host string) (string, error) {
+	at := slices.Index(s.nodes, host)
+	if err := s.locate(ctx); err != nil {
+		return "", err
+	}
+	if at < 0 || slices.Contains(s.nodes, host) {
+		return "", nil
+	}
+	return s.nodes[at], nil
+}
+
+// replaced reports whether a server that cannot be reached is no master any more: its replica has taken over.
+func (t *target) replaced(ctx context.Context, host string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.Contains(t.server.nodes, host) { // another writer has found it, or it came to the cluster since
+		return t.server.locate(ctx) == nil && !slices.Contains(t.server.nodes, host)
+	}
+	by, err := t.server.successor(ctx, host)
+	if err != nil || by == "" {
+		return false
+	}
+	t.crashed = append(t.crashed, host+", replaced by "+by)
+	return true
+}
+
+// reroute sends a piece to the server that has its slot by now. All have the libraries of functions.
+func (w *writer) reroute(from *pipe, data []byte, x piece) error {
+	name, err := argument(data, 0)
+	if err != nil {
+		return err
+	}
+	hosts := w.t.hosts()
+	if string(name) != "FUNCTION" {
+		key, err := secondArgument(data)
+		if err != nil {
+			return err
+		}
+		hosts = []string{w.t.node(slot(key))}
+	}
+	for _, host := range hosts {
+		w.mu.Lock()
+		p := w.pipeTo(host)
+		w.mu.Unlock()
+		if p == from { // its lock is held
+			return &format.LostError{Err: fmt.Errorf("%s cannot be reached, and the cluster knows no other server in its place", host)}
+		}
+		p.pass(data, x)
+	}
+	return nil
+}
+
+// lost says what may be lost when a server crashed and its replica took over: it had not passed on all that it had taken.
+func (t *target) lost(text string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.crashed) == 0 {
+		return nil
+	}
+	return &format.LostError{Err: fmt.Errorf("%s: %s crashed meanwhile, and what it had taken last may be lost: %s; continue with --resume, which writes everything again",
+		t.server.shown, strings.Join(t.crashed, "; "), text)}
+}

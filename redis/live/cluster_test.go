@@ -1,0 +1,126 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/redistest"
+	"kvferry/record"
+)
+
+// TestCrashedMaster: when a master crashes while it is written to, or before it is read, its replica takes over.
+func TestCrashedMaster(t *testing.T) {
+	t.Parallel() // it waits for the cluster
+	nodes := redistest.StartCluster(t)
+	replica := redistest.AddReplica(t, nodes[1])
+	address := "redis+cluster://" + nodes[1].Addr // also the one whose address is given
+	list := data(400, 21000)
+	tg := mustOpen(t, address, format.ServerOptions{}, "0").(*target)
+	w, err := tg.Shard(1, "0", record.AllTypes, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(list []made) {
+		t.Helper()
+		for _, m := range list {
+			err := w.Begin(&m.h)
+			for from := 0; from < len(m.elems) && err == nil; from += 100 {
+				err = w.Write(m.elems[from:min(from+100, len(m.elems))])
+			}
+			if err = errors.Join(err, w.End()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write(list[:200])
+	for _, p := range w.(*writer).all() {
+		if err := p.drained(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := nodes[1].Client().Must(t, "WAIT", "1", "10000"); n != int64(1) {
+		t.Fatalf("%v replicas", n)
+	}
+	for lag := true; lag; time.Sleep(10 * time.Millisecond) { // WAIT is about the connection that asks
+		lag = offset(t, nodes[1]) != offset(t, replica)
+	}
+	nodes[1].Kill()
+	write(list[200:])
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, n := range []*redistest.Server{nodes[0], replica, nodes[2]} {
+		maps.Copy(all, n.Client().Records(t))
+	}
+	diff(t, want(t, list, "0"), all)
+	if len(tg.crashed) != 1 || !strings.HasPrefix(tg.crashed[0], nodes[1].Addr+", replaced by "+replica.Addr) {
+		t.Errorf("%q", tg.crashed)
+	}
+	check(t, tg, map[string]int64{"0": 400})
+	tg.crashed = nil
+	var lost *format.LostError
+	for _, crashed := range []bool{false, true} {
+		if crashed {
+			tg.crashed = []string{"one"}
+		}
+		_, err := tg.Check(context.Background(), map[string]int64{"0": 401}, nil)
+		if errors.As(err, &lost) != crashed || err == nil {
+			t.Errorf("a key is missing: %v", err)
+		}
+	}
+	tg.start.Before = map[string]int64{"0": 1}
+	if _, err := tg.Check(context.Background(), map[string]int64{"0": 400}, nil); !errors.As(err, &lost) {
+		t.Errorf("a server that had keys: %v", err)
+	}
+	src, found, err := source(t, "redis+cluster://"+nodes[0].Addr, format.ServerOptions{})
+	if err != nil || len(found) > 0 {
+		t.Fatalf("%v, findings %v", err, found)
+	}
+	diff(t, all, contents(t, src))
+}
+
+func offset(t *testing.T, s *redistest.Server) string {
+	t.Helper()
+	for _, line := range strings.Split(redistest.Text(s.Client().Must(t, "INFO", "replication")), "\r\n") {
+		if text, ok := strings.CutPrefix(line, "master_repl_offset:"); ok {
+			return text
+		}
+	}
+	t.Fatal("no offset")
+	return ""
+}
+
+// TestCrashedSource: a master that crashes when the copy has begun is read from the replica that takes over.
+func TestCrashedSource(t *testing.T) {
+	t.Parallel() // it waits for the cluster
+	nodes := redistest.StartCluster(t)
+	address := "redis+cluster://" + nodes[0].Addr
+	list := data(100, 2000)
+	if err := load(context.Background(), mustOpen(t, address, format.ServerOptions{}, "0"), list, "0", 1); err != nil {
+		t.Fatal(err)
+	}
+	redistest.AddReplica(t, nodes[2])
+	s, err := New().connect(context.Background(), address, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.client.Close()
+	runs := s.runs
+	s.runs = nil
+	to, err := newSpool(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.f.Close()
+	nodes[2].Kill()
+	c := &copier{server: s, runs: runs, to: to, options: &format.OpenOptions{}, copied: &copied{hosts: 3}}
+	if err := errors.Join(c.all(context.Background()), to.finish()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,89 @@
+package live
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"kvferry/internal/dataset"
+	"kvferry/record"
+	"kvferry/redis/rdb"
+)
+
+// sent is where in the spool begins what one server sent.
+type sent struct {
+	host string
+	from int64
+}
+
+// begins notes that a server's items come next.
+func (c *copier) begins(host string) { c.parts = append(c.parts, sent{host, c.to.n}) }
+
+// libraryOf is a library of functions, and the server that it was first read from.
+type libraryOf struct {
+	host string
+	sum  [sha256.Size]byte
+}
+
+// onlyOnce blanks out libraries of functions that an earlier server of a cluster has sent: each master has them all. They stand
+// before the databases of each. Where servers have other code under one name, that of the first stays.
+func (c *copier) onlyOnce() error {
+	if len(c.parts) < 2 {
+		return nil
+	}
+	if err := c.to.w.Flush(); err != nil {
+		return err
+	}
+	known := map[string]libraryOf{}
+	for _, p := range c.parts {
+		if err := c.librariesOf(p, known); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *copier) librariesOf(p sent, known map[string]libraryOf) error {
+	scanner := rdb.Section(c.to.f, c.to.head, 0, p.from, c.to.n)
+	for {
+		it, err := scanner.Next()
+		if err != nil || it.Op != rdb.OpFunction && it.Op != rdb.OpAux && it.Op != rdb.OpModuleAux {
+			return nil // damage is found again, and told, when the spool is read
+		}
+		if it.Op != rdb.OpFunction {
+			continue
+		}
+		name, lib := rdb.LibraryName(it.Value), libraryOf{p.host, sha256.Sum256(it.Value)}
+		first, ok := known[name]
+		if !ok {
+			known[name] = lib
+			continue
+		}
+		if first.sum != lib.sum {
+			dataset.Report(c.options, record.Finding{Kind: FindLibraryDiffers, Severity: record.Error,
+				Place:  record.Place{File: c.server.shown, Off: record.NoOffset, Level: -1},
+				Detail: fmt.Sprintf("function library %s has other code on %s than on %s, whose code kvferry reads", record.Quote([]byte(name)), lib.host, first.host)})
+		}
+		if err := c.to.blank(it.Off, scanner.Offset()); err != nil {
+			return err
+		}
+	}
+}
+
+// longString is the longest beginning of a string in an RDB file: an opcode, and a length of 4 bytes, big-endian.
+const longString = 0x80
+
+// blank overwrites an item with one that says nothing: an AUX field without a name.
+//
+//	AUX opcode | 0: no name | length of the rest | zeros
+func (s *spool) blank(from, to int64) error {
+	head := append([]byte{0xFA, 0}, longString)
+	n := to - from - int64(len(head)) - 4
+	if n < 0 {
+		return fmt.Errorf("a function library of %d bytes", to-from) // their first line alone is longer
+	}
+	item := append(binary.BigEndian.AppendUint32(head, uint32(n)), bytes.Repeat([]byte{0}, int(n))...)
+	_, err := s.f.WriteAt(item, from)
+	return err
+}

@@ -1,0 +1,155 @@
+package live
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// firstAnswer is how long a server may take to greet.
+	firstAnswer = 15 * time.Second
+	// silence is how long a server may say nothing to a command: another client's may hold it up.
+	silence = 5 * time.Minute
+	// unfed is how long a master may say nothing to a replica. It sends a line with nothing every second until it begins to send
+	// its data; replicas give up after as long (repl-timeout).
+	unfed = time.Minute
+	// noticed is how long a server may say nothing before the user hears of it.
+	noticed = 15 * time.Second
+)
+
+// silenceError says that a server has said nothing for so long.
+type silenceError struct{ time.Duration }
+
+func (e silenceError) Error() string {
+	return fmt.Sprintf("the connection is open, but the server has sent nothing for %s: it is stopped, cut off or busy; look at its state and start again", e.Duration)
+}
+
+// link is a connection to a server.
+type link struct {
+	net.Conn
+	patience time.Duration             // how long each read or write waits
+	until    time.Time                 // when a read ends at the latest, instead; zero: no such time
+	notice   func(after time.Duration) // is called once when a read has waited for so long as noticed; may be nil
+	noticed  time.Duration
+	awaits   func() bool // whether an answer is due; nil: always
+	guard    *guard      // nil: the answers are bounded where they are read
+}
+
+// dial connects to a server.
+func (o *options) dial(ctx context.Context, host string) (*link, error) {
+	d := net.Dialer{Timeout: dialTimeout}
+	conn, err := d.DialContext(ctx, o.network, host)
+	if err != nil {
+		return nil, err
+	}
+	if o.tlsConfig != nil {
+		t := tls.Client(conn, o.tlsConfig)
+		if err := t.HandshakeContext(ctx); err != nil {
+			conn.Close()
+			return nil, err
+		}
+		conn = t
+	}
+	l := &link{Conn: conn, patience: silence, noticed: noticed}
+	if o.Notice != nil {
+		l.notice = func(after time.Duration) {
+			now := time.Now()
+			if until := o.hush.Load(); now.UnixNano() < until || !o.hush.CompareAndSwap(until, now.Add(noticed).UnixNano()) {
+				return
+			}
+			o.Notice(fmt.Sprintf("%s: no word from %s for %s; still waiting", o.shown, host, after))
+		}
+	}
+	return l, nil
+}
+
+// guarded returns what a client of the library connects with: its answers are held in memory.
+func (o *options) guarded(ctx context.Context, _, host string) (net.Conn, error) {
+	l, err := o.dial(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	l.guard = newGuard(o.bound())
+	return l, nil
+}
+
+// SetDeadline replaces the link's own patience until it is set to the zero time.
+func (l *link) SetDeadline(t time.Time) error {
+	l.until = t
+	return l.Conn.SetWriteDeadline(t)
+}
+
+// SetReadDeadline does so for reads.
+func (l *link) SetReadDeadline(t time.Time) error {
+	l.until = t
+	return nil
+}
+
+// Read reads what the server sends.
+func (l *link) Read(p []byte) (int, error) {
+	n, err := l.wait(p)
+	if n > 0 && l.guard != nil {
+		if err := l.guard.take(p[:n]); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+func (l *link) wait(p []byte) (int, error) {
+	end := l.until
+	if end.IsZero() {
+		end = time.Now().Add(l.patience)
+	}
+	for told := l.notice == nil; ; told = true {
+		now := end
+		if next := time.Now().Add(l.noticed); !told && next.Before(end) {
+			now = next
+		}
+		if err := l.Conn.SetReadDeadline(now); err != nil {
+			return 0, err
+		}
+		n, err := l.Conn.Read(p)
+		switch {
+		case n > 0 || !errors.Is(err, os.ErrDeadlineExceeded):
+			return n, err
+		case now.Equal(end) && l.until.IsZero():
+			return 0, silenceError{l.patience}
+		case now.Equal(end):
+			return 0, err
+		}
+		if l.awaits == nil || l.awaits() {
+			l.notice(l.noticed)
+		}
+	}
+}
+
+// Write sends bytes.
+func (l *link) Write(p []byte) (int, error) {
+	if l.until.IsZero() {
+		if err := l.Conn.SetWriteDeadline(time.Now().Add(l.patience)); err != nil {
+			return 0, err
+		}
+	}
+	return l.Conn.Write(p)
+}
+
+// single returns the options of a client of one server.
+func (o *options) single(host string, db int) *redis.Options {
+	return &redis.Options{Network: o.network, Addr: host, Username: o.user, Password: o.Password, DB: db, Dialer: o.guarded,
+		Protocol: 2, DisableIdentity: true, DialTimeout: dialTimeout, ReadTimeout: silence, WriteTimeout: time.Minute,
+		ContextTimeoutEnabled: true, MaxRetries: 3}
+}
+
+// clusterOptions returns those of a client of a cluster.
+func (o *options) clusterOptions() *redis.ClusterOptions {
+	return &redis.ClusterOptions{Addrs: []string{o.host}, Username: o.user, Password: o.Password, Dialer: o.guarded,
+		Protocol: 2, DisableIdentity: true, DialTimeout: dialTimeout, ReadTimeout: silence, ContextTimeoutEnabled: true, MaxRetries: 3}
+}

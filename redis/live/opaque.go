@@ -1,0 +1,52 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"kvferry/record"
+	"kvferry/redis/rdb"
+)
+
+// moduleID is how long the beginning of a module's value is that names its type and version.
+const moduleID = 9
+
+// vectorSet is the type of vector sets.
+const vectorSet = "vectorset"
+
+// takes reports whether the server takes a value that only a module reads, such as a vector set. The server itself is asked, with
+// the first value of each type and version.
+func (t *target) takes(e *record.Element, report func(record.Loss)) bool {
+	if t.options.Reopen != nil && string(e.Name) == vectorSet {
+		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: "a vector set, which --verify cannot compare: RESTORE stores its nodes in another order",
+			Avoid: "leave out --verify to write vector sets"})
+		return false
+	}
+	answer := "no command creates it"
+	if rdb.IsModule(e) {
+		id := string(e.Value[:min(moduleID, len(e.Value))])
+		known, ok := t.natives.Load(id)
+		if !ok {
+			known = t.tryNative(e)
+			t.natives.Store(id, known)
+		}
+		answer = known.(string)
+	}
+	if answer != "" {
+		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: fmt.Sprintf("a value of type %s: %s", record.Quote(e.Name), answer)})
+	}
+	return answer == ""
+}
+
+// tryNative has the server decode a value that has expired already: it refuses what it cannot load, and keeps nothing.
+func (t *target) tryNative(e *record.Element) string {
+	payload := rdb.AppendDump(nil, rdb.TypeModule, t.server.version, e.Value)
+	err := t.server.client.Do(t.ctx, "RESTORE", t.start.Names+"probe", "1", payload, "REPLACE", "ABSTTL").Err()
+	var refused redis.Error
+	if errors.As(err, &refused) && !isBusy("-"+err.Error()) {
+		return fmt.Sprintf("the server refuses it (%v)", err)
+	}
+	return "" // what else is wrong is found where it is written
+}
