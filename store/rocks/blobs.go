@@ -250,7 +250,7 @@ func (b *blobFile) check() error {
 		}
 		return nil
 	})
-	if err == nil && !damaged && (uint64(n.Count) != b.meta.Count || uint64(n.Bytes) != b.meta.Bytes) {
+	if err == nil && !damaged && !b.fam.st.version.Rebuilt && (uint64(n.Count) != b.meta.Count || uint64(n.Bytes) != b.meta.Bytes) {
 		warn(record.NoOffset, fmt.Sprintf("%d values in %d bytes, the MANIFEST says %d in %d", n.Count, n.Bytes, b.meta.Count, b.meta.Bytes))
 	}
 	return err
@@ -260,6 +260,9 @@ func (b *blobFile) check() error {
 func (b *blobFile) describe() store.File {
 	out := store.File{Path: b.name, Kind: "blobs", Keyspace: b.fam.Name(), Level: -1, Size: b.file.Size, Garbage: int64(b.meta.GarbageBytes),
 		Entries: int64(b.meta.Count), Deletes: -1}
+	if b.fam.st.version.Rebuilt {
+		out.Entries = -1
+	}
 	if f, err := b.open(); err == nil {
 		out.Codec = sst.CodecName(f.Codec)
 	}

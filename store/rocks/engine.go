@@ -1,10 +1,12 @@
 package rocks
 
 import (
+	"cmp"
 	"context"
 
 	"kvferry/internal/disk"
 	"kvferry/record"
+	"kvferry/store"
 	"kvferry/store/rocks/manifest"
 )
 
@@ -52,25 +54,29 @@ type KeyspaceInfo struct {
 }
 
 // Peek reads CURRENT and the MANIFEST of dir and says which engine the directory is of, "rocksdb" or
-// "leveldb", and which column families it has. Where they cannot be read, the names of the other files speak for
-// an engine.
+// "leveldb", and which column families it has. Where they cannot be read, the other files say so, as far as they can.
 func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
-	v, err := manifest.Read(context.Background(), dir, func(record.Finding) {})
-	if err != nil {
-		ldb, _ := hasAny(dir, "*.ldb") // the error of the MANIFEST is the one to tell
-		rocks, _ := hasAny(dir, rocksFiles...)
-		if ldb && !rocks {
-			return flavourLevelDB.name, nil, err
+	ctx := context.Background()
+	v, err := manifest.Read(ctx, dir, func(record.Finding) {})
+	if err != nil { // which is the error to tell
+		if !rebuildable(dir, err) {
+			return flavourRocksDB.name, nil, err
 		}
-		return flavourRocksDB.name, nil, err
+		db := newDatabase(dir, &store.Options{}, nil)
+		defer db.Close()
+		b, surveyErr := db.survey(ctx, v, err)
+		if surveyErr != nil {
+			return flavourRocksDB.name, nil, err
+		}
+		v = b.v
 	}
 	for _, f := range v.Sorted() {
 		keyspaces = append(keyspaces, KeyspaceInfo{f.Name, f.Comparator})
 	}
 	kind = flavourRocksDB.name
-	level, err := isLevelDB(v, dir)
+	level, levelErr := isLevelDB(v, dir)
 	if level {
 		kind = flavourLevelDB.name
 	}
-	return kind, keyspaces, err
+	return kind, keyspaces, cmp.Or(err, levelErr)
 }
