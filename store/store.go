@@ -304,14 +304,19 @@ var (
 // MissingError means that a file of the store does not exist. It is an fs.ErrNotExist.
 type MissingError struct {
 	File string // path of the missing file
-	By   string // the file that refers to it
+	By   string // the file that refers to it; "" for one that every store has
 }
 
 // Error names the file and the one that refers to it.
 func (e *MissingError) Error() string { return e.File + ": " + e.Why() }
 
 // Why describes the error without the file.
-func (e *MissingError) Why() string { return e.By + " lists this file, but it does not exist" }
+func (e *MissingError) Why() string {
+	if e.By == "" {
+		return "every database has this file, but it does not exist"
+	}
+	return e.By + " lists this file, but it does not exist"
+}
 
 // Unwrap returns fs.ErrNotExist.
 func (e *MissingError) Unwrap() error { return fs.ErrNotExist }

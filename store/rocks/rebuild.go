@@ -70,29 +70,12 @@ type foundBlob struct {
 	family uint32
 }
 
-// IsStore reports whether a directory is a database, or was one: without CURRENT the other files of an engine show it.
-func IsStore(dir string) bool {
-	if _, err := disk.Lstat(filepath.Join(dir, manifest.CurrentName)); err == nil {
-		return true
-	}
-	entries, err := disk.ReadDir(dir)
-	var tables, signed bool
-	for _, e := range entries {
-		switch name := e.Name(); {
-		case strings.HasPrefix(name, "MANIFEST-"):
-			return err == nil
-		case strings.HasPrefix(name, "OPTIONS-"), name == "IDENTITY", name == lockFile:
-			signed = true
-		}
-		ext := filepath.Ext(e.Name())
-		tables = tables || ext == flavourRocksDB.tableExt || ext == flavourLevelDB.tableExt
-	}
-	return err == nil && tables && signed
-}
+// IsStore reports whether a directory is a database, or was one that has lost CURRENT.
+func IsStore(dir string) bool { return manifest.IsStore(dir) }
 
 // rebuildable reports whether a salvage can do without what an error of reading CURRENT or the MANIFEST is about.
 func rebuildable(dir string, err error) bool {
-	return base.IsDamage(err) || errors.Is(err, store.ErrNotStore) && IsStore(dir)
+	return base.IsDamage(err) && manifest.IsStore(dir)
 }
 
 // rebuild returns what the MANIFEST would say that cannot be read because of an error; of is what stands before that, nil for
@@ -323,9 +306,13 @@ func (b *rebuilder) add(t *foundTable) error {
 	return nil
 }
 
-// note keeps a finding about a file.
+// note reports a finding about a file.
 func (b *rebuilder) note(s record.Severity, kind, file, detail string) {
-	b.db.report(record.Finding{Kind: kind, Severity: s, Place: record.Place{File: file, Off: record.NoOffset, Level: -1}, Detail: detail})
+	at := record.Place{File: file, Off: record.NoOffset, Level: -1}
+	if kind == record.FindDamagedBlock {
+		at.Level = 0
+	}
+	b.db.report(record.Finding{Kind: kind, Severity: s, Place: at, Detail: detail})
 }
 
 // causeOf places the error for which a version is rebuilt.
@@ -335,8 +322,6 @@ func causeOf(dir string, err error) record.Finding {
 	var missing *store.MissingError
 	var c *record.CorruptError
 	switch {
-	case errors.Is(err, store.ErrNotStore):
-		f.Kind, f.Detail = record.FindMissingFile, "the file does not exist"
 	case errors.As(err, &missing):
 		f.Kind, f.Place.File = record.FindMissingFile, filepath.Base(missing.File)
 	case errors.As(err, &c):
@@ -352,8 +337,8 @@ func (b *rebuilder) tell(cause error) {
 	for _, fam := range b.v.Families {
 		tables += len(fam.Tables)
 	}
-	f.Detail += fmt.Sprintf("; instead, all tables and logs of the directory are read, in the order of their sequence numbers (tables: %d, logs: %d): "+
-		"rows that were deleted may come back and records may be older where a table was obsolete or is missing, and records may be incomplete", tables, b.logs)
+	f.Detail += fmt.Sprintf("; all tables and logs of the directory are read instead, by their sequence numbers (tables: %d, logs: %d): "+
+		"rows deleted before may come back, and records may be older or incomplete, where a table is obsolete or missing", tables, b.logs)
 	if b.ingested > 0 {
 		f.Detail += fmt.Sprintf("; ingested tables: %d, whose rows count as the oldest of their keys, since only the MANIFEST had their sequence numbers", b.ingested)
 	}
