@@ -81,8 +81,9 @@ type Options struct {
 	// Resort sorts tables whose rows are out of order into temporary files before reading them. See
 	// OrderError.
 	Resort bool
-	// Salvage skips unreadable tables, blocks and pages, which are a BlockError otherwise. Each is reported once. Its
-	// rows are missing, and older versions of them may show. RocksDB itself ignores this option.
+	// Salvage skips unreadable tables, blocks, pages and records of logs, which are a BlockError otherwise. Each is reported
+	// once. Its rows are missing, and older versions of them may show. Without CURRENT or MANIFEST all tables and logs of the
+	// directory are read. RocksDB itself ignores this option.
 	Salvage bool
 	// Memory limits the buffers of the store, in bytes; 0 means 64 MiB.
 	Memory int64

@@ -38,8 +38,8 @@ type database struct {
 	// logErr says that the logs are damaged: what needs all rows fails with it, unless it is a salvage, but Unordered
 	// still reads what can be read.
 	logErr error
-	// behind says that tables have rows of edits that the MANIFEST has lost.
-	behind bool
+	behind error // tables have rows of edits that the MANIFEST has lost
+	cut    error // why the end of the MANIFEST is known to be lost: a salvage does without it
 
 	env      lsm.Env
 	files    files.Set
@@ -123,10 +123,26 @@ func (db *database) unchanged() error {
 	return nil
 }
 
-// openDatabase opens a directory once.
+// openDatabase opens a directory once. A salvage opens it anew, without the MANIFEST, when the end of that is lost: what was
+// found before is of no interest then.
 func openDatabase(ctx context.Context, dir string, o *store.Options, report func(record.Finding)) (*database, error) {
-	db := newDatabase(dir, o, report)
-	if err := db.open(ctx); err != nil {
+	var found []record.Finding
+	hold := func(f record.Finding) { found = append(found, f) }
+	db := newDatabase(dir, o, hold)
+	err := db.open(ctx)
+	if err == nil && db.behind != nil && o.Salvage && !o.AllowLive {
+		behind := db.behind
+		db.Close()
+		found = nil
+		db = newDatabase(dir, o, hold)
+		db.cut = behind
+		err = db.open(ctx)
+	}
+	db.opts.Report = report
+	for _, f := range found {
+		db.report(f)
+	}
+	if err != nil {
 		db.Close()
 		return nil, err
 	}
@@ -152,6 +168,9 @@ func newDatabase(dir string, o *store.Options, report func(record.Finding)) *dat
 // open reads the MANIFEST, finds the files and reads the logs.
 func (db *database) open(ctx context.Context) error {
 	v, err := manifest.Read(ctx, db.dir, db.report)
+	if err == nil {
+		err = db.cut
+	}
 	if err != nil && db.opts.Salvage && !db.opts.AllowLive && rebuildable(db.dir, err) {
 		v, err = db.rebuild(ctx, v, err)
 	}

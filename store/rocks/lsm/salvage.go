@@ -28,7 +28,7 @@ import (
 //   - Range tombstones that cannot be read delete nothing. The other rows of their table are read.
 //   - What this reader does not know is skipped in the same way, and reported as newer: a table of a newer format, a block
 //     with an unknown flag or codec, and of a row of an unknown kind that row alone.
-//   - MANIFEST and logs are not skipped, nor rows out of order, and errors of the system that may be gone the next time.
+//   - Rows out of order are not skipped, nor errors of the system that may be gone the next time.
 //
 // What was skipped may have held newer versions or tombstones, so that older versions of its keys come back.
 // Nobody can tell which; the finding says whether there are tables that could have some.
