@@ -86,19 +86,8 @@ func (ks *family) findBlob(m manifest.Blob) (*blobFile, error) {
 
 // open reads the header of the file, once.
 func (b *blobFile) open() (*blob.File, error) {
-	b.once.Do(func() { b.f, b.err = blob.Open(readerAt{b.file}, b.file.Size, b.path, b.fam.id) })
+	b.once.Do(func() { b.f, b.err = blob.Open(b.file, b.file.Size, b.path, b.fam.id) })
 	return b.f, b.err
-}
-
-// readerAt makes a file an io.ReaderAt for what is within its size.
-type readerAt struct{ f *files.File }
-
-// ReadAt fills p.
-func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
-	if err := r.f.ReadFull(p, off); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 // blobReader resolves blob indexes for one iterator.

@@ -14,6 +14,6 @@
 // comparer is no order. This package alone knows all of them.
 //
 // Reading never creates, changes or locks anything. What the MANIFEST does not name is not read, unless a salvage does
-// without it: see rebuild.go. What is not understood is
+// without it: see repair. What is not understood is
 // refused by name or number, never skipped.
 package rocks

@@ -7,7 +7,11 @@ import (
 	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/files"
 	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/repair"
+	"kvferry/store/rocks/sst"
 )
 
 // reportTorn reports a MANIFEST that ends within a record. Engines open it without that edit, which is right
@@ -64,11 +68,10 @@ func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
 		}
 		db := newDatabase(dir, &store.Options{}, nil)
 		defer db.Close()
-		b, surveyErr := db.survey(ctx, v, err)
-		if surveyErr != nil {
+		var surveyErr error
+		if v, surveyErr = db.repair().Survey(ctx, v, err); surveyErr != nil {
 			return flavourRocksDB.name, nil, err
 		}
-		v = b.v
 	}
 	for _, f := range v.Sorted() {
 		keyspaces = append(keyspaces, KeyspaceInfo{f.Name, f.Comparator})
@@ -79,4 +82,20 @@ func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
 		kind = flavourLevelDB.name
 	}
 	return kind, keyspaces, cmp.Or(err, levelErr)
+}
+
+// IsStore reports whether a directory is a database, or was one that has lost CURRENT.
+func IsStore(dir string) bool { return manifest.IsStore(dir) }
+
+// rebuildable reports whether a salvage can do without what an error of reading CURRENT or the MANIFEST is about.
+func rebuildable(dir string, err error) bool { return base.IsDamage(err) && manifest.IsStore(dir) }
+
+// repair puts together what the MANIFEST would say.
+func (db *database) repair() *repair.Source {
+	return &repair.Source{Dir: db.dir, Comparers: db.opts.Comparers, Report: db.report,
+		Open: func(name string) (*files.File, error) { return db.files.Open(db.dir, name, false) },
+		Reader: func(f *files.File, o *sst.Options, levelDB bool) *sst.Reader {
+			db.levelDB = levelDB
+			return db.newSource(f, o).Reader
+		}}
 }

@@ -172,7 +172,7 @@ func (db *database) open(ctx context.Context) error {
 		err = db.cut
 	}
 	if err != nil && db.opts.Salvage && !db.opts.AllowLive && rebuildable(db.dir, err) {
-		v, err = db.rebuild(ctx, v, err)
+		v, err = db.repair().Version(ctx, v, err)
 	}
 	if err != nil {
 		return base.BlockError(err)

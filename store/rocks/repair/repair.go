@@ -1,4 +1,21 @@
-package rocks
+// Package repair puts together what a MANIFEST would say.
+//
+// Without a MANIFEST a salvage does what RepairDB of RocksDB and LevelDB does, but for writing: every table in the directory
+// is read, each as one of level 0, and so is every log. What is newer the sequence numbers of the rows say, and between equal
+// ones the numbers of the files. The result is a manifest.Version, so that all else is as ever, and depends on the files alone.
+//
+//	column families      the part of the MANIFEST before the damage, the properties of tables, and OPTIONS, which lists the
+//	                     families in the order of their ids
+//	comparator           the same; of LevelDB, whose tables do not name it, that of the format
+//	obsolete files       those that the MANIFEST gave up before the damage are not read. Others cannot be told: rows that
+//	                     were deleted or changed come back where a table of theirs was still there
+//	bounds               the first and last key that can be read, and the range tombstones
+//	ingested tables      the MANIFEST alone has their sequence number. What it does not have any more counts as 0: every
+//	                     other row of the same key is newer, unless a compaction has made its number 0, too
+//	blob files           all, each of the column family that its header names
+//
+// Where only CURRENT is lost, the newest MANIFEST that ends with a whole record is taken.
+package repair
 
 import (
 	"cmp"
@@ -24,25 +41,27 @@ import (
 	"kvferry/store/rocks/sst"
 )
 
-// Without a MANIFEST a salvage does what RepairDB of RocksDB and LevelDB does, but for writing: every table in the directory
-// is read, each as one of level 0, and so is every log. What is newer the sequence numbers of the rows say, and between equal
-// ones the numbers of the files. The result is a manifest.Version, so that all else is as ever, and depends on the files alone.
-//
-//	column families      the part of the MANIFEST before the damage, the properties of tables, and OPTIONS, which lists the
-//	                     families in the order of their ids
-//	comparator           the same; of LevelDB, whose tables do not name it, that of the format
-//	obsolete files       those that the MANIFEST gave up before the damage are not read. Others cannot be told: rows that
-//	                     were deleted or changed come back where a table of theirs was still there
-//	bounds               the first and last key that can be read, and the range tombstones
-//	ingested tables      the MANIFEST alone has their sequence number. What it does not have any more counts as 0: every
-//	                     other row of the same key is newer, unless a compaction has made its number 0, too
-//	blob files           all, each of the column family that its header names
-//
-// Where only CURRENT is lost, the newest MANIFEST that ends with a whole record is taken.
+// Source is a directory whose MANIFEST cannot be read.
+type Source struct {
+	Dir       string
+	Comparers []store.Comparer // of the format
+	Open      func(name string) (*files.File, error)
+	Reader    func(f *files.File, o *sst.Options, levelDB bool) *sst.Reader
+	Report    func(record.Finding)
+}
+
+// extensions of files.
+const (
+	tableExt      = ".sst"
+	levelTableExt = ".ldb"
+	blobExt       = ".blob"
+	logExt        = ".log"
+)
 
 // rebuilder puts a manifest.Version together.
 type rebuilder struct {
-	db       *database
+	*Source
+	levelDB  bool
 	v        *manifest.Version
 	tables   []*foundTable // by number
 	blobs    []foundBlob
@@ -55,7 +74,7 @@ type foundTable struct {
 	number uint64
 	file   *files.File
 	opts   *sst.Options
-	source *tableSource
+	source *sst.Reader
 	info   *sst.Info
 	err    error // of opening it
 	was    manifest.Was
@@ -70,18 +89,10 @@ type foundBlob struct {
 	family uint32
 }
 
-// IsStore reports whether a directory is a database, or was one that has lost CURRENT.
-func IsStore(dir string) bool { return manifest.IsStore(dir) }
-
-// rebuildable reports whether a salvage can do without what an error of reading CURRENT or the MANIFEST is about.
-func rebuildable(dir string, err error) bool {
-	return base.IsDamage(err) && manifest.IsStore(dir)
-}
-
-// rebuild returns what the MANIFEST would say that cannot be read because of an error; of is what stands before that, nil for
+// Version returns what the MANIFEST would say that cannot be read because of an error; of is what stands before that, nil for
 // nothing. With its findings it says what that means.
-func (db *database) rebuild(ctx context.Context, of *manifest.Version, cause error) (*manifest.Version, error) {
-	b, err := db.survey(ctx, of, cause)
+func (s *Source) Version(ctx context.Context, of *manifest.Version, cause error) (*manifest.Version, error) {
+	b, err := s.survey(ctx, of, cause)
 	if err != nil || !b.v.Rebuilt {
 		return b.version(), err
 	}
@@ -113,9 +124,15 @@ func (b *rebuilder) version() *manifest.Version {
 	return b.v
 }
 
+// Survey is Version without its tables, for who wants to know the column families.
+func (s *Source) Survey(ctx context.Context, of *manifest.Version, cause error) (*manifest.Version, error) {
+	b, err := s.survey(ctx, of, cause)
+	return b.version(), err
+}
+
 // survey finds the tables and the column families.
-func (db *database) survey(ctx context.Context, of *manifest.Version, cause error) (*rebuilder, error) {
-	entries, err := disk.ReadDir(db.dir)
+func (s *Source) survey(ctx context.Context, of *manifest.Version, cause error) (*rebuilder, error) {
+	entries, err := disk.ReadDir(s.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +140,11 @@ func (db *database) survey(ctx context.Context, of *manifest.Version, cause erro
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	b := &rebuilder{db: db}
-	if f := causeOf(db.dir, cause); f.Place.File == manifest.CurrentName {
-		if b.v = manifest.Newest(ctx, db.dir, names, db.report); b.v != nil {
+	b := &rebuilder{Source: s}
+	if f := causeOf(s.Dir, cause); f.Place.File == manifest.CurrentName {
+		if b.v = manifest.Newest(ctx, s.Dir, names, b.Report); b.v != nil {
 			f.Detail += fmt.Sprintf("; %s is taken, the newest MANIFEST of the directory that can be read to its end", b.v.Name)
-			db.report(f)
+			b.Report(f)
 			return b, ctx.Err()
 		}
 	}
@@ -136,10 +153,10 @@ func (db *database) survey(ctx context.Context, of *manifest.Version, cause erro
 		levelDB, known = of.Engine()
 	}
 	if !known {
-		levelDB = hasExt(names, flavourLevelDB.tableExt) || !hasExt(names, flavourRocksDB.tableExt) && !isRocks(names)
+		levelDB = hasExt(names, levelTableExt) || !hasExt(names, tableExt) && !isRocks(names)
 	}
-	db.levelDB = levelDB
-	b.v = manifest.Rebuilt(of, db.dir, causeOf(db.dir, cause).Place.File, levelDB)
+	b.levelDB = levelDB
+	b.v = manifest.Rebuilt(of, s.Dir, causeOf(s.Dir, cause).Place.File, levelDB)
 	for _, name := range names {
 		if err := b.look(name); err != nil {
 			return nil, err
@@ -163,7 +180,7 @@ func isRocks(names []string) bool {
 func (b *rebuilder) look(name string) error {
 	ext := filepath.Ext(name)
 	number, err := strconv.ParseUint(strings.TrimSuffix(name, ext), 10, 64)
-	isTable := ext == flavourRocksDB.tableExt || ext == flavourLevelDB.tableExt && b.db.levelDB
+	isTable := ext == tableExt || ext == levelTableExt && b.levelDB
 	switch {
 	case ext == logExt && err == nil:
 		b.logs++
@@ -176,7 +193,7 @@ func (b *rebuilder) look(name string) error {
 		b.note(record.Note, "unreferenced-table", name, "the MANIFEST gave this file up before the damage; kvferry does not read it")
 		return nil
 	}
-	file, err := b.db.files.Open(b.db.dir, name, false)
+	file, err := b.Open(name)
 	if errors.Is(err, store.ErrNotRegular) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -187,8 +204,8 @@ func (b *rebuilder) look(name string) error {
 		return b.blob(number, file)
 	}
 	t := &foundTable{number: number, file: file, was: was, opts: &sst.Options{Unlisted: true, Comparer: &store.Bytewise}}
-	t.source = b.db.newSource(file, t.opts)
-	if t.info, t.err = t.source.Reader.Open(); disk.IsAccess(t.err) {
+	t.source = b.Reader(file, t.opts, b.levelDB)
+	if t.info, t.err = t.source.Open(); disk.IsAccess(t.err) {
 		return t.err
 	}
 	b.tables = append(b.tables, t)
@@ -197,7 +214,7 @@ func (b *rebuilder) look(name string) error {
 
 // blob takes a blob file.
 func (b *rebuilder) blob(number uint64, file *files.File) error {
-	f, err := blob.OpenAny(readerAt{file}, file.Size, file.Path)
+	f, err := blob.OpenAny(file, file.Size, file.Path)
 	if disk.IsAccess(err) {
 		return err
 	}
@@ -230,8 +247,8 @@ func (b *rebuilder) families() error {
 		}
 	}
 	for _, f := range b.v.Families {
-		if f.Comparator == "" && b.db.levelDB && len(b.db.opts.Comparers) > 0 {
-			f.Comparator = b.db.opts.Comparers[0].Name
+		if f.Comparator == "" && b.levelDB && len(b.Comparers) > 0 {
+			f.Comparator = b.Comparers[0].Name
 		}
 	}
 	b.v.Complete()
@@ -241,8 +258,8 @@ func (b *rebuilder) families() error {
 // fromOptions takes the column families that OPTIONS names. They stand in the order of their ids, which are their places unless
 // a family before was dropped: then the ids of those without tables are not known, nor which entries of logs are theirs.
 func (b *rebuilder) fromOptions() error {
-	list, err := rocksopts.Families(b.db.dir)
-	if err != nil || b.db.levelDB {
+	list, err := rocksopts.Families(b.Dir)
+	if err != nil || b.levelDB {
 		return err
 	}
 	placed := true
@@ -277,12 +294,14 @@ func (b *rebuilder) add(t *foundTable) error {
 		b.note(record.Error, record.FindDamagedBlock, t.file.Name, why+", so nothing says of which column family its rows are; they are missing")
 		return nil
 	}
-	if c := b.db.comparer(t.family.Comparator); c != nil {
-		t.opts.Comparer = c
+	for i := range b.Comparers {
+		if b.Comparers[i].Name == t.family.Comparator {
+			t.opts.Comparer = &b.Comparers[i]
+		}
 	}
 	m := t.was.Table
 	m.Number, m.Size = t.number, t.file.Size
-	first, last, err := t.source.Reader.Bounds()
+	first, last, err := t.source.Bounds()
 	switch {
 	case disk.IsAccess(err):
 		return err
@@ -312,7 +331,7 @@ func (b *rebuilder) note(s record.Severity, kind, file, detail string) {
 	if kind == record.FindDamagedBlock {
 		at.Level = 0
 	}
-	b.db.report(record.Finding{Kind: kind, Severity: s, Place: at, Detail: detail})
+	b.Report(record.Finding{Kind: kind, Severity: s, Place: at, Detail: detail})
 }
 
 // causeOf places the error for which a version is rebuilt.
@@ -332,7 +351,7 @@ func causeOf(dir string, err error) record.Finding {
 
 // tell reports what a version was rebuilt of, and what that means.
 func (b *rebuilder) tell(cause error) {
-	f := causeOf(b.db.dir, cause)
+	f := causeOf(b.Dir, cause)
 	tables := 0
 	for _, fam := range b.v.Families {
 		tables += len(fam.Tables)
@@ -342,5 +361,5 @@ func (b *rebuilder) tell(cause error) {
 	if b.ingested > 0 {
 		f.Detail += fmt.Sprintf("; ingested tables: %d, whose rows count as the oldest of their keys, since only the MANIFEST had their sequence numbers", b.ingested)
 	}
-	b.db.report(f)
+	b.Report(f)
 }
