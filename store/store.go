@@ -81,8 +81,9 @@ type Options struct {
 	// Resort sorts tables whose rows are out of order into temporary files before reading them. See
 	// OrderError.
 	Resort bool
-	// Salvage skips unreadable tables, blocks and pages, which are a BlockError otherwise. Each is reported once. Its
-	// rows are missing, and older versions of them may show. RocksDB itself ignores this option.
+	// Salvage skips unreadable tables, blocks, pages and records of logs, which are a BlockError otherwise. Each is reported
+	// once. Its rows are missing, and older versions of them may show. Without CURRENT or MANIFEST all tables and logs of the
+	// directory are read. RocksDB itself ignores this option.
 	Salvage bool
 	// Memory limits the buffers of the store, in bytes; 0 means 64 MiB.
 	Memory int64
@@ -304,14 +305,19 @@ var (
 // MissingError means that a file of the store does not exist. It is an fs.ErrNotExist.
 type MissingError struct {
 	File string // path of the missing file
-	By   string // the file that refers to it
+	By   string // the file that refers to it; "" for one that every store has
 }
 
 // Error names the file and the one that refers to it.
 func (e *MissingError) Error() string { return e.File + ": " + e.Why() }
 
 // Why describes the error without the file.
-func (e *MissingError) Why() string { return e.By + " lists this file, but it does not exist" }
+func (e *MissingError) Why() string {
+	if e.By == "" {
+		return "every database has this file, but it does not exist"
+	}
+	return e.By + " lists this file, but it does not exist"
+}
 
 // Unwrap returns fs.ErrNotExist.
 func (e *MissingError) Unwrap() error { return fs.ErrNotExist }

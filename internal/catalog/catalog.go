@@ -54,7 +54,7 @@ func Default() Catalog {
 // peekTables looks at a directory of tables of one kind.
 func peekTables(kind string) func(dir string) (format.StoreEvidence, error) {
 	return func(dir string) (format.StoreEvidence, error) {
-		if _, err := disk.Lstat(filepath.Join(dir, "CURRENT")); err != nil {
+		if !rocks.IsStore(dir) {
 			return format.StoreEvidence{}, store.ErrNotStore
 		}
 		found, keyspaces, err := rocks.Peek(dir)

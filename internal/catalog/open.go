@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,7 +41,12 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 			Place: record.Place{File: path, Off: record.NoOffset, Level: -1}, Detail: detail})
 	}
 	for _, s := range f.unread(tried) {
-		report(s.Path, record.Error, describeStore(&s)+" is not where "+f.Format.Name()+" has its databases; kvferry does not read it")
+		severity := record.Error
+		var missing *store.MissingError
+		if errors.As(s.Err, &missing) && missing.By == "" { // a copy that was never finished has no CURRENT
+			severity = record.Warning
+		}
+		report(s.Path, severity, describeStore(&s)+" is not where "+f.Format.Name()+" has its databases; kvferry does not read it")
 	}
 	for _, c := range f.Evidence.Closed {
 		if !tried.below(filepath.Join(f.Location.Path, filepath.FromSlash(c.Path))) {

@@ -39,6 +39,8 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"store/rocks/lsm", []string{"store/rocks/files", "store/rocks/blocks", "store/rocks/base", "store", "record", "internal/extsort", "internal/disk", "internal/scratch"},
 		"merging knows tables and logs by small interfaces alone"},
 	{"store/rocks/lsm/circle", []string{"store/rocks/lsm", "store/rocks/base", "store", "record"}, "it wraps a keyspace, and knows no file"},
+	{"store/rocks/repair", []string{"store/rocks/manifest", "store/rocks/sst", "store/rocks/blob", "store/rocks/files", "store/rocks/lsm", "store/rocks/base", "store",
+		"record", "internal/disk", "internal/rocksopts"}, "it makes a version of files, and opens no database"},
 	{"store/rocks", []string{"store", "store/rocks/", "record", "internal/"}, "a store implements store and nothing else"},
 	{"store/", []string{"store", "store/", "record", "internal/"}, "a store implements store and nothing else"},
 	{"format", []string{"store", "record"}, "it holds interfaces"},

@@ -18,9 +18,37 @@ const most = 16 << 20
 // Newest returns the value of an option in the newest OPTIONS file of a database, and the name of that file; "" if
 // there is none.
 func Newest(dir, option string) (value, file string, err error) {
+	lines, file, err := newest(dir)
+	for _, line := range lines {
+		if v, ok := strings.CutPrefix(line, option+"="); ok {
+			value = v
+		}
+	}
+	return value, file, err
+}
+
+// Family is a column family of an OPTIONS file.
+type Family struct{ Name, Comparator string }
+
+// Families lists the column families in the newest OPTIONS file of a database, in the order of their ids.
+func Families(dir string) (out []Family, err error) {
+	lines, _, err := newest(dir)
+	for _, line := range lines {
+		if name, ok := strings.CutPrefix(line, `[CFOptions "`); ok {
+			out = append(out, Family{Name: strings.TrimSuffix(name, `"]`)})
+		}
+		if c, ok := strings.CutPrefix(line, "comparator="); ok && len(out) > 0 {
+			out[len(out)-1].Comparator = c
+		}
+	}
+	return out, err
+}
+
+// newest returns the lines of the newest OPTIONS file, and its name; "" if there is none.
+func newest(dir string) (lines []string, file string, err error) {
 	matches, err := disk.Glob(dir, "OPTIONS-*")
 	if err != nil {
-		return "", "", err
+		return nil, "", err
 	}
 	var newest uint64
 	for _, m := range matches {
@@ -30,21 +58,19 @@ func Newest(dir, option string) (value, file string, err error) {
 		}
 	}
 	if file == "" {
-		return "", "", nil
+		return nil, "", nil
 	}
 	b, err := store.ReadHead(file, most)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", nil
+		return nil, "", nil
 	}
 	if err != nil {
-		return "", "", err
+		return nil, "", err
 	}
-	for _, line := range strings.Split(string(b), "\n") {
-		if v, ok := strings.CutPrefix(strings.TrimSpace(line), option+"="); ok {
-			value = v
-		}
+	for line := range strings.Lines(string(b)) {
+		lines = append(lines, strings.TrimSpace(line))
 	}
-	return value, filepath.Base(file), nil
+	return lines, filepath.Base(file), nil
 }
 
 // AtLeast reports whether a version of RocksDB, as 8.7.3, is major.minor or later. What is no version is none.

@@ -86,19 +86,8 @@ func (ks *family) findBlob(m manifest.Blob) (*blobFile, error) {
 
 // open reads the header of the file, once.
 func (b *blobFile) open() (*blob.File, error) {
-	b.once.Do(func() { b.f, b.err = blob.Open(readerAt{b.file}, b.file.Size, b.path, b.fam.id) })
+	b.once.Do(func() { b.f, b.err = blob.Open(b.file, b.file.Size, b.path, b.fam.id) })
 	return b.f, b.err
-}
-
-// readerAt makes a file an io.ReaderAt for what is within its size.
-type readerAt struct{ f *files.File }
-
-// ReadAt fills p.
-func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
-	if err := r.f.ReadFull(p, off); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 // blobReader resolves blob indexes for one iterator.
@@ -250,7 +239,7 @@ func (b *blobFile) check() error {
 		}
 		return nil
 	})
-	if err == nil && !damaged && (uint64(n.Count) != b.meta.Count || uint64(n.Bytes) != b.meta.Bytes) {
+	if err == nil && !damaged && !b.fam.st.version.Rebuilt && (uint64(n.Count) != b.meta.Count || uint64(n.Bytes) != b.meta.Bytes) {
 		warn(record.NoOffset, fmt.Sprintf("%d values in %d bytes, the MANIFEST says %d in %d", n.Count, n.Bytes, b.meta.Count, b.meta.Bytes))
 	}
 	return err
@@ -260,6 +249,9 @@ func (b *blobFile) check() error {
 func (b *blobFile) describe() store.File {
 	out := store.File{Path: b.name, Kind: "blobs", Keyspace: b.fam.Name(), Level: -1, Size: b.file.Size, Garbage: int64(b.meta.GarbageBytes),
 		Entries: int64(b.meta.Count), Deletes: -1}
+	if b.fam.st.version.Rebuilt {
+		out.Entries = -1
+	}
 	if f, err := b.open(); err == nil {
 		out.Codec = sst.CodecName(f.Codec)
 	}

@@ -25,7 +25,7 @@ func (db *database) CheckBlocks(ctx context.Context) error {
 					db.report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: ks.Name(), Place: t.Place(off),
 						Detail: err.Error() + "; it holds no rows, and reading them does without it"})
 				})
-				if err == nil {
+				if err == nil && s.claim != nil {
 					err = sums.check(ctx, ks, s.file, t.Name, s.claim.Checksum)
 				}
 				if err != nil {

@@ -13,6 +13,7 @@
 // sorted runs into rows and knows tables only as walks through blocks, and lsm/circle, which repeats LevelDB where a
 // comparer is no order. This package alone knows all of them.
 //
-// Reading never creates, changes or locks anything. What the MANIFEST does not name is not read. What is not understood is
+// Reading never creates, changes or locks anything. What the MANIFEST does not name is not read, unless a salvage does
+// without it: see repair. What is not understood is
 // refused by name or number, never skipped.
 package rocks

@@ -1,11 +1,17 @@
 package rocks
 
 import (
+	"cmp"
 	"context"
 
 	"kvferry/internal/disk"
 	"kvferry/record"
+	"kvferry/store"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/files"
 	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/repair"
+	"kvferry/store/rocks/sst"
 )
 
 // reportTorn reports a MANIFEST that ends within a record. Engines open it without that edit, which is right
@@ -52,25 +58,44 @@ type KeyspaceInfo struct {
 }
 
 // Peek reads CURRENT and the MANIFEST of dir and says which engine the directory is of, "rocksdb" or
-// "leveldb", and which column families it has. Where they cannot be read, the names of the other files speak for
-// an engine.
+// "leveldb", and which column families it has. Where they cannot be read, the other files say so, as far as they can.
 func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
-	v, err := manifest.Read(context.Background(), dir, func(record.Finding) {})
-	if err != nil {
-		ldb, _ := hasAny(dir, "*.ldb") // the error of the MANIFEST is the one to tell
-		rocks, _ := hasAny(dir, rocksFiles...)
-		if ldb && !rocks {
-			return flavourLevelDB.name, nil, err
+	ctx := context.Background()
+	v, err := manifest.Read(ctx, dir, func(record.Finding) {})
+	if err != nil { // which is the error to tell
+		if !rebuildable(dir, err) {
+			return flavourRocksDB.name, nil, err
 		}
-		return flavourRocksDB.name, nil, err
+		db := newDatabase(dir, &store.Options{}, nil)
+		defer db.Close()
+		var surveyErr error
+		if v, surveyErr = db.repair().Survey(ctx, v, err); surveyErr != nil {
+			return flavourRocksDB.name, nil, err
+		}
 	}
 	for _, f := range v.Sorted() {
 		keyspaces = append(keyspaces, KeyspaceInfo{f.Name, f.Comparator})
 	}
 	kind = flavourRocksDB.name
-	level, err := isLevelDB(v, dir)
+	level, levelErr := isLevelDB(v, dir)
 	if level {
 		kind = flavourLevelDB.name
 	}
-	return kind, keyspaces, err
+	return kind, keyspaces, cmp.Or(err, levelErr)
+}
+
+// IsStore reports whether a directory is a database, or was one that has lost CURRENT.
+func IsStore(dir string) bool { return manifest.IsStore(dir) }
+
+// rebuildable reports whether a salvage can do without what an error of reading CURRENT or the MANIFEST is about.
+func rebuildable(dir string, err error) bool { return base.IsDamage(err) && manifest.IsStore(dir) }
+
+// repair puts together what the MANIFEST would say.
+func (db *database) repair() *repair.Source {
+	return &repair.Source{Dir: db.dir, Comparers: db.opts.Comparers, Report: db.report,
+		Open: func(name string) (*files.File, error) { return db.files.Open(db.dir, name, false) },
+		Reader: func(f *files.File, o *sst.Options, levelDB bool) *sst.Reader {
+			db.levelDB = levelDB
+			return db.newSource(f, o).Reader
+		}}
 }

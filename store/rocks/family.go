@@ -2,7 +2,6 @@ package rocks
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	"kvferry/record"
@@ -94,13 +93,12 @@ func (ks *family) scanLog(l *logFile, f func(*store.Entry) error) error {
 		return err
 	}
 	defer done()
-	r.Salvage = true
 	var stop error // of f
 	take := func(e *store.Entry) error {
 		stop = f(e)
 		return stop
 	}
-	for {
+	for over := false; !over; {
 		rec, off, err := r.Next()
 		if err == io.EOF {
 			return nil
@@ -111,17 +109,19 @@ func (ks *family) scanLog(l *logFile, f func(*store.Entry) error) error {
 			if b, err = wal.NewBatch(r, rec, off); err == nil {
 				err = ks.scanBatch(b, p, take)
 			}
-		} else if !errors.Is(err, logfile.ErrWithin) && !errors.Is(err, logfile.ErrPacked) {
-			r.Resync()
+		} else {
+			over = !resync(r, err)
 		}
 		if stop != nil {
 			return stop
 		}
-		if err != nil && err != logfile.ErrTorn { // a torn tail was reported when the logs were read
+		// What a salvage passed over, and a torn tail, was reported when the logs were read.
+		if err != nil && err != logfile.ErrTorn && !ks.Env.Salvage {
 			ks.Env.Report(record.Finding{Kind: record.FindDamagedFile, Severity: record.Error, Keyspace: ks.Name(), Place: p,
 				Detail: "log record: " + lsm.Reason(err)})
 		}
 	}
+	return nil
 }
 
 // scanBatch hands over the entries of a write batch that are of this column family.

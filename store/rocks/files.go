@@ -10,9 +10,12 @@ import (
 
 // Files lists CURRENT, the MANIFEST, the logs that are needed and all tables and blob files that are there.
 func (db *database) Files() []store.File {
-	out := []store.File{
-		{Path: manifest.CurrentName, Kind: "current", Size: int64(len(db.version.Name) + 1), Entries: -1, Deletes: -1},
-		{Path: db.version.Name, Kind: "manifest", Size: db.version.Size, Entries: -1, Deletes: -1},
+	var out []store.File
+	if !db.version.Rebuilt {
+		out = []store.File{
+			{Path: manifest.CurrentName, Kind: "current", Size: int64(len(db.version.Name) + 1), Entries: -1, Deletes: -1},
+			{Path: db.version.Name, Kind: "manifest", Size: db.version.Size, Entries: -1, Deletes: -1},
+		}
 	}
 	for _, l := range db.logs {
 		out = append(out, store.File{Path: l.name, Kind: "log", Size: l.file.Size, Entries: l.entries, Deletes: -1})

@@ -145,7 +145,7 @@ func TestUnchanged(t *testing.T) {
 		t.Errorf("error %v, want errChanged", err)
 	}
 	os.Remove(filepath.Join(dir, manifest.CurrentName))
-	if err := db.unchanged(); !errors.Is(err, store.ErrNotStore) {
+	if err := db.unchanged(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -35,11 +35,11 @@ type database struct {
 	spaces  []*family
 	logs    []*logFile
 	retired []*logFile // logs that no column family needs any more
-	// logErr says that the logs are damaged: what needs all rows fails with it, but Unordered
+	// logErr says that the logs are damaged: what needs all rows fails with it, unless it is a salvage, but Unordered
 	// still reads what can be read.
 	logErr error
-	// behind says that tables have rows of edits that the MANIFEST has lost.
-	behind bool
+	behind error // tables have rows of edits that the MANIFEST has lost
+	cut    error // why the end of the MANIFEST is known to be lost: a salvage does without it
 
 	env      lsm.Env
 	files    files.Set
@@ -61,8 +61,8 @@ func Open(ctx context.Context, dir string, o *store.Options) (store.Store, error
 	if o == nil {
 		o = &store.Options{}
 	}
-	if _, err := manifest.Current(dir); err != nil {
-		return nil, err
+	if _, err := manifest.Current(dir); err != nil && (!o.Salvage || o.AllowLive || !rebuildable(dir, err)) {
+		return nil, base.BlockError(err)
 	}
 	if !o.AllowLive {
 		if err := store.CheckLive(dir, lockFile); err != nil {
@@ -123,8 +123,34 @@ func (db *database) unchanged() error {
 	return nil
 }
 
-// openDatabase opens a directory once.
+// openDatabase opens a directory once. A salvage opens it anew, without the MANIFEST, when the end of that is lost: what was
+// found before is of no interest then.
 func openDatabase(ctx context.Context, dir string, o *store.Options, report func(record.Finding)) (*database, error) {
+	var found []record.Finding
+	hold := func(f record.Finding) { found = append(found, f) }
+	db := newDatabase(dir, o, hold)
+	err := db.open(ctx)
+	if err == nil && db.behind != nil && o.Salvage && !o.AllowLive {
+		behind := db.behind
+		db.Close()
+		found = nil
+		db = newDatabase(dir, o, hold)
+		db.cut = behind
+		err = db.open(ctx)
+	}
+	db.opts.Report = report
+	for _, f := range found {
+		db.report(f)
+	}
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// newDatabase prepares to open a directory.
+func newDatabase(dir string, o *store.Options, report func(record.Finding)) *database {
 	db := &database{dir: dir, opts: *o}
 	db.opts.Report = report
 	if db.opts.Memory <= 0 {
@@ -136,18 +162,20 @@ func openDatabase(ctx context.Context, dir string, o *store.Options, report func
 	db.indexes.Max = db.opts.Memory / 4
 	db.files.Keep = o.AllowLive
 	db.files.Again = db.readAgain
-	if err := db.open(ctx); err != nil {
-		db.Close()
-		return nil, err
-	}
-	return db, nil
+	return db
 }
 
 // open reads the MANIFEST, finds the files and reads the logs.
 func (db *database) open(ctx context.Context) error {
 	v, err := manifest.Read(ctx, db.dir, db.report)
+	if err == nil {
+		err = db.cut
+	}
+	if err != nil && db.opts.Salvage && !db.opts.AllowLive && rebuildable(db.dir, err) {
+		v, err = db.repair().Version(ctx, v, err)
+	}
 	if err != nil {
-		return err
+		return base.BlockError(err)
 	}
 	db.version, db.env.Manifest = v, v.Path
 	if db.levelDB, err = isLevelDB(v, db.dir); err != nil {
@@ -181,16 +209,19 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 		return false, err
 	}
 	err = db.loadLogs(ctx)
-	logged := err == nil
+	logged := err == nil && db.logErr == nil
 	var c *record.CorruptError
 	if errors.As(err, &c) && !errors.Is(err, base.ErrUnsupported) {
 		for _, ks := range db.spaces {
-			ks.LogErr = err
+			ks.LogErr = base.BlockError(err)
 		}
 		db.logErr, err = err, nil
 	}
 	if err != nil {
 		return false, err
+	}
+	if db.version.Rebuilt {
+		return true, nil // there is nothing to compare files with
 	}
 	if complete, err = db.strays(ctx); err == nil && logged {
 		err = db.judgeLogs(ctx)
@@ -303,7 +334,9 @@ func (ks *family) findTable(m manifest.Table) (*lsm.Table, error) {
 	}
 	if err == nil {
 		src := db.newSource(file, &sst.Options{Keyspace: ks.Name(), Comparer: ks.Comparer(), Sequence: m.MaxSeq})
-		src.claim = &claim{Table: m, compare: ks.Comparer().Compare}
+		if !db.version.Rebuilt {
+			src.claim = &claim{Table: m, compare: ks.Comparer().Compare}
+		}
 		return lsm.NewTable(ks.Keyspace, meta, src), nil
 	}
 	if !ks.Salvages(err) {

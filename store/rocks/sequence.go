@@ -157,7 +157,7 @@ func (j *logJudge) passed(l *logFile) {
 // flushed since.
 func (j *logJudge) unflushed() {
 	from, flushes := j.db.version.Unflushed()
-	if j.db.opts.AllowLive || j.db.behind {
+	if j.db.opts.AllowLive || j.db.behind != nil {
 		return
 	}
 	f := record.Finding{Kind: record.FindLogGap, Severity: record.Error, Place: record.Place{File: j.db.version.Name, Off: record.NoOffset, Level: -1}}
@@ -255,7 +255,7 @@ func (j *logJudge) follows(l *logFile) bool {
 	case j.prev == nil && l.entries == 0:
 		j.last = max(j.last, s.Last)
 		return true
-	case j.prev == nil && s.First > j.last+1 && j.db.behind:
+	case j.prev == nil && s.First > j.last+1 && j.db.behind != nil:
 		// Tables that the MANIFEST no longer names have the entries before the first log.
 	case j.prev == nil && s.First > j.last+1:
 		j.gap(l, 0, j.last+1, s.First-1, "tables and MANIFEST end before them, and the first log begins after them: an earlier log is missing, "+

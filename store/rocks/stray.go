@@ -13,6 +13,7 @@ import (
 	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/lsm"
 	"kvferry/store/rocks/sst"
@@ -82,7 +83,8 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 	case disk.IsAccess(err):
 		return f, false, err
 	case lost != "":
-		db.behind = true
+		db.behind = base.Corrupt(db.version.Path, db.version.Size, "end",
+			fmt.Errorf("it is lost: the MANIFEST does not name %s, and %s", name, lost))
 		f.Kind, f.Severity = "manifest-behind", record.Error
 		f.Detail = "the MANIFEST does not name this table, so it is not read, and " + lost +
 			": the MANIFEST has lost records, at its end or before; bring back the MANIFEST that belongs to the tables"

@@ -44,6 +44,9 @@ type passedEntry struct {
 	key    uint64 // its hash
 }
 
+// logExt ends the names of logs.
+const logExt = ".log"
+
 // maxPassed is how many of those are kept.
 const maxPassed = 256
 
@@ -92,7 +95,7 @@ func (db *database) findLogs() ([]*logFile, error) {
 	}
 	var logs []*logFile
 	for _, e := range entries {
-		base, ok := strings.CutSuffix(e.Name(), ".log")
+		base, ok := strings.CutSuffix(e.Name(), logExt)
 		n, err := strconv.ParseUint(base, 10, 64)
 		if !ok || err != nil {
 			continue
@@ -117,7 +120,7 @@ func (db *database) findLogs() ([]*logFile, error) {
 		return logs, nil
 	}
 	had, err := hadLogs(db.version, db.dir)
-	if had && err == nil {
+	if (had || db.version.Rebuilt) && err == nil {
 		err = db.missingLogs()
 	}
 	return nil, err
@@ -136,6 +139,8 @@ type walLoader struct {
 	take func(*family, wal.Entry) error
 	// again says that the logs were read before: what is odd about them has been reported.
 	again bool
+	// noFamily are column families without a name, whose entries are not read; see unnamed.
+	noFamily map[uint32]bool
 }
 
 // loadLogs reads all logs into sorted runs.
@@ -166,7 +171,7 @@ func (db *database) loadLogs(ctx context.Context) error {
 
 // newWALLoader prepares to read all logs.
 func (db *database) newWALLoader() *walLoader {
-	w := &walLoader{db: db, byID: map[uint32]*family{}}
+	w := &walLoader{db: db, byID: map[uint32]*family{}, noFamily: map[uint32]bool{}}
 	for _, ks := range db.spaces {
 		w.byID[ks.id] = ks
 	}
@@ -196,10 +201,7 @@ func (w *walLoader) load(ctx context.Context, last bool) error {
 	defer done()
 	for {
 		rec, off, err := r.Next()
-		if err == logfile.ErrTorn && last {
-			if !w.log.comesNext(r.Partial) {
-				return base.Corrupt(w.log.file.Path, off, "log record", errNotCut)
-			}
+		if err == logfile.ErrTorn && last && w.log.comesNext(r.Partial) {
 			w.torn(record.Warning, off, "the last record of the last log is incomplete, as after a crash: it never took effect")
 			return nil
 		}
@@ -211,20 +213,32 @@ func (w *walLoader) load(ctx context.Context, last bool) error {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			return base.Corrupt(w.log.file.Path, off, "log record", err)
+			if over, err := w.recordError(r, off, err, last); over {
+				return err
+			}
+			continue
 		}
-		w.off = off
-		b, err := wal.NewBatch(r, rec, off)
-		if err == nil {
-			err = b.Decode(w.add)
-		}
-		if err != nil {
-			return w.batchError(err)
-		}
-		if seqs, ok := b.Seqs(); ok && !w.again {
-			w.log.seqs.Add(seqs, off)
+		r.Salvage = false
+		if err := w.batch(r, rec, off); err != nil {
+			return err
 		}
 	}
+}
+
+// batch takes the entries of a record.
+func (w *walLoader) batch(r *logfile.Reader, rec []byte, off int64) error {
+	w.off = off
+	b, err := wal.NewBatch(r, rec, off)
+	if err == nil {
+		err = b.Decode(w.add)
+	}
+	if err != nil {
+		return w.passes(off, w.batchError(err))
+	}
+	if seqs, ok := b.Seqs(); ok && !w.again {
+		w.log.seqs.Add(seqs, off)
+	}
+	return nil
 }
 
 // ended reports what stands behind the last record of a log.
@@ -288,6 +302,9 @@ func (w *walLoader) batchError(err error) error {
 func (w *walLoader) add(e wal.Entry) error {
 	ks := w.byID[e.Family]
 	if ks == nil {
+		if w.db.version.Rebuilt && w.unnamed(e.Family) {
+			return nil
+		}
 		if e.Family > w.db.version.MaxFamily {
 			return &record.CorruptError{Off: record.NoOffset, Field: "column family", Err: fmt.Errorf("%d is unknown to the MANIFEST", e.Family)}
 		}

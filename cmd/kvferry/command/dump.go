@@ -60,8 +60,9 @@ bytes of the key, fields, members and values. CSV has the columns db,type,key,ex
 Anything unknown about such a record is printed to standard error. A compaction removes deleted records
 for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB removes them all.
 
---salvage skips unreadable tables, blocks or pages and lists them. Their rows are missing: records may
-lose elements, and old values of changed or deleted records may show.
+--salvage skips unreadable tables, blocks, pages and records of logs and lists them. Their rows are
+missing: records may lose elements, and old values of changed or deleted records may show. Where
+CURRENT or the MANIFEST is lost, it reads all tables and logs of the directory.
 ` + exitHelp
 
 const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl

@@ -20,7 +20,8 @@ the shape of the files. The largest keys are exact; quantiles are within 1.6 %.
 of expiry, and in all. It is an estimate of MEMORY USAGE (Redis 7.0 on 64 bits, its default limits),
 within 15 % on a mix.
 
---salvage skips unreadable tables, blocks or pages and lists them. Their rows are not counted.
+--salvage skips unreadable tables, blocks, pages and records of logs and lists them. Their rows are not
+counted. Where CURRENT or the MANIFEST is lost, it reads all tables and logs of the directory.
 ` + exitHelp
 
 const inspectExample = `  kvferry inspect /data/pika/dump

@@ -43,7 +43,7 @@ func (f *ReadFlags) Register(cmd *cobra.Command) {
 
 // RegisterSalvage adds the flag of commands that are of use when a part of a dataset cannot be read.
 func (f *ReadFlags) RegisterSalvage(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.salvage, "salvage", false, "skip and list unreadable tables, blocks or pages, and exit with 3")
+	cmd.Flags().BoolVar(&f.salvage, "salvage", false, "read past what is damaged or missing, list it, and exit with 3")
 }
 
 // checkSalvage refuses --salvage where nothing can be skipped.
@@ -60,7 +60,7 @@ func (f *ReadFlags) hint(err error) error {
 	if f.salvage || !errors.As(err, &block) {
 		return err
 	}
-	return fmt.Errorf("%w; --salvage skips unreadable tables and blocks", err)
+	return fmt.Errorf("%w; --salvage reads past it", err)
 }
 
 // Selection returns what the flags select for a command that works with a moment.

@@ -21,6 +21,15 @@ type File struct {
 
 // Open reads the header of a file of size bytes, which is expected to be of a column family.
 func Open(r io.ReaderAt, size int64, name string, family uint32) (*File, error) {
+	f, err := OpenAny(r, size, name)
+	if err == nil && f.Family != family {
+		return nil, f.fail(8, "header", fmt.Errorf("column family %d, want %d", f.Family, family))
+	}
+	return f, err
+}
+
+// OpenAny is Open for a file of any column family.
+func OpenAny(r io.ReaderAt, size int64, name string) (*File, error) {
 	f := &File{name: name, r: r, size: size}
 	var b [headerLen]byte
 	if size < headerLen {
@@ -32,9 +41,6 @@ func Open(r io.ReaderAt, size int64, name string, family uint32) (*File, error) 
 	h, err := DecodeHeader(b[:])
 	if err != nil {
 		return nil, f.place(0, err)
-	}
-	if h.Family != family {
-		return nil, f.fail(8, "header", fmt.Errorf("column family %d, want %d", h.Family, family))
 	}
 	f.Header = h
 	return f, nil

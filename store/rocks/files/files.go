@@ -178,6 +178,14 @@ func (f *File) ReadFull(p []byte, off int64) error {
 	return err
 }
 
+// ReadAt is ReadFull for who wants an io.ReaderAt of what is within the size.
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.ReadFull(p, off); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
 // read reads what is in the file.
 func (f *File) read(p []byte, off int64) error {
 	if err := f.lost.in(off, len(p)); err != nil {

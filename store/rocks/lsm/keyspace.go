@@ -96,30 +96,57 @@ func (ks *Keyspace) IteratorSize() int64 {
 	return n
 }
 
-// makeRuns groups tables, which are by level and then key: each of level 0 by itself, newest first; a
-// deeper level is one run unless its tables overlap, which no engine makes.
+// makeRuns groups tables, which are by level and then key: those of level 0 by their age; a deeper level is one run unless its
+// tables overlap, which no engine makes.
 func (ks *Keyspace) makeRuns(tables []*Table) []*Run {
-	var runs []*Run
-	for _, t := range tables {
-		if t.Level == 0 {
-			runs = append(runs, &Run{Tables: []*Table{t}})
-		}
-	}
-	slices.SortStableFunc(runs, func(a, b *Run) int {
-		return cmp.Compare(b.Tables[0].Number, a.Tables[0].Number)
-	})
-	for i := 0; i < len(tables); {
+	n, _ := slices.BinarySearchFunc(tables, 1, func(t *Table, level int) int { return cmp.Compare(t.Level, level) })
+	runs := ks.freshRuns(tables[:n])
+	for i := n; i < len(tables); {
 		level := tables[i].Level
 		j := i
 		for j < len(tables) && tables[j].Level == level {
 			j++
 		}
-		if level > 0 {
-			runs = append(runs, ks.levelRuns(tables[i:j], level)...)
-		}
+		runs = append(runs, ks.levelRuns(tables[i:j], level)...)
 		i = j
 	}
 	return runs
+}
+
+// manyFresh is from how many tables of level 0 on those that do not overlap share a run.
+const manyFresh = 32
+
+// freshRuns makes runs of the tables of level 0, newest first: each by itself, or where there are many, as without a
+// MANIFEST, each below all newer ones that it overlaps. Of equal entries that of the newer table comes first in either case.
+func (ks *Keyspace) freshRuns(tables []*Table) []*Run {
+	tables = slices.Clone(tables)
+	slices.SortStableFunc(tables, func(a, b *Table) int { return cmp.Compare(b.Number, a.Number) })
+	share := len(tables) >= manyFresh && ks.cmp.Wrapping == nil
+	var runs []*Run
+	for _, t := range tables {
+		i, at := len(runs), 0
+		if share {
+			i, at = ks.below(runs, t)
+		}
+		if i == len(runs) {
+			runs = append(runs, new(Run))
+		}
+		runs[i].Tables = slices.Insert(runs[i].Tables, at, t)
+	}
+	return runs
+}
+
+// below finds the highest run that is below all that have a table which overlaps t, and where in it t goes.
+func (ks *Keyspace) below(runs []*Run, t *Table) (i, at int) {
+	for i = len(runs); i > 0; i-- {
+		tables := runs[i-1].Tables
+		n, _ := slices.BinarySearchFunc(tables, t.First, func(u *Table, k []byte) int { return ks.cmp.Compare(u.Last, k) })
+		if n < len(tables) && ks.cmp.Compare(tables[n].First, t.Last) <= 0 {
+			break
+		}
+		at = n
+	}
+	return i, at
 }
 
 // levelRuns makes runs of the tables of one level, which are in the order of their smallest keys.

@@ -67,6 +67,9 @@ func (a *ages) rank(bound func(*Table) []byte, ranks func(*ageNode) *[]int32) []
 // older counts the tables older than t whose bounds reach into a gap.
 func (a *ages) older(t *Table, g *gap) (n int) {
 	before := sort.Search(len(a.lasts), func(i int) bool {
+		if g.low == nil {
+			return true
+		}
 		c := a.compare(a.lasts[i], g.low)
 		return c > 0 || c == 0 && !g.after
 	})

@@ -28,7 +28,7 @@ import (
 //   - Range tombstones that cannot be read delete nothing. The other rows of their table are read.
 //   - What this reader does not know is skipped in the same way, and reported as newer: a table of a newer format, a block
 //     with an unknown flag or codec, and of a row of an unknown kind that row alone.
-//   - MANIFEST and logs are not skipped, nor rows out of order, and errors of the system that may be gone the next time.
+//   - Rows out of order are not skipped, nor errors of the system that may be gone the next time.
 //
 // What was skipped may have held newer versions or tombstones, so that older versions of its keys come back.
 // Nobody can tell which; the finding says whether there are tables that could have some.
@@ -251,7 +251,7 @@ func (ks *Keyspace) miscounted(t *Table, n *blocks.CountError) {
 	ks.Env.Report(f)
 }
 
-// gap is where rows are missing: keys from low on, or after it, up to high.
+// gap is where rows are missing: keys from low on, or after it, up to high; low is nil where it is not known.
 type gap struct {
 	low, high []byte
 	after     bool
@@ -259,6 +259,9 @@ type gap struct {
 
 // String says which keys these are.
 func (g *gap) String() string {
+	if g.low == nil {
+		return "up to " + record.Quote(g.high)
+	}
 	from := "from"
 	if g.after {
 		from = "after"
@@ -277,6 +280,9 @@ func (t *Table) gap(sep []byte) gap {
 	}
 	if low := t.Source.KeyBefore(sep); low != nil {
 		g.low, g.after = low, true
+	}
+	if t.Cmp.Compare(g.low, g.high) > 0 {
+		g.low = nil // the table's bounds are those of what can be read
 	}
 	return g
 }

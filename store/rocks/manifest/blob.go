@@ -91,7 +91,7 @@ func (f *Family) Blobs() []Blob {
 	}
 	var out []Blob
 	for _, b := range f.blobs {
-		if b.Number >= oldest && (linked[b.Number] || b.GarbageCount < b.Count) {
+		if f.allBlobs || b.Number >= oldest && (linked[b.Number] || b.GarbageCount < b.Count) {
 			out = append(out, *b)
 		}
 	}

@@ -18,7 +18,7 @@ const CurrentName = "CURRENT"
 // maxCurrent bounds CURRENT, which is the name of a file.
 const maxCurrent = 4 << 10
 
-// Current reads CURRENT. A directory without it is no database.
+// Current reads CURRENT. A directory without it is no database, unless other files of one are there.
 func Current(dir string) (string, error) {
 	b, err := store.ReadHead(filepath.Join(dir, CurrentName), maxCurrent)
 	if st, serr := disk.Stat(dir); errors.Is(err, fs.ErrNotExist) || serr == nil && !st.IsDir() {
@@ -51,6 +51,9 @@ func notStore(dir string) error {
 	if !st.IsDir() {
 		return fmt.Errorf("%s: %w: it is a file", dir, store.ErrNotStore)
 	}
+	if IsStore(dir) {
+		return &store.MissingError{File: filepath.Join(dir, CurrentName)}
+	}
 	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return err
@@ -68,4 +71,24 @@ func notStore(dir string) error {
 	}
 	return fmt.Errorf("%s: %w: there is no %s, only %s%s", dir, store.ErrNotStore, CurrentName,
 		strings.Join(names, ", "), more)
+}
+
+// IsStore reports whether a directory is a database, or was one: without CURRENT the other files of an engine show it.
+func IsStore(dir string) bool {
+	if _, err := disk.Lstat(filepath.Join(dir, CurrentName)); err == nil {
+		return true
+	}
+	entries, err := disk.ReadDir(dir)
+	var tables, signed bool
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case strings.HasPrefix(name, "MANIFEST-"):
+			return err == nil
+		case strings.HasPrefix(name, "OPTIONS-"), name == "IDENTITY", name == "LOCK":
+			signed = true
+		}
+		ext := filepath.Ext(e.Name())
+		tables = tables || ext == ".sst" || ext == ".ldb"
+	}
+	return err == nil && tables && signed
 }

@@ -39,6 +39,10 @@ type Version struct {
 	Mentioned map[uint64]bool // numbers of all tables that some edit added
 	Ingested  map[uint64]bool // sequence numbers of tables that were ingested, and may be compacted since
 
+	Rebuilt bool           // there is no MANIFEST: see Rebuilt
+	before  *Version       // what could be read of it
+	was     map[uint64]Was // of the files in it; see Was
+
 	group []*Edit // of an atomic group that is not complete yet
 
 	Torn   bool  // the MANIFEST ends within a record
@@ -57,14 +61,20 @@ type Family struct {
 	Logged    uint64 // the largest sequence number of tables, also past ones, that was in a log; see noteTables
 	Tables    map[Position]Table
 	blobs     map[uint64]*Blob // all that were added; see Blobs
+	allBlobs  bool             // all of them are part of the database, as far as anybody knows
 }
 
-// Read replays the MANIFEST that CURRENT names.
+// Read replays the MANIFEST that CURRENT names. With an error of its bytes it returns the version before them.
 func Read(ctx context.Context, dir string, report func(record.Finding)) (*Version, error) {
 	name, err := Current(dir)
 	if err != nil {
 		return nil, err
 	}
+	return readNamed(ctx, dir, name, report)
+}
+
+// readNamed replays a MANIFEST. With an error of its bytes it returns the version before them.
+func readNamed(ctx context.Context, dir, name string, report func(record.Finding)) (*Version, error) {
 	f, err := store.OpenRegular(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &store.MissingError{File: filepath.Join(dir, name), By: CurrentName}
@@ -222,15 +232,20 @@ func (v *Version) complete() error {
 	if missing != "" {
 		return base.Corrupt(v.Path, v.Size, missing, errors.New("no version edit names it"))
 	}
+	v.Families[0].setDefault()
 	for _, f := range v.Sorted() {
-		if f.Comparator == "" && f.ID == 0 {
-			f.Comparator, f.Unnamed = store.Bytewise.Name, true
-		}
 		if f.Comparator == "" {
 			return base.Corrupt(v.Path, v.Size, "comparator", fmt.Errorf("column family %q has none", f.Name))
 		}
 	}
 	return nil
+}
+
+// setDefault says that the default column family, of which no edit names the comparator, is bytewise.
+func (f *Family) setDefault() {
+	if f != nil && f.Comparator == "" {
+		f.Comparator, f.Unnamed = store.Bytewise.Name, true
+	}
 }
 
 // Sorted returns the column families by id.

@@ -27,6 +27,7 @@ const (
 	propGlobalSeq     = "rocksdb.external_sst_file.global_seqno"
 	propTimestamps    = "rocksdb.timestamp_min"
 	propFamily        = "rocksdb.column.family.id"
+	propFamilyName    = "rocksdb.column.family.name"
 	propDBID          = "rocksdb.creating.db.identity"
 	propSession       = "rocksdb.creating.session.identity"
 	propFileNumber    = "rocksdb.original.file.number"
@@ -61,6 +62,7 @@ type Properties struct {
 	GlobalSeqAt  int // offset of globalSeq's bytes in the block, 0 when there is none
 	HasFamily    bool
 	Family       uint64 // id of the column family that the table was made for
+	FamilyName   string
 	origin
 }
 
@@ -134,6 +136,8 @@ func (p *Properties) set(name string, v []byte) error {
 	case propFamily:
 		p.Family = f.Uvarint("value")
 		p.HasFamily = p.Family != unknownFamily
+	case propFamilyName:
+		p.FamilyName, f.Off = string(v), len(v)
 	case propDBID:
 		p.database, f.Off = string(v), len(v)
 	case propSession:

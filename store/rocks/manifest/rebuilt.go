@@ -1,0 +1,119 @@
+package manifest
+
+import (
+	"context"
+	"fmt"
+
+	"kvferry/record"
+)
+
+// Newest reads the MANIFEST with the highest number of names that ends with a whole record, for want of a CURRENT; nil when
+// there is none.
+func Newest(ctx context.Context, dir string, names []string, report func(record.Finding)) (best *Version) {
+	for _, name := range names {
+		n, ok := manifestNumber(name)
+		if !ok || best != nil && best.Number > n {
+			continue
+		}
+		if v, err := readNamed(ctx, dir, name, report); err == nil && !v.Torn {
+			best = v
+		}
+	}
+	return best
+}
+
+// Rebuilt starts a version that is put together from the files of a directory, for want of a MANIFEST. of is what could be
+// read of the MANIFEST before it is damaged, nil for nothing: it knows column families and which files are obsolete.
+func Rebuilt(of *Version, path, name string, levelDB bool) *Version {
+	v := newVersion()
+	v.Path, v.Name, v.Rebuilt, v.before = path, name, true, of
+	if of != nil {
+		v.MaxFamily = of.MaxFamily
+		for id, f := range of.Families {
+			v.Families[id] = newFamily(id, f.Name)
+			v.Families[id].Comparator = f.Comparator
+		}
+	}
+	v.Rocks, v.OldFile = !levelDB, levelDB
+	return v
+}
+
+// Engine says which engine the edits that could be read are of.
+func (v *Version) Engine() (levelDB, known bool) { return !v.Rocks, v.Rocks || v.OldFile }
+
+// FamilyOf returns a column family of a rebuilt version, which a table or an OPTIONS file names; nil for one that was
+// dropped.
+func (v *Version) FamilyOf(id uint32, name, comparator string) *Family {
+	f := v.Families[id]
+	if f == nil {
+		if v.Dropped(id) {
+			return nil
+		}
+		if name == "" {
+			name = fmt.Sprintf("unnamed-%d", id)
+		}
+		f = newFamily(id, name)
+		v.Families[id] = f
+		v.MaxFamily = max(v.MaxFamily, id)
+	}
+	if f.Comparator == "" {
+		f.Comparator = comparator
+	}
+	return f
+}
+
+// Dropped reports whether a column family is known to be no part of the database any more.
+func (v *Version) Dropped(id uint32) bool {
+	return v.before != nil && id <= v.before.MaxFamily && v.before.Families[id] == nil
+}
+
+// Was is what a MANIFEST said of a file before it is damaged.
+type Was struct {
+	Table
+	Family uint32
+	Listed bool // else it was part of the database once, or never
+	Past   bool // it was once: it is obsolete
+}
+
+// Was returns what the MANIFEST said of the table or blob file of a number.
+func (v *Version) Was(number uint64) Was {
+	if v.before == nil {
+		return Was{}
+	}
+	if v.was == nil {
+		v.was = map[uint64]Was{}
+		for id, f := range v.before.Families {
+			for at, t := range f.Tables {
+				v.was[at.Number] = Was{Table: t, Family: id, Listed: true}
+			}
+			for n := range f.blobs {
+				v.was[n] = Was{Family: id, Listed: true}
+			}
+		}
+	}
+	w, ok := v.was[number]
+	w.Past = !ok && v.before.Mentioned[number]
+	return w
+}
+
+// Complete says that all column families of a rebuilt version are known.
+func (v *Version) Complete() { v.Families[0].setDefault() }
+
+// AddTable adds a table to a rebuilt version, in which all are of level 0: what is newer their sequence numbers say.
+func (v *Version) AddTable(f *Family, t Table) {
+	t.Level = 0
+	f.Tables[t.Position] = t
+	v.Mentioned[t.Number] = true
+	v.NextFile = max(v.NextFile, t.Number+1)
+}
+
+// AddBlob adds a blob file to a rebuilt version.
+func (v *Version) AddBlob(f *Family, number uint64) {
+	if f.blobs == nil {
+		f.blobs = map[uint64]*Blob{}
+	}
+	f.blobs[number] = &Blob{Number: number}
+	f.allBlobs = true
+	v.Mentioned[number] = true
+	v.NextFile = max(v.NextFile, number+1)
+}

@@ -1,0 +1,72 @@
+package rocks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"kvferry/record"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/logfile"
+	"kvferry/store/rocks/lsm"
+)
+
+// A salvage reads logs as the repair of RocksDB and LevelDB does: a record that cannot be read costs the rest of its block,
+// and what follows is read. Which entries there are then depends on the files alone. The sequence numbers of later
+// records still say what is newer, so the order of writes holds across the gap.
+
+// recordError decides about a record that cannot be read: a salvage goes on behind it. over: there is nothing to go on with.
+func (w *walLoader) recordError(r *logfile.Reader, off int64, err error, last bool) (over bool, _ error) {
+	if err == logfile.ErrTorn && last {
+		err = errNotCut
+	}
+	if err := w.passes(off, base.Corrupt(w.log.file.Path, off, "log record", err)); err != nil {
+		return true, err
+	}
+	return !resync(r, err), nil
+}
+
+// resync goes on behind an error of Next: with the next record where it can be read, else with the next block. False: the
+// disk does not give back what follows, and is not asked again and again.
+func resync(r *logfile.Reader, err error) bool {
+	r.Salvage = true
+	if !errors.Is(err, logfile.ErrWithin) && !errors.Is(err, logfile.ErrPacked) {
+		r.Resync()
+	}
+	var path *fs.PathError
+	return !errors.As(err, &path)
+}
+
+// passes returns an error of a log, nil when a salvage reads past it.
+func (w *walLoader) passes(off int64, err error) error {
+	if !w.db.opts.Salvage || !base.IsDamage(err) {
+		return err
+	}
+	if w.again {
+		return nil
+	}
+	if w.db.logErr == nil {
+		w.db.logErr = err
+	}
+	from := "the writes up to the next record that can be read are missing"
+	if w.log.seqs.Any() {
+		from = fmt.Sprintf("the writes after sequence number %d, up to the next record that can be read, are missing", w.log.seqs.Last)
+	}
+	w.db.report(record.Finding{Kind: record.FindDamagedFile, Severity: record.Error,
+		Place:  record.Place{File: w.log.name, Off: off, Level: -1},
+		Detail: fmt.Sprintf("%s; %s: what they deleted or changed stands as it was", lsm.Reason(err), from)})
+	return nil
+}
+
+// unnamed reports whether a rebuilt version may lack a column family, and once that entries of it are not read.
+func (w *walLoader) unnamed(id uint32) bool {
+	if w.db.version.Dropped(id) {
+		return false
+	}
+	if !w.again && !w.noFamily[id] {
+		w.noFamily[id] = true
+		w.db.report(record.Finding{Kind: record.FindDamagedFile, Severity: record.Error, Place: record.Place{File: w.log.name, Off: w.off, Level: -1},
+			Detail: fmt.Sprintf("writes of column family %d, which no table, OPTIONS or MANIFEST names, are missing", id)})
+	}
+	return true
+}
