@@ -120,7 +120,7 @@ func TestStaleModuleRows(t *testing.T) {
 		for i := range 200 {
 			r.Put("default", subKey(6, be(uint64(i))), []byte("old"))
 		}
-		r.sub("default", be(0), "v")
+		r.sub("default", "\x00\x00", "v")
 	})
 	r := formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{TempDir: t.TempDir()})
 	defer r.Close()

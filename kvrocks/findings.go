@@ -14,8 +14,6 @@ const (
 	FindBadKeyLength = findings.FindBadKeyLength
 	// FindBadRowKey: what follows the version is not what a row of its kind has.
 	FindBadRowKey = findings.FindBadRowKey
-	// FindUnknownType: a metadata row is of a type that no server has.
-	FindUnknownType = "unknown-type"
 	// FindUnknownFamily: there is a column family that the server does not know, with which it does not start.
 	FindUnknownFamily = "unknown-family"
 	// FindSlot: the slot in a row's key is not that of the user key.

@@ -150,7 +150,8 @@ func (f kvrocksFormat) wide() bool { return f.server != serverOld }
 // oldGroups reports whether consumer groups have the rows of before 2.10.
 func (f kvrocksFormat) oldGroups() bool { return f.server != "" }
 
-// has reports whether the server has a type: Bloom filters came with 2.6, JSON with 2.7, others after 2.9.
+// has reports whether the server has a type: Bloom filters came with 2.6, JSON with 2.7, others after 2.9, and cuckoo
+// filters after 2.16.
 func (f kvrocksFormat) has(kind codec.Kind) bool {
 	switch f.server {
 	case serverOld:
@@ -158,7 +159,7 @@ func (f kvrocksFormat) has(kind codec.Kind) bool {
 	case serverMid:
 		return kind > 0 && kind <= codec.KindJSON
 	}
-	return kind > 0
+	return kind > 0 && kind < codec.KindCuckoo
 }
 
 // opaque names the kinds of values that only the server understands. A bitmap is one if it is too long for a string.

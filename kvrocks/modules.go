@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"kvferry/internal/findings"
 	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
@@ -32,6 +33,9 @@ func (x *moduleReader) Begin() error {
 	h, m := x.r.Header(), x.r.Meta()
 	h.Len, h.Native = -1, ""
 	x.native = codec.AppendModule(x.native[:0], x.kind(), x.kind() == codec.KindJSON && m.Value[0] != 0)
+	if !x.kind().Known() {
+		x.r.Remark(record.FindNewer, record.Error, fmt.Sprintf("%s is not known; its rows are carried as they are", x.kind()))
+	}
 	if x.kind() == codec.KindBitmap {
 		x.r.Remark(FindLongBitmap, record.Note, fmt.Sprintf("a bitmap of %d bytes, too large to be read as a string: raise --max-bitmap", m.Count))
 	}
@@ -79,6 +83,10 @@ func (x *moduleReader) take(dst []record.Element, rows []store.Row, skip int) (n
 		if x.r.Stale(version, i) {
 			continue
 		}
+		if err := codec.CheckModuleRow(x.kind(), sub, rows[i].Value); err != nil {
+			x.r.Broken(&rows[i], i, findings.ValueKind(err), err)
+			continue
+		}
 		at := len(x.arena)
 		x.arena = x.appendRow(x.arena, sub, rows[i].Value)
 		dst[n] = record.Element{Name: x.native, Value: x.arena[at:len(x.arena):len(x.arena)]}
@@ -92,7 +100,7 @@ func (x *moduleReader) take(dst []record.Element, rows []store.Row, skip int) (n
 func (x *moduleReader) appendRow(dst, sub, value []byte) []byte {
 	x.rows++
 	x.bytes += uint64(len(value))
-	if len(sub) > 0 && sub[0] == 1 {
+	if len(sub) > 0 && sub[0] == codec.PartCentroid {
 		x.centroids++
 	}
 	if x.kind() != codec.KindBitmap {

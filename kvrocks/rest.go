@@ -78,8 +78,12 @@ func (r *rest) run(ks store.Keyspace) (err error) {
 func (r *rest) row(key []byte) error {
 	if !r.records {
 		r.tally.Rows[record.Housekeeping]++
-		if what := r.behind(key); what != "" {
+		what, known := r.behind(key)
+		if what != "" {
 			r.kept[what]++
+		}
+		if !known {
+			r.report(record.FindNewer, record.Error, fmt.Sprintf("row %s is not known; kvferry does not read it", record.Quote(key)))
 		}
 		return nil
 	}
@@ -104,23 +108,36 @@ func (r *rest) row(key []byte) error {
 }
 
 // behind says what a row of a column family without records is that the server does not make again; "" for
-// others.
-func (r *rest) behind(key []byte) string {
-	switch {
-	case r.name == codec.FamilySearch:
-		return "rows of search indexes (create them again with FT.CREATE)"
-	case r.name == codec.FamilyIndex:
-		return "labels of time series in the index (commands that search by label find only series that are created again)"
-	case r.name != codec.FamilyPropagate:
-		return ""
-	case string(key) == "__namespace_keys__":
-		return "namespace tokens (add them again with NAMESPACE ADD)"
-	case strings.HasPrefix(string(key), "lua_f_"):
-		return "scripts (load them again with SCRIPT LOAD)"
-	case strings.HasPrefix(string(key), "lua_lib_code_"):
-		return "function libraries (load them again with FUNCTION LOAD)"
+// others. known is false for a row of an unknown kind.
+func (r *rest) behind(key []byte) (what string, known bool) {
+	switch r.name {
+	case codec.FamilySearch:
+		return "rows of search indexes (create them again with FT.CREATE)", true
+	case codec.FamilyIndex:
+		return "labels of time series in the index (commands that search by label find only series that are created again)", true
+	case codec.FamilyPropagate:
+		for _, x := range propagated {
+			if rest, ok := strings.CutPrefix(string(key), x.key); ok && (x.prefix || rest == "") {
+				return x.what, true
+			}
+		}
+		return "", false
 	}
-	return ""
+	return "", true
+}
+
+// propagated are the rows of the column family propagate.
+var propagated = []struct {
+	key    string
+	prefix bool
+	what   string // "" where the server makes it again
+}{
+	{"__namespace_keys__", false, "namespace tokens (add them again with NAMESPACE ADD)"},
+	{"lua_f_", true, "scripts (load them again with SCRIPT LOAD)"},
+	{"lua_lib_code_", true, "function libraries (load them again with FUNCTION LOAD)"},
+	{"lua_func_lib_", true, ""},
+	{"replication_id_", false, ""},
+	{"script", false, ""},
 }
 
 // summary reports what was counted.

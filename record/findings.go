@@ -96,7 +96,6 @@ var findingKinds = []FindingKind{
 	{"unknown-row", Error, "rows", "A row's key does not match any kind of row in the format."},
 	{"malformed-key", Error, "rows", "An Ardb row's key cannot be decoded, or has elements of the wrong kind."},
 	{"malformed-value", Error, "rows", "An Ardb row's value cannot be decoded or does not fit its kind of row."},
-	{"unknown-type", Error, "rows", "A Kvrocks metadata row has a type that no server writes."},
 	{"slot-mismatch", Error, "rows", "The slot in a row's key, on a node of a Kvrocks cluster, is not the slot of the user key; the server does not find the row."},
 	{"bad-segment", Error, "rows", "A segment of a bitmap or HyperLogLog has an invalid number or length. A warning if it lies beyond the end or only its surplus is wrong."},
 	{"short-segment", Note, "rows", "A segment of a Kvrocks bitmap ends early; BITPOS beyond its end crashes the server."},

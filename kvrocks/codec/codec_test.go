@@ -207,7 +207,7 @@ func same(a, b any) bool {
 }
 
 // checkDecoded fails unless b decodes to something that is encoded as b, or gives an error that says where. Of metadata
-// the flags that are ignored, and an expiry beyond what is a moment, are not kept.
+// an expiry beyond what is a moment is not kept.
 func checkDecoded(t testing.TB, like any, b []byte) {
 	t.Helper()
 	got, err := decodeLike(like, b)
@@ -215,7 +215,6 @@ func checkDecoded(t testing.TB, like any, b []byte) {
 		again := appendAny(nil, got)
 		if _, ok := like.(Meta); ok {
 			b = bytes.Clone(b)
-			b[0] &= flagWide | kindMask
 			if b[0]&flagWide != 0 && b[1]&0x80 != 0 {
 				copy(b[1:9], raw2("7fffffffffffffff"))
 			}
@@ -289,7 +288,11 @@ func TestDecodeErrors(t *testing.T) {
 		{SubKey{}, "01 'n' 00000001 'k' 00", "offset 7: version: need 8 bytes, have 1: too short"},
 		{Meta{}, "", "offset 0: flags: need 1 bytes, have 0: too short"},
 		{Meta{}, "01 00", "offset 1: expiry: need 4 bytes, have 1: too short"},
-		{Meta{}, "8f 0000000000000000", "offset 0: flags: unknown type type 15"},
+		{Meta{}, "92 0000000000000000 0000000000000001 0000000000000001", "offset 0: flags: 0x92 has bits that are not known"},
+		{Meta{}, "82 0000000000000000 0000000000000001 0000000000000001 00", "offset 25: hash: 1 bytes after it: bytes left over"},
+		{Meta{}, "8a 0000000000000000 02", "offset 9: format: 2 is not known"},
+		{Meta{}, "8b 0000000000000000 0000000000000001 0000000000000001 01", "offset 25: encoding: 1 is not known"},
+		{Meta{}, "8b 0000000000000000 0000000000000001 0000000000000001 00ff", "offset 26: hyperloglog: 1 bytes after it: bytes left over"},
 		{Meta{}, "82 0000000000000000 00", "offset 9: version, size: need 16 bytes, have 1: too short"},
 		{Meta{}, "83 0000000000000000 0000000000000001 0000000000000001 00", "offset 25: list: need 16 bytes, have 1: too short"},
 		{Meta{}, "0a 00000000", "offset 5: ReJSON-RL: need 1 bytes, have 0: too short"},
@@ -417,15 +420,13 @@ func TestCodecAllocs(t *testing.T) {
 // there without any.
 func TestKinds(t *testing.T) {
 	for k, want := range []string{
-		"type 0 - rows", "string string single empty", "hash hash rows counts", "list list rows counts", "set set rows counts", "zset zset rows counts",
+		"type 0 other rows empty", "string string single empty", "hash hash rows counts", "list list rows counts", "set set rows counts", "zset zset rows counts",
 		"bitmap string rows", "sortedint set rows counts", "stream stream rows counts empty", "MBbloom-- other rows empty", "ReJSON-RL other single empty",
-		"hyperloglog string rows empty", "TDIS-TYPE other rows empty", "timeseries other rows empty", "type 14 - rows empty",
+		"hyperloglog string rows empty", "TDIS-TYPE other rows empty", "timeseries other rows empty",
+		"MBbloomCF other rows empty", "type 15 other rows empty",
 	} {
 		kind := Kind(k)
-		typ, rows, counts, empty := "-", " rows", "", ""
-		if kind.Type() != 0 {
-			typ = kind.Type().String()
-		}
+		typ, rows, counts, empty := kind.Type().String(), " rows", "", ""
 		if kind.Single() {
 			rows = " single"
 		}
@@ -435,7 +436,7 @@ func TestKinds(t *testing.T) {
 		if kind.mayBeEmpty() {
 			empty = " empty"
 		}
-		if got := kind.String() + " " + typ + rows + counts + empty; got != want || kind.Known() != (k > 0 && k < 14) {
+		if got := kind.String() + " " + typ + rows + counts + empty; got != want || kind.Known() != (k > 0 && k < 15) {
 			t.Errorf("kind %d: %s, known %t, want %s", k, got, kind.Known(), want)
 		}
 		for size := range uint64(3) {

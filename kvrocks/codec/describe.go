@@ -74,11 +74,15 @@ func (d *describer) meta(raw, value []byte) {
 		d.Row.Kind = m.Kind.String() + " metadata"
 		d.Row.Type = m.Kind.Type()
 	}
-	if err != nil {
+	if m.Extras == nil {
 		d.Broken(err, "value", min(1, len(value)), value)
 		return
 	}
 	d.decoded(&m, value)
+	if err == nil && !m.Kind.Known() {
+		err = newer(0, "flags", "%s is not known", m.Kind)
+	}
+	d.Row.Err = errors.Join(d.Row.Err, err)
 }
 
 // decoded shows the fields of a metadata row.
@@ -91,9 +95,9 @@ func (d *describer) decoded(m *Meta, value []byte) {
 	}
 	d.Field("expiry", expiry, "value", 1, width)
 	off := 1 + width
-	if m.Kind.Single() {
+	if !m.Kind.hasSize() {
 		d.Row.Version = 0 // of no row below it
-		if m.Kind == KindJSON {
+		if m.Kind == KindJSON && len(m.Extras) > 0 {
 			d.Field("format", uint64(m.Extras[0]), "value", off, 1)
 			off++
 		}
@@ -117,7 +121,7 @@ type extraField struct {
 
 // extraFields are those whose place does not depend on others. A width of 16 is an id, of 8 after a name in
 // doubleFields a double.
-var extraFields = [NumKinds][]extraField{
+var extraFields = [maxKinds][]extraField{
 	KindList: {{"head", 8}, {"tail", 8}},
 	KindStream: {{"last generated", 16}, {"recorded first", 16}, {"max deleted", 16}, {"first", 16}, {"last", 16},
 		{"entries added", 8}, {"groups", 8}},
@@ -203,16 +207,18 @@ func (d *describer) kindOf(k *SubKey) Kind {
 }
 
 // elementNames are what rows in default are, and what follows the version in their keys is called.
-var elementNames = [NumKinds][2]string{KindHash: {"hash field", "field"}, KindList: {"list element", "index"}, KindSet: {"set member", "member"},
+var elementNames = [maxKinds][2]string{KindHash: {"hash field", "field"}, KindList: {"list element", "index"}, KindSet: {"set member", "member"},
 	KindZSet: {"zset member", "member"}, KindBitmap: {"bitmap segment", "offset"}, KindSortedInt: {"sortedint id", "id"},
 	KindBloom: {"bloom filter", "filter"}, KindHyperLogLog: {"hyperloglog segment", "segment"},
-	KindTDigest: {"t-digest row", "sub"}, KindTimeSeries: {"time series row", "sub"}}
+	KindTDigest: {"t-digest row", "sub"}, KindTimeSeries: {"time series row", "sub"}, KindCuckoo: {"cuckoo filter page", "sub"}}
 
 // element decodes what follows the version in a key of default, and the value.
 func (d *describer) element(kind Kind, raw []byte, off int, value []byte) {
-	d.Row.Type = kind.Type()
-	sub, name := raw[off:], "sub"
 	if kind != 0 {
+		d.Row.Type = kind.Type()
+	}
+	sub, name := raw[off:], "sub"
+	if kind.Known() {
 		d.Row.Kind, name = elementNames[kind][0], elementNames[kind][1]
 	}
 	var err error
