@@ -47,6 +47,10 @@ func state(first, last codec.StreamID) []byte {
 	return codec.AppendStreamState(nil, codec.StreamState{LastGenerated: last, First: first, Last: last, Added: 1})
 }
 
+func hashState(persist uint64, lower, upper codec.UnixMillis) []byte {
+	return codec.AppendHashState(nil, codec.HashState{Persist: persist, Lower: lower, Upper: upper})
+}
+
 var id1 = codec.StreamID{7: 1, 15: 1}
 
 const pair = "\x01f\x01v"
@@ -82,6 +86,27 @@ var planted = []struct {
 		r.sub("default", "f", "v")
 		r.sub("default", "g", "v")
 	}, "newer", true},
+	{"fields that expire", func(r rows) {
+		r.meta(codec.KindHash, 4, hashState(1, 5, 9))
+		r.sub("default", "a", be(0)+"va")
+		r.sub("default", "b", be(9)+"vb")
+		r.Put("default", subKey(6, "a"), []byte("short"))
+	}, "", false},
+	{"fields that never expire", func(r rows) { r.meta(codec.KindHash, 2, hashState(2, 0, 0)); r.sub("default", "a", be(0)+"va") }, "count-mismatch", false},
+	{"more fields than counted", func(r rows) {
+		r.meta(codec.KindHash, 1, hashState(0, 5, 9))
+		r.sub("default", "a", be(5)+"va")
+		r.sub("default", "b", be(9)+"vb")
+	}, "count-mismatch", false},
+	{"field before the bounds", func(r rows) { r.meta(codec.KindHash, 1, hashState(0, 6, 9)); r.sub("default", "a", be(5)) }, "field-bounds", false},
+	{"field after the bounds", func(r rows) { r.meta(codec.KindHash, 1, hashState(0, 6, 9)); r.sub("default", "a", be(10)) }, "field-bounds", false},
+	{"bounds of nothing", func(r rows) { r.meta(codec.KindHash, 1, hashState(1, 6, 9)); r.sub("default", "a", be(0)) }, "field-bounds", false},
+	{"short field", func(r rows) {
+		r.meta(codec.KindHash, 2, hashState(2, 0, 0))
+		r.sub("default", "a", be(0)+"va")
+		r.sub("default", "b", "1234567")
+	}, "count-mismatch short-value", false},
+	{"all fields dropped", func(r rows) { r.meta(codec.KindHash, 3, hashState(0, 5, 9)) }, "", true},
 	{"a newer set", func(r rows) { r.meta(codec.KindSet, 1, []byte{1}); r.sub("default", "m", "") }, "newer", true},
 	{"a newer zset", func(r rows) {
 		r.meta(codec.KindZSet, 1, []byte{1})
@@ -111,7 +136,7 @@ var planted = []struct {
 		r.sub("default", "\x03", "")
 	}, "newer newer newer newer short-value", false},
 	{"rows of a t-digest", func(r rows) {
-		r.meta(codec.KindTDigest, 0, append(make([]byte, 23), append([]byte{1}, make([]byte, 48)...)...))
+		r.meta(codec.KindTDigest, 0, append(make([]byte, 15), append([]byte{1, 0, 0, 0, 0, 0, 0, 0, 1}, make([]byte, 48)...)...))
 		r.sub("default", "\x00", double(1))
 		r.sub("default", "\x00x", double(1))
 		r.sub("default", "\x01"+double(1)+"\x00\x00\x00\x00", double(1))

@@ -28,6 +28,9 @@ const (
 	// FindCountMismatch: a metadata row's size is not the number of its rows.
 	FindCountMismatch = "count-mismatch"
 
+	// FindFieldBounds: fields of a hash expire before or after the bounds that its metadata has.
+	FindFieldBounds = "field-bounds"
+
 	// FindZSetMissingMember: a row in zset_score without a member row: the member is a ghost in ranges.
 	FindZSetMissingMember = "zset-missing-member-row"
 	// FindZSetMissingScore: a member row without a row in zset_score: the member is in no range.

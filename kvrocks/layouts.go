@@ -30,13 +30,15 @@ func (s *source) layout(sp codec.Space) *versioned.Layout {
 	streams, others := of(record.Stream, named), of(record.Other, named)
 	streams.Data, streams.Elements = codec.FamilyStream, newStreamReader
 	others.Elements = newModuleReader
+	hashes := of(record.Hash, field)
+	hashes.DecodeMeta, hashes.Wrong, hashes.Count = decodeHash, wrongField, countFields
 	l := &versioned.Layout{
 		Format: "kvrocks", Metas: codec.FamilyMetadata,
 		AppendMetaKey: sp.AppendMetaKey,
 		DecodeMetaKey: s.decodeMetaKey,
 		Sampled:       sp.Sampled(false),
 		TypeOf:        s.typeOf,
-		Codecs:        []*versioned.Codec{strings, of(record.Hash, named), lists, of(record.Set, member), zsets, streams, others},
+		Codecs:        []*versioned.Codec{strings, hashes, lists, of(record.Set, member), zsets, streams, others},
 		Newer:         versioned.NewerStale,
 		Orphans:       record.Note,
 		LenField:      codec.KeyFieldLen,

@@ -1,7 +1,6 @@
 package kvrocks
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -20,16 +19,14 @@ type moduleReader struct {
 	arena  []byte
 	begun  bool // the metadata row was read
 	done   bool
-
-	// What metadata tells of too.
-	rows, bytes, centroids uint64
+	sums   codec.ModuleSums
 }
 
 func newModuleReader(r *versioned.Reader) versioned.Elements { return &moduleReader{r: r} }
 
 // Begin starts a value.
 func (x *moduleReader) Begin() error {
-	x.begun, x.done, x.rows, x.bytes, x.centroids = false, false, 0, 0, 0
+	x.begun, x.done, x.sums = false, false, codec.ModuleSums{}
 	h, m := x.r.Header(), x.r.Meta()
 	h.Len, h.Native = -1, ""
 	x.native = codec.AppendModule(x.native[:0], x.kind(), x.kind() == codec.KindJSON && m.Value[0] != 0)
@@ -66,7 +63,9 @@ func (x *moduleReader) Read(dst []record.Element) (int, error) {
 		}
 		if len(rows) == 0 {
 			x.done = true
-			x.check()
+			if wrong := x.sums.Wrong(x.kind(), x.r.Meta().Value); wrong != "" {
+				x.r.DamageAt(nil, FindModule, "%s", wrong)
+			}
 			return 0, io.EOF
 		}
 		if n := x.take(dst, rows, skip); n > 0 {
@@ -98,11 +97,7 @@ func (x *moduleReader) take(dst []record.Element, rows []store.Row, skip int) (n
 
 // appendRow appends a row. Of a segment of a bitmap 1024 bytes count, and the last one may end early.
 func (x *moduleReader) appendRow(dst, sub, value []byte) []byte {
-	x.rows++
-	x.bytes += uint64(len(value))
-	if len(sub) > 0 && sub[0] == codec.PartCentroid {
-		x.centroids++
-	}
+	x.sums.Add(sub, value)
 	if x.kind() != codec.KindBitmap {
 		return codec.AppendPart(dst, codec.Part{Sub: sub, Value: value})
 	}
@@ -115,22 +110,6 @@ func (x *moduleReader) End() error { return versioned.Drain(x) }
 
 // Close has nothing to release.
 func (x *moduleReader) Close() error { return nil }
-
-// check compares the rows with what metadata tells of them.
-func (x *moduleReader) check() {
-	extras := x.r.Meta().Value
-	switch x.kind() {
-	case codec.KindBloom:
-		filters, size := uint64(binary.BigEndian.Uint16(extras)), uint64(binary.BigEndian.Uint32(extras[16:]))
-		if filters != x.rows || size != x.bytes {
-			x.r.DamageAt(nil, FindModule, "metadata says %d filters of %d bytes, found %d of %d", filters, size, x.rows, x.bytes)
-		}
-	case codec.KindTDigest:
-		if merged := binary.BigEndian.Uint64(extras[16:]); merged != x.centroids {
-			x.r.DamageAt(nil, FindModule, "metadata says %d merged nodes, found %d", merged, x.centroids)
-		}
-	}
-}
 
 // moduleWriter writes values that only Kvrocks understands.
 type moduleWriter struct {

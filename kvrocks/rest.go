@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/versioned"
@@ -78,7 +77,7 @@ func (r *rest) run(ks store.Keyspace) (err error) {
 func (r *rest) row(key []byte) error {
 	if !r.records {
 		r.tally.Rows[record.Housekeeping]++
-		what, known := r.behind(key)
+		what, known := codec.LeftBehind(r.name, key)
 		if what != "" {
 			r.kept[what]++
 		}
@@ -105,39 +104,6 @@ func (r *rest) row(key []byte) error {
 	r.tally.Rows[record.Malformed]++
 	r.report(FindBadRowKey, record.Error, fmt.Sprintf("row %s: %v", record.Quote(key), err))
 	return nil
-}
-
-// behind says what a row of a column family without records is that the server does not make again; "" for
-// others. known is false for a row of an unknown kind.
-func (r *rest) behind(key []byte) (what string, known bool) {
-	switch r.name {
-	case codec.FamilySearch:
-		return "rows of search indexes (create them again with FT.CREATE)", true
-	case codec.FamilyIndex:
-		return "labels of time series in the index (commands that search by label find only series that are created again)", true
-	case codec.FamilyPropagate:
-		for _, x := range propagated {
-			if rest, ok := strings.CutPrefix(string(key), x.key); ok && (x.prefix || rest == "") {
-				return x.what, true
-			}
-		}
-		return "", false
-	}
-	return "", true
-}
-
-// propagated are the rows of the column family propagate.
-var propagated = []struct {
-	key    string
-	prefix bool
-	what   string // "" where the server makes it again
-}{
-	{"__namespace_keys__", false, "namespace tokens (add them again with NAMESPACE ADD)"},
-	{"lua_f_", true, "scripts (load them again with SCRIPT LOAD)"},
-	{"lua_lib_code_", true, "function libraries (load them again with FUNCTION LOAD)"},
-	{"lua_func_lib_", true, ""},
-	{"replication_id_", false, ""},
-	{"script", false, ""},
 }
 
 // summary reports what was counted.

@@ -52,18 +52,21 @@ func (f kvrocksFormat) encoding(sp codec.Space) *versioned.Layout {
 		return c
 	}
 	strings, lists, sets, zsets := of(codec.KindString), of(codec.KindList), of(codec.KindSet), of(codec.KindZSet)
-	strings.Writer = func(w *versioned.TypeWriter) versioned.ElementWriter { return &stringWriter{w: w, hll: f.hasHLL()} }
+	strings.Writer = func(w *versioned.TypeWriter) versioned.ElementWriter { return &stringWriter{w: w, hll: !f.before10()} }
 	lists.AppendPosition, lists.First = binary.BigEndian.AppendUint64, codec.FirstIndex
 	sets.AppendName = appendMember
 	zsets.Index, zsets.AppendScore = codec.FamilyScore, codec.AppendDouble
 	zsets.Rank = func(score float64) (uint64, []byte) { return scoreBits(score), nil }
 	zsets.AppendRank = func(dst []byte, rank uint64, _ []byte) []byte { return binary.BigEndian.AppendUint64(dst, rank) }
-	streams, others := of(codec.KindStream), of(codec.KindJSON)
+	hashes, streams, others := of(codec.KindHash), of(codec.KindStream), of(codec.KindJSON)
+	if f.expiresFields() {
+		hashes.Writer = func(w *versioned.TypeWriter) versioned.ElementWriter { return &hashWriter{w: w} }
+	}
 	streams.Data = codec.FamilyStream
 	streams.Writer = func(w *versioned.TypeWriter) versioned.ElementWriter { return newStreamWriter(w, f) }
 	others.Writer = newModuleWriter
 	return &versioned.Layout{Format: "kvrocks", Metas: codec.FamilyMetadata, AppendMetaKey: sp.AppendMetaKey,
-		Codecs: []*versioned.Codec{strings, of(codec.KindHash), lists, sets, zsets, streams, others}}
+		Codecs: []*versioned.Codec{strings, hashes, lists, sets, zsets, streams, others}}
 }
 
 func laneOf(klen int) uint64 { return uint64(klen) }
@@ -83,7 +86,7 @@ func (f kvrocksFormat) appendMeta(kind codec.Kind) func([]byte, *versioned.Meta)
 		switch kind {
 		case codec.KindString, codec.KindJSON:
 			d.Kind, d.Extras = kindOfMeta(m), m.Value
-		case codec.KindStream:
+		case codec.KindStream, codec.KindHash:
 			d.Extras = m.Value
 		case codec.KindList:
 			d.Extras = codec.AppendListEnds(nil, codec.ListEnds{Head: m.Left + 1, Tail: m.Right})

@@ -103,6 +103,7 @@ var findingKinds = []FindingKind{
 	{"empty-value", Warning, "rows", "A META row has no value, which RocksDB leaves after a lone merge operand; the key does not exist."},
 	{"unused-rows", Warning, "rows", "Rows in a place that the server never reads."},
 	{"int-namespace", Note, "rows", "MOVE wrote the name of a namespace as an integer; no client can select it."},
+	{"field-bounds", Warning, "collections", "Fields of a Kvrocks hash expire before or after the bounds in its metadata; the server may count or show expired ones."},
 	{"count-mismatch", Error, "collections", "The count in a meta row differs from the number of live rows."},
 	{"size-mismatch", Warning, "collections", "The size in an Ardb META row differs from the number of its rows; the server cuts ranges by it."},
 	{"orphan-rows", Warning, "collections", "Data rows of a key without a meta row; no reader shows them."},

@@ -1,10 +1,12 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"kvferry/format"
@@ -36,6 +38,23 @@ func Describe(family string, key, value []byte, slotted bool, lookup func(metaKe
 		d.Field("value", value, "value", 0, len(value))
 	}
 	return d.Row
+}
+
+// LastValue keeps the value that was looked up last: rows of one key ask for the same again and again.
+type LastValue struct {
+	mu         sync.Mutex
+	key, value []byte
+	known      bool
+}
+
+// Of returns the value of a key, which look finds.
+func (l *LastValue) Of(key []byte, look func([]byte) []byte) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.known || !bytes.Equal(l.key, key) {
+		l.key, l.value, l.known = append(l.key[:0], key...), look(key), true
+	}
+	return l.value
 }
 
 // home decodes the namespace and the slot, and returns where what follows starts.
@@ -89,11 +108,7 @@ func (d *describer) meta(raw, value []byte) {
 func (d *describer) decoded(m *Meta, value []byte) {
 	width := m.width()
 	d.Row.ExpireMS = int64(m.Expiry)
-	var expiry any = int64(0)
-	if m.Expiry != 0 {
-		expiry = time.UnixMilli(int64(m.Expiry)).UTC()
-	}
-	d.Field("expiry", expiry, "value", 1, width)
+	d.Field("expiry", moment(m.Expiry), "value", 1, width)
 	off := 1 + width
 	if !m.Kind.hasSize() {
 		d.Row.Version = 0 // of no row below it
@@ -122,6 +137,7 @@ type extraField struct {
 // extraFields are those whose place does not depend on others. A width of 16 is an id, of 8 after a name in
 // doubleFields a double.
 var extraFields = [maxKinds][]extraField{
+	KindHash: {{"mode", 1}, {"persist", 8}, {"lower", 8}, {"upper", 8}},
 	KindList: {{"head", 8}, {"tail", 8}},
 	KindStream: {{"last generated", 16}, {"recorded first", 16}, {"max deleted", 16}, {"first", 16}, {"last", 16},
 		{"entries added", 8}, {"groups", 8}},
@@ -192,18 +208,19 @@ func (d *describer) below(family string, raw, value []byte) {
 		d.Row.Type = record.Stream
 		d.streamRow(raw, off, value)
 	default:
-		d.element(d.kindOf(&k), raw, off, value)
+		kind, expiring := d.kindOf(&k)
+		d.element(kind, raw, off, value, expiring)
 	}
 }
 
-// kindOf looks up the kind of a key, 0 when it is not known.
-func (d *describer) kindOf(k *SubKey) Kind {
+// kindOf looks up the kind of a key, 0 when it is not known, and whether it is a hash whose fields may expire.
+func (d *describer) kindOf(k *SubKey) (kind Kind, expiring bool) {
 	value := d.lookup(AppendMetaKey(nil, MetaKey{k.Namespace, k.Slot, k.Key}))
 	m, err := DecodeMeta(value)
-	if err != nil || m.Kind.Single() || m.Version != k.Version {
-		return 0
+	if err != nil || !m.Kind.hasSize() || m.Version != k.Version {
+		return 0, false
 	}
-	return m.Kind
+	return m.Kind, m.Kind == KindHash && len(m.Extras) > 0
 }
 
 // elementNames are what rows in default are, and what follows the version in their keys is called.
@@ -213,7 +230,7 @@ var elementNames = [maxKinds][2]string{KindHash: {"hash field", "field"}, KindLi
 	KindTDigest: {"t-digest row", "sub"}, KindTimeSeries: {"time series row", "sub"}, KindCuckoo: {"cuckoo filter page", "sub"}}
 
 // element decodes what follows the version in a key of default, and the value.
-func (d *describer) element(kind Kind, raw []byte, off int, value []byte) {
+func (d *describer) element(kind Kind, raw []byte, off int, value []byte, expiring bool) {
 	if kind != 0 {
 		d.Row.Type = kind.Type()
 	}
@@ -239,7 +256,31 @@ func (d *describer) element(kind Kind, raw []byte, off int, value []byte) {
 	if err != nil {
 		d.Broken(err, "key", off, raw)
 	}
+	if expiring {
+		d.expiringField(value)
+		return
+	}
 	d.elementValue(kind, value)
+}
+
+// expiringField decodes the value of a field that may expire.
+func (d *describer) expiringField(value []byte) {
+	expiry, v, err := DecodeField(value)
+	if err != nil {
+		d.Broken(err, "value", 0, value)
+		return
+	}
+	d.Row.ExpireMS = int64(expiry)
+	d.Field("expiry", moment(expiry), "value", 0, FieldExpiryLen)
+	d.Field("value", v, "value", FieldExpiryLen, len(v))
+}
+
+// moment is an expiry as it is shown; 0 is never.
+func moment(ms UnixMillis) any {
+	if ms == 0 {
+		return int64(0)
+	}
+	return time.UnixMilli(int64(ms)).UTC()
 }
 
 func (d *describer) elementValue(kind Kind, value []byte) {

@@ -60,6 +60,10 @@ var described = []struct{ family, key, value, meta, want string }{
 		`sortedint id, set, key "i", version 7, count -1, expires 0: klen k[12:16]=1 key k[16:17]="i" version k[17:25]=7 id k[25:33]=258 undecoded v[0:1]="v"; offset 0: value: 1 bytes after it: bytes left over`},
 	{FamilyDefault, nsText + "00000001 'p' 0000000000000007 '16'", "00", "0b 00000000 0000000000000007 00000000 00",
 		`hyperloglog segment, string, key "p", version 7, count -1, expires 0: klen k[12:16]=1 key k[16:17]="p" version k[17:25]=7 segment k[25:27]="16" undecoded k[25:27]="16" value v[0:1]="\x00"; offset 0: segment: "16" is not a number from 0 to 15`},
+	{FamilyDefault, nsText + "00000001 'h' 0000000000000007 'f'", "000003bb2cc3d800 'v'", expiringHash,
+		`hash field, hash, key "h", version 7, count -1, expires 4102444800000: klen k[12:16]=1 key k[16:17]="h" version k[17:25]=7 field k[25:26]="f" expiry v[0:8]=2100-01-01T00:00:00Z value v[8:9]="v"`},
+	{FamilyDefault, nsText + "00000001 'h' 0000000000000007 'f'", "00", expiringHash,
+		`hash field, hash, key "h", version 7, count -1, expires 0: klen k[12:16]=1 key k[16:17]="h" version k[17:25]=7 field k[25:26]="f" undecoded v[0:1]="\x00"; offset 0: expiry: need 8 bytes, have 1: too short`},
 	{FamilyDefault, nsText + "00000009 'h'", "", "",
 		`element, invalid, key "", version -1, count -1, expires 0: undecoded k[12:17]="\x00\x00\x00\th"; offset 12: klen: 9 bytes of key, have 1: too short`},
 	{FamilyScore, nsText + "00000001 'z' 0000000000000007 c014000000000000 'm'", "", "",
@@ -88,6 +92,8 @@ var described = []struct{ family, key, value, meta, want string }{
 	{"foo", "'a'", "'b'", "",
 		`unknown, invalid, key "", version -1, count -1, expires 0: key k[0:1]="a" value v[0:1]="b"`},
 }
+
+const expiringHash = "02 00000000 0000000000000007 00000002 01 0000000000000001 0000000000000000 0000000000000000"
 
 // told writes what is told of a row in one line, but for the namespace.
 func told(r *format.Row) string {
@@ -182,5 +188,28 @@ func TestCheckPairs(t *testing.T) {
 	var c *record.CorruptError
 	if err := CheckPairs(good[:len(good)-1]); !errors.As(err, &c) || c.Off != 4 {
 		t.Errorf("%v, %+v", err, c)
+	}
+}
+
+// TestLastValue: rows of one key ask for its metadata once, whether there is any or not.
+func TestLastValue(t *testing.T) {
+	var l LastValue
+	asked := ""
+	look := func(key []byte) []byte {
+		asked += string(key) + " "
+		if string(key) == "none" {
+			return nil
+		}
+		return append([]byte("value of "), key...)
+	}
+	for _, c := range []struct{ key, want string }{{"", "value of "}, {"a", "value of a"}, {"a", "value of a"}, {"none", ""}, {"none", ""}, {"b", "value of b"}, {"a", "value of a"}} {
+		key := []byte(c.key)
+		if got := l.Of(key, look); string(got) != c.want {
+			t.Errorf("%q: %q", c.key, got)
+		}
+		clear(key) // it is a view of a row
+	}
+	if asked != " a none b a " {
+		t.Errorf("asked for %q", asked)
 	}
 }

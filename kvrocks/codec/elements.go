@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 
 	"kvferry/record"
@@ -97,6 +98,16 @@ func AppendModule(dst []byte, kind Kind, cbor bool) []byte {
 	return dst
 }
 
+// Modules names the kinds of values that only the server understands and that is reports. A bitmap is one if it is too long for a string.
+func Modules(is func(Kind) bool) (out []string) {
+	for kind := Kind(1); kind < NumKinds; kind++ {
+		if (kind == KindBitmap || kind.Type() == record.Other) && is(kind) {
+			out = append(out, string(AppendModule(nil, kind, false)))
+		}
+	}
+	return out
+}
+
 // ModuleKind is the kind of a type's name, 0 for types of other servers.
 func ModuleKind(native string) (kind Kind, cbor bool) {
 	name, ok := strings.CutPrefix(native, modulePrefix)
@@ -146,18 +157,50 @@ const (
 	sampleLen     = 16
 	downHead      = 27
 	partBuffer    = 0
-	PartCentroid  = 1
+	partCentroid  = 1
 	seriesChunk   = 0
 	seriesLabel   = 1
 	seriesDownKey = 2
 )
 
+// ModuleSums are what the rows of a value that only Kvrocks understands add up to, which metadata tells, too.
+type ModuleSums struct{ rows, bytes, centroids, buffered uint64 }
+
+// Add takes a row.
+func (s *ModuleSums) Add(sub, value []byte) {
+	s.rows++
+	s.bytes += uint64(len(value))
+	switch {
+	case len(sub) > 0 && sub[0] == partCentroid:
+		s.centroids++
+	case len(sub) == 1:
+		s.buffered += uint64(len(value) / DoubleLen)
+	}
+}
+
+// Wrong says how they differ from the extras of the metadata row, "" when they do not.
+func (s *ModuleSums) Wrong(kind Kind, extras []byte) string {
+	switch kind {
+	case KindBloom:
+		filters, size := uint64(binary.BigEndian.Uint16(extras)), uint64(binary.BigEndian.Uint32(extras[16:]))
+		if filters != s.rows || size != s.bytes {
+			return fmt.Sprintf("metadata says %d filters of %d bytes, found %d of %d", filters, size, s.rows, s.bytes)
+		}
+	case KindTDigest:
+		unmerged, merged := binary.BigEndian.Uint64(extras[8:]), binary.BigEndian.Uint64(extras[16:])
+		if merged != s.centroids || unmerged != s.buffered {
+			return fmt.Sprintf("metadata says %d merged nodes and %d others, found %d and %d", merged, unmerged, s.centroids, s.buffered)
+		}
+	}
+	return ""
+}
+
 func checkDigestRow(sub, value []byte) error {
-	kind, err := kindByte(sub, PartCentroid)
+	kind, err := kindByte(sub, partCentroid)
 	if err != nil {
 		return err
 	}
-	if kind == PartCentroid {
+	if kind == partCentroid {
 		if err := Exact(sub, 0, "centroid", centroidLen); err != nil {
 			return err
 		}

@@ -157,7 +157,7 @@ func DecodeMeta(b []byte) (Meta, error) {
 		return m, record.Short(1, "expiry", width, len(b)-1)
 	}
 	if m.Wide {
-		m.Expiry = UnixMillis(min(binary.BigEndian.Uint64(b[1:]), math.MaxInt64))
+		m.Expiry = millis(b[1:])
 	} else {
 		m.Expiry = UnixMillis(binary.BigEndian.Uint32(b[1:])) * 1000
 	}
@@ -217,6 +217,8 @@ func (m *Meta) checkExtras(off int) error {
 	switch m.Kind {
 	case KindString:
 		return nil
+	case KindHash:
+		return checkHash(m.Extras, off)
 	case KindJSON:
 		return known(m.Extras, off, 0, "format", jsonCBOR)
 	case KindStream:
