@@ -104,6 +104,8 @@ type Limits struct {
 	OtherDetails     []string
 	// Losses lists the kinds that only this format has as a target.
 	Losses []record.LossInfo
+	// Beside names the directories in which servers keep copies and logs, where they lie beside the data.
+	Beside []string
 }
 
 // StoreSupport describes whether this build reads and writes a format in a store.

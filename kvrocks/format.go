@@ -66,6 +66,7 @@ func (f kvrocksFormat) Limits() format.Limits {
 		Opaque:       codec.Modules(codec.Kind.Known),
 		Unheld:       codec.Modules(func(k codec.Kind) bool { return !f.has(k) }),
 		Losses:       lossInfos,
+		Beside:       []string{"backup", "backup.tmp", "backup_for_sync", "checkpoint", "sync_checkpoint", "db.tmp"},
 	}
 	if f.server == serverDBs || f.server == serverNew {
 		l.DBPrefix = "db"

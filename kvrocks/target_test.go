@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -406,15 +407,16 @@ func TestNamespaces(t *testing.T) {
 
 // TestLimits: servers before 2.4 count elements and seconds of expiry in 32 bits, and have no consumer groups.
 func TestLimits(t *testing.T) {
+	const beside = " Beside=[backup backup.tmp backup_for_sync checkpoint sync_checkpoint db.tmp]"
 	const opaque = "[kvrocks:bitmap kvrocks:MBbloom-- kvrocks:ReJSON-RL kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF]"
 	const all = "Types=string,hash,list,set,zset,stream,other EmptyKey"
-	formattest.Limits(t, kvrocks.New(), all+" MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+" Unheld=[kvrocks:MBbloomCF] DefaultDB=__namespace Cluster SST rocksdb:rw")
-	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.15"), all+" MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+" Unheld=[kvrocks:MBbloomCF] DefaultDB=__namespace DBPrefix=db Cluster SST rocksdb:rw")
-	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.17"), all+" MaxScore=+Inf FieldExpiry StreamGroups FieldsRead Opaque="+opaque+" DefaultDB=__namespace DBPrefix=db Cluster SST rocksdb:rw")
-	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.9"), all+" MaxScore=+Inf StreamGroups FieldsRead NamedGroups Opaque="+opaque+" Unheld=[kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF] DefaultDB=__namespace Cluster rocksdb:rw")
+	formattest.Limits(t, kvrocks.New(), all+" MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+" Unheld=[kvrocks:MBbloomCF] DefaultDB=__namespace Cluster SST rocksdb:rw"+beside)
+	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.15"), all+" MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+" Unheld=[kvrocks:MBbloomCF] DefaultDB=__namespace DBPrefix=db Cluster SST rocksdb:rw"+beside)
+	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.17"), all+" MaxScore=+Inf FieldExpiry StreamGroups FieldsRead Opaque="+opaque+" DefaultDB=__namespace DBPrefix=db Cluster SST rocksdb:rw"+beside)
+	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.9"), all+" MaxScore=+Inf StreamGroups FieldsRead NamedGroups Opaque="+opaque+" Unheld=[kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF] DefaultDB=__namespace Cluster rocksdb:rw"+beside)
 	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.3"),
 		all[:len(all)-len(" EmptyKey")]+" Seconds MaxExpireMS=4294967295000 EmptyKey MaxScore=+Inf MaxElements=4294967295 FieldsRead NamedGroups "+
-			"Opaque="+opaque+" Unheld=[kvrocks:MBbloom-- kvrocks:ReJSON-RL kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF] DefaultDB=__namespace Cluster rocksdb:rw")
+			"Opaque="+opaque+" Unheld=[kvrocks:MBbloom-- kvrocks:ReJSON-RL kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF] DefaultDB=__namespace Cluster rocksdb:rw"+beside)
 }
 
 func TestDetect(t *testing.T) {
@@ -449,17 +451,55 @@ func TestDetect(t *testing.T) {
 	}
 }
 
+// oneField writes a hash.
+func oneField(w record.Writer, key string) error {
+	return errors.Join(w.Begin(&record.Header{Type: record.Hash, Key: []byte(key)}), w.Write([]record.Element{{Name: []byte("f")}}), w.End())
+}
+
+// TestNoElements: a record without elements is none, and leaves its name to one of another type.
+func TestNoElements(t *testing.T) {
+	for _, server := range []string{"", "kvrocks2.3", "kvrocks2.17"} {
+		dst := formattest.NewMemory(t, kvrocks.New().(format.Served).For(server)).Create(t, format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir()})
+		w, err := dst.Shard(0, "0", record.AllTypes, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"a", "b"} {
+			for _, typ := range []record.Type{record.String, record.List, record.Set} {
+				if err := errors.Join(w.Begin(&record.Header{Type: typ, Key: []byte(key)}), w.End()); err != nil {
+					t.Errorf("%s: %s %s: %v", server, typ, key, err)
+				}
+			}
+			if err := oneField(w, key); err != nil {
+				t.Errorf("%s: %v", server, err)
+			}
+			if err := errors.Join(w.Begin(&record.Header{Type: record.ZSet, Key: []byte(key + key)}), w.End()); err != nil {
+				t.Errorf("%s: %v", server, err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got := string(formattest.Lines(t, formattest.Records(t, formattest.Finish(t, dst), "0", &format.Env{})))
+		if strings.Count(got, `"type":"hash"`) != 2 || strings.Count(got, "\n") != 2 {
+			t.Errorf("%s: %s", server, got)
+		}
+	}
+}
+
 // TestMisuse: a writer refuses what it cannot write.
 func TestMisuse(t *testing.T) {
 	for name, do := range map[string]func(w record.Writer) error{
 		"order": func(w record.Writer) error {
-			if err := w.Begin(&record.Header{Type: record.Hash, Key: []byte("b")}); err != nil {
+			if err := oneField(w, "b"); err != nil {
 				return fmt.Errorf("too early: %w", err)
 			}
 			return w.Begin(&record.Header{Type: record.Hash, Key: []byte("a")})
 		},
 		"twice": func(w record.Writer) error {
-			_ = w.Begin(&record.Header{Type: record.Hash, Key: []byte("a")})
+			if err := oneField(w, "a"); err != nil {
+				return fmt.Errorf("too early: %w", err)
+			}
 			return w.Begin(&record.Header{Type: record.Set, Key: []byte("a")})
 		},
 		"two values": func(w record.Writer) error {

@@ -21,8 +21,10 @@ type writer struct {
 	t       *target
 	n       int // of the shard
 	ns      string
-	prev    []byte // user key of the record before
+	prev    []byte // user key of the last record with rows, the only one that takes a name
 	hasPrev bool
+	key     []byte          // of the current one
+	kept    bool            // it has rows
 	slots   *extsort.Sorter // all rows of a node of a cluster; nil where there are no slots
 }
 
@@ -116,15 +118,23 @@ func (w *writer) Begin(h *record.Header) error {
 		}
 		return w.located(fmt.Errorf("key %s after key %s: records must ascend", record.Quote(h.Key), record.Quote(w.prev)))
 	}
-	w.prev, w.hasPrev = append(w.prev[:0], h.Key...), true
+	w.key, w.kept = append(w.key[:0], h.Key...), h.Type == record.Stream
 	return w.located(w.Writer.Begin(h))
 }
 
 // Write appends elements of the record.
-func (w *writer) Write(elems []record.Element) error { return w.located(w.Writer.Write(elems)) }
+func (w *writer) Write(elems []record.Element) error {
+	w.kept = w.kept || len(elems) > 0
+	return w.located(w.Writer.Write(elems))
+}
 
 // End finishes the record.
-func (w *writer) End() error { return w.located(w.Writer.End()) }
+func (w *writer) End() error {
+	if w.kept {
+		w.prev, w.key, w.hasPrev = w.key, w.prev, true
+	}
+	return w.located(w.Writer.End())
+}
 
 func (w *writer) located(err error) error {
 	if err == nil {
