@@ -124,6 +124,8 @@ var planted = []struct {
 	{"a newer t-digest", func(r rows) { r.meta(codec.KindTDigest, 0, make([]byte, 73)) }, "newer", true},
 	{"a newer time series", func(r rows) { r.meta(codec.KindTimeSeries, 0, make([]byte, 31)) }, "newer", true},
 	{"a newer document", func(r rows) { r.meta(codec.KindJSON, 0, []byte("\x02{}")) }, "newer", true},
+	{"document", func(r rows) { r.meta(codec.KindJSON, 0, []byte("\x00{}")) }, "", false},
+	{"document and more", func(r rows) { r.meta(codec.KindJSON, 0, []byte("\x00{}x")) }, "module-mismatch", false},
 	{"rows of modules", func(r rows) {
 		r.meta(codec.KindTimeSeries, 0, make([]byte, 30))
 		r.sub("default", "\x00"+be(0), "\x00\x00\x00\x00\x00\x00\x00\x01"+be(0)+be(0)+be(1)+be(1)) // the server leaves samples

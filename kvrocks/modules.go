@@ -47,7 +47,9 @@ func (x *moduleReader) Read(dst []record.Element) (int, error) {
 	case x.done:
 		return 0, io.EOF
 	case x.kind() == codec.KindJSON:
-		x.done = true
+		if x.done = true; !codec.IsDocument(m.Value) {
+			x.r.DamageAt(nil, FindModule, "the value is not one document: bytes are missing, left over or unknown")
+		}
 		dst[0] = record.Element{Name: x.native, Value: m.Value[codec.JSONExtras:]}
 		return 1, nil
 	case !x.begun:

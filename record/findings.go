@@ -121,7 +121,7 @@ var findingKinds = []FindingKind{
 	{"stream-groups", Warning, "collections", "Consumer groups and pending entries that kvferry does not read."},
 	{"future-version", Note, "collections", "The version of a Kvrocks key was made by a clock ahead of this one."},
 	{"long-bitmap", Note, "collections", "A Kvrocks bitmap exceeds --max-bitmap; kvferry treats it as a value that only Kvrocks understands."},
-	{"module-mismatch", Error, "collections", "The rows of a Kvrocks Bloom filter or t-digest differ from its metadata row."},
+	{"module-mismatch", Error, "collections", "The rows of a Kvrocks Bloom filter or t-digest differ from its metadata row, or the value of a JSON document is not one document."},
 	{"stream-bounds", Error, "collections", "An entry of a stream lies beyond the last generated id. A warning if only the first or last id in the metadata row differs."},
 	{"stream-group-mismatch", Error, "collections", "Rows of a consumer group that does not exist. A warning if a group's counts of consumers or pending entries are wrong."},
 	{"stream-old-groups", Note, "collections", "Consumer groups in the layout of Kvrocks before 2.10; later servers do not read them."},

@@ -65,6 +65,13 @@ func TestFieldExpiryThere(t *testing.T) {
 	if r := kvferry(t, "dump", "--type", "hash", "--db", "__namespace", there); len(regexp.MustCompile(`,[0-9]{13}\]`).FindAllString(r.stdout, -1)) < 10 {
 		t.Errorf("fields do not expire: %.200s", r.stdout)
 	}
+	expiring := regexp.MustCompile(`"key":"([^"]+)",.*,[0-9]{13}\]`).FindStringSubmatch(kvferry(t, "dump", "--type", "hash", "--db", "__namespace", there).stdout)
+	for now, want := range map[string]bool{"2001-01-01T00:00:00Z": false, "2200-01-01T00:00:00Z": true} {
+		r := kvferry(t, "explain", "--now", now, there, expiring[1])
+		if gone := strings.Contains(r.stdout, "the field expired at ") && strings.Contains(r.stdout, " expired, "); r.code != ExitOK || gone != want {
+			t.Errorf("explain as of %s: exit %d: %s%s", now, r.code, r.stdout, r.stderr)
+		}
+	}
 	for _, to := range []string{"kvrocks", "kvrocks2.15", "kvrocks2.9"} {
 		if r := kvferry(t, "convert", "--dry-run", there, to+":"+filepath.Join(t.TempDir(), "old")); r.code != ExitLossy || !strings.Contains(r.stdout, "loss field-expiry: ") {
 			t.Errorf("%s: exit %d: %s%s", to, r.code, r.stdout, r.stderr)
