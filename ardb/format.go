@@ -69,6 +69,7 @@ func (f ardbFormat) Limits() format.Limits {
 			"stream entries have up to 127 fields; no consumer groups",
 		},
 		Losses: lossInfos,
+		Beside: []string{"backup", "repl"},
 	}
 	if f.server == serverOld {
 		l.Detail = "Ardb 0.9.0 to 0.9.6"

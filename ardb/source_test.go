@@ -21,8 +21,8 @@ import (
 
 // TestLimits: LMDB is only read; servers before 0.9.7 have no streams, and no order of their own on LevelDB.
 func TestLimits(t *testing.T) {
-	formattest.Limits(t, New(), "Types=string,hash,list,set,zset,stream EmptyKey rocksdb:rw leveldb:rw lmdb:r")
-	formattest.Limits(t, New().(format.Served).For("ardb0.9.6"), "Types=string,hash,list,set,zset EmptyKey rocksdb:rw leveldb:r lmdb:r")
+	formattest.Limits(t, New(), "Types=string,hash,list,set,zset,stream EmptyKey rocksdb:rw leveldb:rw lmdb:r Beside=[backup repl]")
+	formattest.Limits(t, New().(format.Served).For("ardb0.9.6"), "Types=string,hash,list,set,zset EmptyKey rocksdb:rw leveldb:r lmdb:r Beside=[backup repl]")
 }
 
 func TestDetect(t *testing.T) {

@@ -86,6 +86,7 @@ func (f blackwidowFormat) Limits() format.Limits {
 		Types:          types,
 		NoStreamExpiry: true, NoBlankStream: true,
 		Losses:      losses,
+		Beside:      dataset.PikaBeside,
 		Seconds:     true,
 		MaxExpireMS: seconds.Last * 1000,
 		EmptyKey:    true,

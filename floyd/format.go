@@ -63,6 +63,7 @@ func (floydFormat) Limits() format.Limits {
 			"streams have neither groups nor an expiry",
 		},
 		Losses: lossInfos,
+		Beside: dataset.PikaBeside,
 	}
 }
 

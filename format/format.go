@@ -68,6 +68,8 @@ type Limits struct {
 	// FieldExpiry: fields of hashes can have an expiry. StreamGroups: streams can have consumer
 	// groups. A target never receives what it cannot hold of these.
 	FieldExpiry, StreamGroups bool
+	// FieldsRead: a source may have expiries of fields where not every target holds them.
+	FieldsRead bool
 	// NamedGroups: consumer groups need a name. Unowned: a source may have pending entries that belong to no consumer,
 	// which no target holds.
 	NamedGroups, Unowned bool
@@ -86,6 +88,7 @@ type Limits struct {
 	Numbered  bool   // database names are numbers: "0", "1", …
 	MaxDBs    int    // databases that its servers have at most, from 0 on; 0: no limit
 	DefaultDB string // the database that clients start in; "" means "0"
+	DBPrefix  string // its servers have database n > 0 under this and n, where names are not numbers
 	Cluster   bool   // CreateOptions.Cluster makes a difference
 	SST       bool   // CreateOptions.SST does
 	// Layouts: CreateOptions.Layout makes a difference.
@@ -101,6 +104,8 @@ type Limits struct {
 	OtherDetails     []string
 	// Losses lists the kinds that only this format has as a target.
 	Losses []record.LossInfo
+	// Beside names the directories in which servers keep copies and logs, where they lie beside the data.
+	Beside []string
 }
 
 // StoreSupport describes whether this build reads and writes a format in a store.
@@ -289,7 +294,7 @@ type Row struct {
 	Meta    bool  // the row is the meta row of a record, or a string
 	Version int64 // of the incarnation; -1: none
 	Count   int64 // of a meta row; -1: none
-	// ExpireMS is the expiry of the record, only in meta rows; 0 means never.
+	// ExpireMS is the expiry of the record in a meta row, and of the field in a row of a hash; 0 means never.
 	ExpireMS int64
 	Err      error // set if the row is damaged; Fields holds what could be decoded
 }

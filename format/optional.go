@@ -58,7 +58,7 @@ func FieldsExpire(src Source) bool {
 		return f.FieldExpiry()
 	}
 	limits := src.Format().Limits() // of what is written, which for files and servers may be less than what is read
-	return limits.FieldExpiry || limits.Place != InDirectory
+	return limits.FieldExpiry || limits.FieldsRead || limits.Place != InDirectory
 }
 
 // Filed is a Source that knows the files it reads.

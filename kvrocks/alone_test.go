@@ -48,11 +48,16 @@ func TestGreatestDeleted(t *testing.T) {
 // TestDeadTypes: what rows without metadata were, and that older versions and rows of consumer groups are no elements of it.
 func TestDeadTypes(t *testing.T) {
 	index := func(n int64) string { return be(uint64(codec.FirstIndex + n)) }
+	const expiry = 2_500_000_000_000
 	group := string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindGroup, Group: []byte("g")}))
 	for want, do := range map[string]func(rows){
 		`"type":"zset","key":"aw==","expire_at_ms":0,"value":[["bQ==","1.5"]]`:          func(r rows) { r.sub("default", "m", double(1.5)); r.sub("zset_score", double(1.5)+"m", "") },
 		`"type":"hash","key":"aw==","expire_at_ms":0,"value":[["Zg==","P/gAAAAAAAA="]]`: func(r rows) { r.sub("default", "f", "\x3f\xf8\x00\x00\x00\x00\x00\x00") },
-		`"type":"set","key":"aw==","expire_at_ms":0,"value":["Zg==","bQ=="]`:            func(r rows) { r.sub("default", "f", ""); r.sub("default", "m", "") },
+		`"type":"hash","key":"aw==","expire_at_ms":0,"value":[["YQ==","dmE="],["Yg==","dmI=",2500000000000]]`: func(r rows) {
+			r.sub("default", "a", be(0)+"va")
+			r.sub("default", "b", be(expiry)+"vb")
+		},
+		`"type":"set","key":"aw==","expire_at_ms":0,"value":["Zg==","bQ=="]`: func(r rows) { r.sub("default", "f", ""); r.sub("default", "m", "") },
 		`"type":"list","key":"aw==","expire_at_ms":0,"value":["YQ==","Yg=="]`: func(r rows) {
 			r.sub("default", index(0), "a")
 			r.sub("default", index(1), "b")
@@ -120,7 +125,7 @@ func TestStaleModuleRows(t *testing.T) {
 		for i := range 200 {
 			r.Put("default", subKey(6, be(uint64(i))), []byte("old"))
 		}
-		r.sub("default", be(0), "v")
+		r.sub("default", "\x00\x00", "v")
 	})
 	r := formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{TempDir: t.TempDir()})
 	defer r.Close()

@@ -47,6 +47,10 @@ func state(first, last codec.StreamID) []byte {
 	return codec.AppendStreamState(nil, codec.StreamState{LastGenerated: last, First: first, Last: last, Added: 1})
 }
 
+func hashState(persist uint64, lower, upper codec.UnixMillis) []byte {
+	return codec.AppendHashState(nil, codec.HashState{Persist: persist, Lower: lower, Upper: upper})
+}
+
 var id1 = codec.StreamID{7: 1, 15: 1}
 
 const pair = "\x01f\x01v"
@@ -61,9 +65,99 @@ var planted = []struct {
 	{"nothing", func(r rows) { r.meta(codec.KindHash, 1, nil); r.sub("default", "f", "v") }, "", false},
 	{"short metadata", func(r rows) { r.Put("metadata", metaKey("k"), []byte{0x82, 0}); r.sub("default", "f", "v") }, "short-value", true},
 	{"no value", func(r rows) { r.Put("metadata", metaKey("k"), nil) }, "short-value", true},
-	{"type 15", func(r rows) { r.Put("metadata", metaKey("k"), []byte("\x8f\x00\x00\x00\x00\x00\x00\x00\x00")) }, "unknown-type", true},
+	{"type 15", func(r rows) {
+		r.Put("metadata", metaKey("k"), []byte("\x8f\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x07and more"))
+		r.sub("default", "x", "y")
+		r.Put("default", subKey(6, "x"), []byte("of the version before"))
+	}, "newer", false},
+	{"type 15, short", func(r rows) {
+		r.Put("metadata", metaKey("k"), []byte("\x8f\x00\x00\x00\x00\x00\x00\x00\x00v"))
+		r.sub("default", "x", "y")
+	}, "newer", false},
+	{"reserved flag", func(r rows) {
+		for bit, key := range []string{"a", "b", "c"} {
+			v := codec.AppendMeta(nil, codec.Meta{Wide: true, Kind: codec.KindString, Extras: []byte("v")})
+			v[0] |= 0x10 << bit
+			r.Put("metadata", metaKey(key), v)
+		}
+	}, "newer newer newer", true},
+	{"a newer hash", func(r rows) {
+		r.meta(codec.KindHash, 2, []byte{2})
+		r.sub("default", "f", "v")
+		r.sub("default", "g", "v")
+	}, "newer", true},
+	{"fields that expire", func(r rows) {
+		r.meta(codec.KindHash, 4, hashState(1, 5, 9))
+		r.sub("default", "a", be(0)+"va")
+		r.sub("default", "b", be(9)+"vb")
+		r.Put("default", subKey(6, "a"), []byte("short"))
+	}, "", false},
+	{"fields that never expire", func(r rows) { r.meta(codec.KindHash, 2, hashState(2, 0, 0)); r.sub("default", "a", be(0)+"va") }, "count-mismatch", false},
+	{"more fields than counted", func(r rows) {
+		r.meta(codec.KindHash, 1, hashState(0, 5, 9))
+		r.sub("default", "a", be(5)+"va")
+		r.sub("default", "b", be(9)+"vb")
+	}, "count-mismatch", false},
+	{"field before the bounds", func(r rows) { r.meta(codec.KindHash, 1, hashState(0, 6, 9)); r.sub("default", "a", be(5)) }, "field-bounds", false},
+	{"field after the bounds", func(r rows) { r.meta(codec.KindHash, 1, hashState(0, 6, 9)); r.sub("default", "a", be(10)) }, "field-bounds", false},
+	{"bounds of nothing", func(r rows) { r.meta(codec.KindHash, 1, hashState(1, 6, 9)); r.sub("default", "a", be(0)) }, "field-bounds", false},
+	{"short field", func(r rows) {
+		r.meta(codec.KindHash, 2, hashState(2, 0, 0))
+		r.sub("default", "a", be(0)+"va")
+		r.sub("default", "b", "1234567")
+	}, "count-mismatch short-value", false},
+	{"all fields dropped", func(r rows) { r.meta(codec.KindHash, 3, hashState(0, 5, 9)) }, "", true},
+	{"a newer set", func(r rows) { r.meta(codec.KindSet, 1, []byte{1}); r.sub("default", "m", "") }, "newer", true},
+	{"a newer zset", func(r rows) {
+		r.meta(codec.KindZSet, 1, []byte{1})
+		r.sub("default", "m", double(1))
+		r.sub("zset_score", double(1)+"m", "")
+	}, "newer", true},
+	{"a newer list", func(r rows) { r.meta(codec.KindList, 1, append(ends(5, 6), 0)); r.sub("default", be(5), "a") }, "newer", true},
+	{"a newer stream", func(r rows) {
+		r.meta(codec.KindStream, 1, append(state(id1, id1), 0))
+		r.sub("stream", string(id1[:]), pair)
+	}, "newer", true},
+	{"a newer bitmap", func(r rows) { r.meta(codec.KindBitmap, 1, []byte{1}); r.sub("default", "0", "x") }, "newer", true},
+	{"a newer sortedint", func(r rows) { r.meta(codec.KindSortedInt, 1, []byte{1}); r.sub("default", be(1), "") }, "newer", true},
+	{"a newer filter", func(r rows) { r.meta(codec.KindBloom, 0, make([]byte, 21)) }, "newer", true},
+	{"a newer t-digest", func(r rows) { r.meta(codec.KindTDigest, 0, make([]byte, 73)) }, "newer", true},
+	{"a newer time series", func(r rows) { r.meta(codec.KindTimeSeries, 0, make([]byte, 31)) }, "newer", true},
+	{"a newer document", func(r rows) { r.meta(codec.KindJSON, 0, []byte("\x02{}")) }, "newer", true},
+	{"document", func(r rows) { r.meta(codec.KindJSON, 0, []byte("\x00{}")) }, "", false},
+	{"document and more", func(r rows) { r.meta(codec.KindJSON, 0, []byte("\x00{}x")) }, "module-mismatch", false},
+	{"rows of modules", func(r rows) {
+		r.meta(codec.KindTimeSeries, 0, make([]byte, 30))
+		r.sub("default", "\x00"+be(0), "\x00\x00\x00\x00\x00\x00\x00\x01"+be(0)+be(0)+be(1)+be(1)) // the server leaves samples
+		r.sub("default", "\x00"+be(1), "\x00\x00\x00\x01\x00\x00\x00\x00")
+		r.sub("default", "\x00"+be(2), "\x00\x00\x00\x00\x00\x00\x00\x00x")
+		r.sub("default", "\x00"+be(3), "\x00\x00\x00\x00\x00\x00\x00\x01")
+		r.sub("default", "\x01label", "any")
+		r.sub("default", "\x02down", strings.Repeat("\x00", 27))
+		r.sub("default", "\x02down more", strings.Repeat("\x00", 28))
+		r.sub("default", "\x03", "")
+	}, "newer newer newer newer short-value", false},
+	{"rows of a t-digest", func(r rows) {
+		r.meta(codec.KindTDigest, 0, append(make([]byte, 15), append([]byte{1, 0, 0, 0, 0, 0, 0, 0, 1}, make([]byte, 48)...)...))
+		r.sub("default", "\x00", double(1))
+		r.sub("default", "\x00x", double(1))
+		r.sub("default", "\x01"+double(1)+"\x00\x00\x00\x00", double(1))
+		r.sub("default", "\x01"+double(1)+"\x00\x00\x00\x01", double(1)+"x")
+		r.sub("default", "\x02", "")
+	}, "newer newer newer", false},
+	{"row of propagate", func(r rows) {
+		r.meta(codec.KindHash, 1, nil)
+		r.sub("default", "f", "v")
+		for _, key := range []string{"lua_func_lib_f", "script", "replication_id_", "replication_id_2"} {
+			r.Put("propagate", []byte(key), []byte("v"))
+		}
+	}, "newer", false},
+	{"cuckoo filter", func(r rows) {
+		r.meta(codec.KindCuckoo, 0, make([]byte, 27))
+		r.sub("default", "\x00\x00\x00\x00\x00\x00", "page")
+	}, "", false},
 	{"short list", func(r rows) { r.meta(codec.KindList, 1, []byte("short")) }, "short-value", true},
-	{"HyperLogLog of another encoding", func(r rows) { r.meta(codec.KindHyperLogLog, 0, []byte{1}) }, "bad-value", true},
+	{"HyperLogLog of another encoding", func(r rows) { r.meta(codec.KindHyperLogLog, 0, []byte{1}) }, "newer", true},
 	{"size", func(r rows) { r.meta(codec.KindHash, 2, nil); r.sub("default", "f", "v") }, "count-mismatch", false},
 	{"size 0", func(r rows) { r.meta(codec.KindHash, 0, nil); r.sub("default", "f", "v") }, "deleted-rows", true},
 	{"set with a value", func(r rows) { r.meta(codec.KindSet, 1, nil); r.sub("default", "m", ""); r.sub("default", "n", "v") }, "newer", false},

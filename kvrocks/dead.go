@@ -85,6 +85,7 @@ type deadFamily struct {
 	stream      bool
 	indexes     bool // all have what an index has
 	empty       bool // none has a value
+	expiring    bool // all have the values of fields that may expire
 	first, last []byte
 }
 
@@ -139,13 +140,18 @@ func (f *deadFamily) Row(first bool, raw, value []byte) {
 		return
 	}
 	if first {
-		f.indexes, f.empty, f.stream = true, true, f.inStream
+		f.indexes, f.empty, f.expiring, f.stream = true, true, true, f.inStream
 		f.first = append(f.first[:0], k.Sub...)
 	}
 	f.last = append(f.last[:0], k.Sub...)
 	f.indexes = f.indexes && len(k.Sub) == codec.IndexLen && (k.Sub[0] == 0x7f || k.Sub[0] == 0x80)
 	f.empty = f.empty && len(value) == 0
+	expiry, _, err := codec.DecodeField(value)
+	f.expiring = f.expiring && err == nil && (expiry == 0 || expiry >= aTime && expiry < 10*aTime)
 }
+
+// aTime is a moment of 2001, and ten times it one of 2286: expiries of fields lie between them, text does not.
+const aTime = 1_000_000_000_000
 
 // Revived appends a metadata row.
 func (f *deadFamily) Revived(dst, old []byte, version, rows int64) (value []byte, lost string) {
@@ -153,6 +159,10 @@ func (f *deadFamily) Revived(dst, old []byte, version, rows int64) (value []byte
 	if old == nil || err != nil {
 		m = codec.Meta{Wide: true, Kind: f.guess(version), Version: codec.Version(version)}
 		lost = fmt.Sprintf("its type, %s, is inferred from its rows", m.Kind)
+		if m.Kind == codec.KindHash && f.expiring {
+			m.Extras = codec.AppendHashState(nil, codec.HashState{})
+			lost += ", and so is that its fields may expire"
+		}
 	}
 	f.typ = m.Kind.Type()
 	switch m.Kind {

@@ -14,8 +14,6 @@ const (
 	FindBadKeyLength = findings.FindBadKeyLength
 	// FindBadRowKey: what follows the version is not what a row of its kind has.
 	FindBadRowKey = findings.FindBadRowKey
-	// FindUnknownType: a metadata row is of a type that no server has.
-	FindUnknownType = "unknown-type"
 	// FindUnknownFamily: there is a column family that the server does not know, with which it does not start.
 	FindUnknownFamily = "unknown-family"
 	// FindSlot: the slot in a row's key is not that of the user key.
@@ -29,6 +27,9 @@ const (
 	FindDeletedRows = "deleted-rows"
 	// FindCountMismatch: a metadata row's size is not the number of its rows.
 	FindCountMismatch = "count-mismatch"
+
+	// FindFieldBounds: fields of a hash expire before or after the bounds that its metadata has.
+	FindFieldBounds = "field-bounds"
 
 	// FindZSetMissingMember: a row in zset_score without a member row: the member is a ghost in ranges.
 	FindZSetMissingMember = "zset-missing-member-row"

@@ -16,6 +16,8 @@ import (
 const (
 	serverOld = "kvrocks2.3"
 	serverMid = "kvrocks2.9"
+	serverDBs = "kvrocks2.15"
+	serverNew = "kvrocks2.17"
 )
 
 // kvrocksFormat is the Format, in the dialect of a server or, with "", in that of the newest ones.
@@ -32,6 +34,8 @@ func (kvrocksFormat) Servers() []format.Server {
 	return []format.Server{
 		{Name: serverOld, First: "2.0", Last: "2.3", Detail: "Kvrocks 2.0 to 2.3: expiry in seconds, no consumer groups, JSON or Bloom filters"},
 		{Name: serverMid, First: "2.4", Last: "2.9", Detail: "Kvrocks 2.4 to 2.9: consumer groups as before 2.10, HyperLogLogs as strings, no t-digests or time series"},
+		{Name: serverDBs, First: "2.15", Last: "2.16", Detail: "Kvrocks 2.15 and 2.16: database N > 0 is namespace dbN, for redis-databases"},
+		{Name: serverNew, First: "2.17", Last: "2", Detail: "Kvrocks 2.17 and later: databases as 2.15; hash fields that expire, cuckoo filters"},
 	}
 }
 
@@ -47,18 +51,25 @@ func (f kvrocksFormat) Limits() format.Limits {
 		Types:        record.AllTypes,
 		EmptyKey:     true,
 		StreamGroups: f.server != serverOld,
+		FieldExpiry:  f.expiresFields(),
+		FieldsRead:   true,
 		MaxScore:     math.Inf(1),
 		DefaultDB:    DefaultNamespace,
 		Cluster:      true,
-		SST:          f.server == "",
+		SST:          !f.before10(),
 		Databases:    "namespaces of 1 to 255 bytes, all in one store",
 		Stores:       []format.StoreSupport{{Store: "rocksdb", Read: true, Write: true}},
 		Detail:       f.detail(),
 		ScoreDetail:  "any float64 but NaN",
 		OtherDetails: f.details(),
-		NamedGroups:  f.oldGroups(),
-		Opaque:       f.opaque(),
+		NamedGroups:  f.before10(),
+		Opaque:       codec.Modules(codec.Kind.Known),
+		Unheld:       codec.Modules(func(k codec.Kind) bool { return !f.has(k) }),
 		Losses:       lossInfos,
+		Beside:       []string{"backup", "backup.tmp", "backup_for_sync", "checkpoint", "sync_checkpoint", "db.tmp"},
+	}
+	if f.server == serverDBs || f.server == serverNew {
+		l.DBPrefix = "db"
 	}
 	if f.server == serverOld {
 		l.Seconds = true
@@ -76,6 +87,10 @@ func (f kvrocksFormat) detail() string {
 		return "Kvrocks 2.0 to 2.3"
 	case serverMid:
 		return "Kvrocks 2.4 to 2.9"
+	case serverDBs:
+		return "Kvrocks 2.15 and 2.16"
+	case serverNew:
+		return "Kvrocks 2.17 and later"
 	}
 	return "Kvrocks 2.0 and later"
 }
@@ -87,7 +102,7 @@ func (f kvrocksFormat) details() []string {
 		"bitmaps are read as strings, up to --max-bitmap",
 		"--cluster writes keys with slots, for a node with cluster-enabled yes",
 	}
-	if f.server == "" {
+	if !f.before10() {
 		out = append(out, "--sst lays tables out for SST LOAD of a running server newer than 2.10")
 	}
 	return out
@@ -147,29 +162,22 @@ func (f kvrocksFormat) Open(ctx context.Context, dir string, o *format.OpenOptio
 // wide reports whether metadata is written in the new form.
 func (f kvrocksFormat) wide() bool { return f.server != serverOld }
 
-// oldGroups reports whether consumer groups have the rows of before 2.10.
-func (f kvrocksFormat) oldGroups() bool { return f.server != "" }
+// before10 reports whether the server is older than 2.10: consumer groups have other rows, and HyperLogLogs are strings.
+func (f kvrocksFormat) before10() bool { return f.server == serverOld || f.server == serverMid }
 
-// has reports whether the server has a type: Bloom filters came with 2.6, JSON with 2.7, others after 2.9.
+// expiresFields reports whether fields of hashes can have an expiry. Earlier servers read the expiry as part of the value.
+func (f kvrocksFormat) expiresFields() bool { return f.server == serverNew }
+
+// has reports whether the server has a type: Bloom filters came with 2.6, JSON with 2.7, others after 2.9, and cuckoo
+// filters after 2.16.
 func (f kvrocksFormat) has(kind codec.Kind) bool {
 	switch f.server {
 	case serverOld:
 		return kind > 0 && kind < codec.KindBloom
 	case serverMid:
 		return kind > 0 && kind <= codec.KindJSON
+	case serverNew:
+		return kind > 0
 	}
-	return kind > 0
+	return kind > 0 && kind < codec.KindCuckoo
 }
-
-// opaque names the kinds of values that only the server understands. A bitmap is one if it is too long for a string.
-func (f kvrocksFormat) opaque() (out []string) {
-	for kind := codec.Kind(1); kind < codec.NumKinds; kind++ {
-		if (kind == codec.KindBitmap || kind.Type() == record.Other) && f.has(kind) {
-			out = append(out, string(codec.AppendModule(nil, kind, false)))
-		}
-	}
-	return out
-}
-
-// hasHLL reports whether the server has HyperLogLogs.
-func (f kvrocksFormat) hasHLL() bool { return f.server == "" }

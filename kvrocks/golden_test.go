@@ -3,10 +3,12 @@ package kvrocks_test
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"kvferry/internal/formattest"
 	"kvferry/internal/sorted"
 	"kvferry/kvrocks"
+	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store/rocks"
 )
@@ -276,6 +279,38 @@ func pfcount(s []byte) int64 {
 	}
 	z += m * sigma(histogram[0]/m)
 	return int64(math.Round(0.721347520444481703680 * m * m / z))
+}
+
+// TestExpiringFields reads a hash of each form, as the published layout has them: the expiry of a field stands before its value.
+func TestExpiringFields(t *testing.T) {
+	hexed := func(s string) []byte {
+		b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	src := only(t, func(r rows) {
+		//                                   flags expiry           version          size             mode persist        lower            upper
+		r.Put("metadata", metaKey("k"), hexed("82 0000000000000000 0000000000000007 0000000000000003 01 0000000000000001 000000e3c7a73400 000003bb2cc3d800"))
+		r.Put("metadata", metaKey("l"), hexed("82 0000000000000000 0000000000000007 0000000000000001"))
+		r.sub("default", "a", string(hexed("0000000000000000"))+"va")
+		r.sub("default", "b", string(hexed("000003bb2cc3d800"))+"vb")
+		r.sub("default", "c", string(hexed("000000e3c7a73400"))+"vc")
+		r.Put("default", codec.AppendSubKey(nil, codec.SubKey{Namespace: nsName, Slot: codec.NoSlot, Key: []byte("l"), Version: 7, Sub: []byte("a")}), hexed("000003bb2cc3d800"))
+	})
+	var f formattest.Findings
+	got := string(formattest.Lines(t, formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow, Report: f.Report, Deep: true, TempDir: t.TempDir()})))
+	for _, want := range []string{`"key":"aw==","expire_at_ms":0,"value":[["YQ==","dmE="],["Yg==","dmI=",4102444800000],["Yw==","dmM=",978307200000]]`,
+		`"key":"bA==","expire_at_ms":0,"value":[["YQ==","AAADuyzD2AA="]]`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	f.CheckNone(t, record.Note)
+	if !format.FieldsExpire(src) {
+		t.Error("fields do not expire")
+	}
 }
 
 // TestGoldens reads what the server wrote, and finds nothing wrong with it.

@@ -50,7 +50,9 @@ func newAfterLarge(t *testing.T) *afterLarge {
 	add(record.String, codec.KindBitmap.String(), record.Element{Value: []byte{0, 1, 2}})
 	pair(record.Hash, "", []byte("f"), []byte("v"))
 	pair(record.List, "", nil, []byte("v"))
-	pair(record.Other, "", []byte("kvrocks:"+codec.KindJSON.String()), []byte("{}"))
+	for _, doc := range [][]byte{fmt.Appendf(nil, "%q", large), []byte("{}")} {
+		add(record.Other, "", record.Element{Name: []byte("kvrocks:" + codec.KindJSON.String()), Value: doc})
+	}
 	id := codec.StreamID{15: 1}
 	for _, value := range [][]byte{large, []byte("v")} {
 		add(record.Stream, "", record.Element{Name: id[:], Value: record.AppendPair(nil, []byte("f"), value)})

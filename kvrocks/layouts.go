@@ -30,13 +30,15 @@ func (s *source) layout(sp codec.Space) *versioned.Layout {
 	streams, others := of(record.Stream, named), of(record.Other, named)
 	streams.Data, streams.Elements = codec.FamilyStream, newStreamReader
 	others.Elements = newModuleReader
+	hashes := of(record.Hash, field)
+	hashes.DecodeMeta, hashes.Wrong, hashes.Count = decodeHash, wrongField, countFields
 	l := &versioned.Layout{
 		Format: "kvrocks", Metas: codec.FamilyMetadata,
 		AppendMetaKey: sp.AppendMetaKey,
 		DecodeMetaKey: s.decodeMetaKey,
 		Sampled:       sp.Sampled(false),
 		TypeOf:        s.typeOf,
-		Codecs:        []*versioned.Codec{strings, of(record.Hash, named), lists, of(record.Set, member), zsets, streams, others},
+		Codecs:        []*versioned.Codec{strings, hashes, lists, of(record.Set, member), zsets, streams, others},
 		Newer:         versioned.NewerStale,
 		Orphans:       record.Note,
 		LenField:      codec.KeyFieldLen,
@@ -68,9 +70,6 @@ func (s *source) typeOf(value []byte) (record.Type, error) {
 		return 0, record.Short(0, "flags", 1, 0)
 	}
 	kind := codec.KindOf(value[0])
-	if !kind.Known() {
-		return 0, &findings.Error{Kind: FindUnknownType, Err: fmt.Errorf("%s is not known", kind)}
-	}
 	if kind == codec.KindBitmap {
 		if m, err := codec.DecodeMeta(value); err == nil && m.Size > uint64(s.maxBitmap) {
 			return record.Other, nil
@@ -115,14 +114,14 @@ func decodeMeta(m *versioned.Meta, value []byte) error {
 	m.Kind, m.Value, m.Bare = uint8(d.Kind), d.Extras, d.Kind.Single()
 	m.Unsorted, m.Reused = d.Kind == codec.KindSortedInt, false // numbers come in their own order
 	switch d.Kind {
-	case codec.KindBitmap, codec.KindSortedInt:
+	case codec.KindBitmap, codec.KindSortedInt, codec.KindHyperLogLog:
 		m.Native = d.Kind.String()
-	case codec.KindHyperLogLog:
-		if m.Native = d.Kind.String(); d.Extras[0] != codec.HLLDense {
-			return &record.CorruptError{Field: "encoding", Err: fmt.Errorf("unknown value %d", d.Extras[0])}
+	default:
+		if !d.Kind.Known() && len(d.Extras) >= codec.VersionLen {
+			m.Version = int64(binary.BigEndian.Uint64(d.Extras)) // as of all that have rows below
 		}
 	case codec.KindList:
-		ends, err := codec.DecodeListEnds(d.Extras[:codec.ListExtras])
+		ends, err := codec.DecodeListEnds(d.Extras)
 		// Lives of a list with version 0 share it, so rows outside are of earlier ones.
 		m.Left, m.Right, m.Reused = ends.Head-1, ends.Tail, d.Version == 0
 		return err

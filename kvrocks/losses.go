@@ -62,6 +62,13 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 		for i := range batch {
 			t.hyperLogLog(&batch[i], report)
 		}
+	case record.Hash:
+		for i := range batch {
+			if batch[i].ExpireMS < 0 { // which would be never
+				batch[i].ExpireMS = 1
+				report(record.Loss{Kind: record.LossExpiryMS, Note: true, Detail: "field " + record.Quote(batch[i].Name) + " expired before 1970; written as expired then"})
+			}
+		}
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Kvrocks", math.Inf(1), report)
 	case record.Stream:
@@ -78,7 +85,7 @@ func (t *target) holdsStreamRow(e *record.Element, report func(record.Loss)) boo
 	case e.Kind == record.Entry && codec.IsReserved(e.Name):
 		report(record.Loss{Kind: LossStreamID, Drops: true, Detail: "entry " + codec.IDText(e.Name)})
 		return false
-	case e.Kind != record.Entry && len(e.Name) == 0 && t.format.oldGroups():
+	case e.Kind != record.Entry && len(e.Name) == 0 && t.format.before10():
 		if e.Kind == record.Group {
 			report(record.Loss{Kind: record.LossStreamGroups, Drops: true, Detail: `group "", whose row would be that of an entry before 2.10`})
 		}
@@ -95,7 +102,7 @@ func (t *target) hyperLogLog(e *record.Element, report func(record.Loss)) {
 		return
 	}
 	engine := loglog.Engine{Name: "Kvrocks", Counts: loglog.HYLL}
-	if !t.format.hasHLL() {
+	if t.format.before10() {
 		engine = loglog.Engine{Name: "Kvrocks before 2.10"}
 	}
 	if l, ok := engine.Note(e.Value); ok {

@@ -1,11 +1,11 @@
 package kvrocks
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 
+	"kvferry/internal/findings"
 	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
@@ -19,19 +19,20 @@ type moduleReader struct {
 	arena  []byte
 	begun  bool // the metadata row was read
 	done   bool
-
-	// What metadata tells of too.
-	rows, bytes, centroids uint64
+	sums   codec.ModuleSums
 }
 
 func newModuleReader(r *versioned.Reader) versioned.Elements { return &moduleReader{r: r} }
 
 // Begin starts a value.
 func (x *moduleReader) Begin() error {
-	x.begun, x.done, x.rows, x.bytes, x.centroids = false, false, 0, 0, 0
+	x.begun, x.done, x.sums = false, false, codec.ModuleSums{}
 	h, m := x.r.Header(), x.r.Meta()
 	h.Len, h.Native = -1, ""
 	x.native = codec.AppendModule(x.native[:0], x.kind(), x.kind() == codec.KindJSON && m.Value[0] != 0)
+	if !x.kind().Known() {
+		x.r.Remark(record.FindNewer, record.Error, fmt.Sprintf("%s is not known; its rows are carried as they are", x.kind()))
+	}
 	if x.kind() == codec.KindBitmap {
 		x.r.Remark(FindLongBitmap, record.Note, fmt.Sprintf("a bitmap of %d bytes, too large to be read as a string: raise --max-bitmap", m.Count))
 	}
@@ -46,7 +47,9 @@ func (x *moduleReader) Read(dst []record.Element) (int, error) {
 	case x.done:
 		return 0, io.EOF
 	case x.kind() == codec.KindJSON:
-		x.done = true
+		if x.done = true; !codec.IsDocument(m.Value) {
+			x.r.DamageAt(nil, FindModule, "the value is not one document: bytes are missing, left over or unknown")
+		}
 		dst[0] = record.Element{Name: x.native, Value: m.Value[codec.JSONExtras:]}
 		return 1, nil
 	case !x.begun:
@@ -62,7 +65,9 @@ func (x *moduleReader) Read(dst []record.Element) (int, error) {
 		}
 		if len(rows) == 0 {
 			x.done = true
-			x.check()
+			if wrong := x.sums.Wrong(x.kind(), x.r.Meta().Value); wrong != "" {
+				x.r.DamageAt(nil, FindModule, "%s", wrong)
+			}
 			return 0, io.EOF
 		}
 		if n := x.take(dst, rows, skip); n > 0 {
@@ -79,6 +84,10 @@ func (x *moduleReader) take(dst []record.Element, rows []store.Row, skip int) (n
 		if x.r.Stale(version, i) {
 			continue
 		}
+		if err := codec.CheckModuleRow(x.kind(), sub, rows[i].Value); err != nil {
+			x.r.Broken(&rows[i], i, findings.ValueKind(err), err)
+			continue
+		}
 		at := len(x.arena)
 		x.arena = x.appendRow(x.arena, sub, rows[i].Value)
 		dst[n] = record.Element{Name: x.native, Value: x.arena[at:len(x.arena):len(x.arena)]}
@@ -90,11 +99,7 @@ func (x *moduleReader) take(dst []record.Element, rows []store.Row, skip int) (n
 
 // appendRow appends a row. Of a segment of a bitmap 1024 bytes count, and the last one may end early.
 func (x *moduleReader) appendRow(dst, sub, value []byte) []byte {
-	x.rows++
-	x.bytes += uint64(len(value))
-	if len(sub) > 0 && sub[0] == 1 {
-		x.centroids++
-	}
+	x.sums.Add(sub, value)
 	if x.kind() != codec.KindBitmap {
 		return codec.AppendPart(dst, codec.Part{Sub: sub, Value: value})
 	}
@@ -107,22 +112,6 @@ func (x *moduleReader) End() error { return versioned.Drain(x) }
 
 // Close has nothing to release.
 func (x *moduleReader) Close() error { return nil }
-
-// check compares the rows with what metadata tells of them.
-func (x *moduleReader) check() {
-	extras := x.r.Meta().Value
-	switch x.kind() {
-	case codec.KindBloom:
-		filters, size := uint64(binary.BigEndian.Uint16(extras)), uint64(binary.BigEndian.Uint32(extras[16:]))
-		if filters != x.rows || size != x.bytes {
-			x.r.DamageAt(nil, FindModule, "metadata says %d filters of %d bytes, found %d of %d", filters, size, x.rows, x.bytes)
-		}
-	case codec.KindTDigest:
-		if merged := binary.BigEndian.Uint64(extras[16:]); merged != x.centroids {
-			x.r.DamageAt(nil, FindModule, "metadata says %d merged nodes, found %d", merged, x.centroids)
-		}
-	}
-}
 
 // moduleWriter writes values that only Kvrocks understands.
 type moduleWriter struct {

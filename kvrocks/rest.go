@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/versioned"
@@ -78,8 +77,12 @@ func (r *rest) run(ks store.Keyspace) (err error) {
 func (r *rest) row(key []byte) error {
 	if !r.records {
 		r.tally.Rows[record.Housekeeping]++
-		if what := r.behind(key); what != "" {
+		what, known := codec.LeftBehind(r.name, key)
+		if what != "" {
 			r.kept[what]++
+		}
+		if !known {
+			r.report(record.FindNewer, record.Error, fmt.Sprintf("row %s is not known; kvferry does not read it", record.Quote(key)))
 		}
 		return nil
 	}
@@ -101,26 +104,6 @@ func (r *rest) row(key []byte) error {
 	r.tally.Rows[record.Malformed]++
 	r.report(FindBadRowKey, record.Error, fmt.Sprintf("row %s: %v", record.Quote(key), err))
 	return nil
-}
-
-// behind says what a row of a column family without records is that the server does not make again; "" for
-// others.
-func (r *rest) behind(key []byte) string {
-	switch {
-	case r.name == codec.FamilySearch:
-		return "rows of search indexes (create them again with FT.CREATE)"
-	case r.name == codec.FamilyIndex:
-		return "labels of time series in the index (commands that search by label find only series that are created again)"
-	case r.name != codec.FamilyPropagate:
-		return ""
-	case string(key) == "__namespace_keys__":
-		return "namespace tokens (add them again with NAMESPACE ADD)"
-	case strings.HasPrefix(string(key), "lua_f_"):
-		return "scripts (load them again with SCRIPT LOAD)"
-	case strings.HasPrefix(string(key), "lua_lib_code_"):
-		return "function libraries (load them again with FUNCTION LOAD)"
-	}
-	return ""
 }
 
 // summary reports what was counted.

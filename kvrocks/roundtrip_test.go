@@ -39,7 +39,7 @@ func checkClean(t *testing.T, src format.Source, db string, memory int64, want *
 
 // TestRoundTrips writes random records in the dialect of each server, and as a node of a cluster, and reads them back.
 func TestRoundTrips(t *testing.T) {
-	for _, server := range []string{"", "kvrocks2.3", "kvrocks2.9", "cluster"} {
+	for _, server := range []string{"", "kvrocks2.3", "kvrocks2.9", "kvrocks2.15", "kvrocks2.17", "cluster"} {
 		for seed := range uint64(8) {
 			for _, memory := range []int64{0, 32 << 10} {
 				t.Run(fmt.Sprintf("%s seed %d memory %d", server, seed, memory), func(t *testing.T) {

@@ -43,26 +43,3 @@ func TestShortRows(t *testing.T) {
 	}
 	formattest.CheckOutcomes(t, "testdata/rows.txt", got.String())
 }
-
-// TestLastValue: rows of one key ask for its metadata once, whether there is any or not.
-func TestLastValue(t *testing.T) {
-	var l lastValue
-	asked := ""
-	look := func(key []byte) []byte {
-		asked += string(key) + " "
-		if string(key) == "none" {
-			return nil
-		}
-		return append([]byte("value of "), key...)
-	}
-	for _, c := range []struct{ key, want string }{{"", "value of "}, {"a", "value of a"}, {"a", "value of a"}, {"none", ""}, {"none", ""}, {"b", "value of b"}, {"a", "value of a"}} {
-		key := []byte(c.key)
-		if got := l.of(key, look); string(got) != c.want {
-			t.Errorf("%q: %q", c.key, got)
-		}
-		clear(key) // it is a view of a row
-	}
-	if asked != " a none b a " {
-		t.Errorf("asked for %q", asked)
-	}
-}

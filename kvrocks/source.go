@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
@@ -32,7 +31,7 @@ type source struct {
 	// slotted says that keys have the slot of a cluster behind the namespace.
 	slotted   bool
 	maxBitmap int64
-	metas     lastValue // of the metadata row that Describe looked up last
+	metas     codec.LastValue // of the metadata row that Describe looked up last
 }
 
 // open opens the database in dir, which is the server's directory or the database's own.
@@ -165,24 +164,7 @@ func (s *source) Keyspaces() []format.Keyspace {
 
 // Describe decodes one raw row, whatever state it is in.
 func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
-	return codec.Describe(keyspace, key, value, s.slotted, func(raw []byte) []byte { return s.metas.of(raw, s.metaValue) })
-}
-
-// lastValue keeps the value that was looked up last: rows of one key ask for the same again and again.
-type lastValue struct {
-	mu         sync.Mutex
-	key, value []byte
-	known      bool
-}
-
-// of returns the value of a key, which look finds.
-func (l *lastValue) of(key []byte, look func([]byte) []byte) []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.known || !bytes.Equal(l.key, key) {
-		l.key, l.value, l.known = append(l.key[:0], key...), look(key), true
-	}
-	return l.value
+	return codec.Describe(keyspace, key, value, s.slotted, func(raw []byte) []byte { return s.metas.Of(raw, s.metaValue) })
 }
 
 // metaValue returns the value of a metadata row, or nil if there is none.

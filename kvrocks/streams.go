@@ -46,8 +46,7 @@ func newStreamReader(r *versioned.Reader) versioned.Elements {
 // Begin starts a stream.
 func (s *streamReader) Begin() (err error) {
 	h, extras := s.r.Header(), s.r.Meta().Value
-	// What a server of 2.6 has after that is the number of groups, which the groups tell, too.
-	if s.StreamState, err = codec.DecodeStreamState(extras[:codec.OldStreamExtras]); err != nil {
+	if s.StreamState, err = codec.DecodeStreamState(extras); err != nil {
 		return err
 	}
 	s.first, s.last, s.entries, s.old, s.done, s.it = s.first[:0], s.last[:0], 0, false, false, nil

@@ -65,7 +65,7 @@ func (s *streamWriter) element(e *record.Element) error {
 	if bytes.Compare(e.Name, s.state.Last[:]) > 0 {
 		copy(s.state.Last[:], e.Name)
 	}
-	if s.w.InOrder() && !s.f.oldGroups() {
+	if s.w.InOrder() && !s.f.before10() {
 		return s.w.Put(e.Name, e.Value)
 	}
 	return s.w.Sort(0, e.Name, e.Value)
@@ -73,7 +73,7 @@ func (s *streamWriter) element(e *record.Element) error {
 
 // groupRow puts a row of a consumer group by.
 func (s *streamWriter) groupRow(k codec.GroupKey, value []byte) error {
-	k.Old = s.f.oldGroups()
+	k.Old = s.f.before10()
 	return s.w.Sort(0, codec.AppendGroupKey(nil, k), value)
 }
 

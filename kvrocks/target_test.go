@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/formattest"
 	"kvferry/internal/loglog"
+	"kvferry/internal/versioned"
 	"kvferry/kvrocks"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
@@ -92,16 +94,17 @@ type checklist struct {
 	groups   map[string]codec.Group // key, group
 	found    map[string]codec.Group // consumers and pending entries that are there
 	counts   map[string]uint64      // groups of a key
+	fields   map[string]versioned.FieldSums
 }
 
 // checkWriter holds every row to what the server's own writers do, from the bytes alone, and returns how many keys there
 // are of each kind.
 func checkWriter(t *testing.T, src format.Source, cluster bool, server string) map[codec.Kind]int {
 	t.Helper()
-	c := &checklist{t: t, cluster: cluster, old: server == "kvrocks2.3", before10: server != "", metas: map[string]codec.Meta{}, versions: map[codec.Version]string{},
+	c := &checklist{t: t, cluster: cluster, old: server == "kvrocks2.3", before10: server == "kvrocks2.9" || server == "kvrocks2.3", metas: map[string]codec.Meta{}, versions: map[codec.Version]string{},
 		rows: map[string]uint64{}, first: map[string]uint64{}, last: map[string]uint64{}, members: map[string]bool{},
 		scores: map[string]uint64{}, ids: map[string][]codec.StreamID{}, groups: map[string]codec.Group{}, found: map[string]codec.Group{},
-		counts: map[string]uint64{}}
+		counts: map[string]uint64{}, fields: map[string]versioned.FieldSums{}}
 	var families []string
 	for _, ks := range src.Keyspaces() { // in this order: metadata, default, zset_score, stream
 		families = append(families, ks.Name)
@@ -183,6 +186,13 @@ func (c *checklist) below(cf string, raw, value []byte) {
 			c.t.Errorf("entry %x of %q: %v", k.Sub, key, err)
 		}
 		c.ids[key] = append(c.ids[key], codec.StreamID(k.Sub))
+	case m.Kind == codec.KindHash && len(m.Extras) > 0:
+		expiry, _, err := codec.DecodeField(value)
+		s := c.fields[key]
+		if s.Add(int64(expiry)); err != nil {
+			c.t.Errorf("field %q of %q: %v", k.Sub, key, err)
+		}
+		c.fields[key] = s
 	case m.Kind == codec.KindZSet:
 		c.members[key+"\x00"+string(k.Sub)+"\x00"+string(value)] = true
 	case m.Kind == codec.KindList:
@@ -241,6 +251,12 @@ func (c *checklist) settle() map[codec.Kind]int {
 			}
 		}
 		switch m.Kind {
+		case codec.KindHash: // the form with expiries only where a field has one
+			f := c.fields[key]
+			s, err := codec.DecodeHashState(m.Extras)
+			if want := (codec.HashState{Persist: uint64(f.Persist), Lower: codec.UnixMillis(f.Lower), Upper: codec.UnixMillis(f.Upper)}); len(m.Extras) > 0 && (err != nil || s != want || f.Expiring == 0) {
+				c.t.Errorf("hash %q: %+v, %v, want %+v", key, s, err, want)
+			}
 		case codec.KindList:
 			if e, err := codec.DecodeListEnds(m.Extras); err != nil || e.Head != c.first[key] || e.Tail != c.last[key]+1 {
 				c.t.Errorf("list %q: %+v, %v, rows from %d to %d", key, e, err, c.first[key], c.last[key])
@@ -276,7 +292,7 @@ func (c *checklist) stream(key string, extras []byte) {
 
 // TestChecklist: what is written in the dialect of each server keeps to the rules of its writers, in and out of a cluster.
 func TestChecklist(t *testing.T) {
-	for _, server := range []string{"", "kvrocks2.9", "kvrocks2.3", "cluster"} {
+	for _, server := range []string{"", "kvrocks2.17", "kvrocks2.9", "kvrocks2.3", "cluster"} {
 		f := kvrocks.New().(format.Served).For(strings.TrimPrefix(server, "cluster"))
 		o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: f.Limits(), Types: record.RedisTypes, Expired: true}
 		dst := formattest.NewMemory(t, f).Create(t, format.CreateOptions{TempDir: t.TempDir(), Now: fixtures.Clock, DBs: []string{o.DB},
@@ -391,13 +407,16 @@ func TestNamespaces(t *testing.T) {
 
 // TestLimits: servers before 2.4 count elements and seconds of expiry in 32 bits, and have no consumer groups.
 func TestLimits(t *testing.T) {
-	const module = "[kvrocks:bitmap kvrocks:MBbloom-- kvrocks:ReJSON-RL"
+	const beside = " Beside=[backup backup.tmp backup_for_sync checkpoint sync_checkpoint db.tmp]"
+	const opaque = "[kvrocks:bitmap kvrocks:MBbloom-- kvrocks:ReJSON-RL kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF]"
 	const all = "Types=string,hash,list,set,zset,stream,other EmptyKey"
-	formattest.Limits(t, kvrocks.New(), all+" MaxScore=+Inf StreamGroups Opaque="+module+" kvrocks:TDIS-TYPE kvrocks:timeseries] DefaultDB=__namespace Cluster SST rocksdb:rw")
-	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.9"), all+" MaxScore=+Inf StreamGroups NamedGroups Opaque="+module+"] DefaultDB=__namespace Cluster rocksdb:rw")
+	formattest.Limits(t, kvrocks.New(), all+" MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+" Unheld=[kvrocks:MBbloomCF] DefaultDB=__namespace Cluster SST rocksdb:rw"+beside)
+	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.15"), all+" MaxScore=+Inf StreamGroups FieldsRead Opaque="+opaque+" Unheld=[kvrocks:MBbloomCF] DefaultDB=__namespace DBPrefix=db Cluster SST rocksdb:rw"+beside)
+	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.17"), all+" MaxScore=+Inf FieldExpiry StreamGroups FieldsRead Opaque="+opaque+" DefaultDB=__namespace DBPrefix=db Cluster SST rocksdb:rw"+beside)
+	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.9"), all+" MaxScore=+Inf StreamGroups FieldsRead NamedGroups Opaque="+opaque+" Unheld=[kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF] DefaultDB=__namespace Cluster rocksdb:rw"+beside)
 	formattest.Limits(t, kvrocks.New().(format.Served).For("kvrocks2.3"),
-		all[:len(all)-len(" EmptyKey")]+" Seconds MaxExpireMS=4294967295000 EmptyKey MaxScore=+Inf MaxElements=4294967295 NamedGroups "+
-			"Opaque=[kvrocks:bitmap] DefaultDB=__namespace Cluster rocksdb:rw")
+		all[:len(all)-len(" EmptyKey")]+" Seconds MaxExpireMS=4294967295000 EmptyKey MaxScore=+Inf MaxElements=4294967295 FieldsRead NamedGroups "+
+			"Opaque="+opaque+" Unheld=[kvrocks:MBbloom-- kvrocks:ReJSON-RL kvrocks:TDIS-TYPE kvrocks:timeseries kvrocks:MBbloomCF] DefaultDB=__namespace Cluster rocksdb:rw"+beside)
 }
 
 func TestDetect(t *testing.T) {
@@ -427,8 +446,44 @@ func TestDetect(t *testing.T) {
 			t.Errorf("%+v: %+v", c.ev, v)
 		}
 	}
-	if f := kvrocks.New().(format.Served); len(f.Servers()) != 2 || f.For("kvrocks2.9").(format.Served).Server() != "kvrocks2.9" {
+	if f := kvrocks.New().(format.Served); len(f.Servers()) != 4 || f.For("kvrocks2.9").(format.Served).Server() != "kvrocks2.9" {
 		t.Error("servers")
+	}
+}
+
+// oneField writes a hash.
+func oneField(w record.Writer, key string) error {
+	return errors.Join(w.Begin(&record.Header{Type: record.Hash, Key: []byte(key)}), w.Write([]record.Element{{Name: []byte("f")}}), w.End())
+}
+
+// TestNoElements: a record without elements is none, and leaves its name to one of another type.
+func TestNoElements(t *testing.T) {
+	for _, server := range []string{"", "kvrocks2.3", "kvrocks2.17"} {
+		dst := formattest.NewMemory(t, kvrocks.New().(format.Served).For(server)).Create(t, format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir()})
+		w, err := dst.Shard(0, "0", record.AllTypes, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"a", "b"} {
+			for _, typ := range []record.Type{record.String, record.List, record.Set} {
+				if err := errors.Join(w.Begin(&record.Header{Type: typ, Key: []byte(key)}), w.End()); err != nil {
+					t.Errorf("%s: %s %s: %v", server, typ, key, err)
+				}
+			}
+			if err := oneField(w, key); err != nil {
+				t.Errorf("%s: %v", server, err)
+			}
+			if err := errors.Join(w.Begin(&record.Header{Type: record.ZSet, Key: []byte(key + key)}), w.End()); err != nil {
+				t.Errorf("%s: %v", server, err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got := string(formattest.Lines(t, formattest.Records(t, formattest.Finish(t, dst), "0", &format.Env{})))
+		if strings.Count(got, `"type":"hash"`) != 2 || strings.Count(got, "\n") != 2 {
+			t.Errorf("%s: %s", server, got)
+		}
 	}
 }
 
@@ -436,13 +491,15 @@ func TestDetect(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	for name, do := range map[string]func(w record.Writer) error{
 		"order": func(w record.Writer) error {
-			if err := w.Begin(&record.Header{Type: record.Hash, Key: []byte("b")}); err != nil {
+			if err := oneField(w, "b"); err != nil {
 				return fmt.Errorf("too early: %w", err)
 			}
 			return w.Begin(&record.Header{Type: record.Hash, Key: []byte("a")})
 		},
 		"twice": func(w record.Writer) error {
-			_ = w.Begin(&record.Header{Type: record.Hash, Key: []byte("a")})
+			if err := oneField(w, "a"); err != nil {
+				return fmt.Errorf("too early: %w", err)
+			}
 			return w.Begin(&record.Header{Type: record.Set, Key: []byte("a")})
 		},
 		"two values": func(w record.Writer) error {

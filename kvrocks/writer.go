@@ -21,8 +21,10 @@ type writer struct {
 	t       *target
 	n       int // of the shard
 	ns      string
-	prev    []byte // user key of the record before
+	prev    []byte // user key of the last record with rows, the only one that takes a name
 	hasPrev bool
+	key     []byte          // of the current one
+	kept    bool            // it has rows
 	slots   *extsort.Sorter // all rows of a node of a cluster; nil where there are no slots
 }
 
@@ -52,18 +54,21 @@ func (f kvrocksFormat) encoding(sp codec.Space) *versioned.Layout {
 		return c
 	}
 	strings, lists, sets, zsets := of(codec.KindString), of(codec.KindList), of(codec.KindSet), of(codec.KindZSet)
-	strings.Writer = func(w *versioned.TypeWriter) versioned.ElementWriter { return &stringWriter{w: w, hll: f.hasHLL()} }
+	strings.Writer = func(w *versioned.TypeWriter) versioned.ElementWriter { return &stringWriter{w: w, hll: !f.before10()} }
 	lists.AppendPosition, lists.First = binary.BigEndian.AppendUint64, codec.FirstIndex
 	sets.AppendName = appendMember
 	zsets.Index, zsets.AppendScore = codec.FamilyScore, codec.AppendDouble
 	zsets.Rank = func(score float64) (uint64, []byte) { return scoreBits(score), nil }
 	zsets.AppendRank = func(dst []byte, rank uint64, _ []byte) []byte { return binary.BigEndian.AppendUint64(dst, rank) }
-	streams, others := of(codec.KindStream), of(codec.KindJSON)
+	hashes, streams, others := of(codec.KindHash), of(codec.KindStream), of(codec.KindJSON)
+	if f.expiresFields() {
+		hashes.Writer = func(w *versioned.TypeWriter) versioned.ElementWriter { return &hashWriter{w: w} }
+	}
 	streams.Data = codec.FamilyStream
 	streams.Writer = func(w *versioned.TypeWriter) versioned.ElementWriter { return newStreamWriter(w, f) }
 	others.Writer = newModuleWriter
 	return &versioned.Layout{Format: "kvrocks", Metas: codec.FamilyMetadata, AppendMetaKey: sp.AppendMetaKey,
-		Codecs: []*versioned.Codec{strings, of(codec.KindHash), lists, sets, zsets, streams, others}}
+		Codecs: []*versioned.Codec{strings, hashes, lists, sets, zsets, streams, others}}
 }
 
 func laneOf(klen int) uint64 { return uint64(klen) }
@@ -83,7 +88,7 @@ func (f kvrocksFormat) appendMeta(kind codec.Kind) func([]byte, *versioned.Meta)
 		switch kind {
 		case codec.KindString, codec.KindJSON:
 			d.Kind, d.Extras = kindOfMeta(m), m.Value
-		case codec.KindStream:
+		case codec.KindStream, codec.KindHash:
 			d.Extras = m.Value
 		case codec.KindList:
 			d.Extras = codec.AppendListEnds(nil, codec.ListEnds{Head: m.Left + 1, Tail: m.Right})
@@ -113,15 +118,23 @@ func (w *writer) Begin(h *record.Header) error {
 		}
 		return w.located(fmt.Errorf("key %s after key %s: records must ascend", record.Quote(h.Key), record.Quote(w.prev)))
 	}
-	w.prev, w.hasPrev = append(w.prev[:0], h.Key...), true
+	w.key, w.kept = append(w.key[:0], h.Key...), h.Type == record.Stream
 	return w.located(w.Writer.Begin(h))
 }
 
 // Write appends elements of the record.
-func (w *writer) Write(elems []record.Element) error { return w.located(w.Writer.Write(elems)) }
+func (w *writer) Write(elems []record.Element) error {
+	w.kept = w.kept || len(elems) > 0
+	return w.located(w.Writer.Write(elems))
+}
 
 // End finishes the record.
-func (w *writer) End() error { return w.located(w.Writer.End()) }
+func (w *writer) End() error {
+	if w.kept {
+		w.prev, w.key, w.hasPrev = w.key, w.prev, true
+	}
+	return w.located(w.Writer.End())
+}
 
 func (w *writer) located(err error) error {
 	if err == nil {

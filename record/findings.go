@@ -26,6 +26,7 @@ const (
 	FindUnreadableStore = "unreadable-store"
 	FindUnreadRows      = "unread-rows"
 	FindStoreNotRead    = "store-not-read"
+	FindBeside          = "kept-beside"
 	FindLedger          = "ledger-mismatch"
 	FindCircularOrder   = "circular-order"
 	FindKeyTwice        = "key-twice"
@@ -65,6 +66,7 @@ var findingKinds = []FindingKind{
 	{"overlapping-tables", Warning, "files", "Two tables of a level overlap, although tables of that level must not; the engine may miss rows."},
 	{"row-order", Warning, "files", "The rows of an LMDB file are not in the order of Ardb's comparator, a bug of the stock server; kvferry sorted them."},
 	{FindRefusedRead, Warning, "files", "A read failed and succeeded when repeated: the disk or its connection is failing. Nothing is missing."},
+	{FindBeside, Note, "files", "A directory that the server keeps beside its data, such as a backup, a checkpoint or a log for replicas, holds a store; kvferry does not read it. It is a dataset of its own."},
 	{FindStoreNotRead, Error, "files", "A directory below the source holds a store that the format does not use; kvferry does not read it. A warning for a directory that kvferry may not read and where the format has no stores."},
 	{"torn-log", Warning, "files", "The last log ends within a record, as after a crash; kvferry uses everything before it. Or a log begins with zeros, ends in zeros that no engine preallocates, or contains only remains of an earlier use of the file. A note if a log ends in zeros that an engine may have preallocated or a power failure may have left."},
 	{"manifest-behind", Error, "files", "A table not listed in the MANIFEST has rows that exist in no other table or log: the end of the MANIFEST is lost. A salvage reads such tables, too, and calls it damaged-file. A warning if this cannot be determined, as for an unfinished table."},
@@ -99,7 +101,6 @@ var findingKinds = []FindingKind{
 	{"unknown-row", Error, "rows", "A row's key does not match any kind of row in the format."},
 	{"malformed-key", Error, "rows", "An Ardb row's key cannot be decoded, or has elements of the wrong kind."},
 	{"malformed-value", Error, "rows", "An Ardb row's value cannot be decoded or does not fit its kind of row."},
-	{"unknown-type", Error, "rows", "A Kvrocks metadata row has a type that no server writes."},
 	{"slot-mismatch", Error, "rows", "The slot in a row's key, on a node of a Kvrocks cluster, is not the slot of the user key; the server does not find the row."},
 	{"bad-segment", Error, "rows", "A segment of a bitmap or HyperLogLog has an invalid number or length. A warning if it lies beyond the end or only its surplus is wrong."},
 	{"short-segment", Note, "rows", "A segment of a Kvrocks bitmap ends early; BITPOS beyond its end crashes the server."},
@@ -107,6 +108,7 @@ var findingKinds = []FindingKind{
 	{"empty-value", Warning, "rows", "A META row has no value, which RocksDB leaves after a lone merge operand; the key does not exist."},
 	{"unused-rows", Warning, "rows", "Rows in a place that the server never reads."},
 	{"int-namespace", Note, "rows", "MOVE wrote the name of a namespace as an integer; no client can select it."},
+	{"field-bounds", Warning, "collections", "Fields of a Kvrocks hash expire before or after the bounds in its metadata; the server may count or show expired ones."},
 	{"count-mismatch", Error, "collections", "The count in a meta row differs from the number of live rows."},
 	{"size-mismatch", Warning, "collections", "The size in an Ardb META row differs from the number of its rows; the server cuts ranges by it."},
 	{"orphan-rows", Warning, "collections", "Data rows of a key without a meta row; no reader shows them."},
@@ -122,7 +124,7 @@ var findingKinds = []FindingKind{
 	{"stream-groups", Warning, "collections", "Consumer groups and pending entries that kvferry does not read."},
 	{"future-version", Note, "collections", "The version of a Kvrocks key was made by a clock ahead of this one."},
 	{"long-bitmap", Note, "collections", "A Kvrocks bitmap exceeds --max-bitmap; kvferry treats it as a value that only Kvrocks understands."},
-	{"module-mismatch", Error, "collections", "The rows of a Kvrocks Bloom filter or t-digest differ from its metadata row."},
+	{"module-mismatch", Error, "collections", "The rows of a Kvrocks Bloom filter or t-digest differ from its metadata row, or the value of a JSON document is not one document."},
 	{"stream-bounds", Error, "collections", "An entry of a stream lies beyond the last generated id. A warning if only the first or last id in the metadata row differs."},
 	{"stream-group-mismatch", Error, "collections", "Rows of a consumer group that does not exist. A warning if a group's counts of consumers or pending entries are wrong."},
 	{"stream-old-groups", Note, "collections", "Consumer groups in the layout of Kvrocks before 2.10; later servers do not read them."},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/jsonl"
@@ -61,8 +62,9 @@ func (n *Names) UnmarshalJSON(data []byte) error {
 }
 
 // TargetNames returns the names of the databases in a target. The database that clients start in gets the name of the
-// target's own, or namespace, which also names an only database. In a target with numbered databases, named ones get
-// the lowest free numbers; the only one of a flat layout is 0, and so is an only one that servers of the target do not have.
+// target's own, or namespace, which also names an only database. In a target with numbered databases, db1, db2, … get
+// their numbers, as Kvrocks names databases, and other names the lowest free ones; the only one of a flat layout is 0, and so
+// is an only one that servers of the target do not have.
 func TargetNames(dbs []string, from, to format.Limits, flat bool, namespace string) []string {
 	if to.Numbered && len(dbs) == 1 && (flat || Unseen(dbs[0], to)) {
 		return []string{"0"}
@@ -76,7 +78,15 @@ func TargetNames(dbs []string, from, to format.Limits, flat bool, namespace stri
 		}
 	}
 	if !to.Numbered {
+		if isNumber(cmp.Or(from.DefaultDB, "0")) {
+			prefixNumbers(out, to.DBPrefix)
+		}
 		return out
+	}
+	for i, db := range out {
+		if n, ok := strings.CutPrefix(db, "db"); ok && isNumber(n) && n != "0" && !slices.Contains(out, n) {
+			out[i] = n
+		}
 	}
 	next := 0
 	for i, db := range out {
@@ -90,6 +100,15 @@ func TargetNames(dbs []string, from, to format.Limits, flat bool, namespace stri
 		next++
 	}
 	return out
+}
+
+// prefixNumbers puts a prefix before the names that are numbers above 0, unless there is such a name already.
+func prefixNumbers(names []string, prefix string) {
+	for i, db := range names {
+		if isNumber(db) && db != "0" && !slices.Contains(names, prefix+db) {
+			names[i] = prefix + db
+		}
+	}
 }
 
 // Unseen reports whether servers of a target have no database of that name.

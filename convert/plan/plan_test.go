@@ -167,6 +167,7 @@ func TestNothing(t *testing.T) {
 func TestTargetNames(t *testing.T) {
 	four := format.Limits{Numbered: true, MaxDBs: 4}
 	numbered, ardb, kvrocks := format.Limits{Numbered: true}, format.Limits{}, format.Limits{DefaultDB: "home"}
+	prefixed := format.Limits{DefaultDB: "home", DBPrefix: "db"}
 	for _, c := range []struct {
 		in        string
 		from, to  format.Limits
@@ -191,6 +192,12 @@ func TestTargetNames(t *testing.T) {
 		{in: "0 home", from: kvrocks, to: numbered, want: "0 1"},
 		{in: "a home", from: kvrocks, to: ardb, want: "a 0"},
 		{in: "a home", from: kvrocks, to: kvrocks, want: "a home"},
+		{in: "home db1 db7 x", from: kvrocks, to: numbered, want: "0 1 7 2"},
+		{in: "home db0 db01 db2", from: kvrocks, to: numbered, want: "0 1 3 2"},
+		{in: "1 db1 home", from: kvrocks, to: numbered, want: "1 2 0"},
+		{in: "0 1 12 x", to: prefixed, want: "home db1 db12 x"},
+		{in: "1 db1", to: prefixed, want: "1 db1"},
+		{in: "home 1", from: kvrocks, to: prefixed, want: "home 1"},
 		{in: "0 1", to: kvrocks, namespace: "users", want: "users 1"},
 		{in: "7", to: kvrocks, namespace: "users", want: "users"},
 	} {

@@ -160,12 +160,15 @@ func (x *explainer) live(ctx context.Context, db string) (err error) {
 		if !bytes.Equal(h.Key, x.o.Key) {
 			continue // an unsorted source may not cut spans
 		}
-		n, err := elems.Count()
+		n, gone, err := x.count(h, elems)
 		if err != nil {
 			return err
 		}
 		if n > 0 || h.Type == record.Stream {
-			s := State{DB: db, Type: h.Type, Elements: n, ExpireMS: h.ExpireMS, State: aliveOrExpired(h.Expired), Version: -1, Count: -1}
+			s := State{DB: db, Type: h.Type, Elements: n - gone, ExpireMS: h.ExpireMS, State: aliveOrExpired(h.Expired || gone > 0 && gone == n), Version: -1, Count: -1}
+			if gone > 0 {
+				s.Detail = record.Plural(gone, "field") + " expired"
+			}
 			if h.Keyless != record.Keyed {
 				s.Detail = "a " + h.Keyless.String() + ", not a key"
 				x.bare = append(x.bare, s)
@@ -410,6 +413,10 @@ func (x *explainer) visible(row *Row, rangeType record.Type) (bool, string) {
 		return false, fmt.Sprintf("stale: of version %d, the collection is at version %d", r.Version, meta.Version)
 	case meta.Count == 0:
 		return false, "deleted: the meta row's count is 0"
+	case !r.Meta && x.passed(r.ExpireMS):
+		return false, "the field expired at " + isoTime(r.ExpireMS)
+	case x.isExpired(row.Type, meta) && meta.ExpireMS == 0:
+		return false, "expired with its last field"
 	case x.isExpired(row.Type, meta):
 		return false, "expired at " + isoTime(meta.ExpireMS)
 	case r.Meta:
@@ -423,31 +430,6 @@ func (x *explainer) liveVersion(meta, row int64) bool {
 		return v.LiveVersion(meta, row)
 	}
 	return meta == row
-}
-
-// isExpired asks the records that were read, and failing that the meta row.
-func (x *explainer) isExpired(t record.Type, meta *format.Row) bool {
-	if s := x.records[t]; s != nil {
-		return s.State == "expired"
-	}
-	if meta.ExpireMS == 0 {
-		return false
-	}
-	if x.seconds {
-		return record.CeilSeconds(meta.ExpireMS) < x.o.Now.Unix()
-	}
-	return meta.ExpireMS < x.o.Now.UnixMilli()
-}
-
-func isoTime(ms int64) string {
-	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.999Z07:00")
-}
-
-func expiryText(ms int64) string {
-	if ms == 0 {
-		return "never expires"
-	}
-	return "expires at " + isoTime(ms)
 }
 
 // states sums up the key by type.

@@ -36,21 +36,26 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 	if err != nil || options.Options.Report == nil {
 		return src, err
 	}
-	report := func(path string, severity record.Severity, detail string) {
-		options.Options.Report(record.Finding{Kind: record.FindStoreNotRead, Severity: severity,
+	report := func(kind, path string, severity record.Severity, detail string) {
+		options.Options.Report(record.Finding{Kind: kind, Severity: severity,
 			Place: record.Place{File: path, Off: record.NoOffset, Level: -1}, Detail: detail})
 	}
+	beside := f.Format.Limits().Beside
 	for _, s := range f.unread(tried) {
+		if top, _, _ := strings.Cut(s.Path, "/"); slices.Contains(beside, top) {
+			report(record.FindBeside, s.Path, record.Note, describeStore(&s)+" is a copy or log that the server keeps beside its data; kvferry does not read it")
+			continue
+		}
 		severity := record.Error
 		var missing *store.MissingError
 		if errors.As(s.Err, &missing) && missing.By == "" { // a copy that was never finished has no CURRENT
 			severity = record.Warning
 		}
-		report(s.Path, severity, describeStore(&s)+" is not where "+f.Format.Name()+" has its databases; kvferry does not read it")
+		report(record.FindStoreNotRead, s.Path, severity, describeStore(&s)+" is not where "+f.Format.Name()+" has its databases; kvferry does not read it")
 	}
 	for _, c := range f.Evidence.Closed {
 		if !tried.below(filepath.Join(f.Location.Path, filepath.FromSlash(c.Path))) {
-			report(c.Path, record.Warning, "kvferry may not read this directory ("+c.Err.Error()+"), in which "+f.Format.Name()+" has no databases")
+			report(record.FindStoreNotRead, c.Path, record.Warning, "kvferry may not read this directory ("+c.Err.Error()+"), in which "+f.Format.Name()+" has no databases")
 		}
 	}
 	return src, nil

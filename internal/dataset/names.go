@@ -19,6 +19,9 @@ import (
 // InfoFile is what Pika's bgsave leaves beside the stores.
 const InfoFile = "info"
 
+// PikaBeside are the directories that Pika keeps beside its data: backups, what it sends to replicas, and logs.
+var PikaBeside = []string{"bgsave", "dbsync", "dump", "log"}
+
 // DefaultMemory is what passes and shards may buffer when nothing else is said.
 const DefaultMemory = 64 << 20
 

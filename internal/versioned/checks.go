@@ -16,6 +16,10 @@ func (r *Reader) checkCount() {
 	case record.Stream:
 		r.checkStream()
 	}
+	if r.cur.Count != nil {
+		r.cur.Count(r, r.alive)
+		return
+	}
 	r.CheckCount(r.alive)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"kvferry/internal/findings"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -48,9 +49,16 @@ func (r *Reader) Reject(row *store.Row, i int) {
 }
 
 func (r *Reader) reject(i int, row *store.Row, place record.Place) {
-	if _, ok := r.check(i, row.Key, row.Value, place); ok {
-		r.malformed(i, FindBadRowKey, r.h.Key, row.Key, place, errNotOfType)
+	if _, ok := r.check(i, row.Key, row.Value, place); !ok {
+		return
 	}
+	kind, wrong := FindBadRowKey, errNotOfType
+	if r.cur.Wrong != nil {
+		if err := r.cur.Wrong(&r.m, row.Value); err != nil {
+			kind, wrong = findings.ValueKind(err), err
+		}
+	}
+	r.malformed(i, kind, r.h.Key, row.Key, place, wrong)
 }
 
 var errNotOfType = errors.New("records of this type have no such row")

@@ -41,8 +41,28 @@ type Meta struct {
 	Tail int
 	// Ambiguous says that meta rows of other raw keys may have the same user key.
 	Ambiguous bool
+	// Fields is what Element adds up of a hash's rows.
+	Fields FieldSums
 	// Arena takes what elements are unpacked into; it is emptied before each batch.
 	Arena []byte
+}
+
+// FieldSums is what the expiries of a hash's fields add up to: Lower and Upper are the first and the last of them.
+type FieldSums struct {
+	Persist, Expiring int64 // fields without and with an expiry
+	Lower, Upper      int64
+}
+
+// Add takes the expiry of a field; 0 is never.
+func (s *FieldSums) Add(ms int64) {
+	if ms == 0 {
+		s.Persist++
+		return
+	}
+	if s.Expiring++; s.Expiring == 1 {
+		s.Lower = ms
+	}
+	s.Lower, s.Upper = min(s.Lower, ms), max(s.Upper, ms)
 }
 
 // StreamMeta is what a meta row says of a stream.
@@ -126,6 +146,10 @@ type Codec struct {
 	BadScore func(score float64) string
 	// Check says what is wrong with a data or index row, and what its user key is as far as it can be told.
 	Check func(index bool, raw, value []byte) (user []byte, keyErr, valueErr error)
+	// Wrong says what is wrong with a row that Element refuses and Check does not, nil when nothing is; nil: nothing.
+	Wrong func(m *Meta, value []byte) error
+	// Count compares the meta row with how many rows are alive; nil: they are as many as it counts.
+	Count func(r *Reader, rows int64)
 	// Remark says what is notable about a record that is alive; kind "" is nothing.
 	Remark func(m *Meta) (kind, detail string)
 	// Elements reads the elements of a type that are not its rows one by one; nil: they are.

@@ -21,6 +21,12 @@ type golden struct {
 	want  any
 }
 
+// fieldRow is the value of a field that may expire.
+type fieldRow struct {
+	expiry UnixMillis
+	value  string
+}
+
 // slotted is a key with a slot.
 type slotted struct{ any }
 
@@ -66,6 +72,15 @@ var goldenRows = []golden{
 	{"JSON", "8a 000001dd9661ec7b 00 '[]'", Meta{Wide: true, Kind: KindJSON, Expiry: 2051222400123, Extras: []byte("\x00[]")}},
 	{"latest expiry", "82 7fffffffffffffff 0000000000000001 ffffffffffffffff",
 		Meta{Wide: true, Kind: KindHash, Expiry: math.MaxInt64, Version: 1, Size: math.MaxUint64, Extras: []byte{}}},
+
+	{"hash whose fields expire", "82 0000000000000000 0000000000000007 0000000000000003 01 0000000000000001 000000e3c7a73400 000003bb2cc3d800",
+		Meta{Wide: true, Kind: KindHash, Version: 7, Size: 3, Extras: raw2("010000000000000001000000e3c7a73400000003bb2cc3d800")}},
+
+	// mode persist lower upper
+	{"fields that expire", "01 0000000000000001 000000e3c7a73400 000003bb2cc3d800", HashState{1, 978307200000, 4102444800000}},
+	{"fields that do not expire", "01 0000000000000002 0000000000000000 0000000000000000", HashState{Persist: 2}},
+	{"field that expires", "000003bb2cc3d800 'vb'", fieldRow{4102444800000, "vb"}},
+	{"field that does not", "0000000000000000", fieldRow{}},
 
 	// head tail
 	{"list of one", "7fffffffffffffff 8000000000000000", ListEnds{FirstIndex, FirstIndex + 1}},
@@ -132,6 +147,10 @@ func appendAny(dst []byte, v any) []byte {
 		return AppendSubKey(dst, v)
 	case Meta:
 		return AppendMeta(dst, v)
+	case HashState:
+		return AppendHashState(dst, v)
+	case fieldRow:
+		return AppendField(dst, v.expiry, []byte(v.value))
 	case ListEnds:
 		return AppendListEnds(dst, v)
 	case StreamState:
@@ -164,6 +183,11 @@ func decodeLike(v any, b []byte) (any, error) {
 		return DecodeSubKey(b, false)
 	case Meta:
 		return DecodeMeta(b)
+	case HashState:
+		return DecodeHashState(b)
+	case fieldRow:
+		expiry, value, err := DecodeField(b)
+		return fieldRow{expiry, string(value)}, err
 	case ListEnds:
 		return DecodeListEnds(b)
 	case StreamState:
@@ -207,17 +231,16 @@ func same(a, b any) bool {
 }
 
 // checkDecoded fails unless b decodes to something that is encoded as b, or gives an error that says where. Of metadata
-// the flags that are ignored, and an expiry beyond what is a moment, are not kept.
+// an expiry beyond what is a moment is not kept.
 func checkDecoded(t testing.TB, like any, b []byte) {
 	t.Helper()
 	got, err := decodeLike(like, b)
 	if err == nil {
 		again := appendAny(nil, got)
-		if _, ok := like.(Meta); ok {
-			b = bytes.Clone(b)
-			b[0] &= flagWide | kindMask
-			if b[0]&flagWide != 0 && b[1]&0x80 != 0 {
-				copy(b[1:9], raw2("7fffffffffffffff"))
+		b = bytes.Clone(b)
+		for _, at := range moments(like, b) {
+			if b[at]&0x80 != 0 {
+				copy(b[at:at+8], raw2("7fffffffffffffff"))
 			}
 		}
 		if !bytes.Equal(again, b) {
@@ -229,6 +252,21 @@ func checkDecoded(t testing.TB, like any, b []byte) {
 	if !errors.As(err, &c) || c.Off < 0 || c.Off > int64(len(b)) || c.Field == "" {
 		t.Fatalf("%x: error without a place: %v", b, err)
 	}
+}
+
+// moments are the offsets of moments of 8 bytes.
+func moments(like any, b []byte) []int {
+	switch like.(type) {
+	case Meta:
+		if b[0]&flagWide != 0 {
+			return []int{1}
+		}
+	case HashState:
+		return []int{9, 17}
+	case fieldRow:
+		return []int{0}
+	}
+	return nil
 }
 
 func TestDamagedRows(t *testing.T) {
@@ -289,7 +327,17 @@ func TestDecodeErrors(t *testing.T) {
 		{SubKey{}, "01 'n' 00000001 'k' 00", "offset 7: version: need 8 bytes, have 1: too short"},
 		{Meta{}, "", "offset 0: flags: need 1 bytes, have 0: too short"},
 		{Meta{}, "01 00", "offset 1: expiry: need 4 bytes, have 1: too short"},
-		{Meta{}, "8f 0000000000000000", "offset 0: flags: unknown type type 15"},
+		{Meta{}, "92 0000000000000000 0000000000000001 0000000000000001", "offset 0: flags: 0x92 has bits that are not known"},
+		{Meta{}, "82 0000000000000000 0000000000000001 0000000000000001 00", "offset 25: mode: 0 is not known"},
+		{Meta{}, "82 0000000000000000 0000000000000001 0000000000000001 02", "offset 25: mode: 2 is not known"},
+		{Meta{}, "82 0000000000000000 0000000000000001 0000000000000001 01", "offset 25: hash: need 25 bytes, have 1: too short"},
+		{Meta{}, "02 00000000 0000000000000001 00000001 01" + strings.Repeat("00", 25), "offset 42: hash: 1 bytes after it: bytes left over"},
+		{Meta{}, "84 0000000000000000 0000000000000001 0000000000000001 00", "offset 25: set: 1 bytes after it: bytes left over"},
+		{HashState{}, "", "offset 0: hash: need 25 bytes, have 0: too short"},
+		{fieldRow{}, "00", "offset 0: expiry: need 8 bytes, have 1: too short"},
+		{Meta{}, "8a 0000000000000000 02", "offset 9: format: 2 is not known"},
+		{Meta{}, "8b 0000000000000000 0000000000000001 0000000000000001 01", "offset 25: encoding: 1 is not known"},
+		{Meta{}, "8b 0000000000000000 0000000000000001 0000000000000001 00ff", "offset 26: hyperloglog: 1 bytes after it: bytes left over"},
 		{Meta{}, "82 0000000000000000 00", "offset 9: version, size: need 16 bytes, have 1: too short"},
 		{Meta{}, "83 0000000000000000 0000000000000001 0000000000000001 00", "offset 25: list: need 16 bytes, have 1: too short"},
 		{Meta{}, "0a 00000000", "offset 5: ReJSON-RL: need 1 bytes, have 0: too short"},
@@ -376,6 +424,8 @@ func FuzzDecodeSubKey(f *testing.F)         { fuzzDecoder(f, SubKey{}) }
 func FuzzDecodeSlottedMetaKey(f *testing.F) { fuzzDecoder(f, slotted{MetaKey{}}) }
 func FuzzDecodeSlottedSubKey(f *testing.F)  { fuzzDecoder(f, slotted{SubKey{}}) }
 func FuzzDecodeMeta(f *testing.F)           { fuzzDecoder(f, Meta{}) }
+func FuzzDecodeHashState(f *testing.F)      { fuzzDecoder(f, HashState{}) }
+func FuzzDecodeField(f *testing.F)          { fuzzDecoder(f, fieldRow{}) }
 func FuzzDecodeListEnds(f *testing.F)       { fuzzDecoder(f, ListEnds{}) }
 func FuzzDecodeStreamState(f *testing.F)    { fuzzDecoder(f, StreamState{}) }
 func FuzzDecodeGroupKey(f *testing.F)       { fuzzDecoder(f, GroupKey{}) }
@@ -417,15 +467,13 @@ func TestCodecAllocs(t *testing.T) {
 // there without any.
 func TestKinds(t *testing.T) {
 	for k, want := range []string{
-		"type 0 - rows", "string string single empty", "hash hash rows counts", "list list rows counts", "set set rows counts", "zset zset rows counts",
+		"type 0 other rows empty", "string string single empty", "hash hash rows counts", "list list rows counts", "set set rows counts", "zset zset rows counts",
 		"bitmap string rows", "sortedint set rows counts", "stream stream rows counts empty", "MBbloom-- other rows empty", "ReJSON-RL other single empty",
-		"hyperloglog string rows empty", "TDIS-TYPE other rows empty", "timeseries other rows empty", "type 14 - rows empty",
+		"hyperloglog string rows empty", "TDIS-TYPE other rows empty", "timeseries other rows empty",
+		"MBbloomCF other rows empty", "type 15 other rows empty",
 	} {
 		kind := Kind(k)
-		typ, rows, counts, empty := "-", " rows", "", ""
-		if kind.Type() != 0 {
-			typ = kind.Type().String()
-		}
+		typ, rows, counts, empty := kind.Type().String(), " rows", "", ""
 		if kind.Single() {
 			rows = " single"
 		}
@@ -435,7 +483,7 @@ func TestKinds(t *testing.T) {
 		if kind.mayBeEmpty() {
 			empty = " empty"
 		}
-		if got := kind.String() + " " + typ + rows + counts + empty; got != want || kind.Known() != (k > 0 && k < 14) {
+		if got := kind.String() + " " + typ + rows + counts + empty; got != want || kind.Known() != (k > 0 && k < 15) {
 			t.Errorf("kind %d: %s, known %t, want %s", k, got, kind.Known(), want)
 		}
 		for size := range uint64(3) {

@@ -1,10 +1,12 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"kvferry/format"
@@ -36,6 +38,23 @@ func Describe(family string, key, value []byte, slotted bool, lookup func(metaKe
 		d.Field("value", value, "value", 0, len(value))
 	}
 	return d.Row
+}
+
+// LastValue keeps the value that was looked up last: rows of one key ask for the same again and again.
+type LastValue struct {
+	mu         sync.Mutex
+	key, value []byte
+	known      bool
+}
+
+// Of returns the value of a key, which look finds.
+func (l *LastValue) Of(key []byte, look func([]byte) []byte) []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.known || !bytes.Equal(l.key, key) {
+		l.key, l.value, l.known = append(l.key[:0], key...), look(key), true
+	}
+	return l.value
 }
 
 // home decodes the namespace and the slot, and returns where what follows starts.
@@ -74,26 +93,26 @@ func (d *describer) meta(raw, value []byte) {
 		d.Row.Kind = m.Kind.String() + " metadata"
 		d.Row.Type = m.Kind.Type()
 	}
-	if err != nil {
+	if m.Extras == nil {
 		d.Broken(err, "value", min(1, len(value)), value)
 		return
 	}
 	d.decoded(&m, value)
+	if err == nil && !m.Kind.Known() {
+		err = newer(0, "flags", "%s is not known", m.Kind)
+	}
+	d.Row.Err = errors.Join(d.Row.Err, err)
 }
 
 // decoded shows the fields of a metadata row.
 func (d *describer) decoded(m *Meta, value []byte) {
 	width := m.width()
 	d.Row.ExpireMS = int64(m.Expiry)
-	var expiry any = int64(0)
-	if m.Expiry != 0 {
-		expiry = time.UnixMilli(int64(m.Expiry)).UTC()
-	}
-	d.Field("expiry", expiry, "value", 1, width)
+	d.Field("expiry", moment(m.Expiry), "value", 1, width)
 	off := 1 + width
-	if m.Kind.Single() {
+	if !m.Kind.hasSize() {
 		d.Row.Version = 0 // of no row below it
-		if m.Kind == KindJSON {
+		if m.Kind == KindJSON && len(m.Extras) > 0 {
 			d.Field("format", uint64(m.Extras[0]), "value", off, 1)
 			off++
 		}
@@ -117,7 +136,8 @@ type extraField struct {
 
 // extraFields are those whose place does not depend on others. A width of 16 is an id, of 8 after a name in
 // doubleFields a double.
-var extraFields = [NumKinds][]extraField{
+var extraFields = [maxKinds][]extraField{
+	KindHash: {{"mode", 1}, {"persist", 8}, {"lower", 8}, {"upper", 8}},
 	KindList: {{"head", 8}, {"tail", 8}},
 	KindStream: {{"last generated", 16}, {"recorded first", 16}, {"max deleted", 16}, {"first", 16}, {"last", 16},
 		{"entries added", 8}, {"groups", 8}},
@@ -188,31 +208,34 @@ func (d *describer) below(family string, raw, value []byte) {
 		d.Row.Type = record.Stream
 		d.streamRow(raw, off, value)
 	default:
-		d.element(d.kindOf(&k), raw, off, value)
+		kind, expiring := d.kindOf(&k)
+		d.element(kind, raw, off, value, expiring)
 	}
 }
 
-// kindOf looks up the kind of a key, 0 when it is not known.
-func (d *describer) kindOf(k *SubKey) Kind {
+// kindOf looks up the kind of a key, 0 when it is not known, and whether it is a hash whose fields may expire.
+func (d *describer) kindOf(k *SubKey) (kind Kind, expiring bool) {
 	value := d.lookup(AppendMetaKey(nil, MetaKey{k.Namespace, k.Slot, k.Key}))
 	m, err := DecodeMeta(value)
-	if err != nil || m.Kind.Single() || m.Version != k.Version {
-		return 0
+	if err != nil || !m.Kind.hasSize() || m.Version != k.Version {
+		return 0, false
 	}
-	return m.Kind
+	return m.Kind, m.Kind == KindHash && len(m.Extras) > 0
 }
 
 // elementNames are what rows in default are, and what follows the version in their keys is called.
-var elementNames = [NumKinds][2]string{KindHash: {"hash field", "field"}, KindList: {"list element", "index"}, KindSet: {"set member", "member"},
+var elementNames = [maxKinds][2]string{KindHash: {"hash field", "field"}, KindList: {"list element", "index"}, KindSet: {"set member", "member"},
 	KindZSet: {"zset member", "member"}, KindBitmap: {"bitmap segment", "offset"}, KindSortedInt: {"sortedint id", "id"},
 	KindBloom: {"bloom filter", "filter"}, KindHyperLogLog: {"hyperloglog segment", "segment"},
-	KindTDigest: {"t-digest row", "sub"}, KindTimeSeries: {"time series row", "sub"}}
+	KindTDigest: {"t-digest row", "sub"}, KindTimeSeries: {"time series row", "sub"}, KindCuckoo: {"cuckoo filter page", "sub"}}
 
 // element decodes what follows the version in a key of default, and the value.
-func (d *describer) element(kind Kind, raw []byte, off int, value []byte) {
-	d.Row.Type = kind.Type()
-	sub, name := raw[off:], "sub"
+func (d *describer) element(kind Kind, raw []byte, off int, value []byte, expiring bool) {
 	if kind != 0 {
+		d.Row.Type = kind.Type()
+	}
+	sub, name := raw[off:], "sub"
+	if kind.Known() {
 		d.Row.Kind, name = elementNames[kind][0], elementNames[kind][1]
 	}
 	var err error
@@ -233,7 +256,31 @@ func (d *describer) element(kind Kind, raw []byte, off int, value []byte) {
 	if err != nil {
 		d.Broken(err, "key", off, raw)
 	}
+	if expiring {
+		d.expiringField(value)
+		return
+	}
 	d.elementValue(kind, value)
+}
+
+// expiringField decodes the value of a field that may expire.
+func (d *describer) expiringField(value []byte) {
+	expiry, v, err := DecodeField(value)
+	if err != nil {
+		d.Broken(err, "value", 0, value)
+		return
+	}
+	d.Row.ExpireMS = int64(expiry)
+	d.Field("expiry", moment(expiry), "value", 0, FieldExpiryLen)
+	d.Field("value", v, "value", FieldExpiryLen, len(v))
+}
+
+// moment is an expiry as it is shown; 0 is never.
+func moment(ms UnixMillis) any {
+	if ms == 0 {
+		return int64(0)
+	}
+	return time.UnixMilli(int64(ms)).UTC()
 }
 
 func (d *describer) elementValue(kind Kind, value []byte) {

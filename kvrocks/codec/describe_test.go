@@ -24,18 +24,18 @@ var described = []struct{ family, key, value, meta, want string }{
 	{FamilyMetadata, nsText + "'x'", "88 0000000000000000 0000000000000007 0000000000000002 0000000000000005 0000000000000001 0000000000000003 0000000000000000 " +
 		"0000000000000004 0000000000000002 0000000000000003 0000000000000000 0000000000000005 0000000000000001 0000000000000009 0000000000000001", "",
 		`stream metadata, stream, key "x", version 7, count 2, expires 0: key k[12:13]="x" flags v[0:1]=136 expiry v[1:9]=0 version v[9:17]=7 size v[17:25]=2 last generated v[25:41]=5-1 recorded first v[41:57]=3-0 max deleted v[57:73]=4-2 first v[73:89]=3-0 last v[89:105]=5-1 entries added v[105:113]=9 groups v[113:121]=1`},
-	{FamilyMetadata, nsText + "'p'", "0b 00000000 0000000000000007 00000000 01", "", `hyperloglog metadata, string, key "p", version 7, count -1, expires 0: key k[12:13]="p" flags v[0:1]=11 expiry v[1:5]=0 version v[5:13]=7 size v[13:17]=0 encoding v[17:18]=1`},
+	{FamilyMetadata, nsText + "'p'", "0b 00000000 0000000000000007 00000000 01", "", `hyperloglog metadata, string, key "p", version 7, count -1, expires 0: key k[12:13]="p" flags v[0:1]=11 expiry v[1:5]=0 version v[5:13]=7 size v[13:17]=0 encoding v[17:18]=1; offset 17: encoding: 1 is not known`},
 	{FamilyMetadata, nsText + "'d'", "0c 00000000 0000000000000007 00000003 00000064 00000258 0000000000000001 0000000000000002 0000000000000003 0000000000000004 " +
 		"bff0000000000000 c008000000000000 0000000000000005 0000000000000006 ee", "", `TDIS-TYPE metadata, other, key "d", version 7, count 3, expires 0: key k[12:13]="d" flags v[0:1]=12 expiry v[1:5]=0 version v[5:13]=7 size v[13:17]=3 compression v[17:21]=100 capacity v[21:25]=600 ` +
-		`unmerged v[25:33]=1 merged v[33:41]=2 total weight v[41:49]=3 merged weight v[49:57]=4 min v[57:65]=1 max v[65:73]=3 observations v[73:81]=5 merges v[81:89]=6 extras v[89:90]="\xee"`},
+		`unmerged v[25:33]=1 merged v[33:41]=2 total weight v[41:49]=3 merged weight v[49:57]=4 min v[57:65]=1 max v[65:73]=3 observations v[73:81]=5 merges v[81:89]=6 extras v[89:90]="\xee"; offset 89: TDIS-TYPE: 1 bytes after it: bytes left over`},
 	{FamilyMetadata, nsText + "'t'", "0d 00000000 0000000000000007 00000003 0000000000000064 0000000000000400 01 02 000000000000000000000000", "", `timeseries metadata, other, key "t", version 7, count 3, expires 0: key k[12:13]="t" flags v[0:1]=13 expiry v[1:5]=0 version v[5:13]=7 size v[13:17]=3 retention v[17:25]=100 ` +
 		`chunk size v[25:33]=1024 chunk type v[33:34]=1 duplicate policy v[34:35]=2 extras v[35:47]="\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"`},
 	{FamilyMetadata, nsText + "'q'", "8f 0000000000000000", "",
-		`type 15 metadata, invalid, key "q", version -1, count -1, expires 0: key k[12:13]="q" flags v[0:1]=143 undecoded v[1:9]="\x00\x00\x00\x00\x00\x00\x00\x00"; offset 0: flags: unknown type type 15`},
+		`type 15 metadata, other, key "q", version 0, count -1, expires 0: key k[12:13]="q" flags v[0:1]=143 expiry v[1:9]=0 value v[9:9]=""; offset 0: flags: type 15 is not known`},
 	{FamilyMetadata, nsText + "'e'", "", "",
 		`metadata, invalid, key "e", version -1, count -1, expires 0: key k[12:13]="e" undecoded v[0:0]=""; offset 0: flags: need 1 bytes, have 0: too short`},
 	{FamilyMetadata, "f0", "00", "",
-		`type 0 metadata, invalid, key "", version -1, count -1, expires 0: undecoded k[0:1]="\xf0" flags v[0:1]=0 undecoded v[1:1]=""; offset 1: namespace: need 240 bytes, have 0: too short; offset 1: expiry: need 4 bytes, have 0: too short`},
+		`type 0 metadata, other, key "", version -1, count -1, expires 0: undecoded k[0:1]="\xf0" flags v[0:1]=0 undecoded v[1:1]=""; offset 1: namespace: need 240 bytes, have 0: too short; offset 1: expiry: need 4 bytes, have 0: too short`},
 	{FamilyDefault, nsText + "00000001 'h' 0000000000000007 'f'", "'v'", "82 0000000000000000 0000000000000007 0000000000000001",
 		`hash field, hash, key "h", version 7, count -1, expires 0: klen k[12:16]=1 key k[16:17]="h" version k[17:25]=7 field k[25:26]="f" value v[0:1]="v"`},
 	{FamilyDefault, nsText + "00000001 'h' 0000000000000007 'f'", "'v'", "",
@@ -60,6 +60,10 @@ var described = []struct{ family, key, value, meta, want string }{
 		`sortedint id, set, key "i", version 7, count -1, expires 0: klen k[12:16]=1 key k[16:17]="i" version k[17:25]=7 id k[25:33]=258 undecoded v[0:1]="v"; offset 0: value: 1 bytes after it: bytes left over`},
 	{FamilyDefault, nsText + "00000001 'p' 0000000000000007 '16'", "00", "0b 00000000 0000000000000007 00000000 00",
 		`hyperloglog segment, string, key "p", version 7, count -1, expires 0: klen k[12:16]=1 key k[16:17]="p" version k[17:25]=7 segment k[25:27]="16" undecoded k[25:27]="16" value v[0:1]="\x00"; offset 0: segment: "16" is not a number from 0 to 15`},
+	{FamilyDefault, nsText + "00000001 'h' 0000000000000007 'f'", "000003bb2cc3d800 'v'", expiringHash,
+		`hash field, hash, key "h", version 7, count -1, expires 4102444800000: klen k[12:16]=1 key k[16:17]="h" version k[17:25]=7 field k[25:26]="f" expiry v[0:8]=2100-01-01T00:00:00Z value v[8:9]="v"`},
+	{FamilyDefault, nsText + "00000001 'h' 0000000000000007 'f'", "00", expiringHash,
+		`hash field, hash, key "h", version 7, count -1, expires 0: klen k[12:16]=1 key k[16:17]="h" version k[17:25]=7 field k[25:26]="f" undecoded v[0:1]="\x00"; offset 0: expiry: need 8 bytes, have 1: too short`},
 	{FamilyDefault, nsText + "00000009 'h'", "", "",
 		`element, invalid, key "", version -1, count -1, expires 0: undecoded k[12:17]="\x00\x00\x00\th"; offset 12: klen: 9 bytes of key, have 1: too short`},
 	{FamilyScore, nsText + "00000001 'z' 0000000000000007 c014000000000000 'm'", "", "",
@@ -88,6 +92,8 @@ var described = []struct{ family, key, value, meta, want string }{
 	{"foo", "'a'", "'b'", "",
 		`unknown, invalid, key "", version -1, count -1, expires 0: key k[0:1]="a" value v[0:1]="b"`},
 }
+
+const expiringHash = "02 00000000 0000000000000007 00000002 01 0000000000000001 0000000000000000 0000000000000000"
 
 // told writes what is told of a row in one line, but for the namespace.
 func told(r *format.Row) string {
@@ -182,5 +188,28 @@ func TestCheckPairs(t *testing.T) {
 	var c *record.CorruptError
 	if err := CheckPairs(good[:len(good)-1]); !errors.As(err, &c) || c.Off != 4 {
 		t.Errorf("%v, %+v", err, c)
+	}
+}
+
+// TestLastValue: rows of one key ask for its metadata once, whether there is any or not.
+func TestLastValue(t *testing.T) {
+	var l LastValue
+	asked := ""
+	look := func(key []byte) []byte {
+		asked += string(key) + " "
+		if string(key) == "none" {
+			return nil
+		}
+		return append([]byte("value of "), key...)
+	}
+	for _, c := range []struct{ key, want string }{{"", "value of "}, {"a", "value of a"}, {"a", "value of a"}, {"none", ""}, {"none", ""}, {"b", "value of b"}, {"a", "value of a"}} {
+		key := []byte(c.key)
+		if got := l.Of(key, look); string(got) != c.want {
+			t.Errorf("%q: %q", c.key, got)
+		}
+		clear(key) // it is a view of a row
+	}
+	if asked != " a none b a " {
+		t.Errorf("asked for %q", asked)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 
 	"kvferry/record"
@@ -83,6 +84,7 @@ const GroupCounts = 16
 const (
 	modulePrefix = "kvrocks:"
 	cborSuffix   = "+cbor"
+	jsonCBOR     = 1 // the format of a JSON document, 0 for text
 	partMeta     = 0
 	partRow      = 1
 )
@@ -94,6 +96,16 @@ func AppendModule(dst []byte, kind Kind, cbor bool) []byte {
 		dst = append(dst, cborSuffix...)
 	}
 	return dst
+}
+
+// Modules names the kinds of values that only the server understands and that is reports. A bitmap is one if it is too long for a string.
+func Modules(is func(Kind) bool) (out []string) {
+	for kind := Kind(1); kind < NumKinds; kind++ {
+		if (kind == KindBitmap || kind.Type() == record.Other) && is(kind) {
+			out = append(out, string(AppendModule(nil, kind, false)))
+		}
+	}
+	return out
 }
 
 // ModuleKind is the kind of a type's name, 0 for types of other servers.
@@ -109,6 +121,127 @@ func ModuleKind(native string) (kind Kind, cbor bool) {
 		}
 	}
 	return 0, false
+}
+
+// CheckModuleRow says what is wrong with a row below the metadata row of a value that only Kvrocks understands. The pages of
+// cuckoo filters, and rows of unknown kinds, are carried as they are.
+func CheckModuleRow(kind Kind, sub, value []byte) error {
+	switch kind {
+	case KindBitmap:
+		_, err := DecodeSegment(sub)
+		return err
+	case KindBloom:
+		return Exact(sub, 0, "filter", bloomNumber)
+	case KindTDigest:
+		return checkDigestRow(sub, value)
+	case KindTimeSeries:
+		return checkSeriesRow(sub, value)
+	}
+	return nil
+}
+
+// Rows of t-digests and time series have a kind as the first byte of sub.
+//
+//	t-digest      00                          buffer: unmerged doubles
+//	              01 mean(8) seq(4)           centroid: weight(8)
+//	time series   00 chunk(8)                 flags(4) count(4), samples of ts(8) value(8)
+//	              01 label                    its value
+//	              02 downstream key           aggregator(1) bucket(8) alignment(8) latest(8) nu(1) nf(1), nu+nf numbers of 8
+//
+// The server leaves samples behind the count in a chunk, and does not read them.
+const (
+	bloomNumber   = 2
+	centroidLen   = 1 + DoubleLen + 4
+	chunkLen      = 1 + 8
+	chunkHead     = 8
+	sampleLen     = 16
+	downHead      = 27
+	partBuffer    = 0
+	partCentroid  = 1
+	seriesChunk   = 0
+	seriesLabel   = 1
+	seriesDownKey = 2
+)
+
+// ModuleSums are what the rows of a value that only Kvrocks understands add up to, which metadata tells, too.
+type ModuleSums struct{ rows, bytes, centroids, buffered uint64 }
+
+// Add takes a row.
+func (s *ModuleSums) Add(sub, value []byte) {
+	s.rows++
+	s.bytes += uint64(len(value))
+	switch {
+	case len(sub) > 0 && sub[0] == partCentroid:
+		s.centroids++
+	case len(sub) == 1:
+		s.buffered += uint64(len(value) / DoubleLen)
+	}
+}
+
+// Wrong says how they differ from the extras of the metadata row, "" when they do not.
+func (s *ModuleSums) Wrong(kind Kind, extras []byte) string {
+	switch kind {
+	case KindBloom:
+		filters, size := uint64(binary.BigEndian.Uint16(extras)), uint64(binary.BigEndian.Uint32(extras[16:]))
+		if filters != s.rows || size != s.bytes {
+			return fmt.Sprintf("metadata says %d filters of %d bytes, found %d of %d", filters, size, s.rows, s.bytes)
+		}
+	case KindTDigest:
+		unmerged, merged := binary.BigEndian.Uint64(extras[8:]), binary.BigEndian.Uint64(extras[16:])
+		if merged != s.centroids || unmerged != s.buffered {
+			return fmt.Sprintf("metadata says %d merged nodes and %d others, found %d and %d", merged, unmerged, s.centroids, s.buffered)
+		}
+	}
+	return ""
+}
+
+func checkDigestRow(sub, value []byte) error {
+	kind, err := kindByte(sub, partCentroid)
+	if err != nil {
+		return err
+	}
+	if kind == partCentroid {
+		if err := Exact(sub, 0, "centroid", centroidLen); err != nil {
+			return err
+		}
+		return Exact(value, 0, "weight", DoubleLen)
+	}
+	if err := Exact(sub, 0, "buffer", 1); err != nil {
+		return err
+	}
+	return Exact(value, 0, "buffer", len(value)/DoubleLen*DoubleLen)
+}
+
+func checkSeriesRow(sub, value []byte) error {
+	kind, err := kindByte(sub, seriesDownKey)
+	if err != nil || kind == seriesLabel {
+		return err
+	}
+	if kind == seriesDownKey {
+		if len(value) < downHead {
+			return record.Short(0, "downstream", downHead, len(value))
+		}
+		return Exact(value, 0, "downstream", downHead+8*(int(value[downHead-2])+int(value[downHead-1])))
+	}
+	if err := Exact(sub, 0, "chunk", chunkLen); err != nil {
+		return err
+	}
+	if len(value) < chunkHead {
+		return record.Short(0, "chunk", chunkHead, len(value))
+	}
+	if flags := binary.BigEndian.Uint32(value); flags != 0 {
+		return newer(0, "flags", "%#x is not known", flags)
+	}
+	n := max(int64(binary.BigEndian.Uint32(value[4:])), int64(len(value)-chunkHead)/sampleLen)
+	return Exact(value, 0, "samples", chunkHead+int(n)*sampleLen)
+}
+
+// kindByte returns the first byte of sub, one up to most.
+func kindByte(sub []byte, most byte) (byte, error) {
+	if len(sub) == 0 {
+		return 0, record.Short(0, "kind", 1, 0)
+	}
+	return sub[0], known(sub, 0, 0, "kind", most)
 }
 
 // Part is a row of a value that only Kvrocks understands.

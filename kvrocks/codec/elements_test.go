@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"kvferry/record"
@@ -44,6 +45,32 @@ func TestModuleKind(t *testing.T) {
 	for _, name := range []string{"", "ReJSON-RL", "kvrocks:", "kvrocks:none", "kvrocks:+cbor"} {
 		if kind, _ := ModuleKind(name); kind != 0 {
 			t.Errorf("%q is %s", name, kind)
+		}
+	}
+}
+
+// TestIsDocument: a document is all there is: every byte cut off or added is noticed, and no length is trusted.
+func TestIsDocument(t *testing.T) {
+	for _, doc := range []string{
+		"\x00{\"a\":[1,2.5,null,\"b\"]}", "\x00\"text\"", "\x01\xa1\x61a\x84\x01\xfb\x40\x04\x00\x00\x00\x00\x00\x00\xf6\x61b",
+		"\x01\x9f\x01\x7f\x61a\xff\xff", "\x01\xc1\x1a\x00\x01\x02\x03", "\x01\x38\x63",
+	} {
+		if !IsDocument([]byte(doc)) {
+			t.Errorf("%q is none", doc)
+		}
+		for n := 1; n < len(doc); n++ {
+			if IsDocument([]byte(doc[:n])) {
+				t.Errorf("%q cut to %d bytes is one", doc, n)
+			}
+		}
+		if IsDocument([]byte(doc + "\x00")) {
+			t.Errorf("%q with a byte more is one", doc)
+		}
+	}
+	for _, doc := range []string{"\x01\x9b\xff\xff\xff\xff\xff\xff\xff\xff", "\x01\xbb\x80\x00\x00\x00\x00\x00\x00\x00", "\x01\x5b\xff\xff\xff\xff\xff\xff\xff\xff",
+		"\x01\x1c", "\x01\x1f", "\x01\xff", "\x01" + strings.Repeat("\x81", 1<<20)} {
+		if IsDocument([]byte(doc)) {
+			t.Errorf("%.20q is one", doc)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func DecodeGroupKey(b []byte) (GroupKey, error) {
 	}
 	k := GroupKey{Kind: GroupKind(rest[0])}
 	if k.Kind < KindGroup || k.Kind > KindPending {
-		return k, &record.CorruptError{Off: int64(len(groupsMark)), Field: "kind", Err: fmt.Errorf("unknown kind %d", rest[0])}
+		return k, newer(len(groupsMark), "kind", "unknown kind %d", rest[0])
 	}
 	group, rest, err := cutSized(rest[1:], "group", len(b))
 	if err != nil {

@@ -207,8 +207,7 @@ func Exact(b []byte, off int, field string, n int) error {
 		return record.Short(off, field, n, len(b))
 	}
 	if len(b) > n {
-		return &record.CorruptError{Off: int64(off + n), Field: field,
-			Err: fmt.Errorf("%d bytes after it: %w", len(b)-n, record.ErrTrailing)}
+		return newer(off+n, field, "%d bytes after it: %w", len(b)-n, record.ErrTrailing)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"kvferry/internal/findings"
 	"kvferry/record"
 )
 
@@ -26,13 +27,17 @@ const (
 	KindHyperLogLog // 2.10
 	KindTDigest     // 2025
 	KindTimeSeries  // 2025
+	KindCuckoo      // 2.17
 
 	NumKinds
 )
 
+// maxKinds is how many numbers flags have room for.
+const maxKinds = kindMask + 1
+
 // KindNames are what the command TYPE answers.
 var KindNames = [NumKinds]string{"none", "string", "hash", "list", "set", "zset", "bitmap", "sortedint", "stream",
-	"MBbloom--", "ReJSON-RL", "hyperloglog", "TDIS-TYPE", "timeseries"}
+	"MBbloom--", "ReJSON-RL", "hyperloglog", "TDIS-TYPE", "timeseries", "MBbloomCF"}
 
 // String returns the name as the command TYPE answers it.
 func (k Kind) String() string {
@@ -45,11 +50,14 @@ func (k Kind) String() string {
 // KindOf reads the kind from the flags of a metadata row, its first byte.
 func KindOf(flags byte) Kind { return Kind(flags & kindMask) }
 
-// Known reports whether there is such a kind.
+// Known reports whether this build knows the kind. A value of another one is carried as its rows are.
 func (k Kind) Known() bool { return k > 0 && k < NumKinds }
 
 // Single reports whether the metadata row is all there is of a key.
 func (k Kind) Single() bool { return k == KindString || k == KindJSON }
+
+// hasSize reports whether version and size are in the metadata row.
+func (k Kind) hasSize() bool { return k.Known() && !k.Single() }
 
 // CountsRows reports whether size is the number of rows below the metadata row; of a stream it is that of entries.
 func (k Kind) CountsRows() bool {
@@ -57,9 +65,9 @@ func (k Kind) CountsRows() bool {
 }
 
 // mayBeEmpty reports whether a key lives on when its size is 0.
-func (k Kind) mayBeEmpty() bool { return k == KindString || k >= KindStream }
+func (k Kind) mayBeEmpty() bool { return k <= KindString || k >= KindStream }
 
-// Type is the type of the records of a kind, 0 for a number that is none.
+// Type is the type of the records of a kind. Only the server understands the kinds of record.Other, and those unknown here.
 func (k Kind) Type() record.Type {
 	switch k {
 	case KindString, KindBitmap, KindHyperLogLog:
@@ -75,15 +83,13 @@ func (k Kind) Type() record.Type {
 	case KindStream:
 		return record.Stream
 	}
-	if k.Known() {
-		return record.Other
-	}
-	return 0
+	return record.Other
 }
 
 // Flags of a metadata row.
 const (
 	flagWide = 0x80 // expiry in milliseconds and size have 8 bytes, else expiry in seconds and size have 4
+	reserved = 0x70 // no server sets them
 	kindMask = 0x0f
 )
 
@@ -97,9 +103,9 @@ type UnixMillis int64
 //	+------------+--------------------+----------------+---------------+--------+
 //
 // All big endian. Bit 7 of flags says that expiry is in milliseconds and that it and size have 8 bytes;
-// otherwise expiry is in seconds and both have 4. The low 4 bits of flags are the kind; the others are 0 and
-// are ignored. expiry 0 is never. Strings and JSON have neither version nor size: for them extras are the value,
-// or the format(1) and the document.
+// otherwise expiry is in seconds and both have 4. The low 4 bits of flags are the kind; the others are 0.
+// expiry 0 is never. Strings and JSON have neither version nor size: for them extras are the value,
+// or the format(1) and the document. Of an unknown kind nothing is known but the expiry; the rest is extras.
 type Meta struct {
 	Wide    bool // new form
 	Kind    Kind
@@ -117,7 +123,7 @@ func AppendMeta(dst []byte, m Meta) []byte {
 	} else {
 		dst = binary.BigEndian.AppendUint32(append(dst, byte(m.Kind)), secondsOf(m.Expiry))
 	}
-	if !m.Kind.Single() {
+	if m.Kind.hasSize() {
 		dst = binary.BigEndian.AppendUint64(dst, uint64(m.Version))
 		if m.Wide {
 			dst = binary.BigEndian.AppendUint64(dst, m.Size)
@@ -136,26 +142,27 @@ func secondsOf(e UnixMillis) uint32 {
 	return uint32((e + 499) / 1000)
 }
 
-// DecodeMeta decodes the value of a metadata row; Extras is a view.
+// DecodeMeta decodes the value of a metadata row; Extras is a view. Every byte is accounted for: a flag, length or mode that no
+// known server writes is an error of the kind record.FindNewer.
 func DecodeMeta(b []byte) (Meta, error) {
 	if len(b) == 0 {
 		return Meta{}, record.Short(0, "flags", 1, 0)
 	}
 	m := Meta{Wide: b[0]&flagWide != 0, Kind: KindOf(b[0])}
+	if b[0]&reserved != 0 {
+		return m, newer(0, "flags", "%#02x has bits that are not known", b[0])
+	}
 	width := m.width()
 	if len(b) < 1+width {
 		return m, record.Short(1, "expiry", width, len(b)-1)
 	}
 	if m.Wide {
-		m.Expiry = UnixMillis(min(binary.BigEndian.Uint64(b[1:]), math.MaxInt64))
+		m.Expiry = millis(b[1:])
 	} else {
 		m.Expiry = UnixMillis(binary.BigEndian.Uint32(b[1:])) * 1000
 	}
-	if !m.Kind.Known() {
-		return m, &record.CorruptError{Field: "flags", Err: fmt.Errorf("unknown type %v", m.Kind)}
-	}
 	at := 1 + width
-	if m.Kind.Single() {
+	if !m.Kind.hasSize() {
 		m.Extras = b[at:]
 		return m, m.checkExtras(at)
 	}
@@ -180,7 +187,12 @@ func (m *Meta) width() int {
 	return 4
 }
 
-// Least bytes of extras.
+// newer is the error of a form that a later server may have written.
+func newer(off int, field, format string, args ...any) error {
+	return &findings.Error{Kind: record.FindNewer, Err: &record.CorruptError{Off: int64(off), Field: field, Err: fmt.Errorf(format, args...)}}
+}
+
+// Bytes of extras, the least of them where there can be more.
 const (
 	ListExtras      = 16
 	OldStreamExtras = 88 // before 2.6
@@ -189,16 +201,46 @@ const (
 	hllExtras       = 1
 	digestExtras    = 72
 	JSONExtras      = 1
-	seriesExtras    = 30
+	seriesExtras    = 30 // and the source key
+	seriesSource    = 18 // the offset of the source key's length
 )
 
-var leastExtras = [NumKinds]int{KindList: ListExtras, KindStream: OldStreamExtras, KindBloom: bloomExtras, KindJSON: JSONExtras,
+var leastExtras = [maxKinds]int{KindList: ListExtras, KindStream: OldStreamExtras, KindBloom: bloomExtras, KindJSON: JSONExtras,
 	KindHyperLogLog: hllExtras, KindTDigest: digestExtras, KindTimeSeries: seriesExtras}
 
-// checkExtras checks that what follows the size, at off in the value, is long enough.
+// checkExtras checks that what follows the size, at off in the value, is as long as it has to be, and its modes are known.
 func (m *Meta) checkExtras(off int) error {
-	if n := leastExtras[m.Kind]; len(m.Extras) < n {
-		return record.Short(off, fmt.Sprintf("%v", m.Kind), n, len(m.Extras))
+	n, have := leastExtras[m.Kind], len(m.Extras)
+	if have < n {
+		return record.Short(off, m.Kind.String(), n, have)
+	}
+	switch m.Kind {
+	case KindString:
+		return nil
+	case KindHash:
+		return checkHash(m.Extras, off)
+	case KindJSON:
+		return known(m.Extras, off, 0, "format", jsonCBOR)
+	case KindStream:
+		if have > n {
+			n = StreamExtras
+		}
+	case KindTimeSeries:
+		n = seriesExtras + int(binary.BigEndian.Uint32(m.Extras[seriesSource:]))
+	}
+	if m.Kind == KindCuckoo || !m.Kind.Known() {
+		return nil
+	}
+	if err := Exact(m.Extras, off, m.Kind.String(), n); err != nil || m.Kind != KindHyperLogLog {
+		return err
+	}
+	return known(m.Extras, off, 0, "encoding", HLLDense)
+}
+
+// known checks a number of one byte at an offset of b, which is at off in the value, and has values up to most.
+func known(b []byte, off, at int, field string, most byte) error {
+	if b[at] > most {
+		return newer(off+at, field, "%d is not known", b[at])
 	}
 	return nil
 }

@@ -114,11 +114,12 @@ func TestPairs(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"rdb", "rdb", "stream-groups field-expiry module group-progress"},
 		{"rdb", "redis", "stream stream-groups field-expiry module group-progress"},
-		{"kvrocks", "redis", "stream module group-progress"},
-		{"kvrocks", "rdb", "module group-progress"},
-		{"kvrocks", "kvrocks", "stream-id"},
-		{"kvrocks", "kvrocks2.9", "stream-groups module stream-id"},
-		{"kvrocks", "kvrocks2.3", "stream-groups module too-many-elements expiry-ms expiry-2106 stream-id"},
+		{"kvrocks", "redis", "stream field-expiry module group-progress"},
+		{"kvrocks", "rdb", "field-expiry module group-progress"},
+		{"kvrocks", "kvrocks", "field-expiry module stream-id"},
+		{"kvrocks", "kvrocks2.17", "stream-id"},
+		{"kvrocks", "kvrocks2.9", "stream-groups field-expiry module stream-id"},
+		{"kvrocks", "kvrocks2.3", "stream-groups field-expiry module too-many-elements expiry-ms expiry-2106 stream-id"},
 		{"nemo", "kvrocks2.3", "same-name"},
 	} {
 		from, to := formatOf(t, c.from).Limits(), serverFormat(t, c.to).Limits()

@@ -199,7 +199,7 @@ var notPlanted = map[string]string{
 
 // kvrocksKinds are planted by the tests of the format (TestPlanted, TestSlots) in rows of memory.
 var kvrocksKinds = []string{kvrocks.FindUnknownFamily, kvrocks.FindBadValue, kvrocks.FindSegment, kvrocks.FindShortSegment, kvrocks.FindSlot,
-	kvrocks.FindUnknownType, kvrocks.FindFutureVersion, kvrocks.FindLeftBehind, kvrocks.FindLongBitmap, kvrocks.FindModule,
+	kvrocks.FindFutureVersion, kvrocks.FindFieldBounds, kvrocks.FindLeftBehind, kvrocks.FindLongBitmap, kvrocks.FindModule,
 	kvrocks.FindStreamBounds, kvrocks.FindStreamGroup, kvrocks.FindOldGroups}
 
 // rdbPlants are damages of RDB files.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,37 @@ func TestCommandsOfModules(t *testing.T) {
 	}
 	if r := kvferry(t, "dump", "--format", "resp", "--type", "string,hash", src); r.code != ExitOK || r.stderr != "" {
 		t.Errorf("without them: exit %d: %s", r.code, r.stderr)
+	}
+}
+
+// TestFieldExpiryThere: fields that expire come back from Kvrocks 2.17 as they were; other servers of Kvrocks do not hold them.
+func TestFieldExpiryThere(t *testing.T) {
+	t.Parallel()
+	src, there, back := filepath.Join("..", "..", "..", "fixtures", "golden", "rdb-v90-basic.rdb.gz"), filepath.Join(t.TempDir(), "kvrocks"), filepath.Join(t.TempDir(), "back.rdb")
+	for _, args := range [][]string{
+		{"convert", "--allow-loss", "module,stream-id", src, "kvrocks2.17:" + there},
+		{"convert", "--allow-loss", "module", "--rdb-version", "valkey80", there, "rdb:" + back},
+		{"diff", "--type", "hash", src, "rdb:" + back},
+		{"diff", "--type", "hash", "--map-db", "0=__namespace", "--map-db", "1=db1", "--map-db", "5=db5", "--map-db", "15=db15", src, there},
+	} {
+		if r := kvferry(t, args...); r.code != ExitOK {
+			t.Fatalf("%q: exit %d: %s%s", args, r.code, r.stdout, r.stderr)
+		}
+	}
+	if r := kvferry(t, "dump", "--type", "hash", "--db", "__namespace", there); len(regexp.MustCompile(`,[0-9]{13}\]`).FindAllString(r.stdout, -1)) < 10 {
+		t.Errorf("fields do not expire: %.200s", r.stdout)
+	}
+	expiring := regexp.MustCompile(`"key":"([^"]+)",.*,[0-9]{13}\]`).FindStringSubmatch(kvferry(t, "dump", "--type", "hash", "--db", "__namespace", there).stdout)
+	for now, want := range map[string]bool{"2001-01-01T00:00:00Z": false, "2200-01-01T00:00:00Z": true} {
+		r := kvferry(t, "explain", "--now", now, there, expiring[1])
+		if gone := strings.Contains(r.stdout, "the field expired at ") && strings.Contains(r.stdout, " expired, "); r.code != ExitOK || gone != want {
+			t.Errorf("explain as of %s: exit %d: %s%s", now, r.code, r.stdout, r.stderr)
+		}
+	}
+	for _, to := range []string{"kvrocks", "kvrocks2.15", "kvrocks2.9"} {
+		if r := kvferry(t, "convert", "--dry-run", there, to+":"+filepath.Join(t.TempDir(), "old")); r.code != ExitLossy || !strings.Contains(r.stdout, "loss field-expiry: ") {
+			t.Errorf("%s: exit %d: %s%s", to, r.code, r.stdout, r.stderr)
+		}
 	}
 }
 

@@ -304,6 +304,11 @@ func filePlants() []filePlant {
 				t.Fatal(err)
 			}
 		}},
+		{name: "backup", want: "note kept-beside", do: func(t *testing.T, dir string) {
+			if err := os.CopyFS(filepath.Join(dir, "dump", "20260101", "set"), os.DirFS(filepath.Join(dir, "set"))); err != nil {
+				t.Fatal(err)
+			}
+		}},
 		{name: "beside", want: "error store-not-read", do: func(t *testing.T, dir string) {
 			if err := os.CopyFS(filepath.Join(dir, "more"), os.DirFS(filepath.Join(dir, "set"))); err != nil {
 				t.Fatal(err)

@@ -1,0 +1,57 @@
+package explain
+
+import (
+	"time"
+
+	"kvferry/format"
+	"kvferry/inspect"
+	"kvferry/record"
+)
+
+// count counts the elements of a record, and the fields of a hash that have expired.
+func (x *explainer) count(h *record.Header, elems *inspect.Elements) (n, gone int64, err error) {
+	if h.Type != record.Hash {
+		n, err = elems.Count()
+		return n, 0, err
+	}
+	for {
+		batch, err := elems.Next()
+		if len(batch) == 0 || err != nil {
+			return n, gone, err
+		}
+		n += int64(len(batch))
+		for i := range batch {
+			if x.passed(batch[i].ExpireMS) {
+				gone++
+			}
+		}
+	}
+}
+
+// passed reports whether an expiry is over.
+func (x *explainer) passed(ms int64) bool { return ms != 0 && ms < x.o.Now.UnixMilli() }
+
+// isExpired asks the records that were read, and failing that the meta row.
+func (x *explainer) isExpired(t record.Type, meta *format.Row) bool {
+	if s := x.records[t]; s != nil {
+		return s.State == "expired"
+	}
+	if meta.ExpireMS == 0 {
+		return false
+	}
+	if x.seconds {
+		return record.CeilSeconds(meta.ExpireMS) < x.o.Now.Unix()
+	}
+	return x.passed(meta.ExpireMS)
+}
+
+func isoTime(ms int64) string {
+	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.999Z07:00")
+}
+
+func expiryText(ms int64) string {
+	if ms == 0 {
+		return "never expires"
+	}
+	return "expires at " + isoTime(ms)
+}

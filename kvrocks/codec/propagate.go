@@ -1,0 +1,36 @@
+package codec
+
+import "strings"
+
+// LeftBehind says what a row of a column family without records is that the server does not make again; "" for
+// others. known is false for a row of an unknown kind.
+func LeftBehind(family string, key []byte) (what string, known bool) {
+	switch family {
+	case FamilySearch:
+		return "rows of search indexes (create them again with FT.CREATE)", true
+	case FamilyIndex:
+		return "labels of time series in the index (commands that search by label find only series that are created again)", true
+	case FamilyPropagate:
+		for _, x := range propagated {
+			if rest, ok := strings.CutPrefix(string(key), x.key); ok && (x.prefix || rest == "") {
+				return x.what, true
+			}
+		}
+		return "", false
+	}
+	return "", true
+}
+
+// propagated are the rows of the column family propagate.
+var propagated = []struct {
+	key    string
+	prefix bool
+	what   string // "" where the server makes it again
+}{
+	{"__namespace_keys__", false, "namespace tokens (add them again with NAMESPACE ADD)"},
+	{"lua_f_", true, "scripts (load them again with SCRIPT LOAD)"},
+	{"lua_lib_code_", true, "function libraries (load them again with FUNCTION LOAD)"},
+	{"lua_func_lib_", true, ""},
+	{"replication_id_", false, ""},
+	{"script", false, ""},
+}

@@ -1,0 +1,94 @@
+package kvrocks
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"kvferry/internal/versioned"
+	"kvferry/kvrocks/codec"
+	"kvferry/record"
+)
+
+// decodeHash decodes the value of a hash's metadata row.
+func decodeHash(m *versioned.Meta, value []byte) error {
+	m.Fields = versioned.FieldSums{}
+	return decodeMeta(m, value)
+}
+
+// field reads a row of a hash. Where fields may expire its value starts with the expiry.
+func field(m *versioned.Meta, e *record.Element, rest, value []byte) (v int64, ok bool) {
+	if len(m.Value) == 0 {
+		return named(m, e, rest, value)
+	}
+	expiry, value, err := codec.DecodeField(value)
+	if v, ok = named(m, e, rest, value); err != nil {
+		return v, false
+	}
+	if e.ExpireMS = int64(expiry); ok && v == m.Version {
+		m.Fields.Add(e.ExpireMS)
+	}
+	return v, ok
+}
+
+// wrongField says what is wrong with a row that field refuses.
+func wrongField(m *versioned.Meta, value []byte) error {
+	if len(m.Value) == 0 {
+		return nil
+	}
+	_, _, err := codec.DecodeField(value)
+	return err
+}
+
+// countFields compares a hash whose rows have all been read with its metadata. Of fields that expire there may be fewer than
+// counted: compaction drops those that have expired.
+func countFields(r *versioned.Reader, rows int64) {
+	m := r.Meta()
+	s, err := codec.DecodeHashState(m.Value)
+	if err != nil { // fields of this hash do not expire
+		r.CheckCount(rows)
+		return
+	}
+	f := &m.Fields
+	if f.Persist != int64(s.Persist) || rows > m.Count {
+		r.DamageAt(nil, FindCountMismatch, "count is %d, %d of them never expire; rows found: %d, %d of them never expire", m.Count, s.Persist, rows, f.Persist)
+	}
+	none := m.Count == int64(s.Persist) && (s.Lower != 0 || s.Upper != 0)
+	if !r.Header().Expired && (none || f.Expiring > 0 && (f.Lower < int64(s.Lower) || f.Upper > int64(s.Upper))) {
+		r.Remark(FindFieldBounds, record.Warning, fmt.Sprintf("%s from %d to %d, metadata says from %d to %d",
+			record.Plural(f.Expiring, "field")+" expiring", f.Lower, f.Upper, s.Lower, s.Upper))
+	}
+}
+
+// hashWriter writes hashes: in the form whose fields may expire if one does. So it has to see all fields before it writes any.
+type hashWriter struct {
+	w    *versioned.TypeWriter
+	sums versioned.FieldSums
+}
+
+// Begin starts a hash.
+func (x *hashWriter) Begin() { x.sums, x.w.Meta().Value = versioned.FieldSums{}, nil }
+
+// Write puts fields by.
+func (x *hashWriter) Write(elems []record.Element) error {
+	for i := range elems {
+		e := &elems[i]
+		x.sums.Add(e.ExpireMS)
+		room, err := x.w.SortRoom(0, e.Name, codec.FieldExpiryLen+len(e.Value))
+		if err != nil {
+			return err
+		}
+		binary.BigEndian.PutUint64(room, uint64(e.ExpireMS))
+		copy(room[codec.FieldExpiryLen:], e.Value)
+	}
+	return nil
+}
+
+// End writes the rows.
+func (x *hashWriter) End() error {
+	s, skip := &x.sums, codec.FieldExpiryLen
+	if s.Expiring > 0 {
+		skip = 0
+		x.w.Meta().Value = codec.AppendHashState(nil, codec.HashState{Persist: uint64(s.Persist), Lower: codec.UnixMillis(s.Lower), Upper: codec.UnixMillis(s.Upper)})
+	}
+	return x.w.Sorted(func(_ uint64, name, value []byte) error { return x.w.Put(name, value[skip:]) })
+}
