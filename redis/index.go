@@ -38,6 +38,9 @@ type index struct {
 	err    error       // why it could not be read to its end
 	damage error       // why the checksum is not that of the bytes
 
+	sums *summer  // of the first reading; nil afterwards
+	open *section // to which items are added
+
 	repeated []int64 // offsets of items whose key an earlier one has, ascending
 }
 
@@ -55,7 +58,10 @@ type database struct {
 }
 
 // section is a part of the file, of one database.
-type section struct{ from, to int64 }
+type section struct {
+	from, to   int64
+	start, end mark // the checksum when the file was first read
+}
 
 // scan skips a file. What cannot be read is in the index as its error; the items before it are good.
 func scan(ctx context.Context, f *disk.File, o *store.Options) (*index, error) {
@@ -63,8 +69,8 @@ func scan(ctx context.Context, f *disk.File, o *store.Options) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &index{size: st.Size()}
-	sum := newSummer(f, x.size)
+	sum := newSummer(f, st.Size())
+	x := &index{size: st.Size(), sums: sum}
 	s, err := rdb.NewScanner(sum, 0, x.size)
 	if err != nil {
 		return nil, err
@@ -76,6 +82,8 @@ func scan(ctx context.Context, f *disk.File, o *store.Options) (*index, error) {
 		failed = keys.Add(it)
 		return failed
 	})
+	x.closeSection()
+	x.sums = nil
 	if ctx.Err() != nil {
 		failed = context.Cause(ctx)
 	}
@@ -139,7 +147,7 @@ func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) err
 		case rdb.OpKey, rdb.OpFunction, rdb.OpModuleAux:
 			if db == nil || db.n != it.DB {
 				db = x.database(it.DB)
-				db.sections = append(db.sections, section{it.Off, it.Off})
+				x.openSection(db, it.Off)
 			}
 			x.add(db, it, s.Offset())
 			if it.Op != rdb.OpKey {
@@ -181,12 +189,25 @@ func (x *index) add(db *database, it *rdb.Item, end int64) {
 	db.types |= record.Of(t)
 	last := &db.sections[len(db.sections)-1]
 	if last.to-last.from >= sectionBytes || last.to != it.Off {
-		db.sections = append(db.sections, section{it.Off, end})
-	} else {
-		last.to = end
+		x.openSection(db, it.Off)
 	}
+	x.open.to = end
 	if db.since += size; db.since >= db.step && it.Op == rdb.OpKey {
 		db.sample(it.Key)
+	}
+}
+
+// openSection begins a section where an item begins.
+func (x *index) openSection(db *database, off int64) {
+	x.closeSection()
+	db.sections = append(db.sections, section{from: off, to: off, start: x.sums.mark(off)})
+	x.open = &db.sections[len(db.sections)-1]
+}
+
+// closeSection takes the checksum of the section that ends.
+func (x *index) closeSection() {
+	if x.open != nil {
+		x.open.end = x.sums.mark(x.open.to)
 	}
 }
 

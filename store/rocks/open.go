@@ -136,6 +136,9 @@ func openDatabase(ctx context.Context, dir string, o *store.Options, report func
 	db.indexes.Max = db.opts.Memory / 4
 	db.files.Keep = o.AllowLive
 	db.files.Again = db.readAgain
+	if !o.AllowLive { // a live database changes
+		db.files.Sources = o.Sources
+	}
 	if err := db.open(ctx); err != nil {
 		db.Close()
 		return nil, err
@@ -145,7 +148,7 @@ func openDatabase(ctx context.Context, dir string, o *store.Options, report func
 
 // open reads the MANIFEST, finds the files and reads the logs.
 func (db *database) open(ctx context.Context) error {
-	v, err := manifest.Read(ctx, db.dir, db.report)
+	v, err := db.readManifest(ctx)
 	if err != nil {
 		return err
 	}
@@ -158,6 +161,23 @@ func (db *database) open(ctx context.Context) error {
 		db.reportTorn(!complete)
 	}
 	return err
+}
+
+// readManifest reads CURRENT and the MANIFEST, which an engine that opens the database replaces or writes to.
+func (db *database) readManifest(ctx context.Context) (*manifest.Version, error) {
+	current := filepath.Join(db.dir, manifest.CurrentName)
+	st, err := disk.Stat(current)
+	if err == nil {
+		err = db.files.Sources.Add(current, st)
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := manifest.Read(ctx, db.dir, db.report)
+	if v != nil { // what is wrong with it may follow from a change
+		err = errors.Join(err, db.files.Sources.Add(v.Path, v.Info))
+	}
+	return v, err
 }
 
 // load opens the tables that the MANIFEST names and reads the logs. complete says that no other table can have
