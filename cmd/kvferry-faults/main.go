@@ -26,9 +26,10 @@ type harness struct {
 	seed    uint64
 	dir     string
 	sources []*source
-	files   string // a pattern: what is damaged
-	small   []*job // on small datasets: every call on files of them fails
-	large   []*job // on goldens: their processes are killed
+	files   string    // a pattern: what is damaged
+	tiny    []*source // whose files are forged
+	small   []*job    // on small datasets: every call on files of them fails
+	large   []*job    // on goldens: their processes are killed
 	run     *runner
 	label   string // what is under way, in a file
 }
@@ -44,6 +45,7 @@ var classes = []struct {
 	share, short int
 }{
 	{"damage", (*harness).damaged, 16, 25},
+	{"forge", (*harness).forged, 16, 0},
 	{"call", (*harness).call, 8, 40},
 	{"full", (*harness).full, 2, 12},
 	{"kill", (*harness).kill, 4, 2},
