@@ -83,16 +83,22 @@ func (o *outcome) heed() {
 	}
 }
 
+// maxTries is how often a case looks for a dataset and a file that its forgery fits.
+const maxTries = 1000
+
 // forged does case number n of faults inside of files whose checksums are right.
 func (h *harness) forged(c *class, n int) error {
 	if err := h.makeTiny(); err != nil {
 		return err
 	}
 	r := fixtures.NewRand(h.seed, 'f', uint64(n))
-	for {
+	for tries := 0; ; tries++ {
 		from := h.tiny
-		if r.Chance(25) {
+		if len(h.sources) > 0 && (len(h.tiny) == 0 || r.Chance(25)) {
 			from = h.sources
+		}
+		if len(from) == 0 || tries == maxTries {
+			return fmt.Errorf("-files %s -sources %s: no dataset has a file that can be forged", h.files, h.names)
 		}
 		s := fixtures.Pick(r, from)
 		if !s.has(h.files) || !s.read(h.run) {

@@ -27,11 +27,18 @@ type harness struct {
 	dir     string
 	sources []*source
 	files   string    // a pattern: what is damaged
+	names   string    // a pattern: of which datasets
 	tiny    []*source // whose files are forged
 	small   []*job    // on small datasets: every call on files of them fails
 	large   []*job    // on goldens: their processes are killed
 	run     *runner
 	label   string // what is under way, in a file
+}
+
+// chosen reports whether datasets of a name are used.
+func (h *harness) chosen(name string) bool {
+	ok, _ := filepath.Match(h.names, name)
+	return ok || h.names == ""
 }
 
 // now notes the case under way, which a crash of the process leaves behind.
@@ -94,7 +101,7 @@ func (o *options) run() (wrong int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	fmt.Printf("seed %d, %v\n", o.seed, o.span)
-	h := &harness{seed: o.seed, dir: dir, files: o.files, run: &runner{work: filepath.Join(dir, "work")}, label: filepath.Join(dir, "case")}
+	h := &harness{seed: o.seed, dir: dir, files: o.files, names: o.names, run: &runner{work: filepath.Join(dir, "work")}, label: filepath.Join(dir, "case")}
 	if err := os.Mkdir(filepath.Join(dir, "golden"), 0o755); err != nil {
 		return 0, err
 	}
@@ -102,10 +109,9 @@ func (o *options) run() (wrong int, err error) {
 		return 0, err
 	}
 	h.sources = slices.DeleteFunc(h.sources, func(s *source) bool {
-		known, _ := filepath.Match(o.names, s.name)
-		return !known && o.names != ""
+		return !h.chosen(s.name)
 	})
-	if !slices.ContainsFunc(h.sources, func(s *source) bool { return s.has(o.files) }) {
+	if o.only != "forge" && !slices.ContainsFunc(h.sources, func(s *source) bool { return s.has(o.files) }) {
 		return 0, fmt.Errorf("-files %s -sources %s: no dataset has such a file", o.files, o.names)
 	}
 	if err := os.Mkdir(h.run.work, 0o755); err != nil {
