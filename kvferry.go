@@ -18,6 +18,7 @@ import (
 	"kvferry/inspect"
 	"kvferry/inspect/verify"
 	"kvferry/internal/catalog"
+	"kvferry/internal/disk"
 	"kvferry/internal/filter"
 	"kvferry/record"
 	"kvferry/store"
@@ -69,6 +70,7 @@ type Dataset struct {
 	found  *catalog.Found
 	source format.Source
 	stores *inspect.Stores
+	files  *disk.Sources // that are read
 	o      Options
 }
 
@@ -95,7 +97,7 @@ func find(c catalog.Catalog, location string, o *Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dataset{found: found, stores: &inspect.Stores{Root: found.Location.Path}, o: o.orDefault()}, nil
+	return &Dataset{found: found, stores: &inspect.Stores{Root: found.Location.Path}, files: new(disk.Sources), o: o.orDefault()}, nil
 }
 
 func (d *Dataset) open(ctx context.Context, how inspect.Opening) (format.Source, error) {
@@ -103,12 +105,17 @@ func (d *Dataset) open(ctx context.Context, how inspect.Opening) (format.Source,
 	o.Store = how.Wrap(o.Store)
 	o.Options.Report, o.Options.Salvage = how.Report, how.Salvage
 	o.Options.Resort = o.Options.Resort || how.Resort
-	return d.found.Open(ctx, &o)
+	src, err := d.found.Open(ctx, &o)
+	if err != nil {
+		err = d.files.Err(err)
+	}
+	return src, err
 }
 
 func (d *Dataset) openOptions() format.OpenOptions {
 	return format.OpenOptions{Store: d.found.Driver.Open, Kind: d.found.Driver.Name, WALDir: d.o.WALDir,
-		Options: store.Options{AllowLive: d.o.AllowLive, Resort: d.o.Resort, Memory: d.o.Memory / 8 / d.found.Crowd(), TempDir: d.o.TempDir}}
+		Options: store.Options{AllowLive: d.o.AllowLive, Resort: d.o.Resort, Memory: d.o.Memory / 8 / d.found.Crowd(), TempDir: d.o.TempDir,
+			Sources: d.files}}
 }
 
 // Close releases the dataset's files.
@@ -143,7 +150,7 @@ func (d *Dataset) scan(f *Filter) (*inspect.Scan, error) {
 
 func (d *Dataset) scanOf(sel *filter.Selection) *inspect.Scan {
 	return &inspect.Scan{Source: d.source, Selection: sel, Now: d.o.Now, Workers: d.o.Workers, Memory: d.o.Memory / 2,
-		TempDir: d.o.TempDir, Report: d.o.Findings, Stores: d.stores}
+		TempDir: d.o.TempDir, Report: d.o.Findings, Stores: d.stores, Sources: d.files}
 }
 
 // Verify reads every row of the dataset at a location and lists what is wrong with it. Findings are in the result; an

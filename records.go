@@ -80,10 +80,10 @@ func (d *Dataset) records(ctx context.Context, f *Filter, yield func(*Record) bo
 			return err
 		}
 		if err := errors.Join(each(ctx, r, yield), r.Close()); err != nil {
-			return err
+			return d.files.Err(err)
 		}
 	}
-	return nil
+	return d.files.Err(nil)
 }
 
 // each yields the records of a reader. A record without elements does not exist, unless it is a

@@ -19,6 +19,7 @@ import (
 	"kvferry/internal/filter"
 	"kvferry/internal/parallel"
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // attempt is one pass through the phases. All that a pass learns is in here and nowhere else: a pass that starts
@@ -31,6 +32,7 @@ type attempt struct {
 	id      *work.Identity
 	rules   *transfer.Rules
 	src     format.Source
+	sources disk.Sources // the files that src reads
 	target  format.Target
 	stores  *outcome.Stored // what the stores of the source report
 	refused *atomic.Bool
@@ -61,7 +63,7 @@ func (a *attempt) abort() {
 // convert goes through the phases. Nothing that could still fail is open when the target is published.
 func (a *attempt) convert(ctx context.Context) (*Report, error) {
 	rep, err := a.prepare(ctx)
-	if err != nil {
+	if err = a.sources.Err(err); err != nil {
 		return rep, a.leaves(err)
 	}
 	rep.Earlier, err = a.publish()
@@ -104,7 +106,7 @@ func (a *attempt) openSource(ctx context.Context) (err error) {
 	if name != "" {
 		a.meter.Enter(name)
 	}
-	if a.src, err = a.o.open(ctx, a.resort != "", a.stores.Report, a.meter); err != nil {
+	if a.src, err = a.open(ctx); err != nil {
 		return err
 	}
 	if name != "" {
@@ -115,6 +117,19 @@ func (a *attempt) openSource(ctx context.Context) (err error) {
 		a.stores.Report(record.Finding{Kind: "key-order", Severity: record.Warning, Detail: a.resort})
 	}
 	return nil
+}
+
+// open opens the source for this conversion.
+func (a *attempt) open(ctx context.Context) (format.Source, error) {
+	return a.o.Source.Open(ctx, func(so *store.Options) {
+		so.Resort = a.resort != ""
+		so.Salvage = true // a table or block that cannot be read is a finding, and so a loss: LossDamaged
+		so.Memory = a.o.storeMemory()
+		so.TempDir = a.o.TempDir
+		so.Report = a.stores.Report
+		so.Sources = &a.sources
+		so.Copied = a.meter.Copied
+	})
 }
 
 // refuse notes that there is a loss of a kind: unless it is allowed, tasks only count from then on.

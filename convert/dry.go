@@ -63,6 +63,7 @@ type dryRun struct {
 
 // run runs the tasks without writing, and converts a sample.
 func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
+	defer func() { err = a.sources.Err(err) }()
 	if err := a.openSource(ctx); err != nil {
 		return nil, err
 	}

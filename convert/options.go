@@ -14,7 +14,6 @@ import (
 	"kvferry/convert/paths"
 	"kvferry/format"
 	"kvferry/internal/filter"
-	"kvferry/internal/progress"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -215,18 +214,6 @@ func (o *Options) seconds() bool {
 
 // storeMemory is the memory for each store of the source, and of the target in the proof.
 func (o *Options) storeMemory() int64 { return o.Memory / 8 }
-
-// open opens the source for this conversion.
-func (o *Options) open(ctx context.Context, resort bool, report func(record.Finding), m *progress.Meter) (format.Source, error) {
-	return o.Source.Open(ctx, func(so *store.Options) {
-		so.Resort = resort
-		so.Salvage = true // a table or block that cannot be read is a finding, and so a loss: LossDamaged
-		so.Memory = o.storeMemory()
-		so.TempDir = o.TempDir
-		so.Report = report
-		so.Copied = m.Copied
-	})
-}
 
 // optionTexts names the options that the result depends on as the command line does.
 func optionTexts(o *Options) map[string]string {

@@ -68,7 +68,7 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	if e := commits.Wait(); err == nil {
 		err = e
 	}
-	return err
+	return a.sources.Err(err)
 }
 
 // FindRenames lists the records that get another name.

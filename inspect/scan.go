@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/disk"
 	"kvferry/internal/filter"
 	"kvferry/internal/progress"
 	"kvferry/internal/sorted"
@@ -43,6 +44,8 @@ type Scan struct {
 	Ledger    *record.Ledger
 	Report    func(record.Finding)
 	Stores    *Stores // adds directories to the places of findings; may be nil
+	// Sources are the files that Source reads; nil: whether they change is not looked at.
+	Sources *disk.Sources
 	// Deep asks the format for findings about every element.
 	Deep bool
 	// RedisStrings asks the format for strings as Redis has them.
@@ -269,7 +272,7 @@ func (s *Scan) RunParts(ctx context.Context, parts []Part, do func(context.Conte
 		}()
 	}
 	wg.Wait()
-	return context.Cause(ctx)
+	return s.Sources.Err(context.Cause(ctx))
 }
 
 // begin starts the scan's step.

@@ -32,6 +32,7 @@ const (
 	FindKeyTwice        = "key-twice"
 	FindRefusedRead     = "refused-read"
 	FindFileChecksum    = "file-checksum"
+	FindReplaced        = "source-replaced"
 	FindNewer           = "newer" // a row, value or section in a form that this build does not know
 )
 
@@ -67,6 +68,7 @@ var findingKinds = []FindingKind{
 	{"row-order", Warning, "files", "The rows of an LMDB file are not in the order of Ardb's comparator, a bug of the stock server; kvferry sorted them."},
 	{FindRefusedRead, Warning, "files", "A read failed and succeeded when repeated: the disk or its connection is failing. Nothing is missing."},
 	{FindBeside, Note, "files", "A directory that the server keeps beside its data, such as a backup, a checkpoint or a log for replicas, holds a store; kvferry does not read it. It is a dataset of its own."},
+	{FindReplaced, Note, "files", "Another file took the place of an RDB or append-only file while kvferry read it, as BGSAVE and BGREWRITEAOF do. kvferry read the earlier file to its end."},
 	{FindStoreNotRead, Error, "files", "A directory below the source holds a store that the format does not use; kvferry does not read it. A warning for a directory that kvferry may not read and where the format has no stores."},
 	{"torn-log", Warning, "files", "The last log ends within a record, as after a crash; kvferry uses everything before it. Or a log begins with zeros, ends in zeros that no engine preallocates, or contains only remains of an earlier use of the file. A note if a log ends in zeros that an engine may have preallocated or a power failure may have left."},
 	{"manifest-behind", Error, "files", "A table not listed in the MANIFEST has rows that exist in no other table or log: the end of the MANIFEST is lost. A salvage reads such tables, too, and calls it damaged-file. A warning if this cannot be determined, as for an unfinished table."},

@@ -30,7 +30,7 @@ func openFile(ctx context.Context, location string, o *format.OpenOptions) (file
 	if filepath.Ext(location) == ".dfs" { // not all parts of a snapshot say what they are
 		return nil, nil, rdb.ErrSnapshot
 	}
-	f, err := disk.Open(location)
+	f, err := o.Options.Sources.OpenWhole(location)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,8 +123,15 @@ func (i *interrupted) unpackTo(f *disk.File) (damage, err error) {
 		return packedError(0, err), nil
 	}
 	defer in.Close()
+	head := make([]byte, headerLen)
+	n, err := io.ReadFull(in, head)
+	if err == nil {
+		if _, err := rdb.ParseHeader(head); err != nil { // a device may have no end
+			return nil, err
+		}
+	}
 	to := &written{w: f}
-	_, err = io.Copy(to, in)
+	_, err = io.Copy(to, io.MultiReader(bytes.NewReader(head[:n]), in))
 	switch {
 	case err == nil, to.err != nil:
 		return nil, to.err
@@ -135,6 +142,9 @@ func (i *interrupted) unpackTo(f *disk.File) (damage, err error) {
 	}
 	return packedError(to.n, err), nil
 }
+
+// headerLen is how much of a file tells whether it is an RDB file.
+const headerLen = 9
 
 // packedError is the error of compressed bytes of which so many could be unpacked.
 func packedError(n int64, err error) error {

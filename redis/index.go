@@ -38,7 +38,10 @@ type index struct {
 	err    error       // why it could not be read to its end
 	damage error       // why the checksum is not that of the bytes
 
-	old      []place // libraries of candidates of Redis 7.0
+	old  []place  // libraries of candidates of Redis 7.0
+	sums *summer  // of the first reading; nil afterwards
+	open *section // to which items are added
+
 	repeated []int64 // offsets of items whose key an earlier one has, ascending
 }
 
@@ -57,8 +60,9 @@ type database struct {
 
 // section is a part of the file, of one database. Attributes of its first key may stand before it.
 type section struct {
-	from, to int64
-	carried  rdb.Attributes
+	from, to   int64
+	carried    rdb.Attributes
+	start, end mark // the checksum when the file was first read
 }
 
 // scan skips a file. What cannot be read is in the index as its error; the items before it are good.
@@ -67,8 +71,8 @@ func scan(ctx context.Context, f *disk.File, o *store.Options) (*index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &index{size: st.Size()}
-	sum := newSummer(f, x.size)
+	sum := newSummer(f, st.Size())
+	x := &index{size: st.Size(), sums: sum}
 	s, err := rdb.NewScanner(sum, 0, x.size)
 	if err != nil {
 		return nil, err
@@ -80,6 +84,8 @@ func scan(ctx context.Context, f *disk.File, o *store.Options) (*index, error) {
 		failed = keys.Add(it)
 		return failed
 	})
+	x.closeSection()
+	x.sums = nil
 	if ctx.Err() != nil {
 		failed = context.Cause(ctx)
 	}
@@ -150,7 +156,7 @@ func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) err
 		case rdb.OpKey, rdb.OpFunction, rdb.OpModuleAux:
 			if db == nil || db.n != it.DB {
 				db = x.database(it.DB)
-				db.sections = append(db.sections, section{it.Off, it.Off, it.Carried})
+				x.openSection(db, it.Off, it.Carried)
 			}
 			x.add(db, it, s.Offset())
 			if it.Op == rdb.OpModuleAux {
@@ -193,12 +199,25 @@ func (x *index) add(db *database, it *rdb.Item, end int64) {
 	// Between the last item and this one stands nothing but opcodes, which are passed over again.
 	last := &db.sections[len(db.sections)-1]
 	if last.to-last.from >= sectionBytes {
-		db.sections = append(db.sections, section{it.Off, end, it.Carried})
-	} else {
-		last.to = end
+		x.openSection(db, it.Off, it.Carried)
 	}
+	x.open.to = end
 	if db.since += size; db.since >= db.step && it.Op == rdb.OpKey {
 		db.sample(it.Key)
+	}
+}
+
+// openSection begins a section where an item begins.
+func (x *index) openSection(db *database, off int64, carried rdb.Attributes) {
+	x.closeSection()
+	db.sections = append(db.sections, section{from: off, to: off, carried: carried, start: x.sums.mark(off)})
+	x.open = &db.sections[len(db.sections)-1]
+}
+
+// closeSection takes the checksum of the section that ends.
+func (x *index) closeSection() {
+	if x.open != nil {
+		x.open.end = x.sums.mark(x.open.to)
 	}
 }
 

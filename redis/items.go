@@ -2,6 +2,7 @@ package redis
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -34,6 +35,8 @@ type cutter struct {
 	db       *database
 	sections []section
 	scanner  *rdb.Scanner
+	sum      *summer // that the scanner reads by
+	end      mark    // what it has to come to
 	n        int
 }
 
@@ -58,11 +61,13 @@ func (c *cutter) next() (*rdb.Item, error) {
 		}
 		it, err := c.scanner.Next()
 		if err == io.EOF {
-			c.scanner = nil
+			if err := c.done(); err != nil {
+				return nil, err
+			}
 			continue
 		}
-		if err != nil {
-			return nil, named(c.s.name, err)
+		if err != nil { // there was none when the file was first read
+			return nil, cmp.Or(c.done(), named(c.s.name, err))
 		}
 		switch it.Op {
 		case rdb.OpKey, rdb.OpFunction, rdb.OpModuleAux:
@@ -76,14 +81,30 @@ func (c *cutter) open() bool {
 	if len(c.sections) == 0 {
 		return false
 	}
-	from, to, carried := c.sections[0].from, c.sections[0].to, c.sections[0].carried
+	first, last := c.sections[0], c.sections[0]
 	c.sections = c.sections[1:]
-	for len(c.sections) > 0 && c.sections[0].from == to {
-		to = c.sections[0].to
-		c.sections = c.sections[1:]
+	for len(c.sections) > 0 && c.sections[0].from == last.to {
+		last, c.sections = c.sections[0], c.sections[1:]
 	}
-	c.scanner = rdb.Section(c.s.file, c.s.header(), c.db.n, from, to).Carry(carried)
+	if c.sum = nil; first.start.at != first.from || last.end.at != last.to { // the medium refused bytes when they were summed
+		c.scanner = rdb.Section(c.s.file, c.s.header(), c.db.n, first.from, last.to).Carry(first.carried)
+		return true
+	}
+	c.sum, c.end = resume(c.s.file, first.start, last.end), last.end
+	c.scanner = rdb.Section(c.sum, c.s.header(), c.db.n, first.from, last.to).Carry(first.carried)
 	return true
+}
+
+// done compares the checksum of the sections that were read with that of the first reading.
+func (c *cutter) done() error {
+	if c.scanner = nil; c.sum == nil {
+		return nil
+	}
+	sum, err := c.sum.before(c.end.at)
+	if err == io.EOF || err == nil && sum != c.end.sum {
+		err = c.s.sources.Fail(c.s.name, fmt.Sprintf("the bytes before offset %d changed", c.end.at))
+	}
+	return err
 }
 
 func (c *cutter) strings(dst []record.StringRecord) int {

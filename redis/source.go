@@ -26,9 +26,10 @@ const (
 
 // source is an open file.
 type source struct {
-	format format.Format
-	name   string
-	file   *disk.File
+	format  format.Format
+	name    string
+	file    *disk.File
+	sources *disk.Sources // that the file is one of; may be nil
 	*index
 
 	mu     sync.Mutex
@@ -39,6 +40,9 @@ type source struct {
 // comes before it is read.
 func Open(ctx context.Context, f format.Format, location string, o *format.OpenOptions) (format.Source, error) {
 	file, damage, err := openFile(ctx, location, o)
+	if corrupt := (*record.CorruptError)(nil); errors.As(err, &corrupt) {
+		err = named(location, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +61,7 @@ func open(ctx context.Context, f format.Format, name string, file *disk.File, pa
 		err = x.cut(packed, err)
 	}
 	if err == nil {
-		s := &source{format: f, name: name, file: file, index: x}
+		s := &source{format: f, name: name, file: file, index: x, sources: o.Options.Sources}
 		if err = s.check(o); err == nil {
 			return s, nil
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sort"
 
 	"kvferry/internal/disk"
 	"kvferry/record"
@@ -19,12 +20,27 @@ type summer struct {
 	at  int64 // so much is summed
 	sum uint64
 	err error // why no more is
+
+	marks []mark // what the sum was, ascending
+}
+
+// mark is the checksum of what is before an offset.
+type mark struct {
+	at  int64
+	sum uint64
 }
 
 // unsummed is how much of a file is left for when its end is known: the end of the items, the checksum, and what is behind.
 const unsummed = 64 << 10
 
-func newSummer(f io.ReaderAt, size int64) *summer { return &summer{f: f, to: max(size-unsummed, 0)} }
+func newSummer(f io.ReaderAt, size int64) *summer {
+	return &summer{f: f, to: max(size-unsummed, 0), marks: []mark{{}}}
+}
+
+// resume takes the checksum of another reading, between two marks of the first.
+func resume(f io.ReaderAt, from, to mark) *summer {
+	return &summer{f: f, to: to.at, at: from.at, sum: from.sum}
+}
 
 // ReadAt reads from the file.
 func (s *summer) ReadAt(p []byte, off int64) (int, error) {
@@ -38,8 +54,28 @@ func (s *summer) ReadAt(p []byte, off int64) (int, error) {
 	}
 	if s.err == nil && end > s.at {
 		s.sum, s.at = crc64.Update(s.sum, p[s.at-off:end-off]), end
+		s.note()
 	}
 	return n, err
+}
+
+// note remembers the sum, for a summer whose marks are asked for.
+func (s *summer) note() {
+	if s.marks != nil {
+		s.marks = append(s.marks, mark{s.at, s.sum})
+	}
+}
+
+// mark returns the checksum of what is before an offset, at which an item that was read begins or ends. Offsets must
+// ascend: earlier marks are dropped. What was read since the last mark is read again.
+func (s *summer) mark(off int64) mark {
+	i := sort.Search(len(s.marks), func(i int) bool { return s.marks[i].at > off })
+	s.marks = s.marks[i-1:]
+	last := &s.marks[0]
+	again := summer{f: s.f, at: last.at, sum: last.sum}
+	again.advance(off)
+	*last = mark{again.at, again.sum}
+	return *last
 }
 
 // advance sums up to an offset what nobody read.
@@ -50,6 +86,7 @@ func (s *summer) advance(to int64) {
 		n, _, s.err = disk.ReadAt(s.f, buf[:min(int64(len(buf)), to-s.at)], s.at)
 		s.sum, s.at = crc64.Update(s.sum, buf[:n]), s.at+int64(n)
 	}
+	s.note()
 }
 
 // before returns the checksum of what is before an offset.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"kvferry/internal/disk"
 	"kvferry/record"
 )
 
@@ -94,6 +95,9 @@ type Options struct {
 	TempDir string
 	// Report is called for findings about the store itself, such as a torn log; may be nil.
 	Report func(record.Finding)
+	// Sources is told of all files that are read, so that their being written to meanwhile is noticed; may be nil. With
+	// AllowLive stores tell it nothing.
+	Sources *disk.Sources
 	// Copied is called with the progress of copying a source that must be copied first: bytes done, approximate total
 	// (0: unknown), keys, and how many of them there are (0: unknown); may be nil.
 	Copied func(done, total, keys, of int64)

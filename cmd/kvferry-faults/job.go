@@ -39,23 +39,8 @@ var made = []string{"blackwidow", "nemo", "pika4", "ardb", "ardb+leveldb", "kvro
 // makeSmall writes them below dir.
 func (h *harness) makeSmall() error {
 	dir := filepath.Join(h.dir, "made")
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := h.make(dir, 600); err != nil {
 		return err
-	}
-	first := filepath.Join(dir, "blackwidow")
-	ctx := context.Background()
-	target, err := blackwidow.New().Create(ctx, first, &format.CreateOptions{Create: rocks.Create, Layout: format.LayoutFlat,
-		DBs: []string{"0"}, Memory: 16 << 20, Now: time.Unix(1700000000, 0), Reopen: &format.OpenOptions{Store: rocks.Open}})
-	if err != nil {
-		return err
-	}
-	if err := fixtures.Mix(h.seed, 600).Build(ctx, target, 16<<20); err != nil {
-		return err
-	}
-	for _, f := range made[1:] {
-		if o := h.run.run(nil, new(sums), "convert", "--now", clock, first, f+":"+filepath.Join(dir, f)); o.code != 0 {
-			return fmt.Errorf("making %s: %s", f, o.stderr)
-		}
 	}
 	for _, from := range made {
 		src := filepath.Join(dir, from)
@@ -70,6 +55,51 @@ func (h *harness) makeSmall() error {
 			for _, to := range []string{"blackwidow", "rdb", "kvrocks"} {
 				h.large = append(h.large, &job{src: s.dir, name: s.name + " to " + to, target: to})
 			}
+		}
+	}
+	return nil
+}
+
+// makeTiny writes datasets whose files are forged: so small that a case is a matter of milliseconds.
+func (h *harness) makeTiny() error {
+	dir := filepath.Join(h.dir, "tiny")
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	if err := h.make(dir, 40); err != nil {
+		return err
+	}
+	for _, f := range made {
+		s := &source{name: "tiny " + f, dir: filepath.Join(dir, f), target: f}
+		var err error
+		if s.files, err = filesOf(s.dir); err != nil {
+			return err
+		}
+		if f != "rdb" && h.chosen(s.name) {
+			h.tiny = append(h.tiny, s)
+		}
+	}
+	return nil
+}
+
+// make writes a dataset of so many records in each format.
+func (h *harness) make(dir string, records int64) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	first := filepath.Join(dir, "blackwidow")
+	ctx := context.Background()
+	target, err := blackwidow.New().Create(ctx, first, &format.CreateOptions{Create: rocks.Create, Layout: format.LayoutFlat,
+		DBs: []string{"0"}, Memory: 16 << 20, Now: time.Unix(1700000000, 0), Reopen: &format.OpenOptions{Store: rocks.Open}})
+	if err != nil {
+		return err
+	}
+	if err := fixtures.Mix(h.seed, records).Build(ctx, target, 16<<20); err != nil {
+		return err
+	}
+	for _, f := range made[1:] {
+		if o := h.run.run(nil, new(sums), "convert", "--now", clock, first, f+":"+filepath.Join(dir, f)); o.code != 0 {
+			return fmt.Errorf("making %s: %s", f, o.stderr)
 		}
 	}
 	return nil

@@ -26,11 +26,19 @@ type harness struct {
 	seed    uint64
 	dir     string
 	sources []*source
-	files   string // a pattern: what is damaged
-	small   []*job // on small datasets: every call on files of them fails
-	large   []*job // on goldens: their processes are killed
+	files   string    // a pattern: what is damaged
+	names   string    // a pattern: of which datasets
+	tiny    []*source // whose files are forged
+	small   []*job    // on small datasets: every call on files of them fails
+	large   []*job    // on goldens: their processes are killed
 	run     *runner
 	label   string // what is under way, in a file
+}
+
+// chosen reports whether datasets of a name are used.
+func (h *harness) chosen(name string) bool {
+	ok, _ := filepath.Match(h.names, name)
+	return ok || h.names == ""
 }
 
 // now notes the case under way, which a crash of the process leaves behind.
@@ -44,6 +52,7 @@ var classes = []struct {
 	share, short int
 }{
 	{"damage", (*harness).damaged, 16, 25},
+	{"forge", (*harness).forged, 16, 0},
 	{"call", (*harness).call, 8, 40},
 	{"full", (*harness).full, 2, 12},
 	{"kill", (*harness).kill, 4, 2},
@@ -92,7 +101,7 @@ func (o *options) run() (wrong int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	fmt.Printf("seed %d, %v\n", o.seed, o.span)
-	h := &harness{seed: o.seed, dir: dir, files: o.files, run: &runner{work: filepath.Join(dir, "work")}, label: filepath.Join(dir, "case")}
+	h := &harness{seed: o.seed, dir: dir, files: o.files, names: o.names, run: &runner{work: filepath.Join(dir, "work")}, label: filepath.Join(dir, "case")}
 	if err := os.Mkdir(filepath.Join(dir, "golden"), 0o755); err != nil {
 		return 0, err
 	}
@@ -100,10 +109,9 @@ func (o *options) run() (wrong int, err error) {
 		return 0, err
 	}
 	h.sources = slices.DeleteFunc(h.sources, func(s *source) bool {
-		known, _ := filepath.Match(o.names, s.name)
-		return !known && o.names != ""
+		return !h.chosen(s.name)
 	})
-	if !slices.ContainsFunc(h.sources, func(s *source) bool { return s.has(o.files) }) {
+	if o.only != "forge" && !slices.ContainsFunc(h.sources, func(s *source) bool { return s.has(o.files) }) {
 		return 0, fmt.Errorf("-files %s -sources %s: no dataset has such a file", o.files, o.names)
 	}
 	if err := os.Mkdir(h.run.work, 0o755); err != nil {

@@ -20,6 +20,7 @@ type source struct {
 	target string   // what it is converted to, its own format where that is written
 
 	dump, verify, convert *outcome
+	sound                 *reading // of all commands
 }
 
 // targets are what datasets are converted to, by how their names begin.

@@ -77,13 +77,10 @@ func Run(ctx context.Context, o *Options) (*Outcome, error) {
 	v := &verifier{o: o, found: newCollector(o.MaxFindings), ledger: new(record.Ledger)}
 	v.stores.Root = o.Root
 	src, err := v.open(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if src != nil {
 		err = errors.Join(v.all(ctx, src), src.Close())
 	}
-	if err != nil {
+	if err = o.Scan.Sources.Err(err); err != nil {
 		return nil, err
 	}
 	return v.result(), nil

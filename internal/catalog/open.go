@@ -36,6 +36,10 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 	if err != nil || options.Options.Report == nil {
 		return src, err
 	}
+	options.Options.Sources.OnReplaced(func(path string) {
+		options.Options.Report(record.Finding{Kind: record.FindReplaced, Severity: record.Note,
+			Place: record.Place{File: path, Off: record.NoOffset, Level: -1}, Detail: "another file took its place while it was read; kvferry read the earlier one"})
+	})
 	report := func(kind, path string, severity record.Severity, detail string) {
 		options.Options.Report(record.Finding{Kind: kind, Severity: severity,
 			Place: record.Place{File: path, Off: record.NoOffset, Level: -1}, Detail: detail})

@@ -4,6 +4,7 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -38,9 +39,10 @@ func check(op, path string) error {
 
 // File is an open file.
 type File struct {
-	f     *os.File
-	usage []*Usage     // that count it
-	held  atomic.Int64 // bytes counted
+	f      *os.File
+	source *Sources     // that this handle belongs to, when all of a file is read by it
+	usage  []*Usage     // that count it
+	held   atomic.Int64 // bytes counted
 
 	streams        bool  // see Stream
 	named          bool  // a file of Temp whose name is still there
@@ -188,6 +190,9 @@ func (f *File) Stat() (fs.FileInfo, error) {
 
 // Close closes the file; it is closed also when that fails.
 func (f *File) Close() error {
+	if f.source != nil {
+		f.source.closing(f)
+	}
 	err := errors.Join(check("close", f.Name()), f.release())
 	f.grow(-f.held.Load())
 	if e := f.f.Close(); e != nil {
@@ -351,13 +356,22 @@ func ReadDir(path string) ([]fs.DirEntry, error) {
 	})
 }
 
+// maxSmall bounds what is known to be small: a name may lead to a device without an end.
+const maxSmall = 64 << 20
+
 // ReadFile reads a file that is known to be small.
-func ReadFile(path string) (b []byte, err error) {
+func ReadFile(path string) ([]byte, error) { return ReadSmall(path, maxSmall) }
+
+// ReadSmall reads a file of at most so many bytes. A larger one is an error.
+func ReadSmall(path string, most int64) (b []byte, err error) {
 	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
-	b, err = io.ReadAll(f)
+	b, err = io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("%s: more than %d bytes: this is another kind of file than is expected here", path, most)
+	}
 	return b, errors.Join(err, f.Close())
 }
 

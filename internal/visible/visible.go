@@ -9,15 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// Active reports whether a character acts instead of being seen: the controls of C0 and C1, DEL, and those that change
-// the direction of text, by which it can be made to look like another.
+// Active reports whether a character acts instead of being seen: the controls of C0 and C1, DEL, those that change the
+// direction of text, and those without width, by which it can be made to look like another. The joiners U+200C and U+200D
+// stand in words of several scripts.
 func Active(r rune) bool {
 	switch {
 	case r < 0x20, r >= 0x7f && r <= 0x9f:
 		return true
-	case r == 0x061c, r == 0x200e, r == 0x200f:
+	case r == 0x061c, r == 0x200b, r == 0x200e, r == 0x200f, r == 0xfeff:
 		return true
-	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x2028, r == 0x2029:
+	case r >= 0x202a && r <= 0x202e, r >= 0x2060 && r <= 0x2069, r == 0x2028, r == 0x2029:
 		return true
 	}
 	return false

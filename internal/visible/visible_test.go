@@ -9,16 +9,18 @@ import (
 
 func TestText(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                   "",
-		"plain ünï 中 \\x":    "plain ünï 中 \\x",
-		"a\nb\tc\rd":         `a\nb\tc\rd`,
-		"\x1b[31m\x00\x7f":   `\x1b[31m\x00\x7f`,
-		"c1 \u009b \u0085":   `c1 \u009b \u0085`,
-		"bidi \u202e\u2066":  `bidi \u202e\u2066`,
-		"marks \u200f\u061c": `marks \u200f\u061c`,
-		"lines \u2028":       `lines \u2028`,
-		"bytes \xff\xc3":     `bytes \xff\xc3`,
-		"\ufffd":             "\ufffd",
+		"":                            "",
+		"plain ünï 中 \\x":             "plain ünï 中 \\x",
+		"a\nb\tc\rd":                  `a\nb\tc\rd`,
+		"\x1b[31m\x00\x7f":            `\x1b[31m\x00\x7f`,
+		"c1 \u009b \u0085":            `c1 \u009b \u0085`,
+		"bidi \u202e\u2066":           `bidi \u202e\u2066`,
+		"marks \u200f\u061c":          `marks \u200f\u061c`,
+		"no width \u200b\ufeff\u2060": `no width \u200b\ufeff\u2060`,
+		"joined \u200c\u200d":         "joined \u200c\u200d",
+		"lines \u2028":                `lines \u2028`,
+		"bytes \xff\xc3":              `bytes \xff\xc3`,
+		"\ufffd":                      "\ufffd",
 	} {
 		if got := Text(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)

@@ -18,6 +18,16 @@ type Log struct {
 	Dir   string
 	Files []string // names in Dir
 	Sizes []int64
+
+	seen map[string]fs.FileInfo // by path: the files, and the manifest, as they were before anything was read of them
+}
+
+// watch has sources notice changes of the files.
+func (l *Log) watch(sources *disk.Sources) (err error) {
+	for path, st := range l.seen {
+		err = errors.Join(err, sources.AddWhole(path, st))
+	}
+	return err
 }
 
 // Bytes is how long the files are together.
@@ -98,7 +108,7 @@ const maxManifest = 16 << 20
 
 // readManifest reads a manifest and looks for its files. Those that are there and not named do not count.
 func readManifest(path string) (*Log, error) {
-	data, err := readLimited(path, maxManifest)
+	data, st, err := readLimited(path, maxManifest)
 	if err != nil {
 		return nil, err
 	}
@@ -118,20 +128,28 @@ func readManifest(path string) (*Log, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w; %s names it, and a server does not start without it", err, path)
 	}
+	if err == nil {
+		l.seen[path] = st
+	}
 	return l, err
 }
 
-func readLimited(path string, most int64) ([]byte, error) {
+// readLimited reads a file, and looks at it before.
+func readLimited(path string, most int64) ([]byte, fs.FileInfo, error) {
 	f, err := disk.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
 		err = fmt.Errorf("%s: more than %d bytes: this is not a manifest", path, most)
 	}
-	return data, err
+	return data, st, err
 }
 
 // readHead reads how a file begins.
@@ -149,7 +167,7 @@ func readHead(path string) ([]byte, error) {
 }
 
 func newLog(dir string, names []string) (*Log, error) {
-	l := &Log{Dir: dir, Files: names}
+	l := &Log{Dir: dir, Files: names, seen: map[string]fs.FileInfo{}}
 	for _, name := range names {
 		st, err := disk.Stat(filepath.Join(dir, name))
 		if err != nil {
@@ -159,6 +177,7 @@ func newLog(dir string, names []string) (*Log, error) {
 			return nil, fmt.Errorf("%s: not a regular file", filepath.Join(dir, name))
 		}
 		l.Sizes = append(l.Sizes, st.Size())
+		l.seen[filepath.Join(dir, name)] = st
 	}
 	return l, nil
 }

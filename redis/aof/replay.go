@@ -59,6 +59,7 @@ type replay struct {
 	report  func(record.Finding)
 	tempDir string
 	copied  func(done, total, keys, of int64) // see store.Options; may be nil
+	sources *disk.Sources                     // that opens the files; may be nil
 	before  int64                             // bytes of the files before this one
 
 	path    string // of the file, for errors
@@ -110,7 +111,7 @@ func (r *replay) all() error {
 
 // one applies a file; more is false when what follows it is of no use.
 func (r *replay) one(path string, size int64) (more bool, err error) {
-	f, err := disk.Open(path)
+	f, err := r.sources.OpenWhole(path)
 	if err != nil {
 		return false, err
 	}

@@ -30,6 +30,9 @@ type source struct {
 // file.
 func (f *Format) Open(ctx context.Context, location string, o *format.OpenOptions) (format.Source, error) {
 	log, err := Find(location)
+	if err == nil {
+		err = log.watch(o.Options.Sources)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +44,8 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 		return nil, err
 	}
 	srv := &server.Server{DB: st, Now: time.Now().UnixMilli()}
-	r := &replay{ctx: ctx, log: log, server: srv, salvage: o.Options.Salvage, report: o.Options.Report, copied: o.Options.Copied, tempDir: o.Options.TempDir}
+	r := &replay{ctx: ctx, log: log, server: srv, salvage: o.Options.Salvage, report: o.Options.Report, copied: o.Options.Copied, tempDir: o.Options.TempDir,
+		sources: o.Options.Sources}
 	srv.Restore, srv.RestoreFunctions = r.restore, restoreFunctions
 	if err = r.all(); err == nil {
 		err = st.Seal()

@@ -131,13 +131,26 @@ func newOptions(location string, so *format.ServerOptions) (*options, error) {
 		}
 	}
 	if o.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		pair, err := keyPair(o.Cert, o.Key)
 		if err != nil {
 			return nil, err
 		}
 		o.tlsConfig.Certificates = []tls.Certificate{pair}
 	}
 	return o, nil
+}
+
+// keyPair reads a certificate and its key.
+func keyPair(certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := disk.ReadFile(certFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := disk.ReadFile(keyFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
 }
 
 // handshakeTimeout is how long a server may take to answer the first words of TLS. One without TLS waits for the end of a line.

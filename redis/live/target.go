@@ -56,7 +56,7 @@ type start struct {
 	// Libraries is the number of libraries of functions that were there, if the server is to be read back.
 	Libraries int             `json:"libraries,omitempty"`
 	Existing  format.Existing `json:"existing"`
-	Names     string          `json:"names"` // what begins temporary names
+	Names     string          `json:"names"`             // what begins temporary names
 	Members   []string        `json:"members,omitempty"` // the servers of a cluster
 }
 

@@ -121,6 +121,9 @@ func (e *env) open() error {
 	if err != nil {
 		return err
 	}
+	if err := e.opts.Sources.Add(e.path, st); err != nil {
+		return err
+	}
 	e.size = st.Size()
 	e.meta, err = e.newestMeta()
 	return err

@@ -162,12 +162,15 @@ func newDatabase(dir string, o *store.Options, report func(record.Finding)) *dat
 	db.indexes.Max = db.opts.Memory / 4
 	db.files.Keep = o.AllowLive
 	db.files.Again = db.readAgain
+	if !o.AllowLive { // a live database changes
+		db.files.Sources = o.Sources
+	}
 	return db
 }
 
 // open reads the MANIFEST, finds the files and reads the logs.
 func (db *database) open(ctx context.Context) error {
-	v, err := manifest.Read(ctx, db.dir, db.report)
+	v, err := db.readManifest(ctx)
 	if err == nil {
 		err = db.cut
 	}
@@ -186,6 +189,23 @@ func (db *database) open(ctx context.Context) error {
 		db.reportTorn(!complete)
 	}
 	return err
+}
+
+// readManifest reads CURRENT and the MANIFEST, which an engine that opens the database replaces or writes to.
+func (db *database) readManifest(ctx context.Context) (*manifest.Version, error) {
+	current := filepath.Join(db.dir, manifest.CurrentName)
+	if st, err := disk.Stat(current); err == nil { // manifest.Read says what is wrong with it otherwise
+		if err := db.files.Sources.Add(current, st); err != nil {
+			return nil, err
+		}
+	}
+	v, err := manifest.Read(ctx, db.dir, db.report)
+	if v != nil && v.Info != nil { // what is wrong with it may follow from a change
+		if changed := db.files.Sources.Add(v.Path, v.Info); changed != nil {
+			return nil, changed
+		}
+	}
+	return v, err
 }
 
 // load opens the tables that the MANIFEST names and reads the logs. complete says that no other table can have

@@ -103,7 +103,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 	}
 	err = toOutput(cmd, f.output, func(w io.Writer) error {
 		res, err = differ(ctx, da, db, w)
-		return err
+		return db.whole(da.whole(err))
 	})
 	if err = errors.Join(err, da.Opened.Source.Close(), db.Opened.Source.Close()); err != nil {
 		return mapUsage(err)

@@ -154,10 +154,10 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err er
 	err = toOutput(cmd, f.output, func(w io.Writer) (err error) {
 		if f.rows() {
 			n, err = f.dumpRows(cmd.Context(), d, w)
-			return err
+			return d.whole(err)
 		}
 		n, lossy, err = f.dumpRecords(cmd, d, w)
-		return err
+		return d.whole(err)
 	})
 	show.end(err)
 	notes.sum()

@@ -101,7 +101,7 @@ func (d *Dataset) fingerprint(ctx context.Context) (out *inspect.FingerprintFile
 		}
 		return err
 	})
-	return out, errors.Join(err, d.Opened.Source.Close())
+	return out, d.whole(errors.Join(err, d.Opened.Source.Close()))
 }
 
 // checkFingerprint compares a dataset with a file.

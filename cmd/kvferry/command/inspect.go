@@ -112,7 +112,7 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 	})
 	show.end(err)
 	notes.sum()
-	if err = errors.Join(err, d.Opened.Source.Close()); err != nil {
+	if err = d.whole(errors.Join(err, d.Opened.Source.Close())); err != nil {
 		return f.read.hint(err)
 	}
 	if f.html != "" {

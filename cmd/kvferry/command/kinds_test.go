@@ -194,6 +194,7 @@ var notPlanted = map[string]string{
 	record.FindDamagedBlob:    "TestDamagedBlobs of store/rocks",
 	"unreferenced-blobs":      "TestMissingBlobs of store/rocks",
 	record.FindFileChecksum:   "TestFileChecksums of store/rocks: a MANIFEST as RocksDB writes it when told to",
+	record.FindReplaced:       "what a server does meanwhile; TestReplacedWhileRead",
 	record.FindKeyTwice:       "TestArdbRestarts: a database that the server wrote",
 }
 

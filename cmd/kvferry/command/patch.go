@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -174,10 +176,31 @@ func openPatch(cmd *cobra.Command, file, tempDir string) (*disk.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err = io.Copy(f, from); err != nil {
+	in := bufio.NewReaderSize(from, patchHead)
+	if err = isPatch(in); err == nil {
+		_, err = io.Copy(f, in)
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// patchHead is how much of a stream is looked at before it is copied: it may have no end.
+const patchHead = 256 << 10
+
+// isPatch refuses a stream that does not begin as a patch.
+func isPatch(in *bufio.Reader) error {
+	head, err := in.Peek(patchHead)
+	if err != nil {
+		return nil // it is short, and whoever reads it says what is wrong
+	}
+	text, err := decompressed(bytes.NewReader(head))
+	if err == nil {
+		defer text.Close()
+		_, err = patch.NewReader(text)
+	}
+	return err
 }
 
 // open reads the patch from its beginning.

@@ -134,7 +134,7 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 	}
 	d := &Dataset{Opened: o, salvage: f.salvage, Stores: &inspect.Stores{Root: o.Found.Location.Path}}
 	d.Scan = &inspect.Scan{Selection: sel, Now: now, Workers: f.workers, Memory: f.source.Memory() / 2,
-		TempDir: f.source.TempDir(), Stores: d.Stores}
+		TempDir: f.source.TempDir(), Stores: d.Stores, Sources: o.options.Options.Sources}
 	d.reopen = func(ctx context.Context, how inspect.Opening) (format.Source, error) {
 		options := o.options
 		options.Options.Report, options.Options.Salvage = how.Report, how.Salvage
@@ -144,7 +144,11 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 			options.Options.Copied = d.prepares()
 		}
 		options.Pass = f.choice.places.pass(f.mapped)
-		return o.Found.Open(ctx, &options)
+		src, err := o.Found.Open(ctx, &options)
+		if err != nil {
+			err = options.Options.Sources.Err(err)
+		}
+		return src, err
 	}
 	return d, nil
 }
@@ -225,6 +229,10 @@ func (d *Dataset) resorted(ctx context.Context, do func() error) error {
 	d.Scan.Stores, d.Scan.Source = stores, src
 	return do()
 }
+
+// whole returns the error of a command that has read the dataset, and has not published anything yet: that of the pass, or
+// that a file of the dataset changed meanwhile.
+func (d *Dataset) whole(err error) error { return d.Scan.Sources.Err(err) }
 
 // tellNone says on standard error that the filters leave no record: one of them may be mistyped.
 func (d *Dataset) tellNone(w io.Writer, records int64) {

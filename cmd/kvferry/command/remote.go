@@ -23,6 +23,9 @@ const passwordVariable = "KVFERRY_PASSWORD"
 // sourcePassword holds the password of the server that is read, or of the first of two, when it is another.
 const sourcePassword = "KVFERRY_SOURCE_PASSWORD"
 
+// maxPassword bounds the file of a password.
+const maxPassword = 1 << 20
+
 // connectFlags say how a server is reached.
 type connectFlags struct {
 	passwordFile  string
@@ -72,7 +75,7 @@ func (f *connectFlags) options() (*format.ServerOptions, error) {
 		if err := notStandard("password-file", f.passwordFile); err != nil {
 			return nil, err
 		}
-		data, err := disk.ReadFile(f.passwordFile)
+		data, err := disk.ReadSmall(f.passwordFile, maxPassword)
 		if err != nil {
 			return nil, usagef("--password-file %w", err)
 		}

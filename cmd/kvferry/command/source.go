@@ -9,6 +9,7 @@ import (
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/catalog"
+	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -104,6 +105,7 @@ func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, repor
 			MaxBlock:  int64(f.maxBlock),
 			WALFlag:   "--" + f.walFlag,
 			Report:    report,
+			Sources:   new(disk.Sources),
 		},
 	}
 	return o, nil

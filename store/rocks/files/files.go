@@ -36,6 +36,8 @@ type File struct {
 type Set struct {
 	Pool *Pool // that it shares; nil: the one of the process
 	Keep bool  // files stay open until the set is closed
+	// Sources remembers the files as they were; may be nil.
+	Sources *disk.Sources
 	// Again is told, if not nil, of bytes that the medium refused and gave when it was asked again.
 	Again func(f *File, off int64, refused error)
 
@@ -60,6 +62,9 @@ func (s *Set) Open(dir, name string, now bool) (*File, error) {
 	}
 	if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: %w", f.Path, store.ErrNotRegular)
+	}
+	if err := s.Sources.Add(f.Path, st); err != nil {
+		return nil, err
 	}
 	f.Size = st.Size()
 	if now {
@@ -92,7 +97,7 @@ func (f *File) Acquire() (*disk.File, error) {
 		return nil, fs.ErrClosed
 	}
 	if f.f == nil {
-		h, err := p.openFile(f.Path)
+		h, err := p.openFile(s.Sources, f.Path)
 		if err != nil {
 			return nil, err
 		}

@@ -47,11 +47,11 @@ func (p *Pool) closeIdle() bool {
 }
 
 // openFile opens a file. Where others have taken the descriptors, idle files give theirs back first. p.mu is held.
-func (p *Pool) openFile(path string) (*disk.File, error) {
+func (p *Pool) openFile(of *disk.Sources, path string) (*disk.File, error) {
 	p.makeRoom()
-	f, err := disk.Open(path)
+	f, err := of.Open(path)
 	for disk.IsExhausted(err) && p.closeIdle() {
-		f, err = disk.Open(path)
+		f, err = of.Open(path)
 	}
 	return f, err
 }

@@ -22,7 +22,8 @@ type Version struct {
 	Name      string // name
 	Number    uint64 // in that name
 	Path      string
-	Size      int64 // bytes of the MANIFEST that were read
+	Size      int64       // bytes of the MANIFEST that were read
+	Info      fs.FileInfo // of the MANIFEST before it was read
 	Families  map[uint32]*Family
 	MaxFamily uint32
 	minLog    uint64
@@ -88,7 +89,7 @@ func readNamed(ctx context.Context, dir, name string, report func(record.Finding
 		return nil, err
 	}
 	v := newVersion()
-	v.Name, v.Path, v.Size = name, filepath.Join(dir, name), st.Size()
+	v.Name, v.Path, v.Size, v.Info = name, filepath.Join(dir, name), st.Size(), st
 	v.Number, _ = manifestNumber(name)
 	return v, v.replay(ctx, logfile.NewReader(logfile.Within(ctx, io.NewSectionReader(f, 0, v.Size)), 0), report)
 }

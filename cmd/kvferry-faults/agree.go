@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kvferry/fixtures"
+)
+
+// reading is what all commands did with the same files.
+type reading struct {
+	dump, verify, fingerprint, inspect, diff, convert *outcome
+	counts                                            map[string]int64 // of records that have not expired, by command
+}
+
+// commands lists what each command did, in a fixed order.
+func (x *reading) commands() []struct {
+	name string
+	*outcome
+} {
+	return []struct {
+		name string
+		*outcome
+	}{{"dump", x.dump}, {"verify", x.verify}, {"fingerprint", x.fingerprint}, {"inspect", x.inspect}, {"diff", x.diff}, {"convert", x.convert}}
+}
+
+// counted is what the reports of commands say of records.
+type counted struct {
+	Records, Expired int64
+	Parts, Types     []struct{ Records int64 }
+}
+
+// records counts what a report has.
+func (c *counted) records() (n int64) {
+	n = c.Records - c.Expired
+	for _, p := range slices.Concat(c.Parts, c.Types) {
+		n += p.Records
+	}
+	return n
+}
+
+// read has every command read a dataset; diff compares it with the sound one.
+func (r *runner) read(dir, sound, target string) *reading {
+	x := &reading{counts: map[string]int64{}}
+	x.dump = r.dump(dir)
+	x.counts["dump"] = x.dump.sum.lines
+	report := func(name string, args ...string) *outcome {
+		var out bytes.Buffer
+		o := r.run(&out, nil, append([]string{name, "--now", clock, "--temp-dir", r.work}, args...)...)
+		var c counted
+		if json.Unmarshal(out.Bytes(), &c) == nil {
+			x.counts[name] = c.records()
+		}
+		if name == "fingerprint" { // all of it is of the records
+			o.sum.Write(out.Bytes())
+		}
+		if name == "verify" {
+			o.note(out.Bytes(), func(t *told) string { return fmt.Sprint(t.Records, t.Elements) })
+		}
+		o.heed()
+		return o
+	}
+	x.verify = report("verify", "--format", "json", dir)
+	x.fingerprint = report("fingerprint", dir)
+	x.inspect = report("inspect", "--format", "json", "--top", "0", dir)
+	fmt.Fprintln(&x.inspect.sum, x.counts["inspect"])
+	x.diff = r.run(new(bytes.Buffer), nil, "diff", "--now", clock, "--temp-dir", r.work, sound, dir)
+	x.convert = r.convert(dir, target)
+	return x
+}
+
+// heed takes the findings that a command writes to standard error.
+func (o *outcome) heed() {
+	for _, line := range strings.Split(o.stderr, "\n") {
+		if f := strings.Fields(line); len(f) > 2 && f[0] == "kvferry:" {
+			o.told[strings.TrimSuffix(f[2], ":")]++
+		}
+	}
+}
+
+// maxTries is how often a case looks for a dataset and a file that its forgery fits.
+const maxTries = 1000
+
+// forged does case number n of faults inside of files whose checksums are right.
+func (h *harness) forged(c *class, n int) error {
+	if err := h.makeTiny(); err != nil {
+		return err
+	}
+	r := fixtures.NewRand(h.seed, 'f', uint64(n))
+	for tries := 0; ; tries++ {
+		from := h.tiny
+		if len(h.sources) > 0 && (len(h.tiny) == 0 || r.Chance(25)) {
+			from = h.sources
+		}
+		if len(from) == 0 || tries == maxTries {
+			return fmt.Errorf("-files %s -sources %s: no dataset has a file that can be forged", h.files, h.names)
+		}
+		s := fixtures.Pick(r, from)
+		if !s.has(h.files) || !s.read(h.run) {
+			continue
+		}
+		p := &patient{r: r, s: s, only: h.files, dir: filepath.Join(h.run.work, filepath.Base(s.dir))}
+		if err := s.copyTo(p.dir); err != nil {
+			return err
+		}
+		p.file, _ = p.choose(func(string) bool { return true })
+		d, hidden, ok, err := p.forge()
+		if err != nil {
+			return err
+		}
+		if ok {
+			h.judgeForged(c, p, d, hidden, fmt.Sprintf("forge/%d %s: %s", n, s.name, d))
+			return nil
+		}
+		if err := os.RemoveAll(p.dir); err != nil {
+			return err
+		}
+	}
+}
+
+// read has every command read the sound source. One that any command complains of is of no use.
+func (s *source) read(r *runner) bool {
+	if s.sound == nil {
+		s.sound = r.read(s.dir, s.dir, s.target)
+	}
+	return !slices.ContainsFunc(s.sound.commands(), func(x struct {
+		name string
+		*outcome
+	}) bool {
+		return x.code != 0
+	})
+}
+
+// judgeForged compares what each command did with the sound source, and with each other.
+func (h *harness) judgeForged(c *class, p *patient, d damage, hidden, label string) {
+	h.now(label)
+	x := h.run.read(p.dir, p.s.dir, p.s.target)
+	sound := p.s.sound.commands()
+	c.count("format " + p.s.target)
+	for i, did := range x.commands() {
+		if did.name != "diff" {
+			c.judge(did.name, did.outcome, sound[i].outcome, label, func() string { return hidden })
+		}
+	}
+	if x.diff.panic != "" || x.diff.slow {
+		c.fail("%s: diff: %s", label, x.diff.panic)
+	}
+	c.agree(x, p.s.sound, label)
+	if d.kind == unforged && !(x.verify.code == 0 && x.dump.same(p.s.sound.dump)) {
+		c.fail("%s: only its form is another: %s", label, firstLine(x))
+	}
+}
+
+// agree holds all commands against each other.
+func (c *class) agree(x, sound *reading, label string) {
+	var refused, took []string
+	for _, did := range x.commands() {
+		same := did.name != "diff" || did.code == 1
+		switch {
+		case did.name == "diff" && did.code == 3: // it differs, or has findings
+			if x.dump.code == 0 && x.dump.same(sound.dump) && x.verify.code == 0 {
+				c.fail("%s: diff finds a difference where dump has none", label)
+			}
+		case did.code == 0:
+			took = append(took, did.name)
+			if n, ok := x.counts[did.name]; ok && x.dump.code == 0 && n != x.counts["dump"] {
+				c.fail("%s: %s counts %d records, dump %d", label, did.name, n, x.counts["dump"])
+			}
+			if did.name == "diff" && x.dump.code == 0 && !x.dump.same(sound.dump) {
+				c.fail("%s: diff finds no difference where dump has one", label)
+			}
+		case same:
+			refused = append(refused, did.name)
+		}
+	}
+	switch {
+	case len(refused) == 0 || len(took) == 0:
+	case x.verify.code != 0: // verify alone looks at indexes and filters
+		kinds := ""
+		for kind := range x.verify.told {
+			kinds = max(kinds, kind)
+		}
+		c.count("only some refuse: " + kinds)
+	default:
+		c.fail("%s: %s take what %s refuse: %s", label, strings.Join(took, ", "), strings.Join(refused, ", "), firstLine(x))
+	}
+}
+
+// firstLine is what the first command that failed said.
+func firstLine(x *reading) string {
+	for _, did := range x.commands() {
+		if did.code != 0 && did.stderr != "" {
+			line, _, _ := strings.Cut(did.stderr, "\n")
+			return line
+		}
+	}
+	return ""
+}

@@ -1,0 +1,498 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/record"
+
+	"kvferry/fixtures"
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/manifest"
+)
+
+// What no program can tell from files whose checksums are right.
+const (
+	byValue = "changed value bytes under a right checksum"
+	byName  = "changed key bytes under a right checksum"
+	byRow   = "a row left out with every count right"
+	byKind  = "a row of LevelDB made a tombstone, which nothing counts"
+)
+
+// forgery is a fault inside a file that is put together again. do returns what it did, "" if there was nothing to do it to,
+// and why no program can notice it, "" if one can.
+type forgery[T any] struct {
+	name string
+	do   func(r *fixtures.Rand, t T) (what, hidden string)
+}
+
+// pickRow picks a row of a table.
+func (t *table) pickRow(r *fixtures.Rand) (b, i int) {
+	b = r.Intn(len(t.blocks))
+	return b, r.Intn(len(t.blocks[b]))
+}
+
+// change changes the value of a random row; counted says that the counts are corrected.
+func change(counted bool, f func(r *fixtures.Rand, v []byte) []byte) func(*fixtures.Rand, *table) (string, string) {
+	return func(r *fixtures.Rand, t *table) (string, string) {
+		b, i := t.pickRow(r)
+		v := f(r, slices.Clone(t.blocks[b][i].value))
+		if v == nil {
+			return "", ""
+		}
+		t.blocks[b][i].value = v
+		if counted || t.levelDB {
+			t.count()
+			return fmt.Sprintf(" of row %d of block %d", i, b), byValue
+		}
+		return fmt.Sprintf(" of row %d of block %d", i, b), ""
+	}
+}
+
+func longer(r *fixtures.Rand, v []byte) []byte {
+	more := make([]byte, 1+r.Intn(9))
+	r.Fill(more)
+	return append(v, more...)
+}
+
+func shorter(r *fixtures.Rand, v []byte) []byte {
+	if len(v) == 0 {
+		return nil
+	}
+	return v[:r.Intn(len(v))]
+}
+
+func flipped(r *fixtures.Rand, v []byte) []byte {
+	if len(v) == 0 {
+		return nil
+	}
+	v[r.Intn(len(v))] ^= 1 << r.Intn(8)
+	return v
+}
+
+// forgedKinds are kinds that a row is given: known ones, one that is refused, some that do not exist.
+var forgedKinds = []byte{base.KindDelete, base.KindMerge, base.KindSingleDelete, base.KindBlobIndex, base.KindWideColumns, 0x09, 0x1f, 0x7f}
+
+// unforged is a table that is put together again as it was.
+const unforged = "nothing"
+
+var tableForgeries = []forgery[*table]{
+	{unforged, func(*fixtures.Rand, *table) (string, string) { return " but its blocks", "" }},
+	{"index-drop", func(r *fixtures.Rand, t *table) (string, string) {
+		at := r.Intn(len(t.blocks))
+		t.index = func(x []row) []row { return slices.Delete(x, at, at+1) }
+		return fmt.Sprintf(" entry %d", at), ""
+	}},
+	{"index-twice", func(r *fixtures.Rand, t *table) (string, string) {
+		from, to := r.Intn(len(t.blocks)), r.Intn(len(t.blocks))
+		if from == to {
+			return "", ""
+		}
+		t.index = func(x []row) []row { x[to].value = x[from].value; return x }
+		return fmt.Sprintf(" block %d in place of %d", from, to), ""
+	}},
+	{"index-swap", func(r *fixtures.Rand, t *table) (string, string) {
+		a, b := r.Intn(len(t.blocks)), r.Intn(len(t.blocks))
+		if a == b {
+			return "", ""
+		}
+		t.index = func(x []row) []row { x[a].value, x[b].value = x[b].value, x[a].value; return x }
+		return fmt.Sprintf(" blocks %d and %d", a, b), ""
+	}},
+	{"blocks-swap", func(r *fixtures.Rand, t *table) (string, string) {
+		a, b := r.Intn(len(t.blocks)), r.Intn(len(t.blocks))
+		if a == b {
+			return "", ""
+		}
+		t.blocks[a], t.blocks[b] = t.blocks[b], t.blocks[a]
+		return fmt.Sprintf(" %d and %d", a, b), ""
+	}},
+	{"rows-swap", func(r *fixtures.Rand, t *table) (string, string) {
+		b, i := t.pickRow(r)
+		if i == 0 {
+			return "", ""
+		}
+		rows := t.blocks[b]
+		rows[i], rows[i-1] = rows[i-1], rows[i]
+		return fmt.Sprintf(" %d and %d of block %d", i-1, i, b), ""
+	}},
+	{"row-drop", func(r *fixtures.Rand, t *table) (string, string) { return t.drop(r, false) }},
+	{"row-drop-counted", func(r *fixtures.Rand, t *table) (string, string) { return t.drop(r, true) }},
+	{"row-twice", func(r *fixtures.Rand, t *table) (string, string) {
+		b, i := t.pickRow(r)
+		t.blocks[b] = slices.Insert(t.blocks[b], i, t.blocks[b][i])
+		t.count()
+		return fmt.Sprintf(" %d of block %d", i, b), ""
+	}},
+	{"kind", func(r *fixtures.Rand, t *table) (string, string) {
+		b, i := t.pickRow(r)
+		k := slices.Clone(t.blocks[b][i].key)
+		kind, hidden := fixtures.Pick(r, forgedKinds), ""
+		if t.levelDB && kind == base.KindDelete {
+			hidden = byKind
+		}
+		if k[len(k)-8] == kind {
+			return "", ""
+		}
+		k[len(k)-8] = kind
+		t.blocks[b][i].key = k
+		return fmt.Sprintf(" %#x of row %d of block %d", kind, i, b), hidden
+	}},
+	{"sequence", func(r *fixtures.Rand, t *table) (string, string) {
+		b, i := t.pickRow(r)
+		k := slices.Clone(t.blocks[b][i].key)
+		k[len(k)-1-r.Intn(7)] ^= 1 << r.Intn(8)
+		t.blocks[b][i].key = k
+		return fmt.Sprintf(" of row %d of block %d", i, b), ""
+	}},
+	{"key-byte", func(r *fixtures.Rand, t *table) (string, string) {
+		b, i := t.pickRow(r)
+		k := slices.Clone(t.blocks[b][i].key)
+		if len(k) <= 8 {
+			return "", ""
+		}
+		k[r.Intn(len(k)-8)] ^= 1 << r.Intn(8)
+		t.blocks[b][i].key = k
+		return fmt.Sprintf(" of row %d of block %d", i, b), byName
+	}},
+	{"value-byte", change(true, flipped)},
+	{"value-longer", change(true, longer)},
+	{"value-shorter", change(true, shorter)},
+	{"value-longer-uncounted", change(false, longer)},
+	{"value-shorter-uncounted", change(false, shorter)},
+	{"property", func(r *fixtures.Rand, t *table) (string, string) {
+		if len(t.props) == 0 {
+			return "", ""
+		}
+		p := &t.props[r.Intn(len(t.props))]
+		if len(p.value) == 0 {
+			return "", ""
+		}
+		p.value = flipped(r, slices.Clone(p.value))
+		return " " + string(p.key), ""
+	}},
+	{"restart", func(r *fixtures.Rand, t *table) (string, string) {
+		at := r.Intn(len(t.blocks))
+		if len(t.blocks[at]) <= 3 {
+			return "", ""
+		}
+		by := uint32(1 + r.Intn(9))
+		t.restart = func(b int, off []uint32) {
+			if b == at {
+				off[len(off)-1] += by
+			}
+		}
+		return fmt.Sprintf(" of block %d by %d", at, by), ""
+	}},
+	{"first-block-empty", func(r *fixtures.Rand, t *table) (string, string) {
+		t.blocks = slices.Insert(t.blocks, 0, []row{})
+		t.set("rocksdb.num.data.blocks", uint64(len(t.blocks)))
+		return " ", ""
+	}},
+}
+
+// drop takes a row out.
+func (t *table) drop(r *fixtures.Rand, counted bool) (what, hidden string) {
+	b, i := t.pickRow(r)
+	if len(t.blocks[b]) == 1 {
+		return "", ""
+	}
+	t.blocks[b] = slices.Delete(t.blocks[b], i, i+1)
+	if counted || t.levelDB {
+		t.count()
+		hidden = byRow
+	}
+	return fmt.Sprintf(" %d of block %d", i, b), hidden
+}
+
+// framed is a log or a MANIFEST taken apart into records.
+type framed struct {
+	records [][]byte
+	last    bool // no other log follows
+}
+
+// readFramed joins the fragments of a log; false for one whose files are used again.
+func readFramed(b []byte) (f framed, ok bool) {
+	ok = true
+	eachFragment(b, func(kind byte, payload []byte, _ int) {
+		switch kind {
+		case 1, 2:
+			f.records = append(f.records, slices.Clone(payload))
+		case 3, 4:
+			if len(f.records) == 0 {
+				ok = false
+				return
+			}
+			f.records[len(f.records)-1] = append(f.records[len(f.records)-1], payload...)
+		default:
+			ok = false
+		}
+	})
+	return f, ok && len(f.records) > 0
+}
+
+func (f *framed) write() ([]byte, error) {
+	var out bytes.Buffer
+	w := record.NewWriter(&out)
+	for _, r := range f.records {
+		if _, err := w.WriteRecord(r); err != nil {
+			return nil, err
+		}
+	}
+	err := w.Close()
+	return out.Bytes(), err
+}
+
+// shuffled are forgeries of logs and MANIFESTs that leave their records whole. end is why nothing can tell that the last is
+// gone.
+func shuffled(end string) []forgery[*framed] {
+	return []forgery[*framed]{
+		{"record-drop", func(r *fixtures.Rand, f *framed) (string, string) {
+			at, hidden := r.Intn(len(f.records)), ""
+			if f.last && at == len(f.records)-1 {
+				hidden = end
+			}
+			f.records = slices.Delete(f.records, at, at+1)
+			return fmt.Sprintf(" %d", at), hidden
+		}},
+		{"record-twice", func(r *fixtures.Rand, f *framed) (string, string) {
+			at, to := r.Intn(len(f.records)), r.Intn(len(f.records)+1)
+			f.records = slices.Insert(f.records, to, f.records[at])
+			return fmt.Sprintf(" %d at %d", at, to), ""
+		}},
+		{"records-swap", func(r *fixtures.Rand, f *framed) (string, string) {
+			a, b := r.Intn(len(f.records)), r.Intn(len(f.records))
+			if bytes.Equal(f.records[a], f.records[b]) {
+				return "", ""
+			}
+			f.records[a], f.records[b] = f.records[b], f.records[a]
+			return fmt.Sprintf(" %d and %d", a, b), ""
+		}},
+	}
+}
+
+// header changes a number at the head of a write: its sequence number, or how many entries it has.
+func header(from, to int) func(*fixtures.Rand, *framed) (string, string) {
+	return func(r *fixtures.Rand, f *framed) (string, string) {
+		at := r.Intn(len(f.records))
+		if len(f.records[at]) < 12 {
+			return "", ""
+		}
+		b := from + r.Intn(to-from)
+		f.records[at][b] ^= 1 << r.Intn(8)
+		return fmt.Sprintf(" of record %d, byte %d", at, b), ""
+	}
+}
+
+var logForgeries = append(shuffled(byLogEnd),
+	forgery[*framed]{"write-sequence", header(0, 8)},
+	forgery[*framed]{"write-count", header(8, 12)},
+	forgery[*framed]{"entry-tag", func(r *fixtures.Rand, f *framed) (string, string) {
+		at := r.Intn(len(f.records))
+		if len(f.records[at]) < 13 {
+			return "", ""
+		}
+		f.records[at][12] = fixtures.Pick(r, forgedKinds)
+		return fmt.Sprintf(" of record %d: %#x", at, f.records[at][12]), byValue
+	}},
+	forgery[*framed]{"entry-byte", func(r *fixtures.Rand, f *framed) (string, string) {
+		at := r.Intn(len(f.records))
+		if len(f.records[at]) < 14 {
+			return "", ""
+		}
+		b := 13 + r.Intn(len(f.records[at])-13)
+		f.records[at][b] ^= 1 << r.Intn(8)
+		return fmt.Sprintf(" %d of record %d", b, at), byValue
+	}})
+
+// fileEdit is where a record of a MANIFEST names a table.
+type fileEdit struct {
+	record          int
+	start, end      int // of the whole field
+	level, bounds   int
+	number          uint64
+	size, afterSize int
+}
+
+// fileEdits finds the tables that a MANIFEST adds.
+func (f *framed) fileEdits() (out []fileEdit) {
+	for n, rec := range f.records {
+		p := &base.Fields{Buf: rec}
+		for p.More() {
+			e := fileEdit{record: n, start: p.Off}
+			switch tag := p.Uvarint("tag"); tag {
+			case manifest.TagComparator, manifest.TagColumnFamilyAdd:
+				p.Prefixed("name")
+			case manifest.TagCompactCursor:
+				p.Uvarint("level")
+				p.Prefixed("key")
+			case manifest.TagDeletedFile:
+				p.Uvarint("level")
+				p.Uvarint("number")
+			case manifest.TagColumnFamilyDel:
+			case manifest.TagNewFile, manifest.TagNewFile2, manifest.TagNewFile4:
+				e.level = p.Off
+				p.Uvarint("level")
+				e.number = p.Uvarint("number")
+				e.size = p.Off
+				p.Uvarint("size")
+				e.afterSize, e.bounds = p.Off, p.Off
+				p.Prefixed("smallest")
+				p.Prefixed("largest")
+				if tag != manifest.TagNewFile {
+					p.Uvarint("sequence")
+					p.Uvarint("sequence")
+				}
+				for tag == manifest.TagNewFile4 && p.More() && p.Uvarint("custom") != manifest.FileTerminate {
+					p.Prefixed("value")
+				}
+				if e.end = p.Off; p.Err == nil {
+					out = append(out, e)
+				}
+			default:
+				if tag < 300 {
+					p.Uvarint("number")
+				} else {
+					p.Prefixed("ignorable")
+				}
+			}
+		}
+	}
+	return out
+}
+
+// resize gives a table another size; false if the MANIFEST does not add it.
+func (f *framed) resize(number uint64, size int) (found bool) {
+	edits := f.fileEdits()
+	slices.Reverse(edits) // offsets before a change stay
+	for _, e := range edits {
+		if e.number == number {
+			rec := f.records[e.record]
+			f.records[e.record] = slices.Replace(rec, e.size, e.afterSize, binary.AppendUvarint(nil, uint64(size))...)
+			found = true
+		}
+	}
+	return found
+}
+
+// inFile changes a byte of a part of a random table's field.
+func inFile(part func(e *fileEdit) (from, to int)) func(*fixtures.Rand, *framed) (string, string) {
+	return func(r *fixtures.Rand, f *framed) (string, string) {
+		edits := f.fileEdits()
+		if len(edits) == 0 {
+			return "", ""
+		}
+		e := fixtures.Pick(r, edits)
+		from, to := part(&e)
+		at := from + r.Intn(to-from)
+		f.records[e.record][at] ^= 1 << r.Intn(8)
+		return fmt.Sprintf(" of table %d, byte %d of record %d", e.number, at, e.record), ""
+	}
+}
+
+var manifestForgeries = append(shuffled(byManifest),
+	forgery[*framed]{"table-gone", func(r *fixtures.Rand, f *framed) (string, string) {
+		edits := f.fileEdits()
+		if len(edits) == 0 {
+			return "", ""
+		}
+		e := fixtures.Pick(r, edits)
+		f.records[e.record] = slices.Delete(f.records[e.record], e.start, e.end)
+		return fmt.Sprintf(": %d", e.number), ""
+	}},
+	forgery[*framed]{"table-level", inFile(func(e *fileEdit) (int, int) { return e.level, e.level + 1 })},
+	forgery[*framed]{"table-bounds", inFile(func(e *fileEdit) (int, int) { return e.bounds, e.end })},
+	forgery[*framed]{"edit-byte", func(r *fixtures.Rand, f *framed) (string, string) {
+		at := r.Intn(len(f.records))
+		if len(f.records[at]) == 0 {
+			return "", ""
+		}
+		b := r.Intn(len(f.records[at]))
+		f.records[at][b] ^= 1 << r.Intn(8)
+		return fmt.Sprintf(" %d of record %d", b, at), ""
+	}})
+
+// forge forges a random file of the copy in the way that its kind allows; ok is false when there was nothing to do.
+func (p *patient) forge() (d damage, hidden string, ok bool, err error) {
+	path := filepath.Join(p.dir, p.file)
+	if p.data, err = os.ReadFile(path); err != nil {
+		return d, "", false, err
+	}
+	d.file = p.file
+	switch base, ext := filepath.Base(p.file), filepath.Ext(p.file); {
+	case ext == ".sst" || ext == ".ldb":
+		return p.forgeTable(path)
+	case strings.HasPrefix(base, "MANIFEST-"):
+		return p.forgeFramed(path, manifestForgeries)
+	case ext == ".log":
+		return p.forgeFramed(path, logForgeries)
+	case base == "data.mdb":
+		d.kind = "page"
+		d.what, _ = p.flip(1 + p.r.Intn(3))
+		return d, byLMDB, true, replace(path, p.data)
+	}
+	return d, "", false, nil
+}
+
+func (p *patient) forgeFramed(path string, kinds []forgery[*framed]) (d damage, hidden string, ok bool, err error) {
+	f, ok := readFramed(p.data)
+	if !ok {
+		return d, "", false, nil
+	}
+	f.last = lastLog(p.s, p.file)
+	kind := fixtures.Pick(p.r, kinds)
+	d = damage{kind: kind.name, file: p.file}
+	if d.what, hidden = kind.do(p.r, &f); d.what == "" {
+		return d, "", false, nil
+	}
+	b, err := f.write()
+	if err == nil {
+		err = replace(path, b)
+	}
+	return d, hidden, true, err
+}
+
+func (p *patient) forgeTable(path string) (d damage, hidden string, ok bool, err error) {
+	t, err := readTable(p.data)
+	if err != nil {
+		return d, "", false, nil
+	}
+	number, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), 10, 64)
+	if err != nil {
+		return d, "", false, nil
+	}
+	t.count()
+	kind := fixtures.Pick(p.r, tableForgeries)
+	d = damage{kind: kind.name, file: p.file}
+	if d.what, hidden = kind.do(p.r, t); d.what == "" {
+		return d, "", false, nil
+	}
+	b := t.write()
+	name, err := os.ReadFile(filepath.Join(filepath.Dir(path), "CURRENT"))
+	if err != nil {
+		return d, "", false, nil
+	}
+	list := filepath.Join(filepath.Dir(path), strings.TrimSpace(string(name)))
+	old, err := os.ReadFile(list)
+	if err != nil {
+		return d, "", false, nil
+	}
+	f, ok := readFramed(old)
+	if !ok || !f.resize(number, len(b)) {
+		return d, "", false, nil
+	}
+	now, err := f.write()
+	if err == nil {
+		err = replace(list, now)
+	}
+	if err == nil {
+		err = replace(path, b)
+	}
+	return d, hidden, true, err
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/fixtures"
+)
+
+// A table and a MANIFEST that are put together again without a fault are sound and have the same records, in each format: what
+// a forgery changes is then the fault alone. A row that is left out with the counts as they were is seen.
+func TestForgeryAlone(t *testing.T) {
+	dir := t.TempDir()
+	h := &harness{seed: 1, dir: dir, files: "*", run: &runner{work: filepath.Join(dir, "work")}}
+	if err := os.Mkdir(h.run.work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.makeTiny(); err != nil {
+		t.Fatal(err)
+	}
+	kept := tableForgeries
+	defer func() { tableForgeries = kept }()
+	seen := 0
+	for _, s := range h.tiny {
+		sound := h.run.dump(s.dir)
+		for n, file := range s.files {
+			if ext := filepath.Ext(file); ext != ".sst" && ext != ".ldb" {
+				continue
+			}
+			for _, kind := range []string{unforged, "row-drop"} {
+				tableForgeries = nil
+				for _, f := range kept {
+					if f.name == kind {
+						tableForgeries = append(tableForgeries, f)
+					}
+				}
+				p := &patient{r: fixtures.NewRand(7, uint64(n)), s: s, file: file, dir: filepath.Join(h.run.work, "copy")}
+				if err := s.copyTo(p.dir); err != nil {
+					t.Fatal(err)
+				}
+				_, hidden, forged, err := p.forge()
+				if err != nil || !forged && kind == unforged {
+					t.Fatalf("%s %s: %v, %v", s.name, file, forged, err)
+				}
+				switch got := h.run.verify(p.dir); {
+				case kind == unforged && got.code != 0:
+					t.Errorf("%s %s: exit %d, %v %s", s.name, file, got.code, got.told, got.stderr)
+				case kind == unforged && !h.run.dump(p.dir).same(sound):
+					t.Errorf("%s %s: other records", s.name, file)
+				case forged && kind != unforged && hidden == "" && got.code != 0:
+					seen++
+				}
+				if err := os.RemoveAll(p.dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if seen < 5 {
+		t.Errorf("only %d rows were missed", seen)
+	}
+}
+
+// Records of a log are the same after they were taken apart and framed again, whatever their length.
+func TestFramed(t *testing.T) {
+	f := framed{records: [][]byte{[]byte("a"), bytes.Repeat([]byte("b"), 100<<10), nil, []byte("c")}}
+	b, err := f.write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, ok := readFramed(b)
+	if !ok || len(got.records) != 4 || !bytes.Equal(bytes.Join(got.records, nil), bytes.Join(f.records, nil)) {
+		t.Errorf("%v, %d records", ok, len(got.records))
+	}
+}
+
+// TestAgree: what commands must not differ in, and what they may.
+func TestAgree(t *testing.T) {
+	of := func(code int, lines string) *outcome {
+		o := &outcome{code: code, told: map[string]int64{}}
+		o.sum.Write([]byte(lines))
+		return o
+	}
+	sound := &reading{dump: of(0, "a\n")}
+	for name, c := range map[string]struct {
+		dump, verify, fingerprint, diff *outcome
+		counted                         int64 // by fingerprint
+		wrong                           string
+	}{
+		"all take it":          {of(0, "a\n"), of(0, ""), of(0, ""), of(0, ""), 1, ""},
+		"all refuse it":        {of(1, ""), of(3, ""), of(1, ""), of(1, ""), 1, ""},
+		"verify alone":         {of(0, "a\n"), of(3, ""), of(0, ""), of(0, ""), 1, ""},
+		"all but verify":       {of(1, ""), of(0, ""), of(1, ""), of(1, ""), 1, "take what"},
+		"other counts":         {of(0, "a\n"), of(0, ""), of(0, ""), of(0, ""), 2, "fingerprint counts 2 records, dump 1"},
+		"diff sees nothing":    {of(0, "b\n"), of(0, ""), of(0, ""), of(0, ""), 1, "diff finds no difference"},
+		"diff sees a ghost":    {of(0, "a\n"), of(0, ""), of(0, ""), of(3, ""), 1, "diff finds a difference"},
+		"diff sees what it is": {of(0, "b\n"), of(0, ""), of(0, ""), of(3, ""), 1, ""},
+	} {
+		k := class{counts: map[string]int{}}
+		x := &reading{dump: c.dump, verify: c.verify, fingerprint: c.fingerprint, inspect: c.fingerprint, convert: c.fingerprint, diff: c.diff,
+			counts: map[string]int64{"dump": c.dump.sum.lines, "fingerprint": c.counted}}
+		k.agree(x, sound, name)
+		if got := strings.Join(k.wrong, "; "); (got == "") != (c.wrong == "") || !strings.Contains(got, c.wrong) {
+			t.Errorf("%s: %q, want %q", name, got, c.wrong)
+		}
+	}
+}

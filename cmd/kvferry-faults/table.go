@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"slices"
+
+	"github.com/klauspost/compress/s2"
+
+	"kvferry/store/rocks/base"
+	"kvferry/store/rocks/blocks"
+)
+
+// row is an entry of a block: of a table under its internal key.
+type row struct{ key, value []byte }
+
+// table is a table file taken apart, to be put together again with a fault inside and every checksum right.
+type table struct {
+	levelDB bool
+	blocks  [][]row
+	props   []row // of RocksDB
+	ranges  bool  // has range tombstones, or another block that is not kept
+
+	// Faults that lie in how the file is put together.
+	index   func([]row) []row             // changes the entries of the index
+	restart func(block int, off []uint32) // changes the restart points of a data block
+}
+
+const (
+	magicRocksDB = 0x88e241b785f4cff7
+	magicLevelDB = 0xdb4775248b80fb57
+	perBlock     = 6 // rows of a block: small tables have several
+	propsBlock   = "rocksdb.properties"
+)
+
+// errForm means that a table is in a form that is not taken apart.
+var errForm = errors.New("another form of table")
+
+// readTable takes a table apart: uncompressed or Snappy, with one index.
+func readTable(b []byte) (*table, error) {
+	if len(b) < 53 {
+		return nil, errForm
+	}
+	t := new(table)
+	foot := b[len(b)-53+1:]
+	switch binary.LittleEndian.Uint64(b[len(b)-8:]) {
+	case magicLevelDB:
+		t.levelDB, foot = true, b[len(b)-48:]
+	case magicRocksDB:
+		if v := binary.LittleEndian.Uint32(b[len(b)-12:]); v > 5 {
+			return nil, errForm
+		}
+	default:
+		return nil, errForm
+	}
+	f := base.Fields{Buf: foot}
+	meta, index := blocks.ReadHandle(&f, "metaindex"), blocks.ReadHandle(&f, "index")
+	metas, err := readBlock(b, meta)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range metas {
+		f := base.Fields{Buf: m.value}
+		switch h := blocks.ReadHandle(&f, "block"); {
+		case string(m.key) == propsBlock:
+			if t.props, err = readBlock(b, h); err != nil {
+				return nil, err
+			}
+		case bytes.Contains(m.key, []byte("range_del")), bytes.Contains(m.key, []byte("dict")):
+			return nil, errForm
+		}
+	}
+	if t.number("rocksdb.index.value.is.delta.encoded") == 1 {
+		return nil, errForm
+	}
+	entries, err := readBlock(b, index)
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, e := range entries {
+		f := base.Fields{Buf: e.value}
+		of, err := readBlock(b, blocks.ReadHandle(&f, "block"))
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, of...)
+	}
+	if len(rows) == 0 {
+		return nil, errForm
+	}
+	t.blocks = slices.Collect(slices.Chunk(rows, perBlock))
+	return t, nil
+}
+
+func readBlock(b []byte, h blocks.Handle) (out []row, err error) {
+	if h.Check(int64(len(b))) != nil {
+		return nil, errForm
+	}
+	data := b[h.Off : h.Off+h.Size]
+	switch b[h.Off+h.Size] {
+	case 0:
+	case 1:
+		if data, err = s2.Decode(nil, data); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, errForm
+	}
+	block, err := blocks.Parse(data)
+	e := blocks.Entries{Data: block.Entries}
+	for ok := true; err == nil; {
+		if ok, err = e.Next(); !ok {
+			break
+		}
+		out = append(out, row{bytes.Clone(e.Key), bytes.Clone(e.Val)})
+	}
+	return out, err
+}
+
+// number returns a property.
+func (t *table) number(name string) uint64 {
+	for _, p := range t.props {
+		if string(p.key) == name {
+			n, _ := binary.Uvarint(p.value)
+			return n
+		}
+	}
+	return 0
+}
+
+// set changes a property that the table has.
+func (t *table) set(name string, n uint64) {
+	for i, p := range t.props {
+		if string(p.key) == name {
+			t.props[i].value = binary.AppendUvarint(nil, n)
+		}
+	}
+}
+
+// count makes all counts in the properties those of the rows.
+func (t *table) count() {
+	var entries, deletes, merges, keys, values uint64
+	for _, b := range t.blocks {
+		for _, r := range b {
+			entries++
+			keys += uint64(len(r.key))
+			values += uint64(len(r.value))
+			switch _, trailer := base.SplitKey(r.key); byte(trailer) {
+			case base.KindDelete, base.KindSingleDelete:
+				deletes++
+			case base.KindMerge:
+				merges++
+			}
+		}
+	}
+	t.set("rocksdb.num.entries", entries)
+	t.set("rocksdb.deleted.keys", deletes)
+	t.set("rocksdb.merge.operands", merges)
+	t.set("rocksdb.raw.key.size", keys)
+	t.set("rocksdb.raw.value.size", values)
+	t.set("rocksdb.num.data.blocks", uint64(len(t.blocks)))
+}
+
+// write puts the file together.
+func (t *table) write() []byte {
+	var file []byte
+	put := func(b []byte) []byte {
+		h := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(len(file))), uint64(len(b)))
+		at := len(file)
+		file = append(append(file, b...), 0)
+		file = binary.LittleEndian.AppendUint32(file, base.MaskCRC(crc32.Checksum(file[at:], base.Castagnoli)))
+		return h
+	}
+	var index []row
+	for i, b := range t.blocks {
+		var last []byte
+		if len(b) > 0 {
+			last = b[len(b)-1].key
+		} else if i+1 < len(t.blocks) { // no row: the key is that of those that follow
+			last = t.blocks[i+1][0].key
+		}
+		index = append(index, row{last, put(block(b, 3, func(off []uint32) {
+			if t.restart != nil {
+				t.restart(i, off)
+			}
+		}))})
+	}
+	data := uint64(len(file))
+	if t.index != nil {
+		index = t.index(index)
+	}
+	t.set("rocksdb.data.size", data)
+	for _, name := range []string{"rocksdb.index.key.is.user.key", "rocksdb.index.value.is.delta.encoded", "rocksdb.filter.size"} {
+		t.set(name, 0)
+	}
+	raw := block(index, 1, nil)
+	t.set("rocksdb.index.size", uint64(len(raw)+blocks.TrailerLen))
+	var metas []row
+	if len(t.props) > 0 {
+		metas = append(metas, row{[]byte(propsBlock), put(block(t.props, 1, nil))})
+	}
+	handles := put(block(metas, 1, nil))
+	handles = append(handles, put(raw)...)
+	handles = append(handles, make([]byte, 40-len(handles))...)
+	if t.levelDB {
+		return binary.LittleEndian.AppendUint64(append(file, handles...), magicLevelDB)
+	}
+	file = binary.LittleEndian.AppendUint32(append(append(file, 1), handles...), 2)
+	return binary.LittleEndian.AppendUint64(file, magicRocksDB)
+}
+
+// block encodes rows, with a restart point every so many; damage changes these.
+func block(rows []row, every int, damage func([]uint32)) (out []byte) {
+	restarts := []uint32{0}
+	var last []byte
+	for i, r := range rows {
+		shared := 0
+		if i%every != 0 {
+			shared = base.CommonPrefix(last, r.key, 0)
+		} else if i > 0 {
+			restarts = append(restarts, uint32(len(out)))
+		}
+		for _, n := range []int{shared, len(r.key) - shared, len(r.value)} {
+			out = binary.AppendUvarint(out, uint64(n))
+		}
+		out = append(append(out, r.key[shared:]...), r.value...)
+		last = r.key
+	}
+	if damage != nil {
+		damage(restarts)
+	}
+	for _, off := range restarts {
+		out = binary.LittleEndian.AppendUint32(out, off)
+	}
+	return binary.LittleEndian.AppendUint32(out, uint32(len(restarts)))
+}
