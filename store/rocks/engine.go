@@ -92,7 +92,7 @@ func rebuildable(dir string, err error) bool { return base.IsDamage(err) && mani
 
 // repair puts together what the MANIFEST would say.
 func (db *database) repair() *repair.Source {
-	return &repair.Source{Dir: db.dir, Comparers: db.opts.Comparers, Report: db.report,
+	return &repair.Source{Behind: db.cut != nil, Dir: db.dir, Comparers: db.opts.Comparers, Report: db.report,
 		Open: func(name string) (*files.File, error) { return db.files.Open(db.dir, name, false) },
 		Reader: func(f *files.File, o *sst.Options, levelDB bool) *sst.Reader {
 			db.levelDB = levelDB

@@ -65,7 +65,9 @@ func (db *database) missingLogs() error {
 	if err != nil {
 		return err
 	}
-	db.report(db.noLog(needed))
+	if needed || !db.rebuilt { // a finding tells of the MANIFEST, without which nothing follows from a missing log
+		db.report(db.noLog(needed))
+	}
 	return nil
 }
 

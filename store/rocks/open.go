@@ -37,9 +37,10 @@ type database struct {
 	retired []*logFile // logs that no column family needs any more
 	// logErr says that the logs are damaged: what needs all rows fails with it, unless it is a salvage, but Unordered
 	// still reads what can be read.
-	logErr error
-	behind error // tables have rows of edits that the MANIFEST has lost
-	cut    error // why the end of the MANIFEST is known to be lost: a salvage does without it
+	logErr  error
+	rebuilt bool  // without the MANIFEST, from the files of the directory
+	behind  error // tables have rows of edits that the MANIFEST has lost
+	cut     error // why the end of the MANIFEST is known to be lost: a salvage does without it
 
 	env      lsm.Env
 	files    files.Set
@@ -175,6 +176,7 @@ func (db *database) open(ctx context.Context) error {
 		err = db.cut
 	}
 	if err != nil && db.opts.Salvage && !db.opts.AllowLive && rebuildable(db.dir, err) {
+		db.rebuilt = true
 		v, err = db.repair().Version(ctx, v, err)
 	}
 	if err != nil {

@@ -112,8 +112,8 @@ func TestPairsListLosses(t *testing.T) {
 // TestPairs: losses that depend on the version of a server, or that only newer servers than the target have.
 func TestPairs(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
-		{"rdb", "rdb", "stream-groups field-expiry module group-progress"},
-		{"rdb", "redis", "stream stream-groups field-expiry module group-progress"},
+		{"rdb", "rdb", "stream-groups field-expiry member-expiry module group-progress"},
+		{"rdb", "redis", "stream stream-groups field-expiry member-expiry module group-progress"},
 		{"kvrocks", "redis", "stream field-expiry module group-progress"},
 		{"kvrocks", "rdb", "field-expiry module group-progress"},
 		{"kvrocks", "kvrocks", "field-expiry module stream-id"},

@@ -157,6 +157,8 @@ func aofPlants() []datasetPlant {
 	}
 	return []datasetPlant{
 		plant("whole", "", set),
+		plant("with distances", "note aof-near", "*4\r\n$4\r\nZADD\r\n$1\r\ng\r\n$16\r\n3479099956230698\r\n$1\r\na\r\n"+
+			"*10\r\n$14\r\nGEOSEARCHSTORE\r\n$1\r\nd\r\n$1\r\ng\r\n$10\r\nFROMLONLAT\r\n$2\r\n13\r\n$2\r\n38\r\n$8\r\nBYRADIUS\r\n$3\r\n200\r\n$2\r\nkm\r\n$9\r\nSTOREDIST\r\n"),
 		plant("cut", "warning aof-cut", set+set[:20]),
 		plant("damaged", "error aof-damaged", set+"nonsense\r\n"+set),
 		plant("with a script", "error aof-command", set+"*3\r\n$4\r\nEVAL\r\n$1\r\n0\r\n$1\r\n0\r\n"),
@@ -232,6 +234,7 @@ func rdbPlants() []datasetPlant {
 // notAlone are the kinds that cannot come alone, with those that they come with.
 var notAlone = map[string][]string{
 	ardb.FindListOrder: {ardb.FindListBounds},
+	"manifest-behind":  {"unknown-row"}, // in the rows of another store
 	// The database that the server wrote on LMDB has these notes to begin with.
 	"lmdb-meta-page": {ardb.FindStaleTTL, ardb.FindMissingTTL}, ardb.FindRowOrder: {ardb.FindStaleTTL, ardb.FindMissingTTL},
 	record.FindDamagedPage: {ardb.FindStaleTTL, ardb.FindMissingTTL},

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -472,16 +473,17 @@ func TestVerifyPlantedOrder(t *testing.T) {
 // says that nothing of it was read.
 func TestVerifyOrderBesideUnreadable(t *testing.T) {
 	dir := disordered(t)
-	if err := os.Remove(filepath.Join(dir, "zsets", "CURRENT")); err != nil {
+	current := filepath.Join(dir, "zsets", "CURRENT")
+	if err := errors.Join(os.Remove(current), os.Mkdir(current, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	r := kvferry(t, "verify", dir)
-	for _, want := range []string{"error key-order", "error missing-file", "\nnot all records could be read: all of zsets\n", ": 2 records, 3 elements"} {
+	for _, want := range []string{"error key-order", "error unreadable-store", "\nnot all records could be read: all of zsets\n", ": 2 records, 3 elements"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("exit %d, the report does not say %q:\n%s%s", r.code, want, r.stdout, r.stderr)
 		}
 	}
-	if n := strings.Count(r.stdout, "error missing-file: "); n != 1 {
-		t.Errorf("the missing file is named %d times:\n%s", n, r.stdout)
+	if n := strings.Count(r.stdout, "error unreadable-store: "); n != 1 {
+		t.Errorf("the store is named %d times:\n%s", n, r.stdout)
 	}
 }

@@ -16,31 +16,17 @@ func TestDamagedBeyondDetection(t *testing.T) {
 	page := os.Getpagesize()
 	for _, c := range []struct {
 		golden, file string
-		to           any    // a size, or what the file is to hold
+		to           int    // the size that is left
 		what         string // what is wrong with it
 	}{
 		{"ardb-lmdb-basic", "lmdb/data.mdb", 0, "meta page: there is none: too short: neither meta page is valid"},
 		{"ardb-lmdb-basic", "lmdb/data.mdb", 100, "offset 0: meta page: need 152 bytes, have 100: too short: neither meta page is valid"},
 		{"ardb-lmdb-basic", "lmdb/data.mdb", page, "is beyond the end of the file"},
 		{"ardb-lmdb-basic", "lmdb/data.mdb", 2 * page, "is beyond the end of the file"},
-		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "", `offset 0: manifest name: have "", want "MANIFEST-<number>\n"`},
-		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "MANIFEST-999999\n", "rocksdb/MANIFEST-999999: CURRENT lists this file, but it does not exist"},
-		{"ardb-leveldb-basic", "leveldb/CURRENT", "rubbish", `offset 0: manifest name: have "rubbish", want "MANIFEST-<number>\n"`},
 	} {
 		src := fixtures.Unpack(t, c.golden)
-		file, size := filepath.Join(src, c.file), ""
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch to := c.to.(type) {
-		case int:
-			data = data[:to]
-			size = fmt.Sprintf("; the file has %d bytes)", to)
-		case string:
-			data = []byte(to)
-		}
-		if err := os.WriteFile(file, data, 0o644); err != nil {
+		file, size := filepath.Join(src, c.file), fmt.Sprintf("; the file has %d bytes)", c.to)
+		if err := os.Truncate(file, int64(c.to)); err != nil {
 			t.Fatal(err)
 		}
 		unchanged(t, src)
@@ -57,7 +43,23 @@ func TestDamagedBeyondDetection(t *testing.T) {
 			t.Errorf("%v: verify: exit %d: %s%s", c.to, r.code, r.stdout, r.stderr)
 		}
 	}
-	// Half of an LMDB file still tells what it is.
+	// A MANIFEST that CURRENT does not name tells what RocksDB and LevelDB hold, and half of an LMDB file what it is.
+	for _, c := range []struct{ golden, file, to, what string }{
+		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "", `offset 0: manifest name: have "", want "MANIFEST-<number>\n"`},
+		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "MANIFEST-999999\n", "rocksdb/MANIFEST-999999: CURRENT lists this file, but it does not exist"},
+		{"ardb-leveldb-basic", "leveldb/CURRENT", "rubbish", `offset 0: manifest name: have "rubbish", want "MANIFEST-<number>\n"`},
+	} {
+		src := fixtures.Unpack(t, c.golden)
+		if err := os.WriteFile(filepath.Join(src, c.file), []byte(c.to), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r := kvferry(t, "inspect", src); r.code != ExitFailed || !strings.Contains(r.stderr, c.what) || !strings.Contains(r.stderr, "--salvage") {
+			t.Errorf("%q: inspect: exit %d: %s", c.to, r.code, r.stderr)
+		}
+		if r := kvferry(t, "verify", src); r.code != ExitFindings || !strings.Contains(r.stdout, " damaged-file") && !strings.Contains(r.stdout, " missing-file") {
+			t.Errorf("%q: verify: exit %d: %s%s", c.to, r.code, r.stdout, r.stderr)
+		}
+	}
 	src := fixtures.Unpack(t, "ardb-lmdb-basic")
 	file := filepath.Join(src, "lmdb/data.mdb")
 	st, err := os.Stat(file)

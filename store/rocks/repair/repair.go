@@ -43,6 +43,7 @@ import (
 
 // Source is a directory whose MANIFEST cannot be read.
 type Source struct {
+	Behind    bool // the MANIFEST can be read, but has lost records
 	Dir       string
 	Comparers []store.Comparer // of the format
 	Open      func(name string) (*files.File, error)
@@ -352,6 +353,9 @@ func causeOf(dir string, err error) record.Finding {
 // tell reports what a version was rebuilt of, and what that means.
 func (b *rebuilder) tell(cause error) {
 	f := causeOf(b.Dir, cause)
+	if b.Behind {
+		f.Kind = "manifest-behind"
+	}
 	tables := 0
 	for _, fam := range b.v.Families {
 		tables += len(fam.Tables)
