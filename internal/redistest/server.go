@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -168,7 +170,8 @@ func (s *Server) Client() *Client {
 	return c
 }
 
-// AddReplica adds a replica of a master to a cluster, and waits until it has its data.
+// AddReplica adds a replica of a master to a cluster, and waits until it has its data and every node knows it: the other
+// masters give their vote to no replica that they have not heard of, and hear of this one from its master.
 func AddReplica(t testing.TB, master *Server) *Server {
 	t.Helper()
 	s := startNode(t)
@@ -180,13 +183,55 @@ func AddReplica(t testing.TB, master *Server) *Server {
 		_, err := c.Do("CLUSTER", "REPLICATE", id)
 		info, _ := c.Do("INFO", "replication")
 		if err == nil && bytes.Contains([]byte(Text(info)), []byte("master_link_status:up")) {
-			return s
+			break
 		}
 		if i > 1000 {
 			t.Fatalf("no replica: %v, %s", err, info)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+	for i := 0; ; i++ {
+		views, agreed := views(t, master.Addr)
+		if agreed && slices.ContainsFunc(views[s.Addr], func(line string) bool { return strings.Contains(line, " slave "+id) }) {
+			return s
+		}
+		if i > 3000 {
+			t.Fatalf("the nodes do not agree: %q", views)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// views is what each node that a node knows says of all, by its address, and whether all say the same: the id, the role, the
+// master, the epoch and the slots of each.
+func views(t testing.TB, from string) (all map[string][]string, agreed bool) {
+	t.Helper()
+	all = map[string][]string{}
+	agreed = true
+	for next := []string{from}; len(next) > 0; next = next[1:] {
+		if all[next[0]] != nil {
+			continue
+		}
+		c, err := Dial(next[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := Text(c.Must(t, "CLUSTER", "NODES"))
+		c.Close()
+		var view []string
+		for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+			f := strings.Fields(line) // id, address, flags, master, ping, pong, epoch, link, slots
+			address, _, _ := strings.Cut(f[1], "@")
+			view = append(view, strings.Join(append([]string{f[0], strings.TrimPrefix(f[2], "myself,"), f[3], f[6], f[7]}, f[8:]...), " "))
+			if !strings.Contains(f[2], "handshake") {
+				next = append(next, address)
+			}
+		}
+		slices.Sort(view)
+		all[next[0]] = view
+		agreed = agreed && slices.Equal(view, all[from])
+	}
+	return all, agreed
 }
 
 func startNode(t testing.TB) *Server {
@@ -194,7 +239,7 @@ func startNode(t testing.TB) *Server {
 		"--repl-diskless-sync-delay", "0")
 }
 
-// StartCluster starts three masters that share all slots.
+// StartCluster starts three masters that share all slots, each with an epoch of its own, so that none changes it later.
 func StartCluster(t testing.TB) []*Server {
 	t.Helper()
 	var out []*Server
@@ -203,6 +248,7 @@ func StartCluster(t testing.TB) []*Server {
 	}
 	for i, s := range out {
 		c := s.Client()
+		c.Must(t, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)) // before it meets others
 		c.Must(t, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*16384/3), strconv.Itoa((i+1)*16384/3-1))
 		for _, other := range out[:i] {
 			host, port, _ := net.SplitHostPort(other.Addr)

@@ -3,8 +3,13 @@ package live
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
+	"net"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,5 +127,45 @@ func TestCrashedSource(t *testing.T) {
 	c := &copier{server: s, runs: runs, to: to, options: &format.OpenOptions{}, copied: &copied{hosts: 3}}
 	if err := errors.Join(c.all(context.Background()), to.finish()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestFollow: the server that took over is found again when it could not be asked at first.
+func TestFollow(t *testing.T) {
+	var addr string
+	var asked atomic.Int32
+	known := make(chan struct{})
+	addr = serve(t, func(words []string) string {
+		switch strings.ToUpper(words[0]) {
+		case "CLUSTER":
+			<-known
+			host, port, _ := net.SplitHostPort(addr)
+			return fmt.Sprintf("*1\r\n*3\r\n:0\r\n:%d\r\n*2\r\n%s:%s\r\n", slots-1, bulk(host), port)
+		case "INFO":
+			if asked.Add(1) == 1 {
+				return "-ERR not now\r\n"
+			}
+			return bulk("run_id:second\r\n")
+		}
+		return "-ERR unknown command\r\n"
+	})
+	close(known)
+	const crashed = "127.0.0.1:1"
+	o, err := newOptions("redis+cluster://"+addr, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &copier{server: &server{options: o, nodes: slices.Repeat([]string{crashed}, slots)}, runs: map[string]string{crashed: "first"}}
+	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	for _, x := range []struct {
+		err  error
+		want string
+	}{{io.EOF, crashed}, {refused, crashed}, {refused, addr}} {
+		if got := c.follow(t.Context(), crashed, x.err); got != x.want {
+			t.Errorf("%v: %s, want %s", x.err, got, x.want)
+		}
+	}
+	if want := map[string]string{addr: "second"}; !maps.Equal(c.runs, want) {
+		t.Errorf("%q, want %q", c.runs, want)
 	}
 }

@@ -193,12 +193,14 @@ func (c *copier) follow(ctx context.Context, host string, err error) string {
 	if !c.server.cluster || !isRefused(err) {
 		return host
 	}
+	before := c.server.nodes
 	by, err := c.server.successor(ctx, host)
 	if err != nil || by == "" || c.runs[by] != "" { // what that one had before is copied already, or will be
 		return host
 	}
 	now, err := c.server.runsNow(ctx)
 	if err != nil {
+		c.server.nodes = before // who has its slots is asked again
 		return host
 	}
 	delete(c.runs, host)
