@@ -116,15 +116,15 @@ func decodeMeta(m *versioned.Meta, value []byte) error {
 	switch d.Kind {
 	case codec.KindBitmap, codec.KindSortedInt, codec.KindHyperLogLog:
 		m.Native = d.Kind.String()
-	default:
-		if !d.Kind.Known() && len(d.Extras) >= codec.VersionLen {
-			m.Version = int64(binary.BigEndian.Uint64(d.Extras)) // as of all that have rows below
-		}
 	case codec.KindList:
 		ends, err := codec.DecodeListEnds(d.Extras)
 		// Lives of a list with version 0 share it, so rows outside are of earlier ones.
 		m.Left, m.Right, m.Reused = ends.Head-1, ends.Tail, d.Version == 0
 		return err
+	default:
+		if !d.Kind.Known() && len(d.Extras) >= codec.VersionLen {
+			m.Version = int64(binary.BigEndian.Uint64(d.Extras)) // as of all that have rows below
+		}
 	}
 	return nil
 }

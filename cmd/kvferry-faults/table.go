@@ -21,7 +21,6 @@ type table struct {
 	levelDB bool
 	blocks  [][]row
 	props   []row // of RocksDB
-	ranges  bool  // has range tombstones, or another block that is not kept
 
 	// Faults that lie in how the file is put together.
 	index   func([]row) []row             // changes the entries of the index
