@@ -115,6 +115,9 @@ func TestNoPlace(t *testing.T) {
 			must(t, w.Discard()) // it does not make that call
 			continue
 		}
+		if op == "mkdir" && !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: the cause is lost: %v", op, err)
+		}
 		if !strings.Contains(err.Error(), want) || left(t, filepath.Dir(target)) != "" {
 			t.Errorf("%s: %v; left %s", op, err, left(t, filepath.Dir(target)))
 		}

@@ -119,3 +119,22 @@ func TestNamesOfAnyBytes(t *testing.T) {
 		t.Errorf("%s\n%+v\n%+v", data, in.Task, out.Task)
 	}
 }
+
+// TestBegun: the unfinished runs in a directory are those whose journal has a plan.
+func TestBegun(t *testing.T) {
+	dir := t.TempDir()
+	begun := filepath.Join(dir, "begun")
+	w, _, err := Open(begun, "", false)
+	must(t, err, w.Append(Entry{Plan: &Identity{Plan: &plan.Plan{DBs: plan.Names{"7"}}}}), w.Append(Entry{Task: &outcome.Result{N: 1}}), w.Close())
+	w, _, err = Open(filepath.Join(dir, "fresh"), "", false)
+	must(t, err, w.Close(), os.Mkdir(Path(filepath.Join(dir, "empty")), 0o755), os.Mkdir(filepath.Join(dir, "database"), 0o755))
+	broken := Path(filepath.Join(dir, "broken"))
+	must(t, os.Mkdir(broken, 0o755), os.WriteFile(filepath.Join(broken, "journal"), []byte("{\n"), 0o644))
+	runs, err := Begun(dir)
+	if id := runs[begun]; err != nil || len(runs) != 1 || id == nil || !reflect.DeepEqual(id.Plan.DBs, plan.Names{"7"}) {
+		t.Errorf("%v, %v", runs, err)
+	}
+	if runs, err := Begun(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) || runs != nil {
+		t.Errorf("of a directory that is not there: %v, %v", runs, err)
+	}
+}

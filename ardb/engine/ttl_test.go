@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kvferry/ardb/codec"
+	"kvferry/internal/dataset"
+	"kvferry/internal/extsort"
+	"kvferry/internal/memstore"
+	"kvferry/store"
+)
+
+// TestUnopened: a directory that is not there is said to be missing; of another the error stays.
+func TestUnopened(t *testing.T) {
+	dir, cause := t.TempDir(), errors.New("cause")
+	home := filepath.Join(dir, LevelDB)
+	if err := Unopened(cause, dir, home, LevelDB); !errors.Is(err, store.ErrNotStore) || !strings.Contains(err.Error(), "want a directory leveldb in it") {
+		t.Errorf("nothing there: %v", err)
+	}
+	if err := os.Mkdir(home, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := Unopened(cause, dir, home, LevelDB); !errors.Is(err, cause) || errors.Is(err, store.ErrNotStore) {
+		t.Errorf("there: %v", err)
+	}
+}
+
+// refusing is a builder whose runs cannot be begun, or take no rows.
+type refusing struct {
+	store.Builder
+	begun   bool
+	aborted int
+}
+
+func (b *refusing) Run(string, int, uint64) (store.Run, error) {
+	if !b.begun {
+		return nil, errFail
+	}
+	return &refusingRun{b: b}, nil
+}
+
+type refusingRun struct {
+	store.Run
+	b *refusing
+}
+
+func (r *refusingRun) Append(_, _ []byte) error { return errFail }
+func (r *refusingRun) Abort()                   { r.b.aborted++ }
+
+// TestWriteTTL: the rows of all shards are one run in the order of LevelDB.
+func TestWriteTTL(t *testing.T) {
+	ctx, root := context.Background(), t.TempDir()
+	o := TTLOptions(1<<20, root)
+	index := codec.AppendText(nil, []byte(codec.TTLNamespace))
+	key := func(ms int64) []byte { return codec.AppendTTLKey(nil, index, ms, text("0"), []byte("k")) }
+	st := memstore.New().Dir("d")
+	if err := st.Keyspace(DefaultCF, codec.LevelDBComparer()); err != nil {
+		t.Fatal(err)
+	}
+	ttl := dataset.NewRowFiles(root, "ttl")
+	if err := WriteTTL(ctx, ttl, st, o); err != nil || st.Len(DefaultCF) != 0 {
+		t.Errorf("of no rows: %d, %v", st.Len(DefaultCF), err)
+	}
+	const each = 600
+	for shard := range 2 {
+		rows := extsort.New(o)
+		for i := range int64(each) {
+			if err := rows.Add(0, key(1000-2*i+int64(shard)), []byte{byte(codec.KindTTL), 0}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(ttl.Save(shard, rows), rows.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := WriteTTL(canceled, ttl, st, o); !errors.Is(err, context.Canceled) || st.Len(DefaultCF) != 0 {
+		t.Errorf("canceled: %d rows, %v", st.Len(DefaultCF), err)
+	}
+	for _, b := range []*refusing{{}, {begun: true}} {
+		if err := WriteTTL(ctx, ttl, b, o); !errors.Is(err, errFail) || (b.aborted == 1) != b.begun {
+			t.Errorf("refused, begun %t: aborted %d times, %v", b.begun, b.aborted, err)
+		}
+	}
+	if err := errors.Join(WriteTTL(ctx, ttl, st, o), st.Finish()); err != nil || st.Len(DefaultCF) != 2*each {
+		t.Fatalf("%d rows, %v", st.Len(DefaultCF), err)
+	}
+	for _, ms := range []int64{1001, 1000, -198, -197} {
+		if v := st.Get(DefaultCF, key(ms)); len(v) != 2 || codec.Kind(v[0]) != codec.KindTTL {
+			t.Errorf("expiry %d: %x", ms, v)
+		}
+	}
+}
+
+// short is a keyspace whose samples include what is no key.
+type short struct {
+	store.Keyspace
+	asked int
+}
+
+func (s *short) Sample(n int) ([]store.Weighted, error) {
+	s.asked = n
+	if n < 0 {
+		return nil, errFail
+	}
+	return []store.Weighted{{Key: codec.AppendKey(nil, nil, []byte("k"), codec.KindMeta), Bytes: 7}, {Key: []byte{9}, Bytes: 1}}, nil
+}
+
+// TestWeigh: samples are user keys, what is no key is left out, and parts of a keyspace ask for more.
+func TestWeigh(t *testing.T) {
+	ks := &short{}
+	sp := &Space{Keyspace: ks}
+	if keys, err := sp.Weigh(3, 4); err != nil || ks.asked != 3 || len(keys) != 1 || string(keys[0].Key) != "k" || keys[0].Bytes != 7 {
+		t.Errorf("%v of %d, %v", keys, ks.asked, err)
+	}
+	if _, err := sp.Weigh(-1, 1); !errors.Is(err, errFail) {
+		t.Errorf("failing: %v", err)
+	}
+	found, err := Find(namespaced(t, text("0"), text("1")))
+	if err != nil || len(found) != 2 {
+		t.Fatalf("%q, %v", dbs(found), err)
+	}
+	for _, sp := range found {
+		if keys, err := sp.Weigh(1, 2); err != nil || len(keys) != 1 || string(keys[0].Key) != "k" {
+			t.Errorf("%s: %v, %v", sp.DB, keys, err)
+		}
+	}
+}
