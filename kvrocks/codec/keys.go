@@ -2,11 +2,11 @@
 package codec
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
 
+	"kvferry/internal/keyslot"
 	"kvferry/record"
 )
 
@@ -213,37 +213,10 @@ func Exact(b []byte, off int, field string, n int) error {
 }
 
 // numSlots is how many slots a cluster has.
-const numSlots = 1 << 14
+const numSlots = keyslot.Count
 
-// Slot returns the slot of a user key: CRC16 (XMODEM) of it, or of the tag between the first { and the next },
-// unless that is empty.
-func Slot(key []byte) int {
-	if _, after, ok := bytes.Cut(key, []byte{'{'}); ok {
-		if tag, _, ok := bytes.Cut(after, []byte{'}'}); ok && len(tag) > 0 {
-			key = tag
-		}
-	}
-	var crc uint16
-	for _, b := range key {
-		crc = crc<<8 ^ crcTable[byte(crc>>8)^b]
-	}
-	return int(crc) & (numSlots - 1)
-}
-
-// crcTable is that of CRC16 with polynomial 0x1021.
-var crcTable = func() (t [256]uint16) {
-	for i := range t {
-		crc := uint16(i) << 8
-		for range 8 {
-			carry := crc&0x8000 != 0
-			if crc <<= 1; carry {
-				crc ^= 0x1021
-			}
-		}
-		t[i] = crc
-	}
-	return t
-}()
+// Slot returns the slot of a user key, as Redis computes it.
+func Slot(key []byte) int { return keyslot.Of(key) }
 
 // IDText writes the id of an entry for people.
 func IDText(id []byte) string {
