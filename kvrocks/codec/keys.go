@@ -212,9 +212,6 @@ func Exact(b []byte, off int, field string, n int) error {
 	return nil
 }
 
-// numSlots is how many slots a cluster has.
-const numSlots = keyslot.Count
-
 // Slot returns the slot of a user key, as Redis computes it.
 func Slot(key []byte) int { return keyslot.Of(key) }
 
