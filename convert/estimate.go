@@ -209,10 +209,10 @@ func tableBytes(r *outcome.Result) (n int64) {
 }
 
 // atOnce is the size of the largest tasks that can run in parallel.
-func atOnce(tasks []*plan.Task, workers int) float64 {
+func atOnce(tasks []*plan.Task, atMost int) float64 {
 	var n int64
 	for i, t := range pool.LargestFirst(tasks) {
-		if i < workers {
+		if i < atMost {
 			n += t.Bytes
 		}
 	}

@@ -306,22 +306,22 @@ func TestRivals(t *testing.T) {
 		{false, []record.Type{record.ZSet, record.Set}, "a set, a:set string, b string, c string", "same-name 2 true"},
 		{true, []record.Type{record.Stream}, "a string, a:set string, a:set_ set, b stream, b:string string, c string", "same-name 3 false"},
 	} {
-		for _, workers := range []int{1, 3} {
+		for _, n := range []int{1, 3} {
 			x := newRoom(t, rivals())
 			x.to.Bounds, x.to.Groups = format.Limits{StreamGroups: true}, []record.TypeSet{record.AllTypes}
-			x.workers, x.rules.Prefer, x.allowed = workers, c.prefer, []string{"same-name", "score-range"}
+			x.workers, x.rules.Prefer, x.allowed = n, c.prefer, []string{"same-name", "score-range"}
 			x.src.Weight = 8 << 20
 			x.begin()
 			if c.rename {
-				x.rules.Memory = pool.NewShares(1<<20, x.tasks(), workers)
+				x.rules.Memory = pool.NewShares(1<<20, x.tasks(), n)
 				var err error
-				if x.rules.Renames, err = FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, pool.NewCores(workers), 1<<20); err != nil {
+				if x.rules.Renames, err = FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, pool.NewCores(n), 1<<20); err != nil {
 					t.Fatal(err)
 				}
 			}
 			tot, names := x.proved()
 			if names != c.names || !strings.Contains(text(tot), c.losses) || tot.Ledger.Snapshot()["0/rows"].Rows[record.Copied] == 0 {
-				t.Errorf("%s with %d workers: %s, losses\n%s", c.prefer, workers, names, text(tot))
+				t.Errorf("%s with %d workers: %s, losses\n%s", c.prefer, n, names, text(tot))
 			}
 		}
 	}
