@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"kvferry/catalog"
 	"kvferry/convert"
 	"kvferry/format"
-	"kvferry/internal/catalog"
 	"kvferry/record"
 )
 

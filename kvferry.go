@@ -14,10 +14,10 @@ import (
 	"io"
 	"time"
 
+	"kvferry/catalog"
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/inspect/verify"
-	"kvferry/internal/catalog"
 	"kvferry/internal/disk"
 	"kvferry/internal/filter"
 	"kvferry/record"

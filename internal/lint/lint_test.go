@@ -47,7 +47,7 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"internal/formattest", []string{"format", "store", "store/", "record", "internal/", "fixtures"}, "it tests any format"},
 	{"internal/dataset", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
 	{"internal/versioned", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
-	{"internal/catalog", []string{""}, "it lists everything"},
+	{"catalog", []string{""}, "it lists everything"},
 	{"internal/extsort", []string{"record", "store", "internal/disk"}, "sorting needs nothing but the system and rows"},
 	{"internal/sys/", []string{"record", "internal/sys/"}, "the ground floor stands on the system alone"},
 	{"internal/text/", []string{"record", "internal/sys/", "internal/text/"}, "text does not ask what it is about"},

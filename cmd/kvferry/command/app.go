@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/catalog"
 	"kvferry/convert"
 	"kvferry/format"
-	"kvferry/internal/catalog"
 	"kvferry/internal/disk"
 	"kvferry/internal/visible"
 	"kvferry/record"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"kvferry/catalog"
 	"kvferry/format"
-	"kvferry/internal/catalog"
 	"kvferry/record"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kvferry/catalog"
 	"kvferry/format"
-	"kvferry/internal/catalog"
 	"kvferry/internal/disk"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/catalog"
 	"kvferry/format"
-	"kvferry/internal/catalog"
 )
 
 // formats prints what each format can hold and what this build can do with it.

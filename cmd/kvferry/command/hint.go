@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kvferry/internal/catalog"
+	"kvferry/catalog"
 	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/redis/aof"

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kvferry/internal/catalog"
+	"kvferry/catalog"
 )
 
 // standard is what a command line calls standard input, or standard output where a file is written. ./- is a file of

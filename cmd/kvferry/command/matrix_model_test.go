@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"testing"
 
+	"kvferry/catalog"
 	"kvferry/format"
-	"kvferry/internal/catalog"
 	"kvferry/internal/loglog"
 	"kvferry/record"
 )

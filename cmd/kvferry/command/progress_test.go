@@ -18,8 +18,8 @@ import (
 
 	"github.com/creack/pty"
 
+	"kvferry/catalog"
 	"kvferry/format"
-	"kvferry/internal/catalog"
 	"kvferry/internal/progress"
 	"kvferry/redis"
 	"kvferry/redis/live"

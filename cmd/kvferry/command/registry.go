@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"kvferry/internal/catalog"
+	"kvferry/catalog"
 
 	"github.com/spf13/cobra"
 )

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kvferry/catalog"
 	"kvferry/convert"
 	"kvferry/format"
-	"kvferry/internal/catalog"
 	"kvferry/internal/disk"
 	"kvferry/redis/live"
 )

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/catalog"
 	"kvferry/convert"
 	"kvferry/format"
-	"kvferry/internal/catalog"
 	"kvferry/internal/disk"
 	"kvferry/record"
 	"kvferry/store"
