@@ -18,8 +18,8 @@ import (
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/inspect/verify"
-	"kvferry/internal/disk"
 	"kvferry/internal/filter"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )

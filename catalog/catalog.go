@@ -9,7 +9,7 @@ import (
 	"kvferry/blackwidow"
 	"kvferry/floyd"
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/kvrocks"
 	"kvferry/nemo"
 	"kvferry/redis"

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/internal/tree"
 	"kvferry/internal/words"
 	"kvferry/record"

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/internal/visible"
 	"kvferry/redis"
 	"kvferry/store"

@@ -12,7 +12,7 @@ import (
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )

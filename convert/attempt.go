@@ -15,9 +15,9 @@ import (
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
 	"kvferry/format"
-	"kvferry/internal/disk"
 	"kvferry/internal/filter"
 	"kvferry/internal/parallel"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )

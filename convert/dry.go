@@ -8,8 +8,8 @@ import (
 
 	"kvferry/convert/work"
 	"kvferry/format"
-	"kvferry/internal/disk"
 	"kvferry/internal/progress"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -16,7 +16,7 @@ import (
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/store"
 )
 

@@ -14,7 +14,7 @@ import (
 	"kvferry/convert/plan"
 	"kvferry/convert/work"
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )

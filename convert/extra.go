@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/store"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"kvferry/convert/internal/fake"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // TestEveryCallFails makes each system call of a conversion fail in turn, for once and from then on. Either the target

@@ -12,7 +12,7 @@ import (
 	"kvferry/convert/paths"
 	"kvferry/convert/work"
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // conclude proves the target and prepares the report, so that both can be published.

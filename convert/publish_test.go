@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"kvferry/convert/internal/fake"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // failing makes system calls of a bench fail from a step on.

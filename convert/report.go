@@ -14,8 +14,8 @@ import (
 	"kvferry/convert/paths"
 	"kvferry/convert/plan"
 	"kvferry/format"
-	"kvferry/internal/disk"
 	"kvferry/internal/jsonl"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 

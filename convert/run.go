@@ -11,8 +11,8 @@ import (
 	"kvferry/convert/plan"
 	"kvferry/convert/work"
 	"kvferry/format"
-	"kvferry/internal/disk"
 	"kvferry/internal/progress"
+	"kvferry/internal/sys/disk"
 	"kvferry/store"
 )
 

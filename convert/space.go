@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"kvferry/convert/work"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // roomy is how many times as large as the source a target is at most: with so much room, and twice the source's size for

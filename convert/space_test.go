@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // TestVolumes: the target and temporary files share a disk, or have one each.

@@ -9,7 +9,7 @@ import (
 
 	"kvferry/convert/internal/fake"
 	"kvferry/convert/work"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // TestTempDirIsNamed: spools go to the directory that was given, under its own name, and one that a killed run for the

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/disk"
 	"kvferry/internal/filter"
 	"kvferry/internal/progress"
 	"kvferry/internal/sorted"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 

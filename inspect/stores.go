@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/kvrocks/codec"
 )
 

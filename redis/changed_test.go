@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/store"

@@ -12,8 +12,8 @@ import (
 	"sync"
 
 	"kvferry/format"
-	"kvferry/internal/disk"
 	"kvferry/internal/extsort"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )

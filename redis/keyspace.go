@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/store"

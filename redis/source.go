@@ -8,7 +8,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )

@@ -7,7 +7,7 @@ import (
 	"io"
 	"sort"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb/crc64"
 )

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )

@@ -16,8 +16,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
-	"kvferry/internal/disk"
 	"kvferry/internal/loglog"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"

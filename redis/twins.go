@@ -10,9 +10,9 @@ import (
 	"math"
 	"slices"
 
-	"kvferry/internal/disk"
 	"kvferry/internal/extsort"
 	"kvferry/internal/repeats"
+	"kvferry/internal/sys/disk"
 	"kvferry/redis/rdb"
 )
 

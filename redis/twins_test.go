@@ -10,8 +10,8 @@ import (
 	"slices"
 	"testing"
 
-	"kvferry/internal/disk"
 	"kvferry/internal/extsort"
+	"kvferry/internal/sys/disk"
 	"kvferry/store"
 )
 

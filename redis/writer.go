@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"kvferry/internal/disk"
 	"kvferry/internal/scratch"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // ErrNotRegular means that a directory, pipe or device has the name of a file.

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 

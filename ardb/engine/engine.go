@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"kvferry/ardb/codec"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/store"
 )
 

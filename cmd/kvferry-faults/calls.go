@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"kvferry/fixtures"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // errnos are the errors that a call may end with.

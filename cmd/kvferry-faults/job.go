@@ -16,7 +16,7 @@ import (
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/store/rocks"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/internal/tree"
 )
 

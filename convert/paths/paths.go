@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/internal/tree"
 )
 

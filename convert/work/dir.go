@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"kvferry/convert/paths"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"kvferry/convert/outcome"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // opened opens the work of a target in an empty directory.

@@ -16,7 +16,7 @@ import (
 
 	"kvferry/convert/census"
 	"kvferry/convert/outcome"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 
 	"github.com/gofrs/flock"
 )

@@ -11,7 +11,7 @@ import (
 
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 

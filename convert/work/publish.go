@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // PublishedError is an error after the target was published: target and report are complete.

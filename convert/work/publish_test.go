@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // TestPublishedErrors: what is said when a target is complete and something failed behind it.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strconv"
 
 	"kvferry/inspect"
-	"kvferry/internal/disk"
 	"kvferry/internal/patch"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // InfoFile is what Pika's bgsave leaves beside the stores.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync"
 
-	"kvferry/internal/disk"
 	"kvferry/internal/extsort"
+	"kvferry/internal/sys/disk"
 	"kvferry/store"
 )
 

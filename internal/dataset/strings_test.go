@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/disk"
 	"kvferry/internal/memstore"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"kvferry/format"
-	"kvferry/internal/disk"
 	"kvferry/internal/parallel"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )

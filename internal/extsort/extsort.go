@@ -13,7 +13,7 @@ import (
 	"io"
 	"math"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// fileCalls are the functions of package os that internal/disk has, where tests make each of them fail.
+// fileCalls are the functions of package os that internal/sys/disk has, where tests make each of them fail.
 var fileCalls = []string{"Open", "OpenFile", "Create", "CreateTemp", "ReadFile", "WriteFile", "Rename", "Remove", "RemoveAll", "Mkdir",
 	"MkdirAll", "MkdirTemp", "ReadDir", "Link", "Symlink", "Stat", "Lstat", "Truncate", "Chmod", "Chtimes", "Readlink",
 	"Lchown", "Chown", "CopyFS", "DirFS", "OpenInRoot", "OpenRoot"}
@@ -20,10 +20,10 @@ var fileCalls = []string{"Open", "OpenFile", "Create", "CreateTemp", "ReadFile",
 var pathCalls = []string{"Glob", "EvalSymlinks", "Walk", "WalkDir"}
 
 // offDisk are the directories whose system calls are not those of the program, or not of Go.
-var offDisk = []string{"internal/disk", "internal/redistest", "internal/formattest", "store/grocks", "store/internal/handmade", "convert/internal", "fixtures", "bench",
+var offDisk = []string{"internal/sys/disk", "internal/redistest", "internal/formattest", "store/grocks", "store/internal/handmade", "convert/internal", "fixtures", "bench",
 	"cmd/kvferry-gen", "cmd/kvferry-docs", "cmd/kvferry-faults", "scripts"}
 
-// TestCallsOnFiles: what the program does with files goes through internal/disk.
+// TestCallsOnFiles: what the program does with files goes through internal/sys/disk.
 func TestCallsOnFiles(t *testing.T) {
 	root, seen := filepath.Join("..", ".."), 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -47,7 +47,7 @@ func TestCallsOnFiles(t *testing.T) {
 			if s, ok := n.(*ast.SelectorExpr); ok {
 				if pkg, ok := s.X.(*ast.Ident); ok && (pkg.Name == "os" && slices.Contains(fileCalls, s.Sel.Name) ||
 					pkg.Name == "filepath" && slices.Contains(pathCalls, s.Sel.Name)) {
-					t.Errorf("%s: %s.%s: use internal/disk, so that tests can make it fail", files.Position(n.Pos()), pkg.Name, s.Sel.Name)
+					t.Errorf("%s: %s.%s: use internal/sys/disk, so that tests can make it fail", files.Position(n.Pos()), pkg.Name, s.Sel.Name)
 				}
 			}
 			return true

@@ -8,7 +8,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // Hash is a hash of 64 or of 128 bits.

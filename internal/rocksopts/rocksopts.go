@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/store"
 )
 

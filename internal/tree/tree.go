@@ -9,7 +9,7 @@ import (
 	"path"
 	"path/filepath"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // Visit is called for each file and directory of a walk, with its path relative to the root, "." for the

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // plant makes files, and links where there is an arrow.

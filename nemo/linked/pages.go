@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 const (

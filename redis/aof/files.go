@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 

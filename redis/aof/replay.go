@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"kvferry/internal/disk"
 	"kvferry/internal/scratch"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/state/commands"

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // Names of what a target is made of, as servers call them.

@@ -10,9 +10,9 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/disk"
 	"kvferry/internal/formattest"
 	"kvferry/internal/redistest"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // address is where a server is.

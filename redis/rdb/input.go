@@ -8,7 +8,7 @@ import (
 	"io"
 	"strconv"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb/lzf"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/bloom"
 	"github.com/cockroachdb/pebble/vfs"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // Options says how to keep a state.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"io"
 
-	"kvferry/internal/disk"
 	"kvferry/internal/scratch"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )

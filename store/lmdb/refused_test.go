@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )

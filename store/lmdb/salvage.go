@@ -4,7 +4,7 @@ import (
 	"errors"
 	"syscall"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )

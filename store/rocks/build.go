@@ -11,7 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/store"
 	"kvferry/store/rocks/sst"
 )

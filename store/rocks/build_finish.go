@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"sort"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/manifest"

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/store"
 	"kvferry/store/rocks"
 )

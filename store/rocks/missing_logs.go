@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"kvferry/internal/disk"
 	"kvferry/internal/rocksopts"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store/rocks/manifest"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/manifest"

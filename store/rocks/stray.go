@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"

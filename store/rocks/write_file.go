@@ -3,7 +3,7 @@ package rocks
 import (
 	"os"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // writeFile writes a small file and makes it durable.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/store"
 	"kvferry/store/rocks/manifest"
 	"kvferry/store/rocks/sst"

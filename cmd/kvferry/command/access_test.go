@@ -11,7 +11,7 @@ import (
 
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"

@@ -16,7 +16,7 @@ import (
 	"kvferry/catalog"
 	"kvferry/convert"
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/internal/visible"
 	"kvferry/record"
 )

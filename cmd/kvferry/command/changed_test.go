@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"kvferry/fixtures"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // duringRead runs a command line, and do before one of its reads of a file. It returns how many there were.

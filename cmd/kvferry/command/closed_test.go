@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // closeDir makes a directory one that nobody may read.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // TestClusterResume: the conversion into a node of a cluster, whose rows become tables in the end, dies on the way, its process

@@ -10,7 +10,7 @@ import (
 
 	"kvferry/catalog"
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // completer completes an argument or the value of a flag.

@@ -17,7 +17,7 @@ import (
 	"kvferry/convert"
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/nemo"
 	"kvferry/store/rocks"
 )

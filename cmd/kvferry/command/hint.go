@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/catalog"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/aof"
 	"kvferry/store"

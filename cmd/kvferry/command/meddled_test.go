@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/nemo"
 	"kvferry/record"
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // outputUsage describes the flag -o.

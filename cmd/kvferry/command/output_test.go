@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // TestOutputPlaces: what is there and no file is written to and stays what it is, and a link leads to what is

@@ -9,7 +9,7 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/floyd"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 

@@ -13,7 +13,7 @@ import (
 	"kvferry/catalog"
 	"kvferry/convert"
 	"kvferry/format"
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/redis/live"
 )
 

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // TestFullTempDir: where the directory for temporary files has no room, the error says how to name another one, once.

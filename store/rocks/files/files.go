@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 )

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // TestLost compares spans with a map of bytes.

@@ -4,7 +4,7 @@ import (
 	"container/list"
 	"sync"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // Pool bounds how many files its sets have open together: the one that was not read the longest makes room.

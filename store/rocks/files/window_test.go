@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 )
 
 // TestWindowSteps: a window doubles while reading goes on, holds what is wanted alone after a jump, and is as small as can be where

@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/store/rocks/base"
 )
 

@@ -29,8 +29,8 @@ import (
 	"strconv"
 	"strings"
 
-	"kvferry/internal/disk"
 	"kvferry/internal/rocksopts"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"math"
 
-	"kvferry/internal/disk"
+	"kvferry/internal/sys/disk"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
