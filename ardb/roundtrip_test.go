@@ -24,7 +24,7 @@ import (
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/memstore"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
@@ -530,7 +530,7 @@ func TestWrittenLastID(t *testing.T) {
 
 // TestWrittenLarge: a value too large to be copied twice is written as a small one is.
 func TestWrittenLarge(t *testing.T) {
-	for _, n := range []int{scratch.Large, scratch.Large + 1} {
+	for _, n := range []int{bufpool.Large, bufpool.Large + 1} {
 		large := strings.Repeat("v", n)
 		st, _ := write(t, engine.RocksDB, rec{record.Header{Type: record.Hash, Key: []byte("h")}, []record.Element{pair("7", large)}},
 			rec{record.Header{Type: record.List, Key: []byte("l")}, []record.Element{pair("", "a"), pair("", large)}})

@@ -10,7 +10,7 @@ import (
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
 	"kvferry/internal/extsort"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -109,7 +109,7 @@ func (w *writer) element(e *record.Element) error {
 		return nil
 	case record.Hash:
 		d := codec.CanonData(e.Name)
-		if len(e.Value) > scratch.Large {
+		if len(e.Value) > bufpool.Large {
 			return w.addText(codec.Rank(d), codec.KindField, d, e.Value)
 		}
 		w.val = codec.AppendNumber(append(w.val[:0], byte(codec.KindField), 1), e.Value)
@@ -120,7 +120,7 @@ func (w *writer) element(e *record.Element) error {
 		w.val = append(w.val[:0], byte(codec.KindMember), 0)
 		return w.add(codec.Rank(d), codec.KindMember, d)
 	case record.List:
-		if len(e.Value) > scratch.Large {
+		if len(e.Value) > bufpool.Large {
 			return w.addText(uint64(w.count), codec.KindElement, codec.IntData(w.count), e.Value)
 		}
 		w.val = codec.AppendCanon(append(w.val[:0], byte(codec.KindElement), 1), e.Value)
@@ -169,7 +169,7 @@ func (w *writer) entry(e *record.Element) error {
 	w.tail = codec.AppendTail(w.tail[:0], codec.KindEntry, codec.TextData(e.Name))
 	w.val, names = codec.AppendEntryHead(w.val[:0], &w.fields, &w.names)
 	err := w.sorter.AddParts(binary.BigEndian.Uint64(e.Name), w.tail, w.val, w.fields.Values, names)
-	w.fields.Values = scratch.Reset(w.fields.Values)
+	w.fields.Values = bufpool.Reset(w.fields.Values)
 	return err
 }
 
@@ -201,7 +201,7 @@ func (w *writer) End() error {
 	if err := w.run.Append(w.key, w.val); err != nil {
 		return err
 	}
-	w.val = scratch.Reset(w.val)
+	w.val = bufpool.Reset(w.val)
 	if err := w.addTTL(w.user, w.expire); err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (w *writer) End() error {
 func (w *writer) WriteStrings(batch []record.StringRecord) error {
 	for len(batch) > 0 {
 		n := 0
-		w.arena = scratch.Room(w.arena, len(batch[0].Key)+len(batch[0].Value)+scratch.Beside)
+		w.arena = bufpool.Room(w.arena, len(batch[0].Key)+len(batch[0].Value)+bufpool.Beside)
 		for ; n < min(len(batch), batchRows) && len(w.arena) < arenaBatch; n++ {
 			if err := w.string(&batch[n], &w.room[n]); err != nil {
 				return err
@@ -232,7 +232,7 @@ func (w *writer) WriteStrings(batch []record.StringRecord) error {
 		batch = batch[n:]
 	}
 	clear(w.room[:])
-	w.arena = scratch.Reset(w.arena)
+	w.arena = bufpool.Reset(w.arena)
 	return nil
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -164,7 +164,7 @@ func (w *writer) flushFull() error {
 		return nil
 	}
 	err := w.write(w.buf[:n])
-	w.buf = append(scratch.Reset(w.buf), w.buf[n:]...)
+	w.buf = append(bufpool.Reset(w.buf), w.buf[n:]...)
 	return err
 }
 
@@ -182,7 +182,7 @@ func (w *writer) setCount(n uint64) error {
 // flush writes what was gathered.
 func (w *writer) flush() error {
 	err := w.write(w.buf)
-	w.buf = scratch.Reset(w.buf)
+	w.buf = bufpool.Reset(w.buf)
 	return err
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )
 
@@ -32,7 +32,7 @@ type Sizer interface {
 
 // Spiller is an Encoder that can write large values in pieces.
 type Spiller interface {
-	SpillTo(scratch.Spill)
+	SpillTo(bufpool.Spill)
 }
 
 // Options control a dump.
@@ -341,6 +341,6 @@ func (d *Dumper) spill(text []byte) []byte {
 func (d *Dumper) flush() error {
 	d.written = d.written || len(d.buf) > 0
 	_, err := d.out.Write(d.buf)
-	d.buf = scratch.Reset(d.buf)
+	d.buf = bufpool.Reset(d.buf)
 	return err
 }

@@ -15,7 +15,7 @@ import (
 	"kvferry/inspect/internal/fake"
 	"kvferry/internal/filter"
 	"kvferry/internal/progress"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )
 
@@ -114,7 +114,7 @@ func (d *doneAt) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 }
 
 // plain is an encoder that writes keys, elements, sizes and where the dump begins and ends.
-type plain struct{ spill scratch.Spill }
+type plain struct{ spill bufpool.Spill }
 
 func (w *plain) AppendHead(dst []byte) []byte { return append(dst, "begin"...) }
 func (w *plain) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
@@ -129,7 +129,7 @@ func (w *plain) AppendElement(dst []byte, e *record.Element) ([]byte, error) {
 }
 func (w *plain) AppendEnd(dst []byte) ([]byte, error) { return append(dst, ';'), nil }
 func (w *plain) AppendTail(dst []byte) []byte         { return append(dst, " end"...) }
-func (w *plain) SpillTo(s scratch.Spill)              { w.spill = s }
+func (w *plain) SpillTo(s bufpool.Spill)              { w.spill = s }
 func (w *plain) AppendSize(dst []byte, elements, size int64) []byte {
 	return fmt.Appendf(dst, "(%d elements, %d bytes)", elements, size)
 }

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"kvferry/internal/jsonl"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )
 
@@ -42,14 +42,14 @@ type CSV struct {
 	// Safe puts a ' before cells that a spreadsheet would read as a formula.
 	Safe bool
 
-	spill scratch.Spill
+	spill bufpool.Spill
 	typ   record.Type
 	start []byte // the columns that all lines of a record begin with
 	n     int64
 }
 
 // SpillTo has large cells written out in pieces.
-func (e *CSV) SpillTo(s scratch.Spill) { e.spill = s }
+func (e *CSV) SpillTo(s bufpool.Spill) { e.spill = s }
 
 // AppendHead appends the names of the columns.
 func (e *CSV) AppendHead(dst []byte) []byte {
@@ -180,7 +180,7 @@ func (e *CSV) quote(dst, b []byte) []byte {
 		return e.spill.Append(dst, b)
 	}
 	for e.spill.Long(b) {
-		dst, b = e.spill(appendQuoted(dst, b[:scratch.Piece])), b[scratch.Piece:]
+		dst, b = e.spill(appendQuoted(dst, b[:bufpool.Piece])), b[bufpool.Piece:]
 	}
 	return append(appendQuoted(dst, b), '"')
 }

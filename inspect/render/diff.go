@@ -10,7 +10,7 @@ import (
 	"kvferry/inspect"
 	"kvferry/inspect/compare"
 	"kvferry/internal/jsonl"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/visible"
 	"kvferry/record"
 )
@@ -147,8 +147,8 @@ func (p *DiffPrinter) appendAlike(dst []byte, d *compare.Difference) []byte {
 	if bytes.Equal(p.key, d.Header.Key) {
 		dst = appendApart(dst, "name", p.name, name)
 	}
-	p.key = append(scratch.Room(p.key, len(d.Header.Key)), d.Header.Key...)
-	p.name = append(scratch.Room(p.name, len(name)), name...)
+	p.key = append(bufpool.Room(p.key, len(d.Header.Key)), d.Header.Key...)
+	p.name = append(bufpool.Room(p.name, len(name)), name...)
 	return dst
 }
 

@@ -10,17 +10,17 @@ import (
 	"kvferry/inspect/dump"
 	"kvferry/internal/jsonl"
 	"kvferry/internal/resp"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )
 
 // TestPieces: large values are written in pieces, and the text is that of one piece.
 func TestPieces(t *testing.T) {
-	raw := make([]byte, 3*scratch.Piece+5)
+	raw := make([]byte, 3*bufpool.Piece+5)
 	rand.NewChaCha8([32]byte{1}).Read(raw)
-	values := [][]byte{raw, raw[:scratch.Piece+1], []byte("small"), nil,
-		[]byte(strings.Repeat("a\"é\u202e\x1b,😀\r\n", scratch.Piece/5)), []byte("=" + strings.Repeat("plain", scratch.Piece)),
-		[]byte("base64:" + strings.Repeat("€", scratch.Piece))}
+	values := [][]byte{raw, raw[:bufpool.Piece+1], []byte("small"), nil,
+		[]byte(strings.Repeat("a\"é\u202e\x1b,😀\r\n", bufpool.Piece/5)), []byte("=" + strings.Repeat("plain", bufpool.Piece)),
+		[]byte("base64:" + strings.Repeat("€", bufpool.Piece))}
 	for name, make := range map[string]func() dump.Encoder{
 		"jsonl":  func() dump.Encoder { return new(Lines) },
 		"base64": func() dump.Encoder { return &Lines{jsonl.Encoder{Base64: true}} },
@@ -37,7 +37,7 @@ func TestPieces(t *testing.T) {
 		if !bytes.Equal(whole, pieces) {
 			t.Errorf("%s: %d bytes in pieces are not the %d bytes of whole values", name, len(pieces), len(whole))
 		}
-		if most := 13 * scratch.Piece; largest > most { // two spills of escapes of six bytes
+		if most := 13 * bufpool.Piece; largest > most { // two spills of escapes of six bytes
 			t.Errorf("%s: a piece has %d bytes, over %d", name, largest, most)
 		}
 	}
@@ -65,7 +65,7 @@ func dumpValues(t *testing.T, e dump.Encoder, values [][]byte, pieces bool) (out
 	for _, typ := range []record.Type{record.String, record.Hash, record.List, record.Set, record.ZSet, record.Stream} {
 		key := []byte("key of type " + typ.String())
 		if typ == record.Hash {
-			key = append(key, values[0][:scratch.Piece+1]...)
+			key = append(key, values[0][:bufpool.Piece+1]...)
 		}
 		check(e.AppendBegin(buf, &record.Header{DB: "0", Type: typ, Key: key, ExpireMS: 5}))
 		for i, v := range values {

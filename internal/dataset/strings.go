@@ -5,7 +5,7 @@ import (
 	"context"
 	"io"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -195,7 +195,7 @@ func (s *stringRows) settle() {
 		}
 	}
 	s.tally.Rows[record.Copied] += copied
-	if held > scratch.Large {
+	if held > bufpool.Large {
 		clear(s.batch)
 	}
 	s.batch, s.next = nil, 0

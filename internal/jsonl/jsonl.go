@@ -22,7 +22,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/visible"
 	"kvferry/record"
 )
@@ -34,14 +34,14 @@ type Encoder struct {
 	// KeysOnly leaves the values out; AppendSize says how large they are.
 	KeysOnly bool
 
-	spill scratch.Spill
+	spill bufpool.Spill
 	typ   record.Type
 	count int
 	kind  record.Kind // of the last element
 }
 
 // SpillTo has the text of large values written out in pieces, with what is in the buffer before it.
-func (e *Encoder) SpillTo(s scratch.Spill) { e.spill = s }
+func (e *Encoder) SpillTo(s bufpool.Spill) { e.spill = s }
 
 // AppendBegin appends the start of a record.
 func (e *Encoder) AppendBegin(dst []byte, h *record.Header) []byte {
@@ -208,7 +208,7 @@ func (e *Encoder) AppendText(dst, b []byte) []byte {
 	}
 	dst = append(dst, '"')
 	for e.spill.Long(b) {
-		n := scratch.Piece
+		n := bufpool.Piece
 		for !utf8.RuneStart(b[n]) {
 			n--
 		}

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"kvferry/internal/jsonl"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 )
 
 // lines reads lines. A line that does not fit its buffer is never there as a whole: long strings are decoded in pieces while they
@@ -48,7 +48,7 @@ var (
 
 // next reads a line. One of several pieces is added to the sum. The line and its long strings live until the next call.
 func (l *lines) next() (line []byte, summed bool, err error) {
-	l.line, l.bytes, l.ends, l.start = scratch.Reset(l.line), l.bytes[:0], l.ends[:0], -1
+	l.line, l.bytes, l.ends, l.start = bufpool.Reset(l.line), l.bytes[:0], l.ends[:0], -1
 	b, err := l.in.ReadSlice('\n')
 	if err == nil {
 		return b, false, unreturned(b)
@@ -116,7 +116,7 @@ func (l *lines) outside(b []byte) int {
 
 // inside takes characters of the string that stand for themselves, as long as its piece has room.
 func (l *lines) inside(b []byte) int {
-	most := min(len(b), max(1, scratch.Piece-len(l.text())))
+	most := min(len(b), max(1, bufpool.Piece-len(l.text())))
 	n := 0
 	for n < most && b[n] != '"' && b[n] != '\\' {
 		n++
@@ -132,11 +132,11 @@ func (l *lines) text() []byte { return l.line[l.start+1:] }
 func (l *lines) whole() bool {
 	text := l.text()
 	switch n := len(text); {
-	case n < scratch.Piece || l.escape > 0:
+	case n < bufpool.Piece || l.escape > 0:
 		return false
 	case l.coded:
 		return n%4 == 0
-	case n > 2*scratch.Piece:
+	case n > 2*bufpool.Piece:
 		return true
 	default:
 		r, size := utf8.DecodeLastRune(text)

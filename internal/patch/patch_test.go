@@ -16,7 +16,7 @@ import (
 	"unicode/utf16"
 
 	"kvferry/internal/jsonl"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )
 
@@ -229,7 +229,7 @@ func FuzzReader(f *testing.F) {
 
 // TestLongLines: the line of a large value is written in pieces, as it is written of a small one.
 func TestLongLines(t *testing.T) {
-	long := bytes.Repeat([]byte("text \"value\":\"\" <\u202eé"), scratch.Piece/8)
+	long := bytes.Repeat([]byte("text \"value\":\"\" <\u202eé"), bufpool.Piece/8)
 	binary := append([]byte{0xff}, long...)
 	for _, v := range [][]byte{long, binary} {
 		for _, p := range []struct {
@@ -282,7 +282,7 @@ func TestLongLines(t *testing.T) {
 	if _, _, err := r.Next(); err != io.EOF {
 		t.Error(err) // the sum is that of all pieces
 	}
-	bad := record.Element{Name: idOf(5), Value: bytes.Repeat([]byte{0xff}, scratch.Piece+1)}
+	bad := record.Element{Name: idOf(5), Value: bytes.Repeat([]byte{0xff}, bufpool.Piece+1)}
 	if err := (&Writer{both: &b, typ: record.Stream}).long(&bad); err == nil {
 		t.Error("an entry of half a pair is written")
 	}
@@ -300,7 +300,7 @@ func TestLongTexts(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2)) // the first are of one character, the others of all
 	for i := range 15 {
 		var b, escaped []byte
-		for n := i; len(b) < 2*scratch.Piece; {
+		for n := i; len(b) < 2*bufpool.Piece; {
 			b, escaped = append(b, units[n%len(units)]...), append(escaped, escapes[n%len(units)]...)
 			if i >= len(units) {
 				n = rnd.IntN(len(units))
@@ -313,12 +313,12 @@ func TestLongTexts(t *testing.T) {
 			}
 			got, err := oneLine(fmt.Sprintf(`{"op":"set","field":%s,"member":"short","value":%s}`, form, form))
 			if err != nil || string(got.bytesOf(got.Field)) != string(want) || string(got.bytesOf(got.Value)) != string(want) ||
-				string(got.bytesOf(got.Member)) != "short" || len(got.lines.line) > 4*scratch.Piece {
+				string(got.bytesOf(got.Member)) != "short" || len(got.lines.line) > 4*bufpool.Piece {
 				t.Fatalf("form %d of %.50q: %v, or other text", j, b, err)
 			}
 		}
 	}
-	long := strings.Repeat("long", scratch.Piece)
+	long := strings.Repeat("long", bufpool.Piece)
 	for bad, want := range map[string]string{
 		`{"value":"` + long + "\xff" + long + `"}`:                  "neither UTF-8",
 		`{"value":"` + long + "\xff" + `"}`:                         "neither UTF-8",
@@ -334,7 +334,7 @@ func TestLongTexts(t *testing.T) {
 		`{"value":"` + long + `","member":[` + "\r0]}":              "carriage return",
 		`{"value":[` + "\r0]}":                                      "carriage return",
 		`{"value":"` + long:                                         "EOF",
-		strings.Repeat(" ", 5*scratch.Piece) + `{"value":"` + "\r}": "carriage return",
+		strings.Repeat(" ", 5*bufpool.Piece) + `{"value":"` + "\r}": "carriage return",
 	} {
 		if _, err := oneLine(bad); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %s", bad, err, want)
@@ -367,7 +367,7 @@ func oneLine(text string) (*line, error) {
 
 // TestLongNames: keys, fields and members that are long are read as they were written, and a large element is read by itself.
 func TestLongNames(t *testing.T) {
-	long := func(c string) []byte { return bytes.Repeat([]byte(c), 5*scratch.Piece) }
+	long := func(c string) []byte { return bytes.Repeat([]byte(c), 5*bufpool.Piece) }
 	pairs := record.AppendPair(record.AppendPair(nil, long("f"), long("v")), []byte("g"), long("\xff"))
 	for typ, elems := range map[record.Type][]record.Element{
 		record.Hash:   {{Name: []byte("a"), Value: []byte("b")}, {Name: long("n"), Value: long("v"), ExpireMS: 7}, {Name: []byte("z"), Value: long("\xfe")}},

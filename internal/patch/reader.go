@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )
 
@@ -238,7 +238,7 @@ func (l *line) giveEntry() (e record.Element, err error) {
 	if l.Group == nil {
 		e.Name, err = parseID(l.ID)
 		if len(l.lines.bytes) > 0 {
-			e.Value = scratch.Grow(nil, len(l.lines.bytes)+scratch.Piece)
+			e.Value = bufpool.Grow(nil, len(l.lines.bytes)+bufpool.Piece)
 		}
 		for i := range l.Entry {
 			e.Value = record.AppendPair(e.Value, l.bytesOf(&l.Entry[i][0]), l.bytesOf(&l.Entry[i][1]))

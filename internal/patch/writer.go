@@ -9,7 +9,7 @@ import (
 	"io"
 
 	"kvferry/internal/jsonl"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )
 
@@ -64,7 +64,7 @@ func (w *Writer) Put(h *record.Header, n int64) (err error) {
 // Elements adds elements of the key that was put last.
 func (w *Writer) Elements(elems []record.Element) error {
 	for i := range elems {
-		if e := &elems[i]; len(e.Value) > scratch.Piece && e.Kind == record.Entry {
+		if e := &elems[i]; len(e.Value) > bufpool.Piece && e.Kind == record.Entry {
 			if err := w.long(e); err != nil {
 				return err
 			}

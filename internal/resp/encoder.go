@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"kvferry/internal/jsonl"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )
 
@@ -39,7 +39,7 @@ type Encoder struct {
 	// none makes since Redis 7.0, because their messages were deleted.
 	Skipped, Opaque, Orphans int64
 
-	spill   scratch.Spill
+	spill   bufpool.Spill
 	db      string
 	head    record.Header
 	key     []byte
@@ -58,7 +58,7 @@ type Encoder struct {
 }
 
 // SpillTo has large values written out in pieces, each at the end of its command.
-func (e *Encoder) SpillTo(s scratch.Spill) { e.spill = s }
+func (e *Encoder) SpillTo(s bufpool.Spill) { e.spill = s }
 
 // AppendHead starts over.
 func (e *Encoder) AppendHead(dst []byte) []byte {
@@ -146,7 +146,7 @@ func appendBulk(dst, b []byte) []byte {
 // bulkLen is at least what appendBulk appends.
 func bulkLen(b []byte) int { return len(b) + len("$\r\n\r\n") + bits.Len(uint(len(b)))/3 + 1 }
 
-func (e *Encoder) clear() { e.args, e.n, e.elems = scratch.Reset(e.args), 0, 0 }
+func (e *Encoder) clear() { e.args, e.n, e.elems = bufpool.Reset(e.args), 0, 0 }
 
 func (e *Encoder) arg(b []byte) {
 	e.args = appendBulk(e.args, b)
@@ -185,7 +185,7 @@ func (e *Encoder) room(dst []byte, n int) []byte {
 	if e.spill != nil {
 		return dst
 	}
-	return scratch.Grow(dst, n+scratch.Beside)
+	return bufpool.Grow(dst, n+bufpool.Beside)
 }
 
 // appendLong appends an argument in pieces.
@@ -252,7 +252,7 @@ func (e *Encoder) entry(dst []byte, el *record.Element) ([]byte, error) {
 	e.last = append(e.last[:0], el.Name...)
 	e.ids.Add(el.Name)
 	e.arg(id)
-	if len(el.Value) > scratch.Piece {
+	if len(el.Value) > bufpool.Piece {
 		return e.longEntry(dst, el.Value)
 	}
 	for packed := el.Value; len(packed) > 0; {

@@ -8,7 +8,7 @@ import (
 
 	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -295,7 +295,7 @@ func (r *Reader) Read(dst []record.Element) (int, error) {
 		return r.readString(&dst[0])
 	}
 	for {
-		r.m.Arena = scratch.Reset(r.m.Arena)
+		r.m.Arena = bufpool.Reset(r.m.Arena)
 		rows, skip, err := r.rows.Batch(len(dst))
 		if err != nil {
 			return 0, err
@@ -414,7 +414,7 @@ func (r *Reader) finish() error {
 		}
 		clear(r.rest[:n])
 	}
-	r.m.Arena, r.m.Value = scratch.Reset(r.m.Arena), nil
+	r.m.Arena, r.m.Value = bufpool.Reset(r.m.Arena), nil
 	r.settle()
 	return nil
 }

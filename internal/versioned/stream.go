@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )
 
@@ -133,8 +133,8 @@ func decodePart(b []byte, off int, name string) ([]byte, error) {
 
 // PikaEntry sets the element of an entry row from its id and value. Pairs are packed into the arena.
 func PikaEntry(m *Meta, e *record.Element, id, value []byte) bool {
-	if len(value) > scratch.Large { // packed it takes no more; elements before it keep the arena that they are in
-		m.Arena = scratch.Make(len(value))[:0]
+	if len(value) > bufpool.Large { // packed it takes no more; elements before it keep the arena that they are in
+		m.Arena = bufpool.Make(len(value))[:0]
 	}
 	at := len(m.Arena)
 	var err error

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )
 
@@ -46,7 +46,7 @@ type node struct {
 func (ns *nodes) reset() {
 	kept := ns.chunks[:0]
 	for _, c := range ns.chunks {
-		if cap(c) > scratch.Large {
+		if cap(c) > bufpool.Large {
 			ns.bytes -= int64(cap(c))
 			continue
 		}

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strconv"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )
 
@@ -78,7 +78,7 @@ func (c *Commands) Next() ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.buf, c.ends = scratch.Reset(c.buf), c.ends[:0]
+	c.buf, c.ends = bufpool.Reset(c.buf), c.ends[:0]
 	for range argc {
 		if err := c.argument(); err != nil {
 			return nil, err

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -302,7 +302,7 @@ func (q *queue) add(args [][]byte, off int64) error {
 	}
 	n, err := q.file.Write(q.buf)
 	q.size += int64(n)
-	q.buf = scratch.Reset(q.buf)
+	q.buf = bufpool.Reset(q.buf)
 	return err
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"kvferry/internal/resp"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )
 
@@ -159,7 +159,7 @@ func (n *native) library(code []byte) error {
 			return w.told(err)
 		}
 	}
-	w.data = scratch.Reset(w.data)
+	w.data = bufpool.Reset(w.data)
 	return nil
 }
 
@@ -176,7 +176,7 @@ func (n *native) send(kind part) error {
 		return err
 	}
 	err := n.pipe.add(w.data, countCommands(w.data), kind)
-	w.data = scratch.Reset(w.data) // a large one is the pipe's
+	w.data = bufpool.Reset(w.data) // a large one is the pipe's
 	return w.told(err)
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )
@@ -99,7 +99,7 @@ func (p *pipe) add(data []byte, commands int, kind part) error {
 	if commands == 0 {
 		return nil
 	}
-	if len(data) > scratch.Large {
+	if len(data) > bufpool.Large {
 		if err := p.flush(); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/encode"
@@ -148,7 +148,7 @@ func (w *writer) set(value []byte) error {
 	if err := w.clear(len(value)); err != nil {
 		return err
 	}
-	w.data = scratch.Room(w.data, len(w.key)+len(value)+2*scratch.Beside)
+	w.data = bufpool.Room(w.data, len(w.key)+len(value)+2*bufpool.Beside)
 	if w.header.ExpireMS == 0 {
 		w.data = appendCommand(w.data, []byte("SET"), w.key, value)
 	} else {
@@ -159,7 +159,7 @@ func (w *writer) set(value []byte) error {
 
 // clear waits until little is under way before a large command is made.
 func (w *writer) clear(n int) error {
-	if n <= scratch.Large {
+	if n <= bufpool.Large {
 		return nil
 	}
 	p, err := w.pipe(w.key)
@@ -228,7 +228,7 @@ func (w *writer) end() error {
 		w.restore(&v)
 	}
 	err := w.deliver(heldRecord{w.key, w.data, 1, w.number})
-	w.data = scratch.Reset(w.data) // a large one is the pipe's
+	w.data = bufpool.Reset(w.data) // a large one is the pipe's
 	return err
 }
 
@@ -242,7 +242,7 @@ func (w *writer) restore(v *encode.Value) {
 	if w.header.ExpireMS != 0 {
 		args = 6
 	}
-	d := append(strconv.AppendInt(append(scratch.Room(w.data, len(w.key)+n+3*scratch.Beside), '*'), args, 10), "\r\n$7\r\nRESTORE\r\n"...)
+	d := append(strconv.AppendInt(append(bufpool.Room(w.data, len(w.key)+n+3*bufpool.Beside), '*'), args, 10), "\r\n$7\r\nRESTORE\r\n"...)
 	d = appendBulk(d, w.key)
 	d = appendBulk(d, strconv.AppendInt(nil, max(w.header.ExpireMS, 0), 10))
 	d = append(strconv.AppendInt(append(d, '$'), int64(n), 10), "\r\n"...)

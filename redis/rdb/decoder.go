@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"kvferry/internal/repeats"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/redis/rdb/pack"
 )
@@ -162,7 +162,7 @@ func (d *Decoder) perElement() int64 {
 // openPacked reads a string that is a packed encoding and begins to walk over it.
 func (d *Decoder) openPacked(kind pack.Kind, field string) {
 	off := d.in.offset()
-	s, blob := d.in.str(field, scratch.Reset(d.blob))
+	s, blob := d.in.str(field, bufpool.Reset(d.blob))
 	d.blob = blob
 	if d.in.err != nil {
 		return
@@ -184,7 +184,7 @@ func (d *Decoder) Read(dst []record.Element) (n int, err error) {
 		return 0, nil
 	}
 	for d.skipped = true; n == 0 && d.skipped && d.in.err == nil; {
-		d.text, d.skipped = scratch.Reset(d.text), false
+		d.text, d.skipped = bufpool.Reset(d.text), false
 		n = d.some(dst)
 	}
 	if len(d.members.list) > 0 {

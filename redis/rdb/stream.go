@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/redis/rdb/pack"
 )
@@ -84,7 +84,7 @@ var (
 // beginStream reads what stands behind the nodes and goes back to them.
 func (d *Decoder) beginStream(t Type, h *record.Header) {
 	s, in := &d.stream, &d.in
-	*s = streamDecoder{typ: t, fields: s.fields[:0], consumers: s.consumers[:0], pending: s.pending[:0], packed: scratch.Reset(s.packed),
+	*s = streamDecoder{typ: t, fields: s.fields[:0], consumers: s.consumers[:0], pending: s.pending[:0], packed: bufpool.Reset(s.packed),
 		first: s.first[:0], last: s.last[:0], del: s.del[:0]}
 	s.nodesLeft = in.count("nodes", 2)
 	nodes := in.offset()
@@ -157,7 +157,7 @@ func (d *Decoder) nextNode() {
 		return
 	}
 	s.nodesLeft--
-	d.packed, s.packed = pack.Reader{}, scratch.Reset(s.packed) // of the last node, which may be large
+	d.packed, s.packed = pack.Reader{}, bufpool.Reset(s.packed) // of the last node, which may be large
 	clear(s.fields)
 	off := in.offset()
 	id, text := in.str("node", d.text[:0])
@@ -176,7 +176,7 @@ func (d *Decoder) nextNode() {
 	d.text = d.text[:0]
 	d.openPacked(pack.Listpack, "node")
 	s.phase = inEntries
-	if n := d.packed.Size(); n > scratch.Large {
+	if n := d.packed.Size(); n > bufpool.Large {
 		s.packed = make([]byte, 0, n)
 	}
 	if err := d.masterEntry(); err != nil {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/redis/rdb/pack"
 )
@@ -148,7 +148,7 @@ func (d *Decoder) beginTemplate(t Type, h *record.Header) {
 	d.fields = d.fields[:0]
 	switch t {
 	case TypeHashDumpPacked, TypeHashDump:
-		d.fields, d.text, err = in.fieldNames(d.fields, scratch.Reset(d.text))
+		d.fields, d.text, err = in.fieldNames(d.fields, bufpool.Reset(d.text))
 	case TypeHashTempl:
 		d.fields, err = d.header.templates.find(in.len("template id"), off)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )
 
@@ -226,7 +226,7 @@ func (r *reader) closeRows() {
 	if r.groups != nil {
 		r.groups.close()
 	}
-	r.rows, r.groups, r.buf = nil, nil, scratch.Reset(r.buf)
+	r.rows, r.groups, r.buf = nil, nil, bufpool.Reset(r.buf)
 }
 
 // closed closes an iterator that has been read: what its reads have not told does not matter.
@@ -348,7 +348,7 @@ const batchBytes = 256 << 10
 
 // elements copies a batch: views of an iterator live until it moves. A value in pieces is a batch of its own.
 func (r *reader) elements(dst []record.Element) (int, error) {
-	n, buf := 0, scratch.Reset(r.buf)
+	n, buf := 0, bufpool.Reset(r.buf)
 	r.buf = nil
 	for n < len(dst) && len(buf) < batchBytes && !r.ended {
 		key, value := r.rows.Key()[r.skip:], r.rows.Value()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 )
 
 // get returns a copy of a row's value; false if there is none.
@@ -206,7 +206,7 @@ func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) b
 	for ; ok; ok = step() {
 		value := it.Value()
 		if size, large := s.large.sizeOf(value); large {
-			joined, err = s.join(scratch.Room(joined, int(size)), it.Key(), size, it)
+			joined, err = s.join(bufpool.Room(joined, int(size)), it.Key(), size, it)
 			s.fail(err)
 			value = joined
 		}

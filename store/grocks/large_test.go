@@ -15,7 +15,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"kvferry/fixtures"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/store"
 	"kvferry/store/rocks"
 )
@@ -47,7 +47,7 @@ func (v *largeValues) rows(layout string) (out []row) {
 	for _, c := range layout {
 		key := fmt.Sprintf("a prefix that keys share:%06d", len(out))
 		value := func(from []byte, more int) { // together with the key as large as a row can be in a common block, and more
-			out = append(out, row{key, string(from[len(out):][:scratch.Large+more-len(key)])})
+			out = append(out, row{key, string(from[len(out):][:bufpool.Large+more-len(key)])})
 		}
 		switch c {
 		case 's': // two blocks, the second not full
@@ -65,7 +65,7 @@ func (v *largeValues) rows(layout string) (out []row) {
 		case 'H':
 			out = append(out, row{key, string(v.packed)})
 		case 'k':
-			out = append(out, row{key + string(v.noise[:scratch.Large]), "v"})
+			out = append(out, row{key + string(v.noise[:bufpool.Large]), "v"})
 		}
 	}
 	return out

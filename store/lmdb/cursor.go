@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"io"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
@@ -248,7 +248,7 @@ func (l *level) key(i int, leaf bool) ([]byte, error) {
 // value returns the value of a node that next returned.
 func (c *cursor) value(n *node) ([]byte, error) {
 	if n.flags != nodeBig {
-		c.big = scratch.Reset(c.big)
+		c.big = bufpool.Reset(c.big)
 		return n.data, nil
 	}
 	if err := c.overflow(n); err != nil {
@@ -290,11 +290,11 @@ func (c *cursor) overflow(n *node) error {
 const bigStep = 16 << 20
 
 func (c *cursor) fill(size int, off int64) error {
-	c.big = scratch.Room(c.big, min(size, bigStep))
+	c.big = bufpool.Room(c.big, min(size, bigStep))
 	for len(c.big) < size {
 		at := len(c.big)
 		step := min(size-at, max(at, bigStep))
-		c.big = scratch.Grow(c.big, step)[:at+step]
+		c.big = bufpool.Grow(c.big, step)[:at+step]
 		if _, _, err := disk.ReadAt(c.k.env.f, c.big[at:], off+int64(at)); err != nil {
 			return err
 		}

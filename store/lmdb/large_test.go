@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/store"
 )
 
@@ -24,7 +24,7 @@ func TestLargeValues(t *testing.T) {
 		if err != nil || string(key) != want.key || string(value) != want.value {
 			t.Fatalf("%s: %q and other %d bytes, %v", want.key, key, len(value), err)
 		}
-		if most := max(scratch.Large, len(want.value)); want.key != "d" && cap(*big) > most { // that of c has room for d
+		if most := max(bufpool.Large, len(want.value)); want.key != "d" && cap(*big) > most { // that of c has room for d
 			t.Errorf("%s: a buffer of %d bytes for %d", key, cap(*big), len(value))
 		}
 	}

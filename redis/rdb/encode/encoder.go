@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"kvferry/internal/extsort"
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/pack"
@@ -87,8 +87,8 @@ func (v *Value) Append(dst []byte) []byte {
 
 // Begin starts a record.
 func (e *Encoder) Begin(h *record.Header) {
-	e.typ, e.count, e.body, e.plain, e.spilt = h.Type, 0, scratch.Reset(e.body), false, false
-	e.small, e.arena, e.widest, e.fields, e.least, e.open = e.small[:0], scratch.Reset(e.arena), 0, false, 0, false
+	e.typ, e.count, e.body, e.plain, e.spilt = h.Type, 0, bufpool.Reset(e.body), false, false
+	e.small, e.arena, e.widest, e.fields, e.least, e.open = e.small[:0], bufpool.Reset(e.arena), 0, false, 0, false
 	if h.Type == record.Stream {
 		e.beginStream(h)
 	}

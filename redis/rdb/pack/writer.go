@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 )
 
 // Writer makes a ziplist or a listpack. Reader says how they are laid out.
@@ -24,7 +24,7 @@ func (p *Writer) Begin(kind Kind) {
 	if kind == Listpack {
 		head = listpackHead
 	}
-	p.b = append(scratch.Reset(p.b), make([]byte, ziplistHead)[:head]...)
+	p.b = append(bufpool.Reset(p.b), make([]byte, ziplistHead)[:head]...)
 }
 
 // Size is how many bytes it has without its end.
@@ -32,7 +32,7 @@ func (p *Writer) Size() int { return len(p.b) }
 
 // Grow makes room for about n bytes of texts where these are many.
 func (p *Writer) Grow(n int) {
-	if n > scratch.Large {
+	if n > bufpool.Large {
 		p.b = slices.Grow(p.b, n+n/64)
 	}
 }

@@ -1,6 +1,6 @@
 package blob
 
-import "kvferry/internal/scratch"
+import "kvferry/internal/sys/bufpool"
 
 // Windows of a Reader: it reads ahead while values follow one another, in the file that it read last and in a few before.
 const (
@@ -74,7 +74,7 @@ func (r *Reader) read(p *part, off, size int64) error {
 		p.b = nil
 		if int64(cap(r.big)) < size {
 			r.big = nil
-			r.big = scratch.Make(int(size))
+			r.big = bufpool.Make(int(size))
 		}
 		r.big = r.big[:size]
 		return p.f.readAt(r.big, off)

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 )
 
 // Read windows: a cursor reads ahead of itself into a buffer that starts small, doubles while reading
@@ -51,7 +51,7 @@ func (w *Windows) get(n int) []byte {
 	i, size := class(n)
 	if i >= len(w.pools) {
 		w.lent.Add(int64(n))
-		return scratch.Make(n)
+		return bufpool.Make(n)
 	}
 	w.lent.Add(int64(size))
 	if b, ok := w.pools[i].Get().(*[]byte); ok {

@@ -3,7 +3,7 @@ package lsm
 import (
 	"fmt"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
@@ -15,7 +15,7 @@ import (
 // Tests change these.
 var (
 	// largeBlock is the least size of a block that is given back.
-	largeBlock = scratch.Large
+	largeBlock = bufpool.Large
 	// maxKept is how large a value may be that is copied when its block is given back.
 	maxKept = 4 << 10
 )

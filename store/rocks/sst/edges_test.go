@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/zeebo/xxh3"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/store"
 	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
@@ -92,9 +92,9 @@ func TestSizesOfWriter(t *testing.T) {
 			t.Errorf("%d keys: %d bytes, want %d lines; it ends in %x", keys, len(out), lines, out[len(out)-5:])
 		}
 	}
-	for _, n := range []int{1, scratch.Large - 10, 2*scratch.Large + 1} {
+	for _, n := range []int{1, bufpool.Large - 10, 2*bufpool.Large + 1} {
 		b := growExact(append(make([]byte, 0, 10), "0123456789"...), n)
-		if string(b) != "0123456789" || cap(b)-len(b) < n || n > scratch.Large && cap(b) != 10+n {
+		if string(b) != "0123456789" || cap(b)-len(b) < n || n > bufpool.Large && cap(b) != 10+n {
 			t.Errorf("room for %d bytes: %d of %d", n, len(b), cap(b))
 		}
 		if c := growExact(b, cap(b)-len(b)); &c[0] != &b[0] {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
@@ -134,7 +134,7 @@ func (w *Writer) add(shared int, key, value, suffix []byte) error {
 			return err
 		}
 	}
-	if n > scratch.Large {
+	if n > bufpool.Large {
 		if err := w.large(key, value, suffix); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (w *Writer) after(last, key []byte, shared int) bool {
 
 // fits reports whether a row of n bytes goes into the block being built, which has rows.
 func (w *Writer) fits(n int) bool {
-	return hasRoom(w.data.size(), n) && n <= scratch.Large && !w.data.empty()
+	return hasRoom(w.data.size(), n) && n <= bufpool.Large && !w.data.empty()
 }
 
 // hasRoom reports whether a row of n bytes goes into a block of some size.
@@ -281,7 +281,7 @@ func (w *Writer) flush(unit int) error {
 		return w.err
 	}
 	_, w.err = w.out.Write(w.buf[:n])
-	w.buf = append(scratch.Reset(w.buf), w.buf[n:]...)
+	w.buf = append(bufpool.Reset(w.buf), w.buf[n:]...)
 	return w.err
 }
 
@@ -347,10 +347,10 @@ func (w *Writer) leave() {
 		w.free = append(w.free, w.batch)
 	}
 	for _, b := range w.free {
-		scratch.ResetAll(&b.raw, &b.seps, &b.out)
+		bufpool.ResetAll(&b.raw, &b.seps, &b.out)
 	}
 	r := w.leftover
-	r.filter, r.buf = w.filter.emptied(), scratch.Reset(w.buf)
+	r.filter, r.buf = w.filter.emptied(), bufpool.Reset(w.buf)
 	leftovers.Put(&r)
 	w.leftover, w.batch = leftover{}, nil
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"kvferry/internal/scratch"
+	"kvferry/internal/sys/bufpool"
 	"kvferry/store/rocks/base"
 )
 
@@ -115,7 +115,7 @@ func (b *blockWriter) finish() []byte {
 
 // reset forgets all blocks, and a buffer that a large row made large.
 func (b *blockWriter) reset() {
-	b.buf, b.start = scratch.Reset(b.buf), 0
+	b.buf, b.start = bufpool.Reset(b.buf), 0
 }
 
 // growExact makes room for n bytes more; large buffers grow to what is needed and no further.
@@ -123,7 +123,7 @@ func growExact(b []byte, n int) []byte {
 	if cap(b)-len(b) >= n {
 		return b
 	}
-	if len(b)+n < scratch.Large {
+	if len(b)+n < bufpool.Large {
 		return slices.Grow(b, n)
 	}
 	return append(make([]byte, 0, len(b)+n), b...)

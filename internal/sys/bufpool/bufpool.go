@@ -1,5 +1,5 @@
-// Package scratch is about buffers that are used again and again.
-package scratch
+// Package bufpool is about buffers that are used again and again.
+package bufpool
 
 import "slices"
 
