@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"kvferry/ardb/codec"
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 )
 

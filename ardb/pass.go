@@ -11,7 +11,7 @@ import (
 	"kvferry/ardb/engine"
 	"kvferry/ardb/merge"
 	"kvferry/format"
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -9,8 +9,8 @@ import (
 
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
-	"kvferry/internal/extsort"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"

@@ -10,8 +10,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
-	"kvferry/internal/extsort"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/extsort"
 	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"

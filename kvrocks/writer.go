@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"kvferry/internal/extsort"
 	"kvferry/internal/loglog"
+	"kvferry/internal/sys/extsort"
 	"kvferry/internal/versioned"
 	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"

@@ -12,8 +12,8 @@ import (
 	"sync"
 
 	"kvferry/format"
-	"kvferry/internal/extsort"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )

@@ -10,9 +10,9 @@ import (
 	"math"
 	"slices"
 
-	"kvferry/internal/extsort"
 	"kvferry/internal/repeats"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/extsort"
 	"kvferry/redis/rdb"
 )
 

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"testing"
 
-	"kvferry/internal/extsort"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/extsort"
 	"kvferry/store"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"kvferry/ardb/codec"
 	"kvferry/internal/dataset"
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/store"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"kvferry/ardb/codec"
 	"kvferry/internal/dataset"
-	"kvferry/internal/extsort"
 	"kvferry/internal/memstore"
+	"kvferry/internal/sys/extsort"
 	"kvferry/store"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 )
 

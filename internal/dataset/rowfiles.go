@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync"
 
-	"kvferry/internal/extsort"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/extsort"
 	"kvferry/store"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/extsort"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/extsort"
 	"kvferry/store"
 )
 

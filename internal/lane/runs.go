@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/store"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 )
 

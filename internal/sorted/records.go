@@ -7,7 +7,7 @@ import (
 	"errors"
 	"io"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 )
 

@@ -1,7 +1,7 @@
 package sorted
 
 import (
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 )
 

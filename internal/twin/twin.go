@@ -8,7 +8,7 @@ import (
 	"errors"
 	"io"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/extsort"
 	"kvferry/internal/memstore"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/internal/twin"
 	"kvferry/record"
 )

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"kvferry/internal/extsort"
 	"kvferry/internal/lane"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/store"
 )

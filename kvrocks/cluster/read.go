@@ -14,8 +14,8 @@ import (
 	"io"
 
 	"kvferry/format"
-	"kvferry/internal/extsort"
 	"kvferry/internal/lane"
+	"kvferry/internal/sys/extsort"
 	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"

@@ -9,9 +9,9 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/dataset"
-	"kvferry/internal/extsort"
 	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
+	"kvferry/internal/sys/extsort"
 	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/store"

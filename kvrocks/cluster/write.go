@@ -7,7 +7,7 @@ import (
 	"io"
 	"slices"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/kvrocks/codec"
 	"kvferry/store"
 )

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 )
 

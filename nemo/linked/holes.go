@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 )
 
 // hole is what is known of a missing node: a seq that links name and no node has. When it is the next of just one node

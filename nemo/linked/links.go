@@ -5,7 +5,7 @@ import (
 	"errors"
 	"math"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 )
 
 // links maps the seqs of a list to the seqs that they link to, next or prev, and, once they are reached, to their

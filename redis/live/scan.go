@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kvferry/internal/dataset"
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"

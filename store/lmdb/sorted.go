@@ -3,7 +3,7 @@ package lmdb
 import (
 	"io"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/store"
 )

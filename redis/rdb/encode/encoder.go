@@ -9,8 +9,8 @@ import (
 	"math"
 	"slices"
 
-	"kvferry/internal/extsort"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/pack"

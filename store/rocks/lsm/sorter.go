@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"kvferry/internal/extsort"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/files"
