@@ -16,8 +16,8 @@ import (
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/filter"
-	"kvferry/internal/parallel"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/parallel"
 	"kvferry/record"
 	"kvferry/store"
 )

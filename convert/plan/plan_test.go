@@ -9,7 +9,7 @@ import (
 	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/filter"
-	"kvferry/internal/parallel"
+	"kvferry/internal/sys/parallel"
 	"kvferry/record"
 )
 

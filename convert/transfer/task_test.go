@@ -18,7 +18,7 @@ import (
 	"kvferry/convert/pool"
 	"kvferry/format"
 	"kvferry/internal/filter"
-	"kvferry/internal/parallel"
+	"kvferry/internal/sys/parallel"
 	"kvferry/record"
 )
 

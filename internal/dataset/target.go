@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"kvferry/format"
-	"kvferry/internal/parallel"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/parallel"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -2,7 +2,7 @@ package disk
 
 import (
 	"errors"
-	"kvferry/internal/parallel"
+	"kvferry/internal/sys/parallel"
 )
 
 // Syncer makes files durable beside those who write them, and would otherwise wait for the disk after each.
