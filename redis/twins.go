@@ -10,8 +10,8 @@ import (
 	"math"
 	"slices"
 
-	"kvferry/internal/repeats"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/dupes"
 	"kvferry/internal/sys/extsort"
 	"kvferry/redis/rdb"
 )
@@ -41,12 +41,12 @@ type Twins struct {
 	f       *disk.File
 	memory  int64
 	tempDir string
-	keys    *repeats.Finder[[1]uint64]
+	keys    *dupes.Finder[[1]uint64]
 }
 
 // NewTwins starts with no keys of a file.
 func NewTwins(f *disk.File, memory int64, tempDir string) *Twins {
-	return &Twins{f, memory, tempDir, repeats.New[[1]uint64](memory, tempDir)}
+	return &Twins{f, memory, tempDir, dupes.New[[1]uint64](memory, tempDir)}
 }
 
 // Add notes the key of an item, or the name of a library.

@@ -6,8 +6,8 @@ import (
 	"io"
 	"math"
 
-	"kvferry/internal/repeats"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/sys/dupes"
 	"kvferry/record"
 	"kvferry/redis/rdb/pack"
 )
@@ -32,9 +32,9 @@ type Decoder struct {
 
 	// TempDir takes hashes of names when a value has many; "" means os.TempDir.
 	TempDir string
-	Memory  int64         // for these hashes, at least 1 MiB
-	names   repeats.Names // of elements, or of the consumers of a group
-	groups  repeats.Names
+	Memory  int64       // for these hashes, at least 1 MiB
+	names   dupes.Names // of elements, or of the consumers of a group
+	groups  dupes.Names
 	skipped bool // Read passed over a twin
 	odd     error
 }

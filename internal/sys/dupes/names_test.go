@@ -1,4 +1,4 @@
-package repeats
+package dupes
 
 import (
 	"strconv"

@@ -1,5 +1,5 @@
-// Package repeats finds hashes that occur more than once among any number of them.
-package repeats
+// Package dupes finds hashes that occur more than once among any number of them.
+package dupes
 
 import (
 	"cmp"
