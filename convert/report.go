@@ -14,8 +14,8 @@ import (
 	"kvferry/convert/paths"
 	"kvferry/convert/plan"
 	"kvferry/format"
-	"kvferry/internal/jsonl"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

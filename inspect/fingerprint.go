@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"kvferry/internal/filter"
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

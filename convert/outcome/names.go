@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"kvferry/format"
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 )
 
 // Names of databases may be any bytes, which JSON has no strings for. In journals and reports they are written as keys

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"kvferry/internal/dataset"
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"kvferry/internal/jsonl"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

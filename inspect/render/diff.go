@@ -9,8 +9,8 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/inspect/compare"
-	"kvferry/internal/jsonl"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/text/jsonl"
 	"kvferry/internal/visible"
 	"kvferry/record"
 )

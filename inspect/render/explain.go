@@ -12,7 +12,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect/explain"
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/internal/visible"
 	"kvferry/record"
 	"kvferry/store"

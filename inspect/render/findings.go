@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"kvferry/inspect/verify"
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/internal/visible"
 	"kvferry/record"
 )

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"kvferry/inspect/dump"
-	"kvferry/internal/jsonl"
 	"kvferry/internal/resp"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

@@ -3,7 +3,7 @@ package render
 import (
 	"bytes"
 
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

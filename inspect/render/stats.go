@@ -9,7 +9,7 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/inspect/stats"
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/internal/visible"
 	"kvferry/record"
 )

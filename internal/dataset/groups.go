@@ -3,7 +3,7 @@ package dataset
 import (
 	"fmt"
 
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

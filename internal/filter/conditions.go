@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

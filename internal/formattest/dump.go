@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"testing"
 
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

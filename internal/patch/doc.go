@@ -14,7 +14,7 @@
 package patch
 
 import (
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"kvferry/internal/jsonl"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/text/jsonl"
 )
 
 // lines reads lines. A line that does not fit its buffer is never there as a whole: long strings are decoded in pieces while they

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

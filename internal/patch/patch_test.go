@@ -15,8 +15,8 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"kvferry/internal/jsonl"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

@@ -8,8 +8,8 @@ import (
 	"hash"
 	"io"
 
-	"kvferry/internal/jsonl"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

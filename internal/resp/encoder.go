@@ -9,8 +9,8 @@ import (
 	"math/bits"
 	"strconv"
 
-	"kvferry/internal/jsonl"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

@@ -3,7 +3,7 @@ package resp
 import (
 	"strconv"
 
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"kvferry/format"
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 )
 
 // Describer decodes a row field by field and goes on after what is wrong with it.

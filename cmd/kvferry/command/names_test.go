@@ -17,7 +17,7 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/internal/filter"
-	"kvferry/internal/jsonl"
+	"kvferry/internal/text/jsonl"
 	"kvferry/nemo"
 	"kvferry/record"
 )
