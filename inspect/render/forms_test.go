@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"kvferry/inspect/dump"
-	"kvferry/internal/resp"
 	"kvferry/internal/text/jsonl"
+	"kvferry/internal/text/resp"
 	"kvferry/record"
 )
 

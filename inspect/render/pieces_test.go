@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"kvferry/inspect/dump"
-	"kvferry/internal/resp"
 	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/text/jsonl"
+	"kvferry/internal/text/resp"
 	"kvferry/record"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"kvferry/internal/resp"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/text/resp"
 	"kvferry/record"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"kvferry/inspect/dump"
 	"kvferry/inspect/render"
-	"kvferry/internal/resp"
 	"kvferry/internal/text/jsonl"
+	"kvferry/internal/text/resp"
 	"kvferry/record"
 )
 
