@@ -11,8 +11,8 @@ import (
 	"strconv"
 
 	"kvferry/inspect"
-	"kvferry/internal/patch"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/text/patch"
 	"kvferry/record"
 )
 

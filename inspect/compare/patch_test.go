@@ -12,7 +12,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect/internal/fake"
-	"kvferry/internal/patch"
+	"kvferry/internal/text/patch"
 	"kvferry/record"
 )
 

@@ -11,8 +11,8 @@ import (
 	"kvferry/inspect"
 	"kvferry/inspect/compare"
 	"kvferry/inspect/render"
-	"kvferry/internal/patch"
 	"kvferry/internal/progress"
+	"kvferry/internal/text/patch"
 	"kvferry/redis/live"
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/format"
-	"kvferry/internal/patch"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/text/patch"
 	"kvferry/record"
 	"kvferry/redis/live"
 )
