@@ -10,7 +10,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
-	"kvferry/internal/visible"
+	"kvferry/internal/text/escape"
 	"kvferry/redis"
 	"kvferry/store"
 )
@@ -55,7 +55,7 @@ func (c *Catalog) Source(given string) (*Place, error) {
 		return nil, err
 	}
 	if named != nil && named.Limits().NoSource != "" {
-		return nil, format.Usagef("%s: %s", visible.Text(loc.Path), named.Limits().NoSource)
+		return nil, format.Usagef("%s: %s", escape.Text(loc.Path), named.Limits().NoSource)
 	}
 	return &Place{loc, given, named}, c.checkPlace(named, loc.Path)
 }

@@ -5,7 +5,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
-	"kvferry/internal/visible"
+	"kvferry/internal/text/escape"
 	"kvferry/internal/words"
 )
 
@@ -24,7 +24,7 @@ func (c *Catalog) Target(given string) (convert.Output, error) {
 		return convert.Output{}, err
 	}
 	if why := f.Limits().NoTarget; why != "" {
-		return convert.Output{}, format.Usagef("%s: %s", visible.Text(loc.Path), why)
+		return convert.Output{}, format.Usagef("%s: %s", escape.Text(loc.Path), why)
 	}
 	if loc.Path == standardInput && f.Limits().Place != format.OnServer {
 		return convert.Output{}, format.Usagef("target %s: standard output cannot be a target: kvferry reads a target back and renames it into place; "+

@@ -10,8 +10,8 @@ import (
 	"kvferry/inspect"
 	"kvferry/inspect/compare"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/text/escape"
 	"kvferry/internal/text/jsonl"
-	"kvferry/internal/visible"
 	"kvferry/record"
 )
 
@@ -32,7 +32,7 @@ type DiffPrinter struct {
 // command that says so, such as "--max".
 func NewDiffPrinter(w io.Writer, format string, max int, limit string) *DiffPrinter {
 	if format == "text" {
-		w = visible.Writer(w)
+		w = escape.Writer(w)
 	}
 	p := &DiffPrinter{out: bufio.NewWriterSize(w, 64<<10), format: format, max: max, limit: limit}
 	p.enc.SpillTo(p.spill)
@@ -109,7 +109,7 @@ func (p *DiffPrinter) summary(r *compare.Result) string {
 // appendText appends a difference as a line of text.
 func (p *DiffPrinter) appendText(dst []byte, d *compare.Difference) []byte {
 	h := d.Header
-	dst = fmt.Appendf(dst, "%-7s %s %s %s", d.Side, visible.Text(d.DB.String()), h.Type, record.Quote(h.Key))
+	dst = fmt.Appendf(dst, "%-7s %s %s %s", d.Side, escape.Text(d.DB.String()), h.Type, record.Quote(h.Key))
 	if h.Keyless != record.Keyed {
 		dst = fmt.Appendf(dst, " (a %s, not a key)", h.Keyless)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect/explain"
+	"kvferry/internal/text/escape"
 	"kvferry/internal/text/jsonl"
-	"kvferry/internal/visible"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -35,14 +35,14 @@ type ExplainText struct {
 
 // NewExplainText returns a printer of the rows of a key.
 func NewExplainText(w io.Writer, key []byte) *ExplainText {
-	return &ExplainText{out: bufio.NewWriter(visible.Writer(w)), key: key}
+	return &ExplainText{out: bufio.NewWriter(escape.Writer(w)), key: key}
 }
 
 // Row prints one row.
 func (p *ExplainText) Row(r *explain.Row) error {
 	if where := r.DB + "/" + r.Keyspace; where != p.where || p.n == 0 {
 		p.where = where
-		fmt.Fprintf(p.out, "database %s, %s\n", visible.Text(r.DB), visible.Text(r.Keyspace))
+		fmt.Fprintf(p.out, "database %s, %s\n", escape.Text(r.DB), escape.Text(r.Keyspace))
 	}
 	p.n++
 	state := "dead "
@@ -58,7 +58,7 @@ func (p *ExplainText) Row(r *explain.Row) error {
 		place += ", value in " + placeText(r.ValueAt)
 	}
 	fmt.Fprintf(p.out, "  %s  %s, %s, seq %d, %s, %s\n", state, r.Kind, kind, r.Seq, place, record.Plural(int64(r.Bytes), "byte"))
-	fmt.Fprintf(p.out, "         %s\n", visible.Text(r.Why))
+	fmt.Fprintf(p.out, "         %s\n", escape.Text(r.Why))
 	if line := fieldsText(r.Row.Fields); line != "" {
 		fmt.Fprintf(p.out, "         %s\n", line)
 	}
@@ -136,7 +136,7 @@ func (p *ExplainText) Finish(x *explain.Result) error {
 		return p.out.Flush()
 	}
 	for _, s := range x.States {
-		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), visible.Text(s.DB), typeName(s.Type), visible.Text(stateText(&s)))
+		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), escape.Text(s.DB), typeName(s.Type), escape.Text(stateText(&s)))
 	}
 	fmt.Fprintf(p.out, "%s, %d alive; %s, %d of them dead\n", record.Plural(x.Rows, "row"), x.Alive, record.Plural(x.Bytes, "byte"), x.Dead)
 	return p.out.Flush()

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"kvferry/inspect/verify"
+	"kvferry/internal/text/escape"
 	"kvferry/internal/text/jsonl"
-	"kvferry/internal/visible"
 	"kvferry/record"
 )
 
@@ -52,12 +52,12 @@ func marshal(v any) ([]byte, error) {
 	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
-	return visible.JSON([]byte(strings.TrimSuffix(b.String(), "\n"))), nil
+	return escape.JSON([]byte(strings.TrimSuffix(b.String(), "\n"))), nil
 }
 
 // indented writes a value as indented JSON.
 func indented(w io.Writer, v any) error {
-	e := json.NewEncoder(visible.JSONWriter(w))
+	e := json.NewEncoder(escape.JSONWriter(w))
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
@@ -159,7 +159,7 @@ func Findings(w io.Writer, r *Result) error {
 		b.WriteString("the rest can be had with convert --allow-loss damaged and with dump --salvage\n")
 	}
 	for _, part := range r.Unread {
-		fmt.Fprintf(&b, "not all records could be read: %s\n", visible.Text(part))
+		fmt.Fprintf(&b, "not all records could be read: %s\n", escape.Text(part))
 	}
 	if len(r.Unread) > 0 {
 		b.WriteString("how to get at the rest: kvferry help findings, \"What cannot be passed over\"\n")
@@ -170,7 +170,7 @@ func Findings(w io.Writer, r *Result) error {
 	for _, c := range r.Counts {
 		fmt.Fprintf(&b, "%8d  %-7s  %s\n", c.Count, c.Severity, c.Kind)
 	}
-	fmt.Fprintf(&b, "%s: %s, ", visible.Text(r.Source), record.Plural(r.Records, "record"))
+	fmt.Fprintf(&b, "%s: %s, ", escape.Text(r.Source), record.Plural(r.Records, "record"))
 	if r.Expired > 0 {
 		fmt.Fprintf(&b, "%d of them expired, ", r.Expired)
 	}
@@ -179,7 +179,7 @@ func Findings(w io.Writer, r *Result) error {
 		fmt.Fprintf(&b, ", %s in %s (%s)", record.Plural(r.Entries, "entry"), record.Plural(int64(r.Files), "file"), Bytes(r.Bytes))
 	}
 	fmt.Fprintf(&b, ": %s\n", summary(r.Outcome))
-	_, err := io.WriteString(visible.Writer(w), b.String())
+	_, err := io.WriteString(escape.Writer(w), b.String())
 	return err
 }
 
@@ -220,7 +220,7 @@ func FindingLine(f *record.Finding) string {
 	if at := Where(f); at != "" {
 		b.WriteString(" [" + at + "]")
 	}
-	return visible.Text(b.String())
+	return escape.Text(b.String())
 }
 
 // Where formats the place of a finding.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"kvferry/inspect/stats"
-	"kvferry/internal/visible"
+	"kvferry/internal/text/escape"
 )
 
 // page is the frame of the page that HTML writes, with markers for its title and what it shows.
@@ -41,7 +41,7 @@ type htmlPage struct {
 }
 
 // esc makes text of HTML out of text that may have anything in it.
-func esc(s string) string { return html.EscapeString(visible.Text(s)) }
+func esc(s string) string { return html.EscapeString(escape.Text(s)) }
 
 func (h *htmlPage) add(format string, args ...any) { fmt.Fprintf(&h.b, format, args...) }
 

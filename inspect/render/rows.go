@@ -8,7 +8,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect/dump"
-	"kvferry/internal/visible"
+	"kvferry/internal/text/escape"
 )
 
 // RawRows prints physical rows as JSON lines.
@@ -50,9 +50,9 @@ func NewHexRows(w io.Writer) *HexRows { return &HexRows{bufio.NewWriterSize(w, 2
 
 // Row prints one row.
 func (p *HexRows) Row(r *dump.Row) error {
-	fmt.Fprintf(p.out, "# database %s, %s: %s, %s, seq %d\n", visible.Text(r.DB), visible.Text(r.Keyspace), r.Row.Kind, visible.Text(placeText(r.Place)), r.Place.Seq)
+	fmt.Fprintf(p.out, "# database %s, %s: %s, %s, seq %d\n", escape.Text(r.DB), escape.Text(r.Keyspace), r.Row.Kind, escape.Text(placeText(r.Place)), r.Place.Seq)
 	if r.Row.Err != nil {
-		fmt.Fprintf(p.out, "# malformed: %s\n", visible.Text(r.Row.Err.Error()))
+		fmt.Fprintf(p.out, "# malformed: %s\n", escape.Text(r.Row.Err.Error()))
 	}
 	p.part("key", r.Key, r.Row.Fields)
 	p.part("value", r.Value, r.Row.Fields)

@@ -9,8 +9,8 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/inspect/stats"
+	"kvferry/internal/text/escape"
 	"kvferry/internal/text/jsonl"
-	"kvferry/internal/visible"
 	"kvferry/record"
 )
 
@@ -41,7 +41,7 @@ func (t *table) row(cells []string) {
 func (t *table) add(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
-		texts[i] = visible.Text(fmt.Sprint(c)) // a name is one cell
+		texts[i] = escape.Text(fmt.Sprint(c)) // a name is one cell
 	}
 	t.row(texts)
 }
@@ -59,7 +59,7 @@ func Stats(w io.Writer, s *stats.Result) error {
 	prefixTable(&b, s)
 	garbageTable(&b, s)
 	filesTable(&b, s)
-	_, err := io.WriteString(visible.Writer(w), b.String())
+	_, err := io.WriteString(escape.Writer(w), b.String())
 	return err
 }
 

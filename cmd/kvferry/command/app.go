@@ -17,7 +17,7 @@ import (
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
-	"kvferry/internal/visible"
+	"kvferry/internal/text/escape"
 	"kvferry/record"
 )
 
@@ -92,11 +92,11 @@ func errorTexts(err error) []string {
 	for e := errors.Unwrap(err); e != nil; e = errors.Unwrap(e) {
 		if joined, ok := e.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
 			if before, after, ok := strings.Cut(text, e.Error()); ok {
-				return []string{visible.Text(before) + oneLine(e) + visible.Text(after)}
+				return []string{escape.Text(before) + oneLine(e) + escape.Text(after)}
 			}
 		}
 	}
-	return []string{visible.Text(text)}
+	return []string{escape.Text(text)}
 }
 
 // joinedText is how errors.Join writes errors.
@@ -114,7 +114,7 @@ func cancelledText(err error, args []string) string {
 	if !errors.As(err, &unfinished) {
 		return "cancelled"
 	}
-	dir := visible.Text(unfinished.Dir)
+	dir := escape.Text(unfinished.Dir)
 	switch {
 	case unfinished.Kept:
 		return fmt.Sprintf("cancelled; the work so far is kept in %s%s", dir, goOn(args))

@@ -15,7 +15,7 @@ import (
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/filter"
-	"kvferry/internal/visible"
+	"kvferry/internal/text/escape"
 	"kvferry/record"
 	"kvferry/redis"
 	"kvferry/redis/aof"
@@ -178,7 +178,7 @@ func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, only filter.
 			return err
 		}
 	} else {
-		printReport(visible.Writer(&text), rep, only, compare)
+		printReport(escape.Writer(&text), rep, only, compare)
 	}
 	_, err := text.WriteTo(w)
 	if err != nil && !rep.DryRun {

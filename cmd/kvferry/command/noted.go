@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"kvferry/inspect/render"
-	"kvferry/internal/visible"
+	"kvferry/internal/text/escape"
 	"kvferry/record"
 )
 
@@ -44,7 +44,7 @@ func (f *noted) reportOf(i int, r record.Finding) {
 	f.from[i] = true
 	where := ""
 	if len(f.of) > 1 {
-		where = visible.Text(f.of[i]) + ": "
+		where = escape.Text(f.of[i]) + ": "
 	}
 	if r.Skipped() {
 		if f.skipped[r.Place] {
@@ -54,12 +54,12 @@ func (f *noted) reportOf(i int, r record.Finding) {
 			f.skipped = make(map[record.Place]bool)
 		}
 		f.skipped[r.Place] = true
-		fmt.Fprintf(f.w, "kvferry: %s%s\n", where, visible.Text(render.FindingLine(&r)))
+		fmt.Fprintf(f.w, "kvferry: %s%s\n", where, escape.Text(render.FindingLine(&r)))
 		return
 	}
 	if f.n[i]++; f.n[i] <= maxNoted {
 		text := f.said.text(i, &r)
-		fmt.Fprintf(f.w, "kvferry: %s%s %s: %s\n", where, r.Severity, r.Kind, visible.Text(text))
+		fmt.Fprintf(f.w, "kvferry: %s%s %s: %s\n", where, r.Severity, r.Kind, escape.Text(text))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/internal/filter"
-	"kvferry/internal/visible"
+	"kvferry/internal/text/escape"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -244,7 +244,7 @@ func (d *Dataset) tellNone(w io.Writer, records int64) {
 // hasRows refuses formats that have no rows on disk, for commands that show these.
 func (d *Dataset) hasRows() error {
 	if d.Found.Format.Limits().Place == format.InFiles {
-		return usagef("%s: an append-only file has commands and no rows; kvferry dump --match shows the record of a key", visible.Text(d.Found.Location.Path))
+		return usagef("%s: an append-only file has commands and no rows; kvferry dump --match shows the record of a key", escape.Text(d.Found.Location.Path))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/internal/filter"
-	"kvferry/internal/visible"
+	"kvferry/internal/text/escape"
 	"kvferry/internal/words"
 	"kvferry/record"
 	"kvferry/redis/live"
@@ -28,7 +28,7 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 	fmt.Fprintf(w, "%s %s\n", verb, datasetText(&r.Source))
 	fmt.Fprintf(w, "     into %s\n", datasetText(&r.Target))
 	for _, n := range renames(r) {
-		fmt.Fprintf(w, "     database %s as %s\n", visible.Text(n.A), visible.Text(n.B))
+		fmt.Fprintf(w, "     database %s as %s\n", escape.Text(n.A), escape.Text(n.B))
 	}
 	printSelection(w, only)
 	if r.Sampled {
@@ -56,7 +56,7 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 		fmt.Fprintf(w, "to compare source and copy: %s\n", compare)
 	}
 	if !r.DryRun {
-		fmt.Fprintf(w, "report: %s\n", visible.Text(reportPath(r)))
+		fmt.Fprintf(w, "report: %s\n", escape.Text(reportPath(r)))
 	}
 	if r.Earlier != "" {
 		fmt.Fprintf(w, "the report of the earlier conversion is kept: %s\n", r.Earlier)
@@ -65,7 +65,7 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 
 // datasetText names a dataset, with its files when it is in some.
 func datasetText(d *convert.Dataset) string {
-	text := visible.Text(d.Path) + " (" + formatOn(d.Format, d.Store)
+	text := escape.Text(d.Path) + " (" + formatOn(d.Format, d.Store)
 	if d.Files > 0 && !live.IsAddress(d.Path) {
 		text += ", " + record.Plural(int64(d.Files), "file") + ", " + bytesText(d.Bytes)
 	}
@@ -128,7 +128,7 @@ func printParts(w io.Writer, r *convert.Report) {
 }
 
 func printPart(w io.Writer, p *convert.PartDigest) {
-	fmt.Fprintf(w, "%s\t%s\t%d\t%d\t\n", visible.Text(string(p.DB)), p.Type, p.Records, p.Elements)
+	fmt.Fprintf(w, "%s\t%s\t%d\t%d\t\n", escape.Text(string(p.DB)), p.Type, p.Records, p.Elements)
 }
 
 // printLedger prints what became of the rows: one line a keyspace, a column for each class that
@@ -150,7 +150,7 @@ func printLedger(w io.Writer, ledger []convert.Account) {
 			empty++
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%d\t", visible.Text(string(a.Keyspace)), a.Rows)
+		fmt.Fprintf(t, "%s\t%d\t", escape.Text(string(a.Keyspace)), a.Rows)
 		for _, c := range classes {
 			fmt.Fprintf(t, "%d\t", a.Classes[c])
 		}
@@ -187,7 +187,7 @@ func printEntries(w io.Writer, ledger []convert.Account) {
 	bad := 0
 	for _, a := range ledger {
 		if a.Check != "ok" {
-			fmt.Fprintf(w, "the ledger of %s does not add up: %s\n", visible.Text(string(a.Keyspace)), visible.Text(a.Check))
+			fmt.Fprintf(w, "the ledger of %s does not add up: %s\n", escape.Text(string(a.Keyspace)), escape.Text(a.Check))
 			bad++
 		}
 	}
@@ -232,7 +232,7 @@ func printFinding(w io.Writer, f *convert.FindingKind) {
 
 func printSamples(w io.Writer, samples []convert.Sample, count int64) {
 	for _, s := range samples {
-		fmt.Fprintf(w, "  %s\n", visible.Text(s.String()))
+		fmt.Fprintf(w, "  %s\n", escape.Text(s.String()))
 	}
 	if more := count - int64(len(samples)); more > 0 {
 		fmt.Fprintf(w, "  and %d more\n", more)
@@ -256,11 +256,11 @@ func printEstimate(w io.Writer, r *convert.Report) {
 		v := &e.Volumes[i]
 		switch {
 		case v.Free < 0:
-			fmt.Fprintf(w, "  space: %s for %s in %s, free space unknown\n", bytesText(v.Needed), v.Use(), visible.Text(v.Path))
+			fmt.Fprintf(w, "  space: %s for %s in %s, free space unknown\n", bytesText(v.Needed), v.Use(), escape.Text(v.Path))
 		case v.Fits():
-			fmt.Fprintf(w, "  space: %s for %s in %s, %s free: enough\n", bytesText(v.Needed), v.Use(), visible.Text(v.Path), bytesText(v.Free))
+			fmt.Fprintf(w, "  space: %s for %s in %s, %s free: enough\n", bytesText(v.Needed), v.Use(), escape.Text(v.Path), bytesText(v.Free))
 		default:
-			fmt.Fprintf(w, "  space: %s for %s in %s, %s free: NOT ENOUGH\n", bytesText(v.Needed), v.Use(), visible.Text(v.Path), bytesText(v.Free))
+			fmt.Fprintf(w, "  space: %s for %s in %s, %s free: NOT ENOUGH\n", bytesText(v.Needed), v.Use(), escape.Text(v.Path), bytesText(v.Free))
 		}
 	}
 	fmt.Fprintf(w, "  time: %s on this machine with %s", secondsText(e.Seconds), record.Plural(int64(r.Workers), "worker"))

@@ -23,7 +23,7 @@ import (
 	"unicode/utf8"
 
 	"kvferry/internal/sys/bufpool"
-	"kvferry/internal/visible"
+	"kvferry/internal/text/escape"
 	"kvferry/record"
 )
 
@@ -258,7 +258,7 @@ func activeAt(s []byte) (r rune, n int) {
 	default:
 		return 0, 0
 	}
-	if !visible.Active(r) {
+	if !escape.Active(r) {
 		return 0, 0
 	}
 	return r, n

@@ -2,7 +2,7 @@ package jsonl
 
 import (
 	"encoding/json"
-	"kvferry/internal/visible"
+	"kvferry/internal/text/escape"
 	"kvferry/record"
 	"strings"
 	"testing"
@@ -35,7 +35,7 @@ func TestActiveCharacters(t *testing.T) {
 	var e Encoder
 	for _, s := range []string{"\u009b31m", "\x7f", "a\u202eb\u2066", "é\u0085ü", "\u061c\u060c", "\u2028\u2030\u20ac", "\xc2\xa0", "中\x1b"} {
 		got := e.AppendText(nil, []byte(s))
-		if strings.ContainsFunc(string(got), visible.Active) {
+		if strings.ContainsFunc(string(got), escape.Active) {
 			t.Errorf("%q is written %q", s, got)
 		}
 		var back string

@@ -1,6 +1,6 @@
-// Package visible keeps what a dataset and its names contain from acting on whoever reads about it: on a terminal, in a
+// Package escape keeps what a dataset and its names contain from acting on whoever reads about it: on a terminal, in a
 // browser, in a review of a diff. Characters that do something other than to be seen are shown escaped.
-package visible
+package escape
 
 import (
 	"fmt"
