@@ -12,8 +12,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/text/suggest"
 	"kvferry/internal/tree"
-	"kvferry/internal/words"
 	"kvferry/record"
 	"kvferry/redis"
 	"kvferry/store"
@@ -175,7 +175,7 @@ func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 	}
 	text := fmt.Sprintf("%s: cannot detect the format: found %s", ev.Dir, what)
 	if len(names) > 0 {
-		text += fmt.Sprintf("; kvferry verify lists what is wrong when the format is named: %s", words.Or(names))
+		text += fmt.Sprintf("; kvferry verify lists what is wrong when the format is named: %s", suggest.Or(names))
 	}
 	return errors.New(text)
 }

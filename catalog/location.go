@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"kvferry/format"
-	"kvferry/internal/words"
+	"kvferry/internal/text/suggest"
 	"kvferry/redis/live"
 )
 
@@ -56,7 +56,7 @@ func (c *Catalog) Format(name string) (format.Format, error) {
 	if s := serverOf(name, servers); s != nil {
 		return nil, format.Usagef("unknown format or server %q: write %s:, which is %s", name, s.Name, s.Detail)
 	}
-	return nil, format.Usagef("%s (if it is a path, write ./%s:…)", words.Unknown("format or server", name, names), name)
+	return nil, format.Usagef("%s (if it is a path, write ./%s:…)", suggest.Unknown("format or server", name, names), name)
 }
 
 // versionedName is the name of a server and a version.
@@ -107,7 +107,7 @@ func (c *Catalog) Driver(name string) (*Driver, error) {
 		}
 		names = append(names, c.Drivers[i].Name)
 	}
-	return nil, format.Usagef("%s", words.Unknown("store", name, names))
+	return nil, format.Usagef("%s", suggest.Unknown("store", name, names))
 }
 
 // PrefixOf returns what stands before the path of a location, "" when that names no format of this build.

@@ -6,7 +6,7 @@ import (
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/text/escape"
-	"kvferry/internal/words"
+	"kvferry/internal/text/suggest"
 )
 
 // Target reads the location of a target: its format must be named, its store may be. Of a server it has no more than the
@@ -72,5 +72,5 @@ func writable(f format.Format, name string) (string, error) {
 		}
 		names = append(names, s.Store)
 	}
-	return "", format.Usagef("%s: %s", format.LocationName(f), words.Unknown("store", name, names))
+	return "", format.Usagef("%s: %s", format.LocationName(f), suggest.Unknown("store", name, names))
 }

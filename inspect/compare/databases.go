@@ -8,7 +8,7 @@ import (
 
 	"kvferry/internal/filter"
 	"kvferry/internal/text/jsonl"
-	"kvferry/internal/words"
+	"kvferry/internal/text/suggest"
 )
 
 // DBNames are the names of one database on the two sides of a comparison.
@@ -75,7 +75,7 @@ func (m DBMap) fits(as, bs []string, called DBNames) error {
 }
 
 func missing(n DBNames, name, side string, have []string) error {
-	return &DBMapError{fmt.Sprintf("%s: %s", n, words.Missing("database", name, side, have))}
+	return &DBMapError{fmt.Sprintf("%s: %s", n, suggest.Missing("database", name, side, have))}
 }
 
 // Hint adds to an error of the second side that a database may have another name there.

@@ -9,7 +9,7 @@ import (
 	"kvferry/inspect"
 	"kvferry/internal/filter"
 	"kvferry/internal/progress"
-	"kvferry/internal/words"
+	"kvferry/internal/text/suggest"
 	"kvferry/record"
 )
 
@@ -84,7 +84,7 @@ type NoKeyspaceError struct {
 }
 
 func (e *NoKeyspaceError) Error() string {
-	return words.Missing("keyspace", e.Name, "the source", e.Have)
+	return suggest.Missing("keyspace", e.Name, "the source", e.Have)
 }
 
 func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *inspect.FileNames, n *int64) (err error) {

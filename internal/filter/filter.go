@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"slices"
 
-	"kvferry/internal/words"
+	"kvferry/internal/text/suggest"
 	"kvferry/record"
 )
 
@@ -96,5 +96,5 @@ type NoDatabaseError struct {
 }
 
 func (e *NoDatabaseError) Error() string {
-	return words.Missing("database", e.DB, e.Of, e.Have)
+	return suggest.Missing("database", e.DB, e.Of, e.Have)
 }

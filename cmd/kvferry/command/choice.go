@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kvferry/internal/words"
+	"kvferry/internal/text/suggest"
 	"kvferry/record"
 )
 
@@ -61,7 +61,7 @@ func (f *choiceFlag[T]) names() []string {
 func (f *choiceFlag[T]) Set(s string) error {
 	i := slices.Index(f.names(), s)
 	if i < 0 {
-		return errors.New("want " + words.Or(f.names()) + words.DidYouMean(s, f.names()))
+		return errors.New("want " + suggest.Or(f.names()) + suggest.DidYouMean(s, f.names()))
 	}
 	*f.to, f.chosen = f.options[i].means, s
 	return nil
@@ -107,7 +107,7 @@ func (f *lossesFlag) Set(s string) error {
 			for _, l := range f.known {
 				kinds = append(kinds, l.Kind)
 			}
-			return errors.New(words.Unknown("kind of loss", kind, kinds))
+			return errors.New(suggest.Unknown("kind of loss", kind, kinds))
 		}
 		*f.to = append(*f.to, kind)
 	}
@@ -164,7 +164,7 @@ func (f *conflictFlag) Set(s string) error {
 	case s == "rename":
 		c.rename = true
 	case s != "error":
-		return errors.New("want error, rename or keep=TYPES, such as keep=zset,hash" + words.DidYouMean(s, []string{"error", "rename", conflictKeep}))
+		return errors.New("want error, rename or keep=TYPES, such as keep=zset,hash" + suggest.DidYouMean(s, []string{"error", "rename", conflictKeep}))
 	}
 	f.sameNames, f.text = c, s
 	return nil
@@ -191,7 +191,7 @@ func (f *conflictFlag) suggest(soFar string) ([]string, bool) {
 func parseType(name string) (record.Type, error) {
 	t, err := record.ParseType(name)
 	if err != nil {
-		return 0, errors.New(words.Unknown("type", name, typeNames()))
+		return 0, errors.New(suggest.Unknown("type", name, typeNames()))
 	}
 	return t, nil
 }

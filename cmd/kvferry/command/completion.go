@@ -2,7 +2,7 @@ package command
 
 import (
 	"io"
-	"kvferry/internal/words"
+	"kvferry/internal/text/suggest"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -58,7 +58,7 @@ func completion() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i := slices.Index(names, args[0])
 			if i < 0 {
-				return usagef("%s", words.Unknown("shell", args[0], names))
+				return usagef("%s", suggest.Unknown("shell", args[0], names))
 			}
 			return shells[i].write(cmd.Root(), cmd.OutOrStdout())
 		},

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/docs"
-	"kvferry/internal/words"
+	"kvferry/internal/text/suggest"
 )
 
 const exitCodes = `Exit codes of kvferry. They are part of its interface.
@@ -55,7 +55,7 @@ func showHelp(cmd *cobra.Command, args []string) error {
 			known := append(topicNames(), commandNames(cmd.Root())...)
 			slices.Sort(known)
 			name := strings.Join(args, " ")
-			return usagef("no command or page %q%s", name, words.DidYouMean(name, slices.Compact(known)))
+			return usagef("no command or page %q%s", name, suggest.DidYouMean(name, slices.Compact(known)))
 		}
 		_, err := io.WriteString(out, text)
 		return err

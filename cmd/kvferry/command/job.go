@@ -15,7 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kvferry/internal/sys/disk"
-	"kvferry/internal/words"
+	"kvferry/internal/text/suggest"
 )
 
 // allFlags takes the flags of a job file and checks that each that names something does name it.
@@ -217,7 +217,7 @@ func flagText(flag *pflag.Flag, item *yaml.Node) string {
 func applyFlag(cmd *cobra.Command, name string, value *yaml.Node) error {
 	flag := cmd.Flags().Lookup(name)
 	if flag == nil || name == "file" || name == "help" {
-		return fmt.Errorf("%s has no flag %q%s", cmd.Name(), name, words.DidYouMean(name, flagNames(cmd)))
+		return fmt.Errorf("%s has no flag %q%s", cmd.Name(), name, suggest.DidYouMean(name, flagNames(cmd)))
 	}
 	if flag.Changed {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kvferry/inspect/compare"
-	"kvferry/internal/words"
+	"kvferry/internal/text/suggest"
 )
 
 // sideFlags are the flags of comparisons that are about one of the two sides; --wal-dir is about the first.
@@ -78,7 +78,7 @@ func tellUnmatched(w io.Writer, pairs []compare.DBPair) {
 		return
 	}
 	fmt.Fprintf(w, "kvferry: databases only in A: %s; only in B: %s; to compare two of them with each other, use --map-db A=B\n",
-		words.Quoted(a), words.Quoted(b))
+		suggest.Quoted(a), suggest.Quoted(b))
 }
 
 // mapUsage makes an error about --map-db one of usage.

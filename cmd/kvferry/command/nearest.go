@@ -7,12 +7,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kvferry/internal/words"
+	"kvferry/internal/text/suggest"
 )
 
 // unknownCommand is the error of a command that does not exist.
 func unknownCommand(root *cobra.Command, name string) error {
-	return usagef("unknown command %q%s", name, words.DidYouMean(name, commandNames(root)))
+	return usagef("unknown command %q%s", name, suggest.DidYouMean(name, commandNames(root)))
 }
 
 // flagError is the error of a flag that does not exist or whose value is none.
@@ -21,7 +21,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !ok {
 		return usagef("%w", plainFlag(err))
 	}
-	return usagef("%w%s", err, strings.ReplaceAll(words.DidYouMean(name, flagNames(cmd)), ` "`, ` "--`))
+	return usagef("%w%s", err, strings.ReplaceAll(suggest.DidYouMean(name, flagNames(cmd)), ` "`, ` "--`))
 }
 
 // plainFlag says in plain words what a flag wants that is on or off.

@@ -12,7 +12,7 @@ import (
 	"kvferry/convert"
 	"kvferry/internal/filter"
 	"kvferry/internal/text/escape"
-	"kvferry/internal/words"
+	"kvferry/internal/text/suggest"
 	"kvferry/record"
 	"kvferry/redis/live"
 )
@@ -34,7 +34,7 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 	if r.Sampled {
 		fmt.Fprintf(w, "\nOnly a sample of the source was read; the counts below are those of the sample.\n")
 		if len(r.Unseen) > 0 {
-			fmt.Fprintf(w, "It has no %s, though the source may: losses of these types are not known.\n--dry-run without --sample reads everything.\n", words.Or(r.Unseen))
+			fmt.Fprintf(w, "It has no %s, though the source may: losses of these types are not known.\n--dry-run without --sample reads everything.\n", suggest.Or(r.Unseen))
 		}
 	}
 	printParts(w, r)

@@ -1,5 +1,5 @@
-// Package words writes messages about words that are unknown or offer a choice.
-package words
+// Package suggest writes messages about words that are unknown or offer a choice.
+package suggest
 
 import (
 	"fmt"
