@@ -11,8 +11,8 @@ import (
 	"kvferry/ardb/engine"
 	"kvferry/ardb/merge"
 	"kvferry/format"
-	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )

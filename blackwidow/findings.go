@@ -1,8 +1,8 @@
 package blackwidow
 
 import (
-	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
+	"kvferry/internal/shared/dataset"
 )
 
 // Kinds of findings.

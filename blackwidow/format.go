@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
 	"kvferry/internal/seconds"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/versioned"
 	"kvferry/record"
 	"kvferry/store"

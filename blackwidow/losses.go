@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
 	"kvferry/internal/seconds"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/versioned"
 	"kvferry/record"
 )

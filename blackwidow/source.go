@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
 	"kvferry/internal/rocksopts"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/versioned"
 	"kvferry/record"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/versioned"
 	"kvferry/record"
 )

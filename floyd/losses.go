@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/versioned"
 	"kvferry/record"
 )

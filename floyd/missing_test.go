@@ -8,8 +8,8 @@ import (
 
 	"kvferry/floyd"
 	"kvferry/format"
-	"kvferry/internal/dataset"
 	"kvferry/internal/formattest"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"

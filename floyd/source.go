@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/versioned"
 	"kvferry/record"
 )

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/versioned"
 	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"

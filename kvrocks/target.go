@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/extsort"
 	"kvferry/kvrocks/cluster"

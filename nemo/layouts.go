@@ -7,9 +7,9 @@ import (
 	"math"
 	"time"
 
-	"kvferry/internal/dataset"
 	"kvferry/internal/lane"
 	"kvferry/internal/seconds"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/versioned"
 	"kvferry/record"
 )

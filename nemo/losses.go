@@ -3,9 +3,9 @@ package nemo
 import (
 	"fmt"
 
-	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
 	"kvferry/internal/seconds"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 )
 

@@ -3,7 +3,7 @@ package redis
 import (
 	"fmt"
 
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )

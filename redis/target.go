@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"

@@ -9,7 +9,7 @@ import (
 
 	"kvferry/ardb/codec"
 	"kvferry/format"
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"kvferry/ardb/codec"
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/extsort"
 	"kvferry/store"
 )

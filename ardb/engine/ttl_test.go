@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"kvferry/ardb/codec"
-	"kvferry/internal/dataset"
 	"kvferry/internal/memstore"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/extsort"
 	"kvferry/store"
 )

@@ -3,7 +3,7 @@ package transfer
 import (
 	"fmt"
 
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )

@@ -13,8 +13,8 @@ import (
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
-	"kvferry/internal/dataset"
 	"kvferry/internal/filter"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -8,7 +8,7 @@ import (
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -6,7 +6,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/undead"
 	"kvferry/record"
 	"kvferry/store"

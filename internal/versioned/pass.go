@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )

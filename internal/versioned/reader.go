@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"kvferry/internal/dataset"
 	"kvferry/internal/findings"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/store"

@@ -3,7 +3,7 @@ package versioned
 import (
 	"fmt"
 
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
 	"kvferry/internal/lane"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
 	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/extsort"
 	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"

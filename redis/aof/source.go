@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/redis"
 	"kvferry/redis/rdb"

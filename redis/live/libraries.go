@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	files "kvferry/redis"
 )

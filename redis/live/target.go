@@ -15,8 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kvferry/format"
-	"kvferry/internal/dataset"
 	"kvferry/internal/loglog"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	files "kvferry/redis"
 	"kvferry/redis/rdb/encode"

@@ -1,7 +1,7 @@
 package fake
 
 import (
-	"kvferry/internal/dataset"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	"kvferry/store"
 )
