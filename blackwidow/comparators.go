@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/store"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"kvferry/blackwidow"
 	"kvferry/internal/formattest"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
 

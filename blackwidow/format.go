@@ -10,7 +10,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/seconds"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -10,7 +10,7 @@ import (
 
 	"kvferry/internal/lane"
 	"kvferry/internal/seconds"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/store"
 )

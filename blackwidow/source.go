@@ -12,7 +12,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/rocksopts"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
 

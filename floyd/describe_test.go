@@ -9,7 +9,7 @@ import (
 
 	"kvferry/floyd"
 	"kvferry/internal/formattest"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
 

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/store"
 )

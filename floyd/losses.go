@@ -7,7 +7,7 @@ import (
 
 	"kvferry/internal/loglog"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
 

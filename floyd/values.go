@@ -6,7 +6,7 @@ import (
 	"math"
 	"strconv"
 
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
 

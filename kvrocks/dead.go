@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"kvferry/format"
+	"kvferry/internal/shared/versioned"
 	"kvferry/internal/undead"
-	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"kvferry/internal/findings"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"kvferry/internal/findings"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"

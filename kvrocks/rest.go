@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"kvferry/format"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"

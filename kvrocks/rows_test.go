@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"kvferry/internal/formattest"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"

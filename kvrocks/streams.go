@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"kvferry/internal/shared/versioned"
 	"kvferry/internal/sys/extsort"
-	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"

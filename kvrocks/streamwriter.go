@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 )

@@ -17,7 +17,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/formattest"
 	"kvferry/internal/loglog"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/kvrocks"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"

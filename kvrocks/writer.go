@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"kvferry/internal/loglog"
+	"kvferry/internal/shared/versioned"
 	"kvferry/internal/sys/extsort"
-	"kvferry/internal/versioned"
 	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"

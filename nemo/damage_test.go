@@ -8,7 +8,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/nemo"
 	"kvferry/record"
 )

@@ -7,7 +7,7 @@ import (
 	"io"
 	"math/bits"
 
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/nemo/linked"
 	"kvferry/record"
 	"kvferry/store"

@@ -46,7 +46,7 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"format", []string{"store", "record"}, "it holds interfaces"},
 	{"internal/formattest", []string{"format", "store", "store/", "record", "internal/", "fixtures"}, "it tests any format"},
 	{"internal/shared/dataset", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
-	{"internal/versioned", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
+	{"internal/shared/versioned", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
 	{"catalog", []string{""}, "it lists everything"},
 	{"internal/sys/extsort", []string{"record", "store", "internal/sys/disk"}, "sorting needs nothing but the system and rows"},
 	{"internal/sys/", []string{"record", "internal/sys/"}, "the ground floor stands on the system alone"},

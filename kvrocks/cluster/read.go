@@ -15,8 +15,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/lane"
+	"kvferry/internal/shared/versioned"
 	"kvferry/internal/sys/extsort"
-	"kvferry/internal/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
 

@@ -22,20 +22,20 @@ import (
 
 // defaults are the packages whose survivors are read: what moves and proves records, the model, and the codecs.
 var defaults = []string{"convert", "convert/census", "convert/outcome", "convert/paths", "convert/plan", "convert/pool", "convert/transfer", "convert/work", "record", "nemo", "blackwidow", "floyd", "kvrocks", "kvrocks/codec", "ardb", "redis/rdb", "redis/rdb/encode", "redis/rdb/pack",
-	"internal/versioned", "internal/shared/dataset", "store/rocks", "store/rocks/base", "store/rocks/blob", "store/rocks/blocks",
+	"internal/shared/versioned", "internal/shared/dataset", "store/rocks", "store/rocks/base", "store/rocks/blob", "store/rocks/blocks",
 	"store/rocks/files", "store/rocks/logfile", "store/rocks/lsm", "store/rocks/manifest", "store/rocks/sst", "store/rocks/wal"}
 
 // testedBy are packages whose tests test another one: it is their mechanism.
 var testedBy = map[string][]string{
-	"internal/versioned":      {"floyd", "blackwidow", "nemo"},
-	"internal/shared/dataset": {"nemo", "floyd"},
-	"convert/census":          {"convert"},
-	"convert/outcome":         {"convert"},
-	"convert/paths":           {"convert"},
-	"convert/plan":            {"convert"},
-	"convert/pool":            {"convert"},
-	"convert/transfer":        {"convert"},
-	"convert/work":            {"convert"},
+	"internal/shared/versioned": {"floyd", "blackwidow", "nemo"},
+	"internal/shared/dataset":   {"nemo", "floyd"},
+	"convert/census":            {"convert"},
+	"convert/outcome":           {"convert"},
+	"convert/paths":             {"convert"},
+	"convert/plan":              {"convert"},
+	"convert/pool":              {"convert"},
+	"convert/transfer":          {"convert"},
+	"convert/work":              {"convert"},
 }
 
 // slow is how much CPU time the tests of a package may take; of one whose tests take more only half as many mutants are made.

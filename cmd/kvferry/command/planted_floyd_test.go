@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"kvferry/floyd"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
 

@@ -13,7 +13,7 @@ import (
 	"kvferry/floyd"
 	"kvferry/format"
 	"kvferry/internal/formattest"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
 

@@ -15,7 +15,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
-	"kvferry/internal/versioned"
+	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/store"
 )

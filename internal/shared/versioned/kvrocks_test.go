@@ -8,8 +8,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/formattest"
+	"kvferry/internal/shared/versioned"
 	"kvferry/internal/sorted"
-	"kvferry/internal/versioned"
 	"kvferry/kvrocks"
 	"kvferry/record"
 )
