@@ -8,8 +8,8 @@ import (
 	"math/bits"
 	"time"
 
-	"kvferry/internal/lane"
 	"kvferry/internal/seconds"
+	"kvferry/internal/shared/keylanes"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/store"
@@ -98,7 +98,7 @@ func streams() *versioned.Codec {
 // lanes returns how raw keys start whose user key is followed by at least rest bytes. Their lanes are the raw bytes of
 // klen.
 func lanes(rest int) versioned.Rows {
-	return versioned.Rows{Sampled: sampledKey, Lanes: &lane.Layout{
+	return versioned.Rows{Sampled: sampledKey, Lanes: &keylanes.Layout{
 		PrefixLen:    klenLen,
 		AppendPrefix: func(dst []byte, klen int) []byte { return binary.LittleEndian.AppendUint32(dst, uint32(klen)) },
 		Parse: func(raw []byte) (int, bool) {

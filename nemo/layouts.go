@@ -7,9 +7,9 @@ import (
 	"math"
 	"time"
 
-	"kvferry/internal/lane"
 	"kvferry/internal/seconds"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/keylanes"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
@@ -121,7 +121,7 @@ func zsets() *versioned.Codec {
 
 // rows returns how the raw keys of a kind start, whose user key is followed by at least rest bytes.
 func (k kinds) rows(kind byte, rest int) versioned.Rows {
-	return versioned.Rows{Sampled: k.userKey, Lanes: &lane.Layout{
+	return versioned.Rows{Sampled: k.userKey, Lanes: &keylanes.Layout{
 		PrefixLen:    prefixLen,
 		AppendPrefix: func(dst []byte, klen int) []byte { return append(dst, kind, byte(klen)) },
 		Parse: func(raw []byte) (int, bool) {

@@ -185,7 +185,7 @@ func TestRules(t *testing.T) {
 		pkg, dep string
 		ok       bool
 	}{
-		{"nemo", "record", true}, {"nemo", "internal/lane", true}, {"nemo", "blackwidow", false},
+		{"nemo", "record", true}, {"nemo", "internal/shared/keylanes", true}, {"nemo", "blackwidow", false},
 		{"nemo", "store/rocks", false}, {"convert", "format", true}, {"convert", "nemo", false},
 		{"convert", "store/rocks", false}, {"convert", "convert/work", true}, {"convert/work", "convert/outcome", true}, {"convert/work", "convert", false},
 		{"convert/transfer", "convert/work", false}, {"convert/work", "convert/transfer", false}, {"convert/plan", "convert/outcome", false},
@@ -198,8 +198,8 @@ func TestRules(t *testing.T) {
 		{"store/rocks/wal", "store/rocks/logfile", true}, {"store/rocks/wal", "store/rocks/manifest", false},
 		{"store/rocks/manifest", "store/rocks/wal", false}, {"store/rocks/sst", "store/rocks/manifest", false},
 		{"store/rocks/base", "store/rocks/blocks", false}, {"store/rocks/sst", "store/internal/handmade", false},
-		{"record", "store", false}, {"internal/lane", "format", false}, {"internal/shared/dataset", "format", true}, {"internal/shared/dataset", "ardb", false},
-		{"internal/lane", "store", true},
+		{"record", "store", false}, {"internal/shared/keylanes", "format", false}, {"internal/shared/dataset", "format", true}, {"internal/shared/dataset", "ardb", false},
+		{"internal/shared/keylanes", "store", true},
 		{"internal/formattest", "fixtures", true}, {"internal/formattest", "nemo", false}, {"nemo", "internal/formattest", false},
 		{"internal/formattest", "internal/memstore", true}, {"cmd/kvferry/command", "internal/memstore", false},
 		{"cmd/kvferry/command", "store/rocks", true}, {"inspect", "blackwidow", false}, {"inspect", "inspect/verify", false},

@@ -14,7 +14,7 @@ import (
 	"io"
 
 	"kvferry/format"
-	"kvferry/internal/lane"
+	"kvferry/internal/shared/keylanes"
 	"kvferry/internal/shared/versioned"
 	"kvferry/internal/sys/extsort"
 	"kvferry/kvrocks/codec"
@@ -208,7 +208,7 @@ func (s *spanRows) inside(raw []byte) bool {
 	case s.span.Lo != nil && bytes.Compare(user, s.span.Lo) < 0:
 		s.to = append(append(s.to, raw[:s.head]...), s.span.Lo...)
 	case s.span.Hi != nil && bytes.Compare(user, s.span.Hi) >= 0:
-		s.to, _ = lane.Successor(raw[:s.head])
+		s.to, _ = keylanes.Successor(raw[:s.head])
 	default:
 		return true
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"kvferry/internal/lane"
+	"kvferry/internal/shared/keylanes"
 )
 
 // Space makes the raw keys of a namespace.
@@ -16,7 +16,7 @@ type Space struct {
 // Prefix is what all keys of the namespace start with, and upper what comes after them all; nil when nothing does.
 func (s Space) Prefix() (prefix, upper []byte) {
 	prefix = AppendNamespace(nil, string(s.Namespace))
-	upper, _ = lane.Successor(prefix)
+	upper, _ = keylanes.Successor(prefix)
 	return prefix, upper
 }
 
@@ -47,16 +47,16 @@ func (s Space) AppendVersion(dst, key []byte, version int64) []byte {
 // Below returns the raw range of the rows below a user key's metadata row.
 func (s Space) Below(key []byte) (lo, hi []byte) {
 	lo = s.AppendBelow(nil, key)
-	hi, _ = lane.Successor(lo)
+	hi, _ = keylanes.Successor(lo)
 	return lo, hi
 }
 
 // Lanes returns how the keys of rows below metadata start where they have no slot. Their lanes are the namespace and the bytes
 // of klen.
-func (s Space) Lanes() *lane.Layout {
+func (s Space) Lanes() *keylanes.Layout {
 	prefix, upper := s.Prefix()
 	at := len(prefix)
-	return &lane.Layout{
+	return &keylanes.Layout{
 		PrefixLen: at + KlenLen,
 		AppendPrefix: func(dst []byte, klen int) []byte {
 			return binary.BigEndian.AppendUint32(append(dst, prefix...), uint32(klen))

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"kvferry/format"
-	"kvferry/internal/lane"
+	"kvferry/internal/shared/keylanes"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -59,7 +59,7 @@ type RowSet interface {
 type OrderedRows struct {
 	it    store.Batcher
 	order *InOrder
-	stray lane.Stray
+	stray keylanes.Stray
 	room  []store.Row
 	rows  []store.Row   // read in one go
 	wait  store.Waiting // has them
@@ -70,7 +70,7 @@ type OrderedRows struct {
 }
 
 // NewOrderedRows walks the rows of an iterator, which it closes.
-func NewOrderedRows(it store.Iterator, o *InOrder, stray lane.Stray) *OrderedRows {
+func NewOrderedRows(it store.Iterator, o *InOrder, stray keylanes.Stray) *OrderedRows {
 	b := store.Batched(it)
 	return &OrderedRows{it: b, order: o, stray: stray, wait: store.Wait(b), room: make([]store.Row, batchLen), want: o.AppendPrefix(nil, nil)}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/lane"
+	"kvferry/internal/shared/keylanes"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -202,7 +202,7 @@ type Encoding struct {
 
 // Rows is how the raw keys of a keyspace of data rows begin and ascend: in lanes, or in the order of user keys.
 type Rows struct {
-	Lanes *lane.Layout
+	Lanes *keylanes.Layout
 	Order *InOrder
 	// Sampled returns the user key of a raw key that may be cut short, as far as it is there.
 	Sampled func(raw []byte) []byte
@@ -231,7 +231,7 @@ func (l *Rows) Range(key []byte) (lo, hi []byte) {
 	}
 	if l.Order.Open != nil {
 		lo = l.Order.AppendPrefix(nil, key)
-		hi, _ = lane.Successor(lo)
+		hi, _ = keylanes.Successor(lo)
 		return lo, hi
 	}
 	return l.Order.span(key, append(append([]byte{}, key...), 0)) // the next user key is the same with a zero behind it

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"kvferry/format"
-	"kvferry/internal/lane"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/keylanes"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -32,7 +32,7 @@ type rows struct {
 	Keyspace
 	Rows
 	index bool // the rows are an index
-	lanes *lane.Directory
+	lanes *keylanes.Directory
 	types record.TypeSet // that have rows in it
 }
 
@@ -73,7 +73,7 @@ func (s *Store) open(c *Codec, name string, l Rows, index bool, find func(name s
 	}
 	sp := &rows{Keyspace: s.keyspace(name, find), Rows: l, index: index, types: record.Of(c.Type)}
 	if l.Lanes != nil {
-		sp.lanes = lane.NewDirectory(sp.Keyspace.Keyspace, *l.Lanes)
+		sp.lanes = keylanes.NewDirectory(sp.Keyspace.Keyspace, *l.Lanes)
 	}
 	s.data = append(s.data, sp)
 	return len(s.data) - 1

@@ -4,12 +4,12 @@ import (
 	"fmt"
 
 	"kvferry/internal/findings"
-	"kvferry/internal/lane"
+	"kvferry/internal/shared/keylanes"
 	"kvferry/record"
 )
 
 // stray takes rows that belong to no record from data rows.
-func (r *Reader) stray(i int) lane.Stray {
+func (r *Reader) stray(i int) keylanes.Stray {
 	return func(class record.Class, key, value []byte, place record.Place) {
 		if class == record.Malformed && r.notRow(i, key, value, place) {
 			return

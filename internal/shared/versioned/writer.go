@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"kvferry/internal/lane"
+	"kvferry/internal/shared/keylanes"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/store"
@@ -29,7 +29,7 @@ type WriterOptions struct {
 type Writer struct {
 	layout *Layout
 	o      WriterOptions
-	runs   map[string]*lane.Runs
+	runs   map[string]*keylanes.Runs
 	types  [record.NumTypes]*TypeWriter
 
 	sorted  *extsort.Sorter // data rows that did not come in order, by name
@@ -41,11 +41,11 @@ type Writer struct {
 type TypeWriter struct {
 	*Codec
 	w                   *Writer
-	metas, data, scores *lane.Runs
+	metas, data, scores *keylanes.Runs
 
-	metaLane  *lane.Lane
-	dataLane  *lane.Lane
-	scoreLane *lane.Lane
+	metaLane  *keylanes.Lane
+	dataLane  *keylanes.Lane
+	scoreLane *keylanes.Lane
 
 	m       Meta          // of the record
 	h       record.Header // of one of several strings
@@ -113,19 +113,19 @@ func (t *TypeWriter) Sorted(f func(prefix uint64, rest, value []byte) error) err
 // NewWriter returns a writer of no records. Types share its memory.
 func NewWriter(l *Layout, o WriterOptions) *Writer {
 	sorting := extsort.Options{Memory: o.Memory / 4, TempDir: o.TempDir}
-	return &Writer{layout: l, o: o, runs: map[string]*lane.Runs{}, sorted: extsort.New(sorting), byScore: extsort.New(sorting)}
+	return &Writer{layout: l, o: o, runs: map[string]*keylanes.Runs{}, sorted: extsort.New(sorting), byScore: extsort.New(sorting)}
 }
 
 // runsOf returns the writer of a keyspace. Within a lane rows come in order, so its spool need not know what that order is:
 // it keeps rows of a lane as they came.
-func (w *Writer) runsOf(name string) *lane.Runs {
+func (w *Writer) runsOf(name string) *keylanes.Runs {
 	if name == "" {
 		return nil
 	}
 	if r := w.runs[name]; r != nil {
 		return r
 	}
-	r := lane.NewRuns(lane.RunsOptions{
+	r := keylanes.NewRuns(keylanes.RunsOptions{
 		Open:    func(id uint64) (store.Run, error) { return w.o.Builder.Run(name, w.o.Shard, id) },
 		Compare: func(_, _ []byte) int { return 0 },
 		Memory:  w.o.Memory / 4,
@@ -254,7 +254,7 @@ func (t *TypeWriter) beginScores(key []byte) (err error) {
 }
 
 // laneOf returns the lane of a key. Where a keyspace has one it is the last.
-func laneOf(r *lane.Runs, last *lane.Lane, id func(klen int) uint64, key []byte) (*lane.Lane, error) {
+func laneOf(r *keylanes.Runs, last *keylanes.Lane, id func(klen int) uint64, key []byte) (*keylanes.Lane, error) {
 	if id == nil {
 		if last != nil {
 			return last, nil

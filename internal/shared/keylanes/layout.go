@@ -1,4 +1,4 @@
-// Package lane walks rows by user key where the raw order is (length of the user key, user key).
+// Package keylanes walks rows by user key where the raw order is (length of the user key, user key).
 //
 // A lane is the set of rows of a keyspace that share a fixed raw prefix which holds the length of the
 // user key:
@@ -10,7 +10,7 @@
 //
 // Within a lane rows ascend by user key, so user keys asked for in ascending order are found by one
 // sequential scan per lane: no seek per record, no sort, no memory but the row under each cursor.
-package lane
+package keylanes
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package lane
+package keylanes
 
 import (
 	"kvferry/record"
