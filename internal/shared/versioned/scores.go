@@ -8,8 +8,8 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"kvferry/internal/shared/zsetcheck"
 	"kvferry/internal/sys/extsort"
-	"kvferry/internal/twin"
 	"kvferry/record"
 )
 
@@ -95,11 +95,11 @@ func (r *Reader) checkScores() error {
 // compareScores takes a second look at a zset whose index is not that of its members, and names what is wrong.
 func (r *Reader) compareScores() error {
 	j := &scoreJudge{r: r, rows: len(r.prefixOf(r.cur.data)), entries: len(r.prefixOf(r.cur.index))}
-	members := twin.Rows{Keyspace: r.dataSpace(), Decode: j.member}
+	members := zsetcheck.Rows{Keyspace: r.dataSpace(), Decode: j.member}
 	members.From, members.To = r.cur.DataRows.Range(r.h.Key)
-	index := twin.Rows{Keyspace: r.indexSpace(), Decode: j.entry}
+	index := zsetcheck.Rows{Keyspace: r.indexSpace(), Decode: j.entry}
 	index.From, index.To = r.cur.IndexRows.Range(r.h.Key)
-	lone, err := twin.Compare(members, index, extsort.Options{Memory: r.memory / 2, TempDir: r.env.TempDir}, j)
+	lone, err := zsetcheck.Compare(members, index, extsort.Options{Memory: r.memory / 2, TempDir: r.env.TempDir}, j)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
-// Package twin names what is wrong with a zset that is kept twice, by member and by score, once sums have
+// Package zsetcheck names what is wrong with a zset that is kept twice, by member and by score, once sums have
 // shown that the two differ. Both are read again and joined by member.
-package twin
+package zsetcheck
 
 import (
 	"bytes"
