@@ -10,7 +10,7 @@ import (
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
 	"kvferry/format"
-	"kvferry/internal/undead"
+	"kvferry/internal/shared/deleted"
 	"kvferry/record"
 )
 
@@ -82,7 +82,7 @@ func (s *source) deadSpace(db string) (*engine.Space, error) {
 // deadReader is a pass over graves that says what cannot be known about their records.
 type deadReader struct {
 	*pass
-	graves *undead.Graves
+	graves *deleted.Graves
 	tell   func(key []byte, t record.Type, what string)
 }
 

@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"kvferry/format"
+	"kvferry/internal/shared/deleted"
 	"kvferry/internal/shared/versioned"
-	"kvferry/internal/undead"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
 	"kvferry/store"
@@ -99,12 +99,12 @@ func (f *deadFamily) UserKey(raw []byte) ([]byte, bool) {
 func (f *deadFamily) MetaKey(dst, key []byte) []byte { return f.AppendMetaKey(dst, key) }
 
 // Meta decodes the value of a metadata row.
-func (f *deadFamily) Meta(value []byte) (undead.Meta, bool) {
+func (f *deadFamily) Meta(value []byte) (deleted.Meta, bool) {
 	m, err := codec.DecodeMeta(value)
 	if err != nil {
-		return undead.Meta{}, false
+		return deleted.Meta{}, false
 	}
-	out := undead.Meta{Count: int64(m.Size), Version: int64(m.Version), Alive: m.Alive(), Bare: m.Kind.Single()}
+	out := deleted.Meta{Count: int64(m.Size), Version: int64(m.Version), Alive: m.Alive(), Bare: m.Kind.Single()}
 	if !m.Kind.CountsRows() {
 		out.Count = -1
 	}

@@ -4,13 +4,13 @@ import (
 	"kvferry/ardb/codec"
 	"kvferry/ardb/merge"
 	"kvferry/format"
-	"kvferry/internal/undead"
+	"kvferry/internal/shared/deleted"
 	"kvferry/record"
 )
 
 // Past says how the rows of a namespace are told apart, those of long ago too.
-func Past(sp *Space) *undead.Rows {
-	r := &undead.Rows{Keyspace: sp.Keyspace, Merger: merge.Merger()}
+func Past(sp *Space) *deleted.Rows {
+	r := &deleted.Rows{Keyspace: sp.Keyspace, Merger: merge.Merger()}
 	r.Make = func(user, raw []byte) (key, value []byte, ok bool) { return makeMeta(sp, user, raw) }
 	r.Split = func(raw []byte) (user []byte, meta, ok bool) {
 		off, end, ok := codec.SplitUser(raw, sp.Named)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"kvferry/format"
-	"kvferry/internal/undead"
+	"kvferry/internal/shared/deleted"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -13,7 +13,7 @@ import (
 type Dead struct {
 	Type   record.Type
 	Metas  store.Keyspace // holds the meta rows, or whole strings
-	Family undead.Family  // not asked for strings
+	Family deleted.Family // not asked for strings
 	Kind   string         // of the finding about a row without a meta row
 
 	// Open opens the usual reader of the type, with these in the place of Metas.
@@ -25,13 +25,13 @@ func (d *Dead) Records(ctx context.Context, e *format.Env, tell func(key []byte,
 	quiet := *e
 	quiet.Ledger, quiet.Report = nil, nil
 	if d.Type == record.String {
-		return d.Open(undead.Strings(ctx, d.Metas), &quiet)
+		return d.Open(deleted.Strings(ctx, d.Metas), &quiet)
 	}
-	orphans := &undead.Orphans{Kind: d.Kind, Memory: e.Memory / 4, TempDir: e.TempDir}
+	orphans := &deleted.Orphans{Kind: d.Kind, Memory: e.Memory / 4, TempDir: e.TempDir}
 	orphans.Open = func(report func(record.Finding)) (record.Reader, error) {
 		loud := quiet
 		loud.Report, loud.Deep, loud.Memory = report, false, e.Memory/2
 		return d.Open(d.Metas, &loud)
 	}
-	return d.Open(undead.Collections(ctx, d.Metas, d.Family, orphans, undead.Teller(tell, d.Type)), &quiet)
+	return d.Open(deleted.Collections(ctx, d.Metas, d.Family, orphans, deleted.Teller(tell, d.Type)), &quiet)
 }

@@ -6,7 +6,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/undead"
+	"kvferry/internal/shared/deleted"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -65,7 +65,7 @@ func (s *Store) deadRecords(ctx context.Context, c *Codec, span format.Span, e *
 }
 
 // Revive yields records of some types whose meta rows a family makes, where types share what holds their rows.
-func (s *Store) Revive(ctx context.Context, f undead.Family, t record.TypeSet, span format.Span, e *format.Env,
+func (s *Store) Revive(ctx context.Context, f deleted.Family, t record.TypeSet, span format.Span, e *format.Env,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
 	d := dataset.Dead{Metas: s.Metas.Keyspace, Family: f, Kind: FindOrphanRows}
@@ -118,9 +118,9 @@ func (f *deadFamily) decode(value []byte) bool {
 }
 
 // Meta decodes the value of a meta row.
-func (f *deadFamily) Meta(value []byte) (undead.Meta, bool) {
+func (f *deadFamily) Meta(value []byte) (deleted.Meta, bool) {
 	ok := f.decode(value)
-	return undead.Meta{Count: f.m.Count, Version: f.m.Version, Alive: !f.m.Gone}, ok
+	return deleted.Meta{Count: f.m.Count, Version: f.m.Version, Alive: !f.m.Gone}, ok
 }
 
 // Rows are the data rows of a key.

@@ -1,5 +1,5 @@
-// Package undead restores deleted rows whose older entries are still on disk.
-package undead
+// Package deleted restores deleted rows whose older entries are still on disk.
+package deleted
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package undead
+package deleted
 
 import (
 	"bytes"
