@@ -18,7 +18,7 @@ import (
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/inspect/verify"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"

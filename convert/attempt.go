@@ -15,7 +15,7 @@ import (
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
 	"kvferry/format"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/parallel"
 	"kvferry/record"

@@ -13,7 +13,7 @@ import (
 	"kvferry/convert/internal/fake"
 	"kvferry/convert/outcome"
 	"kvferry/format"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

@@ -13,7 +13,7 @@ import (
 	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
 	"kvferry/format"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -14,7 +14,7 @@ import (
 	"kvferry/convert/internal/fake"
 	"kvferry/convert/work"
 	"kvferry/format"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"kvferry/convert/internal/fake"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"kvferry/convert/internal/fake"
 	"kvferry/format"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

@@ -9,7 +9,7 @@ import (
 	"io"
 	"slices"
 
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/progress"
 	"kvferry/internal/sorted"
 	"kvferry/internal/sys/disk"

@@ -10,7 +10,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect/internal/fake"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

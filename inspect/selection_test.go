@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"kvferry/inspect/internal/fake"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

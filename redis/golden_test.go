@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/filter"
 	"kvferry/internal/formattest"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"kvferry/format"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"kvferry/convert/internal/fake"
 	"kvferry/format"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/parallel"
 	"kvferry/record"
 )

@@ -6,7 +6,7 @@ import (
 
 	"kvferry/convert/pool"
 	"kvferry/format"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/sorted"
 	"kvferry/record"
 )

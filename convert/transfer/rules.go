@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"kvferry/convert/pool"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/progress"
 	"kvferry/record"
 )

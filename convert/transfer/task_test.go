@@ -17,7 +17,7 @@ import (
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
 	"kvferry/format"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/parallel"
 	"kvferry/record"
 )

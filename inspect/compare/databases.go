@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/jsonl"
 	"kvferry/internal/text/suggest"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"kvferry/inspect/internal/fake"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

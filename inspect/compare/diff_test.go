@@ -12,7 +12,7 @@ import (
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

@@ -13,7 +13,7 @@ import (
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/progress"
 	"kvferry/internal/sys/bufpool"
 	"kvferry/record"

@@ -7,7 +7,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/progress"
 	"kvferry/internal/text/suggest"
 	"kvferry/record"

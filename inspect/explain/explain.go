@@ -11,7 +11,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 	"kvferry/store"
 )

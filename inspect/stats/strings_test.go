@@ -13,7 +13,7 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

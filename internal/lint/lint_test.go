@@ -59,7 +59,7 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"convert/internal/fake", []string{"format", "store", "record"}, "it is a format, and knows nothing of conversions"},
 	{"convert/outcome", []string{"store", "record", "internal/text/jsonl"}, "what is known at the end knows not how it came about"},
 	{"convert/paths", []string{"format", "internal/sys/disk", "internal/tree"}, "where files lie does not ask what is in them"},
-	{"convert/plan", []string{"format", "store", "record", "internal/filter", "internal/text/jsonl"}, "what is to be done does not ask how it is done"},
+	{"convert/plan", []string{"format", "store", "record", "internal/pass/filter", "internal/text/jsonl"}, "what is to be done does not ask how it is done"},
 	{"convert/pool", []string{"convert/plan", "record"}, "whoever runs tasks does not ask what they do"},
 	{"convert/census", []string{"convert/outcome", "convert/paths", "convert/plan", "format", "store", "record"}, "counting does not ask how a run goes on"},
 	{"convert/work", []string{"convert/census", "convert/outcome", "convert/paths", "convert/plan", "record", "internal/sys/disk"},

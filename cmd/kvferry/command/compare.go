@@ -8,7 +8,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/inspect/compare"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/redis/live"
 )
 

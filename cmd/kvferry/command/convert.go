@@ -14,7 +14,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/escape"
 	"kvferry/record"
 	"kvferry/redis"

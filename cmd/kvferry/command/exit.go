@@ -7,7 +7,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect/dump"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 )
 
 // The exit codes, which are part of the interface. 2 is left to the Go runtime.

@@ -10,7 +10,7 @@ import (
 
 	"kvferry/inspect/explain"
 	"kvferry/inspect/render"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

@@ -13,7 +13,7 @@ import (
 	"kvferry/inspect"
 	"kvferry/inspect/compare"
 	"kvferry/inspect/render"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 )
 
 const fingerprintHelp = `Print the fingerprint of a dataset as JSON: counts and digests by database and type. Two datasets

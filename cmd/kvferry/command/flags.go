@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

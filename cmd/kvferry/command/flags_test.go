@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/inspect"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/jsonl"
 	"kvferry/nemo"
 	"kvferry/record"

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 )
 
 // bare is what a shell takes as it stands.

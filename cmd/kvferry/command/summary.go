@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"kvferry/convert"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/escape"
 	"kvferry/internal/text/suggest"
 	"kvferry/record"

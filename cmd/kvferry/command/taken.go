@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kvferry/inspect"
-	"kvferry/internal/filter"
+	"kvferry/internal/pass/filter"
 )
 
 // takenNames are the flags that a fingerprint depends on, besides the dataset.
