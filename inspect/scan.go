@@ -12,8 +12,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/pass/sorted"
 	"kvferry/internal/progress"
-	"kvferry/internal/sorted"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )

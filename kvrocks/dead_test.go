@@ -10,7 +10,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/formattest"
-	"kvferry/internal/sorted"
+	"kvferry/internal/pass/sorted"
 	"kvferry/kvrocks"
 	"kvferry/record"
 	"kvferry/store/rocks"

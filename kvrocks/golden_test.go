@@ -15,7 +15,7 @@ import (
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/formattest"
-	"kvferry/internal/sorted"
+	"kvferry/internal/pass/sorted"
 	"kvferry/kvrocks"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"

@@ -8,7 +8,7 @@ import (
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/formattest"
-	"kvferry/internal/sorted"
+	"kvferry/internal/pass/sorted"
 	"kvferry/kvrocks"
 	"kvferry/record"
 	"kvferry/store/rocks"

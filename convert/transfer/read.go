@@ -7,7 +7,7 @@ import (
 	"kvferry/convert/pool"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
-	"kvferry/internal/sorted"
+	"kvferry/internal/pass/sorted"
 	"kvferry/record"
 )
 

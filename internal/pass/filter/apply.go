@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"kvferry/internal/sorted"
+	"kvferry/internal/pass/sorted"
 	"kvferry/record"
 )
 

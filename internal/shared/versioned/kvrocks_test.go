@@ -8,8 +8,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/formattest"
+	"kvferry/internal/pass/sorted"
 	"kvferry/internal/shared/versioned"
-	"kvferry/internal/sorted"
 	"kvferry/kvrocks"
 	"kvferry/record"
 )

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	"kvferry/internal/sorted"
+	"kvferry/internal/pass/sorted"
 	"kvferry/record"
 )
 

@@ -5,7 +5,7 @@ import (
 	"io"
 	"testing"
 
-	"kvferry/internal/sorted"
+	"kvferry/internal/pass/sorted"
 	"kvferry/record"
 )
 
