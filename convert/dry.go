@@ -8,7 +8,7 @@ import (
 
 	"kvferry/convert/work"
 	"kvferry/format"
-	"kvferry/internal/progress"
+	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"

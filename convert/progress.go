@@ -1,6 +1,6 @@
 package convert
 
-import "kvferry/internal/progress"
+import "kvferry/internal/pass/progress"
 
 // Progress is the state of a running conversion.
 type Progress = progress.State

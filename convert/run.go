@@ -11,7 +11,7 @@ import (
 	"kvferry/convert/plan"
 	"kvferry/convert/work"
 	"kvferry/format"
-	"kvferry/internal/progress"
+	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/disk"
 	"kvferry/store"
 )

@@ -12,8 +12,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/pass/progress"
 	"kvferry/internal/pass/sorted"
-	"kvferry/internal/progress"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )

@@ -8,7 +8,7 @@ import (
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
 	"kvferry/format"
-	"kvferry/internal/progress"
+	"kvferry/internal/pass/progress"
 	"kvferry/record"
 )
 

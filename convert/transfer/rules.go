@@ -6,7 +6,7 @@ import (
 
 	"kvferry/convert/pool"
 	"kvferry/internal/pass/filter"
-	"kvferry/internal/progress"
+	"kvferry/internal/pass/progress"
 	"kvferry/record"
 )
 

@@ -14,7 +14,7 @@ import (
 	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass/filter"
-	"kvferry/internal/progress"
+	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 )

@@ -8,7 +8,7 @@ import (
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/internal/pass/filter"
-	"kvferry/internal/progress"
+	"kvferry/internal/pass/progress"
 	"kvferry/internal/text/suggest"
 	"kvferry/record"
 )

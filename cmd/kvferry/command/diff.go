@@ -11,7 +11,7 @@ import (
 	"kvferry/inspect"
 	"kvferry/inspect/compare"
 	"kvferry/inspect/render"
-	"kvferry/internal/progress"
+	"kvferry/internal/pass/progress"
 	"kvferry/internal/text/patch"
 	"kvferry/redis/live"
 )

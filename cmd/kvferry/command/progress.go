@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"kvferry/inspect"
-	"kvferry/internal/progress"
+	"kvferry/internal/pass/progress"
 	"kvferry/record"
 )
 

@@ -20,7 +20,7 @@ import (
 
 	"kvferry/catalog"
 	"kvferry/format"
-	"kvferry/internal/progress"
+	"kvferry/internal/pass/progress"
 	"kvferry/redis"
 	"kvferry/redis/live"
 	"kvferry/store"

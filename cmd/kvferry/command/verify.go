@@ -8,7 +8,7 @@ import (
 
 	"kvferry/inspect/render"
 	"kvferry/inspect/verify"
-	"kvferry/internal/progress"
+	"kvferry/internal/pass/progress"
 	"kvferry/record"
 )
 
