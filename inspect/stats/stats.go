@@ -7,7 +7,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/internal/footprint"
+	"kvferry/inspect/redismem"
 	"kvferry/record"
 )
 
@@ -158,8 +158,8 @@ type counter struct {
 	big             BigKey // room for one
 	byBytes, byElem top
 	byRedis         top
-	floor           Sum              // records whose numbers are not above these are not among the largest
-	meter           *footprint.Meter // nil: nothing is estimated
+	floor           Sum             // records whose numbers are not above these are not among the largest
+	meter           *redismem.Meter // nil: nothing is estimated
 	prefixes        *prefixes
 	expiry          []int64 // expired, the buckets
 	expiryRedis     []int64
@@ -183,7 +183,7 @@ func newCounter(o *Options, db string) *counter {
 	}
 	if o.Redis {
 		v.byRedis = top{n: o.Top, measure: func(k *BigKey) int64 { return k.Redis }}
-		v.meter = new(footprint.Meter)
+		v.meter = new(redismem.Meter)
 	}
 	return v
 }
@@ -427,7 +427,7 @@ func (v *counter) redis() (sum int64) {
 		expiring[p.DB] += c.expiring
 	}
 	for db, n := range keys {
-		sum += footprint.Keys(n, expiring[db])
+		sum += redismem.Keys(n, expiring[db])
 	}
 	return sum
 }

@@ -1,4 +1,4 @@
-package footprint
+package redismem
 
 import "kvferry/record"
 

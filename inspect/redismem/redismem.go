@@ -1,4 +1,4 @@
-// Package footprint estimates what records take in the memory of a Redis server: what MEMORY USAGE says of a key, and the
+// Package redismem estimates what records take in the memory of a Redis server: what MEMORY USAGE says of a key, and the
 // tables that keys stand in.
 //
 // The server is one of version 7.0 on 64 bits with jemalloc, as Redis and Valkey build it, and its default limits: hashes of
@@ -17,7 +17,7 @@
 //
 // An sds is a header of 1, 3, 5, 9 or 17 bytes, the text and a NUL. What is allocated is rounded up to a size class of
 // jemalloc: multiples of 8 up to 64, then four to a doubling.
-package footprint
+package redismem
 
 import (
 	"bytes"
