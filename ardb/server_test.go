@@ -15,8 +15,8 @@ import (
 	"kvferry/ardb/engine"
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 

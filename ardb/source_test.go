@@ -13,8 +13,8 @@ import (
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 	"kvferry/store"
 )

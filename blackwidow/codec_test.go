@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"kvferry/internal/findings"
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"kvferry/blackwidow"
 	"kvferry/format"
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"kvferry/blackwidow"
-	"kvferry/internal/formattest"
 	"kvferry/internal/shared/versioned"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"kvferry/blackwidow"
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 )
 
 // memory is a blackwidow dataset in memory.

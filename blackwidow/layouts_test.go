@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/internal/formattest"
 	"kvferry/internal/shared/versioned"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"kvferry/blackwidow"
 	"kvferry/format"
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"kvferry/floyd"
-	"kvferry/internal/formattest"
 	"kvferry/internal/shared/versioned"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 

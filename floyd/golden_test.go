@@ -9,7 +9,7 @@ import (
 
 	"kvferry/floyd"
 	"kvferry/format"
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"kvferry/internal/formattest"
 	"kvferry/internal/shared/versioned"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 

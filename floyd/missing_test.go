@@ -8,8 +8,8 @@ import (
 
 	"kvferry/floyd"
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"

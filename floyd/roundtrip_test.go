@@ -14,8 +14,8 @@ import (
 	"kvferry/fixtures"
 	"kvferry/floyd"
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -15,7 +15,7 @@ import (
 	"kvferry/fixtures"
 	"kvferry/floyd"
 	"kvferry/format"
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/kvrocks"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"

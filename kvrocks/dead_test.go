@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/pass/sorted"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/kvrocks"
 	"kvferry/record"
 	"kvferry/store/rocks"

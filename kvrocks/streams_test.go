@@ -7,7 +7,7 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/kvrocks"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"

@@ -15,9 +15,9 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/loglog"
 	"kvferry/internal/shared/versioned"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/kvrocks"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
 	"kvferry/internal/shared/versioned"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/nemo"
 	"kvferry/record"
 )

@@ -8,8 +8,8 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/nemo"
 	"kvferry/record"
 )

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/nemo"
 	"kvferry/record"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"kvferry/fixtures"
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/nemo"
 	"kvferry/record"
 )

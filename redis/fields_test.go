@@ -6,8 +6,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/internal/formattest"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )

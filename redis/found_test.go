@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/store"

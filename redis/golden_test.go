@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 	"kvferry/store"
 )

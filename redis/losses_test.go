@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )

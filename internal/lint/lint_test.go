@@ -44,7 +44,7 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"store/rocks", []string{"store", "store/rocks/", "record", "internal/"}, "a store implements store and nothing else"},
 	{"store/", []string{"store", "store/", "record", "internal/"}, "a store implements store and nothing else"},
 	{"format", []string{"store", "record"}, "it holds interfaces"},
-	{"internal/formattest", []string{"format", "store", "store/", "record", "internal/", "fixtures"}, "it tests any format"},
+	{"internal/testkit/formattest", []string{"format", "store", "store/", "record", "internal/", "fixtures"}, "it tests any format"},
 	{"internal/shared/dataset", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
 	{"internal/shared/versioned", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
 	{"catalog", []string{""}, "it lists everything"},
@@ -90,7 +90,7 @@ var stateRules = []rule{
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/formattest", "internal/memstore", "internal/redistest", "store/internal/handmade", "redis/state/server/servertest"}
+var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/testkit/formattest", "internal/memstore", "internal/redistest", "store/internal/handmade", "redis/state/server/servertest"}
 
 func formatRules() []rule {
 	var out []rule
@@ -200,8 +200,8 @@ func TestRules(t *testing.T) {
 		{"store/rocks/base", "store/rocks/blocks", false}, {"store/rocks/sst", "store/internal/handmade", false},
 		{"record", "store", false}, {"internal/shared/keylanes", "format", false}, {"internal/shared/dataset", "format", true}, {"internal/shared/dataset", "ardb", false},
 		{"internal/shared/keylanes", "store", true},
-		{"internal/formattest", "fixtures", true}, {"internal/formattest", "nemo", false}, {"nemo", "internal/formattest", false},
-		{"internal/formattest", "internal/memstore", true}, {"cmd/kvferry/command", "internal/memstore", false},
+		{"internal/testkit/formattest", "fixtures", true}, {"internal/testkit/formattest", "nemo", false}, {"nemo", "internal/testkit/formattest", false},
+		{"internal/testkit/formattest", "internal/memstore", true}, {"cmd/kvferry/command", "internal/memstore", false},
 		{"cmd/kvferry/command", "store/rocks", true}, {"inspect", "blackwidow", false}, {"inspect", "inspect/verify", false},
 		{"inspect/verify", "inspect", true}, {"inspect/verify", "inspect/stats", false}, {"inspect/compare", "inspect/dump", false}, {"inspect/stats", "inspect/render", false},
 		{"inspect/render", "inspect/verify", true}, {"inspect/render", "inspect/internal/fake", false}, {"inspect/explain", "nemo", false}, {"recordings", "record", false},

@@ -13,8 +13,8 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/pass/sorted"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/kvrocks"
 	"kvferry/record"
 	"kvferry/store"

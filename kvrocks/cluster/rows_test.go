@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/memstore"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/extsort"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/store"

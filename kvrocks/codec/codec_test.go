@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 

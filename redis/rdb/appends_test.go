@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 )
 
 // TestAppends: lengths, strings, scores and heads of files, to the byte, at the bounds of every encoding.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 	"kvferry/redis/rdb/pack"
 )

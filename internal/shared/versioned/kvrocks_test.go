@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/pass/sorted"
 	"kvferry/internal/shared/versioned"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/kvrocks"
 	"kvferry/record"
 )

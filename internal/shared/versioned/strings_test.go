@@ -17,7 +17,7 @@ import (
 	"kvferry/blackwidow"
 	"kvferry/floyd"
 	"kvferry/format"
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/kvrocks"
 	"kvferry/nemo"
 	"kvferry/record"

@@ -12,8 +12,8 @@ import (
 	"kvferry/blackwidow"
 	"kvferry/floyd"
 	"kvferry/format"
-	"kvferry/internal/formattest"
 	"kvferry/internal/shared/versioned"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/formattest"
+	"kvferry/internal/testkit/formattest"
 )
 
 // unpacked renders the entries of a packed encoding: integers as they are, short strings quoted, the length of long ones;
