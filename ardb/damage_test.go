@@ -16,8 +16,8 @@ import (
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
 	"kvferry/format"
-	"kvferry/internal/memstore"
 	"kvferry/internal/testkit/formattest"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/record"
 	"kvferry/store"
 )

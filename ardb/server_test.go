@@ -15,8 +15,8 @@ import (
 	"kvferry/ardb/engine"
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/memstore"
 	"kvferry/internal/testkit/formattest"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/record"
 )
 

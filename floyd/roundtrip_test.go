@@ -14,8 +14,8 @@ import (
 	"kvferry/fixtures"
 	"kvferry/floyd"
 	"kvferry/format"
-	"kvferry/internal/memstore"
 	"kvferry/internal/testkit/formattest"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/record"
 	"kvferry/store"
 )

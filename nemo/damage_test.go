@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/memstore"
 	"kvferry/internal/shared/versioned"
 	"kvferry/internal/testkit/formattest"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/nemo"
 	"kvferry/record"
 )

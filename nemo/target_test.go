@@ -14,8 +14,8 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/memstore"
 	"kvferry/internal/testkit/formattest"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store/rocks"

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"kvferry/ardb/codec"
-	"kvferry/internal/memstore"
+	"kvferry/internal/testkit/memstore"
 )
 
 // TestPast: rows tell their user key and whether they are META; a META row that is made has the type of the element's row, but

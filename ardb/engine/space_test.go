@@ -9,7 +9,7 @@ import (
 
 	"kvferry/ardb/codec"
 	"kvferry/format"
-	"kvferry/internal/memstore"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/store"
 )
 

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"kvferry/ardb/codec"
-	"kvferry/internal/memstore"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/extsort"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/store"
 )
 

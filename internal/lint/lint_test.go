@@ -90,7 +90,7 @@ var stateRules = []rule{
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/testkit/formattest", "internal/memstore", "internal/redistest", "store/internal/handmade", "redis/state/server/servertest"}
+var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/redistest", "store/internal/handmade", "redis/state/server/servertest"}
 
 func formatRules() []rule {
 	var out []rule
@@ -201,7 +201,7 @@ func TestRules(t *testing.T) {
 		{"record", "store", false}, {"internal/shared/keylanes", "format", false}, {"internal/shared/dataset", "format", true}, {"internal/shared/dataset", "ardb", false},
 		{"internal/shared/keylanes", "store", true},
 		{"internal/testkit/formattest", "fixtures", true}, {"internal/testkit/formattest", "nemo", false}, {"nemo", "internal/testkit/formattest", false},
-		{"internal/testkit/formattest", "internal/memstore", true}, {"cmd/kvferry/command", "internal/memstore", false},
+		{"internal/testkit/formattest", "internal/testkit/memstore", true}, {"cmd/kvferry/command", "internal/testkit/memstore", false},
 		{"cmd/kvferry/command", "store/rocks", true}, {"inspect", "blackwidow", false}, {"inspect", "inspect/verify", false},
 		{"inspect/verify", "inspect", true}, {"inspect/verify", "inspect/stats", false}, {"inspect/compare", "inspect/dump", false}, {"inspect/stats", "inspect/render", false},
 		{"inspect/render", "inspect/verify", true}, {"inspect/render", "inspect/internal/fake", false}, {"inspect/explain", "nemo", false}, {"recordings", "record", false},

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/memstore"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/extsort"
 	"kvferry/internal/testkit/formattest"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"
 	"kvferry/store"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/memstore"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/store"
 )
 

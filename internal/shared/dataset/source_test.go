@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/memstore"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/record"
 	"kvferry/store"
 )

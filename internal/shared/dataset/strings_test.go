@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/memstore"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/record"
 	"kvferry/store"
 )

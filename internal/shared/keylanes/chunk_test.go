@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"kvferry/internal/memstore"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/record"
 	"kvferry/store"
 )

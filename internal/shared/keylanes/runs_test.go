@@ -7,7 +7,7 @@ import (
 	"math/rand"
 	"testing"
 
-	"kvferry/internal/memstore"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -13,9 +13,9 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/memstore"
 	"kvferry/internal/shared/versioned"
 	"kvferry/internal/testkit/formattest"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/record"
 	"kvferry/store"
 )

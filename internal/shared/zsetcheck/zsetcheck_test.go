@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/memstore"
 	"kvferry/internal/sys/extsort"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/record"
 	"kvferry/store"
 )

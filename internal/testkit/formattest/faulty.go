@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"kvferry/internal/memstore"
+	"kvferry/internal/testkit/memstore"
 	"kvferry/store"
 	"kvferry/store/rocks"
 )
