@@ -10,8 +10,8 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/redistest"
 	"kvferry/internal/testkit/formattest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )

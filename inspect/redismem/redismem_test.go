@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
 

@@ -90,7 +90,7 @@ var stateRules = []rule{
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/redistest", "store/internal/handmade", "redis/state/server/servertest"}
+var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/testkit/redistest", "store/internal/handmade", "redis/state/server/servertest"}
 
 func formatRules() []rule {
 	var out []rule

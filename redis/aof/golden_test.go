@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"

@@ -10,9 +10,9 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/redistest"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/testkit/formattest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
 

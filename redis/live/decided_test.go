@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
 

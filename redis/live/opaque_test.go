@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )

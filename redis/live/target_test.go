@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
 

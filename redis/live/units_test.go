@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/redistest"
 	"kvferry/internal/testkit/formattest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
 

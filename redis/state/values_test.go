@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
 

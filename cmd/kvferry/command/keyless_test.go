@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/redis/rdb"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/nemo"
 	"kvferry/record"
 )

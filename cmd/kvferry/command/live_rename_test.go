@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 )
 
 // TestRenamedIntoServer: records get the same new names in a server as in a file, although the source is read twice for it.

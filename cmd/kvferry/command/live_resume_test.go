@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 )
 
 // killedWhen runs a command line in another process and kills it as soon as something is true.

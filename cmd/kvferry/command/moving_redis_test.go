@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 )
 
 // TestMovingRedis runs the commands of the page, with a real server in the place of db1.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"kvferry/convert"
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
 

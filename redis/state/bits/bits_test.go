@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	"kvferry/redis/state/server"
 	"kvferry/redis/state/server/servertest"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
 	"kvferry/redis/state/server/servertest"

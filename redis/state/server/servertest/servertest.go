@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/internal/redistest"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
