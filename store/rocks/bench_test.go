@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 )
 
 // Benchmarks read rows of 28 + 100 bytes, half of them compressible, snappy, 4 KiB blocks, warm.
@@ -21,17 +21,17 @@ const benchRows = 200_000
 // benchDB writes rows over runs; with several, a fifth of the rows have an older version and a
 // twentieth are deleted.
 func benchDB(b *testing.B, runs int, cmp *store.Comparer) store.Keyspace {
-	return benchTables(b, runs, handmade.Spec{}, cmp)
+	return benchTables(b, runs, testsst.Spec{}, cmp)
 }
 
 // benchTables does so with tables of some kind.
-func benchTables(b *testing.B, runs int, spec handmade.Spec, cmp *store.Comparer) store.Keyspace {
-	spec.Comparator, spec.BlockSize, spec.Restarts, spec.Codec = cmp.Name, 4096, 16, handmade.Snappy
-	d := handmade.NewDB(b)
-	if cmp.Name != handmade.BytewiseName {
-		d.Edits[0] = append(handmade.EditComparator(cmp.Name), d.Edits[0][2+len(handmade.BytewiseName):]...)
+func benchTables(b *testing.B, runs int, spec testsst.Spec, cmp *store.Comparer) store.Keyspace {
+	spec.Comparator, spec.BlockSize, spec.Restarts, spec.Codec = cmp.Name, 4096, 16, testsst.Snappy
+	d := testsst.NewDB(b)
+	if cmp.Name != testsst.BytewiseName {
+		d.Edits[0] = append(testsst.EditComparator(cmp.Name), d.Edits[0][2+len(testsst.BytewiseName):]...)
 	}
-	parts := make([][]handmade.Entry, runs)
+	parts := make([][]testsst.Entry, runs)
 	r := rand.New(rand.NewSource(1))
 	seq := uint64(1)
 	value := make([]byte, 100)
@@ -41,14 +41,14 @@ func benchTables(b *testing.B, runs int, spec handmade.Spec, cmp *store.Comparer
 		}
 		key := fmt.Sprintf("h\x0ckey:%08d=field:%07d", i/50, i%50)
 		run := r.Intn(runs)
-		parts[run] = append(parts[run], handmade.Put(key, seq+uint64(run)<<32, string(value)))
+		parts[run] = append(parts[run], testsst.Put(key, seq+uint64(run)<<32, string(value)))
 		if run > 0 && i%5 == 0 {
 			older := r.Intn(run)
-			parts[older] = append(parts[older], handmade.Put(key, seq+uint64(older)<<32, string(value)))
+			parts[older] = append(parts[older], testsst.Put(key, seq+uint64(older)<<32, string(value)))
 		}
 		if run > 0 && i%20 == 0 {
-			parts[0] = append(parts[0], handmade.Put(key+"~", seq, string(value)))
-			parts[run] = append(parts[run], handmade.Del(key+"~", seq+uint64(run)<<32))
+			parts[0] = append(parts[0], testsst.Put(key+"~", seq, string(value)))
+			parts[run] = append(parts[run], testsst.Del(key+"~", seq+uint64(run)<<32))
 		}
 		seq++
 	}
@@ -105,13 +105,13 @@ func BenchmarkScan(b *testing.B) { benchScan(b, benchDB(b, 1, &store.Bytewise)) 
 // BenchmarkScanModern reads the same rows from a table as RocksDB writes it today: format_version 5, XXH3, an index
 // with user keys and deltas. It is to take no more than 1/0.9 of the time of BenchmarkScan.
 func BenchmarkScanModern(b *testing.B) {
-	benchScan(b, benchTables(b, 1, handmade.Spec{Version: 5, Checksum: handmade.XXH3, Delta: true, UserKeys: true, Hash: true}, &store.Bytewise))
+	benchScan(b, benchTables(b, 1, testsst.Spec{Version: 5, Checksum: testsst.XXH3, Delta: true, UserKeys: true, Hash: true}, &store.Bytewise))
 }
 
 // BenchmarkScanContext is BenchmarkScanModern with format_version 6 and a two-level index.
 func BenchmarkScanContext(b *testing.B) {
-	benchScan(b, benchTables(b, 1, handmade.Spec{Version: 6, Checksum: handmade.XXH3, Delta: true, UserKeys: true, Hash: true,
-		IndexType: handmade.TwoLevelIndex}, &store.Bytewise))
+	benchScan(b, benchTables(b, 1, testsst.Spec{Version: 6, Checksum: testsst.XXH3, Delta: true, UserKeys: true, Hash: true,
+		IndexType: testsst.TwoLevelIndex}, &store.Bytewise))
 }
 
 // BenchmarkMerge reads 13 overlapping sorted runs.
@@ -142,9 +142,9 @@ func benchBatch(b *testing.B, ks store.Keyspace) {
 	})
 }
 
-func BenchmarkScanOrdered(b *testing.B) { benchScan(b, benchDB(b, 1, &handmade.Forwards)) }
+func BenchmarkScanOrdered(b *testing.B) { benchScan(b, benchDB(b, 1, &testsst.Forwards)) }
 
-func BenchmarkMergeOrdered(b *testing.B) { benchScan(b, benchDB(b, 13, &handmade.Forwards)) }
+func BenchmarkMergeOrdered(b *testing.B) { benchScan(b, benchDB(b, 13, &testsst.Forwards)) }
 
 // BenchmarkLanes opens an iterator over a few rows of 13 runs, reads it and closes it.
 func BenchmarkLanes(b *testing.B) {

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"kvferry/fixtures"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 )
 
@@ -51,7 +51,7 @@ func salvaged(t *testing.T, dir string) (rows []string, lost int, found []record
 	}()
 	db := openTest(t, dir, store.Options{Salvage: true, Report: func(f record.Finding) { found = append(found, f) }})
 	for _, ks := range db.Keyspaces() {
-		got, n := handmade.ReadRows(t, ks, nil, nil)
+		got, n := testsst.ReadRows(t, ks, nil, nil)
 		for _, r := range got {
 			rows = append(rows, fmt.Sprintf("%s %s %s", ks.Name(), hex.EncodeToString(r.Key), hex.EncodeToString(r.Value)))
 		}
@@ -106,7 +106,7 @@ func salvaged(t *testing.T, dir string) (rows []string, lost int, found []record
 		}
 		lost += gone
 		for i := 0; i < len(got); i += 1 + len(got)/10 { // however one comes there
-			part, _ := handmade.ReadRows(t, ks, got[i].Key, nil)
+			part, _ := testsst.ReadRows(t, ks, got[i].Key, nil)
 			if len(part) != len(got)-i {
 				t.Errorf("%s: from row %d: %d rows, want %d", ks.Name(), i, len(part), len(got)-i)
 			}
@@ -271,7 +271,7 @@ func TestBlobsInBatches(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		for _, ks := range openTest(t, dir, store.Options{}).Keyspaces() {
-			want, _ := handmade.ReadRows(t, ks, nil, nil)
+			want, _ := testsst.ReadRows(t, ks, nil, nil)
 			it, err := ks.Rows(nil, nil)
 			if err != nil {
 				t.Fatal(err)

@@ -9,26 +9,26 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/manifest"
 )
 
 // summed writes a database of two tables whose checksums by some function are in the MANIFEST.
 func summed(t *testing.T, function string, sum func(file []byte) []byte) (dir string, names []string) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	for i, key := range []string{"a", "b"} {
-		names = append(names, d.Table(0, 1+i, handmade.Spec{}, handmade.Put(key, 1, "value")))
+		names = append(names, d.Table(0, 1+i, testsst.Spec{}, testsst.Put(key, 1, "value")))
 		file, err := os.ReadFile(filepath.Join(d.Dir, names[i]))
 		if err != nil {
 			t.Fatal(err)
 		}
 		last := &d.Edits[len(d.Edits)-1]
 		fields, end := (*last)[:len(*last)-1], (*last)[len(*last)-1:]
-		*last = slices.Concat(fields, handmade.EditBytes(manifest.FileChecksum, sum(file)),
-			handmade.EditBytes(manifest.FileChecksumFunc, []byte(function)), end)
+		*last = slices.Concat(fields, testsst.EditBytes(manifest.FileChecksum, sum(file)),
+			testsst.EditBytes(manifest.FileChecksumFunc, []byte(function)), end)
 	}
 	return d.Finish(), names
 }

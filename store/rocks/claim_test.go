@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"kvferry/fixtures"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/lsm"
 	"kvferry/store/rocks/manifest"
@@ -21,48 +21,48 @@ import (
 type foreign struct {
 	name           string
 	level          bool // LevelDB
-	spec           handmade.Spec
-	belongs, found []handmade.Entry
+	spec           testsst.Spec
+	belongs, found []testsst.Entry
 	sound          bool // it is the one that belongs
 }
 
 func foreigners() []foreign {
-	put := handmade.Put
-	abc := []handmade.Entry{put("a", 3, "1"), put("b", 4, "2"), put("c", 5, "3")}
+	put := testsst.Put
+	abc := []testsst.Entry{put("a", 3, "1"), put("b", 4, "2"), put("c", 5, "3")}
 	big := strings.Repeat("x", maxEnd)
-	large := []handmade.Entry{put("a", 3, big), put("b", 4, "2"), put("d", 5, big)}
-	deleted := handmade.Spec{Tombstones: []handmade.Entry{handmade.RangeDel("b", 9, "e")}}
+	large := []testsst.Entry{put("a", 3, big), put("b", 4, "2"), put("d", 5, big)}
+	deleted := testsst.Spec{Tombstones: []testsst.Entry{testsst.RangeDel("b", 9, "e")}}
 	return []foreign{
 		{name: "itself", belongs: abc, found: abc, sound: true},
-		{name: "first key", belongs: abc, found: []handmade.Entry{put("A", 3, "1"), put("b", 4, "2"), put("c", 5, "3")}},
-		{name: "last key", belongs: abc, found: []handmade.Entry{put("a", 3, "1"), put("b", 4, "2"), put("d", 5, "3")}},
-		{name: "within the bounds", belongs: []handmade.Entry{put("a", 3, "1"), put("b", 4, "2"), put("d", 5, "3")}, found: []handmade.Entry{put("b", 3, "1"), put("c", 4, "2"), put("d", 5, "3")}},
-		{name: "older first row", belongs: abc, found: []handmade.Entry{put("a", 1, "1"), put("b", 4, "2"), put("c", 5, "3")}},
-		{name: "older last row", belongs: abc, found: []handmade.Entry{put("a", 3, "1"), put("b", 4, "2"), put("c", 2, "3")}},
-		{name: "a tombstone instead", belongs: abc, found: []handmade.Entry{put("a", 3, "1"), put("b", 4, "2"), handmade.NewEntry("c", 5, base.KindDelete, "3")}},
-		{name: "leveldb", level: true, belongs: abc, found: []handmade.Entry{put("a", 3, "1"), put("b", 4, "2"), put("c", 2, "3")}},
+		{name: "first key", belongs: abc, found: []testsst.Entry{put("A", 3, "1"), put("b", 4, "2"), put("c", 5, "3")}},
+		{name: "last key", belongs: abc, found: []testsst.Entry{put("a", 3, "1"), put("b", 4, "2"), put("d", 5, "3")}},
+		{name: "within the bounds", belongs: []testsst.Entry{put("a", 3, "1"), put("b", 4, "2"), put("d", 5, "3")}, found: []testsst.Entry{put("b", 3, "1"), put("c", 4, "2"), put("d", 5, "3")}},
+		{name: "older first row", belongs: abc, found: []testsst.Entry{put("a", 1, "1"), put("b", 4, "2"), put("c", 5, "3")}},
+		{name: "older last row", belongs: abc, found: []testsst.Entry{put("a", 3, "1"), put("b", 4, "2"), put("c", 2, "3")}},
+		{name: "a tombstone instead", belongs: abc, found: []testsst.Entry{put("a", 3, "1"), put("b", 4, "2"), testsst.NewEntry("c", 5, base.KindDelete, "3")}},
+		{name: "leveldb", level: true, belongs: abc, found: []testsst.Entry{put("a", 3, "1"), put("b", 4, "2"), put("c", 2, "3")}},
 		{name: "leveldb itself", level: true, belongs: abc, found: abc, sound: true},
-		{name: "large ends", belongs: large, found: []handmade.Entry{put("a", 3, big), put("b", 4, "2"), put("c", 5, big)}},
+		{name: "large ends", belongs: large, found: []testsst.Entry{put("a", 3, big), put("b", 4, "2"), put("c", 5, big)}},
 		{name: "large and itself", belongs: large, found: large, sound: true},
 		{name: "tombstones reach further", spec: deleted, belongs: abc, found: abc, sound: true},
-		{name: "with tombstones", spec: deleted, belongs: abc, found: []handmade.Entry{put("B", 3, "1"), put("b", 4, "2"), put("c", 5, "3")}},
-		{name: "behind tombstones", spec: deleted, belongs: []handmade.Entry{put("a", 3, "1"), put("c", 4, "2"), put("f", 5, "3")},
-			found: []handmade.Entry{put("a", 3, "1"), put("c", 4, "2"), put("g", 5, "3")}},
-		{name: "ingested", spec: handmade.Spec{External: true, GlobalSeq: 7}, sound: true,
-			belongs: []handmade.Entry{put("a", 0, "1"), put("c", 0, "3")}, found: []handmade.Entry{put("a", 0, "1"), put("c", 0, "3")}},
-		{name: "ingested elsewhere", spec: handmade.Spec{External: true, GlobalSeq: 7},
-			belongs: []handmade.Entry{put("a", 0, "1"), put("c", 0, "3")}, found: []handmade.Entry{put("a", 0, "1"), put("b", 0, "3")}},
+		{name: "with tombstones", spec: deleted, belongs: abc, found: []testsst.Entry{put("B", 3, "1"), put("b", 4, "2"), put("c", 5, "3")}},
+		{name: "behind tombstones", spec: deleted, belongs: []testsst.Entry{put("a", 3, "1"), put("c", 4, "2"), put("f", 5, "3")},
+			found: []testsst.Entry{put("a", 3, "1"), put("c", 4, "2"), put("g", 5, "3")}},
+		{name: "ingested", spec: testsst.Spec{External: true, GlobalSeq: 7}, sound: true,
+			belongs: []testsst.Entry{put("a", 0, "1"), put("c", 0, "3")}, found: []testsst.Entry{put("a", 0, "1"), put("c", 0, "3")}},
+		{name: "ingested elsewhere", spec: testsst.Spec{External: true, GlobalSeq: 7},
+			belongs: []testsst.Entry{put("a", 0, "1"), put("c", 0, "3")}, found: []testsst.Entry{put("a", 0, "1"), put("b", 0, "3")}},
 	}
 }
 
 // make writes a database of two tables, with another one where the first belongs.
 func (f *foreign) make(t *testing.T) (dir, name string) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	if f.level {
-		d = handmade.NewLevelDB(t)
+		d = testsst.NewLevelDB(t)
 	}
 	name = d.Table(0, 1, f.spec, f.belongs...)
-	d.Table(0, 2, handmade.Spec{}, handmade.Put("z", 1, "rest"))
+	d.Table(0, 2, testsst.Spec{}, testsst.Put("z", 1, "rest"))
 	d.Next = 10
 	size := fileSize(t, filepath.Join(d.Dir, name))
 	if d.Write(f.spec, f.found); fileSize(t, filepath.Join(d.Dir, name)) != size {
@@ -111,12 +111,12 @@ func TestForeignTables(t *testing.T) {
 				return // a salvage would have to read them to know
 			}
 			db, found := openFindings(t, dir, store.Options{Salvage: true})
-			rows, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
+			rows, _ := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil)
 			if err := db.Keyspaces()[0].Unordered(func(*store.Entry) error { return nil }); err != nil {
 				t.Error(err)
 			}
-			if handmade.Show(rows) != "z=rest " || len(*found) != 1 || (*found)[0].Kind != record.FindForeignTable || !(*found)[0].Skipped() {
-				t.Errorf("rows %sfindings %+v", handmade.Show(rows), *found)
+			if testsst.Show(rows) != "z=rest " || len(*found) != 1 || (*found)[0].Kind != record.FindForeignTable || !(*found)[0].Skipped() {
+				t.Errorf("rows %sfindings %+v", testsst.Show(rows), *found)
 			}
 		})
 	}

@@ -9,44 +9,44 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/manifest"
 	"kvferry/store/rocks/sst"
 )
 
 // damageDB is a small database with all that a directory can have.
-func damageDB(t testing.TB, spec handmade.Spec) (dir, table string) {
-	d := handmade.NewDB(t)
-	d.Family(1, "one", handmade.BytewiseName)
-	spec.Tombstones = []handmade.Entry{handmade.RangeDel("key0050", 2000, "key0060")}
-	table = d.Table(0, 1, spec, handmade.SomeEntries(15)...)
-	d.Table(0, 0, handmade.Spec{}, handmade.Put("key0001", 5000, "x"), handmade.Del("key0003", 5001))
-	d.Table(1, 2, handmade.Spec{}, handmade.Put("other", 1, "y"))
-	d.Log(7, handmade.Batch(6000, handmade.Op(base.KindPut, "log", "1"), handmade.OpCF(base.KindCFPut, 1, "log", "2")), handmade.Batch(6002, handmade.Op(base.KindMerge, "key0006", "m")))
+func damageDB(t testing.TB, spec testsst.Spec) (dir, table string) {
+	d := testsst.NewDB(t)
+	d.Family(1, "one", testsst.BytewiseName)
+	spec.Tombstones = []testsst.Entry{testsst.RangeDel("key0050", 2000, "key0060")}
+	table = d.Table(0, 1, spec, testsst.SomeEntries(15)...)
+	d.Table(0, 0, testsst.Spec{}, testsst.Put("key0001", 5000, "x"), testsst.Del("key0003", 5001))
+	d.Table(1, 2, testsst.Spec{}, testsst.Put("other", 1, "y"))
+	d.Log(7, testsst.Batch(6000, testsst.Op(base.KindPut, "log", "1"), testsst.OpCF(base.KindCFPut, 1, "log", "2")), testsst.Batch(6002, testsst.Op(base.KindMerge, "key0006", "m")))
 	return d.Finish(), table
 }
 
 // readAll does everything that a database can be asked, and returns the first error. A panic, a
 // hang or rows out of order fail the test elsewhere or here.
 func readAll(t testing.TB, dir string, o store.Options) error {
-	o.Comparers, o.Merger = handmade.Comparers, handmade.JoinMerger
+	o.Comparers, o.Merger = testsst.Comparers, testsst.JoinMerger
 	Peek(dir)
 	s, err := Open(context.Background(), dir, &o)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	return handmade.ReadAll(t, s)
+	return testsst.ReadAll(t, s)
 }
 
 // TestDamageSweep reads every strict prefix of every file and every file with one byte flipped: an
 // error, a finding or a well-formed result, in bounded memory. Where checksums cover a byte, the
 // flip is seen.
 func TestDamageSweep(t *testing.T) {
-	dir, table := damageDB(t, handmade.Spec{Codec: handmade.Snappy, BlockSize: 200})
+	dir, table := damageDB(t, testsst.Spec{Codec: testsst.Snappy, BlockSize: 200})
 	for _, name := range []string{manifest.CurrentName, "MANIFEST-000005", "000007.log", table} {
 		t.Run(name, func(t *testing.T) { sweepFile(t, dir, name) })
 	}
@@ -77,7 +77,7 @@ func sweepFile(t *testing.T, dir, name string) {
 	}
 	silent := 0
 	for n := range whole {
-		if !handmade.SweptAt(n, len(whole), 3) {
+		if !testsst.SweptAt(n, len(whole), 3) {
 			continue
 		}
 		if found, err := try(whole[:n]); err == nil && found == 0 {
@@ -89,13 +89,13 @@ func sweepFile(t *testing.T, dir, name string) {
 		t.Errorf("%d prefixes went unnoticed", silent)
 	}
 	for i := range whole {
-		if !handmade.SweptAt(i, len(whole), 3) {
+		if !testsst.SweptAt(i, len(whole), 3) {
 			continue
 		}
 		for _, bit := range []byte{1 << (i % 8)} {
 			b := slices.Clone(whole)
 			b[i] ^= bit
-			if found, err := try(b); err == nil && found == 0 && (!strings.HasSuffix(name, ".sst") || i < len(whole)-handmade.RocksFooter) {
+			if found, err := try(b); err == nil && found == 0 && (!strings.HasSuffix(name, ".sst") || i < len(whole)-testsst.RocksFooter) {
 				t.Errorf("flip of bit %#x at %d went unnoticed", bit, i)
 			}
 		}
@@ -105,13 +105,13 @@ func sweepFile(t *testing.T, dir, name string) {
 // TestDamageWithoutChecksums sweeps the parsers themselves: nothing but they stand between the
 // bytes and the reader.
 func TestDamageWithoutChecksums(t *testing.T) {
-	for _, spec := range []handmade.Spec{
-		{NoChecksum: true, Codec: handmade.Snappy},
-		{NoChecksum: true, Codec: handmade.Zlib},
-		{NoChecksum: true, Codec: handmade.LZ4},
-		{NoChecksum: true, Codec: handmade.Zstd},
-		{NoChecksum: true, Version: 5, UserKeys: true, Delta: true, IndexType: handmade.TwoLevelIndex},
-		{NoChecksum: true, IndexType: handmade.FirstKeyIndex, Hash: true},
+	for _, spec := range []testsst.Spec{
+		{NoChecksum: true, Codec: testsst.Snappy},
+		{NoChecksum: true, Codec: testsst.Zlib},
+		{NoChecksum: true, Codec: testsst.LZ4},
+		{NoChecksum: true, Codec: testsst.Zstd},
+		{NoChecksum: true, Version: 5, UserKeys: true, Delta: true, IndexType: testsst.TwoLevelIndex},
+		{NoChecksum: true, IndexType: testsst.FirstKeyIndex, Hash: true},
 	} {
 		spec.BlockSize = 150
 		dir, table := damageDB(t, spec)
@@ -123,7 +123,7 @@ func TestDamageWithoutChecksums(t *testing.T) {
 		before := totalAlloc()
 		tries := 0
 		for i := range whole {
-			if !handmade.SweptAt(i, len(whole), 5) {
+			if !testsst.SweptAt(i, len(whole), 5) {
 				continue
 			}
 			for _, bit := range []byte{1 << (i % 7), 0x80} {
@@ -151,13 +151,13 @@ func totalAlloc() uint64 {
 // TestSalvageTable: Unordered skips a damaged block, and a table whose index or end is damaged.
 func TestSalvageTable(t *testing.T) {
 	for _, where := range []string{"block", "index", "footer", "properties"} {
-		d := handmade.NewDB(t)
-		name := d.Table(0, 1, handmade.Spec{BlockSize: 100}, handmade.SomeEntries(20)...)
-		d.Table(0, 2, handmade.Spec{}, handmade.Put("other", 1, ""))
+		d := testsst.NewDB(t)
+		name := d.Table(0, 1, testsst.Spec{BlockSize: 100}, testsst.SomeEntries(20)...)
+		d.Table(0, 2, testsst.Spec{}, testsst.Put("other", 1, ""))
 		dir := d.Finish()
 		path := filepath.Join(dir, name)
 		b, _ := os.ReadFile(path)
-		ft, err := sst.DecodeFooter(b[len(b)-handmade.RocksFooter:], int64(len(b)))
+		ft, err := sst.DecodeFooter(b[len(b)-testsst.RocksFooter:], int64(len(b)))
 		if err != nil {
 			t.Fatal(err)
 		}

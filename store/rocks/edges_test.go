@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blob"
 	"kvferry/store/rocks/lsm"
@@ -35,10 +35,10 @@ func blobIndex(file, off, size uint64, codec byte) string {
 // TestUnlistedBlobFile: a table refers to a blob file that the MANIFEST does not name: an error that says so; for a salvage all
 // rows but those of the file, which is told once.
 func TestUnlistedBlobFile(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, "1"), handmade.NewEntry("b", 2, base.KindBlobIndex, blobIndex(77, 30, 4, 0)),
-		handmade.NewEntry("c", 3, base.KindBlobIndex, blobIndex(77, 60, 4, 0)), handmade.NewEntry("d", 4, base.KindBlobIndex, blobIndex(78, 30, 4, 0)),
-		handmade.Put("e", 5, "5"))
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, "1"), testsst.NewEntry("b", 2, base.KindBlobIndex, blobIndex(77, 30, 4, 0)),
+		testsst.NewEntry("c", 3, base.KindBlobIndex, blobIndex(77, 60, 4, 0)), testsst.NewEntry("d", 4, base.KindBlobIndex, blobIndex(78, 30, 4, 0)),
+		testsst.Put("e", 5, "5"))
 	dir := d.Finish()
 	err := rowsError(dir, store.Options{})
 	wantCorrupt(t, err, "000077.blob")
@@ -70,7 +70,7 @@ func TestBlobReaderSize(t *testing.T) {
 			t.Errorf("%s: %d bytes with %d files", ks.Name(), got, len(ks.blobs.files))
 		}
 	}
-	if n := openTest(t, handmade.NewDB(t).Finish(), store.Options{}).spaces[0].blobs.Size(); some == 0 || n != 0 {
+	if n := openTest(t, testsst.NewDB(t).Finish(), store.Options{}).spaces[0].blobs.Size(); some == 0 || n != 0 {
 		t.Errorf("%d families have files; a reader takes %d bytes without", some, n)
 	}
 }
@@ -169,19 +169,19 @@ func TestLiveMissingBlob(t *testing.T) {
 
 // wide are puts of numbers that stand in a circle, and one that stands alone.
 func wide(family uint64) [][]byte {
-	return [][]byte{handmade.OpCF(base.KindCFPut, family, string(handmade.WrappingKey('c', 5e18)), "1"),
-		handmade.OpCF(base.KindCFPut, family, string(handmade.WrappingKey('c', -5e18)), "2"), handmade.OpCF(base.KindCFPut, family, "x", "3")}
+	return [][]byte{testsst.OpCF(base.KindCFPut, family, string(testsst.WrappingKey('c', 5e18)), "1"),
+		testsst.OpCF(base.KindCFPut, family, string(testsst.WrappingKey('c', -5e18)), "2"), testsst.OpCF(base.KindCFPut, family, "x", "3")}
 }
 
 // TestCirclesInLogs: the circles of a column family come from the keys of its own logs, without range tombstones. RocksDB's
 // are told; LevelDB's rows are those that its iterator shows.
 func TestCirclesInLogs(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	d.Family(1, "one", "test.wrapping")
 	d.Family(2, "two", "test.wrapping")
-	far := string(handmade.WrappingKey('c', 2e18))
-	ops := append(wide(1), handmade.OpCF(base.KindCFPut, 2, far, "4"), handmade.OpCF(base.KindCFRangeDelete, 2, string(handmade.WrappingKey('c', -5e18)), "d"))
-	d.Log(7, handmade.Batch(10, ops...))
+	far := string(testsst.WrappingKey('c', 2e18))
+	ops := append(wide(1), testsst.OpCF(base.KindCFPut, 2, far, "4"), testsst.OpCF(base.KindCFRangeDelete, 2, string(testsst.WrappingKey('c', -5e18)), "d"))
+	d.Log(7, testsst.Batch(10, ops...))
 	dir := d.Finish()
 	told := func(o store.Options) (got []string) {
 		o.Report = func(f record.Finding) {
@@ -190,7 +190,7 @@ func TestCirclesInLogs(t *testing.T) {
 			}
 		}
 		db := openTest(t, dir, o)
-		if rows, _ := handmade.ReadRows(t, db.Keyspaces()[1], nil, nil); len(rows) != 3 {
+		if rows, _ := testsst.ReadRows(t, db.Keyspaces()[1], nil, nil); len(rows) != 3 {
 			t.Errorf("%d rows", len(rows))
 		}
 		return got
@@ -202,11 +202,11 @@ func TestCirclesInLogs(t *testing.T) {
 	if got := told(store.Options{Memory: 256}); len(got) > 0 {
 		t.Errorf("circles of %q", got)
 	}
-	l := handmade.NewLevelDB(t)
-	l.Edits = [][]byte{slices.Concat(handmade.EditComparator("test.wrapping"), handmade.EditNumber(manifest.TagLogNumber, 0),
-		handmade.EditNumber(manifest.TagNextFileNumber, 100), handmade.EditNumber(manifest.TagLastSequence, 0))}
-	l.Log(7, handmade.Batch(1, handmade.Op(base.KindPut, string(handmade.WrappingKey('c', 5e18)), "1"),
-		handmade.Op(base.KindPut, string(handmade.WrappingKey('c', -5e18)), "2")))
+	l := testsst.NewLevelDB(t)
+	l.Edits = [][]byte{slices.Concat(testsst.EditComparator("test.wrapping"), testsst.EditNumber(manifest.TagLogNumber, 0),
+		testsst.EditNumber(manifest.TagNextFileNumber, 100), testsst.EditNumber(manifest.TagLastSequence, 0))}
+	l.Log(7, testsst.Batch(1, testsst.Op(base.KindPut, string(testsst.WrappingKey('c', 5e18)), "1"),
+		testsst.Op(base.KindPut, string(testsst.WrappingKey('c', -5e18)), "2")))
 	if err := rowsError(l.Finish(), store.Options{Memory: 256}); err == nil || !strings.Contains(err.Error(), "raise --memory") {
 		t.Errorf("error %v", err)
 	}
@@ -214,8 +214,8 @@ func TestCirclesInLogs(t *testing.T) {
 
 // TestSecondReadIsTold: what could be read at the second go names its file and no level.
 func TestSecondReadIsTold(t *testing.T) {
-	d := handmade.NewDB(t)
-	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	d := testsst.NewDB(t)
+	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
 	dir := d.Finish()
 	reads := 0
 	db, found := openFindings(t, dir, store.Options{})
@@ -245,11 +245,11 @@ func TestIngestedNumbers(t *testing.T) {
 
 // TestUnnamedComparatorBehindDamage: a table that cannot be opened does not hide the comparator that the next one names.
 func TestUnnamedComparatorBehindDamage(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Edits = [][]byte{slices.Concat(handmade.EditNumber(manifest.TagLogNumber, 0), handmade.EditNumber(manifest.TagNextFileNumber, 100),
-		handmade.EditNumber(manifest.TagLastSequence, 9))}
-	gone := d.Table(0, 1, handmade.Spec{Comparator: "backwards"}, handmade.Put("z", 1, "1"))
-	d.Table(0, 1, handmade.Spec{Comparator: "backwards"}, handmade.Put("b", 1, "1"), handmade.Put("a", 2, "2"))
+	d := testsst.NewDB(t)
+	d.Edits = [][]byte{slices.Concat(testsst.EditNumber(manifest.TagLogNumber, 0), testsst.EditNumber(manifest.TagNextFileNumber, 100),
+		testsst.EditNumber(manifest.TagLastSequence, 9))}
+	gone := d.Table(0, 1, testsst.Spec{Comparator: "backwards"}, testsst.Put("z", 1, "1"))
+	d.Table(0, 1, testsst.Spec{Comparator: "backwards"}, testsst.Put("b", 1, "1"), testsst.Put("a", 2, "2"))
 	dir := d.Finish()
 	if err := os.Remove(filepath.Join(dir, gone)); err != nil {
 		t.Fatal(err)

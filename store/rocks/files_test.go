@@ -11,17 +11,17 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/files"
 )
 
 // TestOpenFilesAreBounded reads many tables through few descriptors, from several goroutines.
 func TestOpenFilesAreBounded(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	for i := range 40 {
-		d.Table(0, 0, handmade.Spec{}, handmade.Put(fmt.Sprintf("k%02d", i), uint64(i+1), "v"), handmade.Put("shared", uint64(i+1), fmt.Sprint(i)))
+		d.Table(0, 0, testsst.Spec{}, testsst.Put(fmt.Sprintf("k%02d", i), uint64(i+1), "v"), testsst.Put("shared", uint64(i+1), fmt.Sprint(i)))
 	}
 	db := openTest(t, d.Finish(), store.Options{})
 	db.files.Pool = files.NewPool(5)
@@ -50,14 +50,14 @@ func TestOpenFilesAreBounded(t *testing.T) {
 
 // TestIndexesAreBounded: indexes nobody uses are dropped beyond the bound, and read anew.
 func TestIndexesAreBounded(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	for i := range 20 {
-		d.Table(0, 1, handmade.Spec{BlockSize: 30}, handmade.Put(fmt.Sprintf("k%02da", i), 1, strings.Repeat("v", 30)), handmade.Put(fmt.Sprintf("k%02db", i), 1, ""))
+		d.Table(0, 1, testsst.Spec{BlockSize: 30}, testsst.Put(fmt.Sprintf("k%02da", i), 1, strings.Repeat("v", 30)), testsst.Put(fmt.Sprintf("k%02db", i), 1, ""))
 	}
 	db := openTest(t, d.Finish(), store.Options{})
 	db.indexes.Max = 200
 	for range 2 {
-		if rows, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil); len(rows) != 40 {
+		if rows, _ := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil); len(rows) != 40 {
 			t.Fatalf("%d rows", len(rows))
 		}
 		if size, users := db.indexes.InUse(); size > 400 || users != 0 {
@@ -68,8 +68,8 @@ func TestIndexesAreBounded(t *testing.T) {
 
 // TestIndexPartitionsAreShared: cursors in the same part of a table hold one copy of its index.
 func TestIndexPartitionsAreShared(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{Version: 5, IndexType: handmade.TwoLevelIndex, BlockSize: 30, Codec: handmade.Snappy}, handmade.SomeEntries(60)...)
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{Version: 5, IndexType: testsst.TwoLevelIndex, BlockSize: 30, Codec: testsst.Snappy}, testsst.SomeEntries(60)...)
 	db := openTest(t, d.Finish(), store.Options{})
 	db.indexes.Max = 0
 	var its []store.Iterator
@@ -102,13 +102,13 @@ func TestIndexPartitionsAreShared(t *testing.T) {
 // block that each is about to unpack.
 func TestWindowsKeepToMemory(t *testing.T) {
 	const tables, rows = 20, 400
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	for i := range tables {
-		var entries []handmade.Entry
+		var entries []testsst.Entry
 		for k := range rows {
-			entries = append(entries, handmade.Put(fmt.Sprintf("k%05d", k), uint64(i+1), strings.Repeat("v", 50)))
+			entries = append(entries, testsst.Put(fmt.Sprintf("k%05d", k), uint64(i+1), strings.Repeat("v", 50)))
 		}
-		d.Table(0, 0, handmade.Spec{BlockSize: 1000, Codec: handmade.Snappy}, entries...)
+		d.Table(0, 0, testsst.Spec{BlockSize: 1000, Codec: testsst.Snappy}, entries...)
 	}
 	db := openTest(t, d.Finish(), store.Options{Memory: 1 << 20})
 	var its []store.Iterator
@@ -151,13 +151,13 @@ func TestWindowsKeepToMemory(t *testing.T) {
 // TestReadingAllocatesNothing: a scan allocates nothing per row, merged or not.
 func TestReadingAllocatesNothing(t *testing.T) {
 	for _, runs := range []int{1, 4} {
-		d := handmade.NewDB(t)
+		d := testsst.NewDB(t)
 		for run := range runs {
-			var entries []handmade.Entry
+			var entries []testsst.Entry
 			for i := range 4000 {
-				entries = append(entries, handmade.Put(fmt.Sprintf("key%06d", i*(run+1)), uint64(run*10000+i+1), strings.Repeat("v", 20)))
+				entries = append(entries, testsst.Put(fmt.Sprintf("key%06d", i*(run+1)), uint64(run*10000+i+1), strings.Repeat("v", 20)))
 			}
-			d.Table(0, run, handmade.Spec{BlockSize: 4000, Codec: handmade.Snappy}, entries...)
+			d.Table(0, run, testsst.Spec{BlockSize: 4000, Codec: testsst.Snappy}, entries...)
 		}
 		it, err := openTest(t, d.Finish(), store.Options{}).Keyspaces()[0].Rows(nil, nil)
 		if err != nil {
@@ -179,13 +179,13 @@ func TestReadingAllocatesNothing(t *testing.T) {
 
 // TestManyIterators: many lanes over the same tables are open at once.
 func TestManyIterators(t *testing.T) {
-	d := handmade.NewDB(t)
-	var want []handmade.Entry
+	d := testsst.NewDB(t)
+	var want []testsst.Entry
 	for i := range 3000 {
-		want = append(want, handmade.Put(fmt.Sprintf("k%05d", i), 1, strings.Repeat("v", 50)))
+		want = append(want, testsst.Put(fmt.Sprintf("k%05d", i), 1, strings.Repeat("v", 50)))
 	}
-	d.Table(0, 1, handmade.Spec{BlockSize: 1000}, want[:1500]...)
-	d.Table(0, 1, handmade.Spec{BlockSize: 1000}, want[1500:]...)
+	d.Table(0, 1, testsst.Spec{BlockSize: 1000}, want[:1500]...)
+	d.Table(0, 1, testsst.Spec{BlockSize: 1000}, want[1500:]...)
 	db := openTest(t, d.Finish(), store.Options{Memory: 1 << 20})
 	var its []store.Iterator
 	for i := range 300 {
@@ -217,7 +217,7 @@ func TestManyIterators(t *testing.T) {
 
 // TestSourceUnchanged: reading leaves names, bytes and times alone.
 func TestSourceUnchanged(t *testing.T) {
-	dir, _ := damageDB(t, handmade.Spec{})
+	dir, _ := damageDB(t, testsst.Spec{})
 	before := treeOf(t, dir)
 	readAll(t, dir, store.Options{})
 	readAll(t, dir, store.Options{Resort: true, AllowLive: true, Memory: 4096})
@@ -240,8 +240,8 @@ func treeOf(t *testing.T, dir string) (s string) {
 }
 
 func TestClosed(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
 	db := openTest(t, d.Finish(), store.Options{})
 	it, err := db.Keyspaces()[0].Rows(nil, nil)
 	if err != nil {
@@ -259,8 +259,8 @@ func TestClosed(t *testing.T) {
 
 // TestShrunkFile: a file cut while it is read is an error at an offset, not a short read.
 func TestShrunkFile(t *testing.T) {
-	d := handmade.NewDB(t)
-	name := d.Table(0, 1, handmade.Spec{}, handmade.SomeEntries(50)...)
+	d := testsst.NewDB(t)
+	name := d.Table(0, 1, testsst.Spec{}, testsst.SomeEntries(50)...)
 	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	if err := os.Truncate(filepath.Join(dir, name), 100); err != nil {
@@ -273,8 +273,8 @@ func TestShrunkFile(t *testing.T) {
 // TestFilesAsOnDisk: inspect lists the files of a database with the sizes that they have, and counts of those alone that
 // hold rows.
 func TestFilesAsOnDisk(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 0, handmade.Spec{}, handmade.Put("a", 1, "v"), handmade.Put("b", 2, "v"))
+	d := testsst.NewDB(t)
+	d.Table(0, 0, testsst.Spec{}, testsst.Put("a", 1, "v"), testsst.Put("b", 2, "v"))
 	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	kinds := map[string]int64{}

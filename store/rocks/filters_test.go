@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"kvferry/fixtures"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/lsm"
@@ -34,27 +34,27 @@ func checkBlocks(t *testing.T, dir string) []record.Finding {
 // TestFilters flips every byte between the data and the metaindex of tables with all sorts of filters: each is found
 // once, by the reading of the rows when they need the block, else by CheckBlocks as a warning.
 func TestFilters(t *testing.T) {
-	for _, spec := range []handmade.Spec{
+	for _, spec := range []testsst.Spec{
 		{Filter: "filter.leveldb.BuiltinBloomFilter2", LevelDB: true},
 		{Filter: "filter.rocksdb.BuiltinBloomFilter"},
-		{Filter: "fullfilter.rocksdb.BuiltinBloomFilter", Checksum: handmade.XXH3, Version: 5},
+		{Filter: "fullfilter.rocksdb.BuiltinBloomFilter", Checksum: testsst.XXH3, Version: 5},
 		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter"},
-		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", IndexType: handmade.TwoLevelIndex, Version: 5, Delta: true, UserKeys: true},
-		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", IndexType: handmade.FirstKeyIndex, Version: 4, Checksum: handmade.XXH64},
-		{Filter: "rocksdb.hashindex.prefixes", IndexType: handmade.HashIndex},
+		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", IndexType: testsst.TwoLevelIndex, Version: 5, Delta: true, UserKeys: true},
+		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter", IndexType: testsst.FirstKeyIndex, Version: 4, Checksum: testsst.XXH64},
+		{Filter: "rocksdb.hashindex.prefixes", IndexType: testsst.HashIndex},
 	} {
 		t.Run(fmt.Sprintf("%s index %d", spec.Filter, spec.IndexType), func(t *testing.T) { flipFilter(t, spec) })
 	}
 }
 
-func flipFilter(t *testing.T, spec handmade.Spec) {
-	d := handmade.NewDB(t)
+func flipFilter(t *testing.T, spec testsst.Spec) {
+	d := testsst.NewDB(t)
 	if d.Level = spec.LevelDB; d.Level {
-		d = handmade.NewLevelDB(t)
+		d = testsst.NewLevelDB(t)
 	}
 	plain := spec
 	plain.Filter = ""
-	name := d.Table(0, 1, spec, handmade.SomeEntries(20)...)
+	name := d.Table(0, 1, spec, testsst.SomeEntries(20)...)
 	dir := d.Finish()
 	if found := checkBlocks(t, dir); len(found) != 0 {
 		t.Fatalf("findings %+v in a sound table", found)
@@ -63,17 +63,17 @@ func flipFilter(t *testing.T, spec handmade.Spec) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	filterBytes := len(whole) - len(handmade.MakeTable(t, plain, handmade.SomeEntries(20)))
+	filterBytes := len(whole) - len(testsst.MakeTable(t, plain, testsst.SomeEntries(20)))
 	if spec.LevelDB { // its rows do not need the metaindex either
-		ft, err := sst.DecodeFooter(whole[len(whole)-handmade.RocksFooter:], int64(len(whole)))
+		ft, err := sst.DecodeFooter(whole[len(whole)-testsst.RocksFooter:], int64(len(whole)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		filterBytes += int(ft.Metaindex.Size) + blocks.TrailerLen
 	}
 	seen := 0
-	for at := range len(whole) - handmade.RocksFooter {
-		if !handmade.SweptAt(at, len(whole), 5) {
+	for at := range len(whole) - testsst.RocksFooter {
+		if !testsst.SweptAt(at, len(whole), 5) {
 			continue
 		}
 		b := slices.Clone(whole)
@@ -81,7 +81,7 @@ func flipFilter(t *testing.T, spec handmade.Spec) {
 		d.File(name, b)
 		found := checkBlocks(t, dir)
 		if len(found) == 0 {
-			if rowsError(dir, store.Options{Merger: handmade.JoinMerger}) == nil {
+			if rowsError(dir, store.Options{Merger: testsst.JoinMerger}) == nil {
 				t.Errorf("flip at %d of %d: nothing is found", at, len(whole))
 			}
 			continue
@@ -92,7 +92,7 @@ func flipFilter(t *testing.T, spec handmade.Spec) {
 		}
 	}
 	// The metaindex and the index name blocks in bytes that every reader checks.
-	if seen < (20+blocks.TrailerLen)/handmade.SweepStep(5) || seen > filterBytes {
+	if seen < (20+blocks.TrailerLen)/testsst.SweepStep(5) || seen > filterBytes {
 		t.Errorf("%d flips found by CheckBlocks, the filter takes up to %d bytes", seen, filterBytes)
 	}
 }
@@ -100,15 +100,15 @@ func flipFilter(t *testing.T, spec handmade.Spec) {
 // TestFilterNowhere: a metaindex that names no block for a filter is told; a value of another kind may be anything.
 func TestFilterNowhere(t *testing.T) {
 	for value, want := range map[string]int{"": 1, "\x80": 1, "\x00\xff\xff\xff\x7f": 1, "\x00\x05\x00": 1} {
-		d := handmade.NewDB(t)
-		d.Table(0, 1, handmade.Spec{MetaEntries: map[string][]byte{"fullfilter.x": []byte(value), "other": []byte(value)}}, handmade.Put("a", 1, ""))
+		d := testsst.NewDB(t)
+		d.Table(0, 1, testsst.Spec{MetaEntries: map[string][]byte{"fullfilter.x": []byte(value), "other": []byte(value)}}, testsst.Put("a", 1, ""))
 		if found := checkBlocks(t, d.Finish()); len(found) != want {
 			t.Errorf("value %q: findings %+v", value, found)
 		}
 	}
 	// A partitioned filter's own index must lead somewhere, too.
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{MetaEntries: map[string][]byte{"partitionedfilter.x": handmade.HandleBytes(blocks.Handle{Off: 0, Size: 3})}, NoChecksum: true}, handmade.Put("a", 1, ""))
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{MetaEntries: map[string][]byte{"partitionedfilter.x": testsst.HandleBytes(blocks.Handle{Off: 0, Size: 3})}, NoChecksum: true}, testsst.Put("a", 1, ""))
 	if found := checkBlocks(t, d.Finish()); len(found) != 1 {
 		t.Errorf("findings %+v", found)
 	}
@@ -118,7 +118,7 @@ func TestFilterNowhere(t *testing.T) {
 func TestGoldensHaveSoundFilters(t *testing.T) {
 	filters := 0
 	for _, golden := range []string{"nemo-basic", "bw-basic", "bw-edge", "ardb-rocksdb-basic", "ardb-leveldb-basic"} {
-		for _, dir := range handmade.StoresBelow(t, fixtures.Unpack(t, golden)) {
+		for _, dir := range testsst.StoresBelow(t, fixtures.Unpack(t, golden)) {
 			if found := checkBlocks(t, dir); len(found) != 0 {
 				t.Errorf("%s: %+v", dir, found)
 			}
@@ -165,8 +165,8 @@ func flipNamed(t *testing.T, dir string, tab *lsm.Table) (n int) {
 
 // TestCheckBlocksEnds: with the context, and with tables whose end cannot be read, which others report.
 func TestCheckBlocksEnds(t *testing.T) {
-	d := handmade.NewDB(t)
-	name := d.Table(0, 1, handmade.Spec{Filter: "fullfilter.x"}, handmade.Put("a", 1, ""))
+	d := testsst.NewDB(t)
+	name := d.Table(0, 1, testsst.Spec{Filter: "fullfilter.x"}, testsst.Put("a", 1, ""))
 	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	ctx, cancel := context.WithCancel(context.Background())

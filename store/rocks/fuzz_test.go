@@ -3,9 +3,9 @@ package rocks
 import (
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/files"
 	"kvferry/store/rocks/lsm"
@@ -15,14 +15,14 @@ import (
 
 // FuzzTable reads a table, with the checksums of its blocks made right or turned off.
 func FuzzTable(f *testing.F) {
-	for _, spec := range []handmade.Spec{
-		{}, {NoChecksum: true, Codec: handmade.Snappy}, {NoChecksum: true, LevelDB: true}, {NoChecksum: true, Hash: true},
-		{NoChecksum: true, Version: 5, UserKeys: true, Delta: true, IndexType: handmade.TwoLevelIndex},
-		{NoChecksum: true, IndexType: handmade.FirstKeyIndex, Tombstones: []handmade.Entry{handmade.RangeDel("key0003", 5, "key0009")}},
+	for _, spec := range []testsst.Spec{
+		{}, {NoChecksum: true, Codec: testsst.Snappy}, {NoChecksum: true, LevelDB: true}, {NoChecksum: true, Hash: true},
+		{NoChecksum: true, Version: 5, UserKeys: true, Delta: true, IndexType: testsst.TwoLevelIndex},
+		{NoChecksum: true, IndexType: testsst.FirstKeyIndex, Tombstones: []testsst.Entry{testsst.RangeDel("key0003", 5, "key0009")}},
 		{NoChecksum: true, External: true, GlobalSeq: 1011},
 	} {
 		spec.BlockSize = 100
-		f.Add(handmade.MakeTable(f, spec, handmade.SomeEntries(12)))
+		f.Add(testsst.MakeTable(f, spec, testsst.SomeEntries(12)))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, resort := range []bool{false, true} {
@@ -34,7 +34,7 @@ func FuzzTable(f *testing.F) {
 // fuzzTable reads a table that is all that a database has.
 func fuzzTable(t *testing.T, b []byte, resort bool) {
 	db := &database{version: &manifest.Version{}}
-	db.env = lsm.Env{Memory: defaultMemory, Merger: handmade.JoinMerger, Resort: resort, Report: func(record.Finding) {}}
+	db.env = lsm.Env{Memory: defaultMemory, Merger: testsst.JoinMerger, Resort: resort, Report: func(record.Finding) {}}
 	db.env.Windows.Memory = defaultMemory
 	defer db.Close()
 	ks := &family{Keyspace: lsm.New(&db.env, "default", &store.Bytewise), st: db}
@@ -42,7 +42,7 @@ func fuzzTable(t *testing.T, b []byte, resort bool) {
 		Smallest: base.AppendKey(nil, []byte("key0000"), base.Trailer(1000, base.KindPut)), Largest: base.AppendKey(nil, []byte("key0033"), base.Trailer(0, base.KindPut))}
 	r := db.newSource(files.Memory("table", b), &sst.Options{Comparer: ks.Comparer(), Sequence: 1011})
 	ks.SetTables([]*lsm.Table{lsm.NewTable(ks.Keyspace, meta, r)})
-	handmade.WalkRows(t, ks)
+	testsst.WalkRows(t, ks)
 	ks.Unordered(func(*store.Entry) error { return nil })
 	ks.Sample(3)
 	describe(ks.Tables[0])

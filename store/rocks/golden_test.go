@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"kvferry/fixtures"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 )
 
 // foldLast is a merger for tests: the newest operand wins.
@@ -29,7 +29,7 @@ func openTest(t testing.TB, dir string, o store.Options) *database {
 		}
 	}
 	if o.Comparers == nil {
-		o.Comparers = handmade.Comparers
+		o.Comparers = testsst.Comparers
 	}
 	if o.Merger == nil {
 		o.Merger = foldLast
@@ -55,11 +55,11 @@ func checkPlace(t testing.TB, f *record.Finding) {
 // wantRows fails unless a keyspace of the database shows exactly these rows.
 func wantRows(t testing.TB, db *database, family int, want string) {
 	t.Helper()
-	rows, _ := handmade.ReadRows(t, db.Keyspaces()[family], nil, nil)
+	rows, _ := testsst.ReadRows(t, db.Keyspaces()[family], nil, nil)
 	if want != "" {
 		want += " "
 	}
-	if got := handmade.Show(rows); got != want {
+	if got := testsst.Show(rows); got != want {
 		t.Errorf("rows %s, want %s", got, want)
 	}
 }
@@ -67,7 +67,7 @@ func wantRows(t testing.TB, db *database, family int, want string) {
 func TestGoldens(t *testing.T) {
 	for _, name := range []string{"nemo-basic", "nemo-basic-zlib", "bw-basic", "bw-edge", "ardb-rocksdb-basic", "ardb-leveldb-basic"} {
 		t.Run(name, func(t *testing.T) {
-			for _, dir := range handmade.StoresBelow(t, fixtures.Unpack(t, name)) {
+			for _, dir := range testsst.StoresBelow(t, fixtures.Unpack(t, name)) {
 				testGolden(t, dir)
 			}
 		})
@@ -77,7 +77,7 @@ func TestGoldens(t *testing.T) {
 func testGolden(t *testing.T, dir string) {
 	db := openTest(t, dir, store.Options{Report: unexpected(t, dir)})
 	for _, ks := range db.Keyspaces() {
-		rows, n := handmade.ReadRows(t, ks, nil, nil)
+		rows, n := testsst.ReadRows(t, ks, nil, nil)
 		t.Logf("%s %s: %d rows, %+v", filepath.Base(dir), ks.Name(), len(rows), n)
 		it, err := ks.Entries(nil, nil)
 		if err != nil {
@@ -107,11 +107,11 @@ func testGolden(t *testing.T, dir string) {
 		}
 		// Seeking to every row finds it.
 		for i := 0; i < len(rows); i += 1 + len(rows)/25 {
-			part, _ := handmade.ReadRows(t, ks, rows[i].Key, nil)
+			part, _ := testsst.ReadRows(t, ks, rows[i].Key, nil)
 			if len(part) != len(rows)-i {
 				t.Fatalf("%s: from row %d: %d rows, want %d", ks.Name(), i, len(part), len(rows)-i)
 			}
-			part, _ = handmade.ReadRows(t, ks, nil, rows[i].Key)
+			part, _ = testsst.ReadRows(t, ks, nil, rows[i].Key)
 			if len(part) != i {
 				t.Fatalf("%s: up to row %d: %d rows", ks.Name(), i, len(part))
 			}

@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/manifest"
 )
@@ -66,9 +66,9 @@ func lockElsewhere(t *testing.T, path string) int {
 }
 
 func TestLiveOwner(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
-	d.Log(7, handmade.Batch(5, handmade.Op(base.KindPut, "b", "")))
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
+	d.Log(7, testsst.Batch(5, testsst.Op(base.KindPut, "b", "")))
 	dir := d.Finish()
 	d.File("LOCK", nil)
 	wantRows(t, openTest(t, dir, store.Options{}), 0, "a= b=")
@@ -91,9 +91,9 @@ func TestLiveOwner(t *testing.T) {
 // TestLiveStartsOver: a table that vanishes while a live database is opened means that the
 // MANIFEST has moved on.
 func TestLiveStartsOver(t *testing.T) {
-	d := handmade.NewDB(t)
-	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
-	d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("stray", 1, "")})
+	d := testsst.NewDB(t)
+	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
+	d.Write(testsst.Spec{}, []testsst.Entry{testsst.Put("stray", 1, "")})
 	dir := d.Finish()
 	path := filepath.Join(dir, name)
 	if err := os.Rename(path, path+".away"); err != nil {
@@ -118,7 +118,7 @@ func TestLiveStartsOver(t *testing.T) {
 	}
 	// A table beyond the MANIFEST is the one that the server is writing, when there is a server.
 	d.Next = 200
-	d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("new", 1, "")})
+	d.Write(testsst.Spec{}, []testsst.Entry{testsst.Put("new", 1, "")})
 	d.File("LOCK", nil)
 	for _, want := range []string{"manifest-behind", "unreferenced-table"} {
 		found = nil
@@ -133,13 +133,13 @@ func TestLiveStartsOver(t *testing.T) {
 }
 
 func TestUnchanged(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	if err := db.unchanged(); err != nil {
 		t.Error(err)
 	}
-	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 2))
+	d.Edit(testsst.EditNumber(manifest.TagLogNumber, 2))
 	d.Finish()
 	if err := db.unchanged(); err != errChanged {
 		t.Errorf("error %v, want errChanged", err)
@@ -153,9 +153,9 @@ func TestUnchanged(t *testing.T) {
 // TestLiveMissing: a salvage of a live database passes over a table that the MANIFEST names as it stands, not over one
 // that went because the MANIFEST has moved on.
 func TestLiveMissing(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 2, handmade.Spec{}, handmade.Put("a", 1, "old"))
-	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 2, "new"), handmade.Put("b", 3, "new"))
+	d := testsst.NewDB(t)
+	d.Table(0, 2, testsst.Spec{}, testsst.Put("a", 1, "old"))
+	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 2, "new"), testsst.Put("b", 3, "new"))
 	dir := d.Finish()
 	if err := os.Remove(filepath.Join(dir, name)); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestLiveMissing(t *testing.T) {
 	}
 	// What was read of the MANIFEST is older than what stands there: the server took the table away with an edit.
 	gone := db.version.Sorted()[0].Tables[manifest.Position{Level: 1, Number: 11}]
-	d.Edit(handmade.EditNumber(manifest.TagNextFileNumber, 100))
+	d.Edit(testsst.EditNumber(manifest.TagNextFileNumber, 100))
 	d.Finish()
 	found = nil
 	if _, err := db.spaces[0].findTable(gone); !errors.Is(err, fs.ErrNotExist) || len(found) > 0 {

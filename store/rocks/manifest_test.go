@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"kvferry/fixtures"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/manifest"
 )
@@ -37,7 +37,7 @@ func TestPeek(t *testing.T) {
 
 // TestPeekEmpty: a database without tables is told apart by the files that RocksDB leaves.
 func TestPeekEmpty(t *testing.T) {
-	d := handmade.NewLevelDB(t)
+	d := testsst.NewLevelDB(t)
 	dir := d.Finish()
 	if kind, _, err := Peek(dir); kind != "leveldb" || err != nil {
 		t.Errorf("%s, %v", kind, err)
@@ -77,12 +77,12 @@ func TestNotADatabase(t *testing.T) {
 
 func TestCurrent(t *testing.T) {
 	for _, content := range []string{"", "MANIFEST-000005", "MANIFEST-\n", "MANIFEST-00x\n", "../MANIFEST-000005\n", "MANIFEST-000005\n\n"} {
-		d := handmade.NewDB(t)
+		d := testsst.NewDB(t)
 		dir := d.Finish()
 		d.File(manifest.CurrentName, []byte(content))
 		wantCorrupt(t, rowsError(dir, store.Options{}), manifest.CurrentName)
 	}
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	dir := d.Finish()
 	d.File(manifest.CurrentName, []byte("MANIFEST-000099\n"))
 	if err := rowsError(dir, store.Options{}); err == nil || !strings.Contains(err.Error(), "MANIFEST-000099: CURRENT lists this file, but it does not exist") {
@@ -93,12 +93,12 @@ func TestCurrent(t *testing.T) {
 // TestNewFileTags reads the tables that each of the tags adds, and what older edits took away.
 func TestNewFileTags(t *testing.T) {
 	for _, tag := range []uint64{manifest.TagNewFile2, manifest.TagNewFile3, manifest.TagNewFile4} {
-		d := handmade.NewDB(t)
-		entries := []handmade.Entry{handmade.Put("a", 3, "1"), handmade.Put("b", 2, "2")}
-		name := d.Write(handmade.Spec{}, entries)
+		d := testsst.NewDB(t)
+		entries := []testsst.Entry{testsst.Put("a", 3, "1"), testsst.Put("b", 2, "2")}
+		name := d.Write(testsst.Spec{}, entries)
 		st, _ := os.Stat(filepath.Join(d.Dir, name))
-		b := handmade.BoundsOf(store.Bytewise.Compare, &handmade.Spec{}, entries)
-		e := handmade.EditNumber(tag, 2)
+		b := testsst.BoundsOf(store.Bytewise.Compare, &testsst.Spec{}, entries)
+		e := testsst.EditNumber(tag, 2)
 		e = binary.AppendUvarint(e, 10)
 		if tag == manifest.TagNewFile3 {
 			e = binary.AppendUvarint(e, 0)
@@ -111,12 +111,12 @@ func TestNewFileTags(t *testing.T) {
 		if tag == manifest.TagNewFile4 {
 			e = append(e, 2, 1, 9, 5, 0, 12, 2, 'x', 'y', 63, 0, manifest.FilePathID, 1, 0, manifest.FileTerminate)
 		}
-		d.Edit(slices.Concat(handmade.EditNumber(manifest.TagNewFile2, 0), []byte{99, 1}, e[:0], handmade.BoundEdit(b), []byte{0, 0})) // a table that goes
+		d.Edit(slices.Concat(testsst.EditNumber(manifest.TagNewFile2, 0), []byte{99, 1}, e[:0], testsst.BoundEdit(b), []byte{0, 0})) // a table that goes
 		d.Edit([]byte{manifest.TagDeletedFile, 0, 99}, e)
 		// Tags that say nothing about rows, and ignorable ones.
-		d.Edit([]byte{manifest.TagCompactCursor, 1, 1, 'x'}, handmade.EditNumber(manifest.TagPrevLogNumber, 0), handmade.EditNumber(manifest.TagMinLogToKeep, 1),
-			handmade.EditBytes(manifest.TagDBID, []byte("id")), handmade.EditBytes(manifest.TagIgnorable+9, []byte("new")),
-			handmade.EditNumber(manifest.TagWALAddition, 5), []byte{2, 9, 1}, handmade.EditNumber(manifest.TagWALDeletion, 5))
+		d.Edit([]byte{manifest.TagCompactCursor, 1, 1, 'x'}, testsst.EditNumber(manifest.TagPrevLogNumber, 0), testsst.EditNumber(manifest.TagMinLogToKeep, 1),
+			testsst.EditBytes(manifest.TagDBID, []byte("id")), testsst.EditBytes(manifest.TagIgnorable+9, []byte("new")),
+			testsst.EditNumber(manifest.TagWALAddition, 5), []byte{2, 9, 1}, testsst.EditNumber(manifest.TagWALDeletion, 5))
 		db := openTest(t, d.Finish(), store.Options{})
 		wantRows(t, db, 0, "a=1 b=2")
 		if f := db.Files()[2]; f.MinSeq != 2 || f.MaxSeq != 3 || f.Level != 2 || string(f.Smallest) != "a" || string(f.Largest) != "b" || f.Entries != 2 {
@@ -126,9 +126,9 @@ func TestNewFileTags(t *testing.T) {
 }
 
 func TestTornManifest(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	dir := d.Finish()
-	whole := handmade.Log(0, false, d.Edits...)
+	whole := testsst.Log(0, false, d.Edits...)
 	d.File("MANIFEST-000005", append(slices.Clone(whole), whole[:20]...))
 	db, found := openFindings(t, dir, store.Options{})
 	if len(*found) != 1 || (*found)[0].Kind != "torn-manifest" || (*found)[0].Severity != record.Warning ||
@@ -149,10 +149,10 @@ func TestTornManifest(t *testing.T) {
 }
 
 func TestTablesAndDirectory(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
-	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("b", 1, ""))
-	d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("a", 1, "")})
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
+	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("b", 1, ""))
+	d.Write(testsst.Spec{}, []testsst.Entry{testsst.Put("a", 1, "")})
 	dir := d.Finish()
 	db, found := openFindings(t, dir, store.Options{})
 	wantRows(t, db, 0, "a= b=")
@@ -173,9 +173,9 @@ func TestTablesAndDirectory(t *testing.T) {
 }
 
 func TestLevelDBNames(t *testing.T) {
-	d := handmade.NewLevelDB(t)
-	a := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
-	d.Table(0, 2, handmade.Spec{}, handmade.Put("b", 1, ""))
+	d := testsst.NewLevelDB(t)
+	a := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
+	d.Table(0, 2, testsst.Spec{}, testsst.Put("b", 1, ""))
 	dir := d.Finish()
 	if err := os.Rename(filepath.Join(dir, a), filepath.Join(dir, "000010.sst")); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestLevelDBNames(t *testing.T) {
 }
 
 func TestUnknownComparator(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	d.Family(1, "odd", "who.knows")
 	_, err := Open(context.Background(), d.Finish(), nil)
 	if err == nil || !strings.Contains(err.Error(), `"odd"`) || !strings.Contains(err.Error(), `"who.knows"`) {
@@ -198,10 +198,10 @@ func TestUnknownComparator(t *testing.T) {
 
 // TestOverlappingTables: tables of one level that overlap are read all the same, and told.
 func TestOverlappingTables(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, "1"), handmade.Put("m", 2, "2"))
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("b", 3, "3"), handmade.Put("m", 4, "4"), handmade.Put("z", 1, "1"))
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("n", 5, "5"), handmade.Put("o", 5, "5"))
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, "1"), testsst.Put("m", 2, "2"))
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("b", 3, "3"), testsst.Put("m", 4, "4"), testsst.Put("z", 1, "1"))
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("n", 5, "5"), testsst.Put("o", 5, "5"))
 	db, found := openFindings(t, d.Finish(), store.Options{})
 	wantRows(t, db, 0, "a=1 b=3 m=4 n=5 o=5 z=1")
 	if len(*found) != 1 || (*found)[0].Kind != "overlapping-tables" {
@@ -213,11 +213,11 @@ func TestOverlappingTables(t *testing.T) {
 // looked at beforehand, those who read the rows see it.
 func TestBoundsAreChecked(t *testing.T) {
 	in := func(k string) []byte { return base.AppendKey(nil, []byte(k), base.Trailer(1, base.KindPut)) }
-	for _, b := range []handmade.Bounds{{Smallest: in("b"), Largest: in("c")}, {Smallest: in("a"), Largest: in("b")}, {Smallest: in("c"), Largest: in("a")}} {
-		d := handmade.NewDB(t)
+	for _, b := range []testsst.Bounds{{Smallest: in("b"), Largest: in("c")}, {Smallest: in("a"), Largest: in("b")}, {Smallest: in("c"), Largest: in("a")}} {
+		d := testsst.NewDB(t)
 		big := strings.Repeat("x", maxEnd)
-		entries := []handmade.Entry{handmade.Put("a", 1, big), handmade.Put("c", 1, big)}
-		d.Name(0, 1, d.Write(handmade.Spec{}, entries), b, 1)
+		entries := []testsst.Entry{testsst.Put("a", 1, big), testsst.Put("c", 1, big)}
+		d.Name(0, 1, d.Write(testsst.Spec{}, entries), b, 1)
 		dir := d.Finish()
 		var o *store.OrderError
 		if err := rowsError(dir, store.Options{}); !errors.As(err, &o) {
@@ -230,11 +230,11 @@ func TestBoundsAreChecked(t *testing.T) {
 // TestUnnamedComparator: a MANIFEST that names no comparator, as of a database that was never reopened, means bytewise; the
 // tables know better.
 func TestUnnamedComparator(t *testing.T) {
-	for _, order := range []string{"", handmade.BytewiseName, "backwards"} {
-		d := handmade.NewDB(t)
-		d.Edits = [][]byte{slices.Concat(handmade.EditNumber(manifest.TagLogNumber, 0), handmade.EditNumber(manifest.TagNextFileNumber, 100),
-			handmade.EditNumber(manifest.TagLastSequence, 9))}
-		d.Table(0, 1, handmade.Spec{Comparator: order}, handmade.Put("a", 1, "1"), handmade.Put("b", 2, "2"))
+	for _, order := range []string{"", testsst.BytewiseName, "backwards"} {
+		d := testsst.NewDB(t)
+		d.Edits = [][]byte{slices.Concat(testsst.EditNumber(manifest.TagLogNumber, 0), testsst.EditNumber(manifest.TagNextFileNumber, 100),
+			testsst.EditNumber(manifest.TagLastSequence, 9))}
+		d.Table(0, 1, testsst.Spec{Comparator: order}, testsst.Put("a", 1, "1"), testsst.Put("b", 2, "2"))
 		want := "a=1 b=2"
 		if order == "backwards" {
 			want = "b=2 a=1"

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"kvferry/fixtures"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 )
 
@@ -21,7 +21,7 @@ import (
 func allRows(t *testing.T, db *database) (out []string) {
 	t.Helper()
 	for _, ks := range db.Keyspaces() {
-		rows, _ := handmade.ReadRows(t, ks, nil, nil)
+		rows, _ := testsst.ReadRows(t, ks, nil, nil)
 		for _, r := range rows {
 			out = append(out, fmt.Sprintf("%s %q %q", ks.Name(), r.Key, r.Value))
 		}
@@ -54,7 +54,7 @@ func flipByte(t *testing.T, path string, at int64) {
 
 // firstComparer has all orders, and one first: LevelDB's tables do not say which is theirs.
 func firstComparer(name string) []store.Comparer {
-	out := slices.Clone(handmade.Comparers)
+	out := slices.Clone(testsst.Comparers)
 	slices.SortStableFunc(out, func(a, b store.Comparer) int {
 		if (a.Name == name) == (b.Name == name) {
 			return 0
@@ -122,21 +122,21 @@ func TestRebuilt(t *testing.T) {
 func TestRebuiltTables(t *testing.T) {
 	family := func(id uint64, name string) map[string][]byte {
 		return map[string][]byte{"rocksdb.column.family.id": binary.AppendUvarint(nil, id), "rocksdb.column.family.name": []byte(name),
-			"rocksdb.comparator": []byte(handmade.BytewiseName)}
+			"rocksdb.comparator": []byte(testsst.BytewiseName)}
 	}
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	d.File("OPTIONS-000009", []byte("[CFOptions \"default\"]\n  comparator=leveldb.BytewiseComparator\n[CFOptions \"one\"]\n  comparator=leveldb.BytewiseComparator\n"+
 		"[CFOptions \"logged\"]\n  comparator=leveldb.BytewiseComparator\n"))
-	one := handmade.Spec{Props: family(1, "one")}
-	d.Write(one, []handmade.Entry{handmade.Put("equal", 0, "older"), handmade.Put("seq", 9, "newer"), handmade.Put("z", 3, "last")})
-	d.Write(one, []handmade.Entry{handmade.Del("dead", 8), handmade.Put("equal", 0, "newer"), handmade.Put("seq", 4, "older")})
-	d.Write(handmade.Spec{Props: family(1, "one"), Tombstones: []handmade.Entry{handmade.RangeDel("r", 20, "s")}}, []handmade.Entry{handmade.Put("dead", 7, ""), handmade.Put("r1", 19, ""), handmade.Put("s", 1, "")})
-	d.Write(handmade.Spec{Props: family(1<<31-1, "")}, []handmade.Entry{handmade.Put("whose", 1, "")})
-	d.Write(handmade.Spec{Props: family(0, "default")}, []handmade.Entry{handmade.Put("a", 1, "table")})
-	d.Log(7, handmade.Batch(30, handmade.Op(base.KindPut, "a", "log"), handmade.OpCF(base.KindCFPut, 2, "l", ""), handmade.OpCF(base.KindCFPut, 5, "lost", ""), handmade.Op(base.KindPut, "b", "log")))
-	damaged := d.Write(handmade.Spec{Props: family(0, "default"), BlockSize: 1}, []handmade.Entry{handmade.Put("b1", 2, ""), handmade.Put("b2", 2, "")})
+	one := testsst.Spec{Props: family(1, "one")}
+	d.Write(one, []testsst.Entry{testsst.Put("equal", 0, "older"), testsst.Put("seq", 9, "newer"), testsst.Put("z", 3, "last")})
+	d.Write(one, []testsst.Entry{testsst.Del("dead", 8), testsst.Put("equal", 0, "newer"), testsst.Put("seq", 4, "older")})
+	d.Write(testsst.Spec{Props: family(1, "one"), Tombstones: []testsst.Entry{testsst.RangeDel("r", 20, "s")}}, []testsst.Entry{testsst.Put("dead", 7, ""), testsst.Put("r1", 19, ""), testsst.Put("s", 1, "")})
+	d.Write(testsst.Spec{Props: family(1<<31-1, "")}, []testsst.Entry{testsst.Put("whose", 1, "")})
+	d.Write(testsst.Spec{Props: family(0, "default")}, []testsst.Entry{testsst.Put("a", 1, "table")})
+	d.Log(7, testsst.Batch(30, testsst.Op(base.KindPut, "a", "log"), testsst.OpCF(base.KindCFPut, 2, "l", ""), testsst.OpCF(base.KindCFPut, 5, "lost", ""), testsst.Op(base.KindPut, "b", "log")))
+	damaged := d.Write(testsst.Spec{Props: family(0, "default"), BlockSize: 1}, []testsst.Entry{testsst.Put("b1", 2, ""), testsst.Put("b2", 2, "")})
 	flipByte(t, filepath.Join(d.Dir, damaged), 0)
-	cut := d.Write(handmade.Spec{Props: family(0, "default")}, []handmade.Entry{handmade.Put("cut", 2, "")})
+	cut := d.Write(testsst.Spec{Props: family(0, "default")}, []testsst.Entry{testsst.Put("cut", 2, "")})
 	if err := os.Truncate(filepath.Join(d.Dir, cut), 40); err != nil {
 		t.Fatal(err)
 	}
@@ -167,15 +167,15 @@ func TestRebuiltTables(t *testing.T) {
 // TestRebuiltKnowsThePast: what the MANIFEST says before it is damaged holds: obsolete tables and dropped column families are
 // not read, and ingested tables have their sequence number.
 func TestRebuiltKnowsThePast(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Family(1, "one", handmade.BytewiseName)
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("old", 1, ""))
+	d := testsst.NewDB(t)
+	d.Family(1, "one", testsst.BytewiseName)
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("old", 1, ""))
 	d.Ingest(0, 0, 5, "x")
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("x", 4, "older"))
-	d.Edit(binary.AppendUvarint(handmade.EditNumber(6, 1), 10)) // table 10 is deleted
-	d.Edit(handmade.EditNumber(200, 1), binary.AppendUvarint(nil, 202))
-	d.Edit(handmade.EditNumber(9, 0))
-	d.Log(7, handmade.Batch(30, handmade.OpCF(base.KindCFPut, 1, "dropped", ""), handmade.Op(base.KindPut, "b", "log")))
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("x", 4, "older"))
+	d.Edit(binary.AppendUvarint(testsst.EditNumber(6, 1), 10)) // table 10 is deleted
+	d.Edit(testsst.EditNumber(200, 1), binary.AppendUvarint(nil, 202))
+	d.Edit(testsst.EditNumber(9, 0))
+	d.Log(7, testsst.Batch(30, testsst.OpCF(base.KindCFPut, 1, "dropped", ""), testsst.Op(base.KindPut, "b", "log")))
 	dir := d.Finish()
 	path := manifestPath(t, dir)
 	st, err := os.Stat(path)
@@ -196,11 +196,11 @@ func TestRebuiltKnowsThePast(t *testing.T) {
 // TestManyTables: where there are many tables those that do not overlap share a run, and equal entries are still those of the
 // newest table.
 func TestManyTables(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	for i := range 60 {
-		d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put(fmt.Sprintf("k%02d", i%20), 0, fmt.Sprint(i)), handmade.Put(fmt.Sprintf("k%02dx", i%20), 0, "")})
+		d.Write(testsst.Spec{}, []testsst.Entry{testsst.Put(fmt.Sprintf("k%02d", i%20), 0, fmt.Sprint(i)), testsst.Put(fmt.Sprintf("k%02dx", i%20), 0, "")})
 	}
-	d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("k05", 0, "last"), handmade.Put("k07", 0, "last")})
+	d.Write(testsst.Spec{}, []testsst.Entry{testsst.Put("k05", 0, "last"), testsst.Put("k07", 0, "last")})
 	d.File("LOCK", nil)
 	dir := d.Finish()
 	if err := os.Remove(manifestPath(t, dir)); err != nil {

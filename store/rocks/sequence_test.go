@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
 	"kvferry/store/rocks/manifest"
@@ -26,9 +26,9 @@ import (
 func written(seq, n int) []byte {
 	var ops [][]byte
 	for i := range n {
-		ops = append(ops, handmade.Op(base.KindPut, fmt.Sprintf("k%06d", seq+i), ""))
+		ops = append(ops, testsst.Op(base.KindPut, fmt.Sprintf("k%06d", seq+i), ""))
 	}
-	return handmade.Batch(uint64(seq), ops...)
+	return testsst.Batch(uint64(seq), ops...)
 }
 
 // TestLogSequences: what the sequence numbers of tables, MANIFEST and logs prove. A table of numbers 50 to 100 stands in
@@ -66,13 +66,13 @@ func TestLogSequences(t *testing.T) {
 		{name: "numbers go back", logs: [][][]byte{two(written(101, 3), written(102, 3))}, want: "warning foreign-log 20"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := handmade.NewDB(t)
+			d := testsst.NewDB(t)
 			if tt.level {
-				d = handmade.NewLevelDB(t)
+				d = testsst.NewLevelDB(t)
 			}
-			d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("b", 100, ""))
+			d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 50, ""), testsst.Put("b", 100, ""))
 			for i, records := range tt.logs {
-				d.File(fmt.Sprintf("%06d.log", 20+i), handmade.Log(uint64(20+i), false, records...))
+				d.File(fmt.Sprintf("%06d.log", 20+i), testsst.Log(uint64(20+i), false, records...))
 			}
 			d.LastSeq = max(tt.lastSeq, 100)
 			dir := d.Finish()
@@ -90,33 +90,33 @@ func TestLogSequences(t *testing.T) {
 // TestIngestedSince: tables that were ingested take numbers that no log has, here 106, and compactions may take them out of sight. A
 // MANIFEST that was begun since does not tell.
 func TestIngestedSince(t *testing.T) {
-	compact := func(d *handmade.DB, ingested string) {
-		d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("c", 106, ""))
+	compact := func(d *testsst.DB, ingested string) {
+		d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 50, ""), testsst.Put("c", 106, ""))
 		var number uint64
 		fmt.Sscanf(ingested, "%d", &number)
 		os.Remove(filepath.Join(d.Dir, ingested))
 		last := &d.Edits[len(d.Edits)-1]
-		*last = slices.Concat(handmade.EditNumber(manifest.TagNextFileNumber, d.Next), binary.AppendUvarint([]byte{manifest.TagDeletedFile, 0}, number), *last)
+		*last = slices.Concat(testsst.EditNumber(manifest.TagNextFileNumber, d.Next), binary.AppendUvarint([]byte{manifest.TagDeletedFile, 0}, number), *last)
 	}
 	for _, tt := range []struct {
 		name   string
-		tables func(d *handmade.DB)
+		tables func(d *testsst.DB)
 		log    [][]byte // nil: all
 		want   string
 	}{
-		{"ingested", func(d *handmade.DB) { d.Ingest(0, 0, 106, "c") }, nil, ""},
-		{"ingested and compacted", func(d *handmade.DB) { compact(d, d.Ingest(0, 0, 106, "c")) }, nil, ""},
-		{"the log of another time", func(d *handmade.DB) { compact(d, d.Ingest(0, 0, 106, "c")) }, [][]byte{written(60, 20)}, "warning log-gap 20"},
-		{"compacted before the MANIFEST began", func(d *handmade.DB) {
-			d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("c", 106, ""))
+		{"ingested", func(d *testsst.DB) { d.Ingest(0, 0, 106, "c") }, nil, ""},
+		{"ingested and compacted", func(d *testsst.DB) { compact(d, d.Ingest(0, 0, 106, "c")) }, nil, ""},
+		{"the log of another time", func(d *testsst.DB) { compact(d, d.Ingest(0, 0, 106, "c")) }, [][]byte{written(60, 20)}, "warning log-gap 20"},
+		{"compacted before the MANIFEST began", func(d *testsst.DB) {
+			d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 50, ""), testsst.Put("c", 106, ""))
 		}, nil, "warning foreign-log 20, warning log-gap 20"},
 	} {
-		d := handmade.NewDB(t)
+		d := testsst.NewDB(t)
 		tt.tables(d)
 		if tt.log == nil {
 			tt.log = [][]byte{written(101, 5), written(107, 3)}
 		}
-		d.File("000020.log", handmade.Log(20, false, tt.log...))
+		d.File("000020.log", testsst.Log(20, false, tt.log...))
 		d.LastSeq = 106
 		_, found := openFindings(t, d.Finish(), store.Options{})
 		if aboutLogs(*found) != tt.want {
@@ -143,31 +143,31 @@ func TestUnflushedLogs(t *testing.T) {
 		{name: "the second empty", logs: map[int][][]byte{20: {whole}, 30: nil, 40: nil}, want: "error log-gap 30"},
 		{name: "the second cut", logs: map[int][][]byte{20: {whole}, 30: {written(104, 2)}, 40: nil}, want: "warning log-gap 30"},
 		{name: "the second missing", logs: map[int][][]byte{20: {whole}, 40: {written(107, 1)}}, want: "error log-gap 20"},
-		{name: "the second of empty writes", logs: map[int][][]byte{20: {whole}, 30: {handmade.Batch(107)}, 40: nil}, want: "warning log-gap 30"},
+		{name: "the second of empty writes", logs: map[int][][]byte{20: {whole}, 30: {testsst.Batch(107)}, 40: nil}, want: "warning log-gap 30"},
 		{name: "all missing", logs: map[int][][]byte{40: nil}, want: "error log-gap MANIFEST-000005"},
 		{name: "all missing, and written since", logs: map[int][][]byte{40: {written(107, 3)}}, want: "error log-gap MANIFEST-000005"},
 		{name: "of a server at work", logs: map[int][][]byte{40: nil}, live: true},
 		{name: "all missing, and the last", want: "error log-gap MANIFEST-000005"},
 		{name: "all missing, and the last, of a server at work", live: true, want: "warning no-log MANIFEST-000005"},
 	} {
-		d := handmade.NewDB(t)
-		d.Family(1, "one", handmade.BytewiseName)
-		d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("b", 100, ""))
+		d := testsst.NewDB(t)
+		d.Family(1, "one", testsst.BytewiseName)
+		d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 50, ""), testsst.Put("b", 100, ""))
 		flush := func(family, log, lowest, seq uint64) {
-			d.Table(family, 1, handmade.Spec{}, handmade.Put(fmt.Sprint("c", seq), 50, ""), handmade.Put(fmt.Sprint("d", seq), seq, ""))
+			d.Table(family, 1, testsst.Spec{}, testsst.Put(fmt.Sprint("c", seq), 50, ""), testsst.Put(fmt.Sprint("d", seq), seq, ""))
 			table := d.Edits[len(d.Edits)-1]
 			d.Edits = d.Edits[:len(d.Edits)-1]
-			d.Edit(table, handmade.EditNumber(manifest.TagLogNumber, log), handmade.EditNumber(manifest.TagMinLogToKeep, lowest),
-				handmade.EditNumber(manifest.TagNextFileNumber, log+2))
+			d.Edit(table, testsst.EditNumber(manifest.TagLogNumber, log), testsst.EditNumber(manifest.TagMinLogToKeep, lowest),
+				testsst.EditNumber(manifest.TagNextFileNumber, log+2))
 		}
-		d.Edits = append([][]byte{slices.Concat(handmade.EditComparator(handmade.BytewiseName), handmade.EditNumber(manifest.TagLogNumber, 0),
-			handmade.EditNumber(manifest.TagNextFileNumber, 15), handmade.EditNumber(manifest.TagLastSequence, 1))}, d.Edits[1:]...)
+		d.Edits = append([][]byte{slices.Concat(testsst.EditComparator(testsst.BytewiseName), testsst.EditNumber(manifest.TagLogNumber, 0),
+			testsst.EditNumber(manifest.TagNextFileNumber, 15), testsst.EditNumber(manifest.TagLastSequence, 1))}, d.Edits[1:]...)
 		flush(0, 20, 15, 99)
 		flush(1, 20, 20, 100)
 		flush(0, 30, 20, 103)
 		flush(0, 40, 20, 106)
 		for n, records := range tt.logs {
-			d.File(fmt.Sprintf("%06d.log", n), handmade.Log(uint64(n), false, records...))
+			d.File(fmt.Sprintf("%06d.log", n), testsst.Log(uint64(n), false, records...))
 		}
 		d.LastSeq = 106
 		_, found := openFindings(t, d.Finish(), store.Options{AllowLive: tt.live})
@@ -213,14 +213,14 @@ func checkGap(t *testing.T, f *record.Finding, last uint64, records [][]byte) {
 func TestComesNext(t *testing.T) {
 	var l logFile
 	for seq, want := range map[uint64]bool{1: true, 1 << 50: true} {
-		if got := l.comesNext(handmade.Batch(seq)); got != want {
+		if got := l.comesNext(testsst.Batch(seq)); got != want {
 			t.Errorf("%d in an empty log: %t", seq, got)
 		}
 	}
 	l.seqs.First, l.seqs.Last = 90, 100
 	l.seqs.Add(mustSeqs(t, 100, 1), 0)
 	for seq, want := range map[uint64]bool{99: false, 100: true, 101: true, 101 + maxIngested: true, 102 + maxIngested: false} {
-		if got := l.comesNext(handmade.Batch(seq)); got != want {
+		if got := l.comesNext(testsst.Batch(seq)); got != want {
 			t.Errorf("%d after 100: %t", seq, got)
 		}
 	}
@@ -262,18 +262,18 @@ func TestRetiredLogs(t *testing.T) {
 		{"damaged", map[uint64][]byte{20: []byte("short"), 31: nil}, 100, ""},
 	} {
 		for _, level := range []bool{false, true} {
-			d := handmade.NewDB(t)
+			d := testsst.NewDB(t)
 			if level {
-				d = handmade.NewLevelDB(t)
+				d = testsst.NewLevelDB(t)
 			}
-			d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("b", 100, ""))
+			d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 50, ""), testsst.Put("b", 100, ""))
 			d.Edit([]byte{2, 30})
 			for n, b := range tt.logs {
 				var records [][]byte
 				if b != nil {
 					records = append(records, b)
 				}
-				d.File(fmt.Sprintf("%06d.log", n), handmade.Log(n, false, records...))
+				d.File(fmt.Sprintf("%06d.log", n), testsst.Log(n, false, records...))
 			}
 			d.LastSeq = tt.last
 			_, found := openFindings(t, d.Finish(), store.Options{})
@@ -296,9 +296,9 @@ func TestLogsOfFamilies(t *testing.T) {
 	one := func(seq int, families ...uint64) []byte {
 		var ops [][]byte
 		for _, f := range families {
-			ops = append(ops, handmade.OpCF(base.KindCFPut, f, fmt.Sprint("k", seq), ""))
+			ops = append(ops, testsst.OpCF(base.KindCFPut, f, fmt.Sprint("k", seq), ""))
 		}
-		return handmade.Batch(uint64(seq), ops...)
+		return testsst.Batch(uint64(seq), ops...)
 	}
 	for _, tt := range []struct {
 		name string
@@ -314,12 +314,12 @@ func TestLogsOfFamilies(t *testing.T) {
 		{"flushed in one, not in the other", map[uint64][]byte{20: one(100, 0, 1), 30: one(102, 0)}, 101, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := handmade.NewDB(t)
-			d.Family(1, "one", handmade.BytewiseName)
-			d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 50, ""), handmade.Put("b", 100, ""))
+			d := testsst.NewDB(t)
+			d.Family(1, "one", testsst.BytewiseName)
+			d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 50, ""), testsst.Put("b", 100, ""))
 			d.Edit([]byte{2, 30}) // log number of the first family
 			for n, b := range tt.logs {
-				d.File(fmt.Sprintf("%06d.log", n), handmade.Log(n, false, b))
+				d.File(fmt.Sprintf("%06d.log", n), testsst.Log(n, false, b))
 			}
 			d.LastSeq = tt.last
 			if _, found := openFindings(t, d.Finish(), store.Options{}); len(*found) != tt.want {
@@ -331,11 +331,11 @@ func TestLogsOfFamilies(t *testing.T) {
 
 // TestNeverWritten: rows under a last sequence number of 0 are those that a compaction may drop.
 func TestNeverWritten(t *testing.T) {
-	rows := []handmade.Entry{handmade.Put("a", 0, ""), handmade.Put("b", 0, "")}
+	rows := []testsst.Entry{testsst.Put("a", 0, ""), testsst.Put("b", 0, "")}
 	for _, tt := range []struct {
 		name    string
 		level   bool
-		rows    []handmade.Entry
+		rows    []testsst.Entry
 		lastSeq uint64
 		log     []byte
 		want    int
@@ -347,12 +347,12 @@ func TestNeverWritten(t *testing.T) {
 		{name: "last sequence of 1", rows: rows, lastSeq: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := handmade.NewDB(t)
+			d := testsst.NewDB(t)
 			if tt.level {
-				d = handmade.NewLevelDB(t)
+				d = testsst.NewLevelDB(t)
 			}
 			if tt.rows != nil {
-				d.Table(0, 6, handmade.Spec{}, tt.rows...)
+				d.Table(0, 6, testsst.Spec{}, tt.rows...)
 			}
 			if d.LastSeq = tt.lastSeq; tt.log != nil {
 				d.Log(20, tt.log)
@@ -373,7 +373,7 @@ func TestHugeEmptyFiles(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	d.Log(20, written(1, 3))
 	dir := d.Finish()
 	grow(filepath.Join(dir, "000020.log"))

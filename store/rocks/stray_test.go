@@ -16,9 +16,9 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"kvferry/fixtures"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
 	"kvferry/store/rocks/lsm"
@@ -33,8 +33,8 @@ const (
 )
 
 // ofFamily says that a table was made for a column family.
-func ofFamily(id byte) handmade.Spec {
-	return handmade.Spec{Props: map[string][]byte{"rocksdb.column.family.id": {id}}}
+func ofFamily(id byte) testsst.Spec {
+	return testsst.Spec{Props: map[string][]byte{"rocksdb.column.family.id": {id}}}
 }
 
 // TestStrayTables plants tables that the MANIFEST does not name beside these, whose sequence numbers are in the
@@ -44,43 +44,43 @@ func ofFamily(id byte) handmade.Spec {
 //	column family 1: x at 7; it needs log 39 on, which has 20
 //	column family 2: dropped
 func TestStrayTables(t *testing.T) {
-	ranged := handmade.Spec{Tombstones: []handmade.Entry{handmade.RangeDel("q", 5, "r")}}
-	lostRange := handmade.Spec{Tombstones: []handmade.Entry{handmade.RangeDel("b", 8, "c")}}
-	custom := handmade.Spec{Comparator: "who.knows"}
+	ranged := testsst.Spec{Tombstones: []testsst.Entry{testsst.RangeDel("q", 5, "r")}}
+	lostRange := testsst.Spec{Tombstones: []testsst.Entry{testsst.RangeDel("b", 8, "c")}}
+	custom := testsst.Spec{Comparator: "who.knows"}
 	for _, tt := range []struct {
 		name, want string
 		number     uint64
-		spec       handmade.Spec
-		entries    []handmade.Entry
+		spec       testsst.Spec
+		entries    []testsst.Entry
 	}{
-		{"flush", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 21, ""), handmade.Put("new", 23, "")}},
-		{"flush of another column family", leftover, 100, ofFamily(1), []handmade.Entry{handmade.Put("k", 22, "")}},
-		{"flush whose log is gone", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 21, ""), handmade.Put("l", 24, "")}},
-		{"the same beside a later one", lostEdit, 60, handmade.Spec{}, []handmade.Entry{handmade.Put("k", 9, "")}},
-		{"older than the logs, and nowhere else", lostEdit, 40, ofFamily(0), []handmade.Entry{handmade.Put("k", 9, "")}},
-		{"older than the logs", leftover, 40, ofFamily(0), []handmade.Entry{handmade.Put("b", 6, ""), handmade.Put("c", 2, "")}},
-		{"within the bounds of a table that has other rows", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("bb", 3, "")}},
-		{"a log that the column family needs", leftover, 100, ofFamily(1), []handmade.Entry{handmade.Put("k", 20, "")}},
-		{"a log that the column family does not need", lostEdit, 100, ofFamily(0), []handmade.Entry{handmade.Put("k", 20, "")}},
-		{"compaction", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("a", 1, ""), handmade.Put("b", 6, "")}},
-		{"compaction to the last level", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("a", 0, ""), handmade.Put("b", 0, ""), handmade.Put("n", 0, "")}},
-		{"compaction of range tombstones", leftover, 100, ranged, []handmade.Entry{handmade.Put("b", 2, "")}},
-		{"compaction, and a range that is gone", lostEdit, 100, lostRange, []handmade.Entry{handmade.Put("b", 2, "")}},
-		{"compaction of what was flushed before", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("a", 0, ""), handmade.Put("d", 0, "")}},
-		{"sequence number of the column family, key beyond", lostEdit, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("m", 3, "")}},
-		{"key of another column family", lostEdit, 100, ofFamily(1), []handmade.Entry{handmade.Put("a", 3, "")}},
-		{"column family not said", leftover, 100, handmade.Spec{}, []handmade.Entry{handmade.Put("x", 7, "")}},
-		{"column family unknown", lostEdit, 100, ofFamily(9), []handmade.Entry{handmade.Put("x", 7, "")}},
-		{"column family dropped", leftover, 100, ofFamily(2), []handmade.Entry{handmade.Put("z", 50, "")}},
-		{"of an older MANIFEST, since compacted", leftover, 44, handmade.Spec{}, []handmade.Entry{handmade.Put("n", 4, "")}},
-		{"of this MANIFEST, below its log number", lostEdit, 46, ofFamily(3), []handmade.Entry{handmade.Put("n", 4, "")}},
-		{"of an older MANIFEST, since overwritten", leftover, 44, handmade.Spec{}, []handmade.Entry{handmade.Put("b", 4, "")}},
-		{"of an older MANIFEST, since deleted or lost", cannotSay, 44, handmade.Spec{}, []handmade.Entry{handmade.Put("o", 4, "")}},
-		{"of this MANIFEST", lostEdit, 46, handmade.Spec{}, []handmade.Entry{handmade.Put("n", 4, "")}},
-		{"to be ingested", cannotSay, 100, handmade.Spec{External: true}, []handmade.Entry{handmade.Put("k", 0, "")}},
-		{"to be ingested, older", leftover, 60, handmade.Spec{External: true}, []handmade.Entry{handmade.Put("k", 0, "")}},
-		{"another order", cannotSay, 100, custom, []handmade.Entry{handmade.Put("k", 21, "")}},
-		{"newer format", cannotSay, 100, handmade.Spec{Version: 8}, []handmade.Entry{handmade.Put("k", 21, "")}},
+		{"flush", leftover, 100, testsst.Spec{}, []testsst.Entry{testsst.Put("k", 21, ""), testsst.Put("new", 23, "")}},
+		{"flush of another column family", leftover, 100, ofFamily(1), []testsst.Entry{testsst.Put("k", 22, "")}},
+		{"flush whose log is gone", lostEdit, 100, testsst.Spec{}, []testsst.Entry{testsst.Put("k", 21, ""), testsst.Put("l", 24, "")}},
+		{"the same beside a later one", lostEdit, 60, testsst.Spec{}, []testsst.Entry{testsst.Put("k", 9, "")}},
+		{"older than the logs, and nowhere else", lostEdit, 40, ofFamily(0), []testsst.Entry{testsst.Put("k", 9, "")}},
+		{"older than the logs", leftover, 40, ofFamily(0), []testsst.Entry{testsst.Put("b", 6, ""), testsst.Put("c", 2, "")}},
+		{"within the bounds of a table that has other rows", lostEdit, 100, testsst.Spec{}, []testsst.Entry{testsst.Put("bb", 3, "")}},
+		{"a log that the column family needs", leftover, 100, ofFamily(1), []testsst.Entry{testsst.Put("k", 20, "")}},
+		{"a log that the column family does not need", lostEdit, 100, ofFamily(0), []testsst.Entry{testsst.Put("k", 20, "")}},
+		{"compaction", leftover, 100, testsst.Spec{}, []testsst.Entry{testsst.Put("a", 1, ""), testsst.Put("b", 6, "")}},
+		{"compaction to the last level", leftover, 100, testsst.Spec{}, []testsst.Entry{testsst.Put("a", 0, ""), testsst.Put("b", 0, ""), testsst.Put("n", 0, "")}},
+		{"compaction of range tombstones", leftover, 100, ranged, []testsst.Entry{testsst.Put("b", 2, "")}},
+		{"compaction, and a range that is gone", lostEdit, 100, lostRange, []testsst.Entry{testsst.Put("b", 2, "")}},
+		{"compaction of what was flushed before", lostEdit, 100, testsst.Spec{}, []testsst.Entry{testsst.Put("a", 0, ""), testsst.Put("d", 0, "")}},
+		{"sequence number of the column family, key beyond", lostEdit, 100, testsst.Spec{}, []testsst.Entry{testsst.Put("m", 3, "")}},
+		{"key of another column family", lostEdit, 100, ofFamily(1), []testsst.Entry{testsst.Put("a", 3, "")}},
+		{"column family not said", leftover, 100, testsst.Spec{}, []testsst.Entry{testsst.Put("x", 7, "")}},
+		{"column family unknown", lostEdit, 100, ofFamily(9), []testsst.Entry{testsst.Put("x", 7, "")}},
+		{"column family dropped", leftover, 100, ofFamily(2), []testsst.Entry{testsst.Put("z", 50, "")}},
+		{"of an older MANIFEST, since compacted", leftover, 44, testsst.Spec{}, []testsst.Entry{testsst.Put("n", 4, "")}},
+		{"of this MANIFEST, below its log number", lostEdit, 46, ofFamily(3), []testsst.Entry{testsst.Put("n", 4, "")}},
+		{"of an older MANIFEST, since overwritten", leftover, 44, testsst.Spec{}, []testsst.Entry{testsst.Put("b", 4, "")}},
+		{"of an older MANIFEST, since deleted or lost", cannotSay, 44, testsst.Spec{}, []testsst.Entry{testsst.Put("o", 4, "")}},
+		{"of this MANIFEST", lostEdit, 46, testsst.Spec{}, []testsst.Entry{testsst.Put("n", 4, "")}},
+		{"to be ingested", cannotSay, 100, testsst.Spec{External: true}, []testsst.Entry{testsst.Put("k", 0, "")}},
+		{"to be ingested, older", leftover, 60, testsst.Spec{External: true}, []testsst.Entry{testsst.Put("k", 0, "")}},
+		{"another order", cannotSay, 100, custom, []testsst.Entry{testsst.Put("k", 21, "")}},
+		{"newer format", cannotSay, 100, testsst.Spec{Version: 8}, []testsst.Entry{testsst.Put("k", 21, "")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := strayDB(t)
@@ -97,24 +97,24 @@ func TestStrayTables(t *testing.T) {
 }
 
 // strayDB makes the database of TestStrayTables, with MANIFEST-000045 and numbers up to 99 in use.
-func strayDB(t *testing.T) *handmade.DB {
-	d := handmade.NewDB(t)
-	d.Family(1, "one", handmade.BytewiseName)
-	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 40))
-	d.Family(2, "two", handmade.BytewiseName)
-	d.Family(3, "three", handmade.BytewiseName)
-	d.Edit(handmade.EditFamily(3), handmade.EditNumber(manifest.TagLogNumber, 47))
-	d.Edit(handmade.EditFamily(2), binary.AppendUvarint(nil, manifest.TagColumnFamilyDel))
+func strayDB(t *testing.T) *testsst.DB {
+	d := testsst.NewDB(t)
+	d.Family(1, "one", testsst.BytewiseName)
+	d.Edit(testsst.EditNumber(manifest.TagLogNumber, 40))
+	d.Family(2, "two", testsst.BytewiseName)
+	d.Family(3, "three", testsst.BytewiseName)
+	d.Edit(testsst.EditFamily(3), testsst.EditNumber(manifest.TagLogNumber, 47))
+	d.Edit(testsst.EditFamily(2), binary.AppendUvarint(nil, manifest.TagColumnFamilyDel))
 	d.Next = 50
-	first := []handmade.Entry{handmade.Put("a", 1, ""), handmade.Put("b", 6, ""), handmade.Put("b", 2, ""), handmade.Put("c", 2, "")}
+	first := []testsst.Entry{testsst.Put("a", 1, ""), testsst.Put("b", 6, ""), testsst.Put("b", 2, ""), testsst.Put("c", 2, "")}
 	for i := range 20 {
-		first = append(first, handmade.Put(fmt.Sprintf("b%02d", i), 2, ""))
+		first = append(first, testsst.Put(fmt.Sprintf("b%02d", i), 2, ""))
 	}
-	d.Table(0, 0, handmade.Spec{}, first...)
-	d.Table(0, 6, handmade.Spec{}, handmade.Put("m", 0, ""), handmade.Put("n", 0, ""), handmade.Put("p", 0, ""))
-	d.Table(1, 1, handmade.Spec{}, handmade.Put("x", 7, ""))
-	d.Log(39, handmade.Batch(20, handmade.Op(base.KindPut, "old", "1")))
-	d.Log(40, handmade.Batch(21, handmade.Op(base.KindPut, "k", "1"), handmade.OpCF(base.KindCFPut, 1, "k", "2")), handmade.Batch(23, handmade.Op(base.KindPut, "new", "3")))
+	d.Table(0, 0, testsst.Spec{}, first...)
+	d.Table(0, 6, testsst.Spec{}, testsst.Put("m", 0, ""), testsst.Put("n", 0, ""), testsst.Put("p", 0, ""))
+	d.Table(1, 1, testsst.Spec{}, testsst.Put("x", 7, ""))
+	d.Log(39, testsst.Batch(20, testsst.Op(base.KindPut, "old", "1")))
+	d.Log(40, testsst.Batch(21, testsst.Op(base.KindPut, "k", "1"), testsst.OpCF(base.KindCFPut, 1, "k", "2")), testsst.Batch(23, testsst.Op(base.KindPut, "new", "3")))
 	return d
 }
 
@@ -132,16 +132,16 @@ func wantStray(t *testing.T, dir, name, want string) {
 
 // TestStrayTableWithFlaws: what is damaged or not finished says nothing, unless another part of it does.
 func TestStrayTableWithFlaws(t *testing.T) {
-	var known, lost []handmade.Entry
+	var known, lost []testsst.Entry
 	for i := range 20 {
-		known = append(known, handmade.Put(fmt.Sprintf("b%02d", i), 2, strings.Repeat("v", 50)))
-		lost = append(lost, handmade.Put(fmt.Sprintf("b%02d", i), uint64(1+i), strings.Repeat("v", 50)))
+		known = append(known, testsst.Put(fmt.Sprintf("b%02d", i), 2, strings.Repeat("v", 50)))
+		lost = append(lost, testsst.Put(fmt.Sprintf("b%02d", i), uint64(1+i), strings.Repeat("v", 50)))
 	}
 	for _, number := range []uint64{60, 100} {
 		unsure := map[uint64]string{60: leftover, 100: cannotSay}[number]
 		for _, tt := range []struct {
 			name, want string
-			entries    []handmade.Entry
+			entries    []testsst.Entry
 			change     func([]byte) []byte
 		}{
 			{"cut short", unsure, lost, func(b []byte) []byte { return b[:len(b)-1] }},
@@ -149,14 +149,14 @@ func TestStrayTableWithFlaws(t *testing.T) {
 			{"damaged block", unsure, known, func(b []byte) []byte { b[3] ^= 1; return b }},
 			{"damaged block before what is lost", lostEdit, lost, func(b []byte) []byte { b[3] ^= 1; return b }},
 			{"damaged index", unsure, lost, func(b []byte) []byte {
-				ft, _ := sst.DecodeFooter(b[len(b)-handmade.RocksFooter:], int64(len(b)))
+				ft, _ := sst.DecodeFooter(b[len(b)-testsst.RocksFooter:], int64(len(b)))
 				b[ft.Index.Off+1] ^= 1
 				return b
 			}},
 		} {
 			d := strayDB(t)
 			d.Next = number
-			name := d.Write(handmade.Spec{BlockSize: 100}, tt.entries)
+			name := d.Write(testsst.Spec{BlockSize: 100}, tt.entries)
 			dir := d.Finish()
 			b, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil {
@@ -169,7 +169,7 @@ func TestStrayTableWithFlaws(t *testing.T) {
 	// With damaged logs nobody can say what they have.
 	d := strayDB(t)
 	d.Next = 100
-	name := d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("k", 21, "")})
+	name := d.Write(testsst.Spec{}, []testsst.Entry{testsst.Put("k", 21, "")})
 	dir := d.Finish()
 	b, _ := os.ReadFile(filepath.Join(dir, "000040.log"))
 	b[10] ^= 1
@@ -181,7 +181,7 @@ func TestStrayTableWithFlaws(t *testing.T) {
 func TestStrayTableMentioned(t *testing.T) {
 	d := strayDB(t)
 	d.Next = 60
-	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("k", 19, ""))
+	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("k", 19, ""))
 	d.Edit([]byte{manifest.TagDeletedFile, 1, 60})
 	wantStray(t, d.Finish(), name, leftover)
 }
@@ -191,21 +191,21 @@ func TestStrayLevelDBTables(t *testing.T) {
 	for _, tt := range []struct {
 		want    string
 		log     uint64
-		entries []handmade.Entry
+		entries []testsst.Entry
 	}{
-		{lostEdit, 40, []handmade.Entry{handmade.Put("b", 3, "")}},
-		{leftover, 41, []handmade.Entry{handmade.Put("a", 1, ""), handmade.Put("c", 5, ""), handmade.Put("k", 10, "")}},
-		{lostEdit, 41, []handmade.Entry{handmade.Put("a", 1, ""), handmade.Put("c", 4, "")}},
-		{leftover, 40, []handmade.Entry{handmade.Put("k", 10, "")}},
-		{lostEdit, 41, []handmade.Entry{handmade.Put("b", 3, "")}},
-		{leftover, 41, []handmade.Entry{handmade.Put("k", 10, "")}},
+		{lostEdit, 40, []testsst.Entry{testsst.Put("b", 3, "")}},
+		{leftover, 41, []testsst.Entry{testsst.Put("a", 1, ""), testsst.Put("c", 5, ""), testsst.Put("k", 10, "")}},
+		{lostEdit, 41, []testsst.Entry{testsst.Put("a", 1, ""), testsst.Put("c", 4, "")}},
+		{leftover, 40, []testsst.Entry{testsst.Put("k", 10, "")}},
+		{lostEdit, 41, []testsst.Entry{testsst.Put("b", 3, "")}},
+		{leftover, 41, []testsst.Entry{testsst.Put("k", 10, "")}},
 	} {
-		d := handmade.NewLevelDB(t)
-		d.Edit(handmade.EditNumber(manifest.TagLogNumber, 40))
-		d.Table(0, 2, handmade.Spec{}, handmade.Put("a", 1, ""), handmade.Put("c", 5, ""))
-		d.Log(tt.log, handmade.Batch(10, handmade.Op(base.KindPut, "k", "1")))
+		d := testsst.NewLevelDB(t)
+		d.Edit(testsst.EditNumber(manifest.TagLogNumber, 40))
+		d.Table(0, 2, testsst.Spec{}, testsst.Put("a", 1, ""), testsst.Put("c", 5, ""))
+		d.Log(tt.log, testsst.Batch(10, testsst.Op(base.KindPut, "k", "1")))
 		d.Next = 42
-		name := d.Write(handmade.Spec{}, tt.entries)
+		name := d.Write(testsst.Spec{}, tt.entries)
 		wantStray(t, d.Finish(), name, tt.want)
 	}
 }
@@ -213,12 +213,12 @@ func TestStrayLevelDBTables(t *testing.T) {
 // TestStrayTableIsNotReadForever: reading a table that is not needed ends with the context.
 func TestStrayTableIsNotReadForever(t *testing.T) {
 	d := strayDB(t)
-	var entries []handmade.Entry
+	var entries []testsst.Entry
 	for i := range 5000 {
-		entries = append(entries, handmade.Put(fmt.Sprintf("b%05d", i), 2, ""))
+		entries = append(entries, testsst.Put(fmt.Sprintf("b%05d", i), 2, ""))
 	}
 	d.Next = 100
-	d.Write(handmade.Spec{}, entries)
+	d.Write(testsst.Spec{}, entries)
 	db := openTest(t, d.Finish(), store.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -252,7 +252,7 @@ func TestCutManifest(t *testing.T) {
 		cutManifest(t, dir, path, whole, n, "")
 	}
 	for _, golden := range []string{"nemo-basic", "nemo-basic-zlib", "bw-basic", "bw-edge", "ardb-rocksdb-basic", "ardb-leveldb-basic"} {
-		for _, dir := range handmade.StoresBelow(t, fixtures.Unpack(t, golden)) {
+		for _, dir := range testsst.StoresBelow(t, fixtures.Unpack(t, golden)) {
 			whole, path := manifestOf(t, dir)
 			want, errors, all := rowsOf(dir)
 			if errors > 0 || all != nil {
@@ -278,7 +278,7 @@ func TestCutManifest(t *testing.T) {
 func TestManifestRecordLost(t *testing.T) {
 	judged := 0
 	for _, golden := range []string{"bw-basic", "ardb-leveldb-basic", "pika400-basic"} {
-		for _, dir := range handmade.StoresBelow(t, fixtures.Unpack(t, golden)) {
+		for _, dir := range testsst.StoresBelow(t, fixtures.Unpack(t, golden)) {
 			whole, path := manifestOf(t, dir)
 			want, errors, err := rowsOf(dir)
 			if errors > 0 || err != nil {
@@ -293,7 +293,7 @@ func TestManifestRecordLost(t *testing.T) {
 				records = append(records, bytes.Clone(rec))
 			}
 			for i := range records {
-				if err := os.WriteFile(path, handmade.Log(0, false, slices.Delete(slices.Clone(records), i, i+1)...), 0o644); err != nil {
+				if err := os.WriteFile(path, testsst.Log(0, false, slices.Delete(slices.Clone(records), i, i+1)...), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				got, errors, err := rowsOf(dir)
@@ -343,7 +343,7 @@ func cutManifest(t *testing.T, dir, path string, whole []byte, n int, want strin
 
 // rowsOf sums up the rows of a database, and counts the errors found while opening it.
 func rowsOf(dir string) (rows string, errors int, err error) {
-	s, err := Open(context.Background(), dir, &store.Options{Comparers: handmade.Comparers, Merger: foldLast, Report: func(f record.Finding) {
+	s, err := Open(context.Background(), dir, &store.Options{Comparers: testsst.Comparers, Merger: foldLast, Report: func(f record.Finding) {
 		if f.Severity == record.Error {
 			errors++
 		}

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
 	"kvferry/store/rocks/manifest"
@@ -31,21 +31,21 @@ func openFindings(t *testing.T, dir string, o store.Options) (*database, *[]reco
 
 // rowsError opens a directory and returns the first error of opening or reading it.
 func rowsError(dir string, o store.Options) error {
-	o.Comparers = handmade.Comparers
-	return handmade.RowsError(Open(context.Background(), dir, &o))
+	o.Comparers = testsst.Comparers
+	return testsst.RowsError(Open(context.Background(), dir, &o))
 }
 
 func TestLogKinds(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Family(1, "one", handmade.BytewiseName)
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, "old"), handmade.Put("b", 2, "old"), handmade.Put("s", 2, "old"), handmade.Put("r1", 3, "old"), handmade.Put("r2", 4, "old"))
+	d := testsst.NewDB(t)
+	d.Family(1, "one", testsst.BytewiseName)
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, "old"), testsst.Put("b", 2, "old"), testsst.Put("s", 2, "old"), testsst.Put("r1", 3, "old"), testsst.Put("r2", 4, "old"))
 	d.Log(7,
-		handmade.Batch(10, handmade.Op(base.KindPut, "a", "new"), handmade.Op(base.KindLogData, "blob"), handmade.Op(base.KindDelete, "b"), handmade.Op(base.KindSingleDelete, "s"), handmade.Op(base.KindNoop)),
-		handmade.Batch(13, handmade.Op(base.KindRangeDelete, "r1", "r2"), handmade.Op(base.KindMerge, "m", "1"), handmade.Op(base.KindMerge, "m", "2")),
-		handmade.Batch(16, handmade.OpCF(base.KindCFPut, 1, "x", "1"), handmade.OpCF(base.KindCFPut, 1, "y", "1"), handmade.OpCF(base.KindCFDelete, 1, "y"), handmade.OpCF(base.KindCFPut, 1, "z", "1"),
-			handmade.OpCF(base.KindCFSingleDelete, 1, "z"), handmade.OpCF(base.KindCFMerge, 1, "m", "3"), handmade.OpCF(base.KindCFPut, 1, "w", "1"), handmade.OpCF(base.KindCFRangeDelete, 1, "w", "x")),
-		handmade.Batch(24), handmade.Batch(24, handmade.Op(base.KindPut, "", "empty")))
-	db := openTest(t, d.Finish(), store.Options{Merger: handmade.JoinMerger})
+		testsst.Batch(10, testsst.Op(base.KindPut, "a", "new"), testsst.Op(base.KindLogData, "blob"), testsst.Op(base.KindDelete, "b"), testsst.Op(base.KindSingleDelete, "s"), testsst.Op(base.KindNoop)),
+		testsst.Batch(13, testsst.Op(base.KindRangeDelete, "r1", "r2"), testsst.Op(base.KindMerge, "m", "1"), testsst.Op(base.KindMerge, "m", "2")),
+		testsst.Batch(16, testsst.OpCF(base.KindCFPut, 1, "x", "1"), testsst.OpCF(base.KindCFPut, 1, "y", "1"), testsst.OpCF(base.KindCFDelete, 1, "y"), testsst.OpCF(base.KindCFPut, 1, "z", "1"),
+			testsst.OpCF(base.KindCFSingleDelete, 1, "z"), testsst.OpCF(base.KindCFMerge, 1, "m", "3"), testsst.OpCF(base.KindCFPut, 1, "w", "1"), testsst.OpCF(base.KindCFRangeDelete, 1, "w", "x")),
+		testsst.Batch(24), testsst.Batch(24, testsst.Op(base.KindPut, "", "empty")))
+	db := openTest(t, d.Finish(), store.Options{Merger: testsst.JoinMerger})
 	wantRows(t, db, 0, "=empty a=new m=1,2 r2=old")
 	wantRows(t, db, 1, "m=3 x=1")
 	if n := db.Keyspaces()[1].Size(); n == 0 {
@@ -59,14 +59,14 @@ func TestLogKinds(t *testing.T) {
 }
 
 func TestLogNumbers(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Family(1, "one", handmade.BytewiseName)
-	d.Family(2, "gone", handmade.BytewiseName)
-	d.Edit(handmade.EditNumber(manifest.TagColumnFamily, 2), []byte{manifest.TagColumnFamilyDel - 128 | 128, 1})
-	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 5))
-	d.Edit(handmade.EditNumber(manifest.TagColumnFamily, 1), handmade.EditNumber(manifest.TagLogNumber, 7))
+	d := testsst.NewDB(t)
+	d.Family(1, "one", testsst.BytewiseName)
+	d.Family(2, "gone", testsst.BytewiseName)
+	d.Edit(testsst.EditNumber(manifest.TagColumnFamily, 2), []byte{manifest.TagColumnFamilyDel - 128 | 128, 1})
+	d.Edit(testsst.EditNumber(manifest.TagLogNumber, 5))
+	d.Edit(testsst.EditNumber(manifest.TagColumnFamily, 1), testsst.EditNumber(manifest.TagLogNumber, 7))
 	both := func(seq uint64, v string) []byte {
-		return handmade.Batch(seq, handmade.Op(base.KindPut, "k"+v, v), handmade.OpCF(base.KindCFPut, 1, "k"+v, v), handmade.OpCF(base.KindCFPut, 2, "k", "dropped"))
+		return testsst.Batch(seq, testsst.Op(base.KindPut, "k"+v, v), testsst.OpCF(base.KindCFPut, 1, "k"+v, v), testsst.OpCF(base.KindCFPut, 2, "k", "dropped"))
 	}
 	d.Log(4, both(1, "4"))
 	d.Log(5, both(4, "5"))
@@ -91,35 +91,35 @@ func TestLogNumbers(t *testing.T) {
 }
 
 func TestPreviousLog(t *testing.T) {
-	d := handmade.NewLevelDB(t)
-	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 6), handmade.EditNumber(manifest.TagPrevLogNumber, 3))
-	d.Log(2, handmade.Batch(1, handmade.Op(base.KindPut, "two", "")))
-	d.Log(3, handmade.Batch(1, handmade.Op(base.KindPut, "three", "")))
-	d.Log(6, handmade.Batch(2, handmade.Op(base.KindPut, "six", "")))
+	d := testsst.NewLevelDB(t)
+	d.Edit(testsst.EditNumber(manifest.TagLogNumber, 6), testsst.EditNumber(manifest.TagPrevLogNumber, 3))
+	d.Log(2, testsst.Batch(1, testsst.Op(base.KindPut, "two", "")))
+	d.Log(3, testsst.Batch(1, testsst.Op(base.KindPut, "three", "")))
+	d.Log(6, testsst.Batch(2, testsst.Op(base.KindPut, "six", "")))
 	wantRows(t, openTest(t, d.Finish(), store.Options{}), 0, "six= three=")
 }
 
 // TestSameEntryTwice: a merge operand that stands in a log and in a table counts once.
 func TestSameEntryTwice(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 0, handmade.Spec{}, handmade.NewEntry("m", 5, base.KindMerge, "x"), handmade.NewEntry("m", 4, base.KindMerge, "w"))
-	d.Log(6, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "x")))
-	d.Log(7, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "x")))
+	d := testsst.NewDB(t)
+	d.Table(0, 0, testsst.Spec{}, testsst.NewEntry("m", 5, base.KindMerge, "x"), testsst.NewEntry("m", 4, base.KindMerge, "w"))
+	d.Log(6, testsst.Batch(5, testsst.Op(base.KindMerge, "m", "x")))
+	d.Log(7, testsst.Batch(5, testsst.Op(base.KindMerge, "m", "x")))
 	dir := d.Finish()
-	wantRows(t, openTest(t, dir, store.Options{Merger: handmade.JoinMerger}), 0, "m=w,x")
-	d.Log(7, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "y")))
-	if err := rowsError(dir, store.Options{Merger: handmade.JoinMerger}); err == nil || !strings.Contains(err.Error(), "sequence number 5") {
+	wantRows(t, openTest(t, dir, store.Options{Merger: testsst.JoinMerger}), 0, "m=w,x")
+	d.Log(7, testsst.Batch(5, testsst.Op(base.KindMerge, "m", "y")))
+	if err := rowsError(dir, store.Options{Merger: testsst.JoinMerger}); err == nil || !strings.Contains(err.Error(), "sequence number 5") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestLogDamage(t *testing.T) {
-	big := handmade.Batch(1, handmade.Op(base.KindPut, "big", strings.Repeat("x", 3*logfile.BlockSize)))
-	small := handmade.Batch(2, handmade.Op(base.KindPut, "small", "1"))
-	last := handmade.Batch(3, handmade.Op(base.KindPut, "last", "1"))
-	whole := handmade.Log(7, false, big, small, last)
-	smallAt := len(handmade.Log(7, false, big))
-	lastAt := len(handmade.Log(7, false, big, small))
+	big := testsst.Batch(1, testsst.Op(base.KindPut, "big", strings.Repeat("x", 3*logfile.BlockSize)))
+	small := testsst.Batch(2, testsst.Op(base.KindPut, "small", "1"))
+	last := testsst.Batch(3, testsst.Op(base.KindPut, "last", "1"))
+	whole := testsst.Log(7, false, big, small, last)
+	smallAt := len(testsst.Log(7, false, big))
+	lastAt := len(testsst.Log(7, false, big, small))
 	flip := func(at int) []byte {
 		b := slices.Clone(whole)
 		b[at] ^= 0x40
@@ -157,16 +157,16 @@ func TestLogDamage(t *testing.T) {
 		{"length of a full block", flip(4), false, "!", "last small"},
 		{"missing middle", slices.Concat(whole[:logfile.BlockSize], whole[2*logfile.BlockSize:]), false, "!", "last small"},
 		{"missing first", whole[logfile.BlockSize:], false, "!", "last small"},
-		{"missing last", slices.Concat(whole[:2*logfile.BlockSize], handmade.Log(7, false, small)), false, "!", "small"},
+		{"missing last", slices.Concat(whole[:2*logfile.BlockSize], testsst.Log(7, false, small)), false, "!", "small"},
 		{"first twice", slices.Concat(whole[:logfile.BlockSize], whole), false, "!", "big last small"},
 		{"garbage", bytes.Repeat([]byte("garbage "), 10000), false, "!", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := handmade.NewDB(t)
+			d := testsst.NewDB(t)
 			d.File("000007.log", tt.log)
 			if tt.more {
-				d.Log(8, handmade.Batch(4, handmade.Op(base.KindPut, "more", "1")))
+				d.Log(8, testsst.Batch(4, testsst.Op(base.KindPut, "more", "1")))
 			}
 			dir := d.Finish()
 			if tt.rows == "!" {
@@ -175,7 +175,7 @@ func TestLogDamage(t *testing.T) {
 				return
 			}
 			db, found := openFindings(t, dir, store.Options{})
-			rows, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
+			rows, _ := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil)
 			var keys []string
 			for _, r := range rows {
 				keys = append(keys, string(r.Key))
@@ -199,7 +199,7 @@ func checkSalvagedLog(t *testing.T, dir, want string) {
 	t.Helper()
 	db, found := openFindings(t, dir, store.Options{Salvage: true})
 	ks := db.Keyspaces()[0]
-	rows, _ := handmade.ReadRows(t, ks, nil, nil)
+	rows, _ := testsst.ReadRows(t, ks, nil, nil)
 	var keys, physical []string
 	for _, r := range rows {
 		keys = append(keys, string(r.Key))
@@ -232,14 +232,14 @@ func wantCorrupt(t *testing.T, err error, file string) {
 }
 
 func TestRecycledLog(t *testing.T) {
-	old := handmade.Log(3, true, handmade.Batch(1, handmade.Op(base.KindPut, "old", strings.Repeat("o", 500))), handmade.Batch(2, handmade.Op(base.KindPut, "older", strings.Repeat("o", 500))))
+	old := testsst.Log(3, true, testsst.Batch(1, testsst.Op(base.KindPut, "old", strings.Repeat("o", 500))), testsst.Batch(2, testsst.Op(base.KindPut, "older", strings.Repeat("o", 500))))
 	rec := func(key string, n int) []byte {
-		return handmade.Batch(10, handmade.Op(base.KindPut, key, strings.Repeat("n", n)))
+		return testsst.Batch(10, testsst.Op(base.KindPut, key, strings.Repeat("n", n)))
 	}
-	head := handmade.Log(7, true, rec("new", 10))
-	oldRecord := len(handmade.Log(3, true, handmade.Batch(1, handmade.Op(base.KindPut, "old", strings.Repeat("o", 500)))))
-	exact := handmade.Log(7, true, rec("new", oldRecord-len(handmade.Log(7, true, rec("new", 200)))+200))
-	damaged := handmade.Log(7, true, rec("new", 10), handmade.Batch(11, handmade.Op(base.KindPut, "next", "1")), handmade.Batch(12, handmade.Op(base.KindPut, "third", "1")))
+	head := testsst.Log(7, true, rec("new", 10))
+	oldRecord := len(testsst.Log(3, true, testsst.Batch(1, testsst.Op(base.KindPut, "old", strings.Repeat("o", 500)))))
+	exact := testsst.Log(7, true, rec("new", oldRecord-len(testsst.Log(7, true, rec("new", 200)))+200))
+	damaged := testsst.Log(7, true, rec("new", 10), testsst.Batch(11, testsst.Op(base.KindPut, "next", "1")), testsst.Batch(12, testsst.Op(base.KindPut, "third", "1")))
 	damaged[len(head)+20] ^= 1
 	tests := []struct {
 		name, rows string
@@ -250,12 +250,12 @@ func TestRecycledLog(t *testing.T) {
 		{"ends at an old record", "new", append(slices.Clone(exact), old[len(exact):]...), 0},
 		{"ends within an old record", "new", append(slices.Clone(head), old[len(head):]...), 1},
 		{"damaged with a record behind", "!", damaged, 0},
-		{"damaged last record", "new", damaged[:len(damaged)-len(handmade.Log(7, true, handmade.Batch(12, handmade.Op(base.KindPut, "third", "1"))))], 1},
+		{"damaged last record", "new", damaged[:len(damaged)-len(testsst.Log(7, true, testsst.Batch(12, testsst.Op(base.KindPut, "third", "1"))))], 1},
 		{"of another number from the start", "", old, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := handmade.NewDB(t)
+			d := testsst.NewDB(t)
 			d.LastSeq = 9
 			d.File("000007.log", tt.log)
 			dir := d.Finish()
@@ -264,7 +264,7 @@ func TestRecycledLog(t *testing.T) {
 				return
 			}
 			db, found := openFindings(t, dir, store.Options{})
-			rows, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
+			rows, _ := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil)
 			got := ""
 			for _, r := range rows {
 				got += string(r.Key)
@@ -283,31 +283,31 @@ func TestRefusedLogs(t *testing.T) {
 		log         []byte
 		unsupported bool
 	}{
-		{"begin prepare", "begin of a prepared transaction", handmade.Log(7, false, handmade.Batch(1, []byte{0x09})), true},
-		{"end prepare", "end of a prepared transaction", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x0a, "xid"))), true},
-		{"commit", "commit of a prepared transaction", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x0b, "xid"))), true},
-		{"rollback", "rollback of a prepared transaction", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x0c, "xid"))), true},
-		{"blob index", "blob index", handmade.Log(7, false, handmade.Batch(1, handmade.Op(base.KindBlobIndex, "k", "v"))), true},
-		{"blob index of a family", "blob index", handmade.Log(7, false, handmade.Batch(1, handmade.OpCF(base.KindCFBlobIndex, 1, "k", "v"))), true},
-		{"wide column", "wide-column entity", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x16, "k", "v"))), true},
-		{"timestamp", "delete with timestamp", handmade.Log(7, false, handmade.Batch(1, handmade.Op(0x14, "k"))), true},
-		{"unknown tag", "tag 0x55", handmade.Log(7, false, handmade.Batch(1, []byte{0x55})), true},
-		{"compressed", "log compressed with codec 4", handmade.Frame(logfile.FragCompression, 0, false, []byte{4, 0, 0, 0}), true},
-		{"timestamps", "user-defined timestamps", handmade.Frame(logfile.FragTimestamps, 0, false, []byte{1}), true},
-		{"type", "unknown fragment type 42", handmade.Frame(42, 0, false, []byte{1}), false},
-		{"short batch", "write batch", handmade.Log(7, false, []byte{1, 2, 3}), false},
-		{"count", "1 entries, the header says 2", handmade.Log(7, false, append(le.AppendUint32(make([]byte, 8), 2), handmade.Op(base.KindPut, "a", "b")...)), false},
-		{"cut", "need 9 bytes, have 1", handmade.Log(7, false, append(le.AppendUint32(make([]byte, 8), 1), base.KindPut, 9, 'x')), false},
-		{"sequence", "sequence number", handmade.Log(7, false, handmade.Batch(1<<60, handmade.Op(base.KindPut, "a", "b"))), false},
-		{"sequence at the end", "sequence number", handmade.Log(7, false, handmade.Batch(base.MaxSequence, handmade.Op(base.KindPut, "a", "b"), handmade.Op(base.KindPut, "b", "b"))), false},
-		{"family", "99 is unknown", handmade.Log(7, false, handmade.Batch(1, handmade.OpCF(base.KindCFPut, 99, "a", "b"))), false},
-		{"key", "varint", handmade.Log(7, false, append(le.AppendUint32(make([]byte, 8), 1), base.KindPut, 0xff)), false},
-		{"long varint", "varint too long", handmade.Log(7, false, append(le.AppendUint32(make([]byte, 8), 1),
+		{"begin prepare", "begin of a prepared transaction", testsst.Log(7, false, testsst.Batch(1, []byte{0x09})), true},
+		{"end prepare", "end of a prepared transaction", testsst.Log(7, false, testsst.Batch(1, testsst.Op(0x0a, "xid"))), true},
+		{"commit", "commit of a prepared transaction", testsst.Log(7, false, testsst.Batch(1, testsst.Op(0x0b, "xid"))), true},
+		{"rollback", "rollback of a prepared transaction", testsst.Log(7, false, testsst.Batch(1, testsst.Op(0x0c, "xid"))), true},
+		{"blob index", "blob index", testsst.Log(7, false, testsst.Batch(1, testsst.Op(base.KindBlobIndex, "k", "v"))), true},
+		{"blob index of a family", "blob index", testsst.Log(7, false, testsst.Batch(1, testsst.OpCF(base.KindCFBlobIndex, 1, "k", "v"))), true},
+		{"wide column", "wide-column entity", testsst.Log(7, false, testsst.Batch(1, testsst.Op(0x16, "k", "v"))), true},
+		{"timestamp", "delete with timestamp", testsst.Log(7, false, testsst.Batch(1, testsst.Op(0x14, "k"))), true},
+		{"unknown tag", "tag 0x55", testsst.Log(7, false, testsst.Batch(1, []byte{0x55})), true},
+		{"compressed", "log compressed with codec 4", testsst.Frame(logfile.FragCompression, 0, false, []byte{4, 0, 0, 0}), true},
+		{"timestamps", "user-defined timestamps", testsst.Frame(logfile.FragTimestamps, 0, false, []byte{1}), true},
+		{"type", "unknown fragment type 42", testsst.Frame(42, 0, false, []byte{1}), false},
+		{"short batch", "write batch", testsst.Log(7, false, []byte{1, 2, 3}), false},
+		{"count", "1 entries, the header says 2", testsst.Log(7, false, append(le.AppendUint32(make([]byte, 8), 2), testsst.Op(base.KindPut, "a", "b")...)), false},
+		{"cut", "need 9 bytes, have 1", testsst.Log(7, false, append(le.AppendUint32(make([]byte, 8), 1), base.KindPut, 9, 'x')), false},
+		{"sequence", "sequence number", testsst.Log(7, false, testsst.Batch(1<<60, testsst.Op(base.KindPut, "a", "b"))), false},
+		{"sequence at the end", "sequence number", testsst.Log(7, false, testsst.Batch(base.MaxSequence, testsst.Op(base.KindPut, "a", "b"), testsst.Op(base.KindPut, "b", "b"))), false},
+		{"family", "99 is unknown", testsst.Log(7, false, testsst.Batch(1, testsst.OpCF(base.KindCFPut, 99, "a", "b"))), false},
+		{"key", "varint", testsst.Log(7, false, append(le.AppendUint32(make([]byte, 8), 1), base.KindPut, 0xff)), false},
+		{"long varint", "varint too long", testsst.Log(7, false, append(le.AppendUint32(make([]byte, 8), 1),
 			append([]byte{base.KindPut}, bytes.Repeat([]byte{0xff}, 12)...)...)), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := handmade.NewDB(t)
+			d := testsst.NewDB(t)
 			d.File("000007.log", tt.log)
 			dir := d.Finish()
 			err := rowsError(dir, store.Options{})
@@ -326,12 +326,12 @@ func TestRefusedLogs(t *testing.T) {
 
 // walDirDB makes a database whose MANIFEST counts on log 7, which is not there, and whose OPTIONS
 // file names a wal_dir.
-func walDirDB(t *testing.T, dir, wal string) *handmade.DB {
+func walDirDB(t *testing.T, dir, wal string) *testsst.DB {
 	t.Helper()
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	d.Dir = dir
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
-	d.Edit(handmade.EditNumber(manifest.TagLogNumber, 7))
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
+	d.Edit(testsst.EditNumber(manifest.TagLogNumber, 7))
 	d.Finish()
 	d.File("OPTIONS-000008", []byte("[DBOptions]\n  wal_dir=/old\n"))
 	d.File("OPTIONS-000010", []byte("[DBOptions]\n  max_open_files=5000\n  wal_dir="+wal+"\n"))
@@ -413,8 +413,8 @@ func TestLogsLeftBehind(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := walDirDB(t, t.TempDir(), "")
 			if tt.level {
-				d = handmade.NewLevelDB(t)
-				d.Edit(handmade.EditNumber(manifest.TagLogNumber, 7))
+				d = testsst.NewLevelDB(t)
+				d.Edit(testsst.EditNumber(manifest.TagLogNumber, 7))
 				d.Finish()
 			}
 			for _, file := range tt.files {
@@ -438,7 +438,7 @@ func TestLogsLeftBehind(t *testing.T) {
 func TestWALDir(t *testing.T) {
 	d := walDirDB(t, t.TempDir(), "/elsewhere/wal")
 	dir, other := d.Dir, t.TempDir()
-	if err := os.WriteFile(filepath.Join(other, "000007.log"), handmade.Log(7, false, handmade.Batch(2, handmade.Op(base.KindPut, "b", ""))), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(other, "000007.log"), testsst.Log(7, false, testsst.Batch(2, testsst.Op(base.KindPut, "b", ""))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	db := openTest(t, dir, store.Options{WALDir: other})
@@ -447,7 +447,7 @@ func TestWALDir(t *testing.T) {
 		t.Errorf("file %+v", f)
 	}
 	// With a log beside the tables nothing is asked.
-	d.Log(7, handmade.Batch(2, handmade.Op(base.KindPut, "c", "")))
+	d.Log(7, testsst.Batch(2, testsst.Op(base.KindPut, "c", "")))
 	db, found := openFindings(t, dir, store.Options{})
 	if wantRows(t, db, 0, "a= c="); len(*found) > 0 {
 		t.Errorf("findings %+v", *found)
@@ -460,7 +460,7 @@ func TestWALDir(t *testing.T) {
 // TestNeverHadLogs: a database of log number 0 is one that this program wrote, unless RocksDB has
 // opened it and written no table.
 func TestNeverHadLogs(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	dir := d.Finish()
 	if _, found := openFindings(t, dir, store.Options{}); len(*found) > 0 {
 		t.Errorf("findings %+v", *found)
@@ -481,13 +481,13 @@ func TestNeverHadLogs(t *testing.T) {
 	if err := os.RemoveAll(lost); err != nil {
 		t.Fatal(err)
 	}
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
 	d.Finish()
 	if _, found := openFindings(t, dir, store.Options{}); len(*found) > 0 {
 		t.Errorf("findings %+v", *found)
 	}
-	l := handmade.NewLevelDB(t)
-	l.Edit(handmade.EditNumber(manifest.TagPrevLogNumber, 3))
+	l := testsst.NewLevelDB(t)
+	l.Edit(testsst.EditNumber(manifest.TagPrevLogNumber, 3))
 	if _, found := openFindings(t, l.Finish(), store.Options{}); len(*found) != 1 || (*found)[0].Kind != "no-log" {
 		t.Errorf("findings %+v", *found)
 	}
@@ -495,14 +495,14 @@ func TestNeverHadLogs(t *testing.T) {
 
 // TestSalvageLog: Unordered goes on after damage, and the rest of the store says what is wrong.
 func TestSalvageLog(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("t", 1, ""))
-	records := [][]byte{handmade.Batch(2, handmade.Op(base.KindPut, "first", "")), handmade.Batch(3, handmade.Op(base.KindPut, "hit", ""))}
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("t", 1, ""))
+	records := [][]byte{testsst.Batch(2, testsst.Op(base.KindPut, "first", "")), testsst.Batch(3, testsst.Op(base.KindPut, "hit", ""))}
 	for i := range 3 {
-		records = append(records, handmade.Batch(uint64(4+i), handmade.Op(base.KindPut, fmt.Sprint("big", i), strings.Repeat("x", logfile.BlockSize-100))))
+		records = append(records, testsst.Batch(uint64(4+i), testsst.Op(base.KindPut, fmt.Sprint("big", i), strings.Repeat("x", logfile.BlockSize-100))))
 	}
-	log := handmade.Log(7, false, records...)
-	log[len(handmade.Log(7, false, records[0]))+10] ^= 1
+	log := testsst.Log(7, false, records...)
+	log[len(testsst.Log(7, false, records[0]))+10] ^= 1
 	d.File("000007.log", log)
 	db, found := openFindings(t, d.Finish(), store.Options{})
 	ks := db.Keyspaces()[0]

@@ -11,11 +11,11 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 )
 
 // announce is the fragment that starts a log compressed with zstd.
-var announce = handmade.Frame(FragCompression, 0, false, []byte{7, 0, 0, 0})
+var announce = testsst.Frame(FragCompression, 0, false, []byte{7, 0, 0, 0})
 
 // pack compresses records as RocksDB does: as streams, whose frames do not say how long they are.
 func pack(t testing.TB, records ...[]byte) [][]byte {
@@ -53,7 +53,7 @@ func noise(n int) []byte {
 func TestCompressed(t *testing.T) {
 	records := [][]byte{rec("a", 10), rec("b", 5*BlockSize), noise(3 * BlockSize), rec("e", 1)}
 	for _, reuse := range []bool{false, true} {
-		log := handmade.LogAfter(announce, 7, reuse, pack(t, records...)...)
+		log := testsst.LogAfter(announce, 7, reuse, pack(t, records...)...)
 		for _, huge := range []int{0, BlockSize, 1 << 30} {
 			l := NewReader(bytes.NewReader(log), 7)
 			l.Huge = huge
@@ -90,7 +90,7 @@ func TestCompressedDamage(t *testing.T) {
 		"cut off":  good[1][:len(good[1])-6],
 		"checksum": append(bytes.Clone(good[1][:len(good[1])-1]), good[1][len(good[1])-1]^1),
 	} {
-		l := NewReader(bytes.NewReader(handmade.LogAfter(announce, 7, false, good[0], bad, good[2])), 7)
+		l := NewReader(bytes.NewReader(testsst.LogAfter(announce, 7, false, good[0], bad, good[2])), 7)
 		if got, _, err := l.Next(); err != nil || !bytes.Equal(got, rec("a", 10)) {
 			t.Fatalf("%s: %q, %v", name, got, err)
 		}
@@ -109,7 +109,7 @@ func TestBomb(t *testing.T) {
 	frame = append(frame, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	l := NewReader(bytes.NewReader(handmade.LogAfter(announce, 7, false, frame)), 7)
+	l := NewReader(bytes.NewReader(testsst.LogAfter(announce, 7, false, frame)), 7)
 	if _, _, err := l.Next(); !errors.Is(err, ErrPacked) {
 		t.Fatal(err)
 	}
@@ -126,8 +126,8 @@ func TestIgnorable(t *testing.T) {
 			if reuse {
 				typ -= 3 // Frame adds 4, and 1 is to be added
 			}
-			start := handmade.Frame(typ, 7, reuse, []byte("the log before"))
-			l := NewReader(bytes.NewReader(handmade.LogAfter(start, 7, reuse, rec("a", 10), rec("b", BlockSize))), 7)
+			start := testsst.Frame(typ, 7, reuse, []byte("the log before"))
+			l := NewReader(bytes.NewReader(testsst.LogAfter(start, 7, reuse, rec("a", 10), rec("b", BlockSize))), 7)
 			if got := readLog(l); got != "a10 b32768 end" {
 				t.Errorf("type %#x, reuse %t: %s", typ, reuse, got)
 			}
@@ -140,7 +140,7 @@ func TestRecycledTrailer(t *testing.T) {
 	for left := range 2 * ReuseHeaderLen {
 		first := rec("a", BlockSize-ReuseHeaderLen-left)
 		want := fmt.Sprintf("a%d b10 end", len(first))
-		if got := readLog(NewReader(bytes.NewReader(handmade.Log(7, true, first, rec("b", 10))), 7)); got != want {
+		if got := readLog(NewReader(bytes.NewReader(testsst.Log(7, true, first, rec("b", 10))), 7)); got != want {
 			t.Errorf("%d bytes left: %s, want %s", left, got, want)
 		}
 	}
@@ -153,7 +153,7 @@ func FuzzCompressed(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		for _, huge := range []int{1000, 1 << 20} {
-			l := NewReader(bytes.NewReader(handmade.LogAfter(announce, 7, false, packed, []byte{})), 7)
+			l := NewReader(bytes.NewReader(testsst.LogAfter(announce, 7, false, packed, []byte{})), 7)
 			l.Huge = huge
 			got, off, err := l.Next()
 			if err != nil {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 )
 
 // show reads a log to its end: the first byte and the length of each record, the errors whole, and what is known of the end.
@@ -52,8 +52,8 @@ func show(l *Reader) (s string) {
 
 // TestEnds: how logs end that were cut, damaged or written over an older one, to the word and the offset.
 func TestEnds(t *testing.T) {
-	a, frame := handmade.Log(7, false, rec("a", 10)), handmade.Frame // 17 bytes
-	r := handmade.Log(7, true, rec("a", 10))                         // 21 bytes
+	a, frame := testsst.Log(7, false, rec("a", 10)), testsst.Frame // 17 bytes
+	r := testsst.Log(7, true, rec("a", 10))                        // 21 bytes
 	long := func(typ byte, size int, rest []byte) []byte {
 		return append([]byte{1, 2, 3, 4, byte(size), byte(size >> 8), typ}, rest...)
 	}
@@ -82,11 +82,11 @@ func TestEnds(t *testing.T) {
 		{"an older log's bytes", slices.Concat(r, junk), " a10 leftover"},
 		{"an older log's bytes, with a fragment that has no number", slices.Concat(r, junk, a, junk), " a10 leftover"},
 		{"a record of this log follows the first byte", slices.Concat(r, []byte{0xee}, r), " a10 [21: unknown fragment type 0]"},
-		{"a record of this log of no bytes follows at the end", slices.Concat(r, junk, handmade.Log(7, true, nil)), " a10 [21: fragment of type 238 and 61166 bytes, where its block has room for 32740]"},
+		{"a record of this log of no bytes follows at the end", slices.Concat(r, junk, testsst.Log(7, true, nil)), " a10 [21: fragment of type 238 and 61166 bytes, where its block has room for 32740]"},
 		{"a record of this log follows at a block", slices.Concat(r, bytes.Repeat([]byte{0xee}, BlockSize-len(r)), r),
 			" a10 [21: fragment of type 238 and 61166 bytes, where its block has room for 32740] a10"},
-		{"an older log of two blocks", slices.Concat(r, handmade.Log(3, true, rec("o", 10), rec("o", 2*BlockSize))[len(r):]), " a10 older"},
-		{"an older log, and this one at the next block", slices.Concat(r, handmade.Log(3, true, rec("o", 10), rec("o", BlockSize-len(r)-ReuseHeaderLen))[len(r):], r),
+		{"an older log of two blocks", slices.Concat(r, testsst.Log(3, true, rec("o", 10), rec("o", 2*BlockSize))[len(r):]), " a10 older"},
+		{"an older log, and this one at the next block", slices.Concat(r, testsst.Log(3, true, rec("o", 10), rec("o", BlockSize-len(r)-ReuseHeaderLen))[len(r):], r),
 			" a10 older"},
 		{"empty first part", slices.Concat(frame(fragFirst, 7, false, nil), a), " a10"},
 		{"first part of one byte", slices.Concat(frame(fragFirst, 7, false, []byte("x")), a), " [8: a record starts inside another at offset 0] a10"},
@@ -107,7 +107,7 @@ func (zeroReader) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // TestZerosBounded: the zeros that a MANIFEST ends in are bounded, those of a log are not.
 func TestZerosBounded(t *testing.T) {
-	a := handmade.Log(0, false, rec("a", 10))
+	a := testsst.Log(0, false, rec("a", 10))
 	for _, c := range []struct {
 		start  []byte
 		zeros  int64
@@ -138,7 +138,7 @@ func TestZerosBounded(t *testing.T) {
 func TestHugeEdges(t *testing.T) {
 	for _, n := range []int{1, 2, 100, 3*BlockSize + 5, 5 * BlockSize} {
 		want := rec("a", n)
-		plain, packed := handmade.Log(7, false, want), handmade.LogAfter(announce, 7, false, pack(t, want)...)
+		plain, packed := testsst.Log(7, false, want), testsst.LogAfter(announce, 7, false, pack(t, want)...)
 		for huge, held := range map[int]bool{1: n == 1, n - 1: n == 1, n: true, n + 1: true} {
 			whole := n <= BlockSize-HeaderLen // of one fragment, which needs no room
 			for name, r := range map[string]io.Reader{"plain": bytes.NewReader(plain), "packed": bytes.NewReader(packed), "stream": iotestReader{bytes.NewReader(plain)}} {
@@ -162,7 +162,7 @@ func TestHugeEdges(t *testing.T) {
 
 // TestBodyDamage: a record that changes while it is read is damage at its place.
 func TestBodyDamage(t *testing.T) {
-	log := handmade.Log(7, true, rec("a", 10), rec("b", 100))
+	log := testsst.Log(7, true, rec("a", 10), rec("b", 100))
 	l := NewReader(bytes.NewReader(log), 7)
 	l.Next()
 	_, off, err := l.Next()
@@ -182,7 +182,7 @@ func TestBodyDamage(t *testing.T) {
 // TestWithin: a log is not read any further once its context is done.
 func TestWithin(t *testing.T) {
 	ctx, stop := context.WithCancelCause(context.Background())
-	log := handmade.Log(7, false, rec("a", 10))
+	log := testsst.Log(7, false, rec("a", 10))
 	r := Within(ctx, io.NewSectionReader(bytes.NewReader(log), 0, int64(len(log))))
 	if got := show(NewReader(r, 7)); got != " a10" {
 		t.Error(got)

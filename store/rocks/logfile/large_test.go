@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 )
 
 const largeRecord = 1 << 20
@@ -13,7 +13,7 @@ const largeRecord = 1 << 20
 func TestLargeRecord(t *testing.T) {
 	for _, reuse := range []bool{false, true} {
 		want := [][]byte{bytes.Repeat([]byte("a"), 5*largeRecord), []byte("b"), bytes.Repeat([]byte("c"), 7*largeRecord+77)}
-		log := handmade.Log(7, reuse, want...)
+		log := testsst.Log(7, reuse, want...)
 		r := NewReader(bytes.NewReader(log), 7)
 		for _, w := range want {
 			rec, _, err := r.Next()

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store/rocks/base"
 )
 
@@ -48,7 +48,7 @@ func rec(c string, n int) []byte { return []byte(strings.Repeat(c, n)) }
 
 func TestRecords(t *testing.T) {
 	for _, reuse := range []bool{false, true} {
-		log := handmade.Log(7, reuse, rec("a", 10), nil, rec("b", BlockSize), rec("c", 3*BlockSize), rec("d", BlockSize-40), rec("e", 1))
+		log := testsst.Log(7, reuse, rec("a", 10), nil, rec("b", BlockSize), rec("c", 3*BlockSize), rec("d", BlockSize-40), rec("e", 1))
 		want := "a10 0 b32768 c98304 d32728 e1 end"
 		if got := readLog(NewReader(bytes.NewReader(log), 7)); got != want {
 			t.Errorf("reuse %t: %s, want %s", reuse, got, want)
@@ -61,7 +61,7 @@ func TestRecords(t *testing.T) {
 
 // TestHugeRecords: a record beyond Huge is passed over, and Body reads it.
 func TestHugeRecords(t *testing.T) {
-	late := handmade.Log(7, true, rec("a", 10), rec("b", 2*BlockSize), rec("c", 3*BlockSize), rec("d", 9))
+	late := testsst.Log(7, true, rec("a", 10), rec("b", 2*BlockSize), rec("c", 3*BlockSize), rec("d", 9))
 	ll := NewReader(bytes.NewReader(late), 7)
 	ll.Huge = BlockSize
 	for _, want := range [][]byte{nil, rec("b", 2*BlockSize), rec("c", 3*BlockSize)} { // the last begins in the third block
@@ -80,7 +80,7 @@ func TestHugeRecords(t *testing.T) {
 			t.Errorf("at %d: %d bytes, %v", off, len(got), err)
 		}
 	}
-	log := handmade.Log(7, true, rec("a", 10), rec("b", 5*BlockSize), rec("c", 100))
+	log := testsst.Log(7, true, rec("a", 10), rec("b", 5*BlockSize), rec("c", 100))
 	l := NewReader(bytes.NewReader(log), 7)
 	l.Huge = BlockSize
 	l.Next()
@@ -116,16 +116,16 @@ func TestHugeRecords(t *testing.T) {
 
 func TestDamage(t *testing.T) {
 	big, small, last := rec("b", 3*BlockSize), rec("s", 10), rec("l", 20)
-	whole := handmade.Log(7, false, big, small, last)
-	smallAt := len(handmade.Log(7, false, big))
-	lastAt := len(handmade.Log(7, false, big, small))
+	whole := testsst.Log(7, false, big, small, last)
+	smallAt := len(testsst.Log(7, false, big))
+	lastAt := len(testsst.Log(7, false, big, small))
 	flip := func(at int) []byte {
 		b := slices.Clone(whole)
 		b[at] ^= 0x40
 		return b
 	}
 	at := func(what string, off int) string { return fmt.Sprintf("%s@%d", what, off) }
-	zstdFrame := handmade.Frame(FragCompression, 0, false, []byte{codecZstd, 0, 0, 0})
+	zstdFrame := testsst.Frame(FragCompression, 0, false, []byte{codecZstd, 0, 0, 0})
 	for _, tt := range []struct {
 		name string
 		log  []byte
@@ -147,12 +147,12 @@ func TestDamage(t *testing.T) {
 		{"missing first", whole[BlockSize:], "damage@0"},
 		{"first twice", slices.Concat(whole[:BlockSize], whole), at("damage", BlockSize)},
 		{"empty", nil, "end"},
-		{"compressed by LZ4", handmade.Frame(9, 0, false, []byte{4, 0, 0, 0}), "unsupported@0"},
-		{"compressed by what", handmade.Frame(9, 0, false, []byte{7}), "damage@0"},
+		{"compressed by LZ4", testsst.Frame(9, 0, false, []byte{4, 0, 0, 0}), "unsupported@0"},
+		{"compressed by what", testsst.Frame(9, 0, false, []byte{7}), "damage@0"},
 		{"compressed twice", slices.Concat(zstdFrame, zstdFrame), at("damage", len(zstdFrame))},
 		{"compressed late", slices.Concat(whole, zstdFrame), "b98304 s10 l20 " + at("damage", len(whole))},
-		{"timestamps", handmade.Frame(10, 0, false, []byte{1}), "unsupported@0"},
-		{"unknown type", handmade.Frame(42, 0, false, []byte{1}), "damage@0"},
+		{"timestamps", testsst.Frame(10, 0, false, []byte{1}), "unsupported@0"},
+		{"unknown type", testsst.Frame(42, 0, false, []byte{1}), "damage@0"},
 	} {
 		if got := readLog(NewReader(bytes.NewReader(tt.log), 7)); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
@@ -174,8 +174,8 @@ func TestTypeInErrors(t *testing.T) {
 
 // TestReuse: what an older use of the file left ends the log, unless more of this log follows.
 func TestReuse(t *testing.T) {
-	old := handmade.Log(3, true, rec("o", 500), rec("p", 500))
-	log := handmade.Log(7, true, rec("a", 100))
+	old := testsst.Log(3, true, rec("o", 500), rec("p", 500))
+	log := testsst.Log(7, true, rec("a", 100))
 	l := NewReader(bytes.NewReader(append(slices.Clone(log), old[len(log):]...)), 7)
 	if got := readLog(l); got != "a100 end" || !l.Leftover {
 		t.Errorf("%s, leftover %t", got, l.Leftover)
@@ -184,7 +184,7 @@ func TestReuse(t *testing.T) {
 	if got := readLog(l); got != "a100 end" || l.Leftover {
 		t.Errorf("%s, leftover %t", got, l.Leftover)
 	}
-	damaged := handmade.Log(7, true, rec("a", 100), rec("b", 100), rec("c", 100))
+	damaged := testsst.Log(7, true, rec("a", 100), rec("b", 100), rec("c", 100))
 	damaged[len(log)+20] ^= 1
 	if got, want := readLog(NewReader(bytes.NewReader(damaged), 7)), fmt.Sprintf("a100 damage@%d", len(log)); got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -193,7 +193,7 @@ func TestReuse(t *testing.T) {
 
 // TestResync: after damage the reader goes on with the next block.
 func TestResync(t *testing.T) {
-	log := handmade.Log(7, false, rec("a", BlockSize-100), rec("b", 50), rec("c", 50), rec("d", 200))
+	log := testsst.Log(7, false, rec("a", BlockSize-100), rec("b", 50), rec("c", 50), rec("d", 200))
 	log[50] ^= 1
 	l := NewReader(bytes.NewReader(log), 7)
 	l.Salvage = true
@@ -214,7 +214,7 @@ func TestResync(t *testing.T) {
 
 // TestZeroAt: where the zeros begin that a log ends in.
 func TestZeroAt(t *testing.T) {
-	log := handmade.Log(7, false, rec("a", 100))
+	log := testsst.Log(7, false, rec("a", 100))
 	l := NewReader(bytes.NewReader(append(slices.Clone(log), make([]byte, 3*BlockSize)...)), 7)
 	if got := readLog(l); got != "a100 end" || l.ZeroAt != int64(len(log)) {
 		t.Errorf("%s, zeros from %d", got, l.ZeroAt)
@@ -226,7 +226,7 @@ func TestZeroAt(t *testing.T) {
 }
 
 func TestReadErrors(t *testing.T) {
-	log := handmade.Log(7, false, rec("a", 2*BlockSize))
+	log := testsst.Log(7, false, rec("a", 2*BlockSize))
 	l := NewReader(io.MultiReader(bytes.NewReader(log[:BlockSize]), iotest.ErrReader(io.ErrClosedPipe)), 7)
 	if _, _, err := l.Next(); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("%v", err)
@@ -235,9 +235,9 @@ func TestReadErrors(t *testing.T) {
 
 // TestEmptyFirst: writers before 2013 could leave an empty first fragment at the end of a block.
 func TestEmptyFirst(t *testing.T) {
-	log := handmade.Log(7, false, rec("a", BlockSize-2*HeaderLen))
-	log = append(log, handmade.Frame(fragFirst, 0, false, nil)...)
-	log = append(log, handmade.Frame(fragFull, 0, false, rec("b", 9))...)
+	log := testsst.Log(7, false, rec("a", BlockSize-2*HeaderLen))
+	log = append(log, testsst.Frame(fragFirst, 0, false, nil)...)
+	log = append(log, testsst.Frame(fragFull, 0, false, rec("b", 9))...)
 	if got := readLog(NewReader(bytes.NewReader(log), 7)); got != "a32754 b9 end" {
 		t.Error(got)
 	}
@@ -249,8 +249,8 @@ func TestEmptyFirst(t *testing.T) {
 }
 
 func FuzzReader(f *testing.F) {
-	f.Add(handmade.Log(7, false, rec("a", 10), rec("b", 2*BlockSize)))
-	f.Add(append(handmade.Log(7, true, rec("a", 10)), handmade.Log(3, true, rec("a", 10))...))
+	f.Add(testsst.Log(7, false, rec("a", 10), rec("b", 2*BlockSize)))
+	f.Add(append(testsst.Log(7, true, rec("a", 10)), testsst.Log(3, true, rec("a", 10))...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		l := NewReader(bytes.NewReader(b), 7)
 		l.Salvage = true
@@ -281,7 +281,7 @@ func TestKnown(t *testing.T) {
 
 // TestLeftAtBlock: what an older use of the file left may begin at the start of a block.
 func TestLeftAtBlock(t *testing.T) {
-	log := handmade.Log(7, true, rec("a", BlockSize-ReuseHeaderLen))
+	log := testsst.Log(7, true, rec("a", BlockSize-ReuseHeaderLen))
 	log = append(log, bytes.Repeat([]byte{0x5a}, BlockSize)...)
 	if got, want := readLog(NewReader(bytes.NewReader(log), 7)), fmt.Sprintf("a%d end", BlockSize-ReuseHeaderLen); got != want {
 		t.Errorf("%s, want %s", got, want)
@@ -291,7 +291,7 @@ func TestLeftAtBlock(t *testing.T) {
 // TestHugeRecord: what is held of a log at once is no larger than a batch of servers is.
 func TestHugeRecord(t *testing.T) {
 	for n, want := range map[int]string{HugeRecord / 2: "a2097152 end", HugeRecord + 1: "huge4194305@0 end"} {
-		l := NewReader(bytes.NewReader(handmade.Log(7, false, rec("a", n))), 7)
+		l := NewReader(bytes.NewReader(testsst.Log(7, false, rec("a", n))), 7)
 		l.Huge = HugeRecord
 		if got := readLog(l); got != want {
 			t.Errorf("%d bytes: %s, want %s", n, got, want)
@@ -303,20 +303,20 @@ func TestHugeRecord(t *testing.T) {
 // within another one is read, in whichever block; a byte alone is a record that was cut off.
 func TestWhatIsLeft(t *testing.T) {
 	want := rec("a", 2*BlockSize)
-	log := handmade.Log(7, false, want)
+	log := testsst.Log(7, false, want)
 	l := NewReader(bytes.NewReader(log[:BlockSize+100]), 7)
 	if _, _, err := l.Next(); err != ErrTorn || len(l.Partial) < BlockSize-HeaderLen || !bytes.HasPrefix(want, l.Partial) {
 		t.Errorf("%d bytes are left, %v", len(l.Partial), err)
 	}
-	packed := handmade.LogAfter(announce, 7, false, pack(t, noise(2*BlockSize))...)
+	packed := testsst.LogAfter(announce, 7, false, pack(t, noise(2*BlockSize))...)
 	l = NewReader(bytes.NewReader(packed[:BlockSize+100]), 7)
 	if _, _, err := l.Next(); err != ErrTorn || l.Partial != nil {
 		t.Errorf("%d bytes of a frame are left, %v", len(l.Partial), err)
 	}
 	for _, blocks := range []int{0, 1, 3} {
-		cut := handmade.Log(7, false, rec("a", blocks*(BlockSize-HeaderLen)+100))
-		begun := handmade.Frame(fragFirst, 7, false, rec("b", 50))
-		l := NewReader(bytes.NewReader(append(append(cut, begun...), handmade.Frame(fragFull, 7, false, rec("c", 60))...)), 7)
+		cut := testsst.Log(7, false, rec("a", blocks*(BlockSize-HeaderLen)+100))
+		begun := testsst.Frame(fragFirst, 7, false, rec("b", 50))
+		l := NewReader(bytes.NewReader(append(append(cut, begun...), testsst.Frame(fragFull, 7, false, rec("c", 60))...)), 7)
 		var got []string
 		for range 3 {
 			rec, _, err := l.Next()
@@ -343,7 +343,7 @@ func TestWhatIsLeft(t *testing.T) {
 
 // TestZerosOfManifests: the space that RocksDB sets aside for a MANIFEST ends it.
 func TestZerosOfManifests(t *testing.T) {
-	log := append(handmade.Log(0, false, rec("a", 10)), make([]byte, 4<<20)...)
+	log := append(testsst.Log(0, false, rec("a", 10)), make([]byte, 4<<20)...)
 	if got := readLog(NewReader(bytes.NewReader(log), 0)); got != "a10 end" {
 		t.Error(got)
 	}

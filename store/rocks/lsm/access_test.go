@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 )
 
 // refuse makes all calls on a file fail but the first n.
@@ -30,14 +30,14 @@ func refuse(name string, n int, err error) (restore func()) {
 
 // TestNoAccess: no reader takes what cannot be reached for damage, at whichever call that shows.
 func TestNoAccess(t *testing.T) {
-	d := handmade.NewDB(t)
-	spec := handmade.Spec{BlockSize: 4 << 10, IndexType: 2, Filter: "fullfilter.test", Tombstones: []handmade.Entry{handmade.RangeDel("x", 9, "y")}}
-	name := d.Table(0, 1, spec, handmade.SomeEntries(4000)...)
+	d := testsst.NewDB(t)
+	spec := testsst.Spec{BlockSize: 4 << 10, IndexType: 2, Filter: "fullfilter.test", Tombstones: []testsst.Entry{testsst.RangeDel("x", 9, "y")}}
+	name := d.Table(0, 1, spec, testsst.SomeEntries(4000)...)
 	dir := d.Finish()
 	nothing := func(*store.Entry) error { return nil }
 	for what, read := range map[string]func(*database) error{
-		"rows":      func(db *database) error { return handmade.WalkRows(t, db.Keyspaces()[0]) },
-		"sorted":    func(db *database) error { return handmade.WalkRows(t, db.Keyspaces()[0]) },
+		"rows":      func(db *database) error { return testsst.WalkRows(t, db.Keyspaces()[0]) },
+		"sorted":    func(db *database) error { return testsst.WalkRows(t, db.Keyspaces()[0]) },
 		"unordered": func(db *database) error { return db.Keyspaces()[0].Unordered(nothing) },
 		"blocks": func(db *database) error {
 			return errors.Join(db.Keyspaces()[0].Unordered(nothing), db.CheckBlocks(context.Background()))
@@ -66,8 +66,8 @@ func TestNoAccess(t *testing.T) {
 
 // TestRefusedRead: bytes that the medium refuses once are no damage, and what it does not give back stays lost.
 func TestRefusedRead(t *testing.T) {
-	d := handmade.NewDB(t)
-	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	d := testsst.NewDB(t)
+	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
 	dir := d.Finish()
 	reads := 0
 	restore := disk.Inject(func(op, path string) error {
@@ -100,14 +100,14 @@ func TestRefusedRead(t *testing.T) {
 
 // TestSpoolsShareAFile: sorting many tables takes one file.
 func TestSpoolsShareAFile(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	var want []string
 	for i := range 20 {
 		value := strings.Repeat(fmt.Sprint(i%10), 5000)
 		a, b, c, z := fmt.Sprintf("k%02da", i), fmt.Sprintf("k%02db", i), fmt.Sprintf("k%02dc", i), fmt.Sprintf("k%02dz", i)
-		entries := []handmade.Entry{handmade.Put(a, 1, value), handmade.Put(c, 2, value), handmade.Put(b, 2, value), handmade.Put(z, 2, value)}
-		name := d.Write(handmade.Spec{KeepOrder: true}, entries)
-		d.Name(0, 1, name, handmade.Bounds{Smallest: entries[0].Internal(), Largest: entries[3].Internal()}, 2)
+		entries := []testsst.Entry{testsst.Put(a, 1, value), testsst.Put(c, 2, value), testsst.Put(b, 2, value), testsst.Put(z, 2, value)}
+		name := d.Write(testsst.Spec{KeepOrder: true}, entries)
+		d.Name(0, 1, name, testsst.Bounds{Smallest: entries[0].Internal(), Largest: entries[3].Internal()}, 2)
 		want = append(want, a+"="+value, b+"="+value, c+"="+value, z+"="+value)
 	}
 	db := openTest(t, d.Finish(), store.Options{Resort: true, Memory: 64 << 10, TempDir: t.TempDir()})

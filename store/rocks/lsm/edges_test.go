@@ -10,40 +10,40 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 )
 
 // index is an entry whose value stands outside of tables.
-func index(key string, seq uint64, to string) handmade.Entry {
-	return handmade.NewEntry(key, seq, base.KindBlobIndex, to)
+func index(key string, seq uint64, to string) testsst.Entry {
+	return testsst.NewEntry(key, seq, base.KindBlobIndex, to)
 }
 
 // merge is a merge operand.
-func merge(key string, seq uint64, operand string) handmade.Entry {
-	return handmade.NewEntry(key, seq, base.KindMerge, operand)
+func merge(key string, seq uint64, operand string) testsst.Entry {
+	return testsst.NewEntry(key, seq, base.KindMerge, operand)
 }
 
 // TestMergeOverValueElsewhere: operands fold over a value outside of tables. Where that is lost the row is, and what is
 // older stays hidden; an error of it ends the walk.
 func TestMergeOverValueElsewhere(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{}, merge("a", 9, "y"), merge("a", 8, "x"), index("a", 7, "small"), handmade.Put("a", 2, "old"),
-		merge("b", 9, "z"), index("b", 7, "lost"), handmade.Put("b", 2, "old"), handmade.Put("c", 1, "1"))
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{}, merge("a", 9, "y"), merge("a", 8, "x"), index("a", 7, "small"), testsst.Put("a", 2, "old"),
+		merge("b", 9, "z"), index("b", 7, "lost"), testsst.Put("b", 2, "old"), testsst.Put("c", 1, "1"))
 	db := openTest(t, d.Finish(), store.Options{})
 	db.spaces[0].Values = &elsewhere{values: map[string]string{"small": "s"}}
-	rows, n := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
-	if got := handmade.Show(rows); got != "a=s,x,y c=1 " {
+	rows, n := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil)
+	if got := testsst.Show(rows); got != "a=s,x,y c=1 " {
 		t.Errorf("rows %s", got)
 	}
 	// The value that is lost counts nowhere.
 	if want := (record.Tally{Entries: 7, Visible: 2, Superseded: 2, Folded: 3}); n != want {
 		t.Errorf("%+v, want %+v", n, want)
 	}
-	d = handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 9, "1"), merge("b", 9, "z"), index("b", 7, "broken"), handmade.Put("c", 1, "1"))
+	d = testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 9, "1"), merge("b", 9, "z"), index("b", 7, "broken"), testsst.Put("c", 1, "1"))
 	db = openTest(t, d.Finish(), store.Options{})
 	db.spaces[0].Values = &elsewhere{}
 	it, err := db.spaces[0].Rows(nil, nil)
@@ -61,12 +61,12 @@ func TestMergeOverValueElsewhere(t *testing.T) {
 
 // TestSameEntryInLogAndTable: an operand that a log and a table have is folded once, and counts as superseded once.
 func TestSameEntryInLogAndTable(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{}, merge("m", 6, "y"), merge("m", 5, "x"), handmade.Put("m", 4, "w"), handmade.Put("n", 7, "1"))
-	d.Log(6, handmade.Batch(5, handmade.Op(base.KindMerge, "m", "x"), handmade.Op(base.KindMerge, "m", "y"), handmade.Op(base.KindPut, "n", "1")))
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{}, merge("m", 6, "y"), merge("m", 5, "x"), testsst.Put("m", 4, "w"), testsst.Put("n", 7, "1"))
+	d.Log(6, testsst.Batch(5, testsst.Op(base.KindMerge, "m", "x"), testsst.Op(base.KindMerge, "m", "y"), testsst.Op(base.KindPut, "n", "1")))
 	ks := openTest(t, d.Finish(), store.Options{}).Keyspaces()[0]
-	rows, n := handmade.ReadRows(t, ks, nil, nil)
-	if got := handmade.Show(rows); got != "m=w,x,y n=1 " {
+	rows, n := testsst.ReadRows(t, ks, nil, nil)
+	if got := testsst.Show(rows); got != "m=w,x,y n=1 " {
 		t.Errorf("rows %s", got)
 	}
 	if want := (record.Tally{Entries: 7, Visible: 2, Superseded: 3, Folded: 2}); n != want {
@@ -85,8 +85,8 @@ func TestSameEntryInLogAndTable(t *testing.T) {
 // TestUnorderedValuesElsewhere: the physical walk shows values outside of tables, and says which are lost.
 func TestUnorderedValuesElsewhere(t *testing.T) {
 	walk := func(to string) (s string, err error) {
-		d := handmade.NewDB(t)
-		d.Table(0, 1, handmade.Spec{}, index("a", 3, "small"), index("b", 3, to), handmade.Put("c", 3, "1"))
+		d := testsst.NewDB(t)
+		d.Table(0, 1, testsst.Spec{}, index("a", 3, "small"), index("b", 3, to), testsst.Put("c", 3, "1"))
 		db := openTest(t, d.Finish(), store.Options{})
 		db.spaces[0].Values = &elsewhere{values: map[string]string{"small": "s"}}
 		err = db.Keyspaces()[0].Unordered(func(e *store.Entry) error {
@@ -105,9 +105,9 @@ func TestUnorderedValuesElsewhere(t *testing.T) {
 
 // TestEntriesOfASpan: of the range tombstones those that reach into the span are shown.
 func TestEntriesOfASpan(t *testing.T) {
-	d := handmade.NewDB(t)
-	spec := handmade.Spec{Tombstones: []handmade.Entry{handmade.RangeDel("b", 9, "d"), handmade.RangeDel("f", 9, "h")}}
-	d.Table(0, 1, spec, handmade.Put("a", 1, ""), handmade.Put("e", 1, ""), handmade.Put("i", 1, ""))
+	d := testsst.NewDB(t)
+	spec := testsst.Spec{Tombstones: []testsst.Entry{testsst.RangeDel("b", 9, "d"), testsst.RangeDel("f", 9, "h")}}
+	d.Table(0, 1, spec, testsst.Put("a", 1, ""), testsst.Put("e", 1, ""), testsst.Put("i", 1, ""))
 	ks := openTest(t, d.Finish(), store.Options{}).Keyspaces()[0]
 	for span, want := range map[string]string{"a c": "a b-d", "a b": "a", "c f": "b-d e", "d f": "e", "d g": "e f-h", "h z": "i"} {
 		lo, hi, _ := strings.Cut(span, " ")
@@ -140,10 +140,10 @@ func TestEntriesOfASpan(t *testing.T) {
 // TestResortDamagedTable: a table is out of order, and a block behind that is damaged: an error, and for a salvage the rows of
 // the other blocks, in order.
 func TestResortDamagedTable(t *testing.T) {
-	d := handmade.NewDB(t)
-	entries := []handmade.Entry{handmade.Put("a", 1, "1"), handmade.Put("d", 4, "4"), handmade.Put("c", 3, "3"), handmade.Put("e", 5, "5"),
-		handmade.Put("f", 6, "6")}
-	data := handmade.MakeTable(t, handmade.Spec{KeepOrder: true, BlockSize: 1}, entries)
+	d := testsst.NewDB(t)
+	entries := []testsst.Entry{testsst.Put("a", 1, "1"), testsst.Put("d", 4, "4"), testsst.Put("c", 3, "3"), testsst.Put("e", 5, "5"),
+		testsst.Put("f", 6, "6")}
+	data := testsst.MakeTable(t, testsst.Spec{KeepOrder: true, BlockSize: 1}, entries)
 	at := strings.Index(string(data), "e\x01\x05")
 	if at < 0 {
 		t.Fatal("no such row")
@@ -151,7 +151,7 @@ func TestResortDamagedTable(t *testing.T) {
 	data[at] ^= 0x10
 	name := fmt.Sprintf("%06d.sst", 10)
 	d.File(name, data)
-	d.Name(0, 1, name, handmade.Bounds{Smallest: entries[0].Internal(), Largest: entries[4].Internal()}, 6)
+	d.Name(0, 1, name, testsst.Bounds{Smallest: entries[0].Internal(), Largest: entries[4].Internal()}, 6)
 	dir := d.Finish()
 	wantCorrupt(t, rowsError(dir, store.Options{Resort: true}), name)
 	db, found := openFindings(t, dir, store.Options{Resort: true, Salvage: true})
@@ -169,9 +169,9 @@ func TestResortDamagedTable(t *testing.T) {
 
 // TestIteratorSizeOfDamage: what cannot be opened takes nothing.
 func TestIteratorSizeOfDamage(t *testing.T) {
-	d := handmade.NewDB(t)
-	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
-	size := len(handmade.MakeTable(t, handmade.Spec{}, []handmade.Entry{handmade.Put("a", 1, "")}))
+	d := testsst.NewDB(t)
+	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
+	size := len(testsst.MakeTable(t, testsst.Spec{}, []testsst.Entry{testsst.Put("a", 1, "")}))
 	dir := d.Finish()
 	if err := os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o644); err != nil {
 		t.Fatal(err)
@@ -183,12 +183,12 @@ func TestIteratorSizeOfDamage(t *testing.T) {
 
 // TestOrderViolationsInBatches: batches refuse a table out of order as rows do, in bytewise and in other orders.
 func TestOrderViolationsInBatches(t *testing.T) {
-	for _, order := range []string{handmade.BytewiseName, "forwards"} {
+	for _, order := range []string{testsst.BytewiseName, "forwards"} {
 		for _, size := range []int{1, 1 << 20} {
-			d := handmade.NewDB(t)
+			d := testsst.NewDB(t)
 			d.Family(1, "one", order)
-			d.Table(1, 1, handmade.Spec{Comparator: order, KeepOrder: true, BlockSize: size}, handmade.Put("aa", 1, ""), handmade.Put("ac", 1, ""),
-				handmade.Put("ae", 1, ""), handmade.Put("ad", 1, ""), handmade.Put("af", 1, ""))
+			d.Table(1, 1, testsst.Spec{Comparator: order, KeepOrder: true, BlockSize: size}, testsst.Put("aa", 1, ""), testsst.Put("ac", 1, ""),
+				testsst.Put("ae", 1, ""), testsst.Put("ad", 1, ""), testsst.Put("af", 1, ""))
 			it, err := openTest(t, d.Finish(), store.Options{}).Keyspaces()[1].Rows(nil, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -212,20 +212,20 @@ func TestOrderViolationsInBatches(t *testing.T) {
 // TestLengthsInBatches: keys whose shared and own parts take one and two bytes to count, values of such lengths, older
 // versions and tombstones read the same row by row, in batches, and as they were written.
 func TestLengthsInBatches(t *testing.T) {
-	for _, order := range []string{handmade.BytewiseName, "forwards"} {
-		var entries []handmade.Entry
+	for _, order := range []string{testsst.BytewiseName, "forwards"} {
+		var entries []testsst.Entry
 		want := ""
 		for i, shared := range []int{0, 1, 7, 8, 125, 126, 127, 128, 129, 255, 256, 300} {
 			for j, own := range []int{1, 2, 8, 118, 119, 120, 121, 126, 127, 128, 129, 255, 256, 300} {
 				key := strings.Repeat("p", shared) + string(rune('A'+i)) + strings.Repeat(string(rune('a'+j)), own)
 				value := strings.Repeat("v", []int{0, 1, 125, 126, 127, 128, 129, 255, 256, 300}[(i+j)%10])
-				entries = append(entries, handmade.Put(key, 9, value), handmade.Put(key, 8, "old"))
+				entries = append(entries, testsst.Put(key, 9, value), testsst.Put(key, 8, "old"))
 				if (i+j)%7 == 0 {
-					entries = append(entries, handmade.Put(key+"!", 5, "gone"), handmade.Del(key+"!", 6))
+					entries = append(entries, testsst.Put(key+"!", 5, "gone"), testsst.Del(key+"!", 6))
 				}
 			}
 		}
-		handmade.SortEntries(bytes.Compare, entries)
+		testsst.SortEntries(bytes.Compare, entries)
 		for _, e := range entries {
 			if e.Kind == base.KindPut && e.Seq == 9 {
 				want += e.Key + "=" + e.Value + " "
@@ -233,12 +233,12 @@ func TestLengthsInBatches(t *testing.T) {
 		}
 		for _, size := range []int{200, 1 << 20} {
 			for _, restarts := range []int{1, 16, 1000} {
-				d := handmade.NewDB(t)
+				d := testsst.NewDB(t)
 				d.Family(1, "one", order)
-				d.Table(1, 1, handmade.Spec{Comparator: order, BlockSize: size, Restarts: restarts}, entries...)
+				d.Table(1, 1, testsst.Spec{Comparator: order, BlockSize: size, Restarts: restarts}, entries...)
 				ks := openTest(t, d.Finish(), store.Options{}).Keyspaces()[1]
-				rows, n := handmade.ReadRows(t, ks, nil, nil)
-				if handmade.Show(rows) != want || n.Entries != int64(len(entries)) {
+				rows, n := testsst.ReadRows(t, ks, nil, nil)
+				if testsst.Show(rows) != want || n.Entries != int64(len(entries)) {
 					t.Errorf("%s, blocks of %d with restarts at %d: %d rows, %+v", order, size, restarts, len(rows), n)
 				}
 				it, err := ks.Rows(nil, nil)

@@ -7,19 +7,19 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/wal"
 )
 
 // largeLog makes a log of large and small values, some of them written over.
-func largeLog(d *handmade.DB) (want map[string]string) {
+func largeLog(d *testsst.DB) (want map[string]string) {
 	want = map[string]string{}
 	var records [][]byte
 	put := func(key string, n int) {
 		v := strings.Repeat(fmt.Sprintf("%03d", len(records)), n/3)
-		records = append(records, handmade.Batch(uint64(10+len(records)), handmade.Op(base.KindPut, key, v)))
+		records = append(records, testsst.Batch(uint64(10+len(records)), testsst.Op(base.KindPut, key, v)))
 		want[key] = v
 	}
 	for i := range 6 {
@@ -34,12 +34,12 @@ func largeLog(d *handmade.DB) (want map[string]string) {
 
 // TestLargeValues: values that pass by the sorter come out whole, in memory and on disk.
 func TestLargeValues(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	want := largeLog(d)
 	dir, temp := d.Finish(), t.TempDir()
 	for _, memory := range []int64{64 << 10, 1 << 30} {
 		db := openTest(t, dir, store.Options{Memory: memory, TempDir: temp})
-		rows, n := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
+		rows, n := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil)
 		if len(rows) != len(want) || n.Superseded != 3 {
 			t.Errorf("%d rows, %+v", len(rows), n)
 		}
@@ -69,9 +69,9 @@ func TestLargeValues(t *testing.T) {
 func TestLargeValueTwice(t *testing.T) {
 	large := strings.Repeat("v", wal.LargeValue+1)
 	for other, same := range map[string]bool{large: true, large[1:] + "w": false, large + "v": false, "v": false} {
-		d := handmade.NewDB(t)
-		d.Log(6, handmade.Batch(5, handmade.Op(base.KindPut, "k", large)))
-		d.Log(7, handmade.Batch(5, handmade.Op(base.KindPut, "k", other)))
+		d := testsst.NewDB(t)
+		d.Log(6, testsst.Batch(5, testsst.Op(base.KindPut, "k", large)))
+		d.Log(7, testsst.Batch(5, testsst.Op(base.KindPut, "k", other)))
 		err := rowsError(d.Finish(), store.Options{})
 		if same && err != nil || !same && (err == nil || !strings.Contains(err.Error(), "sequence number 5")) {
 			t.Errorf("%d bytes: error %v", len(other), err)
@@ -83,12 +83,12 @@ func TestLargeValueTwice(t *testing.T) {
 func TestHugeBatch(t *testing.T) {
 	const each = 5 << 20
 	value := func(c string) string { return strings.Repeat(c, each) }
-	first := handmade.Batch(10, handmade.Op(base.KindPut, "small", "1"), handmade.Op(base.KindPut, "b", value("b")), handmade.OpCF(base.KindCFPut, 1, "other", value("o")),
-		handmade.OpCF(base.KindCFPut, 2, "dropped", value("d")), handmade.Op(base.KindPut, "a", value("a")), handmade.Op(base.KindPut, "b", value("B")))
-	last := handmade.Batch(20, handmade.Op(base.KindPut, "torn", value("t")))
-	log := handmade.Log(7, true, handmade.Batch(9, handmade.Op(base.KindPut, "before", "0")), first, handmade.Batch(16, handmade.Op(base.KindPut, "after", "2")), last)
-	d := handmade.NewDB(t)
-	d.Family(1, "one", handmade.BytewiseName)
+	first := testsst.Batch(10, testsst.Op(base.KindPut, "small", "1"), testsst.Op(base.KindPut, "b", value("b")), testsst.OpCF(base.KindCFPut, 1, "other", value("o")),
+		testsst.OpCF(base.KindCFPut, 2, "dropped", value("d")), testsst.Op(base.KindPut, "a", value("a")), testsst.Op(base.KindPut, "b", value("B")))
+	last := testsst.Batch(20, testsst.Op(base.KindPut, "torn", value("t")))
+	log := testsst.Log(7, true, testsst.Batch(9, testsst.Op(base.KindPut, "before", "0")), first, testsst.Batch(16, testsst.Op(base.KindPut, "after", "2")), last)
+	d := testsst.NewDB(t)
+	d.Family(1, "one", testsst.BytewiseName)
 	d.LastSeq = 8
 	dir, temp := d.Finish(), t.TempDir()
 	d.File("000007.log", log[:len(log)-each/2])
@@ -121,7 +121,7 @@ func TestHugeBatch(t *testing.T) {
 // wantValues compares rows by key, the first byte of the value and its length.
 func wantValues(t *testing.T, ks store.Keyspace, want string) {
 	t.Helper()
-	rows, _ := handmade.ReadRows(t, ks, nil, nil)
+	rows, _ := testsst.ReadRows(t, ks, nil, nil)
 	var got []string
 	for _, r := range rows {
 		if strings.Trim(string(r.Value), string(r.Value[:1])) != "" {

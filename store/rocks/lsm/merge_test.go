@@ -10,23 +10,23 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/lsm"
 )
 
 // model is what a set of entries and range tombstones must read as.
 type model struct {
-	rows   []handmade.Row
+	rows   []testsst.Row
 	tally  record.Tally
 	cmp    func(a, b []byte) int
 	tombs  []lsm.Tombstone // unclipped
 	merger *store.Merger
 }
 
-func (m *model) covered(e *handmade.Entry) bool {
+func (m *model) covered(e *testsst.Entry) bool {
 	for _, d := range m.tombs {
 		if d.Seq > e.Seq && m.cmp([]byte(e.Key), d.Start) >= 0 && m.cmp([]byte(e.Key), d.End) < 0 {
 			return true
@@ -36,8 +36,8 @@ func (m *model) covered(e *handmade.Entry) bool {
 }
 
 // read works through entries in internal key order, slowly and straight.
-func (m *model) read(entries []handmade.Entry) {
-	handmade.SortEntries(m.cmp, entries)
+func (m *model) read(entries []testsst.Entry) {
+	testsst.SortEntries(m.cmp, entries)
 	for i := 0; i < len(entries); {
 		j := i
 		for j < len(entries) && m.cmp([]byte(entries[i].Key), []byte(entries[j].Key)) == 0 {
@@ -51,7 +51,7 @@ func (m *model) read(entries []handmade.Entry) {
 }
 
 // key reads all versions of one key, newest first.
-func (m *model) key(versions []handmade.Entry) {
+func (m *model) key(versions []testsst.Entry) {
 	m.tally.Entries += int64(len(versions))
 	var ops [][]byte
 	var under []byte
@@ -86,7 +86,7 @@ func (m *model) key(versions []handmade.Entry) {
 		value, keep, _ = m.merger.Fold(nil, []byte(versions[0].Key), under, ops)
 	}
 	if keep {
-		m.rows = append(m.rows, handmade.Row{Key: []byte(versions[0].Key), Value: value})
+		m.rows = append(m.rows, testsst.Row{Key: []byte(versions[0].Key), Value: value})
 		m.tally.Visible++
 		shown--
 	}
@@ -94,7 +94,7 @@ func (m *model) key(versions []handmade.Entry) {
 }
 
 // randomDB writes a random database of several runs into d and returns its entries and tombstones.
-func randomDB(r *rand.Rand, d *handmade.DB, cmp *store.Comparer, tombs bool) (entries []handmade.Entry, ts []lsm.Tombstone) {
+func randomDB(r *rand.Rand, d *testsst.DB, cmp *store.Comparer, tombs bool) (entries []testsst.Entry, ts []lsm.Tombstone) {
 	seq, keys := uint64(1), 10+r.Intn(300)
 	key := func() string {
 		k := fmt.Sprintf("k%0*d", 1+r.Intn(4), r.Intn(keys))
@@ -107,11 +107,11 @@ func randomDB(r *rand.Rand, d *handmade.DB, cmp *store.Comparer, tombs bool) (en
 	runs := 1 + r.Intn(14)
 	for run := range runs {
 		seen := map[string]bool{}
-		var part []handmade.Entry
-		spec := handmade.Spec{Comparator: cmp.Name, BlockSize: 1 + r.Intn(400), Restarts: 1 + r.Intn(6), Codec: byte(r.Intn(2)),
-			IndexType: []uint32{handmade.BinaryIndex, handmade.TwoLevelIndex}[r.Intn(2)]}
+		var part []testsst.Entry
+		spec := testsst.Spec{Comparator: cmp.Name, BlockSize: 1 + r.Intn(400), Restarts: 1 + r.Intn(6), Codec: byte(r.Intn(2)),
+			IndexType: []uint32{testsst.BinaryIndex, testsst.TwoLevelIndex}[r.Intn(2)]}
 		for range 1 + r.Intn(200) {
-			e := handmade.NewEntry(key(), seq, []byte{base.KindPut, base.KindPut, base.KindPut, base.KindDelete, base.KindSingleDelete, base.KindMerge}[r.Intn(6)], fmt.Sprint("v", seq, strings.Repeat("w", long[r.Intn(len(long))])))
+			e := testsst.NewEntry(key(), seq, []byte{base.KindPut, base.KindPut, base.KindPut, base.KindDelete, base.KindSingleDelete, base.KindMerge}[r.Intn(6)], fmt.Sprint("v", seq, strings.Repeat("w", long[r.Intn(len(long))])))
 			if e.Kind == base.KindDelete || e.Kind == base.KindSingleDelete {
 				e.Value = ""
 			}
@@ -126,7 +126,7 @@ func randomDB(r *rand.Rand, d *handmade.DB, cmp *store.Comparer, tombs bool) (en
 				if cmp.Compare([]byte(a), []byte(b)) > 0 {
 					a, b = b, a
 				}
-				spec.Tombstones = append(spec.Tombstones, handmade.NewEntry(a, seq, base.KindRangeDelete, b))
+				spec.Tombstones = append(spec.Tombstones, testsst.NewEntry(a, seq, base.KindRangeDelete, b))
 				ts = append(ts, lsm.Tombstone{Start: []byte(a), End: []byte(b), Seq: seq})
 				seq++
 			}
@@ -137,7 +137,7 @@ func randomDB(r *rand.Rand, d *handmade.DB, cmp *store.Comparer, tombs bool) (en
 			continue
 		}
 		if run == 0 { // the oldest: a deep level of several tables
-			handmade.SortEntries(cmp.Compare, part)
+			testsst.SortEntries(cmp.Compare, part)
 			for len(part) > 0 {
 				n := 1 + r.Intn(len(part))
 				if n == len(part) {
@@ -157,30 +157,30 @@ func randomDB(r *rand.Rand, d *handmade.DB, cmp *store.Comparer, tombs bool) (en
 }
 
 // walOf makes one write batch per entry.
-func walOf(r *rand.Rand, entries []handmade.Entry) (records [][]byte) {
+func walOf(r *rand.Rand, entries []testsst.Entry) (records [][]byte) {
 	for _, e := range entries {
 		parts := []string{e.Key}
 		if e.Kind != base.KindDelete && e.Kind != base.KindSingleDelete {
 			parts = append(parts, e.Value)
 		}
 		if r.Intn(3) == 0 {
-			records = append(records, handmade.Batch(e.Seq, handmade.Op(base.KindLogData, "note"), handmade.Op(e.Kind, parts...)))
+			records = append(records, testsst.Batch(e.Seq, testsst.Op(base.KindLogData, "note"), testsst.Op(e.Kind, parts...)))
 			continue
 		}
-		records = append(records, handmade.Batch(e.Seq, handmade.Op(e.Kind, parts...)))
+		records = append(records, testsst.Batch(e.Seq, testsst.Op(e.Kind, parts...)))
 	}
 	return records
 }
 
 // orderedDB makes a random database, in one of two orders.
-func orderedDB(t *testing.T, r *rand.Rand, seed int64) (d *handmade.DB, order *store.Comparer, entries []handmade.Entry, tombs []lsm.Tombstone) {
+func orderedDB(t *testing.T, r *rand.Rand, seed int64) (d *testsst.DB, order *store.Comparer, entries []testsst.Entry, tombs []lsm.Tombstone) {
 	order = &store.Bytewise
 	if seed%3 == 2 {
-		order = &handmade.Backwards
+		order = &testsst.Backwards
 	}
-	d = handmade.NewDB(t)
+	d = testsst.NewDB(t)
 	if order != &store.Bytewise {
-		d.Edits[0] = slices.Concat(handmade.EditComparator(order.Name), d.Edits[0][2+len(handmade.BytewiseName):])
+		d.Edits[0] = slices.Concat(testsst.EditComparator(order.Name), d.Edits[0][2+len(testsst.BytewiseName):])
 	}
 	entries, tombs = randomDB(r, d, order, seed%2 == 1)
 	return d, order, entries, tombs
@@ -188,13 +188,13 @@ func orderedDB(t *testing.T, r *rand.Rand, seed int64) (d *handmade.DB, order *s
 
 // TestMergeModel reads random databases and compares rows and counts with the model.
 func TestMergeModel(t *testing.T) {
-	for seed := range int64(150 / handmade.SweepStep(2)) {
+	for seed := range int64(150 / testsst.SweepStep(2)) {
 		r := rand.New(rand.NewSource(seed))
 		d, order, entries, tombs := orderedDB(t, r, seed)
-		m := &model{cmp: order.Compare, tombs: tombs, merger: handmade.JoinMerger}
+		m := &model{cmp: order.Compare, tombs: tombs, merger: testsst.JoinMerger}
 		m.read(entries)
 		lsm.WaitSmall(t, r.Intn(300), r.Intn(30))
-		o := store.Options{Merger: handmade.JoinMerger, Memory: []int64{0, 4096}[seed%2]}
+		o := store.Options{Merger: testsst.JoinMerger, Memory: []int64{0, 4096}[seed%2]}
 		checkModel(t, seed, openTest(t, d.Finish(), o).Keyspaces()[0], m, r)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
@@ -207,30 +207,30 @@ func TestMergeModel(t *testing.T) {
 func TestBatchModel(t *testing.T) {
 	for seed := range int64(60) {
 		r := rand.New(rand.NewSource(seed))
-		d := handmade.NewDB(t)
-		var entries []handmade.Entry
+		d := testsst.NewDB(t)
+		var entries []testsst.Entry
 		for i := range 1 + r.Intn(400) {
 			kind := byte(base.KindPut)
 			if r.Intn(40) == 0 {
 				kind = base.KindMerge
 			}
 			key := strings.Repeat("long", r.Intn(2)*r.Intn(60)) + fmt.Sprintf("%0*d", 1+r.Intn(9), r.Intn(5000))
-			entries = append(entries, handmade.NewEntry(key, uint64(i+1), kind, strings.Repeat("v", r.Intn(2)*r.Intn(300))))
+			entries = append(entries, testsst.NewEntry(key, uint64(i+1), kind, strings.Repeat("v", r.Intn(2)*r.Intn(300))))
 		}
-		handmade.SortEntries(bytes.Compare, entries)
-		d.Table(0, 6, handmade.Spec{BlockSize: 1 + r.Intn(9000), Restarts: 1 + r.Intn(40), Codec: byte(r.Intn(2))}, entries...)
-		m := &model{cmp: bytes.Compare, merger: handmade.JoinMerger}
+		testsst.SortEntries(bytes.Compare, entries)
+		d.Table(0, 6, testsst.Spec{BlockSize: 1 + r.Intn(9000), Restarts: 1 + r.Intn(40), Codec: byte(r.Intn(2))}, entries...)
+		m := &model{cmp: bytes.Compare, merger: testsst.JoinMerger}
 		m.read(entries)
 		lsm.WaitSmall(t, r.Intn(9000), r.Intn(300))
-		checkModel(t, seed, openTest(t, d.Finish(), store.Options{Merger: handmade.JoinMerger, Memory: 4096}).Keyspaces()[0], m, r)
+		checkModel(t, seed, openTest(t, d.Finish(), store.Options{Merger: testsst.JoinMerger, Memory: 4096}).Keyspaces()[0], m, r)
 	}
 }
 
 func checkModel(t *testing.T, seed int64, ks store.Keyspace, m *model, r *rand.Rand) {
 	t.Helper()
-	got, n := handmade.ReadRows(t, ks, nil, nil)
-	if handmade.Show(got) != handmade.Show(m.rows) {
-		t.Fatalf("seed %d: rows\n%s\nwant\n%s", seed, handmade.Show(got), handmade.Show(m.rows))
+	got, n := testsst.ReadRows(t, ks, nil, nil)
+	if testsst.Show(got) != testsst.Show(m.rows) {
+		t.Fatalf("seed %d: rows\n%s\nwant\n%s", seed, testsst.Show(got), testsst.Show(m.rows))
 	}
 	if n != m.tally {
 		t.Fatalf("seed %d: tally %+v, want %+v", seed, n, m.tally)
@@ -243,13 +243,13 @@ func checkModel(t *testing.T, seed int64, ks store.Keyspace, m *model, r *rand.R
 	slices.SortFunc(cuts, m.cmp)
 	cuts = slices.Concat([][]byte{nil}, cuts, [][]byte{nil})
 	var sum record.Tally
-	var all []handmade.Row
+	var all []testsst.Row
 	for i := 0; i+1 < len(cuts); i++ {
-		part, pn := handmade.ReadRows(t, ks, cuts[i], cuts[i+1])
+		part, pn := testsst.ReadRows(t, ks, cuts[i], cuts[i+1])
 		all = append(all, part...)
 		sum.Add(&pn)
 	}
-	if handmade.Show(all) != handmade.Show(m.rows) || sum != m.tally {
+	if testsst.Show(all) != testsst.Show(m.rows) || sum != m.tally {
 		t.Fatalf("seed %d: spans at %q: %d rows %+v, want %d rows %+v", seed, cuts, len(all), sum, len(m.rows), m.tally)
 	}
 	checkSeeks(t, ks, m, r)
@@ -443,7 +443,7 @@ func checkEntries(t *testing.T, ks store.Keyspace, m *model) {
 		if e.Kind == store.RangeDelete {
 			continue
 		}
-		k := handmade.Entry{Key: string(e.Key), Seq: e.Seq}
+		k := testsst.Entry{Key: string(e.Key), Seq: e.Seq}
 		if e.Covered != m.covered(&k) {
 			t.Fatalf("entry %q seq %d: covered %t", e.Key, e.Seq, e.Covered)
 		}
@@ -470,8 +470,8 @@ func checkEntries(t *testing.T, ks store.Keyspace, m *model) {
 // TestMergeNeedsAMerger: operands are refused, with the key, when nobody can fold them, and the
 // merger's own error is placed.
 func TestMergeNeedsAMerger(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""), handmade.NewEntry("m", 2, base.KindMerge, "x"), handmade.Put("n", 1, ""))
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""), testsst.NewEntry("m", 2, base.KindMerge, "x"), testsst.Put("n", 1, ""))
 	dir := d.Finish()
 	err := rowsError(dir, store.Options{})
 	if !errors.Is(err, base.ErrUnsupported) || !strings.Contains(err.Error(), `key "m"`) {
@@ -485,7 +485,7 @@ func TestMergeNeedsAMerger(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	// What stands elsewhere is read, and a folded row is where its newest operand is.
-	ks := openTest(t, dir, store.Options{Merger: handmade.JoinMerger}).Keyspaces()[0]
+	ks := openTest(t, dir, store.Options{Merger: testsst.JoinMerger}).Keyspaces()[0]
 	it, err := ks.Rows([]byte("m"), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -512,23 +512,23 @@ func TestTies(t *testing.T) {
 		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", long, long + "a", long + "aaaaaaaa", long + "aaaaaaab", long + "b"}
 	for seed := range int64(20) {
 		r := rand.New(rand.NewSource(seed))
-		d := handmade.NewDB(t)
-		var all []handmade.Entry
+		d := testsst.NewDB(t)
+		var all []testsst.Entry
 		seq := uint64(1)
 		for range 2 + r.Intn(6) {
-			var part []handmade.Entry
+			var part []testsst.Entry
 			for _, k := range keys {
 				if r.Intn(2) == 0 {
-					part = append(part, handmade.Put(k, seq, fmt.Sprint(seq)))
+					part = append(part, testsst.Put(k, seq, fmt.Sprint(seq)))
 					seq++
 				}
 			}
 			if len(part) > 0 {
 				all = append(all, part...)
-				d.Table(0, 0, handmade.Spec{BlockSize: 1 << r.Intn(12)}, part...)
+				d.Table(0, 0, testsst.Spec{BlockSize: 1 << r.Intn(12)}, part...)
 			}
 		}
-		m := &model{cmp: bytes.Compare, merger: handmade.JoinMerger}
+		m := &model{cmp: bytes.Compare, merger: testsst.JoinMerger}
 		m.read(all)
 		checkModel(t, seed, openTest(t, d.Finish(), store.Options{}).Keyspaces()[0], m, r)
 	}
@@ -537,10 +537,10 @@ func TestTies(t *testing.T) {
 // TestHugeKeys: prefixes beyond what a code can count.
 func TestHugeKeys(t *testing.T) {
 	long := strings.Repeat("k", 1<<24+10)
-	d := handmade.NewDB(t)
-	d.Table(0, 0, handmade.Spec{}, handmade.Put(long+"b", 1, "1"), handmade.Put(long+"d", 1, "1"))
-	d.Table(0, 0, handmade.Spec{}, handmade.Put(long+"a", 2, "2"), handmade.Put(long+"c", 2, "2"), handmade.Put(long+"d", 2, "2"))
-	rows, n := handmade.ReadRows(t, openTest(t, d.Finish(), store.Options{}).Keyspaces()[0], nil, nil)
+	d := testsst.NewDB(t)
+	d.Table(0, 0, testsst.Spec{}, testsst.Put(long+"b", 1, "1"), testsst.Put(long+"d", 1, "1"))
+	d.Table(0, 0, testsst.Spec{}, testsst.Put(long+"a", 2, "2"), testsst.Put(long+"c", 2, "2"), testsst.Put(long+"d", 2, "2"))
+	rows, n := testsst.ReadRows(t, openTest(t, d.Finish(), store.Options{}).Keyspaces()[0], nil, nil)
 	got := ""
 	for _, r := range rows {
 		got += string(r.Key[len(long):]) + string(r.Value)

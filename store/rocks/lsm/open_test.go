@@ -8,9 +8,9 @@ import (
 	"runtime"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks"
 	"kvferry/store/rocks/lsm"
 )
@@ -36,10 +36,10 @@ func (db *database) CheckBlocks(ctx context.Context) error {
 func openTest(t testing.TB, dir string, o store.Options) *database {
 	t.Helper()
 	if o.Comparers == nil {
-		o.Comparers = handmade.Comparers
+		o.Comparers = testsst.Comparers
 	}
 	if o.Merger == nil {
-		o.Merger = handmade.JoinMerger
+		o.Merger = testsst.JoinMerger
 	}
 	s, err := rocks.Open(context.Background(), dir, &o)
 	if err != nil {
@@ -63,18 +63,18 @@ func openFindings(t *testing.T, dir string, o store.Options) (*database, *[]reco
 
 // rowsError opens a directory and returns the first error of opening or reading it.
 func rowsError(dir string, o store.Options) error {
-	o.Comparers = handmade.Comparers
-	return handmade.RowsError(rocks.Open(context.Background(), dir, &o))
+	o.Comparers = testsst.Comparers
+	return testsst.RowsError(rocks.Open(context.Background(), dir, &o))
 }
 
 // wantRows fails unless a keyspace of the database shows exactly these rows.
 func wantRows(t testing.TB, db *database, family int, want string) {
 	t.Helper()
-	rows, _ := handmade.ReadRows(t, db.Keyspaces()[family], nil, nil)
+	rows, _ := testsst.ReadRows(t, db.Keyspaces()[family], nil, nil)
 	if want != "" {
 		want += " "
 	}
-	if got := handmade.Show(rows); got != want {
+	if got := testsst.Show(rows); got != want {
 		t.Errorf("rows %s\nwant %s", got, want)
 	}
 }

@@ -6,20 +6,20 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 )
 
 // TestOrderViolations: tables out of order are refused, and read where they may be sorted anew.
 func TestOrderViolations(t *testing.T) {
-	tests := map[string][]handmade.Entry{
-		"keys":             {handmade.Put("a", 1, ""), handmade.Put("c", 1, ""), handmade.Put("b", 1, "")},
-		"prefix":           {handmade.Put("a", 1, ""), handmade.Put("abc", 1, ""), handmade.Put("ab", 1, "")},
-		"versions":         {handmade.Put("a", 1, ""), handmade.Put("b", 1, ""), handmade.Put("b", 2, "")},
-		"same entry":       {handmade.Put("a", 1, ""), handmade.Put("b", 1, ""), handmade.Put("b", 1, "")},
-		"across restarts":  {handmade.Put("a", 1, ""), handmade.Put("b", 1, ""), handmade.Put("d", 1, ""), handmade.Put("e", 1, ""), handmade.Put("c", 1, "")},
-		"shared with gaps": {handmade.Put("aaaa", 1, ""), handmade.Put("aabb", 1, ""), handmade.Put("aaab", 1, "")},
+	tests := map[string][]testsst.Entry{
+		"keys":             {testsst.Put("a", 1, ""), testsst.Put("c", 1, ""), testsst.Put("b", 1, "")},
+		"prefix":           {testsst.Put("a", 1, ""), testsst.Put("abc", 1, ""), testsst.Put("ab", 1, "")},
+		"versions":         {testsst.Put("a", 1, ""), testsst.Put("b", 1, ""), testsst.Put("b", 2, "")},
+		"same entry":       {testsst.Put("a", 1, ""), testsst.Put("b", 1, ""), testsst.Put("b", 1, "")},
+		"across restarts":  {testsst.Put("a", 1, ""), testsst.Put("b", 1, ""), testsst.Put("d", 1, ""), testsst.Put("e", 1, ""), testsst.Put("c", 1, "")},
+		"shared with gaps": {testsst.Put("aaaa", 1, ""), testsst.Put("aabb", 1, ""), testsst.Put("aaab", 1, "")},
 	}
 	for name, entries := range tests {
 		for _, size := range []int{1, 20, 1 << 20} {
@@ -30,9 +30,9 @@ func TestOrderViolations(t *testing.T) {
 	}
 }
 
-func testOrderViolation(t *testing.T, entries []handmade.Entry, size, restarts int) {
-	d := handmade.NewDB(t)
-	spec := handmade.Spec{KeepOrder: true, BlockSize: size, Restarts: restarts}
+func testOrderViolation(t *testing.T, entries []testsst.Entry, size, restarts int) {
+	d := testsst.NewDB(t)
+	spec := testsst.Spec{KeepOrder: true, BlockSize: size, Restarts: restarts}
 	d.Table(0, 1, spec, entries...)
 	dir := d.Finish()
 	ks := openTest(t, dir, store.Options{}).Keyspaces()[0]
@@ -53,9 +53,9 @@ func testOrderViolation(t *testing.T, entries []handmade.Entry, size, restarts i
 	// Resort reads the same table, sorted.
 	var found []record.Finding
 	db := openTest(t, dir, store.Options{Resort: true, Report: func(f record.Finding) { found = append(found, f) }})
-	rows, n := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
+	rows, n := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil)
 	if n.Entries != int64(len(entries)) || len(found) != 1 || found[0].Kind != "unordered-table" {
-		t.Errorf("resorted: %s%+v %+v", handmade.Show(rows), n, found)
+		t.Errorf("resorted: %s%+v %+v", testsst.Show(rows), n, found)
 	}
 	it, _ = db.Keyspaces()[0].Rows(nil, nil)
 	it.Next()
@@ -66,9 +66,9 @@ func testOrderViolation(t *testing.T, entries []handmade.Entry, size, restarts i
 
 // TestBoundsInReverse: a table whose bounds in the MANIFEST are not in order is refused before it is read.
 func TestBoundsInReverse(t *testing.T) {
-	d := handmade.NewDB(t)
-	entries := []handmade.Entry{handmade.Put("a", 1, "1"), handmade.Put("c", 2, "2")}
-	d.Name(0, 1, d.Write(handmade.Spec{}, entries), handmade.Bounds{Smallest: entries[1].Internal(), Largest: entries[0].Internal()}, 2)
+	d := testsst.NewDB(t)
+	entries := []testsst.Entry{testsst.Put("a", 1, "1"), testsst.Put("c", 2, "2")}
+	d.Name(0, 1, d.Write(testsst.Spec{}, entries), testsst.Bounds{Smallest: entries[1].Internal(), Largest: entries[0].Internal()}, 2)
 	_, err := openTest(t, d.Finish(), store.Options{}).Keyspaces()[0].Rows(nil, nil)
 	var o *store.OrderError
 	if !errors.As(err, &o) || string(o.Prev) != "c" || string(o.Next) != "a" {

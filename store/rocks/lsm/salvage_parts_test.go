@@ -12,8 +12,8 @@ import (
 	"slices"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/lsm"
@@ -141,7 +141,7 @@ func (p *part) entries(t testing.TB, bl blocks.Block, of func(key []byte) map[en
 		p.starts = append(p.starts, e.At)
 		each = append(each, of(e.Key))
 	}
-	if p.stored[p.h.Size] != handmade.Raw {
+	if p.stored[p.h.Size] != testsst.Raw {
 		p.starts = nil
 	}
 	p.lost = make([]map[entryID]bool, max(len(each), 1))
@@ -241,12 +241,12 @@ func choose(r *rand.Rand, parts []*part, chance int) (out []damage) {
 }
 
 // without is what is left of entries.
-func without(entries []handmade.Entry, ds []damage) []handmade.Entry {
+func without(entries []testsst.Entry, ds []damage) []testsst.Entry {
 	lost := map[entryID]bool{}
 	for i := range ds {
 		maps.Copy(lost, ds[i].lostEntries())
 	}
-	return slices.DeleteFunc(slices.Clone(entries), func(e handmade.Entry) bool { return lost[entryID{e.Key, e.Seq}] })
+	return slices.DeleteFunc(slices.Clone(entries), func(e testsst.Entry) bool { return lost[entryID{e.Key, e.Seq}] })
 }
 
 // wantSkips checks that each damage that can be seen was reported once, and nothing else.

@@ -17,9 +17,9 @@ import (
 	"syscall"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/lsm"
@@ -85,9 +85,9 @@ func ofTable(t testing.TB, dir string, tab *lsm.Table) (parts []*part) {
 	}
 	add(partMissing, blocks.Handle{})
 	add(partCut, blocks.Handle{})
-	n := uint64(handmade.RocksFooter)
+	n := uint64(testsst.RocksFooter)
 	if info.Legacy {
-		n = handmade.LevelFooter
+		n = testsst.LevelFooter
 	}
 	add(partFooter, blocks.Handle{Off: uint64(tab.Size) - n, Size: n - blocks.TrailerLen})
 	if info.Legacy { // its rows need no more
@@ -145,21 +145,21 @@ func withoutTombs(tombs []lsm.Tombstone, ds []damage) []lsm.Tombstone {
 }
 
 // tombstoneDB is salvageDB with range tombstones over parts of it, one of them in a table of the deepest level.
-func tombstoneDB(t testing.TB, spec handmade.Spec) (dir string, entries []handmade.Entry, tombs []lsm.Tombstone) {
-	d := handmade.NewDB(t)
+func tombstoneDB(t testing.TB, spec testsst.Spec) (dir string, entries []testsst.Entry, tombs []lsm.Tombstone) {
+	d := testsst.NewDB(t)
 	if spec.LevelDB {
-		d = handmade.NewLevelDB(t)
+		d = testsst.NewLevelDB(t)
 	}
 	seq := uint64(1)
 	add := func(level, from, to, step int, ranges ...int) {
-		var list []handmade.Entry
+		var list []testsst.Entry
 		s := spec
 		for i := from; i < to; i += step {
-			list = append(list, handmade.Put(fmt.Sprintf("key%04d", i), seq, fmt.Sprintf("value of level %d, number %d", level, i)))
+			list = append(list, testsst.Put(fmt.Sprintf("key%04d", i), seq, fmt.Sprintf("value of level %d, number %d", level, i)))
 			seq++
 		}
 		for i := 0; i+1 < len(ranges) && !spec.LevelDB; i += 2 {
-			e := handmade.NewEntry(fmt.Sprintf("key%04d", ranges[i]), seq, base.KindRangeDelete, fmt.Sprintf("key%04d", ranges[i+1]))
+			e := testsst.NewEntry(fmt.Sprintf("key%04d", ranges[i]), seq, base.KindRangeDelete, fmt.Sprintf("key%04d", ranges[i+1]))
 			s.Tombstones = append(s.Tombstones, e)
 			tombs = append(tombs, lsm.Tombstone{Start: []byte(e.Key), End: []byte(e.Value), Seq: seq})
 			seq++
@@ -178,7 +178,7 @@ func tombstoneDB(t testing.TB, spec handmade.Spec) (dir string, entries []handma
 // TestSalvageEveryTable loses every table of a database in turn and all at once, in every way: what is left is what the
 // other tables have. Without Options.Salvage each is an error that says that it could be passed over.
 func TestSalvageEveryTable(t *testing.T) {
-	for _, spec := range []handmade.Spec{{BlockSize: 200, Dict: []byte("value of level number")}, {BlockSize: 300, IndexType: handmade.TwoLevelIndex, Codec: handmade.Snappy},
+	for _, spec := range []testsst.Spec{{BlockSize: 200, Dict: []byte("value of level number")}, {BlockSize: 300, IndexType: testsst.TwoLevelIndex, Codec: testsst.Snappy},
 		{BlockSize: 300, LevelDB: true}} {
 		dir, entries, tombs := tombstoneDB(t, spec)
 		sound := openTest(t, dir, store.Options{})
@@ -205,17 +205,17 @@ func TestSalvageEveryTable(t *testing.T) {
 }
 
 // checkLost damages a copy of a database and reads it in all ways.
-func checkLost(t *testing.T, seed int64, dir string, entries []handmade.Entry, tombs []lsm.Tombstone, set []damage) {
+func checkLost(t *testing.T, seed int64, dir string, entries []testsst.Entry, tombs []lsm.Tombstone, set []damage) {
 	t.Helper()
 	r := rand.New(rand.NewSource(seed))
-	broken := handmade.CopyDir(t, dir)
+	broken := testsst.CopyDir(t, dir)
 	for i := range set {
 		set[i].apply(t, broken, r)
 	}
-	m := &model{cmp: bytes.Compare, merger: handmade.JoinMerger, tombs: withoutTombs(tombs, set)}
+	m := &model{cmp: bytes.Compare, merger: testsst.JoinMerger, tombs: withoutTombs(tombs, set)}
 	m.read(without(entries, set))
 	for _, resort := range []bool{false, true} {
-		db, found := openFindings(t, broken, store.Options{Merger: handmade.JoinMerger, Salvage: true, Resort: resort})
+		db, found := openFindings(t, broken, store.Options{Merger: testsst.JoinMerger, Salvage: true, Resort: resort})
 		ks := db.Keyspaces()[0]
 		checkModel(t, seed, ks, m, r)
 		checkWorkers(t, ks, m)
@@ -229,7 +229,7 @@ func checkLost(t *testing.T, seed int64, dir string, entries []handmade.Entry, t
 		db.Close()
 	}
 	var block *store.BlockError
-	err := rowsError(broken, store.Options{Merger: handmade.JoinMerger})
+	err := rowsError(broken, store.Options{Merger: testsst.JoinMerger})
 	if !errors.As(err, &block) || !slices.ContainsFunc(set, func(d damage) bool { return strings.Count(err.Error(), d.file) == 1 }) {
 		t.Fatalf("%s of %s: without salvage: %v", set[0].what, set[0].file, err)
 	}
@@ -280,7 +280,7 @@ func wantFiles(t *testing.T, dir string, db *database) {
 
 // TestSalvageEveryLength cuts each table off at every length: all its rows are missing, and no others.
 func TestSalvageEveryLength(t *testing.T) {
-	dir, entries := salvageDB(t, handmade.Spec{BlockSize: 150}, 10)
+	dir, entries := salvageDB(t, testsst.Spec{BlockSize: 150}, 10)
 	sound := openTest(t, dir, store.Options{})
 	parts := slices.DeleteFunc(ofTables(t, sound), func(p *part) bool { return p.what != partCut })
 	sound.Close()
@@ -291,17 +291,17 @@ func TestSalvageEveryLength(t *testing.T) {
 			t.Fatal(err)
 		}
 		set := []damage{{p, -1}}
-		m := &model{cmp: bytes.Compare, merger: handmade.JoinMerger}
+		m := &model{cmp: bytes.Compare, merger: testsst.JoinMerger}
 		m.read(without(entries, set))
 		for n := range whole {
-			if !handmade.SweptAt(n, len(whole), 5) {
+			if !testsst.SweptAt(n, len(whole), 5) {
 				continue
 			}
 			if err := os.WriteFile(path, whole[:n], 0o644); err != nil {
 				t.Fatal(err)
 			}
-			db, found := openFindings(t, dir, store.Options{Merger: handmade.JoinMerger, Salvage: true})
-			if rows, tally := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil); handmade.Show(rows) != handmade.Show(m.rows) || tally != m.tally {
+			db, found := openFindings(t, dir, store.Options{Merger: testsst.JoinMerger, Salvage: true})
+			if rows, tally := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil); testsst.Show(rows) != testsst.Show(m.rows) || tally != m.tally {
 				t.Fatalf("%s cut to %d: %d rows, want %d", p.file, n, len(rows), len(m.rows))
 			}
 			wantSkips(t, *found, set)
@@ -316,7 +316,7 @@ func TestSalvageEveryLength(t *testing.T) {
 // TestSalvageTableFindings: the findings say which keys are missing, and where older rows may come back: not from tables
 // that cannot be opened either.
 func TestSalvageTableFindings(t *testing.T) {
-	dir, _, _ := tombstoneDB(t, handmade.Spec{BlockSize: 200})
+	dir, _, _ := tombstoneDB(t, testsst.Spec{BlockSize: 200})
 	older := func(n int) string {
 		return fmt.Sprintf("; older tables with such keys: %d, in which what was deleted or changed since stands as it was", n)
 	}
@@ -331,14 +331,14 @@ func TestSalvageTableFindings(t *testing.T) {
 		{"000010 000013 000014", []string{missing + `"key0000" up to "key0099"`, missing + `"key0000" up to "key0245"` + older(2),
 			missing + `"key0010" up to "key0230"` + older(2)}},
 	} {
-		broken := handmade.CopyDir(t, dir)
+		broken := testsst.CopyDir(t, dir)
 		for _, name := range strings.Fields(c.lost) {
 			if err := os.Remove(filepath.Join(broken, name+".sst")); err != nil {
 				t.Fatal(err)
 			}
 		}
 		db, found := openFindings(t, broken, store.Options{Salvage: true})
-		handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
+		testsst.ReadRows(t, db.Keyspaces()[0], nil, nil)
 		var got []string
 		for _, f := range *found {
 			got = append(got, f.Detail)
@@ -355,9 +355,9 @@ func TestSalvageTableFindings(t *testing.T) {
 
 // TestSalvageRangeTombstones: without its range tombstones a table shows what they had deleted, and the finding says so.
 func TestSalvageRangeTombstones(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, "old"), handmade.Put("b", 2, "old"), handmade.Put("z", 3, "old"))
-	name := d.Table(0, 0, handmade.Spec{Tombstones: []handmade.Entry{handmade.RangeDel("a", 9, "c")}}, handmade.Put("aa", 8, "own"), handmade.Put("m", 10, "new"))
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, "old"), testsst.Put("b", 2, "old"), testsst.Put("z", 3, "old"))
+	name := d.Table(0, 0, testsst.Spec{Tombstones: []testsst.Entry{testsst.RangeDel("a", 9, "c")}}, testsst.Put("aa", 8, "own"), testsst.Put("m", 10, "new"))
 	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	wantRows(t, db, 0, "m=new z=old")
@@ -389,23 +389,23 @@ func TestLevelDBMetaindex(t *testing.T) {
 		return off
 	}
 	for want, damaged := range map[string]func(metaindex uint64, table []byte) uint64{"metaindex: ": meta, "properties: ": props} {
-		d := handmade.NewLevelDB(t)
-		entries := handmade.SomeEntries(20)
-		table := handmade.MakeTable(t, handmade.Spec{BlockSize: 100}, entries)
+		d := testsst.NewLevelDB(t)
+		entries := testsst.SomeEntries(20)
+		table := testsst.MakeTable(t, testsst.Spec{BlockSize: 100}, entries)
 		// The table of another writer: as LevelDB's, with properties.
-		ft, err := sst.DecodeFooter(table[len(table)-handmade.RocksFooter:], int64(len(table)))
+		ft, err := sst.DecodeFooter(table[len(table)-testsst.RocksFooter:], int64(len(table)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &handmade.TableWriter{T: t, Spec: handmade.Spec{LevelDB: true}, Out: table[:len(table)-handmade.RocksFooter]}
+		h := &testsst.TableWriter{T: t, Spec: testsst.Spec{LevelDB: true}, Out: table[:len(table)-testsst.RocksFooter]}
 		h.Footer(ft.Metaindex, ft.Index)
 		h.Out[damaged(ft.Metaindex.Off, h.Out)] ^= 1
 		d.File("000010.ldb", h.Out)
-		d.Name(0, 1, "000010.ldb", handmade.BoundsOf(bytes.Compare, &handmade.Spec{}, entries), 0)
+		d.Name(0, 1, "000010.ldb", testsst.BoundsOf(bytes.Compare, &testsst.Spec{}, entries), 0)
 		dir := d.Finish()
 		for _, salvage := range []bool{false, true} {
 			db, found := openFindings(t, dir, store.Options{Salvage: salvage})
-			if rows, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil); len(rows) != 20 || len(*found) != 0 {
+			if rows, _ := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil); len(rows) != 20 || len(*found) != 0 {
 				t.Fatalf("%s%d rows, findings %+v", want, len(rows), *found)
 			}
 			checkUnordered(t, db.Keyspaces()[0], &model{tally: record.Tally{Entries: 20}})
@@ -425,20 +425,20 @@ func TestLevelDBMetaindex(t *testing.T) {
 // TestSalvageFooterValues: a footer with values that no table has is damaged, whatever else is whole.
 func TestSalvageFooterValues(t *testing.T) {
 	for name, change := range map[string]func(footer []byte){
-		"checksum type": func(b []byte) { b[0] = handmade.XXH3 + 1 },
-		"version":       func(b []byte) { binary.LittleEndian.PutUint32(b[handmade.RocksFooter-12:], 256) },
-		"magic":         func(b []byte) { b[handmade.RocksFooter-1] ^= 1 },
+		"checksum type": func(b []byte) { b[0] = testsst.XXH3 + 1 },
+		"version":       func(b []byte) { binary.LittleEndian.PutUint32(b[testsst.RocksFooter-12:], 256) },
+		"magic":         func(b []byte) { b[testsst.RocksFooter-1] ^= 1 },
 	} {
-		d := handmade.NewDB(t)
-		d.Table(0, 2, handmade.Spec{}, handmade.Put("a", 1, "old"))
-		file := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 2, "new"), handmade.Put("b", 3, "new"))
+		d := testsst.NewDB(t)
+		d.Table(0, 2, testsst.Spec{}, testsst.Put("a", 1, "old"))
+		file := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 2, "new"), testsst.Put("b", 3, "new"))
 		dir := d.Finish()
 		b, _ := os.ReadFile(filepath.Join(dir, file))
-		change(b[len(b)-handmade.RocksFooter:])
+		change(b[len(b)-testsst.RocksFooter:])
 		d.File(file, b)
 		db, found := openFindings(t, dir, store.Options{Salvage: true})
 		wantRows(t, db, 0, "a=old")
-		if len(*found) != 1 || !strings.HasPrefix((*found)[0].Detail, "footer: ") || (*found)[0].Place.Off != int64(len(b)-handmade.RocksFooter) {
+		if len(*found) != 1 || !strings.HasPrefix((*found)[0].Detail, "footer: ") || (*found)[0].Place.Off != int64(len(b)-testsst.RocksFooter) {
 			t.Errorf("%s: findings %+v", name, *found)
 		}
 	}
@@ -447,10 +447,10 @@ func TestSalvageFooterValues(t *testing.T) {
 // TestSalvageStray: a table that the MANIFEST does not name is judged by those that it does, whether they are there or
 // not, and the finding says so: it may have what is left of them.
 func TestSalvageStray(t *testing.T) {
-	d := handmade.NewDB(t)
-	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""), handmade.Put("c", 9, ""))
+	d := testsst.NewDB(t)
+	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""), testsst.Put("c", 9, ""))
 	d.Next = 8
-	d.Write(handmade.Spec{}, []handmade.Entry{handmade.Put("b", 4, "")})
+	d.Write(testsst.Spec{}, []testsst.Entry{testsst.Put("b", 4, "")})
 	dir := d.Finish()
 	if err := os.Remove(filepath.Join(dir, name)); err != nil {
 		t.Fatal(err)
@@ -469,8 +469,8 @@ func TestSalvageStray(t *testing.T) {
 
 // TestSalvageVanished: a table that goes after the database was opened is an error, not a gap.
 func TestSalvageVanished(t *testing.T) {
-	d := handmade.NewDB(t)
-	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+	d := testsst.NewDB(t)
+	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
 	db := openTest(t, d.Finish(), store.Options{Salvage: true})
 	if err := os.Remove(filepath.Join(d.Dir, name)); err != nil {
 		t.Fatal(err)
@@ -482,8 +482,8 @@ func TestSalvageVanished(t *testing.T) {
 
 // TestSalvageUnreadable: a table that the disk does not give back is passed over, and named once.
 func TestSalvageUnreadable(t *testing.T) {
-	d := handmade.NewDB(t)
-	name := d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""), handmade.Put("b", 1, ""))
+	d := testsst.NewDB(t)
+	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""), testsst.Put("b", 1, ""))
 	db, found := openFindings(t, d.Finish(), store.Options{Salvage: true})
 	breakTable(db, &fs.PathError{Op: "read", Path: name, Err: syscall.EIO})
 	wantRows(t, db, 0, "")

@@ -17,9 +17,9 @@ import (
 	"syscall"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
@@ -30,7 +30,7 @@ import (
 // a good checksum, and whole tables: what is left is what the model makes of the entries that are left, to single rows,
 // batches, seeks and spans.
 func TestSalvageModel(t *testing.T) {
-	for seed := range int64(200 / handmade.SweepStep(4)) {
+	for seed := range int64(200 / testsst.SweepStep(4)) {
 		r := rand.New(rand.NewSource(seed))
 		d, order, entries, tombs := orderedDB(t, r, seed)
 		dir := d.Finish()
@@ -41,9 +41,9 @@ func TestSalvageModel(t *testing.T) {
 		for i := range ds {
 			ds[i].apply(t, dir, r)
 		}
-		m := &model{cmp: order.Compare, tombs: withoutTombs(tombs, ds), merger: handmade.JoinMerger}
+		m := &model{cmp: order.Compare, tombs: withoutTombs(tombs, ds), merger: testsst.JoinMerger}
 		m.read(without(entries, ds))
-		o := store.Options{Merger: handmade.JoinMerger, Memory: []int64{0, 4096}[seed%2], Salvage: true, Resort: seed%5 == 4}
+		o := store.Options{Merger: testsst.JoinMerger, Memory: []int64{0, 4096}[seed%2], Salvage: true, Resort: seed%5 == 4}
 		db, found := openFindings(t, dir, o)
 		checkModel(t, seed, db.Keyspaces()[0], m, r)
 		wantSkips(t, *found, ds)
@@ -54,13 +54,13 @@ func TestSalvageModel(t *testing.T) {
 }
 
 // salvageDB is a database of several files and levels, with a model of it. One of part 5 has a fifth of the rows.
-func salvageDB(t testing.TB, spec handmade.Spec, part int) (dir string, entries []handmade.Entry) {
-	d := handmade.NewDB(t)
+func salvageDB(t testing.TB, spec testsst.Spec, part int) (dir string, entries []testsst.Entry) {
+	d := testsst.NewDB(t)
 	seq := uint64(1)
 	add := func(level, from, to, step int, kind byte) {
-		var list []handmade.Entry
+		var list []testsst.Entry
 		for i := from; i < to/part; i += step {
-			e := handmade.NewEntry(fmt.Sprintf("key%04d", i), seq, kind, "")
+			e := testsst.NewEntry(fmt.Sprintf("key%04d", i), seq, kind, "")
 			if kind == base.KindPut {
 				e.Value = fmt.Sprintf("value of level %d, number %d", level, i)
 			}
@@ -80,8 +80,8 @@ func salvageDB(t testing.TB, spec handmade.Spec, part int) (dir string, entries 
 
 // TestSalvageEveryPart damages every block, partition and index of a database in turn, and all of a kind at once.
 func TestSalvageEveryPart(t *testing.T) {
-	for _, spec := range []handmade.Spec{{BlockSize: 200}, {BlockSize: 300, IndexType: handmade.TwoLevelIndex, Codec: handmade.Snappy},
-		{BlockSize: 1, IndexType: handmade.TwoLevelIndex, Checksum: handmade.XXH64}, {BlockSize: 250, Codec: handmade.Zlib, Restarts: 3}} {
+	for _, spec := range []testsst.Spec{{BlockSize: 200}, {BlockSize: 300, IndexType: testsst.TwoLevelIndex, Codec: testsst.Snappy},
+		{BlockSize: 1, IndexType: testsst.TwoLevelIndex, Checksum: testsst.XXH64}, {BlockSize: 250, Codec: testsst.Zlib, Restarts: 3}} {
 		dir, entries := salvageDB(t, spec, 1)
 		sound := openTest(t, dir, store.Options{})
 		parts := partsOf(t, sound)
@@ -101,17 +101,17 @@ func TestSalvageEveryPart(t *testing.T) {
 		sets = append(sets, of(func(p *part) bool { return p.sep == nil }), of(func(p *part) bool { return p.below != nil }),
 			of(func(p *part) bool { return p.below == nil }), of(func(*part) bool { return true }))
 		for n, set := range sets {
-			if !handmade.SweptAt(n, len(sets), 5) {
+			if !testsst.SweptAt(n, len(sets), 5) {
 				continue
 			}
 			r := rand.New(rand.NewSource(int64(n)))
-			broken := handmade.CopyDir(t, dir)
+			broken := testsst.CopyDir(t, dir)
 			for i := range set {
 				set[i].apply(t, broken, r)
 			}
-			m := &model{cmp: bytes.Compare, merger: handmade.JoinMerger}
+			m := &model{cmp: bytes.Compare, merger: testsst.JoinMerger}
 			m.read(without(entries, set))
-			db, found := openFindings(t, broken, store.Options{Merger: handmade.JoinMerger, Salvage: true})
+			db, found := openFindings(t, broken, store.Options{Merger: testsst.JoinMerger, Salvage: true})
 			checkModel(t, int64(n), db.Keyspaces()[0], m, r)
 			checkWorkers(t, db.Keyspaces()[0], m)
 			if _, err := db.Keyspaces()[0].Sample(20); err != nil {
@@ -120,7 +120,7 @@ func TestSalvageEveryPart(t *testing.T) {
 			wantSkips(t, *found, set)
 			db.Close()
 			var block *store.BlockError
-			if err := rowsError(broken, store.Options{Merger: handmade.JoinMerger}); (err != nil) != (len(set) > 0) || err != nil && !errors.As(err, &block) {
+			if err := rowsError(broken, store.Options{Merger: testsst.JoinMerger}); (err != nil) != (len(set) > 0) || err != nil && !errors.As(err, &block) {
 				t.Fatalf("without salvage: %v", err)
 			}
 		}
@@ -131,7 +131,7 @@ func TestSalvageEveryPart(t *testing.T) {
 func checkWorkers(t *testing.T, ks store.Keyspace, m *model) {
 	t.Helper()
 	cuts := [][]byte{nil, []byte("key0030"), []byte("key0099z"), []byte("key0100"), []byte("key0177"), nil}
-	all := make([][]handmade.Row, len(cuts)-1)
+	all := make([][]testsst.Row, len(cuts)-1)
 	var wg sync.WaitGroup
 	for i := range all {
 		wg.Add(1)
@@ -141,7 +141,7 @@ func checkWorkers(t *testing.T, ks store.Keyspace, m *model) {
 			for err == nil {
 				var k, v []byte
 				if k, v, err = it.Next(); err == nil {
-					all[i] = append(all[i], handmade.Row{Key: bytes.Clone(k), Value: bytes.Clone(v)})
+					all[i] = append(all[i], testsst.Row{Key: bytes.Clone(k), Value: bytes.Clone(v)})
 				}
 			}
 			if err != io.EOF {
@@ -151,24 +151,24 @@ func checkWorkers(t *testing.T, ks store.Keyspace, m *model) {
 		}()
 	}
 	wg.Wait()
-	if handmade.Show(slices.Concat(all...)) != handmade.Show(m.rows) {
+	if testsst.Show(slices.Concat(all...)) != testsst.Show(m.rows) {
 		t.Fatalf("spans at once: %d rows, want %d", len(slices.Concat(all...)), len(m.rows))
 	}
 }
 
 // TestSalvageGap: the finding tells between which keys rows are missing, and whether older ones may come back.
 func TestSalvageGap(t *testing.T) {
-	dir, _ := salvageDB(t, handmade.Spec{BlockSize: 200, IndexType: handmade.TwoLevelIndex}, 1)
+	dir, _ := salvageDB(t, testsst.Spec{BlockSize: 200, IndexType: testsst.TwoLevelIndex}, 1)
 	sound := openTest(t, dir, store.Options{})
 	defer sound.Close()
 	details := map[string]string{}
 	for _, tab := range sound.spaces[0].Tables {
 		parts := partsOfTable(t, dir, tab)
 		for _, p := range parts {
-			broken := handmade.CopyDir(t, dir)
+			broken := testsst.CopyDir(t, dir)
 			(&damage{p, -1}).apply(t, broken, rand.New(rand.NewSource(1)))
 			db, found := openFindings(t, broken, store.Options{Salvage: true})
-			handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
+			testsst.ReadRows(t, db.Keyspaces()[0], nil, nil)
 			db.Close()
 			if len(*found) != 1 {
 				t.Fatalf("findings %+v", *found)
@@ -212,9 +212,9 @@ func checkGap(t *testing.T, p *part, parts []*part, after bool, low, high string
 
 // TestSalvageTombstone: what a tombstone in a damaged block has deleted comes back, and the finding says that it may.
 func TestSalvageTombstone(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, "old"), handmade.Put("b", 2, "old"))
-	name := d.Table(0, 0, handmade.Spec{BlockSize: 256}, handmade.Del("a", 3), handmade.Put("b", 4, "new"))
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, "old"), testsst.Put("b", 2, "old"))
+	name := d.Table(0, 0, testsst.Spec{BlockSize: 256}, testsst.Del("a", 3), testsst.Put("b", 4, "new"))
 	dir := d.Finish()
 	wantRows(t, openTest(t, dir, store.Options{}), 0, "b=new")
 	b, _ := os.ReadFile(filepath.Join(dir, name))
@@ -230,34 +230,34 @@ func TestSalvageTombstone(t *testing.T) {
 // TestSalvagePassesNewer: what this reader does not know is named, costs itself and nothing beside it, whatever way it is
 // read; without a salvage it is an error.
 func TestSalvagePassesNewer(t *testing.T) {
-	b1, b2 := handmade.Put("b", 3, "value"), handmade.Put("b2", 4, "value")
-	odd := func(kind byte) []handmade.Entry {
-		return []handmade.Entry{b1, handmade.NewEntry("b", 5, kind, "x"), b2}
+	b1, b2 := testsst.Put("b", 3, "value"), testsst.Put("b2", 4, "value")
+	odd := func(kind byte) []testsst.Entry {
+		return []testsst.Entry{b1, testsst.NewEntry("b", 5, kind, "x"), b2}
 	}
 	apart := func(_ int, b []byte) []byte { b[len(b)-1] |= 0x10; return b }
 	for _, tt := range []struct {
 		name    string
-		spec    handmade.Spec
-		entries []handmade.Entry
+		spec    testsst.Spec
+		entries []testsst.Entry
 		want    string
 	}{
-		{"codec", handmade.Spec{Label: 0x7e}, []handmade.Entry{b1, b2}, "a z "},
-		{"format version", handmade.Spec{Version: 8}, []handmade.Entry{b1, b2}, "a z "},
-		{"checksum type", handmade.Spec{Checksum: 5}, []handmade.Entry{b1, b2}, "a z "},
-		{"index type", handmade.Spec{IndexType: 4}, []handmade.Entry{b1, b2}, "a z "},
-		{"keys and values apart", handmade.Spec{EditBlock: apart}, []handmade.Entry{b1, b2}, "a z "},
-		{"timestamps", handmade.Spec{Props: map[string][]byte{"rocksdb.timestamp_min": {1}}}, []handmade.Entry{b1, b2}, "a z "},
-		{"manager", handmade.Spec{Props: map[string][]byte{"rocksdb.compression": []byte("Mine;04;")}}, []handmade.Entry{b1, b2}, "a z "},
-		{"wide columns", handmade.Spec{}, odd(base.KindWideColumns), "a b2 z "},
-		{"value with a write time", handmade.Spec{}, odd(base.KindWriteTime), "a b2 z "},
-		{"a kind of nobody", handmade.Spec{}, odd(0x66), "a b2 z "},
-		{"a hidden row", handmade.Spec{}, []handmade.Entry{b1, handmade.NewEntry("b", 2, base.KindWideColumns, "x"), b2}, "a b b2 z "},
+		{"codec", testsst.Spec{Label: 0x7e}, []testsst.Entry{b1, b2}, "a z "},
+		{"format version", testsst.Spec{Version: 8}, []testsst.Entry{b1, b2}, "a z "},
+		{"checksum type", testsst.Spec{Checksum: 5}, []testsst.Entry{b1, b2}, "a z "},
+		{"index type", testsst.Spec{IndexType: 4}, []testsst.Entry{b1, b2}, "a z "},
+		{"keys and values apart", testsst.Spec{EditBlock: apart}, []testsst.Entry{b1, b2}, "a z "},
+		{"timestamps", testsst.Spec{Props: map[string][]byte{"rocksdb.timestamp_min": {1}}}, []testsst.Entry{b1, b2}, "a z "},
+		{"manager", testsst.Spec{Props: map[string][]byte{"rocksdb.compression": []byte("Mine;04;")}}, []testsst.Entry{b1, b2}, "a z "},
+		{"wide columns", testsst.Spec{}, odd(base.KindWideColumns), "a b2 z "},
+		{"value with a write time", testsst.Spec{}, odd(base.KindWriteTime), "a b2 z "},
+		{"a kind of nobody", testsst.Spec{}, odd(0x66), "a b2 z "},
+		{"a hidden row", testsst.Spec{}, []testsst.Entry{b1, testsst.NewEntry("b", 2, base.KindWideColumns, "x"), b2}, "a b b2 z "},
 	} {
-		d := handmade.NewDB(t)
-		d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 1, ""))
+		d := testsst.NewDB(t)
+		d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
 		tt.spec.BlockSize = 256
 		d.Table(0, 1, tt.spec, tt.entries...)
-		d.Table(0, 1, handmade.Spec{}, handmade.Put("z", 9, ""))
+		d.Table(0, 1, testsst.Spec{}, testsst.Put("z", 9, ""))
 		dir := d.Finish()
 		var block *store.BlockError
 		if err := rowsError(dir, store.Options{}); !errors.As(err, &block) || !errors.Is(err, base.ErrUnsupported) {
@@ -266,7 +266,7 @@ func TestSalvagePassesNewer(t *testing.T) {
 		db, found := openFindings(t, dir, store.Options{Salvage: true})
 		ks := db.Keyspaces()[0]
 		for range 2 { // reported once
-			rows, _ := handmade.ReadRows(t, ks, nil, nil)
+			rows, _ := testsst.ReadRows(t, ks, nil, nil)
 			var got string
 			for _, r := range rows {
 				got += string(r.Key) + " "
@@ -288,9 +288,9 @@ func TestSalvagePassesNewer(t *testing.T) {
 // TestSalvageRefuses: what the system refuses is not passed over.
 func TestSalvageRefuses(t *testing.T) {
 	whole := func(t *testing.T, where string) (dir string) {
-		d := handmade.NewDB(t)
-		name := d.Table(0, 1, handmade.Spec{}, handmade.Put("b", 1, "value"))
-		d.Log(20, handmade.Batch(30, handmade.Op(base.KindPut, "l", "1")), handmade.Batch(31, handmade.Op(base.KindPut, "m", "2")))
+		d := testsst.NewDB(t)
+		name := d.Table(0, 1, testsst.Spec{}, testsst.Put("b", 1, "value"))
+		d.Log(20, testsst.Batch(30, testsst.Op(base.KindPut, "l", "1")), testsst.Batch(31, testsst.Op(base.KindPut, "m", "2")))
 		dir = d.Finish()
 		switch where {
 		case "directory":
@@ -338,8 +338,8 @@ func corruptOnce(err error) error {
 
 // TestReadAhead: a block that can be read is read, although what is behind it cannot.
 func TestReadAhead(t *testing.T) {
-	d := handmade.NewDB(t)
-	name := d.Table(0, 1, handmade.Spec{BlockSize: 100}, handmade.SomeEntries(400)...)
+	d := testsst.NewDB(t)
+	name := d.Table(0, 1, testsst.Spec{BlockSize: 100}, testsst.SomeEntries(400)...)
 	dir := d.Finish()
 	db := openTest(t, dir, store.Options{})
 	ks := db.spaces[0]
@@ -376,7 +376,7 @@ func TestReadAhead(t *testing.T) {
 // TestSalvageSweep flips every byte of every table. A flip in a part costs its rows; in the footer, which nothing guards,
 // it costs nothing or all rows of the table, or makes it one that is not supported.
 func TestSalvageSweep(t *testing.T) {
-	dir, entries := salvageDB(t, handmade.Spec{BlockSize: 150, IndexType: handmade.TwoLevelIndex}, 10)
+	dir, entries := salvageDB(t, testsst.Spec{BlockSize: 150, IndexType: testsst.TwoLevelIndex}, 10)
 	sound := openTest(t, dir, store.Options{})
 	parts := slices.Concat(partsOf(t, sound), slices.DeleteFunc(ofTables(t, sound), (*part).nowhere))
 	files := sound.Files()
@@ -391,7 +391,7 @@ func TestSalvageSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 		for off := range b {
-			if !handmade.SweptAt(off, len(b), 5) {
+			if !testsst.SweptAt(off, len(b), 5) {
 				continue
 			}
 			b[off] ^= 0x15
@@ -411,7 +411,7 @@ func TestSalvageSweep(t *testing.T) {
 }
 
 // checkFlip reads a database in which one byte was flipped.
-func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries []handmade.Entry) {
+func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries []testsst.Entry) {
 	t.Helper()
 	var set []damage
 	for _, p := range parts {
@@ -419,10 +419,10 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 			set = append(set, damage{p, -1})
 		}
 	}
-	db, found := openFindings(t, dir, store.Options{Merger: handmade.JoinMerger, Salvage: true})
+	db, found := openFindings(t, dir, store.Options{Merger: testsst.JoinMerger, Salvage: true})
 	defer db.Close()
 	ks := db.Keyspaces()[0]
-	rows, n := handmade.ReadRows(t, ks, nil, nil)
+	rows, n := testsst.ReadRows(t, ks, nil, nil)
 	for i := range *found { // a version or a type of the footer that is not known
 		if f := &(*found)[i]; f.Kind == record.FindNewer {
 			f.Kind = record.FindDamagedBlock
@@ -438,9 +438,9 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 		}
 	}
 	wantSkips(t, *found, set)
-	m := &model{cmp: bytes.Compare, merger: handmade.JoinMerger}
+	m := &model{cmp: bytes.Compare, merger: testsst.JoinMerger}
 	m.read(without(entries, set))
-	if handmade.Show(rows) != handmade.Show(m.rows) || n != m.tally {
+	if testsst.Show(rows) != testsst.Show(m.rows) || n != m.tally {
 		t.Fatalf("%d rows of %d, findings %+v", len(rows), len(m.rows), *found)
 	}
 	checkSeeks(t, ks, m, rand.New(rand.NewSource(int64(off))))
@@ -449,13 +449,13 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 // TestSalvageWithoutChecksums: where nothing tells of damage but what a block can hold, whatever is read is read
 // without a panic, and iterators end.
 func TestSalvageWithoutChecksums(t *testing.T) {
-	dir, _ := salvageDB(t, handmade.Spec{BlockSize: 150, IndexType: handmade.TwoLevelIndex, NoChecksum: true}, 5)
+	dir, _ := salvageDB(t, testsst.Spec{BlockSize: 150, IndexType: testsst.TwoLevelIndex, NoChecksum: true}, 5)
 	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewSource(1))
-	for range 3000 / handmade.SweepStep(5) {
+	for range 3000 / testsst.SweepStep(5) {
 		path := files[r.Intn(len(files))]
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -468,8 +468,8 @@ func TestSalvageWithoutChecksums(t *testing.T) {
 		if err := os.WriteFile(path, c, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := rocks.Open(context.Background(), dir, &store.Options{Salvage: true, Comparers: handmade.Comparers, Merger: handmade.JoinMerger}); err == nil {
-			handmade.ReadAll(t, s)
+		if s, err := rocks.Open(context.Background(), dir, &store.Options{Salvage: true, Comparers: testsst.Comparers, Merger: testsst.JoinMerger}); err == nil {
+			testsst.ReadAll(t, s)
 			s.Close()
 		}
 		if err := os.WriteFile(path, b, 0o644); err != nil {

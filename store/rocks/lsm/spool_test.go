@@ -7,20 +7,20 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 )
 
 // TestSample: samples are keys, stand for all bytes, and are the same each time.
 func TestSample(t *testing.T) {
-	d := handmade.NewDB(t)
-	var entries []handmade.Entry
+	d := testsst.NewDB(t)
+	var entries []testsst.Entry
 	for i := range 2000 {
-		entries = append(entries, handmade.Put(fmt.Sprintf("k%05d", i), 1, strings.Repeat("v", 50)))
+		entries = append(entries, testsst.Put(fmt.Sprintf("k%05d", i), 1, strings.Repeat("v", 50)))
 	}
-	d.Table(0, 1, handmade.Spec{BlockSize: 500}, entries...)
-	d.Log(7, handmade.Batch(5, handmade.Op(base.KindPut, "zlog", strings.Repeat("x", 5000))))
+	d.Table(0, 1, testsst.Spec{BlockSize: 500}, entries...)
+	d.Log(7, testsst.Batch(5, testsst.Op(base.KindPut, "zlog", strings.Repeat("x", 5000))))
 	db := openTest(t, d.Finish(), store.Options{})
 	ks := db.Keyspaces()[0]
 	a, err := ks.Sample(50)
@@ -55,17 +55,17 @@ func TestSample(t *testing.T) {
 
 // TestSpilledLog: logs beyond the memory are sorted on disk, in files that nobody sees.
 func TestSpilledLog(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Family(1, "one", handmade.BytewiseName)
+	d := testsst.NewDB(t)
+	d.Family(1, "one", testsst.BytewiseName)
 	var records [][]byte
 	for i := range 5000 {
-		records = append(records, handmade.Batch(uint64(10+2*i), handmade.Op(base.KindPut, fmt.Sprint("k", i%3000), strings.Repeat("v", 50)),
-			handmade.OpCF(base.KindCFPut, 1, fmt.Sprint("k", i%7), fmt.Sprint(i))))
+		records = append(records, testsst.Batch(uint64(10+2*i), testsst.Op(base.KindPut, fmt.Sprint("k", i%3000), strings.Repeat("v", 50)),
+			testsst.OpCF(base.KindCFPut, 1, fmt.Sprint("k", i%7), fmt.Sprint(i))))
 	}
 	d.Log(7, records...)
 	dir, temp := d.Finish(), t.TempDir()
 	db := openTest(t, dir, store.Options{Memory: 64 << 10, TempDir: temp})
-	rows, n := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
+	rows, n := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil)
 	if len(rows) != 3000 || n.Superseded != 2000 {
 		t.Errorf("%d rows, %+v", len(rows), n)
 	}

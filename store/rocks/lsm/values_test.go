@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/lsm"
 	"kvferry/store/rocks/wal"
@@ -44,11 +44,11 @@ func (e *elsewhere) Value(_, index []byte, _ record.Place) ([]byte, error) {
 // are released and read again, and as entries. A value that is lost costs its row, one that cannot be read the rest.
 func TestValuesElsewhere(t *testing.T) {
 	large := strings.Repeat("L", 3*wal.LargeValue)
-	index := func(key string, seq uint64, to string) handmade.Entry {
-		return handmade.NewEntry(key, seq, base.KindBlobIndex, to)
+	index := func(key string, seq uint64, to string) testsst.Entry {
+		return testsst.NewEntry(key, seq, base.KindBlobIndex, to)
 	}
-	d := handmade.NewDB(t)
-	d.Table(0, 1, handmade.Spec{}, handmade.Put("a", 9, "1"), index("b", 8, "small"), index("c", 7, "large"), index("d", 6, "lost"), handmade.Put("e", 5, "5"),
+	d := testsst.NewDB(t)
+	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 9, "1"), index("b", 8, "small"), index("c", 7, "large"), index("d", 6, "lost"), testsst.Put("e", 5, "5"),
 		index("f", 4, "small"))
 	all := &elsewhere{values: map[string]string{"small": "s", "large": large}}
 	db := openTest(t, d.Finish(), store.Options{Memory: 1 << 20})
@@ -65,8 +65,8 @@ func TestValuesElsewhere(t *testing.T) {
 		t.Errorf("an iterator and a reader of %d bytes", n)
 	}
 	all.readers = 0
-	rows, n := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil)
-	if got := fmt.Sprintf("%.9q", rows); got != fmt.Sprintf("%.9q", []handmade.Row{{Key: []byte("a"), Value: []byte("1")}, {Key: []byte("b"), Value: []byte("s")},
+	rows, n := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil)
+	if got := fmt.Sprintf("%.9q", rows); got != fmt.Sprintf("%.9q", []testsst.Row{{Key: []byte("a"), Value: []byte("1")}, {Key: []byte("b"), Value: []byte("s")},
 		{Key: []byte("c"), Value: []byte(large)}, {Key: []byte("e"), Value: []byte("5")}, {Key: []byte("f"), Value: []byte("s")}}) || n.Entries != 5 || all.readers != 1 {
 		t.Errorf("%s, %+v, %d readers", got, n, all.readers)
 	}
@@ -108,8 +108,8 @@ func TestValuesElsewhere(t *testing.T) {
 		t.Errorf("entries %s, %v, want %s", entries, err, want)
 	}
 	delete(all.values, "small")
-	d2 := handmade.NewDB(t)
-	d2.Table(0, 1, handmade.Spec{}, handmade.Put("a", 9, "1"), index("b", 8, "broken"), handmade.Put("e", 5, "5"))
+	d2 := testsst.NewDB(t)
+	d2.Table(0, 1, testsst.Spec{}, testsst.Put("a", 9, "1"), index("b", 8, "broken"), testsst.Put("e", 5, "5"))
 	ks = openTest(t, d2.Finish(), store.Options{}).spaces[0]
 	ks.Values = all
 	if entries, err := lastError(ks); entries != "a:put1@ " || err != io.ErrUnexpectedEOF {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 )
 
@@ -27,8 +27,8 @@ func blobEdit(tag, number, count, size uint64) []byte {
 // tableEdit encodes a table that refers to a blob file.
 func tableEdit(number byte, oldest uint64) []byte {
 	k := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
-	b := append(handmade.EditNumber(TagNewFile4, 1), number, 1)
-	b = append(b, handmade.BoundEdit(handmade.Bounds{Smallest: k, Largest: k})...)
+	b := append(testsst.EditNumber(TagNewFile4, 1), number, 1)
+	b = append(b, testsst.BoundEdit(testsst.Bounds{Smallest: k, Largest: k})...)
 	v := binary.AppendUvarint(nil, oldest)
 	return append(append(append(b, 1, 1, FileOldestBlob, byte(len(v))), v...), FileTerminate)
 }
@@ -53,7 +53,7 @@ func TestBlobs(t *testing.T) {
 		{"the table is gone", [][]byte{add(20), add(21), tableEdit(30, 20), tableEdit(31, 21), {TagDeletedFile, 1, 30}}, "[21: 0 0]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := handmade.NewDB(t)
+			d := testsst.NewDB(t)
 			for _, e := range tt.edits {
 				d.Edit(e)
 			}
@@ -78,13 +78,13 @@ func TestBlobs(t *testing.T) {
 // TestCustomFields: those that may be ignored are.
 func TestCustomFields(t *testing.T) {
 	k := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
-	b := append(handmade.EditNumber(TagNewFile4, 1), 10, 1)
-	b = append(append(b, handmade.BoundEdit(handmade.Bounds{Smallest: k, Largest: k})...), 1, 1)
+	b := append(testsst.EditNumber(TagNewFile4, 1), 10, 1)
+	b = append(append(b, testsst.BoundEdit(testsst.Bounds{Smallest: k, Largest: k})...), 1, 1)
 	for _, tag := range []byte{FileNeedCompaction, 5, 6, FileChecksum, FileChecksumFunc, 9, 12, 13, 14, 15, 17, 40, 63} {
 		b = append(b, tag, 3, 'x', 'y', 'z')
 	}
 	b = append(b, FileMinLogToKeep, 8, 44, 0, 0, 0, 0, 0, 0, 0)
-	e, err := Decode(slices.Concat(append(b, FileOldestBlob, 2, 0x80, 1, FileTerminate), handmade.EditNumber(TagLogNumber, 5)))
+	e, err := Decode(slices.Concat(append(b, FileOldestBlob, 2, 0x80, 1, FileTerminate), testsst.EditNumber(TagLogNumber, 5)))
 	if err != nil || len(e.added) != 1 || e.added[0].OldestBlob != 128 || e.minLog != 44 || e.logNumber != 5 {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -93,9 +93,9 @@ func TestCustomFields(t *testing.T) {
 	}
 	var tags []byte
 	for _, tag := range []uint64{TagDBID, TagIgnorable + 7, TagIgnorable + 8, TagIgnorable + 9, TagIgnorable + 11, TagIgnorable + 1000} {
-		tags = append(tags, handmade.EditBytes(tag, []byte("anything"))...)
+		tags = append(tags, testsst.EditBytes(tag, []byte("anything"))...)
 	}
-	if e, err = Decode(append(tags, handmade.EditNumber(TagLogNumber, 5)...)); err != nil || e.logNumber != 5 {
+	if e, err = Decode(append(tags, testsst.EditNumber(TagLogNumber, 5)...)); err != nil || e.logNumber != 5 {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
@@ -105,8 +105,8 @@ func TestUniqueID(t *testing.T) {
 	k := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
 	id := "\x01\x02\x03\x04\x05\x06\x07\x08\x11\x12\x13\x14\x15\x16\x17\x18\x19"
 	for n, want := range map[int]UniqueID{15: {}, 16: {0x0807060504030201, 0x1817161514131211}, 17: {}} {
-		b := append(handmade.EditNumber(TagNewFile4, 1), 10, 1)
-		b = append(append(b, handmade.BoundEdit(handmade.Bounds{Smallest: k, Largest: k})...), 1, 1, FileUniqueID, byte(n))
+		b := append(testsst.EditNumber(TagNewFile4, 1), 10, 1)
+		b = append(append(b, testsst.BoundEdit(testsst.Bounds{Smallest: k, Largest: k})...), 1, 1, FileUniqueID, byte(n))
 		e, err := Decode(append(append(b, id[:n]...), FileTerminate))
 		if err != nil || e.added[0].UniqueID != want {
 			t.Errorf("%d bytes: %+v, %v", n, e, err)

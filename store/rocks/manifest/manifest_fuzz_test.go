@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"kvferry/fixtures"
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
 )
@@ -15,7 +15,7 @@ import (
 // FuzzVersionEdit decodes a version edit and applies it.
 func FuzzVersionEdit(f *testing.F) {
 	for _, name := range []string{"nemo-basic", "bw-basic", "ardb-leveldb-basic"} {
-		for _, dir := range handmade.StoresBelow(f, fixtures.Unpack(f, name)) {
+		for _, dir := range testsst.StoresBelow(f, fixtures.Unpack(f, name)) {
 			m, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
 			b, err := os.ReadFile(m[0])
 			if err != nil {

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 )
 
@@ -36,15 +36,15 @@ func wantCorrupt(t *testing.T, err error, file string) {
 
 // TestVersion: what many edits add up to.
 func TestVersion(t *testing.T) {
-	d := handmade.NewDB(t)
-	d.Family(1, "one", handmade.BytewiseName)
-	d.Family(2, "two", handmade.BytewiseName)
-	d.Table(0, 3, handmade.Spec{}, handmade.Put("a", 3, "1"), handmade.Put("b", 2, "2"))
-	d.Table(1, 0, handmade.Spec{}, handmade.Put("c", 7, "1"))
-	d.Edit([]byte{TagDeletedFile, 3, 10}, handmade.EditNumber(TagLastSequence, 77), handmade.EditNumber(TagPrevLogNumber, 4))
-	d.Edit(handmade.EditFamily(1), handmade.EditNumber(TagLogNumber, 9))
-	d.Edit(handmade.EditNumber(TagLogNumber, 12), handmade.EditNumber(TagMinLogToKeep, 8), handmade.EditNumber(TagNextFileNumber, 30))
-	d.Edit(handmade.EditFamily(2), []byte{TagColumnFamilyDel&0x7f | 0x80, TagColumnFamilyDel >> 7})
+	d := testsst.NewDB(t)
+	d.Family(1, "one", testsst.BytewiseName)
+	d.Family(2, "two", testsst.BytewiseName)
+	d.Table(0, 3, testsst.Spec{}, testsst.Put("a", 3, "1"), testsst.Put("b", 2, "2"))
+	d.Table(1, 0, testsst.Spec{}, testsst.Put("c", 7, "1"))
+	d.Edit([]byte{TagDeletedFile, 3, 10}, testsst.EditNumber(TagLastSequence, 77), testsst.EditNumber(TagPrevLogNumber, 4))
+	d.Edit(testsst.EditFamily(1), testsst.EditNumber(TagLogNumber, 9))
+	d.Edit(testsst.EditNumber(TagLogNumber, 12), testsst.EditNumber(TagMinLogToKeep, 8), testsst.EditNumber(TagNextFileNumber, 30))
+	d.Edit(testsst.EditFamily(2), []byte{TagColumnFamilyDel&0x7f | 0x80, TagColumnFamilyDel >> 7})
 	v, err := Read(context.Background(), d.Finish(), func(record.Finding) { t.Error("a finding") })
 	if err != nil {
 		t.Fatal(err)
@@ -169,9 +169,9 @@ func TestRoundTrip(t *testing.T) {
 
 // TestTorn: a MANIFEST that ends within a record is read up to there; damage before is an error.
 func TestTorn(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	dir := d.Finish()
-	whole := handmade.Log(0, false, d.Edits...)
+	whole := testsst.Log(0, false, d.Edits...)
 	d.File("MANIFEST-000005", append(slices.Clone(whole), whole[:20]...))
 	v, err := Read(context.Background(), dir, func(record.Finding) { t.Error("a finding") })
 	if err != nil || !v.Torn || v.TornAt != int64(len(whole)) {
@@ -186,19 +186,19 @@ func TestTorn(t *testing.T) {
 func TestNewFileTags(t *testing.T) {
 	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
 	for _, tag := range []uint64{TagNewFile, TagNewFile2, TagNewFile3, TagNewFile4} {
-		e := binary.AppendUvarint(handmade.EditNumber(tag, 2), 10)
+		e := binary.AppendUvarint(testsst.EditNumber(tag, 2), 10)
 		if tag == TagNewFile3 {
 			e = append(e, 0)
 		}
-		e = append(append(e, 99), handmade.BoundEdit(handmade.Bounds{Smallest: key, Largest: key})...)
+		e = append(append(e, 99), testsst.BoundEdit(testsst.Bounds{Smallest: key, Largest: key})...)
 		if tag != TagNewFile {
 			e = append(e, 2, 3)
 		}
 		if tag == TagNewFile4 {
 			e = append(e, 2, 1, 9, 5, 0, 12, 2, 'x', 'y', 63, 0, FilePathID, 1, 0, FileTerminate)
 		}
-		e = slices.Concat(e, []byte{TagCompactCursor, 1, 1, 'x'}, handmade.EditBytes(TagDBID, []byte("id")), handmade.EditBytes(TagIgnorable+9, []byte("new")),
-			handmade.EditNumber(TagWALAddition, 5), []byte{2, 9, 1}, handmade.EditNumber(TagWALDeletion, 5))
+		e = slices.Concat(e, []byte{TagCompactCursor, 1, 1, 'x'}, testsst.EditBytes(TagDBID, []byte("id")), testsst.EditBytes(TagIgnorable+9, []byte("new")),
+			testsst.EditNumber(TagWALAddition, 5), []byte{2, 9, 1}, testsst.EditNumber(TagWALDeletion, 5))
 		d, err := Decode(e)
 		if err != nil || len(d.added) != 1 {
 			t.Errorf("tag %d: %+v, %v", tag, d, err)
@@ -213,9 +213,9 @@ func TestNewFileTags(t *testing.T) {
 
 func TestRefusedEdits(t *testing.T) {
 	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
-	b := handmade.BoundEdit(handmade.Bounds{Smallest: key, Largest: key})
+	b := testsst.BoundEdit(testsst.Bounds{Smallest: key, Largest: key})
 	file := func(tag uint64, custom ...byte) []byte {
-		e := append(handmade.EditNumber(tag, 1), 10, 1)
+		e := append(testsst.EditNumber(tag, 1), 10, 1)
 		return append(append(append(e, b...), 1, 1), custom...)
 	}
 	tests := []struct {
@@ -223,16 +223,16 @@ func TestRefusedEdits(t *testing.T) {
 		edit        []byte
 		unsupported bool
 	}{
-		{"unknown tag", "tag 999", handmade.EditNumber(999, 1), true},
-		{"last tag that is not marked as safe to ignore", "tag 8191", handmade.EditBytes(TagIgnorable-1, []byte("x")), true},
-		{"tag of no release", "tag 14", handmade.EditNumber(14, 1), true},
-		{"blob file", "varint", handmade.EditNumber(TagBlobAddition, 1), false},
-		{"field of a blob file", "blob file 1 has custom field 65", append(handmade.EditNumber(TagBlobAddition, 1), 2, 3, 0, 0, 65, 0, 0), true},
+		{"unknown tag", "tag 999", testsst.EditNumber(999, 1), true},
+		{"last tag that is not marked as safe to ignore", "tag 8191", testsst.EditBytes(TagIgnorable-1, []byte("x")), true},
+		{"tag of no release", "tag 14", testsst.EditNumber(14, 1), true},
+		{"blob file", "varint", testsst.EditNumber(TagBlobAddition, 1), false},
+		{"field of a blob file", "blob file 1 has custom field 65", append(testsst.EditNumber(TagBlobAddition, 1), 2, 3, 0, 0, 65, 0, 0), true},
 		{"blob file twice", "added twice", slices.Concat(blobEdit(TagBlobAddition, 1, 2, 3), blobEdit(TagBlobAdditionOld, 1, 2, 3)), false},
 		{"garbage of no blob file", "which is unknown", blobEdit(TagBlobGarbage, 1, 2, 3), false},
 		{"too much garbage", "more garbage", slices.Concat(blobEdit(TagBlobAddition, 1, 2, 3), blobEdit(TagBlobGarbageOld, 1, 2, 4)), false},
-		{"timestamps", "user-defined timestamps", handmade.EditBytes(TagFullHistoryTS, []byte("x")), true},
-		{"path id 3", "path id 2", append(append(handmade.EditNumber(TagNewFile3, 1), 10, 2, 1), b...), true},
+		{"timestamps", "user-defined timestamps", testsst.EditBytes(TagFullHistoryTS, []byte("x")), true},
+		{"path id 3", "path id 2", append(append(testsst.EditNumber(TagNewFile3, 1), 10, 2, 1), b...), true},
 		{"path id 4", "path id 01", file(TagNewFile4, FilePathID, 1, 1, FileTerminate), true},
 		{"oldest blob file", "varint", file(TagNewFile4, FileOldestBlob, 0, FileTerminate), false},
 		{"oldest blob file and more", "1 bytes left over", file(TagNewFile4, FileOldestBlob, 2, 7, 7, FileTerminate), false},
@@ -241,22 +241,22 @@ func TestRefusedEdits(t *testing.T) {
 		{"minimum timestamp", "timestamps", file(TagNewFile4, FileMinTimestamp, 1, 7, FileTerminate), true},
 		{"custom field", "custom field 77", file(TagNewFile4, 77, 0, FileTerminate), true},
 		{"unterminated", "custom field", file(TagNewFile4, 5, 0), false},
-		{"level", "level 64", handmade.EditNumber(TagNewFile2, 64), false},
-		{"size", "bytes", append(binary.AppendUvarint(append(handmade.EditNumber(TagNewFile2, 1), 10), 1<<63), b...), false},
-		{"bound", "internal key of 3 bytes", append(append(handmade.EditNumber(TagNewFile2, 1), 10, 1), 3, 1, 2, 3), false},
-		{"family", "column family 3 is unknown", slices.Concat(handmade.EditFamily(3), handmade.EditNumber(TagLogNumber, 1)), false},
-		{"added twice", "added twice", slices.Concat(handmade.EditFamily(1), handmade.EditBytes(TagColumnFamilyAdd, []byte("x"))), false},
-		{"comparator changes", "comparator", handmade.EditComparator("other"), false},
+		{"level", "level 64", testsst.EditNumber(TagNewFile2, 64), false},
+		{"size", "bytes", append(binary.AppendUvarint(append(testsst.EditNumber(TagNewFile2, 1), 10), 1<<63), b...), false},
+		{"bound", "internal key of 3 bytes", append(append(testsst.EditNumber(TagNewFile2, 1), 10, 1), 3, 1, 2, 3), false},
+		{"family", "column family 3 is unknown", slices.Concat(testsst.EditFamily(3), testsst.EditNumber(TagLogNumber, 1)), false},
+		{"added twice", "added twice", slices.Concat(testsst.EditFamily(1), testsst.EditBytes(TagColumnFamilyAdd, []byte("x"))), false},
+		{"comparator changes", "comparator", testsst.EditComparator("other"), false},
 		{"cut", "varint", []byte{TagLogNumber, 0x80}, false},
-		{"group count", "atomic group", slices.Concat(handmade.EditNumber(TagInAtomicGroup, 3), nil), false},
+		{"group count", "atomic group", slices.Concat(testsst.EditNumber(TagInAtomicGroup, 3), nil), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := handmade.NewDB(t)
-			d.Family(1, "one", handmade.BytewiseName)
+			d := testsst.NewDB(t)
+			d.Family(1, "one", testsst.BytewiseName)
 			d.Edit(tt.edit)
 			if tt.name == "group count" {
-				d.Edit(handmade.EditNumber(TagInAtomicGroup, 1))
+				d.Edit(testsst.EditNumber(TagInAtomicGroup, 1))
 			}
 			err := readError(d.Finish())
 			wantCorrupt(t, err, "MANIFEST-000005")
@@ -268,9 +268,9 @@ func TestRefusedEdits(t *testing.T) {
 }
 
 func TestAtomicGroups(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	group := func(left uint64, family uint64, name string) {
-		d.Edit(handmade.EditNumber(TagInAtomicGroup, left), handmade.EditFamily(family), handmade.EditBytes(TagColumnFamilyAdd, []byte(name)), handmade.EditComparator(handmade.BytewiseName))
+		d.Edit(testsst.EditNumber(TagInAtomicGroup, left), testsst.EditFamily(family), testsst.EditBytes(TagColumnFamilyAdd, []byte(name)), testsst.EditComparator(testsst.BytewiseName))
 	}
 	group(1, 1, "one")
 	group(0, 2, "two")
@@ -289,17 +289,17 @@ func TestAtomicGroups(t *testing.T) {
 	if !reflect.DeepEqual(found, []record.Finding{want}) {
 		t.Errorf("findings %+v, want %+v", found, want)
 	}
-	d.Edit(handmade.EditNumber(TagLogNumber, 1))
+	d.Edit(testsst.EditNumber(TagLogNumber, 1))
 	wantCorrupt(t, readError(d.Finish()), "MANIFEST-000005")
 
-	d = handmade.NewDB(t) // the first edit of a group alone
+	d = testsst.NewDB(t) // the first edit of a group alone
 	group(1, 1, "one")
 	found = nil
 	if v, err := Read(context.Background(), d.Finish(), func(f record.Finding) { found = append(found, f) }); err != nil || len(v.Sorted()) != 1 ||
 		len(found) != 1 || found[0].Kind != "torn-manifest" {
 		t.Errorf("one edit of a group: %+v, %v", found, err)
 	}
-	d.Edit(handmade.EditNumber(TagLogNumber, 1))
+	d.Edit(testsst.EditNumber(TagLogNumber, 1))
 	if err := readError(d.Finish()); err == nil || !strings.Contains(err.Error(), "an atomic group is interrupted") {
 		t.Errorf("a group is interrupted after one edit: %v", err)
 	}
@@ -326,19 +326,19 @@ func TestTags(t *testing.T) {
 		t.Errorf("%d marks what may not be ignored, %d ends a blob file, tables are in level %d and rows have number %d", FileNotIgnorable, blobEnd, LastLevel,
 			FirstSequence)
 	}
-	if e, err := Decode(append(handmade.EditNumber(TagDeletedFile, 63), 5)); err != nil || e.deleted[0] != (Position{63, 5}) {
+	if e, err := Decode(append(testsst.EditNumber(TagDeletedFile, 63), 5)); err != nil || e.deleted[0] != (Position{63, 5}) {
 		t.Errorf("level 63: %+v, %v", e, err)
 	}
 }
 
 func TestManifestMustBeComplete(t *testing.T) {
-	parts := map[string][]byte{"next file number": handmade.EditNumber(TagNextFileNumber, 9), "last sequence": handmade.EditNumber(TagLastSequence, 0),
-		"log number": handmade.EditNumber(TagLogNumber, 1), "comparator": handmade.EditComparator(handmade.BytewiseName)}
+	parts := map[string][]byte{"next file number": testsst.EditNumber(TagNextFileNumber, 9), "last sequence": testsst.EditNumber(TagLastSequence, 0),
+		"log number": testsst.EditNumber(TagLogNumber, 1), "comparator": testsst.EditComparator(testsst.BytewiseName)}
 	for missing := range parts {
 		if missing == "comparator" { // see TestUnnamedComparator
 			continue
 		}
-		d := handmade.NewDB(t)
+		d := testsst.NewDB(t)
 		d.Edits = nil
 		for name, p := range parts {
 			if name != missing {
@@ -354,14 +354,14 @@ func TestManifestMustBeComplete(t *testing.T) {
 
 // TestUnnamedComparator: RocksDB's NewDB names no comparator for the default family. Others must have one.
 func TestUnnamedComparator(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	d.Edits = nil
-	d.Edit(handmade.EditNumber(TagLogNumber, 0), handmade.EditNumber(TagNextFileNumber, 2), handmade.EditNumber(TagLastSequence, 0))
+	d.Edit(testsst.EditNumber(TagLogNumber, 0), testsst.EditNumber(TagNextFileNumber, 2), testsst.EditNumber(TagLastSequence, 0))
 	v, err := Read(context.Background(), d.Finish(), func(record.Finding) { t.Error("a finding") })
-	if err != nil || v.Families[0].Comparator != handmade.BytewiseName || !v.Families[0].Unnamed {
+	if err != nil || v.Families[0].Comparator != testsst.BytewiseName || !v.Families[0].Unnamed {
 		t.Errorf("%+v, %v", v, err)
 	}
-	d.Edit(handmade.EditFamily(1), handmade.EditBytes(TagColumnFamilyAdd, []byte("one")))
+	d.Edit(testsst.EditFamily(1), testsst.EditBytes(TagColumnFamilyAdd, []byte("one")))
 	wantCorrupt(t, readError(d.Finish()), "MANIFEST-000005")
 }
 
@@ -392,7 +392,7 @@ func TestNotesOfLogs(t *testing.T) {
 		"a log and its size": {2, 77, FileTerminate},
 		"sizes":              {2, 77, 3, 1, FileTerminate},
 	} {
-		edit := append(append(handmade.EditNumber(TagWALAddition, 9), note...), handmade.EditNumber(TagNextFileNumber, 30)...)
+		edit := append(append(testsst.EditNumber(TagWALAddition, 9), note...), testsst.EditNumber(TagNextFileNumber, 30)...)
 		if e, err := Decode(edit); err != nil || e.nextFile != 30 {
 			t.Errorf("%s: %+v, %v", name, e, err)
 		}
@@ -402,15 +402,15 @@ func TestNotesOfLogs(t *testing.T) {
 // TestWhoseTags: the lowest number that LevelDB does not know, and one below it that it does not know either, are of RocksDB.
 func TestWhoseTags(t *testing.T) {
 	empty := base.AppendKey(nil, nil, base.Trailer(1, base.KindPut)) // the shortest bound there is
-	bounds := handmade.BoundEdit(handmade.Bounds{Smallest: empty, Largest: empty})
+	bounds := testsst.BoundEdit(testsst.Bounds{Smallest: empty, Largest: empty})
 	for name, c := range map[string]struct {
 		edit  []byte
 		rocks bool
 	}{
-		"a table of LevelDB":         {slices.Concat(handmade.EditNumber(TagNewFile, 1), []byte{10, 1}, bounds), false},
-		"a table of RocksDB":         {slices.Concat(handmade.EditNumber(TagNewFile2, 1), []byte{10, 1}, bounds, []byte{1, 1}), true},
-		"the lowest log that counts": {handmade.EditNumber(TagMinLogToKeep, 1), true},
-		"the log":                    {handmade.EditNumber(TagLogNumber, 1), false},
+		"a table of LevelDB":         {slices.Concat(testsst.EditNumber(TagNewFile, 1), []byte{10, 1}, bounds), false},
+		"a table of RocksDB":         {slices.Concat(testsst.EditNumber(TagNewFile2, 1), []byte{10, 1}, bounds, []byte{1, 1}), true},
+		"the lowest log that counts": {testsst.EditNumber(TagMinLogToKeep, 1), true},
+		"the log":                    {testsst.EditNumber(TagLogNumber, 1), false},
 	} {
 		if e, err := Decode(c.edit); err != nil || e.rocks != c.rocks {
 			t.Errorf("%s: of RocksDB %t, %v", name, e.rocks, err)
@@ -430,7 +430,7 @@ func TestCounters(t *testing.T) {
 
 // TestOnlyZeros: a MANIFEST of nothing but zeros is not read to its end, however long it is.
 func TestOnlyZeros(t *testing.T) {
-	dir := handmade.NewDB(t).Finish()
+	dir := testsst.NewDB(t).Finish()
 	if err := os.Truncate(filepath.Join(dir, "MANIFEST-000005"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -445,16 +445,16 @@ func TestOnlyZeros(t *testing.T) {
 // TestUnflushed: what flushes say about logs. The edits are of two of three families, with the numbers that engines give them: a
 // flush takes a number for the log, if it begins one, and then one for the table.
 func TestUnflushed(t *testing.T) {
-	next := func(n uint64) []byte { return handmade.EditNumber(TagNextFileNumber, n) }
+	next := func(n uint64) []byte { return testsst.EditNumber(TagNextFileNumber, n) }
 	logOf := func(family, log, n uint64) []byte {
-		return slices.Concat(handmade.EditFamily(family), handmade.EditNumber(TagLogNumber, log), next(n))
+		return slices.Concat(testsst.EditFamily(family), testsst.EditNumber(TagLogNumber, log), next(n))
 	}
 	lowest := func(log, n uint64) []byte {
-		return slices.Concat(handmade.EditNumber(TagMinLogToKeep, log), next(n))
+		return slices.Concat(testsst.EditNumber(TagMinLogToKeep, log), next(n))
 	}
 	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
 	flush := func(family, log, low, n uint64) [][]byte { // the table has the number before n
-		table := append([]byte{TagNewFile2, 0, byte(n - 1), 99}, handmade.BoundEdit(handmade.Bounds{Smallest: key, Largest: key})...)
+		table := append([]byte{TagNewFile2, 0, byte(n - 1), 99}, testsst.BoundEdit(testsst.Bounds{Smallest: key, Largest: key})...)
 		table = binary.AppendUvarint(append(table, 1), 10*n)
 		return [][]byte{slices.Concat(logOf(family, log, n), table), lowest(low, n)}
 	}
@@ -496,16 +496,16 @@ func TestUnflushed(t *testing.T) {
 		{name: "numbers taken before", edits: edits(begun, next(30), flush(0, 30, 19, 32)), from: 19, want: []Flush{{Log: 30, Seq: 320}}},
 		{name: "in the first life, the default family was not flushed", edits: edits(logOf(1, 4, 6), logOf(2, 4, 8), flush(1, 18, 0, 20)),
 			want: []Flush{{Log: 18, Seq: 200}}},
-		{name: "in one edit", edits: edits(begun, slices.Concat(logOf(0, 30, 31), handmade.EditNumber(TagMinLogToKeep, 19))), from: 19, want: []Flush{{Log: 30}}},
+		{name: "in one edit", edits: edits(begun, slices.Concat(logOf(0, 30, 31), testsst.EditNumber(TagMinLogToKeep, 19))), from: 19, want: []Flush{{Log: 30}}},
 		{name: "two families at once", edits: edits(begun, flush(0, 30, 19, 33)[0], flush(1, 30, 19, 32)[0], lowest(19, 33)), from: 19, want: []Flush{{Log: 30, Seq: 330}}},
 		{name: "another edit between", edits: edits(begun, flush(0, 30, 19, 32)[0], next(33), lowest(19, 33)), from: 19},
-		{name: "what a MANIFEST begins with", edits: edits(slices.Concat(handmade.EditNumber(TagLogNumber, 30), handmade.EditNumber(TagMinLogToKeep, 20)), logOf(0, 40, 50),
+		{name: "what a MANIFEST begins with", edits: edits(slices.Concat(testsst.EditNumber(TagLogNumber, 30), testsst.EditNumber(TagMinLogToKeep, 20)), logOf(0, 40, 50),
 			lowest(30, 50)), from: 30},
 	} {
-		d := handmade.NewDB(t)
-		d.Edits = [][]byte{slices.Concat(handmade.EditComparator(handmade.BytewiseName), handmade.EditNumber(TagLogNumber, 0), handmade.EditNumber(TagLastSequence, 1))}
-		d.Family(1, "one", handmade.BytewiseName)
-		d.Family(2, "two", handmade.BytewiseName)
+		d := testsst.NewDB(t)
+		d.Edits = [][]byte{slices.Concat(testsst.EditComparator(testsst.BytewiseName), testsst.EditNumber(TagLogNumber, 0), testsst.EditNumber(TagLastSequence, 1))}
+		d.Family(1, "one", testsst.BytewiseName)
+		d.Family(2, "two", testsst.BytewiseName)
 		for _, e := range tt.edits {
 			d.Edit(e)
 		}
@@ -524,10 +524,10 @@ func TestUnflushed(t *testing.T) {
 func TestSequenceNumbers(t *testing.T) {
 	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
 	table := func(low, high uint64) []byte {
-		b := append([]byte{TagNewFile2, 0, 9, 99}, handmade.BoundEdit(handmade.Bounds{Smallest: key, Largest: key})...)
+		b := append([]byte{TagNewFile2, 0, 9, 99}, testsst.BoundEdit(testsst.Bounds{Smallest: key, Largest: key})...)
 		return binary.AppendUvarint(binary.AppendUvarint(b, low), high)
 	}
-	next, log, deleted := handmade.EditNumber(TagNextFileNumber, 50), handmade.EditNumber(TagLogNumber, 40), []byte{TagDeletedFile, 0, 9}
+	next, log, deleted := testsst.EditNumber(TagNextFileNumber, 50), testsst.EditNumber(TagLogNumber, 40), []byte{TagDeletedFile, 0, 9}
 	for _, tt := range []struct {
 		name     string
 		edits    [][]byte
@@ -541,7 +541,7 @@ func TestSequenceNumbers(t *testing.T) {
 		{"compacted before and since", [][]byte{table(12, 12), table(15, 15), slices.Concat(next, deleted, table(12, 15))}, 15, nil},
 		{"flushed since", [][]byte{slices.Concat(next, table(12, 12)), slices.Concat(next, log, table(9, 15))}, 15, []uint64{12}},
 	} {
-		d := handmade.NewDB(t)
+		d := testsst.NewDB(t)
 		for _, e := range tt.edits {
 			d.Edit(e)
 		}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 )
 
 // TestIsStore: which files show that a directory without CURRENT was a database.
@@ -41,11 +41,11 @@ func TestIsStore(t *testing.T) {
 
 // TestNewest: the highest number counts, not the order of names, and only of what can be read to its end.
 func TestNewest(t *testing.T) {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	d.Finish()
-	whole := handmade.Log(0, false, d.Edits...)
+	whole := testsst.Log(0, false, d.Edits...)
 	for name, b := range map[string][]byte{
-		"MANIFEST-9": whole, "MANIFEST-10": whole, "MANIFEST-000011": whole[:len(whole)-1], "MANIFEST-000012": handmade.Log(0, false, []byte{0x7f}),
+		"MANIFEST-9": whole, "MANIFEST-10": whole, "MANIFEST-000011": whole[:len(whole)-1], "MANIFEST-000012": testsst.Log(0, false, []byte{0x7f}),
 		"MANIFEST-x": whole, "OPTIONS-000099": whole,
 	} {
 		d.File(name, b)
@@ -59,7 +59,7 @@ func TestNewest(t *testing.T) {
 		{[]string{"CURRENT", "MANIFEST-000005", "MANIFEST-000011", "MANIFEST-000012", "MANIFEST-9", "MANIFEST-x", "OPTIONS-000099"}, "MANIFEST-9"},
 	} {
 		v := Newest(context.Background(), d.Dir, tt.names, func(f record.Finding) { t.Errorf("%q: %+v", tt.names, f) })
-		if v == nil && tt.want != "" || v != nil && (v.Name != tt.want || v.Torn || v.Families[0].Comparator != handmade.BytewiseName) {
+		if v == nil && tt.want != "" || v != nil && (v.Name != tt.want || v.Torn || v.Families[0].Comparator != testsst.BytewiseName) {
 			t.Errorf("%q: %+v, want %q", tt.names, v, tt.want)
 		}
 	}
@@ -67,13 +67,13 @@ func TestNewest(t *testing.T) {
 
 // TestEngine: the edits tell, unless they are what both engines write.
 func TestEngine(t *testing.T) {
-	old := handmade.NewLevelDB(t)
-	old.Table(0, 0, handmade.Spec{}, handmade.Put("a", 1, "1"))
+	old := testsst.NewLevelDB(t)
+	old.Table(0, 0, testsst.Spec{}, testsst.Put("a", 1, "1"))
 	for _, tt := range []struct {
 		name           string
-		db             *handmade.DB
+		db             *testsst.DB
 		levelDB, known bool
-	}{{"RocksDB", handmade.NewDB(t), false, true}, {"LevelDB", old, true, true}, {"either", handmade.NewLevelDB(t), true, false}} {
+	}{{"RocksDB", testsst.NewDB(t), false, true}, {"LevelDB", old, true, true}, {"either", testsst.NewLevelDB(t), true, false}} {
 		v, err := Read(context.Background(), tt.db.Finish(), func(record.Finding) {})
 		if err != nil {
 			t.Fatal(err)
@@ -92,16 +92,16 @@ func TestEngine(t *testing.T) {
 // damaged is a MANIFEST that ends with an edit that is damaged: a table and a blob file of the family one, a table that is gone,
 // and the family two that was dropped.
 func damaged(t *testing.T) *Version {
-	d := handmade.NewDB(t)
+	d := testsst.NewDB(t)
 	d.Family(1, "one", "order")
-	d.Family(2, "two", handmade.BytewiseName)
-	d.Table(0, 3, handmade.Spec{}, handmade.Put("a", 3, "1"))
+	d.Family(2, "two", testsst.BytewiseName)
+	d.Table(0, 3, testsst.Spec{}, testsst.Put("a", 3, "1"))
 	d.Next = 30
-	d.Table(1, 2, handmade.Spec{}, handmade.Put("b", 5, "1"), handmade.Put("c", 7, "1"))
-	d.Edit(handmade.EditFamily(1), blobEdit(TagBlobAddition, 20, 10, 1000))
+	d.Table(1, 2, testsst.Spec{}, testsst.Put("b", 5, "1"), testsst.Put("c", 7, "1"))
+	d.Edit(testsst.EditFamily(1), blobEdit(TagBlobAddition, 20, 10, 1000))
 	d.Edit([]byte{TagDeletedFile, 3, 10})
-	d.Edit(handmade.EditFamily(2), []byte{TagColumnFamilyDel&0x7f | 0x80, TagColumnFamilyDel >> 7})
-	d.Edit(handmade.EditFamily(7))
+	d.Edit(testsst.EditFamily(2), []byte{TagColumnFamilyDel&0x7f | 0x80, TagColumnFamilyDel >> 7})
+	d.Edit(testsst.EditFamily(7))
 	v, err := Read(context.Background(), d.Finish(), func(record.Finding) {})
 	wantCorrupt(t, err, "MANIFEST-000005")
 	return v
@@ -171,7 +171,7 @@ func TestFamilyOf(t *testing.T) {
 // TestAddFiles: all tables are of level 0, all blob files are needed, and no new file takes the number of one.
 func TestAddFiles(t *testing.T) {
 	v := Rebuilt(nil, "dir", "CURRENT", false)
-	f := v.FamilyOf(3, "three", handmade.BytewiseName)
+	f := v.FamilyOf(3, "three", testsst.BytewiseName)
 	v.AddTable(f, Table{Position: Position{Level: 4, Number: 30}, Size: 5, MaxSeq: 7})
 	v.AddTable(f, Table{Position: Position{Number: 12}})
 	at := Position{Level: 0, Number: 30}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
@@ -41,8 +41,8 @@ func countAll(r *Reader, from, to int, pass func(blocks.Handle, []byte, error) b
 }
 
 // auditEntries has every kind that is counted apart, and keys that share bytes of trailers.
-func auditEntries() []handmade.Entry {
-	out := handmade.SomeEntries(60)
+func auditEntries() []testsst.Entry {
+	out := testsst.SomeEntries(60)
 	for i := range out {
 		switch i % 7 {
 		case 3:
@@ -51,16 +51,16 @@ func auditEntries() []handmade.Entry {
 			out[i].Kind = base.KindMerge
 		}
 	}
-	return append(out, handmade.Put("zz", 0x0302, "a"), handmade.Put("zz", 0x0202, "b"))
+	return append(out, testsst.Put("zz", 0x0302, "a"), testsst.Put("zz", 0x0202, "b"))
 }
 
 // TestAuditCounts: each number in the properties that is not that of the rows is an error once all blocks were counted, in
 // whatever order, and not before.
 func TestAuditCounts(t *testing.T) {
-	tombs := []handmade.Entry{handmade.RangeDel("a", 3, "b")}
-	for name, spec := range map[string]handmade.Spec{"": {BlockSize: 100}, "two-level": {BlockSize: 100, IndexType: handmade.TwoLevelIndex},
+	tombs := []testsst.Entry{testsst.RangeDel("a", 3, "b")}
+	for name, spec := range map[string]testsst.Spec{"": {BlockSize: 100}, "two-level": {BlockSize: 100, IndexType: testsst.TwoLevelIndex},
 		"tombstones": {BlockSize: 100, Tombstones: tombs}} {
-		table := handmade.MakeTable(t, spec, auditEntries())
+		table := testsst.MakeTable(t, spec, auditEntries())
 		if err := countAll(memoryReader(table, Options{}), 0, 99, nil); err != nil {
 			t.Errorf("%s, right counts: %v", name, err)
 		}
@@ -68,7 +68,7 @@ func TestAuditCounts(t *testing.T) {
 		for what, n := range map[string]int64{"num.entries": info.Entries, "deleted.keys": info.Deletes, "merge.operands": info.Merges,
 			"raw.key.size": info.KeyBytes, "raw.value.size": info.ValueBytes} {
 			spec.Props = map[string][]byte{"rocksdb." + what: binary.AppendUvarint(nil, uint64(n)+7)}
-			r := memoryReader(handmade.MakeTable(t, spec, auditEntries()), Options{})
+			r := memoryReader(testsst.MakeTable(t, spec, auditEntries()), Options{})
 			for _, part := range [][2]int{{5, 99}, {0, 3}, {2, 3}, {0, 4}} {
 				if err := countAll(r, part[0], part[1], nil); err != nil {
 					t.Errorf("%s, %s: blocks %v: %v", name, what, part, err)
@@ -93,8 +93,8 @@ func TestAuditCounts(t *testing.T) {
 // TestAuditNoRows: an index that names no block leaves nothing to count.
 func TestAuditNoRows(t *testing.T) {
 	none := func([]blocks.Handle, [][]byte) ([]blocks.Handle, [][]byte) { return nil, nil }
-	for name, spec := range map[string]handmade.Spec{"entries by": {EditIndex: none}, "names no block": {EditIndex: none, LevelDB: true}} {
-		r := memoryReader(handmade.MakeTable(t, spec, handmade.SomeEntries(3)), Options{LevelDB: spec.LevelDB})
+	for name, spec := range map[string]testsst.Spec{"entries by": {EditIndex: none}, "names no block": {EditIndex: none, LevelDB: true}} {
+		r := memoryReader(testsst.MakeTable(t, spec, testsst.SomeEntries(3)), Options{LevelDB: spec.LevelDB})
 		if err := countAll(r, 0, 9, nil); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -120,8 +120,8 @@ func TestAuditBlocks(t *testing.T) {
 	}{{"restart", moved, blocks.ErrRestart}, {"empty", empty, blocks.ErrEmpty}} {
 		for i := range 3 {
 			for _, level := range []bool{false, true} {
-				spec := handmade.Spec{BlockSize: 200, LevelDB: level, EditBlock: at(i, tt.change)}
-				r := memoryReader(handmade.MakeTable(t, spec, handmade.SomeEntries(40)), Options{LevelDB: level})
+				spec := testsst.Spec{BlockSize: 200, LevelDB: level, EditBlock: at(i, tt.change)}
+				r := memoryReader(testsst.MakeTable(t, spec, testsst.SomeEntries(40)), Options{LevelDB: level})
 				if err := countAll(r, 0, 99, nil); !errors.Is(err, tt.want) {
 					t.Errorf("%s of block %d, LevelDB %t: %v", tt.name, i, level, err)
 				}
@@ -133,7 +133,7 @@ func TestAuditBlocks(t *testing.T) {
 // TestIndexFaults: an index that misses a block, names one twice or one in place of another is damaged, whatever way leads
 // there; who passes over it reads the other blocks.
 func TestIndexFaults(t *testing.T) {
-	for _, kind := range []uint32{0, handmade.TwoLevelIndex} {
+	for _, kind := range []uint32{0, testsst.TwoLevelIndex} {
 		for i := 0; i < 9; i++ {
 			for name, change := range map[string]func([]blocks.Handle, [][]byte) ([]blocks.Handle, [][]byte){
 				"gone": func(h []blocks.Handle, k [][]byte) ([]blocks.Handle, [][]byte) {
@@ -146,14 +146,14 @@ func TestIndexFaults(t *testing.T) {
 					continue
 				}
 				what := fmt.Sprintf("index %d, %s, block %d", kind, name, i)
-				entries := handmade.SomeEntries(60)
-				spec := handmade.Spec{BlockSize: 100, IndexType: kind, EditIndex: change}
-				table := handmade.MakeTable(t, spec, entries)
+				entries := testsst.SomeEntries(60)
+				spec := testsst.Spec{BlockSize: 100, IndexType: kind, EditIndex: change}
+				table := testsst.MakeTable(t, spec, entries)
 				if err := countAll(memoryReader(table, Options{}), 0, 99, nil); !errors.Is(err, errGap) && !errors.Is(err, errTwice) {
 					t.Errorf("%s: %v", what, err)
 				}
 				spec.EditIndex = nil
-				whole := memoryReader(handmade.MakeTable(t, spec, entries), Options{})
+				whole := memoryReader(testsst.MakeTable(t, spec, entries), Options{})
 				if got, want := blocksPassed(t, memoryReader(table, Options{})), len(blocksPassed(t, whole))-1; len(got) != want && kind == 0 {
 					t.Errorf("%s: %d blocks are read, want %d", what, len(got), want)
 				}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
@@ -75,7 +75,7 @@ func TestImpossibleSizes(t *testing.T) {
 func TestEmptyValues(t *testing.T) {
 	var u Unpackers
 	for _, codec := range []byte{codecSnappy, codecZlib, codecBzip2, codecLZ4, codecLZ4HC, codecZstd} {
-		b := handmade.CompressBlock(t, nil, codec, handmade.Spec{Version: 2})
+		b := testsst.CompressBlock(t, nil, codec, testsst.Spec{Version: 2})
 		for _, dst := range [][]byte{nil, make([]byte, 0, 1), make([]byte, 1<<10)} {
 			if out, err := u.UnpackValue(dst, codec, b); err != nil || len(out) != 0 {
 				t.Errorf("%s: %d bytes of %x, %v", CodecName(codec), len(out), b, err)
@@ -94,7 +94,7 @@ func TestWrongSizes(t *testing.T) {
 	var u Unpackers
 	data := []byte(strings.Repeat("some data ", 100))
 	for _, codec := range []byte{codecZlib, codecLZ4, codecZstd, codecBzip2} {
-		b := handmade.CompressBlock(t, data, codec, handmade.Spec{Version: 2})
+		b := testsst.CompressBlock(t, data, codec, testsst.Spec{Version: 2})
 		if out, err := u.unpack(nil, codec, b, 2, nil); err != nil || string(out) != string(data) {
 			t.Fatalf("%s: %v", CodecName(codec), err)
 		}
@@ -109,12 +109,12 @@ func TestWrongSizes(t *testing.T) {
 	// Far more than any guess, with the size known and unknown.
 	big := make([]byte, 40<<20)
 	for _, version := range []uint32{1, 2} {
-		b := handmade.CompressBlock(t, big, codecZlib, handmade.Spec{Version: version})
+		b := testsst.CompressBlock(t, big, codecZlib, testsst.Spec{Version: version})
 		if out, err := u.unpack(nil, codecZlib, b, int(version), nil); err != nil || len(out) != len(big) {
 			t.Errorf("zlib: %d bytes, %v", len(out), err)
 		}
 	}
-	b := handmade.CompressBlock(t, big, codecZstd, handmade.Spec{Version: 2})
+	b := testsst.CompressBlock(t, big, codecZstd, testsst.Spec{Version: 2})
 	if out, err := u.unpack(nil, codecZstd, b, 2, nil); err != nil || len(out) != len(big) {
 		t.Errorf("zstd: %d bytes, %v", len(out), err)
 	}
@@ -126,8 +126,8 @@ func TestRoomOfUnknownSize(t *testing.T) {
 	var u Unpackers
 	for _, n := range []int{4 << 10, 3 << 20} {
 		data := bytes.Repeat([]byte("0123456789abcdef"), n/16)
-		for codec, b := range map[byte][]byte{codecZlib: handmade.CompressBlock(t, data, codecZlib, handmade.Spec{Version: 1}),
-			codecZstdLevelDB: handmade.CompressBlock(t, data, codecLevelDBZstd, handmade.Spec{LevelDB: true})} {
+		for codec, b := range map[byte][]byte{codecZlib: testsst.CompressBlock(t, data, codecZlib, testsst.Spec{Version: 1}),
+			codecZstdLevelDB: testsst.CompressBlock(t, data, codecLevelDBZstd, testsst.Spec{LevelDB: true})} {
 			out, err := u.unpack(nil, codec, b, 1, nil)
 			if err != nil || !bytes.Equal(out, data) {
 				t.Errorf("%s of %d: %v", CodecName(codec), n, err)
@@ -182,7 +182,7 @@ func TestBombs(t *testing.T) {
 	}
 	const most = 16 << 20
 	for codec, version := range map[byte]uint32{codecZlib: 1, codecZstd: 2, codecSnappy: 2, codecLZ4: 2} {
-		b := handmade.CompressBlock(t, make([]byte, most+1), codec, handmade.Spec{Version: version})
+		b := testsst.CompressBlock(t, make([]byte, most+1), codec, testsst.Spec{Version: version})
 		small := Unpackers{Max: most}
 		before := totalAlloc()
 		_, err := small.unpack(nil, codec, b, int(version), nil)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/files"
 )
@@ -15,10 +15,10 @@ import (
 // TestMisplacedBlocks: from format_version 6 on a block that is sound by itself is damaged in another's place, as long
 // as there are checksums.
 func TestMisplacedBlocks(t *testing.T) {
-	entries := []handmade.Entry{handmade.Put("a", 1, "1"), handmade.Put("b", 2, "2")}
-	for _, sum := range []byte{handmade.CRC32C, handmade.XXH32, handmade.XXH64, handmade.XXH3} {
+	entries := []testsst.Entry{testsst.Put("a", 1, "1"), testsst.Put("b", 2, "2")}
+	for _, sum := range []byte{testsst.CRC32C, testsst.XXH32, testsst.XXH64, testsst.XXH3} {
 		for _, version := range []uint32{5, 6, 7} {
-			b := handmade.MakeTable(t, handmade.Spec{Version: version, Checksum: sum, BlockSize: 1}, entries)
+			b := testsst.MakeTable(t, testsst.Spec{Version: version, Checksum: sum, BlockSize: 1}, entries)
 			n := bytes.Index(b, entries[1].Internal()) - bytes.Index(b, entries[0].Internal()) // of a block with its trailer
 			first := bytes.Clone(b[:n])
 			copy(b, b[n:2*n])
@@ -34,7 +34,7 @@ func TestMisplacedBlocks(t *testing.T) {
 
 // TestContextFooter changes the footer of format_version 6, and makes its checksum right again.
 func TestContextFooter(t *testing.T) {
-	whole := handmade.MakeTable(t, handmade.Spec{Version: 6}, handmade.SomeEntries(9))
+	whole := testsst.MakeTable(t, testsst.Spec{Version: 6}, testsst.SomeEntries(9))
 	at := len(whole) - footerLen
 	for _, tt := range []struct {
 		name, want  string
@@ -57,7 +57,7 @@ func TestContextFooter(t *testing.T) {
 		if tt.change(ft); !tt.keep {
 			clear(ft[5:9])
 			f := Footer{Context: binary.LittleEndian.Uint32(ft[9:])}
-			sum := handmade.SumOf(handmade.CRC32C, ft) + f.context(uint64(at))
+			sum := testsst.SumOf(testsst.CRC32C, ft) + f.context(uint64(at))
 			binary.LittleEndian.PutUint32(ft[5:], sum)
 		}
 		_, err := memoryReader(b, Options{}).Open()
@@ -66,7 +66,7 @@ func TestContextFooter(t *testing.T) {
 		}
 	}
 	// Without the index among the metas there is none.
-	b := handmade.MakeTable(t, handmade.Spec{Version: 5, Checksum: handmade.CRC32C}, nil)
+	b := testsst.MakeTable(t, testsst.Spec{Version: 5, Checksum: testsst.CRC32C}, nil)
 	if _, err := DecodeFooter(b[len(b)-footerLen:], int64(len(b))); err != nil {
 		t.Error(err)
 	}
@@ -74,7 +74,7 @@ func TestContextFooter(t *testing.T) {
 
 // TestPrefixesOfContext: no strict prefix of a table is a table.
 func TestPrefixesOfContext(t *testing.T) {
-	whole := handmade.MakeTable(t, handmade.Spec{Version: 7, BlockSize: 100, Checksum: handmade.XXH3}, handmade.SomeEntries(9))
+	whole := testsst.MakeTable(t, testsst.Spec{Version: 7, BlockSize: 100, Checksum: testsst.XXH3}, testsst.SomeEntries(9))
 	for n := range whole {
 		if _, err := memoryReader(whole[:n], Options{}).Open(); err == nil {
 			t.Fatalf("the first %d of %d bytes are taken for a table", n, len(whole))
@@ -84,7 +84,7 @@ func TestPrefixesOfContext(t *testing.T) {
 
 // TestApart: what RocksDB 11 may do with blocks is known, and refused.
 func TestApart(t *testing.T) {
-	b := handmade.MakeTable(t, handmade.Spec{BlockSize: 1 << 20, NoChecksum: true}, handmade.SomeEntries(3))
+	b := testsst.MakeTable(t, testsst.Spec{BlockSize: 1 << 20, NoChecksum: true}, testsst.SomeEntries(3))
 	r := memoryReader(b, Options{})
 	w, err := r.Walk(nil, nil)
 	if err != nil {
@@ -123,7 +123,7 @@ func TestClaims(t *testing.T) {
 func TestCodecNames(t *testing.T) {
 	for prop, want := range map[string]string{"BuiltinV2;07;": "zstd", "BuiltinV2;0407;": "lz4+zstd", ";;": "none", "BuiltinV2;;": "none",
 		"BuiltinV2;xx;": "", "BuiltinV2;01;more;": "snappy", "ZSTD": "zstd"} {
-		b := handmade.MakeTable(t, handmade.Spec{Version: 7, Props: map[string][]byte{"rocksdb.compression": []byte(prop)}}, handmade.SomeEntries(3))
+		b := testsst.MakeTable(t, testsst.Spec{Version: 7, Props: map[string][]byte{"rocksdb.compression": []byte(prop)}}, testsst.SomeEntries(3))
 		if got := memoryReader(b, Options{}).Codec(); got != want {
 			t.Errorf("%s: %q, want %q", prop, got, want)
 		}
@@ -133,7 +133,7 @@ func TestCodecNames(t *testing.T) {
 // FuzzFooter decodes the end of a table.
 func FuzzFooter(f *testing.F) {
 	for _, version := range []uint32{1, 2, 5, 6, 7} {
-		b := handmade.MakeTable(f, handmade.Spec{Version: version}, handmade.SomeEntries(3))
+		b := testsst.MakeTable(f, testsst.Spec{Version: version}, testsst.SomeEntries(3))
 		f.Add(b[len(b)-footerLen:], int64(len(b)))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, size int64) {

@@ -14,8 +14,8 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
@@ -188,8 +188,8 @@ func TestNumbers(t *testing.T) {
 // TestRoomOfLargeBlock: the room of one large row is not kept for small ones that follow, nor given up for large ones.
 func TestRoomOfLargeBlock(t *testing.T) {
 	large, half := strings.Repeat("L", 4*bigBlock), string(noise(bigBlock))
-	entries := []handmade.Entry{handmade.Put("a", 5, large), handmade.Put("b", 4, half), handmade.Put("c", 3, "small")}
-	b := handmade.MakeTable(t, handmade.Spec{Codec: codecSnappy, BlockSize: 1}, entries)
+	entries := []testsst.Entry{testsst.Put("a", 5, large), testsst.Put("b", 4, half), testsst.Put("c", 3, "small")}
+	b := testsst.MakeTable(t, testsst.Spec{Codec: codecSnappy, BlockSize: 1}, entries)
 	bw, err := memoryReader(b, Options{}).Walk(nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func TestRoomOfLargeBlock(t *testing.T) {
 
 // TestBefore: the last key of an index before another one, where that is at a restart, beside it or none.
 func TestBefore(t *testing.T) {
-	var b handmade.Block
+	var b testsst.Block
 	for i := range 12 {
 		b.Add(fmt.Appendf(nil, "k%02d", 2*i), []byte{1, 2}, i%3 == 0)
 	}
@@ -267,10 +267,10 @@ func TestEighthOfLargeRow(t *testing.T) {
 
 // TestMetaindexOfFilters: what the metaindex says of a filter is a handle within the file, and no more than that.
 func TestMetaindexOfFilters(t *testing.T) {
-	for name, value := range map[string][]byte{"cut": {0x80}, "more": append(handmade.HandleBytes(blocks.Handle{Off: 0, Size: 1}), 7),
-		"beyond": handmade.HandleBytes(blocks.Handle{Off: 1 << 30, Size: 1})} {
+	for name, value := range map[string][]byte{"cut": {0x80}, "more": append(testsst.HandleBytes(blocks.Handle{Off: 0, Size: 1}), 7),
+		"beyond": testsst.HandleBytes(blocks.Handle{Off: 1 << 30, Size: 1})} {
 		for _, filter := range []string{"fullfilter.x", "partitionedfilter.x", "other"} {
-			b := handmade.MakeTable(t, handmade.Spec{MetaEntries: map[string][]byte{filter: value}}, handmade.SomeEntries(3))
+			b := testsst.MakeTable(t, testsst.Spec{MetaEntries: map[string][]byte{filter: value}}, testsst.SomeEntries(3))
 			var got []string
 			_, err := memoryReader(b, Options{}).CheckBlocks(nil, func(_ uint64, err error) { got = append(got, err.Error()) })
 			want := []string{filter + ": the metaindex names no block of the file"}
@@ -296,8 +296,8 @@ func TestExternal(t *testing.T) {
 
 // TestEndsOfSize: the ends of a block of the size that is asked for are read, those of a larger one are not.
 func TestEndsOfSize(t *testing.T) {
-	entries := handmade.SomeEntries(5)
-	r := memoryReader(handmade.MakeTable(t, handmade.Spec{BlockSize: 1 << 20}, entries), Options{})
+	entries := testsst.SomeEntries(5)
+	r := memoryReader(testsst.MakeTable(t, testsst.Spec{BlockSize: 1 << 20}, entries), Options{})
 	bw, err := r.Walk(nil, nil)
 	if err != nil {
 		t.Fatal(err)

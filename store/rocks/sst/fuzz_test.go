@@ -2,7 +2,7 @@ package sst
 
 import (
 	"bytes"
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 	"testing"
@@ -10,18 +10,18 @@ import (
 
 // FuzzDecodeBlock decompresses a block, parses it and walks it every way.
 func FuzzDecodeBlock(f *testing.F) {
-	var b handmade.Block
-	for i, e := range handmade.SomeEntries(20) {
+	var b testsst.Block
+	for i, e := range testsst.SomeEntries(20) {
 		b.Add(e.Internal(), []byte(e.Value), i%4 == 0)
 	}
 	plain := b.Finish(nil)
 	for _, codec := range []byte{codecNone, codecSnappy, codecZlib, codecLZ4, codecZstd} {
-		f.Add(codec, byte(2), handmade.CompressBlock(f, plain, codec, handmade.Spec{Version: 2}))
+		f.Add(codec, byte(2), testsst.CompressBlock(f, plain, codec, testsst.Spec{Version: 2}))
 	}
-	f.Add(byte(codecLZ4), byte(1), handmade.CompressBlock(f, plain, codecLZ4, handmade.Spec{Version: 1}))
-	f.Add(byte(codecZlib), byte(1), handmade.CompressBlock(f, plain, codecZlib, handmade.Spec{Version: 1}))
+	f.Add(byte(codecLZ4), byte(1), testsst.CompressBlock(f, plain, codecLZ4, testsst.Spec{Version: 1}))
+	f.Add(byte(codecZlib), byte(1), testsst.CompressBlock(f, plain, codecZlib, testsst.Spec{Version: 1}))
 	f.Add(byte(codecBzip2), byte(2), []byte("\x05BZh91AY&SY"))
-	f.Add(byte(codecZstdLevelDB), byte(1), handmade.CompressBlock(f, plain, codecZstd, handmade.Spec{Version: 2, LevelDB: true}))
+	f.Add(byte(codecZstdLevelDB), byte(1), testsst.CompressBlock(f, plain, codecZstd, testsst.Spec{Version: 2, LevelDB: true}))
 	var u Unpackers
 	f.Fuzz(func(t *testing.T, codec, format byte, data []byte) {
 		out := data
@@ -67,8 +67,8 @@ func fuzzIndex(b []byte, p *Properties) {
 
 // FuzzProperties decodes a properties block.
 func FuzzProperties(f *testing.F) {
-	for _, spec := range []handmade.Spec{{}, {External: true, GlobalSeq: 9}, {Version: 5, UserKeys: true, Delta: true, Comparator: "x"}} {
-		b := handmade.MakeTable(f, spec, handmade.SomeEntries(3))
+	for _, spec := range []testsst.Spec{{}, {External: true, GlobalSeq: 9}, {Version: 5, UserKeys: true, Delta: true, Comparator: "x"}} {
+		b := testsst.MakeTable(f, spec, testsst.SomeEntries(3))
 		err := memoryReader(b, Options{Unlisted: true}).EachMeta(func(name string, value []byte) error {
 			h := blocks.ReadHandle(&base.Fields{Buf: value}, name)
 			f.Add(b[h.Off : h.Off+h.Size])

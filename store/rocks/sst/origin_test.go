@@ -5,16 +5,16 @@ import (
 	"errors"
 	"testing"
 
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store/rocks/blocks"
 )
 
 // TestEnds: the ends of a table are those of its entries, with either index.
 func TestEnds(t *testing.T) {
 	for _, n := range []int{1, 5, 200} {
-		for _, kind := range []uint32{0, handmade.TwoLevelIndex} {
-			entries := handmade.SomeEntries(n)
-			r := memoryReader(handmade.MakeTable(t, handmade.Spec{IndexType: kind}, entries), Options{})
+		for _, kind := range []uint32{0, testsst.TwoLevelIndex} {
+			entries := testsst.SomeEntries(n)
+			r := memoryReader(testsst.MakeTable(t, testsst.Spec{IndexType: kind}, entries), Options{})
 			if _, err := r.Open(); err != nil {
 				t.Fatal(err)
 			}
@@ -31,10 +31,10 @@ func TestEnds(t *testing.T) {
 
 // TestEndsOfShortKeys: the empty user key is a key, at either end; what is too short for a trailer is none.
 func TestEndsOfShortKeys(t *testing.T) {
-	empty := handmade.Put("", 7, "v")
-	for _, entries := range [][]handmade.Entry{{empty}, {empty, handmade.Put("a", 5, "v")}, {empty, handmade.Put("", 6, "w")}} {
+	empty := testsst.Put("", 7, "v")
+	for _, entries := range [][]testsst.Entry{{empty}, {empty, testsst.Put("a", 5, "v")}, {empty, testsst.Put("", 6, "w")}} {
 		for _, size := range []int{1, 1 << 10} {
-			r := memoryReader(handmade.MakeTable(t, handmade.Spec{BlockSize: size}, entries), Options{})
+			r := memoryReader(testsst.MakeTable(t, testsst.Spec{BlockSize: size}, entries), Options{})
 			first, last, err := r.Ends(1 << 20)
 			if err != nil || !bytes.Equal(first, entries[0].Internal()) || !bytes.Equal(last, entries[len(entries)-1].Internal()) {
 				t.Errorf("%v: %q to %q, %v", entries, first, last, err)
@@ -42,7 +42,7 @@ func TestEndsOfShortKeys(t *testing.T) {
 		}
 	}
 	short := func(_ int, b []byte) []byte { return append([]byte{0, 7, 0, 1, 2, 3, 4, 5, 6, 7}, b[len(b)-8:]...) }
-	r := memoryReader(handmade.MakeTable(t, handmade.Spec{EditBlock: short}, []handmade.Entry{empty}), Options{})
+	r := memoryReader(testsst.MakeTable(t, testsst.Spec{EditBlock: short}, []testsst.Entry{empty}), Options{})
 	if first, last, err := r.Ends(1 << 20); !errors.Is(err, blocks.ErrEntry) {
 		t.Errorf("a key of 7 bytes: %q to %q, %v", first, last, err)
 	}
@@ -50,9 +50,9 @@ func TestEndsOfShortKeys(t *testing.T) {
 
 // TestEndsOfDamage: every byte of a table that is another ends in an error or in the same ends.
 func TestEndsOfDamage(t *testing.T) {
-	entries := handmade.SomeEntries(40)
-	for _, kind := range []uint32{0, handmade.TwoLevelIndex} {
-		table := handmade.MakeTable(t, handmade.Spec{IndexType: kind}, entries)
+	entries := testsst.SomeEntries(40)
+	for _, kind := range []uint32{0, testsst.TwoLevelIndex} {
+		table := testsst.MakeTable(t, testsst.Spec{IndexType: kind}, entries)
 		failed := 0
 		for i := range table {
 			b := bytes.Clone(table)

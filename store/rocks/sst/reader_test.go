@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/files"
@@ -30,7 +30,7 @@ func newReader(f *files.File, o Options) *Reader {
 func memoryReader(b []byte, o Options) *Reader { return newReader(files.Memory("table", b), o) }
 
 // scan reads all entries of a table from the first block that may hold from.
-func scan(r *Reader, from string) (out []handmade.Entry, err error) {
+func scan(r *Reader, from string) (out []testsst.Entry, err error) {
 	w, err := r.Walk(nil, nil)
 	if err != nil {
 		return nil, err
@@ -63,48 +63,48 @@ func scan(r *Reader, from string) (out []handmade.Entry, err error) {
 			if string(user) > string(w.Separator()) {
 				return out, fmt.Errorf("key %q in a block up to %q", user, w.Separator())
 			}
-			out = append(out, handmade.NewEntry(string(user), tr>>8, byte(tr), string(e.Val)))
+			out = append(out, testsst.NewEntry(string(user), tr>>8, byte(tr), string(e.Val)))
 		}
 	}
 }
 
 // variants are tables of every codec, checksum, index and format version.
-func variants() map[string]handmade.Spec {
-	specs := map[string]handmade.Spec{
-		"leveldb":           {LevelDB: true, Codec: handmade.Snappy},
-		"leveldb zstd":      {LevelDB: true, Codec: handmade.LevelZstd},
+func variants() map[string]testsst.Spec {
+	specs := map[string]testsst.Spec{
+		"leveldb":           {LevelDB: true, Codec: testsst.Snappy},
+		"leveldb zstd":      {LevelDB: true, Codec: testsst.LevelZstd},
 		"one block":         {BlockSize: 1 << 20},
 		"tiny blocks":       {BlockSize: 1},
-		"hash index":        {Hash: true, BlockSize: 500, IndexType: handmade.HashIndex},
-		"two-level":         {IndexType: handmade.TwoLevelIndex, BlockSize: 200},
-		"two-level, deltas": {IndexType: handmade.TwoLevelIndex, BlockSize: 200, Version: 5, Delta: true, UserKeys: true},
-		"first key":         {IndexType: handmade.FirstKeyIndex, BlockSize: 200},
-		"first key, deltas": {IndexType: handmade.FirstKeyIndex, BlockSize: 200, Version: 4, Delta: true},
-		"dictionary":        {Codec: handmade.Zstd, Dict: []byte("00000111112222233333"), BlockSize: 300},
-		"zlib dictionary":   {Codec: handmade.Zlib, Dict: []byte("00000111112222233333"), BlockSize: 300},
+		"hash index":        {Hash: true, BlockSize: 500, IndexType: testsst.HashIndex},
+		"two-level":         {IndexType: testsst.TwoLevelIndex, BlockSize: 200},
+		"two-level, deltas": {IndexType: testsst.TwoLevelIndex, BlockSize: 200, Version: 5, Delta: true, UserKeys: true},
+		"first key":         {IndexType: testsst.FirstKeyIndex, BlockSize: 200},
+		"first key, deltas": {IndexType: testsst.FirstKeyIndex, BlockSize: 200, Version: 4, Delta: true},
+		"dictionary":        {Codec: testsst.Zstd, Dict: []byte("00000111112222233333"), BlockSize: 300},
+		"zlib dictionary":   {Codec: testsst.Zlib, Dict: []byte("00000111112222233333"), BlockSize: 300},
 		"no checksum":       {NoChecksum: true},
 		"filter":            {Filter: "fullfilter.rocksdb.BuiltinBloomFilter"},
-		"version 6, partitions": {IndexType: handmade.TwoLevelIndex, BlockSize: 200, Version: 6, Delta: true, UserKeys: true, Checksum: handmade.XXH3,
+		"version 6, partitions": {IndexType: testsst.TwoLevelIndex, BlockSize: 200, Version: 6, Delta: true, UserKeys: true, Checksum: testsst.XXH3,
 			Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter"},
-		"version 7, first key":   {IndexType: handmade.FirstKeyIndex, BlockSize: 200, Version: 7, Delta: true},
-		"version 7, dictionary":  {Codec: handmade.Zstd, Dict: []byte("00000111112222233333"), BlockSize: 300, Version: 7},
+		"version 7, first key":   {IndexType: testsst.FirstKeyIndex, BlockSize: 200, Version: 7, Delta: true},
+		"version 7, dictionary":  {Codec: testsst.Zstd, Dict: []byte("00000111112222233333"), BlockSize: 300, Version: 7},
 		"version 6, no checksum": {NoChecksum: true, Version: 6},
 	}
 	for version := uint32(1); version <= maxFormatVersion; version++ {
-		for sum := byte(handmade.CRC32C); sum <= handmade.XXH3; sum++ {
-			specs[fmt.Sprintf("version %d checksum %d", version, sum)] = handmade.Spec{Version: version, Checksum: sum, BlockSize: 300}
+		for sum := byte(testsst.CRC32C); sum <= testsst.XXH3; sum++ {
+			specs[fmt.Sprintf("version %d checksum %d", version, sum)] = testsst.Spec{Version: version, Checksum: sum, BlockSize: 300}
 		}
-		for _, codec := range []byte{handmade.Snappy, handmade.Zlib, handmade.LZ4, handmade.LZ4HC, handmade.Zstd} {
-			specs[fmt.Sprintf("version %d codec %d", version, codec)] = handmade.Spec{Version: version, Codec: codec, BlockSize: 300}
+		for _, codec := range []byte{testsst.Snappy, testsst.Zlib, testsst.LZ4, testsst.LZ4HC, testsst.Zstd} {
+			specs[fmt.Sprintf("version %d codec %d", version, codec)] = testsst.Spec{Version: version, Codec: codec, BlockSize: 300}
 		}
 	}
 	return specs
 }
 
 func TestVariants(t *testing.T) {
-	want := handmade.SomeEntries(60)
+	want := testsst.SomeEntries(60)
 	for name, spec := range variants() {
-		b := handmade.MakeTable(t, spec, want)
+		b := testsst.MakeTable(t, spec, want)
 		r := memoryReader(b, Options{LevelDB: spec.LevelDB})
 		got, err := scan(r, "")
 		if err != nil || !slices.Equal(got, want) {
@@ -171,9 +171,9 @@ func eachBlock(t *testing.T, r *Reader, f func(blocks.Walk)) {
 }
 
 func TestInfo(t *testing.T) {
-	spec := handmade.Spec{Comparator: "leveldb.BytewiseComparator", Tombstones: []handmade.Entry{handmade.RangeDel("a", 9, "c"), handmade.RangeDel("b", 3, "d")},
+	spec := testsst.Spec{Comparator: "leveldb.BytewiseComparator", Tombstones: []testsst.Entry{testsst.RangeDel("a", 9, "c"), testsst.RangeDel("b", 3, "d")},
 		Props: map[string][]byte{"rocksdb.column.family.id": {3}, "rocksdb.compression": []byte("ZSTD"), "rocksdb.merge.operands": {2}, "rocksdb.num.range-deletions": {2}}}
-	r := memoryReader(handmade.MakeTable(t, spec, handmade.SomeEntries(5)), Options{})
+	r := memoryReader(testsst.MakeTable(t, spec, testsst.SomeEntries(5)), Options{})
 	info, err := r.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -191,8 +191,8 @@ func TestInfo(t *testing.T) {
 	if c := r.Codec(); c != "zstd" {
 		t.Errorf("codec %s", c)
 	}
-	for codec, want := range map[byte]string{handmade.Raw: "none", handmade.Snappy: "snappy", handmade.LZ4: "lz4"} {
-		if c := memoryReader(handmade.MakeTable(t, handmade.Spec{Codec: codec}, handmade.SomeEntries(5)), Options{}).Codec(); c != want {
+	for codec, want := range map[byte]string{testsst.Raw: "none", testsst.Snappy: "snappy", testsst.LZ4: "lz4"} {
+		if c := memoryReader(testsst.MakeTable(t, testsst.Spec{Codec: codec}, testsst.SomeEntries(5)), Options{}).Codec(); c != want {
 			t.Errorf("codec %s, want %s", c, want)
 		}
 	}
@@ -204,13 +204,13 @@ func TestInfo(t *testing.T) {
 // TestIngested: all rows of an ingested table have the sequence number that the MANIFEST says.
 func TestIngested(t *testing.T) {
 	for _, patched := range []uint64{0, 77} {
-		b := handmade.MakeTable(t, handmade.Spec{External: true, GlobalSeq: patched, Tombstones: []handmade.Entry{handmade.RangeDel("c", 0, "d")}}, handmade.SomeEntries(5))
+		b := testsst.MakeTable(t, testsst.Spec{External: true, GlobalSeq: patched, Tombstones: []testsst.Entry{testsst.RangeDel("c", 0, "d")}}, testsst.SomeEntries(5))
 		info, err := memoryReader(b, Options{Sequence: 77}).Open()
 		if err != nil || !info.UseFixed || info.FixedSeq != 77 || info.Tombstones[0].Seq != 77 {
 			t.Errorf("patched %d: %+v, %v", patched, info, err)
 		}
 	}
-	b := handmade.MakeTable(t, handmade.Spec{External: true, GlobalSeq: 5}, handmade.SomeEntries(5))
+	b := testsst.MakeTable(t, testsst.Spec{External: true, GlobalSeq: 5}, testsst.SomeEntries(5))
 	if _, err := memoryReader(b, Options{Sequence: 6}).Open(); err == nil || !strings.Contains(err.Error(), "the MANIFEST says 6") {
 		t.Errorf("%v", err)
 	}
@@ -222,22 +222,22 @@ func TestIngested(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct {
 		want        string
-		spec        handmade.Spec
+		spec        testsst.Spec
 		unsupported bool
 	}{
-		{"format_version 8", handmade.Spec{Version: 8}, true},
-		{"unknown format_version 300", handmade.Spec{Version: 300}, false},
-		{"checksum type 9", handmade.Spec{Checksum: 9}, true},
-		{"index type 7", handmade.Spec{IndexType: 7}, true},
-		{"user-defined timestamps", handmade.Spec{Props: map[string][]byte{"rocksdb.timestamp_min": {1}}}, true},
-		{`comparator "other"`, handmade.Spec{Comparator: "other"}, false},
-		{"codec xpress", handmade.Spec{Label: 6}, true},
-		{"codec 77", handmade.Spec{Label: 77}, true},
-		{"value", handmade.Spec{Props: map[string][]byte{"rocksdb.num.entries": {0x80}}}, false},
-		{`compression manager "Mine"`, handmade.Spec{Version: 7, Props: map[string][]byte{"rocksdb.compression": []byte("Mine;80;")}}, true},
-		{"left over", handmade.Spec{Props: map[string][]byte{"rocksdb.num.entries": {1, 2}}}, false},
+		{"format_version 8", testsst.Spec{Version: 8}, true},
+		{"unknown format_version 300", testsst.Spec{Version: 300}, false},
+		{"checksum type 9", testsst.Spec{Checksum: 9}, true},
+		{"index type 7", testsst.Spec{IndexType: 7}, true},
+		{"user-defined timestamps", testsst.Spec{Props: map[string][]byte{"rocksdb.timestamp_min": {1}}}, true},
+		{`comparator "other"`, testsst.Spec{Comparator: "other"}, false},
+		{"codec xpress", testsst.Spec{Label: 6}, true},
+		{"codec 77", testsst.Spec{Label: 77}, true},
+		{"value", testsst.Spec{Props: map[string][]byte{"rocksdb.num.entries": {0x80}}}, false},
+		{`compression manager "Mine"`, testsst.Spec{Version: 7, Props: map[string][]byte{"rocksdb.compression": []byte("Mine;80;")}}, true},
+		{"left over", testsst.Spec{Props: map[string][]byte{"rocksdb.num.entries": {1, 2}}}, false},
 	} {
-		got, err := scan(memoryReader(handmade.MakeTable(t, tt.spec, handmade.SomeEntries(5)), Options{}), "")
+		got, err := scan(memoryReader(testsst.MakeTable(t, tt.spec, testsst.SomeEntries(5)), Options{}), "")
 		var c *record.CorruptError
 		unsupported := errors.Is(err, base.ErrUnsupported)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || unsupported != tt.unsupported || !errors.As(err, &c) && tt.spec.Label == 0 {
@@ -245,7 +245,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for name, magic := range map[string]uint64{"plain table": magicPlain, "cuckoo table": magicCuckoo, "is not that of a table": 1} {
-		b := handmade.MakeTable(t, handmade.Spec{}, handmade.SomeEntries(5))
+		b := testsst.MakeTable(t, testsst.Spec{}, testsst.SomeEntries(5))
 		for i := range 8 {
 			b[len(b)-8+i] = byte(magic >> (8 * i))
 		}
@@ -254,7 +254,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for _, n := range []int{0, 1, 47, 52} {
-		b := handmade.MakeTable(t, handmade.Spec{}, nil)
+		b := testsst.MakeTable(t, testsst.Spec{}, nil)
 		if _, err := memoryReader(b[len(b)-n:], Options{}).Open(); !errors.Is(err, record.ErrShort) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
@@ -263,16 +263,16 @@ func TestRefused(t *testing.T) {
 
 // TestFlips: no flip of any byte panics or yields other rows than were written; most are seen.
 func TestFlips(t *testing.T) {
-	want := handmade.SomeEntries(12)
-	for name, spec := range map[string]handmade.Spec{
-		"plain":     {BlockSize: 100, Tombstones: []handmade.Entry{handmade.RangeDel("a", 9, "c")}},
-		"two-level": {BlockSize: 100, IndexType: handmade.TwoLevelIndex, Version: 5, Delta: true, UserKeys: true, Codec: handmade.Snappy},
+	want := testsst.SomeEntries(12)
+	for name, spec := range map[string]testsst.Spec{
+		"plain":     {BlockSize: 100, Tombstones: []testsst.Entry{testsst.RangeDel("a", 9, "c")}},
+		"two-level": {BlockSize: 100, IndexType: testsst.TwoLevelIndex, Version: 5, Delta: true, UserKeys: true, Codec: testsst.Snappy},
 		"filter":    {BlockSize: 100, Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter"},
-		"leveldb":   {BlockSize: 100, LevelDB: true, Codec: handmade.Snappy},
-		"version 6": {BlockSize: 100, Version: 6, Checksum: handmade.XXH3, IndexType: handmade.TwoLevelIndex, Delta: true, UserKeys: true,
+		"leveldb":   {BlockSize: 100, LevelDB: true, Codec: testsst.Snappy},
+		"version 6": {BlockSize: 100, Version: 6, Checksum: testsst.XXH3, IndexType: testsst.TwoLevelIndex, Delta: true, UserKeys: true,
 			Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter"},
 	} {
-		whole := handmade.MakeTable(t, spec, want)
+		whole := testsst.MakeTable(t, spec, want)
 		seen := 0
 		for at := range whole {
 			b := slices.Clone(whole)
@@ -302,8 +302,8 @@ func TestFlips(t *testing.T) {
 
 // TestPass: with pass a walk goes on after a partition of the index that cannot be read.
 func TestPass(t *testing.T) {
-	want := handmade.SomeEntries(40)
-	b := handmade.MakeTable(t, handmade.Spec{BlockSize: 100, IndexType: handmade.TwoLevelIndex}, want)
+	want := testsst.SomeEntries(40)
+	b := testsst.MakeTable(t, testsst.Spec{BlockSize: 100, IndexType: testsst.TwoLevelIndex}, want)
 	w, err := memoryReader(b, Options{}).Walk(nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -353,7 +353,7 @@ func TestReuse(t *testing.T) {
 	var w blocks.Walk
 	for i := range 3 {
 		name := fmt.Sprint(i)
-		if err := os.WriteFile(filepath.Join(dir, name), handmade.MakeTable(t, handmade.Spec{Codec: handmade.Snappy}, handmade.SomeEntries(100*(i+1))), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), testsst.MakeTable(t, testsst.Spec{Codec: testsst.Snappy}, testsst.SomeEntries(100*(i+1))), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		f, err := set.Open(dir, name, false)
@@ -386,8 +386,8 @@ func TestReuse(t *testing.T) {
 
 // TestLevelDBNeedsNoMetaindex: rows of a LevelDB's table are read although its metaindex is damaged.
 func TestLevelDBNeedsNoMetaindex(t *testing.T) {
-	want := handmade.SomeEntries(20)
-	b := handmade.MakeTable(t, handmade.Spec{LevelDB: true, Filter: "filter.x"}, want)
+	want := testsst.SomeEntries(20)
+	b := testsst.MakeTable(t, testsst.Spec{LevelDB: true, Filter: "filter.x"}, want)
 	ft, err := DecodeFooter(b[len(b)-footerLen:], int64(len(b)))
 	if err != nil || !ft.Legacy {
 		t.Fatalf("%+v, %v", ft, err)

@@ -3,14 +3,14 @@ package sst
 import (
 	"testing"
 
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store/rocks/blocks"
 )
 
 // TestSkipTo: from every block to every offset it is the same as going on block by block.
 func TestSkipTo(t *testing.T) {
 	for name, spec := range variants() {
-		r := memoryReader(handmade.MakeTable(t, spec, handmade.SomeEntries(60)), Options{LevelDB: spec.LevelDB})
+		r := memoryReader(testsst.MakeTable(t, spec, testsst.SomeEntries(60)), Options{LevelDB: spec.LevelDB})
 		var all []blocks.Handle
 		eachBlock(t, r, func(w blocks.Walk) { all = append(all, w.Handle()) })
 		for from := -1; from < len(all); from++ {

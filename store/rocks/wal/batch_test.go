@@ -12,21 +12,21 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store/rocks/base"
 )
 
 // TestBatchInParts: a batch is decoded the same whether it is in memory or comes a part at a time, also when it is cut or
 // damaged.
 func TestBatchInParts(t *testing.T) {
-	ops := [][]byte{handmade.Op(base.KindLogData, "x")}
+	ops := [][]byte{testsst.Op(base.KindLogData, "x")}
 	for i := range 60 {
-		ops = append(ops, handmade.Op(base.KindPut, fmt.Sprintf("key%d", i), strings.Repeat("v", i*17)), handmade.Op(base.KindDelete, "d"),
-			handmade.OpCF(base.KindCFMerge, 3, "m", strings.Repeat("w", 70*i)))
+		ops = append(ops, testsst.Op(base.KindPut, fmt.Sprintf("key%d", i), strings.Repeat("v", i*17)), testsst.Op(base.KindDelete, "d"),
+			testsst.OpCF(base.KindCFMerge, 3, "m", strings.Repeat("w", 70*i)))
 	}
 	large := strings.Repeat("0123456789", LargeValue/9)
-	ops = append(ops, handmade.Op(base.KindPut, "large", large), handmade.Op(base.KindPut, "k", "v"), handmade.Op(base.KindRangeDelete, "a", large), handmade.Op(base.KindMerge, "l", large))
-	whole := handmade.Batch(7, ops...)
+	ops = append(ops, testsst.Op(base.KindPut, "large", large), testsst.Op(base.KindPut, "k", "v"), testsst.Op(base.KindRangeDelete, "a", large), testsst.Op(base.KindMerge, "l", large))
+	whole := testsst.Batch(7, ops...)
 	cuts := []int{0, 5, 11, 12, len(whole) - 1, len(whole) - len(large), len(whole)}
 	for i := 13; i < len(whole); i += 397_003 {
 		cuts = append(cuts, i)
@@ -69,7 +69,7 @@ func sumBatch(d *Batch) (sum uint64, streamed int, err error) {
 // too.
 func TestLargeAtTheEdges(t *testing.T) {
 	for _, n := range []int{LargeValue - 1, LargeValue, LargeValue + 1} {
-		whole := handmade.Batch(7, handmade.Op(base.KindPut, "k", strings.Repeat("v", n)))
+		whole := testsst.Batch(7, testsst.Op(base.KindPut, "k", strings.Repeat("v", n)))
 		for _, held := range []int{12, len(whole) - 1, len(whole)} {
 			var from bool
 			var size int
@@ -94,7 +94,7 @@ func TestLargeAtTheEdges(t *testing.T) {
 			}
 		}
 	}
-	d := &Batch{Fields: base.Fields{Buf: handmade.Batch(7)}}
+	d := &Batch{Fields: base.Fields{Buf: testsst.Batch(7)}}
 	if err := d.Decode(func(Entry) error { return nil }); err != nil {
 		t.Error(err)
 	}
@@ -107,9 +107,9 @@ func TestLargeAtTheEdges(t *testing.T) {
 func TestLastByte(t *testing.T) {
 	value := strings.Repeat("v", batchChunk-12-6)
 	for last, want := range map[byte]string{base.KindNoop: "<nil>", 0x55: "offset 65537: tag: write batch with tag 0x55: not supported by the native reader"} {
-		b := handmade.Batch(7, handmade.Op(base.KindPut, "k", value), []byte{last})
+		b := testsst.Batch(7, testsst.Op(base.KindPut, "k", value), []byte{last})
 		if last == base.KindNoop {
-			b = handmade.Batch(7, handmade.Op(base.KindPut, "k", value), handmade.Op(last))
+			b = testsst.Batch(7, testsst.Op(base.KindPut, "k", value), testsst.Op(last))
 		} else {
 			binary.LittleEndian.PutUint32(b[8:], 1)
 		}

@@ -6,16 +6,16 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
 )
 
 // FuzzWAL reads a log and its write batches.
 func FuzzWAL(f *testing.F) {
-	f.Add(handmade.Log(7, false, handmade.Batch(1, handmade.Op(base.KindPut, "a", "b"), handmade.OpCF(base.KindCFMerge, 3, "c", "d")), handmade.Batch(3, handmade.Op(base.KindDelete, "x"))))
-	f.Add(handmade.Log(7, true, handmade.Batch(1, handmade.Op(base.KindRangeDelete, "a", "b")), handmade.Batch(2, handmade.Op(base.KindPut, "big", strings.Repeat("x", 2*logfile.BlockSize)))))
-	f.Add(append(handmade.Log(7, true, handmade.Batch(1, handmade.Op(base.KindPut, "a", "b"))), handmade.Log(3, true, handmade.Batch(1, handmade.Op(base.KindPut, "a", "b")))...))
+	f.Add(testsst.Log(7, false, testsst.Batch(1, testsst.Op(base.KindPut, "a", "b"), testsst.OpCF(base.KindCFMerge, 3, "c", "d")), testsst.Batch(3, testsst.Op(base.KindDelete, "x"))))
+	f.Add(testsst.Log(7, true, testsst.Batch(1, testsst.Op(base.KindRangeDelete, "a", "b")), testsst.Batch(2, testsst.Op(base.KindPut, "big", strings.Repeat("x", 2*logfile.BlockSize)))))
+	f.Add(append(testsst.Log(7, true, testsst.Batch(1, testsst.Op(base.KindPut, "a", "b"))), testsst.Log(3, true, testsst.Batch(1, testsst.Op(base.KindPut, "a", "b")))...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, salvage := range []bool{false, true} {
 			l := logfile.NewReader(bytes.NewReader(b), 7)

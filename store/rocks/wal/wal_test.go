@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
 )
@@ -28,8 +28,8 @@ func decode(b []byte) (string, error) {
 }
 
 func TestEntries(t *testing.T) {
-	op, opCF := handmade.Op, handmade.OpCF
-	got, err := decode(handmade.Batch(10, op(base.KindPut, "a", "1"), op(base.KindLogData, "blob"), op(base.KindDelete, "b"), op(base.KindNoop),
+	op, opCF := testsst.Op, testsst.OpCF
+	got, err := decode(testsst.Batch(10, op(base.KindPut, "a", "1"), op(base.KindLogData, "blob"), op(base.KindDelete, "b"), op(base.KindNoop),
 		op(base.KindSingleDelete, "c"), op(base.KindMerge, "d", "2"), op(base.KindRangeDelete, "e", "f"),
 		opCF(base.KindCFPut, 3, "a", ""), opCF(base.KindCFDelete, 300, "b"), opCF(base.KindCFSingleDelete, 3, "c"),
 		opCF(base.KindCFMerge, 3, "d", "4"), opCF(base.KindCFRangeDelete, 3, "e", "f")))
@@ -37,16 +37,16 @@ func TestEntries(t *testing.T) {
 	if got != want || err != nil {
 		t.Errorf("%s, %v\nwant %s", got, err, want)
 	}
-	if got, err := decode(handmade.Batch(base.MaxSequence, op(base.KindPut, "a", "1"))); got != "72057594037927935:0/1 a=1" || err != nil {
+	if got, err := decode(testsst.Batch(base.MaxSequence, op(base.KindPut, "a", "1"))); got != "72057594037927935:0/1 a=1" || err != nil {
 		t.Errorf("the last sequence number: %s, %v", got, err)
 	}
-	if got, err := decode(handmade.Batch(10)); got != "" || err != nil {
+	if got, err := decode(testsst.Batch(10)); got != "" || err != nil {
 		t.Errorf("an empty batch: %s, %v", got, err)
 	}
 }
 
 func TestRefused(t *testing.T) {
-	op := handmade.Op
+	op := testsst.Op
 	head := func(n uint32, rest ...byte) []byte {
 		return append(binary.LittleEndian.AppendUint32(make([]byte, 8), n), rest...)
 	}
@@ -55,27 +55,27 @@ func TestRefused(t *testing.T) {
 		batch       []byte
 		unsupported bool
 	}{
-		{"begin of a prepared transaction (tag 0x9)", handmade.Batch(1, []byte{0x09}), true},
-		{"end of a prepared transaction (tag 0xa)", handmade.Batch(1, []byte{0x0a}), true},
-		{"commit of a prepared transaction (tag 0xb)", handmade.Batch(1, []byte{0x0b}), true},
-		{"rollback of a prepared transaction (tag 0xc)", handmade.Batch(1, []byte{0x0c}), true},
-		{"begin of a persisted prepared transaction (tag 0x12)", handmade.Batch(1, []byte{0x12}), true},
-		{"begin of an unprepared transaction (tag 0x13)", handmade.Batch(1, []byte{0x13}), true},
-		{"commit of a prepared transaction with timestamp (tag 0x15)", handmade.Batch(1, []byte{0x15}), true},
-		{"wide-column entity", handmade.Batch(1, op(0x16, "k", "v")), true},
-		{"wide-column entity", handmade.Batch(1, handmade.OpCF(base.KindCFWideColumns, 1, "k", "v")), true},
-		{"value with a write time", handmade.Batch(1, op(base.KindWriteTime, "k", "v")), true},
-		{"value with a write time", handmade.Batch(1, handmade.OpCF(base.KindCFWriteTime, 1, "k", "v")), true},
-		{"delete with timestamp", handmade.Batch(1, op(base.KindDeleteTimestamp, "k")), true},
-		{"blob index", handmade.Batch(1, handmade.OpCF(base.KindCFBlobIndex, 1, "k", "v")), true},
-		{"blob index", handmade.Batch(1, op(base.KindBlobIndex, "k", "v")), true},
-		{"tag 0x55", handmade.Batch(1, []byte{0x55}), true},
+		{"begin of a prepared transaction (tag 0x9)", testsst.Batch(1, []byte{0x09}), true},
+		{"end of a prepared transaction (tag 0xa)", testsst.Batch(1, []byte{0x0a}), true},
+		{"commit of a prepared transaction (tag 0xb)", testsst.Batch(1, []byte{0x0b}), true},
+		{"rollback of a prepared transaction (tag 0xc)", testsst.Batch(1, []byte{0x0c}), true},
+		{"begin of a persisted prepared transaction (tag 0x12)", testsst.Batch(1, []byte{0x12}), true},
+		{"begin of an unprepared transaction (tag 0x13)", testsst.Batch(1, []byte{0x13}), true},
+		{"commit of a prepared transaction with timestamp (tag 0x15)", testsst.Batch(1, []byte{0x15}), true},
+		{"wide-column entity", testsst.Batch(1, op(0x16, "k", "v")), true},
+		{"wide-column entity", testsst.Batch(1, testsst.OpCF(base.KindCFWideColumns, 1, "k", "v")), true},
+		{"value with a write time", testsst.Batch(1, op(base.KindWriteTime, "k", "v")), true},
+		{"value with a write time", testsst.Batch(1, testsst.OpCF(base.KindCFWriteTime, 1, "k", "v")), true},
+		{"delete with timestamp", testsst.Batch(1, op(base.KindDeleteTimestamp, "k")), true},
+		{"blob index", testsst.Batch(1, testsst.OpCF(base.KindCFBlobIndex, 1, "k", "v")), true},
+		{"blob index", testsst.Batch(1, op(base.KindBlobIndex, "k", "v")), true},
+		{"tag 0x55", testsst.Batch(1, []byte{0x55}), true},
 		{"need 8 bytes, have 3", []byte{1, 2, 3}, false},
 		{"1 entries, the header says 2", head(2, op(base.KindPut, "a", "b")...), false},
 		{"need 9 bytes, have 1", head(1, base.KindPut, 9, 'x'), false},
 		{"varint", head(1, base.KindPut, 0xff), false},
-		{"sequence number", handmade.Batch(1<<60, op(base.KindPut, "a", "b")), false},
-		{"sequence number", handmade.Batch(base.MaxSequence+1, op(base.KindPut, "a", "b")), false},
+		{"sequence number", testsst.Batch(1<<60, op(base.KindPut, "a", "b")), false},
+		{"sequence number", testsst.Batch(base.MaxSequence+1, op(base.KindPut, "a", "b")), false},
 	} {
 		got, err := decode(tt.batch)
 		var c *record.CorruptError
@@ -88,8 +88,8 @@ func TestRefused(t *testing.T) {
 // TestNewBatch decodes records of a log: one that is in memory, and one too large for it.
 func TestNewBatch(t *testing.T) {
 	large := strings.Repeat("v", 2*LargeValue)
-	log := handmade.Log(7, false, handmade.Batch(1, handmade.Op(base.KindPut, "a", "1")),
-		handmade.Batch(2, handmade.Op(base.KindPut, "b", large), handmade.Op(base.KindPut, "c", "3")))
+	log := testsst.Log(7, false, testsst.Batch(1, testsst.Op(base.KindPut, "a", "1")),
+		testsst.Batch(2, testsst.Op(base.KindPut, "b", large), testsst.Op(base.KindPut, "c", "3")))
 	l := logfile.NewReader(bytes.NewReader(log), 7)
 	l.Huge = LargeValue
 	var got []string
@@ -122,14 +122,14 @@ func TestNewBatch(t *testing.T) {
 		t.Errorf("sequence numbers %v", all)
 	}
 	stop := errors.New("stop")
-	if err := (&Batch{Fields: base.Fields{Buf: handmade.Batch(1, handmade.Op(base.KindDelete, "a"))}}).Decode(func(Entry) error { return stop }); err != stop {
+	if err := (&Batch{Fields: base.Fields{Buf: testsst.Batch(1, testsst.Op(base.KindDelete, "a"))}}).Decode(func(Entry) error { return stop }); err != stop {
 		t.Errorf("%v", err)
 	}
 }
 
 // TestPeekSeq: a batch that is cut off has a sequence number if it has 8 bytes.
 func TestPeekSeq(t *testing.T) {
-	b := handmade.Batch(77, handmade.Op(base.KindPut, "a", "1"))
+	b := testsst.Batch(77, testsst.Op(base.KindPut, "a", "1"))
 	for n := range b {
 		if seq, ok := PeekSeq(b[:n]); ok != (n >= 8) || ok && seq != 77 || !ok && seq != 0 {
 			t.Errorf("%d bytes: %d, %t", n, seq, ok)

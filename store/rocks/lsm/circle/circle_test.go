@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/internal/handmade"
 	"kvferry/store/rocks"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/manifest"
@@ -21,16 +21,16 @@ import (
 )
 
 // shownRows parses the rows of a walk.
-func shownRows(rows []handmade.Row) (out []handmade.ShownRow) {
+func shownRows(rows []testsst.Row) (out []testsst.ShownRow) {
 	for _, r := range rows {
-		n, _ := handmade.Wrapping.Wrapping.Number(r.Key)
-		out = append(out, handmade.ShownRow{Letter: r.Key[0], Number: n, Value: string(r.Value)})
+		n, _ := testsst.Wrapping.Wrapping.Number(r.Key)
+		out = append(out, testsst.ShownRow{Letter: r.Key[0], Number: n, Value: string(r.Value)})
 	}
 	return out
 }
 
 // walkCircles reads the rows of [lo, hi) and checks their tally; their order is for the caller to judge.
-func walkCircles(t testing.TB, ks store.Keyspace, lo, hi []byte) (out []handmade.Row, n record.Tally) {
+func walkCircles(t testing.TB, ks store.Keyspace, lo, hi []byte) (out []testsst.Row, n record.Tally) {
 	t.Helper()
 	it, err := ks.Rows(lo, hi)
 	if err != nil {
@@ -45,7 +45,7 @@ func walkCircles(t testing.TB, ks store.Keyspace, lo, hi []byte) (out []handmade
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, handmade.Row{Key: bytes.Clone(k), Value: bytes.Clone(v)})
+		out = append(out, testsst.Row{Key: bytes.Clone(k), Value: bytes.Clone(v)})
 	}
 	it.Tally(&n)
 	if sum := n.Visible + n.Superseded + n.Tombstones; sum != n.Entries || n.Visible != int64(len(out)) {
@@ -56,12 +56,12 @@ func walkCircles(t testing.TB, ks store.Keyspace, lo, hi []byte) (out []handmade
 
 // TestCircles reads what LevelDB wrote as LevelDB itself showed it.
 func TestCircles(t *testing.T) {
-	for _, dir := range handmade.CircleDirs(t) {
+	for _, dir := range testsst.CircleDirs(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			var found []string
 			ks := openTest(t, dir, store.Options{Report: func(f record.Finding) { found = append(found, f.Kind+" "+string(f.Key)) }}).Keyspaces()[0]
 			rows, whole := walkCircles(t, ks, nil, nil)
-			if got, want := shownRows(rows), handmade.NewestOnce(handmade.ParseShown(t, dir+".shown")); !slices.Equal(got, want) {
+			if got, want := shownRows(rows), testsst.NewestOnce(testsst.ParseShown(t, dir+".shown")); !slices.Equal(got, want) {
 				t.Errorf("have %v\nwant %v", got, want)
 			}
 			if len(found) == 0 {
@@ -79,9 +79,9 @@ func TestCircles(t *testing.T) {
 }
 
 // testCircleParts cuts the rows at every key, and finds each by seeking.
-func testCircleParts(t *testing.T, ks store.Keyspace, rows []handmade.Row, whole record.Tally) {
-	equal := func(a, b handmade.Row) bool { return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) }
-	cuts := [][]byte{[]byte("c"), []byte("cz"), []byte("d"), []byte("e"), handmade.WrappingKey('c', 1), handmade.WrappingKey('d', -1<<63), handmade.WrappingKey('d', 1<<63-1)}
+func testCircleParts(t *testing.T, ks store.Keyspace, rows []testsst.Row, whole record.Tally) {
+	equal := func(a, b testsst.Row) bool { return bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) }
+	cuts := [][]byte{[]byte("c"), []byte("cz"), []byte("d"), []byte("e"), testsst.WrappingKey('c', 1), testsst.WrappingKey('d', -1<<63), testsst.WrappingKey('d', 1<<63-1)}
 	for _, r := range rows {
 		cuts = append(cuts, r.Key)
 	}
@@ -106,7 +106,7 @@ func testCircleParts(t *testing.T, ks store.Keyspace, rows []handmade.Row, whole
 				t.Fatal(err)
 			}
 			k, v, err := it.Next()
-			if len(high) == 0 && err != io.EOF || len(high) > 0 && (err != nil || !equal(handmade.Row{Key: k, Value: v}, high[0])) {
+			if len(high) == 0 && err != io.EOF || len(high) > 0 && (err != nil || !equal(testsst.Row{Key: k, Value: v}, high[0])) {
 				t.Fatalf("seek to %q: %q %v, %d rows after it", key, k, err, len(high))
 			}
 			if p := it.Place(); err == nil && (p.File == "" || p.Seq == 0) {
@@ -119,7 +119,7 @@ func testCircleParts(t *testing.T, ks store.Keyspace, rows []handmade.Row, whole
 
 // testCircleEntries checks that all entries are there once, those of a key together with the newest first, and
 // that the same are shown.
-func testCircleEntries(t *testing.T, ks store.Keyspace, found []string, rows []handmade.Row, whole record.Tally) {
+func testCircleEntries(t *testing.T, ks store.Keyspace, found []string, rows []testsst.Row, whole record.Tally) {
 	inCircle := func(key []byte) bool {
 		return len(key) == 9 && slices.Contains(found, "circular-order "+string(key[:1]))
 	}
@@ -181,27 +181,27 @@ func testCircleEntries(t *testing.T, ks store.Keyspace, found []string, rows []h
 // levelLog makes a LevelDB directory with one log and no table.
 func levelLog(t testing.TB, comparator string, ops ...[]byte) string {
 	t.Helper()
-	d := handmade.NewLevelDB(t)
-	d.Edits = [][]byte{slices.Concat(handmade.EditComparator(comparator), handmade.EditNumber(manifest.TagLogNumber, 0), handmade.EditNumber(manifest.TagNextFileNumber, 100), handmade.EditNumber(manifest.TagLastSequence, 0))}
-	d.Log(7, handmade.Batch(1, ops...))
+	d := testsst.NewLevelDB(t)
+	d.Edits = [][]byte{slices.Concat(testsst.EditComparator(comparator), testsst.EditNumber(manifest.TagLogNumber, 0), testsst.EditNumber(manifest.TagNextFileNumber, 100), testsst.EditNumber(manifest.TagLastSequence, 0))}
+	d.Log(7, testsst.Batch(1, ops...))
 	return d.Finish()
 }
 
 // TestCirclesOnlyWhereNeeded: keys that are near each other, and those of orders without a Wrapping, are
 // sorted as ever, and the log is read once.
 func TestCirclesOnlyWhereNeeded(t *testing.T) {
-	far := string(handmade.WrappingKey('c', 1<<62))
+	far := string(testsst.WrappingKey('c', 1<<62))
 	for name, c := range map[string]struct {
 		cmp  store.Comparer
 		keys []string
 	}{
-		"near":     {handmade.Wrapping, []string{string(handmade.WrappingKey('c', -5)), string(handmade.WrappingKey('c', 1<<62-1)), string(handmade.WrappingKey('d', -1<<61))}},
-		"far":      {handmade.Wrapping, []string{far, string(handmade.WrappingKey('c', 1)), string(handmade.WrappingKey('d', -1<<62))}},
-		"no order": {store.Comparer{Name: "test.wrapping", Compare: handmade.CompareWrapping}, []string{far, string(handmade.WrappingKey('d', -1<<62))}},
+		"near":     {testsst.Wrapping, []string{string(testsst.WrappingKey('c', -5)), string(testsst.WrappingKey('c', 1<<62-1)), string(testsst.WrappingKey('d', -1<<61))}},
+		"far":      {testsst.Wrapping, []string{far, string(testsst.WrappingKey('c', 1)), string(testsst.WrappingKey('d', -1<<62))}},
+		"no order": {store.Comparer{Name: "test.wrapping", Compare: testsst.CompareWrapping}, []string{far, string(testsst.WrappingKey('d', -1<<62))}},
 	} {
 		var ops [][]byte
 		for _, k := range c.keys {
-			ops = append(ops, handmade.Op(base.KindPut, k, "v"))
+			ops = append(ops, testsst.Op(base.KindPut, k, "v"))
 		}
 		found := 0
 		db := openTest(t, levelLog(t, "test.wrapping", ops...), store.Options{Comparers: []store.Comparer{c.cmp}, Report: func(record.Finding) { found++ }})
@@ -213,7 +213,7 @@ func TestCirclesOnlyWhereNeeded(t *testing.T) {
 		if found != 0 {
 			t.Errorf("%s: %T, %d findings", name, it, found)
 		}
-		if got, _ := handmade.ReadRows(t, db.Keyspaces()[0], nil, nil); len(got) != len(c.keys) {
+		if got, _ := testsst.ReadRows(t, db.Keyspaces()[0], nil, nil); len(got) != len(c.keys) {
 			t.Errorf("%s: %d rows of %d", name, len(got), len(c.keys))
 		}
 	}
@@ -222,14 +222,14 @@ func TestCirclesOnlyWhereNeeded(t *testing.T) {
 // TestCirclesAreTold: RocksDB cannot be repeated; the circle of a number that a log deletes and one that a table has is told,
 // and rows are read as they stand.
 func TestCirclesAreTold(t *testing.T) {
-	d := handmade.NewDB(t)
-	spec := handmade.Spec{Comparator: "test.wrapping"}
-	far, near := string(handmade.WrappingKey('c', 5e18)), string(handmade.WrappingKey('d', 5))
+	d := testsst.NewDB(t)
+	spec := testsst.Spec{Comparator: "test.wrapping"}
+	far, near := string(testsst.WrappingKey('c', 5e18)), string(testsst.WrappingKey('d', 5))
 	d.Family(1, "one", "test.wrapping")
 	d.Family(2, "two", "test.wrapping")
-	d.Table(1, 1, spec, handmade.Put(string(handmade.WrappingKey('c', -5e18)), 1, "v"), handmade.Put(near, 2, "v"))
-	d.Table(2, 1, spec, handmade.Put(string(handmade.WrappingKey('c', -5)), 3, "v"))
-	d.Log(7, handmade.Batch(10, handmade.OpCF(base.KindCFDelete, 1, far), handmade.OpCF(base.KindCFPut, 1, near, "w"), handmade.OpCF(base.KindCFDelete, 2, far)))
+	d.Table(1, 1, spec, testsst.Put(string(testsst.WrappingKey('c', -5e18)), 1, "v"), testsst.Put(near, 2, "v"))
+	d.Table(2, 1, spec, testsst.Put(string(testsst.WrappingKey('c', -5)), 3, "v"))
+	d.Log(7, testsst.Batch(10, testsst.OpCF(base.KindCFDelete, 1, far), testsst.OpCF(base.KindCFPut, 1, near, "w"), testsst.OpCF(base.KindCFDelete, 2, far)))
 	var found []string
 	db := openTest(t, d.Finish(), store.Options{Report: func(f record.Finding) {
 		if f.Kind == record.FindCircularOrder {
@@ -240,7 +240,7 @@ func TestCirclesAreTold(t *testing.T) {
 		t.Errorf("%q", found)
 	}
 	for i, want := range []int{2, 1} {
-		if got, _ := handmade.ReadRows(t, db.Keyspaces()[i+1], nil, nil); len(got) != want {
+		if got, _ := testsst.ReadRows(t, db.Keyspaces()[i+1], nil, nil); len(got) != want {
 			t.Errorf("%d rows, want %d", len(got), want)
 		}
 	}
@@ -252,20 +252,20 @@ func TestCirclesInLargeLog(t *testing.T) {
 	want := map[string]string{}
 	var ops [][]byte
 	for i := range 16 {
-		k := string(handmade.WrappingKey('c', int64(i)<<60))
+		k := string(testsst.WrappingKey('c', int64(i)<<60))
 		want[k] = strings.Repeat(string(rune('a'+i)), 100<<10)
 		if i == 0 {
 			want[k] = strings.Repeat("large", wal.LargeValue/4)
 		}
 		near := fmt.Sprint("near", i)
 		want[near] = strings.Repeat("n", 50<<10)
-		ops = append(ops, handmade.Op(base.KindPut, k, want[k]), handmade.Op(base.KindPut, near, want[near]))
+		ops = append(ops, testsst.Op(base.KindPut, k, want[k]), testsst.Op(base.KindPut, near, want[near]))
 	}
-	d := handmade.NewLevelDB(t)
-	d.Edits = [][]byte{slices.Concat(handmade.EditComparator("test.wrapping"), handmade.EditNumber(manifest.TagLogNumber, 0), handmade.EditNumber(manifest.TagNextFileNumber, 100), handmade.EditNumber(manifest.TagLastSequence, 0))}
+	d := testsst.NewLevelDB(t)
+	d.Edits = [][]byte{slices.Concat(testsst.EditComparator("test.wrapping"), testsst.EditNumber(manifest.TagLogNumber, 0), testsst.EditNumber(manifest.TagNextFileNumber, 100), testsst.EditNumber(manifest.TagLastSequence, 0))}
 	var records [][]byte
 	for i, o := range ops {
-		records = append(records, handmade.Batch(uint64(1+i), o))
+		records = append(records, testsst.Batch(uint64(1+i), o))
 	}
 	d.Log(7, records...)
 	dir := d.Finish()
@@ -288,7 +288,7 @@ func TestCirclesInLargeLog(t *testing.T) {
 func TestCircleMemory(t *testing.T) {
 	var ops [][]byte
 	for i := range 200 {
-		ops = append(ops, handmade.Op(base.KindPut, string(handmade.WrappingKey('c', int64(i)<<56)), "v"))
+		ops = append(ops, testsst.Op(base.KindPut, string(testsst.WrappingKey('c', int64(i)<<56)), "v"))
 	}
 	dir := levelLog(t, "test.wrapping", ops...)
 	ks := openTest(t, dir, store.Options{Memory: 4096}).Keyspaces()[0]
@@ -339,7 +339,7 @@ func TestCircleDamage(t *testing.T) {
 
 // readsCircles reads all rows and entries and reports whether there was no error.
 func readsCircles(t *testing.T, dir string) bool {
-	s, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: []store.Comparer{handmade.Wrapping}})
+	s, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: []store.Comparer{testsst.Wrapping}})
 	if err != nil {
 		return false
 	}
@@ -369,7 +369,7 @@ func readsCircles(t *testing.T, dir string) bool {
 
 // TestCircleIteratorsEnd: iterators end for good, when they are closed halfway too, and a seek behind the end is no error.
 func TestCircleIteratorsEnd(t *testing.T) {
-	dirs := handmade.CircleDirs(t)
+	dirs := testsst.CircleDirs(t)
 	ks := openTest(t, dirs[0], store.Options{}).Keyspaces()[0]
 	rows, _ := walkCircles(t, ks, nil, nil)
 	for _, n := range []int{0, 1, len(rows) / 2, len(rows)} {
@@ -422,13 +422,13 @@ func TestCircleIteratorsEnd(t *testing.T) {
 // in rows and in entries.
 func TestSalvageCircles(t *testing.T) {
 	lost := 0
-	for _, dir := range handmade.CircleDirs(t) {
+	for _, dir := range testsst.CircleDirs(t) {
 		tables, err := filepath.Glob(filepath.Join(dir, "*.ldb"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range tables {
-			broken := handmade.CopyDir(t, dir)
+			broken := testsst.CopyDir(t, dir)
 			if err := os.Remove(filepath.Join(broken, filepath.Base(path))); err != nil {
 				t.Fatal(err)
 			}
@@ -464,7 +464,7 @@ func TestSalvageCircles(t *testing.T) {
 func openTest(t testing.TB, dir string, o store.Options) store.Store {
 	t.Helper()
 	if o.Comparers == nil {
-		o.Comparers = handmade.Comparers
+		o.Comparers = testsst.Comparers
 	}
 	s, err := rocks.Open(context.Background(), dir, &o)
 	if err != nil {

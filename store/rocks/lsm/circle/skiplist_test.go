@@ -2,7 +2,7 @@ package circle
 
 import (
 	"bytes"
-	"kvferry/store/internal/handmade"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
 	"kvferry/store/rocks/wal"
@@ -42,23 +42,23 @@ func readLogs(t *testing.T, dir string, f func(e wal.Entry)) {
 // TestSkipListOrder puts whole logs in a list: LevelDB's iterator shows rows in the order of the list.
 func TestSkipListOrder(t *testing.T) {
 	tested, descents := 0, 0
-	for _, dir := range handmade.CircleDirs(t) {
+	for _, dir := range testsst.CircleDirs(t) {
 		if tables, _ := filepath.Glob(filepath.Join(dir, "*.ldb")); len(tables) > 0 {
 			continue
 		}
 		tested++
-		list := newSkipList(handmade.Wrapping.Compare)
+		list := newSkipList(testsst.Wrapping.Compare)
 		values := map[*skipNode]string{}
 		readLogs(t, dir, func(e wal.Entry) {
 			values[list.insert(bytes.Clone(e.Key), base.Trailer(e.Seq, e.Kind))] = string(e.Value)
 		})
-		want := handmade.ParseShown(t, dir+".shown")
+		want := testsst.ParseShown(t, dir+".shown")
 		n := list.first()
 		for i, w := range want {
 			if i > 0 && want[i-1].Letter == w.Letter && want[i-1].Number > w.Number {
 				descents++
 			}
-			key := handmade.WrappingKey(w.Letter, w.Number)
+			key := testsst.WrappingKey(w.Letter, w.Number)
 			for n != nil && (!bytes.Equal(n.key, key) || values[n] != w.Value) {
 				n = n.next[0]
 			}
@@ -87,8 +87,8 @@ func TestSkipListHeights(t *testing.T) {
 // TestSkipListSubset: a list of some entries has them in the order of the list of all, when the others are
 // passed over.
 func TestSkipListSubset(t *testing.T) {
-	for _, dir := range handmade.CircleDirs(t) {
-		all, some := newSkipList(handmade.Wrapping.Compare), newSkipList(handmade.Wrapping.Compare)
+	for _, dir := range testsst.CircleDirs(t) {
+		all, some := newSkipList(testsst.Wrapping.Compare), newSkipList(testsst.Wrapping.Compare)
 		readLogs(t, dir, func(e wal.Entry) {
 			all.insert(bytes.Clone(e.Key), base.Trailer(e.Seq, e.Kind))
 			if e.Key[0] == 'c' {

@@ -1,4 +1,4 @@
-package handmade
+package testsst
 
 import (
 	"bytes"
