@@ -90,7 +90,7 @@ var stateRules = []rule{
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/testkit/redistest", "internal/testkit/testsst", "redis/state/server/servertest"}
+var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/testkit/redistest", "internal/testkit/testsst", "internal/testkit/servertest"}
 
 func formatRules() []rule {
 	var out []rule
@@ -194,7 +194,7 @@ func TestRules(t *testing.T) {
 		{"store/rocks/lsm", "store/rocks/sst", false}, {"store/rocks/lsm", "store/rocks/lsm/circle", false},
 		{"store/rocks/lsm/circle", "store/rocks/lsm", true}, {"store/rocks/sst", "store/rocks", false}, {"store/rocks", "store/rocks/lsm", true},
 		{"redis/state", "redis/state/server", false}, {"redis/state/streams", "redis/state/commands", false}, {"redis/state/commands", "redis/state/streams", true},
-		{"redis/aof", "redis/state/commands", true}, {"redis/state/commands", "redis/state/server/servertest", false},
+		{"redis/aof", "redis/state/commands", true}, {"redis/state/commands", "internal/testkit/servertest", false},
 		{"store/rocks/wal", "store/rocks/logfile", true}, {"store/rocks/wal", "store/rocks/manifest", false},
 		{"store/rocks/manifest", "store/rocks/wal", false}, {"store/rocks/sst", "store/rocks/manifest", false},
 		{"store/rocks/base", "store/rocks/blocks", false}, {"store/rocks/sst", "internal/testkit/testsst", false},

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"kvferry/internal/testkit/redistest"
+	"kvferry/internal/testkit/servertest"
 	"kvferry/record"
 	"kvferry/redis/state/server"
-	"kvferry/redis/state/server/servertest"
 )
 
 // do does a command, or one of others that tests need.

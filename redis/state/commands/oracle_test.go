@@ -16,9 +16,9 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"kvferry/internal/testkit/redistest"
+	"kvferry/internal/testkit/servertest"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
-	"kvferry/redis/state/server/servertest"
 )
 
 var oracleSeed = flag.Int64("seed", 0, "seed of the commands that a server and the state replay; 0: by the clock")

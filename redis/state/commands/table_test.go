@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"kvferry/internal/testkit/redistest"
+	"kvferry/internal/testkit/servertest"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
-	"kvferry/redis/state/server/servertest"
 )
 
 // made returns a server on which commands were done, one a line.
