@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kvferry/convert/census"
+	"kvferry/convert/inventory"
 	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
@@ -37,9 +37,9 @@ type attempt struct {
 	stores  *outcome.Stored // what the stores of the source report
 	refused *atomic.Bool
 	results []*outcome.Result // by number of the task; nil for those that are not done
-	counter census.Counter    // of what builders make
-	made    *census.Census    // of the finished target
-	opened  census.Stores     // of the finished target
+	counter inventory.Counter // of what builders make
+	made    *inventory.Census // of the finished target
+	opened  inventory.Stores  // of the finished target
 	// reported is the report that is to be published.
 	reported []byte
 	timings  Timings

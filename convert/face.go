@@ -1,7 +1,7 @@
 package convert
 
 import (
-	"kvferry/convert/census"
+	"kvferry/convert/inventory"
 	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
 	"kvferry/convert/work"
@@ -20,7 +20,7 @@ type (
 	// Sample is one example of a loss or a finding.
 	Sample = outcome.Sample
 	// CountError means that a finished target does not match what was written. It was not published.
-	CountError = census.CountError
+	CountError = inventory.CountError
 	// UnfinishedError is the reason why a run ended without a target, and the state of its work.
 	UnfinishedError = work.UnfinishedError
 	// PublishedError is an error after the target was published: target and report are complete.

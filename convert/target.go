@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"kvferry/convert/census"
+	"kvferry/convert/inventory"
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/store"
@@ -135,7 +135,7 @@ func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
 func (a *attempt) finish(ctx context.Context) (format.Source, error) {
 	a.meter.Enter("finish")
 	start := time.Now()
-	if err := census.CheckTasks(a.id.Plan, a.results, a.target); err != nil {
+	if err := inventory.CheckTasks(a.id.Plan, a.results, a.target); err != nil {
 		return nil, err
 	}
 	a.o.crash("finish")

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"sync"
 
-	"kvferry/convert/census"
+	"kvferry/convert/inventory"
 	"kvferry/convert/outcome"
 	"kvferry/internal/sys/disk"
 
@@ -27,9 +27,9 @@ type Entry struct {
 	Task *outcome.Result `json:"task,omitempty"` // a task is done and its tables are on disk
 	// Finishing says that the tables are being made a database; Written that this is done, and what it consists of;
 	// Proved that it read back equal, or was not to be read back, and that the report is written.
-	Finishing bool           `json:"finishing,omitempty"`
-	Written   *census.Census `json:"written,omitempty"`
-	Proved    bool           `json:"proved,omitempty"`
+	Finishing bool              `json:"finishing,omitempty"`
+	Written   *inventory.Census `json:"written,omitempty"`
+	Proved    bool              `json:"proved,omitempty"`
 }
 
 // journal is an append-only file of JSON lines, synced line by line. What it says has happened is
@@ -49,7 +49,7 @@ type State struct {
 	ID        *Identity // nil: it died before it began
 	Tasks     []*outcome.Result
 	Finishing bool
-	Made      *census.Census // of the finished target; nil: it is not finished
+	Made      *inventory.Census // of the finished target; nil: it is not finished
 	proved    bool
 }
 

@@ -1,4 +1,4 @@
-package census
+package inventory
 
 import (
 	"path/filepath"
