@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"kvferry/convert/inventory"
-	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/result"
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
 	"kvferry/format"
@@ -34,9 +34,9 @@ type attempt struct {
 	src     format.Source
 	sources disk.Sources // the files that src reads
 	target  format.Target
-	stores  *outcome.Stored // what the stores of the source report
+	stores  *result.Stored // what the stores of the source report
 	refused *atomic.Bool
-	results []*outcome.Result // by number of the task; nil for those that are not done
+	results []*result.Result  // by number of the task; nil for those that are not done
 	counter inventory.Counter // of what builders make
 	made    *inventory.Census // of the finished target
 	opened  inventory.Stores  // of the finished target
@@ -49,7 +49,7 @@ type attempt struct {
 // attempt starts a pass.
 func (r *run) attempt(state *work.State, resort string) *attempt {
 	a := &attempt{run: r, state: state, resort: resort, refused: new(atomic.Bool)}
-	a.stores = &outcome.Stored{OnLoss: a.refuse, OnError: r.meter.Error}
+	a.stores = &result.Stored{OnLoss: a.refuse, OnError: r.meter.Error}
 	return a
 }
 

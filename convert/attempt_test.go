@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"kvferry/convert/internal/fake"
-	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
+	"kvferry/convert/result"
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
@@ -110,7 +110,7 @@ func TestChangedBeforePublishing(t *testing.T) {
 // TestAdoptsTables: a task whose types the target does not have made no tables, and the target does not hear of it.
 func TestAdoptsTables(t *testing.T) {
 	var adopted []int
-	a := &attempt{run: &run{}, state: &work.State{Tasks: []*outcome.Result{{N: 0}, {N: 1}, {N: 2}}}, stores: &outcome.Stored{}, target: adopting{nil, &adopted}}
+	a := &attempt{run: &run{}, state: &work.State{Tasks: []*result.Result{{N: 0}, {N: 1}, {N: 2}}}, stores: &result.Stored{}, target: adopting{nil, &adopted}}
 	a.id = &work.Identity{Plan: &plan.Plan{Tasks: []plan.Task{{N: 0, Group: 1}, {N: 1}, {N: 2, Group: record.AllTypes}}}}
 	if err := a.adopt(); err != nil || !slices.Equal(adopted, []int{0, 2}) {
 		t.Errorf("the target adopts %d, %v", adopted, err)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"kvferry/convert/internal/fake"
-	"kvferry/convert/outcome"
+	"kvferry/convert/result"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
@@ -254,7 +254,7 @@ func lossy() []fake.Record {
 
 func TestLossesRefuse(t *testing.T) {
 	b := newBench(t, lossy())
-	var loss *outcome.LossError
+	var loss *result.LossError
 	if err := b.fails("2 × key-too-long, 1 × score-range"); !errors.As(err, &loss) {
 		t.Fatalf("%T", err)
 	}
@@ -477,7 +477,7 @@ func TestNoProve(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	b := newBench(t, lossy())
 	rep, err := DryRun(context.Background(), &b.o)
-	var loss *outcome.LossError
+	var loss *result.LossError
 	if !errors.As(err, &loss) || rep == nil {
 		t.Fatalf("%v, %v", rep, err)
 	}

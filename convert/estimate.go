@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/result"
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
 	"kvferry/format"
@@ -62,7 +62,7 @@ type estimator struct {
 
 // estimate converts about budget bytes of the source in a temporary directory. It also returns the results of the
 // sample's tasks. create makes the stores.
-func (a *attempt) estimate(ctx context.Context, create store.CreateFunc, dir string, budget int64, prove bool) (_ *Estimate, results []*outcome.Result, err error) {
+func (a *attempt) estimate(ctx context.Context, create store.CreateFunc, dir string, budget int64, prove bool) (_ *Estimate, results []*result.Result, err error) {
 	s, err := plan.TakeSample(a.src, a.id.Plan, budget)
 	if err != nil {
 		return nil, nil, err
@@ -89,7 +89,7 @@ func (a *attempt) estimator(s *plan.Sample, create store.CreateFunc, dir string)
 	id := *a.id
 	id.Plan = &plan
 	r := &run{o: &o, work: &work.Dir{Target: filepath.Join(dir, "target"), Path: dir}}
-	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*outcome.Result, len(s.Tasks))}
+	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*result.Result, len(s.Tasks))}
 	x.cores = pool.NewCores(o.Workers)
 	rules := *a.rules
 	rules.TempDir, rules.Meter, rules.Renames = x.work.Spools(), nil, nil
@@ -138,7 +138,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 	if !prove || back == nil {
 		return nil
 	}
-	t, err := outcome.Sum(e.results)
+	t, err := result.Sum(e.results)
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (e *estimator) result() *Estimate {
 	return out
 }
 
-func tableBytes(r *outcome.Result) (n int64) {
+func tableBytes(r *result.Result) (n int64) {
 	for i := range r.Tables {
 		n += r.Tables[i].Bytes
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"kvferry/convert/internal/fake"
-	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
+	"kvferry/convert/result"
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
@@ -42,11 +42,11 @@ func TestEstimate(t *testing.T) {
 		t.Fatal(err)
 	}
 	hash, set := record.Of(record.Hash), record.Of(record.Set)
-	res := func(bytes, records int64) *outcome.Result {
-		return &outcome.Result{Tables: []store.Table{{Bytes: bytes - 1}, {Bytes: 1}},
-			Parts: []outcome.PartDigest{{Digest: record.Digest{Records: records, Elements: 2 * records}}}}
+	res := func(bytes, records int64) *result.Result {
+		return &result.Result{Tables: []store.Table{{Bytes: bytes - 1}, {Bytes: 1}},
+			Parts: []result.PartDigest{{Digest: record.Digest{Records: records, Elements: 2 * records}}}}
 	}
-	make := func(change func(*Options), whole bool, results []*outcome.Result) *Estimate {
+	make := func(change func(*Options), whole bool, results []*result.Result) *Estimate {
 		b := newBench(t, nil)
 		b.o.Workers, b.to.Bounds.Place = 2, format.InDirectory
 		change(&b.o)
@@ -55,14 +55,14 @@ func TestEstimate(t *testing.T) {
 		e := &estimator{sample: &plan.Sample{Tasks: part.Tasks, Weights: []float64{10, 20, 40}, Bytes: 250, Whole: whole},
 			of:   &attempt{id: &work.Identity{Plan: all}, results: results},
 			took: []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}, usage: usage, final: 1000, finish: 7 * time.Second, prove: 3 * time.Second,
-			attempt: &attempt{run: &run{o: &b.o}, results: []*outcome.Result{res(100, 5), res(200, 10), res(300, 0)}}}
+			attempt: &attempt{run: &run{o: &b.o}, results: []*result.Result{res(100, 5), res(200, 10), res(300, 0)}}}
 		return e.result()
 	}
 	none := func(*Options) {}
 	for name, c := range map[string]struct {
 		change  func(*Options)
 		whole   bool
-		results []*outcome.Result
+		results []*result.Result
 		want    Estimate
 	}{
 		// tables 100*10+200*20+300*40, beside 400 bytes that are there once; 1*10+2*20+3*40 s of two workers
@@ -71,7 +71,7 @@ func TestEstimate(t *testing.T) {
 		"with SST":  {func(o *Options) { o.SST = true }, false, nil, Estimate{TargetBytes: 34_000, DiskBytes: 17_000, TempBytes: 12_000, Seconds: 177, Run: 85, Prove: 85}},
 		"one core":  {func(o *Options) { o.Workers = 1 }, false, nil, Estimate{TargetBytes: 17_400, DiskBytes: 17_400, TempBytes: 12_000, Seconds: 170 + 85 + 7, Run: 170, Prove: 85}},
 		"many":      {func(o *Options) { o.Workers = 9 }, true, nil, Estimate{TargetBytes: 17_400, DiskBytes: 17_400, TempBytes: 600, Seconds: 170.0/3 + 85 + 7, Run: 170.0 / 3, Prove: 85}},
-		"counted":   {none, false, []*outcome.Result{res(1, 10), res(1, 20), nil}, Estimate{TargetBytes: 17_400, DiskBytes: 17_400, TempBytes: 12_000, Seconds: 177, Run: 85, Prove: 85}},
+		"counted":   {none, false, []*result.Result{res(1, 10), res(1, 20), nil}, Estimate{TargetBytes: 17_400, DiskBytes: 17_400, TempBytes: 12_000, Seconds: 177, Run: 85, Prove: 85}},
 	} {
 		c.want.SampleBytes, c.want.SourceBytes = 250, 5000
 		if got := make(c.change, c.whole, c.results); fmt.Sprintf("%+v", *got) != fmt.Sprintf("%+v", c.want) {
@@ -89,8 +89,8 @@ func TestUnseen(t *testing.T) {
 	a := &attempt{src: src, id: &work.Identity{Plan: &plan.Plan{Tasks: []plan.Task{
 		{DB: "0", Types: record.Of(record.String, record.Hash, record.ZSet)}, {DB: "0", Types: record.Of(record.List, record.Stream)}}}}}
 	rep := &Report{
-		Parts:  []outcome.PartDigest{{Type: "string", Digest: record.Digest{Records: 1}}, {Type: "list"}},
-		Losses: []LossKind{{Kind: "stream", Samples: []outcome.Sample{{Type: "stream"}}}, {Kind: "field-expiry", Samples: []outcome.Sample{{Type: "hash"}}}},
+		Parts:  []result.PartDigest{{Type: "string", Digest: record.Digest{Records: 1}}, {Type: "list"}},
+		Losses: []LossKind{{Kind: "stream", Samples: []result.Sample{{Type: "stream"}}}, {Kind: "field-expiry", Samples: []result.Sample{{Type: "hash"}}}},
 	}
 	if got := fmt.Sprint(a.unseen(rep)); got != "[list]" {
 		t.Errorf("not seen: %s, want list: the source has no zset, and no task is about sets", got)

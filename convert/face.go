@@ -2,23 +2,23 @@ package convert
 
 import (
 	"kvferry/convert/inventory"
-	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
+	"kvferry/convert/result"
 	"kvferry/convert/work"
 )
 
 // What reports and errors say of a conversion.
 type (
 	// LossKind sums up the losses of one kind.
-	LossKind = outcome.LossKind
+	LossKind = result.LossKind
 	// LossError means that the target cannot hold all of the source, and the losses were not allowed.
-	LossError = outcome.LossError
+	LossError = result.LossError
 	// PartDigest is the fingerprint of one database and type.
-	PartDigest = outcome.PartDigest
+	PartDigest = result.PartDigest
 	// FindingKind sums up the findings of one kind.
-	FindingKind = outcome.FindingKind
+	FindingKind = result.FindingKind
 	// Sample is one example of a loss or a finding.
-	Sample = outcome.Sample
+	Sample = result.Sample
 	// CountError means that a finished target does not match what was written. It was not published.
 	CountError = inventory.CountError
 	// UnfinishedError is the reason why a run ended without a target, and the state of its work.

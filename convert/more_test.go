@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"kvferry/convert/internal/fake"
-	"kvferry/convert/outcome"
+	"kvferry/convert/result"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
@@ -76,11 +76,11 @@ func TestCompare(t *testing.T) {
 	var a, b, c record.Fingerprint
 	a.Add(part, record.Digest{Records: 1, Elements: 2, Millis: record.Sum128{Lo: 1}})
 	b.Add(part, record.Digest{Records: 1, Elements: 2, Millis: record.Sum128{Lo: 2}})
-	findings := []outcome.FindingKind{{Kind: "count", Severity: "error", Count: 1, Samples: []outcome.Sample{{Detail: "bad"}}}, {Kind: "x", Severity: "note"}}
+	findings := []result.FindingKind{{Kind: "count", Severity: "error", Count: 1, Samples: []result.Sample{{Detail: "bad"}}}, {Kind: "x", Severity: "note"}}
 	for _, e := range []struct {
 		want, got *record.Fingerprint
 		seconds   bool
-		findings  []outcome.FindingKind
+		findings  []result.FindingKind
 		err       error
 		text      string
 	}{

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
+	"kvferry/convert/result"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
@@ -203,8 +203,8 @@ func (o *Options) allows(kind string) bool {
 }
 
 // judge marks the losses that are allowed and returns an error when one is not.
-func (o *Options) judge(losses []outcome.LossKind) error {
-	return outcome.Judge(losses, o.Target.Format.Name(), o.allows)
+func (o *Options) judge(losses []result.LossKind) error {
+	return result.Judge(losses, o.Target.Format.Name(), o.allows)
 }
 
 // seconds reports whether either format keeps expiry in seconds only.

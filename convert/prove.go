@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/result"
 	"kvferry/convert/transfer"
 	"kvferry/format"
 	"kvferry/record"
@@ -21,9 +21,9 @@ import (
 // ProofError means that the target differs from the source. It was not published.
 type ProofError struct {
 	Parts    []Mismatch
-	Findings []outcome.FindingKind // errors in the target
-	Err      error                 // the target could not be read
-	Loaded   bool                  // the data is on a server, where it stays
+	Findings []result.FindingKind // errors in the target
+	Err      error                // the target could not be read
+	Loaded   bool                 // the data is on a server, where it stays
 }
 
 // Unwrap returns why the target could not be read, or what a server says of its keys.
@@ -72,11 +72,11 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 	a.meter.Begin("prove", total, 0, len(tasks))
 	memory := pool.NewShares(a.o.Memory/2, tasks, a.o.Workers) // nothing is written meanwhile
 	var got record.Fingerprint
-	var findings outcome.Findings
+	var findings result.Findings
 	var ledger record.Ledger
 	var mu sync.Mutex
 	err := pool.RunSharing(ctx, tasks, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *pool.Share) error {
-		var own outcome.Findings
+		var own result.Findings
 		f, l, err := transfer.Prove(ctx, t, a.rules, memory.Of(t), sh, back, own.Report)
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 }
 
 // compare returns a ProofError unless everything is equal and nothing is wrong.
-func compare(want, got *record.Fingerprint, seconds bool, findings []outcome.FindingKind, err error) error {
+func compare(want, got *record.Fingerprint, seconds bool, findings []result.FindingKind, err error) error {
 	e := &ProofError{}
 	if err != nil {
 		e.Err = fmt.Errorf("reading the target back: %v", err)
@@ -127,7 +127,7 @@ func compare(want, got *record.Fingerprint, seconds bool, findings []outcome.Fin
 }
 
 // counted compares how many keys a server has with how many it was given.
-func (a *attempt) counted(ctx context.Context, server format.Loaded, t *outcome.Totals) (Proof, error) {
+func (a *attempt) counted(ctx context.Context, server format.Loaded, t *result.Totals) (Proof, error) {
 	_, expired := t.Without(a.rules.Lapse.Gone(time.Now()))
 	why, err := server.Check(ctx, t.Given(), expired)
 	if err != nil {
@@ -137,7 +137,7 @@ func (a *attempt) counted(ctx context.Context, server format.Loaded, t *outcome.
 }
 
 // proved compares the target, which was read back, with what was written.
-func (a *attempt) proved(ctx context.Context, back format.Source, t *outcome.Totals) (Proof, error) {
+func (a *attempt) proved(ctx context.Context, back format.Source, t *result.Totals) (Proof, error) {
 	a.rules.Gone = a.rules.Lapse.Gone(time.Now())
 	want, expired := t.Without(a.rules.Gone)
 	p := Proof{Done: true, Unit: unitName(a.o.seconds())}

@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"time"
 
-	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
+	"kvferry/convert/result"
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
@@ -93,7 +93,7 @@ func (a *attempt) publish() (earlier string, err error) {
 }
 
 // checkMade compares the census of the target with what was written and with what its stores hold.
-func (a *attempt) checkMade(t *outcome.Totals) error {
+func (a *attempt) checkMade(t *result.Totals) error {
 	if err := a.made.CheckCounts(t); err != nil {
 		return err
 	}

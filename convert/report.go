@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
 	"kvferry/convert/plan"
+	"kvferry/convert/result"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/jsonl"
@@ -36,14 +36,14 @@ type Report struct {
 	Tasks   int               `json:"tasks"`
 	Workers int               `json:"workers"`
 
-	Parts []outcome.PartDigest `json:"fingerprint"`
+	Parts []result.PartDigest `json:"fingerprint"`
 	// Skipped are the records that were left out because their keys exist on the server. With Parts and what was lost they
 	// are all records that were selected.
-	Skipped  []outcome.PartDigest  `json:"skipped,omitempty"`
-	Proof    Proof                 `json:"proof"`
-	Ledger   []Account             `json:"ledger"`
-	Losses   []outcome.LossKind    `json:"losses"`
-	Findings []outcome.FindingKind `json:"findings"`
+	Skipped  []result.PartDigest  `json:"skipped,omitempty"`
+	Proof    Proof                `json:"proof"`
+	Ledger   []Account            `json:"ledger"`
+	Losses   []result.LossKind    `json:"losses"`
+	Findings []result.FindingKind `json:"findings"`
 	// Follow describes how new servers can replicate from the old ones from the end of the dump; nil if
 	// they cannot.
 	Follow *Following `json:"follow,omitempty"`
@@ -162,7 +162,7 @@ func accounts(l *record.Ledger) []Account {
 }
 
 // report sums the run up.
-func (a *attempt) report(t *outcome.Totals) *Report {
+func (a *attempt) report(t *result.Totals) *Report {
 	o := a.o
 	rep := &Report{
 		File:    ReportPath(o.Target.Path),
@@ -173,8 +173,8 @@ func (a *attempt) report(t *outcome.Totals) *Report {
 		Now:     o.Now,
 		Tasks:   len(a.id.Plan.Tasks),
 		Workers: o.Workers,
-		Parts:   outcome.Parts(&t.Fingerprint),
-		Skipped: outcome.Parts(&t.Skipped),
+		Parts:   result.Parts(&t.Fingerprint),
+		Skipped: result.Parts(&t.Skipped),
 		Ledger:  accounts(&t.Ledger),
 		Losses:  t.Losses.List(),
 	}

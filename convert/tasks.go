@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/result"
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
 	"kvferry/format"
@@ -16,7 +16,7 @@ import (
 
 // adopt takes over the tasks that an earlier process finished, but for those whose rows may be gone.
 func (a *attempt) adopt() error {
-	a.results = make([]*outcome.Result, len(a.id.Plan.Tasks))
+	a.results = make([]*result.Result, len(a.id.Plan.Tasks))
 	a.stores.Adopt(a.state.Tasks)
 	for _, t := range a.state.Tasks {
 		if t.N < 0 || t.N >= len(a.results) {
@@ -41,7 +41,7 @@ func (a *attempt) adopt() error {
 func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	p := a.id.Plan
 	if a.results == nil {
-		a.results = make([]*outcome.Result, len(p.Tasks))
+		a.results = make([]*result.Result, len(p.Tasks))
 	}
 	var todo []*plan.Task
 	var total, done int64
@@ -97,7 +97,7 @@ func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *pool.Share, wri
 }
 
 // commit writes a task to the journal when its tables are on disk.
-func (a *attempt) commit(t *plan.Task, res *outcome.Result) (err error) {
+func (a *attempt) commit(t *plan.Task, res *result.Result) (err error) {
 	if res.Stores = a.stores.Unwritten(); a.rules.Refused.Load() {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (a *attempt) commit(t *plan.Task, res *outcome.Result) (err error) {
 
 // judge decides from what the tasks saw whether the target may be made. It marks the losses that
 // are allowed.
-func (a *attempt) judge(t *outcome.Totals, losses []outcome.LossKind) error {
+func (a *attempt) judge(t *result.Totals, losses []result.LossKind) error {
 	if err := a.o.judge(losses); err != nil {
 		return err
 	}
@@ -126,28 +126,28 @@ func (a *attempt) judge(t *outcome.Totals, losses []outcome.LossKind) error {
 }
 
 // sum adds up what all tasks left. Some findings are losses too.
-func (a *attempt) sum() (*outcome.Totals, error) {
-	t, err := outcome.Sum(a.results)
+func (a *attempt) sum() (*result.Totals, error) {
+	t, err := result.Sum(a.results)
 	if err != nil {
 		return nil, err
 	}
 	a.stores.Tell(t.Findings.Report)
-	t.Losses.Merge(outcome.LossesOf(t.Findings.List()))
+	t.Losses.Merge(result.LossesOf(t.Findings.List()))
 	t.Losses.Merge(a.beyond())
 	return t, nil
 }
 
 // beyond notes the databases that servers of the target do not have.
-func (a *attempt) beyond() (out []outcome.LossKind) {
+func (a *attempt) beyond() (out []result.LossKind) {
 	to := a.o.Target.Format.Limits()
-	l := outcome.LossKind{Kind: record.LossDatabase, Note: true}
+	l := result.LossKind{Kind: record.LossDatabase, Note: true}
 	for i, db := range a.id.Plan.TargetDBs {
 		if !plan.Unseen(db, to) {
 			continue
 		}
 		from := a.id.Plan.DBs[i]
 		l.Count++
-		l.Samples = append(l.Samples, outcome.Sample{DB: from,
+		l.Samples = append(l.Samples, result.Sample{DB: from,
 			Detail: fmt.Sprintf("servers of the target have databases 0 to %d; converted by itself, with --db %s, it becomes database 0", to.MaxDBs-1, from)})
 	}
 	if l.Count > 0 {

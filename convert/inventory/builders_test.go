@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
+	"kvferry/convert/result"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -118,16 +118,16 @@ func TestCheckTasks(t *testing.T) {
 		{[]store.Table{a, b}, []store.Table{a, {File: "b", Entries: 3, Bytes: 20}}, "task 0 (database 0, set) wrote"},
 		{[]store.Table{a, b}, []store.Table{a, {File: "c", Entries: 2, Bytes: 20}}, "task 0 (database 0, set) wrote"},
 	} {
-		err := CheckTasks(p, []*outcome.Result{{Tables: c.wrote}, {}}, target{made: &made{tables: map[int][]store.Table{0: c.has}}})
+		err := CheckTasks(p, []*result.Result{{Tables: c.wrote}, {}}, target{made: &made{tables: map[int][]store.Table{0: c.has}}})
 		var count *CountError
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || !errors.As(err, &count)) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
-	if err := CheckTasks(p, []*outcome.Result{{}, nil}, target{made: new(made)}); err == nil || !strings.Contains(err.Error(), "task 1 (database 0, stream) was not done") {
+	if err := CheckTasks(p, []*result.Result{{}, nil}, target{made: new(made)}); err == nil || !strings.Contains(err.Error(), "task 1 (database 0, stream) was not done") {
 		t.Error(err)
 	}
-	if bad := errors.New("bad"); CheckTasks(p, []*outcome.Result{{}, {}}, target{made: &made{broken: bad}}) != bad {
+	if bad := errors.New("bad"); CheckTasks(p, []*result.Result{{}, {}}, target{made: &made{broken: bad}}) != bad {
 		t.Error("tables that cannot be listed are those of the task")
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"sync"
 
-	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
 	"kvferry/convert/plan"
+	"kvferry/convert/result"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -108,7 +108,7 @@ func (b *countedBuilder) Finish() error {
 
 // CheckTasks compares what is about to be finished with what the tasks of the plan left: each has to be done, and
 // its tables have to be those that the target is made of.
-func CheckTasks(p *plan.Plan, results []*outcome.Result, target format.Target) error {
+func CheckTasks(p *plan.Plan, results []*result.Result, target format.Target) error {
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
 		res := results[i]
@@ -162,7 +162,7 @@ func (c *Counter) Take(dir string) (*Census, error) {
 
 // CheckCounts compares sums: the rows that the ledger says went over, those that the fingerprint was taken of and the
 // entries in the tables have to fit.
-func (c *Census) CheckCounts(t *outcome.Totals) error {
+func (c *Census) CheckCounts(t *result.Totals) error {
 	var records, elements, copied int64
 	for _, d := range t.Fingerprint.Parts() {
 		records += d.Records

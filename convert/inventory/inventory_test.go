@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/convert/outcome"
 	"kvferry/convert/paths"
+	"kvferry/convert/result"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -60,7 +60,7 @@ func TestCounts(t *testing.T) {
 		{1, 2, 3, 3, "1 rows of the source were copied, which is less than the 2 records written"},
 		{5, 2, 4, 3, "its tables have 3 rows, which is less than the 4 elements written"},
 	} {
-		var tot outcome.Totals
+		var tot result.Totals
 		var tally record.Tally
 		tally.Rows[record.Copied], tally.Visible, tally.Entries = c.copied, c.copied, c.copied
 		tot.Ledger.Add("rows", &tally)

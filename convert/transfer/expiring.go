@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"kvferry/convert/outcome"
+	"kvferry/convert/result"
 	"kvferry/record"
 )
 
@@ -88,12 +88,12 @@ func (e expiringDigests) addAll(list []lapse) {
 }
 
 // list orders them.
-func (e expiringDigests) list(db string) []outcome.Expiring {
-	var out []outcome.Expiring
+func (e expiringDigests) list(db string) []result.Expiring {
+	var out []result.Expiring
 	for k, d := range e {
-		out = append(out, outcome.Expiring{Until: k.until, PartDigest: outcome.PartDigest{DB: db, Type: k.typ.String(), Digest: d.Digest}, Fields: d.fields})
+		out = append(out, result.Expiring{Until: k.until, PartDigest: result.PartDigest{DB: db, Type: k.typ.String(), Digest: d.Digest}, Fields: d.fields})
 	}
-	slices.SortFunc(out, func(a, b outcome.Expiring) int {
+	slices.SortFunc(out, func(a, b result.Expiring) int {
 		return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.Type, b.Type))
 	})
 	return out

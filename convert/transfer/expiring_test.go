@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"kvferry/convert/internal/fake"
-	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
+	"kvferry/convert/result"
 	"kvferry/record"
 )
 
@@ -116,7 +116,7 @@ func TestFieldsLapse(t *testing.T) {
 	if full.Records != int64(len(list)) {
 		t.Fatalf("%d records", full.Records)
 	}
-	tot := outcome.Totals{Expiring: x.expiring.list("0")}
+	tot := result.Totals{Expiring: x.expiring.list("0")}
 	tot.Fingerprint.Add(record.Part{DB: "0", Type: record.Hash}, full)
 	seen := map[[2]int64]bool{}
 	for minute := 1; minute < 46_000; minute += max(1, minute/50) {

@@ -1,7 +1,7 @@
 package transfer
 
 import (
-	"kvferry/convert/outcome"
+	"kvferry/convert/result"
 	"kvferry/record"
 )
 
@@ -131,12 +131,12 @@ func (x *task) move(f *fate) {
 		own[r.keyspace] = t
 	}
 	if f.lost > 0 {
-		p := outcome.Partial{}
+		p := result.Partial{}
 		p.Add(f.where, f.lost)
 		p.Correct(own)
 	}
 	if x.moved == nil {
-		x.moved = outcome.Tallies{}
+		x.moved = result.Tallies{}
 	}
 	for _, r := range f.rows {
 		t, left := x.moved[r.keyspace], own[r.keyspace]

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"kvferry/convert/internal/fake"
-	"kvferry/convert/outcome"
+	"kvferry/convert/result"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -117,7 +117,7 @@ func TestSkipped(t *testing.T) {
 			r.Elems = nil
 		}
 	}
-	total := func(has func([]byte) bool, late int) *outcome.Totals {
+	total := func(has func([]byte) bool, late int) *result.Totals {
 		x := newRoom(t, list)
 		x.to.Bounds.FieldExpiry, x.src.Ranges = true, []format.Range{{Keyspace: "rows"}}
 		x.allowed = []string{"key-too-long", "score-range"}

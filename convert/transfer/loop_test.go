@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"kvferry/convert/internal/fake"
-	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/result"
 	"kvferry/record"
 )
 
@@ -63,7 +63,7 @@ func TestStops(t *testing.T) {
 	free := alone()
 	rules := func() *Rules { return &Rules{SameName: true, Allows: func(string) bool { return true }} }
 	newTask := func(r record.Reader) *task {
-		return &task{Task: &plan.Task{Group: record.AllTypes}, Rules: rules(), target: &fake.Target{Of: fake.New()}, reader: r, losses: outcome.Losses{},
+		return &task{Task: &plan.Task{Group: record.AllTypes}, Rules: rules(), target: &fake.Target{Of: fake.New()}, reader: r, losses: result.Losses{},
 			expiring: expiringDigests{}, share: free}
 	}
 	const n = checkEvery

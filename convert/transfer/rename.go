@@ -10,9 +10,9 @@ import (
 	"slices"
 	"sync"
 
-	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/result"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -70,7 +70,7 @@ func FindRenames(ctx context.Context, tasks []*plan.Task, r *Rules, src format.S
 func losers(ctx context.Context, t *plan.Task, of *Rules, src format.Source, target format.Target, names *namesakes, add func(Rename) error) error {
 	rules := *of
 	rules.Allows = func(string) bool { return true }
-	x := &task{Task: t, Rules: &rules, target: target, losses: outcome.Losses{}}
+	x := &task{Task: t, Rules: &rules, target: target, losses: result.Losses{}}
 	x.report = x.lose
 	x.gauge = rules.Meter.Gauge(t.Bytes)
 	reader, err := x.read(ctx, src)

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io"
 
-	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/result"
 	"kvferry/format"
 	"kvferry/internal/pass/progress"
 	"kvferry/record"
@@ -40,21 +40,21 @@ type task struct {
 	fading   expiringFields // of the current record
 	orphans  orphans
 	ledger   record.Ledger
-	losses   outcome.Losses
-	partial  outcome.Partial
+	losses   result.Losses
+	partial  result.Partial
 	pending  *pending // records that the writer may leave out; nil: it leaves out none
 	own      fate     // of the current record then
 	skipped  [record.NumTypes]record.Digest
-	moved    outcome.Tallies // rows of those that were left out: how many more or less there are of a class
-	findings outcome.Findings
+	moved    result.Tallies // rows of those that were left out: how many more or less there are of a class
+	findings result.Findings
 	// where lists the keyspaces that hold rows of a record.
 	where func(*record.Header) []string
 }
 
 // Run reads the records of a task and, if write is set, writes them to its shard of the target; otherwise they are only
 // counted. An error of its share says that more came at once than that allows. After an error nothing is left of the task.
-func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target format.Target, sh *pool.Share, write bool) (*outcome.Result, error) {
-	x := &task{Task: t, Rules: r, target: target, losses: outcome.Losses{}, expiring: expiringDigests{}, share: sh}
+func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target format.Target, sh *pool.Share, write bool) (*result.Result, error) {
+	x := &task{Task: t, Rules: r, target: target, losses: result.Losses{}, expiring: expiringDigests{}, share: sh}
 	x.hasher = record.Hasher{PlainZero: r.PlainZero, CountOnly: r.CountOnly}
 	x.gauge = r.Meter.Gauge(t.Bytes)
 	x.findings.OnError = x.gauge.Error
@@ -68,7 +68,7 @@ func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target 
 	if c, ok := target.(format.Commanded); ok {
 		x.orphans.limit = c.Orphans()
 	}
-	x.partial, x.where = outcome.Partial{}, func(h *record.Header) []string { return keyspacesOf(src, t.DB, h) }
+	x.partial, x.where = result.Partial{}, func(h *record.Header) []string { return keyspacesOf(src, t.DB, h) }
 	if err := x.open(ctx, src, write); err != nil {
 		return nil, err
 	}
@@ -243,23 +243,23 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 }
 
 // result sums up the task.
-func (x *task) result() *outcome.Result {
+func (x *task) result() *result.Result {
 	for name, t := range x.moved {
 		x.ledger.Add(name, &t)
 	}
 	ledger := x.ledger.Snapshot()
 	x.partial.Correct(ledger)
-	r := &outcome.Result{N: x.N, Ledger: ledger, Losses: x.losses.List(), Findings: x.findings.List()}
+	r := &result.Result{N: x.N, Ledger: ledger, Losses: x.losses.List(), Findings: x.findings.List()}
 	r.Parts, r.Expiring = x.parts(&x.digests), x.expiring.list(x.TargetDB)
 	r.Skipped = x.parts(&x.skipped)
 	return r
 }
 
 // parts lists digests by type.
-func (x *task) parts(digests *[record.NumTypes]record.Digest) []outcome.PartDigest {
+func (x *task) parts(digests *[record.NumTypes]record.Digest) []result.PartDigest {
 	var f record.Fingerprint
 	for t, d := range digests {
 		f.Add(record.Part{DB: x.TargetDB, Type: record.Type(t)}, d)
 	}
-	return outcome.Parts(&f)
+	return result.Parts(&f)
 }

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"kvferry/convert/internal/fake"
-	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
 	"kvferry/convert/pool"
+	"kvferry/convert/result"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/parallel"
@@ -79,8 +79,8 @@ func (x *room) tasks() (out []*plan.Task) {
 }
 
 // run runs all tasks and adds up what they leave.
-func (x *room) run(write bool) (*outcome.Totals, error) {
-	results := make([]*outcome.Result, len(x.plan.Tasks))
+func (x *room) run(write bool) (*result.Totals, error) {
+	results := make([]*result.Result, len(x.plan.Tasks))
 	x.rules.Memory = pool.NewShares(1<<20, x.tasks(), x.workers)
 	err := pool.RunSharing(context.Background(), x.tasks(), pool.NewCores(x.workers), 1<<30, func(ctx context.Context, t *plan.Task, sh *pool.Share) (err error) {
 		results[t.N], err = Run(ctx, t, x.rules, x.src, x.target, sh, write)
@@ -89,11 +89,11 @@ func (x *room) run(write bool) (*outcome.Totals, error) {
 	if err != nil {
 		return nil, err
 	}
-	return outcome.Sum(results)
+	return result.Sum(results)
 }
 
 // proved runs all tasks, finishes the target, compares what it has with what was written, and returns the names in it.
-func (x *room) proved() (*outcome.Totals, string) {
+func (x *room) proved() (*result.Totals, string) {
 	x.t.Helper()
 	tot, err := x.run(true)
 	if err != nil {
@@ -128,7 +128,7 @@ func (x *room) proved() (*outcome.Totals, string) {
 }
 
 // records is how many records were written, and of how many elements.
-func records(t *outcome.Totals) (records, elements int64) {
+func records(t *result.Totals) (records, elements int64) {
 	for _, d := range t.Fingerprint.Parts() {
 		records += d.Records
 		elements += d.Elements
@@ -137,7 +137,7 @@ func records(t *outcome.Totals) (records, elements int64) {
 }
 
 // text tells losses.
-func text(t *outcome.Totals) string {
+func text(t *result.Totals) string {
 	var out strings.Builder
 	for _, l := range t.Losses.List() {
 		fmt.Fprintf(&out, "%s %d %t %v\n", l.Kind, l.Count, l.Drops, l.Samples)

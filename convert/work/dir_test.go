@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/convert/outcome"
+	"kvferry/convert/result"
 	"kvferry/internal/sys/disk"
 )
 
@@ -51,7 +51,7 @@ func TestOpen(t *testing.T) {
 	if err := Drop(w.Target); !errors.Is(err, errBusy) {
 		t.Errorf("dropped beside another: %v", err)
 	}
-	must(t, w.Append(Entry{Plan: new(Identity)}), w.Append(Entry{Task: &outcome.Result{N: 3}}), w.Close(), w.Close())
+	must(t, w.Append(Entry{Plan: new(Identity)}), w.Append(Entry{Task: &result.Result{N: 3}}), w.Close(), w.Close())
 	if !w.Begun() || w.Done() != 1 {
 		t.Errorf("begun %t, %d done", w.Begun(), w.Done())
 	}

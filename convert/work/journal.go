@@ -15,7 +15,7 @@ import (
 	"sync"
 
 	"kvferry/convert/inventory"
-	"kvferry/convert/outcome"
+	"kvferry/convert/result"
 	"kvferry/internal/sys/disk"
 
 	"github.com/gofrs/flock"
@@ -23,8 +23,8 @@ import (
 
 // Entry is one line of the journal: exactly one field is set.
 type Entry struct {
-	Plan *Identity       `json:"plan,omitempty"` // the first line
-	Task *outcome.Result `json:"task,omitempty"` // a task is done and its tables are on disk
+	Plan *Identity      `json:"plan,omitempty"` // the first line
+	Task *result.Result `json:"task,omitempty"` // a task is done and its tables are on disk
 	// Finishing says that the tables are being made a database; Written that this is done, and what it consists of;
 	// Proved that it read back equal, or was not to be read back, and that the report is written.
 	Finishing bool              `json:"finishing,omitempty"`
@@ -47,7 +47,7 @@ type journal struct {
 // State is what a journal says of an unfinished run.
 type State struct {
 	ID        *Identity // nil: it died before it began
-	Tasks     []*outcome.Result
+	Tasks     []*result.Result
 	Finishing bool
 	Made      *inventory.Census // of the finished target; nil: it is not finished
 	proved    bool
@@ -142,7 +142,7 @@ func decodeJournal(data []byte) (*State, error) {
 		case e.Plan != nil:
 			state.ID = e.Plan
 		case e.Task != nil:
-			again := func(t *outcome.Result) bool { return t.N == e.Task.N } // it was gone from a server
+			again := func(t *result.Result) bool { return t.N == e.Task.N } // it was gone from a server
 			state.Tasks = append(slices.DeleteFunc(state.Tasks, again), e.Task)
 		case e.Written != nil:
 			state.Made = e.Written
@@ -151,7 +151,7 @@ func decodeJournal(data []byte) (*State, error) {
 		state.proved = state.proved || e.Proved
 	}
 	// Workers finish as they do; samples are the first of the plan.
-	slices.SortStableFunc(state.Tasks, func(a, b *outcome.Result) int { return cmp.Compare(a.N, b.N) })
+	slices.SortStableFunc(state.Tasks, func(a, b *result.Result) int { return cmp.Compare(a.N, b.N) })
 	return state, nil
 }
 

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/convert/outcome"
 	"kvferry/convert/plan"
+	"kvferry/convert/result"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
@@ -54,16 +54,16 @@ func TestJournalCut(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		dir := t.TempDir()
 		j, _, err := openJournal(dir)
-		must(t, err, j.Append(Entry{Plan: new(Identity)}), j.Append(Entry{Task: &outcome.Result{N: 1}}))
+		must(t, err, j.Append(Entry{Plan: new(Identity)}), j.Append(Entry{Task: &result.Result{N: 1}}))
 		mend := disk.Inject(func(did, path string) error {
 			if did == op && filepath.Base(path) == "journal" {
 				return syscall.ENOSPC
 			}
 			return nil
 		})
-		first := j.Append(Entry{Task: &outcome.Result{N: 2}})
+		first := j.Append(Entry{Task: &result.Result{N: 2}})
 		mend()
-		if then := j.Append(Entry{Task: &outcome.Result{N: 3}}); !errors.Is(first, syscall.ENOSPC) || !errors.Is(then, syscall.ENOSPC) {
+		if then := j.Append(Entry{Task: &result.Result{N: 3}}); !errors.Is(first, syscall.ENOSPC) || !errors.Is(then, syscall.ENOSPC) {
 			t.Errorf("%s: %v, and then %v", op, first, then)
 		}
 		must(t, j.Close())
@@ -76,7 +76,7 @@ func TestJournalCut(t *testing.T) {
 		if len(state.Tasks) != want || state.Tasks[0].N != 1 {
 			t.Errorf("%s: %d tasks", op, len(state.Tasks))
 		}
-		must(t, j.Append(Entry{Task: &outcome.Result{N: 4}}), j.Close()) // in the place of what was cut
+		must(t, j.Append(Entry{Task: &result.Result{N: 4}}), j.Close()) // in the place of what was cut
 		if j, state, err = openJournal(dir); err != nil || len(state.Tasks) != want+1 {
 			t.Fatalf("%s: continued: %d tasks, %v", op, len(state.Tasks), err)
 		}
@@ -103,9 +103,9 @@ func TestNamesOfAnyBytes(t *testing.T) {
 	const db, other = "\xff\xfe", "naïve\u202e"
 	in := Entry{
 		Plan: &Identity{Plan: &plan.Plan{DBs: plan.Names{db, other}, TargetDBs: plan.Names{other, db}, Tasks: []plan.Task{{N: 1, DB: db, TargetDB: other, Bytes: 7}}}},
-		Task: &outcome.Result{N: 3, Parts: []outcome.PartDigest{{DB: db, Type: "hash", Digest: record.Digest{Records: 2}}},
-			Ledger: outcome.Tallies{db + "/rows": {Entries: 5, Visible: 5}, "plain": {Entries: 1}},
-			Losses: []outcome.LossKind{{Kind: "k", Samples: []outcome.Sample{{DB: db, Key: []byte("\x00\xff"), Detail: "d"}}}}},
+		Task: &result.Result{N: 3, Parts: []result.PartDigest{{DB: db, Type: "hash", Digest: record.Digest{Records: 2}}},
+			Ledger: result.Tallies{db + "/rows": {Entries: 5, Visible: 5}, "plain": {Entries: 1}},
+			Losses: []result.LossKind{{Kind: "k", Samples: []result.Sample{{DB: db, Key: []byte("\x00\xff"), Detail: "d"}}}}},
 	}
 	data, err := json.Marshal(in)
 	if err != nil {
@@ -125,7 +125,7 @@ func TestBegun(t *testing.T) {
 	dir := t.TempDir()
 	begun := filepath.Join(dir, "begun")
 	w, _, err := Open(begun, "", false)
-	must(t, err, w.Append(Entry{Plan: &Identity{Plan: &plan.Plan{DBs: plan.Names{"7"}}}}), w.Append(Entry{Task: &outcome.Result{N: 1}}), w.Close())
+	must(t, err, w.Append(Entry{Plan: &Identity{Plan: &plan.Plan{DBs: plan.Names{"7"}}}}), w.Append(Entry{Task: &result.Result{N: 1}}), w.Close())
 	w, _, err = Open(filepath.Join(dir, "fresh"), "", false)
 	must(t, err, w.Close(), os.Mkdir(Path(filepath.Join(dir, "empty")), 0o755), os.Mkdir(filepath.Join(dir, "database"), 0o755))
 	broken := Path(filepath.Join(dir, "broken"))
