@@ -10,10 +10,10 @@ import (
 
 	"kvferry/convert/inventory"
 	"kvferry/convert/plan"
-	"kvferry/convert/pool"
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
+	"kvferry/convert/workers"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/disk"
@@ -43,7 +43,7 @@ type attempt struct {
 	// reported is the report that is to be published.
 	reported []byte
 	timings  Timings
-	cores    *pool.Cores
+	cores    *workers.Cores
 }
 
 // attempt starts a pass.
@@ -159,7 +159,7 @@ func (a *attempt) identify() error {
 		id = was
 	}
 	a.id = id
-	a.cores = pool.NewCores(a.o.Workers)
+	a.cores = workers.NewCores(a.o.Workers)
 	return nil
 }
 

@@ -11,10 +11,10 @@ import (
 
 	"kvferry/convert/paths"
 	"kvferry/convert/plan"
-	"kvferry/convert/pool"
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
+	"kvferry/convert/workers"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	"kvferry/store"
@@ -90,14 +90,14 @@ func (a *attempt) estimator(s *plan.Sample, create store.CreateFunc, dir string)
 	id.Plan = &plan
 	r := &run{o: &o, work: &work.Dir{Target: filepath.Join(dir, "target"), Path: dir}}
 	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*result.Result, len(s.Tasks))}
-	x.cores = pool.NewCores(o.Workers)
+	x.cores = workers.NewCores(o.Workers)
 	rules := *a.rules
 	rules.TempDir, rules.Meter, rules.Renames = x.work.Spools(), nil, nil
 	rules.Refused, rules.Allows = x.refused, func(string) bool { return true }
 	_, sectioned := a.src.(format.Sectioned)
 	rules.SortSections = sectioned && !plan.AnyOrder
 	// The memory of a task is scaled down with its size, so that it spills like a task of the plan.
-	rules.Memory = pool.NewShares(o.Memory/4, pointers(a.id.Plan.Tasks), o.Workers)
+	rules.Memory = workers.NewShares(o.Memory/4, pointers(a.id.Plan.Tasks), o.Workers)
 	x.rules = &rules
 	return &estimator{attempt: x, sample: s, of: a, took: make([]time.Duration, len(s.Tasks))}
 }
@@ -115,7 +115,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 	if e.target, err = e.create(ctx, e.id.Plan.TargetDBs); err != nil {
 		return err
 	}
-	if err := pool.RunSharing(ctx, pointers(e.sample.Tasks), e.cores, e.o.Memory, e.task); err != nil {
+	if err := workers.RunSharing(ctx, pointers(e.sample.Tasks), e.cores, e.o.Memory, e.task); err != nil {
 		e.target.Abort()
 		return err
 	}
@@ -149,7 +149,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 }
 
 // task converts one span.
-func (e *estimator) task(ctx context.Context, t *plan.Task, sh *pool.Share) error {
+func (e *estimator) task(ctx context.Context, t *plan.Task, sh *workers.Share) error {
 	began := time.Now()
 	res, err := transfer.Run(ctx, t, e.rules, e.src, e.target, sh, true)
 	if err != nil {
@@ -211,7 +211,7 @@ func tableBytes(r *result.Result) (n int64) {
 // atOnce is the size of the largest tasks that can run in parallel.
 func atOnce(tasks []*plan.Task, atMost int) float64 {
 	var n int64
-	for i, t := range pool.LargestFirst(tasks) {
+	for i, t := range workers.LargestFirst(tasks) {
 		if i < atMost {
 			n += t.Bytes
 		}

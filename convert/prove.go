@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"kvferry/convert/plan"
-	"kvferry/convert/pool"
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
+	"kvferry/convert/workers"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -70,12 +70,12 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 		total += t.Bytes
 	}
 	a.meter.Begin("prove", total, 0, len(tasks))
-	memory := pool.NewShares(a.o.Memory/2, tasks, a.o.Workers) // nothing is written meanwhile
+	memory := workers.NewShares(a.o.Memory/2, tasks, a.o.Workers) // nothing is written meanwhile
 	var got record.Fingerprint
 	var findings result.Findings
 	var ledger record.Ledger
 	var mu sync.Mutex
-	err := pool.RunSharing(ctx, tasks, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *pool.Share) error {
+	err := workers.RunSharing(ctx, tasks, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *workers.Share) error {
 		var own result.Findings
 		f, l, err := transfer.Prove(ctx, t, a.rules, memory.Of(t), sh, back, own.Report)
 		if err != nil {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"kvferry/convert/plan"
-	"kvferry/convert/pool"
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
+	"kvferry/convert/workers"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -59,10 +59,10 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 			return err
 		}
 	}
-	a.rules.Memory = pool.NewShares(a.o.Memory/4, todo, a.o.Workers)
+	a.rules.Memory = workers.NewShares(a.o.Memory/4, todo, a.o.Workers)
 	a.meter.Begin(step, total, done, len(todo))
 	commits := work.NewCommits(a.o.Workers)
-	err := pool.RunSharing(ctx, todo, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *pool.Share) error {
+	err := workers.RunSharing(ctx, todo, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *workers.Share) error {
 		return a.runTask(ctx, t, sh, write, commits)
 	})
 	if e := commits.Wait(); err == nil {
@@ -77,13 +77,13 @@ func (a *attempt) findRenames(ctx context.Context) ([]transfer.Rename, error) {
 		return nil, nil
 	}
 	tasks := pointers(a.id.Plan.Tasks)
-	a.rules.Memory = pool.NewShares(a.o.Memory/4, tasks, a.o.Workers)
+	a.rules.Memory = workers.NewShares(a.o.Memory/4, tasks, a.o.Workers)
 	a.meter.Begin("look", a.id.Plan.Bytes, 0, len(tasks))
 	return transfer.FindRenames(ctx, tasks, a.rules, a.src, a.target, a.cores, a.o.Memory)
 }
 
 // Run runs one task and lets it be written to the journal.
-func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *pool.Share, write bool, c *work.Commits) error {
+func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *workers.Share, write bool, c *work.Commits) error {
 	a.o.crash(fmt.Sprintf("task %d", t.N))
 	res, err := transfer.Run(ctx, t, a.rules, a.src, a.target, sh, write)
 	if err != nil {

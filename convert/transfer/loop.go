@@ -3,7 +3,7 @@ package transfer
 import (
 	"io"
 
-	"kvferry/convert/pool"
+	"kvferry/convert/workers"
 	"kvferry/record"
 )
 
@@ -12,7 +12,7 @@ const checkEvery = 64
 
 // loop reads records.
 type loop struct {
-	share *pool.Share
+	share *workers.Share
 	pause func() error // every few records; an error ends the loop
 }
 

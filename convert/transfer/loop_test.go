@@ -10,8 +10,8 @@ import (
 
 	"kvferry/convert/internal/fake"
 	"kvferry/convert/plan"
-	"kvferry/convert/pool"
 	"kvferry/convert/result"
+	"kvferry/convert/workers"
 	"kvferry/record"
 )
 
@@ -48,8 +48,8 @@ func (r *endless) Settle(record.Class) {}
 func (r *endless) Close() error        { return nil }
 
 // alone is the share of a task that runs by itself.
-func alone() (sh *pool.Share) {
-	pool.RunSharing(context.Background(), []*plan.Task{{}}, pool.NewCores(1), 0, func(_ context.Context, _ *plan.Task, s *pool.Share) error {
+func alone() (sh *workers.Share) {
+	workers.RunSharing(context.Background(), []*plan.Task{{}}, workers.NewCores(1), 0, func(_ context.Context, _ *plan.Task, s *workers.Share) error {
 		sh = s
 		return nil
 	})

@@ -6,14 +6,14 @@ import (
 	"io"
 
 	"kvferry/convert/plan"
-	"kvferry/convert/pool"
+	"kvferry/convert/workers"
 	"kvferry/format"
 	"kvferry/internal/pass/progress"
 	"kvferry/record"
 )
 
 // Prove takes the fingerprint of one task's part of the target.
-func Prove(ctx context.Context, t *plan.Task, r *Rules, memory int64, sh *pool.Share, back format.Source,
+func Prove(ctx context.Context, t *plan.Task, r *Rules, memory int64, sh *workers.Share, back format.Source,
 	report func(record.Finding)) (*record.Fingerprint, *record.Ledger, error) {
 
 	ledger := new(record.Ledger)
@@ -40,7 +40,7 @@ func Prove(ctx context.Context, t *plan.Task, r *Rules, memory int64, sh *pool.S
 type prover struct {
 	*Rules
 	reader  record.Reader
-	share   *pool.Share
+	share   *workers.Share
 	hasher  record.Hasher
 	batch   [batchLen]record.Element
 	digests [record.NumTypes]record.Digest

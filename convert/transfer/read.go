@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"kvferry/convert/pool"
+	"kvferry/convert/workers"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/pass/sorted"
@@ -45,7 +45,7 @@ func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reade
 	if err != nil {
 		return nil, err
 	}
-	env := format.Env{Now: x.Now, Memory: pool.LeastShare, TempDir: x.TempDir, RedisStrings: x.RedisStrings}
+	env := format.Env{Now: x.Now, Memory: workers.LeastShare, TempDir: x.TempDir, RedisStrings: x.RedisStrings}
 	return record.Merge(r, &renamedReader{ctx: ctx, src: src, env: env, list: renamedIn(x.Renames, x.Task)}), nil
 }
 

@@ -11,8 +11,8 @@ import (
 	"sync"
 
 	"kvferry/convert/plan"
-	"kvferry/convert/pool"
 	"kvferry/convert/result"
+	"kvferry/convert/workers"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -36,13 +36,13 @@ var errManyRenames = errors.New("too many names exist under several types to ren
 
 // FindRenames reads all tasks of the source once and lists the records to rename, by database and new name. memory is the
 // limit of all memory; that of the tasks is in the rules.
-func FindRenames(ctx context.Context, tasks []*plan.Task, r *Rules, src format.Source, target format.Target, c *pool.Cores, memory int64) ([]Rename, error) {
+func FindRenames(ctx context.Context, tasks []*plan.Task, r *Rules, src format.Source, target format.Target, c *workers.Cores, memory int64) ([]Rename, error) {
 	names := newNamesakes(memory/16, r.TempDir)
 	defer names.sorter.Close()
 	var mu sync.Mutex
 	var all []Rename
 	var size int64
-	err := pool.Run(ctx, tasks, c, func(ctx context.Context, t *plan.Task) error {
+	err := workers.Run(ctx, tasks, c, func(ctx context.Context, t *plan.Task) error {
 		if t.Group == 0 {
 			return nil
 		}

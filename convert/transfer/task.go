@@ -6,8 +6,8 @@ import (
 	"io"
 
 	"kvferry/convert/plan"
-	"kvferry/convert/pool"
 	"kvferry/convert/result"
+	"kvferry/convert/workers"
 	"kvferry/format"
 	"kvferry/internal/pass/progress"
 	"kvferry/record"
@@ -32,7 +32,7 @@ type task struct {
 	lost     int64         // records and elements left out so far
 	opaque   bool          // the current record was told to be a loss of kind module
 	later    []record.Loss // of its expiry, unless it turns out to be such a loss
-	share    *pool.Share
+	share    *workers.Share
 	gauge    progress.Gauge
 	report   func(record.Loss) // lose, made once
 	digests  [record.NumTypes]record.Digest
@@ -53,7 +53,7 @@ type task struct {
 
 // Run reads the records of a task and, if write is set, writes them to its shard of the target; otherwise they are only
 // counted. An error of its share says that more came at once than that allows. After an error nothing is left of the task.
-func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target format.Target, sh *pool.Share, write bool) (*result.Result, error) {
+func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target format.Target, sh *workers.Share, write bool) (*result.Result, error) {
 	x := &task{Task: t, Rules: r, target: target, losses: result.Losses{}, expiring: expiringDigests{}, share: sh}
 	x.hasher = record.Hasher{PlainZero: r.PlainZero, CountOnly: r.CountOnly}
 	x.gauge = r.Meter.Gauge(t.Bytes)

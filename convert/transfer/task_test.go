@@ -14,8 +14,8 @@ import (
 
 	"kvferry/convert/internal/fake"
 	"kvferry/convert/plan"
-	"kvferry/convert/pool"
 	"kvferry/convert/result"
+	"kvferry/convert/workers"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/parallel"
@@ -81,8 +81,8 @@ func (x *room) tasks() (out []*plan.Task) {
 // run runs all tasks and adds up what they leave.
 func (x *room) run(write bool) (*result.Totals, error) {
 	results := make([]*result.Result, len(x.plan.Tasks))
-	x.rules.Memory = pool.NewShares(1<<20, x.tasks(), x.workers)
-	err := pool.RunSharing(context.Background(), x.tasks(), pool.NewCores(x.workers), 1<<30, func(ctx context.Context, t *plan.Task, sh *pool.Share) (err error) {
+	x.rules.Memory = workers.NewShares(1<<20, x.tasks(), x.workers)
+	err := workers.RunSharing(context.Background(), x.tasks(), workers.NewCores(x.workers), 1<<30, func(ctx context.Context, t *plan.Task, sh *workers.Share) (err error) {
 		results[t.N], err = Run(ctx, t, x.rules, x.src, x.target, sh, write)
 		return err
 	})
@@ -313,9 +313,9 @@ func TestRivals(t *testing.T) {
 			x.src.Weight = 8 << 20
 			x.begin()
 			if c.rename {
-				x.rules.Memory = pool.NewShares(1<<20, x.tasks(), n)
+				x.rules.Memory = workers.NewShares(1<<20, x.tasks(), n)
 				var err error
-				if x.rules.Renames, err = FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, pool.NewCores(n), 1<<20); err != nil {
+				if x.rules.Renames, err = FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, workers.NewCores(n), 1<<20); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -332,7 +332,7 @@ func TestNoRenames(t *testing.T) {
 	x := newRoom(t, []fake.Record{{DB: "0", Type: record.Set, Key: []byte("a"), Elems: []record.Element{{Name: []byte("m")}}}})
 	x.to.Groups = []record.TypeSet{record.Of(record.Set)}
 	x.begin()
-	none, err := FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, pool.NewCores(1), 1<<20)
+	none, err := FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, workers.NewCores(1), 1<<20)
 	if err != nil || none == nil || len(none) > 0 {
 		t.Errorf("%v, %v", none, err)
 	}
@@ -343,7 +343,7 @@ func TestManyRenames(t *testing.T) {
 	x := newRoom(t, rivals())
 	x.to.Bounds, x.to.Groups = format.Limits{}, []record.TypeSet{record.AllTypes}
 	x.begin()
-	if _, err := FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, pool.NewCores(1), 1<<10); !errors.Is(err, errManyRenames) {
+	if _, err := FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, workers.NewCores(1), 1<<10); !errors.Is(err, errManyRenames) {
 		t.Error(err)
 	}
 }

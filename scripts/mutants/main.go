@@ -21,7 +21,7 @@ import (
 )
 
 // defaults are the packages whose survivors are read: what moves and proves records, the model, and the codecs.
-var defaults = []string{"convert", "convert/inventory", "convert/result", "convert/paths", "convert/plan", "convert/pool", "convert/transfer", "convert/work", "record", "nemo", "blackwidow", "floyd", "kvrocks", "kvrocks/codec", "ardb", "redis/rdb", "redis/rdb/encode", "redis/rdb/pack",
+var defaults = []string{"convert", "convert/inventory", "convert/result", "convert/paths", "convert/plan", "convert/workers", "convert/transfer", "convert/work", "record", "nemo", "blackwidow", "floyd", "kvrocks", "kvrocks/codec", "ardb", "redis/rdb", "redis/rdb/encode", "redis/rdb/pack",
 	"internal/shared/versioned", "internal/shared/dataset", "store/rocks", "store/rocks/base", "store/rocks/blob", "store/rocks/blocks",
 	"store/rocks/files", "store/rocks/logfile", "store/rocks/lsm", "store/rocks/manifest", "store/rocks/sst", "store/rocks/wal"}
 
@@ -33,7 +33,7 @@ var testedBy = map[string][]string{
 	"convert/result":            {"convert"},
 	"convert/paths":             {"convert"},
 	"convert/plan":              {"convert"},
-	"convert/pool":              {"convert"},
+	"convert/workers":           {"convert"},
 	"convert/transfer":          {"convert"},
 	"convert/work":              {"convert"},
 }
