@@ -8,7 +8,7 @@ import (
 	"math/bits"
 
 	"kvferry/internal/shared/versioned"
-	"kvferry/nemo/linked"
+	"kvferry/nemo/listorder"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -16,13 +16,13 @@ import (
 // listReader reads lists. Nodes lie in the order of their little-endian seqs, elements are wanted in that of the links.
 type listReader struct {
 	r      *versioned.Reader
-	list   *linked.List
+	list   *listorder.List
 	loaded bool
 }
 
 func newListReader(r *versioned.Reader) versioned.Elements {
 	l := &listReader{r: r}
-	l.list = linked.New(l, linked.Options{Memory: r.Memory(), TempDir: r.TempDir()})
+	l.list = listorder.New(l, listorder.Options{Memory: r.Memory(), TempDir: r.TempDir()})
 	return l
 }
 
@@ -76,7 +76,7 @@ func (l *listReader) load(elements bool) error {
 }
 
 func (l *listReader) add(elements bool) error {
-	var n linked.Node
+	var n listorder.Node
 	for {
 		rows, skip, err := l.r.Batch(listBatch)
 		if err != nil || len(rows) == 0 {
@@ -99,7 +99,7 @@ func (l *listReader) add(elements bool) error {
 }
 
 // decodeRow decodes a node from what follows the user key and the value. It accepts what check accepts.
-func decodeRow(n *linked.Node, rest, value []byte) (version int64, ok bool) {
+func decodeRow(n *listorder.Node, rest, value []byte) (version int64, ok bool) {
 	v, s, err := SplitSuffix(value)
 	if err != nil || len(v) < linksLen || !isSeq(rest) {
 		return 0, false
@@ -116,7 +116,7 @@ func isSeq(rest []byte) bool {
 }
 
 // Scan implements linked.Host. What is no node was classified by the first look.
-func (l *listReader) Scan(f func(*linked.Node) error) error {
+func (l *listReader) Scan(f func(*listorder.Node) error) error {
 	it, skip, err := l.r.Again()
 	if err != nil {
 		return err
@@ -128,8 +128,8 @@ func (l *listReader) Scan(f func(*linked.Node) error) error {
 	return err
 }
 
-func (l *listReader) scan(it store.Iterator, skip int, f func(*linked.Node) error) error {
-	var n linked.Node
+func (l *listReader) scan(it store.Iterator, skip int, f func(*listorder.Node) error) error {
+	var n listorder.Node
 	for {
 		raw, value, err := it.Next()
 		if err == io.EOF {
@@ -147,7 +147,7 @@ func (l *listReader) scan(it store.Iterator, skip int, f func(*linked.Node) erro
 }
 
 // Node implements linked.Host.
-func (l *listReader) Node(seq int64) (n linked.Node, err error) {
+func (l *listReader) Node(seq int64) (n listorder.Node, err error) {
 	it, skip, err := l.r.Again()
 	if err != nil {
 		return n, err
@@ -222,7 +222,7 @@ func (l *listWriter) End() error {
 
 // listEnds makes the meta rows of deleted lists.
 type listEnds struct {
-	n                linked.Node
+	n                listorder.Node
 	head, tail, last int64  // nodes without a node before, after them; the largest seq
 	open             uint64 // the sum of the hashes of the seqs less that of their nexts'
 }

@@ -1,4 +1,4 @@
-package linked
+package listorder
 
 import (
 	"encoding/binary"

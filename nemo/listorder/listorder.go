@@ -1,4 +1,4 @@
-// Package linked puts the nodes of a list one after another in the order of their links.
+// Package listorder puts the nodes of a list one after another in the order of their links.
 //
 // Nodes come in any order, each with its seq and those of its neighbours:
 //
@@ -8,7 +8,7 @@
 // A list is loaded before its first element: into memory up to half of the budget (see nodes), beyond that by way of
 // sorters (see giant). It is followed from left through next. Where nexts do not lead to right, they are followed over
 // missing nodes (see hole), and then come the nodes that prevs lead to from right.
-package linked
+package listorder
 
 import (
 	"fmt"

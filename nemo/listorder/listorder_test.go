@@ -1,4 +1,4 @@
-package linked_test
+package listorder_test
 
 import (
 	"cmp"
@@ -15,21 +15,21 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/nemo/linked"
+	"kvferry/nemo/listorder"
 	"kvferry/record"
 )
 
 // brokenList is a list that was linked once. Its element is the seq.
 type brokenList struct {
 	left, right int64
-	nodes       map[int64]linked.Node
+	nodes       map[int64]listorder.Node
 
 	findings []string // that the reader of it took
 	fails    int      // the scan that fails, from 1
 }
 
 // Scan implements linked.Host.
-func (l *brokenList) Scan(f func(*linked.Node) error) error {
+func (l *brokenList) Scan(f func(*listorder.Node) error) error {
 	if l.fails--; l.fails == 0 {
 		return errDisk
 	}
@@ -52,7 +52,7 @@ func (l *brokenList) seqs() []int64 {
 }
 
 // Node implements linked.Host.
-func (l *brokenList) Node(seq int64) (linked.Node, error) { return l.nodes[seq], nil }
+func (l *brokenList) Node(seq int64) (listorder.Node, error) { return l.nodes[seq], nil }
 
 // Damage implements linked.Host.
 func (l *brokenList) Damage(kind string, _ int64, detail string, args ...any) {
@@ -61,7 +61,7 @@ func (l *brokenList) Damage(kind string, _ int64, detail string, args ...any) {
 
 // newBrokenList makes a list of n nodes in a random order or in that of pushes, apart at most apart, and spoils some of it.
 func newBrokenList(r *rand.Rand, n int, apart int64) *brokenList {
-	l := &brokenList{nodes: map[int64]linked.Node{}}
+	l := &brokenList{nodes: map[int64]listorder.Node{}}
 	seqs := make([]int64, n+2) // between two zeros
 	order := r.Perm(n)
 	switch r.Intn(4) {
@@ -79,7 +79,7 @@ func newBrokenList(r *rand.Rand, n int, apart int64) *brokenList {
 	}
 	l.left, l.right = seqs[1], seqs[n]
 	for i := 1; i <= n; i++ {
-		l.nodes[seqs[i]] = linked.Node{Seq: seqs[i], Prev: seqs[i-1], Next: seqs[i+1], Element: fmt.Append(nil, seqs[i])}
+		l.nodes[seqs[i]] = listorder.Node{Seq: seqs[i], Prev: seqs[i-1], Next: seqs[i+1], Element: fmt.Append(nil, seqs[i])}
 	}
 	for range r.Intn(4) { // holes of any width
 		at := 1 + r.Intn(n)
@@ -215,7 +215,7 @@ type linkMaps struct {
 	bridged    map[[2]int64]bool // pairs of nodes with a hole in between
 }
 
-func (l *brokenList) links(alive map[int64]linked.Node) *linkMaps {
+func (l *brokenList) links(alive map[int64]listorder.Node) *linkMaps {
 	m := &linkMaps{map[int64]int64{0: l.left}, map[int64]int64{0: l.right}, map[[2]int64]bool{}}
 	for seq, n := range alive {
 		m.next[seq], m.prev[seq] = n.Next, n.Prev
@@ -325,7 +325,7 @@ func (m *linkMaps) bridges(left, right []int64) (n int) {
 // read reads the list with memory, or when elements is false passes over it.
 func (l *brokenList) read(t *testing.T, memory int64, elements bool) (o outcome) {
 	t.Helper()
-	o, err := l.try(linked.New(l, linked.Options{Memory: memory, TempDir: t.TempDir()}), elements)
+	o, err := l.try(listorder.New(l, listorder.Options{Memory: memory, TempDir: t.TempDir()}), elements)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func (l *brokenList) read(t *testing.T, memory int64, elements bool) (o outcome)
 }
 
 // try reads the list by way of one that may have read others.
-func (l *brokenList) try(list *linked.List, elements bool) (o outcome, err error) {
+func (l *brokenList) try(list *listorder.List, elements bool) (o outcome, err error) {
 	l.findings = nil
 	list.Begin(l.left, l.right)
 	for _, seq := range l.seqs() {
@@ -486,7 +486,7 @@ func TestHolesOfEachList(t *testing.T) {
 	for _, memory := range []int64{0, 150, 1} {
 		a, b := nineNodes(1, "", "5", ""), nineNodes(1, "", "5", "5<2")
 		h := &host{}
-		list := linked.New(h, linked.Options{Memory: memory, TempDir: t.TempDir()})
+		list := listorder.New(h, listorder.Options{Memory: memory, TempDir: t.TempDir()})
 		for l, want := range map[*brokenList]string{a: "8 from the left end, 0 from the right end; gaps skipped: 1", b: "4 from the left end, 4 from the right end"} {
 			h.brokenList = l
 			o, err := l.try(list, true)
@@ -507,7 +507,7 @@ func TestFailures(t *testing.T) {
 		for at := 1; ; at++ {
 			l, temp := nineNodes(1, "", "37", "5>7"), t.TempDir()
 			l.fails = at
-			_, err := l.try(linked.New(l, linked.Options{Memory: memory, TempDir: temp}), true)
+			_, err := l.try(listorder.New(l, listorder.Options{Memory: memory, TempDir: temp}), true)
 			if left, _ := os.ReadDir(temp); len(left) > 0 {
 				t.Errorf("memory %d, scan %d: %v is left", memory, at, left)
 			}
@@ -522,7 +522,7 @@ func TestFailures(t *testing.T) {
 			}
 		}
 		l := nineNodes(1, "", "37", "5>7")
-		if _, err := l.try(linked.New(l, linked.Options{Memory: memory, TempDir: t.TempDir() + "/gone"}), true); !errors.Is(err, os.ErrNotExist) {
+		if _, err := l.try(listorder.New(l, listorder.Options{Memory: memory, TempDir: t.TempDir() + "/gone"}), true); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("memory %d, no directory: %v", memory, err)
 		}
 	}
@@ -538,10 +538,10 @@ func nineNodes(apart int64, order, gone, links string) *brokenList {
 		seqs = append(seqs, int64(c-'0')*apart)
 	}
 	seqs = append(seqs, 0)
-	l := &brokenList{nodes: map[int64]linked.Node{}}
+	l := &brokenList{nodes: map[int64]listorder.Node{}}
 	l.left, l.right = seqs[1], seqs[9]
 	for i := 1; i <= 9; i++ {
-		l.nodes[seqs[i]] = linked.Node{Seq: seqs[i], Prev: seqs[i-1], Next: seqs[i+1], Element: []byte{order[i-1]}}
+		l.nodes[seqs[i]] = listorder.Node{Seq: seqs[i], Prev: seqs[i-1], Next: seqs[i+1], Element: []byte{order[i-1]}}
 	}
 	for _, link := range strings.Fields(links) {
 		a, b := int64(link[0]-'0')*apart, int64(link[2]-'0')*apart
