@@ -12,8 +12,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/tree"
 	"kvferry/internal/text/suggest"
-	"kvferry/internal/tree"
 	"kvferry/record"
 	"kvferry/redis"
 	"kvferry/store"

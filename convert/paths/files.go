@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"kvferry/internal/sys/disk"
-	"kvferry/internal/tree"
+	"kvferry/internal/sys/tree"
 )
 
 // maxDepth is how many levels below a source files are looked at: stores lie at most four deep, and

@@ -10,7 +10,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
-	"kvferry/internal/tree"
+	"kvferry/internal/sys/tree"
 )
 
 // ExistsError says that the target is there already, or something else that is not replaced. It is an

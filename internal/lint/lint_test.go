@@ -58,7 +58,7 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"internal/", []string{"record", "store", "internal/"}, "helpers stand below formats"},
 	{"convert/internal/fake", []string{"format", "store", "record"}, "it is a format, and knows nothing of conversions"},
 	{"convert/result", []string{"store", "record", "internal/text/jsonl"}, "what is known at the end knows not how it came about"},
-	{"convert/paths", []string{"format", "internal/sys/disk", "internal/tree"}, "where files lie does not ask what is in them"},
+	{"convert/paths", []string{"format", "internal/sys/disk", "internal/sys/tree"}, "where files lie does not ask what is in them"},
 	{"convert/plan", []string{"format", "store", "record", "internal/pass/filter", "internal/text/jsonl"}, "what is to be done does not ask how it is done"},
 	{"convert/workers", []string{"convert/plan", "record"}, "whoever runs tasks does not ask what they do"},
 	{"convert/inventory", []string{"convert/result", "convert/paths", "convert/plan", "format", "store", "record"}, "counting does not ask how a run goes on"},
