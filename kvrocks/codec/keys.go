@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"kvferry/internal/keyslot"
+	"kvferry/internal/shared/keyslot"
 	"kvferry/record"
 )
 

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
-	"kvferry/internal/keyslot"
+	"kvferry/internal/shared/keyslot"
 )
 
 // slots is how many a cluster has.

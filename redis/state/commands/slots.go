@@ -1,7 +1,7 @@
 package commands
 
 import (
-	"kvferry/internal/keyslot"
+	"kvferry/internal/shared/keyslot"
 	"kvferry/redis/state/server"
 )
 
