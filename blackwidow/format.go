@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"kvferry/format"
-	"kvferry/internal/seconds"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/seconds"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/store"

@@ -8,8 +8,8 @@ import (
 	"math/bits"
 	"time"
 
-	"kvferry/internal/seconds"
 	"kvferry/internal/shared/keylanes"
+	"kvferry/internal/shared/seconds"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/store"

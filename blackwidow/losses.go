@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"kvferry/internal/loglog"
-	"kvferry/internal/seconds"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/seconds"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )

@@ -6,8 +6,8 @@ import (
 	"math"
 
 	"kvferry/format"
-	"kvferry/internal/seconds"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/seconds"
 	"kvferry/store"
 )
 

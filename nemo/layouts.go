@@ -7,9 +7,9 @@ import (
 	"math"
 	"time"
 
-	"kvferry/internal/seconds"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/keylanes"
+	"kvferry/internal/shared/seconds"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )

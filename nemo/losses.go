@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"kvferry/internal/loglog"
-	"kvferry/internal/seconds"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/seconds"
 	"kvferry/record"
 )
 
