@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/internal/findings"
+	"kvferry/internal/shared/findings"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )

@@ -1,7 +1,7 @@
 package kvrocks
 
 import (
-	"kvferry/internal/findings"
+	"kvferry/internal/shared/findings"
 )
 
 // Kinds of findings.

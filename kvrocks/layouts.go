@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"kvferry/internal/findings"
+	"kvferry/internal/shared/findings"
 	"kvferry/internal/shared/versioned"
 	"kvferry/kvrocks/cluster"
 	"kvferry/kvrocks/codec"

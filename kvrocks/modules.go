@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"kvferry/internal/findings"
+	"kvferry/internal/shared/findings"
 	"kvferry/internal/shared/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"

@@ -1,8 +1,8 @@
 package nemo
 
 import (
-	"kvferry/internal/findings"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/findings"
 )
 
 // Kinds of findings.

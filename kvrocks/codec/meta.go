@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"kvferry/internal/findings"
+	"kvferry/internal/shared/findings"
 	"kvferry/record"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"kvferry/internal/findings"
+	"kvferry/internal/shared/findings"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -1,6 +1,6 @@
 package versioned
 
-import "kvferry/internal/findings"
+import "kvferry/internal/shared/findings"
 
 // Kinds of findings.
 const (

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"kvferry/format"
-	"kvferry/internal/findings"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/findings"
 	"kvferry/record"
 	"kvferry/store"
 )

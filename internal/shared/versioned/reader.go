@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"kvferry/internal/findings"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/findings"
 	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/store"

@@ -3,7 +3,7 @@ package versioned
 import (
 	"fmt"
 
-	"kvferry/internal/findings"
+	"kvferry/internal/shared/findings"
 	"kvferry/internal/shared/keylanes"
 	"kvferry/record"
 )
