@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"errors"
 
-	"kvferry/internal/hyll"
 	"kvferry/internal/loglog"
+	"kvferry/internal/shared/hll"
 	"kvferry/record"
 )
 
@@ -22,7 +22,7 @@ var (
 )
 
 // IsHyperLogLog reports whether a string is one, by its header.
-func IsHyperLogLog(s []byte) bool { return hyll.Is(s) }
+func IsHyperLogLog(s []byte) bool { return hll.Is(s) }
 
 // RedisStale reports whether a HyperLogLog carries Redis's mark of a stale count, which Ardb does not know.
 func RedisStale(s []byte) bool { return IsHyperLogLog(s) && s[hllLast]&hllStale != 0 }
@@ -49,9 +49,9 @@ func ToRedis(s []byte) []byte {
 
 // PFAdd adds members as PFADD does; value is nil for a new one. changed is false when it is as before.
 func PFAdd(value []byte, members [][]byte) (out []byte, changed bool, err error) {
-	h := hyll.New()
+	h := hll.New()
 	if changed = value == nil; !changed {
-		if h = bytes.Clone(value); !hyll.Is(h) {
+		if h = bytes.Clone(value); !hll.Is(h) {
 			return nil, false, errHLL
 		}
 	}

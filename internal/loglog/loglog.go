@@ -2,7 +2,7 @@
 package loglog
 
 import (
-	"kvferry/internal/hyll"
+	"kvferry/internal/shared/hll"
 	"kvferry/record"
 )
 
@@ -22,15 +22,15 @@ const (
 
 // Sizes in bytes.
 const (
-	HeaderSize = hyll.HeaderSize
-	DenseSize  = hyll.DenseSize
+	HeaderSize = hll.HeaderSize
+	DenseSize  = hll.DenseSize
 	RawSize    = 1 << 17
 )
 
 // Of tells which dialect a string is in.
 func Of(s []byte) Dialect {
 	switch {
-	case hyll.Is(s):
+	case hll.Is(s):
 		return HYLL
 	case len(s) == RawSize:
 		return Raw
@@ -112,7 +112,7 @@ func Dense(dst, s []byte) ([]byte, bool) {
 		return dst, false
 	}
 	at := len(dst)
-	dst, ok := hyll.Sketch(s).AppendDense(dst)
+	dst, ok := hll.Sketch(s).AppendDense(dst)
 	if ok {
 		copy(dst[at:], header)
 	}

@@ -3,7 +3,7 @@ package bits
 import (
 	"encoding/binary"
 
-	"kvferry/internal/hyll"
+	"kvferry/internal/shared/hll"
 	"kvferry/record"
 	"kvferry/redis/state/server"
 )
@@ -21,16 +21,16 @@ const (
 )
 
 // hllOf returns the HyperLogLog of a key and when it expires; an empty one when the key is not there.
-func hllOf(s *server.Server, key []byte) (h hyll.Sketch, expire int64, there bool, err error) {
+func hllOf(s *server.Server, key []byte) (h hll.Sketch, expire int64, there bool, err error) {
 	v, err := s.Find(key, record.String)
 	if err != nil {
 		return nil, 0, false, err
 	}
 	if v == nil {
-		return hyll.New(), 0, false, nil
+		return hll.New(), 0, false, nil
 	}
-	h = append(hyll.Sketch{}, v.Content()...)
-	if !hyll.Is(h) {
+	h = append(hll.Sketch{}, v.Content()...)
+	if !hll.Is(h) {
 		return nil, 0, false, errHLL
 	}
 	return h, v.ExpireMS, true, nil
@@ -59,7 +59,7 @@ func PFAdd(s *server.Server, a [][]byte) error {
 
 // PFMerge is PFMERGE.
 func PFMerge(s *server.Server, a [][]byte) error {
-	var most hyll.Registers
+	var most hll.Registers
 	dense := false
 	for _, key := range a[1:] {
 		h, _, there, err := hllOf(s, key)

@@ -1,4 +1,4 @@
-// Package hyll is the HyperLogLog of Redis and Ardb, which is a string:
+// Package hll is the HyperLogLog of Redis and Ardb, which is a string:
 //
 //	+-----------+---------------+-------------+-----------------------+-----------+
 //	| HYLL (4B) | encoding (1B) | unused (3B) | cached count (8B, LE) | registers |
@@ -12,7 +12,7 @@
 //
 // Where an engine marks the cached count as stale is its own affair: Redis in the highest bit of its last byte, Ardb in
 // that of its first.
-package hyll
+package hll
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package hyll
+package hll
 
 import (
 	"bytes"
