@@ -11,15 +11,15 @@ import (
 	"kvferry/ardb/engine"
 	"kvferry/ardb/merge"
 	"kvferry/format"
-	"kvferry/internal/loglog"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/hlldialect"
 	"kvferry/record"
 	"kvferry/store"
 )
 
 // target is a dataset being written. All types lie in one order, so a shard is one run.
 type target struct {
-	loglog.Strings
+	hlldialect.Strings
 	format  ardbFormat
 	dir     string // data directory of the server; the engine's is below it
 	kind    string

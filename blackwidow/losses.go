@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"kvferry/internal/loglog"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/hlldialect"
 	"kvferry/internal/shared/seconds"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
@@ -38,14 +38,14 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 
 // Unchanged implements format.Target.
 func (t *target) Unchanged(batch []record.StringRecord) int {
-	return loglog.Without(batch[:seconds.Unchanged(batch)])
+	return hlldialect.Without(batch[:seconds.Unchanged(batch)])
 }
 
 // ElementLosses removes scores that are not numbers from a batch.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		loglog.Engine{Name: "blackwidow", Counts: loglog.Raw}.Notes(batch, report)
+		hlldialect.Engine{Name: "blackwidow", Counts: hlldialect.Raw}.Notes(batch, report)
 	case record.ZSet:
 		return dataset.KeepScores(batch, "blackwidow", math.Inf(1), report)
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"kvferry/internal/loglog"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/hlldialect"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
@@ -43,7 +43,7 @@ func (t *target) Unchanged(batch []record.StringRecord) int {
 			break
 		}
 	}
-	return loglog.Strings{}.Unchanged(batch)
+	return hlldialect.Strings{}.Unchanged(batch)
 }
 
 // ElementLosses removes scores that are not numbers from a batch.
@@ -52,7 +52,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.String:
 		for i := range batch {
 			if !marked(h.Native, batch[i].Value) { // what is, counts as it did
-				loglog.Engine{Name: "Pika 4.0", Counts: loglog.Marked}.Notes(batch[i:i+1], report)
+				hlldialect.Engine{Name: "Pika 4.0", Counts: hlldialect.Marked}.Notes(batch[i:i+1], report)
 			}
 		}
 	case record.ZSet:
@@ -64,5 +64,5 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 // marked reports whether a string is written as a HyperLogLog: its source says that it is one, and it is of this engine's
 // dialect. Those of Kvrocks are not.
 func marked(native string, value []byte) bool {
-	return native == nativeHyperLogLog && loglog.Of(value) == loglog.Raw
+	return native == nativeHyperLogLog && hlldialect.Of(value) == hlldialect.Raw
 }

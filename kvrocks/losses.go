@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"kvferry/internal/loglog"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/hlldialect"
 	"kvferry/internal/shared/seconds"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
@@ -51,7 +51,7 @@ func (t *target) Unchanged(batch []record.StringRecord) int {
 	if !t.format.wide() {
 		batch = batch[:seconds.Unchanged(batch)] // Kvrocks counts further
 	}
-	return loglog.Strings{}.Unchanged(batch)
+	return hlldialect.Strings{}.Unchanged(batch)
 }
 
 // ElementLosses drops scores that are no numbers and rows of streams that are none of the server's, and makes
@@ -98,22 +98,22 @@ func (t *target) holdsStreamRow(e *record.Element, report func(record.Loss)) boo
 
 // hyperLogLog changes a string that is a HyperLogLog into the one that the server's rows are read as.
 func (t *target) hyperLogLog(e *record.Element, report func(record.Loss)) {
-	if len(e.Value) < loglog.HeaderSize {
+	if len(e.Value) < hlldialect.HeaderSize {
 		return
 	}
-	engine := loglog.Engine{Name: "Kvrocks", Counts: loglog.HYLL}
+	engine := hlldialect.Engine{Name: "Kvrocks", Counts: hlldialect.HYLL}
 	if t.format.before10() {
-		engine = loglog.Engine{Name: "Kvrocks before 2.10"}
+		engine = hlldialect.Engine{Name: "Kvrocks before 2.10"}
 	}
 	if l, ok := engine.Note(e.Value); ok {
 		report(l)
 		return
 	}
-	if loglog.Of(e.Value) != loglog.HYLL || loglog.IsStale(e.Value) {
+	if hlldialect.Of(e.Value) != hlldialect.HYLL || hlldialect.IsStale(e.Value) {
 		return
 	}
 	l := record.Loss{Kind: record.LossHyperLogLog, Note: true, Detail: "its registers are damaged; Kvrocks keeps it as a string"}
-	if dense, ok := loglog.Dense(nil, e.Value); ok {
+	if dense, ok := hlldialect.Dense(nil, e.Value); ok {
 		e.Value, l.Detail = dense, "a HyperLogLog, written dense and without the cached count"
 	}
 	report(l)

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"kvferry/internal/loglog"
+	"kvferry/internal/shared/hlldialect"
 	"kvferry/internal/shared/versioned"
 	"kvferry/internal/sys/extsort"
 	"kvferry/kvrocks/cluster"
@@ -203,9 +203,9 @@ func (s *stringWriter) Write(elems []record.Element) error {
 		codec.Reverse(s.body, value)
 		s.size = len(value)
 		return s.segments(s.body, codec.SegmentLen, codec.SegmentLen)
-	case s.hll && loglog.IsStale(value):
+	case s.hll && hlldialect.IsStale(value):
 		m.Kind, m.Value = uint8(codec.KindHyperLogLog), []byte{codec.HLLDense}
-		return s.segments(value[loglog.HeaderSize:], codec.HLLSegmentLen, 1)
+		return s.segments(value[hlldialect.HeaderSize:], codec.HLLSegmentLen, 1)
 	}
 	m.Kind, m.Value = uint8(codec.KindString), value
 	return s.w.Alone()

@@ -3,8 +3,8 @@ package nemo
 import (
 	"fmt"
 
-	"kvferry/internal/loglog"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/hlldialect"
 	"kvferry/internal/shared/seconds"
 	"kvferry/record"
 )
@@ -47,14 +47,14 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 
 // Unchanged implements format.Target.
 func (t *target) Unchanged(batch []record.StringRecord) int {
-	return loglog.Without(batch[:seconds.Unchanged(batch)])
+	return hlldialect.Without(batch[:seconds.Unchanged(batch)])
 }
 
 // ElementLosses removes scores that the engine does not take from a batch.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		loglog.Engine{Name: "nemo", Counts: loglog.Raw}.Notes(batch, report)
+		hlldialect.Engine{Name: "nemo", Counts: hlldialect.Raw}.Notes(batch, report)
 	case record.ZSet:
 		return dataset.KeepScores(batch, "nemo", MaxScore, report)
 	}

@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 
 	"kvferry/format"
-	"kvferry/internal/loglog"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/hlldialect"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -29,7 +29,7 @@ import (
 //	<location>/000007.section   the items of shard 7
 //	<location>/joined           the whole file, before it takes the place of the directory
 type target struct {
-	loglog.Strings
+	hlldialect.Strings
 	format *rdbFormat
 	dir    string
 	o      format.CreateOptions
@@ -80,7 +80,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		loglog.Engine{Name: "Redis", Counts: loglog.HYLL}.Notes(batch, report)
+		hlldialect.Engine{Name: "Redis", Counts: hlldialect.HYLL}.Notes(batch, report)
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Redis", t.format.Limits().MaxScore, report)
 	case record.Stream:

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"errors"
 
-	"kvferry/internal/loglog"
 	"kvferry/internal/shared/hll"
+	"kvferry/internal/shared/hlldialect"
 	"kvferry/record"
 )
 
@@ -70,7 +70,7 @@ func PFAdd(value []byte, members [][]byte) (out []byte, changed bool, err error)
 
 // MarkHLL gives HyperLogLogs of Redis Ardb's mark of a stale count, and tells what becomes of those of other layouts.
 func MarkHLL(batch []record.Element, report func(record.Loss)) {
-	loglog.Engine{Name: "Ardb", Counts: loglog.HYLL}.Notes(batch, report)
+	hlldialect.Engine{Name: "Ardb", Counts: hlldialect.HYLL}.Notes(batch, report)
 	for i := range batch {
 		if RedisStale(batch[i].Value) {
 			batch[i].Value = FromRedis(batch[i].Value)

@@ -15,8 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kvferry/format"
-	"kvferry/internal/loglog"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/hlldialect"
 	"kvferry/record"
 	files "kvferry/redis"
 	"kvferry/redis/rdb/encode"
@@ -28,7 +28,7 @@ const skipExisting = format.SkipExisting
 // target is a server that records are written to.
 type target struct {
 	format.ServerOptions
-	loglog.Strings
+	hlldialect.Strings
 	f       *Format
 	ctx     context.Context
 	server  *server
@@ -298,7 +298,7 @@ func (t *target) Orphans() int64 {
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
-		loglog.Engine{Name: "Redis", Counts: loglog.HYLL}.Notes(batch, report)
+		hlldialect.Engine{Name: "Redis", Counts: hlldialect.HYLL}.Notes(batch, report)
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Redis", math.Inf(1), report)
 	case record.Stream:

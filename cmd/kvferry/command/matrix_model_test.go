@@ -12,7 +12,7 @@ import (
 
 	"kvferry/catalog"
 	"kvferry/format"
-	"kvferry/internal/loglog"
+	"kvferry/internal/shared/hlldialect"
 	"kvferry/record"
 )
 
@@ -450,8 +450,8 @@ func (p *prediction) hyperLogLog(native string, v []byte) []byte {
 		return v // marked as one, there and here
 	}
 	if p.target == "kvrocks" {
-		dense, ok := loglog.Dense(nil, v)
-		if hyll && !loglog.IsStale(v) || len(v) == rawLogLog {
+		dense, ok := hlldialect.Dense(nil, v)
+		if hyll && !hlldialect.IsStale(v) || len(v) == rawLogLog {
 			p.losses["hyperloglog"]++
 		}
 		if ok {

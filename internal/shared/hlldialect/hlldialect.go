@@ -1,5 +1,5 @@
-// Package loglog tells the HyperLogLogs of the engines apart. All keep them in strings.
-package loglog
+// Package hlldialect tells the HyperLogLogs of the engines apart. All keep them in strings.
+package hlldialect
 
 import (
 	"kvferry/internal/shared/hll"

@@ -1,4 +1,4 @@
-package loglog
+package hlldialect
 
 import (
 	"strings"
