@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"kvferry/format"
-	"kvferry/internal/rocksopts"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
+	"kvferry/store/rocks/rocksopts"
 )
 
 // source is an open dataset. The stores of a database are five, or five for each partition.

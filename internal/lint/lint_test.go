@@ -40,7 +40,7 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 		"merging knows tables and logs by small interfaces alone"},
 	{"store/rocks/lsm/circle", []string{"store/rocks/lsm", "store/rocks/base", "store", "record"}, "it wraps a keyspace, and knows no file"},
 	{"store/rocks/repair", []string{"store/rocks/manifest", "store/rocks/sst", "store/rocks/blob", "store/rocks/files", "store/rocks/lsm", "store/rocks/base", "store",
-		"record", "internal/sys/disk", "internal/rocksopts"}, "it makes a version of files, and opens no database"},
+		"record", "internal/sys/disk", "store/rocks/rocksopts"}, "it makes a version of files, and opens no database"},
 	{"store/rocks", []string{"store", "store/rocks/", "record", "internal/"}, "a store implements store and nothing else"},
 	{"store/", []string{"store", "store/", "record", "internal/"}, "a store implements store and nothing else"},
 	{"format", []string{"store", "record"}, "it holds interfaces"},
@@ -95,7 +95,7 @@ var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "inter
 func formatRules() []rule {
 	var out []rule
 	for _, f := range formats {
-		may := []string{f, f + "/", "format", "store", "record", "internal/", "internal/rocksopts"}
+		may := []string{f, f + "/", "format", "store", "record", "internal/", "store/rocks/rocksopts"}
 		out = append(out, rule{f, may, "formats do not know each other"},
 			rule{f + "/", may, "formats do not know each other"})
 	}

@@ -6,10 +6,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"kvferry/internal/rocksopts"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/rocksopts"
 )
 
 // hadLogs reports whether the database ever had a log: an engine that opens one says from which log

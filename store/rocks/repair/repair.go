@@ -29,7 +29,6 @@ import (
 	"strconv"
 	"strings"
 
-	"kvferry/internal/rocksopts"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
@@ -38,6 +37,7 @@ import (
 	"kvferry/store/rocks/files"
 	"kvferry/store/rocks/lsm"
 	"kvferry/store/rocks/manifest"
+	"kvferry/store/rocks/rocksopts"
 	"kvferry/store/rocks/sst"
 )
 

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"kvferry/internal/rocksopts"
+	"kvferry/store/rocks/rocksopts"
 )
 
 func TestNewest(t *testing.T) {
