@@ -127,7 +127,7 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 		return false, nil
 	}
 	if l.TypeOf != nil {
-		if r.h.Type, err = l.TypeOf(value); err != nil || r.store.codecs[r.h.Type] == nil {
+		if r.h.Type, err = r.store.typeOf(value); err != nil {
 			r.Malformed(findings.ValueKind(err), m.Key, raw, r.metas.Place(), err)
 			return false, r.buryTypes()
 		}

@@ -27,6 +27,15 @@ type Store struct {
 	strings *Codec // set when the only type is strings
 }
 
+// typeOf reads the type from the value of a meta row. A type without a codec is an error: its rows have no known layout.
+func (s *Store) typeOf(value []byte) (record.Type, error) {
+	t, err := s.Layout.TypeOf(value)
+	if err == nil && s.codecs[t] == nil {
+		err = record.Unknown(0, "type", "a "+t.String())
+	}
+	return t, err
+}
+
 // rows is a keyspace of data rows.
 type rows struct {
 	Keyspace

@@ -304,3 +304,28 @@ func TestStreamEnds(t *testing.T) {
 		t.Errorf("the last id is %x, want %x", h.Last, want)
 	}
 }
+
+// TestOrderOfCalls: elements that belong to no record are refused, before Begin and after End alike.
+func TestOrderOfCalls(t *testing.T) {
+	e := &Encoder{Version: rdb.DefaultVersion}
+	elems := []record.Element{{Name: []byte("a")}}
+	if err := e.Elements(elems); err == nil {
+		t.Error("elements before Begin were taken")
+	}
+	if _, _, err := e.End(); err == nil {
+		t.Error("End before Begin gave a value")
+	}
+	e.Begin(&record.Header{Type: record.Set})
+	if err := e.Elements(elems); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := e.End(); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if err := e.Elements(elems); err == nil {
+		t.Error("elements after End were taken")
+	}
+	if _, _, err := e.End(); err == nil {
+		t.Error("a second End gave a value")
+	}
+}

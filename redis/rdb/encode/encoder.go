@@ -4,6 +4,7 @@ package encode
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -39,6 +40,7 @@ type Encoder struct {
 	Memory  int64
 	TempDir string
 
+	begun bool // between Begin and End
 	typ   record.Type
 	count uint64 // elements, or nodes
 	body  []byte
@@ -85,8 +87,12 @@ func (v *Value) Append(dst []byte) []byte {
 	return append(dst, v.Body...)
 }
 
-// Begin starts a record.
+// errOrder means that a value would have mixed the elements of two records.
+var errOrder = errors.New("encode: Elements or End without Begin")
+
+// Begin starts a record. A record that was begun before and not ended is dropped.
 func (e *Encoder) Begin(h *record.Header) {
+	e.begun = true
 	e.typ, e.count, e.body, e.plain, e.spilt = h.Type, 0, bufpool.Reset(e.body), false, false
 	e.small, e.arena, e.widest, e.fields, e.least, e.open = e.small[:0], bufpool.Reset(e.arena), 0, false, 0, false
 	if h.Type == record.Stream {
@@ -96,6 +102,9 @@ func (e *Encoder) Begin(h *record.Header) {
 
 // Elements adds elements.
 func (e *Encoder) Elements(elems []record.Element) error {
+	if !e.begun {
+		return errOrder
+	}
 	for i := range elems {
 		if err := e.element(&elems[i]); err != nil {
 			return err
@@ -235,6 +244,10 @@ func (e *Encoder) spill() error {
 
 // End finishes the record. A record that has no elements has no value: ok is false.
 func (e *Encoder) End() (v Value, ok bool, err error) {
+	if !e.begun {
+		return v, false, errOrder
+	}
+	e.begun = false
 	switch {
 	case e.typ == record.List:
 		return e.endList()
