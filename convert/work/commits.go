@@ -2,8 +2,8 @@ package work
 
 import "sync"
 
-// Commits writes finished tasks to the journal beside the workers, which would otherwise wait for the disk after every
-// task. No worker is more than one task ahead of it.
+// Commits writes finished tasks to the journal in the background, so that workers do not wait for the disk after
+// every task. At most one entry per worker is in flight.
 type Commits struct {
 	slots   chan struct{}
 	running sync.WaitGroup
@@ -11,10 +11,10 @@ type Commits struct {
 	err     error // the first one
 }
 
-// NewCommits starts for so many workers.
+// NewCommits returns Commits for the given number of workers.
 func NewCommits(workers int) *Commits { return &Commits{slots: make(chan struct{}, workers)} }
 
-// Start runs f in the background once there is room. After an error it returns that instead.
+// Start runs f in the background once a slot is free. After an error it returns that error instead.
 func (c *Commits) Start(f func() error) error {
 	c.slots <- struct{}{}
 	if err := c.failed(); err != nil {
@@ -30,7 +30,7 @@ func (c *Commits) Start(f func() error) error {
 	return nil
 }
 
-// Wait returns when all that was started is done.
+// Wait waits until all started functions have ended.
 func (c *Commits) Wait() error {
 	c.running.Wait()
 	return c.failed()

@@ -16,40 +16,40 @@ import (
 
 // Dir is the directory beside the target in which a run works:
 //
-//	<target>.kvferry/journal      what has been done
-//	<target>.kvferry/lock         locked by the process that is at work
-//	<target>.kvferry/pid          that process
+//	<target>.kvferry/journal      finished steps, see the package comment
+//	<target>.kvferry/lock         locked by the process that uses the directory
+//	<target>.kvferry/pid          id of that process
 //	<target>.kvferry/data/        the target, until it is published
-//	<target>.kvferry/kept/        links to its tables, while they are made a database
-//	<target>.kvferry/tmp/         spools, or a link to them when they are to be elsewhere
+//	<target>.kvferry/kept/        links to its tables while they become a database
+//	<target>.kvferry/tmp/         spools, or a link to them if they are elsewhere
 //	<target>.kvferry/report.json  the report, until it is published
 type Dir struct {
-	Target string // where the target is to be published
+	Target string // final path of the target
 	Path   string // of the work directory
 	*journal
 }
 
-// Data is where the target is built.
+// Data is the directory that the target is built in.
 func (w *Dir) Data() string { return filepath.Join(w.Path, "data") }
 
-// Kept is where links to tables are.
+// Kept is the directory of the links to tables, see Keep.
 func (w *Dir) Kept() string { return filepath.Join(w.Path, "kept") }
 
-// Report is where the report is before it is published.
+// Report is the path of the report before it is published.
 func (w *Dir) Report() string { return filepath.Join(w.Path, "report.json") }
 
 func (w *Dir) tmp() string { return filepath.Join(w.Path, "tmp") }
 
-// pidFile names the process that works in a directory.
+// pidFile holds the id of the process that holds the lock.
 const pidFile = "pid"
 
-// workNames are the names that a work directory can have.
+// workNames are the possible names of entries in a work directory.
 var workNames = []string{"journal", lockFile, pidFile, "data", "data.sections", "kept", "kept" + halfSuffix, "tmp", "report.json", "report.json" + halfSuffix}
 
-// workSuffix is that of work directories.
+// workSuffix ends the names of work directories.
 const workSuffix = ".kvferry"
 
-// halfSuffix is that of what is being made.
+// halfSuffix ends the names of incomplete files and directories.
 const halfSuffix = ".half"
 
 // ReportPath returns the path of the report of a conversion to target.
@@ -58,8 +58,8 @@ func ReportPath(target string) string { return filepath.Clean(target) + ".kvferr
 // Path returns the path of the work directory of a conversion to target.
 func Path(target string) string { return filepath.Clean(target) + workSuffix }
 
-// Open makes the work directory, or takes over an unfinished one when resume is set. temp takes the
-// spools; "" keeps them in the work directory.
+// Open makes the work directory, or takes over an unfinished one if resume is set. temp is the directory for spools;
+// "" keeps them in the work directory.
 func Open(target, temp string, resume bool) (*Dir, *State, error) {
 	w := &Dir{Target: filepath.Clean(target), Path: Path(target)}
 	err := disk.Mkdir(w.Path)
@@ -95,7 +95,7 @@ func Open(target, temp string, resume bool) (*Dir, *State, error) {
 	return nil, nil, &UnfinishedError{Dir: w.Path, Resume: resume, Kept: resume, Err: errors.Join(err, w.Close())}
 }
 
-// cannotWork says that no work directory can be made, and what to do.
+// cannotWork turns an error of making the work directory into one that explains it.
 func cannotWork(dir string, err error) error {
 	var p *fs.PathError
 	if disk.IsFull(err) || !errors.As(err, &p) {
@@ -104,13 +104,13 @@ func cannotWork(dir string, err error) error {
 	return &NoPlaceError{Dir: filepath.Dir(dir), Err: p.Err}
 }
 
-// NoPlaceError means that nothing can be made in the directory of the target.
+// NoPlaceError means that the directory of the target cannot be written.
 type NoPlaceError struct {
 	Dir string
 	Err error
 }
 
-// Error says what to do.
+// Error describes the problem and its solution.
 func (e *NoPlaceError) Error() string {
 	return fmt.Sprintf("%s: cannot write to this directory (%v), where the target would be created; choose a writable location", e.Dir, e.Err)
 }
@@ -118,8 +118,8 @@ func (e *NoPlaceError) Error() string {
 // Unwrap returns the cause.
 func (e *NoPlaceError) Unwrap() error { return e.Err }
 
-// checkWork refuses a work directory that exists and is somebody else's: another process's, nobody's, or
-// that of an unfinished run, unless that is to be continued.
+// checkWork refuses an existing work directory if another process uses it, if kvferry did not create it, or, without
+// resume, if an unfinished run left it.
 func checkWork(dir string, resume bool) error {
 	entries, err := disk.ReadDir(dir)
 	if err != nil {
@@ -156,11 +156,12 @@ func (w *Dir) makeTemp(temp string) error {
 	}
 	host, _ := os.Hostname()
 	dir := filepath.Join(temp, tempPrefix+record.HashBytes([]byte(host + "\x00" + w.Path)).String()[:16])
-	// The link comes first: whoever takes over from a run that is killed here finds the directory.
+	// Link first: if this process is killed in between, its successor finds the directory.
 	if err := w.linkTemp(dir); err != nil {
 		return err
 	}
-	// A run for the same target that was killed may have left it; the journal's lock says that none is at work.
+	// A killed run for the same target may have left the directory. The journal's lock guarantees that no process
+	// uses it.
 	err = disk.RemoveAll(dir)
 	if err == nil {
 		err = disk.Mkdir(dir)
@@ -171,8 +172,8 @@ func (w *Dir) makeTemp(temp string) error {
 	return nil
 }
 
-// linkTemp notes that the spools are elsewhere: as a symbolic link, or as a file with the path where there are no links, or only
-// administrators make them, as on Windows.
+// linkTemp records the location of the spools: as a symbolic link, or as a file with the path if links are not
+// supported or need administrator rights, as on Windows.
 func (w *Dir) linkTemp(dir string) error {
 	err := disk.Symlink(dir, w.tmp())
 	if err != nil && disk.WriteFile(w.tmp(), []byte(dir)) == nil {
@@ -181,7 +182,7 @@ func (w *Dir) linkTemp(dir string) error {
 	return err
 }
 
-// elsewhere returns where the spools are, if not in the work directory.
+// elsewhere returns the directory of the spools if it is outside the work directory.
 func (w *Dir) elsewhere() (dir string, ok bool) {
 	if to, err := disk.Readlink(w.tmp()); err == nil {
 		return to, true
@@ -190,7 +191,7 @@ func (w *Dir) elsewhere() (dir string, ok bool) {
 	return string(path), err == nil
 }
 
-// Spools is the directory of the spools by its own name, which errors then have.
+// Spools returns the real path of the spools' directory, so that errors show that and not the link.
 func (w *Dir) Spools() string {
 	if to, ok := w.elsewhere(); ok {
 		return to
@@ -198,7 +199,7 @@ func (w *Dir) Spools() string {
 	return w.tmp()
 }
 
-// tempPrefix begins the names of directories of spools outside of work directories.
+// tempPrefix begins the names of spool directories outside work directories. removeTemp removes no other directory.
 const tempPrefix = "kvferry-convert-"
 
 // removeTemp removes the spools, wherever they are.
@@ -211,13 +212,13 @@ func (w *Dir) removeTemp() error {
 	return disk.RemoveAll(w.tmp())
 }
 
-// Clear removes everything but the journal, which it empties, to start over.
+// Clear empties the journal and removes everything else, to start over.
 func (w *Dir) Clear() error {
 	return errors.Join(w.reset(), disk.RemoveAll(w.Data()), disk.RemoveAll(w.Kept()), disk.RemoveAll(w.Report()))
 }
 
-// Discard ends the work and leaves nothing. The journal goes last: a run that dies in between leaves a
-// directory that is still known for kvferry's.
+// Discard ends the work and removes its directory. The journal goes last: if the process dies in between, the
+// directory is still recognized as kvferry's.
 func (w *Dir) Discard() error {
 	err := errors.Join(w.removeTemp(), w.Close())
 	for _, name := range workNames {
@@ -228,7 +229,7 @@ func (w *Dir) Discard() error {
 	return errors.Join(err, disk.RemoveAll(w.Path))
 }
 
-// Drop removes what an unfinished run left, whatever state it is in.
+// Drop removes the work of an unfinished run, in any state.
 func Drop(target string) error {
 	w := &Dir{Target: filepath.Clean(target), Path: Path(target)}
 	if _, err := disk.Lstat(w.Path); errors.Is(err, fs.ErrNotExist) {
@@ -240,10 +241,10 @@ func Drop(target string) error {
 	return errors.Join(w.WithdrawOrphan(), w.removeTemp(), disk.RemoveAll(w.Path))
 }
 
-// Keep links the unfinished tables aside, so that dying while they are made a database costs
-// nothing: their names are what changes then, not their bytes. On a file system without hard links
-// nothing is kept, and a run that dies in that moment starts over. The links go with the work: Windows removes none
-// while the database is read back.
+// Keep hard-links the unfinished tables to a second directory before they become a database. That changes their names
+// but not their bytes, so a process that dies meanwhile loses no table. On a file system without hard links Keep does
+// nothing, and such a run starts over. Keep does not remove the links afterwards: Windows cannot remove them while
+// the database is read back.
 func (w *Dir) Keep() error {
 	half := w.Kept() + halfSuffix
 	if err := disk.RemoveAll(half); err != nil {
@@ -255,7 +256,7 @@ func (w *Dir) Keep() error {
 	return errors.Join(disk.Rename(half, w.Kept()), disk.SyncPath(w.Path))
 }
 
-// Restore brings kept tables back and reports whether there were any.
+// Restore moves kept tables back and reports whether it found any.
 func (w *Dir) Restore() (bool, error) {
 	if _, err := disk.Stat(w.Kept()); err != nil {
 		return false, nil

@@ -1,24 +1,24 @@
-// Package work keeps the directory beside the target in which a conversion works, from which an interrupted one goes on: what
-// a run is, what it has done, and how its target and report come to their places.
+// Package work manages the work directory of a conversion, beside the target. It holds the state that an interrupted run
+// is resumed from: the identity of the run and its finished steps. The package also publishes the target and its report.
 //
-// The journal is a file of JSON lines. Each is on disk before what follows from it begins; one that is cut off was never
-// synced and is dropped.
+// The journal is a file of JSON lines. Each line is on disk before a step begins that depends on it. A truncated last
+// line was never synced and is dropped.
 //
-//	{"plan":{…}}        Identity: what is converted into what, and how; the first line, and no other
-//	{"task":{…}}        outcome.Result: a task is done and its tables are on disk; the last one of a number counts
-//	{"finishing":true}  the tables are being made a database
-//	{"written":{…}}     census.Census: that is done, and this is what the target consists of
-//	{"proved":true}     the target read back equal, or was not to be read back, and its report is written
+//	{"plan":{…}}        Identity: source, target and options; always the first line, and only that
+//	{"task":{…}}        result.Result: a task is done and its tables are on disk; the last line of a number counts
+//	{"finishing":true}  the tables are about to become a database
+//	{"written":{…}}     inventory.Census: the database is complete and consists of these files
+//	{"proved":true}     the target is proved, unless the proof is off, and its report is written
 //
-// The plan has the identity of the run, without which nobody may go on with it:
+// The plan holds the identity of the run. Only a run with the same identity may continue it:
 //
-//	version  6; another one cannot be continued
-//	source   the path behind symbolic links, or the address
-//	files    path, size and mtime of each file of the source; real is where a symbolic link leads.
-//	         Those of --wal-dir begin with "wal-dir:"
-//	options  those that the result depends on, as the command line names them
-//	now      the time by which keys expire; a run that continues takes it over
-//	resort   how the tables of the source were found out of order, if they were
-//	began    when the first process began, and target, what a server has to know to go on
+//	version  journalVersion; a run with another version cannot be continued
+//	source   the path with symbolic links resolved, or the address
+//	files    path, size and mtime of each file of the source; real is the target of a symbolic link.
+//	         Paths in --wal-dir begin with "wal-dir:"
+//	options  the options that affect the result, by their names on the command line
+//	now      the time as of which keys expire; a resumed run uses the same
+//	resort   how the tables of the source are out of order, if they are
+//	began    the start of the first process, and target, the state that a server needs to continue
 //	plan     the plan.Plan
 package work

@@ -13,11 +13,10 @@ import (
 	"kvferry/convert/plan"
 )
 
-// journalVersion changes when an older journal cannot be continued.
+// journalVersion changes whenever older journals cannot be continued.
 const journalVersion = 7
 
-// Identity says what a run converts into what, and how. A run may be continued only by one of the
-// same identity.
+// Identity describes the source, target and options of a run. A run can only be continued with the same identity.
 type Identity struct {
 	Version int               `json:"version"`
 	Source  string            `json:"source"`
@@ -25,21 +24,21 @@ type Identity struct {
 	Options map[string]string `json:"options"`
 	// Now is the clock of the run. A resumed run takes it over unless it was given one.
 	Now time.Time `json:"now"`
-	// Resort says how the source's tables were found out of order; "" when they were not.
+	// Resort describes how the source's tables are out of order; "" if they are sorted.
 	Resort string `json:"resort,omitempty"`
-	// Began is when the first process began, by the clock of the system, and Target what a target on a server has to know of
-	// that to go on.
+	// Began is the start of the first process, by the system clock. Target is the state that a target on a server
+	// needs to continue.
 	Began  time.Time `json:"began"`
 	Target string    `json:"target,omitempty"`
-	// Unproved is true if tasks only count what they write, because it will not be compared.
+	// Unproved is true if tasks only count written data, because the proof is off.
 	Unproved bool `json:"unproved,omitempty"`
-	// Plan is what the run does. Source and options being the same, it need not be made again.
+	// Plan is the work of the run. It depends only on source and options, so a resumed run reuses it.
 	Plan *plan.Plan `json:"plan"`
 }
 
-// NewIdentity describes a run that begins now, with the source at a location and its logs in walDir, "" when they are
-// there, too. options are those that the result depends on, as the command line names them: the number of workers and
-// the memory are not among them. clock is the time by which expiry is decided.
+// NewIdentity describes a run that begins now. walDir is the directory of the source's logs, "" if they are in the
+// source. options are the options that affect the result, by their names on the command line; the number of workers
+// and the memory do not. Keys expire as of clock.
 func NewIdentity(location, walDir string, options map[string]string, clock time.Time) (*Identity, error) {
 	path, files, err := paths.Source(location)
 	if err != nil {
@@ -58,8 +57,8 @@ func NewIdentity(location, walDir string, options map[string]string, clock time.
 	return &Identity{Version: journalVersion, Source: path, Files: files, Options: options, Now: clock, Began: time.Now()}, nil
 }
 
-// Name tells the run from others: what is read, when, and into what. Where the source lies and when its files were
-// written does not count.
+// Name returns an identifier of the run, derived from its source files, options and clock. It does not depend on the
+// source's location and modification times.
 func (id *Identity) Name() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d %d %q", id.Version, id.Now.UnixNano(), id.Options)
@@ -69,7 +68,8 @@ func (id *Identity) Name() string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// Continues returns an error that says why a run of identity now cannot continue one of identity id.
+// Continues returns nil if a run of identity now can continue one of identity id. Otherwise the error gives the
+// reason.
 func (id *Identity) Continues(now *Identity) error {
 	if id.Version != now.Version {
 		return fmt.Errorf("it was written by another version of kvferry")
@@ -77,12 +77,12 @@ func (id *Identity) Continues(now *Identity) error {
 	if id.Source != now.Source {
 		return fmt.Errorf("it converts %s, not %s", id.Source, now.Source)
 	}
-	// The clock stands before the options: relative times among them are told by it.
+	// Compare the clock before the options: relative times among them depend on it.
 	if !id.Now.Equal(now.Now) {
 		return fmt.Errorf("its --now is %s, not %s: leave out --now to continue it",
 			id.Now.Format(time.RFC3339Nano), now.Now.Format(time.RFC3339Nano))
 	}
-	// Other options depend on the target.
+	// Compare the target before the other options, which depend on it.
 	if a, b := id.Options["target"], now.Options["target"]; a != b {
 		return fmt.Errorf("it converts to %s, not to %s: name the same target to continue it", strings.TrimSuffix(a, "+"), strings.TrimSuffix(b, "+"))
 	}

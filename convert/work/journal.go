@@ -25,39 +25,39 @@ import (
 type Entry struct {
 	Plan *Identity      `json:"plan,omitempty"` // the first line
 	Task *result.Result `json:"task,omitempty"` // a task is done and its tables are on disk
-	// Finishing says that the tables are being made a database; Written that this is done, and what it consists of;
-	// Proved that it read back equal, or was not to be read back, and that the report is written.
+	// Finishing is set when the tables start to become a database. Written is set after that and lists the files of
+	// the target. Proved is set after the proof, if one is made, and after the report is written.
 	Finishing bool              `json:"finishing,omitempty"`
 	Written   *inventory.Census `json:"written,omitempty"`
 	Proved    bool              `json:"proved,omitempty"`
 }
 
-// journal is an append-only file of JSON lines, synced line by line. What it says has happened is
-// on disk.
+// journal is an append-only file of JSON lines, synced after each line. Everything it records is on disk.
 type journal struct {
 	mu    sync.Mutex
 	lock  *flock.Flock
 	file  *disk.File
 	lines int
-	tasks int // lines that say that one is done
-	// failed is why a line may be there in part: another one behind it would be no line.
+	tasks int // lines of finished tasks
+	// failed is set after a failed write, which may leave a partial line. A line appended to that would be
+	// unreadable.
 	failed error
 }
 
-// State is what a journal says of an unfinished run.
+// State is the state of an unfinished run, read from its journal.
 type State struct {
-	ID        *Identity // nil: it died before it began
+	ID        *Identity // nil: the run died before it wrote its plan
 	Tasks     []*result.Result
 	Finishing bool
-	Made      *inventory.Census // of the finished target; nil: it is not finished
+	Made      *inventory.Census // the finished target; nil: it is unfinished
 	proved    bool
 }
 
-// errBusy says that another process works in the directory.
+// errBusy means that another process holds the lock of the directory.
 var errBusy = errors.New("another kvferry is using it")
 
-// openJournal opens or makes the journal of a work directory, locks it and reads what it has. A last
-// line that is cut off was never synced and is dropped.
+// openJournal locks a work directory, and opens or makes its journal and reads it. A truncated last line was never
+// synced and is dropped.
 func openJournal(dir string) (*journal, *State, error) {
 	lock, err := lockWork(dir, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -71,7 +71,7 @@ func openJournal(dir string) (*journal, *State, error) {
 	return j, state, nil
 }
 
-// readJournal opens or makes a journal and reads what it has.
+// readJournal opens or makes a journal and decodes it.
 func readJournal(path string) (*journal, *State, error) {
 	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -95,11 +95,11 @@ func readJournal(path string) (*journal, *State, error) {
 	return &journal{file: f, lines: bytes.Count(data, []byte("\n"))}, state, nil
 }
 
-// lockFile is locked by the process that works in a directory. It is a file of its own: on some systems nobody reads
-// what is locked.
+// lockFile is locked by the process that uses a directory. It is separate from the journal because some systems
+// forbid reading a locked file.
 const lockFile = "lock"
 
-// lockWork locks a work directory, or says who has it locked.
+// lockWork locks a work directory. If another process holds the lock, the error names that process.
 func lockWork(dir string, flags int) (*flock.Flock, error) {
 	lock := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(flags), flock.SetPermissions(0o644))
 	locked, err := lock.TryLock()
@@ -115,7 +115,7 @@ func lockWork(dir string, flags int) (*flock.Flock, error) {
 	return nil, fmt.Errorf("%s: %w", dir, errBusy)
 }
 
-// probeWork fails when a process has a work directory locked.
+// probeWork returns an error if another process holds the lock of a work directory.
 func probeWork(dir string) error {
 	lock, err := lockWork(dir, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,7 +142,7 @@ func decodeJournal(data []byte) (*State, error) {
 		case e.Plan != nil:
 			state.ID = e.Plan
 		case e.Task != nil:
-			again := func(t *result.Result) bool { return t.N == e.Task.N } // it was gone from a server
+			again := func(t *result.Result) bool { return t.N == e.Task.N } // a server lost the rows of its first run
 			state.Tasks = append(slices.DeleteFunc(state.Tasks, again), e.Task)
 		case e.Written != nil:
 			state.Made = e.Written
@@ -150,12 +150,12 @@ func decodeJournal(data []byte) (*State, error) {
 		state.Finishing = state.Finishing || e.Finishing
 		state.proved = state.proved || e.Proved
 	}
-	// Workers finish as they do; samples are the first of the plan.
+	// Workers finish tasks in any order. Merge keeps the samples that come first in the plan.
 	slices.SortStableFunc(state.Tasks, func(a, b *result.Result) int { return cmp.Compare(a.N, b.N) })
 	return state, nil
 }
 
-// Append adds a line and waits until it is on disk. After one that failed there are no more.
+// Append writes a line and syncs it. After a failed write it always fails.
 func (j *journal) Append(e Entry) error {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -184,7 +184,7 @@ func (j *journal) Begun() bool {
 	return j.lines > 0
 }
 
-// Done is how many tasks the journal says are done.
+// Done returns the number of finished tasks in the journal.
 func (j *journal) Done() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -203,7 +203,7 @@ func (j *journal) reset() error {
 	return err
 }
 
-// Close ends the use of the journal and its lock. It may be called twice.
+// Close closes the journal and unlocks the directory. It may be called twice.
 func (j *journal) Close() error {
 	err := j.file.Close()
 	if errors.Is(err, os.ErrClosed) {
@@ -212,7 +212,7 @@ func (j *journal) Close() error {
 	return errors.Join(err, j.lock.Close())
 }
 
-// Begun returns the unfinished runs whose work lies in a directory, by the path of their targets.
+// Begun returns the unfinished runs whose work directories are in dir, by the path of their targets.
 func Begun(dir string) (map[string]*Identity, error) {
 	entries, err := disk.ReadDir(dir)
 	if err != nil {
@@ -226,7 +226,7 @@ func Begun(dir string) (map[string]*Identity, error) {
 		}
 		data, err := disk.ReadFile(filepath.Join(dir, entry.Name(), "journal"))
 		if err != nil {
-			continue // no unfinished run of ours
+			continue // not an unfinished run
 		}
 		line, _, _ := bytes.Cut(data, []byte("\n"))
 		var e Entry

@@ -51,9 +51,9 @@ func (w *Dir) WriteReport(data []byte) error {
 	return disk.Rename(path+halfSuffix, path)
 }
 
-// PublishReport publishes the report before the target, so that a target always has one. The work directory keeps
-// another link to the report, by which a later process recognizes it. It returns the new path of an earlier report,
-// or "" if there was none.
+// PublishReport publishes the report before the target, so that a target always has a report. The work directory
+// keeps another link to the report, by which a later process recognizes it. It returns the new path of an earlier
+// report, or "" if none exists.
 func (w *Dir) PublishReport() (earlier string, err error) {
 	to := ReportPath(w.Target)
 	if earlier, err = setAside(to); err != nil {
@@ -89,16 +89,16 @@ func (w *Dir) WithdrawOrphan() error {
 	return disk.Remove(ReportPath(w.Target))
 }
 
-// reportState says where the report of a work is.
+// reportState is the location of the report.
 type reportState uint8
 
 const (
-	unwritten   reportState = iota // nowhere in the work directory: none was written, or it was moved where there are no links
-	unpublished                    // in the work directory alone
-	published                      // at the target, too
+	unwritten   reportState = iota // not in the work directory: not written yet, or moved on a file system without links
+	unpublished                    // only in the work directory
+	published                      // also at its final path
 )
 
-// ownReport looks for the report of this work.
+// ownReport locates the report.
 func (w *Dir) ownReport() (reportState, error) {
 	own, err := disk.Lstat(w.Report())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,8 +119,8 @@ func (w *Dir) ownReport() (reportState, error) {
 	return unpublished, nil
 }
 
-// ConcludeLost ends the work of a process that died after it had published. In a crash of the machine the report may have
-// lost its name, but the target not; then it is published again.
+// ConcludeLost ends the work of a process that died after it published the target. If a crash of the machine lost the
+// name of the report, ConcludeLost publishes the report again.
 func (w *Dir) ConcludeLost() error {
 	own, err := w.ownReport()
 	if err == nil && own == unpublished {
@@ -143,7 +143,7 @@ func (w *Dir) Conclude() error {
 	return nil
 }
 
-// Concluded reports whether a run died after it had published its target.
+// Concluded reports whether a run died after it published its target.
 func (w *Dir) Concluded(state *State) bool {
 	if !state.proved {
 		return false
@@ -176,8 +176,8 @@ func syncTree(dir string) error {
 	return err
 }
 
-// setAside renames the report of an earlier conversion to the first free number and returns its new path, or
-// "" if there is none: dst.kvferry-report.json becomes dst.kvferry-report.1.json.
+// setAside renames the report of an earlier conversion to the first free number and returns its new path, or "" if
+// none exists: dst.kvferry-report.json becomes dst.kvferry-report.1.json.
 func setAside(path string) (string, error) {
 	for n := 1; ; n++ {
 		to := fmt.Sprintf("%s.%d.json", strings.TrimSuffix(path, ".json"), n)

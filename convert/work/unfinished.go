@@ -15,7 +15,7 @@ import (
 // UnfinishedError is the reason why a run ended without a target, and the state of its work.
 type UnfinishedError struct {
 	Dir    string // work directory
-	Resume bool   // the work was to be kept after any failure
+	Resume bool   // --resume was given, which keeps the work after any failure
 	Kept   bool   // the work was kept and can be continued; otherwise Dir was removed
 	Stuck  error  // why Dir could not be removed
 	Err    error
@@ -42,14 +42,14 @@ func (e *UnfinishedError) Error() string {
 // Unwrap returns the cause.
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
-// CanGoOn reports whether the run can be continued.
+// CanGoOn reports whether the run can be resumed.
 func (e *UnfinishedError) CanGoOn() bool {
 	var cannot *ResumeError
 	return e.Kept && !errors.As(e.Err, &cannot)
 }
 
-// FullError is an error that IsFull reports. It says which disk has no room, and what to do; what was being written does
-// not matter to anybody.
+// FullError wraps an error of a full disk. Its text names the disk and the remedy, and omits the operation that
+// failed.
 type FullError struct{ Err error }
 
 // Error describes the disk.
@@ -65,13 +65,13 @@ func (e *FullError) Error() string {
 // Unwrap returns the error.
 func (e *FullError) Unwrap() error { return e.Err }
 
-// ResumeError says why an unfinished run is not continued by this one, and what to do.
+// ResumeError means that the unfinished run in Dir cannot be resumed.
 type ResumeError struct {
 	Dir string
 	Err error
 }
 
-// Error gives the reason and the way out.
+// Error gives the reason and the remedy.
 func (e *ResumeError) Error() string {
 	return fmt.Sprintf("%s: cannot be resumed: %v; start over with --discard", e.Dir, e.Err)
 }
@@ -79,7 +79,8 @@ func (e *ResumeError) Error() string {
 // Unwrap returns the reason.
 func (e *ResumeError) Unwrap() error { return e.Err }
 
-// IsBroken reports whether an error is that what lies in a work directory is not what an earlier process left there.
+// IsBroken reports whether err shows that the files in a work directory differ from those an earlier process left:
+// one is corrupt, missing or of another type.
 func IsBroken(err error, dir string) bool {
 	inside := func(path string) bool { return strings.HasPrefix(path, dir+string(filepath.Separator)) }
 	var corrupt *record.CorruptError
