@@ -1,7 +1,7 @@
-// Package transfer does a task: Run reads its records, leaves out what the target cannot hold, hashes the rest and writes it;
-// Prove reads a part of the finished target and hashes that. FindRenames looks beforehand for records whose names other
-// types keep.
+// Package transfer executes tasks: Run reads the records of a task, drops data that the target cannot hold, hashes
+// the rest and writes it. Prove reads a part of the finished target and hashes it. FindRenames finds the records to
+// rename because a record of another type keeps their name.
 //
-// Records go from the reader to the writer as they come, strings several at a time, elements in batches that are views of
-// what was read. Nothing is allocated for a record.
+// Records stream from the reader to the writer: strings in batches, elements as views of the reader's memory. The
+// copy loop allocates nothing per record.
 package transfer

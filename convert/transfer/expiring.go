@@ -10,24 +10,25 @@ import (
 	"kvferry/record"
 )
 
-// What was written to a server expires while the conversion goes on, and the server drops it: those records, and those fields
-// of hashes, cannot be read back. Digests of what expires soon are therefore kept by the time until which all of it will
-// have, so that the proof can leave it out on both sides.
+// A server drops records and hash fields that expire during a conversion, so they cannot be read back. Tasks keep a
+// digest of the records that expire soon for each time step. The proof subtracts the steps that have passed and
+// leaves those records out of the data it reads.
 const (
-	// fineStep are the distances of these times up to fineUntil after a conversion began, and coarseStep up to coarseUntil.
+	// Expiry times are rounded up to multiples of fineStep until fineUntil after the start, then of coarseStep until
+	// coarseUntil. Later ones do not count as soon.
 	fineStep, fineUntil     = 10 * time.Minute, 48 * time.Hour
 	coarseStep, coarseUntil = 6 * time.Hour, 32 * 24 * time.Hour
-	// clockMargin is how far the clock of a server may be ahead.
+	// clockMargin is the assumed maximum lead of a server's clock.
 	clockMargin = time.Minute
 )
 
-// Lapse tells the times until which records will have expired; nil when nothing expires meanwhile.
+// Lapse rounds expiry times to steps. A nil Lapse means that no record expires during the conversion.
 type Lapse struct{ began int64 }
 
-// NewLapse returns that of a run into a server that began at a time.
+// NewLapse returns the steps of a conversion into a server that started at began.
 func NewLapse(began time.Time) *Lapse { return &Lapse{began.UnixMilli()} }
 
-// until is the time at which all records that expire with this one will have; 0 when that is not soon.
+// until returns the step that an expiry belongs to; 0 if the record does not expire soon.
 func (l *Lapse) until(ms int64) int64 {
 	if l == nil || ms == 0 {
 		return 0
@@ -47,12 +48,12 @@ func (l *Lapse) until(ms int64) int64 {
 	return 0
 }
 
-// Gone is the time until which records are left out of a proof that reads what a server holds at a moment.
+// Gone returns the last step to leave out of a proof that reads a server at a time.
 func (l *Lapse) Gone(at time.Time) int64 {
 	return l.until(at.Add(clockMargin).UnixMilli())
 }
 
-// expiringDigests are digests by time and type.
+// expiringDigests holds digests by step and type.
 type expiringDigests map[expiringKey]lapsing
 
 type expiringKey struct {
@@ -60,7 +61,7 @@ type expiringKey struct {
 	typ   record.Type
 }
 
-// lapsing is what is gone at a time.
+// lapsing is the data that expires in a step.
 type lapsing struct {
 	record.Digest
 	fields int64
@@ -74,7 +75,7 @@ func (e expiringDigests) add(until int64, typ record.Type, d record.Digest, fiel
 	e[k] = sum
 }
 
-// lapse is what will be gone of a record at a time.
+// lapse is the part of one record that expires in a step.
 type lapse struct {
 	until int64
 	typ   record.Type
@@ -87,7 +88,7 @@ func (e expiringDigests) addAll(list []lapse) {
 	}
 }
 
-// list orders them.
+// list returns the digests in order.
 func (e expiringDigests) list(db string) []result.Expiring {
 	var out []result.Expiring
 	for k, d := range e {
@@ -99,7 +100,7 @@ func (e expiringDigests) list(db string) []result.Expiring {
 	return out
 }
 
-// expiringFields are the fields of one hash that expire soon, by the time until which they will have.
+// expiringFields collects the fields of one hash that expire soon, by step.
 type expiringFields struct {
 	by    map[int64]*fieldSum
 	order []int64
@@ -111,7 +112,7 @@ type fieldSum struct {
 	count int64
 }
 
-// note takes fields of the current hash.
+// note adds fields of the current hash.
 func (f *expiringFields) note(l *Lapse, elems []record.Element) {
 	for i := range elems {
 		until := l.until(elems[i].ExpireMS)
@@ -132,8 +133,8 @@ func (f *expiringFields) note(l *Lapse, elems []record.Element) {
 	}
 }
 
-// lapses appends what will be gone of the current record, whose digest is d, and when: first fields, one time after the other,
-// then what is left of it.
+// lapses appends the steps in which the current record, whose digest is d, loses data: first its fields, step by
+// step, then the rest.
 func (x *task) lapses(out []lapse, d record.Digest) []lapse {
 	whole := x.Lapse.until(x.header.ExpireMS)
 	f := &x.fading
@@ -157,7 +158,7 @@ func (x *task) lapses(out []lapse, d record.Digest) []lapse {
 	return out
 }
 
-// lasting leaves out of fields those that the proof does not compare.
+// lasting drops the fields that the proof leaves out.
 func (p *prover) lasting(elems []record.Element) []record.Element {
 	if p.Lapse == nil {
 		return elems

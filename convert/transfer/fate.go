@@ -5,36 +5,36 @@ import (
 	"kvferry/record"
 )
 
-// fate is what a record leaves in the totals of its task, whether it is written or left out.
+// fate is the contribution of a record to the totals of its task.
 type fate struct {
 	typ    record.Type
 	digest record.Digest
 	lapses []lapse
-	lost   int64    // elements that were left out, when it keeps others
-	where  []string // it has rows, then
-	rows   []rowsOf // when it is pending
+	lost   int64    // dropped elements, if others are kept
+	where  []string // keyspaces of its rows, if lost > 0
+	rows   []rowsOf // only if a pending needs them
 
-	counted bool // rows are all of them
-	decided bool // the writer has written the record, or has not
-	skipped bool // it has not
+	counted bool // rows is complete
+	decided bool // the writer has reported the outcome
+	skipped bool // the writer has skipped the record
 }
 
-// rowsOf is how many rows of a keyspace were counted as those of a record that was copied.
+// rowsOf counts the rows of a record in a keyspace.
 type rowsOf struct {
 	keyspace      string
 	copied, index int64
 }
 
-// pending are records that a writer may leave out. What becomes of one is known when the server has answered, some records
-// later; how many rows it had is known when the reader has passed it. Both are needed to say what the rows are.
+// pending tracks the records that a writer may skip. The outcome of a record arrives with the server's reply, some
+// records later; its rows are counted when the reader moves on. Only both together give the class of its rows.
 type pending struct {
-	begun int64           // records that the writer was given
-	open  map[int64]*fate // those that it has not decided about, by number
-	last  *fate           // of the record that was read last; nil: none of the writer's
+	begun int64           // records given to the writer
+	open  map[int64]*fate // records without an outcome, by number
+	last  *fate           // the record read last; nil: the writer did not get it
 	rows  record.Passing
 }
 
-// fate starts that of a record which the writer gets, if there is one.
+// fate returns a new fate for the current record, or the reused one if the writer skips no records.
 func (x *task) fate() *fate {
 	p := x.pending
 	if p == nil || x.writer == nil {
@@ -47,7 +47,8 @@ func (x *task) fate() *fate {
 	return f
 }
 
-// kept hashes a record that something is kept of. Where nobody else needs its digest it goes straight to the totals.
+// kept hashes a record of which something is written. Unless its digest is needed later, it is added to the totals at
+// once.
 func (x *task) kept(f *fate) {
 	if f == &x.own && x.Lapse == nil {
 		x.hasher.AddTo(&x.digests[f.typ], &x.header)
@@ -59,14 +60,14 @@ func (x *task) kept(f *fate) {
 	}
 }
 
-// enter books what is decided already.
+// enter books a record whose outcome does not depend on the writer.
 func (x *task) enter(f *fate) {
 	if f == &x.own {
 		x.book(f)
 	}
 }
 
-// passed takes the rows of the record before, which the reader has passed.
+// passed takes over the rows of the previous record. The reader counts them when it moves on.
 func (x *task) passed() {
 	p := x.pending
 	if p == nil {
@@ -82,7 +83,7 @@ func (x *task) passed() {
 	x.settle(f)
 }
 
-// decided is told by the writer what has become of a record.
+// decided is called by the writer with the outcome of record n.
 func (x *task) decided(n int64, skipped bool) {
 	f := x.pending.open[n]
 	delete(x.pending.open, n)
@@ -90,14 +91,14 @@ func (x *task) decided(n int64, skipped bool) {
 	x.settle(f)
 }
 
-// settle books a record of which everything is known.
+// settle books a record once its rows and its outcome are known.
 func (x *task) settle(f *fate) {
 	if f.counted && f.decided {
 		x.book(f)
 	}
 }
 
-// bookRest books what the writer has not decided about: it was given up, because the run only counts.
+// bookRest books the records that the writer did not decide: it was aborted because the run only counts.
 func (x *task) bookRest() {
 	if x.pending == nil {
 		return
@@ -108,7 +109,7 @@ func (x *task) bookRest() {
 	clear(x.pending.open)
 }
 
-// book adds a record to the totals: to those of what is written, or of what was left out.
+// book adds a record to the totals of written or of skipped records.
 func (x *task) book(f *fate) {
 	if f.skipped {
 		x.skipped[f.typ].Add(f.digest)
@@ -122,7 +123,7 @@ func (x *task) book(f *fate) {
 	}
 }
 
-// move makes the rows of a record skipped, but for those of elements that were lost before.
+// move moves the rows of a skipped record to the class Skipped. Rows of elements that were dropped before are Lost.
 func (x *task) move(f *fate) {
 	own := map[string]record.Tally{}
 	for _, r := range f.rows {

@@ -9,26 +9,26 @@ import (
 	"kvferry/record"
 )
 
-// isTaken reports whether a name belongs to the record before.
+// isTaken reports whether the previous record has the same name and keeps it.
 func (x *task) isTaken(key []byte) bool {
 	return !x.SameName && x.hasLast && bytes.Equal(x.lastKey, key)
 }
 
-// takeName gives a name to a record that is kept.
+// takeName gives a name to the current record.
 func (x *task) takeName(key []byte) {
 	if !x.SameName {
 		x.lastKey, x.hasLast = append(x.lastKey[:0], key...), true
 	}
 }
 
-// keeps reports whether the current record is one in the target with count elements left: a stream may be empty.
+// keeps reports whether the current record exists in the target with count elements. Only a stream may be empty.
 func (x *task) keeps(count int64) bool {
 	return count > 0 || x.header.Type == record.Stream && !(x.NoBlankStream && isZero(x.header.Last))
 }
 
 func isZero(id []byte) bool { return bytes.Count(id, []byte{0}) == len(id) }
 
-// fit leaves out of a batch what the target's limits say that it cannot hold.
+// fit drops from a batch the data that the target's limits exclude, and counts it as losses.
 func (x *task) fit(batch []record.Element) []record.Element {
 	switch {
 	case x.header.Type == record.Hash && !x.FieldExpiry:
@@ -46,7 +46,8 @@ func (x *task) fit(batch []record.Element) []record.Element {
 	return batch
 }
 
-// entries leaves out consumer groups; each is a loss, with its consumers and pending entries. They come last.
+// entries drops consumer groups, which follow the entries of a stream. Each group is a loss, together with its
+// consumers and pending entries.
 func (x *task) entries(batch []record.Element) []record.Element {
 	for i := range batch {
 		if batch[i].Kind == record.Entry {
@@ -64,8 +65,8 @@ func (x *task) entries(batch []record.Element) []record.Element {
 	return batch
 }
 
-// drops asks the target what it cannot hold of the current record and reports whether that is the
-// whole record.
+// drops counts the losses of the current record's header and reports whether the target cannot hold the record at
+// all.
 func (x *task) drops() bool {
 	if x.header.Type == record.Other && !x.Group.Has(record.Other) {
 		x.lose(record.Loss{Kind: record.LossModule, Drops: true, Detail: "the target does not support it"})
@@ -102,7 +103,7 @@ func keyspacesOf(src format.Source, db string, h *record.Header) []string {
 	return out
 }
 
-// taken leaves out the current record because its name is taken.
+// taken handles the current record, whose name is taken: it is renamed, lost or, without elements, ignored.
 func (x *task) taken() error {
 	something, err := x.something()
 	if err == nil && something {
@@ -120,12 +121,12 @@ func (x *task) giveName() record.Class {
 	to := newName(x.Renames, Rename{db: x.DB, typ: x.header.Type, key: x.header.Key})
 	x.lose(record.Loss{Kind: record.LossSameName, Detail: "written as " + record.Quote(to)})
 	if x.dropsAs(to) {
-		return record.Lost // the loss is counted where the new name comes up
+		return record.Lost // counted when renamedReader returns the record
 	}
 	return record.Copied
 }
 
-// something reports whether the current record is one, which most are not without elements.
+// something reports whether the current record exists in the target. Most types need an element.
 func (x *task) something() (bool, error) {
 	n, err := x.reader.Read(x.batch[:1])
 	if err == io.EOF {
@@ -141,7 +142,7 @@ func (x *task) dropsAs(name []byte) bool {
 	return slices.ContainsFunc(x.target.Losses(&h), func(l record.Loss) bool { return l.Drops })
 }
 
-// lose counts a loss of the current record. Of a value in several pieces that only its own server understands the first says it.
+// lose counts a loss of the current record. A module value may arrive in several pieces; only the first counts.
 func (x *task) lose(l record.Loss) {
 	if l.Kind == record.LossModule {
 		if x.opaque {

@@ -7,16 +7,17 @@ import (
 	"kvferry/record"
 )
 
-// checkEvery is after how many records a loop pauses.
+// checkEvery is the number of records or batches between pauses.
 const checkEvery = 64
 
 // loop reads records.
 type loop struct {
 	share *workers.Share
-	pause func() error // every few records; an error ends the loop
+	pause func() error // called every checkEvery records; an error ends the loop
 }
 
-// run hands over all records of a reader: strings several at a time, where they come so and may, and the others one by one.
+// run passes all records of a reader to strings or one. If together is set and r is a record.StringReader, strings
+// arrive in batches.
 func (l *loop) run(r record.Reader, together bool, strings func([]record.StringRecord) error, one func(*record.Header) error) error {
 	var whole record.StringReader
 	if together {
@@ -42,7 +43,8 @@ func (l *loop) run(r record.Reader, together bool, strings func([]record.StringR
 	}
 }
 
-// strings hands over the strings that come at once and returns how many; none when the next record is to be had by Next.
+// strings passes on one batch of strings and returns its length. The length is 0 if the next record must be read with
+// Next.
 func (l *loop) strings(r record.StringReader, do func([]record.StringRecord) error) (int, error) {
 	if r == nil {
 		return 0, nil
@@ -57,7 +59,7 @@ func (l *loop) strings(r record.StringReader, do func([]record.StringRecord) err
 	return len(batch), do(batch)
 }
 
-// next hands over the next record; io.EOF after the last.
+// next passes on the next record. It returns io.EOF after the last one.
 func next(r record.Reader, do func(*record.Header) error) error {
 	h, err := r.Next()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"kvferry/record"
 )
 
-// namesakes are the names of the source that are like new names: key, ":", a type and any number of "_". They are sorted, so
-// that one pass over them gives all new names, however many there are of both.
+// namesakes collects the names of the source that look like new names: key, ":", a type and any number of "_". They
+// are sorted externally, so that one pass over them assigns all new names with bounded memory.
 type namesakes struct {
 	mu     sync.Mutex
 	sorter *extsort.Sorter
@@ -23,7 +23,7 @@ func newNamesakes(memory int64, temp string) *namesakes {
 	return &namesakes{sorter: extsort.New(extsort.Options{Memory: memory, TempDir: temp})}
 }
 
-// likeNew reports whether a name is like a new one, and takes it apart.
+// likeNew splits a name that looks like a new one into plain name and number of "_".
 func likeNew(name []byte) (plain []byte, tail int, ok bool) {
 	plain = bytes.TrimRight(name, "_")
 	colon := bytes.LastIndexByte(plain, ':')
@@ -33,7 +33,7 @@ func likeNew(name []byte) (plain []byte, tail int, ok bool) {
 	return plain, len(name) - len(plain), true
 }
 
-// typeNames are those of all types.
+// typeNames holds the names of all types.
 var typeNames = func() map[string]bool {
 	out := map[string]bool{}
 	for _, t := range record.AllTypes.Types() {
@@ -42,20 +42,20 @@ var typeNames = func() map[string]bool {
 	return out
 }()
 
-// appendNamesake appends what names of a database are sorted by: nothing but equal ones lies between equal ones.
+// appendNamesake appends the sort key of a name. Names that differ only in their tails are adjacent.
 //
 //	+-------------+----------+-------------+-----------------------+-----------+
 //	| length (4B) | database | length (4B) | name without its tail | tail (4B) |
 //	+-------------+----------+-------------+-----------------------+-----------+
 //
-// Numbers are big endian; the tail is how many "_" there are.
+// Numbers are big endian. The tail is the number of "_".
 func appendNamesake(dst []byte, db string, plain []byte, tail int) []byte {
 	dst = append(binary.BigEndian.AppendUint32(dst, uint32(len(db))), db...)
 	dst = append(binary.BigEndian.AppendUint32(dst, uint32(len(plain))), plain...)
 	return binary.BigEndian.AppendUint32(dst, uint32(tail))
 }
 
-// note takes a name of the source.
+// note adds a name of the source.
 func (s *namesakes) note(db string, name []byte) error {
 	plain, tail, ok := likeNew(name)
 	if !ok {
@@ -67,8 +67,8 @@ func (s *namesakes) note(db string, name []byte) error {
 	return s.sorter.Add(0, s.buf, nil)
 }
 
-// give gives each record its new name: the old one with ":" and the type, and as many "_" as it takes to be the only one
-// of that name. New names differ without their tails. It leaves the records in the order of their new names.
+// give assigns the new names: the old one with ":" and the type, and enough "_" to make it unique. New names differ
+// without their tails. It sorts the records by new name.
 func (s *namesakes) give(all []Rename) error {
 	for i := range all {
 		all[i].to = all[i].plain()
@@ -96,7 +96,7 @@ func (s *namesakes) give(all []Rename) error {
 	return err
 }
 
-// nextNamesake returns nil after the last.
+// nextNamesake returns the next sort key, or nil after the last.
 func nextNamesake(it *extsort.Iterator) ([]byte, error) {
 	_, key, _, err := it.Next()
 	if err == io.EOF {

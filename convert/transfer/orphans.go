@@ -8,10 +8,11 @@ import (
 	"kvferry/record"
 )
 
-// orphans finds pending entries whose messages were deleted, in streams too large for a target to keep them.
+// orphans drops pending entries whose messages were deleted from streams that are too large for RESTORE: such streams
+// are written with commands, and no command creates those entries.
 type orphans struct {
-	limit int64 // bytes of a stream; -1: none is too large
-	bytes int64 // of the current one
+	limit int64 // streams up to this size keep the entries; -1: all streams do
+	bytes int64 // size of the current stream so far
 	ids   record.IDSet
 }
 
@@ -23,7 +24,8 @@ func (o *orphans) begin() {
 	}
 }
 
-// leaveOut takes them out of a batch of a stream, whose entries come before its groups.
+// leaveOut drops orphans from a batch of a stream. The entries of a stream come before its groups, so ids is
+// complete.
 func (o *orphans) leaveOut(batch []record.Element, lose func(record.Loss)) []record.Element {
 	return dataset.KeepIf(batch, func(e *record.Element) bool {
 		o.bytes += int64(len(e.Name) + len(e.Value))

@@ -53,7 +53,7 @@ func (p *prover) all(ctx context.Context) error {
 	return l.run(p.reader, p.Lapse == nil, p.strings, func(h *record.Header) error { return p.record(ctx, h) })
 }
 
-// strings hashes strings that come at once.
+// strings hashes a batch of strings.
 func (p *prover) strings(batch []record.StringRecord) error {
 	p.hasher.Strings(&p.digests[record.String], batch)
 	p.gauge.Strings(batch)
@@ -85,7 +85,7 @@ func (p *prover) record(ctx context.Context, h *record.Header) error {
 		} else {
 			p.hasher.Elements(elems)
 		}
-		if h.Type == record.String { // it has one
+		if h.Type == record.String { // a string has one element
 			break
 		}
 	}

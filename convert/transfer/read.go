@@ -11,8 +11,8 @@ import (
 	"kvferry/record"
 )
 
-// read returns the reader of the task. When types of the source may compete for a name in the target,
-// they are read one by one and merged by preference.
+// read returns the reader of the task. If several types of the source may compete for a name in the target, it reads
+// them separately and merges them by preference.
 func (x *task) read(ctx context.Context, src format.Source) (record.Reader, error) {
 	types := x.Types.Types()
 	if x.SameName || len(types) == 1 || !src.Format().Limits().SameName {
@@ -24,7 +24,7 @@ func (x *task) read(ctx context.Context, src format.Source) (record.Reader, erro
 	return x.readRivals(ctx, src)
 }
 
-// readRivals reads the types one by one, in order of preference within a key.
+// readRivals reads the types separately and merges them, in order of preference within a key.
 func (x *task) readRivals(ctx context.Context, src format.Source) (record.Reader, error) {
 	types := x.Types.Types()
 	var readers []record.Reader
@@ -39,7 +39,7 @@ func (x *task) readRivals(ctx context.Context, src format.Source) (record.Reader
 	return merged(), nil
 }
 
-// readRenamed puts the records that get another name where that name belongs.
+// readRenamed merges the renamed records into the reader at their new names.
 func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reader, error) {
 	r, err := x.readRivals(ctx, src)
 	if err != nil {
@@ -49,11 +49,11 @@ func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reade
 	return record.Merge(r, &renamedReader{ctx: ctx, src: src, env: env, list: renamedIn(x.Renames, x.Task)}), nil
 }
 
-// readTypes reads what is selected of some types in order, with a part of the task's memory.
+// readTypes returns a sorted reader of the selected records of some types. It gets 1/part of the task's memory.
 func (x *task) readTypes(ctx context.Context, src format.Source, types record.TypeSet, part int64) (record.Reader, error) {
 	memory := x.Memory.Of(x.Task) / part
 	if x.Selection.Holds() {
-		memory /= 2 // the other half is for what is held
+		memory /= 2 // the other half is for records that the filter holds back
 	}
 	env := &format.Env{Now: x.Now, Memory: memory, TempDir: x.TempDir, Ledger: &x.ledger, Report: x.findings.Report,
 		RedisStrings: x.RedisStrings}
@@ -66,7 +66,7 @@ func (x *task) readTypes(ctx context.Context, src format.Source, types record.Ty
 	case !src.Sorted():
 		o.Ledger = &x.ledger
 		r = sorted.Records(r, o)
-	case x.SortSections && x.Span.IsSection(): // of a sample, which has no ledger of its own
+	case x.SortSections && x.Span.IsSection(): // a sample, which needs no ledger
 		r = sorted.Records(r, o)
 	}
 	return r, nil

@@ -17,25 +17,24 @@ import (
 	"kvferry/record"
 )
 
-// Rename is a record that gets another name in the target because a record of another type keeps its
-// own.
+// Rename is a record to rename because a record of another type keeps its name.
 type Rename struct {
 	db      string
 	typ     record.Type
 	key, to []byte
 }
 
-// plain is the new name unless that is taken.
+// plain returns the new name without "_".
 func (r *Rename) plain() []byte { return fmt.Appendf(nil, "%s:%s", r.key, r.typ) }
 
-// size is about what a rename takes in memory.
+// size estimates the memory of a rename.
 func (r *Rename) size() int64 { return int64(len(r.key)+len(r.to)) + 128 }
 
-// errManyRenames says that the renames do not fit into memory.
+// errManyRenames means that the renames do not fit into memory.
 var errManyRenames = errors.New("too many names exist under several types to rename them: use --on-conflict keep=TYPES, or more --memory")
 
-// FindRenames reads all tasks of the source once and lists the records to rename, by database and new name. memory is the
-// limit of all memory; that of the tasks is in the rules.
+// FindRenames reads all tasks of the source once and lists the records to rename, by database and new name. memory is
+// the total limit; r.Memory divides the tasks' part of it.
 func FindRenames(ctx context.Context, tasks []*plan.Task, r *Rules, src format.Source, target format.Target, c *workers.Cores, memory int64) ([]Rename, error) {
 	names := newNamesakes(memory/16, r.TempDir)
 	defer names.sorter.Close()
@@ -65,8 +64,9 @@ func FindRenames(ctx context.Context, tasks []*plan.Task, r *Rules, src format.S
 	return all, names.give(all)
 }
 
-// losers calls add for each record of a task whose name another type keeps, and notes names like those that it may get.
-// What is left of a record decides, as when it is written; losses are counted then.
+// losers calls add for each record of a task whose name another type keeps, and collects names that look like new
+// ones. A record without elements that the target can hold claims no name. The losses are discarded here; Run counts
+// them.
 func losers(ctx context.Context, t *plan.Task, of *Rules, src format.Source, target format.Target, names *namesakes, add func(Rename) error) error {
 	rules := *of
 	rules.Allows = func(string) bool { return true }
@@ -96,7 +96,7 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes,
 			return ctx.Err()
 		}
 		if h.Keyless != record.Keyed {
-			continue // it has no name that a key could take
+			continue // keyless records claim no name
 		}
 		if err := names.note(x.DB, h.Key); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes,
 	}
 }
 
-// look reads of the current record until something is left of it, with which it keeps its name.
+// look reads the current record until it finds an element that the target keeps. Only then the record takes its name.
 func (x *task) look() error {
 	x.lastKey, x.hasLast = append(x.lastKey[:0], x.header.Key...), false
 	for count := 0; ; {
@@ -145,7 +145,7 @@ func byName(a, b Rename) int {
 	return cmp.Or(cmp.Compare(a.db, b.db), bytes.Compare(a.to, b.to))
 }
 
-// renamedIn returns those renames whose new names are in a task's span. They are in the order of byName.
+// renamedIn returns the renames whose new names are in a task's span. all is ordered by byName.
 func renamedIn(all []Rename, t *plan.Task) []Rename {
 	if t.Group == 0 {
 		return nil
@@ -160,7 +160,7 @@ func renamedIn(all []Rename, t *plan.Task) []Rename {
 	return all[from:max(from, to)]
 }
 
-// newName finds the new name of a record in a list in the order of byName.
+// newName finds the new name of a record. all is ordered by byName.
 func newName(all []Rename, want Rename) []byte {
 	for want.to = want.plain(); ; want.to = append(want.to, '_') {
 		i, found := slices.BinarySearchFunc(all, want, byName)
@@ -173,27 +173,28 @@ func newName(all []Rename, want Rename) []byte {
 	}
 }
 
-// renamedReader reads records of a list, each from its own place, under their new names, which are nearly in the order of
-// the old ones. The rows are counted where the records stand.
+// renamedReader reads the renamed records, each from its old position, in order of their new names. Both orders are
+// nearly the same, so each type has one reader that mostly moves forward. Rows are counted by the task that owns the
+// old position.
 type renamedReader struct {
 	ctx  context.Context
 	src  format.Source
 	env  format.Env
 	list []Rename
-	old  [record.NumTypes]place // where reading each type has come to
-	at   *place                 // of the current record; nil: there is none
+	old  [record.NumTypes]place // read position of each type
+	at   *place                 // position of the current record; nil before Next
 	head record.Header
-	rows map[string]rowsOf // of records that were passed
+	rows map[string]rowsOf // rows of passed records
 }
 
-// place is where reading records of a type has come to.
+// place is the read position within a type.
 type place struct {
 	reader record.Reader
-	header *record.Header // of the record that was not asked for yet; nil when it was
+	header *record.Header // read but not returned yet; nil if none
 	rows   record.Passing
 }
 
-// maxPassed is how many records are passed over on the way to the next one; beyond, it is looked for anew.
+// maxPassed limits the records skipped on the way to the next one. Beyond that, seek opens a new reader.
 const maxPassed = 64
 
 // Next moves to the next record.
@@ -220,7 +221,7 @@ func (r *renamedReader) Next() (*record.Header, error) {
 	return &r.head, nil
 }
 
-// pass counts the rows of the current record: its reader moves on to the next one.
+// pass moves the current record's reader on, which counts its rows.
 func (r *renamedReader) pass() (err error) {
 	at := r.at
 	if r.at = nil; at == nil {
@@ -239,14 +240,14 @@ func (r *renamedReader) pass() (err error) {
 	return nil
 }
 
-// Counted tells the rows of the records that were passed, which stand elsewhere.
+// Counted reports the rows of the renamed records. They belong to other positions of the source.
 func (r *renamedReader) Counted(f record.CountFunc) {
 	for name, n := range r.rows {
 		f(name, n.copied, n.index)
 	}
 }
 
-// forward goes to a key that is not far ahead; nil when it is not found there.
+// forward skips to a key. It returns nil if the key is not within maxPassed records.
 func (p *place) forward(key []byte) (h *record.Header, err error) {
 	if p.reader == nil {
 		return nil, nil
@@ -271,7 +272,7 @@ func (p *place) forward(key []byte) (h *record.Header, err error) {
 	return nil, nil
 }
 
-// seek starts reading at a record.
+// seek opens a reader at a record.
 func (r *renamedReader) seek(at *place, n *Rename) (*record.Header, error) {
 	err := at.close()
 	if err == nil {
@@ -299,10 +300,10 @@ func (p *place) close() error {
 // Read reads from the current record.
 func (r *renamedReader) Read(dst []record.Element) (int, error) { return r.at.reader.Read(dst) }
 
-// Settle does nothing: the record is settled where it stands.
+// Settle does nothing: the record is settled at its old position.
 func (r *renamedReader) Settle(record.Class) {}
 
-// Close ends all reading.
+// Close closes all readers.
 func (r *renamedReader) Close() (err error) {
 	for i := range r.old {
 		err = errors.Join(err, r.old[i].close())

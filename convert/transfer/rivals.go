@@ -7,8 +7,8 @@ import (
 	"kvferry/record"
 )
 
-// byPreference orders the records of a key by the types that are preferred to keep a name: where it may stand under
-// one type only, the first that has elements keeps it. Types that are not named come last, in dump order.
+// byPreference orders records by key, then by the preference of their types. If the target holds a name under one
+// type only, the first record with elements keeps it. Types not in prefer come last, in dump order.
 func byPreference(prefer []record.Type) func(a, b *record.Header) int {
 	rank := make([]int, record.NumTypes)
 	for _, t := range record.AllTypes.Types() {

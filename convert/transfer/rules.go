@@ -10,29 +10,29 @@ import (
 	"kvferry/record"
 )
 
-// Rules is what all tasks of a run go by.
+// Rules holds the settings that all tasks of a run share.
 type Rules struct {
 	Now           time.Time
 	Selection     *filter.Selection
 	SameName      bool           // the target holds one name under several types
-	PlainZero     bool           // the score -0 is taken for 0
-	FieldExpiry   bool           // it holds expiries of fields
-	StreamGroups  bool           // it holds consumer groups
-	NoBlankStream bool           // a stream that never had an entry is none
-	RedisStrings  bool           // strings are read as Redis has them
-	Whole         bool           // a record is one row of the source
-	Dry           bool           // nothing will be written
-	CountOnly     bool           // the target will not be compared with what is written: nothing is hashed
-	Lapse         *Lapse         // what expires meanwhile; nil on disk, where nothing does
-	Gone          int64          // what the proof leaves out: all that expires up to then
-	Prefer        []record.Type  // which type keeps a name otherwise
-	Memory        workers.Shares // of readers, and as much again of writers
+	PlainZero     bool           // hash the score -0 as 0
+	FieldExpiry   bool           // the target holds expiries of fields
+	StreamGroups  bool           // the target holds consumer groups
+	NoBlankStream bool           // the target cannot hold a stream that never had an entry
+	RedisStrings  bool           // read strings like Redis does
+	Whole         bool           // each record is one row of the source
+	Dry           bool           // a dry run
+	CountOnly     bool           // no proof follows: count, but do not hash
+	Lapse         *Lapse         // expiry steps of a server; nil on disk
+	Gone          int64          // the proof leaves out records that expire by then
+	Prefer        []record.Type  // types that keep a name, best first
+	Memory        workers.Shares // of readers, and the same again of writers
 	TempDir       string
-	Renames       []Rename // not nil: the others get these names
-	// SortSections says that sections of the source are put in order, as spans of keys are.
+	Renames       []Rename // new names of records whose names are taken; nil: they are lost
+	// SortSections sorts the records of a section of the source, like those of a span of keys.
 	SortSections bool
 	Meter        *progress.Meter
-	// Refused is set when a loss is not allowed: from then on tasks only count.
+	// Refused is set at the first loss that is not allowed. From then on tasks only count.
 	Refused *atomic.Bool
 	Allows  func(kind string) bool
 }

@@ -6,7 +6,7 @@ import (
 	"kvferry/record"
 )
 
-// strings moves strings that come at once.
+// strings moves a batch of strings.
 func (x *task) strings(batch []record.StringRecord) error {
 	from := 0
 	for i := 0; i < len(batch); {
@@ -25,7 +25,7 @@ func (x *task) strings(batch []record.StringRecord) error {
 	return x.writeStrings(batch[from:])
 }
 
-// unchanged returns how many of the first strings of a batch the target takes as they are, and moves them to its database.
+// unchanged returns the length of the prefix of a batch that the target takes without changes, and sets its database.
 func (x *task) unchanged(batch []record.StringRecord) int {
 	if !x.Group.Has(record.String) {
 		return 0
@@ -40,7 +40,7 @@ func (x *task) unchanged(batch []record.StringRecord) int {
 	return n
 }
 
-// takeNames gives their names to the first strings of a batch, up to one whose name is taken, and returns how many.
+// takeNames takes the names of the strings of a batch, up to the first name that is taken, and returns their number.
 func (x *task) takeNames(batch []record.StringRecord) int {
 	if len(batch) == 0 || x.isTaken(batch[0].Key) {
 		return 0
@@ -53,7 +53,7 @@ func (x *task) takeNames(batch []record.StringRecord) int {
 	return n
 }
 
-// keepsString makes of a string what the target will have of it, and reports whether that is anything.
+// keepsString adapts a string to the target and reports whether it is kept.
 func (x *task) keepsString(s *record.StringRecord) bool {
 	h := &x.header
 	s.Header(h)
@@ -77,7 +77,7 @@ func (x *task) keepsString(s *record.StringRecord) bool {
 	return true
 }
 
-// writeStrings writes strings as the target has them.
+// writeStrings hashes and writes adapted strings.
 func (x *task) writeStrings(batch []record.StringRecord) error {
 	if len(batch) == 0 {
 		return nil

@@ -13,28 +13,28 @@ import (
 	"kvferry/record"
 )
 
-// batchLen is how many elements go from the reader to the writer at once.
+// batchLen is the number of elements moved at once.
 const batchLen = 256
 
-// task runs one Task. It is used once, by one goroutine; nothing in it is allocated per record.
+// task executes one Task. It is used once, by one goroutine, and allocates nothing per record.
 type task struct {
 	*plan.Task
 	*Rules
 	target format.Target
 	reader record.Reader
-	writer record.Writer // nil when nothing is written
+	writer record.Writer // nil if the task only counts
 
 	hasher   record.Hasher
-	header   record.Header // of the current record, as the target will have it
+	header   record.Header // of the current record, adapted to the target
 	batch    [batchLen]record.Element
-	lastKey  []byte // of the last record with elements
+	lastKey  []byte // key of the last record that kept its name
 	hasLast  bool
-	lost     int64         // records and elements left out so far
-	opaque   bool          // the current record was told to be a loss of kind module
-	later    []record.Loss // of its expiry, unless it turns out to be such a loss
+	lost     int64         // dropped records and elements so far
+	opaque   bool          // a loss of kind module was counted for the current record
+	later    []record.Loss // losses of a module value's expiry, counted only if the value is kept
 	share    *workers.Share
 	gauge    progress.Gauge
-	report   func(record.Loss) // lose, made once
+	report   func(record.Loss) // lose, as a func value made once
 	digests  [record.NumTypes]record.Digest
 	expiring expiringDigests
 	fading   expiringFields // of the current record
@@ -42,17 +42,18 @@ type task struct {
 	ledger   record.Ledger
 	losses   result.Losses
 	partial  result.Partial
-	pending  *pending // records that the writer may leave out; nil: it leaves out none
-	own      fate     // of the current record then
+	pending  *pending // records that the writer may skip; nil: it skips none
+	own      fate     // reused for each record if pending is nil
 	skipped  [record.NumTypes]record.Digest
-	moved    result.Tallies // rows of those that were left out: how many more or less there are of a class
+	moved    result.Tallies // rows of skipped records, as changes to the ledger
 	findings result.Findings
 	// where lists the keyspaces that hold rows of a record.
 	where func(*record.Header) []string
 }
 
-// Run reads the records of a task and, if write is set, writes them to its shard of the target; otherwise they are only
-// counted. An error of its share says that more came at once than that allows. After an error nothing is left of the task.
+// Run reads the records of a task and, if write is set, writes them to the task's shard of the target. Otherwise it
+// only counts them. If more data arrives at once than the share allows, it returns the share's error. After an error
+// the shard is aborted.
 func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target format.Target, sh *workers.Share, write bool) (*result.Result, error) {
 	x := &task{Task: t, Rules: r, target: target, losses: result.Losses{}, expiring: expiringDigests{}, share: sh}
 	x.hasher = record.Hasher{PlainZero: r.PlainZero, CountOnly: r.CountOnly}
@@ -113,7 +114,7 @@ func (x *task) open(ctx context.Context, src format.Source, write bool) error {
 	return nil
 }
 
-// shard returns what records are written with, or, of a task that only counts, what looks at keys of a server; nil is neither.
+// shard returns the writer of the task. A task that only counts gets one that looks up keys on a server, or nil.
 func (x *task) shard(write bool) (record.Writer, error) {
 	if write {
 		return x.target.Shard(x.N, x.TargetDB, x.Group, x.Memory.Of(x.Task))
@@ -130,7 +131,7 @@ func (x *task) copy(ctx context.Context) error {
 	return l.run(x.reader, x.Lapse == nil, x.strings, func(h *record.Header) error { return x.record(ctx, h) })
 }
 
-// pause hands over what was counted, and stops the task or its writing when it is to stop.
+// pause reports progress, aborts the writer after a refused loss, and returns ctx.Err().
 func (x *task) pause(ctx context.Context) error {
 	x.gauge.Flush()
 	if x.writer != nil && x.Refused.Load() {
@@ -172,7 +173,7 @@ func (x *task) record(ctx context.Context, h *record.Header) error {
 	switch {
 	case x.lost == lost:
 	case !kept:
-		x.reader.Settle(record.Lost) // nothing is left of it
+		x.reader.Settle(record.Lost) // the target holds no part of it
 	case !x.Whole:
 		f.lost, f.where = x.lost-lost, x.where(h)
 	}
@@ -236,13 +237,13 @@ func (x *task) elements(ctx context.Context) (int64, error) {
 				return count, err
 			}
 		}
-		if x.header.Type == record.String { // it has one
+		if x.header.Type == record.String { // a string has one element
 			return count, nil
 		}
 	}
 }
 
-// result sums up the task.
+// result returns the totals of the task.
 func (x *task) result() *result.Result {
 	for name, t := range x.moved {
 		x.ledger.Add(name, &t)
