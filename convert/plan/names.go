@@ -11,8 +11,8 @@ import (
 	"kvferry/internal/text/jsonl"
 )
 
-// Names of databases may be any bytes, which JSON has no strings for. In journals and reports they are written as keys
-// are in dumps: {"base64":"…"} when they are not UTF-8.
+// Database names may be any bytes, but JSON strings must be UTF-8. In journals and reports other names are written
+// like keys in dumps: {"base64":"…"}.
 
 // MarshalJSON writes the task.
 func (t Task) MarshalJSON() ([]byte, error) {
@@ -38,7 +38,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Names are those of databases.
+// Names is a list of database names.
 type Names []string
 
 // MarshalJSON writes the names.
@@ -61,10 +61,10 @@ func (n *Names) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// TargetNames returns the names of the databases in a target. The database that clients start in gets the name of the
-// target's own, or namespace, which also names an only database. In a target with numbered databases, db1, db2, … get
-// their numbers, as Kvrocks names databases, and other names the lowest free ones; the only one of a flat layout is 0, and so
-// is an only one that servers of the target do not have.
+// TargetNames returns the names of the databases in a target. The source's default database gets the name of the
+// target's default database, or namespace if set; namespace also names a single database. In a target with numbered
+// databases, db1, db2, … (the names in Kvrocks) get their numbers, and other names the lowest free numbers. A single
+// database becomes 0 in a flat layout, and if servers of the target do not support its number.
 func TargetNames(dbs []string, from, to format.Limits, flat bool, namespace string) []string {
 	if to.Numbered && len(dbs) == 1 && (flat || Unseen(dbs[0], to)) {
 		return []string{"0"}
@@ -102,7 +102,7 @@ func TargetNames(dbs []string, from, to format.Limits, flat bool, namespace stri
 	return out
 }
 
-// prefixNumbers puts a prefix before the names that are numbers above 0, unless there is such a name already.
+// prefixNumbers adds a prefix to names that are numbers above 0, unless the new name exists.
 func prefixNumbers(names []string, prefix string) {
 	for i, db := range names {
 		if isNumber(db) && db != "0" && !slices.Contains(names, prefix+db) {

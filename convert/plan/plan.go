@@ -10,38 +10,37 @@ import (
 )
 
 const (
-	// taskBytes is the approximate size of a task. Workers end together when tasks are small beside their share.
+	// taskBytes is the approximate size of a task. Small tasks let all workers finish at about the same time.
 	taskBytes = 16 << 20
-	// pieceBytes is the same if the target is one file or one server: all types go there together, so only spans keep
-	// workers busy, and one more costs little.
+	// pieceBytes is the task size if the target is one file or one server: all types go there together, so only spans
+	// keep workers busy, and another span costs little.
 	pieceBytes = 8 << 20
 	maxSpans   = 64
-	// mostTaskBytes is the largest size of a task, as far as the source can be cut: a run that dies loses the tasks
-	// its workers were at.
+	// mostTaskBytes is the largest size of a task, as far as the source can be split. A killed run loses the tasks
+	// that its workers were executing.
 	mostTaskBytes = 128 << 20
-	// passBytes and mostPassBytes are the same if each span costs a pass over the source.
+	// passBytes and mostPassBytes are the limits if each span costs a pass over the source.
 	passBytes     = 64 << 20
 	mostPassBytes = 1 << 30
 )
 
-// Task is a piece of the work: one span of one database, of types that the source reads or the target
-// writes together.
+// Task is a unit of work: one span of one database, of types that the source reads or the target writes together.
 type Task struct {
-	// N numbers the tasks, and the target's shards, in the order (database, group, span).
+	// N is the number of the task and of its shard of the target, in the order (database, group, span).
 	N        int            `json:"n"`
 	DB       string         `json:"db"`
 	TargetDB string         `json:"target_db"`
 	Types    record.TypeSet `json:"types"` // to read
-	Group    record.TypeSet `json:"group"` // of the target, or several; 0: none has the types
+	Group    record.TypeSet `json:"group"` // union of the target's groups; 0: no group holds the types
 	Span     format.Span    `json:"span"`
 	Bytes    int64          `json:"bytes"` // approximate size
 }
 
-// Work is about how much there is to do, in bytes of strings, hashes or lists.
+// Work estimates the effort of the task, in bytes of strings, hashes or lists.
 func (t *Task) Work() int64 { return work(t.Types, t.Bytes) }
 
-// work is about how much there is to do for some bytes of some types. Members of sets and sorted sets are small, so that there
-// are more of them; those of sorted sets are also ordered by score.
+// work estimates the effort for some bytes of some types. Sets and sorted sets count twice: their members are small
+// and so more numerous, and sorted sets are also ordered by score.
 func work(types record.TypeSet, bytes int64) int64 {
 	if types&^record.Of(record.Set, record.ZSet) == 0 {
 		return 2 * bytes
@@ -49,15 +48,14 @@ func work(types record.TypeSet, bytes int64) int64 {
 	return bytes
 }
 
-// Plan describes the work of a conversion. It depends only on the source and the filter, not on the
-// number of workers.
+// Plan is the work of a conversion. It depends only on the source and the filter, not on the number of workers.
 type Plan struct {
 	DBs Names `json:"dbs"`
-	// TargetDBs are the names of the same databases in the target.
+	// TargetDBs are the names of the databases in the target, in the order of DBs.
 	TargetDBs Names `json:"target_dbs"`
 	// Groups are the groups of types that the target stores together.
 	Groups []record.TypeSet `json:"groups"`
-	// AnyOrder is true if records may come in any order within a task.
+	// AnyOrder is true if the records of a task may come in any order.
 	AnyOrder bool `json:"any_order,omitempty"`
 	// Pieces is true if the target takes pieces of any size: a file or a server.
 	Pieces bool   `json:"pieces,omitempty"`
@@ -68,13 +66,12 @@ type Plan struct {
 // Order is the order of records that a conversion needs, see Plan.
 type Order struct{ Any, Pieces bool }
 
-// Each calls do with the numbers from 0 to n-1. Looking for places to cut reads the indexes of the source, which are
-// independent of each other.
+// Each calls do with the numbers from 0 to n-1, in parallel if it likes, and returns the error of the lowest number.
+// Calls are independent: they read the indexes of the source to find split points.
 type Each func(n int, do func(i int) error) error
 
-// New plans the conversion of the selected records of a source into the groups of types that
-// the target writes. names are the names of the databases in the target. each calls do with numbers from 0 to n-1, several at
-// once as it likes, and returns the error of the least.
+// New plans the conversion of the selected records of a source into the groups of types that the target writes. names
+// are the names of the databases in the target.
 func New(src format.Source, dbs, names []string, groups []record.TypeSet, order Order, f *filter.Filter, each Each) (*Plan, error) {
 	p := &Plan{DBs: dbs, TargetDBs: names, Groups: groups, AnyOrder: order.Any, Pieces: order.Pieces}
 	var shares []*share
@@ -105,11 +102,11 @@ func New(src format.Source, dbs, names []string, groups []record.TypeSet, order 
 	return p, nil
 }
 
-// share is what a source has of some types of one database.
+// share is the data of some types of one database.
 type share struct {
-	db    int            // number of the database
+	db    int            // index of the database in the plan
 	types record.TypeSet // to read
-	group record.TypeSet // union of the groups that they go to
+	group record.TypeSet // union of their groups
 	size  int64
 	spans []format.Span
 }
@@ -131,7 +128,7 @@ func (p *Plan) cut(src format.Source, s *share) (err error) {
 	return nil
 }
 
-// holders is the union of the groups that hold any of the types.
+// holders returns the union of the groups that hold any of the types.
 func holders(groups []record.TypeSet, types record.TypeSet) (out record.TypeSet) {
 	for _, g := range groups {
 		if g&types != 0 {
@@ -141,13 +138,13 @@ func holders(groups []record.TypeSet, types record.TypeSet) (out record.TypeSet)
 	return out
 }
 
-// NothingError is the reason why a plan is empty, or what it has came to nothing.
+// NothingError means that a plan has no tasks, or that its tasks matched no record.
 type NothingError struct{ Why string }
 
 // Error gives the reason.
 func (e *NothingError) Error() string { return "nothing to convert: " + e.Why }
 
-// nothing returns the reason why a plan is empty.
+// nothing explains an empty plan.
 func nothing(src format.Source, f *filter.Filter) string {
 	var have record.TypeSet
 	for _, db := range src.Databases() {
@@ -159,7 +156,7 @@ func nothing(src format.Source, f *filter.Filter) string {
 	return "the source has no databases"
 }
 
-// add plans the tasks of a share.
+// add appends the tasks of a share.
 func (p *Plan) add(s *share) {
 	for _, span := range s.spans {
 		p.Tasks = append(p.Tasks, Task{N: len(p.Tasks), DB: p.DBs[s.db], TargetDB: p.TargetDBs[s.db], Types: s.types, Group: s.group,
@@ -168,7 +165,7 @@ func (p *Plan) add(s *share) {
 	p.Bytes += s.size
 }
 
-// spansFor returns the number of spans for a size of some types of the source. It depends on nothing else.
+// spansFor returns the number of spans for some types of the source, from their size alone.
 func (p *Plan) spansFor(src format.Source, types record.TypeSet, size int64) int {
 	most, each := int64(mostTaskBytes), int64(taskBytes)
 	if p.Pieces {

@@ -2,8 +2,8 @@ package plan
 
 import "kvferry/format"
 
-// sectionTasks lists the sections of a database of a target that has no order of keys. One that cannot be cut is read as
-// a whole.
+// sectionTasks lists the sections of a database of a target without key order. If the database cannot be split, it is
+// one section.
 func sectionTasks(back format.Source, s format.Sectioned, db, planned string) (out []*Task) {
 	types := back.Types(db)
 	size := back.Size(db, types)
@@ -17,8 +17,8 @@ func sectionTasks(back format.Source, s format.Sectioned, db, planned string) (o
 	return out
 }
 
-// ProofTasks lists what to read of the target: everything in it, over the spans it was written in.
-// Their TargetDB is the name in the plan. A target with one database may call it as it likes.
+// ProofTasks lists the tasks that read the whole target, split into the spans it was written in. Their TargetDB is
+// the name in the plan: a target with one database may use another name.
 func ProofTasks(back format.Source, p *Plan) []*Task {
 	var out []*Task
 	dbs := back.Databases()
@@ -34,7 +34,7 @@ func ProofTasks(back format.Source, p *Plan) []*Task {
 		}
 		for i := range p.Tasks {
 			t := &p.Tasks[i]
-			// Spans that are sections of the source's file mean nothing to the target.
+			// Sections are offsets in the source's file and have no meaning in the target.
 			if t.TargetDB != planned || t.Group == 0 || t.Span.IsSection() {
 				continue
 			}

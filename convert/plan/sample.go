@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	// leastSample is how much of the types that the target keeps together is sampled, when there is so much.
+	// leastSample is the minimum sample of each set of types that the source reads together, if it is that large.
 	leastSample = 4 << 20
-	// maxPlaces is at how many places they are sampled.
+	// maxPlaces limits the number of spans sampled from one set of types.
 	maxPlaces = 32
-	// cellsPerPlace is how many sampled keys there are to be in what is converted at a place.
+	// cellsPerPlace is the desired number of sampled keys per span.
 	cellsPerPlace = 16
 )
 
-// Sample is a part of a plan: spans that are converted to see what the whole takes.
+// Sample is a part of a plan, converted to estimate the whole.
 type Sample struct {
 	Tasks []Task
-	// Weights say how many times as much as a task the plan has of its kind: a sum over the tasks, each times its
-	// weight, stands for the sum over the plan.
+	// Weights scale the tasks to the plan: a sum over the tasks, each times its weight, estimates the sum over the
+	// plan.
 	Weights []float64
-	Bytes   int64 // of the source that the tasks read
-	Whole   bool  // the tasks are those of the plan
-	least   int64 // of what is read at a place
+	Bytes   int64 // bytes of the source that the tasks read
+	Whole   bool  // the tasks are those of the whole plan
+	least   int64 // minimum bytes per span
 }
 
-// TakeSample chooses about so many bytes of a plan.
+// TakeSample chooses a sample of about budget bytes.
 func TakeSample(src format.Source, p *Plan, budget int64) (*Sample, error) {
 	s := &Sample{Whole: p.Bytes <= budget, least: max(min(leastSample, budget/8), 1)}
 	for _, tasks := range pieces(p.Tasks) {
@@ -41,7 +41,7 @@ func TakeSample(src format.Source, p *Plan, budget int64) (*Sample, error) {
 	return s, nil
 }
 
-// pieces divides the tasks of a plan into those of one database and set of types, which follow each other.
+// pieces groups consecutive tasks with the same database and types.
 func pieces(tasks []Task) (out [][]Task) {
 	for len(tasks) > 0 {
 		n := 1
@@ -53,7 +53,7 @@ func pieces(tasks []Task) (out [][]Task) {
 	return out
 }
 
-// take chooses spans of a piece.
+// take samples a piece.
 func (s *Sample) take(src format.Source, p *Plan, tasks []Task, budget int64) error {
 	var size int64
 	for i := range tasks {
@@ -74,7 +74,8 @@ func (s *Sample) take(src format.Source, p *Plan, tasks []Task, budget int64) er
 		}
 		return nil
 	}
-	// Where cells are coarse, as sections of a file are, more places than fit would make the sample the whole.
+	// Cells may be coarse, as sections of a file are. With too many spans of at least one cell, the sample would be
+	// the whole.
 	fraction := float64(want) / float64(size)
 	places := max(min(s.places(want), int(fraction*float64(len(cells)))), 1)
 	for _, x := range pick(cells, places, fraction) {
@@ -85,7 +86,7 @@ func (s *Sample) take(src format.Source, p *Plan, tasks []Task, budget int64) er
 	return nil
 }
 
-// places is at how many places a piece is sampled.
+// places returns the number of spans to sample from a piece.
 func (s *Sample) places(want int64) int { return int(min(max(want/s.least, 1), maxPlaces)) }
 
 func (s *Sample) add(t Task, weight float64) {
@@ -101,7 +102,7 @@ type cell struct {
 	bytes int64
 }
 
-// cellsOf cuts a piece, which the task is of, into about n small spans.
+// cellsOf cuts the piece of a task into about n small spans.
 func cellsOf(src format.Source, t *Task, n int) ([]cell, error) {
 	if s, ok := src.(format.Sectioned); ok {
 		spans, err := s.Sections(t.DB, t.Types, n)
@@ -122,7 +123,7 @@ func cut(spans []format.Span, size func(format.Span) int64) (out []cell) {
 	return out
 }
 
-// keyCells makes a span of each sampled key, up to the next one.
+// keyCells makes a cell of each sampled key, up to the next one.
 func keyCells(keys []store.Weighted) (out []cell) {
 	slices.SortFunc(keys, func(a, b store.Weighted) int { return bytes.Compare(a.Key, b.Key) })
 	for _, k := range keys {
@@ -144,19 +145,19 @@ func keyCells(keys []store.Weighted) (out []cell) {
 // picked is a span of a sample.
 type picked struct {
 	span   format.Span
-	share  float64 // of all bytes that are in it
+	share  float64 // part of all bytes that the span covers
 	weight float64
 }
 
-// pick chooses spans at places that lie at equal distances, together a fraction of the whole. Each begins with the cell
-// that its place is in, so that a large one is chosen as often as its size says; the weights make up for that.
+// pick chooses spans at equidistant byte offsets, together a fraction of the whole. Each span begins with the cell at
+// its offset, so large cells are chosen in proportion to their size. The weights compensate for that.
 func pick(cells []cell, places int, fraction float64) (out []picked) {
 	starts := make([]int64, len(cells)+1)
 	for i, c := range cells {
 		starts[i+1] = starts[i] + max(c.bytes, 1)
 	}
 	all := float64(starts[len(cells)])
-	end := 0 // of the span before
+	end := 0 // of the previous span
 	for n := range places {
 		place := int64((float64(n) + 0.5) / float64(places) * all)
 		i := sort.Search(len(cells), func(i int) bool { return starts[i+1] > place })
