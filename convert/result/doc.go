@@ -1,6 +1,6 @@
-// Package result holds what is known at the end of a task, and of all tasks together: the fingerprints of what was
-// written, the rows of the source by class, the losses and the findings, and how they are added up. The journal keeps a
-// Result a task as JSON; what a report says of a conversion is of the same types.
+// Package result holds the outcome of tasks and adds it up: the fingerprints of the written records, the rows of the
+// source by class, the losses and the findings. The journal stores one Result per task as JSON, and the report of a
+// conversion uses the same types.
 //
-// Everything here is a value: the package reads no data and knows no format.
+// All types are plain values. The package reads no data and knows no format.
 package result

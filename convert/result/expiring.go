@@ -2,15 +2,16 @@ package result
 
 import "kvferry/record"
 
-// Expiring is what a digest loses when all that expires until a time is gone: records that have expired, and the
-// difference that expired fields make to those that are left.
+// Expiring is the part of a digest that is gone once the clock reaches Until: the expired records, and the difference
+// that expired fields make to the digests of the remaining records.
 type Expiring struct {
-	Until int64 // in milliseconds
+	Until int64 // Unix time in milliseconds
 	PartDigest
-	Fields int64 // of hashes that are left, and of those that have no other field
+	Fields int64 // expired fields of hashes that have not expired as a whole
 }
 
-// Without is a fingerprint without what has expired at a time, and how many records those are by database.
+// Without returns the fingerprint of the records that remain at a time, and the number of expired records by
+// database.
 func (t *Totals) Without(until int64) (*record.Fingerprint, map[string]int64) {
 	left, gone := t.Fingerprint.Parts(), map[string]int64{}
 	for _, e := range t.Expiring {
@@ -36,7 +37,7 @@ func (t *Totals) Without(until int64) (*record.Fingerprint, map[string]int64) {
 	return f, gone
 }
 
-// Given is how many keys each database was to get. Of type Other a server takes only what has no key.
+// Given returns the number of keys written to each database. Records of type Other have no key on a server.
 func (t *Totals) Given() map[string]int64 {
 	out := map[string]int64{}
 	for p, d := range t.Fingerprint.Parts() {

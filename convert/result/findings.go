@@ -22,9 +22,9 @@ type FindingKind struct {
 type Findings struct {
 	mu    sync.Mutex
 	kinds map[findingKey]*FindingKind
-	// OnLoss is called for each finding that tells of a loss; it may be nil.
+	// OnLoss is called for each finding that means a loss; it may be nil.
 	OnLoss func(kind string)
-	// OnError is called for each error; it may be nil.
+	// OnError is called for each finding of severity Error; it may be nil.
 	OnError func()
 }
 
@@ -76,7 +76,8 @@ func sampleOf(f *record.Finding) Sample {
 	return s
 }
 
-// Merge adds the findings of a task that comes later in the plan.
+// Merge adds the findings of a task. Tasks must be merged in the order of the plan, because the first samples are
+// kept.
 func (s *Findings) Merge(list []FindingKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +89,7 @@ func (s *Findings) Merge(list []FindingKind) {
 	}
 }
 
-// List returns the findings, the gravest first.
+// List returns the findings, the most severe first.
 func (s *Findings) List() []FindingKind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,8 +107,8 @@ func (s *Findings) List() []FindingKind {
 	return out
 }
 
-// lossOf returns the kind of loss that a finding tells of, "" when it tells of none: data that is
-// damaged or unknown, or that no record can hold.
+// lossOf returns the kind of loss that a finding means: damaged or unknown data, or data that no record can hold. It
+// returns "" if the finding means no loss.
 func lossOf(kind, severity string) string {
 	switch {
 	case kind == record.LossCommand:
@@ -129,7 +130,8 @@ func (k *FindingKind) PassedOver() bool {
 	return (&record.Finding{Kind: k.Kind, Severity: severity}).Skipped()
 }
 
-// LossesOf returns what findings tell of as losses. The first samples are of what could not be read.
+// LossesOf converts findings to losses. Samples of unreadable data come first, because they may be the cause of the
+// others.
 func LossesOf(list []FindingKind) []LossKind {
 	var causes, others []FindingKind
 	for _, f := range list {

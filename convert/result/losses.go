@@ -10,7 +10,7 @@ import (
 	"kvferry/record"
 )
 
-// maxSamples is how many examples of a kind of loss or finding are kept.
+// maxSamples limits the samples kept per kind of loss or finding.
 const maxSamples = 5
 
 // LossKind sums up the losses of one kind.
@@ -18,9 +18,9 @@ type LossKind struct {
 	Kind    string   `json:"kind"`
 	Count   int64    `json:"count"`
 	Drops   bool     `json:"drops"`             // data is left out; otherwise it is written changed
-	Note    bool     `json:"note,omitempty"`    // told, but needs no permission
+	Note    bool     `json:"note,omitempty"`    // reported, but needs no permission
 	Allowed bool     `json:"allowed,omitempty"` // by --allow-loss
-	Avoid   string   `json:"avoid,omitempty"`   // what keeps some or all of it
+	Avoid   string   `json:"avoid,omitempty"`   // option that avoids some or all of the losses
 	Samples []Sample `json:"samples"`
 }
 
@@ -53,7 +53,7 @@ func (s Sample) String() string {
 // Losses collects the losses of one task.
 type Losses map[string]*LossKind
 
-// Add counts a loss of the record whose header is h, of database db of the source.
+// Add counts a loss of a record of database db of the source.
 func (s Losses) Add(l record.Loss, db string, h *record.Header) {
 	k := s[l.Kind]
 	if k == nil {
@@ -70,7 +70,7 @@ func (s Losses) Add(l record.Loss, db string, h *record.Header) {
 	}
 }
 
-// Merge adds the losses of another task, which comes later in the plan.
+// Merge adds the losses of a task. Tasks must be merged in the order of the plan, because the first samples are kept.
 func (s Losses) Merge(list []LossKind) {
 	for _, l := range list {
 		k := s[l.Kind]
@@ -95,7 +95,7 @@ func (s Losses) List() []LossKind {
 	return out
 }
 
-// LossError means that the target cannot hold all of the source, and the losses were not allowed.
+// LossError means that the target cannot hold all of the source, and not all losses were allowed.
 type LossError struct {
 	// Target is the format of the target.
 	Target string
@@ -103,7 +103,7 @@ type LossError struct {
 	Losses []LossKind
 }
 
-// Error lists the kinds that were not allowed, and what to do: what avoids losses comes before what accepts them.
+// Error lists the refused kinds and the options: first those that avoid losses, then --allow-loss.
 func (e *LossError) Error() string {
 	var reasons, kinds, todo []string
 	for _, l := range e.Refused() {
@@ -130,7 +130,7 @@ func (e *LossError) Error() string {
 	return "refused: " + strings.Join(reasons, "; ") + "; " + strings.Join(todo, ", or ")
 }
 
-// Kinds returns the kinds of all losses, which all have to be allowed.
+// Kinds returns the kinds of losses that need permission, including those that are allowed.
 func (e *LossError) Kinds() []string {
 	var out []string
 	for _, l := range e.Losses {
@@ -152,7 +152,8 @@ func (e *LossError) Refused() []LossKind {
 	return out
 }
 
-// Judge marks the losses that are allowed and returns an error when one is not. target is the name of its format.
+// Judge marks the allowed losses and returns a LossError if any loss is not allowed. target is the name of the
+// target's format.
 func Judge(losses []LossKind, target string, allows func(kind string) bool) error {
 	e := &LossError{Target: target, Losses: losses}
 	for i := range losses {

@@ -9,8 +9,8 @@ import (
 	"kvferry/record"
 )
 
-// Names of databases may be any bytes, which JSON has no strings for. In journals and reports they are written as keys
-// are in dumps: {"base64":"…"} when they are not UTF-8.
+// Database names may be any bytes, but JSON strings must be UTF-8. In journals and reports other names are written
+// like keys in dumps: {"base64":"…"}.
 
 // MarshalJSON writes the digest.
 func (p PartDigest) MarshalJSON() ([]byte, error) {
@@ -78,7 +78,7 @@ func (s *Sample) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Tallies are the rows of keyspaces, which have names of databases in theirs.
+// Tallies holds the tally of each keyspace. Keyspace names contain database names, and so may be any bytes.
 type Tallies map[string]record.Tally
 
 type namedTally struct {

@@ -8,18 +8,18 @@ import (
 	"kvferry/record"
 )
 
-// Partial counts the elements that were left out of records which keep others, by the keyspaces that hold
-// the records' rows. Their readers know of whole records only.
+// Partial counts the dropped elements of records that keep others, by the keyspaces that hold the records' rows.
+// Readers count such records as copied.
 type Partial map[string]int64
 
-// Add counts n elements of a record whose rows are in some keyspaces.
+// Add counts n dropped elements of a record whose rows are in some keyspaces.
 func (p Partial) Add(keyspaces []string, n int64) {
 	slices.Sort(keyspaces)
 	p[strings.Join(slices.Compact(keyspaces), "\n")] += n
 }
 
-// Correct moves the elements' rows from where their records were counted to the lost ones: each has a row
-// that was copied, in the keyspace that has most of those, and may have one of an index.
+// Correct moves the rows of dropped elements to the class Lost. Each element has a copied row, in the keyspace that
+// has most of them, and may have an index row.
 func (p Partial) Correct(ledger map[string]record.Tally) {
 	for names, n := range p {
 		for _, class := range []record.Class{record.Copied, record.Index} {
@@ -28,8 +28,7 @@ func (p Partial) Correct(ledger map[string]record.Tally) {
 	}
 }
 
-// move makes n rows of a class lost in the keyspaces that have names with one of the endings, beginning
-// with the one that has most.
+// move moves n rows of a class to Lost, in the keyspaces whose names end with one of endings, the largest first.
 func move(ledger map[string]record.Tally, endings []string, class record.Class, n int64) {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(ledger)) {
@@ -42,7 +41,7 @@ func move(ledger map[string]record.Tally, endings []string, class record.Class, 
 	})
 	for _, name := range names {
 		t := ledger[name]
-		k := max(min(n, t.Rows[class]), 0) // fewer than none: other tasks have more
+		k := max(min(n, t.Rows[class]), 0) // negative if other tasks counted the rows
 		t.Rows[class] -= k
 		t.Rows[record.Lost] += k
 		ledger[name] = t

@@ -8,17 +8,17 @@ import (
 	"kvferry/store"
 )
 
-// Result is what a finished task leaves, as the journal keeps it.
+// Result is the outcome of a finished task, as stored in the journal.
 type Result struct {
 	N        int           `json:"n"`
 	Tables   []store.Table `json:"tables"`
 	Parts    []PartDigest  `json:"parts"`
-	Skipped  []PartDigest  `json:"skipped,omitempty"`  // left out because their keys exist
-	Expiring []Expiring    `json:"expiring,omitempty"` // of Parts
+	Skipped  []PartDigest  `json:"skipped,omitempty"`  // records left out because their keys exist on the server
+	Expiring []Expiring    `json:"expiring,omitempty"` // the part of Parts that expires soon
 	Ledger   Tallies       `json:"ledger"`
 	Losses   []LossKind    `json:"losses"`
 	Findings []FindingKind `json:"findings"`
-	// Stores are findings of the source's stores that the journal does not have before, whoever came to them.
+	// Stores are the findings of the source's stores since the previous journal entry, from any task.
 	Stores []record.Finding `json:"stores,omitempty"`
 }
 
@@ -46,7 +46,7 @@ func Parts(f *record.Fingerprint) []PartDigest {
 	return out
 }
 
-// addParts adds what parts listed.
+// addParts adds a list of digests to a fingerprint.
 func addParts(f *record.Fingerprint, list []PartDigest) error {
 	for _, p := range list {
 		t, err := record.ParseType(p.Type)
@@ -58,7 +58,7 @@ func addParts(f *record.Fingerprint, list []PartDigest) error {
 	return nil
 }
 
-// Totals is what all tasks leave together.
+// Totals is the outcome of all tasks.
 type Totals struct {
 	Fingerprint record.Fingerprint
 	Skipped     record.Fingerprint

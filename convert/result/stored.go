@@ -9,26 +9,25 @@ import (
 	"kvferry/record"
 )
 
-// Stored collects what the stores of the source report: tables and blocks that were passed over, tables
-// that had to be sorted. A store tells of each once, when the first task comes to it, and tasks that an earlier
-// process finished are not read again: so the journal keeps them.
+// Stored collects the findings of the source's stores: tables and blocks that were skipped, tables that had to be
+// sorted. A store reports each finding once, to the first task that meets it, and a resumed run does not repeat
+// finished tasks. So the findings must be kept in the journal.
 type Stored struct {
 	mu   sync.Mutex
 	seen map[storeFinding]record.Finding
-	// fresh are those that the journal does not have yet.
+	// fresh holds the findings that are not in the journal yet.
 	fresh []record.Finding
-	// OnLoss is called for each finding that tells of a loss.
+	// OnLoss is called for each finding that means a loss.
 	OnLoss func(kind string)
-	// OnError is called for each error; it may be nil.
+	// OnError is called for each finding of severity Error; it may be nil.
 	OnError func()
 }
 
-// storeFinding is what a finding is known by when it is reported again, by another process. Words about a place may
-// differ.
+// storeFinding identifies a finding when another process reports it again. The wording of Detail may differ then.
 type storeFinding struct {
 	kind, key        string
 	place            record.Place
-	keyspace, detail string // of findings without a place in a file
+	keyspace, detail string // only of findings without an offset
 }
 
 func identityOf(f *record.Finding) storeFinding {
@@ -39,7 +38,8 @@ func identityOf(f *record.Finding) storeFinding {
 	return id
 }
 
-// Report takes a finding, once. What it means for the run is said before the journal can have it.
+// Report adds a finding unless it is known. It calls OnLoss before the finding can reach the journal: a task takes
+// the fresh findings first and then checks for refused losses.
 func (s *Stored) Report(f record.Finding) {
 	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" {
 		s.OnLoss(kind)
@@ -69,7 +69,7 @@ func (s *Stored) add(f record.Finding) bool {
 	return true
 }
 
-// Adopt adds what was found while tasks of an earlier process ran.
+// Adopt adds the findings in the results of an earlier process.
 func (s *Stored) Adopt(tasks []*Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *Stored) Adopt(tasks []*Result) {
 	}
 }
 
-// Unwritten returns the findings that the journal does not have yet.
+// Unwritten returns the findings that are not in the journal yet. The caller must write them.
 func (s *Stored) Unwritten() []record.Finding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,15 +89,15 @@ func (s *Stored) Unwritten() []record.Finding {
 	return fresh
 }
 
-// compareStored orders findings by place. Those that are not the same finding are never equal: their order must not depend
-// on which worker came first.
+// compareStored orders findings by place. Different findings never compare equal: their order must not depend on the
+// timing of workers.
 func compareStored(a, b record.Finding) int {
 	return cmp.Or(cmp.Compare(a.Place.File, b.Place.File), cmp.Compare(a.Place.Off, b.Place.Off),
 		cmp.Compare(a.Place.Level, b.Place.Level), cmp.Compare(a.Place.Seq, b.Place.Seq), cmp.Compare(a.Kind, b.Kind),
 		cmp.Compare(a.Keyspace, b.Keyspace), bytes.Compare(a.Key, b.Key), cmp.Compare(a.Detail, b.Detail))
 }
 
-// Tell reports all findings in order, whoever came to them.
+// Tell calls to for all findings, in order.
 func (s *Stored) Tell(to func(record.Finding)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Stored) Tell(to func(record.Finding)) {
 	}
 }
 
-// PassedOver returns what could not be read, as losses.
+// PassedOver returns the unreadable data, as losses.
 func (s *Stored) PassedOver() []LossKind {
 	var set Findings
 	s.Tell(func(f record.Finding) {
