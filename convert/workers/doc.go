@@ -1,3 +1,3 @@
-// Package workers runs the tasks of a plan beside each other and divides the memory among them: how much each may use for its
-// buffers, and how much it may be handed at once while others run. It does not know what tasks do.
+// Package workers runs the tasks of a plan in parallel and divides the memory among them: the size of each task's
+// buffers, and the amount of data it may receive at once while others run. It does not know the work of a task.
 package workers

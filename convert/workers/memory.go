@@ -7,18 +7,17 @@ import (
 	"kvferry/convert/plan"
 )
 
-// LeastShare is what a task gets however small it is.
+// LeastShare is the minimum share of a task.
 const LeastShare = 2 << 20
 
-// Shares divides memory among the tasks of a pool by what they have to read, so that one giant
-// record gets nearly all of it when the rest is small. Any tasks that run at once stay within the
-// whole, but for the least shares.
+// Shares divides memory among tasks in proportion to their size, so that one giant task gets nearly all of it. The
+// shares of any tasks that run at the same time add up to at most the whole, except for minimum shares.
 type Shares struct {
 	whole int64
-	top   int64 // bytes of the largest tasks, as many as run at once
+	top   int64 // total size of the largest tasks, one per worker
 }
 
-// NewShares plans for tasks of which so many run at once.
+// NewShares divides memory among tasks that run on the given number of workers.
 func NewShares(whole int64, tasks []*plan.Task, workers int) Shares {
 	sizes := make([]int64, len(tasks))
 	for i, t := range tasks {

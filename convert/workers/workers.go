@@ -15,16 +15,16 @@ import (
 	"kvferry/record"
 )
 
-// Cores counts who of so many workers is busy.
+// Cores counts the busy workers.
 type Cores struct {
 	all  int32
 	busy atomic.Int32
 }
 
-// NewCores counts so many workers.
+// NewCores returns Cores for the given number of workers.
 func NewCores(workers int) *Cores { return &Cores{all: int32(workers)} }
 
-// Spare runs f on a core that no worker needs, if there is one.
+// Spare runs f in the background and returns true if a worker is idle. Otherwise it returns false.
 func (c *Cores) Spare(f func()) bool {
 	if c.busy.Add(1) > c.all {
 		c.busy.Add(-1)
@@ -37,13 +37,13 @@ func (c *Cores) Spare(f func()) bool {
 	return true
 }
 
-// Run calls do for each task, largest first, on as many goroutines as there are workers. The first error stops all;
-// it is returned when every goroutine has ended.
+// Run calls do for each task, largest first, with one goroutine per worker. The first error cancels the rest; Run
+// returns it after all goroutines have ended.
 func Run(ctx context.Context, tasks []*plan.Task, c *Cores, do func(context.Context, *plan.Task) error) error {
 	return runSome(ctx, tasks, int(c.all), c, do)
 }
 
-// runSome is Run on so many goroutines.
+// runSome is Run with another number of workers.
 func runSome(ctx context.Context, tasks []*plan.Task, workers int, c *Cores, do func(context.Context, *plan.Task) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -77,19 +77,18 @@ func runSome(ctx context.Context, tasks []*plan.Task, workers int, c *Cores, do 
 	return context.Cause(ctx)
 }
 
-// largeError says that a task met more at once than it may hold beside the others.
+// largeError means that a task received more data at once than its share.
 type largeError struct{ bytes int64 }
 
 func (e *largeError) Error() string {
 	return fmt.Sprintf("%d bytes at once, too much for tasks that run at the same time", e.bytes)
 }
 
-// rowsHeld is how many times a row is in memory at most while it is moved, with what is spare: what was read, unpacked,
-// copied into a block, packed.
+// rowsHeld is the maximum memory for moving a row, as a multiple of its size: it is read, decompressed, copied into a
+// block and compressed.
 const rowsHeld = 16
 
-// mostAtOnce is how many bytes of elements a task may be handed at once while so many run. One by itself takes what
-// comes.
+// mostAtOnce returns the number of element bytes that a task may receive at once. A single worker has no limit.
 func mostAtOnce(memory int64, workers int) int64 {
 	if workers <= 1 {
 		return math.MaxInt64
@@ -97,13 +96,13 @@ func mostAtOnce(memory int64, workers int) int64 {
 	return memory / int64(rowsHeld*workers)
 }
 
-// Share is what a task may hold while others run.
+// Share limits the data that a task receives at once.
 type Share struct {
-	most  int64  // bytes that it is handed at once
-	first func() // lets the next task begin
+	most  int64  // bytes per batch
+	first func() // lets the next task start
 }
 
-// Take looks at what a task was handed at once.
+// Take checks the size of a batch of elements.
 func (s *Share) Take(elems []record.Element) error {
 	if s.most < math.MaxInt64 {
 		return s.handed(record.BatchBytes(elems))
@@ -112,7 +111,7 @@ func (s *Share) Take(elems []record.Element) error {
 	return nil
 }
 
-// TakeStrings does so for strings.
+// TakeStrings checks the size of a batch of strings.
 func (s *Share) TakeStrings(batch []record.StringRecord) error {
 	if s.most < math.MaxInt64 {
 		return s.handed(record.StringBytes(batch))
@@ -129,9 +128,9 @@ func (s *Share) handed(bytes int64) error {
 	return nil
 }
 
-// RunSharing is Run for tasks that share a promise of memory. One begins when the one before it has seen its first
-// rows, so that not all meet the first large one at the same time. Those that meet rows so large that not all workers
-// may hold one stop, and run again when the others are done, as many at once as such rows allow.
+// RunSharing is Run for tasks that share a memory limit. A task starts only after the previous one has received its
+// first rows, so that not all of them meet a first large row at the same time. A task that receives a row too large
+// for its share stops. It runs again after the others, with as many workers as such rows allow.
 func RunSharing(ctx context.Context, tasks []*plan.Task, c *Cores, memory int64, do func(context.Context, *plan.Task, *Share) error) error {
 	workers := int(c.all)
 	for {
@@ -150,7 +149,7 @@ func RunSharing(ctx context.Context, tasks []*plan.Task, c *Cores, memory int64,
 				mu.Lock()
 				defer mu.Unlock()
 				again, largest, err = append(again, t), max(largest, large.bytes), nil
-				debug.FreeOSMemory() // what it held is in the way of the others
+				debug.FreeOSMemory() // free its memory for the other tasks
 			}
 			return err
 		})
@@ -161,7 +160,7 @@ func RunSharing(ctx context.Context, tasks []*plan.Task, c *Cores, memory int64,
 	}
 }
 
-// LargestFirst returns tasks by how much there is to do; those of the same stay in their order.
+// LargestFirst returns tasks by decreasing work. Equal tasks keep their order.
 func LargestFirst(tasks []*plan.Task) []*plan.Task {
 	out := slices.Clone(tasks)
 	slices.SortStableFunc(out, func(a, b *plan.Task) int { return cmp.Compare(b.Work(), a.Work()) })
