@@ -1,4 +1,4 @@
-// Package inventory counts what a finished target consists of and holds that against what the tasks say they wrote, what the
-// stores of the target say they hold, and, as the last step before the target is published, its directory. None of this
-// depends on the proof.
+// Package inventory counts the files and rows of a finished target. It compares them with the results of the tasks,
+// with the contents of the target's stores and, as the last step before the target is published, with its directory.
+// These checks do not depend on the proof.
 package inventory

@@ -17,17 +17,17 @@ import (
 	"kvferry/store"
 )
 
-// Census is what a finished target consists of, taken of the builders that made it.
+// Census describes the contents of a finished target, as counted by its builders.
 type Census struct {
-	Stored bool `json:"stored"` // it is made of tables
+	Stored bool `json:"stored"` // the target consists of tables
 	Tables int  `json:"tables"`
-	// Entries are those in the tables.
+	// Entries is the number of entries in the tables.
 	Entries int64        `json:"entries"`
 	Bytes   int64        `json:"bytes"` // of the tables
 	Files   []paths.File `json:"files"` // of the whole target
 }
 
-// CountError means that a finished target does not match what was written. It was not published.
+// CountError means that a finished target does not match the rows and files written. It was not published.
 type CountError struct{ What string }
 
 // Error describes the difference.
@@ -37,13 +37,13 @@ func (e *CountError) Error() string {
 
 func miscount(format string, args ...any) error { return &CountError{fmt.Sprintf(format, args...)} }
 
-// Counter remembers the builders of a target, to count what they made.
+// Counter counts the tables that builders make.
 type Counter struct {
 	mu    sync.Mutex
 	total Census
 }
 
-// Create is a store.CreateFunc whose builders are counted.
+// Create returns a store.CreateFunc whose builders report to c.
 func (c *Counter) Create(create store.CreateFunc) store.CreateFunc {
 	return func(dir string, o store.BuildOptions) (store.Builder, error) {
 		b, err := create(dir, o)
@@ -66,7 +66,7 @@ func (c *Counter) add(tables []store.Table) {
 	}
 }
 
-// countedBuilder is a store.Builder that knows its shards.
+// countedBuilder is a store.Builder that remembers its shards.
 type countedBuilder struct {
 	store.Builder
 	counter *Counter
@@ -94,7 +94,7 @@ func (b *countedBuilder) saw(shard int) {
 	b.shards[shard] = true
 }
 
-// Finish counts the tables, whose names are about to change, and makes them a database.
+// Finish counts the tables before the builder renames them and makes them a database.
 func (b *countedBuilder) Finish() error {
 	for _, shard := range slices.Sorted(maps.Keys(b.shards)) {
 		tables, err := b.Tables(shard)
@@ -106,8 +106,8 @@ func (b *countedBuilder) Finish() error {
 	return b.Builder.Finish()
 }
 
-// CheckTasks compares what is about to be finished with what the tasks of the plan left: each has to be done, and
-// its tables have to be those that the target is made of.
+// CheckTasks compares an unfinished target with the results of its tasks: each task must be done, and the target must
+// consist of exactly their tables.
 func CheckTasks(p *plan.Plan, results []*result.Result, target format.Target) error {
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
@@ -149,7 +149,7 @@ func tablesText(list []store.Table) string {
 	return record.Plural(int64(len(list)), "table") + " with " + record.Plural(entries, "row")
 }
 
-// Take takes that of a target which was just finished in a directory; "" when it is in none.
+// Take returns the census of a target that was just finished in dir; "" means that it is on a server.
 func (c *Counter) Take(dir string) (*Census, error) {
 	made := c.total
 	if dir == "" {
@@ -160,8 +160,8 @@ func (c *Counter) Take(dir string) (*Census, error) {
 	return &made, err
 }
 
-// CheckCounts compares sums: the rows that the ledger says went over, those that the fingerprint was taken of and the
-// entries in the tables have to fit.
+// CheckCounts checks that the source had at least one copied row per written record, and that the tables have at
+// least one entry per written element.
 func (c *Census) CheckCounts(t *result.Totals) error {
 	var records, elements, copied int64
 	for _, d := range t.Fingerprint.Parts() {
@@ -180,7 +180,7 @@ func (c *Census) CheckCounts(t *result.Totals) error {
 	return nil
 }
 
-// CheckFiles compares the target's directory with what was finished.
+// CheckFiles checks that the target's directory has not changed since it was finished.
 func (c *Census) CheckFiles(dir string) error {
 	is, err := paths.List(dir)
 	if err != nil {
@@ -192,7 +192,8 @@ func (c *Census) CheckFiles(dir string) error {
 	return nil
 }
 
-// CheckStores compares the tables that were made with those that the stores of the target, which is in a directory, name.
+// CheckStores compares the written tables with the tables that the stores of the target list. dir is the target's
+// directory.
 func (c *Census) CheckStores(opened *Stores, dir string) error {
 	if !c.Stored {
 		return nil
@@ -213,7 +214,7 @@ func (c *Census) CheckStores(opened *Stores, dir string) error {
 		have.Tables++
 		have.Bytes += f.Size
 		have.Entries += f.Entries
-		unknown = unknown || f.Entries < 0 // tables of LevelDB do not tell
+		unknown = unknown || f.Entries < 0 // LevelDB tables do not store a count
 	}
 	if have.Tables != c.Tables || have.Bytes != c.Bytes || !unknown && have.Entries != c.Entries {
 		return miscount("%d tables with %d rows in %d bytes were written, and it holds %d with %d rows in %d bytes",
@@ -222,7 +223,7 @@ func (c *Census) CheckStores(opened *Stores, dir string) error {
 	return nil
 }
 
-// Stores remembers the stores of the finished target, which a format.Source does not show.
+// Stores tracks the open stores of the finished target. A format.Source does not expose them.
 type Stores struct {
 	mu   sync.Mutex
 	list []*openedStore
@@ -234,7 +235,7 @@ type openedStore struct {
 	of  *Stores
 }
 
-// Opener is a store.Opener whose stores are remembered.
+// Opener returns a store.Opener whose stores are tracked.
 func (s *Stores) Opener(open store.Opener) store.Opener {
 	return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
 		st, err := open(ctx, dir, o)
@@ -249,7 +250,7 @@ func (s *Stores) Opener(open store.Opener) store.Opener {
 	}
 }
 
-// Close closes the store, which is forgotten: a format may open one to look at it, and then again.
+// Close closes the store and stops tracking it: a format may open a store to look at it, and then open it again.
 func (o *openedStore) Close() error {
 	o.of.mu.Lock()
 	o.of.list = slices.DeleteFunc(o.of.list, func(s *openedStore) bool { return s == o })
