@@ -1,3 +1,4 @@
-// Package paths looks at where sources and targets lie, and changes nothing: which paths must not be written, because they
-// exist or are inside a source, and of which files a dataset consists, by whose sizes and times a change is noticed.
+// Package paths checks the locations of sources and targets, and changes nothing. It determines the paths that must
+// not be written, because they exist or are inside a source, and lists the files of a dataset, whose sizes and times
+// reveal changes.
 package paths

@@ -13,8 +13,8 @@ import (
 	"kvferry/internal/sys/tree"
 )
 
-// maxDepth is how many levels below a source files are looked at: stores lie at most four deep, and
-// symbolic links may lead anywhere.
+// maxDepth limits the directory levels below a source. Stores are at most four levels deep, and symbolic links may
+// lead anywhere.
 const maxDepth = 6
 
 // File is a file of the source.
@@ -22,11 +22,11 @@ type File struct {
 	Path  string    `json:"path"`
 	Size  int64     `json:"size"`
 	MTime time.Time `json:"mtime"`
-	// Real is where the file is, when a symbolic link leads there.
+	// Real is the resolved path if a symbolic link leads to the file.
 	Real string `json:"real,omitempty"`
 }
 
-// Real is the absolute path of a file with its symbolic links resolved.
+// Real returns the absolute path of a file with symbolic links resolved.
 func Real(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func Real(path string) (string, error) {
 	return disk.EvalSymlinks(path)
 }
 
-// List lists the files below dir, also behind symbolic links, with what changes when they do.
+// List lists the files below dir, also behind symbolic links, with the attributes that reveal changes.
 func List(dir string) ([]File, error) {
 	var out []File
 	err := tree.Walk(dir, func(rel string, info fs.FileInfo, linked bool) error {
@@ -59,7 +59,7 @@ func List(dir string) ([]File, error) {
 	return out, err
 }
 
-// Same returns an error that names a file which is not as it was, nil when all are.
+// Same returns nil if all files are unchanged. Otherwise the error names a file that differs.
 func Same(was, is []File) error {
 	have := make(map[string]File, len(is))
 	for _, f := range is {
@@ -85,7 +85,7 @@ func Same(was, is []File) error {
 	return nil
 }
 
-// name is the path, but for a dataset that is one file.
+// name returns the path, or "the file" if the dataset is a single file.
 func (f *File) name() string {
 	if f.Path == "." {
 		return "the file"
@@ -93,7 +93,7 @@ func (f *File) name() string {
 	return f.Path
 }
 
-// Source returns where a source really is, and its files.
+// Source returns the real path of a source and its files.
 func Source(location string) (path string, files []File, err error) {
 	if !isPath(location) {
 		return location, nil, nil

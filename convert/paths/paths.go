@@ -13,11 +13,10 @@ import (
 	"kvferry/internal/sys/tree"
 )
 
-// ExistsError says that the target is there already, or something else that is not replaced. It is an
-// fs.ErrExist.
+// ExistsError means that the target or another output path exists and is not overwritten. It is an fs.ErrExist.
 type ExistsError struct {
 	Path string
-	Todo string // what to do about it
+	Todo string // remedy, appended to the message
 }
 
 // Error names the path.
@@ -40,7 +39,7 @@ func CheckNew(path string) error {
 	return err
 }
 
-// CheckParent refuses a target that has no directory to be in.
+// CheckParent refuses a target whose directory does not exist.
 func CheckParent(target string) error {
 	parent := filepath.Dir(filepath.Clean(target))
 	st, err := disk.Stat(parent)
@@ -56,7 +55,7 @@ func CheckParent(target string) error {
 	return nil
 }
 
-// isPath reports whether a source lies on disk: others are standard input and addresses of servers.
+// isPath reports whether a source is on disk. Others are standard input and server addresses.
 func isPath(source string) bool {
 	if strings.Contains(source, "://") {
 		_, err := disk.Lstat(source)
@@ -65,7 +64,7 @@ func isPath(source string) bool {
 	return source != "-"
 }
 
-// CheckApart refuses a path, in a directory that exists, that is inside the source, which must not change.
+// CheckApart refuses a path inside the source. parent is its existing directory.
 func CheckApart(source, parent, path string) error {
 	if !isPath(source) {
 		return nil
@@ -86,7 +85,7 @@ func CheckApart(source, parent, path string) error {
 	return nil
 }
 
-// realDirs lists where a source really is: its directory, and those that symbolic links below it lead to.
+// realDirs lists the real directories of a source: its own, and the targets of symbolic links below it.
 func realDirs(source string) ([]string, error) {
 	root, err := Real(source)
 	if err != nil {
@@ -129,8 +128,8 @@ func CheckTemp(source, temp string) error {
 	return CheckApart(source, temp, temp)
 }
 
-// CheckOutput refuses an output file that is a directory, has none to be in, or is inside the source, also through links.
-// It ignores "".
+// CheckOutput refuses an output file that is a directory, whose directory is missing, or that is inside the source,
+// also through links. It ignores "".
 func CheckOutput(source, file string) error {
 	if file == "" {
 		return nil
@@ -140,7 +139,7 @@ func CheckOutput(source, file string) error {
 	case err == nil && st.IsDir():
 		return fmt.Errorf("%s: is a directory", file)
 	case err == nil && !st.Mode().IsRegular():
-		return nil // it has no bytes that could be the source's
+		return nil // a device or pipe: writing to it cannot change the source
 	case err == nil:
 		real, err := Real(file)
 		if err != nil {
