@@ -22,25 +22,25 @@ import (
 	"kvferry/store"
 )
 
-// attempt is one pass through the phases. All that a pass learns is in here and nowhere else: a pass that starts
-// over begins with none of it.
+// attempt is one pass through the phases. It holds all state of the pass, so that a pass that starts over inherits
+// none.
 type attempt struct {
 	*run
-	resort string      // how the source's tables were found out of order; "" when they were not
-	state  *work.State // what an earlier process did
+	resort string      // how the source's tables are out of order; "" if they are sorted
+	state  *work.State // of an earlier process
 
 	id      *work.Identity
 	rules   *transfer.Rules
 	src     format.Source
-	sources disk.Sources // the files that src reads
+	sources disk.Sources // files that src reads
 	target  format.Target
-	stores  *result.Stored // what the stores of the source report
+	stores  *result.Stored // findings of the source's stores
 	refused *atomic.Bool
-	results []*result.Result  // by number of the task; nil for those that are not done
-	counter inventory.Counter // of what builders make
+	results []*result.Result  // by task number; nil for unfinished tasks
+	counter inventory.Counter // counts the output of builders
 	made    *inventory.Census // of the finished target
 	opened  inventory.Stores  // of the finished target
-	// reported is the report that is to be published.
+	// reported is the encoded report.
 	reported []byte
 	timings  Timings
 	cores    *workers.Cores
@@ -53,14 +53,14 @@ func (r *run) attempt(state *work.State, resort string) *attempt {
 	return a
 }
 
-// abort drops what a pass wrote.
+// abort discards the pass's output.
 func (a *attempt) abort() {
 	if a.target != nil {
 		a.target.Abort()
 	}
 }
 
-// convert goes through the phases. Nothing that could still fail is open when the target is published.
+// convert runs the phases. It closes everything that can still fail before it publishes the target.
 func (a *attempt) convert(ctx context.Context) (*Report, error) {
 	rep, err := a.prepare(ctx)
 	if err = a.sources.Err(err); err != nil {
@@ -70,7 +70,7 @@ func (a *attempt) convert(ctx context.Context) (*Report, error) {
 	return rep, err
 }
 
-// leaves adds to an error what it leaves on a server.
+// leaves adds to an error a description of the data left on the server.
 func (a *attempt) leaves(err error) error {
 	if l, ok := a.target.(format.Loaded); ok {
 		if text := l.Undo(); text != "" {
@@ -80,7 +80,7 @@ func (a *attempt) leaves(err error) error {
 	return err
 }
 
-// prepare makes the target and its report ready to be published.
+// prepare builds and proves the target and writes its report, ready to publish.
 func (a *attempt) prepare(ctx context.Context) (rep *Report, err error) {
 	if err := a.openSource(ctx); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (a *attempt) prepare(ctx context.Context) (rep *Report, err error) {
 	return a.conclude(ctx, back)
 }
 
-// openSource opens the source, with its tables sorted when resort says that they are not.
+// openSource opens the source. If resort is set, stores sort its tables.
 func (a *attempt) openSource(ctx context.Context) (err error) {
 	name, start := a.o.preparation(), time.Now()
 	if name != "" {
@@ -119,11 +119,10 @@ func (a *attempt) openSource(ctx context.Context) (err error) {
 	return nil
 }
 
-// open opens the source for this conversion.
 func (a *attempt) open(ctx context.Context) (format.Source, error) {
 	return a.o.Source.Open(ctx, func(so *store.Options) {
 		so.Resort = a.resort != ""
-		so.Salvage = true // a table or block that cannot be read is a finding, and so a loss: LossDamaged
+		so.Salvage = true // an unreadable table or block becomes a finding, and so a loss of kind LossDamaged
 		so.Memory = a.o.storeMemory()
 		so.TempDir = a.o.TempDir
 		so.Report = a.stores.Report
@@ -132,14 +131,14 @@ func (a *attempt) open(ctx context.Context) (format.Source, error) {
 	})
 }
 
-// refuse notes that there is a loss of a kind: unless it is allowed, tasks only count from then on.
+// refuse notes a loss. Unless its kind is allowed, tasks only count from then on.
 func (a *attempt) refuse(kind string) {
 	if !a.o.allows(kind) {
 		a.refused.Store(true)
 	}
 }
 
-// identify says what this run is, and refuses to continue another one.
+// identify computes the run's identity. If the work directory belongs to another run, it returns a *work.ResumeError.
 func (a *attempt) identify() error {
 	if was := a.state.ID; was != nil && !a.o.NowGiven {
 		a.o.Now = was.Now
@@ -163,7 +162,7 @@ func (a *attempt) identify() error {
 	return nil
 }
 
-// setRules fixes what all tasks go by.
+// setRules sets the rules that all tasks share.
 func (a *attempt) setRules() {
 	limits := a.o.Target.Format.Limits()
 	a.rules = &transfer.Rules{
@@ -186,7 +185,8 @@ func (a *attempt) setRules() {
 	}
 }
 
-// lapse tells what expires while a server is written to; nothing does on disk.
+// lapse returns the expiry steps of a conversion into a server; nil for a target on disk, where records do not
+// expire.
 func (a *attempt) lapse() *transfer.Lapse {
 	if a.o.Target.Address == "" {
 		return nil
@@ -194,7 +194,7 @@ func (a *attempt) lapse() *transfer.Lapse {
 	return transfer.NewLapse(a.id.Began)
 }
 
-// write makes the target's files, or finds them made, and returns them reopened.
+// write builds the target, or finds it already built, and returns it reopened.
 func (a *attempt) write(ctx context.Context) (format.Source, error) {
 	a.timings.Resumed = a.state.ID != nil
 	if a.state.Made != nil && a.o.Target.Address == "" {
@@ -229,8 +229,8 @@ func (a *attempt) write(ctx context.Context) (format.Source, error) {
 	return a.finish(ctx)
 }
 
-// foresee looks for losses and for keys that exist before anything is written to a server, where it would stay: it runs the
-// tasks once without writing.
+// foresee runs the tasks once without writing. It detects losses and existing keys before the first write, because
+// data written to a server stays there.
 func (a *attempt) foresee(ctx context.Context) error {
 	if a.o.Target.Address == "" {
 		return nil
@@ -250,7 +250,8 @@ func (a *attempt) foresee(ctx context.Context) error {
 	return a.conflicts()
 }
 
-// restore brings the tables back that an earlier process was making a database of. What is on a server stays there.
+// restore brings back the tables of an earlier process that died while it finished the target. Data on a server needs
+// no restore.
 func (a *attempt) restore() error {
 	if a.o.Target.Address != "" {
 		return nil
@@ -287,8 +288,8 @@ func (a *attempt) begin(ctx context.Context) error {
 	return a.work.Append(work.Entry{Plan: a.id})
 }
 
-// plan creates the target and plans what goes into it. Where databases are found by their rows, what cannot be read
-// may be all of one, or of the source: that is a loss and no wrong selection.
+// plan creates the target and plans its tasks. If databases are found only by scanning rows, unreadable data may hide
+// a database, or all of them: then an empty selection is a loss and no error of the user.
 func (a *attempt) plan(ctx context.Context) error {
 	err := a.planReadable(ctx)
 	var nothing *plan.NothingError
@@ -306,7 +307,7 @@ func (a *attempt) plan(ctx context.Context) error {
 	return fmt.Errorf("%w; some data is unreadable: %s", err, lost[0].Samples[0].Detail)
 }
 
-// planReadable is plan for what can be read.
+// planReadable plans the readable part of the source.
 func (a *attempt) planReadable(ctx context.Context) error {
 	dbs, err := a.o.Selection.SelectDBs(a.src.Databases())
 	if err != nil {
@@ -323,13 +324,14 @@ func (a *attempt) planReadable(ctx context.Context) error {
 	return err
 }
 
-// order says what order is asked for: none by a target that takes any, where no names of the source compete for one.
+// order returns the order that the plan must keep. Any order will do if the target accepts it and the source holds
+// each name under one type only.
 func (a *attempt) order() plan.Order {
 	any := a.o.Target.Format.Limits().AnyOrder
 	return plan.Order{Any: any && !a.o.Source.Format.Limits().SameName, Pieces: any}
 }
 
-// location is the place where the target is built.
+// location is the directory or address of the target under construction.
 func (a *attempt) location() string {
 	if a.o.Target.Address != "" {
 		return a.o.Target.Address

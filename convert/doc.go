@@ -1,16 +1,15 @@
 // Package convert converts a dataset to another format: plan, run, prove, publish.
 //
-//	plan     what there is to do, as a value: tasks of one database, one group of the target's
-//	         types and one span of user keys. It depends on the source and the options alone.
-//	run      the tasks, on several workers, into <target>.kvferry/ beside the target. Each finished
-//	         task is written to a journal there, from which an interrupted run goes on.
-//	prove    reopen what was written, read it back as records and compare the fingerprints.
-//	publish  sync, and rename to the target's path, which exists only when it is complete.
+//	plan     cut the work into tasks: one database, one group of the target's types and one span
+//	         of user keys each. The plan depends only on the source and the options.
+//	run      execute the tasks on several workers, in <target>.kvferry/ beside the target. A journal
+//	         there records each finished task, so that an interrupted run can be resumed.
+//	prove    reopen the target, read its records back and compare the fingerprints.
+//	publish  sync, and rename to the target's path, which exists only if the target is complete.
 //
-// The package goes through these phases, in an attempt that has all that a pass learns, and says how they went, in a Report.
-// The parts are below it, and none of them knows it: plan and outcome are what goes into tasks and what comes out of them,
-// pool runs them, transfer does one, work keeps the journal and the names, census counts what was made, and paths is where
-// things lie.
+// An attempt is one pass through these phases. A Report describes the result. The subpackages do not import this
+// package: plan holds the tasks and result their results, workers schedules tasks, transfer executes one, work keeps
+// the journal and publishes, inventory counts the files of the target, and paths checks locations.
 //
 // The package uses formats and stores only through their interfaces.
 package convert

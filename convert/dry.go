@@ -14,12 +14,12 @@ import (
 	"kvferry/store"
 )
 
-// errOnServer is the error of Options.Estimate where the target is a server.
+// errOnServer is returned if Options.Estimate is set and the target is a server.
 var errOnServer = errors.New("nothing is written to a server for a try: an estimate needs a target on disk")
 
-// DryRun reads the whole source and reports what a conversion would write and lose, and the space and time it
-// would need. With Options.Estimate it reads only a sample, and all counts are of the sample. It writes only
-// temporary files. It returns the report also with a *LossError.
+// DryRun reads the whole source and reports the records and losses of a conversion, and the space and time it would
+// need. With Options.Estimate it reads only a sample, and all counts are of the sample. It writes only temporary
+// files. It returns the report also with a *LossError.
 func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	o, err := opts.normalize()
 	if err != nil {
@@ -53,12 +53,12 @@ func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	return rep, err
 }
 
-// dryRun is what a dry run needs beside an attempt.
+// dryRun is the state of a dry run beyond its attempt.
 type dryRun struct {
 	create  store.CreateFunc // of the target
 	tempDir string           // of the conversion
 	usage   *disk.Usage      // of temporary files
-	opened  int64            // bytes of them when the source was open
+	opened  int64            // bytes of them after the source was opened
 }
 
 // run runs the tasks without writing, and converts a sample.
@@ -96,7 +96,7 @@ func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
 	}
 	rep = a.report(t)
 	rep.DryRun, rep.Estimate, rep.Proof.Why = true, est, "nothing was written"
-	rounded := int64(len(a.id.Plan.Tasks)) // sizes of tasks are rounded down
+	rounded := int64(len(a.id.Plan.Tasks)) // task sizes are rounded down
 	rep.Sampled = a.o.Estimate && est.SampleBytes+rounded < est.SourceBytes
 	rep.Timings = Timings{Prepare: a.timings.Prepare, Preparation: a.timings.Preparation, Run: time.Since(start).Seconds(), Total: time.Since(a.began).Seconds()}
 	if rep.Sampled {
@@ -108,14 +108,14 @@ func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
 	return rep, a.conflicts()
 }
 
-// unseen lists the types of the source that a sample has no record of, converted or lost.
+// unseen lists the types of the source that do not occur in the sample, neither converted nor lost.
 func (a *attempt) unseen(rep *Report) (out []string) {
 	seen := map[string]bool{}
 	for _, p := range rep.Parts {
 		seen[p.Type] = seen[p.Type] || p.Records > 0
 	}
 	for _, l := range rep.Losses {
-		seen[l.Kind] = true // of a type that the target does not have
+		seen[l.Kind] = true // of a type that the target lacks
 		for _, s := range l.Samples {
 			seen[s.Type] = true
 		}
@@ -132,8 +132,8 @@ func (a *attempt) unseen(rep *Report) (out []string) {
 	return out
 }
 
-// estimate says what the conversion will take; nil for a server, which nothing is written to for a try. Where the
-// source is not read otherwise, the results are those of the sample.
+// estimate predicts the cost of the conversion. It returns nil for a server, because a sample would have to be
+// written there. With Options.Estimate the sample's results become the results of the run.
 func (d *dryRun) estimate(ctx context.Context, a *attempt, planned time.Duration) (*Estimate, error) {
 	if a.o.Target.Address != "" {
 		return nil, nil
@@ -158,7 +158,7 @@ func (d *dryRun) estimate(ctx context.Context, a *attempt, planned time.Duration
 	return est, nil
 }
 
-// discard is a store.CreateFunc for a target that nothing is written to.
+// discard is a store.CreateFunc for a target that no row is written to.
 func discard(string, store.BuildOptions) (store.Builder, error) { return nowhere{}, nil }
 
 type nowhere struct{}
@@ -170,7 +170,7 @@ func (nowhere) Adopt([]store.Table) error                  { return nil }
 func (nowhere) Finish() error                              { return errors.ErrUnsupported }
 func (nowhere) Abort()                                     {}
 
-// sampleBudget is how much of a source of so many bytes a sample takes.
+// sampleBudget returns the size of a sample of a source of n bytes.
 func (o *Options) sampleBudget(bytes int64) int64 {
 	switch {
 	case o.SampleBytes > 0:

@@ -41,8 +41,8 @@ type Estimate struct {
 	Fits    bool     `json:"fits"` // as far as known
 }
 
-// usualBudget is the size of a sample unless it is given: the same for a dry run with and without --estimate and for the
-// check before a conversion, so that they tell the same size of the target.
+// usualBudget is the default size of a sample. Dry runs with and without --estimate and the space check use the same,
+// so that they predict the same target size.
 func usualBudget(size int64) int64 { return min(max(size/100, 64<<20), 256<<20) }
 
 // leastBudget is the smallest sample; less would not be representative.
@@ -96,7 +96,7 @@ func (a *attempt) estimator(s *plan.Sample, create store.CreateFunc, dir string)
 	rules.Refused, rules.Allows = x.refused, func(string) bool { return true }
 	_, sectioned := a.src.(format.Sectioned)
 	rules.SortSections = sectioned && !plan.AnyOrder
-	// The memory of a task is scaled down with its size, so that it spills like a task of the plan.
+	// The memory of a task shrinks with its size, so that it spills like a task of the plan.
 	rules.Memory = workers.NewShares(o.Memory/4, pointers(a.id.Plan.Tasks), o.Workers)
 	x.rules = &rules
 	return &estimator{attempt: x, sample: s, of: a, took: make([]time.Duration, len(s.Tasks))}
@@ -176,7 +176,7 @@ func (e *estimator) result() *Estimate {
 		work += weight * e.took[i].Seconds()
 	}
 	overhead := max(float64(e.final)-made, 0)
-	if e.o.SST { // links to its tables
+	if e.o.SST { // links to the tables
 		overhead = max(overhead-made, 0)
 	}
 	out.DiskBytes = int64(tables + overhead)
@@ -184,7 +184,7 @@ func (e *estimator) result() *Estimate {
 	if e.o.SST {
 		out.TargetBytes += int64(tables)
 	}
-	if e.o.Target.Format.Limits().Place == format.InFile { // of sections, which are joined at the end
+	if e.o.Target.Format.Limits().Place == format.InFile { // sections, which are joined at the end
 		out.DiskBytes += int64(tables)
 	}
 	plan, sampled := pointers(e.of.id.Plan.Tasks), pointers(e.sample.Tasks)

@@ -13,10 +13,10 @@ import (
 	"kvferry/store"
 )
 
-// maxInfo is how much of an info file is looked at.
+// maxInfo limits the bytes read of an info file.
 const maxInfo = 1 << 16
 
-// copyExtra carries the files beside the stores over into the target.
+// copyExtra copies the files beside the stores to the target.
 func copyExtra(src format.Source, from, to string) error {
 	for _, rel := range src.Extra() {
 		if err := copyFile(filepath.Join(from, filepath.FromSlash(rel)), extraPath(to, rel)); err != nil {
@@ -26,7 +26,7 @@ func copyExtra(src format.Source, from, to string) error {
 	return nil
 }
 
-// maxExtra bounds a file beside the stores. The servers write a hundred bytes.
+// maxExtra limits the size of a file beside the stores. Servers write about a hundred bytes.
 const maxExtra = 64 << 20
 
 // copyFile copies a small file.
@@ -55,7 +55,7 @@ type Following struct {
 	Conditions []string `json:"conditions"` // that the commands need
 }
 
-// following returns how servers on the target can follow the old ones, nil when none can.
+// following returns how servers on the target can follow the old ones, or nil if they cannot.
 func following(src format.Source, target format.Format, from string) (*Following, error) {
 	f, ok := target.(format.Follower)
 	if !ok {
@@ -72,7 +72,7 @@ func following(src format.Source, target format.Format, from string) (*Following
 	return &Following{lines, conditions}, nil
 }
 
-// followLines returns the commands that the info files of a dump stand for.
+// followLines returns the replication commands derived from the info files of a dump.
 func followLines(src format.Source, from string) ([]string, error) {
 	var lines []string
 	for _, rel := range src.Extra() {
@@ -87,7 +87,8 @@ func followLines(src format.Source, from string) ([]string, error) {
 	return lines, nil
 }
 
-// extraPath is the same place in the target, or its root when it has no such directory.
+// extraPath returns the path of an extra file in the target: in the same directory, or in the root if the target
+// lacks that directory.
 func extraPath(to, rel string) string {
 	path := filepath.Join(to, filepath.FromSlash(rel))
 	if st, err := disk.Stat(filepath.Dir(path)); err == nil && st.IsDir() {

@@ -7,7 +7,7 @@ import (
 	"kvferry/convert/work"
 )
 
-// What reports and errors say of a conversion.
+// Types that reports and errors are made of.
 type (
 	// LossKind sums up the losses of one kind.
 	LossKind = result.LossKind
@@ -19,7 +19,7 @@ type (
 	FindingKind = result.FindingKind
 	// Sample is one example of a loss or a finding.
 	Sample = result.Sample
-	// CountError means that a finished target does not match what was written. It was not published.
+	// CountError means that a finished target does not match the rows and files written. It was not published.
 	CountError = inventory.CountError
 	// UnfinishedError is the reason why a run ended without a target, and the state of its work.
 	UnfinishedError = work.UnfinishedError
@@ -33,6 +33,6 @@ func ReportPath(target string) string { return work.ReportPath(target) }
 // CheckTemp refuses a directory for temporary files that does not exist or is inside the source.
 func CheckTemp(source, temp string) error { return paths.CheckTemp(source, temp) }
 
-// CheckOutput refuses an output file that is a directory, has none to be in, or is inside the source, also through links.
-// It ignores "".
+// CheckOutput refuses an output file that is a directory, whose directory is missing, or that is inside the source,
+// also through links. It ignores "".
 func CheckOutput(source, file string) error { return paths.CheckOutput(source, file) }

@@ -57,7 +57,7 @@ type Options struct {
 	// Memory is the limit of resident memory; buffers may use half of it. 0 means 512 MiB.
 	Memory  int64
 	TempDir string
-	// NoProve publishes the target without comparing it with the source; nothing is hashed.
+	// NoProve publishes the target without comparing it with the source. No record is hashed.
 	NoProve bool
 	// ForceSpace starts the conversion even if the disks seem too small.
 	ForceSpace bool
@@ -97,17 +97,17 @@ type Output struct {
 	Path   string
 	Create store.CreateFunc
 	Open   store.Opener
-	// Address is the address of a server; "" for a target on disk. Data written to a server is visible at once: there
-	// is nothing to publish, losses are looked for before the first write, and Path replaces the address in the names
-	// of the work directory and the report.
+	// Address is the address of a server; "" for a target on disk. Data written to a server is visible at once: the
+	// publish step moves only the report, losses are detected before the first write, and Path replaces the address
+	// in the names of the work directory and the report.
 	Address string
 	// Verify reads a server back; otherwise only its key counts are compared.
 	Verify bool
 
-	began string // the address that the run began with, when another one leads to the same servers
+	began string // the address that an unfinished run was started with, if it leads to the same servers
 }
 
-// compares reports whether the finished target is read and compared with what was written.
+// compares reports whether the finished target is read and compared with the source.
 func (o *Options) compares() bool {
 	if o.Target.Address != "" {
 		return o.Target.Verify
@@ -117,7 +117,7 @@ func (o *Options) compares() bool {
 
 // readBack reports whether the finished target is reopened.
 func (o *Options) readBack() bool {
-	// Stores say what they consist of when they are opened, which is looked at in any case.
+	// Opening a store lists its files, and those are always checked.
 	return o.compares() || o.Target.Address == "" && o.Target.Format.Limits().Place == format.InDirectory
 }
 
@@ -144,7 +144,7 @@ func (o *Options) normalize() (*Options, error) {
 	if n.Version&0xFF == 0xFF || n.Version < 0 {
 		return nil, fmt.Errorf("version %d cannot be used: the original engines do not find rows of versions whose low byte is 0xFF", n.Version)
 	}
-	if !n.Resume { // an unfinished run may have a moment of its own
+	if !n.Resume { // a resumed run takes its time from the journal
 		if err := n.checkSelection(); err != nil {
 			return nil, err
 		}
@@ -202,7 +202,7 @@ func (o *Options) allows(kind string) bool {
 	return slices.Contains(o.AllowLoss, kind) || kind == record.LossSameName && (o.Prefer != nil || o.Rename)
 }
 
-// judge marks the losses that are allowed and returns an error when one is not.
+// judge marks the allowed losses and returns an error if any loss is not allowed.
 func (o *Options) judge(losses []result.LossKind) error {
 	return result.Judge(losses, o.Target.Format.Name(), o.allows)
 }
@@ -215,7 +215,7 @@ func (o *Options) seconds() bool {
 // storeMemory is the memory for each store of the source, and of the target in the proof.
 func (o *Options) storeMemory() int64 { return o.Memory / 8 }
 
-// optionTexts names the options that the result depends on as the command line does.
+// optionTexts returns the options that affect the result, by their names on the command line.
 func optionTexts(o *Options) map[string]string {
 	m := map[string]string{
 		"source":        o.Source.Format.Name() + "+" + o.Source.Store,

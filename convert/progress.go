@@ -5,8 +5,8 @@ import "kvferry/internal/pass/progress"
 // Progress is the state of a running conversion.
 type Progress = progress.State
 
-// steps lists what a conversion does, with how long each step takes compared with the writing. The proof reads what was
-// written, which is compressed already.
+// steps lists the steps of a conversion, weighted by duration relative to the writing. The proof reads written data,
+// which is compressed already.
 func (o *Options) steps() []progress.Step {
 	out := o.first()
 	if o.Rename {
@@ -26,7 +26,7 @@ func (o *Options) steps() []progress.Step {
 	return append(out, progress.Step{Name: "publish", Weight: 0.01})
 }
 
-// first lists what is done before the source is read: a server is copied, a log replayed.
+// first lists the steps before the first record is read: copying a server, replaying a log, planning.
 func (o *Options) first() []progress.Step {
 	plan := progress.Step{Name: "plan", Weight: 0.01}
 	if name := o.preparation(); name != "" {
@@ -35,10 +35,10 @@ func (o *Options) first() []progress.Step {
 	return []progress.Step{plan}
 }
 
-// preparation is the step in which the source is made ready to be read; "" when it can be read as it is.
+// preparation names the step that makes the source readable; "" if it needs none.
 func (o *Options) preparation() string { return o.Source.Format.Limits().Place.Preparation() }
 
-// drySteps lists what a dry run does.
+// drySteps lists the steps of a dry run.
 func (o *Options) drySteps() []progress.Step {
 	out := o.first()
 	if !o.Estimate {

@@ -26,7 +26,7 @@ type ProofError struct {
 	Loaded   bool                 // the data is on a server, where it stays
 }
 
-// Unwrap returns why the target could not be read, or what a server says of its keys.
+// Unwrap returns the read error, or the failed key count of a server.
 func (e *ProofError) Unwrap() error { return e.Err }
 
 // Mismatch is a part in which source and target differ.
@@ -62,7 +62,7 @@ func (m *Mismatch) difference() string {
 	return fmt.Sprintf("fingerprint %s was written, %s read back", m.Source.Millis, m.Target.Millis)
 }
 
-// prove reads the target back and compares it with what was written.
+// prove reads the target back and compares it with the fingerprint of the written records.
 func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fingerprint) error {
 	tasks := plan.ProofTasks(back, a.id.Plan)
 	var total int64
@@ -70,7 +70,7 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 		total += t.Bytes
 	}
 	a.meter.Begin("prove", total, 0, len(tasks))
-	memory := workers.NewShares(a.o.Memory/2, tasks, a.o.Workers) // nothing is written meanwhile
+	memory := workers.NewShares(a.o.Memory/2, tasks, a.o.Workers) // no writer needs memory now
 	var got record.Fingerprint
 	var findings result.Findings
 	var ledger record.Ledger
@@ -101,7 +101,7 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 	return err
 }
 
-// compare returns a ProofError unless everything is equal and nothing is wrong.
+// compare returns a ProofError unless the fingerprints are equal, err is nil and no finding is an error.
 func compare(want, got *record.Fingerprint, seconds bool, findings []result.FindingKind, err error) error {
 	e := &ProofError{}
 	if err != nil {
@@ -126,7 +126,7 @@ func compare(want, got *record.Fingerprint, seconds bool, findings []result.Find
 	return e
 }
 
-// counted compares how many keys a server has with how many it was given.
+// counted compares the number of keys on a server with the number written to it.
 func (a *attempt) counted(ctx context.Context, server format.Loaded, t *result.Totals) (Proof, error) {
 	_, expired := t.Without(a.rules.Lapse.Gone(time.Now()))
 	why, err := server.Check(ctx, t.Given(), expired)
@@ -136,7 +136,7 @@ func (a *attempt) counted(ctx context.Context, server format.Loaded, t *result.T
 	return Proof{Counted: true, Why: why}, nil
 }
 
-// proved compares the target, which was read back, with what was written.
+// proved proves a target that was read back. It leaves out records and fields that may have expired by now.
 func (a *attempt) proved(ctx context.Context, back format.Source, t *result.Totals) (Proof, error) {
 	a.rules.Gone = a.rules.Lapse.Gone(time.Now())
 	want, expired := t.Without(a.rules.Gone)

@@ -92,7 +92,7 @@ func (a *attempt) publish() (earlier string, err error) {
 	return earlier, a.work.Conclude()
 }
 
-// checkMade compares the census of the target with what was written and with what its stores hold.
+// checkMade compares the files of the target with the totals of the tasks and with the contents of its stores.
 func (a *attempt) checkMade(t *result.Totals) error {
 	if err := a.made.CheckCounts(t); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (a *attempt) checkMade(t *result.Totals) error {
 	return a.made.CheckStores(&a.opened, a.work.Data())
 }
 
-// checkReport compares the published report with what was written.
+// checkReport compares the published report with the one that was encoded.
 func (a *attempt) checkReport() error {
 	is, err := disk.ReadFile(ReportPath(a.work.Target))
 	if err == nil && !bytes.Equal(is, a.reported) {
@@ -109,7 +109,7 @@ func (a *attempt) checkReport() error {
 	return err
 }
 
-// appear renames the target into place, right after the last check of what is published.
+// appear checks the report and the files a last time and renames the target into place.
 func (a *attempt) appear() error {
 	if err := a.checkReport(); err != nil {
 		return err

@@ -25,7 +25,7 @@ type Report struct {
 	File   string `json:"-"`
 	Tool   string `json:"tool"`
 	DryRun bool   `json:"dry_run,omitempty"`
-	// Sampled is true if a dry run read only a sample: all counts are of the sample.
+	// Sampled is true if a dry run read only a sample. All counts are of the sample then.
 	Sampled bool `json:"sampled,omitempty"`
 	// Unseen lists types that the source may have, but of which the sample has no record.
 	Unseen  []string          `json:"unseen_types,omitempty"`
@@ -37,8 +37,8 @@ type Report struct {
 	Workers int               `json:"workers"`
 
 	Parts []result.PartDigest `json:"fingerprint"`
-	// Skipped are the records that were left out because their keys exist on the server. With Parts and what was lost they
-	// are all records that were selected.
+	// Skipped are the records that were left out because their keys exist on the server. Parts, Skipped and the lost
+	// records add up to all selected records.
 	Skipped  []result.PartDigest  `json:"skipped,omitempty"`
 	Proof    Proof                `json:"proof"`
 	Ledger   []Account            `json:"ledger"`
@@ -50,7 +50,7 @@ type Report struct {
 	// Estimate is set by a dry run only.
 	Estimate *Estimate `json:"estimate,omitempty"`
 	Timings  Timings   `json:"timings"`
-	// Earlier is the new path of the report of an earlier conversion to the same path; "" if there is none.
+	// Earlier is the new path of the report of an earlier conversion to the same path; "" if none was found.
 	Earlier string `json:"-"`
 }
 
@@ -78,7 +78,7 @@ type Proof struct {
 	ExpiredFields int64 `json:"expired_fields,omitempty"`
 	// Counted is true if the key counts of a server were compared instead; Why gives them.
 	Counted bool `json:"counted,omitempty"`
-	// Why is the reason if there is no proof.
+	// Why explains a missing proof.
 	Why string `json:"why,omitempty"`
 }
 
@@ -104,8 +104,8 @@ type Entries struct {
 
 // Timings are the durations of the phases, in seconds.
 type Timings struct {
-	// Prepare is the time that it took to make the source readable, and Preparation what that was: "replay" of an
-	// append-only file or "copy" of a server. Other sources need none.
+	// Prepare is the time needed to make the source readable. Preparation names the step: "replay" of an append-only
+	// file or "copy" of a server. Other sources need none.
 	Prepare     float64 `json:"prepare,omitempty"`
 	Preparation string  `json:"preparation,omitempty"`
 	Run         float64 `json:"run"`
@@ -161,7 +161,7 @@ func accounts(l *record.Ledger) []Account {
 	return out
 }
 
-// report sums the run up.
+// report builds the report.
 func (a *attempt) report(t *result.Totals) *Report {
 	o := a.o
 	rep := &Report{

@@ -16,7 +16,7 @@ import (
 	"kvferry/store"
 )
 
-// run is the state of a conversion. What it learns from the source belongs to an attempt.
+// run is the state of a conversion across attempts. Everything learned from the source belongs to an attempt.
 type run struct {
 	o     *Options
 	work  *work.Dir
@@ -27,9 +27,9 @@ type run struct {
 }
 
 // Run converts a dataset. Afterwards the path of the target exists only if the target is complete and proved. A
-// *LossError lists what the target cannot hold, a *ProofError what differs from the source, and an
-// *UnfinishedError describes the work left by a run that failed. With a *PublishedError the target is complete,
-// and Run returns the report, too.
+// *LossError lists data that the target cannot hold, a *ProofError lists differences from the source, and an
+// *UnfinishedError describes the work left by a run that failed. With a *PublishedError the target is complete, and
+// Run returns the report, too.
 func Run(ctx context.Context, opts *Options) (*Report, error) {
 	o, err := opts.normalize()
 	if err != nil {
@@ -75,7 +75,7 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	return rep, nil
 }
 
-// findWork looks for the work of a run that began with another address of the same servers.
+// findWork looks for unfinished work that was started with another address of the same servers.
 func (o *Options) findWork() error {
 	remote, ok := o.Target.Format.(format.Remote)
 	if !ok || !o.Resume {
@@ -96,7 +96,7 @@ func (o *Options) findWork() error {
 	return nil
 }
 
-// noPlace says what the directory is for that cannot be written, when it is not that of the target.
+// noPlace explains a working directory that cannot be written if the target is a server.
 func (o *Options) noPlace(err error) error {
 	var place *work.NoPlaceError
 	if o.Target.Address == "" || !errors.As(err, &place) {
@@ -138,8 +138,8 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 	return rep, true, errors.Join(unclean, err)
 }
 
-// emptied returns the report of a run that died when nothing was left to do but to remove its work directory, which is empty:
-// target and report are in their places before anything is removed.
+// emptied returns the report of a run that died between emptying and removing its work directory, or nil. The target
+// and its report are in place before the first file is removed.
 func emptied(target string, entries []fs.DirEntry) *Report {
 	if _, err := disk.Lstat(target); err != nil || len(entries) > 0 {
 		return nil
@@ -151,19 +151,19 @@ func emptied(target string, entries []fs.DirEntry) *Report {
 	return rep
 }
 
-// resumable reports whether the work of a failed run is kept for another process: that of a cancelled run, or of one
-// whose disk is full, or whose server was lost; with Resume that of every run which another one can bring to an end.
+// resumable reports whether the work of a failed run is kept: if the run was cancelled, a disk is full, or its server
+// was lost; with Resume after any failure that another process can recover from.
 func (r *run) resumable(cause error) bool {
 	var proof *ProofError
 	var count *CountError
 	var space *SpaceError
 	var existing *format.ExistingError
-	if (errors.As(cause, &space) || errors.As(cause, &existing)) && !r.resumed { // nothing is done yet
+	if (errors.As(cause, &space) || errors.As(cause, &existing)) && !r.resumed { // no task has run yet
 		return false
 	}
 	var nothing *plan.NothingError
 	var lost *format.LostError
-	if errors.As(cause, &lost) && !r.o.Discard { // also when keys are missing that it had
+	if errors.As(cause, &lost) && !r.o.Discard { // also if written keys are missing
 		return r.work.Begun()
 	}
 	if errors.As(cause, &proof) || errors.As(cause, &count) || errors.As(cause, &nothing) {
@@ -187,8 +187,8 @@ func (r *run) giveUp(cause error) *UnfinishedError {
 	return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Err: cause, Stuck: r.work.Discard()}
 }
 
-// all makes an attempt, and another one with the tables sorted when they turn out not to be. state is what an
-// earlier process did.
+// all makes an attempt. If it finds tables out of order, all starts over with sorted ones. state is the state left by
+// an earlier process.
 func (r *run) all(ctx context.Context, state *work.State) (*Report, error) {
 	a := r.attempt(state, "")
 	if state.ID != nil {

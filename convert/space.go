@@ -10,14 +10,14 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// roomy is how many times as large as the source a target is at most: with so much room, and twice the source's size for
-// temporary files, nothing is estimated.
+// roomy is the assumed maximum of target size divided by source size. If the disks have that much room, and twice the
+// source's size for temporary files, no estimate is made.
 const roomy = 8
 
 // SpaceError means that a conversion does not fit on its disks. Nothing was converted.
 type SpaceError struct {
 	Estimate *Estimate // nil if not even a sample fits
-	Err      error     // why not
+	Err      error     // why not even a sample fits
 }
 
 // Unwrap returns the reason why a sample does not fit.
@@ -43,7 +43,7 @@ func (e *SpaceError) Error() string {
 	return fmt.Sprintf("not enough space: %s (estimated from a sample); %s; --force-space starts anyway", strings.Join(parts, "; "), advice)
 }
 
-// Use describes what a volume holds.
+// Use describes the purpose of a volume.
 func (v *Volume) Use() string {
 	switch {
 	case !v.Temp:
@@ -68,7 +68,8 @@ func sizeText(n int64) string {
 	return fmt.Sprintf("%.1f %s", f, unit)
 }
 
-// checkSpace refuses a conversion that does not fit on its disks. What an earlier process wrote is there already.
+// checkSpace refuses a conversion that does not fit on its disks. It counts only unfinished tasks: the free space
+// already reflects the others.
 func (a *attempt) checkSpace(ctx context.Context) error {
 	if a.o.ForceSpace || a.o.Target.Address != "" {
 		return nil

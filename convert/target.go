@@ -14,7 +14,7 @@ import (
 	"kvferry/store"
 )
 
-// conflicts is an error when keys of a server would be overwritten that must not be.
+// conflicts returns an error if the conversion would overwrite existing keys of a server.
 func (a *attempt) conflicts() error {
 	if l, ok := a.target.(format.Loaded); ok {
 		return l.Conflicts()
@@ -22,7 +22,7 @@ func (a *attempt) conflicts() error {
 	return nil
 }
 
-// create starts the target in the work directory.
+// create starts the target in the work directory or connects to its server.
 func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, error) {
 	layout := targetLayout(a.o, a.src, dbs)
 	return a.o.Target.Format.Create(ctx, a.location(), &format.CreateOptions{
@@ -44,12 +44,12 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 	})
 }
 
-// maxEmpty is the number from which on databases get no empty ones below them. Servers of Redis have 16, those of Pika fewer.
+// maxEmpty limits the databases that empty ones are added below. Redis servers have 16, Pika servers fewer.
 const maxEmpty = 16
 
-// withEmpty adds the databases below others, where servers have a directory for each number: what lacks one looks like a
-// copy that was not finished. With --db only the chosen ones are created. A source that has such directories itself, and
-// lacks some, is copied as it is.
+// withEmpty adds empty databases below the highest one if servers have a directory for each number: a copy that lacks
+// one looks unfinished. With --db only the chosen ones are created. If the source has such directories itself, its
+// gaps are kept.
 func (a *attempt) withEmpty(dbs []string, l format.Layout) []string {
 	from, to := a.src.Format().Limits(), a.o.Target.Format.Limits()
 	switch {
@@ -76,7 +76,7 @@ func (a *attempt) withEmpty(dbs []string, l format.Layout) []string {
 	return out
 }
 
-// named starts a store of the target, which gets an identity of its own.
+// named starts a store of the target. Its identity includes its directory, so that no two stores share one.
 func (a *attempt) named(dir string, o store.BuildOptions) (store.Builder, error) {
 	rel, err := filepath.Rel(a.work.Data(), dir)
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *attempt) named(dir string, o store.BuildOptions) (store.Builder, error)
 	return a.o.Target.Create(dir, o)
 }
 
-// spare lends cores that no worker needs; nil when there is one worker.
+// spare returns the function that lends idle cores; nil for a single worker.
 func (a *attempt) spare() func(func()) bool {
 	if a.o.Workers < 2 {
 		return nil
@@ -94,7 +94,7 @@ func (a *attempt) spare() func(func()) bool {
 	return a.cores.Spare
 }
 
-// reread opens a target that an earlier process finished; nil when it is not to be read.
+// reread opens a target that an earlier process finished; nil if it need not be read.
 func (a *attempt) reread(ctx context.Context) (format.Source, error) {
 	if !a.o.readBack() {
 		return nil, nil
@@ -102,7 +102,7 @@ func (a *attempt) reread(ctx context.Context) (format.Source, error) {
 	return a.o.Target.Format.Open(ctx, a.location(), a.reopen())
 }
 
-// reopen says how the target is opened for the proof; nil: it is not.
+// reopen returns the options for reading the target back; nil if it is not read back.
 func (a *attempt) reopen() *format.OpenOptions {
 	if !a.o.readBack() {
 		return nil
@@ -116,8 +116,8 @@ func (a *attempt) reopen() *format.OpenOptions {
 	}
 }
 
-// targetLayout is the one asked for, or that of the source. Several databases that another format
-// had in one directory get one each.
+// targetLayout returns the requested layout, else the layout that the target requires, else the source's. Databases
+// that another format keeps in one directory get one each.
 func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
 	if o.Layout != format.LayoutAuto {
 		return o.Layout
@@ -131,7 +131,7 @@ func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
 	return src.Layout()
 }
 
-// finish makes the tables a database.
+// finish completes the target from the tables of the tasks.
 func (a *attempt) finish(ctx context.Context) (format.Source, error) {
 	a.meter.Enter("finish")
 	start := time.Now()
@@ -160,7 +160,7 @@ func (a *attempt) finish(ctx context.Context) (format.Source, error) {
 	return back, nil
 }
 
-// finished completes the target's directory and says in the journal what it consists of.
+// finished completes the target's directory and records its contents in the journal.
 func (a *attempt) finished() (err error) {
 	dir := ""
 	if a.o.Target.Address == "" {

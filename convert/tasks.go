@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 )
 
-// adopt takes over the tasks that an earlier process finished, but for those whose rows may be gone.
+// adopt takes over the tasks that an earlier process finished, except those whose rows may be gone.
 func (a *attempt) adopt() error {
 	a.results = make([]*result.Result, len(a.id.Plan.Tasks))
 	a.stores.Adopt(a.state.Tasks)
@@ -37,7 +37,7 @@ func (a *attempt) adopt() error {
 	return nil
 }
 
-// runTasks runs the tasks that are not done yet, or only counts what they would do, as a step of the run.
+// runTasks runs the unfinished tasks as one step of the run. Without write they only count.
 func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	p := a.id.Plan
 	if a.results == nil {
@@ -53,7 +53,7 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 			done += p.Tasks[i].Bytes
 		}
 	}
-	if a.o.Rename && a.rules.Renames == nil { // they are known when a server's target was looked at before
+	if a.o.Rename && a.rules.Renames == nil { // foresee may have found them already
 		var err error
 		if a.rules.Renames, err = a.findRenames(ctx); err != nil {
 			return err
@@ -71,7 +71,7 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	return a.sources.Err(err)
 }
 
-// FindRenames lists the records that get another name.
+// findRenames lists the records to rename.
 func (a *attempt) findRenames(ctx context.Context) ([]transfer.Rename, error) {
 	if a.rules.SameName || !a.src.Format().Limits().SameName {
 		return nil, nil
@@ -82,21 +82,21 @@ func (a *attempt) findRenames(ctx context.Context) ([]transfer.Rename, error) {
 	return transfer.FindRenames(ctx, tasks, a.rules, a.src, a.target, a.cores, a.o.Memory)
 }
 
-// Run runs one task and lets it be written to the journal.
+// runTask runs one task and queues its journal entry.
 func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *workers.Share, write bool, c *work.Commits) error {
 	a.o.crash(fmt.Sprintf("task %d", t.N))
 	res, err := transfer.Run(ctx, t, a.rules, a.src, a.target, sh, write)
 	if err != nil {
 		return err
 	}
-	a.results[t.N] = res // each task has a place of its own
+	a.results[t.N] = res // no other task writes here
 	if !write {
 		return nil
 	}
 	return c.Start(func() error { return a.commit(t, res) })
 }
 
-// commit writes a task to the journal when its tables are on disk.
+// commit writes a task to the journal once its tables are on disk.
 func (a *attempt) commit(t *plan.Task, res *result.Result) (err error) {
 	if res.Stores = a.stores.Unwritten(); a.rules.Refused.Load() {
 		return nil
@@ -110,8 +110,7 @@ func (a *attempt) commit(t *plan.Task, res *result.Result) (err error) {
 	return a.work.Append(work.Entry{Task: res})
 }
 
-// judge decides from what the tasks saw whether the target may be made. It marks the losses that
-// are allowed.
+// judge decides from the totals whether the target may be published. It marks the allowed losses.
 func (a *attempt) judge(t *result.Totals, losses []result.LossKind) error {
 	if err := a.o.judge(losses); err != nil {
 		return err
@@ -125,7 +124,7 @@ func (a *attempt) judge(t *result.Totals, losses []result.LossKind) error {
 	return nil
 }
 
-// sum adds up what all tasks left. Some findings are losses too.
+// sum adds up the results of all tasks. Findings that mean lost data count as losses, too.
 func (a *attempt) sum() (*result.Totals, error) {
 	t, err := result.Sum(a.results)
 	if err != nil {
@@ -137,7 +136,7 @@ func (a *attempt) sum() (*result.Totals, error) {
 	return t, nil
 }
 
-// beyond notes the databases that servers of the target do not have.
+// beyond lists, as notes, the databases whose numbers servers of the target do not support.
 func (a *attempt) beyond() (out []result.LossKind) {
 	to := a.o.Target.Format.Limits()
 	l := result.LossKind{Kind: record.LossDatabase, Note: true}

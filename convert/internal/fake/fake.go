@@ -1,4 +1,4 @@
-// Package fake is a format for tests: its datasets are JSON, and it fails, forgets and spoils as it is told.
+// Package fake is a format for tests: its datasets are JSON, and it fails, forgets and corrupts data on request.
 package fake
 
 import (
@@ -22,19 +22,19 @@ type Format struct {
 	Groups []record.TypeSet
 	// Wrap changes what Open returns.
 	Wrap func(*Source)
-	// Spoil changes a record that a target is given, for proofs that must fail.
+	// Spoil changes a record before the target stores it, for proofs that must fail.
 	Spoil func(*Record)
-	// FailAfter makes writers fail after so many records; 0 means never.
+	// FailAfter makes writers fail after n records; 0 means never.
 	FailAfter int
-	// Forgets is the task whose tables a target knows once and no more; 0 means none.
+	// Forgets is the number of a task whose tables the target reports only once; 0 means none.
 	Forgets int
-	// OnShard is told what memory a writer may use.
+	// OnShard is called with the memory limit of each writer.
 	OnShard func(memory int64)
 	// MidFinish is called between the renames of Finish.
 	MidFinish func()
 }
 
-// Record is one with its elements.
+// Record is a header with its elements.
 type Record struct {
 	DB       string
 	Type     record.Type
@@ -44,7 +44,7 @@ type Record struct {
 	Last     []byte
 }
 
-// PerType are groups of one type each, as a target of five stores has them.
+// PerType has one group per type, like a target of five stores.
 var PerType = []record.TypeSet{record.Of(record.String), record.Of(record.Hash), record.Of(record.List),
 	record.Of(record.Set), record.Of(record.ZSet)}
 
@@ -98,7 +98,7 @@ type Source struct {
 	Laid     format.Layout
 	InOrder  bool
 	Resort   bool
-	Disorder record.TypeSet // whose records fail with an OrderError unless resort
+	Disorder record.TypeSet // types whose records fail with an OrderError unless resort is set
 	Weight   int64
 	Findings []record.Finding
 	ReadErr  error
@@ -205,7 +205,7 @@ type reader struct {
 	class record.Class
 	tally record.Tally
 	h     record.Header
-	whole []record.StringRecord // handed out at once
+	whole []record.StringRecord // returned by one call
 }
 
 func (r *reader) settle() {
@@ -244,7 +244,7 @@ func (r *reader) Next() (*record.Header, error) {
 	return &r.h, nil
 }
 
-// NextStrings hands out up to three strings at once.
+// NextStrings returns up to three strings at once.
 func (r *reader) NextStrings() ([]record.StringRecord, error) {
 	if r.types&r.s.Disorder != 0 {
 		return nil, nil
@@ -267,7 +267,7 @@ func (r *reader) NextStrings() ([]record.StringRecord, error) {
 	return r.whole, nil
 }
 
-// Strings hands out the current string and up to two that follow.
+// Strings returns the current string and up to two that follow.
 func (r *reader) Strings(bound []byte) ([]record.StringRecord, error) {
 	if len(r.cur.Elems) != 1 {
 		return nil, nil

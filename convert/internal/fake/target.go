@@ -65,7 +65,7 @@ func (t *Target) Unchanged(batch []record.StringRecord) int {
 
 func (t *Target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	return slices.DeleteFunc(batch, func(e record.Element) bool {
-		if h.Type == record.Other && h.Key[0] == 'm' { // the rest of such a value belongs to what was told
+		if h.Type == record.Other && h.Key[0] == 'm' { // one loss per value; later pieces belong to it
 			report(record.Loss{Kind: record.LossModule, Drops: true, Detail: "piece " + string(e.Name)})
 			return true
 		}
