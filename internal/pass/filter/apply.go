@@ -11,28 +11,27 @@ import (
 )
 
 const (
-	// weighBatch is how many elements are weighed at once.
+	// weighBatch is the number of elements weighed at once.
 	weighBatch = 64
-	// checkEvery is how many records or batches pass between looks at the context.
+	// checkEvery is the number of records or batches between checks of the context.
 	checkEvery = 256
 )
 
-// ApplyOptions says how a selection is applied.
+// ApplyOptions control how a selection is applied.
 type ApplyOptions struct {
-	// Now is the moment that the command works with.
+	// Now is the time as of which expiry is evaluated.
 	Now time.Time
-	// Memory is what may be held of a record until its size is known, TempDir where the rest goes.
+	// Memory limits the elements of a record that are buffered until its size is known. TempDir takes the rest.
 	Memory  int64
 	TempDir string
-	// Skipped is told each record that is left out; it may be nil.
+	// Skipped is called for each record left out; it may be nil.
 	Skipped func(*record.Header, record.Class)
-	// Fields is told how many fields of a hash have expired and are left out; it may be nil.
+	// Fields is called with the number of expired fields left out of a hash; it may be nil.
 	Fields func(h *record.Header, n int)
 }
 
-// Apply returns a reader of the records of r that are selected. It owns r, and settles what it leaves
-// out there: expired records are Expired, others Filtered. Where next to nothing is selected, the
-// reader looks at ctx while its caller waits.
+// Apply returns a reader of the selected records of r. It owns r, and settles the other records there: expired ones
+// as Expired, others as Filtered. It checks ctx itself, because Next may skip many records before it returns.
 func (s *Selection) Apply(ctx context.Context, r record.Reader, o ApplyOptions) record.Reader {
 	out := selected{Reader: r, ctx: ctx, sel: s, all: s.Everything(), window: s.window(o.Now), skipped: o.Skipped,
 		now: o.Now.UnixMilli(), fields: o.Fields}
@@ -46,25 +45,25 @@ func (s *Selection) Apply(ctx context.Context, r record.Reader, o ApplyOptions) 
 	return &out
 }
 
-// selected leaves out records that their headers decide about.
+// selected skips the records that can be excluded by their headers.
 type selected struct {
 	record.Reader
-	strings record.StringReader // that is the Reader; nil: it is none
-	head    record.Header       // of one of its strings
+	strings record.StringReader // the Reader, if it returns strings in batches
+	head    record.Header       // scratch header of a string
 	ctx     context.Context
 	sel     *Selection
-	all     bool // but for expired ones
+	all     bool // all records are selected, except expired ones
 	window  window
 	skipped func(*record.Header, record.Class)
 
 	now    int64
 	fields func(*record.Header, int)
-	hash   *record.Header // whose fields are being read
-	kept   bool           // one of them has not expired
-	gone   int            // of them, not told yet
+	hash   *record.Header // the hash being read
+	kept   bool           // a field has not expired
+	gone   int            // expired fields, not reported yet
 }
 
-// Next moves to the next record that is selected.
+// Next moves to the next selected record.
 func (r *selected) Next() (*record.Header, error) {
 	h, err := r.next()
 	if r.hash = nil; err == nil && h.Type == record.Hash && !r.sel.KeepExpired {
@@ -73,7 +72,7 @@ func (r *selected) Next() (*record.Header, error) {
 	return h, err
 }
 
-// Read returns the elements of a record but the fields of a hash that have expired.
+// Read returns the elements of a record, without expired fields of a hash.
 func (r *selected) Read(dst []record.Element) (int, error) {
 	for {
 		n, err := r.Reader.Read(dst)
@@ -90,7 +89,7 @@ func (r *selected) Read(dst []record.Element) (int, error) {
 	}
 }
 
-// dropExpired removes expired fields of a batch and returns how many elements are left.
+// dropExpired removes expired fields from a batch and returns the number of remaining elements.
 func (r *selected) dropExpired(batch []record.Element) int {
 	n := 0
 	for i := range batch {
@@ -107,7 +106,8 @@ func (r *selected) dropExpired(batch []record.Element) int {
 	return n
 }
 
-// tellFields tells of expired fields at the end of a hash. One of no others has expired itself.
+// tellFields reports the expired fields at the end of a hash. A hash whose fields have all expired has expired
+// itself.
 func (r *selected) tellFields() {
 	if r.gone == 0 {
 		return
@@ -141,7 +141,8 @@ func (r *selected) next() (*record.Header, error) {
 	}
 }
 
-// NextStrings returns those of the next strings that are selected. They change places with those that are not.
+// NextStrings returns the selected strings of the next batch. It swaps them with others, so that every string stays
+// in the batch and can be settled.
 func (r *selected) NextStrings() ([]record.StringRecord, error) {
 	if r.strings == nil {
 		return nil, nil
@@ -161,7 +162,7 @@ func (r *selected) NextStrings() ([]record.StringRecord, error) {
 	}
 }
 
-// Strings returns those of the current string and those that follow it that are selected; it is one of them.
+// Strings returns the selected strings of a batch that begins with the current record.
 func (r *selected) Strings(bound []byte) ([]record.StringRecord, error) {
 	run, ok := r.Reader.(record.StringRunner)
 	if !ok {
@@ -171,7 +172,7 @@ func (r *selected) Strings(bound []byte) ([]record.StringRecord, error) {
 	return r.admitted(batch), err
 }
 
-// admitted moves those of a batch that are selected to its front and returns them, in their order.
+// admitted moves the selected strings of a batch to its front, in their order, and returns them.
 func (r *selected) admitted(batch []record.StringRecord) []record.StringRecord {
 	n := 0
 	if r.all {
@@ -199,7 +200,7 @@ func (r *selected) admitted(batch []record.StringRecord) []record.StringRecord {
 	return batch[:n]
 }
 
-// admit says what becomes of a record, as far as its header shows.
+// admit returns the class of a record, judged by its header.
 func (r *selected) admit(h *record.Header) record.Class {
 	switch {
 	case h.Expired && !r.sel.KeepExpired:
@@ -210,7 +211,7 @@ func (r *selected) admit(h *record.Header) record.Class {
 	return record.Copied
 }
 
-// Counted tells what the reader below has counted.
+// Counted reports the counts of the underlying reader.
 func (r *selected) Counted(f record.CountFunc) { record.Counted(r.Reader, f) }
 
 func (r *selected) skip(h *record.Header, class record.Class) {
@@ -220,16 +221,15 @@ func (r *selected) skip(h *record.Header, class record.Class) {
 	}
 }
 
-// weighed leaves out small records too. What was read of a record before it was large enough is
-// returned again: first what is in the spool, then the batch that decided, which is views of the
-// source.
+// weighed skips small records, too. It buffers elements until a record is large enough, and then returns them again:
+// first from the spool, then from the last batch, which holds views of the source.
 type weighed struct {
 	selected
 	spool   *sorted.Spool
-	spooled bool // the spool has elements that were not returned
-	used    bool // the spool is not empty
+	spooled bool // the spool holds elements to return
+	used    bool // the spool was written to
 	array   [weighBatch]record.Element
-	batch   []record.Element // of array, not returned
+	batch   []record.Element // unread part of array
 }
 
 // Next moves to the next record that is large enough.
@@ -253,13 +253,13 @@ func (r *weighed) Next() (*record.Header, error) {
 	}
 }
 
-// NextStrings leaves all to Next.
+// NextStrings returns no batch, so that all strings go through Next.
 func (r *weighed) NextStrings() ([]record.StringRecord, error) { return nil, nil }
 
-// Strings leaves the current record to Read.
+// Strings returns no batch, so that the current string goes through Read.
 func (r *weighed) Strings([]byte) ([]record.StringRecord, error) { return nil, nil }
 
-// weigh reads elements of a record until it is large enough, or ends before that.
+// weigh reads elements of a record until it is large enough. It returns false if the record ends before that.
 func (r *weighed) weigh(h *record.Header) (bool, error) {
 	if r.used {
 		r.spool.Reset()
@@ -296,7 +296,7 @@ func (r *weighed) weigh(h *record.Header) (bool, error) {
 	return true, r.spool.Rewind()
 }
 
-// Read returns what was weighed and then the rest.
+// Read returns the buffered elements and then the rest.
 func (r *weighed) Read(dst []record.Element) (int, error) {
 	if r.spooled {
 		n, err := r.spool.Read(dst)
@@ -313,5 +313,5 @@ func (r *weighed) Read(dst []record.Element) (int, error) {
 	return r.selected.Read(dst)
 }
 
-// Close closes the source and removes what is held.
+// Close closes the source and the spool.
 func (r *weighed) Close() error { return errors.Join(r.Reader.Close(), r.spool.Close()) }

@@ -14,20 +14,19 @@ import (
 	"kvferry/record"
 )
 
-// KeyFile is the condition of which only a digest is kept: a list of keys may be long.
+// KeyFile is the name of the condition that is stored as a digest, because a list of keys may be long.
 const KeyFile = "key-file"
 
-// Names lists the conditions of a selection as the command line calls them, but for what becomes of
-// expired records.
+// Names lists the conditions of a selection by their flags. The handling of expired records is not a condition.
 func Names() []string {
 	return []string{"type", "db", "match", "regex", KeyFile, "sample", "ttl-from", "ttl-to", "min-bytes", "min-elements"}
 }
 
-// Conditions are the conditions of a selection by name, each with the values of its flag. Times are
-// moments; a list of keys is its length and digest.
+// Conditions holds the conditions of a selection by name, each with the values of its flag. Times are absolute. A
+// list of keys is represented by its length and digest.
 type Conditions map[string][]string
 
-// Conditions returns those that there are, for a command that works with a moment.
+// Conditions returns the conditions that s sets. Relative times are resolved as of now.
 func (s *Selection) Conditions(now time.Time) Conditions {
 	c := Conditions{}
 	for _, t := range s.Types.Types() {
@@ -62,7 +61,7 @@ func (s *Selection) Conditions(now time.Time) Conditions {
 	return c
 }
 
-// MomentText writes a moment as flags take it: RFC 3339, or Unix seconds in years that it does not know.
+// MomentText formats a time for flags: RFC 3339, or Unix seconds for years outside its range.
 func MomentText(t time.Time) string {
 	if t = t.UTC(); t.Year() < 0 || t.Year() > 9999 {
 		return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', -1, 64)
@@ -70,14 +69,14 @@ func MomentText(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// Same reports whether a condition is the same in c and d: its values may stand in any order.
+// Same reports whether c and d have the same values of a condition, in any order.
 func (c Conditions) Same(d Conditions, name string) bool {
 	return slices.Equal(set(c[name]), set(d[name]))
 }
 
 func set(values []string) []string { return slices.Compact(slices.Sorted(slices.Values(values))) }
 
-// Values returns what is given to the flag of a condition, once for each time that it is given.
+// Values returns the arguments that recreate a condition, one per use of its flag.
 func (c Conditions) Values(name string) []string {
 	values := c[name]
 	switch {
@@ -95,7 +94,7 @@ func (c Conditions) Values(name string) []string {
 	return out
 }
 
-// csvField writes one of the values that a flag takes several of in the manner of CSV.
+// csvField quotes a value of a flag that takes a CSV list.
 func csvField(s string) string {
 	if s == "" {
 		return `""`
@@ -107,8 +106,8 @@ func csvField(s string) string {
 	return strings.TrimSuffix(line.String(), "\n")
 }
 
-// Texts describes conditions in one text each. Two selections of the same texts take the same records when
-// their commands work with the same moment.
+// Texts formats each condition as a single text. Selections with equal texts select the same records as of the same
+// time.
 func (c Conditions) Texts() map[string]string {
 	m := map[string]string{}
 	for name, values := range c {
@@ -130,8 +129,7 @@ func (c Conditions) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. A condition of another name is an error: nobody knows which
-// records it takes.
+// UnmarshalJSON reads what MarshalJSON writes. It rejects unknown conditions, because it cannot apply them.
 func (c *Conditions) UnmarshalJSON(data []byte) error {
 	var m map[string][]jsonl.Text
 	if err := json.Unmarshal(data, &m); err != nil {

@@ -1,4 +1,4 @@
-// Package filter says which records a command is about: by database, type and key.
+// Package filter selects the records that a command works on: by database, type, key, expiry and size.
 package filter
 
 import (
@@ -15,13 +15,13 @@ type Filter struct {
 	Types record.TypeSet
 	// DBs to pass, by name; none passes all.
 	DBs []string
-	// Match are glob patterns as Redis' KEYS has them; a key must match one of them.
+	// Match are glob patterns in the syntax of Redis' KEYS. A key must match one of them.
 	Match []string
 	// Regex must match somewhere in the key; nil passes all.
 	Regex *regexp.Regexp
-	// Keys are the only keys to pass, when not nil.
+	// Keys, if not nil, are the only keys to pass.
 	Keys map[string]struct{}
-	// Sample passes one key in so many, the same ones in every dataset; 0 and 1 pass all.
+	// Sample passes one key in n, the same keys in every dataset; 0 and 1 pass all.
 	Sample uint64
 }
 
@@ -31,7 +31,7 @@ func (f *Filter) Type(t record.Type) bool { return f.Types == 0 || f.Types.Has(t
 // DB reports whether records of a database can pass.
 func (f *Filter) DB(name string) bool { return len(f.DBs) == 0 || slices.Contains(f.DBs, name) }
 
-// Key reports whether records of a key can pass. It does not allocate.
+// Key reports whether records with a key can pass. It does not allocate.
 func (f *Filter) Key(key []byte) bool {
 	if f.Keys != nil {
 		if _, ok := f.Keys[string(key)]; !ok {
@@ -47,7 +47,7 @@ func (f *Filter) Key(key []byte) bool {
 	return f.Sample <= 1 || record.HashBytes(key).Lo%f.Sample == 0
 }
 
-// ByKey reports whether the filter can leave out a key.
+// ByKey reports whether the filter can exclude a record by its key.
 func (f *Filter) ByKey() bool {
 	return len(f.Match) > 0 || f.Regex != nil || f.Keys != nil || f.Sample > 1
 }
@@ -66,13 +66,12 @@ func (f *Filter) Header(h *record.Header) bool {
 	return f.Type(h.Type) && f.DB(h.DB) && f.Key(h.Key)
 }
 
-// Active reports whether the filter can leave anything out.
+// Active reports whether the filter can exclude any record.
 func (f *Filter) Active() bool {
 	return f.Types != 0 || len(f.DBs) > 0 || f.ByKey()
 }
 
-// SelectDBs returns those of the databases that pass, in their order. A database asked for that is
-// not among them is an error.
+// SelectDBs returns the databases that pass, in their order. It returns an error if a requested database is missing.
 func (f *Filter) SelectDBs(have []string) ([]string, error) {
 	for _, db := range f.DBs {
 		if !slices.Contains(have, db) {
@@ -92,7 +91,7 @@ func (f *Filter) SelectDBs(have []string) ([]string, error) {
 type NoDatabaseError struct {
 	DB   string
 	Have []string
-	Of   string // what has those
+	Of   string // owner of the databases in Have
 }
 
 func (e *NoDatabaseError) Error() string {

@@ -1,14 +1,14 @@
 package filter
 
-// Glob reports whether s matches a pattern as Redis' KEYS and SCAN understand it:
+// Glob reports whether s matches a pattern in the syntax of Redis' KEYS and SCAN:
 //
 //	?       one byte
 //	*       any bytes, also none
 //	[abc]   one of these, [a-c] a range, [^a] any other
 //	\x      x itself
 //
-// Patterns are matched byte by byte. The time is proportional to len(pattern) * len(s) at most:
-// only the last star is ever tried again.
+// Patterns are matched byte by byte. The time is at most proportional to len(pattern) * len(s), because only the last
+// star is ever retried.
 func Glob(pattern string, s []byte) bool {
 	p, i := 0, 0
 	star, mark := -1, 0 // position after the last star, and where it stopped matching
@@ -35,8 +35,8 @@ func Glob(pattern string, s []byte) bool {
 	return p == len(pattern)
 }
 
-// matchOne matches the first item of a pattern with one byte and returns the item's length, 0 when
-// it does not match.
+// matchOne matches the first item of a pattern with one byte and returns the item's length, or 0 if it does not
+// match.
 func matchOne(pattern string, c byte) int {
 	if pattern == "" {
 		return 0
@@ -64,7 +64,7 @@ func matchOne(pattern string, c byte) int {
 	return 0
 }
 
-// matchClass matches a class, "[…]", which a missing "]" ends with the pattern, as in Redis.
+// matchClass matches a class, "[…]". Without a "]" the class extends to the end of the pattern, as in Redis.
 func matchClass(pattern string, c byte) (n int, ok bool) {
 	i := 1
 	negate := i < len(pattern) && pattern[i] == '^'

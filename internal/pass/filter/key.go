@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ParseKey reads a key as the command line has it: plain text, or hex:… or base64:… for any bytes.
+// ParseKey parses a key from the command line: plain text, or hex:… or base64:… for any bytes.
 func ParseKey(s string) ([]byte, error) {
 	if text, ok := strings.CutPrefix(s, "hex:"); ok {
 		key, err := hex.DecodeString(text)

@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	// maxKey is the longest key that is taken from a list, in bytes: what RocksDB is made for.
+	// maxKey is the longest key accepted from a list, in bytes. RocksDB is not made for longer ones.
 	maxKey = 8 << 20
-	// maxLine is the longest line, which is such a key in hex.
+	// maxLine is the longest line: a key of maxKey bytes in hex.
 	maxLine = 2*maxKey + len("hex:") + len("\r\n")
-	// keyMemory is what a key takes in memory besides its bytes.
+	// keyMemory is the memory of a key besides its bytes.
 	keyMemory = 64
 )
 
-// byteOrderMark is what some editors begin a text with. Nobody can tell whether it is of the first key.
+// byteOrderMark is written by some editors at the start of a text. It could also belong to the first key.
 const byteOrderMark = "\ufeff"
 
 var errByteOrderMark = errors.New("line 1 begins with a byte order mark, EF BB BF: " +
 	"take it away, or give the key as hex:… when it begins with these bytes")
 
-// ErrKeyMemory says that a list of keys takes more memory than it may.
+// ErrKeyMemory means that a list of keys exceeds its memory limit.
 var ErrKeyMemory = errors.New("the keys need more memory than is allowed")
 
-// ReadKeys reads a list of keys, one a line, as --key-file has them: text, hex:… or base64:…. It stops with
-// ErrKeyMemory before they take more than some bytes of memory; every line counts, so that the list has an end.
+// ReadKeys reads a list of keys, one per line, as text, hex:… or base64:…. It returns ErrKeyMemory if the lines
+// exceed the memory limit. Empty lines and duplicates count, too, so that reading an endless list ends.
 func ReadKeys(r io.Reader, memory int64) (map[string]struct{}, error) {
 	longest := int(min(memory, int64(maxLine)))
 	lines := bufio.NewScanner(r)

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Selection says which records a command is about: by what the Filter sees, by expiry and by size. The
-// zero Selection takes all that have not expired.
+// Selection selects the records a command works on: by a Filter, by expiry and by size. The zero Selection selects
+// all records that have not expired.
 type Selection struct {
 	Filter
-	// KeepExpired takes records that have expired too.
+	// KeepExpired selects expired records, too.
 	KeepExpired bool
-	// ExpireFrom and ExpireTo bound the expiry, From <= expiry < To; nil is open. With either, records
-	// that never expire are left out.
+	// ExpireFrom and ExpireTo bound the expiry, From <= expiry < To; nil is open. With either, records that never
+	// expire are excluded.
 	ExpireFrom, ExpireTo *Moment
-	// MinElements and MinBytes leave out smaller records. The bytes of a record are logical ones: those
-	// of its key and of its elements.
+	// MinElements and MinBytes exclude smaller records. The size of a record is its logical size: the bytes of its
+	// key and its elements.
 	MinElements, MinBytes int64
 }
 
-// Validate says what cannot be meant by a command that works with a moment.
+// Validate returns an error if the selection is contradictory as of now.
 func (s *Selection) Validate(now time.Time) error {
 	if w := s.window(now); w.lo >= w.hi {
 		return fmt.Errorf("the earliest expiry asked for (--ttl-from) is not before the latest (--ttl-to)")
@@ -31,24 +31,24 @@ func (s *Selection) Validate(now time.Time) error {
 	return nil
 }
 
-// Everything reports whether all records are taken, apart from expired ones.
+// Everything reports whether all records are selected, except expired ones.
 func (s *Selection) Everything() bool {
 	return !s.Active() && s.ExpireFrom == nil && s.ExpireTo == nil && !s.Holds()
 }
 
-// Holds reports whether a record's elements decide about it: it is held until they have.
+// Holds reports whether records are selected by size. Then the elements of a record are buffered until its size is
+// known.
 func (s *Selection) Holds() bool { return s.MinElements > 0 || s.MinBytes > 0 }
 
-// RowsOnly reports whether the selection asks for nothing that a physical row does not show.
+// RowsOnly reports whether a physical row is enough to evaluate the selection.
 func (s *Selection) RowsOnly() bool {
 	return s.ExpireFrom == nil && s.ExpireTo == nil && !s.Holds() && !s.KeepExpired
 }
 
-// Moment is a bound of expiries: a point in time, or one so far ahead of the moment that the command
-// works with.
+// Moment is a bound of expiries: a point in time, or an offset from the time of the command.
 type Moment struct {
 	At    time.Time
-	Ahead time.Duration // counts when At is zero
+	Ahead time.Duration // used if At is zero
 }
 
 func (m *Moment) unixMS(now time.Time) int64 {
@@ -58,13 +58,13 @@ func (m *Moment) unixMS(now time.Time) int64 {
 	return m.At.UnixMilli()
 }
 
-// window is a span of expiries in Unix milliseconds, lo <= expiry < hi.
+// window is a range of expiries in Unix milliseconds, lo <= expiry < hi.
 type window struct {
-	open   bool // on both sides: also records that never expire
+	open   bool // no bounds: includes records that never expire
 	lo, hi int64
 }
 
-// window returns the expiries that are selected by a command that works with a moment.
+// window returns the selected expiries as of now.
 func (s *Selection) window(now time.Time) window {
 	w := window{open: s.ExpireFrom == nil && s.ExpireTo == nil, lo: math.MinInt64, hi: math.MaxInt64}
 	if s.ExpireFrom != nil {
