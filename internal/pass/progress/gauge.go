@@ -12,7 +12,7 @@ type Gauge struct {
 	meter                    *Meter
 	size                     int64 // of the task, in bytes on disk
 	credited                 int64 // of size
-	bytes, records, elements int64 // not handed over yet
+	bytes, records, elements int64 // not flushed yet
 	told                     struct{ records, elements int64 }
 	errors                   atomic.Int64
 }
@@ -44,7 +44,7 @@ func (g *Gauge) Strings(batch []record.StringRecord) {
 	g.bytes += record.StringBytes(batch)
 }
 
-// Row counts a row of so many bytes.
+// Row counts a row of the given size.
 func (g *Gauge) Row(bytes int) { g.bytes += int64(bytes) }
 
 // Error counts an error finding immediately. It is safe for concurrent use.

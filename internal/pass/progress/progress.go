@@ -15,26 +15,27 @@ type State struct {
 	Phase string `json:"phase"`
 	Step  int    `json:"step"`
 	Steps int    `json:"steps"`
-	// Done and Total are bytes of the dataset that the step reads. Total is 0 when the step has no size, or it is not known.
+	// Done and Total are bytes of the dataset that the step reads. Total is 0 if the step has no size or its size is
+	// unknown.
 	Done  int64 `json:"done"`
 	Total int64 `json:"total"`
-	// Percent is of all steps together, from 0 to 100; -1 while a step has no size and none is done.
+	// Percent covers all steps, from 0 to 100; -1 while the first step has no size
 	Percent   float64 `json:"percent"`
 	Tasks     int     `json:"tasks"`
 	TasksDone int     `json:"tasks_done"`
 	Records   int64   `json:"records"`
-	// RecordsTotal is how many records a copying step has to copy; 0 when it is not known.
+	// RecordsTotal is the number of records to copy in a copying step; 0 if unknown.
 	RecordsTotal int64 `json:"records_total,omitempty"`
 	Elements     int64 `json:"elements"`
 	Errors       int64 `json:"errors"` // error findings so far
-	// Rate is bytes a second of the current step; what an earlier process did is not counted.
+	// Rate is in bytes per second of the current step, without the work of an earlier process.
 	Rate float64 `json:"bytes_per_second"`
 	// Elapsed and Remaining are seconds over all steps; Remaining is -1 until it can be estimated.
 	Elapsed   float64 `json:"elapsed"`
 	Remaining float64 `json:"remaining"`
 }
 
-// Step is a part of a command's work. Weight is how long a step takes compared with the others for the same dataset.
+// Step is a part of a command's work. Weight is its duration relative to the other steps, for the same dataset.
 type Step struct {
 	Name   string
 	Weight float64
@@ -68,7 +69,7 @@ type stepState struct {
 	total   int64
 	resumed int64 // of total, done by an earlier process
 	tasks   int
-	records int64 // to copy; 0: not known
+	records int64 // to copy; 0: unknown
 }
 
 // Start returns a meter for these steps that calls tell four times per second until it is closed. The first
@@ -134,8 +135,8 @@ func (m *Meter) Begin(name string, total, resumed int64, tasks int) {
 	m.say()
 }
 
-// Copied sets the progress of a copying step: bytes done, approximate total (0: unknown), keys, and how many there are (0:
-// unknown).
+// Copied sets the progress of a copying step: bytes done, approximate total (0: unknown), keys done, and their total
+// (0: unknown).
 func (m *Meter) Copied(done, total, keys, of int64) {
 	if m == nil {
 		return
@@ -177,8 +178,8 @@ func (m *Meter) State() State {
 	return out
 }
 
-// estimate sets the rate, the share of the whole that is done and the time that is left: later steps will take
-// as long, compared with this one, as their weights say.
+// estimate sets the rate, the percentage and the remaining time. It assumes that the durations of later steps relate
+// to this one as their weights do.
 func (s *stepState) estimate(out *State, seconds float64) {
 	fraction := 0.0
 	if s.total > 0 {

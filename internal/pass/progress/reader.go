@@ -22,13 +22,13 @@ func (m *Meter) Reader(r record.Reader, size int64) record.Reader {
 
 type reader struct {
 	record.Reader
-	strings record.StringReader // that is the Reader; nil: it is none
+	strings record.StringReader // the Reader, if it returns strings in batches
 	gauge   Gauge
 	calls   uint
 	ended   bool
 }
 
-// Next counts the record that follows.
+// Next returns and counts the next record.
 func (r *reader) Next() (*record.Header, error) {
 	h, err := r.Reader.Next()
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *reader) Next() (*record.Header, error) {
 	return h, nil
 }
 
-// NextStrings counts the strings that follow.
+// NextStrings returns and counts the next strings.
 func (r *reader) NextStrings() ([]record.StringRecord, error) {
 	if r.strings == nil {
 		return nil, nil
@@ -57,7 +57,7 @@ func (r *reader) NextStrings() ([]record.StringRecord, error) {
 	return batch, nil
 }
 
-// end finishes the task when its records have come to their end.
+// end finishes the task at the end of its records.
 func (r *reader) end(err error) {
 	if err == io.EOF && !r.ended {
 		r.ended = true
@@ -65,7 +65,7 @@ func (r *reader) end(err error) {
 	}
 }
 
-// Read counts the elements that follow.
+// Read returns and counts the next elements.
 func (r *reader) Read(dst []record.Element) (int, error) {
 	n, err := r.Reader.Read(dst)
 	if n > 0 {
