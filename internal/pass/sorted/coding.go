@@ -7,14 +7,14 @@ import (
 	"kvferry/record"
 )
 
-// The first byte of a row's value.
+// The first byte of a row's value is its kind.
 const (
 	laterRow  = 0
 	firstRow  = 1
 	countsRow = 2
 )
 
-// Flags of a header.
+// Flags of a header. flagExpired and flagByName are fields themselves; the others mark optional fields.
 const (
 	flagExpired = 1 << iota
 	flagByName
@@ -25,8 +25,8 @@ const (
 	flagKeyless
 )
 
-// appendEscaped appends a key so that escaped keys compare as the keys do, whatever follows:
-// 00 becomes 00 FF, and 00 01 ends it.
+// appendEscaped appends a key in an encoding that preserves order and is prefix-free: 00 becomes 00 FF, and 00 01
+// ends the key.
 func appendEscaped(dst, key []byte) []byte {
 	for _, c := range key {
 		dst = append(dst, c)
@@ -43,7 +43,7 @@ func appendEscaped(dst, key []byte) []byte {
 //	| type (1B) | flags (1B) | expiry (varint) | len (varint) | s(db) | s(key) | s(last) | added (uvarint) | s(max deleted) | s(native) | keyless (1B) |
 //	+-----------+------------+-----------------+--------------+-------+--------+---------+-----------------+----------------+-----------+--------------+
 //
-// s(b) is the length of b as a uvarint and then b; the last five are there when flags say so.
+// s(b) is the length of b as a uvarint, followed by b. The last five fields are present if their flags are set.
 func appendHeader(dst []byte, h *record.Header) []byte {
 	var flags byte
 	if h.Expired {
@@ -90,7 +90,7 @@ func appendHeader(dst []byte, h *record.Header) []byte {
 	return dst
 }
 
-// decodeHeader decodes what appendHeader wrote and returns what follows.
+// decodeHeader decodes a header that appendHeader wrote and returns the rest of b.
 func decodeHeader(h *record.Header, b []byte) ([]byte, error) {
 	d := decoder{b: b}
 	head := d.take(2)
@@ -124,8 +124,8 @@ func decodeHeader(h *record.Header, b []byte) ([]byte, error) {
 	return d.b, d.err
 }
 
-// appendElement appends an element: s(name) s(value) extra, which are 8 bytes: the score, or the expiry of a field of a
-// hash, or the kind of an element of a stream, which both have no score.
+// appendElement appends an element: s(name) s(value) extra. extra is 8 bytes: the expiry of a hash field, the kind of
+// a stream element, or else the score.
 func appendElement(dst []byte, t record.Type, e *record.Element) []byte {
 	dst = append(binary.AppendUvarint(dst, uint64(len(e.Name))), e.Name...)
 	dst = append(binary.AppendUvarint(dst, uint64(len(e.Value))), e.Value...)
@@ -142,7 +142,7 @@ func extraOf(t record.Type, e *record.Element) uint64 {
 	return math.Float64bits(e.Score)
 }
 
-// setExtra sets what extraOf returned.
+// setExtra is the inverse of extraOf.
 func setExtra(t record.Type, e *record.Element, extra uint64) {
 	e.Score, e.ExpireMS, e.Kind = 0, 0, record.Entry
 	switch t {
@@ -155,7 +155,7 @@ func setExtra(t record.Type, e *record.Element, extra uint64) {
 	}
 }
 
-// decodeElement decodes what appendElement wrote and returns what follows.
+// decodeElement decodes an element that appendElement wrote and returns the rest of b.
 func decodeElement(e *record.Element, t record.Type, b []byte) ([]byte, error) {
 	d := decoder{b: b}
 	e.Name, e.Value = d.sized(), d.sized()
@@ -165,7 +165,7 @@ func decodeElement(e *record.Element, t record.Type, b []byte) ([]byte, error) {
 	return d.b, d.err
 }
 
-// decodeElements decodes as many elements as dst holds and returns what follows them.
+// decodeElements decodes up to len(dst) elements and returns the rest of b.
 func decodeElements(dst []record.Element, t record.Type, b []byte) (n int, rest []byte, err error) {
 	for n < len(dst) && len(b) > 0 {
 		if rest, err = decodeElement(&dst[n], t, b); err != nil {
@@ -177,7 +177,7 @@ func decodeElements(dst []record.Element, t record.Type, b []byte) (n int, rest 
 	return n, b, nil
 }
 
-// decoder takes fields off the front of b until one is cut off.
+// decoder takes fields off the front of b until one is truncated.
 type decoder struct {
 	b   []byte
 	err error

@@ -9,22 +9,22 @@ import (
 	"kvferry/record"
 )
 
-// ByName returns a reader of r's records whose elements come in bytewise order of their names, lists
-// and strings in their own. It owns r. Records that come so already are passed through.
+// ByName returns a reader of r's records whose elements are sorted by name, bytewise. Lists, strings and streams keep
+// their order. It owns r. Records that are already sorted are passed through.
 func ByName(r record.Reader, o Options) record.Reader {
 	return &byName{Reader: r, sorter: extsort.New(extsort.Options{Memory: o.Memory, TempDir: o.TempDir})}
 }
 
-// byName sorts rows of name, and extra(8B) value, as appendElement has them.
+// byName sorts rows whose key is the name and whose value is extra(8B), see appendElement, and the element's value.
 type byName struct {
 	record.Reader
 	sorter *extsort.Sorter
-	sort   bool              // the current record needs it
-	rows   *extsort.Iterator // nil before its first Read
+	sort   bool              // the current record needs sorting
+	rows   *extsort.Iterator // nil before the first Read of a record
 	header record.Header
 	batch  [64]record.Element
 	row    []byte
-	views  [][]byte // copies of the batch being read: an iterator's views end with the next row
+	views  [][]byte // copies of the batch: views of an iterator are valid only until the next row
 }
 
 // Next moves to the next record.
@@ -72,7 +72,7 @@ func (s *byName) Read(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-// keep copies a row's views, which end with the next row, into buffers of the batch.
+// keep copies a row into the buffers of the batch. Its views are valid only until the next row.
 func (s *byName) keep(i int, name, value []byte, e *record.Element) {
 	if i == len(s.views) {
 		s.views = append(s.views, nil)
@@ -83,7 +83,7 @@ func (s *byName) keep(i int, name, value []byte, e *record.Element) {
 	setExtra(s.header.Type, e, binary.LittleEndian.Uint64(value))
 }
 
-// load reads all elements of the current record.
+// load adds all elements of the current record to the sorter.
 func (s *byName) load() error {
 	for {
 		n, err := s.Reader.Read(s.batch[:])
@@ -104,5 +104,5 @@ func (s *byName) load() error {
 	}
 }
 
-// Close closes the source and removes what is on disk.
+// Close closes the source and removes the temporary file.
 func (s *byName) Close() error { return errors.Join(s.Reader.Close(), s.sorter.Close()) }

@@ -1,5 +1,5 @@
-// Package sorted puts records, or the elements within them, in order where a source cannot: within
-// a budget of memory, with the rest on disk.
+// Package sorted sorts records, or the elements within them, if their source cannot. It works within a memory limit
+// and spills to disk.
 package sorted
 
 import (
@@ -11,20 +11,20 @@ import (
 	"kvferry/record"
 )
 
-// chunkSize is about how many bytes of elements are sorted as one row.
+// chunkSize is the approximate size of the elements in one sorted row.
 const chunkSize = 32 << 10
 
-// Options says how to sort.
+// Options control the sorting.
 type Options struct {
 	Memory  int64
 	TempDir string
-	// Ledger is where r has counted its rows. Unless it is nil, settling a record corrects it.
+	// Ledger is the ledger in which r counts its rows. Settling a record corrects it; nil makes Settle a no-op.
 	Ledger *record.Ledger
 }
 
-// Records returns a reader of r's records in (key, type) order. It owns r, and reads all of it before
-// it yields the first record. Records of the same key and type come as r had them. When a record is settled, r has
-// counted its rows long before: without a ledger, where that is corrected, settling has no effect.
+// Records returns a reader of r's records in (key, type) order. It owns r, and reads all of it before it returns the
+// first record. Records of the same key and type keep their order. By the time a record is settled, r has already
+// counted its rows as copied: Settle corrects the ledger, and has no effect without one.
 func Records(r record.Reader, o Options) record.Reader {
 	return &records{
 		source: r,
@@ -35,28 +35,29 @@ func Records(r record.Reader, o Options) record.Reader {
 
 // records sorts rows of
 //
-//	key    the user key, escaped so that bytewise order of rows is (key, type) order; type; what has no key: one byte
-//	value  0 and elements, or 1, a header and elements: the first row of a record, or 2 and the rows of the ledger that
-//	       the record had: the last one
+//	key    the user key, escaped so that the bytewise order of rows is (key, type) order; type; keyless (1B), if set
+//	value  1, a header and elements: the first row of a record
+//	       0 and elements: a later row
+//	       2 and the record's counts by keyspace: the last row, if there is a ledger
 type records struct {
 	source record.Reader
 	ledger *record.Ledger
 	passed record.Passing
-	counts record.Ledger // rows of the records that were passed and copied
+	counts record.Ledger // rows of copied records that were passed
 	class  record.Class  // of the current record
-	closed bool          // source is
+	closed bool          // source was closed
 	sorter *extsort.Sorter
 	rows   *extsort.Iterator // nil before the first Next
 
-	key, value []byte // of the row being made
+	key, value []byte // of the row being built
 	batch      [64]record.Element
 
-	pending []byte // value of the row that Next or Read stopped at; nil if there is none
+	pending []byte // value of the row that Next or Read peeked at; nil if none
 	ended   bool
-	reading bool // a record is current
+	reading bool // a record is open
 	body    []byte
 	header  record.Header
-	kept    []byte // what header points to
+	kept    []byte // backing array of header's fields
 }
 
 // Next moves to the next record.
@@ -96,7 +97,7 @@ func (s *records) peek() error {
 	return err
 }
 
-// begin takes over a header. The row's views end with the next row, so it is copied.
+// begin decodes and copies a header. The row's views are valid only until the next row.
 func (s *records) begin(b []byte) (*record.Header, error) {
 	body, err := decodeHeader(&s.header, b)
 	if err != nil {
@@ -116,7 +117,7 @@ func (s *records) begin(b []byte) (*record.Header, error) {
 	return &s.header, nil
 }
 
-// Read fills dst from the current row, and from the record's next one when that is used up.
+// Read fills dst from the current row, or from the record's next row once that is empty.
 func (s *records) Read(dst []record.Element) (int, error) {
 	for s.reading && len(s.body) == 0 {
 		err := s.peek()
@@ -140,7 +141,7 @@ func (s *records) Read(dst []record.Element) (int, error) {
 // Settle sets the class of the current record.
 func (s *records) Settle(c record.Class) { s.class = c }
 
-// settle makes the rows of the record that ends what it was settled as.
+// settle moves the rows of the finished record from Copied and Index to its class.
 func (s *records) settle(counts []byte) error {
 	d := decoder{b: counts}
 	for len(d.b) > 0 && d.err == nil {
@@ -158,14 +159,14 @@ func (s *records) settle(counts []byte) error {
 	return d.err
 }
 
-// Counted tells the rows of the records that were passed.
+// Counted reports the rows of the copied records that were passed.
 func (s *records) Counted(f record.CountFunc) {
 	for name, t := range s.counts.Snapshot() {
 		t.Counted(name, f)
 	}
 }
 
-// Close closes the source and removes what is on disk.
+// Close closes the source and removes the temporary file.
 func (s *records) Close() (err error) {
 	if !s.closed {
 		err = s.source.Close()
@@ -230,7 +231,7 @@ func (s *records) add(h *record.Header) error {
 	return s.flush()
 }
 
-// addCounts adds the rows of the ledger that the record before had.
+// addCounts adds a row with the counts of the previous record.
 func (s *records) addCounts() error {
 	if s.ledger == nil {
 		return nil
@@ -246,7 +247,7 @@ func (s *records) addCounts() error {
 	return s.sorter.Add(0, s.key, row)
 }
 
-// flush adds the row that was made.
+// flush adds the current row to the sorter.
 func (s *records) flush() error {
 	err := s.sorter.Add(0, s.key, s.value)
 	if s.value = s.value[:0]; cap(s.value) > 4*chunkSize {

@@ -5,23 +5,23 @@ import (
 	"kvferry/record"
 )
 
-// Spool keeps elements in the order they come, within a budget of memory and the rest on disk. Elements
-// are added, then rewound, then read.
+// Spool buffers elements in insertion order, within a memory limit, and spills the rest to disk. Elements are added,
+// then rewound, then read.
 type Spool struct {
 	sorter *extsort.Sorter
 	rows   *extsort.Iterator
 	typ    record.Type
-	n      uint64 // rows: each is elements, about chunkSize of them
+	n      uint64 // number of rows, each about chunkSize of elements
 	row    []byte
-	body   []byte // rest of the row being read
+	body   []byte // unread part of the current row
 }
 
-// NewSpool returns a Spool. Nothing is allocated before the first element.
+// NewSpool returns a Spool. It allocates no memory before the first element.
 func NewSpool(o Options) *Spool {
 	return &Spool{sorter: extsort.New(extsort.Options{Memory: o.Memory, TempDir: o.TempDir})}
 }
 
-// Add adds elements of a record of type t, which all are of; they are copied.
+// Add adds copies of elements. All elements must be of the same type t.
 func (s *Spool) Add(t record.Type, elems []record.Element) error {
 	s.typ = t
 	for i := range elems {
@@ -49,7 +49,7 @@ func (s *Spool) flush() error {
 	return err
 }
 
-// Rewind ends adding.
+// Rewind ends adding, so that Read can be called.
 func (s *Spool) Rewind() (err error) {
 	if err := s.flush(); err != nil {
 		return err
@@ -58,8 +58,8 @@ func (s *Spool) Rewind() (err error) {
 	return err
 }
 
-// Read fills dst from the front with the next elements, which live until the next call. It returns
-// 0, io.EOF after the last one.
+// Read fills dst from the front with the next elements, which are valid until the next call. It returns 0, io.EOF
+// after the last one.
 func (s *Spool) Read(dst []record.Element) (int, error) {
 	if len(s.body) == 0 {
 		_, _, row, err := s.rows.Next()
@@ -73,13 +73,13 @@ func (s *Spool) Read(dst []record.Element) (int, error) {
 	return n, err
 }
 
-// Reset forgets all elements, so that others can be added.
+// Reset removes all elements, so that others can be added.
 func (s *Spool) Reset() {
 	s.sorter.Reset()
 	s.rows, s.n, s.row, s.body = nil, 0, s.row[:0], nil
 }
 
-// Close forgets all elements and removes what is on disk.
+// Close removes all elements and the temporary file.
 func (s *Spool) Close() error {
 	s.rows, s.body = nil, nil
 	return s.sorter.Close()
