@@ -1,5 +1,5 @@
-// Package escape keeps what a dataset and its names contain from acting on whoever reads about it: on a terminal, in a
-// browser, in a review of a diff. Characters that do something other than to be seen are shown escaped.
+// Package escape makes data and names from a dataset safe to display in a terminal, a browser or a diff. It escapes
+// characters that control the display instead of being visible.
 package escape
 
 import (
@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Active reports whether a character acts instead of being seen: the controls of C0 and C1, DEL, those that change the
-// direction of text, and those without width, by which it can be made to look like another. The joiners U+200C and U+200D
-// stand in words of several scripts.
+// Active reports whether a character controls the display: C0 and C1 controls, DEL, characters that change the text
+// direction, and zero-width characters, which can make one name look like another. The joiners U+200C and U+200D are
+// not active, because several scripts need them.
 func Active(r rune) bool {
 	switch {
 	case r < 0x20, r >= 0x7f && r <= 0x9f:
@@ -24,7 +24,7 @@ func Active(r rune) bool {
 	return false
 }
 
-// Text returns a name, or a line about it, with active characters and bytes that are no text escaped as Go writes them.
+// Text returns a name or line with active characters and invalid UTF-8 escaped in Go syntax.
 func Text(s string) string { return escape(s, func(rune) bool { return false }) }
 
 func escape(s string, keep func(rune) bool) string {
@@ -69,17 +69,17 @@ func needs(s string, keep func(rune) bool) bool {
 	return false
 }
 
-// Writer returns a writer of text in lines: all active characters but tabs and ends of lines are escaped.
+// Writer returns a writer for lines of text. It escapes active characters except tabs and newlines.
 func Writer(w io.Writer) io.Writer { return &writer{w: w} }
 
 type writer struct {
 	w    io.Writer
-	held []byte // the beginning of a character
+	held []byte // an incomplete character
 }
 
 func layout(r rune) bool { return r == '\n' || r == '\t' }
 
-// Write writes text. A character may be cut between two calls.
+// Write escapes and writes text. A character may be split across two calls.
 func (w *writer) Write(p []byte) (int, error) {
 	text := append(w.held, p...)
 	end := len(text)
@@ -96,7 +96,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// JSON returns a JSON text with active characters, which stand in strings alone, as \u escapes.
+// JSON returns a JSON text with active characters as \u escapes. They occur only in strings.
 func JSON(b []byte) []byte {
 	if !needs(string(b), func(r rune) bool { return r < 0x20 || r == utf8.RuneError }) {
 		return b
@@ -114,7 +114,7 @@ func JSON(b []byte) []byte {
 	return out
 }
 
-// JSONWriter returns a writer for whole JSON values, as an encoder writes them.
+// JSONWriter returns a writer for JSON values. Each Write must contain whole values, as those of a json.Encoder do.
 func JSONWriter(w io.Writer) io.Writer { return jsonWriter{w} }
 
 type jsonWriter struct{ w io.Writer }
