@@ -6,7 +6,7 @@ import (
 	"kvferry/record"
 )
 
-// appendGrouped appends an element of a stream's consumer groups. The first closes the entries.
+// appendGrouped appends an element of a stream's consumer groups. The first group closes the list of entries.
 func (e *Encoder) appendGrouped(dst []byte, el *record.Element) ([]byte, error) {
 	if el.Kind == record.Group {
 		return e.appendGroup(dst, el)
@@ -30,13 +30,13 @@ func (e *Encoder) appendGrouped(dst []byte, el *record.Element) ([]byte, error) 
 	return e.appendPending(dst, el)
 }
 
-// What the lists of a group begin with.
+// Starts of the lists of a group.
 const (
 	consumersHead = `,"consumers":[`
 	pendingHead   = `,"pending":[`
 )
 
-// appendGroup begins a group.
+// appendGroup closes the previous list and starts a group.
 func (e *Encoder) appendGroup(dst []byte, el *record.Element) ([]byte, error) {
 	if e.kind == record.Entry {
 		dst = append(dst, `],"groups":[`...)
@@ -57,7 +57,7 @@ func (e *Encoder) appendGroup(dst []byte, el *record.Element) ([]byte, error) {
 	return strconv.AppendInt(dst, g.Read, 10), err
 }
 
-// closeGroup ends the last group, if there is one.
+// closeGroup ends the current group, if any.
 func (e *Encoder) closeGroup(dst []byte) []byte {
 	switch e.kind {
 	case record.Group:
@@ -70,7 +70,7 @@ func (e *Encoder) closeGroup(dst []byte) []byte {
 	return dst
 }
 
-// appendPending appends an entry that was delivered and not acknowledged.
+// appendPending appends a pending entry: delivered, but not acknowledged.
 func (e *Encoder) appendPending(dst []byte, el *record.Element) ([]byte, error) {
 	p, err := record.DecodePending(el.Value)
 	if err != nil {

@@ -1,18 +1,17 @@
-// Package jsonl writes records as JSON lines, the form of `kvferry dump --format jsonl`:
+// Package jsonl writes records as JSON lines, the format of `kvferry dump --format jsonl`:
 //
 //	{"db":"0","type":"zset","key":"board","expire_at_ms":0,"value":[["alice","1.5"]]}
 //
-// The value is a string of a string, [[field,value],…] of a hash, […] of a list and a set,
-// [[member,score],…] of a zset and [[id,[[field,value],…]],…] of a stream; of type other it is the raw bytes, and
-// "native" the server's name of the type. What has no key, a library of functions or what a module keeps beside its values,
-// has "keyless" behind "key", which is its name then: "function" or "module-aux". A field that expires is [field,value,expire_at_ms]. A stream with consumer
-// groups goes on with
+// The value of a string is a string, of a hash [[field,value],…], of a list or set […], of a zset [[member,score],…]
+// and of a stream [[id,[[field,value],…]],…]. A hash field that expires is [field,value,expire_at_ms]. A record of
+// type other has its raw bytes as value, and "native" is the server's name of the type. A keyless record, which is a
+// library of functions or auxiliary data of a module, has "keyless" after "key": "function" or "module-aux". Its key
+// is its name. A stream with consumer groups continues with
 //
 //	,"groups":[{"name":"g","last_id":"5-1","entries_read":2,"consumers":["c"],"pending":[["5-1","c",delivered_ms,count]]}]
 //
-// where entries_read is null when it is unknown, and the consumer is when an entry belongs to none. Text that is valid UTF-8
-// is a JSON string, other bytes are {"base64":"…"}. The bytes are appended by hand: nothing is
-// allocated per value.
+// where entries_read is null if unknown, and the consumer is null if the entry belongs to none. Valid UTF-8 becomes a
+// JSON string, other bytes become {"base64":"…"}. The encoder appends bytes by hand and allocates nothing per value.
 package jsonl
 
 import (
@@ -27,20 +26,20 @@ import (
 	"kvferry/record"
 )
 
-// Encoder writes one record after the other into a buffer.
+// Encoder writes records to a buffer, one after the other.
 type Encoder struct {
 	// Base64 writes every key, field, member and value as a plain base64 string.
 	Base64 bool
-	// KeysOnly leaves the values out; AppendSize says how large they are.
+	// KeysOnly omits the values; AppendSize writes their size instead.
 	KeysOnly bool
 
 	spill bufpool.Spill
 	typ   record.Type
 	count int
-	kind  record.Kind // of the last element
+	kind  record.Kind // of the previous element
 }
 
-// SpillTo has the text of large values written out in pieces, with what is in the buffer before it.
+// SpillTo makes the encoder write out large values in pieces, together with the buffer before them.
 func (e *Encoder) SpillTo(s bufpool.Spill) { e.spill = s }
 
 // AppendBegin appends the start of a record.
@@ -67,7 +66,8 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) []byte {
 	return append(dst, `,"value":[`...)
 }
 
-// AppendKeyless appends what has no key: ,"keyless":"function". It appends nothing for a key.
+// AppendKeyless appends the kind of a keyless record, such as ,"keyless":"function", and nothing for a record with a
+// key.
 func AppendKeyless(dst []byte, k record.Keyless) []byte {
 	if k == record.Keyed {
 		return dst
@@ -75,14 +75,14 @@ func AppendKeyless(dst []byte, k record.Keyless) []byte {
 	return append(append(append(dst, `,"keyless":"`...), k.String()...), '"')
 }
 
-// AppendSize appends how many elements a record has whose value is left out, and how many bytes its key and they take.
+// AppendSize appends the size of a record whose value is omitted: its number of elements, and the bytes of its key
+// and elements.
 func (e *Encoder) AppendSize(dst []byte, elements, bytes int64) []byte {
 	dst = strconv.AppendInt(append(dst, `,"elements":`...), elements, 10)
 	return strconv.AppendInt(append(dst, `,"bytes":`...), bytes, 10)
 }
 
-// AppendElement appends the next element of the record. The pairs of a stream entry that cannot be
-// unpacked are an error.
+// AppendElement appends the next element of the record. It returns an error if a stream entry cannot be decoded.
 func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 	if el.Kind != record.Entry {
 		return e.appendGrouped(dst, el)
@@ -97,7 +97,7 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 			return e.appendExpiring(dst, el), nil
 		}
 		return e.appendPair(dst, el.Name, el.Value), nil
-	case record.Other: // the parts of a value that has several come after it
+	case record.Other: // further parts of a value follow the first
 		if e.count > 1 {
 			dst = fmt.Appendf(dst, `"part%d":`, e.count-1)
 			return e.AppendText(dst, el.Value), nil
@@ -118,7 +118,7 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 	return e.AppendText(dst, el.Value), nil
 }
 
-// AppendEnd appends the end of the record and of its line.
+// AppendEnd appends the end of the record and a newline.
 func (e *Encoder) AppendEnd(dst []byte) []byte {
 	if !e.KeysOnly && e.typ != record.String && e.typ != record.Other {
 		dst = e.closeGroup(dst)
@@ -163,7 +163,7 @@ func (e *Encoder) appendEntry(dst []byte, el *record.Element) ([]byte, error) {
 	return append(dst, "]]"...), nil
 }
 
-// AppendID appends the id of a stream entry as people write it: ms-seq.
+// AppendID appends the id of a stream entry in the form ms-seq.
 func AppendID(dst, id []byte) ([]byte, error) {
 	if len(id) != 16 {
 		return dst, record.Short(0, "stream id", 16, len(id))
@@ -173,7 +173,7 @@ func AppendID(dst, id []byte) ([]byte, error) {
 	return strconv.AppendUint(dst, binary.BigEndian.Uint64(id[8:]), 10), nil
 }
 
-// AppendScore appends a score in its shortest form that reads back as the same number; inf and -inf.
+// AppendScore appends the shortest text that reads back as the same score; infinities are inf and -inf.
 func AppendScore(dst []byte, f float64) []byte {
 	switch {
 	case math.IsInf(f, 1):
@@ -190,7 +190,7 @@ func AppendScore(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, format, -1, 64)
 }
 
-// AppendName appends the name of a database as a JSON value: what is not UTF-8 as keys are.
+// AppendName appends the name of a database as a JSON value. Names that are not UTF-8 are encoded like keys.
 func AppendName(dst []byte, name string) []byte {
 	var text Encoder
 	return text.AppendText(dst, []byte(name))
@@ -221,7 +221,7 @@ func (e *Encoder) appendBase64(dst, b []byte) []byte {
 	return append(e.spill.AppendBase64(append(dst, '"'), b), '"')
 }
 
-// appendEscaped appends valid UTF-8 as what stands between the quotes of a JSON string.
+// appendEscaped appends valid UTF-8 in the form of a JSON string, without the quotes.
 func appendEscaped(dst, s []byte) []byte {
 	start := 0
 	for i := 0; i < len(s); i++ {
@@ -247,8 +247,8 @@ func appendEscaped(dst, s []byte) []byte {
 
 const hex = "0123456789abcdef"
 
-// activeAt returns the character that valid UTF-8 begins with and its length when it acts instead of being seen (see
-// visible.Active), which a terminal must not get raw.
+// activeAt decodes the first character of valid UTF-8. It returns the character and its length if the character is
+// active (see escape.Active), and n = 0 otherwise.
 func activeAt(s []byte) (r rune, n int) {
 	switch s[0] {
 	case 0xc2, 0xd8: // U+0080 to U+00BF, U+0600 to U+063F

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Text is text of any bytes in a JSON document, in the form of AppendText.
+// Text holds any bytes, and is encoded in JSON like AppendText does.
 type Text string
 
 // MarshalJSON writes the text.
