@@ -1,5 +1,6 @@
-// Package patch is the file that brings a server up to date: JSON lines, the first of which says what it is, and the last how it
-// ends. Everything between is an operation on a whole key.
+// Package patch reads and writes patches, which bring a server up to date. A patch is a file of JSON lines. The first
+// line is a header, the last a trailer, and each line between them is an operation on a whole key, or an element of
+// one.
 //
 //	{"kvferry_patch":1,"from":"/data/dump","to":"redis://db1:6379","now_ms":…}
 //	{"op":"put","db":"0","type":"hash","key":"h","expire_at_ms":0,"len":1}
@@ -9,8 +10,8 @@
 //	{"op":"delete","db":"0","type":"other","key":"FUNCTION lib1","keyless":"function"}
 //	{"op":"end","puts":1,"expires":1,"deletes":1,"sha256":"…"}
 //
-// The sum is of all bytes before the last line. Text is a JSON string, or {"base64":"…"} for bytes that are not UTF-8.
-// Applying a file twice is applying it once. docs/diff.md has the fields of each type.
+// sha256 covers all bytes before the last line. Text is a JSON string, or {"base64":"…"} for bytes that are not
+// UTF-8. Applying a patch twice has the same effect as applying it once. docs/diff.md lists the fields of each type.
 package patch
 
 import (
@@ -18,37 +19,37 @@ import (
 	"kvferry/record"
 )
 
-// Version is that of the files that are written and read.
+// Version is the version of the files that this package reads and writes.
 const Version = 1
 
-// Head is the first line.
+// Head is the first line of a patch.
 type Head struct {
 	Version int    `json:"kvferry_patch"`
-	From    string `json:"from"` // what the server is to hold
-	To      string `json:"to"`   // the server
+	From    string `json:"from"` // source of the data
+	To      string `json:"to"`   // the server to change
 	NowMS   int64  `json:"now_ms"`
 }
 
-// Counts are what a file has.
+// Counts are the operations of a patch by kind.
 type Counts struct {
 	Puts    int64 `json:"puts"`
 	Expires int64 `json:"expires"`
 	Deletes int64 `json:"deletes"`
 }
 
-// Op is what a line does.
+// Op is the operation of a line.
 type Op string
 
 // Operations.
 const (
-	Put    Op = "put"    // the key is what follows, whatever it was
-	Expire Op = "expire" // the key has another expiry, and is the same otherwise
-	Delete Op = "delete" // the key is no more
+	Put    Op = "put"    // replace the key with the elements that follow
+	Expire Op = "expire" // change only the expiry of the key
+	Delete Op = "delete" // delete the key
 	set    Op = "set"
 	end    Op = "end"
 )
 
-// line is any line but the first.
+// line is any line after the first.
 type line struct {
 	Op     Op     `json:"op"`
 	DB     *field `json:"db,omitempty"`
@@ -62,17 +63,17 @@ type line struct {
 	*Counts
 	SHA256 string `json:"sha256,omitempty"`
 
-	lines *lines // where long fields are
+	lines *lines // holds long fields
 }
 
-// stream is what a stream has besides its elements.
+// stream holds the attributes of a stream besides its elements.
 type stream struct {
-	Last       string `json:"last_id,omitempty"` // of a group too
+	Last       string `json:"last_id,omitempty"` // of the stream, or of a group
 	MaxDeleted string `json:"max_deleted_id,omitempty"`
 	Added      uint64 `json:"entries_added,omitempty"`
 }
 
-// element is what a line says of one.
+// element holds the fields of an element. Those of other types are nil.
 type element struct {
 	Field  *field     `json:"field,omitempty"`
 	Member *field     `json:"member,omitempty"`
@@ -92,10 +93,10 @@ type element struct {
 	Count     *int64 `json:"deliveries,omitempty"`
 }
 
-// text makes a field of bytes.
+// text returns a field with a copy of b.
 func text(b []byte) *field { return &field{Text: jsonl.Text(b)} }
 
-// bytesOf returns the bytes of a field; those of a long one live until the next line.
+// bytesOf returns the bytes of a field. Those of a long field are valid until the next line.
 func (l *line) bytesOf(f *field) []byte {
 	switch {
 	case f == nil:
@@ -106,5 +107,5 @@ func (l *line) bytesOf(f *field) []byte {
 	return []byte(f.Text)
 }
 
-// Types are those that a file has records of.
+// Types are the types of records that a patch can hold.
 const Types = record.AllTypes

@@ -14,26 +14,26 @@ import (
 	"kvferry/internal/text/jsonl"
 )
 
-// lines reads lines. A line that does not fit its buffer is never there as a whole: long strings are decoded in pieces while they
-// are read, and references stand in their place.
+// lines reads lines with bounded memory. If a line does not fit the buffer, its long strings are decoded in pieces
+// while they are read, and replaced by references in the line.
 //
 //	in the file:  {"op":"set","field":"f","value":{"base64":"AAEC…"}}
 //	line:         {"op":"set","field":"f","value":{"base64":[\r0]}}
 //	bytes:        00 01 02 …
 //
-// A reference has a carriage return, which no line of a file has.
+// A reference contains a carriage return, so that no line of a file can contain one.
 type lines struct {
 	in  *bufio.Reader
 	sum hash.Hash
 
 	line  []byte
-	bytes []byte // of the long strings of the line
-	ends  []int  // of each, in bytes
+	bytes []byte // decoded long strings of the line
+	ends  []int  // offsets in bytes where each of them ends
 
-	start  int  // of the string being read, in line; -1: none
-	escape int  // how many bytes of an escape are to come
+	start  int  // offset in line of the string being read; -1: none
+	escape int  // bytes left of an escape sequence
 	coded  bool // the string is base64
-	long   bool // pieces of the string are in bytes
+	long   bool // bytes holds pieces of the string
 }
 
 const (
@@ -46,7 +46,8 @@ var (
 	errText   = errors.New("its text is neither UTF-8 nor base64")
 )
 
-// next reads a line. One of several pieces is added to the sum. The line and its long strings live until the next call.
+// next reads a line. If the line does not fit the buffer, it is already part of the checksum. The line and its long
+// strings are valid until the next call.
 func (l *lines) next() (line []byte, summed bool, err error) {
 	l.line, l.bytes, l.ends, l.start = bufpool.Reset(l.line), l.bytes[:0], l.ends[:0], -1
 	b, err := l.in.ReadSlice('\n')
@@ -72,7 +73,7 @@ func unreturned(b []byte) error {
 	return nil
 }
 
-// add adds a piece of the line.
+// add processes a piece of a long line.
 func (l *lines) add(b []byte) error {
 	l.sum.Write(b)
 	err := unreturned(b)
@@ -99,7 +100,7 @@ func (l *lines) add(b []byte) error {
 	return err
 }
 
-// outside takes what comes up to the next string, and its quote.
+// outside copies bytes up to the next string, including its opening quote.
 func (l *lines) outside(b []byte) int {
 	n := bytes.IndexByte(b, '"') + 1
 	if n == 0 {
@@ -114,7 +115,7 @@ func (l *lines) outside(b []byte) int {
 	return n
 }
 
-// inside takes characters of the string that stand for themselves, as long as its piece has room.
+// inside copies unescaped characters of the string, up to the size of a piece.
 func (l *lines) inside(b []byte) int {
 	most := min(len(b), max(1, bufpool.Piece-len(l.text())))
 	n := 0
@@ -125,10 +126,10 @@ func (l *lines) inside(b []byte) int {
 	return n
 }
 
-// text is what the line has of the string being read.
+// text returns the part of the current string that is still in line.
 func (l *lines) text() []byte { return l.line[l.start+1:] }
 
-// whole reports whether a piece is large enough, and ends between two characters.
+// whole reports whether a piece is large enough and does not end inside a character.
 func (l *lines) whole() bool {
 	text := l.text()
 	switch n := len(text); {
@@ -144,12 +145,12 @@ func (l *lines) whole() bool {
 	}
 }
 
-// half reports whether an escape is the first half of a character, such as \ud83d.
+// half reports whether an escape is the first half of a surrogate pair, such as \ud83d.
 func half(text []byte) bool {
 	return text[0] == '\\' && text[1] == 'u' && text[2]|0x20 == 'd' && bytes.IndexByte([]byte("89abAB"), text[3]) >= 0
 }
 
-// piece decodes what the line has of the string.
+// piece decodes the part of the current string in line and moves it to bytes.
 func (l *lines) piece() (err error) {
 	text := l.text()
 	l.long = true
@@ -168,7 +169,7 @@ func (l *lines) piece() (err error) {
 	return nil
 }
 
-// end ends the string. A long one leaves a reference.
+// end ends the current string. It replaces a long string by a reference.
 func (l *lines) end() error {
 	start := l.start
 	if !l.long {
@@ -190,13 +191,13 @@ func (l *lines) at(n int) []byte {
 	return l.bytes[from:l.ends[n]:l.ends[n]]
 }
 
-// field is text in a line, or a reference to a long string.
+// field is a string in a line, or a reference to a long string.
 type field struct {
 	jsonl.Text
-	long int // 1 for the first, 0: none
+	long int // number of the long string, from 1; 0: not long
 }
 
-// UnmarshalJSON reads text or a reference.
+// UnmarshalJSON decodes a string or a reference.
 func (f *field) UnmarshalJSON(data []byte) error {
 	n, coded := bytes.CutPrefix(data, []byte(codedText))
 	if n, ok := bytes.CutPrefix(n, []byte(reference)); ok {

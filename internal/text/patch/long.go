@@ -8,13 +8,13 @@ import (
 	"kvferry/record"
 )
 
-// Where the value stands in the line of an element without one. No text in the line can look like it: quotes in text are escaped.
+// Placeholders for the value in an element's line. Text cannot contain them, because quotes in text are escaped.
 const (
 	noValue = `"value":""`
 	noEntry = `"entry":[["",""]]`
 )
 
-// long writes the line of an element whose value is large, in pieces.
+// long writes the line of an element with a large value, in pieces.
 func (w *Writer) long(e *record.Element) error {
 	short, hole, fill := *e, noValue, w.value
 	if w.typ == record.Stream {
@@ -51,12 +51,12 @@ func (w *Writer) long(e *record.Element) error {
 	return failed
 }
 
-// value appends the value of any type but a stream.
+// value appends the value of an element of any type but a stream.
 func (w *Writer) value(dst []byte, text *jsonl.Encoder, value []byte) ([]byte, error) {
 	return text.AppendText(append(dst, noValue[:len(noValue)-2]...), value), nil
 }
 
-// entry appends the fields and values of an entry of a stream.
+// entry appends the fields and values of a stream entry.
 func (w *Writer) entry(dst []byte, text *jsonl.Encoder, packed []byte) ([]byte, error) {
 	dst = append(dst, noEntry[:len(noEntry)-len(`["",""]]`)]...)
 	for first := true; len(packed) > 0; first = false {

@@ -17,24 +17,24 @@ import (
 	"kvferry/record"
 )
 
-// Reader reads a file. Whether it is whole is known at its end.
+// Reader reads a patch. Only the last line shows whether the patch is complete.
 type Reader struct {
 	Head Head
 
 	in     lines
-	number int64 // of the line
+	number int64 // of the last line read
 	line   line
-	ahead  bool // line was read and not taken
+	ahead  bool // line was read ahead
 	header record.Header
-	put    bool // the last operation has elements
+	put    bool // the last operation was Put, so elements may follow
 	counts Counts
 	done   bool
 }
 
-// NewReader reads the first line.
+// NewReader reads the first line of a patch.
 func NewReader(in io.Reader) (*Reader, error) {
 	r := &Reader{in: lines{in: bufio.NewReaderSize(in, 64<<10), sum: sha256.New()}}
-	b, err := r.in.in.ReadSlice('\n') // short, or it is not that of a patch
+	b, err := r.in.in.ReadSlice('\n') // the first line of a patch always fits the buffer
 	if err == nil {
 		err = json.Unmarshal(b, &r.Head)
 	}
@@ -49,20 +49,20 @@ func NewReader(in io.Reader) (*Reader, error) {
 	return r, nil
 }
 
-// Line is the number of the line that was read last.
+// Line returns the number of the last line read.
 func (r *Reader) Line() int64 { return r.number }
 
-// Sum is the sum of the file, once it was read to its end.
+// Sum returns the SHA-256 of the patch. It is valid once the patch was read to its end.
 func (r *Reader) Sum() string { return hex.EncodeToString(r.in.sum.Sum(nil)) }
 
-// Counts are those of the operations that were read.
+// Counts returns the number of operations read so far.
 func (r *Reader) Counts() Counts { return r.counts }
 
 func (r *Reader) wrong(text string, args ...any) error {
 	return fmt.Errorf("line %d: "+text, append([]any{r.number}, args...)...)
 }
 
-// next reads a line. The last one is compared with all before it.
+// next reads a line. It checks the last line against the checksum and counts of the lines before.
 func (r *Reader) next() error {
 	if r.ahead {
 		r.ahead = false
@@ -101,8 +101,8 @@ func (r *Reader) next() error {
 	return nil
 }
 
-// Next returns the next operation and the key it is about; io.EOF behind the last one of a whole file. The header lives until
-// the next call.
+// Next returns the next operation and its key. It returns io.EOF after the last operation of a complete patch. The
+// header is valid until the next call.
 func (r *Reader) Next() (Op, *record.Header, error) {
 	for {
 		if r.done {
@@ -114,7 +114,7 @@ func (r *Reader) Next() (Op, *record.Header, error) {
 		switch r.line.Op {
 		case end:
 			return "", nil, io.EOF
-		case set: // of a record that nobody read
+		case set: // the caller did not read this element
 			if !r.put {
 				return "", nil, r.wrong("an element without a record")
 			}
@@ -125,7 +125,7 @@ func (r *Reader) Next() (Op, *record.Header, error) {
 	}
 }
 
-// about makes the header of an operation.
+// about decodes the header of an operation.
 func (r *Reader) about() (*record.Header, error) {
 	l := &r.line
 	if l.DB == nil || l.Key == nil {
@@ -175,8 +175,8 @@ func (r *Reader) about() (*record.Header, error) {
 	return h, nil
 }
 
-// Read reads elements of the key that Next put; io.EOF behind the last. A large one is the last that it reads at once. They live
-// until the next call.
+// Read reads elements of the last Put. It returns io.EOF after the last one. It returns early after a large element.
+// Elements are valid until the next call.
 func (r *Reader) Read(dst []record.Element) (n int, err error) {
 	for n < len(dst) {
 		if err := r.next(); err != nil {
@@ -201,7 +201,7 @@ func (r *Reader) Read(dst []record.Element) (n int, err error) {
 
 var errElement = errors.New("the element is not one of its type")
 
-// give makes an element of the fields.
+// give decodes an element.
 func (l *line) give(t record.Type) (e record.Element, err error) {
 	switch t {
 	case record.Stream:
@@ -233,7 +233,7 @@ func (l *line) give(t record.Type) (e record.Element, err error) {
 	return record.Element{Name: l.bytesOf(l.Native), Value: l.bytesOf(l.Value)}, nil
 }
 
-// giveEntry makes an entry of a stream, or what a group knows.
+// giveEntry decodes a stream entry, or an element of a consumer group.
 func (l *line) giveEntry() (e record.Element, err error) {
 	if l.Group == nil {
 		e.Name, err = parseID(l.ID)
@@ -273,7 +273,7 @@ func (l *line) giveEntry() (e record.Element, err error) {
 	return e, err
 }
 
-// parseID reads an id of a stream, such as 5-1.
+// parseID parses the id of a stream entry, such as 5-1.
 func parseID(s string) ([]byte, error) {
 	ms, seq, ok := strings.Cut(s, "-")
 	a, err := strconv.ParseUint(ms, 10, 64)

@@ -13,7 +13,7 @@ import (
 	"kvferry/record"
 )
 
-// Writer writes a file.
+// Writer writes a patch.
 type Writer struct {
 	out    *bufio.Writer
 	lines  *json.Encoder
@@ -23,7 +23,7 @@ type Writer struct {
 	counts Counts
 }
 
-// NewWriter writes the first line.
+// NewWriter returns a Writer and writes the first line.
 func NewWriter(out io.Writer, head Head) (*Writer, error) {
 	w := &Writer{out: bufio.NewWriterSize(out, 64<<10), sum: sha256.New()}
 	w.both = io.MultiWriter(w.out, w.sum)
@@ -42,7 +42,7 @@ func about(op Op, h *record.Header) *line {
 	return &line{Op: op, DB: text([]byte(h.DB)), Type: h.Type.String(), Key: text(h.Key), Bare: h.Keyless.String()}
 }
 
-// Put says that a key is what follows. n is how many elements that is.
+// Put writes an operation that replaces a key. n is the number of elements, which follow.
 func (w *Writer) Put(h *record.Header, n int64) (err error) {
 	w.counts.Puts++
 	w.typ = h.Type
@@ -61,7 +61,7 @@ func (w *Writer) Put(h *record.Header, n int64) (err error) {
 	return w.lines.Encode(l)
 }
 
-// Elements adds elements of the key that was put last.
+// Elements writes elements of the last Put.
 func (w *Writer) Elements(elems []record.Element) error {
 	for i := range elems {
 		if e := &elems[i]; len(e.Value) > bufpool.Piece && e.Kind == record.Entry {
@@ -81,7 +81,7 @@ func (w *Writer) Elements(elems []record.Element) error {
 	return nil
 }
 
-// Expire says that a key has another expiry.
+// Expire writes an operation that changes the expiry of a key.
 func (w *Writer) Expire(h *record.Header) error {
 	w.counts.Expires++
 	l := about(Expire, h)
@@ -89,7 +89,7 @@ func (w *Writer) Expire(h *record.Header) error {
 	return w.lines.Encode(l)
 }
 
-// Delete says that a key is no more.
+// Delete writes an operation that deletes a key.
 func (w *Writer) Delete(h *record.Header) error {
 	w.counts.Deletes++
 	return w.lines.Encode(about(Delete, h))
@@ -109,7 +109,7 @@ func id(b []byte) (string, error) {
 	return string(s), err
 }
 
-// take sets the fields of an element.
+// take encodes an element.
 func (l *line) take(t record.Type, e *record.Element) (err error) {
 	if t == record.Stream {
 		return l.takeEntry(e)
@@ -134,7 +134,7 @@ func (l *line) take(t record.Type, e *record.Element) (err error) {
 	return nil
 }
 
-// takeEntry sets those of an entry of a stream, or of what groups know.
+// takeEntry encodes a stream entry, or an element of a consumer group.
 func (l *line) takeEntry(e *record.Element) (err error) {
 	switch e.Kind {
 	case record.Entry:
