@@ -14,53 +14,52 @@ import (
 	"kvferry/record"
 )
 
-// MaxElements is how many elements a command carries at most; it ends when it has MaxBytes.
+// MaxElements is the maximum number of elements per command. A command also ends at MaxBytes.
 const (
 	MaxElements = 512
 	MaxBytes    = 64 << 10
 )
 
-// ErrSameName says that a key stands under several types, of which Redis can hold one.
+// ErrSameName means that a key exists under several types, but Redis holds only one.
 var ErrSameName = errors.New("the name exists under several types, and Redis can hold only one of them")
 
-// Encoder encodes records as Redis commands, as redis-cli --pipe takes them: SET, HSET, RPUSH, SADD, ZADD and
-// XADD in batches, and PEXPIREAT.
+// Encoder encodes records as Redis commands for redis-cli --pipe: SET, HSET, RPUSH, SADD, ZADD and XADD in batches,
+// and PEXPIREAT.
 type Encoder struct {
-	// DBs are the databases that are dumped. A single one may have any name; several must be
-	// numbers, for SELECT.
+	// DBs are the databases of the dump. A single database may have any name; several need numbers, for SELECT.
 	DBs []string
-	// FirstType keeps the first type of a name that stands under several, in the order of the dump;
-	// otherwise that is an error.
+	// FirstType keeps the first type of a key that exists under several, in the order of the dump. Otherwise such a
+	// key is an error.
 	FirstType bool
-	// Before7 leaves out what servers before Redis 7.0 refuse: how many entries were ever added to a stream, the largest id
-	// that was deleted from it, and how many entries a group has read.
+	// Before7 omits the arguments that servers before Redis 7.0 reject: the number of entries ever added to a stream,
+	// the largest deleted id, and the number of entries read by a group.
 	Before7 bool
-	// Skipped counts records that were left out for that, Opaque those that no command makes, Orphans pending entries that
-	// none makes since Redis 7.0, because their messages were deleted.
+	// Skipped counts records left out because of FirstType. Opaque counts records that no command can create. Orphans
+	// counts pending entries whose messages were deleted: no command creates them since Redis 7.0.
 	Skipped, Opaque, Orphans int64
 
 	spill   bufpool.Spill
 	db      string
 	head    record.Header
 	key     []byte
-	prev    []byte // key of the record before
+	prev    []byte // key of the previous record
 	hasPrev bool
 	skip    bool
 
-	args  []byte // of the command being made, encoded
-	n     int    // of them
-	elems int    // in the command
-	after []byte // commands that follow the one being made
+	args  []byte // encoded arguments of the current command
+	n     int    // number of them
+	elems int    // elements in the current command
+	after []byte // commands to send after the current one
 	total int64
 	last  []byte // id of the last stream entry
-	ended bool   // groups of a stream have begun
+	ended bool   // groups of the stream have begun
 	ids   record.IDSet
 }
 
-// SpillTo has large values written out in pieces, each at the end of its command.
+// SpillTo makes the encoder write out large values in pieces.
 func (e *Encoder) SpillTo(s bufpool.Spill) { e.spill = s }
 
-// AppendHead starts over.
+// AppendHead resets the encoder.
 func (e *Encoder) AppendHead(dst []byte) []byte {
 	e.db, e.hasPrev, e.Skipped, e.Opaque, e.Orphans = "", false, 0, 0, 0
 	return dst
@@ -93,7 +92,7 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 	return dst, nil
 }
 
-// selectDB changes the database when the dump comes to another one.
+// selectDB appends SELECT if the database changes.
 func (e *Encoder) selectDB(dst []byte, db string) ([]byte, error) {
 	if db == e.db {
 		return dst, nil
@@ -108,8 +107,8 @@ func (e *Encoder) selectDB(dst []byte, db string) ([]byte, error) {
 	return appendCommand(dst, "SELECT", db), nil
 }
 
-// Check returns an error when several databases are to be dumped and not all are numbers. It is asked
-// before anything is written: Redis would have taken in the databases before the first that has a name.
+// Check returns an error if several databases are dumped and one is not a number. Call it before writing: otherwise
+// Redis would have loaded the databases before the first one with a name.
 func (e *Encoder) Check() error {
 	if len(e.DBs) <= 1 {
 		return nil
@@ -122,7 +121,7 @@ func (e *Encoder) Check() error {
 	return nil
 }
 
-// numbered returns an error when a database of Redis cannot have that name.
+// numbered returns an error unless Redis can have a database of that name.
 func numbered(db string) error {
 	if n, err := strconv.ParseUint(db, 10, 31); err != nil || strconv.FormatUint(n, 10) != db {
 		return fmt.Errorf("database %q: Redis databases are numbers; select numbered ones, or a single database, with --db", db)
@@ -143,7 +142,7 @@ func appendBulk(dst, b []byte) []byte {
 	return append(append(dst, b...), "\r\n"...)
 }
 
-// bulkLen is at least what appendBulk appends.
+// bulkLen is an upper bound of the bytes that appendBulk appends.
 func bulkLen(b []byte) int { return len(b) + len("$\r\n\r\n") + bits.Len(uint(len(b)))/3 + 1 }
 
 func (e *Encoder) clear() { e.args, e.n, e.elems = bufpool.Reset(e.args), 0, 0 }
@@ -153,7 +152,7 @@ func (e *Encoder) arg(b []byte) {
 	e.n++
 }
 
-// send appends the command that was made.
+// send appends the current command.
 func (e *Encoder) send(dst []byte) []byte {
 	if e.n == 0 {
 		return dst
@@ -164,7 +163,7 @@ func (e *Encoder) send(dst []byte) []byte {
 	return dst
 }
 
-// appendArgs appends the start of the command that was made, which more arguments follow.
+// appendArgs appends the start of the current command. The caller appends more arguments.
 func (e *Encoder) appendArgs(dst []byte, more int) []byte {
 	dst = append(strconv.AppendInt(append(dst, '*'), int64(e.n+more), 10), "\r\n"...)
 	dst = append(dst, e.args...)
@@ -172,7 +171,7 @@ func (e *Encoder) appendArgs(dst []byte, more int) []byte {
 	return dst
 }
 
-// sendLong appends the command that was made with a long argument at its end, which no buffer has before.
+// sendLong appends the current command with a long last argument, which is not buffered in args.
 func (e *Encoder) sendLong(dst, last []byte) []byte {
 	dst = e.room(dst, len(e.args)+len(last)+len(e.after))
 	dst = append(e.appendLong(e.appendArgs(dst, 1), last), e.after...)
@@ -180,7 +179,7 @@ func (e *Encoder) sendLong(dst, last []byte) []byte {
 	return dst
 }
 
-// room makes room for n bytes and what a command puts beside them, where they are not spilled in pieces.
+// room grows dst by n bytes and some for the framing, unless long values are spilled.
 func (e *Encoder) room(dst []byte, n int) []byte {
 	if e.spill != nil {
 		return dst
@@ -188,7 +187,7 @@ func (e *Encoder) room(dst []byte, n int) []byte {
 	return bufpool.Grow(dst, n+bufpool.Beside)
 }
 
-// appendLong appends an argument in pieces.
+// appendLong appends a long argument, in pieces.
 func (e *Encoder) appendLong(dst, b []byte) []byte {
 	dst = append(strconv.AppendInt(append(dst, '$'), int64(len(b)), 10), "\r\n"...)
 	return append(e.spill.Append(dst, b), "\r\n"...)
@@ -197,7 +196,7 @@ func (e *Encoder) appendLong(dst, b []byte) []byte {
 var commandOf = [record.NumTypes]string{record.String: "SET", record.Hash: "HSET", record.List: "RPUSH",
 	record.Set: "SADD", record.ZSet: "ZADD", record.Stream: "XADD"}
 
-// AppendElement adds an element to the command being made, and appends that when it is full.
+// AppendElement adds an element to the current command, and appends the command when it is full.
 func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 	switch {
 	case e.skip:
@@ -212,7 +211,7 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 		e.arg(e.key)
 	}
 	e.total++
-	last := el.Value // argument of the element
+	last := el.Value // last argument of the element
 	switch e.head.Type {
 	case record.String:
 		last = el.Value
@@ -243,7 +242,7 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 	return dst, nil
 }
 
-// entry makes a command of a stream entry.
+// entry encodes a stream entry as a command.
 func (e *Encoder) entry(dst []byte, el *record.Element) ([]byte, error) {
 	id, err := jsonl.AppendID(nil, el.Name)
 	if err != nil {
@@ -267,7 +266,8 @@ func (e *Encoder) entry(dst []byte, el *record.Element) ([]byte, error) {
 	return e.send(dst), nil
 }
 
-// longEntry appends the command of a stream entry whose pairs are long. They are looked at before anything is written.
+// longEntry appends the command of a stream entry with long pairs. It decodes all pairs once before it writes, so
+// that an error leaves no partial command.
 func (e *Encoder) longEntry(dst, packed []byte) ([]byte, error) {
 	n, size := 0, len(e.args)
 	for rest := packed; len(rest) > 0; n++ {
@@ -286,7 +286,7 @@ func (e *Encoder) longEntry(dst, packed []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// AppendEnd appends what is left of a record, and its expiry.
+// AppendEnd appends the last command of a record, and its expiry.
 func (e *Encoder) AppendEnd(dst []byte) ([]byte, error) {
 	if e.skip {
 		return dst, nil
@@ -301,8 +301,8 @@ func (e *Encoder) AppendEnd(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// streamEnd sets what the entries of a stream do not say: its last id, and what was deleted from it. A stream without
-// entries is made by adding one and deleting it.
+// streamEnd sets the attributes of a stream that its entries do not determine: its last id and counters. It creates a
+// stream without entries by adding an entry and deleting it.
 func (e *Encoder) streamEnd(dst []byte) []byte {
 	key, last, counts := string(e.key), e.head.Last, e.counts()
 	if last == nil {
@@ -322,7 +322,7 @@ func (e *Encoder) streamEnd(dst []byte) []byte {
 	return appendCommand(dst, append([]string{"XSETID", key, id}, counts...)...)
 }
 
-// counts are the arguments of XSETID for what is not what the entries alone would make it.
+// counts returns the arguments of XSETID for counters that differ from those of the entries alone.
 func (e *Encoder) counts() (args []string) {
 	if e.Before7 {
 		return nil
@@ -336,7 +336,7 @@ func (e *Encoder) counts() (args []string) {
 	return args
 }
 
-// emptyStream makes a stream that never had an entry.
+// emptyStream creates a stream that never had an entry.
 func emptyStream(dst []byte, key string) []byte {
 	const group = "kvferry"
 	return appendCommand(appendCommand(dst, "XGROUP", "CREATE", key, group, "$", "MKSTREAM"), "XGROUP", "DESTROY", key, group)

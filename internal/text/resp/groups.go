@@ -7,7 +7,7 @@ import (
 	"kvferry/record"
 )
 
-// opaque makes the command of a library of functions. No command makes other values.
+// opaque encodes a library of functions. Other values of this type have no command.
 func (e *Encoder) opaque(dst []byte, el *record.Element) []byte {
 	if e.head.Keyless == record.Library {
 		return appendCommand(dst, "FUNCTION", "LOAD", "REPLACE", string(el.Value))
@@ -17,8 +17,8 @@ func (e *Encoder) opaque(dst []byte, el *record.Element) []byte {
 	return dst
 }
 
-// group makes the commands of an element of a stream's groups, as a rewritten append-only file has them. A pending entry
-// that belongs to no consumer has none. One whose message was deleted has one that servers since Redis 7.0 take for nothing.
+// group encodes an element of a consumer group, like a rewritten append-only file does. No command creates a pending
+// entry without a consumer. Servers since Redis 7.0 ignore the command for an entry whose message was deleted.
 func (e *Encoder) group(dst []byte, el *record.Element) ([]byte, error) {
 	if !e.ended {
 		dst, e.ended = e.streamEnd(dst), true
