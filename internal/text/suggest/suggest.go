@@ -1,4 +1,4 @@
-// Package suggest writes messages about words that are unknown or offer a choice.
+// Package suggest writes messages about unknown words and lists of choices.
 package suggest
 
 import (
@@ -9,13 +9,13 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// maxTypos is how many letters of a word may be wrong, missing or surplus for another word to be suggested.
+// maxTypos is the maximum distance between a word and a suggestion.
 const maxTypos = 2
 
-// maxSuggestions bounds how many words are suggested when several are equally near.
+// maxSuggestions is the maximum number of equally near suggestions.
 const maxSuggestions = 3
 
-// nearest returns the words that were probably meant: those with the fewest typos. Too many of them are none.
+// nearest returns the known words with the fewest typos, or nil if more than maxSuggestions are equally near.
 func nearest(word string, known []string) []string {
 	var found []string
 	least := maxTypos + 1
@@ -35,8 +35,8 @@ func nearest(word string, known []string) []string {
 	return found
 }
 
-// typos counts the typos that make word out of known: letters that are wrong, missing, surplus or, once, swapped with
-// the next one. The beginning of a longer word counts as maxTypos at most.
+// typos counts the edits that turn known into word: wrong, missing and surplus letters, and at most one swap of
+// neighbors. If word is a prefix of known, the count is at most maxTypos.
 func typos(word, known string) int {
 	d := levenshtein.ComputeDistance(word, known)
 	if len(word) > 2 && strings.HasPrefix(known, word) {
@@ -49,7 +49,8 @@ func typos(word, known string) int {
 	return d
 }
 
-// DidYouMean is the end of an error about an unknown word: what was probably meant.
+// DidYouMean returns the end of an error message about an unknown word: the suggestions, or "" if no known word is
+// near.
 func DidYouMean(word string, known []string) string {
 	meant := nearest(word, known)
 	if len(meant) == 0 {
@@ -66,15 +67,15 @@ func quoted(words []string) []string {
 	return out
 }
 
-// Quoted lists names in quotes: "a", "b".
+// Quoted returns names in quotes: "a", "b".
 func Quoted(names []string) string { return strings.Join(quoted(names), ", ") }
 
-// Unknown is the error text for a word that is not one of those known. what says what kind of word it is.
+// Unknown returns the error text for an unknown word. what is the kind of word.
 func Unknown(what, word string, known []string) string {
 	return fmt.Sprintf("unknown %s %q: want %s", what, word, Or(known)) + DidYouMean(word, known)
 }
 
-// Missing is the error text for a name that is not in a place that has other names.
+// Missing returns the error text for a name that does not exist in place. have lists the names that do.
 func Missing(what, name, place string, have []string) string {
 	text := fmt.Sprintf("no %s %q in %s: ", what, name, place)
 	if len(have) == 0 {
@@ -83,7 +84,7 @@ func Missing(what, name, place string, have []string) string {
 	return text + "want " + Or(quoted(have)) + DidYouMean(name, have)
 }
 
-// Or writes names as a choice: a, b or c.
+// Or formats names as a choice: a, b or c.
 func Or(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
