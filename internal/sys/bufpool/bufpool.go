@@ -1,14 +1,14 @@
-// Package bufpool is about buffers that are used again and again.
+// Package bufpool manages buffers that are reused.
 package bufpool
 
 import "slices"
 
-// Large is the size of the largest buffer that waits for its next use, and of the largest row that is copied in passing.
-// A promise of memory counts larger ones one by one.
+// Large is the size up to which buffers are kept for reuse and rows are copied freely. The memory limit accounts for
+// larger ones individually.
 const Large = 1 << 20
 
-// Reset empties a buffer for its next use. One that a large row has made large is given back: it would be held as long as
-// its owner lives, and there are many owners.
+// Reset empties a buffer for reuse. It drops a buffer larger than Large, which would otherwise stay allocated as long
+// as its owner, and there are many owners.
 func Reset(b []byte) []byte {
 	if cap(b) > Large {
 		return nil
@@ -16,7 +16,7 @@ func Reset(b []byte) []byte {
 	return b[:0]
 }
 
-// Room empties a buffer and makes room for n bytes; large ones are made as large as that and no larger.
+// Room empties a buffer and makes room for n bytes. Large buffers get exactly that size.
 func Room(b []byte, n int) []byte {
 	if n <= cap(b) || n <= Large {
 		return b[:0]
@@ -24,7 +24,7 @@ func Room(b []byte, n int) []byte {
 	return Make(n)[:0]
 }
 
-// Grow makes room for n more bytes; large ones are made as large as that and no larger.
+// Grow makes room for n more bytes. Large buffers get exactly that size.
 func Grow(b []byte, n int) []byte {
 	if n <= cap(b)-len(b) || n <= Large {
 		return slices.Grow(b, n)
@@ -39,5 +39,5 @@ func ResetAll(buffers ...*[]byte) {
 	}
 }
 
-// Beside is more than what formats put beside a value in its row.
+// Beside is an upper bound of the bytes that formats add to a value in its row.
 const Beside = 64

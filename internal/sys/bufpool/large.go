@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 )
 
-// made is how many bytes of large buffers were made since garbage was last collected for them.
+// made is the size of the large buffers allocated since Make last ran the garbage collector.
 var made atomic.Int64
 
-// Make makes a buffer. Large ones that were dropped are collected before they make up an eighth of the process's memory: the
-// runtime starts to collect when memory is short, and grants more while it does.
+// Make allocates a buffer. It runs the garbage collector after each eighth of the memory limit in large buffers. The
+// runtime alone would start collecting only when memory is short, and allocate more while it collects.
 func Make(n int) []byte {
 	if n > Large {
 		if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 && made.Add(int64(n)) > limit/8 {

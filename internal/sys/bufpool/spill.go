@@ -2,17 +2,18 @@ package bufpool
 
 import "encoding/base64"
 
-// Spill writes out the text in a buffer and returns the buffer empty. A large value goes through it in pieces, so that its
-// text is never there as a whole. Errors are told when the text is written for good.
+// Spill writes out the text in a buffer and returns the buffer empty. Large values pass through it in pieces, so that
+// their text is never in memory as a whole. Errors are reported when the rest of the text is written.
 type Spill func(text []byte) []byte
 
-// Piece is how many bytes of a value are encoded at once; base64 of it needs no padding.
+// Piece is the number of bytes of a value to encode at a time. It is divisible by 3, so that base64 of a piece has no
+// padding.
 const Piece = 48 << 10
 
-// Long reports whether a value goes out in pieces.
+// Long reports whether a value is written in pieces.
 func (s Spill) Long(b []byte) bool { return s != nil && len(b) > Piece }
 
-// Append appends a value as it is.
+// Append appends a value unchanged.
 func (s Spill) Append(dst, b []byte) []byte {
 	for s.Long(b) {
 		dst, b = s(append(dst, b[:Piece]...)), b[Piece:]
@@ -20,7 +21,7 @@ func (s Spill) Append(dst, b []byte) []byte {
 	return append(dst, b...)
 }
 
-// AppendBase64 appends the standard base64 of a value.
+// AppendBase64 appends a value in standard base64.
 func (s Spill) AppendBase64(dst, b []byte) []byte {
 	for s.Long(b) {
 		dst, b = s(base64.StdEncoding.AppendEncode(dst, b[:Piece])), b[Piece:]
