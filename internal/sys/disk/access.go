@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// IsAccess reports whether the system did not let a file be reached: no right to it, no descriptor left, a file system
-// that is gone. Such an error says nothing about what the file has, and may be gone the next time. A file that is not
-// there, or below another file, and bytes that the medium does not give back are no such errors.
+// IsAccess reports whether the system denied access to a file: no permission, no free descriptor, a file system that
+// is gone. Such an error says nothing about the content and may not recur. Missing files and I/O errors of the medium
+// do not count.
 func IsAccess(err error) bool {
 	var path *fs.PathError
 	var call *os.SyscallError
@@ -24,12 +24,12 @@ func IsAccess(err error) bool {
 	return errors.As(err, &path) || errors.As(err, &call) || errors.As(err, &link)
 }
 
-// IsExhausted reports whether there was no descriptor left, of this process or of the system.
+// IsExhausted reports whether this process or the system has no free file descriptor.
 func IsExhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// Advice says what can be done about an error of access, "" where that is not known.
+// Advice returns the remedy for an access error, or "" if none is known.
 func Advice(err error) string {
 	switch {
 	case !IsAccess(err):
@@ -46,14 +46,14 @@ func Advice(err error) string {
 	return ""
 }
 
-// tries is how often the medium is asked for what it refuses to give, and pause how long it gets in between.
+// tries is the number of attempts to read after I/O errors, with pause in between.
 const (
 	tries = 3
 	pause = 2 * time.Millisecond
 )
 
-// ReadAt is r.ReadAt, which is asked again when the medium refuses. A refusal that goes away is no error; refused is the
-// last one there was.
+// ReadAt calls r.ReadAt and retries after an I/O error. If a retry succeeds, err is nil, and refused is the last I/O
+// error.
 func ReadAt(r io.ReaderAt, p []byte, off int64) (n int, refused, err error) {
 	for i := 1; ; i++ {
 		n, err = r.ReadAt(p, off)
@@ -67,7 +67,7 @@ func ReadAt(r io.ReaderAt, p []byte, off int64) (n int, refused, err error) {
 	}
 }
 
-// again does what only reads, and does it again when the medium refuses.
+// again calls do, which must only read, and retries after an I/O error.
 func again[T any](do func() (T, error)) (T, error) {
 	for i := 1; ; i++ {
 		got, err := do()
@@ -78,13 +78,13 @@ func again[T any](do func() (T, error)) (T, error) {
 	}
 }
 
-// defaultMaxOpen is the limit where the system does not tell one.
+// defaultMaxOpen is used if the system reports no limit.
 const defaultMaxOpen = 1024
 
-// Steady reads as ReadAt does.
+// Steady is an io.ReaderAt that retries like ReadAt.
 type Steady struct{ R io.ReaderAt }
 
-// ReadAt fills p.
+// ReadAt reads at an offset, see the function ReadAt.
 func (s Steady) ReadAt(p []byte, off int64) (int, error) {
 	n, _, err := ReadAt(s.R, p, off)
 	return n, err

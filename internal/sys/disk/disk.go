@@ -1,5 +1,5 @@
-// Package disk is where kvferry's own system calls on files are made, so that tests can make any of them fail: a
-// disk that is full, a read that the medium refuses, a rename that the file system does not know.
+// Package disk wraps kvferry's system calls on files, so that tests can make each of them fail: as on a full disk,
+// for an unreadable block, or because the file system does not support a rename.
 package disk
 
 import (
@@ -12,20 +12,21 @@ import (
 	"sync/atomic"
 )
 
-// Fault is asked before each call, by its name ("open", "create", "read", "write", "sync", "rename", …) and path. An error
-// is returned in its place. A write is done by half first, as disks do it.
+// Fault is called before each system call with its name ("open", "create", "read", "write", "sync", "rename", …) and
+// path. If it returns an error, the call fails with that error. A failed write writes half of the data first, as real
+// disks may do.
 type Fault func(op, path string) error
 
 var fault atomic.Pointer[Fault]
 
-// Inject makes calls of the whole process fail until restore is called. Only tests use it, and those that do are not
-// run beside others.
+// Inject makes calls of the whole process fail until restore is called. It is for tests, which must not run in
+// parallel then.
 func Inject(f Fault) (restore func()) {
 	fault.Store(&f)
 	return func() { fault.Store(nil) }
 }
 
-// check asks whether a call fails.
+// check returns the injected error of a call, if any.
 func check(op, path string) error {
 	f := fault.Load()
 	if f == nil {
@@ -40,14 +41,14 @@ func check(op, path string) error {
 // File is an open file.
 type File struct {
 	f      *os.File
-	source *Sources     // that this handle belongs to, when all of a file is read by it
-	usage  []*Usage     // that count it
-	held   atomic.Int64 // bytes counted
+	source *Sources     // set if this handle alone reads the file
+	usage  []*Usage     // counters that include the file
+	held   atomic.Int64 // bytes included there
 
 	streams        bool  // see Stream
-	named          bool  // a file of Temp whose name is still there
-	written, begun int64 // bytes by Write; of these, those on their way to the disk
-	reserved       int64 // where the part ends that was reserved; -1: no more is asked for
+	named          bool  // a file of Temp that still has its name
+	written, begun int64 // bytes written by Write; bytes whose writeback was started
+	reserved       int64 // end of the reserved range; -1: reserve no more
 }
 
 // Name returns the path it was opened at.
@@ -56,7 +57,7 @@ func (f *File) Name() string { return f.f.Name() }
 // Fd returns the descriptor.
 func (f *File) Fd() uintptr { return f.f.Fd() }
 
-// Read is that of an os.File, and so are the other methods.
+// Read reads up to len(b) bytes.
 func (f *File) Read(b []byte) (int, error) {
 	if err := check("read", f.Name()); err != nil {
 		return 0, err
@@ -72,7 +73,7 @@ func (f *File) ReadAt(b []byte, off int64) (int, error) {
 	return f.f.ReadAt(b, off)
 }
 
-// Write writes all of b, or returns an error.
+// Write writes all of b or returns an error.
 func (f *File) Write(b []byte) (int, error) {
 	if err := check("write", f.Name()); err != nil {
 		n, _ := f.f.Write(b[:len(b)/2])
@@ -89,11 +90,11 @@ func (f *File) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// reserveStep is how many bytes are reserved at once, when a file has become as long.
+// reserveStep is the number of bytes to reserve at a time.
 const reserveStep = 4 << 20
 
-// reserve asks for room on the disk before n bytes are written there. The file system then need not look for it block by
-// block, which is a third of its time.
+// reserve allocates disk space before n bytes are written. The file system then does not have to allocate each block,
+// which takes a third of its time. Short files reserve nothing.
 func (f *File) reserve(n int64) {
 	if f.written < streamStep || f.reserved < 0 || f.written+n <= f.reserved {
 		return
@@ -105,7 +106,7 @@ func (f *File) reserve(n int64) {
 	}
 }
 
-// release gives back what was reserved beyond the end of the file.
+// release frees the space reserved beyond the end of the file.
 func (f *File) release() error {
 	if f.reserved <= 0 {
 		return nil
@@ -118,11 +119,11 @@ func (f *File) release() error {
 	return f.f.Truncate(s.Size())
 }
 
-// streamStep is how many bytes are sent to the disk at once.
+// streamStep is the size of a writeback request, and the size from which files reserve space.
 const streamStep = 1 << 20
 
-// Stream makes Write send what it wrote to the disk every megabyte instead of leaving all of it to Sync. The file is new.
-// It helps where it can: what goes wrong is Sync's to tell.
+// Stream makes Write start writeback every megabyte, so that Sync has less to wait for. The file must be new. Errors
+// of writeback are reported by Sync.
 func (f *File) Stream() { f.streams = true }
 
 func (f *File) stream(n int64) {
@@ -142,7 +143,7 @@ func (f *File) WriteAt(b []byte, off int64) (int, error) {
 	return f.f.WriteAt(b, off)
 }
 
-// ReadFrom writes what r has, by the kernel alone where both are files.
+// ReadFrom copies r to the file, inside the kernel if r is a file and the system supports it.
 func (f *File) ReadFrom(r io.Reader) (int64, error) {
 	if err := check("write", f.Name()); err != nil {
 		return 0, err
@@ -167,7 +168,7 @@ func (f *File) Truncate(size int64) error {
 	return errors.Join(check("truncate", f.Name()), f.f.Truncate(size))
 }
 
-// Chmod changes who may read and write it.
+// Chmod changes the permissions.
 func (f *File) Chmod(mode fs.FileMode) error {
 	if err := check("chmod", f.Name()); err != nil {
 		return err
@@ -188,7 +189,7 @@ func (f *File) Stat() (fs.FileInfo, error) {
 	return f.f.Stat()
 }
 
-// Close closes the file; it is closed also when that fails.
+// Close closes the file, even if it returns an error.
 func (f *File) Close() error {
 	if f.source != nil {
 		f.source.closing(f)
@@ -211,7 +212,7 @@ func opened(f *os.File, err error) (*File, error) {
 	return &File{f: f}, nil
 }
 
-// made is opened for a file that is new.
+// made is like opened, for new files.
 func made(f *os.File, err error) (*File, error) {
 	if err != nil {
 		return nil, err
@@ -257,8 +258,8 @@ func CreateTemp(dir, pattern string) (*File, error) {
 	return made(openTemp(dir, pattern))
 }
 
-// Temp makes a temporary file that is gone when it is closed. It loses its name at once, so that nothing is left behind however
-// the process ends; on a system that keeps the names of open files, Close removes it. Kind is a word for what is in it.
+// Temp creates a temporary file that vanishes when it is closed. It is unlinked at once, so that it also vanishes if
+// the process is killed; if the system cannot unlink open files, Close removes it. kind is part of its name.
 func Temp(dir, kind string) (*File, error) {
 	f, err := CreateTemp(dir, "kvferry-"+kind+"-*")
 	if err == nil {
@@ -283,7 +284,7 @@ func Mkdir(path string) error {
 	return os.Mkdir(path, 0o755)
 }
 
-// MkdirAll makes a directory and those above it.
+// MkdirAll makes a directory and its parents.
 func MkdirAll(path string) error {
 	if err := check("mkdir", path); err != nil {
 		return err
@@ -291,7 +292,7 @@ func MkdirAll(path string) error {
 	return os.MkdirAll(path, 0o755)
 }
 
-// Rename replaces what has the new name.
+// Rename renames a file and replaces an existing target.
 func Rename(from, to string) error {
 	if err := check("rename", from); err != nil {
 		return err
@@ -299,7 +300,7 @@ func Rename(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// Link makes a second name of a file.
+// Link makes a hard link.
 func Link(from, to string) error {
 	if err := check("link", from); err != nil {
 		return err
@@ -323,7 +324,7 @@ func Remove(path string) error {
 	return os.Remove(path)
 }
 
-// RemoveAll removes a tree; one that is not there is no error.
+// RemoveAll removes a tree. A missing one is not an error.
 func RemoveAll(path string) error {
 	if err := check("remove", path); err != nil {
 		return err
@@ -331,7 +332,7 @@ func RemoveAll(path string) error {
 	return os.RemoveAll(path)
 }
 
-// Stat describes a file, behind symbolic links.
+// Stat describes a file and follows symbolic links.
 func Stat(path string) (fs.FileInfo, error) { return look(os.Stat, path) }
 
 // Lstat describes a file or a symbolic link.
@@ -356,13 +357,13 @@ func ReadDir(path string) ([]fs.DirEntry, error) {
 	})
 }
 
-// maxSmall bounds what is known to be small: a name may lead to a device without an end.
+// maxSmall limits ReadFile: the path may lead to an endless device.
 const maxSmall = 64 << 20
 
-// ReadFile reads a file that is known to be small.
+// ReadFile reads a file that must be small.
 func ReadFile(path string) ([]byte, error) { return ReadSmall(path, maxSmall) }
 
-// ReadSmall reads a file of at most so many bytes. A larger one is an error.
+// ReadSmall reads a file of at most the given size. A larger file is an error.
 func ReadSmall(path string, most int64) (b []byte, err error) {
 	f, err := Open(path)
 	if err != nil {

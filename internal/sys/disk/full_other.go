@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// IsFull reports whether an error is that a disk has no room.
+// IsFull reports whether err means that a disk has no space left.
 func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }

@@ -2,5 +2,6 @@
 
 package disk
 
-// MaxOpen is how many files this process may have open at once. Windows has no such limit; this one is on the safe side.
+// MaxOpen returns the number of files that this process may have open. Windows has no such limit; this is a safe
+// value.
 func MaxOpen() int { return defaultMaxOpen }

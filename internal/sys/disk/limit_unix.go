@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxOpen is how many files this process may have open at once. The Go runtime raises the soft limit to the hard one
-// before main starts.
+// MaxOpen returns the number of files that this process may have open. The Go runtime raises the soft limit to the
+// hard limit before main starts.
 func MaxOpen() int {
 	var r unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil {
 		return defaultMaxOpen
 	}
-	n := uint64(r.Cur) // an int64 on some systems, where it is never negative
+	n := uint64(r.Cur) // an int64 on some systems, but never negative there
 	if n+1 == uint64(r.Max) {
-		n++ // what the runtime leaves
+		n++ // the runtime may leave the soft limit one below the hard one
 	}
 	return int(min(n, math.MaxInt32))
 }

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// RenameNew renames and refuses to replace: the error is an fs.ErrExist then.
+// RenameNew renames a file or directory. If the new name exists, it returns an fs.ErrExist and changes nothing.
 func RenameNew(from, to string) error {
 	if err := check("rename", from); err != nil {
 		return err
@@ -13,8 +13,8 @@ func RenameNew(from, to string) error {
 	return renameNew(from, to)
 }
 
-// renameChecked renames where the system cannot refuse to replace by itself. Between the check and the rename
-// somebody could make the new name; rename(2) then replaces a directory only when it is empty, and fails otherwise.
+// renameChecked is renameNew for systems without an atomic way. If another process creates the new name between the
+// check and the rename, rename(2) replaces a file or an empty directory, and fails for any other directory.
 func renameChecked(from, to string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}

@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renameNew renames and refuses to replace, in one step. File systems that do not know
-// RENAME_NOREPLACE get renameChecked.
+// renameNew renames atomically without replacing. File systems without RENAME_NOREPLACE get renameChecked.
 func renameNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	switch {

@@ -2,5 +2,5 @@
 
 package disk
 
-// renameNew renames and refuses to replace, as far as the system allows.
+// renameNew renames without replacing. It is not atomic.
 func renameNew(from, to string) error { return renameChecked(from, to) }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// renameNew renames and refuses to replace, in one step.
+// renameNew renames atomically without replacing.
 func renameNew(from, to string) error {
 	old, err := windows.UTF16PtrFromString(from)
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// open is os.OpenFile for files that can be renamed and removed while they are open, as elsewhere.
+// open is os.OpenFile with share modes that let other processes rename and remove the open file, as on other systems.
 func open(path string, flag int, _ fs.FileMode) (*os.File, error) {
 	f, err := openShared(path, flag)
 	if err == nil && flag&os.O_TRUNC != 0 {
@@ -52,7 +52,7 @@ func openShared(path string, flag int) (*os.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
-// openTemp is os.CreateTemp with open.
+// openTemp is os.CreateTemp based on open.
 func openTemp(dir, pattern string) (*os.File, error) {
 	if dir == "" {
 		dir = os.TempDir()

@@ -9,44 +9,46 @@ import (
 	"sync"
 )
 
-// Sources remembers the files that a dataset is read from, as they were when they were opened. Readers return to a file, or
-// read several files of one state: a file that is written to meanwhile gives half of one state and half of another, and every
-// checksum in it may hold. All methods of a nil Sources do nothing but open files.
+// Sources detects changes of the files that a dataset is read from. Readers return to a file or read several files of
+// one state. If a file is written in between, they get parts of two states, and all checksums may still match. A nil
+// Sources only opens files.
 type Sources struct {
 	mu       sync.Mutex
 	files    map[string]*sourceFile
-	changed  *ChangedError // the first that was seen
+	changed  *ChangedError // the first change seen
 	replaced func(path string)
 }
 
-// sourceFile is a file as it was when it was first opened.
+// sourceFile is the state of a file when it was first opened.
 type sourceFile struct {
 	was  fs.FileInfo
-	held *File // an open handle that all is read by; nil when it is closed, or when others are opened
-	// whole is true for a file that one handle reads: another file at its path does not change what is read.
+	held *File // the open handle that reads the whole file; nil if closed, or if several handles read it
+	// whole is true if a single handle reads the file: replacing the file at its path does not affect that handle.
 	whole, told bool
 }
 
-// ChangedError means that a file of a source was written to while it was read.
+// ChangedError means that a file of a source was written while it was read.
 type ChangedError struct{ Path, How string }
 
-// Error says what to do.
+// Error describes the change and the remedy.
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("%s: %s while kvferry read it, so what was read may be half of one state and half of another: "+
 		"stop what writes to it, or take a copy or snapshot and read that, and run this again", e.Path, e.How)
 }
 
-// OnReplaced has f called with the path of each file that was read as it was, but has made room for another one since.
+// OnReplaced sets a function that Check calls once for each file that was read completely, but was replaced at its
+// path since.
 func (s *Sources) OnReplaced(f func(path string)) {
 	if s != nil {
 		s.replaced = f
 	}
 }
 
-// Open opens a file of which several handles may be opened, one after the other.
+// Open opens a file that may be opened repeatedly.
 func (s *Sources) Open(path string) (*File, error) { return s.open(path, false) }
 
-// OpenWhole opens a file that is read by this handle alone. Another file may take its place: servers replace their snapshots.
+// OpenWhole opens a file that only this handle reads. The file may be replaced at its path: servers replace their
+// snapshots.
 func (s *Sources) OpenWhole(path string) (*File, error) { return s.open(path, true) }
 
 func (s *Sources) open(path string, whole bool) (*File, error) {
@@ -64,7 +66,7 @@ func (s *Sources) open(path string, whole bool) (*File, error) {
 	return f, nil
 }
 
-// Add remembers a file that was looked at. It is an error if the file is not as it was before.
+// Add records the state of a file. It returns an error if the file has changed since its state was first recorded.
 func (s *Sources) Add(path string, st fs.FileInfo) error {
 	if s == nil {
 		return nil
@@ -72,7 +74,7 @@ func (s *Sources) Add(path string, st fs.FileInfo) error {
 	return s.add(path, st, false, nil)
 }
 
-// AddWhole is Add of a file that OpenWhole opens later, or that was read at once.
+// AddWhole is Add for a file that OpenWhole opens later, or that was read at once.
 func (s *Sources) AddWhole(path string, st fs.FileInfo) error {
 	if s == nil {
 		return nil
@@ -103,7 +105,7 @@ func (s *Sources) add(path string, st fs.FileInfo, whole bool, f *File) error {
 	return nil
 }
 
-// fail keeps the first change. s.mu is held.
+// fail records the first change. s.mu must be held.
 func (s *Sources) fail(path, how string) error {
 	if s.changed == nil {
 		s.changed = &ChangedError{path, how}
@@ -111,7 +113,7 @@ func (s *Sources) fail(path, how string) error {
 	return s.changed
 }
 
-// Fail says that a file changed, as its reader noticed.
+// Fail reports a change that a reader noticed by itself.
 func (s *Sources) Fail(path, how string) error {
 	if s == nil {
 		return &ChangedError{path, how}
@@ -121,7 +123,7 @@ func (s *Sources) Fail(path, how string) error {
 	return s.fail(path, how)
 }
 
-// closing looks at a file a last time by the handle that it was read by.
+// closing checks a file for the last time, through the handle that read it.
 func (s *Sources) closing(f *File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,13 +131,13 @@ func (s *Sources) closing(f *File) {
 		x.held = nil
 		if st, err := f.Stat(); err == nil {
 			if how := difference(x.was, st); how != "" {
-				_ = s.fail(f.Name(), how) // Check returns it
+				_ = s.fail(f.Name(), how) // reported by Check
 			}
 		}
 	}
 }
 
-// Check returns a *ChangedError if a file is not as it was when it was opened.
+// Check returns a *ChangedError if a file has changed since it was opened.
 func (s *Sources) Check() error {
 	if s == nil {
 		return nil
@@ -153,7 +155,7 @@ func (s *Sources) Check() error {
 	return nil
 }
 
-// check looks at one file. s.mu is held.
+// check checks one file. s.mu must be held.
 func (s *Sources) check(path string, f *sourceFile) error {
 	if f.held != nil {
 		st, err := f.held.Stat()
@@ -182,7 +184,8 @@ func (s *Sources) check(path string, f *sourceFile) error {
 	return nil
 }
 
-// Err returns the error of a pass over the source: err, unless a file changed. Whatever else is wrong may follow from that.
+// Err returns the final error of a pass over the source: a change of a file, else err. Other errors may be
+// consequences of a change.
 func (s *Sources) Err(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
@@ -193,7 +196,8 @@ func (s *Sources) Err(err error) error {
 	return err
 }
 
-// difference says how a file changed; "" if it did not. A copy of it with the same size and time is as good as it.
+// difference describes the change of a file; "" if it did not change. A copy with the same size and modification time
+// counts as unchanged.
 func difference(was, is fs.FileInfo) string {
 	switch {
 	case was.Size() != is.Size():

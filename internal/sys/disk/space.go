@@ -5,21 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// Space is what a file system has left for this user.
+// Space is the free space of a file system for this user.
 type Space struct {
 	Free   int64
-	Device uint64 // tells file systems apart
+	Device uint64 // identifies the file system
 }
 
 var fakeSpace atomic.Pointer[func(path string) (Space, error)]
 
-// FakeSpace makes FreeSpace answer with f until restore is called. Only tests use it.
+// FakeSpace makes FreeSpace call f until restore is called. It is for tests.
 func FakeSpace(f func(path string) (Space, error)) (restore func()) {
 	fakeSpace.Store(&f)
 	return func() { fakeSpace.Store(nil) }
 }
 
-// FreeSpace says how much room there is at a directory.
+// FreeSpace returns the free space at a directory.
 func FreeSpace(dir string) (Space, error) {
 	if f := fakeSpace.Load(); f != nil {
 		return (*f)(dir)

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve gives a part of a file, beyond its end, room on the disk, on file systems where that was found to help.
+// reserve allocates a range beyond the end of a file and reports whether it succeeded. It does so only on file
+// systems where this proved faster.
 func reserve(f *os.File, off, n int64) bool {
 	var s unix.Statfs_t
 	fd := int(f.Fd())
@@ -16,7 +17,8 @@ func reserve(f *os.File, off, n int64) bool {
 	return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, off, n) == nil
 }
 
-// writeBack starts to write a part of a file to the disk. File systems that cannot do that leave it to Sync.
+// writeBack starts writing a range of a file to the disk. If the file system does not support that, Sync writes
+// everything.
 func writeBack(f *os.File, off, n int64) {
 	_ = unix.SyncFileRange(int(f.Fd()), off, n, unix.SYNC_FILE_RANGE_WRITE)
 }

@@ -4,8 +4,8 @@ package disk
 
 import "os"
 
-// reserve reserves nothing.
+// reserve does nothing and reports that.
 func reserve(*os.File, int64, int64) bool { return false }
 
-// writeBack leaves all to Sync.
+// writeBack does nothing. Sync writes everything.
 func writeBack(*os.File, int64, int64) {}

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// SyncPath makes a file or a directory durable. Windows flushes what is open for writing, and no directory: its file systems
-// keep a journal of names.
+// SyncPath makes a file or a directory durable. Windows flushes only handles that are open for writing, and no
+// directories: its file systems journal names.
 func SyncPath(path string) error {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return check("sync", path)

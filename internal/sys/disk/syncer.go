@@ -5,19 +5,19 @@ import (
 	"kvferry/internal/sys/parallel"
 )
 
-// Syncer makes files durable beside those who write them, and would otherwise wait for the disk after each.
+// Syncer syncs files in the background, so that their writers do not wait for the disk after each file.
 type Syncer struct{ slots chan struct{} }
 
-// NewSyncer returns a Syncer of as many files at once.
+// NewSyncer returns a Syncer that syncs up to files files at once.
 func NewSyncer(files int) *Syncer { return &Syncer{make(chan struct{}, files)} }
 
-// Syncing is a file on its way to the disk. err counts once done is closed.
+// Syncing is a file being synced. err is valid once done is closed.
 type Syncing struct {
 	done chan struct{}
 	err  error
 }
 
-// Start syncs and closes f; in the background while there is a slot.
+// Start syncs and closes f, in the background if a slot is free.
 func (s *Syncer) Start(f *File) *Syncing {
 	out := &Syncing{done: make(chan struct{})}
 	finish := func() {
@@ -36,7 +36,7 @@ func (s *Syncer) Start(f *File) *Syncing {
 	return out
 }
 
-// Wait returns when the file is durable, or will not be. A nil Syncing is done.
+// Wait waits until the file is durable or syncing has failed. A nil Syncing returns nil at once.
 func (s *Syncing) Wait() error {
 	if s == nil {
 		return nil
@@ -45,10 +45,10 @@ func (s *Syncing) Wait() error {
 	return s.err
 }
 
-// syncsAtOnce is how many files are synced at the same time, which disks do together.
+// syncsAtOnce is the number of files to sync in parallel. Disks handle that in about the time of one.
 const syncsAtOnce = 4
 
-// SyncAll syncs files, some at once.
+// SyncAll syncs files, several in parallel.
 func SyncAll(paths []string) error {
 	return parallel.Each(len(paths), syncsAtOnce, func(i int) error { return SyncPath(paths[i]) })
 }

@@ -5,8 +5,9 @@ import (
 	"syscall"
 )
 
-// touched reports whether a file changed since, whatever its time of modification says: it can be set, unlike that of the last
-// change. Links made and removed, as backups and snapshots do, are such changes and leave the content alone.
+// touched reports whether the ctime of a file changed. Programs can set the modification time, but not the ctime.
+// Backups and snapshots add and remove links: that changes the ctime, too, but not the content, so a new link count
+// does not count.
 func touched(was, is fs.FileInfo) bool {
 	a, okA := was.Sys().(*syscall.Stat_t)
 	b, okB := is.Sys().(*syscall.Stat_t)

@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// Usage counts the bytes that files made below a directory hold until they are closed, as spools are. It is safe for
-// concurrent use.
+// Usage counts the bytes of open files created below a directory, such as spools. It is safe for concurrent use.
 type Usage struct {
 	dir  string
 	now  atomic.Int64
@@ -21,21 +20,21 @@ var (
 	usages   atomic.Pointer[[]*Usage]
 )
 
-// Watch begins to count what is made below a directory. Stop ends it.
+// Watch starts to count new files below a directory, until Stop.
 func Watch(dir string) *Usage {
 	u := &Usage{dir: filepath.Clean(dir) + string(filepath.Separator)}
 	change(func(list []*Usage) []*Usage { return append(list, u) })
 	return u
 }
 
-// Stop makes new files count no more.
+// Stop excludes new files. Open ones still count.
 func (u *Usage) Stop() {
 	change(func(list []*Usage) []*Usage {
 		return slices.DeleteFunc(list, func(other *Usage) bool { return other == u })
 	})
 }
 
-// change replaces the list of those that count.
+// change replaces the list of active counters.
 func change(by func([]*Usage) []*Usage) {
 	watching.Lock()
 	defer watching.Unlock()
@@ -47,14 +46,14 @@ func change(by func([]*Usage) []*Usage) {
 	usages.Store(&list)
 }
 
-// Now is what is held, Peak the most that was at once.
+// Now returns the current size, Peak the maximum.
 func (u *Usage) Now() int64  { return u.now.Load() }
 func (u *Usage) Peak() int64 { return u.peak.Load() }
 
-// Reset makes what is held now the peak.
+// Reset sets the peak to the current size.
 func (u *Usage) Reset() { u.peak.Store(u.now.Load()) }
 
-// usageOf returns those that count a file that is being made.
+// usageOf returns the counters of a new file.
 func usageOf(path string) (out []*Usage) {
 	list := usages.Load()
 	if list == nil {
@@ -68,7 +67,7 @@ func usageOf(path string) (out []*Usage) {
 	return out
 }
 
-// grow counts n bytes more or less of a file.
+// grow adds n bytes, which may be negative, to the counters of a file.
 func (f *File) grow(n int64) {
 	if len(f.usage) == 0 {
 		return

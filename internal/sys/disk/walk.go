@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Glob lists what matches a pattern in a directory, in the order of names. A directory that cannot be read is an error,
-// as it is none for filepath.Glob; one that is not there has nothing.
+// Glob lists the entries of a directory that match a pattern, in the order of names. Unlike filepath.Glob, it returns
+// an error if the directory cannot be read. A missing directory has no entries.
 func Glob(dir, pattern string) ([]string, error) {
 	entries, err := ReadDir(dir)
 	if os.IsNotExist(err) {
@@ -29,7 +29,7 @@ func Glob(dir, pattern string) ([]string, error) {
 	return out, nil
 }
 
-// Readlink returns where a symbolic link leads.
+// Readlink returns the target of a symbolic link.
 func Readlink(path string) (string, error) {
 	if err := check("readlink", path); err != nil {
 		return "", err
@@ -37,7 +37,7 @@ func Readlink(path string) (string, error) {
 	return os.Readlink(path)
 }
 
-// EvalSymlinks returns a path without symbolic links.
+// EvalSymlinks returns a path with symbolic links resolved.
 func EvalSymlinks(path string) (string, error) {
 	if err := check("readlink", path); err != nil {
 		return "", err
