@@ -1,4 +1,4 @@
-// Package dupes finds hashes that occur more than once among any number of them.
+// Package dupes finds duplicates among any number of hashes.
 package dupes
 
 import (
@@ -21,23 +21,23 @@ func compare[H Hash](a, b H) int {
 	return cmp.Compare(a[len(a)-1], b[len(b)-1])
 }
 
-// hashLen is how many bytes a hash takes.
+// hashLen returns the size of a hash in bytes.
 func hashLen[H Hash]() int64 {
 	var h H
 	return 8 * int64(len(h))
 }
 
-// Finder takes hashes. They lie in buckets by their highest bits, which are spread evenly; past its memory in a temporary file,
-// in runs of buckets.
+// Finder collects hashes in buckets by their highest bits, which must be evenly distributed. If they exceed the
+// memory limit, it writes them to a temporary file. Each run there holds all buckets in order.
 type Finder[H Hash] struct {
-	most    int64 // hashes in memory
+	most    int64 // maximum number of hashes in memory
 	tempDir string
 
 	n       int64 // hashes in memory
 	buckets [buckets]*chunk[H]
 	free    *chunk[H]
-	table   []H // of one bucket
-	again   []H // those of it that were there before
+	table   []H // hash set of the hashes of one bucket
+	again   []H // its duplicates
 
 	file *disk.File
 	runs []run
@@ -48,24 +48,25 @@ type Finder[H Hash] struct {
 const (
 	bucketBits = 8
 	buckets    = 1 << bucketBits
-	// chunkLen is how many hashes a chunk has.
+	// chunkLen is the number of hashes per chunk.
 	chunkLen = 62
 )
 
-// chunk has some hashes of a bucket.
+// chunk holds hashes of a bucket.
 type chunk[H Hash] struct {
 	next   *chunk[H]
 	n      int
 	hashes [chunkLen]H
 }
 
-// run is where the buckets of a run begin and end in the file.
+// run holds the file offsets of the buckets of a run. Bucket b is from run[b] to run[b+1].
 type run [buckets + 1]int64
 
-// defaultMemory is how much memory the hashes take if nothing says how much there is.
+// defaultMemory is the memory limit if the caller sets none.
 const defaultMemory = 16 << 20
 
-// New makes a finder that holds so many bytes in memory; its file is in a directory, "" for the system's.
+// New returns a Finder with a memory limit in bytes. tempDir is the directory of its temporary file; "" means the
+// system's.
 func New[H Hash](memory int64, tempDir string) *Finder[H] {
 	if memory <= 0 {
 		memory = defaultMemory
@@ -73,7 +74,7 @@ func New[H Hash](memory int64, tempDir string) *Finder[H] {
 	return &Finder[H]{most: max(memory/hashLen[H]()-buckets*chunkLen/2, buckets), tempDir: tempDir}
 }
 
-// Add takes a hash.
+// Add adds a hash.
 func (f *Finder[H]) Add(h H) error {
 	b := int(h[0] >> (64 - bucketBits))
 	if c := f.buckets[b]; (c == nil || c.n == chunkLen) && f.n >= f.most {
@@ -85,7 +86,7 @@ func (f *Finder[H]) Add(h H) error {
 	return nil
 }
 
-// push puts a hash in its bucket.
+// push adds a hash to its bucket.
 func (f *Finder[H]) push(b int, h H) {
 	c := f.buckets[b]
 	if c == nil || c.n == chunkLen {
@@ -97,7 +98,7 @@ func (f *Finder[H]) push(b int, h H) {
 	f.n++
 }
 
-// chunk returns a free chunk before another one.
+// chunk returns a free chunk, linked before next.
 func (f *Finder[H]) chunk(next *chunk[H]) *chunk[H] {
 	c := f.free
 	if c == nil {
@@ -118,7 +119,8 @@ func (f *Finder[H]) Close() (err error) {
 	return err
 }
 
-// Each calls do with the hashes that were added more than once, ascending, and how many times more. It closes the finder.
+// Each calls do with each hash that was added more than once, in ascending order, and the number of additional
+// occurrences. It closes the finder.
 func (f *Finder[H]) Each(do func(h H, more int64) error) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	for b := range buckets {
@@ -133,7 +135,8 @@ func (f *Finder[H]) Each(do func(h H, more int64) error) (err error) {
 	return nil
 }
 
-// find lists the hashes of a bucket that an earlier one equals. A table has those that were seen.
+// find collects the hashes of a bucket that equal an earlier one. table is an open-addressing hash set of the hashes
+// seen so far.
 func (f *Finder[H]) find(b int) {
 	n := 0
 	for c := f.buckets[b]; c != nil; c = c.next {
@@ -171,7 +174,7 @@ func (f *Finder[H]) find(b int) {
 	slices.SortFunc(f.again, compare[H])
 }
 
-// tell calls do with the hashes that were found again.
+// tell calls do with the duplicates of the current bucket.
 func (f *Finder[H]) tell(do func(H, int64) error) error {
 	for from := 0; from < len(f.again); {
 		to := from + 1
@@ -197,7 +200,7 @@ func (f *Finder[H]) release(b int) {
 	f.buckets[b] = nil
 }
 
-// spill writes what is held as a run.
+// spill writes all buckets as a run.
 func (f *Finder[H]) spill() (err error) {
 	if f.file == nil {
 		if f.file, err = disk.Temp(f.tempDir, "hashes"); err != nil {
@@ -233,7 +236,7 @@ func (f *Finder[H]) write() error {
 	return err
 }
 
-// load adds what runs have of a bucket to what is held of it.
+// load adds the hashes of a bucket in all runs to those in memory.
 func (f *Finder[H]) load(b int) error {
 	if b > 0 {
 		f.release(b - 1)

@@ -10,32 +10,32 @@ import (
 	"kvferry/record"
 )
 
-// Names finds names that occur more than once, such as the members of a set, by their hashes: of 64 bits, or of 128 if there are
-// many. The zero Names is ready.
+// Names finds duplicate names, such as the members of a set, by their hashes: of 64 bits, or of 128 bits for large
+// sets. The zero Names is ready to use.
 type Names struct {
-	slots []uint64 // by the low bits of the hash; zero is free
+	slots []uint64 // open-addressing hash set; zero is free
 	n     int
-	more  *Finder[[2]uint64] // of hashes, once there are many
-	wide  bool               // they have 128 bits
+	more  *Finder[[2]uint64] // hashes of a large set
+	wide  bool               // hashes have 128 bits
 
-	// Twins is how many names an earlier one has, First such a one.
+	// Twins is the number of duplicates found so far, and First the first of them.
 	Twins int64
 	First string
 }
 
-// seed makes hashes of names that no file can be made for.
+// seed is random, so that no file can be crafted to make 64-bit hashes collide.
 var seed = maphash.MakeSeed()
 
 const (
 	leastSlots = 32
-	// MostNames is how many names are looked up in memory; the hashes of more are sorted, and are known to be twins
-	// when all elements were returned.
+	// MostNames is the size up to which IsTwin detects duplicates at once. The hashes of larger sets are sorted, and
+	// All counts the duplicates.
 	MostNames = 1 << 16
-	// sortMemory is what sorting them takes, unless more is granted.
+	// sortMemory is the minimum memory for sorting.
 	sortMemory = 1 << 20
 )
 
-// Reset forgets all names.
+// Reset removes all names.
 func (s *Names) Reset() error {
 	if s.n == 0 && s.more == nil && !s.wide {
 		return nil
@@ -48,7 +48,7 @@ func (s *Names) Reset() error {
 	return s.Close()
 }
 
-// Expect makes room for so many names, before the first.
+// Expect prepares for n names. Call it before the first name.
 func (s *Names) Expect(n int64) {
 	if s.wide = n > MostNames; s.wide || 2*n <= int64(len(s.slots)) {
 		return
@@ -56,7 +56,7 @@ func (s *Names) Expect(n int64) {
 	s.room(max(leastSlots, 1<<bits.Len64(uint64(2*n-1))))
 }
 
-// room makes so many free slots.
+// room makes n free slots.
 func (s *Names) room(n int) {
 	if n <= cap(s.slots) {
 		s.slots = s.slots[:n]
@@ -66,7 +66,7 @@ func (s *Names) room(n int) {
 	}
 }
 
-// Close removes what is on disk.
+// Close removes the temporary file.
 func (s *Names) Close() (err error) {
 	if s.more != nil {
 		err = s.more.Close()
@@ -75,7 +75,8 @@ func (s *Names) Close() (err error) {
 	return err
 }
 
-// IsTwin notes a name and reports whether it was there before. Many are sorted in so much memory, in a directory.
+// IsTwin adds a name and reports whether it is known to be a duplicate. Large sets are sorted with the given memory
+// and temporary directory.
 func (s *Names) IsTwin(name []byte, memory int64, tempDir string) (bool, error) {
 	if s.wide {
 		s.open(memory, tempDir)
@@ -107,7 +108,7 @@ func (s *Names) IsTwin(name []byte, memory int64, tempDir string) (bool, error) 
 	return false, nil
 }
 
-// put notes a hash, and reports whether it is new.
+// put adds a hash and reports whether it is new.
 func (s *Names) put(h uint64) bool {
 	mask := uint64(len(s.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
@@ -121,7 +122,7 @@ func (s *Names) put(h uint64) bool {
 	}
 }
 
-// grow makes room for twice as many hashes.
+// grow doubles the number of slots.
 func (s *Names) grow() {
 	old := slices.Clone(s.slots)
 	s.room(max(2*len(old), leastSlots))
@@ -144,7 +145,7 @@ func (s *Names) twin(name []byte) {
 	}
 }
 
-// All counts the twins among many names, too.
+// All adds the duplicates of a large set to Twins.
 func (s *Names) All() error {
 	if s.more == nil {
 		return nil
