@@ -1,8 +1,8 @@
-// Package extsort sorts rows in a bounded amount of memory. Rows gather in memory; past the budget they
-// are sorted and spilled to a temporary file as a run, and the runs are merged when they are read.
+// Package extsort sorts rows with bounded memory. Rows are collected in memory. Beyond the memory limit they are
+// sorted and spilled to a temporary file as a run, and the runs are merged when they are read.
 //
-// Rows ascend by (prefix, key) and equal ones come in the order they were added. A caller puts as much
-// of its order into the prefix as it can: comparing numbers is what makes a sort fast.
+// Rows are sorted by (prefix, key); equal rows keep their order. Callers should encode as much of their order as
+// possible in the prefix, because numbers are fast to compare.
 package extsort
 
 import (
@@ -26,15 +26,14 @@ const (
 	minIndex = 32
 )
 
-// errSorted says that rows are added to a sorter whose rows are being read.
+// errSorted means that a row was added after Sort.
 var errSorted = errors.New("extsort: row added after Sort; call Reset first")
 
-// Options says how to sort.
+// Options control the sorting.
 type Options struct {
 	// Compare orders keys within a prefix; nil means bytes.Compare, which is faster.
 	Compare func(a, b []byte) int
-	// Memory is how many bytes the sorter may hold, index and buffers included; 0 means 16 MiB. A row
-	// larger than that is held anyway.
+	// Memory is the memory limit in bytes, including index and buffers; 0 means 16 MiB. A larger row is held anyway.
 	Memory int64
 	// TempDir takes spilled rows; "" means os.TempDir.
 	TempDir string
@@ -47,31 +46,31 @@ type Sorter struct {
 	tempDir string
 
 	items  []item
-	chunks [][]byte // keys and values; those after cur are empty
+	chunks [][]byte // keys and values; chunks after cur are empty
 	cur    int
 	arena  int // bytes of all chunks
 	total  int
 
-	ordered bool // items came in order so far
+	ordered bool // items are in order so far
 	reading bool
 	err     error
 
 	spilled *spool
 	runs    []run
-	files   []*disk.File // of runs that were loaded and are being read
+	files   []*disk.File // open files of loaded runs
 	frame   []byte       // frame being written
 	it      Iterator
 }
 
-// item is a row in memory: the key is at off in the chunk, the value right behind it. head is the start
-// of the key as a number, so that most comparisons do not look at the arena.
+// item is a row in memory. Its key is at off in the chunk, followed by the value. head holds the first bytes of the
+// key as a number, so that most comparisons do not read the chunk.
 type item struct {
 	prefix, head uint64
 	chunk, off   uint32
 	klen, vlen   uint32
 }
 
-// New returns a Sorter. Nothing is allocated before the first row.
+// New returns a Sorter. It allocates no memory before the first row.
 func New(o Options) *Sorter {
 	s := &Sorter{compare: o.Compare, tempDir: o.TempDir, ordered: true}
 	if o.Memory <= 0 {
@@ -107,8 +106,8 @@ func (s *Sorter) Add(prefix uint64, key, value []byte) error {
 	return nil
 }
 
-// Room adds a row whose value will have n bytes, and returns the room for it, which is the caller's until the next row is
-// added or rows are read. It spares large values a copy.
+// Room adds a row with a value of n bytes and returns the buffer for the value. The buffer is valid until the next
+// row is added or rows are read. This saves copying large values.
 func (s *Sorter) Room(prefix uint64, key []byte, n int) ([]byte, error) {
 	if err := s.makeRoom(len(key), n); err != nil {
 		return nil, err
@@ -124,7 +123,7 @@ func (s *Sorter) Room(prefix uint64, key []byte, n int) ([]byte, error) {
 	return c[from:len(c):len(c)], nil
 }
 
-// AddParts adds a row whose value comes in parts.
+// AddParts adds a row whose value is the concatenation of parts.
 func (s *Sorter) AddParts(prefix uint64, key []byte, parts ...[]byte) error {
 	n := 0
 	for _, p := range parts {
@@ -140,7 +139,7 @@ func (s *Sorter) AddParts(prefix uint64, key []byte, parts ...[]byte) error {
 	return nil
 }
 
-// Sort ends adding and returns the rows in order. The iterator lives until Reset or Close.
+// Sort ends adding and returns the rows in order. The iterator is valid until Reset or Close.
 func (s *Sorter) Sort() (*Iterator, error) {
 	if err := s.Prepare(); err != nil {
 		return nil, err
@@ -156,7 +155,7 @@ func (s *Sorter) Sort() (*Iterator, error) {
 	return &s.it, nil
 }
 
-// Prepare ends adding: Range can be called.
+// Prepare ends adding, so that Range can be called.
 func (s *Sorter) Prepare() error {
 	if s.err != nil {
 		return s.err
@@ -170,7 +169,7 @@ func (s *Sorter) Prepare() error {
 	return s.err
 }
 
-// Each sorts and calls f with each row in order, as views that live until f returns.
+// Each sorts the rows and calls f with each. The views are valid until f returns.
 func (s *Sorter) Each(f func(prefix uint64, key, value []byte) error) error {
 	it, err := s.Sort()
 	if err != nil {
@@ -190,7 +189,7 @@ func (s *Sorter) Each(f func(prefix uint64, key, value []byte) error) error {
 	}
 }
 
-// Reset forgets all rows and keeps the memory for the next ones.
+// Reset removes all rows and keeps the memory for new ones.
 func (s *Sorter) Reset() {
 	s.drop()
 	s.total, s.reading, s.err = 0, false, nil
@@ -203,7 +202,7 @@ func (s *Sorter) Reset() {
 	}
 }
 
-// Close forgets all rows and frees files and memory.
+// Close removes all rows and frees files and memory.
 func (s *Sorter) Close() error {
 	s.Reset()
 	err := s.err
@@ -211,7 +210,7 @@ func (s *Sorter) Close() error {
 	return err
 }
 
-// drop empties the memory. Chunks made for a single large row are given back.
+// drop empties the memory. It frees chunks that were made for a single large row.
 func (s *Sorter) drop() {
 	kept := s.chunks[:0]
 	for _, c := range s.chunks {
@@ -226,10 +225,10 @@ func (s *Sorter) drop() {
 	s.cur, s.ordered = 0, true
 }
 
-// budget is what index and arena may take together.
+// budget returns the memory limit of index and chunks together.
 func (s *Sorter) budget() int { return s.memory - s.frameSize() }
 
-// makeRoom makes room for one more row, spilling those there are when the budget is used up.
+// makeRoom makes room for one more row. It spills the rows in memory if the budget is exhausted.
 func (s *Sorter) makeRoom(klen, vlen int) error {
 	if s.err != nil {
 		return s.err
@@ -253,7 +252,7 @@ func (s *Sorter) makeRoom(klen, vlen int) error {
 	return nil
 }
 
-// growIndex makes room for one item, unless the budget is against it and there is something to spill.
+// growIndex makes room for one item. It returns false if that exceeds the budget and rows can be spilled.
 func (s *Sorter) growIndex() bool {
 	n := cap(s.items)
 	if len(s.items) < n {
@@ -267,7 +266,7 @@ func (s *Sorter) growIndex() bool {
 	return true
 }
 
-// growArena makes room for n bytes in the current chunk, on the same condition.
+// growArena makes room for n bytes in the current chunk, under the same condition.
 func (s *Sorter) growArena(n int) bool {
 	for ; s.cur < len(s.chunks); s.cur++ {
 		if c := s.chunks[s.cur]; n <= cap(c)-len(c) {
@@ -289,8 +288,8 @@ func (s *Sorter) growArena(n int) bool {
 	return true
 }
 
-// rebalance divides the budget between index and arena by the sizes of the rows of the first run, so
-// that later runs use all of it.
+// rebalance divides the budget between index and chunks by the average row size of the first run, so that later runs
+// use all of it.
 func (s *Sorter) rebalance() {
 	if len(s.runs) != 1 {
 		return
@@ -311,8 +310,8 @@ func (s *Sorter) rebalance() {
 	s.items = make([]item, 0, want)
 }
 
-// compareRows compares keys with their heads. A head is padded with zeros, so that of two keys of equal
-// heads and at most 8 bytes the longer one ends in zeros.
+// compareRows compares keys by their heads first. Heads are padded with zeros: if two keys of at most 8 bytes have
+// equal heads, the longer key has trailing zeros.
 func (s *Sorter) compareRows(ahead uint64, a []byte, bhead uint64, b []byte) int {
 	switch {
 	case s.compare != nil:

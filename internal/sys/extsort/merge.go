@@ -12,10 +12,10 @@ import (
 // Iterator walks sorted rows.
 type Iterator struct {
 	s    *Sorter
-	next int       // of the rows in memory
-	heap []*cursor // of runs, the smallest row first; empty when there are none
+	next int       // index of the next row in memory
+	heap []*cursor // cursors of the runs, smallest row first; empty without runs
 	move bool      // the first cursor's row was returned
-	hi   []byte    // the key that rows are before; nil: there is none
+	hi   []byte    // exclusive upper bound; nil: none
 }
 
 // Next returns the next row, io.EOF after the last. key and value are views until the next call.
@@ -34,12 +34,12 @@ func (it *Iterator) Next() (prefix uint64, key, value []byte, err error) {
 	return i.prefix, it.s.key(i), it.s.value(i), nil
 }
 
-// NextBatch sets as many of the next rows as are in memory, from one to len(rows), and returns how many; io.EOF after
-// the last. The views are valid until the next call. Keys alone: see Next for prefixes.
+// NextBatch fills rows with up to len(rows) rows that are in memory and returns their number, at least one; io.EOF
+// after the last. The views are valid until the next call. It does not return prefixes.
 func (it *Iterator) NextBatch(rows []store.Row) (int, error) {
 	s := it.s
 	if len(s.runs) > 0 || it.hi != nil {
-		rows[0] = store.Row{} // which may be all that holds a large row
+		rows[0] = store.Row{} // it may hold the last reference to a large row
 		_, key, value, err := it.Next()
 		if err != nil {
 			return 0, err
@@ -126,8 +126,7 @@ func compareCursors(a, b *cursor) int {
 	return cmp.Compare(a.rank, b.rank)
 }
 
-// merge merges the runs into fewer and longer ones when there are too many to be open at once. The memory of the rows is
-// given back for the buffers.
+// merge merges runs until all of them can be open at once. It frees the memory of the rows for read buffers.
 func (s *Sorter) merge() error {
 	if len(s.items) > 0 {
 		if err := s.spill(); err != nil {
@@ -143,7 +142,7 @@ func (s *Sorter) merge() error {
 	return nil
 }
 
-// pass merges neighbouring runs into one, as many at a time as can be open, into a new spool.
+// pass merges adjacent runs into a new spool, as many at a time as can be open.
 func (s *Sorter) pass() error {
 	to, err := newSpool(s.tempDir)
 	if err != nil {

@@ -12,13 +12,13 @@ const (
 	minStep  = 64 << 10
 )
 
-// mark is where a frame begins, and how its first key does.
+// mark is the offset of a frame and the start of its first key.
 type mark struct {
 	off int64
 	key []byte
 }
 
-// mark notes a frame. When there are too many, every second goes.
+// mark adds a frame to the index. If the index is full, it drops every second entry.
 func (r *run) mark(off int64, key []byte) {
 	if n := len(r.index); n > 0 && off-r.index[n-1].off < r.step {
 		return
@@ -34,7 +34,7 @@ func (r *run) mark(off int64, key []byte) {
 	r.step *= 2
 }
 
-// before returns the offset of a frame before which all keys are less than lo.
+// before returns the offset of a frame such that all keys before it are less than lo.
 func (r *run) before(lo []byte) int64 {
 	lo = lo[:min(len(lo), maxMark)]
 	if n := sort.Search(len(r.index), func(i int) bool { return bytes.Compare(r.index[i].key, lo) >= 0 }); n > 0 {
@@ -43,8 +43,8 @@ func (r *run) before(lo []byte) int64 {
 	return r.off
 }
 
-// Range returns the rows from a key on and before another one, nil open, of a sorter that Prepare was called of. Its rows have
-// the prefix 0, come in the order of bytes, and none was loaded. Several ranges may be read at once, each by one goroutine.
+// Range returns the rows with lo <= key < hi; nil is open. Call Prepare first. All rows must have prefix 0 and
+// bytewise order, and none may be loaded. Ranges can be read concurrently, each by one goroutine.
 func (s *Sorter) Range(lo, hi []byte) (*Iterator, error) {
 	it := &Iterator{s: s, hi: hi}
 	if len(s.runs) == 0 {
@@ -66,5 +66,5 @@ func (s *Sorter) Range(lo, hi []byte) (*Iterator, error) {
 	return it, nil
 }
 
-// ends reports whether a key is behind the rows of the iterator.
+// ends reports whether a key is at or beyond the upper bound.
 func (it *Iterator) ends(key []byte) bool { return it.hi != nil && bytes.Compare(key, it.hi) >= 0 }

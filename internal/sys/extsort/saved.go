@@ -11,13 +11,14 @@ import (
 	"kvferry/record"
 )
 
-// Save writes all rows in order to a new file, durably, for Load. The rows are still the sorter's, until Reset or Close.
+// Save writes all rows in order to a new file for Load, and syncs it. The rows stay in the sorter until Reset or
+// Close.
 //
 //	+-------------------+-----------+--------------------+---------------+
 //	| a run, see spill  | rows (8B) | largest frame (8B) | checksum (4B) |
 //	+-------------------+-----------+--------------------+---------------+
 //
-// All little endian; checksum is the CRC32c of both numbers.
+// All numbers are little endian. checksum is the CRC32c of both numbers.
 func (s *Sorter) Save(path string) (bytes int64, err error) {
 	it, err := s.Sort()
 	if err != nil {
@@ -44,7 +45,7 @@ func (s *Sorter) Save(path string) (bytes int64, err error) {
 
 const footLen = 8 + 8 + 4
 
-// Load adds the rows of a file that Save wrote. The file is read while rows are, and has to stay until Close.
+// Load adds the rows of a file that Save wrote. The file is read during the merge and must exist until Close.
 func (s *Sorter) Load(path string) (err error) {
 	if s.reading {
 		return errSorted
@@ -76,7 +77,7 @@ func (s *Sorter) Load(path string) (err error) {
 	return nil
 }
 
-// source opens what a run is read from. A file is closed when the merge that reads it ends.
+// source opens the file of a run. It is closed at the end of the merge.
 func (s *Sorter) source(r *run) (*spool, error) {
 	if r.file == "" {
 		return s.spilled, nil
@@ -89,7 +90,7 @@ func (s *Sorter) source(r *run) (*spool, error) {
 	return &spool{f: f}, nil
 }
 
-// closeFiles closes the files of runs that were loaded.
+// closeFiles closes the files of loaded runs.
 func (s *Sorter) closeFiles() error {
 	var err error
 	for _, f := range s.files {

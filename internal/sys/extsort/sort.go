@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// insertionMax is the number of items up to which sorting by insertion is fastest.
+// insertionMax is the number of items up to which insertion sort is fastest.
 const insertionMax = 12
 
-// sortItems sorts the rows in memory. Chunk and offset ascend as rows are added, which makes the order
-// of equal rows that of adding.
+// sortItems sorts the rows in memory. Chunk and offset increase in insertion order, so comparing them keeps equal
+// rows in that order.
 func (s *Sorter) sortItems() {
 	if s.ordered {
 		return
@@ -18,8 +18,8 @@ func (s *Sorter) sortItems() {
 	s.ordered = true
 }
 
-// quick sorts items by partition. It beats slices.SortFunc by a factor of two because the comparison of
-// prefixes is in line; inputs that divide badly are left to it.
+// quick is a quicksort. It is twice as fast as slices.SortFunc because it compares prefixes inline. Inputs that
+// partition badly fall back to slices.SortFunc.
 func (s *Sorter) quick(items []item, depth int) {
 	for len(items) > insertionMax {
 		if depth == 0 {
@@ -53,12 +53,12 @@ func (s *Sorter) quick(items []item, depth int) {
 	}
 }
 
-// partition moves what is less than a pivot before it and the rest behind it, and returns its place.
+// partition moves items less than a pivot before it and the others after it, and returns the pivot's index.
 func (s *Sorter) partition(items []item) int {
 	n := len(items)
 	s.order(&items[n/2], &items[0])
 	s.order(&items[n/2], &items[n-1])
-	s.order(&items[0], &items[n-1]) // the median of three is in front, the largest behind
+	s.order(&items[0], &items[n-1]) // the median of three is first, the largest last
 	pivot := items[0]
 	i, j := 1, n-1
 	for {
@@ -79,14 +79,14 @@ func (s *Sorter) partition(items []item) int {
 	return j
 }
 
-// order swaps two items that are not in order.
+// order swaps two items if they are out of order.
 func (s *Sorter) order(a, b *item) {
 	if s.less(b, a) {
 		*a, *b = *b, *a
 	}
 }
 
-// less compares items; no two are equal.
+// less compares items. No two items are equal, see sortItems.
 func (s *Sorter) less(a, b *item) bool {
 	if a.prefix != b.prefix {
 		return a.prefix < b.prefix

@@ -21,20 +21,20 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// spool is a temporary file that holds runs one after the other.
+// spool is a temporary file with runs, one after the other.
 type spool struct {
 	f    *disk.File
 	size int64
 }
 
-// run is a sorted part of a spool, or of a file that was loaded.
+// run is a sorted part of a spool, or a loaded file.
 type run struct {
 	off, end int64
 	items    int
 	frame    int    // bytes of the largest frame
 	file     string // "": the spool
-	index    []mark // none of a file
-	step     int64  // bytes between marks, at least
+	index    []mark // empty for a loaded file
+	step     int64  // minimum distance of marks in bytes
 }
 
 func newSpool(dir string) (*spool, error) {
@@ -45,10 +45,10 @@ func newSpool(dir string) (*spool, error) {
 	return &spool{f: f}, nil
 }
 
-// frameSize is the size at which a frame ends; a larger row has one of its own.
+// frameSize is the size at which a frame ends. A larger row gets its own frame.
 func (s *Sorter) frameSize() int { return min(max(minFrame, s.memory/64), maxFrame) }
 
-// fan is how many of the runs are merged at once, from the first: their frames take half of the memory.
+// fan returns how many of the first runs to merge at once: their frames may take half of the memory.
 func (s *Sorter) fan(runs []run) int {
 	n, frames := 0, 0
 	for n < len(runs) && n < maxFan {
@@ -99,7 +99,7 @@ func (s *Sorter) spill() error {
 //	| prefix (8B) | klen (4B) | vlen (4B) | key | value |
 //	+-------------+-----------+-----------+-----+-------+
 //
-// All little endian. length is that of the rows, checksum their CRC32c; no row spans frames.
+// All numbers are little endian. length is the size of the rows, checksum their CRC32c. No row spans frames.
 type runWriter struct {
 	s  *Sorter
 	to *spool
@@ -127,13 +127,13 @@ func (w *runWriter) add(prefix uint64, key, value []byte) error {
 	w.s.frame = append(b, key...)
 	w.r.items++
 	if need > w.s.frameSize() {
-		return w.flush(value) // which is not copied
+		return w.flush(value) // the value is written without copying
 	}
 	w.s.frame = append(w.s.frame, value...)
 	return nil
 }
 
-// flush writes the frame, and behind it the value of its last row where that is not in it.
+// flush writes the frame, followed by value if the last row's value is not in it.
 func (w *runWriter) flush(value []byte) error {
 	b, n := w.s.frame, len(w.s.frame)+len(value)
 	if uint64(n-frameHeader) > 1<<32-1 {
@@ -168,22 +168,21 @@ func (w *runWriter) end() (run, error) {
 	return w.r, nil
 }
 
-// cursor reads a run. prefix, head, key and value are the row it stands at; key and value are views into
-// its frame.
+// cursor reads a run. prefix, head, key and value are the current row; key and value are views of its frame.
 type cursor struct {
 	s     *Sorter
 	from  *spool
 	off   int64
 	end   int64
 	frame []byte // of the rows read together
-	rest  []byte // of the frame
-	rank  int    // of the run, which decides between equal rows
+	rest  []byte // unread part of the frame
+	rank  int    // position of the run, which orders equal rows
 
 	prefix, head uint64
 	key, value   []byte
 }
 
-// next moves to the next row, io.EOF after the last.
+// next moves to the next row. It returns io.EOF after the last.
 func (c *cursor) next() error {
 	if len(c.rest) == 0 {
 		if err := c.load(); err != nil {
@@ -223,7 +222,7 @@ func (c *cursor) load() error {
 		return c.corrupt("frame", record.ErrShort)
 	}
 	if int64(cap(c.frame)) < n || cap(c.frame) > 2*maxFrame && n <= maxFrame {
-		c.key, c.value, c.rest, c.frame = nil, nil, nil, nil // a large one is not held beside the next
+		c.key, c.value, c.rest, c.frame = nil, nil, nil, nil // free a large frame before allocating the next
 		c.frame = make([]byte, max(int(n), min(c.s.frameSize(), int(c.end-c.off))))
 	}
 	c.frame = c.frame[:n]
