@@ -1,4 +1,4 @@
-// Package parallel does several things at once.
+// Package parallel runs functions concurrently.
 package parallel
 
 import (
@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Each calls do with the numbers from 0 to n-1, on so many goroutines at most, and waits for all calls. It returns the error of
-// the least number.
+// Each calls do with the numbers from 0 to n-1, on at most the given number of goroutines. It waits for all calls and
+// returns the error of the lowest number.
 func Each(n, goroutines int, do func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64
