@@ -1,5 +1,4 @@
-// Package tree walks a directory as programs that open its files see it: through symbolic links, which
-// filepath.WalkDir does not follow.
+// Package tree walks a directory through symbolic links, which filepath.WalkDir does not follow.
 package tree
 
 import (
@@ -12,21 +11,19 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// Visit is called for each file and directory of a walk, with its path relative to the root, "." for the
-// root, in forward slashes, and what a link leads to. For a link that leads nowhere info is the link's own.
-// Linked says that a link was followed on the way. fs.SkipDir leaves out what is below a directory, and
-// fs.SkipAll ends the walk.
+// Visit is called for each file and directory of a walk. rel is the path relative to the root, with forward slashes;
+// "." is the root. info describes the target of a link, or the link itself if it is broken. linked is true if the
+// path contains a link. fs.SkipDir skips the contents of a directory, and fs.SkipAll ends the walk.
 type Visit func(rel string, info fs.FileInfo, linked bool) error
 
-// Walk calls f for root and all that is below it, in the order of names within each directory. A link to a
-// directory that root or the link itself lies in is not followed. What cannot be read is an error, unless a
-// link led there: it is not part of the tree then. What is in a directory below root that nobody may read is
-// left out.
+// Walk calls f for root and everything below it, in the order of names within each directory. It does not follow a
+// link to a directory that contains the root or the link. An unreadable directory is an error, except behind a link,
+// where Walk ignores it. The contents of a directory below root are skipped if permissions deny access.
 func Walk(root string, f Visit) error {
 	return WalkTelling(root, f, func(string, error) {})
 }
 
-// WalkTelling is Walk that calls closed for each directory that nobody may read, and why.
+// WalkTelling is like Walk, and calls closed for each directory below root that permissions deny access to.
 func WalkTelling(root string, f Visit, closed func(rel string, err error)) error {
 	info, err := disk.Stat(root)
 	if err != nil {
@@ -47,10 +44,10 @@ type walker struct {
 	root   string
 	visit  Visit
 	closed func(rel string, err error)
-	above  []fs.FileInfo // directories that the one being walked lies in
+	above  []fs.FileInfo // directories that contain the current entry
 }
 
-// above lists the directories that dir lies in.
+// above lists the directories that contain dir.
 func above(dir string) ([]fs.FileInfo, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -94,7 +91,7 @@ func (w *walker) walk(rel string, info fs.FileInfo, linked bool) error {
 	return nil
 }
 
-// list returns what is in a directory. One whose names may be read, but nothing behind them, cannot be read either.
+// list returns the entries of a directory. It also fails if the names can be read but the entries cannot be accessed.
 func list(dir string) ([]fs.DirEntry, error) {
 	entries, err := disk.ReadDir(dir)
 	if err == nil && len(entries) > 0 {
@@ -105,7 +102,7 @@ func list(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// entry walks one name of a directory.
+// entry walks an entry of a directory.
 func (w *walker) entry(rel string, e fs.DirEntry, linked bool) error {
 	link := e.Type()&fs.ModeSymlink != 0
 	var info fs.FileInfo
@@ -117,7 +114,7 @@ func (w *walker) entry(rel string, e fs.DirEntry, linked bool) error {
 		info, err = e.Info()
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // it went meanwhile
+	case errors.Is(err, fs.ErrNotExist): // removed since ReadDir
 		return nil
 	case err != nil:
 		return err
@@ -127,7 +124,7 @@ func (w *walker) entry(rel string, e fs.DirEntry, linked bool) error {
 	return w.walk(rel, info, linked || link)
 }
 
-// within reports whether what is being walked lies in a directory.
+// within reports whether dir contains the current entry.
 func (w *walker) within(dir fs.FileInfo) bool {
 	for _, a := range w.above {
 		if os.SameFile(a, dir) {
