@@ -1,5 +1,5 @@
-// Package catalog is the one place that knows all formats and stores of a build. It says what a location means,
-// which format lies there, and how it is opened. The command line and the library find datasets by it.
+// Package catalog lists all formats and stores of a build. It parses locations, detects formats and opens datasets,
+// for the command line and the library.
 package catalog
 
 import (
@@ -20,7 +20,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// Catalog lists formats and stores. Default is that of this build, tests make others.
+// Catalog lists formats and stores. Default returns the build's; tests use others.
 type Catalog struct {
 	Formats []format.Format
 	Drivers []Driver
@@ -28,13 +28,13 @@ type Catalog struct {
 	Fallback store.Opener
 }
 
-// Driver is a kind of store that this build reads, and perhaps writes.
+// Driver is a kind of store that this build can read, and perhaps write.
 type Driver struct {
 	Name   string // rocksdb, leveldb, lmdb
 	Open   store.Opener
 	Create store.CreateFunc // nil: read only
-	// Peek reads what detection wants to know of a directory, without opening a database. It
-	// returns an error that wraps store.ErrNotStore when the directory holds no such store.
+	// Peek gathers evidence of a directory for detection, without opening a database. It returns an error that wraps
+	// store.ErrNotStore if the directory contains no store of this kind.
 	Peek func(dir string) (format.StoreEvidence, error)
 }
 
@@ -51,7 +51,7 @@ func Default() Catalog {
 	}
 }
 
-// peekTables looks at a directory of tables of one kind.
+// peekTables returns the Peek function of a kind of table store.
 func peekTables(kind string) func(dir string) (format.StoreEvidence, error) {
 	return func(dir string) (format.StoreEvidence, error) {
 		if !rocks.IsStore(dir) {
@@ -69,7 +69,7 @@ func peekTables(kind string) func(dir string) (format.StoreEvidence, error) {
 	}
 }
 
-// peekLMDB looks at an LMDB environment.
+// peekLMDB is the Peek function of LMDB.
 func peekLMDB(dir string) (format.StoreEvidence, error) {
 	if _, err := disk.Lstat(filepath.Join(dir, "data.mdb")); err != nil {
 		return format.StoreEvidence{}, store.ErrNotStore

@@ -19,18 +19,17 @@ import (
 	"kvferry/store"
 )
 
-// maxDepth is how many levels below the named directory stores are looked for:
-// dump/db0/<partition>/hashes is the deepest that any server makes.
+// maxDepth is the number of directory levels searched for stores. The deepest layout of any server is
+// dump/db0/<partition>/hashes.
 const maxDepth = 4
 
-// maxStores bounds the evidence of a directory that is not a dataset but, say, a backup server.
+// maxStores limits the evidence of a directory that is no dataset, such as that of a backup server.
 const maxStores = 4096
 
-// maxLinked bounds the directories that are looked at behind symbolic links, which may lead anywhere.
+// maxLinked limits the directories visited behind symbolic links, which may lead anywhere.
 const maxLinked = 4096
 
-// gather looks for stores at and below dir and reads what detection wants to know of them. Symbolic links
-// are followed.
+// gather collects the stores in and below dir as evidence for detection. It follows symbolic links.
 func (c *Catalog) gather(dir string) (*format.Evidence, error) {
 	ev := &format.Evidence{Dir: dir}
 	behind := 0
@@ -53,7 +52,7 @@ func (c *Catalog) gather(dir string) (*format.Evidence, error) {
 	return ev, err
 }
 
-// isWork reports whether a directory is that of an unfinished conversion.
+// isWork reports whether dir is the work directory of an unfinished conversion.
 func isWork(dir string) bool {
 	if filepath.Ext(dir) != ".kvferry" {
 		return false
@@ -69,7 +68,7 @@ func depth(rel string) int {
 	return strings.Count(filepath.ToSlash(rel), "/") + 1
 }
 
-// peek adds the evidence of one directory and reports whether it is a store.
+// peek adds the evidence of a directory and reports whether the directory is a store.
 func (c *Catalog) peek(ev *format.Evidence, path, rel string) bool {
 	for _, d := range c.Drivers {
 		found, err := d.Peek(path)
@@ -89,13 +88,13 @@ func (c *Catalog) peek(ev *format.Evidence, path, rel string) bool {
 	return false
 }
 
-// candidate is a format and what its detection says.
+// candidate is a format and its verdict.
 type candidate struct {
 	format  format.Format
 	verdict format.Verdict
 }
 
-// detect returns the format that the evidence speaks for.
+// detect returns the format with the highest score for the evidence.
 func (c *Catalog) detect(ev *format.Evidence, verbose io.Writer) (format.Format, error) {
 	var best []candidate
 	for _, f := range c.Formats {
@@ -119,8 +118,8 @@ func (c *Catalog) detect(ev *format.Evidence, verbose io.Writer) (format.Format,
 		best[0].format.Name(), best[1].format.Name(), best[0].format.Name(), ev.Dir)
 }
 
-// isServers refuses a dataset in another format than that of the server that its location names. A format that is named
-// is taken at its word.
+// isServers returns an error if the location names a server, but the dataset is in another server's format. If the
+// location names a format, isServers accepts it.
 func (c *Catalog) isServers(named format.Format, ev *format.Evidence) error {
 	server := format.LocationName(named)
 	if server == named.Name() || named.Detect(ev).Score > 0 {
@@ -128,7 +127,7 @@ func (c *Catalog) isServers(named format.Format, ev *format.Evidence) error {
 	}
 	found, err := c.detect(ev, io.Discard)
 	if err != nil {
-		return nil // damaged, perhaps: the server's format may be able to say how
+		return nil // maybe damaged: let the server's format report how
 	}
 	return fmt.Errorf("%s: is in the format %s (%s), not in that of %s: leave the name %s out of the location", ev.Dir, found.Name(), found.Limits().Detail, server, server)
 }
@@ -140,7 +139,7 @@ func printVerdict(w io.Writer, found candidate) {
 	}
 }
 
-// unknownFormat says what was found instead of a dataset, and how to go on when it may be one that is damaged.
+// unknownFormat describes the evidence of an unknown format, and suggests a format for a damaged dataset.
 func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 	if ev.Head != nil {
 		return c.unknownFile(ev)
@@ -180,7 +179,7 @@ func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 	return errors.New(text)
 }
 
-// unknownFile says of a file that it is no dataset, and what is one.
+// unknownFile explains why a file is not a dataset.
 func (c *Catalog) unknownFile(ev *format.Evidence) error {
 	if len(ev.Head) == 0 {
 		return fmt.Errorf("%s: the file is empty", ev.Dir)
@@ -192,7 +191,7 @@ func (c *Catalog) unknownFile(ev *format.Evidence) error {
 		"if the file is damaged at its beginning, name its format: rdb:%s or aof:%s", ev.Dir, ev.Dir, ev.Dir)
 }
 
-// partOfStore says of a file that it belongs to a store, and what to name instead. It is nil if it does not.
+// partOfStore returns an error with advice if a file belongs to a store, else nil.
 func (c *Catalog) partOfStore(path string) error {
 	dir := filepath.Dir(path)
 	for _, d := range c.Drivers {
@@ -203,8 +202,8 @@ func (c *Catalog) partOfStore(path string) error {
 	return nil
 }
 
-// otherDir says which directory may have been meant: what was found is one of the stores that make up a dataset, or
-// stands in directories of its own.
+// otherDir returns advice on the right directory. The given one is a single store of a dataset, or contains several
+// datasets.
 func otherDir(stores []format.StoreEvidence) string {
 	if len(stores) == 1 && stores[0].Path == "." {
 		return "; this may be one store of a dataset; name the directory that contains all its stores"
@@ -212,7 +211,7 @@ func otherDir(stores []format.StoreEvidence) string {
 	return "; name the directory of one dataset"
 }
 
-// rank is for the order in which stores are named: those that cannot be read first.
+// rank orders stores in messages: unreadable ones first.
 func rank(s *format.StoreEvidence) int {
 	if s.Err != nil {
 		return 0
@@ -220,7 +219,7 @@ func rank(s *format.StoreEvidence) int {
 	return 1
 }
 
-// describeStore says what a store is: "a rocksdb database in db0/x (column families default, data_cf)".
+// describeStore describes a store: "a rocksdb database in db0/x (default, data_cf)".
 func describeStore(s *format.StoreEvidence) string {
 	text := "a " + s.Kind + " database"
 	if s.Path != "." {
@@ -239,7 +238,7 @@ func describeStore(s *format.StoreEvidence) string {
 	return text
 }
 
-// sizeText says how large the file is that an error is about: one that was cut off is known by it.
+// sizeText returns the size of the file of a corruption error. It helps to recognize a truncated file.
 func sizeText(err error) string {
 	var corrupt *record.CorruptError
 	if !errors.As(err, &corrupt) || corrupt.File == "" {
@@ -252,7 +251,7 @@ func sizeText(err error) string {
 	return fmt.Sprintf("; the file has %s", record.Plural(st.Size(), "byte"))
 }
 
-// notADatabase says that no store was found, and what is there.
+// notADatabase explains that a directory contains no store, and lists some entries.
 func (c *Catalog) notADatabase(dir string) error {
 	entries, err := disk.ReadDir(dir)
 	if err != nil {
@@ -268,10 +267,10 @@ func (c *Catalog) notADatabase(dir string) error {
 		dir, maxDepth, someNames(entries))
 }
 
-// maxFiles bounds the files of a directory that are looked at.
+// maxFiles limits the files that fileIn checks.
 const maxFiles = 64
 
-// fileIn returns the location of the one file in a directory that is a dataset, "" if there is none or more.
+// fileIn returns the location of the only file in a directory that is a dataset, or "" if none or several are.
 func (c *Catalog) fileIn(dir string) (location string) {
 	entries, err := disk.ReadDir(dir)
 	if err != nil || len(entries) > maxFiles {

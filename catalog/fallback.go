@@ -4,5 +4,5 @@ package catalog
 
 import "kvferry/store"
 
-// fallback is the reader that --store rocksdb takes: none in a build without the library.
+// fallback returns nil: this build does not include RocksDB.
 func fallback() store.Opener { return nil }

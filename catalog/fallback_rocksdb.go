@@ -7,5 +7,5 @@ import (
 	"kvferry/store/grocks"
 )
 
-// fallback is the reader that --store rocksdb takes: RocksDB itself.
+// fallback returns the opener of RocksDB itself, for --store rocksdb.
 func fallback() store.Opener { return grocks.Open }

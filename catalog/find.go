@@ -15,36 +15,36 @@ import (
 	"kvferry/store"
 )
 
-// standardInput is the location of what comes in there. A target cannot be standard output, whose location it would be.
+// standardInput is the location of standard input. Standard output cannot be a target.
 const standardInput = "-"
 
-// NoStores stands for the driver of formats that have none.
+// NoStores is the driver of formats without stores.
 var NoStores = &Driver{
 	Open:   func(context.Context, string, *store.Options) (store.Store, error) { return nil, store.ErrNotStore },
 	Create: func(string, store.BuildOptions) (store.Builder, error) { return nil, errors.ErrUnsupported },
 }
 
-// Place is where a source is said to be. It has not been looked at yet.
+// Place is the parsed location of a source. The source has not been accessed yet.
 type Place struct {
 	Location
-	Given string        // the location as it was written
-	named format.Format // nil: to be detected
+	Given string        // the location as given
+	named format.Format // nil: detect the format
 }
 
 // Remote reports whether the place is a server.
 func (p *Place) Remote() bool { return p.named != nil && p.named.Limits().Place == format.OnServer }
 
-// Found is a dataset and how it was found.
+// Found is a located dataset.
 type Found struct {
-	// Location names the format and store that were detected.
+	// Location contains the detected format and store.
 	Location Location
-	Given    string // the location as it was written
+	Given    string // the location as given
 	Format   format.Format
 	Driver   *Driver
 	Evidence *format.Evidence
 }
 
-// Source reads the location of a source.
+// Source parses the location of a source.
 func (c *Catalog) Source(given string) (*Place, error) {
 	loc, err := ParseLocation(given)
 	if err != nil {
@@ -60,8 +60,7 @@ func (c *Catalog) Source(given string) (*Place, error) {
 	return &Place{loc, given, named}, c.checkPlace(named, loc.Path)
 }
 
-// Find looks at a place and detects the format of what lies there, unless the location names it. What speaks for which
-// format goes to verbose.
+// Find detects the format at a place, unless the location names it. It writes the verdict of each format to verbose.
 func (c *Catalog) Find(p *Place, verbose io.Writer) (*Found, error) {
 	if p.Remote() {
 		return &Found{Location: p.Location, Given: p.Given, Format: p.named, Driver: NoStores, Evidence: &format.Evidence{Dir: p.Path}}, nil
@@ -88,10 +87,10 @@ func (c *Catalog) Find(p *Place, verbose io.Writer) (*Found, error) {
 	return found, err
 }
 
-// Crowd is by what the memory of a store is divided when a dataset has many: five is usual.
+// Crowd returns the divisor for the memory of a store if a dataset has many stores. Five stores are usual.
 func (f *Found) Crowd() int64 { return max(1, int64(len(f.Evidence.Stores))/5) }
 
-// named finds the format that a location names, nil when it names none, and checks its store.
+// named returns the format named in a location, or nil, and checks the store.
 func (c *Catalog) named(loc *Location) (format.Format, error) {
 	if loc.Format == "" {
 		return nil, nil
@@ -104,7 +103,7 @@ func (c *Catalog) named(loc *Location) (format.Format, error) {
 	return c.Format(loc.Format)
 }
 
-// storeOf returns the driver of the named store, or of the kind of all stores that were found.
+// storeOf returns the driver of the named store, or of the common kind of all stores found.
 func (c *Catalog) storeOf(loc *Location, ev *format.Evidence) (*Driver, error) {
 	if loc.Store != "" {
 		if kind := onlyOther(ev, loc.Store); kind != "" {
@@ -131,8 +130,8 @@ func (c *Catalog) storeOf(loc *Location, ev *format.Evidence) (*Driver, error) {
 	return c.Driver(kinds[0])
 }
 
-// onlyOther returns the kind of the stores of a dataset when it is not the named one; "" if there are some of that, or any
-// that cannot be read.
+// onlyOther returns the kind of a dataset's stores if none is of the given kind. It returns "" if a store is of that
+// kind or is unreadable.
 func onlyOther(ev *format.Evidence, kind string) (other string) {
 	for _, s := range ev.Stores {
 		if s.Kind == kind || s.Err != nil {
@@ -143,7 +142,7 @@ func onlyOther(ev *format.Evidence, kind string) (other string) {
 	return other
 }
 
-// checkPlace says in plain words why a source cannot be one: f is its format, nil when it is to be detected.
+// checkPlace explains why a path cannot be a source. f is its format, or nil to detect it.
 func (c *Catalog) checkPlace(f format.Format, path string) error {
 	inDirectory := f != nil && f.Limits().Place == format.InDirectory
 	switch {
@@ -178,7 +177,7 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 	return nil
 }
 
-// piped says how a source in a format, nil when it is to be detected, can be had from a pipe.
+// piped returns advice on reading a format from a pipe. f is nil if the format is to be detected.
 func piped(f format.Format) string {
 	switch {
 	case f == nil || f.Limits().Place == format.InFile:
@@ -189,7 +188,7 @@ func piped(f format.Format) string {
 	return ""
 }
 
-// evidence gathers the evidence of a directory, or of a file. Standard input is not looked at before it is read.
+// evidence gathers the evidence of a directory or file. It does not read standard input.
 func (c *Catalog) evidence(path string) (*format.Evidence, error) {
 	if path == standardInput {
 		return &format.Evidence{Dir: path, Head: []byte{}}, nil
@@ -205,7 +204,7 @@ func (c *Catalog) evidence(path string) (*format.Evidence, error) {
 	return &format.Evidence{Dir: path, Head: head}, err
 }
 
-// CheckDirectory says in plain words why a path is no directory.
+// CheckDirectory returns an error if a path is not a directory.
 func CheckDirectory(path string) error {
 	st, err := disk.Stat(path)
 	switch {

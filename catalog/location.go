@@ -12,17 +12,17 @@ import (
 	"kvferry/redis/live"
 )
 
-// Location is a place of a dataset as people write it: [format[+store]:]path, or the address of a server.
+// Location is the location of a dataset in text form: [format[+store]:]path, or the address of a server.
 type Location struct {
-	Format string // or a server of it; "": to be detected
-	Store  string // "": to be detected, or the format's first
+	Format string // format or server name; "": detect it
+	Store  string // "": detect it, or use the format's first store
 	Path   string
 }
 
-// locationPrefix is what may stand before a path.
+// locationPrefix matches an optional prefix of a path.
 var locationPrefix = regexp.MustCompile(`(?s)^([a-z][a-z0-9.]*)(?:\+([a-z][a-z0-9]*))?:(.*)$`)
 
-// ParseLocation splits a location. A path with a colon can be written as ./path.
+// ParseLocation parses a location. Write ./path for a path with a colon.
 func ParseLocation(s string) (Location, error) {
 	if live.IsAddress(s) {
 		return Location{Format: live.Name, Path: s}, nil
@@ -37,7 +37,8 @@ func ParseLocation(s string) (Location, error) {
 	return loc, nil
 }
 
-// Format finds a format by its name, or by that of a server, in whose dialect it is then.
+// Format returns the format with the given name. If the name is a server's, it returns the format in that server's
+// dialect.
 func (c *Catalog) Format(name string) (format.Format, error) {
 	var names []string
 	var servers []format.Server
@@ -59,10 +60,10 @@ func (c *Catalog) Format(name string) (format.Format, error) {
 	return nil, format.Usagef("%s (if it is a path, write ./%s:…)", suggest.Unknown("format or server", name, names), name)
 }
 
-// versionedName is the name of a server and a version.
+// versionedName matches the name of a server with a version.
 var versionedName = regexp.MustCompile(`^([a-z]+)([0-9]+(?:\.[0-9]+)*)$`)
 
-// serverOf returns the server that stands for a version, such as pika3 for pika3.4; nil if there is none.
+// serverOf returns the server whose range contains a version, such as pika3 for pika3.4, or nil.
 func serverOf(name string, servers []format.Server) *format.Server {
 	m := versionedName.FindStringSubmatch(name)
 	if m == nil {
@@ -77,7 +78,7 @@ func serverOf(name string, servers []format.Server) *format.Server {
 	return nil
 }
 
-// compareVersions compares two versions as far as both go: 3.5 is equal to 3.5.4.
+// compareVersions compares the common components of two versions: 3.5 equals 3.5.4.
 func compareVersions(x, y string) int {
 	xs, ys := strings.Split(x, "."), strings.Split(y, ".")
 	for i := range min(len(xs), len(ys)) {
@@ -90,7 +91,7 @@ func compareVersions(x, y string) int {
 	return 0
 }
 
-// Servers lists the servers by which locations can call a format.
+// Servers lists the server names of a format.
 func Servers(f format.Format) []format.Server {
 	if s, ok := f.(format.Served); ok {
 		return s.Servers()
@@ -98,7 +99,7 @@ func Servers(f format.Format) []format.Server {
 	return nil
 }
 
-// Driver finds a kind of store by its name.
+// Driver returns the driver with the given name.
 func (c *Catalog) Driver(name string) (*Driver, error) {
 	var names []string
 	for i := range c.Drivers {
@@ -110,7 +111,7 @@ func (c *Catalog) Driver(name string) (*Driver, error) {
 	return nil, format.Usagef("%s", suggest.Unknown("store", name, names))
 }
 
-// PrefixOf returns what stands before the path of a location, "" when that names no format of this build.
+// PrefixOf returns the part of a location before the path, or "" if it names no format of this build.
 func (c *Catalog) PrefixOf(location string) string {
 	m := locationPrefix.FindStringSubmatch(location)
 	if m == nil {

@@ -17,8 +17,8 @@ import (
 	"kvferry/store"
 )
 
-// Open opens the dataset that was located. Each store that was seen in its directory and that the format
-// did not open is a finding: what it holds is in nothing that the command reads.
+// Open opens the dataset. It reports a finding for each store in the directory that the format does not open, because
+// its data is not read.
 func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.Source, error) {
 	tried := &tries{location: f.Given}
 	noting := *options
@@ -65,7 +65,7 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 	return src, nil
 }
 
-// Input says how a conversion opens the dataset: as options have it, but for what the conversion changes.
+// Input returns the source of a conversion. The conversion may change options before it opens the dataset.
 func (f *Found) Input(options format.OpenOptions) convert.Input {
 	return convert.Input{Format: f.Format, Store: f.Driver.Name, Path: f.Location.Path, WALDir: options.WALDir,
 		Open: func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
@@ -83,7 +83,7 @@ func (f *Found) Input(options format.OpenOptions) convert.Input {
 		}}
 }
 
-// KeyspacesOf returns what detection saw of the store at a directory.
+// KeyspacesOf returns the keyspaces that detection found in the store at a directory.
 func (f *Found) KeyspacesOf(dir string) []format.KeyspaceEvidence {
 	for _, s := range f.Evidence.Stores {
 		if filepath.Clean(filepath.Join(f.Location.Path, s.Path)) == filepath.Clean(dir) {
@@ -93,8 +93,8 @@ func (f *Found) KeyspacesOf(dir string) []format.KeyspaceEvidence {
 	return nil
 }
 
-// unread lists the stores that were seen and not opened. A location that names a kind of store leaves out
-// those of other kinds on purpose.
+// unread lists the stores that were found but not opened. If the location names a kind of store, stores of other
+// kinds are skipped on purpose.
 func (f *Found) unread(tried *tries) []format.StoreEvidence {
 	var out []format.StoreEvidence
 	for _, s := range f.Evidence.Stores {
@@ -108,9 +108,9 @@ func (f *Found) unread(tried *tries) []format.StoreEvidence {
 	return out
 }
 
-// tries remembers the directories that were to be opened as stores, or skipped.
+// tries records the directories that the format opened or skipped as stores.
 type tries struct {
-	location string // of the dataset
+	location string // of the dataset, as given
 	mu       sync.Mutex
 	dirs     []os.FileInfo
 	paths    []string
@@ -137,7 +137,7 @@ func (t *tries) add(dir string) {
 	t.paths = append(t.paths, filepath.Clean(dir))
 }
 
-// below reports whether a directory at or below dir was to be opened or skipped.
+// below reports whether dir or a directory below it was opened or skipped.
 func (t *tries) below(dir string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,7 +146,7 @@ func (t *tries) below(dir string) bool {
 	})
 }
 
-// has reports whether a directory was to be opened or skipped, by whatever name.
+// has reports whether a directory was opened or skipped, under any name.
 func (t *tries) has(dir string) bool {
 	info, err := disk.Stat(dir)
 	if err != nil {
@@ -162,9 +162,9 @@ func (t *tries) has(dir string) bool {
 	return false
 }
 
-// UnreadableError is about a store that is there and cannot be opened.
+// UnreadableError means that a store exists but cannot be opened.
 type UnreadableError struct {
-	Location string // of the dataset, as it was written
+	Location string // location of the dataset, as given
 	err      error
 }
 

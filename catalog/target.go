@@ -9,8 +9,8 @@ import (
 	"kvferry/internal/text/suggest"
 )
 
-// Target reads the location of a target: its format must be named, its store may be. Of a server it has no more than the
-// format and the address.
+// Target parses the location of a target. The location must name the format and may name the store. For a server it
+// consists of format and address.
 func (c *Catalog) Target(given string) (convert.Output, error) {
 	loc, err := ParseLocation(given)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Catalog) Target(given string) (convert.Output, error) {
 	return convert.Output{Format: f, Store: d.Name, Path: loc.Path, Create: d.Create, Open: d.Open}, nil
 }
 
-// writer returns the driver that a format is written with.
+// writer returns the driver that writes a format.
 func (c *Catalog) writer(f format.Format, loc *Location) (*Driver, error) {
 	if f.Limits().Place != format.InDirectory {
 		if loc.Store != "" {
@@ -60,7 +60,7 @@ func (c *Catalog) writer(f format.Format, loc *Location) (*Driver, error) {
 	return d, err
 }
 
-// writable returns the store that a format is written to: the one named, or its first.
+// writable returns the store to write a format to: the named store, or the format's first writable one.
 func writable(f format.Format, name string) (string, error) {
 	var names []string
 	for _, s := range f.Limits().Stores {
