@@ -20,7 +20,7 @@ type LossKind struct {
 	Drops   bool     `json:"drops"`             // data is left out; otherwise it is written changed
 	Note    bool     `json:"note,omitempty"`    // reported, but needs no permission
 	Allowed bool     `json:"allowed,omitempty"` // by --allow-loss
-	Avoid   string   `json:"avoid,omitempty"`   // option that avoids some or all of the losses
+	Avoid   string   `json:"avoid,omitempty"`   // advice that avoids some or all of the losses
 	Samples []Sample `json:"samples"`
 }
 
