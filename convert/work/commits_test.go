@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestCommits: workers go on while what they did is written, but are no more than one task each ahead; an error stops them.
+// TestCommits checks that workers continue while their results are written, but at most one task ahead, and that an
+// error stops them.
 func TestCommits(t *testing.T) {
 	const workers = 2
 	c := NewCommits(workers)
@@ -19,7 +20,7 @@ func TestCommits(t *testing.T) {
 		return nil
 	}
 	for range workers {
-		if err := c.Start(slow); err != nil { // returns although nothing is written
+		if err := c.Start(slow); err != nil { // returns before the result is written
 			t.Fatal(err)
 		}
 	}

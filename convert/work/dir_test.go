@@ -15,7 +15,7 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// opened opens the work of a target in an empty directory.
+// opened opens the work directory of a target in an empty directory.
 func opened(t *testing.T, temp string) *Dir {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,7 +27,7 @@ func opened(t *testing.T, temp string) *Dir {
 	return w
 }
 
-// left lists what is in a directory.
+// left lists a directory.
 func left(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -39,7 +39,8 @@ func left(t *testing.T, dir string) string {
 	return strings.Join(out, " ")
 }
 
-// TestOpen: work is made, taken over only when that is asked for, never from a process that is at it, and leaves nothing.
+// TestOpen checks that a work directory is created, is taken over only on request and never from a running process,
+// and leaves no files.
 func TestOpen(t *testing.T) {
 	w := opened(t, "")
 	if got := left(t, w.Path); got != "journal lock pid tmp" || w.Spools() != filepath.Join(w.Path, "tmp") || w.Path != Path(w.Target) {
@@ -73,7 +74,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestForeign: a directory that kvferry did not make, or not for this, is nobody's work.
+// TestForeign checks that a directory is refused if kvferry did not create it, or not as a work directory.
 func TestForeign(t *testing.T) {
 	for name, want := range map[string]string{"mine": "it has mine in it", "data": "it has no journal", "journal": ""} {
 		target := filepath.Join(t.TempDir(), "dst")
@@ -94,7 +95,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestNoPlace: where no work can be made that is said; what was made on the way is removed, and work that was there stays.
+// TestNoPlace checks the error for an unwritable directory. New files are removed, and earlier work is kept.
 func TestNoPlace(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "dst")
 	for op, want := range map[string]string{
@@ -112,7 +113,7 @@ func TestNoPlace(t *testing.T) {
 		w, _, err := Open(target, "", false)
 		mend()
 		if err == nil {
-			must(t, w.Discard()) // it does not make that call
+			must(t, w.Discard()) // Discard does not make that call
 			continue
 		}
 		if op == "mkdir" && !errors.Is(err, syscall.EIO) {
@@ -151,8 +152,8 @@ func TestNoPlace(t *testing.T) {
 	must(t, Drop(target))
 }
 
-// TestSpools: spools that are to be elsewhere are in a directory that is found again, also when its run died and its work
-// directory is gone, and is removed with the work; with symbolic links or without.
+// TestSpools checks that spools outside the work directory are found again, also after a crash and without the work
+// directory, and are removed with the work; with and without symbolic links.
 func TestSpools(t *testing.T) {
 	t.Run("links", testSpools)
 	defer disk.Inject(func(op, _ string) error {
@@ -184,7 +185,7 @@ func testSpools(t *testing.T) {
 	if _, _, err := Open(w.Target, filepath.Join(temp, "none"), false); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	// A link that kvferry did not make is removed, and what it leads to stays.
+	// A link that kvferry did not create is removed, and its target is kept.
 	w, _, err = Open(w.Target, "", false)
 	must(t, err, os.Remove(w.tmp()), os.Symlink(temp, w.tmp()), os.WriteFile(filepath.Join(temp, "mine"), nil, 0o644), w.Discard())
 	if got := left(t, temp); got != "mine" {
@@ -192,7 +193,7 @@ func testSpools(t *testing.T) {
 	}
 }
 
-// TestKeep: tables that are kept aside come back as they were, and where there are no links nothing is kept.
+// TestKeep checks that kept tables are restored unchanged, and that Keep does nothing without hard links.
 func TestKeep(t *testing.T) {
 	w := opened(t, "")
 	table := filepath.Join(w.Data(), "0", "1.tmp")
@@ -220,7 +221,8 @@ func TestKeep(t *testing.T) {
 	must(t, w.Sync(), w.Discard())
 }
 
-// TestDiscardIsStuck: what cannot be removed is an error, and the journal goes last, so that the rest is known for kvferry's.
+// TestDiscardIsStuck checks that failing to remove files is an error, and that the journal is removed last, so that
+// the rest is recognized as kvferry's.
 func TestDiscardIsStuck(t *testing.T) {
 	w := opened(t, "")
 	must(t, os.Mkdir(w.Data(), 0o755))

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestContinues: a run goes on only with what another one began, and says what differs.
+// TestContinues checks that a run continues only a run of the same identity, and that the error names the difference.
 func TestContinues(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
@@ -48,7 +48,8 @@ func TestContinues(t *testing.T) {
 	}
 }
 
-// TestName: runs are told apart by what is read, when and into what, not by where it lies or when it was written.
+// TestName checks that the name of a run depends on its source files, clock and options, but not on the location or
+// modification times.
 func TestName(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Unix(1700000000, 0).UTC()

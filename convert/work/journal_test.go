@@ -15,7 +15,7 @@ import (
 	"kvferry/record"
 )
 
-// TestBusy: who has a work directory locked is named when that is known.
+// TestBusy checks that the process that holds the lock is named, if known.
 func TestBusy(t *testing.T) {
 	for pid, want := range map[string]string{"": ": another kvferry is using it", "7\n": ": another kvferry is using it (process 7)", " \n": ": another kvferry is using it"} {
 		dir := t.TempDir()
@@ -49,7 +49,7 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// TestJournalCut: after a line that was written in part there is no other, whichever task is done next. What was whole is read again.
+// TestJournalCut checks that no line follows a partial line, and that complete lines are read back.
 func TestJournalCut(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		dir := t.TempDir()
@@ -76,7 +76,7 @@ func TestJournalCut(t *testing.T) {
 		if len(state.Tasks) != want || state.Tasks[0].N != 1 {
 			t.Errorf("%s: %d tasks", op, len(state.Tasks))
 		}
-		must(t, j.Append(Entry{Task: &result.Result{N: 4}}), j.Close()) // in the place of what was cut
+		must(t, j.Append(Entry{Task: &result.Result{N: 4}}), j.Close()) // replaces the partial line
 		if j, state, err = openJournal(dir); err != nil || len(state.Tasks) != want+1 {
 			t.Fatalf("%s: continued: %d tasks, %v", op, len(state.Tasks), err)
 		}
@@ -84,8 +84,8 @@ func TestJournalCut(t *testing.T) {
 	}
 }
 
-// TestJournalOrder: what tasks left is in the order of the plan, of which reports have the first samples, in
-// whatever order workers came to their ends.
+// TestJournalOrder checks that results are in the order of the plan, so that reports keep the first samples, in
+// whatever order workers finish.
 func TestJournalOrder(t *testing.T) {
 	state, err := decodeJournal([]byte(`{"plan":{}}` + "\n" + `{"task":{"n":2}}` + "\n" + `{"task":{"n":0}}` + "\n" + `{"task":{"n":1}}` + "\n"))
 	if err != nil || len(state.Tasks) != 3 {
@@ -98,7 +98,7 @@ func TestJournalOrder(t *testing.T) {
 	}
 }
 
-// TestNamesOfAnyBytes: what a journal has is what was put into it, whatever databases are called.
+// TestNamesOfAnyBytes checks that journal entries survive encoding with any bytes in database names.
 func TestNamesOfAnyBytes(t *testing.T) {
 	const db, other = "\xff\xfe", "naïve\u202e"
 	in := Entry{
@@ -120,7 +120,7 @@ func TestNamesOfAnyBytes(t *testing.T) {
 	}
 }
 
-// TestBegun: the unfinished runs in a directory are those whose journal has a plan.
+// TestBegun checks that the unfinished runs in a directory are those whose journal has a plan.
 func TestBegun(t *testing.T) {
 	dir := t.TempDir()
 	begun := filepath.Join(dir, "begun")

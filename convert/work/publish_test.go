@@ -12,7 +12,7 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// TestPublishedErrors: what is said when a target is complete and something failed behind it.
+// TestPublishedErrors checks the messages for a complete target with an error afterwards.
 func TestPublishedErrors(t *testing.T) {
 	boom := errors.New("boom")
 	for e, want := range map[*PublishedError]string{
@@ -26,7 +26,8 @@ func TestPublishedErrors(t *testing.T) {
 	}
 }
 
-// TestPublishReport: an earlier report is set aside under the first free number, and comes back when the new one is withdrawn.
+// TestPublishReport checks that an earlier report is renamed to the first free number, and restored when the new one
+// is withdrawn.
 func TestPublishReport(t *testing.T) {
 	w := opened(t, "")
 	report := ReportPath(w.Target)
@@ -60,7 +61,7 @@ func TestPublishReport(t *testing.T) {
 			t.Errorf("links %t: withdrawn: %q, %v", links, data, err)
 		}
 	}
-	// What cannot be published leaves the earlier one in its place.
+	// A report that cannot be published leaves the earlier one in place.
 	must(t, w.WriteReport([]byte("new")))
 	mend := disk.Inject(func(op, path string) error {
 		if path == w.Report() && (op == "link" || op == "rename") {
@@ -76,7 +77,7 @@ func TestPublishReport(t *testing.T) {
 	must(t, w.Discard())
 }
 
-// TestOrphan: a report without a target is removed by who wrote it, and by nobody else.
+// TestOrphan checks that a report without a target is removed only by the run that wrote it.
 func TestOrphan(t *testing.T) {
 	w := opened(t, "")
 	report := ReportPath(w.Target)
@@ -97,8 +98,8 @@ func TestOrphan(t *testing.T) {
 	must(t, w.Discard())
 }
 
-// TestConclude: a run that died when its target was published is known by that, publishes a report that lost its name again,
-// and leaves nothing.
+// TestConclude checks that a run that died after it published its target is recognized, that a report that lost its
+// name is published again, and that no work is left.
 func TestConclude(t *testing.T) {
 	w := opened(t, "")
 	must(t, os.Mkdir(w.Data(), 0o755), w.WriteReport([]byte("new")))

@@ -12,8 +12,8 @@ import (
 	"kvferry/record"
 )
 
-// TestIsBroken: of what lies in a work directory missing, odd and damaged files are not as an earlier process left them; a file
-// that cannot be read now, or one elsewhere, says nothing.
+// TestIsBroken checks that missing, unexpected and damaged files in a work directory count as broken, but not a
+// temporary read error or a file elsewhere.
 func TestIsBroken(t *testing.T) {
 	dir := filepath.Join("work", "dir")
 	in, out := filepath.Join(dir, "a", "000001.sst"), filepath.Join("work", "dir2", "000001.sst")
@@ -35,7 +35,8 @@ func TestIsBroken(t *testing.T) {
 	}
 }
 
-// TestUnfinished: a run that ended without a target says why and what is left of it; of a full disk it says once what to do.
+// TestUnfinished checks that the error of an unfinished run gives the cause and the state of its work, and the advice
+// for a full disk only once.
 func TestUnfinished(t *testing.T) {
 	boom := errors.New("boom")
 	full := fmt.Errorf("task 7: %w", &fs.PathError{Op: "write", Path: "/t/x", Err: syscall.ENOSPC})
