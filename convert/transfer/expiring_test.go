@@ -13,7 +13,8 @@ import (
 	"kvferry/record"
 )
 
-// TestLapse: a record is left out of a proof as soon as all that expire in its time may have, and not before.
+// TestLapse checks that a record is left out of a proof as soon as all records of its step may have expired, but not
+// before.
 func TestLapse(t *testing.T) {
 	began := time.UnixMilli(1_700_000_000_123)
 	l := NewLapse(began)
@@ -29,7 +30,7 @@ func TestLapse(t *testing.T) {
 	if l.until(0) != 0 || l.until(after(coarseUntil+1e6)) != 0 {
 		t.Error("what does not expire soon is left out")
 	}
-	for d := time.Duration(0); d < coarseUntil; d += 7 * time.Minute { // no record that may be gone is compared
+	for d := time.Duration(0); d < coarseUntil; d += 7 * time.Minute { // records that may have expired are not compared
 		if at := began.Add(d); l.until(at.UnixMilli()) > l.Gone(at) {
 			t.Fatalf("what expires after %v is compared then", d)
 		}
@@ -40,7 +41,7 @@ func TestLapse(t *testing.T) {
 	}
 }
 
-// hashes reads hashes as a server has them at a time: what has expired is gone.
+// hashes reads hashes like a server at a given time: without expired fields.
 type hashes struct {
 	list []fake.Record
 	at   int64
@@ -75,8 +76,8 @@ func (r *hashes) Read(dst []record.Element) (int, error) {
 func (r *hashes) Settle(record.Class) {}
 func (r *hashes) Close() error        { return nil }
 
-// TestFieldsLapse: whenever a server is read back, what it still has is equal to what was written without what the proof
-// leaves out, whether a hash has lost some fields, all of them, or its key.
+// TestFieldsLapse checks at many times that the data left on a server equals the written data without the part that
+// the proof leaves out, whether a hash has lost some fields, all of them, or its key.
 func TestFieldsLapse(t *testing.T) {
 	began := time.UnixMilli(1_700_000_000_000)
 	after := func(minutes int) int64 {
@@ -90,7 +91,7 @@ func TestFieldsLapse(t *testing.T) {
 		r := fake.Record{Key: []byte{byte(i)}, ExpireMS: after(key)}
 		for j, field := range []int{3, 17, 18, 90, 0, 100_000} {
 			if i == 1 && field == 0 || i == 2 && field != 0 {
-				continue // all of its fields expire, or none
+				continue // in hash 1 all fields expire, in hash 2 none
 			}
 			r.Elems = append(r.Elems, record.Element{Name: fmt.Appendf(nil, "f%d", j), Value: make([]byte, j*2000), ExpireMS: after(field)})
 		}
@@ -139,7 +140,7 @@ func TestFieldsLapse(t *testing.T) {
 	}
 }
 
-// TestExpiringDigests: what expires at one time is one sum a type, and the sums come in order.
+// TestExpiringDigests checks that digests are summed by step and type, and listed in order.
 func TestExpiringDigests(t *testing.T) {
 	e := expiringDigests{}
 	e.add(200, record.Set, record.Digest{Records: 4}, 0)

@@ -13,7 +13,7 @@ import (
 	"kvferry/record"
 )
 
-// sparingTarget is a target on a server that has some keys.
+// sparingTarget is a target on a server that has some keys already.
 type sparingTarget struct {
 	*fake.Target
 	has  func(key []byte) bool
@@ -25,7 +25,7 @@ func (s *sparingTarget) Shard(n int, db string, g record.TypeSet, memory int64) 
 	return &sparing{Writer: w, of: s}, err
 }
 
-// sparing writes records when it knows that their keys are not there.
+// sparing writes a record once the server has replied that its key does not exist.
 type sparing struct {
 	record.Writer
 	of     *sparingTarget
@@ -70,7 +70,7 @@ func (w *sparing) End() error {
 }
 
 func (w *sparing) release() error {
-	slices.Reverse(w.held) // in whatever order
+	slices.Reverse(w.held) // in any order
 	for _, b := range w.held {
 		skipped := w.of.has(b.h.Key)
 		if w.tell(b.n, skipped); skipped {
@@ -99,8 +99,8 @@ func (w *sparing) Close() error {
 	return w.Writer.Close()
 }
 
-// TestSkipped: what a writer leaves out because its key exists is skipped with all its rows, records and elements, however late
-// the writer knows, and everything that was read is in one class.
+// TestSkipped checks that a record that the writer skips because its key exists is counted as skipped, with all rows
+// and elements, no matter how late the reply comes. Every row read is in exactly one class.
 func TestSkipped(t *testing.T) {
 	soon := testNow.Add(time.Minute).UnixMilli()
 	list := fake.Dataset(2)
@@ -166,8 +166,8 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-// ofOne counts the records that are skipped and have lost an element, and with it their only row in a source that has one for
-// each record.
+// ofOne counts the skipped records that have lost an element, and with it their only row in a source with one row per
+// record.
 func ofOne(list []fake.Record, has func([]byte) bool) (n int64) {
 	for i := range list {
 		if r := &list[i]; r.Type == record.ZSet && len(r.Elems) > 1 && !bytes.HasPrefix(r.Key, []byte("lost")) && has(r.Key) {

@@ -15,12 +15,12 @@ import (
 	"kvferry/record"
 )
 
-// endless reads records of a type without an end, each of batches of one element.
+// endless reads an endless sequence of records with batches of one element.
 type endless struct {
 	typ        record.Type
-	batches    int // of a record; -1: without an end
+	batches    int // per record; -1: endless
 	left       int
-	next, read int // calls
+	next, read int // number of calls
 	keys       func(n int) []byte
 }
 
@@ -47,7 +47,7 @@ func (r *endless) Read(dst []record.Element) (int, error) {
 func (r *endless) Settle(record.Class) {}
 func (r *endless) Close() error        { return nil }
 
-// alone is the share of a task that runs by itself.
+// alone returns the share of a task that runs alone.
 func alone() (sh *workers.Share) {
 	workers.RunSharing(context.Background(), []*plan.Task{{}}, workers.NewCores(1), 0, func(_ context.Context, _ *plan.Task, s *workers.Share) error {
 		sh = s
@@ -56,7 +56,7 @@ func alone() (sh *workers.Share) {
 	return sh
 }
 
-// TestStops: whatever is read, a task that is to stop does after as many records or batches as checkEvery says, and not before.
+// TestStops checks that every kind of task stops after exactly checkEvery records or batches.
 func TestStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
@@ -91,7 +91,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestForward: a record that lies up to maxPassed records ahead is read on to; one further on, or that was passed, is not.
+// TestForward checks that forward reaches a record up to maxPassed records ahead, but not a farther or earlier one.
 func TestForward(t *testing.T) {
 	for ahead, found := range map[int]bool{1: true, maxPassed: true, maxPassed + 1: false} {
 		r := &endless{typ: record.Set, keys: func(n int) []byte { return fmt.Appendf(nil, "%03d", n) }}
@@ -103,7 +103,7 @@ func TestForward(t *testing.T) {
 	}
 	r := &endless{typ: record.Set, keys: func(n int) []byte { return fmt.Appendf(nil, "%03d", 2*n) }}
 	p := place{reader: r}
-	for _, key := range []int{1, 2, 3, 4, 7, 8} { // what is passed over is not lost
+	for _, key := range []int{1, 2, 3, 4, 7, 8} { // records passed over can still be found
 		h, err := p.forward(fmt.Appendf(nil, "%03d", key))
 		if err != nil || (h != nil) != (key%2 == 0) || h != nil && string(h.Key) != fmt.Sprintf("%03d", key) {
 			t.Errorf("%d: %v, %v", key, h, err)
@@ -117,7 +117,7 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// TestRenamedIn: those of a task's database whose new names lie in its span.
+// TestRenamedIn checks that renamedIn returns the renames of a task's database whose new names are in its span.
 func TestRenamedIn(t *testing.T) {
 	var all []Rename
 	for _, name := range []string{"0 b", "1 a", "1 b", "1 c", "1 d", "2 a"} {

@@ -11,7 +11,7 @@ import (
 	"kvferry/record"
 )
 
-// TestNamesakes compares new names with those that looking up each candidate gives.
+// TestNamesakes compares new names with the names found by looking up each candidate.
 func TestNamesakes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	types := []record.Type{record.Hash, record.Set}

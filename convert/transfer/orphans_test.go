@@ -8,7 +8,8 @@ import (
 	"kvferry/record"
 )
 
-// TestOrphans: what a target cannot make are pending entries without a message, in streams that are too large for it.
+// TestOrphans checks that pending entries without a message are dropped from streams that are too large for the
+// target.
 func TestOrphans(t *testing.T) {
 	id := func(n uint64) []byte { return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, n), 1) }
 	entry := func(n uint64) record.Element {

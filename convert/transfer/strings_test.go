@@ -6,8 +6,7 @@ import (
 	"kvferry/record"
 )
 
-// TestTakeNames: of strings that the target holds as they are none takes a name that is taken, not even from one that came with
-// it.
+// TestTakeNames checks that a string does not take a name that is taken, even by a string of the same batch.
 func TestTakeNames(t *testing.T) {
 	for _, c := range []struct {
 		last string

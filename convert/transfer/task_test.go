@@ -24,7 +24,7 @@ import (
 
 var testNow = time.Unix(1700000000, 0).UTC()
 
-// room is a source, a target and what tasks between them go by.
+// room is a source, a target and the rules of the tasks between them.
 type room struct {
 	t       *testing.T
 	src     *fake.Source
@@ -36,7 +36,7 @@ type room struct {
 	allowed []string
 }
 
-// newRoom makes a room for records. Its target takes the types in the groups that the format has.
+// newRoom returns a room for records. Its target groups types like the format.
 func newRoom(t *testing.T, records []fake.Record) *room {
 	t.Helper()
 	records = slices.Clone(records)
@@ -70,7 +70,7 @@ func (x *room) begin() {
 		limits.SameName, limits.FieldExpiry, limits.StreamGroups, limits.NoBlankStream
 }
 
-// tasks are those of the plan.
+// tasks returns the tasks of the plan.
 func (x *room) tasks() (out []*plan.Task) {
 	for i := range x.plan.Tasks {
 		out = append(out, &x.plan.Tasks[i])
@@ -78,7 +78,7 @@ func (x *room) tasks() (out []*plan.Task) {
 	return out
 }
 
-// run runs all tasks and adds up what they leave.
+// run runs all tasks and sums their results.
 func (x *room) run(write bool) (*result.Totals, error) {
 	results := make([]*result.Result, len(x.plan.Tasks))
 	x.rules.Memory = workers.NewShares(1<<20, x.tasks(), x.workers)
@@ -92,7 +92,7 @@ func (x *room) run(write bool) (*result.Totals, error) {
 	return result.Sum(results)
 }
 
-// proved runs all tasks, finishes the target, compares what it has with what was written, and returns the names in it.
+// proved runs all tasks, finishes the target, compares it with the written records, and returns its names.
 func (x *room) proved() (*result.Totals, string) {
 	x.t.Helper()
 	tot, err := x.run(true)
@@ -127,7 +127,7 @@ func (x *room) proved() (*result.Totals, string) {
 	return tot, strings.Join(names, ", ")
 }
 
-// records is how many records were written, and of how many elements.
+// records returns the number of written records and elements.
 func records(t *result.Totals) (records, elements int64) {
 	for _, d := range t.Fingerprint.Parts() {
 		records += d.Records
@@ -136,7 +136,7 @@ func records(t *result.Totals) (records, elements int64) {
 	return records, elements
 }
 
-// text tells losses.
+// text formats losses.
 func text(t *result.Totals) string {
 	var out strings.Builder
 	for _, l := range t.Losses.List() {
@@ -145,14 +145,14 @@ func text(t *result.Totals) string {
 	return out.String()
 }
 
-// TestRun: what tasks write is read back equal, and counted without a target as with one.
+// TestRun checks that tasks write records that read back equal, and that counts are the same without a target.
 func TestRun(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		x := newRoom(t, fake.Dataset(2))
 		if all {
 			x.to.Groups = []record.TypeSet{record.AllTypes}
 		}
-		x.src.Weight = 4 << 20 // a few records a task
+		x.src.Weight = 4 << 20 // a few records per task
 		x.begin()
 		counted, err := x.run(false)
 		if err != nil || len(x.plan.Tasks) < 4 {
@@ -165,7 +165,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestUnsorted: records that come in another order are put in theirs, beside what a selection holds.
+// TestUnsorted checks that unsorted records are sorted, also while a selection buffers records.
 func TestUnsorted(t *testing.T) {
 	x := newRoom(t, fake.Dataset(1))
 	x.src.InOrder = false
@@ -177,7 +177,7 @@ func TestUnsorted(t *testing.T) {
 	}
 }
 
-// TestRefused: after a loss that is not allowed nothing more is written, and everything is counted.
+// TestRefused checks that after a refused loss no more records are written, but all are counted.
 func TestRefused(t *testing.T) {
 	var list []fake.Record
 	for i := range 200 {
@@ -207,7 +207,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFindingsRefuse: a finding that tells of a loss is one.
+// TestFindingsRefuse checks that a finding that means a loss can refuse the run.
 func TestFindingsRefuse(t *testing.T) {
 	x := newRoom(t, fake.Dataset(1))
 	x.src.Findings = []record.Finding{{Kind: record.FindDamagedBlock, Severity: record.Error, Type: record.Hash}}
@@ -217,7 +217,7 @@ func TestFindingsRefuse(t *testing.T) {
 	}
 }
 
-// unheld are records with parts that targets may not hold.
+// unheld returns records with parts that targets may not hold.
 func unheld() []fake.Record {
 	e := func(kind record.Kind, name string) record.Element {
 		return record.Element{Kind: kind, Name: []byte(name), Value: []byte("v")}
@@ -240,7 +240,8 @@ func unheld() []fake.Record {
 	}
 }
 
-// TestUnheld: what a target's limits say that it cannot hold is left out, told once with what it is of, and counted as lost.
+// TestUnheld checks that data beyond a target's limits is dropped, reported once with its record, and counted as
+// lost.
 func TestUnheld(t *testing.T) {
 	for name, c := range map[string]struct {
 		limits         format.Limits
@@ -282,19 +283,19 @@ string 2 true [string "note" in database 0 (the target has no such type) string 
 	}
 }
 
-// rivals are names under several types.
+// rivals returns records that share names.
 func rivals() []fake.Record {
 	value, member := []record.Element{{Value: []byte("v")}}, []record.Element{{Name: []byte("m")}}
 	return []fake.Record{
 		{DB: "0", Type: record.String, Key: []byte("a"), Elems: value}, {DB: "0", Type: record.Set, Key: []byte("a"), Elems: member},
-		{DB: "0", Type: record.ZSet, Key: []byte("a"), Elems: []record.Element{{Name: []byte("m"), Score: 1e14}}}, // nothing is left of it
+		{DB: "0", Type: record.ZSet, Key: []byte("a"), Elems: []record.Element{{Name: []byte("m"), Score: 1e14}}}, // no element fits the target
 		{DB: "0", Type: record.String, Key: []byte("a:set"), Elems: value},
 		{DB: "0", Type: record.String, Key: []byte("b"), Elems: value}, {DB: "0", Type: record.Stream, Key: []byte("b"), Last: bytes.Repeat([]byte{1}, 16)},
 		{DB: "0", Type: record.String, Key: []byte("c"), Elems: value}, {DB: "0", Type: record.List, Key: []byte("c")},
 	}
 }
 
-// TestRivals: of several types one keeps the name, and the others are lost or get a new one, which nobody has.
+// TestRivals checks that one of several types keeps the name, and that the others are lost or get an unused name.
 func TestRivals(t *testing.T) {
 	for _, c := range []struct {
 		rename bool
@@ -327,7 +328,7 @@ func TestRivals(t *testing.T) {
 	}
 }
 
-// TestNoRenames: where no names compete the list of new ones is empty, but there.
+// TestNoRenames checks that the list of renames is empty, but not nil, if no names compete.
 func TestNoRenames(t *testing.T) {
 	x := newRoom(t, []fake.Record{{DB: "0", Type: record.Set, Key: []byte("a"), Elems: []record.Element{{Name: []byte("m")}}}})
 	x.to.Groups = []record.TypeSet{record.Of(record.Set)}
@@ -338,7 +339,7 @@ func TestNoRenames(t *testing.T) {
 	}
 }
 
-// TestManyRenames: more new names than fit into memory are refused.
+// TestManyRenames checks that more renames than fit into memory are refused.
 func TestManyRenames(t *testing.T) {
 	x := newRoom(t, rivals())
 	x.to.Bounds, x.to.Groups = format.Limits{}, []record.TypeSet{record.AllTypes}
@@ -348,7 +349,8 @@ func TestManyRenames(t *testing.T) {
 	}
 }
 
-// TestRenamedIsGone: a record that is not where it was when names were given is an error, and none in its place is taken for it.
+// TestRenamedIsGone checks that a renamed record that has disappeared is an error, and that another one at its place
+// is not used.
 func TestRenamedIsGone(t *testing.T) {
 	x := newRoom(t, rivals())
 	r := &renamedReader{ctx: context.Background(), src: x.src, env: format.Env{Ledger: new(record.Ledger)}, list: []Rename{{db: "0", typ: record.Set, key: []byte("b"), to: []byte("b:set")}}}
@@ -360,14 +362,14 @@ func TestRenamedIsGone(t *testing.T) {
 	}
 }
 
-// refusing is a target that cannot be written to.
+// refusing is a target that cannot be written.
 type refusing struct{ format.Target }
 
 func (refusing) Shard(int, string, record.TypeSet, int64) (record.Writer, error) {
 	return nil, errors.New("no shard")
 }
 
-// TestRunFails: errors of reading and writing end a task, and nothing is left of it.
+// TestRunFails checks that read and write errors end a task, and that its shard is aborted.
 func TestRunFails(t *testing.T) {
 	for want, spoil := range map[string]func(*room){
 		"bad row":                 func(x *room) { x.src.ReadErr = errors.New("bad row") },
@@ -394,7 +396,7 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// looking is a target on a server that keys are looked for on.
+// looking is a target on a server that looks up keys.
 type looking struct {
 	*fake.Target
 	format.Loaded
@@ -417,7 +419,7 @@ func (w *looker) Write([]record.Element) error { return nil }
 func (w *looker) End() error                   { return nil }
 func (w *looker) Close() error                 { return nil }
 
-// TestLook: a task that only counts looks for its keys on a server.
+// TestLook checks that a task that only counts looks up its keys on a server.
 func TestLook(t *testing.T) {
 	x := newRoom(t, fake.Dataset(1))
 	x.workers = 1
@@ -429,7 +431,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestLapsed: what a task wrote that expires soon is summed up by when it will be gone.
+// TestLapsed checks that records that expire soon are summed by step.
 func TestLapsed(t *testing.T) {
 	soon := testNow.Add(time.Minute).UnixMilli()
 	x := newRoom(t, []fake.Record{
