@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// TestNamesOfAnyBytes: a plan is read back as it was, whatever databases are called.
+// TestNamesOfAnyBytes checks that a plan survives encoding with any bytes in database names.
 func TestNamesOfAnyBytes(t *testing.T) {
 	const db, other = "\xff\xfe", "naïve\u202e"
 	in := &Plan{DBs: Names{db, other}, TargetDBs: Names{other, db}, Groups: []record.TypeSet{record.Of(record.Set)},
@@ -27,7 +27,7 @@ func TestNamesOfAnyBytes(t *testing.T) {
 	}
 }
 
-// TestEmptyPlan: a plan without tasks is an error that says why.
+// TestEmptyPlan checks that the error for a plan without tasks gives the reason.
 func TestEmptyPlan(t *testing.T) {
 	src := &sizes{types: record.Of(record.Hash)}
 	_, err := New(src, nil, nil, nil, Order{}, new(filter.Filter), on(1))
@@ -37,14 +37,14 @@ func TestEmptyPlan(t *testing.T) {
 	}
 }
 
-// unsplit is a source that cannot be cut.
+// unsplit is a source that cannot be split.
 type unsplit struct{ sizes }
 
 func (*unsplit) Split(string, record.TypeSet, int) ([]format.Span, error) {
 	return nil, errors.New("no index")
 }
 
-// TestUnsplit: a source that cannot be cut is not planned.
+// TestUnsplit checks that New returns the error of a source that cannot be split.
 func TestUnsplit(t *testing.T) {
 	src := &unsplit{sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 { return 1 }}}
 	if _, err := New(src, src.dbs, src.dbs, nil, Order{}, new(filter.Filter), on(1)); err == nil || err.Error() != "split database 0 (hash): no index" {

@@ -13,7 +13,7 @@ import (
 	"kvferry/record"
 )
 
-// sizes is a source that is nothing but sizes.
+// sizes is a source that only has sizes.
 type sizes struct {
 	fake.Source
 	dbs   []string
@@ -34,7 +34,7 @@ func (s *sizes) Split(_ string, _ record.TypeSet, n int) ([]format.Span, error) 
 	return out, nil
 }
 
-// on is Each on so many goroutines.
+// on returns an Each with the given number of goroutines.
 func on(goroutines int) Each {
 	return func(n int, do func(int) error) error { return parallel.Each(n, goroutines, do) }
 }
@@ -103,7 +103,7 @@ func TestPlanOfOneGroup(t *testing.T) {
 	}
 }
 
-// What all types are written to together is cut into smaller spans, to keep workers busy.
+// TestPlanOfPieces checks that spans are smaller if all types are written to one place, to keep workers busy.
 func TestPlanOfPieces(t *testing.T) {
 	for size, want := range map[int64]int{1: 1, 3*pieceBytes + 1: 4, taskBytes: taskBytes / pieceBytes, 1 << 30: maxSpans, 1 << 40: 1 << 40 / mostTaskBytes} {
 		src := &sizes{dbs: []string{"0"}, types: record.Of(record.Hash), size: func(string, record.TypeSet) int64 { return size }}
@@ -114,7 +114,7 @@ func TestPlanOfPieces(t *testing.T) {
 	}
 }
 
-// Sets and sorted sets are twice the work, so their spans are half as large.
+// TestPlanOfSets checks that spans of sets and sorted sets are half as large, because they are twice the work.
 func TestPlanOfSets(t *testing.T) {
 	for typ, want := range map[record.Type][2]int{record.Hash: {2, maxSpans}, record.Set: {4, maxSpans}, record.ZSet: {4, maxSpans}} {
 		for i, size := range []int64{2 * taskBytes, 1 << 30} {
@@ -127,7 +127,7 @@ func TestPlanOfSets(t *testing.T) {
 	}
 }
 
-// A source that reads all for each span is cut into few.
+// TestPlanOfPasses checks that a source gets few spans if each costs a pass over all data.
 func TestPlanOfPasses(t *testing.T) {
 	for size, want := range map[int64]int{4 * taskBytes: 1, passBytes + 1: 2, 1 << 40: 1 << 40 / mostPassBytes} {
 		for _, anyOrder := range []bool{false, true} {
@@ -143,14 +143,14 @@ func TestPlanOfPasses(t *testing.T) {
 	}
 }
 
-// inOneFile is a source without an order.
+// inOneFile is a source without key order.
 type inOneFile struct{ sizes }
 
 func (s *inOneFile) Sections(db string, t record.TypeSet, n int) ([]format.Span, error) {
 	return s.Split(db, t, n)
 }
 
-// TestNothing: why there is nothing to convert.
+// TestNothing checks the reasons for an empty plan.
 func TestNothing(t *testing.T) {
 	src := &sizes{dbs: []string{"0", "1"}, types: record.Of(record.Hash)}
 	for types, want := range map[record.TypeSet]string{record.Of(record.List, record.Set): "the source holds no list,set", record.Of(record.List, record.Hash): "the source has no databases",
@@ -212,7 +212,8 @@ func TestTargetNames(t *testing.T) {
 	}
 }
 
-// TestPlanOfOnePass: types that share a keyspace of the source are read once, also those that are lost.
+// TestPlanOfOnePass checks that types that share a keyspace of the source are read together, including types that are
+// lost.
 func TestPlanOfOnePass(t *testing.T) {
 	src := &together{sizes{dbs: []string{"0"}, types: record.RedisTypes, size: func(string, record.TypeSet) int64 { return 1 }}}
 	p, err := New(src, src.dbs, src.dbs, fake.PerType, Order{}, &filter.Filter{Types: record.RedisTypes &^ record.Of(record.Set)}, on(2))
@@ -229,7 +230,7 @@ func TestPlanOfOnePass(t *testing.T) {
 	}
 }
 
-// together is a source that has hashes of their own, and all other types in one keyspace.
+// together is a source that has a keyspace for hashes and one for all other types.
 type together struct{ sizes }
 
 func (s *together) Where(string, []byte) []format.Range {

@@ -13,7 +13,7 @@ import (
 	"kvferry/store"
 )
 
-// weighed is a source that tells how its bytes lie over its keys, or over sections of its file.
+// weighed is a source that reports the distribution of its bytes over keys, or over sections of its file.
 type weighed struct {
 	fake.Source
 	keys  []store.Weighted
@@ -40,7 +40,8 @@ func (s *inSections) Sections(string, record.TypeSet, int) (out []format.Span, e
 	return out, nil
 }
 
-// TestTakeSample: what is small is taken whole, of what is large so much as is asked for, at places that lie apart.
+// TestTakeSample checks that small tasks are sampled as a whole, and that the requested amount of large ones is
+// sampled at distant places.
 func TestTakeSample(t *testing.T) {
 	const mib = 1 << 20
 	var keys []store.Weighted
@@ -72,8 +73,8 @@ func TestTakeSample(t *testing.T) {
 		{"whole", &weighed{keys: keys}, []Task{task("0", hashes, 60), task("0", hashes, 40), task("1", hashes, 7)}, 107, nil,
 			"0:0/hash[,)0-0 60×1 1:0/hash[,)0-0 40×1 2:1/hash[,)0-0 7×1 = 107 true"},
 		{"one more", &weighed{keys: keys}, []Task{task("0", hashes, 60), task("0", hashes, 40)}, 99, nil,
-			"0:0/hash[,)0-0 60×1 1:0/hash[,)0-0 40×1 = 100 false"}, // more than half of it is no sample
-		{"at places", &weighed{keys: keys}, []Task{task("0", hashes, 60*mib), task("0", hashes, 40*mib), task("0", sets, mib)}, 8 * mib, []int{1414}, // 16 for each of 7 places
+			"0:0/hash[,)0-0 60×1 1:0/hash[,)0-0 40×1 = 100 false"}, // more than half is not sampled
+		{"at places", &weighed{keys: keys}, []Task{task("0", hashes, 60*mib), task("0", hashes, 40*mib), task("0", sets, mib)}, 8 * mib, []int{1414}, // 16 cells for each of 7 places
 			"0:0/hash[0071,0083)0-0 1258291×11.9 1:0/hash[0214,0226)0-0 1258291×11.9 2:0/hash[0357,0369)0-0 1258291×11.9 " +
 				"3:0/hash[0500,0512)0-0 1258291×11.9 4:0/hash[0642,0654)0-0 1258291×11.9 5:0/hash[0785,0797)0-0 1258291×11.9 " +
 				"6:0/hash[0928,0940)0-0 1258291×11.9 7:0/set[,)0-0 1048576×1 = 9856613 false"},
@@ -103,13 +104,13 @@ func TestTakeSample(t *testing.T) {
 	}
 }
 
-// TestPick: a place is chosen as often as its bytes say, and the weights make a sum over what is chosen one over all.
+// TestPick checks that places are chosen in proportion to their bytes, and that the weighted sum estimates the total.
 func TestPick(t *testing.T) {
 	var keys []store.Weighted
 	for i := range 1000 {
 		size := int64(10)
 		if i == 500 {
-			size = 10_000 // half of all, as one large record
+			size = 10_000 // half of all bytes, as one large record
 		}
 		for range size / 10 {
 			keys = append(keys, store.Weighted{Key: fmt.Appendf(nil, "%04d", i), Bytes: 10})
