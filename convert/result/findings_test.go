@@ -26,7 +26,7 @@ func TestFindingsMergeInOrder(t *testing.T) {
 	}
 }
 
-// TestCausesComeFirst: a loss is shown with what could not be read before what follows from that.
+// TestCausesComeFirst checks that samples of a loss list unreadable data before its consequences.
 func TestCausesComeFirst(t *testing.T) {
 	follows := FindingKind{Kind: record.FindLedger, Severity: record.Error.String(), Count: 2, Samples: []Sample{{Detail: "follows"}}}
 	cause := FindingKind{Kind: record.FindDamagedBlock, Severity: record.Error.String(), Count: 1, Samples: []Sample{{Detail: "cause"}}}
@@ -39,8 +39,8 @@ func TestCausesComeFirst(t *testing.T) {
 	}
 }
 
-// TestFindings: findings of one kind are counted, the first of them are shown with their places, and the gravest kinds
-// come first.
+// TestFindings checks that findings are counted by kind, that the first ones are kept with their places, and that the
+// most severe kinds come first.
 func TestFindings(t *testing.T) {
 	place := record.Place{File: "000012.sst", Off: 77}
 	var tasks [2]Findings

@@ -7,7 +7,7 @@ import (
 	"kvferry/record"
 )
 
-// TestLossSet: a kind drops data when one of its losses does, and is only told when none needs permission.
+// TestLossSet checks that a kind drops data if any of its losses does, and is a note only if all of them are.
 func TestLossSet(t *testing.T) {
 	h := &record.Header{Type: record.Set, Key: []byte("k")}
 	for _, list := range [][]record.Loss{

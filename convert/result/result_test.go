@@ -10,7 +10,7 @@ import (
 	"kvferry/record"
 )
 
-// TestNamesOfAnyBytes: what a task left is read back as it was, whatever databases are called.
+// TestNamesOfAnyBytes checks that a result survives encoding with any bytes in database names.
 func TestNamesOfAnyBytes(t *testing.T) {
 	const db = "\xff\xfe"
 	in := &Result{N: 3, Parts: []PartDigest{{DB: db, Type: "hash", Digest: record.Digest{Records: 2}}},
@@ -33,7 +33,8 @@ func TestNamesOfAnyBytes(t *testing.T) {
 	}
 }
 
-// TestSum: tasks add up, those that are not done count for nothing, and what a fingerprint is split into makes it again.
+// TestSum checks that results add up, that unfinished tasks count as zero, and that a fingerprint can be rebuilt from
+// its parts.
 func TestSum(t *testing.T) {
 	var f record.Fingerprint
 	for _, p := range []record.Part{{DB: "1", Type: record.Set}, {DB: "0", Type: record.Set}, {DB: "0", Type: record.Hash}} {
@@ -62,7 +63,8 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestJudge: a loss is refused unless it is allowed by its kind or only told; who accepts losses is told all kinds.
+// TestJudge checks that a loss is refused unless its kind is allowed or it is a note. The option to accept losses
+// lists all kinds.
 func TestJudge(t *testing.T) {
 	losses := func() []LossKind {
 		return []LossKind{{Kind: "a", Count: 1}, {Kind: "b", Count: 2}, {Kind: "n", Count: 3, Note: true}}
@@ -81,8 +83,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestRefusedBecause: damage is the source's, not what the target cannot hold; what avoids a loss is named before what
-// accepts it.
+// TestRefusedBecause checks that damage is attributed to the source, not to the target, and that options that avoid a
+// loss come before the option that accepts it.
 func TestRefusedBecause(t *testing.T) {
 	damaged, module := LossKind{Kind: record.LossDamaged, Count: 1}, LossKind{Kind: "module", Count: 2, Avoid: "--x keeps it"}
 	for _, tt := range []struct {
@@ -107,7 +109,8 @@ func TestRefusedBecause(t *testing.T) {
 	}
 }
 
-// TestStoredOfAnEarlierRun: what the journal has is not written again, and is told with what is new.
+// TestStoredOfAnEarlierRun checks that findings in the journal are not written again, but are reported together with
+// new ones.
 func TestStoredOfAnEarlierRun(t *testing.T) {
 	at := func(off int64) record.Finding {
 		return record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Place: record.Place{File: "f", Off: off}}

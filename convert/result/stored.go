@@ -17,9 +17,9 @@ type Stored struct {
 	seen map[storeFinding]record.Finding
 	// fresh holds the findings that are not in the journal yet.
 	fresh []record.Finding
-	// OnLoss is called for each finding that means a loss.
+	// OnLoss is called for each report of a finding that means a loss.
 	OnLoss func(kind string)
-	// OnError is called for each finding of severity Error; it may be nil.
+	// OnError is called for each new finding of severity Error; it may be nil.
 	OnError func()
 }
 

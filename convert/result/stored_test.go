@@ -9,7 +9,7 @@ import (
 	"kvferry/record"
 )
 
-// TestStoredOrder: findings are told in an order that depends on what they say alone, also those of one place.
+// TestStoredOrder checks that the order of findings depends only on their contents, also at the same place.
 func TestStoredOrder(t *testing.T) {
 	var want []record.Finding
 	for _, file := range []string{"a", "b"} {
@@ -44,7 +44,7 @@ func TestStoredOrder(t *testing.T) {
 	}
 }
 
-// TestStoredErrors: errors are told once each, and losses that they are.
+// TestStoredErrors checks that OnError is called once per error, and OnLoss for each report of one.
 func TestStoredErrors(t *testing.T) {
 	errs, losses := 0, ""
 	s := Stored{OnError: func() { errs++ }, OnLoss: func(kind string) { losses += kind + " " }}
@@ -67,7 +67,8 @@ func TestStoredErrors(t *testing.T) {
 	}
 }
 
-// TestStoredLosses: the run knows what a finding means for it before the journal can have it, whose run may be refused.
+// TestStoredLosses checks that OnLoss is called before the finding can be written to the journal, because the run may
+// be refused.
 func TestStoredLosses(t *testing.T) {
 	s := new(Stored)
 	told := 0
