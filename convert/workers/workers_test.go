@@ -14,13 +14,13 @@ import (
 	"kvferry/record"
 )
 
-// zeros is the name of elements; none is looked at.
+// zeros is the name of elements. It is never read.
 var zeros = make([]byte, 4<<20)
 
 func sized(n int64) []record.Element { return []record.Element{{Name: zeros[:min(n, 4<<20)]}} }
 
-// TestRunSharing: tasks that meet large rows do not run beside as many others as before, all run to their end, and
-// the first error stops them.
+// TestRunSharing checks that tasks with large rows run with fewer others, that all tasks complete, and that the first
+// error stops them.
 func TestRunSharing(t *testing.T) {
 	const memory = 16 << 20
 	rows := []int64{1, 1 << 10, 3 << 20, 1 << 20, 600 << 10, 0, 1 << 10, 4 << 20}
@@ -61,13 +61,14 @@ func TestRunSharing(t *testing.T) {
 	}
 }
 
-// TestSharesOfRounds: as many tasks of large rows run again at once as the memory allows, half as many as before at most.
+// TestSharesOfRounds checks that tasks with large rows rerun with as many workers as the memory allows, and at most
+// half as many as before.
 func TestSharesOfRounds(t *testing.T) {
 	const memory = 16 << 20
 	for _, c := range []struct {
 		workers int
 		row     int64
-		want    []int64 // how many run at once, round by round
+		want    []int64 // parallel tasks by round
 	}{
 		{16, 64 << 10, []int64{16}},
 		{16, 64<<10 + 1, []int64{16, 8}},
@@ -101,7 +102,7 @@ func TestSharesOfRounds(t *testing.T) {
 	}
 }
 
-// TestSpareCores lends what workers leave: as many cores as are idle, and again when they are given back.
+// TestSpareCores checks that Spare lends as many cores as are idle, and again after they are returned.
 func TestSpareCores(t *testing.T) {
 	c := &Cores{all: 3}
 	c.busy.Add(1) // a worker
