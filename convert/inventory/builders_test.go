@@ -16,14 +16,14 @@ import (
 	"kvferry/store"
 )
 
-// made has tables by their shards.
+// made holds tables by shard.
 type made struct {
 	tables map[int][]store.Table
 	broken error
 	done   bool
 }
 
-// builder is a store.Builder of them.
+// builder is a store.Builder of made tables.
 type builder struct {
 	store.Builder
 	*made
@@ -38,7 +38,7 @@ func (b builder) Finish() error {
 	return b.broken
 }
 
-// target is a format.Target of them.
+// target is a format.Target of made tables.
 type target struct {
 	format.Target
 	*made
@@ -46,8 +46,8 @@ type target struct {
 
 func (t target) Tables(n int) ([]store.Table, error) { return t.tables[n], t.broken }
 
-// TestCounter: the tables of all shards that a builder wrote or took over are counted before they get their names, of all
-// builders of a target.
+// TestCounter checks that the tables of all shards that builders wrote or adopted are counted before they are
+// renamed.
 func TestCounter(t *testing.T) {
 	var c Counter
 	for n := range 2 {
@@ -87,7 +87,8 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// TestCounterFails: errors of builders are handed on, and no database is made of tables that cannot be counted.
+// TestCounterFails checks that errors of builders are returned, and that tables that cannot be counted do not become
+// a database.
 func TestCounterFails(t *testing.T) {
 	bad := errors.New("bad")
 	var c Counter
@@ -104,7 +105,8 @@ func TestCounterFails(t *testing.T) {
 	}
 }
 
-// TestCheckTasks: every task of the plan is done, and the target is made of the tables that they wrote, in whatever order.
+// TestCheckTasks checks that every task of the plan is done, and that the target consists of exactly their tables, in
+// any order.
 func TestCheckTasks(t *testing.T) {
 	p := &plan.Plan{Tasks: []plan.Task{{N: 0, DB: "0", Types: record.Of(record.Set), Group: record.AllTypes}, {N: 1, DB: "0", Types: record.Of(record.Stream)}}}
 	a, b := store.Table{File: "a", Entries: 1, Bytes: 10}, store.Table{File: "b", Entries: 2, Bytes: 20}
@@ -137,7 +139,7 @@ type closable struct{ listed }
 
 func (closable) Close() error { return nil }
 
-// TestStores: the files of the stores that are open, and of no others.
+// TestStores checks that the files of all open stores are listed, and no others.
 func TestStores(t *testing.T) {
 	var s Stores
 	dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"kvferry/store"
 )
 
-// listed is a store of which only the files are asked for.
+// listed is a store that only lists its files.
 type listed struct {
 	store.Store
 	files []store.File
@@ -19,7 +19,7 @@ type listed struct {
 
 func (l listed) Files() []store.File { return l.files }
 
-// TestCheckStores compares the tables that were made with those that a store names.
+// TestCheckStores compares the written tables with the tables that a store lists.
 func TestCheckStores(t *testing.T) {
 	dir := t.TempDir()
 	files := func(entries, size int64) []store.File {
@@ -49,7 +49,7 @@ func TestCheckStores(t *testing.T) {
 	}
 }
 
-// TestCounts: sums that cannot be are found whatever the proof says.
+// TestCounts checks that impossible totals are detected regardless of the proof.
 func TestCounts(t *testing.T) {
 	part := record.Part{DB: "0", Type: record.Hash}
 	for _, c := range []struct {
