@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestIsPath: standard input and addresses are no paths, unless there is such a file.
+// TestIsPath checks that standard input and addresses are not paths, unless such a file exists.
 func TestIsPath(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for source, want := range map[string]bool{"-": false, "redis://host": false, "/data": true, "data": true, "dir:/x": true} {
@@ -22,7 +22,7 @@ func TestIsPath(t *testing.T) {
 	}
 }
 
-// TestSourceDepth: files up to six directories deep are part of a source; what lies deeper is not looked at.
+// TestSourceDepth checks that files up to six directories deep belong to a source, and deeper ones do not.
 func TestSourceDepth(t *testing.T) {
 	dir := t.TempDir()
 	deep := filepath.Join(dir, "1", "2", "3", "4", "5", "6", "7")
@@ -53,7 +53,7 @@ func TestSourceDepth(t *testing.T) {
 	}
 }
 
-// TestSame: what has changed is named; times are compared as they are, wherever they are told.
+// TestSame checks that the error names the change. Times are equal in any time zone.
 func TestSame(t *testing.T) {
 	at := time.Unix(1700000000, 0)
 	a, b := File{Path: "a", Size: 1, MTime: at.UTC()}, File{Path: "b", Size: 2, MTime: at.UTC(), Real: "/b"}
@@ -79,7 +79,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestSource: a source is where its links lead, with the files there; an address is none, and has no files.
+// TestSource checks that a source is located where its links lead, and that an address has no files.
 func TestSource(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestCheckedPlaces: what targets, temporary files and output files are refused for before anything is read.
+// TestCheckedPlaces lists the reasons to refuse targets, temporary directories and output files before any data is
+// read.
 func TestCheckedPlaces(t *testing.T) {
 	dir := t.TempDir()
 	source, file, link := filepath.Join(dir, "source"), filepath.Join(dir, "file"), filepath.Join(dir, "link")
@@ -22,7 +23,7 @@ func TestCheckedPlaces(t *testing.T) {
 		want string // "" is no error
 	}{
 		{"a new target", CheckNew(filepath.Join(dir, "new")), ""},
-		{"a new target in a file", CheckNew(filepath.Join(file, "new")), ""}, // which CheckParent refuses
+		{"a new target in a file", CheckNew(filepath.Join(file, "new")), ""}, // refused by CheckParent
 		{"a target that exists", CheckNew(link), link + ": already exists; kvferry does not overwrite it"},
 		{"a target in a directory", CheckParent(filepath.Join(dir, "new")), ""},
 		{"a target in no directory", CheckParent(filepath.Join(dir, "none", "new")), "does not exist; make it first"},
@@ -48,7 +49,8 @@ func TestCheckedPlaces(t *testing.T) {
 	}
 }
 
-// TestApart: a source is also what lies behind its links, and a path where its own lead to. What is no path is apart from all.
+// TestApart checks that a source includes the targets of its links, and a path is resolved, too. A location that is
+// not a path is apart from everything.
 func TestApart(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
