@@ -19,8 +19,8 @@ import (
 	"kvferry/store"
 )
 
-// TestStartsOverWhole: a table that turns out not to be in order after other tasks were done costs nothing of what
-// they did, whether there is a proof or not.
+// TestStartsOverWhole checks that a table found out of order late does not lose the results of other tasks, with and
+// without a proof.
 func TestStartsOverWhole(t *testing.T) {
 	whole := newBench(t, fake.Dataset(1))
 	whole.run()
@@ -39,7 +39,7 @@ func TestStartsOverWhole(t *testing.T) {
 	}
 }
 
-// TestStartsOverAfterResume is the same when the tasks were done by an earlier process.
+// TestStartsOverAfterResume checks the same for tasks that an earlier process did.
 func TestStartsOverAfterResume(t *testing.T) {
 	whole := newBench(t, fake.Dataset(1))
 	whole.crashable("never")
@@ -61,7 +61,7 @@ func TestStartsOverAfterResume(t *testing.T) {
 	}
 }
 
-// TestTargetForgets: a target that does not know a finished task's tables any more is not published.
+// TestTargetForgets checks that a target is not published if it has lost the tables of a finished task.
 func TestTargetForgets(t *testing.T) {
 	for _, resume := range []bool{false, true} {
 		b := newBench(t, fake.Dataset(1))
@@ -75,7 +75,7 @@ func TestTargetForgets(t *testing.T) {
 	}
 }
 
-// TestChangedBeforePublishing: what is done to the target after it was finished keeps it from being published.
+// TestChangedBeforePublishing checks that a finished target is not published if it was changed afterwards.
 func TestChangedBeforePublishing(t *testing.T) {
 	data := func(b *bench, name string) string { return filepath.Join(b.dir, "dst.kvferry", "data", name) }
 	for name, c := range map[string]struct {
@@ -107,7 +107,7 @@ func TestChangedBeforePublishing(t *testing.T) {
 	}
 }
 
-// TestAdoptsTables: a task whose types the target does not have made no tables, and the target does not hear of it.
+// TestAdoptsTables checks that the target adopts no tables of a task whose types it cannot hold.
 func TestAdoptsTables(t *testing.T) {
 	var adopted []int
 	a := &attempt{run: &run{}, state: &work.State{Tasks: []*result.Result{{N: 0}, {N: 1}, {N: 2}}}, stores: &result.Stored{}, target: adopting{nil, &adopted}}
@@ -122,7 +122,7 @@ func TestAdoptsTables(t *testing.T) {
 	}
 }
 
-// adopting notes what it adopts.
+// adopting records the adopted tables.
 type adopting struct {
 	format.Target
 	n *[]int
@@ -133,7 +133,7 @@ func (a adopting) Adopt(n int, _ string, _ []store.Table) error {
 	return nil
 }
 
-// closedSource notes that it was closed.
+// closedSource records whether it was closed.
 type closedSource struct {
 	format.Source
 	closed int
@@ -151,7 +151,7 @@ func TestCloseSource(t *testing.T) {
 	}
 }
 
-// TestFinishedIsNotNoted: a run that cannot note what the target consists of does not publish it.
+// TestFinishedIsNotNoted checks that a run that cannot record the contents of the target does not publish it.
 func TestFinishedIsNotNoted(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
 	restore, failed := func() {}, false
@@ -160,7 +160,7 @@ func TestFinishedIsNotNoted(t *testing.T) {
 			return
 		}
 		restore = disk.Inject(func(op, path string) error {
-			if op == "write" && filepath.Base(path) == "journal" && !failed { // this line, and no later one
+			if op == "write" && filepath.Base(path) == "journal" && !failed { // only this line
 				failed = true
 				return syscall.EIO
 			}

@@ -23,7 +23,7 @@ import (
 
 var testNow = time.Unix(1700000000, 0).UTC()
 
-// oneTask is how much a record weighs that a plan makes a task of.
+// oneTask is the weight of a record that fills a task.
 const oneTask = 16 << 20
 
 // bench is a source on disk and the options to convert it.
@@ -79,10 +79,10 @@ func (b *bench) write(name string, data []byte) {
 	}
 }
 
-// filtered selects by a filter alone.
+// filtered returns a selection by a filter alone.
 func filtered(f filter.Filter) *filter.Selection { return &filter.Selection{Filter: f} }
 
-// run converts and expects success.
+// run converts and requires success.
 func (b *bench) run() *Report {
 	b.t.Helper()
 	rep, err := Run(context.Background(), &b.o)
@@ -93,7 +93,7 @@ func (b *bench) run() *Report {
 	return rep
 }
 
-// fails converts and expects an error with some text, and nothing left behind.
+// fails converts and requires an error that contains text, with no files left behind.
 func (b *bench) fails(text string) error {
 	b.t.Helper()
 	_, err := Run(context.Background(), &b.o)
@@ -104,7 +104,7 @@ func (b *bench) fails(text string) error {
 	return err
 }
 
-// leaves compares what stands in the directory.
+// leaves compares the names in the directory.
 func (b *bench) leaves(names ...string) {
 	b.t.Helper()
 	entries, err := os.ReadDir(b.dir)
@@ -453,7 +453,7 @@ func TestOneDatabaseMayBeCalledOtherwise(t *testing.T) {
 	records := fake.Dataset(3)
 	b := newBench(t, records)
 	b.o.Selection = filtered(filter.Filter{DBs: []string{"2"}})
-	b.to.Spoil = func(r *fake.Record) { r.DB = "0" } // as a flat layout calls it
+	b.to.Spoil = func(r *fake.Record) { r.DB = "0" } // the name in a flat layout
 	if rep := b.run(); rep.Records() != 60 || rep.Parts[0].DB != "2" {
 		t.Errorf("%+v", rep.Parts)
 	}

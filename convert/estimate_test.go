@@ -19,7 +19,7 @@ import (
 	"kvferry/store"
 )
 
-// TestUsualBudget: samples grow with the source between two bounds.
+// TestUsualBudget checks that samples grow with the source, between two bounds.
 func TestUsualBudget(t *testing.T) {
 	const mib, gib = 1 << 20, 1 << 30
 	for size, want := range map[int64]int64{0: 64 * mib, gib: 64 * mib, 10 * gib: gib / 10, 50 * gib: 256 * mib, 1024 * gib: 256 * mib} {
@@ -29,7 +29,8 @@ func TestUsualBudget(t *testing.T) {
 	}
 }
 
-// TestEstimate: what a sample took is scaled up to the plan by the bytes of the source, also when all of it was counted.
+// TestEstimate checks that the results of a sample are scaled to the plan by the bytes of the source, also if the
+// whole source was counted.
 func TestEstimate(t *testing.T) {
 	dir := t.TempDir()
 	usage := disk.Watch(dir)
@@ -65,7 +66,7 @@ func TestEstimate(t *testing.T) {
 		results []*result.Result
 		want    Estimate
 	}{
-		// tables 100*10+200*20+300*40, beside 400 bytes that are there once; 1*10+2*20+3*40 s of two workers
+		// tables 100*10+200*20+300*40, plus 400 bytes of overhead; 1*10+2*20+3*40 s on two workers
 		"by bytes":  {none, false, nil, Estimate{TargetBytes: 17_400, DiskBytes: 17_400, TempBytes: 12_000, Seconds: 85 + 85 + 7, Run: 85, Prove: 85}},
 		"of a file": {func(o *Options) { o.Target.Format.(*fake.Format).Bounds.Place = format.InFile }, false, nil, Estimate{TargetBytes: 17_400, DiskBytes: 34_400, TempBytes: 12_000, Seconds: 177, Run: 85, Prove: 85}},
 		"with SST":  {func(o *Options) { o.SST = true }, false, nil, Estimate{TargetBytes: 34_000, DiskBytes: 17_000, TempBytes: 12_000, Seconds: 177, Run: 85, Prove: 85}},
@@ -80,7 +81,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestUnseen: a sample tells of which types of the source it has nothing, converted or lost.
+// TestUnseen checks that the types missing in a sample are listed, unless they were lost.
 func TestUnseen(t *testing.T) {
 	src := &fake.Source{}
 	for _, typ := range []record.Type{record.String, record.Hash, record.List, record.Stream, record.Set} {
@@ -101,7 +102,7 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestEstimateOnServer: nothing is written to a server for a try.
+// TestEstimateOnServer checks that an estimate does not write to a server.
 func TestEstimateOnServer(t *testing.T) {
 	b, _ := serverBench(t, fake.Dataset(1))
 	b.o.Estimate = true

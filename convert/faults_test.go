@@ -15,8 +15,9 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// TestEveryCallFails makes each system call of a conversion fail in turn, for once and from then on. Either the target
-// is whole, with its report, or it is not there; the source is as it was; and what the error says of it is true.
+// TestEveryCallFails makes each system call of a conversion fail in turn, once or permanently. Either the target is
+// complete, with its report, or it does not exist. The source is unchanged, and the error describes the result
+// correctly.
 func TestEveryCallFails(t *testing.T) {
 	whole := newBench(t, fake.Dataset(1))
 	whole.o.Workers = 1
@@ -40,7 +41,7 @@ func TestEveryCallFails(t *testing.T) {
 	t.Logf("%d faults", faults)
 }
 
-// failAt converts while call number n fails, and reports whether there are fewer calls.
+// failAt converts while call number n fails, and reports whether the conversion makes fewer calls.
 func failAt(t *testing.T, n int64, fault error, stays bool, tree string) bool {
 	t.Helper()
 	b := newBench(t, fake.Dataset(1))

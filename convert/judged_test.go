@@ -6,7 +6,7 @@ import (
 	"kvferry/convert/plan"
 )
 
-// TestAtOnce: as many tasks as there are workers run at once, at worst the largest.
+// TestAtOnce checks that one task per worker runs at once, in the worst case the largest ones.
 func TestAtOnce(t *testing.T) {
 	tasks := []*plan.Task{{N: 0, Bytes: 1}, {N: 1, Bytes: 5}, {N: 2, Bytes: 4}, {N: 3, Bytes: 2}}
 	for workers, want := range map[int]float64{1: 5, 2: 9, 3: 11, 4: 12, 9: 12} {
@@ -16,7 +16,8 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestSampleBudget: what the user says goes before what is usual, bytes before a part, and a part is never too little to tell.
+// TestSampleBudget checks that options override the default, that SampleBytes overrides SampleEvery, and that a
+// fraction is never too small a sample.
 func TestSampleBudget(t *testing.T) {
 	const all = 1 << 40
 	for _, c := range []struct {

@@ -17,10 +17,10 @@ import (
 	"kvferry/record"
 )
 
-// manyBatches is how many elements are several times what goes to the writer before a task looks whether it is to stop.
+// manyBatches is the number of elements in several batches between two checks for cancellation.
 const manyBatches = 3 * 256 * 64
 
-// many makes n strings, the first of which is lost, and a hash of elems fields.
+// many returns n strings, the first of which is lost, and a hash of elems fields.
 func many(n, elems int) []fake.Record {
 	var out []fake.Record
 	for i := range n {
@@ -190,8 +190,8 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// A record of which nothing is left leaves its name to the next one, and an emptied stream keeps its name or loses it as
-// others do.
+// TestNameOfNothing checks that a record without elements that the target can hold leaves its name to the next one,
+// and that an empty stream keeps or loses its name like other records.
 func TestNameOfNothing(t *testing.T) {
 	value := []record.Element{{Value: []byte("v")}}
 	records := []fake.Record{
@@ -233,7 +233,7 @@ func TestNameOfNothing(t *testing.T) {
 	}
 }
 
-// TestRenameGrowth: readers are not opened for each name, neither to give it nor to read its record.
+// TestRenameGrowth checks that renaming does not open a reader per name.
 func TestRenameGrowth(t *testing.T) {
 	value := []record.Element{{Value: []byte("v")}}
 	field := []record.Element{{Name: []byte("f"), Value: []byte("v")}}
@@ -246,7 +246,7 @@ func TestRenameGrowth(t *testing.T) {
 			records = append(records, fake.Record{DB: "0", Type: record.String, Key: []byte(key), Elems: value},
 				fake.Record{DB: "0", Type: record.Hash, Key: []byte(key), Elems: field})
 			to := key + ":hash"
-			if j%10 == 0 { // which some record has already
+			if j%10 == 0 { // some records have that name
 				records = append(records, fake.Record{DB: "0", Type: record.String, Key: []byte(to), Elems: value})
 				want = append(want, fmt.Sprintf("0 %s string 0 1", to))
 				to += "_"
@@ -273,7 +273,7 @@ func TestRenameGrowth(t *testing.T) {
 	}
 }
 
-// TestStringsAtOnce: of strings that come at once each has its own losses, and what is left is written in order.
+// TestStringsAtOnce checks that each string of a batch has its own losses, and that the others are written in order.
 func TestStringsAtOnce(t *testing.T) {
 	var records []fake.Record
 	for _, key := range []string{"a", "b", "c", "d", "lost1", "lost2", "lost3", "note1", "note2", "x", "y"} {
@@ -300,8 +300,8 @@ func TestStringsAtOnce(t *testing.T) {
 	}
 }
 
-// TestWithEmpty: where servers have a directory for each number the databases below others are there too, empty.
-// TestDatabaseNumbers: a database that servers of the target do not have is written and told of, without permission.
+// TestDatabaseNumbers checks that a database whose number the target's servers do not support is written and noted,
+// without permission.
 func TestDatabaseNumbers(t *testing.T) {
 	for most, want := range map[int]string{0: "", 2: "2", 3: ""} {
 		b := newBench(t, fake.Dataset(3))
@@ -321,6 +321,7 @@ func TestDatabaseNumbers(t *testing.T) {
 	}
 }
 
+// TestWithEmpty checks that empty databases are added below others if servers have a directory for each number.
 func TestWithEmpty(t *testing.T) {
 	numbered := fake.New()
 	numbered.Bounds.Numbered = true

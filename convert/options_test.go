@@ -17,7 +17,8 @@ import (
 	"kvferry/record"
 )
 
-// TestNoPlaceForWork: a directory that cannot be written is that of the target, or for a server the working directory.
+// TestNoPlaceForWork checks that the error for an unwritable directory names the target's directory, or the working
+// directory if the target is a server.
 func TestNoPlaceForWork(t *testing.T) {
 	place := &work.NoPlaceError{Dir: ".", Err: fs.ErrPermission}
 	o := &Options{Target: Output{Path: "redis-h"}}
@@ -38,8 +39,8 @@ func TestNoPlaceForWork(t *testing.T) {
 	}
 }
 
-// TestOptionsInReports: every option that the result depends on is in the report, under its name on the command line;
-// defaults are not.
+// TestOptionsInReports checks that the report lists every option that affects the result, by its name on the command
+// line, and no defaults.
 func TestOptionsInReports(t *testing.T) {
 	b := newBench(t, nil)
 	b.o.Version, b.o.Selection = 3, new(filter.Selection)
@@ -62,7 +63,7 @@ func TestOptionsInReports(t *testing.T) {
 	}
 }
 
-// TestNormalize: what is left out gets its default, and what is given stays.
+// TestNormalize checks that unset options get their defaults and that others are unchanged.
 func TestNormalize(t *testing.T) {
 	if n, err := (&Options{Now: testNow}).normalize(); err != nil || n.Workers != 1 || n.Version != 1 || n.Memory != 512<<20 || n.Selection == nil || n.crash == nil {
 		t.Errorf("%+v, %v", n, err)
@@ -81,7 +82,7 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// TestReadBack: a target is opened again to be proved, or to be asked what it consists of.
+// TestReadBack checks that a target is reopened for the proof, and also to list its files.
 func TestReadBack(t *testing.T) {
 	for _, c := range []struct {
 		address         string
@@ -105,7 +106,7 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-// TestCheckedTargets: what a target is refused for before anything is read.
+// TestCheckedTargets lists the reasons to refuse a target before any data is read.
 func TestCheckedTargets(t *testing.T) {
 	dir := t.TempDir()
 	source, file := filepath.Join(dir, "source"), filepath.Join(dir, "file")

@@ -171,7 +171,7 @@ func TestTempDir(t *testing.T) {
 	}
 }
 
-// A run that died leaves its spools where they were to be; the one that continues it removes them.
+// TestTempDirOfADeadRun checks that a killed run leaves its spools in place, and that the resumed run removes them.
 func TestTempDirOfADeadRun(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
 	w, _, err := work.Open(b.o.Target.Path, t.TempDir(), false)
@@ -185,7 +185,7 @@ func TestTempDirOfADeadRun(t *testing.T) {
 	}
 }
 
-// What is wrong with the source as a whole keeps everything from being written.
+// TestDamagedWhenOpened checks that a finding about the source as a whole prevents any writing.
 func TestDamagedWhenOpened(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
 	open := b.o.Source.Open
@@ -203,7 +203,7 @@ func TestDamagedWhenOpened(t *testing.T) {
 
 type opening = func(context.Context, func(*store.Options)) (format.Source, error)
 
-// reporting makes an opening report a finding.
+// reporting makes an opener report a finding.
 func reporting(open opening, f record.Finding) opening {
 	return func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
 		var o store.Options
@@ -213,7 +213,7 @@ func reporting(open opening, f record.Finding) opening {
 	}
 }
 
-// reports lists the reports beside the target, by how many records they tell of.
+// reports lists the reports beside the target by their number of records.
 func (b *bench) reports() string {
 	b.t.Helper()
 	paths, err := filepath.Glob(filepath.Join(b.dir, "dst.kvferry-report*"))
@@ -227,7 +227,7 @@ func (b *bench) reports() string {
 	return strings.Join(out, ", ")
 }
 
-// TestEarlierReports: a target that is gone can be made again, and no report is lost.
+// TestEarlierReports checks that a deleted target can be converted again, and that no report is lost.
 func TestEarlierReports(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
 	gone := func() { must(t, os.RemoveAll(filepath.Join(b.dir, "dst"))) }
@@ -254,7 +254,7 @@ func TestEarlierReports(t *testing.T) {
 		t.Errorf("reports %s", got)
 	}
 
-	// One that fails or is refused leaves them as they are.
+	// A run that fails or is refused does not change them.
 	before := b.reports()
 	b.to.FailAfter = 1
 	if _, err := Run(context.Background(), &b.o); err == nil {
@@ -269,7 +269,7 @@ func TestEarlierReports(t *testing.T) {
 		t.Errorf("reports %s, want %s", got, before)
 	}
 
-	// A number that somebody else took is left out.
+	// A number used by another file is skipped.
 	must(t, os.Mkdir(filepath.Join(b.dir, "dst.kvferry-report.3.json"), 0o755))
 	sized(1)
 	rep, err := Run(context.Background(), &b.o)
@@ -282,7 +282,7 @@ func TestEarlierReports(t *testing.T) {
 	}
 }
 
-// A report that somebody puts there while the conversion runs is kept too.
+// TestReportMadeMeanwhile checks that a report that another process creates during the conversion is kept, too.
 func TestReportMadeMeanwhile(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
 	b.o.crash = func(step string) {
@@ -301,7 +301,7 @@ func TestReportMadeMeanwhile(t *testing.T) {
 	}
 }
 
-// A run that dies around the renaming of reports ends with both.
+// TestEarlierReportsAfterACrash checks that a run that dies while it renames reports still ends with both.
 func TestEarlierReportsAfterACrash(t *testing.T) {
 	for _, step := range []string{"publish", "aside", "reported", "renamed", "lost"} {
 		b := newBench(t, fake.Dataset(1))
@@ -314,7 +314,7 @@ func TestEarlierReportsAfterACrash(t *testing.T) {
 			b.killed("publish")
 			report := ReportPath(b.o.Target.Path)
 			must(t, os.Rename(report, strings.TrimSuffix(report, ".json")+".1.json"))
-		case "lost": // the new name of the report was not durable, that of the target was
+		case "lost": // the target's new name was durable, but not the report's
 			b.killed("renamed")
 			must(t, os.Remove(ReportPath(b.o.Target.Path)))
 		default:
@@ -326,7 +326,7 @@ func TestEarlierReportsAfterACrash(t *testing.T) {
 		if got := b.reports(); got != fmt.Sprintf("report.1.json %d, report.json %d", old.Records(), rep.Records()) || rep.Records() != 60 {
 			t.Errorf("%s: reports %s", step, got)
 		}
-		if (rep.Earlier != "") != (step == "publish") { // who set it aside knew
+		if (rep.Earlier != "") != (step == "publish") { // at later steps the killed run had set it aside
 			t.Errorf("%s: kept %q", step, rep.Earlier)
 		}
 		b.leaves("dst", "dst.kvferry-report.1.json", "dst.kvferry-report.json", "src")
@@ -349,7 +349,7 @@ func TestReadReportRefuses(t *testing.T) {
 	}
 }
 
-// TestDrySteps: a dry run reads everything, unless it only estimates.
+// TestDrySteps checks that a dry run has the step that reads all records, unless it only estimates.
 func TestDrySteps(t *testing.T) {
 	b := newBench(t, nil)
 	for _, c := range []struct {

@@ -9,8 +9,8 @@ import (
 	"kvferry/format"
 )
 
-// TestMemoryOfTasks: a quarter of the memory is for what the workers read, and one for what they write; while the target is
-// proved half is for what is read. The largest tasks have it all.
+// TestMemoryOfTasks checks that readers and writers get a quarter of the memory each, and that the proof gets half.
+// The largest tasks share all of it.
 func TestMemoryOfTasks(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
 	b.o.Workers, b.o.Memory = 1, 400<<20
@@ -27,7 +27,7 @@ func TestMemoryOfTasks(t *testing.T) {
 	}
 }
 
-// TestLargeValues: what is converted does not depend on the memory that tasks share, nor does what is told of it.
+// TestLargeValues checks that neither the target nor the report depends on the memory that tasks share.
 func TestLargeValues(t *testing.T) {
 	records := fake.Dataset(1)
 	for i := range records {
@@ -53,7 +53,7 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
-// max2 is the further of two looks at one phase, else the later one.
+// max2 returns the progress with more records if both are of the same phase, else b.
 func max2(a, b Progress) Progress {
 	if a.Phase == b.Phase && a.Records > b.Records {
 		return a

@@ -16,7 +16,7 @@ import (
 
 // failing makes system calls of a bench fail from a step on.
 func (b *bench) failing(step string, fail func(op, path string) bool) {
-	var on atomic.Bool // tasks run side by side
+	var on atomic.Bool // tasks run in parallel
 	b.o.crash = func(s string) {
 		if s == step {
 			on.Store(true)
@@ -30,7 +30,8 @@ func (b *bench) failing(step string, fail func(op, path string) bool) {
 	}))
 }
 
-// TestFailsAfterPublishing: what fails when the target is there does not undo it, and is told as what it is.
+// TestFailsAfterPublishing checks that a failure after the target is published does not undo it, and is reported as
+// such.
 func TestFailsAfterPublishing(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail   func(op, path string) bool
@@ -59,8 +60,8 @@ func TestFailsAfterPublishing(t *testing.T) {
 	}
 }
 
-// TestUnseenReports: a run that has just published does not ask whether it has; one that continues after a crash does, and
-// when it is not told, keeps what it needs to ask again.
+// TestUnseenReports checks that a run that has just published does not look for its report, but that a resumed one
+// does. If it cannot, it keeps its work to try again.
 func TestUnseenReports(t *testing.T) {
 	unseen := func(op, path string) bool {
 		return op == "stat" && (path == "dst.kvferry-report.json" || path == "dst.kvferry/report.json")
@@ -92,7 +93,7 @@ func TestUnseenReports(t *testing.T) {
 	}
 }
 
-// TestReportComesFirst: where the report cannot be put in its place, there is no target.
+// TestReportComesFirst checks that the target is not published if the report cannot be.
 func TestReportComesFirst(t *testing.T) {
 	earlier := []byte(`{"source":{"format":"x"},"target":{"format":"y"}}`)
 	for _, op := range []string{"report", "target"} {
@@ -114,7 +115,7 @@ func TestReportComesFirst(t *testing.T) {
 	}
 }
 
-// TestWithoutLinks: a file system without hard links gets its report by a rename.
+// TestWithoutLinks checks that the report is renamed on a file system without hard links.
 func TestWithoutLinks(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
 	b.failing("planned", func(op, path string) bool { return op == "link" })
@@ -123,7 +124,7 @@ func TestWithoutLinks(t *testing.T) {
 	}
 }
 
-// TestStuck: what cannot be removed after a failure is named.
+// TestStuck checks that the error names files that cannot be removed after a failure.
 func TestStuck(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
 	b.to.FailAfter = 3

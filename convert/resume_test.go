@@ -19,11 +19,11 @@ import (
 	"kvferry/record"
 )
 
-// crashEnv makes the test binary convert the bench in a directory and kill itself on the way.
+// crashEnv makes the test binary convert the bench in a directory and kill itself at a step.
 const (
 	crashEnv = "KVFERRY_TEST_CRASH" // the step
 	crashDir = "KVFERRY_TEST_DIR"
-	crashOf  = "KVFERRY_TEST_SELECT" // not empty: what someRecords selects
+	crashOf  = "KVFERRY_TEST_SELECT" // not empty: select with someRecords
 )
 
 func TestMain(m *testing.M) {
@@ -45,7 +45,7 @@ func die() {
 	time.Sleep(time.Minute)
 }
 
-// convertAndDie converts like the benches of these tests, and dies at a step.
+// convertAndDie converts like the benches of these tests and dies at a step.
 func convertAndDie(dir, step string) {
 	b := openBench(nil, dir)
 	b.crashable(step)
@@ -60,7 +60,7 @@ func convertAndDie(dir, step string) {
 
 // crashable makes a bench die at a step.
 func (b *bench) crashable(step string) {
-	b.o.Workers, b.o.ForceSpace = 1, true // a disk with little space would be asked for an estimate, which finishes a target, too
+	b.o.Workers, b.o.ForceSpace = 1, true // the estimate for a nearly full disk would finish a target, too
 	b.o.crash = func(s string) {
 		if s == step {
 			die()
@@ -83,7 +83,7 @@ func (b *bench) crashable(step string) {
 	}
 }
 
-// someRecords selects by every condition that a header does not decide.
+// someRecords selects by sample, size and expiry.
 func someRecords() *filter.Selection {
 	return &filter.Selection{Filter: filter.Filter{Sample: 2}, MinElements: 1, MinBytes: 7,
 		ExpireFrom: &filter.Moment{Ahead: time.Hour}, ExpireTo: &filter.Moment{Ahead: 3 * time.Hour}}
@@ -135,7 +135,7 @@ func TestKilledAndResumed(t *testing.T) {
 		}
 		b.crashable("never")
 		b.o.Resume = true
-		b.o.Now = testNow.Add(time.Hour) // the clock of the first run counts
+		b.o.Now = testNow.Add(time.Hour) // the clock of the first run is used
 		got := b.run()
 		if b.tree() != tree {
 			t.Errorf("%s: the resumed run wrote something else", step)
@@ -146,8 +146,8 @@ func TestKilledAndResumed(t *testing.T) {
 	}
 }
 
-// TestDiedWithNothingLeft: a run that died between the removal of its journal and of its directory is complete. A directory
-// beside a target without a report says nothing.
+// TestDiedWithNothingLeft checks that a run that died after it removed its journal, but not its directory, is
+// complete. Without a report, a directory beside a target proves nothing.
 func TestDiedWithNothingLeft(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
 	want := b.run()
@@ -252,7 +252,7 @@ func TestResumeRefuses(t *testing.T) {
 	}
 }
 
-// TestResumeWithoutProof: what was begun without a proof cannot be proved; what was begun with one can do without.
+// TestResumeWithoutProof checks that a run begun without a proof cannot be resumed with one. The reverse is allowed.
 func TestResumeWithoutProof(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		b := newBench(t, fake.Dataset(1))

@@ -19,7 +19,7 @@ import (
 	"kvferry/record"
 )
 
-// expiring gives most records of a dataset expiries from an hour ago to five hours ahead.
+// expiring sets the expiry of most records of a dataset to times from an hour ago to five hours ahead.
 func expiring(records []fake.Record) []fake.Record {
 	for i := range records {
 		if i%8 > 0 {
@@ -44,8 +44,8 @@ func (b *bench) names(dir string) []string {
 	return out
 }
 
-// TestSelections: what a selection takes is written, all else is in the ledger, source and target have
-// the same fingerprint, and a dry run says the same before.
+// TestSelections checks that selected records are written, that all others are in the ledger, that source and target
+// have the same fingerprint, and that a dry run predicts the same.
 func TestSelections(t *testing.T) {
 	records := expiring(fake.Dataset(2))
 	ms := func(h int) int64 { return testNow.Add(time.Duration(h) * time.Hour).UnixMilli() }
@@ -83,7 +83,7 @@ func TestSelections(t *testing.T) {
 			var filtered, expired int64
 			for _, r := range records {
 				switch {
-				case !c.s.Type(r.Type): // is not read
+				case !c.s.Type(r.Type): // the type is not read
 				case r.ExpireMS != 0 && r.ExpireMS < testNow.UnixMilli():
 					expired++
 				case c.pass(&r):
@@ -127,7 +127,7 @@ func TestSelectionsThatCannotBe(t *testing.T) {
 	hour := &filter.Moment{Ahead: time.Hour}
 	for text, c := range map[string]struct {
 		s     filter.Selection
-		wrong bool // whatever the source holds
+		wrong bool // true if no source can match
 	}{
 		"no record of":               {filter.Selection{MinBytes: 1 << 40}, false},
 		"the source holds no stream": {filter.Selection{Filter: filter.Filter{Types: record.Of(record.Stream)}, MinElements: 1}, false},
@@ -149,7 +149,7 @@ func TestSelectionsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestSelectionOfRivals: a record that is left out does not take a name from one that is not.
+// TestSelectionOfRivals checks that an excluded record does not take a name from a selected one.
 func TestSelectionOfRivals(t *testing.T) {
 	big := func(typ record.Type, n int) fake.Record {
 		r := fake.Record{DB: "0", Type: typ, Key: []byte("k")}
@@ -178,7 +178,8 @@ func TestSelectionOfRivals(t *testing.T) {
 	}
 }
 
-// TestSelectionSpills: a record that is held until its size is known goes to disk beyond the budget.
+// TestSelectionSpills checks that a record that is buffered until its size is known spills to disk beyond the memory
+// limit.
 func TestSelectionSpills(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
@@ -211,7 +212,7 @@ func TestSelectionSpills(t *testing.T) {
 	}
 }
 
-// TestSelectionKilledAndResumed: times from now are told by the clock of the first run.
+// TestSelectionKilledAndResumed checks that relative times are resolved with the clock of the first run.
 func TestSelectionKilledAndResumed(t *testing.T) {
 	whole := newBench(t, expiring(fake.Dataset(1)))
 	whole.crashable("never")
@@ -235,7 +236,7 @@ func TestSelectionKilledAndResumed(t *testing.T) {
 	}
 }
 
-// A window that has closed by now was open when the run began.
+// TestSelectionResumedInAClosedWindow checks a window that was open when the run began and is closed now.
 func TestSelectionResumedInAClosedWindow(t *testing.T) {
 	b := newBench(t, expiring(fake.Dataset(1)))
 	b.o.Selection = &filter.Selection{ExpireFrom: &filter.Moment{Ahead: time.Hour}, ExpireTo: &filter.Moment{At: testNow.Add(3 * time.Hour)}}
@@ -258,7 +259,7 @@ func TestSelectionResumedInAClosedWindow(t *testing.T) {
 	}
 }
 
-// TestSelectionIsPartOfThePlan: a run is not continued with another selection.
+// TestSelectionIsPartOfThePlan checks that a run cannot be resumed with another selection.
 func TestSelectionIsPartOfThePlan(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(s *filter.Selection)

@@ -19,17 +19,17 @@ import (
 	"kvferry/store"
 )
 
-// fakeServer is a fake whose targets are on a server: a directory in which what is written is visible at once.
+// fakeServer is a fake whose targets are on a server: a directory in which written data is visible at once.
 type fakeServer struct {
 	*fake.Format
-	has      []string // keys that it had before
-	gone     int      // the task whose rows it may have lost; 0 means none
+	has      []string // keys that exist before the conversion
+	gone     int      // the task whose rows may be lost; 0: none
 	broken   error    // of Adopt
 	miscount error
-	earlier  string // what it was created with
+	earlier  string // CreateOptions.Earlier
 
-	given, expired map[string]int64 // what Check was asked for
-	looked         int              // records that were only looked for
+	given, expired map[string]int64 // arguments of Check
+	looked         int              // records that were only looked up
 }
 
 func (f *fakeServer) Create(ctx context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
@@ -79,7 +79,7 @@ func (t *loaded) Finish(ctx context.Context) (format.Source, error) {
 	return t.Target.Finish(ctx)
 }
 
-// looker looks for keys.
+// looker looks up keys.
 type looker struct{ t *loaded }
 
 func (w *looker) Begin(h *record.Header) error {
@@ -105,7 +105,7 @@ func serverBench(t *testing.T, records []fake.Record) (*bench, *fakeServer) {
 	return b, s
 }
 
-// fleeting makes records of which some expire while a conversion runs, and fields of some.
+// fleeting returns records of which some, and fields of some, expire during a conversion.
 func fleeting() []fake.Record {
 	soon, later := time.Now().Add(5*time.Minute).UnixMilli(), time.Now().Add(72*time.Hour).UnixMilli()
 	list := fake.Dataset(1)
@@ -134,7 +134,8 @@ func (b *bench) serverSteps() (*Report, string, error) {
 	return rep, strings.Join(steps, " "), err
 }
 
-// TestServer: a server is read back, or its keys are counted; what it will have dropped by itself is left out of both.
+// TestServer checks that a server is read back, or its keys are counted. Both leave out data that the server will
+// have dropped as expired.
 func TestServer(t *testing.T) {
 	for verify, want := range map[bool]string{true: "plan count run finish fetch prove publish", false: "plan count run finish publish"} {
 		b, s := serverBench(t, fleeting())
@@ -160,7 +161,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestNothingLapsesOnDisk: what is written to a server alone expires while the conversion goes on.
+// TestNothingLapsesOnDisk checks that records expire during the conversion only on a server.
 func TestNothingLapsesOnDisk(t *testing.T) {
 	for address, lapses := range map[string]bool{"": false, "redis://x": true} {
 		a := &attempt{run: &run{o: &Options{Target: Output{Address: address}}}, id: &work.Identity{}}
@@ -170,7 +171,7 @@ func TestNothingLapsesOnDisk(t *testing.T) {
 	}
 }
 
-// TestServerDry: a dry run looks at the keys of a server, and estimates nothing.
+// TestServerDry checks that a dry run looks up keys on a server, but makes no estimate.
 func TestServerDry(t *testing.T) {
 	b, s := serverBench(t, fake.Dataset(1))
 	rep, err := DryRun(context.Background(), &b.o)
@@ -183,7 +184,8 @@ func TestServerDry(t *testing.T) {
 	}
 }
 
-// TestServerRefuses: losses and conflicts end a conversion before anything is on the server; what ends it later says what stays.
+// TestServerRefuses checks that losses and conflicts stop a conversion before it writes to the server, and that later
+// errors describe the data left there.
 func TestServerRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*bench, *fakeServer)
@@ -217,7 +219,8 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
-// TestServerResumed: what an earlier process wrote to a server is taken over, but for what the server may have lost.
+// TestServerResumed checks that a resumed run keeps the data of an earlier process on a server, except tasks that the
+// server may have lost.
 func TestServerResumed(t *testing.T) {
 	for _, step := range []string{"written 1", "kept", "finished", "proved"} {
 		b, s := serverBench(t, fake.Dataset(1))
@@ -252,7 +255,7 @@ func TestServerResumed(t *testing.T) {
 			t.Fatalf("%s: %+v, %v; created with %q", step, rep, err, s.earlier)
 		}
 		want := []string{"3"}
-		if !slices.Contains(written, "2") { // the last one may be done before the first run stops
+		if !slices.Contains(written, "2") { // the last task may finish before the first run stops
 			want = append(want, "2")
 			slices.Sort(want)
 		}
@@ -268,7 +271,8 @@ func (f *fakeServer) Same(location, earlier string) bool {
 	return earlier == "state of run 7" && strings.HasSuffix(location, "server")
 }
 
-// TestServerLost: the work of a run whose server was lost is kept, and another address of the same servers continues it.
+// TestServerLost checks that the work of a run is kept if its server is lost, and can be resumed with another address
+// of the same servers.
 func TestServerLost(t *testing.T) {
 	b, s := serverBench(t, fake.Dataset(1))
 	b.o.Target.Verify = false

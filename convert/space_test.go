@@ -9,7 +9,7 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// TestVolumes: the target and temporary files share a disk, or have one each.
+// TestVolumes checks that the target and temporary files share a disk, or use one each.
 func TestVolumes(t *testing.T) {
 	free := map[string]disk.Space{"/a": {Free: 100, Device: 1}, "/b": {Free: 10, Device: 2}, "/a/tmp": {Free: 100, Device: 1}, "/full": {Free: 0, Device: 3}, "/just": {Free: 70, Device: 4}}
 	defer disk.FakeSpace(func(dir string) (disk.Space, error) {
@@ -48,7 +48,7 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
-// TestNoAdviceForNothing: another place for temporary files helps only when there are some.
+// TestNoAdviceForNothing checks that --temp-dir is advised only if temporary files need space.
 func TestNoAdviceForNothing(t *testing.T) {
 	for temp, want := range map[int64]bool{0: false, 1: true} {
 		e := &Estimate{DiskBytes: 500, TempBytes: temp, Volumes: []Volume{{Path: "/a", Temp: true, Needed: 500, Free: 10}}}

@@ -12,8 +12,8 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// TestTempDirIsNamed: spools go to the directory that was given, under its own name, and one that a killed run for the
-// same target left there goes with the next run, also when its work directory was removed by hand.
+// TestTempDirIsNamed checks that spools are in the given directory, under its own name, and that spools left by a
+// killed run are removed by the next run for the same target, also if the work directory was removed by hand.
 func TestTempDirIsNamed(t *testing.T) {
 	temp := t.TempDir()
 	b := newBench(t, fake.Dataset(1))
@@ -33,7 +33,7 @@ func TestTempDirIsNamed(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(left, "spool"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil { // killed, and the advice to remove the work directory was followed
+	if err := w.Close(); err != nil { // the run was killed and the user removed the work directory, as advised
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(w.Path); err != nil {
@@ -48,7 +48,7 @@ func TestTempDirIsNamed(t *testing.T) {
 	}
 	restore := disk.Inject(func(op, path string) error {
 		if op == "mkdir" && strings.HasPrefix(path, temp) {
-			// A run that is killed from here on has to leave the way to it.
+			// A run killed from here on must leave a link to its spools.
 			if to, err := os.Readlink(filepath.Join(work.Path(b.o.Target.Path), "tmp")); to != path {
 				t.Errorf("%s is made before the link to it, which is %q, %v", path, to, err)
 			}

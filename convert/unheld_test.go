@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 )
 
-// unheld are records with parts that targets may not hold.
+// unheld returns records with parts that targets may not hold.
 func unheld() []fake.Record {
 	e := func(kind record.Kind, name string) record.Element {
 		return record.Element{Kind: kind, Name: []byte(name), Value: []byte("v")}
@@ -36,7 +36,8 @@ func unheld() []fake.Record {
 	}
 }
 
-// TestUnheld: what a target's limits say that it cannot hold is left out, told once with what it is of, and counted as lost.
+// TestUnheld checks that data beyond a target's limits is dropped, reported once with its record, and counted as
+// lost.
 func TestUnheld(t *testing.T) {
 	all := append([]record.TypeSet{record.Of(record.Stream)}, fake.PerType...)
 	for name, c := range map[string]struct {
@@ -72,7 +73,7 @@ stream-groups 4 true [stream "groups" in database 0 (group "g1") stream "groups"
 	}
 }
 
-// TestSizeText: the largest unit that leaves a number of 1 or more.
+// TestSizeText checks that sizes use the largest unit with a value of at least 1.
 func TestSizeText(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1 << 20: "1.0 MiB", 1<<20 - 1<<9: "1023.5 KiB", 3 << 29: "1.5 GiB",
 		1 << 40: "1.0 TiB", 1 << 52: "4096.0 TiB"} {
@@ -82,7 +83,7 @@ func TestSizeText(t *testing.T) {
 	}
 }
 
-// TestCopyFile: a file beside the stores is copied up to a size that no server reaches.
+// TestCopyFile checks that a file beside the stores is copied up to a size that no server reaches.
 func TestCopyFile(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
@@ -113,7 +114,7 @@ func (follower) Follows(source string) ([]string, bool) {
 	return []string{"the binlog is still there"}, source == "fake"
 }
 
-// TestFollows: the commands of all info files, for servers that follow those of the source.
+// TestFollows checks the commands of all info files, for servers that can follow those of the source.
 func TestFollows(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
 	b.o.Target.Format = follower{b.to}
