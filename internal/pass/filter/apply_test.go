@@ -17,16 +17,16 @@ import (
 
 var now = time.Unix(1700000000, 0).UTC()
 
-// listed is a record of n elements of so many bytes each.
+// listed is a record of n elements of the given size.
 type listed struct {
 	key    string
 	typ    record.Type
-	expire int64 // ahead of now in ms
+	expire int64 // relative to now, in ms
 	n      int
 	size   int
 }
 
-// reader yields records. It overwrites what its views pointed to as soon as it may, and hands out a few
+// reader yields records. It overwrites the memory of its views as soon as the contract allows, and returns a few
 // elements at a time.
 type reader struct {
 	left    []listed
@@ -64,7 +64,7 @@ func (r *reader) spoil() {
 	r.scratch = nil
 }
 
-// value is what element i has.
+// value returns the value of element i.
 func (l *listed) value(i int) []byte {
 	return bytes.Repeat([]byte(fmt.Sprintf("%07d,", i)), 1+l.size/8)[:l.size]
 }
@@ -88,7 +88,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 func (r *reader) Settle(c record.Class) { r.settled[r.cur.key] = c }
 func (r *reader) Close() error          { r.closed++; return nil }
 
-// taken reads all that a selection takes and checks that each record comes whole and in its order.
+// taken reads all records of a selection and checks that each is complete and in order.
 func taken(t *testing.T, s *Selection, r *reader, memory int64, batch int) []string {
 	t.Helper()
 	r.settled = map[string]record.Class{}
@@ -130,7 +130,7 @@ func taken(t *testing.T, s *Selection, r *reader, memory int64, batch int) []str
 	return keys
 }
 
-// Records around each bound: of a batch, of memory, of the selection.
+// TestApplyWeighs checks records around each limit: of a batch, of memory, of the selection.
 func TestApplyWeighs(t *testing.T) {
 	var all []listed
 	for _, n := range []int{0, 1, 2, 63, 64, 65, 127, 128, 129, 1000} {
@@ -161,7 +161,7 @@ func TestApplyWeighs(t *testing.T) {
 	}
 }
 
-// A set's member counts as much as a list's item, and a score for 8 bytes more.
+// TestBytesOfScores checks that a set's member counts as much as a list's item, and that a score counts 8 bytes more.
 func TestBytesOfScores(t *testing.T) {
 	for typ, want := range map[record.Type]int{record.List: 0, record.ZSet: 1} {
 		r := &reader{left: []listed{{key: "k", typ: typ, n: 2, size: 10}}, step: 9}
@@ -204,7 +204,7 @@ func TestApplySettles(t *testing.T) {
 	}
 }
 
-// stringReader hands out strings several at a time.
+// stringReader returns strings in batches.
 type stringReader struct {
 	record.Reader
 	batches [][]record.StringRecord
@@ -223,7 +223,7 @@ func (r *stringReader) NextStrings() ([]record.StringRecord, error) {
 	return b, nil
 }
 
-// TestApplyStrings: of strings that come at once those are left that are selected one by one.
+// TestApplyStrings checks that batches of strings are filtered like single strings.
 func TestApplyStrings(t *testing.T) {
 	for _, c := range []struct {
 		s             Selection
@@ -267,7 +267,7 @@ func TestApplyStrings(t *testing.T) {
 			t.Errorf("%+v: keys %s, skipped %s, classes %s, %v", c.s, keys, skipped, got, err)
 		}
 	}
-	// What is weighed comes one by one, and so do records of a reader that hands out no strings.
+	// Weighed records are returned one by one, and so are records of a reader without batches.
 	for _, r := range []record.Reader{(&Selection{MinBytes: 1}).Apply(context.Background(), &stringReader{}, ApplyOptions{Now: now}),
 		(&Selection{}).Apply(context.Background(), &reader{}, ApplyOptions{Now: now})} {
 		if b, err := r.(record.StringReader).NextStrings(); b != nil || err != nil {
@@ -276,10 +276,10 @@ func TestApplyStrings(t *testing.T) {
 	}
 }
 
-// Strings hands out the next batch as the strings that follow the current one.
+// Strings returns the next batch as the strings that follow the current one.
 func (r *stringReader) Strings([]byte) ([]record.StringRecord, error) { return r.NextStrings() }
 
-// TestApplyRuns: of the strings that follow one that was selected those are left that are selected one by one.
+// TestApplyRuns checks that strings following a selected one are filtered like single strings.
 func TestApplyRuns(t *testing.T) {
 	batch := []record.StringRecord{{Key: []byte("a1")}, {Key: []byte("b1"), Class: record.Copied}, {Key: []byte("a2")}}
 	s := Selection{Filter: Filter{Match: []string{"a*"}}}
@@ -291,7 +291,7 @@ func TestApplyRuns(t *testing.T) {
 	if got, err := r.Strings(nil); len(got) > 0 || err != io.EOF {
 		t.Errorf("%v, %v", got, err)
 	}
-	// What is weighed is read one by one, and so are strings of a reader that knows none that follow.
+	// Weighed records are read one by one, and so are strings of a reader without runs.
 	full := &stringReader{batches: [][]record.StringRecord{batch}}
 	for _, r := range []record.Reader{(&Selection{MinBytes: 1}).Apply(context.Background(), full, ApplyOptions{Now: now}),
 		(&Selection{}).Apply(context.Background(), &reader{}, ApplyOptions{Now: now})} {
@@ -301,7 +301,7 @@ func TestApplyRuns(t *testing.T) {
 	}
 }
 
-// Where nothing is selected, the context still ends the reading.
+// TestApplyIsCancelled checks that reading ends with its context, even if no record is selected.
 func TestApplyIsCancelled(t *testing.T) {
 	boom := errors.New("boom")
 	for _, s := range []Selection{{Filter: Filter{Match: []string{"nothing"}}}, {MinElements: 9}} {
@@ -333,7 +333,7 @@ func TestApplyIsCancelled(t *testing.T) {
 	}
 }
 
-// Without a condition about sizes nothing is allocated or held.
+// TestApplyIsFree checks that without size conditions no memory is allocated or held.
 func TestApplyIsFree(t *testing.T) {
 	r := &reader{}
 	if got := (&Selection{KeepExpired: true}).Apply(context.Background(), r, ApplyOptions{}); got != record.Reader(r) {
@@ -372,7 +372,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Each condition has a text of its own under its own name, and another value another text.
+// TestTexts checks that each condition has a text under its own name, and other values have another text.
 func TestTexts(t *testing.T) {
 	keys := func(names ...string) map[string]struct{} {
 		m := map[string]struct{}{}
@@ -410,7 +410,7 @@ func TestTexts(t *testing.T) {
 	if got := (&Selection{Filter: Filter{Keys: keys("b", "a")}}).Conditions(now).Texts()["key-file"]; !strings.HasPrefix(got, "2 keys, digest ") {
 		t.Errorf("key-file %q", got)
 	}
-	// The same moment, told in two ways, is the same.
+	// An absolute and a relative form of the same time have the same text.
 	a := Selection{ExpireFrom: &Moment{Ahead: 90 * time.Minute}}
 	b := Selection{ExpireFrom: &Moment{At: now.Add(90 * time.Minute)}}
 	if x, y := a.Conditions(now).Texts()["ttl-from"], b.Conditions(now).Texts()["ttl-from"]; x != y || x != "2023-11-14T23:43:20Z" {

@@ -53,7 +53,7 @@ func TestConditionsAreTheSame(t *testing.T) {
 		{Conditions{"match": {"a", "b"}}, Conditions{"match": {"b", "a", "b"}}, true},
 		{Conditions{"match": {"a", "b"}}, Conditions{"match": {"a"}}, false},
 		{Conditions{"match": {"a"}}, nil, false},
-		{Conditions{"db": {"a"}}, Conditions{"db": {"b"}}, true}, // of another name
+		{Conditions{"db": {"a"}}, Conditions{"db": {"b"}}, true}, // compared under another name
 	} {
 		if got := c.a.Same(c.b, "match"); got != c.want {
 			t.Errorf("%v and %v: %v", c.a, c.b, got)

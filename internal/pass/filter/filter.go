@@ -13,7 +13,7 @@ import (
 type Filter struct {
 	// Types to pass; 0 passes all.
 	Types record.TypeSet
-	// DBs to pass, by name; none passes all.
+	// DBs to pass, by name; an empty list passes all.
 	DBs []string
 	// Match are glob patterns in the syntax of Redis' KEYS. A key must match one of them.
 	Match []string

@@ -108,7 +108,7 @@ func TestKeyAllocatesNothing(t *testing.T) {
 	}
 }
 
-// endless repeats some text for ever.
+// endless repeats a text forever.
 type endless string
 
 func (e endless) Read(p []byte) (n int, err error) {
@@ -118,7 +118,7 @@ func (e endless) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// TestReadKeysEnds: no list is too long to be refused within the memory that it may take.
+// TestReadKeysEnds checks that an endless list is refused within its memory limit.
 func TestReadKeysEnds(t *testing.T) {
 	for _, c := range []struct {
 		lines  endless

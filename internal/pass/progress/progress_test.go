@@ -9,7 +9,7 @@ import (
 	"kvferry/record"
 )
 
-// clock is a time that a test moves.
+// clock is a clock that a test controls.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
@@ -39,7 +39,7 @@ func TestEstimate(t *testing.T) {
 	if s.Done != 600 || s.Rate != 100 || s.Records != 1 || s.Elements != 1 || s.Errors != 1 || s.Tasks != 4 || s.Elapsed != 6 {
 		t.Errorf("half way: %+v", s)
 	}
-	// 400 bytes at 100 a second, then the proof: half of what 1000 bytes take.
+	// 400 bytes at 100 per second, then the proof: half of the time of 1000 bytes.
 	if s.Remaining != 4+5 || math.Abs(s.Percent-40) > 1e-9 {
 		t.Errorf("remaining %v, %v %%", s.Remaining, s.Percent)
 	}
@@ -58,7 +58,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestCopied: a step whose size is not known at first has what it has copied, and when the size is, a share of it.
+// TestCopied checks that a step of unknown size reports the copied bytes, and a percentage once the size is known.
 func TestCopied(t *testing.T) {
 	c := &clock{at: time.Unix(1000, 0)}
 	m := newMeter(steps, func(State) {}, c.now)
@@ -78,7 +78,7 @@ func TestCopied(t *testing.T) {
 	}
 }
 
-// TestNil counts with a meter that nobody watches.
+// TestNil checks that a nil Meter counts nothing and does not panic.
 func TestNil(t *testing.T) {
 	m := Start(steps, nil)
 	if m != nil {
@@ -98,7 +98,7 @@ func TestNil(t *testing.T) {
 	}
 }
 
-// TestTells waits for a state that nobody asked for, while the first step has no size.
+// TestTells checks that a Meter reports its state by itself, also while the first step has no size.
 func TestTells(t *testing.T) {
 	told := make(chan State, 100)
 	m := Start(steps, func(s State) { told <- s })
@@ -160,7 +160,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// someStrings hands out two batches of strings, then one record.
+// someStrings returns two batches of strings, then one record.
 type someStrings struct {
 	reading
 	batches int
@@ -176,7 +176,7 @@ func (r *someStrings) NextStrings() ([]record.StringRecord, error) {
 	return nil, io.EOF
 }
 
-// TestReaderOfStrings: strings that are read at once count as records and elements, and their end ends the task.
+// TestReaderOfStrings checks that batches of strings count as records and elements, and that their end ends the task.
 func TestReaderOfStrings(t *testing.T) {
 	m := newMeter(steps, func(State) {}, time.Now)
 	m.Begin("run", 50, 0, 1)
@@ -198,7 +198,7 @@ func TestReaderOfStrings(t *testing.T) {
 	}
 }
 
-// TestUndo: a task that did not come to its end counts for nothing, and may run again.
+// TestUndo checks that a failed task does not count and may run again.
 func TestUndo(t *testing.T) {
 	m := new(Meter)
 	g := m.Gauge(1000)

@@ -9,7 +9,7 @@ import (
 	"kvferry/record"
 )
 
-// TestKeyless: what has no key keeps that, and comes after a key of its name.
+// TestKeyless checks that keyless records keep their kind and come after a key of the same name.
 func TestKeyless(t *testing.T) {
 	name := []byte("FUNCTION \x00x")
 	r := &reader{settled: map[string]record.Class{}}

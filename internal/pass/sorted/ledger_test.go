@@ -9,7 +9,7 @@ import (
 	"kvferry/record"
 )
 
-// counting reads records that have as many rows as elements, and one of an index; both are counted when they were passed.
+// counting reads records with one row per element and one index row. It counts both when it passes a record.
 type counting struct {
 	reader
 	tally  record.Tally
@@ -39,7 +39,7 @@ func (c *counting) Close() error {
 	return c.reader.Close()
 }
 
-// TestSettled: records that were sorted are settled after their rows were counted, and the ledger says so.
+// TestSettled checks that settling a sorted record corrects the rows that the ledger already counted.
 func TestSettled(t *testing.T) {
 	for _, memory := range []int64{1, 1 << 20} {
 		var l record.Ledger

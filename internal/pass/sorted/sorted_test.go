@@ -21,7 +21,7 @@ type kept struct {
 	elems []record.Element
 }
 
-// reader yields records in the order they are given. Its views end as early as the contract allows.
+// reader yields records in the given order. Its views expire as early as the contract allows.
 type reader struct {
 	records []kept
 	at, pos int
@@ -81,7 +81,7 @@ func (r *reader) view(b []byte) []byte {
 func (r *reader) Settle(c record.Class) { r.settled[string(r.h.Key)] = c }
 func (r *reader) Close() error          { r.closed++; return nil }
 
-// random makes records of all types with awkward keys.
+// random returns records of all types with awkward keys.
 func random(seed int64, n int) []kept {
 	rnd := rand.New(rand.NewSource(seed))
 	seen := map[string]bool{}

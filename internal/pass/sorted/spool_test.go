@@ -15,7 +15,7 @@ import (
 	"kvferry/record"
 )
 
-// openIn counts the open files of this process that were made in a directory, removed ones too.
+// openIn counts the open files of this process below a directory, including unlinked ones.
 func openIn(t *testing.T, dir string) int {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -45,7 +45,7 @@ func spooledElement(i int) record.Element {
 	return e
 }
 
-// A spool hands out what it was given, however much of it is on disk, again and again.
+// TestSpool checks that a spool returns its elements repeatedly, with any part of them on disk.
 func TestSpool(t *testing.T) {
 	dir := t.TempDir()
 	s := sorted.NewSpool(sorted.Options{Memory: 64 << 10, TempDir: dir})
@@ -58,7 +58,7 @@ func TestSpool(t *testing.T) {
 			if err := s.Add(record.ZSet, batch); err != nil {
 				t.Fatal(err)
 			}
-			for _, e := range batch { // they are copied
+			for _, e := range batch { // Add must have copied them
 				clear(e.Name)
 				clear(e.Value)
 			}
@@ -66,7 +66,7 @@ func TestSpool(t *testing.T) {
 		if err := s.Rewind(); err != nil {
 			t.Fatal(err)
 		}
-		if files := openIn(t, dir); (files > 0) != (n > 7) { // the eighth is larger than the budget
+		if files := openIn(t, dir); (files > 0) != (n > 7) { // the eighth exceeds the memory limit
 			t.Errorf("%d elements: %d files", n, files)
 		}
 		dst := make([]record.Element, 7)
