@@ -28,7 +28,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestWriter: the same comes out wherever the text is cut.
+// TestWriter checks that the output does not depend on how the text is split.
 func TestWriter(t *testing.T) {
 	const text = "a\tb\n\x1b[2J\u202e中 é\r\n\xff\n"
 	const want = "a\tb\n\\x1b[2J\\u202e中 é\\r\n\\xff\n"

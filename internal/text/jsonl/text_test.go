@@ -29,8 +29,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestActiveCharacters: what acts on a terminal stands escaped in strings, and reads back as it was; names of databases
-// that are not UTF-8 are written as keys are.
+// TestActiveCharacters checks that active characters are escaped in strings and read back unchanged, and that
+// database names that are not UTF-8 are encoded like keys.
 func TestActiveCharacters(t *testing.T) {
 	var e Encoder
 	for _, s := range []string{"\u009b31m", "\x7f", "a\u202eb\u2066", "é\u0085ü", "\u061c\u060c", "\u2028\u2030\u20ac", "\xc2\xa0", "中\x1b"} {

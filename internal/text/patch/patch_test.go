@@ -20,7 +20,7 @@ import (
 	"kvferry/record"
 )
 
-// put is a record of a test.
+// put is a record with its elements.
 type put struct {
 	h     record.Header
 	elems []record.Element
@@ -28,7 +28,7 @@ type put struct {
 
 func idOf(n byte) []byte { return append(make([]byte, 15), n) }
 
-// puts are records of every type with all that they can have.
+// puts returns records of every type that use every field.
 func puts() []put {
 	return []put{
 		{record.Header{DB: "0", Type: record.String, Key: []byte("\xff\x00"), ExpireMS: 77}, []record.Element{{Value: []byte("v<&>\xfe")}}},
@@ -49,7 +49,7 @@ func puts() []put {
 	}
 }
 
-// file is a patch with those records, an expiry and a deletion.
+// file returns a patch with those records, an expiry and a deletion.
 func file(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -77,7 +77,8 @@ func file(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// TestRoundTrip reads what was written, in batches of any size, and passes over what nobody reads.
+// TestRoundTrip checks that a patch reads back as written, in batches of any size, and that unread elements are
+// skipped.
 func TestRoundTrip(t *testing.T) {
 	for _, size := range []int{1, 2, 64} {
 		r, err := NewReader(bytes.NewReader(file(t)))
@@ -131,7 +132,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// read reads all of a file.
+// read reads a whole patch.
 func read(b []byte) error {
 	r, err := NewReader(bytes.NewReader(b))
 	for batch := make([]record.Element, 3); err == nil; {
@@ -153,7 +154,7 @@ func read(b []byte) error {
 	return err
 }
 
-// TestDamage: a file that was cut or changed anywhere is refused.
+// TestDamage checks that a patch that was truncated or changed anywhere is refused.
 func TestDamage(t *testing.T) {
 	whole := file(t)
 	if err := read(whole); err != nil {
@@ -206,7 +207,7 @@ func swap(whole []byte, from, to string) string { return strings.Replace(string(
 
 func head(whole []byte) string { return string(whole[:bytes.IndexByte(whole, '\n')+1]) }
 
-// TestWriteDamage: elements that say nothing sound are refused.
+// TestWriteDamage checks that malformed elements are refused.
 func TestWriteDamage(t *testing.T) {
 	w, err := NewWriter(io.Discard, Head{})
 	if err != nil {
@@ -224,10 +225,10 @@ func TestWriteDamage(t *testing.T) {
 
 func FuzzReader(f *testing.F) {
 	f.Add(file(f))
-	f.Fuzz(func(t *testing.T, b []byte) { _ = read(b) }) // no panic
+	f.Fuzz(func(t *testing.T, b []byte) { _ = read(b) }) // must not panic
 }
 
-// TestLongLines: the line of a large value is written in pieces, as it is written of a small one.
+// TestLongLines checks that lines of large values, which are written in pieces, have the same form as others.
 func TestLongLines(t *testing.T) {
 	long := bytes.Repeat([]byte("text \"value\":\"\" <\u202eé"), bufpool.Piece/8)
 	binary := append([]byte{0xff}, long...)
@@ -273,14 +274,14 @@ func TestLongLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	var elems [4]record.Element
-	if n, err := r.Read(elems[:]); err != nil || n != 1 || !bytes.Equal(elems[0].Value, long) { // a large one is read by itself
+	if n, err := r.Read(elems[:]); err != nil || n != 1 || !bytes.Equal(elems[0].Value, long) { // large elements are read one at a time
 		t.Error(n, err)
 	}
 	if n, err := r.Read(elems[:]); err != nil || n != 1 || string(elems[0].Value) != "small" {
 		t.Error(n, err)
 	}
 	if _, _, err := r.Next(); err != io.EOF {
-		t.Error(err) // the sum is that of all pieces
+		t.Error(err) // the checksum must cover all pieces
 	}
 	bad := record.Element{Name: idOf(5), Value: bytes.Repeat([]byte{0xff}, bufpool.Piece+1)}
 	if err := (&Writer{both: &b, typ: record.Stream}).long(&bad); err == nil {
@@ -288,16 +289,16 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// TestLongTexts: text that is decoded in pieces is what it is as a whole, however its characters are written.
+// TestLongTexts checks that text decoded in pieces equals text decoded at once, in any escaping.
 func TestLongTexts(t *testing.T) {
 	units := []string{"a", "\"", "\\", "\\u", "ü", "中", "\U0001f600", "\n", "\x01", "\u202e", "/"}
 	escapes := make([]string, len(units))
 	for i, unit := range units {
-		for _, u := range utf16.Encode([]rune(unit)) { // a character may take two
+		for _, u := range utf16.Encode([]rune(unit)) { // a character may need two escapes
 			escapes[i] += fmt.Sprintf(`\u%04x`, u)
 		}
 	}
-	rnd := rand.New(rand.NewPCG(1, 2)) // the first are of one character, the others of all
+	rnd := rand.New(rand.NewPCG(1, 2)) // the first ones repeat one character, the others mix all
 	for i := range 15 {
 		var b, escaped []byte
 		for n := i; len(b) < 2*bufpool.Piece; {
@@ -351,7 +352,7 @@ func marshal(t *testing.T, v any) []byte {
 	return b
 }
 
-// oneLine reads a line.
+// oneLine reads a single line.
 func oneLine(text string) (*line, error) {
 	in := lines{in: bufio.NewReaderSize(strings.NewReader(text+"\n"), 64<<10), sum: sha256.New()}
 	if !strings.HasSuffix(text, "}") {
@@ -365,7 +366,8 @@ func oneLine(text string) (*line, error) {
 	return l, err
 }
 
-// TestLongNames: keys, fields and members that are long are read as they were written, and a large element is read by itself.
+// TestLongNames checks that long keys, fields and members are read as written, and that large elements are read one
+// at a time.
 func TestLongNames(t *testing.T) {
 	long := func(c string) []byte { return bytes.Repeat([]byte(c), 5*bufpool.Piece) }
 	pairs := record.AppendPair(record.AppendPair(nil, long("f"), long("v")), []byte("g"), long("\xff"))
@@ -413,7 +415,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// endless counts what is read of a file that has no line.
+// endless is an endless line that counts the bytes read.
 type endless struct{ read int }
 
 func (e *endless) Read(b []byte) (int, error) {
@@ -422,7 +424,7 @@ func (e *endless) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestNoLine: of what is no patch no more is read than the head of one can have.
+// TestNoLine checks that at most the length of a header is read from a file that is not a patch.
 func TestNoLine(t *testing.T) {
 	var in endless
 	if _, err := NewReader(&in); err == nil || !strings.Contains(err.Error(), "not a patch") || in.read > 64<<10 {
