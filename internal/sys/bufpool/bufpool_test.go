@@ -14,7 +14,7 @@ func TestReset(t *testing.T) {
 func TestRoom(t *testing.T) {
 	small := make([]byte, 10)
 	for _, n := range []int{0, 10, Large} {
-		if b := Room(small, n); len(b) != 0 || cap(b) != 10 { // small ones grow by themselves
+		if b := Room(small, n); len(b) != 0 || cap(b) != 10 { // append grows small buffers
 			t.Errorf("%d bytes: %d with room for %d", n, len(b), cap(b))
 		}
 	}

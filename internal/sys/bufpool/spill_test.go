@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPieces: what is spilled and what is left is the value, in pieces.
+// TestPieces checks that the spilled pieces and the rest add up to the value.
 func TestPieces(t *testing.T) {
 	value := bytes.Repeat([]byte("0123456789"), Piece/4)
 	for _, n := range []int{0, Piece, Piece + 1, len(value)} {

@@ -41,7 +41,7 @@ func TestIsAccess(t *testing.T) {
 	}
 }
 
-// fickle refuses the first reads.
+// fickle fails the first reads.
 type fickle struct {
 	io.ReaderAt
 	refusals int
@@ -71,7 +71,7 @@ func TestReadAt(t *testing.T) {
 	}
 }
 
-// TestAgain: a file that the medium refuses to show for a moment is shown.
+// TestAgain checks that calls are retried after a temporary I/O error.
 func TestAgain(t *testing.T) {
 	dir := t.TempDir()
 	for op, do := range map[string]func() error{

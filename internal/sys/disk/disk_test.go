@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// calls does one of each call in a directory and returns its errors by name.
+// calls makes one of each call in a directory and returns the errors by name.
 func calls(dir string) map[string]error {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	errs := map[string]error{}
@@ -73,7 +73,7 @@ func calls(dir string) map[string]error {
 	return errs
 }
 
-// TestCalls: each call works, and each fails when it is made to, with its own name in the error.
+// TestCalls checks that each call works, and that an injected error names the call.
 func TestCalls(t *testing.T) {
 	for name, err := range calls(t.TempDir()) {
 		if err != nil {
@@ -109,7 +109,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestHalfAWrite: a write that fails leaves a part, as a full disk does.
+// TestHalfAWrite checks that a failed write leaves a part of the data, as on a full disk.
 func TestHalfAWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	restore := Inject(func(op, _ string) error {
@@ -125,11 +125,11 @@ func TestHalfAWrite(t *testing.T) {
 	}
 }
 
-// TestTemp: a temporary file is gone when it is closed, also where names of open files cannot be removed.
+// TestTemp checks that a temporary file is gone after Close, also if open files cannot be unlinked.
 func TestTemp(t *testing.T) {
 	for _, c := range []struct {
 		name          string
-		refused, left int // times that a removal fails; files left behind in the end
+		refused, left int // number of failing removals; number of files left behind
 	}{{"removed at once", 0, 0}, {"removed when closed", 1, 0}, {"never removed", 2, 1}} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, removals := t.TempDir(), 0

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestReserve: a file takes no more room on the disk than it needs once it is synced or closed, whatever was reserved, and
-// has what was written in any way.
+// TestReserve checks that a synced or closed file occupies no reserved space, and contains the data of all kinds of
+// writes.
 func TestReserve(t *testing.T) {
 	for _, pieces := range []int{1, 3, 7, 13, 14} {
 		for _, synced := range []bool{false, true} {
@@ -53,7 +53,7 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// TestReserveAhead: room is asked for when a file is a megabyte long, and then some at once.
+// TestReserveAhead checks that space is reserved from a megabyte on, several megabytes at a time.
 func TestReserveAhead(t *testing.T) {
 	f, err := Create(filepath.Join(t.TempDir(), "f"))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestSources: what happens to a file after it was opened, and what Check makes of it.
+// TestSources checks the result of Check after each kind of change to an open file.
 func TestSources(t *testing.T) {
 	past := time.Unix(1e9, 0)
 	write := func(path, text string) error { return os.WriteFile(path, []byte(text), 0o644) }
@@ -23,7 +23,7 @@ func TestSources(t *testing.T) {
 	for _, c := range []struct {
 		name             string
 		do               func(path string) error
-		parts, whole     string // parts of the errors; "" is none
+		parts, whole     string // expected parts of the errors; "" means no error
 		replaced, linked bool
 	}{
 		{name: "nothing", do: func(string) error { return nil }},
@@ -49,7 +49,7 @@ func TestSources(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if closed && whole { // a reader that is done: only a change before that counts
+				if closed && whole { // after the reader is done, later changes do not count
 					err = errors.Join(c.do(path), f.Close())
 				} else {
 					err = c.do(path)
@@ -83,7 +83,8 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// A time of modification that was set back does not hide a change, where the system has another.
+// TestSourcesTouched checks that a change is detected even if the modification time was set back, if the system has a
+// ctime.
 func TestSourcesTouched(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("sizes and times of modification are all there is")
@@ -100,7 +101,7 @@ func TestSourcesTouched(t *testing.T) {
 		return st
 	}
 	before, changed := write("a"), ""
-	for n := 0; n < 1e6 && changed == ""; n++ { // the clock of the file system may be coarse
+	for n := 0; n < 1e6 && changed == ""; n++ { // file system timestamps may be coarse
 		changed = difference(before, write("b"))
 	}
 	if !strings.Contains(changed, "attributes") {
@@ -108,7 +109,7 @@ func TestSourcesTouched(t *testing.T) {
 	}
 }
 
-// A file that another handle finds changed cannot be opened, and no Sources need not be told.
+// TestSourcesAgain checks that a file that has changed cannot be opened again, and that nil Sources ignore changes.
 func TestSourcesAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(path, []byte("a"), 0o644); err != nil {

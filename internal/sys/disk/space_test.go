@@ -18,7 +18,7 @@ func TestFreeSpace(t *testing.T) {
 	}
 }
 
-// TestUsage: what files hold counts from the moment they are made until they are closed.
+// TestUsage checks that the bytes of files count from creation until Close.
 func TestUsage(t *testing.T) {
 	dir := t.TempDir()
 	before, err := CreateTemp(dir, "before-")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestStream: what is sent to the disk early is all there, and what Sync says counts.
+// TestStream checks that a streamed file is complete, and that Sync reports errors.
 func TestStream(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	f, err := Create(path)
@@ -35,7 +35,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestSyncer: each file is synced and closed, beside the caller or by it, and Wait tells what failed.
+// TestSyncer checks that each file is synced and closed, in the background or by the caller, and that Wait returns
+// the error.
 func TestSyncer(t *testing.T) {
 	bad := errors.New("bad")
 	defer Inject(func(op, path string) error {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestGlob: a directory that cannot be read is no empty one.
+// TestGlob checks that an unreadable directory does not count as empty.
 func TestGlob(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a*[b]")
 	if names, err := Glob(dir, "*"); len(names) > 0 || err != nil {
@@ -51,7 +51,7 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// TestWalkDir: it goes where filepath.WalkDir goes.
+// TestWalkDir checks that WalkDir visits the same entries as filepath.WalkDir.
 func TestWalkDir(t *testing.T) {
 	dir := t.TempDir()
 	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700), os.WriteFile(filepath.Join(dir, "a", "f"), nil, 0o600),

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEach: what was added more than once is told, in order and with how many times, whatever fits into memory, whether hashes
-// are spread or differ in their lowest bits alone.
+// TestEach checks that duplicates are reported in order with their counts, with any memory limit, for evenly
+// distributed hashes and for hashes that differ only in their lowest bits.
 func TestEach(t *testing.T) {
 	t.Run("64", func(t *testing.T) { testEach(t, func(hi, lo uint64) [1]uint64 { return [1]uint64{hi ^ lo} }) })
 	t.Run("128", func(t *testing.T) { testEach(t, func(hi, lo uint64) [2]uint64 { return [2]uint64{hi, lo} }) })

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// TestNames: a name that an earlier one has is found at once among few, and in the end among many.
+// TestNames checks that duplicates are detected at once in small sets, and at the end in large ones.
 func TestNames(t *testing.T) {
 	var s Names
 	dir := t.TempDir()
 	for _, n := range []int{1, 40, MostNames + 10} {
-		for _, told := range []bool{false, true} { // how many there will be
+		for _, told := range []bool{false, true} { // whether Expect is called
 			if err := s.Reset(); err != nil {
 				t.Fatal(err)
 			}

@@ -52,7 +52,7 @@ func sorted(t testing.TB, s *Sorter, in []row) []row {
 	return rows(t, it)
 }
 
-// random makes rows with few prefixes, many equal keys and a value that tells the order of adding.
+// random returns rows with few prefixes, many equal keys, and values that show the insertion order.
 func random(seed uint64, n, wide int) []row {
 	r := fixtures.NewRand(seed)
 	out := make([]row, n)
@@ -60,7 +60,7 @@ func random(seed uint64, n, wide int) []row {
 		key := make([]byte, r.Intn(wide))
 		r.Fill(key)
 		for j := range key {
-			key[j] &= 3 // equal heads, and zeros at the end of keys
+			key[j] &= 3 // makes equal heads, and keys with trailing zeros
 		}
 		out[i] = row{uint64(r.Intn(3)), string(key), fmt.Sprint(i)}
 	}
@@ -119,12 +119,12 @@ func TestSortTwiceGivesTheSame(t *testing.T) {
 	}
 }
 
-// What the sorter holds never exceeds its memory, but for a large row by a small factor.
+// TestMemory checks that the sorter never exceeds its memory limit, except for a large row by a small factor.
 func TestMemory(t *testing.T) {
 	for _, wide := range []int{1, 10, 100, 5000} {
 		for _, memory := range []int64{32 << 10, 1 << 20} {
 			s := New(Options{Memory: memory, TempDir: t.TempDir()})
-			most := memory + int64(2*wide) // a row that is written is held twice
+			most := memory + int64(2*wide) // a row is held twice while it is written
 			in := random(7, int(memory)*4/(wide/2+itemSize), wide)
 			for _, r := range in {
 				if err := s.Add(r.prefix, []byte(r.key), nil); err != nil {
@@ -175,7 +175,7 @@ func TestLargeRows(t *testing.T) {
 	}
 }
 
-// Many runs of large rows are merged in passes, a few at a time.
+// TestMergeOfLargeFrames checks that many runs of large rows are merged in passes, a few at a time.
 func TestMergeOfLargeFrames(t *testing.T) {
 	s := New(Options{Memory: 64 << 10, TempDir: t.TempDir()})
 	defer s.Close()
@@ -240,7 +240,7 @@ func TestSpillErrors(t *testing.T) {
 	}
 }
 
-// Every byte of a spool matters.
+// TestDamagedSpool checks that a change of any byte of a spool is detected.
 func TestDamagedSpool(t *testing.T) {
 	in := random(1, 600, 10)
 	for flip := int64(0); ; flip += 97 {
@@ -323,7 +323,7 @@ func once(t testing.TB, s *Sorter, in []row, keys [][]byte) {
 	}
 }
 
-// BenchmarkSmall sorts 100 rows by a number, as the scores of a zset are; an operation is one row.
+// BenchmarkSmall sorts 100 rows by a number, like the scores of a zset. An operation is one row.
 func BenchmarkSmall(b *testing.B) {
 	s := New(Options{})
 	r := fixtures.NewRand(1)
@@ -344,7 +344,7 @@ func BenchmarkSmall(b *testing.B) {
 	}
 }
 
-// BenchmarkSpill sorts rows beyond the memory; an operation is one row.
+// BenchmarkSpill sorts rows beyond the memory limit. An operation is one row.
 func BenchmarkSpill(b *testing.B) {
 	s := New(Options{Memory: 1 << 20, TempDir: b.TempDir()})
 	defer s.Close()
@@ -365,7 +365,7 @@ func BenchmarkSpill(b *testing.B) {
 	}
 }
 
-// An input that partitions badly is sorted all the same.
+// TestSortWithoutDepth checks that an input that partitions badly is still sorted.
 func TestSortWithoutDepth(t *testing.T) {
 	s := New(Options{})
 	in := random(9, 500, 10)
@@ -385,7 +385,7 @@ func TestSortWithoutDepth(t *testing.T) {
 	}
 }
 
-// TestBatches reads batches of rows from memory, from spilled runs and of a range: they are those that come one by one.
+// TestBatches checks that batches contain the same rows as Next, from memory, from spilled runs and in a range.
 func TestBatches(t *testing.T) {
 	batches := func(it *Iterator) (out []row) {
 		var room [7]store.Row

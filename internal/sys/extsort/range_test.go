@@ -32,8 +32,8 @@ func rangeOf(t *testing.T, s *Sorter, lo, hi []byte) (keys []string) {
 	}
 }
 
-// Ranges have the rows between their keys, in order, whether rows are in memory or in runs, and may be read at once. Keys
-// share beginnings that are longer than what indexes have of them.
+// TestRange checks that ranges contain the rows between their bounds, in order, from memory or runs, also when read
+// concurrently. Keys share prefixes longer than the keys of the index.
 func TestRange(t *testing.T) {
 	long := string(bytes.Repeat([]byte("x"), 2*maxMark))
 	for _, memory := range []int64{64 << 20, 64 << 10} {
@@ -82,7 +82,8 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// The index of a run stays small, and a search in it never goes too far.
+// TestMarks checks that the index of a run stays small, and that a search returns an offset close to the
+// key and never beyond it.
 func TestMarks(t *testing.T) {
 	r := run{step: 1}
 	for i := range 5000 {

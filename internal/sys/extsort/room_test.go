@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRoom: rows whose values are written where they lie are those that are added, in memory and on disk; a value may be
-// changed until the next row is added.
+// TestRoom checks that rows written in place equal added rows, in memory and on disk, and that a value may change
+// until the next row is added.
 func TestRoom(t *testing.T) {
 	for _, memory := range []int64{16 << 10, 64 << 20} {
 		rng := rand.New(rand.NewSource(1))

@@ -33,8 +33,8 @@ func save(t testing.TB, o Options, in []row) string {
 	return path
 }
 
-// TestSaved: rows that several sorters saved are merged with those that were added, in memory and beyond it, with more files than
-// are merged at once.
+// TestSaved checks that rows saved by several sorters are merged with added rows, within and beyond the memory limit,
+// with more files than one merge can open.
 func TestSaved(t *testing.T) {
 	for _, memory := range []int64{1, 1 << 20} {
 		for _, files := range []int{0, 1, 3, maxFan + 6} {
@@ -76,7 +76,7 @@ func TestSaved(t *testing.T) {
 	}
 }
 
-// TestSavedDamaged: each byte of a saved file matters, and so does each that is missing.
+// TestSavedDamaged checks that a change of any byte of a saved file is detected, and so is any truncation.
 func TestSavedDamaged(t *testing.T) {
 	whole, err := os.ReadFile(save(t, Options{Memory: 1 << 20}, random(1, 40, 10)))
 	if err != nil {
@@ -115,7 +115,7 @@ func TestSavedDamaged(t *testing.T) {
 	if _, err := s.Save(filepath.Join(path, "below-a-file")); err == nil {
 		t.Error("saved below a file")
 	}
-	// A file that goes away between Load and Sort.
+	// The file is removed between Load and Sort.
 	if err := os.WriteFile(path, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}

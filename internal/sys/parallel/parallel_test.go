@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestEach: each number comes once, no more at a time than there are goroutines, and the first error is that of the least.
+// TestEach checks that each number is processed once, that parallelism is limited, and that the error is that of the
+// lowest number.
 func TestEach(t *testing.T) {
 	first, second := errors.New("first"), errors.New("second")
 	for _, n := range []int{0, 1, 2, 5, 100} {

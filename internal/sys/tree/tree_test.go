@@ -12,7 +12,7 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// plant makes files, and links where there is an arrow.
+// plant creates files, and links for names with an arrow.
 func plant(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -95,7 +95,8 @@ func TestWalkErrors(t *testing.T) {
 	}
 }
 
-// TestWalkClosed: what nobody may read below the root is left out, and told, be it that the names may be read.
+// TestWalkClosed checks that inaccessible directories below the root are skipped and reported, also if their names
+// can be read.
 func TestWalkClosed(t *testing.T) {
 	dir := t.TempDir()
 	plant(t, dir, "root/a/one", "root/b/two", "root/empty/x", "out/x/three", "root/z -> ../out/x")
