@@ -24,7 +24,7 @@ func (s scored) Detect(*format.Evidence) format.Verdict {
 	return format.Verdict{Score: s.score, Why: []string{"so"}}
 }
 
-// Limits says that the format is read from LMDB files.
+// Limits returns those of a format with LMDB stores.
 func (s scored) Limits() format.Limits {
 	return format.Limits{Stores: []format.StoreSupport{{Store: "lmdb", Read: s.name != "b"}}}
 }
@@ -57,7 +57,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// marked finds a store wherever there is a file of its name.
+// marked returns a driver whose stores contain a file with its name.
 func marked(name string) Driver {
 	return Driver{Name: name, Peek: func(dir string) (format.StoreEvidence, error) {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
