@@ -48,8 +48,8 @@ func copyFile(from, to string) (err error) {
 	return err
 }
 
-// Following describes how servers on the target can replicate from the old ones from the end of the
-// dump.
+// Following describes how servers on the target can continue to replicate from the old servers, from the end of the
+// dump on.
 type Following struct {
 	Commands   []string `json:"commands"`
 	Conditions []string `json:"conditions"` // that the commands need

@@ -44,8 +44,8 @@ type Report struct {
 	Ledger   []Account            `json:"ledger"`
 	Losses   []result.LossKind    `json:"losses"`
 	Findings []result.FindingKind `json:"findings"`
-	// Follow describes how new servers can replicate from the old ones from the end of the dump; nil if
-	// they cannot.
+	// Follow describes how new servers can continue to replicate from the old ones, from the end of the dump on; nil
+	// if they cannot.
 	Follow *Following `json:"follow,omitempty"`
 	// Estimate is set by a dry run only.
 	Estimate *Estimate `json:"estimate,omitempty"`

@@ -242,8 +242,8 @@ func Drop(target string) error {
 }
 
 // Keep hard-links the unfinished tables to a second directory before they become a database. That changes their names
-// but not their bytes, so a process that dies meanwhile loses no table. On a file system without hard links Keep does
-// nothing, and such a run starts over. Keep does not remove the links afterwards: Windows cannot remove them while
+// but not their bytes, so a process that dies during that step loses no table. On a file system without hard links
+// Keep does nothing, and such a run starts over. The links stay until the work ends: Windows cannot remove them while
 // the database is read back.
 func (w *Dir) Keep() error {
 	half := w.Kept() + halfSuffix

@@ -36,7 +36,7 @@ func nearest(word string, known []string) []string {
 }
 
 // typos counts the edits that turn known into word: wrong, missing and surplus letters, and at most one swap of
-// neighbors. If word is a prefix of known, the count is at most maxTypos.
+// neighbors. A word of more than two letters that known begins with counts at most maxTypos.
 func typos(word, known string) int {
 	d := levenshtein.ComputeDistance(word, known)
 	if len(word) > 2 && strings.HasPrefix(known, word) {
