@@ -6,8 +6,8 @@ import (
 	"kvferry/record"
 )
 
-// Gauge counts one task of a Meter. It buffers its counts, so that workers do not contend. The zero Gauge counts
-// nothing. It is not safe for concurrent use.
+// Gauge counts one task of a Meter. It buffers its counts, so that workers do not contend. The zero Gauge is a
+// no-op. A Gauge is not safe for concurrent use.
 type Gauge struct {
 	meter                    *Meter
 	size                     int64 // of the task, in bytes on disk

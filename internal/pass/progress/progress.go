@@ -44,10 +44,10 @@ type Step struct {
 // Every is the interval at which a Meter reports its state.
 const Every = 250 * time.Millisecond
 
-// Meter counts progress and reports it at intervals. A nil Meter counts nothing. It is safe for concurrent use.
+// Meter counts progress and reports it at intervals. A nil Meter is a no-op. A Meter is safe for concurrent use.
 type Meter struct {
 	tell func(State)
-	mu   sync.Mutex // for calls of tell
+	mu   sync.Mutex // serializes calls of tell
 	stop chan struct{}
 	idle sync.WaitGroup
 	now  func() time.Time

@@ -70,7 +70,7 @@ func quoted(words []string) []string {
 // Quoted returns names in quotes: "a", "b".
 func Quoted(names []string) string { return strings.Join(quoted(names), ", ") }
 
-// Unknown returns the error text for an unknown word. what is the kind of word.
+// Unknown returns the error text for an unknown word. The parameter what names the kind of word.
 func Unknown(what, word string, known []string) string {
 	return fmt.Sprintf("unknown %s %q: want %s", what, word, Or(known)) + DidYouMean(word, known)
 }
