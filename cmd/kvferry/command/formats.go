@@ -201,7 +201,7 @@ func supportText(s format.StoreSupport) string {
 	return text
 }
 
-// useText tells whether this build reads and writes a format.
+// useText describes whether this build reads and writes a format.
 func useText(l *format.Limits) string {
 	switch {
 	case l.NoTarget != "":

@@ -67,7 +67,7 @@ func fullTempDir(cmd *cobra.Command, err error) string {
 	return dir
 }
 
-// withoutCommand tells how to skip an unknown command of an append-only file.
+// withoutCommand advises how to skip an unknown command of an append-only file.
 func withoutCommand(cmd *cobra.Command) string {
 	if cmd.Flag("salvage") != nil {
 		return "--salvage skips such commands and lists them"
@@ -75,7 +75,7 @@ func withoutCommand(cmd *cobra.Command) string {
 	return "to go on without such commands, convert it with --allow-loss " + record.LossCommand + " and use the copy"
 }
 
-// rest tells how to read the rest of a damaged dataset, if the command has no flag to skip the damage.
+// rest advises how to read the rest of a damaged dataset, if the command has no flag to skip the damage.
 func rest(cmd *cobra.Command, err error) string {
 	var block *store.BlockError
 	var missing *store.MissingError

@@ -125,7 +125,8 @@ func (f *noted) verdict() error {
 }
 
 // verdict is the rule for every command that reads a dataset: error findings mean missing or wrong rows, so the
-// command exits with 3, whatever it printed. verify has --fail-on instead; convert treats them as losses.
+// command exits with 3 even if it printed all it could read. verify has --fail-on instead; convert treats them as
+// losses.
 func verdict(errors bool) error {
 	if errors {
 		return &ExitError{Code: ExitFindings}

@@ -249,7 +249,7 @@ func openFile(path string) (*disk.File, error) {
 // maxWindow bounds the memory for decompressing a file.
 const maxWindow = 32 << 20
 
-// decompressed reads output of toOutput, compressed or not, whatever its name.
+// decompressed reads output of toOutput, compressed or not. It ignores the file name.
 func decompressed(r io.Reader) (io.ReadCloser, error) {
 	f := bufio.NewReader(r)
 	head, err := f.Peek(len(zstdMagic))
