@@ -44,7 +44,7 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// marshal is json.Marshal without HTML escapes, but with control characters of terminals escaped.
+// marshal is json.Marshal with the escapes of escape.JSON instead of those for HTML.
 func marshal(v any) ([]byte, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
