@@ -225,7 +225,7 @@ type Env struct {
 	Memory  int64  // limit of buffered bytes; 0 means 64 MiB
 	TempDir string // directory for temporary files; "" means os.TempDir
 	Ledger  *record.Ledger
-	// Earlier is the result of Loaded.Earlier in the process that began the run; "" if this process begins it.
+	// Report is called for each finding, possibly by several passes at once; may be nil.
 	Report func(record.Finding)
 	// Deep requests checks that read a record twice, to report findings by element.
 	Deep bool
@@ -292,7 +292,7 @@ type Row struct {
 	Keyless record.Keyless // kind of record if UserKey is a name and not a key
 	Fields  []Field
 	Meta    bool  // the meta row of a record, or a string
-	Version int64 // version of the collection; -1: no version
+	Version int64 // version of the incarnation; -1: no version
 	Count   int64 // count in a meta row; -1: no count
 	// ExpireMS is the expiry of the record in a meta row, or of the field in a row of a hash; 0 means never.
 	ExpireMS int64
@@ -313,7 +313,7 @@ type Field struct {
 // Target receives records.
 type Target interface {
 	// Losses lists the losses of writing a record, by its header. It adjusts the header where the target stores
-	// another value, such as an expiry in its range.
+	// another value, such as the latest expiry in its range.
 	Losses(h *record.Header) []record.Loss
 	// ElementLosses does the same for a batch of elements. It returns the batch without dropped
 	// elements.
