@@ -42,7 +42,7 @@ func (f *sizeFlag) Set(s string) error {
 	return errors.New("want a number of bytes such as 512MiB")
 }
 
-// sizeIn converts a number of units to whole bytes; ok is false if they do not fit.
+// sizeIn converts a number of units to whole bytes. It returns false if the number is invalid or out of range.
 func sizeIn(digits string, unit float64) (int64, bool) {
 	n, err := strconv.ParseFloat(digits, 64)
 	ok := err == nil && n >= 0 && n*unit <= math.MaxInt64/2 // false for NaN

@@ -123,7 +123,7 @@ func (a *App) opener(o *catalog.Found, reader string) (store.Opener, error) {
 	return a.Fallback, nil
 }
 
-// apart refuses output paths inside the source.
+// apart refuses temporary and output files inside the source or its logs.
 func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
 	for _, dir := range []string{path, f.walDir} {
 		if dir == "" {

@@ -70,7 +70,7 @@ func (f *ReadFlags) asTaken(fs *pflag.FlagSet, file *inspect.FingerprintFile, pa
 		return nil, err
 	}
 	have := taken(sel.Conditions(f.source.now.Time), f.choice.expired, f.source.now.Time)
-	if file.Expired != f.choice.expired { // --now may differ then
+	if file.Expired != f.choice.expired { // compare without --now then
 		delete(want, "now")
 		delete(have, "now")
 	}
