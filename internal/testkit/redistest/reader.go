@@ -141,7 +141,7 @@ func streamLine(h *record.Header) string {
 	return fmt.Sprintf("last=%s deleted=%s added=%d", ID(h.Last), deleted, h.Added)
 }
 
-// groupLine formats an element of a consumer group; ok is false for other elements.
+// groupLine formats an element of a consumer group. It returns false for other elements.
 func groupLine(t testing.TB, e *record.Element) (string, bool) {
 	var line string
 	var err error
