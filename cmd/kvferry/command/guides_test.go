@@ -78,7 +78,7 @@ func TestDamagedDatabase(t *testing.T) {
 	} {
 		for _, d := range damages {
 			if d.name == "a missing MANIFEST" && src.store == "leveldb" {
-				continue // the page tells to name the format
+				continue // the page tells the user to name the format
 			}
 			root := fastDir(t)
 			placed(t, root, src.name, "data/backup")
