@@ -43,7 +43,7 @@ type Progress struct {
 	// Phase is the name of the current step: step Step of Steps, counted from 1.
 	Phase       string
 	Step, Steps int
-	// Percent covers all steps, from 0 to 100. It is negative until there is one, as Remaining is.
+	// Percent covers all steps, from 0 to 100. Percent and Remaining are negative until there is an estimate.
 	Percent            float64
 	Records, Elements  int64
 	Elapsed, Remaining time.Duration
@@ -54,7 +54,7 @@ type Conversion struct {
 	Records, Elements int64
 	// Proved is true if the target was read back and equals the source.
 	Proved bool
-	// Losses lists what the target cannot hold, and notes.
+	// Losses lists the losses of the conversion, and notes.
 	Losses []Loss
 	// ReportFile is the path of the JSON report; "" for a dry run.
 	ReportFile string
@@ -69,10 +69,10 @@ type Loss struct {
 	Allowed bool
 }
 
-// LossError means that a conversion was refused because of losses that were not allowed.
+// LossError reports a conversion refused because of losses that were not allowed.
 type LossError struct {
 	Target string // format of the target
-	Losses []Loss // all of them
+	Losses []Loss // including allowed ones and notes
 }
 
 // Error lists the kinds that were not allowed.

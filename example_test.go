@@ -13,7 +13,7 @@ import (
 	"kvferry/record"
 )
 
-// bundled unpacks a database that comes with the project, and returns its directory and what removes it.
+// bundled unpacks a database that comes with the project and returns its directory and a cleanup function.
 func bundled(name string) (string, func()) {
 	tmp, err := os.MkdirTemp("", "kvferry-example")
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"kvferry/store"
 )
 
-// defaultMemory is the memory limit if Options set none.
+// defaultMemory is the memory limit if Options sets no other.
 const defaultMemory = 256 << 20
 
 // Options control how a dataset is read. The zero value has the defaults of the command line.
@@ -70,7 +70,7 @@ type Dataset struct {
 	found  *catalog.Found
 	source format.Source
 	stores *inspect.Stores
-	files  *disk.Sources // that are read
+	files  *disk.Sources // files that the dataset reads
 	o      Options
 }
 
@@ -130,8 +130,8 @@ func (d *Dataset) Databases() []string { return d.source.Databases() }
 // Files returns the number of files that the dataset consists of, and their size.
 func (d *Dataset) Files() (n int, bytes int64) { return d.stores.FilesOf(d.source) }
 
-// Fingerprint returns counts and digests of the selected records. Equal records have equal fingerprints,
-// whatever the format. A nil filter selects all records that have not expired.
+// Fingerprint returns counts and digests of the selected records. Equal records have equal fingerprints in every
+// format. A nil filter selects all records that have not expired.
 func (d *Dataset) Fingerprint(ctx context.Context, f *Filter) (*record.Fingerprint, error) {
 	scan, err := d.scan(f)
 	if err != nil {
@@ -153,8 +153,8 @@ func (d *Dataset) scanOf(sel *filter.Selection) *inspect.Scan {
 		TempDir: d.o.TempDir, Report: d.o.Findings, Stores: d.stores, Sources: d.files}
 }
 
-// Verify reads every row of the dataset at a location and lists what is wrong with it. Findings are in the result; an
-// error means that the dataset could not be verified.
+// Verify reads every row of the dataset at a location and lists its faults. Findings are in the result; an error
+// means that the dataset could not be verified.
 func Verify(ctx context.Context, location string, f *Filter, o *Options) (*verify.Outcome, error) {
 	d, err := find(catalog.Default(), location, o)
 	if err != nil {

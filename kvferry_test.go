@@ -17,7 +17,7 @@ import (
 	"kvferry/record"
 )
 
-// TestPublicNames: what an outside program sees has no type that it cannot name.
+// TestPublicNames checks that the public API has no type that an outside program cannot name.
 func TestPublicNames(t *testing.T) {
 	files := token.NewFileSet()
 	names, err := filepath.Glob("*.go")
@@ -80,7 +80,8 @@ func TestPublicNames(t *testing.T) {
 	}
 }
 
-// TestRecordsAreThoseOfTheFingerprint counts what an iteration hands out, elements left unread too.
+// TestRecordsAreThoseOfTheFingerprint compares the counts of an iteration with the fingerprint, also if some elements
+// are left unread.
 func TestRecordsAreThoseOfTheFingerprint(t *testing.T) {
 	ctx := context.Background()
 	for _, name := range []string{"nemo-basic", "bw-basic", "ardb-lmdb-basic"} {
@@ -102,7 +103,7 @@ func TestRecordsAreThoseOfTheFingerprint(t *testing.T) {
 			c[0]++
 			if n++; n%7 == 0 {
 				for range r.Elements() {
-					break // the rest is passed over
+					break // skip the rest
 				}
 			}
 			for _, err := range r.Elements() {
@@ -130,7 +131,7 @@ func TestRecordsAreThoseOfTheFingerprint(t *testing.T) {
 	}
 }
 
-// TestRecordsEnd: an iteration ends when its caller has seen enough, and when its context does.
+// TestRecordsEnd checks that an iteration ends when its caller stops it and when its context is cancelled.
 func TestRecordsEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -243,7 +244,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestLibraryPage: the program on the page compiles.
+// TestLibraryPage checks that the program on the page compiles.
 func TestLibraryPage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("docs", "library.md"))
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 type Record struct {
 	record.Header
 	reader record.Reader
-	batch  []record.Element // read, not yet returned
+	batch  []record.Element // read but not yet returned
 	buffer []record.Element
 	err    error
 }
 
-// Elements iterates over the elements that were not returned yet. An element is valid until the next one. An error
-// ends the iteration. See record.Element for the contents of elements of each type.
+// Elements iterates over the elements not yet returned. An element is valid until the next one. An error ends the
+// iteration. See record.Element for the fields of elements of each type.
 func (r *Record) Elements() iter.Seq2[*record.Element, error] {
 	return func(yield func(*record.Element, error) bool) {
 		for {
@@ -62,7 +62,7 @@ func (d *Dataset) Records(ctx context.Context, f *Filter) iter.Seq2[*Record, err
 	}
 }
 
-// errStopped means that the caller stopped the iteration.
+// errStopped reports that the caller stopped the iteration.
 var errStopped = errors.New("stopped")
 
 func (d *Dataset) records(ctx context.Context, f *Filter, yield func(*Record) bool) error {

@@ -10,7 +10,7 @@ import (
 	"kvferry/fixtures"
 )
 
-// outside is a program of somebody else.
+// outside is a program that imports kvferry.
 const outside = `package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 }
 `
 
-// TestRenameModule moves a copy of the project to another path and builds an outside program with it.
+// TestRenameModule moves a copy of the project to another module path and builds an outside program with it.
 func TestRenameModule(t *testing.T) {
 	if os.Getenv("KVFERRY_RENAME") == "" {
 		t.Skip("builds everything once more; make cross runs it")
@@ -42,11 +42,11 @@ func TestRenameModule(t *testing.T) {
 	module := filepath.Join(t.TempDir(), "kvferry")
 	for _, name := range strings.Fields(string(files)) {
 		if strings.HasPrefix(name, "fixtures/golden/") && !strings.Contains(name, "nemo-basic") {
-			continue // large, and nothing is built of them
+			continue // large, and not needed for the build
 		}
 		data, err := os.ReadFile(name)
 		if os.IsNotExist(err) {
-			continue // removed, and not committed yet
+			continue // deleted, but not committed yet
 		}
 		to := filepath.Join(module, name)
 		if err == nil {
@@ -72,7 +72,7 @@ func TestRenameModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The program needs what the module needs, so that nothing has to be downloaded.
+	// The program needs the module's requirements, so that go downloads no modules.
 	text := strings.Replace(string(mod), "module kvferry\n", "module example.org/program\n", 1)
 	text = strings.ReplaceAll(text, "=> ./", "=> "+module+"/") + "\nrequire example.org/data/kvferry v0.0.0\n\nreplace example.org/data/kvferry => " + module + "\n"
 	for name, data := range map[string]string{"main.go": outside, "go.mod": text, "go.sum": string(sum)} {
@@ -86,7 +86,7 @@ func TestRenameModule(t *testing.T) {
 	}
 }
 
-// run runs a program in a directory and returns what it prints.
+// run runs a program in a directory and returns its output.
 func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)

@@ -7,11 +7,11 @@ import (
 	"kvferry/record"
 )
 
-// PossibleLosses lists the kinds of losses that are possible from one format to another, according
-// to the limits of both. It includes notes, and losses that only a damaged source has.
+// PossibleLosses lists the kinds of losses that a conversion between two formats may have, by the limits of both. It
+// includes notes and losses that only a damaged source causes.
 func PossibleLosses(from, to *Limits) []record.LossInfo {
 	both := from.Types & to.Types
-	old := to.Place == OnServer // it may be one
+	old := to.Place == OnServer // it may be an old server
 	earlier := narrower(float64(to.MaxExpireMS), float64(from.MaxExpireMS))
 	may := map[string]bool{
 		record.LossSameName:     from.SameName && !to.SameName,
@@ -33,7 +33,7 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 		record.LossExpiry2038:  earlier && to.MaxExpireMS <= math.MaxInt32*1000,
 		record.LossExpiry2106:  earlier && to.MaxExpireMS > math.MaxInt32*1000,
 		record.LossHyperLogLog: true,
-		record.LossDatabase:    to.MaxDBs > 0 && !from.Layouts, // which are Pika's, too
+		record.LossDatabase:    to.MaxDBs > 0 && !from.Layouts, // a source with Layouts is Pika, with the same numbers
 		record.LossCommand:     from.Place == InFiles,
 		record.LossDamaged:     true,
 		record.LossNewer:       true,
@@ -53,7 +53,7 @@ func groupsLost(from, to *Limits) bool {
 	return !(from.StreamGroups && to.StreamGroups) || from.Unowned || to.NamedGroups && !from.NamedGroups
 }
 
-// opaqueLost reports whether a source may have values of type record.Other that a target does not hold.
+// opaqueLost reports whether a source may have values of type record.Other that a target cannot hold.
 func opaqueLost(from, to *Limits) bool {
 	return slices.ContainsFunc(from.Opaque, func(kind string) bool {
 		return !slices.Contains(to.Opaque, kind) || slices.Contains(to.Unheld, kind)

@@ -1,5 +1,5 @@
-// Package format defines the interfaces of a format, which is a way to store Redis records in rows.
-// Formats implement them; convert and inspect use them.
+// Package format defines the interfaces of formats. A format stores Redis records as rows of a store. Format packages
+// implement the interfaces; convert and inspect use them.
 package format
 
 import (
@@ -11,18 +11,18 @@ import (
 	"kvferry/store"
 )
 
-// Format is a way to store records. The command registers all formats.
+// Format is a way to store records. Package catalog lists all formats.
 type Format interface {
 	// Name is the name used in locations: nemo, blackwidow, ardb.
 	Name() string
 	// Detect weighs the evidence of a directory.
 	Detect(ev *Evidence) Verdict
 	// Open opens a source: a directory, a file, - for standard input, or an address, depending on Limits.Place. If
-	// there is no dataset of the format, the error says why.
+	// the location holds no dataset of the format, the error gives the reason.
 	Open(ctx context.Context, location string, o *OpenOptions) (Source, error)
 	// Create starts a target at a location that does not exist.
 	Create(ctx context.Context, location string, o *CreateOptions) (Target, error)
-	// Limits returns what the format can hold.
+	// Limits returns the limits of the format.
 	Limits() Limits
 }
 
@@ -37,8 +37,8 @@ const (
 	OnServer                 // an address
 )
 
-// Preparation is the name of the step of progress in which a source in such a place is made readable when it is opened; "" if
-// it can be read as it is.
+// Preparation is the name of the progress step that makes a source readable when it is opened; "" if no preparation
+// is needed.
 func (p Place) Preparation() string {
 	switch p {
 	case InFiles:
@@ -49,7 +49,7 @@ func (p Place) Preparation() string {
 	return ""
 }
 
-// Limits describes what a format can hold, for planning, documentation and kvferry formats.
+// Limits describes the limits of a format, for planning, documentation and kvferry formats.
 type Limits struct {
 	Place       Place
 	Types       record.TypeSet
@@ -65,16 +65,16 @@ type Limits struct {
 	MaxElements   int64          // 0: no limit
 	Unbounded     record.TypeSet // types without MaxElements
 	SameName      bool           // one name may exist under several types
-	// FieldExpiry: fields of hashes can have an expiry. StreamGroups: streams can have consumer
-	// groups. A target never receives what it cannot hold of these.
+	// FieldExpiry: fields of hashes can have an expiry. StreamGroups: streams can have consumer groups. A target
+	// never receives field expiries or groups that it cannot hold.
 	FieldExpiry, StreamGroups bool
-	// FieldsRead: a source may have expiries of fields where not every target holds them.
+	// FieldsRead: a source may have field expiries although not every target of the format can hold them.
 	FieldsRead bool
-	// NamedGroups: consumer groups need a name. Unowned: a source may have pending entries that belong to no consumer,
-	// which no target holds.
+	// NamedGroups: consumer groups need a name. Unowned: a source may have pending entries that belong to no
+	// consumer. No target holds those.
 	NamedGroups, Unowned bool
-	// Opaque names the kinds of values of type record.Other that a source may have. A target holds them, but for
-	// those in Unheld, which no target holds or not every one.
+	// Opaque names the kinds of record.Other values that a source may have. A target holds all of them except those
+	// in Unheld, which some or all targets cannot hold.
 	Opaque, Unheld []string
 	// Whole: a record is one row of any size; otherwise each element has a row.
 	Whole bool
@@ -86,14 +86,14 @@ type Limits struct {
 
 	Databases string
 	Numbered  bool   // database names are numbers: "0", "1", …
-	MaxDBs    int    // databases that its servers have at most, from 0 on; 0: no limit
+	MaxDBs    int    // maximum number of databases of its servers, numbered from 0; 0: no limit
 	DefaultDB string // the database that clients start in; "" means "0"
-	DBPrefix  string // its servers have database n > 0 under this and n, where names are not numbers
-	Cluster   bool   // CreateOptions.Cluster makes a difference
-	SST       bool   // CreateOptions.SST does
-	// Layouts: CreateOptions.Layout makes a difference.
+	DBPrefix  string // if names are not numbers: prefix of the name of database n > 0 on servers
+	Cluster   bool   // the format uses CreateOptions.Cluster
+	SST       bool   // the format uses CreateOptions.SST
+	// Layouts: the format uses CreateOptions.Layout.
 	Layouts bool
-	// Layout is the default layout of the databases in a target; LayoutAuto keeps that of the source.
+	// Layout is the default directory layout of a target; LayoutAuto keeps the source's layout.
 	Layout Layout
 	// Instances and Slots are the defaults of a format that spreads the keys of a database over several stores; 0 for
 	// other formats.
@@ -102,9 +102,9 @@ type Limits struct {
 	Detail           string // one line: versions and servers
 	ScoreDetail      string
 	OtherDetails     []string
-	// Losses lists the kinds that only this format has as a target.
+	// Losses lists kinds of losses that only this format has as a target.
 	Losses []record.LossInfo
-	// Beside names the directories in which servers keep copies and logs, where they lie beside the data.
+	// Beside names the directories next to the data in which servers keep backups and logs.
 	Beside []string
 }
 
@@ -112,7 +112,7 @@ type Limits struct {
 type StoreSupport struct {
 	Store       string
 	Read, Write bool
-	Why         string // the reason if not
+	Why         string // the reason if not supported
 }
 
 // Evidence is the input of detection, gathered once without opening anything for writing. Paths are
@@ -124,7 +124,7 @@ type Evidence struct {
 	// Stores lists the directories at or up to four levels below Dir that contain a CURRENT file or
 	// a data.mdb.
 	Stores []StoreEvidence
-	// Closed lists the directories that may not be read: what is in them is not known.
+	// Closed lists directories that may not be read, so their content is unknown.
 	Closed []ClosedDir
 }
 
@@ -139,7 +139,7 @@ type StoreEvidence struct {
 	Path      string // "." for Dir itself
 	Kind      string // "rocksdb", "leveldb", "lmdb"
 	Keyspaces []KeyspaceEvidence
-	Err       error // why it could not be read completely; nil if it was
+	Err       error // why it could not be read completely; nil if it could
 }
 
 // KeyspaceEvidence is a column family or a named database.
@@ -165,8 +165,8 @@ type OpenOptions struct {
 	WALDir string
 	// Stdin is the input of the location -.
 	Stdin io.Reader
-	// Pass reports whether to skip the store in directory dir; a skipped store is not part of the source, and not missed
-	// if it is not there. nil skips none.
+	// Pass reports whether to skip the store in directory dir. A skipped store is not part of the source, and its
+	// absence is not reported. nil skips no store.
 	Pass func(db string, t record.TypeSet, dir string) bool
 	// MaxBitmap is the length in bytes up to which a bitmap stored in pieces is read as a string; 0 means the
 	// default of the format.
@@ -176,11 +176,11 @@ type OpenOptions struct {
 // CreateOptions control how a target is written.
 type CreateOptions struct {
 	Create  store.CreateFunc
-	Kind    string // of the stores that Create writes: rocksdb, leveldb; "" means the first of the format
+	Kind    string // of the stores that Create writes: rocksdb, leveldb; "" means the format's first
 	Build   store.BuildOptions
 	Layout  Layout
 	DBs     []string // names of the databases to write, in order
-	Version int32    // of all new rows; 0 means 1
+	Version int32    // version of all new rows; 0 means 1
 	// Instances and Slots control how a format spreads the keys of a database over several stores; 0 means its
 	// default.
 	Instances, Slots int
@@ -208,7 +208,7 @@ const (
 	LayoutDB                 // one directory per database: db0, db1, …
 )
 
-// Span is a range of user keys, Lo <= k < Hi, nil: open; or a section of a file, whose records are unordered.
+// Span is a range of user keys, Lo <= k < Hi, where nil is open; or a section of a file, whose records are unordered.
 type Span struct {
 	Lo, Hi []byte
 	// From and To are the offsets of a section; To is 0 for a range of keys.
@@ -234,7 +234,7 @@ type Env struct {
 	RecordsOnly bool
 	// AnyOrder permits records in any order, so that several stores can be read in turn.
 	AnyOrder bool
-	// RedisStrings asks for strings as Redis has them, where the format has its own, as of HyperLogLogs.
+	// RedisStrings requests strings in Redis's form if the format has its own, as for HyperLogLogs.
 	RedisStrings bool
 }
 
@@ -248,7 +248,7 @@ type Source interface {
 	// Sorted reports whether Records yields ascending order for every span. If false, the caller
 	// must sort.
 	Sorted() bool
-	// Types returns the types that the database may have rows of.
+	// Types returns the types that may have rows in the database.
 	Types(db string) record.TypeSet
 	// Size returns the bytes on disk of records of these types, for planning and progress.
 	Size(db string, t record.TypeSet) int64
@@ -270,7 +270,7 @@ type Source interface {
 	Close() error
 }
 
-// Keyspace is a keyspace of a store, with its place in the dataset.
+// Keyspace is a keyspace of a store with its place in the dataset.
 type Keyspace struct {
 	DB   string
 	Name string // "hashes/data_cf": unique within the database
@@ -289,14 +289,14 @@ type Row struct {
 	Kind    string      // "hash field", "list meta", "separator", …
 	Type    record.Type // 0 if unknown
 	UserKey []byte
-	Keyless record.Keyless // what the row is when UserKey is a name and no key
+	Keyless record.Keyless // kind of record if UserKey is a name and not a key
 	Fields  []Field
-	Meta    bool  // the row is the meta row of a record, or a string
-	Version int64 // of the incarnation; -1: none
-	Count   int64 // of a meta row; -1: none
-	// ExpireMS is the expiry of the record in a meta row, and of the field in a row of a hash; 0 means never.
+	Meta    bool  // the meta row of a record, or a string
+	Version int64 // version of the incarnation; -1: no version
+	Count   int64 // count in a meta row; -1: no count
+	// ExpireMS is the expiry of the record in a meta row, or of the field in a row of a hash; 0 means never.
 	ExpireMS int64
-	Err      error // set if the row is damaged; Fields holds what could be decoded
+	Err      error // set if the row is damaged; Fields holds the decodable fields
 }
 
 // Field is one decoded part of a row.
@@ -310,16 +310,16 @@ type Field struct {
 	Len   int
 }
 
-// Target takes records.
+// Target receives records.
 type Target interface {
-	// Losses lists what the target cannot hold of a record according to its header. It adjusts the
-	// header where the target changes it, such as an expiry beyond its range.
+	// Losses lists the losses of writing a record, by its header. It adjusts the header where the target stores
+	// another value, such as the latest expiry in its range.
 	Losses(h *record.Header) []record.Loss
 	// ElementLosses does the same for a batch of elements. It returns the batch without dropped
 	// elements.
 	ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element
-	// Unchanged returns how many of the first strings the target holds as they are: Losses and ElementLosses would change
-	// nothing and report nothing.
+	// Unchanged returns the number of leading strings that the target stores exactly as they are: Losses and
+	// ElementLosses would neither change nor report them.
 	Unchanged(batch []record.StringRecord) int
 	// Groups partitions the types; each shard writes one or several groups. Formats that store all
 	// types in one order have a single group.
@@ -334,6 +334,6 @@ type Target interface {
 	// Finish completes the target and returns it reopened for the proof, or nil if it cannot be
 	// read back.
 	Finish(ctx context.Context) (Source, error)
-	// Abort removes what was written.
+	// Abort removes the written data.
 	Abort()
 }

@@ -17,12 +17,12 @@ type Versioned interface {
 
 // Undead is a Source that can read deleted records whose rows are still on disk.
 type Undead interface {
-	// DeadDatabases returns the names of the databases that may have deleted records, including those that
-	// have nothing else.
+	// DeadDatabases returns the names of the databases that may have deleted records, including databases without
+	// live ones.
 	DeadDatabases() ([]string, error)
-	// DeadRecords yields, in (key, type) order, the newest deleted incarnation of each key of a span with the
-	// elements that are still on disk. It leaves out keys that exist again. tell is called for anything unknown
-	// about the next or last record, such as a lost expiry or missing elements.
+	// DeadRecords yields, in (key, type) order, the newest deleted incarnation of each key of a span, with the
+	// elements that are still on disk. It leaves out keys that exist again. tell is called for unknown details of the
+	// next or last record, such as a lost expiry or missing elements.
 	DeadRecords(ctx context.Context, db string, t record.TypeSet, s Span, e *Env, tell func(key []byte, t record.Type, what string)) (record.Reader, error)
 }
 
@@ -57,7 +57,7 @@ func FieldsExpire(src Source) bool {
 	if f, ok := src.(Fielded); ok {
 		return f.FieldExpiry()
 	}
-	limits := src.Format().Limits() // of what is written, which for files and servers may be less than what is read
+	limits := src.Format().Limits() // of targets; readers of files and servers may support more
 	return limits.FieldExpiry || limits.FieldsRead || limits.Place != InDirectory
 }
 
@@ -72,10 +72,10 @@ type Filed interface {
 type Remote interface {
 	// With returns the format with options for connecting and writing to servers.
 	With(*ServerOptions) Format
-	// Work returns the name that replaces a location in file names, such as that of its journal.
+	// Work returns the name that stands in for a location in file names, such as the journal's.
 	Work(location string) (string, error)
-	// Same reports whether a location leads to the servers of an earlier process, whose Loaded.Earlier was earlier: a cluster
-	// has an address for each of its servers.
+	// Same reports whether a location leads to the servers of an earlier process with this result of Loaded.Earlier.
+	// A cluster has one address per server.
 	Same(location, earlier string) bool
 }
 
@@ -84,17 +84,18 @@ type ServerOptions struct {
 	Password      string
 	CA, Cert, Key string // files, for TLS
 	Insecure      bool   // do not verify certificates
-	// Existing decides about existing keys.
+	// Existing is the policy for existing keys.
 	Existing Existing
 	// Rate limits the bytes sent per second; 0: no limit.
 	Rate int64
 	// Scan reads with SCAN and DUMP, even if the server accepts replicas.
 	Scan bool
-	// Notice is told in words what the user should know at once, such as a server that has been silent for long; may be nil.
+	// Notice is called with messages that the user should see at once, such as a server that has been silent for
+	// long; may be nil.
 	Notice func(text string)
 }
 
-// ExistingError means that a server has keys that the conversion may not write, and that it wrote nothing therefore.
+// ExistingError reports that a server has keys that the conversion may not write. No key was written.
 type ExistingError struct{ Err error }
 
 // Error returns the cause.
@@ -103,8 +104,7 @@ func (e *ExistingError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *ExistingError) Unwrap() error { return e.Err }
 
-// LostError means that a server which is written to could not be reached any more, or not relied upon. What a later process
-// needs to continue is kept.
+// LostError reports that the target server became unreachable or unreliable. The state for resuming is kept.
 type LostError struct{ Err error }
 
 // Error returns the cause.
@@ -113,13 +113,13 @@ func (e *LostError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// Existing decides what to do with existing keys of a target.
+// Existing is the policy for keys that exist in a target.
 type Existing uint8
 
-// What to do with existing keys.
+// Policies for existing keys.
 const (
-	FailExisting Existing = iota // stop
-	SkipExisting                 // leave them
+	FailExisting Existing = iota // stop with an error
+	SkipExisting                 // leave them alone
 	Replace
 )
 
@@ -128,50 +128,52 @@ func (e Existing) String() string {
 	return [...]string{"fail-existing", "skip-existing", "replace"}[e]
 }
 
-// Loaded is a Target on a server. Written data is visible at once; nothing is published.
+// Loaded is a Target on a server. Written data is visible immediately; it has no publishing step.
 type Loaded interface {
 	// Earlier returns the state that a later process needs to continue, see CreateOptions.Earlier.
 	Earlier() string
-	// Run identifies the run of the server, or of those of a cluster: after a restart, written data may be
+	// Run identifies the run of the server, or of all servers of a cluster. After a restart, written data may be
 	// lost.
 	Run() string
-	// Look returns a writer for a database that writes nothing, but asks which keys of its records exist; nil if that does
-	// not matter. dry is true if nothing will be written afterwards: the writer then also tells which records would be left
+	// Look returns a writer that writes no data but asks the server which keys of its records exist; nil if that does
+	// not matter. dry is true if no write will follow: the writer then also reports the records that would be left
 	// out.
 	Look(db string, dry bool) (record.Writer, error)
-	// Conflicts returns an error that names some of the existing keys that must not be written, as found by the writers of
-	// Look.
+	// Conflicts returns an error that names some of the existing keys that must not be written, found by the writers
+	// of Look.
 	Conflicts() error
 	// Check compares the key counts of the server with those written, and describes the comparison in one line.
 	// given is the number of keys written to each database, expired the number that may have expired since.
 	Check(ctx context.Context, given, expired map[string]int64) (string, error)
-	// Undo describes in one line what a run that ends early leaves behind; "" if nothing.
+	// Undo describes in one line the data that a run leaves behind if it ends early; "" if it leaves no data.
 	Undo() string
 }
 
-// Sparing is a record.Writer of a Loaded target that leaves out records whose keys exist. It may know only when it has
-// taken more records.
+// Sparing is a record.Writer of a Loaded target that leaves out records whose keys exist. It may learn that only
+// after it has received more records.
 type Sparing interface {
 	record.Writer
-	// OnDecided has f called once for each record, at the latest in Close, when it is known whether it was left out. n is
-	// the number of the record, from 0 in the order of Begin. OnDecided is called before the first record and returns
-	// false if none will be left out; f is not called then.
+	// OnDecided registers f, which is called once for each record, in Close at the latest, when it is known whether
+	// the record was left out. n is the number of the record, from 0 in the order of Begin. OnDecided must be called
+	// before the first record. It returns false if no record will be left out; f is not called then.
 	OnDecided(f func(n int64, skipped bool)) bool
 }
 
 // ErrGone is the error of Target.Adopt for a shard that may be lost and must be written again.
 var ErrGone = errors.New("what was written may be gone")
 
-// Commanded is a Target that writes large streams by commands, which make no pending entries of messages that were deleted.
+// Commanded is a Target that writes large streams by commands, which cannot create pending entries of deleted
+// messages.
 type Commanded interface {
-	// Orphans returns how many bytes of entries a stream may have and keep such pending entries; -1: any number.
+	// Orphans returns the size in bytes of a stream's entries up to which such pending entries are kept; -1: any
+	// size.
 	Orphans() int64
 }
 
 // Changer is a record.Writer of a Loaded target that can change existing keys.
 type Changer interface {
 	record.Writer
-	// Delete deletes the key of a record, or a library of functions. One that is missing is not an error.
+	// Delete deletes the key of a record, or a function library. A missing key is not an error.
 	Delete(h *record.Header) error
 	// Expire changes the expiry of a key; 0 removes it. A missing key is ignored.
 	Expire(key []byte, ms int64) error

@@ -1,20 +1,20 @@
 package format
 
-// Server is a server that uses a format, as named in locations: pika3.5:/data.
+// Server is a server that uses a format. Locations can name it: pika3.5:/data.
 type Server struct {
 	Name   string // as in locations
 	Detail string // versions, and how the server differs
-	// First and Last are the first and last version that the name stands for, such as 3.0 and 3.4.
+	// First and Last are the first and last version covered by the name, such as 3.0 and 3.4.
 	First, Last string
 }
 
-// Served is a Format that locations can also name by its servers.
+// Served is a Format whose servers can be named in locations.
 type Served interface {
 	Format
 	// Servers returns the servers, oldest first.
 	Servers() []Server
-	// For returns the format in the dialect of a server: Limits are those of the server, and Create writes data that
-	// it opens. Name and reading do not change.
+	// For returns the format in the dialect of a server: Limits are the server's, and Create writes data that the
+	// server opens. Name and reading do not change.
 	For(server string) Format
 	// Server returns the name given to For; "" for data that all servers open.
 	Server() string
@@ -26,7 +26,7 @@ type Finder interface {
 	Found(ev *Evidence) Format
 }
 
-// LocationName returns the name of a format in locations: that of the server for a dialect.
+// LocationName returns the name of a format in locations: the server's name for a dialect.
 func LocationName(f Format) string {
 	if s, ok := f.(Served); ok && s.Server() != "" {
 		return s.Server()

@@ -8,7 +8,7 @@ func Together(src Source, db string, types record.TypeSet) []record.TypeSet {
 	shared := make(map[string]record.TypeSet)
 	for _, r := range src.Where(db, []byte("x")) {
 		of := record.Of(r.Type)
-		if r.Type == 0 { // the range is of all types
+		if r.Type == 0 { // the range holds all types
 			of = types
 		}
 		shared[r.Keyspace] |= of
@@ -26,7 +26,7 @@ func Together(src Source, db string, types record.TypeSet) []record.TypeSet {
 	return out
 }
 
-// Closure extends a set of types by every set with which it has a type in common.
+// Closure extends a set of types by every set that shares a type with it, transitively.
 func Closure(t record.TypeSet, sets ...[]record.TypeSet) record.TypeSet {
 	for again := true; again; {
 		again = false

@@ -1,7 +1,7 @@
-// Package inspect is what the commands that read datasets stand on. A Scan cuts a source into parts and reads their records
-// with several workers, which share its memory. Stores knows the stores that a source opened and names their files.
-// Fingerprint hashes what a scan reads, and FingerprintFile keeps the result.
+// Package inspect holds the parts shared by commands that read datasets. A Scan cuts a source into parts and reads
+// their records with several workers within one memory limit. Stores tracks the stores that a source opened and
+// resolves file names. Fingerprint hashes the records of a scan; FingerprintFile stores the result.
 //
-// What each command computes is in a package below: verify, compare, dump, explain and stats; package render prints it.
-// They use formats and stores only through their interfaces, stream records, and need a bounded amount of memory.
+// The subpackages verify, compare, dump, explain and stats compute the results of one command each; package render
+// prints them. They use formats and stores only through interfaces, stream records, and need bounded memory.
 package inspect

@@ -14,8 +14,8 @@ import (
 	"kvferry/record"
 )
 
-// Versions of the file that fingerprint writes. Version 2 is used for datasets with data that version 1 does not
-// define: expiries of fields, consumer groups, records of type other.
+// Versions of the fingerprint file. Version 2 is for datasets with data that version 1 does not define: field
+// expiries, consumer groups, records of type other.
 const (
 	fingerprintVersion = 1
 	fingerprintNew     = 2
@@ -30,7 +30,7 @@ type FingerprintFile struct {
 	// either has "s".
 	Unit string `json:"expiry_unit"`
 	Now  int64  `json:"now_ms"` // time at which keys counted as expired
-	// Expired is drop or keep. Older files lack it, and the filters too.
+	// Expired is drop or keep. Older files have neither this field nor the filters.
 	Expired string            `json:"expired,omitempty"`
 	Filters filter.Conditions `json:"filters"`
 	// Databases lists all databases of the dataset, also empty ones and those not selected.
@@ -135,7 +135,7 @@ func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 	return out
 }
 
-// ErrNotFingerprint means that a file is something else.
+// ErrNotFingerprint reports a file that is not a fingerprint.
 var ErrNotFingerprint = errors.New("not a fingerprint")
 
 // ReadFingerprint reads a file written by kvferry fingerprint.
@@ -149,7 +149,7 @@ func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 	}
 	if _, err := d.Token(); err == nil {
 		return nil, fmt.Errorf("%w: something follows it", ErrNotFingerprint)
-	} else if err != io.EOF { // as damage at the end of a compressed file
+	} else if err != io.EOF { // such as damage at the end of a compressed file
 		return nil, fmt.Errorf("%w: trailing data: %w", ErrNotFingerprint, err)
 	}
 	switch {
@@ -177,8 +177,8 @@ func ReadFingerprint(r io.Reader) (*FingerprintFile, error) {
 	return &f, nil
 }
 
-// DatabaseNames lists those of the dataset, all or those that were selected. An older file has only those with
-// records.
+// DatabaseNames lists the databases of the dataset, or only the selected ones. For an older file it lists databases
+// with records.
 func (f *FingerprintFile) DatabaseNames(selected bool) (out []string) {
 	chosen := filter.Filter{DBs: f.Filters["db"]}
 	for _, name := range f.Databases {
@@ -194,7 +194,7 @@ func (f *FingerprintFile) DatabaseNames(selected bool) (out []string) {
 	return out
 }
 
-// Digests returns those of the parts, whose types are known.
+// Digests returns the digests of the parts. It skips unknown types.
 func (f *FingerprintFile) Digests() map[record.Part]record.Digest {
 	out := make(map[record.Part]record.Digest)
 	for _, p := range f.Parts {

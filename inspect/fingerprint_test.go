@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 )
 
-// fileOf takes the fingerprint of what a scan reads, through the form of the file.
+// fileOf returns the fingerprint of a scan after encoding and decoding it as a file.
 func fileOf(t *testing.T, s *Scan) *FingerprintFile {
 	t.Helper()
 	sum, err := Fingerprint(context.Background(), s)
@@ -88,7 +88,7 @@ func TestFingerprintFiles(t *testing.T) {
 	}
 }
 
-// What a file says of its databases and parts is what a comparison goes by.
+// TestFingerprintParts checks the databases and parts that a comparison takes from a file.
 func TestFingerprintParts(t *testing.T) {
 	f := fileOf(t, scanOf(fake.Named("0", "1")))
 	d := f.Digests()

@@ -20,16 +20,16 @@ import (
 
 const (
 	defaultMemory = 128 << 20
-	// spanBytes is about how much of a source one span stands for when there are several workers. They end together when spans
-	// are small beside their share.
+	// spanBytes is the approximate source size of a span with several workers. Spans must be small compared to a
+	// worker's share, so that all workers end at about the same time.
 	spanBytes = 16 << 20
 	maxSpans  = 64
 )
 
 const (
-	// BatchLen is how many elements are read at once: so few that they stay in the nearest cache.
+	// BatchLen is the number of elements read at once: few enough to stay in the L1 cache.
 	BatchLen = 64
-	// CheckEvery is how many records or batches pass between looks at the context.
+	// CheckEvery is the number of records or batches between checks of the context.
 	CheckEvery = 256
 )
 
@@ -43,30 +43,30 @@ type Scan struct {
 	TempDir   string // directory for temporary files; "" means os.TempDir
 	Ledger    *record.Ledger
 	Report    func(record.Finding)
-	Stores    *Stores // adds directories to the places of findings; may be nil
-	// Sources are the files that Source reads; nil: whether they change is not looked at.
+	Stores    *Stores // adds directories to file names in findings; may be nil
+	// Sources are the files that Source reads. nil skips the check for changes during the scan.
 	Sources *disk.Sources
-	// Deep asks the format for findings about every element.
+	// Deep makes the format check every element and report findings.
 	Deep bool
-	// RedisStrings asks the format for strings as Redis has them.
+	// RedisStrings requests strings in Redis's form.
 	RedisStrings bool
 	// PlainZero hashes scores of -0 as 0.
 	PlainZero bool
-	// Meter counts progress; nil counts nothing. Step is the name of this scan's step.
+	// Meter counts progress; it may be nil. Step is the name of this scan's step.
 	Meter *progress.Meter
 	Step  string
 
-	hashOnly bool // rows that repeat others need not be read, and records may come in any order
+	hashOnly bool // redundant rows may be skipped, and records may come in any order
 }
 
-// Part is the part of a scan that one reader reads.
+// Part is a part of a scan for one reader.
 type Part struct {
 	DB    string
 	Types record.TypeSet
 	Span  format.Span
 	Bytes int64 // on disk, approximate
 
-	share *share // of the memory; nil: nothing else is read
+	share *share // share of the memory; nil: the part has all of it
 }
 
 // String describes the part.
@@ -84,22 +84,22 @@ func (p Part) String() string {
 	return s
 }
 
-// Visitor takes the records of one part.
+// Visitor receives the records of one part.
 type Visitor interface {
-	// Record takes a record and reads its elements.
+	// Record handles a record and reads its elements.
 	Record(h *record.Header, e *Elements) error
-	// Strings takes whole strings.
+	// Strings handles complete string records.
 	Strings(batch []record.StringRecord)
-	// Merge is called when the part is done, for one part at a time.
+	// Merge is called when the part is done. Calls are serialized.
 	Merge()
 }
 
-// Skipper is a Visitor that wants to know what is left out.
+// Skipper is a Visitor that is also told about records left out.
 type Skipper interface {
 	Skip(h *record.Header, c record.Class)
 }
 
-// Selected returns the selection, which is never nil.
+// Selected returns the selection. It is never nil.
 func (s *Scan) Selected() *filter.Selection {
 	if s.Selection == nil {
 		return new(filter.Selection)
@@ -130,7 +130,7 @@ func (s *Scan) Types(db string) record.TypeSet {
 	return t
 }
 
-// Parts cuts the source into what can be read on its own: types that share no keyspace, in spans.
+// Parts cuts the source into independently readable parts: groups of types that share no keyspace, cut into spans.
 func (s *Scan) Parts() ([]Part, error) {
 	dbs, err := s.Databases()
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Scan) Parts() ([]Part, error) {
 		for _, types := range format.Together(s.Source, db, s.Types(db)) {
 			size := s.Source.Size(db, types)
 			n := min(max(size/spanBytes, 1), maxSpans)
-			if s.workers() == 1 { // to sample keys would gain nothing
+			if s.workers() == 1 { // one worker gains nothing from spans, and finding their bounds costs reads
 				n = 1
 			}
 			spans, err := format.SplitAny(s.Source, db, types, int(n))
@@ -156,7 +156,7 @@ func (s *Scan) Parts() ([]Part, error) {
 	return out, nil
 }
 
-// open returns a reader of a part, selected.
+// open returns a reader of a part's selected records.
 func (s *Scan) open(ctx context.Context, p Part) (record.Reader, error) {
 	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.Env())
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Scan) Ordered(ctx context.Context, db string) (record.Reader, error) {
 	return s.ordered(ctx, db, true)
 }
 
-// OrderedKeys returns what Ordered returns, with elements in the order of the source.
+// OrderedKeys is Ordered with elements in source order.
 func (s *Scan) OrderedKeys(ctx context.Context, db string) (record.Reader, error) {
 	return s.ordered(ctx, db, false)
 }
@@ -182,7 +182,7 @@ func (s *Scan) ordered(ctx context.Context, db string, byName bool) (record.Read
 		return record.Merge(), nil
 	}
 	p := Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)}
-	if _, ok := s.Source.(format.Sectioned); ok { // a file is read as it is
+	if _, ok := s.Source.(format.Sectioned); ok { // a file keeps its order
 		spans, err := format.SplitAny(s.Source, db, types, 1)
 		if err != nil {
 			return nil, err
@@ -205,18 +205,19 @@ func (s *Scan) OpenSorted(ctx context.Context, p Part) (record.Reader, error) {
 	return r, err
 }
 
-// ByName returns a reader that sorts elements by name where they have one, in one of so many shares of the memory.
+// ByName returns a reader that sorts elements by name, for types whose elements have names. It may use 1/shares of
+// the memory.
 func (s *Scan) ByName(r record.Reader, shares int64) record.Reader {
 	return sorted.ByName(r, sorted.Options{Memory: s.memory() / shares, TempDir: s.TempDir})
 }
 
-// Apply returns a reader of the records of r that are selected.
+// Apply returns a reader of the selected records of r.
 func (s *Scan) Apply(ctx context.Context, r record.Reader, skipped func(*record.Header, record.Class)) record.Reader {
 	return s.Selected().Apply(ctx, r, filter.ApplyOptions{Now: s.Now, Memory: s.memory() / 8 / int64(s.workers()),
 		TempDir: s.TempDir, Skipped: skipped})
 }
 
-// Env returns what a reader of a part is told.
+// Env returns the environment for a reader of a part.
 func (s *Scan) Env() *format.Env {
 	report := s.Stores.Names(s.Source).reporter(s.Report)
 	return &format.Env{Now: s.Now, Memory: s.memory() / 2 / int64(s.workers()), TempDir: s.TempDir, Ledger: s.Ledger,
@@ -224,7 +225,7 @@ func (s *Scan) Env() *format.Env {
 		RedisStrings: s.RedisStrings}
 }
 
-// Run reads all parts, several at a time. It stops at the first error.
+// Run reads all parts, several in parallel. It stops at the first error.
 func (s *Scan) Run(ctx context.Context, visit func(Part) Visitor) error {
 	parts, err := s.Parts()
 	if err != nil {
@@ -236,7 +237,8 @@ func (s *Scan) Run(ctx context.Context, visit func(Part) Visitor) error {
 	})
 }
 
-// RunParts calls do for each part, largest first, on as many workers as the scan has, and what do returns under a lock.
+// RunParts calls do for each part, largest first, on the scan's workers. It calls the functions that do returns one
+// at a time.
 func (s *Scan) RunParts(ctx context.Context, parts []Part, do func(context.Context, Part) (func(), error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -327,23 +329,24 @@ func (s *Scan) next(v Visitor, e *Elements) error {
 	return v.Record(h, e)
 }
 
-// Elements reads the elements of one record after the other, in batches.
+// Elements reads the elements of each record in batches.
 type Elements struct {
 	ctx   context.Context
 	r     record.Reader
-	whole record.StringReader // that is the reader; nil: it is none
+	whole record.StringReader // the reader as a StringReader; nil if it is not one
 	batch []record.Element
-	read  uint // batches
+	read  uint // number of batches read
 }
 
-// NewElements returns the elements of the records of r.
+// NewElements returns a reader of the elements of r's records.
 func NewElements(ctx context.Context, r record.Reader) *Elements {
 	e := &Elements{ctx: ctx, r: r, batch: make([]record.Element, BatchLen)}
 	e.whole, _ = r.(record.StringReader)
 	return e
 }
 
-// strings returns the next records, which are strings; none when the next record is to be had by the reader's Next only.
+// strings returns the next records if they are strings that come whole. It returns an empty batch if the next record
+// must be read with Next.
 func (e *Elements) strings() ([]record.StringRecord, error) {
 	if e.whole == nil {
 		return nil, nil
@@ -351,7 +354,8 @@ func (e *Elements) strings() ([]record.StringRecord, error) {
 	return e.whole.NextStrings()
 }
 
-// Next returns the next elements of the current record, none after the last. They live until the next call.
+// Next returns the next elements of the current record; the batch is empty after the last. It is valid until the next
+// call.
 func (e *Elements) Next() ([]record.Element, error) {
 	n, err := e.r.Read(e.batch)
 	if err == io.EOF {
@@ -363,7 +367,7 @@ func (e *Elements) Next() ([]record.Element, error) {
 	return e.batch[:n], err
 }
 
-// More returns what Next returns, and spares a string the question: it has one element.
+// More is Next for batches after the first. It saves a call for a string, which has one element.
 func (e *Elements) More(t record.Type) ([]record.Element, error) {
 	if t == record.String {
 		return nil, nil
@@ -371,7 +375,7 @@ func (e *Elements) More(t record.Type) ([]record.Element, error) {
 	return e.Next()
 }
 
-// Count reads what is left of the current record and counts it.
+// Count reads and counts the remaining elements of the current record.
 func (e *Elements) Count() (n int64, err error) {
 	for {
 		batch, err := e.Next()

@@ -16,7 +16,7 @@ import (
 
 func scanOf(s *fake.Source) *Scan { return &Scan{Source: s, Now: fake.Now} }
 
-// keysOf reads what a scan selects: key and type, and the number of elements.
+// keysOf returns the records that a scan selects: key, type and number of elements.
 func keysOf(t *testing.T, s *Scan) []string {
 	t.Helper()
 	parts, err := s.Parts()
@@ -59,7 +59,7 @@ func (v *listVisitor) Strings(batch []record.StringRecord) {
 
 func (v *listVisitor) Merge() {}
 
-// With any number of workers and spans, the same is found.
+// TestScanWorkers checks that the result does not depend on the number of workers and spans.
 func TestScanWorkers(t *testing.T) {
 	var all []fake.Record
 	for i := range 200 {
@@ -100,7 +100,7 @@ func TestScanWorkers(t *testing.T) {
 	}
 }
 
-// Types that share a keyspace are read together, others apart.
+// TestGroups checks that types that share a keyspace are read together and others separately.
 func TestGroups(t *testing.T) {
 	src := &whereSource{Source: fake.New()}
 	for _, c := range []struct {
@@ -136,7 +136,7 @@ func (s sectioned) Sections(string, record.TypeSet, int) ([]format.Span, error) 
 	return []format.Span{{To: 100}}, nil
 }
 
-// in reads keys and the names of their elements.
+// in returns the keys of a reader and the names of their elements.
 func in(t *testing.T, r record.Reader, err error) (out []string) {
 	t.Helper()
 	if err != nil {
@@ -169,7 +169,8 @@ func in(t *testing.T, r record.Reader, err error) (out []string) {
 	return out
 }
 
-// Records come by key, elements by name, unless the source is a file or nobody asks for their order.
+// TestOrdered checks that records come by key and elements by name, unless the source is a file or the order was not
+// requested.
 func TestOrdered(t *testing.T) {
 	hash := fake.Rec(record.Hash, "b", fake.Pair("y", ""), fake.Pair("x", ""))
 	set := fake.Rec(record.Set, "a", fake.Member("2"), fake.Member("1"))
@@ -215,7 +216,7 @@ func TestPartString(t *testing.T) {
 	}
 }
 
-// counting counts elements and what is left out.
+// counting counts elements and skipped records.
 type counting struct{ records, strings, elements, skipped int }
 
 func (c *counting) Record(_ *record.Header, e *Elements) error {
@@ -227,7 +228,7 @@ func (c *counting) Strings(batch []record.StringRecord)   { c.strings += len(bat
 func (c *counting) Skip(_ *record.Header, _ record.Class) { c.skipped++ }
 func (c *counting) Merge()                                {}
 
-// Strings come whole if the reader has them so, and are hashed the same.
+// TestVisit checks that strings come as batches if the reader has them, with the same fingerprint.
 func TestVisit(t *testing.T) {
 	many := make([]record.Element, 3*BatchLen)
 	for i := range many {
@@ -266,7 +267,7 @@ func TestVisit(t *testing.T) {
 	}
 }
 
-// Nobody waits for the end of a scan that is cancelled, between records and within one.
+// TestVisitCancelled checks that a cancelled scan stops promptly, between records and within one.
 func TestVisitCancelled(t *testing.T) {
 	many := make([]record.Element, 4*CheckEvery)
 	var all []fake.Record

@@ -54,7 +54,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// What a selection leaves out is Filtered in the ledger, what it takes is not.
+// TestSelectionSettles checks that excluded records are Filtered in the ledger and selected ones are not.
 func TestSelectionSettles(t *testing.T) {
 	src := fake.New(fake.Rec(record.Set, "small", fake.Member("a")), fake.Rec(record.Set, "big", fake.Member("a"), fake.Member("b")),
 		fake.Rec(record.Set, "old", fake.Member("a")).Expires(1))
@@ -67,7 +67,7 @@ func TestSelectionSettles(t *testing.T) {
 	}
 }
 
-// A held record of any size comes through whole, in its order, whatever has to go to disk.
+// TestSelectionHoldsGiants checks that a held record of any size is complete and in order, even if it spills to disk.
 func TestSelectionHoldsGiants(t *testing.T) {
 	var elems []record.Element
 	want := "l:"
@@ -83,7 +83,7 @@ func TestSelectionHoldsGiants(t *testing.T) {
 	}
 }
 
-// A sample takes the same keys everywhere, about one in so many.
+// TestSample checks that a sample selects the same keys in every dataset, about one in n.
 func TestSample(t *testing.T) {
 	var all []fake.Record
 	for i := range 3000 {

@@ -8,32 +8,32 @@ import (
 	"kvferry/record"
 )
 
-// rowsHeld is how many times a row is in memory at most while it is read, with what is spare: as it was on disk, unpacked,
-// copied, and what the collector has not come to yet.
+// rowsHeld is the maximum number of copies of a row in memory while it is read, including slack: raw, decompressed,
+// copied, and garbage not yet collected.
 const rowsHeld = 8
 
-// sharing lets fewer parts be read at once while rows are so large that not every worker may hold one. Parts that wait do so
-// between two rows; the one with the largest rows goes on.
+// sharing limits the number of parts read in parallel while rows are so large that the workers together would exceed
+// the memory. Parts wait between two rows; the part with the largest rows never waits.
 type sharing struct {
 	memory  int64
 	workers int
-	first   sync.Mutex  // held by a part until it has met its first record, so that not all meet a large one at once
-	large   atomic.Bool // some part has met rows that are too large for all
+	first   sync.Mutex  // held by a part until its first record is read, so that not all meet a large one at once
+	large   atomic.Bool // true if a part has read rows too large for all workers
 
 	mu      sync.Mutex
 	turn    *sync.Cond
-	parts   []*share // that are being read, or wait
-	running int      // of them
+	parts   []*share // parts being read or waiting
+	running int      // number of parts not waiting
 }
 
-// share is what one part may hold while others are read.
+// share is one part's share of the memory.
 type share struct {
 	of      *sharing
 	begun   func()
-	largest int64 // bytes that were read at once
+	largest int64 // largest number of bytes read at once
 }
 
-// newSharing divides memory among workers; nil when there is one.
+// newSharing divides memory among workers. It returns nil for a single worker.
 func newSharing(ctx context.Context, memory int64, workers int) *sharing {
 	if workers < 2 {
 		return nil
@@ -44,14 +44,14 @@ func newSharing(ctx context.Context, memory int64, workers int) *sharing {
 	return s
 }
 
-// changed wakes those that wait.
+// changed wakes all waiting parts.
 func (s *sharing) changed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turn.Broadcast()
 }
 
-// begin takes part in the sharing; nil if there is none.
+// begin registers a part. A nil sharing returns a nil share.
 func (s *sharing) begin() *share {
 	if s == nil {
 		return nil
@@ -65,7 +65,7 @@ func (s *sharing) begin() *share {
 	return p
 }
 
-// end lets others go on.
+// end unregisters the part and wakes waiting parts.
 func (p *share) end() {
 	if p == nil {
 		return
@@ -88,10 +88,10 @@ func (p *share) end() {
 	s.turn.Broadcast()
 }
 
-// most is how many bytes every worker may be handed at once.
+// most is the number of bytes that every worker may read at once.
 func (s *sharing) most() int64 { return s.memory / int64(rowsHeld*s.workers) }
 
-// took notes what a part was handed at once.
+// took records the number of bytes that a part has read at once.
 func (p *share) took(bytes int64) {
 	if bytes <= p.of.most() {
 		return
@@ -102,7 +102,7 @@ func (p *share) took(bytes int64) {
 	p.of.large.Store(true)
 }
 
-// wait lets others read first when the rows that some have met are so large that fewer may be held.
+// wait blocks while rows are too large for all running parts to continue.
 func (p *share) wait(ctx context.Context) {
 	s := p.of
 	if !s.large.Load() {
@@ -117,7 +117,7 @@ func (p *share) wait(ctx context.Context) {
 	}
 }
 
-// waits reports whether a part is not to go on now; s.mu is held.
+// waits reports whether a part must wait. s.mu must be held.
 func (s *sharing) waits(p *share) bool {
 	largest := s.parts[0]
 	for _, q := range s.parts {
@@ -131,15 +131,15 @@ func (s *sharing) waits(p *share) bool {
 	return s.running > int(max(1, s.memory/(rowsHeld*largest.largest)))
 }
 
-// sharedReader is a reader of a part that shares memory with others.
+// sharedReader reads a part under a memory share.
 type sharedReader struct {
 	record.Reader
-	strings record.StringReader // that is the Reader; nil: it is none
+	strings record.StringReader // the Reader as a StringReader; nil if it is not one
 	ctx     context.Context
 	share   *share
 }
 
-// shared returns r, unless a part shares memory.
+// shared wraps r if the part shares memory.
 func (p Part) shared(ctx context.Context, r record.Reader) record.Reader {
 	if p.share == nil {
 		return r
@@ -148,13 +148,13 @@ func (p Part) shared(ctx context.Context, r record.Reader) record.Reader {
 	return &sharedReader{r, s, ctx, p.share}
 }
 
-// Next moves to the next record when it is this part's turn.
+// Next waits for its turn, then moves to the next record.
 func (r *sharedReader) Next() (*record.Header, error) {
 	r.share.wait(r.ctx)
 	return r.Reader.Next()
 }
 
-// Read reads elements when it is this part's turn.
+// Read waits for its turn, then reads elements.
 func (r *sharedReader) Read(dst []record.Element) (int, error) {
 	r.share.wait(r.ctx)
 	n, err := r.Reader.Read(dst)
@@ -163,7 +163,7 @@ func (r *sharedReader) Read(dst []record.Element) (int, error) {
 	return n, err
 }
 
-// NextStrings reads strings when it is this part's turn.
+// NextStrings waits for its turn, then reads strings.
 func (r *sharedReader) NextStrings() ([]record.StringRecord, error) {
 	if r.strings == nil {
 		return nil, nil

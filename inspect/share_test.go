@@ -9,8 +9,8 @@ import (
 	"kvferry/record"
 )
 
-// TestSharing: parts go on together while their rows are small; with large ones as many as may hold one, the one with the
-// largest first, and the others when it is done.
+// TestSharing checks that parts run in parallel while their rows are small. With large rows only as many run as fit
+// in memory, the one with the largest rows first, the others after it is done.
 func TestSharing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -28,7 +28,7 @@ func TestSharing(t *testing.T) {
 		defer s.mu.Unlock()
 		return s.waits(p)
 	}
-	parts[1].took(400) // two fit
+	parts[1].took(400) // two parts fit
 	if waits(parts[1]) || !waits(parts[0]) || !waits(parts[2]) || !waits(parts[3]) {
 		t.Error("the one that met the large row is the one to go on")
 	}
@@ -42,7 +42,7 @@ func TestSharing(t *testing.T) {
 			went <- i
 		}()
 	}
-	for range 2 { // the one, and one beside it
+	for range 2 { // the largest, and one next to it
 		<-went
 	}
 	select {
@@ -66,7 +66,7 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// bigStrings hands out one batch of strings.
+// bigStrings returns one batch of strings.
 type bigStrings struct {
 	record.Reader
 	batch []record.StringRecord
@@ -74,7 +74,7 @@ type bigStrings struct {
 
 func (r *bigStrings) NextStrings() ([]record.StringRecord, error) { return r.batch, nil }
 
-// TestSharedStrings: strings that are read at once are rows that are in memory at once.
+// TestSharedStrings checks that strings read at once count as held at once.
 func TestSharedStrings(t *testing.T) {
 	s := newSharing(context.Background(), rowsHeld*1000, 2)
 	p := Part{share: s.begin()}
@@ -83,7 +83,7 @@ func TestSharedStrings(t *testing.T) {
 	if got, err := r.NextStrings(); len(got) != 2 || err != nil || p.share.largest != 501 || !s.large.Load() {
 		t.Errorf("%d strings, %v, largest %d", len(got), err, p.share.largest)
 	}
-	s.begin().end() // the first has begun
+	s.begin().end() // the first part has begun
 	none := p.shared(context.Background(), &sharedReader{}).(record.StringReader)
 	if got, err := none.NextStrings(); got != nil || err != nil {
 		t.Errorf("of a reader that has none: %v, %v", got, err)
@@ -91,7 +91,7 @@ func TestSharedStrings(t *testing.T) {
 	p.share.end()
 }
 
-// TestBeginOneByOne: a part is not begun before the one before it has seen its first row.
+// TestBeginOneByOne checks that a part does not begin before the previous one has read its first row.
 func TestBeginOneByOne(t *testing.T) {
 	s := newSharing(context.Background(), 1<<20, 2)
 	p := s.begin()

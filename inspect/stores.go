@@ -57,7 +57,7 @@ func (s *Stores) Opener(open store.Opener) store.Opener {
 	}
 }
 
-// known is a recorded store. Closing it removes the record: a format may open a store to look at it, or reopen it
+// known is a recorded store. Closing it removes the record: a format may open a store only to probe it, or reopen it
 // with other options.
 type known struct {
 	store.Store
@@ -117,8 +117,8 @@ func (s *Stores) File(path string) string {
 	return s.Relative(path)
 }
 
-// place names a file relative to the dataset: some stores name them as they were opened, others relative
-// to their own directory.
+// place names a file relative to the dataset. Some stores report paths as they were opened, others relative to their
+// own directory.
 func (s *Stores) place(dir, file string) string {
 	if file != "" && strings.HasPrefix(filepath.Clean(file), filepath.Clean(s.Root)+string(filepath.Separator)) {
 		return s.Relative(file)
@@ -126,7 +126,7 @@ func (s *Stores) place(dir, file string) string {
 	return Placed(dir, file)
 }
 
-// Placed puts a store's directory before the name of one of its files.
+// Placed prefixes the name of a store's file with the store's directory.
 func Placed(dir, file string) string {
 	if file == "" || filepath.IsAbs(file) {
 		return file
@@ -134,15 +134,15 @@ func Placed(dir, file string) string {
 	return filepath.ToSlash(filepath.Join(dir, file))
 }
 
-// FileNames makes file names of stores relative to the dataset. nil leaves them unchanged.
+// FileNames translates file names of stores into names relative to the dataset. nil leaves them unchanged.
 type FileNames struct {
 	stores *Stores
-	dirs   map[Owner]string // of stores
-	only   string           // directory of the store, when there is but one
+	dirs   map[Owner]string // directories of stores, by keyspace
+	only   string           // directory of the store, if there is only one
 }
 
-// Names returns the file names of a source. A source may derive keyspaces that no store has; with several
-// stores, their file names stay unchanged.
+// Names returns the file names of a source. A source may list keyspaces that no store has; if it has several stores,
+// their file names stay unchanged.
 func (s *Stores) Names(src format.Source) *FileNames {
 	if s == nil {
 		return nil
@@ -163,7 +163,7 @@ func (s *Stores) Names(src format.Source) *FileNames {
 	return n
 }
 
-// Of returns the name of a file that rows of a keyspace are in.
+// Of returns the dataset-relative name of a file with rows of a keyspace.
 func (n *FileNames) Of(db, keyspace, file string) string {
 	if n == nil {
 		return file
@@ -218,10 +218,10 @@ func (s *namedSource) Records(ctx context.Context, db string, t record.TypeSet, 
 	return s.Source.Records(ctx, db, t, span, &env)
 }
 
-// Owner is the database that a keyspace of a store belongs to, and its name there.
+// Owner is the database of a store's keyspace, and its name in that database.
 type Owner struct{ DB, Name string }
 
-// Owners returns those of the keyspaces that a source lists.
+// Owners returns the owner of each keyspace that a source lists.
 func Owners(src format.Source) map[store.Keyspace]Owner {
 	out := make(map[store.Keyspace]Owner)
 	for _, k := range src.Keyspaces() {
@@ -230,8 +230,8 @@ func Owners(src format.Source) map[store.Keyspace]Owner {
 	return out
 }
 
-// Unreadable reports whether an error of opening the store at dir means that it is damaged, which verify
-// reports. Other errors mean that it does not exist, is in use or cannot be accessed.
+// Unreadable reports whether an error of opening the store at dir means damage, which verify reports. Other errors
+// mean that the store does not exist, is in use or cannot be accessed.
 func Unreadable(dir string, err error) bool {
 	var live *store.LiveError
 	return !errors.As(err, &live) && !disk.IsAccess(err) && !isAbsent(dir) && (!errors.Is(err, store.ErrNotStore) || wasStore(dir))
@@ -243,8 +243,8 @@ func isAbsent(dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// wasStore reports whether there was a database where no CURRENT is: other files of an engine are left, or a file is in the
-// place of the directory.
+// wasStore reports whether dir held a database before CURRENT was lost: it contains other files of an engine, or dir
+// itself is a file.
 func wasStore(dir string) bool {
 	st, err := disk.Stat(dir)
 	if err != nil || !st.IsDir() {
@@ -254,7 +254,7 @@ func wasStore(dir string) bool {
 	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isEngines(e.Name()) })
 }
 
-// isEngines reports whether RocksDB or LevelDB calls a file so.
+// isEngines reports whether a file name is RocksDB's or LevelDB's.
 func isEngines(name string) bool {
 	switch filepath.Ext(name) {
 	case ".sst", ".ldb", ".log":

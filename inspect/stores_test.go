@@ -14,7 +14,7 @@ import (
 	"kvferry/store"
 )
 
-// opened opens tables at a directory as a source would, and returns its one keyspace.
+// opened opens tables at a directory like a source and returns the only keyspace.
 func opened(t *testing.T, s *Stores, dir string, o *store.Options) (store.Store, store.Keyspace) {
 	t.Helper()
 	st := &fake.Tables{Listed: []store.File{{Path: "1.sst", Size: 10}, {Path: "2.log", Size: 5}}}
@@ -34,7 +34,7 @@ func opened(t *testing.T, s *Stores, dir string, o *store.Options) (store.Store,
 	return out, out.Keyspaces()[0]
 }
 
-// Stores name their files as they like; everybody reads names relative to the dataset.
+// TestStoresNameFiles checks that file names are relative to the dataset, whatever form a store uses.
 func TestStoresNameFiles(t *testing.T) {
 	s := &Stores{Root: "/data"}
 	var files []string
@@ -76,12 +76,12 @@ func TestStoresNameFiles(t *testing.T) {
 	}
 }
 
-// filed is a source that has files of its own.
+// filed is a source with its own files.
 type filed struct{ *fake.Source }
 
 func (filed) Files() (int, int64) { return 7, 70 }
 
-// A source whose findings are about rows names files as the others do.
+// TestNamedSource checks that findings about rows name files relative to the dataset.
 func TestNamedSource(t *testing.T) {
 	s := &Stores{Root: "/data"}
 	opened(t, s, "/data/kv", &store.Options{})
@@ -104,7 +104,7 @@ func TestNamedSource(t *testing.T) {
 	}
 }
 
-// Owners says whose a keyspace is.
+// TestOwners checks the database and name of each keyspace.
 func TestOwners(t *testing.T) {
 	st := &fake.Tables{}
 	ks := st.Keyspaces()[0]
@@ -115,7 +115,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// A directory that a server left damaged can be verified; one that is not there, or in use, cannot.
+// TestUnreadable checks that a damaged directory can be verified, but not a missing one or one in use.
 func TestUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string) string {

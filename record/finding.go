@@ -84,7 +84,7 @@ type Finding struct {
 	Kind     string
 	Severity Severity
 	DB       string
-	Type     Type   // 0: concerns no single type
+	Type     Type   // 0: no single type
 	Keyspace string // of the row
 	Key      []byte // user key; nil if the finding concerns no single key
 	Place    Place
@@ -100,7 +100,7 @@ type CorruptError struct {
 	Keyspace string
 	Key      []byte // raw row key
 	File     string
-	Off      int64 // in the value or row for codecs; in File when File is set; NoOffset
+	Off      int64 // offset in the value or row for codecs, in File if File is set; or NoOffset
 	Field    string
 	Err      error
 }
@@ -166,7 +166,8 @@ var (
 	ErrUnknown = errors.New("written by no known server")
 )
 
-// IsNewer reports whether an error says that data is longer than known or has something unknown in it: FindNewer.
+// IsNewer reports whether an error means data in an unknown form, longer than known or with an unknown value:
+// FindNewer.
 func IsNewer(err error) bool { return errors.Is(err, ErrTrailing) || errors.Is(err, ErrUnknown) }
 
 // Unknown returns the CorruptError for a type, flag or reserved byte of an unknown value.
@@ -174,7 +175,7 @@ func Unknown(off int, field, have string) *CorruptError {
 	return &CorruptError{Off: int64(off), Field: field, Err: fmt.Errorf("%s: %w", have, ErrUnknown)}
 }
 
-// Short returns the CorruptError for a field that needs more bytes than there are.
+// Short returns the CorruptError for a field that needs more bytes than are left.
 func Short(off int, field string, need, have int) *CorruptError {
 	return &CorruptError{Off: int64(off), Field: field,
 		Err: fmt.Errorf("need %d bytes, have %d: %w", need, have, ErrShort)}
@@ -202,8 +203,7 @@ func Quote(key []byte) string {
 	return fmt.Sprintf("%q", key)
 }
 
-// Loss is a property of a record that a target cannot hold. Kind is stable and documented;
-// --allow-loss takes it.
+// Loss is a property of a record that a target cannot hold. Kind is stable and documented; --allow-loss accepts it.
 type Loss struct {
 	Kind   string
 	Detail string
@@ -212,6 +212,6 @@ type Loss struct {
 	Drops bool
 	// Note is true if the loss is only reported and needs no permission.
 	Note bool
-	// Avoid says which option or target keeps what is lost; "" if none does.
+	// Avoid names an option or a target that avoids the loss; "" if no such choice exists.
 	Avoid string
 }

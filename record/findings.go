@@ -179,7 +179,7 @@ func (f *Finding) Skipped() bool {
 	return false
 }
 
-// FindingKindOf returns the description of a kind; false if there is none.
+// FindingKindOf returns the description of a kind. It returns false if the kind is unknown.
 func FindingKindOf(kind string) (FindingKind, bool) {
 	i := slices.IndexFunc(findingKinds, func(k FindingKind) bool { return k.Kind == kind })
 	if i < 0 {

@@ -17,7 +17,7 @@ import (
 
 const root = ".."
 
-// Every kind of finding that the code can report is in the list, and nothing else is.
+// TestFindingKindsAreListed checks that the list has exactly the kinds of findings that the code can report.
 func TestFindingKindsAreListed(t *testing.T) {
 	used := kindsInCode(t)
 	if len(used) < 40 {
@@ -41,7 +41,7 @@ func TestFindingKindsAreListed(t *testing.T) {
 
 var slug = regexp.MustCompile(`^[a-z]+(-[a-z0-9]+)+$|^newer$`)
 
-// kindsInCode finds the constants named Find… and the kinds written out in findings.
+// kindsInCode finds the constants named Find… and the literal kinds in findings.
 func kindsInCode(t *testing.T) map[string]string {
 	t.Helper()
 	used := make(map[string]string)
@@ -109,7 +109,7 @@ func kindsOf(n ast.Node) (out []string) {
 	return out
 }
 
-// docs/findings.md holds the list; KVFERRY_REWRITE=1 writes it anew.
+// TestFindingsAreDocumented compares docs/findings.md with the list. KVFERRY_REWRITE=1 rewrites the page.
 func TestFindingsAreDocumented(t *testing.T) {
 	path := filepath.Join(root, "docs", "findings.md")
 	doc, err := os.ReadFile(path)

@@ -50,20 +50,20 @@ func HashBytes(b []byte) Sum128 {
 	return Sum128{h.Hi, h.Lo}
 }
 
-// tagRecord is the first byte of a record's hashed bytes; those of an element start with its type.
+// tagRecord is the first byte of a record's encoding for hashing. Encoded elements start with their type.
 const tagRecord = 0x10
 
-// numbersLen is the length of expiry, count and sum in a record's hashed bytes.
+// numbersLen is the length of expiry, count and sum in the encoding of a record.
 const numbersLen = 32
 
 // Digest sums up the records of one database and type.
 type Digest struct {
 	Records  int64  `json:"records"`
 	Elements int64  `json:"elements"`
-	Millis   Sum128 `json:"digest_ms,omitzero"` // Σ R with the expiry in milliseconds; zero when records were only counted
+	Millis   Sum128 `json:"digest_ms,omitzero"` // Σ R with the expiry in milliseconds; zero if records were only counted
 	Seconds  Sum128 `json:"digest_s,omitzero"`  // Σ R with the expiry in seconds, rounded up
-	// New is true if there is data that version 1 of the fingerprint does not define: expiries of
-	// fields, consumer groups, records of type Other.
+	// New is true if records have data that version 1 of the fingerprint does not define: field expiries, consumer
+	// groups, records of type Other.
 	New bool `json:"new,omitempty"`
 }
 
@@ -76,7 +76,7 @@ func (d *Digest) Add(e Digest) {
 	d.New = d.New || e.New
 }
 
-// Sub removes e, which was added before, from d.
+// Sub removes e, which was added before.
 func (d *Digest) Sub(e Digest) {
 	d.Records -= e.Records
 	d.Elements -= e.Elements
@@ -84,40 +84,40 @@ func (d *Digest) Sub(e Digest) {
 	d.Seconds = d.Seconds.Sub(e.Seconds)
 }
 
-// Equal compares two digests; seconds compares expiries in seconds, for formats that store no more.
+// Equal compares two digests. If seconds is true, it compares expiries in seconds, for formats that store seconds.
 func (d Digest) Equal(e Digest, seconds bool) bool {
 	return d.Records == e.Records && d.Elements == e.Elements && d.Seconds == e.Seconds &&
 		(seconds || d.Millis == e.Millis)
 }
 
-// Hasher takes the fingerprint of one record after the other. The zero Hasher is ready.
+// Hasher computes the digest of one record after the other. The zero Hasher is ready to use.
 //
-// It puts down the next bytes to hash before it hashes those before: loading at once what was just stored, in
-// other pieces, takes longer.
+// It encodes the next element before it hashes the previous one: loading bytes right after they were stored with a
+// different width is slow.
 type Hasher struct {
-	// PlainZero hashes -0 as 0, because servers store it so in small sorted sets.
+	// PlainZero hashes -0 as 0, because servers store -0 as 0 in small sorted sets.
 	PlainZero bool
-	// CountOnly leaves the sums of digests zero, because nobody will compare them.
+	// CountOnly leaves the sums of digests zero, for callers that do not compare them.
 	CountOnly bool
 
 	typ     Type
-	count   int64  // of elements but groups
-	grown   bool   // there is what Digest.New tells of
-	sum     Sum128 // of the elements that were hashed
+	count   int64  // number of elements other than groups
+	grown   bool   // the record has data that sets Digest.New
+	sum     Sum128 // sum of the hashed elements
 	last    []byte
-	waiting []byte // bytes of the element after those; none waits when it is empty
-	room    []byte // for the next element
-	large   []byte // room for elements too large to keep two of
-	header  []byte // room for the record's own bytes
+	waiting []byte // encoding of the next element to hash; empty if all are hashed
+	room    []byte // buffer for the next element
+	large   []byte // buffer for elements too large to encode ahead
+	header  []byte // buffer for the record's own encoding
 
-	ends [stringsAtOnce]int    // where the bytes of one of several strings end
-	sums [stringsAtOnce]Sum128 // of their elements
+	ends [stringsAtOnce]int    // end of each string's encoding
+	sums [stringsAtOnce]Sum128 // hash of each string's element
 }
 
-// stringsAtOnce is how many strings are hashed at once.
+// stringsAtOnce is the number of strings hashed at once.
 const stringsAtOnce = 64
 
-// maxWaiting is how many bytes an element may have to wait to be hashed.
+// maxWaiting is the maximum size of an element that is encoded ahead.
 const maxWaiting = 4 << 10
 
 // Begin starts a record.
@@ -161,10 +161,10 @@ func (h *Hasher) Elements(elems []Element) {
 	h.waiting, h.room, h.sum = waiting, room, sum
 }
 
-// maxHeld is how large a value may be to be copied before it is hashed.
+// maxHeld is the maximum size of a value that is copied to be hashed.
 const maxHeld = 256 << 10
 
-// hashLarge hashes an element that does not wait. A value at the end of its bytes is hashed where it is when it is large.
+// hashLarge hashes an element that is not encoded ahead. If a large value ends its encoding, it is hashed in place.
 func (h *Hasher) hashLarge(e *Element) Sum128 {
 	last := e.ExpireMS == 0 && h.typ != Set && h.typ != ZSet && (e.Kind == Entry || h.typ == Stream && e.Kind != Consumer)
 	if len(e.Value) <= maxHeld || !last {
@@ -181,8 +181,8 @@ func (h *Hasher) hashLarge(e *Element) Sum128 {
 	return Sum128{Hi: sum.Hi, Lo: sum.Lo}
 }
 
-// entries raises the last id to those of entries. A stream that has lost rows may say less, or nothing, and whoever
-// writes it anew cannot. Elements of groups are not counted.
+// entries raises the last id to the ids of entries: a stream that has lost rows may record a smaller last id or none,
+// which a writer of the stream cannot reproduce. It excludes elements of groups from the count.
 func (h *Hasher) entries(elems []Element) {
 	for i := range elems {
 		if elems[i].Kind != Entry {
@@ -196,26 +196,27 @@ func (h *Hasher) entries(elems []Element) {
 	}
 }
 
-// Drop takes out n elements of a record that has no order of elements, whose hashes add up to sum; see ElementSum.
+// Drop removes n elements whose hashes add up to sum (see ElementSum) from a record of an unordered type.
 func (h *Hasher) Drop(sum Sum128, n int64) {
 	h.sum = h.sum.Sub(sum)
 	h.count -= n
 }
 
-// ElementSum returns the hash of an element of a record without an order of elements; buf is room for its bytes.
+// ElementSum returns the hash of an element of an unordered type. buf is scratch space, returned as room.
 func ElementSum(buf []byte, t Type, e *Element) (sum Sum128, room []byte) {
 	room = AppendElement(buf[:0], t, 0, e)
 	return HashBytes(room), room
 }
 
-// End returns the digest of the record whose header hd is; one without elements is zero.
+// End returns the digest of the record with header hd. It is zero for a record without elements, unless it is a
+// stream.
 func (h *Hasher) End(hd *Header) Digest {
 	var d Digest
 	h.AddTo(&d, hd)
 	return d
 }
 
-// AddTo adds what End returns to d.
+// AddTo adds the result of End to d.
 func (h *Hasher) AddTo(d *Digest, hd *Header) {
 	if h.count == 0 && h.typ != Stream {
 		return
@@ -242,7 +243,7 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 	d.New = d.New || h.grown
 }
 
-// Strings adds the digests of whole strings to d. It puts down the bytes of all before it hashes the first.
+// Strings adds the digests of complete strings to d. It encodes a group of strings before it hashes the first.
 func (h *Hasher) Strings(d *Digest, batch []StringRecord) {
 	if h.CountOnly {
 		d.Records += int64(len(batch))
@@ -257,7 +258,7 @@ func (h *Hasher) Strings(d *Digest, batch []StringRecord) {
 	}
 }
 
-// hashValues hashes the elements of strings.
+// hashValues hashes the elements of strings into h.sums.
 func (h *Hasher) hashValues(batch []StringRecord) {
 	need := 0
 	for i := range batch {
@@ -287,7 +288,7 @@ func (h *Hasher) hashValues(batch []StringRecord) {
 	}
 }
 
-// hashStrings hashes the records of strings whose elements were hashed.
+// hashStrings hashes the records of strings whose elements are in h.sums.
 func (h *Hasher) hashStrings(d *Digest, batch []StringRecord) {
 	need := 0
 	for i := range batch {
@@ -315,16 +316,16 @@ func (h *Hasher) hashStrings(d *Digest, batch []StringRecord) {
 	d.Add(Digest{Records: int64(len(batch)), Elements: int64(len(batch)), Millis: millis, Seconds: seconds})
 }
 
-// hashSeconds hashes the bytes of a record with the expiry, which stands at at, in seconds.
+// hashSeconds hashes the encoding of a record after converting the expiry at offset at to seconds.
 func hashSeconds(b []byte, at int, expireMS int64) Sum128 {
 	binary.LittleEndian.PutUint64(b[at:], uint64(CeilSeconds(expireMS)))
 	return HashBytes(b)
 }
 
-// maxRecord is how many bytes putRecord puts besides the key, at most.
+// maxRecord is the maximum length of a record's encoding without the key and a stream's last id.
 const maxRecord = 2 + binary.MaxVarintLen64 + numbersLen
 
-// putRecord puts the bytes that the digest of a record is taken of, but for the last id of a stream, and returns how many.
+// putRecord writes the encoding of a record, except a stream's last id, and returns its length:
 //
 //	10 type s(key) expiry(LE64) count(LE64) sum(LE128)
 func putRecord(b []byte, t Type, key []byte, expireMS, count int64, sum *Sum128) int {
@@ -339,7 +340,7 @@ func putRecord(b []byte, t Type, key []byte, expireMS, count int64, sum *Sum128)
 	return n + numbersLen
 }
 
-// putShort is copy, which costs a call, but for lengths that most keys have.
+// putShort is copy without the call for the most common lengths of keys.
 func putShort(dst, src []byte) int {
 	n := len(src)
 	if n < 16 || n > 32 {
@@ -351,7 +352,7 @@ func putShort(dst, src []byte) int {
 	return n
 }
 
-// AppendElement appends the bytes of an element that are hashed:
+// AppendElement appends the encoding of an element for hashing:
 //
 //	string  01 value
 //	hash    02 s(field) value
@@ -388,7 +389,7 @@ func AppendElement(dst []byte, t Type, index int64, e *Element) []byte {
 	return append(dst, e.Value...)
 }
 
-// The first bytes of elements that version 1 of the fingerprint does not define.
+// The first bytes of encoded elements that version 1 of the fingerprint does not define.
 const (
 	tagGroup = 0x07 + iota
 	tagConsumer
@@ -397,7 +398,7 @@ const (
 	tagOther
 )
 
-// appendNew appends elements of version 2.
+// appendNew appends an element that version 2 introduced.
 func appendNew(dst []byte, t Type, e *Element) []byte {
 	switch {
 	case t == Other:
@@ -448,7 +449,7 @@ func decodeSized(b []byte, name string) (v, rest []byte, err error) {
 	return b[w : w+int(n)], b[w+int(n):], nil
 }
 
-// CeilSeconds converts Unix milliseconds to seconds, rounded up so that nothing expires early.
+// CeilSeconds converts Unix milliseconds to seconds, rounded up so that no key expires early.
 func CeilSeconds(ms int64) int64 {
 	s := ms / 1000
 	if ms%1000 > 0 {
@@ -491,7 +492,7 @@ func (f *Fingerprint) Merge(g *Fingerprint) {
 	}
 }
 
-// Parts returns a copy of the digests; parts without records are not in it.
+// Parts returns a copy of the digests. It has no parts without records.
 func (f *Fingerprint) Parts() map[Part]Digest {
 	f.mu.Lock()
 	defer f.mu.Unlock()

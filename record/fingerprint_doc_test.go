@@ -36,7 +36,7 @@ var vectors = []vector{
 	{Type: "stream", Key: "empty", Last: "7-0", Elements: []any{}},
 }
 
-// newVectors are of version 2.
+// newVectors are the vectors of version 2.
 var newVectors = []vector{
 	{Type: "hash", Key: "h", Elements: []any{[]any{"a", "1", "1800000000000"}, []any{"b", "2"}}},
 	{Type: "stream", Key: "x", Last: "5-1", Elements: []any{[]any{"5-1", "f", "v"}, []any{"group", "g", "5-1", "1"},
@@ -115,7 +115,7 @@ func parseInt(t *testing.T, s string) int64 {
 	return n
 }
 
-// grouped makes an element of a consumer group and reports whether parts are of one.
+// grouped decodes an element of a consumer group and reports whether parts describe one.
 func grouped(t *testing.T, e *Element, parts []string) bool {
 	switch parts[0] {
 	case "group":
@@ -132,7 +132,7 @@ func grouped(t *testing.T, e *Element, parts []string) bool {
 	return true
 }
 
-// vectorBlock writes vectors as they stand in the page.
+// vectorBlock formats vectors as in the page.
 func vectorBlock(t *testing.T, vectors []vector) string {
 	var b bytes.Buffer
 	var sum Digest
@@ -151,8 +151,8 @@ func vectorBlock(t *testing.T, vectors []vector) string {
 	return b.String()
 }
 
-// The page's vectors are what the code computes; those of the design are among them.
-// KVFERRY_REWRITE=1 writes them anew.
+// TestFingerprintIsDocumented computes the page's vectors, which include those of the design. KVFERRY_REWRITE=1
+// rewrites them.
 func TestFingerprintIsDocumented(t *testing.T) {
 	want := checkVectors(t, "<!-- vectors -->\n", vectors)
 	for _, r := range []string{"ccf1ddff63306a1a2d9cdc748b5078ed", "cc4343364dbb4242d6a24c237b8922ce",
@@ -169,7 +169,7 @@ func TestFingerprintIsDocumented(t *testing.T) {
 	}
 }
 
-// checkVectors compares a block of the page with vectors and returns it as it should be.
+// checkVectors compares a block of the page with vectors and returns the correct block.
 func checkVectors(t *testing.T, begin string, vectors []vector) string {
 	t.Helper()
 	const end = "<!-- end of vectors -->\n"

@@ -37,7 +37,8 @@ func TestFingerprintVectors(t *testing.T) {
 	}
 }
 
-// Order counts for lists only, and how elements are batched never does.
+// TestFingerprintOrderAndChunks checks that the order of elements matters only for lists, and that batch sizes never
+// matter.
 func TestFingerprintOrderAndChunks(t *testing.T) {
 	for _, typ := range []Type{Hash, List, Set, ZSet} {
 		h := &Header{Type: typ, Key: []byte("key")}
@@ -64,7 +65,8 @@ func TestFingerprintOrderAndChunks(t *testing.T) {
 	}
 }
 
-// TestFingerprintOfLastID: a stream's last id is at least that of its last entry, whatever its header says.
+// TestFingerprintOfLastID checks that a stream's last id is at least the id of its last entry, even if its header has
+// a smaller one.
 func TestFingerprintOfLastID(t *testing.T) {
 	id := func(b byte) []byte { return append(make([]byte, 15), b) }
 	entries := []Element{{Name: id(3), Value: []byte("x")}, {Name: id(5), Value: []byte("y")}}
@@ -76,8 +78,8 @@ func TestFingerprintOfLastID(t *testing.T) {
 	}
 }
 
-// TestFingerprintOfSizes: elements that wait to be hashed and those too large for it add up to what the page
-// says, whatever was begun and given up before.
+// TestFingerprintOfSizes checks that elements small enough to encode ahead and larger ones hash as documented, after
+// any abandoned record.
 func TestFingerprintOfSizes(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	var hs Hasher
@@ -94,7 +96,7 @@ func TestFingerprintOfSizes(t *testing.T) {
 			e := Element{Value: value}
 			hs.Elements([]Element{e})
 			a = a.Add(HashBytes(AppendElement(nil, List, int64(i), &e)))
-			clear(value) // not kept
+			clear(value) // the hasher does not keep the value
 		}
 		r := func(expire int64) Sum128 {
 			b := append([]byte{0x10, byte(List), 3}, "key"...)
@@ -104,7 +106,7 @@ func TestFingerprintOfSizes(t *testing.T) {
 			return HashBytes(b)
 		}
 		want := Digest{Records: 1, Elements: int64(count), Millis: r(h.ExpireMS), Seconds: r(CeilSeconds(h.ExpireMS))}
-		for range 2 { // asked twice
+		for range 2 { // End can be called twice
 			if got := hs.End(h); got != want {
 				t.Fatalf("%d elements: %v, want %v", count, got, want)
 			}
@@ -112,7 +114,8 @@ func TestFingerprintOfSizes(t *testing.T) {
 	}
 }
 
-// TestElementsAddUp: the sum of elements in any order is that of what each alone adds, an empty member and a 0 below zero too.
+// TestElementsAddUp checks that ElementSum of each element adds up to the record's sum in any order, including an
+// empty member and -0.
 func TestElementsAddUp(t *testing.T) {
 	for _, typ := range []Type{Set, ZSet, Hash} {
 		var hs Hasher
@@ -144,7 +147,8 @@ func TestElementsAddUp(t *testing.T) {
 	}
 }
 
-// TestWhatWaits: an element waits for the next one unless it is large; a large one is kept once, its value not at all.
+// TestWhatWaits checks that small elements are encoded ahead and large ones are not, and that a value larger than
+// maxHeld is not copied.
 func TestWhatWaits(t *testing.T) {
 	for _, c := range []struct {
 		name, value int
@@ -159,8 +163,8 @@ func TestWhatWaits(t *testing.T) {
 	}
 }
 
-// TestDigests: digests differ in any of their numbers, but in the sum of milliseconds when seconds are compared; what is new in one
-// of several is new in their sum.
+// TestDigests checks that digests with any different number differ, except that Millis is ignored if seconds are
+// compared; and that New is set in a sum if it is set in one digest.
 func TestDigests(t *testing.T) {
 	a := Digest{Records: 1, Elements: 2, Millis: Sum128{Lo: 3}, Seconds: Sum128{Lo: 4}}
 	for i, b := range []Digest{{2, 2, Sum128{Lo: 3}, Sum128{Lo: 4}, false}, {1, 1, Sum128{Lo: 3}, Sum128{Lo: 4}, false}, {1, 2, Sum128{Lo: 3}, Sum128{Lo: 5}, false},
@@ -177,7 +181,7 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// TestFingerprintOfStrings: strings that are hashed at once add up to what they do one by one.
+// TestFingerprintOfStrings checks that Strings gives the same digest as hashing one by one.
 func TestFingerprintOfStrings(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	var one, many Hasher
@@ -187,7 +191,7 @@ func TestFingerprintOfStrings(t *testing.T) {
 		for i := range batch {
 			size := []int{0, rng.Intn(300), maxWaiting, maxWaiting + 1, maxHeld + 1}[min(rng.Intn(30), 4)]
 			switch {
-			case i == 0 && n%2 == 1: // nothing waits before it
+			case i == 0 && n%2 == 1: // no element waits before it
 				size = maxWaiting + 1
 			case rng.Intn(5) > 0:
 				size = rng.Intn(300)
@@ -202,7 +206,7 @@ func TestFingerprintOfStrings(t *testing.T) {
 			one.Elements([]Element{{Value: s.Value}})
 			one.AddTo(&want, &h)
 		}
-		many.Begin(&Header{Type: List}) // given up
+		many.Begin(&Header{Type: List}) // an abandoned record
 		many.Elements([]Element{el("", "x")})
 		many.Strings(&got, batch)
 		if got != want || got.Elements != got.Records {
@@ -211,8 +215,8 @@ func TestFingerprintOfStrings(t *testing.T) {
 	}
 }
 
-// Elements swapped between two records, values swapped between two fields, and a record counted
-// twice all change the sum.
+// TestFingerprintSeesSwaps checks that swapping elements between two records, swapping values between two fields, and
+// counting a record twice all change the sum.
 func TestFingerprintSeesSwaps(t *testing.T) {
 	a, b := &Header{Type: Hash, Key: []byte("a")}, &Header{Type: Hash, Key: []byte("b")}
 	sum := func(ds ...Digest) (s Digest) {
@@ -262,7 +266,7 @@ func TestDigestOfNothing(t *testing.T) {
 	}
 }
 
-// TestCountOnly: whoever only counts finds the same records and elements, and no sums.
+// TestCountOnly checks that CountOnly gives the same counts of records and elements, without sums.
 func TestCountOnly(t *testing.T) {
 	batch := []StringRecord{{Key: []byte("a"), Value: []byte("1")}, {Key: []byte("b"), ExpireMS: 7}}
 	group := Element{Kind: Group, Name: []byte("g"), Value: make([]byte, 24)}
@@ -390,7 +394,7 @@ func BenchmarkHasher(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/element")
 }
 
-// BenchmarkHasherStrings hashes whole strings.
+// BenchmarkHasherStrings hashes batches of strings.
 func BenchmarkHasherStrings(b *testing.B) {
 	var hs Hasher
 	var d Digest

@@ -26,7 +26,7 @@ type ConsumerState struct {
 // PendingEntry is an entry that was delivered but not acknowledged. It may no longer exist in the stream.
 type PendingEntry struct {
 	ID          []byte
-	Consumer    []byte // its owner; nil: none
+	Consumer    []byte // nil: the entry belongs to no consumer
 	DeliveredMS int64
 	Count       int64 // number of deliveries
 }
@@ -48,8 +48,7 @@ func DecodeGroup(b []byte) (GroupState, error) {
 	return GroupState{Last: b[:idLen], Read: int64(binary.LittleEndian.Uint64(b[idLen:]))}, nil
 }
 
-// consumerTimes is the offset of the name in the value of a consumer; the bytes before it are not
-// hashed.
+// consumerTimes is the offset of the name in the value of a consumer. The bytes before it are not hashed.
 const consumerTimes = 16
 
 // AppendConsumer packs the value of an element of kind Consumer:
@@ -82,7 +81,7 @@ func DecodeConsumer(b []byte) (ConsumerState, error) {
 //	| ms (BE64) | seq (BE64) | s(consumer) | delivered (LE64) | deliveries (LE64) |
 //	+-----------+------------+-------------+------------------+-------------------+
 //
-// Without a consumer there is no s(consumer).
+// s(consumer) is missing if the entry belongs to no consumer.
 func AppendPending(dst []byte, p *PendingEntry) []byte {
 	dst = append(dst, p.ID...)
 	if p.Consumer != nil {
@@ -115,8 +114,8 @@ func DecodePending(b []byte) (PendingEntry, error) {
 	return p, err
 }
 
-// CompareElements orders elements of hashes, sets, zsets and streams by name. Elements of groups follow the entries,
-// group by group, in the order they come.
+// CompareElements orders elements of hashes, sets, zsets and streams by name. In a stream, elements of groups follow
+// the entries, group by group, in the order of Kind.
 func CompareElements(a, b *Element) int {
 	if a.Kind == Entry || b.Kind == Entry {
 		if a.Kind != b.Kind {

@@ -10,7 +10,7 @@ import (
 
 func groupID(n byte) []byte { return append(make([]byte, 15), n) }
 
-// TestGroupCoding packs what groups, consumers and pending entries are, and unpacks it. Every prefix is an error.
+// TestGroupCoding encodes and decodes groups, consumers and pending entries. Every prefix is an error.
 func TestGroupCoding(t *testing.T) {
 	g := GroupState{Last: groupID(7), Read: -1}
 	packed := AppendGroup([]byte("x"), &g)[1:]
@@ -33,10 +33,10 @@ func TestGroupCoding(t *testing.T) {
 	if _, err := DecodePending(slices.Insert(slices.Clone(packed), len(packed)-16, 'x')); !errors.Is(err, ErrTrailing) {
 		t.Errorf("a byte after the consumer: %v", err)
 	}
-	refuses(t, packed[:32], "offset 0: pending entry: need 32 bytes, have 0: ", func(b []byte) error { _, err := DecodePending(b); return err }) // 32 bytes: one of no consumer
+	refuses(t, packed[:32], "offset 0: pending entry: need 32 bytes, have 0: ", func(b []byte) error { _, err := DecodePending(b); return err }) // 32 bytes decode as an entry without a consumer
 }
 
-// refuses checks that no strict prefix decodes, and how the error of no bytes begins.
+// refuses checks that no strict prefix decodes, and the start of the error for empty input.
 func refuses(t *testing.T, whole []byte, want string, decode func([]byte) error) {
 	t.Helper()
 	if err := decode(nil); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -52,8 +52,8 @@ func refuses(t *testing.T, whole []byte, want string, decode func([]byte) error)
 	}
 }
 
-// TestElementOrder sorts the elements of a stream with groups: entries by id, then group by group, in each the group,
-// its consumers, its pending entries.
+// TestElementOrder sorts the elements of a stream with groups: entries by id, then each group with its consumers and
+// its pending entries.
 func TestElementOrder(t *testing.T) {
 	consumer := func(name string) []byte { return AppendConsumer(nil, &ConsumerState{Name: []byte(name)}) }
 	pending := func(n byte) []byte { return AppendPending(nil, &PendingEntry{ID: groupID(n), Consumer: []byte("c")}) }

@@ -4,12 +4,12 @@ import (
 	"encoding/binary"
 )
 
-// IDSet holds the ids of a stream's entries, which are added in ascending order, in two to four bytes each. The zero IDSet is
-// empty.
+// IDSet is a set of stream entry ids. They must be added in ascending order, and take two to four bytes each. The
+// zero IDSet is empty.
 type IDSet struct {
-	data []byte // of each id, how far it is from the one before: milliseconds, then, as these are 0 or not, that or all of the rest
+	data []byte // for each id: ms minus the previous ms; then seq, minus the previous seq if ms is equal (uvarints)
 	last streamID
-	seen streamID // the id before data[at:]; at 0 there is none
+	seen streamID // the id decoded before data[at:]; unset if at is 0
 	at   int
 }
 
@@ -24,7 +24,7 @@ func (a streamID) less(b streamID) bool { return a.ms < b.ms || a.ms == b.ms && 
 // Reset empties the set.
 func (s *IDSet) Reset() { *s = IDSet{data: s.data[:0]} }
 
-// Add adds an id, which is after all others.
+// Add adds an id, which must be greater than all others.
 func (s *IDSet) Add(id []byte) {
 	next, from := splitID(id), s.last
 	s.data = binary.AppendUvarint(s.data, next.ms-from.ms)
@@ -35,7 +35,7 @@ func (s *IDSet) Add(id []byte) {
 	s.last = next
 }
 
-// Has reports whether an id is in the set. It is quick when ids are asked for in ascending order.
+// Has reports whether an id is in the set. It is fast if ids are queried in ascending order.
 func (s *IDSet) Has(id []byte) bool {
 	want := splitID(id)
 	if want.less(s.seen) {
@@ -52,13 +52,13 @@ func (s *IDSet) Has(id []byte) bool {
 	return s.at > 0 && s.seen == want
 }
 
-// Orphan reports whether an element is a pending entry of a message that is not in the set.
+// Orphan reports whether an element is a pending entry whose message is not in the set.
 func (s *IDSet) Orphan(e *Element) bool {
 	id := PendingID(e)
 	return id != nil && !s.Has(id)
 }
 
-// PendingID returns the id of a pending entry, nil of what is none.
+// PendingID returns the id of a pending entry, or nil for other elements.
 func PendingID(e *Element) []byte {
 	if e.Kind != Pending || len(e.Value) < idLen {
 		return nil

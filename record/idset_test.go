@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestIDSet: a set has the ids that were added and no others, in whatever order they are asked for.
+// TestIDSet checks that a set contains exactly the ids added, in any order of queries.
 func TestIDSet(t *testing.T) {
 	id := func(ms, seq uint64) []byte {
 		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, ms), seq)

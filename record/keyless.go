@@ -5,19 +5,18 @@ import (
 	"fmt"
 )
 
-// Keyless tells what a record of type Other is that has no key: something that a server keeps beside its databases. The
-// readers of files and servers set it, which know. Header.Key has its name then, which a key may have as well: such a key is
-// another record.
+// Keyless is the kind of a record of type Other that has no key: data that a server keeps outside its databases.
+// Readers of files and servers set it. Header.Key then holds a name; a key of the same name is a different record.
 type Keyless uint8
 
-// What a record may be.
+// The kinds of records.
 const (
-	Keyed     Keyless = iota // a key, like nearly all
-	Library                  // a library of functions
-	ModuleAux                // what a module keeps beside its values
+	Keyed     Keyless = iota // an ordinary key
+	Library                  // a function library
+	ModuleAux                // auxiliary data of a module, outside of keys
 )
 
-// The names in JSON, and the words that names in Header.Key begin with, so that people see what they are.
+// Names in JSON, and prefixes of the names in Header.Key, which show users the kind.
 var (
 	keylessNames  = [...]string{Keyed: "", Library: "function", ModuleAux: "module-aux"}
 	keylessPrefix = [...]string{Keyed: "", Library: "FUNCTION ", ModuleAux: "MODULE_AUX "}
@@ -31,7 +30,7 @@ func (k Keyless) String() string {
 	return fmt.Sprintf("keyless(%d)", uint8(k))
 }
 
-// ParseKeyless reads the name of what has no key; "" is a key.
+// ParseKeyless parses a name returned by String. "" is a key.
 func ParseKeyless(s string) (Keyless, error) {
 	for k, name := range keylessNames {
 		if name == s {
@@ -41,10 +40,10 @@ func ParseKeyless(s string) (Keyless, error) {
 	return 0, fmt.Errorf("%q has no key, or is not known: want %s or %s", s, Library, ModuleAux)
 }
 
-// AppendName appends what Header.Key is for something of this name.
+// AppendName appends the Header.Key of a record with this name.
 func (k Keyless) AppendName(dst []byte, name string) []byte {
 	return append(append(dst, keylessPrefix[k]...), name...)
 }
 
-// Name returns the name that is in a Header.Key, as a view.
+// Name returns the name in a Header.Key, as a view.
 func (k Keyless) Name(key []byte) []byte { return bytes.TrimPrefix(key, []byte(keylessPrefix[k])) }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestKeyless: names are read back, and what has no key comes after a key of its name and type, which is another record.
+// TestKeyless checks that names are parsed back, and that a keyless record is a different record that follows a key
+// of its name and type.
 func TestKeyless(t *testing.T) {
 	for k, want := range map[Keyless]string{Keyed: "x", Library: "FUNCTION x", ModuleAux: "MODULE_AUX x"} {
 		if back, err := ParseKeyless(k.String()); back != k || err != nil {

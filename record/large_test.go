@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLargeElements: an element has one hash, whether its value is copied before or hashed where it is.
+// TestLargeElements checks that the hash of an element is the same whether its value is copied or hashed in place.
 func TestLargeElements(t *testing.T) {
 	big := make([]byte, 1<<20)
 	rand.NewChaCha8([32]byte{1}).Read(big)

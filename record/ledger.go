@@ -17,7 +17,7 @@ type Tally struct {
 	Superseded   int64 // hidden by a newer entry of the same key
 	Tombstones   int64 // deletes and single deletes, hidden or not
 	RangeDeleted int64 // covered by a range tombstone
-	Folded       int64 // merge operands of a row beyond the one entry counted as Visible
+	Folded       int64 // merge operands of a row, except the entry counted as Visible
 }
 
 // Add adds u to t.
@@ -42,11 +42,11 @@ func (t *Tally) Total() int64 {
 	return n
 }
 
-// Counted calls f with what a Counter tells of the keyspace.
+// Counted calls f with the counts of a keyspace, for implementations of Counter.
 func (t *Tally) Counted(keyspace string, f CountFunc) { f(keyspace, t.Rows[Copied], t.Rows[Index]) }
 
-// Check returns an error unless the classes add up to the rows, and the kinds of entries to the
-// entries.
+// Check returns an error unless the classes add up to the visible rows, and the outcomes of entries to the entries
+// read.
 func (t *Tally) Check() error {
 	if n := t.Total(); n != t.Visible {
 		return fmt.Errorf("%d rows classified, %d rows read", n, t.Visible)

@@ -2,31 +2,31 @@ package record
 
 import "slices"
 
-// Kinds of losses that several targets report, as --allow-loss takes them.
+// Kinds of losses that several targets have. --allow-loss accepts these names.
 const (
-	LossKeyTooLong      = "key-too-long"      // a collection's key exceeds what the target can hold
+	LossKeyTooLong      = "key-too-long"      // a collection's key is longer than the target's limit
 	LossEmptyKey        = "empty-key"         // a collection has the empty key
-	LossScoreRange      = "score-range"       // a score is beyond what the target accepts
+	LossScoreRange      = "score-range"       // a score is outside the target's range
 	LossScoreNaN        = "score-nan"         // a score is not a number
 	LossExpiry2038      = "expiry-2038"       // an expiry does not fit 32 bits of seconds
 	LossExpiryMS        = "expiry-ms"         // an expiry in milliseconds is rounded up to seconds
-	LossTooManyElements = "too-many-elements" // a collection has more elements than can be counted
+	LossTooManyElements = "too-many-elements" // a collection has more elements than the target can count
 	LossStream          = "stream"            // the target has no streams
 	LossHyperLogLog     = "hyperloglog"       // a string that engines may count differently (a note)
 	LossSameName        = "same-name"         // a key exists under several types, the target holds one
 	LossStreamExpiry    = "stream-expiry"     // streams of the target do not expire
-	LossBlankStream     = "blank-stream"      // a stream that never had an entry, which the target cannot store
-	LossInnerNUL        = "inner-nul"         // the target does not keep what follows a NUL in a key
-	LossStreamGroups    = "stream-groups"     // consumer groups and pending entries of a stream
+	LossBlankStream     = "blank-stream"      // the target cannot store a stream that never had an entry
+	LossInnerNUL        = "inner-nul"         // the target drops the part of a key after a NUL
+	LossStreamGroups    = "stream-groups"     // consumer groups and pending entries of a stream are lost
 	LossExpiry2106      = "expiry-2106"       // an expiry does not fit 32 unsigned bits of seconds
 	LossFieldExpiry     = "field-expiry"      // fields of a hash have an expiry of their own
 	LossMemberExpiry    = "member-expiry"     // members of a set have an expiry of their own
 	LossModule          = "module"            // a value that only its own server understands
-	LossCommand         = "aof-command"       // a key of the source whose value is not known, after a command with an unknown effect
-	LossDamaged         = "damaged"           // the data that error findings concern may be missing or wrong
+	LossCommand         = "aof-command"       // the value of a key is unknown after a command with an unknown effect
+	LossDamaged         = "damaged"           // data named by error findings may be missing or wrong
 	LossNewer           = "newer"             // rows, values or sections in a form that this build does not know
 	LossDatabase        = "database-number"   // servers of the target have no database of that number (a note)
-	LossGroupProgress   = "group-progress"    // what newer servers count in streams and their groups (a note)
+	LossGroupProgress   = "group-progress"    // counters of streams and groups on newer servers (a note)
 )
 
 // LossInfo describes a kind of loss, for docs/compatibility.md.
@@ -62,7 +62,7 @@ var lossInfos = []LossInfo{
 // LossInfos lists the kinds of losses that do not belong to one format.
 func LossInfos() []LossInfo { return slices.Clone(lossInfos) }
 
-// GroupProgress describes LossGroupProgress. Targets that have it list it.
+// GroupProgress describes LossGroupProgress. Targets with this loss list it.
 func GroupProgress() LossInfo {
 	return LossInfo{Kind: LossGroupProgress, Note: true, Types: Of(Stream), Text: "The number of entries that a consumer group has read, the number ever added to a stream, and the largest id deleted from it are not in RDB files below version 10 (`--rdb-version`), on servers before 7.0 or in Ardb; servers treat them as unknown and count again."}
 }

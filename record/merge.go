@@ -6,7 +6,8 @@ import (
 	"io"
 )
 
-// Compare orders headers of one database by key, then by type, like readers; a key comes before what has none.
+// Compare orders headers of one database by key, then by type, like readers. A key precedes a keyless record of the
+// same name and type.
 func Compare(a, b *Header) int {
 	if c := bytes.Compare(a.Key, b.Key); c != 0 {
 		return c
@@ -20,7 +21,7 @@ func Compare(a, b *Header) int {
 // Merge returns a reader that yields the records of all readers in order. It owns the readers.
 func Merge(readers ...Reader) Reader { return MergeBy(Compare, readers...) }
 
-// MergeBy is Merge for readers in the order of compare. Of equal records, that of the earlier reader comes first.
+// MergeBy is Merge for readers in the order of compare. Of equal records, the earlier reader's comes first.
 func MergeBy(compare func(a, b *Header) int, readers ...Reader) Reader {
 	if len(readers) == 1 {
 		return readers[0]
@@ -36,20 +37,20 @@ func MergeBy(compare func(a, b *Header) int, readers ...Reader) Reader {
 // head is the next record of a reader.
 type head struct {
 	r       Reader
-	strings StringRunner // that is the Reader; nil: it is none
-	n       int          // of the reader
+	strings StringRunner // the Reader as a StringRunner; nil if it is not one
+	n       int          // index of the reader
 	h       *Header
 }
 
-// merged keeps the readers sorted by their next records. There are few (one per type or partition), and the reader just
-// read usually stays first.
+// merged keeps the readers sorted by their next records. It has few readers (one per type or partition), and the
+// reader just read usually stays first.
 type merged struct {
 	compare func(a, b *Header) int
 	readers []Reader
 	queue   []head // the first has the current record
-	asked   int    // how many of the queue, from its end, have a record
-	current bool   // there is a current record
-	held    bool   // which Next returns, still
+	asked   int    // number of heads, from the end of queue, that have a record
+	current bool   // queue[0] is the current record
+	held    bool   // Next must return the current record again
 }
 
 // Next advances the reader of the last record and returns the smallest head.
@@ -83,8 +84,8 @@ func (m *merged) Next() (*Header, error) {
 	return m.queue[0].h, nil
 }
 
-// NextStrings moves to the next record and returns it and those that follow in its reader up to the next one of another,
-// when they are strings.
+// NextStrings moves to the next record. If it is a string, it returns the record and the strings that follow in its
+// reader, up to the next record of another reader.
 func (m *merged) NextStrings() ([]StringRecord, error) {
 	if _, err := m.Next(); err != nil {
 		return nil, err
@@ -94,8 +95,8 @@ func (m *merged) NextStrings() ([]StringRecord, error) {
 	return batch, err
 }
 
-// Strings returns the current record and those that follow in its reader up to the next one of another, when they are
-// strings.
+// Strings returns the current record, if it is a string, and the strings that follow in its reader, up to the next
+// record of another reader.
 func (m *merged) Strings(bound []byte) ([]StringRecord, error) {
 	first := &m.queue[0]
 	if first.strings == nil || first.h.Type != String {
@@ -109,7 +110,7 @@ func (m *merged) Strings(bound []byte) ([]StringRecord, error) {
 	return first.strings.Strings(bound)
 }
 
-// place moves head i to its place among those after it.
+// place moves head i into order among the heads after it.
 func (m *merged) place(i int) {
 	for ; i+1 < len(m.queue) && m.after(&m.queue[i], &m.queue[i+1]); i++ {
 		m.queue[i], m.queue[i+1] = m.queue[i+1], m.queue[i]
@@ -136,7 +137,7 @@ func (m *merged) Settle(c Class) {
 	}
 }
 
-// Counted tells what all readers have counted.
+// Counted reports the counts of all readers.
 func (m *merged) Counted(f CountFunc) {
 	for _, r := range m.readers {
 		Counted(r, f)
@@ -152,18 +153,18 @@ func (m *merged) Close() error {
 	return errors.Join(errs...)
 }
 
-// Concat returns a reader that yields the records of several readers in turn. It opens each after it has closed the one
-// before.
+// Concat returns a reader that yields the records of several readers in turn. It opens each reader after closing the
+// previous one.
 func Concat(open ...func() (Reader, error)) Reader { return &concat{open: open} }
 
 type concat struct {
-	Reader               // nil: none is open
-	strings StringReader // that is the Reader; nil: it is none
+	Reader               // nil: no reader is open
+	strings StringReader // the Reader as a StringReader; nil if it is not one
 	open    []func() (Reader, error)
-	counts  Ledger // of those that were closed
+	counts  Ledger // counts of closed readers
 }
 
-// ready opens the next reader when none is open; io.EOF after the last.
+// ready opens the next reader if no reader is open. It returns io.EOF after the last.
 func (c *concat) ready() error {
 	if c.Reader != nil {
 		return nil
@@ -180,7 +181,7 @@ func (c *concat) ready() error {
 	return nil
 }
 
-// Next returns the next record of the reader that is open, or of those after it.
+// Next returns the next record of the open reader or of a later one.
 func (c *concat) Next() (*Header, error) {
 	for {
 		if err := c.ready(); err != nil {
@@ -196,7 +197,7 @@ func (c *concat) Next() (*Header, error) {
 	}
 }
 
-// NextStrings returns the next strings of the reader that is open, or of those after it.
+// NextStrings returns the next strings of the open reader or of a later one.
 func (c *concat) NextStrings() ([]StringRecord, error) {
 	for {
 		if err := c.ready(); err != nil || c.strings == nil {
@@ -227,7 +228,7 @@ func (c *concat) Settle(class Class) {
 	}
 }
 
-// Counted tells what the reader that is open has counted, and those before it.
+// Counted reports the counts of the open reader and of those before it.
 func (c *concat) Counted(f CountFunc) {
 	for name, t := range c.counts.Snapshot() {
 		t.Counted(name, f)
@@ -237,7 +238,7 @@ func (c *concat) Counted(f CountFunc) {
 	}
 }
 
-// Close closes the reader that is open.
+// Close closes the open reader.
 func (c *concat) Close() error {
 	r := c.Reader
 	if r == nil {

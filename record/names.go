@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CompareNames orders names of databases and keyspaces as people do: numbers in them count by their value, so that 10 comes
-// after 2.
+// CompareNames orders names of databases and keyspaces naturally: numbers in them are compared by value, so that 10
+// follows 2.
 func CompareNames(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
@@ -27,7 +27,7 @@ func CompareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
 }
 
-// digits counts the digits that a text begins with.
+// digits returns the number of leading digits.
 func digits(s string) int {
 	return len(s) - len(strings.TrimLeft(s, "0123456789"))
 }

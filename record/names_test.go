@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCompareNames: numbers in names count by their value, and different names are never equal.
+// TestCompareNames checks that numbers in names are compared by value and different names are never equal.
 func TestCompareNames(t *testing.T) {
 	want := []string{"", "0", "00", "2", "10", "10/rdb", "bar", "db0/sets", "db2/sets", "db10/hashes", "db10/sets", "foo", "x01", "x1", "x1a"}
 	got := slices.Clone(want)

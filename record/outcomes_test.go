@@ -10,8 +10,8 @@ import (
 	"kvferry/record"
 )
 
-// TestOutcomes: what is decoded of elements of streams, whole and damaged, what names of types are, which losses are
-// notes and how grave findings are is as testdata/outcomes.txt has it.
+// TestOutcomes compares with testdata/outcomes.txt: decoding of intact and damaged stream elements, names of types,
+// notes among losses, severities of findings.
 func TestOutcomes(t *testing.T) {
 	var got strings.Builder
 	id := append(make([]byte, 15), 7)
@@ -58,7 +58,8 @@ func TestOutcomes(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/outcomes.txt", got.String())
 }
 
-// TestNew: what version 1 of the fingerprint does not define is told, whatever comes before and behind it, and nothing else is.
+// TestNew checks that Digest.New is set exactly for data that version 1 of the fingerprint does not define, in any
+// order.
 func TestNew(t *testing.T) {
 	small, large := make([]byte, 3), make([]byte, 100<<10)
 	plain, big := record.Element{Name: []byte("a"), Value: small}, record.Element{Name: []byte("b"), Value: large}

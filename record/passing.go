@@ -1,16 +1,16 @@
 package record
 
-// Passing tells which rows a reader counts as those of each record that it passes.
+// Passing derives the rows of each record from the running counts of a reader.
 type Passing struct {
 	counts map[string]*counted
 	note   func(keyspace string, copied, index int64)
 }
 
-// counted is what a reader has counted in a keyspace, now and when it was asked before.
+// counted holds a reader's counts for a keyspace: current ones, and those of the previous call.
 type counted struct{ copied, index, copiedBefore, indexBefore int64 }
 
-// Rows calls f with the rows that r, which implements Counter, has counted since the last call: after each Next those of the
-// record before. f may be nil.
+// Rows calls f with the rows that r has counted since the last call. After each Next, these are the rows of the
+// previous record. r must implement Counter; f may be nil.
 func (p *Passing) Rows(r Reader, f CountFunc) {
 	if p.counts == nil {
 		p.counts = map[string]*counted{}

@@ -1,9 +1,9 @@
-// Package record is the logical model that all formats share: a record is one Redis key with its
-// type, expiry and elements. Records are streamed: a reader returns a header and then the elements
-// in batches, and a writer takes them the same way.
+// Package record is the logical model shared by all formats: a record is one Redis key with its type, expiry and
+// elements. Records are streamed: a reader returns a header and then the elements in batches; a writer receives them
+// the same way.
 //
-// The package also defines findings and corruption errors, the ledger that accounts for every
-// source row, and the fingerprint that proves two datasets equal.
+// The package also defines findings and corruption errors, the ledger that accounts for every source row, and the
+// fingerprint that proves two datasets equal.
 package record
 
 import (
@@ -24,8 +24,7 @@ const (
 	Set
 	ZSet
 	Stream
-	// Other is a value that only its own server understands, such as that of a module or a function
-	// library.
+	// Other is a value that only its own server understands, such as a module's value or a function library.
 	Other
 
 	// NumTypes is one more than the largest Type, for arrays indexed by type.
@@ -42,7 +41,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type(%d)", uint8(t))
 }
 
-// ParseType reads the name of a type.
+// ParseType parses the name of a type.
 func ParseType(s string) (Type, error) {
 	for t := String; int(t) < NumTypes; t++ {
 		if typeNames[t] == s {
@@ -55,7 +54,7 @@ func ParseType(s string) (Type, error) {
 // TypeSet is a set of types, one bit each.
 type TypeSet uint8
 
-// AllTypes contains every type, RedisTypes those that every Redis server has.
+// AllTypes contains every type. RedisTypes contains the types that every Redis server has.
 const (
 	AllTypes   TypeSet = 1<<NumTypes - 2
 	RedisTypes         = AllTypes &^ (1 << Other)
@@ -98,7 +97,7 @@ type Header struct {
 	DB   string
 	Type Type
 	Key  []byte
-	// Keyless tells what has no key from what has one. The fingerprint ignores it: elements name their type.
+	// Keyless distinguishes keyless records from keys. The fingerprint ignores it: elements name their type.
 	Keyless Keyless
 	// ExpireMS is the time at which the key expires, in Unix milliseconds; 0 means never.
 	ExpireMS int64
@@ -113,8 +112,8 @@ type Header struct {
 	ByName bool
 	// Last is the last generated id of a stream, 16 bytes (ms BE64, seq BE64); nil for other types.
 	Last []byte
-	// Added is the number of entries ever added to a stream; 0 if unknown. MaxDeleted is the
-	// largest id deleted from it, in the form of Last; nil if none or unknown.
+	// Added is the number of entries ever added to a stream; 0 if unknown. MaxDeleted is the largest id deleted from
+	// it, in the form of Last; nil if unknown or if no entry was deleted.
 	Added      uint64
 	MaxDeleted []byte
 	// Native is the name of a more specific type of the source, such as "hyperloglog" for a string marked as one, or
@@ -122,7 +121,7 @@ type Header struct {
 	Native string
 }
 
-// Kind is the kind of a stream's element. Elements of all other types are entries.
+// Kind is the kind of a stream's element. Elements of all other types have kind Entry.
 type Kind uint8
 
 // The kinds of elements. The groups of a stream follow its entries, by name. Each is a Group, then
@@ -154,10 +153,10 @@ type Element struct {
 	Kind     Kind
 }
 
-// ScoreBytes is the size of a score.
+// ScoreBytes is the logical size of a score.
 const ScoreBytes = 8
 
-// Bytes returns the logical size of an element of a record of type t: name, value, and that of a score.
+// Bytes returns the logical size of an element of a record of type t: name, value and score.
 func (e *Element) Bytes(t Type) int64 {
 	n := int64(len(e.Name) + len(e.Value))
 	if t == ZSet {
@@ -174,11 +173,11 @@ func BatchBytes(batch []Element) (n int64) {
 	return n
 }
 
-// Reader yields records in ascending (Key, Type) order, keys compared bytewise. What has no key comes after a key of its name
-// and type.
+// Reader yields records in ascending (Key, Type) order, with keys compared bytewise. A keyless record follows a key
+// of the same name and type.
 //
-// A header and everything it points to are valid until the next call of Next; elements are valid
-// until the next call of Read or Next.
+// A header and all data it points to are valid until the next call of Next; elements are valid until the next call of
+// Read or Next.
 type Reader interface {
 	// Next moves to the next record and skips unread elements of the current one. It returns io.EOF
 	// after the last record. A record may turn out to have no live elements; callers treat it as
@@ -195,40 +194,40 @@ type Reader interface {
 	Close() error
 }
 
-// Counter is a Reader that tells how many rows it has counted so far.
+// Counter is a Reader that reports its row counts while it reads.
 type Counter interface {
 	Reader
-	// Counted calls f with the rows of all records that Next has passed, by keyspace of the ledger: those that became Copied,
-	// and those that became Index. A keyspace may come several times.
+	// Counted calls f with the rows of all records that Next has passed, by keyspace of the ledger: rows of class
+	// Copied and rows of class Index. It may call f several times for a keyspace.
 	Counted(f CountFunc)
 }
 
-// CountFunc takes how many rows of a keyspace are Copied, and how many Index.
+// CountFunc receives the numbers of Copied and Index rows of a keyspace.
 type CountFunc = func(keyspace string, copied, index int64)
 
-// Counted calls f with what a reader has counted, if it tells.
+// Counted calls f with the counts of a reader, if it is a Counter.
 func Counted(r Reader, f CountFunc) {
 	if c, ok := r.(Counter); ok {
 		c.Counted(f)
 	}
 }
 
-// StringRecord is a whole string: what its header and its only element say.
+// StringRecord is a complete string record: its header and its only element.
 type StringRecord struct {
 	DB         string
 	Key, Value []byte
 	ExpireMS   int64
 	Expired    bool
-	Class      Class // of its row; the reader sets Copied
+	Class      Class // class of its row; the reader sets Copied
 }
 
-// Header sets h, which is zero or of a string before, to the string's header.
+// Header sets h to the string's header. h must be zero or the header of another string.
 func (s *StringRecord) Header(h *Header) {
 	h.DB, h.Type, h.Len = s.DB, String, 1
 	h.Key, h.ExpireMS, h.Expired = s.Key, s.ExpireMS, s.Expired
 }
 
-// StringBytes is how many bytes of keys and values a batch holds.
+// StringBytes returns the size of the keys and values in a batch.
 func StringBytes(batch []StringRecord) (n int64) {
 	for i := range batch {
 		n += int64(len(batch[i].Key) + len(batch[i].Value))
@@ -236,26 +235,26 @@ func StringBytes(batch []StringRecord) (n int64) {
 	return n
 }
 
-// StringReader is a Reader that hands out strings several at a time.
+// StringReader is a Reader that can return several strings at once.
 type StringReader interface {
 	Reader
-	// NextStrings moves past the next records, which are strings, and returns them: as many as are at
-	// hand. None and no error says that the next record is to be had by Next only; io.EOF comes after
-	// the last. They live, and their views, until the next call of NextStrings or Next. Until then the
-	// caller may change them; instead of calling Settle it sets Class.
+	// NextStrings moves past the next records if they are strings and returns the buffered ones. An empty batch
+	// without an error means that the next record must be read with Next. io.EOF follows the last record. The batch
+	// and its views are valid until the next call of NextStrings or Next. Until then the caller may modify them; it
+	// sets Class instead of calling Settle.
 	NextStrings() ([]StringRecord, error)
 }
 
-// StringRunner is a Reader that hands out the strings that follow one that Next returned.
+// StringRunner is a Reader that can return the strings that follow a string returned by Next.
 type StringRunner interface {
 	Reader
-	// Strings returns the current record, a string that was not read, and those at hand that follow it with keys below
-	// bound; nil is no bound. It moves past them. None and no error says that the record is to be had by Read only. They
-	// live, and may be changed, like those of NextStrings.
+	// Strings returns the current record, an unread string, and the buffered strings after it with keys below bound;
+	// a nil bound is no bound. It moves past them. An empty batch without an error means that the record must be read
+	// with Read. The batch is valid, and may be modified, like one of NextStrings.
 	Strings(bound []byte) ([]StringRecord, error)
 }
 
-// UpTo is how many strings, which are in order, have keys below bound; nil is no bound.
+// UpTo returns the number of strings with keys below bound; a nil bound is no bound. The batch must be in key order.
 func UpTo(batch []StringRecord, bound []byte) int {
 	if n := len(batch); bound == nil || n == 0 || bytes.Compare(batch[n-1].Key, bound) < 0 {
 		return n
@@ -263,7 +262,7 @@ func UpTo(batch []StringRecord, bound []byte) int {
 	return sort.Search(len(batch), func(i int) bool { return bytes.Compare(batch[i].Key, bound) >= 0 })
 }
 
-// Writer takes records in ascending (Key, Type) order.
+// Writer receives records in ascending (Key, Type) order.
 type Writer interface {
 	// Begin starts a record. It does not retain the header.
 	Begin(*Header) error
@@ -277,7 +276,7 @@ type Writer interface {
 	Abort()
 }
 
-// Class is the outcome of a visible source row. If several apply, the first one counts.
+// Class is the outcome of a visible source row. If several apply, the first in this order counts.
 type Class uint8
 
 // The classes of the ledger, by precedence.
@@ -286,11 +285,11 @@ const (
 	Housekeeping              // separators, TTL indexes, directories of namespaces
 	Orphan                    // a data row without a meta row
 	Stale                     // belongs to an older version of its collection
-	Deleted                   // a meta row of count 0, and the rows below it
+	Deleted                   // a meta row of count 0, or a row of such a collection
 	Expired                   // expired at Now
 	Filtered                  // left out by the user's filters
 	Lost                      // the target cannot hold it, and the loss was allowed
-	Skipped                   // its key exists on the server, and such keys are left alone
+	Skipped                   // its key exists on the server and was left alone
 	Index                     // duplicates another row (nemo y, score_cf, ardb sort rows)
 	Copied
 
@@ -300,7 +299,7 @@ const (
 var classNames = [NumClasses]string{"malformed", "housekeeping", "orphan", "stale", "deleted",
 	"expired", "filtered", "lost", "skipped", "index", "copied"}
 
-// OfIndex is the class of the index rows of a record whose rows have class c.
+// OfIndex returns the class of the index rows of a record whose data rows have class c.
 func (c Class) OfIndex() Class {
 	if c == Copied {
 		return Index

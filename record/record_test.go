@@ -206,7 +206,7 @@ func TestMergeOrdersByKeyThenType(t *testing.T) {
 	}
 }
 
-// runner is a list whose strings come with those that follow, some of them.
+// runner is a list that implements StringRunner for some of its strings.
 type runner struct {
 	list
 	current *Header
@@ -242,7 +242,8 @@ func (l *runner) Strings(bound []byte) (batch []StringRecord, err error) {
 	return batch[:n], nil
 }
 
-// TestMergeStrings: strings come at once or one by one, from readers that can and cannot, in the one order.
+// TestMergeStrings checks that strings come in batches or one by one, from readers with and without batches, in the
+// same order.
 func TestMergeStrings(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	several := 0
@@ -264,7 +265,7 @@ func TestMergeStrings(t *testing.T) {
 			}
 		}
 		slices.SortStableFunc(want, func(a, b Header) int { return Compare(&a, &b) })
-		inner := Merge(readers[1:]...) // a merge is a reader of another one
+		inner := Merge(readers[1:]...) // a merged reader can be merged again
 		m := Merge(readers[0], inner).(StringReader)
 		var got []Header
 		for len(got) < len(want) {
@@ -303,7 +304,7 @@ func TestMergeStrings(t *testing.T) {
 	}
 }
 
-// TestUpTo: keys below a bound, which belongs to another record itself.
+// TestUpTo checks the number of keys below a bound. A key equal to the bound is excluded.
 func TestUpTo(t *testing.T) {
 	batch := []StringRecord{{Key: []byte("b")}, {Key: []byte("d")}, {Key: []byte("f")}}
 	for bound, want := range map[string]int{"": 0, "b": 0, "c": 1, "d": 1, "e": 2, "f": 2, "f\x00": 3} {
@@ -316,7 +317,7 @@ func TestUpTo(t *testing.T) {
 	}
 }
 
-// TestMergeMany: random readers come out in order, those of one key and type in the order of the readers.
+// TestMergeMany checks that random readers are merged in order, and equal records in the order of the readers.
 func TestMergeMany(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
@@ -343,7 +344,7 @@ func TestMergeMany(t *testing.T) {
 	}
 }
 
-// TestConcat: readers are opened one after the other, and closed at their ends.
+// TestConcat checks that readers are opened one after the other and closed at their end.
 func TestConcat(t *testing.T) {
 	a, b := &list{headers: []Header{{Key: []byte("z")}}}, &list{headers: []Header{{Key: []byte("a")}}}
 	opened := 0
@@ -379,7 +380,7 @@ func TestConcat(t *testing.T) {
 	}
 }
 
-// stringList is a list that hands out strings several at a time, up to the header of another type.
+// stringList is a list that returns several strings at once, up to the next header of another type.
 type stringList struct{ list }
 
 func (l *stringList) NextStrings() (batch []StringRecord, err error) {
@@ -393,7 +394,7 @@ func (l *stringList) NextStrings() (batch []StringRecord, err error) {
 	return batch, nil
 }
 
-// TestConcatStrings: strings are handed out at once where a reader can, other records one by one.
+// TestConcatStrings checks that strings are returned in batches if a reader can, and other records one by one.
 func TestConcatStrings(t *testing.T) {
 	a := &stringList{list{headers: []Header{{Type: String, Key: []byte("a")}, {Type: String, Key: []byte("b")}, {Type: Set, Key: []byte("c")}}}}
 	b := &list{headers: []Header{{Type: String, Key: []byte("d")}}}
@@ -440,7 +441,7 @@ func TestMergePassesErrorsOn(t *testing.T) {
 	}
 }
 
-// TestStringBytes: progress and shares of memory count keys and values.
+// TestStringBytes checks that the size of a batch counts keys and values.
 func TestStringBytes(t *testing.T) {
 	batch := []StringRecord{{Key: []byte("key"), Value: []byte("value")}, {Key: []byte("k")}, {Value: []byte("v")}}
 	if n := StringBytes(batch); n != 10 {

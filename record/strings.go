@@ -1,9 +1,9 @@
 package record
 
-// StringWriter is a Writer that takes strings several at a time, in place of Begin, Write and End for each.
+// StringWriter is a Writer that accepts several strings at once, instead of Begin, Write and End for each.
 type StringWriter interface {
 	Writer
-	// WriteStrings writes whole strings. Nothing of them is kept.
+	// WriteStrings writes complete strings. It does not retain them.
 	WriteStrings(batch []StringRecord) error
 }
 

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// told is a writer that writes down its calls and fails at one.
+// told is a writer that records its calls and fails at one of them.
 type told struct {
 	calls []string
-	fail  int // number of the call; 0 means none
+	fail  int // number of the call; 0: never
 }
 
 func (w *told) call(format string, args ...any) error {
@@ -31,7 +31,7 @@ func (w *told) End() error   { return w.call("end") }
 func (w *told) Close() error { return nil }
 func (w *told) Abort()       {}
 
-// TestWriteStrings: strings are written one by one, and an error ends that.
+// TestWriteStrings checks that strings are written one by one until an error.
 func TestWriteStrings(t *testing.T) {
 	batch := []StringRecord{{DB: "0", Key: []byte("a"), Value: []byte("v")}, {DB: "1", Key: []byte("b"), ExpireMS: 7, Expired: true}}
 	want := []string{"begin string a in 0 until 0 false len 1", `write 1 """v"`, "end", "begin string b in 1 until 7 true len 1", `write 1 """"`, "end"}
@@ -48,7 +48,7 @@ func TestWriteStrings(t *testing.T) {
 	}
 }
 
-// TestBytes: what is held of a batch, and the logical size of an element.
+// TestBytes checks the size of a batch and the logical size of an element.
 func TestBytes(t *testing.T) {
 	batch := []Element{{Name: []byte("abc"), Value: []byte("de")}, {}, {Value: []byte("fghi")}}
 	if n := BatchBytes(batch); n != 9 {
@@ -61,7 +61,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestSub: what was added is taken out again, with what was carried.
+// TestSub checks that Sub reverses Add, including the carry.
 func TestSub(t *testing.T) {
 	a := Digest{Records: 3, Elements: 5, Millis: Sum128{Hi: 1, Lo: 1<<64 - 1}, Seconds: Sum128{Lo: 1}}
 	b := Digest{Records: 2, Elements: 4, Millis: Sum128{Hi: 7, Lo: 2}, Seconds: Sum128{Hi: 1<<64 - 1, Lo: 1<<64 - 1}}
@@ -74,7 +74,7 @@ func TestSub(t *testing.T) {
 	}
 }
 
-// TestSkipped: errors about what an open store passed over, and no warnings.
+// TestSkipped checks that only error findings about parts skipped by an open store count as skipped.
 func TestSkipped(t *testing.T) {
 	for kind, want := range map[string]bool{FindDamagedBlock: true, FindDamagedBlob: true, FindDamagedPage: true, FindMissingFile: true, FindFileSize: true,
 		FindForeignTable: true, "count-mismatch": false} {
@@ -86,7 +86,7 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-// TestReason: the field is named when it is known.
+// TestReason checks that the reason names the field if it is known.
 func TestReason(t *testing.T) {
 	e := &CorruptError{Off: NoOffset, Err: ErrShort}
 	if e.Shift(5); e.Off != NoOffset || e.Reason() != "too short" {

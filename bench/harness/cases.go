@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// limitRSS is the resident memory that a conversion with --memory 256MiB must stay below.
+// limitRSS is the maximum resident memory of a conversion with --memory 256MiB.
 const limitRSS = 512 << 20
 
 // result is one line of the report.
@@ -17,8 +17,8 @@ type result struct {
 	Want    string              `json:"want"`
 	Got     string              `json:"got"`
 	OK      bool                `json:"ok"`
-	Ratio   float64             `json:"ratio,omitempty"`     // of wall times
-	CPU     float64             `json:"cpu_ratio,omitempty"` // of CPU times
+	Ratio   float64             `json:"ratio,omitempty"`     // wall times
+	CPU     float64             `json:"cpu_ratio,omitempty"` // CPU times
 	Medians map[string]sample   `json:"medians"`
 	Samples map[string][]sample `json:"samples"`
 }
@@ -30,13 +30,13 @@ type bench struct {
 	data                            *datasets
 }
 
-// group is a number of cases that are measured together.
+// group is a set of cases measured together.
 type group struct {
 	name string
 	run  func() ([]*result, error)
 }
 
-// groups returns those that only names, separated by commas; "" names all.
+// groups returns the groups listed in only, separated by commas, or all if only is "".
 func (b *bench) groups(only string) ([]group, error) {
 	all := []group{{"speed", b.speed}, {"workers", b.workers}, {"growth", b.growth}, {"memory", b.memory},
 		{"ardb", b.ardb}, {"kvrocks", b.kvrocks}, {"pika", b.pika}, {"reading", b.reading}, {"redis", b.redis}}
@@ -69,7 +69,7 @@ func (b *bench) load(src string) *command {
 	return &command{Name: "reference", Argv: []string{b.reference, "load", src, out}, Output: out, Pinned: true}
 }
 
-// against measures the speed of c in units of base's and wants it to be at least least.
+// against measures the speed of c relative to base. It must be at least least; 0 sets no bound.
 func (b *bench) against(name string, least float64, base, c *command) (*result, error) {
 	samples, err := interleave(b.o.rounds, base, c)
 	if err != nil {
@@ -93,7 +93,7 @@ func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 
-// speed compares with the reference on one core.
+// speed compares conversions with the reference on one core.
 func (b *bench) speed() ([]*result, error) {
 	var out []*result
 	for _, c := range []struct {
@@ -122,10 +122,10 @@ func (b *bench) speed() ([]*result, error) {
 	return append(out, r), err
 }
 
-// limitTime is how many times as long as the limit a conversion without the proof may take.
+// limitTime is the maximum time of a conversion without the proof, relative to the limit program.
 const limitTime = 1.8
 
-// bound compares a conversion with a pass over the blocks of the source that looks at no row.
+// bound compares a conversion with a pass over the blocks of the source that decodes no rows.
 func (b *bench) bound() (*result, error) {
 	src, err := b.data.mix(b.o.elements, 1)
 	if err != nil {
@@ -158,7 +158,7 @@ func (b *bench) workers() ([]*result, error) {
 	return []*result{r}, nil
 }
 
-// growth compares the cost of an element over sizes.
+// growth compares the cost per element for several sizes.
 func (b *bench) growth() ([]*result, error) {
 	r := &result{Name: "linear growth", Medians: map[string]sample{}, Samples: map[string][]sample{}, OK: true}
 	sizes := []int64{b.o.elements / 5, b.o.elements}
@@ -200,7 +200,7 @@ func millions(n int64) string {
 	return fmt.Sprintf("%.2gM", float64(n)/1e6)
 }
 
-// memory takes the peak of resident memory.
+// memory measures peak resident memory.
 func (b *bench) memory() ([]*result, error) {
 	var out []*result
 	n := b.o.elements

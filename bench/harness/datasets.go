@@ -10,23 +10,23 @@ import (
 	"strconv"
 )
 
-// overlapRuns is the number of sorted runs of the source that has seen writes.
+// overlapRuns is the number of sorted runs in a source with overlapping writes.
 const overlapRuns = 13
 
-// datasets makes sources as they are asked for, once each, below a directory of its own.
+// datasets creates sources on demand, once each, in its own directory.
 type datasets struct {
 	dir                              string
 	gen, overlap, convert, reference string // programs
 	seed                             uint64
 }
 
-// generate returns the directory of a dataset: "mix", "zset", "list" or "linked".
+// generate returns the directory of a dataset of a kind: "mix", "zset", "list" or "linked".
 func (d *datasets) generate(kind string, n int64) (string, error) {
 	dir := filepath.Join(d.dir, fmt.Sprintf("%s-%d", kind, n))
 	return dir, produce(dir, d.gen, kind, dir+partial, strconv.FormatInt(n, 10), "--seed", strconv.FormatUint(d.seed, 10))
 }
 
-// mix returns the benchmark's mix as one sorted run or in overlapping ones.
+// mix returns the benchmark's mix, as one sorted run or several overlapping ones.
 func (d *datasets) mix(n int64, runs int) (string, error) {
 	src, err := d.generate("mix", n)
 	if err != nil || runs == 1 {
@@ -39,14 +39,14 @@ func (d *datasets) mix(n int64, runs int) (string, error) {
 // mixIn returns the benchmark's mix in another format.
 func (d *datasets) mixIn(format string, n int64) (string, error) {
 	src, err := d.mix(n, 1)
-	if err != nil || format == "nemo" { // which it is made in
+	if err != nil || format == "nemo" { // the original mix
 		return src, err
 	}
 	dir := src + "-" + format
 	return dir, produce(dir, d.convert, "convert", src, format+":"+dir+partial)
 }
 
-// tables returns the benchmark's mix in tables that RocksDB wrote in a format_version.
+// tables returns the benchmark's mix in tables that RocksDB wrote with a format_version.
 func (d *datasets) tables(version int, n int64) (string, error) {
 	src, err := d.mix(n, 1)
 	if err != nil {
@@ -56,7 +56,7 @@ func (d *datasets) tables(version int, n int64) (string, error) {
 	return dir, produce(dir, d.reference, "load", src, dir+partial, strconv.Itoa(version))
 }
 
-// hsets returns an append-only file of so many HSETs of random fields of random hashes.
+// hsets returns an append-only file of n HSETs of random fields in random hashes.
 func (d *datasets) hsets(n int64) (string, error) {
 	file := filepath.Join(d.dir, fmt.Sprintf("hsets-%d.aof", n))
 	if _, err := os.Stat(file); err == nil {
@@ -77,10 +77,10 @@ func (d *datasets) hsets(n int64) (string, error) {
 	return file, os.Rename(file+partial, file)
 }
 
-// partial ends the name of a dataset that is not finished.
+// partial is the suffix of an unfinished dataset.
 const partial = ".part"
 
-// produce runs a program that writes dir.part and renames it, so that a dataset is whole or absent.
+// produce runs a program that writes dir.part and renames it to dir, so that a dataset is complete or absent.
 func produce(dir string, argv ...string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil

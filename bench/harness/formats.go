@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// pair is a conversion that is compared with the reference, with and without the proof.
+// pair is a conversion to compare with the reference, with and without the proof.
 type pair struct {
 	from, to         string
-	unproved, proved float64 // least ratios; 0: no bound
+	unproved, proved float64 // minimum ratios; 0: no bound
 }
 
 // ardb compares conversions from and to Ardb.
@@ -22,8 +22,8 @@ func (b *bench) kvrocks() ([]*result, error) {
 	return b.pairs(pair{"blackwidow", "kvrocks", 1.3, 1}, pair{"kvrocks", "rdb", 1.3, 1})
 }
 
-// pika compares conversions to Pika 4.0 and from there, and a bare walk over tables as RocksDB writes them since 6.6 with one
-// over those of before, of the same rows.
+// pika compares conversions to and from Pika 4.0. It also compares a scan of tables in format_version 5, which
+// RocksDB has since 6.6, with a scan of the same rows in format_version 2.
 func (b *bench) pika() ([]*result, error) {
 	out, err := b.pairs(pair{"nemo", "floyd", 1.3, 1}, pair{"floyd", "blackwidow", 1.3, 1})
 	if err != nil {
@@ -45,7 +45,8 @@ func (b *bench) pika() ([]*result, error) {
 	return append(out, r), err
 }
 
-// pairs compares conversions with the reference on one core. The reference scans and loads with the source's own orders.
+// pairs compares conversions with the reference on one core. The reference scans and loads with the source's own
+// comparers.
 func (b *bench) pairs(pairs ...pair) ([]*result, error) {
 	var out []*result
 	for _, p := range pairs {
@@ -70,13 +71,13 @@ func (b *bench) pairs(pairs ...pair) ([]*result, error) {
 }
 
 const (
-	// limitReading is the resident memory that commands which read stay below by default.
+	// limitReading is the maximum resident memory of reading commands with default flags.
 	limitReading = 256 << 20
-	// dumpRate is the output of a dump in bytes a second and core that is fast enough.
+	// dumpRate is the output of a dump, in bytes per second and core, that counts as fast enough.
 	dumpRate = 200e6
 )
 
-// reading compares commands that read with a bare walk over the rows, on one core.
+// reading compares reading commands with a bare scan of the rows, on one core.
 func (b *bench) reading() ([]*result, error) {
 	src, err := b.data.mix(b.o.elements, 1)
 	if err != nil {
@@ -107,7 +108,7 @@ func (b *bench) reading() ([]*result, error) {
 	return append(out, lean(r, "dump")), nil
 }
 
-// lean adds the bound on memory.
+// lean adds the bound on memory to a result.
 func lean(r *result, name string) *result {
 	rss := r.Medians[name].RSS
 	r.Want += ", < 256 MiB"
@@ -116,7 +117,7 @@ func lean(r *result, name string) *result {
 	return r
 }
 
-// dump measures JSON lines by the bytes written, against a bare buffered writer of as many.
+// dump measures JSON lines by the bytes written, against a bare buffered writer of the same size.
 func (b *bench) dump(src string) (*result, error) {
 	path := filepath.Join(b.o.dir, "out-dump.jsonl")
 	dump := &command{Name: "dump", Argv: []string{b.kvferry, "dump", src, "-o", path, "--workers", "1"}, Output: path, Pinned: true}

@@ -1,5 +1,5 @@
-// Harness runs kvferry and the C++ reference in turn on datasets that it makes, and reports ratios.
-// It uses the programs as anybody would: from outside.
+// Harness runs kvferry and the C++ reference alternately on datasets that it generates, and reports ratios. It runs
+// the programs from the outside, like a user.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "run only these groups, separated by commas: speed, workers, growth, memory, ardb, kvrocks, pika, reading, redis")
 	flag.StringVar(&o.out, "out", "results", "write OUT.json and OUT.md")
 	flag.Parse()
-	// An interrupt ends the program being measured; its failure ends this one, which cleans up.
+	// An interrupt kills the program being measured. Its failure ends this program, which cleans up.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
 	if err := mainErr(&o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -70,7 +70,7 @@ func mainErr(o *options) error {
 			fmt.Fprintf(os.Stderr, "%s: %s\n", r.Name, r.Got)
 		}
 		report.Results = append(report.Results, results...)
-		// Written after each group: an hour of measuring survives a failure.
+		// Write after each group, so that an hour of measuring survives a failure.
 		if err := report.write(o.out); err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func mainErr(o *options) error {
 	return nil
 }
 
-// prepare makes the working directory; cleanup removes what was made in it.
+// prepare creates the working directory. cleanup removes it.
 func prepare(o *options) (cleanup func(), err error) {
 	if o.dir == "" {
 		o.dir, err = os.MkdirTemp("", "kvferry-bench-")

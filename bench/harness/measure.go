@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// command is a program to measure. Output says where it writes: that path, and all that start with
-// it, are removed before and after each run.
+// command is a program to measure. The path Output is removed before and after each run, together with kvferry's
+// files next to it.
 type command struct {
-	Name   string   // in tables: "kvferry", "reference"
+	Name   string   // in tables, such as "kvferry" or "reference"
 	Argv   []string // Argv[0] is a path
 	Output string
-	Pinned bool // to one CPU, with GOMAXPROCS=1
+	Pinned bool // run on one CPU, with GOMAXPROCS=1
 }
 
-// sample is what one run took.
+// sample holds the measurements of one run.
 type sample struct {
 	Wall time.Duration `json:"wall_ns"`
-	CPU  time.Duration `json:"cpu_ns"` // user and system
+	CPU  time.Duration `json:"cpu_ns"` // user and system time
 	RSS  int64         `json:"peak_rss_bytes"`
-	Out  int64         `json:"output_bytes,omitempty"` // when the output is a file
+	Out  int64         `json:"output_bytes,omitempty"` // if the output is a file
 }
 
-// run runs c once; its failing is an error that shows what it said.
+// run runs c once. If it fails, the error contains its output to stderr.
 func run(c *command) (sample, error) {
 	if err := clear(c.Output); err != nil {
 		return sample{}, err
@@ -49,7 +49,7 @@ func run(c *command) (sample, error) {
 	return s, clear(c.Output)
 }
 
-// clear removes path, what lies beside it under longer names (reports), and nothing else.
+// clear removes path and the files that kvferry writes next to it.
 func clear(path string) error {
 	if path == "" {
 		return nil
@@ -83,7 +83,7 @@ func measure(c *command) (sample, error) {
 	return s, nil
 }
 
-// interleave runs the commands in turn, once to warm the cache and then rounds times.
+// interleave runs the commands alternately, once to warm the cache and then rounds times.
 func interleave(rounds int, commands ...*command) ([][]sample, error) {
 	out := make([][]sample, len(commands))
 	for round := -1; round < rounds; round++ {
@@ -100,7 +100,7 @@ func interleave(rounds int, commands ...*command) ([][]sample, error) {
 	return out, nil
 }
 
-// median returns the median of each measure; the peak is the highest.
+// median returns the medians of the times, and the maxima of memory and output.
 func median(samples []sample) sample {
 	pick := func(f func(sample) time.Duration) time.Duration {
 		v := make([]time.Duration, len(samples))

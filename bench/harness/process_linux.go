@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peak is the most memory in bytes that a process had.
+// peak returns the peak resident memory of a process in bytes.
 func peak(p *os.ProcessState) int64 {
 	u, ok := p.SysUsage().(*syscall.Rusage)
 	if !ok {
@@ -18,7 +18,7 @@ func peak(p *os.ProcessState) int64 {
 	return u.Maxrss << 10
 }
 
-// pin keeps this thread, and the processes it starts, on the last CPU it may use.
+// pin binds this thread, and the processes it starts, to the last CPU it may use.
 func pin() (restore func(), err error) {
 	runtime.LockOSThread()
 	var all, one unix.CPUSet

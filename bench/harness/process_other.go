@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Measurements need Linux: programs compared on one core are kept on it, and their memory is asked of the kernel.
+// Measurements need Linux: programs are pinned to one CPU, and the kernel reports their memory.
 
 func peak(*os.ProcessState) int64 { return 0 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// redis compares with Redis' own programs and with another reader of its files.
+// redis compares kvferry with Redis's own programs and with another RDB reader.
 func (b *bench) redis() ([]*result, error) {
 	var out []*result
 	for _, f := range []func() (*result, error){b.rdbJSON, b.rdbFingerprint, b.rdbLoad, b.rdbLoadAll, b.rdbSource, b.rdbMemory, b.logReplay, b.live} {
@@ -22,12 +22,12 @@ func (b *bench) redis() ([]*result, error) {
 	return out, nil
 }
 
-// program is a command on one core that leaves nothing.
+// program returns a command that runs on one core.
 func program(name, output string, argv ...string) *command {
 	return &command{Name: name, Argv: argv, Output: output, Pinned: true}
 }
 
-// rdbJSON compares JSON lines of an RDB file with what another reader prints.
+// rdbJSON compares JSON lines of an RDB file with the output of another reader.
 func (b *bench) rdbJSON() (*result, error) {
 	file, err := b.data.mixIn("rdb", b.o.elements)
 	if err != nil {
@@ -39,13 +39,13 @@ func (b *bench) rdbJSON() (*result, error) {
 		program("dump", ours, b.kvferry, "dump", "rdb:"+file, "-o", ours, "--workers", "1"))
 }
 
-// rdbFingerprint compares reading a file with reading the same records from blackwidow.
+// rdbFingerprint compares reading an RDB file with reading the same records from blackwidow.
 func (b *bench) rdbFingerprint() (*result, error) {
 	file, dir, err := b.both()
 	if err != nil {
 		return nil, err
 	}
-	return b.against("one core, fingerprint of an RDB file against blackwidow", 0.7, // it also looks for what is there twice
+	return b.against("one core, fingerprint of an RDB file against blackwidow", 0.7, // reading an RDB file also detects duplicate keys
 
 		program("blackwidow", "", b.kvferry, "fingerprint", dir, "--workers", "1"),
 		program("rdb", "", b.kvferry, "fingerprint", "rdb:"+file, "--workers", "1"))
@@ -59,12 +59,12 @@ func (b *bench) both() (file, dir string, err error) {
 	return file, dir, err
 }
 
-// loader has redis-server load a file.
+// loader makes redis-server load a file.
 func (b *bench) loader(file string) *command {
 	return &command{Name: "redis-server", Argv: []string{filepath.Join(b.o.bin, "server"), "load", file}}
 }
 
-// rdbLoad compares writing a file with a server's loading it.
+// rdbLoad compares writing an RDB file with a server loading it.
 func (b *bench) rdbLoad() (*result, error) {
 	file, dir, err := b.both()
 	if err != nil {
@@ -74,7 +74,7 @@ func (b *bench) rdbLoad() (*result, error) {
 	return b.against("one core, blackwidow to rdb, without the proof, against redis-server loading the file", 0, b.loader(file), c)
 }
 
-// rdbLoadAll is the same as users run it.
+// rdbLoadAll is rdbLoad on all cores, the default of users.
 func (b *bench) rdbLoadAll() (*result, error) {
 	file, dir, err := b.both()
 	if err != nil {
@@ -84,7 +84,7 @@ func (b *bench) rdbLoadAll() (*result, error) {
 		b.convertTo("rdb", dir, "kvferry", false, "--no-prove"))
 }
 
-// rdbSource compares a source that has to be sorted with one that is.
+// rdbSource compares an unsorted source with a sorted one.
 func (b *bench) rdbSource() (*result, error) {
 	file, dir, err := b.both()
 	if err != nil {
@@ -95,7 +95,7 @@ func (b *bench) rdbSource() (*result, error) {
 		b.convertTo("blackwidow", "rdb:"+file, "rdb", true, "--workers", "1", "--no-prove"))
 }
 
-// rdbMemory takes the peak of a sort that does not fit into memory.
+// rdbMemory measures the peak memory of a sort that does not fit in memory.
 func (b *bench) rdbMemory() (*result, error) {
 	file, err := b.data.mixIn("rdb", b.o.elements)
 	if err != nil {
@@ -112,7 +112,7 @@ func (b *bench) rdbMemory() (*result, error) {
 	}, nil
 }
 
-// logReplay compares replaying commands at random with a server's loading them.
+// logReplay compares replaying random commands with a server loading them.
 func (b *bench) logReplay() (*result, error) {
 	n := b.o.elements * 2 / 5
 	file, err := b.data.hsets(n)
@@ -123,7 +123,7 @@ func (b *bench) logReplay() (*result, error) {
 		b.loader(file), b.convertTo("rdb", "aof:"+file, "kvferry", true, "--workers", "1", "--no-prove"))
 }
 
-// live compares loading a server with redis-cli --pipe, whose commands lie ready in a file.
+// live compares loading a server with redis-cli --pipe, whose commands are already in a file.
 func (b *bench) live() (*result, error) {
 	src, err := b.data.mixIn("blackwidow", b.o.elements)
 	if err != nil {
@@ -143,7 +143,7 @@ func (b *bench) live() (*result, error) {
 	return r, b.addServer(r, server, cpu, src)
 }
 
-// addServer adds how the CPU time of kvferry compares with that of the server it loads.
+// addServer adds the CPU time of kvferry and of the server it loads.
 func (b *bench) addServer(r *result, server, cpu, src string) error {
 	defer os.RemoveAll(cpu)
 	s, err := measure(&command{Argv: []string{server, "run", cpu, b.kvferry, "convert", src, "unix://SOCKET"}})

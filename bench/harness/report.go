@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// report is what OUT.json holds.
+// report is the content of OUT.json.
 type report struct {
 	Date     string    `json:"date"`
 	Commit   string    `json:"commit"`
@@ -33,7 +33,7 @@ func newReport(o *options) *report {
 	}
 }
 
-// output returns what a program prints, "unknown" when it fails: only descriptions hang on it.
+// output returns the output of a program, or "unknown" if it fails: it is used only in descriptions.
 func output(program string, args ...string) string {
 	out, err := exec.Command(program, args...).Output()
 	if err != nil {
@@ -74,7 +74,7 @@ func (r *report) missed() int {
 	return n
 }
 
-// markdown renders the page of results.
+// markdown renders the results as a page.
 func (r *report) markdown() string {
 	var b strings.Builder
 	b.WriteString("# Measured\n\n`make bench` repeats this (`ELEMENTS`, `ROUNDS`, `BENCH_DIR`; `make bench-full` grows to four times the\n" +

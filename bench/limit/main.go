@@ -1,5 +1,5 @@
-// Limit is what a conversion could not be faster than: it takes the data blocks of all tables below a directory and does
-// with them what any program must that writes the same rows anew, and nothing else. Rows are not looked at.
+// Limit is a lower bound for the time of a conversion. It performs on the data blocks of all tables below a directory
+// only the work that every program rewriting the same rows must do. It does not decode rows.
 //
 //	limit DIR FILE    read, verify, decompress, copy, compress and checksum all data blocks, and write them to a new FILE
 package main
@@ -25,7 +25,7 @@ import (
 
 const (
 	windowSize = 256 << 10 // bytes read at once
-	writeSize  = 128 << 10 // bytes written at once, at least; writes start at multiples of it
+	writeSize  = 128 << 10 // minimum bytes written at once; writes start at multiples of it
 
 	codecNone   = 0
 	codecSnappy = 1
@@ -68,18 +68,18 @@ func run(root, path string) error {
 	return errors.Join(err, out.Close())
 }
 
-// pass holds the buffers of one block on its way.
+// pass holds the buffers of the current block.
 type pass struct {
 	out           io.Writer
 	window        []byte
-	at            int64 // where window starts in the file
+	at            int64 // offset of window in the file
 	plain, copied []byte
-	packed        []byte // not written yet
+	packed        []byte // not yet written
 	written       int
-	blocks, bytes int64 // read; bytes as they are decompressed
+	blocks, bytes int64 // read; bytes counts decompressed blocks
 }
 
-// table takes all data blocks of a table.
+// table processes all data blocks of a table.
 func (p *pass) table(dir, name string) error {
 	var set files.Set
 	defer set.Close()
@@ -113,7 +113,7 @@ func (p *pass) table(dir, name string) error {
 	}
 }
 
-// block takes one data block.
+// block processes one data block.
 func (p *pass) block(file io.ReaderAt, h blocks.Handle) error {
 	stored, err := p.read(file, int64(h.Off), int(h.Size)+blocks.TrailerLen)
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *pass) block(file io.ReaderAt, h blocks.Handle) error {
 	return p.flush(writeSize)
 }
 
-// read returns n bytes of the file from off on, a view.
+// read returns n bytes of the file at off, as a view.
 func (p *pass) read(file io.ReaderAt, off int64, n int) ([]byte, error) {
 	if off < p.at || off+int64(n) > p.at+int64(len(p.window)) {
 		size := max(n, windowSize)
@@ -157,7 +157,7 @@ func (p *pass) read(file io.ReaderAt, off int64, n int) ([]byte, error) {
 	return p.window[i : i+n], nil
 }
 
-// pack appends a block as a table has it.
+// pack appends a block in the form of a table.
 func (p *pass) pack(plain []byte) {
 	at := len(p.packed)
 	if need := at + s2.MaxEncodedLen(len(plain)) + blocks.TrailerLen; cap(p.packed) < need {
@@ -172,7 +172,7 @@ func (p *pass) pack(plain []byte) {
 	p.packed = binary.LittleEndian.AppendUint32(p.packed, base.MaskCRC(crc32.Checksum(p.packed[at:], base.Castagnoli)))
 }
 
-// flush writes what was packed, up to a multiple of unit bytes in the file, as tables are written.
+// flush writes packed blocks up to a multiple of unit bytes in the file, like a table writer.
 func (p *pass) flush(unit int) error {
 	n := len(p.packed) - (p.written+len(p.packed))%unit
 	if n <= 0 {

@@ -1,8 +1,8 @@
-// Profile runs kvferry and writes where its time went:
+// Profile runs kvferry and writes a CPU profile:
 //
 //	profile FILE ARGUMENT…
 //
-// FILE becomes a CPU profile of the command line that follows.
+// FILE receives the profile of the command line that follows.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	os.Exit(code)
 }
 
-// profiled runs the command line without the name of the file.
+// profiled runs the command line that follows the name of the profile.
 func profiled(path string) (code int, err error) {
 	f, err := os.Create(path)
 	if err != nil {

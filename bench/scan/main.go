@@ -1,5 +1,5 @@
-// Scan is what reading commands are measured against: a bare walk over all rows with our own reader,
-// and a bare buffered writer.
+// Scan is the baseline for reading commands: a bare scan of all rows with kvferry's own reader, and a bare buffered
+// writer.
 //
 //	scan DIR             walk over the rows of all databases below DIR
 //	scan -write FILE N   write N bytes to a new file through a buffer
@@ -86,7 +86,7 @@ func scan(dir string, rows, size *int64) error {
 	return nil
 }
 
-// lineSize is about that of a line of a dump.
+// lineSize is about the size of a dump line.
 const lineSize = 256
 
 func write(path string, n int64) error {

@@ -1,12 +1,12 @@
-// Server measures against redis-server: it starts one on a socket in a temporary directory, has it loaded, and ends it. What
-// the server takes is in what this program takes, as it waits for it.
+// Server measures redis-server: it starts a server on a socket in a temporary directory, loads it, and stops it. This
+// program's CPU time includes the server's, as it waits for it.
 //
 //	server load FILE            the server loads an RDB file, or an append-only one, when it starts
 //	server pipe FILE            redis-cli --pipe sends the commands of a file to it
 //	server run CPU CMD ARG...   the command runs with SOCKET in its arguments replaced by the path of the socket; CPU is
 //	                            written with the CPU time of the server, in nanoseconds
 //
-// Without CPU, load and pipe print that of the server.
+// Only run writes the server's own CPU time.
 package main
 
 import (
@@ -37,7 +37,7 @@ func run(args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == "load":
 		name, more := "dump.rdb", []string(nil)
-		if strings.HasSuffix(args[1], ".aof") { // which a server of version 7 moves to a directory of its own
+		if strings.HasSuffix(args[1], ".aof") { // servers since version 7 move it to a directory of its own
 			name, more = "appendonly.aof", []string{"--appendonly", "yes"}
 		}
 		if err := os.Symlink(absolute(args[1]), filepath.Join(dir, name)); err != nil {
@@ -65,7 +65,8 @@ func absolute(path string) string {
 	return path
 }
 
-// serve starts a server, which loads what is in the directory, calls f, and ends it. It returns the CPU time of the server.
+// serve starts a server, which loads the files in dir, calls f and stops the server. It returns the server's CPU
+// time.
 func serve(dir string, f func(socket string) error, more ...string) (time.Duration, error) {
 	socket := filepath.Join(dir, "socket")
 	argv := []string{"--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--loglevel", "warning"}
@@ -92,7 +93,7 @@ func serve(dir string, f func(socket string) error, more ...string) (time.Durati
 	return server.ProcessState.UserTime() + server.ProcessState.SystemTime(), nil
 }
 
-// ready waits until the server has loaded what there is.
+// ready waits until the server has loaded its files.
 func ready(socket string) error {
 	for range 60000 {
 		if answer, err := ask(socket, "PING"); err == nil && strings.HasPrefix(answer, "+PONG") {
@@ -136,7 +137,7 @@ func command(socket string, argv []string) error {
 		argv[i] = strings.ReplaceAll(argv[i], "SOCKET", socket)
 	}
 	cmd := exec.Command(absolute(argv[0]), argv[1:]...)
-	cmd.Dir = filepath.Dir(socket) // it may write a report
+	cmd.Dir = filepath.Dir(socket) // it may write a report here
 	cmd.Stderr = os.Stderr
 	return cmd.Run()
 }

@@ -6,10 +6,10 @@ import (
 	"kvferry/cmd/kvferry/command"
 )
 
-// What the linker is told of a release: -X main.version=1.2.0 and so on.
+// Set by the linker in releases: -X main.version=1.2.0 and so on.
 var version, commit, date string
 
-// build says what this build is: as the linker was told, else as the go command has stamped it.
+// build describes this build from the linker's variables; the go command's stamp fills in missing fields.
 func build() command.Build {
 	b := command.Build{Version: version, Commit: commit, Date: date}
 	info, ok := debug.ReadBuildInfo()

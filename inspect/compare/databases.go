@@ -44,7 +44,7 @@ type DBMapError struct{ text string }
 
 func (e *DBMapError) Error() string { return e.text }
 
-// Second translates names of the first side to those of the second.
+// Second translates database names of the first side to the second side.
 func (m DBMap) Second(dbs []string) ([]string, error) {
 	out := slices.Clone(dbs)
 	for i, db := range dbs {
@@ -61,7 +61,7 @@ func (m DBMap) Second(dbs []string) ([]string, error) {
 	return out, nil
 }
 
-// fits refuses names that the sides do not have; called says what the sides are.
+// fits returns an error if a name does not exist on its side. called names the sides for the error.
 func (m DBMap) fits(as, bs []string, called DBNames) error {
 	for _, n := range m {
 		if !slices.Contains(as, n.A) {
@@ -78,7 +78,7 @@ func missing(n DBNames, name, side string, have []string) error {
 	return &DBMapError{fmt.Sprintf("%s: %s", n, suggest.Missing("database", name, side, have))}
 }
 
-// Hint adds to an error of the second side that a database may have another name there.
+// Hint adds to a missing-database error of the second side that the database may have another name there.
 func (m DBMap) Hint(err error) error {
 	var none *filter.NoDatabaseError
 	if errors.As(err, &none) && !slices.ContainsFunc(m, func(n DBNames) bool { return n.B == none.DB }) {
@@ -104,9 +104,9 @@ func (p DBPair) String() string {
 	return p.A + " (" + p.B + ")"
 }
 
-// pairs matches databases: those of the map, others by name, or as the only ones on either side. They
-// are in the order of the first side, then of the second. A database that exists only on the second
-// side must not have the name of another one of the first.
+// pairs matches databases by the map, else by name, or because each side has only one. The result lists the databases
+// of the first side, then those only on the second. A database only on the second side must not share its name with a
+// database of the first that the map matches elsewhere.
 func (m DBMap) pairs(as, bs []string) ([]DBPair, error) {
 	if len(as) == 1 && len(bs) == 1 {
 		return []DBPair{{DBNames{as[0], bs[0]}, true, true}}, nil

@@ -94,7 +94,7 @@ func TestDBNamesInJSON(t *testing.T) {
 	}
 }
 
-// Databases of other names are compared when the map says so, whatever is selected.
+// TestDiffMapped checks that the map pairs databases with different names, under any selection.
 func TestDiffMapped(t *testing.T) {
 	a, b := fake.Named("0", "bar", "foo"), fake.Named("0", "2", "3")
 	for _, direct := range []bool{false, true} {
@@ -133,7 +133,7 @@ func TestDiffMapped(t *testing.T) {
 	}
 }
 
-// Whoever misses a database on the second side is told how to name it.
+// TestDBMapHint checks that an error about a missing database on the second side suggests --map-db.
 func TestDBMapHint(t *testing.T) {
 	none := &filter.NoDatabaseError{DB: "bar"}
 	if err := DBMap(nil).Hint(none); !errors.Is(err, none) || !strings.HasSuffix(err.Error(), "; if it has another name there: --map-db bar=NAME") {
@@ -148,7 +148,7 @@ func TestDBMapHint(t *testing.T) {
 	}
 }
 
-// A comparison that cannot be made says so before anything is read.
+// TestDiffRefuses checks that an impossible comparison is refused before any data is read.
 func TestDiffRefuses(t *testing.T) {
 	a, b := fake.Named("0", "1"), fake.Named("0", "2")
 	for m, dbs := range map[string]string{"none=2": "", "1=2": "2"} {
@@ -168,7 +168,7 @@ func TestDiffRefuses(t *testing.T) {
 	}
 }
 
-// Expiries may differ by less than a second.
+// TestPartDifference describes expiries that differ by less than a second.
 func TestPartDifference(t *testing.T) {
 	d := PartDifference{DB: DBPair{DBNames{"0", "0"}, true, true}, Type: record.Set}
 	d.File.Millis.Lo = 1

@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// Side is the side of a comparison that has something.
+// Side is the side of a comparison that has a record or element.
 type Side uint8
 
 // Sides of a difference.
@@ -31,18 +31,17 @@ func (s Side) String() string { return sideNames[s] }
 // returns.
 type Difference struct {
 	Side   Side
-	DB     DBPair         // of the record
-	Header *record.Header // of the record: that of A unless it exists only in B
+	DB     DBPair         // database of the record
+	Header *record.Header // header of the record in A; in B for OnlyB
 	What   What
-	// A and B are the element on either side. Index is that of a list element; fields, members and
-	// ids are in Name.
+	// A and B are the element on each side. Index is its position in a list; fields, members and ids are in Name.
 	A, B  *record.Element
 	Index int64
 	// HeaderB is the header in B if both sides have the record.
 	HeaderB *record.Header
 }
 
-// What is the part of a record that differs.
+// What is the part of a record in which the sides differ.
 type What uint8
 
 // The parts that can differ. A missing or extra Record is reported before its elements, which are
@@ -71,14 +70,13 @@ type Options struct {
 // Result sums up a comparison.
 type Result struct {
 	Equal bool `json:"equal"`
-	// Seconds is true if expiries were compared in seconds, because one format stores no more.
+	// Seconds is true if expiries were compared in seconds, because one of the formats stores seconds.
 	Seconds bool `json:"expiry_in_seconds"`
-	// PlainZero is true if a score of -0 counted as 0, because servers store it so in small sorted
-	// sets.
+	// PlainZero is true if a score of -0 counted as 0, because servers store -0 as 0 in small sorted sets.
 	PlainZero bool `json:"minus_zero_is_zero,omitempty"`
 	// Fingerprints is true if no records were compared, because the fingerprints are equal.
 	Fingerprints bool  `json:"by_fingerprint"`
-	Alike        int64 `json:"records_alike"`    // of A, in databases and types whose fingerprints are equal
+	Alike        int64 `json:"records_alike"`    // in databases and types with equal fingerprints
 	Records      int64 `json:"records_compared"` // pairs compared element by element
 	Missing      int64 `json:"records_missing"`  // in A only
 	Extra        int64 `json:"records_extra"`    // in B only
@@ -92,8 +90,8 @@ type Result struct {
 	Pairs []DBPair `json:"-"`
 }
 
-// Compared returns how many records the comparison covered, by fingerprint or one by one. It is 0 if neither side has
-// any that is selected.
+// Compared returns the number of records covered by the comparison, by fingerprint or one by one. It is 0 if the
+// selection is empty on both sides.
 func (r *Result) Compared() int64 { return r.Alike + r.Records + r.Missing + r.Extra }
 
 // ErrEnough is returned by Tell to end a comparison without an error.
@@ -155,8 +153,8 @@ func prepareDiff(ctx context.Context, o *Options) (*differ, []dbPair, error) {
 	return d, pairs, nil
 }
 
-// alike returns a scan by which datasets of two formats compare: it reads strings as Redis has them, and hashes -0 as 0 where
-// one is a server.
+// alike returns a scan that makes datasets of different formats comparable: strings are read in Redis's form, and -0
+// is hashed as 0 if one side is a server.
 func alike(s *inspect.Scan, plainZero bool) *inspect.Scan {
 	out := *s
 	out.PlainZero, out.RedisStrings = plainZero, true
@@ -166,7 +164,7 @@ func alike(s *inspect.Scan, plainZero bool) *inspect.Scan {
 // dbPair is a database on both sides and the types to compare.
 type dbPair struct {
 	DBPair
-	both record.TypeSet // of either side
+	both record.TypeSet // types of either side
 }
 
 // match pairs the databases of the two sides.
@@ -213,7 +211,7 @@ func someDBs(s *inspect.Scan) (out []string) {
 type differ struct {
 	o    *Options
 	a, b *inspect.Scan
-	db   DBPair // that is being compared
+	db   DBPair // the databases being compared
 	res  Result
 }
 
@@ -273,7 +271,7 @@ func (d *differ) database(ctx context.Context, p dbPair) error {
 	return merge(ctx, d, p, openSide, d.step)
 }
 
-// step compares the head of a, if c is at most 0, with that of b, if c is at least 0, and moves past them.
+// step compares the heads of a and b and moves past them. If c < 0, only a has the record; if c > 0, only b has it.
 func (d *differ) step(c int, a, b *side) error {
 	switch {
 	case c < 0:
@@ -291,7 +289,7 @@ func (d *differ) step(c int, a, b *side) error {
 	return err
 }
 
-// tell reports a difference and counts it, unless it exceeds the limit.
+// tell reports a difference and counts it, unless Tell has returned ErrEnough.
 func (d *differ) tell(x *Difference) error {
 	err := d.o.Tell(x)
 	if !errors.Is(err, ErrEnough) {

@@ -18,7 +18,7 @@ import (
 
 func scanOf(s *fake.Source) *inspect.Scan { return &inspect.Scan{Source: s, Now: fake.Now} }
 
-// told is a difference as a line.
+// told formats a difference as a line.
 func told(d *Difference) string {
 	s := fmt.Sprintf("%s %s %s", d.Side, d.Header.Type, d.Header.Key)
 	show := func(e *record.Element) string {
@@ -77,7 +77,7 @@ func TestDiffFindsWhatIsPlanted(t *testing.T) {
 			t.Errorf("sum: %+v", res)
 		}
 	}
-	// The other way round, everything is told of the other side.
+	// With the sides swapped, every difference is reported for the other side.
 	got, _ := diffOf(t, b, a, nil)
 	if len(got) != len(plantedDifferences) {
 		t.Errorf("the other way round: %q", got)
@@ -106,7 +106,7 @@ func TestDiffWhole(t *testing.T) {
 	}
 }
 
-// Records in any order, elements in any order and memory for next to nothing find the same.
+// TestDiffUnsorted checks that the order of records and elements and very little memory do not change the result.
 func TestDiffUnsorted(t *testing.T) {
 	a, b := fake.Planted()
 	a.Unsorted = true
@@ -182,7 +182,7 @@ func TestDiffStops(t *testing.T) {
 	}
 }
 
-// A score of -0 is 0 where a server is one of the sides.
+// TestDiffPlainZero checks that a score of -0 equals 0 if one side is a server.
 func TestDiffPlainZero(t *testing.T) {
 	minus := math.Copysign(0, -1)
 	a := fake.New(fake.Rec(record.ZSet, "z", fake.Scored("m", minus), fake.Scored("n", 1)).InNameOrder())
@@ -199,7 +199,7 @@ func TestDiffPlainZero(t *testing.T) {
 	}
 }
 
-// Which side could not be read is part of the error, wherever in it that shows.
+// TestDiffFails checks that every read error names the side.
 func TestDiffFails(t *testing.T) {
 	boom := errors.New("boom")
 	for _, direct := range []bool{false, true} {
@@ -225,7 +225,7 @@ func TestDiffFails(t *testing.T) {
 	}
 }
 
-// An error of Tell ends a comparison, whatever it is told of.
+// TestDiffTellFails checks that an error of Tell ends a comparison at any kind of difference.
 func TestDiffTellFails(t *testing.T) {
 	boom := errors.New("boom")
 	for _, what := range []What{Record, Expiry, LastID, Element} {

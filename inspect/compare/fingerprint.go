@@ -31,8 +31,8 @@ func (d PartDifference) String() string {
 	return s + fmt.Sprintf("file: digest_s %s, dataset: digest_s %s", d.File.Seconds, d.Dataset.Seconds)
 }
 
-// Match matches the databases of a file with those of a scan, like Diff. It changes the selection of the
-// scan from the names in the file to those of its dataset.
+// Match matches the databases of a fingerprint file with a scan's, like Diff. It translates the scan's selection from
+// names in the file to names in the dataset.
 func Match(f *inspect.FingerprintFile, s *inspect.Scan, m DBMap) ([]DBPair, error) {
 	if err := m.fits(f.DatabaseNames(false), s.Source.Databases(), DBNames{"the file", "the dataset"}); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func Match(f *inspect.FingerprintFile, s *inspect.Scan, m DBMap) ([]DBPair, erro
 }
 
 // Fingerprints lists the parts in which g differs from the file f. g is the fingerprint of a dataset whose databases
-// were matched.
+// Match has paired.
 func Fingerprints(f, g *inspect.FingerprintFile, pairs []DBPair) []PartDifference {
 	seconds := f.Unit == "s" || g.Unit == "s"
 	file, dataset := f.Digests(), g.Digests()

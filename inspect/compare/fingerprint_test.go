@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 )
 
-// fileOf takes the fingerprint of what a scan reads, through the form of the file.
+// fileOf returns the fingerprint of a scan after encoding and decoding it as a file.
 func fileOf(t *testing.T, s *inspect.Scan) *inspect.FingerprintFile {
 	t.Helper()
 	sum, err := inspect.Fingerprint(context.Background(), s)
@@ -32,7 +32,7 @@ func fileOf(t *testing.T, s *inspect.Scan) *inspect.FingerprintFile {
 	return f
 }
 
-// check compares a dataset with a file, as lines.
+// check compares a dataset with a fingerprint file and returns the differences as lines.
 func check(t *testing.T, f *inspect.FingerprintFile, s *inspect.Scan, m DBMap) (out []string) {
 	t.Helper()
 	pairs, err := Match(f, s, m)
@@ -59,7 +59,7 @@ func TestFingerprintMapped(t *testing.T) {
 		got[1] != "database foo (3) set: file: 1 record and 1 element, dataset: 0 records and 0 elements" {
 		t.Errorf("%q", got)
 	}
-	// Without a map they are other databases.
+	// Without a map, they are different databases.
 	got = check(t, fileOf(t, scanOf(fake.Named("0", "a"))), scanOf(fake.Named("0", "1")), nil)
 	if want := []string{
 		"database a string: file: 1 record and 1 element, dataset: 0 records and 0 elements",
@@ -71,7 +71,7 @@ func TestFingerprintMapped(t *testing.T) {
 	if got := check(t, fileOf(t, scanOf(fake.Named("a"))), scanOf(fake.Named("1")), nil); got != nil {
 		t.Errorf("the only databases are not matched: %q", got)
 	}
-	// A scan selects by the file's names.
+	// The selection uses the names in the file.
 	only := func(s *fake.Source, db string) *inspect.Scan {
 		scan := scanOf(s)
 		scan.Selection = &filter.Selection{Filter: filter.Filter{DBs: []string{db}}}

@@ -9,17 +9,17 @@ import (
 	"kvferry/record"
 )
 
-// cursor is the position in a dataset that is read in key order.
+// cursor reads a dataset in key order.
 type cursor interface {
-	// next moves to the next record if the last one was used up.
+	// next moves to the next record if the current one has been consumed.
 	next() error
-	// first is the header of the record under the cursor; nil is the end.
+	// first returns the header of the current record, or nil at the end.
 	first() *record.Header
 	close() error
 }
 
-// merge opens both sides of a database and calls step until both are used up. The argument of step says which head to
-// consume: negative: that of a; positive: that of b; 0: both, which have the same key and type.
+// merge opens both sides of a database and calls step until both are consumed. c tells step which heads to consume:
+// a's if negative, b's if positive, both if 0; then they have the same key and type.
 func merge[C cursor](ctx context.Context, d *differ, p dbPair, open func(context.Context, *inspect.Scan, string, record.TypeSet, bool) (C, error), step func(c int, a, b C) error) (err error) {
 	a, err := open(ctx, d.a, p.A, p.both, p.InA)
 	if err != nil {
@@ -47,7 +47,7 @@ func merge[C cursor](ctx context.Context, d *differ, p dbPair, open func(context
 	}
 }
 
-// smaller compares two heads of which one may be missing.
+// smaller compares two heads; a missing head sorts last.
 func smaller(a, b *record.Header) int {
 	switch {
 	case a == nil:

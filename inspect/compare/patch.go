@@ -16,11 +16,12 @@ import (
 	"kvferry/record"
 )
 
-// Patch compares A, the wanted content of a server, with B, its current content, and writes the operations that turn B
-// into A: keys of A that are missing or different in B, as a whole; expiries if nothing else differs; and deletions of
-// keys that A does not have.
+// Patch compares A, the desired content of a server, with B, its current content, and writes the operations that turn
+// B into A: put keys of A that are missing or different in B, set expiries if only they differ, and delete keys that
+// A does not have.
 //
-// Records are compared by digest. Patch first notes the operations in order, then reads A again for the keys to write.
+// Records are compared by digest. Patch first saves the operations to a temporary file in key order, then reads A
+// again for the records to put.
 func Patch(ctx context.Context, o *Options, out *patch.Writer) (*Result, error) {
 	d, pairs, err := prepareDiff(ctx, o)
 	if err != nil {
@@ -40,10 +41,10 @@ func Patch(ctx context.Context, o *Options, out *patch.Writer) (*Result, error) 
 	return &d.res, nil
 }
 
-// NumberError means that a database has no number on the server that a patch is for.
+// NumberError reports a database whose name is not a number, so that no database of the server corresponds to it.
 type NumberError struct{ DB string }
 
-// Error says how to give it one.
+// Error names the database and how to map it to a numbered one.
 func (e *NumberError) Error() string {
 	return fmt.Sprintf("database %q: a server numbers its databases: compare it with one that the server has (--map-db %s=0), "+
 		"or convert the dataset to an RDB file, which numbers them, and compare that file", e.DB, e.DB)
@@ -95,7 +96,7 @@ func (d *differ) patchDatabase(ctx context.Context, p dbPair, out *patch.Writer)
 	}
 }
 
-// decide compares the records of a database and notes the operations.
+// decide compares the records of a database and saves the operations.
 func (d *differ) decide(ctx context.Context, p dbPair, todo *decisions) error {
 	err := merge(ctx, d, p, openDigests, func(c int, a, b *digests) error { return d.decideOne(c, a, b, todo) })
 	if err != nil {
@@ -104,7 +105,7 @@ func (d *differ) decide(ctx context.Context, p dbPair, todo *decisions) error {
 	return todo.settle()
 }
 
-// decideOne decides about the head of a, if c is at most 0, and that of b, if c is at least 0.
+// decideOne decides on the operation for the head of a if c ≤ 0, or of b if c > 0.
 func (d *differ) decideOne(c int, a, b *digests, todo *decisions) error {
 	if c > 0 {
 		d.res.Extra++
@@ -138,8 +139,8 @@ func (d *differ) decideOne(c int, a, b *digests, todo *decisions) error {
 	return todo.add(&what, true)
 }
 
-// digests reads the records of a side, with the digests of each including and without its expiry. A record without
-// elements does not exist, unless it is a stream.
+// digests reads the records of one side and hashes each with and without its expiry. A record without elements does
+// not exist, unless it is a stream.
 type digests struct {
 	r           record.Reader
 	hasher      record.Hasher
@@ -160,7 +161,7 @@ func openDigests(ctx context.Context, s *inspect.Scan, db string, types record.T
 	return out, err
 }
 
-// next makes head the next record and reads it to its end.
+// next moves head to the next record and hashes the whole record.
 func (d *digests) next() error {
 	for d.head == nil {
 		h, err := d.r.Next()
@@ -183,7 +184,7 @@ func (d *digests) next() error {
 				return err
 			}
 			d.hasher.Elements(d.batch[:n])
-			clear(d.batch[:n]) // large rows are read into memory that these would hold
+			clear(d.batch[:n]) // frees the memory that large rows are read into
 		}
 		d.whole = d.hasher.End(&head)
 		bare := head
@@ -236,23 +237,23 @@ func (d *digests) put(ctx context.Context, what *decision, out *patch.Writer) er
 	}
 }
 
-// decision is the operation for a record.
+// decision is the operation for one record.
 type decision struct {
-	op       patch.Op // "" for nothing
+	op       patch.Op // "" if the sides agree
 	header   record.Header
 	elements int64
 }
 
-// decisions are kept in a file without a name, each as
+// decisions stores decisions in an anonymous temporary file, each as
 //
 //	op 1B | type 1B | keyless 1B | key length, expiry, elements: varints | key
 //
-// A key has one type on a server. A record of A therefore replaces one of another type, which needs no deletion of its
-// own. What has no key, as libraries of functions, replaces nothing that has its name.
+// A key has one type on a server, so writing a record of A replaces a record of another type without a delete.
+// Keyless records, such as function libraries, do not replace keys of the same name.
 type decisions struct {
 	f    *disk.File
 	w    *bufio.Writer
-	key  []byte // of those that are held back
+	key  []byte // key of the held decisions
 	bare record.Keyless
 	held []decision
 	kept bool // A has the key
@@ -266,7 +267,7 @@ func newDecisions(dir string) (*decisions, error) {
 	return &decisions{f: f, w: bufio.NewWriter(f)}, nil
 }
 
-// add notes a decision about a record, which A has or not.
+// add holds a decision until the key changes. inA is true if A has the record.
 func (d *decisions) add(x *decision, inA bool) error {
 	if bare := x.header.Keyless; d.key == nil || bare != d.bare || !bytes.Equal(d.key, x.header.Key) {
 		if err := d.settle(); err != nil {
@@ -274,7 +275,7 @@ func (d *decisions) add(x *decision, inA bool) error {
 		}
 		d.key, d.bare = append(d.key[:0:0], x.header.Key...), bare
 	}
-	if inA && d.kept && d.bare == record.Keyed { // a module may have several pieces beside its values
+	if inA && d.kept && d.bare == record.Keyed { // a module may have several keyless records besides its values
 		return fmt.Errorf("key %s has several types in the first dataset, but a server holds one type per key: convert it with --on-conflict, and compare the result", record.Quote(d.key))
 	}
 	d.kept = d.kept || inA
@@ -283,7 +284,7 @@ func (d *decisions) add(x *decision, inA bool) error {
 	return nil
 }
 
-// settle writes the operation for a key.
+// settle writes the held decisions for a key.
 func (d *decisions) settle() error {
 	for _, x := range d.held {
 		if x.op == "" || x.op == patch.Delete && d.kept {
@@ -301,7 +302,7 @@ func (d *decisions) settle() error {
 	return nil
 }
 
-// read returns a function that reads them again.
+// read returns a function that returns the decisions in order.
 func (d *decisions) read() (func() (*decision, error), error) {
 	if err := d.w.Flush(); err != nil {
 		return nil, err

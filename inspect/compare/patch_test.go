@@ -16,7 +16,7 @@ import (
 	"kvferry/record"
 )
 
-// patchOf compares two datasets and returns the operations as lines.
+// patchOf compares two datasets and returns the patch operations as lines.
 func patchOf(t *testing.T, a, b *fake.Source, change func(*Options)) ([]string, *Result, error) {
 	t.Helper()
 	var buf bytes.Buffer
@@ -70,13 +70,13 @@ func linesOf(t *testing.T, in io.Reader) (lines []string) {
 	}
 }
 
-// server makes a dataset one of a server.
+// server turns a dataset into one on a server.
 func server(s *fake.Source) *fake.Source {
 	s.Of.Bounds.Place = format.OnServer
 	return s
 }
 
-// A patch has keys that differ as a whole, expiries where nothing else differs, and deletions.
+// TestPatch checks that a patch puts changed keys as a whole, sets expiries if only they differ, and deletes keys.
 func TestPatch(t *testing.T) {
 	ms := fake.Now.UnixMilli()
 	a := fake.New(
@@ -92,7 +92,7 @@ func TestPatch(t *testing.T) {
 		fake.Rec(record.String, "ttl", fake.Value("v")),
 		fake.Rec(record.Hash, "h", fake.Pair("a", "1"), fake.Pair("b", "other")),
 		fake.Rec(record.Set, "old", fake.Member("m")),
-		fake.Rec(record.String, "type", fake.Value("x")), // goes when the list is put
+		fake.Rec(record.String, "type", fake.Value("x")), // replaced by putting the list
 	))
 	want := []string{"put 0/hash h 0: b=2 a=1 c=3 d=4", "put 0/set new 0: m=", "delete 0/set old 0:",
 		"expire 0/string ttl 1700000005000:", "put 0/list type 0: =x"}
@@ -114,7 +114,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// A patch names databases as the server has them.
+// TestPatchMapped checks that a patch uses the server's names for databases.
 func TestPatchMapped(t *testing.T) {
 	a, b := fake.Named("0", "bar"), server(fake.Named("0", "2", "3"))
 	b.Held["2"][0] = fake.Rec(record.String, "k", fake.Value("other")).In("2")
@@ -132,7 +132,7 @@ func TestPatchMapped(t *testing.T) {
 	}
 }
 
-// What a server cannot hold, and what changes meanwhile, is an error.
+// TestPatchFails checks data that a server cannot hold, and data that changes during the comparison.
 func TestPatchFails(t *testing.T) {
 	two := fake.New(fake.Rec(record.String, "k", fake.Value("v")), fake.Rec(record.Set, "k", fake.Member("m")))
 	if _, _, err := patchOf(t, two, server(fake.New()), nil); err == nil || !strings.Contains(err.Error(), `key "k" has several types`) {
@@ -174,7 +174,8 @@ func TestPatchFails(t *testing.T) {
 	}
 }
 
-// Decisions come back from their file as they were made, without those that change nothing.
+// TestDecisions checks that decisions are read back from their file as they were made, except those without an
+// operation.
 func TestDecisions(t *testing.T) {
 	d, err := newDecisions(t.TempDir())
 	if err != nil {

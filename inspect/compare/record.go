@@ -35,7 +35,7 @@ func (d *differ) sameExpiry(a, b int64) bool {
 	return a == b
 }
 
-// byIndex compares strings, and lists position by position.
+// byIndex compares lists element by element, and strings as lists of one element.
 func (d *differ) byIndex(a, b *side, x *Difference) error {
 	for ; ; x.Index++ {
 		ea, eb, err := peekBoth(a, b)
@@ -56,7 +56,7 @@ func (d *differ) byIndex(a, b *side, x *Difference) error {
 	}
 }
 
-// byName merges the elements by name. A name that one side has twice is extra once.
+// byName merges the elements by name. If a side has a name twice, the second one is extra.
 func (d *differ) byName(a, b *side, x *Difference) error {
 	for {
 		ea, eb, err := peekBoth(a, b)
@@ -92,7 +92,7 @@ func (d *differ) byName(a, b *side, x *Difference) error {
 	}
 }
 
-// equal compares elements of the same name.
+// equal compares elements with the same name.
 func (d *differ) equal(a, b *record.Element) bool {
 	if d.res.PlainZero && a.Score == 0 && b.Score == 0 {
 		x, y := *a, *b
@@ -102,7 +102,7 @@ func (d *differ) equal(a, b *record.Element) bool {
 	return record.EqualElements(a, b)
 }
 
-// element reports a difference in one element; nil: the side does not have it.
+// element reports a difference in one element. nil means that a side does not have it.
 func (d *differ) element(x *Difference, a, b *record.Element) error {
 	x.A, x.B, x.Side = a, b, Changed
 	switch {

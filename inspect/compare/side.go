@@ -8,17 +8,17 @@ import (
 	"kvferry/record"
 )
 
-// side reads one of the datasets: a header and the element under the cursor.
+// side reads one of the datasets and buffers a header and a batch of elements.
 type side struct {
 	r     record.Reader
-	head  *record.Header // nil: ask for the next
+	head  *record.Header // nil: next reads the next record
 	done  bool
 	batch []record.Element
 	at, n int
 	ended bool // no elements left
 }
 
-// openSide opens a database in order, elements of records by name.
+// openSide opens a database in key order, with elements by name.
 func openSide(ctx context.Context, s *inspect.Scan, db string, types record.TypeSet, has bool) (*side, error) {
 	out := &side{batch: make([]record.Element, inspect.BatchLen), done: !has}
 	types &= s.Types(db)
@@ -34,7 +34,7 @@ func openSide(ctx context.Context, s *inspect.Scan, db string, types record.Type
 	return out, nil
 }
 
-// next moves head to the next record with elements; one without does not exist.
+// next moves head to the next record. It skips records without elements, which do not exist, except streams.
 func (s *side) next() error {
 	for s.head == nil && !s.done {
 		clear(s.batch[:s.n])
@@ -59,7 +59,7 @@ func (s *side) next() error {
 	return nil
 }
 
-// peek returns the element under the cursor, nil after the last.
+// peek returns the current element, or nil after the last.
 func (s *side) peek() (*record.Element, error) {
 	if s.at < s.n {
 		return &s.batch[s.at], nil
@@ -67,7 +67,7 @@ func (s *side) peek() (*record.Element, error) {
 	if s.ended {
 		return nil, nil
 	}
-	clear(s.batch[:s.n]) // large rows are read into memory that these would hold
+	clear(s.batch[:s.n]) // frees the memory that large rows are read into
 	n, err := s.r.Read(s.batch)
 	if err == io.EOF {
 		s.ended = true

@@ -64,7 +64,7 @@ type Dumper struct {
 	o   *Options
 	out *bufio.Writer
 	buf []byte
-	// batch is an array to save an allocation.
+	// batch is an array: that saves an allocation per dumper.
 	batch   [batchLen]record.Element
 	records int64
 	written bool
@@ -88,8 +88,8 @@ func (d *Dumper) Written() bool { return d.written }
 // errLimit ends a dump at its limit.
 var errLimit = errors.New("limit reached")
 
-// Run dumps everything. It may be called again after an error if nothing was written. Text encoded
-// before an error is written completely: a reader of commands never gets half of one.
+// Run dumps all selected records. It may be called again after an error if Written is false. It flushes encoded text
+// even after an error, so a reader of commands never gets half a command.
 func (d *Dumper) Run(ctx context.Context) error {
 	err := d.run(ctx)
 	if flushed := d.out.Flush(); err == nil {
@@ -179,7 +179,8 @@ func (d *Dumper) database(ctx context.Context, db string) error {
 // deadSpans returns the number of spans for a database of this size.
 func deadSpans(size int64) int { return int(min(max(size/deadSpanBytes, 1), maxDeadSpans)) }
 
-// deadParts cuts a database into spans of keys that are read in turn. Few records are dead, so progress counts spans.
+// deadParts cuts a database into spans of keys that are read one after the other. Few records are dead, so progress
+// counts spans.
 func (d *Dumper) deadParts(db string, types record.TypeSet) ([]inspect.Part, error) {
 	size, spans := d.o.Scan.Source.Size(db, types), []format.Span{{}}
 	if n := deadSpans(size); n > 1 {
@@ -248,8 +249,8 @@ func (d *Dumper) all(ctx context.Context, r record.Reader) error {
 	}
 }
 
-// record writes one record. It writes nothing before the first element, because a record without
-// elements does not exist.
+// record writes one record. It writes only after the first element is read, because a record without elements does
+// not exist.
 func (d *Dumper) record(ctx context.Context, r record.Reader, h *record.Header) error {
 	n, err := r.Read(d.batch[:])
 	if err != nil && err != io.EOF {
@@ -288,7 +289,7 @@ func (d *Dumper) record(ctx context.Context, r record.Reader, h *record.Header) 
 	return nil
 }
 
-// size writes how large a record is, of which n elements have been read.
+// size writes the number and size of a record's elements. n elements are already in the batch.
 func (d *Dumper) size(ctx context.Context, r record.Reader, h *record.Header, n int) error {
 	s, ok := d.o.Encoder.(Sizer)
 	if !ok {
@@ -327,11 +328,11 @@ func (d *Dumper) elements(elems []record.Element) error {
 			}
 		}
 	}
-	clear(elems) // large rows are read into memory that these would hold
+	clear(elems) // frees the memory that large rows are read into
 	return nil
 }
 
-// spill writes text in the middle of a value. Whoever writes next gets the error.
+// spill writes text in the middle of a value. The buffered writer returns its error on the next write.
 func (d *Dumper) spill(text []byte) []byte {
 	d.buf = text
 	_ = d.flush()

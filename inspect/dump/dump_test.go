@@ -21,7 +21,7 @@ import (
 
 func scanOf(s *fake.Source) *inspect.Scan { return &inspect.Scan{Source: s, Now: fake.Now} }
 
-// commands is an encoder of one whole command a record, which fails at one of them.
+// commands is an encoder that writes one complete command per record and fails at one of them.
 type commands struct {
 	size, fail, n int
 }
@@ -41,10 +41,11 @@ func (c *commands) AppendElement(dst []byte, _ *record.Element) ([]byte, error) 
 func (c *commands) AppendEnd(dst []byte) ([]byte, error)                        { return dst, nil }
 func (c *commands) AppendTail(dst []byte) []byte                                { return dst }
 
-// An error in the midst of a dump leaves whole commands with the reader, and its text is said once.
+// TestDumpEndsWhole checks that an error during a dump leaves only complete commands in the output and is reported
+// once.
 func TestDumpEndsWhole(t *testing.T) {
 	a, _ := fake.Planted()
-	const size = bufferSize/2 + 1000 // one fits into the buffer, two do not
+	const size = bufferSize/2 + 1000 // one record fits in the buffer, two do not
 	var out bytes.Buffer
 	d := New(&out, &Options{Scan: scanOf(a), Encoder: &commands{size: size, fail: 4}})
 	err := d.Run(context.Background())
@@ -60,12 +61,12 @@ func TestDumpEndsWhole(t *testing.T) {
 	}
 }
 
-// unwilling takes nothing.
+// unwilling is a writer that always fails.
 type unwilling struct{}
 
 func (unwilling) Write([]byte) (int, error) { return 0, errUnwilling }
 
-// buried is a source all of whose records are deleted.
+// buried is a source with only deleted records.
 type buried struct{ *fake.Source }
 
 func (b buried) DeadDatabases() ([]string, error) { return b.Databases(), nil }
@@ -75,7 +76,8 @@ func (b buried) DeadRecords(ctx context.Context, db string, t record.TypeSet, s 
 	return b.Records(ctx, db, t, s, e)
 }
 
-// TestDumpDeadProgress reads deleted records: progress moves by spans, and the order is that of one pass.
+// TestDumpDeadProgress reads deleted records: progress must advance by span, and the order must be that of a single
+// pass.
 func TestDumpDeadProgress(t *testing.T) {
 	src := fake.New(fake.Rec(record.Set, "a", fake.Member("1")), fake.Rec(record.Set, "g", fake.Member("2")), fake.Rec(record.Set, "p", fake.Member("3")))
 	src.Bytes = 3*deadSpanBytes + 1
@@ -100,7 +102,7 @@ func TestDumpDeadProgress(t *testing.T) {
 	}
 }
 
-// doneAt is an encoder that notes how far the meter is at each record.
+// doneAt is an encoder that records the progress at each record.
 type doneAt struct {
 	commands
 	meter *progress.Meter
@@ -113,7 +115,7 @@ func (d *doneAt) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 	return dst, nil
 }
 
-// plain is an encoder that writes keys, elements, sizes and where the dump begins and ends.
+// plain is an encoder that writes keys, elements, sizes, and markers for the start and the end of the dump.
 type plain struct{ spill bufpool.Spill }
 
 func (w *plain) AppendHead(dst []byte) []byte { return append(dst, "begin"...) }
@@ -146,7 +148,7 @@ func wordsOf(t *testing.T, src format.Source, change func(*Options)) (string, *D
 	return out.String(), d, err
 }
 
-// A dump has all records in order, their elements by name; or keys and sizes; or the first ones.
+// TestDump dumps all records in order, with elements by name; or only keys and sizes; or only the first records.
 func TestDump(t *testing.T) {
 	src := fake.Named("0", "1")
 	src.Held["1"] = append(src.Held["1"], fake.Rec(record.Set, "t", fake.Member("b"), fake.Member("a")).In("1"),
@@ -184,7 +186,7 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// Long text goes out before the rest of its record is read.
+// TestDumpSpills checks that long text is written before the rest of its record is read.
 func TestDumpSpills(t *testing.T) {
 	large := strings.Repeat("x", flushSize+1)
 	src := fake.New(fake.Rec(record.List, "a", fake.Value("1"), fake.Value(large), fake.Value("2")))
@@ -198,7 +200,7 @@ func TestDumpSpills(t *testing.T) {
 	}
 }
 
-// telling is a source of deleted records that says what it does not know about them.
+// telling is a source of deleted records that reports unknown details.
 type telling struct{ buried }
 
 func (s telling) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
@@ -229,7 +231,7 @@ func TestDumpDead(t *testing.T) {
 	}
 }
 
-// What cannot be read ends a dump, before a record, within one, and within one whose size is asked for.
+// TestDumpFails checks read errors before a record, within one, and within one whose size is requested.
 func TestDumpFails(t *testing.T) {
 	boom := errors.New("boom")
 	src := fake.New(fake.Rec(record.List, "a", fake.Value("1"), fake.Value("2"), fake.Value("3"), fake.Value("4")))

@@ -22,7 +22,7 @@ type RowsOptions struct {
 	Limit     int64             // number of rows; 0: all
 	// Tell is called for each row, in the order of its keyspace. The row is valid until it returns.
 	Tell func(*Row) error
-	// Meter counts progress; nil counts nothing. Step is the name of this step.
+	// Meter counts progress; it may be nil. Step is the name of this step.
 	Meter *progress.Meter
 	Step  string
 }
@@ -125,7 +125,7 @@ func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *i
 	}
 }
 
-// selects reports whether a row is selected. A row without a key is selected only if everything is.
+// selects reports whether a row is selected. If keys are filtered, a row without a key is not.
 func (o *RowsOptions) selects(r *Row) bool {
 	s := o.Selection
 	if s.Types != 0 && (r.Row.Type == 0 || !s.Type(r.Row.Type)) {
@@ -134,7 +134,7 @@ func (o *RowsOptions) selects(r *Row) bool {
 	return !s.ByKey() || r.Row.UserKey != nil && s.Key(r.Row.UserKey)
 }
 
-// wanted reports whether a name is asked for; an empty list asks for all.
+// wanted reports whether a list contains a name. An empty list contains all.
 func wanted(dbs []string, db string) bool {
 	for _, d := range dbs {
 		if d == db {

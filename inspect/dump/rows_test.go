@@ -18,11 +18,11 @@ import (
 	"kvferry/store"
 )
 
-// rowSpace is a keyspace of rows, each "key value".
+// rowSpace is a keyspace of rows in the form "key value".
 type rowSpace struct {
 	dataset.Absent
 	rows []string
-	err  error // after the last
+	err  error // returned after the last row
 }
 
 func (k *rowSpace) Rows(_, _ []byte) (store.Iterator, error) {
@@ -55,7 +55,7 @@ func (it *rowIterator) Place() record.Place {
 func (it *rowIterator) Tally(*record.Tally) {}
 func (it *rowIterator) Close() error        { return nil }
 
-// described is a source whose rows say their type: "s:key" is of a set, "h:key" of a hash, others have no key.
+// described is a source whose keys contain their type: "s:key" is a set, "h:key" a hash; other rows have no user key.
 type described struct{ *fake.Source }
 
 func (described) Describe(_, _ string, key, _ []byte) format.Row {
@@ -89,7 +89,8 @@ func rowsOf(t *testing.T, src format.Source, change func(*RowsOptions)) ([]strin
 	return got, err
 }
 
-// Rows come by keyspace. Those without a key are selected only if everything is.
+// TestRows checks that rows are reported by keyspace, and that rows without a user key are selected only without
+// filters.
 func TestRows(t *testing.T) {
 	src := newDescribed(format.Keyspace{DB: "0", Name: "meta", Keyspace: &rowSpace{rows: []string{"h:a 1", "s:a 2", "x 3"}}},
 		format.Keyspace{DB: "0", Name: "data", Keyspace: &rowSpace{rows: []string{"h:b 4"}}},

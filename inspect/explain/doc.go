@@ -1,5 +1,6 @@
-// Package explain lists every physical row of one key, live or dead, and says why it is alive or dead: superseded, deleted,
-// stale, expired, orphaned. It reads the key's records as every reader does, and looks up the rows in their keyspaces.
+// Package explain lists every physical row of one key and explains why it is live or dead: superseded, deleted,
+// stale, expired or orphaned. It reads the key's records like any reader, and looks up the raw rows in their
+// keyspaces.
 //
-// Rows are handed out as they are found, range by range; a Result sums them up.
+// Rows are reported as they are found, range by range. A Result sums them up.
 package explain

@@ -8,7 +8,7 @@ import (
 	"kvferry/record"
 )
 
-// count counts the elements of a record, and the fields of a hash that have expired.
+// count counts the elements of a record and, in a hash, its expired fields.
 func (x *explainer) count(h *record.Header, elems *inspect.Elements) (n, gone int64, err error) {
 	if h.Type != record.Hash {
 		n, err = elems.Count()
@@ -28,10 +28,10 @@ func (x *explainer) count(h *record.Header, elems *inspect.Elements) (n, gone in
 	}
 }
 
-// passed reports whether an expiry is over.
+// passed reports whether an expiry has passed.
 func (x *explainer) passed(ms int64) bool { return ms != 0 && ms < x.o.Now.UnixMilli() }
 
-// isExpired asks the records that were read, and failing that the meta row.
+// isExpired reports whether a record has expired, by the record itself if it was read, else by the meta row.
 func (x *explainer) isExpired(t record.Type, meta *format.Row) bool {
 	if s := x.records[t]; s != nil {
 		return s.State == "expired"

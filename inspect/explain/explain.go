@@ -51,8 +51,8 @@ type State struct {
 	Detail   string
 	Elements int64
 	ExpireMS int64 // 0 never
-	Version  int64 // -1 none
-	Count    int64 // according to the meta row; -1: none
+	Version  int64 // -1: no version
+	Count    int64 // count in the meta row; -1: no count
 }
 
 // Result sums up a key.
@@ -61,17 +61,17 @@ type Result struct {
 	Rows     int64
 	Alive    int64
 	Bytes    int64
-	Dead     int64 // bytes of rows that are not alive
+	Dead     int64 // bytes of dead rows
 	Findings []record.Finding
-	Omitted  int64 // findings of the key beyond those
-	Unlisted int64 // findings of the files beyond those
+	Omitted  int64 // findings of the key not listed
+	Unlisted int64 // findings about files not listed
 	Errors   int64 // findings of the key that are errors, listed or not
 }
 
-// maxFindings is how many findings of a key are listed.
+// maxFindings is the number of findings of a key to list.
 const maxFindings = 100
 
-// Run lists every physical row of a key, and whether it is alive.
+// Run reports every physical row of a key and whether it is alive.
 func Run(ctx context.Context, o *Options) (*Result, error) {
 	x := &explainer{o: o, seconds: o.Source.Format().Limits().Seconds, where: o.Where, names: o.Stores.Names(o.Source)}
 	if x.where == nil {
@@ -96,11 +96,11 @@ type explainer struct {
 	names   *inspect.FileNames
 	res     Result
 
-	// Of the database at hand, by type; 0 holds what formats that keep all types in one order have.
+	// State of the current database, by type. Index 0 is for formats that keep all types in one keyspace.
 	metas   [record.NumTypes]*format.Row
 	records [record.NumTypes]*State
-	bare    []State                // of what has that name and no key
-	dead    [record.NumTypes]int64 // rows
+	bare    []State                // keyless records with this name
+	dead    [record.NumTypes]int64 // number of dead rows
 }
 
 func (x *explainer) database(ctx context.Context, db string) error {
@@ -129,10 +129,10 @@ func (x *explainer) database(ctx context.Context, db string) error {
 	return nil
 }
 
-// asked reports whether rows of a type are asked for. Those of an unknown one, 0, may be.
+// asked reports whether rows of a type are selected. Rows of an unknown type, 0, are.
 func (x *explainer) asked(t record.Type) bool { return t == 0 || x.where.Type(t) }
 
-// live reads the key's records as every reader of the source sees them.
+// live reads the key's records as any reader of the source does.
 func (x *explainer) live(ctx context.Context, db string) (err error) {
 	env := &format.Env{Now: x.o.Now, Memory: x.o.Memory, TempDir: x.o.TempDir, Deep: true, Report: x.finding}
 	span := format.Span{Lo: append([]byte{}, x.o.Key...), Hi: append(bytes.Clone(x.o.Key), 0)}
@@ -158,7 +158,7 @@ func (x *explainer) live(ctx context.Context, db string) (err error) {
 			return err
 		}
 		if !bytes.Equal(h.Key, x.o.Key) {
-			continue // an unsorted source may not cut spans
+			continue // spans of an unsorted source may contain other keys
 		}
 		n, gone, err := x.count(h, elems)
 		if err != nil {
@@ -201,7 +201,7 @@ func (x *explainer) finding(f record.Finding) {
 	x.res.Findings = append(x.res.Findings, f)
 }
 
-// meta finds the meta row that counts, which is the first visible row of its range.
+// meta finds the current meta row: the first visible row of its range that has a key.
 func (x *explainer) meta(db string, ks format.Keyspace, r format.Range) error {
 	if ks.Keyspace == nil {
 		return fmt.Errorf("no keyspace %q in database %s", r.Keyspace, db)
@@ -275,7 +275,7 @@ func (x *explainer) entries(ctx context.Context, db string, ks format.Keyspace, 
 	}
 }
 
-// describe decodes an entry; a tombstone has a key only.
+// describe decodes an entry. A tombstone has only a key.
 func (x *explainer) describe(db, keyspace string, e *store.Entry) format.Row {
 	row := x.o.Source.Describe(db, keyspace, e.Key, e.Value)
 	if e.Kind == store.Put {
@@ -304,17 +304,17 @@ func (x *explainer) tell(row *Row) error {
 	return x.o.Tell(row)
 }
 
-// versions follows the entries of one raw key, the newest first.
+// versions tracks the entries of one raw key, newest first.
 type versions struct {
 	compare func(a, b []byte) int
 	key     []byte
 	seq     uint64
-	kind    store.Kind // of the newest entry that decides
-	folded  bool       // merge operands wait for their base
+	kind    store.Kind // kind of the newest entry that decides the row's state
+	folded  bool       // merge operands were seen, but not their base yet
 	begun   bool
 }
 
-// next returns why an entry is hidden: "" if it is not, "folded" if it is folded into a visible one.
+// next returns the reason why an entry is hidden: "" if it is visible, "folded" if it is merged into a visible entry.
 func (v *versions) next(e *store.Entry) string {
 	if e.Kind == store.RangeDelete {
 		return fmt.Sprintf("range tombstone: deletes keys from %s up to %s", record.Quote(e.Key), record.Quote(e.Value))
@@ -372,8 +372,8 @@ func (x *explainer) verdict(row *Row, rangeType record.Type, hidden string) (boo
 	return alive, why
 }
 
-// circular is verdict for a row whose comparer has no order for it and its neighbours: the entries before it
-// tell why it should be hidden, not whether it is.
+// circular is verdict for a row that the comparer cannot order relative to its neighbours. The entries before it give
+// the reason to hide it, but do not decide whether the engine does.
 func (x *explainer) circular(row *Row, rangeType record.Type, hidden string) (bool, string) {
 	if !row.Shown {
 		if hidden == "" {
@@ -388,7 +388,7 @@ func (x *explainer) circular(row *Row, rangeType record.Type, hidden string) (bo
 	return alive, why
 }
 
-// visible decides about a row that a scan of the keyspace shows.
+// visible decides about a row that a scan of the keyspace returns.
 func (x *explainer) visible(row *Row, rangeType record.Type) (bool, string) {
 	r, meta := &row.Row, x.metas[rangeType]
 	shared := x.metas[0]

@@ -19,8 +19,8 @@ import (
 	"kvferry/store"
 )
 
-// explained is a source of one keyspace. Rows are "meta <count> <version> <expiry in seconds>" under m, and "row
-// <version>" under d….
+// explained is a source with one keyspace. Its rows are "meta <count> <version> <expiry in seconds>" at keys m…, and
+// "row <version>" at keys d….
 type explained struct {
 	*fake.Source
 	space *entrySpace
@@ -75,7 +75,7 @@ func (k *entrySpace) Entries(lo, hi []byte) (store.EntryIterator, error) {
 	return &entryList{left: k.in(lo, hi)}, nil
 }
 
-// Rows shows the newest entry of each key, unless it is deleted.
+// Rows returns the newest entry of each key unless it is deleted.
 func (k *entrySpace) Rows(lo, hi []byte) (store.Iterator, error) {
 	it := &entryList{}
 	last := ""
@@ -117,7 +117,7 @@ func (r *rowList) Place() record.Place { return record.Place{} }
 func (r *rowList) Tally(*record.Tally) {}
 func (r *rowList) Close() error        { return nil }
 
-// e makes an entry: key, kind or value, sequence number.
+// e makes an entry from its key, its kind or value, and its sequence number.
 func e(key, what string, seq uint64) store.Entry {
 	out := store.Entry{Key: []byte(key), Seq: seq}
 	switch what {
@@ -210,7 +210,7 @@ func TestExplainStates(t *testing.T) {
 	}
 }
 
-// newerAlive is a source in which rows newer than their meta row count.
+// newerAlive is a source in which rows with a newer version than the meta row are live.
 type newerAlive struct{ *explained }
 
 func (newerAlive) LiveVersion(meta, row int64) bool { return row >= meta }
@@ -222,7 +222,7 @@ func TestExplainAsksTheFormat(t *testing.T) {
 	}
 }
 
-// What readers make of the key is part of the explanation.
+// TestExplainLive checks that a live record's state and the findings of readers about the key are reported.
 func TestExplainLive(t *testing.T) {
 	s := newExplained(e("m", "1 1 0", 5), e("d1", "1", 6))
 	r := fake.Rec(record.Hash, "k", fake.Pair("f", "v"), fake.Pair("g", "w"))
@@ -245,7 +245,8 @@ func TestExplainLive(t *testing.T) {
 	}
 }
 
-// TestExplainManyFindings: of many findings the first are listed, the others counted, and none of them is no error.
+// TestExplainManyFindings checks that the first findings are listed and the rest counted, and that errors count even
+// if they are not listed.
 func TestExplainManyFindings(t *testing.T) {
 	s := fake.New(fake.Rec(record.Set, "k", fake.Member("a")))
 	s.Fail = func(h *record.Header, env *format.Env) error {
@@ -265,7 +266,7 @@ func TestExplainManyFindings(t *testing.T) {
 	}
 }
 
-// Where a comparer is no order, a scan decides what is shown.
+// TestExplainCircular checks that a scan decides which rows are visible if the comparer has no consistent order.
 func TestExplainCircular(t *testing.T) {
 	circular := func(x store.Entry, shown bool) store.Entry {
 		x.Circular, x.Shown = true, shown
@@ -283,7 +284,7 @@ func TestExplainCircular(t *testing.T) {
 	}
 }
 
-// A value that cannot be read is no row, and hides older ones.
+// TestExplainLost checks that a value that cannot be read is not a row, but hides older ones.
 func TestExplainLost(t *testing.T) {
 	got, x := explain(t, newExplained(e("m", "1 1 2000000000", 5), e("d1", "lost", 9), e("d1", "1", 8),
 		e("d2", "merge", 9), e("d2", "lost", 8), e("d2", "1", 7), covered(e("d3", "1", 3))))
@@ -299,7 +300,7 @@ func TestExplainLost(t *testing.T) {
 	}
 }
 
-// oneOrder is a format that keeps all types in one order: the type is in the meta row.
+// oneOrder is a format that keeps all types in one order. The type is in the meta row.
 type oneOrder struct{ *explained }
 
 func (s oneOrder) Where(string, []byte) []format.Range {
@@ -316,7 +317,7 @@ func (s oneOrder) Describe(db, keyspace string, key, value []byte) format.Row {
 	return row
 }
 
-// Where one meta row decides about all types, rows of the others are stale.
+// TestExplainOneOrder checks that rows of other types are stale if a single meta row decides about all types.
 func TestExplainOneOrder(t *testing.T) {
 	src := oneOrder{newExplained(e("m", "1 1 0", 5), e("d1", "1", 6), e("f1", "1", 3), e("f2", "delete", 4))}
 	got, x := explain(t, src)
@@ -346,7 +347,8 @@ func TestExplainOneOrder(t *testing.T) {
 	}
 }
 
-// Records say whether they expired; without one the meta row does, by the unit of the format.
+// TestExplainExpired checks that the record decides about expiry, or the meta row in the format's unit if no record
+// was read.
 func TestExplainExpired(t *testing.T) {
 	seconds := fake.Now.Unix()
 	src := newExplained(e("m", fmt.Sprintf("1 1 %d", seconds), 5))
@@ -398,7 +400,7 @@ type badEntries struct {
 
 func (l *badEntries) Next() (*store.Entry, error) { return nil, l.err }
 
-// What cannot be read ends an explanation.
+// TestExplainFails checks that a read error ends an explanation.
 func TestExplainFails(t *testing.T) {
 	boom := errors.New("boom")
 	run := func(s format.Source, tell error) error {

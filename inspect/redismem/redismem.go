@@ -1,10 +1,10 @@
-// Package redismem estimates what records take in the memory of a Redis server: what MEMORY USAGE says of a key, and the
-// tables that keys stand in.
+// Package redismem estimates the memory that records take in a Redis server: the MEMORY USAGE of each key, and the
+// hash tables of the keys.
 //
-// The server is one of version 7.0 on 64 bits with jemalloc, as Redis and Valkey build it, and its default limits: hashes of
-// up to 512 fields and sorted sets of up to 128 members are listpacks while nothing in them has more than 64 bytes, sets of
-// up to 512 integers are intsets, lists are nodes of 8 KiB, streams nodes of 100 entries or 4 KiB. Other versions differ by
-// some percent. Fragmentation, buffers of clients and copies on write come on top.
+// The model is Redis 7.0 or Valkey on 64 bits with jemalloc and default limits: hashes of up to 512 fields and sorted
+// sets of up to 128 members are listpacks if no item exceeds 64 bytes, sets of up to 512 integers are intsets, lists
+// use nodes of 8 KiB, streams use nodes of 100 entries or 4 KiB. Other versions differ by some percent.
+// Fragmentation, client buffers and copy-on-write come on top.
 //
 //	key         24 dictEntry + its sds; in a table of 8 bytes a slot
 //	expiry      24 dictEntry; in a table of its own
@@ -15,8 +15,8 @@
 //	stream      16 robj + 80 stream + radix tree + listpacks; groups, consumers and pending entries
 //	other       16 robj + its bytes
 //
-// An sds is a header of 1, 3, 5, 9 or 17 bytes, the text and a NUL. What is allocated is rounded up to a size class of
-// jemalloc: multiples of 8 up to 64, then four to a doubling.
+// An sds is a header of 1, 3, 5, 9 or 17 bytes, the text and a NUL. Allocations are rounded up to a size class of
+// jemalloc: multiples of 8 up to 64, then four classes per power of two.
 package redismem
 
 import (
@@ -34,7 +34,7 @@ const (
 	slot      = 8
 
 	maxEmbedded = 44
-	maxPacked   = 64  // bytes of a field, a value or a member in a listpack
+	maxPacked   = 64  // bytes of a field, value or member in a listpack
 	maxHash     = 512 // fields
 	maxZSet     = 128 // members
 	maxIntset   = 512
@@ -43,27 +43,28 @@ const (
 	quicklistNode = 40
 	maxNode       = 8 << 10
 
-	zset       = 16 + 32 // and its skiplist
+	zset       = 16 + 32 // with its skiplist
 	zsetHeader = 24 + 32*zsetLevel
 	zsetLevel  = 16
 
-	listpackHead = 6 + 1 // and end
+	listpackHead = 6 + 1 // with the end byte
 	intsetHead   = 8
 
-	expiringField = 16 // what a field with an expiry takes more
+	expiringField = 16 // extra bytes of a field with an expiry
 )
 
-// Meter estimates one record after the other: Begin, Elements as often as there are any, Bytes. It holds no elements.
+// Meter estimates one record after the other: call Begin, then Elements for each batch, then Bytes. It holds no
+// elements.
 type Meter struct {
 	typ    record.Type
-	own    int64 // of key and record, whatever the encoding
-	n      int64 // elements
-	widest int   // bytes of a name or a value
-	packed int64 // bytes in a listpack
-	loose  int64 // bytes one by one
+	own    int64 // bytes of the key and the object header, in every encoding
+	n      int64 // number of elements
+	widest int   // longest name or value, in bytes
+	packed int64 // bytes if stored in a listpack
+	loose  int64 // bytes if allocated one by one
 	ints   bool  // all members are integers
-	width  int64 // of the largest of them
-	list   int64 // bytes of nodes that are full
+	width  int64 // bytes of the widest integer
+	list   int64 // bytes of full nodes
 	stream stream
 }
 
@@ -96,7 +97,7 @@ func (m *Meter) Elements(elems []record.Element) {
 	}
 }
 
-// text is what the value of a string takes beside its object.
+// text returns the bytes of a string's value beyond its object header.
 func text(v []byte) int64 {
 	switch _, isInt := integer(v); {
 	case isInt:
@@ -141,7 +142,7 @@ func (m *Meter) scored(e *record.Element) {
 	}
 }
 
-// level is that of the nth node of a skiplist in which every fourth is a level higher.
+// level is the level of the nth node of a skiplist in which every fourth node is one level higher.
 func level(n int64) int64 { return 1 + int64(bits.TrailingZeros64(uint64(n)))/2 }
 
 // item adds an element of a list.
@@ -158,7 +159,7 @@ func (m *Meter) endNode() {
 	m.packed = 0
 }
 
-// Bytes returns what the record takes.
+// Bytes returns the memory of the record.
 func (m *Meter) Bytes() int64 {
 	switch m.typ {
 	case record.Hash:
@@ -187,7 +188,7 @@ func (m *Meter) Bytes() int64 {
 	return m.own + m.loose
 }
 
-// Table is what a hash table of n entries takes beside them.
+// Table returns the bytes of a hash table of n entries without the entries.
 func Table(n int64) int64 {
 	if n == 0 {
 		return 0
@@ -195,10 +196,10 @@ func Table(n int64) int64 {
 	return slot << bits.Len64(uint64(max(n, 4)-1))
 }
 
-// Keys is what the tables of a database take, of which some keys have an expiry.
+// Keys returns the bytes of the tables of a database with n keys, of which expiring have an expiry.
 func Keys(n, expiring int64) int64 { return Table(n) + Table(expiring) + dictEntry*expiring }
 
-// class rounds up to what jemalloc allocates.
+// class rounds n up to a size class of jemalloc.
 func class(n int64) int64 {
 	step := int64(8)
 	if n > 64 {
@@ -207,7 +208,7 @@ func class(n int64) int64 {
 	return (n + step - 1) / step * step
 }
 
-// sds is what a text of n bytes takes.
+// sds returns the bytes of an sds with a text of n bytes.
 func sds(n int) int64 {
 	head := int64(17)
 	switch {
@@ -223,7 +224,7 @@ func sds(n int) int64 {
 	return class(head + int64(n) + 1)
 }
 
-// entryOf is what a text takes in a listpack, where integers are kept as such.
+// entryOf returns the bytes of a text in a listpack, which stores integers in binary.
 func entryOf(v []byte) int64 {
 	if n, ok := integer(v); ok {
 		return entry(nil, intLen(n))
@@ -231,7 +232,8 @@ func entryOf(v []byte) int64 {
 	return entry(v, 0)
 }
 
-// entry is an entry of a text, or of an integer of some bytes: encoding, data, and the size of both.
+// entry returns the bytes of a listpack entry: encoding, data and backward length. The data is v, or an integer if
+// its size is not 0.
 func entry(v []byte, integer int64) int64 {
 	n := 1 + integer
 	if integer == 0 {
@@ -248,7 +250,7 @@ func entry(v []byte, integer int64) int64 {
 	return n + 1
 }
 
-// intLen is how many bytes follow the first of an integer in a listpack.
+// intLen returns the number of bytes after the first one of an integer in a listpack.
 func intLen(n int64) int64 {
 	switch {
 	case n >= -1<<12 && n < 1<<12:
@@ -263,7 +265,7 @@ func intLen(n int64) int64 {
 	return 8
 }
 
-// score is what a score takes in a listpack: as an integer, or as text of 17 digits.
+// score returns the bytes of a score in a listpack: an integer, or a text of 17 digits.
 func score(f float64) int64 {
 	if n := int64(f); float64(n) == f && math.Abs(f) < 1<<53 {
 		return entry(nil, intLen(n))
@@ -273,7 +275,7 @@ func score(f float64) int64 {
 
 var longest = make([]byte, 19)
 
-// integer reads the decimal text of an integer of 64 bits, as it is printed.
+// integer parses a 64-bit integer in canonical decimal form.
 func integer(v []byte) (int64, bool) {
 	digits := bytes.TrimPrefix(v, minus)
 	if len(v) > 20 || len(digits) == 0 || len(digits) > 19 || digits[0] == '0' && len(v) > 1 {

@@ -8,10 +8,10 @@ import (
 	"kvferry/record"
 )
 
-// tolerance is how far an estimate may be off, in percent.
+// tolerance is the maximum error of an estimate, in percent.
 const tolerance = 15
 
-// sample is a record, and the commands that make it.
+// sample is a record with the commands that create it.
 type sample struct {
 	group    string
 	h        record.Header
@@ -19,7 +19,7 @@ type sample struct {
 	command  []string
 }
 
-// mix has records of all types and encodings, in sizes around the limits of each.
+// mix returns records of all types and encodings, with sizes around the limits of each encoding.
 func mix() (out []sample) {
 	add := func(group string, t record.Type, command string, n int, f func(i int) (record.Element, []string)) {
 		s := sample{group: group, h: record.Header{Type: t, Key: fmt.Appendf(nil, "%s:%d:%d", group, n, len(out))}}
@@ -66,7 +66,7 @@ func mix() (out []sample) {
 	return out
 }
 
-// streams have entries that come one command each.
+// streams returns streams that are written with one command per entry.
 func streams() (out []sample) {
 	for _, n := range []int{1, 50, 1000} {
 		s := sample{group: "stream", h: record.Header{Type: record.Stream, Key: fmt.Appendf(nil, "stream:%d", n)}}
@@ -79,7 +79,8 @@ func streams() (out []sample) {
 	return out
 }
 
-// TestServer: estimates are what MEMORY USAGE of a real server says, within the tolerance in each group of a mix and in all.
+// TestServer compares estimates with MEMORY USAGE of a real server: they must be within the tolerance in each group
+// of a mix and in total.
 func TestServer(t *testing.T) {
 	client := redistest.Start(t, "--save", "", "--enable-debug-command", "yes").Client()
 	said, estimated := map[string]int64{}, map[string]int64{}
@@ -93,7 +94,7 @@ func TestServer(t *testing.T) {
 		}
 		all = append(all, s)
 	}
-	client.Must(t, "DEBUG", "RELOAD") // as loaded from a file: nothing is allocated for what may come
+	client.Must(t, "DEBUG", "RELOAD") // reload from a file: loading allocates no spare room
 	for i := range all {
 		s := &all[i]
 		var m Meter
@@ -118,7 +119,7 @@ func TestServer(t *testing.T) {
 
 func percent(got, want int64) float64 { return 100 * float64(got-want) / float64(want) }
 
-// TestClass: size classes of jemalloc as Redis builds it.
+// TestClass checks the size classes of jemalloc in Redis's configuration.
 func TestClass(t *testing.T) {
 	for n, want := range map[int64]int64{1: 8, 8: 8, 9: 16, 17: 24, 64: 64, 65: 80, 81: 96, 128: 128, 129: 160, 257: 320, 513: 640, 4097: 5120, 16385: 20480} {
 		if got := class(n); got != want {
@@ -127,7 +128,7 @@ func TestClass(t *testing.T) {
 	}
 }
 
-// TestKeys: tables have a power of two of slots.
+// TestKeys checks that the slots of tables are powers of two.
 func TestKeys(t *testing.T) {
 	for _, c := range []struct{ n, expiring, want int64 }{{0, 0, 0}, {1, 0, 32}, {4, 0, 32}, {5, 0, 64}, {1000, 3, 8192 + 32 + 72}} {
 		if got := Keys(c.n, c.expiring); got != c.want {
@@ -136,7 +137,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestOpaque: values of modules take their bytes; expiries of fields and what belongs to groups is added.
+// TestOpaque checks that module values count with their size, and that field expiries and consumer groups add to the
+// estimate.
 func TestOpaque(t *testing.T) {
 	of := func(typ record.Type, elems ...record.Element) int64 {
 		var m Meter

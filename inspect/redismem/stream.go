@@ -4,23 +4,23 @@ import "kvferry/record"
 
 const (
 	streamSize = 80
-	maxEntries = 100 // of a node
+	maxEntries = 100 // entries in a node
 	maxBytes   = 4 << 10
 
 	rax     = 24
-	raxID   = 16      // of each element, as MEMORY USAGE has it
-	raxNode = 4 + 240 // what it takes a node for
+	raxID   = 16      // bytes of each element, as MEMORY USAGE assumes
+	raxNode = 4 + 240 // bytes of a node, as MEMORY USAGE assumes
 
 	groupSize    = 40
 	consumerSize = 32
-	pendingSize  = 24 // in the trees of its group and its consumer
+	pendingSize  = 24 // the entry is in the trees of both group and consumer
 )
 
-// stream estimates a stream. Its entries stand in nodes, listpacks that a radix tree leads to.
+// stream estimates a stream: a radix tree whose leaves are listpack nodes of entries.
 type stream struct {
-	nodes, entries, node int64 // full nodes; entries and bytes of the current one
+	nodes, entries, node int64 // number of full nodes; entries and bytes of the current one
 	packed               int64 // bytes of full nodes
-	names                int64 // bytes of the names of the first entry of a node, which others share
+	names                int64 // bytes of the first entry's field names, shared by entries with the same names
 	groups               int64
 }
 
@@ -55,7 +55,7 @@ func (s *stream) entry(e *record.Element) {
 	if s.entries == 0 {
 		s.node, s.names = listpackHead+4*3+names, names
 	}
-	s.node += values + 3 + 3 + 4 + 3 // flags, both parts of the id, how many entries it has
+	s.node += values + 3 + 3 + 4 + 3 // flags, both parts of the id, number of elements
 	if names != s.names {
 		s.node += names + 3
 	}
@@ -68,7 +68,7 @@ func (s *stream) endNode() {
 	s.entries, s.node = 0, 0
 }
 
-// tree is what a radix tree of n elements takes.
+// tree returns the bytes of a radix tree of n elements.
 func tree(n int64) int64 { return rax + n*raxID + (2*n+1)*raxNode }
 
 func (s *stream) bytes() int64 {

@@ -44,11 +44,11 @@ type CSV struct {
 
 	spill bufpool.Spill
 	typ   record.Type
-	start []byte // the columns that all lines of a record begin with
+	start []byte // the columns that start every line of a record
 	n     int64
 }
 
-// SpillTo has large cells written out in pieces.
+// SpillTo makes the encoder write large cells in pieces.
 func (e *CSV) SpillTo(s bufpool.Spill) { e.spill = s }
 
 // AppendHead appends the names of the columns.
@@ -63,7 +63,7 @@ func (e *CSV) AppendHead(dst []byte) []byte {
 func (e *CSV) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 	e.typ, e.n = h.Type, 0
 	spill := e.spill
-	e.spill = nil // a long key is no end of a line, but begins many
+	e.spill = nil // keep the key in start: every line of the record repeats it
 	e.start = append(e.quote(e.start[:0], []byte(h.DB)), ',')
 	e.start = append(append(e.start, h.Type.String()...), ',')
 	e.start = append(e.text(e.start, h.Key), ',')
@@ -72,7 +72,7 @@ func (e *CSV) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 	return dst, nil
 }
 
-// appendTime appends a time in milliseconds, and nothing for never.
+// appendTime appends a time in milliseconds. It appends no text for 0, which means never.
 func appendTime(dst []byte, ms int64) []byte {
 	if ms == 0 {
 		return dst
@@ -83,7 +83,7 @@ func appendTime(dst []byte, ms int64) []byte {
 // AppendElement appends the line of an element.
 func (e *CSV) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 	switch {
-	case el.Kind != record.Entry: // there are no columns for consumer groups
+	case el.Kind != record.Entry: // consumer groups have no columns
 		return dst, nil
 	case e.typ == record.Stream:
 		return e.entry(dst, el)
@@ -151,7 +151,7 @@ func (e *CSV) AppendEnd(dst []byte) ([]byte, error) {
 	return append(append(dst, e.start...), ",,,,,,"+lineEnd...), nil
 }
 
-// AppendTail appends nothing.
+// AppendTail returns dst: CSV has no tail.
 func (e *CSV) AppendTail(dst []byte) []byte { return dst }
 
 func (e *CSV) text(dst, b []byte) []byte {
@@ -185,7 +185,7 @@ func (e *CSV) quote(dst, b []byte) []byte {
 	return append(appendQuoted(dst, b), '"')
 }
 
-// appendQuoted appends what stands between quotes.
+// appendQuoted appends b with its quotes doubled.
 func appendQuoted(dst, b []byte) []byte {
 	for _, c := range b {
 		if c == '"' {

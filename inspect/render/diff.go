@@ -15,21 +15,21 @@ import (
 	"kvferry/record"
 )
 
-// DiffPrinter prints differences as they come.
+// DiffPrinter prints differences as they are found.
 type DiffPrinter struct {
 	out       *bufio.Writer
 	format    string // text, patch or json
 	max       int    // 0: all
-	limit     string // the flag that max is of
+	limit     string // the flag that set max
 	n         int
 	told      bool
 	line      []byte
 	enc       jsonl.Encoder
-	key, name []byte // of the line before: long ones that begin alike look the same
+	key, name []byte // of the previous line; long ones with a common prefix look the same when cut
 }
 
-// NewDiffPrinter returns a printer that ends the comparison after max differences, unless max is 0. limit is the flag of the
-// command that says so, such as "--max".
+// NewDiffPrinter returns a printer that ends the comparison after max differences, or never if max is 0. limit is the
+// flag for max, such as "--max".
 func NewDiffPrinter(w io.Writer, format string, max int, limit string) *DiffPrinter {
 	if format == "text" {
 		w = escape.Writer(w)
@@ -39,14 +39,14 @@ func NewDiffPrinter(w io.Writer, format string, max int, limit string) *DiffPrin
 	return p
 }
 
-// spill writes text in the middle of a line. Whoever writes next gets the error.
+// spill writes text in the middle of a line. The buffered writer returns its error on the next write.
 func (p *DiffPrinter) spill(text []byte) []byte {
 	p.told = true
 	_, _ = p.out.Write(text)
 	return text[:0]
 }
 
-// Written reports whether the printer may have written anything.
+// Written reports whether the printer may have written output.
 func (p *DiffPrinter) Written() bool { return p.told }
 
 // Difference prints one difference.
@@ -71,7 +71,7 @@ func (p *DiffPrinter) Difference(d *compare.Difference) error {
 	return err
 }
 
-// Finish prints the sum.
+// Finish prints the summary.
 func (p *DiffPrinter) Finish(r *compare.Result) error {
 	switch p.format {
 	case "json":
@@ -129,7 +129,7 @@ func (p *DiffPrinter) appendText(dst []byte, d *compare.Difference) []byte {
 			return fmt.Appendf(dst, "%s only in B", spaced(b))
 		}
 		dst = fmt.Appendf(dst, " %s in A, %s in B", a, b)
-		if a == b && d.A.Kind == record.Entry { // as far as they are shown
+		if a == b && d.A.Kind == record.Entry { // they look the same when cut
 			dst = fmt.Appendf(dst, "; they differ from byte %d on: %s in A, %d in B", commonPrefix(d.A.Value, d.B.Value),
 				record.Plural(int64(len(d.A.Value)), "byte"), len(d.B.Value))
 		}
@@ -137,7 +137,7 @@ func (p *DiffPrinter) appendText(dst []byte, d *compare.Difference) []byte {
 	return dst
 }
 
-// appendAlike says where a key or a name differs from that of the line before, if as far as they are shown it is the same.
+// appendAlike appends where a key or name starts to differ from the previous line's, if both look the same when cut.
 func (p *DiffPrinter) appendAlike(dst []byte, d *compare.Difference) []byte {
 	var name []byte
 	if d.What == compare.Element {
@@ -152,7 +152,7 @@ func (p *DiffPrinter) appendAlike(dst []byte, d *compare.Difference) []byte {
 	return dst
 }
 
-// appendApart says where a long name differs from the one before that begins alike.
+// appendApart appends the offset at which a long name differs from the previous one with the same prefix.
 func appendApart(dst []byte, what string, before, now []byte) []byte {
 	n := commonPrefix(before, now)
 	if n < maxShown || len(now) <= maxShown || n == len(before) && n == len(now) {
@@ -162,7 +162,7 @@ func appendApart(dst []byte, what string, before, now []byte) []byte {
 		record.Plural(int64(len(now)), "byte"), len(before))
 }
 
-// commonPrefix returns how many bytes at the beginning are the same, which is the offset of the first that is not.
+// commonPrefix returns the length of the common prefix.
 func commonPrefix(a, b []byte) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -178,7 +178,7 @@ func spaced(s string) string {
 	return " " + s
 }
 
-// named is the element that differs, of A if it is there.
+// named returns the element that differs: A's if A has it, else B's.
 func named(d *compare.Difference) *record.Element {
 	if d.A == nil {
 		return d.B
@@ -271,7 +271,7 @@ func (p *DiffPrinter) appendPatch(dst []byte, d *compare.Difference) ([]byte, er
 	return append(dst, '}'), nil
 }
 
-// appendDB appends the name of a database in A, which is what a patch applies to, and B's when it is another.
+// appendDB appends the name of a database in A, to which a patch applies, and the name in B if it differs.
 func (p *DiffPrinter) appendDB(dst []byte, db *compare.DBPair) []byte {
 	if !db.InA {
 		return p.enc.AppendText(dst, []byte(db.B))
@@ -283,7 +283,7 @@ func (p *DiffPrinter) appendDB(dst []byte, db *compare.DBPair) []byte {
 	return dst
 }
 
-// appendElement appends which element is set or unset, its new value and its old one.
+// appendElement appends the element to set or unset, with its new and old values.
 func (p *DiffPrinter) appendElement(dst []byte, d *compare.Difference) ([]byte, error) {
 	e := d.A
 	if e == nil {

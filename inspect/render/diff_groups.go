@@ -21,7 +21,7 @@ func appendGrouped(dst []byte, e *record.Element) []byte {
 	return dst
 }
 
-// groupedText says what a group has read, or whose a pending entry is.
+// groupedText describes the position of a group, or the consumer and deliveries of a pending entry.
 func groupedText(e *record.Element) string {
 	switch e.Kind {
 	case record.Group:
@@ -42,7 +42,7 @@ func groupedText(e *record.Element) string {
 
 func times(n int64) string { return record.Plural(n, "time") }
 
-// appendGroupOp appends which part of a consumer group is set or unset, and its new state.
+// appendGroupOp appends the part of a consumer group to set or unset, and its new state.
 func (p *DiffPrinter) appendGroupOp(dst []byte, d *compare.Difference, e *record.Element) ([]byte, error) {
 	dst = p.enc.AppendText(append(dst, `,"group":`...), e.Name)
 	switch e.Kind {

@@ -18,14 +18,14 @@ import (
 	"kvferry/store"
 )
 
-// maxShown is how many bytes of a field are shown as text.
+// maxShown is the number of bytes of a field to show as text.
 const maxShown = 64
 
 func isoTime(ms int64) string {
 	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.999Z07:00")
 }
 
-// ExplainText prints the rows of a key as text as they come.
+// ExplainText prints the rows of a key as text as they are found.
 type ExplainText struct {
 	out   *bufio.Writer
 	key   []byte
@@ -79,7 +79,7 @@ func placeText(p record.Place) string {
 	return text
 }
 
-// fieldsText writes the fields that say more than the row's kind and key.
+// fieldsText formats the fields that the row's kind and key do not show already.
 func fieldsText(fields []format.Field) string {
 	var parts []string
 	for _, f := range fields {
@@ -91,7 +91,7 @@ func fieldsText(fields []format.Field) string {
 	return strings.Join(parts, "  ")
 }
 
-// valueOf writes a decoded field for people.
+// valueOf formats the value of a decoded field.
 func valueOf(v any) string {
 	switch v := v.(type) {
 	case []byte:
@@ -171,7 +171,7 @@ func stateText(s *explain.State) string {
 	return strings.Join(parts, ", ")
 }
 
-// ExplainJSON prints the rows of a key as one JSON document as they come.
+// ExplainJSON prints the rows of a key as one JSON document as they are found.
 type ExplainJSON struct {
 	out *bufio.Writer
 	key []byte
@@ -212,7 +212,7 @@ type jsonRow struct {
 	Fields   []jsonField   `json:"fields"`
 }
 
-// newJSONRow makes the form of a row that explain and dump --raw share.
+// newJSONRow builds the form of a row shared by explain and dump --raw.
 func newJSONRow(db, keyspace string, t record.Type, row *format.Row, key, value []byte) jsonRow {
 	out := jsonRow{DB: jsonl.Text(db), Keyspace: keyspace, Kind: row.Kind, Key: hex.EncodeToString(key), Value: hex.EncodeToString(value),
 		Bytes: int64(len(key) + len(value)), Fields: []jsonField{}}
@@ -234,7 +234,7 @@ func newJSONRow(db, keyspace string, t record.Type, row *format.Row, key, value 
 	return out
 }
 
-// jsonValue makes a decoded field fit for JSON.
+// jsonValue converts the value of a decoded field for JSON.
 func jsonValue(v any) any {
 	switch v := v.(type) {
 	case []byte:
@@ -292,7 +292,7 @@ type jsonState struct {
 	Count    *int64     `json:"count,omitempty"`
 }
 
-// Finish prints the sum and ends the document.
+// Finish prints the summary and ends the document.
 func (p *ExplainJSON) Finish(x *explain.Result) error {
 	if p.n == 0 {
 		key, err := marshal(Text(p.key))

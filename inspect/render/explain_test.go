@@ -8,7 +8,7 @@ import (
 	"kvferry/record"
 )
 
-// TestExplainOmitted: findings that are not listed are counted.
+// TestExplainOmitted checks that findings not listed are counted.
 func TestExplainOmitted(t *testing.T) {
 	x := &explain.Result{Rows: 1, Findings: []record.Finding{{Kind: "count-mismatch", Severity: record.Error}}}
 	for _, c := range []struct {

@@ -44,7 +44,7 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// marshal is json.Marshal without the escapes that HTML needs.
+// marshal is json.Marshal with the escapes of escape.JSON instead of those for HTML.
 func marshal(v any) ([]byte, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -63,13 +63,13 @@ func indented(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Result is a verification and what the command adds to it.
+// Result is a verification, with the details that the command adds.
 type Result struct {
 	*verify.Outcome
 	Tool    string // version of the program
 	Source  string // as given on the command line
 	NowMS   int64
-	Seconds float64         // it took
+	Seconds float64         // duration
 	FailOn  record.Severity // findings of this severity or higher fail the command
 }
 
@@ -144,7 +144,7 @@ func JSON(w io.Writer, r *Result) error {
 	return indented(w, out)
 }
 
-// Findings writes a verification as text: a line for each finding, then the sum.
+// Findings writes a verification as text: one line per finding, then the totals.
 func Findings(w io.Writer, r *Result) error {
 	var b strings.Builder
 	for i := range r.Findings {
@@ -183,7 +183,7 @@ func Findings(w io.Writer, r *Result) error {
 	return err
 }
 
-// summary counts findings by severity in words.
+// summary counts findings by severity, in words.
 func summary(v *verify.Outcome) string {
 	errors := v.Total(record.Error)
 	warnings := v.Total(record.Warning) - errors
@@ -203,7 +203,7 @@ func summary(v *verify.Outcome) string {
 	return strings.Join(parts, ", ")
 }
 
-// FindingLine writes a finding in one line, whatever is in its names.
+// FindingLine formats a finding in one line. Names in it are escaped.
 func FindingLine(f *record.Finding) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", f.Severity, f.Kind)

@@ -17,7 +17,7 @@ func id16(ms, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, ms), seq)
 }
 
-// encode runs records through an encoder, as a dump does.
+// encode runs records through an encoder like a dump.
 func encode(t *testing.T, e dump.Encoder, records ...func() (*record.Header, []record.Element)) (string, error) {
 	t.Helper()
 	out := e.AppendHead(nil)
@@ -50,7 +50,7 @@ func head(t record.Type, key string) record.Header {
 	return record.Header{DB: "0", Type: t, Key: []byte(key)}
 }
 
-// commands reads commands back, one a line, arguments joined by spaces.
+// commands decodes commands, one per line, with arguments joined by spaces.
 func commands(t *testing.T, s string) string {
 	t.Helper()
 	var out []string
@@ -212,7 +212,7 @@ func TestCSVForms(t *testing.T) {
 func TestDocument(t *testing.T) {
 	e := &Document{Lines: Lines{Encoder: jsonl.Encoder{}}}
 	one := of(head(record.Set, "a"), record.Element{Name: []byte("m")})
-	for range 2 { // an encoder can start over
+	for range 2 { // an encoder can be reused
 		got, err := encode(t, e, one, of(head(record.String, "b"), record.Element{Value: []byte("v")}))
 		want := "[\n" + `{"db":"0","type":"set","key":"a","expire_at_ms":0,"value":["m"]},` + "\n" + `{"db":"0","type":"string","key":"b","expire_at_ms":0,"value":"v"}` + "\n]\n"
 		if err != nil || got != want {
@@ -221,7 +221,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestCSVSafe: no cell of text begins as a formula does when that is asked for; numbers stay.
+// TestCSVSafe checks that with Safe no text cell starts like a formula, and numbers are unchanged.
 func TestCSVSafe(t *testing.T) {
 	for text, want := range map[string]string{"=1+1": "'=1+1", "+1": "'+1", "-x": "'-x", "@a": "'@a", "\tx": "'\tx", "plain": "plain",
 		"": "", "=\"a\",b": `"'=""a"",b"`, "\xff": "base64:/w=="} {

@@ -11,13 +11,13 @@ import (
 	"kvferry/internal/text/escape"
 )
 
-// page is the frame of the page that HTML writes, with markers for its title and what it shows.
+// page is the template of the page that HTML writes, with markers for title and content.
 //
 //go:embed page.html
 var page string
 
-// HTML writes a page about the content of a dataset. version is that of kvferry. The page needs no network, no other
-// file and no scripts; one script makes its tables sortable.
+// HTML writes a page about the content of a dataset. version is kvferry's version. The page needs no network, no
+// other file and no scripts; one script makes its tables sortable.
 func HTML(w io.Writer, source, version string, s *stats.Result) error {
 	h := &htmlPage{stats: newJSONStats(s)}
 	h.title(source, version)
@@ -34,18 +34,18 @@ func HTML(w io.Writer, source, version string, s *stats.Result) error {
 	return err
 }
 
-// htmlPage is a page in the making.
+// htmlPage builds a page.
 type htmlPage struct {
 	b     strings.Builder
 	stats *jsonStats
 }
 
-// esc makes text of HTML out of text that may have anything in it.
+// esc escapes arbitrary text for HTML.
 func esc(s string) string { return html.EscapeString(escape.Text(s)) }
 
 func (h *htmlPage) add(format string, args ...any) { fmt.Fprintf(&h.b, format, args...) }
 
-// section adds a part of the page, with a heading.
+// section adds a section with a heading.
 func (h *htmlPage) section(title string, body func()) {
 	h.add("<section>\n<h2>%s</h2>\n", esc(title))
 	body()
@@ -61,7 +61,7 @@ func (h *htmlPage) pair(sections func()) {
 
 func (h *htmlPage) note(text string) { h.add("<p class=\"note\">%s</p>\n", esc(text)) }
 
-// count writes a number for people.
+// count formats a number with thousands separators.
 func count(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -70,17 +70,17 @@ func count(n int64) string {
 	return s
 }
 
-// shade is a colour of the page, by number.
+// shade returns the CSS variable of the nth colour.
 func shade(n int) string { return fmt.Sprintf("var(--c%d)", n%7) }
 
-// amount is a number in a chart: a part of a bar, of a colour.
+// amount is a coloured part of a bar.
 type amount struct {
 	value  int64
 	colour int
 	name   string
 }
 
-// line is a bar of a chart.
+// line is one bar of a chart.
 type line struct {
 	name  string
 	parts []amount
@@ -121,10 +121,10 @@ func (h *htmlPage) bars(title string, lines []line, show func(int64) string) {
 		show(0), show(most))
 }
 
-// leastColumns is how many columns a histogram has at least.
+// leastColumns is the minimum number of columns of a histogram.
 const leastColumns = 8
 
-// histogram adds a chart of the powers of two, with axes.
+// histogram adds a chart by powers of two, with axes.
 func (h *htmlPage) histogram(title string, powers []int64, unit func(int64) string, colour int) {
 	first := 0
 	for first < len(powers)-1 && powers[first] == 0 {
@@ -141,7 +141,7 @@ func (h *htmlPage) histogram(title string, powers []int64, unit func(int64) stri
 		return 1 << min(p-1, 62)
 	}
 	last := max(len(powers)-1, first)
-	for last-first < leastColumns-1 { // a bar alone would fill the chart
+	for last-first < leastColumns-1 { // a single bar would fill the chart
 		if first > 0 {
 			first--
 		}
@@ -161,13 +161,13 @@ func (h *htmlPage) histogram(title string, powers []int64, unit func(int64) stri
 	h.add("</span>\n<span class=\"x\"><span>%s</span><span>%s</span></span>\n</div>\n</div>\n", unit(from(first)), unit(1<<min(last, 62)-1))
 }
 
-// column is one of a table: how its cells are shown, and by which number they are sorted.
+// column is a column of a table. Its kind selects how cells are shown and sorted.
 type column struct {
 	name string
 	kind string // "", "text" or "text key"
 }
 
-// datum is one of a table; number sorts it where its column has no text.
+// datum is a cell of a table. number is its sort key in numeric columns.
 type datum struct {
 	text   string
 	number int64
@@ -178,7 +178,7 @@ func size(n int64) datum       { return datum{Bytes(n), n} }
 func words(s string) datum     { return datum{text: s} }
 func keyCell(key []byte) datum { return datum{text: keyText(key)} }
 
-// table adds a table that scrolls when it is wider than the page.
+// table adds a table that scrolls if it is wider than the page.
 func (h *htmlPage) table(title string, columns []column, rows [][]datum) {
 	h.add("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\">\n<table>\n<thead><tr>", esc(title))
 	for _, c := range columns {

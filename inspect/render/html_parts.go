@@ -9,7 +9,7 @@ import (
 	"kvferry/record"
 )
 
-// keyText shows a key: text as it is, with control characters escaped, other bytes escaped one by one.
+// keyText shows a key: valid UTF-8 as text with control characters escaped, otherwise each non-ASCII byte escaped.
 func keyText(key []byte) string {
 	var b strings.Builder
 	text := utf8.Valid(key)
@@ -40,7 +40,7 @@ func timeText(ms int64) string {
 	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.999Z07:00")
 }
 
-// colours of the types, and of what rows are.
+// Colours of types and of row outcomes.
 var typeColours = map[string]int{"string": 0, "hash": 1, "list": 2, "set": 3, "zset": 4, "stream": 5}
 
 var rowColours = []struct {
@@ -48,7 +48,7 @@ var rowColours = []struct {
 	colour int
 }{{"live", 2}, {"expired", 1}, {"stale", 3}, {"deleted", 5}, {"orphan", 4}, {"other", 6}}
 
-// label names a type, with its database where there are several.
+// label names a type, with its database if the dataset has several.
 func (h *htmlPage) label(t *jsonType) string {
 	if len(h.stats.Databases) > 1 {
 		return string(t.DB) + " " + t.Type
@@ -126,10 +126,10 @@ func (h *htmlPage) distributions() {
 	many("Elements of records, by powers of two", func(t *jsonType) []int64 { return t.Lengths.Powers }, count)
 }
 
-// redisColumn is there when the memory in Redis was estimated.
+// redisColumn is shown if the memory in Redis was estimated.
 var redisColumn = column{"in Redis", ""}
 
-// memory adds what the records would take in Redis, when that was estimated.
+// memory adds the estimated memory in Redis, if requested.
 func (h *htmlPage) memory() {
 	s := h.stats
 	if s.Redis == 0 {
@@ -146,7 +146,7 @@ func (h *htmlPage) memory() {
 	})
 }
 
-// states adds when records expire and what rows are.
+// states adds charts of expiry times and row outcomes.
 func (h *htmlPage) states() {
 	s := h.stats
 	var expiry, rows []line

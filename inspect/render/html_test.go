@@ -17,7 +17,7 @@ import (
 	"kvferry/record"
 )
 
-// pageStats are statistics with what could break a page.
+// pageStats returns statistics with content that could break a page.
 func pageStats() *stats.Result {
 	sizes := func(values ...int64) stats.Distribution {
 		var h stats.Histogram
@@ -67,7 +67,7 @@ func htmlOf(t *testing.T, s *stats.Result) string {
 	return b.String()
 }
 
-// Blob files have lines of their own, and what is garbage in them is said.
+// TestBlobFiles checks that blob files have their own lines, with their garbage.
 func TestBlobFiles(t *testing.T) {
 	var text, doc bytes.Buffer
 	if err := errors.Join(Stats(&text, pageStats()), StatsJSON(&doc, pageStats())); err != nil {
@@ -88,7 +88,8 @@ func TestBlobFiles(t *testing.T) {
 	}
 }
 
-// The page asks the network for nothing, no key ends its markup, and what it says it says without a script.
+// TestHTMLIsSelfContained checks that the page makes no network requests, that keys cannot break its markup, and that
+// it is complete without scripts.
 func TestHTMLIsSelfContained(t *testing.T) {
 	text := htmlOf(t, pageStats())
 	markup, script, _ := strings.Cut(text, "<script>")
@@ -123,8 +124,8 @@ func TestHTMLIsSelfContained(t *testing.T) {
 	}
 }
 
-// probe runs in the page after its own script: it counts what was drawn, sorts a table by each column, both
-// ways, and writes what it saw into the document.
+// probe runs in the page after the page's script. It counts the charts, sorts a table by each column in both
+// directions, and writes the result into the document.
 const probe = `
 <script>
 (function () {
@@ -154,7 +155,7 @@ const probe = `
 })();
 </script>`
 
-// browse opens a page in a real browser from a file, in a window so wide, and returns what its probe saw.
+// browse opens a page from a file in a real browser with this window width, and returns the result of its probe.
 func browse(t *testing.T, text string, width int, flags ...string) []byte {
 	t.Helper()
 	browser := ""
@@ -189,7 +190,7 @@ func browse(t *testing.T, text string, width int, flags ...string) []byte {
 	return []byte(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(string(m[1])))
 }
 
-// Charts are drawn, tables sort, nothing goes wrong.
+// TestHTMLInBrowser checks that charts are drawn, tables sort, and no error occurs.
 func TestHTMLInBrowser(t *testing.T) {
 	var saw struct {
 		Errors, Wrong, Keys          []string
@@ -210,7 +211,7 @@ func TestHTMLInBrowser(t *testing.T) {
 	}
 }
 
-// widths runs in the page and looks for what is cut: a table that is wider than its box must scroll to its end.
+// widths runs in the page and finds cut-off content: a table wider than its box must scroll to its end.
 const widths = `
 <script>
 (function () {
@@ -232,7 +233,8 @@ const widths = `
 })();
 </script>`
 
-// Nothing is cut in a narrow window: what does not fit can be scrolled to. In a wide one everything fits.
+// TestHTMLWidths checks that a narrow window cuts off no content: wide content scrolls. In a wide window everything
+// fits.
 func TestHTMLWidths(t *testing.T) {
 	long := pageStats()
 	for i := range long.Types {
@@ -260,7 +262,7 @@ func TestHTMLWidths(t *testing.T) {
 	}
 }
 
-// legible runs in the page, in a frame of the width of the window that is asked for: a window is never narrower than 500 px.
+// legible runs in the page, in a frame of the requested window width, because a window is never narrower than 500 px.
 const legible = `
 <script>
 (function () {
@@ -289,7 +291,8 @@ const legible = `
 })();
 </script>`
 
-// TestHTMLIsLegible: text is at least 11 px and stands out, light and dark, on a phone and on a screen.
+// TestHTMLIsLegible checks that text is at least 11 px high and has enough contrast, light and dark, on a phone and
+// on a screen.
 func TestHTMLIsLegible(t *testing.T) {
 	inner := strings.Replace(htmlOf(t, pageStats()), "</body>", legible+"</body>", 1)
 	for _, scheme := range []int{0, 1} { // dark, light

@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// The elements of a JUnit report, as in the schema of the JUnit tasks of Apache Ant.
+// The elements of a JUnit report, following the schema of Apache Ant's JUnit tasks.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -91,7 +91,7 @@ func JUnit(w io.Writer, r *Result) error {
 	return err
 }
 
-// kinds lists the kinds that are known, and those that were found although they are not.
+// kinds lists all known kinds, then unknown kinds among the findings.
 func kinds(r *Result) []record.FindingKind {
 	out := record.FindingKinds()
 	for _, c := range r.Counts {
@@ -102,7 +102,7 @@ func kinds(r *Result) []record.FindingKind {
 	return out
 }
 
-// failure sums up the findings of a kind, nil when none fails the command.
+// failure sums up the findings of a kind, or returns nil if they do not fail the command.
 func (r *Result) failure(kind string, counts []verify.KindCount) *junitFailure {
 	var n int64
 	severity := record.Note
@@ -127,7 +127,7 @@ func (r *Result) failure(kind string, counts []verify.KindCount) *junitFailure {
 	return &junitFailure{Message: fmt.Sprintf("%d × %s", n, kind), Type: severity.String(), Text: strings.Join(lines, "\n")}
 }
 
-// xmlText replaces what XML cannot hold.
+// xmlText replaces characters that XML cannot hold.
 func xmlText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0xFFFE || r == 0xFFFF {

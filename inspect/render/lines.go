@@ -10,7 +10,7 @@ import (
 // Lines encodes records as JSON lines.
 type Lines struct{ jsonl.Encoder }
 
-// AppendHead appends nothing.
+// AppendHead returns dst: JSON lines have no head.
 func (e *Lines) AppendHead(dst []byte) []byte { return dst }
 
 // AppendBegin appends the start of a record.
@@ -21,7 +21,7 @@ func (e *Lines) AppendBegin(dst []byte, h *record.Header) ([]byte, error) {
 // AppendEnd appends the end of a record and of its line.
 func (e *Lines) AppendEnd(dst []byte) ([]byte, error) { return e.Encoder.AppendEnd(dst), nil }
 
-// AppendTail appends nothing.
+// AppendTail returns dst: JSON lines have no tail.
 func (e *Lines) AppendTail(dst []byte) []byte { return dst }
 
 // Document encodes records as one JSON array.

@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 )
 
-// TestPieces: large values are written in pieces, and the text is that of one piece.
+// TestPieces checks that large values are written in pieces, with the same text as in one piece.
 func TestPieces(t *testing.T) {
 	raw := make([]byte, 3*bufpool.Piece+5)
 	rand.NewChaCha8([32]byte{1}).Read(raw)
@@ -37,13 +37,13 @@ func TestPieces(t *testing.T) {
 		if !bytes.Equal(whole, pieces) {
 			t.Errorf("%s: %d bytes in pieces are not the %d bytes of whole values", name, len(pieces), len(whole))
 		}
-		if most := 13 * bufpool.Piece; largest > most { // two spills of escapes of six bytes
+		if most := 13 * bufpool.Piece; largest > most { // two spills of six-byte escapes
 			t.Errorf("%s: a piece has %d bytes, over %d", name, largest, most)
 		}
 	}
 }
 
-// dumpValues encodes records with these values and returns the text and the size of the longest that was there at once.
+// dumpValues encodes records with these values and returns the text and the largest size of the buffer.
 func dumpValues(t *testing.T, e dump.Encoder, values [][]byte, pieces bool) (out []byte, largest int) {
 	t.Helper()
 	flush := func(text []byte) []byte {

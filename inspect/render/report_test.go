@@ -18,7 +18,7 @@ import (
 	"kvferry/record"
 )
 
-// damaged is a verification that found things of every sort.
+// damaged returns a verification with findings of every kind.
 func damaged() *Result {
 	findings := []record.Finding{
 		{Kind: "damaged-block", Severity: record.Error, DB: "0", Keyspace: "hashes/data_cf", Place: record.Place{File: "hashes/000012.sst", Off: 4096, Level: 6}, Detail: "checksum mismatch"},
@@ -115,9 +115,9 @@ type node struct {
 	Text    string     `xml:",chardata"`
 }
 
-// The part of the JUnit schema (Windy Road's JUnit.xsd, that of Apache Ant's tasks) that reports use: the
-// children of an element in their order, each once unless it ends in *, optional with ? or *; and the
-// attributes with their types, ? for optional ones.
+// The part of the JUnit schema (Windy Road's JUnit.xsd for Apache Ant's tasks) that reports use: the children of an
+// element in order, each once, optional with ?, repeated with *; and the attributes with their types, optional with
+// ?.
 var junitSchema = map[string]struct{ kids, attrs string }{
 	"testsuites": {"testsuite*", ""},
 	"testsuite": {"properties testcase* system-out system-err",
@@ -136,7 +136,7 @@ var junitTypes = map[string]*regexp.Regexp{
 	"time": regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$`),
 }
 
-// junitErrors lists how an element departs from the schema.
+// junitErrors lists the deviations of an element from the schema.
 func junitErrors(n *node) (out []string) {
 	name := n.XMLName.Local
 	rule, ok := junitSchema[name]
@@ -197,7 +197,7 @@ func TestJUnitIsValid(t *testing.T) {
 		if errs := junitErrors(&n); errs != nil {
 			t.Errorf("%q", errs)
 		}
-		// The check is one: it finds what is amiss.
+		// The check itself must detect errors.
 		n.Kids[0].Attrs = n.Kids[0].Attrs[1:]
 		n.Kids[0].Kids[1], n.Kids[0].Kids[0] = n.Kids[0].Kids[0], n.Kids[0].Kids[1]
 		if errs := junitErrors(&n); len(errs) < 2 {

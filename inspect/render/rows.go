@@ -31,10 +31,10 @@ func (p *RawRows) Row(r *dump.Row) error {
 	return err
 }
 
-// Finish writes out what is buffered.
+// Finish flushes the output.
 func (p *RawRows) Finish() error { return p.out.Flush() }
 
-// hexWidth is how many bytes a line of annotated bytes shows.
+// hexWidth is the number of bytes in a line of annotated bytes.
 const hexWidth = 16
 
 // HexRows prints physical rows as annotated bytes:
@@ -60,7 +60,8 @@ func (p *HexRows) Row(r *dump.Row) error {
 	return err
 }
 
-// part prints the key or the value, field by field; bytes that no field covers stand without a name.
+// part prints the key or the value, field by field. Bytes between fields have no name; bytes after the last are
+// marked "?".
 func (p *HexRows) part(where string, b []byte, fields []format.Field) {
 	fmt.Fprintln(p.out, where)
 	at := 0
@@ -75,7 +76,7 @@ func (p *HexRows) part(where string, b []byte, fields []format.Field) {
 	p.bytes(b[at:], at, "?")
 }
 
-// bytes prints some bytes with a name beside the first line. A field without bytes has a line too.
+// bytes prints b with a name next to the first line. A field without bytes gets a line, too.
 func (p *HexRows) bytes(b []byte, off int, name string) {
 	if len(b) == 0 && (name == "" || name == "?") {
 		return
@@ -94,5 +95,5 @@ func (p *HexRows) bytes(b []byte, off int, name string) {
 	}
 }
 
-// Finish writes out what is buffered.
+// Finish flushes the output.
 func (p *HexRows) Finish() error { return p.out.Flush() }

@@ -14,7 +14,7 @@ const (
 	sarifSchema  = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 
-// The parts of a SARIF log that are written.
+// The parts of a SARIF log that kvferry writes.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -81,8 +81,8 @@ type (
 	}
 )
 
-// SARIF writes a verification as a SARIF log. Files are relative to the dataset's directory as the
-// command line had it.
+// SARIF writes a verification as a SARIF log. File names are relative to the dataset's location, as given on the
+// command line.
 func SARIF(w io.Writer, r *Result) error {
 	rules, index := sarifRules(r)
 	run := sarifRun{
@@ -128,7 +128,7 @@ func messageOf(f *record.Finding) string {
 	return text
 }
 
-// physical names the file of a finding, or the dataset when it names none: consumers want one.
+// physical returns the file of a finding, or the dataset if it has no file: SARIF consumers expect a location.
 func (r *Result) physical(f *record.Finding) *sarifPhysical {
 	name := path.Join(strings.TrimSuffix(r.Source, "/"), f.Place.File)
 	if path.IsAbs(f.Place.File) {
@@ -157,7 +157,7 @@ func logical(f *record.Finding) []sarifLogical {
 	return []sarifLogical{{Name: name, Qualified: strings.Join([]string{f.DB, f.Type.String(), name}, "/"), Kind: "member"}}
 }
 
-// identity is the same for the same finding in another run of the program.
+// identity returns a fingerprint that is the same for the same finding in another run.
 func identity(f *record.Finding) string {
 	b := []byte(f.Kind + "\x00" + f.DB + "\x00" + f.Type.String() + "\x00")
 	b = append(b, f.Key...)

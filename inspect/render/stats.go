@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 )
 
-// table prints columns, aligned to the right but for a last one of text.
+// table prints right-aligned columns. The last column is left-aligned if it holds text.
 type table struct {
 	w    *tabwriter.Writer
 	text bool
@@ -41,12 +41,12 @@ func (t *table) row(cells []string) {
 func (t *table) add(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
-		texts[i] = escape.Text(fmt.Sprint(c)) // a name is one cell
+		texts[i] = escape.Text(fmt.Sprint(c)) // escaped, so a tab in a name does not split the cell
 	}
 	t.row(texts)
 }
 
-// Stats prints what is in a dataset as tables.
+// Stats prints the content of a dataset as tables.
 func Stats(w io.Writer, s *stats.Result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s\n\n", s.Format, record.Plural(int64(len(s.Databases)), "database"))
@@ -89,7 +89,7 @@ func typesTable(b *strings.Builder, s *stats.Result) {
 	}
 }
 
-// inRedis puts the cell of a column in its place, when the column is there.
+// inRedis inserts the cell of an optional column.
 func inRedis[T any](is bool, at int, cell T, cells ...T) []T {
 	if is {
 		cells = slices.Insert(cells, at, cell)
@@ -130,7 +130,7 @@ func bigTable(b *strings.Builder, title string, keys []stats.BigKey, redis bool)
 	t.w.Flush()
 }
 
-// cell keeps a quoted text from being mistaken for columns.
+// cell escapes tabs in quoted text, which would start a new column.
 func cell(s string) string { return strings.ReplaceAll(s, "\t", `\t`) }
 
 func prefixTable(b *strings.Builder, s *stats.Result) {
@@ -155,7 +155,7 @@ func prefixTable(b *strings.Builder, s *stats.Result) {
 	}
 }
 
-// garbageColumn is a way in which entries are of no use. Its column is there when there are any.
+// garbageColumn counts one kind of dead entries. Columns with only zeros are left out.
 type garbageColumn struct {
 	name  string
 	count func(*stats.Garbage) int64
@@ -211,7 +211,7 @@ func filesTable(b *strings.Builder, s *stats.Result) {
 			entries = "unknown"
 		}
 		level := fmt.Sprint(l.Level)
-		if l.Level < 0 { // an LMDB file has none
+		if l.Level < 0 { // an LMDB file has no levels
 			level = ""
 		}
 		t.add(l.Keyspace, level, l.Files, Bytes(l.Bytes), entries, l.Deletes, strings.Join(l.Codecs, "+"))
@@ -237,7 +237,7 @@ func filesTable(b *strings.Builder, s *stats.Result) {
 	}
 }
 
-// The JSON form of statistics. Its names are part of the interface.
+// The JSON form of statistics. Its names are part of the public interface.
 type (
 	jsonStats struct {
 		Format       string        `json:"format"`
@@ -324,7 +324,7 @@ type (
 	}
 )
 
-// StatsJSON prints what is in a dataset as one JSON document.
+// StatsJSON prints the content of a dataset as one JSON document.
 func StatsJSON(w io.Writer, s *stats.Result) error { return indented(w, newJSONStats(s)) }
 
 func newJSONStats(s *stats.Result) *jsonStats {

@@ -44,7 +44,7 @@ func garbage(src format.Source, l *record.Ledger) []Garbage {
 	return out
 }
 
-// share is the part of bytes that entries have which are not live.
+// share returns the share of bytes taken by entries that are not live.
 func (g *Garbage) share(bytes int64) int64 {
 	if g.Entries == 0 {
 		return 0
@@ -52,7 +52,8 @@ func (g *Garbage) share(bytes int64) int64 {
 	return int64(float64(bytes) * float64(max(0, g.Entries-g.Live())) / float64(g.Entries))
 }
 
-// freeBlobs counts what is garbage in blob files, which is known, beside the share of the rest.
+// freeBlobs corrects Freed for keyspaces with blob files: their garbage is known exactly, so only the rest is
+// estimated.
 func freeBlobs(lines []Garbage, blobs []Level) {
 	for _, b := range blobs {
 		for i := range lines {

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// subBuckets is how many buckets each power of two has: values below it are exact, larger ones are
-// known to 1/subBuckets, which is less than 1.6 %.
+// subBuckets is the number of buckets per power of two: smaller values are exact, larger ones are known within
+// 1/subBuckets, less than 1.6 %.
 const (
 	subBits    = 6
 	subBuckets = 1 << subBits
@@ -21,7 +21,7 @@ type Histogram struct {
 	min, max int64
 }
 
-// Add counts a value; negative ones count as 0.
+// Add counts a value. Negative values count as 0.
 func (h *Histogram) Add(v int64) { h.AddSome(v, 1) }
 
 // AddSome counts a value n times.
@@ -36,14 +36,14 @@ func (h *Histogram) AddSome(v, n int64) {
 	h.sum += n * v
 }
 
-// addAll counts values of 0 and more, of which there are some.
+// addAll counts values, which must not be empty or contain negative values.
 func (h *Histogram) addAll(values []int64) {
 	least, most, sum := values[0], int64(0), int64(0)
 	for _, v := range values {
 		least, most, sum = min(least, v), max(most, v), sum+v
 	}
 	h.widen(bucketOf(uint64(most)), most)
-	h.widen(bucketOf(uint64(least)), least) // last: what is widened last is the smallest of the first values
+	h.widen(bucketOf(uint64(least)), least) // the least value must come last: widen sets min for an empty histogram
 	for _, v := range values {
 		h.buckets[bucketOf(uint64(v))]++
 	}
@@ -51,7 +51,7 @@ func (h *Histogram) addAll(values []int64) {
 	h.sum += sum
 }
 
-// widen makes room for a value beyond all before it, or for the first.
+// widen extends the buckets and bounds for a value.
 func (h *Histogram) widen(i int, v int64) {
 	if h.count == 0 {
 		h.min = v
@@ -99,7 +99,7 @@ func (h *Histogram) Merge(g *Histogram) {
 	}
 }
 
-// Quantile returns the value that a share q of the values does not exceed, within 1.6 %.
+// Quantile returns a value that a share q of the values does not exceed, within 1.6 %.
 func (h *Histogram) Quantile(q float64) int64 {
 	switch {
 	case h.count == 0:

@@ -18,16 +18,16 @@ type Prefix struct {
 	Sum
 }
 
-// prefixes counts by prefix. Keys mostly come in order, so the last prefix is tried first. Without a delimiter that is the empty
-// one, which is not among those that are listed.
+// prefixes counts records by prefix. Keys mostly come in order, so it tries the last prefix first. Without a
+// delimiter, the last prefix is a permanent empty one that is not listed.
 type prefixes struct {
 	delimiter []byte
 	depth     int
 	counts    map[string]*Prefix
 	last      *Prefix
-	whole     bool // last has depth delimiters: whatever starts with it has that prefix
-	// folded sums up prefixes that were given up; misses is the most bytes one of them had, which
-	// is how much another line can lack.
+	whole     bool // last has depth delimiters, so it is the prefix of every key that starts with it
+	// folded sums up dropped prefixes. misses is the largest number of bytes dropped with one of them, which bounds
+	// the bytes that a listed prefix may lack.
 	folded Prefix
 	misses int64
 }
@@ -53,16 +53,16 @@ func (p *prefixes) of(key []byte) []byte {
 	return key[:end]
 }
 
-// holds reports whether a key has the last prefix for certain.
+// holds reports whether a key certainly has the last prefix.
 func (p *prefixes) holds(key []byte) bool {
 	return p.whole && bytes.HasPrefix(key, p.last.Prefix)
 }
 
-// run returns how many strings from the first on have its prefix, and makes that the last one.
+// run returns the number of leading strings that share a prefix, and makes it the last prefix.
 func (p *prefixes) run(batch []record.StringRecord, ascending bool) int {
 	p.find(batch[0].Key)
 	if last := &batch[len(batch)-1]; ascending && p.holds(last.Key) {
-		return len(batch) // between two keys that start alike others do, too
+		return len(batch) // all keys between two keys with the same prefix have it, too
 	}
 	n := 1
 	for n < len(batch) && p.holds(batch[n].Key) {
@@ -71,7 +71,7 @@ func (p *prefixes) run(batch []record.StringRecord, ascending bool) int {
 	return n
 }
 
-// find makes last the prefix of a key.
+// find makes the prefix of a key the last prefix.
 func (p *prefixes) find(key []byte) {
 	if p.holds(key) {
 		return
@@ -95,7 +95,7 @@ func (p *prefixes) get(prefix []byte) *Prefix {
 	return s
 }
 
-// fold drops the smaller half.
+// fold drops the smaller half of the prefixes.
 func (p *prefixes) fold() {
 	all := p.sorted()
 	for _, s := range all[len(all)/2:] {
@@ -106,7 +106,7 @@ func (p *prefixes) fold() {
 	p.last, p.whole = nil, false
 }
 
-// sorted returns the prefixes, the largest first.
+// sorted returns the prefixes, largest first.
 func (p *prefixes) sorted() []*Prefix {
 	out := make([]*Prefix, 0, len(p.counts))
 	for _, s := range p.counts {

@@ -78,7 +78,7 @@ func TestHistogramBuckets(t *testing.T) {
 	}
 }
 
-// The top is exact and the same however the keys are dealt out.
+// TestTopIsExact checks that the top list is exact and independent of how keys are distributed over parts.
 func TestTopIsExact(t *testing.T) {
 	r := rand.New(rand.NewSource(2))
 	measure := func(k *BigKey) int64 { return k.Bytes }
@@ -134,7 +134,8 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// With more prefixes than fit, no record is lost from the sum and the large ones stay exact.
+// TestPrefixesFold checks that the sum includes every record even with too many prefixes, and that large prefixes
+// stay exact.
 func TestPrefixesFold(t *testing.T) {
 	a, b := newPrefixes(":", 1), newPrefixes(":", 1)
 	for i := range 2 * maxPrefixes {

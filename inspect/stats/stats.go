@@ -90,14 +90,14 @@ type ExpiryBucket struct {
 
 const day = 24 * time.Hour
 
-// expiryBuckets are the bounds of the expiry histogram; "expired" comes before and "never" after them.
+// expiryBuckets are the buckets of the expiry histogram, between "expired" and "never".
 var expiryBuckets = []ExpiryBucket{
 	{Name: "within an hour", Below: time.Hour}, {Name: "within a day", Below: day},
 	{Name: "within a week", Below: 7 * day}, {Name: "within 30 days", Below: 30 * day},
 	{Name: "within 90 days", Below: 90 * day}, {Name: "within a year", Below: 365 * day}, {Name: "later"},
 }
 
-// expiryFrom is how many milliseconds are left in a bucket at least, but in the first.
+// expiryFrom lists the lower bounds of all buckets but the first, in milliseconds.
 var expiryFrom = func() (out []int64) {
 	for _, b := range expiryBuckets[:len(expiryBuckets)-1] {
 		out = append(out, b.Below.Milliseconds())
@@ -105,7 +105,7 @@ var expiryFrom = func() (out []int64) {
 	return out
 }()
 
-// Collect counts in one pass.
+// Collect reads the dataset in one pass.
 func Collect(ctx context.Context, o *Options) (*Result, error) {
 	scan := o.Scan
 	if scan.Ledger == nil {
@@ -155,16 +155,16 @@ type counter struct {
 	types           map[record.Part]*typeCount
 	cur             *typeCount
 	curPart         record.Part
-	big             BigKey // room for one
+	big             BigKey // scratch space
 	byBytes, byElem top
 	byRedis         top
-	floor           Sum             // records whose numbers are not above these are not among the largest
-	meter           *redismem.Meter // nil: nothing is estimated
+	floor           Sum             // records at or below this are not among the largest
+	meter           *redismem.Meter // nil: memory in Redis is not estimated
 	prefixes        *prefixes
-	expiry          []int64 // expired, the buckets
+	expiry          []int64 // expired, then expiryBuckets
 	expiryRedis     []int64
 	ascending       bool    // records come in order
-	sizes, weights  []int64 // room for those of strings
+	sizes, weights  []int64 // scratch space for strings
 	into            *counter
 	db              string
 }
@@ -242,7 +242,7 @@ func (v *counter) Record(h *record.Header, e *inspect.Elements) error {
 	return err
 }
 
-// entriesOf counts the entries of a stream among what is in a batch.
+// entriesOf counts the stream entries in a batch.
 func entriesOf(batch []record.Element) (n int) {
 	for i := range batch {
 		if batch[i].Kind == record.Entry {
@@ -252,7 +252,7 @@ func entriesOf(batch []record.Element) (n int) {
 	return n
 }
 
-// Strings goes through a batch once for each thing to count: that is faster than to count everything of one string after the other.
+// Strings loops over the batch once per statistic, which is faster than one loop that collects all of them.
 func (v *counter) Strings(batch []record.StringRecord) {
 	c := v.count(record.Part{DB: v.db, Type: record.String})
 	sizes, redis := v.measure(batch)
@@ -286,7 +286,7 @@ func (v *counter) Strings(batch []record.StringRecord) {
 	}
 }
 
-// measure returns the sizes of strings, and what they would take in Redis: 0 if nothing is estimated.
+// measure returns the sizes of strings, and their memory in Redis: zeros if it is not estimated.
 func (v *counter) measure(batch []record.StringRecord) (sizes, redis []int64) {
 	v.sizes = slices.Grow(v.sizes[:0], len(batch))[:len(batch)]
 	v.weights = slices.Grow(v.weights[:0], len(batch))[:len(batch)]
@@ -301,7 +301,7 @@ func (v *counter) measure(batch []record.StringRecord) (sizes, redis []int64) {
 	return v.sizes, v.weights
 }
 
-// addKeys counts the lengths of keys, of which many in a row are the same.
+// addKeys counts the lengths of keys. Runs of equal lengths are common and are counted at once.
 func (c *typeCount) addKeys(batch []record.StringRecord) {
 	for len(batch) > 0 {
 		size, n := len(batch[0].Key), 1
@@ -313,7 +313,7 @@ func (c *typeCount) addKeys(batch []record.StringRecord) {
 	}
 }
 
-// weigh estimates what a string would take in Redis.
+// weigh estimates the memory of a string in Redis.
 func (v *counter) weigh(s *record.StringRecord) int64 {
 	var h record.Header
 	s.Header(&h)
@@ -327,7 +327,7 @@ func (v *counter) ranks(s *Sum) bool {
 	return s.Bytes > v.floor.Bytes || s.Elements > v.floor.Elements || s.Redis > v.floor.Redis
 }
 
-// rank puts a record among the largest if it is one.
+// rank adds a record to the lists of the largest if it belongs there.
 func (v *counter) rank(t record.Type, key []byte, expireMS int64, s *Sum) {
 	k := &v.big
 	*k = BigKey{DB: v.db, Type: t, Key: key, Bytes: s.Bytes, Redis: s.Redis, Elements: s.Elements, ExpireMS: expireMS}
@@ -337,7 +337,7 @@ func (v *counter) rank(t record.Type, key []byte, expireMS int64, s *Sum) {
 	v.floor = Sum{Bytes: v.byBytes.floor(), Elements: v.byElem.floor(), Redis: v.byRedis.floor()}
 }
 
-// expires counts a record that expires.
+// expires counts a record with an expiry.
 func (v *counter) expires(c *typeCount, expireMS int64, expired bool, redis int64) {
 	bucket := 0
 	if !expired {
@@ -353,7 +353,7 @@ func (v *counter) expires(c *typeCount, expireMS int64, expired bool, redis int6
 	v.expiryRedis[bucket] += redis
 }
 
-// Skip counts a record that is left out.
+// Skip counts an expired record that the selection leaves out.
 func (v *counter) Skip(h *record.Header, c record.Class) {
 	if c == record.Expired {
 		v.count(record.Part{DB: v.db, Type: h.Type}).expired++
@@ -376,7 +376,7 @@ func (v *counter) Merge() {
 	}
 }
 
-// result returns what was counted.
+// result returns the statistics.
 func (v *counter) result(o *Options) *Result {
 	src := o.Scan.Source
 	s := &Result{Format: src.Format().Name(), Databases: src.Databases(), NowMS: v.now,
@@ -403,7 +403,7 @@ func (v *counter) result(o *Options) *Result {
 	return s
 }
 
-// byExpiry returns the expiry histogram. The records that are in no bucket never expire.
+// byExpiry returns the expiry histogram. Records in no bucket never expire.
 func (v *counter) byExpiry() []ExpiryBucket {
 	out := append([]ExpiryBucket{{Name: "expired"}}, expiryBuckets...)
 	never := ExpiryBucket{Name: "never"}
@@ -418,7 +418,7 @@ func (v *counter) byExpiry() []ExpiryBucket {
 	return append(out, never)
 }
 
-// redis is what all records would take in Redis, with the tables that keys stand in.
+// redis returns the estimated memory of all records in Redis, including the hash tables of the keys.
 func (v *counter) redis() (sum int64) {
 	keys, expiring := map[string]int64{}, map[string]int64{}
 	for p, c := range v.types {

@@ -130,7 +130,7 @@ func TestFileStats(t *testing.T) {
 	}
 }
 
-// Garbage in blob files is freed as a whole, of the rest the share of entries that are not live.
+// TestFreeBlobs checks that all garbage in blob files counts as freed, and of the rest the share of dead entries.
 func TestFreeBlobs(t *testing.T) {
 	g := Garbage{Keyspace: "a", Bytes: 1000}
 	g.Entries, g.Rows[record.Copied] = 10, 5

@@ -17,7 +17,7 @@ import (
 	"kvferry/record"
 )
 
-// oneValue reads a record of one element.
+// oneValue is a reader of one element per record.
 type oneValue struct {
 	record.Reader
 	value []byte
@@ -33,7 +33,7 @@ func (r *oneValue) Read(dst []record.Element) (int, error) {
 	return 1, nil
 }
 
-// someStrings makes strings with and without prefixes and expiries, in order or not.
+// someStrings returns strings with and without prefixes and expiries, sorted if ascending.
 func someStrings(rnd *rand.Rand, ascending bool) (all []record.StringRecord) {
 	prefixes := []string{"", "a:", "a:b:", "user:", "user", "user:x:", ":"}
 	for i := range rnd.Intn(300) {
@@ -55,7 +55,7 @@ func someStrings(rnd *rand.Rand, ascending bool) (all []record.StringRecord) {
 	return all
 }
 
-// Strings that come in batches count as those that come one by one.
+// TestStatsOfStrings checks that strings in batches count like strings one by one.
 func TestStatsOfStrings(t *testing.T) {
 	rnd := rand.New(rand.NewSource(11))
 	for round := range 200 {
@@ -85,7 +85,7 @@ func TestStatsOfStrings(t *testing.T) {
 	}
 }
 
-// What is in no bucket never expires.
+// TestStatsByExpiry checks that records in no bucket never expire.
 func TestStatsByExpiry(t *testing.T) {
 	at := func(d time.Duration) int64 { return fake.Now.Add(d).UnixMilli() }
 	src := fake.New(

@@ -31,7 +31,7 @@ type top struct {
 	ascending bool
 }
 
-// floor is the largest measure of a key that is certainly not one of the largest; -1 if there is none.
+// floor is the largest measure that certainly does not rank among the largest; -1 if any may.
 func (t *top) floor() int64 {
 	if t.n <= 0 {
 		return math.MaxInt64
@@ -46,7 +46,7 @@ func (t *top) floor() int64 {
 	return least
 }
 
-// add adds a key, which it copies if it keeps it.
+// add adds a key. It copies a key that it keeps.
 func (t *top) add(k *BigKey) {
 	if t.n <= 0 || t.measure(k) <= t.floor() || len(t.keys) == t.n && t.compare(k, &t.keys[0]) >= 0 {
 		return
@@ -59,13 +59,13 @@ func (t *top) add(k *BigKey) {
 	heap.Push(t, kept)
 }
 
-// compare puts larger keys first, and equally large ones in the order of the dump.
+// compare orders larger keys first, equally large ones in the order of the dump.
 func (t *top) compare(a, b *BigKey) int {
 	return cmp.Or(cmp.Compare(t.measure(b), t.measure(a)), cmp.Compare(a.DB, b.DB), bytes.Compare(a.Key, b.Key),
 		cmp.Compare(a.Type, b.Type))
 }
 
-// list returns the keys, the largest first.
+// list returns the keys, largest first.
 func (t *top) list() []BigKey {
 	out := slices.Clone(t.keys)
 	slices.SortFunc(out, func(a, b BigKey) int { return t.compare(&a, &b) })
@@ -78,7 +78,7 @@ func (t *top) merge(u *top) {
 	}
 }
 
-// Len, Less, Swap, Push and Pop are for package heap.
+// Len, Less, Swap, Push and Pop implement heap.Interface.
 func (t *top) Len() int           { return len(t.keys) }
 func (t *top) Less(i, j int) bool { return t.compare(&t.keys[i], &t.keys[j]) > 0 }
 func (t *top) Swap(i, j int)      { t.keys[i], t.keys[j] = t.keys[j], t.keys[i] }

@@ -89,14 +89,14 @@ func (c *collector) merge(d *collector) {
 	}
 }
 
-// names reports whether a finding of a kind names a file.
+// names reports whether a finding of a kind is about a file.
 func (c *collector) names(kind, file string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.named[fileDamage{kind: kind, file: file}]
 }
 
-// damaged reports whether a finding of a kind names such a file.
+// damaged reports whether a finding of a kind is about a file for which such returns true.
 func (c *collector) damaged(kind string, such func(file string) bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,10 +139,10 @@ func (h worstFirst) Len() int           { return len(h) }
 func (h worstFirst) Less(i, j int) bool { return compareFindings(&h[i], &h[j]) > 0 }
 func (h worstFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
-// Push adds x at the end, for package heap.
+// Push appends x, for package heap.
 func (h *worstFirst) Push(x any) { *h = append(*h, x.(record.Finding)) }
 
-// Pop removes the last, for package heap.
+// Pop removes the last element, for package heap.
 func (h *worstFirst) Pop() any {
 	last := len(*h) - 1
 	f := (*h)[last]

@@ -1,5 +1,5 @@
-// Package verify reads everything in a dataset and lists what is wrong with it: stores that cannot be opened, damaged blocks,
-// records that contradict themselves, rows that no record has, and tables that are not what their properties say.
+// Package verify reads a whole dataset and lists its faults: stores that cannot be opened, damaged blocks,
+// contradictory records, rows that belong to no record, and tables that do not match their properties.
 //
-// It goes on after a finding. What cannot be read is skipped and named, so that an Outcome says of the rest what it can.
+// It continues after a finding. It skips unreadable parts and names them, so an Outcome covers the rest.
 package verify

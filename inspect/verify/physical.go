@@ -10,8 +10,8 @@ import (
 	"kvferry/store"
 )
 
-// physical checks the files of a store: every block, the order of keys in each file, and its
-// content against its properties and the bounds in the MANIFEST.
+// physical checks the files of a store: every block, the order of keys in each file, and the content of each table
+// against its properties and its bounds in the MANIFEST.
 type physical struct {
 	owners map[store.Keyspace]inspect.Owner
 	report func(record.Finding)
@@ -20,14 +20,14 @@ type physical struct {
 	dir     string
 	files   map[string]*fileCheck
 	entries int64
-	bytes   int64 // of the files
+	bytes   int64 // size of all files
 }
 
 // fileCheck holds the observations about a file.
 type fileCheck struct {
 	store.File
-	seen            int64 // entries, range tombstones too
-	deletes, ranges int64 // tombstones of keys, and of ranges
+	seen            int64 // entries, including range tombstones
+	deletes, ranges int64 // tombstones of keys and of ranges
 	lastKey         []byte
 	lastSeq         uint64
 	disordered      bool
@@ -85,7 +85,7 @@ func (p *physical) keyspace(ctx context.Context, ks store.Keyspace) error {
 	return nil
 }
 
-// entry looks at one entry.
+// entry checks one entry.
 func (p *physical) entry(f *fileCheck, e *store.Entry, compare func(a, b []byte) int, ks store.Keyspace, report func(record.Finding)) {
 	f.seen++
 	switch e.Kind {
@@ -93,7 +93,7 @@ func (p *physical) entry(f *fileCheck, e *store.Entry, compare func(a, b []byte)
 		f.deletes++
 	case store.RangeDelete:
 		f.ranges++
-		return // they stand in a block of their own
+		return // range tombstones have their own block
 	}
 	if f.Kind != "table" {
 		return
@@ -119,7 +119,8 @@ func (p *physical) place(f *fileCheck, at record.Place) record.Place {
 	return at
 }
 
-// counts compares the content of a table with its properties. Damage or disorder explain a difference.
+// counts compares the content of a table with its properties. It reports no difference that damage or disorder
+// explains.
 func (p *physical) counts(f *fileCheck, report func(record.Finding)) {
 	place := record.Place{File: inspect.Placed(p.dir, f.Path), Off: record.NoOffset, Level: f.Level}
 	if f.outside != nil && !f.disordered {

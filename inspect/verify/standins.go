@@ -11,12 +11,12 @@ import (
 	"kvferry/store"
 )
 
-// standIns opens stores that cannot be opened as empty ones, so that the rest of a dataset can be
-// verified, and reports why.
+// standIns replaces stores that cannot be opened by empty ones, so that the rest of the dataset can be verified, and
+// reports the cause.
 type standIns struct {
 	stores *inspect.Stores
 	report func(record.Finding)
-	// unread is called with the directory of each, relative to the dataset.
+	// unread is called with the directory of each such store, relative to the dataset.
 	unread func(dir string)
 	// keyspaces returns the keyspaces of the store at a directory, as far as known.
 	keyspaces func(dir string) []format.KeyspaceEvidence
@@ -55,7 +55,7 @@ func (s *standIns) finding(dir string, err error) record.Finding {
 	return f
 }
 
-// empty returns a store without rows that has the keyspaces of the one at dir.
+// empty returns a store without rows but with the keyspaces of the store at dir.
 func (s *standIns) empty(dir string, o *store.Options) store.Store {
 	out := new(emptyStore)
 	evidence := []format.KeyspaceEvidence{{Name: "default", Comparer: store.Bytewise.Name}}
@@ -81,7 +81,7 @@ func (s *emptyStore) Keyspaces() []store.Keyspace { return s.keyspaces }
 func (s *emptyStore) Files() []store.File         { return nil }
 func (s *emptyStore) Close() error                { return nil }
 
-// emptyKeyspace has no rows, and the order that it would have them in.
+// emptyKeyspace is a keyspace without rows. It keeps the comparer.
 type emptyKeyspace struct {
 	dataset.Absent
 	cmp *store.Comparer

@@ -17,7 +17,7 @@ import (
 
 // Options control Run.
 type Options struct {
-	// Scan is the pass over the records. Run sets its Source, Ledger, Report and Deep.
+	// Scan configures the pass over the records. Run sets its Source, Ledger, Report and Deep.
 	Scan inspect.Scan
 	Root string // directory of the dataset
 	Open func(context.Context, inspect.Opening) (format.Source, error)
@@ -30,11 +30,11 @@ type Options struct {
 	Files Look
 }
 
-// Look decides when to make a second pass.
+// Look controls the second pass over the files.
 type Look uint8
 
-// Automatic makes it if the first pass gives a reason: damage, or a number of entries that differs
-// from the properties of the files.
+// Automatic runs the second pass if the first one gives a reason: damage, or a number of entries that differs from
+// the properties of the files.
 const (
 	Automatic Look = iota
 	Always
@@ -51,11 +51,10 @@ type Outcome struct {
 	Rows      int64 // classified visible rows
 	Entries   int64 // physical entries read
 	Files     int
-	Bytes     int64 // of all files
+	Bytes     int64 // size of all files
 	Findings  []record.Finding
 	Counts    []KindCount
-	// Skipped is the number of tables, blocks and pages that could not be read; other findings may follow
-	// from them.
+	// Skipped is the number of unreadable tables, blocks and pages. They may cause other findings.
 	Skipped int64
 	// Unread lists the parts that could not be read completely.
 	Unread []string
@@ -71,8 +70,8 @@ func (v *Outcome) Total(least record.Severity) (n int64) {
 	return n
 }
 
-// Run reads everything in a dataset and lists what is wrong with it. It continues after a finding.
-// An error means that it could not verify the dataset, for example because files cannot be accessed.
+// Run reads a whole dataset and lists its faults. It continues after a finding. An error means that it could not
+// verify the dataset, for example because a file cannot be accessed.
 func Run(ctx context.Context, o *Options) (*Outcome, error) {
 	v := &verifier{o: o, found: newCollector(o.MaxFindings), ledger: new(record.Ledger)}
 	v.stores.Root = o.Root
@@ -92,8 +91,8 @@ type verifier struct {
 	stores inspect.Stores
 	found  *collector
 	ledger *record.Ledger
-	damage []record.Finding // that prevented reading records
-	passed atomic.Int64     // tables, blocks and pages that were skipped
+	damage []record.Finding // damage that stopped the reading of records
+	passed atomic.Int64     // number of skipped tables, blocks and pages
 	res    Outcome
 }
 
@@ -105,14 +104,14 @@ func (v *verifier) fromStore(f record.Finding) {
 	}
 }
 
-// count counts an error finding in the progress.
+// count adds error findings to the progress.
 func (v *verifier) count(f record.Finding) {
 	if f.Severity == record.Error {
 		v.o.Scan.Meter.Error()
 	}
 }
 
-// open opens the source. It returns nil if that fails and a finding gives the reason.
+// open opens the source. It returns a nil source if that fails and a finding gives the reason.
 func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	failing := standIns{stores: &v.stores, report: v.found.report, unread: v.unreadStore, keyspaces: v.o.Keyspaces}
 	hasStores := false
@@ -184,7 +183,7 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 	return nil
 }
 
-// scan returns the pass over a source of some stores, including expired records.
+// scan returns the pass over a source and its stores, including expired records.
 func (v *verifier) scan(src format.Source, stores *inspect.Stores) *inspect.Scan {
 	scan := v.o.Scan
 	scan.Stores = stores
@@ -194,7 +193,7 @@ func (v *verifier) scan(src format.Source, stores *inspect.Stores) *inspect.Scan
 	return &scan
 }
 
-// records reads parts. It returns those whose rows are out of order.
+// records reads parts. It returns the parts whose rows are out of order.
 func (v *verifier) records(ctx context.Context, scan *inspect.Scan, parts []inspect.Part, resort bool) (again []inspect.Part, err error) {
 	err = scan.RunParts(ctx, parts, func(ctx context.Context, p inspect.Part) (func(), error) {
 		found, ledger := newCollector(v.o.MaxFindings), new(record.Ledger)
@@ -234,10 +233,10 @@ func (v *verifier) records(ctx context.Context, scan *inspect.Scan, parts []insp
 	return again, err
 }
 
-// resorted reads parts again, after sorting all tables.
+// resorted reads parts again with all tables sorted.
 func (v *verifier) resorted(ctx context.Context, parts []inspect.Part) (err error) {
 	report := func(f record.Finding) {
-		if f.Kind != record.FindUnorderedTable { // key-order says it
+		if f.Kind != record.FindUnorderedTable { // a key-order finding reports it
 			v.fromStore(f)
 		}
 	}
@@ -265,7 +264,7 @@ func (v *verifier) unreadStore(dir string) {
 	}
 }
 
-// unread notes that a part could not be read to its end.
+// unread notes that a part could not be read completely.
 func (v *verifier) unread(p inspect.Part, err error) {
 	v.res.Unread = append(v.res.Unread, p.String())
 	f := record.Finding{Kind: record.FindUnreadRows, Severity: record.Error, DB: p.DB, Place: record.Place{Level: -1},
@@ -278,19 +277,18 @@ func (v *verifier) unread(p inspect.Part, err error) {
 	v.damage = append(v.damage, f)
 }
 
-// leftover reports damage that prevented reading records, unless the pass over the files found it,
-// too.
+// leftover reports damage that stopped the reading of records, unless the pass over the files has found it, too.
 func (v *verifier) leftover() {
 	for _, f := range v.damage {
 		same := func(file string) bool { return file == f.Place.File }
-		if f.Kind == record.FindKeyOrder { // a MANIFEST can show it too
+		if f.Kind == record.FindKeyOrder { // a MANIFEST can also show it
 			same = func(file string) bool { return path.Dir(file) == path.Dir(f.Place.File) }
 		}
 		known := v.found.damaged(f.Kind, same)
 		switch f.Kind {
 		case record.FindUnreadRows:
 			known = false
-		case record.FindKeyOrder: // a row outside its table's bounds is out of order to those who trust them
+		case record.FindKeyOrder: // readers trust a table's bounds: a row outside them is out of order
 			known = known || v.found.damaged(record.FindFileBounds, same)
 		case record.FindDamagedBlock:
 			known = known || v.found.damaged(record.FindDamagedPage, same)
@@ -301,7 +299,7 @@ func (v *verifier) leftover() {
 	}
 }
 
-// files checks all files of the stores that were read.
+// files checks all files of the opened stores.
 func (v *verifier) files(ctx context.Context, src format.Source) error {
 	p := &physical{owners: inspect.Owners(src), report: v.found.report, damaged: func(file string) bool {
 		return v.found.names(record.FindDamagedBlock, file) || v.found.names(record.FindForeignTable, file)
@@ -337,8 +335,8 @@ func (v *verifier) blocks(ctx context.Context, src format.Source) error {
 	return nil
 }
 
-// suspicious reports whether files need a second pass: something could not be read, or the number of
-// entries differs from the properties of the files. It does not apply to a part of a dataset.
+// suspicious reports whether the files need a second pass: some part was unreadable, or the number of entries differs
+// from the properties of the files. Counts are not compared if only part of the dataset was read.
 func (v *verifier) suspicious() bool {
 	if len(v.damage) > 0 || v.res.Skipped > 0 {
 		return true
@@ -356,7 +354,7 @@ func (v *verifier) suspicious() bool {
 				continue
 			}
 			if f.Entries < 0 {
-				return f.Kind == "table" // LevelDB's say nothing: look
+				return f.Kind == "table" // tables of LevelDB have no counts: read them
 			}
 			said += f.Entries
 		}
@@ -364,13 +362,13 @@ func (v *verifier) suspicious() bool {
 	return read != said
 }
 
-// whole reports whether the selection includes all types of all databases.
+// whole reports whether the selection covers all types of all databases.
 func (v *verifier) whole() bool {
 	sel := v.o.Scan.Selected()
 	return sel.Types == 0 && len(sel.DBs) == 0
 }
 
-// concerns reports whether a store can hold records that were selected.
+// concerns reports whether a store can hold selected records.
 func (v *verifier) concerns(src format.Source, st inspect.StoreDir) bool {
 	sel := v.o.Scan.Selected()
 	if v.whole() {
@@ -394,7 +392,7 @@ func (v *verifier) concerns(src format.Source, st inspect.StoreDir) bool {
 	return false
 }
 
-// accounts sums up the ledger and checks that the rows read are the rows classified.
+// accounts sums up the ledger and checks that every row read was classified.
 func (v *verifier) accounts() {
 	var entries int64
 	for _, t := range v.ledger.Snapshot() {
@@ -416,7 +414,7 @@ func (v *verifier) result() *Outcome {
 // countVisitor counts records.
 type countVisitor struct{ records, expired, count int64 }
 
-// Record counts a record that could be read to its end.
+// Record counts a record that was read completely.
 func (v *countVisitor) Record(h *record.Header, e *inspect.Elements) error {
 	n, err := e.Count()
 	if err == nil && (n > 0 || h.Type == record.Stream) {
@@ -440,5 +438,5 @@ func (v *countVisitor) Strings(batch []record.StringRecord) {
 	}
 }
 
-// Merge does nothing: whoever visits a part adds it up.
+// Merge is empty: records adds up the counts of each part.
 func (v *countVisitor) Merge() {}

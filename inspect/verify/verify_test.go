@@ -19,7 +19,7 @@ import (
 	"kvferry/store"
 )
 
-// entry makes an entry of table t: "key", "key del" or "key range".
+// entry makes an entry of table t from "key", "key del" or "key range".
 func entry(text string, seq uint64) store.Entry {
 	key, kind, _ := strings.Cut(text, " ")
 	e := store.Entry{Key: []byte(key), Seq: seq, Place: record.Place{File: "t"}}
@@ -37,7 +37,7 @@ func table(entries, deletes int64) store.File {
 		Smallest: []byte("a"), Largest: []byte("m")}
 }
 
-// openTables opens a fake source over a store, as a command would.
+// openTables opens a fake source over a store, like a command.
 func openTables(src *fake.Source, st *fake.Tables) func(context.Context, inspect.Opening) (format.Source, error) {
 	return func(ctx context.Context, how inspect.Opening) (format.Source, error) {
 		st.Report = how.Report
@@ -100,7 +100,7 @@ func TestPhysical(t *testing.T) {
 			t.Errorf("%s: %d entries in %d files", c.name, v.Entries, v.Files)
 		}
 	}
-	// The same key again must be older.
+	// A second entry of the same key must be older.
 	st := &fake.Tables{Listed: []store.File{table(2, 0)}, Entries: []store.Entry{entry("a", 5), entry("a", 6)}}
 	if _, got := verify(t, &Options{Open: openTables(fake.New(), st), Files: Always}); got != "error key-order db/t@0" {
 		t.Errorf("ascending sequence numbers: %q", got)
@@ -138,7 +138,7 @@ func TestVerifyRecords(t *testing.T) {
 	}
 }
 
-// Verify goes on with the other parts when one cannot be read, and says so.
+// TestVerifyGoesOn checks that verify continues with other parts if one cannot be read, and reports it.
 func TestVerifyGoesOn(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -161,7 +161,7 @@ func TestVerifyGoesOn(t *testing.T) {
 	}
 }
 
-// A record of which some elements cannot be read is not one that was checked.
+// TestVerifyCountsWholeRecords checks that a record with unreadable elements does not count as verified.
 func TestVerifyCountsWholeRecords(t *testing.T) {
 	src := fake.New(fake.Rec(record.Hash, "g", fake.Pair("f", "v")), fake.Rec(record.Hash, "h", fake.Pair("1", ""), fake.Pair("2", ""), fake.Pair("3", ""), fake.Pair("4", "")))
 	src.FailInside = func(*record.Header) error { return errors.New("disk on fire") }
@@ -171,7 +171,7 @@ func TestVerifyCountsWholeRecords(t *testing.T) {
 	}
 }
 
-// Rows out of order lead to one finding and a second reading with everything sorted.
+// TestVerifyResorts checks that rows out of order cause one finding and a second pass with all tables sorted.
 func TestVerifyResorts(t *testing.T) {
 	src := fake.New(fake.Rec(record.Set, "a", fake.Member("x")), fake.Rec(record.Set, "b", fake.Member("x")))
 	opened := 0
@@ -197,7 +197,7 @@ func TestVerifyResorts(t *testing.T) {
 	}
 }
 
-// A ledger that does not add up is a finding of its own.
+// TestVerifyLedger checks that a ledger that does not add up is a finding.
 func TestVerifyLedger(t *testing.T) {
 	src := fake.New(fake.Rec(record.Set, "a", fake.Member("x")))
 	src.Fail = func(_ *record.Header, e *format.Env) error {
@@ -215,7 +215,7 @@ func TestVerifyCannotOpen(t *testing.T) {
 	if _, err := Run(context.Background(), o); !errors.Is(err, boom) {
 		t.Errorf("got %v", err)
 	}
-	// When a finding says why, that is the answer.
+	// If a finding gives the reason, Run returns no error.
 	o.Open = func(_ context.Context, how inspect.Opening) (format.Source, error) {
 		how.Report(record.Finding{Kind: record.FindMissingFile, Severity: record.Error})
 		return nil, boom
@@ -223,7 +223,7 @@ func TestVerifyCannotOpen(t *testing.T) {
 	if v, err := Run(context.Background(), o); err != nil || v.Total(record.Error) != 1 {
 		t.Errorf("got %v, %v", v, err)
 	}
-	// So is damage that has a place: in a block of a store, or in a file that has none.
+	// Damage with a place is a finding, too: in a block of a store, or in a file without blocks.
 	for want, stores := range map[string]bool{"error damaged-block db/t@3": true, "error damaged-file db/t@3": false} {
 		o.Open = func(ctx context.Context, how inspect.Opening) (format.Source, error) {
 			open := how.Wrap(func(context.Context, string, *store.Options) (store.Store, error) { return nil, store.ErrNotStore })
@@ -245,7 +245,7 @@ func TestVerifyCannotOpen(t *testing.T) {
 	}
 }
 
-// Damage that a store reports and skips counts once, and is a reason to look at the files.
+// TestVerifySkips checks that damage that a store reports and skips counts once and triggers a pass over the files.
 func TestVerifySkips(t *testing.T) {
 	damage := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Place: record.Place{File: "t", Off: 7}}
 	src := fake.New(fake.Rec(record.Set, "a", fake.Member("x")))
@@ -260,7 +260,8 @@ func TestVerifySkips(t *testing.T) {
 	}
 }
 
-// An automatic look at the files is made when their properties do not account for what was read.
+// TestVerifySuspects checks that Automatic runs the pass over the files if their properties do not match the entries
+// read.
 func TestVerifySuspects(t *testing.T) {
 	log := store.File{Path: "l", Kind: "log", Keyspace: "default", Entries: -1, Deletes: -1}
 	other := store.File{Path: "m", Kind: "manifest", Entries: -1, Deletes: -1}
@@ -287,7 +288,7 @@ func TestVerifySuspects(t *testing.T) {
 	}
 }
 
-// checked is a store whose other blocks can be checked.
+// checked is a store that implements store.BlockChecker.
 type checked struct {
 	*fake.Tables
 	checks int
@@ -296,7 +297,7 @@ type checked struct {
 
 func (s *checked) CheckBlocks(context.Context) error { s.checks++; return s.err }
 
-// whereSource is a source that says where keys are.
+// whereSource is a source that knows where keys are stored.
 type whereSource struct {
 	*fake.Source
 	ranges []format.Range
@@ -304,7 +305,8 @@ type whereSource struct {
 
 func (s *whereSource) Where(string, []byte) []format.Range { return s.ranges }
 
-// Files are those of stores that can hold what is selected; blocks without rows are checked unless nobody wants it.
+// TestVerifyConcerns checks that only files of stores with selected records are checked, and that blocks without rows
+// are checked unless Never is set.
 func TestVerifyConcerns(t *testing.T) {
 	boom := errors.New("boom")
 	for _, c := range []struct {
@@ -342,7 +344,7 @@ func TestVerifyConcerns(t *testing.T) {
 	}
 }
 
-// sameSpace is a store that has the same keyspace whenever it is asked.
+// sameSpace is a store that always returns the same keyspace value.
 type sameSpace struct {
 	*checked
 	ks store.Keyspace
@@ -350,7 +352,8 @@ type sameSpace struct {
 
 func (s *sameSpace) Keyspaces() []store.Keyspace { return []store.Keyspace{s.ks} }
 
-// A store that cannot be opened is a finding, and an empty one takes its place; the rest is verified.
+// TestVerifyStandsIn checks that a store that cannot be opened is a finding and is replaced by an empty one, so that
+// the rest is verified.
 func TestVerifyStandsIn(t *testing.T) {
 	dir := t.TempDir()
 	db := filepath.Join(dir, "db")
@@ -410,7 +413,7 @@ func TestVerifyStandsIn(t *testing.T) {
 	}
 }
 
-// Strings count as records do, also those that come several at once.
+// TestVerifyCountsStrings checks that strings count as records, also in batches.
 func TestVerifyCountsStrings(t *testing.T) {
 	src := fake.New(fake.Rec(record.String, "a", fake.Value("1")), fake.Rec(record.String, "b", fake.Value("2")).Expires(1))
 	src.Whole = true
@@ -419,7 +422,7 @@ func TestVerifyCountsStrings(t *testing.T) {
 	}
 }
 
-// Files that may not be read are no finding of verify.
+// TestVerifyAccess checks that inaccessible files are an error and not a finding.
 func TestVerifyAccess(t *testing.T) {
 	denied := &fs.PathError{Op: "open", Path: "t", Err: fs.ErrPermission}
 	src := fake.New(fake.Rec(record.Set, "a", fake.Member("x")))
@@ -434,12 +437,13 @@ func TestVerifyAccess(t *testing.T) {
 	}
 }
 
-// What a pass over records met is not told again when the pass over files found it, by the same name or another.
+// TestLeftover checks that damage met by the pass over records is not reported again if the pass over files has found
+// it, under the same kind or another.
 func TestLeftover(t *testing.T) {
 	at := func(kind string) record.Finding {
 		f := record.Finding{Kind: kind, Severity: record.Error, Place: record.Place{File: "db/t"}}
 		if kind == record.FindUnreadRows {
-			f.Place.File = "" // they are of a part
+			f.Place.File = "" // the finding is about a part
 		}
 		return f
 	}

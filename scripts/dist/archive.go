@@ -19,8 +19,8 @@ type member struct {
 	data []byte
 }
 
-// writeArchive packs the binary, the licenses and the pages below one directory: a zip file for Windows, a tar.gz for
-// the others.
+// writeArchive packs the binary, the licenses and the pages under one directory: a zip file for Windows, a tar.gz for
+// other systems.
 func (r *release) writeArchive(p platform, binary string) error {
 	members, err := r.members(p, binary)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *release) writeArchive(p platform, binary string) error {
 	return r.writeTar(r.path(p, ".tar.gz"), members)
 }
 
-// members reads what goes into an archive, in a fixed order.
+// members reads the files of an archive, in a fixed order.
 func (r *release) members(p platform, binary string) (out []member, err error) {
 	top := "kvferry_" + r.version + "_" + p.os + "_" + p.arch
 	add := func(file, name string, mode fs.FileMode) {

@@ -14,13 +14,14 @@ import (
 	"time"
 )
 
-// licensesFile has the licenses of all libraries that are linked into the program on any platform.
+// licensesFile holds the licenses of all libraries linked into the program on any platform.
 const licensesFile = "THIRD_PARTY_LICENSES"
 
-// library is a module of somebody else's.
+// library is a third-party module.
 type library struct{ Path, Version, Dir string }
 
-// libraries lists the modules that are linked on any platform. What a directory of ours replaces is ours.
+// libraries lists the third-party modules linked on any platform. A module replaced by a directory is not
+// third-party.
 func libraries() ([]library, error) {
 	const format = "{{with .Module}}{{if not (or .Main .Replace)}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}"
 	found := map[string]library{}
@@ -46,8 +47,8 @@ func libraries() ([]library, error) {
 	return all, nil
 }
 
-// license reads the texts that a library is licensed under, and names the license. One that is not known here fails
-// the build: somebody has to read it first.
+// license reads a library's license texts and identifies the license. An unknown license fails the build, so that a
+// person reads it first.
 func (l *library) license() (id string, text []byte, err error) {
 	entries, err := os.ReadDir(l.Dir)
 	if err != nil {
@@ -74,7 +75,7 @@ func (l *library) license() (id string, text []byte, err error) {
 	return id, text, nil
 }
 
-// identify names a license by the words that only it has.
+// identify identifies a license by words unique to it.
 func identify(text []byte) string {
 	words := strings.Join(strings.Fields(string(text)), " ")
 	has := func(s string) bool { return strings.Contains(words, s) }
@@ -93,7 +94,7 @@ func identify(text []byte) string {
 	return ""
 }
 
-// writeLicenses collects the licenses, and writes what Debian calls the copyright of a package.
+// writeLicenses collects the licenses and writes the copyright file of the Debian package.
 func (r *release) writeLicenses() error {
 	all, err := libraries()
 	if err != nil {
@@ -131,7 +132,7 @@ type component struct {
 	Licenses []map[string]any `json:"licenses,omitempty"`
 }
 
-// writeSBOM lists what a binary consists of, by what the linker put into it.
+// writeSBOM lists the modules of a binary by its embedded build info.
 func (r *release) writeSBOM(binary, out string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// platform is a system and its processor, as Go names them.
+// platform is an operating system and architecture, in Go's names.
 type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "/" + p.arch }
 
-// binary is what the program is called there.
+// binary returns the file name of the program on the platform.
 func (p platform) binary() string {
 	if p.os == "windows" {
 		return "kvferry.exe"
@@ -26,7 +26,7 @@ func (p platform) binary() string {
 	return "kvferry"
 }
 
-// compile builds the program as `make build` does.
+// compile builds the program like `make build`.
 func (r *release) compile(p platform, binary string) error {
 	flags := fmt.Sprintf("-s -w -X main.version=%s -X main.commit=%s -X main.date=%s",
 		r.tag, r.commit, r.date.Format(time.RFC3339))
@@ -35,7 +35,7 @@ func (r *release) compile(p platform, binary string) error {
 	return verbose(cmd)
 }
 
-// writePages makes what a package holds beside the binary.
+// writePages makes the files that a package contains besides the binary.
 func (r *release) writePages() error {
 	if err := os.RemoveAll(r.pages); err != nil {
 		return err
@@ -58,10 +58,10 @@ func (r *release) writePages() error {
 	return errors.Join(r.writeLicenses(), os.WriteFile(debian, []byte(changes), 0o644), compress(debian))
 }
 
-// debianVersion writes what comes before a release so that it sorts before it.
+// debianVersion converts a version so that Debian sorts a prerelease before its release.
 func debianVersion(version string) string { return strings.Replace(version, "-", "~", 1) }
 
-// compress replaces a file by file.gz, which has no time and no name in it.
+// compress replaces a file by file.gz. Its gzip header has no time and no name, to be reproducible.
 func compress(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func compress(path string) error {
 	return errors.Join(err, os.WriteFile(path+".gz", packed.Bytes(), 0o644), os.Remove(path))
 }
 
-// writeChecksums lists all artifacts as sha256sum does, which checks them with -c.
+// writeChecksums lists the checksums of all artifacts in the format of sha256sum -c.
 func (r *release) writeChecksums() error {
 	entries, err := os.ReadDir(r.out)
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *release) writeChecksums() error {
 	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(list.String()), 0o644)
 }
 
-// output runs a command and returns what it prints, without the line's end.
+// output runs a command and returns its trimmed output.
 func output(name string, args ...string) (string, error) {
 	out, err := exec.Command(name, args...).Output()
 	if err != nil {
@@ -105,7 +105,7 @@ func output(name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// verbose runs a command whose messages are shown.
+// verbose runs a command and shows its messages.
 func verbose(cmd *exec.Cmd) error {
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {

@@ -1,14 +1,14 @@
-// Command dist builds what a release consists of: archives of static binaries for six platforms, Debian and RPM
-// packages, software bills of materials, man pages, completions, the licenses of all libraries, and checksums. It
-// publishes nothing.
+// Command dist builds a release: archives of static binaries for six platforms, Debian and RPM packages, software
+// bills of materials, man pages, completions, the licenses of all libraries, and checksums. It does not publish the
+// release.
 //
 //	dist                          everything, into dist/
 //	dist -only linux/amd64        one platform
 //	dist -pages DIR               only what packages contain beside the binary
 //	dist -sbom BINARY -o FILE     only the bill of materials of a binary
 //
-// The same commit gives the same bytes, in whatever directory it is built: times are those of the commit. GoReleaser
-// uses -pages and -sbom, and its description of the packages (.goreleaser.yaml) is the one that is built here.
+// The same commit gives the same bytes in any directory: all times are the commit's. GoReleaser uses -pages and
+// -sbom, and dist builds the packages from the description in .goreleaser.yaml.
 package main
 
 import (
@@ -21,18 +21,18 @@ import (
 	"time"
 )
 
-// release is what is built.
+// release describes the release to build.
 type release struct {
 	version string    // 1.2.3, or 0.0.0-dev.DATE.COMMIT between releases
-	tag     string    // what the binary calls itself; empty between releases
-	commit  string    // of the source
-	date    time.Time // of the commit: every time in what is built
-	out     string    // the directory of the artifacts
-	pages   string    // the directory of man pages, completions and licenses
-	pgo     string    // CPU profile that the compiler optimizes by, or off
+	tag     string    // version shown by the binary; empty between releases
+	commit  string    // commit of the source
+	date    time.Time // time of the commit, used for all times in artifacts
+	out     string    // directory of the artifacts
+	pages   string    // directory of man pages, completions and licenses
+	pgo     string    // CPU profile for the compiler, or off
 }
 
-// platforms are what kvferry is released for.
+// platforms are the platforms of a release.
 var platforms = []platform{
 	{"linux", "amd64"}, {"linux", "arm64"},
 	{"darwin", "amd64"}, {"darwin", "arm64"},
@@ -68,7 +68,7 @@ func run(out, only, pages, sbom, pgo string) error {
 	return r.build(only)
 }
 
-// build makes all artifacts of the platforms.
+// build makes the artifacts of all platforms, or of one.
 func (r *release) build(only string) error {
 	if err := os.RemoveAll(r.out); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (r *release) buildPlatform(p platform) error {
 	return err
 }
 
-// describe asks git what the source is.
+// describe asks git for the commit and its tag.
 func describe(out string) (*release, error) {
 	commit, err := output("git", "rev-parse", "HEAD")
 	if err != nil {
@@ -129,7 +129,7 @@ func describe(out string) (*release, error) {
 	}
 	r := &release{commit: commit, date: date.UTC(), out: out, pages: filepath.Join("bin", "pages")}
 	if r.tag, err = output("git", "describe", "--exact-match", "--tags"); err != nil {
-		// No tag is no error: a build between releases sorts before all of them.
+		// A commit without a tag is fine: a build between releases sorts before all of them.
 		r.tag, r.version = "", "0.0.0-dev."+r.date.Format("20060102150405")+"."+commit[:12]
 		return r, nil
 	}
@@ -137,7 +137,7 @@ func describe(out string) (*release, error) {
 	return r, nil
 }
 
-// path names an artifact of a platform.
+// path returns the path of a platform's artifact.
 func (r *release) path(p platform, ending string) string {
 	return filepath.Join(r.out, fmt.Sprintf("kvferry_%s_%s_%s%s", r.version, p.os, p.arch, ending))
 }

@@ -11,13 +11,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// nfpm makes Debian and RPM packages without the tools of either system.
+// nfpm builds Debian and RPM packages without tools of these systems.
 const nfpm = "github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0"
 
-// maintainer stands in packages, as in .goreleaser.yaml.
+// maintainer is the maintainer of packages, as in .goreleaser.yaml.
 const maintainer = "The kvferry authors <maintainers@kvferry.invalid>"
 
-// writePackages makes a .deb and a .rpm of what .goreleaser.yaml says of them.
+// writePackages builds a .deb and a .rpm from the description in .goreleaser.yaml.
 func (r *release) writePackages(p platform, binary, work string) error {
 	config, err := r.packageConfig(p, binary)
 	if err != nil {
@@ -38,13 +38,13 @@ func (r *release) writePackages(p platform, binary, work string) error {
 	return nil
 }
 
-// goreleaser is the part of .goreleaser.yaml that describes packages. GoReleaser hands it to nfpm as well; it adds what
-// packageConfig adds.
+// goreleaser is the part of .goreleaser.yaml that describes packages. GoReleaser also passes it to nfpm, with the
+// same additions as packageConfig.
 type goreleaser struct {
 	NFPMs []map[string]any `yaml:"nfpms"`
 }
 
-// packageConfig is the description of the packages for nfpm.
+// packageConfig returns the description of the packages for nfpm.
 func (r *release) packageConfig(p platform, binary string) ([]byte, error) {
 	data, err := os.ReadFile(".goreleaser.yaml")
 	if err != nil {

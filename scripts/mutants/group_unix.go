@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the end of a command that of the processes it started, too.
+// ownGroup makes cancelling a command kill the processes it started, too.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

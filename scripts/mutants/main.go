@@ -1,9 +1,9 @@
-// Command mutants changes operators, branches and constants at random, one at a time, and runs the tests of the package
-// that reach the change, the quick ones first: a change that they do not notice is a survivor. The tree is not touched:
-// the go command gets the changed file by an overlay. One figure is printed, and every survivor.
+// Command mutants changes operators, branches and constants at random, one at a time, and runs the package's tests
+// that reach the change, fastest first. A change that no test detects is a survivor. It does not modify the tree: the
+// go command reads the changed file from an overlay. It prints one figure and every survivor.
 //
-// Two things are left as they are, because no caller looks at them: a 0 or false that is returned beside what is clearly an
-// error, and the room that make gets beyond a slice's length or for a map.
+// It skips two kinds of changes because no caller depends on them: a 0 or false returned with an error, and the
+// capacity given to make for a slice or a map.
 package main
 
 import (
@@ -20,12 +20,13 @@ import (
 	"time"
 )
 
-// defaults are the packages whose survivors are read: what moves and proves records, the model, and the codecs.
+// defaults are the packages whose survivors are reviewed: packages that move and prove records, the model, and the
+// codecs.
 var defaults = []string{"convert", "convert/inventory", "convert/result", "convert/paths", "convert/plan", "convert/workers", "convert/transfer", "convert/work", "record", "nemo", "blackwidow", "floyd", "kvrocks", "kvrocks/codec", "ardb", "redis/rdb", "redis/rdb/encode", "redis/rdb/pack",
 	"internal/shared/versioned", "internal/shared/dataset", "store/rocks", "store/rocks/base", "store/rocks/blob", "store/rocks/blocks",
 	"store/rocks/files", "store/rocks/logfile", "store/rocks/lsm", "store/rocks/manifest", "store/rocks/sst", "store/rocks/wal"}
 
-// testedBy are packages whose tests test another one: it is their mechanism.
+// testedBy maps a package to other packages whose tests exercise it.
 var testedBy = map[string][]string{
 	"internal/shared/versioned": {"floyd", "blackwidow", "nemo"},
 	"internal/shared/dataset":   {"nemo", "floyd"},
@@ -38,10 +39,10 @@ var testedBy = map[string][]string{
 	"convert/work":              {"convert"},
 }
 
-// slow is how much CPU time the tests of a package may take; of one whose tests take more only half as many mutants are made.
+// slow is a limit of CPU time for the tests of a package. A package with slower tests gets half as many mutants.
 const slow = 15 * time.Second
 
-// knownEquivalent is the list of mutants that no test can kill, each with the reason.
+// knownEquivalent lists mutants that no test can kill, with the reason.
 const knownEquivalent = "scripts/mutants/equivalent.txt"
 
 func main() {
@@ -55,7 +56,7 @@ func main() {
 	}
 }
 
-// run makes n mutants of packages, the same number of each as far as they have so many.
+// run makes n mutants, spread evenly over the packages as far as they have enough points.
 func run(seed uint64, n int, only string, packages []string) error {
 	if len(packages) == 0 {
 		packages = defaults
@@ -93,8 +94,8 @@ func run(seed uint64, n int, only string, packages []string) error {
 	return nil
 }
 
-// hashOf is what a package's sample depends on beside the seed, so that it is the same whatever is measured with it: the
-// packages may be measured one after another.
+// hashOf returns a package's part of the seed. It makes the sample of a package independent of the other packages
+// measured.
 func hashOf(pkg string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(pkg))
@@ -113,7 +114,7 @@ func (s *score) add(o score) {
 	s.invalid += o.invalid
 }
 
-// String has the figure: the part that is killed of those that can be.
+// String shows the share of killed mutants among those that can be killed.
 func (s score) String() string {
 	part := 100.0
 	if s.killed+s.survived > 0 {
@@ -123,7 +124,7 @@ func (s score) String() string {
 		s.equivalent, s.invalid)
 }
 
-// sample tries points of a package until n are mutants that compile.
+// sample tries points of a package until n mutants compile.
 func sample(pkg string, points []point, n int, dir string, known map[string]bool) (s score, err error) {
 	if n == 0 || len(points) == 0 {
 		return s, nil
@@ -160,7 +161,7 @@ func sample(pkg string, points []point, n int, dir string, known map[string]bool
 	return s, nil
 }
 
-// write puts the changed file and the overlay that names it into dir.
+// write writes the changed file and an overlay that refers to it to dir.
 func (p *point) write(dir string) (overlay string, err error) {
 	src, err := os.ReadFile(p.file)
 	if err != nil {
@@ -177,7 +178,8 @@ func (p *point) write(dir string) (overlay string, err error) {
 	return overlay, errors.Join(err, os.WriteFile(file, changed, 0o644), os.WriteFile(overlay, data, 0o644))
 }
 
-// readKnown reads the list of equivalent mutants: a line each, "file: change: line of code: reason", fields parted by tabs.
+// readKnown reads the list of equivalent mutants. Each line has the fields file, change, line of code and reason,
+// separated by tabs.
 func readKnown(path string) (map[string]bool, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -39,7 +39,8 @@ func f(a []int) string {
 	}
 }
 
-// TestUnseen: what is returned beside an error, and the room of make, have no points; what looks like them has.
+// TestUnseen checks that values returned with an error and capacities in make have no points, while similar code
+// does.
 func TestUnseen(t *testing.T) {
 	for code, want := range map[string]string{
 		`return 0, false, fmt.Errorf("%d", 0)`:              "0 -> 1",
@@ -55,7 +56,7 @@ func TestUnseen(t *testing.T) {
 		`return 0, err`:                                     "0 -> 1", // it may be nil
 		`return 0, pass(errRow)`:                            "0 -> 1",
 		`return 0, errors.Join(err, c())`:                   "0 -> 1",
-		`return true, errRow`:                               "true -> false", // it says something
+		`return true, errRow`:                               "true -> false", // a meaningful value
 		`return 1, errRow`:                                  "1 -> 2, 1 -> 0",
 		`return 0, nil`:                                     "0 -> 1",
 		`return errRow`:                                     "",
@@ -77,7 +78,7 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestSample: of three sums the tests look at one, and another one is known for equivalent.
+// TestSample samples three additions: tests check one of them, and one is a known equivalent.
 func TestSample(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -118,7 +119,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestStages: tests that reach a line run, the quick ones together and first; lines in no block belong to all tests.
+// TestStages checks that the tests that reach a line run, fast ones together and first, and that lines in no block
+// belong to all tests.
 func TestStages(t *testing.T) {
 	profile := filepath.Join(t.TempDir(), "profile")
 	if err := os.WriteFile(profile, []byte("mode: set\nx/p/a.go:10.20,12.3 2 1\nx/p/a.go:14.2,14.9 1 0\n"), 0o644); err != nil {

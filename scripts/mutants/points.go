@@ -12,22 +12,22 @@ import (
 	"strings"
 )
 
-// point is a change of a few bytes of a file.
+// point is a change of a few bytes in a file.
 type point struct {
 	file         string
 	line, column int
 	from, to     int    // offsets of the bytes
-	was, with    string // what they are and what they become
-	text         string // the line of code, without spaces around it
+	was, with    string // the bytes and their replacement
+	text         string // the line of code, trimmed
 }
 
-// change says what changes.
+// change describes the change.
 func (p *point) change() string { return p.was + " -> " + p.with }
 
-// key names a mutant in the list of equivalents: without numbers of lines, which move.
+// key identifies a mutant in the list of equivalents. It has no line number, as lines move.
 func (p *point) key() string { return p.file + "\t" + p.change() + "\t" + p.text }
 
-// operators are what an operator becomes.
+// operators maps an operator to its replacements.
 var operators = map[token.Token][]token.Token{
 	token.EQL: {token.NEQ}, token.NEQ: {token.EQL},
 	token.LSS: {token.LEQ, token.GEQ}, token.LEQ: {token.LSS, token.GTR},
@@ -37,7 +37,7 @@ var operators = map[token.Token][]token.Token{
 	token.SHL: {token.SHR}, token.SHR: {token.SHL}, token.AND: {token.OR}, token.OR: {token.AND}, token.XOR: {token.AND},
 }
 
-// pointsOf finds what can be changed in a package. only restricts it to a line of a file.
+// pointsOf finds the points of a package. only restricts them to a line of a file.
 func pointsOf(pkg, only string) (out []point, err error) {
 	paths, err := filepath.Glob(filepath.Join(pkg, "*.go"))
 	if err != nil || len(paths) == 0 {
@@ -64,14 +64,14 @@ func pointsOf(pkg, only string) (out []point, err error) {
 	return out, nil
 }
 
-// finder walks a file.
+// finder finds the points of a file.
 type finder struct {
 	files *token.FileSet
 	path  string
 	src   []byte
 	out   []point
 
-	unseen map[ast.Node]bool // parts without points
+	unseen map[ast.Node]bool // nodes without points
 }
 
 func pointsIn(path string, src []byte) ([]point, error) {
@@ -118,7 +118,7 @@ func (f *finder) add(from, to token.Pos, with string) {
 		strings.TrimSpace(string(lines[at.Line-1]))})
 }
 
-// binary adds what an operator becomes. Strings that are joined have no other one.
+// binary adds replacements of an operator. Concatenation of strings has no replacement.
 func (f *finder) binary(n *ast.BinaryExpr) {
 	if n.Op == token.ADD && (isText(n.X) || isText(n.Y)) {
 		return
@@ -128,7 +128,7 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 	}
 }
 
-// isText reports whether an expression has a string in it.
+// isText reports whether an expression contains a string literal.
 func isText(e ast.Expr) (found bool) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		lit, ok := n.(*ast.BasicLit)
@@ -138,7 +138,7 @@ func isText(e ast.Expr) (found bool) {
 	return found
 }
 
-// literal adds the numbers beside a number.
+// literal adds a number's neighbours.
 func (f *finder) literal(n *ast.BasicLit) {
 	v, err := strconv.ParseInt(n.Value, 0, 64)
 	if n.Kind != token.INT || err != nil {
@@ -159,7 +159,7 @@ func (f *finder) boolean(n *ast.Ident) {
 	}
 }
 
-// branch exchanges break and continue without labels.
+// branch swaps break and continue without labels.
 func (f *finder) branch(n *ast.BranchStmt) {
 	switch {
 	case n.Label != nil:

@@ -13,34 +13,34 @@ import (
 	"time"
 )
 
-// suite is the tests that a package's mutants are tried by: its own, and those of packages that test it.
+// suite holds the tests for a package's mutants: its own, and those of the packages in testedBy.
 type suite struct {
 	pkg      string
-	dir      string // for binaries
+	dir      string // directory for binaries
 	packages []tested
 }
 
-// tested is a package of tests.
+// tested is a package with tests.
 type tested struct {
 	path  string
-	cases []testCase // the quick ones first
+	cases []testCase // fastest first
 }
 
-// testCase is a test of its own, and what it reaches of the package.
+// testCase is one test with the blocks of the package that it reaches.
 type testCase struct {
 	name   string
 	cpu    time.Duration
 	blocks []block
 }
 
-// block is a piece of a file, from a line and column to another one.
+// block is a range of a file, from one line and column to another.
 type block struct {
 	file     string
 	from, to [2]int
 	reached  bool
 }
 
-// learn runs each test by itself, without a mutant, for what it takes and what it reaches.
+// learn runs each test alone, without a mutant, to measure its time and the blocks it reaches.
 func learn(pkg, dir string) (*suite, error) {
 	s := &suite{pkg: pkg, dir: dir}
 	for _, path := range append([]string{pkg}, testedBy[pkg]...) {
@@ -73,7 +73,7 @@ func learn(pkg, dir string) (*suite, error) {
 	return s, nil
 }
 
-// learnCase runs one test. One that fails while blocks are counted is taken to reach everything.
+// learnCase runs one test. A test that fails under coverage is assumed to reach all blocks.
 func learnCase(path, name, counting, plain, profile string) (c testCase, err error) {
 	c.name = name
 	one := []string{"-test.short", "-test.run", "^" + name + "$"}
@@ -113,8 +113,8 @@ func readProfile(path string) (out []block, err error) {
 	return out, nil
 }
 
-// reaches reports whether a test runs the code at a place. What stands in no block, as constants and the conditions of
-// cases, belongs to all tests.
+// reaches reports whether a test runs the code at a point. Code in no block, such as constants and case conditions,
+// counts as reached by all tests.
 func (c *testCase) reaches(p *point) bool {
 	at, known := [2]int{p.line, p.column}, false
 	for _, b := range c.blocks {
@@ -128,7 +128,7 @@ func (c *testCase) reaches(p *point) bool {
 	return !known
 }
 
-// cpu is the time that all tests take.
+// cpu returns the time of all tests.
 func (s *suite) cpu() (sum time.Duration) {
 	for _, t := range s.packages {
 		for _, c := range t.cases {
@@ -138,7 +138,7 @@ func (s *suite) cpu() (sum time.Duration) {
 	return sum
 }
 
-// try runs the tests that reach a mutant, the quick ones first, until one fails or does not end.
+// try runs the tests that reach a mutant, fastest first, until one fails or exceeds its time.
 func (s *suite) try(p *point, overlay string) (compiles, killed bool) {
 	binary := filepath.Join(s.dir, "mutant.test")
 	for _, t := range s.packages {
@@ -155,13 +155,13 @@ func (s *suite) try(p *point, overlay string) (compiles, killed bool) {
 	return true, false
 }
 
-// stage is tests that are run together.
+// stage is a group of tests that run together.
 type stage struct {
 	tests []string
 	cpu   time.Duration
 }
 
-// stages parts the tests that reach a mutant: those that take a second in all, those that take five more, the rest.
+// stages groups the tests that reach a mutant: up to a second in total, up to five more, and the rest.
 func stages(cases []testCase, p *point) (out []stage) {
 	limits := []time.Duration{time.Second, 5 * time.Second, 1 << 62}
 	var now stage
@@ -180,7 +180,7 @@ func stages(cases []testCase, p *point) (out []stage) {
 	return out
 }
 
-// compile makes the test binary of a package.
+// compile builds the test binary of a package.
 func compile(path, binary string, flags ...string) (out string, err error) {
 	if err := os.RemoveAll(binary); err != nil {
 		return "", err
@@ -191,8 +191,8 @@ func compile(path, binary string, flags ...string) (out string, err error) {
 	return string(text), err
 }
 
-// execute runs a test binary in its package's directory with a limit on its CPU time, and a far one on its time: other
-// work on the machine makes no difference.
+// execute runs a test binary in its package's directory with a limit on CPU time, and a much larger one on wall time,
+// so that other load on the machine does not matter.
 func execute(path, binary string, limit time.Duration, args ...string) (out string, cpu time.Duration, err error) {
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second+10*limit)
 	defer stop()

@@ -6,8 +6,8 @@ import (
 	"regexp"
 )
 
-// markUnseen marks parts of a statement or call whose change no test should notice: zero values that are returned beside
-// an error, which by Go's convention say nothing, and how much room is made, which grows when it is too small.
+// markUnseen marks parts of a statement or call whose change tests need not detect: zero values returned with an
+// error, which are meaningless by Go's convention, and capacities, which grow if too small.
 func (f *finder) markUnseen(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.IfStmt:
@@ -23,8 +23,8 @@ func (f *finder) markUnseen(n ast.Node) {
 	}
 }
 
-// markIn marks what is returned in a block in which a variable, written as err, is an error. The block of another function
-// runs at another time.
+// markIn marks values returned in a block in which the variable err is a non-nil error. It skips function literals,
+// which run at another time.
 func (f *finder) markIn(block *ast.BlockStmt, err string) {
 	ast.Inspect(block, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -37,7 +37,7 @@ func (f *finder) markIn(block *ast.BlockStmt, err string) {
 	})
 }
 
-// notNil returns the text of X of every "X != nil" that a condition demands.
+// notNil returns the text of X for every "X != nil" that a condition requires.
 func (f *finder) notNil(cond ast.Expr) []string {
 	n, ok := cond.(*ast.BinaryExpr)
 	switch {
@@ -62,7 +62,7 @@ func (f *finder) markReturn(n *ast.ReturnStmt, err string) {
 	}
 }
 
-// markRoom marks the room that make gets beside a slice's length or for a map.
+// markRoom marks the capacity of a slice or map in a call of make.
 func (f *finder) markRoom(args []ast.Expr) {
 	if _, isMap := args[0].(*ast.MapType); isMap && len(args) == 2 {
 		f.unseen[args[1]] = true
@@ -72,14 +72,14 @@ func (f *finder) markRoom(args []ast.Expr) {
 	}
 }
 
-// Names of errors that are never nil, and of functions that make one: always, or when an argument is one.
+// Names of errors that are never nil, and of functions that return an error: always, or if an argument is an error.
 var (
 	errorValue = regexp.MustCompile(`^(.*\.)?([eE]rr[A-Z]\w*|EOF)$|^&(\w+\.)?\w*Error\{`)
 	makesError = regexp.MustCompile(`^(fmt\.Errorf|errors\.New|(base\.)?Unsupported|(record\.)?Short|corrupt)$`)
 	wrapsError = regexp.MustCompile(`^(errors\.Join|base\.BlockError|(.*\.)?fail)$`)
 )
 
-// isError reports whether an expression is clearly an error. err is a variable that is one there.
+// isError reports whether an expression is clearly a non-nil error. err is a variable known to be one.
 func (f *finder) isError(e ast.Expr, err string) bool {
 	if text := f.code(e); text == err || errorValue.MatchString(text) {
 		return true

@@ -17,7 +17,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// manyTables makes a dataset of n strings in at least n/2 tables.
+// manyTables builds a dataset of n strings in at least n/2 tables.
 func manyTables(t *testing.T, n int) string {
 	t.Helper()
 	var records []small
@@ -30,7 +30,7 @@ func manyTables(t *testing.T, n int) string {
 	}, records...)
 }
 
-// TestNoAccess: what cannot be reached is one error that says what to do, and no damage.
+// TestNoAccess checks that a file that cannot be accessed gives one error with advice, and is not reported as damage.
 func TestNoAccess(t *testing.T) {
 	src := manyTables(t, 6)
 	tables, err := filepath.Glob(filepath.Join(src, "strings", "*.sst"))
@@ -65,7 +65,7 @@ func TestNoAccess(t *testing.T) {
 	}
 }
 
-// TestFewHandles: a dataset of many tables is read and written with few files open at once.
+// TestFewHandles checks that a dataset of many tables is read and written with few files open at once.
 func TestFewHandles(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -87,7 +87,7 @@ func TestFewHandles(t *testing.T) {
 	}
 }
 
-// TestNoAccessToFile: a file that may not be read is just that, whether its format is named or to be detected.
+// TestNoAccessToFile checks that an inaccessible file gives the same error whether its format is named or detected.
 func TestNoAccessToFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dump.rdb")
 	ok(t, "convert", "--type", "set", golden(t, "nemo-basic"), "rdb:"+file)

@@ -9,14 +9,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// oldName keeps an old name of a flag working. Help and completion show the new one alone.
+// oldName keeps an old flag name working. Help and completion show only the new name.
 func oldName(fs *pflag.FlagSet, old, name string) {
 	f := fs.Lookup(name)
 	fs.Var(f.Value, old, f.Usage)
 	fs.Lookup(old).Hidden = true
 }
 
-// shorthandFor keeps a flag without a value working that is --format with one now.
+// shorthandFor keeps an old boolean flag working that --format has replaced.
 func shorthandFor(fs *pflag.FlagSet, old, form string) {
 	fs.Var(&formFlag{of: fs.Lookup("format").Value, form: form}, old, "the same as --format "+form)
 	f := fs.Lookup(old)
@@ -30,7 +30,7 @@ type formFlag struct {
 	set  bool
 }
 
-// Set takes a truth.
+// Set takes a boolean.
 func (f *formFlag) Set(s string) (err error) {
 	if f.set, err = strconv.ParseBool(s); err != nil {
 		return fmt.Errorf("want true or false")
@@ -41,13 +41,13 @@ func (f *formFlag) Set(s string) (err error) {
 	return nil
 }
 
-// String returns the truth.
+// String returns the boolean.
 func (f *formFlag) String() string { return strconv.FormatBool(f.set) }
 
-// Type is that of a flag without a value.
+// Type marks a boolean flag.
 func (f *formFlag) Type() string { return "bool" }
 
-// printJSON prints a result as JSON for programs to read.
+// printJSON prints a result as indented JSON.
 func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

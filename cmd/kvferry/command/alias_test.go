@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestFormatEverywhere asks every command that prints results for JSON.
+// TestFormatEverywhere requests JSON from every command that prints results.
 func TestFormatEverywhere(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	for _, args := range [][]string{
@@ -23,7 +23,7 @@ func TestFormatEverywhere(t *testing.T) {
 	}
 }
 
-// TestOldNames runs flags under the names they had.
+// TestOldNames runs flags under their old names.
 func TestOldNames(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	for _, c := range [][2][]string{
@@ -46,7 +46,7 @@ func TestOldNames(t *testing.T) {
 	}
 }
 
-// withoutTimes leaves out lines that say how long something took.
+// withoutTimes drops lines with durations.
 func withoutTimes(text string) string {
 	var out []string
 	for _, line := range strings.Split(text, "\n") {

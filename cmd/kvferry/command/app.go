@@ -1,5 +1,5 @@
-// Package command is the command line of kvferry, one file a subcommand. Commands work the same
-// way: a struct of flags, validated, one call of a library, one printer.
+// Package command implements the kvferry command line, one file per subcommand. Every command works the same way:
+// fill a struct of flags, validate it, call one library function, print the result.
 package command
 
 import (
@@ -21,22 +21,21 @@ import (
 	"kvferry/record"
 )
 
-// App is what the commands work with. Default makes the one of this build, tests make others.
+// App holds the dependencies of the commands. Default builds the real App; tests build their own.
 type App struct {
 	catalog.Catalog
 	Build Build
-	// Now is the clock; commands read it once.
+	// Now is the clock. A command reads it once.
 	Now func() time.Time
-	// LimitMemory makes the promise of --memory to the Go runtime; nil leaves it alone.
+	// LimitMemory applies --memory to the Go runtime; nil leaves the runtime alone.
 	LimitMemory func(bytes int64)
-	// Stdin is what commands read as -; nil: that of the process.
+	// Stdin is the input that - names; nil means the process's standard input.
 	Stdin io.Reader
-	// Terminal says that standard error is a terminal, which progress bars are drawn on.
+	// Terminal is true if standard error is a terminal, where a progress bar can be drawn.
 	Terminal bool
 }
 
-// Run executes one command line and returns the exit code. What went wrong stands on stderr, in one
-// line.
+// Run executes one command line and returns the exit code. It prints an error to stderr in one line.
 func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := a.Root()
 	if asksForCompletion(args) {
@@ -53,7 +52,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	switch {
 	case err == nil, errors.As(err, &exit) && exit.Err == nil:
 	case exit == nil && out.broken():
-		return ExitPipe // as when the signal ends a program: whoever reads has seen enough
+		return ExitPipe // the reader closed the pipe: exit as if SIGPIPE had killed the process
 	case code == ExitCancelled:
 		fmt.Fprintf(stderr, "kvferry: %s\n", cancelledText(err, args))
 	case code == ExitUsage:
@@ -64,13 +63,13 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	return code
 }
 
-// oneLine puts joined errors in one line. What fails twice, as a write and the flush after it, is said once. Names in
-// it may have anything in them.
+// oneLine joins errors into one line and drops repeats, such as the same error from a write and the flush after it.
+// Names in the text are escaped: they can contain any bytes.
 func oneLine(err error) string {
 	return strings.Join(slices.Compact(errorTexts(err)), "; ")
 }
 
-// advised says what can be done about an error of access.
+// advised adds advice to an error about access.
 func advised(err error) error {
 	if advice := disk.Advice(err); advice != "" {
 		return fmt.Errorf("%w; %s", err, advice)
@@ -78,8 +77,7 @@ func advised(err error) error {
 	return err
 }
 
-// errorTexts lists the texts of joined errors. Where a text has those of joined errors in the middle, they stand in one
-// line there.
+// errorTexts lists the texts of joined errors. Joined errors inside a longer text are put on one line.
 func errorTexts(err error) []string {
 	text := err.Error()
 	if joined, ok := err.(interface{ Unwrap() []error }); ok && text == joinedText(joined.Unwrap()) {
@@ -99,7 +97,7 @@ func errorTexts(err error) []string {
 	return []string{escape.Text(text)}
 }
 
-// joinedText is how errors.Join writes errors.
+// joinedText joins errors as errors.Join does.
 func joinedText(errs []error) string {
 	var lines []string
 	for _, e := range errs {
@@ -108,7 +106,7 @@ func joinedText(errs []error) string {
 	return strings.Join(lines, "\n")
 }
 
-// cancelledText says what is left of a command that was cancelled, and how to go on.
+// cancelledText describes the work a cancelled command left behind and how to continue.
 func cancelledText(err error, args []string) string {
 	var unfinished *convert.UnfinishedError
 	if !errors.As(err, &unfinished) {
@@ -124,7 +122,7 @@ func cancelledText(err error, args []string) string {
 	return fmt.Sprintf("cancelled; %s was removed", dir)
 }
 
-// goOn is the end of a message about a conversion whose work is kept: the command line that continues it.
+// goOn ends a message about kept work with the command line that continues the conversion.
 func goOn(args []string) string {
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--discard" })
 	if !slices.Contains(args, "--resume") {
@@ -133,12 +131,12 @@ func goOn(args []string) string {
 	return "; continue with\n  " + commandLine(args)
 }
 
-// afterName puts flags of convert behind its name.
+// afterName inserts flags after the command name convert.
 func afterName(args []string, flags ...string) []string {
 	return slices.Insert(args, slices.Index(args, "convert")+1, flags...)
 }
 
-// allowing gives convert the flag that allows all losses of an error, in place of those that allowed some.
+// allowing replaces --allow-loss by one that allows all losses in an error.
 func allowing(args []string, loss *convert.LossError) []string {
 	const name = "--allow-loss"
 	var out []string
@@ -153,7 +151,7 @@ func allowing(args []string, loss *convert.LossError) []string {
 	return afterName(out, name, strings.Join(loss.Kinds(), ","))
 }
 
-// keptText says how to go on where the work of a conversion that failed is kept.
+// keptText explains how to continue a failed conversion whose work is kept.
 func keptText(err error, args []string) string {
 	var unfinished *convert.UnfinishedError
 	if !errors.As(err, &unfinished) || !unfinished.CanGoOn() {
@@ -161,7 +159,7 @@ func keptText(err error, args []string) string {
 	}
 	var existing *format.ExistingError
 	if errors.As(err, &existing) {
-		return "" // the same command line would fail again: the error says which flag to add
+		return "" // the same command line would fail again; the error names the flag to add
 	}
 	var loss *convert.LossError
 	if errors.As(err, &loss) {
@@ -209,7 +207,7 @@ A YAML file given with -f can hold any flag, one per line. The command line take
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return allFlags(cmd, job) },
 	}
-	root.Flags().Bool("version", false, "print the version") // -v is the evidence, everywhere
+	root.Flags().Bool("version", false, "print the version") // -v means verbose, everywhere
 	root.SetVersionTemplate(a.versionLine())
 	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` of flags, by name")
 	root.SetFlagErrorFunc(flagError)
@@ -219,11 +217,11 @@ A YAML file given with -f can hold any flag, one per line. The command line take
 	hint(root)
 	oneInput(root)
 	withJob(root)
-	root.CompletionOptions.DisableDefaultCmd = true // commands has ours
+	root.CompletionOptions.DisableDefaultCmd = true // commands adds its own
 	return root
 }
 
-// exactArgs wants n arguments, which usage names. A job file may hold some of them.
+// exactArgs requires the n arguments that the usage line names. A job file may supply some of them.
 func exactArgs(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if jobFile(cmd) != "" && len(args) < n {

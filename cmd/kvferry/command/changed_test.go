@@ -12,7 +12,7 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// duringRead runs a command line, and do before one of its reads of a file. It returns how many there were.
+// duringRead runs a command line and calls do before the nth read of a file. It returns the number of reads.
 func duringRead(t *testing.T, n int, file string, do func(), args ...string) (r result, reads int) {
 	t.Helper()
 	restore := disk.Inject(func(op, path string) error {
@@ -27,7 +27,7 @@ func duringRead(t *testing.T, n int, file string, do func(), args ...string) (r 
 	return kvferry(t, args...), reads
 }
 
-// readers are the command lines that read a dataset to its end and publish or print something.
+// readers lists command lines that read a whole dataset and publish or print a result.
 func readers(location, out string) map[string][]string {
 	const losses = "damaged,newer,stream,stream-groups,module,expiry-2038,expiry-ms,score-range,same-name"
 	return map[string][]string{
@@ -42,8 +42,8 @@ func readers(location, out string) map[string][]string {
 	}
 }
 
-// A file that is written to while it is read fails every command that reads it, and leaves no output; so does another file in
-// the place of one of a store. A new RDB file in the place of one that is read does not.
+// TestChangedWhileRead checks that a write to a file during the read fails every command that reads it and leaves no
+// output, and so does replacing a file of a store. Replacing an RDB file does not.
 func TestChangedWhileRead(t *testing.T) {
 	dir := t.TempDir()
 	ok(t, "convert", fixtures.Unpack(t, "bw-basic"), "rdb:"+filepath.Join(dir, "dump.rdb"), "--on-conflict", "rename")
@@ -74,7 +74,7 @@ func TestChangedWhileRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		rewrite := func() { // in place, and as long
+		rewrite := func() { // in place, with the same length
 			changed := append([]byte(nil), data...)
 			changed[len(changed)/2] ^= 0xff
 			if err := os.WriteFile(file, changed, 0o644); err != nil {
@@ -106,7 +106,7 @@ func TestChangedWhileRead(t *testing.T) {
 	}
 }
 
-// Another file may take the place of an RDB file that is read, as servers do it, but not of a table.
+// TestReplacedWhileRead checks that an RDB file may be replaced during the read, as servers do, but not a table.
 func TestReplacedWhileRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dump.rdb")
 	ok(t, "convert", fixtures.Unpack(t, "bw-basic"), "rdb:"+path, "--on-conflict", "rename")
@@ -143,7 +143,7 @@ func TestReplacedWhileRead(t *testing.T) {
 	}
 }
 
-// anyFile returns the largest file of a dataset by the end of its name, or by how it begins.
+// anyFile returns the largest file of a dataset with this prefix or suffix.
 func anyFile(t *testing.T, root, begins, suffix string) (found string) {
 	t.Helper()
 	most := int64(0)

@@ -14,20 +14,20 @@ import (
 	"kvferry/record"
 )
 
-// suggester is a flag's value that knows what can be given: what it takes is what a shell completes.
+// suggester is a flag value with known candidates, for shell completion.
 type suggester interface {
-	// suggest returns what may stand where soFar does, each with a description after a tab or without.
-	// open says that more can follow the value, after a comma.
+	// suggest returns the candidates that can replace soFar, each optionally followed by a tab and a description.
+	// open is true if more values can follow after a comma.
 	suggest(soFar string) (values []string, open bool)
 }
 
-// option is a value of a flag and what it stands for.
+// option is one value of a flag and its meaning.
 type option[T any] struct {
 	name  string
 	means T
 }
 
-// plain makes the options that stand for themselves.
+// plain makes options whose meaning is their name.
 func plain(names ...string) []option[string] {
 	var out []option[string]
 	for _, name := range names {
@@ -36,14 +36,14 @@ func plain(names ...string) []option[string] {
 	return out
 }
 
-// choiceFlag takes one of some values. The list is the help, the parser and the completion.
+// choiceFlag accepts one of a fixed list of values. Help, parser and completion share the list.
 type choiceFlag[T any] struct {
 	to      *T
 	chosen  string
 	options []option[T]
 }
 
-// choose adds a flag with fixed values to a command, the first of which is the default.
+// choose adds a flag with a fixed list of values. The first is the default.
 func choose[T any](fs *pflag.FlagSet, to *T, name string, options []option[T], usage string) {
 	*to = options[0].means
 	fs.Var(&choiceFlag[T]{to: to, chosen: options[0].name, options: options}, name, usage)
@@ -57,7 +57,7 @@ func (f *choiceFlag[T]) names() []string {
 	return out
 }
 
-// Set takes one of the values.
+// Set accepts one of the values.
 func (f *choiceFlag[T]) Set(s string) error {
 	i := slices.Index(f.names(), s)
 	if i < 0 {
@@ -67,7 +67,7 @@ func (f *choiceFlag[T]) Set(s string) error {
 	return nil
 }
 
-// String returns the value that was chosen.
+// String returns the chosen value.
 func (f *choiceFlag[T]) String() string { return f.chosen }
 
 // Type lists the values for help texts.
@@ -75,8 +75,8 @@ func (f *choiceFlag[T]) Type() string { return strings.Join(f.names(), "|") }
 
 func (f *choiceFlag[T]) suggest(string) ([]string, bool) { return f.names(), false }
 
-// suggestNext completes the last of several values that commas part, leaving out those that stand there already.
-// A description may follow each value after a tab.
+// suggestNext completes the last value of a comma-separated list and leaves out values already given. A description
+// may follow each value after a tab.
 func suggestNext(values []string, soFar string) []string {
 	head := soFar[:strings.LastIndex(soFar, ",")+1]
 	given := strings.Split(head, ",")
@@ -89,7 +89,7 @@ func suggestNext(values []string, soFar string) []string {
 	return out
 }
 
-// lossesFlag takes kinds of losses, joined by commas or repeated.
+// lossesFlag accepts kinds of losses, comma-separated or repeated.
 type lossesFlag struct {
 	to    *[]string
 	known []record.LossInfo
@@ -98,7 +98,7 @@ type lossesFlag struct {
 // Set adds kinds.
 func (f *lossesFlag) Set(s string) error {
 	if s == "" {
-		return nil // none, as from a script that has none
+		return nil // a script may pass an empty list
 	}
 	for _, kind := range strings.Split(s, ",") {
 		kind = strings.TrimSpace(kind)
@@ -133,13 +133,13 @@ func (f *lossesFlag) suggest(soFar string) ([]string, bool) {
 	return suggestNext(out, soFar), true
 }
 
-// sameNames is what becomes of a name that stands under several types where the target takes one.
+// sameNames decides how a target with one type per key handles a key that exists under several types.
 type sameNames struct {
 	rename bool
-	prefer []record.Type // nil: an error, unless rename; empty: dump order
+	prefer []record.Type // nil: an error, unless rename; empty: use the order of dump
 }
 
-// conflictFlag takes what becomes of same names: error, rename, or keep= and types.
+// conflictFlag parses --on-conflict: error, rename, or keep= and types.
 type conflictFlag struct {
 	sameNames
 	text string
@@ -147,7 +147,7 @@ type conflictFlag struct {
 
 const conflictKeep = "keep="
 
-// Set reads error, rename or keep=TYPES. keep= alone keeps dump order.
+// Set accepts error, rename or keep=TYPES. keep= alone keeps the first type in the order of dump.
 func (f *conflictFlag) Set(s string) error {
 	var c sameNames
 	order, keep := strings.CutPrefix(s, conflictKeep)
@@ -170,7 +170,7 @@ func (f *conflictFlag) Set(s string) error {
 	return nil
 }
 
-// String returns what was given.
+// String returns the text that was given.
 func (f *conflictFlag) String() string { return f.text }
 
 // Type lists the values for help texts.
@@ -187,7 +187,7 @@ func (f *conflictFlag) suggest(soFar string) ([]string, bool) {
 	return []string{"error", "rename", conflictKeep}, strings.HasPrefix(conflictKeep, soFar) && soFar != ""
 }
 
-// parseType reads the name of a type.
+// parseType parses the name of a type.
 func parseType(name string) (record.Type, error) {
 	t, err := record.ParseType(name)
 	if err != nil {
@@ -196,7 +196,7 @@ func parseType(name string) (record.Type, error) {
 	return t, nil
 }
 
-// typeNames lists the types as typesFlag takes them.
+// typeNames lists the types that typesFlag accepts.
 func typeNames() []string { return strings.Split(record.AllTypes.String(), ",") }
 
 // numberFlag is a whole number within bounds.
@@ -205,12 +205,12 @@ type numberFlag[T int | int32 | int64] struct {
 	least, most T // most 0: no bound
 }
 
-// number makes the value of a flag that takes numbers from least to most, or any from least when most is 0.
+// number makes the value of a flag for numbers from least to most; a most of 0 sets no upper bound.
 func number[T int | int32 | int64](to *T, least, most T) *numberFlag[T] {
 	return &numberFlag[T]{to, least, most}
 }
 
-// Set reads a number.
+// Set parses a number.
 func (f *numberFlag[T]) Set(s string) error {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err == nil && n == int64(T(n)) && T(n) >= f.least && (f.most == 0 || T(n) <= f.most) {
@@ -236,27 +236,27 @@ func (f *numberFlag[T]) Type() string { return "n" }
 
 const maxWorkers = 256
 
-// registerWorkers adds --workers, which means the same to every command.
+// registerWorkers adds --workers, which has the same meaning in every command.
 func registerWorkers(fs *pflag.FlagSet, to *int) {
 	*to = min(runtime.GOMAXPROCS(0), maxWorkers)
 	fs.Var(number(to, 1, maxWorkers), "workers", fmt.Sprintf("number of parts of the dataset to process in parallel, 1 to %d; the result is the same for any number", maxWorkers))
 	fs.Lookup("workers").DefValue = "one per CPU"
 }
 
-// minMemory is the least that --memory may promise.
+// minMemory is the smallest limit that --memory accepts.
 const minMemory = 32 << 20
 
-// memoryFlag is a promise to stay below so many bytes.
+// memoryFlag is a limit of resident memory, in bytes.
 type memoryFlag struct{ sizeFlag }
 
-// Register adds --memory to a command that promises so many bytes unless it is told otherwise.
+// Register adds --memory with its default for this command.
 func (f *memoryFlag) Register(fs *pflag.FlagSet, memory sizeFlag) {
 	f.sizeFlag = memory
 	least := sizeFlag(minMemory)
 	fs.Var(f, "memory", "limit of resident memory, "+least.String()+" or more")
 }
 
-// Set reads a size.
+// Set parses a size.
 func (f *memoryFlag) Set(s string) error {
 	var size sizeFlag
 	if err := size.Set(s); err != nil {
@@ -270,10 +270,10 @@ func (f *memoryFlag) Set(s string) error {
 	return nil
 }
 
-// delimiterFlag is any text; some is usual.
+// delimiterFlag is any text; completion offers the usual ones.
 type delimiterFlag string
 
-// Set takes any text.
+// Set accepts any text.
 func (f *delimiterFlag) Set(s string) error {
 	*f = delimiterFlag(s)
 	return nil

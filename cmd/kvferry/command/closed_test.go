@@ -10,7 +10,7 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// closeDir makes a directory one that nobody may read.
+// closeDir makes a directory unreadable.
 func closeDir(dir string) (restore func()) {
 	return disk.Inject(func(op, at string) error {
 		if at == dir && op == "readdir" || strings.HasPrefix(at, dir+string(filepath.Separator)) {
@@ -20,8 +20,8 @@ func closeDir(dir string) (restore func()) {
 	})
 }
 
-// TestClosedDirectories: a directory that may not be read concerns those who read what is in it, and a warning says of one in
-// which no store is to be that it is there.
+// TestClosedDirectories checks that an unreadable directory fails only commands that need its content, and that one
+// outside the format's stores causes a warning.
 func TestClosedDirectories(t *testing.T) {
 	dir := t.TempDir()
 	for _, db := range []string{"db0", "db1"} {
@@ -35,7 +35,7 @@ func TestClosedDirectories(t *testing.T) {
 	target := func() string { return "blackwidow:" + filepath.Join(t.TempDir(), "new") }
 	for _, c := range []struct {
 		closed string
-		args   []string // that leave it out
+		args   []string // flags that exclude the directory
 	}{{"db1", []string{"--db", "0"}}, {"db1/zsets", []string{"--db", "0"}}, {"db1/zsets", []string{"--type", "string"}}, {"db0/zsets", []string{"--type", "string"}}} {
 		restore := closeDir(filepath.Join(dir, c.closed))
 		for _, location := range []string{dir, "blackwidow:" + dir} {
@@ -62,7 +62,8 @@ func TestClosedDirectories(t *testing.T) {
 	}
 }
 
-// TestClosedDataset: without anything that may be read the format cannot be told, and the reason is said.
+// TestClosedDataset checks that a dataset without readable directories gives an error about access, as its format
+// cannot be detected.
 func TestClosedDataset(t *testing.T) {
 	dir := golden(t, "kvrocks-mixed")
 	defer closeDir(filepath.Join(dir, "db"))()

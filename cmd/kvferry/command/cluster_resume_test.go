@@ -14,8 +14,9 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// TestClusterResume: the conversion into a node of a cluster, whose rows become tables in the end, dies on the way, its process
-// killed or its disk pulled out. It is continued with the rows that it has, and writes the same bytes as one that did not die.
+// TestClusterResume interrupts a conversion to a cluster node, whose tables are built from sorted rows at the end, by
+// killing the process or failing the disk. The resumed conversion must reuse the rows and write the same bytes as an
+// uninterrupted one.
 func TestClusterResume(t *testing.T) {
 	src, dir := golden(t, "bw-basic"), fastDir(t)
 	args := []string{"convert", "--cluster", "--on-conflict", "rename", "--workers", "1", src, "kvrocks:" + filepath.Join(dir, "whole")}
@@ -52,8 +53,8 @@ var (
 	errKilled = errors.New("the process is killed")
 )
 
-// dies converts until the disk does something below dst's working directory, from when on it does nothing, or the process
-// is no more.
+// dies converts until a disk operation below dst's working directory. From then on the disk fails, or the process is
+// killed.
 func dies(t *testing.T, how error, at, dst string, args []string) {
 	t.Helper()
 	if how == errKilled {
@@ -76,7 +77,7 @@ func dies(t *testing.T, how error, at, dst string, args []string) {
 		if strings.HasPrefix(path, dst+".kvferry") && first(op, path) {
 			hit.Store(true)
 		}
-		if hit.Load() { // and stays out
+		if hit.Load() { // the disk keeps failing
 			return how
 		}
 		return nil
@@ -88,10 +89,10 @@ func dies(t *testing.T, how error, at, dst string, args []string) {
 	}
 }
 
-// dieEnv makes a process that runs a command line kill itself at an operation of the disk: its name and a part of the path.
+// dieEnv makes a process that runs a command line kill itself at a disk operation: its name and part of the path.
 const dieEnv = "KVFERRY_TEST_DIE"
 
-// firstAt reports whether an operation is the first of its kind.
+// firstAt reports whether an operation is the first one that matches.
 func firstAt(at string) func(op, path string) bool {
 	name, part, _ := strings.Cut(at, " ")
 	var done atomic.Bool

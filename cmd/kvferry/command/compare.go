@@ -12,7 +12,7 @@ import (
 	"kvferry/redis/live"
 )
 
-// renames lists the databases that have another name in the target of a conversion.
+// renames lists the databases whose names differ in the target.
 func renames(r *convert.Report) (out compare.DBMap) {
 	for i, db := range r.Source.DBs {
 		if name := r.Target.DBs[i]; name != db {
@@ -22,7 +22,7 @@ func renames(r *convert.Report) (out compare.DBMap) {
 	return out
 }
 
-// chosen are the filters of a conversion as flags give them.
+// chosen returns the filters of a conversion in the form of flags.
 func (f *convertFlags) chosen(sel *filter.Selection, now time.Time) filter.Conditions {
 	c := sel.Conditions(now)
 	if c[filter.KeyFile] != nil {
@@ -31,9 +31,9 @@ func (f *convertFlags) chosen(sel *filter.Selection, now time.Time) filter.Condi
 	return c
 }
 
-// comparing returns the command line that compares source and target of a conversion, under its filters and at
-// its moment. It is "" when no database was renamed, as names are no obstacle then, when the target is a
-// server, which is not read, when the source is standard input, which is gone, and when something of the source could not be read, where diff stops.
+// comparing returns the diff command line that compares source and target with the same filters and --now. It returns
+// "" if no database was renamed (a plain diff works then), if the target is a server, if the source was standard
+// input, and if part of the source could not be read (diff would stop there).
 func (f *convertFlags) comparing(fs *pflag.FlagSet, only filter.Conditions, r *convert.Report, src, dst string) string {
 	dbs := renames(r)
 	if dbs == nil || live.IsAddress(dst) || fromStandard(src) || slices.ContainsFunc(r.Findings, func(k convert.FindingKind) bool { return k.PassedOver() }) {
@@ -46,7 +46,7 @@ func (f *convertFlags) comparing(fs *pflag.FlagSet, only filter.Conditions, r *c
 			words = append(words, flagWords(c, name)...)
 		}
 	}
-	for _, name := range []string{"allow-live", "resort", "store", "wal-dir"} { // what the source is opened with
+	for _, name := range []string{"allow-live", "resort", "store", "wal-dir"} { // flags that affect how the source is opened
 		if flag := fs.Lookup(name); flag.Changed {
 			words = append(words, "--"+name+"="+flag.Value.String())
 		}

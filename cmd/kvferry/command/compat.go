@@ -11,7 +11,7 @@ import (
 	"kvferry/record"
 )
 
-// anywhere are the losses that any conversion may meet: they depend on the data, not on the formats.
+// anywhere lists the losses that depend on the data and not on the formats: any conversion can have them.
 var anywhere = []string{record.LossScoreNaN, record.LossHyperLogLog, record.LossNewer, record.LossDamaged}
 
 const compatHead = `# Compatibility
@@ -23,7 +23,7 @@ lists what a target cannot hold before it publishes anything, and refuses it wit
 ` + "`--allow-loss`" + ` names it. ` + "`--dry-run`" + ` only lists.
 `
 
-// writeCompat writes docs/compatibility.md: what the formats hold, and what each pair may lose.
+// writeCompat writes docs/compatibility.md: the limits of each format and the possible losses of each pair.
 func writeCompat(w io.Writer, formats []format.Format) error {
 	var b bytes.Buffer
 	b.WriteString(compatHead)
@@ -42,7 +42,7 @@ func row(b *bytes.Buffer, cells ...string) {
 	b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 }
 
-// head writes the first rows of a table.
+// head writes a heading and the header rows of a table.
 func head(b *bytes.Buffer, title, text string, cells ...string) {
 	b.WriteString("\n## " + title + "\n\n")
 	if text != "" {
@@ -52,7 +52,7 @@ func head(b *bytes.Buffer, title, text string, cells ...string) {
 	row(b, slices.Repeat([]string{"---"}, len(cells))...)
 }
 
-// dialects adds to each format the servers that hold other types than all of its servers do, or lose something else.
+// dialects adds to each format the servers whose types or losses differ from the format as a whole.
 func dialects(formats []format.Format) (out []format.Format) {
 	for _, f := range formats {
 		out = append(out, f)
@@ -65,7 +65,7 @@ func dialects(formats []format.Format) (out []format.Format) {
 	return out
 }
 
-// differs reports whether two dialects differ in their types or in what conversions from or into them may lose.
+// differs reports whether two dialects differ in their types or in the losses of conversions from or into them.
 func differs(a, b format.Format, formats []format.Format) bool {
 	x, y := a.Limits(), b.Limits()
 	return x.Types != y.Types || slices.ContainsFunc(formats, func(f format.Format) bool {
@@ -74,7 +74,7 @@ func differs(a, b format.Format, formats []format.Format) bool {
 	})
 }
 
-// possibleKinds are the kinds of losses from one format to another, without those that are possible anywhere.
+// possibleKinds lists the kinds of losses from one format to another, except those in anywhere.
 func possibleKinds(from, to *format.Limits) (kinds []string) {
 	for _, info := range format.PossibleLosses(from, to) {
 		if !slices.Contains(anywhere, info.Kind) {
@@ -119,7 +119,7 @@ func holdTable(b *bytes.Buffer, formats []format.Format) {
 	}
 }
 
-// serverTable lists the names by which locations call servers.
+// serverTable lists the server names that locations accept.
 func serverTable(b *bytes.Buffer, formats []format.Format) {
 	head(b, "Servers", "A location names a format or a server. The name of a server as a target decides what is written;\n"+
 		"for a source, kvferry compares only its format with what is there.", "location", "format", "server")
@@ -130,7 +130,7 @@ func serverTable(b *bytes.Buffer, formats []format.Format) {
 	}
 }
 
-// storeTable says which format is read from and written to which store.
+// storeTable shows the formats read from and written to each store.
 func storeTable(b *bytes.Buffer, formats []format.Format) {
 	var stores []string
 	for _, f := range formats {
@@ -156,7 +156,7 @@ func storeTable(b *bytes.Buffer, formats []format.Format) {
 	}
 }
 
-// pairTable lists what may be lost from each format into each.
+// pairTable lists the possible losses of each pair of formats.
 func pairTable(b *bytes.Buffer, formats, all []format.Format) {
 	targets := slices.DeleteFunc(slices.Clone(all), func(f format.Format) bool { return f.Limits().NoTarget != "" })
 	head(b, "Losses by pair of formats", "What a conversion from the format of the row to the format of the column may lose.\n`"+

@@ -15,7 +15,7 @@ import (
 	"kvferry/format"
 )
 
-// TestCompatibilityPage: the committed page is what the code says. make docs writes it anew.
+// TestCompatibilityPage checks that the committed page matches the code. make docs regenerates it.
 func TestCompatibilityPage(t *testing.T) {
 	want := ok(t, "formats", "--markdown")
 	got, err := os.ReadFile("../../../docs/compatibility.md")
@@ -37,7 +37,7 @@ func TestCompatibilityPage(t *testing.T) {
 	}
 }
 
-// TestLossesAreDescribed: every constant of a kind of loss is on the page.
+// TestLossesAreDescribed checks that the page describes every kind of loss.
 func TestLossesAreDescribed(t *testing.T) {
 	page, kinds := ok(t, "formats", "--markdown"), 0
 	constant := regexp.MustCompile(`(?m)^\s+Loss\w+\s+= "([a-z0-9-]+)"`)
@@ -74,8 +74,8 @@ func possible(t testing.TB, from, to place, kind string) {
 	t.Errorf("%s from %s to %s is not on the page", kind, from, to)
 }
 
-// TestPairsListLosses: what goldens with values of modules, functions, groups and expiries of all kinds lose is on the page, for
-// every dialect of a target.
+// TestPairsListLosses checks that the page lists, for every dialect of a target, the losses of goldens with module
+// values, functions, groups and expiries of all kinds.
 func TestPairsListLosses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -109,7 +109,7 @@ func TestPairsListLosses(t *testing.T) {
 	}
 }
 
-// TestPairs: losses that depend on the version of a server, or that only newer servers than the target have.
+// TestPairs checks losses that depend on the version of a server, or that only servers newer than the target cause.
 func TestPairs(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"rdb", "rdb", "stream-groups field-expiry member-expiry module group-progress"},

@@ -13,17 +13,17 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// completer completes an argument or the value of a flag.
+// completer completes an argument or a flag value.
 type completer = func(cmd *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective)
 
-// asksForCompletion reports whether a command line is that of a shell that completes another one.
+// asksForCompletion reports whether a shell runs this command line to complete another one.
 func asksForCompletion(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// complete gives every command of a tree what shells complete: arguments by their names in the usage line,
-// flags by their values where these are known, and by what the help calls them where they are not. cobra keeps the
-// functions of flags for as long as the process lives, and with them all that a command holds.
+// complete adds shell completion to every command: arguments by their names in the usage line, flags by their known
+// values, or else by the placeholder in their help. Only completion requests call it: cobra keeps the functions for
+// flags as long as the process lives, and with them all memory that a command holds.
 func (a *App) complete(root *cobra.Command) {
 	a.completeFlags(root, root.PersistentFlags())
 	for _, cmd := range root.Commands() {
@@ -34,13 +34,13 @@ func (a *App) complete(root *cobra.Command) {
 	}
 }
 
-// argNames are the arguments of a command as its usage line calls them.
+// argNames returns the argument names in a command's usage line.
 func argNames(cmd *cobra.Command) []string { return strings.Fields(cmd.Use)[1:] }
 
-// isSource reports whether an argument of that name is the location of a dataset that is read.
+// isSource reports whether an argument name denotes a dataset to read.
 func isSource(name string) bool { return name == "SRC" || name == "A" || name == "B" }
 
-// completeArgs completes arguments of the given names.
+// completeArgs completes arguments with the given names.
 func (a *App) completeArgs(names []string) completer {
 	return func(_ *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective) {
 		if len(args) < len(names) {
@@ -72,17 +72,17 @@ func (a *App) completeFlags(cmd *cobra.Command, fs *pflag.FlagSet) {
 				return nil, cobra.ShellCompDirectiveFilterDirs
 			}
 		case name == "file":
-			return // what shells do of themselves
+			return // shells complete files by default
 		default:
 			c = cobra.NoFileCompletions
 		}
 		if err := cmd.RegisterFlagCompletionFunc(f.Name, c); err != nil {
-			panic(err) // the flag has one already
+			panic(err) // registered twice
 		}
 	})
 }
 
-// completeKnown completes the value of a flag that knows what can be given.
+// completeKnown completes a flag value that has known candidates.
 func completeKnown(f suggester) completer {
 	return func(_ *cobra.Command, _ []string, soFar string) ([]string, cobra.ShellCompDirective) {
 		values, open := f.suggest(soFar)
@@ -94,7 +94,7 @@ func completeKnown(f suggester) completer {
 	}
 }
 
-// beginning keeps the values that begin with what is there.
+// beginning keeps the values that begin with soFar.
 func beginning(values []string, soFar string) []string {
 	var out []string
 	for _, v := range values {
@@ -105,10 +105,10 @@ func beginning(values []string, soFar string) []string {
 	return out
 }
 
-// goesOn is the directive for places, which go on after what is completed.
+// goesOn is the directive for locations: they continue after the completed part.
 const goesOn = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 
-// completeSource completes a directory, alone or after the name of a format.
+// completeSource completes a directory, with or without a format prefix.
 func (a *App) completeSource(soFar string) ([]string, cobra.ShellCompDirective) {
 	if prefix := a.PrefixOf(soFar); prefix != "" {
 		return directories(prefix, soFar), goesOn
@@ -117,7 +117,7 @@ func (a *App) completeSource(soFar string) ([]string, cobra.ShellCompDirective) 
 	return append(beginning(formats, soFar), directories("", soFar)...), goesOn
 }
 
-// completeTarget completes the name of a format that is written, and a directory after it.
+// completeTarget completes the name of a writable format, then a directory.
 func (a *App) completeTarget(soFar string) ([]string, cobra.ShellCompDirective) {
 	if prefix := a.PrefixOf(soFar); prefix != "" {
 		return directories(prefix, soFar), goesOn
@@ -125,7 +125,7 @@ func (a *App) completeTarget(soFar string) ([]string, cobra.ShellCompDirective) 
 	return beginning(a.prefixes(func(s format.StoreSupport) bool { return s.Write }), soFar), goesOn
 }
 
-// prefixes lists what may stand before a path: formats, and formats on a store where there are several.
+// prefixes lists the prefixes of a path: formats, and formats with a store if they support several.
 func (a *App) prefixes(usable func(format.StoreSupport) bool) []string {
 	var out []string
 	for _, f := range a.Formats {
@@ -150,7 +150,7 @@ func (a *App) prefixes(usable func(format.StoreSupport) bool) []string {
 	return out
 }
 
-// directories completes a directory after a prefix. Hidden ones are for those who ask.
+// directories completes a directory after a prefix. It shows hidden directories only after a dot.
 func directories(prefix, soFar string) []string {
 	dir, name := filepath.Split(strings.TrimPrefix(soFar, prefix))
 	at := dir
@@ -164,7 +164,7 @@ func directories(prefix, soFar string) []string {
 	}
 	entries, err := disk.ReadDir(at)
 	if err != nil {
-		return nil // nothing to complete
+		return nil // no candidates
 	}
 	var out []string
 	for _, e := range entries {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// completed asks for completions as a shell does: the values, and the directive.
+// completed requests completions like a shell and returns the values and the directive.
 func completed(t *testing.T, args ...string) ([]string, string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(ok(t, append([]string{"__complete"}, args...)...), "\n"), "\n")
@@ -18,7 +18,7 @@ func completed(t *testing.T, args ...string) ([]string, string) {
 	return lines[:last], lines[last]
 }
 
-// The directives that a shell gets.
+// Directives returned to the shell.
 const (
 	ofFiles    = ":0"
 	ofNothing  = ":4"
@@ -28,7 +28,8 @@ const (
 	ofListings = ":38"
 )
 
-// Every flag completes what it takes: what is suggested is accepted, and nothing else of its kind.
+// TestFlagsCompleteWhatTheyTake checks that every flag accepts the values it suggests, and rejects other values of
+// the same kind.
 func TestFlagsCompleteWhatTheyTake(t *testing.T) {
 	choices := 0
 	for _, cmd := range testApp().Root().Commands() {
@@ -76,7 +77,7 @@ func takes(t *testing.T, cmd *cobra.Command, f *pflag.Flag, values []string) {
 	}
 }
 
-// These are known to have values; none may fall out of the rule above unseen.
+// TestFlagsWithFixedValues lists flags with known values, so that none silently escapes the test above.
 func TestFlagsWithFixedValues(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"dump --format ", "jsonl json csv resp hex :36"},
@@ -119,7 +120,8 @@ func TestFlagsWithFixedValues(t *testing.T) {
 	}
 }
 
-// Kinds of losses come with what becomes of them, also those that only one target has.
+// TestLossesAreCompleted checks that kinds of losses, including those of a single target, are completed with their
+// descriptions.
 func TestLossesAreCompleted(t *testing.T) {
 	values, directive := completed(t, "convert", "--allow-loss", "score-range,s")
 	text := strings.Join(values, "\n")
@@ -133,7 +135,8 @@ func TestLossesAreCompleted(t *testing.T) {
 	}
 }
 
-// A source is a directory, alone or after a format; a target has a format.
+// TestPlacesAreCompleted checks that a source is completed as a directory, with or without a format, and a target
+// with a format.
 func TestPlacesAreCompleted(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

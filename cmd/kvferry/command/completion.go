@@ -23,7 +23,7 @@ const completionExample = `  kvferry completion bash > /etc/bash_completion.d/kv
   kvferry completion powershell | Out-String | Invoke-Expression
   source <(kvferry completion bash)`
 
-// shell is a shell that command lines are completed in.
+// shell is a shell for which kvferry writes a completion script.
 type shell struct {
 	name  string
 	write func(root *cobra.Command, w io.Writer) error
@@ -36,8 +36,8 @@ var shells = []shell{
 	{"powershell", (*cobra.Command).GenPowerShellCompletionWithDesc},
 }
 
-// completion writes completion scripts. Cobra's own command writes to another place than the rest, and takes
-// wrong arguments for failures.
+// completion writes completion scripts. It replaces cobra's own command, which does not write to cmd's output and
+// reports wrong arguments as failures instead of usage errors.
 func completion() *cobra.Command {
 	var names []string
 	for _, s := range shells {

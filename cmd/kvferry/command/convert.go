@@ -97,7 +97,7 @@ type convertFlags struct {
 	server    serverFlags
 }
 
-// convert moves a dataset into another format.
+// convert converts a dataset to another format.
 func (a *App) convert() *cobra.Command {
 	var f convertFlags
 	cmd := &cobra.Command{
@@ -139,7 +139,7 @@ func (a *App) convert() *cobra.Command {
 	return cmd
 }
 
-// runConvert is one conversion: flags to options, the library, the printer.
+// runConvert runs one conversion: it turns flags into options, calls the library and prints the report.
 func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (err error) {
 	o, err := a.convertOptions(cmd, f, src, dst)
 	if err != nil {
@@ -170,7 +170,7 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 	return errors.Join(explainConvert(cmd.ErrOrStderr(), src, err, rep == nil), unsaid)
 }
 
-// showReport prints what a conversion did. When that cannot be, it says that the work is done nevertheless.
+// showReport prints the report of a conversion. If printing fails, the error says that the target is complete.
 func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, only filter.Conditions, compare string) error {
 	var text bytes.Buffer
 	if f.format == "json" {
@@ -246,14 +246,15 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	return o, nil
 }
 
-// sampleDry makes --sample say how much of the source a dry run reads: it is to tell of the whole conversion.
+// sampleDry makes --sample set the share of the source that a dry run reads: the estimate covers the whole
+// conversion.
 func (f *convertFlags) sampleDry(o *convert.Options) {
 	if (f.dryRun || f.estimate) && o.Selection.Sample > 1 {
 		o.Estimate, o.SampleEvery, o.Selection.Sample = true, int64(min(o.Selection.Sample, math.MaxInt64)), 0
 	}
 }
 
-// setVersion chooses the version of RDB files that are written.
+// setVersion sets the version of the RDB files to write.
 func (f *convertFlags) setVersion(to *convert.Output, fs *pflag.FlagSet) (err error) {
 	switch to.Format.Name() {
 	case redis.Name:
@@ -271,12 +272,12 @@ func (f *convertFlags) setVersion(to *convert.Output, fs *pflag.FlagSet) (err er
 	return nil
 }
 
-// convertMemory is the promise of --memory for a conversion, which sorts what it writes.
+// convertMemory is the default of --memory for convert, which sorts its output.
 const convertMemory = 512 << 20
 
 var layouts = []option[format.Layout]{{"auto", format.LayoutAuto}, {"flat", format.LayoutFlat}, {"db", format.LayoutDB}}
 
-// losses lists the kinds of losses that the targets of this build report, by name.
+// losses lists the kinds of losses that the targets in this build report, by name.
 func (a *App) losses() []record.LossInfo {
 	infos := record.LossInfos()
 	for _, f := range dialects(a.Formats) {
@@ -287,7 +288,7 @@ func (a *App) losses() []record.LossInfo {
 	return slices.CompactFunc(infos, func(x, y record.LossInfo) bool { return x.Kind == y.Kind })
 }
 
-// input finds the source and says how it is opened.
+// input finds the source and prepares its options.
 func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places *PlaceFlags) (convert.Input, error) {
 	found, err := a.locate(cmd, location, f)
 	if err != nil {
@@ -302,7 +303,7 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places 
 		Options: store.Options{AllowLive: f.allowLive, Resort: f.resort}}), nil
 }
 
-// target reads the location of a target: its format must be named, its store may be.
+// target parses the location of a target. It must name a format and may name a store.
 func (a *App) target(location string, flags *convertFlags, fs *pflag.FlagSet) (convert.Output, error) {
 	out, err := a.Target(location)
 	if err != nil {
@@ -314,7 +315,7 @@ func (a *App) target(location string, flags *convertFlags, fs *pflag.FlagSet) (c
 	return out, unused(fs, serverFlagNames, out.Path)
 }
 
-// explainConvert gives the error its exit code. It lists the losses on stderr, unless a report has.
+// explainConvert sets the exit code of an error. It lists the losses on stderr unless a report has listed them.
 func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 	var meant *convert.SelectionError
 	if errors.As(err, &meant) {
@@ -337,5 +338,5 @@ func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 				"%s lists everything that is wrong with it\n", verifyLine(src))
 		}
 	}
-	return &ExitError{Code: ExitLossy, Err: err} // with what is left of the work
+	return &ExitError{Code: ExitLossy, Err: err} // keeps the UnfinishedError inside err
 }

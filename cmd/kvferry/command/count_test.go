@@ -10,8 +10,7 @@ import (
 	"kvferry/inspect/render"
 )
 
-// TestSameFiles: convert, verify and inspect count the same files and bytes of a dataset: those that are read as a
-// part of it.
+// TestSameFiles checks that convert, verify and inspect count the same files and bytes of a dataset: those they read.
 func TestSameFiles(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]int{"bw-basic": 35, "nemo-basic": 29, "ardb-rocksdb-basic": 7, "ardb-leveldb-basic": 4, "ardb-lmdb-basic": 1} {

@@ -17,7 +17,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// rawKeys are the visible keys of a namespace in their order.
+// rawKeys returns the visible keys of a namespace in order.
 func rawKeys(t *testing.T, dir, keyspace string) (out [][]byte) {
 	t.Helper()
 	st, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: []store.Comparer{codec.Comparer(), codec.LevelDBComparer()}, Merger: merge.Merger()})
@@ -48,7 +48,7 @@ func rawKeys(t *testing.T, dir, keyspace string) (out [][]byte) {
 	return out
 }
 
-// leveldb is Ardb whose targets are LevelDB.
+// leveldbFormat is Ardb with LevelDB targets.
 type leveldbFormat struct{ format.Format }
 
 func (f leveldbFormat) Create(ctx context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
@@ -57,8 +57,8 @@ func (f leveldbFormat) Create(ctx context.Context, dir string, o *format.CreateO
 	return f.Format.Create(ctx, dir, o)
 }
 
-// What Ardb's server deletes comes back from what its tombstones hide, whichever way it deletes: row by row
-// or by a range; nothing of it is lost, so nothing is said.
+// TestUndeleteArdb checks that records deleted by Ardb's server, row by row or by range, are fully restored from the
+// rows behind its tombstones, without messages about losses.
 func TestUndeleteArdb(t *testing.T) {
 	for _, c := range []struct {
 		name, store, keyspace string
@@ -97,7 +97,7 @@ func TestUndeleteArdb(t *testing.T) {
 			if r.code != ExitOK || r.stdout != want {
 				t.Errorf("exit %d, %s\n%swant\n%s", r.code, r.stderr, r.stdout, want)
 			}
-			// What is written of a hash of several fields leaves its size to the server.
+			// The META row of a hash with several fields leaves the size to the server.
 			if want := "kvferry: hash \"h\" in database 0: its META row does not say how many elements it had; 2 are still on disk\n"; r.stderr != want {
 				t.Errorf("said: %s", r.stderr)
 			}
@@ -111,8 +111,8 @@ func TestUndeleteArdb(t *testing.T) {
 	}
 }
 
-// What was deleted before the record was is no part of it, what was written again is not dead, and what
-// cannot be known is said.
+// TestUndeleteArdbHistory checks that elements deleted before the record are not restored, that rewritten records do
+// not count as deleted, and that unknown details are reported.
 func TestUndeleteArdbHistory(t *testing.T) {
 	text, key, value := ardbText, ardbKey, ardbValue
 	field := func(user, name string) []byte { return key(user, codec.KindField, text(name)) }
@@ -124,25 +124,25 @@ func TestUndeleteArdbHistory(t *testing.T) {
 	// HDEL of a field, then DEL.
 	w.add("put", meta("a"), hash(-1)).add("put", field("a", "1"), value(codec.KindField, text("x"))).add("put", field("a", "2"), value(codec.KindField, text("y")))
 	w.add("delete", field("a", "1")).add("delete", meta("a")).add("delete", field("a", "2"))
-	// Deleted and made again.
+	// Deleted and created again.
 	w.add("put", meta("b"), str("old")).add("delete", meta("b")).add("put", meta("b"), str("new"))
-	// A counter, of operands alone.
+	// A counter of merge operands only.
 	w.add("merge", meta("c"), incr).add("merge", meta("c"), incr).add("delete", meta("c"))
-	// Two lives: the newest counts.
+	// Two incarnations: the newest counts.
 	w.add("put", meta("d"), str("one")).add("delete", meta("d")).add("put", meta("d"), str("two")).add("delete", meta("d"))
-	// The META row of the newest life is gone.
+	// The META row of the newest incarnation is lost.
 	w.add("put", meta("e"), str("before")).add("delete", meta("e")).add("delete", meta("e"))
-	// META was put below a tombstone that is left, and is gone itself; one field went before.
+	// META was put below a tombstone that remains, and is lost; one field was deleted before.
 	w.add("put", field("f", "1"), value(codec.KindField, text("x"))).add("put", field("f", "2"), value(codec.KindField, text("y")))
 	w.add("delete", field("f", "2")).add("delete", meta("f")).add("delete", field("f", "1"))
-	// No entry of META is left.
+	// No entry of META remains.
 	w.add("put", key("g", codec.KindMember, text("m")), []byte{byte(codec.KindMember), 0}).add("delete", key("g", codec.KindMember, text("m")))
-	// One of two elements is gone.
+	// One of two elements is lost.
 	w.add("put", meta("i"), hash(2)).add("put", field("i", "1"), value(codec.KindField, text("x")))
 	w.add("range delete", meta("i"), key("i", codec.KindEnd))
-	// A lone operand that does nothing to an absent key, as a flush leaves it.
+	// A lone operand without effect on a missing key, as a flush leaves it.
 	w.add("put", meta("j"), str("v")).add("delete", meta("j")).add("put", meta("j"), nil)
-	// Nothing is left but the tombstone.
+	// Only the tombstone remains.
 	w.add("delete", meta("k"))
 
 	dir := build(t, ardb.New(), smallRecord(record.String, "z", "alive"))
@@ -176,7 +176,7 @@ kvferry: hash "i" in database 0: 1 of its 2 elements are still on disk
 	}
 }
 
-// LMDB writes its pages anew, so nothing is left of what was deleted.
+// TestUndeleteLMDB checks that LMDB keeps no deleted records, as it rewrites its pages.
 func TestUndeleteLMDB(t *testing.T) {
 	r := kvferry(t, "dump", "--dead", golden(t, "ardb-lmdb-basic"))
 	if r.code != ExitFailed || r.stdout != "" || !strings.Contains(r.stderr, "LMDB keeps no deleted rows") {

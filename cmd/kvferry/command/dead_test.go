@@ -11,8 +11,8 @@ import (
 	"kvferry/record"
 )
 
-// What the engines deleted while the rows stayed on disk comes back as it was. The same commands ran
-// against both engines, so what comes back is the same.
+// TestUndeleteGoldens checks that records that the engines deleted are restored from rows still on disk. Both engines
+// ran the same commands, so the result must be the same.
 func TestUndeleteGoldens(t *testing.T) {
 	var lists [2]string
 	for i, name := range []string{"nemo-basic", "bw-basic"} {
@@ -40,7 +40,7 @@ func TestUndeleteGoldens(t *testing.T) {
 	}
 }
 
-// plantDelete does to a store what DEL does to the key k of a collection.
+// plantDelete changes a store like DEL of the collection k.
 func plantDelete(t *testing.T, f format.Format, dir string) {
 	t.Helper()
 	if f.Name() == "nemo" {
@@ -64,7 +64,8 @@ func plantDelete(t *testing.T, f format.Format, dir string) {
 	})
 }
 
-// Without the meta row of before, the elements come back, and what cannot be known is said.
+// TestUndeleteWithoutMeta checks that elements are restored without the old meta row, and that unknown details are
+// reported.
 func TestUndeleteWithoutMeta(t *testing.T) {
 	for _, f := range []format.Format{nemo.New(), blackwidow.New()} {
 		records := append(smallSet(), smallRecord(record.Hash, "other", "f=v"))[1:]
@@ -90,8 +91,8 @@ func TestUndeleteWithoutMeta(t *testing.T) {
 	}
 }
 
-// Ardb's server ran the same commands on both engines: what LevelDB kept of deleted keys comes back whole, and RocksDB
-// has what its flushes left.
+// TestUndeleteGoldensArdb restores deleted keys of Ardb. Its server ran the same commands on both engines: LevelDB
+// kept the deleted keys completely, RocksDB what its flushes left.
 func TestUndeleteGoldensArdb(t *testing.T) {
 	lines := func(name string) (head []string, said string) {
 		r := kvferry(t, "dump", "--dead", golden(t, name))
@@ -116,7 +117,7 @@ func TestUndeleteGoldensArdb(t *testing.T) {
 	}
 }
 
-// The commands that undo a deletion can be piped into a server.
+// TestUndeleteAsCommands checks that the output of dump --dead can be piped into a server.
 func TestUndeleteAsCommands(t *testing.T) {
 	got := ok(t, "dump", "--dead", "--format", "resp", "--type", "string", "--match", "s1:stale4", golden(t, "nemo-basic"))
 	if want := "*3\r\n$3\r\nSET\r\n$9\r\ns1:stale4\r\n$12\r\nstale string\r\n"; got != want {
@@ -124,8 +125,9 @@ func TestUndeleteAsCommands(t *testing.T) {
 	}
 }
 
-// A compaction drops the meta row of a deleted collection before its data rows: the rows tell what it was. The keys
-// come in their order, which is not that of the data rows, between those that have a meta row.
+// TestUndeleteOrphans checks collections whose meta row a compaction has dropped before the data rows. The data rows
+// determine type and key. Keys must come in key order, which differs from the order of data rows, merged with those
+// that have a meta row.
 func TestUndeleteOrphans(t *testing.T) {
 	for _, f := range []format.Format{nemo.New(), blackwidow.New()} {
 		var records []small
@@ -141,7 +143,7 @@ func TestUndeleteOrphans(t *testing.T) {
 		dir := build(t, f, records...)
 		want := ok(t, "dump", dir)
 		plantDelete(t, f, dir)
-		keep := string(nk) // its meta row stays and says that it is empty
+		keep := string(nk) // its meta row remains, with count 0
 		for store, first := range map[string]string{"hash": "H", "list": "L", "set": "S", "zset": "Z", "hashes": "", "lists": "", "sets": "", "zsets": ""} {
 			if (first != "") != (f.Name() == "nemo") {
 				continue

@@ -22,7 +22,7 @@ type diffFlags struct {
 	sides  sideFlags
 	format string
 	max    int
-	limit  string // the flag that max is of
+	limit  string // the flag that set max
 	direct bool
 	output string
 }
@@ -90,7 +90,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 	if err := db.open(ctx, notes.second); err != nil {
 		return errors.Join(err, da.Opened.Source.Close())
 	}
-	// Two sources share what one would have.
+	// Two sources share the memory of one.
 	da.Scan.Memory /= 2
 	db.Scan.Memory /= 2
 	f.watch(show, da.Scan, db.Scan)
@@ -119,7 +119,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err 
 	return notes.verdict()
 }
 
-// patch writes what brings the server that is the second dataset up to the first.
+// patch writes the patch that turns server b into dataset a.
 func (f *diffFlags) patch(ctx context.Context, a, b *Dataset, w io.Writer, head patch.Head) (*compare.Result, error) {
 	if f.max > 0 {
 		return nil, usagef("--max %d: a patch for a server must be complete", f.max)
@@ -138,7 +138,7 @@ func (f *diffFlags) patch(ctx context.Context, a, b *Dataset, w io.Writer, head 
 	return res, err
 }
 
-// steps are those of both scans: each takes its fingerprint, then they are compared.
+// steps lists the steps of a diff: fingerprint each side, then compare.
 func (f *diffFlags) steps() []progress.Step {
 	steps := []progress.Step{{Name: "read A", Weight: 1}, {Name: "read B", Weight: 1}, {Name: "compare", Weight: 1}}
 	if f.direct {
@@ -153,7 +153,7 @@ func (f *diffFlags) watch(show *progressView, a, b *inspect.Scan) {
 	b.Meter, b.Step = a.Meter, "read B"
 }
 
-// compare runs the comparison; a side whose tables are not in order starts it over.
+// compare runs the comparison and starts over if the tables of a side are out of order.
 func (f *diffFlags) compare(ctx context.Context, a, b *Dataset, w io.Writer) (*compare.Result, error) {
 	var res *compare.Result
 	var printer *render.DiffPrinter

@@ -16,7 +16,7 @@ import (
 	"kvferry/record"
 )
 
-// A nemo dataset and a blackwidow copy with one planted difference for each type and property.
+// TestDiffPlanted compares a nemo dataset with a blackwidow copy that has one difference for each type and property.
 func TestDiffPlanted(t *testing.T) {
 	at := func(s small, ms int64) small { s.expire = ms; return s }
 	base := []small{
@@ -76,7 +76,7 @@ differs 0 zset "z": member "c" score 2 in A, score 1 in B
 	}
 }
 
-// dataModel is a dataset as a map, for applying patches.
+// dataModel is a dataset as a map, to apply patches to.
 type dataModel map[string]string
 
 func dataModelOf(t *testing.T, dir string) dataModel {
@@ -111,7 +111,7 @@ func dataModelOf(t *testing.T, dir string) dataModel {
 	return m
 }
 
-// apply does what a line of a patch says.
+// apply applies a line of a patch.
 func (m dataModel) apply(t *testing.T, line []byte) {
 	t.Helper()
 	var p struct {
@@ -168,7 +168,7 @@ func (m dataModel) apply(t *testing.T, line []byte) {
 	}
 }
 
-// A patch turns A into B, for random datasets that share some records.
+// TestDiffPatch checks that a patch turns A into B, for random datasets that share some records.
 func TestDiffPatch(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		limits := nemo.New().Limits()
@@ -235,7 +235,7 @@ func sortedByName(s small) small {
 	return s
 }
 
-// merged puts lists together; of two records of a name and type the first stays.
+// merged merges lists. Of two records with the same name and type it keeps the first.
 func merged(lists ...[]small) (out []small) {
 	seen := map[string]bool{}
 	for _, l := range lists {
@@ -249,7 +249,7 @@ func merged(lists ...[]small) (out []small) {
 	return out
 }
 
-// mutated changes every other record a little and leaves some out.
+// mutated changes every other record slightly and drops some.
 func mutated(in []small) (out []small) {
 	for i, s := range in {
 		s.elems = slices.Clone(s.elems)
@@ -271,7 +271,7 @@ func mutated(in []small) (out []small) {
 	return out
 }
 
-// Copies that convert makes are equal by their fingerprints, also in another format.
+// TestDiffOfCopies checks that the fingerprints of copies made by convert are equal, in any format.
 func TestDiffOfCopies(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"nemo-basic", "bw-basic"} {

@@ -12,7 +12,7 @@ import (
 	"kvferry/fixtures"
 )
 
-// mount makes a file system of some size for the test. Only root may.
+// mount mounts a file system of some size for the test. It requires root.
 func mount(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func TestFullDisk(t *testing.T) {
 	ok(t, "diff", src, dst)
 }
 
-// fullDisk checks the line that a conversion ends with when its disk is full.
+// fullDisk checks the last line of a conversion whose disk is full.
 func fullDisk(t *testing.T, r *result, dst, end string) {
 	t.Helper()
 	if r.code != ExitFailed || strings.Count(r.stderr, "kvferry: ") != 1 || !strings.HasPrefix(r.stderr, "kvferry: write "+dst+".kvferry/") ||
@@ -63,7 +63,7 @@ func fullDisk(t *testing.T, r *result, dst, end string) {
 	}
 }
 
-// TestDiskFullFromTheBeginning: where not even the journal has room, nothing is left either.
+// TestDiskFullFromTheBeginning checks that a conversion leaves no files if even its journal does not fit.
 func TestDiskFullFromTheBeginning(t *testing.T) {
 	src, dir := golden(t, "nemo-basic"), mount(t, "64k")
 	if err := os.WriteFile(filepath.Join(dir, "file"), make([]byte, 64<<10), 0o644); err != nil {
@@ -79,7 +79,8 @@ func TestDiskFullFromTheBeginning(t *testing.T) {
 	}
 }
 
-// TestFullDiskForOutput: an output for which there is no room is called as it was given, and what was there stays.
+// TestFullDiskForOutput checks that an output that does not fit is reported under its given name, and that an
+// existing file remains unchanged.
 func TestFullDiskForOutput(t *testing.T) {
 	src, dir := golden(t, "nemo-basic"), mount(t, "12k")
 	old := filepath.Join(dir, "old")

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// docCommand finds command lines in code blocks; what comes before is a prompt, a pipe or YAML.
+// docCommand finds command lines in code blocks, after a prompt, a pipe or YAML.
 var docCommand = regexp.MustCompile("(?m)^(?:[^\n`]*?[\\s|])?kvferry ((?:convert|dump|verify|diff|fingerprint|inspect|explain|formats)\\b[^\n#|>]*)")
 
-// Command lines in the docs use commands and flags that exist.
+// TestDocsUseWhatExists checks that command lines in the docs use existing commands and flags.
 func TestDocsUseWhatExists(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -53,7 +53,7 @@ func checkLine(t *testing.T, page, text string) {
 	}
 }
 
-// Every command says what its exit codes mean.
+// TestHelpNamesExitCodes checks that the help of every command explains its exit codes.
 func TestHelpNamesExitCodes(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

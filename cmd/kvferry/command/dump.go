@@ -113,7 +113,7 @@ func (a *App) dump() *cobra.Command {
 	return cmd
 }
 
-// rows reports whether physical rows are asked for.
+// rows reports whether to dump physical rows.
 func (f *dumpFlags) rows() bool { return f.raw || f.format == "hex" }
 
 func (f *dumpFlags) validate() error {
@@ -176,7 +176,7 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err er
 	return f.read.hint(err)
 }
 
-// watched is how progress is shown: of a dump to standard output not at all, unless it is asked for.
+// watched returns the progress flags. A dump to standard output shows no progress unless requested.
 func (f *dumpFlags) watched() *ProgressFlags {
 	if toStandard(f.output) && f.read.progress.mode == "auto" {
 		return &ProgressFlags{mode: "none"}
@@ -184,7 +184,7 @@ func (f *dumpFlags) watched() *ProgressFlags {
 	return &f.read.progress
 }
 
-// dumpRecords writes records; lossy says that some have no commands and were left out.
+// dumpRecords writes records. lossy is true if some were left out because no command can write them.
 func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (n int64, lossy bool, err error) {
 	stderr := cmd.ErrOrStderr()
 	encoder, err := f.encoder(d)
@@ -209,7 +209,7 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (n 
 	return dumper.Records(), lossy, err
 }
 
-// tellLeftOut says what no command makes, and whether there is any.
+// tellLeftOut prints counts of records left out and reports whether any has no command.
 func tellLeftOut(w io.Writer, e *resp.Encoder) (lossy bool) {
 	if e.Opaque > 0 {
 		fmt.Fprintf(w, "kvferry: %s left out: no command makes values of modules\n", record.Plural(e.Opaque, "record"))
@@ -217,13 +217,13 @@ func tellLeftOut(w io.Writer, e *resp.Encoder) (lossy bool) {
 	if e.Orphans > 0 {
 		fmt.Fprintf(w, "kvferry: pending entries of streams left out: %d: no command makes those whose messages were deleted\n", e.Orphans)
 	}
-	if e.Skipped > 0 { // as --on-conflict asks for
+	if e.Skipped > 0 { // as --on-conflict requested
 		fmt.Fprintf(w, "kvferry: %s left out: the same name exists under an earlier type\n", record.Plural(e.Skipped, "record"))
 	}
 	return e.Opaque > 0 || e.Orphans > 0
 }
 
-// encoder makes the encoder of the format that was requested.
+// encoder makes the encoder of the requested format.
 func (f *dumpFlags) encoder(d *Dataset) (dump.Encoder, error) {
 	lines := render.Lines{Encoder: jsonl.Encoder{Base64: f.encode == "base64", KeysOnly: f.keysOnly}}
 	switch f.format {

@@ -15,13 +15,13 @@ import (
 	"kvferry/fixtures"
 )
 
-// goldens of the formats that the main job is about.
+// goldens are databases of nemo and blackwidow, the formats of the main use case.
 var goldens = []string{"nemo-basic", "nemo-basic-zlib", "bw-basic", "bw-edge"}
 
-// lossyGoldens are those that nemo cannot hold all of.
+// lossyGoldens maps goldens that nemo cannot hold completely to their losses.
 var lossyGoldens = map[string]string{"bw-basic": "score-range", "bw-edge": "empty-key,key-too-long,score-range"}
 
-// sortedLines returns the lines of text in order.
+// sortedLines returns the sorted lines of a text.
 func sortedLines(text []byte) []string {
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	slices.Sort(lines)
@@ -45,7 +45,7 @@ func TestGoldensDumpAsTheirTruth(t *testing.T) {
 	}
 }
 
-// sameRecord compares two lines with scores as numbers.
+// sameRecord compares two lines, with scores as numbers.
 func sameRecord(t *testing.T, a, b string) bool {
 	t.Helper()
 	return bytes.Equal(normal(t, a), normal(t, b))
@@ -72,7 +72,7 @@ func normal(t *testing.T, line string) []byte {
 	return out
 }
 
-// report reads what a conversion published.
+// report reads the published report of a conversion.
 func report(t *testing.T, target string) *convert.Report {
 	t.Helper()
 	rep, err := convert.ReadReport(convert.ReportPath(target))
@@ -120,7 +120,7 @@ func TestGoldensConvert(t *testing.T) {
 	}
 }
 
-// refused runs a conversion that must be refused because of all these losses.
+// refused runs a conversion that must be refused for all these losses.
 func refused(t *testing.T, loss string, args []string) {
 	t.Helper()
 	r := kvferry(t, args...)
@@ -146,10 +146,10 @@ func TestWorkersWriteTheSameBytes(t *testing.T) {
 	}
 }
 
-// whereRowsLie are the members of a raw row that say so, each up to the next.
+// whereRowsLie are the fields of a raw row that give its location, each up to the next.
 var whereRowsLie = []string{`"file":`, `"offset":`, `"level":`}
 
-// rowsAlone leaves out where rows lie.
+// rowsAlone drops the locations of rows.
 func rowsAlone(raw string) string {
 	var out strings.Builder
 	for line := range strings.Lines(raw) {
@@ -175,7 +175,7 @@ func TestThereAndBackAgain(t *testing.T) {
 		if want := ok(t, "dump", src); ok(t, "dump", there) != want || ok(t, "dump", back) != want {
 			t.Errorf("%s: the dumps differ", name)
 		}
-		// Tables name the run that wrote them, and so the source: only what is in them is the same.
+		// Tables contain an id of the run that wrote them and of its source, so compare only their rows.
 		if rowsAlone(ok(t, "dump", "--raw", there)) != rowsAlone(ok(t, "dump", "--raw", again)) {
 			t.Errorf("%s: the same records give other rows", name)
 		}
@@ -243,7 +243,7 @@ func TestDatabasesAndLayouts(t *testing.T) {
 	}
 }
 
-// TestCancelledLeavesNothing: there is nothing to keep of what has not begun.
+// TestCancelledLeavesNothing checks that a conversion cancelled before it begins leaves no files.
 func TestCancelledLeavesNothing(t *testing.T) {
 	src, dir := golden(t, "nemo-basic"), t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -260,7 +260,7 @@ func TestCancelledLeavesNothing(t *testing.T) {
 	}
 }
 
-// cancelAt cancels when a text is written to it.
+// cancelAt is a writer that cancels when it receives a text.
 type cancelAt struct {
 	bytes.Buffer
 	text   string
@@ -276,7 +276,8 @@ func (w *cancelAt) Write(p []byte) (int, error) {
 
 func (w *cancelAt) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
 
-// A conversion that is cancelled says where its work is, and the command line that it prints goes on with it.
+// TestCancelledAndContinued checks that a cancelled conversion reports where its work is kept, and that the command
+// line it prints continues it.
 func TestCancelledAndContinued(t *testing.T) {
 	src, dir := golden(t, "nemo-basic"), filepath.Join(t.TempDir(), "a place")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -372,7 +373,7 @@ func TestHelpTellsTheExitCodes(t *testing.T) {
 	}
 }
 
-// TestOneNameUnderOneType: Ardb has one type a name, nemo five.
+// TestOneNameUnderOneType converts to Ardb, which has one type per name, from nemo, which has five.
 func TestOneNameUnderOneType(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	r := kvferry(t, "convert", src, "ardb:"+filepath.Join(t.TempDir(), "dst"))
@@ -393,7 +394,7 @@ func TestOneNameUnderOneType(t *testing.T) {
 	}
 }
 
-// TestNamespacesGetNumbers: Ardb names its databases, blackwidow numbers them.
+// TestNamespacesGetNumbers converts named databases of Ardb to blackwidow, which numbers them.
 func TestNamespacesGetNumbers(t *testing.T) {
 	dst := converted(t, golden(t, "ardb-leveldb-basic"), "blackwidow", "--allow-loss", "expiry-ms,stream")
 	rep := report(t, dst)

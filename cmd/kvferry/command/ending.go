@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// endings are those of files in a format that dump writes.
+// endings maps the extensions of the formats that dump writes.
 var endings = map[string]string{".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".resp": "resp", ".hex": "hex"}
 
-// otherEndings are those of formats that somebody may expect of dump, and that it does not write.
+// otherEndings lists extensions of formats that users may expect but dump does not write.
 var otherEndings = []string{".parquet", ".avro", ".arrow", ".orc", ".xml", ".yaml", ".yml", ".tsv", ".xlsx", ".sql", ".db",
 	".sqlite", ".html", ".pdf", ".rdb", ".aof", ".proto", ".msgpack", ".bson"}
 
-// endingOf is what a file's name ends in, before the ending of a compressor.
+// endingOf returns the extension of a file name, without a compression suffix.
 func endingOf(path string) string {
 	path = strings.ToLower(path)
 	for _, packed := range []string{".gz", ".zst"} {
@@ -22,8 +22,8 @@ func endingOf(path string) string {
 	return filepath.Ext(path)
 }
 
-// chooseFormat takes the format of a dump from the name of its file, unless a format was asked for, and refuses a name that
-// says something else.
+// chooseFormat takes the format of a dump from its file name, unless --format was given. It refuses a name that
+// contradicts the format.
 func (f *dumpFlags) chooseFormat(given bool) error {
 	ending := endingOf(f.output)
 	if slices.Contains(otherEndings, ending) {

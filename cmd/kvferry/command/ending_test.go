@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestDumpEnding writes files whose names say what is in them.
+// TestDumpEnding dumps to files whose names select the format.
 func TestDumpEnding(t *testing.T) {
 	src, dir := golden(t, "nemo-basic"), t.TempDir()
 	for _, c := range []struct {

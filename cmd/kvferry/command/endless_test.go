@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestEndlessFiles: a file that a flag names and that has no end is refused in one line, within bounded memory.
+// TestEndlessFiles checks that an endless file given to a flag is refused in one line and within bounded memory.
 func TestEndlessFiles(t *testing.T) {
 	const zero = "/dev/zero"
 	if _, err := os.Stat(zero); err != nil {
@@ -62,7 +62,7 @@ func TestEndlessFiles(t *testing.T) {
 	}
 }
 
-// TestKeysFromPipe: a pipe of keys is read once, also where two datasets are compared by them.
+// TestKeysFromPipe checks that a pipe of keys is read only once, even to compare two datasets.
 func TestKeysFromPipe(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	pipe := filepath.Join(t.TempDir(), "pipe")

@@ -22,7 +22,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// mixed makes a nemo dataset as the benchmarks use it, of so many elements.
+// mixed builds a nemo dataset like the benchmarks', with this number of elements.
 func mixed(t *testing.T, elements int64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "mix")
@@ -47,7 +47,8 @@ func reported(t *testing.T, args ...string) *convert.Report {
 	return &rep
 }
 
-// TestEstimate converts from format to format: what an estimate from a sample says is within a quarter of what then is.
+// TestEstimate converts between formats and checks that estimates from a sample are within a quarter of the actual
+// values.
 func TestEstimate(t *testing.T) {
 	src, dir := mixed(t, 160_000), t.TempDir()
 	for _, name := range []string{"blackwidow", "kvrocks", "rdb", "pika4"} {
@@ -72,7 +73,8 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestEstimateOnServer: what is never written to a server for a try has no estimate, which is said before anything is read.
+// TestEstimateOnServer checks that an estimate for a server target is refused before the source is read, as a server
+// is never written to for a sample.
 func TestEstimateOnServer(t *testing.T) {
 	src := golden(t, "bw-basic")
 	for _, args := range [][]string{{"--estimate"}, {"--dry-run", "--sample", "100"}} {
@@ -86,7 +88,7 @@ func TestEstimateOnServer(t *testing.T) {
 	}
 }
 
-// TestNoSpace: a conversion that does not fit is refused before it starts, unless it is to start nevertheless.
+// TestNoSpace checks that a conversion that does not fit is refused before it starts, unless --force-space is given.
 func TestNoSpace(t *testing.T) {
 	src, dir, temp := golden(t, "bw-basic"), t.TempDir(), t.TempDir()
 	dst := "blackwidow:" + filepath.Join(dir, "dst")
@@ -109,11 +111,11 @@ func TestNoSpace(t *testing.T) {
 	}
 	ok(t, "convert", "--force-space", src, dst)
 
-	delete(room, dir) // a disk that does not say what it has
+	delete(room, dir) // a disk with unknown free space
 	ok(t, "convert", src, dst+"2")
 }
 
-// TestTimingsNameReplay: the time line of a conversion of an append-only file says how long the replay took.
+// TestTimingsNameReplay checks that the time line of a converted append-only file includes the replay.
 func TestTimingsNameReplay(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -132,8 +134,8 @@ func TestTimingsNameReplay(t *testing.T) {
 	}
 }
 
-// TestEstimateOfLog: the records of a log differ in size by type. A dry run tells the same size of the target whether it reads
-// all of them or a sample; one that reads only the sample says which types that lacks.
+// TestEstimateOfLog estimates an append-only file whose records differ in size by type. A dry run must estimate the
+// same target size from all records as from a sample, and name the types missing from the sample.
 func TestEstimateOfLog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -180,7 +182,8 @@ func TestEstimateOfLog(t *testing.T) {
 	}
 }
 
-// TestSampleKnowsWhatIsLost: a type that the target does not have was seen in a sample, though nothing of it is converted.
+// TestSampleKnowsWhatIsLost checks that a sample counts as having seen a type that the target cannot hold, although
+// no such record is converted.
 func TestSampleKnowsWhatIsLost(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -198,7 +201,7 @@ func TestSampleKnowsWhatIsLost(t *testing.T) {
 	}
 }
 
-// TestDryRunSorts: a dry run sorts what does not fit into memory on disk, as the conversion does.
+// TestDryRunSorts checks that a dry run spills to disk when sorting does not fit in memory, like the conversion.
 func TestDryRunSorts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"kvferry/fixtures"
 )
 
-// exampleWorld makes the places that the examples of the help texts name, below dir.
+// exampleWorld creates the files that the examples of help texts name, below dir.
 func exampleWorld(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, "data/pika"), 0o755); err != nil {
@@ -35,10 +35,10 @@ func exampleWorld(t *testing.T, dir string) {
 	}
 }
 
-// exampleNames are keys and sizes of the examples, and what the golden database has instead.
+// exampleNames maps keys and sizes in the examples to equivalents in the golden database.
 var exampleNames = strings.NewReplacer("user:*", "s1:h*", "user:1", "s1:h1", "hex:00ff", "hex:73313a6831", "--min-bytes 1MiB", "--min-bytes 4")
 
-// Every example of every help text runs as it stands, on what it is about.
+// TestExamplesRun runs every example of every help text unchanged.
 func TestExamplesRun(t *testing.T) {
 	dir := t.TempDir()
 	exampleWorld(t, dir)
@@ -62,7 +62,7 @@ func TestExamplesRun(t *testing.T) {
 	}
 }
 
-// behind is what stands behind a command line in an example, and is not kvferry's.
+// behind matches the rest of an example line that does not belong to kvferry.
 var behind = regexp.MustCompile(` (?:\| redis-cli --pipe|\| Out-String.*|> \S+)$|\)$`)
 
 func runExample(t *testing.T, dir, line string) {
@@ -73,7 +73,7 @@ func runExample(t *testing.T, dir, line string) {
 		t.Errorf("%s: no command line of kvferry", line)
 		return
 	}
-	if args[1] == "convert" { // its targets are new
+	if args[1] == "convert" { // its targets do not exist yet
 		last := len(args) - 1
 		target, _, _ := strings.Cut(args[last], ":")
 		args[last] = target + ":" + filepath.Join(t.TempDir(), "new")

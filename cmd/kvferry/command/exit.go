@@ -10,15 +10,15 @@ import (
 	"kvferry/internal/pass/filter"
 )
 
-// The exit codes, which are part of the interface. 2 is left to the Go runtime.
+// The exit codes. They are part of the interface. 2 is left to the Go runtime.
 const (
 	ExitOK        = 0
 	ExitFailed    = 1
-	ExitFindings  = 3   // findings or differences, or no row of the key to explain
+	ExitFindings  = 3   // findings or differences, or explain found no row
 	ExitLossy     = 4   // refused because the target cannot hold everything
-	ExitUsage     = 64  // wrong flags or arguments, what flags name and is not there, or is something else, included
+	ExitUsage     = 64  // wrong flags or arguments; also if they name a missing object or one of the wrong kind
 	ExitCancelled = 130 // Ctrl-C
-	ExitPipe      = 141 // nobody reads standard output any more, as head when it has its lines
+	ExitPipe      = 141 // the reader of standard output has gone away, as head does
 )
 
 // exitHelp ends the long help of every command.
@@ -29,7 +29,7 @@ Exit codes: 0 done; 1 failed; 3 findings, differences or no such key; 4 refused 
 // ExitError is an error that decides the exit code.
 type ExitError struct {
 	Code int
-	Err  error // nil: everything has been said
+	Err  error // nil: the command has already printed everything
 }
 
 // Error returns the error's text.
@@ -43,12 +43,12 @@ func (e *ExitError) Error() string {
 // Unwrap returns the cause.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// usagef makes the error of wrong flags or arguments.
+// usagef returns a usage error.
 func usagef(text string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(text, args...)}
 }
 
-// ExitCode returns the exit code that an error stands for.
+// ExitCode returns the exit code for an error.
 func ExitCode(err error) int {
 	var exit *ExitError
 	var usage *format.UsageError
@@ -65,7 +65,7 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// misnamed reports whether an error is that flags name what the dataset does not have.
+// misnamed reports whether flags name a database or keyspace that the dataset does not have.
 func misnamed(err error) bool {
 	var db *filter.NoDatabaseError
 	var keyspace *dump.NoKeyspaceError

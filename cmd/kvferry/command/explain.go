@@ -75,7 +75,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 	if _, err := d.Scan.Selection.SelectDBs(d.Databases()); err != nil {
 		return errors.Join(err, d.Opened.Source.Close())
 	}
-	found := false // errors, or no row
+	found := false // errors, or no rows at all
 	err = toOutput(cmd, f.output, func(w io.Writer) error {
 		var p interface {
 			Row(*explain.Row) error
@@ -108,19 +108,19 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 	return err
 }
 
-// storeFindings keeps what is wrong with the files that the rows of a key are looked for in: tables and blocks that
-// could not be read, logs that are not whole.
+// storeFindings collects findings about the files that may hold rows of the key: unreadable tables and blocks,
+// damaged logs.
 type storeFindings struct {
 	mu   sync.Mutex
 	list []record.Finding
-	more int64 // beyond those
+	more int64 // number of findings beyond list
 }
 
-// maxFileFindings is how many of them are listed.
+// maxFileFindings is the number of findings to list.
 const maxFileFindings = 20
 
-// unread corrects what is said of a key whose rows may be among those that cannot be read: that they were not found does not
-// mean that it was deleted.
+// unread corrects the state of a key if some rows could not be read: rows that were not found are then no proof that
+// the key was deleted.
 func (s *storeFindings) unread(states []explain.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,13 +146,13 @@ func (s *storeFindings) report(f record.Finding) {
 	s.list = append(s.list, f)
 }
 
-// counted counts what is written.
+// counted counts the bytes written.
 type counted struct {
 	io.Writer
 	n int64
 }
 
-// Write writes.
+// Write writes p and counts it.
 func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.Writer.Write(p)
 	c.n += int64(n)

@@ -15,7 +15,8 @@ import (
 	"kvferry/record"
 )
 
-// A hash that was deleted twice and made again: rows of three versions, of which one is alive.
+// TestExplainThreeVersions explains a hash that was deleted twice and created again: it has rows of three versions,
+// one of them alive.
 func TestExplainThreeVersions(t *testing.T) {
 	nemoDir := build(t, nemo.New(), smallRecord(record.Hash, "k", "c=3"))
 	alter(t, filepath.Join(nemoDir, "hash"), func(r *rows) {
@@ -80,7 +81,8 @@ func TestExplainThreeVersions(t *testing.T) {
 	}
 }
 
-// Rows that the comparator takes for one are one: the engine deletes the score -0.0 of a member by 0.0.
+// TestExplainEqualKeys checks that rows that the comparator considers equal are one row: the engine deletes the score
+// -0.0 of a member by 0.0.
 func TestExplainEqualKeys(t *testing.T) {
 	zero := smallRecord(record.ZSet, "k", "a", "b")
 	zero.elems[0].Score = math.Copysign(0, -1)
@@ -100,14 +102,14 @@ func TestExplainEqualKeys(t *testing.T) {
 	}
 }
 
-// TestExplainAgrees: of a record that lives at least as many rows are alive as it has elements, in every format.
+// TestExplainAgrees checks in every format that a live record has at least as many live rows as elements.
 func TestExplainAgrees(t *testing.T) {
 	for _, name := range []string{"nemo-basic", "bw-basic", "pika400-basic", "kvrocks-mixed", "ardb-rocksdb-basic", "ardb-lmdb-basic"} {
 		src := golden(t, name)
 		looked := map[string]int{}
 		for _, text := range strings.Split(strings.TrimSpace(ok(t, "dump", "--keys-only", src)), "\n") {
 			var l line
-			if json.Unmarshal([]byte(text), &l) != nil { // a key that is no text
+			if json.Unmarshal([]byte(text), &l) != nil { // a key that is not UTF-8
 				continue
 			}
 			if looked[l.Type]++; looked[l.Type] > 3 || l.Type == "other" {
@@ -137,11 +139,12 @@ func TestExplainAgrees(t *testing.T) {
 	}
 }
 
-// TestExplainUnreadTables: a collection whose tables cannot be read is not deleted, and a key without rows may have some there.
+// TestExplainUnreadTables checks that a collection whose tables cannot be read is not called deleted, and that a key
+// without rows may have some there.
 func TestExplainUnreadTables(t *testing.T) {
 	t.Parallel()
 	src := fixtures.Unpack(t, "bw-basic")
-	for _, name := range []string{"000014", "000015", "000019", "000020"} { // of members and scores
+	for _, name := range []string{"000014", "000015", "000019", "000020"} { // tables of members and scores
 		if err := os.Remove(filepath.Join(src, "zsets", name+".sst")); err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestStoreFlag reads with RocksDB itself where this build has it, and says what is missing elsewhere.
+// TestStoreFlag reads with the RocksDB library if this build has it, else checks the error.
 func TestStoreFlag(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"nemo-basic", "bw-basic", "ardb-rocksdb-basic"} {

@@ -18,7 +18,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// given is a record that a test makes.
+// given is a record defined by a test.
 type given struct {
 	typ    record.Type
 	key    string
@@ -26,7 +26,7 @@ type given struct {
 	elems  []record.Element
 }
 
-// givenReader yields records that are given in order.
+// givenReader yields given records in order.
 type givenReader struct {
 	records []given
 	h       record.Header
@@ -58,7 +58,7 @@ func (r *givenReader) Read(dst []record.Element) (int, error) {
 func (r *givenReader) Settle(record.Class) {}
 func (r *givenReader) Close() error        { return nil }
 
-// create starts a dataset of a format for tests to write.
+// create starts a target of a format.
 func create(t *testing.T, f format.Format, dir string) format.Target {
 	t.Helper()
 	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create,
@@ -70,7 +70,7 @@ func create(t *testing.T, f format.Format, dir string) format.Target {
 	return target
 }
 
-// dataset writes records, which are in order by key and type, as a dataset of a format.
+// dataset writes records, given in (key, type) order, to a dataset of a format.
 func dataset(t *testing.T, f format.Format, records ...given) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), f.Name())
@@ -90,7 +90,7 @@ func dataset(t *testing.T, f format.Format, records ...given) string {
 	return dir
 }
 
-// converted converts a dataset and returns where to.
+// converted converts a dataset and returns the path of the target.
 func converted(t *testing.T, src, to string, flags ...string) string {
 	t.Helper()
 	dst := filepath.Join(t.TempDir(), to)
@@ -102,7 +102,7 @@ func one(name, value string) []record.Element {
 	return []record.Element{{Name: []byte(name), Value: []byte(value), Score: 1}}
 }
 
-// TestEachTypeKeepsItsExpiry: the old migration tool gave all types of a name the expiry of one.
+// TestEachTypeKeepsItsExpiry: the old migration tool gave all types of a name the same expiry.
 func TestEachTypeKeepsItsExpiry(t *testing.T) {
 	later := testNow.Unix() + 1000
 	var records []given
@@ -134,7 +134,7 @@ func TestEachTypeKeepsItsExpiry(t *testing.T) {
 	}
 }
 
-// TestScoresSurviveToTheLastBit: the old migration tool went through text.
+// TestScoresSurviveToTheLastBit: the old migration tool converted scores through text.
 func TestScoresSurviveToTheLastBit(t *testing.T) {
 	modest := []float64{3.14159265358979, 1e13, -1e13, math.Copysign(0, -1), 0, 1e-300, math.Nextafter(1, 2), -0.1}
 	wild := append(modest[:len(modest):len(modest)], 1<<53+2, math.Inf(1), math.Inf(-1), 1e300, -1e300, math.MaxFloat64)
@@ -164,7 +164,7 @@ func TestScoresSurviveToTheLastBit(t *testing.T) {
 	}
 }
 
-// scores reads the only zset of a dataset.
+// scores returns the scores of a dataset's only zset.
 func scores(t *testing.T, f format.Format, dir string) map[string]float64 {
 	t.Helper()
 	src, err := f.Open(context.Background(), dir, &format.OpenOptions{Store: rocks.Open})
@@ -196,8 +196,8 @@ func scores(t *testing.T, f format.Format, dir string) map[string]float64 {
 	}
 }
 
-// TestExpiryDuringTheRun: one clock decides, at the start. What expires later keeps its expiry, in the
-// proof too; the clock on the wall is years ahead of it here.
+// TestExpiryDuringTheRun checks that a single clock, read at the start, decides about expiry. Keys that expire later
+// keep their expiry, also in the proof. The wall clock is years ahead of that clock here.
 func TestExpiryDuringTheRun(t *testing.T) {
 	now := testNow.Unix()
 	src := dataset(t, nemo.New(), given{record.String, "alive", now, one("", "v")},
@@ -218,7 +218,7 @@ func TestExpiryDuringTheRun(t *testing.T) {
 	}
 }
 
-// TestListLinkedAtRandom: the old migration tool took quadratic time for lists whose links jump about.
+// TestListLinkedAtRandom: the old migration tool took quadratic time for lists with shuffled links.
 func TestListLinkedAtRandom(t *testing.T) {
 	t.Parallel()
 	nodes := 1_000_000
@@ -246,7 +246,7 @@ func TestListLinkedAtRandom(t *testing.T) {
 	}
 }
 
-// TestRandomRecordsGoRound converts records with everything at the edges back and forth.
+// TestRandomRecordsGoRound converts random records with extreme values back and forth.
 func TestRandomRecordsGoRound(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {

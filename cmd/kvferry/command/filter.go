@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 )
 
-// SelectFlags are the flags that say which records a command is about.
+// SelectFlags are the flags that select records.
 type SelectFlags struct {
 	places      PlaceFlags
 	match       []string
@@ -26,11 +26,11 @@ type SelectFlags struct {
 	ttlTo       momentFlag
 	minBytes    sizeFlag
 	minElements int64
-	stdin       func() io.Reader    // for keyFile
-	keys        map[string]struct{} // of keyFile, once it was read: it may be a pipe
+	stdin       func() io.Reader    // for keyFile -
+	keys        map[string]struct{} // from keyFile; kept, as a pipe can be read only once
 }
 
-// PlaceFlags are those of them that say where a key is looked for.
+// PlaceFlags are the selection flags that limit where to look for a key.
 type PlaceFlags struct {
 	types typesFlag
 	dbs   []string
@@ -42,8 +42,9 @@ func (f *PlaceFlags) Register(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.dbs, "db", nil, "only these databases, by `name`, separated by commas or repeated")
 }
 
-// pass skips the stores of which nothing is selected, as format.OpenOptions has it: one that is damaged is in
-// nobody's way. The names of --db are those of another dataset when they are mapped.
+// pass skips stores without selected records (see format.OpenOptions), so that a damaged store does not stop a
+// command that does not need it. With mapped, --db names databases of the other dataset, so names do not exclude
+// stores.
 func (f *PlaceFlags) pass(mapped bool) func(db string, t record.TypeSet, dir string) bool {
 	types := record.TypeSet(f.types)
 	return func(db string, t record.TypeSet, _ string) bool {
@@ -67,7 +68,7 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 	fs.Var(number(&f.minElements, 0, 0), "min-elements", "only records of at least `n` elements; 0: all")
 }
 
-// Selection returns what the flags select, for a command that promises so many bytes of memory.
+// Selection returns the selection for a command with this memory limit.
 func (f *SelectFlags) Selection(memory int64) (*filter.Selection, error) {
 	out := &filter.Selection{MinBytes: int64(f.minBytes), MinElements: f.minElements,
 		ExpireFrom: f.ttlFrom.moment, ExpireTo: f.ttlTo.moment}
@@ -88,7 +89,7 @@ func (f *SelectFlags) Selection(memory int64) (*filter.Selection, error) {
 	return out, nil
 }
 
-// readKeys reads the file of --key-file, which may take a quarter of the memory.
+// readKeys reads the --key-file, which may use a quarter of the memory.
 func readKeys(path string, stdin func() io.Reader, memory int64) (map[string]struct{}, error) {
 	f, err := openInput(path, stdin)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestConvertTakesWhatDumpTakes: under every filter, a conversion writes the records that dump shows, and
-// accounts for the others.
+// TestConvertTakesWhatDumpTakes checks for every filter that convert writes the records that dump shows and accounts
+// for the others.
 func TestConvertTakesWhatDumpTakes(t *testing.T) {
 	t.Parallel()
 	keys := filepath.Join(t.TempDir(), "keys")
@@ -22,12 +22,12 @@ func TestConvertTakesWhatDumpTakes(t *testing.T) {
 		"--key-file " + keys}
 	pairs := []struct {
 		golden, to string
-		each       []string // filters to add, one after the other
+		each       []string // filters to add, one at a time
 		args       []string
-		of         int // the short form takes one case in so many; the pairs from Ardb share them
+		of         int // the short form runs one case in this number; the pairs from Ardb share the cases
 	}{
 		{"nemo-basic", "blackwidow", []string{"--db 0"}, nil, 1},
-		{"bw-basic", "ardb", []string{"--type string", "--type hash", "--type list", "--type set", "--type zset"}, nil, 2}, // a name has one type there
+		{"bw-basic", "ardb", []string{"--type string", "--type hash", "--type list", "--type set", "--type zset"}, nil, 2}, // Ardb has one type per name
 		{"ardb-rocksdb-basic", "blackwidow", []string{"--db 0 --type string,hash,list,set,zset"}, []string{"--allow-loss", "expiry-ms"}, 3},
 		{"ardb-leveldb-basic", "blackwidow", []string{"--db 0 --type string,hash,list,set,zset"}, []string{"--allow-loss", "expiry-ms"}, 3},
 		{"ardb-lmdb-basic", "ardb+leveldb", []string{"--type string,hash,list,set,zset"}, nil, 3},
@@ -53,10 +53,10 @@ func TestConvertTakesWhatDumpTakes(t *testing.T) {
 	}
 }
 
-// long reports whether tests that have a short and a long form run in the long one.
+// long reports whether tests with a short and a long form run in the long form.
 func long() bool { return os.Getenv("KVFERRY_LONG") != "" }
 
-// convertsAsDumped converts what a filter takes. It reports whether that was anything.
+// convertsAsDumped converts the records that a filter selects. It reports whether the selection was not empty.
 func convertsAsDumped(t *testing.T, src, to string, args, more []string) bool {
 	t.Helper()
 	dst := filepath.Join(fastDir(t), "dst")
@@ -74,7 +74,7 @@ func convertsAsDumped(t *testing.T, src, to string, args, more []string) bool {
 	if int(rep.Records()) != want || !rep.Proof.Done {
 		t.Errorf("%s %v: %d records, dump has %d; proof %+v", src, args, rep.Records(), want, rep.Proof)
 	}
-	// In a dry run --sample says how much is read, and the plan is of what would be converted without it.
+	// In a dry run, --sample only limits how much is read: the plan covers the conversion without it.
 	if !slices.Contains(args, "--sample") && !strings.Contains(dry, fmt.Sprintf(" %d  ", want)) {
 		t.Errorf("%s %v: the dry run does not say %d:\n%s", src, args, want, dry)
 	}
@@ -97,8 +97,8 @@ func convertsAsDumped(t *testing.T, src, to string, args, more []string) bool {
 	return true
 }
 
-// TestNothingPasses: every command says that its filters leave nothing, with the same words, and nothing of the kind
-// where they leave something or there are none.
+// TestNothingPasses checks that every command reports an empty selection in the same words, and prints no such
+// message if records remain or no filter is given.
 func TestNothingPasses(t *testing.T) {
 	t.Parallel()
 	const note = "kvferry: no record passes the filter\n"

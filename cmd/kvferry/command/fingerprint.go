@@ -104,7 +104,7 @@ func (d *Dataset) fingerprint(ctx context.Context) (out *inspect.FingerprintFile
 	return out, d.whole(errors.Join(err, d.Opened.Source.Close()))
 }
 
-// checkFingerprint compares a dataset with a file.
+// checkFingerprint compares a dataset with a fingerprint file.
 func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) (err error) {
 	want, err := readFingerprint(f.check, cmd.InOrStdin)
 	if err != nil {
@@ -156,7 +156,7 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	return &ExitError{Code: ExitFindings}
 }
 
-// doubt says what may be behind a difference from a file that does not say what it was taken with.
+// doubt lists possible causes of a difference if the fingerprint file does not record its filters.
 func (f *fingerprintFlags) doubt(w io.Writer, want, got *inspect.FingerprintFile) {
 	fmt.Fprintf(w, "kvferry: %s is from an earlier version and does not list its filters: pass the same filters again\n", f.check)
 	if want.Now != got.Now && got.Expired == "drop" {
@@ -165,7 +165,7 @@ func (f *fingerprintFlags) doubt(w io.Writer, want, got *inspect.FingerprintFile
 	}
 }
 
-// maxFingerprint bounds the file of a fingerprint, which has some hundred bytes for each database and type.
+// maxFingerprint bounds the size of a fingerprint file, which has some hundred bytes for each database and type.
 const maxFingerprint = 16 << 20
 
 func readFingerprint(path string, stdin func() io.Reader) (*inspect.FingerprintFile, error) {

@@ -24,7 +24,7 @@ var sizeUnits = []struct {
 	{"k", 1 << 10}, {"m", 1 << 20}, {"g", 1 << 30}, {"t", 1 << 40}, {"b", 1}, {"", 1},
 }
 
-// Set reads a size: KiB, MiB, GiB and single letters are powers of 1024, KB, MB, GB of 1000.
+// Set parses a size: KiB, MiB, GiB and single letters are powers of 1024, KB, MB, GB of 1000.
 func (f *sizeFlag) Set(s string) error {
 	lower := strings.ToLower(strings.TrimSpace(s))
 	for _, u := range sizeUnits {
@@ -42,10 +42,10 @@ func (f *sizeFlag) Set(s string) error {
 	return errors.New("want a number of bytes such as 512MiB")
 }
 
-// sizeIn reads a number of units as whole bytes, when they can be counted.
+// sizeIn converts a number of units to whole bytes. It returns false if the number is invalid or out of range.
 func sizeIn(digits string, unit float64) (int64, bool) {
 	n, err := strconv.ParseFloat(digits, 64)
-	ok := err == nil && n >= 0 && n*unit <= math.MaxInt64/2 // not a number is neither
+	ok := err == nil && n >= 0 && n*unit <= math.MaxInt64/2 // false for NaN
 	return int64(n * unit), ok
 }
 
@@ -91,10 +91,10 @@ func (f *typesFlag) suggest(soFar string) ([]string, bool) {
 // String writes the types joined by commas.
 func (f *typesFlag) String() string { return record.TypeSet(*f).String() }
 
-// timeFlag is a moment: RFC 3339 or Unix seconds. Its zero value is "not given".
+// timeFlag is a time: RFC 3339 or Unix seconds. The zero value means not given.
 type timeFlag struct{ time.Time }
 
-// Set reads a moment.
+// Set parses a time.
 func (f *timeFlag) Set(s string) error {
 	if n, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(n) < 1e12 {
 		f.Time = time.UnixMilli(int64(math.Round(n * 1000))).UTC()
@@ -111,7 +111,7 @@ func (f *timeFlag) Set(s string) error {
 // Type names the flag's values in help texts.
 func (f *timeFlag) Type() string { return "time" }
 
-// String writes the moment as RFC 3339.
+// String formats the time as RFC 3339.
 func (f *timeFlag) String() string {
 	if f.IsZero() {
 		return ""
@@ -119,10 +119,10 @@ func (f *timeFlag) String() string {
 	return f.Format(time.RFC3339Nano)
 }
 
-// momentFlag is a moment, or how far ahead of the command's own one is. Its zero value is "not given".
+// momentFlag is a time, or a duration from the command's own time. The zero value means not given.
 type momentFlag struct{ moment *filter.Moment }
 
-// Set reads a moment or a time from now.
+// Set parses a time or a duration.
 func (f *momentFlag) Set(s string) error {
 	if d, ok := parseDuration(s); ok {
 		f.moment = &filter.Moment{Ahead: d}
@@ -139,7 +139,7 @@ func (f *momentFlag) Set(s string) error {
 // Type names the flag's values in help texts.
 func (f *momentFlag) Type() string { return "time" }
 
-// String writes the moment as it may be given.
+// String formats the moment as a user would give it.
 func (f *momentFlag) String() string {
 	switch {
 	case f.moment == nil:
@@ -150,7 +150,7 @@ func (f *momentFlag) String() string {
 	return f.moment.At.Format(time.RFC3339Nano)
 }
 
-// parseDuration reads a duration as Go has it, or a number of days.
+// parseDuration parses a Go duration, or a number of days such as 7d.
 func parseDuration(s string) (time.Duration, bool) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.ParseFloat(days, 64)

@@ -113,7 +113,7 @@ func TestMoments(t *testing.T) {
 			t.Errorf("%q: %v", s, err)
 			continue
 		}
-		// The same moment again, as the flag writes it.
+		// Parse the flag's own output.
 		var again momentFlag
 		if err := again.Set(f.String()); err != nil || *again.moment != *f.moment {
 			t.Errorf("%q is written as %q: %v", s, f.String(), err)
@@ -134,7 +134,8 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// Every number says in the help what 0 means, or is refused when it is 0; all refuse less.
+// TestNumbersSayWhatNothingMeans checks that the help of every number flag explains 0, or that the flag refuses 0.
+// All refuse negative numbers.
 func TestNumbersSayWhatNothingMeans(t *testing.T) {
 	numbers := map[string]int{}
 	for _, cmd := range testApp().Root().Commands() {
@@ -166,7 +167,8 @@ func TestNumbersSayWhatNothingMeans(t *testing.T) {
 	}
 }
 
-// The same flag has the same help and default in every command. A conversion has more memory, which its help says.
+// TestSharedFlagsAreTheSame checks that a flag has the same help and default in every command. convert has more
+// memory, and its help shows that.
 func TestSharedFlagsAreTheSame(t *testing.T) {
 	type meaning struct{ usage, def string }
 	seen := map[string]meaning{}
@@ -175,7 +177,7 @@ func TestSharedFlagsAreTheSame(t *testing.T) {
 		if cmd.Name() == "convert" {
 			own = append(own, "memory", "temp-dir")
 		}
-		if cmd.Name() == "patch" { // it applies operations and converts nothing
+		if cmd.Name() == "patch" { // it applies operations and does not convert
 			own = append(own, "dry-run", "resume")
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -193,7 +195,7 @@ func TestSharedFlagsAreTheSame(t *testing.T) {
 	}
 }
 
-// TestTopFitsMemory: lists of keys that --memory has no room for are refused, with what would do.
+// TestTopFitsMemory checks that a --top that does not fit in --memory is refused, with working alternatives.
 func TestTopFitsMemory(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	r := kvferry(t, "inspect", "--memory", "32MiB", "--top", "100000", src)

@@ -14,8 +14,8 @@ import (
 	"kvferry/record"
 )
 
-// A table of another dataset of the same name and size: every command that reads it says so and fails, and none takes
-// its rows for those of this dataset.
+// TestForeignTableInEveryCommand replaces a table by one of another dataset with the same name and size. Every
+// command that reads it must report it, fail, and ignore its rows.
 func TestForeignTableInEveryCommand(t *testing.T) {
 	for _, c := range []struct {
 		format format.Format
@@ -57,8 +57,8 @@ func TestForeignTableInEveryCommand(t *testing.T) {
 	}
 }
 
-// What is wrong with logs is said by every command; a gap, which is a loss that is proved, fails those that take
-// the rows for all there are.
+// TestLogsInEveryCommand checks that every command reports faults of logs. A gap, which proves a loss, must fail
+// commands that treat the remaining rows as complete.
 func TestLogsInEveryCommand(t *testing.T) {
 	put := func(seq uint64) *writes {
 		return (&writes{seq: seq}).add("put", nemo.AppendHashKey(nil, nemo.HashKey{Key: nk, Field: []byte("a")}), nemo.AppendPlain(nil, nemo.Plain{Bytes: nk, Suffix: nv1}))

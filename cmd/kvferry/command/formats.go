@@ -14,7 +14,7 @@ import (
 	"kvferry/format"
 )
 
-// formats prints what each format can hold and what this build can do with it.
+// formats prints the limits of each format and the support of this build.
 func (a *App) formats() *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
@@ -47,7 +47,7 @@ func (a *App) formats() *cobra.Command {
 	return cmd
 }
 
-// formatsJSON prints what formats can hold as JSON.
+// formatsJSON prints the limits of formats as JSON.
 func formatsJSON(w io.Writer, formats []format.Format) error {
 	type server struct {
 		Name   string `json:"name"`
@@ -122,10 +122,10 @@ func printFormat(w io.Writer, f format.Format) error {
 	return t.Flush()
 }
 
-// formatWidth is how wide the text about a format is.
+// formatWidth is the line width of a format's description.
 const formatWidth = 80
 
-// wrapped breaks a text into lines of at most so many bytes, or of a single word.
+// wrapped breaks a text into lines of at most width bytes. A longer word gets its own line.
 func wrapped(text string, width int) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
@@ -201,7 +201,7 @@ func supportText(s format.StoreSupport) string {
 	return text
 }
 
-// useText says whether this build reads and writes a format.
+// useText describes whether this build reads and writes a format.
 func useText(l *format.Limits) string {
 	switch {
 	case l.NoTarget != "":
@@ -212,7 +212,7 @@ func useText(l *format.Limits) string {
 	return "read and written"
 }
 
-// heldText lists what newer servers have and not every format holds.
+// heldText lists features of newer servers that only some formats hold.
 func heldText(l *format.Limits) string {
 	var parts []string
 	if l.FieldExpiry {

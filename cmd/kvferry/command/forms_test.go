@@ -44,11 +44,11 @@ func linesOf(t *testing.T, text string) []line {
 	return out
 }
 
-// formGoldens are dumped in every form; of Ardb's, database 0 alone, when what expires early is gone: Redis has a clock
-// of its own.
+// formGoldens are dumped in every form. Of Ardb's only database 0 is dumped, after keys with an early expiry are
+// gone: Redis has its own clock.
 var formGoldens = map[string][]string{"nemo-basic": nil, "bw-edge": nil, "ardb-rocksdb-basic": {"--db", "0", "--now", "1800000000"}}
 
-// The document is the lines in an array.
+// TestDumpDocument checks that the document contains the lines in an array.
 func TestDumpDocument(t *testing.T) {
 	src := golden(t, "bw-edge")
 	want := strings.Split(strings.TrimSuffix(ok(t, "dump", src), "\n"), "\n")
@@ -69,10 +69,10 @@ func TestDumpDocument(t *testing.T) {
 	}
 }
 
-// oneNewline does what the reader does to text within quotes, against RFC 4180.
+// oneNewline replaces \r\n in quoted text by \n, like the CSV reader of Go, contrary to RFC 4180.
 func oneNewline(row string) string { return strings.ReplaceAll(row, `\r\n`, `\n`) }
 
-// elementRow is what a line of CSV says, with every cell as bytes.
+// elementRow decodes a line of CSV, with every cell as bytes.
 func elementRow(cells []string) string {
 	for i, c := range cells {
 		if raw, ok := strings.CutPrefix(c, "base64:"); ok && i > 1 {
@@ -86,7 +86,7 @@ func elementRow(cells []string) string {
 	return fmt.Sprintf("%q", cells)
 }
 
-// wantRows makes the same of a record as JSON.
+// wantRows returns the same form for a record in JSON.
 func wantRows(t *testing.T, l line) (out []string) {
 	t.Helper()
 	text := func(s string) string {
@@ -153,7 +153,7 @@ func mustJSON(t *testing.T, b []byte, v any) {
 	}
 }
 
-// CSV, read by another reader, holds what the lines hold.
+// TestDumpCSV checks that CSV, parsed by another reader, has the content of the JSON lines.
 func TestDumpCSV(t *testing.T) {
 	t.Parallel()
 	for name, args := range formGoldens {
@@ -183,7 +183,7 @@ func TestDumpCSV(t *testing.T) {
 	}
 }
 
-// The commands of the resp form, replayed into a real Redis, give the records back.
+// TestDumpRESPIntoRedis checks that the dumped commands restore the records in a real Redis.
 func TestDumpRESPIntoRedis(t *testing.T) {
 	t.Parallel()
 	r := startRedis(t)
@@ -195,7 +195,7 @@ func TestDumpRESPIntoRedis(t *testing.T) {
 		seen, kept := "", 0
 		for _, l := range linesOf(t, dump("--encode", "base64")) {
 			if l.Key == seen && kept > 0 {
-				continue // the name stands under an earlier type
+				continue // the name exists under an earlier type
 			}
 			seen = l.Key
 			kept++
@@ -215,7 +215,7 @@ func TestDumpRESPConflict(t *testing.T) {
 	}
 }
 
-// Output to a file is compressed as its name says.
+// TestDumpCompressed checks that output to a file is compressed according to its name.
 func TestDumpCompressed(t *testing.T) {
 	src, dir := golden(t, "bw-edge"), t.TempDir()
 	want := ok(t, "dump", src)
@@ -245,14 +245,14 @@ func TestDumpCompressed(t *testing.T) {
 	}
 }
 
-// redisServer is a server of the test's own and a connection to it.
+// redisServer is a server for one test, with a connection to it.
 type redisServer struct {
 	conn net.Conn
 	in   *bufio.Reader
 	sock string
 }
 
-// startRedis starts a server, and skips the test where there is none.
+// startRedis starts a server. It skips the test if redis-server is missing.
 func startRedis(t *testing.T) *redisServer {
 	t.Helper()
 	exe, err := exec.LookPath("redis-server")
@@ -294,7 +294,7 @@ func (r *redisServer) pipe(t *testing.T, commands string) {
 	}
 }
 
-// do sends a command and returns its answer: string, int64, nil or []any.
+// do sends a command and returns the reply: string, int64, nil or []any.
 func (r *redisServer) do(t *testing.T, args ...string) any {
 	t.Helper()
 	fmt.Fprintf(r.conn, "*%d\r\n", len(args))
@@ -370,7 +370,7 @@ func (r *redisServer) check(t *testing.T, l line) {
 	switch l.Type {
 	case "string":
 		v, _ := r.do(t, "GET", key).(string)
-		if merge.RedisStale([]byte(v)) { // Ardb has this mark elsewhere
+		if merge.RedisStale([]byte(v)) { // Ardb stores this mark elsewhere
 			v = string(merge.FromRedis([]byte(v)))
 		}
 		add("", "", "", v, "", "")
@@ -414,7 +414,7 @@ func (r *redisServer) check(t *testing.T, l line) {
 	}
 }
 
-// zsetScores returns the scores of a zset as the dump writes them, by member.
+// zsetScores returns the scores of a zset by member, in the form of the dump.
 func zsetScores(t *testing.T, l line) map[string]string {
 	t.Helper()
 	var pairs [][]string
@@ -430,7 +430,7 @@ func zsetScores(t *testing.T, l line) map[string]string {
 	return out
 }
 
-// sameScore returns want when it is the same number as got, which Redis wrote.
+// sameScore returns want if it is the same number as got, which Redis printed.
 func sameScore(got, want string) string {
 	g, err := strconv.ParseFloat(got, 64)
 	w, err2 := strconv.ParseFloat(want, 64)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// full runs a command line whose standard output is a full disk.
+// full runs a command line with a full disk as standard output.
 func full(t *testing.T, args ...string) result {
 	t.Helper()
 	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -26,7 +26,8 @@ func full(t *testing.T, args ...string) result {
 	return result{code: code, stderr: stderr.String()}
 }
 
-// TestOutputFull: a command that cannot write to standard output has failed and says so, whatever wrote there.
+// TestOutputFull checks that a command fails with an error if it cannot write to standard output, whichever code
+// wrote.
 func TestOutputFull(t *testing.T) {
 	src, other := golden(t, "bw-basic"), golden(t, "nemo-basic")
 	lines := [][]string{
@@ -59,7 +60,8 @@ func TestOutputFull(t *testing.T) {
 	}
 }
 
-// TestReportFull: a conversion is complete when only its report cannot be printed, and it is said where that is.
+// TestReportFull checks that a conversion is complete if only printing its report fails, and that the error names the
+// report's file.
 func TestReportFull(t *testing.T) {
 	src, dst := golden(t, "bw-basic"), filepath.Join(t.TempDir(), "dst")
 	r := full(t, "convert", src, "blackwidow:"+dst)
@@ -70,7 +72,8 @@ func TestReportFull(t *testing.T) {
 	ok(t, "diff", src, dst)
 }
 
-// TestClosedPipe: when nobody reads on, as behind head, the process ends by the signal and says nothing.
+// TestClosedPipe checks that the process exits silently, as if by SIGPIPE, when the reader closes standard output, as
+// head does.
 func TestClosedPipe(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	exe, err := os.Executable()

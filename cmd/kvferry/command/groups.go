@@ -9,13 +9,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagGroup is a part of the flags in a help text.
+// flagGroup is a section of flags in a help text.
 type flagGroup struct {
 	title string
-	flags []string // empty: all that are in no other group
+	flags []string // nil: all flags of no other group
 }
 
-// flagGroups are the groups in the order in which help shows them.
+// flagGroups lists the groups in the order of help.
 var flagGroups = []flagGroup{
 	{"Which records", []string{"type", "db", "keyspace", "match", "regex", "key-file", "sample", "expired", "ttl-from", "ttl-to",
 		"min-bytes", "min-elements", "keys-only", "dead", "raw", "map-db"}},
@@ -24,7 +24,7 @@ var flagGroups = []flagGroup{
 	{"How", nil},
 }
 
-// groupOf returns the index of the group that a flag is in.
+// groupOf returns the index of a flag's group.
 func groupOf(name string) int {
 	for i, g := range flagGroups {
 		for _, f := range g.flags {
@@ -36,13 +36,13 @@ func groupOf(name string) int {
 	return len(flagGroups) - 1
 }
 
-// The width of flags in a help text: that of the terminal, within these bounds.
+// The width of flags in a help text is the terminal's, within these bounds.
 const (
 	leastHelp = 60
 	mostHelp  = 100
 )
 
-// helpWidth is the width of what is written to w.
+// helpWidth returns the width of help printed to w.
 func helpWidth(w io.Writer) int {
 	width := widthOf(w)
 	if width == 0 {
@@ -51,7 +51,7 @@ func helpWidth(w io.Writer) int {
 	return min(max(width, leastHelp), mostHelp)
 }
 
-// usage prints how a command is used, with its flags in groups.
+// usage prints the usage of a command, with its flags in groups.
 func usage(cmd *cobra.Command) error {
 	w := cmd.OutOrStderr()
 	if cmd.HasAvailableSubCommands() {
@@ -76,7 +76,7 @@ func usage(cmd *cobra.Command) error {
 	return nil
 }
 
-// rootUsage prints the commands.
+// rootUsage prints the usage of kvferry with the list of commands.
 func rootUsage(w io.Writer, cmd *cobra.Command) error {
 	fmt.Fprintf(w, "Usage:\n  %s COMMAND\n\nExamples:\n%s\n\nCommands:\n", cmd.CommandPath(), cmd.Example)
 	for _, c := range cmd.Commands() {

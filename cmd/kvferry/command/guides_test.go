@@ -12,13 +12,14 @@ import (
 	"kvferry/docs"
 )
 
-// follow runs the commands of a page below root. codes has those that do not end with 0, by how they begin.
+// follow runs the commands of a page below root. codes gives the exit codes of commands that do not end with 0, by
+// command prefix.
 func follow(t *testing.T, root, page string, codes map[string]int) {
 	t.Helper()
 	followTo(t, root, page, "", codes)
 }
 
-// followTo is follow with another format of the target than blackwidow: when one is named.
+// followTo is follow with a target format other than blackwidow, if one is given.
 func followTo(t *testing.T, root, page, target string, codes map[string]int) {
 	t.Helper()
 	for args := range commandsOf(t, page, root) {
@@ -40,7 +41,7 @@ func followTo(t *testing.T, root, page, target string, codes map[string]int) {
 	}
 }
 
-// placed copies a database of an original engine to where a page has it.
+// placed copies a database of an original engine to the path that a page uses.
 func placed(t *testing.T, root, name, to string) string {
 	t.Helper()
 	dir := filepath.Join(root, to)
@@ -56,14 +57,14 @@ func TestMovingArdb(t *testing.T) {
 	follow(t, root, "moving-ardb.md", map[string]int{"convert --dry-run /data/ardb pika4:": ExitLossy})
 }
 
-// TestDamagedDatabase: the page's commands save the rest after each of the five classic damages, on each kind of store that has
-// tables. Without a MANIFEST all of it is saved.
+// TestDamagedDatabase runs the page's commands after each of the five classic kinds of damage, on each store with
+// tables. They must save the rest; without a MANIFEST they must save all.
 func TestDamagedDatabase(t *testing.T) {
 	t.Parallel()
 	damages := []struct {
 		name, file string
 		do         func(path string, data []byte) error
-		whole      bool // nothing is lost
+		whole      bool // no record is lost
 	}{
 		{"flipped bits", "*.[sl][sd][tb]", flipped(0.4), false},
 		{"a cut table", "*.[sl][sd][tb]", func(path string, data []byte) error { return os.Truncate(path, int64(len(data)/2)) }, false},
@@ -77,7 +78,7 @@ func TestDamagedDatabase(t *testing.T) {
 	} {
 		for _, d := range damages {
 			if d.name == "a missing MANIFEST" && src.store == "leveldb" {
-				continue // the page says that the format is to be named
+				continue // the page tells the user to name the format
 			}
 			root := fastDir(t)
 			placed(t, root, src.name, "data/backup")
@@ -106,7 +107,7 @@ func TestDamagedDatabase(t *testing.T) {
 	}
 }
 
-// flipped changes a byte at a part of the length of a file.
+// flipped changes the byte at a relative position in a file.
 func flipped(at float64) func(path string, data []byte) error {
 	return func(path string, data []byte) error {
 		data[int(float64(len(data))*at)] ^= 1
@@ -114,7 +115,8 @@ func flipped(at float64) func(path string, data []byte) error {
 	}
 }
 
-// TestAuditing: the examples of the page are YAML, and their commands find nothing wrong with a sound backup and its copy.
+// TestAuditing checks that the examples of the page are valid YAML, and that their commands find no fault in a sound
+// backup and its copy.
 func TestAuditing(t *testing.T) {
 	root := fastDir(t)
 	placed(t, root, "bw-basic", "backups/pika/latest")

@@ -18,7 +18,7 @@ import (
 	"kvferry/fixtures"
 )
 
-// testNow is the clock of tests: later than everything that expires early in the goldens.
+// testNow is the time of tests: after the early expiries in the goldens.
 var testNow = time.Unix(1700100000, 0).UTC()
 
 func testApp() *App {
@@ -28,7 +28,7 @@ func testApp() *App {
 	return app
 }
 
-// result is what a command line left.
+// result is the outcome of a command line.
 type result struct {
 	code           int
 	stdout, stderr string
@@ -40,7 +40,7 @@ func kvferry(t testing.TB, args ...string) result {
 	return kvferryFrom(t, nil, args...)
 }
 
-// kvferryFrom runs a command line with what it can read as standard input.
+// kvferryFrom runs a command line with this standard input.
 func kvferryFrom(t testing.TB, stdin io.Reader, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -50,7 +50,7 @@ func kvferryFrom(t testing.TB, stdin io.Reader, args ...string) result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
-// ok runs a command line that must succeed, and returns its standard output.
+// ok runs a command line that must succeed and returns its standard output.
 func ok(t *testing.T, args ...string) string {
 	t.Helper()
 	r := kvferry(t, args...)
@@ -60,13 +60,13 @@ func ok(t *testing.T, args ...string) string {
 	return r.stdout
 }
 
-// treeHash sums up names, modes, sizes, times and bytes of a tree.
+// treeHash hashes the names, modes, sizes, times and contents of a tree.
 func treeHash(t testing.TB, dir string) string {
 	t.Helper()
 	return hashTree(t, dir, true)
 }
 
-// treeBytes sums up names and bytes of a tree.
+// treeBytes hashes the names and contents of a tree.
 func treeBytes(t testing.TB, dir string) string {
 	t.Helper()
 	return hashTree(t, dir, false)
@@ -106,7 +106,7 @@ func hashTree(t testing.TB, dir string, times bool) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// unchanged checks at the end of the test that a tree is as it is now.
+// unchanged checks at the end of the test that a tree has not changed.
 func unchanged(t *testing.T, dir string) {
 	t.Helper()
 	before := treeHash(t, dir)
@@ -117,7 +117,7 @@ func unchanged(t *testing.T, dir string) {
 	})
 }
 
-// golden unpacks a golden database and checks at the end that nobody changed it.
+// golden unpacks a golden database and checks at the end of the test that it has not changed.
 func golden(t *testing.T, name string) string {
 	t.Helper()
 	dir := fixtures.Unpack(t, name)
@@ -139,7 +139,7 @@ func entries(t testing.TB, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// What differs from run to run is replaced in transcripts.
+// volatile replaces text that differs between runs in transcripts.
 var volatile = []struct {
 	pattern *regexp.Regexp
 	with    string

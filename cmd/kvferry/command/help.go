@@ -24,10 +24,10 @@ const exitCodes = `Exit codes of kvferry. They are part of its interface.
   141  the reader of standard output went away, as head does
 `
 
-// topics are what help knows beside commands and the pages of docs.
+// topics are the help topics besides commands and the pages of docs.
 var topics = map[string]string{"exit-codes": exitCodes}
 
-// pageOf names the page to read after the help of a command. A page with the name of a command follows its help at once.
+// pageOf maps a command to the page that its help recommends. A page named like a command follows its help directly.
 var pageOf = map[string]string{"verify": "findings"}
 
 // help shows the help of a command, or a page of the documentation.
@@ -83,7 +83,7 @@ func topicNames() []string {
 	return out
 }
 
-// topicText is the text of a topic, or "" if there is none of that name.
+// topicText returns the text of a topic, or "" if the topic does not exist.
 func topicText(args []string) string {
 	if len(args) != 1 {
 		return ""

@@ -21,7 +21,7 @@ func TestHelpTopics(t *testing.T) {
 	if r := kvferry(t, "help", "findngs"); r.code != ExitUsage || !strings.Contains(r.stderr, `did you mean "findings"`) {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
-	for _, topic := range docs.Topics() { // also those that share the name of a command
+	for _, topic := range docs.Topics() { // including pages named like a command
 		if page, _ := docs.Page(topic); !strings.HasSuffix(ok(t, "help", topic), page) {
 			t.Errorf("help %s does not show the page", topic)
 		}
@@ -60,7 +60,7 @@ func TestJobArguments(t *testing.T) {
 	}
 }
 
-// TestHelpWidth: no line of a help text is longer than a wide page.
+// TestHelpWidth checks that no line of a help text exceeds a wide page.
 func TestHelpWidth(t *testing.T) {
 	for _, c := range testApp().Root().Commands() {
 		for line := range strings.Lines(ok(t, c.Name(), "--help")) {

@@ -18,8 +18,7 @@ import (
 	"kvferry/store"
 )
 
-// hint adds to the errors of all commands what to do: verify a damaged dataset, name another directory for temporary
-// files.
+// hint adds advice to the errors of all commands, such as to verify a damaged dataset or to name another --temp-dir.
 func hint(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		run := cmd.RunE
@@ -43,16 +42,16 @@ func hint(root *cobra.Command) {
 	}
 }
 
-// noTempDir reports whether the directory for temporary files does not exist, as in a container of the binary alone.
+// noTempDir reports whether the directory for temporary files does not exist, as in a container with only the binary.
 func noTempDir(err error) bool {
 	var path *fs.PathError
 	return errors.As(err, &path) && errors.Is(err, fs.ErrNotExist) && filepath.Clean(path.Path) == filepath.Clean(os.TempDir())
 }
 
-// tempPrefix is what the names of temporary files begin with.
+// tempPrefix begins the names of temporary files.
 const tempPrefix = "kvferry-"
 
-// fullTempDir returns the directory for temporary files if an error is that it has no room, and does not say yet what to do.
+// fullTempDir returns the directory for temporary files if err reports that it is full and gives no advice yet.
 func fullTempDir(cmd *cobra.Command, err error) string {
 	var path *fs.PathError
 	full := disk.IsFull(err)
@@ -68,7 +67,7 @@ func fullTempDir(cmd *cobra.Command, err error) string {
 	return dir
 }
 
-// withoutCommand says how to go on without a command of an append-only file whose effect is not known.
+// withoutCommand advises how to skip an unknown command of an append-only file.
 func withoutCommand(cmd *cobra.Command) string {
 	if cmd.Flag("salvage") != nil {
 		return "--salvage skips such commands and lists them"
@@ -76,7 +75,7 @@ func withoutCommand(cmd *cobra.Command) string {
 	return "to go on without such commands, convert it with --allow-loss " + record.LossCommand + " and use the copy"
 }
 
-// rest says how the rest of a damaged dataset can be had, when no flag of the command goes past the damage.
+// rest advises how to read the rest of a damaged dataset, if the command has no flag to skip the damage.
 func rest(cmd *cobra.Command, err error) string {
 	var block *store.BlockError
 	var missing *store.MissingError
@@ -92,7 +91,7 @@ func rest(cmd *cobra.Command, err error) string {
 	return ""
 }
 
-// sources are the locations that a command line reads. verify is asked for what another command says of them.
+// sources lists the locations that a command line reads. verify is excluded: the advice is to run it.
 func sources(cmd *cobra.Command, args []string) (out []string) {
 	for i, name := range argNames(cmd) {
 		if isSource(name) && i < len(args) && cmd.Name() != "verify" {
@@ -105,7 +104,7 @@ func sources(cmd *cobra.Command, args []string) (out []string) {
 	return out
 }
 
-// damaged finds out which of the datasets an error says is damaged. What was written and is read back is none.
+// damaged returns the dataset that an error calls damaged. Damage in the output, which is read back, does not count.
 func damaged(err error, locations []string) (string, bool) {
 	var store *catalog.UnreadableError
 	if errors.As(err, &store) {
@@ -128,5 +127,5 @@ func damaged(err error, locations []string) (string, bool) {
 	return "", false
 }
 
-// verifyLine is the command line that verifies a dataset.
+// verifyLine returns the command line that verifies a dataset.
 func verifyLine(location string) string { return commandLine([]string{"verify", location}) }

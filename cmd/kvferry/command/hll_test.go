@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestHyperLogLogsOfArdb: Redis counts the HyperLogLogs of an Ardb database, however they came to it: the mark of a stale count
-// is where Redis looks. A copy in Ardb's own format has them as they were.
+// TestHyperLogLogsOfArdb checks that Redis counts the HyperLogLogs of an Ardb database, of any origin: the mark of a
+// stale count must be where Redis expects it. A copy in Ardb's own format keeps them unchanged.
 func TestHyperLogLogsOfArdb(t *testing.T) {
-	t.Chdir(t.TempDir()) // reports go there
+	t.Chdir(t.TempDir()) // for reports
 	r := startRedis(t)
 	for _, store := range []string{"rocksdb", "leveldb", "lmdb"} {
 		src := golden(t, "ardb-"+store+"-basic")

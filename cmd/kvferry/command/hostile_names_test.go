@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestHostileNames: a namespace's name with ends of lines, tabs and controls makes no line of its own and moves no column in
-// any text that is printed about it.
+// TestHostileNames checks that a namespace name with newlines, tabs and control characters adds no lines and shifts
+// no columns in any output.
 func TestHostileNames(t *testing.T) {
 	const name = "bad\nnote fake: line\tcell\x1b[31m"
 	src := build(t, formatOf(t, "pika3.5"), floydSet()...)

@@ -10,14 +10,13 @@ import (
 	"kvferry/catalog"
 )
 
-// standard is what a command line calls standard input, or standard output where a file is written. ./- is a file of
-// that name.
+// standard names standard input, or standard output for a file to write. ./- is a file of that name.
 const standard = "-"
 
-// toStandard reports whether a flag that names a file to write leads to standard output.
+// toStandard reports whether an output flag means standard output.
 func toStandard(path string) bool { return path == "" || path == standard }
 
-// openInput opens a file that a command line names, or standard input.
+// openInput opens a file named on the command line, or standard input.
 func openInput(path string, stdin func() io.Reader) (io.ReadCloser, error) {
 	if path == standard {
 		return io.NopCloser(stdin()), nil
@@ -25,13 +24,13 @@ func openInput(path string, stdin func() io.Reader) (io.ReadCloser, error) {
 	return openFile(path)
 }
 
-// inputFlags are the flags that can name standard input.
+// inputFlags are the flags that accept standard input.
 var inputFlags = []string{"key-file", "check", "against"}
 
-// inputName is what a command calls an argument that is a file to read.
+// inputName is the argument name of a file to read.
 const inputName = "FILE"
 
-// oneInput makes every command refuse to read standard input twice: it would be at its end the second time.
+// oneInput makes every command refuse to read standard input twice: the second reader would find no data.
 func oneInput(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		run, names := cmd.RunE, argNames(cmd)
@@ -63,7 +62,7 @@ func fromStandard(name string) bool {
 	return err == nil && loc.Path == standard
 }
 
-// notStandard refuses standard input for a flag whose file is read before, or more often than, it could be.
+// notStandard refuses standard input for a flag whose file is read too early or more than once.
 func notStandard(flag, path string) error {
 	if path == standard {
 		return usagef("--%s -: standard input is not read here: name a file (./- is a file of that name)", flag)

@@ -29,16 +29,16 @@ const inspectExample = `  kvferry inspect /data/pika/dump
   kvferry inspect --html report.html /data/pika/dump
   kvferry inspect --redis --top 5 /data/pika/dump`
 
-// maxTop bounds --top: what is listed is held in memory.
+// maxTop bounds --top: the listed keys are held in memory.
 const maxTop = 100000
 
-// topMemory is what a listed key takes in memory: it stands in several lists, of each worker.
+// topMemory is the memory of one listed key: each worker may hold it in several lists.
 const topMemory = 1 << 10
 
-// withoutLists is the part of --memory that everything else needs.
+// withoutLists is the part of --memory needed for everything else.
 const withoutLists = 24 << 20
 
-// fitsTop refuses lists of keys that would take more than half of what --memory leaves.
+// fitsTop refuses a --top whose lists would take more than half of the remaining memory.
 func (f *inspectFlags) fitsTop() error {
 	memory := f.read.source.Memory()
 	most := (memory - withoutLists) / 2 / topMemory
@@ -61,7 +61,7 @@ type inspectFlags struct {
 	output    string
 }
 
-// inspect counts what is in a dataset.
+// inspect counts the contents of a dataset.
 func (a *App) inspect() *cobra.Command {
 	var f inspectFlags
 	cmd := &cobra.Command{

@@ -18,9 +18,9 @@ import (
 	"kvferry/internal/text/suggest"
 )
 
-// allFlags takes the flags of a job file and checks that each that names something does name it.
+// allFlags applies the flags of a job file and refuses empty names.
 func allFlags(cmd *cobra.Command, path string) error {
-	if err := checkNames(cmd.Flags()); err != nil { // that of the job file itself
+	if err := checkNames(cmd.Flags()); err != nil { // the name of the job file itself
 		return err
 	}
 	if err := applyJob(cmd, path); err != nil {
@@ -29,9 +29,8 @@ func allFlags(cmd *cobra.Command, path string) error {
 	return checkNames(cmd.Flags())
 }
 
-// checkNames refuses flags that name a file, a directory, a dataset or a database and were given an empty text, as a
-// variable leaves that is not set: they would do nothing, which for --check, --against or --key-file is not what was
-// requested.
+// checkNames refuses flags that name a file, directory, dataset or database but have an empty value, as from an unset
+// shell variable. The command would ignore such a --check, --against or --key-file instead of doing what was asked.
 func checkNames(fs *pflag.FlagSet) (err error) {
 	fs.Visit(func(f *pflag.Flag) {
 		what, _ := pflag.UnquoteUsage(f)
@@ -46,10 +45,10 @@ func checkNames(fs *pflag.FlagSet) (err error) {
 	return err
 }
 
-// jobArguments are what a job file calls the arguments of a command.
+// jobArguments are the job file's names for arguments of a command.
 var jobArguments = []string{"source", "target"}
 
-// jobFile is the job file of a command line, "" when it has none.
+// jobFile returns the path of the job file, or "".
 func jobFile(cmd *cobra.Command) string {
 	if f := cmd.Flag("file"); f != nil {
 		return f.Value.String()
@@ -57,7 +56,7 @@ func jobFile(cmd *cobra.Command) string {
 	return ""
 }
 
-// withJob gives every command the arguments that its job file holds and the command line does not.
+// withJob takes arguments missing on the command line from the job file.
 func withJob(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		run, names := cmd.RunE, argNames(cmd)
@@ -76,7 +75,7 @@ func withJob(root *cobra.Command) {
 	}
 }
 
-// jobArgs adds the arguments of a job file to those of the command line.
+// jobArgs appends arguments of a job file to the command line's.
 func jobArgs(path string, args, names []string) ([]string, error) {
 	nodes, err := readNodes(path)
 	if err != nil {
@@ -92,7 +91,7 @@ func jobArgs(path string, args, names []string) ([]string, error) {
 	return args, nil
 }
 
-// readNodes reads the lines of a job file that are arguments.
+// readNodes returns the top-level entries of a job file by key.
 func readNodes(path string) (map[string]*yaml.Node, error) {
 	root, err := parseJob(path)
 	if err != nil || root == nil {
@@ -105,8 +104,7 @@ func readNodes(path string) (map[string]*yaml.Node, error) {
 	return out, nil
 }
 
-// applyJob sets the flags that a YAML file names and the command line does not. Its keys are the
-// names of the command's flags:
+// applyJob sets the flags that a YAML file gives and the command line does not. The keys are flag names:
 //
 //	type: [hash, zset]
 //	memory: 1GiB
@@ -139,13 +137,13 @@ func applyJob(cmd *cobra.Command, path string) error {
 	return nil
 }
 
-// argument reports whether a job file calls an argument of the command so.
+// argument reports whether name is the job file's name of an argument of the command.
 func argument(cmd *cobra.Command, name string) bool {
 	i := slices.Index(jobArguments, name)
 	return i >= 0 && i < len(argNames(cmd))
 }
 
-// parseJob reads a job file as a map; nil for an empty one.
+// parseJob parses a job file as a map. An empty file gives nil.
 func parseJob(path string) (*yaml.Node, error) {
 	data, err := readJob(path)
 	if err != nil {
@@ -169,11 +167,11 @@ func parseJob(path string) (*yaml.Node, error) {
 	return root, nil
 }
 
-// maxJob bounds a job file: it holds some flags.
+// maxJob bounds the size of a job file.
 const maxJob = 1 << 20
 
-// readJob reads a job file, which stands for a part of the command line. One that is not there is wrong usage as
-// what is wrong in it.
+// readJob reads a job file. It stands for part of the command line, so a missing file is a usage error, like an error
+// inside it.
 func readJob(path string) ([]byte, error) {
 	if err := notStandard("file", path); err != nil {
 		return nil, err
@@ -194,7 +192,7 @@ func readJob(path string) ([]byte, error) {
 	return data, nil
 }
 
-// meantFormat offers --format to those who took -f for it.
+// meantFormat suggests --format to users who mistook -f for it.
 func meantFormat(value string) string {
 	for _, name := range []string{"jsonl", "json", "csv", "resp", "hex", "text", "patch", "junit", "sarif", "html"} {
 		if value == name {
@@ -204,7 +202,7 @@ func meantFormat(value string) string {
 	return ""
 }
 
-// flagText is what the flag is set to: YAML has more words for true and false than a command line.
+// flagText returns the text to set a flag to. YAML has more words for true and false than a command line.
 func flagText(flag *pflag.Flag, item *yaml.Node) string {
 	var yes bool
 	if flag.Value.Type() == "bool" && item.Decode(&yes) == nil {
@@ -213,7 +211,7 @@ func flagText(flag *pflag.Flag, item *yaml.Node) string {
 	return item.Value
 }
 
-// applyFlag sets one flag, once for each item of a list.
+// applyFlag sets one flag, once per item of a list.
 func applyFlag(cmd *cobra.Command, name string, value *yaml.Node) error {
 	flag := cmd.Flags().Lookup(name)
 	if flag == nil || name == "file" || name == "help" {

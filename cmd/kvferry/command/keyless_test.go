@@ -10,7 +10,7 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// moduleValue is a value of a module's type, as files have it: its id and an integer.
+// moduleValue returns a module value in the form of files: its id and an integer.
 func moduleValue(name string, n uint64) []byte {
 	const chars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	id := uint64(0)
@@ -21,8 +21,8 @@ func moduleValue(name string, n uint64) []byte {
 	return rdb.AppendLen(rdb.AppendLen(b, n), 0)
 }
 
-// namesakes is a file with a library of functions and data of a module, in front of keys with the same names that have values
-// of a module, or behind them.
+// namesakes returns a file with a function library and module data, before or after keys with the same names that
+// hold module values.
 func namesakes(t *testing.T, behind bool, leaveOut string) string {
 	t.Helper()
 	version, err := rdb.ParseVersion("11")
@@ -59,8 +59,8 @@ func namesakes(t *testing.T, behind bool, leaveOut string) string {
 	return path
 }
 
-// TestNamesakesOfLibraries: a key that is named like a library of functions, or like data of a module, is the key that it is,
-// in every command, wherever it stands in the file.
+// TestNamesakesOfLibraries checks that every command treats a key named like a function library or module data as a
+// key, at any position in the file.
 func TestNamesakesOfLibraries(t *testing.T) {
 	const want = `{"db":"0","type":"other","key":"FUNCTION alone","expire_at_ms":0
 {"db":"0","type":"other","key":"FUNCTION x","expire_at_ms":4102444800000
@@ -125,12 +125,13 @@ func TestNamesakesOfLibraries(t *testing.T) {
 	}
 }
 
-// TestPatchNamesakes: what a server has and the file has not is deleted as what it is, by the type that the patch gives it.
+// TestPatchNamesakes checks that data that only the server has is deleted as a key or as a library, by the kind in
+// the patch.
 func TestPatchNamesakes(t *testing.T) {
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	c, server := s.Client(), "redis://"+s.Addr
 	dir := t.TempDir()
-	t.Chdir(dir) // reports go there
+	t.Chdir(dir) // for reports
 	c.Must(t, "FUNCTION", "LOAD", "#!lua name=x\nredis.register_function('f', function() return 1 end)")
 	c.Must(t, "SET", "FUNCTION x", "precious")
 	ok(t, "convert", "--rdb-version", "10", "--type", "string", server, "rdb:"+filepath.Join(dir, "a.rdb"))

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// argsEnv makes the test binary run a command line, one word a line.
+// argsEnv makes the test binary run a command line, one word per line.
 const argsEnv = "KVFERRY_TEST_ARGS"
 
 func runArgs(args string) int {
@@ -27,7 +27,7 @@ func runArgs(args string) int {
 	return app.Run(context.Background(), strings.Split(args, "\n"), os.Stdout, os.Stderr)
 }
 
-// TestKilledAnywhereAndResumed kills conversions after more and more time, until one is done first.
+// TestKilledAnywhereAndResumed kills conversions after increasing times, until one finishes first.
 func TestKilledAnywhereAndResumed(t *testing.T) {
 	t.Parallel()
 	src, dir := golden(t, "nemo-basic"), t.TempDir()
@@ -49,7 +49,7 @@ func TestKilledAnywhereAndResumed(t *testing.T) {
 		}
 		time.Sleep(time.Duration(n*n) * time.Millisecond / 2)
 		if err := cmd.Process.Kill(); err != nil {
-			t.Log(err) // it was done
+			t.Log(err) // it had finished
 		}
 		if cmd.Wait() == nil {
 			break

@@ -22,13 +22,13 @@ import (
 	"kvferry/store"
 )
 
-// datasetPlant is damage that needs a dataset of its own.
+// datasetPlant is damage that needs its own dataset.
 type datasetPlant struct {
 	name, want string
 	make       func(t *testing.T) string
 }
 
-// leveldbPlants are damages of what only Ardb on LevelDB has.
+// leveldbPlants are kinds of damage specific to Ardb on LevelDB.
 func leveldbPlants() []datasetPlant {
 	const at = int64(1900000000000)
 	ttlRow := func(ms int64) []byte {
@@ -64,7 +64,7 @@ func eachPage(b []byte, f func(p []byte, flags uint16) bool) []byte {
 	panic("there is no such page")
 }
 
-// lmdbPlants are damages of the database that the server wrote on LMDB, which has two notes about its TTL index.
+// lmdbPlants are kinds of damage to the server's database on LMDB, which has two notes about its TTL index.
 func lmdbPlants() []datasetPlant {
 	const leaf, sound = 0x02, "note missing-ttl-row, note stale-ttl-rows"
 	plant := func(name, want string, do func([]byte) []byte) datasetPlant {
@@ -90,7 +90,7 @@ func lmdbPlants() []datasetPlant {
 				if !full(p, flags) {
 					return false
 				}
-				binary.LittleEndian.PutUint16(p[12:], 0xFFFF) // the lower bound of its free space
+				binary.LittleEndian.PutUint16(p[12:], 0xFFFF) // the lower bound of the page's free space
 				return true
 			})
 		}),
@@ -99,7 +99,7 @@ func lmdbPlants() []datasetPlant {
 				if !full(p, flags) {
 					return false
 				}
-				for i := range 2 { // the second row and the third
+				for i := range 2 { // the second and third rows
 					p[18+i], p[20+i] = p[20+i], p[18+i]
 				}
 				return true
@@ -108,7 +108,7 @@ func lmdbPlants() []datasetPlant {
 	}
 }
 
-// otherPlants are damages of the rest.
+// otherPlants are the other kinds of damage.
 func otherPlants() []datasetPlant {
 	return []datasetPlant{
 		{"MANIFEST cut between edits", "error manifest-behind", cutManifest},
@@ -116,8 +116,8 @@ func otherPlants() []datasetPlant {
 		{"wrapped indexes", "error list-order, warning list-bounds", func(t *testing.T) string {
 			dir := build(t, ardb.New(), ardbSet()...)
 			alter(t, filepath.Join(dir, "rocksdb"), func(r *rows) {
-				// The comparator takes the difference of the last and the others for positive, as it wraps, and
-				// META hides that they are so far apart.
+				// The comparator computes the differences between the last integer and the others as positive, as
+				// they overflow. META hides that the integers are so far apart.
 				for i := range int64(3) {
 					r.del("0", ardbKey("l", codec.KindElement, codec.IntData(i)))
 				}
@@ -134,7 +134,7 @@ func otherPlants() []datasetPlant {
 	}
 }
 
-// disordered is a dataset with a file in another order than its comparator says.
+// disordered returns a dataset with a file that is not in its comparator's order.
 func disordered(t *testing.T) string {
 	dir := build(t, blackwidow.New(), smallRecord(record.List, "aa", "x", "y"), smallRecord(record.List, "b", "z"))
 	alter(t, filepath.Join(dir, "lists"), func(r *rows) {
@@ -180,7 +180,7 @@ func TestVerifyPlantedDatasets(t *testing.T) {
 	}
 }
 
-// notPlanted are the kinds that no file can be made to have, and why.
+// notPlanted lists the kinds that cannot be planted in files, with the reason.
 var notPlanted = map[string]string{
 	record.FindLedger:         "a fault of the program; inspect tests it with a source that miscounts",
 	record.FindUnreadRows:     "a fault of the machine; inspect tests it with a source that fails",
@@ -200,12 +200,12 @@ var notPlanted = map[string]string{
 	record.FindKeyTwice:       "TestArdbRestarts: a database that the server wrote",
 }
 
-// kvrocksKinds are planted by the tests of the format (TestPlanted, TestSlots) in rows of memory.
+// kvrocksKinds are planted in memory by tests of the format (TestPlanted, TestSlots).
 var kvrocksKinds = []string{kvrocks.FindUnknownFamily, kvrocks.FindBadValue, kvrocks.FindSegment, kvrocks.FindShortSegment, kvrocks.FindSlot,
 	kvrocks.FindFutureVersion, kvrocks.FindFieldBounds, kvrocks.FindLeftBehind, kvrocks.FindLongBitmap, kvrocks.FindModule,
 	kvrocks.FindStreamBounds, kvrocks.FindStreamGroup, kvrocks.FindOldGroups}
 
-// rdbPlants are damages of RDB files.
+// rdbPlants are kinds of damage to RDB files.
 func rdbPlants() []datasetPlant {
 	plant := func(name, want, body string) datasetPlant {
 		return datasetPlant{name, want, func(t *testing.T) string {
@@ -231,17 +231,17 @@ func rdbPlants() []datasetPlant {
 	}
 }
 
-// notAlone are the kinds that cannot come alone, with those that they come with.
+// notAlone lists kinds that always come with others, and those others.
 var notAlone = map[string][]string{
 	ardb.FindListOrder: {ardb.FindListBounds},
 	"manifest-behind":  {"unknown-row"}, // in the rows of another store
-	// The database that the server wrote on LMDB has these notes to begin with.
+	// The server's database on LMDB has these notes without damage.
 	"lmdb-meta-page": {ardb.FindStaleTTL, ardb.FindMissingTTL}, ardb.FindRowOrder: {ardb.FindStaleTTL, ardb.FindMissingTTL},
 	record.FindDamagedPage: {ardb.FindStaleTTL, ardb.FindMissingTTL},
 }
 
-// For each kind of finding there is a dataset with that damage alone, in which verify finds it exactly once,
-// with the severity that the list of kinds says is the gravest.
+// TestEveryKindIsPlanted checks each kind of finding on a dataset with only that damage: verify must find it exactly
+// once, with the highest severity in the list of kinds.
 func TestEveryKindIsPlanted(t *testing.T) {
 	var wants []string
 	for _, plants := range [][]plant{nemoPlants(), blackwidowPlants(), floydPlants(), ardbPlants()} {

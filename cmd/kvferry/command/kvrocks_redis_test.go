@@ -14,8 +14,8 @@ import (
 	"kvferry/record"
 )
 
-// TestKvrocksToRedis: a real server loads the RDB file of a database that Kvrocks wrote, and answers what the database
-// holds, but for what only Kvrocks understands.
+// TestKvrocksToRedis checks that a real server loads the RDB file of a database that Kvrocks wrote and returns its
+// content, except values that only Kvrocks understands.
 func TestKvrocksToRedis(t *testing.T) {
 	for name, least := range map[string]int{"kvrocks-mixed": 400, "kvrocks-cluster": 300, "kvrocks-modules": 40} {
 		t.Run(name, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestKvrocksToRedis(t *testing.T) {
 			src := place{format: "kvrocks", store: "rocksdb", path: golden(t, name)}
 			dir := t.TempDir()
 			out := ok(t, "convert", src.String(), "rdb:"+filepath.Join(dir, "dump.rdb"), "--rdb-version", "10", "--allow-loss", record.LossModule)
-			if name == "kvrocks-modules" && !strings.Contains(out, "loss module: 42 left out") { // values, not their rows
+			if name == "kvrocks-modules" && !strings.Contains(out, "loss module: 42 left out") { // counts values, not rows
 				t.Errorf("other losses: %s", out)
 			}
 			want := readForRedis(t, src)
@@ -35,7 +35,8 @@ func TestKvrocksToRedis(t *testing.T) {
 	}
 }
 
-// TestCommandsOfModules: a dump as commands says that it leaves values of modules out, also by its exit code; without them it is whole.
+// TestCommandsOfModules checks that a dump as commands reports module values left out, also by its exit code. Without
+// such values it is complete.
 func TestCommandsOfModules(t *testing.T) {
 	t.Parallel()
 	src, file := golden(t, "kvrocks-modules"), filepath.Join(t.TempDir(), "out.resp")
@@ -48,7 +49,8 @@ func TestCommandsOfModules(t *testing.T) {
 	}
 }
 
-// TestFieldExpiryThere: fields that expire come back from Kvrocks 2.17 as they were; other servers of Kvrocks do not hold them.
+// TestFieldExpiryThere checks that field expiries survive a round trip through Kvrocks 2.17; other versions do not
+// hold them.
 func TestFieldExpiryThere(t *testing.T) {
 	t.Parallel()
 	src, there, back := filepath.Join("..", "..", "..", "fixtures", "golden", "rdb-v90-basic.rdb.gz"), filepath.Join(t.TempDir(), "kvrocks"), filepath.Join(t.TempDir(), "back.rdb")
@@ -79,7 +81,8 @@ func TestFieldExpiryThere(t *testing.T) {
 	}
 }
 
-// TestModuleIsOneLoss: a value that the target does not have loses nothing of its expiry beside itself.
+// TestModuleIsOneLoss checks that a value that the target cannot hold is one loss, without another loss for its
+// expiry.
 func TestModuleIsOneLoss(t *testing.T) {
 	t.Parallel()
 	r := kvferry(t, "convert", "--dry-run", golden(t, "kvrocks-modules"), "kvrocks2.3:"+filepath.Join(t.TempDir(), "new"))
@@ -89,7 +92,7 @@ func TestModuleIsOneLoss(t *testing.T) {
 	}
 }
 
-// TestMatrixLogs converts databases of each engine into append-only logs and back, and a server starts from what was written.
+// TestMatrixLogs converts databases of each engine to append-only files and back, and starts a server from the files.
 func TestMatrixLogs(t *testing.T) {
 	for name, src := range map[string]place{"bw-edge": matrixTargets[1], "pika4-edge": matrixTargets[6]} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +112,7 @@ func TestMatrixLogs(t *testing.T) {
 	}
 }
 
-// readForRedis reads a dataset in the form of what a server answers.
+// readForRedis reads a dataset in the form of a server's replies.
 func readForRedis(t *testing.T, p place) map[string]string {
 	t.Helper()
 	src := p.open(t)

@@ -15,16 +15,16 @@ import (
 	"kvferry/record"
 )
 
-// limitEnv makes such a process keep the promise of --memory.
+// limitEnv makes such a process apply --memory to its runtime.
 const limitEnv = "KVFERRY_TEST_LIMIT"
 
-// With largeMemory, the least there is, rows of largeRow are larger than any buffer that is planned for.
+// With largeMemory, the minimum, rows of largeRow exceed all planned buffers.
 const (
 	largeMemory = 32 << 20
 	largeRow    = 8 << 20
 )
 
-// largeValues makes a dataset of nemo whose rows are large, of three types. Another seed makes other values of the same keys.
+// largeValues builds a nemo dataset with large rows of three types. Another seed gives the same keys other values.
 func largeValues(t *testing.T, n int, seed byte) string {
 	t.Helper()
 	rnd := rand.NewChaCha8([32]byte{seed})
@@ -42,7 +42,7 @@ func largeValues(t *testing.T, n int, seed byte) string {
 	return build(t, nemo.New(), records...)
 }
 
-// largeCommands writes a log of commands.
+// largeCommands writes an append-only file of commands.
 func largeCommands(t *testing.T, commands ...[]string) string {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "large.aof")
@@ -62,7 +62,7 @@ func largeCommands(t *testing.T, commands ...[]string) string {
 	return log
 }
 
-// peak runs a command line in a process of its own and returns the most memory that was resident.
+// peak runs a command line in its own process and returns its peak resident memory.
 func peak(t *testing.T, args ...string) int64 {
 	t.Helper()
 	exe, err := os.Executable()
@@ -70,8 +70,8 @@ func peak(t *testing.T, args ...string) int64 {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"), limitEnv+"=1", "GOGC=") // garbage as users have it
-	cmd.Dir = t.TempDir()                                                                        // a conversion to a server leaves its report there
+	cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"), limitEnv+"=1", "GOGC=") // the default that users have
+	cmd.Dir = t.TempDir()                                                                        // a conversion to a server writes its report there
 	out, err := cmd.CombinedOutput()
 	if differ := args[0] == "diff" && cmd.ProcessState.ExitCode() == ExitFindings; err != nil && !differ {
 		t.Fatalf("%v: %v\n%s", args, err, out)
@@ -87,8 +87,8 @@ func peak(t *testing.T, args ...string) int64 {
 	return kib << 10
 }
 
-// tellPeak prints the most memory that was resident in this process, where the system knows it. What a child's usage
-// says has its parent's in it.
+// tellPeak prints the peak resident memory of this process, if the system provides it. The usage reported for a child
+// process would include its parent's.
 func tellPeak() {
 	status, _ := os.ReadFile("/proc/self/status")
 	for _, line := range strings.Split(string(status), "\n") {
@@ -98,7 +98,7 @@ func tellPeak() {
 	}
 }
 
-// TestLargeValuesStayWithinMemory: workers share the promise of --memory also where single rows are large.
+// TestLargeValuesStayWithinMemory checks that workers stay within --memory together even if single rows are large.
 func TestLargeValuesStayWithinMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes and reads gigabytes")
@@ -107,10 +107,10 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 	within := limit(t, largeMemory, largeRow)
 	src, other, out := largeValues(t, 2, 7), largeValues(t, 2, 8), filepath.Join(t.TempDir(), "out")
 	every := []int{1, 2, 4}
-	// These merge the stores of the types, of which all but one wait with a row.
+	// These merge the stores of the types. All but one of them wait with a row.
 	within(every, "dump", "-q", "-o", out, src)
 	within(every, "dump", "-q", "--format", "resp", "-o", out, src)
-	// Every record differs, and its new value is written as a whole.
+	// Every record differs, and its new value is written completely.
 	within(every, "diff", "-q", "--format", "patch", "-o", out, src, other)
 	for _, to := range []struct {
 		format  string
@@ -120,7 +120,7 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 		for i, workers := range to.workers {
 			dst := filepath.Join(t.TempDir(), "dst")
 			within([]int{workers}, "convert", "-q", src, to.format+":"+dst)
-			if i == 0 { // all workers write the same bytes
+			if i == 0 { // all workers together write the same bytes
 				within([]int{4}, to.read, dst)
 			}
 			os.RemoveAll(dst)
@@ -128,8 +128,8 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 	}
 }
 
-// limit measures what the test binary takes without any data, beyond what is a program's own, and returns a function that
-// runs a command line with numbers of workers and tells when --memory and four rows were not enough.
+// limit measures the resident memory of the test binary without data, beyond ownMemory. It returns a function that
+// runs a command line with several numbers of workers and fails the test if it exceeds --memory and four rows.
 func limit(t *testing.T, memory, row int64) func(workers []int, args ...string) {
 	t.Helper()
 	most := memory + 4*row + max(0, peak(t, "version")-ownMemory)
@@ -137,7 +137,7 @@ func limit(t *testing.T, memory, row int64) func(workers []int, args ...string) 
 		t.Helper()
 		for _, n := range workers {
 			limits := []string{"--memory", fmt.Sprint(memory), "--workers", fmt.Sprint(n)}
-			if args[0] == "patch" { // has one worker
+			if args[0] == "patch" { // patch has a single worker
 				limits = limits[:2]
 			}
 			got := peak(t, append(args, limits...)...)
@@ -154,23 +154,24 @@ func limit(t *testing.T, memory, row int64) func(workers []int, args ...string) 
 	}
 }
 
-// ownMemory is what kvferry has resident when it does nothing.
+// ownMemory is the resident memory of an idle kvferry process.
 const ownMemory = 14 << 20
 
-// TestLargeCommandsStayWithinMemory: so do values that a log of commands sets, by themselves and in a transaction.
+// TestLargeCommandsStayWithinMemory checks the same for large values set by an append-only file, alone and in a
+// transaction.
 func TestLargeCommandsStayWithinMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes and reads hundreds of megabytes")
 	}
 	t.Parallel()
-	const memory, row = 2 * largeMemory, 2 * largeRow // the store of a replay takes much of the least memory
+	const memory, row = 2 * largeMemory, 2 * largeRow // the store of a replay takes a large part of the minimum
 	b := make([]byte, row)
 	rand.NewChaCha8([32]byte{9}).Read(b)
 	value := string(b)
 	log := largeCommands(t, []string{"SELECT", "0"}, []string{"SET", "s", value}, []string{"MULTI"}, []string{"HSET", "h", "f", value},
 		[]string{"HSET", "h", "g", value}, []string{"EXEC"}, []string{"RPUSH", "l", value}, []string{"RPUSH", "l", value})
 	within := limit(t, memory, row)
-	for _, format := range []string{"nemo", "ardb"} { // whose writers sort what comes
+	for _, format := range []string{"nemo", "ardb"} { // their writers sort rows
 		within([]int{1, 2, 4}, "convert", "-q", "aof:"+log, format+":"+filepath.Join(t.TempDir(), "dst"))
 	}
 	within([]int{2}, "dump", "-q", "-o", filepath.Join(t.TempDir(), "out"), log)

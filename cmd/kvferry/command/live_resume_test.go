@@ -14,7 +14,7 @@ import (
 	"kvferry/internal/testkit/redistest"
 )
 
-// killedWhen runs a command line in another process and kills it as soon as something is true.
+// killedWhen runs a command line in another process and kills it when a condition becomes true.
 func killedWhen(t *testing.T, what string, is func() bool, args ...string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -31,13 +31,13 @@ func killedWhen(t *testing.T, what string, is func() bool, args ...string) {
 	for end := time.Now().Add(20 * time.Second); !is() && time.Now().Before(end); {
 		time.Sleep(2 * time.Millisecond)
 	}
-	_ = cmd.Process.Kill()                                          // it may have ended
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() { // by itself
+	_ = cmd.Process.Kill()                                          // it may have exited
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() { // it exited by itself
 		t.Fatalf("%s: %v\n%s", what, err, out.String())
 	}
 }
 
-// calls is how often a server was called to do something since CONFIG RESETSTAT.
+// calls returns how often a server ran a command since CONFIG RESETSTAT.
 func calls(t *testing.T, c *redistest.Client, command string) string {
 	t.Helper()
 	for _, line := range strings.Split(redistest.Text(c.Must(t, "INFO", "commandstats")), "\r\n") {
@@ -49,16 +49,16 @@ func calls(t *testing.T, c *redistest.Client, command string) string {
 	return "0"
 }
 
-// TestLiveResume kills the process that converts into a server, in the middle of a large list and when it reads back, and
-// then the server, which loses everything: each time --resume goes on, writes what is not there and only that, and the
-// proof holds.
+// TestLiveResume kills a conversion into a server in the middle of a large list and during the proof, and then kills
+// the server, which loses all data. Each time --resume must continue, write exactly the missing data, and pass the
+// proof.
 func TestLiveResume(t *testing.T) {
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	t.Chdir(t.TempDir())
 	c := s.Client()
 	random := rand.NewChaCha8([32]byte{})
 	for i := range 40 {
-		value := make([]byte, 30_000) // larger than the other database: it is written first
+		value := make([]byte, 30_000) // larger than the other database, so it is written first
 		random.Read(value)
 		c.Must(t, "SET", fmt.Sprint("string", i), string(value))
 	}
@@ -103,7 +103,7 @@ func TestLiveResume(t *testing.T) {
 		return err == nil && bytes.Contains(data, []byte(`"finishing":true`))
 	}
 	killedWhen(t, "it is read back", reading, args...)
-	if n := calls(t, c, "set"); n != "1" { // that which expires, in the other database
+	if n := calls(t, c, "set"); n != "1" { // the key with an expiry in the other database
 		t.Errorf("%s strings were written again", n)
 	}
 	if temporary() {

@@ -12,8 +12,8 @@ import (
 	"kvferry/record"
 )
 
-// TestLive takes a dataset to a server and back: every command reads the server, and what it says of -0, which servers
-// turn into 0, is that they are equal.
+// TestLive copies a dataset to a server and back. Every command reads the server and treats -0, which servers turn
+// into 0, as equal.
 func TestLive(t *testing.T) {
 	minus := small{typ: record.ZSet, key: "zero", elems: []record.Element{{Name: []byte("a"), Score: math.Copysign(0, -1)}, {Name: []byte("b"), Score: 1}}}
 	src := build(t, formatOf(t, "pika3.5"), append(floydSet(), minus)...)
@@ -29,7 +29,7 @@ func TestLive(t *testing.T) {
 	}
 	conn := s.Client()
 	conn.Must(t, "AUTH", "secret")
-	conn.Must(t, "DEL", "zero") // and now as a command has it
+	conn.Must(t, "DEL", "zero") // the value that a command would set
 	conn.Must(t, "ZADD", "zero", "-0", "a", "1", "b")
 	if score := redistest.Text(conn.Must(t, "ZSCORE", "zero", "a")); score != "0" {
 		t.Errorf("the server keeps a score of %s", score)
@@ -74,7 +74,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// refusedExisting converts to a server that has one of the keys, the last: nothing else is written.
+// refusedExisting converts to a server that has one of the keys, the last one: no other key may be written.
 func refusedExisting(t *testing.T, c *redistest.Client, src, server string) {
 	t.Helper()
 	c.Must(t, "SELECT", "5")
@@ -95,7 +95,7 @@ func refusedExisting(t *testing.T, c *redistest.Client, src, server string) {
 	c.Must(t, "SELECT", "0")
 }
 
-// globbed lists the files of the working directory that match.
+// globbed lists matching files in the working directory.
 func globbed(t *testing.T, pattern string) []string {
 	t.Helper()
 	names, err := filepath.Glob(pattern)
@@ -105,8 +105,8 @@ func globbed(t *testing.T, pattern string) []string {
 	return names
 }
 
-// TestMemoryFull: what is written to a server before its memory is full stays, and the error says with which flag the
-// conversion starts again; with --resume it goes on.
+// TestMemoryFull checks that data written before the server's memory is full remains, that the error names the flag
+// for starting again, and that --resume continues.
 func TestMemoryFull(t *testing.T) {
 	src := build(t, formatOf(t, "pika4"), smallRecord(record.String, "a", "1"), smallRecord(record.String, "z", strings.Repeat("x", 8<<20)))
 	s := redistest.Start(t, "--maxmemory", "6mb")

@@ -13,18 +13,18 @@ import (
 	"kvferry/ardb/codec"
 )
 
-// logNumber is beyond the numbers of all files that tests make.
+// logNumber exceeds the numbers of all files that tests create.
 const logNumber = 900
 
-// writes are what a server wrote to a column family since its tables: one batch of a log.
+// writes is one batch of a log: writes to a column family after its tables.
 type writes struct {
-	cf    uint64 // 0 is the default one
+	cf    uint64 // 0: the default
 	seq   uint64
 	count uint32
 	body  []byte
 }
 
-// Kinds of entries in a batch of the default column family and of others.
+// Kinds of entries in a batch, for the default column family and for others.
 var batchKinds = map[string][2]byte{"delete": {0x00, 0x04}, "put": {0x01, 0x05}, "merge": {0x02, 0x06}, "range delete": {0x0F, 0x0E}}
 
 func (w *writes) add(kind string, args ...[]byte) *writes {
@@ -45,7 +45,7 @@ func (w *writes) bytes() []byte {
 	return append(binary.LittleEndian.AppendUint32(out, w.count), w.body...)
 }
 
-// appendLog gives a store that was built a log with writes.
+// appendLog adds a log with writes to a finished store.
 func appendLog(t testing.TB, dir string, batches ...*writes) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -65,7 +65,7 @@ func appendLog(t testing.TB, dir string, batches ...*writes) string {
 	return name
 }
 
-// Shorthands for Ardb's rows in the only namespace of a dataset that was built on RocksDB.
+// Shorthands for Ardb's rows in the only namespace of a dataset built on RocksDB.
 const ardbCF = 1
 
 func ardbKey(user string, k codec.Kind, elems ...codec.Data) []byte {

@@ -7,7 +7,7 @@ import (
 	"kvferry/record"
 )
 
-// TestLongDifferences: values that begin alike are told apart.
+// TestLongDifferences checks that values with a common prefix are distinguishable in the output.
 func TestLongDifferences(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1000)
@@ -25,7 +25,8 @@ func TestLongDifferences(t *testing.T) {
 	}
 }
 
-// TestLongNamesDiffering: keys, fields and members that begin alike are told apart from those of the line before.
+// TestLongNamesDiffering checks that keys, fields and members with a common prefix are distinguishable from those of
+// the previous line.
 func TestLongNamesDiffering(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 1000)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// cancelling are the signals that cancel a command. Under nohup a hangup is none of them.
+// cancelling lists the signals that cancel a command. Under nohup, SIGHUP does not.
 func cancelling() []os.Signal {
 	out := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -18,12 +18,12 @@ func cancelling() []os.Signal {
 	return out
 }
 
-// Main runs the process's command line under its signals, and returns the exit code.
+// Main runs the process's command line until it ends or a signal cancels it, and returns the exit code.
 func Main(b Build) int {
-	signal.Ignore(syscall.SIGPIPE) // a reader that goes away is an error of the write, and of no other
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe becomes an error of the write to it
 	ctx, stop := signal.NotifyContext(context.Background(), cancelling()...)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
+	context.AfterFunc(ctx, stop) // a second Ctrl-C kills the process at once
 	app := Default(b)
 	app.Terminal = term.IsTerminal(int(os.Stderr.Fd()))
 	return app.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)

@@ -12,13 +12,13 @@ import (
 	"kvferry/internal/text/suggest"
 )
 
-// sideFlags are the flags of comparisons that are about one of the two sides; --wal-dir is about the first.
+// sideFlags are the flags of comparisons that apply to one side. --wal-dir applies to the first.
 type sideFlags struct {
 	dbs    mapFlag
-	walDir string // of the second
+	walDir string // of the second side
 }
 
-// secondWAL is the flag for the logs of the second side.
+// secondWAL names the flag for the logs of the second side.
 const secondWAL = "wal-dir-b"
 
 // Register adds the flags to a command.
@@ -27,14 +27,14 @@ func (f *sideFlags) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.walDir, secondWAL, "", "`directory` of the write-ahead logs of the second dataset, like --wal-dir for the first")
 }
 
-// second returns the flags that the second side is read with.
+// second returns the flags for reading the second side.
 func (f *sideFlags) second(read ReadFlags) *ReadFlags {
 	read.source.walDir, read.source.walFlag = f.walDir, secondWAL
 	read.source.connect.second = true
 	return &read
 }
 
-// mapFlag says which databases are compared though their names differ, each as A=B.
+// mapFlag lists pairs of databases to compare despite different names, each as A=B.
 type mapFlag struct{ dbs compare.DBMap }
 
 // Register adds the flag to a command.
@@ -42,7 +42,7 @@ func (f *mapFlag) Register(fs *pflag.FlagSet) {
 	fs.Var(f, "map-db", "compare database A of the first dataset, or of the --check file, with database B of the other one; repeatable")
 }
 
-// Set adds a pair. The last = separates: the names that a conversion gives have none.
+// Set adds a pair. The last = separates it: names that a conversion assigns contain none.
 func (f *mapFlag) Set(s string) error {
 	at := strings.LastIndexByte(s, '=')
 	if at < 0 {
@@ -54,7 +54,7 @@ func (f *mapFlag) Set(s string) error {
 // Type names the flag's values in help texts.
 func (f *mapFlag) Type() string { return "A=B" }
 
-// String writes the pairs.
+// String formats the pairs.
 func (f *mapFlag) String() string {
 	var out []string
 	for _, n := range f.dbs {
@@ -63,7 +63,7 @@ func (f *mapFlag) String() string {
 	return strings.Join(out, ",")
 }
 
-// tellUnmatched says which databases were compared with none, when both sides have such: they may be the same ones.
+// tellUnmatched lists databases without a counterpart if both sides have some: they may belong together.
 func tellUnmatched(w io.Writer, pairs []compare.DBPair) {
 	var a, b []string
 	for _, p := range pairs {
@@ -81,7 +81,7 @@ func tellUnmatched(w io.Writer, pairs []compare.DBPair) {
 		suggest.Quoted(a), suggest.Quoted(b))
 }
 
-// mapUsage makes an error about --map-db one of usage.
+// mapUsage turns an error about --map-db into a usage error.
 func mapUsage(err error) error {
 	var wrong *compare.DBMapError
 	if errors.As(err, &wrong) {

@@ -16,23 +16,23 @@ import (
 	"kvferry/record"
 )
 
-// The matrix holds every conversion to a model: all live records of the source in memory, and from
-// Format.Limits and the pages of the formats alone, what becomes of each in the target.
+// The matrix compares every conversion with a model: all live records of the source in memory, and a prediction of
+// each record in the target, derived only from Format.Limits and the format pages.
 
-// place is a dataset or where one is to be. resort says that its tables are in another order than they should be.
+// place is the location of a dataset or target. resort is true if its tables are out of order.
 type place struct {
 	format, store, path string
 	resort              bool
 }
 
 func (p place) String() string {
-	if p.store == "" { // there are none
+	if p.store == "" { // the format has no stores
 		return p.format + ":" + p.path
 	}
 	return p.format + "+" + p.store + ":" + p.path
 }
 
-// driver is that of the store, where the format has one.
+// driver returns the driver of the store, if the format has stores.
 func (p place) driver(t testing.TB) *catalog.Driver {
 	t.Helper()
 	if p.store == "" {
@@ -68,20 +68,20 @@ func (p place) open(t testing.TB) format.Source {
 	return src
 }
 
-// modelRecord is a record held whole. groups says that a stream has consumer groups.
+// modelRecord is a record in memory. groups is true if a stream has consumer groups.
 type modelRecord struct {
 	record.Header
 	elems  []record.Element
 	groups bool
 }
 
-// model is a dataset held whole, in the order of its records.
+// model is a dataset in memory, in record order.
 type model struct {
 	format  string
 	dbs     []string
-	home    string // the database of clients that select none
+	home    string // the database that clients start in
 	records []modelRecord
-	damaged int64 // findings that are errors
+	damaged int64 // number of error findings
 }
 
 // readModel reads all live records of a dataset.
@@ -150,7 +150,7 @@ func (m *model) read(t testing.TB, db string, r record.Reader) {
 	}
 }
 
-// markGroups looks for rows of consumer groups where records do not show them.
+// markGroups looks for rows of consumer groups in sources whose records do not include them.
 func (m *model) markGroups(t testing.TB, src format.Source) {
 	t.Helper()
 	if src.Format().Limits().StreamGroups || !src.Format().Limits().Types.Has(record.Stream) {
@@ -192,7 +192,7 @@ func hasGroups(t testing.TB, src format.Source, ks format.Keyspace, at format.Ra
 	}
 }
 
-// fingerprint is that of all records.
+// fingerprint returns the fingerprint of all records.
 func (m *model) fingerprint() *record.Fingerprint {
 	var f record.Fingerprint
 	var h record.Hasher
@@ -208,22 +208,22 @@ func (m *model) fingerprint() *record.Fingerprint {
 // conflict is a mode of --on-conflict.
 type conflict struct {
 	flag   string
-	prefer []record.Type // of keep
+	prefer []record.Type // for keep
 	rename bool
 }
 
-// prediction is what a conversion must do.
+// prediction is the expected result of a conversion.
 type prediction struct {
 	source string // format
 	target string
 	limits format.Limits
 	mode   conflict
-	taken  map[string]bool // names of the source, by database
+	taken  map[string]bool // names in the source, by database
 	losses map[string]int64
 	out    *model
 }
 
-// predict says what a target makes of m.
+// predict returns the expected conversion of m to a target.
 func (m *model) predict(t testing.TB, target place, mode conflict) *prediction {
 	t.Helper()
 	p := &prediction{source: m.format, target: target.format, limits: target.limits(t), mode: mode, taken: map[string]bool{},
@@ -253,8 +253,7 @@ func (m *model) predict(t testing.TB, target place, mode conflict) *prediction {
 	return p
 }
 
-// names maps databases to what they are called in the target. Numbers stay; names get the lowest
-// numbers that are free.
+// names maps databases to their names in the target. Numbers stay; other names get the lowest free numbers.
 func (m *model) names(l *format.Limits) map[string]string {
 	out := map[string]string{}
 	home := homeOf(*l)
@@ -309,7 +308,7 @@ func (p *prediction) rename(r *modelRecord) []byte {
 	return []byte(name)
 }
 
-// record predicts one record and reports whether anything is left of it.
+// record predicts one record and reports whether the target gets any of it.
 func (p *prediction) record(r modelRecord) bool {
 	l := &p.limits
 	dropped := false
@@ -362,7 +361,7 @@ func (p *prediction) record(r modelRecord) bool {
 	return true
 }
 
-// progress counts what Ardb does not keep of what newer servers count in streams.
+// progress counts losses of stream counters that Ardb does not store.
 func (p *prediction) progress(r *modelRecord) {
 	if p.target != "ardb" || r.Type != record.Stream {
 		return
@@ -381,7 +380,7 @@ func (p *prediction) progress(r *modelRecord) {
 	}
 }
 
-// elements predicts what is left of the elements.
+// elements predicts the elements in the target.
 func (p *prediction) elements(r *modelRecord) (out []record.Element) {
 	var lo, hi int64
 	ints := false
@@ -431,14 +430,14 @@ func (p *prediction) score(s float64) string {
 	return ""
 }
 
-// Sizes of HyperLogLogs: what nemo and blackwidow keep, and Redis's and Ardb's dense ones.
+// Sizes of HyperLogLogs: nemo's and blackwidow's, and the dense ones of Redis and Ardb.
 const (
 	rawLogLog   = 128 << 10
 	denseLogLog = 16 + 12288
 )
 
-// hyperLogLog counts those that the target does not know as they are. Redis's mark of a stale count
-// becomes Ardb's, and those of Ardb get Redis's.
+// hyperLogLog counts HyperLogLogs that the target does not recognize. It converts the mark of a stale count between
+// Redis and Ardb.
 func (p *prediction) hyperLogLog(native string, v []byte) []byte {
 	hyll := len(v) >= 16 && string(v[:4]) == "HYLL" && (v[4] == 0 && len(v) == denseLogLog || v[4] == 1)
 	if hyll && p.source == "ardb" && p.target != "ardb" && v[8]&0x80 != 0 {
@@ -447,7 +446,7 @@ func (p *prediction) hyperLogLog(native string, v []byte) []byte {
 		v[15] |= 0x80
 	}
 	if p.target == "floyd" && native == "hyperloglog" && len(v) == rawLogLog {
-		return v // marked as one, there and here
+		return v // a marked type in both formats
 	}
 	if p.target == "kvrocks" {
 		dense, ok := hlldialect.Dense(nil, v)

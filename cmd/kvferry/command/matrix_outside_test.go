@@ -10,13 +10,13 @@ import (
 	"kvferry/fixtures"
 )
 
-// outsideSources are the formats of the databases that lie beside the repository, by how their names begin.
+// outsideSources maps name prefixes of the databases next to the repository to their formats.
 var outsideSources = map[string]place{
 	"pika35": {format: "pika3.5", store: "rocksdb"},
 	"pika4":  {format: "floyd", store: "rocksdb"},
 }
 
-// sourceOf returns the format of a golden beside the repository.
+// sourceOf returns the format of a golden next to the repository.
 func sourceOf(name string) (p place, known bool) {
 	for prefix, p := range outsideSources {
 		if strings.HasPrefix(name, prefix) {
@@ -26,8 +26,8 @@ func sourceOf(name string) (p place, known bool) {
 	return p, false
 }
 
-// TestMatrixOutside converts each of the databases beside the repository into one format and back, and all of them together
-// into all; with KVFERRY_MATRIX=all, each into all.
+// TestMatrixOutside converts each database next to the repository to one format and back, such that together they
+// cover all formats; with KVFERRY_MATRIX=all, each to all formats.
 func TestMatrixOutside(t *testing.T) {
 	n := 0
 	for _, name := range fixtures.OutsideNames() {

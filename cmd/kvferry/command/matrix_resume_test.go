@@ -13,7 +13,7 @@ import (
 	"kvferry/record"
 )
 
-// failing is a format whose sources cannot read some types of some databases.
+// failing is a format whose sources fail to read some types of some databases.
 type failing struct {
 	format.Format
 	fails func(db string, t record.TypeSet) bool
@@ -41,8 +41,8 @@ func (s failingSource) Records(ctx context.Context, db string, t record.TypeSet,
 	return s.Source.Records(ctx, db, t, span, e)
 }
 
-// TestMatrixResume: a conversion that dies after some databases is continued, and writes the same bytes
-// as one that did not, with several types in each shard.
+// TestMatrixResume checks that a conversion that failed after some databases resumes and writes the same bytes as an
+// uninterrupted one, with several types in each shard.
 func TestMatrixResume(t *testing.T) {
 	t.Parallel()
 	for name, src := range matrixGoldens {
@@ -85,7 +85,7 @@ func TestMatrixResume(t *testing.T) {
 	}
 }
 
-// smallestDB is the database that a single worker comes to last.
+// smallestDB returns the smallest database, which a single worker converts last.
 func smallestDB(t *testing.T, p place) string {
 	t.Helper()
 	src := p.open(t)

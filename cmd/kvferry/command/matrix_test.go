@@ -17,12 +17,12 @@ import (
 	"kvferry/record"
 )
 
-// matrixTargets are what the matrix writes.
+// matrixTargets are the targets of the matrix.
 var matrixTargets = []place{{format: "nemo", store: "rocksdb"}, {format: "blackwidow", store: "rocksdb"},
 	{format: "ardb", store: "rocksdb"}, {format: "ardb", store: "leveldb"}, {format: "kvrocks", store: "rocksdb"},
 	{format: "pika3.5", store: "rocksdb"}, {format: "floyd", store: "rocksdb"}}
 
-// matrixGoldens are the databases that the original engines wrote.
+// matrixGoldens are the databases written by the original engines.
 var matrixGoldens = map[string]place{
 	"nemo-basic-zlib": matrixTargets[0], "bw-basic": matrixTargets[1], "bw-edge": matrixTargets[1],
 	"kvrocks-cluster": matrixTargets[4], "kvrocks-mixed": matrixTargets[4], "kvrocks-modules": matrixTargets[4], "kvrocks-ingest": matrixTargets[4],
@@ -30,16 +30,17 @@ var matrixGoldens = map[string]place{
 	"pika35-edge": matrixTargets[5], "pika353-zver": {format: "pika3.5", store: "rocksdb", resort: true}, "pika4-edge": matrixTargets[6],
 }
 
-// matrixAside are those that would add time and no case: like one of the above but for codecs or seconds, or no Redis data.
+// matrixAside lists goldens that would add only time: they differ from the above only in codecs or expiry in seconds,
+// or hold no Redis data.
 var matrixAside = []string{"nemo-basic", "pika400-basic", "rocks-modern"}
 
 // notes are the kinds of losses that need no permission.
 var notes = []string{record.LossHyperLogLog, record.LossGroupProgress, record.LossDatabase}
 
-// keepAll is the mode in which most of the matrix runs.
+// keepAll is the conflict mode of most of the matrix.
 var keepAll = conflict{flag: "keep=zset,list", prefer: []record.Type{record.ZSet, record.List}}
 
-// TestMatrix converts every format into every format, and what came out back again.
+// TestMatrix converts every format to every format and back.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	for _, name := range fixtures.Names() {
@@ -82,8 +83,8 @@ func matrixRow(t *testing.T, name string, src place) {
 	})
 }
 
-// fastDir is a temporary directory in memory where there is one: conversions wait for the disk most of
-// the time.
+// fastDir returns a temporary directory in memory if possible: conversions spend most of their time waiting for the
+// disk.
 func fastDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "kvferry-matrix-")
@@ -94,8 +95,8 @@ func fastDir(t testing.TB) string {
 	return dir
 }
 
-// crossed converts src, whose model is m, holds everything to the prediction and returns the model of
-// what was written.
+// crossed converts src, whose model is m, compares the result with the prediction and returns the model of the
+// target.
 func crossed(t *testing.T, m *model, src, dst place, mode conflict, flags ...string) *model {
 	t.Helper()
 	want := m.predict(t, dst, mode)
@@ -123,7 +124,7 @@ func crossed(t *testing.T, m *model, src, dst place, mode conflict, flags ...str
 	return got
 }
 
-// refusedKinds are those that stop a conversion unless they are allowed.
+// refusedKinds lists the losses that must be allowed.
 func (p *prediction) refusedKinds() (out []string) {
 	for _, kind := range slices.Sorted(maps.Keys(p.losses)) {
 		if !slices.Contains(notes, kind) && kind != record.LossSameName {
@@ -133,7 +134,7 @@ func (p *prediction) refusedKinds() (out []string) {
 	return out
 }
 
-// generated writes random records of all that a format holds, in several databases.
+// generated writes random records of all kinds that a format holds, in several databases.
 func generated(t *testing.T, p place, seed uint64) string {
 	t.Helper()
 	f := formatOf(t, p.format)
@@ -154,7 +155,7 @@ func generated(t *testing.T, p place, seed uint64) string {
 	for i, db := range dbs {
 		o := fixtures.Options{DB: db, Limits: f.Limits(), Now: testNow, NarrowInts: p.format == "ardb", Expired: true}
 		for j, group := range target.Groups() {
-			o.Types = group & f.Limits().Types & record.RedisTypes // values of modules are each server's own
+			o.Types = group & f.Limits().Types & record.RedisTypes // module values are specific to each server
 			w, err := target.Shard(i*len(target.Groups())+j, db, group, 8<<20)
 			if err != nil {
 				t.Fatal(err)
@@ -175,7 +176,7 @@ func generated(t *testing.T, p place, seed uint64) string {
 	return dir
 }
 
-// logLogs are strings that are HyperLogLogs of every dialect.
+// logLogs returns strings that are HyperLogLogs of every dialect.
 func logLogs(group record.TypeSet) record.Reader {
 	var out []small
 	if group.Has(record.String) {
@@ -194,7 +195,7 @@ func logLogs(group record.TypeSet) record.Reader {
 	return &smallReader{left: out}
 }
 
-// TestMatrixConflicts: one name under several types goes into Ardb in each way that can be asked for.
+// TestMatrixConflicts converts a name with several types to Ardb in each conflict mode.
 func TestMatrixConflicts(t *testing.T) {
 	t.Parallel()
 	generatedNemo, generatedBW := matrixTargets[0], matrixTargets[1]
@@ -223,7 +224,7 @@ func TestMatrixConflicts(t *testing.T) {
 	}
 }
 
-// TestMatrixOneDatabase: one of several namespaces goes into a directory of its own.
+// TestMatrixOneDatabase converts one of several namespaces to its own directory.
 func TestMatrixOneDatabase(t *testing.T) {
 	t.Parallel()
 	for _, store := range []string{"rocksdb", "leveldb", "lmdb"} {
@@ -245,7 +246,8 @@ func TestMatrixOneDatabase(t *testing.T) {
 	}
 }
 
-// TestMatrixStreamGroups: consumer groups are a loss where the stream is kept, and part of it where not.
+// TestMatrixStreamGroups checks that consumer groups are a loss of their own if the stream is kept, and part of the
+// stream's loss otherwise.
 func TestMatrixStreamGroups(t *testing.T) {
 	id := []byte("\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
 	entry := record.Element{Name: id, Value: record.AppendPair(nil, []byte("f"), []byte("v"))}
@@ -282,8 +284,8 @@ func (m *model) count(typ record.Type) (n int) {
 	return n
 }
 
-// TestMatrixOnePass: an Ardb database is read once, every row of it is accounted for, and what is
-// written does not depend on the number of workers.
+// TestMatrixOnePass checks that an Ardb database is read only once, that every row is accounted for, and that the
+// output does not depend on the number of workers.
 func TestMatrixOnePass(t *testing.T) {
 	t.Parallel()
 	for name, src := range matrixGoldens {

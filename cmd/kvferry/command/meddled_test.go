@@ -15,11 +15,11 @@ import (
 	"kvferry/record"
 )
 
-// meddlings are what somebody does to a file.
+// meddlings are ways to tamper with a file.
 var meddlings = map[string]func(path string) error{
 	"removed":   os.Remove,
 	"truncated": func(path string) error { return os.Truncate(path, 3) },
-	"replaced": func(path string) error { // by one of the same size
+	"replaced": func(path string) error { // by a file of the same size
 		info, err := os.Stat(path)
 		if err != nil {
 			return err
@@ -34,7 +34,7 @@ var meddlings = map[string]func(path string) error{
 	},
 }
 
-// meddled converts a dataset again and again, and knows each call on a file in the work directory.
+// meddled converts a dataset repeatedly and numbers the calls on files in the work directory.
 type meddled struct {
 	t        *testing.T
 	src, dst string
@@ -44,7 +44,7 @@ type meddled struct {
 func (m *meddled) work() string   { return m.dst + ".kvferry" }
 func (m *meddled) report() string { return m.dst + ".kvferry-report.json" }
 
-// convert calls at before each call, with its number.
+// convert runs a conversion and calls at before each call, with its number.
 func (m *meddled) convert(at func(n int, call string)) result {
 	n := 0
 	restore := disk.Inject(func(op, path string) error {
@@ -58,8 +58,8 @@ func (m *meddled) convert(at func(n int, call string)) result {
 	return kvferry(m.t, "convert", m.src, m.location, "--workers", "1")
 }
 
-// around returns calls right before, during and right after the proof: the last two lines of the journal say that the target
-// is complete, and that it is proved. The report is published before the target.
+// around returns the calls directly before, during and directly after the proof, found by the last two lines of the
+// journal: target complete, and target proved. The report is published before the target.
 func (m *meddled) around(calls []string) map[string]int {
 	var lines []int
 	read := 0
@@ -81,13 +81,13 @@ func (m *meddled) around(calls []string) map[string]int {
 	return map[string]int{"before": written, "during": read, "after": published}
 }
 
-// published reports whether a file of the work directory is to be published.
+// published reports whether a file of the work directory will be published.
 func (m *meddled) published(path string) bool {
 	rel, _ := filepath.Rel(m.work(), path)
 	return strings.HasPrefix(rel, "data") || rel == "report.json"
 }
 
-// files lists the work directory, or what of it is to be published.
+// files lists the work directory, or only files that will be published.
 func (m *meddled) files(all bool) (out []string) {
 	err := filepath.WalkDir(m.work(), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && (all || m.published(path)) {
@@ -101,7 +101,7 @@ func (m *meddled) files(all bool) (out []string) {
 	return out
 }
 
-// meddle does something to a file of the work directory at a call, and returns which, "" when there are not so many.
+// meddle tampers with the nth file of the work directory at a call and returns its name; "" if n is too large.
 func (m *meddled) meddle(call, nth int, all bool, how func(string) error) (result, string) {
 	file := ""
 	r := m.convert(func(n int, _ string) {
@@ -118,7 +118,7 @@ func (m *meddled) meddle(call, nth int, all bool, how func(string) error) (resul
 	return r, file
 }
 
-// clear removes what a conversion left.
+// clear removes the files left by a conversion.
 func (m *meddled) clear() {
 	for _, path := range []string{m.dst, m.work(), m.report()} {
 		if err := os.RemoveAll(path); err != nil {
@@ -127,7 +127,7 @@ func (m *meddled) clear() {
 	}
 }
 
-// judge wants no target where something of it was changed, and a message that names it; a whole one otherwise.
+// judge expects no target and a message naming the file if a published file was changed, else a complete target.
 func (m *meddled) judge(r result, file, what, whole string) {
 	m.t.Helper()
 	_, err := os.Lstat(m.dst)
@@ -143,8 +143,8 @@ func (m *meddled) judge(r result, file, what, whole string) {
 	}
 }
 
-// TestMeddled: whatever somebody does to a file of the work directory around the proof, no target is published that is
-// not what was proved, and the message names the file.
+// TestMeddled checks that no target is published if a file of the work directory was tampered with around the proof,
+// unless the target is what was proved, and that the message names the file.
 func TestMeddled(t *testing.T) {
 	src := dataset(t, nemo.New(), given{record.Hash, "h", 0, one("f", "v")}, given{record.String, "s", 0, one("", "value")})
 	for _, to := range []string{"kvrocks", "ardb+leveldb", "rdb", "aof"} {
@@ -158,7 +158,7 @@ func TestMeddled(t *testing.T) {
 		m.clear()
 		for moment, call := range m.around(calls) {
 			for what, how := range meddlings {
-				// What is not to be published may go. Truncated, a link to a table is the table.
+				// Unpublished files may be removed. Truncating a link to a table truncates the table.
 				all := moment == "before" && what == "removed"
 				for nth, file := 0, m.work(); file != ""; nth++ {
 					var r result

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMisnamed: a name that a flag gives and the dataset does not have is wrong usage, to every command that takes
-// such a flag, and the names that there are are said.
+// TestMisnamed checks that a flag that names an object missing from the dataset is a usage error in every command,
+// and that the error lists the existing names.
 func TestMisnamed(t *testing.T) {
 	src, other := golden(t, "nemo-basic"), golden(t, "bw-basic")
 	dst := "blackwidow:" + filepath.Join(t.TempDir(), "dst")

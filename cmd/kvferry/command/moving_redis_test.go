@@ -9,7 +9,7 @@ import (
 	"kvferry/internal/testkit/redistest"
 )
 
-// TestMovingRedis runs the commands of the page, with a real server in the place of db1.
+// TestMovingRedis runs the commands of the page, with a real server as db1.
 func TestMovingRedis(t *testing.T) {
 	root := fastDir(t)
 	for dump, name := range map[string]string{"20261122": "bw-basic", "20261201": "bw-edge"} {
@@ -40,7 +40,7 @@ func TestMovingRedis(t *testing.T) {
 	if ran != 11 {
 		t.Errorf("%d commands", ran)
 	}
-	for flag, dir := range map[string]string{"no": "redis", "yes": "redis-aof"} { // servers start from what was written
+	for flag, dir := range map[string]string{"no": "redis", "yes": "redis-aof"} { // servers start from the converted files
 		if n := len(redistest.StartIn(t, filepath.Join(root, "data", dir), "--appendonly", flag).Client().Records(t)); n < 100 {
 			t.Errorf("%s: %d records", dir, n)
 		}

@@ -17,8 +17,8 @@ import (
 	"kvferry/store/rocks"
 )
 
-// commandsOf yields the indented commands of a page in docs, in their order. It makes the directories below root that the page
-// makes before the command that needs them.
+// commandsOf yields the indented commands of a docs page in order. It creates directories below root that the page
+// assumes, just before the first command that needs them.
 func commandsOf(t *testing.T, page, root string) iter.Seq[[]string] {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../../../docs", page))
@@ -41,7 +41,7 @@ func commandsOf(t *testing.T, page, root string) iter.Seq[[]string] {
 	}
 }
 
-// TestMovingPika runs the commands of the page on a database of the original engine, from the dump to the way back.
+// TestMovingPika runs the commands of the page on a database of the original engine, including the way back.
 func TestMovingPika(t *testing.T) {
 	t.Parallel()
 	root := fastDir(t)
@@ -62,13 +62,13 @@ func TestMovingPika(t *testing.T) {
 		line, want := strings.Join(args, " "), ExitOK
 		switch {
 		case args[0] == "diff":
-			want = ExitFindings // the renamed ones
+			want = ExitFindings // the renamed ones differ
 			if _, err := os.Stat(filepath.Join(root, "data/pika4/db/0/info")); err == nil {
 				t.Error("info lies in an instance")
 			}
 		case strings.Contains(line, "--dry-run"):
 			want = ExitLossy
-		case strings.Contains(line, "pika4/dump"): // which the server makes of what it was given
+		case strings.Contains(line, "pika4/dump"): // the server writes this dump
 			dump := "data/" + strings.TrimPrefix(args[len(args)-2][strings.Index(args[len(args)-2], "/data/"):], "/data/")
 			copied(filepath.Join(root, "data/pika4/db"), dump)
 		}
@@ -90,19 +90,19 @@ func TestMovingPika(t *testing.T) {
 		t.Errorf("%d conversions of the page were made", moved)
 	}
 	ok(t, "diff", filepath.Join(root, "data/pika4/db"), filepath.Join(root, "data/eight/db"))
-	// What the way back brings is what 4.0 had.
+	// The way back must restore the content of 4.0.
 	if r := kvferry(t, "diff", filepath.Join(root, "data/pika4/db"), filepath.Join(root, "data/back/db")); r.code != ExitOK {
 		t.Errorf("exit %d: %s", r.code, r.stdout)
 	}
 }
 
-// TestReshardGolden: a database of the original engine in eight instances, and back in three: every key lies where its slot
-// says, and nothing else changes.
+// TestReshardGolden converts a database of the original engine to eight instances and back to three: every key must
+// be in the instance of its slot, and all else unchanged.
 func TestReshardGolden(t *testing.T) {
 	root, src := fastDir(t), golden(t, "pika4-edge")
 	unchanged(t, src)
 	eight, three := filepath.Join(root, "eight"), filepath.Join(root, "three")
-	// The engine cut keys and counts of this one.
+	// The engine truncated keys and counts in this database.
 	ok(t, "convert", "pika4:"+src, "pika4:"+eight, "--instances", "8", "--allow-loss", "damaged")
 	ok(t, "convert", "pika4:"+eight, "pika4:"+three)
 	for dir, n := range map[string]int{eight: 8, three: 3} {
@@ -126,7 +126,7 @@ func TestReshardGolden(t *testing.T) {
 	}
 }
 
-// metaKeys calls f for the user keys of an instance and counts them.
+// metaKeys calls f for the user keys of an instance and returns their number.
 func metaKeys(t *testing.T, dir string, f func(key []byte)) (n int) {
 	t.Helper()
 	s, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: floyd.Comparers()})
@@ -158,7 +158,7 @@ func metaKeys(t *testing.T, dir string, f func(key []byte)) (n int) {
 	return n
 }
 
-// TestMovingKvrocks runs the commands of the page on databases of the original engines, from the dumps to the ways back.
+// TestMovingKvrocks runs the commands of the page on databases of the original engines, including the ways back.
 func TestMovingKvrocks(t *testing.T) {
 	t.Parallel()
 	root := fastDir(t)
@@ -203,7 +203,8 @@ func TestMovingKvrocks(t *testing.T) {
 	}
 }
 
-// TestReshard: after another number of instances every key is where its slot says, and explain shows it there.
+// TestReshard checks that every key is in the instance of its slot after a change of the number of instances, and
+// that explain shows it there.
 func TestReshard(t *testing.T) {
 	dst := t.TempDir() + "/eight"
 	ok(t, "convert", "pika4:"+build(t, floyd.New(), floydSet()...), "pika4:"+dst, "--instances", "8")

@@ -22,7 +22,7 @@ import (
 	"kvferry/record"
 )
 
-// renamed is a dataset of Ardb's with named databases and a copy in blackwidow, whose databases have numbers.
+// renamed builds an Ardb dataset with named databases and a blackwidow copy with numbered ones.
 func renamed(t *testing.T) (src, dst, file string) {
 	t.Helper()
 	src = golden(t, "ardb-leveldb-basic")
@@ -32,7 +32,8 @@ func renamed(t *testing.T) (src, dst, file string) {
 	return src, dst, file
 }
 
-// Databases that a conversion renamed are compared by a map, in every comparison, and so are parts of them.
+// TestRenamedDatabases checks that --map-db matches renamed databases in every comparison, also of selected
+// databases.
 func TestRenamedDatabases(t *testing.T) {
 	t.Parallel()
 	src, dst, file := renamed(t)
@@ -78,7 +79,8 @@ func TestRenamedDatabases(t *testing.T) {
 	}
 }
 
-// A conversion that renames databases prints the command that compares source and copy, whatever was selected.
+// TestConversionPrintsTheComparison checks that a conversion that renames databases prints the command that compares
+// source and copy, under any selection.
 func TestConversionPrintsTheComparison(t *testing.T) {
 	t.Parallel()
 	src, tmp := golden(t, "ardb-leveldb-basic"), t.TempDir()
@@ -122,7 +124,8 @@ func TestConversionPrintsTheComparison(t *testing.T) {
 	}
 }
 
-// A file has the databases of its dataset, and the parts in their order.
+// TestFingerprintOrder checks that a fingerprint file lists the databases of its dataset, and the parts in their
+// order.
 func TestFingerprintOrder(t *testing.T) {
 	_, dst, _ := renamed(t)
 	var f inspect.FingerprintFile
@@ -139,7 +142,8 @@ func TestFingerprintOrder(t *testing.T) {
 	}
 }
 
-// A file is compared with what it was taken of: keys that have expired since count on both sides.
+// TestCheckTakesTheMoment checks that --check uses the time of the file: keys that have expired since count on both
+// sides.
 func TestCheckTakesTheMoment(t *testing.T) {
 	at := func(ms int64) string { return filter.MomentText(time.UnixMilli(ms)) }
 	soon := smallRecord(record.String, "t", "v")
@@ -165,7 +169,8 @@ func TestCheckTakesTheMoment(t *testing.T) {
 	}
 }
 
-// Files of before say neither filters nor the rule of expiry: the same must be given.
+// TestCheckOfAnOlderFile checks fingerprint files of older versions, which do not record filters or --expired: the
+// user must give the same again.
 func TestCheckOfAnOlderFile(t *testing.T) {
 	dir := build(t, nemo.New(), ardbSet()...)
 	var doc map[string]any
@@ -198,7 +203,8 @@ func TestCheckOfAnOlderFile(t *testing.T) {
 	}
 }
 
-// Filters come from the file, but for keys, of which it has a digest.
+// TestCheckTakesTheFilters checks that --check takes the filters from the file, except --key-file, of which it has
+// only a digest.
 func TestCheckTakesTheFilters(t *testing.T) {
 	dir, tmp := build(t, nemo.New(), ardbSet()...), t.TempDir()
 	file, keys, others := filepath.Join(tmp, "f.json"), filepath.Join(tmp, "keys"), filepath.Join(tmp, "others")
@@ -243,7 +249,7 @@ func TestCheckTakesTheFilters(t *testing.T) {
 	}
 }
 
-// What a fingerprint keeps of every filter gives the flags the same selection again.
+// TestFiltersComeBackFromAFile checks that the recorded form of every filter restores the same selection.
 func TestFiltersComeBackFromAFile(t *testing.T) {
 	given := []string{"--type", "set,hash", "--db", "bar", "--db", `"a,b",`, "--db", "\xff", "--match", "a b*", "--match", "'", "--regex", `^\d+$`,
 		"--sample", "7", "--ttl-from", "90m", "--ttl-to", "999999999999", "--min-bytes", "1536", "--min-elements", "3"}
@@ -267,7 +273,7 @@ func TestFiltersComeBackFromAFile(t *testing.T) {
 		return sel.Conditions(testNow)
 	}
 	want := parse(given, nil)
-	if len(want) != len(filter.Names())-1 { // all but key-file
+	if len(want) != len(filter.Names())-1 { // all except key-file
 		t.Errorf("given are %v", want)
 	}
 	data, err := json.Marshal(&inspect.FingerprintFile{Version: 1, Unit: "s", Expired: "drop", Now: testNow.UnixMilli(), Filters: want})

@@ -10,12 +10,12 @@ import (
 	"kvferry/internal/text/suggest"
 )
 
-// unknownCommand is the error of a command that does not exist.
+// unknownCommand returns the error for an unknown command.
 func unknownCommand(root *cobra.Command, name string) error {
 	return usagef("unknown command %q%s", name, suggest.DidYouMean(name, commandNames(root)))
 }
 
-// flagError is the error of a flag that does not exist or whose value is none.
+// flagError returns the error for an unknown flag or an invalid value.
 func flagError(cmd *cobra.Command, err error) error {
 	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
@@ -24,7 +24,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usagef("%w%s", err, strings.ReplaceAll(suggest.DidYouMean(name, flagNames(cmd)), ` "`, ` "--`))
 }
 
-// plainFlag says in plain words what a flag wants that is on or off.
+// plainFlag rewords the error of strconv.ParseBool.
 func plainFlag(err error) error {
 	if before, _, ok := strings.Cut(err.Error(), "strconv.ParseBool"); ok {
 		return errors.New(before + "want true or false")
@@ -32,7 +32,7 @@ func plainFlag(err error) error {
 	return err
 }
 
-// flagNames lists the flags of a command that its help shows.
+// flagNames lists the visible flags of a command.
 func flagNames(cmd *cobra.Command) []string {
 	var out []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -8,7 +8,7 @@ import (
 func TestDidYouMean(t *testing.T) {
 	for _, c := range []struct {
 		args []string
-		want string // "": nothing is offered
+		want string // "": no suggestion
 	}{
 		{[]string{"convret", "a", "b"}, `"convert"`},
 		{[]string{"fingerprnt", "a"}, `"fingerprint"`},

@@ -11,19 +11,19 @@ import (
 	"kvferry/record"
 )
 
-// maxNoted is how many findings of a dataset a command shows in passing; verify shows all.
+// maxNoted is the number of findings that a command shows for each dataset. verify shows all.
 const maxNoted = 5
 
-// noted shows the first findings that a command comes upon while it does something else.
+// noted shows the first findings of a command that does not look for them.
 type noted struct {
 	w    io.Writer
-	of   []string // locations of what the findings are about: one or two
+	of   []string // locations of the datasets: one or two
 	mu   sync.Mutex
-	n    [2]int  // by location, how many there are
-	said said    // that was shown last
-	errs int     // of severity error
-	from [2]bool // by location, whether findings are of it
-	// skipped are the tables and blocks that could not be read, all of which are shown, once.
+	n    [2]int  // by location: findings so far
+	said said    // the finding shown last
+	errs int     // findings of severity error
+	from [2]bool // by location: whether it has findings
+	// skipped holds the unreadable tables and blocks. Each is shown once, without a limit.
 	skipped map[record.Place]bool
 }
 
@@ -63,13 +63,13 @@ func (f *noted) reportOf(i int, r record.Finding) {
 	}
 }
 
-// said is the finding that was shown last, and of which location.
+// said is the finding shown last, with the index of its location.
 type said struct {
 	of           int
 	kind, detail string
 }
 
-// text describes a finding. What was said of the finding before is not said again.
+// text describes a finding. It does not repeat the detail of the previous one.
 func (s *said) text(of int, r *record.Finding) string {
 	is := said{of, r.Kind, r.Detail}
 	if is == *s && r.Key == nil && r.Place.File != "" {
@@ -89,13 +89,13 @@ func findingText(r *record.Finding) string {
 	if r.Keyspace != "" {
 		text = r.Keyspace + ": " + text
 	}
-	if r.Key == nil && r.Keyspace == "" && (r.Place.HasOffset() || !strings.Contains(text, r.Place.File)) { // of a file
+	if r.Key == nil && r.Keyspace == "" && (r.Place.HasOffset() || !strings.Contains(text, r.Place.File)) { // about a file
 		text += " [" + render.Where(r) + "]"
 	}
 	return text
 }
 
-// sum says how many were not shown, and where all are.
+// sum prints the number of findings not shown and the command that shows all.
 func (f *noted) sum() {
 	var lines []string
 	var left int64
@@ -117,15 +117,16 @@ func (f *noted) sum() {
 	}
 }
 
-// verdict is the error of a command that did all it could of a dataset with errors; they have been shown.
+// verdict returns the error of a command that finished on a dataset with errors. The errors have been shown.
 func (f *noted) verdict() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return verdict(f.errs > 0)
 }
 
-// verdict is the rule for every command that reads a dataset: when there are errors among the findings, rows are missing or are
-// not what was written, and it exits with 3 whatever it printed. verify has --fail-on, and convert refuses them as losses.
+// verdict is the rule for every command that reads a dataset: error findings mean missing or wrong rows, so the
+// command exits with 3 even if it printed all it could read. verify has --fail-on instead; convert treats them as
+// losses.
 func verdict(errors bool) error {
 	if errors {
 		return &ExitError{Code: ExitFindings}

@@ -22,8 +22,8 @@ import (
 // outputUsage describes the flag -o.
 const outputUsage = "write to a `file`, which exists only when it is complete; compressed when it ends in .gz or .zst; -: standard output"
 
-// toOutput calls write with standard output, or with a file that appears when write has succeeded. A device or pipe is
-// written to as it stands: it cannot be replaced by a file. Where a symbolic link is, what it leads to is replaced.
+// toOutput calls write with standard output, or with a file that appears only if write succeeds. It writes directly
+// to a device or pipe, which a file cannot replace, and replaces the target of a symbolic link.
 func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	if toStandard(path) {
 		return write(cmd.OutOrStdout())
@@ -32,7 +32,7 @@ func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 	switch {
 	case err != nil:
 		return toFile(path, path, write)
-	case isFile(cmd.OutOrStdout(), st): // as /dev/stdout
+	case isFile(cmd.OutOrStdout(), st): // such as /dev/stdout
 		return compressed(cmd.OutOrStdout(), path, write)
 	case !st.Mode().IsRegular():
 		return toDevice(path, write)
@@ -44,10 +44,11 @@ func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 	return toFile(real, path, write)
 }
 
-// outputNames are the flags of files that commands write.
+// outputNames are the flags that name output files.
 var outputNames = []string{"output", "html"}
 
-// tryOutputs refuses files that cannot be written, before anything is read for them. They are apart from all sources by then.
+// tryOutputs refuses unwritable output files before the command reads its sources. The paths have already been
+// checked to lie outside all sources.
 func tryOutputs(cmd *cobra.Command) error {
 	for _, name := range outputNames {
 		if flag := cmd.Flags().Lookup(name); flag != nil {
@@ -59,7 +60,7 @@ func tryOutputs(cmd *cobra.Command) error {
 	return nil
 }
 
-// tryOutput refuses a place where toOutput could make no file.
+// tryOutput refuses a path where toOutput could not create a file.
 func tryOutput(cmd *cobra.Command, path string) error {
 	if toStandard(path) {
 		return nil
@@ -80,14 +81,14 @@ func tryOutput(cmd *cobra.Command, path string) error {
 	return f.Close()
 }
 
-// standardOutput remembers that not all could be written: libraries that write help and tables do not say so. What
-// comes after a gap is not written.
+// standardOutput remembers the first write error, which libraries that print help and tables do not report. It writes
+// no more after an error, so the output has no gap.
 type standardOutput struct {
 	io.Writer
 	err error
 }
 
-// Write writes, until it fails.
+// Write writes until the first error.
 func (o *standardOutput) Write(p []byte) (n int, err error) {
 	if o.err == nil {
 		n, o.err = o.Writer.Write(p)
@@ -95,11 +96,11 @@ func (o *standardOutput) Write(p []byte) (n int, err error) {
 	return n, o.err
 }
 
-// broken reports whether whoever read has gone away.
+// broken reports whether the reader has gone away.
 func (o *standardOutput) broken() bool { return errors.Is(o.err, syscall.EPIPE) }
 
-// failed is the error of a command that wrote here and ended with err. What it wrote is not all there, so it has
-// neither done nor found anything that anybody knows of.
+// failed returns the error of a command that ended with err. If its output is incomplete, exit codes such as 0 or 3
+// would be wrong: the results did not reach the reader.
 func (o *standardOutput) failed(err error) error {
 	var exit *ExitError
 	switch {
@@ -111,7 +112,7 @@ func (o *standardOutput) failed(err error) error {
 	return errors.Join(err, fmt.Errorf("standard output: %w", o.err))
 }
 
-// isFile reports whether what is written to w goes to a file.
+// isFile reports whether w writes to file.
 func isFile(w io.Writer, file fs.FileInfo) bool {
 	if o, ok := w.(*standardOutput); ok {
 		w = o.Writer
@@ -124,7 +125,7 @@ func isFile(w io.Writer, file fs.FileInfo) bool {
 	return err == nil && os.SameFile(st, file)
 }
 
-// toDevice writes to what is there and is no file.
+// toDevice writes to an existing device or pipe.
 func toDevice(path string, write func(io.Writer) error) error {
 	f, err := disk.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -133,7 +134,7 @@ func toDevice(path string, write func(io.Writer) error) error {
 	return errors.Join(compressed(f, path, write), f.Close())
 }
 
-// toFile writes a file beside the one at path and puts it in its place; given is what the path was called.
+// toFile writes a temporary file next to path and renames it to path. given is the path on the command line.
 func toFile(path, given string, write func(io.Writer) error) error {
 	f, err := beside(path, given)
 	if err != nil {
@@ -150,13 +151,13 @@ func toFile(path, given string, write func(io.Writer) error) error {
 		return nil
 	}
 	removed := disk.Remove(f.Name())
-	if out.err != nil && removed == nil { // what failed because of it says nothing more
+	if out.err != nil && removed == nil { // later errors follow from out.err
 		err = fmt.Errorf("%w; %s", out.err, left(path))
 	}
 	return errors.Join(err, removed)
 }
 
-// beside makes a file beside the one at path; given is what the path was called.
+// beside creates a temporary file next to path. given is the path on the command line.
 func beside(path, given string) (*disk.File, error) {
 	f, err := disk.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-*")
 	if err != nil {
@@ -165,7 +166,8 @@ func beside(path, given string) (*disk.File, error) {
 	return f, nil
 }
 
-// unmade is the error of a file that could not be made: the temporary name means nothing to anybody.
+// unmade returns the error for a file that could not be created, under its given path: the temporary name means
+// nothing to users.
 func unmade(given string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -174,7 +176,7 @@ func unmade(given string, err error) error {
 	return err
 }
 
-// left says what is at a path to which nothing was written.
+// left describes the state of a path after a failed write.
 func left(path string) string {
 	if _, err := disk.Stat(path); err == nil {
 		return "the file that is there is as it was"
@@ -182,15 +184,15 @@ func left(path string) string {
 	return "nothing is left of it"
 }
 
-// unfinishedFile is a file beside the one that it is to be. Its errors have the name that people know, and
-// nothing is written after one.
+// unfinishedFile is the temporary file for a path. Its errors carry the given path, and it writes no more after an
+// error.
 type unfinishedFile struct {
 	file  *disk.File
 	given string
 	err   error
 }
 
-// Write writes, until it fails.
+// Write writes until the first error.
 func (u *unfinishedFile) Write(p []byte) (int, error) {
 	if u.err != nil {
 		return 0, u.err
@@ -200,7 +202,7 @@ func (u *unfinishedFile) Write(p []byte) (int, error) {
 	return n, u.err
 }
 
-// fail keeps an error under the name that was given.
+// fail keeps the first error, with the given path.
 func (u *unfinishedFile) fail(err error) {
 	var p *fs.PathError
 	var l *os.LinkError
@@ -215,7 +217,7 @@ func (u *unfinishedFile) fail(err error) {
 	}
 }
 
-// finish puts the file in its place.
+// finish syncs the file and renames it to path.
 func (u *unfinishedFile) finish(path string) error {
 	u.fail(u.file.Chmod(0o644))
 	if u.err == nil {
@@ -228,7 +230,7 @@ func (u *unfinishedFile) finish(path string) error {
 	return u.err
 }
 
-// openFile opens a file that is read and is no dataset.
+// openFile opens a regular input file.
 func openFile(path string) (*disk.File, error) {
 	f, err := disk.Open(path)
 	if err != nil {
@@ -244,10 +246,10 @@ func openFile(path string) (*disk.File, error) {
 	return f, nil
 }
 
-// maxWindow bounds what a compressed file may make a reader hold.
+// maxWindow bounds the memory for decompressing a file.
 const maxWindow = 32 << 20
 
-// decompressed reads what toOutput wrote, whatever the file is called.
+// decompressed reads output of toOutput, compressed or not. It ignores the file name.
 func decompressed(r io.Reader) (io.ReadCloser, error) {
 	f := bufio.NewReader(r)
 	head, err := f.Peek(len(zstdMagic))
@@ -266,13 +268,13 @@ func decompressed(r io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(f), nil
 }
 
-// How compressed files begin.
+// Magic bytes of compressed files.
 const (
 	gzipMagic = "\x1f\x8b"
 	zstdMagic = "\x28\xb5\x2f\xfd"
 )
 
-// compressed calls write with a compressor that the name of the file asks for.
+// compressed calls write with the compressor that the file name selects.
 func compressed(f io.Writer, path string, write func(io.Writer) error) error {
 	var c io.WriteCloser
 	switch {

@@ -14,8 +14,8 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// TestOutputPlaces: what is there and no file is written to and stays what it is, and a link leads to what is
-// replaced.
+// TestOutputPlaces checks that devices and pipes are written to and not replaced, and that a link's target is
+// replaced instead of the link.
 func TestOutputPlaces(t *testing.T) {
 	t.Parallel()
 	src := golden(t, "bw-basic")
@@ -62,7 +62,7 @@ func TestOutputPlaces(t *testing.T) {
 	}
 }
 
-// TestOutputStdout: a file that standard output goes to takes the lines between those of others.
+// TestOutputStdout checks that a file that is also standard output receives the lines between other output.
 func TestOutputStdout(t *testing.T) {
 	src := golden(t, "bw-basic")
 	want := ok(t, "dump", "--keys-only", src)
@@ -82,8 +82,8 @@ func TestOutputStdout(t *testing.T) {
 	}
 }
 
-// TestOutputApart: no file of the source, or of its logs, is written, by whatever name, and nothing is read for
-// an output that cannot be.
+// TestOutputApart checks that no output overwrites a file of the source or its logs, under any name, and that such an
+// output is refused before the source is read.
 func TestOutputApart(t *testing.T) {
 	src := golden(t, "bw-basic")
 	dir := t.TempDir()
@@ -121,7 +121,7 @@ func TestOutputApart(t *testing.T) {
 	}
 }
 
-// TestOutputUnwritable: where no file can be made, nothing is read before that is said.
+// TestOutputUnwritable checks that an output that cannot be created is refused before the source is read.
 func TestOutputUnwritable(t *testing.T) {
 	src, dir := golden(t, "bw-basic"), t.TempDir()
 	read := false

@@ -10,7 +10,7 @@ import (
 	"kvferry/fixtures"
 )
 
-// values lists what a dump has, element by element where elements have names.
+// values lists the content of a dump, element by element for types with named elements.
 func values(t *testing.T, dump []byte) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -35,8 +35,9 @@ func values(t *testing.T, dump []byte) map[string]string {
 	return out
 }
 
-// TestArdbRestarts: a stock server on LMDB that was started three times has keys in its tree twice. All commands work,
-// and but for what the server itself finds no more, what it acknowledged last is what is read.
+// TestArdbRestarts reads a database of a stock Ardb server on LMDB that was started three times, so that its tree has
+// keys twice. All commands must work and return what the server acknowledged last, except rows that the server itself
+// no longer finds.
 func TestArdbRestarts(t *testing.T) {
 	src := fixtures.UnpackOutside(t, "ardb-lmdb-restarts")
 	unchanged(t, src)
@@ -49,7 +50,7 @@ func TestArdbRestarts(t *testing.T) {
 				other++
 			}
 		}
-		if len(got) != len(want) || other != 5 { // which the test of package ardb lists
+		if len(got) != len(want) || other != 5 { // listed by the test of package ardb
 			t.Errorf("%d values for %d, %d others", len(got), len(want), other)
 		}
 	}
@@ -67,7 +68,8 @@ func TestArdbRestarts(t *testing.T) {
 	ok(t, "explain", src, "k119")
 }
 
-// TestArdbOldOrder: a table in the order of an older server is read by every command, with --resort and without.
+// TestArdbOldOrder checks that every command reads a table in the order of an older server, with and without
+// --resort.
 func TestArdbOldOrder(t *testing.T) {
 	src := fixtures.UnpackOutside(t, "ardb-rocksdb-order")
 	unchanged(t, src)
@@ -92,7 +94,7 @@ func TestArdbOldOrder(t *testing.T) {
 	}
 }
 
-// TestArdbOldServer: to a server of that age go only integers that it can order.
+// TestArdbOldServer checks that a target for such an old server gets only integers that it can order.
 func TestArdbOldServer(t *testing.T) {
 	src, old := fixtures.UnpackOutside(t, "ardb-rocksdb-order"), "ardb0.9.6:"+filepath.Join(t.TempDir(), "dst")
 	r := kvferry(t, "convert", "--db", "0", "--type", "set", src, old)
@@ -108,8 +110,8 @@ func TestArdbOldServer(t *testing.T) {
 	}
 }
 
-// TestNeverReopened: the MANIFEST of a database that was created and not opened again names no comparator, and all rows
-// stand in a log. Every command reads it, and rows are those that the engine shows.
+// TestNeverReopened reads a database that was created but never reopened: its MANIFEST has no comparator, and all
+// rows are in a log. Every command must read the rows that the engine returns.
 func TestNeverReopened(t *testing.T) {
 	t.Parallel()
 	const name = "bw-never-reopened"

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestPackedDamage: a compressed RDB file that is cut off is what could be unpacked of it, for every command.
+// TestPackedDamage checks that every command reads the decompressible part of a truncated compressed RDB file.
 func TestPackedDamage(t *testing.T) {
 	t.Parallel()
 	src := golden(t, "bw-edge")

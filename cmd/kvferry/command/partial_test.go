@@ -13,8 +13,8 @@ import (
 	"kvferry/record"
 )
 
-// TestPartOfADataset: no command that reads a dataset of which a store is missing ends as if all were there, and of two
-// datasets the one that lacks it is named.
+// TestPartOfADataset checks that no command succeeds silently if a store of the dataset is missing, and that a
+// comparison names the incomplete dataset.
 func TestPartOfADataset(t *testing.T) {
 	whole, part := golden(t, "nemo-basic"), filepath.Join(t.TempDir(), "part")
 	sum := filepath.Join(t.TempDir(), "sum")
@@ -37,8 +37,8 @@ func TestPartOfADataset(t *testing.T) {
 	}
 }
 
-// TestMissingStoreNobodyAsksFor: a store that is missing, or has a file in its place, concerns only those who ask for its
-// types and its database.
+// TestMissingStoreNobodyAsksFor checks that a missing store, or a file in its place, affects only commands that need
+// its types and database.
 func TestMissingStoreNobodyAsksFor(t *testing.T) {
 	for _, c := range []struct{ golden, in, store, asked string }{{"nemo-basic", "", "list", "list"}, {"bw-basic", "", "lists", "list"},
 		{"pika35-edge", "db0", "streams", "stream"}} {
@@ -81,7 +81,7 @@ func TestMissingStoreNobodyAsksFor(t *testing.T) {
 	}
 }
 
-// TestRestOfStore: a directory of a store that was hardly copied is a finding like any other damage.
+// TestRestOfStore checks that an incompletely copied store directory is reported like other damage.
 func TestRestOfStore(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"000004.log", "LOCK", "OPTIONS-000007"} {
@@ -105,7 +105,8 @@ func TestRestOfStore(t *testing.T) {
 	}
 }
 
-// TestGapOfDatabases: a dataset without a database below another says so, whatever reads it, unless --db selects what is there.
+// TestGapOfDatabases checks that every command reports a missing database below the last one, unless --db selects
+// existing ones.
 func TestGapOfDatabases(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ golden, db, format string }{{"nemo-basic", "", "nemo"}, {"bw-basic", "", "blackwidow"}, {"pika400-basic", "db0", "floyd"}} {
@@ -131,7 +132,8 @@ func TestGapOfDatabases(t *testing.T) {
 	}
 }
 
-// TestWithoutLogs: no command that reads a server's directory without its logs ends as if all were there; a checkpoint is warned of.
+// TestWithoutLogs checks that no command succeeds silently on a server's directory without its logs, and that a
+// checkpoint causes a warning.
 func TestWithoutLogs(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"bw-basic", "nemo-basic", "pika400-basic", "ardb-leveldb-basic", "ardb-rocksdb-basic", "kvrocks-mixed"} {
@@ -139,7 +141,7 @@ func TestWithoutLogs(t *testing.T) {
 		if err := os.CopyFS(dir, os.DirFS(golden(t, name))); err != nil {
 			t.Fatal(err)
 		}
-		inStores(t, dir, "CURRENT", func(path string) error { // some archives were made without the locks of the server
+		inStores(t, dir, "CURRENT", func(path string) error { // some archives do not contain the server's lock files
 			return os.WriteFile(filepath.Join(filepath.Dir(path), "LOCK"), nil, 0o644)
 		})
 		inStores(t, dir, "*.log", os.Remove)
@@ -153,7 +155,7 @@ func TestWithoutLogs(t *testing.T) {
 		}
 		inStores(t, dir, "LOCK", os.Remove)
 		want := "warning no-log"
-		if name == "ardb-leveldb-basic" { // which makes no checkpoints
+		if name == "ardb-leveldb-basic" { // LevelDB has no checkpoints
 			want = "error no-log"
 		}
 		if r := kvferry(t, "verify", dir); !strings.Contains(r.stdout, want) && !strings.Contains(r.stdout, "error log-gap") {
@@ -162,7 +164,7 @@ func TestWithoutLogs(t *testing.T) {
 	}
 }
 
-// inStores calls do for the files below a directory whose names match a pattern.
+// inStores calls do for the matching files below a directory.
 func inStores(t *testing.T, dir, pattern string, do func(path string) error) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -176,8 +178,8 @@ func inStores(t *testing.T, dir, pattern string, do func(path string) error) {
 	}
 }
 
-// TestMissingInstance: a dataset of Pika 4.0 without its last instances, or with empty ones in their place, is not read as if it had
-// fewer; the finding says how many its keys fit.
+// TestMissingInstance checks a Pika 4.0 dataset whose last instances are missing or empty: it is not read as a
+// smaller dataset, and the finding gives the number of instances that its keys fit.
 func TestMissingInstance(t *testing.T) {
 	t.Parallel()
 	whole := golden(t, "pika400-basic")
@@ -215,7 +217,7 @@ func TestMissingInstance(t *testing.T) {
 	}
 }
 
-// emptyInstance makes an instance without rows, as a server does where it finds none.
+// emptyInstance creates an instance without rows, like a server that finds none.
 func emptyInstance(t *testing.T, dir string) {
 	t.Helper()
 	one := smallRecord(record.Hash, "k", "f")
@@ -231,7 +233,7 @@ func emptyInstance(t *testing.T, dir string) {
 	t.Fatalf("no empty instance in %s", made)
 }
 
-// TestErrorsOfRows: an error finding ends every command that reads with 3, whatever it is about.
+// TestErrorsOfRows checks that an error finding of any kind makes every reading command exit with 3.
 func TestErrorsOfRows(t *testing.T) {
 	t.Parallel()
 	dir := build(t, floyd.New(), smallRecord(record.Hash, "k", "f"))
@@ -248,7 +250,8 @@ func TestErrorsOfRows(t *testing.T) {
 	}
 }
 
-// TestForbiddenStore: a store whose directory may not be looked into is that, not one of another kind.
+// TestForbiddenStore checks that a store with an unreadable directory is reported as such, not as another kind of
+// store.
 func TestForbiddenStore(t *testing.T) {
 	src := golden(t, "bw-basic")
 	defer disk.Inject(func(_, path string) error {

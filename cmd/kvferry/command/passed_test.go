@@ -8,7 +8,8 @@ import (
 	"kvferry/fixtures"
 )
 
-// A store that cannot be opened is in the way of those commands alone that ask for what it holds.
+// TestDamagedStoresArePassedOver checks that a store that cannot be opened affects only commands that need its
+// content.
 func TestDamagedStoresArePassedOver(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ golden, format, store string }{{"nemo-basic", "blackwidow", "zset"}, {"bw-basic", "nemo", "zsets"}} {

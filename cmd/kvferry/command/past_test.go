@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestExpiredBefore1970: what expired before 1970, as with an expiry that overflowed 32 bits, goes into every format as
-// something that has expired; where the moment cannot be kept, a note says so.
+// TestExpiredBefore1970 converts keys that expired before 1970, as from an expiry that overflowed 32 bits, to every
+// format. They stay expired; a note reports if the target cannot store the time.
 func TestExpiredBefore1970(t *testing.T) {
 	t.Parallel()
 	file := "REDIS0009\xfe\x00"

@@ -62,8 +62,8 @@ func (a *App) patch() *cobra.Command {
 	}
 	fs := cmd.Flags()
 	f.connect.Register(fs)
-	for _, name := range []string{"scan"} { // nothing is read
-		_ = fs.MarkHidden(name) // it is there
+	for _, name := range []string{"scan"} { // patch reads no data from the server
+		_ = fs.MarkHidden(name) // connect has registered it
 	}
 	fs.Var(&f.rate, "rate", "maximum bytes per second to send to the server, such as 20MiB; 0: no limit (default)")
 	fs.BoolVar(&f.noDelete, "no-delete", false, "do not delete keys that the dataset does not have")
@@ -78,18 +78,18 @@ func (a *App) patch() *cobra.Command {
 type patched struct {
 	*patchFlags
 	file    string
-	in      *disk.File // what the patch is read from
+	in      *disk.File // the patch
 	target  format.Target
 	losses  map[string]int64
 	journal string
 	done    patchState
 }
 
-// patchState is what a run has done, as its journal has it.
+// patchState is the progress of a run, as written to its journal.
 type patchState struct {
 	SHA256 string `json:"sha256"`
-	Server string `json:"server"` // its run
-	Line   int64  `json:"line"`   // everything before it is done
+	Server string `json:"server"` // run ID of the server
+	Line   int64  `json:"line"`   // all lines before it are done
 }
 
 func (a *App) runPatch(cmd *cobra.Command, f *patchFlags, file, address string) (err error) {
@@ -145,7 +145,7 @@ func (a *App) runPatch(cmd *cobra.Command, f *patchFlags, file, address string) 
 	return nil
 }
 
-// text says what a patch does.
+// text summarizes a patch.
 func (p *patched) text(c patch.Counts) string {
 	deleted := record.Plural(c.Deletes, "key") + " deleted"
 	if p.noDelete {
@@ -154,7 +154,7 @@ func (p *patched) text(c patch.Counts) string {
 	return fmt.Sprintf("%s put, %s of another expiry, %s", record.Plural(c.Puts, "key"), record.Plural(c.Expires, "key"), deleted)
 }
 
-// openPatch opens a patch so that it can be read several times: standard input and pipes are copied first.
+// openPatch opens a patch for reading it several times. It copies standard input and pipes to a temporary file.
 func openPatch(cmd *cobra.Command, file, tempDir string) (*disk.File, error) {
 	from := cmd.InOrStdin()
 	if file != standard {
@@ -186,14 +186,14 @@ func openPatch(cmd *cobra.Command, file, tempDir string) (*disk.File, error) {
 	return f, nil
 }
 
-// patchHead is how much of a stream is looked at before it is copied: it may have no end.
+// patchHead is the number of bytes to check before copying a stream, which may be endless.
 const patchHead = 256 << 10
 
-// isPatch refuses a stream that does not begin as a patch.
+// isPatch refuses a stream that does not begin like a patch.
 func isPatch(in *bufio.Reader) error {
 	head, err := in.Peek(patchHead)
 	if err != nil {
-		return nil // it is short, and whoever reads it says what is wrong
+		return nil // a short stream; reading it reports errors
 	}
 	text, err := decompressed(bytes.NewReader(head))
 	if err == nil {
@@ -219,7 +219,7 @@ func (p *patched) open(do func(*patch.Reader) error) error {
 	return nil
 }
 
-// look reads the patch to its end and returns its databases. With a target it counts what that cannot hold.
+// look reads the whole patch and returns its databases, counts and checksum. With a target it also counts losses.
 func (p *patched) look(ctx context.Context, target format.Target) (dbs []string, counts patch.Counts, sum string, err error) {
 	err = p.open(func(r *patch.Reader) error {
 		batch := make([]record.Element, 64)
@@ -245,7 +245,7 @@ func (p *patched) look(ctx context.Context, target format.Target) (dbs []string,
 	return dbs, counts, sum, err
 }
 
-// weigh reads a record and counts what is lost of it.
+// weigh reads a record and counts its losses.
 func (p *patched) weigh(r *patch.Reader, h *record.Header, target format.Target, batch []record.Element) error {
 	lost := func(l record.Loss) {
 		if !l.Note {
@@ -272,7 +272,7 @@ func (p *patched) weigh(r *patch.Reader, h *record.Header, target format.Target,
 	}
 }
 
-// refuse stops before anything is written that the server cannot hold.
+// refuse stops before the first write if the server cannot hold everything.
 func (p *patched) refuse(stderr io.Writer) error {
 	if len(p.losses) == 0 {
 		return nil
@@ -284,7 +284,7 @@ func (p *patched) refuse(stderr io.Writer) error {
 		"kvferry diff with filters, such as --type, leaves records out of a patch")}
 }
 
-// begin finds out where to go on.
+// begin finds the line to start at and writes the journal.
 func (p *patched) begin(sum string) error {
 	now := patchState{SHA256: sum, Server: p.target.(format.Loaded).Run()}
 	data, err := disk.ReadFile(p.journal)
@@ -326,10 +326,10 @@ func (p *patched) save() error {
 	return err
 }
 
-// saveEvery is after how many operations a run notes what it has done.
+// saveEvery is the number of operations between saves of the journal.
 const saveEvery = 20000
 
-// apply sends the operations. After so many it waits until the server has answered all, and notes that.
+// apply sends the operations. After every saveEvery it waits for all replies and saves the journal.
 func (p *patched) apply(ctx context.Context) error {
 	err := p.open(func(r *patch.Reader) error {
 		s := &sending{patched: p, batch: make([]record.Element, 64)}
@@ -345,10 +345,10 @@ func (p *patched) apply(ctx context.Context) error {
 	return err
 }
 
-// sending is a patch on its way.
+// sending is the state of sending a patch.
 type sending struct {
 	*patched
-	to    format.Changer // of one database
+	to    format.Changer // for database db
 	db    string
 	shard int
 	batch []record.Element
@@ -383,7 +383,7 @@ func (s *sending) all(ctx context.Context, r *patch.Reader) error {
 	}
 }
 
-// note waits until everything before a line is done, and notes it.
+// note waits until all operations before a line are done, and saves that.
 func (s *sending) note(line int64) error {
 	if err := s.close(); err != nil {
 		return err
@@ -401,7 +401,7 @@ func (s *sending) close() error {
 	return err
 }
 
-// change goes over to a database.
+// change switches to a database.
 func (s *sending) change(db string) error {
 	if s.to != nil && s.db == db {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// TestPatch takes a server from one dataset to a newer one and sees that it is that.
+// TestPatch patches a server from one dataset to a newer one and compares the result.
 func TestPatch(t *testing.T) {
 	was := append(floydSet(), smallRecord(record.String, "gone", "v"), smallRecord(record.String, "same", "v"), smallRecord(record.Hash, "other", "a=1"),
 		small{typ: record.String, key: "ttl", elems: []record.Element{{Value: []byte("v")}}, expire: testNow.UnixMilli() + 4e11})
@@ -55,7 +55,7 @@ func TestPatch(t *testing.T) {
 	if r := kvferryFrom(t, strings.NewReader(text), "patch", "-n", "-", server); r.code != ExitOK || !strings.Contains(r.stdout, "4 keys put") {
 		t.Errorf("from standard input: exit %d: %s%s", r.code, r.stdout, r.stderr)
 	}
-	for range 2 { // twice is once
+	for range 2 { // applying it twice has the same effect
 		ok(t, "patch", "p.jsonl", server)
 		ok(t, "diff", newer, server)
 	}
@@ -85,7 +85,8 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// TestPatchResumes: a run that dies goes on where it was, unless the server or the patch is another.
+// TestPatchResumes checks that an interrupted run continues where it stopped, unless the server or the patch has
+// changed.
 func TestPatchResumes(t *testing.T) {
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	server := "redis://" + s.Addr
@@ -101,7 +102,7 @@ func TestPatchResumes(t *testing.T) {
 		t.Fatalf("exit %d: %s", r.code, r.stderr)
 	}
 	conn := s.Client()
-	conn.Must(t, "ACL", "SETUSER", "default", "resetkeys", "~k*") // it dies behind the first 20,000
+	conn.Must(t, "ACL", "SETUSER", "default", "resetkeys", "~k*") // it fails after the first 20,000
 	r := kvferry(t, "patch", "p.jsonl", server)
 	if r.code != ExitFailed || !strings.Contains(r.stderr, "NOPERM") || !strings.Contains(r.stderr, "--resume") {
 		t.Fatalf("exit %d: %s", r.code, r.stderr)
@@ -131,11 +132,12 @@ func TestPatchResumes(t *testing.T) {
 	}
 }
 
-// TestPatchLibraries: a library of functions is no key. One that only the server has is deleted, and a key of its name stays.
+// TestPatchLibraries checks that function libraries are not keys. A library that only the server has is deleted; a
+// key of the same name stays.
 func TestPatchLibraries(t *testing.T) {
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	c, server := s.Client(), "redis://"+s.Addr
-	t.Chdir(t.TempDir()) // reports go there
+	t.Chdir(t.TempDir()) // for reports
 	load := func(name string) string {
 		return "#!lua name=" + name + "\nredis.register_function('f" + name + "', function() return 1 end)"
 	}
@@ -167,7 +169,7 @@ func TestPatchLibraries(t *testing.T) {
 		t.Errorf("with a library on the server: exit %d, %s keys: %s", r.code, n, r.stderr)
 	}
 	c.Must(t, "FUNCTION", "FLUSH")
-	// A function may belong to a library of another name, which no flag replaces.
+	// A function may belong to another library, which no flag replaces.
 	c.Must(t, "FUNCTION", "LOAD", strings.Replace(load("kept"), "name=kept", "name=other", 1))
 	r = kvferry(t, "convert", "--replace", before, server)
 	if want := "function library \"kept\": the server says ERR Function fkept already exists; a library of another name has that function"; r.code != ExitFailed || !strings.Contains(r.stderr, want) {
@@ -178,7 +180,7 @@ func TestPatchLibraries(t *testing.T) {
 	ok(t, "convert", "--verify", before, server)
 }
 
-// TestPatchNumbers: a patch for a server is not made with databases that the server cannot have.
+// TestPatchNumbers checks that diff refuses a patch with databases that a server cannot have.
 func TestPatchNumbers(t *testing.T) {
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	server := "redis://" + s.Addr

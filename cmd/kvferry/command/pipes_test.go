@@ -12,21 +12,20 @@ import (
 	"kvferry/fixtures"
 )
 
-// TestPipesInDatasets: a pipe that has the name of a file of a dataset, to which nobody writes, is waited for by no
-// command.
+// TestPipesInDatasets checks that no command waits for a pipe without a writer in the place of a dataset's file.
 func TestPipesInDatasets(t *testing.T) {
 	t.Parallel()
 	const regular = "not a regular file"
 	for _, c := range []struct {
 		golden, file string
-		want         string // of the error; none when the file is not needed
+		want         string // text of the error; "" if the file is not needed
 	}{
 		{"nemo-basic", "kv/CURRENT", regular},
 		{"nemo-basic", "kv/LOCK", regular},
 		{"nemo-basic", "kv/MANIFEST-*", regular},
 		{"nemo-basic", "kv/000012.sst", regular},
 		{"nemo-basic", "kv/*.log", regular},
-		{"nemo-basic", "kv/OPTIONS-000008", ""}, // where the logs are is asked only when there are none
+		{"nemo-basic", "kv/OPTIONS-000008", ""}, // wal_dir in OPTIONS is needed only if the logs are missing
 		{"ardb-leveldb-basic", "leveldb/CURRENT", regular},
 		{"ardb-lmdb-basic", "lmdb/data.mdb", "not a database"},
 		{"ardb-lmdb-basic", "lmdb/lock.mdb", regular},
@@ -60,7 +59,7 @@ func TestPipesInDatasets(t *testing.T) {
 	}
 }
 
-// TestSourceFromPipe: a pipe that is named as a source is refused, with what to write in its place.
+// TestSourceFromPipe checks that a pipe as a source is refused, with advice.
 func TestSourceFromPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {

@@ -10,7 +10,7 @@ import (
 	"kvferry/record"
 )
 
-// ardbSet is a record of each type; Ardb has one type a name.
+// ardbSet has a record of each type under its own name, as Ardb has one type per name.
 func ardbSet() []small {
 	return []small{
 		smallRecord(record.String, "s", "v"), smallRecord(record.Hash, "h", "a=1", "b=2"),
@@ -30,7 +30,7 @@ func (r *rows) meta(key string, change func(v *codec.Value, data []codec.Data) [
 	r.put("0", raw, codec.AppendValue(nil, &v, data...))
 }
 
-// ardbPlants are damages of rows of ardbSet in Ardb on RocksDB.
+// ardbPlants are kinds of damage to rows of ardbSet in Ardb on RocksDB.
 func ardbPlants() []plant {
 	key, text, value := ardbKey, ardbText, ardbValue
 	return []plant{

@@ -22,10 +22,10 @@ import (
 	"kvferry/store"
 )
 
-// filePlant is damage of files of smallSet in nemo, and the findings that it must lead to.
+// filePlant is damage to files of smallSet in nemo, with the expected findings.
 type filePlant struct {
 	name, want string
-	args       []string // of verify
+	args       []string // for verify
 	do         func(t *testing.T, dir string)
 }
 
@@ -70,7 +70,7 @@ func removeOne(pattern string) func(*testing.T, string) {
 	}
 }
 
-// copyOne puts a copy of a file elsewhere in the dataset.
+// copyOne copies a file within the dataset.
 func copyOne(pattern, to string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		t.Helper()
@@ -84,10 +84,10 @@ func copyOne(pattern, to string) func(*testing.T, string) {
 	}
 }
 
-// addEdit adds a version edit to the MANIFEST of the hashes.
+// addEdit appends a version edit to the MANIFEST of the hashes.
 func addEdit(version []byte) func(*testing.T, string) { return addEditTo("hash", version) }
 
-// addEditTo adds a version edit to the MANIFEST of a store.
+// addEditTo appends a version edit to the MANIFEST of a store.
 func addEditTo(dir string, version []byte) func(*testing.T, string) {
 	return edit(dir+"/MANIFEST-*", func(data []byte) []byte {
 		var out bytes.Buffer
@@ -115,7 +115,7 @@ func addEditTo(dir string, version []byte) func(*testing.T, string) {
 	})
 }
 
-// neverWritten makes the last sequence number of a store 0, as earlier versions of kvferry wrote it.
+// neverWritten sets the last sequence number of a store to 0, as early versions of kvferry wrote it.
 func neverWritten(store string) func(*testing.T, string) {
 	return edit(store+"/MANIFEST-*", func(data []byte) []byte {
 		last := 0
@@ -130,7 +130,7 @@ func neverWritten(store string) func(*testing.T, string) {
 	})
 }
 
-// Converting a dataset whose databases were never written to to its own format mends it.
+// TestLastSequenceIsMended checks that converting such a dataset to its own format repairs it.
 func TestLastSequenceIsMended(t *testing.T) {
 	for _, c := range []struct {
 		format format.Format
@@ -157,7 +157,7 @@ func TestLastSequenceIsMended(t *testing.T) {
 	}
 }
 
-// Tags of version edits, as LevelDB and RocksDB write them.
+// Tags of version edits in LevelDB and RocksDB.
 const (
 	tagLogNumber    = 2
 	tagNextFile     = 3
@@ -165,8 +165,8 @@ const (
 	tagNewFile2     = 100
 )
 
-// newTable is a version edit that adds a table to a level, with the sequence numbers of its first and last row; the ones of
-// fixtures are in 6.
+// newTable returns a version edit that adds a table to a level, with the sequence numbers of its first and last row.
+// Tables of fixtures are in level 6.
 func newTable(level byte, number, size int, smallest, largest []byte, first, last uint64) []byte {
 	out := binary.AppendUvarint([]byte{tagNextFile}, uint64(number)+1)
 	out = binary.AppendUvarint(append(out, tagNewFile2, level), uint64(number))
@@ -178,8 +178,8 @@ func newTable(level byte, number, size int, smallest, largest []byte, first, las
 	return binary.AppendUvarint(binary.AppendUvarint(out, min(first, last)), max(first, last))
 }
 
-// recount changes a count of one byte in the properties of a table, which end in the name's tail, and makes the
-// checksum of the block right again.
+// recount changes a one-byte count in the properties of a table, whose name ends in tail, and updates the checksum of
+// the block.
 func recount(tail string) func([]byte) []byte {
 	return func(b []byte) []byte {
 		at := bytes.Index(b, []byte(tail)) + len(tail)
@@ -218,7 +218,7 @@ func filePlants() []filePlant {
 	}
 	again := func(seq uint64) *writes { return (&writes{seq: seq}).add("put", fieldOf("a"), plain) }
 	return []filePlant{
-		{name: "block", want: "error damaged-block, warning orphan-rows", do: edit("hash/*.sst", flip(10))}, // of the meta row
+		{name: "block", want: "error damaged-block, warning orphan-rows", do: edit("hash/*.sst", flip(10))}, // the meta row's block
 		{name: "footer", want: "error damaged-block", do: edit("kv/*.sst", flip(-1))},
 		{name: "metaindex", want: "error damaged-block", do: edit("kv/*.sst", flipMetaindex)},
 		{name: "properties", want: "error damaged-block", do: edit("kv/*.sst", flipNamed("rocksdb.properties"))},
@@ -295,7 +295,7 @@ func filePlants() []filePlant {
 		{name: "entries", want: "error entry-count-mismatch", do: edit("hash/*.sst", recount("entries"))},
 		{name: "tombstones", want: "error delete-count-mismatch", do: edit("hash/*.sst", recount("eleted.keys"))},
 		{name: "foreign table", want: "error foreign-table", do: func(t *testing.T, dir string) {
-			other := build(t, nemo.New(), smallRecord(1, "l", "v")) // of the size of k's
+			other := build(t, nemo.New(), smallRecord(1, "l", "v")) // same size as the table of k
 			data, err := os.ReadFile(globOne(t, other, "kv/*.sst"))
 			if err == nil {
 				err = os.WriteFile(globOne(t, dir, "kv/*.sst"), data, 0o644)
@@ -317,7 +317,7 @@ func filePlants() []filePlant {
 	}
 }
 
-// Damage of files is found once, and the rest of the dataset is verified.
+// TestVerifyPlantedFiles checks that damage to files is found once and the rest of the dataset is verified.
 func TestVerifyPlantedFiles(t *testing.T) {
 	for _, c := range filePlants() {
 		t.Run(c.name, func(t *testing.T) {
@@ -329,7 +329,7 @@ func TestVerifyPlantedFiles(t *testing.T) {
 			if !strings.Contains(c.want, "error") {
 				return
 			}
-			// The damage is in one store: the records of the others are there.
+			// The damage is in one store: records of the others are read.
 			out := kvferry(t, "verify", "nemo:"+dir).stdout
 			if !strings.Contains(out, ": 4 records") && !strings.Contains(out, ": 5 records") {
 				t.Errorf("the rest was not verified:\n%s", out)
@@ -338,7 +338,7 @@ func TestVerifyPlantedFiles(t *testing.T) {
 	}
 }
 
-// cutManifest cuts the last edit off the MANIFEST of a store that the engine wrote.
+// cutManifest removes the last edit from the MANIFEST of a store that the engine wrote.
 func cutManifest(t *testing.T) string {
 	t.Helper()
 	src := fixtures.Unpack(t, "nemo-basic")
@@ -357,8 +357,9 @@ func cutManifest(t *testing.T) string {
 	return src
 }
 
-// A MANIFEST cut between two edits is as whole as an older one: that the tables of the edits that are gone have
-// rows which nothing else has is damage for verify, and refused by convert unless it is allowed.
+// TestManifestCutBetweenEdits cuts a MANIFEST between two edits, so that it looks like an intact older one. Tables of
+// the removed edits have rows that exist nowhere else: verify must report that as damage, and convert must refuse it
+// unless allowed.
 func TestManifestCutBetweenEdits(t *testing.T) {
 	src := cutManifest(t)
 	if got := strings.Join(foundIn(t, "nemo:"+src), ", "); got != "error manifest-behind" {
@@ -372,7 +373,8 @@ func TestManifestCutBetweenEdits(t *testing.T) {
 	ok(t, append(args, "--allow-loss", record.LossDamaged)...)
 }
 
-// A damaged filter of a table is found once and costs no row: verify warns, and convert takes over everything.
+// TestVerifyFilter checks that a damaged filter block is found once and loses no row: verify warns, and convert
+// copies all records.
 func TestVerifyFilter(t *testing.T) {
 	t.Parallel()
 	src := fixtures.Unpack(t, "bw-basic")
@@ -389,7 +391,7 @@ func TestVerifyFilter(t *testing.T) {
 	if at < 0 {
 		t.Fatalf("%s has no filter", tables[0])
 	}
-	off, _ := binary.Uvarint(data[at+len(name):]) // the metaindex has the handle behind the name
+	off, _ := binary.Uvarint(data[at+len(name):]) // the handle follows the name in the metaindex
 	data[off] ^= 1
 	if err := os.WriteFile(tables[0], data, 0o644); err != nil {
 		t.Fatal(err)
@@ -406,8 +408,8 @@ func TestVerifyFilter(t *testing.T) {
 	ok(t, "convert", src, "blackwidow:"+filepath.Join(t.TempDir(), "out"))
 }
 
-// What checksums cannot tell, all commands know alike: each ends with the one error that verify lists, and none says that
-// all is well.
+// TestCommandsAgreeOnTables checks faults that checksums cannot detect: every command ends with the one error that
+// verify lists, and no command reports success.
 func TestCommandsAgreeOnTables(t *testing.T) {
 	for name, sub := range map[string]string{"index-entry-gone": "db0", "restart-not-at-entry": "db0", "block-twice": "", "leveldb-first-block-empty": ""} {
 		t.Run(name, func(t *testing.T) {

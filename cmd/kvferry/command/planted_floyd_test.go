@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// floydSet is a record of each type, with a name of its own.
+// floydSet has a record of each type, each with its own name.
 func floydSet() []small {
 	id := []byte("\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
 	entry := record.Element{Name: id, Value: record.AppendPair(nil, []byte("f"), []byte("v"))}
@@ -26,10 +26,10 @@ func floydSet() []small {
 	}
 }
 
-// instance is the directory of a key in a dataset of three instances.
+// instance returns the directory of a key in a dataset of three instances.
 func instance(key string) string { return fmt.Sprint(floyd.Slot([]byte(key), 1024) % 3) }
 
-// floydPlants are damages of rows of floydSet.
+// floydPlants are kinds of damage to rows of floydSet.
 func floydPlants() []plant {
 	const v, first = 1, math.MaxInt64 + 1
 	meta := func(key string) []byte { return floyd.AppendMetaKey(nil, floyd.MetaKey{Key: []byte(key)}) }
@@ -61,7 +61,7 @@ func floydPlants() []plant {
 		put("h", "default", meta("h"), append([]byte{6}, counted(record.Hash, 3)[1:]...), "error newer"),
 		put("h", "hash_data_cf", data("h", "d", 2), none, "warning newer-version"),
 		put("h", "hash_data_cf", data("h", "d", 0), none, ""),
-		put("h", "hash_data_cf", data("h", "a", v), []byte("12"), ""), // HINCRBY of 4.0.0
+		put("h", "hash_data_cf", data("h", "a", v), []byte("12"), ""), // written by HINCRBY of 4.0.0
 		{"no rank", instance("z"), func(r *rows) { r.del("zset_score_cf", byScore("b", 1)) }, "error zset-missing-score-row"},
 		put("z", "zset_score_cf", byScore("ghost", 1), none, "error zset-missing-member-row"),
 		{"hole", instance("l"), func(r *rows) { r.del("list_data_cf", data("l", string(le64(first+1)), v)) }, "error list-missing-index"},
@@ -92,7 +92,7 @@ func TestVerifyPlantedFloyd(t *testing.T) {
 	}
 }
 
-// TestUnknownFormEverywhere: no command passes over a row in a form that is not known, and each reads the others.
+// TestUnknownFormEverywhere checks that every command reports a row in an unknown form and reads the other rows.
 func TestUnknownFormEverywhere(t *testing.T) {
 	t.Parallel()
 	dir, sound := build(t, floyd.New(), floydSet()...), build(t, floyd.New(), floydSet()...)
@@ -116,7 +116,7 @@ func TestUnknownFormEverywhere(t *testing.T) {
 	}
 }
 
-// Keys that lie as another number of slots has them are where they belong.
+// TestVerifyOtherSlots checks that keys distributed by another number of slots are accepted.
 func TestVerifyOtherSlots(t *testing.T) {
 	t.Parallel()
 	src, dst := golden(t, "nemo-basic"), t.TempDir()+"/dst"

@@ -25,7 +25,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// small is a record for tests: names and values are text, scores count from 0.
+// small is a record for tests. Names and values are text; scores count from 0.
 type small struct {
 	typ    record.Type
 	key    string
@@ -53,7 +53,7 @@ func smallRecord(t record.Type, key string, elems ...string) small {
 	return s
 }
 
-// smallSet is a record of each type, all called k.
+// smallSet has a record of each type, all named k.
 func smallSet() []small {
 	return []small{
 		smallRecord(record.String, "k", "v"),
@@ -91,13 +91,13 @@ func (r *smallReader) Read(dst []record.Element) (int, error) {
 func (r *smallReader) Settle(record.Class) {}
 func (r *smallReader) Close() error        { return nil }
 
-// build writes records as a dataset.
+// build writes records to a dataset.
 func build(t testing.TB, f format.Format, records ...small) string {
 	t.Helper()
 	return buildStores(t, f, rocks.Create, records...)
 }
 
-// buildStores is build with the stores that create makes.
+// buildStores is build with the stores made by create.
 func buildStores(t testing.TB, f format.Format, create store.CreateFunc, records ...small) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "db")
@@ -128,7 +128,7 @@ func buildStores(t testing.TB, f format.Format, create store.CreateFunc, records
 	return dir
 }
 
-// rows are the rows of a store by keyspace.
+// rows holds the rows of a store by keyspace.
 type rows struct {
 	t         testing.TB
 	keyspaces []string
@@ -136,7 +136,7 @@ type rows struct {
 	kv        map[string]map[string]string
 }
 
-// alter reads a store, changes its rows and writes it anew.
+// alter reads a store, changes its rows and rewrites it.
 func alter(t testing.TB, dir string, change func(r *rows)) {
 	t.Helper()
 	opts := &store.Options{Comparers: slices.Concat(blackwidow.Comparers(), floyd.Comparers(), []store.Comparer{codec.Comparer()}), Merger: merge.Merger()}
@@ -145,7 +145,7 @@ func alter(t testing.TB, dir string, change func(r *rows)) {
 		t.Fatal(err)
 	}
 	create := rocks.Create
-	if len(tables) > 0 { // the comparator has the same name
+	if len(tables) > 0 { // the comparator is found by name
 		opts.Comparers, create = []store.Comparer{codec.LevelDBComparer()}, rocks.CreateLevelDB
 	}
 	st, err := rocks.Open(context.Background(), dir, opts)
@@ -234,7 +234,7 @@ func (r *rows) get(keyspace string, key []byte) []byte {
 	return []byte(v)
 }
 
-// foundIn verifies a dataset and returns "severity kind" of each finding, with ×n when there are more.
+// foundIn verifies a dataset and returns "severity kind" of each finding, with ×n if it occurs n times.
 func foundIn(t *testing.T, dir string, args ...string) []string {
 	t.Helper()
 	unchanged(t, dir[strings.Index(dir, ":")+1:])
@@ -272,7 +272,7 @@ func foundIn(t *testing.T, dir string, args ...string) []string {
 	return out
 }
 
-// Shorthands for nemo's rows of the records called k, all of version 1.
+// Shorthands for nemo's rows of records named k, all of version 1.
 var (
 	nk  = []byte("k")
 	nv1 = nemo.Suffix{Version: 1}
@@ -308,7 +308,7 @@ func (r *rows) listMeta(change func(*nemo.ListMeta)) {
 	r.put("default", []byte("Lk"), nemo.AppendListMeta(nil, m))
 }
 
-// plant is one damage and the findings that it must lead to.
+// plant is one kind of damage with the expected findings.
 type plant struct {
 	name  string
 	store string
@@ -323,7 +323,7 @@ func (p *plant) check(t *testing.T, dir string) {
 	}
 }
 
-// nemoPlants are damages of rows of smallSet in nemo.
+// nemoPlants are kinds of damage to rows of smallSet in nemo.
 func nemoPlants() []plant {
 	field := func(name string) []byte { return nemo.AppendHashKey(nil, nemo.HashKey{Key: nk, Field: []byte(name)}) }
 	plain := func(v string) []byte { return nemo.AppendPlain(nil, nemo.Plain{Bytes: []byte(v), Suffix: nv1}) }
@@ -380,7 +380,7 @@ func TestVerifyPlantedNemo(t *testing.T) {
 	}
 }
 
-// blackwidowPlants are damages of rows of smallSet in blackwidow.
+// blackwidowPlants are kinds of damage to rows of smallSet in blackwidow.
 func blackwidowPlants() []plant {
 	const v = 1
 	data := func(name string, version int32) []byte {
@@ -392,7 +392,7 @@ func blackwidowPlants() []plant {
 	byScore := func(member string, score float64) []byte {
 		return blackwidow.AppendScoreKey(nil, blackwidow.ScoreKey{Key: nk, Version: v, Score: score, Member: []byte(member)})
 	}
-	const first = 1 << 63 // right starts there
+	const first = 1 << 63 // the initial right index
 	return []plant{
 		{"nothing", "hashes", func(*rows) {}, ""},
 		{"count", "sets", func(r *rows) { r.put("default", nk, blackwidow.AppendMeta(nil, blackwidow.Meta{Count: 7, Version: v})) },
@@ -450,7 +450,8 @@ func TestVerifyPlantedBlackwidow(t *testing.T) {
 	}
 }
 
-// A file in another order than its comparator says is found and not trusted: the records come out whole.
+// TestVerifyPlantedOrder checks that a file that is not in its comparator's order is found and sorted: the records
+// are complete.
 func TestVerifyPlantedOrder(t *testing.T) {
 	dir := disordered(t)
 	if got := strings.Join(foundIn(t, dir), ", "); got != "error key-order" {
@@ -469,8 +470,8 @@ func TestVerifyPlantedOrder(t *testing.T) {
 	}
 }
 
-// A second reading, with the rows sorted, gets past a store that cannot be opened as the first one did. The report
-// says that nothing of it was read.
+// TestVerifyOrderBesideUnreadable checks that the second pass, with sorted rows, also skips a store that cannot be
+// opened, and that the report lists it as unread.
 func TestVerifyOrderBesideUnreadable(t *testing.T) {
 	dir := disordered(t)
 	current := filepath.Join(dir, "zsets", "CURRENT")

@@ -33,13 +33,13 @@ func (f *ProgressFlags) Register(cmd *cobra.Command) {
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not show progress")
 }
 
-// How often progress is printed where there is no bar.
+// Intervals of progress output without a bar.
 const (
 	lineEvery = time.Minute
 	jsonEvery = time.Second
 )
 
-// progressView shows how far a command is: a bar, lines of text or JSON, or nothing.
+// progressView shows progress as a bar, as lines of text or JSON, or not at all.
 type progressView struct {
 	meter *progress.Meter
 	w     io.Writer
@@ -49,18 +49,18 @@ type progressView struct {
 	mu      sync.Mutex
 	mode    string
 	bar     *progressbar.ProgressBar
-	sized   bool // what the bar shows has a size
-	narrow  int  // characters of the line that stands in place of a bar
+	sized   bool // whether the bar's step has a known size
+	narrow  int  // length of the line shown instead of a bar
 	phase   string
-	printed time.Time // when the last line was
+	printed time.Time // time of the last line
 	last    progress.State
 }
 
 // readSteps are the steps of a command that reads one dataset once.
 var readSteps = []progress.Step{{Name: "read", Weight: 1}}
 
-// preparing adds steps for sources that are made readable when they are opened, before the steps that read them: a server is
-// copied, a log replayed.
+// preparing adds a step for each source that must be prepared when opened, before the steps that read it: a server is
+// copied, an append-only file replayed.
 func (v *progressView) preparing(steps []progress.Step, sets ...*Dataset) {
 	var before []progress.Step
 	for i, d := range sets {
@@ -82,15 +82,15 @@ func (v *progressView) preparing(steps []progress.Step, sets ...*Dataset) {
 	}
 }
 
-// start shows the progress of a scan, which is a step of a command's.
+// start shows the progress of a scan.
 func (v *progressView) start(s *inspect.Scan, steps []progress.Step) {
-	if v.meter == nil { // also if nothing is shown: a signal asks for the state
+	if v.meter == nil { // also in mode none: a signal may request the state
 		v.meter = progress.Start(steps, v.tell)
 	}
 	s.Meter, s.Step = v.meter, steps[0].Name
 }
 
-// newProgress makes a view of the progress that tell is told. end ends it.
+// newProgress starts a view of the progress. end closes it.
 func (a *App) newProgress(cmd *cobra.Command, f *ProgressFlags) *progressView {
 	v := &progressView{w: cmd.ErrOrStderr(), mode: f.mode, done: make(chan struct{}), printed: time.Now()}
 	switch {
@@ -105,7 +105,7 @@ func (a *App) newProgress(cmd *cobra.Command, f *ProgressFlags) *progressView {
 	return v
 }
 
-// answer prints the state whenever the user asks for it with a signal, where the system has one for that.
+// answer prints the state whenever a signal requests it, on systems with such a signal.
 func (v *progressView) answer() {
 	if len(stateSignals) == 0 {
 		return
@@ -127,7 +127,7 @@ func (v *progressView) answer() {
 	}()
 }
 
-// tell shows one state. Progress that nobody reads any more is no reason to stop: errors only end the showing.
+// tell shows a state. A write error only turns progress off: it must not stop the command.
 func (v *progressView) tell(s progress.State) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -140,14 +140,14 @@ func (v *progressView) tell(s progress.State) {
 			v.line(s)
 		}
 	case "json":
-		if s.Phase != v.phase || v.due(jsonEvery) { // each step is told
+		if s.Phase != v.phase || v.due(jsonEvery) { // report each step
 			v.phase = s.Phase
 			v.json(s, "")
 		}
 	}
 }
 
-// Write writes notes to standard error, above the bar if there is one.
+// Write prints notes to standard error, above the bar.
 func (v *progressView) Write(b []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -155,7 +155,7 @@ func (v *progressView) Write(b []byte) (int, error) {
 	return v.w.Write(b)
 }
 
-// due reports whether it is time for the next line.
+// due reports whether the next line is due.
 func (v *progressView) due(every time.Duration) bool {
 	now := time.Now()
 	if now.Sub(v.printed) < every {
@@ -165,13 +165,13 @@ func (v *progressView) due(every time.Duration) bool {
 	return true
 }
 
-// line prints a state as a line of text, in place of the bar if there is one.
+// line prints a state as a line of text and clears the bar.
 func (v *progressView) line(s progress.State) {
 	v.clear()
 	v.write(fmt.Sprintf("kvferry: %s\n", stateText(s)))
 }
 
-// json prints a state as a line of JSON; the last one has the result.
+// json prints a state as a line of JSON. The last line has the result.
 func (v *progressView) json(s progress.State, result string) {
 	line, err := json.Marshal(struct {
 		progress.State
@@ -188,7 +188,7 @@ func (v *progressView) write(text string) {
 	}
 }
 
-// draw shows the bar of the current step, or a line where there is no room for a bar.
+// draw shows the bar of the current step, or a short line if the terminal is too narrow for it.
 func (v *progressView) draw(s progress.State) {
 	if width := widthOf(v.w); width > 0 && len(barText(s))+leastBar > width {
 		v.clear()
@@ -213,7 +213,7 @@ func (v *progressView) draw(s progress.State) {
 	}
 }
 
-// newBar makes the bar of a step of so many bytes; of one whose size is not known it is a sign that something is done.
+// newBar makes the bar of a step of total bytes, or a spinner if the total is unknown.
 func newBar(w io.Writer, total int64) *progressbar.ProgressBar {
 	options := []progressbar.Option{
 		progressbar.OptionSetWriter(w),
@@ -221,7 +221,7 @@ func newBar(w io.Writer, total int64) *progressbar.ProgressBar {
 		progressbar.OptionFullWidth(),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetSpinnerChangeInterval(0), // it moves when it is drawn
+		progressbar.OptionSetSpinnerChangeInterval(0), // spin on every draw
 	}
 	if total <= 0 {
 		return progressbar.NewOptions64(-1, options...)
@@ -230,10 +230,10 @@ func newBar(w io.Writer, total int64) *progressbar.ProgressBar {
 		progressbar.OptionUseIECUnits(true))...)
 }
 
-// leastBar is the room for a short bar, the percentage before it and the bytes behind it.
+// leastBar is the width of a short bar with its percentage and byte counts.
 const leastBar = 48
 
-// widthOf is how many characters a line of a terminal has; 0: unknown.
+// widthOf returns the width of a terminal in characters; 0 if unknown.
 func widthOf(w io.Writer) int {
 	f, ok := w.(interface{ Fd() uintptr })
 	if !ok {
@@ -246,7 +246,7 @@ func widthOf(w io.Writer) int {
 	return width
 }
 
-// narrowText is a state in few characters, what matters most first.
+// narrowText describes a state in few characters, the most important first.
 func narrowText(s progress.State) string {
 	text := fmt.Sprintf("%d/%d %s", s.Step, s.Steps, s.Phase)
 	if s.Total > 0 {
@@ -262,7 +262,7 @@ func narrowText(s progress.State) string {
 	return text
 }
 
-// clear removes the bar from the screen until it is drawn again.
+// clear removes the bar from the screen until the next draw.
 func (v *progressView) clear() {
 	if v.narrow > 0 {
 		v.write("\r" + strings.Repeat(" ", v.narrow) + "\r")
@@ -276,7 +276,7 @@ func (v *progressView) clear() {
 	}
 }
 
-// end ends the showing; err is how the command ended. A second call does nothing.
+// end closes the view. err is the result of the command. A second call has no effect.
 func (v *progressView) end(err error) {
 	v.once.Do(func() { v.finish(err) })
 }
@@ -291,7 +291,7 @@ func (v *progressView) finish(err error) {
 		return
 	}
 	s := v.last
-	if v.meter != nil { // the last tick may have been a while ago
+	if v.meter != nil { // the last tick may be old
 		s = v.meter.State()
 	}
 	s.Time = time.Now().UTC()
@@ -306,7 +306,7 @@ func (v *progressView) finish(err error) {
 	}
 }
 
-// barText stands before the bar: the step, the time and the errors.
+// barText is the text before the bar: step, times and errors.
 func barText(s progress.State) string {
 	text := fmt.Sprintf("%d/%d %s %s", s.Step, s.Steps, s.Phase, timesText(s))
 	if s.RecordsTotal > 0 {
@@ -318,7 +318,7 @@ func barText(s progress.State) string {
 	return text
 }
 
-// stateText says the same in a line of text.
+// stateText describes a state in a line of text.
 func stateText(s progress.State) string {
 	if s.Steps == 0 {
 		return "starting"
@@ -339,12 +339,12 @@ func stateText(s progress.State) string {
 	return text + timesText(s) + "; " + record.Plural(s.Errors, "error")
 }
 
-// copiedText says how many keys of how many are copied. More may have been created meanwhile.
+// copiedText gives the number of keys copied and their total. The server may have gained keys since.
 func copiedText(s progress.State) string {
 	return fmt.Sprintf("%d of %s", s.Records, record.Plural(max(s.RecordsTotal, s.Records), "key"))
 }
 
-// bytesSoFar says how much a step without a size has done.
+// bytesSoFar gives the bytes done by a step without a known size.
 func bytesSoFar(s progress.State) string {
 	if s.Done == 0 {
 		return ""
@@ -352,7 +352,7 @@ func bytesSoFar(s progress.State) string {
 	return fmt.Sprintf(": %s, %s/s", bytesText(s.Done), bytesText(int64(s.Rate)))
 }
 
-// timesText says how long the command has run and how long it will.
+// timesText gives the elapsed and the remaining time.
 func timesText(s progress.State) string {
 	text := seconds(s.Elapsed).String()
 	if s.Remaining >= 0 {

@@ -26,7 +26,7 @@ import (
 	"kvferry/store"
 )
 
-// slowly makes every store take so long to open.
+// slowly makes opening a store take this long.
 func slowly(a *App, delay time.Duration) {
 	for i := range a.Drivers {
 		open := a.Drivers[i].Open
@@ -37,8 +37,8 @@ func slowly(a *App, delay time.Duration) {
 	}
 }
 
-// TestProgressOnTerminal runs commands on a pseudo-terminal, whose source takes longer to open than a bar takes to be
-// drawn for the first time.
+// TestProgressOnTerminal runs commands on a pseudo-terminal. Opening the source takes longer than the first draw of a
+// bar.
 func TestProgressOnTerminal(t *testing.T) {
 	t.Parallel() // it sleeps
 	src := golden(t, "nemo-basic")
@@ -61,7 +61,7 @@ func TestProgressOnTerminal(t *testing.T) {
 	}
 }
 
-// onTerminal runs a command whose standard error is a terminal, and returns what was shown there.
+// onTerminal runs a command with a terminal as standard error and returns the output there.
 func onTerminal(t *testing.T, args []string) string {
 	t.Helper()
 	screen, stderr, err := pty.Open()
@@ -86,7 +86,7 @@ func onTerminal(t *testing.T, args []string) string {
 	return shown.String()
 }
 
-// gone is a standard error that nobody reads.
+// gone is a standard error without a reader.
 type gone struct{}
 
 func (gone) Write([]byte) (int, error) { return 0, syscall.EPIPE }
@@ -106,7 +106,7 @@ func TestProgressNobodyReads(t *testing.T) {
 	}
 }
 
-// TestBrokenPipe ends quietly when the reader of standard output has seen enough.
+// TestBrokenPipe checks that a command exits silently when the reader of standard output closes it.
 func TestBrokenPipe(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	var stderr bytes.Buffer
@@ -120,7 +120,7 @@ func TestBrokenPipe(t *testing.T) {
 	}
 }
 
-// TestProgressLines looks at what a view prints where there is no terminal.
+// TestProgressLines checks the output of a view without a terminal.
 func TestProgressLines(t *testing.T) {
 	var out lockedBuffer
 	v := &progressView{w: &out, mode: "lines", done: make(chan struct{}), printed: time.Now()}
@@ -140,7 +140,7 @@ func TestProgressLines(t *testing.T) {
 	v.end(nil)
 }
 
-// TestProgressCopying: a server is copied in a step of its own.
+// TestProgressCopying checks that copying a server is a step of its own.
 func TestProgressCopying(t *testing.T) {
 	v := &progressView{w: io.Discard, mode: "bar", done: make(chan struct{})}
 	set := func(f format.Format) *Dataset { return &Dataset{Opened: &Opened{Found: &catalog.Found{Format: f}}} }
@@ -162,7 +162,7 @@ func TestProgressCopying(t *testing.T) {
 		t.Errorf("%q, want %q", text, want)
 	}
 	v.tell(s)
-	s.Total = 4 << 20 // by now it is known
+	s.Total = 4 << 20 // the size is known by now
 	v.tell(s)
 	s.Done, s.Total = 2<<20, 3<<20
 	if v.tell(s); v.mode != "bar" {
@@ -171,7 +171,8 @@ func TestProgressCopying(t *testing.T) {
 	v.end(nil)
 }
 
-// TestProgressNarrow: a terminal too narrow for a bar shows a line, which never wraps and is removed before other output.
+// TestProgressNarrow checks that a terminal too narrow for a bar shows a line that never wraps and is removed before
+// other output.
 func TestProgressNarrow(t *testing.T) {
 	screen, stderr, err := pty.Open()
 	if err != nil {
@@ -197,7 +198,7 @@ func TestProgressNarrow(t *testing.T) {
 	}
 }
 
-// TestProgressReplay: every command that reads a log shows the step in which it is replayed.
+// TestProgressReplay checks that every command that reads an append-only file shows the replay as a step.
 func TestProgressReplay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "aof")
 	ok(t, "convert", build(t, formatOf(t, "rdb"), floydSet()...), "aof:"+dir)
@@ -216,7 +217,8 @@ func TestProgressReplay(t *testing.T) {
 	}
 }
 
-// TestProgressBarDrawn draws a step whose size is known only after its start, and prints the state in place of the bar.
+// TestProgressBarDrawn draws a step whose size becomes known after its start, and prints the state in place of the
+// bar.
 func TestProgressBarDrawn(t *testing.T) {
 	var out lockedBuffer
 	v := &progressView{w: &out, mode: "bar", done: make(chan struct{})}
@@ -244,7 +246,7 @@ func TestProgressBarDrawn(t *testing.T) {
 	v.end(nil)
 }
 
-// TestProgressSignal asks a running command for its state.
+// TestProgressSignal requests the state of a running command by signal.
 func TestProgressSignal(t *testing.T) {
 	var out lockedBuffer
 	app := testApp()
@@ -264,7 +266,7 @@ func TestProgressSignal(t *testing.T) {
 	v.end(nil)
 }
 
-// TestProgressResult reads the last line of JSON progress.
+// TestProgressResult checks the last line of JSON progress.
 func TestProgressResult(t *testing.T) {
 	for want, err := range map[string]error{"done": nil, "cancelled": context.Canceled, "failed": errors.New("x")} {
 		var out lockedBuffer
@@ -276,14 +278,14 @@ func TestProgressResult(t *testing.T) {
 			progress.State
 			Result string `json:"result"`
 		}
-		lines := strings.SplitAfter(out.String(), "\n") // the first tells that the step began
+		lines := strings.SplitAfter(out.String(), "\n") // the first line reports the start of the step
 		if e := json.Unmarshal([]byte(strings.Join(lines[1:], "")), &line); e != nil || line.Result != want || line.Time.IsZero() {
 			t.Errorf("%v: %q: %v", err, out.String(), e)
 		}
 	}
 }
 
-// TestProgressOfDumps dumps rows, deleted records and live ones: each counts all bytes that it has read.
+// TestProgressOfDumps dumps rows, deleted records and live ones: each must count all bytes read.
 func TestProgressOfDumps(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	for _, flag := range []string{"--raw", "--format=hex", "--dead", "--keys-only"} {
@@ -302,7 +304,7 @@ func TestProgressOfDumps(t *testing.T) {
 	}
 }
 
-// lockedBuffer is a buffer that several goroutines use.
+// lockedBuffer is a buffer for concurrent use.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -17,10 +17,10 @@ import (
 	"kvferry/store"
 )
 
-// readMemory is the promise of --memory for commands that only read.
+// readMemory is the default of --memory for commands that only read.
 const readMemory = 256 << 20
 
-// systemTemp is where those commands have temporary files.
+// systemTemp describes their default directory for temporary files.
 const systemTemp = "the system's"
 
 // ReadFlags are the flags of every command that reads records.
@@ -30,7 +30,7 @@ type ReadFlags struct {
 	workers  int
 	salvage  bool
 	progress ProgressFlags
-	mapped   bool // --db has names of another dataset
+	mapped   bool // --db names databases of another dataset
 }
 
 // Register adds the flags to a command.
@@ -41,12 +41,12 @@ func (f *ReadFlags) Register(cmd *cobra.Command) {
 	f.progress.Register(cmd)
 }
 
-// RegisterSalvage adds the flag of commands that are of use when a part of a dataset cannot be read.
+// RegisterSalvage adds --salvage, for commands whose output is useful without the unreadable parts.
 func (f *ReadFlags) RegisterSalvage(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.salvage, "salvage", false, "read past what is damaged or missing, list it, and exit with 3")
 }
 
-// checkSalvage refuses --salvage where nothing can be skipped.
+// checkSalvage refuses --salvage with a reader that cannot skip damage.
 func (f *ReadFlags) checkSalvage(cmd *cobra.Command) error {
 	if f.salvage && f.source.reader != readerNative && cmd.Flags().Changed("salvage") {
 		return usagef("--salvage and --store %s do not go together", f.source.reader)
@@ -54,7 +54,7 @@ func (f *ReadFlags) checkSalvage(cmd *cobra.Command) error {
 	return nil
 }
 
-// hint names the flag that continues after an error.
+// hint names the flag that skips the damage.
 func (f *ReadFlags) hint(err error) error {
 	var block *store.BlockError
 	if f.salvage || !errors.As(err, &block) {
@@ -63,7 +63,7 @@ func (f *ReadFlags) hint(err error) error {
 	return fmt.Errorf("%w; --salvage reads past it", err)
 }
 
-// Selection returns what the flags select for a command that works with a moment.
+// Selection returns the selection as of now.
 func (f *ReadFlags) Selection(now time.Time) (*filter.Selection, error) {
 	s, err := f.choice.Selection(f.source.Memory())
 	if err != nil {
@@ -75,20 +75,21 @@ func (f *ReadFlags) Selection(now time.Time) (*filter.Selection, error) {
 	return s, nil
 }
 
-// Dataset is an open source with what the reading commands need of it.
+// Dataset is an open source with the state that reading commands share.
 type Dataset struct {
 	*Opened
 	Stores *inspect.Stores
 	Scan   *inspect.Scan
-	// salvage reads past what cannot be read.
+	// salvage skips unreadable parts.
 	salvage bool
 	reopen  func(context.Context, inspect.Opening) (format.Source, error)
-	// prepares begins the step in which the source is made readable and returns what takes its progress; nil if there is none.
+	// prepares begins the step that makes the source readable and returns its progress function. nil: the source has
+	// no such step.
 	prepares func() func(done, total, keys, of int64)
 }
 
-// dataset finds and opens a dataset and makes the scan that the flags describe. show is told how far a source is that is
-// made readable first; nil where nothing is shown.
+// dataset finds and opens a dataset and creates the scan that the flags describe. show displays the preparation of
+// the source; it may be nil.
 func (a *App) dataset(cmd *cobra.Command, location string, f *ReadFlags, show *progressView, report func(record.Finding)) (*Dataset, error) {
 	d, err := a.unopened(cmd, location, f)
 	if err == nil {
@@ -153,8 +154,8 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 	return d, nil
 }
 
-// ordered calls do with the dataset, and once more with its tables sorted when they turn out not to be
-// in order. What do writes must be able to start over.
+// ordered calls do. If the tables turn out to be out of order, it sorts them and calls do again, so the output of do
+// must be discardable.
 func (d *Dataset) ordered(ctx context.Context, do func() error) error {
 	err := do()
 	var order *store.OrderError
@@ -164,9 +165,8 @@ func (d *Dataset) ordered(ctx context.Context, do func() error) error {
 	return d.resorted(ctx, do)
 }
 
-// orderedOnce calls do, whose output cannot be taken back once there is some, with the dataset's tables sorted where they
-// have to be. Of the orders that servers changed every key is looked at first; of the others tables are not known to be
-// out of order.
+// orderedOnce is ordered for a do whose output cannot be taken back. It first checks every key of keyspaces whose
+// order differs between server versions; tables of other keyspaces are not known to be out of order.
 func (d *Dataset) orderedOnce(ctx context.Context, do func() error, written func() bool) error {
 	err := d.checkOrder(ctx)
 	var order *store.OrderError
@@ -175,12 +175,13 @@ func (d *Dataset) orderedOnce(ctx context.Context, do func() error, written func
 	case errors.As(err, &order):
 		return d.resorted(ctx, do)
 	case ctx.Err() != nil:
-		return err // damage is for those who read
+		return err // do will report damage
 	}
 	return d.unlessWritten(ctx, do, written)
 }
 
-// unlessWritten calls do, and once more with the tables sorted as long as nothing was written.
+// unlessWritten calls do. If the tables are out of order and no output was written yet, it sorts them and calls do
+// again.
 func (d *Dataset) unlessWritten(ctx context.Context, do func() error, written func() bool) error {
 	err := do()
 	var order *store.OrderError
@@ -193,7 +194,7 @@ func (d *Dataset) unlessWritten(ctx context.Context, do func() error, written fu
 	return d.resorted(ctx, do)
 }
 
-// checkOrder reads the keys whose order other versions of the server had differently.
+// checkOrder reads the keys of keyspaces whose order differs between server versions.
 func (d *Dataset) checkOrder(ctx context.Context) error {
 	for _, ks := range d.Opened.Source.Keyspaces() {
 		if d.Opened.options.Options.Resort || d.Found.Format.Name() != "ardb" || ks.Comparer().IsBytewise() {
@@ -215,7 +216,7 @@ func (d *Dataset) checkOrder(ctx context.Context) error {
 	return nil
 }
 
-// resorted calls do with the dataset opened anew, its tables sorted.
+// resorted reopens the dataset with its tables sorted and calls do.
 func (d *Dataset) resorted(ctx context.Context, do func() error) error {
 	if err := d.Opened.Source.Close(); err != nil {
 		return err
@@ -230,18 +231,18 @@ func (d *Dataset) resorted(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// whole returns the error of a command that has read the dataset, and has not published anything yet: that of the pass, or
-// that a file of the dataset changed meanwhile.
+// whole returns err or, if a file of the dataset changed during the pass, an error about the change. Commands call it
+// before they publish a result.
 func (d *Dataset) whole(err error) error { return d.Scan.Sources.Err(err) }
 
-// tellNone says on standard error that the filters leave no record: one of them may be mistyped.
+// tellNone reports on standard error if no record passes the filters: one may be mistyped.
 func (d *Dataset) tellNone(w io.Writer, records int64) {
 	if records == 0 && !d.Scan.Selection.Everything() {
 		fmt.Fprintln(w, "kvferry: no record passes the filter")
 	}
 }
 
-// hasRows refuses formats that have no rows on disk, for commands that show these.
+// hasRows refuses formats without rows on disk, for commands that show rows.
 func (d *Dataset) hasRows() error {
 	if d.Found.Format.Limits().Place == format.InFiles {
 		return usagef("%s: an append-only file has commands and no rows; kvferry dump --match shows the record of a key", escape.Text(d.Found.Location.Path))

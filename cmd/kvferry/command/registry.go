@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Default returns the app with every format and store of this build.
+// Default returns an App with all formats and stores of this build.
 func Default(build Build) *App {
 	return &App{Catalog: catalog.Default(), Build: build, Now: time.Now, LimitMemory: limitMemory}
 }
@@ -32,11 +32,11 @@ func (a *App) commands() []*cobra.Command {
 	}
 }
 
-// limitMemory keeps the process below the promise: the runtime collects as hard as it must when
-// the limit comes near. What it does not count, the program itself and a tenth of large limits, is left.
-// Of the least limits no more than a quarter is left: conversions would collect five times as often.
-// Far below the limit, garbage may gather: there is memory for it, and most commands hold so little that
-// they would collect all the time.
+// limitMemory sets the runtime's memory limit so that resident memory stays below bytes. The runtime does not count
+// everything, such as the program's own pages, so this reserves a tenth of the limit and at least programMemory. It
+// reserves no more than a quarter of a small limit: with less heap, conversions would collect five times as often.
+// Far below the limit, garbage may accumulate up to garbagePercent: most commands hold so little that they would
+// otherwise collect all the time.
 func limitMemory(bytes int64) {
 	debug.SetMemoryLimit(bytes - max(bytes/10, min(bytes/4, programMemory)))
 	if os.Getenv("GOGC") == "" {
@@ -44,8 +44,8 @@ func limitMemory(bytes int64) {
 	}
 }
 
-// programMemory is about what is resident of the program's file: its code and its tables.
+// programMemory is about the resident size of the program's own code and tables.
 const programMemory = 14 << 20
 
-// garbagePercent is how much garbage may gather, in percent of what is in use.
+// garbagePercent is the value of GOGC: garbage allowed, in percent of the live heap.
 const garbagePercent = 400

@@ -17,16 +17,16 @@ import (
 	"kvferry/redis/live"
 )
 
-// passwordVariable holds the password of a server.
+// passwordVariable names the environment variable with the password of a server.
 const passwordVariable = "KVFERRY_PASSWORD"
 
-// sourcePassword holds the password of the server that is read, or of the first of two, when it is another.
+// sourcePassword names the variable for a different password of the source, or of the first of two servers.
 const sourcePassword = "KVFERRY_SOURCE_PASSWORD"
 
-// maxPassword bounds the file of a password.
+// maxPassword bounds the size of a password file.
 const maxPassword = 1 << 20
 
-// connectFlags say how a server is reached.
+// connectFlags are the flags for connecting to a server.
 type connectFlags struct {
 	passwordFile  string
 	ca, cert, key string
@@ -36,7 +36,7 @@ type connectFlags struct {
 	notices       io.Writer
 }
 
-// connectNames are the names of the flags.
+// connectNames are the names of these flags.
 var connectNames = []string{"password-file", "tls-ca", "tls-cert", "tls-key", "tls-insecure", "scan"}
 
 // Register adds the flags to a command.
@@ -49,7 +49,7 @@ func (f *connectFlags) Register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.scan, "scan", false, "read a server key by key (SCAN, DUMP), not as a replica")
 }
 
-// unused refuses flags where no server is read or written.
+// unused refuses flags for servers if no location is a server.
 func unused(fs *pflag.FlagSet, names []string, locations ...string) error {
 	if slices.ContainsFunc(locations, live.IsAddress) {
 		return nil
@@ -62,7 +62,7 @@ func unused(fs *pflag.FlagSet, names []string, locations ...string) error {
 	return nil
 }
 
-// options reads what the flags name.
+// options builds the options from the flags and reads the password file.
 func (f *connectFlags) options() (*format.ServerOptions, error) {
 	o := &format.ServerOptions{Password: os.Getenv(passwordVariable), CA: f.ca, Cert: f.cert, Key: f.key, Insecure: f.insecure, Scan: f.scan}
 	if f.notices != nil {
@@ -95,7 +95,7 @@ func (f *connectFlags) options() (*format.ServerOptions, error) {
 	return o, nil
 }
 
-// reach makes a format of servers reach them as the flags say.
+// reach applies the connection flags to a format for servers.
 func (f *connectFlags) reach(to format.Format) (format.Format, error) {
 	r, ok := to.(format.Remote)
 	if !ok {
@@ -108,13 +108,13 @@ func (f *connectFlags) reach(to format.Format) (format.Format, error) {
 	return r.With(o), nil
 }
 
-// serverFlags say how a server is written.
+// serverFlags are the flags for writing to a server.
 type serverFlags struct {
 	replace, skip, fail, verify bool
 	rate                        sizeFlag
 }
 
-// serverFlagNames are the names of the flags.
+// serverFlagNames are the names of these flags.
 var serverFlagNames = []string{"replace", "skip-existing", "fail-existing", "rate", "verify"}
 
 // Register adds the flags to a command.
@@ -127,7 +127,7 @@ func (f *serverFlags) Register(cmd *cobra.Command) {
 	fs.Var(&f.rate, "rate", "maximum bytes per second to send to the server, such as 20MiB; 0: no limit (default)")
 }
 
-// existing is what is done about keys that are there.
+// existing returns the policy for keys that exist on the server.
 func (f *serverFlags) existing() format.Existing {
 	switch {
 	case f.replace:
@@ -138,7 +138,7 @@ func (f *serverFlags) existing() format.Existing {
 	return format.FailExisting
 }
 
-// check refuses to do several things about keys that are there.
+// check refuses more than one policy for existing keys.
 func (f *serverFlags) check(fs *pflag.FlagSet) error {
 	var given []string
 	for _, name := range []string{"replace", "skip-existing", "fail-existing"} {
@@ -152,7 +152,7 @@ func (f *serverFlags) check(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// target returns the output for a server at an address.
+// target returns the output for the server at an address.
 func (f *serverFlags) target(r format.Remote, address string, how connectFlags) (convert.Output, error) {
 	work, err := r.Work(address)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"kvferry/record"
 )
 
-// BenchmarkRename converts names that stand under two types.
+// BenchmarkRename converts names that exist under two types.
 func BenchmarkRename(b *testing.B) {
 	for _, n := range []int{300, 3000, 30_000} {
 		var records []small

@@ -12,7 +12,7 @@ import (
 	"kvferry/nemo"
 )
 
-// Every form of report says the same, to a file or to standard output, with the same exit code.
+// TestVerifyReports checks that all report formats agree, to a file or to standard output, with the same exit code.
 func TestVerifyReports(t *testing.T) {
 	dir := build(t, nemo.New(), smallSet()...)
 	alter(t, filepath.Join(dir, "hash"), func(r *rows) { r.del("default", []byte("Hk")) })
@@ -51,7 +51,7 @@ func TestVerifyReports(t *testing.T) {
 	}
 }
 
-// The page is written beside the other output, whole or not at all.
+// TestInspectHTML checks that the page is written in addition to the other output, completely or not at all.
 func TestInspectHTML(t *testing.T) {
 	src, out := golden(t, "ardb-leveldb-basic"), t.TempDir()
 	page := filepath.Join(out, "page.html")
@@ -69,7 +69,8 @@ func TestInspectHTML(t *testing.T) {
 	}
 }
 
-// A damaged page of an LMDB file is a finding, also when it is in the way of opening the database.
+// TestVerifyDamagedLMDB checks that a damaged page of an LMDB file is a finding, even if the database cannot be
+// opened because of it.
 func TestVerifyDamagedLMDB(t *testing.T) {
 	dir := fixtures.Unpack(t, "ardb-lmdb-basic")
 	path := filepath.Join(dir, "lmdb", "data.mdb")
@@ -81,9 +82,9 @@ func TestVerifyDamagedLMDB(t *testing.T) {
 	for n := len(data)/page - 1; n > 2; n-- {
 		p := data[n*page : (n+1)*page]
 		if flags := p[10]; flags != 2 || p[11] != 0 || p[0] != byte(n) || p[1] != byte(n>>8) {
-			continue // no leaf page
+			continue // not a leaf page
 		}
-		p[12], p[13] = 0xFF, 0xFF // lower bound of its free space
+		p[12], p[13] = 0xFF, 0xFF // the lower bound of the page's free space
 		break
 	}
 	if err := os.WriteFile(path, data, 0o644); err != nil {

@@ -15,10 +15,10 @@ import (
 	"kvferry/store"
 )
 
-// TestResortedResume: what the stores of a source said of tables that only finished tasks read is in the report of a
-// run that continues, once, as in that of a run that did not die.
+// TestResortedResume checks that the report of a resumed run lists findings about tables that only finished tasks
+// have read, once, like the report of an uninterrupted run.
 func TestResortedResume(t *testing.T) {
-	noise := make([]byte, 5000) // so that the lists come first
+	noise := make([]byte, 5000) // so that the lists are first
 	rand.New(rand.NewSource(1)).Read(noise)
 	long := string(noise)
 	src := build(t, blackwidow.New(), smallRecord(record.List, "aa", long, "y"), smallRecord(record.List, "b", long),
@@ -27,7 +27,7 @@ func TestResortedResume(t *testing.T) {
 		r.order["data_cf"] = store.Comparer{Name: blackwidow.ListsDataKeyComparator.Name, Compare: bytes.Compare}
 	})
 	unchanged(t, src)
-	for _, flag := range []string{"--resort", "--resort=false"} { // sorted from the beginning, or after a first attempt
+	for _, flag := range []string{"--resort", "--resort=false"} { // sorted from the start, or after a first attempt
 		whole := filepath.Join(t.TempDir(), "dst")
 		args := []string{"convert", flag, "--workers", "1", src, "blackwidow:" + whole}
 		ok(t, args...)

@@ -19,10 +19,10 @@ import (
 	"kvferry/record"
 )
 
-// cutHalf cuts a file off.
+// cutHalf truncates a file to half its size.
 func cutHalf(b []byte) []byte { return b[:len(b)/2] }
 
-// flipNamed spoils a block that the metaindex of a table names.
+// flipNamed damages a block that the metaindex of a table names.
 func flipNamed(name string) func([]byte) []byte {
 	return func(b []byte) []byte {
 		at := bytes.LastIndex(b, []byte(name))
@@ -30,16 +30,16 @@ func flipNamed(name string) func([]byte) []byte {
 			panic("the table has no block " + name)
 		}
 		at += len(name)
-		off, _ := binary.Uvarint(b[at:]) // the handle is behind the name
+		off, _ := binary.Uvarint(b[at:]) // the handle follows the name
 		b[off+1] ^= 1
 		return b
 	}
 }
 
-// flipMetaindex spoils the metaindex of a table.
+// flipMetaindex damages the metaindex of a table.
 func flipMetaindex(b []byte) []byte {
 	footer := b[len(b)-48:]
-	if binary.LittleEndian.Uint64(b[len(b)-8:]) == 0x88e241b785f4cff7 { // RocksDB's magic: a checksum type is before the handles
+	if binary.LittleEndian.Uint64(b[len(b)-8:]) == 0x88e241b785f4cff7 { // RocksDB's magic: a checksum type precedes the handles
 		footer = b[len(b)-52:]
 	}
 	off, _ := binary.Uvarint(footer)
@@ -47,7 +47,7 @@ func flipMetaindex(b []byte) []byte {
 	return b
 }
 
-// largestTable is the largest table of a dataset, relative to it.
+// largestTable returns the largest table of a dataset, relative to it.
 func largestTable(t *testing.T, dir string) (name string) {
 	t.Helper()
 	var size int64
@@ -68,8 +68,8 @@ func largestTable(t *testing.T, dir string) (name string) {
 	return name
 }
 
-// TestSalvageTables takes the largest table of datasets away and damages all that a table needs to be opened: the rest is
-// read by all that salvages, and taken over when that is allowed.
+// TestSalvageTables removes the largest table of datasets and damages every part needed to open a table: commands
+// that salvage must read the rest, and convert must copy it if allowed.
 func TestSalvageTables(t *testing.T) {
 	t.Parallel()
 	damages := []struct {
@@ -84,12 +84,12 @@ func TestSalvageTables(t *testing.T) {
 	}
 	for name, dst := range map[string]string{"nemo-basic": "nemo", "bw-basic": "blackwidow", "ardb-rocksdb-basic": "ardb+rocksdb", "ardb-leveldb-basic": "ardb+leveldb"} {
 		whole := filepath.Join(fastDir(t), "whole")
-		ok(t, "convert", "--expired", "keep", "--sample", "3", golden(t, name), dst+":"+whole) // a third does as well
+		ok(t, "convert", "--expired", "keep", "--sample", "3", golden(t, name), dst+":"+whole) // a third is enough
 		truth := dumped(t, ok(t, "dump", "--expired", "keep", dst+":"+whole))
 		table := largestTable(t, whole)
 		for _, d := range damages {
 			if strings.HasSuffix(dst, "leveldb") && d.what == "properties" {
-				continue // a LevelDB's table has none
+				continue // tables of LevelDB have no such block
 			}
 			t.Run(name+"/"+d.what, func(t *testing.T) {
 				src := filepath.Join(fastDir(t), "damaged")
@@ -109,7 +109,7 @@ func TestSalvageTables(t *testing.T) {
 	}
 }
 
-// testUnneeded checks that damage is found, and costs nothing.
+// testUnneeded checks that damage is found and loses no data.
 func testUnneeded(t *testing.T, src string, truth map[string][]string) {
 	t.Helper()
 	for _, look := range []string{"auto", "always"} {
@@ -122,7 +122,7 @@ func testUnneeded(t *testing.T, src string, truth map[string][]string) {
 	}
 }
 
-// testLostTable checks what commands say of a table that cannot be opened.
+// testLostTable checks the output of commands about a table that cannot be opened.
 func testLostTable(t *testing.T, src, kind, table string) {
 	t.Helper()
 	for _, look := range []string{"auto", "always", "never"} {
@@ -144,7 +144,7 @@ func testLostTable(t *testing.T, src, kind, table string) {
 	}
 }
 
-// addRangeTombstone adds a table with a tombstone of [lo, hi) above all others of a store.
+// addRangeTombstone adds a table with a tombstone of [lo, hi) above all other tables of a store.
 func addRangeTombstone(t *testing.T, dir, storeDir, lo, hi string) {
 	t.Helper()
 	path := filepath.Join(dir, storeDir, "000899.sst")
@@ -161,14 +161,14 @@ func addRangeTombstone(t *testing.T, dir, storeDir, lo, hi string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It is newer than all rows, the last of which has a sequence number above 0.
+	// It is newer than all rows, the last of which has a small sequence number above 0.
 	const seq = 1000
 	last := binary.AppendUvarint([]byte{tagLastSequence}, seq)
 	addEditTo(storeDir, append(last, newTable(0, 899, int(info.Size()), []byte(lo), []byte(hi), seq, seq)...))(t, dir)
 }
 
-// TestSalvageRangeTombstones: what damaged range tombstones had deleted is there again, which every command that goes on
-// says; the others stop.
+// TestSalvageRangeTombstones checks that rows deleted by damaged range tombstones reappear, and that every command
+// that continues reports it; the others stop.
 func TestSalvageRangeTombstones(t *testing.T) {
 	dir := build(t, nemo.New(), smallSet()...)
 	truth := dumped(t, ok(t, "dump", "nemo:"+dir))
@@ -199,8 +199,8 @@ func TestSalvageRangeTombstones(t *testing.T) {
 	}
 }
 
-// TestSalvageNothing: a dataset whose databases are found by their rows has none when these cannot be read. That is
-// told as the damage that it is.
+// TestSalvageNothing reads a dataset whose databases are found by their rows, which cannot be read: the error must be
+// about the damage.
 func TestSalvageNothing(t *testing.T) {
 	dir := t.TempDir()
 	src, dst := filepath.Join(dir, "src"), "ardb+leveldb:"+filepath.Join(dir, "dst")

@@ -21,8 +21,8 @@ import (
 	"kvferry/record"
 )
 
-// damageTables flips bytes in the first half of the tables of a dataset, where data blocks are, and returns how many
-// tables it damaged. Small tables, which may be other blocks by half, are left alone.
+// damageTables flips bytes in the first half of a dataset's tables, where the data blocks are, and returns the number
+// of damaged tables. It skips small tables, whose first half may contain other blocks.
 func damageTables(t *testing.T, dir string, r *rand.Rand) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -45,7 +45,7 @@ func damageTables(t *testing.T, dir string, r *rand.Rand) (n int) {
 	return n
 }
 
-// dumped are the elements of the records of a dump, by database, type and key.
+// dumped returns the elements of the records in a dump, by database, type and key.
 func dumped(t *testing.T, text string) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
@@ -71,7 +71,7 @@ func dumped(t *testing.T, text string) map[string][]string {
 	return out
 }
 
-// wantPart checks that a dump has nothing that another has not, and returns how many elements it lacks.
+// wantPart checks that a dump contains no elements beyond another dump, and returns the number of missing elements.
 func wantPart(t *testing.T, part, whole map[string][]string) (lost int) {
 	t.Helper()
 	for name, elems := range part {
@@ -91,14 +91,14 @@ func wantPart(t *testing.T, part, whole map[string][]string) (lost int) {
 	return lost
 }
 
-// TestSalvage damages blocks of datasets of one level, so that nothing old can come back: verify reads on and names
-// each block once, dump shows what is left, convert refuses it and, when it is allowed, takes over just that.
+// TestSalvage damages blocks of datasets with one level, so that no old values can reappear. verify must continue and
+// report each block once, dump must show the rest, and convert must refuse it or, if allowed, copy exactly the rest.
 func TestSalvage(t *testing.T) {
 	t.Parallel()
 	for name, dst := range map[string]string{"nemo-basic": "nemo", "bw-basic": "blackwidow", "bw-edge": "blackwidow",
 		"ardb-rocksdb-basic": "ardb+rocksdb", "ardb-leveldb-basic": "ardb+leveldb"} {
 		whole := filepath.Join(fastDir(t), "whole")
-		ok(t, "convert", "--expired", "keep", "--sample", "2", golden(t, name), dst+":"+whole) // half does as well
+		ok(t, "convert", "--expired", "keep", "--sample", "2", golden(t, name), dst+":"+whole) // half is enough
 		truth := dumped(t, ok(t, "dump", "--expired", "keep", dst+":"+whole))
 		for seed := range int64(3) {
 			src := filepath.Join(fastDir(t), "damaged")
@@ -156,10 +156,10 @@ func testSalvage(t *testing.T, format, path string, truth map[string][]string) {
 	ok(t, "verify", format+":"+dst)
 }
 
-// skipKinds are the kinds of findings of what was passed over in tables.
+// skipKinds are the kinds of findings about skipped parts of tables.
 var skipKinds = []string{record.FindDamagedBlock, record.FindMissingFile, record.FindFileSize}
 
-// skippedLines counts the lines about what was passed over.
+// skippedLines counts the lines about skipped parts.
 func skippedLines(text string) (n int) {
 	for _, kind := range skipKinds {
 		n += strings.Count(text, "error "+kind+": ")
@@ -167,8 +167,8 @@ func skippedLines(text string) (n int) {
 	return n
 }
 
-// verifySalvage verifies a damaged dataset, checks that each block is named once and that all that can be is read, and returns
-// the details of the blocks.
+// verifySalvage verifies a damaged dataset, checks that each block is reported once and that all readable rows are
+// read, and returns the details of the blocks.
 func verifySalvage(t *testing.T, src string) (blocks []string) {
 	t.Helper()
 	r := kvferry(t, "verify", "--format", "json", "--max-findings", "1000000", src)
@@ -205,7 +205,7 @@ func verifySalvage(t *testing.T, src string) (blocks []string) {
 	return blocks
 }
 
-// skippedIn returns how many blocks a report counts, and its samples of them.
+// skippedIn returns the number of blocks counted in a report, and their samples.
 func skippedIn(rep *convert.Report) (n int64, samples []string) {
 	for _, f := range rep.Findings {
 		if !slices.Contains(skipKinds, f.Kind) {
@@ -219,8 +219,8 @@ func skippedIn(rep *convert.Report) (n int64, samples []string) {
 	return n, samples
 }
 
-// TestSalvageResume: a conversion that died behind damaged blocks and tables is continued, and its target and report are
-// those of one that did not.
+// TestSalvageResume checks that a conversion that failed after damaged blocks and tables resumes, with the same
+// target and report as an uninterrupted one.
 func TestSalvageResume(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, dir string){
 		"blocks": func(t *testing.T, dir string) {
@@ -282,7 +282,7 @@ func testSalvageResume(t *testing.T, src string) {
 	}
 }
 
-// TestSalvageLMDB spoils pages of an LMDB file that Ardb wrote.
+// TestSalvageLMDB damages pages of an LMDB file that Ardb wrote.
 func TestSalvageLMDB(t *testing.T) {
 	t.Parallel()
 	whole := fixtures.Unpack(t, "ardb-lmdb-basic")
@@ -314,7 +314,7 @@ func TestSalvageLMDB(t *testing.T) {
 			t.Fatal(err)
 		}
 		unchanged(t, dir)
-		if left := kvferry(t, "dump", "--expired", "keep", "--salvage", dir); left.code != ExitOK { // else nothing leads to the pages
+		if left := kvferry(t, "dump", "--expired", "keep", "--salvage", dir); left.code != ExitOK { // otherwise the pages are unreachable
 			damaged++
 			testSalvageLMDB(t, dir, left, truth)
 		}
@@ -348,7 +348,8 @@ func testSalvageLMDB(t *testing.T, dir string, left result, truth map[string][]s
 	}
 }
 
-// TestSalvageElsewhere: RocksDB itself passes over nothing, and a sound dataset is what it is.
+// TestSalvageElsewhere checks that the RocksDB library skips no damage, and that salvage does not change a sound
+// dataset.
 func TestSalvageElsewhere(t *testing.T) {
 	nemo := golden(t, "nemo-basic")
 	if testApp().Fallback != nil {
@@ -362,9 +363,9 @@ func TestSalvageElsewhere(t *testing.T) {
 	ok(t, "inspect", "--salvage", nemo)
 }
 
-// TestSalvageList damages a block in the middle of a list's table. Of a short list its nodes are neighbours. Of a long
-// one they stand all over the list, for seqs are sorted by their lowest byte, and the more nodes it has the fewer of them
-// are neighbours. All others come over.
+// TestSalvageList damages a block in the middle of a list's table. Nodes of a short list are neighbours there. Nodes
+// of a long list are spread over the list, as seqs are sorted by their lowest byte: the longer the list, the fewer
+// are neighbours. All other nodes must be copied.
 func TestSalvageList(t *testing.T) {
 	for _, n := range []int{250, 600, 1500, 5000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { testSalvageList(t, n) })
@@ -423,10 +424,10 @@ func testSalvageList(t *testing.T, n int) {
 	}
 }
 
-// missing returns how many of all are not in some, whose order must be theirs, and in how many places they stood; 0 when
-// some is no part of all.
+// missing returns the number of elements of all that some lacks, and the number of gaps. The order must be the same.
+// It returns 0 if some is not a part of all.
 func missing(all, some []string) (n, places int) {
-	in := false // a place
+	in := false // inside a gap
 	for _, x := range all {
 		if len(some) > 0 && some[0] == x {
 			some, in = some[1:], false

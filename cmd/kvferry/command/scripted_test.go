@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestScriptedLog: what stops at a command that kvferry does not know says how to go on without it.
+// TestScriptedLog checks that the error about an unknown command of an append-only file gives advice on continuing
+// without it.
 func TestScriptedLog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestServers: the name of a server stands for its format, as a target decides where databases lie, and before a source
-// is checked against what is there.
+// TestServers checks that a server name in a location selects the format, the layout of a target, and a check of the
+// format of a source.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	nemo := golden(t, "nemo-basic")

@@ -10,10 +10,10 @@ import (
 	"kvferry/internal/pass/filter"
 )
 
-// bare is what a shell takes as it stands.
+// bare matches words that need no quotes in a shell.
 var bare = regexp.MustCompile(`^[-\w@%+=:,./]+$`)
 
-// shellLine joins words to a line as a shell takes it.
+// shellLine joins words into a shell command line.
 func shellLine(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
@@ -29,10 +29,10 @@ func shellLine(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// unprintable reports whether a character has no place in a line that people read.
+// unprintable reports whether a character must not be printed as it is.
 func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
 
-// escaped quotes a word with such characters as $'…', which bash, zsh and ksh know.
+// escaped quotes a word with unprintable characters as $'…', which bash, zsh and ksh accept.
 func escaped(w string) string {
 	out := []byte("$'")
 	for i, r := range w {
@@ -54,10 +54,10 @@ func escaped(w string) string {
 	return string(append(out, '\''))
 }
 
-// commandLine writes a command line of kvferry as a shell takes it.
+// commandLine formats a kvferry command line for a shell.
 func commandLine(args []string) string { return "kvferry " + shellLine(args) }
 
-// flagWords are the words that give a condition of a selection, or another flag kept among them, to a command.
+// flagWords returns the words of a flag for a condition, or for another flag stored among the conditions.
 func flagWords(c filter.Conditions, name string) (words []string) {
 	for _, v := range c.Values(name) {
 		words = append(words, "--"+name, v)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestShellLine: what a message tells people to type is one line and means what was typed.
+// TestShellLine checks that command lines in messages are one line and have the same meaning in a shell.
 func TestShellLine(t *testing.T) {
 	words := []string{"plain", "", "it's", "a\nb", "tab\tand 'quote' \\", "\x1b[31mred", "\xff\xfe", "ÿ€", "bi\u202edi", "\u0085", "$HOME `x`", "\ufffd"}
 	line := shellLine(words)

@@ -9,7 +9,7 @@ import (
 	"kvferry/fixtures"
 )
 
-// moveLogs takes the logs of a dataset's stores to a directory of their own, which it returns.
+// moveLogs moves the logs of a dataset's stores to a new directory, which it returns.
 func moveLogs(t *testing.T, dataset string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -29,7 +29,7 @@ func moveLogs(t *testing.T, dataset string) string {
 	return to
 }
 
-// TestLogsOfEachSide: a comparison reads each side with its own logs, however it is called.
+// TestLogsOfEachSide checks that every form of comparison reads each side with its own logs.
 func TestLogsOfEachSide(t *testing.T) {
 	t.Parallel()
 	whole, a, b := golden(t, "nemo-basic"), fixtures.Unpack(t, "nemo-basic"), fixtures.Unpack(t, "nemo-basic")
@@ -46,17 +46,17 @@ func TestLogsOfEachSide(t *testing.T) {
 		{[]string{"diff", "--direct", "--wal-dir", logsA, "--wal-dir-b", logsB, a, b}, ExitOK},
 		{[]string{"diff", "-f", job, a, b}, ExitOK},
 		{[]string{"verify", "-f", job, "--against", b, a}, ExitOK},
-		{[]string{"diff", "--wal-dir", logsA, a, whole}, ExitOK}, // the other side's logs are where they belong
+		{[]string{"diff", "--wal-dir", logsA, a, whole}, ExitOK}, // the other side's logs are in place
 		{[]string{"diff", "--wal-dir-b", logsB, whole, b}, ExitOK},
 		{[]string{"verify", "--wal-dir-b", logsB, "--against", b, whole}, ExitOK},
-		{[]string{"diff", "--wal-dir", logsA, a, b}, ExitFindings}, // rows of B are in its logs
+		{[]string{"diff", "--wal-dir", logsA, a, b}, ExitFindings}, // some rows of B are only in its logs
 		{[]string{"diff", "--wal-dir-b", logsB, a, b}, ExitFindings},
 	} {
 		if r := kvferry(t, c.args...); r.code != c.code {
 			t.Errorf("kvferry %s: exit %d\n%s%s", strings.Join(c.args, " "), r.code, r.stdout, r.stderr)
 		}
 	}
-	// Without the logs, each side names its stores and the flag that gives it its logs.
+	// Without its logs, each side names its stores and the flag for its logs.
 	r := kvferry(t, "diff", a, b)
 	for text, n := range map[string]int{
 		a + ": error no-log: no log": 1, a + ": error no-log: the same [": maxNoted - 1, "pass --wal-dir with": 1,
@@ -84,7 +84,7 @@ func TestLogsOfEachSide(t *testing.T) {
 	}
 }
 
-// TestComparingWithLogs: the command that a conversion prints to compare source and copy finds the source's logs.
+// TestComparingWithLogs checks that the comparison command printed by a conversion finds the source's logs.
 func TestComparingWithLogs(t *testing.T) {
 	src := fixtures.Unpack(t, "ardb-rocksdb-basic")
 	logs := moveLogs(t, src)

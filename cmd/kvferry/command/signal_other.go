@@ -4,5 +4,5 @@ package command
 
 import "os"
 
-// stateSignals ask a command for its state; this system has none for that.
+// stateSignals is empty: this system has no signal to request the state.
 var stateSignals []os.Signal

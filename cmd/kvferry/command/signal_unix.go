@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// stateSignals ask a command for its state.
+// stateSignals request the state of a command.
 var stateSignals = []os.Signal{syscall.SIGUSR1}

@@ -16,7 +16,7 @@ import (
 	"kvferry/record"
 )
 
-// ofServer reads the report of the last conversion into a server, and removes it.
+// ofServer reads and removes the report of the last conversion into a server.
 func ofServer(t *testing.T) *convert.Report {
 	t.Helper()
 	files, err := filepath.Glob("redis-*.kvferry-report.json")
@@ -33,7 +33,7 @@ func ofServer(t *testing.T) *convert.Report {
 	return r
 }
 
-// rowsIn are the rows of a report by keyspace that are of some classes.
+// rowsIn returns the rows of some classes in a report, by keyspace.
 func rowsIn(r *convert.Report, classes ...string) map[string]int64 {
 	out := map[string]int64{}
 	for _, a := range r.Ledger {
@@ -45,7 +45,7 @@ func rowsIn(r *convert.Report, classes ...string) map[string]int64 {
 	return out
 }
 
-// partCounts are records and elements by database and type.
+// partCounts returns records and elements by database and type.
 func partCounts(lists ...[]convert.PartDigest) map[string][2]int64 {
 	out := map[string][2]int64{}
 	for _, list := range lists {
@@ -57,7 +57,7 @@ func partCounts(lists ...[]convert.PartDigest) map[string][2]int64 {
 	return out
 }
 
-// addsUp fails the test unless each row is in one class.
+// addsUp fails the test unless each row has exactly one class.
 func addsUp(t *testing.T, r *convert.Report) {
 	t.Helper()
 	for _, a := range r.Ledger {
@@ -73,8 +73,8 @@ func addsUp(t *testing.T, r *convert.Report) {
 	}
 }
 
-// TestSkipExisting converts what every engine wrote into a server that has a third of the keys. What is left alone is skipped,
-// with all its rows, records and elements, and the rest is copied: as when only the rest is converted.
+// TestSkipExisting converts databases of every engine into a server that has a third of the keys. Skipped records
+// must be counted with all their rows and elements, and the rest copied as if converted alone.
 func TestSkipExisting(t *testing.T) {
 	s := redistest.Start(t)
 	server, c := "redis://"+s.Addr, s.Client()
@@ -87,7 +87,7 @@ func TestSkipExisting(t *testing.T) {
 		"kvrocks in slots": golden(t, "kvrocks-cluster"), "rdb": made + ".rdb", "aof": "aof:" + made,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Chdir(t.TempDir()) // reports go there
+			t.Chdir(t.TempDir()) // for reports
 			db := "0"
 			if strings.Contains(name, "kvrocks") {
 				db = "__namespace"
@@ -141,7 +141,7 @@ func TestSkipExisting(t *testing.T) {
 				t.Errorf("a dry run, when all are there: %s", out)
 			}
 			if slices.ContainsFunc(full.Losses, func(l convert.LossKind) bool { return l.Kind == record.LossSameName }) {
-				return // keys of the server have other names in the source
+				return // the source names these keys differently
 			}
 			c.Must(t, "FLUSHALL")
 			if err := os.WriteFile("rest", []byte(strings.Join(rest, "\n")), 0o644); err != nil {
@@ -160,8 +160,8 @@ func TestSkipExisting(t *testing.T) {
 	}
 }
 
-// TestSkipExistingResumed kills a process in the middle. What it left alone is in the journal as skipped; the one that goes on
-// says so, too, and leaves alone what the first one wrote of the part that it had not finished.
+// TestSkipExistingResumed kills a conversion in the middle. The journal has its skipped records; the resumed process
+// must also report them, and skip the records that the first one wrote in an unfinished part.
 func TestSkipExistingResumed(t *testing.T) {
 	s := redistest.Start(t)
 	t.Chdir(t.TempDir())
@@ -222,7 +222,7 @@ func part(db, typ string, records, elements int64) convert.PartDigest {
 	return convert.PartDigest{DB: db, Type: typ, Digest: record.Digest{Records: records, Elements: elements}}
 }
 
-// mine counts the keys that have the value they had before.
+// mine counts the keys that still have their original value.
 func mine(t *testing.T, c *redistest.Client, keys []string) (n int) {
 	for _, key := range keys {
 		if redistest.Text(c.Must(t, "TYPE", key)) == "string" && redistest.Text(c.Must(t, "GET", key)) == "mine" {

@@ -23,7 +23,7 @@ const (
 // SourceFlags are the flags of every command that reads a dataset.
 type SourceFlags struct {
 	walDir    string
-	walFlag   string // what gives walDir
+	walFlag   string // name of the flag for walDir
 	allowLive bool
 	resort    bool
 	verbose   bool
@@ -36,8 +36,7 @@ type SourceFlags struct {
 	connect   connectFlags
 }
 
-// Register adds the flags to a command that promises so many bytes of memory and has its temporary
-// files at temp unless it is told otherwise.
+// Register adds the flags to a command with its defaults for --memory and --temp-dir.
 func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string) {
 	f.walFlag = "wal-dir"
 	fs := cmd.Flags()
@@ -57,10 +56,10 @@ func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string)
 // Memory returns the bytes of --memory.
 func (f *SourceFlags) Memory() int64 { return int64(f.memory.sizeFlag) }
 
-// TempDir returns the directory of --temp-dir, "" for the system's.
+// TempDir returns the directory of --temp-dir, or "" for the system's.
 func (f *SourceFlags) TempDir() string { return f.tempDir }
 
-// Clock returns the one moment that the whole command works with.
+// Clock returns the one time that the whole command uses.
 func (f *SourceFlags) Clock(a *App) time.Time {
 	if !f.now.IsZero() {
 		return f.now.Time
@@ -68,15 +67,15 @@ func (f *SourceFlags) Clock(a *App) time.Time {
 	return a.Now()
 }
 
-// Opened is an open source and how it was found.
+// Opened is an open source and its location.
 type Opened struct {
 	format.Source
 	Found   *catalog.Found
 	options format.OpenOptions
 }
 
-// prepare finds the dataset at a location, detecting its format unless the location names it, and makes ready to open
-// it. report takes findings about the files; nil drops them. --memory is promised to the runtime here.
+// prepare finds the dataset at a location, detecting its format unless the location names it, and builds the options
+// to open it. It also applies --memory to the runtime. report receives findings about the files; nil drops them.
 func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, report func(record.Finding)) (*Opened, error) {
 	found, err := a.locate(cmd, location, f)
 	if err != nil {
@@ -111,7 +110,7 @@ func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, repor
 	return o, nil
 }
 
-// opener chooses what reads the stores of a dataset.
+// opener returns the function that opens the stores of a dataset.
 func (a *App) opener(o *catalog.Found, reader string) (store.Opener, error) {
 	switch {
 	case reader == readerNative:
@@ -124,7 +123,7 @@ func (a *App) opener(o *catalog.Found, reader string) (store.Opener, error) {
 	return a.Fallback, nil
 }
 
-// apart refuses places to write to that would change what is read.
+// apart refuses temporary and output files inside the source or its logs.
 func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
 	for _, dir := range []string{path, f.walDir} {
 		if dir == "" {
@@ -144,7 +143,7 @@ func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
 	return nil
 }
 
-// locate finds out what is at a location.
+// locate finds the dataset at a location.
 func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*catalog.Found, error) {
 	place, err := a.Source(location)
 	if err != nil {

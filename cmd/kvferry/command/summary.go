@@ -17,9 +17,8 @@ import (
 	"kvferry/redis/live"
 )
 
-// printReport tells people what a conversion did, or would do, with the records that only chooses. compare is the command line
-// that compares source
-// and target; "" when there is nothing special about it.
+// printReport prints the report of a conversion or dry run. only lists its filters. compare is the command line that
+// compares source and target; "" prints none.
 func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare string) {
 	verb := "converted"
 	if r.DryRun {
@@ -41,7 +40,7 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 	printLedger(w, r.Ledger)
 	for i := range r.Losses {
 		printLossKind(w, &r.Losses[i])
-		if r.Losses[i].Kind != record.LossDamaged { // its samples are those of the findings
+		if r.Losses[i].Kind != record.LossDamaged { // the samples of its findings follow
 			printSamples(w, r.Losses[i].Samples, r.Losses[i].Count)
 		}
 	}
@@ -63,7 +62,7 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 	}
 }
 
-// datasetText names a dataset, with its files when it is in some.
+// datasetText describes a dataset with its format and size.
 func datasetText(d *convert.Dataset) string {
 	text := escape.Text(d.Path) + " (" + formatOn(d.Format, d.Store)
 	if d.Files > 0 && !live.IsAddress(d.Path) {
@@ -72,7 +71,8 @@ func datasetText(d *convert.Dataset) string {
 	return text + ")"
 }
 
-// reportPath is the path of the report. That of a conversion into a server is in the working directory, which it names.
+// reportPath returns the path of the report. For a server target it is in the working directory, so the path is
+// absolute.
 func reportPath(r *convert.Report) string {
 	if path, err := filepath.Abs(r.File); err == nil && live.IsAddress(r.Target.Path) {
 		return path
@@ -80,7 +80,7 @@ func reportPath(r *convert.Report) string {
 	return r.File
 }
 
-// printFollow says how a server on the target follows the old one, where that is possible.
+// printFollow prints how to replicate from the old server, if possible.
 func printFollow(w io.Writer, f *convert.Following) {
 	if f == nil {
 		return
@@ -93,7 +93,7 @@ func printFollow(w io.Writer, f *convert.Following) {
 	}
 }
 
-// printSelection says which records the conversion is about, when that is not all.
+// printSelection prints the filters, if any.
 func printSelection(w io.Writer, only filter.Conditions) {
 	var words []string
 	for _, name := range filter.Names() {
@@ -131,8 +131,7 @@ func printPart(w io.Writer, p *convert.PartDigest) {
 	fmt.Fprintf(w, "%s\t%s\t%d\t%d\t\n", escape.Text(string(p.DB)), p.Type, p.Records, p.Elements)
 }
 
-// printLedger prints what became of the rows: one line a keyspace, a column for each class that
-// occurs.
+// printLedger prints source rows by outcome: one line per keyspace, one column per class that occurs.
 func printLedger(w io.Writer, ledger []convert.Account) {
 	var classes []string
 	for c := range record.NumClasses {
@@ -163,7 +162,7 @@ func printLedger(w io.Writer, ledger []convert.Account) {
 	printEntries(w, ledger)
 }
 
-// printEntries prints the physical entries behind the rows, over all keyspaces.
+// printEntries prints the physical entries of all keyspaces.
 func printEntries(w io.Writer, ledger []convert.Account) {
 	var sum convert.Entries
 	for _, a := range ledger {
@@ -203,7 +202,7 @@ func printLoss(w io.Writer, l *convert.LossKind) {
 	printSamples(w, l.Samples, l.Count)
 }
 
-// printLossKind says how much is lost in one way.
+// printLossKind prints the number of losses of one kind.
 func printLossKind(w io.Writer, l *convert.LossKind) {
 	switch {
 	case l.Note:
@@ -239,7 +238,7 @@ func printSamples(w io.Writer, samples []convert.Sample, count int64) {
 	}
 }
 
-// printEstimate says what a conversion would take.
+// printEstimate prints size, space and time of a conversion.
 func printEstimate(w io.Writer, r *convert.Report) {
 	e := r.Estimate
 	if e == nil {
@@ -292,7 +291,7 @@ func printProof(w io.Writer, r *convert.Report) {
 	}
 }
 
-// equalText says it of one part, or of several.
+// equalText words the result for one fingerprint or several.
 func equalText(parts int) string {
 	if parts == 1 {
 		return "the fingerprint is equal"
@@ -327,7 +326,7 @@ func secondsText(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
 }
 
-// bytesText writes a number of bytes for people.
+// bytesText formats a number of bytes.
 func bytesText(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	f, i := float64(n), 0
@@ -341,7 +340,7 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1f %s", f, units[i])
 }
 
-// formatOn names a format and the store that it is on; files and servers have none.
+// formatOn names a format and its store. Files and servers have no store.
 func formatOn(format, store string) string {
 	if store == "" {
 		return format

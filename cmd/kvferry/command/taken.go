@@ -13,11 +13,10 @@ import (
 	"kvferry/internal/pass/filter"
 )
 
-// takenNames are the flags that a fingerprint depends on, besides the dataset.
+// takenNames lists the flags that affect a fingerprint.
 func takenNames() []string { return append(filter.Names(), "expired", "now") }
 
-// taken returns what a fingerprint was taken with: its filters and its rule of expiry, by flag. The moment
-// decides about nothing when expired keys are kept.
+// taken returns the flags that affect a fingerprint: filters, --expired and, unless expired keys are kept, --now.
 func taken(filters filter.Conditions, expired string, now time.Time) filter.Conditions {
 	c := maps.Clone(filters)
 	if c == nil {
@@ -30,7 +29,7 @@ func taken(filters filter.Conditions, expired string, now time.Time) filter.Cond
 	return c
 }
 
-// takenText writes what a comparison was made with, without what is always so.
+// takenText describes the conditions of a comparison, without defaults.
 func takenText(c filter.Conditions) string {
 	var out []string
 	for _, name := range takenNames() {
@@ -41,10 +40,9 @@ func takenText(c filter.Conditions) string {
 	return strings.Join(out, ", ")
 }
 
-// asTaken makes a command read a dataset as the one that a fingerprint was taken of: filters and the rule of
-// expiry are the file's where no flag gives them. A flag that says something else is refused: the
-// fingerprints would be of other records. It returns what both were taken with, nil when the file does
-// not say it.
+// asTaken makes a command read a dataset under the conditions of a fingerprint file: filters and --expired come from
+// the file unless a flag gives them. It refuses a flag that contradicts the file, as the fingerprints would cover
+// different records. It returns the common conditions, or nil if the file does not record them.
 func (f *ReadFlags) asTaken(fs *pflag.FlagSet, file *inspect.FingerprintFile, path string) (filter.Conditions, error) {
 	at := time.UnixMilli(file.Now).UTC()
 	if !fs.Changed("now") {
@@ -72,15 +70,15 @@ func (f *ReadFlags) asTaken(fs *pflag.FlagSet, file *inspect.FingerprintFile, pa
 		return nil, err
 	}
 	have := taken(sel.Conditions(f.source.now.Time), f.choice.expired, f.source.now.Time)
-	if file.Expired != f.choice.expired { // the moments do not matter
+	if file.Expired != f.choice.expired { // compare without --now then
 		delete(want, "now")
 		delete(have, "now")
 	}
 	return want, otherwiseTaken(want, have, path)
 }
 
-// otherwiseTaken is the error that a file was taken with other filters, or another rule of expiry, than those
-// given; nil when they are the same.
+// otherwiseTaken returns an error if a file was taken with other filters or another --expired than this run; nil if
+// they agree.
 func otherwiseTaken(want, have filter.Conditions, path string) error {
 	var was, is, leave, todo []string
 	for _, name := range takenNames() {
@@ -104,7 +102,7 @@ func otherwiseTaken(want, have filter.Conditions, path string) error {
 		strings.Join(slices.Compact(todo), "; "))
 }
 
-// conditionText names one flag and its values for people.
+// conditionText describes a flag and its values.
 func conditionText(c filter.Conditions, name string) string {
 	switch {
 	case len(c[name]) == 0:

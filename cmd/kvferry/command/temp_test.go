@@ -12,7 +12,7 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// TestFullTempDir: where the directory for temporary files has no room, the error says how to name another one, once.
+// TestFullTempDir checks that the error about a full directory for temporary files names --temp-dir once.
 func TestFullTempDir(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "dump.rdb")
 	ok(t, "convert", "--type", "set", golden(t, "nemo-basic"), "rdb:"+file)
@@ -45,7 +45,7 @@ func TestFullTempDir(t *testing.T) {
 			t.Errorf("%s: exit %d: %s%.200s", args, r.code, r.stderr, r.stdout)
 		}
 	}
-	// An output beside the temporary files is no such file.
+	// An output in the same directory is not a temporary file.
 	if r := kvferry(t, "dump", "--type", "string", "-o", filepath.Join(system, "out"), golden(t, "bw-basic")); r.code != ExitFailed || strings.Contains(r.stderr, "--temp-dir") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}

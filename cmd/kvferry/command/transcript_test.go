@@ -85,7 +85,7 @@ func (s *transcript) step(d *datadriven.TestData) string {
 	return ""
 }
 
-// run runs command lines and checks that they leave the sources alone.
+// run runs command lines and checks that they do not change the sources.
 func (s *transcript) run(input string) string {
 	var out strings.Builder
 	for _, line := range strings.Split(input, "\n") {
@@ -111,7 +111,7 @@ func (s *transcript) run(input string) string {
 	return scrub(out.String(), s.dir)
 }
 
-// kvferry runs a command line. Standard input is empty, unless it ends in < and the name of a file.
+// kvferry runs a command line. Standard input is empty unless the line ends in < and a file name.
 func (s *transcript) kvferry(args []string) result {
 	if n := len(args) - 2; n >= 0 && args[n] == "<" {
 		f, err := os.Open(args[n+1])
@@ -124,8 +124,8 @@ func (s *transcript) kvferry(args []string) result {
 	return kvferryFrom(s.t, strings.NewReader(""), args...)
 }
 
-// treeState sums up what a system keeps of a tree beside its bytes. Every write changes the time of a file's
-// status, which nobody can set; so one state is one content, and no file has to be read after every command.
+// treeState hashes the file metadata of a tree. Every write changes a file's ctime, which cannot be set, so an equal
+// state means equal content, and files need not be read after every command.
 func treeState(t testing.TB, dir string) string {
 	t.Helper()
 	var out strings.Builder
@@ -146,7 +146,7 @@ func treeState(t testing.TB, dir string) string {
 	return out.String()
 }
 
-// commandWords splits a command line at spaces; single quotes hold words together.
+// commandWords splits a command line at spaces. Single quotes group words.
 func commandWords(line string) []string {
 	var out []string
 	for i, part := range strings.Split(line, "'") {
@@ -176,8 +176,8 @@ func (s *transcript) golden(d *datadriven.TestData) error {
 	return os.Rename(from, to)
 }
 
-// damage cuts a file or inverts one of its bytes; at counts from the end when it is negative. A
-// pattern in the path must match one file.
+// damage truncates a file or inverts one of its bytes. A negative at counts from the end. A pattern in the path must
+// match one file.
 func (s *transcript) damage(d *datadriven.TestData) error {
 	paths, err := filepath.Glob(s.path(d))
 	if err != nil || len(paths) == 0 {
@@ -215,7 +215,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// holdForever locks a file as RocksDB does, says so, and waits for the end of its input.
+// holdForever locks a file like RocksDB, prints a line, and waits for the end of its input.
 func holdForever(path string) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
@@ -256,7 +256,7 @@ func (s *transcript) release() {
 	if err := s.holder.Process.Kill(); err != nil {
 		s.t.Error(err)
 	}
-	s.holder.Wait() // it was killed: the error says so
+	s.holder.Wait() // the error is that it was killed
 	s.holder = nil
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestKeyTwice: an RDB file that has a key twice is refused by every target, as by servers, also by those that take keys in
-// any order. What is allowed has the first.
+// TestKeyTwice checks that every target refuses an RDB file with a duplicate key, like servers, even targets that
+// accept records in any order. If allowed, the first value is converted.
 func TestKeyTwice(t *testing.T) {
 	t.Parallel()
 	src := filepath.Join(t.TempDir(), "dump.rdb")
@@ -40,8 +40,8 @@ func TestKeyTwice(t *testing.T) {
 	}
 }
 
-// TestPartOfValue: what can be read of a value that is damaged goes into every target, if that is allowed; of fields and members
-// that are there twice, the first.
+// TestPartOfValue checks that the readable part of a damaged value is converted to every target, if allowed; of
+// duplicate fields and members, the first.
 func TestPartOfValue(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ value, want string }{
@@ -67,8 +67,8 @@ func TestPartOfValue(t *testing.T) {
 	}
 }
 
-// TestStreamTwins: entries, groups, consumers and pending entries that are there twice, or entries out of order, are errors:
-// servers do not load such a file, or miss entries of it.
+// TestStreamTwins checks that duplicate entries, groups, consumers and pending entries, and entries out of order, are
+// errors: servers refuse such a file or miss entries.
 func TestStreamTwins(t *testing.T) {
 	t.Parallel()
 	node := func(ids ...byte) string { // entries with these milliseconds

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestUnnamed: a flag that takes the name of something is wrong usage when the name is empty, as that of a variable
-// that is not set: --check "$FILE" that compares with nothing would say that all is well.
+// TestUnnamed checks that an empty name for a flag is a usage error, as from an unset variable: --check "$FILE"
+// without a file would report success.
 func TestUnnamed(t *testing.T) {
 	var tried []string
 	for _, cmd := range testApp().Root().Commands() {

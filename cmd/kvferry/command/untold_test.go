@@ -10,14 +10,14 @@ import (
 	"kvferry/fixtures"
 )
 
-// TestDamagedBeyondDetection: a dataset whose only store is damaged where its format would be seen is not called
-// unknown: the store is named, with the file and its size and what is wrong with it, and how to go on.
+// TestDamagedBeyondDetection checks a dataset whose only store is damaged where the format would be detected. It is
+// not called unknown: the error names the store, the file with its size and fault, and how to continue.
 func TestDamagedBeyondDetection(t *testing.T) {
 	page := os.Getpagesize()
 	for _, c := range []struct {
 		golden, file string
-		to           int    // the size that is left
-		what         string // what is wrong with it
+		to           int    // the remaining size
+		what         string // the fault
 	}{
 		{"ardb-lmdb-basic", "lmdb/data.mdb", 0, "meta page: there is none: too short: neither meta page is valid"},
 		{"ardb-lmdb-basic", "lmdb/data.mdb", 100, "offset 0: meta page: need 152 bytes, have 100: too short: neither meta page is valid"},
@@ -43,7 +43,8 @@ func TestDamagedBeyondDetection(t *testing.T) {
 			t.Errorf("%v: verify: exit %d: %s%s", c.to, r.code, r.stdout, r.stderr)
 		}
 	}
-	// A MANIFEST that CURRENT does not name tells what RocksDB and LevelDB hold, and half of an LMDB file what it is.
+	// A MANIFEST that CURRENT does not name still identifies databases of RocksDB and LevelDB, and half of an LMDB
+	// file identifies LMDB.
 	for _, c := range []struct{ golden, file, to, what string }{
 		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "", `offset 0: manifest name: have "", want "MANIFEST-<number>\n"`},
 		{"ardb-rocksdb-basic", "rocksdb/CURRENT", "MANIFEST-999999\n", "rocksdb/MANIFEST-999999: CURRENT lists this file, but it does not exist"},

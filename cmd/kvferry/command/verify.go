@@ -64,17 +64,17 @@ func (a *App) verify() *cobra.Command {
 	return cmd
 }
 
-// verifySteps are the steps of verify. Most datasets need no second look at their files.
+// verifySteps are the steps of verify. Most datasets need no second check of their files.
 var verifySteps = []progress.Step{{Name: "read", Weight: 1}, {Name: "files", Weight: 0.1}}
 
-// reporter writes what verify found.
+// reporter prints the result of verify.
 type reporter = func(io.Writer, *render.Result) error
 
 var reports = []option[reporter]{{"text", render.Findings}, {"json", render.JSON}, {"junit", render.JUnit}, {"sarif", render.SARIF}}
 
 var looks = []option[verify.Look]{{"auto", verify.Automatic}, {"always", verify.Always}, {"never", verify.Never}}
 
-// maxListed bounds --max-findings: what is listed is held in memory.
+// maxListed bounds --max-findings: the listed findings are held in memory.
 const maxListed = 1000000
 
 // severities lists the severities, the gravest first.

@@ -10,15 +10,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Build says which build of kvferry this is.
+// Build identifies a build of kvferry.
 type Build struct {
-	Version string `json:"version"` // "" in a build of no release
+	Version string `json:"version"` // "" in an unreleased build
 	Commit  string `json:"commit"`  // of the source, 40 hex digits
 	Date    string `json:"date"`    // of the commit, RFC 3339
-	Dirty   bool   `json:"dirty"`   // the source had changes that are in no commit
+	Dirty   bool   `json:"dirty"`   // built with uncommitted changes
 }
 
-// Complete fills in what is not known from what the go command has stamped.
+// Complete fills in missing fields from the go command's build info.
 func (b Build) Complete(info *debug.BuildInfo) Build {
 	for _, s := range info.Settings {
 		switch s.Key {
@@ -36,7 +36,7 @@ func (b Build) Complete(info *debug.BuildInfo) Build {
 	return b
 }
 
-// String is the version that reports carry: of a build that is no release, with its commit.
+// String returns the version for reports. An unreleased build gets its commit.
 func (b Build) String() string {
 	if b.Version != "" {
 		return b.Version
@@ -51,7 +51,7 @@ func (b Build) String() string {
 	return out
 }
 
-// version prints what this build is.
+// version prints the version.
 func (a *App) version() *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
@@ -72,7 +72,7 @@ func (a *App) version() *cobra.Command {
 	return cmd
 }
 
-// versionLine is what version and --version print.
+// versionLine is the output of version and --version.
 func (a *App) versionLine() string {
 	from := ""
 	if a.Build.Commit != "" {

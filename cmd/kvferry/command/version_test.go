@@ -33,7 +33,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestReportNamesTheBuild converts and reads the tool in the report.
+// TestReportNamesTheBuild checks the tool in the report of a conversion.
 func TestReportNamesTheBuild(t *testing.T) {
 	dst := filepath.Join(t.TempDir(), "dst")
 	ok(t, "convert", golden(t, "nemo-basic"), "blackwidow:"+dst)

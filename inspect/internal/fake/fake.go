@@ -1,4 +1,4 @@
-// Package fake is a format for the tests of what reads datasets: its records are in memory, and it fails as it is told.
+// Package fake is an in-memory format for tests of packages that read datasets. It fails on demand.
 package fake
 
 import (
@@ -28,19 +28,19 @@ func (Format) Create(context.Context, string, *format.CreateOptions) (format.Tar
 	return nil, nil
 }
 
-// Source is a dataset in memory. Its records must be in order when it says that they are.
+// Source is a dataset in memory. Unless Unsorted is set, its records must be in order.
 type Source struct {
 	Of       Format
 	DBs      []string
 	Held     map[string][]Record // by database
-	Only     record.TypeSet      // what Types answers; 0 means all types
+	Only     record.TypeSet      // result of Types; 0 means all types
 	Unsorted bool
-	Whole    bool // readers hand out strings at once
+	Whole    bool // readers implement record.StringReader
 	// Fail is called before each record; an error ends the pass.
 	Fail func(h *record.Header, e *format.Env) error
-	// FailInside is called before all elements of a record but the first ones; an error ends the pass.
+	// FailInside is called before each batch of a record's elements except the first; an error ends the pass.
 	FailInside func(h *record.Header) error
-	// Bytes is what Size answers, Spaces what Keyspaces does, and Spans what Split does.
+	// Bytes, Spaces and Spans are the results of Size, Keyspaces and Split.
 	Bytes  int64
 	Spaces []format.Keyspace
 	Spans  []format.Span
@@ -96,7 +96,7 @@ func (s *Source) Records(_ context.Context, db string, t record.TypeSet, span fo
 	return r, nil
 }
 
-// reader overwrites what its views pointed to as soon as it may.
+// reader overwrites the memory of its views as soon as they expire, to expose callers that keep them.
 type reader struct {
 	s       *Source
 	env     *format.Env
@@ -108,7 +108,7 @@ type reader struct {
 	class   record.Class
 	tally   record.Tally
 	begun   bool
-	inside  bool // elements of the record were read
+	inside  bool // some elements of the record were read
 }
 
 func (r *reader) settle() {
@@ -184,7 +184,7 @@ func (r *reader) Close() error {
 	return nil
 }
 
-// wholeReader hands out up to three strings at once.
+// wholeReader returns up to three strings at once.
 type wholeReader struct {
 	*reader
 	batch []record.StringRecord

@@ -18,7 +18,7 @@ func Rec(t record.Type, key string, elems ...record.Element) Record {
 	return Record{record.Header{Type: t, Key: []byte(key), Len: int64(len(elems))}, elems}
 }
 
-// InNameOrder says that the elements are in the order of their names.
+// InNameOrder marks the elements as sorted by name.
 func (r Record) InNameOrder() Record {
 	r.ByName = true
 	return r
@@ -52,7 +52,7 @@ func Scored(name string, f float64) record.Element {
 	return record.Element{Name: []byte(name), Score: f}
 }
 
-// Named returns a dataset of databases with alike records.
+// Named returns a dataset of several databases with similar records.
 func Named(dbs ...string) *Source {
 	s := New()
 	s.DBs = dbs
@@ -64,7 +64,7 @@ func Named(dbs ...string) *Source {
 	return s
 }
 
-// Planted returns two datasets that differ in every way that a comparison knows.
+// Planted returns two datasets that differ in every way that a comparison detects.
 func Planted() (a, b *Source) {
 	ms := Now.UnixMilli() + 5000
 	last := func(r Record, id string) Record { r.Last = []byte(id); return r }

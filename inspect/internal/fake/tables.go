@@ -10,7 +10,7 @@ import (
 type Tables struct {
 	Listed  []store.File
 	Entries []store.Entry
-	// Damage is reported after the entries; nil means none.
+	// Damage is reported after the entries; it may be nil.
 	Damage *record.Finding
 	Report func(record.Finding)
 }

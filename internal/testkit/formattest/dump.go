@@ -17,7 +17,7 @@ import (
 	"kvferry/record"
 )
 
-// Lines renders all records that are not expired as `kvferry dump --encode base64` does.
+// Lines renders all records that have not expired in the form of `kvferry dump --encode base64`.
 func Lines(t testing.TB, r record.Reader) []byte {
 	t.Helper()
 	out, err := dump(r)
@@ -58,7 +58,7 @@ func dump(r record.Reader) ([]byte, error) {
 	}
 }
 
-// appendElements reads in batches of seven, so that most records take several and end within one.
+// appendElements reads in batches of seven, so that most records take several batches and end within one.
 func appendElements(out []byte, enc *jsonl.Encoder, r record.Reader) (_ []byte, count int, err error) {
 	elems := make([]record.Element, 7)
 	for {
@@ -78,15 +78,15 @@ func appendElements(out []byte, enc *jsonl.Encoder, r record.Reader) (_ []byte, 
 	}
 }
 
-// Head is what a line of a dump says before the value.
+// Head is the part of a dump line before the value.
 type Head struct {
 	DB, Type, Key string
 	ExpireMS      int64 `json:"expire_at_ms"`
 }
 
-// SplitLine decodes a line of a dump up to its value, which may be long and is left as it is.
+// SplitLine decodes a line of a dump up to its value, which may be long and stays encoded.
 func SplitLine(l []byte) (h Head, value []byte, err error) {
-	head, value, ok := bytes.Cut(l, []byte(`,"value":`)) // not in a string: there quotes are escaped
+	head, value, ok := bytes.Cut(l, []byte(`,"value":`)) // cannot match inside a string, where quotes are escaped
 	if ok {
 		head = append(bytes.Clone(head), '}')
 	}
@@ -117,13 +117,14 @@ func split(data []byte) ([]line, error) {
 	return out, nil
 }
 
-// parsed is a record whose scores are numbers.
+// parsed is a record with its scores as numbers.
 type parsed struct {
 	Head
 	Value any
 }
 
-// parse decodes a line. Scores become the bits of numbers: engines write the same number in several ways.
+// parse decodes a line. It converts scores to the bits of a float64, as engines write the same number in several
+// ways.
 func (l *line) parse() (x parsed, err error) {
 	if err = json.Unmarshal(l.raw, &x); err == nil && x.Type == record.ZSet.String() {
 		err = parseScores(&x)
@@ -134,7 +135,7 @@ func (l *line) parse() (x parsed, err error) {
 	return x, err
 }
 
-// diff says how two lines differ, "" when they say the same. Those that are the same byte by byte need not be parsed.
+// diff describes the difference between two lines; "" if they are equal. It parses lines only if their bytes differ.
 func (l *line) diff(want *line) (string, error) {
 	if l.Head == want.Head && bytes.Equal(l.value, want.value) {
 		return "", nil
@@ -163,7 +164,7 @@ func parseScores(x *parsed) error {
 	return nil
 }
 
-// CompareLines compares two dumps record by record. Truth files go by type first, dumps by key.
+// CompareLines compares two dumps record by record. Truth files are ordered by type first, dumps by key.
 func CompareLines(t testing.TB, got, want []byte) {
 	t.Helper()
 	g, err := split(got)

@@ -9,17 +9,18 @@ import (
 	"kvferry/store/rocks"
 )
 
-// ErrDisk is how a disk fails.
+// ErrDisk is the error of a failing disk.
 var ErrDisk = errors.New("disk on fire")
 
-// Faults count down to the failure of a store: its iterators or runs fail at one row with ErrDisk, and it gives no samples.
+// Faults makes a store fail after a number of rows: its iterators or runs return ErrDisk for one row. Sampling always
+// fails.
 type Faults struct {
-	Left  int  // rows until then, over all iterators or runs
-	Stays bool // all rows that follow fail too
-	Open  int  // iterators that are not closed
+	Left  int  // rows before the failure, over all iterators or runs
+	Stays bool // all later rows fail, too
+	Open  int  // number of open iterators
 }
 
-// next counts a row, and is the error that it fails with.
+// next counts a row and returns its error.
 func (f *Faults) next() error {
 	if f.Left--; f.Left == 0 || f.Stays && f.Left < 0 {
 		return ErrDisk
@@ -27,7 +28,7 @@ func (f *Faults) next() error {
 	return nil
 }
 
-// Opener opens stores in memory that fail.
+// Opener returns an opener of in-memory stores that fail.
 func (f *Faults) Opener(fs *memstore.FS) store.Opener {
 	return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
 		s, err := fs.Open(ctx, dir, o)
@@ -38,7 +39,7 @@ func (f *Faults) Opener(fs *memstore.FS) store.Opener {
 	}
 }
 
-// Create makes stores of RocksDB whose runs fail.
+// Create creates RocksDB stores whose runs fail.
 func (f *Faults) Create(dir string, o store.BuildOptions) (store.Builder, error) {
 	b, err := rocks.Create(dir, o)
 	return faultyBuilder{b, f}, err

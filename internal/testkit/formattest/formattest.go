@@ -1,5 +1,5 @@
-// Package formattest is what tests of formats share: datasets in memory, records rendered and compared
-// with the truth files of the golden databases, random round trips and their checks.
+// Package formattest holds helpers shared by tests of formats: datasets in memory, comparison of records with the
+// truth files of the golden databases, random round trips and their checks.
 package formattest
 
 import (
@@ -19,23 +19,23 @@ import (
 	"kvferry/store/rocks"
 )
 
-// Now is shortly after the clock of the golden databases.
+// Now is shortly after the time of the golden databases.
 var Now = time.Unix(1_700_000_100, 0)
 
-// Findings collects what passes report.
+// Findings collects reported findings.
 type Findings struct {
 	mu  sync.Mutex
 	All []record.Finding
 }
 
-// Report takes a finding. Several passes may report at once.
+// Report adds a finding. It is safe for concurrent use.
 func (f *Findings) Report(x record.Finding) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.All = append(f.All, x)
 }
 
-// Kinds returns the kinds found, sorted, each as often as it was found.
+// Kinds returns the sorted kinds of all findings, with repeats.
 func (f *Findings) Kinds() []string {
 	out := []string{}
 	for _, x := range f.All {
@@ -45,7 +45,7 @@ func (f *Findings) Kinds() []string {
 	return out
 }
 
-// CheckNone fails the test for each finding of a severity or above.
+// CheckNone fails the test for each finding with a severity of from or higher.
 func (f *Findings) CheckNone(t testing.TB, from record.Severity) {
 	t.Helper()
 	for _, x := range f.All {
@@ -67,11 +67,10 @@ func NewMemory(t testing.TB, f format.Format) *Memory {
 	return &Memory{Format: f, FS: memstore.New(), Dir: t.TempDir()}
 }
 
-// Store returns the store in a directory of the dataset, for rows to be put in. It is made when it is not
-// there.
+// Store returns the store in a directory of the dataset, to put rows into. It creates a missing store.
 func (m *Memory) Store(name string) *memstore.Store { return m.FS.Dir(m.Dir + "/" + name) }
 
-// Declare makes stores, which stay empty.
+// Declare creates empty stores.
 func (m *Memory) Declare(stores ...string) {
 	for _, name := range stores {
 		m.Store(name).Len("default")
@@ -84,7 +83,7 @@ func (m *Memory) Open(t testing.TB) format.Source {
 	return Open(t, m.Format, m.Dir, &format.OpenOptions{Store: m.FS.Open})
 }
 
-// Create starts a target that is reopened from memory, whatever else the options say.
+// Create starts a target in memory. Unless Reopen is set, it is also reopened from memory.
 func (m *Memory) Create(t testing.TB, o format.CreateOptions) format.Target {
 	t.Helper()
 	o.Create = m.FS.Create
@@ -105,7 +104,7 @@ func Open(t testing.TB, f format.Format, dir string, o *format.OpenOptions) form
 	return src
 }
 
-// OpenGolden opens a golden database, which is of RocksDB.
+// OpenGolden opens a golden RocksDB database.
 func OpenGolden(t testing.TB, f format.Format, name string) format.Source {
 	t.Helper()
 	return Open(t, f, fixtures.Unpack(t, name), &format.OpenOptions{Store: rocks.Open})
@@ -128,13 +127,13 @@ func CreateRocksDB(t testing.TB, f format.Format, dir string, dbs ...string) for
 		Reopen: &format.OpenOptions{Store: rocks.Open}, TempDir: t.TempDir()})
 }
 
-// Records opens a reader of all types.
+// Records opens a reader of all types of a database.
 func Records(t testing.TB, src format.Source, db string, e *format.Env) record.Reader {
 	t.Helper()
 	return RecordsOf(t, src, db, record.AllTypes, format.Span{}, e)
 }
 
-// RecordsOf opens a reader of some types and of a span. An Env without a clock gets Now.
+// RecordsOf opens a reader of some types in a span. If e.Now is zero, it is set to Now.
 func RecordsOf(t testing.TB, src format.Source, db string, types record.TypeSet, s format.Span, e *format.Env) record.Reader {
 	t.Helper()
 	if e.Now.IsZero() {
@@ -147,7 +146,7 @@ func RecordsOf(t testing.TB, src format.Source, db string, types record.TypeSet,
 	return r
 }
 
-// ReadNothing asks every record for no elements: that neither ends a record nor skips any.
+// ReadNothing reads zero elements between reads of every record, which must neither end a record nor skip elements.
 func ReadNothing(t testing.TB, src format.Source) {
 	t.Helper()
 	count := func(ask bool) (n int) {
@@ -177,7 +176,7 @@ func ReadNothing(t testing.TB, src format.Source) {
 	}
 }
 
-// CheckLedger fails the test when rows are missing from the ledger or counted twice.
+// CheckLedger fails the test if rows are missing from the ledger or counted twice.
 func CheckLedger(t testing.TB, l *record.Ledger) {
 	t.Helper()
 	if err := l.Check(); err != nil {
@@ -185,7 +184,7 @@ func CheckLedger(t testing.TB, l *record.Ledger) {
 	}
 }
 
-// Classes renders the ledger of a keyspace: "housekeeping=1 copied=2".
+// Classes renders the row counts of a keyspace by class: "housekeeping=1 copied=2".
 func Classes(l *record.Ledger, keyspace string) string {
 	s := ""
 	t := l.Snapshot()[keyspace]
@@ -197,36 +196,35 @@ func Classes(l *record.Ledger, keyspace string) string {
 	return s[min(1, len(s)):]
 }
 
-// Sink is a builder, and all of its runs, that takes rows and forgets them: to measure what a writer costs
-// by itself.
+// Sink is a builder, and its own run, that discards all rows. It isolates the cost of a writer in benchmarks.
 type Sink struct{}
 
 // Create is a store.CreateFunc.
 func (Sink) Create(string, store.BuildOptions) (store.Builder, error) { return Sink{}, nil }
 
-// Keyspace takes any keyspace.
+// Keyspace accepts any keyspace.
 func (Sink) Keyspace(string, store.Comparer) error { return nil }
 
 // Run returns the sink.
 func (Sink) Run(string, int, uint64) (store.Run, error) { return Sink{}, nil }
 
-// Tables returns none.
+// Tables returns an empty list.
 func (Sink) Tables(int) ([]store.Table, error) { return nil, nil }
 
-// Adopt takes any tables.
+// Adopt ignores the tables.
 func (Sink) Adopt([]store.Table) error { return nil }
 
-// Finish does nothing.
+// Finish is a no-op.
 func (Sink) Finish() error { return nil }
 
-// Abort does nothing.
+// Abort is a no-op.
 func (Sink) Abort() {}
 
-// AppendGroup forgets the rows.
+// AppendGroup discards the rows.
 func (Sink) AppendGroup(*store.Group) error { return nil }
 
-// Append forgets the row.
+// Append discards the row.
 func (Sink) Append(_, _ []byte) error { return nil }
 
-// Close does nothing.
+// Close is a no-op.
 func (Sink) Close() error { return nil }

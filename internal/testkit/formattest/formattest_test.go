@@ -13,7 +13,7 @@ import (
 	"kvferry/store"
 )
 
-// recorder is a test that may fail.
+// recorder is a testing.TB that records failures.
 type recorder struct {
 	testing.TB
 	failures []string
@@ -32,7 +32,7 @@ func (r *recorder) Fatal(args ...any) {
 
 func (r *recorder) Fatalf(format string, args ...any) { r.Fatal(fmt.Sprintf(format, args...)) }
 
-// failures returns what a check says, "" when it is content.
+// failures returns the failures of a check; "" if it passes.
 func failures(t *testing.T, check func(t testing.TB)) string {
 	r := &recorder{TB: t}
 	done := make(chan struct{})
@@ -44,7 +44,7 @@ func failures(t *testing.T, check func(t testing.TB)) string {
 	return strings.Join(r.failures, "; ")
 }
 
-// records reads records that are held in memory; err comes at the end.
+// records is a reader of records in memory that ends with err.
 type records struct {
 	headers []record.Header
 	elems   []record.Element // of each record

@@ -11,7 +11,7 @@ import (
 	"kvferry/record"
 )
 
-// The harness takes a format through memory, through disk, and to its golden databases.
+// TestHarness runs a format through the harness: in memory, on disk, and on its golden databases.
 func TestHarness(t *testing.T) {
 	f := nemo.New()
 	written := []record.Class{record.Copied, record.Index, record.Housekeeping}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Unhex decodes hexadecimal digits; x*n is a byte n times.
+// Unhex decodes hexadecimal digits. x*n stands in the text for n copies of the byte x.
 func Unhex(t testing.TB, text string) (out []byte) {
 	t.Helper()
 	for _, f := range strings.Fields(text) {

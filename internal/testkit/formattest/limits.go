@@ -13,9 +13,9 @@ import (
 	"kvferry/record"
 )
 
-// Limits compares what a format says it can hold with want: a line of "name" or "name=value" for every limit that is set, in
-// the order of format.Limits, as in "Types=string,hash Seconds MaxExpireMS=2147483647000". Of a store it says what is read and
-// written; text for people is left out.
+// Limits compares the limits of a format with want: a "name" or "name=value" for each limit that is set, in the order
+// of format.Limits, as in "Types=string,hash Seconds MaxExpireMS=2147483647000". A store is listed with r if it is
+// read and w if it is written. Texts for users are left out.
 func Limits(t testing.TB, f format.Format, want string) {
 	t.Helper()
 	var got []string
@@ -37,7 +37,7 @@ func Limits(t testing.TB, f format.Format, want string) {
 	}
 }
 
-// supports says what is done with stores, and demands a reason for what is not.
+// supports formats the support of stores. Unsupported operations must have a reason.
 func supports(stores []format.StoreSupport) (out []string) {
 	for _, s := range stores {
 		text := s.Store + ":"
@@ -55,8 +55,8 @@ func supports(stores []format.StoreSupport) (out []string) {
 	return out
 }
 
-// Losses says what a target loses of a record: the kinds, with ! when something is dropped and ? when it is only told, and the
-// expiry when that changes, as in "expiry-ms ms=1000".
+// Losses formats the losses of a record in a target: their kinds, with ! if data is dropped and ? for a note, and the
+// new expiry if it changes, as in "expiry-ms ms=1000".
 func Losses(t testing.TB, dst format.Target, h record.Header) string {
 	t.Helper()
 	was := h.ExpireMS
@@ -80,8 +80,7 @@ func Losses(t testing.TB, dst format.Target, h record.Header) string {
 	return strings.Join(out, " ")
 }
 
-// Unchanged checks that a target says of strings that it holds them as they are only if they lose nothing, and of the plainest
-// that it does.
+// Unchanged checks that a target's Unchanged accepts only strings without losses, and accepts a plain string.
 func Unchanged(t testing.TB, dst format.Target) {
 	t.Helper()
 	plain := record.StringRecord{Key: []byte("k"), Value: []byte("v")}

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write what tests find to files in testdata")
 
-// CheckOutcomes compares a text with a file in testdata, paragraph by paragraph. With -update the file is written: read what
-// changes in it before you commit it.
+// CheckOutcomes compares a text with a file in testdata, paragraph by paragraph. With -update it writes the file:
+// review the changes before you commit them.
 func CheckOutcomes(t testing.TB, file, got string) {
 	t.Helper()
 	if *update {
@@ -42,8 +42,8 @@ func CheckOutcomes(t testing.TB, file, got string) {
 	}
 }
 
-// Damaged sums up, in one line, what is said of bytes that are cut anywhere, longer by one, or have any byte changed: the
-// sum changes with a message, an offset or a bound.
+// Damaged returns checksums of the output of say for every truncation of b and b with an extra byte, and for b with
+// any byte changed. They change if a message, an offset or a bound does.
 func Damaged(b []byte, say func([]byte) string) string {
 	cut, changed := crc32.NewIEEE(), crc32.NewIEEE()
 	for i := range b {
@@ -58,8 +58,9 @@ func Damaged(b []byte, say func([]byte) string) string {
 	return fmt.Sprintf("cut or longer %08x, changed %08x", cut.Sum32(), changed.Sum32())
 }
 
-// Told says in a paragraph all that is read of a source: records, findings and ledger; and in sums the same of other ways to read
-// it: with little memory, not deeply, in small batches, type by type, without its elements, and with several strings at once.
+// Told returns a paragraph with all data read from a source: records, findings and ledger. It appends a checksum for
+// each of several other ways to read it: with little memory, without Deep, in small batches, type by type, without
+// elements, and with several strings at once.
 func Told(t testing.TB, name string, open func() format.Source) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -88,10 +89,11 @@ func Told(t testing.TB, name string, open func() format.Source) string {
 	return out + "\n\n"
 }
 
-// atOnce in place of the size of a batch takes several strings at once where there are such.
+// atOnce as a batch size reads several strings at once, where the reader can.
 const atOnce = -1
 
-// Tell says all that is read of types of a database, so many elements at a time; 0 is none. The ledger has to add up.
+// Tell returns all data read from some types of a database, in batches of this size; 0 reads no elements. The ledger
+// must add up.
 func Tell(t testing.TB, src format.Source, db string, types record.TypeSet, e *format.Env, batch int) string {
 	t.Helper()
 	var out strings.Builder
@@ -145,7 +147,7 @@ func Tell(t testing.TB, src format.Source, db string, types record.TypeSet, e *f
 	return out.String()
 }
 
-// tellStrings reads strings at once, if there are any.
+// tellStrings reads and reports a batch of strings. It returns false if the reader has no batch.
 func tellStrings(out io.Writer, r record.StringReader) bool {
 	batch, err := r.NextStrings()
 	if err != nil && err != io.EOF {
@@ -161,7 +163,7 @@ func tellStrings(out io.Writer, r record.StringReader) bool {
 	return len(batch) > 0
 }
 
-// EachDamage calls f with b, b cut anywhere, b longer by one byte, and b with any byte changed.
+// EachDamage calls f with b, every truncation of b, b with an extra byte, and b with any byte changed.
 func EachDamage(b []byte, f func([]byte)) {
 	f(b)
 	f(append(bytes.Clone(b), 0))

@@ -12,8 +12,8 @@ import (
 	"kvferry/record"
 )
 
-// Fill writes records to database 0 group by group, as conversions do, and returns the target's own
-// reading. memory is what each shard may use.
+// Fill writes records to database 0 group by group, like convert, and returns the finished target reopened as a
+// source. Each shard may use memory bytes.
 func Fill(t testing.TB, dst format.Target, memory int64, read func(record.TypeSet) record.Reader) format.Source {
 	t.Helper()
 	for n, group := range dst.Groups() {
@@ -37,7 +37,7 @@ func Shard(t testing.TB, dst format.Target, n int, group record.TypeSet, memory 
 	}
 }
 
-// Finish completes a target and returns its own reading.
+// Finish completes a target and returns it reopened as a source.
 func Finish(t testing.TB, dst format.Target) format.Source {
 	t.Helper()
 	src, err := dst.Finish(context.Background())
@@ -48,7 +48,7 @@ func Finish(t testing.TB, dst format.Target) format.Source {
 	return src
 }
 
-// Sum takes the fingerprint of all records, and closes the reader.
+// Sum computes the fingerprint of all records and closes the reader.
 func Sum(t testing.TB, r record.Reader) *record.Fingerprint {
 	t.Helper()
 	f, err := fixtures.Sum(r)
@@ -58,7 +58,7 @@ func Sum(t testing.TB, r record.Reader) *record.Fingerprint {
 	return f
 }
 
-// CheckEqual compares fingerprints, with expiries in seconds where a format keeps no more.
+// CheckEqual compares fingerprints; seconds compares expiries in seconds.
 func CheckEqual(t testing.TB, got, want *record.Fingerprint, seconds bool) {
 	t.Helper()
 	for _, p := range got.Diff(want, seconds) {
@@ -69,8 +69,8 @@ func CheckEqual(t testing.TB, got, want *record.Fingerprint, seconds bool) {
 	}
 }
 
-// CheckClean reads database 0 and compares it with what was written: the rows add up, all are of the
-// classes named, and nothing is found, however deep the look.
+// CheckClean reads database 0, with and without Deep, and checks that the records equal those written, the ledger
+// adds up, all rows are in the given classes, and no finding is reported.
 func CheckClean(t testing.TB, src format.Source, memory int64, read func(record.TypeSet) record.Reader, classes ...record.Class) {
 	t.Helper()
 	var want record.Fingerprint
@@ -89,8 +89,8 @@ func CheckClean(t testing.TB, src format.Source, memory int64, read func(record.
 	CheckCounted(t, src)
 }
 
-// CheckCounted fails the test unless the readers of a source count each record that has elements once it was passed, and in
-// the end what they tell the ledger. Every third record is settled as lost.
+// CheckCounted fails the test unless the readers of a source count each record with elements once Next has passed it,
+// and in the end report the counts of the ledger. It settles every third record as lost.
 func CheckCounted(t testing.TB, src format.Source) {
 	t.Helper()
 	var l record.Ledger
@@ -136,7 +136,7 @@ func CheckCounted(t testing.TB, src format.Source) {
 	}
 }
 
-// CheckClasses fails the test when the ledger has rows of other classes.
+// CheckClasses fails the test if the ledger has rows of other classes.
 func CheckClasses(t testing.TB, l *record.Ledger, classes ...record.Class) {
 	t.Helper()
 	for name, tally := range l.Snapshot() {
@@ -150,8 +150,8 @@ func CheckClasses(t testing.TB, l *record.Ledger, classes ...record.Class) {
 	}
 }
 
-// RoundTrips writes random records to memory and reads them back, with plenty of memory and with so little
-// that everything that can spill does. classes are those that rows may be of.
+// RoundTrips writes random records to memory and reads them back, with much memory and with so little that all
+// buffers spill. Rows must be in the given classes.
 func RoundTrips(t *testing.T, f format.Format, o fixtures.Options, classes ...record.Class) {
 	for seed := range uint64(12) {
 		for _, memory := range []int64{0, 32 << 10} {
@@ -168,8 +168,8 @@ func RoundTrips(t *testing.T, f format.Format, o fixtures.Options, classes ...re
 	}
 }
 
-// Lengths reads records whose keys have many lengths, three elements each, in order: the keys are n times
-// 'a', 'b' and 'c'. The empty key comes once.
+// Lengths is a reader of records with keys of many lengths, with three elements each, in key order. A key is a
+// repeated 'a', 'b' or 'c'; the empty key occurs once.
 type Lengths struct {
 	types  []record.Type
 	byName bool
@@ -180,8 +180,8 @@ type Lengths struct {
 	text   []byte
 }
 
-// NewLengths returns a reader of keys of these lengths, which ascend, with elements in the order of their
-// names or against it.
+// NewLengths returns a reader with keys of the given ascending lengths, and elements in ascending or descending order
+// of names.
 func NewLengths(lengths []int, types record.TypeSet, byName bool) *Lengths {
 	m := &Lengths{types: types.Types(), byName: byName}
 	for _, letter := range []string{"a", "b", "c"} {
@@ -234,8 +234,8 @@ func (m *Lengths) Read(dst []record.Element) (int, error) {
 	return 1, nil
 }
 
-// Settle does nothing.
+// Settle is a no-op.
 func (m *Lengths) Settle(record.Class) {}
 
-// Close does nothing.
+// Close is a no-op.
 func (m *Lengths) Close() error { return nil }

@@ -12,8 +12,8 @@ import (
 	"kvferry/store/rocks"
 )
 
-// OpenShared opens a database that the original engine wrote, which lies in the repository or beside it, and returns what the
-// engine answered. Without the database the test is skipped.
+// OpenShared opens a database written by the original engine, in the repository or next to it, and returns it with
+// the engine's answers. It skips the test if the database is missing.
 func OpenShared(t testing.TB, f format.Format, name string) (format.Source, []byte) {
 	t.Helper()
 	var dir string
@@ -26,7 +26,7 @@ func OpenShared(t testing.TB, f format.Format, name string) (format.Source, []by
 	return Open(t, f, dir, &format.OpenOptions{Store: rocks.Open}), truth
 }
 
-// ShowRow renders a description: kind, user key, version, count and expiry where there are, then the fields.
+// ShowRow renders a row: kind, user key, then version, count and expiry if set, then the fields.
 func ShowRow(r format.Row) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %q", r.Kind, r.UserKey)

@@ -27,7 +27,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// rowFormats are the formats of rows, and what the names of their golden databases start with.
+// rowFormats are the formats that store rows, with the name prefixes of their golden databases.
 var rowFormats = []struct {
 	format format.Format
 	golden []string
@@ -39,8 +39,8 @@ var rowFormats = []struct {
 	{kvrocks.New(), []string{"kvrocks-"}},
 }
 
-// excepted are the changes of rows that no reader can tell from another row of the format, with the reason: format, kind of
-// row, what is changed ("key" and "value" get longer, "reserved" is a byte of no field).
+// excepted lists changes that turn a row into another valid row of the format, with the reason: format, kind of row,
+// and the change ("key" and "value" append bytes, "reserved" changes a byte of no field).
 var excepted = map[string]string{
 	"nemo string, key":                  userKey,
 	"nemo string, value":                "the value is user data up to the suffix, of whose 8 bytes only the version says anything, and is 0 like its neighbours",
@@ -92,9 +92,9 @@ const (
 	shifted     = "a zero behind a time of 4.0.0 whose low byte is zero looks like an earlier time; other bytes are told"
 )
 
-// TestUnknownForms: a row with bytes left over, or with reserved bytes that no server writes, is an error that names its
-// record, and changes no other record. Bytes are appended to, and reserved ones changed in, each kind of row that the
-// original engines wrote.
+// TestUnknownForms checks that a row with trailing bytes, or with reserved bytes that no server writes, is an error
+// that names its record and changes no other record. It appends bytes to, and changes reserved bytes in, each kind of
+// row that the original engines wrote.
 func TestUnknownForms(t *testing.T) {
 	needed := map[string]bool{}
 	for _, f := range rowFormats {
@@ -119,10 +119,10 @@ type sample struct {
 	t      *testing.T
 	format format.Format
 	path   string
-	dir    string // for spills
+	dir    string // directory for spills
 	stores store.Opener
 	rows   []sampleRow
-	whole  map[string]string // the records as they are
+	whole  map[string]string // the unchanged records
 }
 
 type sampleRow struct {
@@ -131,7 +131,7 @@ type sampleRow struct {
 	key, value []byte
 }
 
-// copying opens stores as they are in memory, where it puts them when they are opened first.
+// copying returns an opener that loads stores into memory when they are first opened.
 func copying(t *testing.T, fs *memstore.FS) store.Opener {
 	return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
 		if st, err := fs.Open(ctx, dir, o); err == nil {
@@ -173,14 +173,14 @@ func each(t *testing.T, it store.Iterator, f func(key, value []byte)) {
 	}
 }
 
-// samples is how many records, or rows without one, there are of each kind of row; samplesRows how many rows such a record has
-// at most.
+// samples is the number of records, or of rows without a record, for each kind of row. samplesRows is the maximum
+// number of rows in such a record.
 const (
 	samples    = 2
 	sampleRows = 12
 )
 
-// openSample opens a golden database and leaves a few records of it.
+// openSample opens a golden database and keeps only a few of its records.
 func openSample(t *testing.T, f format.Format, name string) *sample {
 	fs := memstore.New()
 	s := &sample{t: t, format: f, dir: t.TempDir(), path: fixtures.Unpack(t, name), stores: copying(t, fs)}
@@ -235,7 +235,7 @@ func (s *sample) choose(src format.Source, groups map[string][]sampleRow) {
 	}
 }
 
-// memory returns the keyspace that the row is in.
+// memory returns the keyspace of the row.
 func (r *sampleRow) memory() *memstore.Keyspace {
 	switch ks := r.keyspace.Keyspace.(type) {
 	case *dataset.Slice:
@@ -263,8 +263,8 @@ func (s *sample) read(report func(record.Finding)) (map[string]string, *formatte
 	return s.records(src, nil)
 }
 
-// records returns the records by name, and the findings that are more than notes; none when there are rows of no record. nil
-// reads everything.
+// records returns the records by name and the findings above notes; no records if rows belong to no record. A nil
+// span reads everything.
 func (s *sample) records(src format.Source, span *format.Span) (records map[string]string, found *formattest.Findings) {
 	records, found = map[string]string{}, &formattest.Findings{}
 	var ledger record.Ledger
@@ -340,7 +340,7 @@ func (s *sample) changeAll(needed map[string]bool) {
 	s.t.Logf("%d records, %d rows, %d reserved bytes", len(s.whole), len(s.rows), n)
 }
 
-// reservedBytes are the ends and the middle of what no field has.
+// reservedBytes returns the first, middle and last byte of each range that no field covers.
 func reservedBytes(row *format.Row, where string, n int) (out []int) {
 	known := make([]bool, n)
 	for _, f := range row.Fields {
@@ -366,10 +366,10 @@ func flipped(b []byte, at int) []byte {
 	return b
 }
 
-// maxTold is how many findings a row makes.
+// maxTold is the maximum number of findings for a row.
 const maxTold = 6
 
-// change puts a row in place of another, reads everything, and puts it back.
+// change replaces a row, reads everything and restores the row.
 func (s *sample) change(r *sampleRow, needed map[string]bool, how string, key, value []byte) {
 	what := fmt.Sprintf("%s %s, %s", s.format.Name(), r.row.Kind, how)
 	ks := r.memory()
@@ -379,7 +379,7 @@ func (s *sample) change(r *sampleRow, needed map[string]bool, how string, key, v
 	ks.Delete(key)
 	ks.Put(r.key, r.value)
 	told := slices.ContainsFunc(found.All, func(f record.Finding) bool {
-		return f.Severity == record.Error && (bytes.HasPrefix(f.Key, r.row.UserKey) || f.Key == nil) // a longer key is another one
+		return f.Severity == record.Error && (bytes.HasPrefix(f.Key, r.row.UserKey) || f.Key == nil) // a longer key is a different one
 	})
 	if !told {
 		needed[what] = true
@@ -397,7 +397,7 @@ func (s *sample) change(r *sampleRow, needed map[string]bool, how string, key, v
 	}
 }
 
-// compare finds other records changed.
+// compare reports other records that changed.
 func (s *sample) compare(what string, r *sampleRow, got map[string]string) {
 	own := fmt.Sprintf(" %q", r.row.UserKey)
 	for id, text := range s.whole {
@@ -407,7 +407,7 @@ func (s *sample) compare(what string, r *sampleRow, got map[string]string) {
 	}
 }
 
-// onlyKnown finds records that were not there.
+// onlyKnown reports records that did not exist before.
 func (s *sample) onlyKnown(what string, got map[string]string) {
 	for id := range got {
 		if s.whole[id] == "" {

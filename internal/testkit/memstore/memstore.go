@@ -1,4 +1,4 @@
-// Package memstore is a store in memory: what tests of formats read from and write to.
+// Package memstore is an in-memory store for tests of formats.
 package memstore
 
 import (
@@ -13,13 +13,13 @@ import (
 	"kvferry/store"
 )
 
-// FS maps directories to stores, as a disk would.
+// FS maps directories to stores.
 type FS struct {
 	mu   sync.Mutex
 	dirs map[string]*Store
 }
 
-// Store is one directory: a store.Store, and a store.Builder until it is finished.
+// Store is the store of one directory. It implements store.Store and store.Builder.
 type Store struct {
 	mu        sync.Mutex
 	keyspaces []*Keyspace
@@ -37,7 +37,7 @@ type Keyspace struct {
 
 type row struct{ key, value []byte }
 
-// New returns an empty disk.
+// New returns an FS without stores.
 func New() *FS { return &FS{dirs: make(map[string]*Store)} }
 
 // Open is a store.Opener.
@@ -56,7 +56,7 @@ func (f *FS) Create(dir string, _ store.BuildOptions) (store.Builder, error) {
 	return f.Dir(dir), nil
 }
 
-// Dir returns the store at dir, made when it is not there, for tests to put rows in.
+// Dir returns the store at dir, for tests to put rows into. It creates a missing store.
 func (f *FS) Dir(dir string) *Store {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,7 +67,7 @@ func (f *FS) Dir(dir string) *Store {
 	return f.dirs[dir]
 }
 
-// Put sets a row, in a keyspace that Keyspace declared before (or "default", bytewise).
+// Put sets a row in a keyspace. An undeclared keyspace is bytewise.
 func (s *Store) Put(keyspace string, key, value []byte) { s.get(keyspace).Put(key, value) }
 
 // Put sets a row.
@@ -83,10 +83,10 @@ func (k *Keyspace) Put(key, value []byte) {
 // Clear removes all rows.
 func (k *Keyspace) Clear() { k.rows = nil }
 
-// Delete removes a row and reports whether it was there.
+// Delete removes a row and reports whether it existed.
 func (s *Store) Delete(keyspace string, key []byte) bool { return s.get(keyspace).Delete(key) }
 
-// Delete removes a row and reports whether it was there.
+// Delete removes a row and reports whether it existed.
 func (k *Keyspace) Delete(key []byte) bool {
 	i, found := k.search(key)
 	if found {
@@ -95,7 +95,7 @@ func (k *Keyspace) Delete(key []byte) bool {
 	return found
 }
 
-// Get returns a row's value, nil when it is not there.
+// Get returns the value of a row, or nil if it does not exist.
 func (s *Store) Get(keyspace string, key []byte) []byte {
 	k := s.get(keyspace)
 	if i, found := k.search(key); found {
@@ -120,13 +120,13 @@ func (s *Store) get(name string) *Keyspace {
 	return k
 }
 
-// Keyspace declares a keyspace.
+// Keyspace declares a keyspace and its order.
 func (s *Store) Keyspace(name string, c store.Comparer) error {
 	s.get(name).cmp = c
 	return nil
 }
 
-// Keyspaces lists the keyspaces in the order of their declaration.
+// Keyspaces lists the keyspaces in order of declaration.
 func (s *Store) Keyspaces() []store.Keyspace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,10 +137,10 @@ func (s *Store) Keyspaces() []store.Keyspace {
 	return out
 }
 
-// Files returns nothing: there are none.
+// Files returns nil: the store has no files.
 func (s *Store) Files() []store.File { return nil }
 
-// Close does nothing; the rows stay.
+// Close keeps the rows, so the store can be opened again.
 func (s *Store) Close() error { return nil }
 
 // Run starts a sorted run.
@@ -161,10 +161,10 @@ func (s *Store) Tables(shard int) ([]store.Table, error) {
 	return out, nil
 }
 
-// Adopt does nothing: memory does not outlive a process.
+// Adopt ignores the tables: memory does not outlive a process.
 func (s *Store) Adopt([]store.Table) error { return nil }
 
-// Finish orders the runs and refuses overlap.
+// Finish sorts the runs and returns an error if they overlap.
 func (s *Store) Finish() error {
 	for _, k := range s.keyspaces {
 		if err := k.finish(); err != nil {
@@ -227,7 +227,7 @@ func (r *run) Abort() { r.rows = nil }
 // Name returns the keyspace's name.
 func (k *Keyspace) Name() string { return k.name }
 
-// Comparer returns the keyspace's order.
+// Comparer returns the comparer of the keyspace.
 func (k *Keyspace) Comparer() *store.Comparer { return &k.cmp }
 
 func (k *Keyspace) search(key []byte) (int, bool) {
@@ -245,12 +245,12 @@ func (k *Keyspace) slice(lo, hi []byte) []row {
 	return k.rows[min(from, to):to]
 }
 
-// Rows walks the rows of [lo, hi).
+// Rows iterates over the rows in [lo, hi).
 func (k *Keyspace) Rows(lo, hi []byte) (store.Iterator, error) {
 	return &iterator{k: k, rows: k.slice(lo, hi)}, nil
 }
 
-// Entries walks the rows of [lo, hi) as puts of sequence number 0.
+// Entries iterates over the rows in [lo, hi) as puts with sequence number 0.
 func (k *Keyspace) Entries(lo, hi []byte) (store.EntryIterator, error) {
 	return &entries{rows: k.slice(lo, hi)}, nil
 }
@@ -274,7 +274,7 @@ func (k *Keyspace) Sample(int) ([]store.Weighted, error) {
 	return out, nil
 }
 
-// Size is the bytes of all keys and values.
+// Size returns the size of all keys and values.
 func (k *Keyspace) Size() int64 {
 	var n int64
 	for _, r := range k.rows {
@@ -305,7 +305,7 @@ func (it *iterator) SeekGE(key []byte) error {
 	return nil
 }
 
-// NextBatch ends a batch where the key says so: they are of all sizes.
+// NextBatch ends a batch after some keys, chosen by their last byte, so that tests see batches of all sizes.
 func (it *iterator) NextBatch(rows []store.Row) (int, error) {
 	n := 0
 	for n < len(rows) && len(it.rows) > 0 {

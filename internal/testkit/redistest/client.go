@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// Client is one connection. It knows no more than RESP2.
+// Client is a connection that speaks RESP2.
 type Client struct {
 	net.Conn
 	r *bufio.Reader
 }
 
-// Dial connects.
+// Dial connects to an address.
 func Dial(addr string) (*Client, error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -25,10 +25,10 @@ func Dial(addr string) (*Client, error) {
 	return NewClient(conn), nil
 }
 
-// NewClient speaks over a connection that is there.
+// NewClient returns a client of an open connection.
 func NewClient(conn net.Conn) *Client { return &Client{conn, bufio.NewReaderSize(conn, 1<<16)} }
 
-// Error is what a server answers with -.
+// Error is an error reply of a server.
 type Error string
 
 func (e Error) Error() string { return string(e) }
@@ -42,7 +42,8 @@ func Append(dst []byte, args ...string) []byte {
 	return dst
 }
 
-// Do sends a command and returns the answer: nil, int64, string (of +), []byte or []any. An answer of - is an Error.
+// Do sends a command and returns the reply: nil, int64, string (for +), []byte or []any. It returns an error reply as
+// an Error.
 func (c *Client) Do(args ...string) (any, error) {
 	if _, err := c.Write(Append(nil, args...)); err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func (c *Client) Do(args ...string) (any, error) {
 	return v, err
 }
 
-// Must is Do for commands that must not fail.
+// Must is Do for commands that must succeed.
 func (c *Client) Must(t testing.TB, args ...string) any {
 	t.Helper()
 	v, err := c.Do(args...)
@@ -64,7 +65,7 @@ func (c *Client) Must(t testing.TB, args ...string) any {
 	return v
 }
 
-// Reply reads one answer; an error of the server is an Error among the values.
+// Reply reads one reply. An error reply is returned as a value of type Error.
 func (c *Client) Reply() (any, error) {
 	line, err := c.r.ReadString('\n')
 	if err != nil {
@@ -101,7 +102,7 @@ func (c *Client) Reply() (any, error) {
 	return list, nil
 }
 
-// Strings is Must for commands that answer with a list of texts.
+// Strings is Must for commands whose reply is a list of strings.
 func (c *Client) Strings(t testing.TB, args ...string) []string {
 	t.Helper()
 	list, _ := c.Must(t, args...).([]any)
@@ -112,7 +113,7 @@ func (c *Client) Strings(t testing.TB, args ...string) []string {
 	return out
 }
 
-// Text writes an answer as a text.
+// Text formats a reply as text.
 func Text(v any) string {
 	if b, ok := v.([]byte); ok {
 		return string(b)

@@ -2,7 +2,7 @@ package redistest
 
 import "syscall"
 
-// diesWithTest ends a server when the test that started it is killed.
+// diesWithTest kills a server when the test process that started it dies.
 func diesWithTest() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -4,5 +4,5 @@ package redistest
 
 import "syscall"
 
-// diesWithTest changes nothing: only Linux can tie a process to another one's end.
+// diesWithTest is a no-op: only Linux can tie a process to the death of its parent.
 func diesWithTest() *syscall.SysProcAttr { return nil }

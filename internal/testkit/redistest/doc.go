@@ -1,3 +1,3 @@
-// Package redistest runs a real redis-server for tests, on a free port of the loopback, with a small client of its own
-// that shares no code with what is tested.
+// Package redistest runs a real redis-server for tests, on a free port of the loopback interface, with a small client
+// that shares no code with the code under test.
 package redistest

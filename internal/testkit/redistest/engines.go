@@ -8,11 +8,12 @@ import (
 	"testing"
 )
 
-// EnginesVariable names a directory with servers of other versions: executables redis-server and valkey-server in it or up to
-// two directories below.
+// EnginesVariable names an environment variable with a directory of servers of other versions: executables
+// redis-server and valkey-server in it or up to two directories below.
 const EnginesVariable = "KVFERRY_ENGINES"
 
-// Engine returns the path of a server of a version: "Redis", "8.6". It skips the test where there is none.
+// Engine returns the path of a server of a version, such as "Redis", "8.6". It skips the test if the server is
+// missing.
 func Engine(t testing.TB, name, version string) string {
 	t.Helper()
 	dir := os.Getenv(EnginesVariable)
@@ -32,7 +33,7 @@ func Engine(t testing.TB, name, version string) string {
 	return ""
 }
 
-// StartEngine starts the server at a path, as Engine returns it.
+// StartEngine starts the server at a path returned by Engine.
 func StartEngine(t testing.TB, path string, args ...string) *Server {
 	t.Helper()
 	return begin(&Server{binary: path, Dir: t.TempDir(), args: args, t: t})

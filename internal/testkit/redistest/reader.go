@@ -13,7 +13,7 @@ import (
 	"kvferry/record"
 )
 
-// Read reads records in the form of Records, without those that have expired.
+// Read adds records to into, in the form of Records. It skips expired records.
 func Read(t testing.TB, into map[string]string, r record.Reader) {
 	t.Helper()
 	defer func() {
@@ -105,7 +105,7 @@ func entryLine(t testing.TB, e *record.Element) string {
 	return Entry(ID(e.Name), pairs)
 }
 
-// Diff lists what two sets of records do not have in common, so many at most.
+// Diff lists up to most differences between two sets of records.
 func Diff(want, got map[string]string, most int) []string {
 	var out []string
 	cut := func(s string) string {
@@ -132,7 +132,7 @@ func Diff(want, got map[string]string, most int) []string {
 	return out
 }
 
-// streamLine is what a stream's header says.
+// streamLine formats the header of a stream.
 func streamLine(h *record.Header) string {
 	deleted := "0-0"
 	if h.MaxDeleted != nil {
@@ -141,7 +141,7 @@ func streamLine(h *record.Header) string {
 	return fmt.Sprintf("last=%s deleted=%s added=%d", ID(h.Last), deleted, h.Added)
 }
 
-// groupLine writes what a group knows; false for other elements.
+// groupLine formats an element of a consumer group. It returns false for other elements.
 func groupLine(t testing.TB, e *record.Element) (string, bool) {
 	var line string
 	var err error

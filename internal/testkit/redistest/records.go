@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Records reads all that a server holds, one text a key, by "db/key": the type, the expiry and the elements. -0 is 0.
+// Records reads all records of a server, as texts by "db/key": type, expiry and elements. -0 becomes 0.
 func (c *Client) Records(t testing.TB) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -29,7 +29,7 @@ func (c *Client) Records(t testing.TB) map[string]string {
 	return out
 }
 
-// Record reads one key of the selected database; "" when it is gone.
+// Record reads one key of the selected database; "" if it does not exist.
 func (c *Client) Record(t testing.TB, key string) string {
 	t.Helper()
 	typ := Text(c.Must(t, "TYPE", key))
@@ -58,7 +58,7 @@ func (c *Client) Record(t testing.TB, key string) string {
 	return Form(typ, max(expire.(int64), 0), list)
 }
 
-// fields reads a hash; each field has its expiry, where the server knows any.
+// fields reads a hash, with the expiries of its fields if the server supports them.
 func (c *Client) fields(t testing.TB, key string) []string {
 	flat := c.Strings(t, "HGETALL", key)
 	for i := 0; i < len(flat); i += 2 {
@@ -73,12 +73,12 @@ func (c *Client) fields(t testing.TB, key string) []string {
 	return pairs(flat, nil)
 }
 
-// Form writes a record as Records does.
+// Form formats a record for Records.
 func Form(typ string, expire int64, list []string) string {
 	return fmt.Sprintf("%s %d %q", typ, expire, list)
 }
 
-// Score writes a score in one form.
+// Score formats a score canonically.
 func Score(s string) string {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
@@ -100,7 +100,7 @@ func pairs(flat []string, value func(string) string) []string {
 	return out
 }
 
-// stream reads entries, the last id and what groups know.
+// stream reads the entries, the last id and the groups of a stream.
 func (c *Client) stream(t testing.TB, key string) []string {
 	var out []string
 	for _, e := range c.Must(t, "XRANGE", key, "-", "+").([]any) {
@@ -128,10 +128,10 @@ func (c *Client) stream(t testing.TB, key string) []string {
 	return out
 }
 
-// Entry writes a stream's entry.
+// Entry formats an entry of a stream.
 func Entry(id string, pairs []string) string { return fmt.Sprintf("%s %q", id, pairs) }
 
-// ID writes an id of 16 bytes.
+// ID formats a 16-byte id.
 func ID(b []byte) string {
 	return fmt.Sprintf("%d-%d", binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]))
 }

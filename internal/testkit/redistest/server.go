@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Server is a redis-server of a test, which ends with it.
+// Server is a redis-server that runs until its test ends.
 type Server struct {
 	Addr string // host:port
 	Dir  string
@@ -23,7 +23,7 @@ type Server struct {
 	t    testing.TB
 	tls  bool
 
-	binary string // "": the one on the PATH
+	binary string // "": redis-server on the PATH
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -31,7 +31,7 @@ type Server struct {
 	log  bytes.Buffer
 }
 
-// serverBinary finds the server or skips the test.
+// serverBinary finds the server, or skips the test.
 func serverBinary(t testing.TB) string {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -40,16 +40,16 @@ func serverBinary(t testing.TB) string {
 	return path
 }
 
-// Start starts a server with more arguments. It skips the test where there is none.
+// Start starts a server with additional arguments. It skips the test if redis-server is missing.
 func Start(t testing.TB, args ...string) *Server { return StartIn(t, t.TempDir(), args...) }
 
-// StartIn starts a server that works in a directory, with what lies there.
+// StartIn starts a server in a directory. It loads the files there.
 func StartIn(t testing.TB, dir string, args ...string) *Server {
 	t.Helper()
 	return begin(&Server{Dir: dir, args: args, t: t})
 }
 
-// begin starts a server on a free port, until the test ends.
+// begin starts a server on a free port and stops it when the test ends.
 func begin(s *Server) *Server {
 	s.t.Helper()
 	s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(FreePort(s.t)))
@@ -60,14 +60,14 @@ func begin(s *Server) *Server {
 	return s
 }
 
-// StartTLS starts a server that takes TLS alone.
+// StartTLS starts a server that accepts only TLS.
 func StartTLS(t testing.TB, cert, key, ca string) *Server {
 	t.Helper()
 	return begin(&Server{Dir: t.TempDir(), t: t, tls: true,
 		args: []string{"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients", "no"}})
 }
 
-// FreePort returns a port that nobody listened on a moment ago.
+// FreePort returns a port that was free a moment ago.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -100,7 +100,7 @@ func (s *Server) start() error {
 	}
 	done := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // how it ended is in the log
+		_ = cmd.Wait() // the log shows how it ended
 		close(done)
 	}()
 	s.mu.Lock()
@@ -109,7 +109,7 @@ func (s *Server) start() error {
 	return s.ready(done)
 }
 
-// ready waits until the server answers.
+// ready waits until the server replies.
 func (s *Server) ready(done chan struct{}) error {
 	deadline := time.Now().Add(20 * time.Second)
 	for time.Now().Before(deadline) {
@@ -130,7 +130,7 @@ func (s *Server) ready(done chan struct{}) error {
 	return fmt.Errorf("redis-server does not answer: %s", s.log.String())
 }
 
-// loaded reports whether the server has read its files.
+// loaded reports whether the server has loaded its files.
 func (s *Server) loaded() bool {
 	c, err := Dial(s.Addr)
 	if err != nil {
@@ -141,25 +141,25 @@ func (s *Server) loaded() bool {
 	return err == nil || !bytes.HasPrefix([]byte(err.Error()), []byte("LOADING"))
 }
 
-// Kill ends the server at once, as a crash does.
+// Kill kills the server, like a crash.
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd == nil {
 		return
 	}
-	_ = s.cmd.Process.Kill() // it may have ended
+	_ = s.cmd.Process.Kill() // it may have exited
 	<-s.done
 	s.cmd = nil
 }
 
-// Restart starts the server again where it was, with what it finds there.
+// Restart starts the server again at the same address. It loads the files in its directory.
 func (s *Server) Restart() error {
 	s.Kill()
 	return s.start()
 }
 
-// Client returns a connection that ends with the test.
+// Client returns a connection that is closed when the test ends.
 func (s *Server) Client() *Client {
 	s.t.Helper()
 	c, err := Dial(s.Addr)
@@ -170,8 +170,8 @@ func (s *Server) Client() *Client {
 	return c
 }
 
-// AddReplica adds a replica of a master to a cluster, and waits until it has its data and every node knows it: the other
-// masters give their vote to no replica that they have not heard of, and hear of this one from its master.
+// AddReplica adds a replica of a master to a cluster and waits until it has the master's data and every node knows
+// it: the other masters do not vote for a replica they do not know, and they learn of it from its master.
 func AddReplica(t testing.TB, master *Server) *Server {
 	t.Helper()
 	s := startNode(t)
@@ -202,8 +202,8 @@ func AddReplica(t testing.TB, master *Server) *Server {
 	}
 }
 
-// views is what each node that a node knows says of all, by its address, and whether all say the same: the id, the role, the
-// master, the epoch and the slots of each.
+// views returns each node's view of the cluster, by the node's address, and whether all views agree: id, role,
+// master, epoch and slots of each node.
 func views(t testing.TB, from string) (all map[string][]string, agreed bool) {
 	t.Helper()
 	all = map[string][]string{}
@@ -239,7 +239,8 @@ func startNode(t testing.TB) *Server {
 		"--repl-diskless-sync-delay", "0")
 }
 
-// StartCluster starts three masters that share all slots, each with an epoch of its own, so that none changes it later.
+// StartCluster starts three masters that share all slots. Each has its own epoch, so that the nodes do not change
+// epochs later.
 func StartCluster(t testing.TB) []*Server {
 	t.Helper()
 	var out []*Server
@@ -248,7 +249,7 @@ func StartCluster(t testing.TB) []*Server {
 	}
 	for i, s := range out {
 		c := s.Client()
-		c.Must(t, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)) // before it meets others
+		c.Must(t, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1)) // before it meets the others
 		c.Must(t, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*16384/3), strconv.Itoa((i+1)*16384/3-1))
 		for _, other := range out[:i] {
 			host, port, _ := net.SplitHostPort(other.Addr)
@@ -272,7 +273,7 @@ func StartCluster(t testing.TB) []*Server {
 	return out
 }
 
-// WriteAOF makes dir a directory that a server with --appendonly yes loads a log from.
+// WriteAOF writes a directory from which a server with --appendonly yes loads log.
 func WriteAOF(t testing.TB, dir string, log []byte) {
 	t.Helper()
 	sub := filepath.Join(dir, "appendonlydir")

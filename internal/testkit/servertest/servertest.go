@@ -1,4 +1,4 @@
-// Package servertest makes servers for tests of commands, and reads what is in them.
+// Package servertest makes servers for tests of commands and reads their content.
 package servertest
 
 import (
@@ -12,16 +12,16 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// Now is the clock of the servers.
+// Now is the time of the servers.
 var Now = time.UnixMilli(1_700_000_000_000)
 
-// New returns an empty server that is gone when the test ends.
+// New returns an empty server that is closed when the test ends.
 func New(t *testing.T) *server.Server {
 	t.Helper()
 	return Sized(t, 1<<20)
 }
 
-// Sized is New with so much memory for the state.
+// Sized is New with this memory limit for the state.
 func Sized(t *testing.T, memory int64) *server.Server {
 	t.Helper()
 	db, err := state.New(state.Options{TempDir: t.TempDir(), Memory: memory})
@@ -32,7 +32,7 @@ func Sized(t *testing.T, memory int64) *server.Server {
 	return &server.Server{DB: db, Now: Now.UnixMilli()}
 }
 
-// Made returns a server on which do did commands, one a line.
+// Made returns a server after do has run the commands, one per line.
 func Made(t *testing.T, do func(*server.Server, [][]byte) error, lines string) *server.Server {
 	t.Helper()
 	s := New(t)
@@ -44,7 +44,7 @@ func Made(t *testing.T, do func(*server.Server, [][]byte) error, lines string) *
 	return s
 }
 
-// Words returns the words of a line; a word of two quotes is empty.
+// Words splits a line into words. A pair of single quotes is an empty word.
 func Words(line string) [][]byte {
 	var out [][]byte
 	for _, w := range strings.Fields(line) {
@@ -56,7 +56,7 @@ func Words(line string) [][]byte {
 	return out
 }
 
-// Contents reads all keys, as redistest.Form has them. It seals the state.
+// Contents seals the state and reads all keys, in the form of redistest.Form.
 func Contents(t *testing.T, s *server.Server) map[string]string {
 	t.Helper()
 	if err := s.DB.Seal(); err != nil {

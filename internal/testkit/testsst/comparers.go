@@ -9,7 +9,7 @@ import (
 	"kvferry/store"
 )
 
-// Comparers are the orders of the golden databases.
+// Comparers are the comparers of the golden databases and of tests.
 var Comparers = []store.Comparer{
 	{Name: "blackwidow.ListsDataKeyComparator", Compare: compareListsData},
 	{Name: "blackwidow.ZSetsScoreKeyComparator", Compare: compareZSetsScore},
@@ -19,13 +19,13 @@ var Comparers = []store.Comparer{
 	Wrapping,
 }
 
-// Backwards is an order that is not bytewise.
+// Backwards is a comparer that is not bytewise.
 var Backwards = store.Comparer{Name: "backwards", Compare: func(a, b []byte) int { return bytes.Compare(b, a) }}
 
-// Forwards is the bytewise order under another name: what any other order costs at least.
+// Forwards is the bytewise order under another name, for the minimum cost of a custom comparer.
 var Forwards = store.Comparer{Name: "forwards", Compare: func(a, b []byte) int { return store.Bytewise.Compare(a, b) }}
 
-// splitDataKey takes the length-prefixed user key off a blackwidow data key.
+// splitDataKey splits the length-prefixed user key off a blackwidow data key.
 func splitDataKey(b []byte) (head, user, rest []byte) {
 	n := 4 + int(binary.LittleEndian.Uint32(b))
 	return b[:n+4], b[4:n], b[n:]
@@ -56,8 +56,8 @@ func compareZSetsScore(a, b []byte) int {
 	return bytes.Compare(ra[12:], rb[12:])
 }
 
-// compareArdb orders keys [namespace] key type count element…; with LevelDB, which has the
-// namespace, keys start with a tag below 5 that no sensible key length of the test data has.
+// compareArdb orders keys [namespace] key type count element…. Keys in LevelDB have the namespace and start with a
+// tag below 5, which no key length in the test data equals.
 func compareArdb(a, b []byte) int {
 	if len(a) > 0 && len(b) > 0 && a[0] == 4 && b[0] == 4 && a[1] < 0x20 && b[1] < 0x20 && len(a) > int(a[1])+2 && len(b) > int(b[1])+2 {
 		if c := bytes.Compare(a[2:2+a[1]], b[2:2+b[1]]); c != 0 {
@@ -96,7 +96,7 @@ func compareElements(a, b []byte, n int) int {
 	return 0
 }
 
-// ardbValue is an element: rank 0 nil, 1 number, 2 string.
+// ardbValue is an element. Rank 0 is nil, 1 a number, 2 a string.
 type ardbValue struct {
 	rank  int
 	isInt bool

@@ -15,7 +15,7 @@ import (
 
 const BytewiseName = "leveldb.BytewiseComparator"
 
-// Tags of version edits, written down a second time.
+// Tags of version edits, defined independently of the code under test.
 const (
 	comparatorTag   = 1
 	logNumberTag    = 2
@@ -31,19 +31,20 @@ const (
 	needCompaction = 2
 )
 
-// DB is a database directory written by hand.
+// DB writes a database directory by hand.
 type DB struct {
 	t     testing.TB
 	Dir   string
 	Edits [][]byte
 	Next  uint64
 	Level bool // LevelDB
-	// LastSeq is the last sequence number that the MANIFEST names: at least those of its tables, and the one before its logs.
+	// LastSeq is the last sequence number in the MANIFEST: at least the tables' highest and the one before the first
+	// log.
 	LastSeq uint64
 	logs    int
 }
 
-// NewDB starts a RocksDB directory that needs all logs that are there, or none.
+// NewDB starts a RocksDB directory whose MANIFEST needs every existing log.
 func NewDB(t testing.TB) *DB {
 	d := &DB{t: t, Dir: t.TempDir(), Next: 10}
 	d.Edit(EditComparator(BytewiseName), EditNumber(logNumberTag, 0), EditNumber(nextFileTag, 100),
@@ -77,10 +78,10 @@ func (d *DB) Family(id uint64, name, comparator string) {
 		EditNumber(logNumberTag, 0))
 }
 
-// Bounds are the internal keys that bound a table.
+// Bounds are the smallest and largest internal key of a table.
 type Bounds struct{ Smallest, Largest []byte }
 
-// BoundsOf finds the bounds of a table from its rows and range tombstones, as RocksDB does.
+// BoundsOf computes the bounds of a table from its rows and range tombstones, like RocksDB.
 func BoundsOf(cmp func(a, b []byte) int, spec *Spec, entries []Entry) Bounds {
 	var keys [][]byte
 	for i := range entries {
@@ -94,8 +95,8 @@ func BoundsOf(cmp func(a, b []byte) int, spec *Spec, entries []Entry) Bounds {
 	return Bounds{keys[0], keys[len(keys)-1]}
 }
 
-// Table writes a table of a column family and names it in the MANIFEST; entries are sorted unless the
-// spec says otherwise.
+// Table writes a table of a column family and lists it in the MANIFEST. It sorts the entries unless spec.KeepOrder is
+// set.
 func (d *DB) Table(family uint64, level int, spec Spec, entries ...Entry) string {
 	d.t.Helper()
 	cmp := comparerNamed(spec.Comparator).Compare
@@ -104,14 +105,14 @@ func (d *DB) Table(family uint64, level int, spec Spec, entries ...Entry) string
 	}
 	name := d.Write(spec, entries)
 	b := BoundsOf(cmp, &spec, entries)
-	if spec.KeepOrder && len(spec.Tombstones) == 0 { // engines take the first and the last key that they write
+	if spec.KeepOrder && len(spec.Tombstones) == 0 { // engines use the first and the last key written
 		b = Bounds{entries[0].Internal(), entries[len(entries)-1].Internal()}
 	}
 	d.Name(family, level, name, b, MaxSeqOf(entries, &spec))
 	return name
 }
 
-// Write writes a table that nothing names.
+// Write writes a table without listing it in the MANIFEST.
 func (d *DB) Write(spec Spec, entries []Entry) string {
 	d.t.Helper()
 	spec.LevelDB = spec.LevelDB || d.Level
@@ -132,13 +133,13 @@ func (d *DB) File(name string, data []byte) {
 	}
 }
 
-// Name names a table in the MANIFEST.
+// Name lists a table in the MANIFEST.
 func (d *DB) Name(family uint64, level int, name string, b Bounds, maxSeq uint64) {
 	d.t.Helper()
 	d.name(family, level, name, b, 0, maxSeq)
 }
 
-// Ingest writes a table whose entries all have one sequence number, and names it as ingestion does.
+// Ingest writes a table whose entries share one sequence number and lists it like an ingested table.
 func (d *DB) Ingest(family uint64, level int, seq uint64, keys ...string) string {
 	d.t.Helper()
 	var entries []Entry
@@ -184,7 +185,7 @@ func (d *DB) fileEdit(level int, number, size uint64, b Bounds, minSeq, maxSeq u
 		return e
 	}
 	e = binary.AppendUvarint(binary.AppendUvarint(e, minSeq), maxSeq)
-	return append(e, needCompaction, 1, 0, 5, 2, 0x80, 1, terminate) // and a creation time
+	return append(e, needCompaction, 1, 0, 5, 2, 0x80, 1, terminate) // includes a creation time
 }
 
 func MaxSeqOf(entries []Entry, spec *Spec) (m uint64) {
@@ -229,23 +230,23 @@ func (d *DB) Log(number uint64, records ...[]byte) {
 	d.File(fmt.Sprintf("%06d.log", number), Log(number, false, records...))
 }
 
-// NewEntry is an entry of any kind.
+// NewEntry returns an entry of any kind.
 func NewEntry(key string, seq uint64, kind byte, value string) Entry {
 	return Entry{key, seq, kind, value}
 }
 
-// Put sets a key.
+// Put returns an entry that sets a key.
 func Put(key string, seq uint64, value string) Entry { return Entry{key, seq, base.KindPut, value} }
 
-// Del deletes a key.
+// Del returns a tombstone of a key.
 func Del(key string, seq uint64) Entry { return Entry{key, seq, base.KindDelete, ""} }
 
-// RangeDel deletes the keys of [start, end).
+// RangeDel returns a tombstone of the keys in [start, end).
 func RangeDel(start string, seq uint64, end string) Entry {
 	return Entry{start, seq, base.KindRangeDelete, end}
 }
 
-// BoundEdit encodes bounds as a version edit has them.
+// BoundEdit encodes bounds in the form of a version edit.
 func BoundEdit(b Bounds) (e []byte) {
 	for _, k := range [][]byte{b.Smallest, b.Largest} {
 		e = append(binary.AppendUvarint(e, uint64(len(k))), k...)
@@ -253,7 +254,7 @@ func BoundEdit(b Bounds) (e []byte) {
 	return e
 }
 
-// SomeEntries are n puts with keys that share prefixes and values that compress.
+// SomeEntries returns n puts with keys that share prefixes and values that compress well.
 func SomeEntries(n int) []Entry {
 	var out []Entry
 	for i := range n {

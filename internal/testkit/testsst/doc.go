@@ -1,4 +1,3 @@
-// Package testsst writes the files of RocksDB and LevelDB by hand, for tests: every byte is put there on purpose, damaged
-// ones too. What frames and encodes is
-// written down a second time here, so that tests do not rely on what they test.
+// Package testsst writes files of RocksDB and LevelDB by hand for tests, intact or damaged. It has its own encoders
+// and framing, so that tests do not depend on the code under test.
 package testsst

@@ -9,7 +9,7 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// How logs are framed, written down a second time so that tests do not rely on what they test.
+// The framing of logs, defined independently of the code under test.
 const (
 	blockSize   = 32 << 10
 	headerLen   = 7
@@ -18,15 +18,15 @@ const (
 	first       = 2
 	middle      = 3
 	last        = 4
-	reused      = 4 // added to the type
+	reused      = 4 // added to the type of a reused log
 )
 
-// Log frames records as RocksDB's log writer does; with reuse the fragments carry the number.
+// Log frames records like RocksDB's log writer. With reuse, the fragments carry the log number.
 func Log(number uint64, reuse bool, records ...[]byte) []byte {
 	return LogAfter(nil, number, reuse, records...)
 }
 
-// LogAfter continues with a log that starts with a fragment.
+// LogAfter is Log for a log that already starts with start.
 func LogAfter(start []byte, number uint64, reuse bool, records ...[]byte) []byte {
 	var out bytes.Buffer
 	out.Write(start)
@@ -70,7 +70,7 @@ func Frame(typ byte, number uint64, reuse bool, payload []byte) []byte {
 	return append(b, body...)
 }
 
-// Batch encodes a write batch from parts made by the op functions.
+// Batch encodes a write batch of operations made by Op and OpCF.
 func Batch(seq uint64, ops ...[]byte) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, seq)
 	n := 0
@@ -83,7 +83,7 @@ func Batch(seq uint64, ops ...[]byte) []byte {
 	return append(b, slices.Concat(ops...)...)
 }
 
-// Op encodes an entry of a write batch: parts are length-prefixed.
+// Op encodes an operation of a write batch with length-prefixed parts.
 func Op(tag byte, parts ...string) []byte {
 	b := []byte{tag}
 	for _, p := range parts {
@@ -92,7 +92,7 @@ func Op(tag byte, parts ...string) []byte {
 	return b
 }
 
-// OpCF is op for a column family.
+// OpCF is Op for a column family.
 func OpCF(tag byte, family uint64, parts ...string) []byte {
 	o := Op(tag, parts...)
 	return append(binary.AppendUvarint([]byte{tag}, family), o[1:]...)

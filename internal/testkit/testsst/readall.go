@@ -9,7 +9,7 @@ import (
 	"kvferry/store"
 )
 
-// ReadAll does everything that a store can be asked, and returns the first error. Rows out of order fail the test.
+// ReadAll exercises every read operation of a store and returns the first error. Rows out of order fail the test.
 func ReadAll(t testing.TB, s store.Store) error {
 	s.Files()
 	var first error
@@ -37,12 +37,12 @@ func ReadAll(t testing.TB, s store.Store) error {
 	return first
 }
 
-// walkBatches reads the rows in batches: the same ones as one by one, up to the same error.
+// walkBatches checks that reading in batches returns the same rows and the same error as reading one by one.
 func walkBatches(t testing.TB, ks store.Keyspace) {
 	one, oneErr := ks.Rows(nil, nil)
 	it, err := ks.Rows(nil, nil)
 	if err != nil || oneErr != nil {
-		return // told by WalkRows
+		return // WalkRows reports it
 	}
 	defer one.Close()
 	defer it.Close()
@@ -63,7 +63,7 @@ func walkBatches(t testing.TB, ks store.Keyspace) {
 	}
 }
 
-// WalkRows reads and seeks, checking order.
+// WalkRows reads and seeks through all rows and checks their order.
 func WalkRows(t testing.TB, ks store.Keyspace) error {
 	it, err := ks.Rows(nil, nil)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 type Row struct{ Key, Value []byte }
 
-// ReadRows reads all rows of [lo, hi) and checks their order and the tally.
+// ReadRows reads all rows in [lo, hi) and checks their order and the tally.
 func ReadRows(t testing.TB, ks store.Keyspace, lo, hi []byte) ([]Row, record.Tally) {
 	t.Helper()
 	it, err := ks.Rows(lo, hi)
@@ -47,7 +47,7 @@ func ReadRows(t testing.TB, ks store.Keyspace, lo, hi []byte) ([]Row, record.Tal
 	return out, n
 }
 
-// StoresBelow lists the directories at or below dir that hold a database.
+// StoresBelow lists the directories at or one level below dir that hold a database.
 func StoresBelow(t testing.TB, dir string) []string {
 	t.Helper()
 	var out []string
@@ -72,7 +72,7 @@ func Show(rows []Row) string {
 	return s
 }
 
-// CopyDir copies the files of a database.
+// CopyDir copies the files of a database to a temporary directory.
 func CopyDir(t testing.TB, dir string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -82,7 +82,7 @@ func CopyDir(t testing.TB, dir string) string {
 	return to
 }
 
-// RowsError returns the first error of opening a store, whose result it takes, or of reading its rows.
+// RowsError returns the first error of opening a store or of reading its rows. It takes the results of an Open call.
 func RowsError(s store.Store, err error) error {
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// ShownRow is a row that LevelDB's iterator showed.
+// ShownRow is a row returned by LevelDB's iterator.
 type ShownRow struct {
 	Letter byte
 	Number int64
@@ -34,7 +34,8 @@ func ParseShown(t testing.TB, file string) (out []ShownRow) {
 	return out
 }
 
-// NewestOnce leaves of rows with one key, which LevelDB may show more than once, the newest, in our order.
+// NewestOnce keeps the newest of the rows with one key, which LevelDB may return more than once, and sorts the rows
+// in kvferry's order.
 func NewestOnce(rows []ShownRow) []ShownRow {
 	age := func(r ShownRow) int {
 		n, _ := strconv.Atoi(r.Value)
@@ -47,9 +48,9 @@ func NewestOnce(rows []ShownRow) []ShownRow {
 	return slices.CompactFunc(rows, func(a, b ShownRow) bool { return a.Letter == b.Letter && a.Number == b.Number })
 }
 
-// CircleDirs are the databases in testdata/circles: what LevelDB 1.23 wrote, and beside them what its iterator
-// showed. make.cc, which is linked with LevelDB, made them, called with (seed, operations, reopens)
-// (4, 48, 0), (8, 76, 0), (11, 97, 3), (21, 167, 1), (42, 314, 2), (62, 154, 2), (75, 245, 3), (150, 170, 2).
+// CircleDirs lists the databases in testdata/circles, written by LevelDB 1.23. Next to each is the output of
+// LevelDB's iterator. make.cc, linked with LevelDB, made them from (seed, operations, reopens) = (4, 48, 0), (8, 76,
+// 0), (11, 97, 3), (21, 167, 1), (42, 314, 2), (62, 154, 2), (75, 245, 3), (150, 170, 2).
 func CircleDirs(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/circles/*.shown")

@@ -22,7 +22,7 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// How tables are made, written down a second time so that tests do not rely on what they test.
+// The encoding of tables, defined independently of the code under test.
 const (
 	LevelFooter = 48
 	RocksFooter = 53
@@ -49,7 +49,7 @@ const (
 	FirstKeyIndex = 3
 )
 
-// Entry is an entry of a table or a log made by hand.
+// Entry is an entry of a handmade table or log.
 type Entry struct {
 	Key   string
 	Seq   uint64
@@ -61,15 +61,14 @@ func (e *Entry) Internal() []byte {
 	return base.AppendKey(nil, []byte(e.Key), base.Trailer(e.Seq, e.Kind))
 }
 
-// Spec says how to write a table by hand; the zero spec is RocksDB's format_version 2 with
-// CRC32c, uncompressed.
+// Spec describes a handmade table. The zero Spec is RocksDB's format_version 2 with CRC32c, uncompressed.
 type Spec struct {
-	Version     uint32 // 0 means 2; format_version 0 is levelDB
+	Version     uint32 // 0 means 2; format_version 0 is LevelDB's
 	LevelDB     bool
-	Checksum    byte // 0 means CRC32c; noChecksum turns it off
+	Checksum    byte // 0 means CRC32c, unless NoChecksum is set
 	NoChecksum  bool
 	Codec       byte
-	Label       byte // data blocks, uncompressed, claim this codec
+	Label       byte // data blocks are uncompressed, but claim this codec
 	IndexType   uint32
 	Delta       bool
 	UserKeys    bool
@@ -79,13 +78,13 @@ type Spec struct {
 	Restarts    int // 0 means 4
 	Comparator  string
 	External    bool
-	GlobalSeq   uint64 // patched in without renewing the checksum, as RocksDB does
+	GlobalSeq   uint64 // patched in without updating the checksum, like RocksDB
 	Tombstones  []Entry
-	Props       map[string][]byte // more properties
-	KeepOrder   bool              // entries are written as they come
-	MetaEntries map[string][]byte // more entries of the metaindex
-	Filter      string            // name of a filter of random bytes, "" for none
-	// EditBlock changes a data block, before it is packed; EditIndex the handles and keys of the index.
+	Props       map[string][]byte // additional properties
+	KeepOrder   bool              // do not sort the entries
+	MetaEntries map[string][]byte // additional entries of the metaindex
+	Filter      string            // name of a filter with arbitrary content; "" for no filter
+	// EditBlock changes a data block before it is compressed; EditIndex changes the handles and keys of the index.
 	EditBlock func(i int, b []byte) []byte
 	EditIndex func(handles []blocks.Handle, keys [][]byte) ([]blocks.Handle, [][]byte)
 }
@@ -150,7 +149,7 @@ func MakeTable(t testing.TB, spec Spec, entries []Entry) []byte {
 	return h.Out
 }
 
-// dataBlocks writes the rows and returns handles, first keys and last keys of the blocks.
+// dataBlocks writes the rows and returns the handles, first keys and last keys of the blocks.
 func (h *TableWriter) dataBlocks(entries []Entry) (handles []blocks.Handle, first, last [][]byte) {
 	var b Block
 	var prev []byte
@@ -185,7 +184,8 @@ func (h *TableWriter) dataBlocks(entries []Entry) (handles []blocks.Handle, firs
 	return handles, first, last
 }
 
-// filter writes a filter; nobody looks into it. A partitioned one has a partition for each data block.
+// filter writes a filter block, whose content no test reads. A partitioned filter has a partition for each data
+// block.
 func (h *TableWriter) filter(seps [][]byte) blocks.Handle {
 	if !strings.HasPrefix(h.Spec.Filter, "partitionedfilter.") {
 		return h.write([]byte("the bits of a filter"), Raw)
@@ -245,14 +245,14 @@ func (h *TableWriter) properties(entries []Entry) blocks.Handle {
 	handle := h.write(b.Finish(nil), Raw)
 	if h.Spec.GlobalSeq != 0 {
 		block := h.Out[handle.Off : handle.Off+handle.Size]
-		name := []byte("external_sst_file.global_seqno") // what the name before does not share
+		name := []byte("external_sst_file.global_seqno") // the part of the name not shared with the previous name
 		at := bytes.Index(block, name) + len(name)
 		binary.LittleEndian.PutUint64(block[at:], h.Spec.GlobalSeq)
 	}
 	return handle
 }
 
-// index writes the index blocks; two-level ones have partitions of three entries.
+// index writes the index blocks. Partitions of a two-level index have three entries.
 func (h *TableWriter) index(handles []blocks.Handle, first, seps [][]byte) blocks.Handle {
 	if h.Spec.IndexType != TwoLevelIndex {
 		return h.write(h.indexBlock(handles, first, seps), Raw)
@@ -317,7 +317,7 @@ func (h *TableWriter) Footer(meta, index blocks.Handle) {
 // write compresses a block and appends it with its trailer.
 func (h *TableWriter) write(b []byte, codec byte) blocks.Handle { return h.writeAs(b, codec, codec) }
 
-// writeAs is write with a codec byte of its own.
+// writeAs is write with another codec byte in the trailer.
 func (h *TableWriter) writeAs(b []byte, codec, label byte) blocks.Handle {
 	handle := blocks.Handle{Off: uint64(len(h.Out))}
 	packed := CompressBlock(h.T, b, codec, h.Spec)
@@ -328,10 +328,10 @@ func (h *TableWriter) writeAs(b []byte, codec, label byte) blocks.Handle {
 	return handle
 }
 
-// sum is the checksum of a block with its codec byte.
+// sum returns the checksum of a block with its codec byte.
 func (h *TableWriter) sum(b []byte) uint32 { return SumOf(h.Spec.Checksum, b) }
 
-// SumOf is a checksum of some kind, without context.
+// SumOf returns a checksum of this kind, without context.
 func SumOf(kind byte, b []byte) uint32 {
 	switch kind {
 	case CRC32C:
@@ -346,10 +346,10 @@ func SumOf(kind byte, b []byte) uint32 {
 	return 0
 }
 
-// Context is the base of the context of checksums, from format_version 6 on.
+// Context is the base of the checksum context, used since format_version 6.
 const Context = 0x9e3779b1
 
-// context is the one of the table, 0 for none.
+// context returns the table's checksum context; 0 for older tables.
 func (h *TableWriter) context() uint32 {
 	if h.Spec.LevelDB || h.Spec.Version < 6 {
 		return 0
@@ -357,7 +357,7 @@ func (h *TableWriter) context() uint32 {
 	return Context
 }
 
-// contextAt is what is added to the checksum of what starts at off.
+// contextAt returns the value added to the checksum of a block at offset off.
 func (h *TableWriter) contextAt(off uint64) uint32 {
 	if h.context() == 0 {
 		return 0
@@ -365,7 +365,7 @@ func (h *TableWriter) contextAt(off uint64) uint32 {
 	return Context ^ (uint32(off) + uint32(off>>32))
 }
 
-// contextFooter ends a table of format_version 6 and later: the metaindex stands right before.
+// contextFooter writes the footer of format_version 6 and later. The metaindex must directly precede it.
 func (h *TableWriter) contextFooter(meta blocks.Handle) {
 	at := len(h.Out)
 	h.Out = append(h.Out, h.Spec.Checksum, 0x3e, 0, 0x7a, 0, 0, 0, 0, 0)
@@ -379,7 +379,7 @@ func (h *TableWriter) contextFooter(meta blocks.Handle) {
 	}
 }
 
-// CompressBlock compresses as RocksDB does for the spec's format_version.
+// CompressBlock compresses a block like RocksDB does for the spec's format_version.
 func CompressBlock(t testing.TB, b []byte, codec byte, spec Spec) []byte {
 	t.Helper()
 	size := binary.AppendUvarint(nil, uint64(len(b)))
@@ -390,7 +390,7 @@ func CompressBlock(t testing.TB, b []byte, codec byte, spec Spec) []byte {
 		return snappy.Encode(nil, b)
 	case Zstd, LevelZstd:
 		if codec == LevelZstd && !spec.LevelDB {
-			break // zlib
+			break // zlib in RocksDB
 		}
 		opts := []zstd.EOption{zstd.WithEncoderConcurrency(1)}
 		if len(spec.Dict) > 0 {
@@ -408,7 +408,7 @@ func CompressBlock(t testing.TB, b []byte, codec byte, spec Spec) []byte {
 		if spec.Version < 2 {
 			size = binary.LittleEndian.AppendUint64(nil, uint64(len(b)))
 		}
-		// All literals: a valid block whatever the bytes, also with a dictionary.
+		// All literals: a valid block for any bytes, with or without a dictionary.
 		return append(size, lz4Literals(b)...)
 	case Bzip2:
 		return append(sizeIf(spec, size), bzip2Block(t, b)...)
@@ -425,7 +425,7 @@ func CompressBlock(t testing.TB, b []byte, codec byte, spec Spec) []byte {
 	return append(sizeIf(spec, size), out.Bytes()...)
 }
 
-// sizeIf is the size prefix of compress format 2, nothing before.
+// sizeIf returns the size prefix of compress format 2; older formats have no prefix.
 func sizeIf(spec Spec, size []byte) []byte {
 	if spec.Version < 2 || spec.LevelDB {
 		return nil
@@ -433,7 +433,7 @@ func sizeIf(spec Spec, size []byte) []byte {
 	return size
 }
 
-// lz4Literals encodes b with LZ4, or as literals when it does not compress.
+// lz4Literals encodes b with LZ4, or as literals if it does not compress.
 func lz4Literals(b []byte) []byte {
 	out := make([]byte, lz4.CompressBlockBound(len(b)))
 	n, err := lz4.CompressBlock(b, out, nil)
@@ -451,7 +451,7 @@ func lz4Literals(b []byte) []byte {
 	return append(append(out, byte(rest)), b...)
 }
 
-// bzip2Block runs bzip2, which Go can only read.
+// bzip2Block runs bzip2, as Go has no bzip2 compressor.
 func bzip2Block(t testing.TB, b []byte) []byte {
 	t.Helper()
 	path, err := exec.LookPath("bzip2")
@@ -519,7 +519,7 @@ func (b *Block) Finish(hash []byte) []byte {
 	return binary.LittleEndian.AppendUint32(slices.Concat(b.buf, b.restarts, hash), n)
 }
 
-// sum32 is xxHash32 with seed 0, as its specification has it.
+// sum32 is xxHash32 with seed 0, implemented from its specification.
 func sum32(b []byte) uint32 {
 	const p1, p2, p3, p4, p5 = uint32(2654435761), uint32(2246822519), uint32(3266489917), uint32(668265263), uint32(374761393)
 	n, h := uint32(len(b)), p5

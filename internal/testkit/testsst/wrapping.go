@@ -7,7 +7,7 @@ import (
 	"kvferry/store"
 )
 
-// Wrapping orders keys of a letter and an int64 by the sign of a difference that overflows.
+// Wrapping orders keys of a letter and an int64 by the sign of a difference that may overflow.
 var Wrapping = store.Comparer{Name: "test.wrapping", Compare: CompareWrapping, Wrapping: &store.Wrapping{
 	Number: func(key []byte) (int64, bool) {
 		if len(key) != 9 {
@@ -18,7 +18,7 @@ var Wrapping = store.Comparer{Name: "test.wrapping", Compare: CompareWrapping, W
 	Bounds: func(key []byte) (lo, hi []byte) { return bytes.Clone(key[:1]), []byte{key[0] + 1} },
 }}
 
-// CompareWrapping compares; a letter alone comes before its numbers.
+// CompareWrapping is the order of Wrapping. A letter alone precedes its numbers.
 func CompareWrapping(a, b []byte) int {
 	if len(a) != 9 || len(b) != 9 || a[0] != b[0] {
 		return bytes.Compare(a, b)
