@@ -51,6 +51,9 @@ func (s *standIns) finding(dir string, err error) record.Finding {
 	case errors.As(err, &c) && c.File != "":
 		f.Kind, f.Place = record.FindDamagedFile, c.Place(s.stores.File(c.File))
 		f.Detail = c.Reason()
+		if record.IsNewer(err) {
+			f.Kind = record.FindNewer
+		}
 	}
 	return f
 }

@@ -135,7 +135,7 @@ func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	if ctx.Err() == nil && errors.As(err, &c) && c.File != "" {
 		v.res.Unread = append(v.res.Unread, "all")
 		f := v.corrupt(c)
-		if !hasStores { // a file without blocks
+		if !hasStores && f.Kind != record.FindNewer { // a file without blocks
 			f.Kind = record.FindDamagedFile
 		}
 		v.found.report(f)
@@ -146,9 +146,13 @@ func (v *verifier) open(ctx context.Context) (format.Source, error) {
 
 // corrupt reports damage in a file as a finding.
 func (v *verifier) corrupt(c *record.CorruptError) record.Finding {
-	return record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: c.Keyspace,
+	f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: c.Keyspace,
 		Place:  c.Place(v.stores.File(c.File)),
 		Detail: c.Reason()}
+	if record.IsNewer(c) {
+		f.Kind = record.FindNewer
+	}
+	return f
 }
 
 func (v *verifier) all(ctx context.Context, src format.Source) error {

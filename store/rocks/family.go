@@ -2,6 +2,7 @@ package rocks
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"kvferry/record"
@@ -117,7 +118,7 @@ func (ks *family) scanLog(l *logFile, f func(*store.Entry) error) error {
 		}
 		// What a salvage passed over, and a torn tail, was reported when the logs were read.
 		if err != nil && err != logfile.ErrTorn && !ks.Env.Salvage {
-			ks.Env.Report(record.Finding{Kind: record.FindDamagedFile, Severity: record.Error, Keyspace: ks.Name(), Place: p,
+			ks.Env.Report(record.Finding{Kind: lsm.Newer(record.FindDamagedFile, err), Severity: record.Error, Keyspace: ks.Name(), Place: p,
 				Detail: "log record: " + lsm.Reason(err)})
 		}
 	}
@@ -130,15 +131,23 @@ func (ks *family) scanBatch(r *wal.Batch, p record.Place, f func(*store.Entry) e
 		if b.Family != ks.id {
 			return nil
 		}
+		p.Seq = b.Seq
 		kind, err := lsm.KindOf(base.Trailer(b.Seq, b.Kind))
 		if err != nil {
-			return err
+			kind = store.Lost
+			if !ks.Env.Salvage {
+				ks.lostRow(b.Key, p, err)
+			}
 		}
 		value, err := b.Whole()
 		if err != nil {
 			return err
 		}
-		p.Seq = b.Seq
 		return f(&store.Entry{Key: b.Key, Value: value, Seq: b.Seq, Kind: kind, Place: p})
 	})
+}
+
+// lostRow reports a row of a log that is of a kind that is not known.
+func (ks *family) lostRow(key []byte, p record.Place, err error) {
+	ks.Unread(p, err, fmt.Sprintf("%v; the row is missing: key %s", err, record.Quote(key)))
 }

@@ -233,7 +233,7 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 	err = db.loadLogs(ctx)
 	logged := err == nil && db.logErr == nil
 	var c *record.CorruptError
-	if errors.As(err, &c) && !errors.Is(err, base.ErrUnsupported) {
+	if errors.As(err, &c) {
 		for _, ks := range db.spaces {
 			ks.LogErr = base.BlockError(err)
 		}

@@ -233,7 +233,9 @@ func (w *walLoader) batch(r *logfile.Reader, rec []byte, off int64) error {
 		err = b.Decode(w.add)
 	}
 	if err != nil {
-		return w.passes(off, w.batchError(err))
+		if err = w.passes(off, w.batchError(err), "the entries of this write batch from there on are missing"); err != nil {
+			return err
+		}
 	}
 	if seqs, ok := b.Seqs(); ok && !w.again {
 		w.log.seqs.Add(seqs, off)
@@ -323,6 +325,9 @@ func (w *walLoader) add(e wal.Entry) error {
 // sort takes an entry when the logs are read the first time.
 func (w *walLoader) sort(ks *family, e wal.Entry) error {
 	w.log.entries++
+	if _, err := lsm.KindOf(base.Trailer(e.Seq, e.Kind)); err != nil && w.db.opts.Salvage {
+		ks.lostRow(e.Key, record.Place{File: w.log.name, Off: w.off, Level: -1, Seq: e.Seq}, err)
+	}
 	if e.Seq <= ks.flushed {
 		w.log.noteFlushed(ks, e.Seq, w.off)
 	}

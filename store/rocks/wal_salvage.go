@@ -20,15 +20,18 @@ func (w *walLoader) recordError(r *logfile.Reader, off int64, err error, last bo
 	if err == logfile.ErrTorn && last {
 		err = errNotCut
 	}
-	if err := w.passes(off, base.Corrupt(w.log.file.Path, off, "log record", err)); err != nil {
+	if err := w.passes(off, base.Corrupt(w.log.file.Path, off, "log record", err), "everything behind it in this log is missing"); err != nil {
 		return true, err
 	}
 	return !resync(r, err), nil
 }
 
 // resync goes on behind an error of Next: with the next record where it can be read, else with the next block. False: the
-// disk does not give back what follows, and is not asked again and again.
+// disk does not give back what follows, and is not asked again and again, or an unknown fragment may change what follows.
 func resync(r *logfile.Reader, err error) bool {
+	if errors.Is(err, base.ErrUnsupported) {
+		return false
+	}
 	r.Salvage = true
 	if !errors.Is(err, logfile.ErrWithin) && !errors.Is(err, logfile.ErrPacked) {
 		r.Resync()
@@ -37,8 +40,8 @@ func resync(r *logfile.Reader, err error) bool {
 	return !errors.As(err, &path)
 }
 
-// passes returns an error of a log, nil when a salvage reads past it.
-func (w *walLoader) passes(off int64, err error) error {
+// passes returns an error of a log, nil when a salvage reads past it. unread says what a form costs that is not known.
+func (w *walLoader) passes(off int64, err error, unread string) error {
 	if !w.db.opts.Salvage || !base.IsDamage(err) {
 		return err
 	}
@@ -52,7 +55,10 @@ func (w *walLoader) passes(off int64, err error) error {
 	if w.log.seqs.Any() {
 		from = fmt.Sprintf("the writes after sequence number %d, up to the next record that can be read, are missing", w.log.seqs.Last)
 	}
-	w.db.report(record.Finding{Kind: record.FindDamagedFile, Severity: record.Error,
+	if errors.Is(err, base.ErrUnsupported) {
+		from = unread
+	}
+	w.db.report(record.Finding{Kind: lsm.Newer(record.FindDamagedFile, err), Severity: record.Error,
 		Place:  record.Place{File: w.log.name, Off: off, Level: -1},
 		Detail: fmt.Sprintf("%s; %s: what they deleted or changed stands as it was", lsm.Reason(err), from)})
 	return nil

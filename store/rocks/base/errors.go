@@ -14,13 +14,19 @@ import (
 var (
 	// ErrUnsupported says that a directory uses something that this reader refuses; the message
 	// names it. RocksDB itself may still read it.
-	ErrUnsupported = errors.New("not supported by the native reader")
+	ErrUnsupported error = unsupported{}
 
 	ErrVarint   = errors.New("varint too long")
 	ErrChecksum = errors.New("checksum mismatch")
 	// ErrShrank says that a file has lost its end since it was opened.
 	ErrShrank = errors.New("the file shrank")
 )
+
+// unsupported is record.ErrUnknown as well: what is refused is a form that this build does not know, record.FindNewer.
+type unsupported struct{}
+
+func (unsupported) Error() string        { return "not supported by the native reader" }
+func (unsupported) Is(target error) bool { return target == record.ErrUnknown }
 
 // Unsupported makes an error that names what is refused.
 func Unsupported(format string, args ...any) error {

@@ -86,3 +86,11 @@ func (l *Reader) Resync() {
 		l.pos = l.n
 	}
 }
+
+// unknown is the error of a fragment of an unknown type: with a right checksum a newer engine wrote it.
+func (l *Reader) unknown(b []byte, typ byte, size int) error {
+	if end := HeaderLen + size; end <= len(b) && base.MaskCRC(crc32.Checksum(b[6:end], base.Castagnoli)) == binary.LittleEndian.Uint32(b) {
+		return base.Unsupported("log with fragment type %d", typ)
+	}
+	return fmt.Errorf("unknown fragment type %d", typ)
+}

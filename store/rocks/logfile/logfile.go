@@ -304,7 +304,7 @@ func (l *Reader) next() (typ byte, payload []byte, off int64, err error) {
 	}
 	head := headerLen(typ)
 	if !known(typ) {
-		return 0, nil, off, l.damaged(head, fmt.Errorf("unknown fragment type %d", typ))
+		return 0, nil, off, l.damaged(head, l.unknown(b, typ, size))
 	}
 	if head+size > len(b) {
 		return 0, nil, off, l.tooLong(head, size)

@@ -152,7 +152,8 @@ func TestDamage(t *testing.T) {
 		{"compressed twice", slices.Concat(zstdFrame, zstdFrame), at("damage", len(zstdFrame))},
 		{"compressed late", slices.Concat(whole, zstdFrame), "b98304 s10 l20 " + at("damage", len(whole))},
 		{"timestamps", testsst.Frame(10, 0, false, []byte{1}), "unsupported@0"},
-		{"unknown type", testsst.Frame(42, 0, false, []byte{1}), "damage@0"},
+		{"unknown type", testsst.Frame(42, 0, false, []byte{1}), "unsupported@0"},
+		{"unknown type and a wrong checksum", append([]byte{1}, testsst.Frame(42, 0, false, []byte{1})[1:]...), "damage@0"},
 	} {
 		if got := readLog(NewReader(bytes.NewReader(tt.log), 7)); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)

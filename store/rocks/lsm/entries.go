@@ -63,7 +63,7 @@ func (it *entries) Next() (*store.Entry, error) {
 	c := it.m.top
 	kind, err := KindOf(c.Tr)
 	if err != nil {
-		if err = c.T.Fail(c.Place().Off, "kind", err); !c.passesRow(err) {
+		if err = c.failKind(err); !c.passesRow(err) {
 			return nil, it.end(base.BlockError(err))
 		}
 		kind = store.Lost

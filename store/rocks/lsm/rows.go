@@ -121,7 +121,7 @@ func (r *rows) badKind(c *Cursor) error {
 	if err == nil {
 		err = errors.New("range tombstone among the rows")
 	}
-	return c.T.Fail(c.Place().Off, "kind", err)
+	return c.failKind(err)
 }
 
 // end remembers why the walk is over.
@@ -234,7 +234,9 @@ func (r *rows) collect(last uint64) error {
 		case base.KindBlobIndex:
 			return r.outsideBase(c)
 		default:
-			r.pending = true // a tombstone, or what is no row: Next judges
+			_, err := KindOf(c.Tr)
+			r.lost = err != nil // what the operands change is not known
+			r.pending = true    // a tombstone, or what is no row: Next judges
 			return nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"path/filepath"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
@@ -225,7 +226,22 @@ func (ks *Keyspace) Unread(p record.Place, err error, what string) {
 // passesRow reports a row of a kind that is not known, once. A salvage leaves out that row alone: it is lost, and hides older
 // ones of its key as any newer row does.
 func (c *Cursor) passesRow(err error) bool {
+	if c.suffix > 0 { // who read the log reported it
+		return c.ks.Env.Salvage && errors.Is(err, base.ErrUnsupported)
+	}
 	return c.salvages() && c.ks.rowOfKind(c.T, c.buf[:c.ulen+base.TrailerLen], c.Place(), err)
+}
+
+// failKind is the error of a row of a kind that is not known, or that no table may hold.
+func (c *Cursor) failKind(err error) error {
+	p := c.Place()
+	if c.suffix == 0 {
+		return c.T.Fail(p.Off, "kind", err)
+	}
+	if !filepath.IsAbs(p.File) {
+		p.File = filepath.Join(c.ks.Env.Dir, p.File)
+	}
+	return &record.CorruptError{Keyspace: c.ks.name, Key: bytes.Clone(c.User()), File: p.File, Off: p.Off, Field: "kind", Err: err}
 }
 
 func (ks *Keyspace) rowOfKind(t *Table, key []byte, p record.Place, err error) bool {

@@ -40,11 +40,10 @@ func (e *Entry) Whole() ([]byte, error) {
 	return b, err
 }
 
-// batchNames are tags that mark transactions or formats that are refused.
+// batchNames are tags that mark transactions: a batch is not read behind one.
 var batchNames = map[byte]string{
 	0x09: "begin of a prepared transaction", 0x0a: "end of a prepared transaction",
 	0x0b: "commit of a prepared transaction", 0x0c: "rollback of a prepared transaction",
-	base.KindCFBlobIndex: "blob index", base.KindBlobIndex: "blob index",
 	0x12: "begin of a persisted prepared transaction", 0x13: "begin of an unprepared transaction",
 	0x15: "commit of a prepared transaction with timestamp",
 }
@@ -143,9 +142,10 @@ func (d *Batch) pass(e *Entry, f func(Entry) error) error {
 	return nil
 }
 
-// Seqs returns the sequence numbers that the batch takes; false means that it takes none.
+// Seqs returns the sequence numbers that the batch takes, also one that has an unknown tag; false means that it takes none.
 func (d *Batch) Seqs() (Range, bool) {
-	return Range{d.seq, d.seq + uint64(d.count) - 1}, d.Err == nil && d.count > 0
+	sound := d.Err == nil || errors.Is(d.Err, base.ErrUnsupported) && d.seq+uint64(d.count) <= base.MaxSequence
+	return Range{d.seq, d.seq + uint64(d.count) - 1}, sound && d.count > 0
 }
 
 // decode decodes one entry; false means that it is none that takes a sequence number. rest is how many bytes of the
@@ -153,7 +153,8 @@ func (d *Batch) Seqs() (Range, bool) {
 func (e *Entry) decode(d *base.Fields, rest int64) bool {
 	tag := d.Byte("tag")
 	switch tag {
-	case base.KindCFPut, base.KindCFDelete, base.KindCFSingleDelete, base.KindCFMerge, base.KindCFRangeDelete:
+	case base.KindCFPut, base.KindCFDelete, base.KindCFSingleDelete, base.KindCFMerge, base.KindCFRangeDelete,
+		base.KindCFBlobIndex, base.KindCFWideColumns, base.KindCFWriteTime:
 		e.Family = d.Uvarint32("column family")
 	}
 	switch tag {
@@ -167,6 +168,12 @@ func (e *Entry) decode(d *base.Fields, rest int64) bool {
 		e.Kind = base.KindMerge
 	case base.KindRangeDelete, base.KindCFRangeDelete:
 		e.Kind = base.KindRangeDelete
+	case base.KindBlobIndex, base.KindCFBlobIndex:
+		e.Kind = base.KindCFBlobIndex
+	case base.KindWideColumns, base.KindCFWideColumns:
+		e.Kind = base.KindWideColumns
+	case base.KindWriteTime, base.KindCFWriteTime:
+		e.Kind = base.KindWriteTime
 	case base.KindLogData:
 		d.Prefixed("log data")
 		return false
@@ -187,7 +194,7 @@ func (e *Entry) decode(d *base.Fields, rest int64) bool {
 	return true
 }
 
-// refuse fails at a tag that is not read.
+// refuse fails at a tag that is not known, and so neither is how long its entry is.
 func (e *Entry) refuse(d *base.Fields, tag byte) {
 	if name := cmp.Or(batchNames[tag], base.RefusedKind(tag)); name != "" {
 		d.Fail("tag", base.Unsupported("write batch with a %s (tag %#x)", name, tag))

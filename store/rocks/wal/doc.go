@@ -19,6 +19,10 @@
 //	0x07  0x08  single delete                  key
 //	0x0d        noop                           none; skipped
 //	0x0f  0x0e  range delete                   first key, exclusive last key
+//	0x11  0x10  blob index                     key, index; the row is lost
+//	0x16  0x17  wide columns                   key, columns; the row is lost
+//	0x18  0x19  value with a write time        key, value; the row is lost
 //
-// The second tag is that of another column family than the default one. All other tags are refused by name.
+// The second tag is that of another column family than the default one. Of other tags, those of prepared transactions among
+// them, the length or the meaning is not known: they cost the rest of their batch.
 package wal
