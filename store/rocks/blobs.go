@@ -75,6 +75,9 @@ func (ks *family) findBlob(m manifest.Blob) (*blobFile, error) {
 			return nil, err // the MANIFEST may no longer name it
 		}
 	}
+	if err == nil && m.Err != nil {
+		err = base.Corrupt(b.path, record.NoOffset, "MANIFEST", m.Err)
+	}
 	if err != nil && !ks.Salvages(err) {
 		return nil, base.BlockError(err)
 	}

@@ -242,3 +242,39 @@ func TestUnnamedComparator(t *testing.T) {
 		wantRows(t, openTest(t, d.Finish(), store.Options{}), 0, want)
 	}
 }
+
+// TestUnknownInManifest: a salvage loses the table of which the MANIFEST says something unknown; behind an unknown tag, whose
+// length is not known, it goes by the files. Without a salvage either is an error.
+func TestUnknownInManifest(t *testing.T) {
+	make := func(change func(d *testsst.DB)) string {
+		d := testsst.NewDB(t)
+		d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""), testsst.Put("b", 2, ""))
+		d.Table(0, 1, testsst.Spec{}, testsst.Put("c", 3, ""), testsst.Put("d", 4, ""))
+		change(d)
+		return d.Finish()
+	}
+	for _, tt := range []struct {
+		name, rows, detail string
+		dir                string
+	}{
+		{"custom field of a table", "a= b=", "MANIFEST: the table has custom field 77: not supported by the native reader; its rows are missing: keys from \"c\" up to \"d\"",
+			make(func(d *testsst.DB) {
+				e := &d.Edits[len(d.Edits)-1] // which ends in FileTerminate
+				*e = append((*e)[:len(*e)-1], 77, 1, 7, manifest.FileTerminate)
+			})},
+		{"tag", "a= b= c= d=", "version edit: tag: version edit tag 999: not supported by the native reader; all tables and logs of the directory are read instead, " +
+			"by their sequence numbers (tables: 2, logs: 0): rows deleted before may come back, and records may be older or incomplete, where a table is obsolete or missing",
+			make(func(d *testsst.DB) { d.Edit(testsst.EditNumber(999, 1)) })},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := rowsError(tt.dir, store.Options{}); !errors.Is(err, base.ErrUnsupported) || !base.IsDamage(err) {
+				t.Errorf("without a salvage: %v", err)
+			}
+			db, found := openFindings(t, tt.dir, store.Options{Salvage: true})
+			wantRows(t, db, 0, tt.rows)
+			if len(*found) != 1 || (*found)[0].Kind != record.FindNewer || (*found)[0].Severity != record.Error || (*found)[0].Detail != tt.detail {
+				t.Errorf("findings %+v, want %s", *found, tt.detail)
+			}
+		})
+	}
+}

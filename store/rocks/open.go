@@ -351,6 +351,8 @@ func (ks *family) findTable(m manifest.Table) (*lsm.Table, error) {
 		if db.opts.AllowLive && db.unchanged() != nil {
 			return nil, err // the MANIFEST may no longer name it
 		}
+	case err == nil && m.Err != nil:
+		err = base.Corrupt(meta.Path, record.NoOffset, "MANIFEST", m.Err)
 	case err == nil && file.Size != m.Size:
 		err = base.Corrupt(meta.Path, record.NoOffset, lsm.FieldFileSize, fmt.Errorf("%d bytes, the MANIFEST says %d", file.Size, m.Size))
 	}

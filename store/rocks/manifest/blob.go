@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"kvferry/record"
 	"kvferry/store/rocks/base"
 )
 
@@ -22,13 +23,14 @@ type Blob struct {
 	Checksum     Checksum
 	// Of those that no table needs any more.
 	GarbageCount, GarbageBytes uint64
+	Err                        error // why the file cannot be read by what is said of it: base.ErrUnsupported, or nil
 }
 
 // blobEnd ends the fields of a blob file.
 const blobEnd = 0
 
 // blobFile decodes the addition of a blob file, or the garbage in one.
-func blobFile(f *base.Fields, addition bool) Blob {
+func (e *Edit) blobFile(f *base.Fields, addition bool) Blob {
 	b := Blob{Number: f.Uvarint("blob file number")}
 	count, size := f.Uvarint("number of blobs"), f.Uvarint("bytes of blobs")
 	if addition {
@@ -43,10 +45,11 @@ func blobFile(f *base.Fields, addition bool) Blob {
 		if tag == blobEnd {
 			break
 		}
-		if tag&FileNotIgnorable != 0 {
-			f.Fail("field of a blob file", base.Unsupported("blob file %d has custom field %d", b.Number, tag))
+		if f.Prefixed("field of a blob file"); tag&FileNotIgnorable != 0 {
+			b.Err = base.Unsupported("the blob file has custom field %d", tag)
+		} else {
+			e.pass(record.Note, "field %d of a blob file is not known; engines that do not know it pass over it, too", tag)
 		}
-		f.Prefixed("field of a blob file")
 	}
 	return b
 }
@@ -67,6 +70,7 @@ func (f *Family) addBlobs(added, garbage []Blob) error {
 		if b == nil {
 			return fmt.Errorf("garbage in blob file %d, which is unknown", g.Number)
 		}
+		b.Err = cmp.Or(b.Err, g.Err)
 		b.GarbageCount += g.GarbageCount
 		b.GarbageBytes += g.GarbageBytes
 		if b.GarbageCount > b.Count || b.GarbageBytes > b.Bytes {

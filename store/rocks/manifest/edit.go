@@ -39,6 +39,18 @@ type Edit struct {
 	groupLeft    uint32 // edits of the atomic group that follow
 	rocks        bool   // has tags that LevelDB does not know
 	oldFile      bool   // has TagNewFile, which only LevelDB still writes
+	unknown      []unknown
+}
+
+// unknown is something in an edit that is not known and was passed over.
+type unknown struct {
+	record.Severity // Note where an engine that does not know it passes over it, too
+	what            string
+}
+
+// pass notes what was passed over.
+func (e *Edit) pass(s record.Severity, format string, args ...any) {
+	e.unknown = append(e.unknown, unknown{s, fmt.Sprintf(format, args...)})
 }
 
 // Position names a table of a level.
@@ -56,6 +68,7 @@ type Table struct {
 	OldestBlob        uint64 // number of the oldest blob file that the table refers to, 0 for none
 	UniqueID          UniqueID
 	Checksum          Checksum
+	Err               error // why the table cannot be read by what is said of it: base.ErrUnsupported, or nil
 }
 
 // Checksum is that of a whole file, which an engine has in the MANIFEST when its option file_checksum_gen_factory says so.
@@ -126,9 +139,9 @@ func (e *Edit) field(f *base.Fields, tag uint32) {
 		e.oldFile = e.oldFile || tag == TagNewFile
 		e.added = append(e.added, e.newFile(f, tag))
 	case TagBlobAddition, TagBlobAdditionOld:
-		e.blobs = append(e.blobs, blobFile(f, true))
+		e.blobs = append(e.blobs, e.blobFile(f, true))
 	case TagBlobGarbage, TagBlobGarbageOld:
-		e.garbage = append(e.garbage, blobFile(f, false))
+		e.garbage = append(e.garbage, e.blobFile(f, false))
 	case TagColumnFamily:
 		e.family = f.Uvarint32("column family")
 	case TagColumnFamilyAdd:
@@ -140,15 +153,16 @@ func (e *Edit) field(f *base.Fields, tag uint32) {
 	case TagInAtomicGroup:
 		e.inGroup, e.groupLeft = true, f.Uvarint32("atomic group")
 	default:
-		skipField(f, tag)
+		e.skipField(f, tag)
 	}
 }
 
-// skipField skips a tag that may be ignored and refuses all others.
-func skipField(f *base.Fields, tag uint32) {
+// skipField skips a tag that may be ignored and fails at all others, of which the length is not known.
+func (e *Edit) skipField(f *base.Fields, tag uint32) {
 	switch {
 	case tag == TagFullHistoryTS:
-		f.Fail("tag", base.Unsupported("version edit tag %d: user-defined timestamps", tag))
+		f.Prefixed("timestamp")
+		e.pass(record.Error, "version edit tag %d: a column family has user-defined timestamps, which kvferry does not read", tag)
 	case tag == TagWALAddition:
 		f.Uvarint("log number")
 		for f.More() && f.Uvarint32("log field") != FileTerminate {
@@ -158,6 +172,9 @@ func skipField(f *base.Fields, tag uint32) {
 		f.Uvarint("log number")
 	case tag&TagIgnorable != 0:
 		f.Prefixed("ignorable field")
+		if tag > TagLastIgnorable {
+			e.pass(record.Note, "version edit tag %d is not known; engines that do not know it pass over it, too", tag)
+		}
 	default:
 		f.Fail("tag", base.Unsupported("version edit tag %d", tag))
 	}
@@ -179,7 +196,7 @@ func (e *Edit) newFile(f *base.Fields, tag uint32) Table {
 	t.Number = f.Uvarint("file number")
 	if tag == TagNewFile3 {
 		if p := f.Uvarint32("path id"); p != 0 {
-			f.Fail("path id", base.Unsupported("table %d lies under path id %d", t.Number, p))
+			t.Err = base.Unsupported("the table lies under path id %d", p)
 		}
 	}
 	size := f.Uvarint("file size")
@@ -208,8 +225,8 @@ func boundKey(f *base.Fields, field string) []byte {
 	return append([]byte(nil), k...)
 }
 
-// customFields takes what reading needs of the custom fields of a new file, skips those that may be ignored and refuses
-// what changes its meaning.
+// customFields takes what reading needs of the custom fields of a new file and skips those that may be ignored. What changes
+// the meaning of the table is its error.
 func (e *Edit) customFields(f *base.Fields, t *Table) {
 	var sumOf, sum []byte
 	for f.Err == nil {
@@ -223,7 +240,7 @@ func (e *Edit) customFields(f *base.Fields, t *Table) {
 		case f.Err != nil:
 		case tag == FilePathID:
 			if len(v) != 1 || v[0] != 0 {
-				f.Fail("path id", base.Unsupported("table %d lies under path id %x", t.Number, v))
+				t.Err = base.Unsupported("the table lies under path id %x", v)
 			}
 		case tag == FileOldestBlob:
 			t.OldestBlob = number(f, v, (*base.Fields).Uvarint)
@@ -236,9 +253,11 @@ func (e *Edit) customFields(f *base.Fields, t *Table) {
 		case tag == FileMinLogToKeep:
 			e.minLog, e.hasMinLog = max(e.minLog, number(f, v, (*base.Fields).Uint64)), true
 		case tag == FileMinTimestamp || tag == FileMaxTimestamp || tag == FileTimestamps:
-			f.Fail("custom field", base.Unsupported("table %d has user-defined timestamps", t.Number))
+			t.Err = base.Unsupported("the table has user-defined timestamps")
 		case tag&FileNotIgnorable != 0:
-			f.Fail("custom field", base.Unsupported("table %d has custom field %d", t.Number, tag))
+			t.Err = base.Unsupported("the table has custom field %d", tag)
+		case tag > FileLastIgnorable:
+			e.pass(record.Note, "custom field %d of a table is not known; engines that do not know it pass over it, too", tag)
 		}
 	}
 }

@@ -30,6 +30,7 @@ const (
 	TagWALAddition     = TagIgnorable + 4 // the same
 	TagWALDeletion     = TagIgnorable + 5 // the same
 	TagFullHistoryTS   = TagIgnorable + 6
+	TagLastIgnorable   = TagIgnorable + 11 // of those that are known, see the package comment
 )
 
 // Tags of the custom fields of TagNewFile4; each but the last has a length-prefixed value.
@@ -44,6 +45,7 @@ const (
 	FileMinTimestamp   = 10
 	FileMaxTimestamp   = 11
 	FileTimestamps     = 16
+	FileLastIgnorable  = 17 // of those that are known
 	// FileNotIgnorable marks fields that a reader must understand.
 	FileNotIgnorable = 1 << 6
 	FilePathID       = FileNotIgnorable + 1

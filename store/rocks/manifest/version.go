@@ -46,6 +46,8 @@ type Version struct {
 
 	group []*Edit // of an atomic group that is not complete yet
 
+	reported map[string]bool // what is not known
+
 	Torn   bool  // the MANIFEST ends within a record
 	TornAt int64 // which starts there
 }
@@ -127,6 +129,7 @@ func (v *Version) replay(ctx context.Context, log *logfile.Reader, report func(r
 		if err != nil {
 			return editError(v.Path, off, err)
 		}
+		v.reportUnknown(e, off, report)
 	}
 	if len(v.group) > 0 {
 		report(record.Finding{Kind: "torn-manifest", Severity: record.Error,
@@ -134,6 +137,20 @@ func (v *Version) replay(ctx context.Context, log *logfile.Reader, report func(r
 			Detail: fmt.Sprintf("the MANIFEST ends within an atomic group; the %d edits of it that are there are not applied", len(v.group))})
 	}
 	return v.complete()
+}
+
+// reportUnknown reports, once each, what was passed over.
+func (v *Version) reportUnknown(e *Edit, off int64, report func(record.Finding)) {
+	for _, u := range e.unknown {
+		if v.reported[u.what] {
+			continue
+		}
+		if v.reported == nil {
+			v.reported = map[string]bool{}
+		}
+		v.reported[u.what] = true
+		report(record.Finding{Kind: record.FindNewer, Severity: u.Severity, Place: record.Place{File: v.Name, Off: off, Level: -1}, Detail: u.what})
+	}
 }
 
 // editError places an error within an edit in the MANIFEST: offsets are those of the record.

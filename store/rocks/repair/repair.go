@@ -345,7 +345,7 @@ func causeOf(dir string, err error) record.Finding {
 	case errors.As(err, &missing):
 		f.Kind, f.Place.File = record.FindMissingFile, filepath.Base(missing.File)
 	case errors.As(err, &c):
-		f.Place.File, f.Place.Off = filepath.Base(c.File), c.Off
+		f.Kind, f.Place.File, f.Place.Off = lsm.Newer(f.Kind, err), filepath.Base(c.File), c.Off
 	}
 	return f
 }
