@@ -10,6 +10,9 @@ import (
 // ErrEmpty says that an index names a data block without entries: no engine writes one, so its rows are gone.
 var ErrEmpty = errors.New("data block without entries")
 
+// ErrSeparator says that the index leads lookups of some keys of a block to the one before.
+var ErrSeparator = errors.New("the index key of the block before is above the first key")
+
 // Counts is what data blocks hold, counted as the engines count it for the properties of a table.
 type Counts struct {
 	Entries, Deletes, Merges int64

@@ -70,6 +70,13 @@ func (s *Skips) First(off uint64) bool {
 	return true
 }
 
+// whole reports whether all of the table was read, so far.
+func (s *Skips) whole() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.off) == 0
+}
+
 // Salvages reports whether tables with an error are skipped.
 func (ks *Keyspace) Salvages(err error) bool { return ks.Env.Salvage && base.IsDamage(err) }
 
@@ -202,7 +209,7 @@ func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
 		return
 	case !t.skips.First(h.Off):
 		return
-	case errors.Is(err, blocks.ErrRestart):
+	case errors.Is(err, blocks.ErrRestart), errors.Is(err, blocks.ErrSeparator):
 		ks.Damaged(t.Place(h.Off), Reason(err)+"; its rows are read one after the other, but the engine's lookups miss some of them")
 		return
 	}
