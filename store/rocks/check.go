@@ -2,8 +2,11 @@ package rocks
 
 import (
 	"context"
+	"errors"
+
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/sst"
 )
 
 var _ store.BlockChecker = (*database)(nil)
@@ -22,8 +25,12 @@ func (db *database) CheckBlocks(ctx context.Context) error {
 			if s, ok := t.Source.(*tableSource); ok {
 				var err error
 				room, err = s.CheckBlocks(room, func(off uint64, err error) {
-					db.report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: ks.Name(), Place: t.Place(off),
-						Detail: err.Error() + "; it holds no rows, and reading them does without it"})
+					f := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Warning, Keyspace: ks.Name(), Place: t.Place(off),
+						Detail: err.Error() + "; it holds no rows, and reading them does without it"}
+					if errors.Is(err, sst.ErrMissed) {
+						f.Severity, f.Detail = record.Error, err.Error()+"; the row is read, but the engine's lookups miss it"
+					}
+					db.report(f)
 				})
 				if err == nil && s.claim != nil {
 					err = sums.check(ctx, ks, s.file, t.Name, s.claim.Checksum)

@@ -2,8 +2,10 @@ package rocks
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,7 +37,7 @@ func checkBlocks(t *testing.T, dir string) []record.Finding {
 // once, by the reading of the rows when they need the block, else by CheckBlocks as a warning.
 func TestFilters(t *testing.T) {
 	for _, spec := range []testsst.Spec{
-		{Filter: "filter.leveldb.BuiltinBloomFilter2", LevelDB: true},
+		{Filter: "filter.leveldb.Other", LevelDB: true},
 		{Filter: "filter.rocksdb.BuiltinBloomFilter"},
 		{Filter: "fullfilter.rocksdb.BuiltinBloomFilter", Checksum: testsst.XXH3, Version: 5},
 		{Filter: "partitionedfilter.rocksdb.BuiltinBloomFilter"},
@@ -131,6 +133,52 @@ func TestGoldensHaveSoundFilters(t *testing.T) {
 	}
 	if filters < 10 {
 		t.Errorf("%d tables with filters", filters)
+	}
+}
+
+// TestFilterDenies: LevelDB's own filters have all keys; one that denies a key is an error, although its checksum is right, and
+// what is no filter block is none of use.
+func TestFilterDenies(t *testing.T) {
+	seen := 0
+	for _, dir := range testsst.StoresBelow(t, fixtures.Unpack(t, "ardb-leveldb-basic")) {
+		for _, tab := range openTest(t, dir, store.Options{}).spaces[0].Tables {
+			path := filepath.Join(dir, tab.Name)
+			whole, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = tab.Source.(*tableSource).EachMeta(func(name string, value []byte) error {
+				seen++
+				h := blocks.ReadHandle(&base.Fields{Buf: value}, name)
+				for _, tt := range []struct {
+					change   func(b []byte)
+					severity record.Severity
+					detail   string
+				}{
+					{func(b []byte) { clear(b[:len(b)/4]) }, record.Error, "the engine's lookups miss it"},
+					{func(b []byte) { b[len(b)-3] = 0xff }, record.Warning, "not a filter block"},
+				} {
+					b := slices.Clone(whole)
+					block := b[h.Off : h.Off+h.Size+blocks.TrailerLen]
+					tt.change(block[:h.Size])
+					binary.LittleEndian.PutUint32(block[h.Size+1:], base.MaskCRC(crc32.Checksum(block[:h.Size+1], base.Castagnoli)))
+					if err := os.WriteFile(path, b, 0o644); err != nil {
+						return err
+					}
+					found := checkBlocks(t, dir)
+					if len(found) != 1 || found[0].Severity != tt.severity || !strings.Contains(found[0].Detail, tt.detail) || found[0].Place.Off != int64(h.Off) {
+						t.Errorf("%s: findings %+v", path, found)
+					}
+				}
+				return os.WriteFile(path, whole, 0o644)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no table has a filter")
 	}
 }
 

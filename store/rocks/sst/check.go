@@ -66,6 +66,8 @@ func (c *blockCheck) table() error {
 			if isFilter(name) { // else it is a value of a kind that is not known
 				c.damaged(c.r.info.Metaindex.Off, fmt.Errorf("%s: the metaindex names no block of the file", name))
 			}
+		case name == levelFilterName && c.r.opts.LevelDB:
+			return c.levelFilter(h)
 		case strings.HasPrefix(name, partitionedFilter):
 			return c.partitions(name, h)
 		default:
