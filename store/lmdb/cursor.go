@@ -267,8 +267,8 @@ func (c *cursor) overflow(n *node) error {
 	if p := le.Uint64(head[:]); p != n.child {
 		return corrupt(0, "page number", "have %d, want %d", p, n.child)
 	}
-	if flags := le.Uint16(head[10:]); flags&pageKinds != pageOverflow {
-		return corrupt(10, "flags", "have %#x, want an overflow page", flags)
+	if err := checkFlags(head[:], pageOverflow); err != nil {
+		return err
 	}
 	pages := uint64(le.Uint32(head[12:]))
 	if need := (pageHeader-1+n.size)/uint64(e.meta.psize) + 1; pages < need {

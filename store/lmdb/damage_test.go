@@ -558,3 +558,81 @@ func checkBranchKey(t *testing.T, dir string, rows []kv) bool {
 	}
 	return false
 }
+
+// TestUnknown: what is not known in a file is never read as the nearest known form: it is an error without a salvage, and for
+// one the finding newer, which costs the value, row, page or database that it is in.
+func TestUnknown(t *testing.T) {
+	im := newImage(512)
+	im.fan = 4
+	rows := rowsOf(8, 512)
+	im.database("0", rows)
+	im.database("1", rowsOf(3, 512))
+	data := im.finish()
+	k := find(t, openTest(t, writeImage(t, data), nil), "0").(*keyspace)
+	_, children, err := k.index(k.tree.root, false)
+	if err != nil || k.tree.depth != 2 {
+		t.Fatal(k.tree.depth, err)
+	}
+	leaf, big := int(children[1])*512, 2*512
+	for le.Uint16(data[big+10:]) != pageOverflow {
+		big += 512
+	}
+	node := int(le.Uint16(data[leaf+pageHeader:])) + leaf
+	at := bytes.Index(data, []byte(k.tree.encode()))
+	meta := 512 + pageHeader
+	for _, tt := range []struct {
+		name, want string
+		data       []byte
+		lost       int // rows of "0"; -1: the file is not opened
+	}{
+		{"flag of a leaf", "flags: have 0x42", patch(data, leaf+10, pageLeaf|0x40), 4},
+		{"high flag of a leaf", "flags: have 0x2002", patch(data, leaf+11, 0x20), 4},
+		{"flag of a branch", "flags: have 0x81", patch(data, int(k.tree.root)*512+10, pageBranch|0x80), 8},
+		{"flag of an overflow page", "flags: have 0x104", patch(data, big+11, 1), 1},
+		{"flag of a node", "node flags: have 0x8", patch(data, node+4, 8), 1},
+		{"flags of a node", "node flags: have 0x4001", patch(data, node+4, 1, 0x40), 1},
+		{"flag of a database", "database flags: have 0x80", patch(data, at+4, 0x80), 8},
+		{"high flag of a database", "database flags: have 0x8000", patch(data, at+5, 0x80), 8},
+		{"pad of a database", "database pad: have 1", patch(data, at, 1), 8},
+		{"flag of the main database", "database flags: have 0x1", patch(data, meta+24+treeSize+4, 1), -1},
+	} {
+		dir := writeImage(t, tt.data)
+		if _, err := readAll(dir); !record.IsNewer(err) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+		var found []record.Finding
+		s, err := Open(t.Context(), dir, &store.Options{Salvage: true, Report: func(f record.Finding) { found = append(found, f) }})
+		if tt.lost < 0 {
+			if !record.IsNewer(err) {
+				t.Errorf("%s: opened with %v", tt.name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		got, err := scan(find(t, s, "0"), nil, nil)
+		if err != nil || len(got) != len(rows)-tt.lost {
+			t.Errorf("%s: %d rows of %d, %v", tt.name, len(got), len(rows), err)
+		}
+		if other, err := scan(find(t, s, "1"), nil, nil); err != nil || len(other) != 3 {
+			t.Errorf("%s: %d rows of the other database, %v", tt.name, len(other), err)
+		}
+		s.Close()
+		if len(found) != 1 || found[0].Kind != record.FindNewer || found[0].Severity != record.Error || !strings.Contains(found[0].Detail, tt.want) {
+			t.Errorf("%s: findings %+v", tt.name, found)
+		}
+	}
+	for name, b := range map[string][]byte{"dirty": {pageLeaf | pageDirty}, "kept": {pageLeaf, 0x80}, "loose": {pageLeaf, 0x40}} {
+		if n, err := readAll(writeImage(t, patch(data, leaf+10, b...))); err != nil || n != len(rows)+3 {
+			t.Errorf("%s page: %d rows, %v", name, n, err)
+		}
+	}
+	if _, err := decodeMeta(patch(data[512:], pageHeader+4, 2)); !record.IsNewer(err) {
+		t.Errorf("version 2: %v", err)
+	}
+	if _, err := k.env.database("x", make([]byte, treeSize+1)); !errors.Is(err, record.ErrTrailing) {
+		t.Errorf("a longer database: %v", err)
+	}
+}

@@ -223,6 +223,9 @@ func (e *env) offset(num uint64) int64 { return int64(num) * int64(e.meta.psize)
 // list reads the main database: each row is a named database.
 func (e *env) list() ([]*keyspace, error) {
 	main := &keyspace{env: e, tree: e.meta.main, cmp: store.Bytewise}
+	if err := main.known(); err != nil {
+		return nil, shift(err, e.path, main.label(), 0)
+	}
 	c := newCursor(main)
 	var out []*keyspace
 	own := 0
@@ -252,11 +255,20 @@ func (e *env) list() ([]*keyspace, error) {
 }
 
 func (e *env) database(name string, data []byte) (*keyspace, error) {
-	if len(data) != treeSize {
-		return nil, corrupt(0, "database", "have %d bytes, want %d", len(data), treeSize)
+	switch n := len(data); {
+	case n < treeSize:
+		return nil, corrupt(0, "database", "have %d bytes, want %d", n, treeSize)
+	case n > treeSize:
+		return nil, corrupt(treeSize, "database", "have %d bytes, want %d: %w", n, treeSize, record.ErrTrailing)
 	}
 	k := &keyspace{env: e, name: name, tree: decodeTree(data), cmp: e.order(name)}
-	return k, k.tree.check(&e.meta, 0)
+	if err := k.tree.check(&e.meta, 0); err != nil {
+		return k, err
+	}
+	if err := k.known(); err != nil {
+		k.leaveOut(err)
+	}
+	return k, nil
 }
 
 // order is the order that a database is expected to be in.

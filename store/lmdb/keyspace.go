@@ -19,6 +19,8 @@ type keyspace struct {
 
 	once  sync.Once
 	order error
+
+	unknown error // why the database is not read
 }
 
 // Name returns the name of the database.
@@ -49,7 +51,29 @@ func (k *keyspace) usable() error {
 		return fmt.Errorf("%s: database %q has several values a key (MDB_DUPSORT), which this build does not read",
 			k.env.path, k.name)
 	}
+	return k.unknown
+}
+
+// known checks that a tree has no flag and no size of keys that is not known.
+func (k *keyspace) known() error {
+	switch t := &k.tree; {
+	case t.flags&^treeKnown != 0:
+		return record.Unknown(record.NoOffset, "database flags", fmt.Sprintf("have %#x", t.flags))
+	case t.pad != 0 && t.flags&treeDupSort == 0 && k.name != "":
+		return record.Unknown(record.NoOffset, "database pad", fmt.Sprintf("have %d", t.pad))
+	}
 	return nil
+}
+
+// leaveOut makes a database that is not known one without rows for a salvage, and one that nobody reads otherwise.
+func (k *keyspace) leaveOut(err error) {
+	err = shift(err, k.env.path, k.label(), 0)
+	if !k.env.opts.Salvage {
+		k.unknown = &store.BlockError{Err: err}
+		return
+	}
+	k.lost(k.tree.root, err)
+	k.tree.root, k.tree.entries = noPage, 0
 }
 
 // CheckOrder reads all keys once, those of branch pages too, and returns a *store.OrderError when they do not ascend. A

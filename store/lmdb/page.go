@@ -28,6 +28,7 @@ const (
 	pageDirty    = 0x10 // of no meaning on disk
 	pageLeaf2    = 0x20 // keys of one size without nodes: only below MDB_DUPFIXED
 	pageKinds    = pageBranch | pageLeaf | pageOverflow | pageMeta | pageLeaf2
+	pageInMemory = pageDirty | 0x4000 | 0x8000 // of no meaning on disk: dirty, loose, kept
 )
 
 // Node flags.
@@ -38,7 +39,10 @@ const (
 )
 
 // Tree flags.
-const treeDupSort = 0x04
+const (
+	treeDupSort = 0x04
+	treeKnown   = 0x7e // and orders of keys and values of LMDB's own: which order rows are in is always checked
+)
 
 const (
 	metaMagic   = 0xBEEFC0DE
@@ -85,15 +89,15 @@ func decodeMeta(b []byte) (meta, error) {
 		}
 		return meta{}, record.Short(0, "meta page", pageHeader+metaSize, len(b))
 	}
-	if flags := le.Uint16(b[10:]); flags&pageKinds != pageMeta {
-		return meta{}, corrupt(10, "flags", "have %#x, want a meta page", flags)
+	if err := checkFlags(b, pageMeta); err != nil {
+		return meta{}, err
 	}
 	b = b[pageHeader:]
 	if m := le.Uint32(b); m != metaMagic {
 		return meta{}, corrupt(pageHeader, "magic", "have %#08x, want %#08x", m, uint32(metaMagic))
 	}
 	if v := le.Uint32(b[4:]); v != metaVersion {
-		return meta{}, corrupt(pageHeader+4, "version", "have %d, this build reads %d", v, metaVersion)
+		return meta{}, corrupt(pageHeader+4, "version", "have %d, this build reads %d: %w", v, metaVersion, record.ErrUnknown)
 	}
 	free := decodeTree(b[24:])
 	m := meta{psize: int(free.pad), main: decodeTree(b[24+treeSize:])}
@@ -132,8 +136,8 @@ func parsePage(buf []byte, num uint64, kind uint16) (page, error) {
 	if p := le.Uint64(buf); p != num {
 		return page{}, corrupt(0, "page number", "have %d, want %d", p, num)
 	}
-	if flags := le.Uint16(buf[10:]); flags&pageKinds != kind {
-		return page{}, corrupt(10, "flags", "have %#x, want %s page", flags, kindName(kind))
+	if err := checkFlags(buf, kind); err != nil {
+		return page{}, err
 	}
 	lower, upper := int(le.Uint16(buf[12:])), int(le.Uint16(buf[14:]))
 	if lower <= pageHeader || lower%2 != 0 || upper < lower || upper > len(buf) {
@@ -148,11 +152,17 @@ func parsePage(buf []byte, num uint64, kind uint16) (page, error) {
 	return p, nil
 }
 
-func kindName(kind uint16) string {
-	if kind == pageBranch {
-		return "a branch"
+var kindNames = map[uint16]string{pageBranch: "a branch", pageLeaf: "a leaf", pageOverflow: "an overflow", pageMeta: "a meta"}
+
+// checkFlags checks that a page is of a kind, and nothing that is not known.
+func checkFlags(buf []byte, kind uint16) error {
+	switch flags := le.Uint16(buf[10:]); {
+	case flags&^(pageKinds|pageInMemory) != 0:
+		return record.Unknown(10, "flags", fmt.Sprintf("have %#x", flags))
+	case flags&pageKinds != kind:
+		return corrupt(10, "flags", "have %#x, want %s page", flags, kindNames[kind])
 	}
-	return "a leaf"
+	return nil
 }
 
 func (p *page) pointer(i int) int { return int(le.Uint16(p.buf[pageHeader+2*i:])) }
@@ -201,7 +211,7 @@ func (p *page) leaf(i int) (node, error) {
 		}
 		n.data = b[:n.size]
 	default:
-		return node{}, corrupt(at, "node flags", "have %#x", n.flags)
+		return node{}, record.Unknown(at, "node flags", fmt.Sprintf("have %#x", n.flags))
 	}
 	return n, nil
 }

@@ -50,9 +50,13 @@ func (k *keyspace) lost(num uint64, err error) {
 	if errors.As(err, &c) { // the finding's place says where
 		what = c.Reason()
 	}
-	k.env.opts.Report(record.Finding{Kind: record.FindDamagedPage, Severity: record.Error, Keyspace: k.label(),
+	f := record.Finding{Kind: record.FindDamagedPage, Severity: record.Error, Keyspace: k.label(),
 		Place:  record.Place{File: dataFile, Off: k.env.offset(num), Level: -1},
-		Detail: what + "; its rows are missing"})
+		Detail: what + "; its rows are missing"}
+	if record.IsNewer(err) {
+		f.Kind = record.FindNewer
+	}
+	k.env.opts.Report(f)
 }
 
 // firstLost reports whether a page is seen for the first time.
