@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+
+	"kvferry/store/rocks/blocks"
 )
 
 const (
@@ -61,7 +63,7 @@ func (f *filterWriter) add(key []byte, shared int) {
 	if f.length != len(key) || len(f.states) == 0 {
 		shared, f.length = 0, len(key)
 		f.states = slices.Grow(f.states[:0], len(key)/4+1)[:len(key)/4+1]
-		f.states[0] = filterSeed ^ uint32(len(key))*filterMul
+		f.states[0] = blocks.FilterSeed ^ uint32(len(key))*blocks.FilterMul
 	}
 	if len(f.hashes) == cap(f.hashes) {
 		f.grow()
@@ -69,19 +71,13 @@ func (f *filterWriter) add(key []byte, shared int) {
 	f.hashes = append(f.hashes, hashFrom(f.states, key, shared/4))
 }
 
-// Numbers of the hash.
-const (
-	filterSeed = 0xbc9f1d34
-	filterMul  = 0xc6a4a793
-)
-
 // hashFrom is Hash of util/hash.cc under the seed of filters, from the state on that n times four bytes left; it sets those
 // after it. Its last bytes are signed there.
 func hashFrom(states []uint32, key []byte, n int) uint32 {
 	h := states[n]
 	i := 4 * n
 	for states = states[n+1:]; len(states) > 0 && i+4 <= len(key); states = states[1:] {
-		h = (h + binary.LittleEndian.Uint32(key[i:])) * filterMul
+		h = (h + binary.LittleEndian.Uint32(key[i:])) * blocks.FilterMul
 		h ^= h >> 16
 		states[0] = h
 		i += 4
@@ -95,7 +91,7 @@ func hashFrom(states []uint32, key []byte, n int) uint32 {
 		fallthrough
 	case 1:
 		h += uint32(int8(key[0]))
-		h *= filterMul
+		h *= blocks.FilterMul
 		h ^= h >> 24
 	}
 	return h
