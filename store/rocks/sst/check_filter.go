@@ -23,15 +23,15 @@ func (c *blockCheck) levelFilter(h blocks.Handle) error {
 	}
 	w, err := c.r.Walk(nil, func(blocks.Handle, []byte, error) bool { return true })
 	if err != nil {
-		return err
+		return ignoreDamage(err)
 	}
 	defer w.Close()
 	for {
 		if ok, err := w.Next(); !ok || err != nil {
-			return err
+			return ignoreDamage(err)
 		}
 		bl, err := w.Load()
-		if ignoreDamage(err) != nil {
+		if err := ignoreDamage(err); err != nil {
 			return err
 		}
 		if missed := f.Misses(w.Handle().Off, &bl); missed != nil {
