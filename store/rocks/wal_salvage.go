@@ -11,8 +11,8 @@ import (
 	"kvferry/store/rocks/lsm"
 )
 
-// A salvage reads logs as the repair of RocksDB and LevelDB does: a record that cannot be read costs the rest of its block,
-// and what follows is read. Which entries there are then depends on the files alone. The sequence numbers of later
+// A salvage reads logs as the repair of RocksDB and LevelDB does: a record that cannot be read costs the rest of its block
+// at most, and what follows is read. One whose length leads to a whole record costs itself alone. Which entries there are then depends on the files alone. The sequence numbers of later
 // records still say what is newer, so the order of writes holds across the gap.
 
 // recordError decides about a record that cannot be read: a salvage goes on behind it. over: there is nothing to go on with.

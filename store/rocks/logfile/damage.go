@@ -78,11 +78,16 @@ func (l *Reader) damaged(head int, cause error) error {
 	}
 }
 
-// Resync moves to the start of the next block, to go on after damage other than ErrWithin. The bytes of this block are
-// done with even when it is the last, shorter one. A block that was looked at to judge the damage is read.
+// Resync goes on after damage other than ErrWithin: behind a fragment whose checksum is wrong, if a whole one follows where its
+// length says, else with the next block, since any length may be wrong. The bytes of this block are done with then even when it
+// is the last, shorter one. A block that was looked at to judge the damage is read.
 func (l *Reader) Resync() {
 	l.ZeroAt = -1
-	if l.blockOff == l.judged {
+	switch {
+	case l.blockOff != l.judged:
+	case l.beyond > 0 && l.beyond+HeaderLen <= l.n && l.wholeAt(l.beyond, l.reuse):
+		l.pos = l.beyond
+	default:
 		l.pos = l.n
 	}
 }

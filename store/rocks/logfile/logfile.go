@@ -68,6 +68,7 @@ type Reader struct {
 	pos      int   // next fragment in block
 	blockOff int64 // of block in the file
 	judged   int64 // the block of the fragment that was read last
+	beyond   int   // where that fragment ends by its length, when its checksum is wrong; else 0
 	rec      []byte
 	ended    bool
 	reuse    bool  // fragments carry the log's number
@@ -294,7 +295,7 @@ func (l *Reader) next() (typ byte, payload []byte, off int64, err error) {
 			return 0, nil, l.at(), err
 		}
 	}
-	off, l.judged = l.at(), l.blockOff
+	off, l.judged, l.beyond = l.at(), l.blockOff, 0
 	b := l.block[l.pos:l.n]
 	size := int(binary.LittleEndian.Uint16(b[4:]))
 	typ = b[6]
@@ -310,6 +311,7 @@ func (l *Reader) next() (typ byte, payload []byte, off int64, err error) {
 		return 0, nil, off, l.tooLong(head, size)
 	}
 	if c := base.MaskCRC(crc32.Checksum(b[6:head+size], base.Castagnoli)); c != binary.LittleEndian.Uint32(b) {
+		l.beyond = l.pos + head + size
 		return 0, nil, off, l.damaged(head, base.ErrChecksum)
 	}
 	if head == ReuseHeaderLen {

@@ -192,20 +192,34 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// TestResync: after damage the reader goes on with the next block.
+// TestResync: after damage the reader goes on with the next record, or with the next block when the length of the damaged one
+// leads to none.
 func TestResync(t *testing.T) {
 	log := testsst.Log(7, false, rec("a", BlockSize-100), rec("b", 50), rec("c", 50), rec("d", 200))
+	for what, tt := range map[string]struct {
+		flips []int
+		want  string
+	}{
+		"payload":              {[]int{50}, "b50 c50 d200 end"},
+		"length":               {[]int{4}, "d200 end"},
+		"the next record, too": {[]int{50, BlockSize - 100 + HeaderLen + 10}, "d200 end"},
+	} {
+		broken := slices.Clone(log)
+		for _, at := range tt.flips {
+			broken[at] ^= 1
+		}
+		l := NewReader(bytes.NewReader(broken), 7)
+		l.Salvage = true
+		if _, _, err := l.Next(); err == nil {
+			t.Fatal("the damage was not seen")
+		}
+		l.Resync()
+		if got := readLog(l); got != tt.want {
+			t.Errorf("%s: then %s, want %s", what, got, tt.want)
+		}
+	}
 	log[50] ^= 1
-	l := NewReader(bytes.NewReader(log), 7)
-	l.Salvage = true
-	if _, _, err := l.Next(); err == nil {
-		t.Fatal("the damage was not seen")
-	}
-	l.Resync()
-	if got := readLog(l); got != "d200 end" {
-		t.Errorf("then %s", got)
-	}
-	l = NewReader(bytes.NewReader(log[:60]), 7)
+	l := NewReader(bytes.NewReader(log[:60]), 7)
 	l.Next()
 	l.Resync()
 	if got := readLog(l); got != "end" {
