@@ -120,6 +120,7 @@ func TestFound(t *testing.T) {
 	found("redis_ent_opcode_ram_lru", "0/a=:b", "0/c=:d", "0/e=:f")
 	found("function-pre-ga", "error newer", "error newer")
 	found("func-dup", "0/FUNCTION l=function:#!l", "0/a=:1", "error duplicate-key FUNCTION l")
+	found("dragonfly-hash-with-expiry", "0/h=f:v")
 	found("intset-5-1-5", "0/k=5:", "error damaged-value k")
 	found("hfe-ttl-text", "0/h=", "error damaged-value h")
 	for _, sections := range []bool{false, true} {
@@ -244,7 +245,7 @@ func TestNewer(t *testing.T) {
 func TestDragonfly(t *testing.T) {
 	const at = 1675209600
 	hash := "\x1f\x01h\x02\x01f\x01v\xc0\xff\x01g\x01w\xc2" + string(binary.LittleEndian.AppendUint32(nil, 500000000))
-	set := "\x20\x01s\x03\x01a\xc0\xff\x01b\xc0\x05\x01c\xc2" + string(binary.LittleEndian.AppendUint32(nil, 500000000))
+	set := "\x20\x01s\x03\x01a\xff\xff\xff\xff\x01b\xc0\x05\x01c\xc2" + string(binary.LittleEndian.AppendUint32(nil, 500000000))
 	gone := "\x20\x01x\x01\x01a\xc0\x05"
 	json := "\x1e\x01j\x02{}"
 	double := strings.Repeat("\x00", 8)

@@ -26,6 +26,7 @@ type Decoder struct {
 	header Header // of the file
 	stream streamDecoder
 	native []byte   // of an opaque value
+	typ    Type     // of an opaque value
 	fields [][]byte // names of a hash that has a template
 	// members says when members expire, where that stands behind the value
 	members memberExpiries
@@ -107,7 +108,7 @@ func (d *Decoder) begin(t Type, hd Header, h *record.Header) error {
 		d.left, h.Len = 1, 1
 	case d.form == formOpaque:
 		d.left, h.Len = 1, 1
-		d.native = d.opaqueName(t)
+		d.native, d.typ = d.opaqueName(t), t
 	case d.form == formStream:
 		d.beginStream(t, h)
 	case d.form == formTemplate, d.form == formTemplatePacked:
@@ -286,7 +287,7 @@ func (d *Decoder) whole(dst []record.Element) int {
 	e := record.Element{}
 	if d.form == formOpaque {
 		e.Name = d.native
-		e.Value = d.in.take(uint64(d.in.left()), "value")
+		e.Value = d.in.opaque(d.typ)
 	} else {
 		e.Value, d.text = d.in.str("value", d.text)
 	}

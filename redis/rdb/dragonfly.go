@@ -41,9 +41,34 @@ func (s *Scanner) mask() {
 	}
 }
 
+// neverRaw is -1 as four bytes, which some writers have for a member that never expires. It begins no string.
+const neverRaw = "\xff\xff\xff\xff"
+
+// never passes over neverRaw, if that is next.
+func (in *input) never() bool {
+	if in.left() < int64(len(neverRaw)) || !in.has(uint64(len(neverRaw)), "expiry") || string(in.buf[in.pos:in.pos+len(neverRaw)]) != neverRaw {
+		return false
+	}
+	in.pos += len(neverRaw)
+	return true
+}
+
+// skipMembers skips elements of so many strings with their expiry.
+func (in *input) skipMembers(strings uint64) {
+	for n := in.count("count", strings+1); n > 0 && in.err == nil; n-- {
+		in.skipStrings(strings)
+		if !in.never() {
+			in.skipString("expiry")
+		}
+	}
+}
+
 // memberExpiry returns when a member expires: the decimal text of seconds, -1 for never.
 func (in *input) memberExpiry(text []byte) (ms int64, _ []byte) {
 	off := in.offset()
+	if in.never() {
+		return 0, text
+	}
 	b, text := in.str("expiry", text)
 	n, err := strconv.ParseInt(string(b), 10, 64)
 	if in.err == nil && (err != nil || n < -1 || n > maxSeconds) {

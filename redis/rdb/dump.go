@@ -38,8 +38,8 @@ func OpenDump(body []byte, version uint16) (Dump, error) {
 	in.skipValue(d.Type, d.Header)
 	end := in.pos
 	for in.err == nil && in.left() > 0 {
-		if in.byte("type") != opAux { // KeyDB ends a payload with mvcc-tstamp
-			in.fail(in.offset()-1, "payload", record.ErrTrailing)
+		if off := in.offset(); in.byte("type") != opAux { // KeyDB ends a payload with mvcc-tstamp
+			in.newer(off, "payload", "%d %s", in.end-off, record.ErrTrailing)
 		}
 		in.skipString("name")
 		in.skipString("value")

@@ -21,7 +21,7 @@ func TestOpenDump(t *testing.T) {
 		{"\x00\x01v", 9999, "\x01v", false, nil},
 		{"\xf3\x01abcd\x00\x00\x01v", 13, "\x01v", true, nil},
 		{"\x00\x01v\xfa\x0bmvcc-tstamp\x011", 9, "\x01v", false, nil},
-		{"\x00\x01vx", 9, "", false, record.ErrTrailing},
+		{"\x00\x01vx", 9, "", false, ErrNewer},
 		{"\x00\x01v\xfa\x01", 9, "", false, record.ErrShort},
 		{"", 9, "", false, record.ErrShort},
 		{"\x1f\x01\x01\x01f\x01v", 15, "\x01\x01\x01f\x01v", false, nil},

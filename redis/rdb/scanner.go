@@ -352,8 +352,12 @@ func (s *Scanner) other(c byte) {
 func (s *Scanner) oldFunction() {
 	s.item.Key = s.copied("library")
 	s.in.skipString("engine")
-	if s.in.len("description") != 0 {
+	switch off, has := s.in.offset(), s.in.len("description"); has {
+	case 0:
+	case 1:
 		s.in.skipString("description")
+	default:
+		s.in.newer(off, "description", "flag %d", has)
 	}
 	s.in.skipString("code")
 }

@@ -14,10 +14,12 @@ func (in *input) skipValue(t Type, h Header) {
 		in.skipString("value")
 	case formList, formSet, formQuicklist:
 		in.skipStrings(in.count("count", 1))
-	case formHash, formSetMember:
+	case formHash:
 		in.skipStrings(2 * in.count("count", 2))
+	case formSetMember:
+		in.skipMembers(1)
 	case formHashMember:
-		in.skipStrings(3 * in.count("count", 3))
+		in.skipMembers(2)
 	case formZSetText:
 		in.skipTextScores()
 	case formZSet:
@@ -61,6 +63,15 @@ func (in *input) skipOpaque(t Type) {
 	default:
 		in.skipSketch(t)
 	}
+}
+
+// opaque takes a value that is carried as it is, up to its own end.
+func (in *input) opaque(t Type) []byte {
+	from := in.offset()
+	in.skipOpaque(t)
+	n := in.offset() - from
+	in.seek(from)
+	return in.take(uint64(n), "value")
 }
 
 func (in *input) skipScores() {
