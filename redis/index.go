@@ -38,11 +38,19 @@ type index struct {
 	err    error       // why it could not be read to its end
 	damage error       // why the checksum is not that of the bytes
 
+	unread []unreadPart
+
 	old  []place  // libraries of candidates of Redis 7.0
 	sums *summer  // of the first reading; nil afterwards
 	open *section // to which items are added
 
 	repeated []int64 // offsets of items whose key an earlier one has, ascending
+}
+
+// unreadPart is what is not read of a part, from an offset on, and why.
+type unreadPart struct {
+	err  error
+	from int64
 }
 
 // database is what a file has of one.
@@ -65,8 +73,9 @@ type section struct {
 	start, end mark // the checksum when the file was first read
 }
 
-// scan skips a file. What cannot be read is in the index as its error; the items before it are good.
-func scan(ctx context.Context, f *disk.File, o *store.Options) (*index, error) {
+// scan skips a file. What cannot be read is in the index as its error; the items before it are good. Parts are where what one
+// server sent begins: when something is unknown, the next part is read.
+func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options) (*index, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -80,11 +89,14 @@ func scan(ctx context.Context, f *disk.File, o *store.Options) (*index, error) {
 	x.header, x.end = s.Header, s.Offset()
 	keys := NewTwins(f, o.Memory, o.TempDir) // nothing else needs any meanwhile
 	var failed error
-	err = x.items(ctx, s, func(it *rdb.Item) error {
-		failed = keys.Add(it)
-		return failed
-	})
-	x.closeSection()
+	for again := true; again; {
+		err = x.items(ctx, s, func(it *rdb.Item) error {
+			failed = keys.Add(it)
+			return failed
+		})
+		x.closeSection()
+		again = x.resume(s, parts, err)
+	}
 	x.sums = nil
 	if ctx.Err() != nil {
 		failed = context.Cause(ctx)
@@ -112,6 +124,18 @@ func scan(ctx context.Context, f *disk.File, o *store.Options) (*index, error) {
 		x.dbs = []*database{{name: "0"}}
 	}
 	return x, nil
+}
+
+// resume goes on with the next part behind what is unknown, and reports whether there is one.
+func (x *index) resume(s *rdb.Scanner, parts []int64, err error) bool {
+	i := slices.IndexFunc(parts, func(from int64) bool { return from > x.end })
+	if i < 0 || !errors.Is(err, rdb.ErrNewer) {
+		return false
+	}
+	x.unread = append(x.unread, unreadPart{err, x.end})
+	x.open, x.end = nil, parts[i]
+	s.Resume(x.end)
+	return true
 }
 
 // cut says that the file goes on, in compressed bytes that cannot be unpacked: whatever is wrong with its end follows from

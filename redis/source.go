@@ -46,17 +46,18 @@ func Open(ctx context.Context, f format.Format, location string, o *format.OpenO
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, f, location, file, damage, o)
+	return open(ctx, f, location, file, damage, o, nil)
 }
 
-// OpenFile is Open for a file that is open and called name. The source closes it.
-func OpenFile(ctx context.Context, f format.Format, name string, file *disk.File, o *format.OpenOptions) (format.Source, error) {
-	return open(ctx, f, name, file, nil, o)
+// OpenFile is Open for a file that is open and called name. The source closes it. Parts are where what several servers sent
+// begins: what is unknown in one costs no other.
+func OpenFile(ctx context.Context, f format.Format, name string, file *disk.File, o *format.OpenOptions, parts ...int64) (format.Source, error) {
+	return open(ctx, f, name, file, nil, o, parts)
 }
 
 // open opens a file. packed is why not all of it could be unpacked.
-func open(ctx context.Context, f format.Format, name string, file *disk.File, packed error, o *format.OpenOptions) (format.Source, error) {
-	x, err := scan(ctx, file, &o.Options)
+func open(ctx context.Context, f format.Format, name string, file *disk.File, packed error, o *format.OpenOptions, parts []int64) (format.Source, error) {
+	x, err := scan(ctx, file, parts, &o.Options)
 	if packed != nil {
 		err = x.cut(packed, err)
 	}
@@ -101,6 +102,11 @@ func (s *source) check(o *format.OpenOptions) error {
 			text += fmt.Sprintf("; what follows offset %d cannot be read", s.end)
 		}
 		report(record.FindDamagedFile, record.Error, c.Off, text)
+	}
+	for _, part := range s.unread {
+		if errors.As(part.err, &c) {
+			report(record.FindNewer, record.Error, c.Off, fmt.Sprintf("%s; the rest of what that server sent, from offset %d on, is not read", c.Reason(), part.from))
+		}
 	}
 	for _, old := range s.old {
 		report(record.FindNewer, record.Error, old.off, OldFunctionDetail(old.key))

@@ -2,7 +2,6 @@ package aof
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -188,25 +187,9 @@ func (r *replay) checksum(f io.ReaderAt, s *rdb.Scanner) error {
 	return nil
 }
 
-// footer is what ends the payload of RESTORE: a version (LE16) and CRC64 (LE) of all before.
-const footer = 10
-
-// openPayload returns what a payload of RESTORE or FUNCTION RESTORE holds without its footer, and the version in that. A
-// checksum of 0 is none, which unsummed allows: only the replication stream of Redis 8.10 has such payloads.
-func openPayload(payload []byte, unsummed bool) (body []byte, version uint16, err error) {
-	if len(payload) < footer {
-		return nil, 0, record.Short(0, "payload", footer, len(payload))
-	}
-	end := len(payload) - 8
-	if sum := binary.LittleEndian.Uint64(payload[end:]); sum != crc64.Update(0, payload[:end]) && (sum != 0 || !unsummed) {
-		return nil, 0, &record.CorruptError{Off: int64(end), Field: "checksum", Err: errors.New("is wrong")}
-	}
-	return payload[:end-2], binary.LittleEndian.Uint16(payload[end-2:]), nil
-}
-
 // restore decodes the payload of RESTORE: type, value, footer.
 func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) error {
-	body, version, err := openPayload(payload, false)
+	body, version, err := rdb.CutFooter(payload, false)
 	if err != nil {
 		return err
 	}
@@ -228,7 +211,7 @@ func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) 
 
 // restoreFunctions decodes the payload of FUNCTION RESTORE: the items of an RDB file that are libraries, footer.
 func restoreFunctions(payload []byte) (libraries [][]byte, err error) {
-	body, version, err := openPayload(payload, false)
+	body, version, err := rdb.CutFooter(payload, false)
 	if err != nil {
 		return nil, err
 	}

@@ -67,14 +67,20 @@ func (s *server) place(list []redis.ClusterSlot) error {
 // keys is how many keys all masters have.
 func (s *server) keys(ctx context.Context) (sum int64, err error) {
 	for _, host := range s.hosts() {
-		client := redis.NewClient(s.single(host, 0))
-		n, err := client.DBSize(ctx).Result()
-		if err = errors.Join(err, client.Close()); err != nil {
+		n, err := s.keysOf(ctx, host)
+		if err != nil {
 			return 0, fmt.Errorf("%s: %w", host, err)
 		}
 		sum += n
 	}
 	return sum, nil
+}
+
+// keysOf is how many keys a server has.
+func (s *server) keysOf(ctx context.Context, host string) (int64, error) {
+	client := redis.NewClient(s.single(host, 0))
+	n, err := client.DBSize(ctx).Result()
+	return n, errors.Join(err, client.Close())
 }
 
 // successor renews the map of slots and returns the server that has those of another one by now; "" if that still has them.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +17,9 @@ import (
 	"kvferry/format"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
+	files "kvferry/redis"
+	"kvferry/redis/rdb"
+	"kvferry/store"
 )
 
 // TestCrashedMaster: when a master crashes while it is written to, or before it is read, its replica takes over.
@@ -101,7 +105,8 @@ func offset(t *testing.T, s *redistest.Server) string {
 	return ""
 }
 
-// TestCrashedSource: a master that crashes when the copy has begun is read from the replica that takes over.
+// TestCrashedSource: a master that crashes when the copy has begun is read from the replica that takes over: as a replica, key by
+// key, and when only the values are left.
 func TestCrashedSource(t *testing.T) {
 	t.Parallel() // it waits for the cluster
 	nodes := redistest.StartCluster(t)
@@ -110,23 +115,58 @@ func TestCrashedSource(t *testing.T) {
 	if err := load(context.Background(), mustOpen(t, address, format.ServerOptions{}, "0"), list, "0", 1); err != nil {
 		t.Fatal(err)
 	}
-	redistest.AddReplica(t, nodes[2])
-	s, err := New().connect(context.Background(), address, 0)
-	if err != nil {
-		t.Fatal(err)
+	replica := redistest.AddReplica(t, nodes[2])
+	if n := nodes[2].Client().Must(t, "WAIT", "1", "10000"); n != int64(1) {
+		t.Fatalf("%v replicas", n)
 	}
-	defer s.client.Close()
-	runs := s.runs
-	s.runs = nil
-	to, err := newSpool(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
+	for lag := true; lag; time.Sleep(10 * time.Millisecond) {
+		lag = offset(t, nodes[2]) != offset(t, replica)
 	}
-	defer to.f.Close()
+	ways := map[string]func(*copier) error{
+		"as a replica": func(c *copier) error { return c.all(t.Context()) },
+		"key by key":   func(c *copier) error { return c.scan(t.Context()) },
+		"values": func(c *copier) error {
+			f := &fetcher{copier: c, ctx: t.Context(), db: "0", nodes: map[string]*node{}}
+			defer f.close()
+			_, err := c.to.Write(rdb.AppendDatabase(nil, rdb.Version{Number: 6}, 0, 0, 0))
+			for _, m := range list {
+				err = errors.Join(err, f.add(m.h.Key))
+			}
+			return errors.Join(err, f.finish())
+		},
+	}
+	copiers := map[string]*copier{}
+	for way := range ways {
+		s, err := New().connect(context.Background(), address, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.client.Close()
+		runs := s.runs
+		s.runs = nil
+		to, err := newSpool(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer to.f.Close()
+		copiers[way] = &copier{server: s, runs: runs, to: to, options: &format.OpenOptions{}, copied: &copied{hosts: 3}}
+	}
 	nodes[2].Kill()
-	c := &copier{server: s, runs: runs, to: to, options: &format.OpenOptions{}, copied: &copied{hosts: 3}}
-	if err := errors.Join(c.all(context.Background()), to.finish()); err != nil {
-		t.Fatal(err)
+	var wg sync.WaitGroup
+	for way, c := range copiers {
+		wg.Go(func() {
+			if err := errors.Join(ways[way](c), c.to.finish()); err != nil {
+				t.Errorf("%s: %v", way, err)
+			}
+		})
+	}
+	wg.Wait()
+	for way, c := range copiers {
+		src, err := files.OpenFile(t.Context(), New(), way, c.to.f, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir()}})
+		if err != nil {
+			t.Fatalf("%s: %v", way, err)
+		}
+		diff(t, want(t, list, "0"), contents(t, src))
 	}
 }
 

@@ -1,9 +1,12 @@
 package live
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"kvferry/format"
 	"kvferry/internal/testkit/redistest"
@@ -66,6 +69,29 @@ func TestDecided(t *testing.T) {
 					t.Error(err)
 				}
 			}
+		}
+	}
+}
+
+// TestAskedInVain: a server that cannot be asked what exists is one that was lost; one that refuses the question is not.
+func TestAskedInVain(t *testing.T) {
+	for answer, want := range map[string]bool{"-CLUSTERDOWN The cluster is down\r\n": true, "-NOPERM no\r\n": false, "": true, ":0\r\n": false} {
+		addr := serve(t, func(words []string) string {
+			if words[0] == "exists" || words[0] == "function" {
+				return answer
+			}
+			return answerInfo(words, "")
+		})
+		o, err := newOptions("redis://"+addr, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := redis.NewClient(o.single(addr, 0))
+		defer client.Close()
+		a := &asker{t: &target{server: &server{options: o}}, client: client}
+		var lost *format.LostError
+		if _, err := a.there(t.Context(), [][]byte{[]byte("k")}); errors.As(err, &lost) != want || err == nil && answer[0] != ':' {
+			t.Errorf("%q: %v", answer, err)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (a *asker) there(ctx context.Context, keys [][]byte) ([]bool, error) {
 		a.cmds = append(a.cmds, pipe.Exists(ctx, string(key)))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, told(a.t.server.shown, err)
+		return nil, asLost(told(a.t.server.shown, err))
 	}
 	out := make([]bool, len(keys))
 	for i, c := range a.cmds {
@@ -60,13 +60,22 @@ func (a *asker) there(ctx context.Context, keys [][]byte) ([]bool, error) {
 	return out, nil
 }
 
+// asLost tells apart that a server cannot be reached, or cannot answer now: another process may go on where this one ends.
+func asLost(err error) error {
+	var answer redis.Error
+	if errors.As(err, &answer) && isBusy("-"+answer.Error()) || isBroken(err) {
+		return &format.LostError{Err: err}
+	}
+	return err
+}
+
 // library reports whether a library of functions exists with other code than this. Libraries belong to no database.
 func (a *asker) library(ctx context.Context, name string, code []byte) (bool, error) {
 	for _, host := range a.t.hosts() {
 		client := redis.NewClient(a.t.server.single(host, 0))
 		list, err := client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: globbed(name), WithCode: true}).Result()
 		if err = errors.Join(err, client.Close()); err != nil {
-			return false, told(host, err)
+			return false, asLost(told(host, err))
 		}
 		if slices.ContainsFunc(list, func(l redis.Library) bool { return l.Name == name && l.Code != string(code) }) {
 			return true, nil

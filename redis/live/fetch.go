@@ -7,15 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"kvferry/record"
-	"kvferry/redis/rdb"
 )
 
 // fetcher asks for values and passes them to the spool as they come, whatever their size.
@@ -25,12 +24,14 @@ type fetcher struct {
 	db     string
 	offset time.Duration
 	nodes  map[string]*node // by address
-	moved  [][]byte         // keys that another server of the cluster has by now
+	moved  []movedKey
+	head   []byte // of the payload
 }
 
 // node is a server that values are asked of.
 type node struct {
 	host string
+	asks bool     // for keys of slots that are on their way there
 	keys [][]byte // to ask for
 	most int      // of them at once
 	conn net.Conn
@@ -43,12 +44,20 @@ func (f *fetcher) add(key []byte) error {
 	if f.server.cluster {
 		host = f.server.nodes[slot(key)]
 	}
-	n := f.nodes[host]
-	if n == nil {
-		n = &node{host: host, most: 16}
-		f.nodes[host] = n
+	return f.askFor(host, false, bytes.Clone(key))
+}
+
+func (f *fetcher) askFor(host string, asks bool, key []byte) error {
+	id := host
+	if asks {
+		id += " asking"
 	}
-	if n.keys = append(n.keys, bytes.Clone(key)); len(n.keys) < n.most {
+	n := f.nodes[id]
+	if n == nil {
+		n = &node{host: host, asks: asks, most: 16}
+		f.nodes[id] = n
+	}
+	if n.keys = append(n.keys, key); len(n.keys) < n.most {
 		return nil
 	}
 	return f.ask(n)
@@ -56,14 +65,19 @@ func (f *fetcher) add(key []byte) error {
 
 // finish asks for what is left.
 func (f *fetcher) finish() error {
-	for _, host := range f.server.hosts() {
-		if n := f.nodes[host]; n != nil {
-			if err := f.ask(n); err != nil {
-				return err
-			}
-		}
+	if err := f.askAll(); err != nil {
+		return err
 	}
 	return f.followMoved()
+}
+
+func (f *fetcher) askAll() error {
+	for _, id := range slices.Sorted(maps.Keys(f.nodes)) {
+		if err := f.ask(f.nodes[id]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *fetcher) close() {
@@ -76,30 +90,19 @@ func (f *fetcher) close() {
 
 // ask gets the values of a node's keys. When the connection breaks, it goes on with the first that did not come whole.
 func (f *fetcher) ask(n *node) error {
-	for tries := 1; len(n.keys) > 0; tries++ {
+	if len(n.keys) == 0 {
+		return nil
+	}
+	host, _, err := f.onServer(f.ctx, n.host, func(host string) (further bool, err error) {
 		before := len(n.keys)
-		err := f.round(n)
-		if err == nil {
-			return nil
-		}
-		if n.conn != nil {
+		n.host = host
+		if err = f.round(n); err != nil && n.conn != nil {
 			_ = n.conn.Close() // it is of no more use
 			n.conn = nil
 		}
-		if f.ctx.Err() != nil {
-			return context.Cause(f.ctx)
-		}
-		if len(n.keys) < before {
-			tries = 0
-		}
-		if !isBroken(err) || tries >= attempts {
-			return f.about(n.host, err)
-		}
-		if err := rest(f.ctx, time.Duration(tries+1)*pauseAfter); err != nil {
-			return err
-		}
-	}
-	return nil
+		return len(n.keys) < before, err
+	})
+	return f.about(host, err)
 }
 
 // round asks for all keys of a node at once and takes the answers.
@@ -119,6 +122,9 @@ func (f *fetcher) round(n *node) (err error) {
 	var out []byte
 	for _, key := range n.keys {
 		out = appendCommand(appendCommand(out, expiry, key), []byte("DUMP"), key)
+	}
+	if n.asks {
+		out, _ = withAsking(out)
 	}
 	if _, err := n.conn.Write(out); err != nil {
 		return err
@@ -142,37 +148,53 @@ func (f *fetcher) round(n *node) (err error) {
 
 // value takes the two answers about a key. One that is gone leaves nothing.
 func (f *fetcher) value(in *bufio.Reader, key []byte) error {
-	expire, err := line(in)
+	expire, err := asked(in)
 	if err != nil {
 		return err
 	}
-	size, err := line(in)
+	size, err := asked(in)
 	switch {
 	case err != nil:
 		return err
-	case strings.HasPrefix(size, "-MOVED "), strings.HasPrefix(size, "-ASK "):
-		f.moved = append(f.moved, key)
-		return nil
+	case isElsewhere(size):
+		return f.elsewhere(key, size)
+	case isBusy(size):
+		return &busyError{size[1:]}
+	case isBusy(expire):
+		return &busyError{expire[1:]}
 	case strings.HasPrefix(size, "-"):
 		return fmt.Errorf("key %s: the server says %s", record.Quote(key), size[1:])
-	case strings.HasPrefix(expire, "-"):
+	case strings.HasPrefix(expire, "-") && !isElsewhere(expire):
 		return fmt.Errorf("key %s: the server says %s", record.Quote(key), expire[1:])
+	case size == "$-1" && isElsewhere(expire):
+		return f.elsewhere(key, expire)
 	case size == "$-1":
 		return nil
 	}
 	n, err := strconv.ParseInt(strings.TrimPrefix(size, "$"), 10, 64)
 	ms, errMS := strconv.ParseInt(strings.TrimPrefix(expire, ":"), 10, 64)
-	if err != nil || errMS != nil || n < 0 {
+	switch {
+	case err == nil && n >= 0 && isElsewhere(expire): // the slot came back between the two
+		if _, err := io.CopyN(io.Discard, in, n+2); err != nil {
+			return err
+		}
+		return f.elsewhere(key, expire)
+	case err != nil || errMS != nil || n < 0:
 		return errAnswer
 	}
-	p := f.item(key, ms)
-	if _, err := io.CopyN(p, in, n); err != nil {
+	if err := f.take(in, n, key, ms); err != nil {
 		return err
 	}
-	if _, err := in.Discard(2); err != nil {
-		return err
+	_, err = in.Discard(2)
+	return err
+}
+
+// asked is the first line of an answer, behind that to ASKING.
+func asked(in *bufio.Reader) (text string, err error) {
+	for text = "+OK"; err == nil && text == "+OK"; {
+		text, err = line(in)
 	}
-	return aboutKey(key, p.end())
+	return text, err
 }
 
 func aboutKey(key []byte, err error) error {
@@ -183,43 +205,53 @@ func aboutKey(key []byte, err error) error {
 	return err
 }
 
-// item returns what writes a key and its value; ms is what the server says of its expiry.
-func (f *fetcher) item(key []byte, ms int64) *payload {
+// expiry is when a key expires of which the server says ms: the moment, or how long it is until then.
+func (f *fetcher) expiry(ms int64) int64 {
 	switch {
 	case ms < 0:
-		ms = 0
+		return 0
 	case !f.exact():
-		ms += time.Now().Add(f.offset).UnixMilli()
+		return ms + time.Now().Add(f.offset).UnixMilli()
 	}
-	return &payload{to: f.to, lead: func(t rdb.Type) []byte { return rdb.AppendKey(nil, t, key, ms) }}
+	return ms
 }
 
-// followMoved asks for keys that moved to another server meanwhile, one by one.
+// movedKey is a key that another server of the cluster has by now, or has already while its slot is on its way there.
+type movedKey struct {
+	key  []byte
+	host string
+	asks bool
+}
+
+// elsewhere notes where a key is: MOVED slot host:port, ASK slot host:port.
+func (f *fetcher) elsewhere(key []byte, answer string) error {
+	words := strings.Fields(answer)
+	if len(words) != 3 {
+		return errAnswer
+	}
+	f.moved = append(f.moved, movedKey{key, words[2], words[0] == "-ASK"})
+	return nil
+}
+
+func isElsewhere(answer string) bool {
+	return strings.HasPrefix(answer, "-MOVED ") || strings.HasPrefix(answer, "-ASK ")
+}
+
+// followMoved asks for keys that moved to other servers meanwhile, where they may move on.
 func (f *fetcher) followMoved() error {
-	if len(f.moved) == 0 {
-		return nil
-	}
-	expiry := "PTTL"
-	if f.exact() {
-		expiry = "PEXPIRETIME"
-	}
-	for _, key := range f.moved {
-		ms, err := f.server.client.Do(f.ctx, expiry, string(key)).Int64()
-		if err != nil {
-			return told(f.server.shown, err)
+	for round := 1; len(f.moved) > 0; round++ {
+		if round > attempts {
+			return f.about(f.moved[0].host, fmt.Errorf("key %s and %d others keep moving between servers of the cluster: run the command when no slots move",
+				record.Quote(f.moved[0].key), len(f.moved)-1))
 		}
-		value, err := f.server.client.Dump(f.ctx, string(key)).Result()
-		if errors.Is(err, redis.Nil) {
-			continue
+		moved := f.moved
+		f.moved = nil
+		for _, m := range moved {
+			if err := f.askFor(m.host, m.asks, m.key); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return told(f.server.shown, err)
-		}
-		p := f.item(key, ms)
-		if _, err := io.WriteString(p, value); err != nil {
-			return err
-		}
-		if err := aboutKey(key, p.end()); err != nil {
+		if err := f.askAll(); err != nil {
 			return err
 		}
 	}

@@ -96,6 +96,10 @@ func TestFetched(t *testing.T) {
 		{answers: ":-2\r\n$-1\r\n"},
 		{answers: ":-1\r\n-MOVED 1 127.0.0.1:1\r\n", moved: true},
 		{answers: ":-1\r\n-ASK 1 127.0.0.1:1\r\n", moved: true},
+		{answers: "+OK\r\n:-1\r\n+OK\r\n" + whole, added: true},
+		{answers: "-MOVED 1 127.0.0.1:1\r\n" + whole, moved: true},
+		{answers: "-ASK 1 127.0.0.1:1\r\n$-1\r\n", moved: true},
+		{answers: ":-1\r\n-CLUSTERDOWN The cluster is down\r\n", want: "gave up after 1m0s; the server still replies CLUSTERDOWN"},
 		{answers: ":-1\r\n-ERR no\r\n", want: "key k: the server says ERR no"},
 		{answers: "-ERR never\r\n" + whole, want: "key k: the server says ERR never"},
 		{answers: ":-1\r\n$x\r\n", want: errAnswer.Error()},
@@ -121,7 +125,7 @@ func TestFetched(t *testing.T) {
 			t.Errorf("%q: an error about key %q", x.answers, c.Key)
 		}
 		if x.want == "" && (to.n > before) != x.added || (len(f.moved) == 1) != x.moved {
-			t.Errorf("%q: %d bytes, moved %q", x.answers, to.n-before, f.moved)
+			t.Errorf("%q: %d bytes, moved %v", x.answers, to.n-before, f.moved)
 		}
 		to.f.Close()
 	}

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,6 @@ import (
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/redis/rdb"
-	"kvferry/redis/rdb/crc64"
 )
 
 const (
@@ -26,8 +24,6 @@ const (
 	// maxFetched is how many values are asked for at once, and fetchedBytes about how many bytes of them.
 	maxFetched   = 256
 	fetchedBytes = 4 << 20
-	// footerLen is that of a payload: version, checksum.
-	footerLen = 10
 )
 
 // scan copies key by key. SCAN may name a key more than once, so the keys are gathered first and sorted, on disk when
@@ -36,7 +32,7 @@ func (c *copier) scan(ctx context.Context) error {
 	if err := c.functions(ctx); err != nil {
 		return err
 	}
-	counts, err := c.server.databases(ctx)
+	counts, err := c.databases(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,6 +60,31 @@ func (c *copier) scan(ctx context.Context) error {
 	return c.sameRuns(ctx)
 }
 
+// databases is how many keys each database has.
+func (c *copier) databases(ctx context.Context) (map[string]int64, error) {
+	if !c.server.cluster {
+		return c.server.databases(ctx)
+	}
+	var sum int64
+	for _, host := range c.server.hosts() {
+		err := c.read(ctx, host, func(host string) error {
+			n, err := c.server.keysOf(ctx, host)
+			sum += n
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return map[string]int64{"0": sum}, nil
+}
+
+// read reads something from a server, all of it again when the connection breaks.
+func (c *copier) read(ctx context.Context, host string, f func(host string) error) error {
+	host, _, err := c.onServer(ctx, host, func(host string) (bool, error) { return false, f(host) })
+	return c.about(host, err)
+}
+
 // clock is how much later it is at the server than here, for expiries that are told as what is left of them.
 func (c *copier) clock(ctx context.Context) (time.Duration, error) {
 	if c.exact() {
@@ -83,7 +104,7 @@ func (c *copier) functions(ctx context.Context) error {
 	}
 	for _, host := range c.server.hosts() {
 		c.begins(host)
-		if err := c.functionsOf(ctx, host); err != nil {
+		if err := c.read(ctx, host, func(host string) error { return c.functionsOf(ctx, host) }); err != nil {
 			return err
 		}
 	}
@@ -100,13 +121,9 @@ func (c *copier) functionsOf(ctx context.Context, host string) error {
 		return nil
 	}
 	if err != nil {
-		return told(c.server.shown, err)
-	}
-	p := payload{to: c.to}
-	if _, err := io.WriteString(&p, text); err != nil {
 		return err
 	}
-	return p.end()
+	return c.libraries([]byte(text))
 }
 
 // database copies one database.
@@ -115,8 +132,8 @@ func (c *copier) database(ctx context.Context, db int, offset time.Duration) (er
 	keys := extsort.New(o)
 	defer func() { err = errors.Join(err, keys.Close()) }()
 	for _, host := range c.server.hosts() {
-		if err := c.keys(ctx, host, db, keys); err != nil {
-			return told(c.server.shown, err)
+		if err := c.read(ctx, host, func(host string) error { return c.keys(ctx, host, db, keys) }); err != nil {
+			return err
 		}
 	}
 	sorted, err := keys.Sort()
@@ -160,7 +177,7 @@ func (c *copier) keys(ctx context.Context, host string, db int, to *extsort.Sort
 		c.copied.note(func() { c.copied.listed += int64(len(keys)) })
 		for _, key := range keys {
 			if err := to.Add(0, []byte(key), nil); err != nil {
-				return err
+				return finalError{err}
 			}
 		}
 		if cursor = next; cursor == 0 {
@@ -168,60 +185,3 @@ func (c *copier) keys(ctx context.Context, host string, db int, to *extsort.Sort
 		}
 	}
 }
-
-// payload passes a payload of DUMP to the spool, but for its footer: version u16 LE, checksum of all before it.
-type payload struct {
-	to   *spool
-	lead func(t rdb.Type) []byte // makes what stands before the value; nil: the payload has no type
-	held []byte
-	sum  uint64
-	n    int64
-}
-
-// Write takes bytes of the payload.
-func (p *payload) Write(b []byte) (int, error) {
-	p.n += int64(len(b))
-	p.held = append(p.held, b...)
-	if p.lead != nil && len(p.held) > 0 {
-		if p.held[0] == keyMeta {
-			return 0, errKeyMeta
-		}
-		if _, err := p.to.Write(p.lead(rdb.Type(p.held[0]))); err != nil {
-			return 0, err
-		}
-		p.sum = crc64.Update(p.sum, p.held[:1])
-		p.held, p.lead = p.held[1:], nil
-	}
-	n := len(p.held) - footerLen
-	if n <= 0 {
-		return len(b), nil
-	}
-	if _, err := p.to.Write(p.held[:n]); err != nil {
-		return 0, err
-	}
-	p.sum = crc64.Update(p.sum, p.held[:n])
-	p.held = append(p.held[:0], p.held[n:]...)
-	return len(b), nil
-}
-
-// keyMeta begins a payload that has metadata of modules before its type, from Redis 8.6 on.
-const keyMeta = 0xF3
-
-var errKeyMeta = errors.New("a module keeps metadata with the key, which kvferry can read only as a replica: leave out --scan")
-
-// end checks the footer.
-func (p *payload) end() error {
-	if len(p.held) != footerLen {
-		return &record.CorruptError{Off: record.NoOffset, Field: "payload", Err: fmt.Errorf("%d bytes: too short", p.n)}
-	}
-	version := binary.LittleEndian.Uint16(p.held)
-	p.to.newer(rdb.Header{Version: int(version), Valkey: version >= firstValkey})
-	sum := crc64.Update(p.sum, p.held[:2])
-	if want := binary.LittleEndian.Uint64(p.held[2:]); want != 0 && want != sum {
-		return &record.CorruptError{Off: record.NoOffset, Field: "payload", Err: errors.New("its checksum is wrong")}
-	}
-	return nil
-}
-
-// firstValkey is the first version that Valkey counts on its own.
-const firstValkey = 80

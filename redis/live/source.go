@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,11 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if err != nil {
 		return nil, errors.Join(err, to.f.Close())
 	}
-	src, err := files.OpenFile(ctx, f, s.shown, to.f, o)
+	var parts []int64
+	for _, p := range c.parts {
+		parts = append(parts, p.from)
+	}
+	src, err := files.OpenFile(ctx, f, s.shown, to.f, o, parts...)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +152,7 @@ func (s *server) hosts() []string {
 	return slices.Compact(hosts)
 }
 
-// attempts is how often a copy is begun that a connection breaks in.
+// attempts is how often something is begun that a connection breaks in.
 const attempts = 5
 
 // replica copies from one server. When the connection breaks it begins again.
@@ -155,28 +160,47 @@ func (c *copier) replica(ctx context.Context, host string) error {
 	from := c.to.n
 	stop := c.copied.watch(ctx, c.server.single(host, 0))
 	defer stop()
+	host, tries, err := c.onServer(ctx, host, func(host string) (bool, error) {
+		if c.to.n > from {
+			if err := c.to.back(from); err != nil {
+				return false, finalError{err}
+			}
+		}
+		return false, c.server.replicate(ctx, host, c.to, c.copied)
+	})
+	switch {
+	case err == nil && tries > 1:
+		return c.sameRuns(ctx)
+	case tries == attempts && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+		err = linkError{err}
+	}
+	return c.about(host, err)
+}
+
+// onServer does something with a server: again when the connection breaks or the server cannot do it now, and with the server of
+// a cluster that has taken its place. do reports whether it got further than before. onServer returns which server it was at
+// last, and how often it was tried there since it got any further.
+func (c *copier) onServer(ctx context.Context, host string, do func(host string) (further bool, err error)) (at string, tries int, err error) {
 	until := time.Now().Add(patience)
-	for n := 1; ; n++ {
-		err := c.server.replicate(ctx, host, c.to, c.copied)
-		if err == nil && n > 1 {
-			return c.sameRuns(ctx)
+	for tries = 1; ; tries++ {
+		further, err := do(host)
+		if err == nil || ctx.Err() != nil {
+			return host, tries, cmp.Or(context.Cause(ctx), err)
 		}
-		if next := c.follow(ctx, host, err); next != host {
-			host, n = next, 0
-		} else if c.server.cluster && n == attempts && isRefused(err) && time.Now().Before(until) {
-			n-- // a replica may be taking its place
+		next := c.follow(ctx, host, err)
+		var busy *busyError
+		waits := errors.As(err, &busy)
+		switch {
+		case next != host || further:
+			host, tries, until = next, 0, time.Now().Add(patience)
+		case time.Now().Before(until) && (waits || c.server.cluster && isRefused(err)): // a replica may be taking its place
+			tries = min(tries, attempts-1)
 		}
-		if n == attempts && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
-			err = linkError{err}
+		if tries >= attempts || !waits && !isBroken(err) {
+			return host, tries, err
 		}
-		if err == nil || n == attempts || !isBroken(err) || ctx.Err() != nil {
-			return c.about(host, err)
-		}
-		if err := c.to.back(from); err != nil {
-			return err
-		}
-		if err := rest(ctx, time.Duration(n)*pauseAfter); err != nil {
-			return err
+		if err := rest(ctx, time.Duration(tries+1)*pauseAfter); err != nil {
+			return host, tries, err
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,6 +30,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
+	files "kvferry/redis"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"
 	"kvferry/store"
@@ -291,11 +293,15 @@ func TestSourceCluster(t *testing.T) {
 	}
 	defer server.client.Close()
 	server.nodes = slices.Repeat([]string{nodes[0].Addr}, slots) // who has what is not known any more
+	startMoves(t, nodes, list)
 	to, err := newSpool(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer to.f.Close()
+	if _, err := to.Write(rdb.AppendDatabase(nil, rdb.Version{Number: 6}, 0, 0, 0)); err != nil {
+		t.Fatal(err)
+	}
 	c := &copier{server: server, to: to, options: &format.OpenOptions{}, copied: new(copied)}
 	f := &fetcher{copier: c, ctx: ctx, db: "0", nodes: map[string]*node{}}
 	defer f.close()
@@ -310,11 +316,45 @@ func TestSourceCluster(t *testing.T) {
 			moved++
 		}
 	}
-	if err := f.ask(f.nodes[nodes[0].Addr]); err != nil || len(f.moved) != moved || moved < 50 {
-		t.Errorf("%d keys have moved, want %d: %v", len(f.moved), moved, err)
+	if err := f.ask(f.nodes[nodes[0].Addr]); err != nil || len(f.moved) != moved+onTheirWay || moved < 50 {
+		t.Errorf("%d keys have moved, want %d: %v", len(f.moved), moved+onTheirWay, err)
 	}
 	if err := errors.Join(f.followMoved(), to.finish()); err != nil {
 		t.Fatal(err)
+	}
+	src, err = files.OpenFile(ctx, New(), "moved", to.f, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, all, contents(t, src))
+}
+
+// onTheirWay is how many slots startMoves moves.
+const onTheirWay = 3
+
+// startMoves moves keys of several slots of the first server to the others, and leaves the slots there: -ASK.
+func startMoves(t *testing.T, nodes []*redistest.Server, list []made) {
+	t.Helper()
+	from, n := nodes[0].Client(), 0
+	idOf := func(c *redistest.Client) string { return redistest.Text(c.Must(t, "CLUSTER", "MYID")) }
+	seen := map[int]bool{}
+	for _, m := range list {
+		at := slot(m.h.Key)
+		if at >= slots/3-1 || seen[at] || n == onTheirWay {
+			continue
+		}
+		seen[at] = true
+		to := nodes[1+n%2]
+		to.Client().Must(t, "CLUSTER", "SETSLOT", strconv.Itoa(at), "IMPORTING", idOf(from))
+		from.Must(t, "CLUSTER", "SETSLOT", strconv.Itoa(at), "MIGRATING", idOf(to.Client()))
+		host, port, _ := net.SplitHostPort(to.Addr)
+		if got := from.Must(t, "MIGRATE", host, port, string(m.h.Key), "0", "5000"); redistest.Text(got) == "NOKEY" {
+			t.Fatalf("%s is not there", m.h.Key)
+		}
+		n++
+	}
+	if n != onTheirWay {
+		t.Fatalf("%d slots", n)
 	}
 }
 
@@ -435,39 +475,208 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestPayloads: the payload of DUMP is checked to its end.
+// TestPartsOfMasters: what several masters sent lies one behind the other. A template is that of its own master, and what one of
+// them sent that is not known costs nothing of the others.
+func TestPartsOfMasters(t *testing.T) {
+	packed := func(id byte, value string) string {
+		return string([]byte{12, 12, 0, 0, 0, 2, 0, id, 1, 0x80 + byte(len(value))}) + value + "\x02\xff"
+	}
+	hash := func(key, value string) string {
+		return "\x20\x01" + key + "\x07\x01" + value + "\x1e\x01" + strings.ToUpper(key) + packed(7, value)
+	}
+	template := func(name string) string { return "\xf2\x07\x01\x01" + name }
+	unknown := "\x3c\x01x\x01y"
+	to, err := newSpool(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []int64
+	for _, items := range []string{"\xfe\x00" + template("f") + hash("a", "1"), template("g") + hash("b", "2") + unknown + "\x00\x01l\x01v", unknown,
+		template("h") + hash("c", "3") + expiry + unknown, "\xfe\x00" + hash("d", "4")} {
+		parts = append(parts, to.n)
+		p := &rdbPart{to: to}
+		body := rdb.AppendEOF([]byte("REDIS0015" + items))
+		if _, err := p.Write(binary.LittleEndian.AppendUint64(body, crc64.Update(0, body))); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.end(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := to.finish(); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	src, err := files.OpenFile(t.Context(), New(), "parts", to.f, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(), Report: func(f record.Finding) {
+		if f.Kind == record.FindNewer && f.Severity == record.Error {
+			found++
+		}
+	}}}, parts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, m := range records(t, src) {
+		got += fmt.Sprintf("%s %s=%s %d ", m.h.Key, m.elems[0].Name, m.elems[0].Value, m.h.ExpireMS)
+	}
+	if want := "A f=1 0 B g=2 0 C h=3 0 D h=4 0 a f=1 0 b g=2 0 c h=3 0 d h=4 0 "; got != want || found != 3 {
+		t.Errorf("%s\nwant %s, %d findings", got, want, found)
+	}
+}
+
+// expiry stands before a key.
+const expiry = "\xfc\x00\x00\x00\x00\x00\x01\x00\x00"
+
+// TestNewerMaster: a master of a version that nobody knows sends values of a type that nobody knows. Of what it sends as to a
+// replica the rest is lost, of what it is asked for one key.
+func TestNewerMaster(t *testing.T) {
+	body := "REDIS0015\xfa\x09redis-ver\x068.10.0\xfe\x00\x00\x01a\x011\x3c\x01b\x012\x00\x01c\x013"
+	whole := rdb.AppendEOF([]byte(body))
+	whole = binary.LittleEndian.AppendUint64(whole, crc64.Update(0, whole))
+	addr := serve(t, func(words []string) string {
+		switch words[0] {
+		case "PSYNC":
+			return "+FULLRESYNC 0123456789012345678901234567890123456789 0\r\n$" + fmt.Sprint(len(whole)) + "\r\n" + string(whole)
+		case "scan":
+			return "*2\r\n$1\r\n0\r\n*3\r\n" + bulk("a") + bulk("b") + bulk("c")
+		case "DUMP":
+			typ, value := rdb.Type(0), []byte{1, words[1][0]}
+			if words[1] == "b" {
+				typ = 60
+			}
+			return bulk(string(rdb.AppendDump(nil, typ, rdb.Version{Number: 15}, value)))
+		case "PEXPIRETIME":
+			return ":-1\r\n"
+		case "function":
+			return bulk(string(rdb.AppendDump(nil, 0xf5, rdb.Version{Number: 15}, []byte("\x0e#!lua name=l\n1"))))
+		case "info", "INFO":
+			return bulk("redis_version:8.10.0\r\nrun_id:1\r\n# Keyspace\r\ndb0:keys=3,expires=0,avg_ttl=0\r\n")
+		}
+		return answerInfo(words, "")
+	})
+	for _, scan := range []bool{false, true} {
+		src, found, err := source(t, "redis://"+addr, format.ServerOptions{Scan: scan})
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys := slices.Sorted(maps.Keys(contents(t, src)))
+		want := map[bool]string{false: "[0/a]", true: "[0/FUNCTION l 0/a 0/c]"}[scan]
+		if fmt.Sprint(keys) != want || fmt.Sprint(found) != "[newer]" {
+			t.Errorf("scan %v: %q, findings %q, want %s", scan, keys, found, want)
+		}
+	}
+}
+
+// copierTo copies from a server that is never asked.
+func copierTo(t *testing.T, to *spool, report func(record.Finding)) *copier {
+	t.Helper()
+	own, err := newOptions("redis://127.0.0.1:1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &format.OpenOptions{}
+	o.Options.Report = report
+	return &copier{server: &server{options: own, major: 7}, to: to, options: o}
+}
+
+// TestPayloads: the payload of DUMP is checked to its end, and one with what is not known loses its key and no other.
 func TestPayloads(t *testing.T) {
-	dump := rdb.AppendDump(nil, 0, rdb.Version{Number: 10}, []byte{5}, []byte("value"))
-	send := func(b []byte) (*spool, error) {
+	version := rdb.Version{Number: 15}
+	dump := rdb.AppendDump(nil, 0, version, []byte{5}, []byte("value"))
+	send := func(payloads ...[]byte) (*spool, []string, error) {
 		to, err := newSpool(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { to.f.Close() })
-		p := &payload{to: to, lead: func(t rdb.Type) []byte { return rdb.AppendKey(nil, t, []byte("key"), 77) }}
-		if _, err := p.Write(b); err != nil {
-			return to, err
+		var found []string
+		c := copierTo(t, to, func(f record.Finding) { found = append(found, fmt.Sprintf("%s %s", f.Kind, f.Key)) })
+		f := &fetcher{copier: c, ctx: t.Context()}
+		for i, b := range payloads {
+			if err := f.take(bytes.NewReader(b), int64(len(b)), []byte{'a' + byte(i)}, 77); err != nil {
+				return to, found, err
+			}
 		}
-		return to, p.end()
+		return to, found, to.finish()
 	}
-	if to, err := send(dump); err != nil || to.head != (rdb.Header{Version: 10}) {
+	if to, _, err := send(dump); err != nil || to.head != (rdb.Header{Version: 15}) {
 		t.Errorf("%v, %v", to.head, err)
 	}
-	if to, err := send(rdb.AppendDump(nil, 0, rdb.Version{Number: 80, Valkey: true}, []byte{0})); err != nil || !to.head.Valkey {
+	if to, _, err := send(rdb.AppendDump(nil, 0, rdb.Version{Number: 80, Valkey: true}, []byte{0})); err != nil || !to.head.Valkey {
 		t.Errorf("%v, %v", to.head, err)
 	}
 	for n := range dump {
 		damaged := bytes.Clone(dump)
 		damaged[n] ^= 0x10
-		if _, err := send(damaged); err == nil {
+		if _, _, err := send(damaged); err == nil {
 			t.Errorf("byte %d is damaged: no error", n)
 		}
-		if _, err := send(dump[:n]); err == nil {
+		if _, _, err := send(dump[:n]); err == nil {
 			t.Errorf("%d bytes: no error", n)
 		}
 	}
-	if _, err := send(append([]byte{keyMeta}, dump...)); !errors.Is(err, errKeyMeta) {
-		t.Errorf("metadata: %v", err)
+	large := bytes.Repeat([]byte("x"), maxInMemory)
+	text := func(b []byte) []byte { return append(rdb.AppendLen(nil, uint64(len(b))), b...) }
+	meta := []byte("\xf3\x01meta\x02\x05\x00") // one class, an integer
+	withMeta := func(value []byte) []byte {
+		b := append(append(bytes.Clone(meta), 0), value...)
+		b = binary.LittleEndian.AppendUint16(b, 15)
+		return binary.LittleEndian.AppendUint64(b, crc64.Update(0, b))
+	}
+	to, found, err := send(dump,
+		rdb.AppendDump(nil, 60, version, []byte("what is this")), // b
+		rdb.AppendDump(nil, 0, version, text(large)),
+		rdb.AppendDump(nil, 60, version, text(large)),                   // d
+		rdb.AppendDump(nil, 0, version, text(large), []byte("more")),    // e
+		rdb.AppendDump(nil, 0, version, []byte{5}, []byte("valuemore")), // f
+		withMeta(text([]byte("v"))), withMeta(text(large)),
+		rdb.AppendDump(nil, 29, version, []byte("\x01\x01\x01f"), []byte("\x0c\x0c\x00\x00\x00\x02\x00\x01\x01\x81v\x02\xff")),
+		dump)
+	if err != nil || fmt.Sprint(found) != "[newer b newer d newer e newer f]" {
+		t.Fatalf("%v, %q", err, found)
+	}
+	for _, keep := range []string{"a", "c", "g", "h", "i", "j"} {
+		found = append(found, "read "+keep)
+	}
+	slices.Sort(found)
+	src, err := files.OpenFile(t.Context(), New(), "spool", to.f, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(),
+		Report: func(f record.Finding) { found = append(found, f.Kind) }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, m := range records(t, src) {
+		if keys = append(keys, "read "+string(m.h.Key)); m.h.ExpireMS != 77 {
+			t.Errorf("%s expires at %d", m.h.Key, m.h.ExpireMS)
+		}
+	}
+	if want := "[newer b newer d newer e newer f read a read c read g read h read i read j unread-metadata]"; fmt.Sprint(found) != want || fmt.Sprint(keys) != "[read a read c read g read h read i read j]" {
+		t.Errorf("%q, %q", found, keys)
+	}
+}
+
+// TestLibraryPayloads: what FUNCTION DUMP answers is checked to its end, and costs no keys when it is not known.
+func TestLibraryPayloads(t *testing.T) {
+	to, err := newSpool(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.f.Close()
+	var found []string
+	c := copierTo(t, to, func(f record.Finding) { found = append(found, f.Kind) })
+	body := rdb.AppendFunction(nil, []byte("#!lua name=l\ncode"))
+	whole := func(body []byte) []byte {
+		b := binary.LittleEndian.AppendUint16(bytes.Clone(body), 15)
+		return binary.LittleEndian.AppendUint64(b, crc64.Update(0, b))
+	}
+	for _, x := range []struct {
+		b     []byte
+		found int
+		bad   bool
+	}{{whole(body), 0, false}, {whole(append(bytes.Clone(body), 0xf0)), 1, false}, {whole([]byte("\x00\x01k\x01v")), 2, false}, {whole(body)[1:], 2, true}} {
+		if err := c.libraries(x.b); (err != nil) != x.bad || len(found) != x.found || to.n != int64(headLen+len(body)) {
+			t.Errorf("%q: %v, found %q, %d bytes", x.b, err, found, to.n)
+		}
 	}
 }
 

@@ -151,6 +151,12 @@ func (s *Scanner) Carry(a Attributes) *Scanner {
 	return s
 }
 
+// Resume goes on at an offset, at which something begins that does not depend on what is before it.
+func (s *Scanner) Resume(off int64) {
+	s.in.err, s.carried, s.db = nil, noAttributes, 0
+	s.in.seek(off)
+}
+
 // Offset is where the next item begins; after OpEOF what is behind the checksum.
 func (s *Scanner) Offset() int64 { return s.in.offset() }
 

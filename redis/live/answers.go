@@ -1,0 +1,92 @@
+package live
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kvferry/record"
+	"kvferry/redis/rdb"
+)
+
+// busyError says that the server cannot do it now: the connection is given up and made again.
+type busyError struct{ text string }
+
+func (e *busyError) Error() string {
+	return fmt.Sprintf("gave up after %s; the server still replies %s", patience, e.text)
+}
+
+// isBusy reports whether an answer is that a server cannot do it now.
+func isBusy(answer string) bool {
+	word, _, _ := strings.Cut(answer, " ")
+	return slices.Contains([]string{"-LOADING", "-BUSY", "-TRYAGAIN", "-CLUSTERDOWN", "-MASTERDOWN"}, word)
+}
+
+// refused judges an error of the server.
+func (p *pipe) refused(b *batch, x piece, text string) error {
+	if isBusy("-" + text) {
+		return &busyError{text}
+	}
+	word, _, _ := strings.Cut(text, " ")
+	switch word {
+	case "MOVED", "ASK":
+		if p.elsewhere != nil {
+			if p.passed {
+				return nil
+			}
+			p.passed = true // all of it: what this server did of it before went with the slot, and can be done again
+			return p.elsewhere(b.piece(p.answered), x, text)
+		}
+	case "BUSYGROUP":
+		return nil // sent again
+	}
+	if x.part == last && strings.HasPrefix(text, "ERR no such key") {
+		if x.ending.lapses {
+			p.lapsed(x.ending.key)
+			return nil
+		}
+		return p.end(x.ending.altered(":0"))
+	}
+	if strings.Contains(text, "equal or smaller than the target stream") && x.part != whole {
+		return nil // sent again
+	}
+	what, err := subject(b.piece(p.answered))
+	if err != nil {
+		return err
+	}
+	return p.end(&refusedError{what: what, text: text})
+}
+
+// end ends the pipe; p.mu is held.
+func (p *pipe) end(err error) error {
+	if p.err == nil {
+		p.err = err
+	}
+	p.changed.Broadcast()
+	return p.err
+}
+
+// lapsed deletes what a record that has expired should have replaced: RENAME has not found it.
+func (p *pipe) lapsed(key []byte) {
+	data := appendCommand(nil, []byte("DEL"), key)
+	p.enqueue(&batch{data: data, pieces: []piece{{len(data), 1, whole, nil}}})
+}
+
+// refusedError says that a server did not take a record.
+type refusedError struct{ what, text string }
+
+func (e *refusedError) Error() string { return fmt.Sprintf("%s: the server says %s", e.what, e.text) }
+
+// subject names what a command is about: a key, or a library in FUNCTION LOAD REPLACE code.
+func subject(command []byte) (string, error) {
+	name, err := argument(command, 0)
+	if err != nil {
+		return "", err
+	}
+	if string(name) == "FUNCTION" {
+		code, err := argument(command, 3)
+		return "function library " + record.Quote([]byte(rdb.LibraryName(code))), err
+	}
+	key, err := secondArgument(command)
+	return "key " + record.Quote(key), err
+}
