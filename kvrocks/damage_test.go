@@ -47,6 +47,9 @@ func state(first, last codec.StreamID) []byte {
 	return codec.AppendStreamState(nil, codec.StreamState{LastGenerated: last, First: first, Last: last, Added: 1})
 }
 
+// grouped is the state of a stream of no entries that counts so many consumer groups.
+func grouped(n uint64) []byte { return codec.AppendStreamState(nil, codec.StreamState{Groups: n}) }
+
 func hashState(persist uint64, lower, upper codec.UnixMillis) []byte {
 	return codec.AppendHashState(nil, codec.HashState{Persist: persist, Lower: lower, Upper: upper})
 }
@@ -240,14 +243,18 @@ var planted = []struct {
 			string(codec.AppendConsumer(nil, codec.Consumer{})))
 	}, "stream-group-mismatch", false},
 	{"consumers and pending entries", func(r rows) {
-		r.meta(codec.KindStream, 0, state(codec.StreamID{}, codec.StreamID{}))
+		r.meta(codec.KindStream, 0, grouped(1))
 		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindGroup, Group: []byte("g")})),
 			string(codec.AppendGroup(nil, codec.Group{Consumers: 1})))
 		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindPending, Group: []byte("g"), ID: id1})),
 			string(codec.AppendPending(nil, codec.Pending{Consumer: []byte("c")})))
 	}, "stream-group-mismatch stream-group-mismatch", false},
+	{"consumer groups", func(r rows) {
+		r.meta(codec.KindStream, 0, grouped(2))
+		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindGroup, Group: []byte("g")})), string(codec.AppendGroup(nil, codec.Group{})))
+	}, "stream-group-mismatch", false},
 	{"consumers alone", func(r rows) {
-		r.meta(codec.KindStream, 0, state(codec.StreamID{}, codec.StreamID{}))
+		r.meta(codec.KindStream, 0, grouped(1))
 		r.sub("stream", string(codec.AppendGroupKey(nil, codec.GroupKey{Kind: codec.KindGroup, Group: []byte("g")})),
 			string(codec.AppendGroup(nil, codec.Group{Consumers: 1})))
 	}, "stream-group-mismatch", false},

@@ -56,7 +56,7 @@ const (
 
 	// FindStreamBounds: the first or last id of a stream, or its last generated one, is not that of its entries.
 	FindStreamBounds = "stream-bounds"
-	// FindStreamGroup: a consumer group counts other consumers or pending entries than there are.
+	// FindStreamGroup: a stream counts other consumer groups, or a group other consumers or pending entries than there are.
 	FindStreamGroup = "stream-group-mismatch"
 	// FindOldGroups: rows of consumer groups are as servers before 2.10 have them; later ones do not know them.
 	FindOldGroups = "stream-old-groups"

@@ -18,6 +18,7 @@ type streamReader struct {
 	r *versioned.Reader
 	codec.StreamState
 	entries     uint64
+	found       uint64 // consumer groups
 	first, last []byte // ids of entries
 	old         bool   // there are rows of consumer groups as before 2.10
 	done        bool
@@ -50,7 +51,7 @@ func (s *streamReader) Begin() (err error) {
 		return err
 	}
 	s.first, s.last, s.entries, s.old, s.done, s.it = s.first[:0], s.last[:0], 0, false, false, nil
-	s.group = groupCount{name: s.group.name[:0]}
+	s.group, s.found = groupCount{name: s.group.name[:0]}, 0
 	s.groups.Reset()
 	if h.Last, h.Added = s.LastGenerated[:], s.Added; s.MaxDeleted != (codec.StreamID{}) {
 		h.MaxDeleted = s.MaxDeleted[:]
@@ -79,13 +80,15 @@ func (s *streamReader) Read(dst []record.Element) (int, error) {
 			return n, err
 		}
 	}
-	n, err := s.readGroups(dst)
-	if n == 0 && err == nil {
-		s.closeGroup()
-		s.done = true
-		return 0, io.EOF
+	if n, err := s.readGroups(dst); n > 0 || err != nil {
+		return n, err
 	}
-	return n, err
+	s.closeGroup()
+	if s.found != s.Groups && !s.Old && !s.old && !s.r.Header().Expired {
+		s.warn(FindStreamGroup, "consumer groups counted %d, found %d", s.Groups, s.found)
+	}
+	s.done = true
+	return 0, io.EOF
 }
 
 // End classifies what is left of a stream.
@@ -172,6 +175,7 @@ func (s *streamReader) countGroup(kind codec.GroupKind, group, name, value []byt
 	g := &s.group
 	if kind == codec.KindGroup {
 		s.closeGroup()
+		s.found++
 		*g = groupCount{name: append(g.name[:0], group...), open: true, consumers: binary.BigEndian.Uint64(value),
 			pending: binary.BigEndian.Uint64(value[8:]), have: map[string]uint64{}, counted: map[string]uint64{}}
 		return true

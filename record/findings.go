@@ -128,7 +128,7 @@ var findingKinds = []FindingKind{
 	{"long-bitmap", Note, "collections", "A Kvrocks bitmap exceeds --max-bitmap; kvferry treats it as a value that only Kvrocks understands."},
 	{"module-mismatch", Error, "collections", "The rows of a Kvrocks Bloom filter or t-digest differ from its metadata row, or the value of a JSON document is not one document."},
 	{"stream-bounds", Error, "collections", "An entry of a stream lies beyond the last generated id. A warning if only the first or last id in the metadata row differs."},
-	{"stream-group-mismatch", Error, "collections", "Rows of a consumer group that does not exist. A warning if a group's counts of consumers or pending entries are wrong."},
+	{"stream-group-mismatch", Error, "collections", "Rows of a consumer group that does not exist. A warning if the stream's count of groups, or a group's counts of consumers or pending entries are wrong."},
 	{"stream-old-groups", Note, "collections", "Consumer groups in the layout of Kvrocks before 2.10; later servers do not read them."},
 	{"left-behind", Note, "collections", "Scripts, functions, namespace tokens, search indexes or indexes of labels, which records have no place for."},
 	{"member-twice", Error, "collections", "A member or field exists as an integer and as a string; kvferry keeps the integer."},

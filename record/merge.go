@@ -137,7 +137,14 @@ func (m *merged) Settle(c Class) {
 	}
 }
 
-// Counted reports the counts of all readers.
+// ExpireRows tells the reader of the current record.
+func (m *merged) ExpireRows(n int64) {
+	if m.current {
+		ExpireRows(m.queue[0].r, n)
+	}
+}
+
+// Counted tells what all readers have counted.
 func (m *merged) Counted(f CountFunc) {
 	for _, r := range m.readers {
 		Counted(r, f)
@@ -228,7 +235,14 @@ func (c *concat) Settle(class Class) {
 	}
 }
 
-// Counted reports the counts of the open reader and of those before it.
+// ExpireRows tells the reader that is open.
+func (c *concat) ExpireRows(n int64) {
+	if c.Reader != nil {
+		ExpireRows(c.Reader, n)
+	}
+}
+
+// Counted tells what the reader that is open has counted, and those before it.
 func (c *concat) Counted(f CountFunc) {
 	for name, t := range c.counts.Snapshot() {
 		t.Counted(name, f)

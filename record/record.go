@@ -212,7 +212,21 @@ func Counted(r Reader, f CountFunc) {
 	}
 }
 
-// StringRecord is a complete string record: its header and its only element.
+// Expirer is a Reader with a row for each field of a hash.
+type Expirer interface {
+	Reader
+	// ExpireRows makes the rows of n fields of the current record Expired, which otherwise are what the record is settled as.
+	ExpireRows(n int64)
+}
+
+// ExpireRows tells a reader of fields that are left out, if they are rows.
+func ExpireRows(r Reader, n int64) {
+	if e, ok := r.(Expirer); ok {
+		e.ExpireRows(n)
+	}
+}
+
+// StringRecord is a whole string: what its header and its only element say.
 type StringRecord struct {
 	DB         string
 	Key, Value []byte

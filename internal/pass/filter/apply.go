@@ -112,7 +112,9 @@ func (r *selected) tellFields() {
 	if r.gone == 0 {
 		return
 	}
-	if !r.kept {
+	if r.kept {
+		record.ExpireRows(r.Reader, int64(r.gone))
+	} else {
 		r.Settle(record.Expired)
 	}
 	if r.fields != nil {

@@ -28,7 +28,10 @@ type reader struct {
 	ended   bool
 }
 
-// Next returns and counts the next record.
+// ExpireRows tells the reader below.
+func (r *reader) ExpireRows(n int64) { record.ExpireRows(r.Reader, n) }
+
+// Next counts the record that follows.
 func (r *reader) Next() (*record.Header, error) {
 	h, err := r.Reader.Next()
 	if err != nil {

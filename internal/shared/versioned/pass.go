@@ -31,6 +31,7 @@ type Pass struct {
 	class record.Class // of the current record
 	open  int64        // meta rows that get class: 0 or 1
 	alive int64        // data rows that get it
+	gone  int64        // of those, fields that have expired: Expired when class is Copied
 	index int64        // index rows, which get Index when class is Copied
 
 	limit  findings.Limit // of findings about the current record
@@ -75,7 +76,7 @@ func (p *Pass) Meta() *Meta { return &p.m }
 
 // begin starts a record, whose meta row is settled with it.
 func (p *Pass) begin() {
-	p.class, p.open, p.alive = record.Copied, 1, 0
+	p.class, p.open, p.alive, p.gone = record.Copied, 1, 0, 0
 	p.limit.Begin()
 	p.h.Key = p.m.Key
 	p.h.ExpireMS, p.h.Expired = p.m.ExpireMS, p.m.ExpireMS != 0 && p.m.ExpireMS < p.now
@@ -84,18 +85,25 @@ func (p *Pass) begin() {
 // Settle sets the class of the current record's rows.
 func (p *Pass) Settle(c record.Class) { p.class = c }
 
+// ExpireRows makes rows of the current record Expired, if others are Copied.
+func (p *Pass) ExpireRows(n int64) { p.gone += n }
+
 // settle counts the rows of the record that ends.
 func (p *Pass) settle() {
 	p.meta.Rows[p.class] += p.open
 	if c := p.store.codecs[p.h.Type]; c != nil {
 		if c.data >= 0 {
+			if p.class == record.Copied {
+				p.tallies[c.data].Rows[record.Expired] += p.gone
+				p.alive -= p.gone
+			}
 			p.tallies[c.data].Rows[p.class] += p.alive
 		}
 		if c.index >= 0 {
 			p.tallies[c.index].Rows[p.class.OfIndex()] += p.index
 		}
 	}
-	p.open, p.alive, p.index = 0, 0, 0
+	p.open, p.alive, p.gone, p.index = 0, 0, 0, 0
 	if p.limit.More() {
 		f := p.limit.Rest()
 		f.Key, f.Type, f.Place = p.h.Key, p.h.Type, p.Place()
