@@ -17,11 +17,10 @@ import (
 type streamReader struct {
 	r *versioned.Reader
 	codec.StreamState
-	entries     uint64
-	found       uint64 // consumer groups
-	first, last []byte // ids of entries
-	old         bool   // there are rows of consumer groups as before 2.10
-	done        bool
+	entries, found uint64 // found are consumer groups
+	first, last    []byte // ids of entries
+	old            bool   // there are rows of consumer groups as before 2.10
+	done           bool
 
 	// groups are the rows of consumer groups, which lie by kind and come by group.
 	groups *extsort.Sorter

@@ -94,7 +94,7 @@ var findingKinds = []FindingKind{
 	{"duplicate-key", Error, "rows", "An RDB file, or the RDB part of an append-only file, contains a key or a function library more than once; kvferry reads the first, before commands the last. Servers do not load such a file."},
 	{LossMemberExpiry, Warning, "rows", "Members of a set or sorted set have an expiry, as on KeyDB and Dragonfly, for which records have no place; convert calls this loss member-expiry. Members that have expired are left out."},
 	{"stream-length", Warning, "rows", "The number of entries of a stream in an RDB file differs from its header."},
-	{"unread-metadata", Warning, "rows", "Modules attached metadata to keys of an RDB file; records have no place for it."},
+	{"unread-metadata", Warning, "rows", "Modules attached metadata to keys of an RDB file, or a stream of Redis 8.6 remembers messages of idempotent producers; records have no place for it."},
 	{FindNewer, Error, "rows", "A row, value or section has a form that this version of kvferry does not know: it is longer than every known form, or has an unknown type, flag or mode. A newer server wrote it, or it is damaged. kvferry does not read it, and reads everything beside it; convert calls this loss newer."},
 	{"bad-key-length", Error, "rows", "The length of the user key in a row's key exceeds the key."},
 	{"bad-row-key", Error, "rows", "The part after the user key in a row's key is malformed."},

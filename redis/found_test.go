@@ -279,6 +279,16 @@ func TestDragonfly(t *testing.T) {
 	}
 }
 
+// TestProducers: what a stream remembers of idempotent producers, or that it is told to remember more, is named.
+func TestProducers(t *testing.T) {
+	stream := func(name, producers string) string {
+		return "\x1b\x01" + name + strings.Repeat("\x00", 10) + producers + "\x00\x00"
+	}
+	checkFile(t, "producers", file("REDIS0014", stream("a", "\x40\x64\x40\x64\x00"), stream("b", "\x40\xc8\x32\x00"),
+		stream("c", "\x40\x64\x40\x64\x01\x01p\x01\x01m\x05\x01")),
+		"0/a=", "0/b=", "0/c=", "warning unread-metadata b", "warning unread-metadata c")
+}
+
 // TestTemplates: hashes of Redis 8.10 whose fields stand elsewhere. A template counts until another has its id.
 func TestTemplates(t *testing.T) {
 	packed := func(n byte, entries string) string {

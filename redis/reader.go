@@ -172,6 +172,9 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	}
 	if err == io.EOF {
 		r.checkStream()
+		if what := r.decoder.Unkept(); what != "" {
+			r.report(FindUnreadMeta, record.Warning, r.item.Off, UnkeptDetail(what))
+		}
 		return 0, io.EOF
 	}
 	if !r.some && r.h.Type != record.Stream { // a stream is one without entries
@@ -205,6 +208,9 @@ func KeepMembers(batch []record.Element, now int64) (n int, expiring int64) {
 func MembersDetail(n int64) string {
 	return record.Plural(n, "member") + " will expire on the server; records have no place for that"
 }
+
+// UnkeptDetail is the text of FindUnreadMeta about what a decoder says is unkept.
+func UnkeptDetail(what string) string { return what + "; records have no place for that" }
 
 // whole returns a library of functions, or data of a module.
 func (r *reader) whole(dst []record.Element) (int, error) {

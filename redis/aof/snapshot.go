@@ -88,7 +88,7 @@ func (r *replay) twins(f *disk.File, s *rdb.Scanner, keys *redis.Twins, size int
 func (r *replay) tellKey(kind string, s *rdb.Scanner, it *rdb.Item, detail string) {
 	if r.report != nil {
 		severity := record.Error
-		if kind == redis.FindMemberExpiry {
+		if kind == redis.FindMemberExpiry || kind == redis.FindUnreadMeta {
 			severity = record.Warning
 		}
 		r.report(record.Finding{Kind: kind, Severity: severity, DB: strconv.FormatUint(it.DB, 10),
@@ -122,6 +122,12 @@ func (r *replay) key(f io.ReaderAt, s *rdb.Scanner, it *rdb.Item, d *rdb.Decoder
 	expiring, err := pump(d, put, h.Type != record.Hash, r.server.Now)
 	if expiring += d.Unread(); expiring > 0 {
 		r.tellKey(redis.FindMemberExpiry, s, it, redis.MembersDetail(expiring))
+	}
+	if what := d.Unkept(); what != "" {
+		r.tellKey(redis.FindUnreadMeta, s, it, redis.UnkeptDetail(what))
+	}
+	if it.Meta {
+		r.tellKey(redis.FindUnreadMeta, s, it, "metadata that modules keep with the key is not read")
 	}
 	if err != nil {
 		err = r.damagedValue(s, it, err)

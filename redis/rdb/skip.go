@@ -1,6 +1,11 @@
 package rdb
 
-import "math"
+import (
+	"fmt"
+	"math"
+
+	"kvferry/record"
+)
 
 // skipValue skips a value without decoding more than its lengths.
 func (in *input) skipValue(t Type, h Header) {
@@ -214,10 +219,19 @@ func (in *input) skipIDs() {
 	}
 }
 
-// skipProducers skips what idempotent producers have sent.
-func (in *input) skipProducers() {
-	in.skipLens(2)
-	for n := in.count("producers", 2); n > 0 && in.err == nil; n-- {
+// usual is how many seconds a stream remembers what idempotent producers sent, and how many messages of each, unless it is told.
+const usual = 100
+
+// skipProducers skips what idempotent producers have sent, and says what a record has no place for; "" if that is nothing.
+func (in *input) skipProducers() (lost string) {
+	if seconds, most := in.len("duration"), in.len("messages"); seconds != usual || most != usual {
+		lost = fmt.Sprintf("the stream remembers %d messages of each idempotent producer for %d seconds", most, seconds)
+	}
+	producers := in.count("producers", 2)
+	if producers > 0 {
+		lost = fmt.Sprintf("the stream remembers messages of %s", record.Plural(int64(producers), "idempotent producer"))
+	}
+	for ; producers > 0 && in.err == nil; producers-- {
 		in.skipString("producer")
 		for m := in.count("messages", 3); m > 0 && in.err == nil; m-- {
 			in.skipString("message")
@@ -225,4 +239,5 @@ func (in *input) skipProducers() {
 		}
 	}
 	in.skipLens(2)
+	return lost
 }

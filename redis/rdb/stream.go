@@ -52,6 +52,7 @@ type streamDecoder struct {
 	pending   []pendingEntry
 	at        int // consumer or pending entry that is next
 	packed    []byte
+	lost      string // that no record has a place for
 }
 
 // phase is what of a stream is being read.
@@ -501,9 +502,17 @@ func (d *Decoder) groupElements(dst []record.Element) (n int) {
 // endStream skips what is behind the groups.
 func (d *Decoder) endStream() {
 	if d.stream.typ >= TypeStream4 {
-		d.in.skipProducers()
+		d.stream.lost = d.in.skipProducers()
 	}
 	d.stream.phase = streamDone
+}
+
+// Unkept says what the stream that was read has beyond what records have a place for; "" if that is nothing.
+func (d *Decoder) Unkept() string {
+	if d.form != formStream {
+		return ""
+	}
+	return d.stream.lost
 }
 
 // StreamLength returns how many entries the value that was read says that it has, and how many there were; ok is false
