@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 
@@ -105,12 +106,23 @@ func cmdHexpire(unit string) func(*server.Server, [][]byte) error {
 		if err != nil {
 			return err
 		}
-		return eachField(s, a[1], names, func(f *state.Field) (bool, error) {
+		return errors.Join(eachField(s, a[1], names, func(f *state.Field) (bool, error) {
 			ok := may(f.ExpireMS, at)
 			f.ExpireMS = past(at)
 			return ok, nil
-		})
+		}), late(at))
 	}
+}
+
+// firstLate is the first moment that Redis takes for no expiry of a field; Valkey does.
+const firstLate = 1 << 46
+
+// late tells of commands that only Valkey carries out. The log does not say whose it is.
+func late(at int64) error {
+	if at < firstLate {
+		return nil
+	}
+	return &server.UnsupportedError{Command: "an expiry of fields after the year 4199", Why: "Valkey accepts it, Redis does not", Near: true}
 }
 
 // eachField changes those fields of a hash that it has; change reports whether there is anything to write.
@@ -168,10 +180,10 @@ func cmdHgetex(s *server.Server, a [][]byte) error {
 		_, err := s.Find(a[1], record.Hash)
 		return err
 	}
-	return eachField(s, a[1], names, func(f *state.Field) (bool, error) {
+	return errors.Join(eachField(s, a[1], names, func(f *state.Field) (bool, error) {
 		f.ExpireMS = o.expire
 		return true, nil
-	})
+	}), late(o.expire))
 }
 
 func cmdHsetex(s *server.Server, a [][]byte) error {
@@ -197,5 +209,5 @@ func cmdHsetex(s *server.Server, a [][]byte) error {
 		v.SetField(pairs[j], f)
 	}
 	s.DB.Store(a[1], v)
-	return nil
+	return late(o.expire)
 }

@@ -196,6 +196,22 @@ func TestNear(t *testing.T) {
 	}
 }
 
+// TestLateFields: Valkey takes any expiry of a field, Redis none from 2^46 ms on: it is kept, and told.
+func TestLateFields(t *testing.T) {
+	for _, ms := range []int64{1<<46 - 1, 1 << 46} {
+		for _, command := range []string{"HPEXPIREAT h %d FIELDS 1 f", "HGETEX h PXAT %d FIELDS 1 f", "HSETEX h PXAT %d FIELDS 1 f v"} {
+			s := made(t, "HSET h f v g w")
+			var near *server.UnsupportedError
+			if err := Do(s, servertest.Words(fmt.Sprintf(command, ms))); errors.As(err, &near) != (ms == 1<<46) || near != nil && !near.Near {
+				t.Errorf("%s: %v", fmt.Sprintf(command, ms), err)
+			}
+			if got := servertest.Contents(t, s)["0/h"]; !strings.Contains(got, fmt.Sprint(ms)) {
+				t.Errorf("%s: %s", fmt.Sprintf(command, ms), got)
+			}
+		}
+	}
+}
+
 // TestFunctions: libraries come and go by commands.
 func TestFunctions(t *testing.T) {
 	s := made(t, "PING")
