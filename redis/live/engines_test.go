@@ -31,8 +31,8 @@ func TestValkey(t *testing.T) {
 	}
 }
 
-// serve answers the commands of each connection; the connection ends where there is no answer.
-func serve(t *testing.T, answer func(words []string) string) (addr string) {
+// accept hands each connection to a port to f, on its own.
+func accept(t *testing.T, f func(net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -47,31 +47,65 @@ func serve(t *testing.T, answer func(words []string) string) (addr string) {
 			}
 			go func() {
 				defer conn.Close()
-				in := bufio.NewReader(conn)
-				for {
-					n := 0
-					if _, err := fmt.Fscanf(in, "*%d\r\n", &n); err != nil {
-						return
-					}
-					words := make([]string, n)
-					for i := range words {
-						_, _ = in.ReadString('\n') // the length
-						word, _ := in.ReadString('\n')
-						words[i] = strings.TrimSpace(word)
-					}
-					text := answer(words)
-					if text == "" {
-						return
-					}
-					if _, err := conn.Write([]byte(text)); err != nil {
-						return
-					}
-				}
+				f(conn)
 			}()
 		}
 	}()
 	return l.Addr().String()
 }
+
+// serve answers the commands of each connection; the connection ends where there is no answer.
+func serve(t *testing.T, answer func(words []string) string) (addr string) {
+	t.Helper()
+	return accept(t, func(conn net.Conn) {
+		in := bufio.NewReader(conn)
+		for {
+			n := 0
+			if _, err := fmt.Fscanf(in, "*%d\r\n", &n); err != nil {
+				return
+			}
+			words := make([]string, n)
+			for i := range words {
+				_, _ = in.ReadString('\n') // the length
+				word, _ := in.ReadString('\n')
+				words[i] = strings.TrimSpace(word)
+			}
+			text := answer(words)
+			if text == "" {
+				return
+			}
+			if _, err := conn.Write([]byte(text)); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// passOn passes connections on to a server: what is asked by one function, what is answered by another. Both ends close when
+// either function ends.
+func passOn(t *testing.T, to string, asked, answered func(dst io.Writer, src io.Reader)) (addr string) {
+	t.Helper()
+	return accept(t, func(in net.Conn) {
+		out, err := net.Dial("tcp", to)
+		if err != nil {
+			return
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			asked(out, in)
+			in.Close()
+			out.Close()
+		}()
+		answered(in, out)
+		in.Close()
+		out.Close()
+		<-ended
+	})
+}
+
+// copyAll copies until either end closes.
+func copyAll(dst io.Writer, src io.Reader) { _, _ = io.Copy(dst, src) }
 
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 

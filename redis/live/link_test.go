@@ -17,27 +17,12 @@ import (
 
 // endless is a server that answers whatever it is asked with a beginning, and then the same bytes for ever.
 func endless(t *testing.T, begin, rest string) (addr string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				more := []byte(strings.Repeat(rest, 1<<20/len(rest)))
-				for _, err := io.WriteString(conn, begin); err == nil; {
-					_, err = conn.Write(more)
-				}
-			}()
+	more := []byte(strings.Repeat(rest, 1<<20/len(rest)))
+	return accept(t, func(conn net.Conn) {
+		for _, err := io.WriteString(conn, begin); err == nil; {
+			_, err = conn.Write(more)
 		}
-	}()
-	return l.Addr().String()
+	})
 }
 
 // TestEndless: a server that answers without end, or says that it will, is no server of Redis, and fills no memory.

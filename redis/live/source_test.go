@@ -170,37 +170,12 @@ func TestSourceForbidden(t *testing.T) {
 
 // cutting passes connections on to a server and cuts each of the first so many when it has answered so many bytes.
 func cutting(t *testing.T, to string, answered, first int64) (addr string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
 	var cuts atomic.Int64
-	go func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", to)
-			if err != nil {
-				in.Close()
-				continue
-			}
-			go func() {
-				_, _ = io.Copy(out, in) // until either end closes
-				out.Close()
-			}()
-			go func() {
-				if _, err := io.CopyN(in, out, answered); err == nil && cuts.Add(1) > first {
-					_, _ = io.Copy(in, out)
-				}
-				in.Close()
-				out.Close()
-			}()
+	return passOn(t, to, copyAll, func(dst io.Writer, src io.Reader) {
+		if _, err := io.CopyN(dst, src, answered); err == nil && cuts.Add(1) > first {
+			copyAll(dst, src)
 		}
-	}()
-	return l.Addr().String()
+	})
 }
 
 // TestSourceCut: a connection that breaks in the middle is made again; one that always breaks has an end.

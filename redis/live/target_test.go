@@ -302,37 +302,12 @@ func TestOrphans(t *testing.T) {
 
 // proxy passes connections on to a server and cuts each after so many bytes.
 func proxy(t *testing.T, to string, cutAfter int64) (addr string, cuts *atomic.Int64) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
 	cuts = new(atomic.Int64)
-	go func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", to)
-			if err != nil {
-				in.Close()
-				continue
-			}
-			go func() {
-				if _, err := io.CopyN(out, in, cutAfter); err == nil {
-					cuts.Add(1)
-				}
-				in.Close()
-				out.Close()
-			}()
-			go func() {
-				_, _ = io.Copy(in, out) // until either end closes
-				in.Close()
-			}()
+	return passOn(t, to, func(dst io.Writer, src io.Reader) {
+		if _, err := io.CopyN(dst, src, cutAfter); err == nil {
+			cuts.Add(1)
 		}
-	}()
-	return l.Addr().String(), cuts
+	}, copyAll), cuts
 }
 
 // TestCut breaks connections over and over: what is on the server is the same.
