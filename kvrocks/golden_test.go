@@ -14,7 +14,7 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
-	"kvferry/internal/pass/filter"
+	selection "kvferry/internal/pass/filter"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/pass/sorted"
 	"kvferry/internal/testkit/formattest"
@@ -316,8 +316,8 @@ func TestExpiringFields(t *testing.T) {
 	for keep, want := range map[bool]int64{false: 1, true: 0} {
 		var l record.Ledger
 		r := formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow, Ledger: &l, TempDir: t.TempDir()})
-		s := filter.Selection{KeepExpired: keep}
-		formattest.Lines(t, s.Apply(t.Context(), new(progress.Meter).Reader(record.Merge(r), 1), filter.ApplyOptions{Now: goldenNow}))
+		s := selection.Selection{KeepExpired: keep}
+		formattest.Lines(t, s.Apply(t.Context(), new(progress.Meter).Reader(record.Merge(r), 1), selection.ApplyOptions{Now: goldenNow}))
 		if n := l.Snapshot()["default"].Rows; n[record.Expired] != want || n[record.Copied] != 4-want {
 			t.Errorf("kept %v: %d rows have expired, %d are copied", keep, n[record.Expired], n[record.Copied])
 		}

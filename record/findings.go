@@ -85,7 +85,7 @@ var findingKinds = []FindingKind{
 	{"aof-damaged", Error, "files", "An append-only file contains bytes that are not a command; kvferry does not read what follows."},
 	{"aof-module-aux", Warning, "files", "The RDB part of an append-only file contains module data that belongs to no key; kvferry does not read it."},
 	{"aof-refused", Note, "rows", "Commands of an append-only file fail when replayed. Servers skip them as well."},
-	{"aof-near", Note, "rows", "Commands of an append-only file stored numbers whose last bits depend on the server's C library, as geographic distances do, or an expiry of fields that Valkey accepts and Redis refuses."},
+	{"aof-near", Note, "rows", "Commands of an append-only file stored numbers whose last bits depend on the server's C library, as geographic distances do, or an expiry of fields that Valkey accepts and Redis refuses, or changed what streams remember of idempotent producers."},
 	{"scanned-server", Note, "files", "A server does not accept replicas, so kvferry read its keys with SCAN and DUMP, each at a different time: keys that change meanwhile may be read in their old or new state."},
 	{"library-differs", Error, "files", "Masters of a cluster have function libraries of one name with different code; kvferry reads the first."},
 	{"one-cluster-node", Warning, "files", "The address is that of one node of a cluster, so the keys of the other nodes are not read; the address of the cluster begins with redis+cluster://."},

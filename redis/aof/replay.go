@@ -23,7 +23,7 @@ import (
 // Kinds of findings.
 const (
 	FindCommand = "aof-command" // a key whose value is not known, or a command that may have changed any key
-	FindNear    = "aof-near"    // a result that may differ in the last bits of a number
+	FindNear    = "aof-near"    // a result that may differ from the server's, such as in the last bits of a number
 	FindCut     = "aof-cut"     // the last command is not whole, or a MULTI has no EXEC
 	FindDamaged = "aof-damaged" // bytes that are no commands; what follows is not read
 	FindRefused = "aof-refused" // commands that a server answers with an error, and passes over

@@ -82,7 +82,7 @@ var table = withPlain(map[string]*command{
 	"XACKDEL": {-6, write, one(update), streams.AckDelete}, "XSETID": {-3, write, one(update), streams.SetID},
 	"XACK": {-4, write, one(update), streams.Ack}, "XCLAIM": {-6, write, one(update), streams.Claim},
 	"XAUTOCLAIM": {-6, write, one(update), nil}, "XREADGROUP": {-7, write, behind("STREAMS", 2, 0), nil},
-	"XCFGSET": {-2, 0, one(update), nil}, "XIDMPRECORD": {5, 0, one(update), nil}, // of what no record has
+	"XCFGSET": {-2, 0, one(update), cmdProducers}, "XIDMPRECORD": {5, 0, one(update), cmdProducers},
 	"XGROUP": {-2, container, nil, nil}, "XGROUP CREATE": {-5, write, second, streams.Group(streams.Create)},
 	"XGROUP SETID":          {-5, write, second, streams.Group(streams.Move)},
 	"XGROUP DESTROY":        {4, write, second, streams.Group(streams.Destroy)},

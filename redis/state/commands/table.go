@@ -66,5 +66,10 @@ func Do(s *server.Server, args [][]byte) error {
 	return err
 }
 
+// cmdProducers is XCFGSET and XIDMPRECORD: what streams remember of idempotent producers changes no record.
+func cmdProducers(_ *server.Server, a [][]byte) error {
+	return &server.UnsupportedError{Command: name(a[0]), Why: "records have no place for what a stream remembers of idempotent producers", Near: true}
+}
+
 // name returns how errors call a command.
 func name(arg []byte) string { return string(bytes.ToUpper(arg[:min(len(arg), 64)])) }

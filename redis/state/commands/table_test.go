@@ -196,6 +196,16 @@ func TestNear(t *testing.T) {
 	}
 }
 
+// TestProducers: what a stream remembers of idempotent producers is told, and changes nothing.
+func TestProducers(t *testing.T) {
+	for _, command := range []string{"XCFGSET x IDMP-DURATION 5", "XIDMPRECORD x p m 1-1"} {
+		var near *server.UnsupportedError
+		if err := Do(made(t, "XADD x 1-1 f v"), servertest.Words(command)); !errors.As(err, &near) || !near.Near {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+}
+
 // TestLateFields: Valkey takes any expiry of a field, Redis none from 2^46 ms on: it is kept, and told.
 func TestLateFields(t *testing.T) {
 	for _, ms := range []int64{1<<46 - 1, 1 << 46} {

@@ -12,7 +12,7 @@ func Refuse(text string) error { return &ReplyError{text} }
 type UnsupportedError struct {
 	Command string
 	Why     string
-	// Near says that the command was applied anyway, with a result that may differ in the last bits of a number.
+	// Near says that the command was applied anyway, with a result that may differ, such as in the last bits of a number.
 	Near bool
 	// Wild says that the command may have changed keys that its arguments do not name.
 	Wild bool
