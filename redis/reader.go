@@ -155,7 +155,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	n, err := r.decoder.Read(dst)
 	for err == nil && r.expiring() {
 		var expiring int64
-		n, expiring = KeepMembers(dst[:n], r.now)
+		n, expiring = rdb.KeepMembers(dst[:n], r.now)
 		if r.members += expiring; n > 0 {
 			break
 		}
@@ -168,7 +168,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	}
 	r.done = true
 	if r.members += r.decoder.Unread(); r.members > 0 {
-		r.report(FindMemberExpiry, record.Warning, r.item.Off, MembersDetail(r.members))
+		r.report(FindMemberExpiry, record.Warning, r.item.Off, rdb.MembersDetail(r.members))
 	}
 	if err == io.EOF {
 		r.checkStream()
@@ -184,29 +184,6 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 		return 0, err
 	}
 	return 0, io.EOF
-}
-
-// KeepMembers drops members that have expired and takes the expiry off those that will. It returns how many are left, and how
-// many of them had one.
-func KeepMembers(batch []record.Element, now int64) (n int, expiring int64) {
-	for i := range batch {
-		e := &batch[i]
-		if e.ExpireMS != 0 && e.ExpireMS < now {
-			continue
-		}
-		if e.ExpireMS != 0 {
-			e.ExpireMS = 0
-			expiring++
-		}
-		batch[n] = *e
-		n++
-	}
-	return n, expiring
-}
-
-// MembersDetail is the text of FindMemberExpiry.
-func MembersDetail(n int64) string {
-	return record.Plural(n, "member") + " will expire on the server; records have no place for that"
 }
 
 // UnkeptDetail is the text of FindUnreadMeta about what a decoder says is unkept.

@@ -121,7 +121,7 @@ func (r *replay) key(f io.ReaderAt, s *rdb.Scanner, it *rdb.Item, d *rdb.Decoder
 	put := r.server.DB.Put(&h)
 	expiring, err := pump(d, put, h.Type != record.Hash, r.server.Now)
 	if expiring += d.Unread(); expiring > 0 {
-		r.tellKey(redis.FindMemberExpiry, s, it, redis.MembersDetail(expiring))
+		r.tellKey(redis.FindMemberExpiry, s, it, rdb.MembersDetail(expiring))
 	}
 	if what := d.Unkept(); what != "" {
 		r.tellKey(redis.FindUnreadMeta, s, it, redis.UnkeptDetail(what))
@@ -156,7 +156,7 @@ func pump(d *rdb.Decoder, to *state.Put, members bool, now int64) (expiring int6
 		}
 		if members {
 			var some int64
-			n, some = redis.KeepMembers(batch[:n], now)
+			n, some = rdb.KeepMembers(batch[:n], now)
 			expiring += some
 		}
 		if err == nil {

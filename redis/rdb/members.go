@@ -56,13 +56,13 @@ type member struct {
 
 // memberExpiries are those of a value's members. Members that are gone may be among them.
 type memberExpiries struct {
-	list []member
-	lost int64 // of more than can be kept
+	list   []member
+	sorted bool
+	lost   int64 // of more than can be kept
 }
 
 // read reads the AUX fields behind a key.
 func (m *memberExpiries) read(in *input) {
-	m.list, m.lost = m.list[:0], 0
 	for in.err == nil && in.left() > 0 {
 		off := in.offset()
 		name := bytes.Clone(in.aux(memberName))
@@ -73,14 +73,24 @@ func (m *memberExpiries) read(in *input) {
 			return
 		case !ok || ms < 0:
 			in.failf(off, "member expiry", "%s is not a time", record.Quote(when))
-		case len(m.list) == maxMembers:
-			m.lost++
 		default:
-			m.list = append(m.list, member{maphash.Bytes(seed, name), max(ms, 1)})
+			m.add(name, ms)
 		}
 	}
-	slices.SortStableFunc(m.list, func(a, b member) int { return cmp.Compare(a.hash, b.hash) })
 }
+
+// add has a member expire.
+func (m *memberExpiries) add(name []byte, ms int64) {
+	if len(m.list) == maxMembers {
+		m.lost++
+		return
+	}
+	m.list, m.sorted = append(m.list, member{maphash.Bytes(seed, name), max(ms, 1)}), false
+}
+
+// ExpireMember has a member of the value expire that was begun, where this does not stand behind the value. A member that is
+// not there is ignored.
+func (d *Decoder) ExpireMember(name []byte, ms int64) { d.members.add(name, ms) }
 
 // aux reads an AUX field of a name and returns its value.
 func (in *input) aux(name string) []byte {
@@ -96,6 +106,10 @@ func (in *input) aux(name string) []byte {
 
 // set gives members their expiry.
 func (m *memberExpiries) set(elems []record.Element) {
+	if !m.sorted {
+		slices.SortStableFunc(m.list, func(a, b member) int { return cmp.Compare(a.hash, b.hash) })
+		m.sorted = true
+	}
 	for i := range elems {
 		at, ok := slices.BinarySearchFunc(m.list, maphash.Bytes(seed, elems[i].Name), func(x member, h uint64) int { return cmp.Compare(x.hash, h) })
 		if ok {
@@ -125,4 +139,27 @@ func (d *Decoder) BeginItem(hd Header, it *Item, r io.ReaderAt, h *record.Header
 	}
 	d.members.read(&in)
 	return in.err
+}
+
+// KeepMembers drops members that have expired and takes the expiry off those that will. It returns how many are left, and how
+// many of them had one.
+func KeepMembers(batch []record.Element, now int64) (n int, expiring int64) {
+	for i := range batch {
+		e := &batch[i]
+		if e.ExpireMS != 0 && e.ExpireMS < now {
+			continue
+		}
+		if e.ExpireMS != 0 {
+			e.ExpireMS = 0
+			expiring++
+		}
+		batch[n] = *e
+		n++
+	}
+	return n, expiring
+}
+
+// MembersDetail is the text of a finding about members that keep no expiry.
+func MembersDetail(n int64) string {
+	return record.Plural(n, "member") + " will expire on the server; records have no place for that"
 }
