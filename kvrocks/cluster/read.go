@@ -14,7 +14,7 @@ import (
 	"io"
 
 	"kvferry/format"
-	"kvferry/internal/shared/keylanes"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/versioned"
 	"kvferry/internal/sys/extsort"
 	"kvferry/kvrocks/codec"
@@ -153,80 +153,20 @@ func (s *sortedMetas) Tally(t *record.Tally) {
 // Close removes what is on disk.
 func (s *sortedMetas) Close() error { return s.sorter.Close() }
 
-// spanRows yields those rows of a node of a cluster whose user key is in a span. These are a few in each slot, and for
-// each length of keys in it; the iterator jumps from one lot to the next.
-type spanRows struct {
-	store.Iterator
-	span format.Span
-	from int // where the slot is
-	head int // where the user key is
-	to   []byte
-	own  record.Tally // what was skipped within the span
-}
-
 // open opens the rows of a span in a column family. between is how many bytes stand between namespace and user key.
 func open(sp codec.Space, ks store.Keyspace, span format.Span, between int) (store.Iterator, error) {
 	prefix, upper := sp.Prefix()
-	it, err := ks.Rows(prefix, upper)
-	if err != nil || span.Lo == nil && span.Hi == nil {
-		return it, err
+	head := len(prefix) + between
+	rows := dataset.Slots{Head: head, From: prefix, To: upper}
+	if between > codec.SlotLen {
+		rows.User = func(raw []byte) ([]byte, bool) { return userKey(raw, head), true }
 	}
-	return &spanRows{Iterator: it, span: span, from: len(prefix), head: len(prefix) + between}, nil
+	return rows.Open(ks, span)
 }
 
-// Next returns the next row of the span. A row that is too short for a user key is of the first one.
-func (s *spanRows) Next() (key, value []byte, err error) {
-	for {
-		key, value, err = s.Iterator.Next()
-		if err != nil {
-			return nil, nil, err
-		}
-		if s.inside(key) {
-			s.Iterator.Tally(&s.own)
-			return key, value, nil
-		}
-		s.Iterator.Tally(new(record.Tally)) // another span counts it
-		if s.to == nil {
-			continue
-		}
-		if bytes.Compare(s.to, key) > 0 {
-			if err := s.Iterator.SeekGE(s.to); err != nil {
-				return nil, nil, err
-			}
-		}
-	}
-}
-
-// inside reports whether a row is of the span, and else sets to, where the next one may be; nil: anywhere.
-func (s *spanRows) inside(raw []byte) bool {
-	if s.to = s.to[:0]; len(raw) < s.head {
-		s.to = nil
-		return s.span.Lo == nil
-	}
-	user := s.userKey(raw)
-	switch {
-	case s.span.Lo != nil && bytes.Compare(user, s.span.Lo) < 0:
-		s.to = append(append(s.to, raw[:s.head]...), s.span.Lo...)
-	case s.span.Hi != nil && bytes.Compare(user, s.span.Hi) >= 0:
-		s.to, _ = keylanes.Successor(raw[:s.head])
-	default:
-		return true
-	}
-	return false
-}
-
-// userKey returns the user key, or as much of it as is there.
-func (s *spanRows) userKey(raw []byte) []byte {
-	user := raw[s.head:]
-	if s.head-s.from > codec.SlotLen {
-		klen := int64(binary.BigEndian.Uint32(raw[s.head-codec.KlenLen:]))
-		user = user[:min(klen, int64(len(user)))]
-	}
-	return user
-}
-
-// Tally takes the counts of the span.
-func (s *spanRows) Tally(t *record.Tally) {
-	t.Add(&s.own)
-	s.own = record.Tally{}
+// userKey returns the user key behind its length, or as much of it as is there.
+func userKey(raw []byte, head int) []byte {
+	user := raw[head:]
+	klen := int64(binary.BigEndian.Uint32(raw[head-codec.KlenLen:]))
+	return user[:min(klen, int64(len(user)))]
 }

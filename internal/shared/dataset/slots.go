@@ -1,0 +1,91 @@
+package dataset
+
+import (
+	"bytes"
+
+	"kvferry/format"
+	"kvferry/internal/shared/keylanes"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// Slots is a keyspace whose keys ascend by the slot of the user key, as in a cluster: a span of user keys is a few rows in each
+// slot.
+type Slots struct {
+	Head     int    // bytes of a raw key before the user key
+	From, To []byte // raw keys of the keyspace; nil is open
+	// User returns the user key of a raw key of at least Head bytes; leap is false where rows that follow in its slot may have
+	// smaller ones. nil: it is what follows Head, and they have not.
+	User func(raw []byte) (user []byte, leap bool)
+}
+
+// Open opens the rows of a span. The iterator jumps from one lot to the next.
+func (s *Slots) Open(ks store.Keyspace, span format.Span) (store.Iterator, error) {
+	it, err := ks.Rows(s.From, s.To)
+	if err != nil || span.Lo == nil && span.Hi == nil {
+		return it, err
+	}
+	return &slotRows{Iterator: it, Slots: *s, span: span}, nil
+}
+
+// slotRows yields the rows whose user key is in a span.
+type slotRows struct {
+	store.Iterator
+	Slots
+	span format.Span
+	to   []byte
+	own  record.Tally // what was skipped within the span
+}
+
+// Next returns the next row of the span. A row that is too short for a user key is of the first one.
+func (s *slotRows) Next() (key, value []byte, err error) {
+	for {
+		key, value, err = s.Iterator.Next()
+		if err != nil {
+			return nil, nil, err
+		}
+		if s.inside(key) {
+			s.Iterator.Tally(&s.own)
+			return key, value, nil
+		}
+		s.Iterator.Tally(new(record.Tally)) // another span counts it
+		if s.to == nil {
+			continue
+		}
+		if bytes.Compare(s.to, key) > 0 {
+			if err := s.Iterator.SeekGE(s.to); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+}
+
+// inside reports whether a row is of the span, and else sets to, where the next one may be; nil: anywhere.
+func (s *slotRows) inside(raw []byte) bool {
+	if s.to = s.to[:0]; len(raw) < s.Head {
+		s.to = nil
+		return s.span.Lo == nil
+	}
+	user, leap := raw[s.Head:], true
+	if s.User != nil {
+		user, leap = s.User(raw)
+	}
+	switch {
+	case s.span.Lo != nil && bytes.Compare(user, s.span.Lo) < 0:
+		s.to = append(append(s.to, raw[:s.Head]...), s.span.Lo...)
+	case s.span.Hi != nil && bytes.Compare(user, s.span.Hi) >= 0:
+		s.to, _ = keylanes.Successor(raw[:s.Head])
+	default:
+		return true
+	}
+	if !leap {
+		s.to = nil
+	}
+	return false
+}
+
+// Tally takes the counts of the span.
+func (s *slotRows) Tally(t *record.Tally) {
+	t.Add(&s.own)
+	s.own = record.Tally{}
+}
