@@ -72,6 +72,14 @@ func (s *Store) Revive(ctx context.Context, f deleted.Family, t record.TypeSet, 
 	return s.revive(ctx, &d, t, span, e, Share(e, 1), tell)
 }
 
+// ReviveRows yields deleted records of some types where each is one meta row.
+func (s *Store) ReviveRows(ctx context.Context, t record.TypeSet, span format.Span, e *format.Env,
+	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
+
+	d := dataset.Dead{Type: record.String, Metas: s.Metas.Keyspace}
+	return s.revive(ctx, &d, t, span, e, Share(e, 1), tell)
+}
+
 // revive has the usual reader read meta rows that were made.
 func (s *Store) revive(ctx context.Context, d *dataset.Dead, t record.TypeSet, span format.Span, e *format.Env, memory int64,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {

@@ -12,7 +12,7 @@ import (
 // Elements reads the elements of records of a type that are not its rows one by one. It reads the rows through the Reader
 // and classifies all of them.
 type Elements interface {
-	// Begin starts the current record.
+	// Begin starts the current record. A findings.Error says that it cannot be read: there is no record then.
 	Begin() error
 	// Read returns the next elements, as record.Reader does.
 	Read(dst []record.Element) (int, error)

@@ -88,6 +88,9 @@ type Layout struct {
 	OpenMetas func(metas store.Keyspace, span format.Span, e *format.Env, memory int64) (store.Iterator, error)
 	// DecodeMetaKey sets the user key of a meta row, Tail and Ambiguous.
 	DecodeMetaKey func(m *Meta, raw []byte) error
+	// Own judges a row among the meta rows that may be the engine's own; it returns true for one that is none of a record. nil:
+	// there are none.
+	Own func(raw, value []byte) (own bool, err error)
 	// Sampled returns the user key of a meta row's key, which may be cut short, as far as it is there.
 	Sampled func(raw []byte) []byte
 	// TypeOf reads the type from the value of a meta row; nil where a store holds one type.

@@ -149,6 +149,9 @@ func (p *Pass) malformed(i int, kind string, key, raw []byte, place record.Place
 	p.Report(&p.store.data[i].Keyspace, notDecoded(kind, p.store.data[i].only(), key, raw, place, err))
 }
 
+// Spoil leaves the meta row of the current record to whoever counts it as malformed.
+func (p *Pass) Spoil() { p.open = 0 }
+
 func notDecoded(kind string, t record.Type, key, raw []byte, place record.Place, err error) record.Finding {
 	return record.Finding{Kind: kind, Severity: record.Error, Type: t, Key: key, Place: place,
 		Detail: fmt.Sprintf("row %s: %v", record.Quote(raw), err)}

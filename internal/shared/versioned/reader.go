@@ -107,12 +107,24 @@ func (r *Reader) Next() (*record.Header, error) {
 		if err != nil {
 			return nil, err
 		}
-		if alive {
-			err := r.start()
-			r.lighten()
-			return &r.h, err
+		if !alive {
+			continue
 		}
+		var unreadable *findings.Error
+		if err = r.start(); errors.As(err, &unreadable) {
+			r.spoil(unreadable)
+			continue
+		}
+		r.lighten()
+		return &r.h, err
 	}
+}
+
+// spoil classifies the meta row of a record that turned out to be unreadable.
+func (r *Reader) spoil(err *findings.Error) {
+	r.begun, r.drained = nil, true
+	r.Malformed(err.Kind, r.m.Key, r.m.Key, r.metas.Place(), err)
+	r.Spoil()
 }
 
 // judge decodes a meta row. One that makes no record is classified, with what hangs on it.
@@ -121,6 +133,9 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 	m.Key, m.Tail, m.Ambiguous, m.Native, m.Bare, r.h.Type = nil, 0, false, "", false, 0
 	if len(l.Codecs) == 1 {
 		r.h.Type = l.Codecs[0].Type
+	}
+	if l.Own != nil && r.isOwn(raw, value) {
+		return false, nil
 	}
 	if err := l.DecodeMetaKey(m, raw); err != nil {
 		r.Malformed(r.keyKind(err), m.Key, raw, r.metas.Place(), err)
@@ -166,6 +181,18 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 		return false, r.buryAll(record.Deleted)
 	}
 	return true, nil
+}
+
+// isOwn counts a row of the engine's own, if it is one.
+func (r *Reader) isOwn(raw, value []byte) bool {
+	own, err := r.store.Layout.Own(raw, value)
+	switch {
+	case err != nil:
+		r.Malformed(findings.ValueKind(err), nil, raw, r.metas.Place(), err)
+	case own:
+		r.meta.Rows[record.Housekeeping]++
+	}
+	return own
 }
 
 // lighten lets go of large values of meta rows: others may be read before the record is.
