@@ -10,6 +10,7 @@ import (
 	"kvferry/floyd"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
+	"kvferry/keydbflash"
 	"kvferry/kvrocks"
 	"kvferry/nemo"
 	"kvferry/redis"
@@ -41,7 +42,7 @@ type Driver struct {
 // Default returns every format and store of this build.
 func Default() Catalog {
 	return Catalog{
-		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New(), redis.New(), aof.New(), live.New()},
+		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New(), keydbflash.New(), redis.New(), aof.New(), live.New()},
 		Drivers: []Driver{
 			{Name: "rocksdb", Open: rocks.Open, Create: rocks.Create, Peek: peekTables("rocksdb")},
 			{Name: "leveldb", Open: rocks.Open, Create: rocks.CreateLevelDB, Peek: peekTables("leveldb")},

@@ -21,7 +21,7 @@ func PossibleLosses(from, to *Limits) []record.LossInfo {
 		record.LossInnerNUL:     to.NoInnerNUL && !from.NoInnerNUL,
 		record.LossStreamGroups: to.Types.Has(record.Stream) && groupsLost(from, to),
 		record.LossFieldExpiry:  (from.FieldExpiry || from.FieldsRead || from.Place != InDirectory) && (!to.FieldExpiry || old),
-		record.LossMemberExpiry: from.Place != InDirectory,
+		record.LossMemberExpiry: from.MembersExpire || from.Place != InDirectory,
 		record.LossModule:       !to.Types.Has(record.Other) || opaqueLost(from, to),
 		record.LossKeyTooLong:   narrower(float64(to.MaxKey), float64(from.MaxKey)),
 		record.LossEmptyKey:     from.EmptyKey && !to.EmptyKey,

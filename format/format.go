@@ -70,6 +70,8 @@ type Limits struct {
 	FieldExpiry, StreamGroups bool
 	// FieldsRead: a source may have field expiries although not every target of the format can hold them.
 	FieldsRead bool
+	// MembersExpire: members of sets and sorted sets in a source may have an expiry, for which records have no place.
+	MembersExpire bool
 	// NamedGroups: consumer groups need a name. Unowned: a source may have pending entries that belong to no
 	// consumer. No target holds those.
 	NamedGroups, Unowned bool

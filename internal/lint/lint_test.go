@@ -23,7 +23,7 @@ type rule struct {
 }
 
 // formats are the concrete formats: everything in the root that implements format.Format.
-var formats = []string{"nemo", "blackwidow", "ardb", "floyd", "kvrocks", "redis"}
+var formats = []string{"nemo", "blackwidow", "ardb", "floyd", "kvrocks", "redis", "keydbflash"}
 
 // rules are tried from the top; the first whose layer fits counts.
 var rules = slices.Concat(stateRules, formatRules(), []rule{
@@ -96,6 +96,9 @@ func formatRules() []rule {
 	var out []rule
 	for _, f := range formats {
 		may := []string{f, f + "/", "format", "store", "record", "internal/", "store/rocks/rocksopts"}
+		if f == "keydbflash" { // its values are payloads of DUMP
+			may = append(may, "redis/rdb")
+		}
 		out = append(out, rule{f, may, "formats do not know each other"},
 			rule{f + "/", may, "formats do not know each other"})
 	}

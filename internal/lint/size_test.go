@@ -26,6 +26,7 @@ var limits = []limit{
 	{dir: "blackwidow", file: 600, code: 2500, all: 2500},
 	{dir: "floyd", file: 600, code: 2500, all: 2500},
 	{dir: "ardb", file: 600, code: 2500, all: 2500},
+	{dir: "keydbflash", file: 300, code: 1000, all: 1200},
 	{dir: "kvrocks", file: 600, code: 2500, all: 2500},
 	// The types and opcodes of five servers.
 	{dir: "redis/rdb", file: 600, code: 2700, all: 3250},

@@ -19,6 +19,7 @@ import (
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/memstore"
+	"kvferry/keydbflash"
 	"kvferry/kvrocks"
 	"kvferry/nemo"
 	"kvferry/record"
@@ -37,6 +38,7 @@ var rowFormats = []struct {
 	{floyd.New(), []string{"pika4"}},
 	{ardb.New(), []string{"ardb-"}},
 	{kvrocks.New(), []string{"kvrocks-"}},
+	{keydbflash.New(), []string{"keydbflash-"}},
 }
 
 // excepted lists changes that turn a row into another valid row of the format, with the reason: format, kind of row,

@@ -1,0 +1,209 @@
+package keydbflash
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/findings"
+	"kvferry/internal/shared/keyslot"
+	"kvferry/record"
+)
+
+const (
+	slotLen = 2
+	whenLen = 8
+)
+
+// internal begins the keys of the server's own rows. A user key that begins so, and is longer, is stored without a slot.
+const internal = "\x00\x04\x03\x00\x05\x02\x04"
+
+// The server's own rows. The NUL that ends a literal is part of the key.
+const (
+	rowCount      = internal + "__keydb__count\x01\x00"
+	rowVersion    = internal + "__keydb__version\x01\x00"
+	rowMetadata   = internal + "__keydb__metadata\x01\x00"
+	rowLastExpire = internal + "__keydb__last_expire_time\x00"
+)
+
+// metadataID is the value of the metadata row.
+const metadataID = "c299fde0-6d42-4ec4-b939-34f680ffe39f"
+
+// dialect is what differs between versions of KeyDB.
+type dialect struct {
+	slots bool // keys have a slot
+	image int  // bytes of the image of a string's object
+}
+
+var (
+	newDialect = dialect{slots: true, image: 24} // 6.3.4 and later
+	oldDialect = dialect{image: 16}
+)
+
+// dialectOf returns the dialect of the version in a version row, such as "6.3.4\x00". 0.0.0 is that of a build between releases,
+// which KeyDB takes for its own.
+func dialectOf(value []byte) (dialect, error) {
+	text, ok := strings.CutSuffix(string(value), "\x00")
+	var v [3]int
+	parts := strings.Split(text, ".")
+	for i := range v {
+		if !ok || len(parts) != len(v) {
+			ok = false
+			break
+		}
+		n, err := strconv.Atoi(parts[i])
+		v[i], ok = n, err == nil && n >= 0
+	}
+	switch {
+	case !ok:
+		return newDialect, &record.CorruptError{Field: "version", Err: fmt.Errorf("%s is no version", record.Quote(value))}
+	case v == [3]int{}:
+		return newDialect, nil
+	case v[0] < 6 || v[0] == 6 && (v[1] < 3 || v[1] == 3 && v[2] < 4):
+		return oldDialect, nil
+	}
+	return newDialect, nil
+}
+
+// isInternal reports whether the server stores a key without a slot.
+func isInternal(key []byte) bool {
+	return len(key) > len(internal) && bytes.HasPrefix(key, []byte(internal))
+}
+
+// appendKey appends the key of a row.
+//
+//	+-----------+----------+
+//	| slot (2B) | user key |
+//	+-----------+----------+
+//
+// The slot is little-endian: that of the key in a cluster, whether the server is in one or not.
+func (d dialect) appendKey(dst, key []byte) []byte {
+	if d.slots && !isInternal(key) {
+		dst = binary.LittleEndian.AppendUint16(dst, uint16(keyslot.Of(key)))
+	}
+	return append(dst, key...)
+}
+
+// decodeKey returns the user key of a row's key.
+func (d dialect) decodeKey(raw []byte) ([]byte, error) {
+	if !d.slots {
+		return raw, nil
+	}
+	if len(raw) < slotLen {
+		return nil, record.Short(0, "slot", slotLen, len(raw))
+	}
+	user := raw[slotLen:]
+	slot, want := int(binary.LittleEndian.Uint16(raw)), keyslot.Of(user)
+	switch {
+	case slot == want:
+		return user, nil
+	case isInternal(raw):
+		return raw, nil
+	}
+	return user, &findings.Error{Kind: FindSlot, Err: fmt.Errorf("slot %d, but the key has slot %d, where the server looks for it", slot, want)}
+}
+
+// sampled returns the user key of a key that may be cut short, as far as it is there.
+func (d dialect) sampled(raw []byte) []byte {
+	user, _ := d.spanKey(raw)
+	return user
+}
+
+// spanKey returns what decides which span a row is of. Rows without a slot lie among those of one slot.
+func (d dialect) spanKey(raw []byte) (user []byte, leap bool) {
+	if !d.slots || isInternal(raw) {
+		return raw, false
+	}
+	return raw[min(slotLen, len(raw)):], !bytes.HasPrefix(raw, []byte(internal[:slotLen]))
+}
+
+// own judges a row that may be the server's own.
+func own(raw, value []byte) (bool, error) {
+	if !isInternal(raw) {
+		return false, nil
+	}
+	switch string(raw) {
+	case rowCount:
+		return true, exact(value, "count", 8)
+	case rowVersion:
+		_, err := dialectOf(value)
+		return true, err
+	case rowMetadata:
+		if string(value) != metadataID {
+			return true, record.Unknown(0, "metadata", record.Quote(value))
+		}
+		return true, nil
+	case rowLastExpire:
+		return true, record.Unknown(0, "value", "a time of the last expiry")
+	}
+	return false, nil
+}
+
+// exact says that a value has another length than it should.
+func exact(value []byte, field string, n int) error {
+	switch {
+	case len(value) < n:
+		return record.Short(0, field, n, len(value))
+	case len(value) > n:
+		return &record.CorruptError{Off: int64(n), Field: field, Err: record.ErrTrailing}
+	}
+	return nil
+}
+
+// metadata are the rows of default that have a slot, and the bytes of their values; 0 is any number.
+var metadata = map[string]int{"repl-id": 41, "repl-offset": 8, "repl-stream-db": 4, "repl-masters": 0}
+
+// swapped is what the names of rows begin with that say which family holds a database.
+const swapped = "db-"
+
+// metadataRow judges a row of default.
+func (d dialect) metadataRow(raw, value []byte) (name string, err error) {
+	if is, err := own(raw, value); is {
+		return string(raw[len(internal):]), err
+	}
+	key, err := d.decodeKey(raw)
+	if err != nil {
+		return "", err
+	}
+	name = string(key)
+	n, ok := metadata[name]
+	if db, is := strings.CutPrefix(name, swapped); is && dataset.IsNumber(db) {
+		n, ok = 4, true
+	}
+	switch {
+	case !ok:
+		return name, record.Unknown(0, "name", record.Quote(key))
+	case n == 0:
+		return name, nil
+	}
+	return name, exact(value, name, n)
+}
+
+var errIndex = errors.New("the value is not the key behind the time")
+
+// decodeIndex decodes a row of the index.
+//
+//	+-----------+----------+
+//	| when (8B) | user key | -> user key
+//	+-----------+----------+
+//
+// when is the earliest expiry of the key and its members: int64, big-endian, ms since 1970.
+func decodeIndex(raw, value []byte) (when int64, key []byte, err error) {
+	if len(raw) < whenLen {
+		return 0, nil, record.Short(0, "time", whenLen, len(raw))
+	}
+	when, key = int64(binary.BigEndian.Uint64(raw)), raw[whenLen:]
+	if !bytes.Equal(key, value) {
+		return when, key, errIndex
+	}
+	return when, key, nil
+}
+
+// appendIndex appends the key of a row of the index.
+func appendIndex(dst []byte, when int64, key []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(dst, uint64(when)), key...)
+}
