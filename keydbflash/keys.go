@@ -177,6 +177,8 @@ func (d dialect) metadataRow(raw, value []byte) (name string, err error) {
 	switch {
 	case !ok:
 		return name, record.Unknown(0, "name", record.Quote(key))
+	case n == 0 && len(value) > 0 && value[len(value)-1] != ';': // id:offset:host:port; of each
+		return name, record.Unknown(len(value)-1, name, record.Quote(value))
 	case n == 0:
 		return name, nil
 	}

@@ -1,6 +1,7 @@
 package keydbflash
 
 import (
+	"errors"
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/findings"
@@ -77,7 +78,7 @@ func decodeMeta(m *versioned.Meta, b []byte) error {
 
 // kindOf returns the kind of finding of an error in a value.
 func kindOf(err error) string {
-	if rdb.IsNewer(err) {
+	if errors.Is(err, rdb.ErrNewer) || record.IsNewer(err) {
 		return record.FindNewer
 	}
 	return findings.ValueKind(err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"kvferry/internal/shared/dataset"
 
 	"kvferry/internal/shared/findings"
 	"kvferry/internal/shared/versioned"
@@ -70,7 +71,7 @@ func (x *valueReader) Read(dst []record.Element) (n int, err error) {
 		x.some = true
 		if x.expiring {
 			var expiring int64
-			n, expiring = rdb.KeepMembers(dst[:n], x.r.Env().Now.UnixMilli())
+			n, expiring = dataset.KeepMembers(dst[:n], x.r.Env().Now.UnixMilli())
 			x.members += expiring
 		}
 		if n > 0 {
@@ -83,7 +84,7 @@ func (x *valueReader) Read(dst []record.Element) (n int, err error) {
 // end says what is wrong with a value that was read, and returns io.EOF unless it could not be read for another reason.
 func (x *valueReader) end(err error) error {
 	if x.members += x.d.Unread(); x.members > 0 && !x.r.Header().Expired {
-		x.r.Remark(record.LossMemberExpiry, record.Warning, rdb.MembersDetail(x.members))
+		x.r.Remark(record.LossMemberExpiry, record.Warning, dataset.MembersDetail(x.members))
 	}
 	if err == io.EOF {
 		if says, has, ok := x.d.StreamLength(); ok && says != has {

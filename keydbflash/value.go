@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"kvferry/redis/rdb/crc64"
 	"strconv"
 
 	"kvferry/record"
@@ -151,13 +152,13 @@ func (d dialect) decodeString(dst []byte, v *value) ([]byte, error) {
 //	| type (1B) | RDB value | FA "mvcc-tstamp" number      | version (2B) | CRC64 (8B) |
 //	+-----------+-----------+------------------------------+--------------+------------+
 func (v *value) checkPayload() error {
-	_, _, err := rdb.CutFooter(v.object, false)
+	_, _, err := crc64.CutFooter(v.object, false)
 	return at(v.off, err)
 }
 
 // payload finds the RDB value in a payload.
 func (v *value) payload() (rdb.Dump, error) {
-	body, version, err := rdb.CutFooter(v.object, false)
+	body, version, err := crc64.CutFooter(v.object, false)
 	if err != nil {
 		return rdb.Dump{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"kvferry/internal/shared/dataset"
 	"math"
 
 	"kvferry/format"
@@ -155,7 +156,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	n, err := r.decoder.Read(dst)
 	for err == nil && r.expiring() {
 		var expiring int64
-		n, expiring = rdb.KeepMembers(dst[:n], r.now)
+		n, expiring = dataset.KeepMembers(dst[:n], r.now)
 		if r.members += expiring; n > 0 {
 			break
 		}
@@ -168,7 +169,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	}
 	r.done = true
 	if r.members += r.decoder.Unread(); r.members > 0 {
-		r.report(FindMemberExpiry, record.Warning, r.item.Off, rdb.MembersDetail(r.members))
+		r.report(FindMemberExpiry, record.Warning, r.item.Off, dataset.MembersDetail(r.members))
 	}
 	if err == io.EOF {
 		r.checkStream()

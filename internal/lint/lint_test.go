@@ -97,7 +97,7 @@ func formatRules() []rule {
 	for _, f := range formats {
 		may := []string{f, f + "/", "format", "store", "record", "internal/", "store/rocks/rocksopts"}
 		if f == "keydbflash" { // its values are payloads of DUMP
-			may = append(may, "redis/rdb")
+			may = append(may, "redis/rdb", "redis/rdb/crc64")
 		}
 		out = append(out, rule{f, may, "formats do not know each other"},
 			rule{f + "/", may, "formats do not know each other"})

@@ -293,7 +293,7 @@ func TestPayloads(t *testing.T) {
 		}
 		src.Close()
 	}
-	if _, _, err := rdb.CutFooter(append([]byte(dump[:len(dump)-8]), make([]byte, 8)...), true); err != nil {
+	if _, _, err := crc64.CutFooter(append([]byte(dump[:len(dump)-8]), make([]byte, 8)...), true); err != nil {
 		t.Error(err)
 	}
 }

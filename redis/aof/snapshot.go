@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"kvferry/internal/shared/dataset"
 	"strconv"
 
 	"kvferry/internal/sys/disk"
@@ -121,7 +122,7 @@ func (r *replay) key(f io.ReaderAt, s *rdb.Scanner, it *rdb.Item, d *rdb.Decoder
 	put := r.server.DB.Put(&h)
 	expiring, err := pump(d, put, h.Type != record.Hash, r.server.Now)
 	if expiring += d.Unread(); expiring > 0 {
-		r.tellKey(redis.FindMemberExpiry, s, it, rdb.MembersDetail(expiring))
+		r.tellKey(redis.FindMemberExpiry, s, it, dataset.MembersDetail(expiring))
 	}
 	if what := d.Unkept(); what != "" {
 		r.tellKey(redis.FindUnreadMeta, s, it, redis.UnkeptDetail(what))
@@ -156,7 +157,7 @@ func pump(d *rdb.Decoder, to *state.Put, members bool, now int64) (expiring int6
 		}
 		if members {
 			var some int64
-			n, some = rdb.KeepMembers(batch[:n], now)
+			n, some = dataset.KeepMembers(batch[:n], now)
 			expiring += some
 		}
 		if err == nil {
@@ -195,7 +196,7 @@ func (r *replay) checksum(f io.ReaderAt, s *rdb.Scanner) error {
 
 // restore decodes the payload of RESTORE: type, value, footer.
 func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) error {
-	body, version, err := rdb.CutFooter(payload, false)
+	body, version, err := crc64.CutFooter(payload, false)
 	if err != nil {
 		return err
 	}
@@ -217,7 +218,7 @@ func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) 
 
 // restoreFunctions decodes the payload of FUNCTION RESTORE: the items of an RDB file that are libraries, footer.
 func restoreFunctions(payload []byte) (libraries [][]byte, err error) {
-	body, version, err := rdb.CutFooter(payload, false)
+	body, version, err := crc64.CutFooter(payload, false)
 	if err != nil {
 		return nil, err
 	}

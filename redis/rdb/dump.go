@@ -1,12 +1,6 @@
 package rdb
 
-import (
-	"encoding/binary"
-	"errors"
-
-	"kvferry/record"
-	"kvferry/redis/rdb/crc64"
-)
+import "kvferry/record"
 
 // Dump is a payload of DUMP without its footer.
 type Dump struct {
@@ -77,20 +71,4 @@ func OpenDump(body []byte, version uint16) (Dump, error) {
 	}
 	d.Value = body[d.Off:end]
 	return d, nil
-}
-
-// footer is what ends a payload: a version (LE16) and CRC64 (LE) of all before.
-const footer = 10
-
-// CutFooter returns what a payload of DUMP or FUNCTION DUMP holds without its footer, and the version in that. A checksum of 0
-// is none, which unsummed allows: only the replication stream of Redis 8.10 has such payloads.
-func CutFooter(payload []byte, unsummed bool) (body []byte, version uint16, err error) {
-	if len(payload) < footer {
-		return nil, 0, record.Short(0, "payload", footer, len(payload))
-	}
-	end := len(payload) - 8
-	if sum := binary.LittleEndian.Uint64(payload[end:]); sum != crc64.Update(0, payload[:end]) && (sum != 0 || !unsummed) {
-		return nil, 0, &record.CorruptError{Off: int64(end), Field: "checksum", Err: errors.New("is wrong")}
-	}
-	return payload[:end-2], binary.LittleEndian.Uint16(payload[end-2:]), nil
 }

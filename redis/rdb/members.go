@@ -88,8 +88,7 @@ func (m *memberExpiries) add(name []byte, ms int64) {
 	m.list, m.sorted = append(m.list, member{maphash.Bytes(seed, name), max(ms, 1)}), false
 }
 
-// ExpireMember has a member of the value expire that was begun, where this does not stand behind the value. A member that is
-// not there is ignored.
+// ExpireMember has a member, if it is there, of the value that was begun expire.
 func (d *Decoder) ExpireMember(name []byte, ms int64) { d.members.add(name, ms) }
 
 // aux reads an AUX field of a name and returns its value.
@@ -139,27 +138,4 @@ func (d *Decoder) BeginItem(hd Header, it *Item, r io.ReaderAt, h *record.Header
 	}
 	d.members.read(&in)
 	return in.err
-}
-
-// KeepMembers drops members that have expired and takes the expiry off those that will. It returns how many are left, and how
-// many of them had one.
-func KeepMembers(batch []record.Element, now int64) (n int, expiring int64) {
-	for i := range batch {
-		e := &batch[i]
-		if e.ExpireMS != 0 && e.ExpireMS < now {
-			continue
-		}
-		if e.ExpireMS != 0 {
-			e.ExpireMS = 0
-			expiring++
-		}
-		batch[n] = *e
-		n++
-	}
-	return n, expiring
-}
-
-// MembersDetail is the text of a finding about members that keep no expiry.
-func MembersDetail(n int64) string {
-	return record.Plural(n, "member") + " will expire on the server; records have no place for that"
 }

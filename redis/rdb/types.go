@@ -178,9 +178,6 @@ func (t Type) FieldExpiry(h Header) bool {
 // ErrNewer marks a type, opcode, flag or length that no known server writes. What has it is not read.
 var ErrNewer = errors.New("unknown to this version of kvferry")
 
-// IsNewer reports whether an error says that a value or payload is longer than known or has something unknown in it.
-func IsNewer(err error) bool { return errors.Is(err, ErrNewer) || record.IsNewer(err) }
-
 // newer fails because of something that this build does not know.
 func (in *input) newer(off int64, field, format string, args ...any) {
 	in.fail(off, field, fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrNewer))

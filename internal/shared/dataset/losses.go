@@ -71,3 +71,26 @@ func StreamProgress(h *record.Header) []record.Loss {
 	}
 	return out
 }
+
+// KeepMembers drops members that have expired and takes the expiry off those that will. It returns how many are left, and how
+// many of them had one.
+func KeepMembers(batch []record.Element, now int64) (n int, expiring int64) {
+	for i := range batch {
+		e := &batch[i]
+		if e.ExpireMS != 0 && e.ExpireMS < now {
+			continue
+		}
+		if e.ExpireMS != 0 {
+			e.ExpireMS = 0
+			expiring++
+		}
+		batch[n] = *e
+		n++
+	}
+	return n, expiring
+}
+
+// MembersDetail is the text of a finding about members that keep no expiry.
+func MembersDetail(n int64) string {
+	return record.Plural(n, "member") + " will expire on the server; records have no place for that"
+}

@@ -120,13 +120,6 @@ func (r *Reader) Next() (*record.Header, error) {
 	}
 }
 
-// spoil classifies the meta row of a record that turned out to be unreadable.
-func (r *Reader) spoil(err *findings.Error) {
-	r.begun, r.drained = nil, true
-	r.Malformed(err.Kind, r.m.Key, r.m.Key, r.metas.Place(), err)
-	r.Spoil()
-}
-
 // judge decodes a meta row. One that makes no record is classified, with what hangs on it.
 func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 	l, m := r.store.Layout, &r.m
@@ -181,18 +174,6 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 		return false, r.buryAll(record.Deleted)
 	}
 	return true, nil
-}
-
-// isOwn counts a row of the engine's own, if it is one.
-func (r *Reader) isOwn(raw, value []byte) bool {
-	own, err := r.store.Layout.Own(raw, value)
-	switch {
-	case err != nil:
-		r.Malformed(findings.ValueKind(err), nil, raw, r.metas.Place(), err)
-	case own:
-		r.meta.Rows[record.Housekeeping]++
-	}
-	return own
 }
 
 // lighten lets go of large values of meta rows: others may be read before the record is.

@@ -73,3 +73,22 @@ func (r *Reader) check(i int, raw, value []byte, place record.Place) (user []byt
 	}
 	return user, keyErr == nil && valueErr == nil
 }
+
+// isOwn counts a row of the engine's own, if it is one.
+func (r *Reader) isOwn(raw, value []byte) bool {
+	own, err := r.store.Layout.Own(raw, value)
+	switch {
+	case err != nil:
+		r.Malformed(findings.ValueKind(err), nil, raw, r.metas.Place(), err)
+	case own:
+		r.meta.Rows[record.Housekeeping]++
+	}
+	return own
+}
+
+// spoil classifies the meta row of a record that turned out to be unreadable.
+func (r *Reader) spoil(err *findings.Error) {
+	r.begun, r.drained = nil, true
+	r.Malformed(err.Kind, r.m.Key, r.m.Key, r.metas.Place(), err)
+	r.Spoil()
+}

@@ -59,6 +59,8 @@ var excepted = map[string]string{
 	"floyd hash field, value":           shifted,
 	"floyd list element, value":         shifted,
 	"floyd set member, key":             zeroTail,
+	"keydbflash string, key":            zeroSlot,
+	"keydbflash string, value":          userData,
 	"kvrocks string metadata, key":      userKey,
 	"kvrocks string metadata, value":    userData,
 	"kvrocks hash field, key":           userName,
@@ -87,6 +89,7 @@ const (
 	userName    = "the key ends in the name of an element, which is user data to its last byte: a longer one is another name"
 	userData    = "the value is user data to its last byte"
 	zeroTail    = "a zero behind 16 zeros looks like a name that ends in one; other bytes are told"
+	zeroSlot    = "a zero behind a key of zeros has their slot: it is another key; other bytes are told"
 	emptyKey    = "the key is the user key to its last byte; another one may have no rows, and rows of a deleted key are a note"
 	longSegment = "a segment ends anywhere up to 1024 bytes, as the server lets it grow, and beyond the length of the bitmap"
 	series      = "a label, its value and the key of another series are user data; samples are told"
@@ -306,18 +309,18 @@ func readAll(r record.Reader, records map[string]string) error {
 			return errors.Join(err, r.Close())
 		}
 		id := fmt.Sprintf("%s %s %q", h.DB, h.Type, h.Key)
-		text := fmt.Sprint(h.ExpireMS, h.Expired, h.Last)
+		text := fmt.Append(nil, h.ExpireMS, h.Expired, h.Last)
 		for err == nil {
 			var n int
 			n, err = r.Read(elems[:])
 			for _, e := range elems[:n] {
-				text += fmt.Sprintf(" %d %q %q %v %d", e.Kind, e.Name, e.Value, e.Score, e.ExpireMS)
+				text = fmt.Appendf(text, " %d %q %q %v %d", e.Kind, e.Name, e.Value, e.Score, e.ExpireMS)
 			}
 		}
 		if err != io.EOF {
 			return errors.Join(err, r.Close())
 		}
-		records[id] = text
+		records[id] = string(text)
 	}
 }
 
@@ -375,6 +378,9 @@ const maxTold = 6
 func (s *sample) change(r *sampleRow, needed map[string]bool, how string, key, value []byte) {
 	what := fmt.Sprintf("%s %s, %s", s.format.Name(), r.row.Kind, how)
 	ks := r.memory()
+	if slices.ContainsFunc(s.rows, func(x sampleRow) bool { return how == "key" && x.memory() == ks && bytes.Equal(x.key, key) }) {
+		return // it is another row's
+	}
 	ks.Delete(r.key)
 	ks.Put(key, value)
 	got, found := s.read(nil)
