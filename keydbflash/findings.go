@@ -10,8 +10,6 @@ const (
 	FindSwapped = "swapped-databases"
 	// FindUnclean: the server was killed, or still runs: what it had in memory alone is missing.
 	FindUnclean = "unclean-shutdown"
-	// FindCountMismatch: the server counted other keys when it stopped than there are.
-	FindCountMismatch = "count-mismatch"
 	// FindStaleTTL: rows of the index of expiries without a key that has this expiry; the server leaves them behind.
 	FindStaleTTL = "stale-ttl-rows"
 	// FindMissingTTL: keys with an expiry that are not in the index: the server hides them once expired, and does not delete them.

@@ -1,13 +1,12 @@
 package keydbflash
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -78,7 +77,7 @@ func (s *source) settle(o *format.OpenOptions) error {
 
 // dialect returns the one of a family: FLUSHDB makes it anew, without a version.
 func (s *source) dialect(family string, otherwise dialect) dialect {
-	value, err := s.get(family, []byte(rowVersion))
+	value, err := dataset.Get(s.family(family), []byte(rowVersion))
 	if err != nil || value == nil {
 		return otherwise
 	}
@@ -97,28 +96,13 @@ func (s *source) family(name string) store.Keyspace {
 	return dataset.Absent(name)
 }
 
-// get returns the value of a row of a family; nil when there is none.
-func (s *source) get(family string, raw []byte) ([]byte, error) {
-	it, err := s.family(family).Rows(raw, append(bytes.Clone(raw), 0))
-	if err != nil {
-		return nil, err
-	}
-	_, value, err := it.Next()
-	if err == nil {
-		value = append([]byte{}, value...)
-	} else if value = nil; err == io.EOF {
-		err = nil
-	}
-	return value, errors.Join(err, it.Close())
-}
-
 // nameDatabases finds out which database a family holds: that of its number, unless SWAPDB said otherwise.
 func (s *source) nameDatabases(o *format.OpenOptions) error {
 	s.names = map[string]string{}
 	swaps := false
 	d := s.dialect(familyDefault, newDialect)
 	for name := range s.dialects {
-		value, err := s.get(familyDefault, d.appendKey(nil, []byte(swapped+name)))
+		value, err := dataset.Get(s.family(familyDefault), d.appendKey(nil, []byte(swapped+name)))
 		if err != nil {
 			return err
 		}
@@ -146,40 +130,35 @@ func (s *source) nameDatabases(o *format.OpenOptions) error {
 
 // openDatabases opens the databases that have rows; when there is none, the first.
 func (s *source) openDatabases(o *format.OpenOptions) error {
-	order := func(a, b *versioned.Database) int {
-		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
-	}
 	var killed []string
-	for family := range s.dialects {
+	for _, family := range slices.SortedFunc(maps.Keys(s.dialects), record.CompareNames) {
 		db := s.open(family)
 		s.dead = append(s.dead, db)
-		has, err := s.hasKeys(family)
-		if err != nil {
+		if has, err := s.hasKeys(family); err != nil {
 			return err
+		} else if !has {
+			continue
 		}
-		if has {
-			s.DBs = append(s.DBs, db)
-		}
-	}
-	slices.SortFunc(s.dead, order)
-	if slices.SortFunc(s.DBs, order); len(s.DBs) == 0 {
-		if len(s.dead) == 0 {
-			s.names["0"] = "0"
-			s.dead = append(s.dead, s.open("0"))
-		}
-		s.DBs = append(s.DBs, s.dead[0])
-	}
-	for _, db := range s.DBs {
-		if count, err := s.get(db.Stores[0].Metas.Name(), []byte(rowCount)); err != nil {
+		s.DBs = append(s.DBs, db)
+		if count, err := dataset.Get(s.families[family], []byte(rowCount)); err != nil {
 			return err
 		} else if count == nil {
 			killed = append(killed, db.Name)
 		}
 	}
-	if len(killed) > 0 && s.families[familyDefault] != nil {
-		dataset.Report(o, record.Finding{Kind: FindUnclean, Severity: record.Note, Detail: fmt.Sprintf("the server was killed, or runs (database %s has no "+
-			"count of its keys): commands that it had not answered are missing, and after a failure of the machine the last writes, which it does not sync",
-			strings.Join(killed, ", "))})
+	if len(s.dead) == 0 {
+		s.names["0"] = "0"
+		s.dead = append(s.dead, s.open("0"))
+	}
+	if len(s.DBs) == 0 {
+		s.DBs = append(s.DBs, s.dead[0])
+	}
+	for _, list := range [][]*versioned.Database{s.dead, s.DBs} {
+		slices.SortFunc(list, func(a, b *versioned.Database) int { return record.CompareNames(a.Name, b.Name) })
+	}
+	if len(killed) > 0 {
+		dataset.Report(o, record.Finding{Kind: FindUnclean, Severity: record.Note, Detail: fmt.Sprintf("the server was killed, or runs (no count of keys in database "+
+			"%s): commands that it had not answered are missing, and after a failure of the machine the last writes, which it does not sync", strings.Join(killed, ", "))})
 	}
 	s.Flat = len(s.DBs) == 1 && s.DBs[0].Name == "0"
 	s.settleRest()
@@ -215,7 +194,7 @@ func (s *source) hasKeys(family string) (bool, error) {
 
 // Sorted is false where rows ascend by slot.
 func (s *source) Sorted() bool {
-	return !slices.ContainsFunc(s.DBs, func(db *versioned.Database) bool { return s.dialects[db.Stores[0].Metas.Name()].slots })
+	return !slices.ContainsFunc(s.DBs, func(db *versioned.Database) bool { return s.dialects[familyOf(db)].slots })
 }
 
 // Extra files there are none.

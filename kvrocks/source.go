@@ -169,15 +169,11 @@ func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 
 // metaValue returns the value of a metadata row, or nil if there is none.
 func (s *source) metaValue(raw []byte) []byte {
-	it, err := s.family(codec.FamilyMetadata).Rows(raw, nil)
+	value, err := dataset.Get(s.family(codec.FamilyMetadata), raw)
 	if err != nil {
 		return nil
 	}
-	defer it.Close()
-	if key, value, err := it.Next(); err == nil && bytes.Equal(key, raw) {
-		return bytes.Clone(value)
-	}
-	return nil
+	return value
 }
 
 // Close closes the store.

@@ -81,7 +81,8 @@ type model struct {
 	dbs     []string
 	home    string // the database that clients start in
 	records []modelRecord
-	damaged int64 // number of error findings
+	damaged int64 // findings that are errors
+	members int64 // findings of members that expire
 }
 
 // readModel reads all live records of a dataset.
@@ -94,6 +95,9 @@ func readModel(t testing.TB, p place) *model {
 		env := &format.Env{Now: testNow, TempDir: t.TempDir(), Report: func(f record.Finding) {
 			if f.Severity == record.Error {
 				m.damaged++
+			}
+			if f.Kind == record.LossMemberExpiry {
+				m.members++
 			}
 		}}
 		r, err := src.Records(context.Background(), db, src.Types(db), format.Span{}, env)
@@ -231,6 +235,9 @@ func (m *model) predict(t testing.TB, target place, mode conflict) *prediction {
 	if m.damaged > 0 {
 		p.losses[record.LossDamaged] = m.damaged
 	}
+	if m.members > 0 {
+		p.losses[record.LossMemberExpiry] = m.members
+	}
 	names := m.names(&p.limits)
 	if target.format == "blackwidow" || target.format == "pika3.5" || target.format == "floyd" { // Pika has databases 0 to 7
 		for _, db := range names {
@@ -318,7 +325,7 @@ func (p *prediction) record(r modelRecord) bool {
 			dropped = true
 		}
 	}
-	if drop("module", r.Type == record.Other && !l.Types.Has(r.Type)); dropped {
+	if drop("module", r.Type == record.Other && (!l.Types.Has(r.Type) || p.source == "keydbflash")); dropped {
 		return false
 	}
 	if drop("stream", !l.Types.Has(r.Type)); dropped {
@@ -414,6 +421,10 @@ func (p *prediction) elements(r *modelRecord) (out []record.Element) {
 		if kind != "" {
 			p.losses[kind]++
 			continue
+		}
+		if e.ExpireMS != 0 && !p.limits.FieldExpiry {
+			p.losses[record.LossFieldExpiry]++
+			e.ExpireMS = 0
 		}
 		out = append(out, e)
 	}
