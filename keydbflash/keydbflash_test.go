@@ -1,0 +1,490 @@
+package keydbflash
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
+	"kvferry/internal/testkit/memstore"
+	"kvferry/record"
+	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/crc64"
+	"kvferry/store"
+	"kvferry/store/rocks"
+)
+
+// unhex returns the bytes of hex digits; blanks are left out.
+func unhex(t testing.TB, text string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// rows are those of real servers: a string, a number, a long string, a set with a member that expires, a cron job.
+var rows = map[string]string{
+	"embstr": "01000000 00000000 b9300752a2010000 00 ffffffffffffffff 80d4c907 01000080 b9300752a2010000 060601656d627374 656d62737472",
+	"int":    "00000000 00 ffffffffffffffff 10d4c907 01000000 0000000000000000 3930000000000000",
+	"raw":    "00000000 00 ffffffffffffffff 00d4c907 01000000 0000000000000000 d3fd0008fb7f0000 " + strings.Repeat("60", 72),
+	"set": "02000000 01000000 6d b9300752a2010000 00000000 00280b9bba030000 02 02 016e 016d fa 0b " +
+		"6d7663632d747374616d70 14 3138343436373434303733373039353531363135 0900 d5c7e1d51c12033a",
+	"cron": "01000000030000006a6f62bd120952a2010000400872657475726e2031bd486e16a201000000ca9a3b000000000000fa0b6d7663632d747374616d70" +
+		"14313834343637343430373337303935353136313509009ac2c53837db2485",
+}
+
+func withText(text string) []byte {
+	return append(append([]byte{0, 0, 0, 0, 0}, bytes.Repeat([]byte{0xff}, mvccLen)...), append(make([]byte, 24), text...)...)
+}
+
+// payloadOf appends the footer of a payload to an object that has one expiry of the key.
+func payloadOf(object []byte) []byte {
+	object = binary.LittleEndian.AppendUint16(bytes.Clone(object), 9)
+	return append(make([]byte, countLen), binary.LittleEndian.AppendUint64(object, crc64.Update(0, object))...)
+}
+
+func TestValues(t *testing.T) {
+	for name, want := range map[string]string{
+		"embstr": "1796672532665/1796672532665 type 0 \"embstr\"", "int": "0/0 type 0 \"12345\"",
+		"raw": fmt.Sprintf("0/0 type 0 %q", strings.Repeat("`", 72)), "set": "4100000000000/1796672532665 type 2", "cron": "0/1796672656061 type 64",
+	} {
+		v, err := decodeValue(unhex(t, rows[name]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, first := v.expiry()
+		typ, err := v.typ()
+		got := fmt.Sprintf("%d/%d type %d", key, first, typ)
+		if typ == rdb.TypeString && err == nil {
+			var text []byte
+			text, err = newDialect.decodeString(nil, &v)
+			got += fmt.Sprintf(" %q", text)
+		} else if err == nil {
+			err = v.checkPayload()
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: %s, want %s; %v", name, got, want, err)
+		}
+	}
+	old := append(make([]byte, 4), append([]byte{0}, make([]byte, mvccLen+16)...)...)
+	old[4+imageAt] = encodingInt << 4
+	old[len(old)-8] = 7
+	v, _ := decodeValue(old)
+	if text, err := oldDialect.decodeString(nil, &v); string(text) != "7" || err != nil {
+		t.Errorf("a number before 6.3.4 is %q, %v", text, err)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	long := internal + "x"
+	for key, want := range map[string]string{"e": "033c65", "": "0000", internal[:6]: "", internal: "", long: hex.EncodeToString([]byte(long))} {
+		raw := newDialect.appendKey(nil, []byte(key))
+		user, err := newDialect.decodeKey(raw)
+		if err != nil || string(user) != key || want != "" && hex.EncodeToString(raw) != want {
+			t.Errorf("%q: %x, decoded %q, %v", key, raw, user, err)
+		}
+		if raw := oldDialect.appendKey(nil, []byte(key)); string(raw) != key {
+			t.Errorf("before 6.3.4 %q is %q", key, raw)
+		}
+	}
+	for _, raw := range []string{"", "\x00", "\x01\x00a"} {
+		if _, err := newDialect.decodeKey([]byte(raw)); err == nil {
+			t.Errorf("%q is a key", raw)
+		}
+	}
+	for text, want := range map[string]dialect{"6.3.4\x00": newDialect, "6.3.3\x00": oldDialect, "5.9.9\x00": oldDialect, "6.2.7\x00": oldDialect,
+		"255.255.255\x00": newDialect, "0.0.0\x00": newDialect, "7.0.0\x00": newDialect} {
+		if d, err := dialectOf([]byte(text)); d != want || err != nil {
+			t.Errorf("%q: %+v, %v", text, d, err)
+		}
+	}
+	for _, text := range []string{"", "6.3.4", "6.3\x00", "a.b.c\x00", "6.3.4.5\x00", "6.-3.4\x00"} {
+		if _, err := dialectOf([]byte(text)); err == nil {
+			t.Errorf("%q is a version", text)
+		}
+	}
+}
+
+// empty is a dataset in memory, of the newest KeyDB.
+func empty(t *testing.T) (*memstore.Store, *formattest.Memory) {
+	m := formattest.NewMemory(t, New())
+	st := m.FS.Dir(m.Dir)
+	for _, name := range []string{"default", "0", "0_expires", "1", "1_expires", "2_expires"} {
+		st.Len(name)
+		if !strings.HasSuffix(name, expires) {
+			st.Put(name, []byte(rowVersion), []byte("6.3.4\x00"))
+		}
+	}
+	st.Put("default", []byte(rowMetadata), []byte(metadataID))
+	return st, m
+}
+
+// read returns the records of a dataset, as "db type key=elements", and the findings; the ledger has to add up.
+func read(t *testing.T, m *formattest.Memory) (records string, found *formattest.Findings, classes string) {
+	t.Helper()
+	found = &formattest.Findings{}
+	src := formattest.Open(t, m.Format, m.Dir, &format.OpenOptions{Store: m.FS.Open, Options: store.Options{Report: found.Report}})
+	var ledger record.Ledger
+	for _, db := range src.Databases() {
+		r := formattest.Records(t, src, db, &format.Env{Ledger: &ledger, Report: found.Report, Deep: true, TempDir: t.TempDir()})
+		for {
+			h, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := fmt.Sprintf("%s %s %q %d", h.DB, h.Type, h.Key, h.ExpireMS)
+			batch := make([]record.Element, 2)
+			for n, err := r.Read(batch); err == nil; n, err = r.Read(batch) {
+				for _, e := range batch[:n] {
+					text += fmt.Sprintf(" %s=%s/%d", e.Name, e.Value, e.ExpireMS)
+				}
+			}
+			records += text + "\n"
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	formattest.CheckLedger(t, &ledger)
+	for _, ks := range src.Keyspaces() {
+		if c := formattest.Classes(&ledger, ks.Name); c != "" {
+			classes += ks.Name + ": " + c + "\n"
+		}
+	}
+	return records, found, classes
+}
+
+func put(st *memstore.Store, family, key string, value []byte) {
+	st.Put(family, newDialect.appendKey(nil, []byte(key)), value)
+}
+
+// TestForged: rows that no server writes cost themselves, by name.
+func TestForged(t *testing.T) {
+	number := func(v []byte, tail ...byte) []byte {
+		v = append(bytes.Clone(v), tail...)
+		v[countLen+imageAt] = encodingInt << 4
+		return v
+	}
+	huge := append([]byte{0xff, 0xff, 0xff, 0xff}, make([]byte, 40)...)
+	long := append([]byte{1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}, make([]byte, 40)...)
+	odd := withText("x")
+	odd[countLen+imageAt] = 0x31
+	other := withText("x")
+	other[countLen+imageAt] = 0x20
+	for name, c := range map[string]struct {
+		value []byte
+		kind  string
+	}{
+		"no value": {nil, "short-value"}, "count alone": {make([]byte, countLen), "short-value"}, "huge count": {huge, "short-value"},
+		"long member": {long, "short-value"}, "short image": {withText("")[:20], "short-value"},
+		"a time before 1970": {append(unhex(t, "01000000 00000000 ffffffffffffffff"), withText("x")[4:]...), "bad-value"},
+		"times descend":      {append(unhex(t, "02000000 00000000 0900000000000000 00000000 0800000000000000"), withText("x")[4:]...), "bad-value"},
+		"number and more":    {number(withText(""), 0), "newer"}, "type of the image": {odd, "newer"}, "encoding": {other, "newer"},
+		"type 77": {payloadOf([]byte{77}), "newer"}, "listpack": {payloadOf([]byte{16, 0}), "newer"}, "JSON of Dragonfly": {payloadOf([]byte{30, 1, 'x'}), "newer"},
+		"no checksum":   {[]byte{0, 0, 0, 0, 2, 1, 1, 'm', 9, 0, 1, 2, 3, 4, 5, 6, 7, 8}, "bad-value"},
+		"short payload": {[]byte{0, 0, 0, 0, 2, 1}, "short-value"}, "huge set": {payloadOf([]byte{2, 0x80, 0xff, 0xff, 0xff, 0xff}), "bad-value"},
+		"bytes behind a set":     {payloadOf([]byte{2, 1, 1, 'm', 1}), "newer"},
+		"an intset of odd width": {payloadOf([]byte{11, 9, 3, 0, 0, 0, 1, 0, 0, 0, 1}), "bad-value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st, m := empty(t)
+			put(st, "0", "bad", c.value)
+			put(st, "0", "good", withText("v"))
+			put(st, "1", "bad", withText("w"))
+			records, found, classes := read(t, m)
+			if want := "0 string \"good\" 0 =v/0\n1 string \"bad\" 0 =w/0\n"; records != want {
+				t.Errorf("records\n%s", records)
+			}
+			if !strings.Contains(classes, "0: malformed=1 housekeeping=1 copied=1\n") {
+				t.Errorf("classes\n%s", classes)
+			}
+			kinds := strings.Join(found.Kinds(), " ")
+			if kinds != strings.Join([]string{c.kind, FindUnclean}, " ") || string(found.All[1].Key) != "bad" {
+				t.Errorf("findings %s: %+v", kinds, found.All)
+			}
+		})
+	}
+}
+
+// TestOddRows: what lies beside the records, and in the wrong place.
+func TestOddRows(t *testing.T) {
+	st, m := empty(t)
+	put(st, "default", "repl-id", make([]byte, 41))
+	put(st, "default", "repl-offset", make([]byte, 7)) // short-value
+	put(st, "default", "other", nil)                   // newer
+	st.Put("0", []byte(rowCount), make([]byte, 8))
+	st.Put("0", []byte(rowLastExpire), make([]byte, 8)) // newer
+	st.Put("0", []byte("\x01\x00moved"), withText("x")) // slot-mismatch
+	put(st, "0", internal+"mine", withText("x"))
+	put(st, "0", "both", unhex(t, rows["set"])) // missing-ttl-row, member-expiry
+	st.Put("1_expires", appendIndex(nil, 7, []byte("gone")), []byte("gone"))
+	st.Put("1_expires", appendIndex(nil, 8, []byte("gone")), []byte("else")) // bad-value
+	st.Put("1_expires", []byte("short"), nil)                                // short-value
+	records, found, classes := read(t, m)
+	if want := "0 string \"\\x00\\x04\\x03\\x00\\x05\\x02\\x04mine\" 0 =x/0\n0 set \"both\" 4100000000000 n=/0 m=/0\n"; records != want {
+		t.Errorf("records\n%s", records)
+	}
+	if want := "0: malformed=2 housekeeping=2 copied=2\ndefault: malformed=2 housekeeping=3\n1: housekeeping=1\n1_expires: malformed=2 housekeeping=1\n"; classes != want {
+		t.Errorf("classes\n%s", classes)
+	}
+	want := "bad-value member-expiry missing-ttl-row newer newer short-value short-value slot-mismatch stale-ttl-rows"
+	if kinds := strings.Join(found.Kinds(), " "); kinds != want {
+		t.Errorf("findings %s", kinds)
+	}
+}
+
+// TestDatabases: which database a family holds, and none at all.
+func TestDatabases(t *testing.T) {
+	number := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
+	for name, c := range map[string]struct {
+		rows map[string][]byte
+		want string
+		kind string
+	}{
+		"as they were made": {nil, "0 a 1 b", ""},
+		"swapped":           {map[string][]byte{"db-0": number(1), "db-1": number(0)}, "0 b 1 a", ""},
+		"swapped back":      {map[string][]byte{"db-0": number(0), "db-1": number(1)}, "0 a 1 b", ""},
+		"one name twice":    {map[string][]byte{"db-0": number(1)}, "0 a 1 b", FindSwapped},
+		"out of range":      {map[string][]byte{"db-0": number(1 << 31)}, "0 a 1 b", FindSwapped},
+	} {
+		st, m := empty(t)
+		put(st, "0", "a", withText(""))
+		put(st, "1", "b", withText(""))
+		for key, value := range c.rows {
+			put(st, "default", key, value)
+		}
+		records, found, _ := read(t, m)
+		got := strings.NewReplacer(" string ", " ", "\"", "", " 0 =/0", "", "\n", " ").Replace(records)
+		if strings.TrimSpace(got) != c.want || (c.kind != "") != strings.Contains(strings.Join(found.Kinds(), " "), FindSwapped) {
+			t.Errorf("%s: %q, %v", name, got, found.Kinds())
+		}
+	}
+	_, m := empty(t)
+	if records, found, classes := read(t, m); records != "" || len(found.All) > 0 || !strings.Contains(classes, "1: housekeeping=1") {
+		t.Errorf("an empty dataset has %q, %v\n%s", records, found.All, classes)
+	}
+}
+
+// TestBefore634: keys without slots, small images, no index.
+func TestBefore634(t *testing.T) {
+	m := formattest.NewMemory(t, New())
+	st := m.FS.Dir(m.Dir)
+	for _, name := range []string{"default", "0", "1"} {
+		st.Put(name, []byte(rowVersion), []byte("6.3.1\x00"))
+	}
+	st.Put("1", []byte("k"), append(append([]byte{0, 0, 0, 0, 0}, make([]byte, mvccLen+16)...), "text"...))
+	st.Put("1", []byte("l"), unhex(t, rows["set"]))
+	records, found, _ := read(t, m)
+	if want := "1 string \"k\" 0 =text/0\n1 set \"l\" 4100000000000 n=/0 m=/0\n"; records != want {
+		t.Errorf("records\n%s", records)
+	}
+	found.CheckNone(t, record.Error)
+	src := m.Open(t)
+	if !src.Sorted() {
+		t.Error("keys without slots are in order")
+	}
+}
+
+// TestSpans: rows without a slot lie among those of one, and each row is in one span.
+func TestSpans(t *testing.T) {
+	st, m := empty(t)
+	n := 0
+	for _, key := range []string{"", "a", "b", internal[:2], internal, internal + "1", internal + "\xff", internal[2:] + "x", "\x00\x05", "\xff\xff"} {
+		put(st, "0", key, withText(key))
+		n++
+	}
+	for i := range 200 {
+		st.Put("0", append([]byte(internal[:2]), fmt.Sprintf("moved%d", i)...), withText("")) // in the slot of those without one
+	}
+	src := m.Open(t)
+	for _, cut := range []string{"\x00", internal, internal + "1", "\x00\x05", "\x01", "a", "moved150", "z"} {
+		var ledger record.Ledger
+		got := 0
+		for _, span := range []format.Span{{Hi: []byte(cut)}, {Lo: []byte(cut)}} {
+			r := formattest.RecordsOf(t, src, "0", record.AllTypes, span, &format.Env{Ledger: &ledger})
+			for {
+				h, err := r.Next()
+				if err == io.EOF {
+					break
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				if in := span.Hi != nil && string(h.Key) < cut || span.Lo != nil && string(h.Key) >= cut; !in {
+					t.Errorf("cut at %q: %q is in the wrong span", cut, h.Key)
+				}
+				got++
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if classes := formattest.Classes(&ledger, "0"); got != n || classes != fmt.Sprintf("malformed=200 housekeeping=1 copied=%d", n) {
+			t.Errorf("cut at %q: %d records, %s", cut, got, classes)
+		}
+	}
+}
+
+// TestSweep: every prefix and every flipped byte of rows is an error or a value, never a panic, and is described.
+func TestSweep(t *testing.T) {
+	_, m := empty(t)
+	src := m.Open(t)
+	for name, text := range rows {
+		whole := unhex(t, text)
+		check := func(b []byte) {
+			row := src.Describe("0", "0", newDialect.appendKey(nil, []byte("k")), b)
+			if err := decodeAll(newDialect, b); (err == nil) != (row.Err == nil) {
+				t.Errorf("%s: %x: %v, described with %v", name, b, err, row.Err)
+			}
+		}
+		check(whole)
+		for i := range whole {
+			check(whole[:i])
+			for _, bit := range []byte{0x01, 0x80, 0xff} {
+				b := bytes.Clone(whole)
+				b[i] ^= bit
+				check(b)
+				if err := decodeAll(newDialect, b); err == nil && name != "embstr" && name != "int" && name != "raw" && i > 4+24+8+1 {
+					t.Errorf("%s: byte %d changed, and nothing is told", name, i)
+				}
+			}
+		}
+	}
+}
+
+// decodeAll decodes a value to its last element.
+func decodeAll(d dialect, b []byte) error {
+	v, err := decodeValue(b)
+	if err != nil {
+		return err
+	}
+	t, err := v.typ()
+	if err != nil {
+		return err
+	}
+	if t == rdb.TypeString {
+		_, err = d.decodeString(nil, &v)
+		return err
+	}
+	dump, err := v.payload()
+	var dec rdb.Decoder
+	defer dec.Close()
+	var h record.Header
+	if err == nil {
+		err = dec.Begin(dump.Type, dump.Header, dump.Value, dump.Off, &h)
+	}
+	for batch := make([]record.Element, 8); err == nil; {
+		_, err = dec.Read(batch)
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+// FuzzValue: a value is decoded or an error, and what is decoded is in it.
+func FuzzValue(f *testing.F) {
+	for _, text := range rows {
+		f.Add(unhex(f, text))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, d := range []dialect{newDialect, oldDialect} {
+			err := decodeAll(d, b)
+			var c *record.CorruptError
+			if err != nil && !errors.As(err, &c) {
+				t.Fatalf("%v says no offset", err)
+			}
+			if err == nil && len(b) < countLen+1 {
+				t.Fatal("decoded nothing")
+			}
+		}
+	})
+}
+
+// FuzzKeys: a key that is decoded is written the same; rows of default and of the index never panic.
+func FuzzKeys(f *testing.F) {
+	for _, key := range []string{"", "\x03\x3ce", rowCount, rowVersion, "o2repl-masters"} {
+		f.Add([]byte(key), []byte("6.3.4\x00"))
+	}
+	f.Fuzz(func(t *testing.T, raw, value []byte) {
+		for _, d := range []dialect{newDialect, oldDialect} {
+			if user, err := d.decodeKey(raw); err == nil && !isInternal(user) && !bytes.Equal(d.appendKey(nil, user), raw) {
+				t.Fatalf("%x is written as %x", raw, d.appendKey(nil, user))
+			}
+			d.metadataRow(raw, value)
+		}
+		if when, key, err := decodeIndex(raw, value); err == nil && !bytes.Equal(appendIndex(nil, when, key), raw) {
+			t.Fatalf("%x is written as another row", raw)
+		}
+	})
+}
+
+func TestLimits(t *testing.T) {
+	formattest.Limits(t, New(), "Types=string,hash,list,set,zset,stream,other EmptyKey MaxScore=+Inf StreamGroups FieldsRead MembersExpire "+
+		"Opaque=[module keydb-cron] Whole NoTarget="+noTarget+" Numbered rocksdb:r Beside=[keydb_tmp]")
+	if _, err := New().Create(t.Context(), "x", nil); err == nil {
+		t.Error("a target is created")
+	}
+}
+
+func TestDetect(t *testing.T) {
+	families := func(names ...string) (out []format.KeyspaceEvidence) {
+		for _, name := range names {
+			out = append(out, format.KeyspaceEvidence{Name: name, Comparer: bytewise})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		path, kind string
+		names      []string
+		want       int
+	}{
+		{".", "rocksdb", []string{"default", "0", "0_expires", "1", "1_expires"}, 98}, {"flash", "rocksdb", []string{"default", "0", "0_expires"}, 98},
+		{".", "rocksdb", []string{"default", "0", "1"}, 60}, {"x", "rocksdb", []string{"default", "0", "0_expires"}, 0},
+		{".", "leveldb", []string{"default", "0"}, 0}, {".", "rocksdb", []string{"default", "0", "metadata"}, 0}, {".", "rocksdb", []string{"default"}, 0},
+	} {
+		ev := &format.Evidence{Stores: []format.StoreEvidence{{Path: c.path, Kind: c.kind, Keyspaces: families(c.names...)}}}
+		if v := New().Detect(ev); v.Score != c.want {
+			t.Errorf("%s %s %v: %d, want %d", c.kind, c.path, c.names, v.Score, c.want)
+		}
+	}
+}
+
+// TestDead: keys that were deleted, and one that was written again.
+func TestDead(t *testing.T) {
+	dir := fixtures.Unpack(t, "keydbflash-basic")
+	src := formattest.Open(t, New(), dir, &format.OpenOptions{Store: rocks.Open})
+	dead := src.(format.Undead)
+	dbs, err := dead.DeadDatabases()
+	if err != nil || len(dbs) != 17 {
+		t.Fatalf("%d databases, %v", len(dbs), err)
+	}
+	n := 0
+	for _, db := range dbs {
+		r, err := dead.DeadRecords(t.Context(), db, record.AllTypes, format.Span{}, &format.Env{Now: formattest.Now, TempDir: t.TempDir()}, func([]byte, record.Type, string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			if _, err := r.Next(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		r.Close()
+	}
+	t.Log(n, "deleted keys")
+}
