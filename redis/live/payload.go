@@ -24,7 +24,7 @@ type payload struct {
 // Write takes bytes of the payload.
 func (p *payload) Write(b []byte) (int, error) {
 	p.held = append(p.held, b...)
-	n := len(p.held) - rdb.FooterLen
+	n := len(p.held) - crc64.FooterLen
 	if n <= 0 {
 		return len(b), nil
 	}
@@ -38,7 +38,7 @@ func (p *payload) Write(b []byte) (int, error) {
 
 // end checks the footer and returns the version in it.
 func (p *payload) end() (version uint16, err error) {
-	if len(p.held) != rdb.FooterLen {
+	if len(p.held) != crc64.FooterLen {
 		return 0, badPayload("it is shorter than its footer")
 	}
 	if want := binary.LittleEndian.Uint64(p.held[2:]); want != 0 && want != crc64.Update(p.sum, p.held[:2]) {
@@ -63,7 +63,7 @@ func (f *fetcher) take(in io.Reader, size int64, key []byte, ms int64) error {
 	body, version, whole := f.head, uint16(f.server.version.Number), size <= maxInMemory
 	if whole {
 		var err error
-		if body, version, err = rdb.CutFooter(f.head, true); err != nil {
+		if body, version, err = crc64.CutFooter(f.head, true); err != nil {
 			return aboutKey(key, err)
 		}
 	}
@@ -148,7 +148,7 @@ func (c *copier) unread(db string, key []byte, err error) error {
 
 // libraries takes what FUNCTION DUMP answers.
 func (c *copier) libraries(b []byte) error {
-	body, version, err := rdb.CutFooter(b, true)
+	body, version, err := crc64.CutFooter(b, true)
 	if err != nil {
 		return err
 	}

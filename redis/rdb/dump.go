@@ -19,24 +19,6 @@ func PayloadHeader(version uint16) Header {
 	return Header{Version: int(version), Valkey: version >= firstValkey}
 }
 
-// FooterLen is the length of what ends a payload: a version u16 LE, and the checksum u64 LE of all before it.
-const FooterLen = 10
-
-// CutFooter returns what a payload of DUMP or FUNCTION DUMP holds without its footer, and the version in that. A checksum of 0 is
-// none, which unsummed allows: payloads in the replication stream of Redis 8.10 may have it.
-func CutFooter(payload []byte, unsummed bool) (body []byte, version uint16, err error) {
-	if len(payload) < FooterLen {
-		return nil, 0, record.Short(0, "payload", FooterLen, len(payload))
-	}
-	end := len(payload) - 8
-	if sum := binary.LittleEndian.Uint64(payload[end:]); sum != crc64.Update(0, payload[:end]) && (sum != 0 || !unsummed) {
-		return nil, 0, &record.CorruptError{Off: int64(end), Field: "checksum", Err: errChecksum}
-	}
-	return payload[:end-2], binary.LittleEndian.Uint16(payload[end-2:]), nil
-}
-
-var errChecksum = errors.New("is wrong")
-
 // OpenDump finds the value in a payload whose footer, which has a version, is taken off:
 //
 //	[F3 metadata] type | value | [FA name value]…

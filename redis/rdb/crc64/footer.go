@@ -7,18 +7,20 @@ import (
 	"kvferry/record"
 )
 
-// footer is what ends a payload: a version (LE16) and CRC64 (LE) of all before.
-const footer = 10
+// FooterLen is the length of the end of a payload: a version u16 LE, and the checksum u64 LE of all bytes before it.
+const FooterLen = 10
 
-// CutFooter returns what a payload of DUMP or FUNCTION DUMP holds without its footer, and the version in that. A checksum of 0
-// is none, which unsummed allows: only the replication stream of Redis 8.10 has such payloads.
+// CutFooter returns a payload of DUMP or FUNCTION DUMP without its footer, and the version in the footer. unsummed allows a
+// checksum of 0, which means none: payloads in the replication stream of Redis 8.10 may have it.
 func CutFooter(payload []byte, unsummed bool) (body []byte, version uint16, err error) {
-	if len(payload) < footer {
-		return nil, 0, record.Short(0, "payload", footer, len(payload))
+	if len(payload) < FooterLen {
+		return nil, 0, record.Short(0, "payload", FooterLen, len(payload))
 	}
 	end := len(payload) - 8
 	if sum := binary.LittleEndian.Uint64(payload[end:]); sum != Update(0, payload[:end]) && (sum != 0 || !unsummed) {
-		return nil, 0, &record.CorruptError{Off: int64(end), Field: "checksum", Err: errors.New("is wrong")}
+		return nil, 0, &record.CorruptError{Off: int64(end), Field: "checksum", Err: errChecksum}
 	}
 	return payload[:end-2], binary.LittleEndian.Uint16(payload[end-2:]), nil
 }
+
+var errChecksum = errors.New("is wrong")
