@@ -363,6 +363,9 @@ func (d *Decoder) fieldExpiry(off, ms int64) int64 {
 	return max(ms, 1) // 0 is never
 }
 
+// maxFieldExpiry is the last moment at which Redis lets a field expire: it does not load a file with a later one.
+const maxFieldExpiry = 1<<48 - 1
+
 // expires returns the expiry of a field: 0 is none, and with a least one of the hash 1 is that.
 func (d *Decoder) expires(n uint64) int64 {
 	if n == 0 {
@@ -371,11 +374,11 @@ func (d *Decoder) expires(n uint64) int64 {
 	if d.form == formHashDelta {
 		n--
 	}
-	ms := d.expiry + int64(n)
-	if ms < d.expiry || n > math.MaxInt64 {
-		d.in.failf(d.in.offset(), "expiry", "%d ms after %d", n, d.expiry)
+	ms := uint64(d.expiry) + n
+	if ms < n || ms > maxFieldExpiry {
+		d.in.failf(d.in.offset(), "expiry", "%d ms after %d", n, uint64(d.expiry))
 	}
-	return ms
+	return int64(ms)
 }
 
 // Lengths of text scores that stand for a value.
@@ -463,7 +466,7 @@ func (d *Decoder) entry(e *record.Element) bool {
 
 // packedExpiry checks when a field expires. Fields that do come first, in the order of that.
 func (d *Decoder) packedExpiry(e *pack.Item) error {
-	if !e.IsInt || e.N < 0 {
+	if !e.IsInt || e.N < 0 || e.N > maxFieldExpiry {
 		return errFieldExpiry
 	}
 	last := d.expiry

@@ -499,9 +499,18 @@ func (d *Decoder) groupElements(dst []record.Element) (n int) {
 	return n
 }
 
+// Bounds of what a stream may be set to, in seconds and messages.
+const maxProducersFor, maxProducerIDs = 24 * 60 * 60, 10000
+
 // endStream skips what is behind the groups.
 func (d *Decoder) endStream() {
 	if d.stream.typ >= TypeStream4 {
+		at := d.in.offset()
+		seconds, most := d.in.len("stream"), d.in.len("stream")
+		if seconds-1 >= maxProducersFor || most-1 >= maxProducerIDs {
+			d.oddly("producers", "their messages are known for %d s, and %d of each", seconds, most)
+		}
+		d.in.seek(at)
 		d.stream.lost = d.in.skipProducers()
 	}
 	d.stream.phase = streamDone
