@@ -33,6 +33,9 @@ type harness struct {
 	large   []*job    // on goldens: their processes are killed
 	run     *runner
 	label   string // what is under way, in a file
+	bench   *bench
+	engines []*engine // that answers are compared with
+	single  bool      // one case alone is done
 }
 
 // chosen reports whether datasets of a name are used.
@@ -53,6 +56,7 @@ var classes = []struct {
 }{
 	{"damage", (*harness).damaged, 16, 25},
 	{"forge", (*harness).forged, 16, 0},
+	{"values", (*harness).values, 8, 0},
 	{"call", (*harness).call, 8, 40},
 	{"full", (*harness).full, 2, 12},
 	{"kill", (*harness).kill, 4, 2},
@@ -102,24 +106,14 @@ func (o *options) run() (wrong int, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	fmt.Printf("seed %d, %v\n", o.seed, o.span)
 	h := &harness{seed: o.seed, dir: dir, files: o.files, names: o.names, run: &runner{work: filepath.Join(dir, "work")}, label: filepath.Join(dir, "case")}
-	if err := os.Mkdir(filepath.Join(dir, "golden"), 0o755); err != nil {
-		return 0, err
-	}
-	if h.sources, err = unpack(filepath.Join(dir, "golden"), o.outside); err != nil {
-		return 0, err
-	}
-	h.sources = slices.DeleteFunc(h.sources, func(s *source) bool {
-		return !h.chosen(s.name)
-	})
-	if o.only != "forge" && !slices.ContainsFunc(h.sources, func(s *source) bool { return s.has(o.files) }) {
-		return 0, fmt.Errorf("-files %s -sources %s: no dataset has such a file", o.files, o.names)
-	}
 	if err := os.Mkdir(h.run.work, 0o755); err != nil {
 		return 0, err
 	}
-	if err := h.makeSmall(); err != nil {
+	if err := o.datasets(h); err != nil {
 		return 0, err
 	}
+	h.bench = &bench{dir: dir}
+	defer h.bench.close()
 	began := time.Now()
 	done, err := o.classes(h)
 	for _, c := range done {
@@ -128,6 +122,38 @@ func (o *options) run() (wrong int, err error) {
 	}
 	fmt.Printf("%d wrong, %v, seed %d\n", wrong, time.Since(began).Round(time.Second), o.seed)
 	return wrong, err
+}
+
+// datasets unpacks and makes what is damaged. Classes that compare with servers make their own.
+func (o *options) datasets(h *harness) error {
+	only := strings.FieldsFunc(o.only, func(c rune) bool { return c == ',' || c == '/' })
+	if len(only) > 0 && !slices.ContainsFunc(classNames(), func(name string) bool {
+		return slices.Contains(only, name) && name != "values" && name != "commands"
+	}) {
+		return nil
+	}
+	err := os.Mkdir(filepath.Join(h.dir, "golden"), 0o755)
+	if err != nil {
+		return err
+	}
+	if h.sources, err = unpack(filepath.Join(h.dir, "golden"), o.outside); err != nil {
+		return err
+	}
+	h.sources = slices.DeleteFunc(h.sources, func(s *source) bool {
+		return !h.chosen(s.name)
+	})
+	if o.only != "forge" && !slices.ContainsFunc(h.sources, func(s *source) bool { return s.has(o.files) }) {
+		return fmt.Errorf("-files %s -sources %s: no dataset has such a file", o.files, o.names)
+	}
+	return h.makeSmall()
+}
+
+// classNames are the names of all classes.
+func classNames() (out []string) {
+	for _, c := range classes {
+		out = append(out, c.name)
+	}
+	return out
 }
 
 // classes does the chosen classes, that with the smallest part of its share first, until the time is over.
@@ -146,12 +172,13 @@ func (o *options) classes(h *harness) (out []*class, err error) {
 		if err != nil {
 			return nil, err
 		}
+		h.single = true
 		return out, h.one(out[0], n)
 	}
 	for began := time.Now(); time.Since(began) < o.span; {
 		var next *class
 		for _, c := range out {
-			if (!o.short || c.cases < c.short) && (next == nil || c.spent/time.Duration(c.share) < next.spent/time.Duration(next.share)) {
+			if !c.done && (!o.short || c.cases < c.short) && (next == nil || c.spent/time.Duration(c.share) < next.spent/time.Duration(next.share)) {
 				next = c
 			}
 		}

@@ -12,10 +12,11 @@ import (
 // redis-server and valkey-server in it or up to two directories below.
 const EnginesVariable = "KVFERRY_ENGINES"
 
-// Engine returns the path of a server of a version, such as "Redis", "8.6". It skips the test if the server is
-// missing.
-func Engine(t testing.TB, name, version string) string {
-	t.Helper()
+// Found is a server that was found: "Redis 8.6.3" and where it is.
+type Found struct{ Name, Path string }
+
+// Engines returns the servers of other versions that are there.
+func Engines() (out []Found) {
 	dir := os.Getenv(EnginesVariable)
 	for _, pattern := range []string{"*-server", "*/*-server", "*/*/*-server"} {
 		paths, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -23,10 +24,30 @@ func Engine(t testing.TB, name, version string) string {
 			continue
 		}
 		for _, path := range paths {
-			out, err := exec.Command(path, "--version").Output()
-			if err == nil && strings.HasPrefix(string(out), name+" server v="+version+".") {
-				return path
+			if name := Version(path); name != "" {
+				out = append(out, Found{name, path})
 			}
+		}
+	}
+	return out
+}
+
+// Version is what a server calls itself: "Redis 8.6.3"; "" when it does not run.
+func Version(path string) string {
+	out, err := exec.Command(path, "--version").Output()
+	f := strings.Fields(string(out)) // Redis server v=8.6.3 …
+	if err != nil || len(f) < 3 {
+		return ""
+	}
+	return f[0] + " " + strings.TrimPrefix(f[2], "v=")
+}
+
+// Engine returns the path of a server of a version: "Redis", "8.6". It skips the test where there is none.
+func Engine(t testing.TB, name, version string) string {
+	t.Helper()
+	for _, found := range Engines() {
+		if strings.HasPrefix(found.Name, name+" "+version+".") {
+			return found.Path
 		}
 	}
 	t.Skipf("SKIPPED: needs %s %s; %s names a directory of servers", name, version, EnginesVariable)

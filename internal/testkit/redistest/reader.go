@@ -9,11 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"kvferry/record"
 )
 
-// Read adds records to into, in the form of Records. It skips expired records.
+// Read reads records in the form of Records, without those that have expired and fields that have.
 func Read(t testing.TB, into map[string]string, r record.Reader) {
 	t.Helper()
 	defer func() {
@@ -61,7 +62,9 @@ func elements(t testing.TB, r record.Reader, h *record.Header) []string {
 				groups = append(groups, line)
 				continue
 			}
-			out = append(out, element(t, typ, &batch[i]))
+			if ms := batch[i].ExpireMS; ms == 0 || ms > time.Now().UnixMilli() {
+				out = append(out, element(t, typ, &batch[i]))
+			}
 		}
 	}
 	switch typ {
@@ -70,7 +73,7 @@ func elements(t testing.TB, r record.Reader, h *record.Header) []string {
 	case record.Hash, record.ZSet:
 		slices.Sort(out)
 	case record.Stream:
-		out = append(append(out, last), groups...)
+		out = append(append(out, last), sortGroups(groups)...)
 	}
 	return out
 }
@@ -138,7 +141,7 @@ func streamLine(h *record.Header) string {
 	if h.MaxDeleted != nil {
 		deleted = ID(h.MaxDeleted)
 	}
-	return fmt.Sprintf("last=%s deleted=%s added=%d", ID(h.Last), deleted, h.Added)
+	return fmt.Sprintf("last=%s deleted=%s added=%d", ID(h.Last), deleted, int64(h.Added)) // as servers print it
 }
 
 // groupLine formats an element of a consumer group. It returns false for other elements.

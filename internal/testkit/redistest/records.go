@@ -55,6 +55,9 @@ func (c *Client) Record(t testing.TB, key string) string {
 	case "stream":
 		list = c.stream(t, key)
 	}
+	if len(list) == 0 { // all fields have expired since
+		return ""
+	}
 	return Form(typ, max(expire.(int64), 0), list)
 }
 
@@ -110,22 +113,40 @@ func (c *Client) stream(t testing.TB, key string) []string {
 	info := fields(c.Must(t, "XINFO", "STREAM", key, "FULL", "COUNT", "0"))
 	out = append(out, fmt.Sprintf("last=%s deleted=%s added=%s", Text(info["last-generated-id"]),
 		Text(info["max-deleted-entry-id"]), Text(info["entries-added"])))
+	var groups []string
 	for _, g := range info["groups"].([]any) {
 		group := fields(g)
 		read := Text(group["entries-read"])
 		if group["entries-read"] == nil {
 			read = "-1"
 		}
-		out = append(out, fmt.Sprintf("group %s last=%s read=%s", Text(group["name"]), Text(group["last-delivered-id"]), read))
+		groups = append(groups, fmt.Sprintf("group %s last=%s read=%s", Text(group["name"]), Text(group["last-delivered-id"]), read))
 		for _, x := range group["consumers"].([]any) {
-			out = append(out, fmt.Sprintf("consumer %s", Text(fields(x)["name"])))
+			groups = append(groups, fmt.Sprintf("consumer %s", Text(fields(x)["name"])))
 		}
 		for _, p := range group["pending"].([]any) {
 			row := p.([]any) // id, consumer, delivered, deliveries
-			out = append(out, fmt.Sprintf("pending %s %s %s", Text(row[0]), Text(row[1]), Text(row[3])))
+			groups = append(groups, fmt.Sprintf("pending %s %s %s", Text(row[0]), Text(row[1]), Text(row[3])))
 		}
 	}
-	return out
+	return append(out, sortGroups(groups)...)
+}
+
+// sortGroups puts groups in the order of their names, and the lines of each in theirs: files have them in any.
+func sortGroups(lines []string) []string {
+	var groups [][]string
+	for _, line := range lines {
+		if strings.HasPrefix(line, "group ") {
+			groups = append(groups, nil)
+		}
+		last := len(groups) - 1
+		groups[last] = append(groups[last], line)
+	}
+	for _, g := range groups {
+		sort.Strings(g[1:])
+	}
+	slices.SortFunc(groups, slices.Compare[[]string])
+	return slices.Concat(groups...)
 }
 
 // Entry formats an entry of a stream.
