@@ -103,7 +103,7 @@ func (p *Reader) Open(kind Kind, b []byte) error {
 	if len(b) < zipmapHead+1 {
 		return record.Short(0, "zipmap", zipmapHead+1, len(b))
 	}
-	if p.pos = zipmapHead; b[0] != zipmapMany {
+	if p.pos = zipmapHead; b[0] < zipmapMany {
 		p.count = 2 * int(b[0])
 	}
 	return p.closed()
