@@ -240,6 +240,8 @@ func (e *engine) laxer(f *forgedValue) string {
 		return "a collection without elements, which a server leaves out when it loads a file"
 	case f.t >= rdb.TypeJSON && e.version < 15:
 		return "a type of Dragonfly"
+	case f.t == rdb.TypeHashZipmap && strings.Contains(string(f.b[:min(len(f.b), 6)]), "\xff"):
+		return "a zipmap that counts 255 entries, which servers before 7.0 count themselves"
 	case f.t == rdb.TypeModule:
 		return "a value of a module, which is carried as it is"
 	case f.t > rdb.TypeStream2 && !slices.ContainsFunc(e.corpus, func(v *value) bool { return v.t == f.t }):
