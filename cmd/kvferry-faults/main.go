@@ -57,6 +57,7 @@ var classes = []struct {
 	{"damage", (*harness).damaged, 16, 25},
 	{"forge", (*harness).forged, 16, 0},
 	{"values", (*harness).values, 8, 0},
+	{"commands", (*harness).commands, 8, 0},
 	{"call", (*harness).call, 8, 40},
 	{"full", (*harness).full, 2, 12},
 	{"kill", (*harness).kill, 4, 2},

@@ -229,7 +229,6 @@ var stricter = []reason{
 	{"node: an entry has an unknown encoding", "servers end nodes and zipmaps at the first FF"},
 	{"zipmap: an entry reaches beyond the end", "servers end nodes and zipmaps at the first FF"},
 	{"do not fit into the", "servers read on into the footer"},
-	{"have 0: too short", "servers read on into the footer"},
 	{"node: flags", "servers pass over flags that they do not know"},
 }
 
@@ -251,6 +250,9 @@ func (e *engine) laxer(f *forgedValue) string {
 }
 
 func stricterBy(text string) string {
+	if strings.HasPrefix(text, "payload: ") && strings.Contains(text, ": too short") {
+		text = intoFooter
+	}
 	for _, x := range stricter {
 		if strings.Contains(text, x.text) {
 			return x.why

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/testkit/redistest"
+	"kvferry/record"
+	"kvferry/redis/aof"
+	"kvferry/redis/state"
+	"kvferry/redis/state/commands"
+	"kvferry/redis/state/server"
+	"kvferry/store"
+)
+
+// perLog is how many commands a log has.
+const perLog = 60
+
+// replayed is what kvferry makes of a log.
+type replayed struct {
+	records map[string]string
+	refused int             // commands
+	told    map[int]string  // what is said of those that are not carried out
+	lost    map[string]bool // keys whose value is named as unknown
+	wild    bool            // any key may be wrong, and this is told
+}
+
+// commands does case number n: a log of random commands, half of them broken, is replayed by kvferry and carried out by a
+// server. Both refuse the same number and hold the same then, but for keys that kvferry names as lost.
+func (h *harness) commands(c *class, n int) error {
+	engines, err := h.servers()
+	if err != nil || len(engines) == 0 {
+		c.done = true
+		return err
+	}
+	e := engines[n%len(engines)]
+	label := fmt.Sprintf("commands/%d %s", n, e.Name)
+	h.now(label)
+	list, ours, err := e.randomLog(fixtures.NewRand(h.seed, 'a', uint64(n)), h.run.work)
+	if err != nil {
+		return err
+	}
+	refusals, err := e.carryOut(list)
+	if err != nil {
+		return err
+	}
+	var want map[string]string
+	if err := try(func() { want = e.client.Records(h.bench) }); err != nil {
+		return err
+	}
+	got, err := h.replay(list)
+	if err != nil {
+		c.fail("%s: %v", label, err)
+		return nil
+	}
+	c.count("server " + e.Name)
+	c.counts["commands"] += len(list)
+	got.told = ours
+	c.judgeLog(e, got, want, refusals, list, label)
+	return nil
+}
+
+// old reports whether a server is of the version whose replies the state gives.
+func (e *engine) old() bool { return strings.HasPrefix(e.Name, "Redis 7.0.") }
+
+// unfollowed is what a command is told with whose effect is not known. What is refused after it may differ.
+const unfollowed = "unfollowed"
+
+// randomLog makes commands that a server judges by themselves, not by the clock or its settings, and returns what the state
+// says of those that it refuses. Only one log in four has commands that the state does not follow.
+func (e *engine) randomLog(seed *fixtures.Rand, dir string) (out [][]string, told map[int]string, err error) {
+	r := rand.New(rand.NewSource(int64(seed.Uint64())))
+	patterns, all := redistest.PatternsOf(e.known), r.Intn(4) == 0
+	st, err := state.New(state.Options{TempDir: dir, Memory: 1 << 20})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer st.Close()
+	s := &server.Server{DB: st, Now: time.Now().UnixMilli()}
+	told = map[int]string{}
+	for len(out) < perLog {
+		words := redistest.Command(r, patterns)
+		if r.Intn(2) == 0 {
+			words = redistest.Broken(r, words)
+		}
+		if !e.known[words[0]] || redistest.Gone(words) || redistest.Judged(words) || !e.old() && redistest.Otherwise(words) {
+			continue
+		}
+		args := [][]byte{}
+		for _, w := range words {
+			args = append(args, []byte(w))
+		}
+		var refused *server.ReplyError
+		var unknown *server.UnsupportedError
+		switch err := commands.Do(s, args); {
+		case errors.As(err, &unknown) && !all:
+			continue
+		case errors.As(err, &unknown):
+			told[len(out)] = unfollowed
+			if err := commands.Lose(s, args, []byte(unfollowed)); err != nil {
+				return nil, nil, err
+			}
+		case errors.As(err, &refused):
+			told[len(out)] = refused.Text
+		case err != nil:
+			return nil, nil, err
+		}
+		out = append(out, words)
+	}
+	return out, told, nil
+}
+
+// carryOut gives a server commands, and returns how it refuses those that it refuses.
+func (e *engine) carryOut(list [][]string) (refused map[int]string, err error) {
+	out := redistest.Append(redistest.Append(nil, "FLUSHALL"), "SELECT", "0")
+	for _, words := range list {
+		out = redistest.Append(out, words...)
+	}
+	if _, err = e.client.Write(out); err != nil {
+		return nil, err
+	}
+	refused = map[int]string{}
+	for i := -2; i < len(list); i++ {
+		v, err := e.client.Reply()
+		if err != nil {
+			return nil, err
+		}
+		if text, ok := v.(redistest.Error); ok {
+			refused[i] = string(text)
+		}
+	}
+	return refused, nil
+}
+
+var number = regexp.MustCompile(`^[0-9]+`)
+
+// replay has kvferry read commands as a log.
+func (h *harness) replay(list [][]string) (*replayed, error) {
+	var log []byte
+	for _, words := range list {
+		log = redistest.Append(log, words...)
+	}
+	path := filepath.Join(h.run.work, "appendonly.aof")
+	if err := os.WriteFile(path, log, 0o600); err != nil {
+		return nil, err
+	}
+	defer os.Remove(path)
+	x := &replayed{records: map[string]string{}, lost: map[string]bool{}}
+	tell := func(f record.Finding) {
+		switch {
+		case f.Kind == aof.FindRefused:
+			x.refused, _ = strconv.Atoi(number.FindString(f.Detail))
+		case f.Kind == aof.FindCommand && f.Key == nil:
+			x.wild = true
+		case f.Kind == aof.FindCommand:
+			x.lost[f.DB+"/"+string(f.Key)] = true
+		}
+	}
+	ctx := context.Background()
+	src, err := aof.New().Open(ctx, path, &format.OpenOptions{Options: store.Options{TempDir: h.run.work, Memory: 1 << 20, Salvage: true, Report: tell}})
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	for _, db := range src.Databases() {
+		var ledger record.Ledger
+		r, err := src.Records(ctx, db, record.AllTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: h.run.work, Memory: 1 << 20, Ledger: &ledger})
+		if err != nil {
+			return nil, err
+		}
+		if err := try(func() { redistest.Read(h.bench, x.records, r) }); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// judgeLog compares a replay with what a server has.
+func (c *class) judgeLog(e *engine, got *replayed, want map[string]string, refusals map[int]string, list [][]string, label string) {
+	if got.wild {
+		c.count("any key may be wrong, as is told")
+		return
+	}
+	for key := range got.lost {
+		delete(want, key)
+		delete(got.records, key)
+	}
+	if !e.old() {
+		redistest.WithoutConsumers(want)
+		redistest.WithoutConsumers(got.records)
+	}
+	wrong := redistest.Diff(want, got.records, 3)
+	for i := range list {
+		if got.told[i] == unfollowed {
+			break
+		}
+		if (got.told[i] == "") != (refusals[i] == "") {
+			wrong = append(wrong, fmt.Sprintf("%q: the server says %q, kvferry %q", list[i], refusals[i], got.told[i]))
+		} else if got.told[i] != "" {
+			c.count("commands refused by both")
+		}
+	}
+	if !slices.Contains(slices.Collect(maps.Values(got.told)), unfollowed) && len(got.told) != got.refused {
+		wrong = append(wrong, fmt.Sprintf("%d commands are refused, the finding says %d", len(got.told), got.refused))
+	}
+	switch {
+	case len(wrong) > 0:
+		c.fail("%s: %s\n%q", label, strings.Join(wrong, "\n"), list)
+	case len(got.lost) > 0:
+		c.count("right but for keys named as lost")
+	default:
+		c.count("right")
+	}
+}
