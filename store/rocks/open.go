@@ -186,6 +186,7 @@ func (db *database) open(ctx context.Context) error {
 	if db.levelDB, err = isLevelDB(v, db.dir); err != nil {
 		return err
 	}
+	db.env.LevelDB = db.levelDB
 	complete, err := db.load(ctx)
 	if v.Torn {
 		db.reportTorn(!complete)

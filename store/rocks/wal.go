@@ -316,6 +316,9 @@ func (w *walLoader) add(e wal.Entry) error {
 		w.log.pass(&e)
 		return nil // a table holds it
 	}
+	if _, err := w.db.env.KindOf(base.Trailer(e.Seq, e.Kind)); err != nil && w.db.levelDB {
+		return &record.CorruptError{Off: record.NoOffset, Field: "tag", Err: err}
+	}
 	if e.Seq > base.MaxSequence {
 		return &record.CorruptError{Off: record.NoOffset, Field: "sequence", Err: fmt.Errorf("sequence number %d", e.Seq)}
 	}

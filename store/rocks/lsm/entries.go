@@ -61,7 +61,7 @@ func (it *entries) Next() (*store.Entry, error) {
 	}
 	it.pending = false
 	c := it.m.top
-	kind, err := KindOf(c.Tr)
+	kind, err := c.ks.Env.KindOf(c.Tr)
 	if err != nil {
 		if err = c.failKind(err); !c.passesRow(err) {
 			return nil, it.end(base.BlockError(err))

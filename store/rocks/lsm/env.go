@@ -15,6 +15,7 @@ type Env struct {
 	Dir      string // of the store, for errors
 	Manifest string // path of what says the bounds of tables, for errors
 	Merger   *store.Merger
+	LevelDB  bool  // which has puts and tombstones alone
 	Salvage  bool  // skip tables and blocks that cannot be read
 	Resort   bool  // sort tables that are not in order
 	Memory   int64 // of buffers, for all of the store

@@ -149,6 +149,14 @@ func (m *merged) close() {
 	}
 }
 
+// KindOf is KindOf for entries of the store.
+func (e *Env) KindOf(tr uint64) (store.Kind, error) {
+	if k := byte(tr); e.LevelDB && k > base.KindPut {
+		return 0, base.Unsupported("entry of kind %#x in a LevelDB database", k)
+	}
+	return KindOf(tr)
+}
+
 // KindOf translates the kind of an internal key.
 func KindOf(tr uint64) (store.Kind, error) {
 	switch k := byte(tr); k {

@@ -40,7 +40,7 @@ func (ks *Keyspace) checkOrder(t *Table) error {
 	c := NewCursor(ks, []*Table{t}, nil)
 	defer c.Close()
 	for c.Next() {
-		if _, err := KindOf(c.Tr); err != nil {
+		if _, err := ks.Env.KindOf(c.Tr); err != nil {
 			return t.Fail(int64(c.handle.Off), "kind", err)
 		}
 	}

@@ -82,6 +82,12 @@ func (r *rows) Next() (key, value []byte, err error) {
 			r.n.Visible++
 			return c.buf[:c.ulen:c.ulen], c.Val, nil
 		case base.KindDelete, base.KindSingleDelete:
+			if _, err := c.ks.Env.KindOf(c.Tr); err != nil {
+				if err := r.passBad(c); err != nil {
+					return nil, nil, err
+				}
+				continue
+			}
 			r.n.Tombstones++
 			if r.watch != nil {
 				r.watch(c.User())
@@ -106,18 +112,26 @@ func (r *rows) Next() (key, value []byte, err error) {
 				return r.key, r.value, nil
 			}
 		default:
-			err := r.badKind(c)
-			if !c.passesRow(err) {
-				return nil, nil, r.end(base.BlockError(err))
+			if err := r.passBad(c); err != nil {
+				return nil, nil, err
 			}
-			r.n.Entries-- // as of a lost value
 		}
 	}
 }
 
+// passBad passes over an entry of a kind that is not read, where that is allowed. It counts nowhere, as a lost value.
+func (r *rows) passBad(c *Cursor) error {
+	err := r.badKind(c)
+	if !c.passesRow(err) {
+		return r.end(base.BlockError(err))
+	}
+	r.n.Entries--
+	return nil
+}
+
 // badKind is the error of an entry that no table may hold, or that is not understood.
 func (r *rows) badKind(c *Cursor) error {
-	_, err := KindOf(c.Tr)
+	_, err := c.ks.Env.KindOf(c.Tr)
 	if err == nil {
 		err = errors.New("range tombstone among the rows")
 	}
@@ -144,7 +158,7 @@ func (r *rows) hidden(c *Cursor) error {
 	if r.watch != nil && (r.cover == nil || !r.covered(c)) {
 		r.watch(c.User())
 	}
-	k, err := KindOf(c.Tr)
+	k, err := c.ks.Env.KindOf(c.Tr)
 	switch {
 	case err != nil || k == store.RangeDelete:
 		if err := r.badKind(c); !c.passesRow(err) {
