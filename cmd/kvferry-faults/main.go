@@ -143,7 +143,7 @@ func (o *options) datasets(h *harness) error {
 	h.sources = slices.DeleteFunc(h.sources, func(s *source) bool {
 		return !h.chosen(s.name)
 	})
-	if o.only != "forge" && !slices.ContainsFunc(h.sources, func(s *source) bool { return s.has(o.files) }) {
+	if !strings.HasPrefix(o.only, "forge") && !slices.ContainsFunc(h.sources, func(s *source) bool { return s.has(o.files) }) {
 		return fmt.Errorf("-files %s -sources %s: no dataset has such a file", o.files, o.names)
 	}
 	return h.makeSmall()
