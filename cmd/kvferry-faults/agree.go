@@ -180,15 +180,41 @@ func (c *class) agree(x, sound *reading, label string) {
 	}
 	switch {
 	case len(refused) == 0 || len(took) == 0:
+	case slices.Equal(refused, []string{"verify"}) && x.verify.told["key-order"] > 0 && x.dump.told["unordered-table"] > 0:
+		c.count(sorted)
+	case x.bySet(took, sound):
+		c.count(unread)
 	case x.verify.code != 0: // verify alone looks at indexes and filters
 		kinds := ""
 		for kind := range x.verify.told {
 			kinds = max(kinds, kind)
 		}
 		c.count("only some refuse: " + kinds)
+		if c.verbose {
+			fmt.Printf("SOME %s: %s take what %s refuse: %s: %s\n", label, strings.Join(took, ", "), strings.Join(refused, ", "), kinds, firstLine(x))
+		}
 	default:
 		c.fail("%s: %s take what %s refuse: %s", label, strings.Join(took, ", "), strings.Join(refused, ", "), firstLine(x))
 	}
+}
+
+// What commands may differ in, with the reason.
+const (
+	sorted = "verify alone refuses tables out of order: the others sort them, say so, and miss nothing"
+	unread = "fingerprint, inspect and diff read sorted sets by member, and not the index by score that is damaged"
+)
+
+// bySet reports whether those who took the files are commands that read sorted sets in any order, and what they counted is what
+// the sound files have.
+func (x *reading) bySet(took []string, sound *reading) bool {
+	for _, name := range took {
+		switch {
+		case name == "fingerprint" && x.fingerprint.same(sound.fingerprint), name == "inspect" && x.inspect.same(sound.inspect), name == "diff":
+		default:
+			return false
+		}
+	}
+	return x.verify.code != 0 && x.dump.code != 0 && x.convert.code != 0
 }
 
 // firstLine is what the first command that failed said.

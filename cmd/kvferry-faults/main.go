@@ -76,6 +76,7 @@ func main() {
 	flag.StringVar(&o.files, "files", "*", "damage only files of such a name, as *.log")
 	flag.StringVar(&o.names, "sources", "*", "use only databases of such a name, as pika*")
 	flag.BoolVar(&o.outside, "outside", true, "use the databases beside the repository too")
+	flag.BoolVar(&o.verbose, "v", false, "print each case that only some commands refuse")
 	flag.Parse()
 	wrong, err := o.run()
 	if err != nil {
@@ -95,7 +96,8 @@ type options struct {
 	outside bool
 	files   string // pattern
 	names   string // pattern; "" is all
-	short   bool   // few cases of each class
+	verbose bool
+	short   bool // few cases of each class
 }
 
 // run does cases of all classes in turn until the time is over, and returns how many were wrong.
@@ -162,7 +164,7 @@ func (o *options) classes(h *harness) (out []*class, err error) {
 	name, number, single := strings.Cut(o.only, "/")
 	for _, c := range classes {
 		if o.only == "" || slices.Contains(strings.Split(name, ","), c.name) {
-			out = append(out, &class{name: c.name, do: c.do, share: c.share, short: c.short, counts: map[string]int{}})
+			out = append(out, &class{name: c.name, do: c.do, share: c.share, short: c.short, verbose: o.verbose, counts: map[string]int{}})
 		}
 	}
 	if len(out) == 0 {

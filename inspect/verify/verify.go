@@ -115,13 +115,20 @@ func (v *verifier) count(f record.Finding) {
 func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	failing := standIns{stores: &v.stores, report: v.found.report, unread: v.unreadStore, keyspaces: v.o.Keyspaces}
 	hasStores := false
-	src, err := v.o.Open(ctx, inspect.Opening{Salvage: true, Report: v.fromStore, Wrap: func(open store.Opener) store.Opener {
+	how := inspect.Opening{Salvage: true, Report: v.fromStore, Wrap: func(open store.Opener) store.Opener {
 		open = failing.opener(v.stores.Opener(open))
 		return func(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
 			hasStores = true
 			return open(ctx, dir, o)
 		}
-	}})
+	}}
+	src, err := v.o.Open(ctx, how)
+	var order *store.OrderError
+	if errors.As(err, &order) { // of rows that it looks at while it is opened, as namespaces
+		v.damage = append(v.damage, orderFinding(order, v.stores.File(order.File), -1))
+		how.Resort = true
+		src, err = v.o.Open(ctx, how)
+	}
 	if err == nil {
 		return src, nil
 	}

@@ -107,7 +107,13 @@ func (a *App) dataset(cmd *cobra.Command, location string, f *ReadFlags, show *p
 // open opens the source.
 func (d *Dataset) open(ctx context.Context, report func(record.Finding)) (err error) {
 	d.Scan.Report = report
-	d.Opened.Source, err = d.reopen(ctx, inspect.Opening{Salvage: d.salvage, Report: report, Wrap: d.Stores.Opener})
+	how := inspect.Opening{Salvage: d.salvage, Report: report, Wrap: d.Stores.Opener}
+	d.Opened.Source, err = d.reopen(ctx, how)
+	var order *store.OrderError
+	if errors.As(err, &order) { // of rows that it looks at while it is opened, as namespaces
+		how.Resort = true
+		d.Opened.Source, err = d.reopen(ctx, how)
+	}
 	d.Scan.Source = d.Opened.Source
 	return err
 }
