@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
 
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
@@ -37,7 +39,7 @@ const (
 // errForm means that a table is in a form that is not taken apart.
 var errForm = errors.New("another form of table")
 
-// readTable takes a table apart: uncompressed or Snappy, with one index.
+// readTable takes a table apart that has one index and no range tombstones, however it is compressed.
 func readTable(b []byte) (*table, error) {
 	if len(b) < 53 {
 		return nil, errForm
@@ -71,17 +73,13 @@ func readTable(b []byte) (*table, error) {
 			return nil, errForm
 		}
 	}
-	if t.number("rocksdb.index.value.is.delta.encoded") == 1 {
-		return nil, errForm
-	}
-	entries, err := readBlock(b, index)
+	handles, err := t.handles(b, index)
 	if err != nil {
 		return nil, err
 	}
 	var rows []row
-	for _, e := range entries {
-		f := base.Fields{Buf: e.value}
-		of, err := readBlock(b, blocks.ReadHandle(&f, "block"))
+	for _, h := range handles {
+		of, err := readBlock(b, h)
 		if err != nil {
 			return nil, err
 		}
@@ -94,19 +92,82 @@ func readTable(b []byte) (*table, error) {
 	return t, nil
 }
 
-func readBlock(b []byte, h blocks.Handle) (out []row, err error) {
+// handles reads where the data blocks are.
+func (t *table) handles(b []byte, index blocks.Handle) (out []blocks.Handle, err error) {
+	if t.number("rocksdb.index.value.is.delta.encoded") == 1 {
+		return deltas(b, index)
+	}
+	entries, err := readBlock(b, index)
+	for _, e := range entries {
+		f := base.Fields{Buf: e.value}
+		out = append(out, blocks.ReadHandle(&f, "block"))
+	}
+	return out, err
+}
+
+// deltas reads an index whose entries have no length of the value: that of a restart point is a handle, that of others the size less
+// that of the block before, which lies before it.
+func deltas(b []byte, index blocks.Handle) (out []blocks.Handle, err error) {
+	data, err := plain(b, index)
+	if err != nil {
+		return nil, err
+	}
+	block, err := blocks.Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	f := base.Fields{Buf: block.Entries}
+	for f.More() {
+		shared := f.Uvarint("shared")
+		unshared := f.Uvarint("unshared")
+		f.Bytes("key", int(min(unshared, uint64(len(block.Entries)))))
+		if shared == 0 {
+			out = append(out, blocks.ReadHandle(&f, "block"))
+			continue
+		}
+		less := f.Uvarint("size")
+		if len(out) == 0 {
+			return nil, errForm
+		}
+		last := out[len(out)-1]
+		out = append(out, blocks.Handle{Off: last.Off + last.Size + blocks.TrailerLen,
+			Size: uint64(int64(last.Size) + (int64(less>>1) ^ -int64(less&1)))})
+	}
+	return out, f.Err
+}
+
+// plain returns what a block holds. Before LZ4 and Zstandard stands the size of that.
+func plain(b []byte, h blocks.Handle) ([]byte, error) {
 	if h.Check(int64(len(b))) != nil {
 		return nil, errForm
 	}
 	data := b[h.Off : h.Off+h.Size]
-	switch b[h.Off+h.Size] {
-	case 0:
-	case 1:
-		if data, err = s2.Decode(nil, data); err != nil {
+	size, n := binary.Uvarint(data)
+	switch codec := b[h.Off+h.Size]; {
+	case codec == 0:
+		return data, nil
+	case codec == 1:
+		return s2.Decode(nil, data)
+	case n <= 0 || size > 1<<20:
+	case codec == 4:
+		out := make([]byte, size)
+		got, err := lz4.UncompressBlock(data[n:], out)
+		return out[:max(got, 0)], err
+	case codec == 7:
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+		if err != nil {
 			return nil, err
 		}
-	default:
-		return nil, errForm
+		defer d.Close()
+		return d.DecodeAll(data[n:], nil)
+	}
+	return nil, errForm
+}
+
+func readBlock(b []byte, h blocks.Handle) (out []row, err error) {
+	data, err := plain(b, h)
+	if err != nil {
+		return nil, err
 	}
 	block, err := blocks.Parse(data)
 	e := blocks.Entries{Data: block.Entries}

@@ -214,13 +214,15 @@ func Otherwise(words []string) bool {
 	for _, w := range words[1:] {
 		repeated = repeated || count(w) > 1
 	}
+	i := slices.Index(words, "EXAT")
+	late := i > 0 && i+1 < len(words) && len(words[i+1]) > 11 // Valkey takes it
 	switch words[0] {
 	case "SORT", "XSETID", "GETEX":
 		return true
 	case "SET", "HGETEX":
-		return repeated
+		return repeated || late && words[0] == "HGETEX"
 	case "HSETEX":
-		return repeated || count("NX", "XX") > 0
+		return late || repeated || count("NX", "XX") > 0
 	case "HEXPIREAT", "HPEXPIREAT":
 		return repeated || count("NX", "XX", "GT", "LT") > 1
 	}

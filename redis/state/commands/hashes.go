@@ -63,8 +63,10 @@ func cmdHincrby(s *server.Server, a [][]byte) error {
 // stand before FIELDS and, since Redis 8.4, also behind the names.
 func fields(a [][]byte, from, each int) (names, options [][]byte, err error) {
 	i := from
-	for i < len(a) && !server.Is(a[i], "FIELDS") {
-		i++
+	for ; i < len(a) && !server.Is(a[i], "FIELDS"); i++ {
+		if server.Is(a[i], "EX") || server.Is(a[i], "PX") || server.Is(a[i], "EXAT") || server.Is(a[i], "PXAT") {
+			i++ // what follows is a moment, whatever it says
+		}
 	}
 	if i+1 >= len(a) {
 		return nil, nil, server.Refuse("ERR Mandatory argument FIELDS is missing or not at the right position")

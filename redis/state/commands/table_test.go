@@ -52,7 +52,7 @@ func TestRefused(t *testing.T) {
 		"HEXPIRE h x FIELDS 1 f": integer, "HEXPIRE h 9223372036854775807 FIELDS 1 f": "invalid expire", "HPEXPIREAT h -1 FIELDS 1 f": "invalid expire",
 		"HEXPIRE h 10 FIELDS 2 f": numbers, "HEXPIRE h 10 FIELDS x f": numbers, "HEXPIRE h 10 NX f f": mandatory, "HEXPIRE h 10 NO FIELDS 1 f": "this option",
 		"HEXPIRE s 10 FIELDS 1 f": wrongType, "HPERSIST h FIELDS 2 f": numbers, "HPERSIST s FIELDS 1 f": wrongType, "HGETDEL h FIELDS 0 f": numbers,
-		"HGETEX h EX x FIELDS 1 f": integer, "HGETEX h EX 10 FIELDS 2 f": numbers, "HGETEX s PERSIST FIELDS 1 f": wrongType, "HSETEX h EX 0 FIELDS 1 f v": "invalid expire",
+		"HGETEX h EX x FIELDS 1 f": integer, "HGETEX h EXAT FIELDS 1 PXAT 1797414962142": "FIELDS is missing", "HGETEX h EX 10 FIELDS 2 f": numbers, "HGETEX s PERSIST FIELDS 1 f": wrongType, "HSETEX h EX 0 FIELDS 1 f v": "invalid expire",
 		"HSETEX h FXX FIELDS 2 f v": numbers, "HSETEX s FNX FIELDS 1 f v": wrongType,
 
 		"RPUSH s a": wrongType, "LPOP s": wrongType, "LPOP l x": "", "LSET l 9 v": "index out", "LSET no 0 v": "no such key", "LSET l x v": integer, "LTRIM l x 1": integer,
