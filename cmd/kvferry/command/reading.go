@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -163,7 +164,7 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 // ordered calls do. If the tables turn out to be out of order, it sorts them and calls do again, so the output of do
 // must be discardable.
 func (d *Dataset) ordered(ctx context.Context, do func() error) error {
-	err := do()
+	err := d.heldBack(do)
 	var order *store.OrderError
 	if !errors.As(err, &order) {
 		return err
@@ -189,7 +190,7 @@ func (d *Dataset) orderedOnce(ctx context.Context, do func() error, written func
 // unlessWritten calls do. If the tables are out of order and no output was written yet, it sorts them and calls do
 // again.
 func (d *Dataset) unlessWritten(ctx context.Context, do func() error, written func() bool) error {
-	err := do()
+	err := d.heldBack(do)
 	var order *store.OrderError
 	switch {
 	case !errors.As(err, &order):
@@ -200,7 +201,40 @@ func (d *Dataset) unlessWritten(ctx context.Context, do func() error, written fu
 	return d.resorted(ctx, do)
 }
 
-// checkOrder reads the keys of keyspaces whose order differs between server versions.
+// maxHeld is how many findings wait until it is known whether tables are in order.
+const maxHeld = 1000
+
+// heldBack calls do and keeps what it finds until it is done: where tables turn out not to be in order, rows seem to miss that
+// do not, and all is read again.
+func (d *Dataset) heldBack(do func() error) error {
+	report := d.Scan.Report
+	if report == nil {
+		return do()
+	}
+	var mu sync.Mutex
+	var held []record.Finding
+	flush := func() {
+		for _, f := range held {
+			report(f)
+		}
+		held = nil
+	}
+	d.Scan.Report = func(f record.Finding) {
+		mu.Lock()
+		defer mu.Unlock()
+		if held = append(held, f); len(held) > maxHeld {
+			flush()
+		}
+	}
+	err := do()
+	d.Scan.Report = report
+	if order := (*store.OrderError)(nil); !errors.As(err, &order) {
+		flush()
+	}
+	return err
+}
+
+// checkOrder reads the keys whose order other versions of the server had differently.
 func (d *Dataset) checkOrder(ctx context.Context) error {
 	for _, ks := range d.Opened.Source.Keyspaces() {
 		if d.Opened.options.Options.Resort || d.Found.Format.Name() != "ardb" || ks.Comparer().IsBytewise() {
