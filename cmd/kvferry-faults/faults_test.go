@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 
 // TestShort is the short form of make faults.
 func TestShort(t *testing.T) {
-	o := options{seed: 1, span: time.Minute, files: "*", short: true}
+	o := options{seed: 1, span: 5 * time.Minute, files: "*", short: true}
 	if wrong, err := o.run(); wrong > 0 || err != nil {
 		t.Errorf("%d wrong: %v", wrong, err)
 	}

@@ -84,7 +84,11 @@ func TestAgree(t *testing.T) {
 		o.sum.Write([]byte(lines))
 		return o
 	}
-	sound := &reading{dump: of(0, "a\n")}
+	told := func(o *outcome, kind string) *outcome {
+		o.told[kind] = 1
+		return o
+	}
+	sound := &reading{dump: of(0, "a\n"), fingerprint: of(0, ""), inspect: of(0, "")}
 	for name, c := range map[string]struct {
 		dump, verify, fingerprint, diff *outcome
 		counted                         int64 // by fingerprint
@@ -92,7 +96,9 @@ func TestAgree(t *testing.T) {
 	}{
 		"all take it":          {of(0, "a\n"), of(0, ""), of(0, ""), of(0, ""), 1, ""},
 		"all refuse it":        {of(1, ""), of(3, ""), of(1, ""), of(1, ""), 1, ""},
-		"verify alone":         {of(0, "a\n"), of(3, ""), of(0, ""), of(0, ""), 1, ""},
+		"verify alone":         {of(0, "a\n"), of(3, ""), of(0, ""), of(0, ""), 1, "take what verify refuse"},
+		"tables were sorted":   {told(of(0, "a\n"), "unordered-table"), told(of(3, ""), "key-order"), of(0, ""), of(0, ""), 1, ""},
+		"an index is wrong":    {of(1, ""), told(of(3, ""), "zset-score-mismatch"), of(0, ""), of(0, ""), 1, "take what"},
 		"all but verify":       {of(1, ""), of(0, ""), of(1, ""), of(1, ""), 1, "take what"},
 		"other counts":         {of(0, "a\n"), of(0, ""), of(0, ""), of(0, ""), 2, "fingerprint counts 2 records, dump 1"},
 		"diff sees nothing":    {of(0, "b\n"), of(0, ""), of(0, ""), of(0, ""), 1, "diff finds no difference"},

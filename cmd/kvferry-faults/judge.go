@@ -17,7 +17,6 @@ type class struct {
 	share   int
 	short   int
 	cases   int
-	verbose bool
 	done    bool // nothing is left to be tried
 	spent   time.Duration
 	slowest time.Duration

@@ -55,9 +55,9 @@ var classes = []struct {
 	share, short int
 }{
 	{"damage", (*harness).damaged, 16, 25},
-	{"forge", (*harness).forged, 16, 0},
-	{"values", (*harness).values, 8, 0},
-	{"commands", (*harness).commands, 8, 0},
+	{"forge", (*harness).forged, 16, 40},
+	{"values", (*harness).values, 8, 1000},
+	{"commands", (*harness).commands, 8, 20},
 	{"call", (*harness).call, 8, 40},
 	{"full", (*harness).full, 2, 12},
 	{"kill", (*harness).kill, 4, 2},
@@ -76,7 +76,6 @@ func main() {
 	flag.StringVar(&o.files, "files", "*", "damage only files of such a name, as *.log")
 	flag.StringVar(&o.names, "sources", "*", "use only databases of such a name, as pika*")
 	flag.BoolVar(&o.outside, "outside", true, "use the databases beside the repository too")
-	flag.BoolVar(&o.verbose, "v", false, "print each case that only some commands refuse")
 	flag.Parse()
 	wrong, err := o.run()
 	if err != nil {
@@ -96,8 +95,7 @@ type options struct {
 	outside bool
 	files   string // pattern
 	names   string // pattern; "" is all
-	verbose bool
-	short   bool // few cases of each class
+	short   bool   // few cases of each class
 }
 
 // run does cases of all classes in turn until the time is over, and returns how many were wrong.
@@ -164,7 +162,7 @@ func (o *options) classes(h *harness) (out []*class, err error) {
 	name, number, single := strings.Cut(o.only, "/")
 	for _, c := range classes {
 		if o.only == "" || slices.Contains(strings.Split(name, ","), c.name) {
-			out = append(out, &class{name: c.name, do: c.do, share: c.share, short: c.short, verbose: o.verbose, counts: map[string]int{}})
+			out = append(out, &class{name: c.name, do: c.do, share: c.share, short: c.short, counts: map[string]int{}})
 		}
 	}
 	if len(out) == 0 {
