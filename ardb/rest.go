@@ -31,8 +31,9 @@ type rest struct {
 	env   *format.Env
 	it    store.Iterator
 	tally record.Tally
-	odd   int64 // rows that nothing looks at
-	stale int64 // rows of the TTL index that are not those of META
+	seen  map[string]bool // namespaces whose rows were jumped over
+	odd   int64           // rows that nothing looks at
+	stale int64           // rows of the TTL index that are not those of META
 }
 
 func (r *rest) run() (err error) {
@@ -64,6 +65,14 @@ func (r *rest) row(key, val []byte) error {
 	if r.sp.Named {
 		d, n := codec.SplitData(key)
 		if next, ok := codec.AfterNamespace(d); n > 0 && ok && string(d.Text) != codec.TTLNamespace {
+			if r.seen[string(key[:n])] {
+				r.bad(FindMalformedKey, fmt.Errorf("row %s stands behind the others of its namespace", record.Quote(key)))
+				return nil
+			}
+			if r.seen == nil {
+				r.seen = make(map[string]bool)
+			}
+			r.seen[string(key[:n])] = true
 			var other record.Tally
 			r.it.Tally(&other)
 			return r.it.SeekGE(next)

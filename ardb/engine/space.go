@@ -52,6 +52,7 @@ func Find(ks store.Keyspace) (spaces []*Space, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
+	seen := make(map[string]bool) // a row with a damaged key may stand behind the others of its namespace
 	for {
 		key, _, err := it.Next()
 		if err == io.EOF {
@@ -63,9 +64,10 @@ func Find(ks store.Keyspace) (spaces []*Space, err error) {
 		}
 		d, n := codec.SplitData(key)
 		next, ok := codec.AfterNamespace(d)
-		if n == 0 || !ok {
+		if n == 0 || !ok || seen[string(key[:n])] {
 			continue
 		}
+		seen[string(key[:n])] = true
 		if string(d.Text) != codec.TTLNamespace {
 			spaces = append(spaces, newSpace(ks, d, next))
 		}

@@ -153,3 +153,33 @@ func TestExpires(t *testing.T) {
 		t.Errorf("another expiry: %v %v", got, err)
 	}
 }
+
+// TestFindOnce: a row whose damaged key stands behind the others of its namespace makes no second namespace of that name, whose
+// records would be those of the first.
+func TestFindOnce(t *testing.T) {
+	st := memstore.New().Dir("d")
+	if err := st.Keyspace(DefaultCF, codec.LevelDBComparer()); err != nil {
+		t.Fatal(err)
+	}
+	ns := codec.AppendData(nil, text("0"))
+	key := codec.AppendKey(nil, ns, []byte("basket"), codec.KindMeta)
+	st.Put(DefaultCF, key, []byte("v"))
+	damaged := bytes.Clone(key)
+	damaged[len(ns)] += 4 // the key's length
+	st.Put(DefaultCF, damaged, []byte("v"))
+	it, err := st.Keyspaces()[0].Rows(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	next, _ := codec.AfterNamespace(text("0"))
+	if err := it.SeekGE(next); err != nil {
+		t.Fatal(err)
+	}
+	if behind, _, err := it.Next(); err != nil || !bytes.Equal(behind, damaged) {
+		t.Fatalf("behind the namespace is %q, %v", behind, err)
+	}
+	if found, err := Find(st.Keyspaces()[0]); err != nil || !slices.Equal(dbs(found), []string{"0"}) {
+		t.Errorf("%q, %v", dbs(found), err)
+	}
+}

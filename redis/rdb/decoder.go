@@ -515,6 +515,9 @@ func (d *Decoder) nodes(dst []record.Element) (n int) {
 		case container == NodePlain:
 			dst[n] = record.Element{}
 			if dst[n].Value, d.text = d.in.str("element", d.text); d.in.err == nil {
+				if len(dst[n].Value) == 0 { // servers do not load it
+					d.oddly("node", "it is empty")
+				}
 				held += len(dst[n].Value)
 				n++
 			}
