@@ -16,7 +16,7 @@ import (
 // countRest counts the rows beside the namespaces.
 func (s *source) countRest(e *format.Env) error {
 	for _, sp := range s.rest {
-		r := &rest{src: s, sp: sp, env: e}
+		r := &rest{src: s, sp: sp, env: e, seen: map[string]bool{}}
 		if err := r.run(); err != nil {
 			return err
 		}
@@ -69,12 +69,8 @@ func (r *rest) row(key, val []byte) error {
 				r.bad(FindMalformedKey, fmt.Errorf("row %s stands behind the others of its namespace", record.Quote(key)))
 				return nil
 			}
-			if r.seen == nil {
-				r.seen = make(map[string]bool)
-			}
 			r.seen[string(key[:n])] = true
-			var other record.Tally
-			r.it.Tally(&other)
+			r.it.Tally(new(record.Tally)) // counted elsewhere
 			return r.it.SeekGE(next)
 		}
 	}

@@ -19,10 +19,11 @@ import (
 
 // What no program can tell from files whose checksums are right.
 const (
-	byValue = "changed value bytes under a right checksum"
-	byName  = "changed key bytes under a right checksum"
-	byRow   = "a row left out with every count right"
-	byKind  = "a row of LevelDB made a tombstone, which nothing counts"
+	byValue  = "changed value bytes under a right checksum"
+	byName   = "changed key bytes under a right checksum"
+	byRow    = "a row left out with every count right"
+	byFamily = "the name of a column family changed in a MANIFEST"
+	byKind   = "a row of LevelDB made a tombstone, which nothing counts"
 )
 
 // forgery is a fault inside a file that is put together again. do returns what it did, "" if there was nothing to do it to,
@@ -414,9 +415,29 @@ var manifestForgeries = append(shuffled(byManifest),
 			return "", ""
 		}
 		b := r.Intn(len(f.records[at]))
+		hidden := ""
+		if name := familyName(f.records[at]); b >= name && name > 0 {
+			hidden = byFamily
+		}
 		f.records[at][b] ^= 1 << r.Intn(8)
-		return fmt.Sprintf(" %d of record %d", b, at), ""
+		return fmt.Sprintf(" %d of record %d", b, at), hidden
 	}})
+
+// familyName finds where the name of the column family that a record adds begins, 0 if it adds none.
+func familyName(record []byte) int {
+	p := &base.Fields{Buf: record}
+	for p.More() {
+		switch tag := p.Uvarint("tag"); tag {
+		case manifest.TagColumnFamilyAdd:
+			return p.Off + 1
+		case manifest.TagComparator:
+			p.Prefixed("name")
+		default:
+			p.Uvarint("number")
+		}
+	}
+	return 0
+}
 
 // forge forges a random file of the copy in the way that its kind allows; ok is false when there was nothing to do.
 func (p *patient) forge() (d damage, hidden string, ok bool, err error) {
