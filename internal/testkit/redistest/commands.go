@@ -214,8 +214,10 @@ func Otherwise(words []string) bool {
 	for _, w := range words[1:] {
 		repeated = repeated || count(w) > 1
 	}
-	i := slices.Index(words, "EXAT")
-	late := i > 0 && i+1 < len(words) && len(words[i+1]) > 11 // Valkey takes it
+	late := false // from 2^48 ms on, which Redis refuses and Valkey takes
+	for i, most := range map[int]int{slices.Index(words, "EXAT"): 11, slices.Index(words, "PXAT"): 14} {
+		late = late || i > 0 && i+1 < len(words) && len(words[i+1]) > most
+	}
 	switch words[0] {
 	case "SORT", "XSETID", "GETEX":
 		return true
