@@ -24,7 +24,7 @@ help:
 	@echo 'make bench-full  the same with 20 million elements as well'
 	@echo 'make profile     record the CPU profile for optimized builds again'
 	@echo 'make oracle      only the tests that use RocksDB, LevelDB and LMDB themselves'
-	@echo 'make faults      random damages, kills, failing system calls, full disks, signals; FOR=30m SEED=1'
+	@echo 'make faults      random damages, forged files, kills, failing system calls, full disks, signals; FOR=30m SEED=1'
 	@echo 'make mutants     how many of N=300 changed lines the tests notice; SEED=1, PKGS="convert record"'
 	@echo 'make dist        archives, packages, SBOMs and checksums of a release, in dist/'
 	@echo 'make race cover lint cross fuzz-short docs clean'
