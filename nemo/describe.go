@@ -87,7 +87,7 @@ func (d *describer) metaRow(f *family) {
 	d.rest("value", d.at)
 }
 
-// dataRowNames are the names of data rows and of what follows their user key.
+// dataRowNames are the names of data rows and of the part of the row key after the user key.
 var dataRowNames = map[byte][2]string{
 	kindHashField: {"hash field", "field"},
 	kindListNode:  {"list node", "seq"},
@@ -116,7 +116,7 @@ func (d *describer) dataRow(f *family) {
 	d.dataValue(kind)
 }
 
-// keyRest describes what follows the user key.
+// keyRest describes the bytes after the user key.
 func (d *describer) keyRest(kind byte, name string, at int) {
 	rest := d.key[at:]
 	switch {
@@ -156,10 +156,11 @@ func (d *describer) dataValue(kind byte) {
 	}
 }
 
-// body returns the length of the value without its suffix, below 0 when there is none.
+// body returns the length of the value without its suffix; it is negative if the value is shorter than a
+// suffix.
 func (d *describer) body() int { return len(d.value) - suffixLen }
 
-// need reports whether n more bytes stand before the suffix.
+// need reports whether n more bytes precede the suffix.
 func (d *describer) need(field string, n int) bool {
 	if !d.stuck && d.at+n > d.body() {
 		d.stuck = true

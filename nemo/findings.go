@@ -11,7 +11,7 @@ const (
 	FindShortValue = findings.FindShortValue
 	// FindBadKeyLength: klen is beyond the row key's end, or no length of a user key.
 	FindBadKeyLength = findings.FindBadKeyLength
-	// FindBadRowKey: what follows the user key is not what a row of its kind has.
+	// FindBadRowKey: the bytes after the user key are malformed for the kind of row.
 	FindBadRowKey = findings.FindBadRowKey
 	// FindUnknownRow: the leading byte is of no kind of row.
 	FindUnknownRow = "unknown-row"

@@ -89,7 +89,7 @@ func decodePrefix(kind byte, b []byte, field string, need int) (key, rest []byte
 //	| 'h' (1B) | klen (1B) | key | '=' (1B) | field |
 //	+----------+-----------+-----+----------+-------+
 //
-// Key and field may hold '=' themselves: klen alone says where the key ends.
+// Key and field may contain '=': only klen determines where the key ends.
 type HashKey struct{ Key, Field []byte }
 
 // AppendHashKey appends the key of a field row.
@@ -140,7 +140,7 @@ func DecodeListKey(b []byte) (ListKey, error) {
 	return ListKey{key, seq}, nil
 }
 
-// decodeSeq decodes what follows the user key in a node row.
+// decodeSeq decodes the part of a node row's key after the user key.
 func decodeSeq(rest []byte) (int64, error) {
 	if len(rest) != seqLen {
 		return 0, wrongLen("seq", seqLen, len(rest))

@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 )
 
-// family is what a type's store looks like.
+// family describes the store of a type.
 type family struct {
 	typ record.Type
 	dir string
@@ -22,7 +22,7 @@ type family struct {
 	layout *versioned.Layout
 }
 
-// kinds are the leading bytes of a store's rows, 0 where it has none.
+// kinds are the leading bytes of a store's rows; 0 if the store has no such rows.
 type kinds struct{ meta, data, index byte }
 
 // families are in dump order. Strings have neither meta rows nor leading bytes.
@@ -136,8 +136,8 @@ func (k kinds) rows(kind byte, rest int) versioned.Rows {
 // laneOf ranks the data rows of a key length; klen 0 is the separator before them. Meta rows have klen 0 too.
 func laneOf(kind byte, klen int) uint64 { return uint64(kind)<<8 | uint64(klen) }
 
-// userKey returns the user key of a raw key as a view. Samples come from the indexes of tables, whose keys may be cut short;
-// what is left of the user key does as well.
+// userKey returns the user key of a raw key as a view. Samples come from table indexes, whose keys may be
+// truncated; a truncated user key serves as well.
 func (k kinds) userKey(raw []byte) []byte {
 	switch {
 	case len(raw) == 0:
@@ -150,7 +150,7 @@ func (k kinds) userKey(raw []byte) []byte {
 	return raw[prefixLen:min(prefixLen+int(raw[1]), len(raw))]
 }
 
-// owner returns the user key that a raw key names, as far as it is there, or nil if there is none.
+// owner returns the (possibly truncated) user key of raw, or nil.
 func (k kinds) owner(raw []byte) []byte {
 	if user := k.userKey(raw); len(user) > 0 {
 		return user
@@ -158,7 +158,7 @@ func (k kinds) owner(raw []byte) []byte {
 	return nil
 }
 
-// check says what is wrong with a data row, if anything, and what its user key is.
+// check validates a data row and returns its user key.
 func (k kinds) check(index bool, raw, value []byte) (user []byte, keyErr, valueErr error) {
 	kind := k.data
 	if index {
@@ -199,7 +199,7 @@ func checkValue(kind byte, value []byte) (err error) {
 	return err
 }
 
-// separator judges a raw key that starts as data rows do and is none.
+// separator checks a raw key that lies in the range of data rows; own is true for a separator.
 func separator(raw, value []byte) (own bool, keyErr, valueErr error) {
 	if len(raw) == 1 {
 		_, valueErr = DecodeEmpty(value)
@@ -286,7 +286,7 @@ func entry(_ *versioned.Meta, rest, value []byte) (version int64, member []byte,
 	return int64(s.Version), rest[scoreLen:], binary.BigEndian.Uint64(rest), err == nil && len(v) == 0
 }
 
-// badScore says why the engine does not take a score.
+// badScore returns why the engine rejects a score; "" if it accepts it.
 func badScore(score float64) string {
 	if math.Abs(score) <= MaxScore {
 		return ""
@@ -301,7 +301,7 @@ func decodeString(m *versioned.Meta, value []byte) error {
 	return err
 }
 
-// plainString decodes a string whose expiry is none that negativeExpiry remarks on.
+// plainString decodes a string without an expiry that negativeExpiry would report.
 func plainString(value []byte) (v []byte, expireMS int64, ok bool) {
 	v, s, err := SplitSuffix(value)
 	return v, int64(s.Expiry) * 1000, err == nil && s.Expiry >= 0 && s.Version == 0
@@ -341,7 +341,7 @@ func appendListMeta(dst []byte, m *versioned.Meta) []byte {
 		Suffix: Suffix{Version(m.Version), UnixSeconds(m.ExpireMS / 1000)}})
 }
 
-// refuse says why a collection cannot be written.
+// refuse returns an error if the engine cannot hold the collection.
 func refuse(h *record.Header) error {
 	if n := len(h.Key); n < 1 || n > MaxKey {
 		return fmt.Errorf("key of %d bytes: %w", n, errKeyLen)
@@ -349,7 +349,8 @@ func refuse(h *record.Header) error {
 	return nil
 }
 
-// expiryOf returns the expiry as it is written: rounded up. Losses has seen to those that nemo would take for never.
+// expiryOf returns the expiry to write, rounded up to seconds. Losses has already handled expiries that nemo
+// would read as never.
 func expiryOf(h *record.Header) (ms int64, err error) {
 	if h.ExpireMS == 0 {
 		return 0, nil

@@ -98,7 +98,8 @@ func (l *listReader) add(elements bool) error {
 	}
 }
 
-// decodeRow decodes a node from what follows the user key and the value. It accepts what check accepts.
+// decodeRow decodes a node from the key after the user key and from the value. It accepts the rows that check
+// accepts.
 func decodeRow(n *listorder.Node, rest, value []byte) (version int64, ok bool) {
 	v, s, err := SplitSuffix(value)
 	if err != nil || len(v) < linksLen || !isSeq(rest) {
@@ -115,7 +116,7 @@ func isSeq(rest []byte) bool {
 	return len(rest) == seqLen && int64(binary.LittleEndian.Uint64(rest)) >= 1
 }
 
-// Scan implements linked.Host. What is no node was classified by the first look.
+// Scan implements listorder.Host. The first pass has already classified rows that are no nodes.
 func (l *listReader) Scan(f func(*listorder.Node) error) error {
 	it, skip, err := l.r.Again()
 	if err != nil {
@@ -246,7 +247,7 @@ func (l *listEnds) Row(first bool, rest, value []byte) {
 	}
 }
 
-// Meta sets the ends when no meta row tells them.
+// Meta sets the ends from the nodes if no old meta row is known.
 func (l *listEnds) Meta(m *versioned.Meta, old []byte) (lost string) {
 	if old != nil {
 		return ""
@@ -258,10 +259,11 @@ func (l *listEnds) Meta(m *versioned.Meta, old []byte) (lost string) {
 	return "some of its nodes are gone: kvferry follows the links from both ends, across gaps, and prints the nodes that it finds"
 }
 
-// linked reports whether the nodes are those that their links name: each is the head or a next, and no next is another.
+// linked reports whether the nodes are exactly those that the links name: each is the head or some node's
+// next.
 func (l *listEnds) linked() bool { return l.open == hashOf(l.head)-hashOf(0) }
 
-// hashSeed makes sums of hashes tell what was added.
+// hashSeed is random, so that sums of hashes identify the added seqs even in crafted lists.
 var hashSeed = maphash.MakeSeed()
 
 func hashOf(seq int64) uint64 {

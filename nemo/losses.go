@@ -31,7 +31,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 			drop(record.LossTooManyElements, "%d elements; the engine's limit is %d", h.Len, maxElements)
 		}
 	}
-	if len(out) > 0 { // what is dropped loses nothing else
+	if len(out) > 0 { // a dropped record has no further losses
 		return out
 	}
 	if h.Type == record.String || !seconds.Holds(h.ExpireMS) {

@@ -48,7 +48,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 	return nil
 }
 
-// openDB opens the stores of one database; it returns false when there are none.
+// openDB opens the stores of one database; it returns false if the database has no stores.
 func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOptions) (bool, error) {
 	db := &versioned.Database{Name: name, Dirs: []string{dir}}
 	s.DBs = append(s.DBs, db)

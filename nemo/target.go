@@ -52,7 +52,7 @@ func separateAll(part int, b store.Builder) error {
 	return errors.Join(separate(b, f.data), separate(b, f.index))
 }
 
-// separate writes the separator row of a kind, none when kind is 0.
+// separate writes the separator row of a kind, unless kind is 0.
 func separate(b store.Builder, kind byte) error {
 	if kind == 0 {
 		return nil

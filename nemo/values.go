@@ -15,8 +15,8 @@ const (
 	linksLen    = 2 * 8
 )
 
-// Version tells the incarnations of a collection apart: rows below their meta row's version are
-// leftovers of a deleted one.
+// Version distinguishes the incarnations of a collection: rows with a version below their meta row's are
+// leftovers of a deleted collection.
 type Version uint32
 
 // UnixSeconds is a moment in seconds since 1970; 0 means never.
@@ -28,8 +28,8 @@ type UnixSeconds int32
 //	| version (4B) | expiry (4B) |
 //	+--------------+-------------+
 //
-// version is a little-endian uint32, expiry a little-endian int32 of Unix seconds, 0 for never. Only a
-// meta row's (and a string's) counts; what stands in data rows is not consulted. Strings have version 0.
+// version is a little-endian uint32, expiry a little-endian int32 of Unix seconds, 0 for never. The engine
+// consults only the suffixes of strings and of meta rows. Strings have version 0.
 type Suffix struct {
 	Version Version
 	Expiry  UnixSeconds
@@ -82,7 +82,7 @@ func DecodeString(b []byte) (Plain, error) {
 	return p, err
 }
 
-// DecodeEmpty decodes the value of a row that has nothing but its key.
+// DecodeEmpty decodes the value of a row whose data is all in its key.
 func DecodeEmpty(b []byte) (Suffix, error) {
 	v, s, err := SplitSuffix(b)
 	if err != nil {
@@ -138,8 +138,8 @@ func fixed(b []byte, field string, n int) ([]byte, Suffix, error) {
 //	| count (8B) | left (8B) | right (8B) | next_seq (8B) | suffix (8B) |
 //	+------------+-----------+------------+---------------+-------------+
 //
-// All little-endian int64. left and right are the seqs of head and tail, 0 for none; next_seq is the next
-// seq to hand out, 1 in a new list, never reused.
+// All little-endian int64. left and right are the seqs of head and tail, 0 in an empty list. next_seq is the
+// next seq to assign, 1 in a new list; seqs are never reused.
 type ListMeta struct {
 	Count, Left, Right, NextSeq int64
 	Suffix
@@ -169,7 +169,7 @@ func DecodeListMeta(b []byte) (ListMeta, error) {
 //	| prev (8B) | next (8B) | element | suffix (8B) |
 //	+-----------+-----------+---------+-------------+
 //
-// prev and next are little-endian int64, the seqs of the neighbours, 0 for none.
+// prev and next are little-endian int64, the seqs of the neighbours; 0 if the node has no such neighbour.
 type Node struct {
 	Prev, Next int64
 	Element    []byte
