@@ -130,7 +130,8 @@ func (g *giant) forward() error {
 	return nil
 }
 
-// look returns a node's seq and slot and what the slot holds; of a hole, those of the node behind it, or before it.
+// look returns a node's seq, its slot and the content of the slot; for a hole, those of the node after it, or
+// before it if back is set.
 func (g *giant) look(at int64, back bool) (seq, slot int64, v uint64, err error) {
 	slot, v, err = g.links.look(at)
 	if err != nil || v != noNode {
@@ -162,7 +163,7 @@ func (g *giant) findHoles() (err error) {
 	return g.holes.find(s, &g.links, o.TempDir, o.Memory/8)
 }
 
-// back ranks the nodes that prevs lead to from right. The last of all ranks is that of right.
+// back ranks the nodes reached from right along prev. right gets the last rank.
 func (g *giant) back() error {
 	l, c := &g.links, g.chain
 	at := g.l.right

@@ -19,7 +19,7 @@ type links struct {
 	hint int64 // slot found last
 }
 
-// What a slot holds besides a seq, which is below noLink.
+// Values and bits of a slot besides seqs, which are below noLink.
 const (
 	reachedBit = 1 << 63           // set: the rest is the rank
 	noNode     = math.MaxInt64     // no node has this slot
@@ -32,7 +32,7 @@ const (
 	maxSpan      = noLink32 - 1
 )
 
-// linkOf returns what a slot holds for a node's link.
+// linkOf returns the slot content for a node's link.
 func linkOf(to int64) uint64 {
 	if to < 0 || to >= noLink {
 		return noLink
@@ -60,7 +60,7 @@ func (l *links) put(seq, to int64) {
 	l.mem[seq-l.base] = v
 }
 
-// get returns what a slot holds.
+// get returns the content of a slot.
 func (l *links) get(slot int64) (uint64, error) {
 	if l.mem == nil {
 		return l.to.get(slot)
@@ -113,7 +113,7 @@ func (l *links) spill(s *extsort.Sorter, far bool, dir string, memory int64) err
 	})
 }
 
-// turn replaces the links of the seqs that were not reached by those of rows sorted by seq, in files.
+// turn replaces the links of unreached seqs by the links of rows sorted by seq, in files.
 func (l *links) turn(s *extsort.Sorter) error {
 	return s.Each(func(seq uint64, _, to []byte) error {
 		slot, v, err := l.look(int64(seq))
@@ -145,7 +145,7 @@ func (l *links) each(f func(seq, v uint64) error) error {
 // slots returns how many slots there are.
 func (l *links) slots() int64 { return max(l.to.len, int64(len(l.mem))) }
 
-// slot returns the seq of a slot, and whether it is that of a node.
+// slot returns the seq of a slot and whether a node has it.
 func (l *links) slot(i int64) (seq int64, node bool, err error) {
 	if l.far {
 		v, err := l.seqs.get(i)
@@ -155,7 +155,7 @@ func (l *links) slot(i int64) (seq int64, node bool, err error) {
 	return l.base + i, v != noNode, err
 }
 
-// look returns the slot of a seq and what it holds.
+// look returns the slot of a seq and its content.
 func (l *links) look(seq int64) (slot int64, v uint64, err error) {
 	slot, ok, err := l.find(seq)
 	if err != nil || !ok {

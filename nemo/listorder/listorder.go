@@ -36,7 +36,7 @@ const (
 // seqLen is the length of a seq in bytes.
 const seqLen = 8
 
-// Node is a node of a list. Seqs start at 1; 0 stands for none.
+// Node is a node of a list. Seqs start at 1; a link of 0 leads nowhere.
 type Node struct {
 	Seq, Prev, Next int64
 	Element         []byte
@@ -49,11 +49,11 @@ type Host interface {
 	Scan(f func(*Node) error) error
 	// Node looks up one of them; its element is not wanted.
 	Node(seq int64) (Node, error)
-	// Damage takes what is wrong with a node, or with the list, of seq 0.
+	// Damage reports a fault of a node, or of the list if seq is 0.
 	Damage(kind string, seq int64, detail string, args ...any)
 }
 
-// Options say where lists too large for memory go.
+// Options configure memory and temporary files of lists.
 type Options struct {
 	Memory  int64
 	TempDir string
@@ -99,8 +99,8 @@ func (l *List) Len() int64 { return l.alive }
 // MaxSeq is the largest seq of them.
 func (l *List) MaxSeq() int64 { return l.maxSeq }
 
-// Follow follows the links of the nodes that were added. Read returns their elements, if elements says so. Nodes that
-// are lost are no part of the list.
+// Follow follows the links of the added nodes. If elements is set, Read returns their elements. Lost nodes are
+// not part of the list.
 func (l *List) Follow(elements bool) (read, lost int64, err error) {
 	l.chain = chain{l: l, nodes: l.alive}
 	c := &l.chain
@@ -131,7 +131,7 @@ func (l *List) End() error {
 	return err
 }
 
-// walk follows the links of a list in memory and reports what is wrong with them.
+// walk follows the links of a list in memory and reports damage to them.
 func (l *List) walk(c *chain) {
 	ns := &l.nodes
 	ns.index()
@@ -183,12 +183,12 @@ func (l *List) badPrev(seq, prev, want int64) {
 	l.host.Damage(FindPrevMismatch, seq, "node %d has prev %d, but the node before it is %d", seq, prev, want)
 }
 
-// chain is a walk along the links of a list, from left on. Where it ends before right, it goes on over holes, and
-// then the nodes that lead to right are what comes behind the place where it ends: the engine serves them from that end.
+// chain is a walk along the links of a list, starting at left. If it ends before right, it continues over
+// holes; then the nodes that lead to right are appended, as the engine serves them from that end.
 type chain struct {
 	l     *List
 	at    int64  // seq to go to, 0 at the end
-	last  int64  // seq of the node before it, 0 for none
+	last  int64  // seq of the node before it, 0 at the start
 	count int64  // nodes passed
 	right int64  // nodes passed from right back
 	holes int64  // skipped
@@ -247,7 +247,7 @@ func (c *chain) broken() bool {
 // lost returns how many nodes were not passed.
 func (c *chain) lost() int64 { return c.nodes - c.count - c.right }
 
-// finish says where the walk ended too soon.
+// finish reports where the walk ended too soon.
 func (c *chain) finish() {
 	if c.lost() > 0 {
 		c.ends = "left " + strconv.FormatInt(c.l.left, 10)

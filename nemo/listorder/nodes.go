@@ -142,8 +142,8 @@ func (ns *nodes) find(seq int64) (int, bool) {
 	return i, i >= 0
 }
 
-// findHoles finds the holes of a list. They take no more memory than the nodes do: a node makes two claims at most,
-// and what is found does not outnumber the claims that it is made of, in whose place it is put.
+// findHoles finds the holes of a list. They take no more memory than the nodes: a node makes at most two
+// claims, and the holes, which are no more than their claims, overwrite them in place.
 func (ns *nodes) findHoles(left, right int64) {
 	var n int
 	ns.claims(left, right, func(hole) { n++ })
@@ -171,7 +171,7 @@ func (ns *nodes) slots() int64 {
 	return int64(len(ns.dense))
 }
 
-// slot returns the seq of a slot, and whether it is that of a node.
+// slot returns the seq of a slot and whether a node has it.
 func (ns *nodes) slot(i int64) (seq int64, node bool, err error) {
 	if len(ns.dense) == 0 {
 		return ns.all[i].seq, true, nil
@@ -195,7 +195,7 @@ func (ns *nodes) claims(left, right int64, f func(hole)) {
 	}
 }
 
-// hole returns the hole of a seq, the zero hole when there is none.
+// hole returns the hole of a seq, or the zero hole.
 func (ns *nodes) hole(seq int64) hole {
 	i, ok := slices.BinarySearchFunc(ns.holes, seq, func(h hole, seq int64) int { return cmp.Compare(h.seq, seq) })
 	if !ok {
@@ -204,8 +204,8 @@ func (ns *nodes) hole(seq int64) hole {
 	return ns.holes[i]
 }
 
-// back follows the links from right back, over holes too, to a node that is not there or was reached before. It
-// returns the seq of the first node of what it passed, whose nexts then lead on to right.
+// back follows the links from right backwards, over holes too, up to a node that is missing or already
+// reached. It returns the seq of the first node of this part, whose nexts it sets to lead to right.
 func (ns *nodes) back(c *chain) (first int64) {
 	for at := c.l.right; ; c.right++ {
 		i, ok := ns.find(at)
