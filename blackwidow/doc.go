@@ -70,7 +70,7 @@ func dirs() []string {
 	return out
 }
 
-// familyOf returns the family of a store's directory name, nil for none.
+// familyOf returns the family with a directory name, or nil.
 func familyOf(dir string) *family {
 	for i := range families {
 		if families[i].dir == dir {

@@ -33,7 +33,7 @@ func New() format.Format { return blackwidowFormat{} }
 // Name returns "blackwidow".
 func (blackwidowFormat) Name() string { return "blackwidow" }
 
-// Servers lists the servers whose data lies in other directories than that of Pika 3.0.
+// Servers lists the servers whose directories differ from Pika 3.0's.
 func (blackwidowFormat) Servers() []format.Server {
 	return []format.Server{
 		{Name: serverPika3, First: "3.0", Last: "3.4", Detail: "Pika 3.1 to 3.4: databases in db0, db1, … (Pika 3.0 wants --layout flat)"},
@@ -50,7 +50,7 @@ func (f blackwidowFormat) Server() string { return f.server }
 // streams reports whether the server has streams.
 func (f blackwidowFormat) streams() bool { return f.server == serverPika35 }
 
-// families are those of the server.
+// families returns the families that the server has.
 func (f blackwidowFormat) families() []family {
 	if f.streams() {
 		return families[:]
@@ -76,7 +76,7 @@ func (f blackwidowFormat) layout() format.Layout {
 	return format.LayoutDB
 }
 
-// Limits says what blackwidow can hold.
+// Limits describes the values that blackwidow can hold.
 func (f blackwidowFormat) Limits() format.Limits {
 	types, losses := mostTypes, []record.LossInfo(nil)
 	if f.streams() {
@@ -130,8 +130,8 @@ func (blackwidowFormat) Detect(ev *format.Evidence) format.Verdict {
 	return v
 }
 
-// judge says whether a directory of the right name may be a store of the family. own is set for an order
-// that no other format has.
+// judge reports whether a directory with the right name may be a store of the family. own is true for an order
+// unique to blackwidow.
 func (f *family) judge(s *format.StoreEvidence) (why string, not, own bool) {
 	if s.Kind != "rocksdb" {
 		return fmt.Sprintf("%s is a %s directory; blackwidow uses RocksDB", s.Path, s.Kind), true, false
@@ -153,7 +153,7 @@ func (f *family) judge(s *format.StoreEvidence) (why string, not, own bool) {
 	return why, false, own
 }
 
-// orderOf returns the order of a column family of the store, nil when it has none of that name.
+// orderOf returns the order of a column family, or nil if the store has no such column family.
 func (f *family) orderOf(cf string) *store.Comparer { return f.orders[cf] }
 
 // Open opens a source.

@@ -20,8 +20,8 @@ const (
 // keyFieldLen names the field that holds the user key's length in errors.
 const keyFieldLen = "klen"
 
-// Version tells the incarnations of a collection apart: data rows of another version than their meta row's
-// are not alive. The engine sets it from the clock, in Unix seconds.
+// Version distinguishes the incarnations of a collection: data rows with a version other than their meta row's
+// are stale. The engine sets it from the clock, in Unix seconds.
 type Version int32
 
 // appendPrefix appends what all data rows start with.
@@ -90,8 +90,8 @@ func DecodeDataKey(b []byte) (DataKey, error) {
 //	| klen (4B) | key | version (4B) | index (8B) |
 //	+-----------+-----+--------------+------------+
 //
-// klen and version are little-endian int32, index a little-endian uint64. Rows ascend as
-// ListsDataKeyComparator says, which is list order within a version.
+// klen and version are little-endian int32, index a little-endian uint64. ListsDataKeyComparator orders the
+// rows, which gives list order within a version.
 type ListKey struct {
 	Key     []byte
 	Version Version
@@ -146,8 +146,8 @@ func DecodeStreamKey(b []byte) (StreamKey, error) {
 //	| klen (4B) | key | version (4B) | score (8B) | member |
 //	+-----------+-----+--------------+------------+--------+
 //
-// klen and version are little-endian int32, score the little-endian bits of a float64. Rows ascend as
-// ZSetsScoreKeyComparator says, to which 0.0 and -0.0 are the same.
+// klen and version are little-endian int32, score the little-endian bits of a float64. ZSetsScoreKeyComparator
+// orders the rows; it treats 0.0 and -0.0 as equal.
 type ScoreKey struct {
 	Key     []byte
 	Version Version

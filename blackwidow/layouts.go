@@ -15,7 +15,7 @@ import (
 	"kvferry/store"
 )
 
-// family is what a type's store looks like.
+// family describes the store of a type.
 type family struct {
 	typ    record.Type
 	dir    string
@@ -23,7 +23,7 @@ type family struct {
 	orders map[string]*store.Comparer // of the column families
 }
 
-// families are in dump order. Streams are last, for servers before 3.5.3 have none.
+// families are in dump order. Streams come last because servers before 3.5.3 do not have them.
 var families = [...]family{
 	{typ: record.String, dir: "strings", layout: layoutOf(&versioned.Codec{Type: record.String, DecodeMeta: decodeString, Plain: plainString,
 		Encoding: versioned.Encoding{AppendMeta: appendString, ValueFirst: true, Expiry: expiryOf}}),
@@ -117,7 +117,7 @@ func appendKey(dst, key []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(key))), key...)
 }
 
-// compareUsers compares the user key of a raw key with that of one made by appendKey.
+// compareUsers compares the user key of a raw key with the user key in a prefix made by appendKey.
 func compareUsers(raw, prefix []byte) (c int, ok bool) {
 	key, rest, ok := splitListKey(raw)
 	if !ok || len(rest) < versionLen+indexLen {
@@ -126,8 +126,8 @@ func compareUsers(raw, prefix []byte) (c int, ok bool) {
 	return bytes.Compare(key, prefix[klenLen:]), true
 }
 
-// sampledKey returns the user key of a data row's key as a view. Samples come from the indexes of tables, whose keys may be
-// cut short; what is left of the user key does as well.
+// sampledKey returns the user key of a data row's key as a view. Samples come from table indexes, whose keys
+// may be truncated; a truncated user key serves as well.
 func sampledKey(raw []byte) []byte {
 	if len(raw) < klenLen {
 		return nil
@@ -172,7 +172,7 @@ func entry(_ *versioned.Meta, rest, value []byte) (version int64, member []byte,
 	return versionOf(rest), rest[versionLen+scoreLen:], versioned.ZeroBits(binary.LittleEndian.Uint64(rest[versionLen:])), len(value) == 0
 }
 
-// checkRow says what is wrong with a data row, if anything, and what its user key is.
+// checkRow validates a data row and returns its user key.
 func checkRow(t record.Type, index bool, raw, value []byte) (user []byte, keyErr, valueErr error) {
 	if user, _, _, keyErr = decodePrefix(raw); keyErr != nil {
 		return nil, keyErr, nil
@@ -194,7 +194,7 @@ func checkRow(t record.Type, index bool, raw, value []byte) (user []byte, keyErr
 	return user, keyErr, valueErr
 }
 
-// hidden says when the engine shows a collection as empty.
+// hidden returns a finding if the engine shows the collection as empty.
 func hidden(m *versioned.Meta) (kind, detail string) {
 	if m.Version&0xff != 0xff {
 		return "", ""

@@ -174,6 +174,6 @@ func DecodeScore(b []byte) (float64, error) {
 	return math.Float64frombits(binary.LittleEndian.Uint64(b)), nil
 }
 
-// DecodeEmpty decodes the value of a row that has nothing but its key: a set's member row, or a row in
-// score_cf.
+// DecodeEmpty checks that the value of a row whose data is all in its key is empty: a set's member row, or a
+// row in score_cf.
 func DecodeEmpty(b []byte) error { return exact(b, 0, "value", 0) }
