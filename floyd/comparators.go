@@ -39,8 +39,9 @@ func compareScoreKeys(a, b []byte) int {
 	return versioned.CompareScored(a, b)
 }
 
-// compareVersions compares keys up to and with their versions, and returns what follows them; nil when nothing is left to
-// compare. Most keys in a row are of one record: what they have in common is not looked at twice.
+// compareVersions compares keys up to and including their versions, and returns the remaining bytes; nil if
+// nothing is left to compare. Consecutive keys mostly belong to one record, so their common prefix is scanned
+// once.
 func compareVersions(a, b []byte) (arest, brest []byte, c int) {
 	an, _ := scanUserKey(a)
 	bn := an

@@ -23,7 +23,7 @@ var kinds = map[string]struct {
 	cfZSet: {"zset member", record.ZSet}, cfZSetScores: {"zset member by score", record.ZSet}, cfStream: {"stream entry", record.Stream},
 }
 
-// Describe decodes one raw row, whatever state it is in.
+// Describe decodes one raw row, however damaged.
 func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 	d := describer{versioned.NewDescriber()}
 	if cf := path.Base(keyspace); cf == cfDefault {

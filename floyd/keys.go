@@ -23,8 +23,8 @@ const (
 // keyFieldLen names the user key in errors.
 const keyFieldLen = "user key"
 
-// Version tells the incarnations of a collection apart: data rows of another version than their meta row's are not alive.
-// The engine sets it from the clock, in seconds (4.0.0) or milliseconds.
+// Version distinguishes the incarnations of a collection: data rows with a version other than their meta row's
+// are stale. The engine sets it from the clock, in seconds (4.0.0) or milliseconds.
 type Version uint64
 
 var zeros [tailLen]byte
@@ -42,13 +42,13 @@ func reserved(b []byte, off int, field string) error {
 	return record.Unknown(off, field, fmt.Sprintf("reserved bytes %x", b[off:off+reserveLen]))
 }
 
-// AppendUserKey appends what all rows of a user key start with.
+// AppendUserKey appends the prefix shared by all rows of a user key.
 //
 //	+------------+-------------------------------+-------+
 //	| zeros (8B) | key, with 00 01 for each 00   | 00 00 |
 //	+------------+-------------------------------+-------+
 //
-// It ascends as user keys do, and none is the beginning of another's.
+// Encoded keys sort like user keys, and no encoded key is a prefix of another.
 func AppendUserKey(dst, key []byte) []byte {
 	dst = append(dst, zeros[:headLen]...)
 	for {
@@ -156,7 +156,7 @@ type DataKey struct {
 	Name    []byte
 }
 
-// appendPrefix appends what the keys of an incarnation's data rows start with.
+// appendPrefix appends the prefix of the data row keys of an incarnation.
 func appendPrefix(dst, key []byte, v Version) []byte {
 	return binary.LittleEndian.AppendUint64(AppendUserKey(dst, key), uint64(v))
 }
@@ -188,8 +188,8 @@ func DecodeDataKey(b []byte) (DataKey, error) {
 //	| user key | version (8B) | score (8B) | member | zeros (16B) |
 //	+----------+--------------+------------+--------+-------------+
 //
-// version is a little-endian uint64, score the little-endian bits of a float64. Rows ascend as ZSetsScoreKeyComparator says,
-// to which 0.0 and -0.0 are the same.
+// version is a little-endian uint64, score the little-endian bits of a float64. ZSetsScoreKeyComparator orders
+// the rows; it treats 0.0 and -0.0 as equal.
 type ScoreKey struct {
 	Key     []byte
 	Version Version

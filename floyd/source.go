@@ -20,7 +20,7 @@ import (
 // source is an open dataset. The stores of a database are its instances.
 type source struct {
 	versioned.Source
-	slots int // 0: keys tell
+	slots int // 0: guess from the keys
 }
 
 // open opens all databases of a directory.
@@ -54,7 +54,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error)
 	return nil
 }
 
-// openDB opens the instances of a database; it returns false when there are none.
+// openDB opens the instances of a database; it returns false if the database has no instances.
 func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOptions) (bool, error) {
 	db := &opened{Database: &versioned.Database{Name: name, Dirs: []string{dir}}, instances: map[int]*versioned.Store{}, passed: map[int]bool{}}
 	s.DBs = append(s.DBs, db.Database)
@@ -71,7 +71,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 			return false, err
 		}
 	}
-	for i := 0; len(numbers) == 0 && i < maxInstances; i++ { // stores that are no directories stand in a row
+	for i := 0; len(numbers) == 0 && i < maxInstances; i++ { // stores that are not directories have consecutive numbers
 		if found, err := db.open(ctx, s.Dir, dir, i, o); err != nil {
 			return false, err
 		} else if !found {
@@ -89,7 +89,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 type opened struct {
 	*versioned.Database
 	instances map[int]*versioned.Store // by number
-	passed    map[int]bool             // those there that nobody asks for
+	passed    map[int]bool             // existing instances outside the selection
 	n         int                      // how many there should be
 }
 
@@ -109,7 +109,7 @@ func (db *opened) open(ctx context.Context, root, dir string, i int, o *format.O
 	return true, nil
 }
 
-// settle finds out how keys are spread, unless the number of slots is known, and reports what is missing.
+// settle finds out how keys are spread, unless the number of slots is known, and reports missing instances.
 func (db *opened) settle(root, dir string, slots int, o *format.OpenOptions) error {
 	sp := spread{slots, db.n}
 	if slots == 0 {
@@ -139,7 +139,7 @@ func (db *opened) settle(root, dir string, slots int, o *format.OpenOptions) err
 	return nil
 }
 
-// reportMissing reports instances that are not there: those below others, and those that keys show there were.
+// reportMissing reports missing instances: gaps below existing ones, and instances that the keys imply.
 func (db *opened) reportMissing(root, dir string, o *format.OpenOptions, sp spread, fits bool) {
 	var missing []string
 	for i := range sp.instances {
@@ -164,8 +164,8 @@ func (db *opened) reportMissing(root, dir string, o *format.OpenOptions, sp spre
 // maxMissing is how many instances a finding names.
 const maxMissing = 8
 
-// reportBarren reports instances that are there without a row, although keys say that they had some: a server makes an instance
-// that it does not find.
+// reportBarren reports empty instances that must have had rows, judging by the keys of the others: a server
+// creates an instance that it does not find.
 func (db *opened) reportBarren(dir string, o *format.OpenOptions, sp spread, sums keySums) {
 	for i := range db.n {
 		if st := db.instances[i]; st != nil && len(sums[i]) == 0 && st.Size() == 0 && sums.barren(sp, i) {
@@ -210,7 +210,7 @@ func (db *opened) someKeys() (keySums, error) {
 			err = cerr
 		}
 		var corrupt *record.CorruptError
-		if err != nil && !errors.As(err, &corrupt) { // damage is told when it is read
+		if err != nil && !errors.As(err, &corrupt) { // damage is reported when the rows are read
 			return nil, err
 		}
 	}
@@ -269,7 +269,7 @@ func holds(st *versioned.Store, key []byte) (bool, error) {
 	return err == nil && !gone(value), errors.Join(err, cerr)
 }
 
-// gone reports whether the value of a meta row stands for nothing.
+// gone reports whether a meta row belongs to a deleted or empty record.
 func gone(value []byte) bool {
 	t, err := DecodeType(value)
 	if err != nil {
