@@ -27,8 +27,8 @@ func (p *pass) watch() {
 	})
 }
 
-// circular reports a collection whose rows the comparator has no order for, by what the store found in its
-// logs, or by the rows that were read or passed over.
+// circular reports a collection whose rows have no consistent order under the comparator, as found in the
+// store's logs on opening or while rows were read or skipped.
 func (p *pass) circular() {
 	detail := ""
 	if len(p.src.circles) > 0 {

@@ -6,13 +6,13 @@ import "kvferry/record"
 const (
 	// FindMalformedKey: a row key cannot be decoded, or has elements of the wrong kind.
 	FindMalformedKey = "malformed-key"
-	// FindMalformedValue: a value cannot be decoded, or is not what a row of its kind has.
+	// FindMalformedValue: a value cannot be decoded, or is wrong for its kind of row.
 	FindMalformedValue = "malformed-value"
-	// FindUnmergedOperand: a merge operand stands where a value should: the store did not fold it.
+	// FindUnmergedOperand: a merge operand in place of a value: the store did not fold it.
 	FindUnmergedOperand = "unmerged-operand"
 	// FindEmptyValue: a META row without a value, as RocksDB leaves of a lone operand; the key does not exist.
 	FindEmptyValue = "empty-value"
-	// FindOrphanRows: element rows without a META row, or of another type than it says.
+	// FindOrphanRows: element rows without a META row, or of a type other than META's.
 	FindOrphanRows = "orphan-rows"
 	// FindSizeMismatch: the size of a list or sorted set is not the number of its rows; ranges are cut by it.
 	FindSizeMismatch = "size-mismatch"
@@ -26,7 +26,7 @@ const (
 	FindScoreNaN = "score-nan"
 	// FindNotCanonical: an integer stored as a string where the server looks for an integer.
 	FindNotCanonical = "not-canonical"
-	// FindMemberTwice: a member is there as an integer and as a string; the integer is kept.
+	// FindMemberTwice: a member exists both as an integer and as a string; the integer is kept.
 	FindMemberTwice = "member-twice"
 	// FindStreamGroups: consumer groups and pending entries, which records do not have. In a conversion it is
 	// a loss of the same name, record.LossStreamGroups.

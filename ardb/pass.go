@@ -48,8 +48,8 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 
 // pass reads the records of one span: a META row, then its elements.
 //
-// One row is looked ahead: key and val are those of the row that is next to be handled while have is true.
-// They stay views until the iterator moves, so a row is only copied when more rows are needed at once.
+// It looks one row ahead: while have is true, key and val are the next row to handle. They remain views until
+// the iterator moves, so a row is copied only when more rows are needed at once.
 type pass struct {
 	src    *source
 	sp     *engine.Space
@@ -66,7 +66,7 @@ type pass struct {
 	texts []record.StringRecord
 	given []record.StringRecord // of texts: handed out, not counted yet
 	next  int                   // of them
-	views bool                  // elements that were handed out are of the batch
+	views bool                  // elements returned to the caller point into the batch
 
 	key, val []byte
 	have     bool
@@ -85,7 +85,7 @@ type pass struct {
 	max    codec.Data
 	user   []byte
 	prefix []byte // raw key up to and with the user key; nil slice of strings, which have one row
-	rows   int64  // of the class that Settle says
+	rows   int64  // counted in the class given to Settle
 	index  int64  // of class Index when the record is copied
 	count  int64  // elements yielded
 	ended  bool   // all elements were read
@@ -127,10 +127,10 @@ func (p *pass) advance() error {
 	return nil
 }
 
-// errBatchEnds says that the next row would take the place of what was handed out.
+// errBatchEnds is returned if reading the next row would overwrite elements returned to the caller.
 var errBatchEnds = errors.New("the batch of rows ends")
 
-// fetch reads the next row, and those that come with it.
+// fetch reads the next row, or the next batch.
 func (p *pass) fetch() (key, val []byte, err error) {
 	if p.batch == nil {
 		p.it.Tally(&p.tally)
@@ -144,7 +144,7 @@ func (p *pass) fetch() (key, val []byte, err error) {
 	return p.room[0].Key, p.room[0].Value, nil
 }
 
-// place is where the row ahead stands.
+// place is the place of the row ahead.
 func (p *pass) place() record.Place {
 	if p.batch != nil {
 		return p.batch.PlaceAt(p.next - 1)
@@ -276,8 +276,8 @@ func (p *pass) beginString() (bool, error) {
 	return true, nil
 }
 
-// beginCollection reads what META says and looks at the first element, whose encoding says whether the
-// names come in byte order: numbers come before strings.
+// beginCollection reads META and looks at the first element, whose encoding determines whether the names are
+// in byte order: numbers come before strings.
 func (p *pass) beginCollection() (bool, error) {
 	if err := p.readMeta(); err != nil {
 		p.inside = false
@@ -320,7 +320,7 @@ func (p *pass) textFirst() bool {
 	return len(p.key) > at && codec.Tag(p.key[at]) >= codec.TagCStr
 }
 
-// readMeta takes what the elements need from META's data, which may not outlive the row.
+// readMeta copies the parts of META that the elements need, since META's views may not outlive the row.
 func (p *pass) readMeta() error {
 	v := p.meta
 	p.min, p.max, p.names = codec.Data{}, codec.Data{}, p.names[:0]
@@ -519,7 +519,8 @@ func (p *pass) badMeta(user []byte, v *codec.Value, err error) {
 	}
 }
 
-// lostMeta reports a META row that cannot be decoded. The rows that follow it are orphans, of which nothing more is told.
+// lostMeta reports a META row that cannot be decoded. The rows after it become orphans, without further
+// reports.
 func (p *pass) lostMeta(kind string, t record.Type, user []byte, err error) {
 	p.orphan = append(append(make([]byte, 0, len(user)), p.orphan[:0]...), user...)
 	p.bad(kind, t, user, err)
@@ -556,7 +557,7 @@ func (p *pass) end() error {
 	return io.EOF
 }
 
-// Counted tells how many rows of records that were passed are Copied, or Index.
+// Counted sets the function that receives the numbers of Copied and Index rows of records passed.
 func (p *pass) Counted(f record.CountFunc) { p.tally.Counted(p.sp.Label, f) }
 
 // Close hands the counts to the ledger.

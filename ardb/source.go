@@ -22,8 +22,8 @@ type source struct {
 	spaces []*engine.Space
 	// rest are the keyspaces that hold no namespace: TTL rows, directories, the unused default.
 	rest []*engine.Space
-	// circles says of collections what the store reported when it was opened: that their rows are in no order.
-	// The names are raw keys up to and with the type byte.
+	// circles maps collections to the circular order that the store reported on opening. The keys are raw keys
+	// up to and including the type byte.
 	circles map[string]string
 }
 
@@ -52,8 +52,8 @@ func open(ctx context.Context, f ardbFormat, dir string, o *format.OpenOptions) 
 	return s, nil
 }
 
-// circular keeps what the store finds about the order of a collection, for when the collection is read, and
-// passes its other findings on.
+// circular records the store's findings about circular collections until the collections are read, and
+// forwards all other findings.
 func (s *source) circular(report func(record.Finding), named bool) func(record.Finding) {
 	s.circles = map[string]string{}
 	return func(f record.Finding) {
@@ -122,8 +122,8 @@ func (s *source) findNamespaces(opts *store.Options) error {
 	return nil
 }
 
-// checkOrder looks at every key of stores whose order is not vouched for by its name. Damage is left to
-// those who read what is damaged: the rest can be read.
+// checkOrder checks every key of stores whose comparator name does not guarantee the order. It ignores damage,
+// which readers of the damaged part report: the rest is readable.
 func (s *source) checkOrder() error {
 	for _, ks := range s.store.Keyspaces() {
 		c, ok := ks.(interface{ CheckOrder() error })
@@ -159,7 +159,7 @@ func (s *source) Sorted() bool { return true }
 // Types are all: a namespace holds every type.
 func (s *source) Types(string) record.TypeSet { return record.RedisTypes }
 
-// Extra files there are none.
+// Extra returns nil: Ardb has no extra files.
 func (s *source) Extra() []string { return nil }
 
 // Close closes the store.

@@ -54,7 +54,7 @@ func (s *source) Where(db string, key []byte) []format.Range {
 	return []format.Range{{Keyspace: sp.Name, Lo: codec.Bound(sp.NS, key), Hi: codec.Bound(sp.NS, codec.After(key))}}
 }
 
-// Keyspaces lists the namespaces and then what is beside them. On LevelDB all are parts of one keyspace.
+// Keyspaces lists the namespaces and then the other keyspaces. On LevelDB all are parts of one keyspace.
 func (s *source) Keyspaces() []format.Keyspace {
 	var out []format.Keyspace
 	for _, sp := range s.spaces {

@@ -147,8 +147,8 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	return t.format.Open(ctx, t.dir, &o)
 }
 
-// Abort removes what was written.
+// Abort removes the written files.
 func (t *target) Abort() {
 	t.builder.Abort()
-	_ = t.ttl.Remove() // the error that led here is the one to tell
+	_ = t.ttl.Remove() // the error that led here matters more
 }

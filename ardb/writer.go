@@ -36,7 +36,7 @@ type writer struct {
 	min    []byte // encoded
 	max    []byte
 	names  codec.Fields // of a stream's first entry, which META names
-	fields codec.Fields // of the entry at hand
+	fields codec.Fields // of the current entry
 
 	prev    []byte // user key of the last record written
 	hasPrev bool
@@ -77,7 +77,7 @@ func (w *writer) Begin(h *record.Header) error {
 	return nil
 }
 
-// follows reports as an error that a key is not after the one before.
+// follows returns an error unless a key sorts after the previous one.
 func (w *writer) follows(key []byte, t record.Type) error {
 	switch c := bytes.Compare(w.prev, key); {
 	case !w.hasPrev || c < 0:
@@ -186,7 +186,7 @@ func (w *writer) addText(prefix uint64, k codec.Kind, d codec.Data, text []byte)
 	return w.sorter.AddParts(prefix, w.tail, w.val, text)
 }
 
-// End writes the record. One without elements leaves nothing, but for a stream.
+// End writes the record. A record without elements leaves no rows unless it is a stream.
 func (w *writer) End() error {
 	if w.count == 0 && w.typ != record.Stream {
 		return nil
@@ -306,8 +306,8 @@ func (w *writer) rows(sorter *extsort.Sorter, prefix int) error {
 	}
 }
 
-// twice says of rows that a run refused which element is there twice; w.tail is the row before them. Otherwise the error is
-// the run's.
+// twice returns an error that names the duplicate element in rows that a run refused; w.tail is the row before
+// them. Without a duplicate it returns the run's error.
 func (w *writer) twice(rows []store.Row, err error) error {
 	prev := w.tail
 	for _, r := range rows {
