@@ -26,7 +26,7 @@ func LevelDBComparer() store.Comparer {
 	return store.Comparer{Name: ComparerName, Compare: CompareNamespaced, CompareFrom: compareNamespacedFrom, Wrapping: wrapping(true)}
 }
 
-// wrapping says where the order is none; named keys begin with a namespace.
+// wrapping describes where wrapping integers break the order; named keys begin with a namespace.
 func wrapping(named bool) *store.Wrapping {
 	return &store.Wrapping{
 		Number: func(key []byte) (int64, bool) { return wrapNumber(key, named) },
@@ -127,8 +127,8 @@ func compareKeysFrom(a, b []byte, shared int) int {
 	return compareKeys(a, b)
 }
 
-// compareTailFrom is CompareTail of what has the same first shared bytes, the type among them. Nearly always the only
-// element is a short string.
+// compareTailFrom is CompareTail for tails whose first shared bytes are equal, including the type. Nearly
+// always the only element is a short string.
 func compareTailFrom(a, b []byte, shared int) int {
 	if len(a) > 4 && len(b) > 4 && shared > 2 && a[0] != byte(KindMeta) && a[1] == 1 && a[2] == byte(TagText) && a[3]|b[3] < 0x80 {
 		x, y, from := 4+int(a[3]), 4+int(b[3]), max(4, shared)
@@ -142,7 +142,7 @@ func compareTailFrom(a, b []byte, shared int) int {
 	return CompareTail(a, b)
 }
 
-// CompareTail compares what follows equal user keys: type, count, elements.
+// CompareTail compares the bytes after equal user keys: type, count, elements.
 func CompareTail(a, b []byte) int {
 	if a[0] != b[0] {
 		return int(a[0]) - int(b[0])
@@ -153,7 +153,7 @@ func CompareTail(a, b []byte) int {
 	return compareElements(a[1:], b[1:])
 }
 
-// compareTails compares what follows equal namespaces, from i in a and j in b.
+// compareTails compares the bytes after equal namespaces, from i in a and j in b.
 func compareTails(a, b []byte, i, j int) int {
 	afrom, aend, aok := SplitUser(a[i:], false)
 	bfrom, bend, bok := SplitUser(b[j:], false)
@@ -167,8 +167,8 @@ func compareTails(a, b []byte, i, j int) int {
 	return CompareTail(at, bt)
 }
 
-// compareElements compares the count of elements and then each. An element that cannot be decoded is
-// after all others, and what follows it is compared by bytes.
+// compareElements compares the numbers of elements and then each element. An undecodable element sorts after
+// all others, and the bytes from there on compare bytewise.
 func compareElements(a, b []byte) int {
 	if x, y := shortText(a), shortText(b); x > 0 && y > 0 {
 		return bytes.Compare(a[3:x], b[3:y])

@@ -45,7 +45,7 @@ func FloatData(f float64) Data { return Data{Tag: TagFloat, F: f} }
 // TextData makes a string element.
 func TextData(s []byte) Data { return Data{Tag: TagText, Text: s} }
 
-// CanonData makes the element that the server makes of a string where it tries integers first.
+// CanonData returns the element that the server makes of a string where it tries integers first.
 func CanonData(s []byte) Data {
 	if v, ok := CanonicalInt(s); ok {
 		return IntData(v)
@@ -67,7 +67,7 @@ func (d *Data) Number() float64 {
 	return d.F
 }
 
-// Int64 is the server's GetInt64: 0 for what is no integer.
+// Int64 is the server's GetInt64: 0 unless d is an integer.
 func (d Data) Int64() int64 {
 	if d.Tag == TagInt {
 		return d.Int
@@ -75,7 +75,7 @@ func (d Data) Int64() int64 {
 	return 0
 }
 
-// Float64 is the server's GetFloat64: 0 for what is no number.
+// Float64 is the server's GetFloat64: 0 unless d is a number.
 func (d Data) Float64() float64 {
 	if d.IsNumber() {
 		return d.Number()
@@ -147,7 +147,7 @@ func WholeText(b []byte) ([]byte, bool) {
 	return b[1+w : len(b) : len(b)], true
 }
 
-// decodeData decodes the element at the start of b and says what is wrong with it; off is where b starts.
+// decodeData decodes the element at the start of b, or returns why it cannot; off is the offset of b.
 func decodeData(b []byte, off int, field string) (Data, int, error) {
 	d, n := SplitData(b)
 	if n > 0 {
@@ -183,7 +183,7 @@ func AppendData(dst []byte, d Data) []byte {
 	return append(dst, byte(TagNil))
 }
 
-// AppendTail appends what follows the user key in the key of a row with one element.
+// AppendTail appends the bytes after the user key in the key of a row with one element.
 func AppendTail(dst []byte, k Kind, d Data) []byte { return AppendData(append(dst, byte(k), 1), d) }
 
 // AppendInt appends an integer element.
@@ -199,7 +199,7 @@ func AppendFloat(dst []byte, f float64) []byte {
 // AppendText appends a string element.
 func AppendText(dst, s []byte) []byte { return append(AppendTextHead(dst, len(s)), s...) }
 
-// AppendTextHead appends what comes before the bytes of a string of n bytes.
+// AppendTextHead appends the encoding of a string of n bytes up to its bytes.
 func AppendTextHead(dst []byte, n int) []byte {
 	return binary.AppendUvarint(append(dst, byte(TagText)), uint64(n))
 }
@@ -212,8 +212,8 @@ func AppendCanon(dst, s []byte) []byte {
 	return AppendText(dst, s)
 }
 
-// AppendNumber appends a string as AppendCanon does, and as a float when it is what the server answers for one: a counter
-// stays a number, which INCRBYFLOAT and HINCRBYFLOAT ask for. The answer is the same.
+// AppendNumber appends a string like AppendCanon, but as a float if the server would reply with exactly this
+// string: a counter stays a number, as INCRBYFLOAT and HINCRBYFLOAT require. The reply is the same.
 func AppendNumber(dst, s []byte) []byte {
 	if f, ok := servedFloat(s); ok {
 		return AppendFloat(dst, f)
@@ -363,7 +363,7 @@ func signOf(v int64) int {
 	return 0
 }
 
-// Widen widens bounds, encoded, by an element; empty ones are of none.
+// Widen extends the encoded bounds by an element; empty bounds contain no element.
 func Widen(least, most []byte, d Data) (_, _ []byte) {
 	if len(most) == 0 {
 		return AppendData(least[:0], d), AppendData(most, d)

@@ -8,7 +8,7 @@ import (
 	"kvferry/format"
 )
 
-// Describe decodes one raw row, whatever state it is in; named keys begin with a namespace.
+// Describe decodes one raw row, however damaged; named keys begin with a namespace.
 func Describe(keyspace string, key, value []byte, named bool) format.Row {
 	row := format.Row{Kind: "unknown row", Version: -1, Count: -1}
 	if keyspace == LMDBNamespace {

@@ -10,12 +10,12 @@ import (
 // MaxFields is how many fields a stream entry can have that brings its own names: names and values are counted in one byte.
 const MaxFields = 127
 
-// Fields are those of a stream entry, or those that a stream's META row names.
+// Fields are the fields of a stream entry, or the names in a stream's META row.
 //
 //	entry   +----+------------+---------------------+---------------+- - - - - - - -+
 //	        | 0d | count (1B) | fields n, tag 1     | n values      | n names       |
 //	        +----+------------+---------------------+---------------+- - - - - - - -+
-//	        count is 1 + n without the names, which are left out where they are those of META; else 1 + 2n
+//	        count is 1 + n without the names, which are omitted if they equal META's; else 1 + 2n
 //
 //	META    … count n (1B), then the n names of the entry that made the stream
 type Fields struct {
@@ -51,8 +51,8 @@ func CountPairs(packed []byte) int {
 	return n
 }
 
-// AppendEntryHead appends the value of an entry of a stream whose META row names meta, up to f.Values, and returns the names
-// that follow these: none where META has them.
+// AppendEntryHead appends the value of an entry of a stream whose META row names meta, up to f.Values, and
+// returns the names to append after the values: nil if META has them.
 func AppendEntryHead(dst []byte, f, meta *Fields) (_, names []byte) {
 	data := 1 + f.N
 	if f.N != meta.N || !bytes.Equal(f.Names, meta.Names) {
@@ -92,7 +92,7 @@ func AppendPairs(dst, value []byte, meta []Data) ([]byte, error) {
 	return dst, fmt.Errorf("%d fields with %d data, META names %d", n.Int, k, len(meta))
 }
 
-// appendPairs appends k pairs. Without names of META they stand behind the values; nothing may follow what comes last.
+// appendPairs appends k pairs. Without META's names, the names follow the values; last must then be exhausted.
 func appendPairs(dst []byte, k int, values, last *Value, meta []Data) ([]byte, error) {
 	var value, name [maxFloatText]byte
 	for i := range k {
@@ -111,7 +111,7 @@ func appendPairs(dst []byte, k int, values, last *Value, meta []Data) ([]byte, e
 	return dst, last.End()
 }
 
-// served is what the server answers for d: a view, or in dst.
+// served returns the server's reply for d: a view, or appended to dst.
 func (d *Data) served(dst []byte) []byte {
 	if d.IsText() {
 		return d.Text

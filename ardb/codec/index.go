@@ -33,7 +33,7 @@ func truncated(d Data) int64 {
 	return int64(d.F)
 }
 
-// NearIndex reports whether the order of rows around an index is that of numbers.
+// NearIndex reports whether rows around an index are in numeric order.
 func NearIndex(d Data) bool {
 	return d.IsNumber() && math.Abs(d.Number()) <= safeIndex
 }
@@ -91,8 +91,8 @@ func (x *Indexes) Follow(d Data) error {
 	return nil
 }
 
-// Bounds says what is wrong with the bounds in META, "" nothing. A list that is not sequential may have wider ones: LREM
-// leaves them.
+// Bounds returns how META's bounds are wrong, "" if they are right. A list that is not sequential may have
+// wider bounds: LREM leaves them.
 func (x *Indexes) Bounds(lo, hi Data, sequential bool) string {
 	if !x.any {
 		return ""
