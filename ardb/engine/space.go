@@ -14,7 +14,7 @@ import (
 	"kvferry/store"
 )
 
-// Space is a namespace, or what is beside them.
+// Space is a namespace, or a part of the database outside all namespaces.
 type Space struct {
 	DB       string
 	Name     string // of the keyspace, for people
@@ -25,7 +25,7 @@ type Space struct {
 	Upper    []byte // LevelDB: a key after all of the namespace
 }
 
-// Spaces takes the keyspaces of a store for namespaces, but for those that the server keeps for itself.
+// Spaces divides the keyspaces of a store into namespaces and those that the server keeps for itself.
 func Spaces(st store.Store, kind string) (spaces, rest []*Space) {
 	for _, ks := range st.Keyspaces() {
 		sp := &Space{Name: ks.Name(), Label: ks.Name(), Keyspace: ks}
@@ -114,8 +114,8 @@ func Buried(ks store.Keyspace) (spaces []*Space, err error) {
 	}
 }
 
-// firstNamespace returns the key of the first entry at or after from that has a namespace, and a key after all of
-// it; io.EOF when there is none.
+// firstNamespace returns the key of the first entry at or after from that has a namespace, and a key after the
+// namespace; io.EOF if there are no more.
 func firstNamespace(ks store.Keyspace, from []byte) (key, next []byte, err error) {
 	it, err := ks.Entries(from, nil)
 	if err != nil {
@@ -147,7 +147,7 @@ func (sp *Space) Bounds(s format.Span) (lo, hi []byte) {
 	return lo, sp.Upper
 }
 
-// Holds reports whether a raw key is of the space, which on LevelDB shares its keyspace.
+// Holds reports whether a raw key belongs to the space, which on LevelDB shares its keyspace.
 func (sp *Space) Holds(raw []byte) bool {
 	if !sp.Named {
 		return true
@@ -165,7 +165,7 @@ func (sp *Space) Part() store.Keyspace {
 	return &dataset.Slice{Keyspace: sp.Keyspace, Lo: codec.Bound(sp.NS, nil), Hi: sp.Upper, Holds: sp.Holds}
 }
 
-// Has reports whether a raw key is there.
+// Has reports whether a raw key exists.
 func (sp *Space) Has(raw []byte) (bool, error) {
 	it, err := sp.Keyspace.Rows(raw, nil)
 	if err != nil {
