@@ -68,7 +68,8 @@ func PFAdd(value []byte, members [][]byte) (out []byte, changed bool, err error)
 	return h, changed, nil
 }
 
-// MarkHLL gives HyperLogLogs of Redis Ardb's mark of a stale count, and tells what becomes of those of other layouts.
+// MarkHLL sets Ardb's mark of a stale count in HyperLogLogs of Redis, and reports the effect on other
+// dialects.
 func MarkHLL(batch []record.Element, report func(record.Loss)) {
 	hlldialect.Engine{Name: "Ardb", Counts: hlldialect.HYLL}.Notes(batch, report)
 	for i := range batch {

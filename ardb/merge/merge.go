@@ -1,5 +1,5 @@
-// Package merge is the merge operator of Ardb's RocksDB databases: what its operands make of a value, HyperLogLogs among
-// them.
+// Package merge is the merge operator of Ardb's RocksDB databases. It applies operands to values, including
+// HyperLogLogs.
 //
 //	operand +-------------+-----------------------+------------+--------------+
 //	        | 1e (1B)     | command (2B, LE)      | count (1B) | arguments …  |
@@ -103,8 +103,8 @@ func fold(dst, key, base []byte, operands [][]byte) ([]byte, bool, error) {
 	return codec.AppendValue(dst, &s.head, s.data...), true, nil
 }
 
-// appendUnknown appends an operand as the value: nobody knows what it makes of the one below it. The reader takes nothing that
-// begins like an operand for a value, and reports it.
+// appendUnknown appends an operand as the value: its effect on the operand below it is unknown. The reader
+// never takes a row that begins like an operand for a value, and reports it.
 func appendUnknown(dst, operand []byte) []byte {
 	if codec.Kind(operand[0]) != codec.KindOperand {
 		dst = append(dst, byte(codec.KindOperand))
@@ -131,7 +131,8 @@ func checkOperand(op *codec.Value, args int) error {
 	return nil
 }
 
-// Unmerged says why a merge operand is in place of a value: the store did not fold it, or it has an unknown form.
+// Unmerged explains why a merge operand is in place of a value: the store did not fold it, or it has an
+// unknown form.
 func Unmerged(v *codec.Value, operand []byte) error {
 	op, args, err := codec.DecodeValue(operand)
 	if err == nil {
@@ -182,15 +183,15 @@ func (s *state) apply(op uint16, args []codec.Data) error {
 // numArgs is how many arguments a command reads, and how many it may have; -1: any number.
 type numArgs struct{ least, most int }
 
-// operandArgs are the arguments of commands. DECR reads none, but the server has one; those of SET and its kin that follow
-// the value, an expiry, are ignored.
+// operandArgs are the arguments of commands. DECR reads none, but the server has one. SET and its kin ignore
+// arguments after the value, such as an expiry.
 var operandArgs = map[uint16]numArgs{
 	opSet: {1, 2}, opSetNX: {1, 2}, opSetXX: {1, 2}, opPSetEX: {1, 2}, opAppend: {1, 1}, opIncr: {1, 1}, opIncrBy: {1, 1},
 	opDecr: {0, 1}, opDecrBy: {1, 1}, opIncrFloat: {1, 1}, opSetRange: {2, 2}, opSetBit: {2, 2}, opPFAdd: {0, -1},
 	opPExpireAt: {1, 1}, opHSet: {1, 1}, opHSetNX: {1, 1}, opHIncr: {1, 1}, opHIncrF: {1, 1},
 }
 
-// datum is the string of a string value, nil when there is none yet.
+// datum returns the string of a string value; nil data if the value does not exist yet.
 func (s *state) datum() codec.Data {
 	if len(s.data) == 0 {
 		return codec.Data{}
@@ -299,7 +300,7 @@ func (s *state) pfAdd(args []codec.Data) error {
 	return s.store(codec.TextData(out))
 }
 
-// expire sets the expiry of whatever is there.
+// expire sets the expiry of an existing value.
 func (s *state) expire(ms int64) error {
 	if s.head.Kind == 0 || !s.head.Kind.IsMeta() || s.head.ExpireMS == ms {
 		return errNoEffect
