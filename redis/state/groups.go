@@ -87,7 +87,7 @@ func decodeConsumer(b []byte) Consumer {
 	return Consumer{int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))}
 }
 
-// RemoveConsumer removes a consumer, and what is pending of it.
+// RemoveConsumer removes a consumer and its pending entries.
 func (g *Group) RemoveConsumer(name []byte) {
 	s := g.of.s
 	s.del(g.key('c', name))

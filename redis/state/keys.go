@@ -7,7 +7,7 @@ import (
 	"kvferry/record"
 )
 
-// Select chooses the database that is meant where none is named.
+// Select sets the database of calls that do not name one.
 func (s *State) Select(db int) { s.current = db }
 
 // Selected returns the database that was chosen.
@@ -60,9 +60,9 @@ func (s *State) FindIn(db int, key []byte) *Value {
 	return s.decodeValue(b)
 }
 
-// Store makes a value that of a key, or removes the key when nothing is left of the value. Strings and streams may be
-// empty. A key keeps changes of its value's elements, but what else changed of it, as how many there are, only when it
-// is stored.
+// Store assigns a value to a key, or removes the key if the value has no elements left. Strings and streams
+// may be empty. Changes to a value's elements are visible at once; other changes, such as the number of
+// elements, only after Store.
 func (s *State) Store(key []byte, v *Value) { s.StoreIn(s.current, key, v) }
 
 // StoreIn is Store in a database.

@@ -46,7 +46,7 @@ func (l *large) sizeOf(value []byte) (int64, bool) {
 	return int64(binary.BigEndian.Uint64(value[markBytes:])), true
 }
 
-// piecePrefix is what the keys of a row's pieces begin with.
+// piecePrefix returns the prefix of the keys of a row's pieces.
 func piecePrefix(key []byte) []byte {
 	out := make([]byte, 0, 9+len(key))
 	return append(binary.BigEndian.AppendUint32(append(out, 'p'), uint32(len(key))), key...)
@@ -81,8 +81,8 @@ func (s *State) dropPieces(key []byte) {
 	s.fail(s.db.DeleteRange(prefix, successor(prefix), pebble.NoSync))
 }
 
-// join appends the pieces of a row to dst, as view sees them: an iterator that is requested others of the same moment;
-// nil sees what is there now.
+// join appends the pieces of a row to dst, from the snapshot that view reads; without view, from the current
+// state.
 func (s *State) join(dst, key []byte, size int64, view *pebble.Iterator) ([]byte, error) {
 	prefix := piecePrefix(key)
 	bounds := &pebble.IterOptions{LowerBound: prefix, UpperBound: successor(prefix)}

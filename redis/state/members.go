@@ -51,7 +51,7 @@ func (v *Value) AtMost() int64 {
 	return int64(v.count)
 }
 
-// Empty reports whether there is no element.
+// Empty reports whether the value has no elements.
 func (v *Value) Empty() bool {
 	if v == nil || !v.loose {
 		return v.AtMost() == 0
@@ -81,7 +81,7 @@ func (v *Value) Members(f func(member []byte) bool) {
 	}
 }
 
-// Field is what a field of a hash holds.
+// Field is the content of a hash field.
 type Field struct {
 	ExpireMS int64 // Unix ms, 0 never
 	Value    []byte

@@ -91,8 +91,8 @@ func (p *Put) entry(e *record.Element) {
 	}
 }
 
-// End finishes the record. One without elements leaves nothing behind, but for a string and a stream. A stream of which
-// nothing says how many entries were added had those that it has, as on a server.
+// End finishes the record. A record without elements creates no key, unless it is a string or a stream. If the
+// number of entries added to a stream is unknown, it becomes the stream's length, as on a server.
 func (p *Put) End() error {
 	if p.v.Type == record.Stream {
 		p.v.Added = max(p.v.Added, uint64(p.v.count))

@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// recent has the rows that were used last in memory: most commands find all they need here, and a row that changes often
-// reaches the store once. A hash table leads to the rows, which are appended to blocks of memory:
+// recent caches the rows used last: most commands find all their rows here, and a row that changes often
+// reaches the store once. A hash table maps keys to rows, which are appended to blocks of memory:
 //
 //	+-----------+--------------+----------------+----------+-----+--------------+
 //	| flags (4) | len(key) (4) | len(value) (4) | room (4) | key | value … room |
 //	+-----------+--------------+----------------+----------+-----+--------------+
 //
-// When they are full, what the store does not have goes there in the order of keys, and all start empty.
+// When the blocks are full, changed rows are written to the store in key order, and the cache starts empty.
 type recent struct {
 	limit  int // bytes of blocks
 	blocks [][]byte
@@ -32,7 +32,8 @@ const (
 	recentHead  = 16
 	// recentRow is the largest row; larger ones are in the store alone.
 	recentRow = 64 << 10
-	// recentBeside is what a row takes elsewhere: slots, its place among those that changed, sorting these.
+	// recentBeside is the memory of a row outside the blocks: its slots, its place in dirty, and the sort of
+	// dirty.
 	recentBeside = 3*8 + 4 + 16
 	// recentSlots is how many slots there are at first. At most three quarters are in use.
 	recentSlots = 1 << 10
@@ -40,7 +41,7 @@ const (
 
 // Flags of rows.
 const (
-	rowGone   = 1 << iota // there is no such row
+	rowGone   = 1 << iota // the row does not exist
 	rowDirty              // the store does not know
 	rowStored             // the store may have another one, or this one
 	rowDead               // the row is elsewhere by now, or in the store alone
@@ -98,15 +99,15 @@ func (c *recent) find(key []byte) row {
 	return nil
 }
 
-// forget takes it that the store has another row from now on.
+// forget drops a cached row that the store has replaced.
 func (c *recent) forget(key []byte) {
 	if r := c.find(key); r != nil {
 		r.mark(rowDead | rowStored)
 	}
 }
 
-// put keeps a row, of which flags tell: rowStored when nothing is known of the row before. It reports false when there is no room,
-// and the row is as before.
+// put caches a row with flags; rowStored applies only if the row is not cached yet. If the cache is full, put
+// returns false and leaves the row unchanged.
 func (c *recent) put(key, value []byte, flags uint32) bool {
 	hash := c.hashOf(key)
 	to := c.slot(key, hash)
@@ -148,7 +149,8 @@ func (c *recent) put(key, value []byte, flags uint32) bool {
 	return true
 }
 
-// make makes room for a row and notes how much there is for its value; 0 when there is no more. One row always fits.
+// make allocates a row and records the room for its value; 0 means that the cache is full. One row always
+// fits.
 func (c *recent) make(key, value int) uint32 {
 	n := (recentHead + key + value + 7) &^ 7
 	last, used := c.last, c.used

@@ -13,7 +13,7 @@ import (
 	"kvferry/record"
 )
 
-// Sizes is what a database holds.
+// Sizes are the numbers and sizes of records in a database.
 type Sizes struct {
 	Records [record.NumTypes]int64
 	Bytes   [record.NumTypes]int64 // about
@@ -23,7 +23,7 @@ type Sizes struct {
 // sampleEvery is how many bytes lie between two samples of keys.
 const sampleEvery = 4 << 20
 
-// Seal ends the commands: it counts what there is.
+// Seal ends the replay: it counts the records and reduces the store's memory.
 func (s *State) Seal() error {
 	s.sizes = map[int]*Sizes{}
 	for _, db := range s.databases() {
@@ -57,7 +57,7 @@ func (s *State) Seal() error {
 	return s.Err()
 }
 
-// size is about how many bytes a key and what it holds take; value is its row.
+// size is the approximate size in bytes of a key and its value; value is its row.
 func (v *Value) size(key, value []byte) int64 {
 	return int64(len(key)+len(value)) + int64(v.count)*elementSize(v.Type)
 }
@@ -81,7 +81,7 @@ func (s *State) Databases() []int {
 	return out
 }
 
-// Sizes returns what a database holds; nil when that is nothing.
+// Sizes returns the sizes of a database; nil if it is empty.
 func (s *State) Sizes(db int) *Sizes { return s.sizes[db] }
 
 // Split returns up to n-1 keys that cut a database in parts of about equal size.
@@ -132,7 +132,7 @@ func (s *State) metaPrefix(db int) []byte {
 // reader yields records.
 type reader struct {
 	s      *State
-	keys   *pebble.Iterator // nil: there are none
+	keys   *pebble.Iterator // nil: the reader has no keys
 	prefix int
 	types  record.TypeSet
 	now    int64
@@ -235,13 +235,13 @@ func (s *State) closed(it *pebble.Iterator) { _ = it.Close() }
 // Settle sets the class of the current record.
 func (r *reader) Settle(c record.Class) { r.class = c }
 
-// Counted tells how many records were copied.
+// Counted calls f with the number of copied records.
 func (r *reader) Counted(f record.CountFunc) { r.tally.Counted(keyspace, f) }
 
-// keyspace is what the ledger calls the records.
+// keyspace is the name of the records in the ledger.
 const keyspace = "records"
 
-// Close ends the reader and hands over what it counted.
+// Close ends the reader and adds its counts to the ledger.
 func (r *reader) Close() error {
 	r.finish()
 	if r.keys == nil {
@@ -299,7 +299,7 @@ func (r *reader) grouped(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-// openRows stands before the first element.
+// openRows positions rows at the first element.
 func (r *reader) openRows() error {
 	v := r.v
 	prefix := dataKey(v.id)
@@ -327,7 +327,7 @@ func (r *reader) openRows() error {
 	return err
 }
 
-// count counts the elements of a loose value, and stands before the first again.
+// count counts the elements of a loose value, then returns to the first.
 func (r *reader) count() error {
 	if err := r.openRows(); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"kvferry/internal/sys/bufpool"
 )
 
-// get returns a copy of a row's value; false if there is none.
+// get returns a copy of a row's value; false if the row does not exist.
 func (s *State) get(key []byte) ([]byte, bool) {
 	v, ok := s.look(key)
 	if !ok {
@@ -29,7 +29,8 @@ func (s *State) has(key []byte) bool {
 	return ok
 }
 
-// look returns what a row holds, until the next is looked at or changed; false if there is none.
+// look returns the value of a row, valid until the next row is read or changed; false if the row does not
+// exist.
 func (s *State) look(key []byte) ([]byte, bool) {
 	if s.recent == nil {
 		return s.stored(key)
@@ -59,7 +60,7 @@ func (s *State) peek(key []byte) (there, sure bool) {
 	return false, !s.mayBeStored(key)
 }
 
-// stored returns a copy of what the store has of a row; false if it has none.
+// stored returns a copy of a row's value in the store; false if the store does not have the row.
 func (s *State) stored(key []byte) ([]byte, bool) {
 	v, closer, err := s.db.Get(key)
 	if err != nil {
@@ -73,7 +74,8 @@ func (s *State) stored(key []byte) ([]byte, bool) {
 	return out, true
 }
 
-// mayBeStored reports whether the store may have a row: it has none of an id that is newer than all that was written to it.
+// mayBeStored reports whether the store may have a row. It has no rows of ids newer than all rows written to
+// it.
 func (s *State) mayBeStored(key []byte) bool {
 	if key[0] == 'd' {
 		return binary.BigEndian.Uint64(key[1:]) < s.storedID
@@ -84,7 +86,7 @@ func (s *State) mayBeStored(key []byte) bool {
 // oversize reports whether a row is one for the store alone.
 func oversize(key, value []byte) bool { return recentHead+len(key)+len(value) > recentRow }
 
-// keep keeps a row in memory, of which flags tell, and writes out what is there when there is no more room.
+// keep caches a row with flags; if the cache is full, it flushes and empties it first.
 func (s *State) keep(key, value []byte, flags uint32) {
 	for {
 		if flags&rowDirty != 0 && s.mayBeStored(key) {
@@ -98,7 +100,7 @@ func (s *State) keep(key, value []byte, flags uint32) {
 	}
 }
 
-// settle writes to the store what it does not have.
+// settle writes the changed rows to the store.
 func (s *State) settle() {
 	if s.recent == nil || len(s.recent.dirty) == 0 || s.err != nil {
 		return
@@ -178,8 +180,8 @@ func (s *State) fail(err error) {
 	}
 }
 
-// scan calls f with the rows that begin with a prefix, in order, until it returns false. key is what follows the
-// prefix; both are views.
+// scan calls f with the rows that begin with a prefix, in order, until f returns false. key is the part after
+// the prefix; both arguments are views.
 func (s *State) scan(prefix []byte, f func(key, value []byte) bool) { s.walk(prefix, nil, false, f) }
 
 // walk is scan from a place behind the prefix on, or, backwards, from the end of the rows.

@@ -11,17 +11,18 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// Options says how to keep a state.
+// Options configures a state.
 type Options struct {
-	Memory  int64  // bytes for caches and what is not yet on disk, once sealed; 0 means 64 MiB
+	Memory  int64  // bytes for caches and unwritten data once sealed; 0 means 64 MiB
 	TempDir string // where it lies; "" means the system's
 
 	fs vfs.FS // nil: the system's
 }
 
-// State is the keys of a server. It is used by one goroutine until Seal, by any number afterwards.
+// State holds the keys of a server. It is used by one goroutine until Seal, by any number afterwards.
 //
-// What changes it reports no error of the store: Err has the first, and nothing is done after it.
+// Methods that change it do not return errors of the store. Err returns the first; changes after it have no
+// effect.
 type State struct {
 	db     *pebble.DB // nil if it could not be opened again
 	dir    string
@@ -30,7 +31,7 @@ type State struct {
 	err    error // the first of the store
 
 	recent   *recent // nil: sealed
-	storedID uint64  // ids from here on have no rows in the store; 0: nothing has
+	storedID uint64  // the store has no rows of this id or later ones; 0: the store is empty
 
 	failure *failure // of its background work
 	large   large
@@ -67,8 +68,9 @@ func New(o Options) (*State, error) {
 	return s, nil
 }
 
-// unsealed is the memory until Seal. Nothing else needs any then, so it is three times as much, less what the program itself
-// needs: a replay looks for most of what it writes, at random, and takes longer when the cache is small.
+// unsealed is the memory until Seal. No other part of the program needs memory then, so it is three times the
+// limit, less the needs of the program itself: a replay looks up most of the rows it writes, at random, and
+// slows down with a small cache.
 func unsealed(memory int64) int64 { return max(memory, 3*memory-8<<20) }
 
 // open opens the store.
@@ -83,7 +85,7 @@ func (s *State) open(memory int64) error {
 	db, err := pebble.Open(s.dir, &pebble.Options{
 		FS:                          failing{s.fs, s.failure},
 		EventListener:               s.failure.listener(),
-		L0StopWritesThreshold:       1000, // a compaction that fails again and again holds nobody up
+		L0StopWritesThreshold:       1000, // a compaction that keeps failing must not block writers
 		Cache:                       cache,
 		DisableWAL:                  true,
 		MemTableSize:                uint64(memTable),
@@ -115,7 +117,7 @@ func (s *State) shrink() error {
 	return s.open(s.memory)
 }
 
-// silent drops what the store has to say.
+// silent discards the log messages of the store, except fatal ones.
 type silent struct{}
 
 func (silent) Infof(string, ...interface{})      {}

@@ -27,7 +27,7 @@ func (v *Value) toChunks() {
 	v.SetBytes(0, b)
 }
 
-// Content returns the bytes of a string, a view; of a value that is nil none.
+// Content returns the bytes of a string as a view; nil for a nil value.
 func (v *Value) Content() []byte {
 	if v == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"kvferry/record"
 )
 
-// Value is what a key holds. Its methods are each about some types and must not be called for others. Nil is a value that is
-// not there: it has no length, content, members or ranks.
+// Value is the content of a key. Each method is valid for some types only. A nil Value is the value of a
+// missing key: it has no length, content, members or ranks.
 type Value struct {
 	Type     record.Type
 	ExpireMS int64 // Unix ms, 0 never
