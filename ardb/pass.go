@@ -557,7 +557,7 @@ func (p *pass) end() error {
 	return io.EOF
 }
 
-// Counted sets the function that receives the numbers of Copied and Index rows of records passed.
+// Counted calls f with the numbers of Copied and Index rows of the records passed.
 func (p *pass) Counted(f record.CountFunc) { p.tally.Counted(p.sp.Label, f) }
 
 // Close hands the counts to the ledger.

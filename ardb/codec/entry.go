@@ -92,7 +92,7 @@ func AppendPairs(dst, value []byte, meta []Data) ([]byte, error) {
 	return dst, fmt.Errorf("%d fields with %d data, META names %d", n.Int, k, len(meta))
 }
 
-// appendPairs appends k pairs. Without META's names, the names follow the values; last must then be exhausted.
+// appendPairs appends k pairs. Without META's names, the names follow the values. last must be exhausted at the end.
 func appendPairs(dst []byte, k int, values, last *Value, meta []Data) ([]byte, error) {
 	var value, name [maxFloatText]byte
 	for i := range k {
