@@ -15,7 +15,7 @@ const (
 	geoBits     = 26
 	maxLatitude = 85.05112878
 	earthRadius = 6372797.560856 // meters
-	// nearly is how much closer to each other, relatively, two distances may be than is told apart: the last bits of
+	// nearly is the relative difference below which the order of two distances is uncertain: the last bits of
 	// sines depend on the C library of the server.
 	nearly = 1e-9
 )
@@ -98,7 +98,8 @@ func parsePoint(lon, lat []byte) (point, error) {
 	return point{x, y}, nil
 }
 
-// read reads the options. radius says that the command is GEORADIUS or its kin, whose place and range come before them.
+// read parses the options. radius is true for GEORADIUS and its kin, whose place and range precede the
+// options.
 func (g *search) read(s *server.Server, a [][]byte, radius bool) (err error) {
 	place, area, with := radius, radius, false
 	for i := 0; i < len(a) && err == nil; i++ {
@@ -158,7 +159,7 @@ func cmdGeosearchstore(s *server.Server, a [][]byte) error {
 	return searchStore(s, a[2], &g)
 }
 
-// cmdGeoradius is GEORADIUS and GEORADIUSBYMEMBER, which matter when they store what they find.
+// cmdGeoradius is GEORADIUS and GEORADIUSBYMEMBER, which change keys only with STORE or STOREDIST.
 func cmdGeoradius(byMember bool) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) (err error) {
 		var g search

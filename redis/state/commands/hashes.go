@@ -58,8 +58,8 @@ func cmdHincrby(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// fields reads FIELDS n name … among a[from:], with so many words for each, and returns the names and what else there is: options
-// stand before FIELDS and, since Redis 8.4, also behind the names.
+// fields parses FIELDS n name … in a[from:], where a name and its values take each arguments. It returns the
+// names and all other arguments: options precede FIELDS and, since Redis 8.4, may also follow the names.
 func fields(a [][]byte, from, each int) (names, options [][]byte, err error) {
 	i := from
 	for i < len(a) && !server.Is(a[i], "FIELDS") {

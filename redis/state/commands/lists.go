@@ -8,7 +8,7 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// cmdPush is the family of RPUSH; must says that the list has to be there.
+// cmdPush is RPUSH and its kin; must is true if the list has to exist.
 func cmdPush(left, must bool) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
 		v, err := s.FindOrMake(a[1], record.List)

@@ -42,7 +42,7 @@ func cmdSmove(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// sets finds keys that must be sets when they are there; those that are not are nil.
+// findSets returns the sets of keys, nil for missing keys. Keys of other types are an error.
 func findSets(s *server.Server, keys [][]byte) ([]*state.Value, error) {
 	out := make([]*state.Value, len(keys))
 	for i, key := range keys {

@@ -54,15 +54,15 @@ func (o *sorting) read(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// sorted is an element with what it is sorted by.
+// sorted is an element with its sort key.
 type sorted struct {
 	value, text []byte
 	score       float64
 	none        bool // BY leads to no text
 }
 
-// cmdSort is SORT … STORE. With STORE a server compares texts by their bytes, whatever its locale. The elements are
-// held in memory.
+// cmdSort is SORT … STORE. With STORE a server compares texts bytewise in every locale. The elements are held
+// in memory.
 func cmdSort(s *server.Server, a [][]byte) error {
 	var o sorting
 	if err := o.read(s, a); err != nil {
@@ -136,7 +136,7 @@ func sortBy(s *server.Server, list []sorted, o *sorting) error {
 		}
 	}
 	if o.lost {
-		return nil // storeSorted says so
+		return nil // storeSorted reports it
 	}
 	slices.SortStableFunc(list, func(x, y sorted) int {
 		if o.desc {
@@ -172,7 +172,7 @@ func boolCompare(a, b bool) int {
 	return -1
 }
 
-// sortScore reads a number to sort by, as strtod does: it ends at a zero byte, and nothing is 0.
+// sortScore parses a sort key as strtod does: it ends at a zero byte, and an empty one is 0.
 func sortScore(b []byte) (float64, error) {
 	b, _, _ = bytes.Cut(b, []byte{0})
 	if b = bytes.TrimLeft(b, " \t\n\v\f\r"); len(b) == 0 {
@@ -218,7 +218,7 @@ func (o *sorting) lookup(s *server.Server, pattern, element []byte) ([]byte, boo
 	return append([]byte{}, v.Content()...), true
 }
 
-// storeSorted makes a list of what was sorted, or of what GET leads to.
+// storeSorted stores a list of the sorted elements, or of the values that GET leads to.
 func storeSorted(s *server.Server, list []sorted, o *sorting) error {
 	out := s.DB.Make(record.List)
 	for _, x := range list {

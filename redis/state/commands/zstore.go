@@ -46,7 +46,7 @@ var aggregates = map[string]aggregate{
 	"MAX": math.Max,
 }
 
-// number is 0 where there is none, as of inf - inf.
+// number replaces NaN, the result of inf - inf, by 0.
 func number(f float64) float64 {
 	if math.IsNaN(f) {
 		return 0
@@ -235,7 +235,8 @@ func cmdZrangestore(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// contents returns what tells whether a member is in the range; by rank all are.
+// contents returns a function that reports whether a member is in the range; for a range by rank it is always
+// true.
 func (z *zrange) contents(lo, hi []byte) (func(state.Scored) bool, error) {
 	if z.rev && (z.byScore || z.byLex) {
 		lo, hi = hi, lo
