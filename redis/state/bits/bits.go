@@ -142,7 +142,7 @@ func bitop(op func(byte, []byte) byte, in []*state.Value, others []byte, off, n 
 	return out
 }
 
-// bitfield is one change of BITFIELD: an integer of so many bits.
+// bitfield is one change of BITFIELD: an integer of a given width.
 type bitfield struct {
 	incr     bool
 	signed   bool
