@@ -25,7 +25,7 @@ type Server struct {
 	word      []byte            // in upper case
 }
 
-// Find returns the value of a key that must be of a type, when it is there; nil when it is not.
+// Find returns the value of a key, which must have type t; nil if the key does not exist.
 func (s *Server) Find(key []byte, t record.Type) (*state.Value, error) {
 	v := s.DB.Find(key)
 	if v != nil && v.Type != t {
