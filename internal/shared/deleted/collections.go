@@ -23,10 +23,11 @@ type Family interface {
 	Rows(key []byte) (store.Iterator, error)
 	// Version returns the version of a data row; false if it is no row of the key.
 	Version(key, raw, value []byte) (int64, bool)
-	// Row records a data row of the newest dead version so far; first says that the version is new.
+	// Row records a data row of the newest dead version so far; first is true if the version is new.
 	Row(first bool, raw, value []byte)
-	// Revived appends the meta row of a collection that has rows elements: as its old meta row was, or, when
-	// old is nil, as far as the data rows tell. lost says what they do not tell, "" when nothing.
+	// Revived appends the meta row of a collection with rows elements: the old meta row or, if old is nil, one
+	// derived from the data rows. lost describes the properties that the data rows do not determine, "" if
+	// they determine all.
 	Revived(dst, old []byte, version, rows int64) (value []byte, lost string)
 }
 
@@ -40,8 +41,9 @@ type Meta struct {
 	Bare bool
 }
 
-// Collections returns the keyspace of meta rows in which deleted collections have the meta rows of before, and
-// others have none; orphans get those that their data rows tell of. tell takes what cannot be known about one.
+// Collections returns the keyspace of meta rows in which deleted collections have their previous meta rows,
+// and others have no rows; orphans finds the collections known only from data rows. tell is called with the
+// unknown properties of a collection.
 func Collections(ctx context.Context, ks store.Keyspace, f Family, orphans *Orphans, tell func(key []byte, what string)) store.Keyspace {
 	g := &grave{f: f, tell: tell}
 	return &orphaned{Keyspace: Overlay(ctx, ks, MaxHistory, g.revive), metas: ks, ctx: ctx, f: f, tell: tell, orphans: orphans}
@@ -99,7 +101,7 @@ func (g *grave) exhume(key []byte, history []store.Entry, limit int64) (bool, er
 	return true, nil
 }
 
-// restore makes the meta row of a dead version, and says what cannot be known.
+// restore makes the meta row of a dead version, and reports unknown properties.
 func (g *grave) restore(key []byte, history []store.Entry, version, rows int64) {
 	var old []byte
 	what := "its meta row is gone: its expiry is unknown"
@@ -124,7 +126,7 @@ func (g *grave) restore(key []byte, history []store.Entry, version, rows int64) 
 	}
 }
 
-// Strings returns the keyspace of strings in which deleted ones are what they were, and others are not.
+// Strings returns the keyspace of strings with the last values of deleted strings, and no live strings.
 func Strings(ctx context.Context, ks store.Keyspace) store.Keyspace {
 	return Overlay(ctx, ks, 1, deleted)
 }

@@ -11,17 +11,17 @@ import (
 	"kvferry/store"
 )
 
-// Rows are those of a keyspace in which the rows of a record lie side by side, and one of them, its meta row, says that the
-// record is there: to delete a record, the engine writes tombstones, that of the meta row first. So what the other rows
-// were when the meta row was deleted is what the record was. An empty meta row says that there is none.
+// Rows describes a keyspace in which the rows of a record are adjacent, and one of them, its meta row, makes
+// the record exist. To delete a record, the engine writes tombstones, for the meta row first. So the record is
+// the state of the other rows when the meta row was deleted. An empty meta row counts as deleted.
 type Rows struct {
 	Keyspace store.Keyspace
 	Merger   *store.Merger // folds merge operands; nil refuses them
-	// Split finds the user key in a raw key, and says whether it is of a meta row.
+	// Split finds the user key in a raw key; meta is true for a meta row.
 	Split func(raw []byte) (user []byte, meta, ok bool)
-	// Make makes a meta row in place of one that is gone; another row of the user key tells of what it is.
+	// Make makes a substitute for a lost meta row from another row of the user key.
 	Make func(user, raw []byte) (key, value []byte, ok bool)
-	// Bounds are those of the rows from a user key on.
+	// Bounds returns the bounds of the rows from a user key on.
 	Bounds func(user []byte) (lo, hi []byte)
 }
 
@@ -60,7 +60,7 @@ type Graves struct {
 	begun bool
 	state graveState
 	limit uint64   // of dated rows: the sequence number that the meta row was deleted with
-	bare  bool     // the meta row is gone, and none was made yet
+	bare  bool     // the meta row is lost, and has no substitute yet
 	ahead []rawRow // to return next
 	notes []note
 }
@@ -68,16 +68,16 @@ type Graves struct {
 // rawRow is a row as it is stored.
 type rawRow struct{ key, value []byte }
 
-// graveState says what is known of the user key at hand.
+// graveState is the state of the current user key.
 type graveState uint8
 
 const (
 	graveUndated graveState = iota // no entry of the meta row is left
 	graveDated                     // the meta row was deleted
-	graveNone                      // the key is there
+	graveNone                      // the key exists
 )
 
-// note is what cannot be known about a record.
+// note describes unknown properties of a record.
 type note struct {
 	user []byte
 	what string
@@ -129,7 +129,7 @@ func (g *Graves) Next() (key, value []byte, err error) {
 	}
 }
 
-// row returns the row at hand as it was, if it comes back.
+// row returns the value that the current row had; ok is false if the row is not restored.
 func (g *Graves) row(meta bool) (value []byte, ok bool, err error) {
 	switch {
 	case meta:
@@ -153,7 +153,7 @@ func (g *Graves) lastLife() ([]byte, bool, error) {
 	}
 }
 
-// metaRow finds out whether META is there, and when it was deleted if it is not.
+// metaRow determines whether META exists and, if not, when it was deleted.
 func (g *Graves) metaRow() ([]byte, bool, error) {
 	var deleted uint64 // the last time
 	for limit := uint64(math.MaxUint64); ; {
@@ -200,7 +200,7 @@ func (g *Graves) note(what string) {
 	g.notes = append(g.notes, note{bytes.Clone(g.user), what})
 }
 
-// Told hands out, once, what cannot be known about the records up to a user key.
+// Told calls f with the unknown properties of the records up to a user key, and forgets them.
 func (g *Graves) Told(upTo []byte, f func(user []byte, what string)) {
 	n := 0
 	for _, t := range g.notes {
@@ -219,7 +219,7 @@ func (g *Graves) SeekGE(key []byte) error {
 	for {
 		k, v, err := g.Next()
 		if err == io.EOF {
-			return nil // which Next says again
+			return nil // Next will return it again
 		}
 		if err != nil {
 			return err
@@ -231,10 +231,10 @@ func (g *Graves) SeekGE(key []byte) error {
 	}
 }
 
-// Place is that of the row's newest entry.
+// Place is the place of the row's newest entry.
 func (g *Graves) Place() record.Place { return g.h.Place() }
 
-// Tally counts nothing: what is dead is no part of a ledger.
+// Tally is a no-op: dead rows do not count in a ledger.
 func (g *Graves) Tally(*record.Tally) {}
 
 // Close closes the entries.

@@ -14,7 +14,7 @@ import (
 // Orphans finds the user keys of data rows whose meta row is gone, which a compaction that has not come to the
 // data rows leaves. It reads all records of a span, for their order is not that of the data rows.
 type Orphans struct {
-	// Kind is that of the findings that tell of such a key.
+	// Kind is the kind of findings about such keys.
 	Kind string
 	// Open returns a reader that reports them.
 	Open func(report func(record.Finding)) (record.Reader, error)
@@ -110,7 +110,7 @@ type merged struct {
 	lo, hi         []byte
 
 	key, value []byte // the next revived row
-	have, done bool   // whether there is one, whether there will be none
+	have, done bool   // whether key and value are set, whether no revived rows are left
 	raw        []byte // the key of the next orphan's meta row, nil when it is not known
 	user       []byte
 	made       bool // the row last returned was made
@@ -152,7 +152,7 @@ func (m *merged) Next() (key, value []byte, err error) {
 	}
 }
 
-// alive reports whether a meta row says that its record is there.
+// alive reports whether a meta row exists and its record is alive.
 func (m *merged) alive(raw []byte) (bool, error) {
 	it, err := m.metas.Rows(raw, nil)
 	if err != nil {
@@ -208,7 +208,7 @@ func (m *merged) SeekGE(key []byte) error {
 	return m.Iterator.SeekGE(key)
 }
 
-// Place is that of the row; a row that was made has none.
+// Place is the place of the row; a row made for an orphan has no place.
 func (m *merged) Place() record.Place {
 	if m.made {
 		return record.Place{Level: -1}

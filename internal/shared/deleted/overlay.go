@@ -18,8 +18,8 @@ const MaxHistory = 64
 // have no values. ok is false if the row is left out.
 type Revive func(key []byte, history []store.Entry) (value []byte, ok bool, err error)
 
-// Overlay returns a keyspace whose Rows are those of ks that revive restores, and no others. puts is the
-// number of puts of a row whose values revive needs. Everything else is that of ks.
+// Overlay returns a keyspace whose Rows are exactly the rows of ks that revive restores. puts is the number of
+// puts of a row whose values revive needs. All other methods are those of ks.
 func Overlay(ctx context.Context, ks store.Keyspace, puts int, revive Revive) store.Keyspace {
 	return &overlay{Keyspace: ks, ctx: ctx, puts: puts, revive: revive}
 }
@@ -91,7 +91,7 @@ func (r *revived) gather() error {
 		}
 		if e.Kind == store.RangeDelete {
 			r.next = nil
-			continue // what it hides is marked as Covered
+			continue // the entries it hides are marked as Covered
 		}
 		if len(r.history) == 0 {
 			r.key = append(r.key[:0], e.Key...)
@@ -141,10 +141,10 @@ func (r *revived) SeekGE(key []byte) error {
 	return err
 }
 
-// Place is that of the newest entry of the row.
+// Place is the place of the row's newest entry.
 func (r *revived) Place() record.Place { return r.place }
 
-// Tally counts nothing: what is revived is no part of a ledger.
+// Tally is a no-op: revived rows do not count in a ledger.
 func (r *revived) Tally(*record.Tally) {}
 
 // Close closes the entries.
