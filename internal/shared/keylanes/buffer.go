@@ -5,9 +5,9 @@ import (
 	"kvferry/store"
 )
 
-// How many bytes of rows a lane keeps when its iterator is closed: its share of what the set may
-// buffer, within these bounds. The smallest makes up for the cost of opening an iterator; more than
-// the largest gains nothing.
+// Bounds of the number of bytes of rows that a lane keeps when its iterator is closed, which is its share of
+// the set's memory. The minimum makes up for the cost of opening an iterator; more than the maximum gains no
+// speed.
 const (
 	minChunk      = 4 << 10
 	maxChunk      = 64 << 10
@@ -32,7 +32,7 @@ type chunkRow struct {
 	place      record.Place
 }
 
-// chunkRowSize is about what a chunkRow takes.
+// chunkRowSize is the approximate size of a chunkRow.
 const chunkRowSize = 56
 
 func (c *chunk) reset() { c.bytes, c.rows, c.at = c.bytes[:0], c.rows[:0], 0 }

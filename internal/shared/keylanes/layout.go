@@ -18,7 +18,7 @@ import (
 	"kvferry/record"
 )
 
-// Layout says how the raw keys of a keyspace are made.
+// Layout describes the raw keys of a keyspace.
 type Layout struct {
 	// PrefixLen is the length of the prefix in bytes, the same for all lanes.
 	PrefixLen int
@@ -34,9 +34,9 @@ type Layout struct {
 	From, To []byte
 }
 
-// Stray takes a row that belongs to no record: Orphan for a well-formed row of a user key that nobody
-// asked for, Malformed for one that is too short or in no lane. key and value are views that live until
-// it returns.
+// Stray takes a row that belongs to no record: Orphan for a well-formed row of a user key that was not
+// requested, Malformed for a row that is too short or in no lane. key and value are views, valid until it
+// returns.
 type Stray func(class record.Class, key, value []byte, place record.Place)
 
 // UserKey returns the user key in a raw key as a view; false if the row is malformed.
@@ -63,7 +63,8 @@ func (l *Layout) Holds(klen int) bool {
 	return ok && n == klen
 }
 
-// Rows returns the raw range of the rows of a user key, from <= k < to; to is nil when nothing bounds it.
+// Rows returns the raw range of the rows of a user key, from <= k < to; to is nil if the range has no upper
+// bound.
 func (l *Layout) Rows(key []byte) (from, to []byte) {
 	from = append(l.AppendPrefix(make([]byte, 0, l.PrefixLen+len(key)), len(key)), key...)
 	to, _ = Successor(from)
@@ -83,8 +84,8 @@ func bound(prefix []byte, klen int, key []byte) (raw []byte, ok bool) {
 	return append(bytes.Clone(prefix), next...), true
 }
 
-// Successor returns the smallest byte string greater than all that start with b; false if there is
-// none, because b is empty or all 0xFF.
+// Successor returns the smallest byte string greater than all strings that start with b; false if no such
+// string exists, because b is empty or all 0xFF.
 func Successor(b []byte) ([]byte, bool) {
 	for i := len(b) - 1; i >= 0; i-- {
 		if b[i] != 0xff {

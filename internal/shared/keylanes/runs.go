@@ -8,7 +8,7 @@ import (
 	"kvferry/store"
 )
 
-// RunsOptions says how to write lanes.
+// RunsOptions configures the writing of lanes.
 type RunsOptions struct {
 	// Open starts the run of a lane.
 	Open func(lane uint64) (store.Run, error)

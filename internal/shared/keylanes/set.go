@@ -10,13 +10,11 @@ import (
 	"kvferry/store"
 )
 
-// MaxOpen is how many lanes of a set are open at once unless the directory says otherwise. Past it the
-// one that was not asked for longest is closed. A chunk of its rows is read first, so that it need not
-// be opened again before those are used up: however many lanes take turns, opening one is paid by the
-// rows of a chunk, not by each.
+// MaxOpen is the default limit of the lanes of a set that are open at once. Beyond it the least recently used
+// lane is closed, after reading a chunk ahead, so that the cost of reopening is shared by the rows of a chunk.
 const MaxOpen = 64
 
-// minOpen is how many lanes are open whatever an iterator takes.
+// minOpen is the number of lanes kept open regardless of the size of iterators.
 const minOpen = 4
 
 // Set walks all lanes of a keyspace within a span of user keys. Every row of the span is returned
@@ -34,25 +32,25 @@ type Set struct {
 	spare   [][]store.Row // room for rows, of lanes that were closed
 	views   []store.Row   // room for a batch from a chunk
 
-	cur   *cursor // lane of the current key, nil when it has none
+	cur   *cursor // lane of the current key, or nil
 	want  []byte  // prefix and current key
-	start int     // what the last batch starts with, as an index in its cursor's rows or chunk
+	start int     // index of the last batch's first row in its cursor's rows or chunk
 	tally record.Tally
 }
 
 // batchLen is how many rows a lane reads at once, at most.
 const batchLen = 64
 
-// cursor walks one lane. Its row is a view into its iterator or its chunk, so many rows can be looked at
-// side by side.
+// cursor walks one lane. Its row is a view into its iterator or its chunk, so the rows of many lanes are
+// available at once.
 //
-// It is open (it), or it has a chunk of rows, or it is closed: then from is where it goes on, a row that
-// was read, counted and, for want of room, not kept.
+// A cursor is open (it), or has a chunk of rows, or is closed: then it continues at from, a row that was read
+// and counted but not kept, for lack of room.
 type cursor struct {
 	prefix   []byte
 	klen     int
 	min      int    // length of the shortest well-formed row
-	from, to []byte // what is left to open
+	from, to []byte // the range left to open
 
 	it     store.Batcher // nil: not open
 	rows   []store.Row   // read from it, in one go
@@ -62,7 +60,7 @@ type cursor struct {
 	row    store.Row // under the cursor, unless it is closed or done
 	taken  bool      // the row was returned
 	again  bool      // from is the next row, counted already
-	last   bool      // nothing comes after the chunk
+	last   bool      // the lane ends after the chunk
 	done   bool
 	used   int64
 	resume []byte // room for from
@@ -114,7 +112,7 @@ func (s *Set) Seek(key []byte) error {
 	return nil
 }
 
-// Next returns the next row of the current key: what follows the key, and the value. Views are valid
+// Next returns the next row of the current key: the raw key after the user key, and the value. Views are valid
 // until the next call of any method; ok is false after the last row.
 func (s *Set) Next() (rest, value []byte, ok bool, err error) {
 	rows, skip, err := s.Batch(1)
@@ -153,7 +151,7 @@ func (s *Set) Batch(limit int) (rows []store.Row, skip int, err error) {
 	return rows, len(s.want), nil
 }
 
-// release lets go of large values of an open lane until its turn comes.
+// release frees the large values of an open lane until its turn comes.
 func (c *cursor) release() {
 	if c.it == nil {
 		return
@@ -163,7 +161,7 @@ func (c *cursor) release() {
 	}
 }
 
-// here makes sure that the values of an open lane are there up to the row under the cursor.
+// here loads the values of an open lane again if the row under the cursor is among the freed ones.
 func (c *cursor) here() error {
 	if c.it == nil || c.at < c.wait.Here {
 		return nil
@@ -184,8 +182,9 @@ func (s *Set) under(c *cursor, limit int) []store.Row {
 	return s.views
 }
 
-// same cuts rows after the last well-formed row of the current key, of which the first is one, and moves the
-// cursor to that. Rows ascend: between two that start alike all do, and nothing but the first can end there.
+// same truncates rows after the last well-formed row of the current key, and moves the cursor to that row. The
+// first row is well-formed. Rows ascend, so all rows between two with a common prefix have it, and only the
+// first can equal it.
 func (s *Set) same(c *cursor, rows []store.Row) []store.Row {
 	if !bytes.HasPrefix(rows[len(rows)-1].Key, s.want) {
 		end := sort.Search(len(rows)-1, func(i int) bool { return !bytes.HasPrefix(rows[i].Key, s.want) })
@@ -214,10 +213,10 @@ func (s *Set) Raw() []byte {
 	return s.cur.row.Key
 }
 
-// Place says where the row that Next returned last stands.
+// Place returns the place of the row that Next returned last.
 func (s *Set) Place() record.Place { return s.PlaceAt(0) }
 
-// PlaceAt says where row i of the last batch stands.
+// PlaceAt returns the place of row i of the last batch.
 func (s *Set) PlaceAt(i int) record.Place {
 	if s.cur == nil {
 		return record.Place{Level: -1}
@@ -225,7 +224,7 @@ func (s *Set) PlaceAt(i int) record.Place {
 	return s.cur.placeAt(s.start + i)
 }
 
-// place says where the row under the cursor stands.
+// place returns the place of the row under the cursor.
 func (c *cursor) place() record.Place {
 	if c.it != nil {
 		return c.placeAt(c.at)
@@ -233,7 +232,7 @@ func (c *cursor) place() record.Place {
 	return c.placeAt(c.ahead.at)
 }
 
-// placeAt says where a row stands that is in memory.
+// placeAt returns the place of a row in memory.
 func (c *cursor) placeAt(i int) record.Place {
 	switch {
 	case c.it != nil:
@@ -295,7 +294,7 @@ func (s *Set) drain(g rawRange) (err error) {
 	}
 }
 
-// Tally adds what the rows read so far cost in entries to t and forgets it.
+// Tally adds the entries of the rows read so far to t and resets its own count.
 func (s *Set) Tally(t *record.Tally) {
 	for _, c := range s.open {
 		c.it.Tally(&s.tally)
@@ -304,7 +303,7 @@ func (s *Set) Tally(t *record.Tally) {
 	s.tally = record.Tally{}
 }
 
-// Close closes all lanes. What was not taken by Tally is lost.
+// Close closes all lanes. Counts not fetched by Tally are lost.
 func (s *Set) Close() error {
 	var errs []error
 	for _, c := range s.open {
@@ -343,8 +342,8 @@ func (s *Set) ready(c *cursor) error {
 	return nil
 }
 
-// load opens a lane where it was left. When that is a row which was read before, what it costs in
-// entries has been counted.
+// load opens a lane where it was left. If it was left at a row that was read before, the entries of the row
+// have been counted.
 func (s *Set) load(c *cursor) error {
 	if len(s.open) >= s.maxOpen {
 		if err := s.evict(); err != nil {
