@@ -1,4 +1,4 @@
-// Package findings is what the passes of formats share when they report what is wrong.
+// Package findings holds the reporting of damage that the passes of formats share.
 package findings
 
 import (
@@ -75,7 +75,7 @@ func (l *Limit) Begin() { l.told, l.more = 0, 0 }
 // Reached reports whether findings are only counted from now on.
 func (l *Limit) Reached() bool { return l.told >= perRecord && !l.Deep }
 
-// Tell counts a finding and reports whether it is to be told.
+// Tell counts a finding and reports whether it is within the limit.
 func (l *Limit) Tell(kind string) bool {
 	if l.Reached() {
 		l.more++
@@ -89,7 +89,7 @@ func (l *Limit) Tell(kind string) bool {
 // More reports whether there is something that was not told.
 func (l *Limit) More() bool { return l.more > 0 }
 
-// Rest sums up what was not told, once.
+// Rest returns one finding that counts the suppressed ones, and resets their number.
 func (l *Limit) Rest() record.Finding {
 	f := record.Finding{Kind: l.kind, Severity: record.Error, Detail: fmt.Sprintf("and %d more findings about this record", l.more)}
 	l.more = 0
