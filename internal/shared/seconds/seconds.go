@@ -1,4 +1,4 @@
-// Package seconds is what formats share whose expiries are 32-bit seconds.
+// Package seconds handles expiries for formats that store them as 32-bit seconds.
 package seconds
 
 import (
@@ -12,8 +12,8 @@ import (
 // Last is the last second that an expiry can be at, in 2038.
 const Last = math.MaxInt32
 
-// Loss says what becomes of a record's expiry, if anything: one after Last is brought forward to it, in the
-// header too, and milliseconds are rounded up.
+// Loss adapts a record's expiry and returns the loss, if any: an expiry after Last becomes Last, in the header
+// too, and milliseconds are rounded up.
 func Loss(h *record.Header) (l record.Loss, ok bool) {
 	switch {
 	case h.ExpireMS == 0:
