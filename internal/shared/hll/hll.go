@@ -25,11 +25,11 @@ const (
 	HeaderSize   = 16                                    // bytes
 	DenseSize    = HeaderSize + NumRegisters*widthBits/8 // bytes
 	NumRegisters = 1 << indexBits
-	// MaxSparse is how many bytes a sparse one may have: hll-sparse-max-bytes, as servers have it unless they are told
-	// otherwise.
+	// MaxSparse is the maximum size of a sparse HyperLogLog in bytes, the servers' default for
+	// hll-sparse-max-bytes.
 	MaxSparse = 3000
 
-	indexBits = 14 // of a hash, which say the register
+	indexBits = 14 // of a hash, which select the register
 	widthBits = 6
 	maxRun    = 32 // greatest value of a run
 	seed      = 0xadc83b19
@@ -74,7 +74,8 @@ func run(b []byte) (n int, value byte, size int) {
 	return (int(b[0]&63)<<8 | int(b[1])) + 1, 0, 2
 }
 
-// appendRun appends a run: at most 4 registers of a value, or all zeros; none for n = 0.
+// appendRun appends a run of n registers: at most 4 of a value above 0, or any number of zeros. It appends no
+// bytes if n is 0.
 func appendRun(dst []byte, value byte, n int) []byte {
 	switch {
 	case n == 0:
@@ -152,7 +153,7 @@ func (s Sketch) Dense() (Sketch, bool) {
 	return s.AppendDense(make([]byte, 0, DenseSize))
 }
 
-// AppendDense appends its dense form; false if the runs do not add up, and then nothing is appended.
+// AppendDense appends its dense form; false if the runs do not add up, in which case dst is unchanged.
 func (s Sketch) AppendDense(dst []byte) ([]byte, bool) {
 	at := len(dst)
 	dst = append(dst, s[:HeaderSize]...)
