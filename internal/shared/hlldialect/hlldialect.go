@@ -1,4 +1,4 @@
-// Package hlldialect tells the HyperLogLogs of the engines apart. All keep them in strings.
+// Package hlldialect distinguishes the HyperLogLogs of the engines, all of which keep them in strings.
 package hlldialect
 
 import (
@@ -12,11 +12,13 @@ type Dialect uint8
 // The dialects.
 const (
 	None Dialect = iota
-	// HYLL is that of Redis and Ardb (package hyll), which differ in where they mark the cached count as stale.
+	// HYLL is the dialect of Redis and Ardb (package hll), which mark a stale cached count in different
+	// places.
 	HYLL
-	// Raw is that of nemo and blackwidow: 128 KiB of registers, one byte each. Only the size tells.
+	// Raw is the dialect of nemo and blackwidow: 128 KiB of registers, one byte each. Only the size identifies
+	// it.
 	Raw
-	// Marked is that of floyd: registers as in Raw, in a string whose row says that it is one.
+	// Marked is the dialect of floyd: registers as in Raw, in a string whose row marks it as a HyperLogLog.
 	Marked
 )
 
@@ -27,7 +29,7 @@ const (
 	RawSize    = 1 << 17
 )
 
-// Of tells which dialect a string is in.
+// Of returns the dialect of a string.
 func Of(s []byte) Dialect {
 	switch {
 	case hll.Is(s):
@@ -38,13 +40,14 @@ func Of(s []byte) Dialect {
 	return None
 }
 
-// Engine is what a string goes to: its name in messages and the dialect that it counts.
+// Engine is the target of a string: its name in messages and the dialect that it counts.
 type Engine struct {
 	Name   string
 	Counts Dialect
 }
 
-// Note returns the note about a string that an engine may not count as its source did; false if there is none.
+// Note returns the note about a string that an engine may count differently from its source; false without a
+// note.
 func (e Engine) Note(s []byte) (record.Loss, bool) {
 	l := record.Loss{Kind: record.LossHyperLogLog, Note: true}
 	switch d := Of(s); {
