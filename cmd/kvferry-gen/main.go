@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// memory is what the target may buffer.
+// memory is the limit of the target's buffers.
 const memory = 128 << 20
 
 func root(stderr io.Writer) *cobra.Command {
