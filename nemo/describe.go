@@ -65,7 +65,7 @@ func (d *describer) stringRow() {
 	if _, err := DecodeString(d.value); err != nil && len(d.value) >= suffixLen {
 		d.fail(err)
 	}
-	d.row.ExpireMS = max(d.row.ExpireMS, 0) // below 0 the engine takes it for never
+	d.row.ExpireMS = max(d.row.ExpireMS, 0) // the engine reads an expiry below 0 as never
 }
 
 func (d *describer) metaRow(f *family) {

@@ -13,12 +13,12 @@ const (
 	FindBadKeyLength = findings.FindBadKeyLength
 	// FindBadRowKey: the bytes after the user key are malformed for the kind of row.
 	FindBadRowKey = findings.FindBadRowKey
-	// FindUnknownRow: the leading byte is of no kind of row.
+	// FindUnknownRow: the leading byte belongs to no kind of row.
 	FindUnknownRow = "unknown-row"
 	// FindNegativeExpiry: a string's expiry is below 0, which the engine reads as never.
 	FindNegativeExpiry = "negative-expiry"
 	// FindMissingStore: one of the five directories is not there.
 	FindMissingStore = dataset.FindMissingStore
-	// FindListNextSeq: next_seq would hand out a seq that is in use.
+	// FindListNextSeq: next_seq would assign a seq that is in use.
 	FindListNextSeq = "list-next-seq"
 )

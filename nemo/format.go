@@ -14,7 +14,7 @@ import (
 // maxElements is the largest count that the engine's commands handle.
 const maxElements = math.MaxInt32
 
-// nemoFormat is the Format, in the dialect of a server or, with "", in what all of them open.
+// nemoFormat is the Format, in the dialect of a server or, with "", in the dialect that all servers open.
 type nemoFormat struct{ server string }
 
 // New returns the format.
@@ -28,7 +28,7 @@ func (nemoFormat) Servers() []format.Server {
 	return []format.Server{{Name: "pika2", First: "1", Last: "2.3", Detail: "Pika 1.x to 2.3"}}
 }
 
-// For returns the format as a server has it, which is as it is.
+// For returns the format for a server. It is the same for all servers.
 func (nemoFormat) For(server string) format.Format { return nemoFormat{server} }
 
 // Server returns the name given to For.

@@ -51,7 +51,7 @@ func DecodeMetaKey(kind byte, b []byte) ([]byte, error) {
 	return b[1:], nil
 }
 
-// appendPrefix appends what all data rows start with.
+// appendPrefix appends the prefix shared by all data rows.
 //
 //	+-----------+-----------+-----+
 //	| kind (1B) | klen (1B) | key |
@@ -61,7 +61,7 @@ func appendPrefix(dst []byte, kind byte, key []byte) []byte {
 	return append(dst, key...)
 }
 
-// decodePrefix splits a data row's key, of which at least need bytes must follow the user key.
+// decodePrefix splits a data row's key; at least need bytes must follow the user key.
 func decodePrefix(kind byte, b []byte, field string, need int) (key, rest []byte, err error) {
 	if len(b) < prefixLen {
 		return nil, nil, record.Short(0, keyFieldLen, prefixLen, len(b))

@@ -78,8 +78,8 @@ func (k kinds) layout(c *versioned.Codec) *versioned.Layout {
 // clock is the engine's, which counts whole seconds.
 func clock(now time.Time) int64 { return now.Unix() * 1000 }
 
-// collection returns the codec of sets, and what those of other collections share. rest is the least number of bytes after
-// the user key of a data row.
+// collection returns the codec of sets, the base of the codecs of other collections. rest is the least number
+// of bytes after the user key of a data row.
 func collection(t record.Type, k kinds, rest int, decode func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
 	return &versioned.Codec{
 		Type: t, Data: keyspace, DataRows: k.rows(k.data, rest),
@@ -207,7 +207,7 @@ func separator(raw, value []byte) (own bool, keyErr, valueErr error) {
 	return len(raw) == 1, nil, valueErr
 }
 
-// unknown counts the rows whose leading byte no row has. They lie around the ranges of the kinds that do.
+// unknown counts the rows with an unknown leading byte. They are between the ranges of the known kinds.
 func (k kinds) unknown(p *versioned.Pass) error {
 	var from []byte
 	for _, kind := range []byte{k.meta, min(k.data, k.index), max(k.data, k.index)} {
@@ -328,7 +328,7 @@ func appendMeta(dst []byte, m *versioned.Meta) []byte {
 	return AppendMeta(dst, Meta{m.Count, Suffix{Version(m.Version), UnixSeconds(m.ExpireMS / 1000)}})
 }
 
-// decodeListMeta decodes the meta row of a list; bounds are of seqs.
+// decodeListMeta decodes the meta row of a list; its bounds are exclusive seqs.
 func decodeListMeta(m *versioned.Meta, value []byte) error {
 	v, err := DecodeListMeta(value)
 	m.Count, m.Version, m.ExpireMS, m.Gone = v.Count, int64(v.Version), int64(v.Expiry)*1000, v.Count <= 0

@@ -13,7 +13,8 @@ import (
 	"kvferry/store"
 )
 
-// listReader reads lists. Nodes lie in the order of their little-endian seqs, elements are wanted in that of the links.
+// listReader reads lists. Nodes are stored in the order of their little-endian seqs, but read in the order of
+// the links.
 type listReader struct {
 	r      *versioned.Reader
 	list   *listorder.List
@@ -42,7 +43,7 @@ func (l *listReader) Read(dst []record.Element) (int, error) {
 	return l.list.Read(dst)
 }
 
-// End classifies the rows of a list of which no element was read.
+// End classifies the rows of a list if no element was read.
 func (l *listReader) End() error {
 	if err := l.load(false); err != nil {
 		return err
@@ -53,7 +54,7 @@ func (l *listReader) End() error {
 // Close closes the files of a list.
 func (l *listReader) Close() error { return l.list.End() }
 
-// listBatch is how many rows are read at once.
+// listBatch is the number of rows read at once.
 const listBatch = 64
 
 // load reads the rows of the list, with the elements or without, and follows the links.
@@ -111,7 +112,7 @@ func decodeRow(n *listorder.Node, rest, value []byte) (version int64, ok bool) {
 	return int64(s.Version), true
 }
 
-// isSeq reports what decodeSeq accepts.
+// isSeq reports whether decodeSeq accepts rest.
 func isSeq(rest []byte) bool {
 	return len(rest) == seqLen && int64(binary.LittleEndian.Uint64(rest)) >= 1
 }
@@ -179,8 +180,8 @@ func (l *listReader) Damage(kind string, seq int64, detail string, args ...any) 
 // key returns the raw key of a node.
 func (l *listReader) key(seq int64) []byte { return AppendListKey(nil, ListKey{l.r.Meta().Key, seq}) }
 
-// listWriter writes lists. Nodes have the seqs 1, 2, 3, …; whether a node is the last one is known when the next comes. Their
-// rows are in the order of the seqs' little-endian bytes.
+// listWriter writes lists. Nodes get the seqs 1, 2, 3, …; a node's next is set when the following node
+// arrives. Rows are sorted by the seqs' little-endian bytes.
 type listWriter struct {
 	w    *versioned.TypeWriter
 	seq  int64  // of the last node

@@ -9,8 +9,8 @@ import (
 	"kvferry/record"
 )
 
-// Losses lists what nemo cannot hold of a record. One that expires after 2038 will expire in the last
-// second that the engine can count to.
+// Losses lists the parts of a record that nemo cannot hold. A record that expires after 2038 will expire in
+// the last second that the engine can represent.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	var out []record.Loss
 	drop := func(kind, detail string, args ...any) {

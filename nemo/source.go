@@ -88,8 +88,8 @@ func (f *family) open(ctx context.Context, root, dir, db string, o *format.OpenO
 	return st, err
 }
 
-// share is the part of a pass's memory that a store has when n are read side by side: most is for lists, of which one is
-// held at a time; others need theirs where a zset's index is damaged.
+// share is the part of a pass's memory for a store when n stores are read in parallel. Lists get most of it,
+// since a whole list is held at a time; other types need memory only if a zset's index is damaged.
 func share(memory int64, st *versioned.Store, n int) int64 {
 	switch {
 	case n == 1:
