@@ -88,8 +88,8 @@ func (f *holeFinder) add(c hole) error {
 	return nil
 }
 
-// advance goes to the first slot that is not below a seq. It reports whether there were nodes on the way, and whether
-// the seq is one.
+// advance goes to the first slot at or after a seq. It reports whether it passed nodes, and whether the seq is
+// a node.
 func (f *holeFinder) advance(to int64) (passed, there bool, err error) {
 	for ; f.i < f.slots; f.i++ {
 		seq, node, err := f.slot(f.i)
@@ -226,7 +226,7 @@ func addClaims(s *extsort.Sorter, node, next, prev int64) error {
 	return nil
 }
 
-// sortedClaim is a claim that comes out of a sorter.
+// sortedClaim decodes a claim from a sorter.
 func sortedClaim(seq uint64, side, node []byte) hole {
 	n := int64(binary.LittleEndian.Uint64(node))
 	return claims(n, int64(seq), int64(seq))[side[0]]

@@ -8,13 +8,14 @@ import (
 	"kvferry/internal/sys/extsort"
 )
 
-// links maps the seqs of a list to the seqs that they link to, next or prev, and, once they are reached, to their
-// ranks. A seq has a slot: its distance from the smallest, or where they lie far apart, its place among them.
+// links maps the seqs of a list to the seqs that they link to, next or prev, and, once reached, to their
+// ranks. A seq has a slot: its distance from the smallest seq or, if the seqs are far apart, its index among
+// them.
 type links struct {
 	base int64    // smallest seq
 	mem  []uint32 // by slot; nil: in files
 	to   pages    // by slot
-	seqs pages    // by slot, ascending, when they lie far apart
+	seqs pages    // by slot, ascending; only if they are far apart
 	far  bool
 	hint int64 // slot found last
 }
@@ -124,7 +125,7 @@ func (l *links) turn(s *extsort.Sorter) error {
 	})
 }
 
-// each calls f with all seqs in ascending order and what their slots hold.
+// each calls f with all seqs in ascending order and the contents of their slots.
 func (l *links) each(f func(seq, v uint64) error) error {
 	for i := range l.to.len {
 		v, err := l.to.get(i)
@@ -142,7 +143,7 @@ func (l *links) each(f func(seq, v uint64) error) error {
 	return nil
 }
 
-// slots returns how many slots there are.
+// slots returns the number of slots.
 func (l *links) slots() int64 { return max(l.to.len, int64(len(l.mem))) }
 
 // slot returns the seq of a slot and whether a node has it.

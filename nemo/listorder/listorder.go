@@ -5,9 +5,9 @@
 //	left ─▶ seq 5 ─next─▶ seq 2 ─next─▶ seq 9 ◀─ right
 //	              ◀─prev─       ◀─prev─
 //
-// A list is loaded before its first element: into memory up to half of the budget (see nodes), beyond that by way of
-// sorters (see giant). It is followed from left through next. Where nexts do not lead to right, they are followed over
-// missing nodes (see hole), and then come the nodes that prevs lead to from right.
+// A list is loaded before its first element: into memory up to half of the budget (see nodes), beyond that
+// through sorters (see giant). It is followed from left along next. If the nexts do not lead to right, the
+// walk skips missing nodes (see hole) and then appends the nodes reached from right along prev.
 package listorder
 
 import (
@@ -26,8 +26,8 @@ const (
 	FindPrevMismatch = "list-prev-mismatch"
 	// FindCycle: a node's next is a node before it.
 	FindCycle = "list-cycle"
-	// FindUnreachable: a node that the links do not lead to from left nor, where those end too soon, over holes and
-	// from right.
+	// FindUnreachable: a node that cannot be reached from left nor, where the links from there end too soon,
+	// over holes and from right.
 	FindUnreachable = "list-unreachable-node"
 	// FindTailMismatch: right is not the last node.
 	FindTailMismatch = "list-tail-mismatch"
@@ -42,12 +42,12 @@ type Node struct {
 	Element         []byte
 }
 
-// Host is where the nodes of a list lie.
+// Host gives access to the nodes of a list.
 type Host interface {
 	// Scan calls f with the nodes that were added, again, in the order of the little-endian bytes of their seqs. They are
 	// views that live until f returns.
 	Scan(f func(*Node) error) error
-	// Node looks up one of them; its element is not wanted.
+	// Node looks up one node; its element may be nil.
 	Node(seq int64) (Node, error)
 	// Damage reports a fault of a node, or of the list if seq is 0.
 	Damage(kind string, seq int64, detail string, args ...any)
@@ -73,7 +73,7 @@ type List struct {
 	minSeq, maxSeq int64 // of them
 }
 
-// New returns a List whose nodes lie with a host.
+// New returns a List whose nodes are read from a host.
 func New(h Host, o Options) *List { return &List{host: h, Options: o} }
 
 // Begin starts a list with its first and its last node, as its meta row has them.
@@ -83,7 +83,7 @@ func (l *List) Begin(left, right int64) {
 	l.nodes.reset()
 }
 
-// Add adds a node, of which the element is copied.
+// Add adds a node and copies its element.
 func (l *List) Add(n *Node) {
 	l.alive++
 	l.minSeq, l.maxSeq = min(l.minSeq, n.Seq), max(l.maxSeq, n.Seq)
@@ -93,7 +93,7 @@ func (l *List) Add(n *Node) {
 	}
 }
 
-// Len is how many nodes were added.
+// Len returns the number of nodes added.
 func (l *List) Len() int64 { return l.alive }
 
 // MaxSeq is the largest seq of them.
@@ -174,7 +174,7 @@ func (l *List) forward(c *chain) {
 	}
 }
 
-// unreachable reports a node that the ends do not lead to.
+// unreachable reports a node that cannot be reached from the ends.
 func (l *List) unreachable(seq int64, ends string) {
 	l.host.Damage(FindUnreachable, seq, "node %d cannot be reached from %s", seq, ends)
 }
@@ -198,8 +198,8 @@ type chain struct {
 	ends  string // from which the nodes that were not passed were looked for
 }
 
-// follow reports whether the walk goes on to the node at, or behind it, which was found or not and reached before
-// or not.
+// follow reports whether the walk continues at the node at, or at the node after the hole. found and reached
+// are the state of that node.
 func (c *chain) follow(found, reached bool) bool {
 	switch {
 	case c.kind != "": // it is about where the walk ended first
@@ -211,7 +211,7 @@ func (c *chain) follow(found, reached bool) bool {
 	return found && !reached
 }
 
-// pass skips the hole at to the node behind it.
+// pass skips the hole at, to the node after it.
 func (c *chain) pass(to int64) {
 	c.holes++
 	c.at = to
@@ -223,7 +223,7 @@ func (c *chain) step(next int64) {
 	c.last, c.at = c.at, next
 }
 
-// broken reports whether the walk ended before the list does by its meta row, and notes where.
+// broken reports whether the walk ended before the end that the meta row names, and records where.
 func (c *chain) broken() bool {
 	right := c.l.right
 	if c.at == 0 && c.last == right {
@@ -244,7 +244,7 @@ func (c *chain) broken() bool {
 	return true
 }
 
-// lost returns how many nodes were not passed.
+// lost returns the number of nodes not passed.
 func (c *chain) lost() int64 { return c.nodes - c.count - c.right }
 
 // finish reports where the walk ended too soon.

@@ -21,7 +21,7 @@ const (
 // nodes is a list in memory. All of it is reused for the next list.
 type nodes struct {
 	all    []node
-	chunks [][]byte // elements; those behind cur are empty
+	chunks [][]byte // elements; chunks after cur are empty
 	cur    int
 	bytes  int64 // of chunks
 
@@ -42,7 +42,7 @@ type node struct {
 	reached         bool
 }
 
-// reset empties ns and keeps its memory, but for chunks of large elements.
+// reset empties ns and keeps its memory, except chunks of large elements.
 func (ns *nodes) reset() {
 	kept := ns.chunks[:0]
 	for _, c := range ns.chunks {
@@ -108,7 +108,7 @@ func (ns *nodes) room(n int) {
 	ns.bytes += int64(size)
 }
 
-// index makes find work: by an array over the seqs when they lie close, else by sorting.
+// index prepares find: an array over the seqs if they are close together, else sorted nodes.
 func (ns *nodes) index() {
 	if len(ns.all) == 0 {
 		return
@@ -163,7 +163,7 @@ func (ns *nodes) findHoles(left, right int64) {
 	slices.SortFunc(ns.holes, bySeq)
 }
 
-// slots returns how many slots there are.
+// slots returns the number of slots.
 func (ns *nodes) slots() int64 {
 	if len(ns.dense) == 0 {
 		return int64(len(ns.all))
