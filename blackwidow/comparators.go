@@ -14,9 +14,9 @@ import (
 // exceeds it, which crashes the engine, sorts before all others.
 var ListsDataKeyComparator = store.Comparer{Name: "blackwidow.ListsDataKeyComparator", Compare: compareListKeys}
 
-// ZSetsScoreKeyComparator orders zsets/score_cf: by the bytes of klen, user key and version, then by score
-// as a number, then by member bytewise. 0.0 and -0.0 are the same to it. NaN, for which the engine has no
-// order, comes last. A key that ends early comes first.
+// ZSetsScoreKeyComparator orders zsets/score_cf: by the bytes of klen, user key and version, then by score as
+// a number, then by member bytewise. It treats 0.0 and -0.0 as equal. NaN, for which the engine has no order,
+// sorts last. A truncated key sorts first.
 var ZSetsScoreKeyComparator = store.Comparer{Name: "blackwidow.ZSetsScoreKeyComparator", Compare: compareScoreKeys}
 
 func compareListKeys(a, b []byte) int {

@@ -15,7 +15,7 @@ import (
 	"kvferry/store"
 )
 
-// maxElements is how many elements collections but lists can have.
+// maxElements is the maximum number of elements of collections other than lists.
 const maxElements = math.MaxInt32
 
 // Servers, as locations name them.
@@ -24,7 +24,8 @@ const (
 	serverPika35 = "pika3.5"
 )
 
-// blackwidowFormat is the Format, in the dialect of a server or, with "", in what all of them open.
+// blackwidowFormat is the Format, in the dialect of a server or, with "", in the dialect that all servers
+// open.
 type blackwidowFormat struct{ server string }
 
 // New returns the format.
@@ -68,7 +69,7 @@ func (f blackwidowFormat) Found(ev *format.Evidence) format.Format {
 	return f
 }
 
-// layout is where the server looks for databases: those from Pika 3.1 on want a directory each.
+// layout is where the server looks for databases: since Pika 3.1, each has a directory.
 func (f blackwidowFormat) layout() format.Layout {
 	if f.server == "" {
 		return format.LayoutAuto
@@ -114,7 +115,7 @@ func Comparers() []store.Comparer {
 	return []store.Comparer{ListsDataKeyComparator, ZSetsScoreKeyComparator}
 }
 
-// Detect looks for the five directories, in the root or in those of databases and partitions.
+// Detect looks for the five directories, in the root or in the directories of databases and partitions.
 func (blackwidowFormat) Detect(ev *format.Evidence) format.Verdict {
 	named := false
 	look := dataset.Look{Names: dirs(), Home: isHome,
@@ -166,7 +167,7 @@ func (f blackwidowFormat) Create(ctx context.Context, dir string, o *format.Crea
 	return create(ctx, f, dir, o)
 }
 
-// isHome reports whether the five directories may lie in dir: the root, a database or a partition of one.
+// isHome reports whether dir may contain the five directories: the root, a database or a partition of one.
 func isHome(dir string) bool {
 	if dir == "" {
 		return true

@@ -24,7 +24,7 @@ const keyFieldLen = "klen"
 // are stale. The engine sets it from the clock, in Unix seconds.
 type Version int32
 
-// appendPrefix appends what all data rows start with.
+// appendPrefix appends the prefix shared by all data rows.
 //
 //	+-----------+-----+--------------+
 //	| klen (4B) | key | version (4B) |
@@ -62,8 +62,8 @@ func decodePrefix(b []byte) (key []byte, v Version, rest []byte, err error) {
 //	| klen (4B) | key | version (4B) | field, or member   |
 //	+-----------+-----+--------------+--------------------+
 //
-// klen and version are little-endian int32. Rows ascend bytewise, so those of key length 256 come before
-// those of length 1.
+// klen and version are little-endian int32. Rows ascend bytewise, so rows of key length 256 come before rows
+// of key length 1.
 type DataKey struct {
 	Key     []byte
 	Version Version

@@ -61,7 +61,7 @@ func layoutOf(c *versioned.Codec) *versioned.Layout {
 	}
 }
 
-// collection returns the codec of hashes, and what those of sets and zsets share.
+// collection returns the codec of hashes, the base of the codecs of sets and zsets.
 func collection(t record.Type, cf string, decode func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
 	return &versioned.Codec{
 		Type: t, Data: cf, DataRows: lanes(versionLen),
@@ -255,7 +255,7 @@ func appendStreamMeta(dst []byte, m *versioned.Meta) []byte {
 	return AppendStreamMeta(dst, StreamMeta{m.Stream, int32(m.Count), Version(m.Version)})
 }
 
-// expiryOf returns the expiry as it is written: rounded up, and never 0, which would be for ever.
+// expiryOf returns the expiry to write: rounded up, and never 0, which would mean no expiry.
 func expiryOf(h *record.Header) (ms int64, err error) {
 	s, err := seconds.Expiry(h)
 	if h.ExpireMS != 0 && s == 0 {

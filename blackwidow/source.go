@@ -69,7 +69,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 	return nil
 }
 
-// openDB opens a database that has a directory of its own, partitioned or not.
+// openDB opens a database with its own directory, partitioned or not.
 func (s *source) openDB(ctx context.Context, dir string, o *format.OpenOptions) error {
 	db := &versioned.Database{Name: strings.TrimPrefix(dir, "db")}
 	s.DBs = append(s.DBs, db)

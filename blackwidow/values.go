@@ -128,7 +128,8 @@ func DecodeListMeta(b []byte) (ListMeta, error) {
 //	| groups (4B) | entries added, first, last, max deleted | length (4B) | version (4B) |
 //	+-------------+-----------------------------------------+-------------+--------------+
 //
-// groups is 0, for no command makes groups; length and version are little-endian int32. The version counts how often the stream was made.
+// groups is 0, since no command creates groups; length and version are little-endian int32. The version counts
+// the creations of the stream.
 type StreamMeta struct {
 	Stream  versioned.StreamMeta
 	Length  int32
