@@ -14,7 +14,7 @@ import (
 // describer decodes a row field by field.
 type describer struct{ versioned.Describer }
 
-// kinds are what rows are called, by column family.
+// kinds are the names of row kinds by column family.
 var kinds = map[string]struct {
 	kind string
 	typ  record.Type

@@ -13,8 +13,8 @@
 //	zset_score_cf    floyd.ZSetsScoreKeyComparator   members by score
 //	stream_data_cf   bytewise                        entries
 //
-// Integers are little endian but for the ids of stream entries. E(key) is the user key with each byte 00 followed by 01, and
-// 00 00 at its end, so that rows ascend as user keys do. r8 and r16 are zeros:
+// Integers are little endian, except in ids of stream entries. E(key) is the user key with each byte 00
+// followed by 01, and 00 00 at its end, so that rows ascend like user keys. r8 and r16 are zeros:
 //
 //	rows              key                                           value
 //	strings           r8 E(key) r16                                 00 string r16 ctime(8) expiry(8)
@@ -35,7 +35,6 @@
 // If a user key contains a NUL before its last byte, the engine omits the bytes after the last NUL: it leaves
 // the same number of uninitialized bytes at the end of the row's key. Such keys are read as far as possible,
 // and never written.
-// whatever was in memory at the end of the row's key. Such keys are read as far as they go, and never written.
 package floyd
 
 import "kvferry/record"

@@ -31,7 +31,7 @@ func (floydFormat) Servers() []format.Server {
 	return []format.Server{{Name: serverPika4, First: "4.0", Last: "4.0", Detail: "Pika 4.0: databases in db0, db1, …, each of several instances"}}
 }
 
-// For returns the format as a server has it, which is as it is.
+// For returns the format for a server. It is the same for all servers.
 func (floydFormat) For(server string) format.Format { return floydFormat{server: server} }
 
 // Server returns the name given to For.

@@ -61,7 +61,8 @@ func AppendUserKey(dst, key []byte) []byte {
 	}
 }
 
-// scanUserKey returns the length of what AppendUserKey appended and whether the user key has NULs; 0 when b does not start so.
+// scanUserKey returns the length of the encoded user key at the start of b and whether the user key has NULs;
+// 0 if b does not start with a user key.
 func scanUserKey(b []byte) (n int, nul bool) {
 	if len(b) < headLen || binary.LittleEndian.Uint64(b) != 0 {
 		return 0, false
@@ -83,7 +84,7 @@ func scanUserKey(b []byte) (n int, nul bool) {
 	}
 }
 
-// DecodeUserKey splits what AppendUserKey appended from a row's key. key is a view unless it has NULs.
+// DecodeUserKey splits the encoded user key from a row's key. key is a view unless it has NULs.
 func DecodeUserKey(b []byte) (key, rest []byte, err error) {
 	n, nul := scanUserKey(b)
 	if n == 0 {
@@ -114,7 +115,8 @@ func userKeyError(b []byte) error {
 //	| user key       | zeros (16B) |
 //	+----------------+-------------+
 //
-// Lost is how many bytes of the user key the engine did not write. As many follow the zeros, of no meaning.
+// Lost is the number of user key bytes that the engine did not write. The same number of meaningless bytes
+// follows the zeros.
 type MetaKey struct {
 	Key  []byte
 	Lost int
@@ -149,7 +151,7 @@ func DecodeMetaKey(b []byte) (MetaKey, error) {
 //	| user key | version (8B) | field, member, index or id | zeros (16B) |
 //	+----------+--------------+----------------------------+-------------+
 //
-// version is a little-endian uint64. Rows ascend bytewise, but those of lists by version and index as numbers.
+// version is a little-endian uint64. Rows ascend bytewise, but rows of lists by version and index as numbers.
 type DataKey struct {
 	Key     []byte
 	Version Version

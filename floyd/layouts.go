@@ -10,7 +10,7 @@ import (
 	"kvferry/store"
 )
 
-// native is what records call the type of a string that is marked as a HyperLogLog.
+// nativeHyperLogLog is the native type, in records, of a string marked as a HyperLogLog.
 const nativeHyperLogLog = "hyperloglog"
 
 // orders are the column families of an instance and how they are ordered.
@@ -255,7 +255,7 @@ func appendStreamMeta(dst []byte, m *versioned.Meta) []byte {
 	return AppendStreamMeta(dst, StreamMeta{m.Stream, int32(m.Count), Version(m.Version)})
 }
 
-// expiryOf returns the expiry as it is written. 0 is never; a moment before 1970 becomes the first after it.
+// expiryOf returns the expiry to write. 0 is never; a moment before 1970 becomes the first after it.
 func expiryOf(h *record.Header) (int64, error) {
 	if h.ExpireMS < 0 {
 		return 1, nil

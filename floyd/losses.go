@@ -11,7 +11,7 @@ import (
 	"kvferry/record"
 )
 
-// maxElements is how many elements collections but lists can have.
+// maxElements is the maximum number of elements of collections other than lists.
 const maxElements = math.MaxInt32
 
 var lossInfos = append([]record.LossInfo{
@@ -19,7 +19,7 @@ var lossInfos = append([]record.LossInfo{
 		"it for another; the record is left out."},
 }, versioned.PikaStreamLosses...)
 
-// Losses lists what floyd cannot hold of a record.
+// Losses lists the parts of a record that floyd cannot hold.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if i := bytes.LastIndexByte(h.Key, 0); i >= 0 && i < len(h.Key)-1 {
 		return []record.Loss{{Kind: record.LossInnerNUL, Drops: true,

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Defaults of Pika's configuration as it is shipped: db-instance-num and default-slot-num.
+// Defaults of Pika's shipped configuration: db-instance-num and default-slot-num.
 const (
 	defaultInstances = 3
 	defaultSlots     = 1024
@@ -20,10 +20,10 @@ func Slot(key []byte, slots int) int {
 	return int(sumOf(key) % uint32(slots))
 }
 
-// sumOf sums up what decides about the slot of a key.
+// sumOf returns the checksum that determines the slot of a key.
 func sumOf(key []byte) uint32 { return crc32.ChecksumIEEE(tagOf(key)) }
 
-// tagOf returns what decides about the slot of a key.
+// tagOf returns the part of a key that determines its slot.
 func tagOf(key []byte) []byte {
 	if i := bytes.IndexByte(key, '{'); i >= 0 {
 		if n := bytes.IndexByte(key[i+1:], '}'); n >= 0 {
@@ -38,7 +38,7 @@ func tagOf(key []byte) []byte {
 type placer struct {
 	slots, instances int
 	last             []byte
-	sums             []uint32 // of what last begins with, by its length; inverted, as CRC-32 computes
+	sums             []uint32 // of the prefixes of last, by length; inverted, as CRC-32 computes
 }
 
 // longKey is the length from which keys are summed up as a whole.
@@ -113,7 +113,7 @@ func (s keySums) guess() (sp spread, fits bool) {
 	return sp, wrong <= few
 }
 
-// other returns the best of all numbers of slots, and how many keys lie elsewhere by it.
+// other returns the best of all numbers of slots, and the number of keys misplaced by it.
 func (s keySums) other(few int) (sp spread, wrong int) {
 	for _, most := range []int{maxSlots, farther} {
 		if sp, wrong = s.best(upTo(most), few); wrong <= few {
@@ -130,8 +130,8 @@ func upTo(most int) iter.Seq[int] {
 	}
 }
 
-// best returns the first number of slots by which the fewest keys lie in another instance than theirs, and how many do; above
-// most that is not counted.
+// best returns the first number of slots that misplaces the fewest keys, and the number of these keys, which
+// is counted only up to most.
 func (s keySums) best(numbers iter.Seq[int], most int) (sp spread, wrong int) {
 	wrong = most + 1
 	for slots := range numbers {
@@ -232,11 +232,11 @@ func common(keys []placed, slots, most int) int {
 // strayKeys: at most one in strayKeys keys may be misplaced without invalidating the rest.
 const strayKeys = 50
 
-// provingSlots is how many slots keys have that prove how they are spread. Keys of one slot lie together. That those of another
-// slot lie where twice the instances would have them is chance at one half.
+// provingSlots is the number of distinct slots of keys that proves a spread. Keys of one slot are always
+// together. Each further slot fits a spread over twice the instances with probability one half.
 const provingSlots = 40
 
-// misplaced counts the keys that lie in another instance than theirs, and stops above most.
+// misplaced counts the keys that are not in the instance of their slot, and stops above most.
 func (s keySums) misplaced(sp spread, most int) (n int) {
 	for i := range s {
 		for _, sum := range s[i] {

@@ -90,7 +90,7 @@ type opened struct {
 	*versioned.Database
 	instances map[int]*versioned.Store // by number
 	passed    map[int]bool             // existing instances outside the selection
-	n         int                      // how many there should be
+	n         int                      // expected number of instances
 }
 
 // open opens an instance; it returns false when it is not there.
@@ -161,7 +161,7 @@ func (db *opened) reportMissing(root, dir string, o *format.OpenOptions, sp spre
 	db.reportLost(o, strings.Join(missing, ", ")+" not found; "+why)
 }
 
-// maxMissing is how many instances a finding names.
+// maxMissing is the number of instances that a finding names.
 const maxMissing = 8
 
 // reportBarren reports empty instances that must have had rows, judging by the keys of the others: a server
@@ -175,13 +175,13 @@ func (db *opened) reportBarren(dir string, o *format.OpenOptions, sp spread, sum
 	}
 }
 
-// reportLost reports that keys were left behind.
+// reportLost reports lost keys.
 func (db *opened) reportLost(o *format.OpenOptions, detail string) {
 	dataset.Report(o, record.Finding{Kind: dataset.FindMissingStore, Severity: record.Error, DB: db.Name, Detail: detail})
 }
 
-// keysWanted is how many keys of an instance that can have different slots are wanted to find the number of slots, keysLooked
-// how many are looked at for them.
+// keysWanted is the number of keys with distinct checksums sampled per instance to find the number of slots;
+// keysLooked is the maximum number of keys read for that.
 const (
 	keysWanted = 200
 	keysLooked = 10000
@@ -217,14 +217,14 @@ func (db *opened) someKeys() (keySums, error) {
 	return out, nil
 }
 
-// placing judges whether the keys of a database lie in the instances where they belong.
+// placing checks that the keys of a database are in the instances of their slots.
 type placing struct {
 	n         int
 	instances map[int]*versioned.Store
 }
 
-// judge looks at a record of instance i. One that is in another than its own is a finding, and left out where the same key is
-// where it belongs, or in an earlier one.
+// judge checks a record of instance i. A record in the wrong instance is a finding. It is left out if the same
+// key exists in the right instance, or in an earlier wrong one.
 func (p *placing) judge(pass *versioned.Pass, own *placer, i int) (ok bool, err error) {
 	m := pass.Meta()
 	k := &pass.Store().Metas

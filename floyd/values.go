@@ -18,7 +18,7 @@ const (
 	suffixLen     = reserveLen + timeLen // of data rows
 	ownSuffixLen  = suffixLen + timeLen  // of strings and meta rows
 	metaLen       = typeLen + 4 + versionLen + ownSuffixLen
-	boundLen      = 16 // of which the engine writes 8
+	boundLen      = 16 // of which the engine sets 8
 	listMetaLen   = typeLen + 8 + versionLen + 2*boundLen + ownSuffixLen
 	streamMetaLen = typeLen + 4 + versioned.StreamPartLen + 4 + versionLen
 )
@@ -234,11 +234,7 @@ func DecodeStreamMeta(b []byte) (m StreamMeta, err error) {
 	return m, nil
 }
 
-// appendSuffix appends what ends the values of data rows.
-//
-//	+----------------+------------+
-//	| reserved (16B) | ctime (8B) |
-//	+----------------+------------+
+// appendSuffix appends the suffix of the values of data rows.
 func appendSuffix(dst []byte, ctime Time) []byte {
 	return binary.LittleEndian.AppendUint64(append(dst, zeros[:reserveLen]...), uint64(ctime))
 }
