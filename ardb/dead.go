@@ -53,7 +53,7 @@ func (s *source) DeadDatabases() ([]string, error) {
 	return dbs, err
 }
 
-// buried are the namespaces of a LevelDB database that no visible row is of.
+// buried returns the namespaces of a LevelDB database that have no visible rows.
 func (s *source) buried() ([]*engine.Space, error) {
 	if s.kind != engine.LevelDB {
 		return nil, nil

@@ -16,7 +16,7 @@ const (
 	FindOrphanRows = "orphan-rows"
 	// FindSizeMismatch: the size of a list or sorted set is not the number of its rows; ranges are cut by it.
 	FindSizeMismatch = "size-mismatch"
-	// FindListBounds: the bounds of a list's META row are not those of its rows.
+	// FindListBounds: the bounds in a list's META row differ from its rows.
 	FindListBounds = "list-bounds"
 	// FindListOrder: list rows that are not in the order of their indexes.
 	FindListOrder = "list-order"

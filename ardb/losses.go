@@ -23,7 +23,7 @@ var lossInfos = append([]record.LossInfo{
 	{Kind: LossStreamFields, Types: record.Of(record.Stream), Text: "A stream entry has more than 127 fields; it is left out."},
 }, record.GroupProgress())
 
-// Losses lists what Ardb cannot hold of a record.
+// Losses lists the parts of a record that Ardb cannot hold.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if h.Type == record.Stream && t.format.server == serverOld {
 		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "Ardb 0.9 has no streams"}}
@@ -31,8 +31,8 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	return append(dataset.StreamProgress(h), dataset.Past(h, 1)...)
 }
 
-// ElementLosses drops scores that are no numbers, integers that are too far from those before them, and
-// stream entries with too many fields. A HyperLogLog gets Ardb's mark of a stale count for Redis's.
+// ElementLosses drops scores that are not numbers, integers too far from the preceding ones, and stream
+// entries with too many fields. In a HyperLogLog it replaces Redis's mark of a stale count by Ardb's.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:

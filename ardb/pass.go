@@ -16,13 +16,13 @@ import (
 	"kvferry/store"
 )
 
-// hops is how many rows of a record that is passed over are read before the iterator seeks.
+// hops is the number of rows of a skipped record that are read before the iterator seeks.
 const hops = 16
 
-// batchRows is how many rows are read at once, at most.
+// batchRows is the maximum number of rows read at once.
 const batchRows = 64
 
-// arenaBatch is about how many bytes of names and values a batch of elements copies at most.
+// arenaBatch is the approximate maximum of bytes of names and values that a batch of elements copies.
 const arenaBatch = 64 << 10
 
 // Records yields the records of a span. Rows of no record are counted with the pass that reads
@@ -448,7 +448,7 @@ func (p *pass) drain() error {
 func (p *pass) skip(user []byte, k codec.Kind) error {
 	p.discard()
 	if k == codec.KindString {
-		return nil // the rows that may follow are orphans of that pass, told by their type
+		return nil // rows that may follow are orphans of the pass for their type
 	}
 	p.user = append(p.user[:0], user...)
 	for range hops {
@@ -536,7 +536,7 @@ func (p *pass) bad(kind string, t record.Type, key []byte, err error) {
 	p.consume(record.Malformed)
 }
 
-// report hands out a finding about the row last read.
+// report reports a finding about the row last read.
 func (p *pass) report(kind string, sev record.Severity, t record.Type, user []byte, detail string) {
 	if p.env.Report == nil {
 		return
@@ -560,7 +560,7 @@ func (p *pass) end() error {
 // Counted calls f with the numbers of Copied and Index rows of the records passed.
 func (p *pass) Counted(f record.CountFunc) { p.tally.Counted(p.sp.Label, f) }
 
-// Close hands the counts to the ledger.
+// Close adds the counts to the ledger.
 func (p *pass) Close() error {
 	p.settle()
 	p.it.Tally(&p.tally)

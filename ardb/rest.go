@@ -32,7 +32,7 @@ type rest struct {
 	it    store.Iterator
 	tally record.Tally
 	odd   int64 // rows that no server reads
-	stale int64 // rows of the TTL index that are not those of META
+	stale int64 // rows of the TTL index that do not match META
 }
 
 func (r *rest) run() (err error) {
@@ -59,7 +59,7 @@ func (r *rest) run() (err error) {
 	return nil
 }
 
-// row classifies a row; those of namespaces are jumped over.
+// row classifies a row; it skips namespaces.
 func (r *rest) row(key, val []byte) error {
 	if r.sp.Named {
 		d, n := codec.SplitData(key)

@@ -102,7 +102,7 @@ func (s *source) settle(ctx context.Context, dir string, o *format.OpenOptions, 
 	return nil
 }
 
-// findNamespaces finds those of a LevelDB database.
+// findNamespaces finds the namespaces of a LevelDB database.
 func (s *source) findNamespaces(opts *store.Options) error {
 	keyspaces := s.store.Keyspaces()
 	if len(keyspaces) != 1 {

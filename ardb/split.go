@@ -23,7 +23,7 @@ func (s *source) Split(db string, t record.TypeSet, n int) ([]format.Span, error
 	return dataset.Cut(keys, n), nil
 }
 
-// Weigh samples about n user keys of a namespace; all types lie together.
+// Weigh samples about n user keys of a namespace; all types share one keyspace.
 func (s *source) Weigh(db string, _ record.TypeSet, n int) ([]store.Weighted, error) {
 	sp, err := s.space(db)
 	if err != nil {
@@ -32,7 +32,8 @@ func (s *source) Weigh(db string, _ record.TypeSet, n int) ([]store.Weighted, er
 	return sp.Weigh(n, len(s.spaces))
 }
 
-// Size is the bytes of a namespace; a part of the types is taken for its share, as all lie together.
+// Size is the number of bytes of a namespace. For a subset of the types it assumes a proportional share, as
+// all types share one keyspace.
 func (s *source) Size(db string, t record.TypeSet) int64 {
 	sp, err := s.space(db)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"kvferry/store"
 )
 
-// target is a dataset being written. All types lie in one order, so a shard is one run.
+// target is a dataset being written. All types share one order, so a shard is one run.
 type target struct {
 	hlldialect.Strings
 	format  ardbFormat
@@ -92,7 +92,7 @@ func (t *target) checkNamespace(db string) error {
 	return nil
 }
 
-// Groups is one group: all types lie in one order.
+// Groups returns a single group, since all types share one order.
 func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.RedisTypes} }
 
 // Shard returns the writer of one span.

@@ -15,8 +15,8 @@ import (
 	"kvferry/store"
 )
 
-// writer writes one span. The META row comes before the elements but needs their number and bounds, so the
-// elements of a record are held by a sorter, in memory or on disk, until its end.
+// writer writes one span. The META row precedes the elements but contains their number and bounds, so a sorter
+// buffers the elements of a record, in memory or on disk, until its end.
 type writer struct {
 	t      *target
 	shard  int
@@ -24,7 +24,7 @@ type writer struct {
 	ns     []byte
 	run    store.Run
 	sorter *extsort.Sorter
-	sorts  *extsort.Sorter // sort rows of a sorted set; the others often come in order
+	sorts  *extsort.Sorter // sort rows of a sorted set; the other rows mostly arrive in order
 	ttl    *extsort.Sorter // LevelDB: rows of the TTL index
 
 	// The open record.
