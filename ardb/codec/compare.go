@@ -9,14 +9,14 @@ import (
 	"kvferry/store"
 )
 
-// ComparerName is what RocksDB and LevelDB keep in the database.
+// ComparerName is the comparator name that RocksDB and LevelDB store in the database.
 const ComparerName = "ardb.comparator"
 
 // Comparer returns the server's order of row keys, for RocksDB and LMDB.
 //
-// It is: user key by bytes, shorter first; type; META rows are equal then, others compare the number of
-// elements and then each (Data.Compare). Keys that cannot be decoded, on which the server aborts, come
-// after all others, by bytes.
+// It is: user key by bytes, shorter first; type; META rows are then equal, other rows compare the number of
+// elements and then each element (Data.Compare). Undecodable keys, on which the server aborts, sort after all
+// others, bytewise.
 func Comparer() store.Comparer {
 	return store.Comparer{Name: ComparerName, Compare: compareKeys, CompareFrom: compareKeysFrom, Wrapping: wrapping(false)}
 }

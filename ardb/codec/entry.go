@@ -7,7 +7,8 @@ import (
 	"kvferry/record"
 )
 
-// MaxFields is how many fields a stream entry can have that brings its own names: names and values are counted in one byte.
+// MaxFields is the maximum number of fields of a stream entry with its own names: one byte counts names and
+// values.
 const MaxFields = 127
 
 // Fields are the fields of a stream entry, or the names in a stream's META row.

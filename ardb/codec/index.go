@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Indexes of a list are integers and floats. As numbers they ascend with the list, in the comparator's order only as long as
-// that neither wraps around nor rounds.
+// Indexes of a list are integers and floats. They ascend with the list as numbers; the comparator's order
+// agrees only while it neither wraps around nor rounds.
 
 // safeIndex is up to where integers and floats compare alike in every version of the server.
 const safeIndex = 1 << 30
@@ -70,7 +70,7 @@ var (
 type Indexes struct {
 	any         bool
 	first, last Data
-	gaps        bool // not integers one after the other
+	gaps        bool // not consecutive integers
 }
 
 // Follow takes the next index; one that is not larger than the last is damage.

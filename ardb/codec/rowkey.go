@@ -213,8 +213,8 @@ func AppendTTLKey(dst, index []byte, ms int64, ns Data, user []byte) []byte {
 	return AppendKey(dst, index, nil, KindTTL, IntData(ms), ns, TextData(user))
 }
 
-// AppendPrefix appends what all row keys of a user key start with. ns is the encoded namespace on
-// LevelDB, else nil.
+// AppendPrefix appends the prefix of all row keys of a user key. ns is the encoded namespace on LevelDB, else
+// nil.
 func AppendPrefix(dst, ns, user []byte) []byte {
 	dst = append(dst, ns...)
 	return append(binary.AppendUvarint(dst, uint64(len(user))), user...)
@@ -229,7 +229,7 @@ func AppendKey(dst, ns, user []byte, k Kind, elems ...Data) []byte {
 	return dst
 }
 
-// Bound returns a key before all rows of a user key and after those of smaller ones.
+// Bound returns a key before all rows of a user key and after all rows of smaller user keys.
 func Bound(ns, user []byte) []byte { return append(AppendPrefix(nil, ns, user), 0, 0) }
 
 // After returns the smallest user key that is larger than user.

@@ -22,7 +22,7 @@ type Value struct {
 	Last       Data  // streams: the last id
 	// Op is the command of a merge operand.
 	Op uint16
-	// Count is how many data follow.
+	// Count is the number of data that follow.
 	Count int
 	data  []byte
 	off   int // of data in the value
@@ -81,7 +81,7 @@ func (v *Value) Split(b []byte) (err error) {
 	return nil
 }
 
-// mostData is how many data a value of a kind has at most.
+// mostData is the maximum number of data in a value of a kind.
 func (k Kind) mostData() int {
 	switch k {
 	case KindHash, KindMember, KindSort, KindTTL:
@@ -96,8 +96,8 @@ func (k Kind) mostData() int {
 	return math.MaxUint8
 }
 
-// SplitString makes v the head of a string's value and returns its datum. It is false for all else, and for strings of an
-// unusual form; only Split knows those.
+// SplitString makes v the head of a string's value and returns its datum. It returns false for other values,
+// and for strings of an unusual form, which only Split decodes.
 func (v *Value) SplitString(b []byte) (d Data, ok bool) {
 	if len(b) < 4 || b[0] != byte(KindString) || b[1] != 0 {
 		return d, false
