@@ -1,9 +1,5 @@
-// Package engine is what depends on the engine under an Ardb server: the directory that its data is in, and how
-// namespaces lie in its store.
-//
-//	RocksDB   DIR/rocksdb   a column family each; the default one is unused
-//	LevelDB   DIR/leveldb   all in one, each key beginning with its namespace
-//	LMDB      DIR/lmdb      a named database each, beside __LMDB_META__ and __TTL_DB__
+// Package engine covers the differences between the engines under an Ardb server: the directory of its data,
+// and the place of namespaces in its store.
 package engine
 
 import (

@@ -90,7 +90,7 @@ func Expiries(ks store.Keyspace) *Space {
 	return &Space{Name: codec.TTLNamespace, Keyspace: ks, NS: codec.AppendData(nil, ns), Named: true, Upper: upper}
 }
 
-// Buried jumps through the entries of a LevelDB keyspace and finds namespaces of which rows need not be visible.
+// Buried finds the namespaces in the entries of a LevelDB keyspace, including namespaces without visible rows.
 func Buried(ks store.Keyspace) (spaces []*Space, err error) {
 	var from []byte
 	seen := make(map[string]bool) // integers may be ordered in a circle
@@ -157,7 +157,7 @@ func (sp *Space) Holds(raw []byte) bool {
 	return n > 0 && (bytes.Equal(raw[:n], sp.NS) || d.Compare(&own) == 0)
 }
 
-// Part is the part of the keyspace that is the namespace: on LevelDB all lie in one.
+// Part is the part of the keyspace that is the namespace: on LevelDB all namespaces share a keyspace.
 func (sp *Space) Part() store.Keyspace {
 	if !sp.Named {
 		return sp.Keyspace
