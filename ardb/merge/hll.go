@@ -21,7 +21,7 @@ var (
 	errHLLBad = errors.New("damaged HyperLogLog")
 )
 
-// IsHyperLogLog reports whether a string is one, by its header.
+// IsHyperLogLog reports whether a string has the header of a HyperLogLog.
 func IsHyperLogLog(s []byte) bool { return hll.Is(s) }
 
 // RedisStale reports whether a HyperLogLog carries Redis's mark of a stale count, which Ardb does not know.

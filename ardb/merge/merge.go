@@ -21,12 +21,13 @@ import (
 	"kvferry/store"
 )
 
-// Name is what RocksDB keeps in the database.
+// Name is the name that RocksDB stores in the database.
 const Name = "ardb.merger"
 
-// Merger returns the server's merge operator. Operands apply front to back; one that fails is passed over,
-// as are the empty ones that RocksDB leaves of a lone operand. One of an unknown form becomes the value, for the reader to
-// report. An empty value is no value. When no operand has an effect, the value stays as it is, byte by byte.
+// Merger returns the server's merge operator. Operands apply front to back. It skips operands that fail, and
+// the empty operands that RocksDB makes of a lone operand. An operand of an unknown form becomes the value,
+// for the reader to report. An empty value counts as missing. If no operand has an effect, the value stays the
+// same, byte by byte.
 func Merger() *store.Merger { return &store.Merger{Name: Name, Fold: fold} }
 
 // Commands that operands carry, as the server's REDIS_CMD numbers.
@@ -180,7 +181,7 @@ func (s *state) apply(op uint16, args []codec.Data) error {
 	}
 }
 
-// numArgs is how many arguments a command reads, and how many it may have; -1: any number.
+// numArgs is the number of arguments that a command reads, and the number it may have; -1: any number.
 type numArgs struct{ least, most int }
 
 // operandArgs are the arguments of commands. DECR reads none, but the server has one. SET and its kin ignore
@@ -208,7 +209,7 @@ func (s *state) store(d codec.Data) error {
 // isString reports whether the value is a string or absent.
 func (s *state) isString() bool { return s.head.Kind == 0 || s.head.Kind == codec.KindString }
 
-// set is SET and its kin. An expiry that comes with it is ignored, as the server does.
+// set is SET and its kin. It ignores an expiry argument, as the server does.
 func (s *state) set(op uint16, v codec.Data) error {
 	switch {
 	case !s.isString():
