@@ -235,6 +235,10 @@ func DecodeStreamMeta(b []byte) (m StreamMeta, err error) {
 }
 
 // appendSuffix appends the suffix of the values of data rows.
+//
+//	+----------------+------------+
+//	| reserved (16B) | ctime (8B) |
+//	+----------------+------------+
 func appendSuffix(dst []byte, ctime Time) []byte {
 	return binary.LittleEndian.AppendUint64(append(dst, zeros[:reserveLen]...), uint64(ctime))
 }
