@@ -1,5 +1,9 @@
 // Package engine covers the differences between the engines under an Ardb server: the directory of its data,
 // and the place of namespaces in its store.
+//
+//	RocksDB   DIR/rocksdb   a column family each; the default one is unused
+//	LevelDB   DIR/leveldb   all in one, each key beginning with its namespace
+//	LMDB      DIR/lmdb      a named database each, beside __LMDB_META__ and __TTL_DB__
 package engine
 
 import (
