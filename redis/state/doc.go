@@ -1,5 +1,5 @@
-// Package state keeps the keys of a Redis server while commands are replayed into it. It holds everything on disk, in a
-// Pebble store of its own, so its memory does not grow with the data.
+// Package state keeps the keys of a Redis server while commands are replayed into it. It keeps everything on
+// disk, in a temporary Pebble store, so its memory does not grow with the data.
 //
 //	aof -> commands -> streams -> server -> state
 //

@@ -64,7 +64,7 @@ func (s failing) made(file vfs.File, err error) (vfs.File, error) {
 	return failingFile{file, s.f}, nil
 }
 
-// Open does not look for files of which the writing was dropped: Pebble ends the process when one is not there.
+// Open substitutes files whose writes were dropped: Pebble exits the process if one is missing.
 func (s failing) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if err := s.f.get(); err != nil {
 		return nil, err

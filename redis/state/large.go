@@ -26,7 +26,7 @@ const pieceBytes = 256 << 10
 
 const markBytes = 16
 
-// large knows which rows lie in pieces.
+// large recognizes rows whose values are in pieces.
 type large struct {
 	mark  [markBytes]byte
 	seed  maphash.Seed
@@ -38,7 +38,7 @@ func newLarge() (l large) {
 	return large{l.mark, maphash.MakeSeed(), map[uint64]struct{}{}}
 }
 
-// sizeOf returns the size of a value that lies in pieces.
+// sizeOf returns the size of a value in pieces.
 func (l *large) sizeOf(value []byte) (int64, bool) {
 	if len(value) != markBytes+8 || !bytes.Equal(value[:markBytes], l.mark[:]) {
 		return 0, false

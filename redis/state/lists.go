@@ -61,7 +61,7 @@ func (v *Value) Items(f func(elem []byte) bool) {
 	})
 }
 
-// Insert puts an element at an index of a list, moving those of the shorter side.
+// Insert inserts an element at an index of a list and moves the elements of the shorter side.
 func (v *Value) Insert(at int64, elem []byte) {
 	i := uint64(at)
 	if i < v.count-i {

@@ -7,14 +7,14 @@ import (
 	"kvferry/record"
 )
 
-// Put is a record that is put into the state as it is, element by element.
+// Put is a record being put into the state unchanged, element by element.
 type Put struct {
 	key []byte
 	v   *Value
-	g   *Group // of a stream, that elements come of
+	g   *Group // of a stream, for the elements that follow
 }
 
-// Put starts a record in the selected database; a key of its name goes when it ends.
+// Put starts a record in the selected database; when it ends, it replaces the key of its name.
 func (s *State) Put(h *record.Header) *Put {
 	v := s.Make(h.Type)
 	v.ExpireMS = h.ExpireMS

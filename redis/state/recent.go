@@ -35,7 +35,7 @@ const (
 	// recentBeside is the memory of a row outside the blocks: its slots, its place in dirty, and the sort of
 	// dirty.
 	recentBeside = 3*8 + 4 + 16
-	// recentSlots is how many slots there are at first. At most three quarters are in use.
+	// recentSlots is the initial number of slots. At most three quarters are in use.
 	recentSlots = 1 << 10
 )
 
@@ -51,7 +51,7 @@ func newRecent(limit int64) *recent {
 	return &recent{limit: int(limit), slots: make([]slot, recentSlots), seed: maphash.MakeSeed()}
 }
 
-// slot leads to a row, of which it has the hash, so that rows are not touched in passing.
+// slot refers to a row and caches its hash, so that probing touches no other rows.
 type slot struct {
 	hash  uint32
 	place uint32 // of the row; 0: free
@@ -190,11 +190,11 @@ func (c *recent) clear() {
 	c.rows, c.used, c.last, c.dirty = 0, 0, 0, c.dirty[:0]
 }
 
-// changed lists the places of rows that the store does not have, in the order of keys, and takes it that they are written. They
-// are valid until the next row is put.
+// changed lists the places of the changed rows in key order, and marks them as written. The places are valid
+// until the next row is put.
 func (c *recent) changed() []uint32 {
 	type sorted struct {
-		first uint64 // bytes of the key behind its kind: the id, mostly
+		first uint64 // bytes of the key after its kind: the id, mostly
 		place uint32
 		kind  byte
 	}

@@ -20,7 +20,7 @@ type Sizes struct {
 	sample  [][]byte               // keys at about equal distances
 }
 
-// sampleEvery is how many bytes lie between two samples of keys.
+// sampleEvery is the number of bytes between two samples of keys.
 const sampleEvery = 4 << 20
 
 // Seal ends the replay: it counts the records and reduces the store's memory.
@@ -62,7 +62,7 @@ func (v *Value) size(key, value []byte) int64 {
 	return int64(len(key)+len(value)) + int64(v.count)*elementSize(v.Type)
 }
 
-// elementSize is about how many bytes an element takes.
+// elementSize is the approximate size of an element in bytes.
 func elementSize(t record.Type) int64 {
 	if t == record.String {
 		return 1 // count is in bytes
@@ -148,7 +148,7 @@ type reader struct {
 	rows   *pebble.Iterator // of the elements
 	skip   int              // bytes of their keys that are not the name
 	buf    []byte           // of the elements of a batch
-	groups *groupRows       // of a stream, behind its rows
+	groups *groupRows       // of a stream, after its rows
 	ended  bool
 }
 
@@ -229,7 +229,7 @@ func (r *reader) closeRows() {
 	r.rows, r.groups, r.buf = nil, nil, bufpool.Reset(r.buf)
 }
 
-// closed closes an iterator that has been read: what its reads have not told does not matter.
+// closed closes an iterator whose reads have already reported errors.
 func (s *State) closed(it *pebble.Iterator) { _ = it.Close() }
 
 // Settle sets the class of the current record.
@@ -256,7 +256,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	if r.v == nil {
 		return 0, io.EOF
 	}
-	dst[0] = record.Element{} // a large value is a batch of its own, and this may be all that holds the last one
+	dst[0] = record.Element{} // a large value has a batch of its own; drop this reference to the last one
 	if r.v.Type == record.String {
 		if r.ended {
 			return 0, io.EOF
@@ -277,7 +277,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	return n, err
 }
 
-// grouped fills dst with what groups know.
+// grouped fills dst with the consumer groups of a stream.
 func (r *reader) grouped(dst []record.Element) (int, error) {
 	if r.groups == nil {
 		r.groups = &groupRows{v: r.v}
@@ -346,7 +346,8 @@ func (r *reader) count() error {
 // batchBytes ends a batch.
 const batchBytes = 256 << 10
 
-// elements copies a batch: views of an iterator live until it moves. A value in pieces is a batch of its own.
+// elements copies a batch, since views of an iterator live until it moves. A value in pieces gets a batch of
+// its own.
 func (r *reader) elements(dst []record.Element) (int, error) {
 	n, buf := 0, bufpool.Reset(r.buf)
 	r.buf = nil

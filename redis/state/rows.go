@@ -123,7 +123,7 @@ func (s *State) settle() {
 	s.storedID = s.nextID
 }
 
-// settleBytes is about how many bytes are written to the store at once.
+// settleBytes is the approximate number of bytes written to the store at once.
 const settleBytes = 256 << 10
 
 func (s *State) apply(b *pebble.Batch) {
@@ -184,7 +184,7 @@ func (s *State) fail(err error) {
 // the prefix; both arguments are views.
 func (s *State) scan(prefix []byte, f func(key, value []byte) bool) { s.walk(prefix, nil, false, f) }
 
-// walk is scan from a place behind the prefix on, or, backwards, from the end of the rows.
+// walk is scan starting at a position after the prefix or, backwards, at the end of the rows.
 func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) bool) {
 	if s.err != nil {
 		return
@@ -220,7 +220,7 @@ func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) b
 	s.fail(it.Close())
 }
 
-// successor is the least key behind all that begin with a prefix.
+// successor returns the least key after all keys that begin with a prefix.
 func successor(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {

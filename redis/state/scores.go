@@ -52,7 +52,7 @@ func (v *Value) Score(member []byte) (float64, bool) {
 	return decodeScore(b), true
 }
 
-// SetScore sets a member's score. An equal one stays, so that 0 does not become -0.
+// SetScore sets a member's score. An equal score stays unchanged, so that 0 does not become -0.
 func (v *Value) SetScore(member []byte, score float64) {
 	old, ok := v.Score(member)
 	if ok && old == score {

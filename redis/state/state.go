@@ -14,7 +14,7 @@ import (
 // Options configures a state.
 type Options struct {
 	Memory  int64  // bytes for caches and unwritten data once sealed; 0 means 64 MiB
-	TempDir string // where it lies; "" means the system's
+	TempDir string // directory of the store; "" means the system's
 
 	fs vfs.FS // nil: the system's
 }
@@ -45,10 +45,10 @@ type State struct {
 	sizes   map[int]*Sizes // by database, made by Seal
 }
 
-// maxMemTables is how many memtables there are at most; beyond, writes wait.
+// maxMemTables is the maximum number of memtables; beyond it, writes wait.
 const maxMemTables = 3
 
-// New makes an empty state in a directory of its own.
+// New makes an empty state in a new temporary directory.
 func New(o Options) (*State, error) {
 	dir, err := disk.MkdirTemp(o.TempDir, "kvferry-state-")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"kvferry/record"
 )
 
-// chunk is how many bytes a row of a long string has; strings up to it lie in the key's row.
+// chunk is the size of a row of a long string in bytes; strings up to this size are in the key's row.
 const chunk = 16 << 10
 
 // SetString makes a string the value of a key.

@@ -60,7 +60,7 @@ func (v *Value) Copy() *Value {
 	return &c
 }
 
-// Len returns how many elements it has; of a string, bytes.
+// Len returns the number of elements; for a string, the number of bytes.
 func (v *Value) Len() int64 {
 	switch {
 	case v == nil:
@@ -102,7 +102,7 @@ func (v *Value) append(dst []byte) []byte {
 	return dst
 }
 
-// decodeValue reads a row that append wrote, of which it is a view.
+// decodeValue decodes a row that append wrote, into views of it.
 func (s *State) decodeValue(b []byte) *Value {
 	if l := lostness(b[0]); l == lostKey || l == lostName {
 		return &Value{s: s, Type: record.Other, lost: l, inlined: b[1:]}

@@ -6,7 +6,7 @@ import (
 	"kvferry/record"
 )
 
-// Stretch is a key and about how many bytes there are from it to the next one.
+// Stretch is a key and the approximate number of bytes from it to the next Stretch.
 type Stretch struct {
 	Key   []byte
 	Bytes int64
