@@ -54,7 +54,7 @@ func every(how access, step, but int) finder {
 	}
 }
 
-// into is the finder of commands that make the key a[i] of those behind it.
+// into is the finder of commands that make the key a[i] from the keys after it.
 func into(i int) finder {
 	return func(s *server.Server, a [][]byte) []use {
 		return append(uses(s, writes, a[i]), uses(s, reads, a[i+1:]...)...)
@@ -128,7 +128,7 @@ func pfmergeKeys(s *server.Server, a [][]byte) []use {
 	return append(uses(s, update, a[1]), uses(s, reads, a[2:]...)...)
 }
 
-// moveKeys is the finder of MOVE: a key, as it is in two databases.
+// moveKeys is the finder of MOVE: a key in two databases.
 func moveKeys(s *server.Server, a [][]byte) []use {
 	out := uses(s, update, a[1])
 	if db, err := database(a[2]); err == nil {

@@ -21,7 +21,7 @@ func cmdRemove(t record.Type) func(*server.Server, [][]byte) error {
 	}
 }
 
-// popped returns how many elements a command pops: an argument, or one.
+// popped returns the number of elements that a command pops: an argument, or one.
 func popped(a [][]byte) (int64, error) {
 	switch {
 	case len(a) == 2:

@@ -52,7 +52,7 @@ func distance(a, b point) float64 {
 	return 2 * earthRadius * math.Asin(math.Sqrt(u*u+math.Cos(radians(a.lat))*math.Cos(radians(b.lat))*v*v))
 }
 
-// search is what GEOSEARCHSTORE and GEORADIUS are asked for.
+// search holds the options of GEOSEARCHSTORE and GEORADIUS.
 type search struct {
 	from          point
 	member        []byte // where from is taken of
@@ -226,7 +226,7 @@ func searchStore(s *server.Server, key []byte, g *search) error {
 
 var errNear = server.Unsupported("GEOSEARCHSTORE", "a member lies so close to the edge that the last bits of its distance decide")
 
-// within returns the members in the range, as many as are asked for.
+// within returns the members in the range, at most as many as requested.
 func within(v *state.Value, g *search) (list []found, err error) {
 	v.Ranked(false, func(z state.Scored) bool {
 		if !isGeohash(z.Score) {

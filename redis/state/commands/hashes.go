@@ -113,7 +113,7 @@ func cmdHexpire(unit string) func(*server.Server, [][]byte) error {
 	}
 }
 
-// eachField changes those fields of a hash that it has; change reports whether there is anything to write.
+// eachField calls change for the existing fields among names; change reports whether to write the field.
 func eachField(s *server.Server, key []byte, names [][]byte, change func(*state.Field) (bool, error)) error {
 	v, err := s.Find(key, record.Hash)
 	if err != nil || v == nil {
@@ -158,7 +158,7 @@ func fieldOptions(s *server.Server, a [][]byte, takes []string, each int) (o set
 	return o, names, err
 }
 
-// cmdHgetex is HGETEX, of which only the change of the expiries matters.
+// cmdHgetex is HGETEX, which only changes expiries.
 func cmdHgetex(s *server.Server, a [][]byte) error {
 	o, names, err := fieldOptions(s, a, getexTakes, 1)
 	if err != nil {

@@ -106,7 +106,7 @@ func cmdLinsert(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// cmdLrem writes what stays to a new id: elements behind the first that goes would move anyway.
+// cmdLrem writes the remaining elements to a new id: elements after the first removed one would move anyway.
 func cmdLrem(s *server.Server, a [][]byte) error {
 	n, err := server.ParseInt(a[2])
 	if err != nil {
@@ -126,7 +126,7 @@ func cmdLrem(s *server.Server, a [][]byte) error {
 	if there == 0 {
 		return nil
 	}
-	pass, drop := uint64(0), there // how many are kept first, then how many go
+	pass, drop := uint64(0), there // number of elements to keep first, then to drop
 	switch {
 	case n > 0:
 		drop = min(there, uint64(n))

@@ -10,7 +10,7 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// sorting is what SORT is asked for.
+// sorting holds the options of SORT.
 type sorting struct {
 	by            []byte // nil: the elements themselves
 	gets          [][]byte
@@ -116,7 +116,7 @@ func sortable(v *state.Value, back bool) (list []sorted) {
 	return list
 }
 
-// sortBy sorts by the elements or what BY leads to.
+// sortBy sorts by the elements, or by the values that BY leads to.
 func sortBy(s *server.Server, list []sorted, o *sorting) error {
 	for i := range list {
 		x := &list[i]

@@ -171,7 +171,7 @@ func cmdSet(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// msetexPairs returns the keys and values of MSETEX, and the options behind them.
+// msetexPairs returns the keys and values of MSETEX, and the options after them.
 func msetexPairs(a [][]byte) (pairs, options [][]byte, err error) {
 	n, err := server.ParseInt(a[1])
 	if err != nil || n < 1 || n > math.MaxInt32 {

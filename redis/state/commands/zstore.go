@@ -54,7 +54,7 @@ func number(f float64) float64 {
 	return f
 }
 
-// operands reads "numkeys key … [WEIGHTS …] [AGGREGATE …]" behind a command's name and target.
+// operands parses "numkeys key … [WEIGHTS …] [AGGREGATE …]" after a command's name and target.
 func operands(s *server.Server, command []byte, a [][]byte) ([]operand, aggregate, error) {
 	n, err := server.ParseInt(a[0])
 	if err != nil {
@@ -152,7 +152,7 @@ func zsetDiff(out *state.Value, in []operand, _ aggregate) {
 	})
 }
 
-// zrange is what ZRANGESTORE is asked for.
+// zrange holds the options of ZRANGESTORE.
 type zrange struct {
 	byScore, byLex, rev bool
 	offset, limit       int64
