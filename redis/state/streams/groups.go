@@ -165,7 +165,7 @@ func Ack(s *server.Server, a [][]byte) error {
 	return err
 }
 
-// claim is what XCLAIM is asked for.
+// claim holds the options of XCLAIM.
 type claim struct {
 	ids           []state.StreamID
 	idle          int64 // least time since the delivery

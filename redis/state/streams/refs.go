@@ -60,7 +60,8 @@ func (r *refs) delete(v *state.Value, id state.StreamID) {
 	}
 }
 
-// deletion reads "[policy] IDS n id …", and returns the ids as they are: a server that has no such stream does not look at them.
+// deletion parses "[policy] IDS n id …". It returns the ids unparsed: a server without the stream does not
+// check them.
 func deletion(s *server.Server, a [][]byte) (p policy, list [][]byte, err error) {
 	if p.read(a[0]) {
 		a = a[1:]

@@ -112,7 +112,7 @@ func (t *limit) cut(v *state.Value) {
 	})
 }
 
-// unsure returns an error when it is not known how much ~ lets a server remove.
+// unsure returns an error if the number of entries that ~ lets a server remove is unknown.
 func (t *limit) unsure(v *state.Value, more int64) (err error) {
 	if !t.on || !t.about || !t.byID && v.Len()+more <= t.length {
 		return nil
@@ -175,7 +175,7 @@ func Add(s *server.Server, a [][]byte) error {
 	return add(s, a[1], id, a[i+1:], &t, create)
 }
 
-// badOption returns the error of an argument that is neither an option nor an id.
+// badOption returns the error for an argument that is neither an option nor an id.
 func badOption(s *server.Server, command string, arg []byte) error {
 	if err := s.Option(command, arg); err != server.ErrSyntax {
 		return err
