@@ -17,7 +17,7 @@ var errTooLong = server.Unsupported("SETBIT", "the string becomes longer than 51
 // maxBit is one more than the offset of the last bit of a string.
 const maxBit = maxString * 8
 
-// bitopStep is how many bytes of a result BITOP makes at once.
+// bitopStep is the number of bytes of a result that BITOP makes at once.
 const bitopStep = 16 << 10
 
 // Set is SETBIT.
@@ -175,7 +175,7 @@ func Fields(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// bitfields reads what BITFIELD is to change.
+// readBitfields parses the changes of BITFIELD.
 func readBitfields(s *server.Server, a [][]byte) ([]bitfield, error) {
 	var out []bitfield
 	overflow := byte('W')
@@ -212,7 +212,7 @@ func readBitfields(s *server.Server, a [][]byte) ([]bitfield, error) {
 	return out, nil
 }
 
-// place reads a type such as u8 or i64, and an offset in bits, or, behind #, in server.ParseInts of the type.
+// place parses a type such as u8 or i64, and an offset in bits or, after #, in units of the type.
 func (op *bitfield) place(typ, off []byte) error {
 	if len(typ) < 2 || typ[0] != 'u' && typ[0] != 'i' {
 		return server.Refuse("ERR Invalid bitfield type")
