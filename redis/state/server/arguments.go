@@ -81,7 +81,7 @@ func Span(start, end, n int64) (from, to int64) {
 // maxWord is more than the length of any word that a command knows.
 const maxWord = 64
 
-// Upper returns a word in upper case, until the next is asked for; of a longer argument the first bytes.
+// Upper returns a word in upper case, valid until the next call; of a long argument only the first bytes.
 func (s *Server) Upper(word []byte) []byte {
 	s.word = s.word[:0]
 	for _, b := range word[:min(len(word), maxWord)] {

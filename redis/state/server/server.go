@@ -10,13 +10,13 @@ import (
 	"kvferry/redis/state"
 )
 
-// Server is what commands change.
+// Server is the server that commands change.
 type Server struct {
 	DB *state.State
-	// Now is the moment, in Unix ms, that relative expiries count from and that deliveries cannot lie behind.
+	// Now is the base of relative expiries, in Unix ms, and the earliest time of deliveries.
 	Now int64
-	// Restore decodes the payload of RESTORE: begin takes its header and returns what takes its elements. nil: the command
-	// is not supported.
+	// Restore decodes the payload of RESTORE: begin takes its header and returns a Put for its elements. If
+	// Restore is nil, the command is not supported.
 	Restore func(payload []byte, begin func(*record.Header) *state.Put) error
 	// RestoreFunctions decodes the payload of FUNCTION RESTORE into sources of libraries. nil: as above.
 	RestoreFunctions func(payload []byte) ([][]byte, error)
