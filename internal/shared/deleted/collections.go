@@ -49,7 +49,7 @@ func Collections(ctx context.Context, ks store.Keyspace, f Family, orphans *Orph
 	return &orphaned{Keyspace: Overlay(ctx, ks, MaxHistory, g.revive), metas: ks, ctx: ctx, f: f, tell: tell, orphans: orphans}
 }
 
-// grave finds out what deleted collections were.
+// grave restores deleted collections.
 type grave struct {
 	f    Family
 	tell func(key []byte, what string)

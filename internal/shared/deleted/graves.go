@@ -25,7 +25,7 @@ type Rows struct {
 	Bounds func(user []byte) (lo, hi []byte)
 }
 
-// Past returns the keyspace with the rows of deleted records, as they were.
+// Past returns the keyspace with the rows of deleted records before the deletion.
 func (r *Rows) Past(ctx context.Context) store.Keyspace {
 	return &past{Keyspace: r.Keyspace, rows: r, ctx: ctx}
 }
@@ -51,12 +51,12 @@ func (p *past) Rows(lo, _ []byte) (store.Iterator, error) {
 	return g, g.SeekGE(lo)
 }
 
-// Graves is an iterator of the rows of deleted records, as they were right before.
+// Graves iterates over the rows of deleted records as they were right before the deletion.
 type Graves struct {
 	rows *Rows
 	h    *History
 
-	user  []byte // whose rows come
+	user  []byte // the user key of the current rows
 	begun bool
 	state graveState
 	limit uint64   // of dated rows: the sequence number that the meta row was deleted with
@@ -65,7 +65,7 @@ type Graves struct {
 	notes []note
 }
 
-// rawRow is a row as it is stored.
+// rawRow is a row in its stored form.
 type rawRow struct{ key, value []byte }
 
 // graveState is the state of the current user key.
@@ -142,7 +142,7 @@ func (g *Graves) row(meta bool) (value []byte, ok bool, err error) {
 	return value, ok, err
 }
 
-// lastLife returns a row as it was before its last deletion, or as it is.
+// lastLife returns a row as of its last deletion, or the current row.
 func (g *Graves) lastLife() ([]byte, bool, error) {
 	for limit := uint64(math.MaxUint64); ; {
 		value, m, ok, err := g.h.Before(limit)

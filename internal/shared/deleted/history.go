@@ -39,7 +39,7 @@ type rangeTomb struct {
 	seq        uint64
 }
 
-// Moment is what decided about a row at a time.
+// Moment describes the entry that decided a row's state at a time.
 type Moment struct {
 	// Seq is the sequence number of the deciding entry; 0 if no entry is left, so that the earlier row is
 	// unknown.

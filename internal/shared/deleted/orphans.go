@@ -11,14 +11,15 @@ import (
 	"kvferry/store"
 )
 
-// Orphans finds the user keys of data rows whose meta row is gone, which a compaction that has not come to the
-// data rows leaves. It reads all records of a span, for their order is not that of the data rows.
+// Orphans finds the user keys of data rows whose meta row is gone, as left by a compaction that has not
+// reached the data rows. It reads all records of a span, since their order differs from the order of the data
+// rows.
 type Orphans struct {
 	// Kind is the kind of findings about such keys.
 	Kind string
 	// Open returns a reader that reports them.
 	Open func(report func(record.Finding)) (record.Reader, error)
-	// Memory is how many bytes of keys may be held, TempDir takes the others.
+	// Memory is the number of bytes of keys to hold in memory; the rest goes to TempDir.
 	Memory  int64
 	TempDir string
 }
@@ -78,10 +79,10 @@ func (k *keys) next() ([]byte, error) {
 
 func (k *keys) close() error { return k.sorter.Close() }
 
-// orphaned is a keyspace of revived meta rows, and of those made for orphans.
+// orphaned is a keyspace of the revived meta rows and the meta rows made for orphans.
 type orphaned struct {
 	store.Keyspace
-	metas   store.Keyspace // as they are
+	metas   store.Keyspace // the stored ones
 	ctx     context.Context
 	f       Family
 	tell    func(key []byte, what string)
@@ -101,7 +102,7 @@ func (o *orphaned) Rows(lo, hi []byte) (store.Iterator, error) {
 	return &merged{Iterator: it, keys: k, metas: o.metas, grave: grave{f: o.f, tell: o.tell}, lo: bytes.Clone(lo), hi: bytes.Clone(hi)}, nil
 }
 
-// merged merges revived meta rows with those made for orphans.
+// merged merges revived meta rows with meta rows made for orphans.
 type merged struct {
 	store.Iterator // of the revived rows
 	keys           *keys

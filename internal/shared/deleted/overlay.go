@@ -24,7 +24,7 @@ func Overlay(ctx context.Context, ks store.Keyspace, puts int, revive Revive) st
 	return &overlay{Keyspace: ks, ctx: ctx, puts: puts, revive: revive}
 }
 
-// checkEvery is how many rows pass between looks at the context.
+// checkEvery is the number of rows between checks of the context.
 const checkEvery = 1024
 
 type overlay struct {
@@ -43,7 +43,7 @@ func (o *overlay) Rows(lo, hi []byte) (store.Iterator, error) {
 	return &revived{o: o, it: it, hi: hi, place: record.Place{Level: -1}}, nil
 }
 
-// revived walks entries and gathers those of a key.
+// revived walks entries and gathers the entries of a key.
 type revived struct {
 	o     *overlay
 	it    store.EntryIterator
@@ -169,9 +169,9 @@ func Gone(history []store.Entry) bool {
 	return history[0].Covered || history[0].Kind == store.Delete || history[0].Kind == store.SingleDelete
 }
 
-// Versions finds the newest version below limit among the rows of an iterator, which it closes, and calls each with
-// every row of it in turn; each is called for older versions too before a newer one turns up, with first
-// set at the first row of each.
+// Versions finds the newest version below limit among the rows of an iterator, and closes the iterator. It
+// calls each with every row of that version, in order. Until it finds the newest version, it calls each for
+// older versions too; first is set at the first row of each version.
 func Versions(it store.Iterator, limit int64, version func(key, value []byte) (int64, bool),
 	each func(first bool, key, value []byte)) (best, rows int64, err error) {
 
