@@ -21,7 +21,7 @@ func chunkSize(memory int64, lanes int) int {
 
 // chunk is rows read ahead of a lane, whose iterator could be closed then. Its room is used again.
 type chunk struct {
-	bytes []byte // keys and values, one after the other
+	bytes []byte // keys and values, concatenated
 	rows  []chunkRow
 	at    int // the row under the cursor
 }

@@ -33,7 +33,7 @@ type laneInfo struct {
 
 type rawRange struct{ from, to []byte }
 
-// NewDirectory returns the directory of a keyspace. Nothing is read before it is asked.
+// NewDirectory returns the directory of a keyspace. It reads the keyspace on first use.
 func NewDirectory(ks store.Keyspace, l Layout) *Directory {
 	return &Directory{keyspace: ks, layout: l}
 }

@@ -8,8 +8,8 @@
 //	| (holds its len) |          |      |
 //	+-----------------+----------+------+
 //
-// Within a lane rows ascend by user key, so user keys asked for in ascending order are found by one
-// sequential scan per lane: no seek per record, no sort, no memory but the row under each cursor.
+// Within a lane rows ascend by user key, so ascending lookups of user keys take one sequential scan per lane:
+// no seek per record, no sort, no memory except the row under each cursor.
 package keylanes
 
 import (
@@ -29,8 +29,8 @@ type Layout struct {
 	Parse func(raw []byte) (klen int, ok bool)
 	// MinRest is the least number of bytes after the user key; shorter rows are malformed.
 	MinRest int
-	// From and To bound the raw keys that the layout is asked about, From <= k < To; nil is open.
-	// Rows outside are somebody else's.
+	// From and To bound the raw keys of the layout, From <= k < To; nil is open. Rows outside belong to other
+	// layouts.
 	From, To []byte
 }
 
@@ -72,7 +72,7 @@ func (l *Layout) Rows(key []byte) (from, to []byte) {
 }
 
 // bound returns the first raw key of a lane that is at or after a span boundary. A boundary longer than the
-// lane's user keys falls behind the record of its own first klen bytes, which is smaller than it.
+// lane's user keys lies after the record of its first klen bytes, which is smaller.
 func bound(prefix []byte, klen int, key []byte) (raw []byte, ok bool) {
 	if len(key) <= klen {
 		return append(bytes.Clone(prefix), key...), true

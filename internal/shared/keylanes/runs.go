@@ -21,8 +21,8 @@ type RunsOptions struct {
 	TempDir string
 }
 
-// Runs writes the lanes of one keyspace, each as a sorted run. The lanes that come first, MaxOpen of them,
-// are written as they go; the rows of all others gather in one spool that Close sorts and writes.
+// Runs writes the lanes of one keyspace, each as a sorted run. The first MaxOpen lanes are written directly;
+// the rows of all other lanes are spooled, and Close sorts and writes them.
 type Runs struct {
 	o     RunsOptions
 	lanes map[uint64]*Lane
@@ -101,7 +101,7 @@ func (r *Runs) Close() error {
 	return err
 }
 
-// unspool writes the lanes of the spool one after the other.
+// unspool writes the lanes of the spool in sequence.
 func (r *Runs) unspool() (err error) {
 	it, err := r.spool.Sort()
 	if err != nil {

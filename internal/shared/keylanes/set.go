@@ -38,7 +38,7 @@ type Set struct {
 	tally record.Tally
 }
 
-// batchLen is how many rows a lane reads at once, at most.
+// batchLen is the maximum number of rows that a lane reads at once.
 const batchLen = 64
 
 // cursor walks one lane. Its row is a view into its iterator or its chunk, so the rows of many lanes are
@@ -66,7 +66,7 @@ type cursor struct {
 	resume []byte // room for from
 }
 
-// cut makes c the part of a lane that lies in a span.
+// cut sets c to the part of a lane within a span.
 func (c *cursor) cut(l *laneInfo, lay *Layout, lo, hi []byte) {
 	c.prefix, c.klen = l.prefix, l.klen
 	c.min = len(l.prefix) + l.klen + lay.MinRest
@@ -86,8 +86,8 @@ func (c *cursor) cut(l *laneInfo, lay *Layout, lo, hi []byte) {
 	}
 }
 
-// Seek moves to the rows of a user key. Keys are asked for in ascending order; rows of smaller keys of
-// the same length go to Stray.
+// Seek moves to the rows of a user key. Calls must have ascending keys; rows of smaller keys of the same
+// length go to Stray.
 func (s *Set) Seek(key []byte) error {
 	s.cur = nil
 	i, ok := s.dir.byLen[len(key)]
@@ -122,8 +122,8 @@ func (s *Set) Next() (rest, value []byte, ok bool, err error) {
 	return rows[0].Key[skip:], rows[0].Value, true, nil
 }
 
-// Batch returns some of the next rows of the current key, at least one, at most limit, and how many bytes of
-// their keys the rest follows; no rows after the last. Views are valid until the next call of any method.
+// Batch returns some of the next rows of the current key, between one and limit, and the length of the common
+// prefix of their keys; it returns no rows after the last. Views are valid until the next call of any method.
 func (s *Set) Batch(limit int) (rows []store.Row, skip int, err error) {
 	c := s.cur
 	if c == nil {
@@ -243,8 +243,7 @@ func (c *cursor) placeAt(i int) record.Place {
 	return record.Place{Level: -1}
 }
 
-// Finish hands all rows that are left to Stray, those of lanes never asked for and those between lanes
-// too.
+// Finish passes all remaining rows to Stray, including rows of lanes never used and rows between lanes.
 func (s *Set) Finish() error {
 	s.cur = nil
 	for i := range s.cursors {
@@ -272,7 +271,7 @@ func (s *Set) Finish() error {
 	return nil
 }
 
-// drain hands the rows between two lanes to Stray.
+// drain passes the rows between two lanes to Stray.
 func (s *Set) drain(g rawRange) (err error) {
 	it, err := s.dir.keyspace.Rows(g.from, g.to)
 	if err != nil {
@@ -314,7 +313,7 @@ func (s *Set) Close() error {
 	return errors.Join(errs...)
 }
 
-// skip hands the row under the cursor to Stray, unless it was returned before, and moves on.
+// skip passes the row under the cursor to Stray, unless it was returned before, and moves on.
 func (s *Set) skip(c *cursor) error {
 	if !c.taken {
 		if err := c.here(); err != nil {
@@ -399,8 +398,8 @@ func (s *Set) evict() error {
 	return s.shut(old)
 }
 
-// fill reads a chunk of an open lane, from the row under the cursor if that is still to be returned.
-// The row that has no room is where the lane goes on; those read after it are as good as never read.
+// fill reads a chunk of an open lane, starting with the row under the cursor unless it was returned. The lane
+// will continue at the first row without room; rows read after it are discarded.
 func (s *Set) fill(c *cursor) error {
 	c.ahead.reset()
 	if err := c.wait.Reload(); err != nil {
