@@ -17,8 +17,8 @@ import (
 type Rows struct {
 	Keyspace store.Keyspace
 	From, To []byte // range of raw keys
-	// Decode returns the member of a row and its score, in bits that only the format understands. It is
-	// false for rows that do not count: they are of another version, or damaged.
+	// Decode returns the member of a row and its score, in bits that only the format understands. It returns
+	// false for rows that do not count: rows of other versions, and damaged ones.
 	Decode func(raw, value []byte) (member []byte, score uint64, ok bool)
 }
 
@@ -52,7 +52,7 @@ func Compare(members, index Rows, o extsort.Options, judge Judge) (lone int64, e
 	return j.lone, err
 }
 
-// sortRows sorts the rows that count by member, those of a member as they come.
+// sortRows sorts the rows that count by member, and rows of one member in their original order.
 func sortRows(rows Rows, o extsort.Options) (*extsort.Sorter, error) {
 	it, err := rows.Keyspace.Rows(rows.From, rows.To)
 	if err != nil {
@@ -121,7 +121,7 @@ func (j *join) run() error {
 	return nil
 }
 
-// compare orders the two sides; one at its end comes last.
+// compare orders the two sides; a side at its end comes last.
 func (j *join) compare() int {
 	switch {
 	case j.left.ended:
@@ -132,7 +132,7 @@ func (j *join) compare() int {
 	return bytes.Compare(j.left.member, j.right.member)
 }
 
-// match goes through all index rows of the member.
+// match handles all index rows of the member.
 func (j *join) match() error {
 	for !j.right.ended && bytes.Equal(j.right.member, j.left.member) {
 		j.judge.Pair(j.left.member, j.left.score, j.right.score)
