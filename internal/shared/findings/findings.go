@@ -57,8 +57,8 @@ func ValueKind(err error) string {
 	return FindBadValue
 }
 
-// perRecord is how many findings one record has before the rest of them is summed up, unless a pass asks
-// for all.
+// perRecord is the number of findings per record before the rest is summed up, unless a pass wants all
+// findings.
 const perRecord = 100
 
 // Limit keeps one record with very many faults from filling a report.
@@ -66,7 +66,7 @@ type Limit struct {
 	Deep bool // the pass asks for all
 	told int
 	more int
-	kind string // of the last that was not told
+	kind string // of the last suppressed finding
 }
 
 // Begin starts a record.
@@ -86,7 +86,7 @@ func (l *Limit) Tell(kind string) bool {
 	return true
 }
 
-// More reports whether there is something that was not told.
+// More reports whether findings were suppressed.
 func (l *Limit) More() bool { return l.more > 0 }
 
 // Rest returns one finding that counts the suppressed ones, and resets their number.
