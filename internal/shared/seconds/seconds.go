@@ -30,11 +30,11 @@ func Loss(h *record.Header) (l record.Loss, ok bool) {
 	return l, false
 }
 
-// Holds reports whether 32 bits of seconds hold an expiry, or never, as it is.
+// Holds reports whether 32 bits of seconds hold an expiry unchanged; 0 is never.
 func Holds(ms int64) bool { return ms%1000 == 0 && ms/1000 >= math.MinInt32 && ms/1000 <= Last }
 
-// Unchanged returns how many strings come before the first with an expiry that Loss, or an engine that counts from 1970, might
-// change.
+// Unchanged returns the number of strings before the first whose expiry might be changed by Loss, or by an
+// engine that counts from 1970.
 func Unchanged(batch []record.StringRecord) int {
 	for i := range batch {
 		if ms := batch[i].ExpireMS; ms != 0 && (ms < 0 || ms > Last*1000 || ms%1000 != 0) {
