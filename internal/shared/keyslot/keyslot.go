@@ -3,7 +3,7 @@ package keyslot
 
 import "bytes"
 
-// Count is how many slots a cluster has.
+// Count is the number of slots of a cluster.
 const Count = 16384
 
 // crcTable is the table of CRC16-CCITT: polynomial 1021, not reflected.
@@ -33,7 +33,7 @@ func Tag(key []byte) []byte {
 	return key
 }
 
-// Of is where a key lies in a cluster.
+// Of returns the slot of a key in a cluster.
 func Of(key []byte) int {
 	var c uint16
 	for _, b := range Tag(key) {
