@@ -10,8 +10,8 @@
 //	01xxxxxx xxxxxxxx   x+1 registers of 0
 //	1vvvvvxx            x+1 registers of v+1
 //
-// Where an engine marks the cached count as stale is its own affair: Redis in the highest bit of its last byte, Ardb in
-// that of its first.
+// Engines mark a stale cached count in different places: Redis in the highest bit of its last byte, Ardb in
+// the highest bit of its first.
 package hll
 
 import (
@@ -53,7 +53,7 @@ func New() Sketch {
 	return appendRun(append(s, make([]byte, HeaderSize-len(s))...), 0, NumRegisters)
 }
 
-// Is reports whether a string is one, by its header and size.
+// Is reports whether a string is a HyperLogLog, by its header and size.
 func Is(s []byte) bool {
 	return len(s) >= HeaderSize && string(s[:len(magic)]) == magic && (s[4] == sparse || s[4] == dense && len(s) == DenseSize)
 }
@@ -61,7 +61,8 @@ func Is(s []byte) bool {
 // IsDense reports whether the registers are dense.
 func (s Sketch) IsDense() bool { return s[4] == dense }
 
-// run reads the run of registers at the front of b: how many, their value, and its length in bytes, 0 if it is cut off.
+// run decodes the run of registers at the start of b: their number, their value, and the run's length in
+// bytes, 0 if it is truncated.
 func run(b []byte) (n int, value byte, size int) {
 	switch {
 	case b[0]&0x80 != 0:
@@ -225,7 +226,7 @@ func (s Sketch) raiseSparse(i int, value byte) (out Sketch, changed, fits, ok bo
 	return out.join(prev), true, true, true
 }
 
-// join joins runs of one value among the five from p on, as far as they fit into one.
+// join joins runs of one value among the five from p on, if they fit into one run.
 func (s Sketch) join(p int) Sketch {
 	for scan := 5; p < len(s) && scan > 0; scan-- {
 		n, v, size := run(s[p:])
