@@ -79,7 +79,7 @@ func (e Engine) Notes(batch []record.Element, report func(record.Loss)) {
 	}
 }
 
-// Without returns how many strings come before the first HyperLogLog.
+// Without returns the number of strings before the first HyperLogLog.
 func Without(batch []record.StringRecord) int {
 	for i := range batch {
 		if Of(batch[i].Value) != None {
@@ -89,7 +89,8 @@ func Without(batch []record.StringRecord) int {
 	return len(batch)
 }
 
-// Strings is part of a target that holds all strings as they are, but for HyperLogLogs and what expired before 1970.
+// Strings is part of a target that keeps all strings unchanged, except HyperLogLogs and strings expired before
+// 1970.
 type Strings struct{}
 
 // Unchanged implements format.Target.
