@@ -20,8 +20,7 @@ func mixed(t testing.TB, elements int64) format.Source {
 	})
 }
 
-// TestReadingAllocatesNothing reads records one by one and counts allocations, of which there are none
-// but for what spills.
+// TestReadingAllocatesNothing reads records one by one and counts allocations: only spilling may allocate.
 func TestReadingAllocatesNothing(t *testing.T) {
 	src := mixed(t, 200_000)
 	for _, typ := range src.Types("0").Types() {

@@ -64,7 +64,7 @@ func putList(s *memstore.Store, key string, m nemo.ListMeta, nodes ...nemo.Node)
 	}
 }
 
-// nineNodes puts a list k of the nodes 1 to 9 without those that are gone.
+// nineNodes writes a list k of the nodes 1 to 9, without the nodes in gone.
 func (m *memory) nineNodes(gone string) {
 	var nodes []nemo.Node
 	for i := int64(1); i <= 9; i++ {
@@ -240,8 +240,8 @@ func TestDamage(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/damage.txt", told.String())
 }
 
-// checkDamage reads a damaged dataset, with its elements and without, and compares findings and ledger.
-// What is wrong with the links of a list too large for memory is not told in full when it is not read.
+// checkDamage reads a damaged dataset, with its elements and without, and compares findings and ledger. Damage
+// to the links of a list too large for memory is not fully reported when only its header is read.
 func checkDamage(t *testing.T, m *memory, e *format.Env, kinds, where, ledger string) {
 	t.Helper()
 	for _, read := range []bool{true, false} {

@@ -67,8 +67,8 @@ func TestDescribe(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/outcomes.txt", outcomes.String())
 }
 
-// TestDescribeGoldens describes all rows of a database that the engine wrote: every byte of key and
-// value is in a field, and none is wrong. Rows cut short are described as well.
+// TestDescribeGoldens describes all rows of a database that the engine wrote: each byte of key and value is in
+// a field, without errors. It describes truncated rows, too.
 func TestDescribeGoldens(t *testing.T) {
 	src := formattest.OpenGolden(t, nemo.New(), goldens[0])
 	for _, ks := range src.Keyspaces() {

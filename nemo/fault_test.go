@@ -46,8 +46,8 @@ func readWith(src format.Source, e *format.Env) error {
 	return errors.Join(err, r.Close())
 }
 
-// TestReadErrors lets the store fail at every row of a damaged dataset: the error comes through,
-// nothing stays open and no spool is left. (A place that cannot be looked up for a finding is left out.)
+// TestReadErrors makes the store fail at every row of a damaged dataset: the error is returned, all files are
+// closed and the spools removed. (Failed lookups of a place for a finding are exempt.)
 func TestReadErrors(t *testing.T) {
 	m := whole(t)
 	m.Store("zset").Delete("default", indexKey("k", "b", 1))

@@ -25,7 +25,7 @@ func randomOptions() fixtures.Options {
 	return fixtures.Options{DB: "0", Limits: nemo.New().Limits()}
 }
 
-// elementsOf returns the elements of the one record there is.
+// elementsOf returns the elements of the only record.
 func elementsOf(t *testing.T, r record.Reader) (all []string) {
 	t.Helper()
 	if _, err := r.Next(); err != nil {

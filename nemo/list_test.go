@@ -119,8 +119,8 @@ func TestListMemory(t *testing.T) {
 	src, _ := openLinked(t, 600_000, rocks.Open, rocks.Create)
 	const memory = 8 << 20
 	var held int64
-	for range 4 { // a collection counts what was made while it ran, now and then megabytes: the least is nearest
-		if held = heldWhileReading(t, src, memory); held <= memory+(4<<20) { // beside the budget stand the store's windows
+	for range 4 { // a collection includes garbage made while it ran, sometimes megabytes: the minimum is the best estimate
+		if held = heldWhileReading(t, src, memory); held <= memory+(4<<20) { // the store's windows are outside the budget
 			return
 		}
 	}
@@ -210,7 +210,7 @@ func TestSparseLists(t *testing.T) {
 	}
 }
 
-// TestCloseWithinAList: nothing stays open of a list in files that is not read to its end.
+// TestCloseWithinAList: closing a reader within a list kept in files closes the files.
 func TestCloseWithinAList(t *testing.T) {
 	src, _ := openLinkedInMemory(t, 5000)
 	for _, memory := range []int64{200 << 10, 16 << 10} {
@@ -234,7 +234,7 @@ func TestCloseWithinAList(t *testing.T) {
 	}
 }
 
-// openFiles returns how many files the process has open, without those that Go's runtime waits with.
+// openFiles returns the number of open files with a path, which excludes those of Go's runtime.
 func openFiles(t *testing.T) (n int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/self/fd/*")

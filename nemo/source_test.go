@@ -146,7 +146,7 @@ func TestCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 		cancel()
-		for err == nil { // what was read already may come
+		for err == nil { // records read before the cancellation may be returned
 			_, err = r.Next()
 		}
 		if !errors.Is(err, context.Canceled) {
@@ -289,7 +289,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestSourceStaysAsItIs checks that reading changes nothing.
+// TestSourceStaysAsItIs checks that reading leaves the files unchanged.
 func TestSourceStaysAsItIs(t *testing.T) {
 	dir := fixtures.Unpack(t, goldens[0])
 	before := tree(t, dir)

@@ -107,8 +107,8 @@ func TestDefaultVersion(t *testing.T) {
 	}
 }
 
-// TestEmptyTarget checks that all five databases are made, with their separators and nothing else, and
-// that collections without elements leave nothing.
+// TestEmptyTarget checks that all five databases exist and contain only their separators, and that collections
+// without elements write no rows.
 func TestEmptyTarget(t *testing.T) {
 	m := newMemory(t)
 	write(t, m.Create(t, format.CreateOptions{}), record.Header{Type: record.Hash, Key: []byte("empty")})
@@ -341,7 +341,7 @@ func TestExpiryBeforeTime(t *testing.T) {
 	}
 }
 
-// TestWriterFails lets the disk fail at every row: the error comes through and nothing is left behind.
+// TestWriterFails makes the disk fail at every row: the error is returned and no files remain.
 func TestWriterFails(t *testing.T) {
 	for n := 1; ; n++ {
 		temp, f := t.TempDir(), &formattest.Faults{Left: n, Stays: true}
