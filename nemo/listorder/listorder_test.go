@@ -139,7 +139,7 @@ func (l *brokenList) spoil(r *rand.Rand, seqs []int64) {
 	}
 }
 
-// outcome is what a reader makes of a list.
+// outcome is the result of reading a list.
 type outcome struct {
 	elements []string
 	findings []string // sorted
@@ -239,9 +239,9 @@ func follow(links map[int64]int64, stop []int64) (nodes []int64, last, at int64)
 	return nodes, last, at
 }
 
-// bridge links the two nodes to each other that name the same missing node, if no third one names it so. Then it does
-// so with two that name missing ones between the same nodes by seq, if there is no third one. It returns how many holes
-// there were of each sort.
+// bridge links two nodes that name the same missing node to each other, unless a third one names it. Then it
+// links nodes that name different missing nodes between the same two seqs, unless there is a third. It returns
+// the number of holes of each sort.
 func (m *linkMaps) bridge() map[string]int {
 	before, after := map[int64][]int64{}, map[int64][]int64{}
 	for seq := range m.next {
@@ -303,7 +303,7 @@ func (m *linkMaps) join(before, after []int64, sorts map[string]int, width strin
 	return true
 }
 
-// bridges counts the holes between nodes that were read: in front of those of left, behind those of right.
+// bridges counts the holes between nodes that were read: before the nodes of left, after the nodes of right.
 func (m *linkMaps) bridges(left, right []int64) (n int) {
 	last := int64(0)
 	for _, seq := range left {
@@ -364,8 +364,8 @@ func (l *brokenList) try(list *listorder.List, elements bool) (o outcome, err er
 	return o, list.End()
 }
 
-// TestBrokenLists reads lists with nodes missing and links that lead anywhere, in memory, by an array of links and
-// by way of files, and compares elements, findings and ledger with what a plain model says.
+// TestBrokenLists reads lists with missing nodes and arbitrary links, in memory, with an array of links and
+// with files, and compares elements, findings and ledger with a plain model.
 func TestBrokenLists(t *testing.T) {
 	parts := map[string]int{}
 	for seed := range int64(1000) {
@@ -436,7 +436,7 @@ func TestHoles(t *testing.T) {
 		{gone: "23678", want: "1459", left: 4, holes: 2},
 		{gone: "234568", want: "179", left: 3, holes: 2},
 		{gone: "3456", order: "987654321", want: "98721", left: 5, holes: 1},
-		// Each is a hole by itself when both sides say so.
+		// Each is a narrow hole if both sides agree.
 		{gone: "456", order: "162839475", want: "128397", left: 6, holes: 2},
 		{gone: "3458", order: "123846579", want: "12679", left: 5, holes: 2},
 		// Neighbours whose seqs do not follow each other end both ways.
@@ -481,7 +481,7 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// TestHolesOfEachList reads a list with a hole, and then one in which the same seq is none.
+// TestHolesOfEachList reads a list with a hole, and then a list without a hole at the same seq.
 func TestHolesOfEachList(t *testing.T) {
 	for _, memory := range []int64{0, 150, 1} {
 		a, b := nineNodes(1, "", "5", ""), nineNodes(1, "", "5", "5<2")
