@@ -56,7 +56,7 @@ var writeCases = []struct {
 	n      int
 }{{record.String, true, 1}, {record.Hash, true, 100}, {record.Hash, false, 100}, {record.List, false, 100}, {record.Set, true, 100}, {record.ZSet, true, 100}}
 
-// BenchmarkWriter measures what the writer costs on top of the store, an element.
+// BenchmarkWriter measures the writer's cost per element on top of the store.
 func BenchmarkWriter(b *testing.B) {
 	elems := hundred()
 	for _, c := range writeCases {
@@ -160,7 +160,7 @@ func BenchmarkReader(b *testing.B) {
 	}
 }
 
-// Reading allocates nothing per row or record, whatever the type.
+// TestReaderAllocs: reading does not allocate per row or record, for any type.
 func TestReaderAllocs(t *testing.T) {
 	elems := hundred()
 	buf := make([]record.Element, 256)

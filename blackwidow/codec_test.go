@@ -165,7 +165,7 @@ func same(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// checkDecoded fails unless b decodes to something that is encoded as b, or gives an error that says where.
+// checkDecoded fails unless b decodes to a value that encodes to b, or gives an error with an offset.
 func checkDecoded(t testing.TB, like any, b []byte) {
 	t.Helper()
 	got, err := decodeLike(like, b)
@@ -196,7 +196,7 @@ func TestDamagedRows(t *testing.T) {
 	}
 }
 
-// TestCodecOutcomes: what is decoded of damaged rows, and what is said of them, is as testdata/codec.txt has it.
+// TestCodecOutcomes compares decoded values and errors of damaged rows with testdata/codec.txt.
 func TestCodecOutcomes(t *testing.T) {
 	var got strings.Builder
 	for _, g := range goldenRows {

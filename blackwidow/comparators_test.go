@@ -109,7 +109,7 @@ func randomKey(r *fixtures.Rand) []byte {
 	return b
 }
 
-// Whatever the keys are, the order is total: sorting puts them such that each comes before all later ones.
+// TestOrdersAreTotal: the order is total for any keys: after sorting, each key precedes all later ones.
 func TestOrdersAreTotal(t *testing.T) {
 	for _, c := range Comparers() {
 		r := fixtures.NewRand(1)

@@ -310,8 +310,8 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// Whatever byte of a row is flipped: no panic, the ledger adds up, and the record is whole or something is
-// found, unless the flip makes another healthy database.
+// TestFlippedRows flips each byte of each row: no panic, the ledger adds up, and the record is either whole or
+// reported, unless the flip makes another healthy database.
 func TestFlippedRows(t *testing.T) {
 	var told strings.Builder
 	for _, ks := range []string{"strings/default", "hashes/default", "hashes/data_cf", "lists/default", "lists/data_cf",

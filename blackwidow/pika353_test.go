@@ -17,7 +17,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// pika353 is the order of score_cf in Pika 3.5.3, under the name of the one before and after: versions
+// pika353 is the order of score_cf in Pika 3.5.3, which has the name used before and after it: versions
 // compare as numbers.
 var pika353 = store.Comparer{Name: blackwidow.ZSetsScoreKeyComparator.Name, Compare: func(a, b []byte) int {
 	x, xerr := blackwidow.DecodeScoreKey(a)

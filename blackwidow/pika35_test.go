@@ -15,7 +15,7 @@ import (
 // pika35 is the format as Pika 3.5 has it.
 func pika35() format.Format { return blackwidow.New().(format.Served).For("pika3.5") }
 
-// TestGoldensPika35 reads what the storage engine of 3.5.5 wrote.
+// TestGoldensPika35 reads databases written by the storage engine of 3.5.5.
 func TestGoldensPika35(t *testing.T) {
 	for name, want := range map[string][]string{
 		"pika35-basic": {}, "pika35-twodbs": {}, "pika35-lz4": {}, "pika35-zstd": {},
@@ -57,7 +57,7 @@ func TestRoundTripPika35(t *testing.T) {
 	formattest.RoundTrips(t, pika35(), o, written...)
 }
 
-// TestStreamLosses: what becomes of streams, and of their expiry.
+// TestStreamLosses checks the losses of streams and of their expiries.
 func TestStreamLosses(t *testing.T) {
 	for _, c := range []struct {
 		f    format.Format

@@ -22,7 +22,7 @@ func TestRoundTrip(t *testing.T) {
 	formattest.RoundTrips(t, blackwidow.New(), o, written...)
 }
 
-// lengths are those of keys: more than lanes may be open, some of which rank otherwise as bytes than as
+// lengths are key lengths: more than the lanes that may be open, and with a different order as bytes and as
 // numbers.
 func lengths() []int {
 	var out []int
@@ -110,7 +110,7 @@ func (r *oneRecord) Settle(record.Class) {}
 
 func (r *oneRecord) Close() error { return nil }
 
-// Rows are what the engine would have written.
+// TestWrittenRows: the rows equal the engine's.
 func TestWrittenRows(t *testing.T) {
 	m := newMemory(t)
 	dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir(), Version: 7})

@@ -113,7 +113,8 @@ func TestDatabasesAndPartitions(t *testing.T) {
 	}
 }
 
-// TestMissingStreams: a database has a store of streams where another one has it, or where RocksDB is that of Pika 3.5.3.
+// TestMissingStreams: a database should have a streams store if another database has one, or if its RocksDB
+// version is Pika 3.5.3's.
 func TestMissingStreams(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -196,7 +197,7 @@ func TestRefusedDirectories(t *testing.T) {
 	}
 }
 
-// The engine opens stores with nothing but the default column family.
+// TestMissingColumnFamilies: the engine opens stores with only the default column family.
 func TestMissingColumnFamilies(t *testing.T) {
 	m := newMemory(t).stores()
 	for _, dir := range []string{"hashes", "lists", "sets", "zsets"} {
@@ -327,7 +328,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// Any boundary is one: those that are prefixes of keys, longer than keys, and all but out of range.
+// TestAnySpans: any boundary works: prefixes of keys, keys with suffixes, and boundaries near the ends of the
+// range.
 func TestAnySpans(t *testing.T) {
 	m := newMemory(t)
 	read := func(types record.TypeSet) record.Reader { return formattest.NewLengths(lengths(), types, true) }

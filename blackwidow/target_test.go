@@ -79,7 +79,7 @@ func TestSeveralDatabases(t *testing.T) {
 	if got := keysOf(t, src, "12", format.Span{}, &format.Env{}); !slices.Equal(got, []string{"string b", "hash b"}) {
 		t.Errorf("records %q", got)
 	}
-	// Column families are there even when they are empty, else the engine does not open zsets.
+	// Column families exist even if they are empty, or the engine does not open zsets.
 	if n := len(src.Keyspaces()); n != 2*10 {
 		t.Errorf("%d keyspaces, want 20", n)
 	}
