@@ -51,9 +51,9 @@ func TestAnySlots(t *testing.T) {
 	}
 }
 
-// goldenRows are rows as the engine wrote them, or as the layouts say.
+// goldenRows are rows that the engine wrote, or made by the documented layouts.
 var goldenRows = []struct {
-	name, bytes string // annotated hex: what stands in brackets is for people
+	name, bytes string // annotated hex: text in brackets is a comment
 	want        any
 }{
 	{"meta key", "0000000000000000[r8] 683a[h:] 0000[end] 00000000000000000000000000000000[r16]", MetaKey{Key: []byte("h:")}},
@@ -139,7 +139,7 @@ func TestDamagedRows(t *testing.T) {
 				decode(like.want, b)
 				b[i] ^= 0xff
 			}
-			// Names and strings have no length of their own: what is left of a row may be a shorter one.
+			// Names and strings have no length field: a truncated row may be a valid shorter one.
 			if _, _, err := decode(g.want, b[:i]); err == nil && !slices.Contains([]string{"bytes that were lost", "field", "score", "string"}, g.name) {
 				t.Errorf("%s: %d of %d bytes are whole", g.name, i, len(b))
 			}
@@ -147,8 +147,7 @@ func TestDamagedRows(t *testing.T) {
 	}
 }
 
-// The order of encoded user keys is that of user keys.
-// TestCodecOutcomes: what is decoded of damaged rows, and what is said of them, is as testdata/codec.txt has it.
+// TestCodecOutcomes compares decoded values and errors of damaged rows with testdata/codec.txt.
 func TestCodecOutcomes(t *testing.T) {
 	var got strings.Builder
 	for _, g := range goldenRows {
@@ -261,7 +260,7 @@ func TestUserKeyIsApart(t *testing.T) {
 	}
 }
 
-// TestAmbiguousKeys: the engine cuts a key at a NUL, wherever it is, so that several names may stand behind it.
+// TestAmbiguousKeys: the engine cuts a key at any NUL, so a row may belong to one of several names.
 func TestAmbiguousKeys(t *testing.T) {
 	for key, want := range map[string]bool{"key": false, "": false, "\x00key": true, "k\x00ey": true, "key\x00": true} {
 		var m versioned.Meta
@@ -271,7 +270,7 @@ func TestAmbiguousKeys(t *testing.T) {
 	}
 }
 
-// TestGuessInstances: keys tell of instances that are not there, where they are enough to prove it.
+// TestGuessInstances: keys reveal missing instances if they suffice as a proof.
 func TestGuessInstances(t *testing.T) {
 	const keys = 400
 	for _, c := range []struct {

@@ -44,7 +44,8 @@ func TestRoundTripOnDisk(t *testing.T) {
 	}
 }
 
-// TestInstances: keys lie where their slots say, for any number of instances, and are found there again.
+// TestInstances: keys are in the instances of their slots, for any number of instances, and are found there
+// again.
 func TestInstances(t *testing.T) {
 	o := fixtures.Options{DB: "0", Limits: floyd.New().Limits()}
 	for _, c := range []struct{ instances, slots int }{{1, 0}, {3, 0}, {8, 0}, {5, 16384}, {4, 1}, {3, 2000}, {3, 7}, {5, 1536}} {
@@ -74,7 +75,7 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-// planted is a dataset of two instances, in which rows are put by hand.
+// planted is a dataset of two instances with rows written by hand.
 type planted struct {
 	*formattest.Memory
 	t testing.TB
@@ -188,7 +189,7 @@ func TestWrongInstanceOfAnySlots(t *testing.T) {
 	}
 }
 
-// TestWrongInstances: of a key in several instances, none of them its own, the one in the first is read.
+// TestWrongInstances: a key in several wrong instances is read from the first.
 func TestWrongInstances(t *testing.T) {
 	p := plantIn(t, 3)
 	for i := range 4 {
@@ -209,7 +210,7 @@ func TestOtherTypes(t *testing.T) {
 	p.want([]string{`hash "k" "f"="v"`}, []string{"orphan-rows"})
 }
 
-// TestTruncatedKeys: what the engine leaves of keys with a NUL before their end.
+// TestTruncatedKeys checks rows of keys with a NUL before their end, as the engine truncates them.
 func TestTruncatedKeys(t *testing.T) {
 	p := plant(t)
 	whole, cut := []byte("a\x00"), floyd.AppendMetaKey(nil, floyd.MetaKey{Key: []byte("b\x00")})
@@ -323,7 +324,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestSlots: slots are those of the engine: zlib's CRC-32 of the tag or the key.
+// TestSlots: slots match the engine's: zlib's CRC-32 of the tag or the key.
 func TestSlots(t *testing.T) {
 	// 123456789 is the check value of CRC-32: cbf43926.
 	for key, want := range map[string]uint32{"123456789": 0xcbf43926, "x{123456789}y": 0xcbf43926, "{}123456789": 0} {

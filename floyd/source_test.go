@@ -113,14 +113,14 @@ func mkdir(t testing.TB, elem ...string) {
 	}
 }
 
-// TestInstanceGap: a gap in the numbers is an error, and what is there is read.
+// TestInstanceGap: a gap in the numbers is an error, and the existing instances are read.
 func TestInstanceGap(t *testing.T) {
 	p := &planted{formattest.NewMemory(t, floyd.New()), t}
 	for _, i := range []string{"0", "2"} {
 		mkdir(t, p.Dir, "db3", i)
 		p.Store("db3/"+i).Put("default", metaKey("key"+i), floyd.AppendStringValue(nil, floyd.StringValue{Bytes: []byte("v")}))
 	}
-	mkdir(t, p.Dir, "db4") // nothing in it
+	mkdir(t, p.Dir, "db4") // an empty directory
 	if err := os.WriteFile(filepath.Join(p.Dir, "db3", "info"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,8 @@ func TestInstanceGap(t *testing.T) {
 	}
 }
 
-// TestSlotNumber: the number of slots is found by where the keys lie, and another than the usual one is told.
+// TestSlotNumber: the number of slots is found from the instances of the keys, and an unusual number is
+// reported.
 func TestSlotNumber(t *testing.T) {
 	read := func(types record.TypeSet) record.Reader {
 		return fixtures.Records(3, 200, fixtures.Options{DB: "0", Limits: floyd.New().Limits(), Types: types})
@@ -207,7 +208,8 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// TestFlippedRows: whatever byte of a row is flipped and wherever it is cut, each row gets one class and reading goes on.
+// TestFlippedRows flips each byte of a row and truncates it anywhere: each row gets one class and reading
+// continues.
 func TestFlippedRows(t *testing.T) {
 	var told strings.Builder
 	for i, c := range describedRows {
@@ -272,7 +274,7 @@ func TestElementLosses(t *testing.T) {
 	}
 }
 
-// TestTargetOptions: what is written follows the options, and odd ones are refused.
+// TestTargetOptions: written datasets follow the options, and invalid options are refused.
 func TestTargetOptions(t *testing.T) {
 	p := &planted{formattest.NewMemory(t, floyd.New()), t}
 	dst := p.Create(t, format.CreateOptions{Instances: 1, Version: 77, Now: fixtures.Clock})
@@ -305,7 +307,7 @@ func TestTargetOptions(t *testing.T) {
 	}
 }
 
-// TestLedgerOfTypes: the ledger of some types lists what is read for them alone.
+// TestLedgerOfTypes: the ledger of some types contains only the rows read for them.
 func TestLedgerOfTypes(t *testing.T) {
 	p := plant(t)
 	p.hash(0, "k", 1, "f", suffixed("v"))
@@ -322,7 +324,7 @@ func TestLedgerOfTypes(t *testing.T) {
 	}
 }
 
-// TestDeadCut: a row that is cut off within its version is none of a dead record.
+// TestDeadCut: a row truncated within its version does not belong to a dead record.
 func TestDeadCut(t *testing.T) {
 	p := plant(t)
 	whole := dataKey("gone", "f")
