@@ -392,7 +392,7 @@ func TestBuriedCircles(t *testing.T) {
 	}
 }
 
-// brokenStore gives errors where it is told to.
+// brokenStore returns errors at chosen places.
 type brokenStore struct {
 	store.Store
 	ks store.Keyspace
@@ -424,7 +424,7 @@ func (b *brokenIter) Next() (key, val []byte, err error) {
 	return b.Iterator.Next()
 }
 
-// TestStoreErrors has the store fail at every row: the error comes out, whatever is being read.
+// TestStoreErrors makes the store fail at every row: every reader returns the error.
 func TestStoreErrors(t *testing.T) {
 	st, _ := write(t, engine.RocksDB, sampleRecords()...)
 	var ks store.Keyspace

@@ -91,7 +91,7 @@ func scoreText(f float64) string { return fmt.Sprintf("%x", math.Float64bits(f))
 
 func b64(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
 
-// render turns the elements of a record into what the truth files have.
+// render formats the elements of a record like the truth files.
 func render(h *record.Header, elems []record.Element) string {
 	if h.Type == record.Hash || h.Type == record.Set || h.Type == record.ZSet {
 		slices.SortFunc(elems, func(a, b record.Element) int { return bytes.Compare(a.Name, b.Name) })
@@ -186,8 +186,8 @@ func readElements(t testing.TB, r record.Reader, size int) (out []record.Element
 	}
 }
 
-// clock is after the expired keys of the goldens, which Ardb wrote by the clock of the wall, and before those
-// that expire far ahead.
+// clock is after the expired keys of the goldens, for which Ardb used the real time, and before the keys that
+// expire far ahead.
 var clock = time.Unix(1800000000, 0)
 
 func testEnv(report func(record.Finding)) *format.Env {

@@ -32,8 +32,8 @@ func TestLevelDBReadsGolden(t *testing.T) {
 	withLevelDB(t, filepath.Join(dir, engine.LevelDB), func(db *cleveldb.DB) { wantNative(t, db, nil, rows) })
 }
 
-// TestLevelDBMovesTarget: LevelDB itself opens, compacts under a snapshot, changes, reopens and repairs
-// what the target writes, and each time has the rows of the model; our reader then has the same records.
+// TestLevelDBMovesTarget: LevelDB itself opens, compacts under a snapshot, changes, reopens and repairs the
+// written target. Each time it has the rows of the model, and our reader has the same records.
 func TestLevelDBMovesTarget(t *testing.T) {
 	golden := openGolden(t, engine.LevelDB)
 	for _, tc := range []struct {
@@ -182,7 +182,7 @@ func moveNative(t *testing.T, dir string, rows [][2]string) {
 	withLevelDB(t, dir, func(db *cleveldb.DB) { wantNative(t, db, nil, left) })
 }
 
-// changeNative overwrites a third of the rows, deletes a third, adds some, and returns what is left.
+// changeNative overwrites a third of the rows, deletes a third, adds some, and returns the result.
 func changeNative(t *testing.T, db *cleveldb.DB, rows [][2]string) (left [][2]string) {
 	t.Helper()
 	model := map[string]string{}

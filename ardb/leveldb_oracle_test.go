@@ -22,7 +22,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// levelComparer is the server's order as LevelDB takes it; like the server it shortens nothing.
+// levelComparer is the server's order as a LevelDB comparator; like the server's it shortens no keys.
 type levelComparer struct{}
 
 func (levelComparer) Compare(a, b []byte) int         { return codec.CompareNamespaced(a, b) }
@@ -97,7 +97,7 @@ func levelScan(t *testing.T, dir string) (rows [][2]string) {
 	}
 }
 
-// useLevelDB compares all rows, looks each up, writes some anew, adds and deletes others, and compacts.
+// useLevelDB compares all rows, looks up each, rewrites, adds and deletes some, and compacts.
 func useLevelDB(t *testing.T, dir string, rows [][2]string) {
 	t.Helper()
 	check := func(err error) {

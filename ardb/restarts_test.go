@@ -16,10 +16,10 @@ import (
 	"kvferry/record"
 )
 
-// TestRestarts: a stock server on LMDB that was started three times and kept writing. 89 keys are in the tree more than
-// once; of 853 values five are not those that the server acknowledged last, and no file tells which those are:
-// LMDB updates a value of the same size in its place, pages carry no time, and a page that is split has its rows in
-// new places, so that where a row stands says little about when it was written.
+// TestRestarts reads a file of a stock server on LMDB that was started three times and kept writing. 89 keys
+// occur in the tree more than once. 5 of 853 values are not the last that the server acknowledged, and no
+// property of the file identifies them: LMDB updates a value of the same size in place, pages have no time,
+// and a page split moves rows, so that the place of a row says little about its age.
 func TestRestarts(t *testing.T) {
 	const name = "ardb-lmdb-restarts"
 	found, first := "the one that the server finds", "the first in the tree"

@@ -271,8 +271,8 @@ func tables(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// checkStrings reads strings several at a time: all records are those that were written, and each row of a string is counted
-// in the class that it was given.
+// checkStrings reads strings in batches: all records match the written ones, and each row of a string is
+// counted in the class given to it.
 func checkStrings(t *testing.T, src format.Source, want *record.Fingerprint) {
 	t.Helper()
 	var f record.Fingerprint
@@ -545,7 +545,7 @@ func TestWrittenLarge(t *testing.T) {
 	}
 }
 
-// TestWrittenTTL has the TTL index of LevelDB, ordered by expiry; RocksDB has none.
+// TestWrittenTTL checks the TTL index of LevelDB, ordered by expiry; RocksDB has no index.
 func TestWrittenTTL(t *testing.T) {
 	st, src := write(t, engine.LevelDB, sampleRecords()...)
 	rows, err := func() (out [][]byte, err error) {

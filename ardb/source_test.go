@@ -82,8 +82,8 @@ func named(ns codec.Data, user string) raw {
 	return raw{codec.AppendKey(nil, codec.AppendData(nil, ns), []byte(user), codec.KindMeta), str(text(user))}
 }
 
-// TestNamespaces: MOVE writes integers for namespaces; they are databases of their own. What is no
-// namespace at all is counted.
+// TestNamespaces: MOVE writes integers for namespaces; they are separate databases. Rows outside all
+// namespaces are counted.
 func TestNamespaces(t *testing.T) {
 	ttl := func(ms int64, ns codec.Data, user string) raw {
 		return raw{codec.AppendKey(nil, codec.AppendText(nil, []byte(codec.TTLNamespace)), nil, codec.KindTTL, codec.IntData(ms), ns, text(user)), ttlValue}
@@ -122,8 +122,8 @@ func TestNamespaces(t *testing.T) {
 	checkViews(t, src)
 }
 
-// TestGoldenTTL looks every expiry up in the index. Ardb leaves rows behind and loses others; none of it is
-// more than a note.
+// TestGoldenTTL looks up every expiry in the index. Ardb leaves stale rows and loses others; all of this is at
+// most a note.
 func TestGoldenTTL(t *testing.T) {
 	for kind := range openers {
 		kinds := map[string]int{}
@@ -236,7 +236,7 @@ func TestSizeAndWhere(t *testing.T) {
 	}
 }
 
-// orderedStore is a store in memory that says its rows are in no order until it is opened resorted.
+// orderedStore is a store in memory that reports its rows as unordered until it is opened resorted.
 type orderedStore struct {
 	store.Store
 	sorted bool
@@ -261,7 +261,7 @@ func (s *orderedStore) Keyspaces() []store.Keyspace {
 	return out
 }
 
-// TestMixedOrder: an LMDB file that the stock server has mixed up is opened sorted, and says so.
+// TestMixedOrder: an LMDB file that the stock server has mixed up is opened sorted, with a finding.
 func TestMixedOrder(t *testing.T) {
 	fs := memstore.New()
 	st := fs.Dir("/d/lmdb")
@@ -318,8 +318,8 @@ func TestSplitCovers(t *testing.T) {
 	}
 }
 
-// TestBigRecords reads values beyond what a batch copies, and passes over records that are long enough to be
-// jumped over.
+// TestBigRecords reads values larger than the copies of a batch, and skips records that are long enough to
+// seek past.
 func TestBigRecords(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	big := make([]byte, 300<<10)
