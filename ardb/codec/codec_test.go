@@ -210,7 +210,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestAppendNumber: what the server answers for a float becomes one, and is answered as it was.
+// TestAppendNumber: a string in the server's float format becomes a float, and the server replies with the
+// same string.
 func TestAppendNumber(t *testing.T) {
 	for s, want := range map[string]Data{
 		"1e+20": FloatData(1e20), "-1.5": FloatData(-1.5), "3.3500000000000001": FloatData(3.25 + 0.1), "0.10000000000000001": FloatData(0.1),
@@ -350,7 +351,7 @@ func checkOrder(t *testing.T, order store.Comparer, keys [][]byte) {
 	}
 }
 
-// checkFrom compares keys that are known to share some bytes, from none to all that they do.
+// checkFrom compares keys with a known number of equal first bytes, from 0 to their common prefix.
 func checkFrom(t *testing.T, order *store.Comparer, a, b []byte) {
 	t.Helper()
 	want := order.Compare(a, b)
@@ -394,7 +395,7 @@ func TestOrderIsTotal(t *testing.T) {
 	}
 }
 
-// wraps reports whether a key may hold integers or NaN, whose order is none.
+// wraps reports whether a key may contain integers or NaN, which have no total order.
 func wraps(keys ...[]byte) bool {
 	for _, k := range keys {
 		for _, named := range []bool{false, true} {
@@ -555,7 +556,7 @@ func FuzzCompare(f *testing.F) {
 	})
 }
 
-// BenchmarkCompare is the cost of the order, next to that of bytes: neighbours as a table has them.
+// BenchmarkCompare measures the order next to a bytewise one, on neighbours as in a table.
 func BenchmarkCompare(b *testing.B) {
 	user, ns := []byte("some user key of a hash"), AppendText(nil, []byte("0"))
 	text := func(s string) Data { return TextData([]byte(s)) }

@@ -15,7 +15,7 @@ func pairs(texts ...string) (out []byte) {
 	return out
 }
 
-// TestEntries: the rows of a stream that the server wrote, and what they are packed to.
+// TestEntries checks the packed form of the rows of a stream that the server wrote.
 func TestEntries(t *testing.T) {
 	var meta Fields
 	names := []Data{text("temp"), text("hum")}

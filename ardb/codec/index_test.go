@@ -41,7 +41,7 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// TestFollow: what follows a list's indexes tells those that do not ascend, and bounds that are not theirs.
+// TestFollow: Indexes reports indexes that do not ascend, and wrong bounds.
 func TestFollow(t *testing.T) {
 	follow := func(indexes ...Data) (x Indexes) {
 		for _, d := range indexes {
