@@ -53,7 +53,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// TestHeld: BGSAVE of Ardb writes no database, so it is not what is advised.
+// TestHeld: the advice is not BGSAVE, since Ardb's BGSAVE writes no database.
 func TestHeld(t *testing.T) {
 	for kind, want := range map[string]string{RocksDB: "copy the directory", LevelDB: "--allow-live", LMDB: "SAVE backup"} {
 		err := Held(fmt.Errorf("opening: %w", &store.LiveError{Dir: "d", PID: 7}), kind)

@@ -131,7 +131,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestExpires looks up what META rows say.
+// TestExpires looks up expiries of META rows.
 func TestExpires(t *testing.T) {
 	st := memstore.New().Dir("d")
 	if err := st.Keyspace("0", codec.Comparer()); err != nil {
