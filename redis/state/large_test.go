@@ -17,7 +17,8 @@ func (s *State) pieces() (n int) {
 	return n
 }
 
-// TestLargeRows: values in pieces are what they were, wherever they are moved, and their pieces go with them.
+// TestLargeRows: values in pieces stay the same wherever they are moved, and their pieces are removed with
+// them.
 func TestLargeRows(t *testing.T) {
 	s := empty(t)
 	s.SetString([]byte("n"), []byte("1"), 0)
@@ -122,7 +123,8 @@ func allContents(t *testing.T, s *State) map[string][]byte {
 	return out
 }
 
-// TestMark: a value that looks like the row of another one in pieces is none, and a value whose pieces are gone is an error.
+// TestMark: a value that looks like the row of a value in pieces is read as it is, and a value with missing
+// pieces is an error.
 func TestMark(t *testing.T) {
 	s := empty(t)
 	looks := binary.BigEndian.AppendUint64(make([]byte, markBytes), 1<<40)

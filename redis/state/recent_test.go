@@ -12,8 +12,8 @@ import (
 	"kvferry/record"
 )
 
-// TestRows: rows of all sizes, looked at, changed and removed at random, are those of a map, whether they are in memory or in
-// the store.
+// TestRows: rows of all sizes, read, changed and removed at random, match a map, whether cached or in the
+// store.
 func TestRows(t *testing.T) {
 	s, err := New(Options{TempDir: t.TempDir(), Memory: 1 << 20})
 	if err != nil {
@@ -95,8 +95,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRowsOfNewIDs: what was made since the store was last written to is not looked for there, and rows that came and went
-// meanwhile are not written to it.
+// TestRowsOfNewIDs: rows of ids newer than the store's last write are not looked up there, and rows that were
+// made and removed since then are not written.
 func TestRowsOfNewIDs(t *testing.T) {
 	s, err := New(Options{TempDir: t.TempDir(), Memory: 1 << 20})
 	if err != nil {
@@ -162,8 +162,8 @@ func TestRowsMove(t *testing.T) {
 	}
 }
 
-// TestLooseCounts: what a set or hash got while its rows were in the store alone is counted when it must be, and a value of
-// which all was removed is gone.
+// TestLooseCounts: additions to a set or hash whose rows are only in the store are counted on demand, and a
+// value is gone once all its elements are removed.
 func TestLooseCounts(t *testing.T) {
 	s := empty(t)
 	name := func(i int) []byte { return fmt.Append(nil, "member", i) }
