@@ -23,7 +23,7 @@ import (
 
 var oracleSeed = flag.Int64("seed", 0, "seed of the commands that a server and the state replay; 0: by the clock")
 
-// words are what the letters of a command's pattern stand for.
+// word returns a random word for a letter of a command's pattern.
 func word(r *rand.Rand, w string) string {
 	pick := func(list ...string) string { return list[r.Intn(len(list))] }
 	key := func(prefix string) string {
@@ -135,7 +135,7 @@ func bytesOf(words []string) [][]byte {
 	return out
 }
 
-// newer are commands of newer servers, by one that tells whether a server has them.
+// newer are commands of newer servers, by a command that shows whether a server has them.
 var newer = map[string]string{"DELEX": `SET S V IFEQ V|SET S V IFNE V|SET S V IFDEQ A|SET S V IFDNE A|SET S V XX PXAT W GET|DELEX S|DELEX S IFEQ V|DELEX S IFNE V|DELEX S IFDEQ A|DELEX S IFDNE A|XDELEX X IDS 1 E|XDELEX X DELREF IDS 2 E E|XDELEX X ACKED IDS 1 E|XDELEX X KEEPREF IDS 3 E E E|XACKDEL X Q IDS 1 E|XACKDEL X Q DELREF IDS 2 E E|XACKDEL X Q ACKED IDS 2 E E|XACKDEL X Q KEEPREF IDS 1 E|XTRIM X MAXLEN 3 DELREF|XTRIM X MAXLEN = N ACKED|XTRIM X MINID E ACKED|XTRIM X DELREF MINID = E|XADD X DELREF MAXLEN N E F V|XADD X MAXLEN = 2 ACKED E F V|XADD X ACKED MINID E E F V|XADD X NOMKSTREAM DELREF MAXLEN 1 E F V|BITOP DIFF S S S|BITOP DIFF1 S S S S|BITOP ANDOR S S S|BITOP ONE S S S`,
 	"HSETEX":  `HSETEX H PXAT W FIELDS 1 F V|HSETEX H FNX KEEPTTL FIELDS 2 F V F V|HSETEX H FXX FIELDS 1 F V|HSETEX H EXAT 9999999999 FIELDS 1 F V|HGETDEL H FIELDS 1 F|HGETEX H PXAT W FIELDS 2 F F|HGETEX H PERSIST FIELDS 1 F|HPEXPIREAT H W FIELDS 1 F|HPEXPIREAT H W NX FIELDS 2 F F|HEXPIREAT H 9999999999 GT FIELDS 1 F|HPEXPIREAT H W XX FIELDS 1 F|HPEXPIREAT H W LT FIELDS 1 F|HPERSIST H FIELDS 2 F F|HSET H F V F V F V`,
 	"XCFGSET": `HSETEX H FIELDS 1 F V KEEPTTL FXX|HPEXPIREAT H W FIELDS 1 F XX|HGETEX H FIELDS 1 F PXAT W`,
@@ -249,8 +249,8 @@ func answers(t *testing.T, seed int64, length int) {
 // unfollowed are commands whose effect the state does not follow.
 const unfollowed = "SPOP T|INCRBYFLOAT S 1.5|HINCRBYFLOAT H F 1|LMPOP 2 L L LEFT|ZMPOP 1 Z MIN COUNT 2|GEOADD G 13 38 M|BLPOP L L 0.01|XAUTOCLAIM X Q U 0 0|SORT T BY s* STORE L|SET S V NX GET"
 
-// TestLostAnswers gives a server and the state commands of which the state does not follow some, and does not know others: what it
-// takes for exact then, the server has, too.
+// TestLostAnswers gives commands to a server and to a state that does not follow some of them and does not
+// know others: the server agrees with every key that the state then considers exact.
 func TestLostAnswers(t *testing.T) {
 	seed := *oracleSeed
 	if seed == 0 {
@@ -269,7 +269,7 @@ func TestLostAnswers(t *testing.T) {
 		}
 		mine := slices.Clone(words)
 		if i%1000 == 0 {
-			mine, words = []string{"FLUSHALL"}, []string{"FLUSHALL"} // what is lost spreads
+			mine, words = []string{"FLUSHALL"}, []string{"FLUSHALL"} // lost values spread
 		} else if words[0] != "SELECT" && words[0] != "SWAPDB" && words[0] != "MOVE" && !slices.Contains(words, "DB") && r.Intn(200) == 0 {
 			mine[0] = "NEW." + words[0]
 		}
@@ -298,9 +298,9 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestTable compares what the table knows of commands with what the server says of them.
+// TestTable compares the properties of commands in the table with the server's.
 func TestTable(t *testing.T) {
-	own := map[string]bool{"SORT": true, "COPY": true}        // options tell what they do with keys
+	own := map[string]bool{"SORT": true, "COPY": true}        // their options determine the access to keys
 	grown := map[string]bool{"ZRANK": true, "ZREVRANK": true} // take more since 7.2
 	var visit func(info []any)
 	seen := 0
@@ -340,7 +340,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// compareKeys compares the keys of a command, where the server tells them by position.
+// compareKeys compares the keys of a command, if the server gives them by position.
 func compareKeys(t *testing.T, name string, c *command, info []any) {
 	first, last, step := info[3].(int64), info[4].(int64), info[5].(int64)
 	n := max(c.arity, -c.arity) + 2*(max(-c.arity, 0)+1)%3 // a few more, where there may be more
@@ -366,8 +366,8 @@ func compareKeys(t *testing.T, name string, c *command, info []any) {
 	}
 }
 
-// judged reports whether a server judges a command otherwise when it comes from a log, or when its databases have other numbers, or
-// looks at what does not matter without STORE.
+// judged reports whether a server treats a command differently in a log, or with other database numbers, or
+// checks arguments that are irrelevant without STORE.
 func judged(words []string) bool {
 	switch words[0] {
 	case "SELECT", "SWAPDB", "MOVE":
