@@ -37,7 +37,7 @@ func made(t *testing.T, lines string) *server.Server { return servertest.Made(t,
 
 const some = "SET s abc\nSADD h f\nSET bad HYLL\nSET runs HYLL" + "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
 
-// TestRefused: what a server refuses, or of which the effect is not known, changes nothing.
+// TestRefused: commands that a server refuses, and commands of unknown effect, change no keys.
 func TestRefused(t *testing.T) {
 	s := made(t, some)
 	const wrongType, syntax, integer = "WRONGTYPE", "syntax error", "not an integer"
@@ -73,7 +73,7 @@ func errText(err error) string {
 // form is a record without an expiry.
 func form(typ string, list ...string) string { return redistest.Form(typ, 0, list) }
 
-// TestDone does commands and compares what is there then.
+// TestDone runs commands and compares the keys.
 func TestDone(t *testing.T) {
 	for _, x := range []struct {
 		lines string
