@@ -92,7 +92,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestFunctions: a library is there by its name, once.
+// TestFunctions: a library exists under its name, once.
 func TestFunctions(t *testing.T) {
 	var s Server
 	s.DeleteFunction([]byte("none"))
