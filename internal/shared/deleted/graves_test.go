@@ -100,7 +100,7 @@ func TestGraves(t *testing.T) {
 	}
 }
 
-// TestGravesTold: what is told of a record comes when it is asked for, once, though later ones were looked ahead to.
+// TestGravesTold: notes about a record are returned on request, once, even if the iterator has read ahead.
 func TestGravesTold(t *testing.T) {
 	g, err := dotted(dated(t, "a.f=1@2", "b.f=1@2", "c.f=1@2")).Graves(context.Background(), nil, nil)
 	if err != nil {
