@@ -13,8 +13,8 @@ import (
 	"kvferry/store"
 )
 
-// layered counts entries as a store of many versions does: tombstones at once when it is opened, and after
-// each row those that it hides. It knows the place of every row.
+// layered counts entries like a store with many versions: tombstones at once when it is opened, and hidden
+// entries after each row. It knows the place of every row.
 type layered struct {
 	store.Keyspace
 	plain        bool // no tombstones
@@ -82,8 +82,8 @@ func placeOf(raw []byte) record.Place {
 	return record.Place{File: "t.sst", Off: int64(len(raw)), Level: 2, Seq: uint64(raw[len(raw)-1])}
 }
 
-// TestChunksAreExact reads random keyspaces, from which some keys are not asked for, with few iterators and
-// chunks of every size: rows, strays, places and counts are those of a set that keeps all lanes open.
+// TestChunksAreExact reads random keyspaces, skipping some keys, with few iterators and chunks of every size:
+// rows, strays, places and counts match a set that keeps all lanes open.
 func TestChunksAreExact(t *testing.T) {
 	for seed := range int64(80) {
 		rng := rand.New(rand.NewSource(seed))
@@ -151,8 +151,8 @@ func placed(t *testing.T, d *Directory, keys []string, chunk int) (out []string,
 	return out, tally
 }
 
-// TestBatchesAreExact reads batches of all sizes of random keyspaces, not all rows of each key, with few
-// iterators and chunks of every size: rows, strays and counts are those of single rows with all lanes open.
+// TestBatchesAreExact reads batches of all sizes from random keyspaces, not all rows of each key, with few
+// iterators and chunks of every size: rows, strays and counts match single rows with all lanes open.
 func TestBatchesAreExact(t *testing.T) {
 	for seed := range int64(80) {
 		rng := rand.New(rand.NewSource(seed))
@@ -237,8 +237,8 @@ func manyLanes(records, lens int) (*layered, []string) {
 	return &layered{Keyspace: m.Keyspaces()[0], plain: true}, keys
 }
 
-// TestManyLanesCostLittle: what a row costs does not depend on how many lanes take turns. Opening an
-// iterator is counted as much as reading 50 rows, which is about right for one over some tables.
+// TestManyLanesCostLittle: the cost of a row does not depend on the number of lanes that alternate. Opening an
+// iterator counts as much as reading 50 rows, about right for an iterator over some tables.
 func TestManyLanesCostLittle(t *testing.T) {
 	cost := func(lens int) float64 {
 		l, keys := manyLanes(20_000, lens)
@@ -352,7 +352,7 @@ func TestGravesAreCounted(t *testing.T) {
 	}
 }
 
-// testLayoutLen is the key length that a raw key tells.
+// testLayoutLen returns the key length in a raw key.
 func testLayoutLen(raw string) (int, bool) {
 	l := testLayout()
 	return l.klen([]byte(raw))

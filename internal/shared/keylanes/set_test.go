@@ -132,8 +132,8 @@ func randomRows(rng *rand.Rand, m *memstore.Store) (keys, rows []string) {
 	return keys, rows
 }
 
-// TestSpansAddUp cuts random keyspaces into spans and checks that together they hand out what one pass
-// over everything does, each row once, also when lanes are closed and reopened all the time.
+// TestSpansAddUp cuts random keyspaces into spans and checks that together they return the rows of one pass
+// over the whole keyspace, each row once, even if lanes are closed and reopened constantly.
 func TestSpansAddUp(t *testing.T) {
 	for seed := range int64(60) {
 		rng := rand.New(rand.NewSource(seed))
@@ -380,7 +380,7 @@ func wide(t testing.TB, n int) (*Set, [][]byte) {
 	return s, keys
 }
 
-// fixed is a keyspace of sorted rows that costs next to nothing to walk.
+// fixed is a keyspace of sorted rows that is almost free to walk.
 type fixed struct {
 	store.Keyspace
 	rows []string
@@ -417,7 +417,7 @@ func (it *fixedIterator) Tally(*record.Tally) {}
 
 func (it *fixedIterator) Close() error { return nil }
 
-// BenchmarkNext measures what a lane costs on top of the store's iterator, a row.
+// BenchmarkNext measures the cost of a lane per row on top of the store's iterator.
 func BenchmarkNext(b *testing.B) {
 	s, keys := wide(b, b.N/10+1)
 	defer s.Close()
