@@ -14,7 +14,7 @@ import (
 	"kvferry/store"
 )
 
-// log is a Judge that keeps what it is told.
+// log is a Judge that records its calls.
 type log []string
 
 func (l *log) say(format string, args ...any) { *l = append(*l, fmt.Sprintf(format, args...)) }
