@@ -137,7 +137,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestCount: the estimate is within the error of so many registers.
+// TestCount: the estimate is within the standard error for the number of registers.
 func TestCount(t *testing.T) {
 	s := New()
 	for n := range 20001 {
@@ -151,7 +151,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestDamage takes every strict prefix and every flipped bit: nothing panics, and what is made dense has all registers.
+// TestDamage tries every strict prefix and every flipped bit: no panic, and every dense form has all
+// registers.
 func TestDamage(t *testing.T) {
 	s := New()
 	for _, m := range []string{"a", "b", "c"} {
