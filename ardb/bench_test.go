@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// benchElements is how many elements the benchmarks write and read at a time.
+// benchElements is the number of elements that the benchmarks write and read at a time.
 const benchElements = 200_000
 
 // benchRecords are collections of 100 elements, as the generator of benchmark datasets makes them.

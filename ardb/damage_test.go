@@ -22,7 +22,7 @@ import (
 	"kvferry/store"
 )
 
-// raw is a row put into a memory store as it is.
+// raw is a row put into a memory store unchanged.
 type raw struct{ key, val []byte }
 
 func row(user string, k codec.Kind, val []byte, elems ...codec.Data) raw {
@@ -363,7 +363,8 @@ func (r *buriedRows) Next() (key, value []byte, err error) {
 	return key, value, err
 }
 
-// TestBuriedCircles: integers of deleted rows count where a collection is judged, but only those of its own kind of rows.
+// TestBuriedCircles: integers of deleted rows count when a collection's order is judged, but only those in its
+// kind of rows.
 func TestBuriedCircles(t *testing.T) {
 	rows := []raw{metaOf("h", codec.Value{Kind: codec.KindHash, Size: 1}), row("h", codec.KindField, elem(codec.KindField, text("v")), codec.IntData(-5)),
 		metaOf("i", codec.Value{Kind: codec.KindSet, Size: 1}), row("i", codec.KindMember, elem(codec.KindMember), codec.IntData(7)), metaOf("j", codec.Value{Kind: codec.KindString}, text("v"))}

@@ -290,8 +290,8 @@ func sum(t *testing.T, src format.Source, db string, types record.TypeSet, span 
 	})
 }
 
-// TestGoldenHLL repeats the PFADD that the server was sent: the bytes are the same, but for the count, which
-// it had computed before.
+// TestGoldenHLL repeats the PFADD sent to the server: the bytes are the same, except the count, which the
+// server had computed before.
 func TestGoldenHLL(t *testing.T) {
 	var members [][]byte
 	for i := range 100 {

@@ -91,7 +91,7 @@ func goldenRecords(t *testing.T, src format.Source, db string) record.Reader {
 	return r
 }
 
-// fillTarget writes what read yields of each namespace.
+// fillTarget writes the records that read yields for each namespace.
 func fillTarget(t *testing.T, dir string, o *format.CreateOptions, read func(i int, db string) record.Reader) *record.Fingerprint {
 	t.Helper()
 	target := create(t, dir, o)

@@ -107,7 +107,7 @@ func pump(t testing.TB, target format.Target, w record.Writer, r record.Reader, 
 	return losses
 }
 
-// randomOptions is what Ardb can hold.
+// randomOptions are the options for records that Ardb can hold.
 func randomOptions(db string) fixtures.Options {
 	return fixtures.Options{DB: db, Limits: New().Limits(), Now: clock, NarrowInts: true}
 }
@@ -505,7 +505,8 @@ func TestWrittenRows(t *testing.T) {
 	}
 }
 
-// TestWrittenLastID: META names the largest id, that of the header or of an entry; entries of a source may come in any order.
+// TestWrittenLastID: META has the largest id, from the header or from an entry; entries of a source may come
+// in any order.
 func TestWrittenLastID(t *testing.T) {
 	for name, c := range map[string]struct {
 		header []byte

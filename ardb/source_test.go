@@ -50,8 +50,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestEngineDir finds the engine by its files, or by its name.
-// TestNoEngine: a directory without a database of Ardb is refused in words.
+// TestNoEngine: a directory without an Ardb database is refused with an explanation.
 func TestNoEngine(t *testing.T) {
 	if _, err := New().Open(context.Background(), t.TempDir(), &format.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "no rocksdb, leveldb or lmdb") {
 		t.Errorf("no engine: %v", err)
