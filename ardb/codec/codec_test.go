@@ -251,7 +251,7 @@ func TestCanonicalInt(t *testing.T) {
 	}
 }
 
-// TestServedFloats has what printf("%.17g") gives, and "%d" for integral numbers below 2^52.
+// TestServedFloats expects the output of printf("%.17g"), and of "%d" for integral numbers below 2^52.
 func TestServedFloats(t *testing.T) {
 	for want, f := range map[string]float64{
 		"3.3500000000000001": 3.25 + 0.1, "0": 0, "-5": -5, "0.10000000000000001": 0.1, "1.0000000000000001e-05": 1e-5,
@@ -269,7 +269,7 @@ func TestServedFloats(t *testing.T) {
 	}
 }
 
-// someData are elements in the order of the comparator, as far as it has one.
+// someData are elements in the comparator's order, where it has one.
 func someData() []Data {
 	return []Data{{}, FloatData(math.Inf(-1)), IntData(-5), FloatData(-1.5), IntData(0), FloatData(0.25), IntData(1), IntData(1 << 40),
 		FloatData(math.Inf(1)), TextData(nil), TextData([]byte("\x00")), TextData([]byte("-1")), TextData([]byte("a")),
@@ -481,7 +481,7 @@ func FuzzDecodeValue(f *testing.F) {
 	})
 }
 
-// checkPlain compares what decodes ordinary rows alone with what decodes all.
+// checkPlain compares the decoders of ordinary rows with the general decoder.
 func checkPlain(t *testing.T, b []byte) {
 	t.Helper()
 	v, data, err := DecodeValue(b)
