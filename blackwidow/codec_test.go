@@ -93,7 +93,7 @@ func raw(t testing.TB, s string) []byte {
 	return out
 }
 
-// appendAny appends what v is decoded from.
+// appendAny appends the encoding of v.
 func appendAny(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case StringValue:

@@ -294,7 +294,7 @@ func TestDamagedListIsRead(t *testing.T) {
 	}
 }
 
-// Findings about one record are summed up beyond a hundred, unless all are asked for.
+// TestManyFindings: after a hundred findings about one record the rest is summed up, unless all are requested.
 func TestManyFindings(t *testing.T) {
 	m := newMemory(t).stores().declare()
 	m.put("zsets/default", k, meta(150, version, 0))

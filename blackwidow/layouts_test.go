@@ -130,8 +130,8 @@ func TestMetaRows(t *testing.T) {
 	}
 }
 
-// TestNewCollections: the first element of a list lies where RPUSH puts it, a stream without entries and last id is deleted, and the
-// engine's clock counts whole seconds.
+// TestNewCollections: the first element of a list is where RPUSH puts it, a stream without entries and last id
+// is deleted, and the engine's clock counts whole seconds.
 func TestNewCollections(t *testing.T) {
 	for i := range families {
 		l, c := layoutFor(families[i].typ)

@@ -32,7 +32,7 @@ func lengths() []int {
 	return append(out, 255, 256, 257, 511, 512, 513, 65536, 70000)
 }
 
-// TestRoundTripOnDisk goes through RocksDB directories and through more key lengths than lanes may be open.
+// TestRoundTripOnDisk uses RocksDB directories and more key lengths than lanes may be open.
 func TestRoundTripOnDisk(t *testing.T) {
 	for _, byName := range []bool{true, false} {
 		read := func(types record.TypeSet) record.Reader { return formattest.NewLengths(lengths(), types, byName) }

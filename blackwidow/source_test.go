@@ -265,7 +265,7 @@ func TestStoreErrors(t *testing.T) {
 	}
 }
 
-// failing is a store of which a keyspace fails in the middle.
+// failing is a store in which one keyspace fails in the middle.
 type failing struct {
 	store.Store
 	keyspace string
@@ -498,7 +498,7 @@ func TestWALDir(t *testing.T) {
 	}
 }
 
-// TestReadOfNoRoom: asking for no elements neither ends a record nor skips any.
+// TestReadOfNoRoom: reading zero elements neither ends a record nor skips elements.
 func TestReadOfNoRoom(t *testing.T) {
 	formattest.ReadNothing(t, formattest.OpenGolden(t, blackwidow.New(), "bw-basic"))
 }

@@ -227,7 +227,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// lossKinds joins the kinds; what drops something has an exclamation mark, a note a question mark.
+// lossKinds joins the kinds of losses; an exclamation mark means that data is dropped, a question mark a note.
 func lossKinds(losses []record.Loss) string {
 	var out []string
 	for _, l := range losses {
@@ -265,7 +265,7 @@ func TestElementLosses(t *testing.T) {
 	}
 }
 
-// TestDefaultVersion: collections are of version 1 unless another one is asked for.
+// TestDefaultVersion: collections have version 1 unless the options set another.
 func TestDefaultVersion(t *testing.T) {
 	m := newMemory(t)
 	dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir()})
