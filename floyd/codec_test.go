@@ -26,8 +26,8 @@ func TestPlacer(t *testing.T) {
 	}
 }
 
-// TestAnySlots: any number of slots is found by where the keys lie, with a few that lie elsewhere, too. Of numbers of the same
-// effect the smallest is named.
+// TestAnySlots: any number of slots is found from the instances of the keys, even if a few keys are misplaced.
+// Among numbers of the same effect the smallest is reported.
 func TestAnySlots(t *testing.T) {
 	for _, c := range []struct{ slots, instances, want int }{{1024, 3, 1024}, {1, 3, 1}, {2000, 3, 2000}, {7, 3, 7}, {1536, 5, 1536}, {16384, 3, 16384},
 		{16383, 2, 16383}, {999, 3, 3}, {4096, 4, 1024}, {100000, 3, 100000}, {5, 1, 1024}, {8191, 64, 8191}, {12288, 1024, 1024}} {
@@ -89,7 +89,7 @@ func raw(t testing.TB, s string) []byte {
 	return b
 }
 
-// decode decodes b as what like is, and encodes it again.
+// decode decodes b as the type of like, and encodes it again.
 func decode(like any, b []byte) (got any, again []byte, err error) {
 	switch like.(type) {
 	case MetaKey:
@@ -159,6 +159,7 @@ func TestCodecOutcomes(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/codec.txt", got.String())
 }
 
+// TestUserKeyOrder: encoded user keys sort like user keys.
 func TestUserKeyOrder(t *testing.T) {
 	keys := []string{"", "\x00", "\x00\x00", "\x00a", "\x01", "a", "a\x00", "a\x00\x00", "a\x00b", "a\x01", "ab", "b", "\xff"}
 	for i := range keys {

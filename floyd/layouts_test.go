@@ -53,7 +53,7 @@ func TestRowsAreTakenWhole(t *testing.T) {
 		}
 		check := func(raw, value []byte) {
 			if bytes.Contains(raw, []byte{0, 1, 0, 0}) {
-				return // a user key with NULs, of which the rows of streams and lists may have lost bytes
+				return // a user key with NULs; the rows of streams and lists may have lost bytes of it
 			}
 			_, keyErr, valueErr := c.Check(row.index, raw, value)
 			if _, ok := taken(raw, value); ok != (keyErr == nil && valueErr == nil) && !(row.typ == record.Hash && valueErr == nil) {
@@ -115,7 +115,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestNewCollections: the first element of a list lies where RPUSH puts it, and a stream without entries and last id is deleted.
+// TestNewCollections: the first element of a list is where RPUSH puts it, and a stream without entries and
+// last id is deleted.
 func TestNewCollections(t *testing.T) {
 	if first := codecOf(record.List).First; first != 1<<63 {
 		t.Errorf("lists begin at %d", first)

@@ -28,7 +28,7 @@ func TestRoundTrip(t *testing.T) {
 	formattest.RoundTrips(t, floyd.New(), o, written...)
 }
 
-// TestRoundTripOnDisk goes through RocksDB directories.
+// TestRoundTripOnDisk uses RocksDB directories.
 func TestRoundTripOnDisk(t *testing.T) {
 	o := fixtures.Options{DB: "0", Limits: floyd.New().Limits()}
 	read := func(types record.TypeSet) record.Reader {
@@ -157,7 +157,8 @@ func TestShortHashValue(t *testing.T) {
 	p.want([]string{`hash "h" "n"="42"`, `hash "i" "n"="42"`}, []string{})
 }
 
-// TestWrongInstance: a key in another instance than its own is read and found; one that is in its own too is not read twice.
+// TestWrongInstance: a key in a wrong instance is read and reported; if the right instance has it too, it is
+// read once.
 func TestWrongInstance(t *testing.T) {
 	p := plant(t)
 	for i := range 4 { // enough for the number of slots to be known
@@ -169,7 +170,7 @@ func TestWrongInstance(t *testing.T) {
 		[]string{floyd.FindWrongInstance, floyd.FindWrongInstance})
 }
 
-// TestWrongInstanceOfAnySlots: a key in another instance than its own is found with any number of slots, too.
+// TestWrongInstanceOfAnySlots: a key in a wrong instance is found for any number of slots.
 func TestWrongInstanceOfAnySlots(t *testing.T) {
 	for _, c := range []struct{ slots, instances int }{{2000, 3}, {7, 3}, {1536, 5}, {16384, 3}, {1, 2}} {
 		p := plantIn(t, c.instances)
@@ -235,7 +236,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestBounds: the upper half of a list's bounds is of no meaning.
+// TestBounds: the upper half of a list's bounds is meaningless.
 func TestBounds(t *testing.T) {
 	want := floyd.ListMeta{Count: 1, Version: 2, Left: 7, Right: 9, Ctime: 3, Expiry: 4}
 	b := floyd.AppendListMeta(nil, want)
@@ -246,7 +247,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestHyperLogLog: the mark of a HyperLogLog goes along.
+// TestHyperLogLog: the mark of a HyperLogLog is kept.
 func TestHyperLogLog(t *testing.T) {
 	p := plant(t)
 	registers := bytes.Repeat([]byte{1}, 1<<17)
@@ -293,7 +294,7 @@ func TestHyperLogLog(t *testing.T) {
 	r.Close()
 }
 
-// TestLosses: what Pika 4.0 cannot hold of a record.
+// TestLosses checks the parts of records that Pika 4.0 cannot hold.
 func TestLosses(t *testing.T) {
 	dst := formattest.NewMemory(t, floyd.New()).Create(t, format.CreateOptions{})
 	defer dst.Abort()

@@ -190,7 +190,7 @@ func TestSamples(t *testing.T) {
 	formattest.CheckEqual(t, &all, formattest.Sum(t, read(record.AllTypes)), false)
 }
 
-// TestDead: a hash that was deleted, and one whose meta row is gone, come back.
+// TestDead: a deleted hash, and one without its meta row, come back.
 func TestDead(t *testing.T) {
 	p := plant(t)
 	p.hash(0, "deleted", 5, "f", suffixed("v"))
