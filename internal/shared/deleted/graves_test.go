@@ -13,7 +13,8 @@ import (
 	"kvferry/store"
 )
 
-// dated is a keyspace of entries written as "key=value@seq", "key@seq" being a tombstone; those of a key newest first.
+// dated is a keyspace of entries written as "key=value@seq", with "key@seq" for a tombstone; entries of a key
+// newest first.
 func dated(t *testing.T, lines ...string) *fake {
 	t.Helper()
 	f := &fake{}
