@@ -21,7 +21,7 @@ type layered struct {
 	opened, rows int
 }
 
-// hides is how many entries a row hides.
+// hides is the number of entries that a row hides.
 func hides(key []byte) int64 { return int64(len(key)+int(key[len(key)-1])) % 3 }
 
 func (l *layered) Rows(lo, hi []byte) (store.Iterator, error) {
@@ -111,7 +111,7 @@ func TestChunksAreExact(t *testing.T) {
 	}
 }
 
-// placed writes down every row that a set hands out, and takes the tally now and then.
+// placed records every row that a set returns, and takes the tally at times.
 func placed(t *testing.T, d *Directory, keys []string, chunk int) (out []string, tally record.Tally) {
 	t.Helper()
 	note := func(what string, key, value []byte, p record.Place) {
@@ -179,7 +179,7 @@ func TestBatchesAreExact(t *testing.T) {
 	}
 }
 
-// batches writes down every row that a set hands out: of each key at most 50 for each of its bytes.
+// batches records every row that a set returns: of each key at most 50 for each of its bytes.
 func batches(t *testing.T, d *Directory, keys []string, chunk int, size func() int) (out []string, tally record.Tally) {
 	t.Helper()
 	s, err := d.Open(nil, nil, 0, func(c record.Class, key, value []byte, _ record.Place) {
@@ -221,7 +221,7 @@ func batches(t *testing.T, d *Directory, keys []string, chunk int, size func() i
 	return out, tally
 }
 
-// manyLanes fills a keyspace with records of two rows each, of lens key lengths in turn.
+// manyLanes fills a keyspace with records of two rows each, cycling through lens key lengths.
 func manyLanes(records, lens int) (*layered, []string) {
 	m := memstore.New().Dir("x")
 	var keys, rows []string
@@ -325,7 +325,7 @@ func (it *gravesIterator) Tally(t *record.Tally) {
 	it.dead = 0
 }
 
-// TestGravesAreCounted: entries that are no rows are counted wherever they lie, once, also where all rows of a key
+// TestGravesAreCounted: entries that are no rows are counted once wherever they are, even if all rows of a key
 // length were deleted.
 func TestGravesAreCounted(t *testing.T) {
 	for seed := range int64(80) {

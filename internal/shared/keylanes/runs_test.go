@@ -95,7 +95,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestRunsOrder gives the spool an order of its own.
+// TestRunsOrder sorts the spool in a custom order.
 func TestRunsOrder(t *testing.T) {
 	m := memstore.New().Dir("x")
 	down := store.Comparer{Name: "down", Compare: func(a, b []byte) int { return bytes.Compare(b, a) }}

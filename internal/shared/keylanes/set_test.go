@@ -30,7 +30,7 @@ func raw(key, rest string) string {
 	return "d" + string([]byte{byte(len(key))}) + key + "=" + rest
 }
 
-// walk asks a set for keys and writes down everything it hands out.
+// walk requests keys from a set and records everything it returns.
 func walk(t *testing.T, d *Directory, keys []string, lo, hi []byte) (found, strays []string, tally record.Tally) {
 	t.Helper()
 	s, err := d.Open(lo, hi, int64(len(keys)%7), func(c record.Class, key, value []byte, _ record.Place) {
@@ -91,7 +91,7 @@ func TestSetHandsOutEveryRow(t *testing.T) {
 	if !slices.Equal(found, wantFound) {
 		t.Errorf("found %q\nwant  %q", found, wantFound)
 	}
-	// "d\x00" is not in a lane of its own: it is in the lane of the empty key, and too short.
+	// "d\x00" has no lane: it is in the lane of the empty key, and too short.
 	wantStrays = append(wantStrays, `malformed "d\x00" "v"`)
 	slices.Sort(wantStrays)
 	if !slices.Equal(strays, wantStrays) {
