@@ -48,7 +48,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkRead reports what reading costs over rows in memory, an element.
+// BenchmarkRead measures the cost of reading per element, over rows in memory.
 func BenchmarkRead(b *testing.B) {
 	src := mixed(b, 200_000)
 	for _, typ := range src.Types("0").Types() {
@@ -94,7 +94,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// replay hands out records that are held in memory.
+// replay yields records held in memory.
 type replay struct {
 	headers []record.Header
 	elems   [][]record.Element
@@ -128,7 +128,7 @@ func load(t testing.TB, r record.Reader) *replay {
 	return p
 }
 
-// BenchmarkWrite reports what encoding and sorting cost, an element; rows go nowhere.
+// BenchmarkWrite measures the cost of encoding and sorting per element; rows are discarded.
 func BenchmarkWrite(b *testing.B) {
 	src := mixed(b, 200_000)
 	for _, typ := range src.Types("0").Types() {

@@ -13,7 +13,7 @@ import (
 	"kvferry/record"
 )
 
-// codec is one kind of key or value, so that all of them are tested alike.
+// codec is one kind of key or value, so that all kinds share their tests.
 type codec struct {
 	decode func(b []byte) (any, error)
 	append func(dst []byte, x any) []byte

@@ -282,7 +282,7 @@ func skim(t testing.TB, r record.Reader) {
 	}
 }
 
-// checkFindings checks what every finding has.
+// checkFindings checks the properties common to all findings.
 func checkFindings(t testing.TB, all []record.Finding) {
 	t.Helper()
 	garbage := []string{versioned.FindOrphanRows, versioned.FindDeletedRows, nemo.FindNegativeExpiry}

@@ -105,7 +105,7 @@ func covered(row format.Row, where string) int {
 	return n
 }
 
-// describeCut describes all prefixes and flipped bytes of a row; what counts is that it returns.
+// describeCut describes all prefixes and flipped bytes of a row; it only has to return.
 func describeCut(src format.Source, keyspace string, key, value []byte) {
 	for n := range key {
 		src.Describe("0", keyspace, key[:n], value)

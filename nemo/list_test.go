@@ -127,7 +127,7 @@ func TestListMemory(t *testing.T) {
 	t.Errorf("%d KiB are held while a list is read with %d KiB", held>>10, memory>>10)
 }
 
-// heldWhileReading returns how much more memory was reachable at a time while lists were read.
+// heldWhileReading returns the peak growth of reachable memory while lists were read.
 func heldWhileReading(t *testing.T, src format.Source, memory int64) int64 {
 	before := heap()
 	var most atomic.Uint64
@@ -160,8 +160,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestSparseLists reads a list whose seqs lie far apart, as when most of it was removed, within memory
-// and by way of files.
+// TestSparseLists reads a list whose seqs are far apart, as after removing most nodes, in memory and through
+// files.
 func TestSparseLists(t *testing.T) {
 	const n, apart = 3000, 977
 	m := newMemory(t).stores()

@@ -84,7 +84,7 @@ func TestMissingStore(t *testing.T) {
 	}
 }
 
-// TestDatabases reads db0, db2 and db10, and leaves alone what only looks like a database.
+// TestDatabases reads db0, db2 and db10, and ignores directories that only look like databases.
 func TestDatabases(t *testing.T) {
 	m := newMemory(t)
 	for _, db := range []string{"db10", "db0", "db2", "db", "db01", "dbx", "other"} {
@@ -99,7 +99,7 @@ func TestDatabases(t *testing.T) {
 	if err := os.Rename(filepath.Join(m.Dir, "db10"), filepath.Join(m.Dir, "disk2")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("disk2", filepath.Join(m.Dir, "db10")); err != nil { // databases may lie on disks of their own
+	if err := os.Symlink("disk2", filepath.Join(m.Dir, "db10")); err != nil { // databases may be on separate disks
 		t.Fatal(err)
 	}
 	for _, file := range []string{"info", "db2/info"} {
@@ -321,7 +321,7 @@ func tree(t testing.TB, dir string) string {
 	return s
 }
 
-// TestReadOfNoRoom: asking for no elements neither ends a record nor skips any.
+// TestReadOfNoRoom: reading zero elements neither ends a record nor skips elements.
 func TestReadOfNoRoom(t *testing.T) {
 	formattest.ReadNothing(t, mixed(t, 2000))
 }

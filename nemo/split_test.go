@@ -26,8 +26,8 @@ func checkSpans(t *testing.T, spans []format.Span, n int) {
 	}
 }
 
-// TestSplitAddsUp reads a damaged dataset in one piece and in many: records, ledger and findings are the
-// same, each finding told once.
+// TestSplitAddsUp reads a damaged dataset in one piece and in many: records, ledger and findings are the same,
+// and each finding is reported once.
 func TestSplitAddsUp(t *testing.T) {
 	src := formattest.OpenGolden(t, nemo.New(), goldens[0])
 	for _, name := range []string{"golden", "damaged"} {

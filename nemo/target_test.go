@@ -21,7 +21,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// write writes one record to a shard of its own and finishes the target.
+// write writes one record to a new shard and finishes the target.
 func write(t testing.TB, dst format.Target, h record.Header, elems ...record.Element) {
 	t.Helper()
 	w, err := dst.Shard(0, "0", record.Of(h.Type), 0)
@@ -281,7 +281,7 @@ func TestElementLosses(t *testing.T) {
 	}
 }
 
-// TestWriterRefuses gives the writer what Losses would have kept from it.
+// TestWriterRefuses gives the writer records that Losses would have removed.
 func TestWriterRefuses(t *testing.T) {
 	name := []record.Element{{Name: []byte("m"), Score: math.Inf(1)}}
 	two := []record.Element{{Name: []byte("b")}, {Name: []byte("a")}}
