@@ -22,7 +22,7 @@ type hole struct {
 	before, after int64 // the nodes around it; at first, the nodes whose next, or prev, it is
 }
 
-// Values of before and after that are no seqs.
+// Values of before and after that stand for no node.
 const (
 	noClaim   = -1
 	twoClaims = -2 // or more: ambiguous

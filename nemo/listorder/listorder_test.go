@@ -147,7 +147,8 @@ type outcome struct {
 	lost     int64
 }
 
-// model reads the list from the left end and, if that does not lead to the right one, over holes and back from there.
+// model reads the list from the left end and, if that does not lead to right, over holes and backwards from
+// right.
 func (l *brokenList) model() (o outcome, sorts map[string]int) {
 	find := func(kind, detail string, args ...any) {
 		o.findings = append(o.findings, kind+": "+fmt.Sprintf(detail, args...))
@@ -223,8 +224,8 @@ func (l *brokenList) links(alive map[int64]listorder.Node) *linkMaps {
 	return m
 }
 
-// follow follows links from node 0 to a node that is not there or comes again, to 0 or to one of stop. It returns
-// the nodes, the last of them, and where that leads.
+// follow follows links from node 0 until a node is missing or repeated, or up to 0 or one of stop. It returns
+// the nodes, the last of them, and the seq reached.
 func follow(links map[int64]int64, stop []int64) (nodes []int64, last, at int64) {
 	seen := map[int64]bool{0: true}
 	for _, seq := range stop {
@@ -410,8 +411,8 @@ func TestBrokenLists(t *testing.T) {
 	}
 }
 
-// TestHoles reads lists of nine nodes, whose seqs lie close or far apart, without some of them and with links to those,
-// in memory, by an array of links and by way of files.
+// TestHoles reads lists of nine nodes, with seqs close together or far apart, without some of them and with
+// links to these, in memory, with an array of links and through files.
 func TestHoles(t *testing.T) {
 	for _, c := range []struct {
 		gone        string
@@ -454,7 +455,7 @@ func TestHoles(t *testing.T) {
 		{gone: "3456", links: "8>4 4<9", want: "12789", left: 5, holes: 2},
 		// Others are passed over between nodes that were no neighbours.
 		{gone: "258", links: "1>8 7>2", want: "19", left: 2, holes: 1, findings: 4},
-		// A circle over holes ends where it comes round.
+		// A cycle over holes ends where it closes.
 		{gone: "37", links: "4>7 7<1 6>0 6<8", want: "1245689", left: 3, right: 4, holes: 1, findings: 1},
 		{gone: "36", links: "2>0 8>3", want: "1245789", left: 2, right: 5, holes: 1},
 		{gone: "5", links: "4>5 5<4", want: "12346789", left: 4, right: 4, findings: 1},
@@ -500,8 +501,8 @@ func TestHolesOfEachList(t *testing.T) {
 // host has one list after the other.
 type host struct{ *brokenList }
 
-// TestFailures lets each scan of a broken list fail, and then have no place for files: the error comes through and no file
-// is left.
+// TestFailures makes each scan of a broken list fail, and then leaves no room for files: the error is returned
+// and no files remain.
 func TestFailures(t *testing.T) {
 	for _, memory := range []int64{150, 1} {
 		for at := 1; ; at++ {
