@@ -25,7 +25,7 @@ func TestLargeRows(t *testing.T) {
 	rnd := rand.NewChaCha8([32]byte{1})
 	value := func(n int) []byte { b := make([]byte, n); rnd.Read(b); return b }
 	a, b, c := value(pieceBytes+1), value(3*pieceBytes), value(pieceBytes-8)
-	lie := func(want int) { // how many pieces there are
+	lie := func(want int) { // number of pieces
 		t.Helper()
 		if n := s.pieces(); n != want {
 			t.Fatalf("%d pieces, want %d", n, want)

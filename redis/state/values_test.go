@@ -276,7 +276,7 @@ func TestStreams(t *testing.T) {
 	compare(t, s, map[string]string{"0/x": want, "0/y": want, "0/none": form("stream", "last=0-0 deleted=0-0 added=0")})
 }
 
-// TestPut: records of every type are read as they were put.
+// TestPut: records of every type are read back unchanged.
 func TestPut(t *testing.T) {
 	id := func(n byte) []byte { return append(make([]byte, 15), n) }
 	elems := map[record.Type][]record.Element{
