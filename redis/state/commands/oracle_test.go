@@ -156,7 +156,7 @@ func broken(r *rand.Rand, words []string) []string {
 		i := 1 + r.Intn(len(words)-1)
 		word := misplaced[r.Intn(len(misplaced))]
 		if strings.Contains(words[0], "EXPIRE") && strings.Trim(word, "-0123456789") == "" {
-			word = "1.5" // a moment that has come deletes the key on a server that loads no log
+			word = "1.5" // a past moment deletes the key on a server that is not loading a log
 		}
 		switch r.Intn(5) {
 		case 0:
@@ -233,7 +233,7 @@ func answers(t *testing.T, seed int64, length int) {
 		t.Errorf("%d of %d commands were refused: the test tests little", refusals, length)
 	}
 	want, got := c.Records(t), servertest.Contents(t, s)
-	if known["HSETEX"] { // since 7.2, XCLAIM makes a consumer that gets nothing, and 8.6 bounds what a group is said to have read
+	if known["HSETEX"] { // since 7.2, XCLAIM creates a consumer even without entries, and 8.6 bounds a group's entries-read
 		consumers := regexp.MustCompile(` "consumer [^"]*"| read=[0-9]*`)
 		for _, records := range []map[string]string{want, got} {
 			for key, r := range records {
@@ -407,7 +407,7 @@ func otherwise(words []string) bool {
 	return false
 }
 
-// gone reports whether a command gives a moment that has come: a server that loads no log deletes the key.
+// gone reports whether a command contains a past moment: a server that is not loading a log deletes the key.
 func gone(words []string) bool {
 	for i, w := range words[1:] {
 		short := len(w) < 10 || w == "99999999999" && words[i] != "EXAT" && words[0] != "EXPIREAT"

@@ -197,7 +197,7 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// TestFunctions: libraries come and go by commands.
+// TestFunctions adds and removes libraries by commands.
 func TestFunctions(t *testing.T) {
 	s := made(t, "PING")
 	do := func(args ...string) {
