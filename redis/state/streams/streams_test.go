@@ -60,7 +60,7 @@ func TestRefused(t *testing.T) {
 // entry is redistest's form of an entry whose field f is v.
 func entry(id string) string { return redistest.Entry(id, []string{"f", "v"}) }
 
-// pending makes a stream of 5 entries, of which a group has read 4 and acknowledged the last of them.
+// pending makes a stream of 5 entries; a group has read 4 of them and acknowledged the last of these.
 const pending = "XADD x 1-1 f v\nXADD x 2-1 f v\nXADD x 3-1 f v\nXADD x 4-1 f v\nXADD x 5-1 f v\nXGROUP CREATE x g 4-1\nXCLAIM x g a 0 1-1 2-1 3-1 FORCE JUSTID TIME 1 RETRYCOUNT 1\n"
 
 // TestDone runs commands and compares the keys.
