@@ -9,8 +9,8 @@ import (
 	"kvferry/store"
 )
 
-// watch makes the pass know the integers of rows that were deleted, where the store has them: it passes over them in the
-// midst of their collection.
+// watch makes the pass track the integers of deleted rows, if the store has them: the iterator passes them
+// within their collection.
 func (p *pass) watch() {
 	w, ok := p.it.(store.Watched)
 	number := p.sp.Keyspace.Comparer().Wrapping

@@ -65,7 +65,7 @@ func (s *source) buried() ([]*engine.Space, error) {
 	}), err
 }
 
-// deadSpace finds a namespace among all that have rows, deleted or not.
+// deadSpace finds a namespace among all with rows, deleted or not.
 func (s *source) deadSpace(db string) (*engine.Space, error) {
 	sp, err := s.space(db)
 	if err == nil {

@@ -89,13 +89,13 @@ func (p *pass) badElement(err error) {
 	p.bad(kind, p.head.Type, p.head.Key, err)
 }
 
-// keyError is an error in a row's key, not in its value.
+// keyError marks an error in a row's key rather than in its value.
 type keyError struct{ err error }
 
 func (e *keyError) Error() string { return e.err.Error() }
 func (e *keyError) Unwrap() error { return e.err }
 
-// decode decodes the element row ahead. keep is false when the row has been counted as something else.
+// decode decodes the element row ahead. keep is false if the row was counted in another class.
 func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
 	d, err := p.single()
 	if err != nil {

@@ -37,7 +37,7 @@ func (ardbFormat) Servers() []format.Server {
 	return []format.Server{{Name: serverOld, First: "0.9.0", Last: "0.9.6", Detail: "Ardb 0.9.0 to 0.9.6: no streams, integers of a hash or set less than 2^31 apart; RocksDB only"}}
 }
 
-// For returns the format as a server has it.
+// For returns the format in the dialect of a server.
 func (ardbFormat) For(server string) format.Format { return ardbFormat{server} }
 
 // Server returns the name given to For.
@@ -86,7 +86,7 @@ func (ardbFormat) Detect(ev *format.Evidence) format.Verdict {
 	for i := range ev.Stores {
 		s := &ev.Stores[i]
 		if dir := path.Dir(s.Path); dir != "." {
-			continue // an engine's directory is the dataset or right below it
+			continue // an engine's directory is the dataset or a directory in it
 		}
 		score, why := weigh(s)
 		if score > 0 && path.Base(s.Path) == s.Kind {

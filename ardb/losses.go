@@ -12,7 +12,7 @@ import (
 
 // Kinds of losses that only Ardb has.
 const (
-	// LossIntSpan: the integers of a hash or set are so far apart that the server's compare wraps around.
+	// LossIntSpan: the integers of a hash or set are so far apart that the server's comparison wraps around.
 	LossIntSpan = "int-span"
 	// LossStreamFields: a stream entry has more fields than a row can count.
 	LossStreamFields = "stream-fields"
@@ -53,7 +53,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	return batch
 }
 
-// keepSpan keeps the elements whose integers are not too far apart.
+// keepSpan keeps the elements whose integers are close enough together.
 func (t *target) keepSpan(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	var span *codec.Span // looked up with the first integer
 	bits := t.format.spanBits()

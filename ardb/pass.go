@@ -55,7 +55,7 @@ type pass struct {
 	sp     *engine.Space
 	types  record.TypeSet
 	subset bool // some types are for other passes
-	strays bool // the rows beside the namespaces are ours
+	strays bool // this pass counts the rows beside the namespaces
 	env    *format.Env
 	now    int64
 	it     store.Iterator
@@ -64,7 +64,7 @@ type pass struct {
 	room  []store.Row
 	ahead []store.Row // of the batch; their views live until the next one
 	texts []record.StringRecord
-	given []record.StringRecord // of texts: handed out, not counted yet
+	given []record.StringRecord // of texts: returned, not counted yet
 	next  int                   // of them
 	views bool                  // elements returned to the caller point into the batch
 
@@ -152,13 +152,13 @@ func (p *pass) place() record.Place {
 	return p.it.Place()
 }
 
-// consume ends the handling of the row that was looked ahead.
+// consume completes the handling of the row ahead.
 func (p *pass) consume(c record.Class) {
 	p.tally.Rows[c]++
 	p.have = false
 }
 
-// discard forgets the row: another pass counts it.
+// discard drops the row: another pass counts it.
 func (p *pass) discard() {
 	var other record.Tally
 	p.it.Tally(&other)
@@ -183,7 +183,7 @@ func (p *pass) Next() (*record.Header, error) {
 	}
 }
 
-// begin handles the row ahead, with which a record starts or not.
+// begin handles the row ahead, which may start a record.
 func (p *pass) begin() (bool, error) {
 	off, end, ok := codec.SplitUser(p.key, p.sp.Named)
 	if !ok {
@@ -252,7 +252,7 @@ func (p *pass) open(user []byte) {
 	p.inside = true
 }
 
-// indexed looks for the row of the TTL index by which the server would collect the key.
+// indexed looks up the row of the TTL index by which the server would collect the key.
 func (p *pass) indexed(user []byte) error {
 	there, err := p.src.inTTLIndex(p.sp, user, p.head.ExpireMS)
 	if err == nil && !there {
@@ -299,7 +299,7 @@ func (p *pass) beginCollection() (bool, error) {
 		return false, err
 	}
 	if !first && p.head.Type != record.Stream {
-		// A collection that was emptied leaves its META row when its size is unknown.
+		// An emptied collection keeps its META row if its size is unknown.
 		p.tally.Rows[record.Deleted] += p.rows
 		p.tally.Rows[record.Orphan] += p.index
 		p.inside = false
@@ -353,7 +353,7 @@ func (p *pass) readMeta() error {
 	return v.End()
 }
 
-// keepNames moves the names into the buffer, which no longer grows.
+// keepNames copies the names into the buffer, which no longer grows.
 func (p *pass) keepNames() {
 	off := 0
 	for i := range p.names {
@@ -363,8 +363,8 @@ func (p *pass) keepNames() {
 	}
 }
 
-// element looks ahead to the next element row of the open record; false at its end. Rows that are no
-// element of it are counted on the way.
+// element looks ahead to the next element row of the open record; false at its end. It counts other rows on
+// the way.
 func (p *pass) element(kind codec.Kind) (bool, error) {
 	for {
 		if err := p.advance(); err != nil || p.eof || !p.inRecord() {
@@ -424,7 +424,7 @@ func (p *pass) finish() error {
 	p.inside = false
 	p.tally.Rows[p.class] += p.rows
 	p.tally.Rows[p.class.OfIndex()] += p.index
-	if p.groups > 0 && p.class == record.Copied { // else all of the stream is gone
+	if p.groups > 0 && p.class == record.Copied { // else the whole stream is lost
 		p.report(FindStreamGroups, record.Warning, record.Stream, p.head.Key,
 			record.Plural(p.groups, "row")+" of consumer groups and pending entries left out")
 	}
@@ -444,7 +444,7 @@ func (p *pass) drain() error {
 	}
 }
 
-// skip passes over a record that is for another pass, which counts its rows.
+// skip passes over a record of another pass, which counts its rows.
 func (p *pass) skip(user []byte, k codec.Kind) error {
 	p.discard()
 	if k == codec.KindString {
@@ -496,7 +496,7 @@ func (p *pass) orphaned(user []byte) {
 	p.consume(record.Orphan)
 }
 
-// badMeta counts a META row that starts no record.
+// badMeta counts a META row that does not start a record.
 func (p *pass) badMeta(user []byte, v *codec.Value, err error) {
 	t := v.Kind.Type()
 	switch {

@@ -41,7 +41,7 @@ func (p *pass) plain() (rows []store.Row, at int) {
 	return rows, len(p.prefix)
 }
 
-// passPlain ends the handling of rows that plain returned.
+// passPlain completes the handling of rows that plain returned.
 func (p *pass) passPlain(n int) {
 	if n > 0 && p.have {
 		p.have = false
@@ -83,7 +83,7 @@ func (p *pass) plainIndex(e *record.Element, elem, val []byte) bool {
 	return ok && n == len(elem) && p.list.Follow(d) == nil
 }
 
-// mayBeInt reports whether a text begins as integers do.
+// mayBeInt reports whether a text begins like an integer.
 func mayBeInt(text []byte) bool { return len(text) > 0 && text[0] <= '9' && text[0] >= '-' }
 
 // plainSorts counts the next sort rows while they are ordinary and in the current batch.

@@ -65,13 +65,13 @@ func (s *source) circular(report func(record.Finding), named bool) func(record.F
 	}
 }
 
-// circleOf names the rows of a collection: keyspace, key with namespace, kind.
+// circleOf returns the map key of a collection: keyspace, key with namespace, kind.
 func circleOf(keyspace string, key []byte, kind byte) string {
 	return keyspace + "\x00" + string(key) + string(kind)
 }
 
-// settle finds the namespaces. An LMDB file is opened a second time, sorted, when it is not in the
-// comparator's order: the stock server searches it in byte order from its second run on.
+// settle finds the namespaces. It opens an LMDB file a second time, sorted, if the file is not in the
+// comparator's order: from its second run on, the stock server searches it in byte order.
 func (s *source) settle(ctx context.Context, dir string, o *format.OpenOptions, opts *store.Options) error {
 	if s.kind == engine.LevelDB {
 		return s.findNamespaces(opts)
@@ -153,10 +153,10 @@ func (s *source) Databases() []string {
 	return out
 }
 
-// Sorted is true: an LMDB file in another order has been opened sorted.
+// Sorted is true, since an LMDB file in another order was opened sorted.
 func (s *source) Sorted() bool { return true }
 
-// Types are all: a namespace holds every type.
+// Types returns all types, since a namespace holds every type.
 func (s *source) Types(string) record.TypeSet { return record.RedisTypes }
 
 // Extra returns nil: Ardb has no extra files.

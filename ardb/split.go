@@ -11,7 +11,7 @@ import (
 	"kvferry/store"
 )
 
-// Split cuts the user keys of a namespace where the sampled bytes are in n equal parts.
+// Split cuts the user keys of a namespace into n parts with equal sampled bytes.
 func (s *source) Split(db string, t record.TypeSet, n int) ([]format.Span, error) {
 	if n <= 1 {
 		return []format.Span{{}}, nil

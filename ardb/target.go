@@ -64,8 +64,8 @@ func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOption
 	return t, nil
 }
 
-// declare makes the keyspaces. The server opens all column families with one comparator, the unused
-// default one too.
+// declare makes the keyspaces. The server opens all column families with one comparator, including the unused
+// default one.
 func (t *target) declare() error {
 	if t.kind == engine.LevelDB {
 		return t.builder.Keyspace(engine.DefaultCF, codec.LevelDBComparer())
@@ -77,7 +77,7 @@ func (t *target) declare() error {
 	return err
 }
 
-// checkNamespace refuses names that the server does not take for a namespace.
+// checkNamespace refuses names that the server does not accept as a namespace.
 func (t *target) checkNamespace(db string) error {
 	switch {
 	case db == "" || len(db) > codec.MaxNamespace:

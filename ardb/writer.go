@@ -35,7 +35,7 @@ type writer struct {
 	count  int64
 	min    []byte // encoded
 	max    []byte
-	names  codec.Fields // of a stream's first entry, which META names
+	names  codec.Fields // of a stream's first entry, which META lists
 	fields codec.Fields // of the current entry
 
 	prev    []byte // user key of the last record written
@@ -173,13 +173,13 @@ func (w *writer) entry(e *record.Element) error {
 	return err
 }
 
-// add gives a row of one element to the sorter: its key without the user key, and w.val.
+// add adds a row of one element to the sorter: its key without the user key, and w.val.
 func (w *writer) add(prefix uint64, k codec.Kind, d codec.Data) error {
 	w.tail = codec.AppendTail(w.tail[:0], k, d)
 	return w.sorter.Add(prefix, w.tail, w.val)
 }
 
-// addText is add with a value that is a large text, which is copied but once.
+// addText is add for a large text as the value, which it copies only once.
 func (w *writer) addText(prefix uint64, k codec.Kind, d codec.Data, text []byte) error {
 	w.tail = codec.AppendTail(w.tail[:0], k, d)
 	w.val = codec.AppendTextHead(append(w.val[:0], byte(k), 1), len(text))
@@ -266,7 +266,7 @@ func (w *writer) appendMeta(dst []byte) []byte {
 	case record.Hash:
 		v.Kind = codec.KindHash
 		if v.Size > 1 {
-			v.Size = codec.SizeUnknown // as after HMSET: HDEL counts a field that it is given twice twice, and drops META at 0
+			v.Size = codec.SizeUnknown // as after HMSET: HDEL with a field given twice counts it twice, and removes META at 0
 		}
 		return codec.AppendHead(dst, &v, 0)
 	case record.List:
@@ -335,7 +335,7 @@ func (w *writer) Close() error {
 // Abort drops the span.
 func (w *writer) Abort() {
 	w.run.Abort()
-	_ = w.free() // what matters is that the span is dropped
+	_ = w.free() // dropping the span matters more
 }
 
 // free closes the sorters.
