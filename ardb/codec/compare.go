@@ -48,7 +48,7 @@ func wrapNumber(key []byte, named bool) (int64, bool) {
 	return unzigzag(u), n > 0
 }
 
-// wrapBounds returns the range of the fields or members of a key's collection that are no strings.
+// wrapBounds returns the range of the fields or members of a key's collection that are not strings.
 func wrapBounds(key []byte, named bool) (lo, hi []byte) {
 	_, end, _ := SplitUser(key, named)
 	rows := append(bytes.Clone(key[:end+1]), 1)
@@ -56,7 +56,7 @@ func wrapBounds(key []byte, named bool) (lo, hi []byte) {
 }
 
 func CompareNamespaced(a, b []byte) int {
-	// Nearly always the namespaces are the same bytes: a short string.
+	// Nearly always the namespaces are equal short strings.
 	if len(a) > 2 && len(b) > 2 && a[0] == byte(TagText) && a[1] == b[1] && a[1] < 0x80 && a[0] == b[0] {
 		if n := 2 + int(a[1]); n <= len(a) && n <= len(b) && bytes.Equal(a[2:n], b[2:n]) {
 			return compareTails(a, b, n, n)
@@ -214,8 +214,7 @@ func compareInts(a, b []byte) (int, bool) {
 	return signOf(int64(uint64(unzigzag(x)) - uint64(unzigzag(y)))), n > 0 && m > 0
 }
 
-// compareScores compares two sort rows: a number, and where that is the same, a string. It is false for
-// all that is not as usual.
+// compareScores compares two sort rows: by number, then by string. It returns false for rows of unusual form.
 func compareScores(a, b []byte) (int, bool) {
 	x, n := uvarint(a)
 	y, m := uvarint(b)
@@ -233,8 +232,7 @@ func compareScores(a, b []byte) (int, bool) {
 	return 0, false
 }
 
-// shortText returns the end of a single element that is a string of up to 127 bytes, 0 when there is
-// something else.
+// shortText returns the end of a single element that is a string of up to 127 bytes, 0 for other elements.
 func shortText(b []byte) int {
 	if len(b) < 3 || b[0] != 1 {
 		return 0
@@ -245,8 +243,7 @@ func shortText(b []byte) int {
 	return 0
 }
 
-// shortString returns the end of an element that is a string of up to 127 bytes, 0 when there is something
-// else.
+// shortString returns the end of an element that is a string of up to 127 bytes, 0 for other elements.
 func shortString(b []byte) int {
 	if len(b) < 2 || b[0] != byte(TagText) || b[1] >= 0x80 {
 		return 0

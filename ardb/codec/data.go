@@ -132,7 +132,7 @@ func SplitData(b []byte) (d Data, n int) {
 	return d, 1 + w
 }
 
-// WholeText returns the string whose element b is. It is false for all else.
+// WholeText returns the string encoded by b. It returns false for other elements.
 func WholeText(b []byte) ([]byte, bool) {
 	if len(b) < 2 || b[0] != byte(TagText) {
 		return nil, false
@@ -204,7 +204,7 @@ func AppendTextHead(dst []byte, n int) []byte {
 	return binary.AppendUvarint(append(dst, byte(TagText)), uint64(n))
 }
 
-// AppendCanon appends a string as an integer when it is a canonical one, else as a string.
+// AppendCanon appends a string as an integer if it is a canonical one, else as a string.
 func AppendCanon(dst, s []byte) []byte {
 	if v, ok := CanonicalInt(s); ok {
 		return AppendInt(dst, v)
@@ -221,7 +221,7 @@ func AppendNumber(dst, s []byte) []byte {
 	return AppendCanon(dst, s)
 }
 
-// servedFloat returns the finite float that the server answers s for, when s is no integer to it.
+// servedFloat returns the finite float for which the server replies s, unless s is an integer.
 func servedFloat(s []byte) (float64, bool) {
 	if len(s) < 3 || len(s) > maxFloatText || s[0] != '-' && (s[0] < '0' || s[0] > '9') || bytes.IndexByte(s, '.') < 0 && bytes.IndexByte(s, 'e') < 0 {
 		return 0, false
@@ -263,8 +263,8 @@ func CanonicalInt(s []byte) (int64, bool) {
 	return 0, false
 }
 
-// AppendServed appends the text that the server answers for an element. It answers "-9" for the smallest
-// int64, which is right here.
+// AppendServed appends the text with which the server replies for an element. For the smallest int64 the
+// server replies "-9"; AppendServed appends the correct text.
 func AppendServed(dst []byte, d Data) []byte {
 	switch d.Tag {
 	case TagInt:

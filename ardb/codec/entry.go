@@ -25,7 +25,7 @@ type Fields struct {
 	Values []byte // data elements
 }
 
-// Encode makes f the fields of an entry's pairs, as records pack them.
+// Encode sets f to the fields of an entry's pairs in the form of records.
 func (f *Fields) Encode(pairs []byte) error {
 	f.N, f.Names, f.Values = 0, f.Names[:0], f.Values[:0]
 	for ; len(pairs) > 0; f.N++ {
@@ -38,7 +38,7 @@ func (f *Fields) Encode(pairs []byte) error {
 	return nil
 }
 
-// CountPairs counts the pairs of a stream entry, as records pack them.
+// CountPairs counts the pairs of a stream entry in the form of records.
 func CountPairs(packed []byte) int {
 	n := 0
 	for len(packed) > 0 {
@@ -62,7 +62,7 @@ func AppendEntryHead(dst []byte, f, meta *Fields) (_, names []byte) {
 	return AppendInt(append(dst, byte(KindEntry), byte(data)), int64(f.N)), names
 }
 
-// AppendPairs appends the fields of an entry's value, packed as records have them. meta are the names in META.
+// AppendPairs appends the fields of an entry's value in the form of records. meta are the names in META.
 func AppendPairs(dst, value []byte, meta []Data) ([]byte, error) {
 	values, err := SplitValue(value)
 	if err != nil {
@@ -120,7 +120,7 @@ func (d *Data) served(dst []byte) []byte {
 	return AppendServed(dst, *d)
 }
 
-// LastID is the last id that a stream generated, as META has it: at least that of its last entry.
+// LastID returns the last id that a stream generated, as in META: at least the id of its last entry.
 func LastID(last, entry []byte) []byte {
 	if len(last) != IDSize || bytes.Compare(last, entry) < 0 {
 		last = entry

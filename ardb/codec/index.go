@@ -9,7 +9,7 @@ import (
 // Indexes of a list are integers and floats. They ascend with the list as numbers; the comparator's order
 // agrees only while it neither wraps around nor rounds.
 
-// safeIndex is up to where integers and floats compare alike in every version of the server.
+// safeIndex is the limit up to which integers and floats compare alike in every version of the server.
 const safeIndex = 1 << 30
 
 // CompareIndex orders indexes as numbers, where the comparator wraps or rounds.
@@ -48,7 +48,7 @@ func CompareEncodedIndex(a, b []byte) int {
 // IsIndex reports whether d can be an index.
 func (d *Data) IsIndex() bool { return d.IsNumber() && (d.Tag == TagInt || !math.IsNaN(d.F)) }
 
-// RankFloat maps floats to numbers in the same order; 0.0 and -0.0 are one.
+// RankFloat maps floats to integers in the same order; 0.0 and -0.0 are equal.
 func RankFloat(f float64) uint64 {
 	if f == 0 {
 		f = 0
@@ -73,7 +73,7 @@ type Indexes struct {
 	gaps        bool // not consecutive integers
 }
 
-// Follow takes the next index; one that is not larger than the last is damage.
+// Follow takes the next index; it must be larger than the last.
 func (x *Indexes) Follow(d Data) error {
 	if !d.IsIndex() {
 		return ErrNoIndex

@@ -8,12 +8,12 @@ import (
 	"kvferry/record"
 )
 
-// SizeUnknown is the size of a META row that does not keep one.
+// SizeUnknown is the size in a META row without a known size.
 const SizeUnknown = -1
 
 // Value is the decoded head of a row value: the part before its data. Byte fields are views.
 type Value struct {
-	Kind Kind // 0: an empty value, which is no value
+	Kind Kind // 0: an empty value, which counts as missing
 	// Of META rows.
 	Format     byte // always 0
 	ExpireMS   int64
