@@ -45,7 +45,8 @@ func sortSpaces(spaces []*Space) {
 	slices.SortFunc(spaces, func(a, b *Space) int { return record.CompareNames(a.DB, b.DB) })
 }
 
-// Find jumps from namespace to namespace of a LevelDB keyspace. One that MOVE wrote as an integer is database int:N.
+// Find jumps from namespace to namespace of a LevelDB keyspace. A namespace that MOVE wrote as an integer
+// becomes database int:N.
 func Find(ks store.Keyspace) (spaces []*Space, err error) {
 	it, err := ks.Rows(nil, nil)
 	if err != nil {
