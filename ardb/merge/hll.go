@@ -35,8 +35,8 @@ func FromRedis(s []byte) []byte {
 	return s
 }
 
-// ToRedis returns a string as Redis has it: in a copy of a HyperLogLog the mark of a stale count is moved. A count that Ardb
-// does not mark is the same in Redis.
+// ToRedis returns a string in Redis's form: in a copy of a HyperLogLog it moves the mark of a stale count. A
+// count without Ardb's mark is valid in Redis.
 func ToRedis(s []byte) []byte {
 	if !IsHyperLogLog(s) || s[hllFirst]&hllStale == 0 {
 		return s
@@ -47,7 +47,7 @@ func ToRedis(s []byte) []byte {
 	return s
 }
 
-// PFAdd adds members as PFADD does; value is nil for a new one. changed is false when it is as before.
+// PFAdd adds members like PFADD; value is nil for a new one. changed is false if the value stays the same.
 func PFAdd(value []byte, members [][]byte) (out []byte, changed bool, err error) {
 	h := hll.New()
 	if changed = value == nil; !changed {

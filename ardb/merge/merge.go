@@ -61,7 +61,7 @@ var aliases = map[uint16]uint16{
 // maxString is the longest string that SETRANGE and SETBIT make.
 const maxString = 512 << 20
 
-// Reasons for which an operand fails.
+// Reasons why an operand fails.
 var (
 	errNoEffect = errors.New("not performed")
 	errOperand  = errors.New("cannot be applied to this value")
@@ -71,7 +71,7 @@ var (
 type state struct {
 	kind    codec.Kind // of the row key
 	head    codec.Value
-	data    []codec.Data // one for strings and hash fields
+	data    []codec.Data // set for strings and hash fields
 	changed bool
 }
 
@@ -145,7 +145,7 @@ func Unmerged(v *codec.Value, operand []byte) error {
 	return err
 }
 
-// apply applies one operand. A failing one leaves no trace.
+// apply applies one operand. A failing operand changes no state.
 func (s *state) apply(op uint16, args []codec.Data) error {
 	if o, ok := aliases[op]; ok {
 		op = o
