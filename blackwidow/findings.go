@@ -15,7 +15,7 @@ const (
 	FindBadRowKey = findings.FindBadRowKey
 	// FindHiddenVersion: the engine shows a collection of this version as empty.
 	FindHiddenVersion = "hidden-version"
-	// FindMissingStore: one of the five directories is not there.
+	// FindMissingStore: one of the five directories is missing.
 	FindMissingStore = dataset.FindMissingStore
 	// FindMissingScores: zsets have no score_cf, without which the engine does not open them.
 	FindMissingScores = "missing-score-cf"

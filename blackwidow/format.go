@@ -42,7 +42,7 @@ func (blackwidowFormat) Servers() []format.Server {
 	}
 }
 
-// For returns the format as a server has it.
+// For returns the format in the dialect of a server.
 func (blackwidowFormat) For(server string) format.Format { return blackwidowFormat{server} }
 
 // Server returns the name given to For.
@@ -59,7 +59,7 @@ func (f blackwidowFormat) families() []family {
 	return withoutStreams
 }
 
-// Found returns the format in the dialect that the evidence speaks for: only Pika 3.5 has streams.
+// Found returns the format in the dialect shown by the evidence: only Pika 3.5 has streams.
 func (f blackwidowFormat) Found(ev *format.Evidence) format.Format {
 	for i := range ev.Stores {
 		if path.Base(ev.Stores[i].Path) == families[len(families)-1].dir {

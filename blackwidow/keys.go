@@ -173,7 +173,7 @@ func DecodeScoreKey(b []byte) (ScoreKey, error) {
 	return ScoreKey{key, v, math.Float64frombits(binary.LittleEndian.Uint64(rest)), rest[scoreLen:]}, nil
 }
 
-// exact returns an error when b, found at off, is not n bytes long.
+// exact returns an error unless b, found at off, is n bytes long.
 func exact(b []byte, off int, field string, n int) error {
 	switch {
 	case len(b) < n:

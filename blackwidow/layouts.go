@@ -40,7 +40,7 @@ var families = [...]family{
 		orders: map[string]*store.Comparer{cfDefault: &store.Bytewise, cfData: &store.Bytewise}},
 }
 
-// withoutStreams are the families of servers that have no streams.
+// withoutStreams are the families of servers without streams.
 var withoutStreams = families[:len(families)-1]
 
 // layoutOf returns the layout of a store: meta rows under the user key itself, one type.
@@ -95,8 +95,8 @@ func streams() *versioned.Codec {
 	return c
 }
 
-// lanes returns how raw keys start whose user key is followed by at least rest bytes. Their lanes are the raw bytes of
-// klen.
+// lanes returns the key layout of rows with at least rest bytes after the user key. The raw bytes of klen
+// identify a lane.
 func lanes(rest int) versioned.Rows {
 	return versioned.Rows{Sampled: sampledKey, Lanes: &keylanes.Layout{
 		PrefixLen:    klenLen,
@@ -109,7 +109,7 @@ func lanes(rest int) versioned.Rows {
 	}}
 }
 
-// laneOf ranks the rows of a key length, in a bytewise column family, as the bytes of klen compare.
+// laneOf ranks the rows of a key length in a bytewise column family: klen compares by its bytes.
 func laneOf(klen int) uint64 { return uint64(bits.ReverseBytes32(uint32(klen))) }
 
 // appendKey appends klen and the user key.

@@ -111,7 +111,7 @@ func (s *source) openHome(ctx context.Context, db *versioned.Database, dir strin
 			return false, err
 		}
 		if st == nil && families[i].typ == record.Stream {
-			h.streams = false // only later servers have them
+			h.streams = false // only later servers have it
 			continue
 		}
 		if st == nil {

@@ -41,7 +41,7 @@ func create(_ context.Context, f blackwidowFormat, dir string, o *format.CreateO
 	return &target{Target: t, format: f, version: version}, nil
 }
 
-// part returns the family's store with all of its column families.
+// part returns the family's store with all its column families.
 func (f *family) part() dataset.Part {
 	p := dataset.Part{Types: record.Of(f.typ), Dir: f.dir}
 	for _, cf := range f.layout.Spaces() {

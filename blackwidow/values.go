@@ -96,7 +96,7 @@ type ListMeta struct {
 	Left, Right uint64
 }
 
-// firstLeft is the left bound of a list that is new; the right one is the next number.
+// firstLeft is the left bound of a new list; its right bound is the next number.
 const firstLeft = math.MaxInt64
 
 // AppendListMeta appends the value of a list's meta row.
