@@ -178,7 +178,7 @@ func DecodeDataKey(b []byte) (DataKey, error) {
 		return DataKey{Key: key}, record.Short(len(b)-len(rest), "version", versionLen+tailLen, len(rest))
 	}
 	k := DataKey{key, Version(binary.LittleEndian.Uint64(rest)), rest[versionLen : len(rest)-tailLen]}
-	if bytes.IndexByte(key, 0) >= 0 { // bytes of no meaning may follow the zeros, see MetaKey
+	if bytes.IndexByte(key, 0) >= 0 { // meaningless bytes may follow the zeros, see MetaKey
 		return k, nil
 	}
 	return k, reserved(b, len(b)-tailLen, "tail")
@@ -217,7 +217,7 @@ func DecodeScoreKey(b []byte) (ScoreKey, error) {
 	return ScoreKey{k.Key, k.Version, math.Float64frombits(binary.LittleEndian.Uint64(k.Name)), k.Name[scoreLen:]}, nil
 }
 
-// exact returns an error when b, found at off, is not n bytes long.
+// exact returns an error unless b, found at off, is n bytes long.
 func exact(b []byte, off int, field string, n int) error {
 	switch {
 	case len(b) < n:

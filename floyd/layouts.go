@@ -13,7 +13,7 @@ import (
 // nativeHyperLogLog is the native type, in records, of a string marked as a HyperLogLog.
 const nativeHyperLogLog = "hyperloglog"
 
-// orders are the column families of an instance and how they are ordered.
+// orders are the column families of an instance and their orders.
 var orders = map[string]*store.Comparer{cfDefault: &store.Bytewise, cfHash: &store.Bytewise, cfSet: &store.Bytewise,
 	cfList: &ListsDataKeyComparator, cfZSet: &store.Bytewise, cfZSetScores: &ZSetsScoreKeyComparator, cfStream: &store.Bytewise}
 
@@ -77,7 +77,7 @@ func streams() *versioned.Codec {
 	return c
 }
 
-// ordered returns how the keys of data rows start that have at least rest bytes between version and tail.
+// ordered returns the key layout of data rows with at least rest bytes between version and tail.
 func ordered(rest int) versioned.Rows {
 	return versioned.Rows{Sampled: sampledKey, Order: &versioned.InOrder{
 		AppendPrefix: AppendUserKey,
@@ -105,7 +105,7 @@ func sampledKey(raw []byte) []byte {
 }
 
 func decodeMetaKey(m *versioned.Meta, raw []byte) error {
-	if n, nul := scanUserKey(raw); n > 0 && !nul && len(raw) == n+tailLen && isZero(raw[n:]) { // as of nearly all
+	if n, nul := scanUserKey(raw); n > 0 && !nul && len(raw) == n+tailLen && isZero(raw[n:]) { // the usual case
 		m.Key, m.Tail, m.Ambiguous = raw[headLen:n-2:n-2], 0, false
 		return nil
 	}

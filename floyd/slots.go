@@ -41,7 +41,7 @@ type placer struct {
 	sums             []uint32 // of the prefixes of last, by length; inverted, as CRC-32 computes
 }
 
-// longKey is the length from which keys are summed up as a whole.
+// longKey is the length from which checksums are computed without caching prefixes.
 const longKey = 512
 
 func (p *placer) instance(key []byte) int {
@@ -105,7 +105,8 @@ func (s keySums) guess() (sp spread, fits bool) {
 	}
 	if wrong > few {
 		other, least := s.other(few)
-		// By chance a number fits few keys: it is believed if the engine's own are as wrong as any.
+		// A number may fit few keys by chance: unless the keys are decisive, it is accepted only if the
+		// engine's own numbers are wrong about as often as random ones.
 		if least <= few && (s.decisive() || 2*len(s)*wrong >= total*(len(s)-1)) || s.decisive() && 2*least < wrong {
 			sp, wrong = other, least
 		}
@@ -201,7 +202,7 @@ type placed struct {
 	instance int
 }
 
-// inTurn returns the keys, one of each instance after the other.
+// inTurn returns the keys, alternating between instances.
 func (s keySums) inTurn() (out []placed) {
 	for k, n := 0, s.total(); len(out) < n; k++ {
 		for i := range s {
@@ -250,7 +251,7 @@ func (s keySums) misplaced(sp spread, most int) (n int) {
 	return n
 }
 
-// distinct counts the slots that keys have.
+// distinct counts the distinct slots of keys.
 func (s keySums) distinct(slots int) int {
 	seen := map[uint32]bool{}
 	for i := range s {

@@ -93,7 +93,7 @@ type opened struct {
 	n         int                      // expected number of instances
 }
 
-// open opens an instance; it returns false when it is not there.
+// open opens an instance; it returns false if it does not exist.
 func (db *opened) open(ctx context.Context, root, dir string, i int, o *format.OpenOptions) (bool, error) {
 	rel := path.Join(dir, strconv.Itoa(i))
 	if dataset.PassedAll(root, rel, db.Name, allTypes, o) { // an instance has every type
@@ -187,7 +187,7 @@ const (
 	keysLooked = 10000
 )
 
-// someKeys sums up the first user keys of each instance.
+// someKeys returns the checksums of the first user keys of each instance.
 func (db *opened) someKeys() (keySums, error) {
 	out := make(keySums, db.n)
 	for i, st := range db.instances {
@@ -231,7 +231,7 @@ func (p *placing) judge(pass *versioned.Pass, own *placer, i int) (ok bool, err 
 	if m.Tail > 0 {
 		pass.Damage(k, FindTruncatedKey, pass.Place(), "the last %s of the key are not on disk: the engine does not write what follows a NUL; it is read as %s",
 			record.Plural(int64(m.Tail), "byte"), record.Quote(m.Key))
-		return true, nil // its slot was that of the whole key
+		return true, nil // its slot came from the whole key
 	}
 	right := own.instance(m.Key)
 	if right == i {

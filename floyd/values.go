@@ -33,8 +33,8 @@ type Time uint64
 // msFlag marks milliseconds.
 const msFlag = 1 << 63
 
-// maxSeconds is the largest number without a flag that is taken for seconds: 4.0.1 writes the time a HyperLogLog was made in
-// milliseconds without one.
+// maxSeconds is the largest unflagged number that is taken for seconds: 4.0.1 writes the creation time of a
+// HyperLogLog in milliseconds without the flag.
 const maxSeconds = 1e11
 
 // TimeOf returns a moment in Unix milliseconds as 4.0.1 stores it. Moments before 1970 become the first after it.
@@ -67,7 +67,7 @@ var (
 	}()
 )
 
-// DecodeType returns the type that the first byte of a value in the default column family names.
+// DecodeType returns the type in the first byte of a value in the default column family.
 func DecodeType(b []byte) (record.Type, error) {
 	switch {
 	case len(b) == 0:
@@ -177,7 +177,7 @@ type ListMeta struct {
 	Ctime, Expiry Time
 }
 
-// firstLeft is the left bound of a list that is new; the right one is the next number.
+// firstLeft is the left bound of a new list; its right bound is the next number.
 const firstLeft = math.MaxInt64
 
 // AppendListMeta appends the value of a list's meta row.
