@@ -15,13 +15,13 @@ import (
 type Family interface {
 	// UserKey returns the user key of a meta row; false for other rows of its keyspace.
 	UserKey(raw []byte) ([]byte, bool)
-	// MetaKey appends the key of the meta row of a user key. Keys ascend as user keys do.
+	// MetaKey appends the key of the meta row of a user key. Keys sort like user keys.
 	MetaKey(dst, key []byte) []byte
 	// Meta decodes the value of a meta row.
 	Meta(value []byte) (Meta, bool)
-	// Rows are the data rows of a key.
+	// Rows returns the data rows of a key.
 	Rows(key []byte) (store.Iterator, error)
-	// Version returns the version of a data row; false if it is no row of the key.
+	// Version returns the version of a data row; false if the row does not belong to the key.
 	Version(key, raw, value []byte) (int64, bool)
 	// Row records a data row of the newest dead version so far; first is true if the version is new.
 	Row(first bool, raw, value []byte)
@@ -74,7 +74,7 @@ func (g *grave) revive(raw []byte, history []store.Entry) ([]byte, bool, error) 
 	return g.buf, ok, err
 }
 
-// orphan makes the meta row of a key that has no entries of one.
+// orphan makes the meta row of a key without entries of its meta row.
 func (g *grave) orphan(key []byte) (bool, error) { return g.exhume(key, nil, math.MaxInt64) }
 
 // exhume makes the meta row of the newest version of a key below limit, if it has rows.

@@ -30,14 +30,14 @@ func (r *Rows) Past(ctx context.Context) store.Keyspace {
 	return &past{Keyspace: r.Keyspace, rows: r, ctx: ctx}
 }
 
-// past is a keyspace as graves show it.
+// past is a keyspace of Graves.
 type past struct {
 	store.Keyspace
 	rows *Rows
 	ctx  context.Context
 }
 
-// Rows yields the rows from lo on. hi is not looked at.
+// Rows yields the rows starting at lo; it ignores hi.
 func (p *past) Rows(lo, _ []byte) (store.Iterator, error) {
 	user, _, ok := p.rows.Split(lo)
 	if !ok {
@@ -59,7 +59,7 @@ type Graves struct {
 	user  []byte // the user key of the current rows
 	begun bool
 	state graveState
-	limit uint64   // of dated rows: the sequence number that the meta row was deleted with
+	limit uint64   // if dated: the sequence number at which the meta row was deleted
 	bare  bool     // the meta row is lost, and has no substitute yet
 	ahead []rawRow // to return next
 	notes []note
@@ -83,7 +83,7 @@ type note struct {
 	what string
 }
 
-// Graves returns an iterator of the rows in [lo, hi), which cuts through no record.
+// Graves returns an iterator of the rows in [lo, hi); the bounds must not be within a record.
 func (r *Rows) Graves(ctx context.Context, lo, hi []byte) (*Graves, error) {
 	h, err := NewHistory(ctx, r.Keyspace, r.Merger, lo, hi)
 	if err != nil {
@@ -182,7 +182,7 @@ func (g *Graves) metaRow() ([]byte, bool, error) {
 	}
 }
 
-// made returns a meta row made by another row of the user key.
+// made returns a meta row made from another row of the user key.
 func (g *Graves) made(raw []byte) (key, value []byte, ok bool) {
 	if key, value, ok = g.rows.Make(g.user, raw); !ok {
 		return nil, nil, false

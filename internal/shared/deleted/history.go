@@ -187,7 +187,7 @@ func (h *History) Before(limit uint64) (value []byte, m Moment, ok bool, err err
 // operand keeps a merge operand.
 func (h *History) operand(v []byte) {
 	at := len(h.arena)
-	h.arena = append(h.arena, v...) // earlier operands may stay in the array that it outgrew
+	h.arena = append(h.arena, v...) // earlier operands may still point into the array it outgrew
 	h.operands = append(h.operands, h.arena[at:len(h.arena):len(h.arena)])
 }
 

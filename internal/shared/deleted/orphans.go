@@ -112,7 +112,7 @@ type merged struct {
 
 	key, value []byte // the next revived row
 	have, done bool   // whether key and value are set, whether no revived rows are left
-	raw        []byte // the key of the next orphan's meta row, nil when it is not known
+	raw        []byte // the key of the next orphan's meta row, nil if unknown
 	user       []byte
 	made       bool // the row last returned was made
 }
@@ -139,7 +139,7 @@ func (m *merged) Next() (key, value []byte, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if alive { // a record without rows has taken the place of one with them
+		if alive { // a record without rows has replaced one with rows
 			continue
 		}
 		ok, err := m.grave.orphan(m.user)

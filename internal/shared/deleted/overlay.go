@@ -130,7 +130,7 @@ func (r *revived) peek() (*store.Entry, error) {
 	return e, nil
 }
 
-// SeekGE starts over at a key.
+// SeekGE restarts at a key.
 func (r *revived) SeekGE(key []byte) error {
 	it, err := r.o.Entries(key, r.hi)
 	if err != nil {
@@ -150,8 +150,8 @@ func (r *revived) Tally(*record.Tally) {}
 // Close closes the entries.
 func (r *revived) Close() error { return r.it.Close() }
 
-// deleted revives rows whose newest entry is a tombstone, as the newest put below it; it wants the
-// value of one put.
+// deleted revives rows whose newest entry is a tombstone, with the newest put below it; it needs the value of
+// one put.
 func deleted(_ []byte, history []store.Entry) ([]byte, bool, error) {
 	if !Gone(history) {
 		return nil, false, nil
@@ -164,7 +164,7 @@ func deleted(_ []byte, history []store.Entry) ([]byte, bool, error) {
 	return nil, false, nil
 }
 
-// Gone reports whether a scan of the keyspace does not show the row.
+// Gone reports whether a scan of the keyspace omits the row.
 func Gone(history []store.Entry) bool {
 	return history[0].Covered || history[0].Kind == store.Delete || history[0].Kind == store.SingleDelete
 }
