@@ -16,7 +16,7 @@ const (
 	FindBadRowKey    = "bad-row-key"
 )
 
-// Error is one that names the kind of its finding.
+// Error is an error with the kind of its finding.
 type Error struct {
 	Kind string
 	Err  error
@@ -25,8 +25,8 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// KeyKind returns the kind of finding of an error in a row's key, in which lenField is the length of the
-// user key.
+// KeyKind returns the kind of finding of an error in a row's key; lenField is the name of the user key's
+// length.
 func KeyKind(err error, lenField string) string {
 	var own *Error
 	if errors.As(err, &own) {
@@ -61,7 +61,7 @@ func ValueKind(err error) string {
 // findings.
 const perRecord = 100
 
-// Limit keeps one record with very many faults from filling a report.
+// Limit keeps one record with many faults from filling a report.
 type Limit struct {
 	Deep bool // the pass asks for all
 	told int
