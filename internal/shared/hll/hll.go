@@ -47,7 +47,7 @@ type Sketch []byte
 // Registers are the values of all registers.
 type Registers [NumRegisters]byte
 
-// New returns an empty one, which is sparse.
+// New returns an empty HyperLogLog, which is sparse.
 func New() Sketch {
 	s := append(append(make(Sketch, 0, HeaderSize+2), magic...), sparse)
 	return appendRun(append(s, make([]byte, HeaderSize-len(s))...), 0, NumRegisters)
@@ -89,7 +89,7 @@ func appendRun(dst []byte, value byte, n int) []byte {
 	return append(dst, byte(n-1))
 }
 
-// runs calls f with the runs of values of a sparse one; false if all runs do not add up.
+// runs calls f with the runs of values of a sparse HyperLogLog; false if the runs do not add up.
 func (s Sketch) runs(f func(first, n int, value byte)) bool {
 	i := 0
 	for b := s[HeaderSize:]; len(b) > 0; {
@@ -146,7 +146,7 @@ func (s Sketch) put(i int, value byte) bool {
 	return true
 }
 
-// Dense returns it in dense form, itself if it is; false if the runs do not add up.
+// Dense returns the dense form, which may be the receiver; false if the runs do not add up.
 func (s Sketch) Dense() (Sketch, bool) {
 	if s.IsDense() {
 		return s, true
@@ -175,8 +175,8 @@ func (s Sketch) AppendDense(dst []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// Raise raises a register and returns the HyperLogLog, which may have become another one, and whether the register
-// was lower; ok is false if it is damaged.
+// Raise raises a register. It returns the HyperLogLog, which may have been reallocated, and whether the
+// register was lower; ok is false if the HyperLogLog is damaged.
 func (s Sketch) Raise(i int, value byte) (out Sketch, changed, ok bool) {
 	if s.IsDense() {
 		return s, s.put(i, value), true
@@ -192,7 +192,7 @@ func (s Sketch) Raise(i int, value byte) (out Sketch, changed, ok bool) {
 	return s, s.put(i, value), true
 }
 
-// raiseSparse changes the run that a register is in; fits is false when the result is too long to be sparse.
+// raiseSparse changes the run that contains a register; fits is false if the result is too long to be sparse.
 func (s Sketch) raiseSparse(i int, value byte) (out Sketch, changed, fits, ok bool) {
 	prev, p, first := HeaderSize, HeaderSize, 0
 	var n, size int
@@ -261,7 +261,7 @@ func murmur(b []byte) uint64 {
 	return h ^ h>>r
 }
 
-// Place returns the register that an element counts in, and the value that it raises it to.
+// Place returns the register of an element, and the value to raise it to.
 func Place(element []byte) (i int, value byte) {
 	x := murmur(element)
 	rest := x>>indexBits | 1<<(64-indexBits)
@@ -273,7 +273,7 @@ func (s Sketch) Add(element []byte) (out Sketch, changed, ok bool) {
 	return s.Raise(Place(element))
 }
 
-// Count is Ertl's estimate, which Redis uses from 5.0 on.
+// Count returns Ertl's estimate, which Redis has used since 5.0.
 func (r *Registers) Count() uint64 {
 	const q = 64 - indexBits
 	var histogram [64]int
