@@ -6,7 +6,7 @@ import (
 	"kvferry/record"
 )
 
-// Dialect is a way to keep a HyperLogLog in a string.
+// Dialect is a representation of a HyperLogLog in a string.
 type Dialect uint8
 
 // The dialects.
@@ -103,14 +103,15 @@ func (Strings) Unchanged(batch []record.StringRecord) int {
 	return len(batch)
 }
 
-// header starts a dense HyperLogLog of Redis whose cached count is stale.
+// header starts a dense HyperLogLog of Redis with a stale cached count.
 const header = "HYLL\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"
 
-// IsStale reports whether a string is a dense HyperLogLog of Redis that caches no count, as Dense makes it.
+// IsStale reports whether a string is a dense HyperLogLog of Redis without a valid cached count, as Dense
+// makes it.
 func IsStale(s []byte) bool { return len(s) == DenseSize && string(s[:HeaderSize]) == header }
 
-// Dense appends a HyperLogLog of Redis or Ardb, dense or sparse, as a dense one of Redis that caches no count. It returns
-// false for any other string and for one whose registers are damaged.
+// Dense appends a HyperLogLog of Redis or Ardb, dense or sparse, as a dense one of Redis without a valid
+// cached count. It returns false for other strings and for damaged registers.
 func Dense(dst, s []byte) ([]byte, bool) {
 	if Of(s) != HYLL {
 		return dst, false
