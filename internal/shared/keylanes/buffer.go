@@ -14,19 +14,19 @@ const (
 	defaultMemory = 8 << 20
 )
 
-// chunkSize is the share of a lane.
+// chunkSize is the number of bytes that a closed lane may keep.
 func chunkSize(memory int64, lanes int) int {
 	return int(min(max(memory/int64(max(lanes, 1)), minChunk), maxChunk))
 }
 
-// chunk is rows read ahead of a lane, whose iterator could be closed then. Its room is used again.
+// chunk holds rows read ahead from a lane, so that its iterator can be closed. Its memory is reused.
 type chunk struct {
 	bytes []byte // keys and values, concatenated
 	rows  []chunkRow
 	at    int // the row under the cursor
 }
 
-// chunkRow is a row of a chunk. Its key starts where the row before ends.
+// chunkRow is a row of a chunk. Its key starts at the end of the previous row.
 type chunkRow struct {
 	value, end int // offsets in bytes
 	place      record.Place
@@ -64,7 +64,7 @@ func (c *chunk) rowAt(i int) store.Row {
 	return store.Row{Key: c.bytes[from:r.value:r.value], Value: c.bytes[r.value:r.end:r.end]}
 }
 
-// views appends rows from that under the cursor on, at most n.
+// views appends at most n rows, starting with the row under the cursor.
 func (c *chunk) views(dst []store.Row, n int) []store.Row {
 	for i := c.at; i < min(len(c.rows), c.at+n); i++ {
 		dst = append(dst, c.rowAt(i))

@@ -9,8 +9,8 @@ import (
 	"kvferry/store"
 )
 
-// Directory knows which lanes a keyspace has. They are found by one seek per lane, once for all the
-// sets that walk them. It is safe for concurrent use.
+// Directory lists the lanes of a keyspace. It finds them with one seek per lane, once for all sets that walk
+// them. It is safe for concurrent use.
 type Directory struct {
 	// MaxOpen limits the lanes that each set keeps open; 0 means the constant MaxOpen. It is set
 	// before the first Open.

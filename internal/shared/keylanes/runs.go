@@ -16,7 +16,7 @@ type RunsOptions struct {
 	Compare func(a, b []byte) int
 	// MaxOpen limits the runs that are open at once; 0 means the constant MaxOpen.
 	MaxOpen int
-	// Memory and TempDir are for the spool of lanes beyond that.
+	// Memory and TempDir are for the spool of the other lanes.
 	Memory  int64
 	TempDir string
 }
@@ -44,7 +44,7 @@ func NewRuns(o RunsOptions) *Runs {
 	return &Runs{o: o, lanes: make(map[uint64]*Lane)}
 }
 
-// Lane returns the lane of an id. Lanes rank as their ids do.
+// Lane returns the lane of an id. Lanes are ordered by id.
 func (r *Runs) Lane(id uint64) (*Lane, error) {
 	if l := r.lanes[id]; l != nil {
 		return l, nil
@@ -62,7 +62,7 @@ func (r *Runs) Lane(id uint64) (*Lane, error) {
 		r.spool = extsort.New(extsort.Options{Compare: r.o.Compare, Memory: r.o.Memory, TempDir: r.o.TempDir})
 	}
 	l.spool = r.spool
-	// Not kept: there may be very many, and one is made in no time.
+	// Lanes are not kept: there may be very many, and making one is cheap.
 	return l, nil
 }
 
@@ -82,7 +82,7 @@ func (l *Lane) AppendGroup(g *store.Group) error {
 	return g.Each(func(key, value []byte) error { return l.spool.Add(l.id, key, value) })
 }
 
-// Close finishes all runs. After an error Abort is still to be called.
+// Close finishes all runs. After an error, Abort must still be called.
 func (r *Runs) Close() error {
 	for id, l := range r.lanes {
 		delete(r.lanes, id)
@@ -141,7 +141,7 @@ func (r *Runs) unspool() (err error) {
 	}
 }
 
-// Abort drops all runs that are not closed.
+// Abort drops all unclosed runs.
 func (r *Runs) Abort() error {
 	var errs []error
 	for id, l := range r.lanes {

@@ -17,8 +17,8 @@ const MaxOpen = 64
 // minOpen is the number of lanes kept open regardless of the size of iterators.
 const minOpen = 4
 
-// Set walks all lanes of a keyspace within a span of user keys. Every row of the span is returned
-// exactly once, by Next or to Stray, when Finish was called. It is used by one goroutine.
+// Set walks all lanes of a keyspace within a span of user keys. Once Finish was called, every row of the span
+// has been returned exactly once, by Next or to Stray. A Set is used by one goroutine.
 type Set struct {
 	dir     *Directory
 	first   bool
@@ -29,8 +29,8 @@ type Set struct {
 	cursors []cursor // one for each lane of the directory
 	open    []*cursor
 	tick    int64
-	spare   [][]store.Row // room for rows, of lanes that were closed
-	views   []store.Row   // room for a batch from a chunk
+	spare   [][]store.Row // memory for rows, from closed lanes
+	views   []store.Row   // memory for a batch from a chunk
 
 	cur   *cursor // lane of the current key, or nil
 	want  []byte  // prefix and current key
@@ -171,7 +171,7 @@ func (c *cursor) here() error {
 	return err
 }
 
-// under returns rows that are in memory, from that under the cursor on.
+// under returns the rows in memory, starting with the row under the cursor.
 func (s *Set) under(c *cursor, limit int) []store.Row {
 	if c.it != nil {
 		s.start = c.at
@@ -374,7 +374,7 @@ func (s *Set) load(c *cursor) error {
 	return nil
 }
 
-// lend gives a lane room for rows.
+// lend gives a lane memory for rows.
 func (s *Set) lend(c *cursor) {
 	if n := len(s.spare); n > 0 {
 		c.rows, s.spare = s.spare[n-1], s.spare[:n-1]
@@ -384,7 +384,7 @@ func (s *Set) lend(c *cursor) {
 	c.rows, c.at = c.rows[:0], 0
 }
 
-// evict closes the lane that was used longest ago.
+// evict closes the least recently used lane.
 func (s *Set) evict() error {
 	old := s.open[0]
 	for _, c := range s.open {
