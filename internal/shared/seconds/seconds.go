@@ -9,7 +9,7 @@ import (
 	"kvferry/record"
 )
 
-// Last is the last second that an expiry can be at, in 2038.
+// Last is the last second that 32 bits can represent, in 2038.
 const Last = math.MaxInt32
 
 // Loss adapts a record's expiry and returns the loss, if any: an expiry after Last becomes Last, in the header
