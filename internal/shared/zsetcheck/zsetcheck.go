@@ -78,7 +78,7 @@ func sortRows(rows Rows, o extsort.Options) (*extsort.Sorter, error) {
 	}
 }
 
-// join walks members and index rows side by side.
+// join walks members and index rows in parallel.
 type join struct {
 	judge   Judge
 	members store.Iterator
