@@ -179,7 +179,7 @@ func (d *describer) int64(name string) (int64, bool) {
 	return n, true
 }
 
-// suffix describes the last 8 bytes. The expiry counts for the record in meta rows only.
+// suffix describes the last 8 bytes. Only the expiry of meta rows is the record's.
 func (d *describer) suffix(counts bool) {
 	_, s, err := SplitSuffix(d.value)
 	if err != nil {
@@ -199,7 +199,7 @@ func (d *describer) suffix(counts bool) {
 	}
 }
 
-// rest complains about bytes between the last field, which ends at off, and the suffix.
+// rest reports bytes between the last field, which ends at off, and the suffix.
 func (d *describer) rest(name string, off int) {
 	if n := d.body(); n > off && !d.stuck {
 		d.valueField(name, d.value[off:n], off, n-off)

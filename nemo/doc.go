@@ -53,7 +53,7 @@ const (
 	kindZSetIndex = 'y' // score to member
 )
 
-// keyspace is the only one of a store.
+// keyspace is the only keyspace of a store.
 const keyspace = "default"
 
 // allTypes are the types that a database can hold.

@@ -75,7 +75,7 @@ func (k kinds) layout(c *versioned.Codec) *versioned.Layout {
 	}
 }
 
-// clock is the engine's, which counts whole seconds.
+// clock is the engine's clock, which counts whole seconds.
 func clock(now time.Time) int64 { return now.Unix() * 1000 }
 
 // collection returns the codec of sets, the base of the codecs of other collections. rest is the least number
@@ -119,7 +119,7 @@ func zsets() *versioned.Codec {
 	return c
 }
 
-// rows returns how the raw keys of a kind start, whose user key is followed by at least rest bytes.
+// rows returns the key layout of a kind of row with at least rest bytes after the user key.
 func (k kinds) rows(kind byte, rest int) versioned.Rows {
 	return versioned.Rows{Sampled: k.userKey, Lanes: &keylanes.Layout{
 		PrefixLen:    prefixLen,
@@ -243,7 +243,7 @@ func (k kinds) scanUnknown(p *versioned.Pass, from, to []byte) error {
 	}
 }
 
-// all returns the leading bytes that there are.
+// all returns the leading bytes in use.
 func (k kinds) all() []byte {
 	out := []byte{k.meta, k.data}
 	if k.index != 0 {
@@ -274,7 +274,7 @@ func scored(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bo
 	return int64(s.Version), ok
 }
 
-// node reads no more than the version: elements are put in order by listReader.
+// node decodes only the version: listReader puts the elements in order.
 func node(_ *versioned.Meta, _ *record.Element, rest, value []byte) (int64, bool) {
 	v, s, err := SplitSuffix(value)
 	return int64(s.Version), err == nil && len(v) >= linksLen && isSeq(rest)
@@ -294,7 +294,7 @@ func badScore(score float64) string {
 	return fmt.Sprintf("score %v; the engine accepts scores from -1e13 to 1e13", score)
 }
 
-// decodeString decodes a string, which lives on with an expiry below 0, unlike collections.
+// decodeString decodes a string, which an expiry below 0 keeps alive, unlike collections.
 func decodeString(m *versioned.Meta, value []byte) error {
 	v, err := DecodeString(value)
 	m.Value, m.ExpireMS, m.BadExpiry = v.Bytes, int64(max(v.Expiry, 0))*1000, int64(min(v.Expiry, 0))

@@ -184,7 +184,7 @@ func (l *listReader) key(seq int64) []byte { return AppendListKey(nil, ListKey{l
 // arrives. Rows are sorted by the seqs' little-endian bytes.
 type listWriter struct {
 	w    *versioned.TypeWriter
-	seq  int64  // of the last node
+	seq  int64  // of the last node added
 	node []byte // its value, where rows wait to be sorted
 	rest [seqLen]byte
 }
@@ -225,8 +225,8 @@ func (l *listWriter) End() error {
 // listEnds makes the meta rows of deleted lists.
 type listEnds struct {
 	n                listorder.Node
-	head, tail, last int64  // nodes without a node before, after them; the largest seq
-	open             uint64 // the sum of the hashes of the seqs less that of their nexts'
+	head, tail, last int64  // nodes with prev 0 and with next 0; the largest seq
+	open             uint64 // sum of the hashes of the seqs minus the hashes of their nexts
 }
 
 // Row records the ends.

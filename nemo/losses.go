@@ -50,7 +50,7 @@ func (t *target) Unchanged(batch []record.StringRecord) int {
 	return hlldialect.Without(batch[:seconds.Unchanged(batch)])
 }
 
-// ElementLosses removes scores that the engine does not take from a batch.
+// ElementLosses removes scores that the engine rejects from a batch.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:

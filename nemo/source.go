@@ -78,7 +78,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 // orders are the column families of a store.
 var orders = map[string]*store.Comparer{keyspace: &store.Bytewise}
 
-// open opens the store of one type, nil when it is not there.
+// open opens the store of one type; nil if it does not exist.
 func (f *family) open(ctx context.Context, root, dir, db string, o *format.OpenOptions) (*versioned.Store, error) {
 	rel := filepath.Join(dir, f.dir)
 	st, _, err := versioned.OpenStore(ctx, root, rel, db, f.layout, orders, o)
@@ -100,5 +100,5 @@ func share(memory int64, st *versioned.Store, n int) int64 {
 	return memory / 4
 }
 
-// LiveVersion reports whether a data row counts: its version must not be older than the meta row's.
+// LiveVersion reports whether a data row is live: its version must be at least the meta row's.
 func (s *source) LiveVersion(meta, row int64) bool { return row >= meta }

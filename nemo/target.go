@@ -46,7 +46,7 @@ func (t *target) Shard(n int, db string, types record.TypeSet, memory int64) (re
 		Layout: func(part int) *versioned.Layout { return families[part].layout }})
 }
 
-// separateAll puts the separators of a store.
+// separateAll writes the separators of a store.
 func separateAll(part int, b store.Builder) error {
 	f := &families[part]
 	return errors.Join(separate(b, f.data), separate(b, f.index))

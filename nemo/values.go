@@ -236,9 +236,9 @@ const (
 	scoreShift = 1_000_000_000_000_000_000 // makes rounded scores positive
 )
 
-// RoundScore returns the score of an index row: trunc(score*100000 ± 0.5) + 10^18, the sign of ±0.5 being
-// that of the score. Index rows keep 5 decimals; the exact score is in the score row. A score that the
-// engine would not accept gives that of the nearest one that it does, NaN that of 0.
+// RoundScore returns the score of an index row: trunc(score*100000 ± 0.5) + 10^18, where ±0.5 has the sign of
+// the score. Index rows keep 5 decimals; the exact score is in the score row. A score outside the engine's
+// range is first moved to the range's nearer end, NaN to 0.
 func RoundScore(score float64) uint64 {
 	switch {
 	case score >= MaxScore:
@@ -246,7 +246,7 @@ func RoundScore(score float64) uint64 {
 	case score <= -MaxScore:
 		return 0
 	case score >= 0:
-		// The conversion keeps the product from being fused with the sum on machines that would.
+		// The conversion prevents a fused multiply-add.
 		return uint64(int64(float64(score*scoreScale)+0.5) + scoreShift)
 	case score < 0:
 		return uint64(int64(float64(score*scoreScale)-0.5) + scoreShift)
@@ -254,7 +254,7 @@ func RoundScore(score float64) uint64 {
 	return scoreShift
 }
 
-// shown returns an index row's score as people write it.
+// shown formats an index row's score as a decimal number.
 func shown(round uint64) string {
 	return strconv.FormatFloat(float64(int64(round-scoreShift))/scoreScale, 'f', -1, 64)
 }
