@@ -66,7 +66,7 @@ func (g *giant) fill() error {
 	return errors.Join(err, s.Close())
 }
 
-// bySeq sorts the links of the nodes by their seqs.
+// bySeq sorts the links of the nodes by seq.
 func (g *giant) bySeq(link func(n *Node) int64) (*extsort.Sorter, error) {
 	s := extsort.New(extsort.Options{Memory: g.l.Memory / 4, TempDir: g.l.TempDir})
 	var to [8]byte
@@ -196,7 +196,7 @@ func (g *giant) back() error {
 	}
 }
 
-// turn makes the nodes that were not reached link to their prevs.
+// turn makes the unreached nodes link to their prevs.
 func (g *giant) turn() error {
 	l := &g.links
 	if l.mem != nil {

@@ -52,15 +52,15 @@ func joined(a, b int64) int64 {
 // between reports whether h lies between two nodes.
 func (h *hole) between() bool { return h.before >= 0 && h.after >= 0 && h.before != h.after }
 
-// holeFinder makes holes of claims that ascend by seq.
+// holeFinder makes holes from claims in ascending order of seq.
 type holeFinder struct {
 	slots int64
 	slot  func(i int64) (seq int64, node bool, err error) // ascending by seq
-	found func(h hole, wide bool) error                   // wide ones ascend, and so do the others
+	found func(h hole, wide bool) error                   // wide holes ascend, and so do narrow ones
 
 	i          int64
-	h          hole  // the seq that claims are coming for
-	rest       hole  // the seqs since the last node that are no holes by themselves
+	h          hole  // of the current seq
+	rest       hole  // of the seqs since the last node that are no narrow holes
 	next, prev int64 // the seqs among them claimed last as a next and as a prev
 }
 
@@ -101,7 +101,7 @@ func (f *holeFinder) advance(to int64) (passed, there bool, err error) {
 	return passed, false, nil
 }
 
-// endSeq ends the claims of a seq.
+// endSeq completes the claims of a seq.
 func (f *holeFinder) endSeq() error {
 	h := f.h
 	f.h = unclaimed
@@ -118,7 +118,7 @@ func (f *holeFinder) endSeq() error {
 	return nil
 }
 
-// endRun ends the seqs between two nodes. The two ends of a wide hole lead to the same two nodes.
+// endRun completes the seqs between two nodes. Both ends of a wide hole get the same two nodes.
 func (f *holeFinder) endRun() error {
 	h := f.rest
 	f.rest = unclaimed
@@ -172,12 +172,12 @@ func (hs *holes) look(seq int64) (hole, error) {
 	return hs.wide.look(seq)
 }
 
-// size returns the memory that hs takes.
+// size returns the memory used by hs.
 func (hs *holes) size() int64 { return hs.narrow.size() + hs.wide.size() }
 
 func (hs *holes) close() error { return errors.Join(hs.narrow.close(), hs.wide.close()) }
 
-// holeTable is holes by seq in files.
+// holeTable holds holes by seq, in files.
 type holeTable struct {
 	after  links // far: by the place of the seq
 	before pages // by the same

@@ -205,7 +205,7 @@ func (l *links) search(seq int64) (int64, bool, error) {
 	return 0, false, nil
 }
 
-// size returns the memory that l takes.
+// size returns the memory used by l.
 func (l *links) size() int64 {
 	return int64(len(l.mem))*4 + int64(len(l.to.cache)+len(l.seqs.cache))*pageBytes
 }

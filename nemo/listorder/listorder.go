@@ -20,9 +20,9 @@ import (
 
 // Kinds of findings.
 const (
-	// FindBrokenLink: left, or a node's next, names a node that is not there.
+	// FindBrokenLink: left, or a node's next, names a missing node.
 	FindBrokenLink = "list-broken-link"
-	// FindPrevMismatch: a node's prev is not the node before it.
+	// FindPrevMismatch: a node's prev differs from the node before it.
 	FindPrevMismatch = "list-prev-mismatch"
 	// FindCycle: a node's next is a node before it.
 	FindCycle = "list-cycle"
@@ -44,8 +44,8 @@ type Node struct {
 
 // Host gives access to the nodes of a list.
 type Host interface {
-	// Scan calls f with the nodes that were added, again, in the order of the little-endian bytes of their seqs. They are
-	// views that live until f returns.
+	// Scan calls f with the added nodes again, in the order of the little-endian bytes of their seqs. The
+	// nodes are views, valid until f returns.
 	Scan(f func(*Node) error) error
 	// Node looks up one node; its element may be nil.
 	Node(seq int64) (Node, error)
@@ -59,7 +59,7 @@ type Options struct {
 	TempDir string
 }
 
-// List is one list after the other.
+// List reads lists, one at a time.
 type List struct {
 	Options
 	host        Host
@@ -76,7 +76,7 @@ type List struct {
 // New returns a List whose nodes are read from a host.
 func New(h Host, o Options) *List { return &List{host: h, Options: o} }
 
-// Begin starts a list with its first and its last node, as its meta row has them.
+// Begin starts a list with the first and the last node in its meta row.
 func (l *List) Begin(left, right int64) {
 	l.left, l.right, l.full = left, right, false
 	l.alive, l.minSeq, l.maxSeq = 0, math.MaxInt64, 0
@@ -96,7 +96,7 @@ func (l *List) Add(n *Node) {
 // Len returns the number of nodes added.
 func (l *List) Len() int64 { return l.alive }
 
-// MaxSeq is the largest seq of them.
+// MaxSeq returns the largest seq added.
 func (l *List) MaxSeq() int64 { return l.maxSeq }
 
 // Follow follows the links of the added nodes. If elements is set, Read returns their elements. Lost nodes are
@@ -151,7 +151,7 @@ func (l *List) walk(c *chain) {
 	ns.left = c.count + c.right
 }
 
-// forward follows the nexts, and skips holes once they are known.
+// forward follows the nexts, over holes once they are known.
 func (l *List) forward(c *chain) {
 	ns := &l.nodes
 	for c.at != 0 {
@@ -190,19 +190,19 @@ type chain struct {
 	at    int64  // seq to go to, 0 at the end
 	last  int64  // seq of the node before it, 0 at the start
 	count int64  // nodes passed
-	right int64  // nodes passed from right back
+	right int64  // nodes passed backwards from right
 	holes int64  // skipped
 	nodes int64  // nodes there are
 	kind  string // of the finding about the place where the nexts ended too soon
-	where string // that place, "" when they did not
-	ends  string // from which the nodes that were not passed were looked for
+	where string // that place, "" if they did not end too soon
+	ends  string // the ends from which unreached nodes could not be reached
 }
 
 // follow reports whether the walk continues at the node at, or at the node after the hole. found and reached
 // are the state of that node.
 func (c *chain) follow(found, reached bool) bool {
 	switch {
-	case c.kind != "": // it is about where the walk ended first
+	case c.kind != "": // the finding is about the first end of the walk
 	case !found:
 		c.kind = FindBrokenLink
 	case reached:

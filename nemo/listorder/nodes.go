@@ -18,7 +18,7 @@ const (
 	smallChunk = 64 << 10
 )
 
-// nodes is a list in memory. All of it is reused for the next list.
+// nodes is a list in memory. Its memory is reused for the next list.
 type nodes struct {
 	all    []node
 	chunks [][]byte // elements; chunks after cur are empty
@@ -34,7 +34,7 @@ type nodes struct {
 	left int64 // nodes to emit
 }
 
-// node is a node row, its element being in a chunk.
+// node is a node row; its element is in a chunk.
 type node struct {
 	seq, prev, next int64
 	chunk           uint32
@@ -58,11 +58,11 @@ func (ns *nodes) reset() {
 	ns.dense, ns.holes, ns.left = ns.dense[:0], nil, 0
 }
 
-// release empties ns and gives its memory back.
+// release empties ns and frees its memory.
 func (ns *nodes) release() { *ns = nodes{} }
 
-// add adds a node; its element is copied. It returns false when that would take more than memory, and
-// always takes the first.
+// add adds a node and copies its element. It returns false if that would take more than memory, except for the
+// first node.
 func (ns *nodes) add(n *Node, memory int64) bool {
 	size := len(n.Element)
 	if len(ns.all) > 0 && (ns.used(size) > memory || len(ns.all) >= math.MaxInt32) {
@@ -81,7 +81,7 @@ func (ns *nodes) add(n *Node, memory int64) bool {
 	return true
 }
 
-// used returns the memory that ns takes after adding an element of size bytes.
+// used returns the memory of ns after adding an element of size bytes.
 func (ns *nodes) used(size int) int64 {
 	n := ns.bytes + int64(cap(ns.all))*nodeSize
 	if len(ns.all) == cap(ns.all) {
@@ -93,7 +93,7 @@ func (ns *nodes) used(size int) int64 {
 	return n
 }
 
-// room makes the current chunk one that n bytes fit into.
+// room makes current a chunk with room for n bytes.
 func (ns *nodes) room(n int) {
 	for ; ns.cur < len(ns.chunks); ns.cur++ {
 		if c := ns.chunks[ns.cur]; n <= cap(c)-len(c) {
@@ -224,7 +224,7 @@ func (ns *nodes) back(c *chain) (first int64) {
 	}
 }
 
-// link makes emit go to a node after another one, after 0 at first.
+// link makes emit continue with a node after another one, or start with it if from is 0.
 func (ns *nodes) link(from, to int64) {
 	if i, ok := ns.find(from); ok {
 		ns.all[i].next = to
