@@ -32,7 +32,7 @@ func (f *failure) listener() *pebble.EventListener {
 	return &pebble.EventListener{BackgroundError: f.set}
 }
 
-// failing is a file system whose writes do not fail; its failure remembers that they did.
+// failing is a file system whose writes do not fail; its failure records the first error.
 type failing struct {
 	vfs.FS
 	f *failure
@@ -53,7 +53,7 @@ func (s failing) ReuseForWrite(old, name string) (vfs.File, error) {
 
 func (s failing) OpenDir(name string) (vfs.File, error) { return s.made(s.FS.OpenDir(name)) }
 
-// made wraps a file that is written; one in memory takes the place of one that cannot be made.
+// made wraps a file opened for writing; if it could not be created, an in-memory file replaces it.
 func (s failing) made(file vfs.File, err error) (vfs.File, error) {
 	if err != nil {
 		s.f.set(err)

@@ -30,7 +30,7 @@ const markBytes = 16
 type large struct {
 	mark  [markBytes]byte
 	seed  maphash.Seed
-	known map[uint64]struct{} // hashes of the keys of such rows; of others, too, which does no harm
+	known map[uint64]struct{} // hashes of the keys of such rows; stale hashes are harmless
 }
 
 func newLarge() (l large) {
@@ -67,7 +67,7 @@ func (s *State) setLarge(key, head, tail []byte) {
 	s.large.known[maphash.Bytes(s.large.seed, key)] = struct{}{}
 }
 
-// dropPieces removes the pieces of a row that is removed or written again.
+// dropPieces removes the pieces of a row that is removed or overwritten.
 func (s *State) dropPieces(key []byte) {
 	if len(s.large.known) == 0 {
 		return

@@ -23,14 +23,14 @@ type recent struct {
 	last   int // number of the last block in use
 	slots  []slot
 	rows   int      // slots in use
-	dirty  []uint32 // places of rows that the store does not have, and of such that were
+	dirty  []uint32 // places of changed rows, and of rows that were changed
 	seed   maphash.Seed
 }
 
 const (
 	recentBlock = 1 << 20
 	recentHead  = 16
-	// recentRow is the largest row; larger ones are in the store alone.
+	// recentRow is the largest row to cache; larger rows are only in the store.
 	recentRow = 64 << 10
 	// recentBeside is the memory of a row outside the blocks: its slots, its place in dirty, and the sort of
 	// dirty.
@@ -42,9 +42,9 @@ const (
 // Flags of rows.
 const (
 	rowGone   = 1 << iota // the row does not exist
-	rowDirty              // the store does not know
+	rowDirty              // the store does not have this version
 	rowStored             // the store may have another one, or this one
-	rowDead               // the row is elsewhere by now, or in the store alone
+	rowDead               // the row was moved, or is only in the store
 )
 
 func newRecent(limit int64) *recent {
@@ -78,7 +78,7 @@ func (c *recent) at(place uint32) row {
 	return row(c.blocks[off/recentBlock][off%recentBlock:])
 }
 
-// slot returns the slot of a key: of its row, or the free one where that belongs.
+// slot returns the slot of a key: its row's, or the free one for it.
 func (c *recent) slot(key []byte, hash uint32) *slot {
 	mask := uint32(len(c.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
@@ -91,7 +91,7 @@ func (c *recent) slot(key []byte, hash uint32) *slot {
 
 func (c *recent) hashOf(key []byte) uint32 { return uint32(maphash.Bytes(c.seed, key)) }
 
-// find returns the row of a key; nil when it is not known.
+// find returns the cached row of a key, or nil.
 func (c *recent) find(key []byte) row {
 	if s := c.slot(key, c.hashOf(key)); s.place != 0 && c.at(s.place).flags()&rowDead == 0 {
 		return c.at(s.place)
@@ -202,7 +202,7 @@ func (c *recent) changed() []uint32 {
 	for _, place := range c.dirty {
 		r := c.at(place)
 		f := r.flags()
-		if f&rowDirty == 0 { // it moved, or is here twice
+		if f&rowDirty == 0 { // it moved, or is listed twice
 			continue
 		}
 		if r.mark(f&^rowDirty | rowStored); f&(rowGone|rowStored) != rowGone {
@@ -224,7 +224,7 @@ func (c *recent) changed() []uint32 {
 	return out
 }
 
-// firstBytes returns the first 8 bytes as a number that compares like them.
+// firstBytes returns the first 8 bytes as a number with the same order.
 func firstBytes(bytes []byte) uint64 {
 	if len(bytes) >= 8 {
 		return binary.BigEndian.Uint64(bytes)

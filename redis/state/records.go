@@ -100,8 +100,8 @@ func (z *Sizes) Split(n int) [][]byte {
 	return out
 }
 
-// Records returns a reader of the records of a database whose keys are from lo on and before hi, nil open, in
-// (key, type) order. It has to be sealed before.
+// Records returns a reader of the records of a database with keys lo <= k < hi, nil open, in (key, type)
+// order. The state must be sealed.
 func (s *State) Records(db int, types record.TypeSet, lo, hi []byte, now time.Time, ledger *record.Ledger) (record.Reader, error) {
 	prefix := s.metaPrefix(db)
 	if prefix == nil {
@@ -120,7 +120,7 @@ func (s *State) Records(db int, types record.TypeSet, lo, hi []byte, now time.Ti
 	return r, nil
 }
 
-// metaPrefix is metaKey without making a database.
+// metaPrefix is metaKey without creating a database.
 func (s *State) metaPrefix(db int) []byte {
 	n, ok := s.spaces[db]
 	if !ok {

@@ -23,7 +23,7 @@ func (s *State) get(key []byte) ([]byte, bool) {
 	return append(make([]byte, 0, len(v)), v...), true
 }
 
-// has reports whether there is a row.
+// has reports whether a row exists.
 func (s *State) has(key []byte) bool {
 	_, ok := s.look(key)
 	return ok
@@ -52,7 +52,7 @@ func (s *State) look(key []byte) ([]byte, bool) {
 	return v, ok
 }
 
-// peek is has where that is known without the store; else sure is false.
+// peek is has without the store; sure is false if only the store knows.
 func (s *State) peek(key []byte) (there, sure bool) {
 	if r := s.recent.find(key); r != nil {
 		return r.flags()&rowGone == 0, true
@@ -83,7 +83,7 @@ func (s *State) mayBeStored(key []byte) bool {
 	return s.storedID > 0
 }
 
-// oversize reports whether a row is one for the store alone.
+// oversize reports whether a row is too large for the cache.
 func oversize(key, value []byte) bool { return recentHead+len(key)+len(value) > recentRow }
 
 // keep caches a row with flags; if the cache is full, it flushes and empties it first.

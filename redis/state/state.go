@@ -76,7 +76,7 @@ func unsealed(memory int64) int64 { return max(memory, 3*memory-8<<20) }
 // open opens the store.
 func (s *State) open(memory int64) error {
 	memTable := min(max(memory/16, 1<<19), 32<<20)
-	cache := pebble.NewCache(memory/8 + maxMemTables*memTable) // the memory of memtables is taken out of it
+	cache := pebble.NewCache(memory/8 + maxMemTables*memTable) // the memory of memtables counts against it
 	defer cache.Unref()
 	levels := make([]pebble.LevelOptions, 7)
 	for i := range levels {
@@ -104,7 +104,7 @@ func (s *State) open(memory int64) error {
 	return err
 }
 
-// shrink opens the store again with the memory that it may have from now on.
+// shrink reopens the store with the memory limit that applies after Seal.
 func (s *State) shrink() error {
 	if unsealed(s.memory) == s.memory {
 		return nil

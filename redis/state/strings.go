@@ -35,7 +35,7 @@ func (v *Value) Content() []byte {
 	return v.Bytes(0, v.Len())
 }
 
-// Bytes returns n bytes of a string from off on, a view; fewer at its end.
+// Bytes returns n bytes of a string starting at off, as a view; fewer at its end.
 func (v *Value) Bytes(off, n int64) []byte {
 	n = min(n, v.Len()-off)
 	if n <= 0 {
@@ -63,7 +63,7 @@ func (v *Value) chunkKey(n int64) []byte {
 	return binary.BigEndian.AppendUint64(dataKey(v.id), uint64(n))
 }
 
-// SetBytes puts bytes into a string at off, which grows, with zero bytes in between.
+// SetBytes writes bytes into a string at off. The string grows, with zero bytes in between.
 func (v *Value) SetBytes(off int64, b []byte) {
 	end := off + int64(len(b))
 	if v.inline {

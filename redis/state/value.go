@@ -19,7 +19,7 @@ type Value struct {
 	s       *State
 	id      uint64
 	count   uint64 // elements; of a string in chunks, bytes
-	loose   bool   // of a set or hash: some of the elements that count has may have been there before
+	loose   bool   // of a set or hash: count may include elements twice
 	shrunk  bool   // an element was removed since the value was found
 	head    uint64 // position of a list's first element
 	inline  bool   // a string's bytes are here
@@ -27,7 +27,7 @@ type Value struct {
 	lost    lostness
 }
 
-// Make returns an empty value of a type, of no key.
+// Make returns an empty value of a type, not yet stored under a key.
 func (s *State) Make(t record.Type) *Value {
 	v := &Value{s: s, Type: t, inline: t == record.String}
 	if !v.inline {
@@ -45,7 +45,7 @@ func (s *State) newID() uint64 {
 	return s.nextID - 1
 }
 
-// Copy returns a value like it, of no key.
+// Copy returns a copy of the value, not yet stored under a key.
 func (v *Value) Copy() *Value {
 	c := *v
 	if v.inline || v.lost != 0 {
@@ -72,7 +72,7 @@ func (v *Value) Len() int64 {
 	return int64(v.count)
 }
 
-// looseType is in the type of a loose value's row.
+// looseType is the bit in the type byte of a loose value's row.
 const looseType = 0x80
 
 func (v *Value) append(dst []byte) []byte {

@@ -12,8 +12,7 @@ type Stretch struct {
 	Bytes int64
 }
 
-// Weigh returns up to n keys of some types at equal distances, the first among them. The state has to be sealed
-// before.
+// Weigh returns up to n keys of some types at equal distances, including the first. The state must be sealed.
 func (s *State) Weigh(db int, types record.TypeSet, n int) (out []Stretch, err error) {
 	z := s.sizes[db]
 	if z == nil || n < 1 {
