@@ -44,7 +44,7 @@ func two(first, second access) finder {
 	}
 }
 
-// every is the finder of commands all of whose arguments are keys, or one of so many, but the last few.
+// every is the finder of commands whose arguments, or every step-th of them, are keys, except the last but.
 func every(how access, step, but int) finder {
 	return func(s *server.Server, a [][]byte) (out []use) {
 		for i := 1; i < len(a)-but; i += step {

@@ -9,7 +9,7 @@ import (
 	"kvferry/redis/state/streams"
 )
 
-// table has the commands of Redis to 8.6 and Valkey to 9.1, by name; the subcommands of some by both names.
+// table has the commands of Redis up to 8.6 and Valkey up to 9.1, by name; some subcommands by both names.
 var table = withPlain(map[string]*command{
 	"SELECT": {2, 0, nil, cmdSelect}, "SWAPDB": {3, write, nil, cmdSwapDB}, "FLUSHDB": {-1, write, nil, cmdFlush(false)},
 	"FLUSHALL": {-1, write, nil, cmdFlush(true)}, "DEL": {-2, write, every(writes, 1, 0), cmdDel},
@@ -82,7 +82,7 @@ var table = withPlain(map[string]*command{
 	"XACKDEL": {-6, write, one(update), streams.AckDelete}, "XSETID": {-3, write, one(update), streams.SetID},
 	"XACK": {-4, write, one(update), streams.Ack}, "XCLAIM": {-6, write, one(update), streams.Claim},
 	"XAUTOCLAIM": {-6, write, one(update), nil}, "XREADGROUP": {-7, write, behind("STREAMS", 2, 0), nil},
-	"XCFGSET": {-2, 0, one(update), nil}, "XIDMPRECORD": {5, 0, one(update), nil}, // of what no record has
+	"XCFGSET": {-2, 0, one(update), nil}, "XIDMPRECORD": {5, 0, one(update), nil}, // of state that records do not have
 	"XGROUP": {-2, container, nil, nil}, "XGROUP CREATE": {-5, write, second, streams.Group(streams.Create)},
 	"XGROUP SETID":          {-5, write, second, streams.Group(streams.Move)},
 	"XGROUP DESTROY":        {4, write, second, streams.Group(streams.Destroy)},

@@ -22,7 +22,7 @@ const (
 
 type point struct{ lon, lat float64 }
 
-// isGeohash reports whether a score can be a place; others are never found.
+// isGeohash reports whether a score can be a place; other scores never match.
 func isGeohash(score float64) bool { return score >= 0 && score < 1<<(2*geoBits) }
 
 // pointOf returns the middle of a geohash's cell.
@@ -55,7 +55,7 @@ func distance(a, b point) float64 {
 // search holds the options of GEOSEARCHSTORE and GEORADIUS.
 type search struct {
 	from          point
-	member        []byte // where from is taken of
+	member        []byte // the member whose place is from
 	radius        float64
 	width, height float64
 	box           bool
@@ -264,10 +264,10 @@ func within(v *state.Value, g *search) (list []found, err error) {
 	return list[:g.count], nil
 }
 
-// close reports whether two distances may compare otherwise on a server.
+// close reports whether a server may compare two distances differently.
 func close(a, b float64) bool { return math.Abs(a-b) <= nearly*max(a, b, 1) }
 
-// has reports whether a place is in the range, and whether that is near to be otherwise.
+// has reports whether a place is in the range, and whether that is uncertain.
 func (g *search) has(p point) (dist float64, in, near bool) {
 	dist = distance(g.from, p)
 	if !g.box {

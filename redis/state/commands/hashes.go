@@ -86,7 +86,7 @@ func fieldsAlone(a [][]byte) ([][]byte, error) {
 	return names, err
 }
 
-// cmdHexpire is the family of HEXPIRE, whose times are in a unit of SET.
+// cmdHexpire is HEXPIRE and its kin; unit is the unit of their times, as in SET.
 func cmdHexpire(unit string) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
 		t, err := server.ParseInt(a[2])

@@ -58,7 +58,7 @@ func cmdFlush(all bool) func(*server.Server, [][]byte) error {
 	}
 }
 
-// flushing reads ASYNC or SYNC, which make no difference here.
+// flushing parses ASYNC or SYNC, which have no effect here.
 func flushing(s *server.Server, command []byte, options [][]byte) error {
 	switch {
 	case len(options) > 1:
@@ -82,7 +82,7 @@ func cmdSwapDB(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// cmdExpire is the family of EXPIRE, whose times are in a unit of SET.
+// cmdExpire is EXPIRE and its kin; unit is the unit of their times, as in SET.
 func cmdExpire(unit string) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
 		t, err := server.ParseInt(a[2])

@@ -39,7 +39,7 @@ func cmdPop(left bool) func(*server.Server, [][]byte) error {
 	}
 }
 
-// index turns an index that may count from the end into one from the start.
+// index converts an index that may count from the end to one from the start.
 func index(v *state.Value, b []byte) (int64, error) {
 	i, err := server.ParseInt(b)
 	if err != nil {
@@ -152,7 +152,7 @@ func cmdLrem(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// move takes an element from an end of one list to an end of another, or of the same.
+// move moves an element from an end of one list to an end of another, or of the same.
 func move(s *server.Server, from, to []byte, left, toLeft bool) error {
 	src, err := s.Find(from, record.List)
 	if err != nil || src == nil {

@@ -185,7 +185,7 @@ func sortScore(b []byte) (float64, error) {
 	return f, nil
 }
 
-// lookup follows a pattern of BY or GET: its first * becomes the element; key->field names a hash's field.
+// lookup resolves a pattern of BY or GET: its first * becomes the element; key->field is a hash's field.
 func (o *sorting) lookup(s *server.Server, pattern, element []byte) ([]byte, bool) {
 	if string(pattern) == "#" {
 		return element, true

@@ -52,7 +52,7 @@ func (o *setOptions) read(s *server.Server, command string, takes []string, args
 	return err
 }
 
-// moment reads the time of the last option that has one: a server does not look at others.
+// moment parses the time of the last option that has one: a server ignores the others.
 func (o *setOptions) moment(s *server.Server) error {
 	if o.time == nil {
 		return nil
@@ -67,7 +67,7 @@ func (o *setOptions) moment(s *server.Server) error {
 	return err
 }
 
-// option reads one option at args[i] and returns where the next is.
+// option parses one option at args[i] and returns the index of the next.
 func (o *setOptions) option(s *server.Server, command string, takes []string, args [][]byte, i int) (int, error) {
 	word := string(s.Upper(args[i]))
 	if !slices.Contains(takes, word) {

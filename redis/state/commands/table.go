@@ -28,7 +28,7 @@ type command struct {
 // takes reports whether a command accepts n arguments.
 func (c *command) takes(n int) bool { return n == c.arity || c.arity < 0 && n >= -c.arity }
 
-// find returns the command that args name; false when no server has it.
+// find returns the command named by args; false if no server has it.
 func find(s *server.Server, args [][]byte) (*command, bool) {
 	c, ok := table[string(s.Upper(args[0]))]
 	if ok && c.flags&container != 0 && len(args) > 1 {
@@ -67,5 +67,5 @@ func Do(s *server.Server, args [][]byte) error {
 	return err
 }
 
-// name returns how errors call a command.
+// name returns a command's name for errors.
 func name(arg []byte) string { return string(bytes.ToUpper(arg[:min(len(arg), 64)])) }

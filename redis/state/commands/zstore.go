@@ -11,7 +11,7 @@ import (
 
 // operand is a source of ZUNIONSTORE and its kin: a sorted set, or a set whose members all have the score 1.
 type operand struct {
-	v      *state.Value // nil: the key is not there
+	v      *state.Value // nil: the key does not exist
 	weight float64
 }
 
@@ -37,7 +37,7 @@ func scoreIn(v *state.Value, member []byte) (float64, bool) {
 	return v.Score(member)
 }
 
-// aggregate is how scores of one member go together.
+// aggregate is how scores of one member are combined.
 type aggregate func(a, b float64) float64
 
 var aggregates = map[string]aggregate{
@@ -185,7 +185,7 @@ func (z *zrange) read(s *server.Server, a [][]byte) error {
 	if z.limit != -1 {
 		return server.ErrSyntax
 	}
-	z.offset = 0 // without a limit, it does not count
+	z.offset = 0 // without a limit the offset is ignored
 	return nil
 }
 
