@@ -63,7 +63,8 @@ func mantissa(s string) string {
 	return s
 }
 
-// Span turns the start and end of a range, which may count from the end, into indexes of n elements: from <= i < to.
+// Span converts the start and end of a range, which may count from the end, to indexes of n elements: from <=
+// i < to.
 func Span(start, end, n int64) (from, to int64) {
 	if start < 0 {
 		start = max(start+n, 0)

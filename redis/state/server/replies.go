@@ -5,10 +5,10 @@ type ReplyError struct{ Text string }
 
 func (e *ReplyError) Error() string { return e.Text }
 
-// Refuse returns the error of an answer.
+// Refuse returns an error reply.
 func Refuse(text string) error { return &ReplyError{text} }
 
-// UnsupportedError means that a command's effect is not known, or not exactly.
+// UnsupportedError means that a command's effect is unknown, or not exactly known.
 type UnsupportedError struct {
 	Command string
 	Why     string
