@@ -170,7 +170,7 @@ type claim struct {
 	ids           []state.StreamID
 	idle          int64 // least time since the delivery
 	at            int64 // of the delivery
-	count         int64 // -1: one more than it was
+	count         int64 // -1: the previous count plus one, unless justID is set
 	force, justID bool
 	last          state.StreamID
 }
@@ -252,7 +252,8 @@ func Claim(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// claim gives one entry to a consumer. One that is not in the stream any more is pending no more.
+// claim gives one entry to a consumer. An entry that is no longer in the stream is removed from the pending
+// entries.
 func claimEntry(s *server.Server, v *state.Value, g *state.Group, id state.StreamID, name []byte, c *claim) {
 	p, ok := g.Pending(id)
 	if !v.HasEntry(id) {

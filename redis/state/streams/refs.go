@@ -40,7 +40,7 @@ func referrers(v *state.Value, p policy) *refs {
 	return r
 }
 
-// remove removes an entry that the stream has, unless it is to stay.
+// remove removes an existing entry, unless the policy keeps it.
 func (r *refs) remove(v *state.Value, id state.StreamID) bool {
 	for _, g := range r.groups {
 		if r.policy == dropRefs {
@@ -53,7 +53,7 @@ func (r *refs) remove(v *state.Value, id state.StreamID) bool {
 	return true
 }
 
-// delete is remove for commands that name an entry, which the stream may not have.
+// delete is remove for an entry named by a command, which may not exist.
 func (r *refs) delete(v *state.Value, id state.StreamID) {
 	if v.HasEntry(id) && r.remove(v, id) && id.After(v.Deleted) {
 		v.Deleted = id

@@ -183,7 +183,7 @@ func badOption(s *server.Server, command string, arg []byte) error {
 	return errID
 }
 
-// add adds an entry and cuts the stream.
+// add adds an entry and trims the stream.
 func add(s *server.Server, key []byte, id state.StreamID, pairs [][]byte, t *limit, create bool) error {
 	v, err := s.Find(key, record.Stream)
 	if err != nil || v == nil && !create {
