@@ -238,7 +238,7 @@ func (op *bitfield) place(typ, off []byte) error {
 	return nil
 }
 
-// bitfield applies one change.
+// setField applies one change.
 func setField(v *state.Value, op *bitfield) {
 	first, last := op.off/8, (op.off+int64(op.width)-1)/8
 	b := append([]byte(nil), v.Bytes(first, last-first+1)...)

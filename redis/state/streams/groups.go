@@ -252,7 +252,7 @@ func Claim(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// claim gives one entry to a consumer. An entry that is no longer in the stream is removed from the pending
+// claimEntry gives one entry to a consumer. An entry that is no longer in the stream is removed from the pending
 // entries.
 func claimEntry(s *server.Server, v *state.Value, g *state.Group, id state.StreamID, name []byte, c *claim) {
 	p, ok := g.Pending(id)
