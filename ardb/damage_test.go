@@ -57,7 +57,7 @@ func openRows(t testing.TB, rows ...raw) format.Source {
 	return src
 }
 
-// outcome reads everything and shows records, findings and ledger.
+// outcome reads everything and formats records, findings and ledger.
 func outcome(t testing.TB, src format.Source, types record.TypeSet) (records, kinds []string, rows [record.NumClasses]int64) {
 	t.Helper()
 	env := testEnv(func(f record.Finding) {
@@ -248,7 +248,7 @@ func TestFindings(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/damage.txt", told.String())
 }
 
-// TestSettle gives every class the rows of unread records, index rows too.
+// TestSettle sets the class of the rows of unread records, including index rows.
 func TestSettle(t *testing.T) {
 	src := openRows(t,
 		metaOf("a", codec.Value{Kind: codec.KindZSet, Size: 1}), row("a", codec.KindSort, elem(codec.KindSort), codec.FloatData(1), text("m")), row("a", codec.KindScore, elem(codec.KindScore, codec.FloatData(1)), text("m")),
@@ -334,7 +334,7 @@ func TestDatasetSweep(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/sweep.txt", told.String())
 }
 
-// buried is a keyspace with tombstones of some keys, which its iterators pass over.
+// buried is a keyspace with tombstones of some keys, which its iterators skip.
 type buried struct {
 	store.Keyspace
 	dead [][]byte

@@ -25,7 +25,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// openers are the stores that Ardb's goldens are in.
+// openers open the stores of Ardb's goldens.
 var openers = map[string]store.Opener{engine.RocksDB: rocks.Open, engine.LevelDB: rocks.Open, engine.LMDB: lmdb.Open}
 
 func openGolden(t testing.TB, kind string) format.Source {
@@ -44,7 +44,7 @@ func openDir(t testing.TB, dir, kind string, report func(record.Finding)) format
 	return src
 }
 
-// line is a record as the truth files have it; value is a rendering that compares.
+// line is a record in the form of the truth files; value is a comparable rendering.
 type line struct {
 	db, typ, key string
 	expire       int64
@@ -127,7 +127,7 @@ func render(h *record.Header, elems []record.Element) string {
 	return string(b)
 }
 
-// readRecords reads all records of a pass, checking their order, ByName and the views' lifetimes.
+// readRecords reads all records of a pass and checks their order, ByName and the lifetimes of views.
 func readRecords(t testing.TB, src format.Source, db string, types record.TypeSet, span format.Span, env *format.Env, f func(*record.Header, []record.Element)) {
 	t.Helper()
 	r, err := src.Records(context.Background(), db, types, span, env)
@@ -244,7 +244,8 @@ func testGolden(t *testing.T, kind string) {
 	}
 }
 
-// TestGoldenByType reads every type by itself, in spans: the same records, and every row counted once.
+// TestGoldenByType reads each type separately, in spans: the records are the same, and every row is counted
+// once.
 func TestGoldenByType(t *testing.T) {
 	for kind := range openers {
 		src := openGolden(t, kind)

@@ -32,8 +32,8 @@ func (levelComparer) Successor(_, _ []byte) []byte    { return nil }
 
 var _ comparer.Comparer = levelComparer{}
 
-// TestLevelDBUsesTarget: LevelDB opens a directory of the target, reads every row of it, writes to it
-// and compacts it, and our reader then sees the same records.
+// TestLevelDBUsesTarget: LevelDB opens a directory of the target, reads each row, writes to it and compacts
+// it; our reader then returns the same records.
 func TestLevelDBUsesTarget(t *testing.T) {
 	dbs := []string{"0", "10", "a name", "1"}
 	dir := filepath.Join(t.TempDir(), "data")

@@ -23,7 +23,7 @@ import (
 func TestRestarts(t *testing.T) {
 	const name = "ardb-lmdb-restarts"
 	found, first := "the one that the server finds", "the first in the tree"
-	stale := map[string]string{ // have, acknowledged, which one is taken and why that is not it
+	stale := map[string]string{ // rows found, acknowledged, which one is read and why it is not the acknowledged one
 		// The search reaches a different row than at the time of the write: since then a page was split. The
 		// server itself replies with the row that is read.
 		"k119":                   "p1-356 p2-320 " + found,

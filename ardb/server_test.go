@@ -20,7 +20,7 @@ import (
 	"kvferry/record"
 )
 
-// oldCompare is the order of 0.9.0 to 0.9.6: of the difference of integers 32 bits count.
+// oldCompare is the order of 0.9.0 to 0.9.6, which uses only 32 bits of the difference of integers.
 func oldCompare(t *testing.T, a, b []byte) int {
 	x, err := codec.DecodeKey(a, false)
 	y, err2 := codec.DecodeKey(b, false)

@@ -19,7 +19,7 @@ import (
 	"kvferry/store"
 )
 
-// TestLimits: LMDB is only read; servers before 0.9.7 have no streams, and no order of their own on LevelDB.
+// TestLimits: LMDB is read only; servers before 0.9.7 have no streams, and cannot be written on LevelDB.
 func TestLimits(t *testing.T) {
 	formattest.Limits(t, New(), "Types=string,hash,list,set,zset,stream EmptyKey rocksdb:rw leveldb:rw lmdb:r Beside=[backup repl]")
 	formattest.Limits(t, New().(format.Served).For("ardb0.9.6"), "Types=string,hash,list,set,zset EmptyKey rocksdb:rw leveldb:r lmdb:r Beside=[backup repl]")
@@ -144,7 +144,7 @@ func TestGoldenTTL(t *testing.T) {
 	}
 }
 
-// checkViews reads the keyspaces that are parts of one.
+// checkViews reads the keyspaces that are parts of a keyspace.
 func checkViews(t *testing.T, src format.Source) {
 	t.Helper()
 	want := map[string]int{"": 1, "1": 3, "10": 1, "int:1": 2, codec.TTLNamespace: 5}
@@ -293,7 +293,7 @@ func TestMixedOrder(t *testing.T) {
 	}
 }
 
-// TestSplitCovers cuts a namespace in many spans: every record is in exactly one.
+// TestSplitCovers cuts a namespace into many spans: each record is in exactly one.
 func TestSplitCovers(t *testing.T) {
 	st, src := write(t, engine.LevelDB, sampleRecords()...)
 	_ = st
