@@ -362,7 +362,7 @@ func checkFrom(t *testing.T, order *store.Comparer, a, b []byte) {
 	}
 }
 
-// TestOrderIsTotal compares random bytes and damaged keys: antisymmetric and transitive.
+// TestOrderIsTotal compares random bytes and damaged keys: the order is antisymmetric and transitive.
 func TestOrderIsTotal(t *testing.T) {
 	seed := rand.Int63()
 	t.Logf("seed %d", seed)
@@ -502,7 +502,7 @@ func checkPlain(t *testing.T, b []byte) {
 	}
 }
 
-// TestPlain: values of all kinds, whole, cut short and with a byte too many.
+// TestPlain tries values of all kinds, whole, truncated and with an extra byte.
 func TestPlain(t *testing.T) {
 	for _, k := range []Kind{KindString, KindField, KindMember, KindScore, KindHash, KindOperand} {
 		for _, d := range append(someData(), text(strings.Repeat("x", 127)), text(strings.Repeat("x", 300)), FloatData(math.NaN()), Data{Tag: TagCStr, Text: []byte("c")}) {
@@ -522,7 +522,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestTwins: rows of the same members and scores agree in any order; one that is missing, or another score, does not.
+// TestTwins: rows of the same members and scores agree in any order; a missing row or another score does not.
 func TestTwins(t *testing.T) {
 	var w Twins
 	w.Sort([]byte("a"), 1)

@@ -80,7 +80,7 @@ func TestLastID(t *testing.T) {
 	}
 }
 
-// TestSpans: the integers of one record are followed from batch to batch, not from record to record.
+// TestSpans: the integers of one record are tracked across batches, but not across records.
 func TestSpans(t *testing.T) {
 	var x Spans
 	h := &record.Header{Type: record.Set, DB: "0", Key: []byte("a")}
