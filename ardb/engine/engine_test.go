@@ -63,7 +63,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestOrder: LMDB's directory of namespaces is in the order of bytes, the namespaces in the server's.
+// TestOrder: LMDB's directory of namespaces is in bytewise order, the namespaces in the server's order.
 func TestOrder(t *testing.T) {
 	if c := LMDBOrder("0"); c == nil || c.Name != codec.ComparerName || LMDBOrder(codec.LMDBNamespace) != nil {
 		t.Errorf("namespaces are ordered by %v, their directory by %v", c, LMDBOrder(codec.LMDBNamespace))

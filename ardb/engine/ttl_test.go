@@ -30,7 +30,7 @@ func TestUnopened(t *testing.T) {
 	}
 }
 
-// refusing is a builder whose runs cannot be begun, or take no rows.
+// refusing is a builder whose runs cannot be started, or accept no rows.
 type refusing struct {
 	store.Builder
 	begun   bool
