@@ -13,8 +13,8 @@ import (
 	"kvferry/record"
 )
 
-// hundred is a batch of elements as a nemo zset, set or hash of a hundred has them: in the order of their
-// names, the scores in no order.
+// hundred is a batch of elements as in a nemo zset, set or hash of a hundred: ordered by name, with scores in
+// no order.
 func hundred() []record.Element {
 	r := fixtures.NewRand(1)
 	out := make([]record.Element, 100)
@@ -82,7 +82,7 @@ func TestWriterAllocs(t *testing.T) {
 	}
 }
 
-// repeated reads n records of the same elements, the keys ascending.
+// repeated yields n records with the same elements and ascending keys.
 type repeated struct {
 	typ   record.Type
 	n     int

@@ -15,7 +15,7 @@ import (
 	"kvferry/record"
 )
 
-// golden is the bytes of a row's key or value. Bytes are in hex, text is between quotes.
+// golden is a row's key or value: bytes in hex, text between quotes.
 type golden struct {
 	name  string
 	bytes string
@@ -75,7 +75,7 @@ var goldenRows = []golden{
 	{"smallest score", "01000000 00000000", 5e-324},
 }
 
-// raw turns the notation of goldens into bytes.
+// raw decodes the notation of goldens.
 func raw(t testing.TB, s string) []byte {
 	t.Helper()
 	out := []byte{}

@@ -247,7 +247,7 @@ func TestDamage(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/damage.txt", told.String())
 }
 
-// drainAll reads some records wholly, some in part and some not at all, and settles the expired.
+// drainAll reads some records in full, some in part and some not at all, and settles the expired ones.
 func drainAll(t testing.TB, r record.Reader) {
 	t.Helper()
 	buf := make([]record.Element, 3)
@@ -278,7 +278,7 @@ func drainAll(t testing.TB, r record.Reader) {
 	}
 }
 
-// The elements that are left are read, in order.
+// TestDamagedListIsRead: the remaining elements are read, in order.
 func TestDamagedListIsRead(t *testing.T) {
 	m := whole(t)
 	m.delete(t, "lists/data_cf", itemKey("k", version, first+1))

@@ -59,7 +59,7 @@ func TestDescribe(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/outcomes.txt", outcomes.String())
 }
 
-// Every row of the golden databases is decoded without a rest: its fields cover its bytes.
+// TestDescribeGoldens: every row of the golden databases is fully decoded: its fields cover its bytes.
 func TestDescribeGoldens(t *testing.T) {
 	for _, name := range goldens {
 		src := formattest.OpenGolden(t, blackwidow.New(), name)

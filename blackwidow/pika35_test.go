@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// pika35 is the format as Pika 3.5 has it.
+// pika35 is the format in the dialect of Pika 3.5.
 func pika35() format.Format { return blackwidow.New().(format.Served).For("pika3.5") }
 
 // TestGoldensPika35 reads databases written by the storage engine of 3.5.5.
@@ -38,7 +38,7 @@ func TestGoldensPika35(t *testing.T) {
 	}
 }
 
-// withoutEmptied leaves out streams that were emptied: their last id is still there, which the truth does not show.
+// withoutEmptied removes emptied streams: they still have a last id, which the truth does not show.
 func withoutEmptied(lines []byte) (out []byte) {
 	for _, line := range bytes.SplitAfter(lines, []byte("\n")) {
 		if !bytes.Contains(line, []byte(`"type":"stream"`)) || !bytes.Contains(line, []byte(`"value":[]}`)) {

@@ -44,7 +44,7 @@ func TestRoundTripOnDisk(t *testing.T) {
 	}
 }
 
-// oneZSet is a zset of n members whose scores fall.
+// oneZSet is a zset of n members with descending scores.
 type oneZSet struct{ n, at int }
 
 func (z *oneZSet) Next() (*record.Header, error) {
@@ -67,7 +67,7 @@ func (z *oneZSet) Settle(record.Class) {}
 
 func (z *oneZSet) Close() error { return nil }
 
-// A zset beyond the memory is sorted on disk, by member and by score.
+// TestLargeZSet: a zset larger than the memory is sorted on disk, by member and by score.
 func TestLargeZSet(t *testing.T) {
 	m := newMemory(t)
 	dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir()})

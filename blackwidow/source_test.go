@@ -236,7 +236,8 @@ func TestMissingScores(t *testing.T) {
 	}
 }
 
-// An error of a store ends the reading; rows out of order are for the caller to have sorted.
+// TestStoreErrors: a store's error ends the reading. Rows out of order are an OrderError, so that the caller
+// can resort the store.
 func TestStoreErrors(t *testing.T) {
 	for _, ks := range []string{"default", "data_cf", "score_cf"} {
 		for _, typ := range []record.Type{record.String, record.List, record.ZSet} {
@@ -308,7 +309,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestSpans reads spans one by one and compares them with one reading of all.
+// TestSpans reads spans one by one and compares them with a single pass.
 func TestSpans(t *testing.T) {
 	for _, name := range goldens {
 		src := formattest.OpenGolden(t, blackwidow.New(), name)
@@ -378,7 +379,7 @@ func checkSpans(t *testing.T, src format.Source, spans []format.Span, want *reco
 	}
 }
 
-// Spans have about the same weight.
+// TestSplitIsEven: spans have similar weights.
 func TestSplitIsEven(t *testing.T) {
 	m := newMemory(t).stores().declare()
 	for i := range 4000 {
@@ -396,7 +397,7 @@ func TestSplitIsEven(t *testing.T) {
 	}
 }
 
-// Where finds every row of a key and no other.
+// TestWhere: Where finds exactly the rows of a key.
 func TestWhere(t *testing.T) {
 	m := whole(t)
 	for _, key := range []string{"", "k\x00", "kk", "j", "\xff", "\xff\xff"} {
@@ -480,7 +481,7 @@ func TestLimits(t *testing.T) {
 	formattest.Limits(t, pika35(), "Types=string,hash,list,set,zset,stream Seconds MaxExpireMS=2147483647000"+rest+" Layout=2 rocksdb:rw Beside=[bgsave dbsync dump log]")
 }
 
-// WAL directories are named after the stores.
+// TestWALDir: WAL directories are named after the stores.
 func TestWALDir(t *testing.T) {
 	m := newMemory(t).stores()
 	var dirs []string

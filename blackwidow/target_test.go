@@ -85,7 +85,7 @@ func TestSeveralDatabases(t *testing.T) {
 	}
 }
 
-// Tables of a shard are taken over by a later process.
+// TestAdopt: a later process adopts the tables of a shard.
 func TestAdopt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	first := onDisk(t, dir, "0", "1")
@@ -173,7 +173,7 @@ func TestWriterErrors(t *testing.T) {
 	}
 }
 
-// Records out of order are refused by the store, whose error is kept.
+// TestRecordsOutOfOrder: the store refuses records out of order, and its error is kept.
 func TestRecordsOutOfOrder(t *testing.T) {
 	dst := onDisk(t, filepath.Join(t.TempDir(), "new"))
 	defer dst.Abort()
