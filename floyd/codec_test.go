@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 )
 
-// TestPlacer: keys in a row get the instances that they get alone.
+// TestPlacer: consecutive keys get the same instances as single keys.
 func TestPlacer(t *testing.T) {
 	p, long := placer{slots: 1024, instances: 7}, strings.Repeat("abc", longKey)
 	for _, key := range []string{"", "", "a", "12345678", "123456789", "12345678x", "12345678x", "1234567890123456", "12345678901234567", "12345678901234568",
@@ -128,7 +128,8 @@ func TestGoldenRows(t *testing.T) {
 	}
 }
 
-// Every strict prefix of a row, and every row with a byte changed, is decoded or refused, by every decoder.
+// TestDamagedRows: every decoder decodes or refuses every strict prefix of a row, and every row with a changed
+// byte.
 func TestDamagedRows(t *testing.T) {
 	for _, g := range goldenRows {
 		b := raw(t, g.bytes)
@@ -179,7 +180,7 @@ func TestUserKeyOrder(t *testing.T) {
 	}
 }
 
-// The comparators order by version, index and score as numbers, and keys that end early first.
+// TestComparators: the comparators order by version, index and score as numbers; truncated keys sort first.
 func TestComparators(t *testing.T) {
 	list := func(key string, version Version, index string) []byte {
 		return AppendDataKey(nil, DataKey{[]byte(key), version, []byte(index)})
@@ -251,7 +252,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestUserKeyIsApart: a key that is appended to does not grow into its row.
+// TestUserKeyIsApart: appending to a decoded key does not overwrite its row.
 func TestUserKeyIsApart(t *testing.T) {
 	b := AppendUserKey(nil, []byte("key"))
 	was := bytes.Clone(b)
@@ -276,7 +277,7 @@ func TestGuessInstances(t *testing.T) {
 	const keys = 400
 	for _, c := range []struct {
 		name           string
-		slots, n, left int // the instances from left on are gone
+		slots, n, left int // the instances from left on are missing
 		keys, strays   int
 		tag            string
 		want           spread
@@ -317,7 +318,7 @@ func TestGuessInstances(t *testing.T) {
 	}
 }
 
-// TestBarren: an instance without a key is odd where others have keys of many slots.
+// TestBarren: an instance without keys is suspicious if the others have keys in many slots.
 func TestBarren(t *testing.T) {
 	for _, c := range []struct {
 		keys, instances, slots int

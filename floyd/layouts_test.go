@@ -86,7 +86,8 @@ func TestMetaKeys(t *testing.T) {
 	}
 }
 
-// TestRowsOfLostKeys: a key that ends in NUL may have lost bytes, which its rows have at their end; another may not.
+// TestRowsOfLostKeys: a key that ends in NUL may have lost bytes, which are at the end of its rows; other keys
+// may not.
 func TestRowsOfLostKeys(t *testing.T) {
 	id := make([]byte, idLen+3)
 	for key, lost := range map[string]bool{"a": false, "a\x00": true, "\x00": true} {

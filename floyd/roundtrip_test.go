@@ -149,7 +149,7 @@ func (p *planted) want(records, kinds []string) {
 	}
 }
 
-// TestShortHashValue: HINCRBY of 4.0.0 leaves out the suffix.
+// TestShortHashValue: HINCRBY of 4.0.0 omits the suffix.
 func TestShortHashValue(t *testing.T) {
 	p := plant(t)
 	p.hash(0, "h", 1, "n", "42")
@@ -161,7 +161,7 @@ func TestShortHashValue(t *testing.T) {
 // read once.
 func TestWrongInstance(t *testing.T) {
 	p := plant(t)
-	for i := range 4 { // enough for the number of slots to be known
+	for i := range 4 { // enough to determine the number of slots
 		p.hash(0, fmt.Sprint("a", i), 1, "f", suffixed("v"))
 	}
 	p.hash(1, "a1", 1, "f", suffixed("old"))
@@ -202,7 +202,7 @@ func TestWrongInstances(t *testing.T) {
 		[]string{floyd.FindWrongInstance, floyd.FindWrongInstance})
 }
 
-// TestOtherTypes: rows that a type left under a key that has another now are garbage.
+// TestOtherTypes: rows of an earlier type of a key are garbage.
 func TestOtherTypes(t *testing.T) {
 	p := plant(t)
 	p.hash(0, "k", 5, "f", suffixed("v"))

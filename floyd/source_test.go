@@ -70,7 +70,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// opened opens a dataset and returns the findings of opening it.
+// opened opens a dataset and returns the findings of Open.
 func (p *planted) opened() (format.Source, []record.Finding, error) {
 	var f formattest.Findings
 	src, err := floyd.New().Open(context.Background(), p.Dir, &format.OpenOptions{Store: p.FS.Open, Options: store.Options{Report: f.Report}})
@@ -168,7 +168,7 @@ func TestSlotNumber(t *testing.T) {
 	}
 }
 
-// TestSamples: spans are cut between keys as people know them, and together have all records.
+// TestSamples: spans are cut between user keys, and together contain all records.
 func TestSamples(t *testing.T) {
 	read := func(types record.TypeSet) record.Reader {
 		return fixtures.Records(4, 300, fixtures.Options{DB: "0", Limits: floyd.New().Limits(), Types: types})
@@ -247,7 +247,8 @@ func TestFlippedRows(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/flipped.txt", told.String())
 }
 
-// TestElementLosses: scores that are no numbers are left out, and strings are noted that look like HyperLogLogs of others.
+// TestElementLosses: NaN scores are dropped, and strings that look like HyperLogLogs of other engines are
+// noted.
 func TestElementLosses(t *testing.T) {
 	dst := formattest.NewMemory(t, floyd.New()).Create(t, format.CreateOptions{})
 	defer dst.Abort()
