@@ -103,7 +103,7 @@ func TestHistoryModel(t *testing.T) {
 	}
 }
 
-// checkHistory asks for each key at some times, back in time, and follows its moments.
+// checkHistory looks up each key at some times, going back, and follows its moments.
 func checkHistory(t *testing.T, seed uint64, rnd *rand.Rand, all []write) {
 	t.Helper()
 	h, err := NewHistory(context.Background(), keyspaceOf(all), joiner, nil, nil)
