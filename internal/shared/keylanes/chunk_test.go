@@ -158,7 +158,7 @@ func TestBatchesAreExact(t *testing.T) {
 		rng := rand.New(rand.NewSource(seed))
 		m := memstore.New().Dir("x")
 		keys, rows := randomRows(rng, m)
-		for i := range 300 { // rows of one key that fill batches
+		for i := range 300 { // enough rows of one key to fill batches
 			m.Put("default", []byte(raw(keys[len(keys)/2], fmt.Sprintf("%03d", i))), []byte("v"))
 		}
 		ks := m.Keyspaces()[0]
@@ -255,7 +255,7 @@ func TestManyLanesCostLittle(t *testing.T) {
 	}
 }
 
-// TestChunksAllocateNothing: once every lane has its room, only opening allocates.
+// TestChunksAllocateNothing: once every lane has its memory, only opening allocates.
 func TestChunksAllocateNothing(t *testing.T) {
 	l, keys := manyLanes(30_000, 100)
 	d := NewDirectory(l.Keyspace, testLayout())
@@ -295,7 +295,7 @@ func TestChunkSize(t *testing.T) {
 	}
 }
 
-// graves is a keyspace in which rows of the value "dead" are tombstones.
+// graves is a keyspace in which rows with the value "dead" are tombstones.
 type graves struct{ store.Keyspace }
 
 func (g graves) Rows(lo, hi []byte) (store.Iterator, error) {

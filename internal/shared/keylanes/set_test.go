@@ -14,7 +14,7 @@ import (
 	"kvferry/store"
 )
 
-// testLayout has rows 'd' len key '=' rest, and lengths over 250 are impossible.
+// testLayout has rows 'd' len key '=' rest; lengths over 250 are invalid.
 func testLayout() Layout {
 	return Layout{
 		PrefixLen:    2,
@@ -211,7 +211,7 @@ type weighing struct {
 
 func (w weighing) IteratorSize() int64 { return w.size }
 
-// TestOpenLanesKeepToMemory: the more an iterator takes, the fewer are open, down to a few.
+// TestOpenLanesKeepToMemory: the larger an iterator, the fewer are open, down to a minimum.
 func TestOpenLanesKeepToMemory(t *testing.T) {
 	l, keys := manyLanes(400, 100)
 	for _, c := range []struct {
