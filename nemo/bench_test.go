@@ -76,7 +76,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkList reads a list whose links go anywhere: in memory, by an array of links and by way of files.
+// BenchmarkList reads a list with links in random order: in memory, with an array of links and through files.
 func BenchmarkList(b *testing.B) {
 	const nodes = 300_000
 	src, _ := openLinkedInMemory(b, nodes)

@@ -19,7 +19,7 @@ type codec struct {
 	append func(dst []byte, x any) []byte
 }
 
-// of makes a codec of a pair of functions.
+// of makes a codec from an append and a decode function.
 func of[T any](decode func([]byte) (T, error), appendTo func([]byte, T) []byte) codec {
 	return codec{
 		decode: func(b []byte) (any, error) { return decode(b) },
@@ -43,7 +43,7 @@ var codecs = map[string]codec{
 	"score":     of(DecodeScore, AppendScore),
 }
 
-// long is a user key of the greatest length.
+// long is a user key of maximum length.
 var long = strings.Repeat("k", MaxKey)
 
 // goldens are on-disk bytes in hex, annotated. The bytes of s0 and s1 were taken from databases that the

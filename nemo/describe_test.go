@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// render writes a row in one line: fields as name=value@place.
+// render formats a row on one line: fields as name=value@place.
 func render(r format.Row) string {
 	s := fmt.Sprintf("%s %q", r.Kind, r.UserKey)
 	for _, f := range r.Fields {

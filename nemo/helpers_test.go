@@ -15,7 +15,7 @@ type memory struct{ *formattest.Memory }
 
 func newMemory(t testing.TB) *memory { return &memory{formattest.NewMemory(t, nemo.New())} }
 
-// stores makes the five stores, which stay empty.
+// stores makes the five stores, empty.
 func (m *memory) stores() *memory {
 	m.Declare("kv", "hash", "list", "set", "zset")
 	return m

@@ -85,7 +85,7 @@ func TestUserKeys(t *testing.T) {
 	}
 }
 
-// TestMetaRows: a string's expiry below 0 is never, which is remarked on, and a collection of no elements is gone.
+// TestMetaRows: a string's expiry below 0 means never and is reported; a collection without elements is gone.
 func TestMetaRows(t *testing.T) {
 	for _, expiry := range []UnixSeconds{-1 << 31, -2, -1, 0, 1, 2, 1<<31 - 1} {
 		value := AppendPlain(nil, Plain{[]byte("v"), Suffix{0, expiry}})
@@ -127,7 +127,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestLiveVersion: rows older than their meta row are left over from a collection before.
+// TestLiveVersion: rows older than their meta row are leftovers of an earlier collection.
 func TestLiveVersion(t *testing.T) {
 	for row, want := range map[int64]bool{4: false, 5: true, 6: true} {
 		if (&source{}).LiveVersion(5, row) != want {

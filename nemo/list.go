@@ -148,7 +148,7 @@ func (l *listReader) scan(it store.Iterator, skip int, f func(*listorder.Node) e
 	}
 }
 
-// Node implements linked.Host.
+// Node implements listorder.Host.
 func (l *listReader) Node(seq int64) (n listorder.Node, err error) {
 	it, skip, err := l.r.Again()
 	if err != nil {
@@ -168,7 +168,7 @@ func (l *listReader) Node(seq int64) (n listorder.Node, err error) {
 	return n, err
 }
 
-// Damage implements linked.Host.
+// Damage implements listorder.Host.
 func (l *listReader) Damage(kind string, seq int64, detail string, args ...any) {
 	var raw []byte
 	if seq != 0 {

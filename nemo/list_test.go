@@ -44,7 +44,7 @@ func openLinkedInMemory(t testing.TB, n int) (format.Source, *fixtures.Linked) {
 	return openLinked(t, n, fs.Open, fs.Create)
 }
 
-// TestListsOfAnySize reads a shuffled list within memory, by an array of links and by way of files.
+// TestListsOfAnySize reads a shuffled list in memory, with an array of links and through files.
 func TestListsOfAnySize(t *testing.T) {
 	for _, n := range []int{1, 2, 300, 5000} {
 		src, l := openLinkedInMemory(t, n)
@@ -62,7 +62,7 @@ func TestListsOfAnySize(t *testing.T) {
 	}
 }
 
-// readAll reads all records without looking at them and calls each after every batch.
+// readAll reads all records, ignores them, and calls each after every batch.
 func readAll(t testing.TB, r record.Reader, each func()) {
 	t.Helper()
 	elems := make([]record.Element, 256)
@@ -84,8 +84,8 @@ func readAll(t testing.TB, r record.Reader, each func()) {
 	}
 }
 
-// TestListTimeIsLinear reads lists of 62,500 and of 1,000,000 nodes in memory and beyond it. Sixteen times
-// the nodes may take a few times more than sixteen times the time, for the caches, but not 256 times.
+// TestListTimeIsLinear reads lists of 62,500 and of 1,000,000 nodes in memory and beyond it. Sixteen times the
+// nodes may take a few times more than sixteen times the time, because of caches, but not 256 times.
 func TestListTimeIsLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

@@ -249,7 +249,7 @@ zset zset "y\x02k\xff" "y\x02l"
 	}
 }
 
-// TestLimits: the suffix of a row has room for seconds in 31 bits, the head of a row for the length of a key in a byte.
+// TestLimits: a row's suffix has 31 bits for seconds, a row's key one byte for the length of the user key.
 func TestLimits(t *testing.T) {
 	formattest.Limits(t, nemo.New(), "Types=string,hash,list,set,zset Seconds MaxExpireMS=2147483647000 MaxKey=254 MaxScore=1e+13 "+
 		"MaxElements=2147483647 SameName Numbered Layouts rocksdb:rw Beside=[bgsave dbsync dump log]")

@@ -82,7 +82,7 @@ func describeAll(all []record.Finding) []string {
 	return out
 }
 
-// damagedRandom is a random dataset in which rows were removed, cut short or altered at random.
+// damagedRandom is a random dataset with rows removed, truncated or altered at random.
 func damagedRandom(t testing.TB) *memory {
 	m := newMemory(t)
 	formattest.Fill(t, m.Create(t, format.CreateOptions{}), 0, func(types record.TypeSet) record.Reader {

@@ -45,7 +45,7 @@ func write(t testing.TB, dst format.Target, h record.Header, elems ...record.Ele
 	}
 }
 
-// rows renders all rows of a store, one a line, key and value in quotes.
+// rows formats all rows of a store, one a line, key and value quoted.
 func rows(t testing.TB, s *memstore.Store) string {
 	t.Helper()
 	it, err := s.Keyspaces()[0].Rows(nil, nil)
@@ -98,7 +98,7 @@ func TestWrittenRows(t *testing.T) {
 	}
 }
 
-// TestDefaultVersion: version 0, which rows of strings have, is no version of a collection: 1 is taken.
+// TestDefaultVersion: version 0, which strings have, is not valid for collections: they get version 1.
 func TestDefaultVersion(t *testing.T) {
 	m := newMemory(t)
 	write(t, m.Create(t, format.CreateOptions{}), record.Header{Type: record.Set, Key: []byte("k")}, record.Element{Name: []byte("a")})
@@ -168,8 +168,8 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestResume writes a shard, takes its tables over into a second target of the same directory, and
-// finishes that.
+// TestResume writes a shard, adopts its tables in a second target of the same directory, and finishes that
+// target.
 func TestResume(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	o := format.CreateOptions{Create: rocks.Create, Layout: format.LayoutDB, DBs: []string{"0", "1"},
@@ -318,7 +318,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// TestExpiryBeforeTime writes expiries that would turn into never.
+// TestExpiryBeforeTime writes expiries that would otherwise become never.
 func TestExpiryBeforeTime(t *testing.T) {
 	for _, c := range []struct {
 		typ  record.Type
