@@ -50,7 +50,7 @@ func TestFullDisk(t *testing.T) {
 		left.Store(room)
 		value := []byte(strings.Repeat("0123456789abcdef", 4<<10))
 		for i := 0; i < 1000 && err == nil; i++ {
-			value[i%len(value)]++ // the table is not to be packed away
+			value[i%len(value)]++ // the table must stay incompressible
 			s.SetString(fmt.Appendf(nil, "key%d", i), value, 0)
 			err = s.Err()
 		}

@@ -83,8 +83,8 @@ func TestLargeRows(t *testing.T) {
 	}
 }
 
-// allContents reads all records: values by key and name of a field, or number of the element. A batch has one large value at
-// most.
+// allContents reads all records: values by key and field name, or element number. A batch has at most one
+// large value.
 func allContents(t *testing.T, s *State) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}

@@ -46,7 +46,7 @@ func TestRows(t *testing.T) {
 		}
 		name := fmt.Sprintf("f%d", r.IntN(8))
 		if r.IntN(50) == 0 {
-			name += string(bytes.Repeat([]byte("x"), recentRow)) // a key that is too long to be kept in memory
+			name += string(bytes.Repeat([]byte("x"), recentRow)) // a key too long for the cache
 		}
 		key := dataKey(uint64(r.IntN(int(s.nextID))), []byte(name))
 		rows := s.recent.rows
@@ -125,7 +125,7 @@ func TestRowsOfNewIDs(t *testing.T) {
 	}
 }
 
-// TestRowsMove: a value that grows beyond its room moves, one that fits stays.
+// TestRowsMove: a value that outgrows its room moves, a value that fits stays.
 func TestRowsMove(t *testing.T) {
 	c := newRecent(recentBlock + 8<<10)
 	key := []byte("key")

@@ -68,7 +68,7 @@ func TestShrinkFails(t *testing.T) {
 
 var errUnreadable = errors.New("unreadable")
 
-// unreadable is a file system whose directories cannot be listed while it is on, as New and shrink do it.
+// unreadable is a file system that can be switched to fail listing directories, as New and shrink do.
 type unreadable struct {
 	vfs.FS
 	on bool

@@ -15,10 +15,10 @@ import (
 	"kvferry/record"
 )
 
-// empty returns a state that is gone when the test ends.
+// empty returns a state that is removed at the end of the test.
 func empty(t *testing.T) *State {
 	t.Helper()
-	s, err := New(Options{TempDir: t.TempDir(), Memory: 8 << 10}) // not all rows are in memory
+	s, err := New(Options{TempDir: t.TempDir(), Memory: 8 << 10}) // small enough that not all rows are in memory
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestStrings compares strings that are written anywhere with ones in memory.
+// TestStrings compares strings written at any offset with strings in memory.
 func TestStrings(t *testing.T) {
 	s := empty(t)
 	v, want := s.Make(record.String), []byte{}
@@ -113,7 +113,7 @@ func TestStrings(t *testing.T) {
 	compare(t, s, map[string]string{"0/s": form("string", string(want)), "0/long": form("string", "x"+string(long[1:])), "0/copy": form("string", string(long))})
 }
 
-// TestLists compares a list with one in memory.
+// TestLists compares a list with a list in memory.
 func TestLists(t *testing.T) {
 	s := empty(t)
 	v, want := s.Make(record.List), []string{}
