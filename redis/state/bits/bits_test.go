@@ -11,7 +11,7 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// do does a command, or one of others that tests need.
+// do runs a command, including some of other packages that tests need.
 func do(s *server.Server, a [][]byte) error {
 	switch string(a[0]) {
 	case "SET":
@@ -96,7 +96,8 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestHyperLogLogs: elements are counted, sketches are merged, and a count is cached until an element changes it.
+// TestHyperLogLogs counts elements, merges sketches, and checks that a count is cached until an element
+// changes it.
 func TestHyperLogLogs(t *testing.T) {
 	s := made(t, "PFADD a x y\nPFADD b y z\nPFADD b\nPFADD empty\nPFMERGE all a b none\nPFMERGE a\nPFADD all x\nPFCOUNT all\nPFCOUNT a b\nPFCOUNT none")
 	head := func(key string) string { return string(s.DB.Find([]byte(key)).Content()[:16]) }
