@@ -97,7 +97,8 @@ SORT L STORE L|SORT L ALPHA DESC STORE L|SORT T ALPHA STORE L LIMIT I N|SORT Z B
 DEL K|UNLINK K K|RENAME K K|RENAMENX K K|COPY K K|COPY K K REPLACE|COPY K K DB D REPLACE|MOVE K D|PEXPIREAT K W|EXPIREAT K 99999999999|PEXPIREAT K 1000|PERSIST K|PEXPIREAT K W GT|PEXPIREAT K W NX|SELECT D|SWAPDB D D
 `), "\n")
 
-// commandOf makes a random command. Few deletions and changes of database leave something to compare.
+// commandOf makes a random command. Deletions and changes of database are rare, so that there is data to
+// compare.
 func commandOf(r *rand.Rand, patterns []string) []string {
 	for {
 		list := strings.Split(patterns[r.Intn(len(patterns))], "|")
@@ -141,12 +142,12 @@ var newer = map[string]string{"DELEX": `SET S V IFEQ V|SET S V IFNE V|SET S V IF
 	"XCFGSET": `HSETEX H FIELDS 1 F V KEEPTTL FXX|HPEXPIREAT H W FIELDS 1 F XX|HGETEX H FIELDS 1 F PXAT W`,
 	"DELIFEQ": `DELIFEQ S V|SET S V IFEQ V PXAT W`, "MSETEX": `MSETEX 2 S V S V|MSETEX 1 S V NX PXAT W|MSETEX 2 S V S V KEEPTTL|MSETEX 1 S V XX`}
 
-// misplaced are arguments that are put into commands to break them.
+// misplaced are arguments inserted into commands to break them.
 var misplaced = strings.Fields(`NX XX GT LT CH INCR GET KEEPTTL PERSIST EXAT PXAT REPLACE DB ASYNC LIMIT BY ASC DESC ALPHA STORE WEIGHTS AGGREGATE MAX
 	BYSCORE BYLEX REV WITHSCORES FROMMEMBER FROMLONLAT BYRADIUS BYBOX COUNT ANY WITHDIST STOREDIST MAXLEN MINID NOMKSTREAM MKSTREAM ENTRIESREAD
 	ENTRIESADDED MAXDELETEDID RETRYCOUNT FORCE JUSTID LASTID OVERFLOW FAIL ( 0 -1 1 2 x = 5-5 99999999999 s1 z1 01 +1 1.5 9223372036854775808 -9223372036854775809 1e3 -0 [a`)
 
-// broken takes out, repeats, swaps or changes words of a command.
+// broken removes, repeats, swaps or changes words of a command.
 func broken(r *rand.Rand, words []string) []string {
 	words = slices.Clone(words)
 	for range 1 + r.Intn(2) {
@@ -174,7 +175,8 @@ func broken(r *rand.Rand, words []string) []string {
 	return words
 }
 
-// TestAnswers gives commands, half of them broken, to a server and to the state: both refuse the same, and hold the same then.
+// TestAnswers gives commands, half of them broken, to a server and to the state: both refuse the same
+// commands, and have the same keys.
 func TestAnswers(t *testing.T) {
 	seed := *oracleSeed
 	if seed == 0 {
@@ -343,7 +345,7 @@ func TestTable(t *testing.T) {
 // compareKeys compares the keys of a command, if the server gives them by position.
 func compareKeys(t *testing.T, name string, c *command, info []any) {
 	first, last, step := info[3].(int64), info[4].(int64), info[5].(int64)
-	n := max(c.arity, -c.arity) + 2*(max(-c.arity, 0)+1)%3 // a few more, where there may be more
+	n := max(c.arity, -c.arity) + 2*(max(-c.arity, 0)+1)%3 // a few more, if variadic
 	a := make([][]byte, n)
 	for i := range a {
 		a[i] = fmt.Append(nil, i)
@@ -380,7 +382,8 @@ func judged(words []string) bool {
 	return slices.Contains(words[1:], "DB") || slices.Contains(words, "STOREDIST")
 }
 
-// otherwise reports whether newer servers refuse a command that some servers take: it is in no log of theirs.
+// otherwise reports whether newer servers refuse a command that some servers accept: their logs do not contain
+// it.
 func otherwise(words []string) bool {
 	count := func(of ...string) (n int) {
 		for _, w := range words[1:] {
@@ -418,7 +421,7 @@ func gone(words []string) bool {
 	return false
 }
 
-// TestOracle replays random commands here and in a server that loads them as its log: they mean the same.
+// TestOracle replays random commands here and in a server that loads them as its log, and compares the keys.
 func TestOracle(t *testing.T) {
 	seed := *oracleSeed
 	if seed == 0 {
@@ -457,7 +460,7 @@ func oracle(t *testing.T, seed int64, length int) {
 		var no *server.UnsupportedError
 		switch {
 		case errors.As(err, &no):
-			continue // the server does not get it either
+			continue // the server is not given it either
 		case errors.As(err, &reply):
 			refused++
 		case err != nil:

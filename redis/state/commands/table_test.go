@@ -14,7 +14,7 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// made returns a server on which commands were done, one a line.
+// made returns a server after running commands, one a line.
 func made(t *testing.T, lines string) *server.Server { return servertest.Made(t, Do, lines) }
 
 // some is a key of each type.
