@@ -10,7 +10,7 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// do does a command, or one of others that tests need.
+// do runs a command, including some of other packages that tests need.
 func do(s *server.Server, a [][]byte) error {
 	if string(a[0]) == "SET" {
 		s.DB.SetString(a[1], a[2], 0)
