@@ -199,7 +199,7 @@ func AppendFloat(dst []byte, f float64) []byte {
 // AppendText appends a string element.
 func AppendText(dst, s []byte) []byte { return append(AppendTextHead(dst, len(s)), s...) }
 
-// AppendTextHead appends the encoding of a string of n bytes up to its bytes.
+// AppendTextHead appends the encoding of a string of n bytes without the bytes themselves.
 func AppendTextHead(dst []byte, n int) []byte {
 	return binary.AppendUvarint(append(dst, byte(TagText)), uint64(n))
 }
