@@ -25,7 +25,7 @@ type Space struct {
 	Upper    []byte // LevelDB: a key after all of the namespace
 }
 
-// Spaces divides the keyspaces of a store into namespaces and those that the server keeps for itself.
+// Spaces divides the keyspaces of a store into namespaces and the server's internal keyspaces.
 func Spaces(st store.Store, kind string) (spaces, rest []*Space) {
 	for _, ks := range st.Keyspaces() {
 		sp := &Space{Name: ks.Name(), Label: ks.Name(), Keyspace: ks}
@@ -116,7 +116,7 @@ func Buried(ks store.Keyspace) (spaces []*Space, err error) {
 }
 
 // firstNamespace returns the key of the first entry at or after from that has a namespace, and a key after the
-// namespace; io.EOF if there are no more.
+// namespace; io.EOF after the last one.
 func firstNamespace(ks store.Keyspace, from []byte) (key, next []byte, err error) {
 	it, err := ks.Entries(from, nil)
 	if err != nil {
