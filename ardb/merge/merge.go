@@ -105,7 +105,7 @@ func fold(dst, key, base []byte, operands [][]byte) ([]byte, bool, error) {
 }
 
 // appendUnknown appends an operand as the value: its effect on the operand below it is unknown. The reader
-// never takes a row that begins like an operand for a value, and reports it.
+// reports values that begin like an operand.
 func appendUnknown(dst, operand []byte) []byte {
 	if codec.Kind(operand[0]) != codec.KindOperand {
 		dst = append(dst, byte(codec.KindOperand))
@@ -184,7 +184,7 @@ func (s *state) apply(op uint16, args []codec.Data) error {
 // numArgs is the number of arguments that a command reads, and the number it may have; -1: any number.
 type numArgs struct{ least, most int }
 
-// operandArgs are the arguments of commands. DECR reads none, but the server has one. SET and its kin ignore
+// operandArgs are the arguments of commands. DECR reads no argument, but the server has one. SET and its kin ignore
 // arguments after the value, such as an expiry.
 var operandArgs = map[uint16]numArgs{
 	opSet: {1, 2}, opSetNX: {1, 2}, opSetXX: {1, 2}, opPSetEX: {1, 2}, opAppend: {1, 1}, opIncr: {1, 1}, opIncrBy: {1, 1},
