@@ -19,7 +19,7 @@ const MaxHistory = 64
 type Revive func(key []byte, history []store.Entry) (value []byte, ok bool, err error)
 
 // Overlay returns a keyspace whose Rows are exactly the rows of ks that revive restores. puts is the number of
-// puts of a row whose values revive needs. All other methods are those of ks.
+// puts of a row whose values revive needs. ks provides all other methods.
 func Overlay(ctx context.Context, ks store.Keyspace, puts int, revive Revive) store.Keyspace {
 	return &overlay{Keyspace: ks, ctx: ctx, puts: puts, revive: revive}
 }
