@@ -64,7 +64,8 @@ func (s failing) made(file vfs.File, err error) (vfs.File, error) {
 	return failingFile{file, s.f}, nil
 }
 
-// Open substitutes files whose writes were dropped: Pebble exits the process if one is missing.
+// Open returns the failure, if any, instead of looking for a file whose writes may have been dropped: Pebble
+// exits the process if a file is missing.
 func (s failing) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if err := s.f.get(); err != nil {
 		return nil, err

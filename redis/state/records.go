@@ -229,7 +229,7 @@ func (r *reader) closeRows() {
 	r.rows, r.groups, r.buf = nil, nil, bufpool.Reset(r.buf)
 }
 
-// closed closes an iterator whose reads have already reported errors.
+// closed closes an iterator after its reads; an error that they did not report does not matter.
 func (s *State) closed(it *pebble.Iterator) { _ = it.Close() }
 
 // Settle sets the class of the current record.
