@@ -158,7 +158,7 @@ func fieldOptions(s *server.Server, a [][]byte, takes []string, each int) (o set
 	return o, names, err
 }
 
-// cmdHgetex is HGETEX, which only changes expiries.
+// cmdHgetex is HGETEX, reduced to its change of expiries.
 func cmdHgetex(s *server.Server, a [][]byte) error {
 	o, names, err := fieldOptions(s, a, getexTakes, 1)
 	if err != nil {

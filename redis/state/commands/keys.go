@@ -150,7 +150,7 @@ func cmdPersist(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// cmdGetex is GETEX, which only changes the expiry.
+// cmdGetex is GETEX, reduced to its change of the expiry.
 func cmdGetex(s *server.Server, a [][]byte) error {
 	var o setOptions
 	if err := o.read(s, "GETEX", getexTakes, a[2:]); err != nil {

@@ -126,7 +126,7 @@ func cmdLrem(s *server.Server, a [][]byte) error {
 	if there == 0 {
 		return nil
 	}
-	pass, drop := uint64(0), there // number of elements to keep first, then to drop
+	pass, drop := uint64(0), there // number of matches to keep first, then to drop
 	switch {
 	case n > 0:
 		drop = min(there, uint64(n))

@@ -77,7 +77,7 @@ func setUnion(out *state.Value, sets []*state.Value) {
 	}
 }
 
-// setInter starts with the smallest set; a missing set is the smallest.
+// setInter iterates over the smallest set; a missing set is the smallest.
 func setInter(out *state.Value, sets []*state.Value) {
 	sort.SliceStable(sets, func(i, j int) bool { return sets[i].AtMost() < sets[j].AtMost() })
 	sets[0].Members(func(member []byte) bool {
