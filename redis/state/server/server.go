@@ -13,7 +13,7 @@ import (
 // Server is the server that commands change.
 type Server struct {
 	DB *state.State
-	// Now is the base of relative expiries, in Unix ms, and the earliest time of deliveries.
+	// Now is the base of relative expiries, in Unix ms, and the latest time of deliveries.
 	Now int64
 	// Restore decodes the payload of RESTORE: begin takes its header and returns a Put for its elements. If
 	// Restore is nil, the command is not supported.
