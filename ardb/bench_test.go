@@ -12,10 +12,10 @@ import (
 	"kvferry/record"
 )
 
-// benchElements is how many elements the benchmarks write and read at a time.
+// benchElements is the number of elements that the benchmarks write and read at a time.
 const benchElements = 200_000
 
-// benchRecords are collections of 100 elements, as the generator of benchmark datasets makes them.
+// benchRecords are collections of 100 elements, as in the generator of benchmark datasets.
 func benchRecords(t record.Type) []rec {
 	var out []rec
 	for i := range benchElements / 100 {

@@ -9,8 +9,8 @@ import (
 	"kvferry/store"
 )
 
-// watch makes the pass know the integers of rows that were deleted, where the store has them: it passes over them in the
-// midst of their collection.
+// watch makes the pass track the integers of deleted rows, if the store has them: the iterator passes them
+// within their collection.
 func (p *pass) watch() {
 	w, ok := p.it.(store.Watched)
 	number := p.sp.Keyspace.Comparer().Wrapping
@@ -27,8 +27,8 @@ func (p *pass) watch() {
 	})
 }
 
-// circular reports a collection whose rows the comparator has no order for, by what the store found in its
-// logs, or by the rows that were read or passed over.
+// circular reports a collection whose rows have no consistent order under the comparator, as found in the
+// store's logs on opening or while rows were read or skipped.
 func (p *pass) circular() {
 	detail := ""
 	if len(p.src.circles) > 0 {

@@ -22,7 +22,7 @@ import (
 	"kvferry/store"
 )
 
-// raw is a row put into a memory store as it is.
+// raw is a row put into a memory store unchanged.
 type raw struct{ key, val []byte }
 
 func row(user string, k codec.Kind, val []byte, elems ...codec.Data) raw {
@@ -57,7 +57,7 @@ func openRows(t testing.TB, rows ...raw) format.Source {
 	return src
 }
 
-// outcome reads everything and shows records, findings and ledger.
+// outcome reads everything and formats records, findings and ledger.
 func outcome(t testing.TB, src format.Source, types record.TypeSet) (records, kinds []string, rows [record.NumClasses]int64) {
 	t.Helper()
 	env := testEnv(func(f record.Finding) {
@@ -248,7 +248,7 @@ func TestFindings(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/damage.txt", told.String())
 }
 
-// TestSettle gives every class the rows of unread records, index rows too.
+// TestSettle sets the class of the rows of unread records, including index rows.
 func TestSettle(t *testing.T) {
 	src := openRows(t,
 		metaOf("a", codec.Value{Kind: codec.KindZSet, Size: 1}), row("a", codec.KindSort, elem(codec.KindSort), codec.FloatData(1), text("m")), row("a", codec.KindScore, elem(codec.KindScore, codec.FloatData(1)), text("m")),
@@ -334,7 +334,7 @@ func TestDatasetSweep(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/sweep.txt", told.String())
 }
 
-// buried is a keyspace with tombstones of some keys, which its iterators pass over.
+// buried is a keyspace with tombstones of some keys, which its iterators skip.
 type buried struct {
 	store.Keyspace
 	dead [][]byte
@@ -363,7 +363,8 @@ func (r *buriedRows) Next() (key, value []byte, err error) {
 	return key, value, err
 }
 
-// TestBuriedCircles: integers of deleted rows count where a collection is judged, but only those of its own kind of rows.
+// TestBuriedCircles: integers of deleted rows count when a collection's order is judged, but only those in its
+// kind of rows.
 func TestBuriedCircles(t *testing.T) {
 	rows := []raw{metaOf("h", codec.Value{Kind: codec.KindHash, Size: 1}), row("h", codec.KindField, elem(codec.KindField, text("v")), codec.IntData(-5)),
 		metaOf("i", codec.Value{Kind: codec.KindSet, Size: 1}), row("i", codec.KindMember, elem(codec.KindMember), codec.IntData(7)), metaOf("j", codec.Value{Kind: codec.KindString}, text("v"))}
@@ -392,7 +393,7 @@ func TestBuriedCircles(t *testing.T) {
 	}
 }
 
-// brokenStore gives errors where it is told to.
+// brokenStore returns errors at chosen places.
 type brokenStore struct {
 	store.Store
 	ks store.Keyspace
@@ -424,7 +425,7 @@ func (b *brokenIter) Next() (key, val []byte, err error) {
 	return b.Iterator.Next()
 }
 
-// TestStoreErrors has the store fail at every row: the error comes out, whatever is being read.
+// TestStoreErrors makes the store fail at every row: every reader returns the error.
 func TestStoreErrors(t *testing.T) {
 	st, _ := write(t, engine.RocksDB, sampleRecords()...)
 	var ks store.Keyspace

@@ -14,9 +14,10 @@ import (
 	"kvferry/record"
 )
 
-// DeadRecords yields records as they were right before their META row was deleted, from older entries that
-// tombstones hide. DEL, FLUSHDB on LevelDB and the collection of expired keys delete the META row first, then the elements, or all
-// with one range tombstone: so what the other rows were at that sequence number is what the record was.
+// DeadRecords yields records as they were right before their META row was deleted, from older entries hidden
+// by tombstones. DEL, FLUSHDB on LevelDB and the collection of expired keys delete the META row first and then
+// the elements, or everything with one range tombstone. So the state of the other rows at that sequence number
+// is the record.
 func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
@@ -41,7 +42,7 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	return &deadReader{pass: p, graves: g, tell: tell}, nil
 }
 
-// DeadDatabases are the namespaces, on LevelDB also those that have only deleted rows.
+// DeadDatabases returns the namespaces; on LevelDB these include namespaces with only deleted rows.
 func (s *source) DeadDatabases() ([]string, error) {
 	buried, err := s.buried()
 	dbs := s.Databases()
@@ -52,7 +53,7 @@ func (s *source) DeadDatabases() ([]string, error) {
 	return dbs, err
 }
 
-// buried are the namespaces of a LevelDB database that no visible row is of.
+// buried returns the namespaces of a LevelDB database that have no visible rows.
 func (s *source) buried() ([]*engine.Space, error) {
 	if s.kind != engine.LevelDB {
 		return nil, nil
@@ -64,7 +65,7 @@ func (s *source) buried() ([]*engine.Space, error) {
 	}), err
 }
 
-// deadSpace finds a namespace among all that have rows, deleted or not.
+// deadSpace finds a namespace among all with rows, deleted or not.
 func (s *source) deadSpace(db string) (*engine.Space, error) {
 	sp, err := s.space(db)
 	if err == nil {
@@ -79,7 +80,7 @@ func (s *source) deadSpace(db string) (*engine.Space, error) {
 	return nil, errors.Join(err, berr)
 }
 
-// deadReader is a pass over graves that says what cannot be known about their records.
+// deadReader is a pass over graves that reports which properties of their records are unknown.
 type deadReader struct {
 	*pass
 	graves *deleted.Graves
@@ -106,8 +107,8 @@ func (r *deadReader) Next() (*record.Header, error) {
 	return h, nil
 }
 
-// sum compares the rows of the record that ended with what META says. The sizes of hashes and sets may be
-// unknown, and are too large after deletes that did not look.
+// sum compares the rows of the record that ended with META's size. The sizes of hashes and sets may be
+// unknown, and too large after deletes without a lookup.
 func (r *deadReader) sum() {
 	switch n := r.rows - 1; {
 	case r.head.Type == record.String, r.meta.Size == engine.SizeLost:

@@ -12,8 +12,8 @@ import (
 	"kvferry/record"
 )
 
-// The search for namespaces that have only deleted rows names each once, also integers that the comparator orders in
-// a circle; what is alive is not dead.
+// TestDeadDatabases: the search for namespaces with only deleted rows returns each once, even integers that
+// the comparator orders in a circle; live namespaces are not dead.
 func TestDeadDatabases(t *testing.T) {
 	named := func(ns codec.Data) raw {
 		return raw{codec.AppendKey(nil, codec.AppendData(nil, ns), []byte("k"), codec.KindMeta), str(text("v"))}
@@ -47,7 +47,7 @@ func TestDeadDatabases(t *testing.T) {
 	}
 }
 
-// TestDeadSizes: what META said is compared with the rows that are left, where it says something; META is one of them.
+// TestDeadSizes: META's size, if known, is compared with the rows left; META is one of them.
 func TestDeadSizes(t *testing.T) {
 	for _, c := range []struct {
 		typ        record.Type

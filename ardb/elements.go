@@ -55,8 +55,8 @@ func (p *pass) readRows(dst []record.Element) (int, error) {
 			p.ended = true
 			return 0, p.checks()
 		}
-		// Rows of one batch stay until the next is read, so nothing of them is copied. Those that come one by one are, but
-		// for the last.
+		// Rows of one batch stay valid until the next is read, so they need no copy. Rows read one by one are
+		// copied, except the last.
 		last, single := n == len(dst)-1 || len(p.val) > arenaBatch, len(p.ahead) <= 1
 		keep, err := p.decode(&dst[n], single && !last)
 		if err != nil {
@@ -89,13 +89,13 @@ func (p *pass) badElement(err error) {
 	p.bad(kind, p.head.Type, p.head.Key, err)
 }
 
-// keyError is an error in a row's key, not in its value.
+// keyError marks an error in a row's key rather than in its value.
 type keyError struct{ err error }
 
 func (e *keyError) Error() string { return e.err.Error() }
 func (e *keyError) Unwrap() error { return e.err }
 
-// decode decodes the element row ahead. keep is false when the row has been counted as something else.
+// decode decodes the element row ahead. keep is false if the row was counted in another class.
 func (p *pass) decode(e *record.Element, copied bool) (keep bool, err error) {
 	d, err := p.single()
 	if err != nil {
@@ -174,8 +174,8 @@ func (p *pass) value(d *codec.Data) (v []byte) {
 	return v
 }
 
-// canonical looks whether a string should have been an integer. The server finds such a member in
-// listings only; when the integer is there too it is the one that lookups find, and is kept.
+// canonical reports whether to keep an element; a string in place of an integer is a finding. The server sees
+// such a member in listings only. If the integer exists too, lookups find that, and it is kept.
 func (p *pass) canonical(d *codec.Data, kind codec.Kind) (bool, error) {
 	if !d.IsText() {
 		return true, nil
@@ -283,7 +283,7 @@ func (p *pass) twins() {
 		fmt.Sprintf("%d sort rows and %d score rows do not hold the same members and scores", p.zset.Sorts, p.zset.Scores))
 }
 
-// checks compares what was read with what META promises, at the end of a record, and returns io.EOF.
+// checks compares the elements read with META at the end of a record, and returns io.EOF.
 func (p *pass) checks() error {
 	switch p.head.Type {
 	case record.ZSet:

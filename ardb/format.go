@@ -11,14 +11,14 @@ import (
 	"kvferry/record"
 )
 
-// lmdbReason says why LMDB is not written.
+// lmdbReason explains why kvferry does not write LMDB.
 const lmdbReason = "a stock server searches an LMDB file in byte order after its first restart, so that no order of rows serves " +
 	"both its lookups and its ranges; write ardb+rocksdb or ardb+leveldb"
 
-// serverOld is a server as locations name it: the last of those that compare integers by 32 bits.
+// serverOld is the name in locations of the last server that compares integers by 32 bits.
 const serverOld = "ardb0.9.6"
 
-// oldReason says why its LevelDB databases are not written.
+// oldReason explains why kvferry does not write LevelDB databases of serverOld.
 const oldReason = "servers before 0.9.7 compare integers by 32 bits, so LevelDB's index of expiries has no order for times more than 24 days " +
 	"apart; write ardb0.9.6+rocksdb, or start a newer server and write ardb+leveldb"
 
@@ -31,18 +31,19 @@ func New() format.Format { return ardbFormat{} }
 // Name returns "ardb".
 func (ardbFormat) Name() string { return "ardb" }
 
-// Servers lists the servers that take less than the newest ones. The rows are the same, and so is what is read.
+// Servers lists the servers that accept less than the newest ones. They use the same rows, so reading does not
+// differ.
 func (ardbFormat) Servers() []format.Server {
 	return []format.Server{{Name: serverOld, First: "0.9.0", Last: "0.9.6", Detail: "Ardb 0.9.0 to 0.9.6: no streams, integers of a hash or set less than 2^31 apart; RocksDB only"}}
 }
 
-// For returns the format as a server has it.
+// For returns the format in the dialect of a server.
 func (ardbFormat) For(server string) format.Format { return ardbFormat{server} }
 
 // Server returns the name given to For.
 func (f ardbFormat) Server() string { return f.server }
 
-// spanBits says how far integers of one hash or set may be apart: less than 2 to this.
+// spanBits limits the distance between the integers of one hash or set: less than 2 to the power of spanBits.
 func (f ardbFormat) spanBits() int {
 	if f.server == serverOld {
 		return 31
@@ -50,7 +51,7 @@ func (f ardbFormat) spanBits() int {
 	return 63
 }
 
-// Limits says what Ardb can hold.
+// Limits describes the values that Ardb can hold.
 func (f ardbFormat) Limits() format.Limits {
 	l := format.Limits{
 		Types:     record.RedisTypes,
@@ -85,7 +86,7 @@ func (ardbFormat) Detect(ev *format.Evidence) format.Verdict {
 	for i := range ev.Stores {
 		s := &ev.Stores[i]
 		if dir := path.Dir(s.Path); dir != "." {
-			continue // an engine's directory is the dataset or right below it
+			continue // an engine's directory is the dataset or a directory in it
 		}
 		score, why := weigh(s)
 		if score > 0 && path.Base(s.Path) == s.Kind {
@@ -99,7 +100,7 @@ func (ardbFormat) Detect(ev *format.Evidence) format.Verdict {
 	return v
 }
 
-// weigh says how much a store looks like one of Ardb's.
+// weigh returns how likely a store is Ardb's, and why.
 func weigh(s *format.StoreEvidence) (int, string) {
 	for _, k := range s.Keyspaces {
 		switch {

@@ -25,7 +25,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// openers are the stores that Ardb's goldens are in.
+// openers open the stores of Ardb's goldens.
 var openers = map[string]store.Opener{engine.RocksDB: rocks.Open, engine.LevelDB: rocks.Open, engine.LMDB: lmdb.Open}
 
 func openGolden(t testing.TB, kind string) format.Source {
@@ -44,7 +44,7 @@ func openDir(t testing.TB, dir, kind string, report func(record.Finding)) format
 	return src
 }
 
-// line is a record as the truth files have it; value is a rendering that compares.
+// line is a record in the form of the truth files; value is a comparable rendering.
 type line struct {
 	db, typ, key string
 	expire       int64
@@ -91,7 +91,7 @@ func scoreText(f float64) string { return fmt.Sprintf("%x", math.Float64bits(f))
 
 func b64(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
 
-// render turns the elements of a record into what the truth files have.
+// render formats the elements of a record like the truth files.
 func render(h *record.Header, elems []record.Element) string {
 	if h.Type == record.Hash || h.Type == record.Set || h.Type == record.ZSet {
 		slices.SortFunc(elems, func(a, b record.Element) int { return bytes.Compare(a.Name, b.Name) })
@@ -127,7 +127,7 @@ func render(h *record.Header, elems []record.Element) string {
 	return string(b)
 }
 
-// readRecords reads all records of a pass, checking their order, ByName and the views' lifetimes.
+// readRecords reads all records of a pass and checks their order, ByName and the lifetimes of views.
 func readRecords(t testing.TB, src format.Source, db string, types record.TypeSet, span format.Span, env *format.Env, f func(*record.Header, []record.Element)) {
 	t.Helper()
 	r, err := src.Records(context.Background(), db, types, span, env)
@@ -186,8 +186,8 @@ func readElements(t testing.TB, r record.Reader, size int) (out []record.Element
 	}
 }
 
-// clock is after the expired keys of the goldens, which Ardb wrote by the clock of the wall, and before those
-// that expire far ahead.
+// clock is after the expired keys of the goldens, for which Ardb used the real time, and before the keys that
+// expire far ahead.
 var clock = time.Unix(1800000000, 0)
 
 func testEnv(report func(record.Finding)) *format.Env {
@@ -244,7 +244,8 @@ func testGolden(t *testing.T, kind string) {
 	}
 }
 
-// TestGoldenByType reads every type by itself, in spans: the same records, and every row counted once.
+// TestGoldenByType reads each type separately, in spans: the records are the same, and every row is counted
+// once.
 func TestGoldenByType(t *testing.T) {
 	for kind := range openers {
 		src := openGolden(t, kind)
@@ -290,8 +291,8 @@ func sum(t *testing.T, src format.Source, db string, types record.TypeSet, span 
 	})
 }
 
-// TestGoldenHLL repeats the PFADD that the server was sent: the bytes are the same, but for the count, which
-// it had computed before.
+// TestGoldenHLL repeats the PFADD sent to the server: the bytes are the same, except the count, which the
+// server had computed before.
 func TestGoldenHLL(t *testing.T) {
 	var members [][]byte
 	for i := range 100 {

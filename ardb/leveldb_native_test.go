@@ -25,15 +25,15 @@ import (
 // nativeSize is small, so that LevelDB compacts through several levels.
 const nativeSize = 256 << 10
 
-// TestLevelDBReadsGolden: LevelDB itself has the rows of a database of the server that our reader shows.
+// TestLevelDBReadsGolden: LevelDB itself has the same rows of a server's database as our reader.
 func TestLevelDBReadsGolden(t *testing.T) {
 	dir := fixtures.Unpack(t, "ardb-leveldb-basic")
 	rows := levelScan(t, dir)
 	withLevelDB(t, filepath.Join(dir, engine.LevelDB), func(db *cleveldb.DB) { wantNative(t, db, nil, rows) })
 }
 
-// TestLevelDBMovesTarget: LevelDB itself opens, compacts under a snapshot, changes, reopens and repairs
-// what the target writes, and each time has the rows of the model; our reader then has the same records.
+// TestLevelDBMovesTarget: LevelDB itself opens, compacts under a snapshot, changes, reopens and repairs the
+// written target. Each time it has the rows of the model, and our reader has the same records.
 func TestLevelDBMovesTarget(t *testing.T) {
 	golden := openGolden(t, engine.LevelDB)
 	for _, tc := range []struct {
@@ -77,7 +77,7 @@ func TestLevelDBMovesTarget(t *testing.T) {
 	}
 }
 
-// goldenRecords reads a namespace, of the largest one the types that are enough.
+// goldenRecords reads a namespace; of the largest one only enough types.
 func goldenRecords(t *testing.T, src format.Source, db string) record.Reader {
 	t.Helper()
 	types := record.AllTypes
@@ -91,7 +91,7 @@ func goldenRecords(t *testing.T, src format.Source, db string) record.Reader {
 	return r
 }
 
-// fillTarget writes what read yields of each namespace.
+// fillTarget writes the records that read yields for each namespace.
 func fillTarget(t *testing.T, dir string, o *format.CreateOptions, read func(i int, db string) record.Reader) *record.Fingerprint {
 	t.Helper()
 	target := create(t, dir, o)
@@ -155,8 +155,8 @@ func wantNative(t *testing.T, db *cleveldb.DB, s *cleveldb.Snapshot, want [][2]s
 	}
 }
 
-// moveNative opens a database, compacts it under a snapshot, overwrites and deletes rows, compacts
-// under the snapshot and without it, and reopens; the rows are the model's each time.
+// moveNative opens a database, compacts it under a snapshot, overwrites and deletes rows, compacts under the
+// snapshot and without it, and reopens; the rows match the model each time.
 func moveNative(t *testing.T, dir string, rows [][2]string) {
 	t.Helper()
 	var left [][2]string
@@ -182,7 +182,7 @@ func moveNative(t *testing.T, dir string, rows [][2]string) {
 	withLevelDB(t, dir, func(db *cleveldb.DB) { wantNative(t, db, nil, left) })
 }
 
-// changeNative overwrites a third of the rows, deletes a third, adds some, and returns what is left.
+// changeNative overwrites a third of the rows, deletes a third, adds some, and returns the result.
 func changeNative(t *testing.T, db *cleveldb.DB, rows [][2]string) (left [][2]string) {
 	t.Helper()
 	model := map[string]string{}
@@ -216,7 +216,7 @@ func changeNative(t *testing.T, db *cleveldb.DB, rows [][2]string) (left [][2]st
 	return left
 }
 
-// repair runs RepairDB, which may give up no table.
+// repair runs RepairDB, which must not drop a table.
 func repair(t *testing.T, dir string) {
 	t.Helper()
 	if err := cleveldb.Repair(dir, codec.LevelDBComparer(), nativeSize); err != nil {
@@ -227,7 +227,7 @@ func repair(t *testing.T, dir string) {
 	}
 }
 
-// repairNative repairs a database, uses it as any other, and repairs it again without its MANIFEST.
+// repairNative repairs a database, uses it like any other, and repairs it again without its MANIFEST.
 func repairNative(t *testing.T, dir string, rows [][2]string) {
 	t.Helper()
 	repair(t, dir)

@@ -22,7 +22,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// levelComparer is the server's order as LevelDB takes it; like the server it shortens nothing.
+// levelComparer is the server's order as a LevelDB comparator; like the server's it shortens no keys.
 type levelComparer struct{}
 
 func (levelComparer) Compare(a, b []byte) int         { return codec.CompareNamespaced(a, b) }
@@ -32,8 +32,8 @@ func (levelComparer) Successor(_, _ []byte) []byte    { return nil }
 
 var _ comparer.Comparer = levelComparer{}
 
-// TestLevelDBUsesTarget: LevelDB opens a directory of the target, reads every row of it, writes to it
-// and compacts it, and our reader then sees the same records.
+// TestLevelDBUsesTarget: LevelDB opens a directory of the target, reads each row, writes to it and compacts
+// it; our reader then returns the same records.
 func TestLevelDBUsesTarget(t *testing.T) {
 	dbs := []string{"0", "10", "a name", "1"}
 	dir := filepath.Join(t.TempDir(), "data")
@@ -97,7 +97,7 @@ func levelScan(t *testing.T, dir string) (rows [][2]string) {
 	}
 }
 
-// useLevelDB compares all rows, looks each up, writes some anew, adds and deletes others, and compacts.
+// useLevelDB compares all rows, looks up each, rewrites, adds and deletes some, and compacts.
 func useLevelDB(t *testing.T, dir string, rows [][2]string) {
 	t.Helper()
 	check := func(err error) {

@@ -12,7 +12,7 @@ import (
 
 // Kinds of losses that only Ardb has.
 const (
-	// LossIntSpan: the integers of a hash or set are so far apart that the server's compare wraps around.
+	// LossIntSpan: the integers of a hash or set are so far apart that the server's comparison wraps around.
 	LossIntSpan = "int-span"
 	// LossStreamFields: a stream entry has more fields than a row can count.
 	LossStreamFields = "stream-fields"
@@ -23,7 +23,7 @@ var lossInfos = append([]record.LossInfo{
 	{Kind: LossStreamFields, Types: record.Of(record.Stream), Text: "A stream entry has more than 127 fields; it is left out."},
 }, record.GroupProgress())
 
-// Losses lists what Ardb cannot hold of a record.
+// Losses lists the parts of a record that Ardb cannot hold.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if h.Type == record.Stream && t.format.server == serverOld {
 		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "Ardb 0.9 has no streams"}}
@@ -31,8 +31,8 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	return append(dataset.StreamProgress(h), dataset.Past(h, 1)...)
 }
 
-// ElementLosses drops scores that are no numbers, integers that are too far from those before them, and
-// stream entries with too many fields. A HyperLogLog gets Ardb's mark of a stale count for Redis's.
+// ElementLosses drops scores that are not numbers, integers too far from the preceding ones, and stream
+// entries with too many fields. In a HyperLogLog it replaces Redis's mark of a stale count by Ardb's.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
@@ -53,7 +53,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	return batch
 }
 
-// keepSpan keeps the elements whose integers are not too far apart.
+// keepSpan keeps the elements whose integers are close enough together.
 func (t *target) keepSpan(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	var span *codec.Span // looked up with the first integer
 	bits := t.format.spanBits()

@@ -16,13 +16,13 @@ import (
 	"kvferry/store"
 )
 
-// hops is how many rows of a record that is passed over are read before the iterator seeks.
+// hops is the number of rows of a skipped record that are read before the iterator seeks.
 const hops = 16
 
-// batchRows is how many rows are read at once, at most.
+// batchRows is the maximum number of rows read at once.
 const batchRows = 64
 
-// arenaBatch is about how many bytes of names and values a batch of elements copies at most.
+// arenaBatch is the approximate maximum of bytes of names and values that a batch of elements copies.
 const arenaBatch = 64 << 10
 
 // Records yields the records of a span. Rows of no record are counted with the pass that reads
@@ -48,14 +48,14 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 
 // pass reads the records of one span: a META row, then its elements.
 //
-// One row is looked ahead: key and val are those of the row that is next to be handled while have is true.
-// They stay views until the iterator moves, so a row is only copied when more rows are needed at once.
+// It looks one row ahead: while have is true, key and val are the next row to handle. They remain views until
+// the iterator moves, so a row is copied only when more rows are needed at once.
 type pass struct {
 	src    *source
 	sp     *engine.Space
 	types  record.TypeSet
 	subset bool // some types are for other passes
-	strays bool // the rows beside the namespaces are ours
+	strays bool // this pass counts the rows beside the namespaces
 	env    *format.Env
 	now    int64
 	it     store.Iterator
@@ -64,9 +64,9 @@ type pass struct {
 	room  []store.Row
 	ahead []store.Row // of the batch; their views live until the next one
 	texts []record.StringRecord
-	given []record.StringRecord // of texts: handed out, not counted yet
+	given []record.StringRecord // of texts: returned, not counted yet
 	next  int                   // of them
-	views bool                  // elements that were handed out are of the batch
+	views bool                  // elements returned to the caller point into the batch
 
 	key, val []byte
 	have     bool
@@ -85,7 +85,7 @@ type pass struct {
 	max    codec.Data
 	user   []byte
 	prefix []byte // raw key up to and with the user key; nil slice of strings, which have one row
-	rows   int64  // of the class that Settle says
+	rows   int64  // counted in the class given to Settle
 	index  int64  // of class Index when the record is copied
 	count  int64  // elements yielded
 	ended  bool   // all elements were read
@@ -127,10 +127,10 @@ func (p *pass) advance() error {
 	return nil
 }
 
-// errBatchEnds says that the next row would take the place of what was handed out.
+// errBatchEnds is returned if reading the next row would overwrite elements returned to the caller.
 var errBatchEnds = errors.New("the batch of rows ends")
 
-// fetch reads the next row, and those that come with it.
+// fetch reads the next row, or the next batch.
 func (p *pass) fetch() (key, val []byte, err error) {
 	if p.batch == nil {
 		p.it.Tally(&p.tally)
@@ -144,7 +144,7 @@ func (p *pass) fetch() (key, val []byte, err error) {
 	return p.room[0].Key, p.room[0].Value, nil
 }
 
-// place is where the row ahead stands.
+// place is the place of the row ahead.
 func (p *pass) place() record.Place {
 	if p.batch != nil {
 		return p.batch.PlaceAt(p.next - 1)
@@ -152,13 +152,13 @@ func (p *pass) place() record.Place {
 	return p.it.Place()
 }
 
-// consume ends the handling of the row that was looked ahead.
+// consume completes the handling of the row ahead.
 func (p *pass) consume(c record.Class) {
 	p.tally.Rows[c]++
 	p.have = false
 }
 
-// discard forgets the row: another pass counts it.
+// discard drops the row: another pass counts it.
 func (p *pass) discard() {
 	var other record.Tally
 	p.it.Tally(&other)
@@ -183,7 +183,7 @@ func (p *pass) Next() (*record.Header, error) {
 	}
 }
 
-// begin handles the row ahead, with which a record starts or not.
+// begin handles the row ahead, which may start a record.
 func (p *pass) begin() (bool, error) {
 	off, end, ok := codec.SplitUser(p.key, p.sp.Named)
 	if !ok {
@@ -252,7 +252,7 @@ func (p *pass) open(user []byte) {
 	p.inside = true
 }
 
-// indexed looks for the row of the TTL index by which the server would collect the key.
+// indexed looks up the row of the TTL index by which the server would collect the key.
 func (p *pass) indexed(user []byte) error {
 	there, err := p.src.inTTLIndex(p.sp, user, p.head.ExpireMS)
 	if err == nil && !there {
@@ -276,8 +276,8 @@ func (p *pass) beginString() (bool, error) {
 	return true, nil
 }
 
-// beginCollection reads what META says and looks at the first element, whose encoding says whether the
-// names come in byte order: numbers come before strings.
+// beginCollection reads META and looks at the first element, whose encoding determines whether the names are
+// in byte order: numbers come before strings.
 func (p *pass) beginCollection() (bool, error) {
 	if err := p.readMeta(); err != nil {
 		p.inside = false
@@ -299,7 +299,7 @@ func (p *pass) beginCollection() (bool, error) {
 		return false, err
 	}
 	if !first && p.head.Type != record.Stream {
-		// A collection that was emptied leaves its META row when its size is unknown.
+		// An emptied collection keeps its META row if its size is unknown.
 		p.tally.Rows[record.Deleted] += p.rows
 		p.tally.Rows[record.Orphan] += p.index
 		p.inside = false
@@ -320,7 +320,7 @@ func (p *pass) textFirst() bool {
 	return len(p.key) > at && codec.Tag(p.key[at]) >= codec.TagCStr
 }
 
-// readMeta takes what the elements need from META's data, which may not outlive the row.
+// readMeta copies the parts of META that the elements need, since META's views may not outlive the row.
 func (p *pass) readMeta() error {
 	v := p.meta
 	p.min, p.max, p.names = codec.Data{}, codec.Data{}, p.names[:0]
@@ -353,7 +353,7 @@ func (p *pass) readMeta() error {
 	return v.End()
 }
 
-// keepNames moves the names into the buffer, which no longer grows.
+// keepNames copies the names into the buffer, which no longer grows.
 func (p *pass) keepNames() {
 	off := 0
 	for i := range p.names {
@@ -363,8 +363,8 @@ func (p *pass) keepNames() {
 	}
 }
 
-// element looks ahead to the next element row of the open record; false at its end. Rows that are no
-// element of it are counted on the way.
+// element looks ahead to the next element row of the open record; false at its end. It counts other rows on
+// the way.
 func (p *pass) element(kind codec.Kind) (bool, error) {
 	for {
 		if err := p.advance(); err != nil || p.eof || !p.inRecord() {
@@ -424,7 +424,7 @@ func (p *pass) finish() error {
 	p.inside = false
 	p.tally.Rows[p.class] += p.rows
 	p.tally.Rows[p.class.OfIndex()] += p.index
-	if p.groups > 0 && p.class == record.Copied { // else all of the stream is gone
+	if p.groups > 0 && p.class == record.Copied { // else the whole stream is lost
 		p.report(FindStreamGroups, record.Warning, record.Stream, p.head.Key,
 			record.Plural(p.groups, "row")+" of consumer groups and pending entries left out")
 	}
@@ -444,11 +444,11 @@ func (p *pass) drain() error {
 	}
 }
 
-// skip passes over a record that is for another pass, which counts its rows.
+// skip passes over a record of another pass, which counts its rows.
 func (p *pass) skip(user []byte, k codec.Kind) error {
 	p.discard()
 	if k == codec.KindString {
-		return nil // the rows that may follow are orphans of that pass, told by their type
+		return nil // rows that may follow are orphans of the pass for their type
 	}
 	p.user = append(p.user[:0], user...)
 	for range hops {
@@ -496,7 +496,7 @@ func (p *pass) orphaned(user []byte) {
 	p.consume(record.Orphan)
 }
 
-// badMeta counts a META row that starts no record.
+// badMeta counts a META row that does not start a record.
 func (p *pass) badMeta(user []byte, v *codec.Value, err error) {
 	t := v.Kind.Type()
 	switch {
@@ -519,7 +519,8 @@ func (p *pass) badMeta(user []byte, v *codec.Value, err error) {
 	}
 }
 
-// lostMeta reports a META row that cannot be decoded. The rows that follow it are orphans, of which nothing more is told.
+// lostMeta reports a META row that cannot be decoded. The rows after it become orphans, without further
+// reports.
 func (p *pass) lostMeta(kind string, t record.Type, user []byte, err error) {
 	p.orphan = append(append(make([]byte, 0, len(user)), p.orphan[:0]...), user...)
 	p.bad(kind, t, user, err)
@@ -535,7 +536,7 @@ func (p *pass) bad(kind string, t record.Type, key []byte, err error) {
 	p.consume(record.Malformed)
 }
 
-// report hands out a finding about the row last read.
+// report reports a finding about the row last read.
 func (p *pass) report(kind string, sev record.Severity, t record.Type, user []byte, detail string) {
 	if p.env.Report == nil {
 		return
@@ -556,10 +557,10 @@ func (p *pass) end() error {
 	return io.EOF
 }
 
-// Counted tells how many rows of records that were passed are Copied, or Index.
+// Counted calls f with the numbers of Copied and Index rows of the records passed.
 func (p *pass) Counted(f record.CountFunc) { p.tally.Counted(p.sp.Label, f) }
 
-// Close hands the counts to the ledger.
+// Close adds the counts to the ledger.
 func (p *pass) Close() error {
 	p.settle()
 	p.it.Tally(&p.tally)

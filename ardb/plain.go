@@ -8,11 +8,11 @@ import (
 	"kvferry/store"
 )
 
-// Nearly all rows of a collection are of one form: a text for a name, with a text, a score or nothing. Those of a batch are
-// decoded in a loop of their own; the others, and what is wrong with any, are left to decode.
+// Nearly all rows of a collection have one form: a text as the name, with a text, a score or no value. Such
+// rows of a batch are decoded in a tight loop; decode handles all others, and damage.
 
-// plainRows decodes the rows that come next as long as they are of the batch at hand and ordinary elements of the open
-// record, and returns how many. Those that need a second look are left to decode.
+// plainRows decodes the leading ordinary rows of the current batch that belong to the open record, and returns
+// their number. It leaves rows that need a closer look to decode.
 func (p *pass) plainRows(kind codec.Kind, dst []record.Element) int {
 	rows, at := p.plain()
 	n := 0
@@ -30,7 +30,7 @@ func (p *pass) plainRows(kind codec.Kind, dst []record.Element) int {
 	return n
 }
 
-// plain returns the rows of the batch that were not handled, when there are several, and where their types stand.
+// plain returns the unhandled rows of the batch, if it has several, and the offset of their type byte.
 func (p *pass) plain() (rows []store.Row, at int) {
 	if len(p.ahead) > 1 {
 		rows = p.ahead[p.next:]
@@ -41,7 +41,7 @@ func (p *pass) plain() (rows []store.Row, at int) {
 	return rows, len(p.prefix)
 }
 
-// passPlain ends the handling of rows that plain returned.
+// passPlain completes the handling of rows that plain returned.
 func (p *pass) passPlain(n int) {
 	if n > 0 && p.have {
 		p.have = false
@@ -50,7 +50,7 @@ func (p *pass) passPlain(n int) {
 	p.next += n
 }
 
-// plainRow decodes an ordinary row: a short or long text, with what belongs to it. elem is the element in its key.
+// plainRow decodes an ordinary row: a short or long text and its value. elem is the element in its key.
 func (p *pass) plainRow(e *record.Element, elem, val []byte) bool {
 	if p.head.Type == record.List {
 		return p.plainIndex(e, elem, val)
@@ -83,10 +83,10 @@ func (p *pass) plainIndex(e *record.Element, elem, val []byte) bool {
 	return ok && n == len(elem) && p.list.Follow(d) == nil
 }
 
-// mayBeInt reports whether a text begins as integers do.
+// mayBeInt reports whether a text begins like an integer.
 func mayBeInt(text []byte) bool { return len(text) > 0 && text[0] <= '9' && text[0] >= '-' }
 
-// plainSorts counts the sort rows that come next as long as they are of the batch at hand and ordinary.
+// plainSorts counts the next sort rows while they are ordinary and in the current batch.
 func (p *pass) plainSorts() {
 	rows, at := p.plain()
 	n := 0
@@ -105,7 +105,7 @@ func (p *pass) plainSorts() {
 	p.index += int64(n)
 }
 
-// NextStrings returns the strings that come next as long as they are of one batch and ordinary.
+// NextStrings returns the next strings while they are ordinary and in one batch.
 func (p *pass) NextStrings() ([]record.StringRecord, error) {
 	if p.batch == nil {
 		return nil, nil

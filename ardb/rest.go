@@ -24,7 +24,7 @@ func (s *source) countRest(e *format.Env) error {
 	return nil
 }
 
-// rest walks what is beside the namespaces: the TTL index, LMDB's directory, RocksDB's default.
+// rest scans the keyspaces that are no namespaces: the TTL index, LMDB's directory, RocksDB's default.
 type rest struct {
 	src   *source
 	sp    *engine.Space
@@ -60,7 +60,7 @@ func (r *rest) run() (err error) {
 	return nil
 }
 
-// row classifies a row; those of namespaces are jumped over.
+// row classifies a row; it skips namespaces.
 func (r *rest) row(key, val []byte) error {
 	if r.sp.Named {
 		d, n := codec.SplitData(key)
@@ -90,7 +90,7 @@ func (r *rest) row(key, val []byte) error {
 	return nil
 }
 
-// ttl classifies a row of the TTL index. Whether it still stands for a key is looked up only when asked to.
+// ttl classifies a row of the TTL index. It looks up whether the key still has that expiry only in deep mode.
 func (r *rest) ttl(key, val []byte) error {
 	k, err := codec.DecodeKey(key, r.sp.Named)
 	if err == nil && k.Kind != codec.KindTTL {
@@ -124,8 +124,8 @@ func (s *source) expires(db string, user []byte, ms int64) (bool, error) {
 	return sp.Expires(user, ms)
 }
 
-// On LevelDB the server collects expired keys by an index that is ordered by expiry, across all namespaces: its rows are
-// kept in files until all shards are there.
+// On LevelDB the server collects expired keys by an index ordered by expiry, across all namespaces: its rows
+// are kept in files until all shards are complete.
 //
 //	ttl/000001.rows   of shard 1
 const ttlDir = "ttl"
@@ -147,7 +147,7 @@ func (s *source) inTTLIndex(sp *engine.Space, user []byte, ms int64) (bool, erro
 	return s.kind == engine.RocksDB, nil
 }
 
-// summary reports what was counted.
+// summary reports the counts.
 func (r *rest) summary() {
 	if r.odd > 0 {
 		r.report(FindUnusedRows, record.Warning, record.Plural(r.odd, "row")+" where the server does not look")

@@ -16,20 +16,20 @@ import (
 	"kvferry/record"
 )
 
-// TestRestarts: a stock server on LMDB that was started three times and kept writing. 89 keys are in the tree more than
-// once; of 853 values five are not those that the server acknowledged last, and no file tells which those are:
-// LMDB updates a value of the same size in its place, pages carry no time, and a page that is split has its rows in
-// new places, so that where a row stands says little about when it was written.
+// TestRestarts reads a file of a stock server on LMDB that was started three times and kept writing. 89 keys
+// occur in the tree more than once. 5 of 853 values are not the last that the server acknowledged, and no
+// property of the file identifies them: LMDB updates a value of the same size in place, pages have no time,
+// and a page split moves rows, so that the place of a row says little about its age.
 func TestRestarts(t *testing.T) {
 	const name = "ardb-lmdb-restarts"
 	found, first := "the one that the server finds", "the first in the tree"
-	stale := map[string]string{ // have, acknowledged, which one is taken and why that is not it
-		// The search comes to another row than when it was written: since then a page was split. The server itself
-		// answers with the row that is taken.
+	stale := map[string]string{ // rows found, acknowledged, which one is read and why it is not the acknowledged one
+		// The search reaches a different row than at the time of the write: since then a page was split. The
+		// server itself replies with the row that is read.
 		"k119":                   "p1-356 p2-320 " + found,
 		"h7 ggggggggggggggggggg": "q2-211 q2-258 " + found,
-		// The search comes to neither row, so the server has lost both. Of seven such keys the first has the last value
-		// four times, the last one three times.
+		// The search reaches neither row, so the server has lost both. Of seven such keys the first row has
+		// the last value four times, the last row three times.
 		"aaaa":              "p0-117 p2-228 " + first,
 		"h6 f34":            "q0-92 q1-259 " + first,
 		"h7 gggggggggggggg": "q1-262 q2-238 " + first,
@@ -69,7 +69,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// acknowledged are the values of a truth file by key and field; of a set those of its members are empty.
+// acknowledged returns the values of a truth file by key and field; members of sets have empty values.
 func acknowledged(t *testing.T, truth []byte) map[string]string {
 	t.Helper()
 	text := func(v any) string {

@@ -57,7 +57,7 @@ func create(t testing.TB, dir string, o *format.CreateOptions) format.Target {
 	return target
 }
 
-// pump writes all records of a reader, as convert does: elements pass the target's losses first.
+// pump writes all records of a reader like convert: elements first pass the target's losses.
 func pump(t testing.TB, target format.Target, w record.Writer, r record.Reader, f *record.Fingerprint) (losses []record.Loss) {
 	t.Helper()
 	var hasher record.Hasher
@@ -107,7 +107,7 @@ func pump(t testing.TB, target format.Target, w record.Writer, r record.Reader, 
 	return losses
 }
 
-// randomOptions is what Ardb can hold.
+// randomOptions are the options for records that Ardb can hold.
 func randomOptions(db string) fixtures.Options {
 	return fixtures.Options{DB: db, Limits: New().Limits(), Now: clock, NarrowInts: true}
 }
@@ -131,7 +131,7 @@ func noFindings(t testing.TB) func(record.Finding) {
 	return func(f record.Finding) { t.Errorf("finding %s: %s %q %s", f.Severity, f.Kind, f.Key, f.Detail) }
 }
 
-// TestRoundTrip writes random records into both stores, in memory and in real ones, and reads them back.
+// TestRoundTrip writes random records into both stores, in memory and on disk, and reads them back.
 func TestRoundTrip(t *testing.T) {
 	for kind := range creators {
 		for _, mem := range []bool{true, false} {
@@ -184,7 +184,8 @@ func testRoundTrip(t *testing.T, kind string, mem bool, seed uint64) {
 	}
 }
 
-// TestWriteStrings: strings written at once become the tables that they become one by one, of rows in order only.
+// TestWriteStrings: strings written in batches give the same tables as strings written one by one, in order
+// only.
 func TestWriteStrings(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var batch []record.StringRecord
@@ -271,8 +272,8 @@ func tables(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// checkStrings reads strings several at a time: all records are those that were written, and each row of a string is counted
-// in the class that it was given.
+// checkStrings reads strings in batches: all records match the written ones, and each row of a string is
+// counted in the class given to it.
 func checkStrings(t *testing.T, src format.Source, want *record.Fingerprint) {
 	t.Helper()
 	var f record.Fingerprint
@@ -375,7 +376,7 @@ func TestGoldenRoundTrip(t *testing.T) {
 	}
 }
 
-// write puts records into a memory store and returns its rows: text of keys to values, in order.
+// write puts records into a memory store and returns its rows as text, in order.
 func write(t *testing.T, kind string, recs ...rec) (*memstore.Store, format.Source) {
 	t.Helper()
 	fs := memstore.New()
@@ -457,7 +458,8 @@ func sampleRecords() []rec {
 	}
 }
 
-// TestWrittenRows is the writer checklist: canonical integers and floats, sizes, bounds, both rows of a member, order.
+// TestWrittenRows checks the writer: canonical integers and floats, sizes, bounds, both rows of a member,
+// order.
 func TestWrittenRows(t *testing.T) {
 	st, _ := write(t, engine.RocksDB, sampleRecords()...)
 	want := []struct {
@@ -505,7 +507,8 @@ func TestWrittenRows(t *testing.T) {
 	}
 }
 
-// TestWrittenLastID: META names the largest id, that of the header or of an entry; entries of a source may come in any order.
+// TestWrittenLastID: META has the largest id, from the header or from an entry; entries of a source may come
+// in any order.
 func TestWrittenLastID(t *testing.T) {
 	for name, c := range map[string]struct {
 		header []byte
@@ -528,7 +531,7 @@ func TestWrittenLastID(t *testing.T) {
 	}
 }
 
-// TestWrittenLarge: a value too large to be copied twice is written as a small one is.
+// TestWrittenLarge: a value too large to copy twice is written like a small one.
 func TestWrittenLarge(t *testing.T) {
 	for _, n := range []int{bufpool.Large, bufpool.Large + 1} {
 		large := strings.Repeat("v", n)
@@ -545,7 +548,7 @@ func TestWrittenLarge(t *testing.T) {
 	}
 }
 
-// TestWrittenTTL has the TTL index of LevelDB, ordered by expiry; RocksDB has none.
+// TestWrittenTTL checks the TTL index of LevelDB, ordered by expiry; RocksDB has no index.
 func TestWrittenTTL(t *testing.T) {
 	st, src := write(t, engine.LevelDB, sampleRecords()...)
 	rows, err := func() (out [][]byte, err error) {
@@ -706,7 +709,7 @@ func TestElementLosses(t *testing.T) {
 	}
 }
 
-// TestAdopt finishes a target with shards of an earlier process.
+// TestAdopt finishes a target with the shards of an earlier process.
 func TestAdopt(t *testing.T) {
 	for kind := range creators {
 		dir := filepath.Join(t.TempDir(), "new")
@@ -733,7 +736,7 @@ func TestAdopt(t *testing.T) {
 		if want := map[string]int{engine.RocksDB: 1, engine.LevelDB: 2}[kind]; len(tables) != want {
 			t.Fatalf("%s: tables %+v", kind, tables)
 		}
-		second := create(t, dir, o) // the first process is gone without a word
+		second := create(t, dir, o) // the first process was killed
 		bad := slices.Clone(tables)
 		bad[len(bad)-1].Bytes++
 		if err := second.Adopt(0, "0", bad); err == nil {

@@ -20,7 +20,7 @@ import (
 	"kvferry/record"
 )
 
-// oldCompare is the order of 0.9.0 to 0.9.6: of the difference of integers 32 bits count.
+// oldCompare is the order of 0.9.0 to 0.9.6, which uses only 32 bits of the difference of integers.
 func oldCompare(t *testing.T, a, b []byte) int {
 	x, err := codec.DecodeKey(a, false)
 	y, err2 := codec.DecodeKey(b, false)
@@ -42,8 +42,8 @@ func oldCompare(t *testing.T, a, b []byte) int {
 	return 0
 }
 
-// TestOldServer: what is written for a server before 0.9.7 is in that server's order, and the same as for others but for
-// what is told.
+// TestOldServer: a dataset written for a server before 0.9.7 is in that server's order, and differs from
+// others only by the reported losses.
 func TestOldServer(t *testing.T) {
 	old := New().(format.Served).For(serverOld)
 	if s := old.(format.Served); s.Server() != serverOld || len(s.Servers()) != 1 || s.Servers()[0].Name != serverOld || old.Name() != "ardb" {
@@ -128,8 +128,8 @@ func TestOldServer(t *testing.T) {
 	}
 }
 
-// checkOldOrder compares each row with the one before and with some far from it: an order that wraps around may hold
-// between neighbours only.
+// checkOldOrder compares each row with the previous one and with some distant ones: an order that wraps around
+// may hold between neighbours only.
 func checkOldOrder(t *testing.T, src format.Source) {
 	t.Helper()
 	var keys [][]byte

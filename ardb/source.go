@@ -22,8 +22,8 @@ type source struct {
 	spaces []*engine.Space
 	// rest are the keyspaces that hold no namespace: TTL rows, directories, the unused default.
 	rest []*engine.Space
-	// circles says of collections what the store reported when it was opened: that their rows are in no order.
-	// The names are raw keys up to and with the type byte.
+	// circles maps collections to the circular order that the store reported on opening. The keys are raw keys
+	// up to and including the type byte.
 	circles map[string]string
 }
 
@@ -52,8 +52,8 @@ func open(ctx context.Context, f ardbFormat, dir string, o *format.OpenOptions) 
 	return s, nil
 }
 
-// circular keeps what the store finds about the order of a collection, for when the collection is read, and
-// passes its other findings on.
+// circular records the store's findings about circular collections until the collections are read, and
+// forwards all other findings.
 func (s *source) circular(report func(record.Finding), named bool) func(record.Finding) {
 	s.circles = map[string]string{}
 	return func(f record.Finding) {
@@ -65,13 +65,13 @@ func (s *source) circular(report func(record.Finding), named bool) func(record.F
 	}
 }
 
-// circleOf names the rows of a collection: keyspace, key with namespace, kind.
+// circleOf returns the map key of a collection: keyspace, key with namespace, kind.
 func circleOf(keyspace string, key []byte, kind byte) string {
 	return keyspace + "\x00" + string(key) + string(kind)
 }
 
-// settle finds the namespaces. An LMDB file is opened a second time, sorted, when it is not in the
-// comparator's order: the stock server searches it in byte order from its second run on.
+// settle finds the namespaces. It opens an LMDB file a second time, sorted, if the file is not in the
+// comparator's order: from its second run on, the stock server searches it in byte order.
 func (s *source) settle(ctx context.Context, dir string, o *format.OpenOptions, opts *store.Options) error {
 	if s.kind == engine.LevelDB {
 		return s.findNamespaces(opts)
@@ -102,7 +102,7 @@ func (s *source) settle(ctx context.Context, dir string, o *format.OpenOptions, 
 	return nil
 }
 
-// findNamespaces finds those of a LevelDB database.
+// findNamespaces finds the namespaces of a LevelDB database.
 func (s *source) findNamespaces(opts *store.Options) error {
 	keyspaces := s.store.Keyspaces()
 	if len(keyspaces) != 1 {
@@ -122,8 +122,8 @@ func (s *source) findNamespaces(opts *store.Options) error {
 	return nil
 }
 
-// checkOrder looks at every key of stores whose order is not vouched for by its name. Damage is left to
-// those who read what is damaged: the rest can be read.
+// checkOrder checks every key of stores whose comparator name does not guarantee the order. It ignores damage,
+// which readers of the damaged part report: the rest is readable.
 func (s *source) checkOrder() error {
 	for _, ks := range s.store.Keyspaces() {
 		c, ok := ks.(interface{ CheckOrder() error })
@@ -153,13 +153,13 @@ func (s *source) Databases() []string {
 	return out
 }
 
-// Sorted is true: an LMDB file in another order has been opened sorted.
+// Sorted is true, since an LMDB file in another order was opened sorted.
 func (s *source) Sorted() bool { return true }
 
-// Types are all: a namespace holds every type.
+// Types returns all types, since a namespace holds every type.
 func (s *source) Types(string) record.TypeSet { return record.RedisTypes }
 
-// Extra files there are none.
+// Extra returns nil: Ardb has no extra files.
 func (s *source) Extra() []string { return nil }
 
 // Close closes the store.

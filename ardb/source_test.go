@@ -19,7 +19,7 @@ import (
 	"kvferry/store"
 )
 
-// TestLimits: LMDB is only read; servers before 0.9.7 have no streams, and no order of their own on LevelDB.
+// TestLimits: LMDB is read only; servers before 0.9.7 have no streams, and cannot be written on LevelDB.
 func TestLimits(t *testing.T) {
 	formattest.Limits(t, New(), "Types=string,hash,list,set,zset,stream EmptyKey rocksdb:rw leveldb:rw lmdb:r Beside=[backup repl]")
 	formattest.Limits(t, New().(format.Served).For("ardb0.9.6"), "Types=string,hash,list,set,zset EmptyKey rocksdb:rw leveldb:r lmdb:r Beside=[backup repl]")
@@ -50,8 +50,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestEngineDir finds the engine by its files, or by its name.
-// TestNoEngine: a directory without a database of Ardb is refused in words.
+// TestNoEngine: a directory without an Ardb database is refused with an explanation.
 func TestNoEngine(t *testing.T) {
 	if _, err := New().Open(context.Background(), t.TempDir(), &format.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "no rocksdb, leveldb or lmdb") {
 		t.Errorf("no engine: %v", err)
@@ -82,8 +81,8 @@ func named(ns codec.Data, user string) raw {
 	return raw{codec.AppendKey(nil, codec.AppendData(nil, ns), []byte(user), codec.KindMeta), str(text(user))}
 }
 
-// TestNamespaces: MOVE writes integers for namespaces; they are databases of their own. What is no
-// namespace at all is counted.
+// TestNamespaces: MOVE writes integers for namespaces; they are separate databases. Rows outside all
+// namespaces are counted.
 func TestNamespaces(t *testing.T) {
 	ttl := func(ms int64, ns codec.Data, user string) raw {
 		return raw{codec.AppendKey(nil, codec.AppendText(nil, []byte(codec.TTLNamespace)), nil, codec.KindTTL, codec.IntData(ms), ns, text(user)), ttlValue}
@@ -122,8 +121,8 @@ func TestNamespaces(t *testing.T) {
 	checkViews(t, src)
 }
 
-// TestGoldenTTL looks every expiry up in the index. Ardb leaves rows behind and loses others; none of it is
-// more than a note.
+// TestGoldenTTL looks up every expiry in the index. Ardb leaves stale rows and loses others; all of this is at
+// most a note.
 func TestGoldenTTL(t *testing.T) {
 	for kind := range openers {
 		kinds := map[string]int{}
@@ -145,7 +144,7 @@ func TestGoldenTTL(t *testing.T) {
 	}
 }
 
-// checkViews reads the keyspaces that are parts of one.
+// checkViews reads the keyspaces that are parts of a keyspace.
 func checkViews(t *testing.T, src format.Source) {
 	t.Helper()
 	want := map[string]int{"": 1, "1": 3, "10": 1, "int:1": 2, codec.TTLNamespace: 5}
@@ -236,7 +235,7 @@ func TestSizeAndWhere(t *testing.T) {
 	}
 }
 
-// orderedStore is a store in memory that says its rows are in no order until it is opened resorted.
+// orderedStore is a store in memory that reports its rows as unordered until it is opened resorted.
 type orderedStore struct {
 	store.Store
 	sorted bool
@@ -261,7 +260,7 @@ func (s *orderedStore) Keyspaces() []store.Keyspace {
 	return out
 }
 
-// TestMixedOrder: an LMDB file that the stock server has mixed up is opened sorted, and says so.
+// TestMixedOrder: an LMDB file that the stock server has mixed up is opened sorted, with a finding.
 func TestMixedOrder(t *testing.T) {
 	fs := memstore.New()
 	st := fs.Dir("/d/lmdb")
@@ -294,7 +293,7 @@ func TestMixedOrder(t *testing.T) {
 	}
 }
 
-// TestSplitCovers cuts a namespace in many spans: every record is in exactly one.
+// TestSplitCovers cuts a namespace into many spans: each record is in exactly one.
 func TestSplitCovers(t *testing.T) {
 	st, src := write(t, engine.LevelDB, sampleRecords()...)
 	_ = st
@@ -318,8 +317,8 @@ func TestSplitCovers(t *testing.T) {
 	}
 }
 
-// TestBigRecords reads values beyond what a batch copies, and passes over records that are long enough to be
-// jumped over.
+// TestBigRecords reads values larger than the copies of a batch, and skips records that are long enough to
+// seek past.
 func TestBigRecords(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	big := make([]byte, 300<<10)

@@ -11,7 +11,7 @@ import (
 	"kvferry/store"
 )
 
-// Split cuts the user keys of a namespace where the sampled bytes are in n equal parts.
+// Split cuts the user keys of a namespace into n parts with equal sampled bytes.
 func (s *source) Split(db string, t record.TypeSet, n int) ([]format.Span, error) {
 	if n <= 1 {
 		return []format.Span{{}}, nil
@@ -23,7 +23,7 @@ func (s *source) Split(db string, t record.TypeSet, n int) ([]format.Span, error
 	return dataset.Cut(keys, n), nil
 }
 
-// Weigh samples about n user keys of a namespace; all types lie together.
+// Weigh samples about n user keys of a namespace; all types share one keyspace.
 func (s *source) Weigh(db string, _ record.TypeSet, n int) ([]store.Weighted, error) {
 	sp, err := s.space(db)
 	if err != nil {
@@ -32,7 +32,8 @@ func (s *source) Weigh(db string, _ record.TypeSet, n int) ([]store.Weighted, er
 	return sp.Weigh(n, len(s.spaces))
 }
 
-// Size is the bytes of a namespace; a part of the types is taken for its share, as all lie together.
+// Size is the number of bytes of a namespace. For a subset of the types it assumes a proportional share, as
+// all types share one keyspace.
 func (s *source) Size(db string, t record.TypeSet) int64 {
 	sp, err := s.space(db)
 	if err != nil {
@@ -54,7 +55,7 @@ func (s *source) Where(db string, key []byte) []format.Range {
 	return []format.Range{{Keyspace: sp.Name, Lo: codec.Bound(sp.NS, key), Hi: codec.Bound(sp.NS, codec.After(key))}}
 }
 
-// Keyspaces lists the namespaces and then what is beside them. On LevelDB all are parts of one keyspace.
+// Keyspaces lists the namespaces and then the other keyspaces. On LevelDB all are parts of one keyspace.
 func (s *source) Keyspaces() []format.Keyspace {
 	var out []format.Keyspace
 	for _, sp := range s.spaces {

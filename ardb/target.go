@@ -17,7 +17,7 @@ import (
 	"kvferry/store"
 )
 
-// target is a dataset being written. All types lie in one order, so a shard is one run.
+// target is a dataset being written. All types share one order, so a shard is one run.
 type target struct {
 	hlldialect.Strings
 	format  ardbFormat
@@ -64,8 +64,8 @@ func (f ardbFormat) Create(_ context.Context, dir string, o *format.CreateOption
 	return t, nil
 }
 
-// declare makes the keyspaces. The server opens all column families with one comparator, the unused
-// default one too.
+// declare makes the keyspaces. The server opens all column families with one comparator, including the unused
+// default one.
 func (t *target) declare() error {
 	if t.kind == engine.LevelDB {
 		return t.builder.Keyspace(engine.DefaultCF, codec.LevelDBComparer())
@@ -77,7 +77,7 @@ func (t *target) declare() error {
 	return err
 }
 
-// checkNamespace refuses names that the server does not take for a namespace.
+// checkNamespace refuses names that the server does not accept as a namespace.
 func (t *target) checkNamespace(db string) error {
 	switch {
 	case db == "" || len(db) > codec.MaxNamespace:
@@ -92,7 +92,7 @@ func (t *target) checkNamespace(db string) error {
 	return nil
 }
 
-// Groups is one group: all types lie in one order.
+// Groups returns a single group, since all types share one order.
 func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.RedisTypes} }
 
 // Shard returns the writer of one span.
@@ -147,8 +147,8 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	return t.format.Open(ctx, t.dir, &o)
 }
 
-// Abort removes what was written.
+// Abort removes the written files.
 func (t *target) Abort() {
 	t.builder.Abort()
-	_ = t.ttl.Remove() // the error that led here is the one to tell
+	_ = t.ttl.Remove() // the error that led here matters more
 }

@@ -15,8 +15,8 @@ import (
 	"kvferry/store"
 )
 
-// writer writes one span. The META row comes before the elements but needs their number and bounds, so the
-// elements of a record are held by a sorter, in memory or on disk, until its end.
+// writer writes one span. The META row precedes the elements but contains their number and bounds, so a sorter
+// buffers the elements of a record, in memory or on disk, until its end.
 type writer struct {
 	t      *target
 	shard  int
@@ -24,7 +24,7 @@ type writer struct {
 	ns     []byte
 	run    store.Run
 	sorter *extsort.Sorter
-	sorts  *extsort.Sorter // sort rows of a sorted set; the others often come in order
+	sorts  *extsort.Sorter // sort rows of a sorted set; the other rows mostly arrive in order
 	ttl    *extsort.Sorter // LevelDB: rows of the TTL index
 
 	// The open record.
@@ -35,8 +35,8 @@ type writer struct {
 	count  int64
 	min    []byte // encoded
 	max    []byte
-	names  codec.Fields // of a stream's first entry, which META names
-	fields codec.Fields // of the entry at hand
+	names  codec.Fields // of a stream's first entry, which META lists
+	fields codec.Fields // of the current entry
 
 	prev    []byte // user key of the last record written
 	hasPrev bool
@@ -77,7 +77,7 @@ func (w *writer) Begin(h *record.Header) error {
 	return nil
 }
 
-// follows reports as an error that a key is not after the one before.
+// follows returns an error unless a key sorts after the previous one.
 func (w *writer) follows(key []byte, t record.Type) error {
 	switch c := bytes.Compare(w.prev, key); {
 	case !w.hasPrev || c < 0:
@@ -173,20 +173,20 @@ func (w *writer) entry(e *record.Element) error {
 	return err
 }
 
-// add gives a row of one element to the sorter: its key without the user key, and w.val.
+// add adds a row of one element to the sorter: its key without the user key, and w.val.
 func (w *writer) add(prefix uint64, k codec.Kind, d codec.Data) error {
 	w.tail = codec.AppendTail(w.tail[:0], k, d)
 	return w.sorter.Add(prefix, w.tail, w.val)
 }
 
-// addText is add with a value that is a large text, which is copied but once.
+// addText is add for a large text as the value, which it copies only once.
 func (w *writer) addText(prefix uint64, k codec.Kind, d codec.Data, text []byte) error {
 	w.tail = codec.AppendTail(w.tail[:0], k, d)
 	w.val = codec.AppendTextHead(append(w.val[:0], byte(k), 1), len(text))
 	return w.sorter.AddParts(prefix, w.tail, w.val, text)
 }
 
-// End writes the record. One without elements leaves nothing, but for a stream.
+// End writes the record. A record without elements leaves no rows unless it is a stream.
 func (w *writer) End() error {
 	if w.count == 0 && w.typ != record.Stream {
 		return nil
@@ -266,7 +266,7 @@ func (w *writer) appendMeta(dst []byte) []byte {
 	case record.Hash:
 		v.Kind = codec.KindHash
 		if v.Size > 1 {
-			v.Size = codec.SizeUnknown // as after HMSET: HDEL counts a field that it is given twice twice, and drops META at 0
+			v.Size = codec.SizeUnknown // as after HMSET: HDEL with a field given twice counts it twice, and removes META at 0
 		}
 		return codec.AppendHead(dst, &v, 0)
 	case record.List:
@@ -306,8 +306,8 @@ func (w *writer) rows(sorter *extsort.Sorter, prefix int) error {
 	}
 }
 
-// twice says of rows that a run refused which element is there twice; w.tail is the row before them. Otherwise the error is
-// the run's.
+// twice returns an error that names the duplicate element in rows that a run refused; w.tail is the row before
+// them. Without a duplicate it returns the run's error.
 func (w *writer) twice(rows []store.Row, err error) error {
 	prev := w.tail
 	for _, r := range rows {
@@ -335,7 +335,7 @@ func (w *writer) Close() error {
 // Abort drops the span.
 func (w *writer) Abort() {
 	w.run.Abort()
-	_ = w.free() // what matters is that the span is dropped
+	_ = w.free() // dropping the span matters more
 }
 
 // free closes the sorters.

@@ -13,8 +13,8 @@ import (
 	"kvferry/record"
 )
 
-// hundred is a batch of elements as a nemo zset, set or hash of a hundred has them: in the order of their
-// names, the scores in no order.
+// hundred is a batch of elements as in a nemo zset, set or hash of a hundred: ordered by name, with scores in
+// no order.
 func hundred() []record.Element {
 	r := fixtures.NewRand(1)
 	out := make([]record.Element, 100)
@@ -56,7 +56,7 @@ var writeCases = []struct {
 	n      int
 }{{record.String, true, 1}, {record.Hash, true, 100}, {record.Hash, false, 100}, {record.List, false, 100}, {record.Set, true, 100}, {record.ZSet, true, 100}}
 
-// BenchmarkWriter measures what the writer costs on top of the store, an element.
+// BenchmarkWriter measures the writer's cost per element on top of the store.
 func BenchmarkWriter(b *testing.B) {
 	elems := hundred()
 	for _, c := range writeCases {
@@ -82,7 +82,7 @@ func TestWriterAllocs(t *testing.T) {
 	}
 }
 
-// repeated reads n records of the same elements, the keys ascending.
+// repeated yields n records with the same elements and ascending keys.
 type repeated struct {
 	typ   record.Type
 	n     int
@@ -160,7 +160,7 @@ func BenchmarkReader(b *testing.B) {
 	}
 }
 
-// Reading allocates nothing per row or record, whatever the type.
+// TestReaderAllocs: reading does not allocate per row or record, for any type.
 func TestReaderAllocs(t *testing.T) {
 	elems := hundred()
 	buf := make([]record.Element, 256)

@@ -15,7 +15,7 @@ import (
 	"kvferry/record"
 )
 
-// golden is the bytes of a row's key or value. Bytes are in hex, text is between quotes.
+// golden is a row's key or value: bytes in hex, text between quotes.
 type golden struct {
 	name  string
 	bytes string
@@ -75,7 +75,7 @@ var goldenRows = []golden{
 	{"smallest score", "01000000 00000000", 5e-324},
 }
 
-// raw turns the notation of goldens into bytes.
+// raw decodes the notation of goldens.
 func raw(t testing.TB, s string) []byte {
 	t.Helper()
 	out := []byte{}
@@ -93,7 +93,7 @@ func raw(t testing.TB, s string) []byte {
 	return out
 }
 
-// appendAny appends what v is decoded from.
+// appendAny appends the encoding of v.
 func appendAny(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case StringValue:
@@ -165,7 +165,7 @@ func same(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// checkDecoded fails unless b decodes to something that is encoded as b, or gives an error that says where.
+// checkDecoded fails unless b decodes to a value that encodes to b, or gives an error with an offset.
 func checkDecoded(t testing.TB, like any, b []byte) {
 	t.Helper()
 	got, err := decodeLike(like, b)
@@ -196,7 +196,7 @@ func TestDamagedRows(t *testing.T) {
 	}
 }
 
-// TestCodecOutcomes: what is decoded of damaged rows, and what is said of them, is as testdata/codec.txt has it.
+// TestCodecOutcomes compares decoded values and errors of damaged rows with testdata/codec.txt.
 func TestCodecOutcomes(t *testing.T) {
 	var got strings.Builder
 	for _, g := range goldenRows {

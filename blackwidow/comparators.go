@@ -9,14 +9,14 @@ import (
 	"kvferry/store"
 )
 
-// ListsDataKeyComparator orders lists/data_cf: by user key bytewise, whatever its length, then by version
-// as a signed number, then by index as an unsigned one. A key that ends early comes first; one whose klen
-// is beyond its end, which the engine does not survive, comes before all others.
+// ListsDataKeyComparator orders lists/data_cf by user key, bytewise and regardless of its length, then by
+// version as a signed number, then by index as an unsigned one. A truncated key sorts first. A key whose klen
+// exceeds it, which crashes the engine, sorts before all others.
 var ListsDataKeyComparator = store.Comparer{Name: "blackwidow.ListsDataKeyComparator", Compare: compareListKeys}
 
-// ZSetsScoreKeyComparator orders zsets/score_cf: by the bytes of klen, user key and version, then by score
-// as a number, then by member bytewise. 0.0 and -0.0 are the same to it. NaN, for which the engine has no
-// order, comes last. A key that ends early comes first.
+// ZSetsScoreKeyComparator orders zsets/score_cf: by the bytes of klen, user key and version, then by score as
+// a number, then by member bytewise. It treats 0.0 and -0.0 as equal. NaN, for which the engine has no order,
+// sorts last. A truncated key sorts first.
 var ZSetsScoreKeyComparator = store.Comparer{Name: "blackwidow.ZSetsScoreKeyComparator", Compare: compareScoreKeys}
 
 func compareListKeys(a, b []byte) int {
@@ -37,7 +37,7 @@ func compareListKeys(a, b []byte) int {
 	return compareListRests(arest, brest)
 }
 
-// compareListRests compares what follows the user key where not both are whole.
+// compareListRests compares the bytes after the user key if at least one key is truncated.
 func compareListRests(a, b []byte) int {
 	if len(a) < versionLen || len(b) < versionLen {
 		return versioned.CompareShort(a, b, versionLen)
@@ -69,8 +69,8 @@ func splitListKey(b []byte) (key, rest []byte, ok bool) {
 
 func version(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) }
 
-// compareScoreKeys compares the bytes before the scores first. Where these are equal klen is too, so they
-// end at the same place; a key that has none is compared as bytes.
+// compareScoreKeys compares the bytes before the scores first. If these are equal, klen is too, so the scores
+// start at the same offset; a key without a score is compared bytewise.
 func compareScoreKeys(a, b []byte) int {
 	if len(a) < klenLen || len(b) < klenLen {
 		return bytes.Compare(a, b)

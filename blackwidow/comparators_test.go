@@ -11,7 +11,7 @@ import (
 	"kvferry/store"
 )
 
-// checkAscending compares each key with each other one.
+// checkAscending compares each pair of keys.
 func checkAscending(t *testing.T, c store.Comparer, keys []string) {
 	t.Helper()
 	for i, a := range keys {
@@ -88,7 +88,7 @@ func TestScoreOrder(t *testing.T) {
 	}
 }
 
-// randomKey makes keys that are alike, and often not whole.
+// randomKey makes similar keys, many of them truncated.
 func randomKey(r *fixtures.Rand) []byte {
 	user := make([]byte, r.Intn(3))
 	for i := range user {
@@ -109,7 +109,7 @@ func randomKey(r *fixtures.Rand) []byte {
 	return b
 }
 
-// Whatever the keys are, the order is total: sorting puts them such that each comes before all later ones.
+// TestOrdersAreTotal: the order is total for any keys: after sorting, each key precedes all later ones.
 func TestOrdersAreTotal(t *testing.T) {
 	for _, c := range Comparers() {
 		r := fixtures.NewRand(1)
@@ -132,7 +132,7 @@ func TestOrdersAreTotal(t *testing.T) {
 	}
 }
 
-// zeros reports whether two keys differ by no more than the sign of a zero.
+// zeros reports whether two keys differ only in the sign of a zero.
 func zeros(a, b []byte) bool {
 	x, err := DecodeScoreKey(a)
 	y, yerr := DecodeScoreKey(b)

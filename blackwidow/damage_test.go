@@ -247,7 +247,7 @@ func TestDamage(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/damage.txt", told.String())
 }
 
-// drainAll reads some records wholly, some in part and some not at all, and settles the expired.
+// drainAll reads some records in full, some in part and some not at all, and settles the expired ones.
 func drainAll(t testing.TB, r record.Reader) {
 	t.Helper()
 	buf := make([]record.Element, 3)
@@ -278,7 +278,7 @@ func drainAll(t testing.TB, r record.Reader) {
 	}
 }
 
-// The elements that are left are read, in order.
+// TestDamagedListIsRead: the remaining elements are read, in order.
 func TestDamagedListIsRead(t *testing.T) {
 	m := whole(t)
 	m.delete(t, "lists/data_cf", itemKey("k", version, first+1))
@@ -294,7 +294,7 @@ func TestDamagedListIsRead(t *testing.T) {
 	}
 }
 
-// Findings about one record are summed up beyond a hundred, unless all are asked for.
+// TestManyFindings: after a hundred findings about one record the rest is summed up, unless all are requested.
 func TestManyFindings(t *testing.T) {
 	m := newMemory(t).stores().declare()
 	m.put("zsets/default", k, meta(150, version, 0))
@@ -310,8 +310,8 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// Whatever byte of a row is flipped: no panic, the ledger adds up, and the record is whole or something is
-// found, unless the flip makes another healthy database.
+// TestFlippedRows flips each byte of each row: no panic, the ledger adds up, and the record is either whole or
+// reported, unless the flip makes another healthy database.
 func TestFlippedRows(t *testing.T) {
 	var told strings.Builder
 	for _, ks := range []string{"strings/default", "hashes/default", "hashes/data_cf", "lists/default", "lists/data_cf",

@@ -12,10 +12,10 @@ import (
 	"kvferry/record"
 )
 
-// describer decodes a row field by field and continues after what is wrong with it.
+// describer decodes a row field by field and continues after malformed fields.
 type describer struct{ versioned.Describer }
 
-// Describe decodes one raw row, whatever state it is in.
+// Describe decodes one raw row, however damaged.
 func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 	d := describer{versioned.NewDescriber()}
 	dir, cf := path.Split(keyspace)
@@ -99,7 +99,7 @@ func (d *describer) streamMeta(value []byte) {
 	d.Field("version", int64(m.Version), "value", at+4, versionLen)
 }
 
-// prefix decodes klen, user key and version and returns what follows them and where.
+// prefix decodes klen, user key and version and returns the remaining bytes and their offset.
 func (d *describer) prefix(raw []byte) (rest []byte, off int, ok bool) {
 	key, v, rest, err := decodePrefix(raw)
 	if err != nil {
@@ -143,7 +143,7 @@ func (d *describer) data(fam *family, raw, value []byte) {
 	}
 }
 
-// name decodes what follows the version in a data row's key.
+// name decodes the part of a data row's key after the version.
 func (d *describer) name(fam *family, raw, rest []byte, off int) {
 	switch fam.typ {
 	case record.Hash:
@@ -180,7 +180,7 @@ func (d *describer) byScore(raw, value []byte) {
 	d.empty(value)
 }
 
-// empty checks the value of a row that has none.
+// empty checks the value of a row that must have an empty one.
 func (d *describer) empty(value []byte) {
 	if err := DecodeEmpty(value); err != nil {
 		d.Broken(err, "value", 0, value)

@@ -59,7 +59,7 @@ func TestDescribe(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/outcomes.txt", outcomes.String())
 }
 
-// Every row of the golden databases is decoded without a rest: its fields cover its bytes.
+// TestDescribeGoldens: every row of the golden databases is fully decoded: its fields cover its bytes.
 func TestDescribeGoldens(t *testing.T) {
 	for _, name := range goldens {
 		src := formattest.OpenGolden(t, blackwidow.New(), name)
@@ -85,7 +85,7 @@ func TestDescribeGoldens(t *testing.T) {
 	}
 }
 
-// Describe never panics and always names what is left undecoded.
+// TestDescribeDamage: Describe never panics and always reports undecoded bytes.
 func TestDescribeDamage(t *testing.T) {
 	src := whole(t).Open(t)
 	for _, ks := range src.Keyspaces() {
@@ -104,7 +104,7 @@ func TestDescribeDamage(t *testing.T) {
 	}
 }
 
-// TestDescribeStream: where the parts of a stream's meta row stand.
+// TestDescribeStream checks the offsets of the fields of a stream's meta row.
 func TestDescribeStream(t *testing.T) {
 	value := blackwidow.AppendStreamMeta(nil, blackwidow.StreamMeta{Stream: versioned.StreamMeta{Added: 3}, Length: 2, Version: 5})
 	got := formattest.ShowRow(whole(t).Open(t).Describe("0", "streams/default", []byte("k"), value))

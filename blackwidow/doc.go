@@ -32,17 +32,17 @@
 //	streams meta    key                                               groups(4) added(8) first(16) last(16) deleted(16) count(4) version(4)
 //	entries         klen(4) key version(4) ms(8) seq(8)               length(4) field length(4) value …
 //
-// A string is alive until its expiry, in whole Unix seconds, has passed; 0 is never. A collection is alive
-// when its meta row has a count other than 0 and has not expired; a data row is when its collection is and
-// it has the meta row's version. Deleting a collection sets count 0 and moves the version on; compaction
+// A string is alive until its expiry, in whole Unix seconds, has passed; 0 is never. A collection is alive if
+// its meta row has a count other than 0 and has not expired. A data row is alive if its collection is and if
+// it has the meta row's version. Deleting a collection sets count to 0 and increases the version. Compaction
 // removes meta and data rows later, in any order, so rows without a meta row are garbage, not damage.
 //
-// Metas ascend by user key, data rows in bytewise column families by (raw bytes of klen, user key): they
-// are joined by one sequential cursor per key length (package lane), and written in one run per key
-// length. Elements of lists ascend by user key like their metas.
+// Metas ascend by user key, data rows in bytewise column families by (raw bytes of klen, user key). They are
+// joined with one sequential cursor per key length (package keylanes), and written in one run per key length.
+// Elements of lists ascend by user key like their metas.
 //
-// Scores are read from data_cf. score_cf is compared with it: Pika 3.5.3 ordered it by another rule under
-// the same name, which the store notices; it is then to be opened with store.Options.Resort.
+// Scores are read from data_cf and compared with score_cf. Pika 3.5.3 ordered score_cf by another rule under
+// the same name; the store notices this and must then be opened with store.Options.Resort.
 package blackwidow
 
 import "kvferry/record"
@@ -70,7 +70,7 @@ func dirs() []string {
 	return out
 }
 
-// familyOf returns the family of a store's directory name, nil for none.
+// familyOf returns the family with a directory name, or nil.
 func familyOf(dir string) *family {
 	for i := range families {
 		if families[i].dir == dir {

@@ -1,6 +1,7 @@
 package blackwidow
 
-// Follows says that a Pika of 3.0 can follow one of 2.3, whose binlog is of the old type; a later Pika cannot.
+// Follows reports whether a Pika of this format can replicate from one of the source format: Pika 3.0 from
+// Pika 2.3, whose binlog has the old type. Later versions cannot.
 func (f blackwidowFormat) Follows(source string) (conditions []string, ok bool) {
 	if source != "nemo" || f.server == serverPika35 {
 		return nil, false

@@ -15,7 +15,7 @@ import (
 	"kvferry/store"
 )
 
-// maxElements is how many elements collections but lists can have.
+// maxElements is the maximum number of elements of collections other than lists.
 const maxElements = math.MaxInt32
 
 // Servers, as locations name them.
@@ -24,7 +24,8 @@ const (
 	serverPika35 = "pika3.5"
 )
 
-// blackwidowFormat is the Format, in the dialect of a server or, with "", in what all of them open.
+// blackwidowFormat is the Format, in the dialect of a server or, with "", in the dialect that all servers
+// open.
 type blackwidowFormat struct{ server string }
 
 // New returns the format.
@@ -33,7 +34,7 @@ func New() format.Format { return blackwidowFormat{} }
 // Name returns "blackwidow".
 func (blackwidowFormat) Name() string { return "blackwidow" }
 
-// Servers lists the servers whose data lies in other directories than that of Pika 3.0.
+// Servers lists the servers whose directories differ from Pika 3.0's.
 func (blackwidowFormat) Servers() []format.Server {
 	return []format.Server{
 		{Name: serverPika3, First: "3.0", Last: "3.4", Detail: "Pika 3.1 to 3.4: databases in db0, db1, … (Pika 3.0 wants --layout flat)"},
@@ -41,7 +42,7 @@ func (blackwidowFormat) Servers() []format.Server {
 	}
 }
 
-// For returns the format as a server has it.
+// For returns the format in the dialect of a server.
 func (blackwidowFormat) For(server string) format.Format { return blackwidowFormat{server} }
 
 // Server returns the name given to For.
@@ -50,7 +51,7 @@ func (f blackwidowFormat) Server() string { return f.server }
 // streams reports whether the server has streams.
 func (f blackwidowFormat) streams() bool { return f.server == serverPika35 }
 
-// families are those of the server.
+// families returns the families that the server has.
 func (f blackwidowFormat) families() []family {
 	if f.streams() {
 		return families[:]
@@ -58,7 +59,7 @@ func (f blackwidowFormat) families() []family {
 	return withoutStreams
 }
 
-// Found returns the format in the dialect that the evidence speaks for: only Pika 3.5 has streams.
+// Found returns the format in the dialect shown by the evidence: only Pika 3.5 has streams.
 func (f blackwidowFormat) Found(ev *format.Evidence) format.Format {
 	for i := range ev.Stores {
 		if path.Base(ev.Stores[i].Path) == families[len(families)-1].dir {
@@ -68,7 +69,7 @@ func (f blackwidowFormat) Found(ev *format.Evidence) format.Format {
 	return f
 }
 
-// layout is where the server looks for databases: those from Pika 3.1 on want a directory each.
+// layout is where the server looks for databases: since Pika 3.1, each has a directory.
 func (f blackwidowFormat) layout() format.Layout {
 	if f.server == "" {
 		return format.LayoutAuto
@@ -76,7 +77,7 @@ func (f blackwidowFormat) layout() format.Layout {
 	return format.LayoutDB
 }
 
-// Limits says what blackwidow can hold.
+// Limits describes the values that blackwidow can hold.
 func (f blackwidowFormat) Limits() format.Limits {
 	types, losses := mostTypes, []record.LossInfo(nil)
 	if f.streams() {
@@ -114,7 +115,7 @@ func Comparers() []store.Comparer {
 	return []store.Comparer{ListsDataKeyComparator, ZSetsScoreKeyComparator}
 }
 
-// Detect looks for the five directories, in the root or in those of databases and partitions.
+// Detect looks for the five directories, in the root or in the directories of databases and partitions.
 func (blackwidowFormat) Detect(ev *format.Evidence) format.Verdict {
 	named := false
 	look := dataset.Look{Names: dirs(), Home: isHome,
@@ -130,8 +131,8 @@ func (blackwidowFormat) Detect(ev *format.Evidence) format.Verdict {
 	return v
 }
 
-// judge says whether a directory of the right name may be a store of the family. own is set for an order
-// that no other format has.
+// judge reports whether a directory with the right name may be a store of the family. own is true for an order
+// unique to blackwidow.
 func (f *family) judge(s *format.StoreEvidence) (why string, not, own bool) {
 	if s.Kind != "rocksdb" {
 		return fmt.Sprintf("%s is a %s directory; blackwidow uses RocksDB", s.Path, s.Kind), true, false
@@ -153,7 +154,7 @@ func (f *family) judge(s *format.StoreEvidence) (why string, not, own bool) {
 	return why, false, own
 }
 
-// orderOf returns the order of a column family of the store, nil when it has none of that name.
+// orderOf returns the order of a column family, or nil if the store has no such column family.
 func (f *family) orderOf(cf string) *store.Comparer { return f.orders[cf] }
 
 // Open opens a source.
@@ -166,7 +167,7 @@ func (f blackwidowFormat) Create(ctx context.Context, dir string, o *format.Crea
 	return create(ctx, f, dir, o)
 }
 
-// isHome reports whether the five directories may lie in dir: the root, a database or a partition of one.
+// isHome reports whether dir may contain the five directories: the root, a database or a partition of one.
 func isHome(dir string) bool {
 	if dir == "" {
 		return true

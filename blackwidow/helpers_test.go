@@ -12,7 +12,7 @@ type memory struct{ *formattest.Memory }
 
 func newMemory(t testing.TB) *memory { return &memory{formattest.NewMemory(t, blackwidow.New())} }
 
-// stores makes the five stores, which stay empty.
+// stores makes the five stores, empty.
 func (m *memory) stores() *memory {
 	m.Declare("strings", "hashes", "lists", "sets", "zsets")
 	return m

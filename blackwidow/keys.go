@@ -20,11 +20,11 @@ const (
 // keyFieldLen names the field that holds the user key's length in errors.
 const keyFieldLen = "klen"
 
-// Version tells the incarnations of a collection apart: data rows of another version than their meta row's
-// are not alive. The engine sets it from the clock, in Unix seconds.
+// Version distinguishes the incarnations of a collection: data rows with a version other than their meta row's
+// are stale. The engine sets it from the clock, in Unix seconds.
 type Version int32
 
-// appendPrefix appends what all data rows start with.
+// appendPrefix appends the prefix shared by all data rows.
 //
 //	+-----------+-----+--------------+
 //	| klen (4B) | key | version (4B) |
@@ -62,8 +62,8 @@ func decodePrefix(b []byte) (key []byte, v Version, rest []byte, err error) {
 //	| klen (4B) | key | version (4B) | field, or member   |
 //	+-----------+-----+--------------+--------------------+
 //
-// klen and version are little-endian int32. Rows ascend bytewise, so those of key length 256 come before
-// those of length 1.
+// klen and version are little-endian int32. Rows ascend bytewise, so rows of key length 256 come before rows
+// of key length 1.
 type DataKey struct {
 	Key     []byte
 	Version Version
@@ -90,8 +90,8 @@ func DecodeDataKey(b []byte) (DataKey, error) {
 //	| klen (4B) | key | version (4B) | index (8B) |
 //	+-----------+-----+--------------+------------+
 //
-// klen and version are little-endian int32, index a little-endian uint64. Rows ascend as
-// ListsDataKeyComparator says, which is list order within a version.
+// klen and version are little-endian int32, index a little-endian uint64. ListsDataKeyComparator orders the
+// rows, which gives list order within a version.
 type ListKey struct {
 	Key     []byte
 	Version Version
@@ -146,8 +146,8 @@ func DecodeStreamKey(b []byte) (StreamKey, error) {
 //	| klen (4B) | key | version (4B) | score (8B) | member |
 //	+-----------+-----+--------------+------------+--------+
 //
-// klen and version are little-endian int32, score the little-endian bits of a float64. Rows ascend as
-// ZSetsScoreKeyComparator says, to which 0.0 and -0.0 are the same.
+// klen and version are little-endian int32, score the little-endian bits of a float64. ZSetsScoreKeyComparator
+// orders the rows; it treats 0.0 and -0.0 as equal.
 type ScoreKey struct {
 	Key     []byte
 	Version Version
@@ -173,7 +173,7 @@ func DecodeScoreKey(b []byte) (ScoreKey, error) {
 	return ScoreKey{key, v, math.Float64frombits(binary.LittleEndian.Uint64(rest)), rest[scoreLen:]}, nil
 }
 
-// exact returns an error when b, found at off, is not n bytes long.
+// exact returns an error unless b, found at off, is n bytes long.
 func exact(b []byte, off int, field string, n int) error {
 	switch {
 	case len(b) < n:

@@ -15,7 +15,7 @@ import (
 	"kvferry/store"
 )
 
-// family is what a type's store looks like.
+// family describes the store of a type.
 type family struct {
 	typ    record.Type
 	dir    string
@@ -23,7 +23,7 @@ type family struct {
 	orders map[string]*store.Comparer // of the column families
 }
 
-// families are in dump order. Streams are last, for servers before 3.5.3 have none.
+// families are in dump order. Streams come last because servers before 3.5.3 do not have them.
 var families = [...]family{
 	{typ: record.String, dir: "strings", layout: layoutOf(&versioned.Codec{Type: record.String, DecodeMeta: decodeString, Plain: plainString,
 		Encoding: versioned.Encoding{AppendMeta: appendString, ValueFirst: true, Expiry: expiryOf}}),
@@ -40,7 +40,7 @@ var families = [...]family{
 		orders: map[string]*store.Comparer{cfDefault: &store.Bytewise, cfData: &store.Bytewise}},
 }
 
-// withoutStreams are the families of servers that have no streams.
+// withoutStreams are the families of servers without streams.
 var withoutStreams = families[:len(families)-1]
 
 // layoutOf returns the layout of a store: meta rows under the user key itself, one type.
@@ -61,7 +61,7 @@ func layoutOf(c *versioned.Codec) *versioned.Layout {
 	}
 }
 
-// collection returns the codec of hashes, and what those of sets and zsets share.
+// collection returns the codec of hashes, the base of the codecs of sets and zsets.
 func collection(t record.Type, cf string, decode func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
 	return &versioned.Codec{
 		Type: t, Data: cf, DataRows: lanes(versionLen),
@@ -95,8 +95,8 @@ func streams() *versioned.Codec {
 	return c
 }
 
-// lanes returns how raw keys start whose user key is followed by at least rest bytes. Their lanes are the raw bytes of
-// klen.
+// lanes returns the key layout of rows with at least rest bytes after the user key. The raw bytes of klen
+// identify a lane.
 func lanes(rest int) versioned.Rows {
 	return versioned.Rows{Sampled: sampledKey, Lanes: &keylanes.Layout{
 		PrefixLen:    klenLen,
@@ -109,7 +109,7 @@ func lanes(rest int) versioned.Rows {
 	}}
 }
 
-// laneOf ranks the rows of a key length, in a bytewise column family, as the bytes of klen compare.
+// laneOf ranks the rows of a key length in a bytewise column family: klen compares by its bytes.
 func laneOf(klen int) uint64 { return uint64(bits.ReverseBytes32(uint32(klen))) }
 
 // appendKey appends klen and the user key.
@@ -117,7 +117,7 @@ func appendKey(dst, key []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(key))), key...)
 }
 
-// compareUsers compares the user key of a raw key with that of one made by appendKey.
+// compareUsers compares the user key of a raw key with the user key in a prefix made by appendKey.
 func compareUsers(raw, prefix []byte) (c int, ok bool) {
 	key, rest, ok := splitListKey(raw)
 	if !ok || len(rest) < versionLen+indexLen {
@@ -126,8 +126,8 @@ func compareUsers(raw, prefix []byte) (c int, ok bool) {
 	return bytes.Compare(key, prefix[klenLen:]), true
 }
 
-// sampledKey returns the user key of a data row's key as a view. Samples come from the indexes of tables, whose keys may be
-// cut short; what is left of the user key does as well.
+// sampledKey returns the user key of a data row's key as a view. Samples come from table indexes, whose keys
+// may be truncated; a truncated user key serves as well.
 func sampledKey(raw []byte) []byte {
 	if len(raw) < klenLen {
 		return nil
@@ -172,7 +172,7 @@ func entry(_ *versioned.Meta, rest, value []byte) (version int64, member []byte,
 	return versionOf(rest), rest[versionLen+scoreLen:], versioned.ZeroBits(binary.LittleEndian.Uint64(rest[versionLen:])), len(value) == 0
 }
 
-// checkRow says what is wrong with a data row, if anything, and what its user key is.
+// checkRow validates a data row and returns its user key.
 func checkRow(t record.Type, index bool, raw, value []byte) (user []byte, keyErr, valueErr error) {
 	if user, _, _, keyErr = decodePrefix(raw); keyErr != nil {
 		return nil, keyErr, nil
@@ -194,7 +194,7 @@ func checkRow(t record.Type, index bool, raw, value []byte) (user []byte, keyErr
 	return user, keyErr, valueErr
 }
 
-// hidden says when the engine shows a collection as empty.
+// hidden returns a finding if the engine shows the collection as empty.
 func hidden(m *versioned.Meta) (kind, detail string) {
 	if m.Version&0xff != 0xff {
 		return "", ""
@@ -255,7 +255,7 @@ func appendStreamMeta(dst []byte, m *versioned.Meta) []byte {
 	return AppendStreamMeta(dst, StreamMeta{m.Stream, int32(m.Count), Version(m.Version)})
 }
 
-// expiryOf returns the expiry as it is written: rounded up, and never 0, which would be for ever.
+// expiryOf returns the expiry to write: rounded up, and never 0, which would mean no expiry.
 func expiryOf(h *record.Header) (ms int64, err error) {
 	s, err := seconds.Expiry(h)
 	if h.ExpireMS != 0 && s == 0 {

@@ -18,8 +18,8 @@ func layoutFor(typ record.Type) (*versioned.Layout, *versioned.Codec) {
 	return families[i].layout, families[i].layout.Codecs[0]
 }
 
-// TestRowsAreTakenWhole: of all that a row may become when a byte changes, is missing or is added, what is taken for a row of
-// an element is what decodes as one, and nothing else is.
+// TestRowsAreTakenWhole changes, removes and adds bytes of element rows: exactly the rows that decode as
+// elements are taken as elements.
 func TestRowsAreTakenWhole(t *testing.T) {
 	const score = "\x00\x00\x00\x00\x00\x00\xf0\x3f"
 	for _, row := range []struct {
@@ -81,7 +81,7 @@ func TestRowsAreTakenWhole(t *testing.T) {
 	}
 }
 
-// TestSampledKeys: of a key that an index of a table has cut short what is left of the user key is taken.
+// TestSampledKeys: of a key truncated by a table's index, the remainder of the user key is taken.
 func TestSampledKeys(t *testing.T) {
 	raw := appendPrefix(nil, []byte("key"), 7)
 	for n := range len(raw) + 1 {
@@ -91,7 +91,8 @@ func TestSampledKeys(t *testing.T) {
 	}
 }
 
-// TestMetaRows: seconds become milliseconds, and a count of 0 says that there is nothing, but of a stream that has a last id.
+// TestMetaRows: seconds become milliseconds, and a count of 0 means a deleted record, except for a stream with
+// a last id.
 func TestMetaRows(t *testing.T) {
 	for _, expiry := range []UnixSeconds{0, 1, 1700000000, math.MaxInt32} {
 		value := AppendStringValue(nil, StringValue{[]byte("v"), expiry})
@@ -129,8 +130,8 @@ func TestMetaRows(t *testing.T) {
 	}
 }
 
-// TestNewCollections: the first element of a list lies where RPUSH puts it, a stream without entries and last id is deleted, and the
-// engine's clock counts whole seconds.
+// TestNewCollections: the first element of a list is where RPUSH puts it, a stream without entries and last id
+// is deleted, and the engine's clock counts whole seconds.
 func TestNewCollections(t *testing.T) {
 	for i := range families {
 		l, c := layoutFor(families[i].typ)

@@ -11,8 +11,8 @@ import (
 	"kvferry/record"
 )
 
-// Losses lists what blackwidow cannot hold of a record. One that expires after 2038 will expire in the
-// last second that the engine can count to.
+// Losses lists the parts of a record that blackwidow cannot hold. A record that expires after 2038 will expire
+// in the last second that the engine can represent.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if h.Type == record.Stream && !t.format.streams() {
 		return []record.Loss{{Kind: record.LossStream, Drops: true, Detail: "blackwidow has no streams before Pika 3.5.3",

@@ -17,7 +17,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// pika353 is the order of score_cf in Pika 3.5.3, under the name of the one before and after: versions
+// pika353 is the order of score_cf in Pika 3.5.3, which has the name used before and after it: versions
 // compare as numbers.
 var pika353 = store.Comparer{Name: blackwidow.ZSetsScoreKeyComparator.Name, Compare: func(a, b []byte) int {
 	x, xerr := blackwidow.DecodeScoreKey(a)
@@ -58,7 +58,7 @@ func writePika353(t *testing.T, dir string) {
 	}
 }
 
-// read353 opens and reads a dataset to its end.
+// read353 opens a dataset and reads all of it.
 func read353(t *testing.T, dir string, resort bool, e *format.Env) error {
 	src, err := blackwidow.New().Open(context.Background(), dir, &format.OpenOptions{Store: rocks.Open,
 		Options: store.Options{Resort: resort, TempDir: t.TempDir()}})
@@ -77,7 +77,8 @@ func read353(t *testing.T, dir string, resort bool, e *format.Env) error {
 	return err
 }
 
-// What Pika 3.5.3 wrote in its own order is noticed, never misread, and read whole when it is sorted again.
+// TestPika353: a dataset in Pika 3.5.3's order is detected, never misread, and read in full when it is
+// resorted.
 func TestPika353(t *testing.T) {
 	dir := t.TempDir()
 	writePika353(t, dir)

@@ -12,10 +12,10 @@ import (
 	"kvferry/record"
 )
 
-// pika35 is the format as Pika 3.5 has it.
+// pika35 is the format in the dialect of Pika 3.5.
 func pika35() format.Format { return blackwidow.New().(format.Served).For("pika3.5") }
 
-// TestGoldensPika35 reads what the storage engine of 3.5.5 wrote.
+// TestGoldensPika35 reads databases written by the storage engine of 3.5.5.
 func TestGoldensPika35(t *testing.T) {
 	for name, want := range map[string][]string{
 		"pika35-basic": {}, "pika35-twodbs": {}, "pika35-lz4": {}, "pika35-zstd": {},
@@ -38,7 +38,7 @@ func TestGoldensPika35(t *testing.T) {
 	}
 }
 
-// withoutEmptied leaves out streams that were emptied: their last id is still there, which the truth does not show.
+// withoutEmptied removes emptied streams: they still have a last id, which the truth does not show.
 func withoutEmptied(lines []byte) (out []byte) {
 	for _, line := range bytes.SplitAfter(lines, []byte("\n")) {
 		if !bytes.Contains(line, []byte(`"type":"stream"`)) || !bytes.Contains(line, []byte(`"value":[]}`)) {
@@ -57,7 +57,7 @@ func TestRoundTripPika35(t *testing.T) {
 	formattest.RoundTrips(t, pika35(), o, written...)
 }
 
-// TestStreamLosses: what becomes of streams, and of their expiry.
+// TestStreamLosses checks the losses of streams and of their expiries.
 func TestStreamLosses(t *testing.T) {
 	for _, c := range []struct {
 		f    format.Format

@@ -22,7 +22,7 @@ func TestRoundTrip(t *testing.T) {
 	formattest.RoundTrips(t, blackwidow.New(), o, written...)
 }
 
-// lengths are those of keys: more than lanes may be open, some of which rank otherwise as bytes than as
+// lengths are key lengths: more than the lanes that may be open, and with a different order as bytes and as
 // numbers.
 func lengths() []int {
 	var out []int
@@ -32,7 +32,7 @@ func lengths() []int {
 	return append(out, 255, 256, 257, 511, 512, 513, 65536, 70000)
 }
 
-// TestRoundTripOnDisk goes through RocksDB directories and through more key lengths than lanes may be open.
+// TestRoundTripOnDisk uses RocksDB directories and more key lengths than lanes may be open.
 func TestRoundTripOnDisk(t *testing.T) {
 	for _, byName := range []bool{true, false} {
 		read := func(types record.TypeSet) record.Reader { return formattest.NewLengths(lengths(), types, byName) }
@@ -44,7 +44,7 @@ func TestRoundTripOnDisk(t *testing.T) {
 	}
 }
 
-// oneZSet is a zset of n members whose scores fall.
+// oneZSet is a zset of n members with descending scores.
 type oneZSet struct{ n, at int }
 
 func (z *oneZSet) Next() (*record.Header, error) {
@@ -67,7 +67,7 @@ func (z *oneZSet) Settle(record.Class) {}
 
 func (z *oneZSet) Close() error { return nil }
 
-// A zset beyond the memory is sorted on disk, by member and by score.
+// TestLargeZSet: a zset larger than the memory is sorted on disk, by member and by score.
 func TestLargeZSet(t *testing.T) {
 	m := newMemory(t)
 	dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir()})
@@ -110,7 +110,7 @@ func (r *oneRecord) Settle(record.Class) {}
 
 func (r *oneRecord) Close() error { return nil }
 
-// Rows are what the engine would have written.
+// TestWrittenRows: the rows equal the engine's.
 func TestWrittenRows(t *testing.T) {
 	m := newMemory(t)
 	dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir(), Version: 7})

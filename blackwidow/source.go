@@ -26,7 +26,7 @@ type source struct {
 type home struct {
 	db, dir string
 	streams bool // there, or skipped
-	closed  bool // the streams may not be there: nobody may look
+	closed  bool // permissions hide the streams store, so whether it exists is unknown
 }
 
 // open opens all databases of a directory.
@@ -69,7 +69,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 	return nil
 }
 
-// openDB opens a database that has a directory of its own, partitioned or not.
+// openDB opens a database with its own directory, partitioned or not.
 func (s *source) openDB(ctx context.Context, dir string, o *format.OpenOptions) error {
 	db := &versioned.Database{Name: strings.TrimPrefix(dir, "db")}
 	s.DBs = append(s.DBs, db)
@@ -96,7 +96,7 @@ func (s *source) openDB(ctx context.Context, dir string, o *format.OpenOptions) 
 	return nil
 }
 
-// openHome opens the five stores in a directory; it returns false when there are none.
+// openHome opens the five stores in a directory; it returns false if the directory has no stores.
 func (s *source) openHome(ctx context.Context, db *versioned.Database, dir string, o *format.OpenOptions) (bool, error) {
 	var missing []dataset.Lack
 	h := home{db: db.Name, dir: dir, streams: true}
@@ -111,7 +111,7 @@ func (s *source) openHome(ctx context.Context, db *versioned.Database, dir strin
 			return false, err
 		}
 		if st == nil && families[i].typ == record.Stream {
-			h.streams = false // only later servers have them
+			h.streams = false // only later servers have it
 			continue
 		}
 		if st == nil {
@@ -129,8 +129,8 @@ func (s *source) openHome(ctx context.Context, db *versioned.Database, dir strin
 	return true, nil
 }
 
-// checkStreams reports that the streams of a database are not there although they were: those of another one are, or
-// RocksDB is that of a server that always makes the store.
+// checkStreams reports a lost streams store of a database: other databases have theirs, or the RocksDB version
+// belongs to a server that always creates the store.
 func (s *source) checkStreams(o *format.OpenOptions) error {
 	others := slices.ContainsFunc(s.homes, func(h home) bool { return h.streams && !h.closed })
 	for _, h := range s.homes {
@@ -155,7 +155,7 @@ func (s *source) checkStreams(o *format.OpenOptions) error {
 	return nil
 }
 
-// rocksOf returns the version of RocksDB that opened the stores of a directory, "" when no file says so.
+// rocksOf returns the RocksDB version that last opened the stores of a directory, "" if no file records it.
 func (s *source) rocksOf(h home) (version string, err error) {
 	for i := range withoutStreams {
 		if version, _, err = rocksopts.Newest(filepath.Join(s.Dir, h.dir, withoutStreams[i].dir), "rocksdb_version"); version != "" || err != nil {
@@ -165,8 +165,8 @@ func (s *source) rocksOf(h home) (version string, err error) {
 	return version, err
 }
 
-// open opens the store of one type, nil when it is not there. The engine opens a store that has only the default column
-// family; what is missing is then empty.
+// open opens the store of one type; nil if it does not exist. The engine opens a store that has only the
+// default column family; the other column families are then empty.
 func (f *family) open(ctx context.Context, root, dir, db string, o *format.OpenOptions) (*versioned.Store, error) {
 	rel := path.Join(dir, f.dir)
 	st, spaces, err := versioned.OpenStore(ctx, root, rel, db, f.layout, f.orders, o)

@@ -113,7 +113,8 @@ func TestDatabasesAndPartitions(t *testing.T) {
 	}
 }
 
-// TestMissingStreams: a database has a store of streams where another one has it, or where RocksDB is that of Pika 3.5.3.
+// TestMissingStreams: a database should have a streams store if another database has one, or if its RocksDB
+// version is Pika 3.5.3's.
 func TestMissingStreams(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -196,7 +197,7 @@ func TestRefusedDirectories(t *testing.T) {
 	}
 }
 
-// The engine opens stores with nothing but the default column family.
+// TestMissingColumnFamilies: the engine opens stores with only the default column family.
 func TestMissingColumnFamilies(t *testing.T) {
 	m := newMemory(t).stores()
 	for _, dir := range []string{"hashes", "lists", "sets", "zsets"} {
@@ -235,7 +236,8 @@ func TestMissingScores(t *testing.T) {
 	}
 }
 
-// An error of a store ends the reading; rows out of order are for the caller to have sorted.
+// TestStoreErrors: a store's error ends the reading. Rows out of order are an OrderError, so that the caller
+// can resort the store.
 func TestStoreErrors(t *testing.T) {
 	for _, ks := range []string{"default", "data_cf", "score_cf"} {
 		for _, typ := range []record.Type{record.String, record.List, record.ZSet} {
@@ -264,7 +266,7 @@ func TestStoreErrors(t *testing.T) {
 	}
 }
 
-// failing is a store of which a keyspace fails in the middle.
+// failing is a store in which one keyspace fails in the middle.
 type failing struct {
 	store.Store
 	keyspace string
@@ -307,7 +309,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestSpans reads spans one by one and compares them with one reading of all.
+// TestSpans reads spans one by one and compares them with a single pass.
 func TestSpans(t *testing.T) {
 	for _, name := range goldens {
 		src := formattest.OpenGolden(t, blackwidow.New(), name)
@@ -327,7 +329,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// Any boundary is one: those that are prefixes of keys, longer than keys, and all but out of range.
+// TestAnySpans: any boundary works: prefixes of keys, keys with suffixes, and boundaries near the ends of the
+// range.
 func TestAnySpans(t *testing.T) {
 	m := newMemory(t)
 	read := func(types record.TypeSet) record.Reader { return formattest.NewLengths(lengths(), types, true) }
@@ -376,7 +379,7 @@ func checkSpans(t *testing.T, src format.Source, spans []format.Span, want *reco
 	}
 }
 
-// Spans have about the same weight.
+// TestSplitIsEven: spans have similar weights.
 func TestSplitIsEven(t *testing.T) {
 	m := newMemory(t).stores().declare()
 	for i := range 4000 {
@@ -394,7 +397,7 @@ func TestSplitIsEven(t *testing.T) {
 	}
 }
 
-// Where finds every row of a key and no other.
+// TestWhere: Where finds exactly the rows of a key.
 func TestWhere(t *testing.T) {
 	m := whole(t)
 	for _, key := range []string{"", "k\x00", "kk", "j", "\xff", "\xff\xff"} {
@@ -478,7 +481,7 @@ func TestLimits(t *testing.T) {
 	formattest.Limits(t, pika35(), "Types=string,hash,list,set,zset,stream Seconds MaxExpireMS=2147483647000"+rest+" Layout=2 rocksdb:rw Beside=[bgsave dbsync dump log]")
 }
 
-// WAL directories are named after the stores.
+// TestWALDir: WAL directories are named after the stores.
 func TestWALDir(t *testing.T) {
 	m := newMemory(t).stores()
 	var dirs []string
@@ -496,7 +499,7 @@ func TestWALDir(t *testing.T) {
 	}
 }
 
-// TestReadOfNoRoom: asking for no elements neither ends a record nor skips any.
+// TestReadOfNoRoom: reading zero elements neither ends a record nor skips elements.
 func TestReadOfNoRoom(t *testing.T) {
 	formattest.ReadNothing(t, formattest.OpenGolden(t, blackwidow.New(), "bw-basic"))
 }

@@ -10,7 +10,7 @@ import (
 	"kvferry/record"
 )
 
-// defaultVersion is that of new rows when none is asked for.
+// defaultVersion is the version of new rows unless the options set one.
 const defaultVersion = 1
 
 // target is a dataset being written.
@@ -20,7 +20,7 @@ type target struct {
 	version Version
 }
 
-// create starts a target with all five stores of each database, which the engine expects to be there.
+// create starts a target with all five stores of each database, since the engine requires them.
 func create(_ context.Context, f blackwidowFormat, dir string, o *format.CreateOptions) (format.Target, error) {
 	version := Version(o.Version)
 	if version == 0 {
@@ -41,7 +41,7 @@ func create(_ context.Context, f blackwidowFormat, dir string, o *format.CreateO
 	return &target{Target: t, format: f, version: version}, nil
 }
 
-// part returns the family's store with all of its column families.
+// part returns the family's store with all its column families.
 func (f *family) part() dataset.Part {
 	p := dataset.Part{Types: record.Of(f.typ), Dir: f.dir}
 	for _, cf := range f.layout.Spaces() {

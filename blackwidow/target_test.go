@@ -79,13 +79,13 @@ func TestSeveralDatabases(t *testing.T) {
 	if got := keysOf(t, src, "12", format.Span{}, &format.Env{}); !slices.Equal(got, []string{"string b", "hash b"}) {
 		t.Errorf("records %q", got)
 	}
-	// Column families are there even when they are empty, else the engine does not open zsets.
+	// Column families exist even if they are empty, or the engine does not open zsets.
 	if n := len(src.Keyspaces()); n != 2*10 {
 		t.Errorf("%d keyspaces, want 20", n)
 	}
 }
 
-// Tables of a shard are taken over by a later process.
+// TestAdopt: a later process adopts the tables of a shard.
 func TestAdopt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	first := onDisk(t, dir, "0", "1")
@@ -173,7 +173,7 @@ func TestWriterErrors(t *testing.T) {
 	}
 }
 
-// Records out of order are refused by the store, whose error is kept.
+// TestRecordsOutOfOrder: the store refuses records out of order, and its error is kept.
 func TestRecordsOutOfOrder(t *testing.T) {
 	dst := onDisk(t, filepath.Join(t.TempDir(), "new"))
 	defer dst.Abort()
@@ -227,7 +227,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// lossKinds joins the kinds; what drops something has an exclamation mark, a note a question mark.
+// lossKinds joins the kinds of losses; an exclamation mark means that data is dropped, a question mark a note.
 func lossKinds(losses []record.Loss) string {
 	var out []string
 	for _, l := range losses {
@@ -265,7 +265,7 @@ func TestElementLosses(t *testing.T) {
 	}
 }
 
-// TestDefaultVersion: collections are of version 1 unless another one is asked for.
+// TestDefaultVersion: collections have version 1 unless the options set another.
 func TestDefaultVersion(t *testing.T) {
 	m := newMemory(t)
 	dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir()})

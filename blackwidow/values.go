@@ -96,7 +96,7 @@ type ListMeta struct {
 	Left, Right uint64
 }
 
-// firstLeft is the left bound of a list that is new; the right one is the next number.
+// firstLeft is the left bound of a new list; its right bound is the next number.
 const firstLeft = math.MaxInt64
 
 // AppendListMeta appends the value of a list's meta row.
@@ -128,7 +128,8 @@ func DecodeListMeta(b []byte) (ListMeta, error) {
 //	| groups (4B) | entries added, first, last, max deleted | length (4B) | version (4B) |
 //	+-------------+-----------------------------------------+-------------+--------------+
 //
-// groups is 0, for no command makes groups; length and version are little-endian int32. The version counts how often the stream was made.
+// groups is 0, since no command creates groups; length and version are little-endian int32. The version counts
+// the creations of the stream.
 type StreamMeta struct {
 	Stream  versioned.StreamMeta
 	Length  int32
@@ -174,6 +175,6 @@ func DecodeScore(b []byte) (float64, error) {
 	return math.Float64frombits(binary.LittleEndian.Uint64(b)), nil
 }
 
-// DecodeEmpty decodes the value of a row that has nothing but its key: a set's member row, or a row in
-// score_cf.
+// DecodeEmpty checks that the value of a row whose data is all in its key is empty: a set's member row, or a
+// row in score_cf.
 func DecodeEmpty(b []byte) error { return exact(b, 0, "value", 0) }

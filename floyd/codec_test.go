@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 )
 
-// TestPlacer: keys in a row get the instances that they get alone.
+// TestPlacer: consecutive keys get the same instances as single keys.
 func TestPlacer(t *testing.T) {
 	p, long := placer{slots: 1024, instances: 7}, strings.Repeat("abc", longKey)
 	for _, key := range []string{"", "", "a", "12345678", "123456789", "12345678x", "12345678x", "1234567890123456", "12345678901234567", "12345678901234568",
@@ -26,8 +26,8 @@ func TestPlacer(t *testing.T) {
 	}
 }
 
-// TestAnySlots: any number of slots is found by where the keys lie, with a few that lie elsewhere, too. Of numbers of the same
-// effect the smallest is named.
+// TestAnySlots: any number of slots is found from the instances of the keys, even if a few keys are misplaced.
+// Among numbers of the same effect the smallest is reported.
 func TestAnySlots(t *testing.T) {
 	for _, c := range []struct{ slots, instances, want int }{{1024, 3, 1024}, {1, 3, 1}, {2000, 3, 2000}, {7, 3, 7}, {1536, 5, 1536}, {16384, 3, 16384},
 		{16383, 2, 16383}, {999, 3, 3}, {4096, 4, 1024}, {100000, 3, 100000}, {5, 1, 1024}, {8191, 64, 8191}, {12288, 1024, 1024}} {
@@ -51,9 +51,9 @@ func TestAnySlots(t *testing.T) {
 	}
 }
 
-// goldenRows are rows as the engine wrote them, or as the layouts say.
+// goldenRows are rows that the engine wrote, or made by the documented layouts.
 var goldenRows = []struct {
-	name, bytes string // annotated hex: what stands in brackets is for people
+	name, bytes string // annotated hex: text in brackets is a comment
 	want        any
 }{
 	{"meta key", "0000000000000000[r8] 683a[h:] 0000[end] 00000000000000000000000000000000[r16]", MetaKey{Key: []byte("h:")}},
@@ -89,7 +89,7 @@ func raw(t testing.TB, s string) []byte {
 	return b
 }
 
-// decode decodes b as what like is, and encodes it again.
+// decode decodes b as the type of like, and encodes it again.
 func decode(like any, b []byte) (got any, again []byte, err error) {
 	switch like.(type) {
 	case MetaKey:
@@ -128,7 +128,8 @@ func TestGoldenRows(t *testing.T) {
 	}
 }
 
-// Every strict prefix of a row, and every row with a byte changed, is decoded or refused, by every decoder.
+// TestDamagedRows: every decoder decodes or refuses every strict prefix of a row, and every row with a changed
+// byte.
 func TestDamagedRows(t *testing.T) {
 	for _, g := range goldenRows {
 		b := raw(t, g.bytes)
@@ -139,7 +140,7 @@ func TestDamagedRows(t *testing.T) {
 				decode(like.want, b)
 				b[i] ^= 0xff
 			}
-			// Names and strings have no length of their own: what is left of a row may be a shorter one.
+			// Names and strings have no length field: a truncated row may be a valid shorter one.
 			if _, _, err := decode(g.want, b[:i]); err == nil && !slices.Contains([]string{"bytes that were lost", "field", "score", "string"}, g.name) {
 				t.Errorf("%s: %d of %d bytes are whole", g.name, i, len(b))
 			}
@@ -147,8 +148,7 @@ func TestDamagedRows(t *testing.T) {
 	}
 }
 
-// The order of encoded user keys is that of user keys.
-// TestCodecOutcomes: what is decoded of damaged rows, and what is said of them, is as testdata/codec.txt has it.
+// TestCodecOutcomes compares decoded values and errors of damaged rows with testdata/codec.txt.
 func TestCodecOutcomes(t *testing.T) {
 	var got strings.Builder
 	for _, g := range goldenRows {
@@ -160,6 +160,7 @@ func TestCodecOutcomes(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/codec.txt", got.String())
 }
 
+// TestUserKeyOrder: encoded user keys sort like user keys.
 func TestUserKeyOrder(t *testing.T) {
 	keys := []string{"", "\x00", "\x00\x00", "\x00a", "\x01", "a", "a\x00", "a\x00\x00", "a\x00b", "a\x01", "ab", "b", "\xff"}
 	for i := range keys {
@@ -179,7 +180,7 @@ func TestUserKeyOrder(t *testing.T) {
 	}
 }
 
-// The comparators order by version, index and score as numbers, and keys that end early first.
+// TestComparators: the comparators order by version, index and score as numbers; truncated keys sort first.
 func TestComparators(t *testing.T) {
 	list := func(key string, version Version, index string) []byte {
 		return AppendDataKey(nil, DataKey{[]byte(key), version, []byte(index)})
@@ -251,7 +252,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestUserKeyIsApart: a key that is appended to does not grow into its row.
+// TestUserKeyIsApart: appending to a decoded key does not overwrite its row.
 func TestUserKeyIsApart(t *testing.T) {
 	b := AppendUserKey(nil, []byte("key"))
 	was := bytes.Clone(b)
@@ -261,7 +262,7 @@ func TestUserKeyIsApart(t *testing.T) {
 	}
 }
 
-// TestAmbiguousKeys: the engine cuts a key at a NUL, wherever it is, so that several names may stand behind it.
+// TestAmbiguousKeys: the engine cuts a key at any NUL, so a row may belong to one of several names.
 func TestAmbiguousKeys(t *testing.T) {
 	for key, want := range map[string]bool{"key": false, "": false, "\x00key": true, "k\x00ey": true, "key\x00": true} {
 		var m versioned.Meta
@@ -271,12 +272,12 @@ func TestAmbiguousKeys(t *testing.T) {
 	}
 }
 
-// TestGuessInstances: keys tell of instances that are not there, where they are enough to prove it.
+// TestGuessInstances: keys reveal missing instances if they suffice as a proof.
 func TestGuessInstances(t *testing.T) {
 	const keys = 400
 	for _, c := range []struct {
 		name           string
-		slots, n, left int // the instances from left on are gone
+		slots, n, left int // the instances from left on are missing
 		keys, strays   int
 		tag            string
 		want           spread
@@ -317,7 +318,7 @@ func TestGuessInstances(t *testing.T) {
 	}
 }
 
-// TestBarren: an instance without a key is odd where others have keys of many slots.
+// TestBarren: an instance without keys is suspicious if the others have keys in many slots.
 func TestBarren(t *testing.T) {
 	for _, c := range []struct {
 		keys, instances, slots int

@@ -9,12 +9,13 @@ import (
 	"kvferry/store"
 )
 
-// ListsDataKeyComparator orders list_data_cf: by user key, then by version and index as unsigned numbers. A key that ends
-// early comes first; one without a user key comes before all others.
+// ListsDataKeyComparator orders list_data_cf: by user key, then by version and index as unsigned numbers. A
+// truncated key sorts first; a key without a user key sorts before all others.
 var ListsDataKeyComparator = store.Comparer{Name: "floyd.ListsDataKeyComparator", Compare: compareListKeys}
 
-// ZSetsScoreKeyComparator orders zset_score_cf: by user key, then by version and score as numbers, then by the rest bytewise.
-// 0.0 and -0.0 are the same to it. NaN, for which the engine has no order, comes last. A key that ends early comes first.
+// ZSetsScoreKeyComparator orders zset_score_cf: by user key, then by version and score as numbers, then by the
+// rest bytewise. It treats 0.0 and -0.0 as equal. NaN, for which the engine has no order, sorts last. A
+// truncated key sorts first.
 var ZSetsScoreKeyComparator = store.Comparer{Name: "floyd.ZSetsScoreKeyComparator", Compare: compareScoreKeys}
 
 func compareListKeys(a, b []byte) int {
@@ -39,8 +40,9 @@ func compareScoreKeys(a, b []byte) int {
 	return versioned.CompareScored(a, b)
 }
 
-// compareVersions compares keys up to and with their versions, and returns what follows them; nil when nothing is left to
-// compare. Most keys in a row are of one record: what they have in common is not looked at twice.
+// compareVersions compares keys up to and including their versions, and returns the remaining bytes; nil if
+// nothing is left to compare. Consecutive keys mostly belong to one record, so their common prefix is scanned
+// once.
 func compareVersions(a, b []byte) (arest, brest []byte, c int) {
 	an, _ := scanUserKey(a)
 	bn := an

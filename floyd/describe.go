@@ -14,7 +14,7 @@ import (
 // describer decodes a row field by field.
 type describer struct{ versioned.Describer }
 
-// kinds are what rows are called, by column family.
+// kinds are the names of row kinds by column family.
 var kinds = map[string]struct {
 	kind string
 	typ  record.Type
@@ -23,7 +23,7 @@ var kinds = map[string]struct {
 	cfZSet: {"zset member", record.ZSet}, cfZSetScores: {"zset member by score", record.ZSet}, cfStream: {"stream entry", record.Stream},
 }
 
-// Describe decodes one raw row, whatever state it is in.
+// Describe decodes one raw row, however damaged.
 func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 	d := describer{versioned.NewDescriber()}
 	if cf := path.Base(keyspace); cf == cfDefault {
@@ -36,7 +36,7 @@ func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 	return d.Row
 }
 
-// userKey decodes the user key and returns where it ends, 0 when it cannot be decoded.
+// userKey decodes the user key and returns its end, 0 if it is malformed.
 func (d *describer) userKey(raw []byte) int {
 	key, rest, err := DecodeUserKey(raw)
 	if err != nil {
@@ -140,7 +140,7 @@ func (d *describer) counted(count int64, v Version, n int) {
 	d.Field("version", uint64(v), "value", typeLen+n, versionLen)
 }
 
-// times adds the two at the end of a value of size bytes.
+// times adds the two times at the end of a value of size bytes.
 func (d *describer) times(ctime, expiry Time, size int) {
 	d.Row.ExpireMS = expiry.UnixMilli()
 	d.Field("ctime", moment(ctime), "value", size-2*timeLen, timeLen)

@@ -25,7 +25,7 @@ func scoreKey(key string, score float64, member string) []byte {
 	return floyd.AppendScoreKey(nil, floyd.ScoreKey{Key: []byte(key), Version: 5, Score: score, Member: []byte(member)})
 }
 
-// describedRows are rows of every kind and what is to be said of them.
+// describedRows are rows of every kind with the expected descriptions.
 var describedRows = []struct {
 	keyspace   string
 	key, value []byte
@@ -74,7 +74,7 @@ func TestDescribe(t *testing.T) {
 	src := plant(t).Open(t)
 	for _, c := range describedRows {
 		got := formattest.ShowRow(src.Describe("0", c.keyspace, c.key, c.value))
-		if c.want == "" { // a key that is cut says so
+		if c.want == "" { // a truncated key is an error
 			if !strings.Contains(got, "; error ") {
 				t.Errorf("%s of %d bytes: %s", c.keyspace, len(c.key), got)
 			}
@@ -86,7 +86,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// Whatever is cut off or flipped: fields lie within the row, and what is not decoded is said.
+// TestDescribeDamaged truncates and flips: fields lie within the row, and undecoded bytes are reported.
 func TestDescribeDamaged(t *testing.T) {
 	src := plant(t).Open(t)
 	describe := func(keyspace string, key, value []byte) {
@@ -113,7 +113,7 @@ func TestDescribeDamaged(t *testing.T) {
 	}
 }
 
-// TestOutcomes: what is said of damaged rows is as testdata/outcomes.txt has it.
+// TestOutcomes compares the descriptions of damaged rows with testdata/outcomes.txt.
 func TestOutcomes(t *testing.T) {
 	src := plant(t).Open(t)
 	var got strings.Builder

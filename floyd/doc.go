@@ -1,7 +1,8 @@
-// Package floyd reads and writes the databases of Pika 4.0, whose storage engine names its comparators so.
+// Package floyd reads and writes the databases of Pika 4.0, named after the prefix of its engine's
+// comparators.
 //
-// A database is a few RocksDB directories, instances: db0/0, db0/1, …, three unless the server is told otherwise. Each key is
-// in one of them: that of its slot, see Slot. Column families of an instance:
+// A database consists of several RocksDB directories, called instances: db0/0, db0/1, …; three by default. The
+// slot of a key determines its instance, see Slot. Column families of an instance:
 //
 //	column family    order                           rows
 //	default          bytewise                        strings, meta rows of all other types
@@ -12,8 +13,8 @@
 //	zset_score_cf    floyd.ZSetsScoreKeyComparator   members by score
 //	stream_data_cf   bytewise                        entries
 //
-// Integers are little endian but for the ids of stream entries. E(key) is the user key with each byte 00 followed by 01, and
-// 00 00 at its end, so that rows ascend as user keys do. r8 and r16 are zeros:
+// Integers are little endian, except in ids of stream entries. E(key) is the user key with each byte 00
+// followed by 01, and 00 00 at its end, so that rows ascend like user keys. r8 and r16 are zeros:
 //
 //	rows              key                                           value
 //	strings           r8 E(key) r16                                 00 string r16 ctime(8) expiry(8)
@@ -27,11 +28,13 @@
 //	by score          r8 E(key) version(8) score(8) member r16      r16 ctime(8)
 //	entries           r8 E(key) version(8) ms(8) seq(8) r16         length(4) field length(4) value …
 //
-// A name has one type. Times are in milliseconds with bit 63 set since 4.0.1, in seconds before; one database can have
-// both. What is alive is decided as in blackwidow; rows of an earlier life of a key, of another type too, are left to compaction.
+// A name has one type. Times are in milliseconds with bit 63 set since 4.0.1, and in seconds before; one
+// database may contain both. The rules for live rows are those in blackwidow; rows of an earlier incarnation
+// of a key, even of another type, wait for compaction.
 //
-// The engine does not write what follows the last NUL of a user key that has one before its end: it leaves as many bytes of
-// whatever was in memory at the end of the row's key. Such keys are read as far as they go, and never written.
+// If a user key contains a NUL before its last byte, the engine omits the bytes after the last NUL: it leaves
+// the same number of uninitialized bytes at the end of the row's key. Such keys are read as far as possible,
+// and never written.
 package floyd
 
 import "kvferry/record"

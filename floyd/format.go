@@ -26,18 +26,18 @@ func New() format.Format { return floydFormat{} }
 // Name returns "floyd".
 func (floydFormat) Name() string { return "floyd" }
 
-// Servers lists the one server.
+// Servers lists Pika 4.0.
 func (floydFormat) Servers() []format.Server {
 	return []format.Server{{Name: serverPika4, First: "4.0", Last: "4.0", Detail: "Pika 4.0: databases in db0, db1, …, each of several instances"}}
 }
 
-// For returns the format as a server has it, which is as it is.
+// For returns the format for a server. It is the same for all servers.
 func (floydFormat) For(server string) format.Format { return floydFormat{server: server} }
 
 // Server returns the name given to For.
 func (f floydFormat) Server() string { return f.server }
 
-// Limits says what floyd can hold.
+// Limits describes the values that floyd can hold.
 func (floydFormat) Limits() format.Limits {
 	return format.Limits{
 		Types:      allTypes,
@@ -89,7 +89,7 @@ func (floydFormat) Detect(ev *format.Evidence) format.Verdict {
 	return v
 }
 
-// weigh says how much a store looks like an instance.
+// weigh returns how likely a store is an instance, and why.
 func weigh(s *format.StoreEvidence) (score int, why string) {
 	if s.Kind != "rocksdb" {
 		return 0, ""

@@ -13,21 +13,22 @@ import (
 	"kvferry/record"
 )
 
-// wantKinds are the kinds of findings in the databases that have any. The keys of pika4-edge that the engine does not find
-// itself, for the bytes after their last NUL are not on disk, are not in its truth.
+// wantKinds are the kinds of findings in the databases that have any. The truth of pika4-edge lacks keys that
+// the engine itself cannot find, because the bytes after their last NUL are not on disk.
 var wantKinds = map[string][]string{
 	"pika4-edge": {"colliding-keys", "count-mismatch", "orphan-rows", floyd.FindTruncatedKey},
 }
 
-// exceptions are records that are on disk and not in the truth, for rows of an earlier life are among them: fields of a hash
-// that was overwritten by SET, deleted and made again within one millisecond; and entries of a stream that was
-// overwritten by SET and deleted came back to life when it was made again, and its meta row does not count them.
+// exceptions are records on disk that are not in the truth, because they contain rows of an earlier
+// incarnation: fields of a hash that was overwritten by SET, deleted and made again within one millisecond;
+// and entries of a stream that was overwritten by SET and deleted, which came back when it was made again,
+// without being counted in its meta row.
 var exceptions = []string{`"type":"stream","key":"Y29udjY="`, `"type":"hash","key":"Y29udjc="`}
 
-// emptyStream ends the line of a stream that was emptied: its last id is still there, which the truth does not show.
+// emptyStream ends the line of an emptied stream: it still has a last id, which the truth does not show.
 var emptyStream = []byte(`"value":[]}`)
 
-// without leaves out the exceptions, emptied streams and the records whose keys are truncated.
+// without removes the exceptions, emptied streams and the records with truncated keys.
 func without(lines []byte, findings []record.Finding) (out []byte) {
 	for _, line := range bytes.SplitAfter(lines, []byte("\n")) {
 		if bytes.Contains(line, []byte(`"type":"stream"`)) && bytes.HasSuffix(bytes.TrimSpace(line), emptyStream) {

@@ -23,8 +23,8 @@ const (
 // keyFieldLen names the user key in errors.
 const keyFieldLen = "user key"
 
-// Version tells the incarnations of a collection apart: data rows of another version than their meta row's are not alive.
-// The engine sets it from the clock, in seconds (4.0.0) or milliseconds.
+// Version distinguishes the incarnations of a collection: data rows with a version other than their meta row's
+// are stale. The engine sets it from the clock, in seconds (4.0.0) or milliseconds.
 type Version uint64
 
 var zeros [tailLen]byte
@@ -42,13 +42,13 @@ func reserved(b []byte, off int, field string) error {
 	return record.Unknown(off, field, fmt.Sprintf("reserved bytes %x", b[off:off+reserveLen]))
 }
 
-// AppendUserKey appends what all rows of a user key start with.
+// AppendUserKey appends the prefix shared by all rows of a user key.
 //
 //	+------------+-------------------------------+-------+
 //	| zeros (8B) | key, with 00 01 for each 00   | 00 00 |
 //	+------------+-------------------------------+-------+
 //
-// It ascends as user keys do, and none is the beginning of another's.
+// Encoded keys sort like user keys, and no encoded key is a prefix of another.
 func AppendUserKey(dst, key []byte) []byte {
 	dst = append(dst, zeros[:headLen]...)
 	for {
@@ -61,7 +61,8 @@ func AppendUserKey(dst, key []byte) []byte {
 	}
 }
 
-// scanUserKey returns the length of what AppendUserKey appended and whether the user key has NULs; 0 when b does not start so.
+// scanUserKey returns the length of the encoded user key at the start of b and whether the user key has NULs;
+// 0 if b does not start with a user key.
 func scanUserKey(b []byte) (n int, nul bool) {
 	if len(b) < headLen || binary.LittleEndian.Uint64(b) != 0 {
 		return 0, false
@@ -83,7 +84,7 @@ func scanUserKey(b []byte) (n int, nul bool) {
 	}
 }
 
-// DecodeUserKey splits what AppendUserKey appended from a row's key. key is a view unless it has NULs.
+// DecodeUserKey splits the encoded user key from a row's key. key is a view unless it has NULs.
 func DecodeUserKey(b []byte) (key, rest []byte, err error) {
 	n, nul := scanUserKey(b)
 	if n == 0 {
@@ -114,7 +115,8 @@ func userKeyError(b []byte) error {
 //	| user key       | zeros (16B) |
 //	+----------------+-------------+
 //
-// Lost is how many bytes of the user key the engine did not write. As many follow the zeros, of no meaning.
+// Lost is the number of user key bytes that the engine did not write. The same number of meaningless bytes
+// follows the zeros.
 type MetaKey struct {
 	Key  []byte
 	Lost int
@@ -149,14 +151,14 @@ func DecodeMetaKey(b []byte) (MetaKey, error) {
 //	| user key | version (8B) | field, member, index or id | zeros (16B) |
 //	+----------+--------------+----------------------------+-------------+
 //
-// version is a little-endian uint64. Rows ascend bytewise, but those of lists by version and index as numbers.
+// version is a little-endian uint64. Rows ascend bytewise, but rows of lists by version and index as numbers.
 type DataKey struct {
 	Key     []byte
 	Version Version
 	Name    []byte
 }
 
-// appendPrefix appends what the keys of an incarnation's data rows start with.
+// appendPrefix appends the prefix of the data row keys of an incarnation.
 func appendPrefix(dst, key []byte, v Version) []byte {
 	return binary.LittleEndian.AppendUint64(AppendUserKey(dst, key), uint64(v))
 }
@@ -176,7 +178,7 @@ func DecodeDataKey(b []byte) (DataKey, error) {
 		return DataKey{Key: key}, record.Short(len(b)-len(rest), "version", versionLen+tailLen, len(rest))
 	}
 	k := DataKey{key, Version(binary.LittleEndian.Uint64(rest)), rest[versionLen : len(rest)-tailLen]}
-	if bytes.IndexByte(key, 0) >= 0 { // bytes of no meaning may follow the zeros, see MetaKey
+	if bytes.IndexByte(key, 0) >= 0 { // meaningless bytes may follow the zeros, see MetaKey
 		return k, nil
 	}
 	return k, reserved(b, len(b)-tailLen, "tail")
@@ -188,8 +190,8 @@ func DecodeDataKey(b []byte) (DataKey, error) {
 //	| user key | version (8B) | score (8B) | member | zeros (16B) |
 //	+----------+--------------+------------+--------+-------------+
 //
-// version is a little-endian uint64, score the little-endian bits of a float64. Rows ascend as ZSetsScoreKeyComparator says,
-// to which 0.0 and -0.0 are the same.
+// version is a little-endian uint64, score the little-endian bits of a float64. ZSetsScoreKeyComparator orders
+// the rows; it treats 0.0 and -0.0 as equal.
 type ScoreKey struct {
 	Key     []byte
 	Version Version
@@ -215,7 +217,7 @@ func DecodeScoreKey(b []byte) (ScoreKey, error) {
 	return ScoreKey{k.Key, k.Version, math.Float64frombits(binary.LittleEndian.Uint64(k.Name)), k.Name[scoreLen:]}, nil
 }
 
-// exact returns an error when b, found at off, is not n bytes long.
+// exact returns an error unless b, found at off, is n bytes long.
 func exact(b []byte, off int, field string, n int) error {
 	switch {
 	case len(b) < n:

@@ -10,19 +10,19 @@ import (
 	"kvferry/store"
 )
 
-// native is what records call the type of a string that is marked as a HyperLogLog.
+// nativeHyperLogLog is the native type, in records, of a string marked as a HyperLogLog.
 const nativeHyperLogLog = "hyperloglog"
 
-// orders are the column families of an instance and how they are ordered.
+// orders are the column families of an instance and their orders.
 var orders = map[string]*store.Comparer{cfDefault: &store.Bytewise, cfHash: &store.Bytewise, cfSet: &store.Bytewise,
 	cfList: &ListsDataKeyComparator, cfZSet: &store.Bytewise, cfZSetScores: &ZSetsScoreKeyComparator, cfStream: &store.Bytewise}
 
-// layout is that of an instance.
+// layout is the layout of an instance.
 var layout = &versioned.Layout{
 	Format:        "floyd",
 	Metas:         cfDefault,
 	AppendMetaKey: func(dst, key []byte) []byte { return AppendMetaKey(dst, MetaKey{Key: key}) },
-	// What follows the user key may be more than zeros, see MetaKey.
+	// The bytes after the user key need not be zeros, see MetaKey.
 	AppendMetaPrefix: AppendUserKey,
 	DecodeMetaKey:    decodeMetaKey,
 	Sampled:          sampledKey,
@@ -37,7 +37,7 @@ var layout = &versioned.Layout{
 	LenField: keyFieldLen,
 }
 
-// collection returns what the codecs of all types but strings share.
+// collection returns the settings shared by the codecs of all types except strings.
 func collection(t record.Type, cf string, decode func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
 	return &versioned.Codec{
 		Type: t, Data: cf, DataRows: ordered(0),
@@ -77,7 +77,7 @@ func streams() *versioned.Codec {
 	return c
 }
 
-// ordered returns how the keys of data rows start that have at least rest bytes between version and tail.
+// ordered returns the key layout of data rows with at least rest bytes between version and tail.
 func ordered(rest int) versioned.Rows {
 	return versioned.Rows{Sampled: sampledKey, Order: &versioned.InOrder{
 		AppendPrefix: AppendUserKey,
@@ -92,8 +92,8 @@ func ordered(rest int) versioned.Rows {
 	}}
 }
 
-// sampledKey returns the user key of a row's key. Samples come from the indexes of tables, whose keys may be cut short; what
-// is left of the user key does as well.
+// sampledKey returns the user key of a row's key. Samples come from table indexes, whose keys may be
+// truncated; a truncated user key serves as well.
 func sampledKey(raw []byte) []byte {
 	if key, _, err := DecodeUserKey(raw); err == nil {
 		return key
@@ -105,7 +105,7 @@ func sampledKey(raw []byte) []byte {
 }
 
 func decodeMetaKey(m *versioned.Meta, raw []byte) error {
-	if n, nul := scanUserKey(raw); n > 0 && !nul && len(raw) == n+tailLen && isZero(raw[n:]) { // as of nearly all
+	if n, nul := scanUserKey(raw); n > 0 && !nul && len(raw) == n+tailLen && isZero(raw[n:]) { // the usual case
 		m.Key, m.Tail, m.Ambiguous = raw[headLen:n-2:n-2], 0, false
 		return nil
 	}
@@ -122,7 +122,8 @@ func appendRow(dst, key []byte, version int64) []byte {
 // versionOf reads the version that follows the user key.
 func versionOf(rest []byte) int64 { return int64(binary.LittleEndian.Uint64(rest)) }
 
-// nameOf cuts version and tail off what follows the user key; false if there is less, or the tail is no zeros.
+// nameOf removes version and tail from the bytes after the user key; false if they are too short or the tail
+// is not zeros.
 func nameOf(m *versioned.Meta, rest []byte) ([]byte, bool) {
 	end := len(rest) - tailLen - m.Tail
 	if end < versionLen || !isZero(rest[end:]) {
@@ -179,8 +180,8 @@ func streamEntry(m *versioned.Meta, e *record.Element, rest, value []byte) (int6
 	return versionOf(rest), ok && versioned.PikaEntry(m, e, id, value)
 }
 
-// checkRow says what is wrong with a data row, if anything, and what its user key is. The row of a key that lost bytes has as
-// many more at its end.
+// checkRow validates a data row and returns its user key. If the user key lost bytes, the row's key ends with
+// the same number of extra bytes.
 func checkRow(t record.Type, index bool, raw, value []byte) (user []byte, keyErr, valueErr error) {
 	k, keyErr := DecodeDataKey(raw)
 	if keyErr != nil {
@@ -254,7 +255,7 @@ func appendStreamMeta(dst []byte, m *versioned.Meta) []byte {
 	return AppendStreamMeta(dst, StreamMeta{m.Stream, int32(m.Count), Version(m.Version)})
 }
 
-// expiryOf returns the expiry as it is written. 0 is never; a moment before 1970 becomes the first after it.
+// expiryOf returns the expiry to write. 0 is never; a moment before 1970 becomes the first after it.
 func expiryOf(h *record.Header) (int64, error) {
 	if h.ExpireMS < 0 {
 		return 1, nil

@@ -10,14 +10,14 @@ import (
 	"kvferry/record"
 )
 
-// codecOf returns what is known of a type's rows.
+// codecOf returns the codec of a type.
 func codecOf(typ record.Type) *versioned.Codec {
 	i := slices.IndexFunc(layout.Codecs, func(c *versioned.Codec) bool { return c.Type == typ })
 	return layout.Codecs[i]
 }
 
-// TestRowsAreTakenWhole: of all that a row may become when a byte changes, is missing or is added, what is taken for a row of
-// an element is what decodes as one, and nothing else is.
+// TestRowsAreTakenWhole changes, removes and adds bytes of element rows: exactly the rows that decode as
+// elements are taken as elements.
 func TestRowsAreTakenWhole(t *testing.T) {
 	const suffix = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" // reserve and ctime
 	const score = "\x00\x00\x00\x00\x00\x00\xf0\x3f"
@@ -53,7 +53,7 @@ func TestRowsAreTakenWhole(t *testing.T) {
 		}
 		check := func(raw, value []byte) {
 			if bytes.Contains(raw, []byte{0, 1, 0, 0}) {
-				return // a user key with NULs, of which the rows of streams and lists may have lost bytes
+				return // a user key with NULs; the rows of streams and lists may have lost bytes of it
 			}
 			_, keyErr, valueErr := c.Check(row.index, raw, value)
 			if _, ok := taken(raw, value); ok != (keyErr == nil && valueErr == nil) && !(row.typ == record.Hash && valueErr == nil) {
@@ -69,7 +69,7 @@ func TestRowsAreTakenWhole(t *testing.T) {
 	}
 }
 
-// TestMetaKeys: the quick way to decode a meta row's key does what the decoder does.
+// TestMetaKeys: the fast decoder of a meta row's key agrees with the full one.
 func TestMetaKeys(t *testing.T) {
 	for _, key := range []string{"", "k", "key", "a\x00", "\x00", "a\x00b"} {
 		formattest.EachDamage(AppendMetaKey(nil, MetaKey{Key: []byte(key)}), func(raw []byte) {
@@ -86,7 +86,8 @@ func TestMetaKeys(t *testing.T) {
 	}
 }
 
-// TestRowsOfLostKeys: a key that ends in NUL may have lost bytes, which its rows have at their end; another may not.
+// TestRowsOfLostKeys: a key that ends in NUL may have lost bytes, which are at the end of its rows; other keys
+// may not.
 func TestRowsOfLostKeys(t *testing.T) {
 	id := make([]byte, idLen+3)
 	for key, lost := range map[string]bool{"a": false, "a\x00": true, "\x00": true} {
@@ -99,7 +100,7 @@ func TestRowsOfLostKeys(t *testing.T) {
 	}
 }
 
-// TestGone: a meta row stands for nothing when it says so, or when it cannot be decoded.
+// TestGone: a meta row is gone if it is of a deleted record, or if it cannot be decoded.
 func TestGone(t *testing.T) {
 	for want, values := range map[bool][][]byte{
 		false: {AppendStringValue(nil, StringValue{}), AppendMeta(nil, Meta{Type: record.Hash, Count: 1}), AppendMeta(nil, Meta{Type: record.ZSet, Count: -1}),
@@ -115,7 +116,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestNewCollections: the first element of a list lies where RPUSH puts it, and a stream without entries and last id is deleted.
+// TestNewCollections: the first element of a list is where RPUSH puts it, and a stream without entries and
+// last id is deleted.
 func TestNewCollections(t *testing.T) {
 	if first := codecOf(record.List).First; first != 1<<63 {
 		t.Errorf("lists begin at %d", first)

@@ -11,7 +11,7 @@ import (
 	"kvferry/record"
 )
 
-// maxElements is how many elements collections but lists can have.
+// maxElements is the maximum number of elements of collections other than lists.
 const maxElements = math.MaxInt32
 
 var lossInfos = append([]record.LossInfo{
@@ -19,7 +19,7 @@ var lossInfos = append([]record.LossInfo{
 		"it for another; the record is left out."},
 }, versioned.PikaStreamLosses...)
 
-// Losses lists what floyd cannot hold of a record.
+// Losses lists the parts of a record that floyd cannot hold.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if i := bytes.LastIndexByte(h.Key, 0); i >= 0 && i < len(h.Key)-1 {
 		return []record.Loss{{Kind: record.LossInnerNUL, Drops: true,
@@ -51,7 +51,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	switch h.Type {
 	case record.String:
 		for i := range batch {
-			if !marked(h.Native, batch[i].Value) { // what is, counts as it did
+			if !marked(h.Native, batch[i].Value) { // a marked string still counts as it did
 				hlldialect.Engine{Name: "Pika 4.0", Counts: hlldialect.Marked}.Notes(batch[i:i+1], report)
 			}
 		}
@@ -61,8 +61,8 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	return batch
 }
 
-// marked reports whether a string is written as a HyperLogLog: its source says that it is one, and it is of this engine's
-// dialect. Those of Kvrocks are not.
+// marked reports whether a string is written as a HyperLogLog: its source marks it as one, and it has this
+// engine's dialect. Kvrocks' HyperLogLogs have another one.
 func marked(native string, value []byte) bool {
 	return native == nativeHyperLogLog && hlldialect.Of(value) == hlldialect.Raw
 }

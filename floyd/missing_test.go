@@ -15,7 +15,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// TestMissingInstance: an instance that is not there is an error, unless nobody asks for it.
+// TestMissingInstance: a missing instance is an error, unless it is outside the selection.
 func TestMissingInstance(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	formattest.Finish(t, formattest.Create(t, floyd.New(), dir, &format.CreateOptions{Create: rocks.Create, Instances: 3,

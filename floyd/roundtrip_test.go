@@ -28,7 +28,7 @@ func TestRoundTrip(t *testing.T) {
 	formattest.RoundTrips(t, floyd.New(), o, written...)
 }
 
-// TestRoundTripOnDisk goes through RocksDB directories.
+// TestRoundTripOnDisk uses RocksDB directories.
 func TestRoundTripOnDisk(t *testing.T) {
 	o := fixtures.Options{DB: "0", Limits: floyd.New().Limits()}
 	read := func(types record.TypeSet) record.Reader {
@@ -44,7 +44,8 @@ func TestRoundTripOnDisk(t *testing.T) {
 	}
 }
 
-// TestInstances: keys lie where their slots say, for any number of instances, and are found there again.
+// TestInstances: keys are in the instances of their slots, for any number of instances, and are found there
+// again.
 func TestInstances(t *testing.T) {
 	o := fixtures.Options{DB: "0", Limits: floyd.New().Limits()}
 	for _, c := range []struct{ instances, slots int }{{1, 0}, {3, 0}, {8, 0}, {5, 16384}, {4, 1}, {3, 2000}, {3, 7}, {5, 1536}} {
@@ -74,7 +75,7 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-// planted is a dataset of two instances, in which rows are put by hand.
+// planted is a dataset of two instances with rows written by hand.
 type planted struct {
 	*formattest.Memory
 	t testing.TB
@@ -148,7 +149,7 @@ func (p *planted) want(records, kinds []string) {
 	}
 }
 
-// TestShortHashValue: HINCRBY of 4.0.0 leaves out the suffix.
+// TestShortHashValue: HINCRBY of 4.0.0 omits the suffix.
 func TestShortHashValue(t *testing.T) {
 	p := plant(t)
 	p.hash(0, "h", 1, "n", "42")
@@ -156,10 +157,11 @@ func TestShortHashValue(t *testing.T) {
 	p.want([]string{`hash "h" "n"="42"`, `hash "i" "n"="42"`}, []string{})
 }
 
-// TestWrongInstance: a key in another instance than its own is read and found; one that is in its own too is not read twice.
+// TestWrongInstance: a key in a wrong instance is read and reported; if the right instance has it too, it is
+// read once.
 func TestWrongInstance(t *testing.T) {
 	p := plant(t)
-	for i := range 4 { // enough for the number of slots to be known
+	for i := range 4 { // enough to determine the number of slots
 		p.hash(0, fmt.Sprint("a", i), 1, "f", suffixed("v"))
 	}
 	p.hash(1, "a1", 1, "f", suffixed("old"))
@@ -168,7 +170,7 @@ func TestWrongInstance(t *testing.T) {
 		[]string{floyd.FindWrongInstance, floyd.FindWrongInstance})
 }
 
-// TestWrongInstanceOfAnySlots: a key in another instance than its own is found with any number of slots, too.
+// TestWrongInstanceOfAnySlots: a key in a wrong instance is found for any number of slots.
 func TestWrongInstanceOfAnySlots(t *testing.T) {
 	for _, c := range []struct{ slots, instances int }{{2000, 3}, {7, 3}, {1536, 5}, {16384, 3}, {1, 2}} {
 		p := plantIn(t, c.instances)
@@ -188,7 +190,7 @@ func TestWrongInstanceOfAnySlots(t *testing.T) {
 	}
 }
 
-// TestWrongInstances: of a key in several instances, none of them its own, the one in the first is read.
+// TestWrongInstances: a key in several wrong instances is read from the first.
 func TestWrongInstances(t *testing.T) {
 	p := plantIn(t, 3)
 	for i := range 4 {
@@ -200,7 +202,7 @@ func TestWrongInstances(t *testing.T) {
 		[]string{floyd.FindWrongInstance, floyd.FindWrongInstance})
 }
 
-// TestOtherTypes: rows that a type left under a key that has another now are garbage.
+// TestOtherTypes: rows of an earlier type of a key are garbage.
 func TestOtherTypes(t *testing.T) {
 	p := plant(t)
 	p.hash(0, "k", 5, "f", suffixed("v"))
@@ -209,7 +211,7 @@ func TestOtherTypes(t *testing.T) {
 	p.want([]string{`hash "k" "f"="v"`}, []string{"orphan-rows"})
 }
 
-// TestTruncatedKeys: what the engine leaves of keys with a NUL before their end.
+// TestTruncatedKeys checks rows of keys with a NUL before their end, as the engine truncates them.
 func TestTruncatedKeys(t *testing.T) {
 	p := plant(t)
 	whole, cut := []byte("a\x00"), floyd.AppendMetaKey(nil, floyd.MetaKey{Key: []byte("b\x00")})
@@ -234,7 +236,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestBounds: the upper half of a list's bounds is of no meaning.
+// TestBounds: the upper half of a list's bounds is meaningless.
 func TestBounds(t *testing.T) {
 	want := floyd.ListMeta{Count: 1, Version: 2, Left: 7, Right: 9, Ctime: 3, Expiry: 4}
 	b := floyd.AppendListMeta(nil, want)
@@ -245,7 +247,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestHyperLogLog: the mark of a HyperLogLog goes along.
+// TestHyperLogLog: the mark of a HyperLogLog is kept.
 func TestHyperLogLog(t *testing.T) {
 	p := plant(t)
 	registers := bytes.Repeat([]byte{1}, 1<<17)
@@ -292,7 +294,7 @@ func TestHyperLogLog(t *testing.T) {
 	r.Close()
 }
 
-// TestLosses: what Pika 4.0 cannot hold of a record.
+// TestLosses checks the parts of records that Pika 4.0 cannot hold.
 func TestLosses(t *testing.T) {
 	dst := formattest.NewMemory(t, floyd.New()).Create(t, format.CreateOptions{})
 	defer dst.Abort()
@@ -323,7 +325,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestSlots: slots are those of the engine: zlib's CRC-32 of the tag or the key.
+// TestSlots: slots match the engine's: zlib's CRC-32 of the tag or the key.
 func TestSlots(t *testing.T) {
 	// 123456789 is the check value of CRC-32: cbf43926.
 	for key, want := range map[string]uint32{"123456789": 0xcbf43926, "x{123456789}y": 0xcbf43926, "{}123456789": 0} {

@@ -10,8 +10,8 @@ import (
 	"kvferry/record"
 )
 
-// TestShortRows: rows of every length around those that elements have are taken or left to the decoder that says what is
-// wrong, as testdata/rows.txt has it.
+// TestShortRows: rows with lengths around the valid ones are either taken or left to the decoder, which
+// reports the error in testdata/rows.txt.
 func TestShortRows(t *testing.T) {
 	var got strings.Builder
 	bytes := func(n, from int) (b []byte) { // with zeros, reserved and of a time, from there on
@@ -36,7 +36,7 @@ func TestShortRows(t *testing.T) {
 				for _, value := range []int{0, 23, 24, 25, 31, 32, 33} {
 					var e record.Element
 					v, ok := rows[name](&versioned.Meta{Tail: tail}, &e, bytes(rest, rest-tail-tailLen), bytes(value, value-suffixLen))
-					if ok { // what is not taken says nothing
+					if ok { // rows not taken have no result to compare
 						fmt.Fprintf(&got, "%s of a key that lost %d, %d and %d bytes: version %x, %x, %x, %x\n", name, tail, rest, value, v, e.Name, e.Value, e.Score)
 					}
 				}
@@ -47,7 +47,7 @@ func TestShortRows(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/rows.txt", got.String())
 }
 
-// TestSampledKey: of a key that an index of a table has cut short what is left of the user key is taken.
+// TestSampledKey: of a key truncated by a table's index, the remainder of the user key is taken.
 func TestSampledKey(t *testing.T) {
 	user := "a\x00bc\x00"
 	raw := AppendDataKey(nil, DataKey{Key: []byte(user), Version: 5, Name: []byte("f")})

@@ -8,22 +8,22 @@ import (
 	"slices"
 )
 
-// Defaults of Pika's configuration as it is shipped: db-instance-num and default-slot-num.
+// Defaults of Pika's shipped configuration: db-instance-num and default-slot-num.
 const (
 	defaultInstances = 3
 	defaultSlots     = 1024
 )
 
-// Slot returns the slot of a user key: the CRC-32 of its tag, or of all of it where it has none. The tag is what stands
-// between the first { and the } after it, and may be empty.
+// Slot returns the slot of a user key: the CRC-32 of its tag, or of the whole key without one. The tag is the
+// text between the first { and the next }; it may be empty.
 func Slot(key []byte, slots int) int {
 	return int(sumOf(key) % uint32(slots))
 }
 
-// sumOf sums up what decides about the slot of a key.
+// sumOf returns the checksum that determines the slot of a key.
 func sumOf(key []byte) uint32 { return crc32.ChecksumIEEE(tagOf(key)) }
 
-// tagOf returns what decides about the slot of a key.
+// tagOf returns the part of a key that determines its slot.
 func tagOf(key []byte) []byte {
 	if i := bytes.IndexByte(key, '{'); i >= 0 {
 		if n := bytes.IndexByte(key[i+1:], '}'); n >= 0 {
@@ -33,14 +33,15 @@ func tagOf(key []byte) []byte {
 	return key
 }
 
-// placer tells instances of keys that come in order: what a key begins with has mostly been summed up for the key before.
+// placer computes the instances of ascending keys. It reuses the checksum of the prefix that a key shares with
+// the last.
 type placer struct {
 	slots, instances int
 	last             []byte
-	sums             []uint32 // of what last begins with, by its length; inverted, as CRC-32 computes
+	sums             []uint32 // of the prefixes of last, by length; inverted, as CRC-32 computes
 }
 
-// longKey is the length from which keys are summed up as a whole.
+// longKey is the length from which checksums are computed without caching prefixes.
 const longKey = 512
 
 func (p *placer) instance(key []byte) int {
@@ -67,19 +68,21 @@ func (p *placer) instance(key []byte) int {
 // instanceOf returns the instance that a user key belongs to.
 func instanceOf(key []byte, slots, instances int) int { return Slot(key, slots) % instances }
 
-// ownSlots are the engine's own numbers of slots: of the configuration that it is shipped with, and where that names none.
+// ownSlots are the engine's own numbers of slots: in the shipped configuration, and without a setting.
 var ownSlots = []int{defaultSlots, 1}
 
-// maxSlots is up to which number any is looked for, and farther the limit where none of them fits.
+// maxSlots is the limit of the search for a number of slots; farther is the limit if no number up to maxSlots
+// fits.
 const (
 	maxSlots = 16384
 	farther  = 8 * maxSlots
 )
 
-// spread is how keys lie over instances: the number of slots, and of the instances that the slots are dealt out to.
+// spread is a distribution of keys: the number of slots, and the number of instances that share the slots.
 type spread struct{ slots, instances int }
 
-// keySums are the sums of some keys of each instance, by its number, each once: what the slot of a key is computed from.
+// keySums are the distinct checksums of sampled keys by instance number. A key's slot is computed from its
+// checksum.
 type keySums [][]uint32
 
 func (s keySums) total() (n int) {
@@ -89,10 +92,10 @@ func (s keySums) total() (n int) {
 	return n
 }
 
-// guess returns the spread by which most keys lie in the instance where they are; the sums are those of the instances that are
-// there, by number. Numbers of slots that put all keys seen into the same instances are one; of them the engine's own is
-// named, or the smallest. fits says that next to no key lies elsewhere. More instances than are there are believed if the keys
-// prove it: they lie where these say, and fewer would have them elsewhere, too.
+// guess returns the spread that puts most keys into the instances where they were found; the sums are indexed
+// by instance. Among numbers of slots that place all these keys alike it prefers the engine's own, else the
+// smallest. fits is true if almost all keys are in the right instance. guess accepts more instances than exist
+// if the keys prove it: they fit the larger number, and misfit any smaller one.
 func (s keySums) guess() (sp spread, fits bool) {
 	total := s.total()
 	few := total / strayKeys
@@ -102,7 +105,8 @@ func (s keySums) guess() (sp spread, fits bool) {
 	}
 	if wrong > few {
 		other, least := s.other(few)
-		// By chance a number fits few keys: it is believed if the engine's own are as wrong as any.
+		// A number may fit few keys by chance: unless the keys are decisive, it is accepted only if the
+		// engine's own numbers are wrong about as often as random ones.
 		if least <= few && (s.decisive() || 2*len(s)*wrong >= total*(len(s)-1)) || s.decisive() && 2*least < wrong {
 			sp, wrong = other, least
 		}
@@ -110,7 +114,7 @@ func (s keySums) guess() (sp spread, fits bool) {
 	return sp, wrong <= few
 }
 
-// other returns the best of all numbers of slots, and how many keys lie elsewhere by it.
+// other returns the best of all numbers of slots, and the number of keys misplaced by it.
 func (s keySums) other(few int) (sp spread, wrong int) {
 	for _, most := range []int{maxSlots, farther} {
 		if sp, wrong = s.best(upTo(most), few); wrong <= few {
@@ -127,8 +131,8 @@ func upTo(most int) iter.Seq[int] {
 	}
 }
 
-// best returns the first number of slots by which the fewest keys lie in another instance than theirs, and how many do; above
-// most that is not counted.
+// best returns the first number of slots that misplaces the fewest keys, and the number of these keys, which
+// is counted only up to most.
 func (s keySums) best(numbers iter.Seq[int], most int) (sp spread, wrong int) {
 	wrong = most + 1
 	for slots := range numbers {
@@ -142,23 +146,23 @@ func (s keySums) best(numbers iter.Seq[int], most int) (sp spread, wrong int) {
 	return sp, wrong
 }
 
-// chanceBits is how many bits of what keys say are chance at most, among all numbers of slots.
+// chanceBits bounds the bits of evidence that chance can give when all numbers of slots are tried.
 const chanceBits = 14 + 14
 
-// decisive reports whether there are so many keys that a number of slots that fits all of them is no chance.
+// decisive reports whether the keys are too many for one number of slots to fit all of them by chance.
 func (s keySums) decisive() bool {
 	return float64(s.total())*math.Log2(float64(len(s))) >= chanceBits
 }
 
-// probes are how many keys at once are asked for a number of instances, and tries how often: a key that lies where it does not
-// belong says something wrong.
+// probes is the number of keys that one attempt derives a number of instances from, and tries the number of
+// attempts: a misplaced key spoils its attempt.
 const (
 	probes = 16
 	tries  = 5
 )
 
-// more returns a spread over more instances than are there, if keys prove it: what is left of each slot when the number of its
-// instance is taken off is a multiple of the number of instances. sure says that no key lies where it does not belong.
+// more returns a spread over more instances than exist, if keys prove it: for each key, its slot minus its
+// instance is a multiple of the number of instances. sure is true if no key is misplaced.
 func (s keySums) more(few int, sure bool) (sp spread, ok bool) {
 	if s.distinct(math.MaxUint32) < provingSlots {
 		return sp, false
@@ -187,7 +191,7 @@ func (s keySums) more(few int, sure bool) (sp spread, ok bool) {
 	return sp, sp.instances > 0
 }
 
-// proves reports whether keys lie where a spread says, and have so many slots that this is no chance.
+// proves reports whether the keys fit a spread and have too many distinct slots for that to be chance.
 func (s keySums) proves(sp spread, few int) bool {
 	return s.misplaced(sp, few) <= few && s.distinct(sp.slots) >= provingSlots
 }
@@ -198,7 +202,7 @@ type placed struct {
 	instance int
 }
 
-// inTurn returns the keys, one of each instance after the other.
+// inTurn returns the keys, alternating between instances.
 func (s keySums) inTurn() (out []placed) {
 	for k, n := 0, s.total(); len(out) < n; k++ {
 		for i := range s {
@@ -210,8 +214,8 @@ func (s keySums) inTurn() (out []placed) {
 	return out
 }
 
-// common returns the largest number that divides what is left of all slots; 0 if that is nothing, and any number up to most
-// for one that is no larger.
+// common returns the greatest common divisor of slot minus instance over all keys; if all of these are 0, it
+// returns 0. It stops early when the divisor is at most most.
 func common(keys []placed, slots, most int) int {
 	of := 0
 	for _, k := range keys {
@@ -226,14 +230,14 @@ func common(keys []placed, slots, most int) int {
 	return of
 }
 
-// strayKeys: of so many keys one may lie in another instance than its own, and the others prove what they prove.
+// strayKeys: at most one in strayKeys keys may be misplaced without invalidating the rest.
 const strayKeys = 50
 
-// provingSlots is how many slots keys have that prove how they are spread. Keys of one slot lie together. That those of another
-// slot lie where twice the instances would have them is chance at one half.
+// provingSlots is the number of distinct slots of keys that proves a spread. Keys of one slot are always
+// together. Each further slot fits a spread over twice the instances with probability one half.
 const provingSlots = 40
 
-// misplaced counts the keys that lie in another instance than theirs, and stops above most.
+// misplaced counts the keys that are not in the instance of their slot, and stops above most.
 func (s keySums) misplaced(sp spread, most int) (n int) {
 	for i := range s {
 		for _, sum := range s[i] {
@@ -247,7 +251,7 @@ func (s keySums) misplaced(sp spread, most int) (n int) {
 	return n
 }
 
-// distinct counts the slots that keys have.
+// distinct counts the distinct slots of keys.
 func (s keySums) distinct(slots int) int {
 	seen := map[uint32]bool{}
 	for i := range s {
@@ -258,8 +262,7 @@ func (s keySums) distinct(slots int) int {
 	return len(seen)
 }
 
-// barren reports whether it cannot be chance that an instance has none of the keys: its share of the slots is too large for
-// that.
+// barren reports whether an instance's share of the slots is too large for it to have no keys by chance.
 func (s keySums) barren(sp spread, i int) bool {
 	share := 0
 	for slot := i; slot < sp.slots; slot += sp.instances {
@@ -269,5 +272,5 @@ func (s keySums) barren(sp spread, i int) bool {
 	return chance < impossible
 }
 
-// impossible is what is not taken for chance.
+// impossible is the probability below which chance is ruled out.
 const impossible = 1e-9

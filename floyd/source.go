@@ -20,7 +20,7 @@ import (
 // source is an open dataset. The stores of a database are its instances.
 type source struct {
 	versioned.Source
-	slots int // 0: keys tell
+	slots int // 0: guess from the keys
 }
 
 // open opens all databases of a directory.
@@ -54,7 +54,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error)
 	return nil
 }
 
-// openDB opens the instances of a database; it returns false when there are none.
+// openDB opens the instances of a database; it returns false if the database has no instances.
 func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOptions) (bool, error) {
 	db := &opened{Database: &versioned.Database{Name: name, Dirs: []string{dir}}, instances: map[int]*versioned.Store{}, passed: map[int]bool{}}
 	s.DBs = append(s.DBs, db.Database)
@@ -71,7 +71,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 			return false, err
 		}
 	}
-	for i := 0; len(numbers) == 0 && i < maxInstances; i++ { // stores that are no directories stand in a row
+	for i := 0; len(numbers) == 0 && i < maxInstances; i++ { // stores that are not directories have consecutive numbers
 		if found, err := db.open(ctx, s.Dir, dir, i, o); err != nil {
 			return false, err
 		} else if !found {
@@ -89,11 +89,11 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 type opened struct {
 	*versioned.Database
 	instances map[int]*versioned.Store // by number
-	passed    map[int]bool             // those there that nobody asks for
-	n         int                      // how many there should be
+	passed    map[int]bool             // existing instances outside the selection
+	n         int                      // expected number of instances
 }
 
-// open opens an instance; it returns false when it is not there.
+// open opens an instance; it returns false if it does not exist.
 func (db *opened) open(ctx context.Context, root, dir string, i int, o *format.OpenOptions) (bool, error) {
 	rel := path.Join(dir, strconv.Itoa(i))
 	if dataset.PassedAll(root, rel, db.Name, allTypes, o) { // an instance has every type
@@ -109,7 +109,7 @@ func (db *opened) open(ctx context.Context, root, dir string, i int, o *format.O
 	return true, nil
 }
 
-// settle finds out how keys are spread, unless the number of slots is known, and reports what is missing.
+// settle finds out how keys are spread, unless the number of slots is known, and reports missing instances.
 func (db *opened) settle(root, dir string, slots int, o *format.OpenOptions) error {
 	sp := spread{slots, db.n}
 	if slots == 0 {
@@ -139,7 +139,7 @@ func (db *opened) settle(root, dir string, slots int, o *format.OpenOptions) err
 	return nil
 }
 
-// reportMissing reports instances that are not there: those below others, and those that keys show there were.
+// reportMissing reports missing instances: gaps below existing ones, and instances that the keys imply.
 func (db *opened) reportMissing(root, dir string, o *format.OpenOptions, sp spread, fits bool) {
 	var missing []string
 	for i := range sp.instances {
@@ -161,11 +161,11 @@ func (db *opened) reportMissing(root, dir string, o *format.OpenOptions, sp spre
 	db.reportLost(o, strings.Join(missing, ", ")+" not found; "+why)
 }
 
-// maxMissing is how many instances a finding names.
+// maxMissing is the number of instances that a finding names.
 const maxMissing = 8
 
-// reportBarren reports instances that are there without a row, although keys say that they had some: a server makes an instance
-// that it does not find.
+// reportBarren reports empty instances that must have had rows, judging by the keys of the others: a server
+// creates an instance that it does not find.
 func (db *opened) reportBarren(dir string, o *format.OpenOptions, sp spread, sums keySums) {
 	for i := range db.n {
 		if st := db.instances[i]; st != nil && len(sums[i]) == 0 && st.Size() == 0 && sums.barren(sp, i) {
@@ -175,19 +175,19 @@ func (db *opened) reportBarren(dir string, o *format.OpenOptions, sp spread, sum
 	}
 }
 
-// reportLost reports that keys were left behind.
+// reportLost reports lost keys.
 func (db *opened) reportLost(o *format.OpenOptions, detail string) {
 	dataset.Report(o, record.Finding{Kind: dataset.FindMissingStore, Severity: record.Error, DB: db.Name, Detail: detail})
 }
 
-// keysWanted is how many keys of an instance that can have different slots are wanted to find the number of slots, keysLooked
-// how many are looked at for them.
+// keysWanted is the number of keys with distinct checksums sampled per instance to find the number of slots;
+// keysLooked is the maximum number of keys read for that.
 const (
 	keysWanted = 200
 	keysLooked = 10000
 )
 
-// someKeys sums up the first user keys of each instance.
+// someKeys returns the checksums of the first user keys of each instance.
 func (db *opened) someKeys() (keySums, error) {
 	out := make(keySums, db.n)
 	for i, st := range db.instances {
@@ -210,28 +210,28 @@ func (db *opened) someKeys() (keySums, error) {
 			err = cerr
 		}
 		var corrupt *record.CorruptError
-		if err != nil && !errors.As(err, &corrupt) { // damage is told when it is read
+		if err != nil && !errors.As(err, &corrupt) { // damage is reported when the rows are read
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// placing judges whether the keys of a database lie in the instances where they belong.
+// placing checks that the keys of a database are in the instances of their slots.
 type placing struct {
 	n         int
 	instances map[int]*versioned.Store
 }
 
-// judge looks at a record of instance i. One that is in another than its own is a finding, and left out where the same key is
-// where it belongs, or in an earlier one.
+// judge checks a record of instance i. A record in the wrong instance is a finding. It is left out if the same
+// key exists in the right instance, or in an earlier wrong one.
 func (p *placing) judge(pass *versioned.Pass, own *placer, i int) (ok bool, err error) {
 	m := pass.Meta()
 	k := &pass.Store().Metas
 	if m.Tail > 0 {
 		pass.Damage(k, FindTruncatedKey, pass.Place(), "the last %s of the key are not on disk: the engine does not write what follows a NUL; it is read as %s",
 			record.Plural(int64(m.Tail), "byte"), record.Quote(m.Key))
-		return true, nil // its slot was that of the whole key
+		return true, nil // its slot came from the whole key
 	}
 	right := own.instance(m.Key)
 	if right == i {
@@ -269,7 +269,7 @@ func holds(st *versioned.Store, key []byte) (bool, error) {
 	return err == nil && !gone(value), errors.Join(err, cerr)
 }
 
-// gone reports whether the value of a meta row stands for nothing.
+// gone reports whether a meta row belongs to a deleted or empty record.
 func gone(value []byte) bool {
 	t, err := DecodeType(value)
 	if err != nil {

@@ -70,7 +70,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// opened opens a dataset and returns the findings of opening it.
+// opened opens a dataset and returns the findings of Open.
 func (p *planted) opened() (format.Source, []record.Finding, error) {
 	var f formattest.Findings
 	src, err := floyd.New().Open(context.Background(), p.Dir, &format.OpenOptions{Store: p.FS.Open, Options: store.Options{Report: f.Report}})
@@ -113,14 +113,14 @@ func mkdir(t testing.TB, elem ...string) {
 	}
 }
 
-// TestInstanceGap: a gap in the numbers is an error, and what is there is read.
+// TestInstanceGap: a gap in the numbers is an error, and the existing instances are read.
 func TestInstanceGap(t *testing.T) {
 	p := &planted{formattest.NewMemory(t, floyd.New()), t}
 	for _, i := range []string{"0", "2"} {
 		mkdir(t, p.Dir, "db3", i)
 		p.Store("db3/"+i).Put("default", metaKey("key"+i), floyd.AppendStringValue(nil, floyd.StringValue{Bytes: []byte("v")}))
 	}
-	mkdir(t, p.Dir, "db4") // nothing in it
+	mkdir(t, p.Dir, "db4") // an empty directory
 	if err := os.WriteFile(filepath.Join(p.Dir, "db3", "info"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,8 @@ func TestInstanceGap(t *testing.T) {
 	}
 }
 
-// TestSlotNumber: the number of slots is found by where the keys lie, and another than the usual one is told.
+// TestSlotNumber: the number of slots is found from the instances of the keys, and an unusual number is
+// reported.
 func TestSlotNumber(t *testing.T) {
 	read := func(types record.TypeSet) record.Reader {
 		return fixtures.Records(3, 200, fixtures.Options{DB: "0", Limits: floyd.New().Limits(), Types: types})
@@ -167,7 +168,7 @@ func TestSlotNumber(t *testing.T) {
 	}
 }
 
-// TestSamples: spans are cut between keys as people know them, and together have all records.
+// TestSamples: spans are cut between user keys, and together contain all records.
 func TestSamples(t *testing.T) {
 	read := func(types record.TypeSet) record.Reader {
 		return fixtures.Records(4, 300, fixtures.Options{DB: "0", Limits: floyd.New().Limits(), Types: types})
@@ -189,7 +190,7 @@ func TestSamples(t *testing.T) {
 	formattest.CheckEqual(t, &all, formattest.Sum(t, read(record.AllTypes)), false)
 }
 
-// TestDead: a hash that was deleted, and one whose meta row is gone, come back.
+// TestDead: a deleted hash, and one without its meta row, come back.
 func TestDead(t *testing.T) {
 	p := plant(t)
 	p.hash(0, "deleted", 5, "f", suffixed("v"))
@@ -207,7 +208,8 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// TestFlippedRows: whatever byte of a row is flipped and wherever it is cut, each row gets one class and reading goes on.
+// TestFlippedRows flips each byte of a row and truncates it anywhere: each row gets one class and reading
+// continues.
 func TestFlippedRows(t *testing.T) {
 	var told strings.Builder
 	for i, c := range describedRows {
@@ -245,7 +247,8 @@ func TestFlippedRows(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/flipped.txt", told.String())
 }
 
-// TestElementLosses: scores that are no numbers are left out, and strings are noted that look like HyperLogLogs of others.
+// TestElementLosses: NaN scores are dropped, and strings that look like HyperLogLogs of other engines are
+// noted.
 func TestElementLosses(t *testing.T) {
 	dst := formattest.NewMemory(t, floyd.New()).Create(t, format.CreateOptions{})
 	defer dst.Abort()
@@ -272,7 +275,7 @@ func TestElementLosses(t *testing.T) {
 	}
 }
 
-// TestTargetOptions: what is written follows the options, and odd ones are refused.
+// TestTargetOptions: written datasets follow the options, and invalid options are refused.
 func TestTargetOptions(t *testing.T) {
 	p := &planted{formattest.NewMemory(t, floyd.New()), t}
 	dst := p.Create(t, format.CreateOptions{Instances: 1, Version: 77, Now: fixtures.Clock})
@@ -305,7 +308,7 @@ func TestTargetOptions(t *testing.T) {
 	}
 }
 
-// TestLedgerOfTypes: the ledger of some types lists what is read for them alone.
+// TestLedgerOfTypes: the ledger of some types contains only the rows read for them.
 func TestLedgerOfTypes(t *testing.T) {
 	p := plant(t)
 	p.hash(0, "k", 1, "f", suffixed("v"))
@@ -322,7 +325,7 @@ func TestLedgerOfTypes(t *testing.T) {
 	}
 }
 
-// TestDeadCut: a row that is cut off within its version is none of a dead record.
+// TestDeadCut: a row truncated within its version does not belong to a dead record.
 func TestDeadCut(t *testing.T) {
 	p := plant(t)
 	whole := dataKey("gone", "f")

@@ -11,7 +11,7 @@ import (
 	"kvferry/record"
 )
 
-// defaultVersion is that of new rows when none is asked for.
+// defaultVersion is the version of new rows unless the options set one.
 const defaultVersion = 1
 
 // maxInstances bounds the directories of a database.
@@ -25,7 +25,7 @@ type target struct {
 	now              Time
 }
 
-// create starts a target with all instances of each database, which the engine expects to be there.
+// create starts a target with all instances of each database, since the engine requires them.
 func create(_ context.Context, f floydFormat, dir string, o *format.CreateOptions) (format.Target, error) {
 	t := &target{instances: o.Instances, slots: o.Slots, version: Version(max(o.Version, 0))}
 	if t.instances == 0 {
@@ -51,7 +51,7 @@ func create(_ context.Context, f floydFormat, dir string, o *format.CreateOption
 		}
 	}
 	var err error
-	f.slots = t.slots // the proof reads the dataset as it was written, whatever its keys tell
+	f.slots = t.slots // the proof reads the dataset with the slots it was written with, without guessing
 	t.Target, err = dataset.Create(f, dir, o, parts)
 	if err != nil {
 		return nil, err

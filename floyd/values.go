@@ -18,7 +18,7 @@ const (
 	suffixLen     = reserveLen + timeLen // of data rows
 	ownSuffixLen  = suffixLen + timeLen  // of strings and meta rows
 	metaLen       = typeLen + 4 + versionLen + ownSuffixLen
-	boundLen      = 16 // of which the engine writes 8
+	boundLen      = 16 // of which the engine sets 8
 	listMetaLen   = typeLen + 8 + versionLen + 2*boundLen + ownSuffixLen
 	streamMetaLen = typeLen + 4 + versioned.StreamPartLen + 4 + versionLen
 )
@@ -26,15 +26,15 @@ const (
 // hllFlag marks a HyperLogLog, in the first of a string's reserved bytes.
 const hllFlag = 0x80
 
-// Time is a moment as it is stored: 0 is none; with bit 63 the rest is Unix milliseconds, without it is Unix seconds, as
-// 4.0.0 has them.
+// Time is a stored moment; 0 is unset. With bit 63 the rest is Unix milliseconds; without it, Unix seconds,
+// the encoding of 4.0.0.
 type Time uint64
 
 // msFlag marks milliseconds.
 const msFlag = 1 << 63
 
-// maxSeconds is the largest number without a flag that is taken for seconds: 4.0.1 writes the time a HyperLogLog was made in
-// milliseconds without one.
+// maxSeconds is the largest unflagged number that is taken for seconds: 4.0.1 writes the creation time of a
+// HyperLogLog in milliseconds without the flag.
 const maxSeconds = 1e11
 
 // TimeOf returns a moment in Unix milliseconds as 4.0.1 stores it. Moments before 1970 become the first after it.
@@ -45,7 +45,7 @@ func TimeOf(ms int64) Time {
 	return Time(max(ms, 1)) | msFlag
 }
 
-// UnixMilli returns the moment in Unix milliseconds, 0 when there is none.
+// UnixMilli returns the moment in Unix milliseconds, 0 if unset.
 func (t Time) UnixMilli() int64 {
 	switch {
 	case t&msFlag != 0:
@@ -56,7 +56,7 @@ func (t Time) UnixMilli() int64 {
 	return int64(t) * 1000
 }
 
-// typeOf are the types that type bytes stand for, and typeByte the bytes, by type.
+// typeOf maps type bytes to types, typeByte types to type bytes.
 var (
 	typeOf   = [...]record.Type{record.String, record.Hash, record.Set, record.List, record.ZSet, record.Stream}
 	typeByte = func() (out [record.NumTypes]byte) {
@@ -67,7 +67,7 @@ var (
 	}()
 )
 
-// DecodeType returns the type that the first byte of a value in the default column family names.
+// DecodeType returns the type in the first byte of a value in the default column family.
 func DecodeType(b []byte) (record.Type, error) {
 	switch {
 	case len(b) == 0:
@@ -167,8 +167,9 @@ func DecodeMeta(b []byte) (m Meta, err error) {
 //	| type (1B) | count (8B) | version (8B) | left (16B) | right (16B) | reserved (16B) | ctime (8B) | expiry (8B) |
 //	+-----------+------------+--------------+------------+-------------+----------------+------------+-------------+
 //
-// count, and the first eight bytes of left and right, are little-endian uint64; what the engine leaves in the other eight is
-// of no meaning. left and right are exclusive bounds of the indexes: element i is at left+1+i, and right is left+1+count.
+// count, and the first eight bytes of left and right, are little-endian uint64; the other eight bytes are
+// meaningless. left and right are exclusive bounds of the indexes: element i is at left+1+i, and right is
+// left+1+count.
 type ListMeta struct {
 	Count         uint64
 	Version       Version
@@ -176,7 +177,7 @@ type ListMeta struct {
 	Ctime, Expiry Time
 }
 
-// firstLeft is the left bound of a list that is new; the right one is the next number.
+// firstLeft is the left bound of a new list; its right bound is the next number.
 const firstLeft = math.MaxInt64
 
 // AppendListMeta appends the value of a list's meta row.
@@ -233,7 +234,7 @@ func DecodeStreamMeta(b []byte) (m StreamMeta, err error) {
 	return m, nil
 }
 
-// appendSuffix appends what ends the values of data rows.
+// appendSuffix appends the suffix of the values of data rows.
 //
 //	+----------------+------------+
 //	| reserved (16B) | ctime (8B) |
@@ -242,8 +243,8 @@ func appendSuffix(dst []byte, ctime Time) []byte {
 	return binary.LittleEndian.AppendUint64(append(dst, zeros[:reserveLen]...), uint64(ctime))
 }
 
-// tooLate are the bits of a ctime that no clock sets for thousands of years. They tell a suffix that is not at the end: its
-// time takes the place of reserved bytes, or other bytes that of the time.
+// tooLate are the bits of a ctime that no clock sets for thousands of years. They expose a misplaced suffix:
+// its time lies where reserved bytes belong, or other bytes lie in place of the time.
 const tooLate = 0x7fff << 48
 
 // isSuffix reports whether b begins with the suffix of a data row: zeros and a time.
@@ -251,7 +252,7 @@ func isSuffix(b []byte) bool {
 	return binary.LittleEndian.Uint64(b)|binary.LittleEndian.Uint64(b[8:])|binary.LittleEndian.Uint64(b[reserveLen:])&tooLate == 0
 }
 
-// checkSuffix says what is wrong with the suffix at off.
+// checkSuffix validates the suffix at off.
 func checkSuffix(b []byte, off int) error {
 	if isSuffix(b[off:]) {
 		return nil
@@ -262,7 +263,7 @@ func checkSuffix(b []byte, off int) error {
 	return record.Unknown(off+reserveLen, "ctime", "thousands of years from now")
 }
 
-// splitSuffix cuts the suffix of a data row off; false if there is none.
+// splitSuffix removes the suffix of a data row; false if the value has no valid suffix.
 func splitSuffix(b []byte) ([]byte, bool) {
 	n := len(b) - suffixLen
 	if n < 0 || !isSuffix(b[n:]) {
@@ -271,8 +272,8 @@ func splitSuffix(b []byte) ([]byte, bool) {
 	return b[:n:n], true
 }
 
-// DecodeField returns the value of a hash's field. A number that is too short for a suffix has none: HINCRBY of 4.0.0 leaves
-// it out.
+// DecodeField returns the value of a hash's field. A number too short to contain a suffix has no suffix:
+// HINCRBY of 4.0.0 omits it.
 func DecodeField(b []byte) ([]byte, error) {
 	if len(b) < suffixLen {
 		if _, err := strconv.ParseInt(string(b), 10, 64); err == nil {
@@ -293,7 +294,8 @@ func DecodeItem(b []byte) ([]byte, error) {
 	return nil, checkSuffix(b, len(b)-suffixLen)
 }
 
-// DecodeEmpty decodes the value of a row that has nothing but its key: a set's member row, or a row in zset_score_cf.
+// DecodeEmpty checks the value of a row whose data is all in its key: a set's member row, or a row in
+// zset_score_cf.
 func DecodeEmpty(b []byte) error {
 	if err := exact(b, 0, "reserved, ctime", suffixLen); err != nil {
 		return err

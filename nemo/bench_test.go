@@ -20,8 +20,7 @@ func mixed(t testing.TB, elements int64) format.Source {
 	})
 }
 
-// TestReadingAllocatesNothing reads records one by one and counts allocations, of which there are none
-// but for what spills.
+// TestReadingAllocatesNothing reads records one by one and counts allocations: only spilling may allocate.
 func TestReadingAllocatesNothing(t *testing.T) {
 	src := mixed(t, 200_000)
 	for _, typ := range src.Types("0").Types() {
@@ -49,7 +48,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkRead reports what reading costs over rows in memory, an element.
+// BenchmarkRead measures the cost of reading per element, over rows in memory.
 func BenchmarkRead(b *testing.B) {
 	src := mixed(b, 200_000)
 	for _, typ := range src.Types("0").Types() {
@@ -77,7 +76,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkList reads a list whose links go anywhere: in memory, by an array of links and by way of files.
+// BenchmarkList reads a list with links in random order: in memory, with an array of links and through files.
 func BenchmarkList(b *testing.B) {
 	const nodes = 300_000
 	src, _ := openLinkedInMemory(b, nodes)
@@ -95,7 +94,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// replay hands out records that are held in memory.
+// replay yields records held in memory.
 type replay struct {
 	headers []record.Header
 	elems   [][]record.Element
@@ -129,7 +128,7 @@ func load(t testing.TB, r record.Reader) *replay {
 	return p
 }
 
-// BenchmarkWrite reports what encoding and sorting cost, an element; rows go nowhere.
+// BenchmarkWrite measures the cost of encoding and sorting per element; rows are discarded.
 func BenchmarkWrite(b *testing.B) {
 	src := mixed(b, 200_000)
 	for _, typ := range src.Types("0").Types() {

@@ -13,13 +13,13 @@ import (
 	"kvferry/record"
 )
 
-// codec is one kind of key or value, so that all of them are tested alike.
+// codec is one kind of key or value, so that all kinds share their tests.
 type codec struct {
 	decode func(b []byte) (any, error)
 	append func(dst []byte, x any) []byte
 }
 
-// of makes a codec of a pair of functions.
+// of makes a codec from an append and a decode function.
 func of[T any](decode func([]byte) (T, error), appendTo func([]byte, T) []byte) codec {
 	return codec{
 		decode: func(b []byte) (any, error) { return decode(b) },
@@ -43,11 +43,11 @@ var codecs = map[string]codec{
 	"score":     of(DecodeScore, AppendScore),
 }
 
-// long is a user key of the greatest length.
+// long is a user key of maximum length.
 var long = strings.Repeat("k", MaxKey)
 
-// goldens are bytes as they stand on disk, in hex with what they mean. Those of s0 and s1 were taken from
-// databases that the engine wrote.
+// goldens are on-disk bytes in hex, annotated. The bytes of s0 and s1 were taken from databases that the
+// engine wrote.
 var goldens = []struct {
 	name  string
 	codec string
@@ -133,8 +133,8 @@ func TestGoldenBytes(t *testing.T) {
 	}
 }
 
-// checkDecode checks what holds for any bytes: a decoder returns a typed error that knows where, or
-// something that is encoded as the same bytes.
+// checkDecode checks a property of any bytes: a decoder either returns a typed error with an offset, or a
+// value that encodes to the same bytes.
 func checkDecode(t *testing.T, name string, b []byte) {
 	t.Helper()
 	c := codecs[name]
@@ -168,7 +168,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestCodecOutcomes: what is decoded of damaged rows, and what is said of them, is as testdata/codec.txt has it.
+// TestCodecOutcomes compares decoded values and errors of damaged rows with testdata/codec.txt.
 func TestCodecOutcomes(t *testing.T) {
 	var got strings.Builder
 	for _, g := range goldens {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime is what the process has used of all processors: other processes do not make it go faster.
+// cpuTime is the processor time used by the process; load from other processes does not shorten it.
 func cpuTime(t *testing.T) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

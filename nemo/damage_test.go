@@ -40,7 +40,7 @@ func whole(t testing.TB) *memory {
 	return m
 }
 
-// putMember puts a member of a zset and its index row.
+// putMember writes a member of a zset and its index row.
 func (m *memory) putMember(key, member string, score, indexed float64) {
 	m.Store("zset").Put("default", nemo.AppendScoreKey(nil, nemo.ScoreKey{Key: []byte(key), Member: []byte(member)}),
 		nemo.AppendScore(nil, nemo.Score{Score: score, Suffix: s1}))
@@ -55,7 +55,7 @@ func nodeKey(key string, seq int64) []byte {
 	return nemo.AppendListKey(nil, nemo.ListKey{Key: []byte(key), Seq: seq})
 }
 
-// putList puts a list whose nodes have the seqs 1, 2, …; their elements are "1", "2", ….
+// putList writes a list whose nodes have the seqs 1, 2, …; their elements are "1", "2", ….
 func putList(s *memstore.Store, key string, m nemo.ListMeta, nodes ...nemo.Node) {
 	s.Put("default", append([]byte("L"), key...), nemo.AppendListMeta(nil, m))
 	for i, n := range nodes {
@@ -64,7 +64,7 @@ func putList(s *memstore.Store, key string, m nemo.ListMeta, nodes ...nemo.Node)
 	}
 }
 
-// nineNodes puts a list k of the nodes 1 to 9 without those that are gone.
+// nineNodes writes a list k of the nodes 1 to 9, without the nodes in gone.
 func (m *memory) nineNodes(gone string) {
 	var nodes []nemo.Node
 	for i := int64(1); i <= 9; i++ {
@@ -230,7 +230,7 @@ func TestDamage(t *testing.T) {
 			m := whole(t)
 			c.break_(m)
 			told.WriteString(formattest.Told(t, c.name, func() format.Source { return m.Open(t) }))
-			for _, memory := range []int64{0, 1, 400} { // lists in memory, by way of files, of an array
+			for _, memory := range []int64{0, 1, 400} { // lists in memory, in files, with an array of links
 				for _, deep := range []bool{true, false} {
 					checkDamage(t, m, &format.Env{Memory: memory, Deep: deep}, c.kinds, c.where, c.ledger)
 				}
@@ -240,8 +240,8 @@ func TestDamage(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/damage.txt", told.String())
 }
 
-// checkDamage reads a damaged dataset, with its elements and without, and compares findings and ledger.
-// What is wrong with the links of a list too large for memory is not told in full when it is not read.
+// checkDamage reads a damaged dataset, with its elements and without, and compares findings and ledger. Damage
+// to the links of a list too large for memory is not fully reported when only its header is read.
 func checkDamage(t *testing.T, m *memory, e *format.Env, kinds, where, ledger string) {
 	t.Helper()
 	for _, read := range []bool{true, false} {
@@ -282,7 +282,7 @@ func skim(t testing.TB, r record.Reader) {
 	}
 }
 
-// checkFindings checks what every finding has.
+// checkFindings checks the properties common to all findings.
 func checkFindings(t testing.TB, all []record.Finding) {
 	t.Helper()
 	garbage := []string{versioned.FindOrphanRows, versioned.FindDeletedRows, nemo.FindNegativeExpiry}
@@ -312,7 +312,7 @@ func TestScoresBeyondTheEngine(t *testing.T) {
 	}
 }
 
-// TestManyFindings checks that a record with very many faults does not fill the report.
+// TestManyFindings checks that a record with many faults does not fill the report.
 func TestManyFindings(t *testing.T) {
 	m := whole(t)
 	for i := range 500 {
@@ -330,7 +330,7 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// TestExpiredIsNotDamaged: of an expired collection, compaction may have taken any row.
+// TestExpiredIsNotDamaged: compaction may have removed any row of an expired collection.
 func TestExpiredIsNotDamaged(t *testing.T) {
 	for _, expiry := range []nemo.UnixSeconds{1, 0} {
 		m := whole(t)

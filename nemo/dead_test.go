@@ -14,7 +14,8 @@ import (
 	"kvferry/record"
 )
 
-// A deleted list comes back whatever the memory: one beyond it is read several times, its nodes each time.
+// TestDeadListsOfAnySize: a deleted list comes back for any memory limit: one beyond the limit is read several
+// times, with all its nodes.
 func TestDeadListsOfAnySize(t *testing.T) {
 	const nodes = 5000
 	fs := memstore.New()
@@ -52,7 +53,8 @@ func TestDeadListsOfAnySize(t *testing.T) {
 	}
 }
 
-// Of a deleted list some of whose nodes are gone, what the ends lead to comes back, and it is said.
+// TestDeadListsWithHoles: from a deleted list with missing nodes, the nodes reachable from the ends come back,
+// and the loss is reported.
 func TestDeadListsWithHoles(t *testing.T) {
 	for _, c := range []struct{ gone, want string }{{"", "123456789"}, {"4", "12356789"}, {"456", "123789"},
 		{"1", "23456789"}, {"9", "12345678"}, {"3478", "12569"}} {

@@ -65,7 +65,7 @@ func (d *describer) stringRow() {
 	if _, err := DecodeString(d.value); err != nil && len(d.value) >= suffixLen {
 		d.fail(err)
 	}
-	d.row.ExpireMS = max(d.row.ExpireMS, 0) // below 0 the engine takes it for never
+	d.row.ExpireMS = max(d.row.ExpireMS, 0) // the engine reads an expiry below 0 as never
 }
 
 func (d *describer) metaRow(f *family) {
@@ -87,7 +87,7 @@ func (d *describer) metaRow(f *family) {
 	d.rest("value", d.at)
 }
 
-// dataRowNames are the names of data rows and of what follows their user key.
+// dataRowNames are the names of data rows and of the part of the row key after the user key.
 var dataRowNames = map[byte][2]string{
 	kindHashField: {"hash field", "field"},
 	kindListNode:  {"list node", "seq"},
@@ -116,7 +116,7 @@ func (d *describer) dataRow(f *family) {
 	d.dataValue(kind)
 }
 
-// keyRest describes what follows the user key.
+// keyRest describes the bytes after the user key.
 func (d *describer) keyRest(kind byte, name string, at int) {
 	rest := d.key[at:]
 	switch {
@@ -156,10 +156,11 @@ func (d *describer) dataValue(kind byte) {
 	}
 }
 
-// body returns the length of the value without its suffix, below 0 when there is none.
+// body returns the length of the value without its suffix; it is negative if the value is shorter than a
+// suffix.
 func (d *describer) body() int { return len(d.value) - suffixLen }
 
-// need reports whether n more bytes stand before the suffix.
+// need reports whether n more bytes precede the suffix.
 func (d *describer) need(field string, n int) bool {
 	if !d.stuck && d.at+n > d.body() {
 		d.stuck = true
@@ -178,7 +179,7 @@ func (d *describer) int64(name string) (int64, bool) {
 	return n, true
 }
 
-// suffix describes the last 8 bytes. The expiry counts for the record in meta rows only.
+// suffix describes the last 8 bytes. Only the expiry of meta rows is the record's.
 func (d *describer) suffix(counts bool) {
 	_, s, err := SplitSuffix(d.value)
 	if err != nil {
@@ -198,7 +199,7 @@ func (d *describer) suffix(counts bool) {
 	}
 }
 
-// rest complains about bytes between the last field, which ends at off, and the suffix.
+// rest reports bytes between the last field, which ends at off, and the suffix.
 func (d *describer) rest(name string, off int) {
 	if n := d.body(); n > off && !d.stuck {
 		d.valueField(name, d.value[off:n], off, n-off)

@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// render writes a row in one line: fields as name=value@place.
+// render formats a row on one line: fields as name=value@place.
 func render(r format.Row) string {
 	s := fmt.Sprintf("%s %q", r.Kind, r.UserKey)
 	for _, f := range r.Fields {
@@ -67,8 +67,8 @@ func TestDescribe(t *testing.T) {
 	formattest.CheckOutcomes(t, "testdata/outcomes.txt", outcomes.String())
 }
 
-// TestDescribeGoldens describes all rows of a database that the engine wrote: every byte of key and
-// value is in a field, and none is wrong. Rows cut short are described as well.
+// TestDescribeGoldens describes all rows of a database that the engine wrote: each byte of key and value is in
+// a field, without errors. It describes truncated rows, too.
 func TestDescribeGoldens(t *testing.T) {
 	src := formattest.OpenGolden(t, nemo.New(), goldens[0])
 	for _, ks := range src.Keyspaces() {
@@ -105,7 +105,7 @@ func covered(row format.Row, where string) int {
 	return n
 }
 
-// describeCut describes all prefixes and flipped bytes of a row; what counts is that it returns.
+// describeCut describes all prefixes and flipped bytes of a row; it only has to return.
 func describeCut(src format.Source, keyspace string, key, value []byte) {
 	for n := range key {
 		src.Describe("0", keyspace, key[:n], value)

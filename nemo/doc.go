@@ -26,16 +26,16 @@
 //	zset   score      'z' klen(1) key member           score(8, float64)
 //	zset   index      'y' klen(1) key score(8, BE) member    (empty)
 //
-// and a separator of one byte for each data row kind ('h', 'l', 's', 'y', 'z') that the engine puts when
-// it opens a database.
+// and a separator of one byte for each kind of data row ('h', 'l', 's', 'y', 'z'), which the engine writes
+// when it opens a database.
 //
-// A collection is alive when its meta row has a count above 0 and has not expired; a data row is when its
-// collection is and its version is not below that of the meta row. A list's order is that of its links:
-// from left through next to right. Where nexts do not lead there, they are followed over missing nodes (see
-// hole), and then come the nodes that prevs lead to from right.
+// A collection is alive if its meta row has a count above 0 and has not expired. A data row is alive if its
+// collection is and if its version is at least the version of the meta row. The links give a list its order:
+// from left along next to right. If the nexts do not lead to right, the walk skips missing nodes (see hole in
+// package listorder) and then appends the nodes reached from right along prev.
 //
-// Metas ascend by user key, data rows by (length of the user key, user key). Reading joins them by one
-// sequential cursor per key length (package lane), and writing keeps one run per key length.
+// Meta rows ascend by user key, data rows by (length of the user key, user key). Reading joins them with one
+// sequential cursor per key length (package keylanes); writing keeps one run per key length.
 package nemo
 
 import "kvferry/record"
@@ -53,7 +53,7 @@ const (
 	kindZSetIndex = 'y' // score to member
 )
 
-// keyspace is the only one of a store.
+// keyspace is the only keyspace of a store.
 const keyspace = "default"
 
 // allTypes are the types that a database can hold.
@@ -68,7 +68,7 @@ func dirs() []string {
 	return out
 }
 
-// familyOf returns the family of a store's directory name, nil for none.
+// familyOf returns the family with a directory name, or nil.
 func familyOf(dir string) *family {
 	for i := range families {
 		if families[i].dir == dir {

@@ -22,7 +22,7 @@ func openFaulty(t testing.TB, m *memory, f *formattest.Faults) format.Source {
 	return src
 }
 
-// readWith reads everything with an error for an answer.
+// readWith reads everything and returns the error, if any.
 func readWith(src format.Source, e *format.Env) error {
 	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, e)
 	if err != nil {
@@ -46,8 +46,8 @@ func readWith(src format.Source, e *format.Env) error {
 	return errors.Join(err, r.Close())
 }
 
-// TestReadErrors lets the store fail at every row of a damaged dataset: the error comes through,
-// nothing stays open and no spool is left. (A place that cannot be looked up for a finding is left out.)
+// TestReadErrors makes the store fail at every row of a damaged dataset: the error is returned, all files are
+// closed and the spools removed. (Failed lookups of a place for a finding are exempt.)
 func TestReadErrors(t *testing.T) {
 	m := whole(t)
 	m.Store("zset").Delete("default", indexKey("k", "b", 1))

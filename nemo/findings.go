@@ -9,16 +9,16 @@ import (
 const (
 	// FindShortValue: a value ends before its fixed part does.
 	FindShortValue = findings.FindShortValue
-	// FindBadKeyLength: klen is beyond the row key's end, or no length of a user key.
+	// FindBadKeyLength: klen is beyond the row key's end, or not a valid length of a user key.
 	FindBadKeyLength = findings.FindBadKeyLength
-	// FindBadRowKey: what follows the user key is not what a row of its kind has.
+	// FindBadRowKey: the bytes after the user key are malformed for the kind of row.
 	FindBadRowKey = findings.FindBadRowKey
-	// FindUnknownRow: the leading byte is of no kind of row.
+	// FindUnknownRow: the leading byte belongs to no kind of row.
 	FindUnknownRow = "unknown-row"
 	// FindNegativeExpiry: a string's expiry is below 0, which the engine reads as never.
 	FindNegativeExpiry = "negative-expiry"
-	// FindMissingStore: one of the five directories is not there.
+	// FindMissingStore: one of the five directories is missing.
 	FindMissingStore = dataset.FindMissingStore
-	// FindListNextSeq: next_seq would hand out a seq that is in use.
+	// FindListNextSeq: next_seq would assign a seq that is in use.
 	FindListNextSeq = "list-next-seq"
 )

@@ -11,10 +11,10 @@ import (
 	"kvferry/store"
 )
 
-// maxElements is what the engine's commands can count.
+// maxElements is the largest count that the engine's commands handle.
 const maxElements = math.MaxInt32
 
-// nemoFormat is the Format, in the dialect of a server or, with "", in what all of them open.
+// nemoFormat is the Format, in the dialect of a server or, with "", in the dialect that all servers open.
 type nemoFormat struct{ server string }
 
 // New returns the format.
@@ -23,18 +23,18 @@ func New() format.Format { return nemoFormat{} }
 // Name returns "nemo".
 func (nemoFormat) Name() string { return "nemo" }
 
-// Servers lists the one server.
+// Servers lists Pika 1.x to 2.3.
 func (nemoFormat) Servers() []format.Server {
 	return []format.Server{{Name: "pika2", First: "1", Last: "2.3", Detail: "Pika 1.x to 2.3"}}
 }
 
-// For returns the format as a server has it, which is as it is.
+// For returns the format for a server. It is the same for all servers.
 func (nemoFormat) For(server string) format.Format { return nemoFormat{server} }
 
 // Server returns the name given to For.
 func (f nemoFormat) Server() string { return f.server }
 
-// Limits says what nemo can hold.
+// Limits describes the values that nemo can hold.
 func (nemoFormat) Limits() format.Limits {
 	return format.Limits{
 		Types:       allTypes,
@@ -69,7 +69,7 @@ func (nemoFormat) Detect(ev *format.Evidence) format.Verdict {
 	return look.Weigh(ev)
 }
 
-// unlike says why a directory of the right name is no store of nemo's; "" when it may be one.
+// unlike returns why a directory with the right name is no nemo store; "" if it may be one.
 func unlike(s *format.StoreEvidence) string {
 	if s.Kind != "rocksdb" {
 		return fmt.Sprintf("%s is a %s directory; nemo uses RocksDB", s.Path, s.Kind)

@@ -12,7 +12,7 @@ import (
 
 var goldens = []string{"nemo-basic", "nemo-basic-zlib"}
 
-// TestGoldens reads what the original engine wrote, and finds nothing wrong with it.
+// TestGoldens reads the original engine's databases without findings.
 func TestGoldens(t *testing.T) {
 	for _, name := range goldens {
 		t.Run(name, func(t *testing.T) {

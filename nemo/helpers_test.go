@@ -15,7 +15,7 @@ type memory struct{ *formattest.Memory }
 
 func newMemory(t testing.TB) *memory { return &memory{formattest.NewMemory(t, nemo.New())} }
 
-// stores makes the five stores, which stay empty.
+// stores makes the five stores, empty.
 func (m *memory) stores() *memory {
 	m.Declare("kv", "hash", "list", "set", "zset")
 	return m
@@ -25,7 +25,7 @@ func randomOptions() fixtures.Options {
 	return fixtures.Options{DB: "0", Limits: nemo.New().Limits()}
 }
 
-// elementsOf returns the elements of the one record there is.
+// elementsOf returns the elements of the only record.
 func elementsOf(t *testing.T, r record.Reader) (all []string) {
 	t.Helper()
 	if _, err := r.Next(); err != nil {

@@ -51,7 +51,7 @@ func DecodeMetaKey(kind byte, b []byte) ([]byte, error) {
 	return b[1:], nil
 }
 
-// appendPrefix appends what all data rows start with.
+// appendPrefix appends the prefix shared by all data rows.
 //
 //	+-----------+-----------+-----+
 //	| kind (1B) | klen (1B) | key |
@@ -61,7 +61,7 @@ func appendPrefix(dst []byte, kind byte, key []byte) []byte {
 	return append(dst, key...)
 }
 
-// decodePrefix splits a data row's key, of which at least need bytes must follow the user key.
+// decodePrefix splits a data row's key; at least need bytes must follow the user key.
 func decodePrefix(kind byte, b []byte, field string, need int) (key, rest []byte, err error) {
 	if len(b) < prefixLen {
 		return nil, nil, record.Short(0, keyFieldLen, prefixLen, len(b))
@@ -89,7 +89,7 @@ func decodePrefix(kind byte, b []byte, field string, need int) (key, rest []byte
 //	| 'h' (1B) | klen (1B) | key | '=' (1B) | field |
 //	+----------+-----------+-----+----------+-------+
 //
-// Key and field may hold '=' themselves: klen alone says where the key ends.
+// Key and field may contain '=': only klen determines where the key ends.
 type HashKey struct{ Key, Field []byte }
 
 // AppendHashKey appends the key of a field row.
@@ -140,7 +140,7 @@ func DecodeListKey(b []byte) (ListKey, error) {
 	return ListKey{key, seq}, nil
 }
 
-// decodeSeq decodes what follows the user key in a node row.
+// decodeSeq decodes the part of a node row's key after the user key.
 func decodeSeq(rest []byte) (int64, error) {
 	if len(rest) != seqLen {
 		return 0, wrongLen("seq", seqLen, len(rest))

@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 )
 
-// family is what a type's store looks like.
+// family describes the store of a type.
 type family struct {
 	typ record.Type
 	dir string
@@ -22,7 +22,7 @@ type family struct {
 	layout *versioned.Layout
 }
 
-// kinds are the leading bytes of a store's rows, 0 where it has none.
+// kinds are the leading bytes of a store's rows; 0 if the store has no such rows.
 type kinds struct{ meta, data, index byte }
 
 // families are in dump order. Strings have neither meta rows nor leading bytes.
@@ -75,11 +75,11 @@ func (k kinds) layout(c *versioned.Codec) *versioned.Layout {
 	}
 }
 
-// clock is the engine's, which counts whole seconds.
+// clock is the engine's clock, which counts whole seconds.
 func clock(now time.Time) int64 { return now.Unix() * 1000 }
 
-// collection returns the codec of sets, and what those of other collections share. rest is the least number of bytes after
-// the user key of a data row.
+// collection returns the codec of sets, the base of the codecs of other collections. rest is the least number
+// of bytes after the user key of a data row.
 func collection(t record.Type, k kinds, rest int, decode func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
 	return &versioned.Codec{
 		Type: t, Data: keyspace, DataRows: k.rows(k.data, rest),
@@ -119,7 +119,7 @@ func zsets() *versioned.Codec {
 	return c
 }
 
-// rows returns how the raw keys of a kind start, whose user key is followed by at least rest bytes.
+// rows returns the key layout of a kind of row with at least rest bytes after the user key.
 func (k kinds) rows(kind byte, rest int) versioned.Rows {
 	return versioned.Rows{Sampled: k.userKey, Lanes: &keylanes.Layout{
 		PrefixLen:    prefixLen,
@@ -136,8 +136,8 @@ func (k kinds) rows(kind byte, rest int) versioned.Rows {
 // laneOf ranks the data rows of a key length; klen 0 is the separator before them. Meta rows have klen 0 too.
 func laneOf(kind byte, klen int) uint64 { return uint64(kind)<<8 | uint64(klen) }
 
-// userKey returns the user key of a raw key as a view. Samples come from the indexes of tables, whose keys may be cut short;
-// what is left of the user key does as well.
+// userKey returns the user key of a raw key as a view. Samples come from table indexes, whose keys may be
+// truncated; a truncated user key serves as well.
 func (k kinds) userKey(raw []byte) []byte {
 	switch {
 	case len(raw) == 0:
@@ -150,7 +150,7 @@ func (k kinds) userKey(raw []byte) []byte {
 	return raw[prefixLen:min(prefixLen+int(raw[1]), len(raw))]
 }
 
-// owner returns the user key that a raw key names, as far as it is there, or nil if there is none.
+// owner returns the (possibly truncated) user key of raw, or nil.
 func (k kinds) owner(raw []byte) []byte {
 	if user := k.userKey(raw); len(user) > 0 {
 		return user
@@ -158,7 +158,7 @@ func (k kinds) owner(raw []byte) []byte {
 	return nil
 }
 
-// check says what is wrong with a data row, if anything, and what its user key is.
+// check validates a data row and returns its user key.
 func (k kinds) check(index bool, raw, value []byte) (user []byte, keyErr, valueErr error) {
 	kind := k.data
 	if index {
@@ -199,7 +199,7 @@ func checkValue(kind byte, value []byte) (err error) {
 	return err
 }
 
-// separator judges a raw key that starts as data rows do and is none.
+// separator checks a raw key that lies in the range of data rows; own is true for a separator.
 func separator(raw, value []byte) (own bool, keyErr, valueErr error) {
 	if len(raw) == 1 {
 		_, valueErr = DecodeEmpty(value)
@@ -207,7 +207,7 @@ func separator(raw, value []byte) (own bool, keyErr, valueErr error) {
 	return len(raw) == 1, nil, valueErr
 }
 
-// unknown counts the rows whose leading byte no row has. They lie around the ranges of the kinds that do.
+// unknown counts the rows with an unknown leading byte. They are between the ranges of the known kinds.
 func (k kinds) unknown(p *versioned.Pass) error {
 	var from []byte
 	for _, kind := range []byte{k.meta, min(k.data, k.index), max(k.data, k.index)} {
@@ -243,7 +243,7 @@ func (k kinds) scanUnknown(p *versioned.Pass, from, to []byte) error {
 	}
 }
 
-// all returns the leading bytes that there are.
+// all returns the leading bytes in use.
 func (k kinds) all() []byte {
 	out := []byte{k.meta, k.data}
 	if k.index != 0 {
@@ -274,7 +274,7 @@ func scored(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bo
 	return int64(s.Version), ok
 }
 
-// node reads no more than the version: elements are put in order by listReader.
+// node decodes only the version: listReader puts the elements in order.
 func node(_ *versioned.Meta, _ *record.Element, rest, value []byte) (int64, bool) {
 	v, s, err := SplitSuffix(value)
 	return int64(s.Version), err == nil && len(v) >= linksLen && isSeq(rest)
@@ -286,7 +286,7 @@ func entry(_ *versioned.Meta, rest, value []byte) (version int64, member []byte,
 	return int64(s.Version), rest[scoreLen:], binary.BigEndian.Uint64(rest), err == nil && len(v) == 0
 }
 
-// badScore says why the engine does not take a score.
+// badScore returns why the engine rejects a score; "" if it accepts it.
 func badScore(score float64) string {
 	if math.Abs(score) <= MaxScore {
 		return ""
@@ -294,14 +294,14 @@ func badScore(score float64) string {
 	return fmt.Sprintf("score %v; the engine accepts scores from -1e13 to 1e13", score)
 }
 
-// decodeString decodes a string, which lives on with an expiry below 0, unlike collections.
+// decodeString decodes a string, which an expiry below 0 keeps alive, unlike collections.
 func decodeString(m *versioned.Meta, value []byte) error {
 	v, err := DecodeString(value)
 	m.Value, m.ExpireMS, m.BadExpiry = v.Bytes, int64(max(v.Expiry, 0))*1000, int64(min(v.Expiry, 0))
 	return err
 }
 
-// plainString decodes a string whose expiry is none that negativeExpiry remarks on.
+// plainString decodes a string without an expiry that negativeExpiry would report.
 func plainString(value []byte) (v []byte, expireMS int64, ok bool) {
 	v, s, err := SplitSuffix(value)
 	return v, int64(s.Expiry) * 1000, err == nil && s.Expiry >= 0 && s.Version == 0
@@ -328,7 +328,7 @@ func appendMeta(dst []byte, m *versioned.Meta) []byte {
 	return AppendMeta(dst, Meta{m.Count, Suffix{Version(m.Version), UnixSeconds(m.ExpireMS / 1000)}})
 }
 
-// decodeListMeta decodes the meta row of a list; bounds are of seqs.
+// decodeListMeta decodes the meta row of a list; its bounds are exclusive seqs.
 func decodeListMeta(m *versioned.Meta, value []byte) error {
 	v, err := DecodeListMeta(value)
 	m.Count, m.Version, m.ExpireMS, m.Gone = v.Count, int64(v.Version), int64(v.Expiry)*1000, v.Count <= 0
@@ -341,7 +341,7 @@ func appendListMeta(dst []byte, m *versioned.Meta) []byte {
 		Suffix: Suffix{Version(m.Version), UnixSeconds(m.ExpireMS / 1000)}})
 }
 
-// refuse says why a collection cannot be written.
+// refuse returns an error if the engine cannot hold the collection.
 func refuse(h *record.Header) error {
 	if n := len(h.Key); n < 1 || n > MaxKey {
 		return fmt.Errorf("key of %d bytes: %w", n, errKeyLen)
@@ -349,7 +349,8 @@ func refuse(h *record.Header) error {
 	return nil
 }
 
-// expiryOf returns the expiry as it is written: rounded up. Losses has seen to those that nemo would take for never.
+// expiryOf returns the expiry to write, rounded up to seconds. Losses has already handled expiries that nemo
+// would read as never.
 func expiryOf(h *record.Header) (ms int64, err error) {
 	if h.ExpireMS == 0 {
 		return 0, nil

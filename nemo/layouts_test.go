@@ -26,14 +26,14 @@ var dataRows = []struct {
 	{record.ZSet, true, AppendIndexKey(nil, IndexKey{[]byte("key"), RoundScore(1.5), nil}), AppendSuffix(nil, Suffix{7, 0})},
 }
 
-// codecOf returns what is known of a type's rows.
+// codecOf returns the codec of a type.
 func codecOf(typ record.Type) *versioned.Codec {
 	i := slices.IndexFunc(families[:], func(f family) bool { return f.typ == typ })
 	return families[i].layout.Codecs[0]
 }
 
-// TestRowsAreTakenWhole: of all that a row may become when a byte changes, is missing or is added, what is taken for a row of
-// an element is what decodes as one, and nothing else is.
+// TestRowsAreTakenWhole changes, removes and adds bytes of element rows: exactly the rows that decode as
+// elements are taken as elements.
 func TestRowsAreTakenWhole(t *testing.T) {
 	for _, row := range dataRows {
 		c := codecOf(row.typ)
@@ -70,7 +70,7 @@ func TestRowsAreTakenWhole(t *testing.T) {
 	}
 }
 
-// TestUserKeys: what is left of a user key in a key that was cut short; nothing is no user key.
+// TestUserKeys checks the user keys found in truncated keys; an empty one counts as missing.
 func TestUserKeys(t *testing.T) {
 	for raw, want := range map[string]string{"": "", "H": "", "Hkey": "key", "h": "", "h\x03": "", "h\x03k": "k", "h\x03key=f": "key", "h\x00k": ""} {
 		if got := hashKinds.userKey([]byte(raw)); string(got) != want {
@@ -85,7 +85,7 @@ func TestUserKeys(t *testing.T) {
 	}
 }
 
-// TestMetaRows: a string's expiry below 0 is never, which is remarked on, and a collection of no elements is gone.
+// TestMetaRows: a string's expiry below 0 means never and is reported; a collection without elements is gone.
 func TestMetaRows(t *testing.T) {
 	for _, expiry := range []UnixSeconds{-1 << 31, -2, -1, 0, 1, 2, 1<<31 - 1} {
 		value := AppendPlain(nil, Plain{[]byte("v"), Suffix{0, expiry}})
@@ -116,7 +116,8 @@ func TestMetaRows(t *testing.T) {
 	}
 }
 
-// TestShare: of several stores the one of lists gets three quarters, since of the others one at a time needs memory.
+// TestShare: the store of lists gets three quarters of the memory, since only one of the other stores needs
+// memory at a time.
 func TestShare(t *testing.T) {
 	lists, sets := &versioned.Store{Layout: families[2].layout}, &versioned.Store{Layout: families[3].layout}
 	for n, want := range map[int][2]int64{1: {4000, 4000}, 2: {3000, 1000}, 5: {3000, 1000}} {
@@ -126,7 +127,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestLiveVersion: rows older than their meta row are left over from a collection before.
+// TestLiveVersion: rows older than their meta row are leftovers of an earlier collection.
 func TestLiveVersion(t *testing.T) {
 	for row, want := range map[int64]bool{4: false, 5: true, 6: true} {
 		if (&source{}).LiveVersion(5, row) != want {

@@ -13,7 +13,8 @@ import (
 	"kvferry/store"
 )
 
-// listReader reads lists. Nodes lie in the order of their little-endian seqs, elements are wanted in that of the links.
+// listReader reads lists. Nodes are stored in the order of their little-endian seqs, but read in the order of
+// the links.
 type listReader struct {
 	r      *versioned.Reader
 	list   *listorder.List
@@ -42,7 +43,7 @@ func (l *listReader) Read(dst []record.Element) (int, error) {
 	return l.list.Read(dst)
 }
 
-// End classifies the rows of a list of which no element was read.
+// End classifies the rows of a list if no element was read.
 func (l *listReader) End() error {
 	if err := l.load(false); err != nil {
 		return err
@@ -53,7 +54,7 @@ func (l *listReader) End() error {
 // Close closes the files of a list.
 func (l *listReader) Close() error { return l.list.End() }
 
-// listBatch is how many rows are read at once.
+// listBatch is the number of rows read at once.
 const listBatch = 64
 
 // load reads the rows of the list, with the elements or without, and follows the links.
@@ -98,7 +99,8 @@ func (l *listReader) add(elements bool) error {
 	}
 }
 
-// decodeRow decodes a node from what follows the user key and the value. It accepts what check accepts.
+// decodeRow decodes a node from the key after the user key and from the value. It accepts the rows that check
+// accepts.
 func decodeRow(n *listorder.Node, rest, value []byte) (version int64, ok bool) {
 	v, s, err := SplitSuffix(value)
 	if err != nil || len(v) < linksLen || !isSeq(rest) {
@@ -110,12 +112,12 @@ func decodeRow(n *listorder.Node, rest, value []byte) (version int64, ok bool) {
 	return int64(s.Version), true
 }
 
-// isSeq reports what decodeSeq accepts.
+// isSeq reports whether decodeSeq accepts rest.
 func isSeq(rest []byte) bool {
 	return len(rest) == seqLen && int64(binary.LittleEndian.Uint64(rest)) >= 1
 }
 
-// Scan implements linked.Host. What is no node was classified by the first look.
+// Scan implements listorder.Host. The first pass has already classified rows that are no nodes.
 func (l *listReader) Scan(f func(*listorder.Node) error) error {
 	it, skip, err := l.r.Again()
 	if err != nil {
@@ -146,7 +148,7 @@ func (l *listReader) scan(it store.Iterator, skip int, f func(*listorder.Node) e
 	}
 }
 
-// Node implements linked.Host.
+// Node implements listorder.Host.
 func (l *listReader) Node(seq int64) (n listorder.Node, err error) {
 	it, skip, err := l.r.Again()
 	if err != nil {
@@ -166,7 +168,7 @@ func (l *listReader) Node(seq int64) (n listorder.Node, err error) {
 	return n, err
 }
 
-// Damage implements linked.Host.
+// Damage implements listorder.Host.
 func (l *listReader) Damage(kind string, seq int64, detail string, args ...any) {
 	var raw []byte
 	if seq != 0 {
@@ -178,11 +180,11 @@ func (l *listReader) Damage(kind string, seq int64, detail string, args ...any) 
 // key returns the raw key of a node.
 func (l *listReader) key(seq int64) []byte { return AppendListKey(nil, ListKey{l.r.Meta().Key, seq}) }
 
-// listWriter writes lists. Nodes have the seqs 1, 2, 3, …; whether a node is the last one is known when the next comes. Their
-// rows are in the order of the seqs' little-endian bytes.
+// listWriter writes lists. Nodes get the seqs 1, 2, 3, …; a node's next is set when the following node
+// arrives. Rows are sorted by the seqs' little-endian bytes.
 type listWriter struct {
 	w    *versioned.TypeWriter
-	seq  int64  // of the last node
+	seq  int64  // of the last node added
 	node []byte // its value, where rows wait to be sorted
 	rest [seqLen]byte
 }
@@ -223,8 +225,8 @@ func (l *listWriter) End() error {
 // listEnds makes the meta rows of deleted lists.
 type listEnds struct {
 	n                listorder.Node
-	head, tail, last int64  // nodes without a node before, after them; the largest seq
-	open             uint64 // the sum of the hashes of the seqs less that of their nexts'
+	head, tail, last int64  // nodes with prev 0 and with next 0; the largest seq
+	open             uint64 // sum of the hashes of the seqs minus the hashes of their nexts
 }
 
 // Row records the ends.
@@ -246,7 +248,7 @@ func (l *listEnds) Row(first bool, rest, value []byte) {
 	}
 }
 
-// Meta sets the ends when no meta row tells them.
+// Meta sets the ends from the nodes if no old meta row is known.
 func (l *listEnds) Meta(m *versioned.Meta, old []byte) (lost string) {
 	if old != nil {
 		return ""
@@ -258,10 +260,11 @@ func (l *listEnds) Meta(m *versioned.Meta, old []byte) (lost string) {
 	return "some of its nodes are gone: kvferry follows the links from both ends, across gaps, and prints the nodes that it finds"
 }
 
-// linked reports whether the nodes are those that their links name: each is the head or a next, and no next is another.
+// linked reports whether the nodes are exactly those that the links name: each is the head or some node's
+// next.
 func (l *listEnds) linked() bool { return l.open == hashOf(l.head)-hashOf(0) }
 
-// hashSeed makes sums of hashes tell what was added.
+// hashSeed is random, so that sums of hashes identify the added seqs even in crafted lists.
 var hashSeed = maphash.MakeSeed()
 
 func hashOf(seq int64) uint64 {

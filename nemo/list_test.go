@@ -44,7 +44,7 @@ func openLinkedInMemory(t testing.TB, n int) (format.Source, *fixtures.Linked) {
 	return openLinked(t, n, fs.Open, fs.Create)
 }
 
-// TestListsOfAnySize reads a shuffled list within memory, by an array of links and by way of files.
+// TestListsOfAnySize reads a shuffled list in memory, with an array of links and through files.
 func TestListsOfAnySize(t *testing.T) {
 	for _, n := range []int{1, 2, 300, 5000} {
 		src, l := openLinkedInMemory(t, n)
@@ -62,7 +62,7 @@ func TestListsOfAnySize(t *testing.T) {
 	}
 }
 
-// readAll reads all records without looking at them and calls each after every batch.
+// readAll reads all records, ignores them, and calls each after every batch.
 func readAll(t testing.TB, r record.Reader, each func()) {
 	t.Helper()
 	elems := make([]record.Element, 256)
@@ -84,8 +84,8 @@ func readAll(t testing.TB, r record.Reader, each func()) {
 	}
 }
 
-// TestListTimeIsLinear reads lists of 62,500 and of 1,000,000 nodes in memory and beyond it. Sixteen times
-// the nodes may take a few times more than sixteen times the time, for the caches, but not 256 times.
+// TestListTimeIsLinear reads lists of 62,500 and of 1,000,000 nodes in memory and beyond it. Sixteen times the
+// nodes may take a few times more than sixteen times the time, because of caches, but not 256 times.
 func TestListTimeIsLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -119,15 +119,15 @@ func TestListMemory(t *testing.T) {
 	src, _ := openLinked(t, 600_000, rocks.Open, rocks.Create)
 	const memory = 8 << 20
 	var held int64
-	for range 4 { // a collection counts what was made while it ran, now and then megabytes: the least is nearest
-		if held = heldWhileReading(t, src, memory); held <= memory+(4<<20) { // beside the budget stand the store's windows
+	for range 4 { // a collection includes garbage made while it ran, sometimes megabytes: the minimum is the best estimate
+		if held = heldWhileReading(t, src, memory); held <= memory+(4<<20) { // the store's windows are outside the budget
 			return
 		}
 	}
 	t.Errorf("%d KiB are held while a list is read with %d KiB", held>>10, memory>>10)
 }
 
-// heldWhileReading returns how much more memory was reachable at a time while lists were read.
+// heldWhileReading returns the peak growth of reachable memory while lists were read.
 func heldWhileReading(t *testing.T, src format.Source, memory int64) int64 {
 	before := heap()
 	var most atomic.Uint64
@@ -160,8 +160,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestSparseLists reads a list whose seqs lie far apart, as when most of it was removed, within memory
-// and by way of files.
+// TestSparseLists reads a list whose seqs are far apart, as after removing most nodes, in memory and through
+// files.
 func TestSparseLists(t *testing.T) {
 	const n, apart = 3000, 977
 	m := newMemory(t).stores()
@@ -210,7 +210,7 @@ func TestSparseLists(t *testing.T) {
 	}
 }
 
-// TestCloseWithinAList: nothing stays open of a list in files that is not read to its end.
+// TestCloseWithinAList: closing a reader within a list kept in files closes the files.
 func TestCloseWithinAList(t *testing.T) {
 	src, _ := openLinkedInMemory(t, 5000)
 	for _, memory := range []int64{200 << 10, 16 << 10} {
@@ -234,7 +234,7 @@ func TestCloseWithinAList(t *testing.T) {
 	}
 }
 
-// openFiles returns how many files the process has open, without those that Go's runtime waits with.
+// openFiles returns the number of open files with a path, which excludes those of Go's runtime.
 func openFiles(t *testing.T) (n int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/self/fd/*")

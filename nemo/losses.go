@@ -9,8 +9,8 @@ import (
 	"kvferry/record"
 )
 
-// Losses lists what nemo cannot hold of a record. One that expires after 2038 will expire in the last
-// second that the engine can count to.
+// Losses lists the parts of a record that nemo cannot hold. A record that expires after 2038 will expire in
+// the last second that the engine can represent.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	var out []record.Loss
 	drop := func(kind, detail string, args ...any) {
@@ -31,7 +31,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 			drop(record.LossTooManyElements, "%d elements; the engine's limit is %d", h.Len, maxElements)
 		}
 	}
-	if len(out) > 0 { // what is dropped loses nothing else
+	if len(out) > 0 { // a dropped record has no further losses
 		return out
 	}
 	if h.Type == record.String || !seconds.Holds(h.ExpireMS) {
@@ -50,7 +50,7 @@ func (t *target) Unchanged(batch []record.StringRecord) int {
 	return hlldialect.Without(batch[:seconds.Unchanged(batch)])
 }
 
-// ElementLosses removes scores that the engine does not take from a batch.
+// ElementLosses removes scores that the engine rejects from a batch.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:

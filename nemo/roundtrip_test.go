@@ -16,8 +16,8 @@ func TestRoundTrip(t *testing.T) {
 	formattest.RoundTrips(t, nemo.New(), randomOptions(), written...)
 }
 
-// TestRoundTripOnDisk goes through RocksDB directories and through all key lengths that nemo has, several
-// times more than lanes may be open.
+// TestRoundTripOnDisk uses RocksDB directories and all key lengths that nemo has, several times the number of
+// lanes that may be open.
 func TestRoundTripOnDisk(t *testing.T) {
 	var lengths []int
 	for n := range nemo.MaxKey {

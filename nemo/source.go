@@ -48,7 +48,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
 	return nil
 }
 
-// openDB opens the stores of one database; it returns false when there are none.
+// openDB opens the stores of one database; it returns false if the database has no stores.
 func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOptions) (bool, error) {
 	db := &versioned.Database{Name: name, Dirs: []string{dir}}
 	s.DBs = append(s.DBs, db)
@@ -78,7 +78,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 // orders are the column families of a store.
 var orders = map[string]*store.Comparer{keyspace: &store.Bytewise}
 
-// open opens the store of one type, nil when it is not there.
+// open opens the store of one type; nil if it does not exist.
 func (f *family) open(ctx context.Context, root, dir, db string, o *format.OpenOptions) (*versioned.Store, error) {
 	rel := filepath.Join(dir, f.dir)
 	st, _, err := versioned.OpenStore(ctx, root, rel, db, f.layout, orders, o)
@@ -88,8 +88,8 @@ func (f *family) open(ctx context.Context, root, dir, db string, o *format.OpenO
 	return st, err
 }
 
-// share is the part of a pass's memory that a store has when n are read side by side: most is for lists, of which one is
-// held at a time; others need theirs where a zset's index is damaged.
+// share is the part of a pass's memory for a store when n stores are read in parallel. Lists get most of it,
+// since a whole list is held at a time; other types need memory only if a zset's index is damaged.
 func share(memory int64, st *versioned.Store, n int) int64 {
 	switch {
 	case n == 1:
@@ -100,5 +100,5 @@ func share(memory int64, st *versioned.Store, n int) int64 {
 	return memory / 4
 }
 
-// LiveVersion reports whether a data row counts: its version must not be older than the meta row's.
+// LiveVersion reports whether a data row is live: its version must be at least the meta row's.
 func (s *source) LiveVersion(meta, row int64) bool { return row >= meta }

@@ -84,7 +84,7 @@ func TestMissingStore(t *testing.T) {
 	}
 }
 
-// TestDatabases reads db0, db2 and db10, and leaves alone what only looks like a database.
+// TestDatabases reads db0, db2 and db10, and ignores directories that only look like databases.
 func TestDatabases(t *testing.T) {
 	m := newMemory(t)
 	for _, db := range []string{"db10", "db0", "db2", "db", "db01", "dbx", "other"} {
@@ -99,7 +99,7 @@ func TestDatabases(t *testing.T) {
 	if err := os.Rename(filepath.Join(m.Dir, "db10"), filepath.Join(m.Dir, "disk2")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("disk2", filepath.Join(m.Dir, "db10")); err != nil { // databases may lie on disks of their own
+	if err := os.Symlink("disk2", filepath.Join(m.Dir, "db10")); err != nil { // databases may be on separate disks
 		t.Fatal(err)
 	}
 	for _, file := range []string{"info", "db2/info"} {
@@ -146,7 +146,7 @@ func TestCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 		cancel()
-		for err == nil { // what was read already may come
+		for err == nil { // records read before the cancellation may be returned
 			_, err = r.Next()
 		}
 		if !errors.Is(err, context.Canceled) {
@@ -249,7 +249,7 @@ zset zset "y\x02k\xff" "y\x02l"
 	}
 }
 
-// TestLimits: the suffix of a row has room for seconds in 31 bits, the head of a row for the length of a key in a byte.
+// TestLimits: a row's suffix has 31 bits for seconds, a row's key one byte for the length of the user key.
 func TestLimits(t *testing.T) {
 	formattest.Limits(t, nemo.New(), "Types=string,hash,list,set,zset Seconds MaxExpireMS=2147483647000 MaxKey=254 MaxScore=1e+13 "+
 		"MaxElements=2147483647 SameName Numbered Layouts rocksdb:rw Beside=[bgsave dbsync dump log]")
@@ -289,7 +289,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestSourceStaysAsItIs checks that reading changes nothing.
+// TestSourceStaysAsItIs checks that reading leaves the files unchanged.
 func TestSourceStaysAsItIs(t *testing.T) {
 	dir := fixtures.Unpack(t, goldens[0])
 	before := tree(t, dir)
@@ -321,7 +321,7 @@ func tree(t testing.TB, dir string) string {
 	return s
 }
 
-// TestReadOfNoRoom: asking for no elements neither ends a record nor skips any.
+// TestReadOfNoRoom: reading zero elements neither ends a record nor skips elements.
 func TestReadOfNoRoom(t *testing.T) {
 	formattest.ReadNothing(t, mixed(t, 2000))
 }

@@ -26,8 +26,8 @@ func checkSpans(t *testing.T, spans []format.Span, n int) {
 	}
 }
 
-// TestSplitAddsUp reads a damaged dataset in one piece and in many: records, ledger and findings are the
-// same, each finding told once.
+// TestSplitAddsUp reads a damaged dataset in one piece and in many: records, ledger and findings are the same,
+// and each finding is reported once.
 func TestSplitAddsUp(t *testing.T) {
 	src := formattest.OpenGolden(t, nemo.New(), goldens[0])
 	for _, name := range []string{"golden", "damaged"} {
@@ -82,7 +82,7 @@ func describeAll(all []record.Finding) []string {
 	return out
 }
 
-// damagedRandom is a random dataset in which rows were removed, cut short or altered at random.
+// damagedRandom is a random dataset with rows removed, truncated or altered at random.
 func damagedRandom(t testing.TB) *memory {
 	m := newMemory(t)
 	formattest.Fill(t, m.Create(t, format.CreateOptions{}), 0, func(types record.TypeSet) record.Reader {

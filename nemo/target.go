@@ -46,13 +46,13 @@ func (t *target) Shard(n int, db string, types record.TypeSet, memory int64) (re
 		Layout: func(part int) *versioned.Layout { return families[part].layout }})
 }
 
-// separateAll puts the separators of a store.
+// separateAll writes the separators of a store.
 func separateAll(part int, b store.Builder) error {
 	f := &families[part]
 	return errors.Join(separate(b, f.data), separate(b, f.index))
 }
 
-// separate writes the separator row of a kind, none when kind is 0.
+// separate writes the separator row of a kind, unless kind is 0.
 func separate(b store.Builder, kind byte) error {
 	if kind == 0 {
 		return nil

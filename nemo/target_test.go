@@ -21,7 +21,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// write writes one record to a shard of its own and finishes the target.
+// write writes one record to a new shard and finishes the target.
 func write(t testing.TB, dst format.Target, h record.Header, elems ...record.Element) {
 	t.Helper()
 	w, err := dst.Shard(0, "0", record.Of(h.Type), 0)
@@ -45,7 +45,7 @@ func write(t testing.TB, dst format.Target, h record.Header, elems ...record.Ele
 	}
 }
 
-// rows renders all rows of a store, one a line, key and value in quotes.
+// rows formats all rows of a store, one a line, key and value quoted.
 func rows(t testing.TB, s *memstore.Store) string {
 	t.Helper()
 	it, err := s.Keyspaces()[0].Rows(nil, nil)
@@ -98,7 +98,7 @@ func TestWrittenRows(t *testing.T) {
 	}
 }
 
-// TestDefaultVersion: version 0, which rows of strings have, is no version of a collection: 1 is taken.
+// TestDefaultVersion: version 0, which strings have, is not valid for collections: they get version 1.
 func TestDefaultVersion(t *testing.T) {
 	m := newMemory(t)
 	write(t, m.Create(t, format.CreateOptions{}), record.Header{Type: record.Set, Key: []byte("k")}, record.Element{Name: []byte("a")})
@@ -107,8 +107,8 @@ func TestDefaultVersion(t *testing.T) {
 	}
 }
 
-// TestEmptyTarget checks that all five databases are made, with their separators and nothing else, and
-// that collections without elements leave nothing.
+// TestEmptyTarget checks that all five databases exist and contain only their separators, and that collections
+// without elements write no rows.
 func TestEmptyTarget(t *testing.T) {
 	m := newMemory(t)
 	write(t, m.Create(t, format.CreateOptions{}), record.Header{Type: record.Hash, Key: []byte("empty")})
@@ -168,8 +168,8 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestResume writes a shard, takes its tables over into a second target of the same directory, and
-// finishes that.
+// TestResume writes a shard, adopts its tables in a second target of the same directory, and finishes that
+// target.
 func TestResume(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	o := format.CreateOptions{Create: rocks.Create, Layout: format.LayoutDB, DBs: []string{"0", "1"},
@@ -281,7 +281,7 @@ func TestElementLosses(t *testing.T) {
 	}
 }
 
-// TestWriterRefuses gives the writer what Losses would have kept from it.
+// TestWriterRefuses gives the writer records that Losses would have removed.
 func TestWriterRefuses(t *testing.T) {
 	name := []record.Element{{Name: []byte("m"), Score: math.Inf(1)}}
 	two := []record.Element{{Name: []byte("b")}, {Name: []byte("a")}}
@@ -318,7 +318,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// TestExpiryBeforeTime writes expiries that would turn into never.
+// TestExpiryBeforeTime writes expiries that would otherwise become never.
 func TestExpiryBeforeTime(t *testing.T) {
 	for _, c := range []struct {
 		typ  record.Type
@@ -341,7 +341,7 @@ func TestExpiryBeforeTime(t *testing.T) {
 	}
 }
 
-// TestWriterFails lets the disk fail at every row: the error comes through and nothing is left behind.
+// TestWriterFails makes the disk fail at every row: the error is returned and no files remain.
 func TestWriterFails(t *testing.T) {
 	for n := 1; ; n++ {
 		temp, f := t.TempDir(), &formattest.Faults{Left: n, Stays: true}

@@ -15,8 +15,8 @@ const (
 	linksLen    = 2 * 8
 )
 
-// Version tells the incarnations of a collection apart: rows below their meta row's version are
-// leftovers of a deleted one.
+// Version distinguishes the incarnations of a collection: rows with a version below their meta row's are
+// leftovers of a deleted collection.
 type Version uint32
 
 // UnixSeconds is a moment in seconds since 1970; 0 means never.
@@ -28,8 +28,8 @@ type UnixSeconds int32
 //	| version (4B) | expiry (4B) |
 //	+--------------+-------------+
 //
-// version is a little-endian uint32, expiry a little-endian int32 of Unix seconds, 0 for never. Only a
-// meta row's (and a string's) counts; what stands in data rows is not consulted. Strings have version 0.
+// version is a little-endian uint32, expiry a little-endian int32 of Unix seconds, 0 for never. The engine
+// consults only the suffixes of strings and of meta rows. Strings have version 0.
 type Suffix struct {
 	Version Version
 	Expiry  UnixSeconds
@@ -82,7 +82,7 @@ func DecodeString(b []byte) (Plain, error) {
 	return p, err
 }
 
-// DecodeEmpty decodes the value of a row that has nothing but its key.
+// DecodeEmpty decodes the value of a row whose data is all in its key.
 func DecodeEmpty(b []byte) (Suffix, error) {
 	v, s, err := SplitSuffix(b)
 	if err != nil {
@@ -138,8 +138,8 @@ func fixed(b []byte, field string, n int) ([]byte, Suffix, error) {
 //	| count (8B) | left (8B) | right (8B) | next_seq (8B) | suffix (8B) |
 //	+------------+-----------+------------+---------------+-------------+
 //
-// All little-endian int64. left and right are the seqs of head and tail, 0 for none; next_seq is the next
-// seq to hand out, 1 in a new list, never reused.
+// All little-endian int64. left and right are the seqs of head and tail, 0 in an empty list. next_seq is the
+// next seq to assign, 1 in a new list; seqs are never reused.
 type ListMeta struct {
 	Count, Left, Right, NextSeq int64
 	Suffix
@@ -169,7 +169,7 @@ func DecodeListMeta(b []byte) (ListMeta, error) {
 //	| prev (8B) | next (8B) | element | suffix (8B) |
 //	+-----------+-----------+---------+-------------+
 //
-// prev and next are little-endian int64, the seqs of the neighbours, 0 for none.
+// prev and next are little-endian int64, the seqs of the neighbours; 0 if the node has no such neighbour.
 type Node struct {
 	Prev, Next int64
 	Element    []byte
@@ -236,9 +236,9 @@ const (
 	scoreShift = 1_000_000_000_000_000_000 // makes rounded scores positive
 )
 
-// RoundScore returns the score of an index row: trunc(score*100000 ± 0.5) + 10^18, the sign of ±0.5 being
-// that of the score. Index rows keep 5 decimals; the exact score is in the score row. A score that the
-// engine would not accept gives that of the nearest one that it does, NaN that of 0.
+// RoundScore returns the score of an index row: trunc(score*100000 ± 0.5) + 10^18, where ±0.5 has the sign of
+// the score. Index rows keep 5 decimals; the exact score is in the score row. A score outside the engine's
+// range is first moved to the range's nearer end, NaN to 0.
 func RoundScore(score float64) uint64 {
 	switch {
 	case score >= MaxScore:
@@ -246,7 +246,7 @@ func RoundScore(score float64) uint64 {
 	case score <= -MaxScore:
 		return 0
 	case score >= 0:
-		// The conversion keeps the product from being fused with the sum on machines that would.
+		// The conversion prevents a fused multiply-add.
 		return uint64(int64(float64(score*scoreScale)+0.5) + scoreShift)
 	case score < 0:
 		return uint64(int64(float64(score*scoreScale)-0.5) + scoreShift)
@@ -254,7 +254,7 @@ func RoundScore(score float64) uint64 {
 	return scoreShift
 }
 
-// shown returns an index row's score as people write it.
+// shown formats an index row's score as a decimal number.
 func shown(round uint64) string {
 	return strconv.FormatFloat(float64(int64(round-scoreShift))/scoreScale, 'f', -1, 64)
 }

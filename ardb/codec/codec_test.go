@@ -210,7 +210,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestAppendNumber: what the server answers for a float becomes one, and is answered as it was.
+// TestAppendNumber: a string in the server's float format becomes a float, and the server replies with the
+// same string.
 func TestAppendNumber(t *testing.T) {
 	for s, want := range map[string]Data{
 		"1e+20": FloatData(1e20), "-1.5": FloatData(-1.5), "3.3500000000000001": FloatData(3.25 + 0.1), "0.10000000000000001": FloatData(0.1),
@@ -250,7 +251,7 @@ func TestCanonicalInt(t *testing.T) {
 	}
 }
 
-// TestServedFloats has what printf("%.17g") gives, and "%d" for integral numbers below 2^52.
+// TestServedFloats expects the output of printf("%.17g"), and of "%d" for integral numbers below 2^52.
 func TestServedFloats(t *testing.T) {
 	for want, f := range map[string]float64{
 		"3.3500000000000001": 3.25 + 0.1, "0": 0, "-5": -5, "0.10000000000000001": 0.1, "1.0000000000000001e-05": 1e-5,
@@ -268,7 +269,7 @@ func TestServedFloats(t *testing.T) {
 	}
 }
 
-// someData are elements in the order of the comparator, as far as it has one.
+// someData are elements in the comparator's order, where it has one.
 func someData() []Data {
 	return []Data{{}, FloatData(math.Inf(-1)), IntData(-5), FloatData(-1.5), IntData(0), FloatData(0.25), IntData(1), IntData(1 << 40),
 		FloatData(math.Inf(1)), TextData(nil), TextData([]byte("\x00")), TextData([]byte("-1")), TextData([]byte("a")),
@@ -350,7 +351,7 @@ func checkOrder(t *testing.T, order store.Comparer, keys [][]byte) {
 	}
 }
 
-// checkFrom compares keys that are known to share some bytes, from none to all that they do.
+// checkFrom compares keys with a known number of equal first bytes, from 0 to their common prefix.
 func checkFrom(t *testing.T, order *store.Comparer, a, b []byte) {
 	t.Helper()
 	want := order.Compare(a, b)
@@ -361,7 +362,7 @@ func checkFrom(t *testing.T, order *store.Comparer, a, b []byte) {
 	}
 }
 
-// TestOrderIsTotal compares random bytes and damaged keys: antisymmetric and transitive.
+// TestOrderIsTotal compares random bytes and damaged keys: the order is antisymmetric and transitive.
 func TestOrderIsTotal(t *testing.T) {
 	seed := rand.Int63()
 	t.Logf("seed %d", seed)
@@ -394,7 +395,7 @@ func TestOrderIsTotal(t *testing.T) {
 	}
 }
 
-// wraps reports whether a key may hold integers or NaN, whose order is none.
+// wraps reports whether a key may contain integers or NaN, which have no total order.
 func wraps(keys ...[]byte) bool {
 	for _, k := range keys {
 		for _, named := range []bool{false, true} {
@@ -480,7 +481,7 @@ func FuzzDecodeValue(f *testing.F) {
 	})
 }
 
-// checkPlain compares what decodes ordinary rows alone with what decodes all.
+// checkPlain compares the decoders of ordinary rows with the general decoder.
 func checkPlain(t *testing.T, b []byte) {
 	t.Helper()
 	v, data, err := DecodeValue(b)
@@ -501,7 +502,7 @@ func checkPlain(t *testing.T, b []byte) {
 	}
 }
 
-// TestPlain: values of all kinds, whole, cut short and with a byte too many.
+// TestPlain tries values of all kinds, whole, truncated and with an extra byte.
 func TestPlain(t *testing.T) {
 	for _, k := range []Kind{KindString, KindField, KindMember, KindScore, KindHash, KindOperand} {
 		for _, d := range append(someData(), text(strings.Repeat("x", 127)), text(strings.Repeat("x", 300)), FloatData(math.NaN()), Data{Tag: TagCStr, Text: []byte("c")}) {
@@ -521,7 +522,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestTwins: rows of the same members and scores agree in any order; one that is missing, or another score, does not.
+// TestTwins: rows of the same members and scores agree in any order; a missing row or another score does not.
 func TestTwins(t *testing.T) {
 	var w Twins
 	w.Sort([]byte("a"), 1)
@@ -555,7 +556,7 @@ func FuzzCompare(f *testing.F) {
 	})
 }
 
-// BenchmarkCompare is the cost of the order, next to that of bytes: neighbours as a table has them.
+// BenchmarkCompare measures the order next to a bytewise one, on neighbours as in a table.
 func BenchmarkCompare(b *testing.B) {
 	user, ns := []byte("some user key of a hash"), AppendText(nil, []byte("0"))
 	text := func(s string) Data { return TextData([]byte(s)) }

@@ -9,14 +9,14 @@ import (
 	"kvferry/store"
 )
 
-// ComparerName is what RocksDB and LevelDB keep in the database.
+// ComparerName is the comparator name that RocksDB and LevelDB store in the database.
 const ComparerName = "ardb.comparator"
 
 // Comparer returns the server's order of row keys, for RocksDB and LMDB.
 //
-// It is: user key by bytes, shorter first; type; META rows are equal then, others compare the number of
-// elements and then each (Data.Compare). Keys that cannot be decoded, on which the server aborts, come
-// after all others, by bytes.
+// It is: user key by bytes, shorter first; type; META rows are then equal, other rows compare the number of
+// elements and then each element (Data.Compare). Undecodable keys, on which the server aborts, sort after all
+// others, bytewise.
 func Comparer() store.Comparer {
 	return store.Comparer{Name: ComparerName, Compare: compareKeys, CompareFrom: compareKeysFrom, Wrapping: wrapping(false)}
 }
@@ -26,7 +26,7 @@ func LevelDBComparer() store.Comparer {
 	return store.Comparer{Name: ComparerName, Compare: CompareNamespaced, CompareFrom: compareNamespacedFrom, Wrapping: wrapping(true)}
 }
 
-// wrapping says where the order is none; named keys begin with a namespace.
+// wrapping describes where wrapping integers break the order; named keys begin with a namespace.
 func wrapping(named bool) *store.Wrapping {
 	return &store.Wrapping{
 		Number: func(key []byte) (int64, bool) { return wrapNumber(key, named) },
@@ -48,7 +48,7 @@ func wrapNumber(key []byte, named bool) (int64, bool) {
 	return unzigzag(u), n > 0
 }
 
-// wrapBounds returns the range of the fields or members of a key's collection that are no strings.
+// wrapBounds returns the range of the fields or members of a key's collection that are not strings.
 func wrapBounds(key []byte, named bool) (lo, hi []byte) {
 	_, end, _ := SplitUser(key, named)
 	rows := append(bytes.Clone(key[:end+1]), 1)
@@ -56,7 +56,7 @@ func wrapBounds(key []byte, named bool) (lo, hi []byte) {
 }
 
 func CompareNamespaced(a, b []byte) int {
-	// Nearly always the namespaces are the same bytes: a short string.
+	// Nearly always the namespaces are equal short strings.
 	if len(a) > 2 && len(b) > 2 && a[0] == byte(TagText) && a[1] == b[1] && a[1] < 0x80 && a[0] == b[0] {
 		if n := 2 + int(a[1]); n <= len(a) && n <= len(b) && bytes.Equal(a[2:n], b[2:n]) {
 			return compareTails(a, b, n, n)
@@ -127,8 +127,8 @@ func compareKeysFrom(a, b []byte, shared int) int {
 	return compareKeys(a, b)
 }
 
-// compareTailFrom is CompareTail of what has the same first shared bytes, the type among them. Nearly always the only
-// element is a short string.
+// compareTailFrom is CompareTail for tails whose first shared bytes are equal, including the type. Nearly
+// always the only element is a short string.
 func compareTailFrom(a, b []byte, shared int) int {
 	if len(a) > 4 && len(b) > 4 && shared > 2 && a[0] != byte(KindMeta) && a[1] == 1 && a[2] == byte(TagText) && a[3]|b[3] < 0x80 {
 		x, y, from := 4+int(a[3]), 4+int(b[3]), max(4, shared)
@@ -142,7 +142,7 @@ func compareTailFrom(a, b []byte, shared int) int {
 	return CompareTail(a, b)
 }
 
-// CompareTail compares what follows equal user keys: type, count, elements.
+// CompareTail compares the bytes after equal user keys: type, count, elements.
 func CompareTail(a, b []byte) int {
 	if a[0] != b[0] {
 		return int(a[0]) - int(b[0])
@@ -153,7 +153,7 @@ func CompareTail(a, b []byte) int {
 	return compareElements(a[1:], b[1:])
 }
 
-// compareTails compares what follows equal namespaces, from i in a and j in b.
+// compareTails compares the bytes after equal namespaces, from i in a and j in b.
 func compareTails(a, b []byte, i, j int) int {
 	afrom, aend, aok := SplitUser(a[i:], false)
 	bfrom, bend, bok := SplitUser(b[j:], false)
@@ -167,8 +167,8 @@ func compareTails(a, b []byte, i, j int) int {
 	return CompareTail(at, bt)
 }
 
-// compareElements compares the count of elements and then each. An element that cannot be decoded is
-// after all others, and what follows it is compared by bytes.
+// compareElements compares the numbers of elements and then each element. An undecodable element sorts after
+// all others, and the bytes from there on compare bytewise.
 func compareElements(a, b []byte) int {
 	if x, y := shortText(a), shortText(b); x > 0 && y > 0 {
 		return bytes.Compare(a[3:x], b[3:y])
@@ -214,8 +214,7 @@ func compareInts(a, b []byte) (int, bool) {
 	return signOf(int64(uint64(unzigzag(x)) - uint64(unzigzag(y)))), n > 0 && m > 0
 }
 
-// compareScores compares two sort rows: a number, and where that is the same, a string. It is false for
-// all that is not as usual.
+// compareScores compares two sort rows: by number, then by string. It returns false for rows of unusual form.
 func compareScores(a, b []byte) (int, bool) {
 	x, n := uvarint(a)
 	y, m := uvarint(b)
@@ -233,8 +232,7 @@ func compareScores(a, b []byte) (int, bool) {
 	return 0, false
 }
 
-// shortText returns the end of a single element that is a string of up to 127 bytes, 0 when there is
-// something else.
+// shortText returns the end of a single element that is a string of up to 127 bytes, 0 for other elements.
 func shortText(b []byte) int {
 	if len(b) < 3 || b[0] != 1 {
 		return 0
@@ -245,8 +243,7 @@ func shortText(b []byte) int {
 	return 0
 }
 
-// shortString returns the end of an element that is a string of up to 127 bytes, 0 when there is something
-// else.
+// shortString returns the end of an element that is a string of up to 127 bytes, 0 for other elements.
 func shortString(b []byte) int {
 	if len(b) < 2 || b[0] != byte(TagText) || b[1] >= 0x80 {
 		return 0

@@ -45,7 +45,7 @@ func FloatData(f float64) Data { return Data{Tag: TagFloat, F: f} }
 // TextData makes a string element.
 func TextData(s []byte) Data { return Data{Tag: TagText, Text: s} }
 
-// CanonData makes the element that the server makes of a string where it tries integers first.
+// CanonData returns the element that the server makes of a string where it tries integers first.
 func CanonData(s []byte) Data {
 	if v, ok := CanonicalInt(s); ok {
 		return IntData(v)
@@ -67,7 +67,7 @@ func (d *Data) Number() float64 {
 	return d.F
 }
 
-// Int64 is the server's GetInt64: 0 for what is no integer.
+// Int64 is the server's GetInt64: 0 unless d is an integer.
 func (d Data) Int64() int64 {
 	if d.Tag == TagInt {
 		return d.Int
@@ -75,7 +75,7 @@ func (d Data) Int64() int64 {
 	return 0
 }
 
-// Float64 is the server's GetFloat64: 0 for what is no number.
+// Float64 is the server's GetFloat64: 0 unless d is a number.
 func (d Data) Float64() float64 {
 	if d.IsNumber() {
 		return d.Number()
@@ -132,7 +132,7 @@ func SplitData(b []byte) (d Data, n int) {
 	return d, 1 + w
 }
 
-// WholeText returns the string whose element b is. It is false for all else.
+// WholeText returns the string encoded by b. It returns false for other elements.
 func WholeText(b []byte) ([]byte, bool) {
 	if len(b) < 2 || b[0] != byte(TagText) {
 		return nil, false
@@ -147,7 +147,7 @@ func WholeText(b []byte) ([]byte, bool) {
 	return b[1+w : len(b) : len(b)], true
 }
 
-// decodeData decodes the element at the start of b and says what is wrong with it; off is where b starts.
+// decodeData decodes the element at the start of b, or returns why it cannot; off is the offset of b.
 func decodeData(b []byte, off int, field string) (Data, int, error) {
 	d, n := SplitData(b)
 	if n > 0 {
@@ -183,7 +183,7 @@ func AppendData(dst []byte, d Data) []byte {
 	return append(dst, byte(TagNil))
 }
 
-// AppendTail appends what follows the user key in the key of a row with one element.
+// AppendTail appends the bytes after the user key in the key of a row with one element.
 func AppendTail(dst []byte, k Kind, d Data) []byte { return AppendData(append(dst, byte(k), 1), d) }
 
 // AppendInt appends an integer element.
@@ -199,12 +199,12 @@ func AppendFloat(dst []byte, f float64) []byte {
 // AppendText appends a string element.
 func AppendText(dst, s []byte) []byte { return append(AppendTextHead(dst, len(s)), s...) }
 
-// AppendTextHead appends what comes before the bytes of a string of n bytes.
+// AppendTextHead appends the encoding of a string of n bytes without the bytes themselves.
 func AppendTextHead(dst []byte, n int) []byte {
 	return binary.AppendUvarint(append(dst, byte(TagText)), uint64(n))
 }
 
-// AppendCanon appends a string as an integer when it is a canonical one, else as a string.
+// AppendCanon appends a string as an integer if it is a canonical one, else as a string.
 func AppendCanon(dst, s []byte) []byte {
 	if v, ok := CanonicalInt(s); ok {
 		return AppendInt(dst, v)
@@ -212,8 +212,8 @@ func AppendCanon(dst, s []byte) []byte {
 	return AppendText(dst, s)
 }
 
-// AppendNumber appends a string as AppendCanon does, and as a float when it is what the server answers for one: a counter
-// stays a number, which INCRBYFLOAT and HINCRBYFLOAT ask for. The answer is the same.
+// AppendNumber appends a string like AppendCanon, but as a float if the server would reply with exactly this
+// string: a counter stays a number, as INCRBYFLOAT and HINCRBYFLOAT require. The reply is the same.
 func AppendNumber(dst, s []byte) []byte {
 	if f, ok := servedFloat(s); ok {
 		return AppendFloat(dst, f)
@@ -221,7 +221,7 @@ func AppendNumber(dst, s []byte) []byte {
 	return AppendCanon(dst, s)
 }
 
-// servedFloat returns the finite float that the server answers s for, when s is no integer to it.
+// servedFloat returns the finite float for which the server replies s, unless s is an integer.
 func servedFloat(s []byte) (float64, bool) {
 	if len(s) < 3 || len(s) > maxFloatText || s[0] != '-' && (s[0] < '0' || s[0] > '9') || bytes.IndexByte(s, '.') < 0 && bytes.IndexByte(s, 'e') < 0 {
 		return 0, false
@@ -263,8 +263,8 @@ func CanonicalInt(s []byte) (int64, bool) {
 	return 0, false
 }
 
-// AppendServed appends the text that the server answers for an element. It answers "-9" for the smallest
-// int64, which is right here.
+// AppendServed appends the text with which the server replies for an element. For the smallest int64 the
+// server replies "-9"; AppendServed appends the correct text.
 func AppendServed(dst []byte, d Data) []byte {
 	switch d.Tag {
 	case TagInt:
@@ -363,7 +363,7 @@ func signOf(v int64) int {
 	return 0
 }
 
-// Widen widens bounds, encoded, by an element; empty ones are of none.
+// Widen extends the encoded bounds by an element; empty bounds contain no element.
 func Widen(least, most []byte, d Data) (_, _ []byte) {
 	if len(most) == 0 {
 		return AppendData(least[:0], d), AppendData(most, d)

@@ -8,7 +8,7 @@ import (
 	"kvferry/format"
 )
 
-// Describe decodes one raw row, whatever state it is in; named keys begin with a namespace.
+// Describe decodes one raw row, however damaged; named keys begin with a namespace.
 func Describe(keyspace string, key, value []byte, named bool) format.Row {
 	row := format.Row{Kind: "unknown row", Version: -1, Count: -1}
 	if keyspace == LMDBNamespace {
@@ -34,7 +34,7 @@ func Describe(keyspace string, key, value []byte, named bool) format.Row {
 	return row
 }
 
-// describeMeta sets what only META rows have.
+// describeMeta sets the fields that only META rows have.
 func describeMeta(row *format.Row, v *Value) {
 	row.Type, row.ExpireMS = v.Kind.Type(), max(0, v.ExpireMS)
 	switch {
@@ -55,7 +55,7 @@ func whole(name string, b []byte, where string) format.Field {
 	return format.Field{Name: name, Value: b, Where: where, Len: len(b)}
 }
 
-// keyFields lists the parts of a key as far as they can be decoded.
+// keyFields lists the decodable parts of a key.
 func keyFields(b []byte, k *Key, named bool, err error) []format.Field {
 	var out []format.Field
 	at := 0
@@ -112,7 +112,7 @@ func datum(name string, d Data, where string, off, n int) format.Field {
 	return f
 }
 
-// valueFields lists the parts of a value as far as they can be decoded.
+// valueFields lists the decodable parts of a value.
 func valueFields(b []byte, v *Value, data []Data, k *Key) []format.Field {
 	if len(b) == 0 {
 		return nil
@@ -140,7 +140,7 @@ func valueFields(b []byte, v *Value, data []Data, k *Key) []format.Field {
 	return out
 }
 
-// metaFields lists format, expiry, size, and what lists and streams have.
+// metaFields lists format, expiry, size, and the fields of lists and streams.
 func metaFields(b []byte, v *Value) []format.Field {
 	_, w := uvarint(b[2:])
 	out := []format.Field{{Name: "format", Value: int64(v.Format), Where: "value", Off: 1, Len: 1}}

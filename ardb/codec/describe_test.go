@@ -7,7 +7,7 @@ import (
 	"kvferry/format"
 )
 
-// show renders a described row, one field after the other.
+// show formats a described row, field by field.
 func show(r format.Row) string {
 	s := fmt.Sprintf("%s type=%s user=%q meta=%v count=%d expire=%d:", r.Kind, r.Type, r.UserKey, r.Meta, r.Count, r.ExpireMS)
 	for _, f := range r.Fields {

@@ -1,5 +1,5 @@
-// Package codec is the layout of Ardb's rows: keys, values, data elements, the order of keys, and what describe tells of
-// them. It knows no store.
+// Package codec is the layout of Ardb's rows: keys, values, data elements, the order of keys, and the output
+// of describe. It is independent of stores.
 //
 // Every Redis key has one META row, whose value starts with the type, and its elements follow it in the
 // same keyspace, ordered by the comparator ardb.comparator. Keyspaces are namespaces: a column family on

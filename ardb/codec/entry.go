@@ -7,15 +7,16 @@ import (
 	"kvferry/record"
 )
 
-// MaxFields is how many fields a stream entry can have that brings its own names: names and values are counted in one byte.
+// MaxFields is the maximum number of fields of a stream entry with its own names: one byte counts names and
+// values.
 const MaxFields = 127
 
-// Fields are those of a stream entry, or those that a stream's META row names.
+// Fields are the fields of a stream entry, or the names in a stream's META row.
 //
 //	entry   +----+------------+---------------------+---------------+- - - - - - - -+
 //	        | 0d | count (1B) | fields n, tag 1     | n values      | n names       |
 //	        +----+------------+---------------------+---------------+- - - - - - - -+
-//	        count is 1 + n without the names, which are left out where they are those of META; else 1 + 2n
+//	        count is 1 + n without the names, which are omitted if they equal META's; else 1 + 2n
 //
 //	META    … count n (1B), then the n names of the entry that made the stream
 type Fields struct {
@@ -24,7 +25,7 @@ type Fields struct {
 	Values []byte // data elements
 }
 
-// Encode makes f the fields of an entry's pairs, as records pack them.
+// Encode sets f to the fields of an entry's pairs in the form of records.
 func (f *Fields) Encode(pairs []byte) error {
 	f.N, f.Names, f.Values = 0, f.Names[:0], f.Values[:0]
 	for ; len(pairs) > 0; f.N++ {
@@ -37,7 +38,7 @@ func (f *Fields) Encode(pairs []byte) error {
 	return nil
 }
 
-// CountPairs counts the pairs of a stream entry, as records pack them.
+// CountPairs counts the pairs of a stream entry in the form of records.
 func CountPairs(packed []byte) int {
 	n := 0
 	for len(packed) > 0 {
@@ -51,8 +52,8 @@ func CountPairs(packed []byte) int {
 	return n
 }
 
-// AppendEntryHead appends the value of an entry of a stream whose META row names meta, up to f.Values, and returns the names
-// that follow these: none where META has them.
+// AppendEntryHead appends the value of an entry of a stream whose META row names meta, up to f.Values, and
+// returns the names to append after the values: nil if META has them.
 func AppendEntryHead(dst []byte, f, meta *Fields) (_, names []byte) {
 	data := 1 + f.N
 	if f.N != meta.N || !bytes.Equal(f.Names, meta.Names) {
@@ -61,7 +62,7 @@ func AppendEntryHead(dst []byte, f, meta *Fields) (_, names []byte) {
 	return AppendInt(append(dst, byte(KindEntry), byte(data)), int64(f.N)), names
 }
 
-// AppendPairs appends the fields of an entry's value, packed as records have them. meta are the names in META.
+// AppendPairs appends the fields of an entry's value in the form of records. meta are the names in META.
 func AppendPairs(dst, value []byte, meta []Data) ([]byte, error) {
 	values, err := SplitValue(value)
 	if err != nil {
@@ -92,7 +93,7 @@ func AppendPairs(dst, value []byte, meta []Data) ([]byte, error) {
 	return dst, fmt.Errorf("%d fields with %d data, META names %d", n.Int, k, len(meta))
 }
 
-// appendPairs appends k pairs. Without names of META they stand behind the values; nothing may follow what comes last.
+// appendPairs appends k pairs. Without META's names, the names follow the values. last must be exhausted at the end.
 func appendPairs(dst []byte, k int, values, last *Value, meta []Data) ([]byte, error) {
 	var value, name [maxFloatText]byte
 	for i := range k {
@@ -111,7 +112,7 @@ func appendPairs(dst []byte, k int, values, last *Value, meta []Data) ([]byte, e
 	return dst, last.End()
 }
 
-// served is what the server answers for d: a view, or in dst.
+// served returns the server's reply for d: a view, or appended to dst.
 func (d *Data) served(dst []byte) []byte {
 	if d.IsText() {
 		return d.Text
@@ -119,7 +120,7 @@ func (d *Data) served(dst []byte) []byte {
 	return AppendServed(dst, *d)
 }
 
-// LastID is the last id that a stream generated, as META has it: at least that of its last entry.
+// LastID returns the last id that a stream generated, as in META: at least the id of its last entry.
 func LastID(last, entry []byte) []byte {
 	if len(last) != IDSize || bytes.Compare(last, entry) < 0 {
 		last = entry

@@ -15,7 +15,7 @@ func pairs(texts ...string) (out []byte) {
 	return out
 }
 
-// TestEntries: the rows of a stream that the server wrote, and what they are packed to.
+// TestEntries checks the packed form of the rows of a stream that the server wrote.
 func TestEntries(t *testing.T) {
 	var meta Fields
 	names := []Data{text("temp"), text("hum")}
@@ -47,7 +47,7 @@ func TestEntries(t *testing.T) {
 	if err := meta.Encode([]byte{9}); err == nil {
 		t.Error("half a pair is encoded")
 	}
-	// Names and values that are numbers are served as text.
+	// Numeric names and values are returned as text.
 	if got, err := AppendPairs(nil, unhex(t, "0d 03 0102 0128 010a"), nil); err != nil || !bytes.Equal(got, pairs("5", "20")) {
 		t.Errorf("%q, %v", got, err)
 	}

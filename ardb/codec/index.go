@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// Indexes of a list are integers and floats. As numbers they ascend with the list, in the comparator's order only as long as
-// that neither wraps around nor rounds.
+// Indexes of a list are integers and floats. They ascend with the list as numbers; the comparator's order
+// agrees only while it neither wraps around nor rounds.
 
-// safeIndex is up to where integers and floats compare alike in every version of the server.
+// safeIndex is the limit up to which integers and floats compare alike in every version of the server.
 const safeIndex = 1 << 30
 
 // CompareIndex orders indexes as numbers, where the comparator wraps or rounds.
@@ -33,7 +33,7 @@ func truncated(d Data) int64 {
 	return int64(d.F)
 }
 
-// NearIndex reports whether the order of rows around an index is that of numbers.
+// NearIndex reports whether rows around an index are in numeric order.
 func NearIndex(d Data) bool {
 	return d.IsNumber() && math.Abs(d.Number()) <= safeIndex
 }
@@ -48,7 +48,7 @@ func CompareEncodedIndex(a, b []byte) int {
 // IsIndex reports whether d can be an index.
 func (d *Data) IsIndex() bool { return d.IsNumber() && (d.Tag == TagInt || !math.IsNaN(d.F)) }
 
-// RankFloat maps floats to numbers in the same order; 0.0 and -0.0 are one.
+// RankFloat maps floats to integers in the same order; 0.0 and -0.0 are equal.
 func RankFloat(f float64) uint64 {
 	if f == 0 {
 		f = 0
@@ -70,10 +70,10 @@ var (
 type Indexes struct {
 	any         bool
 	first, last Data
-	gaps        bool // not integers one after the other
+	gaps        bool // not consecutive integers
 }
 
-// Follow takes the next index; one that is not larger than the last is damage.
+// Follow takes the next index; it must be larger than the last.
 func (x *Indexes) Follow(d Data) error {
 	if !d.IsIndex() {
 		return ErrNoIndex
@@ -91,8 +91,8 @@ func (x *Indexes) Follow(d Data) error {
 	return nil
 }
 
-// Bounds says what is wrong with the bounds in META, "" nothing. A list that is not sequential may have wider ones: LREM
-// leaves them.
+// Bounds returns how META's bounds are wrong, "" if they are right. A list that is not sequential may have
+// wider bounds: LREM leaves them.
 func (x *Indexes) Bounds(lo, hi Data, sequential bool) string {
 	if !x.any {
 		return ""

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestIndexes: indexes ascend as numbers, also where the comparator wraps around or rounds.
+// TestIndexes: indexes ascend as numbers, even where the comparator wraps around or rounds.
 func TestIndexes(t *testing.T) {
 	ascending := []Data{FloatData(-math.MaxFloat64), IntData(math.MinInt64), IntData(-1), FloatData(-0.5), IntData(0), FloatData(0.25),
 		IntData(1), FloatData(1 << 53), IntData(1<<53 + 1), IntData(math.MaxInt64 - 1), IntData(math.MaxInt64), FloatData(math.MaxFloat64)}
@@ -41,7 +41,7 @@ func TestIndexes(t *testing.T) {
 	}
 }
 
-// TestFollow: what follows a list's indexes tells those that do not ascend, and bounds that are not theirs.
+// TestFollow: Indexes reports indexes that do not ascend, and wrong bounds.
 func TestFollow(t *testing.T) {
 	follow := func(indexes ...Data) (x Indexes) {
 		for _, d := range indexes {
@@ -93,7 +93,7 @@ func TestIntRange(t *testing.T) {
 	}
 }
 
-// TestRank: ranks ascend with the elements, so that a sorter need not decode them.
+// TestRank: ranks ascend with the elements, so a sorter need not decode elements.
 func TestRank(t *testing.T) {
 	ascending := []Data{IntData(math.MinInt64), IntData(-1), IntData(0), IntData(7), IntData(math.MaxInt64), text(""), text("a"), text("ab"), text("b"), text("\xff")}
 	for i, a := range ascending[1:] {

@@ -14,7 +14,7 @@ func (r IntRange) With(v int64) IntRange {
 	return IntRange{true, min(r.Min, v), max(r.Max, v)}
 }
 
-// Span is how far the integers are apart.
+// Span is the distance between the smallest and the largest integer.
 func (r IntRange) Span() uint64 { return uint64(r.Max) - uint64(r.Min) }
 
 // Take adds a field or member.

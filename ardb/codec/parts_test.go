@@ -9,7 +9,7 @@ import (
 	"kvferry/record"
 )
 
-// TestWiden: bounds are of the elements so far, in the server's order.
+// TestWiden: the bounds are the least and the greatest element so far, in the server's order.
 func TestWiden(t *testing.T) {
 	var least, most []byte
 	for _, tt := range []struct{ d, least, most Data }{
@@ -26,7 +26,7 @@ func TestWiden(t *testing.T) {
 	}
 }
 
-// TestKeyParts: what is appended in parts is what whole keys have, and is found in them.
+// TestKeyParts: keys appended in parts equal whole keys, and their parts are found again.
 func TestKeyParts(t *testing.T) {
 	user := []byte("u")
 	prefix := AppendPrefix(nil, nil, user)
@@ -64,7 +64,7 @@ func TestSplitSort(t *testing.T) {
 	}
 }
 
-// TestLastID: a stream's last id is never before its last entry, and is one where there is none.
+// TestLastID: a stream's last id is never before its last entry, and exists in an empty stream.
 func TestLastID(t *testing.T) {
 	id := func(n byte) []byte { return append(make([]byte, IDSize-1), n) }
 	for _, tt := range []struct{ last, entry, want []byte }{
@@ -80,7 +80,7 @@ func TestLastID(t *testing.T) {
 	}
 }
 
-// TestSpans: the integers of one record are followed from batch to batch, not from record to record.
+// TestSpans: the integers of one record are tracked across batches, but not across records.
 func TestSpans(t *testing.T) {
 	var x Spans
 	h := &record.Header{Type: record.Set, DB: "0", Key: []byte("a")}
@@ -96,7 +96,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// wants reports whether an error has a text; "" is that of none.
+// wants reports whether err has a text; "" matches nil.
 func wants(err error, want string) bool {
 	if want == "" || err == nil {
 		return want == "" && err == nil
@@ -104,7 +104,7 @@ func wants(err error, want string) bool {
 	return strings.Contains(err.Error(), want)
 }
 
-// TestRowValues: rows of elements have a datum or none, and what else they have is named.
+// TestRowValues: rows of elements have one datum or are empty; other values are errors that name the field.
 func TestRowValues(t *testing.T) {
 	field := AppendValue(nil, &Value{Kind: KindField}, text("v"))
 	none := AppendValue(nil, &Value{Kind: KindMember})
@@ -138,7 +138,7 @@ func TestRowValues(t *testing.T) {
 	}
 }
 
-// TestAppendString: counters stay numbers, and the expiry is that of the row.
+// TestAppendString: counters stay numbers, and the row gets the expiry.
 func TestAppendString(t *testing.T) {
 	for s, want := range map[string]Data{"12": IntData(12), "0.5": FloatData(0.5), "012": text("012")} {
 		v, data, err := DecodeValue(AppendString(nil, []byte(s), 99))

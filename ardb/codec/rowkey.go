@@ -11,7 +11,7 @@ import (
 // Kind is the type byte of a row key, or of a value.
 type Kind byte
 
-// Kinds. Those without a row of their own stand in META values.
+// Kinds. Kinds without rows of their own occur in META values.
 const (
 	KindMeta      Kind = 1
 	KindString    Kind = 2 // value
@@ -52,7 +52,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", byte(k))
 }
 
-// Type returns the Redis type whose rows are of kind k, 0 when there is none.
+// Type returns the Redis type whose rows are of kind k, or 0.
 func (k Kind) Type() record.Type {
 	switch k {
 	case KindString:
@@ -86,7 +86,7 @@ func ElementKind(t record.Type) Kind {
 	return KindEntry
 }
 
-// arity is how many elements a row key of a kind has, -1 when no row is of it.
+// arity is the number of elements in a row key of a kind; -1 if no row has the kind.
 func arity(k Kind) int {
 	switch k {
 	case KindMeta:
@@ -110,7 +110,7 @@ type Key struct {
 	prefix    int     // bytes up to and with the user key
 }
 
-// SplitUser finds the user key of a raw key: off is where it starts, end where the type byte stands.
+// SplitUser finds the user key of a raw key: off is where it starts, end the offset of the type byte.
 func SplitUser(b []byte, ns bool) (off, end int, ok bool) {
 	if ns {
 		_, n := SplitData(b)
@@ -127,7 +127,7 @@ func SplitUser(b []byte, ns bool) (off, end int, ok bool) {
 	return off, off + int(u), true
 }
 
-// DecodeKey decodes a whole row key; ns says that it starts with the namespace.
+// DecodeKey decodes a whole row key; ns is true if it starts with the namespace.
 func DecodeKey(b []byte, ns bool) (k Key, err error) {
 	off := 0
 	if ns {
@@ -155,7 +155,7 @@ func DecodeKey(b []byte, ns bool) (k Key, err error) {
 	return k, k.elements(b[end+2:], int(int8(b[end+1])), end+1)
 }
 
-// elements decodes the elements of a key; off is where their count stands.
+// elements decodes the elements of a key; off is the offset of their count.
 func (k *Key) elements(b []byte, count, off int) error {
 	want := arity(k.Kind)
 	if want < 0 {
@@ -190,10 +190,11 @@ var elementNames = map[Kind][]string{
 
 func elementName(k Kind, i int) string { return elementNames[k][i] }
 
-// IsMeta reports whether what follows the user key in a row key is that of a META row.
+// IsMeta reports whether b, the row key after the user key, is a META row's.
 func IsMeta(b []byte) bool { return len(b) == 2 && Kind(b[0]) == KindMeta && b[1] == 0 }
 
-// SplitSort decodes what follows the type of a sort row; false when that is not a number and another element.
+// SplitSort decodes the bytes after the type of a sort row; false unless they are a number and another
+// element.
 func SplitSort(b []byte) (score float64, member Data, ok bool) {
 	if len(b) < 2 || b[0] != 2 {
 		return 0, member, false
@@ -206,13 +207,14 @@ func SplitSort(b []byte) (score float64, member Data, ok bool) {
 	return d.Number(), member, m > 0 && 1+n+m == len(b)
 }
 
-// AppendTTLKey appends a row key of the TTL index. index is its encoded namespace on LevelDB, else nil; ns is that of the key.
+// AppendTTLKey appends a row key of the TTL index. index is the index's encoded namespace on LevelDB, else
+// nil; ns is the key's namespace.
 func AppendTTLKey(dst, index []byte, ms int64, ns Data, user []byte) []byte {
 	return AppendKey(dst, index, nil, KindTTL, IntData(ms), ns, TextData(user))
 }
 
-// AppendPrefix appends what all row keys of a user key start with. ns is the encoded namespace on
-// LevelDB, else nil.
+// AppendPrefix appends the prefix of all row keys of a user key. ns is the encoded namespace on LevelDB, else
+// nil.
 func AppendPrefix(dst, ns, user []byte) []byte {
 	dst = append(dst, ns...)
 	return append(binary.AppendUvarint(dst, uint64(len(user))), user...)
@@ -227,7 +229,7 @@ func AppendKey(dst, ns, user []byte, k Kind, elems ...Data) []byte {
 	return dst
 }
 
-// Bound returns a key before all rows of a user key and after those of smaller ones.
+// Bound returns a key before all rows of a user key and after all rows of smaller user keys.
 func Bound(ns, user []byte) []byte { return append(AppendPrefix(nil, ns, user), 0, 0) }
 
 // After returns the smallest user key that is larger than user.

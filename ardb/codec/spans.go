@@ -10,8 +10,8 @@ import (
 // Spans follows the integers of the collections that are being written.
 type Spans struct{ m sync.Map } // *record.Header to *Span
 
-// Of returns the state of the record that h describes. A pass hands in the same header for all batches of all its records,
-// one after the other.
+// Of returns the state of the record that h describes. A pass uses one header for all batches of all its
+// records, in sequence.
 func (x *Spans) Of(h *record.Header) *Span {
 	v, ok := x.m.Load(h)
 	if !ok {

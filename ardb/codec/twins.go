@@ -6,7 +6,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Twins checks that the sort and score rows of a sorted set are of the same members: the sums of their hashes agree.
+// Twins checks that the sort and score rows of a sorted set have the same members: the sums of their hashes
+// agree.
 type Twins struct {
 	Sorts, Scores int64
 	sum           uint64

@@ -8,12 +8,12 @@ import (
 	"kvferry/record"
 )
 
-// SizeUnknown is the size of a META row that does not keep one.
+// SizeUnknown is the size in a META row without a known size.
 const SizeUnknown = -1
 
-// Value is the decoded head of a row value: what stands before its data. Byte fields are views.
+// Value is the decoded head of a row value: the part before its data. Byte fields are views.
 type Value struct {
-	Kind Kind // 0: an empty value, which is no value
+	Kind Kind // 0: an empty value, which counts as missing
 	// Of META rows.
 	Format     byte // always 0
 	ExpireMS   int64
@@ -22,7 +22,7 @@ type Value struct {
 	Last       Data  // streams: the last id
 	// Op is the command of a merge operand.
 	Op uint16
-	// Count is how many data follow.
+	// Count is the number of data that follow.
 	Count int
 	data  []byte
 	off   int // of data in the value
@@ -81,7 +81,7 @@ func (v *Value) Split(b []byte) (err error) {
 	return nil
 }
 
-// mostData is how many data a value of a kind has at most.
+// mostData is the maximum number of data in a value of a kind.
 func (k Kind) mostData() int {
 	switch k {
 	case KindHash, KindMember, KindSort, KindTTL:
@@ -96,8 +96,8 @@ func (k Kind) mostData() int {
 	return math.MaxUint8
 }
 
-// SplitString makes v the head of a string's value and returns its datum. It is false for all else, and for strings of an
-// unusual form; only Split knows those.
+// SplitString makes v the head of a string's value and returns its datum. It returns false for other values,
+// and for strings of an unusual form, which only Split decodes.
 func (v *Value) SplitString(b []byte) (d Data, ok bool) {
 	if len(b) < 4 || b[0] != byte(KindString) || b[1] != 0 {
 		return d, false
@@ -129,10 +129,10 @@ func DecodeOnly(k Kind, b []byte) (Data, error) {
 	return Data{}, fmt.Errorf("a %s row without a value", k)
 }
 
-// IsNone reports whether b is the value of a row of kind k that has nothing but its key.
+// IsNone reports whether b is the value of a row of kind k whose data is all in its key.
 func IsNone(k Kind, b []byte) bool { return len(b) == 2 && Kind(b[0]) == k && b[1] == 0 }
 
-// DecodeNone says what is wrong with the value of a row of kind k that has nothing but its key.
+// DecodeNone returns an error unless b is the value of a row of kind k whose data is all in its key.
 func DecodeNone(k Kind, b []byte) error {
 	if IsNone(k, b) {
 		return nil
@@ -147,7 +147,7 @@ func DecodeNone(k Kind, b []byte) error {
 	return fmt.Errorf("a %s row with a value of kind %s", k, v.Kind)
 }
 
-// CheckPending says what is wrong with a row of a consumer group: its last id, or a pending entry.
+// CheckPending validates a row of a consumer group: its last id, or a pending entry.
 func CheckPending(key, value []byte, ns bool) error {
 	if _, err := DecodeKey(key, ns); err != nil {
 		return err
@@ -164,7 +164,7 @@ func CheckPending(key, value []byte, ns bool) error {
 	return nil
 }
 
-// PlainText decodes the value of a row that has a string and nothing else; false when it has not.
+// PlainText decodes the value of a row that consists of one string; false for other values.
 func PlainText(k Kind, b []byte) ([]byte, bool) {
 	if len(b) < 2 || b[0] != byte(k) || b[1] != 1 {
 		return nil, false
@@ -172,7 +172,7 @@ func PlainText(k Kind, b []byte) ([]byte, bool) {
 	return WholeText(b[2:])
 }
 
-// PlainScore decodes the value of a score row; false when it is none, or no number.
+// PlainScore decodes the value of a score row; false for other values, or if the score is not a number.
 func PlainScore(b []byte) (float64, bool) {
 	if len(b) < 3 || b[0] != byte(KindScore) || b[1] != 1 {
 		return 0, false
@@ -182,7 +182,7 @@ func PlainScore(b []byte) (float64, bool) {
 	return f, n == len(b)-2 && d.IsNumber() && f == f
 }
 
-// meta decodes the meta of a META row's value and returns where its data count stands.
+// meta decodes the meta of a META row's value and returns the offset of its data count.
 func (v *Value) meta(b []byte) (off int, err error) {
 	if len(b) < 2 {
 		return 0, record.Short(1, "format", 1, 0)
@@ -242,7 +242,7 @@ func (v *Value) Next(field string) (Data, error) {
 	return d, nil
 }
 
-// End checks that nothing is left.
+// End returns an error if data remain.
 func (v *Value) End() error {
 	if v.left > 0 {
 		return &record.CorruptError{Off: int64(v.off), Field: "count", Err: fmt.Errorf("%d of %d data left over: %w", v.left, v.Count, record.ErrTrailing)}
@@ -284,7 +284,7 @@ func AppendString(dst, text []byte, expireMS int64) []byte {
 	return AppendNumber(AppendHead(dst, &v, 1), text)
 }
 
-// AppendHead appends what stands before the data, and their count.
+// AppendHead appends the part before the data, and the number of data.
 func AppendHead(dst []byte, v *Value, count int) []byte {
 	dst = append(dst, byte(v.Kind))
 	switch {

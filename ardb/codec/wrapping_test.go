@@ -7,7 +7,7 @@ import (
 	"kvferry/store"
 )
 
-// TestWrapping: the integers that the order takes a difference of, and the bounds around them.
+// TestWrapping checks the integers that the order subtracts, and the bounds around them.
 func TestWrapping(t *testing.T) {
 	t.Run("LevelDB", func(t *testing.T) { testWrapping(t, LevelDBComparer(), AppendText(nil, []byte("0"))) })
 	t.Run("RocksDB", func(t *testing.T) { testWrapping(t, Comparer(), nil) })

@@ -1,5 +1,5 @@
-// Package engine is what depends on the engine under an Ardb server: the directory that its data is in, and how
-// namespaces lie in its store.
+// Package engine covers the differences between the engines under an Ardb server: the directory of its data,
+// and the place of namespaces in its store.
 //
 //	RocksDB   DIR/rocksdb   a column family each; the default one is unused
 //	LevelDB   DIR/leveldb   all in one, each key beginning with its namespace
@@ -60,7 +60,7 @@ func Dir(dir, kind string) (engine, found string, err error) {
 	return "", "", fmt.Errorf("%s: holds databases of %s: name the directory of one", dir, strings.Join(at, " and "))
 }
 
-// storeIn says which engine the files of a directory are of, "" when there are none.
+// storeIn returns the engine whose files a directory contains, or "".
 func storeIn(dir string) string {
 	if exists(dir, "data.mdb") {
 		return LMDB
@@ -90,7 +90,7 @@ func matches(dir, pattern string) bool {
 	})
 }
 
-// Unopened says why an engine's directory in dir was not opened: perhaps it is not there.
+// Unopened explains why an engine's directory in dir was not opened; it may be missing.
 func Unopened(err error, dir, home, kind string) error {
 	if _, gone := disk.Stat(home); errors.Is(gone, fs.ErrNotExist) {
 		return fmt.Errorf("%s: not a database of Ardb on %s: want a directory %s in it, or the files of one: %w", dir, kind, kind, store.ErrNotStore)
@@ -98,7 +98,7 @@ func Unopened(err error, dir, home, kind string) error {
 	return Held(err, kind)
 }
 
-// Held says what works with this server when it holds the database: BGSAVE writes no database.
+// Held replaces the advice in a LiveError, since BGSAVE writes no database here.
 func Held(err error, kind string) error {
 	var live *store.LiveError
 	if errors.As(err, &live) {

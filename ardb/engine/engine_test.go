@@ -53,7 +53,7 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// TestHeld: BGSAVE of Ardb writes no database, so it is not what is advised.
+// TestHeld: the advice is not BGSAVE, since Ardb's BGSAVE writes no database.
 func TestHeld(t *testing.T) {
 	for kind, want := range map[string]string{RocksDB: "copy the directory", LevelDB: "--allow-live", LMDB: "SAVE backup"} {
 		err := Held(fmt.Errorf("opening: %w", &store.LiveError{Dir: "d", PID: 7}), kind)
@@ -63,7 +63,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestOrder: LMDB's directory of namespaces is in the order of bytes, the namespaces in the server's.
+// TestOrder: LMDB's directory of namespaces is in bytewise order, the namespaces in the server's order.
 func TestOrder(t *testing.T) {
 	if c := LMDBOrder("0"); c == nil || c.Name != codec.ComparerName || LMDBOrder(codec.LMDBNamespace) != nil {
 		t.Errorf("namespaces are ordered by %v, their directory by %v", c, LMDBOrder(codec.LMDBNamespace))

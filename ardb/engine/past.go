@@ -8,7 +8,7 @@ import (
 	"kvferry/record"
 )
 
-// Past says how the rows of a namespace are told apart, those of long ago too.
+// Past returns how to split a namespace into records, including deleted rows.
 func Past(sp *Space) *deleted.Rows {
 	r := &deleted.Rows{Keyspace: sp.Keyspace, Merger: merge.Merger()}
 	r.Make = func(user, raw []byte) (key, value []byte, ok bool) { return makeMeta(sp, user, raw) }
@@ -26,8 +26,8 @@ func Past(sp *Space) *deleted.Rows {
 // metaKinds are the kinds of values of META rows.
 var metaKinds = map[record.Type]codec.Kind{record.Hash: codec.KindHash, record.List: codec.KindList, record.Set: codec.KindSet, record.ZSet: codec.KindZSet}
 
-// makeMeta makes a META row: the kind of an element says what it was. It cannot know the names that entries of a stream
-// leave to META.
+// makeMeta makes a META row from the kind of an element row. Streams are not possible: the field names that
+// entries leave to META are unknown.
 func makeMeta(sp *Space, user, raw []byte) (key, value []byte, ok bool) {
 	_, end, _ := codec.SplitUser(raw, sp.Named)
 	kind, ok := metaKinds[codec.Kind(raw[end]).Type()]

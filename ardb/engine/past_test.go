@@ -8,8 +8,8 @@ import (
 	"kvferry/internal/testkit/memstore"
 )
 
-// TestPast: rows tell their user key and whether they are META; a META row that is made has the type of the element's row, but
-// none can be made for a stream.
+// TestPast: Split finds the user key of rows and recognizes META; Make makes META rows with the type of the
+// element's row, but not for streams.
 func TestPast(t *testing.T) {
 	st := memstore.New().Dir("d")
 	if err := st.Keyspace("0", codec.Comparer()); err != nil {

@@ -14,7 +14,7 @@ import (
 	"kvferry/store"
 )
 
-// Space is a namespace, or what is beside them.
+// Space is a namespace, or a part of the database outside all namespaces.
 type Space struct {
 	DB       string
 	Name     string // of the keyspace, for people
@@ -25,7 +25,7 @@ type Space struct {
 	Upper    []byte // LevelDB: a key after all of the namespace
 }
 
-// Spaces takes the keyspaces of a store for namespaces, but for those that the server keeps for itself.
+// Spaces divides the keyspaces of a store into namespaces and the server's internal keyspaces.
 func Spaces(st store.Store, kind string) (spaces, rest []*Space) {
 	for _, ks := range st.Keyspaces() {
 		sp := &Space{Name: ks.Name(), Label: ks.Name(), Keyspace: ks}
@@ -45,7 +45,8 @@ func sortSpaces(spaces []*Space) {
 	slices.SortFunc(spaces, func(a, b *Space) int { return record.CompareNames(a.DB, b.DB) })
 }
 
-// Find jumps from namespace to namespace of a LevelDB keyspace. One that MOVE wrote as an integer is database int:N.
+// Find jumps from namespace to namespace of a LevelDB keyspace. A namespace that MOVE wrote as an integer
+// becomes database int:N.
 func Find(ks store.Keyspace) (spaces []*Space, err error) {
 	it, err := ks.Rows(nil, nil)
 	if err != nil {
@@ -92,7 +93,7 @@ func Expiries(ks store.Keyspace) *Space {
 	return &Space{Name: codec.TTLNamespace, Keyspace: ks, NS: codec.AppendData(nil, ns), Named: true, Upper: upper}
 }
 
-// Buried jumps through the entries of a LevelDB keyspace and finds namespaces of which rows need not be visible.
+// Buried finds the namespaces in the entries of a LevelDB keyspace, including namespaces without visible rows.
 func Buried(ks store.Keyspace) (spaces []*Space, err error) {
 	var from []byte
 	seen := make(map[string]bool) // integers may be ordered in a circle
@@ -116,8 +117,8 @@ func Buried(ks store.Keyspace) (spaces []*Space, err error) {
 	}
 }
 
-// firstNamespace returns the key of the first entry at or after from that has a namespace, and a key after all of
-// it; io.EOF when there is none.
+// firstNamespace returns the key of the first entry at or after from that has a namespace, and a key after the
+// namespace; io.EOF after the last one.
 func firstNamespace(ks store.Keyspace, from []byte) (key, next []byte, err error) {
 	it, err := ks.Entries(from, nil)
 	if err != nil {
@@ -149,7 +150,7 @@ func (sp *Space) Bounds(s format.Span) (lo, hi []byte) {
 	return lo, sp.Upper
 }
 
-// Holds reports whether a raw key is of the space, which on LevelDB shares its keyspace.
+// Holds reports whether a raw key belongs to the space, which on LevelDB shares its keyspace.
 func (sp *Space) Holds(raw []byte) bool {
 	if !sp.Named {
 		return true
@@ -159,7 +160,7 @@ func (sp *Space) Holds(raw []byte) bool {
 	return n > 0 && (bytes.Equal(raw[:n], sp.NS) || d.Compare(&own) == 0)
 }
 
-// Part is the part of the keyspace that is the namespace: on LevelDB all lie in one.
+// Part is the part of the keyspace that is the namespace: on LevelDB all namespaces share a keyspace.
 func (sp *Space) Part() store.Keyspace {
 	if !sp.Named {
 		return sp.Keyspace
@@ -167,7 +168,7 @@ func (sp *Space) Part() store.Keyspace {
 	return &dataset.Slice{Keyspace: sp.Keyspace, Lo: codec.Bound(sp.NS, nil), Hi: sp.Upper, Holds: sp.Holds}
 }
 
-// Has reports whether a raw key is there.
+// Has reports whether a raw key exists.
 func (sp *Space) Has(raw []byte) (bool, error) {
 	it, err := sp.Keyspace.Rows(raw, nil)
 	if err != nil {

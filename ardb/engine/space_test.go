@@ -60,7 +60,7 @@ func TestSpaces(t *testing.T) {
 	}
 }
 
-// TestFind: namespaces of a LevelDB keyspace, deleted ones too, are parts of it that do not touch.
+// TestFind: the namespaces of a LevelDB keyspace, including deleted ones, are disjoint parts of it.
 func TestFind(t *testing.T) {
 	ks := namespaced(t, text("10"), text("1"), codec.IntData(1), text(codec.TTLNamespace), codec.FloatData(0.5), codec.Data{})
 	found, err := Find(ks)
@@ -104,7 +104,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestBuriedCircle: integers that the comparator orders in a circle do not keep the search going round.
+// TestBuriedCircle: the search terminates although the comparator orders integers in a circle.
 func TestBuriedCircle(t *testing.T) {
 	ks := namespaced(t, codec.IntData(0), codec.IntData(6e18), codec.IntData(-6e18), codec.IntData(math.MaxInt64-1))
 	found, err := Buried(ks)
@@ -131,7 +131,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestExpires looks up what META rows say.
+// TestExpires looks up expiries of META rows.
 func TestExpires(t *testing.T) {
 	st := memstore.New().Dir("d")
 	if err := st.Keyspace("0", codec.Comparer()); err != nil {

@@ -9,7 +9,7 @@ import (
 	"kvferry/store"
 )
 
-// TTLOptions says how rows of the TTL index of LevelDB are sorted.
+// TTLOptions returns the sort options for rows of LevelDB's TTL index.
 func TTLOptions(memory int64, tempDir string) extsort.Options {
 	return extsort.Options{Compare: codec.LevelDBComparer().Compare, Memory: memory, TempDir: tempDir}
 }
@@ -40,7 +40,8 @@ func WriteTTL(ctx context.Context, ttl *dataset.RowFiles, b store.Builder, o ext
 	})
 }
 
-// Weigh samples about n user keys of a namespace, the samples of which so many share.
+// Weigh samples about n user keys of a namespace. On LevelDB, n grows because shared namespaces share the
+// samples.
 func (sp *Space) Weigh(n, shared int) ([]store.Weighted, error) {
 	if sp.Named {
 		n *= shared

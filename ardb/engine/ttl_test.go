@@ -15,7 +15,7 @@ import (
 	"kvferry/store"
 )
 
-// TestUnopened: a directory that is not there is said to be missing; of another the error stays.
+// TestUnopened: a missing directory is reported as missing; for an existing one the error is kept.
 func TestUnopened(t *testing.T) {
 	dir, cause := t.TempDir(), errors.New("cause")
 	home := filepath.Join(dir, LevelDB)
@@ -30,7 +30,7 @@ func TestUnopened(t *testing.T) {
 	}
 }
 
-// refusing is a builder whose runs cannot be begun, or take no rows.
+// refusing is a builder whose runs cannot be started, or accept no rows.
 type refusing struct {
 	store.Builder
 	begun   bool
@@ -98,7 +98,7 @@ func TestWriteTTL(t *testing.T) {
 	}
 }
 
-// short is a keyspace whose samples include what is no key.
+// short is a keyspace whose samples include strings that are no keys.
 type short struct {
 	store.Keyspace
 	asked int
@@ -112,7 +112,7 @@ func (s *short) Sample(n int) ([]store.Weighted, error) {
 	return []store.Weighted{{Key: codec.AppendKey(nil, nil, []byte("k"), codec.KindMeta), Bytes: 7}, {Key: []byte{9}, Bytes: 1}}, nil
 }
 
-// TestWeigh: samples are user keys, what is no key is left out, and parts of a keyspace ask for more.
+// TestWeigh: samples are user keys without malformed ones, and parts of a keyspace request more samples.
 func TestWeigh(t *testing.T) {
 	ks := &short{}
 	sp := &Space{Keyspace: ks}

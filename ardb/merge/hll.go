@@ -21,7 +21,7 @@ var (
 	errHLLBad = errors.New("damaged HyperLogLog")
 )
 
-// IsHyperLogLog reports whether a string is one, by its header.
+// IsHyperLogLog reports whether a string has the header of a HyperLogLog.
 func IsHyperLogLog(s []byte) bool { return hll.Is(s) }
 
 // RedisStale reports whether a HyperLogLog carries Redis's mark of a stale count, which Ardb does not know.
@@ -35,8 +35,8 @@ func FromRedis(s []byte) []byte {
 	return s
 }
 
-// ToRedis returns a string as Redis has it: in a copy of a HyperLogLog the mark of a stale count is moved. A count that Ardb
-// does not mark is the same in Redis.
+// ToRedis returns a string in Redis's form: in a copy of a HyperLogLog it moves the mark of a stale count. A
+// count without Ardb's mark is valid in Redis.
 func ToRedis(s []byte) []byte {
 	if !IsHyperLogLog(s) || s[hllFirst]&hllStale == 0 {
 		return s
@@ -47,7 +47,7 @@ func ToRedis(s []byte) []byte {
 	return s
 }
 
-// PFAdd adds members as PFADD does; value is nil for a new one. changed is false when it is as before.
+// PFAdd adds members like PFADD; value is nil for a new one. changed is false if the value stays the same.
 func PFAdd(value []byte, members [][]byte) (out []byte, changed bool, err error) {
 	h := hll.New()
 	if changed = value == nil; !changed {
@@ -68,7 +68,8 @@ func PFAdd(value []byte, members [][]byte) (out []byte, changed bool, err error)
 	return h, changed, nil
 }
 
-// MarkHLL gives HyperLogLogs of Redis Ardb's mark of a stale count, and tells what becomes of those of other layouts.
+// MarkHLL sets Ardb's mark of a stale count in HyperLogLogs of Redis, and reports the effect on other
+// dialects.
 func MarkHLL(batch []record.Element, report func(record.Loss)) {
 	hlldialect.Engine{Name: "Ardb", Counts: hlldialect.HYLL}.Notes(batch, report)
 	for i := range batch {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The mark of a stale count goes from Ardb's place to Redis's and back; nothing else changes.
+// TestStaleMarks: the mark of a stale count moves from Ardb's place to Redis's and back; all other bytes stay.
 func TestStaleMarks(t *testing.T) {
 	s, _, err := PFAdd(nil, [][]byte{[]byte("a"), []byte("b")})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package merge is the merge operator of Ardb's RocksDB databases: what its operands make of a value, HyperLogLogs among
-// them.
+// Package merge is the merge operator of Ardb's RocksDB databases. It applies operands to values, including
+// HyperLogLogs.
 //
 //	operand +-------------+-----------------------+------------+--------------+
 //	        | 1e (1B)     | command (2B, LE)      | count (1B) | arguments …  |
@@ -21,12 +21,13 @@ import (
 	"kvferry/store"
 )
 
-// Name is what RocksDB keeps in the database.
+// Name is the name that RocksDB stores in the database.
 const Name = "ardb.merger"
 
-// Merger returns the server's merge operator. Operands apply front to back; one that fails is passed over,
-// as are the empty ones that RocksDB leaves of a lone operand. One of an unknown form becomes the value, for the reader to
-// report. An empty value is no value. When no operand has an effect, the value stays as it is, byte by byte.
+// Merger returns the server's merge operator. Operands apply front to back. It skips operands that fail, and
+// the empty operands that RocksDB makes of a lone operand. An operand of an unknown form becomes the value,
+// for the reader to report. An empty value counts as missing. If no operand has an effect, the value stays the
+// same, byte by byte.
 func Merger() *store.Merger { return &store.Merger{Name: Name, Fold: fold} }
 
 // Commands that operands carry, as the server's REDIS_CMD numbers.
@@ -60,7 +61,7 @@ var aliases = map[uint16]uint16{
 // maxString is the longest string that SETRANGE and SETBIT make.
 const maxString = 512 << 20
 
-// Reasons for which an operand fails.
+// Reasons why an operand fails.
 var (
 	errNoEffect = errors.New("not performed")
 	errOperand  = errors.New("cannot be applied to this value")
@@ -70,7 +71,7 @@ var (
 type state struct {
 	kind    codec.Kind // of the row key
 	head    codec.Value
-	data    []codec.Data // one for strings and hash fields
+	data    []codec.Data // set for strings and hash fields
 	changed bool
 }
 
@@ -103,8 +104,8 @@ func fold(dst, key, base []byte, operands [][]byte) ([]byte, bool, error) {
 	return codec.AppendValue(dst, &s.head, s.data...), true, nil
 }
 
-// appendUnknown appends an operand as the value: nobody knows what it makes of the one below it. The reader takes nothing that
-// begins like an operand for a value, and reports it.
+// appendUnknown appends an operand as the value: its effect on the operand below it is unknown. The reader
+// reports values that begin like an operand.
 func appendUnknown(dst, operand []byte) []byte {
 	if codec.Kind(operand[0]) != codec.KindOperand {
 		dst = append(dst, byte(codec.KindOperand))
@@ -131,7 +132,8 @@ func checkOperand(op *codec.Value, args int) error {
 	return nil
 }
 
-// Unmerged says why a merge operand is in place of a value: the store did not fold it, or it has an unknown form.
+// Unmerged explains why a merge operand is in place of a value: the store did not fold it, or it has an
+// unknown form.
 func Unmerged(v *codec.Value, operand []byte) error {
 	op, args, err := codec.DecodeValue(operand)
 	if err == nil {
@@ -143,7 +145,7 @@ func Unmerged(v *codec.Value, operand []byte) error {
 	return err
 }
 
-// apply applies one operand. A failing one leaves no trace.
+// apply applies one operand. A failing operand changes no state.
 func (s *state) apply(op uint16, args []codec.Data) error {
 	if o, ok := aliases[op]; ok {
 		op = o
@@ -179,18 +181,18 @@ func (s *state) apply(op uint16, args []codec.Data) error {
 	}
 }
 
-// numArgs is how many arguments a command reads, and how many it may have; -1: any number.
+// numArgs is the number of arguments that a command reads, and the number it may have; -1: any number.
 type numArgs struct{ least, most int }
 
-// operandArgs are the arguments of commands. DECR reads none, but the server has one; those of SET and its kin that follow
-// the value, an expiry, are ignored.
+// operandArgs are the arguments of commands. DECR reads no argument, but the server has one. SET and its kin ignore
+// arguments after the value, such as an expiry.
 var operandArgs = map[uint16]numArgs{
 	opSet: {1, 2}, opSetNX: {1, 2}, opSetXX: {1, 2}, opPSetEX: {1, 2}, opAppend: {1, 1}, opIncr: {1, 1}, opIncrBy: {1, 1},
 	opDecr: {0, 1}, opDecrBy: {1, 1}, opIncrFloat: {1, 1}, opSetRange: {2, 2}, opSetBit: {2, 2}, opPFAdd: {0, -1},
 	opPExpireAt: {1, 1}, opHSet: {1, 1}, opHSetNX: {1, 1}, opHIncr: {1, 1}, opHIncrF: {1, 1},
 }
 
-// datum is the string of a string value, nil when there is none yet.
+// datum returns the string of a string value; nil data if the value does not exist yet.
 func (s *state) datum() codec.Data {
 	if len(s.data) == 0 {
 		return codec.Data{}
@@ -207,7 +209,7 @@ func (s *state) store(d codec.Data) error {
 // isString reports whether the value is a string or absent.
 func (s *state) isString() bool { return s.head.Kind == 0 || s.head.Kind == codec.KindString }
 
-// set is SET and its kin. An expiry that comes with it is ignored, as the server does.
+// set is SET and its kin. It ignores an expiry argument, as the server does.
 func (s *state) set(op uint16, v codec.Data) error {
 	switch {
 	case !s.isString():
@@ -299,7 +301,7 @@ func (s *state) pfAdd(args []codec.Data) error {
 	return s.store(codec.TextData(out))
 }
 
-// expire sets the expiry of whatever is there.
+// expire sets the expiry of an existing value.
 func (s *state) expire(ms int64) error {
 	if s.head.Kind == 0 || !s.head.Kind.IsMeta() || s.head.ExpireMS == ms {
 		return errNoEffect

@@ -36,7 +36,7 @@ func field(d codec.Data) []byte {
 	return codec.AppendValue(nil, &codec.Value{Kind: codec.KindField}, d)
 }
 
-// TestMergeTable has every command, alias by alias, on values it applies to and on others.
+// TestMergeTable tries every command, alias by alias, on values it applies to and on others.
 func TestMergeTable(t *testing.T) {
 	set := codec.AppendValue(nil, &codec.Value{Kind: codec.KindSet, Size: 1, ExpireMS: 5}, codec.IntData(1), codec.IntData(1))
 	hll, _, _ := PFAdd(nil, [][]byte{[]byte("a"), []byte("b")})
@@ -125,7 +125,7 @@ func TestMergeTable(t *testing.T) {
 	}
 }
 
-// TestMergeOddities: empty operands and values, damaged ones, and that failing operands leave no trace.
+// TestMergeOddities tries empty and damaged operands and values; failing operands change no state.
 func TestMergeOddities(t *testing.T) {
 	incr := operand(1002, codec.IntData(1))
 	for _, tt := range []struct {
@@ -153,7 +153,7 @@ func TestMergeOddities(t *testing.T) {
 	}
 }
 
-// model is a string key of the server, as plainly as can be: text, and whether it counts as a number.
+// model is a minimal model of a string key: text, and whether it counts as a number.
 type model struct {
 	there bool
 	kind  byte // 's', 'i', 'f'

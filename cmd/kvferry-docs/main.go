@@ -45,8 +45,9 @@ func write(dir string) error {
 	return completions(root, filepath.Join(completion, "kvferry"))
 }
 
-// examples makes the indented lines of help texts code in the man pages, which are written by way of Markdown:
-// there two spaces are nothing and four are code, whose lines are neither joined nor cut.
+// examples turns the indented lines of help texts into code in the man pages, which are generated from
+// Markdown: Markdown ignores an indent of two spaces, while four spaces mark code, whose lines are neither
+// joined nor wrapped.
 func examples(c *cobra.Command) {
 	lines := strings.Split(c.Long, "\n")
 	for i, l := range lines {

@@ -31,7 +31,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// What is indented in a help text is taken over line by line: a YAML file or a command can be copied from a page.
+// TestIndentedLinesAreCode: indented lines of a help text are copied line by line, so that a YAML file or a
+// command can be copied from a page.
 func TestIndentedLinesAreCode(t *testing.T) {
 	dir := t.TempDir()
 	if err := write(dir); err != nil {

@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// memory is what the target may buffer.
+// memory is the limit of the target's buffers.
 const memory = 128 << 20
 
 func root(stderr io.Writer) *cobra.Command {
@@ -88,7 +88,7 @@ func generate(ctx context.Context, kind, dir string, n int64, seed uint64) error
 	return build(ctx, dir, fixtures.One(seed, t, n).Build)
 }
 
-// build lets write fill a new nemo dataset.
+// build creates a nemo dataset that write fills.
 func build(ctx context.Context, dir string, write func(context.Context, format.Target, int64) error) error {
 	if ctx == nil {
 		ctx = context.Background()

@@ -77,7 +77,7 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// readBack takes the fingerprint of what nemo reads of a dataset.
+// readBack returns the fingerprint of a dataset read by nemo.
 func readBack(t *testing.T, dir string) *record.Fingerprint {
 	t.Helper()
 	ctx := context.Background()

@@ -10,12 +10,12 @@ import (
 	"kvferry/record"
 )
 
-// giant emits a list that does not fit into memory. Its rows are read again: once for the links, which are
-// followed to give each node its rank, and once for the elements, which are sorted by rank. Only when the links
-// end too soon the rows are read two times more, for the holes and for the links back from the right end.
+// giant emits a list that does not fit into memory. It reads the rows again: once for the links, which it
+// follows to rank the nodes, and once for the elements, which it sorts by rank. Only if the links end too
+// soon, it reads the rows twice more, for the holes and for the links back from the right end.
 //
-// Links take 4 bytes a node in memory. When that is beyond three quarters of the budget, or the seqs lie too
-// far apart, they are sorted by seq and kept in a file.
+// Links take 4 bytes a node in memory. If they exceed three quarters of the budget, or the seqs are too far
+// apart, they are sorted by seq and kept in a file.
 type giant struct {
 	l      *List
 	links  links
@@ -26,7 +26,7 @@ type giant struct {
 	last   int64 // seq of the node emitted last
 }
 
-// load follows the links and, when elements are wanted, sorts them.
+// load follows the links and, if elements is set, sorts the elements.
 func (g *giant) load(elements bool) error {
 	c := g.chain
 	err := g.fill()
@@ -66,7 +66,7 @@ func (g *giant) fill() error {
 	return errors.Join(err, s.Close())
 }
 
-// bySeq sorts the links of the nodes by their seqs.
+// bySeq sorts the links of the nodes by seq.
 func (g *giant) bySeq(link func(n *Node) int64) (*extsort.Sorter, error) {
 	s := extsort.New(extsort.Options{Memory: g.l.Memory / 4, TempDir: g.l.TempDir})
 	var to [8]byte
@@ -102,7 +102,7 @@ func (g *giant) mend() error {
 	return err
 }
 
-// forward ranks the nodes that nexts lead to, and skips holes once they are known.
+// forward ranks the nodes reached along next, and skips holes once they are known.
 func (g *giant) forward() error {
 	l, c := &g.links, g.chain
 	for c.at != 0 {
@@ -130,7 +130,8 @@ func (g *giant) forward() error {
 	return nil
 }
 
-// look returns a node's seq and slot and what the slot holds; of a hole, those of the node behind it, or before it.
+// look returns a node's seq, its slot and the content of the slot; for a hole, those of the node after it, or
+// before it if back is set.
 func (g *giant) look(at int64, back bool) (seq, slot int64, v uint64, err error) {
 	slot, v, err = g.links.look(at)
 	if err != nil || v != noNode {
@@ -162,7 +163,7 @@ func (g *giant) findHoles() (err error) {
 	return g.holes.find(s, &g.links, o.TempDir, o.Memory/8)
 }
 
-// back ranks the nodes that prevs lead to from right. The last of all ranks is that of right.
+// back ranks the nodes reached from right along prev. right gets the last rank.
 func (g *giant) back() error {
 	l, c := &g.links, g.chain
 	at := g.l.right
@@ -195,7 +196,7 @@ func (g *giant) back() error {
 	}
 }
 
-// turn makes the nodes that were not reached link to their prevs.
+// turn makes the unreached nodes link to their prevs.
 func (g *giant) turn() error {
 	l := &g.links
 	if l.mem != nil {
@@ -240,16 +241,16 @@ func (g *giant) sort() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := g.links.close(); err != nil { // its memory goes to the merge
+	if err := g.links.close(); err != nil { // frees memory for the merge
 		return err
 	}
 	g.it, err = g.sorter.Sort()
 	return err
 }
 
-// ranks returns what gives the ranks of nodes in the order of their rows. An array answers by itself; a
-// file would be read all over, since rows are in the order of their lowest byte, so it is sorted that way
-// first.
+// ranks returns a function for the ranks of nodes in the order of their rows. An array gives them directly. A
+// file would be read in random order, since rows are ordered by their lowest byte, so it is sorted into that
+// order first.
 func (g *giant) ranks() (rank func(seq int64) (uint64, error), done func() error, err error) {
 	l := &g.links
 	if l.mem != nil {
@@ -277,8 +278,8 @@ func (g *giant) ranks() (rank func(seq int64) (uint64, error), done func() error
 	}, s.Close, nil
 }
 
-// emit sets one element, as a view that lives until the next call, and checks the prev of a node that nexts led
-// to; one behind the place where they ended is where its prev led back from.
+// emit sets one element, as a view valid until the next call. It checks the prev of nodes reached along next;
+// nodes after the place where the nexts ended were reached along prev.
 func (g *giant) emit(dst []record.Element) (int, error) {
 	rank, key, value, err := g.it.Next()
 	if err != nil {

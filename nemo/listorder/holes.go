@@ -7,27 +7,29 @@ import (
 	"kvferry/internal/sys/extsort"
 )
 
-// hole is what is known of a missing node: a seq that links name and no node has. When it is the next of just one node
-// and the prev of just one other, it stood between these two: a narrow hole. A walk that would end in a hole goes on
-// behind it.
+// hole describes a missing node: a seq that occurs in links but has no row. If it is the next of exactly one
+// node and the prev of exactly one other, it was between these two: a narrow hole. A walk that would end in a
+// hole continues after it.
 //
-// Where several neighbours are missing, the first is a next and the last is a prev. The seqs of what was pushed in a row
-// follow each other. So of the missing seqs between two nodes by seq, narrow holes aside, that which is the next of just
-// one node and that which is the prev of just one other are taken for the ends of a wide hole.
+// If several neighbours are missing, the first is the next of a node and the last is the prev of a node. Nodes
+// pushed together have consecutive seqs. So among the missing seqs between two existing ones, except narrow
+// holes, the seq that is the next of exactly one node and the seq that is the prev of exactly one other are
+// taken as the ends of a wide hole.
 //
 // The meta row counts as node 0, whose next is left and whose prev is right.
 type hole struct {
 	seq           int64
-	before, after int64 // the nodes around it; at first, those that have it as their next, prev
+	before, after int64 // the nodes around it; at first, the nodes whose next, or prev, it is
 }
 
-// What a side of a hole is besides a node.
+// Values of before and after that stand for no node.
 const (
 	noClaim   = -1
-	twoClaims = -2 // or more: nobody knows which is right
+	twoClaims = -2 // or more: ambiguous
 )
 
-// claims returns what a node, or a meta row, makes of the seqs that it names. Those below 1 are no seqs.
+// claims returns the claims of a node, or of the meta row, on the seqs in its links. Callers skip seqs below
+// 1.
 func claims(node, next, prev int64) [2]hole {
 	return [2]hole{{next, node, noClaim}, {prev, noClaim, node}}
 }
@@ -47,19 +49,19 @@ func joined(a, b int64) int64 {
 	return twoClaims
 }
 
-// between reports whether h stood between two nodes.
+// between reports whether h lies between two nodes.
 func (h *hole) between() bool { return h.before >= 0 && h.after >= 0 && h.before != h.after }
 
-// holeFinder makes holes of claims that ascend by seq.
+// holeFinder makes holes from claims in ascending order of seq.
 type holeFinder struct {
 	slots int64
 	slot  func(i int64) (seq int64, node bool, err error) // ascending by seq
-	found func(h hole, wide bool) error                   // wide ones ascend, and so do the others
+	found func(h hole, wide bool) error                   // wide holes ascend, and so do narrow ones
 
 	i          int64
-	h          hole  // the seq that claims are coming for
-	rest       hole  // the seqs since the last node that are no holes by themselves
-	next, prev int64 // of these, those that were claimed last
+	h          hole  // of the current seq
+	rest       hole  // of the seqs since the last node that are no narrow holes
+	next, prev int64 // the seqs among them claimed last as a next and as a prev
 }
 
 // unclaimed is a hole before its first claim.
@@ -86,8 +88,8 @@ func (f *holeFinder) add(c hole) error {
 	return nil
 }
 
-// advance goes to the first slot that is not below a seq. It reports whether there were nodes on the way, and whether
-// the seq is one.
+// advance goes to the first slot at or after a seq. It reports whether it passed nodes, and whether the seq is
+// a node.
 func (f *holeFinder) advance(to int64) (passed, there bool, err error) {
 	for ; f.i < f.slots; f.i++ {
 		seq, node, err := f.slot(f.i)
@@ -99,7 +101,7 @@ func (f *holeFinder) advance(to int64) (passed, there bool, err error) {
 	return passed, false, nil
 }
 
-// endSeq ends the claims of a seq.
+// endSeq completes the claims of a seq.
 func (f *holeFinder) endSeq() error {
 	h := f.h
 	f.h = unclaimed
@@ -116,7 +118,7 @@ func (f *holeFinder) endSeq() error {
 	return nil
 }
 
-// endRun ends the seqs between two nodes. The two ends of a wide hole lead to the same two nodes.
+// endRun completes the seqs between two nodes. Both ends of a wide hole get the same two nodes.
 func (f *holeFinder) endRun() error {
 	h := f.rest
 	f.rest = unclaimed
@@ -140,7 +142,7 @@ func (f *holeFinder) end() error {
 	return f.endRun()
 }
 
-// holes are the holes of a list in files. The zero value has none.
+// holes are the holes of a list, in files. The zero value is empty.
 type holes struct{ narrow, wide holeTable }
 
 // find takes the holes from sorted claims.
@@ -161,7 +163,7 @@ func (hs *holes) find(s *extsort.Sorter, l *links, dir string, memory int64) err
 	return f.end()
 }
 
-// look returns the hole of a seq, the zero hole when there is none.
+// look returns the hole of a seq, or the zero hole.
 func (hs *holes) look(seq int64) (hole, error) {
 	h, err := hs.narrow.look(seq)
 	if err != nil || h.seq != 0 {
@@ -170,12 +172,12 @@ func (hs *holes) look(seq int64) (hole, error) {
 	return hs.wide.look(seq)
 }
 
-// size returns the memory that hs takes.
+// size returns the memory used by hs.
 func (hs *holes) size() int64 { return hs.narrow.size() + hs.wide.size() }
 
 func (hs *holes) close() error { return errors.Join(hs.narrow.close(), hs.wide.close()) }
 
-// holeTable is holes by seq in files.
+// holeTable holds holes by seq, in files.
 type holeTable struct {
 	after  links // far: by the place of the seq
 	before pages // by the same
@@ -224,7 +226,7 @@ func addClaims(s *extsort.Sorter, node, next, prev int64) error {
 	return nil
 }
 
-// sortedClaim is a claim that comes out of a sorter.
+// sortedClaim decodes a claim from a sorter.
 func sortedClaim(seq uint64, side, node []byte) hole {
 	n := int64(binary.LittleEndian.Uint64(node))
 	return claims(n, int64(seq), int64(seq))[side[0]]

@@ -8,18 +8,19 @@ import (
 	"kvferry/internal/sys/extsort"
 )
 
-// links maps the seqs of a list to the seqs that they link to, next or prev, and, once they are reached, to their
-// ranks. A seq has a slot: its distance from the smallest, or where they lie far apart, its place among them.
+// links maps the seqs of a list to the seqs that they link to, next or prev, and, once reached, to their
+// ranks. A seq has a slot: its distance from the smallest seq or, if the seqs are far apart, its index among
+// them.
 type links struct {
 	base int64    // smallest seq
 	mem  []uint32 // by slot; nil: in files
 	to   pages    // by slot
-	seqs pages    // by slot, ascending, when they lie far apart
+	seqs pages    // by slot, ascending; only if they are far apart
 	far  bool
 	hint int64 // slot found last
 }
 
-// What a slot holds besides a seq, which is below noLink.
+// Values and bits of a slot besides seqs, which are below noLink.
 const (
 	reachedBit = 1 << 63           // set: the rest is the rank
 	noNode     = math.MaxInt64     // no node has this slot
@@ -32,7 +33,7 @@ const (
 	maxSpan      = noLink32 - 1
 )
 
-// linkOf returns what a slot holds for a node's link.
+// linkOf returns the slot content for a node's link.
 func linkOf(to int64) uint64 {
 	if to < 0 || to >= noLink {
 		return noLink
@@ -60,7 +61,7 @@ func (l *links) put(seq, to int64) {
 	l.mem[seq-l.base] = v
 }
 
-// get returns what a slot holds.
+// get returns the content of a slot.
 func (l *links) get(slot int64) (uint64, error) {
 	if l.mem == nil {
 		return l.to.get(slot)
@@ -113,7 +114,7 @@ func (l *links) spill(s *extsort.Sorter, far bool, dir string, memory int64) err
 	})
 }
 
-// turn replaces the links of the seqs that were not reached by those of rows sorted by seq, in files.
+// turn replaces the links of unreached seqs by the links of rows sorted by seq, in files.
 func (l *links) turn(s *extsort.Sorter) error {
 	return s.Each(func(seq uint64, _, to []byte) error {
 		slot, v, err := l.look(int64(seq))
@@ -124,7 +125,7 @@ func (l *links) turn(s *extsort.Sorter) error {
 	})
 }
 
-// each calls f with all seqs in ascending order and what their slots hold.
+// each calls f with all seqs in ascending order and the contents of their slots.
 func (l *links) each(f func(seq, v uint64) error) error {
 	for i := range l.to.len {
 		v, err := l.to.get(i)
@@ -142,10 +143,10 @@ func (l *links) each(f func(seq, v uint64) error) error {
 	return nil
 }
 
-// slots returns how many slots there are.
+// slots returns the number of slots.
 func (l *links) slots() int64 { return max(l.to.len, int64(len(l.mem))) }
 
-// slot returns the seq of a slot, and whether it is that of a node.
+// slot returns the seq of a slot and whether a node has it.
 func (l *links) slot(i int64) (seq int64, node bool, err error) {
 	if l.far {
 		v, err := l.seqs.get(i)
@@ -155,7 +156,7 @@ func (l *links) slot(i int64) (seq int64, node bool, err error) {
 	return l.base + i, v != noNode, err
 }
 
-// look returns the slot of a seq and what it holds.
+// look returns the slot of a seq and its content.
 func (l *links) look(seq int64) (slot int64, v uint64, err error) {
 	slot, ok, err := l.find(seq)
 	if err != nil || !ok {
@@ -204,7 +205,7 @@ func (l *links) search(seq int64) (int64, bool, error) {
 	return 0, false, nil
 }
 
-// size returns the memory that l takes.
+// size returns the memory used by l.
 func (l *links) size() int64 {
 	return int64(len(l.mem))*4 + int64(len(l.to.cache)+len(l.seqs.cache))*pageBytes
 }

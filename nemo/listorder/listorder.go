@@ -5,9 +5,9 @@
 //	left ─▶ seq 5 ─next─▶ seq 2 ─next─▶ seq 9 ◀─ right
 //	              ◀─prev─       ◀─prev─
 //
-// A list is loaded before its first element: into memory up to half of the budget (see nodes), beyond that by way of
-// sorters (see giant). It is followed from left through next. Where nexts do not lead to right, they are followed over
-// missing nodes (see hole), and then come the nodes that prevs lead to from right.
+// A list is loaded before its first element: into memory up to half of the budget (see nodes), beyond that
+// through sorters (see giant). It is followed from left along next. If the nexts do not lead to right, the
+// walk skips missing nodes (see hole) and then appends the nodes reached from right along prev.
 package listorder
 
 import (
@@ -20,14 +20,14 @@ import (
 
 // Kinds of findings.
 const (
-	// FindBrokenLink: left, or a node's next, names a node that is not there.
+	// FindBrokenLink: left, or a node's next, names a missing node.
 	FindBrokenLink = "list-broken-link"
-	// FindPrevMismatch: a node's prev is not the node before it.
+	// FindPrevMismatch: a node's prev differs from the node before it.
 	FindPrevMismatch = "list-prev-mismatch"
 	// FindCycle: a node's next is a node before it.
 	FindCycle = "list-cycle"
-	// FindUnreachable: a node that the links do not lead to from left nor, where those end too soon, over holes and
-	// from right.
+	// FindUnreachable: a node that cannot be reached from left nor, where the links from there end too soon,
+	// over holes and from right.
 	FindUnreachable = "list-unreachable-node"
 	// FindTailMismatch: right is not the last node.
 	FindTailMismatch = "list-tail-mismatch"
@@ -36,30 +36,30 @@ const (
 // seqLen is the length of a seq in bytes.
 const seqLen = 8
 
-// Node is a node of a list. Seqs start at 1; 0 stands for none.
+// Node is a node of a list. Seqs start at 1; a link of 0 leads nowhere.
 type Node struct {
 	Seq, Prev, Next int64
 	Element         []byte
 }
 
-// Host is where the nodes of a list lie.
+// Host gives access to the nodes of a list.
 type Host interface {
-	// Scan calls f with the nodes that were added, again, in the order of the little-endian bytes of their seqs. They are
-	// views that live until f returns.
+	// Scan calls f with the added nodes again, in the order of the little-endian bytes of their seqs. The
+	// nodes are views, valid until f returns.
 	Scan(f func(*Node) error) error
-	// Node looks up one of them; its element is not wanted.
+	// Node looks up one node; its element may be nil.
 	Node(seq int64) (Node, error)
-	// Damage takes what is wrong with a node, or with the list, of seq 0.
+	// Damage reports a fault of a node, or of the list if seq is 0.
 	Damage(kind string, seq int64, detail string, args ...any)
 }
 
-// Options say where lists too large for memory go.
+// Options configure memory and temporary files of lists.
 type Options struct {
 	Memory  int64
 	TempDir string
 }
 
-// List is one list after the other.
+// List reads lists, one at a time.
 type List struct {
 	Options
 	host        Host
@@ -73,17 +73,17 @@ type List struct {
 	minSeq, maxSeq int64 // of them
 }
 
-// New returns a List whose nodes lie with a host.
+// New returns a List whose nodes are read from a host.
 func New(h Host, o Options) *List { return &List{host: h, Options: o} }
 
-// Begin starts a list with its first and its last node, as its meta row has them.
+// Begin starts a list with the first and the last node in its meta row.
 func (l *List) Begin(left, right int64) {
 	l.left, l.right, l.full = left, right, false
 	l.alive, l.minSeq, l.maxSeq = 0, math.MaxInt64, 0
 	l.nodes.reset()
 }
 
-// Add adds a node, of which the element is copied.
+// Add adds a node and copies its element.
 func (l *List) Add(n *Node) {
 	l.alive++
 	l.minSeq, l.maxSeq = min(l.minSeq, n.Seq), max(l.maxSeq, n.Seq)
@@ -93,14 +93,14 @@ func (l *List) Add(n *Node) {
 	}
 }
 
-// Len is how many nodes were added.
+// Len returns the number of nodes added.
 func (l *List) Len() int64 { return l.alive }
 
-// MaxSeq is the largest seq of them.
+// MaxSeq returns the largest seq added.
 func (l *List) MaxSeq() int64 { return l.maxSeq }
 
-// Follow follows the links of the nodes that were added. Read returns their elements, if elements says so. Nodes that
-// are lost are no part of the list.
+// Follow follows the links of the added nodes. If elements is set, Read returns their elements. Lost nodes are
+// not part of the list.
 func (l *List) Follow(elements bool) (read, lost int64, err error) {
 	l.chain = chain{l: l, nodes: l.alive}
 	c := &l.chain
@@ -131,7 +131,7 @@ func (l *List) End() error {
 	return err
 }
 
-// walk follows the links of a list in memory and reports what is wrong with them.
+// walk follows the links of a list in memory and reports damage to them.
 func (l *List) walk(c *chain) {
 	ns := &l.nodes
 	ns.index()
@@ -151,7 +151,7 @@ func (l *List) walk(c *chain) {
 	ns.left = c.count + c.right
 }
 
-// forward follows the nexts, and skips holes once they are known.
+// forward follows the nexts, over holes once they are known.
 func (l *List) forward(c *chain) {
 	ns := &l.nodes
 	for c.at != 0 {
@@ -174,7 +174,7 @@ func (l *List) forward(c *chain) {
 	}
 }
 
-// unreachable reports a node that the ends do not lead to.
+// unreachable reports a node that cannot be reached from the ends.
 func (l *List) unreachable(seq int64, ends string) {
 	l.host.Damage(FindUnreachable, seq, "node %d cannot be reached from %s", seq, ends)
 }
@@ -183,26 +183,26 @@ func (l *List) badPrev(seq, prev, want int64) {
 	l.host.Damage(FindPrevMismatch, seq, "node %d has prev %d, but the node before it is %d", seq, prev, want)
 }
 
-// chain is a walk along the links of a list, from left on. Where it ends before right, it goes on over holes, and
-// then the nodes that lead to right are what comes behind the place where it ends: the engine serves them from that end.
+// chain is a walk along the links of a list, starting at left. If it ends before right, it continues over
+// holes; then the nodes that lead to right are appended, as the engine serves them from that end.
 type chain struct {
 	l     *List
 	at    int64  // seq to go to, 0 at the end
-	last  int64  // seq of the node before it, 0 for none
+	last  int64  // seq of the node before it, 0 at the start
 	count int64  // nodes passed
-	right int64  // nodes passed from right back
+	right int64  // nodes passed backwards from right
 	holes int64  // skipped
 	nodes int64  // nodes there are
 	kind  string // of the finding about the place where the nexts ended too soon
-	where string // that place, "" when they did not
-	ends  string // from which the nodes that were not passed were looked for
+	where string // that place, "" if they did not end too soon
+	ends  string // the ends from which unreached nodes could not be reached
 }
 
-// follow reports whether the walk goes on to the node at, or behind it, which was found or not and reached before
-// or not.
+// follow reports whether the walk continues at the node at, or at the node after the hole. found and reached
+// are the state of that node.
 func (c *chain) follow(found, reached bool) bool {
 	switch {
-	case c.kind != "": // it is about where the walk ended first
+	case c.kind != "": // the finding is about the first end of the walk
 	case !found:
 		c.kind = FindBrokenLink
 	case reached:
@@ -211,7 +211,7 @@ func (c *chain) follow(found, reached bool) bool {
 	return found && !reached
 }
 
-// pass skips the hole at to the node behind it.
+// pass skips the hole at, to the node after it.
 func (c *chain) pass(to int64) {
 	c.holes++
 	c.at = to
@@ -223,7 +223,7 @@ func (c *chain) step(next int64) {
 	c.last, c.at = c.at, next
 }
 
-// broken reports whether the walk ended before the list does by its meta row, and notes where.
+// broken reports whether the walk ended before the end that the meta row names, and records where.
 func (c *chain) broken() bool {
 	right := c.l.right
 	if c.at == 0 && c.last == right {
@@ -244,10 +244,10 @@ func (c *chain) broken() bool {
 	return true
 }
 
-// lost returns how many nodes were not passed.
+// lost returns the number of nodes not passed.
 func (c *chain) lost() int64 { return c.nodes - c.count - c.right }
 
-// finish says where the walk ended too soon.
+// finish reports where the walk ended too soon.
 func (c *chain) finish() {
 	if c.lost() > 0 {
 		c.ends = "left " + strconv.FormatInt(c.l.left, 10)

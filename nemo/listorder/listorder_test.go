@@ -24,11 +24,11 @@ type brokenList struct {
 	left, right int64
 	nodes       map[int64]listorder.Node
 
-	findings []string // that the reader of it took
+	findings []string // taken by its reader
 	fails    int      // the scan that fails, from 1
 }
 
-// Scan implements linked.Host.
+// Scan implements listorder.Host.
 func (l *brokenList) Scan(f func(*listorder.Node) error) error {
 	if l.fails--; l.fails == 0 {
 		return errDisk
@@ -51,15 +51,16 @@ func (l *brokenList) seqs() []int64 {
 	})
 }
 
-// Node implements linked.Host.
+// Node implements listorder.Host.
 func (l *brokenList) Node(seq int64) (listorder.Node, error) { return l.nodes[seq], nil }
 
-// Damage implements linked.Host.
+// Damage implements listorder.Host.
 func (l *brokenList) Damage(kind string, _ int64, detail string, args ...any) {
 	l.findings = append(l.findings, kind+": "+fmt.Sprintf(detail, args...))
 }
 
-// newBrokenList makes a list of n nodes in a random order or in that of pushes, apart at most apart, and spoils some of it.
+// newBrokenList makes a list of n nodes in random order or in the order of pushes, with gaps of at most apart,
+// and damages some of it.
 func newBrokenList(r *rand.Rand, n int, apart int64) *brokenList {
 	l := &brokenList{nodes: map[int64]listorder.Node{}}
 	seqs := make([]int64, n+2) // between two zeros
@@ -139,7 +140,7 @@ func (l *brokenList) spoil(r *rand.Rand, seqs []int64) {
 	}
 }
 
-// outcome is what a reader makes of a list.
+// outcome is the result of reading a list.
 type outcome struct {
 	elements []string
 	findings []string // sorted
@@ -147,7 +148,8 @@ type outcome struct {
 	lost     int64
 }
 
-// model reads the list from the left end and, if that does not lead to the right one, over holes and back from there.
+// model reads the list from the left end and, if that does not lead to right, over holes and backwards from
+// right.
 func (l *brokenList) model() (o outcome, sorts map[string]int) {
 	find := func(kind, detail string, args ...any) {
 		o.findings = append(o.findings, kind+": "+fmt.Sprintf(detail, args...))
@@ -209,7 +211,8 @@ func (l *brokenList) model() (o outcome, sorts map[string]int) {
 	return o, sorts
 }
 
-// linkMaps are the links of a list. Those of the meta row are node 0's: its next is left, its prev is right.
+// linkMaps are the links of a list. The meta row's links belong to node 0: its next is left, its prev is
+// right.
 type linkMaps struct {
 	next, prev map[int64]int64
 	bridged    map[[2]int64]bool // pairs of nodes with a hole in between
@@ -223,8 +226,8 @@ func (l *brokenList) links(alive map[int64]listorder.Node) *linkMaps {
 	return m
 }
 
-// follow follows links from node 0 to a node that is not there or comes again, to 0 or to one of stop. It returns
-// the nodes, the last of them, and where that leads.
+// follow follows links from node 0 until a node is missing or repeated, or up to 0 or one of stop. It returns
+// the nodes, the last of them, and the seq reached.
 func follow(links map[int64]int64, stop []int64) (nodes []int64, last, at int64) {
 	seen := map[int64]bool{0: true}
 	for _, seq := range stop {
@@ -239,9 +242,9 @@ func follow(links map[int64]int64, stop []int64) (nodes []int64, last, at int64)
 	return nodes, last, at
 }
 
-// bridge links the two nodes to each other that name the same missing node, if no third one names it so. Then it does
-// so with two that name missing ones between the same nodes by seq, if there is no third one. It returns how many holes
-// there were of each sort.
+// bridge links two nodes that name the same missing node to each other, unless a third one names it. Then it
+// links nodes that name different missing nodes between the same two seqs, unless there is a third. It returns
+// the number of holes of each sort.
 func (m *linkMaps) bridge() map[string]int {
 	before, after := map[int64][]int64{}, map[int64][]int64{}
 	for seq := range m.next {
@@ -276,7 +279,7 @@ func (m *linkMaps) bridge() map[string]int {
 	return sorts
 }
 
-// join links two nodes if before and after are one each.
+// join links two nodes if before and after have one node each.
 func (m *linkMaps) join(before, after []int64, sorts map[string]int, width string) bool {
 	switch {
 	case len(before) == 0 || len(after) == 0:
@@ -303,7 +306,7 @@ func (m *linkMaps) join(before, after []int64, sorts map[string]int, width strin
 	return true
 }
 
-// bridges counts the holes between nodes that were read: in front of those of left, behind those of right.
+// bridges counts the holes between nodes that were read: before the nodes of left, after the nodes of right.
 func (m *linkMaps) bridges(left, right []int64) (n int) {
 	last := int64(0)
 	for _, seq := range left {
@@ -322,7 +325,7 @@ func (m *linkMaps) bridges(left, right []int64) (n int) {
 	return n
 }
 
-// read reads the list with memory, or when elements is false passes over it.
+// read reads the list with memory or, if elements is false, skips it.
 func (l *brokenList) read(t *testing.T, memory int64, elements bool) (o outcome) {
 	t.Helper()
 	o, err := l.try(listorder.New(l, listorder.Options{Memory: memory, TempDir: t.TempDir()}), elements)
@@ -332,7 +335,7 @@ func (l *brokenList) read(t *testing.T, memory int64, elements bool) (o outcome)
 	return o
 }
 
-// try reads the list by way of one that may have read others.
+// try reads the list with a List that may have read others.
 func (l *brokenList) try(list *listorder.List, elements bool) (o outcome, err error) {
 	l.findings = nil
 	list.Begin(l.left, l.right)
@@ -364,8 +367,8 @@ func (l *brokenList) try(list *listorder.List, elements bool) (o outcome, err er
 	return o, list.End()
 }
 
-// TestBrokenLists reads lists with nodes missing and links that lead anywhere, in memory, by an array of links and
-// by way of files, and compares elements, findings and ledger with what a plain model says.
+// TestBrokenLists reads lists with missing nodes and arbitrary links, in memory, with an array of links and
+// with files, and compares elements, findings and ledger with a plain model.
 func TestBrokenLists(t *testing.T) {
 	parts := map[string]int{}
 	for seed := range int64(1000) {
@@ -410,8 +413,8 @@ func TestBrokenLists(t *testing.T) {
 	}
 }
 
-// TestHoles reads lists of nine nodes, whose seqs lie close or far apart, without some of them and with links to those,
-// in memory, by an array of links and by way of files.
+// TestHoles reads lists of nine nodes, with seqs close together or far apart, without some of them and with
+// links to these, in memory, with an array of links and through files.
 func TestHoles(t *testing.T) {
 	for _, c := range []struct {
 		gone        string
@@ -420,7 +423,7 @@ func TestHoles(t *testing.T) {
 		want        string
 		left, right int // nodes read
 		holes       int // passed over
-		findings    int // beside that of the link that ended the walk
+		findings    int // besides the finding about the link that ended the walk
 	}{
 		{gone: "5", want: "12346789", left: 8, holes: 1},
 		{gone: "2468", want: "13579", left: 5, holes: 4},
@@ -428,7 +431,7 @@ func TestHoles(t *testing.T) {
 		{gone: "9", want: "12345678", left: 8},
 		{gone: "19", want: "2345678", left: 7, holes: 1},
 		{gone: "1379", want: "24568", left: 5, holes: 3},
-		// The seqs of neighbours follow each other, up or down.
+		// The seqs of neighbours are consecutive, up or down.
 		{gone: "45", want: "1236789", left: 7, holes: 1},
 		{gone: "123", want: "456789", left: 6, holes: 1},
 		{gone: "789", want: "123456", left: 6},
@@ -436,13 +439,13 @@ func TestHoles(t *testing.T) {
 		{gone: "23678", want: "1459", left: 4, holes: 2},
 		{gone: "234568", want: "179", left: 3, holes: 2},
 		{gone: "3456", order: "987654321", want: "98721", left: 5, holes: 1},
-		// Each is a hole by itself when both sides say so.
+		// Each is a narrow hole if both sides agree.
 		{gone: "456", order: "162839475", want: "128397", left: 6, holes: 2},
 		{gone: "3458", order: "123846579", want: "12679", left: 5, holes: 2},
-		// Neighbours whose seqs do not follow each other end both ways.
+		// Neighbours with seqs that are not consecutive end the walk in both directions.
 		{gone: "72", order: "172345896", want: "1345896", left: 1, right: 6},
 		{gone: "38", order: "123846579", want: "1246579", left: 2, right: 5},
-		// What two nodes name on one side is not passed over.
+		// A seq that two nodes name on one side is not skipped.
 		{gone: "5", links: "8>5", want: "12346789", left: 4, right: 4},
 		{gone: "5", links: "5<2", want: "12346789", left: 4, right: 4, findings: 1},
 		{gone: "3", links: "7>3", want: "12456789", left: 2, right: 6},
@@ -452,13 +455,13 @@ func TestHoles(t *testing.T) {
 		{gone: "345", links: "8>4", want: "126789", left: 2, right: 4},
 		{gone: "345", links: "3<1", want: "126789", left: 2, right: 4, findings: 1},
 		{gone: "3456", links: "8>4 4<9", want: "12789", left: 5, holes: 2},
-		// Others are passed over between nodes that were no neighbours.
+		// Other holes are skipped between nodes that were not neighbours.
 		{gone: "258", links: "1>8 7>2", want: "19", left: 2, holes: 1, findings: 4},
-		// A circle over holes ends where it comes round.
+		// A cycle over holes ends where it closes.
 		{gone: "37", links: "4>7 7<1 6>0 6<8", want: "1245689", left: 3, right: 4, holes: 1, findings: 1},
 		{gone: "36", links: "2>0 8>3", want: "1245789", left: 2, right: 5, holes: 1},
 		{gone: "5", links: "4>5 5<4", want: "12346789", left: 4, right: 4, findings: 1},
-		// The prevs of the others are looked at as ever.
+		// The prevs of the other nodes are checked as usual.
 		{gone: "5", links: "2<8", want: "12346789", left: 8, holes: 1, findings: 1},
 	} {
 		for _, apart := range []int64{1, 1 << 40} {
@@ -481,7 +484,7 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// TestHolesOfEachList reads a list with a hole, and then one in which the same seq is none.
+// TestHolesOfEachList reads a list with a hole, and then a list without a hole at the same seq.
 func TestHolesOfEachList(t *testing.T) {
 	for _, memory := range []int64{0, 150, 1} {
 		a, b := nineNodes(1, "", "5", ""), nineNodes(1, "", "5", "5<2")
@@ -500,8 +503,8 @@ func TestHolesOfEachList(t *testing.T) {
 // host has one list after the other.
 type host struct{ *brokenList }
 
-// TestFailures lets each scan of a broken list fail, and then have no place for files: the error comes through and no file
-// is left.
+// TestFailures makes each scan of a broken list fail, and then leaves no room for files: the error is returned
+// and no files remain.
 func TestFailures(t *testing.T) {
 	for _, memory := range []int64{150, 1} {
 		for at := 1; ; at++ {
@@ -528,7 +531,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// nineNodes makes a list of nodes 1 to 9, apart from each other, changes links and takes nodes out.
+// nineNodes makes a list of nodes 1 to 9 with gaps between them, changes links and removes nodes.
 func nineNodes(apart int64, order, gone, links string) *brokenList {
 	if order == "" {
 		order = "123456789"

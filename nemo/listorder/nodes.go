@@ -18,10 +18,10 @@ const (
 	smallChunk = 64 << 10
 )
 
-// nodes is a list in memory. All of it is reused for the next list.
+// nodes is a list in memory. Its memory is reused for the next list.
 type nodes struct {
 	all    []node
-	chunks [][]byte // elements; those behind cur are empty
+	chunks [][]byte // elements; chunks after cur are empty
 	cur    int
 	bytes  int64 // of chunks
 
@@ -34,7 +34,7 @@ type nodes struct {
 	left int64 // nodes to emit
 }
 
-// node is a node row, its element being in a chunk.
+// node is a node row; its element is in a chunk.
 type node struct {
 	seq, prev, next int64
 	chunk           uint32
@@ -42,7 +42,7 @@ type node struct {
 	reached         bool
 }
 
-// reset empties ns and keeps its memory, but for chunks of large elements.
+// reset empties ns and keeps its memory, except chunks of large elements.
 func (ns *nodes) reset() {
 	kept := ns.chunks[:0]
 	for _, c := range ns.chunks {
@@ -58,11 +58,11 @@ func (ns *nodes) reset() {
 	ns.dense, ns.holes, ns.left = ns.dense[:0], nil, 0
 }
 
-// release empties ns and gives its memory back.
+// release empties ns and frees its memory.
 func (ns *nodes) release() { *ns = nodes{} }
 
-// add adds a node; its element is copied. It returns false when that would take more than memory, and
-// always takes the first.
+// add adds a node and copies its element. It returns false if that would take more than memory, except for the
+// first node.
 func (ns *nodes) add(n *Node, memory int64) bool {
 	size := len(n.Element)
 	if len(ns.all) > 0 && (ns.used(size) > memory || len(ns.all) >= math.MaxInt32) {
@@ -81,7 +81,7 @@ func (ns *nodes) add(n *Node, memory int64) bool {
 	return true
 }
 
-// used returns the memory that ns takes after adding an element of size bytes.
+// used returns the memory of ns after adding an element of size bytes.
 func (ns *nodes) used(size int) int64 {
 	n := ns.bytes + int64(cap(ns.all))*nodeSize
 	if len(ns.all) == cap(ns.all) {
@@ -93,7 +93,7 @@ func (ns *nodes) used(size int) int64 {
 	return n
 }
 
-// room makes the current chunk one that n bytes fit into.
+// room makes current a chunk with room for n bytes.
 func (ns *nodes) room(n int) {
 	for ; ns.cur < len(ns.chunks); ns.cur++ {
 		if c := ns.chunks[ns.cur]; n <= cap(c)-len(c) {
@@ -108,7 +108,7 @@ func (ns *nodes) room(n int) {
 	ns.bytes += int64(size)
 }
 
-// index makes find work: by an array over the seqs when they lie close, else by sorting.
+// index prepares find: an array over the seqs if they are close together, else sorted nodes.
 func (ns *nodes) index() {
 	if len(ns.all) == 0 {
 		return
@@ -142,8 +142,8 @@ func (ns *nodes) find(seq int64) (int, bool) {
 	return i, i >= 0
 }
 
-// findHoles finds the holes of a list. They take no more memory than the nodes do: a node makes two claims at most,
-// and what is found does not outnumber the claims that it is made of, in whose place it is put.
+// findHoles finds the holes of a list. They take no more memory than the nodes: a node makes at most two
+// claims, and the holes, which are no more than their claims, overwrite them in place.
 func (ns *nodes) findHoles(left, right int64) {
 	var n int
 	ns.claims(left, right, func(hole) { n++ })
@@ -163,7 +163,7 @@ func (ns *nodes) findHoles(left, right int64) {
 	slices.SortFunc(ns.holes, bySeq)
 }
 
-// slots returns how many slots there are.
+// slots returns the number of slots.
 func (ns *nodes) slots() int64 {
 	if len(ns.dense) == 0 {
 		return int64(len(ns.all))
@@ -171,7 +171,7 @@ func (ns *nodes) slots() int64 {
 	return int64(len(ns.dense))
 }
 
-// slot returns the seq of a slot, and whether it is that of a node.
+// slot returns the seq of a slot and whether a node has it.
 func (ns *nodes) slot(i int64) (seq int64, node bool, err error) {
 	if len(ns.dense) == 0 {
 		return ns.all[i].seq, true, nil
@@ -195,7 +195,7 @@ func (ns *nodes) claims(left, right int64, f func(hole)) {
 	}
 }
 
-// hole returns the hole of a seq, the zero hole when there is none.
+// hole returns the hole of a seq, or the zero hole.
 func (ns *nodes) hole(seq int64) hole {
 	i, ok := slices.BinarySearchFunc(ns.holes, seq, func(h hole, seq int64) int { return cmp.Compare(h.seq, seq) })
 	if !ok {
@@ -204,8 +204,8 @@ func (ns *nodes) hole(seq int64) hole {
 	return ns.holes[i]
 }
 
-// back follows the links from right back, over holes too, to a node that is not there or was reached before. It
-// returns the seq of the first node of what it passed, whose nexts then lead on to right.
+// back follows the links from right backwards, over holes too, up to a node that is missing or already
+// reached. It returns the seq of the first node of this part, whose nexts it sets to lead to right.
 func (ns *nodes) back(c *chain) (first int64) {
 	for at := c.l.right; ; c.right++ {
 		i, ok := ns.find(at)
@@ -224,7 +224,7 @@ func (ns *nodes) back(c *chain) (first int64) {
 	}
 }
 
-// link makes emit go to a node after another one, after 0 at first.
+// link makes emit continue with a node after another one, or start with it if from is 0.
 func (ns *nodes) link(from, to int64) {
 	if i, ok := ns.find(from); ok {
 		ns.all[i].next = to

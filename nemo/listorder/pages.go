@@ -13,8 +13,8 @@ const (
 	minPages  = 16
 )
 
-// pages is an array of numbers in a file, of which some pages are in memory. A page has one place it can
-// be in, so nothing is searched.
+// pages is an array of numbers in a file with a direct-mapped cache: a page has a single place in memory, so
+// lookups need no search.
 type pages struct {
 	len   int64
 	file  *disk.File
@@ -66,8 +66,8 @@ func (p *pages) set(i int64, v uint64) error {
 	return nil
 }
 
-// load brings a page into memory, in place of the one that has its place. What the file does not reach to
-// reads as zeros.
+// load reads a page into its place in memory and writes back the page it replaces, if dirty. Bytes past the
+// end of the file read as zeros.
 func (p *pages) load(no int64) (*page, error) {
 	pg := &p.cache[no%int64(len(p.cache))]
 	if pg.no == no {

@@ -1,20 +1,20 @@
-// Package state keeps the keys of a Redis server while commands are replayed into it. It holds everything on disk, in a
-// Pebble store of its own, so its memory does not grow with the data.
+// Package state keeps the keys of a Redis server while commands are replayed into it. It keeps everything on
+// disk, in a temporary Pebble store, so its memory does not grow with the data.
 //
 //	aof -> commands -> streams -> server -> state
 //
-//	state     State: the keys of databases; Value: what a key holds, with what its type can do; Put: a record as it is;
-//	          Records: all that there is, in order
-//	server    what commands share: the server that they change, its clock, arguments and answers
+//	state     State: the keys of databases; Value: the content of a key and its methods by type; Put: a whole record;
+//	          Records: all records, in order
+//	server    shared by commands: the server that they change, its clock, arguments and replies
 //	bits      the commands on bits of strings, and on HyperLogLogs
 //	streams   the commands on streams
-//	commands  all commands by name, and those on other types
+//	commands  all commands by name, and the commands on other types
 //
 // # Rows
 //
-// A key is a row of its database; the elements of a collection are rows of an id that is never used twice. So a key is
-// deleted, renamed, moved to another database or overwritten by touching one row: what had its old id is garbage
-// that nothing leads to. A database is a number as well: SWAPDB swaps two, FLUSHDB takes a new one.
+// A key is a row of its database; the elements of a collection are rows of an id that is never reused. So
+// deleting, renaming, moving or overwriting a key changes a single row: the rows of its old id become
+// unreachable garbage. A database is a number as well: SWAPDB swaps two numbers, FLUSHDB takes a new one.
 //
 //	+---+-----------------+----------+    +----------+--------------+-----------------+
 //	| m | database (BE32) | key      | -> | type (1) | expiry (LE64)| by type         |
@@ -41,7 +41,8 @@
 //	         p ‖ number ‖ id (16)           -> delivered ‖ deliveries ‖ 0 ‖ consumer, or 1: of none
 //	other    name of the type               -> bytes
 //
-// A key of which only the reason is known that its value is lost has 0x40 ‖ reason; 0x41: there may be no such key (lost.go).
+// The row of a key whose value is lost is 0x40 ‖ reason; 0x41 ‖ reason if the key may not exist (lost.go).
 //
-// The type is more by 0x80 when the count of a set or hash is only a bound. Numbers without a byte order are BE64. A row whose value is large lies in pieces (large.go).
+// 0x80 is added to the type if the count of a set or hash is only a bound. Numbers without a byte order are
+// BE64. A large value is split into pieces (large.go).
 package state

@@ -8,9 +8,10 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// failure is the first error of the store's background work, which nobody waits for. Pebble ends the process when it
-// cannot write its MANIFEST, and tries for ever to write a table: on a full disk nothing would be said, or all at once.
-// So after the first error what it writes is dropped: it goes on as if there were room, and each command says why.
+// failure is the first error of the store's background work, for which no caller waits. Pebble exits the
+// process if it cannot write its MANIFEST, and retries the write of a table forever: on a full disk the
+// program would die or hang without a message. So after the first error all writes are dropped: Pebble
+// continues as if there were room, and each command returns the error.
 type failure struct{ err atomic.Pointer[error] }
 
 func (f *failure) set(err error) {
@@ -26,18 +27,18 @@ func (f *failure) get() error {
 	return nil
 }
 
-// listener hears of what fails otherwise, as a read of a compaction.
+// listener records errors that no write returns, such as a failed read in a compaction.
 func (f *failure) listener() *pebble.EventListener {
 	return &pebble.EventListener{BackgroundError: f.set}
 }
 
-// failing is a file system whose writes do not fail; its failure remembers that they did.
+// failing is a file system whose writes do not fail; its failure records the first error.
 type failing struct {
 	vfs.FS
 	f *failure
 }
 
-// try does what a failure has not made needless.
+// try calls do, unless an earlier failure made it pointless.
 func (f *failure) try(do func() error) {
 	if f.get() == nil {
 		f.set(do())
@@ -52,7 +53,7 @@ func (s failing) ReuseForWrite(old, name string) (vfs.File, error) {
 
 func (s failing) OpenDir(name string) (vfs.File, error) { return s.made(s.FS.OpenDir(name)) }
 
-// made wraps a file that is written; one in memory takes the place of one that cannot be made.
+// made wraps a file opened for writing; if it could not be created, an in-memory file replaces it.
 func (s failing) made(file vfs.File, err error) (vfs.File, error) {
 	if err != nil {
 		s.f.set(err)
@@ -63,7 +64,8 @@ func (s failing) made(file vfs.File, err error) (vfs.File, error) {
 	return failingFile{file, s.f}, nil
 }
 
-// Open does not look for files of which the writing was dropped: Pebble ends the process when one is not there.
+// Open returns the failure, if any, instead of looking for a file whose writes may have been dropped: Pebble
+// exits the process if a file is missing.
 func (s failing) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if err := s.f.get(); err != nil {
 		return nil, err
@@ -125,7 +127,7 @@ func (x failingFile) SyncTo(n int64) (full bool, err error) {
 	return full, nil
 }
 
-// Err returns the first error of the store; it takes over what the background work met.
+// Err returns the first error of the store, including errors of its background work.
 func (s *State) Err() error {
 	if err := s.failure.get(); err != nil && s.err == nil {
 		s.err = fmt.Errorf("the temporary store in %s: %w; free some space there or choose another directory with --temp-dir", s.dir, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// fullFS is a file system that has room for so many bytes.
+// fullFS is a file system with room for a number of bytes.
 type fullFS struct {
 	vfs.FS
 	left *atomic.Int64
@@ -37,7 +37,8 @@ func (f fullFile) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-// TestFullDisk: a disk that becomes full, wherever, is an error that says what to do; nothing hangs, and no process ends.
+// TestFullDisk: a disk that becomes full at any point is an error with advice; no call hangs and the process
+// continues.
 func TestFullDisk(t *testing.T) {
 	for _, room := range []int64{0, 100, 20_000, 1 << 20, 5 << 20} {
 		var left atomic.Int64
@@ -49,7 +50,7 @@ func TestFullDisk(t *testing.T) {
 		left.Store(room)
 		value := []byte(strings.Repeat("0123456789abcdef", 4<<10))
 		for i := 0; i < 1000 && err == nil; i++ {
-			value[i%len(value)]++ // the table is not to be packed away
+			value[i%len(value)]++ // the table must stay incompressible
 			s.SetString(fmt.Appendf(nil, "key%d", i), value, 0)
 			err = s.Err()
 		}

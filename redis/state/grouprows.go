@@ -8,7 +8,7 @@ import (
 	"kvferry/record"
 )
 
-// groupRows yields what groups know of a stream: each group by name, its consumers and what is pending.
+// groupRows yields the consumer groups of a stream: each group by name, its consumers and its pending entries.
 type groupRows struct {
 	v      *Value
 	groups *rows
@@ -82,7 +82,7 @@ func (x *groupRows) group(e *record.Element) (bool, error) {
 	return true, x.open('c')
 }
 
-// open stands before the consumers or the pending entries of the group.
+// open positions sub before the consumers or the pending entries of the group.
 func (x *groupRows) open(kind byte) (err error) {
 	prefix := x.g.key(kind, nil)
 	x.kind, x.prefix = kind, len(prefix)
@@ -106,7 +106,7 @@ func (x *groupRows) element(e *record.Element) {
 	*e = record.Element{Kind: record.Pending, Name: x.name, Value: record.AppendPending(nil, &entry)}
 }
 
-// close releases what is open.
+// close releases the open iterators.
 func (x *groupRows) close() {
 	for _, r := range []*rows{x.sub, x.groups} {
 		if r != nil {

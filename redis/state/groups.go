@@ -5,13 +5,13 @@ import "encoding/binary"
 // Group is a consumer group of a stream.
 type Group struct {
 	Last StreamID
-	Read int64 // entries read, -1 when it is not known
+	Read int64 // entries read, -1 if unknown
 
 	of     *Value
 	number uint64
 }
 
-// Consumer is one of a group.
+// Consumer is a consumer of a group.
 type Consumer struct{ SeenMS, ActiveMS int64 } // ActiveMS -1: never
 
 // Pending is an entry that was delivered and not acknowledged.
@@ -41,7 +41,7 @@ func (v *Value) Groups() (out []*Group) {
 	return out
 }
 
-// Group returns a group of a stream, nil when it is not there.
+// Group returns a group of a stream, nil if it does not exist.
 func (v *Value) Group(name []byte) *Group {
 	b, ok := v.s.get(v.groupKey(name))
 	if !ok {
@@ -54,12 +54,12 @@ func (v *Value) decodeGroup(b []byte) *Group {
 	return &Group{Last: decodeID(b[8:]), Read: int64(binary.BigEndian.Uint64(b[24:])), of: v, number: binary.BigEndian.Uint64(b)}
 }
 
-// NewGroup returns a group without consumers, which the stream does not have before SetGroup.
+// NewGroup returns a group without consumers. It becomes part of the stream with SetGroup.
 func (v *Value) NewGroup(last StreamID, read int64) *Group {
 	return &Group{Last: last, Read: read, of: v, number: v.s.newID()}
 }
 
-// SetGroup makes a group that of a name.
+// SetGroup stores a group under a name.
 func (v *Value) SetGroup(name []byte, g *Group) {
 	b := g.Last.append(binary.BigEndian.AppendUint64(nil, g.number))
 	v.s.set(v.groupKey(name), binary.BigEndian.AppendUint64(b, uint64(g.Read)))
@@ -87,7 +87,7 @@ func decodeConsumer(b []byte) Consumer {
 	return Consumer{int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint64(b[8:]))}
 }
 
-// RemoveConsumer removes a consumer, and what is pending of it.
+// RemoveConsumer removes a consumer and its pending entries.
 func (g *Group) RemoveConsumer(name []byte) {
 	s := g.of.s
 	s.del(g.key('c', name))
@@ -99,7 +99,7 @@ func (g *Group) RemoveConsumer(name []byte) {
 	})
 }
 
-// Pending returns an entry that is pending.
+// Pending returns a pending entry.
 func (g *Group) Pending(id StreamID) (Pending, bool) {
 	b, ok := g.of.s.get(g.pendingKey(id))
 	if !ok {
@@ -122,5 +122,5 @@ func (g *Group) SetPending(id StreamID, p Pending) {
 	g.of.s.set(g.pendingKey(id), append(b, p.Consumer...))
 }
 
-// RemovePending makes an entry pending no more.
+// RemovePending removes a pending entry.
 func (g *Group) RemovePending(id StreamID) { g.of.s.del(g.pendingKey(id)) }

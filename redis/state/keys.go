@@ -7,10 +7,10 @@ import (
 	"kvferry/record"
 )
 
-// Select chooses the database that is meant where none is named.
+// Select sets the database of calls that do not name one.
 func (s *State) Select(db int) { s.current = db }
 
-// Selected returns the database that was chosen.
+// Selected returns the selected database.
 func (s *State) Selected() int { return s.current }
 
 // space returns the number of a database's rows.
@@ -30,7 +30,7 @@ func (s *State) Flush() { delete(s.spaces, s.current) }
 // FlushAll removes all keys.
 func (s *State) FlushAll() { clear(s.spaces) }
 
-// FlushWhere removes the keys of all databases that in reports of.
+// FlushWhere removes the keys of all databases for which in returns true.
 func (s *State) FlushWhere(in func(key []byte) bool) {
 	for _, db := range s.databases() {
 		s.scan(s.metaKey(db, nil), func(key, _ []byte) bool {
@@ -48,7 +48,7 @@ func (s *State) Swap(x, y int) {
 	s.spaces[x], s.spaces[y] = sy, sx
 }
 
-// Find returns the value of a key, nil when it is not there.
+// Find returns the value of a key, nil if the key does not exist.
 func (s *State) Find(key []byte) *Value { return s.FindIn(s.current, key) }
 
 // FindIn is Find in a database.
@@ -60,9 +60,9 @@ func (s *State) FindIn(db int, key []byte) *Value {
 	return s.decodeValue(b)
 }
 
-// Store makes a value that of a key, or removes the key when nothing is left of the value. Strings and streams may be
-// empty. A key keeps changes of its value's elements, but what else changed of it, as how many there are, only when it
-// is stored.
+// Store assigns a value to a key, or removes the key if the value has no elements left. Strings and streams
+// may be empty. Changes to a value's elements are visible at once; other changes, such as the number of
+// elements, only after Store.
 func (s *State) Store(key []byte, v *Value) { s.StoreIn(s.current, key, v) }
 
 // StoreIn is Store in a database.

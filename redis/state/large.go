@@ -26,11 +26,11 @@ const pieceBytes = 256 << 10
 
 const markBytes = 16
 
-// large knows which rows lie in pieces.
+// large recognizes rows whose values are in pieces.
 type large struct {
 	mark  [markBytes]byte
 	seed  maphash.Seed
-	known map[uint64]struct{} // hashes of the keys of such rows; of others, too, which does no harm
+	known map[uint64]struct{} // hashes of the keys of such rows; stale hashes are harmless
 }
 
 func newLarge() (l large) {
@@ -38,7 +38,7 @@ func newLarge() (l large) {
 	return large{l.mark, maphash.MakeSeed(), map[uint64]struct{}{}}
 }
 
-// sizeOf returns the size of a value that lies in pieces.
+// sizeOf returns the size of a value in pieces.
 func (l *large) sizeOf(value []byte) (int64, bool) {
 	if len(value) != markBytes+8 || !bytes.Equal(value[:markBytes], l.mark[:]) {
 		return 0, false
@@ -46,7 +46,7 @@ func (l *large) sizeOf(value []byte) (int64, bool) {
 	return int64(binary.BigEndian.Uint64(value[markBytes:])), true
 }
 
-// piecePrefix is what the keys of a row's pieces begin with.
+// piecePrefix returns the prefix of the keys of a row's pieces.
 func piecePrefix(key []byte) []byte {
 	out := make([]byte, 0, 9+len(key))
 	return append(binary.BigEndian.AppendUint32(append(out, 'p'), uint32(len(key))), key...)
@@ -67,7 +67,7 @@ func (s *State) setLarge(key, head, tail []byte) {
 	s.large.known[maphash.Bytes(s.large.seed, key)] = struct{}{}
 }
 
-// dropPieces removes the pieces of a row that is removed or written again.
+// dropPieces removes the pieces of a row that is removed or overwritten.
 func (s *State) dropPieces(key []byte) {
 	if len(s.large.known) == 0 {
 		return
@@ -81,8 +81,8 @@ func (s *State) dropPieces(key []byte) {
 	s.fail(s.db.DeleteRange(prefix, successor(prefix), pebble.NoSync))
 }
 
-// join appends the pieces of a row to dst, as view sees them: an iterator that is requested others of the same moment;
-// nil sees what is there now.
+// join appends the pieces of a row to dst, from the snapshot that view reads; without view, from the current
+// state.
 func (s *State) join(dst, key []byte, size int64, view *pebble.Iterator) ([]byte, error) {
 	prefix := piecePrefix(key)
 	bounds := &pebble.IterOptions{LowerBound: prefix, UpperBound: successor(prefix)}

@@ -17,14 +17,15 @@ func (s *State) pieces() (n int) {
 	return n
 }
 
-// TestLargeRows: values in pieces are what they were, wherever they are moved, and their pieces go with them.
+// TestLargeRows: values in pieces stay the same wherever they are moved, and their pieces are removed with
+// them.
 func TestLargeRows(t *testing.T) {
 	s := empty(t)
 	s.SetString([]byte("n"), []byte("1"), 0)
 	rnd := rand.NewChaCha8([32]byte{1})
 	value := func(n int) []byte { b := make([]byte, n); rnd.Read(b); return b }
 	a, b, c := value(pieceBytes+1), value(3*pieceBytes), value(pieceBytes-8)
-	lie := func(want int) { // how many pieces there are
+	lie := func(want int) { // number of pieces
 		t.Helper()
 		if n := s.pieces(); n != want {
 			t.Fatalf("%d pieces, want %d", n, want)
@@ -82,8 +83,8 @@ func TestLargeRows(t *testing.T) {
 	}
 }
 
-// allContents reads all records: values by key and name of a field, or number of the element. A batch has one large value at
-// most.
+// allContents reads all records: values by key and field name, or element number. A batch has at most one
+// large value.
 func allContents(t *testing.T, s *State) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
@@ -122,7 +123,8 @@ func allContents(t *testing.T, s *State) map[string][]byte {
 	return out
 }
 
-// TestMark: a value that looks like the row of another one in pieces is none, and a value whose pieces are gone is an error.
+// TestMark: a value that looks like the row of a value in pieces is read as it is, and a value with missing
+// pieces is an error.
 func TestMark(t *testing.T) {
 	s := empty(t)
 	looks := binary.BigEndian.AppendUint64(make([]byte, markBytes), 1<<40)

@@ -2,10 +2,10 @@ package state
 
 import "encoding/binary"
 
-// firstPosition is that of the first element of a new list: half way between the ends.
+// firstPosition is the position of the first element of a new list: the middle of the range.
 const firstPosition = 1 << 63
 
-// item is the row of a list's element. Positions have no gaps; what lies outside of them is garbage.
+// item returns the row key of a list's element. Positions have no gaps; rows at other positions are garbage.
 func (v *Value) item(i uint64) []byte {
 	return binary.BigEndian.AppendUint64(dataKey(v.id), v.head+i)
 }
@@ -61,7 +61,7 @@ func (v *Value) Items(f func(elem []byte) bool) {
 	})
 }
 
-// Insert puts an element at an index of a list, moving those of the shorter side.
+// Insert inserts an element at an index of a list and moves the elements of the shorter side.
 func (v *Value) Insert(at int64, elem []byte) {
 	i := uint64(at)
 	if i < v.count-i {

@@ -1,8 +1,9 @@
 package state
 
-// lostness marks a value that a command of unknown effect wrote: what the key holds, and whether it exists, is not known.
-// The mark is the first byte of the key's row in place of the type, so that it follows the key wherever it is renamed, copied
-// or moved to, and goes when the key is overwritten or deleted. Commands that would read such a value lose what they write.
+// lostness marks a value written by a command of unknown effect: neither the content nor the existence of the
+// key is known. The mark is the first byte of the key's row, in place of the type. So it follows the key when
+// it is renamed, copied or moved, and disappears when the key is overwritten or deleted. Commands that would
+// read such a value lose the keys that they write.
 type lostness byte
 
 const (
@@ -10,8 +11,8 @@ const (
 	lostName lostness = 0x41 // an argument of an unknown command, which may be a key; no other command names it
 )
 
-// Lose takes it that what a key of a database holds is not known from now on, for a reason that only the caller reads. name
-// says that it may be no key at all: that is forgotten when the key is known to exist.
+// Lose marks the content of a key as unknown from now on, for a reason that only the caller interprets. name
+// is true if the argument may be no key at all; it is ignored if the key exists.
 func (s *State) Lose(db int, key, reason []byte, name bool) {
 	mark := lostKey
 	if name && s.FindIn(db, key) == nil {

@@ -22,8 +22,8 @@ func (v *Value) Remove(name []byte) {
 	}
 }
 
-// added counts an element that is about to be written. To look for one in the store takes longer than all else a command does,
-// so that is left out: the value is loose from then on.
+// added counts an element that is about to be written. A lookup in the store would take longer than the rest
+// of the command, so added skips it: the value is loose from then on.
 func (v *Value) added(key []byte) {
 	there, sure := v.s.peek(key)
 	if v.loose = v.loose || !sure; !there {
@@ -43,7 +43,7 @@ func (v *Value) tighten() {
 	})
 }
 
-// AtMost returns how many elements there are at most; Len may have to count them.
+// AtMost returns an upper bound of the number of elements; Len may have to count them.
 func (v *Value) AtMost() int64 {
 	if v == nil {
 		return 0
@@ -51,7 +51,7 @@ func (v *Value) AtMost() int64 {
 	return int64(v.count)
 }
 
-// Empty reports whether there is no element.
+// Empty reports whether the value has no elements.
 func (v *Value) Empty() bool {
 	if v == nil || !v.loose {
 		return v.AtMost() == 0
@@ -81,7 +81,7 @@ func (v *Value) Members(f func(member []byte) bool) {
 	}
 }
 
-// Field is what a field of a hash holds.
+// Field is the content of a hash field.
 type Field struct {
 	ExpireMS int64 // Unix ms, 0 never
 	Value    []byte

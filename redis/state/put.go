@@ -7,14 +7,14 @@ import (
 	"kvferry/record"
 )
 
-// Put is a record that is put into the state as it is, element by element.
+// Put is a record being put into the state unchanged, element by element.
 type Put struct {
 	key []byte
 	v   *Value
-	g   *Group // of a stream, that elements come of
+	g   *Group // of a stream, for the elements that follow
 }
 
-// Put starts a record in the selected database; a key of its name goes when it ends.
+// Put starts a record in the selected database; when it ends, it replaces the key of its name.
 func (s *State) Put(h *record.Header) *Put {
 	v := s.Make(h.Type)
 	v.ExpireMS = h.ExpireMS
@@ -91,8 +91,8 @@ func (p *Put) entry(e *record.Element) {
 	}
 }
 
-// End finishes the record. One without elements leaves nothing behind, but for a string and a stream. A stream of which
-// nothing says how many entries were added had those that it has, as on a server.
+// End finishes the record. A record without elements creates no key, unless it is a string or a stream. If the
+// number of entries added to a stream is unknown, it becomes the stream's length, as on a server.
 func (p *Put) End() error {
 	if p.v.Type == record.Stream {
 		p.v.Added = max(p.v.Added, uint64(p.v.count))

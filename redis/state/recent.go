@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// recent has the rows that were used last in memory: most commands find all they need here, and a row that changes often
-// reaches the store once. A hash table leads to the rows, which are appended to blocks of memory:
+// recent caches the rows used last: most commands find all their rows here, and a row that changes often
+// reaches the store once. A hash table maps keys to rows, which are appended to blocks of memory:
 //
 //	+-----------+--------------+----------------+----------+-----+--------------+
 //	| flags (4) | len(key) (4) | len(value) (4) | room (4) | key | value … room |
 //	+-----------+--------------+----------------+----------+-----+--------------+
 //
-// When they are full, what the store does not have goes there in the order of keys, and all start empty.
+// When the blocks are full, changed rows are written to the store in key order, and the cache starts empty.
 type recent struct {
 	limit  int // bytes of blocks
 	blocks [][]byte
@@ -23,34 +23,35 @@ type recent struct {
 	last   int // number of the last block in use
 	slots  []slot
 	rows   int      // slots in use
-	dirty  []uint32 // places of rows that the store does not have, and of such that were
+	dirty  []uint32 // places of changed rows, and of rows that were changed
 	seed   maphash.Seed
 }
 
 const (
 	recentBlock = 1 << 20
 	recentHead  = 16
-	// recentRow is the largest row; larger ones are in the store alone.
+	// recentRow is the largest row to cache; larger rows are only in the store.
 	recentRow = 64 << 10
-	// recentBeside is what a row takes elsewhere: slots, its place among those that changed, sorting these.
+	// recentBeside is the memory of a row outside the blocks: its slots, its place in dirty, and the sort of
+	// dirty.
 	recentBeside = 3*8 + 4 + 16
-	// recentSlots is how many slots there are at first. At most three quarters are in use.
+	// recentSlots is the initial number of slots. At most three quarters are in use.
 	recentSlots = 1 << 10
 )
 
 // Flags of rows.
 const (
-	rowGone   = 1 << iota // there is no such row
-	rowDirty              // the store does not know
+	rowGone   = 1 << iota // the row does not exist
+	rowDirty              // the store does not have this version
 	rowStored             // the store may have another one, or this one
-	rowDead               // the row is elsewhere by now, or in the store alone
+	rowDead               // the row was moved, or is only in the store
 )
 
 func newRecent(limit int64) *recent {
 	return &recent{limit: int(limit), slots: make([]slot, recentSlots), seed: maphash.MakeSeed()}
 }
 
-// slot leads to a row, of which it has the hash, so that rows are not touched in passing.
+// slot refers to a row and caches its hash, so that probing touches no other rows.
 type slot struct {
 	hash  uint32
 	place uint32 // of the row; 0: free
@@ -77,7 +78,7 @@ func (c *recent) at(place uint32) row {
 	return row(c.blocks[off/recentBlock][off%recentBlock:])
 }
 
-// slot returns the slot of a key: of its row, or the free one where that belongs.
+// slot returns the slot of a key: its row's, or the free one for it.
 func (c *recent) slot(key []byte, hash uint32) *slot {
 	mask := uint32(len(c.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
@@ -90,7 +91,7 @@ func (c *recent) slot(key []byte, hash uint32) *slot {
 
 func (c *recent) hashOf(key []byte) uint32 { return uint32(maphash.Bytes(c.seed, key)) }
 
-// find returns the row of a key; nil when it is not known.
+// find returns the cached row of a key, or nil.
 func (c *recent) find(key []byte) row {
 	if s := c.slot(key, c.hashOf(key)); s.place != 0 && c.at(s.place).flags()&rowDead == 0 {
 		return c.at(s.place)
@@ -98,15 +99,15 @@ func (c *recent) find(key []byte) row {
 	return nil
 }
 
-// forget takes it that the store has another row from now on.
+// forget drops a cached row that the store has replaced.
 func (c *recent) forget(key []byte) {
 	if r := c.find(key); r != nil {
 		r.mark(rowDead | rowStored)
 	}
 }
 
-// put keeps a row, of which flags tell: rowStored when nothing is known of the row before. It reports false when there is no room,
-// and the row is as before.
+// put caches a row with flags; rowStored applies only if the row is not cached yet. If the cache is full, put
+// returns false and leaves the row unchanged.
 func (c *recent) put(key, value []byte, flags uint32) bool {
 	hash := c.hashOf(key)
 	to := c.slot(key, hash)
@@ -148,7 +149,8 @@ func (c *recent) put(key, value []byte, flags uint32) bool {
 	return true
 }
 
-// make makes room for a row and notes how much there is for its value; 0 when there is no more. One row always fits.
+// make allocates a row and records the room for its value; 0 means that the cache is full. One row always
+// fits.
 func (c *recent) make(key, value int) uint32 {
 	n := (recentHead + key + value + 7) &^ 7
 	last, used := c.last, c.used
@@ -188,11 +190,11 @@ func (c *recent) clear() {
 	c.rows, c.used, c.last, c.dirty = 0, 0, 0, c.dirty[:0]
 }
 
-// changed lists the places of rows that the store does not have, in the order of keys, and takes it that they are written. They
-// are valid until the next row is put.
+// changed lists the places of the changed rows in key order, and marks them as written. The places are valid
+// until the next row is put.
 func (c *recent) changed() []uint32 {
 	type sorted struct {
-		first uint64 // bytes of the key behind its kind: the id, mostly
+		first uint64 // bytes of the key after its kind: the id, mostly
 		place uint32
 		kind  byte
 	}
@@ -200,7 +202,7 @@ func (c *recent) changed() []uint32 {
 	for _, place := range c.dirty {
 		r := c.at(place)
 		f := r.flags()
-		if f&rowDirty == 0 { // it moved, or is here twice
+		if f&rowDirty == 0 { // it moved, or is listed twice
 			continue
 		}
 		if r.mark(f&^rowDirty | rowStored); f&(rowGone|rowStored) != rowGone {
@@ -222,7 +224,7 @@ func (c *recent) changed() []uint32 {
 	return out
 }
 
-// firstBytes returns the first 8 bytes as a number that compares like them.
+// firstBytes returns the first 8 bytes as a number with the same order.
 func firstBytes(bytes []byte) uint64 {
 	if len(bytes) >= 8 {
 		return binary.BigEndian.Uint64(bytes)

@@ -12,8 +12,8 @@ import (
 	"kvferry/record"
 )
 
-// TestRows: rows of all sizes, looked at, changed and removed at random, are those of a map, whether they are in memory or in
-// the store.
+// TestRows: rows of all sizes, read, changed and removed at random, match a map, whether cached or in the
+// store.
 func TestRows(t *testing.T) {
 	s, err := New(Options{TempDir: t.TempDir(), Memory: 1 << 20})
 	if err != nil {
@@ -46,7 +46,7 @@ func TestRows(t *testing.T) {
 		}
 		name := fmt.Sprintf("f%d", r.IntN(8))
 		if r.IntN(50) == 0 {
-			name += string(bytes.Repeat([]byte("x"), recentRow)) // a key that is too long to be kept in memory
+			name += string(bytes.Repeat([]byte("x"), recentRow)) // a key too long for the cache
 		}
 		key := dataKey(uint64(r.IntN(int(s.nextID))), []byte(name))
 		rows := s.recent.rows
@@ -95,8 +95,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRowsOfNewIDs: what was made since the store was last written to is not looked for there, and rows that came and went
-// meanwhile are not written to it.
+// TestRowsOfNewIDs: rows of ids newer than the store's last write are not looked up there, and rows that were
+// made and removed since then are not written.
 func TestRowsOfNewIDs(t *testing.T) {
 	s, err := New(Options{TempDir: t.TempDir(), Memory: 1 << 20})
 	if err != nil {
@@ -125,7 +125,7 @@ func TestRowsOfNewIDs(t *testing.T) {
 	}
 }
 
-// TestRowsMove: a value that grows beyond its room moves, one that fits stays.
+// TestRowsMove: a value that outgrows its room moves, a value that fits stays.
 func TestRowsMove(t *testing.T) {
 	c := newRecent(recentBlock + 8<<10)
 	key := []byte("key")
@@ -162,8 +162,8 @@ func TestRowsMove(t *testing.T) {
 	}
 }
 
-// TestLooseCounts: what a set or hash got while its rows were in the store alone is counted when it must be, and a value of
-// which all was removed is gone.
+// TestLooseCounts: additions to a set or hash whose rows are only in the store are counted on demand, and a
+// value is gone once all its elements are removed.
 func TestLooseCounts(t *testing.T) {
 	s := empty(t)
 	name := func(i int) []byte { return fmt.Append(nil, "member", i) }

@@ -13,17 +13,17 @@ import (
 	"kvferry/record"
 )
 
-// Sizes is what a database holds.
+// Sizes are the numbers and sizes of records in a database.
 type Sizes struct {
 	Records [record.NumTypes]int64
 	Bytes   [record.NumTypes]int64 // about
 	sample  [][]byte               // keys at about equal distances
 }
 
-// sampleEvery is how many bytes lie between two samples of keys.
+// sampleEvery is the number of bytes between two samples of keys.
 const sampleEvery = 4 << 20
 
-// Seal ends the commands: it counts what there is.
+// Seal ends the replay: it counts the records and reduces the store's memory.
 func (s *State) Seal() error {
 	s.sizes = map[int]*Sizes{}
 	for _, db := range s.databases() {
@@ -57,12 +57,12 @@ func (s *State) Seal() error {
 	return s.Err()
 }
 
-// size is about how many bytes a key and what it holds take; value is its row.
+// size is the approximate size in bytes of a key and its value; value is its row.
 func (v *Value) size(key, value []byte) int64 {
 	return int64(len(key)+len(value)) + int64(v.count)*elementSize(v.Type)
 }
 
-// elementSize is about how many bytes an element takes.
+// elementSize is the approximate size of an element in bytes.
 func elementSize(t record.Type) int64 {
 	if t == record.String {
 		return 1 // count is in bytes
@@ -81,7 +81,7 @@ func (s *State) Databases() []int {
 	return out
 }
 
-// Sizes returns what a database holds; nil when that is nothing.
+// Sizes returns the sizes of a database; nil if it is empty.
 func (s *State) Sizes(db int) *Sizes { return s.sizes[db] }
 
 // Split returns up to n-1 keys that cut a database in parts of about equal size.
@@ -100,8 +100,8 @@ func (z *Sizes) Split(n int) [][]byte {
 	return out
 }
 
-// Records returns a reader of the records of a database whose keys are from lo on and before hi, nil open, in
-// (key, type) order. It has to be sealed before.
+// Records returns a reader of the records of a database with keys lo <= k < hi, nil open, in (key, type)
+// order. The state must be sealed.
 func (s *State) Records(db int, types record.TypeSet, lo, hi []byte, now time.Time, ledger *record.Ledger) (record.Reader, error) {
 	prefix := s.metaPrefix(db)
 	if prefix == nil {
@@ -120,7 +120,7 @@ func (s *State) Records(db int, types record.TypeSet, lo, hi []byte, now time.Ti
 	return r, nil
 }
 
-// metaPrefix is metaKey without making a database.
+// metaPrefix is metaKey without creating a database.
 func (s *State) metaPrefix(db int) []byte {
 	n, ok := s.spaces[db]
 	if !ok {
@@ -132,7 +132,7 @@ func (s *State) metaPrefix(db int) []byte {
 // reader yields records.
 type reader struct {
 	s      *State
-	keys   *pebble.Iterator // nil: there are none
+	keys   *pebble.Iterator // nil: the reader has no keys
 	prefix int
 	types  record.TypeSet
 	now    int64
@@ -148,7 +148,7 @@ type reader struct {
 	rows   *pebble.Iterator // of the elements
 	skip   int              // bytes of their keys that are not the name
 	buf    []byte           // of the elements of a batch
-	groups *groupRows       // of a stream, behind its rows
+	groups *groupRows       // of a stream, after its rows
 	ended  bool
 }
 
@@ -229,19 +229,19 @@ func (r *reader) closeRows() {
 	r.rows, r.groups, r.buf = nil, nil, bufpool.Reset(r.buf)
 }
 
-// closed closes an iterator that has been read: what its reads have not told does not matter.
+// closed closes an iterator after its reads; an error that they did not report does not matter.
 func (s *State) closed(it *pebble.Iterator) { _ = it.Close() }
 
 // Settle sets the class of the current record.
 func (r *reader) Settle(c record.Class) { r.class = c }
 
-// Counted tells how many records were copied.
+// Counted calls f with the number of copied records.
 func (r *reader) Counted(f record.CountFunc) { r.tally.Counted(keyspace, f) }
 
-// keyspace is what the ledger calls the records.
+// keyspace is the name of the records in the ledger.
 const keyspace = "records"
 
-// Close ends the reader and hands over what it counted.
+// Close ends the reader and adds its counts to the ledger.
 func (r *reader) Close() error {
 	r.finish()
 	if r.keys == nil {
@@ -256,7 +256,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	if r.v == nil {
 		return 0, io.EOF
 	}
-	dst[0] = record.Element{} // a large value is a batch of its own, and this may be all that holds the last one
+	dst[0] = record.Element{} // a large value has a batch of its own; drop this reference to the last one
 	if r.v.Type == record.String {
 		if r.ended {
 			return 0, io.EOF
@@ -277,7 +277,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	return n, err
 }
 
-// grouped fills dst with what groups know.
+// grouped fills dst with the consumer groups of a stream.
 func (r *reader) grouped(dst []record.Element) (int, error) {
 	if r.groups == nil {
 		r.groups = &groupRows{v: r.v}
@@ -299,7 +299,7 @@ func (r *reader) grouped(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-// openRows stands before the first element.
+// openRows positions rows at the first element.
 func (r *reader) openRows() error {
 	v := r.v
 	prefix := dataKey(v.id)
@@ -327,7 +327,7 @@ func (r *reader) openRows() error {
 	return err
 }
 
-// count counts the elements of a loose value, and stands before the first again.
+// count counts the elements of a loose value, then returns to the first.
 func (r *reader) count() error {
 	if err := r.openRows(); err != nil {
 		return err
@@ -346,7 +346,8 @@ func (r *reader) count() error {
 // batchBytes ends a batch.
 const batchBytes = 256 << 10
 
-// elements copies a batch: views of an iterator live until it moves. A value in pieces is a batch of its own.
+// elements copies a batch, since views of an iterator live until it moves. A value in pieces gets a batch of
+// its own.
 func (r *reader) elements(dst []record.Element) (int, error) {
 	n, buf := 0, bufpool.Reset(r.buf)
 	r.buf = nil

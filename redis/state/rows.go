@@ -9,7 +9,7 @@ import (
 	"kvferry/internal/sys/bufpool"
 )
 
-// get returns a copy of a row's value; false if there is none.
+// get returns a copy of a row's value; false if the row does not exist.
 func (s *State) get(key []byte) ([]byte, bool) {
 	v, ok := s.look(key)
 	if !ok {
@@ -23,13 +23,14 @@ func (s *State) get(key []byte) ([]byte, bool) {
 	return append(make([]byte, 0, len(v)), v...), true
 }
 
-// has reports whether there is a row.
+// has reports whether a row exists.
 func (s *State) has(key []byte) bool {
 	_, ok := s.look(key)
 	return ok
 }
 
-// look returns what a row holds, until the next is looked at or changed; false if there is none.
+// look returns the value of a row, valid until the next row is read or changed; false if the row does not
+// exist.
 func (s *State) look(key []byte) ([]byte, bool) {
 	if s.recent == nil {
 		return s.stored(key)
@@ -51,7 +52,7 @@ func (s *State) look(key []byte) ([]byte, bool) {
 	return v, ok
 }
 
-// peek is has where that is known without the store; else sure is false.
+// peek is has without the store; sure is false if only the store knows.
 func (s *State) peek(key []byte) (there, sure bool) {
 	if r := s.recent.find(key); r != nil {
 		return r.flags()&rowGone == 0, true
@@ -59,7 +60,7 @@ func (s *State) peek(key []byte) (there, sure bool) {
 	return false, !s.mayBeStored(key)
 }
 
-// stored returns a copy of what the store has of a row; false if it has none.
+// stored returns a copy of a row's value in the store; false if the store does not have the row.
 func (s *State) stored(key []byte) ([]byte, bool) {
 	v, closer, err := s.db.Get(key)
 	if err != nil {
@@ -73,7 +74,8 @@ func (s *State) stored(key []byte) ([]byte, bool) {
 	return out, true
 }
 
-// mayBeStored reports whether the store may have a row: it has none of an id that is newer than all that was written to it.
+// mayBeStored reports whether the store may have a row. It has no rows of ids newer than all rows written to
+// it.
 func (s *State) mayBeStored(key []byte) bool {
 	if key[0] == 'd' {
 		return binary.BigEndian.Uint64(key[1:]) < s.storedID
@@ -81,10 +83,10 @@ func (s *State) mayBeStored(key []byte) bool {
 	return s.storedID > 0
 }
 
-// oversize reports whether a row is one for the store alone.
+// oversize reports whether a row is too large for the cache.
 func oversize(key, value []byte) bool { return recentHead+len(key)+len(value) > recentRow }
 
-// keep keeps a row in memory, of which flags tell, and writes out what is there when there is no more room.
+// keep caches a row with flags; if the cache is full, it flushes and empties it first.
 func (s *State) keep(key, value []byte, flags uint32) {
 	for {
 		if flags&rowDirty != 0 && s.mayBeStored(key) {
@@ -98,7 +100,7 @@ func (s *State) keep(key, value []byte, flags uint32) {
 	}
 }
 
-// settle writes to the store what it does not have.
+// settle writes the changed rows to the store.
 func (s *State) settle() {
 	if s.recent == nil || len(s.recent.dirty) == 0 || s.err != nil {
 		return
@@ -121,7 +123,7 @@ func (s *State) settle() {
 	s.storedID = s.nextID
 }
 
-// settleBytes is about how many bytes are written to the store at once.
+// settleBytes is the approximate number of bytes written to the store at once.
 const settleBytes = 256 << 10
 
 func (s *State) apply(b *pebble.Batch) {
@@ -178,11 +180,11 @@ func (s *State) fail(err error) {
 	}
 }
 
-// scan calls f with the rows that begin with a prefix, in order, until it returns false. key is what follows the
-// prefix; both are views.
+// scan calls f with the rows that begin with a prefix, in order, until f returns false. key is the part after
+// the prefix; both arguments are views.
 func (s *State) scan(prefix []byte, f func(key, value []byte) bool) { s.walk(prefix, nil, false, f) }
 
-// walk is scan from a place behind the prefix on, or, backwards, from the end of the rows.
+// walk is scan starting at a position after the prefix or, backwards, at the end of the rows.
 func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) bool) {
 	if s.err != nil {
 		return
@@ -218,7 +220,7 @@ func (s *State) walk(prefix, from []byte, back bool, f func(key, value []byte) b
 	s.fail(it.Close())
 }
 
-// successor is the least key behind all that begin with a prefix.
+// successor returns the least key after all keys that begin with a prefix.
 func successor(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {

@@ -13,12 +13,12 @@ type Scored struct {
 
 func (v *Value) memberKey(member []byte) []byte { return dataKey(v.id, []byte{'m'}, member) }
 
-// orderKey is the row that has a member in the order of scores. -0 and 0 are the same score.
+// orderKey is the row of a member in score order. -0 and 0 are the same score.
 func (v *Value) orderKey(score float64, member []byte) []byte {
 	return dataKey(v.id, []byte{'s'}, appendOrdered(nil, score), member)
 }
 
-// appendOrdered appends a score in bytes that compare as scores do.
+// appendOrdered appends a score as bytes with the same order.
 func appendOrdered(dst []byte, score float64) []byte {
 	bits := math.Float64bits(score + 0) // makes 0 of -0
 	if bits>>63 != 0 {
@@ -52,7 +52,7 @@ func (v *Value) Score(member []byte) (float64, bool) {
 	return decodeScore(b), true
 }
 
-// SetScore sets a member's score. An equal one stays, so that 0 does not become -0.
+// SetScore sets a member's score. An equal score stays unchanged, so that 0 does not become -0.
 func (v *Value) SetScore(member []byte, score float64) {
 	old, ok := v.Score(member)
 	if ok && old == score {

@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// TestShrink: a state that is opened again, with the memory that is left to it, has what it had.
+// TestShrink: a state reopened with less memory has the same content.
 func TestShrink(t *testing.T) {
 	s, err := New(Options{TempDir: t.TempDir(), Memory: 8 << 20})
 	if err != nil {
@@ -46,7 +46,7 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// TestShrinkFails: a state that cannot be opened again says so, and is removed.
+// TestShrinkFails: a state that cannot be reopened returns an error, and is removed.
 func TestShrinkFails(t *testing.T) {
 	fs := &unreadable{FS: vfs.Default}
 	s, err := New(Options{TempDir: t.TempDir(), Memory: 8 << 20, fs: fs})
@@ -68,7 +68,7 @@ func TestShrinkFails(t *testing.T) {
 
 var errUnreadable = errors.New("unreadable")
 
-// unreadable is a file system whose directories cannot be listed while it is on, as New and shrink do it.
+// unreadable is a file system that can be switched to fail listing directories, as New and shrink do.
 type unreadable struct {
 	vfs.FS
 	on bool

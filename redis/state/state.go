@@ -11,17 +11,18 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// Options says how to keep a state.
+// Options configures a state.
 type Options struct {
-	Memory  int64  // bytes for caches and what is not yet on disk, once sealed; 0 means 64 MiB
-	TempDir string // where it lies; "" means the system's
+	Memory  int64  // bytes for caches and unwritten data once sealed; 0 means 64 MiB
+	TempDir string // directory of the store; "" means the system's
 
 	fs vfs.FS // nil: the system's
 }
 
-// State is the keys of a server. It is used by one goroutine until Seal, by any number afterwards.
+// State holds the keys of a server. It is used by one goroutine until Seal, by any number afterwards.
 //
-// What changes it reports no error of the store: Err has the first, and nothing is done after it.
+// Methods that change it do not return errors of the store. Err returns the first; changes after it have no
+// effect.
 type State struct {
 	db     *pebble.DB // nil if it could not be opened again
 	dir    string
@@ -30,7 +31,7 @@ type State struct {
 	err    error // the first of the store
 
 	recent   *recent // nil: sealed
-	storedID uint64  // ids from here on have no rows in the store; 0: nothing has
+	storedID uint64  // the store has no rows of this id or later ones; 0: the store is empty
 
 	failure *failure // of its background work
 	large   large
@@ -44,10 +45,10 @@ type State struct {
 	sizes   map[int]*Sizes // by database, made by Seal
 }
 
-// maxMemTables is how many memtables there are at most; beyond, writes wait.
+// maxMemTables is the maximum number of memtables; beyond it, writes wait.
 const maxMemTables = 3
 
-// New makes an empty state in a directory of its own.
+// New makes an empty state in a new temporary directory.
 func New(o Options) (*State, error) {
 	dir, err := disk.MkdirTemp(o.TempDir, "kvferry-state-")
 	if err != nil {
@@ -67,14 +68,15 @@ func New(o Options) (*State, error) {
 	return s, nil
 }
 
-// unsealed is the memory until Seal. Nothing else needs any then, so it is three times as much, less what the program itself
-// needs: a replay looks for most of what it writes, at random, and takes longer when the cache is small.
+// unsealed is the memory until Seal. No other part of the program needs memory then, so it is three times the
+// limit, less the needs of the program itself: a replay looks up most of the rows it writes, at random, and
+// slows down with a small cache.
 func unsealed(memory int64) int64 { return max(memory, 3*memory-8<<20) }
 
 // open opens the store.
 func (s *State) open(memory int64) error {
 	memTable := min(max(memory/16, 1<<19), 32<<20)
-	cache := pebble.NewCache(memory/8 + maxMemTables*memTable) // the memory of memtables is taken out of it
+	cache := pebble.NewCache(memory/8 + maxMemTables*memTable) // the memory of memtables counts against it
 	defer cache.Unref()
 	levels := make([]pebble.LevelOptions, 7)
 	for i := range levels {
@@ -83,7 +85,7 @@ func (s *State) open(memory int64) error {
 	db, err := pebble.Open(s.dir, &pebble.Options{
 		FS:                          failing{s.fs, s.failure},
 		EventListener:               s.failure.listener(),
-		L0StopWritesThreshold:       1000, // a compaction that fails again and again holds nobody up
+		L0StopWritesThreshold:       1000, // a compaction that keeps failing must not block writers
 		Cache:                       cache,
 		DisableWAL:                  true,
 		MemTableSize:                uint64(memTable),
@@ -102,7 +104,7 @@ func (s *State) open(memory int64) error {
 	return err
 }
 
-// shrink opens the store again with the memory that it may have from now on.
+// shrink reopens the store with the memory limit that applies after Seal.
 func (s *State) shrink() error {
 	if unsealed(s.memory) == s.memory {
 		return nil
@@ -115,7 +117,7 @@ func (s *State) shrink() error {
 	return s.open(s.memory)
 }
 
-// silent drops what the store has to say.
+// silent discards the log messages of the store, except fatal ones.
 type silent struct{}
 
 func (silent) Infof(string, ...interface{})      {}

@@ -5,7 +5,7 @@ import "encoding/binary"
 // StreamID is the id of a stream's entry.
 type StreamID struct{ MS, Seq uint64 }
 
-// append appends the id as rows have it.
+// append appends the id in the form of rows.
 func (id StreamID) append(dst []byte) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, id.MS), id.Seq)
 }

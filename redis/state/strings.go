@@ -6,7 +6,7 @@ import (
 	"kvferry/record"
 )
 
-// chunk is how many bytes a row of a long string has; strings up to it lie in the key's row.
+// chunk is the size of a row of a long string in bytes; strings up to this size are in the key's row.
 const chunk = 16 << 10
 
 // SetString makes a string the value of a key.
@@ -27,7 +27,7 @@ func (v *Value) toChunks() {
 	v.SetBytes(0, b)
 }
 
-// Content returns the bytes of a string, a view; of a value that is nil none.
+// Content returns the bytes of a string as a view; nil for a nil value.
 func (v *Value) Content() []byte {
 	if v == nil {
 		return nil
@@ -35,7 +35,7 @@ func (v *Value) Content() []byte {
 	return v.Bytes(0, v.Len())
 }
 
-// Bytes returns n bytes of a string from off on, a view; fewer at its end.
+// Bytes returns n bytes of a string starting at off, as a view; fewer at its end.
 func (v *Value) Bytes(off, n int64) []byte {
 	n = min(n, v.Len()-off)
 	if n <= 0 {
@@ -63,7 +63,7 @@ func (v *Value) chunkKey(n int64) []byte {
 	return binary.BigEndian.AppendUint64(dataKey(v.id), uint64(n))
 }
 
-// SetBytes puts bytes into a string at off, which grows, with zero bytes in between.
+// SetBytes writes bytes into a string at off. The string grows, with zero bytes in between.
 func (v *Value) SetBytes(off int64, b []byte) {
 	end := off + int64(len(b))
 	if v.inline {

@@ -6,8 +6,8 @@ import (
 	"kvferry/record"
 )
 
-// Value is what a key holds. Its methods are each about some types and must not be called for others. Nil is a value that is
-// not there: it has no length, content, members or ranks.
+// Value is the content of a key. Each method is valid for some types only. A nil Value is the value of a
+// missing key: it has no length, content, members or ranks.
 type Value struct {
 	Type     record.Type
 	ExpireMS int64 // Unix ms, 0 never
@@ -19,7 +19,7 @@ type Value struct {
 	s       *State
 	id      uint64
 	count   uint64 // elements; of a string in chunks, bytes
-	loose   bool   // of a set or hash: some of the elements that count has may have been there before
+	loose   bool   // of a set or hash: count may include elements twice
 	shrunk  bool   // an element was removed since the value was found
 	head    uint64 // position of a list's first element
 	inline  bool   // a string's bytes are here
@@ -27,7 +27,7 @@ type Value struct {
 	lost    lostness
 }
 
-// Make returns an empty value of a type, of no key.
+// Make returns an empty value of a type, not yet stored under a key.
 func (s *State) Make(t record.Type) *Value {
 	v := &Value{s: s, Type: t, inline: t == record.String}
 	if !v.inline {
@@ -45,7 +45,7 @@ func (s *State) newID() uint64 {
 	return s.nextID - 1
 }
 
-// Copy returns a value like it, of no key.
+// Copy returns a copy of the value, not yet stored under a key.
 func (v *Value) Copy() *Value {
 	c := *v
 	if v.inline || v.lost != 0 {
@@ -60,7 +60,7 @@ func (v *Value) Copy() *Value {
 	return &c
 }
 
-// Len returns how many elements it has; of a string, bytes.
+// Len returns the number of elements; for a string, the number of bytes.
 func (v *Value) Len() int64 {
 	switch {
 	case v == nil:
@@ -72,7 +72,7 @@ func (v *Value) Len() int64 {
 	return int64(v.count)
 }
 
-// looseType is in the type of a loose value's row.
+// looseType is the bit in the type byte of a loose value's row.
 const looseType = 0x80
 
 func (v *Value) append(dst []byte) []byte {
@@ -102,7 +102,7 @@ func (v *Value) append(dst []byte) []byte {
 	return dst
 }
 
-// decodeValue reads a row that append wrote, of which it is a view.
+// decodeValue decodes a row that append wrote, into views of it.
 func (s *State) decodeValue(b []byte) *Value {
 	if l := lostness(b[0]); l == lostKey || l == lostName {
 		return &Value{s: s, Type: record.Other, lost: l, inlined: b[1:]}

@@ -15,10 +15,10 @@ import (
 	"kvferry/record"
 )
 
-// empty returns a state that is gone when the test ends.
+// empty returns a state that is removed at the end of the test.
 func empty(t *testing.T) *State {
 	t.Helper()
-	s, err := New(Options{TempDir: t.TempDir(), Memory: 8 << 10}) // not all rows are in memory
+	s, err := New(Options{TempDir: t.TempDir(), Memory: 8 << 10}) // small enough that not all rows are in memory
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func compare(t *testing.T, s *State, want map[string]string) {
 	}
 }
 
-// TestKeys: keys are stored, moved and removed, and databases are swapped and flushed, whatever they hold.
+// TestKeys: keys of all types are stored, moved and removed, and databases are swapped and flushed.
 func TestKeys(t *testing.T) {
 	s := empty(t)
 	list := s.Make(record.List)
@@ -80,7 +80,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestStrings compares strings that are written anywhere with ones in memory.
+// TestStrings compares strings written at any offset with strings in memory.
 func TestStrings(t *testing.T) {
 	s := empty(t)
 	v, want := s.Make(record.String), []byte{}
@@ -113,7 +113,7 @@ func TestStrings(t *testing.T) {
 	compare(t, s, map[string]string{"0/s": form("string", string(want)), "0/long": form("string", "x"+string(long[1:])), "0/copy": form("string", string(long))})
 }
 
-// TestLists compares a list with one in memory.
+// TestLists compares a list with a list in memory.
 func TestLists(t *testing.T) {
 	s := empty(t)
 	v, want := s.Make(record.List), []string{}
@@ -162,7 +162,7 @@ func TestLists(t *testing.T) {
 	v.Items(func([]byte) bool { t.Error("an element is left"); return false })
 }
 
-// TestMembers: fields and members are there once.
+// TestMembers: a field or member exists once.
 func TestMembers(t *testing.T) {
 	s := empty(t)
 	set, hash, zset := s.Make(record.Set), s.Make(record.Hash), s.Make(record.ZSet)
@@ -222,7 +222,7 @@ func TestMembers(t *testing.T) {
 		"0/z": form("zset", "a=1", "b=-1", "c=-Inf", "d=+Inf", "e=0", "f=0", "g=-2.5")})
 }
 
-// TestStreams: entries, groups, consumers and what is pending come and go.
+// TestStreams adds and removes entries, groups, consumers and pending entries.
 func TestStreams(t *testing.T) {
 	s := empty(t)
 	v := s.Make(record.Stream)
@@ -276,7 +276,7 @@ func TestStreams(t *testing.T) {
 	compare(t, s, map[string]string{"0/x": want, "0/y": want, "0/none": form("stream", "last=0-0 deleted=0-0 added=0")})
 }
 
-// TestPut: records of every type are read as they were put.
+// TestPut: records of every type are read back unchanged.
 func TestPut(t *testing.T) {
 	id := func(n byte) []byte { return append(make([]byte, 15), n) }
 	elems := map[record.Type][]record.Element{
@@ -310,7 +310,7 @@ func TestPut(t *testing.T) {
 	if err := errors.Join(p.Write(list), p.End()); err != nil {
 		t.Fatal(err)
 	}
-	unknown.Added = 2 // as servers count what is not known
+	unknown.Added = 2 // as servers count an unknown number
 	redistest.Read(t, want, &one{h: &unknown, list: list})
 	skipped := s.Put(&record.Header{Type: record.ZSet, Key: []byte("nan")})
 	if err := errors.Join(skipped.Write([]record.Element{{Name: []byte("a"), Score: math.NaN()}}), skipped.End()); err != nil {
@@ -347,8 +347,8 @@ func (o *one) Read(dst []record.Element) (int, error) {
 func (o *one) Settle(record.Class) {}
 func (o *one) Close() error        { return nil }
 
-// TestRecords: a reader yields the types and the span that it is asked for, and counts them by class; sizes and cuts are
-// those of what there is.
+// TestRecords: a reader yields the requested types and span, and counts them by class; sizes and cuts match
+// the content.
 func TestRecords(t *testing.T) {
 	s := empty(t)
 	big := []byte(strings.Repeat("x", chunk))

@@ -6,14 +6,13 @@ import (
 	"kvferry/record"
 )
 
-// Stretch is a key and about how many bytes there are from it to the next one.
+// Stretch is a key and the approximate number of bytes from it to the next Stretch.
 type Stretch struct {
 	Key   []byte
 	Bytes int64
 }
 
-// Weigh returns up to n keys of some types at equal distances, the first among them. The state has to be sealed
-// before.
+// Weigh returns up to n keys of some types at equal distances, including the first. The state must be sealed.
 func (s *State) Weigh(db int, types record.TypeSet, n int) (out []Stretch, err error) {
 	z := s.sizes[db]
 	if z == nil || n < 1 {

@@ -7,7 +7,7 @@ import (
 	"kvferry/record"
 )
 
-// TestWeigh: the keys cut a database in parts of about equal size, whose bytes are those of all its keys.
+// TestWeigh: the keys cut a database into parts of similar size, whose sum is the size of all its keys.
 func TestWeigh(t *testing.T) {
 	s, err := New(Options{TempDir: t.TempDir(), Memory: 1 << 20})
 	if err != nil {

@@ -15,18 +15,19 @@ import (
 type Family interface {
 	// UserKey returns the user key of a meta row; false for other rows of its keyspace.
 	UserKey(raw []byte) ([]byte, bool)
-	// MetaKey appends the key of the meta row of a user key. Keys ascend as user keys do.
+	// MetaKey appends the key of the meta row of a user key. Keys sort like user keys.
 	MetaKey(dst, key []byte) []byte
 	// Meta decodes the value of a meta row.
 	Meta(value []byte) (Meta, bool)
-	// Rows are the data rows of a key.
+	// Rows returns the data rows of a key.
 	Rows(key []byte) (store.Iterator, error)
-	// Version returns the version of a data row; false if it is no row of the key.
+	// Version returns the version of a data row; false if the row does not belong to the key.
 	Version(key, raw, value []byte) (int64, bool)
-	// Row records a data row of the newest dead version so far; first says that the version is new.
+	// Row records a data row of the newest dead version so far; first is true if the version is new.
 	Row(first bool, raw, value []byte)
-	// Revived appends the meta row of a collection that has rows elements: as its old meta row was, or, when
-	// old is nil, as far as the data rows tell. lost says what they do not tell, "" when nothing.
+	// Revived appends the meta row of a collection with rows elements: the old meta row or, if old is nil, one
+	// derived from the data rows. lost describes the properties that the data rows do not determine, "" if
+	// they determine all.
 	Revived(dst, old []byte, version, rows int64) (value []byte, lost string)
 }
 
@@ -40,14 +41,15 @@ type Meta struct {
 	Bare bool
 }
 
-// Collections returns the keyspace of meta rows in which deleted collections have the meta rows of before, and
-// others have none; orphans get those that their data rows tell of. tell takes what cannot be known about one.
+// Collections returns the keyspace of meta rows in which deleted collections have their previous meta rows,
+// and others have no rows; orphans finds the collections known only from data rows. tell is called with the
+// unknown properties of a collection.
 func Collections(ctx context.Context, ks store.Keyspace, f Family, orphans *Orphans, tell func(key []byte, what string)) store.Keyspace {
 	g := &grave{f: f, tell: tell}
 	return &orphaned{Keyspace: Overlay(ctx, ks, MaxHistory, g.revive), metas: ks, ctx: ctx, f: f, tell: tell, orphans: orphans}
 }
 
-// grave finds out what deleted collections were.
+// grave restores deleted collections.
 type grave struct {
 	f    Family
 	tell func(key []byte, what string)
@@ -72,7 +74,7 @@ func (g *grave) revive(raw []byte, history []store.Entry) ([]byte, bool, error) 
 	return g.buf, ok, err
 }
 
-// orphan makes the meta row of a key that has no entries of one.
+// orphan makes the meta row of a key without entries of its meta row.
 func (g *grave) orphan(key []byte) (bool, error) { return g.exhume(key, nil, math.MaxInt64) }
 
 // exhume makes the meta row of the newest version of a key below limit, if it has rows.
@@ -99,7 +101,7 @@ func (g *grave) exhume(key []byte, history []store.Entry, limit int64) (bool, er
 	return true, nil
 }
 
-// restore makes the meta row of a dead version, and says what cannot be known.
+// restore makes the meta row of a dead version, and reports unknown properties.
 func (g *grave) restore(key []byte, history []store.Entry, version, rows int64) {
 	var old []byte
 	what := "its meta row is gone: its expiry is unknown"
@@ -124,7 +126,7 @@ func (g *grave) restore(key []byte, history []store.Entry, version, rows int64) 
 	}
 }
 
-// Strings returns the keyspace of strings in which deleted ones are what they were, and others are not.
+// Strings returns the keyspace of strings with the last values of deleted strings, and no live strings.
 func Strings(ctx context.Context, ks store.Keyspace) store.Keyspace {
 	return Overlay(ctx, ks, 1, deleted)
 }

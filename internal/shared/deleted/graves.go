@@ -11,33 +11,33 @@ import (
 	"kvferry/store"
 )
 
-// Rows are those of a keyspace in which the rows of a record lie side by side, and one of them, its meta row, says that the
-// record is there: to delete a record, the engine writes tombstones, that of the meta row first. So what the other rows
-// were when the meta row was deleted is what the record was. An empty meta row says that there is none.
+// Rows describes a keyspace in which the rows of a record are adjacent, and one of them, its meta row, makes
+// the record exist. To delete a record, the engine writes tombstones, for the meta row first. So the record is
+// the state of the other rows when the meta row was deleted. An empty meta row counts as deleted.
 type Rows struct {
 	Keyspace store.Keyspace
 	Merger   *store.Merger // folds merge operands; nil refuses them
-	// Split finds the user key in a raw key, and says whether it is of a meta row.
+	// Split finds the user key in a raw key; meta is true for a meta row.
 	Split func(raw []byte) (user []byte, meta, ok bool)
-	// Make makes a meta row in place of one that is gone; another row of the user key tells of what it is.
+	// Make makes a substitute for a lost meta row from another row of the user key.
 	Make func(user, raw []byte) (key, value []byte, ok bool)
-	// Bounds are those of the rows from a user key on.
+	// Bounds returns the bounds of the rows from a user key on.
 	Bounds func(user []byte) (lo, hi []byte)
 }
 
-// Past returns the keyspace with the rows of deleted records, as they were.
+// Past returns the keyspace with the rows of deleted records before the deletion.
 func (r *Rows) Past(ctx context.Context) store.Keyspace {
 	return &past{Keyspace: r.Keyspace, rows: r, ctx: ctx}
 }
 
-// past is a keyspace as graves show it.
+// past is a keyspace of Graves.
 type past struct {
 	store.Keyspace
 	rows *Rows
 	ctx  context.Context
 }
 
-// Rows yields the rows from lo on. hi is not looked at.
+// Rows yields the rows starting at lo; it ignores hi.
 func (p *past) Rows(lo, _ []byte) (store.Iterator, error) {
 	user, _, ok := p.rows.Split(lo)
 	if !ok {
@@ -51,39 +51,39 @@ func (p *past) Rows(lo, _ []byte) (store.Iterator, error) {
 	return g, g.SeekGE(lo)
 }
 
-// Graves is an iterator of the rows of deleted records, as they were right before.
+// Graves iterates over the rows of deleted records as they were right before the deletion.
 type Graves struct {
 	rows *Rows
 	h    *History
 
-	user  []byte // whose rows come
+	user  []byte // the user key of the current rows
 	begun bool
 	state graveState
-	limit uint64   // of dated rows: the sequence number that the meta row was deleted with
-	bare  bool     // the meta row is gone, and none was made yet
+	limit uint64   // if dated: the sequence number at which the meta row was deleted
+	bare  bool     // the meta row is lost, and has no substitute yet
 	ahead []rawRow // to return next
 	notes []note
 }
 
-// rawRow is a row as it is stored.
+// rawRow is a row in its stored form.
 type rawRow struct{ key, value []byte }
 
-// graveState says what is known of the user key at hand.
+// graveState is the state of the current user key.
 type graveState uint8
 
 const (
 	graveUndated graveState = iota // no entry of the meta row is left
 	graveDated                     // the meta row was deleted
-	graveNone                      // the key is there
+	graveNone                      // the key exists
 )
 
-// note is what cannot be known about a record.
+// note describes unknown properties of a record.
 type note struct {
 	user []byte
 	what string
 }
 
-// Graves returns an iterator of the rows in [lo, hi), which cuts through no record.
+// Graves returns an iterator of the rows in [lo, hi); the bounds must not be within a record.
 func (r *Rows) Graves(ctx context.Context, lo, hi []byte) (*Graves, error) {
 	h, err := NewHistory(ctx, r.Keyspace, r.Merger, lo, hi)
 	if err != nil {
@@ -129,7 +129,7 @@ func (g *Graves) Next() (key, value []byte, err error) {
 	}
 }
 
-// row returns the row at hand as it was, if it comes back.
+// row returns the value that the current row had; ok is false if the row is not restored.
 func (g *Graves) row(meta bool) (value []byte, ok bool, err error) {
 	switch {
 	case meta:
@@ -142,7 +142,7 @@ func (g *Graves) row(meta bool) (value []byte, ok bool, err error) {
 	return value, ok, err
 }
 
-// lastLife returns a row as it was before its last deletion, or as it is.
+// lastLife returns a row as of its last deletion, or the current row.
 func (g *Graves) lastLife() ([]byte, bool, error) {
 	for limit := uint64(math.MaxUint64); ; {
 		value, m, ok, err := g.h.Before(limit)
@@ -153,7 +153,7 @@ func (g *Graves) lastLife() ([]byte, bool, error) {
 	}
 }
 
-// metaRow finds out whether META is there, and when it was deleted if it is not.
+// metaRow determines whether META exists and, if not, when it was deleted.
 func (g *Graves) metaRow() ([]byte, bool, error) {
 	var deleted uint64 // the last time
 	for limit := uint64(math.MaxUint64); ; {
@@ -182,7 +182,7 @@ func (g *Graves) metaRow() ([]byte, bool, error) {
 	}
 }
 
-// made returns a meta row made by another row of the user key.
+// made returns a meta row made from another row of the user key.
 func (g *Graves) made(raw []byte) (key, value []byte, ok bool) {
 	if key, value, ok = g.rows.Make(g.user, raw); !ok {
 		return nil, nil, false
@@ -200,7 +200,7 @@ func (g *Graves) note(what string) {
 	g.notes = append(g.notes, note{bytes.Clone(g.user), what})
 }
 
-// Told hands out, once, what cannot be known about the records up to a user key.
+// Told calls f with the unknown properties of the records up to a user key, and forgets them.
 func (g *Graves) Told(upTo []byte, f func(user []byte, what string)) {
 	n := 0
 	for _, t := range g.notes {
@@ -219,7 +219,7 @@ func (g *Graves) SeekGE(key []byte) error {
 	for {
 		k, v, err := g.Next()
 		if err == io.EOF {
-			return nil // which Next says again
+			return nil // Next will return it again
 		}
 		if err != nil {
 			return err
@@ -231,10 +231,10 @@ func (g *Graves) SeekGE(key []byte) error {
 	}
 }
 
-// Place is that of the row's newest entry.
+// Place is the place of the row's newest entry.
 func (g *Graves) Place() record.Place { return g.h.Place() }
 
-// Tally counts nothing: what is dead is no part of a ledger.
+// Tally is a no-op: dead rows do not count in a ledger.
 func (g *Graves) Tally(*record.Tally) {}
 
 // Close closes the entries.

@@ -13,7 +13,8 @@ import (
 	"kvferry/store"
 )
 
-// dated is a keyspace of entries written as "key=value@seq", "key@seq" being a tombstone; those of a key newest first.
+// dated is a keyspace of entries written as "key=value@seq", with "key@seq" for a tombstone; entries of a key
+// newest first.
 func dated(t *testing.T, lines ...string) *fake {
 	t.Helper()
 	f := &fake{}
@@ -32,7 +33,8 @@ func dated(t *testing.T, lines ...string) *fake {
 	return f
 }
 
-// dotted are rows whose keys are "user.rest"; the rest of meta rows is 0. Of users from x on no meta row can be made.
+// dotted are rows with keys "user.rest"; meta rows have the rest 0. For users from x on, Make cannot make a
+// meta row.
 func dotted(f *fake) *Rows {
 	return &Rows{Keyspace: f,
 		Split: func(raw []byte) (user []byte, meta, ok bool) {
@@ -100,7 +102,7 @@ func TestGraves(t *testing.T) {
 	}
 }
 
-// TestGravesTold: what is told of a record comes when it is asked for, once, though later ones were looked ahead to.
+// TestGravesTold: notes about a record are returned on request, once, even if the iterator has read ahead.
 func TestGravesTold(t *testing.T) {
 	g, err := dotted(dated(t, "a.f=1@2", "b.f=1@2", "c.f=1@2")).Graves(context.Background(), nil, nil)
 	if err != nil {
@@ -120,7 +122,7 @@ func TestGravesTold(t *testing.T) {
 	}
 }
 
-// TestPast: a row of the past is found in the midst of its record.
+// TestPast: a past row is found in the middle of its record.
 func TestPast(t *testing.T) {
 	f := dated(t, "a.0@10", "a.0=m@1", "a.f=1@2", "a.h=2@3", "b.0@10", "b.0=n@4")
 	ks := dotted(f).Past(context.Background())

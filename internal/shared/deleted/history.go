@@ -11,8 +11,8 @@ import (
 	"kvferry/store"
 )
 
-// History walks the rows of a keyspace, those of the past too: Next moves to a key, Before says what
-// its row was at a time. Only the merge operands of one row are held.
+// History walks the rows of a keyspace, including past ones: Next moves to a key, Before returns its row at a
+// time. It holds only the merge operands of one row.
 type History struct {
 	ctx     context.Context
 	steps   int
@@ -25,7 +25,7 @@ type History struct {
 	place record.Place // of the newest entry of the key
 	cover []uint64     // sequence numbers of the range tombstones over the key, the newest first
 	head  *store.Entry // the next entry of the key, or the first of the next one
-	inKey bool         // head is of the key
+	inKey bool         // head belongs to the key
 	ended bool
 
 	operands [][]byte // the newest first
@@ -39,12 +39,12 @@ type rangeTomb struct {
 	seq        uint64
 }
 
-// Moment is what decided about a row at a time.
+// Moment describes the entry that decided a row's state at a time.
 type Moment struct {
-	// Seq is the sequence number of the entry that decided, 0 when there is none: nothing is known of
-	// the row before the time.
+	// Seq is the sequence number of the deciding entry; 0 if no entry is left, so that the earlier row is
+	// unknown.
 	Seq uint64
-	// Deleted says that the entry is a tombstone.
+	// Deleted is true if the entry is a tombstone.
 	Deleted bool
 }
 
@@ -73,7 +73,7 @@ func (h *History) Next() ([]byte, error) {
 	return h.key, nil
 }
 
-// fill makes sure that head is the next entry, unless there is none.
+// fill sets head to the next entry, or returns io.EOF.
 func (h *History) fill() error {
 	for h.head == nil {
 		if h.ended {
@@ -96,7 +96,7 @@ func (h *History) fill() error {
 	return nil
 }
 
-// step moves to the next entry of the key; inKey is false when there is none.
+// step moves to the next entry of the key; inKey is false after the last.
 func (h *History) step() error {
 	h.head = nil
 	err := h.fill()
@@ -108,7 +108,7 @@ func (h *History) step() error {
 	return err
 }
 
-// covered finds the range tombstones over the key and forgets those that ended.
+// covered finds the range tombstones over the key and drops tombstones that end before it.
 func (h *History) covered() {
 	h.cover = h.cover[:0]
 	if len(h.tombs) == 0 {
@@ -131,7 +131,7 @@ func (h *History) covered() {
 // tombstone returns the newest range tombstone over the key that is between the next entry and limit.
 func (h *History) tombstone(limit uint64) (seq uint64, ok bool) {
 	if h.inKey && !h.head.Covered {
-		return 0, false // tables cut those that are stored in them to their own bounds
+		return 0, false // tables truncate their range tombstones to their own bounds
 	}
 	for _, seq := range h.cover {
 		if seq < limit {
@@ -141,9 +141,9 @@ func (h *History) tombstone(limit uint64) (seq uint64, ok bool) {
 	return 0, false
 }
 
-// Before returns the row of the key as it was right before the sequence number limit, and what decided that; ok is
-// false if there was none. Calls for one key go back in time: the limit of the next one is at most Moment.Seq. The
-// value is valid until the next call.
+// Before returns the row of the key as it was right before the sequence number limit, and the entry that
+// decided; ok is false if the row did not exist. Successive calls for one key go back in time: each limit is
+// at most the last Moment.Seq. The value is valid until the next call.
 func (h *History) Before(limit uint64) (value []byte, m Moment, ok bool, err error) {
 	h.operands, h.arena = h.operands[:0], h.arena[:0]
 	for h.inKey && h.head.Seq >= limit {
@@ -161,7 +161,7 @@ func (h *History) Before(limit uint64) (value []byte, m Moment, ok bool, err err
 		switch e := h.head; e.Kind {
 		case store.Delete, store.SingleDelete:
 			return h.fold(nil, Moment{e.Seq, true})
-		case store.Lost: // nothing is known of what was there
+		case store.Lost: // the earlier row is unknown
 			return h.fold(nil, Moment{})
 		case store.Put:
 			if len(h.operands) == 0 {
@@ -187,11 +187,11 @@ func (h *History) Before(limit uint64) (value []byte, m Moment, ok bool, err err
 // operand keeps a merge operand.
 func (h *History) operand(v []byte) {
 	at := len(h.arena)
-	h.arena = append(h.arena, v...) // earlier operands may stay in the array that it outgrew
+	h.arena = append(h.arena, v...) // earlier operands may still point into the array it outgrew
 	h.operands = append(h.operands, h.arena[at:len(h.arena):len(h.arena)])
 }
 
-// fold applies the operands to a base, or nil if there is none.
+// fold applies the operands to a base, which may be nil.
 func (h *History) fold(base []byte, m Moment) ([]byte, Moment, bool, error) {
 	if len(h.operands) == 0 {
 		return nil, m, false, nil
@@ -205,7 +205,7 @@ func (h *History) fold(base []byte, m Moment) ([]byte, Moment, bool, error) {
 	return value, m, keep && err == nil, err
 }
 
-// Place is that of the newest entry of the key.
+// Place is the place of the newest entry of the key.
 func (h *History) Place() record.Place { return h.place }
 
 // Close closes the entries.

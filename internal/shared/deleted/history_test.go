@@ -34,7 +34,7 @@ type write struct {
 	seq        uint64
 }
 
-// at is what a key was right before a sequence number.
+// at is the value of a key right before a sequence number.
 func at(all []write, key string, limit uint64) (value string, ok bool) {
 	var ops [][]byte
 	for _, w := range all { // ascending
@@ -103,7 +103,7 @@ func TestHistoryModel(t *testing.T) {
 	}
 }
 
-// checkHistory asks for each key at some times, back in time, and follows its moments.
+// checkHistory looks up each key at some times, going back, and follows its moments.
 func checkHistory(t *testing.T, seed uint64, rnd *rand.Rand, all []write) {
 	t.Helper()
 	h, err := NewHistory(context.Background(), keyspaceOf(all), joiner, nil, nil)
@@ -141,7 +141,8 @@ func checkHistory(t *testing.T, seed uint64, rnd *rand.Rand, all []write) {
 	}
 }
 
-// Range tombstones that a table cuts to its bounds do not reach what the store says that they do not cover.
+// TestHistoryCutTombstone: a range tombstone truncated to its table's bounds does not cover entries that the
+// store marks as not covered.
 func TestHistoryCutTombstone(t *testing.T) {
 	f := &fake{entries: []store.Entry{
 		{Key: []byte("a"), Value: []byte("z"), Seq: 9, Kind: store.RangeDelete},

@@ -11,14 +11,15 @@ import (
 	"kvferry/store"
 )
 
-// Orphans finds the user keys of data rows whose meta row is gone, which a compaction that has not come to the
-// data rows leaves. It reads all records of a span, for their order is not that of the data rows.
+// Orphans finds the user keys of data rows whose meta row is gone, as left by a compaction that has not
+// reached the data rows. It reads all records of a span, since their order differs from the order of the data
+// rows.
 type Orphans struct {
-	// Kind is that of the findings that tell of such a key.
+	// Kind is the kind of findings about such keys.
 	Kind string
 	// Open returns a reader that reports them.
 	Open func(report func(record.Finding)) (record.Reader, error)
-	// Memory is how many bytes of keys may be held, TempDir takes the others.
+	// Memory is the number of bytes of keys to hold in memory; the rest goes to TempDir.
 	Memory  int64
 	TempDir string
 }
@@ -78,10 +79,10 @@ func (k *keys) next() ([]byte, error) {
 
 func (k *keys) close() error { return k.sorter.Close() }
 
-// orphaned is a keyspace of revived meta rows, and of those made for orphans.
+// orphaned is a keyspace of the revived meta rows and the meta rows made for orphans.
 type orphaned struct {
 	store.Keyspace
-	metas   store.Keyspace // as they are
+	metas   store.Keyspace // the stored ones
 	ctx     context.Context
 	f       Family
 	tell    func(key []byte, what string)
@@ -101,7 +102,7 @@ func (o *orphaned) Rows(lo, hi []byte) (store.Iterator, error) {
 	return &merged{Iterator: it, keys: k, metas: o.metas, grave: grave{f: o.f, tell: o.tell}, lo: bytes.Clone(lo), hi: bytes.Clone(hi)}, nil
 }
 
-// merged merges revived meta rows with those made for orphans.
+// merged merges revived meta rows with meta rows made for orphans.
 type merged struct {
 	store.Iterator // of the revived rows
 	keys           *keys
@@ -110,8 +111,8 @@ type merged struct {
 	lo, hi         []byte
 
 	key, value []byte // the next revived row
-	have, done bool   // whether there is one, whether there will be none
-	raw        []byte // the key of the next orphan's meta row, nil when it is not known
+	have, done bool   // whether key and value are set, whether no revived rows are left
+	raw        []byte // the key of the next orphan's meta row, nil if unknown
 	user       []byte
 	made       bool // the row last returned was made
 }
@@ -138,7 +139,7 @@ func (m *merged) Next() (key, value []byte, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if alive { // a record without rows has taken the place of one with them
+		if alive { // a record without rows has replaced one with rows
 			continue
 		}
 		ok, err := m.grave.orphan(m.user)
@@ -152,7 +153,7 @@ func (m *merged) Next() (key, value []byte, err error) {
 	}
 }
 
-// alive reports whether a meta row says that its record is there.
+// alive reports whether a meta row exists and its record is alive.
 func (m *merged) alive(raw []byte) (bool, error) {
 	it, err := m.metas.Rows(raw, nil)
 	if err != nil {
@@ -208,7 +209,7 @@ func (m *merged) SeekGE(key []byte) error {
 	return m.Iterator.SeekGE(key)
 }
 
-// Place is that of the row; a row that was made has none.
+// Place is the place of the row; a row made for an orphan has no place.
 func (m *merged) Place() record.Place {
 	if m.made {
 		return record.Place{Level: -1}

@@ -18,13 +18,13 @@ const MaxHistory = 64
 // have no values. ok is false if the row is left out.
 type Revive func(key []byte, history []store.Entry) (value []byte, ok bool, err error)
 
-// Overlay returns a keyspace whose Rows are those of ks that revive restores, and no others. puts is the
-// number of puts of a row whose values revive needs. Everything else is that of ks.
+// Overlay returns a keyspace whose Rows are exactly the rows of ks that revive restores. puts is the number of
+// puts of a row whose values revive needs. ks provides all other methods.
 func Overlay(ctx context.Context, ks store.Keyspace, puts int, revive Revive) store.Keyspace {
 	return &overlay{Keyspace: ks, ctx: ctx, puts: puts, revive: revive}
 }
 
-// checkEvery is how many rows pass between looks at the context.
+// checkEvery is the number of rows between checks of the context.
 const checkEvery = 1024
 
 type overlay struct {
@@ -43,7 +43,7 @@ func (o *overlay) Rows(lo, hi []byte) (store.Iterator, error) {
 	return &revived{o: o, it: it, hi: hi, place: record.Place{Level: -1}}, nil
 }
 
-// revived walks entries and gathers those of a key.
+// revived walks entries and gathers the entries of a key.
 type revived struct {
 	o     *overlay
 	it    store.EntryIterator
@@ -91,7 +91,7 @@ func (r *revived) gather() error {
 		}
 		if e.Kind == store.RangeDelete {
 			r.next = nil
-			continue // what it hides is marked as Covered
+			continue // the entries it hides are marked as Covered
 		}
 		if len(r.history) == 0 {
 			r.key = append(r.key[:0], e.Key...)
@@ -130,7 +130,7 @@ func (r *revived) peek() (*store.Entry, error) {
 	return e, nil
 }
 
-// SeekGE starts over at a key.
+// SeekGE restarts at a key.
 func (r *revived) SeekGE(key []byte) error {
 	it, err := r.o.Entries(key, r.hi)
 	if err != nil {
@@ -141,17 +141,17 @@ func (r *revived) SeekGE(key []byte) error {
 	return err
 }
 
-// Place is that of the newest entry of the row.
+// Place is the place of the row's newest entry.
 func (r *revived) Place() record.Place { return r.place }
 
-// Tally counts nothing: what is revived is no part of a ledger.
+// Tally is a no-op: revived rows do not count in a ledger.
 func (r *revived) Tally(*record.Tally) {}
 
 // Close closes the entries.
 func (r *revived) Close() error { return r.it.Close() }
 
-// deleted revives rows whose newest entry is a tombstone, as the newest put below it; it wants the
-// value of one put.
+// deleted revives rows whose newest entry is a tombstone, with the newest put below it; it needs the value of
+// one put.
 func deleted(_ []byte, history []store.Entry) ([]byte, bool, error) {
 	if !Gone(history) {
 		return nil, false, nil
@@ -164,14 +164,14 @@ func deleted(_ []byte, history []store.Entry) ([]byte, bool, error) {
 	return nil, false, nil
 }
 
-// Gone reports whether a scan of the keyspace does not show the row.
+// Gone reports whether a scan of the keyspace omits the row.
 func Gone(history []store.Entry) bool {
 	return history[0].Covered || history[0].Kind == store.Delete || history[0].Kind == store.SingleDelete
 }
 
-// Versions finds the newest version below limit among the rows of an iterator, which it closes, and calls each with
-// every row of it in turn; each is called for older versions too before a newer one turns up, with first
-// set at the first row of each.
+// Versions finds the newest version below limit among the rows of an iterator, and closes the iterator. It
+// calls each with every row of that version, in order. Until it finds the newest version, it calls each for
+// older versions too; first is set at the first row of each version.
 func Versions(it store.Iterator, limit int64, version func(key, value []byte) (int64, bool),
 	each func(first bool, key, value []byte)) (best, rows int64, err error) {
 

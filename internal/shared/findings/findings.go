@@ -1,4 +1,4 @@
-// Package findings is what the passes of formats share when they report what is wrong.
+// Package findings holds the reporting of damage that the passes of formats share.
 package findings
 
 import (
@@ -16,7 +16,7 @@ const (
 	FindBadRowKey    = "bad-row-key"
 )
 
-// Error is one that names the kind of its finding.
+// Error is an error with the kind of its finding.
 type Error struct {
 	Kind string
 	Err  error
@@ -25,8 +25,8 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// KeyKind returns the kind of finding of an error in a row's key, in which lenField is the length of the
-// user key.
+// KeyKind returns the kind of finding of an error in a row's key; lenField is the name of the user key's
+// length.
 func KeyKind(err error, lenField string) string {
 	var own *Error
 	if errors.As(err, &own) {
@@ -57,16 +57,16 @@ func ValueKind(err error) string {
 	return FindBadValue
 }
 
-// perRecord is how many findings one record has before the rest of them is summed up, unless a pass asks
-// for all.
+// perRecord is the number of findings per record before the rest is summed up, unless a pass wants all
+// findings.
 const perRecord = 100
 
-// Limit keeps one record with very many faults from filling a report.
+// Limit keeps one record with many faults from filling a report.
 type Limit struct {
 	Deep bool // the pass asks for all
 	told int
 	more int
-	kind string // of the last that was not told
+	kind string // of the last suppressed finding
 }
 
 // Begin starts a record.
@@ -75,7 +75,7 @@ func (l *Limit) Begin() { l.told, l.more = 0, 0 }
 // Reached reports whether findings are only counted from now on.
 func (l *Limit) Reached() bool { return l.told >= perRecord && !l.Deep }
 
-// Tell counts a finding and reports whether it is to be told.
+// Tell counts a finding and reports whether it is within the limit.
 func (l *Limit) Tell(kind string) bool {
 	if l.Reached() {
 		l.more++
@@ -86,10 +86,10 @@ func (l *Limit) Tell(kind string) bool {
 	return true
 }
 
-// More reports whether there is something that was not told.
+// More reports whether findings were suppressed.
 func (l *Limit) More() bool { return l.more > 0 }
 
-// Rest sums up what was not told, once.
+// Rest returns one finding that counts the suppressed ones, and resets their number.
 func (l *Limit) Rest() record.Finding {
 	f := record.Finding{Kind: l.kind, Severity: record.Error, Detail: fmt.Sprintf("and %d more findings about this record", l.more)}
 	l.more = 0

@@ -10,8 +10,8 @@
 //	01xxxxxx xxxxxxxx   x+1 registers of 0
 //	1vvvvvxx            x+1 registers of v+1
 //
-// Where an engine marks the cached count as stale is its own affair: Redis in the highest bit of its last byte, Ardb in
-// that of its first.
+// Engines mark a stale cached count in different places: Redis in the highest bit of its last byte, Ardb in
+// the highest bit of its first.
 package hll
 
 import (
@@ -25,11 +25,11 @@ const (
 	HeaderSize   = 16                                    // bytes
 	DenseSize    = HeaderSize + NumRegisters*widthBits/8 // bytes
 	NumRegisters = 1 << indexBits
-	// MaxSparse is how many bytes a sparse one may have: hll-sparse-max-bytes, as servers have it unless they are told
-	// otherwise.
+	// MaxSparse is the maximum size of a sparse HyperLogLog in bytes, the servers' default for
+	// hll-sparse-max-bytes.
 	MaxSparse = 3000
 
-	indexBits = 14 // of a hash, which say the register
+	indexBits = 14 // of a hash, which select the register
 	widthBits = 6
 	maxRun    = 32 // greatest value of a run
 	seed      = 0xadc83b19
@@ -47,13 +47,13 @@ type Sketch []byte
 // Registers are the values of all registers.
 type Registers [NumRegisters]byte
 
-// New returns an empty one, which is sparse.
+// New returns an empty HyperLogLog, which is sparse.
 func New() Sketch {
 	s := append(append(make(Sketch, 0, HeaderSize+2), magic...), sparse)
 	return appendRun(append(s, make([]byte, HeaderSize-len(s))...), 0, NumRegisters)
 }
 
-// Is reports whether a string is one, by its header and size.
+// Is reports whether a string is a HyperLogLog, by its header and size.
 func Is(s []byte) bool {
 	return len(s) >= HeaderSize && string(s[:len(magic)]) == magic && (s[4] == sparse || s[4] == dense && len(s) == DenseSize)
 }
@@ -61,7 +61,8 @@ func Is(s []byte) bool {
 // IsDense reports whether the registers are dense.
 func (s Sketch) IsDense() bool { return s[4] == dense }
 
-// run reads the run of registers at the front of b: how many, their value, and its length in bytes, 0 if it is cut off.
+// run decodes the run of registers at the start of b: their number, their value, and the run's length in
+// bytes, 0 if it is truncated.
 func run(b []byte) (n int, value byte, size int) {
 	switch {
 	case b[0]&0x80 != 0:
@@ -74,7 +75,8 @@ func run(b []byte) (n int, value byte, size int) {
 	return (int(b[0]&63)<<8 | int(b[1])) + 1, 0, 2
 }
 
-// appendRun appends a run: at most 4 registers of a value, or all zeros; none for n = 0.
+// appendRun appends a run of n registers: at most 4 of a value above 0, or any number of zeros. It appends no
+// bytes if n is 0.
 func appendRun(dst []byte, value byte, n int) []byte {
 	switch {
 	case n == 0:
@@ -87,7 +89,7 @@ func appendRun(dst []byte, value byte, n int) []byte {
 	return append(dst, byte(n-1))
 }
 
-// runs calls f with the runs of values of a sparse one; false if all runs do not add up.
+// runs calls f with the runs of values of a sparse HyperLogLog; false if the runs do not add up.
 func (s Sketch) runs(f func(first, n int, value byte)) bool {
 	i := 0
 	for b := s[HeaderSize:]; len(b) > 0; {
@@ -144,7 +146,7 @@ func (s Sketch) put(i int, value byte) bool {
 	return true
 }
 
-// Dense returns it in dense form, itself if it is; false if the runs do not add up.
+// Dense returns the dense form, which may be the receiver; false if the runs do not add up.
 func (s Sketch) Dense() (Sketch, bool) {
 	if s.IsDense() {
 		return s, true
@@ -152,7 +154,7 @@ func (s Sketch) Dense() (Sketch, bool) {
 	return s.AppendDense(make([]byte, 0, DenseSize))
 }
 
-// AppendDense appends its dense form; false if the runs do not add up, and then nothing is appended.
+// AppendDense appends its dense form; false if the runs do not add up, in which case dst is unchanged.
 func (s Sketch) AppendDense(dst []byte) ([]byte, bool) {
 	at := len(dst)
 	dst = append(dst, s[:HeaderSize]...)
@@ -173,8 +175,8 @@ func (s Sketch) AppendDense(dst []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// Raise raises a register and returns the HyperLogLog, which may have become another one, and whether the register
-// was lower; ok is false if it is damaged.
+// Raise raises a register. It returns the HyperLogLog, which may have been reallocated, and whether the
+// register was lower; ok is false if the HyperLogLog is damaged.
 func (s Sketch) Raise(i int, value byte) (out Sketch, changed, ok bool) {
 	if s.IsDense() {
 		return s, s.put(i, value), true
@@ -190,7 +192,7 @@ func (s Sketch) Raise(i int, value byte) (out Sketch, changed, ok bool) {
 	return s, s.put(i, value), true
 }
 
-// raiseSparse changes the run that a register is in; fits is false when the result is too long to be sparse.
+// raiseSparse changes the run that contains a register; fits is false if the result is too long to be sparse.
 func (s Sketch) raiseSparse(i int, value byte) (out Sketch, changed, fits, ok bool) {
 	prev, p, first := HeaderSize, HeaderSize, 0
 	var n, size int
@@ -224,7 +226,7 @@ func (s Sketch) raiseSparse(i int, value byte) (out Sketch, changed, fits, ok bo
 	return out.join(prev), true, true, true
 }
 
-// join joins runs of one value among the five from p on, as far as they fit into one.
+// join joins runs of one value among the five from p on, if they fit into one run.
 func (s Sketch) join(p int) Sketch {
 	for scan := 5; p < len(s) && scan > 0; scan-- {
 		n, v, size := run(s[p:])
@@ -259,7 +261,7 @@ func murmur(b []byte) uint64 {
 	return h ^ h>>r
 }
 
-// Place returns the register that an element counts in, and the value that it raises it to.
+// Place returns the register of an element, and the value to raise it to.
 func Place(element []byte) (i int, value byte) {
 	x := murmur(element)
 	rest := x>>indexBits | 1<<(64-indexBits)
@@ -271,7 +273,7 @@ func (s Sketch) Add(element []byte) (out Sketch, changed, ok bool) {
 	return s.Raise(Place(element))
 }
 
-// Count is Ertl's estimate, which Redis uses from 5.0 on.
+// Count returns Ertl's estimate, which Redis has used since 5.0.
 func (r *Registers) Count() uint64 {
 	const q = 64 - indexBits
 	var histogram [64]int

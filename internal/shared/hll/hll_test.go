@@ -15,7 +15,7 @@ func of(encoding byte, registers string) Sketch {
 	return Sketch("HYLL" + string(encoding) + header + registers)
 }
 
-// TestRegisters: golden bytes of every kind of run, and of dense registers.
+// TestRegisters decodes golden bytes of every kind of run, and of dense registers.
 func TestRegisters(t *testing.T) {
 	dense := bytes.Repeat([]byte{0}, DenseSize-HeaderSize)
 	dense[0], dense[1], dense[2], dense[len(dense)-1] = 0b01_000001, 0b0001_1111, 0b101010_00, 0b111111_00
@@ -69,7 +69,7 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// TestRaise: runs are split and joined as servers do it.
+// TestRaise: runs are split and joined as in a server.
 func TestRaise(t *testing.T) {
 	const zeros = "\x7f\xff" // 16384 of them
 	for _, c := range []struct {
@@ -107,7 +107,8 @@ func TestRaise(t *testing.T) {
 	}
 }
 
-// TestModel adds members one by one and compares with plain registers, until long after the turn to the dense form.
+// TestModel adds members one by one and compares with plain registers, until long after the switch to the
+// dense form.
 func TestModel(t *testing.T) {
 	var want Registers
 	s := New()
@@ -137,7 +138,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestCount: the estimate is within the error of so many registers.
+// TestCount: the estimate is within the standard error for the number of registers.
 func TestCount(t *testing.T) {
 	s := New()
 	for n := range 20001 {
@@ -151,7 +152,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestDamage takes every strict prefix and every flipped bit: nothing panics, and what is made dense has all registers.
+// TestDamage tries every strict prefix and every flipped bit: no panic, and every dense form has all
+// registers.
 func TestDamage(t *testing.T) {
 	s := New()
 	for _, m := range []string{"a", "b", "c"} {
@@ -184,7 +186,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// FuzzAdd: a string with the right header is counted in or found damaged.
+// FuzzAdd: a string with the right header either counts or is reported as damaged.
 func FuzzAdd(f *testing.F) {
 	f.Add([]byte(New()), []byte("a"))
 	f.Add([]byte(of(sparse, "\x84\xfe\x00\x3f\x7f\xba")), []byte{})

@@ -1,4 +1,4 @@
-// Package hlldialect tells the HyperLogLogs of the engines apart. All keep them in strings.
+// Package hlldialect distinguishes the HyperLogLogs of the engines, all of which keep them in strings.
 package hlldialect
 
 import (
@@ -6,17 +6,19 @@ import (
 	"kvferry/record"
 )
 
-// Dialect is a way to keep a HyperLogLog in a string.
+// Dialect is a representation of a HyperLogLog in a string.
 type Dialect uint8
 
 // The dialects.
 const (
 	None Dialect = iota
-	// HYLL is that of Redis and Ardb (package hyll), which differ in where they mark the cached count as stale.
+	// HYLL is the dialect of Redis and Ardb (package hll), which mark a stale cached count in different
+	// places.
 	HYLL
-	// Raw is that of nemo and blackwidow: 128 KiB of registers, one byte each. Only the size tells.
+	// Raw is the dialect of nemo and blackwidow: 128 KiB of registers, one byte each. Only the size identifies
+	// it.
 	Raw
-	// Marked is that of floyd: registers as in Raw, in a string whose row says that it is one.
+	// Marked is the dialect of floyd: registers as in Raw, in a string whose row marks it as a HyperLogLog.
 	Marked
 )
 
@@ -27,7 +29,7 @@ const (
 	RawSize    = 1 << 17
 )
 
-// Of tells which dialect a string is in.
+// Of returns the dialect of a string.
 func Of(s []byte) Dialect {
 	switch {
 	case hll.Is(s):
@@ -38,13 +40,14 @@ func Of(s []byte) Dialect {
 	return None
 }
 
-// Engine is what a string goes to: its name in messages and the dialect that it counts.
+// Engine is the target of a string: its name in messages and the dialect that it counts.
 type Engine struct {
 	Name   string
 	Counts Dialect
 }
 
-// Note returns the note about a string that an engine may not count as its source did; false if there is none.
+// Note returns the note about a string that an engine may count differently from its source; false without a
+// note.
 func (e Engine) Note(s []byte) (record.Loss, bool) {
 	l := record.Loss{Kind: record.LossHyperLogLog, Note: true}
 	switch d := Of(s); {
@@ -76,7 +79,7 @@ func (e Engine) Notes(batch []record.Element, report func(record.Loss)) {
 	}
 }
 
-// Without returns how many strings come before the first HyperLogLog.
+// Without returns the number of strings before the first HyperLogLog.
 func Without(batch []record.StringRecord) int {
 	for i := range batch {
 		if Of(batch[i].Value) != None {
@@ -86,7 +89,8 @@ func Without(batch []record.StringRecord) int {
 	return len(batch)
 }
 
-// Strings is part of a target that holds all strings as they are, but for HyperLogLogs and what expired before 1970.
+// Strings is part of a target that keeps all strings unchanged, except HyperLogLogs and strings expired before
+// 1970.
 type Strings struct{}
 
 // Unchanged implements format.Target.
@@ -99,14 +103,15 @@ func (Strings) Unchanged(batch []record.StringRecord) int {
 	return len(batch)
 }
 
-// header starts a dense HyperLogLog of Redis whose cached count is stale.
+// header starts a dense HyperLogLog of Redis with a stale cached count.
 const header = "HYLL\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"
 
-// IsStale reports whether a string is a dense HyperLogLog of Redis that caches no count, as Dense makes it.
+// IsStale reports whether a string is a dense HyperLogLog of Redis without a valid cached count, as Dense
+// makes it.
 func IsStale(s []byte) bool { return len(s) == DenseSize && string(s[:HeaderSize]) == header }
 
-// Dense appends a HyperLogLog of Redis or Ardb, dense or sparse, as a dense one of Redis that caches no count. It returns
-// false for any other string and for one whose registers are damaged.
+// Dense appends a HyperLogLog of Redis or Ardb, dense or sparse, as a dense one of Redis without a valid
+// cached count. It returns false for other strings and for damaged registers.
 func Dense(dst, s []byte) ([]byte, bool) {
 	if Of(s) != HYLL {
 		return dst, false

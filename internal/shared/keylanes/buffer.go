@@ -5,34 +5,34 @@ import (
 	"kvferry/store"
 )
 
-// How many bytes of rows a lane keeps when its iterator is closed: its share of what the set may
-// buffer, within these bounds. The smallest makes up for the cost of opening an iterator; more than
-// the largest gains nothing.
+// Bounds of the number of bytes of rows that a lane keeps when its iterator is closed, which is its share of
+// the set's memory. The minimum makes up for the cost of opening an iterator; more than the maximum gains no
+// speed.
 const (
 	minChunk      = 4 << 10
 	maxChunk      = 64 << 10
 	defaultMemory = 8 << 20
 )
 
-// chunkSize is the share of a lane.
+// chunkSize is the number of bytes that a closed lane may keep.
 func chunkSize(memory int64, lanes int) int {
 	return int(min(max(memory/int64(max(lanes, 1)), minChunk), maxChunk))
 }
 
-// chunk is rows read ahead of a lane, whose iterator could be closed then. Its room is used again.
+// chunk holds rows read ahead from a lane, so that its iterator can be closed. Its memory is reused.
 type chunk struct {
-	bytes []byte // keys and values, one after the other
+	bytes []byte // keys and values, concatenated
 	rows  []chunkRow
 	at    int // the row under the cursor
 }
 
-// chunkRow is a row of a chunk. Its key starts where the row before ends.
+// chunkRow is a row of a chunk. Its key starts at the end of the previous row.
 type chunkRow struct {
 	value, end int // offsets in bytes
 	place      record.Place
 }
 
-// chunkRowSize is about what a chunkRow takes.
+// chunkRowSize is the approximate size of a chunkRow.
 const chunkRowSize = 56
 
 func (c *chunk) reset() { c.bytes, c.rows, c.at = c.bytes[:0], c.rows[:0], 0 }
@@ -64,7 +64,7 @@ func (c *chunk) rowAt(i int) store.Row {
 	return store.Row{Key: c.bytes[from:r.value:r.value], Value: c.bytes[r.value:r.end:r.end]}
 }
 
-// views appends rows from that under the cursor on, at most n.
+// views appends at most n rows, starting with the row under the cursor.
 func (c *chunk) views(dst []store.Row, n int) []store.Row {
 	for i := c.at; i < min(len(c.rows), c.at+n); i++ {
 		dst = append(dst, c.rowAt(i))

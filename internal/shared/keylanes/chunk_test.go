@@ -13,15 +13,15 @@ import (
 	"kvferry/store"
 )
 
-// layered counts entries as a store of many versions does: tombstones at once when it is opened, and after
-// each row those that it hides. It knows the place of every row.
+// layered counts entries like a store with many versions: tombstones at once when it is opened, and hidden
+// entries after each row. It knows the place of every row.
 type layered struct {
 	store.Keyspace
 	plain        bool // no tombstones
 	opened, rows int
 }
 
-// hides is how many entries a row hides.
+// hides is the number of entries that a row hides.
 func hides(key []byte) int64 { return int64(len(key)+int(key[len(key)-1])) % 3 }
 
 func (l *layered) Rows(lo, hi []byte) (store.Iterator, error) {
@@ -82,8 +82,8 @@ func placeOf(raw []byte) record.Place {
 	return record.Place{File: "t.sst", Off: int64(len(raw)), Level: 2, Seq: uint64(raw[len(raw)-1])}
 }
 
-// TestChunksAreExact reads random keyspaces, from which some keys are not asked for, with few iterators and
-// chunks of every size: rows, strays, places and counts are those of a set that keeps all lanes open.
+// TestChunksAreExact reads random keyspaces, skipping some keys, with few iterators and chunks of every size:
+// rows, strays, places and counts match a set that keeps all lanes open.
 func TestChunksAreExact(t *testing.T) {
 	for seed := range int64(80) {
 		rng := rand.New(rand.NewSource(seed))
@@ -111,7 +111,7 @@ func TestChunksAreExact(t *testing.T) {
 	}
 }
 
-// placed writes down every row that a set hands out, and takes the tally now and then.
+// placed records every row that a set returns, and takes the tally at times.
 func placed(t *testing.T, d *Directory, keys []string, chunk int) (out []string, tally record.Tally) {
 	t.Helper()
 	note := func(what string, key, value []byte, p record.Place) {
@@ -151,14 +151,14 @@ func placed(t *testing.T, d *Directory, keys []string, chunk int) (out []string,
 	return out, tally
 }
 
-// TestBatchesAreExact reads batches of all sizes of random keyspaces, not all rows of each key, with few
-// iterators and chunks of every size: rows, strays and counts are those of single rows with all lanes open.
+// TestBatchesAreExact reads batches of all sizes from random keyspaces, not all rows of each key, with few
+// iterators and chunks of every size: rows, strays and counts match single rows with all lanes open.
 func TestBatchesAreExact(t *testing.T) {
 	for seed := range int64(80) {
 		rng := rand.New(rand.NewSource(seed))
 		m := memstore.New().Dir("x")
 		keys, rows := randomRows(rng, m)
-		for i := range 300 { // rows of one key that fill batches
+		for i := range 300 { // enough rows of one key to fill batches
 			m.Put("default", []byte(raw(keys[len(keys)/2], fmt.Sprintf("%03d", i))), []byte("v"))
 		}
 		ks := m.Keyspaces()[0]
@@ -179,7 +179,7 @@ func TestBatchesAreExact(t *testing.T) {
 	}
 }
 
-// batches writes down every row that a set hands out: of each key at most 50 for each of its bytes.
+// batches records every row that a set returns: of each key at most 50 for each of its bytes.
 func batches(t *testing.T, d *Directory, keys []string, chunk int, size func() int) (out []string, tally record.Tally) {
 	t.Helper()
 	s, err := d.Open(nil, nil, 0, func(c record.Class, key, value []byte, _ record.Place) {
@@ -221,7 +221,7 @@ func batches(t *testing.T, d *Directory, keys []string, chunk int, size func() i
 	return out, tally
 }
 
-// manyLanes fills a keyspace with records of two rows each, of lens key lengths in turn.
+// manyLanes fills a keyspace with records of two rows each, cycling through lens key lengths.
 func manyLanes(records, lens int) (*layered, []string) {
 	m := memstore.New().Dir("x")
 	var keys, rows []string
@@ -237,8 +237,8 @@ func manyLanes(records, lens int) (*layered, []string) {
 	return &layered{Keyspace: m.Keyspaces()[0], plain: true}, keys
 }
 
-// TestManyLanesCostLittle: what a row costs does not depend on how many lanes take turns. Opening an
-// iterator is counted as much as reading 50 rows, which is about right for one over some tables.
+// TestManyLanesCostLittle: the cost of a row does not depend on the number of lanes that alternate. Opening an
+// iterator counts as much as reading 50 rows, about right for an iterator over some tables.
 func TestManyLanesCostLittle(t *testing.T) {
 	cost := func(lens int) float64 {
 		l, keys := manyLanes(20_000, lens)
@@ -255,7 +255,7 @@ func TestManyLanesCostLittle(t *testing.T) {
 	}
 }
 
-// TestChunksAllocateNothing: once every lane has its room, only opening allocates.
+// TestChunksAllocateNothing: once every lane has its memory, only opening allocates.
 func TestChunksAllocateNothing(t *testing.T) {
 	l, keys := manyLanes(30_000, 100)
 	d := NewDirectory(l.Keyspace, testLayout())
@@ -295,7 +295,7 @@ func TestChunkSize(t *testing.T) {
 	}
 }
 
-// graves is a keyspace in which rows of the value "dead" are tombstones.
+// graves is a keyspace in which rows with the value "dead" are tombstones.
 type graves struct{ store.Keyspace }
 
 func (g graves) Rows(lo, hi []byte) (store.Iterator, error) {
@@ -325,7 +325,7 @@ func (it *gravesIterator) Tally(t *record.Tally) {
 	it.dead = 0
 }
 
-// TestGravesAreCounted: entries that are no rows are counted wherever they lie, once, also where all rows of a key
+// TestGravesAreCounted: entries that are no rows are counted once wherever they are, even if all rows of a key
 // length were deleted.
 func TestGravesAreCounted(t *testing.T) {
 	for seed := range int64(80) {
@@ -352,7 +352,7 @@ func TestGravesAreCounted(t *testing.T) {
 	}
 }
 
-// testLayoutLen is the key length that a raw key tells.
+// testLayoutLen returns the key length in a raw key.
 func testLayoutLen(raw string) (int, bool) {
 	l := testLayout()
 	return l.klen([]byte(raw))

@@ -9,8 +9,8 @@ import (
 	"kvferry/store"
 )
 
-// Directory knows which lanes a keyspace has. They are found by one seek per lane, once for all the
-// sets that walk them. It is safe for concurrent use.
+// Directory lists the lanes of a keyspace. It finds them with one seek per lane, once for all sets that walk
+// them. It is safe for concurrent use.
 type Directory struct {
 	// MaxOpen limits the lanes that each set keeps open; 0 means the constant MaxOpen. It is set
 	// before the first Open.
@@ -23,7 +23,7 @@ type Directory struct {
 	err   error
 	lanes []laneInfo
 	byLen map[int]int // key length to index in lanes
-	gaps  []rawRange  // between lanes, those that hold entries
+	gaps  []rawRange  // ranges between lanes that hold entries
 }
 
 type laneInfo struct {
@@ -33,7 +33,7 @@ type laneInfo struct {
 
 type rawRange struct{ from, to []byte }
 
-// NewDirectory returns the directory of a keyspace. Nothing is read before it is asked.
+// NewDirectory returns the directory of a keyspace. It reads the keyspace on first use.
 func NewDirectory(ks store.Keyspace, l Layout) *Directory {
 	return &Directory{keyspace: ks, layout: l}
 }
@@ -58,9 +58,9 @@ func (d *Directory) find() error {
 	return d.err
 }
 
-// discover jumps from lane to lane. A malformed row does not make a lane, else a damaged keyspace could
-// have as many as rows, and neither do entries that are no rows, such as tombstones: both make what lies between
-// two lanes a gap, which is read.
+// discover jumps from lane to lane. Malformed rows do not make lanes, or a damaged keyspace could have as many
+// lanes as rows; nor do entries that are no rows, such as tombstones. Both turn the range between two lanes
+// into a gap, which is read.
 func (d *Directory) discover() (err error) {
 	it, err := d.keyspace.Rows(d.layout.From, d.layout.To)
 	if err != nil {
@@ -120,9 +120,9 @@ func (d *Directory) gap(dirty bool, from, to []byte) {
 	}
 }
 
-// Open returns the set of lanes cut to a span of user keys, lo <= k < hi, nil open. Rows in no lane are
-// given to the set whose lo is nil. memory is how many bytes of rows the set may read ahead of lanes that
-// are not open, and how many its iterators may take, as far as that can be had; 0 means 8 MiB.
+// Open returns the set of lanes cut to a span of user keys, lo <= k < hi; nil is open. Rows in no lane go to
+// the set whose lo is nil. memory is the number of bytes of rows that the set may buffer from closed lanes,
+// and the limit of its iterators as far as possible; 0 means 8 MiB.
 func (d *Directory) Open(lo, hi []byte, memory int64, stray Stray) (*Set, error) {
 	if err := d.find(); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (d *Directory) Open(lo, hi []byte, memory int64, stray Stray) (*Set, error)
 	return s, nil
 }
 
-// maxOpen is how many lanes a set of so much memory keeps open.
+// maxOpen is the number of lanes that a set with the given memory keeps open.
 func (d *Directory) maxOpen(memory int64) int {
 	if d.MaxOpen > 0 {
 		return d.MaxOpen

@@ -8,8 +8,8 @@
 //	| (holds its len) |          |      |
 //	+-----------------+----------+------+
 //
-// Within a lane rows ascend by user key, so user keys asked for in ascending order are found by one
-// sequential scan per lane: no seek per record, no sort, no memory but the row under each cursor.
+// Within a lane rows ascend by user key, so ascending lookups of user keys take one sequential scan per lane:
+// no seek per record, no sort, no memory except the row under each cursor.
 package keylanes
 
 import (
@@ -18,7 +18,7 @@ import (
 	"kvferry/record"
 )
 
-// Layout says how the raw keys of a keyspace are made.
+// Layout describes the raw keys of a keyspace.
 type Layout struct {
 	// PrefixLen is the length of the prefix in bytes, the same for all lanes.
 	PrefixLen int
@@ -29,14 +29,14 @@ type Layout struct {
 	Parse func(raw []byte) (klen int, ok bool)
 	// MinRest is the least number of bytes after the user key; shorter rows are malformed.
 	MinRest int
-	// From and To bound the raw keys that the layout is asked about, From <= k < To; nil is open.
-	// Rows outside are somebody else's.
+	// From and To bound the raw keys of the layout, From <= k < To; nil is open. Rows outside belong to other
+	// layouts.
 	From, To []byte
 }
 
-// Stray takes a row that belongs to no record: Orphan for a well-formed row of a user key that nobody
-// asked for, Malformed for one that is too short or in no lane. key and value are views that live until
-// it returns.
+// Stray takes a row that belongs to no record: Orphan for a well-formed row of a user key that was not
+// requested, Malformed for a row that is too short or in no lane. key and value are views, valid until it
+// returns.
 type Stray func(class record.Class, key, value []byte, place record.Place)
 
 // UserKey returns the user key in a raw key as a view; false if the row is malformed.
@@ -63,7 +63,8 @@ func (l *Layout) Holds(klen int) bool {
 	return ok && n == klen
 }
 
-// Rows returns the raw range of the rows of a user key, from <= k < to; to is nil when nothing bounds it.
+// Rows returns the raw range of the rows of a user key, from <= k < to; to is nil if the range has no upper
+// bound.
 func (l *Layout) Rows(key []byte) (from, to []byte) {
 	from = append(l.AppendPrefix(make([]byte, 0, l.PrefixLen+len(key)), len(key)), key...)
 	to, _ = Successor(from)
@@ -71,7 +72,7 @@ func (l *Layout) Rows(key []byte) (from, to []byte) {
 }
 
 // bound returns the first raw key of a lane that is at or after a span boundary. A boundary longer than the
-// lane's user keys falls behind the record of its own first klen bytes, which is smaller than it.
+// lane's user keys lies after the record of its first klen bytes, which is smaller.
 func bound(prefix []byte, klen int, key []byte) (raw []byte, ok bool) {
 	if len(key) <= klen {
 		return append(bytes.Clone(prefix), key...), true
@@ -83,8 +84,8 @@ func bound(prefix []byte, klen int, key []byte) (raw []byte, ok bool) {
 	return append(bytes.Clone(prefix), next...), true
 }
 
-// Successor returns the smallest byte string greater than all that start with b; false if there is
-// none, because b is empty or all 0xFF.
+// Successor returns the smallest byte string greater than all strings that start with b; false if no such
+// string exists, because b is empty or all 0xFF.
 func Successor(b []byte) ([]byte, bool) {
 	for i := len(b) - 1; i >= 0; i-- {
 		if b[i] != 0xff {

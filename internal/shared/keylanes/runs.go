@@ -8,7 +8,7 @@ import (
 	"kvferry/store"
 )
 
-// RunsOptions says how to write lanes.
+// RunsOptions configures the writing of lanes.
 type RunsOptions struct {
 	// Open starts the run of a lane.
 	Open func(lane uint64) (store.Run, error)
@@ -16,13 +16,13 @@ type RunsOptions struct {
 	Compare func(a, b []byte) int
 	// MaxOpen limits the runs that are open at once; 0 means the constant MaxOpen.
 	MaxOpen int
-	// Memory and TempDir are for the spool of lanes beyond that.
+	// Memory and TempDir are for the spool of the other lanes.
 	Memory  int64
 	TempDir string
 }
 
-// Runs writes the lanes of one keyspace, each as a sorted run. The lanes that come first, MaxOpen of them,
-// are written as they go; the rows of all others gather in one spool that Close sorts and writes.
+// Runs writes the lanes of one keyspace, each as a sorted run. The first MaxOpen lanes are written directly;
+// the rows of all other lanes are spooled, and Close sorts and writes them.
 type Runs struct {
 	o     RunsOptions
 	lanes map[uint64]*Lane
@@ -44,7 +44,7 @@ func NewRuns(o RunsOptions) *Runs {
 	return &Runs{o: o, lanes: make(map[uint64]*Lane)}
 }
 
-// Lane returns the lane of an id. Lanes rank as their ids do.
+// Lane returns the lane of an id. Lanes are ordered by id.
 func (r *Runs) Lane(id uint64) (*Lane, error) {
 	if l := r.lanes[id]; l != nil {
 		return l, nil
@@ -62,7 +62,7 @@ func (r *Runs) Lane(id uint64) (*Lane, error) {
 		r.spool = extsort.New(extsort.Options{Compare: r.o.Compare, Memory: r.o.Memory, TempDir: r.o.TempDir})
 	}
 	l.spool = r.spool
-	// Not kept: there may be very many, and one is made in no time.
+	// Lanes are not kept: there may be very many, and making one is cheap.
 	return l, nil
 }
 
@@ -82,7 +82,7 @@ func (l *Lane) AppendGroup(g *store.Group) error {
 	return g.Each(func(key, value []byte) error { return l.spool.Add(l.id, key, value) })
 }
 
-// Close finishes all runs. After an error Abort is still to be called.
+// Close finishes all runs. After an error, Abort must still be called.
 func (r *Runs) Close() error {
 	for id, l := range r.lanes {
 		delete(r.lanes, id)
@@ -101,7 +101,7 @@ func (r *Runs) Close() error {
 	return err
 }
 
-// unspool writes the lanes of the spool one after the other.
+// unspool writes the lanes of the spool in sequence.
 func (r *Runs) unspool() (err error) {
 	it, err := r.spool.Sort()
 	if err != nil {
@@ -141,7 +141,7 @@ func (r *Runs) unspool() (err error) {
 	}
 }
 
-// Abort drops all runs that are not closed.
+// Abort drops all unclosed runs.
 func (r *Runs) Abort() error {
 	var errs []error
 	for id, l := range r.lanes {

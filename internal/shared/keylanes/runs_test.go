@@ -12,7 +12,7 @@ import (
 	"kvferry/store"
 )
 
-// watched counts the runs that are open and fails at a chosen row.
+// watched counts open runs and fails at a chosen row.
 type watched struct {
 	b          store.Builder
 	open, most int
@@ -50,7 +50,7 @@ func (r *watchedRun) Abort() {
 	r.Run.Abort()
 }
 
-// writeLanes writes three keys of each length from 1 to n, in the order of the keys.
+// writeLanes writes three keys of each length from 1 to n, in key order.
 func writeLanes(r *Runs, n int) error {
 	for _, c := range "abc" {
 		for klen := 1; klen <= n; klen++ {
@@ -68,7 +68,7 @@ func writeLanes(r *Runs, n int) error {
 	return r.Close()
 }
 
-// TestRuns writes more lanes than may be open, by way of a spool that spills, and reads them back.
+// TestRuns writes more lanes than may be open, through a spool that spills, and reads them back.
 func TestRuns(t *testing.T) {
 	m := memstore.New().Dir("x")
 	w := &watched{b: m}
@@ -95,7 +95,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestRunsOrder gives the spool an order of its own.
+// TestRunsOrder sorts the spool in a custom order.
 func TestRunsOrder(t *testing.T) {
 	m := memstore.New().Dir("x")
 	down := store.Comparer{Name: "down", Compare: func(a, b []byte) int { return bytes.Compare(b, a) }}
@@ -125,7 +125,7 @@ func TestRunsOrder(t *testing.T) {
 	}
 }
 
-// TestRunsFail lets the store fail at every row; no run stays open.
+// TestRunsFail makes the store fail at every row; all runs are closed.
 func TestRunsFail(t *testing.T) {
 	for at := 1; ; at++ {
 		w := &watched{b: memstore.New().Dir("x"), failAt: at}

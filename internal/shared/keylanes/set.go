@@ -10,17 +10,15 @@ import (
 	"kvferry/store"
 )
 
-// MaxOpen is how many lanes of a set are open at once unless the directory says otherwise. Past it the
-// one that was not asked for longest is closed. A chunk of its rows is read first, so that it need not
-// be opened again before those are used up: however many lanes take turns, opening one is paid by the
-// rows of a chunk, not by each.
+// MaxOpen is the default limit of the lanes of a set that are open at once. Beyond it the least recently used
+// lane is closed, after reading a chunk ahead, so that the cost of reopening is shared by the rows of a chunk.
 const MaxOpen = 64
 
-// minOpen is how many lanes are open whatever an iterator takes.
+// minOpen is the number of lanes kept open regardless of the size of iterators.
 const minOpen = 4
 
-// Set walks all lanes of a keyspace within a span of user keys. Every row of the span is returned
-// exactly once, by Next or to Stray, when Finish was called. It is used by one goroutine.
+// Set walks all lanes of a keyspace within a span of user keys. Once Finish was called, every row of the span
+// has been returned exactly once, by Next or to Stray. A Set is used by one goroutine.
 type Set struct {
 	dir     *Directory
 	first   bool
@@ -31,28 +29,28 @@ type Set struct {
 	cursors []cursor // one for each lane of the directory
 	open    []*cursor
 	tick    int64
-	spare   [][]store.Row // room for rows, of lanes that were closed
-	views   []store.Row   // room for a batch from a chunk
+	spare   [][]store.Row // memory for rows, from closed lanes
+	views   []store.Row   // memory for a batch from a chunk
 
-	cur   *cursor // lane of the current key, nil when it has none
+	cur   *cursor // lane of the current key, or nil
 	want  []byte  // prefix and current key
-	start int     // what the last batch starts with, as an index in its cursor's rows or chunk
+	start int     // index of the last batch's first row in its cursor's rows or chunk
 	tally record.Tally
 }
 
-// batchLen is how many rows a lane reads at once, at most.
+// batchLen is the maximum number of rows that a lane reads at once.
 const batchLen = 64
 
-// cursor walks one lane. Its row is a view into its iterator or its chunk, so many rows can be looked at
-// side by side.
+// cursor walks one lane. Its row is a view into its iterator or its chunk, so the rows of many lanes are
+// available at once.
 //
-// It is open (it), or it has a chunk of rows, or it is closed: then from is where it goes on, a row that
-// was read, counted and, for want of room, not kept.
+// A cursor is open (it), or has a chunk of rows, or is closed: then it continues at from, a row that was read
+// and counted but not kept, for lack of room.
 type cursor struct {
 	prefix   []byte
 	klen     int
 	min      int    // length of the shortest well-formed row
-	from, to []byte // what is left to open
+	from, to []byte // the range left to open
 
 	it     store.Batcher // nil: not open
 	rows   []store.Row   // read from it, in one go
@@ -62,13 +60,13 @@ type cursor struct {
 	row    store.Row // under the cursor, unless it is closed or done
 	taken  bool      // the row was returned
 	again  bool      // from is the next row, counted already
-	last   bool      // nothing comes after the chunk
+	last   bool      // the lane ends after the chunk
 	done   bool
 	used   int64
 	resume []byte // room for from
 }
 
-// cut makes c the part of a lane that lies in a span.
+// cut sets c to the part of a lane within a span.
 func (c *cursor) cut(l *laneInfo, lay *Layout, lo, hi []byte) {
 	c.prefix, c.klen = l.prefix, l.klen
 	c.min = len(l.prefix) + l.klen + lay.MinRest
@@ -88,8 +86,8 @@ func (c *cursor) cut(l *laneInfo, lay *Layout, lo, hi []byte) {
 	}
 }
 
-// Seek moves to the rows of a user key. Keys are asked for in ascending order; rows of smaller keys of
-// the same length go to Stray.
+// Seek moves to the rows of a user key. Calls must have ascending keys; rows of smaller keys of the same
+// length go to Stray.
 func (s *Set) Seek(key []byte) error {
 	s.cur = nil
 	i, ok := s.dir.byLen[len(key)]
@@ -114,7 +112,7 @@ func (s *Set) Seek(key []byte) error {
 	return nil
 }
 
-// Next returns the next row of the current key: what follows the key, and the value. Views are valid
+// Next returns the next row of the current key: the raw key after the user key, and the value. Views are valid
 // until the next call of any method; ok is false after the last row.
 func (s *Set) Next() (rest, value []byte, ok bool, err error) {
 	rows, skip, err := s.Batch(1)
@@ -124,8 +122,8 @@ func (s *Set) Next() (rest, value []byte, ok bool, err error) {
 	return rows[0].Key[skip:], rows[0].Value, true, nil
 }
 
-// Batch returns some of the next rows of the current key, at least one, at most limit, and how many bytes of
-// their keys the rest follows; no rows after the last. Views are valid until the next call of any method.
+// Batch returns some of the next rows of the current key, between one and limit, and the length of the common
+// prefix of their keys; it returns no rows after the last. Views are valid until the next call of any method.
 func (s *Set) Batch(limit int) (rows []store.Row, skip int, err error) {
 	c := s.cur
 	if c == nil {
@@ -153,7 +151,7 @@ func (s *Set) Batch(limit int) (rows []store.Row, skip int, err error) {
 	return rows, len(s.want), nil
 }
 
-// release lets go of large values of an open lane until its turn comes.
+// release frees the large values of an open lane until its turn comes.
 func (c *cursor) release() {
 	if c.it == nil {
 		return
@@ -163,7 +161,7 @@ func (c *cursor) release() {
 	}
 }
 
-// here makes sure that the values of an open lane are there up to the row under the cursor.
+// here loads the values of an open lane again if the row under the cursor is among the freed ones.
 func (c *cursor) here() error {
 	if c.it == nil || c.at < c.wait.Here {
 		return nil
@@ -173,7 +171,7 @@ func (c *cursor) here() error {
 	return err
 }
 
-// under returns rows that are in memory, from that under the cursor on.
+// under returns the rows in memory, starting with the row under the cursor.
 func (s *Set) under(c *cursor, limit int) []store.Row {
 	if c.it != nil {
 		s.start = c.at
@@ -184,8 +182,9 @@ func (s *Set) under(c *cursor, limit int) []store.Row {
 	return s.views
 }
 
-// same cuts rows after the last well-formed row of the current key, of which the first is one, and moves the
-// cursor to that. Rows ascend: between two that start alike all do, and nothing but the first can end there.
+// same truncates rows after the last well-formed row of the current key, and moves the cursor to that row. The
+// first row is well-formed. Rows ascend, so all rows between two with a common prefix have it, and only the
+// first can equal it.
 func (s *Set) same(c *cursor, rows []store.Row) []store.Row {
 	if !bytes.HasPrefix(rows[len(rows)-1].Key, s.want) {
 		end := sort.Search(len(rows)-1, func(i int) bool { return !bytes.HasPrefix(rows[i].Key, s.want) })
@@ -214,10 +213,10 @@ func (s *Set) Raw() []byte {
 	return s.cur.row.Key
 }
 
-// Place says where the row that Next returned last stands.
+// Place returns the place of the row that Next returned last.
 func (s *Set) Place() record.Place { return s.PlaceAt(0) }
 
-// PlaceAt says where row i of the last batch stands.
+// PlaceAt returns the place of row i of the last batch.
 func (s *Set) PlaceAt(i int) record.Place {
 	if s.cur == nil {
 		return record.Place{Level: -1}
@@ -225,7 +224,7 @@ func (s *Set) PlaceAt(i int) record.Place {
 	return s.cur.placeAt(s.start + i)
 }
 
-// place says where the row under the cursor stands.
+// place returns the place of the row under the cursor.
 func (c *cursor) place() record.Place {
 	if c.it != nil {
 		return c.placeAt(c.at)
@@ -233,7 +232,7 @@ func (c *cursor) place() record.Place {
 	return c.placeAt(c.ahead.at)
 }
 
-// placeAt says where a row stands that is in memory.
+// placeAt returns the place of a row in memory.
 func (c *cursor) placeAt(i int) record.Place {
 	switch {
 	case c.it != nil:
@@ -244,8 +243,7 @@ func (c *cursor) placeAt(i int) record.Place {
 	return record.Place{Level: -1}
 }
 
-// Finish hands all rows that are left to Stray, those of lanes never asked for and those between lanes
-// too.
+// Finish passes all remaining rows to Stray, including rows of lanes never used and rows between lanes.
 func (s *Set) Finish() error {
 	s.cur = nil
 	for i := range s.cursors {
@@ -273,7 +271,7 @@ func (s *Set) Finish() error {
 	return nil
 }
 
-// drain hands the rows between two lanes to Stray.
+// drain passes the rows between two lanes to Stray.
 func (s *Set) drain(g rawRange) (err error) {
 	it, err := s.dir.keyspace.Rows(g.from, g.to)
 	if err != nil {
@@ -295,7 +293,7 @@ func (s *Set) drain(g rawRange) (err error) {
 	}
 }
 
-// Tally adds what the rows read so far cost in entries to t and forgets it.
+// Tally adds the entries of the rows read so far to t and resets its own count.
 func (s *Set) Tally(t *record.Tally) {
 	for _, c := range s.open {
 		c.it.Tally(&s.tally)
@@ -304,7 +302,7 @@ func (s *Set) Tally(t *record.Tally) {
 	s.tally = record.Tally{}
 }
 
-// Close closes all lanes. What was not taken by Tally is lost.
+// Close closes all lanes. Counts not fetched by Tally are lost.
 func (s *Set) Close() error {
 	var errs []error
 	for _, c := range s.open {
@@ -315,7 +313,7 @@ func (s *Set) Close() error {
 	return errors.Join(errs...)
 }
 
-// skip hands the row under the cursor to Stray, unless it was returned before, and moves on.
+// skip passes the row under the cursor to Stray, unless it was returned before, and moves on.
 func (s *Set) skip(c *cursor) error {
 	if !c.taken {
 		if err := c.here(); err != nil {
@@ -343,8 +341,8 @@ func (s *Set) ready(c *cursor) error {
 	return nil
 }
 
-// load opens a lane where it was left. When that is a row which was read before, what it costs in
-// entries has been counted.
+// load opens a lane where it was left. If it was left at a row that was read before, the entries of the row
+// have been counted.
 func (s *Set) load(c *cursor) error {
 	if len(s.open) >= s.maxOpen {
 		if err := s.evict(); err != nil {
@@ -376,7 +374,7 @@ func (s *Set) load(c *cursor) error {
 	return nil
 }
 
-// lend gives a lane room for rows.
+// lend gives a lane memory for rows.
 func (s *Set) lend(c *cursor) {
 	if n := len(s.spare); n > 0 {
 		c.rows, s.spare = s.spare[n-1], s.spare[:n-1]
@@ -386,7 +384,7 @@ func (s *Set) lend(c *cursor) {
 	c.rows, c.at = c.rows[:0], 0
 }
 
-// evict closes the lane that was used longest ago.
+// evict closes the least recently used lane.
 func (s *Set) evict() error {
 	old := s.open[0]
 	for _, c := range s.open {
@@ -400,8 +398,8 @@ func (s *Set) evict() error {
 	return s.shut(old)
 }
 
-// fill reads a chunk of an open lane, from the row under the cursor if that is still to be returned.
-// The row that has no room is where the lane goes on; those read after it are as good as never read.
+// fill reads a chunk of an open lane, starting with the row under the cursor unless it was returned. The lane
+// will continue at the first row without room; rows read after it are discarded.
 func (s *Set) fill(c *cursor) error {
 	c.ahead.reset()
 	if err := c.wait.Reload(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"kvferry/store"
 )
 
-// testLayout has rows 'd' len key '=' rest, and lengths over 250 are impossible.
+// testLayout has rows 'd' len key '=' rest; lengths over 250 are invalid.
 func testLayout() Layout {
 	return Layout{
 		PrefixLen:    2,
@@ -30,7 +30,7 @@ func raw(key, rest string) string {
 	return "d" + string([]byte{byte(len(key))}) + key + "=" + rest
 }
 
-// walk asks a set for keys and writes down everything it hands out.
+// walk requests keys from a set and records everything it returns.
 func walk(t *testing.T, d *Directory, keys []string, lo, hi []byte) (found, strays []string, tally record.Tally) {
 	t.Helper()
 	s, err := d.Open(lo, hi, int64(len(keys)%7), func(c record.Class, key, value []byte, _ record.Place) {
@@ -91,7 +91,7 @@ func TestSetHandsOutEveryRow(t *testing.T) {
 	if !slices.Equal(found, wantFound) {
 		t.Errorf("found %q\nwant  %q", found, wantFound)
 	}
-	// "d\x00" is not in a lane of its own: it is in the lane of the empty key, and too short.
+	// "d\x00" has no lane: it is in the lane of the empty key, and too short.
 	wantStrays = append(wantStrays, `malformed "d\x00" "v"`)
 	slices.Sort(wantStrays)
 	if !slices.Equal(strays, wantStrays) {
@@ -132,8 +132,8 @@ func randomRows(rng *rand.Rand, m *memstore.Store) (keys, rows []string) {
 	return keys, rows
 }
 
-// TestSpansAddUp cuts random keyspaces into spans and checks that together they hand out what one pass
-// over everything does, each row once, also when lanes are closed and reopened all the time.
+// TestSpansAddUp cuts random keyspaces into spans and checks that together they return the rows of one pass
+// over the whole keyspace, each row once, even if lanes are closed and reopened constantly.
 func TestSpansAddUp(t *testing.T) {
 	for seed := range int64(60) {
 		rng := rand.New(rand.NewSource(seed))
@@ -211,7 +211,7 @@ type weighing struct {
 
 func (w weighing) IteratorSize() int64 { return w.size }
 
-// TestOpenLanesKeepToMemory: the more an iterator takes, the fewer are open, down to a few.
+// TestOpenLanesKeepToMemory: the larger an iterator, the fewer are open, down to a minimum.
 func TestOpenLanesKeepToMemory(t *testing.T) {
 	l, keys := manyLanes(400, 100)
 	for _, c := range []struct {
@@ -380,7 +380,7 @@ func wide(t testing.TB, n int) (*Set, [][]byte) {
 	return s, keys
 }
 
-// fixed is a keyspace of sorted rows that costs next to nothing to walk.
+// fixed is a keyspace of sorted rows that is almost free to walk.
 type fixed struct {
 	store.Keyspace
 	rows []string
@@ -417,7 +417,7 @@ func (it *fixedIterator) Tally(*record.Tally) {}
 
 func (it *fixedIterator) Close() error { return nil }
 
-// BenchmarkNext measures what a lane costs on top of the store's iterator, a row.
+// BenchmarkNext measures the cost of a lane per row on top of the store's iterator.
 func BenchmarkNext(b *testing.B) {
 	s, keys := wide(b, b.N/10+1)
 	defer s.Close()

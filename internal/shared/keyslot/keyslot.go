@@ -3,10 +3,10 @@ package keyslot
 
 import "bytes"
 
-// Count is how many slots a cluster has.
+// Count is the number of slots of a cluster.
 const Count = 16384
 
-// crcTable is that of CRC16-CCITT: polynomial 1021, not reflected.
+// crcTable is the table of CRC16-CCITT: polynomial 1021, not reflected.
 var crcTable = func() (t [256]uint16) {
 	for i := range t {
 		c := uint16(i) << 8
@@ -22,8 +22,8 @@ var crcTable = func() (t [256]uint16) {
 	return t
 }()
 
-// Tag is the part of a key that says where it lies in a cluster: what is between the first { and the next },
-// or all of it.
+// Tag is the part of a key that determines its slot: the bytes between the first { and the next }, or the
+// whole key if these are missing or empty.
 func Tag(key []byte) []byte {
 	if i := bytes.IndexByte(key, '{'); i >= 0 {
 		if j := bytes.IndexByte(key[i+1:], '}'); j > 0 {
@@ -33,7 +33,7 @@ func Tag(key []byte) []byte {
 	return key
 }
 
-// Of is where a key lies in a cluster.
+// Of returns the slot of a key in a cluster.
 func Of(key []byte) int {
 	var c uint16
 	for _, b := range Tag(key) {

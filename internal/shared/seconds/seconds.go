@@ -1,4 +1,4 @@
-// Package seconds is what formats share whose expiries are 32-bit seconds.
+// Package seconds handles expiries for formats that store them as 32-bit seconds.
 package seconds
 
 import (
@@ -9,11 +9,11 @@ import (
 	"kvferry/record"
 )
 
-// Last is the last second that an expiry can be at, in 2038.
+// Last is the last second that 32 bits can represent, in 2038.
 const Last = math.MaxInt32
 
-// Loss says what becomes of a record's expiry, if anything: one after Last is brought forward to it, in the
-// header too, and milliseconds are rounded up.
+// Loss adapts a record's expiry and returns the loss, if any: an expiry after Last becomes Last, in the header
+// too, and milliseconds are rounded up.
 func Loss(h *record.Header) (l record.Loss, ok bool) {
 	switch {
 	case h.ExpireMS == 0:
@@ -30,11 +30,11 @@ func Loss(h *record.Header) (l record.Loss, ok bool) {
 	return l, false
 }
 
-// Holds reports whether 32 bits of seconds hold an expiry, or never, as it is.
+// Holds reports whether 32 bits of seconds hold an expiry unchanged; 0 is never.
 func Holds(ms int64) bool { return ms%1000 == 0 && ms/1000 >= math.MinInt32 && ms/1000 <= Last }
 
-// Unchanged returns how many strings come before the first with an expiry that Loss, or an engine that counts from 1970, might
-// change.
+// Unchanged returns the number of strings before the first whose expiry might be changed by Loss, or by an
+// engine that counts from 1970.
 func Unchanged(batch []record.StringRecord) int {
 	for i := range batch {
 		if ms := batch[i].ExpireMS; ms != 0 && (ms < 0 || ms > Last*1000 || ms%1000 != 0) {

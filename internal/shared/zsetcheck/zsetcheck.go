@@ -1,5 +1,5 @@
-// Package zsetcheck names what is wrong with a zset that is kept twice, by member and by score, once sums have
-// shown that the two differ. Both are read again and joined by member.
+// Package zsetcheck finds the differences between the two forms of a zset, by member and by score, once
+// checksums have shown that they differ. It reads both again and joins them by member.
 package zsetcheck
 
 import (
@@ -13,27 +13,27 @@ import (
 	"kvferry/store"
 )
 
-// Rows are those that hold a zset one way.
+// Rows are the rows of one form of a zset.
 type Rows struct {
 	Keyspace store.Keyspace
 	From, To []byte // range of raw keys
-	// Decode returns the member of a row and its score, in bits that only the format understands. It is
-	// false for rows that do not count: they are of another version, or damaged.
+	// Decode returns the member of a row and its score, in bits that only the format understands. It returns
+	// false for rows that do not count: rows of other versions, and damaged ones.
 	Decode func(raw, value []byte) (member []byte, score uint64, ok bool)
 }
 
-// Judge is told of each member. Members are views.
+// Judge receives the members. They are views.
 type Judge interface {
-	// NoIndex is told of a member that has no index row.
+	// NoIndex receives a member without an index row.
 	NoIndex(member []byte, score uint64, place record.Place)
-	// NoMember is told of an index row whose member is not there.
+	// NoMember receives an index row whose member does not exist.
 	NoMember(member []byte, score uint64)
-	// Pair is told of each index row of a member that is there. There should be one, and the scores match.
+	// Pair receives each index row of an existing member. An intact member has one, with the same score.
 	Pair(member []byte, score, indexed uint64)
 }
 
-// Compare joins the rows of members, which are in the order of members, with those of the index, which are
-// in any. It returns how many of the index have no member. o is for sorting the index.
+// Compare joins the rows of members, which are in member order, with the index rows, which are in any order.
+// It returns the number of index rows without a member. o configures the sort of the index.
 func Compare(members, index Rows, o extsort.Options, judge Judge) (lone int64, err error) {
 	sorter, err := sortRows(index, o)
 	if err != nil {
@@ -52,7 +52,7 @@ func Compare(members, index Rows, o extsort.Options, judge Judge) (lone int64, e
 	return j.lone, err
 }
 
-// sortRows sorts the rows that count by member, those of a member as they come.
+// sortRows sorts the rows that count by member, and rows of one member in their original order.
 func sortRows(rows Rows, o extsort.Options) (*extsort.Sorter, error) {
 	it, err := rows.Keyspace.Rows(rows.From, rows.To)
 	if err != nil {
@@ -78,7 +78,7 @@ func sortRows(rows Rows, o extsort.Options) (*extsort.Sorter, error) {
 	}
 }
 
-// join walks members and index rows side by side.
+// join walks members and index rows in parallel.
 type join struct {
 	judge   Judge
 	members store.Iterator
@@ -90,7 +90,7 @@ type join struct {
 	place       record.Place // of left
 }
 
-// row is that of one side which is next.
+// row is the next row of one side.
 type row struct {
 	member []byte
 	score  uint64
@@ -121,7 +121,7 @@ func (j *join) run() error {
 	return nil
 }
 
-// compare orders the two sides; one at its end comes last.
+// compare orders the two sides; a side at its end comes last.
 func (j *join) compare() int {
 	switch {
 	case j.left.ended:
@@ -132,7 +132,7 @@ func (j *join) compare() int {
 	return bytes.Compare(j.left.member, j.right.member)
 }
 
-// match goes through all index rows of the member.
+// match handles all index rows of the member.
 func (j *join) match() error {
 	for !j.right.ended && bytes.Equal(j.right.member, j.left.member) {
 		j.judge.Pair(j.left.member, j.left.score, j.right.score)

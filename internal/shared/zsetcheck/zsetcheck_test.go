@@ -14,7 +14,7 @@ import (
 	"kvferry/store"
 )
 
-// log is a Judge that keeps what it is told.
+// log is a Judge that records its calls.
 type log []string
 
 func (l *log) say(format string, args ...any) { *l = append(*l, fmt.Sprintf(format, args...)) }
@@ -27,8 +27,8 @@ func (l *log) NoMember(member []byte, score uint64) { l.say("index %s=%d", membe
 
 func (l *log) Pair(member []byte, score, indexed uint64) { l.say("%s %d=%d", member, score, indexed) }
 
-// rowsOf holds words like "a1" in a keyspace, as a member of one letter and a score of one digit. The key
-// of an index row starts with the score. "-" marks rows that do not count.
+// rowsOf stores words like "a1" in a keyspace, as a member of one letter and a score of one digit. The key of
+// an index row starts with the score. "-" marks rows that do not count.
 func rowsOf(words string, index bool) Rows {
 	s := new(memstore.Store)
 	for _, w := range strings.Fields(words) {
@@ -108,7 +108,7 @@ func TestCompareFails(t *testing.T) {
 			}
 		}
 	}
-	// So many index rows that they are spilled, and no directory for that.
+	// More index rows than fit into memory, and no directory for the spill.
 	many := rowsOf("", true)
 	s := new(memstore.Store)
 	for i := range 4000 {

@@ -8,16 +8,16 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// maxString is the longest string that a server makes of shorter ones.
+// maxString is the longest string that a server builds from shorter ones.
 const maxString = 512 << 20
 
-// errTooLong is returned where a server that loads a log makes a longer string: no bound holds for it then.
+// errTooLong is returned where a server makes a longer string while loading a log: no limit applies then.
 var errTooLong = server.Unsupported("SETBIT", "the string becomes longer than 512 MiB")
 
 // maxBit is one more than the offset of the last bit of a string.
 const maxBit = maxString * 8
 
-// bitopStep is how many bytes of a result BITOP makes at once.
+// bitopStep is the number of bytes of a result that BITOP makes at once.
 const bitopStep = 16 << 10
 
 // Set is SETBIT.
@@ -118,7 +118,7 @@ func Op(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// bitop makes n bytes of the result, from off on.
+// bitop computes n bytes of the result, starting at off.
 func bitop(op func(byte, []byte) byte, in []*state.Value, others []byte, off, n int64) []byte {
 	parts := make([][]byte, len(in))
 	for i, v := range in {
@@ -142,7 +142,7 @@ func bitop(op func(byte, []byte) byte, in []*state.Value, others []byte, off, n 
 	return out
 }
 
-// bitfield is one change of BITFIELD: an integer of so many bits.
+// bitfield is one change of BITFIELD: an integer of a given width.
 type bitfield struct {
 	incr     bool
 	signed   bool
@@ -162,7 +162,7 @@ func Fields(s *server.Server, a [][]byte) error {
 	if err != nil || len(ops) == 0 {
 		return err
 	}
-	// The string grows to where all of them fit, whether or not they overflow.
+	// The string grows to hold all fields, whether or not they overflow.
 	for _, op := range ops {
 		if last := (op.off + int64(op.width) - 1) / 8; last >= v.Len() {
 			v.SetBytes(last, []byte{0})
@@ -175,7 +175,7 @@ func Fields(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// bitfields reads what BITFIELD is to change.
+// readBitfields parses the changes of BITFIELD.
 func readBitfields(s *server.Server, a [][]byte) ([]bitfield, error) {
 	var out []bitfield
 	overflow := byte('W')
@@ -212,7 +212,7 @@ func readBitfields(s *server.Server, a [][]byte) ([]bitfield, error) {
 	return out, nil
 }
 
-// place reads a type such as u8 or i64, and an offset in bits, or, behind #, in server.ParseInts of the type.
+// place parses a type such as u8 or i64, and an offset in bits or, after #, in units of the type.
 func (op *bitfield) place(typ, off []byte) error {
 	if len(typ) < 2 || typ[0] != 'u' && typ[0] != 'i' {
 		return server.Refuse("ERR Invalid bitfield type")
@@ -238,7 +238,7 @@ func (op *bitfield) place(typ, off []byte) error {
 	return nil
 }
 
-// bitfield applies one change.
+// setField applies one change.
 func setField(v *state.Value, op *bitfield) {
 	first, last := op.off/8, (op.off+int64(op.width)-1)/8
 	b := append([]byte(nil), v.Bytes(first, last-first+1)...)
@@ -260,14 +260,14 @@ func setField(v *state.Value, op *bitfield) {
 	v.SetBytes(first, b)
 }
 
-// apply returns the new value of a field that has the bits raw; false: it overflows, and is to stay.
+// apply returns the new value of a field with the bits raw; false if it overflows and must stay.
 func (op *bitfield) apply(raw uint64) (uint64, bool) {
 	if op.signed {
 		return op.applySigned(int64(raw<<(64-op.width)) >> (64 - op.width))
 	}
 	limit := uint64(1)<<op.width - 1
 	base := uint64(op.value)
-	over, under := base > limit, false // SET takes its value for unsigned
+	over, under := base > limit, false // SET treats its value as unsigned
 	if op.incr {
 		sum, carry := bits.Add64(raw, uint64(op.value), 0)
 		over = op.value > 0 && (carry != 0 || sum > limit)

@@ -11,7 +11,7 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// do does a command, or one of others that tests need.
+// do runs a command, including some of other packages that tests need.
 func do(s *server.Server, a [][]byte) error {
 	switch string(a[0]) {
 	case "SET":
@@ -37,7 +37,7 @@ func made(t *testing.T, lines string) *server.Server { return servertest.Made(t,
 
 const some = "SET s abc\nSADD h f\nSET bad HYLL\nSET runs HYLL" + "\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01\x01"
 
-// TestRefused: what a server refuses, or of which the effect is not known, changes nothing.
+// TestRefused: commands that a server refuses, and commands of unknown effect, change no keys.
 func TestRefused(t *testing.T) {
 	s := made(t, some)
 	const wrongType, syntax, integer = "WRONGTYPE", "syntax error", "not an integer"
@@ -73,7 +73,7 @@ func errText(err error) string {
 // form is a record without an expiry.
 func form(typ string, list ...string) string { return redistest.Form(typ, 0, list) }
 
-// TestDone does commands and compares what is there then.
+// TestDone runs commands and compares the keys.
 func TestDone(t *testing.T) {
 	for _, x := range []struct {
 		lines string
@@ -96,7 +96,8 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestHyperLogLogs: elements are counted, sketches are merged, and a count is cached until an element changes it.
+// TestHyperLogLogs counts elements, merges sketches, and checks that a count is cached until an element
+// changes it.
 func TestHyperLogLogs(t *testing.T) {
 	s := made(t, "PFADD a x y\nPFADD b y z\nPFADD b\nPFADD empty\nPFMERGE all a b none\nPFMERGE a\nPFADD all x\nPFCOUNT all\nPFCOUNT a b\nPFCOUNT none")
 	head := func(key string) string { return string(s.DB.Find([]byte(key)).Content()[:16]) }

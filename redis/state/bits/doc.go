@@ -1,2 +1,2 @@
-// Package bits is the commands on strings of bits: fields of them and HyperLogLogs.
+// Package bits has the commands on strings of bits, including bit fields, and on HyperLogLogs.
 package bits

@@ -10,7 +10,7 @@ import (
 
 var errHLL = server.Refuse("WRONGTYPE Key is not a valid HyperLogLog string value.")
 
-// errBadHLL is returned for one that is damaged: a server may have changed a part of it.
+// errBadHLL is returned for a damaged HyperLogLog: a server may have changed a part of it.
 var errBadHLL = server.Unsupported("PFADD", "the HyperLogLog is damaged")
 
 // Where a HyperLogLog caches its count, with a mark when that is stale.
@@ -20,7 +20,7 @@ const (
 	hllStale = 0x80
 )
 
-// hllOf returns the HyperLogLog of a key and when it expires; an empty one when the key is not there.
+// hllOf returns the HyperLogLog of a key and its expiry; an empty one if the key does not exist.
 func hllOf(s *server.Server, key []byte) (h hll.Sketch, expire int64, there bool, err error) {
 	v, err := s.Find(key, record.String)
 	if err != nil {
@@ -95,7 +95,7 @@ func PFMerge(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// PFCount is PFCOUNT of one key, which writes the count into a stale one.
+// PFCount is PFCOUNT of one key, which updates a stale count.
 func PFCount(s *server.Server, a [][]byte) error {
 	if len(a) > 2 {
 		for _, key := range a[1:] {

@@ -4,11 +4,11 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// access is what a command does with a key.
+// access is how a command uses a key.
 type access uint8
 
 const (
-	reads  access = 1 << iota // what it does depends on what the key holds
+	reads  access = 1 << iota // its effect depends on the key's value
 	writes                    // it may change the key
 	update = reads | writes
 )
@@ -20,7 +20,7 @@ type use struct {
 	access
 }
 
-// finder returns the keys of a command; what is not whole names fewer.
+// finder returns the keys of a command; of an incomplete command it may return fewer.
 type finder func(s *server.Server, a [][]byte) []use
 
 // uses returns the keys of some arguments, of the selected database.
@@ -44,7 +44,7 @@ func two(first, second access) finder {
 	}
 }
 
-// every is the finder of commands all of whose arguments are keys, or one of so many, but the last few.
+// every is the finder of commands whose arguments, or every step-th of them, are keys, except the last but.
 func every(how access, step, but int) finder {
 	return func(s *server.Server, a [][]byte) (out []use) {
 		for i := 1; i < len(a)-but; i += step {
@@ -54,14 +54,15 @@ func every(how access, step, but int) finder {
 	}
 }
 
-// into is the finder of commands that make the key a[i] of those behind it.
+// into is the finder of commands that make the key a[i] from the keys after it.
 func into(i int) finder {
 	return func(s *server.Server, a [][]byte) []use {
 		return append(uses(s, writes, a[i]), uses(s, reads, a[i+1:]...)...)
 	}
 }
 
-// counted is the finder of commands with numkeys at a[i] and so many keys behind it; ahead is what they do with a[1:i].
+// counted is the finder of commands with numkeys at a[i] and that number of keys after it; ahead is their
+// access to a[1:i].
 func counted(i int, how, ahead access) finder {
 	return func(s *server.Server, a [][]byte) []use {
 		var out []use
@@ -76,7 +77,7 @@ func counted(i int, how, ahead access) finder {
 	}
 }
 
-// stored is the finder of GEORADIUS and SORT: a key, and those that options name.
+// stored is the finder of GEORADIUS and SORT: a key, and the keys named by options.
 func stored(from int, names ...string) finder {
 	return func(s *server.Server, a [][]byte) []use {
 		out := uses(s, reads, a[1])
@@ -91,7 +92,7 @@ func stored(from int, names ...string) finder {
 	}
 }
 
-// setKeys is the finder of SET: without a condition it overwrites, whatever there was.
+// setKeys is the finder of SET: without a condition it overwrites any value.
 func setKeys(s *server.Server, a [][]byte) []use {
 	if len(a) == 3 || len(a) == 5 && expiryUnits[string(s.Upper(a[3]))] != 0 {
 		return uses(s, writes, a[1])
@@ -99,7 +100,7 @@ func setKeys(s *server.Server, a [][]byte) []use {
 	return uses(s, update, a[1])
 }
 
-// msetexKeys is the finder of MSETEX: numkeys, so many keys with their values, and options.
+// msetexKeys is the finder of MSETEX: numkeys, numkeys pairs of key and value, and options.
 func msetexKeys(s *server.Server, a [][]byte) (out []use) {
 	pairs, _, err := msetexPairs(a)
 	if err != nil {
@@ -127,7 +128,7 @@ func pfmergeKeys(s *server.Server, a [][]byte) []use {
 	return append(uses(s, update, a[1]), uses(s, reads, a[2:]...)...)
 }
 
-// moveKeys is the finder of MOVE: a key, as it is in two databases.
+// moveKeys is the finder of MOVE: a key in two databases.
 func moveKeys(s *server.Server, a [][]byte) []use {
 	out := uses(s, update, a[1])
 	if db, err := database(a[2]); err == nil {
@@ -162,7 +163,8 @@ func restoreKeys(s *server.Server, a [][]byte) []use {
 	return uses(s, update, a[1])
 }
 
-// behind is the finder of XREADGROUP and MIGRATE: the first of so many parts behind a word has the keys; or the key is a[at].
+// behind is the finder of XREADGROUP and MIGRATE: the arguments after word have the keys in the first of parts
+// equal parts. Without word, the key is a[at].
 func behind(word string, parts, at int) finder {
 	return func(s *server.Server, a [][]byte) []use {
 		for i := range a {
@@ -177,8 +179,8 @@ func behind(word string, parts, at int) finder {
 	}
 }
 
-// Lose takes it that a command had an effect that is not known: the keys that it may have written are lost, for a reason that
-// the caller reads.
+// Lose handles a command of unknown effect: it marks the keys that the command may have written as lost, for a
+// reason that only the caller interprets.
 func Lose(s *server.Server, args [][]byte, reason []byte) error {
 	c, ok := find(s, args)
 	if !ok {
@@ -201,7 +203,7 @@ func lose(s *server.Server, keys []use, reason []byte) {
 	}
 }
 
-// spread loses what a command writes if it reads a value that is lost, and reports whether it does.
+// spread reports whether a command reads a lost value; if so, it loses the keys that the command writes.
 func spread(s *server.Server, c *command, args [][]byte) bool {
 	if c.keys == nil {
 		return false

@@ -21,7 +21,7 @@ func cmdRemove(t record.Type) func(*server.Server, [][]byte) error {
 	}
 }
 
-// popped returns how many elements a command pops: an argument, or one.
+// popped returns the number of elements that a command pops: an argument, or one.
 func popped(a [][]byte) (int64, error) {
 	switch {
 	case len(a) == 2:
@@ -36,8 +36,8 @@ func popped(a [][]byte) (int64, error) {
 	return n, nil
 }
 
-// ranks returns the value of a key, nil when it is not there, and which of its elements the ranks a[2] and a[3] mean:
-// from <= i < to.
+// ranks returns the value of a key, nil if it does not exist, and the range from <= i < to of its elements
+// that the ranks a[2] and a[3] select.
 func ranks(s *server.Server, a [][]byte, t record.Type) (v *state.Value, from, to int64, err error) {
 	n, err := server.ParseInts(a[2], a[3])
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package commands does to the keys of a server what commands say: what a log of commands means.
+// Package commands applies the commands of a log to the keys of a server.
 //
 //	name -> table -> a function of a file, by type -> methods of state.Value
 //
@@ -7,7 +7,8 @@
 //	zstore geo sort                        commands that make a key of others
 //	streams, bits                          in packages of their own
 //
-// Commands do what Redis does with them while it loads a log: keys that have expired stay, and a command that
-// is answered by an error changes nothing. A command whose effect cannot be known exactly is an UnsupportedError. The keys
-// that it writes are lost then, and those that later commands make of them; all others stay exact.
+// Commands behave as in Redis while it loads a log: expired keys stay, and a command with an error reply
+// changes no keys. A command whose effect cannot be known exactly returns an UnsupportedError. The keys that
+// it writes are then lost, and so are the keys that later commands derive from them; all other keys stay
+// exact.
 package commands

@@ -9,7 +9,7 @@ import (
 	"kvferry/redis/state/streams"
 )
 
-// table has the commands of Redis to 8.6 and Valkey to 9.1, by name; the subcommands of some by both names.
+// table has the commands of Redis up to 8.6 and Valkey up to 9.1, by name; some subcommands by both names.
 var table = withPlain(map[string]*command{
 	"SELECT": {2, 0, nil, cmdSelect}, "SWAPDB": {3, write, nil, cmdSwapDB}, "FLUSHDB": {-1, write, nil, cmdFlush(false)},
 	"FLUSHALL": {-1, write, nil, cmdFlush(true)}, "DEL": {-2, write, every(writes, 1, 0), cmdDel},

@@ -32,7 +32,7 @@ func cmdFunctionFlush(s *server.Server, a [][]byte) error {
 	return err
 }
 
-// cmdFunctionRestore is FUNCTION RESTORE, which puts all libraries of a payload or none.
+// cmdFunctionRestore is FUNCTION RESTORE, which loads either all libraries of a payload or no library.
 func cmdFunctionRestore(s *server.Server, a [][]byte) error {
 	policy := "APPEND"
 	switch {

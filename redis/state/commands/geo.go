@@ -15,14 +15,14 @@ const (
 	geoBits     = 26
 	maxLatitude = 85.05112878
 	earthRadius = 6372797.560856 // meters
-	// nearly is how much closer to each other, relatively, two distances may be than is told apart: the last bits of
+	// nearly is the relative difference below which the order of two distances is uncertain: the last bits of
 	// sines depend on the C library of the server.
 	nearly = 1e-9
 )
 
 type point struct{ lon, lat float64 }
 
-// isGeohash reports whether a score can be a place; others are never found.
+// isGeohash reports whether a score can be a place; other scores never match.
 func isGeohash(score float64) bool { return score >= 0 && score < 1<<(2*geoBits) }
 
 // pointOf returns the middle of a geohash's cell.
@@ -52,10 +52,10 @@ func distance(a, b point) float64 {
 	return 2 * earthRadius * math.Asin(math.Sqrt(u*u+math.Cos(radians(a.lat))*math.Cos(radians(b.lat))*v*v))
 }
 
-// search is what GEOSEARCHSTORE and GEORADIUS are asked for.
+// search holds the options of GEOSEARCHSTORE and GEORADIUS.
 type search struct {
 	from          point
-	member        []byte // where from is taken of
+	member        []byte // the member whose place is from
 	radius        float64
 	width, height float64
 	box           bool
@@ -98,7 +98,8 @@ func parsePoint(lon, lat []byte) (point, error) {
 	return point{x, y}, nil
 }
 
-// read reads the options. radius says that the command is GEORADIUS or its kin, whose place and range come before them.
+// read parses the options. radius is true for GEORADIUS and its kin, whose place and range precede the
+// options.
 func (g *search) read(s *server.Server, a [][]byte, radius bool) (err error) {
 	place, area, with := radius, radius, false
 	for i := 0; i < len(a) && err == nil; i++ {
@@ -158,7 +159,7 @@ func cmdGeosearchstore(s *server.Server, a [][]byte) error {
 	return searchStore(s, a[2], &g)
 }
 
-// cmdGeoradius is GEORADIUS and GEORADIUSBYMEMBER, which matter when they store what they find.
+// cmdGeoradius is GEORADIUS and GEORADIUSBYMEMBER, which change keys only with STORE or STOREDIST.
 func cmdGeoradius(byMember bool) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) (err error) {
 		var g search
@@ -225,7 +226,7 @@ func searchStore(s *server.Server, key []byte, g *search) error {
 
 var errNear = server.Unsupported("GEOSEARCHSTORE", "a member lies so close to the edge that the last bits of its distance decide")
 
-// within returns the members in the range, as many as are asked for.
+// within returns the members in the range, at most as many as requested.
 func within(v *state.Value, g *search) (list []found, err error) {
 	v.Ranked(false, func(z state.Scored) bool {
 		if !isGeohash(z.Score) {
@@ -263,10 +264,10 @@ func within(v *state.Value, g *search) (list []found, err error) {
 	return list[:g.count], nil
 }
 
-// close reports whether two distances may compare otherwise on a server.
+// close reports whether a server may compare two distances differently.
 func close(a, b float64) bool { return math.Abs(a-b) <= nearly*max(a, b, 1) }
 
-// has reports whether a place is in the range, and whether that is near to be otherwise.
+// has reports whether a place is in the range, and whether that is uncertain.
 func (g *search) has(p point) (dist float64, in, near bool) {
 	dist = distance(g.from, p)
 	if !g.box {

@@ -59,8 +59,8 @@ func cmdHincrby(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// fields reads FIELDS n name … among a[from:], with so many words for each, and returns the names and what else there is: options
-// stand before FIELDS and, since Redis 8.4, also behind the names.
+// fields parses FIELDS n name … in a[from:], where a name and its values take each arguments. It returns the
+// names and all other arguments: options precede FIELDS and, since Redis 8.4, may also follow the names.
 func fields(a [][]byte, from, each int) (names, options [][]byte, err error) {
 	i := from
 	for ; i < len(a) && !server.Is(a[i], "FIELDS"); i++ {
@@ -89,7 +89,7 @@ func fieldsAlone(a [][]byte) ([][]byte, error) {
 	return names, err
 }
 
-// cmdHexpire is the family of HEXPIRE, whose times are in a unit of SET.
+// cmdHexpire is HEXPIRE and its kin; unit is the unit of their times, as in SET.
 func cmdHexpire(unit string) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
 		t, err := server.ParseInt(a[2])
@@ -172,7 +172,7 @@ func fieldOptions(s *server.Server, a [][]byte, takes []string, each int) (o set
 	return o, names, err
 }
 
-// cmdHgetex is HGETEX, of which only the change of the expiries matters.
+// cmdHgetex is HGETEX, reduced to its change of expiries.
 func cmdHgetex(s *server.Server, a [][]byte) error {
 	o, names, err := fieldOptions(s, a, getexTakes, 1)
 	if err != nil {

@@ -58,7 +58,7 @@ func cmdFlush(all bool) func(*server.Server, [][]byte) error {
 	}
 }
 
-// flushing reads ASYNC or SYNC, which make no difference here.
+// flushing parses ASYNC or SYNC, which have no effect here.
 func flushing(s *server.Server, command []byte, options [][]byte) error {
 	switch {
 	case len(options) > 1:
@@ -82,7 +82,7 @@ func cmdSwapDB(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// cmdExpire is the family of EXPIRE, whose times are in a unit of SET.
+// cmdExpire is EXPIRE and its kin; unit is the unit of their times, as in SET.
 func cmdExpire(unit string) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
 		t, err := server.ParseInt(a[2])
@@ -107,7 +107,8 @@ func cmdExpire(unit string) func(*server.Server, [][]byte) error {
 	}
 }
 
-// past is a moment that is kept as an expiry, where 0 means never: one before 1970 has come anyway.
+// past adapts a moment stored as an expiry, where 0 means never: a moment before 1970 becomes 1, as it has
+// passed anyway.
 func past(at int64) int64 { return max(at, 1) }
 
 // conditions reads NX, XX, GT and LT.
@@ -132,7 +133,8 @@ func conditions(s *server.Server, command []byte, a [][]byte) (nx, xx, gt, lt bo
 	return nx, xx, gt, lt, err
 }
 
-// mayExpire returns what reports whether the conditions NX, XX, GT and LT let an expiry be changed from was to at.
+// mayExpire returns a function that reports whether the conditions NX, XX, GT and LT allow to change an expiry
+// from was to at.
 func mayExpire(s *server.Server, command []byte, a [][]byte) (func(was, at int64) bool, error) {
 	nx, xx, gt, lt, err := conditions(s, command, a)
 	return func(was, at int64) bool {
@@ -148,7 +150,7 @@ func cmdPersist(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// cmdGetex is GETEX, of which only the change of the expiry matters.
+// cmdGetex is GETEX, reduced to its change of the expiry.
 func cmdGetex(s *server.Server, a [][]byte) error {
 	var o setOptions
 	if err := o.read(s, "GETEX", getexTakes, a[2:]); err != nil {
@@ -199,7 +201,7 @@ func cmdMove(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// copying is what COPY is asked for.
+// copying holds the options of COPY.
 type copying struct {
 	db      int
 	replace bool

@@ -8,7 +8,7 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// cmdPush is the family of RPUSH; must says that the list has to be there.
+// cmdPush is RPUSH and its kin; must is true if the list has to exist.
 func cmdPush(left, must bool) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
 		v, err := s.FindOrMake(a[1], record.List)
@@ -39,7 +39,7 @@ func cmdPop(left bool) func(*server.Server, [][]byte) error {
 	}
 }
 
-// index turns an index that may count from the end into one from the start.
+// index converts an index that may count from the end to one from the start.
 func index(v *state.Value, b []byte) (int64, error) {
 	i, err := server.ParseInt(b)
 	if err != nil {
@@ -106,7 +106,7 @@ func cmdLinsert(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// cmdLrem writes what stays to a new id: elements behind the first that goes would move anyway.
+// cmdLrem writes the remaining elements to a new id: elements after the first removed one would move anyway.
 func cmdLrem(s *server.Server, a [][]byte) error {
 	n, err := server.ParseInt(a[2])
 	if err != nil {
@@ -126,7 +126,7 @@ func cmdLrem(s *server.Server, a [][]byte) error {
 	if there == 0 {
 		return nil
 	}
-	pass, drop := uint64(0), there // how many are kept first, then how many go
+	pass, drop := uint64(0), there // number of matches to keep first, then to drop
 	switch {
 	case n > 0:
 		drop = min(there, uint64(n))
@@ -152,7 +152,7 @@ func cmdLrem(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// move takes an element from an end of one list to an end of another, or of the same.
+// move moves an element from an end of one list to an end of another, or of the same.
 func move(s *server.Server, from, to []byte, left, toLeft bool) error {
 	src, err := s.Find(from, record.List)
 	if err != nil || src == nil {

@@ -93,8 +93,8 @@ func answers(t *testing.T, seed int64, length int) {
 // unfollowed are commands whose effect the state does not follow.
 const unfollowed = "SPOP T|INCRBYFLOAT S 1.5|HINCRBYFLOAT H F 1|LMPOP 2 L L LEFT|ZMPOP 1 Z MIN COUNT 2|GEOADD G 13 38 M|BLPOP L L 0.01|XAUTOCLAIM X Q U 0 0|SORT T BY s* STORE L|SET S V NX GET"
 
-// TestLostAnswers gives a server and the state commands of which the state does not follow some, and does not know others: what it
-// takes for exact then, the server has, too.
+// TestLostAnswers gives commands to a server and to a state that does not follow some of them and does not
+// know others: the server agrees with every key that the state then considers exact.
 func TestLostAnswers(t *testing.T) {
 	seed := *oracleSeed
 	if seed == 0 {
@@ -113,7 +113,7 @@ func TestLostAnswers(t *testing.T) {
 		}
 		mine := slices.Clone(words)
 		if i%1000 == 0 {
-			mine, words = []string{"FLUSHALL"}, []string{"FLUSHALL"} // what is lost spreads
+			mine, words = []string{"FLUSHALL"}, []string{"FLUSHALL"} // lost values spread
 		} else if words[0] != "SELECT" && words[0] != "SWAPDB" && words[0] != "MOVE" && !slices.Contains(words, "DB") && r.Intn(200) == 0 {
 			mine[0] = "NEW." + words[0]
 		}
@@ -142,9 +142,9 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestTable compares what the table knows of commands with what the server says of them.
+// TestTable compares the properties of commands in the table with the server's.
 func TestTable(t *testing.T) {
-	own := map[string]bool{"SORT": true, "COPY": true}        // options tell what they do with keys
+	own := map[string]bool{"SORT": true, "COPY": true}        // their options determine the access to keys
 	grown := map[string]bool{"ZRANK": true, "ZREVRANK": true} // take more since 7.2
 	var visit func(info []any)
 	seen := 0
@@ -184,10 +184,10 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// compareKeys compares the keys of a command, where the server tells them by position.
+// compareKeys compares the keys of a command, if the server gives them by position.
 func compareKeys(t *testing.T, name string, c *command, info []any) {
 	first, last, step := info[3].(int64), info[4].(int64), info[5].(int64)
-	n := max(c.arity, -c.arity) + 2*(max(-c.arity, 0)+1)%3 // a few more, where there may be more
+	n := max(c.arity, -c.arity) + 2*(max(-c.arity, 0)+1)%3 // a few more, if variadic
 	a := make([][]byte, n)
 	for i := range a {
 		a[i] = fmt.Append(nil, i)
@@ -249,7 +249,7 @@ func oracle(t *testing.T, seed int64, length int) {
 		var no *server.UnsupportedError
 		switch {
 		case errors.As(err, &no):
-			continue // the server does not get it either
+			continue // the server is not given it either
 		case errors.As(err, &reply):
 			refused++
 		case err != nil:

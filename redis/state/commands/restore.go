@@ -40,7 +40,7 @@ func cmdRestore(s *server.Server, a [][]byte) error {
 	return put.End()
 }
 
-// restoreOptions reads what follows the payload. How often or long ago a key was used is not kept.
+// restoreOptions parses the arguments after the payload. Idle times and access frequencies are not kept.
 func restoreOptions(s *server.Server, a [][]byte) (replace, absolute bool, err error) {
 	idle, freq := false, false
 	for i := 0; i < len(a); i++ {

@@ -42,7 +42,7 @@ func cmdSmove(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// sets finds keys that must be sets when they are there; those that are not are nil.
+// findSets returns the sets of keys, nil for missing keys. Keys of other types are an error.
 func findSets(s *server.Server, keys [][]byte) ([]*state.Value, error) {
 	out := make([]*state.Value, len(keys))
 	for i, key := range keys {
@@ -77,7 +77,7 @@ func setUnion(out *state.Value, sets []*state.Value) {
 	}
 }
 
-// setInter goes through the smallest set: one that is not there is the smallest.
+// setInter iterates over the smallest set; a missing set is the smallest.
 func setInter(out *state.Value, sets []*state.Value) {
 	sort.SliceStable(sets, func(i, j int) bool { return sets[i].AtMost() < sets[j].AtMost() })
 	sets[0].Members(func(member []byte) bool {

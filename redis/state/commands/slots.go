@@ -22,7 +22,7 @@ func (x *slotSet) add(first, last []byte) error {
 	return nil
 }
 
-// flush removes the keys of the slots: what a node of a cluster does that gave them to another.
+// flush removes the keys of the slots, as a cluster node does after handing them over.
 func (x *slotSet) flush(s *server.Server) {
 	s.DB.FlushWhere(func(key []byte) bool { return x[keyslot.Of(key)] })
 }

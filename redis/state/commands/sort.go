@@ -10,7 +10,7 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// sorting is what SORT is asked for.
+// sorting holds the options of SORT.
 type sorting struct {
 	by            []byte // nil: the elements themselves
 	gets          [][]byte
@@ -54,15 +54,15 @@ func (o *sorting) read(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// sorted is an element with what it is sorted by.
+// sorted is an element with its sort key.
 type sorted struct {
 	value, text []byte
 	score       float64
 	none        bool // BY leads to no text
 }
 
-// cmdSort is SORT … STORE. With STORE a server compares texts by their bytes, whatever its locale. The elements are
-// held in memory.
+// cmdSort is SORT … STORE. With STORE a server compares texts bytewise in every locale. The elements are held
+// in memory.
 func cmdSort(s *server.Server, a [][]byte) error {
 	var o sorting
 	if err := o.read(s, a); err != nil {
@@ -116,7 +116,7 @@ func sortable(v *state.Value, back bool) (list []sorted) {
 	return list
 }
 
-// sortBy sorts by the elements or what BY leads to.
+// sortBy sorts by the elements, or by the values that BY leads to.
 func sortBy(s *server.Server, list []sorted, o *sorting) error {
 	for i := range list {
 		x := &list[i]
@@ -136,7 +136,7 @@ func sortBy(s *server.Server, list []sorted, o *sorting) error {
 		}
 	}
 	if o.lost {
-		return nil // storeSorted says so
+		return nil // storeSorted reports it
 	}
 	slices.SortStableFunc(list, func(x, y sorted) int {
 		if o.desc {
@@ -172,7 +172,7 @@ func boolCompare(a, b bool) int {
 	return -1
 }
 
-// sortScore reads a number to sort by, as strtod does: it ends at a zero byte, and nothing is 0.
+// sortScore parses a sort key as strtod does: it ends at a zero byte, and an empty one is 0.
 func sortScore(b []byte) (float64, error) {
 	b, _, _ = bytes.Cut(b, []byte{0})
 	if b = bytes.TrimLeft(b, " \t\n\v\f\r"); len(b) == 0 {
@@ -185,7 +185,7 @@ func sortScore(b []byte) (float64, error) {
 	return f, nil
 }
 
-// lookup follows a pattern of BY or GET: its first * becomes the element; key->field names a hash's field.
+// lookup resolves a pattern of BY or GET: its first * becomes the element; key->field is a hash's field.
 func (o *sorting) lookup(s *server.Server, pattern, element []byte) ([]byte, bool) {
 	if string(pattern) == "#" {
 		return element, true
@@ -218,7 +218,7 @@ func (o *sorting) lookup(s *server.Server, pattern, element []byte) ([]byte, boo
 	return append([]byte{}, v.Content()...), true
 }
 
-// storeSorted makes a list of what was sorted, or of what GET leads to.
+// storeSorted stores a list of the sorted elements, or of the values that GET leads to.
 func storeSorted(s *server.Server, list []sorted, o *sorting) error {
 	out := s.DB.Make(record.List)
 	for _, x := range list {

@@ -15,7 +15,8 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// maxString is the longest string that a server makes of shorter ones, unless it is told otherwise or loads a log.
+// maxString is the default limit of strings that a server builds from shorter ones; it does not apply while a
+// server loads a log.
 const maxString = 512 << 20
 
 var (
@@ -23,7 +24,8 @@ var (
 	errExpire  = server.Refuse("ERR invalid expire time")
 )
 
-// setOptions are those of SET, of commands that set more, and of those that change only the expiry.
+// setOptions are the options of SET, of its kin that set several keys or fields, and of commands that change
+// only the expiry.
 type setOptions struct {
 	when   string // NX, XX, FNX, FXX, IFEQ, IFNE, IFDEQ or IFDNE
 	than   []byte // of IFEQ and its kin
@@ -50,7 +52,7 @@ func (o *setOptions) read(s *server.Server, command string, takes []string, args
 	return err
 }
 
-// moment reads the time of the last option that has one: a server does not look at others.
+// moment parses the time of the last option that has one: a server ignores the others.
 func (o *setOptions) moment(s *server.Server) error {
 	if o.time == nil {
 		return nil
@@ -65,7 +67,7 @@ func (o *setOptions) moment(s *server.Server) error {
 	return err
 }
 
-// option reads one option at args[i] and returns where the next is.
+// option parses one option at args[i] and returns the index of the next.
 func (o *setOptions) option(s *server.Server, command string, takes []string, args [][]byte, i int) (int, error) {
 	word := string(s.Upper(args[i]))
 	if !slices.Contains(takes, word) {
@@ -100,7 +102,7 @@ func (o *setOptions) option(s *server.Server, command string, takes []string, ar
 	return i + 2, nil
 }
 
-// allows reports whether what a key holds, nil for nothing, meets the condition of SET.
+// allows reports whether the old value of a key, nil if it does not exist, meets the condition of SET.
 func (o *setOptions) allows(old *state.Value) (bool, error) {
 	switch o.when {
 	case "":
@@ -125,7 +127,7 @@ func (o *setOptions) allows(old *state.Value) (bool, error) {
 	return equal == bytes.Equal(o.than, old.Content()), nil
 }
 
-// expiryUnits are the ways to say when a key expires: how many ms a unit has, negative when it counts from now.
+// expiryUnits are the forms of an expiry and their units in ms; negative for times relative to now.
 var expiryUnits = map[string]int64{"EX": -1000, "PX": -1, "EXAT": 1000, "PXAT": 1}
 
 // moment turns the time of EX, PX, EXAT or PXAT into Unix ms.
@@ -169,7 +171,7 @@ func cmdSet(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// msetexPairs returns the keys and values of MSETEX, and the options behind them.
+// msetexPairs returns the keys and values of MSETEX, and the options after them.
 func msetexPairs(a [][]byte) (pairs, options [][]byte, err error) {
 	n, err := server.ParseInt(a[1])
 	if err != nil || n < 1 || n > math.MaxInt32 {

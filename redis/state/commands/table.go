@@ -6,7 +6,7 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// flags are what COMMAND tells of a command, as far as it matters here.
+// flags are the properties of a command in COMMAND's reply that matter here.
 type flags uint8
 
 const (
@@ -15,19 +15,20 @@ const (
 	container                   // it has subcommands, which the table has by both names
 )
 
-// command is what a server knows of a command.
+// command describes a command of a server.
 type command struct {
 	arity int // arguments, the name among them; negative: at least so many
 	flags flags
-	keys  finder // nil: it names none
-	// run applies it; nil: a command that changes nothing or, with write or wild, one of which the effect is not followed.
+	keys  finder // nil: it has no keys
+	// run applies it; nil for a command that changes no keys or, with write or wild, whose effect is not
+	// followed.
 	run func(*server.Server, [][]byte) error
 }
 
-// takes reports whether a command may have so many arguments.
+// takes reports whether a command accepts n arguments.
 func (c *command) takes(n int) bool { return n == c.arity || c.arity < 0 && n >= -c.arity }
 
-// find returns the command that args name; false when no server has it.
+// find returns the command named by args; false if no server has it.
 func find(s *server.Server, args [][]byte) (*command, bool) {
 	c, ok := table[string(s.Upper(args[0]))]
 	if ok && c.flags&container != 0 && len(args) > 1 {
@@ -36,12 +37,12 @@ func find(s *server.Server, args [][]byte) (*command, bool) {
 	return c, ok
 }
 
-// Do applies a command, whose name comes first, to the selected database. A *server.ReplyError means that a server would
-// have refused it, a *server.UnsupportedError that its effect is not known; both have changed nothing, unless the latter
-// says Near. Other errors are of the store.
+// Do applies a command, whose name comes first, to the selected database. A *server.ReplyError means that a
+// server would have refused it, a *server.UnsupportedError that its effect is unknown. In both cases the keys
+// are unchanged, unless the latter has Near set. All other errors come from the store.
 //
-// After an UnsupportedError the state is no longer that of the server, unless Lose is called. A command that reads a value
-// which is lost loses the keys that it writes.
+// After an UnsupportedError the state differs from the server's, unless Lose is called. A command that reads a
+// lost value loses the keys that it writes.
 func Do(s *server.Server, args [][]byte) error {
 	if err := s.DB.Err(); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// made returns a server on which commands were done, one a line.
+// made returns a server after running commands, one a line.
 func made(t *testing.T, lines string) *server.Server { return servertest.Made(t, Do, lines) }
 
 // some is a key of each type.
@@ -29,7 +29,7 @@ RPUSH l a b
 SADD t a b
 ZADD z 1 a -5 b`
 
-// TestRefused: what a server refuses, or of which the effect is not known, changes nothing.
+// TestRefused: commands that a server refuses, and commands of unknown effect, change no keys.
 func TestRefused(t *testing.T) {
 	s := made(t, some)
 	const wrongType, syntax, integer, args, numbers, mandatory = "WRONGTYPE", "syntax error", "not an integer", "wrong number", "numFields",
@@ -86,8 +86,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLost: what a command of unknown effect wrote is lost, and what was made of it, until it is overwritten or deleted. Of each
-// log it says what is lost, by which line.
+// TestLost: keys written by a command of unknown effect are lost, and so are keys derived from them, until
+// they are overwritten or deleted. For each log the test lists the lost keys and the lines that lost them.
 func TestLost(t *testing.T) {
 	const lost = "VADD v VALUES 1 1 e\n"
 	s := servertest.New(t)
@@ -126,7 +126,8 @@ func TestLost(t *testing.T) {
 // form is a record without an expiry.
 func form(typ string, list ...string) string { return redistest.Form(typ, 0, list) }
 
-// TestDone does commands that the server of the other tests does not know, or rarely comes to, and compares what is there then.
+// TestDone runs commands that the server of the other tests does not know, or that random tests rarely reach,
+// and compares the keys.
 func TestDone(t *testing.T) {
 	ms := func(d time.Duration) string { return fmt.Sprint(servertest.Now.Add(d).UnixMilli()) }
 	soon := func(name string, d time.Duration) string { return name + "@" + ms(d) }
@@ -184,7 +185,7 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestNear: distances are stored, and that their last bits may differ is told.
+// TestNear: distances are stored, with a report that their last bits may differ.
 func TestNear(t *testing.T) {
 	s := made(t, "ZADD g 3479099956230698 Palermo 3479447370796909 Catania")
 	var near *server.UnsupportedError
@@ -245,7 +246,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestRestore: RESTORE puts what its payload holds, under the name and with the expiry that it says.
+// TestRestore: RESTORE stores the value of its payload, under the given name and with the given expiry.
 func TestRestore(t *testing.T) {
 	s := servertest.New(t)
 	s.Restore = func(payload []byte, begin func(*record.Header) *state.Put) error {

@@ -12,7 +12,7 @@ import (
 // zaddFlags are the options of ZADD.
 type zaddFlags struct{ nx, xx, gt, lt, incr bool }
 
-// read takes the flags at the front of a and returns what follows.
+// read parses the flags at the start of a and returns the other arguments.
 func (f *zaddFlags) read(a [][]byte) ([][]byte, error) {
 	flags := map[string]*bool{"NX": &f.nx, "XX": &f.xx, "GT": &f.gt, "LT": &f.lt, "INCR": &f.incr, "CH": new(bool)}
 	for len(a) > 0 {
@@ -92,8 +92,8 @@ func cmdZpop(back bool) func(*server.Server, [][]byte) error {
 	}
 }
 
-// removeWhere removes the members of a sorted set that in reports of, going through them in order until it says
-// that there are no more.
+// removeWhere calls in for the members of a sorted set in order, until more is false, and removes members for
+// which remove is true.
 func removeWhere(s *server.Server, key []byte, v *state.Value, back bool, in func(i int64, z state.Scored) (remove, more bool)) error {
 	if v == nil {
 		return nil
@@ -121,7 +121,7 @@ func cmdZremrangebyrank(s *server.Server, a [][]byte) error {
 	})
 }
 
-// bounds are those of a range of scores or of members.
+// bounds are the bounds of a range of scores or of members.
 type bounds struct {
 	min, max         float64
 	lo, hi           []byte
@@ -222,8 +222,8 @@ func cmdZremrangebylex(s *server.Server, a [][]byte) error {
 	})
 }
 
-// oneScore returns an error when the members of a sorted set have several scores: a range of members is not defined
-// then, and what a server takes for it depends on chance.
+// oneScore returns an error if the members of a sorted set have several scores: a range of members is then
+// undefined, and a server's result arbitrary.
 func oneScore(v *state.Value) error {
 	var ends [2]float64
 	for i, back := range []bool{false, true} {

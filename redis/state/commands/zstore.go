@@ -11,7 +11,7 @@ import (
 
 // operand is a source of ZUNIONSTORE and its kin: a sorted set, or a set whose members all have the score 1.
 type operand struct {
-	v      *state.Value // nil: the key is not there
+	v      *state.Value // nil: the key does not exist
 	weight float64
 }
 
@@ -37,7 +37,7 @@ func scoreIn(v *state.Value, member []byte) (float64, bool) {
 	return v.Score(member)
 }
 
-// aggregate is how scores of one member go together.
+// aggregate is how scores of one member are combined.
 type aggregate func(a, b float64) float64
 
 var aggregates = map[string]aggregate{
@@ -46,7 +46,7 @@ var aggregates = map[string]aggregate{
 	"MAX": math.Max,
 }
 
-// number is 0 where there is none, as of inf - inf.
+// number replaces NaN, the result of inf - inf, by 0.
 func number(f float64) float64 {
 	if math.IsNaN(f) {
 		return 0
@@ -54,7 +54,7 @@ func number(f float64) float64 {
 	return f
 }
 
-// operands reads "numkeys key … [WEIGHTS …] [AGGREGATE …]" behind a command's name and target.
+// operands parses "numkeys key … [WEIGHTS …] [AGGREGATE …]" after a command's name and target.
 func operands(s *server.Server, command []byte, a [][]byte) ([]operand, aggregate, error) {
 	n, err := server.ParseInt(a[0])
 	if err != nil {
@@ -152,7 +152,7 @@ func zsetDiff(out *state.Value, in []operand, _ aggregate) {
 	})
 }
 
-// zrange is what ZRANGESTORE is asked for.
+// zrange holds the options of ZRANGESTORE.
 type zrange struct {
 	byScore, byLex, rev bool
 	offset, limit       int64
@@ -185,7 +185,7 @@ func (z *zrange) read(s *server.Server, a [][]byte) error {
 	if z.limit != -1 {
 		return server.ErrSyntax
 	}
-	z.offset = 0 // without a limit, it does not count
+	z.offset = 0 // without a limit the offset is ignored
 	return nil
 }
 
@@ -235,7 +235,8 @@ func cmdZrangestore(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// contents returns what tells whether a member is in the range; by rank all are.
+// contents returns a function that reports whether a member is in the range; for a range by rank it is always
+// true.
 func (z *zrange) contents(lo, hi []byte) (func(state.Scored) bool, error) {
 	if z.rev && (z.byScore || z.byLex) {
 		lo, hi = hi, lo

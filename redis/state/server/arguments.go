@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ParseInt reads an integer as Redis does: canonical decimal of 64 bits, nothing around it.
+// ParseInt parses an integer as Redis does: canonical decimal of 64 bits, without surrounding bytes.
 func ParseInt(b []byte) (int64, error) {
 	if len(b) == 0 || len(b) > 20 {
 		return 0, ErrInteger
@@ -20,7 +20,7 @@ func ParseInt(b []byte) (int64, error) {
 	return n, nil
 }
 
-// ParseFloat reads a score as Redis does, with strtod: no blanks, no NaN, nothing beyond the range.
+// ParseFloat parses a score as Redis does, with strtod: no blanks, no NaN, no value out of range.
 func ParseFloat(b []byte) (float64, error) {
 	s := string(b)
 	if strings.ContainsAny(s, "_ \t\n\v\f\r") {
@@ -39,7 +39,8 @@ func ParseFloat(b []byte) (float64, error) {
 	return f, nil
 }
 
-// ParseBound reads an end of a range of scores as Redis does, with strtod alone: nothing is 0, and what is too large infinite.
+// ParseBound parses an end of a range of scores as Redis does, with strtod alone: an empty one is 0, and a
+// value out of range is infinite.
 func ParseBound(b []byte) (float64, error) {
 	b, _, _ = bytes.Cut(b, []byte{0})
 	if b = bytes.TrimLeft(b, " \t\n\v\f\r"); len(b) == 0 {
@@ -62,7 +63,8 @@ func mantissa(s string) string {
 	return s
 }
 
-// Span turns the start and end of a range, which may count from the end, into indexes of n elements: from <= i < to.
+// Span converts the start and end of a range, which may count from the end, to indexes of n elements: from <=
+// i < to.
 func Span(start, end, n int64) (from, to int64) {
 	if start < 0 {
 		start = max(start+n, 0)
@@ -80,7 +82,7 @@ func Span(start, end, n int64) (from, to int64) {
 // maxWord is more than the length of any word that a command knows.
 const maxWord = 64
 
-// Upper returns a word in upper case, until the next is asked for; of a longer argument the first bytes.
+// Upper returns a word in upper case, valid until the next call; of a long argument only the first bytes.
 func (s *Server) Upper(word []byte) []byte {
 	s.word = s.word[:0]
 	for _, b := range word[:min(len(word), maxWord)] {
@@ -110,7 +112,7 @@ func ParseInts(args ...[]byte) ([]int64, error) {
 	return out, nil
 }
 
-// optionWords are the words that stand for options in some command.
+// optionWords are the names of options of all commands.
 var optionWords = words(`NX XX GT LT CH INCR GET EX PX EXAT PXAT KEEPTTL PERSIST IFEQ IFNE IFDEQ IFDNE FNX FXX FIELDS REPLACE
 	ABSTTL IDLETIME FREQ DB ASYNC SYNC LIMIT BY ASC DESC ALPHA STORE STOREDIST WEIGHTS AGGREGATE SUM MIN MAX BYSCORE BYLEX REV
 	WITHSCORES FROMMEMBER FROMLONLAT BYRADIUS BYBOX COUNT ANY WITHDIST WITHHASH WITHCOORD MAXLEN MINID NOMKSTREAM MKSTREAM
@@ -125,8 +127,8 @@ func words(list string) map[string]bool {
 	return out
 }
 
-// Option returns the error of an argument that stands where an option belongs, and is none of the command. A word that is an
-// option of no command may be one of a newer server; a server refuses all else.
+// Option returns the error for an argument in place of an option that the command does not have. A word that
+// is no option of any known command may belong to a newer server; a server refuses all other arguments.
 func (s *Server) Option(command string, arg []byte) error {
 	if len(arg) < 2 || len(arg) > 32 || optionWords[string(s.Upper(arg))] {
 		return ErrSyntax

@@ -1,3 +1,3 @@
-// Package server is what all commands share: the server that they change, how it reads their arguments, and the errors
-// that it answers them with.
+// Package server is shared by all commands: the server that they change, the parsing of their arguments, and
+// its error replies.
 package server

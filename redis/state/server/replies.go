@@ -1,20 +1,21 @@
 package server
 
-// ReplyError is the error that a server answers a command with. The command has changed nothing.
+// ReplyError is an error reply of a server. The command has changed no keys.
 type ReplyError struct{ Text string }
 
 func (e *ReplyError) Error() string { return e.Text }
 
-// Refuse returns the error of an answer.
+// Refuse returns an error reply.
 func Refuse(text string) error { return &ReplyError{text} }
 
-// UnsupportedError means that a command's effect is not known, or not exactly.
+// UnsupportedError means that a command's effect is unknown, or not exactly known.
 type UnsupportedError struct {
 	Command string
 	Why     string
-	// Near says that the command was applied anyway, with a result that may differ, such as in the last bits of a number.
+	// Near is set if the command was applied anyway, with a result that may differ in the last bits of a
+	// number.
 	Near bool
-	// Wild says that the command may have changed keys that its arguments do not name.
+	// Wild is set if the command may have changed keys that its arguments do not name.
 	Wild bool
 }
 

@@ -10,22 +10,23 @@ import (
 	"kvferry/redis/state"
 )
 
-// Server is what commands change.
+// Server is the server that commands change.
 type Server struct {
 	DB *state.State
-	// Now is the moment, in Unix ms, that relative expiries count from and that deliveries cannot lie behind.
+	// Now is the base of relative expiries, in Unix ms, and the latest time of deliveries.
 	Now int64
-	// Restore decodes the payload of RESTORE: begin takes its header and returns what takes its elements. nil: the command
-	// is not supported.
+	// Restore decodes the payload of RESTORE: begin takes its header and returns a Put for its elements. If
+	// Restore is nil, the command is not supported.
 	Restore func(payload []byte, begin func(*record.Header) *state.Put) error
-	// RestoreFunctions decodes the payload of FUNCTION RESTORE into sources of libraries. nil: as above.
+	// RestoreFunctions decodes the payload of FUNCTION RESTORE into sources of libraries. If it is nil, the
+	// command is not supported.
 	RestoreFunctions func(payload []byte) ([][]byte, error)
 
 	functions map[string][]byte // source of libraries by name
 	word      []byte            // in upper case
 }
 
-// Find returns the value of a key that must be of a type, when it is there; nil when it is not.
+// Find returns the value of a key, which must have type t; nil if the key does not exist.
 func (s *Server) Find(key []byte, t record.Type) (*state.Value, error) {
 	v := s.DB.Find(key)
 	if v != nil && v.Type != t {
@@ -34,7 +35,7 @@ func (s *Server) Find(key []byte, t record.Type) (*state.Value, error) {
 	return v, nil
 }
 
-// FindOrMake is Find for a command that makes the key.
+// FindOrMake is Find, but makes an empty value if the key does not exist.
 func (s *Server) FindOrMake(key []byte, t record.Type) (*state.Value, error) {
 	v, err := s.Find(key, t)
 	if v == nil && err == nil {
@@ -59,7 +60,7 @@ func (s *Server) LoadFunction(code []byte, replace bool) error {
 	return nil
 }
 
-// HasFunction reports whether there is a library of a name.
+// HasFunction reports whether a library exists.
 func (s *Server) HasFunction(name string) bool { return s.functions[name] != nil }
 
 // DeleteFunction removes a library.

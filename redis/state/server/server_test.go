@@ -43,7 +43,7 @@ func TestParseFloat(t *testing.T) {
 	}
 }
 
-// TestParseBound: an end of a range is read more leniently than a score.
+// TestParseBound: an end of a range is parsed more leniently than a score.
 func TestParseBound(t *testing.T) {
 	for in, want := range map[string]float64{"": 0, " 1.5": 1.5, "1e999": math.Inf(1), "1e-999": 0, "-inf": math.Inf(-1), "2\x00x": 2} {
 		if f, err := ParseBound([]byte(in)); err != nil || f != want {
@@ -57,7 +57,7 @@ func TestParseBound(t *testing.T) {
 	}
 }
 
-// TestOption: a word that no command has may be an option of a newer server; all else is refused.
+// TestOption: a word that no command has may be an option of a newer server; all other words are refused.
 func TestOption(t *testing.T) {
 	var s Server
 	for in, want := range map[string]string{"SOONER": "GET SOONER: kvferry does not know this option", "sooner": "GET SOONER: kvferry does not know this option",
@@ -92,7 +92,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestFunctions: a library is there by its name, once.
+// TestFunctions: a library exists under its name, once.
 func TestFunctions(t *testing.T) {
 	var s Server
 	s.DeleteFunction([]byte("none"))

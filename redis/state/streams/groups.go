@@ -18,9 +18,10 @@ func groupOf(v *state.Value, name []byte) (*state.Group, error) {
 	return nil, errNoGroup
 }
 
-// groupCommand is a subcommand of XGROUP; v is nil when there is no stream, but for one that may make it.
+// groupCommand is a subcommand of XGROUP. v is nil if the stream does not exist, except for a command that may
+// create it.
 type groupCommand struct {
-	options int  // how many arguments may follow those that every call has
+	options int  // maximum number of optional arguments
 	create  bool // MKSTREAM is one of them
 	grouped bool // the group has to exist
 	do      func(v *state.Value, a [][]byte, o *groupOptions, now int64) error
@@ -35,7 +36,7 @@ var (
 	DeleteConsumer = groupCommand{0, false, true, xgroupDelConsumer}
 )
 
-// groupOptions are those of XGROUP CREATE and SETID.
+// groupOptions are the options of XGROUP CREATE and SETID.
 type groupOptions struct {
 	make bool
 	read int64
@@ -107,7 +108,7 @@ func xgroupCreate(v *state.Value, a [][]byte, o *groupOptions, _ int64) error {
 	return nil
 }
 
-// groupAt returns a group that stands at an id, or at $, the last.
+// groupAt returns a group positioned at an id, or at $, the last id.
 func groupAt(v *state.Value, at []byte, read int64) (g *state.Group, err error) {
 	id := v.Last
 	if string(at) != "$" {
@@ -164,12 +165,12 @@ func Ack(s *server.Server, a [][]byte) error {
 	return err
 }
 
-// claim is what XCLAIM is asked for.
+// claim holds the options of XCLAIM.
 type claim struct {
 	ids           []state.StreamID
 	idle          int64 // least time since the delivery
 	at            int64 // of the delivery
-	count         int64 // -1: one more than it was
+	count         int64 // -1: the previous count plus one, unless justID is set
 	force, justID bool
 	last          state.StreamID
 }
@@ -251,7 +252,8 @@ func Claim(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// claim gives one entry to a consumer. One that is not in the stream any more is pending no more.
+// claimEntry gives one entry to a consumer. An entry that is no longer in the stream is removed from the pending
+// entries.
 func claimEntry(s *server.Server, v *state.Value, g *state.Group, id state.StreamID, name []byte, c *claim) {
 	p, ok := g.Pending(id)
 	if !v.HasEntry(id) {

@@ -6,7 +6,7 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// policy says what becomes of references to an entry that goes: of those that are pending in groups.
+// policy determines how to treat references to a removed entry: its pending entries in groups.
 type policy uint8
 
 const (
@@ -26,10 +26,10 @@ func (p *policy) read(arg []byte) bool {
 	return false
 }
 
-// refs removes entries of a stream as a policy says.
+// refs removes entries of a stream by a policy.
 type refs struct {
 	policy policy
-	groups []*state.Group // that may refer to entries; none where that does not matter
+	groups []*state.Group // that may refer to entries; empty if references are kept
 }
 
 func referrers(v *state.Value, p policy) *refs {
@@ -40,7 +40,7 @@ func referrers(v *state.Value, p policy) *refs {
 	return r
 }
 
-// remove removes an entry that the stream has, unless it is to stay.
+// remove removes an existing entry, unless the policy keeps it.
 func (r *refs) remove(v *state.Value, id state.StreamID) bool {
 	for _, g := range r.groups {
 		if r.policy == dropRefs {
@@ -53,14 +53,15 @@ func (r *refs) remove(v *state.Value, id state.StreamID) bool {
 	return true
 }
 
-// delete is remove for commands that name an entry, which the stream may not have.
+// delete is remove for an entry named by a command, which may not exist.
 func (r *refs) delete(v *state.Value, id state.StreamID) {
 	if v.HasEntry(id) && r.remove(v, id) && id.After(v.Deleted) {
 		v.Deleted = id
 	}
 }
 
-// deletion reads "[policy] IDS n id …", and returns the ids as they are: a server that has no such stream does not look at them.
+// deletion parses "[policy] IDS n id …". It returns the ids unparsed: a server without the stream does not
+// check them.
 func deletion(s *server.Server, a [][]byte) (p policy, list [][]byte, err error) {
 	if p.read(a[0]) {
 		a = a[1:]
@@ -82,7 +83,7 @@ func DeleteRefs(s *server.Server, a [][]byte) error {
 	})
 }
 
-// AckDelete is XACKDEL: entries that are pending in a group are acknowledged, and deleted as the policy says.
+// AckDelete is XACKDEL: it acknowledges entries that are pending in a group, and deletes them by the policy.
 func AckDelete(s *server.Server, a [][]byte) error {
 	return deleteEach(s, a, 3, func(v *state.Value) (func(state.StreamID) bool, bool) {
 		g := v.Group(a[2])
@@ -94,7 +95,8 @@ func AckDelete(s *server.Server, a [][]byte) error {
 	})
 }
 
-// deleteEach deletes the entries that a[options:] name and that are to go: in makes what tells, or says that there is nothing.
+// deleteEach deletes the entries in a[options:] for which goes returns true. in returns goes; ok is false if
+// the command has no effect.
 func deleteEach(s *server.Server, a [][]byte, options int, in func(*state.Value) (goes func(state.StreamID) bool, ok bool)) error {
 	p, named, err := deletion(s, a[options:])
 	if err != nil {

@@ -40,7 +40,7 @@ func parseNumber(b []byte) (uint64, error) {
 // maxID is the longest id that servers read.
 const maxID = 127
 
-// limit says how XADD and XTRIM cut a stream.
+// limit is how XADD and XTRIM trim a stream.
 type limit struct {
 	on, byID bool
 	about    bool // ~: a server may leave more
@@ -51,7 +51,8 @@ type limit struct {
 	policy   policy
 }
 
-// option reads MAXLEN, MINID, LIMIT or a policy at a[i] and returns where the next argument is; i when it is none of them.
+// option parses MAXLEN, MINID, LIMIT or a policy at a[i] and returns the index of the next argument; i for
+// other arguments.
 func (t *limit) option(a [][]byte, i int) (int, error) {
 	more := len(a) - i - 1
 	switch {
@@ -96,7 +97,7 @@ func (t *limit) keeps(v *state.Value, id state.StreamID) bool {
 	return t.byID && !t.id.After(id) || !t.byID && v.Len() <= t.length
 }
 
-// cut removes the entries that are to go.
+// cut removes the entries beyond the limit.
 func (t *limit) cut(v *state.Value) {
 	if !t.on || !t.byID && v.Len() <= t.length {
 		return
@@ -111,7 +112,7 @@ func (t *limit) cut(v *state.Value) {
 	})
 }
 
-// unsure returns an error when it is not known how much ~ lets a server remove.
+// unsure returns an error if the number of entries that ~ lets a server remove is unknown.
 func (t *limit) unsure(v *state.Value, more int64) (err error) {
 	if !t.on || !t.about || !t.byID && v.Len()+more <= t.length {
 		return nil
@@ -160,7 +161,7 @@ func Add(s *server.Server, a [][]byte) error {
 	}
 	if bytes.IndexByte(a[i], '*') >= 0 {
 		if once {
-			return nil // a repetition: what was added first has its id in the log
+			return nil // a repetition: the first one has its id in the log
 		}
 		return server.Unsupported("XADD *", "the id that a server chose is unknown; it writes the id to its log")
 	}
@@ -174,7 +175,7 @@ func Add(s *server.Server, a [][]byte) error {
 	return add(s, a[1], id, a[i+1:], &t, create)
 }
 
-// badOption returns the error of an argument that is neither an option nor an id.
+// badOption returns the error for an argument that is neither an option nor an id.
 func badOption(s *server.Server, command string, arg []byte) error {
 	if err := s.Option(command, arg); err != server.ErrSyntax {
 		return err
@@ -182,7 +183,7 @@ func badOption(s *server.Server, command string, arg []byte) error {
 	return errID
 }
 
-// add adds an entry and cuts the stream.
+// add adds an entry and trims the stream.
 func add(s *server.Server, key []byte, id state.StreamID, pairs [][]byte, t *limit, create bool) error {
 	v, err := s.Find(key, record.Stream)
 	if err != nil || v == nil && !create {

@@ -10,7 +10,7 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// do does a command, or one of others that tests need.
+// do runs a command, including some of other packages that tests need.
 func do(s *server.Server, a [][]byte) error {
 	if string(a[0]) == "SET" {
 		s.DB.SetString(a[1], a[2], 0)
@@ -29,7 +29,7 @@ func made(t *testing.T, lines string) *server.Server { return servertest.Made(t,
 
 const some = "SET s v\nXADD x 1-1 f v\nXGROUP CREATE x g 0"
 
-// TestRefused: what a server refuses, or of which the effect is not known, changes nothing.
+// TestRefused: commands that a server refuses, and commands of unknown effect, change no keys.
 func TestRefused(t *testing.T) {
 	s := made(t, some)
 	const wrongType, syntax, integer, args, groupKey, unknown = "WRONGTYPE", "syntax error", "not an integer", "wrong number", "requires the key to exist", "is unknown"
@@ -57,13 +57,13 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// entry is what redistest makes of one whose field f is v.
+// entry is redistest's form of an entry whose field f is v.
 func entry(id string) string { return redistest.Entry(id, []string{"f", "v"}) }
 
-// pending makes a stream of 5 entries, of which a group has read 4 and acknowledged the last of them.
+// pending makes a stream of 5 entries; a group has read 4 of them and acknowledged the last of these.
 const pending = "XADD x 1-1 f v\nXADD x 2-1 f v\nXADD x 3-1 f v\nXADD x 4-1 f v\nXADD x 5-1 f v\nXGROUP CREATE x g 4-1\nXCLAIM x g a 0 1-1 2-1 3-1 FORCE JUSTID TIME 1 RETRYCOUNT 1\n"
 
-// TestDone does commands and compares what is there then.
+// TestDone runs commands and compares the keys.
 func TestDone(t *testing.T) {
 	for _, c := range []struct {
 		lines string
