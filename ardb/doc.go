@@ -1,5 +1,4 @@
-// Package ardb reads and writes the databases of Ardb 0.9 and 0.10, on RocksDB, LevelDB and LMDB (read
-// only).
+// Package ardb reads and writes the databases of Ardb 0.9 and 0.10, on RocksDB, LevelDB and LMDB (read only).
 //
 // Keyspaces are namespaces: a column family on RocksDB, a named database on LMDB; on LevelDB the namespace is
 // the first part of every key. All rows of a Redis key are adjacent, META first, so records are read in one

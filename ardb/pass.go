@@ -363,8 +363,7 @@ func (p *pass) keepNames() {
 	}
 }
 
-// element looks ahead to the next element row of the open record; false at its end. It counts other rows on
-// the way.
+// element looks ahead to the next element row of the open record; false at its end. It counts other rows on the way.
 func (p *pass) element(kind codec.Kind) (bool, error) {
 	for {
 		if err := p.advance(); err != nil || p.eof || !p.inRecord() {
@@ -519,8 +518,7 @@ func (p *pass) badMeta(user []byte, v *codec.Value, err error) {
 	}
 }
 
-// lostMeta reports a META row that cannot be decoded. The rows after it become orphans, without further
-// reports.
+// lostMeta reports a META row that cannot be decoded. The rows after it become orphans, without further reports.
 func (p *pass) lostMeta(kind string, t record.Type, user []byte, err error) {
 	p.orphan = append(append(make([]byte, 0, len(user)), p.orphan[:0]...), user...)
 	p.bad(kind, t, user, err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"testing"
 
@@ -261,7 +260,7 @@ func TestGroupsThatLie(t *testing.T) {
 	} {
 		// no nodes, length, last id, first id, max deleted, added; a group g with its last id and what it has read
 		value := "\x00\x00\x05\x00\x00\x00\x00\x00\x00" + "\x01\x01g\x05\x00\x00" + c.pending + c.consumers + c.nacked +
-			"\x00\x00\x00\x00\x00" // producers
+			"\x01\x01\x00\x00\x00" // producers: known for a second, one message of each
 		var d Decoder
 		var h record.Header
 		err := d.Begin(TypeStream5, Header{Version: 14}, []byte(value), 0, &h)
@@ -326,9 +325,10 @@ func TestExpires(t *testing.T) {
 		want   int64
 		refuse bool
 	}{
-		{formHashBefore, 0, 0, 0, false}, {formHashBefore, 0, 77, 77, false}, {formHashBefore, 0, math.MaxInt64, math.MaxInt64, false}, {formHashBefore, 0, 1 << 63, 0, true},
-		{formHashDelta, 100, 0, 0, false}, {formHashDelta, 100, 1, 100, false}, {formHashDelta, 100, 6, 105, false}, {formHashDelta, math.MaxInt64, 1, math.MaxInt64, false},
-		{formHashDelta, math.MaxInt64, 2, 0, true}, {formHashDelta, -5, 1<<63 + 1, 0, true}, {formHashDelta, -5, 1 << 63, math.MaxInt64 - 5, false},
+		{formHashBefore, 0, 0, 0, false}, {formHashBefore, 0, 77, 77, false}, {formHashBefore, 0, 1<<48 - 1, 1<<48 - 1, false}, {formHashBefore, 0, 1 << 48, 0, true},
+		{formHashBefore, 0, 1 << 63, 0, true},
+		{formHashDelta, 100, 0, 0, false}, {formHashDelta, 100, 1, 100, false}, {formHashDelta, 100, 6, 105, false}, {formHashDelta, 1<<48 - 1, 1, 1<<48 - 1, false},
+		{formHashDelta, 1<<48 - 1, 2, 0, true}, {formHashDelta, -5, 1<<63 + 1, 0, true}, {formHashDelta, -5, 1 << 63, 0, true},
 	} {
 		d := Decoder{form: c.form, expiry: c.least}
 		d.in.reset(nil, 0)
