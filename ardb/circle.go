@@ -9,8 +9,7 @@ import (
 	"kvferry/store"
 )
 
-// watch makes the pass track the integers of deleted rows, if the store has them: the iterator passes them
-// within their collection.
+// watch makes the pass track the integers of deleted rows, which some iterators pass within their collection.
 func (p *pass) watch() {
 	w, ok := p.it.(store.Watched)
 	number := p.sp.Keyspace.Comparer().Wrapping
@@ -27,8 +26,7 @@ func (p *pass) watch() {
 	})
 }
 
-// circular reports a collection whose rows have no consistent order under the comparator, as found in the
-// store's logs on opening or while rows were read or skipped.
+// circular reports a collection whose rows the comparator cannot order, as found in the logs or in the rows read.
 func (p *pass) circular() {
 	detail := ""
 	if len(p.src.circles) > 0 {
