@@ -110,9 +110,7 @@ func (r *Reader) Next() (*record.Header, error) {
 		if !alive {
 			continue
 		}
-		var unreadable *findings.Error
-		if err = r.start(); errors.As(err, &unreadable) {
-			r.spoil(unreadable)
+		if err = r.start(); err != nil && r.spoils(err) {
 			continue
 		}
 		r.lighten()

@@ -1,6 +1,7 @@
 package versioned
 
 import (
+	"errors"
 	"fmt"
 
 	"kvferry/internal/shared/findings"
@@ -86,9 +87,14 @@ func (r *Reader) isOwn(raw, value []byte) bool {
 	return own
 }
 
-// spoil classifies the meta row of a record that turned out to be unreadable.
-func (r *Reader) spoil(err *findings.Error) {
+// spoils reports whether err means that the record of the meta row is unreadable, and classifies its rows then.
+func (r *Reader) spoils(err error) bool {
+	var unreadable *findings.Error
+	if !errors.As(err, &unreadable) {
+		return false
+	}
 	r.begun, r.drained = nil, true
-	r.Malformed(err.Kind, r.m.Key, r.m.Key, r.metas.Place(), err)
+	r.Malformed(unreadable.Kind, r.m.Key, r.m.Key, r.metas.Place(), unreadable)
 	r.Spoil()
+	return true
 }
