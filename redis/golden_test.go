@@ -233,6 +233,19 @@ func noRead(groups []dumpedGroup) []dumpedGroup {
 	return out
 }
 
+// checkUnread fails the test on findings, but for the stream whose idempotent producers records have no place for.
+func checkUnread(t *testing.T, name string, findings *formattest.Findings) {
+	t.Helper()
+	if name == "rdb-r88dev-basic" {
+		i := slices.IndexFunc(findings.All, func(f record.Finding) bool { return f.Kind == FindUnreadMeta && string(f.Key) == "stream:idmp" })
+		if i < 0 {
+			t.Fatal("the producers of stream:idmp are not reported")
+		}
+		findings.All = slices.Delete(findings.All, i, i+1)
+	}
+	findings.CheckNone(t, record.Note)
+}
+
 // Every file holds what the server that wrote it answered: values, expiries of keys and fields, groups, functions.
 func TestGoldens(t *testing.T) {
 	for name, path := range goldens(t) {
@@ -243,7 +256,7 @@ func TestGoldens(t *testing.T) {
 			var findings formattest.Findings
 			src := openPath(t, path)
 			got, extra := split(t, lines(t, src, truthTime, false, findings.Report))
-			findings.CheckNone(t, record.Note)
+			checkUnread(t, name, &findings)
 			want, _ := split(t, truth)
 			formattest.CompareLines(t, byDatabase(got), want)
 			formattest.CheckEqual(t, sumOfAll(t, src, true), sumOfAll(t, src, false), false)
