@@ -55,7 +55,24 @@ func hasAny(dir string, patterns ...string) (bool, error) {
 // KeyspaceInfo is what a directory's MANIFEST says about a column family.
 type KeyspaceInfo struct {
 	Name, Comparer string
+	Ends           [][]byte // the first and last keys of some tables
 }
+
+// maxEnds is how many tables Peek tells the ends of.
+const maxEnds = 64
+
+func infoOf(f *manifest.Family) KeyspaceInfo {
+	info := KeyspaceInfo{Name: f.Name, Comparer: f.Comparator}
+	for _, t := range f.Tables {
+		if info.Ends = append(info.Ends, userKey(t.Smallest), userKey(t.Largest)); len(info.Ends) >= 2*maxEnds {
+			break
+		}
+	}
+	return info
+}
+
+// userKey returns the user key of an internal key.
+func userKey(k []byte) []byte { return k[:max(0, len(k)-base.TrailerLen)] }
 
 // Peek reads CURRENT and the MANIFEST of dir and says which engine the directory is of, "rocksdb" or
 // "leveldb", and which column families it has. Where they cannot be read, the other files say so, as far as they can.
@@ -74,7 +91,7 @@ func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
 		}
 	}
 	for _, f := range v.Sorted() {
-		keyspaces = append(keyspaces, KeyspaceInfo{f.Name, f.Comparator})
+		keyspaces = append(keyspaces, infoOf(f))
 	}
 	kind = flavourRocksDB.name
 	level, levelErr := isLevelDB(v, dir)

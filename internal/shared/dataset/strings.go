@@ -33,6 +33,7 @@ type stringRows struct {
 	it     store.Batcher
 	wait   store.Waiting // has the rows of the last batch
 	tally  *record.Tally
+	keyAt  int
 	h      record.Header
 	rows   [stringBatch]store.Row
 	room   [stringBatch]record.StringRecord
@@ -42,10 +43,10 @@ type stringRows struct {
 }
 
 // Strings returns a reader of all rows of an iterator, which it owns, as strings. Rows are counted in
-// tally.
-func Strings(ctx context.Context, it store.Iterator, tally *record.Tally, p StringPass) record.StringReader {
+// tally. keyAt is how many bytes of raw keys stand before the key.
+func Strings(ctx context.Context, it store.Iterator, tally *record.Tally, p StringPass, keyAt int) record.StringReader {
 	b := store.Batched(it)
-	return &stringRows{ctx: ctx, pass: p, it: b, wait: store.Wait(b), tally: tally}
+	return &stringRows{ctx: ctx, pass: p, it: b, wait: store.Wait(b), tally: tally, keyAt: keyAt}
 }
 
 // release lets go of large values: others may be read before the string is.
@@ -72,7 +73,7 @@ func (s *stringRows) values() (err error) {
 	i := 0
 	for j := range s.wait.Rows {
 		row := &s.wait.Rows[j]
-		if i == len(s.batch) || !bytes.Equal(row.Key, s.batch[i].Key) {
+		if i == len(s.batch) || !bytes.Equal(row.Key[s.keyAt:], s.batch[i].Key) {
 			continue
 		}
 		if s.batch[i].Value = nil; row.Value != nil {

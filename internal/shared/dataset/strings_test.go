@@ -53,7 +53,7 @@ func TestStrings(t *testing.T) {
 	}
 	var tally record.Tally
 	p := &plainPass{}
-	r := Strings(context.Background(), it, &tally, p)
+	r := Strings(context.Background(), it, &tally, p, 0)
 	elems := make([]record.Element, 2)
 	for _, want := range []string{"a", "c", "d"} {
 		h, err := r.Next()
@@ -102,7 +102,7 @@ func TestStringsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tally, want record.Tally
-	r := Strings(context.Background(), it, &tally, &plainPass{})
+	r := Strings(context.Background(), it, &tally, &plainPass{}, 0)
 	settle := func(i int) record.Class {
 		class := []record.Class{record.Copied, record.Expired, record.Filtered}[i%3]
 		want.Rows[class]++

@@ -36,6 +36,9 @@ type Set struct {
 	want  []byte  // prefix and current key
 	start int     // index of the last batch's first row in its cursor's rows or chunk
 	tally record.Tally
+
+	firsts firsts    // nil until First is called
+	asked  []*cursor // since First was called last
 }
 
 // batchLen is the maximum number of rows that a lane reads at once.
@@ -64,6 +67,8 @@ type cursor struct {
 	done   bool
 	used   int64
 	resume []byte // room for from
+	next   []byte // user key of its next row, for First
+	rank   int    // in Set.firsts
 }
 
 // cut sets c to the part of a lane within a span.
@@ -102,7 +107,9 @@ func (s *Set) Seek(key []byte) error {
 	if err := s.ready(c); err != nil {
 		return err
 	}
-	s.cur = c
+	if s.cur = c; s.firsts != nil {
+		s.asked = append(s.asked, c)
+	}
 	for !c.done && (len(c.row.Key) < c.min || bytes.Compare(c.row.Key[:len(s.want)], s.want) < 0) {
 		if err := s.skip(c); err != nil {
 			return err

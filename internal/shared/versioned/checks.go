@@ -33,6 +33,11 @@ func (r *Reader) indexSpace() *Keyspace { return &r.store.data[r.cur.index].Keys
 // skipped is missing.
 func (r *Reader) inside(index uint64, i int) bool {
 	if index <= r.m.Left || index >= r.m.Right {
+		if r.m.Boundless {
+			r.outside++
+			r.tallies[r.cur.data].Rows[record.Orphan]++
+			return false
+		}
 		if r.m.Reused {
 			r.tallies[r.cur.data].Rows[record.Stale]++
 			return false
@@ -60,8 +65,12 @@ func (r *Reader) missing(from, to uint64) {
 // checkList checks what is known when all rows of a list have been read.
 func (r *Reader) checkList() {
 	m := &r.m
-	if r.want < m.Right {
+	if !m.Boundless && r.want < m.Right {
 		r.missing(r.want, m.Right)
+	}
+	if r.cur.Count != nil {
+		r.cur.Count(r, r.alive)
+		return
 	}
 	if between := m.Right - m.Left - 1; m.Right <= m.Left || between != uint64(m.Count) {
 		r.Damage(&r.store.Metas, FindCountMismatch, r.Place(), "count is %d, left is %d and right %d", uint64(m.Count), m.Left, m.Right)

@@ -117,6 +117,9 @@ func (r *Reader) CheckCount(rows int64) {
 	}
 }
 
+// Outside is how many rows of a list without bounds were passed over.
+func (r *Reader) Outside() int64 { return r.outside }
+
 // Memory is how many bytes may be buffered, beyond what reading rows takes.
 func (r *Reader) Memory() int64 { return r.memory }
 

@@ -30,6 +30,12 @@ type Meta struct {
 	Unsorted bool
 	// Reused says that earlier lives of a list had the same version: rows outside of the bounds are theirs.
 	Reused bool
+	// Boundless says that a list without its bounds has no elements: its rows count as orphans.
+	Boundless bool
+	// Rounded says that the score of the last element is not Exact; Roundings is how many were not.
+	Rounded   bool
+	Exact     int64
+	Roundings int64
 	// Kind is the format's own number of the type, where it has more of them.
 	Kind uint8
 	// Native is the source's own name of the type, when it has a finer one.
@@ -78,6 +84,7 @@ type ID [16]byte
 type Layout struct {
 	Format string // for messages
 	Metas  string // keyspace of meta rows
+	KeyAt  int    // where the user key starts in the raw key of a string, in a store of strings
 	// From and To bound the raw keys of meta rows, From <= k < To; nil is open.
 	From, To []byte
 	// AppendMetaKey appends the raw key of the meta row of a user key.
@@ -106,6 +113,10 @@ type Layout struct {
 	Orphans record.Severity
 	// LenField is what errors call the length of the user key.
 	LenField string
+	// Unlisted says that data rows, which are in lanes, make a record without a meta row, too.
+	Unlisted bool
+	// Internal reports whether a record is the engine's own: its rows are checked, and are housekeeping. nil: none is.
+	Internal func(key []byte) bool
 	// Rest counts the rows of the store that are in no range of the layout; nil where there can be none.
 	Rest func(p *Pass) error
 	// NotRow judges a raw key in the range of data rows that is none: it returns true for a row of the engine's own.
@@ -151,6 +162,16 @@ type Codec struct {
 	Check func(index bool, raw, value []byte) (user []byte, keyErr, valueErr error)
 	// Wrong says what is wrong with a row that Element refuses and Check does not, nil when nothing is; nil: nothing.
 	Wrong func(m *Meta, value []byte) error
+	// Start completes the Meta of a record, which has no meta row where records may lack it; nil: it is complete.
+	Start func(m *Meta)
+	// Bound takes a data row that is no element but has a bound of the list, before the elements, into m; nil: there are none.
+	Bound func(m *Meta, rest, value []byte) bool
+	// Taken looks at the element of row i of the last batch, or of an index row without a member where i is below 0; nil: nothing does.
+	Taken func(r *Reader, e *record.Element, i int)
+	// CompareNames is the order of the data rows' names; nil: bytewise.
+	CompareNames func(a, b []byte) int
+	// Lone says that the engine serves a member which has an index row only: it is an element, after the others.
+	Lone bool
 	// Count compares the meta row with how many rows are alive; nil: they are as many as it counts.
 	Count func(r *Reader, rows int64)
 	// Remark says what is notable about a record that is alive; kind "" is nothing.
@@ -186,6 +207,8 @@ type Encoding struct {
 	AppendRank func(dst []byte, rank uint64, mark []byte) []byte
 	// AppendBits appends a score, as Entry has it, to the key of an index row; nil: as LE64.
 	AppendBits func(dst []byte, bits uint64) []byte
+	// Sorts says that data rows are not in the order of names.
+	Sorts bool
 	// AppendName appends the name of an element as keys of its rows have it; nil: as it is.
 	AppendName func(dst []byte, m *Meta, name []byte) ([]byte, error)
 	// AppendEntry appends the value of a stream's entry.

@@ -26,13 +26,16 @@ type Pass struct {
 	meta    record.Tally   // of the meta rows
 	tallies []record.Tally // of the data rows, as Store.data
 
-	m     Meta // of the current record
-	h     record.Header
-	class record.Class // of the current record
-	open  int64        // meta rows that get class: 0 or 1
-	alive int64        // data rows that get it
-	gone  int64        // of those, fields that have expired: Expired when class is Copied
-	index int64        // index rows, which get Index when class is Copied
+	m      Meta // of the current record
+	h      record.Header
+	class  record.Class // of the current record
+	open   int64        // meta rows that get class: 0 or 1
+	alive  int64        // data rows that get it
+	gone   int64        // of those, fields that have expired: Expired when class is Copied
+	bounds int64        // data rows of the record that are no elements
+	index  int64        // index rows, which get Index when class is Copied
+	// unplaced says that the current record has no meta row.
+	unplaced bool
 
 	limit  findings.Limit // of findings about the current record
 	accept Judge          // nil: all are taken
@@ -76,7 +79,9 @@ func (p *Pass) Meta() *Meta { return &p.m }
 
 // begin starts a record, whose meta row is settled with it.
 func (p *Pass) begin() {
-	p.class, p.open, p.alive, p.gone = record.Copied, 1, 0, 0
+	if p.class, p.open, p.alive, p.gone, p.bounds = record.Copied, 1, 0, 0, 0; p.unplaced {
+		p.open = 0
+	}
 	p.limit.Begin()
 	p.h.Key = p.m.Key
 	p.h.ExpireMS, p.h.Expired = p.m.ExpireMS, p.m.ExpireMS != 0 && p.m.ExpireMS < p.now
@@ -97,13 +102,13 @@ func (p *Pass) settle() {
 				p.tallies[c.data].Rows[record.Expired] += p.gone
 				p.alive -= p.gone
 			}
-			p.tallies[c.data].Rows[p.class] += p.alive
+			p.tallies[c.data].Rows[p.class] += p.alive + p.bounds
 		}
 		if c.index >= 0 {
 			p.tallies[c.index].Rows[p.class.OfIndex()] += p.index
 		}
 	}
-	p.open, p.alive, p.gone, p.index = 0, 0, 0, 0
+	p.open, p.alive, p.gone, p.bounds, p.index = 0, 0, 0, 0, 0
 	if p.limit.More() {
 		f := p.limit.Rest()
 		f.Key, f.Type, f.Place = p.h.Key, p.h.Type, p.Place()
@@ -161,7 +166,12 @@ func notDecoded(kind string, t record.Type, key, raw []byte, place record.Place,
 func (p *Pass) Tally() *record.Tally { return &p.meta }
 
 // Place is where the meta row of the current record stands.
-func (p *Pass) Place() record.Place { return p.metas.Place() }
+func (p *Pass) Place() record.Place {
+	if p.unplaced {
+		return record.Place{Level: -1}
+	}
+	return p.metas.Place()
+}
 
 // Span is what is read.
 func (p *Pass) Span() format.Span { return p.span }
@@ -220,15 +230,15 @@ func (p *Pass) openStrings() (record.Reader, error) {
 		return nil, err
 	}
 	p.h.Type = record.String
-	return dataset.Strings(p.ctx, it, &p.meta, p), nil
+	return dataset.Strings(p.ctx, it, &p.meta, p, p.store.Layout.KeyAt), nil
 }
 
 // DecodeStrings implements dataset.StringPass.
 func (p *Pass) DecodeStrings(dst []record.StringRecord, rows []store.Row, batch store.Batcher) int {
-	n, plain, db, now := 0, p.store.strings.Plain, p.store.DB, p.now
+	n, plain, db, now, at := 0, p.store.strings.Plain, p.store.DB, p.now, p.store.Layout.KeyAt
 	for i := range rows {
 		row, s := &rows[i], &dst[n] // set field by field: a struct would be built elsewhere and copied
-		s.DB, s.Key, s.Class = db, row.Key, record.Copied
+		s.DB, s.Key, s.Class = db, row.Key[at:], record.Copied
 		ok := false
 		if plain != nil {
 			s.Value, s.ExpireMS, ok = plain(row.Value)
@@ -246,9 +256,9 @@ func (p *Pass) DecodeStrings(dst []record.StringRecord, rows []store.Row, batch 
 // decodeString decodes row i of a batch, which may be wrong or notable.
 func (p *Pass) decodeString(s *record.StringRecord, row *store.Row, batch store.Batcher, i int) bool {
 	m, c := &p.m, p.store.strings
-	m.Key = row.Key
+	m.Key = s.Key
 	if err := c.DecodeMeta(m, row.Value); err != nil {
-		p.Malformed(findings.ValueKind(err), row.Key, row.Key, batch.PlaceAt(i), err)
+		p.Malformed(findings.ValueKind(err), s.Key, row.Key, batch.PlaceAt(i), err)
 		return false
 	}
 	s.Value, s.ExpireMS = m.Value, m.ExpireMS
@@ -256,7 +266,7 @@ func (p *Pass) decodeString(s *record.StringRecord, row *store.Row, batch store.
 		return true
 	}
 	if kind, detail := c.Remark(m); kind != "" {
-		p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: record.Note, Type: record.String, Key: row.Key, Place: batch.PlaceAt(i), Detail: detail})
+		p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: record.Note, Type: record.String, Key: s.Key, Place: batch.PlaceAt(i), Detail: detail})
 	}
 	return true
 }

@@ -8,6 +8,7 @@ import (
 
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/findings"
+	"kvferry/internal/shared/keylanes"
 	"kvferry/internal/sys/bufpool"
 	"kvferry/record"
 	"kvferry/store"
@@ -33,11 +34,17 @@ type Reader struct {
 	ended   bool
 
 	want       uint64 // the next index that should come, of lists
+	outside    int64  // rows of a list without bounds
 	marks      uint64 // sum over members and scores, see mark
 	last       []byte // the last id of a stream that came
 	newer      int64  // rows of a newer version than the meta row's
 	newerPlace record.Place
 	twice      []byte // user key of the last meta row whose raw key has more than one form
+
+	listed   *store.Row // the next meta row, that was not judged
+	metasEnd bool
+	loose    []byte // user key of a record without a meta row
+	lone     *lones // members that only the index has
 
 	rest [batchLen]record.Element // takes what is read for the checks only
 }
@@ -57,7 +64,7 @@ func (r *Reader) open() error {
 	}
 	r.metas = store.NewBuffer(it)
 	for i, sp := range r.store.data {
-		if sp.types&r.types == 0 || sp.index && (r.env.RecordsOnly || !sp.Listed) {
+		if sp.types&r.types == 0 || sp.index && (r.env.RecordsOnly && !r.store.Layout.Unlisted || !sp.Listed) {
 			continue
 		}
 		if r.sets[i], err = r.openSet(i, sp); err != nil {
@@ -89,21 +96,7 @@ func (r *Reader) Next() (*record.Header, error) {
 		return nil, err
 	}
 	for {
-		row := r.metas.Pop()
-		if row == nil {
-			if err := r.ctx.Err(); err != nil {
-				return nil, err
-			}
-			err := r.metas.Fill()
-			if err == io.EOF {
-				return nil, r.end()
-			}
-			if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		alive, err := r.judge(row.Key, row.Value)
+		alive, err := r.next()
 		if err != nil {
 			return nil, err
 		}
@@ -114,14 +107,93 @@ func (r *Reader) Next() (*record.Header, error) {
 			continue
 		}
 		r.lighten()
-		return &r.h, err
+		if own := r.store.Layout.Internal; err != nil || own == nil || !own(r.m.Key) {
+			return &r.h, err
+		}
+		r.Settle(record.Housekeeping)
+		if err := r.finish(); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// next judges the next meta row, or comes to data rows before it that make a record without one.
+func (r *Reader) next() (alive bool, err error) {
+	if err := r.ahead(); err != nil {
+		return false, err
+	}
+	if r.store.Layout.Unlisted {
+		if found, err := r.unlisted(); found || err != nil {
+			return found, err
+		}
+	}
+	row := r.listed
+	if row == nil {
+		return false, r.end()
+	}
+	r.listed = nil
+	return r.judge(row.Key, row.Value)
+}
+
+// ahead looks ahead to the next meta row.
+func (r *Reader) ahead() error {
+	for r.listed == nil && !r.metasEnd {
+		if r.listed = r.metas.Pop(); r.listed != nil {
+			return nil
+		}
+		err := r.ctx.Err()
+		if err == nil {
+			err = r.metas.Fill()
+		}
+		if r.metasEnd = err == io.EOF; err != nil && err != io.EOF {
+			return err
+		}
+	}
+	return nil
+}
+
+// unlisted begins a record of data rows before the next meta row, if there are some.
+func (r *Reader) unlisted() (bool, error) {
+	m := &r.m
+	var first []byte
+	for _, set := range r.sets {
+		if set == nil {
+			continue
+		}
+		key, ok, err := set.(*keylanes.Set).First()
+		if err != nil {
+			return false, err
+		}
+		if ok && (first == nil || bytes.Compare(key, first) < 0) {
+			first = key
+		}
+	}
+	if first == nil {
+		return false, nil
+	}
+	if r.listed != nil {
+		// A damaged key is judged in its turn.
+		if err := r.store.Layout.DecodeMetaKey(m, r.listed.Key); err != nil || bytes.Compare(first, m.Key) >= 0 {
+			return false, nil
+		}
+	}
+	r.loose = append(r.loose[:0], first...)
+	*m = Meta{Key: r.loose, Count: -1, Arena: m.Arena}
+	r.unplaced = true
+	r.h.Type = r.store.Layout.Codecs[0].Type
+	r.use(r.store.codecs[r.h.Type])
+	if err := r.seek(m.Key); err != nil {
+		return false, err
+	}
+	out, err := r.refused()
+	return !out, err
 }
 
 // judge decodes a meta row. One that makes no record is classified, with what hangs on it.
 func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 	l, m := r.store.Layout, &r.m
 	m.Key, m.Tail, m.Ambiguous, m.Native, m.Bare, r.h.Type = nil, 0, false, "", false, 0
+	r.unplaced = false
 	if len(l.Codecs) == 1 {
 		r.h.Type = l.Codecs[0].Type
 	}
@@ -159,6 +231,10 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 			class = record.Malformed // they are the record's, in a form that is not known
 		}
 		r.Malformed(kind, m.Key, raw, r.metas.Place(), err)
+		if l.Unlisted {
+			m.Count, r.unplaced = -1, true
+			return true, nil
+		}
 		return false, r.buryAll(class)
 	}
 	if m.Ambiguous && r.again(raw) {
@@ -176,7 +252,7 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 
 // lighten lets go of large values of meta rows: others may be read before the record is.
 func (r *Reader) lighten() {
-	if r.special != nil { // it may read the value
+	if r.special != nil || r.listed != nil { // it may read the value
 		return
 	}
 	if r.metas.Release(); r.h.Type == record.String && r.metas.Released() {
@@ -253,12 +329,15 @@ func (r *Reader) seek(key []byte) error {
 func (r *Reader) start() error {
 	r.begin()
 	h, m := &r.h, &r.m
+	if r.cur.Start != nil {
+		r.cur.Start(m)
+	}
 	h.Len, h.ByName = m.Count, h.Type != record.List && h.Type != record.String && !m.Unsorted
 	h.Last, h.Added, h.MaxDeleted, h.Native = nil, 0, nil, m.Native
 	if h.Len < 0 {
 		h.Len = -1
 	}
-	r.marks, r.newer, r.want, r.drained = 0, 0, m.Left+1, false
+	r.marks, r.newer, r.want, r.outside, r.drained = 0, 0, m.Left+1, 0, false
 	switch {
 	case r.special != nil:
 		r.begun = r.special
@@ -292,6 +371,9 @@ func (r *Reader) Read(dst []record.Element) (int, error) {
 	if len(dst) == 0 {
 		return 0, nil
 	}
+	if r.lone != nil {
+		return r.readLone(dst)
+	}
 	if r.special != nil {
 		n, err := r.special.Read(dst)
 		r.drained = err == io.EOF
@@ -307,7 +389,10 @@ func (r *Reader) Read(dst []record.Element) (int, error) {
 			return 0, err
 		}
 		if len(rows) == 0 {
-			return 0, r.complete()
+			if err := r.complete(); r.lone == nil {
+				return 0, err
+			}
+			return r.readLone(dst)
 		}
 		if n := r.take(dst, rows, skip); n > 0 {
 			return n, nil
@@ -338,6 +423,11 @@ func (r *Reader) take(dst []record.Element, rows []store.Row, skip int) int {
 		e, rest := &dst[n], rows[i].Key[skip:]
 		v, ok := element(m, e, rest, rows[i].Value)
 		if !ok {
+			if bound := r.cur.Bound; bound != nil && bound(m, rest, rows[i].Value) {
+				r.bounds++
+				r.want = m.Left + 1
+				continue
+			}
 			if !r.otherLife(v, i) {
 				r.Reject(&rows[i], i)
 			}
@@ -360,6 +450,9 @@ func (r *Reader) take(dst []record.Element, rows []store.Row, skip int) int {
 			}
 		case record.Stream:
 			r.last = append(r.last[:0], e.Name...)
+		}
+		if r.cur.Taken != nil {
+			r.cur.Taken(r, e, i)
 		}
 		n++
 	}
@@ -435,7 +528,9 @@ func (r *Reader) complete() error {
 		}
 	}
 	r.reportNewer()
-	r.checkCount()
+	if r.lone == nil {
+		r.checkCount()
+	}
 	return io.EOF
 }
 
@@ -465,8 +560,11 @@ func (r *Reader) end() error {
 // release takes the counts of all cursors and closes them.
 func (r *Reader) release() error {
 	var err error
+	if r.lone != nil {
+		err = r.lone.sorter.Close()
+	}
 	if r.metas != nil {
-		err = dataset.Drop(r.metas, &r.meta)
+		err = errors.Join(err, dataset.Drop(r.metas, &r.meta))
 	}
 	for i, set := range r.sets {
 		if set != nil {

@@ -2,6 +2,7 @@ package versioned
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"path"
@@ -99,8 +100,13 @@ func (r *Reader) compareScores() error {
 	members.From, members.To = r.cur.DataRows.Range(r.h.Key)
 	index := zsetcheck.Rows{Keyspace: r.indexSpace(), Decode: j.entry}
 	index.From, index.To = r.cur.IndexRows.Range(r.h.Key)
-	lone, err := zsetcheck.Compare(members, index, extsort.Options{Memory: r.memory / 2, TempDir: r.env.TempDir}, j)
-	if err != nil {
+	o := extsort.Options{Memory: r.memory / 2, TempDir: r.env.TempDir, Compare: r.cur.CompareNames}
+	if r.cur.Lone {
+		o.Memory /= 2
+		j.lones = extsort.New(o)
+	}
+	lone, err := zsetcheck.Compare(members, index, o, j)
+	if err = errors.Join(err, j.failed, r.keepLones(j.lones)); err != nil {
 		return err
 	}
 	r.index -= lone
@@ -117,6 +123,8 @@ type scoreJudge struct {
 	r             *Reader
 	rows, entries int // lengths of the prefixes
 	e             record.Element
+	lones         *extsort.Sorter // nil where the engine does not serve them
+	failed        error
 }
 
 // alive reports whether a row of a version counts.
@@ -161,6 +169,9 @@ func (j *scoreJudge) NoIndex(member []byte, score uint64, place record.Place) {
 func (j *scoreJudge) NoMember(member []byte, bits uint64) {
 	j.r.Damage(j.r.indexSpace(), FindZSetMissingMember, j.place(member, bits), "%s of member %s with score %s has no %s",
 		j.index(), record.Quote(member), j.r.cur.showBits(bits), j.data())
+	if j.lones != nil && j.failed == nil {
+		j.failed = j.lones.Add(0, member, binary.LittleEndian.AppendUint64(nil, bits))
+	}
 }
 
 // Pair judges an index row of a member: it should be of the member's score.

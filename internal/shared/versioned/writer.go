@@ -217,7 +217,7 @@ func (t *TypeWriter) begin(h *record.Header) (err error) {
 			return err
 		}
 	}
-	if t.inOrder = h.ByName || h.Type == record.List; t.own != nil || !t.inOrder {
+	if t.inOrder = (h.ByName && !t.Sorts) || h.Type == record.List; t.own != nil || !t.inOrder {
 		t.w.sorted.Reset()
 	}
 	if t.own != nil {
@@ -375,9 +375,18 @@ func (t *TypeWriter) writeMembers(elems []record.Element) error {
 		if err := t.w.byScore.Add(rank, e.Name, mark); err != nil {
 			return err
 		}
+		name := e.Name
+		if t.AppendName != nil {
+			at := len(t.arena)
+			var err error
+			if t.arena, err = t.AppendName(t.arena, &t.m, name); err != nil {
+				return fmt.Errorf("zset %s: %w", record.Quote(t.m.Key), err)
+			}
+			name = t.arena[at:]
+		}
 		at := len(t.arena)
 		t.arena = t.AppendScore(t.arena, e.Score)
-		g.Rows = append(g.Rows, store.Row{Key: e.Name, Value: t.arena[at:]})
+		g.Rows = append(g.Rows, store.Row{Key: name, Value: t.arena[at:]})
 	}
 	t.count += uint64(len(elems))
 	return t.putGroup()

@@ -32,15 +32,19 @@ type Judge interface {
 	Pair(member []byte, score, indexed uint64)
 }
 
-// Compare joins the rows of members, which are in member order, with the index rows, which are in any order.
-// It returns the number of index rows without a member. o configures the sort of the index.
+// Compare joins the rows of members, which are in the order of members, with those of the index, which are
+// in any. It returns how many of the index have no member. o is for sorting the index; o.Compare is the order of members,
+// nil the bytewise one.
 func Compare(members, index Rows, o extsort.Options, judge Judge) (lone int64, err error) {
 	sorter, err := sortRows(index, o)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, sorter.Close()) }()
-	j := &join{judge: judge, decode: members.Decode}
+	j := &join{judge: judge, decode: members.Decode, order: bytes.Compare}
+	if o.Compare != nil {
+		j.order = o.Compare
+	}
 	if j.index, err = sorter.Sort(); err != nil {
 		return 0, err
 	}
@@ -83,6 +87,7 @@ type join struct {
 	judge   Judge
 	members store.Iterator
 	decode  func(raw, value []byte) (member []byte, score uint64, ok bool)
+	order   func(a, b []byte) int
 	index   *extsort.Iterator
 	lone    int64
 
@@ -129,7 +134,7 @@ func (j *join) compare() int {
 	case j.right.ended:
 		return -1
 	}
-	return bytes.Compare(j.left.member, j.right.member)
+	return j.order(j.left.member, j.right.member)
 }
 
 // match handles all index rows of the member.
