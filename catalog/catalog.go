@@ -16,6 +16,7 @@ import (
 	"kvferry/redis"
 	"kvferry/redis/aof"
 	"kvferry/redis/live"
+	"kvferry/ssdb"
 	"kvferry/store"
 	"kvferry/store/lmdb"
 	"kvferry/store/rocks"
@@ -42,7 +43,8 @@ type Driver struct {
 // Default returns every format and store of this build.
 func Default() Catalog {
 	return Catalog{
-		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New(), keydbflash.New(), redis.New(), aof.New(), live.New()},
+		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New(), ssdb.New(), keydbflash.New(),
+			redis.New(), aof.New(), live.New()},
 		Drivers: []Driver{
 			{Name: "rocksdb", Open: rocks.Open, Create: rocks.Create, Peek: peekTables("rocksdb")},
 			{Name: "leveldb", Open: rocks.Open, Create: rocks.CreateLevelDB, Peek: peekTables("leveldb")},
@@ -64,7 +66,7 @@ func peekTables(kind string) func(dir string) (format.StoreEvidence, error) {
 		}
 		ev := format.StoreEvidence{Kind: found, Err: err}
 		for _, k := range keyspaces {
-			ev.Keyspaces = append(ev.Keyspaces, format.KeyspaceEvidence{Name: k.Name, Comparer: k.Comparer})
+			ev.Keyspaces = append(ev.Keyspaces, format.KeyspaceEvidence{Name: k.Name, Comparer: k.Comparer, Ends: k.Ends})
 		}
 		return ev, nil
 	}

@@ -62,6 +62,7 @@ type Limits struct {
 	// NoBlankStream: a stream without entries and without a last id counts as deleted.
 	NoBlankStream bool
 	MaxScore      float64
+	WholeScores   bool           // scores are 64-bit integers
 	MaxElements   int64          // 0: no limit
 	Unbounded     record.TypeSet // types without MaxElements
 	SameName      bool           // one name may exist under several types
@@ -147,6 +148,8 @@ type StoreEvidence struct {
 // KeyspaceEvidence is a column family or a named database.
 type KeyspaceEvidence struct {
 	Name, Comparer string
+	// Ends are the first and last keys of some tables.
+	Ends [][]byte
 }
 
 // Verdict is the result of detection.

@@ -117,7 +117,7 @@ func lossOf(kind, severity string) string {
 		return record.LossNewer
 	case severity == record.Error.String():
 		return record.LossDamaged
-	case kind == record.LossStreamGroups, kind == record.LossMemberExpiry:
+	case kind == record.LossStreamGroups, kind == record.LossMemberExpiry, kind == record.LossScorePrecision:
 		return kind
 	}
 	return ""
@@ -149,7 +149,7 @@ func LossesOf(list []FindingKind) []LossKind {
 		}
 		l := losses[kind]
 		if l == nil {
-			l = &LossKind{Kind: kind, Drops: true}
+			l = &LossKind{Kind: kind, Drops: kind != record.LossScorePrecision}
 			losses[kind] = l
 		}
 		l.Count += f.Count

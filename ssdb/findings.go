@@ -1,0 +1,15 @@
+package ssdb
+
+import "kvferry/internal/shared/findings"
+
+// Kinds of findings, beside those of versioned.
+const (
+	// FindBadKeyLength: the length of a name is beyond the key's end.
+	FindBadKeyLength = findings.FindBadKeyLength
+	// FindStaleTTL: expiries of strings that do not exist; the server leaves them behind.
+	FindStaleTTL = "stale-ttl-rows"
+	// FindListBounds: a queue lacks the row of its front or back.
+	FindListBounds = "list-bounds"
+	// FindLeftBehind: what the meta database says of a cluster or a master, which records have no place for.
+	FindLeftBehind = "left-behind"
+)

@@ -1,0 +1,109 @@
+package ssdb
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+
+	"kvferry/format"
+	"kvferry/internal/sys/disk"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// ssdbFormat is the Format.
+type ssdbFormat struct{}
+
+// New returns the format.
+func New() format.Format { return ssdbFormat{} }
+
+// Name returns "ssdb".
+func (ssdbFormat) Name() string { return "ssdb" }
+
+// Limits says what SSDB can hold.
+func (ssdbFormat) Limits() format.Limits {
+	return format.Limits{
+		Types:       record.Of(record.String, record.Hash, record.List, record.ZSet),
+		MaxKey:      MaxName,
+		MaxScore:    maxScore,
+		WholeScores: true,
+		SameName:    true,
+		Databases:   "one",
+		Numbered:    true,
+		MaxDBs:      1,
+		Stores:      []format.StoreSupport{{Store: "leveldb", Read: true, Write: true}},
+		Detail:      "SSDB 1.6.8 to 1.9.9, on LevelDB 1.8 to 1.20",
+		ScoreDetail: "int64; read as float64, which holds integers up to 2^53",
+		OtherDetails: []string{
+			"names, fields and members have 1 to 255 bytes; names of queues may be empty",
+			"only strings expire; no sets",
+		},
+		Losses: lossInfos,
+	}
+}
+
+// Detect looks for a LevelDB directory named data, or for keys that start as SSDB's do.
+func (ssdbFormat) Detect(ev *format.Evidence) (v format.Verdict) {
+	has := map[string]bool{}
+	for i := range ev.Stores {
+		has[ev.Stores[i].Path] = true
+	}
+	for i := range ev.Stores {
+		s := &ev.Stores[i]
+		home, name := path.Split(s.Path)
+		if s.Path != "." && (name != dataDir || home != "" && home != "var/") {
+			continue
+		}
+		score, why := weigh(s)
+		beside := filepath.Join(ev.Dir, home, metaDir)
+		if s.Path == "." {
+			beside = filepath.Join(filepath.Dir(ev.Dir), metaDir)
+			name = filepath.Base(ev.Dir)
+		}
+		if _, err := disk.Stat(beside); score > 0 && err == nil && name == dataDir {
+			score, why = score+scoreMeta, why+", and "+metaDir+" is beside it"
+		}
+		if s.Path == "." && score < scoreKeys {
+			score = 0 // anybody may have a LevelDB directory
+		}
+		v.Score = max(v.Score, score)
+		v.Why = append(v.Why, s.Path+": "+why)
+	}
+	return v
+}
+
+// What a directory is worth: of the right engine and order, with the right keys, beside meta.
+const (
+	scoreOrder = 40
+	scoreKeys  = 75
+	scoreMeta  = 20
+)
+
+// weigh says how much a store looks like one of SSDB's.
+func weigh(s *format.StoreEvidence) (int, string) {
+	if s.Kind != "leveldb" || len(s.Keyspaces) != 1 || s.Keyspaces[0].Comparer != store.Bytewise.Name {
+		return 0, "not a LevelDB database in byte order"
+	}
+	ends := s.Keyspaces[0].Ends
+	for _, key := range ends {
+		if len(key) == 0 || bytes.IndexByte([]byte(kinds), key[0]) < 0 {
+			return 0, fmt.Sprintf("key %s starts with no kind of SSDB's rows", record.Quote(key))
+		}
+	}
+	if len(ends) == 0 {
+		return scoreOrder, "a LevelDB database in byte order, without tables"
+	}
+	return scoreKeys, "a LevelDB database in byte order, whose keys start as SSDB's do"
+}
+
+// Open opens a source.
+func (f ssdbFormat) Open(ctx context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
+	return open(ctx, f, dir, o)
+}
+
+// Create starts a target.
+func (f ssdbFormat) Create(_ context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
+	return create(f, dir, o)
+}

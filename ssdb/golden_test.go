@@ -1,0 +1,120 @@
+package ssdb_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
+	"kvferry/record"
+	"kvferry/ssdb"
+	"kvferry/store"
+	"kvferry/store/rocks"
+)
+
+// goldenNow is after the goldens were written, and before what has not expired in them expires.
+var goldenNow = time.Unix(1_800_000_000, 0)
+
+// golden unpacks a database that the real server wrote, with what it answered.
+func golden(t *testing.T, name string) (dir string, truth []byte) {
+	t.Helper()
+	if slices.Contains(fixtures.Names(), name) {
+		return fixtures.Unpack(t, name), fixtures.Truth(t, name)
+	}
+	return fixtures.UnpackOutside(t, name), fixtures.OutsideTruth(t, name)
+}
+
+func openDir(t testing.TB, dir string) format.Source {
+	return formattest.Open(t, ssdb.New(), dir, &format.OpenOptions{Store: rocks.Open, Kind: "leveldb", Options: store.Options{}})
+}
+
+// TestGoldens reads what the server wrote, with one worker's span and with many, and finds nothing wrong but scores that a
+// float64 does not hold.
+func TestGoldens(t *testing.T) {
+	for name, rows := range map[string]string{
+		"ssdb-basic":  "housekeeping=43552 expired=27 index=14377 copied=41880",
+		"ssdb-slave":  "",
+		"ssdb-dumped": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, truth := golden(t, name)
+			for _, below := range []string{"", "var", "data"} {
+				if name == "ssdb-dumped" && below == "var" {
+					continue
+				}
+				at := filepath.Join(dir, below)
+				if below == "data" && name != "ssdb-dumped" {
+					at = filepath.Join(dir, "var", below)
+				}
+				var l record.Ledger
+				var f formattest.Findings
+				src := openDir(t, at)
+				got := formattest.Lines(t, formattest.Records(t, src, "0", &format.Env{Now: goldenNow, Ledger: &l, Report: f.Report}))
+				formattest.CompareLines(t, live(t, got), live(t, truth))
+				formattest.CheckLedger(t, &l)
+				if kinds := slices.Compact(slices.Sorted(slices.Values(f.Kinds()))); !slices.Equal(kinds, []string{record.LossScorePrecision}) {
+					t.Errorf("findings %q", kinds)
+				}
+				if got := formattest.Classes(&l, "data"); rows != "" && got != rows {
+					t.Errorf("rows %s, want %s", got, rows)
+				}
+				src.Close()
+			}
+		})
+	}
+}
+
+// live returns the lines of a dump whose records had not expired when the golden was made: truth files leave them out. Members
+// are sorted: the server answers them by score, rows are by length.
+func live(t *testing.T, dump []byte) []byte {
+	var out []byte
+	pairs := regexp.MustCompile(`\["[^"]*","[^"]*"\]`)
+	for _, l := range strings.SplitAfter(string(dump), "\n") {
+		if l == "" {
+			continue
+		}
+		h, _, err := formattest.SplitLine([]byte(l))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Type == "zset" {
+			all := pairs.FindAllString(l, -1)
+			slices.Sort(all)
+			l = l[:strings.Index(l, "[[")] + "[" + strings.Join(all, ",") + "]}\n"
+		}
+		if h.ExpireMS == 0 || h.ExpireMS > goldenNow.UnixMilli() {
+			out = append(out, l...)
+		}
+	}
+	return out
+}
+
+// TestOdd reads old and damaged rows as the server serves them by name, and names what is wrong.
+func TestOdd(t *testing.T) {
+	dir, truth := golden(t, "ssdb-odd")
+	var l record.Ledger
+	var f formattest.Findings
+	src := openDir(t, dir)
+	got := formattest.Lines(t, formattest.Records(t, src, "0", &format.Env{Now: goldenNow, Ledger: &l, Report: f.Report}))
+	formattest.CompareLines(t, live(t, got), live(t, truth))
+	formattest.CheckLedger(t, &l)
+	counts := map[string]int{}
+	for _, k := range f.Kinds() {
+		counts[k]++
+	}
+	want := map[string]int{"count-mismatch": 11, "list-bounds": 1, "list-outside-bounds": 2, "short-value": 1, "stale-ttl-rows": 1}
+	for k, n := range want {
+		if counts[k] != n {
+			t.Errorf("%d findings %s, want %d", counts[k], k, n)
+		}
+		delete(counts, k)
+	}
+	if len(counts) > 0 {
+		t.Errorf("more findings: %v", counts)
+	}
+}

@@ -1,0 +1,352 @@
+package ssdb
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"kvferry/internal/shared/keylanes"
+	"kvferry/internal/shared/versioned"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// keyspace is the only one of a LevelDB directory.
+const keyspace = "default"
+
+// family is how a type's rows lie between those of others: the kinds of its size rows, data rows and index rows.
+type family struct {
+	typ               record.Type
+	size, data, index byte
+	layout            *versioned.Layout
+}
+
+// families are in dump order. A string is its only row. The last is how sorted sets are written whose names come after that
+// of the expiries.
+var families = []family{
+	{typ: record.String, size: kindString, layout: stringLayout()},
+	newFamily(record.Hash, kindHashSize, kindField, 0, hashes(), 0),
+	newFamily(record.List, kindQueueSize, kindItem, 0, queues(), 0),
+	newFamily(record.ZSet, kindZSetSize, kindScore, kindRank, zsets(), 0),
+	newFamily(record.ZSet, kindZSetSize, kindScore, kindRank, zsets(), lanesAbove),
+}
+
+// Lanes are written in the order of raw keys: by kind, length of the name, and then whether the names come before that of the
+// expiries, which all shards write together, or after it.
+const (
+	lanesExpiry = 1
+	lanesAbove  = 2
+)
+
+func laneOf(kind byte, klen int, part uint64) uint64 {
+	return uint64(kind)<<16 | uint64(klen)<<2 | part
+}
+
+func stringLayout() *versioned.Layout {
+	return &versioned.Layout{
+		Format: "ssdb", Metas: keyspace, From: []byte{kindString}, To: []byte{kindString + 1}, KeyAt: 1,
+		AppendMetaKey: func(dst, key []byte) []byte { return AppendSizeKey(dst, kindString, key) },
+		DecodeMetaKey: nameOf(kindString), Sampled: sampled,
+		Codecs: []*versioned.Codec{{Type: record.String,
+			DecodeMeta: func(m *versioned.Meta, value []byte) error {
+				m.Value, m.ExpireMS = value, 0
+				return nil
+			},
+			Plain: func(value []byte) ([]byte, int64, bool) { return value, 0, true },
+			Encoding: versioned.Encoding{Expiry: keepExpiry, Refuse: refuse,
+				AppendMeta: func(dst []byte, m *versioned.Meta) []byte { return append(dst, m.Value...) },
+				MetaLane:   func(int) uint64 { return laneOf(kindString, 0, 0) }},
+		}},
+	}
+}
+
+// newFamily completes the codec of a collection. part is that of the lanes it is written to.
+func newFamily(t record.Type, size, data, index byte, c *versioned.Codec, part uint64) family {
+	c.Type, c.Data, c.DataRows = t, keyspace, rowsOf(data)
+	c.DecodeMeta = func(m *versioned.Meta, value []byte) (err error) {
+		m.Count, err = DecodeSize(value)
+		return err
+	}
+	c.Check = func(isIndex bool, raw, value []byte) (user []byte, keyErr, valueErr error) {
+		kind := data
+		if isIndex {
+			kind = index
+		}
+		k, keyErr := DecodeKey(kind, raw)
+		if keyErr == nil {
+			valueErr = checkValue(kind, &k, value)
+		}
+		return k.Name, keyErr, valueErr
+	}
+	if c.Count == nil {
+		c.Count = checkSize
+	}
+	c.Expiry, c.Refuse = keepExpiry, refuse
+	c.AppendMeta = func(dst []byte, m *versioned.Meta) []byte { return AppendSize(dst, m.Count) }
+	c.MetaLane = func(int) uint64 { return laneOf(size, 0, part) }
+	c.DataLane = func(klen int) uint64 { return laneOf(data, klen, part) }
+	if index != 0 {
+		c.Index, c.IndexRows = keyspace, rowsOf(index)
+		c.IndexLane = func(klen int) uint64 { return laneOf(index, klen, part) }
+	}
+	return family{t, size, data, index, &versioned.Layout{
+		Format: "ssdb", Metas: keyspace, From: []byte{size}, To: []byte{size + 1}, Unlisted: true,
+		AppendMetaKey: func(dst, key []byte) []byte { return AppendSizeKey(dst, size, key) },
+		DecodeMetaKey: nameOf(size), Sampled: sampled,
+		Codecs: []*versioned.Codec{c}, Newer: versioned.NewerStale, LenField: nameLen,
+		Internal: func(key []byte) bool { return t == record.ZSet && string(key) == ExpireList },
+	}}
+}
+
+func nameOf(kind byte) func(m *versioned.Meta, raw []byte) error {
+	return func(m *versioned.Meta, raw []byte) (err error) {
+		m.Key, err = DecodeSizeKey(kind, raw)
+		return err
+	}
+}
+
+// rowsOf returns how the raw keys of a kind start.
+func rowsOf(kind byte) versioned.Rows {
+	least, nouns := 0, map[byte]string{kindScore: "row by member", kindRank: "row by score"}
+	if kind == kindItem {
+		least = -1 // its names may be empty
+	}
+	return versioned.Rows{Sampled: sampled, Noun: nouns[kind], Lanes: &keylanes.Layout{
+		PrefixLen:    prefixLen,
+		AppendPrefix: func(dst []byte, klen int) []byte { return append(dst, kind, byte(klen)) },
+		Parse:        func(raw []byte) (int, bool) { return int(raw[1]), raw[0] == kind && int(raw[1]) > least },
+		MinRest:      map[byte]int{kindField: 1, kindItem: int64Len, kindScore: 1, kindRank: rankLen}[kind],
+		From:         []byte{kind},
+		To:           []byte{kind + 1},
+	}}
+}
+
+// sampled returns the name in a raw key, which may be cut short.
+func sampled(raw []byte) []byte {
+	switch {
+	case len(raw) == 0:
+		return nil
+	case raw[0] == kindString || raw[0] < 'a': // size rows
+		return raw[1:]
+	case len(raw) < prefixLen:
+		return nil
+	}
+	return raw[prefixLen:min(prefixLen+int(raw[1]), len(raw))]
+}
+
+// checkValue checks the value of a data row.
+func checkValue(kind byte, k *Key, value []byte) (err error) {
+	switch {
+	case kind == kindScore:
+		_, err = DecodeScore(value)
+	case kind == kindRank:
+		err = exact(value, 0, "value", 0)
+	case kind == kindItem && k.Num <= seqBack:
+		_, err = DecodeSize(value)
+	}
+	return err
+}
+
+// checkSize compares the size row with the rows. The server serves all of them, whatever it counts.
+func checkSize(r *versioned.Reader, rows int64) {
+	switch n := r.Meta().Count; {
+	case n > rows:
+		r.CheckCount(rows) // some may be lost
+	case n < 0 && rows > 0, n < rows:
+		r.Remark(versioned.FindCountMismatch, record.Warning, fmt.Sprintf("the size is %s, rows found: %d; the server serves them all", sizeText(n), rows))
+	}
+}
+
+func sizeText(n int64) string {
+	if n == -1 {
+		return "missing"
+	}
+	return fmt.Sprint(n)
+}
+
+func hashes() *versioned.Codec {
+	return &versioned.Codec{
+		Element: func(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
+			e.Name, e.Value, e.Score = rest[1:], value, 0
+			return 0, rest[0] == equals
+		},
+		Encoding: versioned.Encoding{
+			AppendRow: func(dst, key []byte, _ int64) []byte { return append(appendPrefix(dst, kindField, key), equals) },
+		},
+	}
+}
+
+func zsets() *versioned.Codec {
+	return &versioned.Codec{
+		Start:   func(m *versioned.Meta) { m.Unsorted, m.Roundings = true, 0 },
+		Element: member, Entry: entry, Lone: true, CompareNames: compareMembers,
+		Taken: rounded, Count: checkZSet, ScoreBits: math.Float64bits,
+		Encoding: versioned.Encoding{Sorts: true, AppendName: appendName,
+			AppendRow:      func(dst, key []byte, _ int64) []byte { return appendPrefix(dst, kindScore, key) },
+			AppendIndexRow: func(dst, key []byte, _ int64) []byte { return appendPrefix(dst, kindRank, key) },
+			AppendScore:    func(dst []byte, score float64) []byte { return AppendScore(dst, wholeScore(score)) },
+			AppendBits:     func(dst []byte, bits uint64) []byte { return appendRank(dst, wholeScore(math.Float64frombits(bits))) },
+			Rank:           func(score float64) (uint64, []byte) { return uint64(wholeScore(score)) ^ 1<<63, nil },
+			AppendRank:     func(dst []byte, rank uint64, _ []byte) []byte { return appendRank(dst, int64(rank^1<<63)) },
+		},
+	}
+}
+
+func appendName(dst []byte, _ *versioned.Meta, name []byte) ([]byte, error) {
+	return appendMember(dst, name), nil
+}
+
+// compareMembers is the order of the rows by member, whose keys have the length before the member.
+func compareMembers(a, b []byte) int { return cmp.Or(cmp.Compare(len(a), len(b)), bytes.Compare(a, b)) }
+
+func member(m *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
+	score, err := DecodeScore(value)
+	e.Name, e.Value, e.Score = rest[1:], nil, float64(score)
+	if m.Rounded = score > maxExact || score < -maxExact; m.Rounded {
+		m.Exact, m.Rounded = score, !isExact(score)
+	}
+	return 0, err == nil && int(rest[0]) == len(rest)-1
+}
+
+// maxExact is the number up to which float64s hold every integer.
+const maxExact = 1 << 53
+
+func isExact(score int64) bool {
+	f := float64(score)
+	return f < math.MaxInt64 && int64(f) == score
+}
+
+// entry decodes a row by score. The two rows of a member are compared as float64s, as which scores are read.
+func entry(_ *versioned.Meta, rest, value []byte) (_ int64, member []byte, bits uint64, ok bool) {
+	score := int64(binary.BigEndian.Uint64(rest[1:]))
+	ok = len(value) == 0 && rest[rankLen-1] == equals && (score < 0) == (rest[0] == negative) && (score < 0 || rest[0] == equals)
+	return 0, rest[rankLen:], math.Float64bits(float64(score)), ok
+}
+
+// maxRounded is how many members whose scores are rounded are named of a sorted set.
+const maxRounded = 100
+
+// rounded reports a score that a float64 does not hold.
+func rounded(r *versioned.Reader, e *record.Element, i int) {
+	m := r.Meta()
+	if i < 0 {
+		m.Rounded = math.Abs(e.Score) > maxExact
+	}
+	if !m.Rounded || string(m.Key) == ExpireList {
+		return
+	}
+	if m.Roundings++; m.Roundings > maxRounded && !r.Env().Deep {
+		return
+	}
+	detail := fmt.Sprintf("member %s has score %d, read as %.0f", record.Quote(e.Name), m.Exact, e.Score)
+	if i < 0 {
+		r.Remark(record.LossScorePrecision, record.Warning, fmt.Sprintf("member %s has a score of about %.0f", record.Quote(e.Name), e.Score))
+		return
+	}
+	r.RemarkAt(i, record.LossScorePrecision, record.Warning, detail)
+}
+
+func checkZSet(r *versioned.Reader, rows int64) {
+	if n := r.Meta().Roundings - maxRounded; n > 0 && !r.Env().Deep {
+		r.Remark(record.LossScorePrecision, record.Warning, fmt.Sprintf("and the scores of %d more members", n))
+	}
+	checkSize(r, rows)
+}
+
+func queues() *versioned.Codec {
+	return &versioned.Codec{
+		Start: startQueue, Bound: bound, Count: checkQueue,
+		Element: func(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
+			e.Name, e.Value, e.Score = nil, value, 0
+			return 0, len(rest) == int64Len && isSeq(binary.BigEndian.Uint64(rest)) && binary.BigEndian.Uint64(rest) >= MinItem
+		},
+		Position: func(rest []byte) uint64 { return binary.BigEndian.Uint64(rest) },
+		Encoding: versioned.Encoding{First: FirstItem,
+			Writer:         func(t *versioned.TypeWriter) versioned.ElementWriter { return &queueWriter{t: t} },
+			AppendRow:      func(dst, key []byte, _ int64) []byte { return appendPrefix(dst, kindItem, key) },
+			AppendPosition: binary.BigEndian.AppendUint64},
+	}
+}
+
+// startQueue makes a queue one without bounds: their rows come before the items.
+func startQueue(m *versioned.Meta) { m.Left, m.Right, m.Boundless = 0, 0, true }
+
+// bound takes the row of the front or the back. Without both the server serves no item.
+func bound(m *versioned.Meta, rest, value []byte) bool {
+	n, err := DecodeSize(value)
+	if err != nil || len(rest) != int64Len {
+		return false
+	}
+	switch binary.BigEndian.Uint64(rest) {
+	case seqFront:
+		m.Left = uint64(n) - 1
+	case seqBack:
+		m.Right, m.Boundless = uint64(n)+1, m.Left == 0
+	default:
+		return false
+	}
+	return true
+}
+
+// checkQueue compares the size with the bounds; items that are missing were reported.
+func checkQueue(r *versioned.Reader, rows int64) {
+	m := r.Meta()
+	if m.Boundless {
+		if lost := r.Outside(); lost > 0 {
+			r.Remark(FindListBounds, record.Error, fmt.Sprintf("the row of the front or of the back is missing, so the server serves none of the %s; its qfix makes them anew",
+				record.Plural(lost, "item")))
+		}
+		return
+	}
+	checkSize(r, rows)
+}
+
+// queueWriter writes the bounds before the items, which wait until they are counted.
+type queueWriter struct {
+	t *versioned.TypeWriter
+	n uint64
+}
+
+func (w *queueWriter) Begin() { w.n = 0 }
+
+// Write takes items.
+func (w *queueWriter) Write(elems []record.Element) error {
+	var seq [int64Len]byte
+	for i := range elems {
+		binary.BigEndian.PutUint64(seq[:], FirstItem+w.n)
+		room, err := w.t.SortRoom(0, seq[:], len(elems[i].Value))
+		if err != nil {
+			return err
+		}
+		copy(room, elems[i].Value)
+		w.n++
+	}
+	return nil
+}
+
+// End writes the rows.
+func (w *queueWriter) End() error {
+	for i, bound := range []uint64{FirstItem, FirstItem + w.n - 1} {
+		err := w.t.Put(binary.BigEndian.AppendUint64(nil, seqFront+uint64(i)), AppendSize(nil, int64(bound)))
+		if err != nil {
+			return err
+		}
+	}
+	return w.t.Sorted(func(_ uint64, seq, value []byte) error { return w.t.Put(seq, value) })
+}
+
+// keepExpiry returns the expiry, which only strings keep: Losses has seen to the others.
+func keepExpiry(h *record.Header) (int64, error) { return h.ExpireMS, nil }
+
+// refuse says why a record cannot be written.
+func refuse(h *record.Header) error {
+	if len(h.Key) > MaxName || len(h.Key) == 0 && h.Type != record.List {
+		return fmt.Errorf("a name of %d bytes; SSDB's have up to %d", len(h.Key), MaxName)
+	}
+	return nil
+}
+
+// orderOf is the comparer of the store.
+var orderOf = map[string]*store.Comparer{keyspace: &store.Bytewise}

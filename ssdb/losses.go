@@ -1,0 +1,101 @@
+package ssdb
+
+import (
+	"fmt"
+	"math"
+
+	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/hlldialect"
+	"kvferry/record"
+)
+
+// Kinds of losses that only SSDB has.
+const (
+	// LossSet: there are no sets.
+	LossSet = "set"
+	// LossCollectionExpiry: only strings expire.
+	LossCollectionExpiry = "collection-expiry"
+	// LossNameLength: a field or member is empty or too long.
+	LossNameLength = "name-length"
+)
+
+var lossInfos = []record.LossInfo{
+	{Kind: LossSet, Types: record.Of(record.Set), Text: "SSDB has no sets; they are left out."},
+	{Kind: LossCollectionExpiry, Types: record.Of(record.Hash, record.List, record.ZSet), Text: "A hash, list or sorted set has an expiry, but in SSDB only strings expire; it is kept forever."},
+	{Kind: LossNameLength, Types: record.Of(record.Hash, record.ZSet), Text: "A field of a hash or a member of a sorted set is empty or longer than 255 bytes; it is left out."},
+}
+
+// Losses lists what SSDB cannot hold of a record. What is dropped loses nothing else.
+func (t *target) Losses(h *record.Header) (out []record.Loss) {
+	drop := func(kind, detail string, args ...any) []record.Loss {
+		return []record.Loss{{Kind: kind, Detail: fmt.Sprintf(detail, args...), Drops: true}}
+	}
+	switch {
+	case h.Type == record.Stream:
+		return drop(record.LossStream, "SSDB has no streams")
+	case h.Type == record.Set:
+		return drop(LossSet, "SSDB has no sets")
+	case len(h.Key) == 0 && h.Type != record.List:
+		return drop(record.LossEmptyKey, "SSDB refuses empty names")
+	case len(h.Key) > MaxName:
+		return drop(record.LossKeyTooLong, "the key has %d bytes; SSDB's limit is %d", len(h.Key), MaxName)
+	case h.Type == record.ZSet && string(h.Key) == ExpireList:
+		return drop(record.LossKeyTooLong, "SSDB keeps this name for the expiries of strings")
+	case h.ExpireMS == 0:
+	case h.Type != record.String:
+		h.ExpireMS = 0
+		out = append(out, record.Loss{Kind: LossCollectionExpiry, Detail: "only strings of SSDB expire; it is kept forever"})
+	case h.ExpireMS < secondsBelow:
+		h.ExpireMS = secondsBelow
+		out = append(out, record.Loss{Kind: record.LossExpiryMS, Note: true, Detail: "it expired in January 1970, whose milliseconds SSDB takes for seconds; written as expired on the 24th"})
+	}
+	return out
+}
+
+// Unchanged implements format.Target.
+func (t *target) Unchanged(batch []record.StringRecord) int {
+	for i := range batch {
+		s := &batch[i]
+		if len(s.Key) == 0 || len(s.Key) > MaxName || s.ExpireMS != 0 && s.ExpireMS < secondsBelow {
+			return hlldialect.Without(batch[:i])
+		}
+	}
+	return hlldialect.Without(batch)
+}
+
+// ElementLosses drops names that rows do not hold and scores that are no int64, and cuts fractions off as ZADD does.
+func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
+	switch h.Type {
+	case record.String:
+		hlldialect.Engine{Name: "SSDB", Counts: hlldialect.Raw}.Notes(batch, report)
+		return batch
+	case record.List:
+		return batch
+	case record.ZSet:
+		batch = dataset.KeepScores(batch, "SSDB", maxScore, report)
+	}
+	return dataset.KeepIf(batch, func(e *record.Element) bool {
+		if n := len(e.Name); n == 0 || n > MaxName {
+			report(record.Loss{Kind: LossNameLength, Drops: true, Detail: fmt.Sprintf("name %s of %d bytes; SSDB's have 1 to %d", record.Quote(e.Name), n, MaxName)})
+			return false
+		}
+		if whole := math.Trunc(e.Score); h.Type == record.ZSet && (whole != e.Score || whole == 0) {
+			if whole != e.Score {
+				report(record.Loss{Kind: record.LossScorePrecision, Detail: fmt.Sprintf("member %s has score %v, written as %.0f", record.Quote(e.Name), e.Score, whole)})
+			}
+			e.Score = whole + 0 // which makes 0.0 of -0.0
+		}
+		return true
+	})
+}
+
+// maxScore is the end of the int64s as a float64; from 2^63-1, which is read as it, it is written as that again.
+const maxScore = 1 << 63
+
+// wholeScore is the score as it is written.
+func wholeScore(score float64) int64 {
+	if score >= maxScore {
+		return math.MaxInt64
+	}
+	return int64(score)
+}

@@ -1,0 +1,168 @@
+package ssdb
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"kvferry/format"
+	"kvferry/internal/shared/keylanes"
+	"kvferry/internal/shared/versioned"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// secondsBelow: smaller times are seconds, as SSDB 1.6.7 wrote them.
+const secondsBelow = 2_000_000_000
+
+// expiryPrefix starts the rows by member of the expiries.
+var expiryPrefix = appendPrefix(nil, kindScore, []byte(ExpireList))
+
+// expiryRows is how the keys of these rows start: in lanes by the length of the string's key.
+var expiryRows = keylanes.Layout{
+	PrefixLen:    len(expiryPrefix) + 1,
+	AppendPrefix: func(dst []byte, klen int) []byte { return append(append(dst, expiryPrefix...), byte(klen)) },
+	Parse: func(raw []byte) (int, bool) {
+		return int(raw[len(expiryPrefix)]), bytes.HasPrefix(raw, expiryPrefix)
+	},
+	From: expiryPrefix,
+	To:   append(bytes.Clone(expiryPrefix[:len(expiryPrefix)-1]), expiryPrefix[len(expiryPrefix)-1]+1),
+}
+
+// stringReader is what reads strings of one row.
+type stringReader interface {
+	record.StringReader
+	record.StringRunner
+	record.Counter
+}
+
+// timed reads strings with their expiries, and what is of no record after them. The rows of the expiries are counted where
+// sorted sets are read.
+type timed struct {
+	stringReader
+	src   *source
+	env   *format.Env
+	first bool // the pass counts what is of no record
+	now   int64
+	set   *keylanes.Set
+	key   []byte // looked up last
+	ms    int64
+	stale int64 // expiries of no string
+	ended bool
+}
+
+// newTimed adds expiries to a reader, which it closes.
+func newTimed(s *source, r record.Reader, span format.Span, e *format.Env, memory int64) (record.Reader, error) {
+	t := &timed{stringReader: r.(stringReader), src: s, env: e, first: span.Lo == nil, now: e.Now.UnixMilli()}
+	var err error
+	t.set, err = s.expiries.Open(span.Lo, span.Hi, memory, func(record.Class, []byte, []byte, record.Place) { t.stale++ })
+	if err != nil {
+		return nil, fmt.Errorf("%w", closing(r, err))
+	}
+	return t, nil
+}
+
+// expiry returns that of a key, 0 if it has none.
+func (t *timed) expiry(key []byte) (int64, error) {
+	if t.key != nil && bytes.Equal(t.key, key) {
+		return t.ms, nil
+	}
+	t.key, t.ms = append(t.key[:0], key...), 0
+	if err := t.set.Seek(key); err != nil {
+		return 0, err
+	}
+	rest, value, ok, err := t.set.Next()
+	if ok && len(rest) == 0 {
+		if ms, err := DecodeScore(value); err == nil {
+			t.ms = expiryMS(ms)
+		} // else the pass over sorted sets reports it
+	}
+	return t.ms, err
+}
+
+// expiryMS is the time of a score, in milliseconds. 0 is long past, too.
+func expiryMS(score int64) int64 {
+	if score < secondsBelow {
+		score *= 1000
+	}
+	if score == 0 {
+		score = 1
+	}
+	return score
+}
+
+// Next moves to the next string.
+func (t *timed) Next() (*record.Header, error) {
+	h, err := t.stringReader.Next()
+	if err != nil {
+		return nil, t.end(err)
+	}
+	h.ExpireMS, err = t.expiry(h.Key)
+	h.Expired = h.ExpireMS != 0 && h.ExpireMS <= t.now
+	return h, err
+}
+
+// NextStrings returns strings that are at hand.
+func (t *timed) NextStrings() ([]record.StringRecord, error) {
+	batch, err := t.stringReader.NextStrings()
+	if err != nil {
+		return nil, t.end(err)
+	}
+	return batch, t.all(batch)
+}
+
+// Strings returns the current string and those at hand that follow it.
+func (t *timed) Strings(bound []byte) ([]record.StringRecord, error) {
+	batch, err := t.stringReader.Strings(bound)
+	if err != nil {
+		return nil, err
+	}
+	return batch, t.all(batch)
+}
+
+func (t *timed) all(batch []record.StringRecord) (err error) {
+	for i := range batch {
+		s := &batch[i]
+		if s.ExpireMS, err = t.expiry(s.Key); err != nil {
+			return err
+		}
+		s.Expired = s.ExpireMS != 0 && s.ExpireMS <= t.now
+	}
+	return nil
+}
+
+// end counts what is of no record, once, after the last string.
+func (t *timed) end(err error) error {
+	if err != io.EOF || t.ended {
+		return err
+	}
+	t.ended = true
+	if err := t.set.Finish(); err != nil {
+		return err
+	}
+	if t.stale > 0 {
+		t.src.report(t.env, record.Finding{Kind: FindStaleTTL, Severity: record.Note, Keyspace: dataDir, Place: record.Place{Level: -1},
+			Detail: fmt.Sprintf("expiries of strings that do not exist: %d", t.stale)})
+	}
+	if t.first {
+		if err := t.src.countRest(t.env); err != nil {
+			return err
+		}
+	}
+	return io.EOF
+}
+
+// Close closes both.
+func (t *timed) Close() error { return closing(t.stringReader, t.set.Close()) }
+
+// family returns what of a store is a type's: its keyspace has the rows of all.
+func (f *family) holds(raw []byte) bool {
+	return len(raw) > 0 && (raw[0] == f.size || f.data != 0 && (raw[0] == f.data || raw[0] == f.index))
+}
+
+// open returns the rows of a type in the store.
+func (f *family) open(ks store.Keyspace) *versioned.Store {
+	st := versioned.NewStore(f.layout, db, "", func(string) store.Keyspace { return &slice{ks, f} }, nil)
+	st.Named(func(string) (long, short string) { return dataDir, dataDir })
+	return st
+}
