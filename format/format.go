@@ -61,13 +61,17 @@ type Limits struct {
 	NoInnerNUL, NoStreamExpiry bool
 	// NoBlankStream: a stream without entries and without a last id counts as deleted.
 	NoBlankStream bool
-	MaxScore      float64
-	WholeScores   bool           // scores are 64-bit integers
-	MaxElements   int64          // 0: no limit
-	Unbounded     record.TypeSet // types without MaxElements
-	SameName      bool           // one name may exist under several types
-	// FieldExpiry: fields of hashes can have an expiry. StreamGroups: streams can have consumer groups. A target
-	// never receives field expiries or groups that it cannot hold.
+	// EveryKey: MaxKey holds for strings, too, and only lists may have the empty key. OnlyStrings: nothing else expires. MinExpireMS is the earliest expiry.
+	EveryKey, OnlyStrings bool
+	MinExpireMS           int64
+	MaxName               int // bytes of a field or member, which has at least one; 0: no limit
+	MaxScore              float64
+	WholeScores           bool           // scores are 64-bit integers
+	MaxElements           int64          // 0: no limit
+	Unbounded             record.TypeSet // types without MaxElements
+	SameName              bool           // one name may exist under several types
+	// FieldExpiry: fields of hashes can have an expiry. StreamGroups: streams can have consumer
+	// groups. A target never receives what it cannot hold of these.
 	FieldExpiry, StreamGroups bool
 	// FieldsRead: a source may have field expiries although not every target of the format can hold them.
 	FieldsRead bool

@@ -27,6 +27,11 @@ func (ssdbFormat) Limits() format.Limits {
 	return format.Limits{
 		Types:       record.Of(record.String, record.Hash, record.List, record.ZSet),
 		MaxKey:      MaxName,
+		EmptyKey:    true, // of queues
+		EveryKey:    true,
+		OnlyStrings: true,
+		MinExpireMS: secondsBelow,
+		MaxName:     MaxName,
 		MaxScore:    maxScore,
 		WholeScores: true,
 		SameName:    true,

@@ -23,7 +23,7 @@ type rule struct {
 }
 
 // formats are the concrete formats: everything in the root that implements format.Format.
-var formats = []string{"nemo", "blackwidow", "ardb", "floyd", "kvrocks", "redis", "keydbflash"}
+var formats = []string{"nemo", "blackwidow", "ardb", "floyd", "kvrocks", "ssdb", "redis", "keydbflash"}
 
 // rules are tried from the top; the first whose layer fits counts.
 var rules = slices.Concat(stateRules, formatRules(), []rule{

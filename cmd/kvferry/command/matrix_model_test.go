@@ -83,6 +83,7 @@ type model struct {
 	records []modelRecord
 	damaged int64 // findings that are errors
 	members int64 // findings of members that expire
+	rounded int64 // scores that were
 }
 
 // readModel reads all live records of a dataset.
@@ -93,8 +94,11 @@ func readModel(t testing.TB, p place) *model {
 	m := &model{format: p.format, dbs: src.Databases(), home: homeOf(p.limits(t))}
 	for _, db := range m.dbs {
 		env := &format.Env{Now: testNow, TempDir: t.TempDir(), Report: func(f record.Finding) {
-			if f.Severity == record.Error {
+			switch {
+			case f.Severity == record.Error:
 				m.damaged++
+			case f.Kind == record.LossScorePrecision:
+				m.rounded++
 			}
 			if f.Kind == record.LossMemberExpiry {
 				m.members++
@@ -238,6 +242,9 @@ func (m *model) predict(t testing.TB, target place, mode conflict) *prediction {
 	if m.members > 0 {
 		p.losses[record.LossMemberExpiry] = m.members
 	}
+	if m.rounded > 0 {
+		p.losses[record.LossScorePrecision] = m.rounded
+	}
 	names := m.names(&p.limits)
 	if target.format == "blackwidow" || target.format == "pika3.5" || target.format == "floyd" { // Pika has databases 0 to 7
 		for _, db := range names {
@@ -328,14 +335,19 @@ func (p *prediction) record(r modelRecord) bool {
 	if drop("module", r.Type == record.Other && (!l.Types.Has(r.Type) || p.source == "keydbflash")); dropped {
 		return false
 	}
+	if drop("set", r.Type == record.Set && !l.Types.Has(r.Type)); dropped {
+		return false
+	}
 	if drop("stream", !l.Types.Has(r.Type)); dropped {
 		return false
 	}
 	if drop("inner-nul", l.NoInnerNUL && bytes.IndexByte(r.Key, 0) >= 0 && r.Key[len(r.Key)-1] != 0); dropped {
 		return false
 	}
-	drop("empty-key", r.Type != record.String && !l.EmptyKey && len(r.Key) == 0)
-	drop("key-too-long", r.Type != record.String && l.MaxKey > 0 && len(r.Key) > l.MaxKey)
+	any := r.Type == record.String && !l.EveryKey
+	empty := l.EmptyKey && (!l.EveryKey || r.Type == record.List)
+	drop("empty-key", !any && !empty && len(r.Key) == 0)
+	drop("key-too-long", !any && l.MaxKey > 0 && len(r.Key) > l.MaxKey)
 	if dropped {
 		return false
 	}
@@ -343,6 +355,9 @@ func (p *prediction) record(r modelRecord) bool {
 		p.losses["stream-groups"]++
 	}
 	switch {
+	case r.Type != record.String && l.OnlyStrings && r.ExpireMS != 0:
+		p.losses["collection-expiry"]++
+		r.ExpireMS = 0
 	case r.Type == record.Stream && l.NoStreamExpiry && r.ExpireMS != 0:
 		p.losses["stream-expiry"]++
 		r.ExpireMS = 0
@@ -404,6 +419,12 @@ func (p *prediction) elements(r *modelRecord) (out []record.Element) {
 			e.Value = p.hyperLogLog(r.Native, e.Value)
 		case record.ZSet:
 			kind = p.score(e.Score)
+			if whole := math.Trunc(e.Score); kind == "" && p.limits.WholeScores && p.name(&e) == "" {
+				if whole != e.Score {
+					p.losses["score-precision"]++
+				}
+				e.Score = whole + 0
+			}
 		case record.Hash, record.Set:
 			v, err := strconv.ParseInt(string(e.Name), 10, 64)
 			if p.target != "ardb" || err != nil || strconv.FormatInt(v, 10) != string(e.Name) {
@@ -418,6 +439,9 @@ func (p *prediction) elements(r *modelRecord) (out []record.Element) {
 			}
 			lo, hi = min(lo, v), max(hi, v)
 		}
+		if kind == "" {
+			kind = p.name(&e)
+		}
 		if kind != "" {
 			p.losses[kind]++
 			continue
@@ -429,6 +453,14 @@ func (p *prediction) elements(r *modelRecord) (out []record.Element) {
 		out = append(out, e)
 	}
 	return out
+}
+
+// name says what is wrong with the name of a field or member.
+func (p *prediction) name(e *record.Element) string {
+	if most := p.limits.MaxName; most > 0 && e.Name != nil && (len(e.Name) == 0 || len(e.Name) > most) {
+		return "name-length"
+	}
+	return ""
 }
 
 func (p *prediction) score(s float64) string {

@@ -32,12 +32,12 @@ func (r *Reader) indexSpace() *Keyspace { return &r.store.data[r.cur.index].Keys
 // inside judges the index of row i of the last batch. Rows of a version come in the order of their indexes, so what is
 // skipped is missing.
 func (r *Reader) inside(index uint64, i int) bool {
+	if r.m.Boundless {
+		r.outside++
+		r.tallies[r.cur.data].Rows[record.Orphan]++
+		return false
+	}
 	if index <= r.m.Left || index >= r.m.Right {
-		if r.m.Boundless {
-			r.outside++
-			r.tallies[r.cur.data].Rows[record.Orphan]++
-			return false
-		}
 		if r.m.Reused {
 			r.tallies[r.cur.data].Rows[record.Stale]++
 			return false
