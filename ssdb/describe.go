@@ -33,7 +33,7 @@ var sizeRows = map[byte]struct {
 }
 
 // Describe decodes one raw row field by field.
-func (s *source) Describe(_, _ string, key, value []byte) format.Row {
+func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 	d := versioned.NewDescriber()
 	if len(key) == 0 {
 		d.Row.Err = record.Short(0, "kind", 1, 0)
@@ -50,6 +50,9 @@ func (s *source) Describe(_, _ string, key, value []byte) format.Row {
 		describeLog(&d, key, value)
 	} else {
 		d.Broken(record.Unknown(0, "kind", fmt.Sprintf("%q", key[0])), "key", 0, key)
+	}
+	if keyspace == metaDir { // no record
+		d.Row.Kind, d.Row.Type, d.Row.UserKey, d.Row.Meta = "server "+d.Row.Kind, 0, nil, false
 	}
 	return d.Row
 }
@@ -104,12 +107,14 @@ func describeValue(d *versioned.Describer, kind byte, k *Key, value []byte) {
 		d.Broken(err, "value", 0, value)
 		return
 	}
-	switch kind {
-	case kindField:
+	switch own := string(k.Name) == ExpireList; {
+	case kind == kindRank && own:
+		d.Row.Kind, d.Row.Type, d.Row.UserKey = "expiry by time", record.String, k.Rest
+	case kind == kindField:
 		d.Field("value", value, "value", 0, len(value))
-	case kindScore:
+	case kind == kindScore:
 		score, _ := DecodeScore(value)
-		if string(k.Name) != ExpireList {
+		if !own {
 			d.Field("score", score, "value", 0, len(value))
 			return
 		}

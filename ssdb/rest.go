@@ -106,7 +106,7 @@ func (r *rest) server(key, value []byte) {
 
 func (s *source) report(e *format.Env, f record.Finding) {
 	if e.Report != nil {
-		f.DB = db
+		f.DB, f.Key = db, bytes.Clone(f.Key)
 		e.Report(f)
 	}
 }

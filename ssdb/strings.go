@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"kvferry/format"
+	"kvferry/internal/shared/findings"
 	"kvferry/internal/shared/keylanes"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
@@ -71,13 +72,22 @@ func (t *timed) expiry(key []byte) (int64, error) {
 	if err := t.set.Seek(key); err != nil {
 		return 0, err
 	}
-	rest, value, ok, err := t.set.Next()
-	if ok && len(rest) == 0 {
-		if ms, err := DecodeScore(value); err == nil {
-			t.ms = expiryMS(ms)
-		} // else the pass over sorted sets reports it
+	for {
+		rest, value, ok, err := t.set.Next()
+		if err != nil || !ok {
+			return t.ms, err
+		}
+		score, bad := DecodeScore(value)
+		if len(rest) > 0 {
+			bad = exact(rest, 0, "key", 0)
+		}
+		if bad == nil {
+			t.ms = expiryMS(score)
+			continue
+		}
+		t.src.report(t.env, record.Finding{Kind: findings.ValueKind(bad), Severity: record.Error, Type: record.String, Key: t.key,
+			Keyspace: dataDir, Place: t.set.Place(), Detail: fmt.Sprintf("expiry: %v; it is read without one", bad)})
 	}
-	return t.ms, err
 }
 
 // expiryMS is the time of a score, in milliseconds. 0 is long past, too.

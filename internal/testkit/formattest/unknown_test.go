@@ -23,6 +23,7 @@ import (
 	"kvferry/kvrocks"
 	"kvferry/nemo"
 	"kvferry/record"
+	"kvferry/ssdb"
 	"kvferry/store"
 	"kvferry/store/lmdb"
 	"kvferry/store/rocks"
@@ -39,6 +40,7 @@ var rowFormats = []struct {
 	{ardb.New(), []string{"ardb-"}},
 	{kvrocks.New(), []string{"kvrocks-"}},
 	{keydbflash.New(), []string{"keydbflash-"}},
+	{ssdb.New(), []string{"ssdb-basic"}},
 }
 
 // excepted lists changes that turn a row into another valid row of the format, with the reason: format, kind of row,
@@ -82,6 +84,22 @@ var excepted = map[string]string{
 	"kvrocks search, value":             unread,
 	"kvrocks propagate, key":            unread,
 	"kvrocks propagate, value":          unread,
+	"ssdb string, key":                  userKey,
+	"ssdb string, value":                userData,
+	"ssdb hash field, key":              userName,
+	"ssdb hash field, value":            userData,
+	"ssdb queue item, value":            userData,
+	"ssdb queue size, key":              "the key ends in the name to its last byte: a longer one is the size of another queue, which is told",
+	"ssdb binlog, value":                serversOwn,
+	"ssdb expiry by time, key":          serversOwn,
+	"ssdb expiry by time, reserved":     serversOwn,
+	"ssdb expiry by time, value":        serversOwn,
+	"ssdb server hash field, key":       serversOwn,
+	"ssdb server hash field, reserved":  serversOwn,
+	"ssdb server hash field, value":     serversOwn,
+	"ssdb server hash size, key":        serversOwn,
+	"ssdb server hash size, value":      serversOwn,
+	"ssdb expiry, reserved":             "the length of the string's key: the row is told, but no more whose it was",
 }
 
 const (
@@ -93,6 +111,7 @@ const (
 	emptyKey    = "the key is the user key to its last byte; another one may have no rows, and rows of a deleted key are a note"
 	longSegment = "a segment ends anywhere up to 1024 bytes, as the server lets it grow, and beyond the length of the bitmap"
 	series      = "a label, its value and the key of another series are user data; samples are told"
+	serversOwn  = "a server keeps it for itself; it is of no record"
 	unread      = "kvferry does not read it, and a note says so"
 	shifted     = "a zero behind a time of 4.0.0 whose low byte is zero looks like an earlier time; other bytes are told"
 )
