@@ -1,8 +1,10 @@
 package ssdb
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"kvferry/format"
@@ -51,10 +53,35 @@ func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 	} else {
 		d.Broken(record.Unknown(0, "kind", fmt.Sprintf("%q", key[0])), "key", 0, key)
 	}
+	if key[0] == kindString && keyspace == dataDir {
+		d.Row.ExpireMS = s.expiryOf(key[1:])
+	}
 	if keyspace == metaDir { // no record
 		d.Row.Kind, d.Row.Type, d.Row.UserKey, d.Row.Meta = "server "+d.Row.Kind, 0, nil, false
 	}
 	return d.Row
+}
+
+// expiryOf looks up the expiry of a string, 0 if it has none or it cannot be read.
+func (s *source) expiryOf(key []byte) int64 {
+	if lens, err := s.expiries.Lens(); err != nil || !slices.Contains(lens, len(key)) {
+		return 0
+	}
+	raw := appendMember(bytes.Clone(expiryPrefix), key)
+	it, err := s.data.Rows(raw, nil)
+	if err != nil {
+		return 0
+	}
+	defer it.Close()
+	found, value, err := it.Next()
+	if err != nil || !bytes.Equal(found, raw) {
+		return 0
+	}
+	score, err := DecodeScore(value)
+	if err != nil {
+		return 0
+	}
+	return expiryMS(score)
 }
 
 func describeSize(d *versioned.Describer, key, value []byte) {

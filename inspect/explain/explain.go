@@ -402,6 +402,8 @@ func (x *explainer) visible(row *Row, rangeType record.Type) (bool, string) {
 		return true, "a " + r.Keyless.String() + ", not a key"
 	case meta == nil && !r.Meta && shared != nil:
 		return false, fmt.Sprintf("stale: of a %s, the key is a %s now", rangeType, shared.Type)
+	case meta == nil && !r.Meta && x.records[rangeType] != nil:
+		return true, "part of the record, which has no meta row"
 	case meta == nil && !r.Meta:
 		return false, "orphan: there is no meta row"
 	case meta == nil:

@@ -90,10 +90,10 @@ var excepted = map[string]string{
 	"ssdb hash field, value":            userData,
 	"ssdb queue item, value":            userData,
 	"ssdb queue size, key":              "the key ends in the name to its last byte: a longer one is the size of another queue, which is told",
-	"ssdb binlog, value":                serversOwn,
-	"ssdb expiry by time, key":          serversOwn,
-	"ssdb expiry by time, reserved":     serversOwn,
-	"ssdb expiry by time, value":        serversOwn,
+	"ssdb binlog, value":                userData,
+	"ssdb expiry by time, key":          byTime,
+	"ssdb expiry by time, reserved":     byTime,
+	"ssdb expiry by time, value":        byTime,
 	"ssdb server hash field, key":       serversOwn,
 	"ssdb server hash field, reserved":  serversOwn,
 	"ssdb server hash field, value":     serversOwn,
@@ -111,6 +111,7 @@ const (
 	emptyKey    = "the key is the user key to its last byte; another one may have no rows, and rows of a deleted key are a note"
 	longSegment = "a segment ends anywhere up to 1024 bytes, as the server lets it grow, and beyond the length of the bitmap"
 	series      = "a label, its value and the key of another series are user data; samples are told"
+	byTime      = "the row is told of the list of expiries; the string has its expiry by its other row"
 	serversOwn  = "a server keeps it for itself; it is of no record"
 	unread      = "kvferry does not read it, and a note says so"
 	shifted     = "a zero behind a time of 4.0.0 whose low byte is zero looks like an earlier time; other bytes are told"
