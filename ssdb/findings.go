@@ -6,6 +6,9 @@ import "kvferry/internal/shared/findings"
 const (
 	// FindBadKeyLength: the length of a name is beyond the key's end.
 	FindBadKeyLength = findings.FindBadKeyLength
+	// FindScorePrecision: a score is an integer that a float64 does not hold. In a conversion it is a loss of the same name,
+	// record.LossScorePrecision.
+	FindScorePrecision = "score-precision"
 	// FindStaleTTL: expiries of strings that do not exist; the server leaves them behind.
 	FindStaleTTL = "stale-ttl-rows"
 	// FindListBounds: a queue lacks the row of its front or back.

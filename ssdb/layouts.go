@@ -242,15 +242,15 @@ func rounded(r *versioned.Reader, e *record.Element, i int) {
 	}
 	detail := fmt.Sprintf("member %s has score %d, read as %.0f", record.Quote(e.Name), m.Exact, e.Score)
 	if i < 0 {
-		r.Remark(record.LossScorePrecision, record.Warning, fmt.Sprintf("member %s has a score of about %.0f", record.Quote(e.Name), e.Score))
+		r.Remark(FindScorePrecision, record.Warning, fmt.Sprintf("member %s has a score of about %.0f", record.Quote(e.Name), e.Score))
 		return
 	}
-	r.RemarkAt(i, record.LossScorePrecision, record.Warning, detail)
+	r.RemarkAt(i, FindScorePrecision, record.Warning, detail)
 }
 
 func checkZSet(r *versioned.Reader, rows int64) {
 	if n := r.Meta().Roundings - maxRounded; n > 0 && !r.Env().Deep {
-		r.Remark(record.LossScorePrecision, record.Warning, fmt.Sprintf("and the scores of %d more members", n))
+		r.Remark(FindScorePrecision, record.Warning, fmt.Sprintf("and the scores of %d more members", n))
 	}
 	checkSize(r, rows)
 }

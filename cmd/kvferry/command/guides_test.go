@@ -57,8 +57,14 @@ func TestMovingArdb(t *testing.T) {
 	follow(t, root, "moving-ardb.md", map[string]int{"convert --dry-run /data/ardb pika4:": ExitLossy})
 }
 
-// TestDamagedDatabase runs the page's commands after each of the five classic kinds of damage, on each store with
-// tables. They must save the rest; without a MANIFEST they must save all.
+func TestMovingSSDB(t *testing.T) {
+	root := fastDir(t)
+	unchanged(t, placed(t, root, "ssdb-basic", "data/ssdb"))
+	follow(t, root, "moving-ssdb.md", map[string]int{"convert --dry-run": ExitLossy})
+}
+
+// TestDamagedDatabase: the page's commands save the rest after each of the five classic damages, on each kind of store that has
+// tables. Without a MANIFEST all of it is saved.
 func TestDamagedDatabase(t *testing.T) {
 	t.Parallel()
 	damages := []struct {
