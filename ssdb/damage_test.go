@@ -305,11 +305,6 @@ func TestDead(t *testing.T) {
 	}
 }
 
-func goldenDir(t *testing.T, name string) string {
-	dir, _ := golden(t, name)
-	return dir
-}
-
 // TestDamageSweep: no prefix and no flipped byte of any row makes reading panic, and each row stays in one class.
 func TestDamageSweep(t *testing.T) {
 	for _, row := range rows {

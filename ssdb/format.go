@@ -25,7 +25,7 @@ func (ssdbFormat) Name() string { return "ssdb" }
 // Limits says what SSDB can hold.
 func (ssdbFormat) Limits() format.Limits {
 	return format.Limits{
-		Types:       record.Of(record.String, record.Hash, record.List, record.ZSet),
+		Types:       types,
 		MaxKey:      MaxName,
 		EmptyKey:    true, // of queues
 		EveryKey:    true,
@@ -112,3 +112,6 @@ func (f ssdbFormat) Open(ctx context.Context, dir string, o *format.OpenOptions)
 func (f ssdbFormat) Create(_ context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
 	return create(f, dir, o)
 }
+
+// types are the types of records that SSDB has.
+const types = record.TypeSet(1<<record.String | 1<<record.Hash | 1<<record.List | 1<<record.ZSet)

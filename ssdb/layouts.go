@@ -10,7 +10,6 @@ import (
 	"kvferry/internal/shared/keylanes"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // keyspace is the only one of a LevelDB directory.
@@ -347,6 +346,3 @@ func refuse(h *record.Header) error {
 	}
 	return nil
 }
-
-// orderOf is the comparer of the store.
-var orderOf = map[string]*store.Comparer{keyspace: &store.Bytewise}

@@ -49,7 +49,7 @@ func create(f ssdbFormat, dir string, o *format.CreateOptions) (format.Target, e
 }
 
 // Groups is one group: all types lie in one directory.
-func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.AllTypes} }
+func (t *target) Groups() []record.TypeSet { return []record.TypeSet{types} }
 
 // Shard returns the writer of one span.
 func (t *target) Shard(n int, name string, _ record.TypeSet, memory int64) (record.Writer, error) {

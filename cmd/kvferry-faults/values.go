@@ -213,7 +213,7 @@ const intoFooter = "it ends in the footer"
 
 // stricter are reasons to refuse what servers take.
 var stricter = []reason{
-	{"payload: bytes left over", "servers pass over bytes behind a value"},
+	{"bytes left over", "servers pass over bytes behind a value"},
 	{intoFooter, "servers read on into the footer"},
 	{"is not a score", "servers take the number that a text begins with, or 0"},
 	{"the value contradicts itself", "servers compare less of what a value says of itself"},

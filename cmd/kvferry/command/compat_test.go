@@ -90,11 +90,14 @@ func TestPairsListLosses(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, to := range dialects(testApp().Formats) {
-			if to.Limits().Place == format.OnServer {
+			if to.Limits().Place == format.OnServer || to.Limits().NoTarget != "" {
 				continue
 			}
 			name := format.LocationName(to)
 			r := kvferry(t, "convert", "-n", "--estimate", "--on-conflict", "rename", "--temp-dir", dir, "--format", "json", src, name+":"+filepath.Join(dir, "new"))
+			if strings.Contains(r.stderr, "SSDB has one, ") && r.code == ExitFailed { // of several databases the user picks one
+				continue
+			}
 			var rep convert.Report
 			if err := json.Unmarshal([]byte(r.stdout), &rep); err != nil || r.code != ExitLossy && r.code != ExitOK {
 				t.Fatalf("%s to %s: exit %d, %v\n%s", src, name, r.code, err, r.stderr)

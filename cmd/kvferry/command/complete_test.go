@@ -153,7 +153,7 @@ func TestPlacesAreCompleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"dump |", "nemo: pika2: blackwidow: pika3: pika3.5: floyd: pika4: ardb: ardb+rocksdb: ardb+leveldb: ardb+lmdb: ardb0.9.6: kvrocks: kvrocks2.3: kvrocks2.9: kvrocks2.15: kvrocks2.17: keydbflash: data/ nest/"},
+		{"dump |", "nemo: pika2: blackwidow: pika3: pika3.5: floyd: pika4: ardb: ardb+rocksdb: ardb+leveldb: ardb+lmdb: ardb0.9.6: kvrocks: kvrocks2.3: kvrocks2.9: kvrocks2.15: kvrocks2.17: ssdb: keydbflash: data/ nest/"},
 		{"dump |ne", "nemo: nest/"},
 		{"dump |data/", "data/dump/ data/latest/"},
 		{"dump |data/.", "data/.hidden/"},
@@ -165,7 +165,7 @@ func TestPlacesAreCompleted(t *testing.T) {
 		{"dump |no/such/", ""},
 		{"verify --against |nemo:n", "nemo:nest/"},
 		{"diff a |n", "nemo: nest/"},
-		{"convert a |", "nemo: pika2: blackwidow: pika3: pika3.5: floyd: pika4: ardb: ardb+rocksdb: ardb+leveldb: ardb0.9.6: kvrocks: kvrocks2.3: kvrocks2.9: kvrocks2.15: kvrocks2.17:"},
+		{"convert a |", "nemo: pika2: blackwidow: pika3: pika3.5: floyd: pika4: ardb: ardb+rocksdb: ardb+leveldb: ardb0.9.6: kvrocks: kvrocks2.3: kvrocks2.9: kvrocks2.15: kvrocks2.17: ssdb:"},
 		{"convert a |ne", "nemo:"},
 		{"convert a |ardb+leveldb:d", "ardb+leveldb:data/"},
 	} {

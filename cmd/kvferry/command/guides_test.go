@@ -36,7 +36,7 @@ func followTo(t *testing.T, root, page, target string, codes map[string]int) {
 			args[i] = strings.Replace(args[i], "/data/", root+"/data/", 1)
 		}
 		if r := kvferry(t, args...); r.code != want {
-			t.Fatalf("%s: kvferry %s: exit %d, want %d\n%s%s", page, line, r.code, want, r.stdout, r.stderr)
+			t.Fatalf("%s, %s: kvferry %s: exit %d, want %d\n%s%s", page, root, line, r.code, want, r.stdout, r.stderr)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
 	"kvferry/floyd"
+	"kvferry/keydbflash"
 	"kvferry/kvrocks"
 	"kvferry/record"
 	"kvferry/redis/aof"
@@ -185,6 +186,9 @@ var notPlanted = map[string]string{
 	record.FindLedger:         "a fault of the program; inspect tests it with a source that miscounts",
 	record.FindUnreadRows:     "a fault of the machine; inspect tests it with a source that fails",
 	floyd.FindSlots:           "TestVerifyOtherSlots",
+	record.LossScorePrecision: "TestDamage of ssdb",
+	keydbflash.FindSwapped:    "TestDatabases of keydbflash",
+	keydbflash.FindUnclean:    "TestForged of keydbflash",
 	live.FindScanned:          "a server of other rights; TestSourceForbidden of redis/live",
 	live.FindFunctions:        "the same",
 	live.FindLibraryDiffers:   "a cluster; TestSourceCluster of redis/live",

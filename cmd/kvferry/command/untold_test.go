@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"kvferry/fixtures"
 )
+
+// noEvidence is what -v shows of formats that nothing speaks for.
+var noEvidence = regexp.MustCompile(`^([a-z]+: score 0\n)+`)
 
 // TestDamagedBeyondDetection checks a dataset whose only store is damaged where the format would be detected. It is
 // not called unknown: the error names the store, the file with its size and fault, and how to continue.
@@ -32,7 +36,7 @@ func TestDamagedBeyondDetection(t *testing.T) {
 		unchanged(t, src)
 		for _, args := range [][]string{{"inspect", src}, {"inspect", "-v", src}, {"verify", src}} {
 			r := kvferry(t, args...)
-			line := strings.TrimPrefix(r.stderr, "nemo: score 0\nblackwidow: score 0\nfloyd: score 0\nardb: score 0\nkvrocks: score 0\nrdb: score 0\naof: score 0\nredis: score 0\n") // the evidence
+			line := noEvidence.ReplaceAllString(r.stderr, "")
 			if r.code != ExitFailed || !strings.HasPrefix(line, "kvferry: "+src+": cannot detect the format: found a ") || strings.Count(line, "\n") != 1 ||
 				!strings.Contains(line, c.what) || !strings.Contains(line, size) || !strings.Contains(line, filepath.Dir(file)) ||
 				!strings.Contains(line, "ardb:"+src) || !strings.HasSuffix(line, ":"+src+"\n") {
