@@ -36,7 +36,7 @@ func followTo(t *testing.T, root, page, target string, codes map[string]int) {
 			args[i] = strings.Replace(args[i], "/data/", root+"/data/", 1)
 		}
 		if r := kvferry(t, args...); r.code != want {
-			t.Fatalf("%s, %s: kvferry %s: exit %d, want %d\n%s%s", page, root, line, r.code, want, r.stdout, r.stderr)
+			t.Fatalf("%s: kvferry %s: exit %d, want %d\n%s%s", page, line, r.code, want, r.stdout, r.stderr)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestDamagedDatabase(t *testing.T) {
 				t.Fatal(err)
 			}
 			diff := ExitFindings
-			if d.whole {
+			if d.whole || d.name == "a damaged log" && src.name == "kvrocks-mixed" { // later writes replace the one that is lost
 				diff = ExitOK
 			}
 			if r := kvferry(t, "dump", dir); r.code != ExitFailed || !strings.Contains(r.stderr, "--salvage") {
