@@ -81,9 +81,9 @@ type model struct {
 	dbs     []string
 	home    string // the database that clients start in
 	records []modelRecord
-	damaged int64 // findings that are errors
-	members int64 // findings of members that expire
-	rounded int64 // scores that were
+	damaged int64            // findings that are errors
+	members map[string]int64 // findings of members that expire, by database
+	rounded int64            // scores that were
 }
 
 // readModel reads all live records of a dataset.
@@ -91,7 +91,7 @@ func readModel(t testing.TB, p place) *model {
 	t.Helper()
 	src := p.open(t)
 	defer src.Close()
-	m := &model{format: p.format, dbs: src.Databases(), home: homeOf(p.limits(t))}
+	m := &model{members: map[string]int64{}, format: p.format, dbs: src.Databases(), home: homeOf(p.limits(t))}
 	for _, db := range m.dbs {
 		env := &format.Env{Now: testNow, TempDir: t.TempDir(), Report: func(f record.Finding) {
 			switch {
@@ -101,7 +101,7 @@ func readModel(t testing.TB, p place) *model {
 				m.rounded++
 			}
 			if f.Kind == record.LossMemberExpiry {
-				m.members++
+				m.members[db]++
 			}
 		}}
 		r, err := src.Records(context.Background(), db, src.Types(db), format.Span{}, env)
@@ -239,8 +239,10 @@ func (m *model) predict(t testing.TB, target place, mode conflict) *prediction {
 	if m.damaged > 0 {
 		p.losses[record.LossDamaged] = m.damaged
 	}
-	if m.members > 0 {
-		p.losses[record.LossMemberExpiry] = m.members
+	for _, n := range m.members {
+		if n > 0 {
+			p.losses[record.LossMemberExpiry] += n
+		}
 	}
 	if m.rounded > 0 {
 		p.losses[record.LossScorePrecision] = m.rounded

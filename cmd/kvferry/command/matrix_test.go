@@ -136,7 +136,7 @@ func crossed(t *testing.T, m *model, src, dst place, mode conflict, flags ...str
 // only is what is of one database, which becomes the only one.
 func (m *model) only(db string) *model {
 	out := *m
-	out.dbs, out.home, out.records = []string{"0"}, "0", nil
+	out.dbs, out.home, out.records, out.members = []string{"0"}, "0", nil, map[string]int64{"0": m.members[db]}
 	for _, r := range m.records {
 		if r.DB == db {
 			r.DB = "0"
