@@ -41,7 +41,7 @@ type tableWriter struct {
 	sync *disk.Syncer // nil: not made durable here
 }
 
-// newTable starts a table in a file of that name, replacing what an interrupted run left there.
+// newTable starts a table in a file of that name, replacing the file of an interrupted run.
 func (b *builder) newTable(name string, s *space) (*tableWriter, error) {
 	f, err := disk.OpenFile(filepath.Join(b.dir, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
