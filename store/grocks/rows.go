@@ -190,10 +190,10 @@ func (r *rows) reached(key []byte) bool {
 	return r.k.cmp.Compare(at.Data(), key) >= 0
 }
 
-// Place knows nothing: RocksDB does not say where a row comes from.
+// Place returns an empty place: RocksDB hides the origin of a row.
 func (r *rows) Place() record.Place { return record.Place{Level: -1} }
 
-// Tally counts rows as entries: RocksDB hides what is behind them.
+// Tally counts rows as entries: RocksDB hides older versions and tombstones.
 func (r *rows) Tally(t *record.Tally) {
 	t.Entries += r.count
 	t.Visible += r.count
