@@ -80,8 +80,7 @@ type Reader struct {
 	Older bool
 	// Partial is the available start of the record that ErrTorn is about; nil if it is compressed.
 	Partial []byte
-	// Huge, if not 0, is the maximum size of a record that Next returns. A larger record is only checked; Body reads
-	// it.
+	// Huge, if not 0, is the maximum size of a record that Next returns. A larger record is only checked: see Body.
 	Huge    int
 	Size    int64 // of the last record of Next, even if it was not returned
 	Skipped bool  // that record is larger than Huge
@@ -99,8 +98,7 @@ func NewReader(r io.Reader, number uint64) *Reader {
 	return &Reader{r: r, number: uint32(number), ZeroAt: -1}
 }
 
-// Within returns a reader that fails once ctx is done: Next may read a long log, such as one of zeros, without a
-// record.
+// Within returns a reader that fails once ctx is done: a long log, such as one of zeros, may have no record.
 func Within(ctx context.Context, r *io.SectionReader) io.Reader { return within{r, ctx} }
 
 type within struct {
