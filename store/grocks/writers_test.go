@@ -140,7 +140,7 @@ func TestBothWriters(t *testing.T) {
 		c := cases[name]
 		for writer, write := range tableWriters {
 			if writer == "pebble" && name == "60 MB value" {
-				continue // it takes seconds, and shows nothing of ours
+				continue // it takes seconds and does not test our code
 			}
 			what := name + " by " + writer
 			path := filepath.Join(t.TempDir(), "table.sst")
