@@ -17,7 +17,7 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// refusedModern are the databases of rocks-modern that use what is refused, with its name.
+// refusedModern are the databases of rocks-modern with refused features, and the names of these.
 var refusedModern = map[string]string{
 	"97-wide": "wide-column entity", "118-wide": "wide-column entity", "118-separate": "keys and values apart",
 	"118-timed": "value with a write time",

@@ -177,7 +177,7 @@ func TestUnflushedLogs(t *testing.T) {
 	}
 }
 
-// aboutLogs says of findings how severe they are, their kinds and the numbers of the logs.
+// aboutLogs returns the severities, kinds and log numbers of findings.
 func aboutLogs(found []record.Finding) string {
 	var out []string
 	for _, f := range found {
@@ -246,7 +246,7 @@ func mustSeqs(t *testing.T, seq, n int) wal.Range {
 	return r
 }
 
-// TestRetiredLogs: a log with a number that the MANIFEST has done with holds nothing new, unless it is a later one renamed.
+// TestRetiredLogs: a log whose number the MANIFEST has retired has no new entries, unless it is a renamed later log.
 func TestRetiredLogs(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -329,7 +329,7 @@ func TestLogsOfFamilies(t *testing.T) {
 	}
 }
 
-// TestNeverWritten: rows under a last sequence number of 0 are those that a compaction may drop.
+// TestNeverWritten: with a last sequence number of 0, a compaction may drop the rows.
 func TestNeverWritten(t *testing.T) {
 	rows := []testsst.Entry{testsst.Put("a", 0, ""), testsst.Put("b", 0, "")}
 	for _, tt := range []struct {

@@ -32,7 +32,7 @@ const (
 	lostEdit  = "error manifest-behind"
 )
 
-// ofFamily says that a table was made for a column family.
+// ofFamily sets the column family of a table.
 func ofFamily(id byte) testsst.Spec {
 	return testsst.Spec{Props: map[string][]byte{"rocksdb.column.family.id": {id}}}
 }
@@ -130,7 +130,7 @@ func wantStray(t *testing.T, dir, name, want string) {
 	}
 }
 
-// TestStrayTableWithFlaws: what is damaged or not finished says nothing, unless another part of it does.
+// TestStrayTableWithFlaws: a damaged or unfinished part is no evidence, but another part of the table may be.
 func TestStrayTableWithFlaws(t *testing.T) {
 	var known, lost []testsst.Entry
 	for i := range 20 {
@@ -166,7 +166,7 @@ func TestStrayTableWithFlaws(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d", tt.name, number), func(t *testing.T) { wantStray(t, dir, name, tt.want) })
 		}
 	}
-	// With damaged logs nobody can say what they have.
+	// With damaged logs their entries are unknown.
 	d := strayDB(t)
 	d.Next = 100
 	name := d.Write(testsst.Spec{}, []testsst.Entry{testsst.Put("k", 21, "")})
@@ -177,7 +177,7 @@ func TestStrayTableWithFlaws(t *testing.T) {
 	wantStray(t, dir, name, cannotSay)
 }
 
-// TestStrayTableMentioned: an edit of the MANIFEST that took a table away says that it is no longer needed.
+// TestStrayTableMentioned: a table that an edit of the MANIFEST deleted is no longer needed.
 func TestStrayTableMentioned(t *testing.T) {
 	d := strayDB(t)
 	d.Next = 60
@@ -227,7 +227,7 @@ func TestStrayTableIsNotReadForever(t *testing.T) {
 	}
 }
 
-// TestStrayTableInCircle: bounds mean nothing among keys whose order is a circle.
+// TestStrayTableInCircle: bounds have no meaning in a circular order.
 func TestStrayTableInCircle(t *testing.T) {
 	c := store.Bytewise
 	c.Wrapping = &store.Wrapping{Number: func(key []byte) (int64, bool) { return 0, key[0] == 'n' }}

@@ -111,7 +111,7 @@ func TestIngested(t *testing.T) {
 	}
 }
 
-// TestRefusedTables: what is not read is named.
+// TestRefusedTables: errors name the refused feature.
 func TestRefusedTables(t *testing.T) {
 	magic := func(m uint64) func([]byte) []byte {
 		return func(b []byte) []byte {
