@@ -124,7 +124,7 @@ func TestIgnorable(t *testing.T) {
 	for _, reuse := range []bool{false, true} {
 		for _, typ := range []byte{0x80, FragPredecessor, 0x90, 0xfe} {
 			if reuse {
-				typ -= 3 // Frame adds 4, and 1 is to be added
+				typ -= 3 // Frame adds 4, but only 1 is wanted
 			}
 			start := testsst.Frame(typ, 7, reuse, []byte("the log before"))
 			l := NewReader(bytes.NewReader(testsst.LogAfter(start, 7, reuse, rec("a", 10), rec("b", BlockSize))), 7)
