@@ -13,6 +13,7 @@ import (
 	"strings"
 )
 
+// CurrentName is the name of the file with the name of the MANIFEST.
 const CurrentName = "CURRENT"
 
 // maxCurrent bounds CURRENT, which is the name of a file.
