@@ -19,8 +19,8 @@ import (
 	"kvferry/store/rocks"
 )
 
-// TestLogsOfServers: servers write to some column families, flush some, end, start, and end without notice. Whatever logs that
-// leaves, and however empty they are, nothing is found in them, and the rows are those that RocksDB reads. When a log is lost
+// TestLogsOfServers: servers write to some column families, flush some, end, start, and end without notice. The logs
+// that this leaves, even empty, have no findings, and the rows equal the rows that RocksDB reads. When a log is lost
 // and a later one has writes, that is found.
 func TestLogsOfServers(t *testing.T) {
 	n := 6
