@@ -145,7 +145,7 @@ func (b *builder) lastSequence(t *store.Table, s *space) uint64 {
 	return 0
 }
 
-// numberTables gives the tables their names, durable before they get them.
+// numberTables gives the tables their final names, after making them durable.
 func (b *builder) numberTables() error {
 	for i := range b.tables {
 		t := &b.tables[i]

@@ -243,8 +243,8 @@ func TestUnnamedComparator(t *testing.T) {
 	}
 }
 
-// TestUnknownInManifest: a salvage loses the table of which the MANIFEST says something unknown; behind an unknown tag, whose
-// length is not known, it goes by the files. Without a salvage either is an error.
+// TestUnknownInManifest: a salvage loses a table with an unknown field in the MANIFEST. After an unknown tag, whose
+// length is unknown, it uses the files of the directory. Without a salvage either is an error.
 func TestUnknownInManifest(t *testing.T) {
 	make := func(change func(d *testsst.DB)) string {
 		d := testsst.NewDB(t)

@@ -239,8 +239,8 @@ func TestStrayTableInCircle(t *testing.T) {
 	}
 }
 
-// TestCutManifest: wherever the MANIFEST of a database is cut, opening it fails or an error is found, unless all
-// rows are there all the same. Between two edits nothing is torn: then the tables that are not named tell.
+// TestCutManifest: wherever the MANIFEST of a database is cut, opening it fails or reports an error, unless it still
+// has all rows. A cut between two edits is not torn: then the unlisted tables show it.
 func TestCutManifest(t *testing.T) {
 	dir := filepath.Join(fixtures.Unpack(t, "nemo-basic"), "kv")
 	whole, path := manifestOf(t, dir)
@@ -273,8 +273,8 @@ func TestCutManifest(t *testing.T) {
 	}
 }
 
-// TestManifestRecordLost: a MANIFEST that has lost any one of its records, with all checksums right, fails to open, has an
-// error, or has all rows all the same.
+// TestManifestRecordLost: a MANIFEST that has lost any one of its records, with all checksums right, fails to open,
+// reports an error, or still has all rows.
 func TestManifestRecordLost(t *testing.T) {
 	judged := 0
 	for _, golden := range []string{"bw-basic", "ardb-leveldb-basic", "pika400-basic"} {

@@ -93,8 +93,8 @@ func TestLongKeysAndValues(t *testing.T) {
 	wantEntries(t, d.Finish(), want)
 }
 
-// TestIngested: all keys of an ingested table have the one sequence number that the property or,
-// where that is 0, the MANIFEST names, and the patched property does not fail its checksum.
+// TestIngested: all keys of an ingested table have the single sequence number in its property or, if that is 0, in the
+// MANIFEST. The patched property does not fail its checksum.
 func TestIngested(t *testing.T) {
 	for _, patched := range []uint64{0, 50} {
 		d := testsst.NewDB(t)

@@ -446,7 +446,7 @@ func TestMissingLogs(t *testing.T) {
 					t.Errorf("findings %+v", *found)
 				}
 			}
-			// With --wal-dir nothing is asked, whether there are logs or not.
+			// With --wal-dir there is no finding, with or without logs.
 			db, found := openFindings(t, tt.dir, store.Options{WALDir: tt.dir})
 			wantRows(t, db, 0, "a=")
 			if len(*found) > 0 {
@@ -508,7 +508,7 @@ func TestWALDir(t *testing.T) {
 	if f := db.Files()[2]; f.Kind != "log" || f.Path != filepath.Join(other, "000007.log") {
 		t.Errorf("file %+v", f)
 	}
-	// With a log beside the tables nothing is asked.
+	// With a log next to the tables, wal_dir is ignored.
 	d.Log(7, testsst.Batch(2, testsst.Op(base.KindPut, "c", "")))
 	db, found := openFindings(t, dir, store.Options{})
 	if wantRows(t, db, 0, "a= c="); len(*found) > 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/golang/snappy"
 )
 
-// What follows parses a database again, sharing nothing with the reader or the writer: it knows
-// only what the original engines know, and fails over everything that they would not take.
+// An independent parser of databases, which shares no code with the reader or the writer: it only knows the formats of
+// the original engines, and fails at anything that they would not accept.
 
 const (
 	magicRocksDB = 0x88e241b785f4cff7

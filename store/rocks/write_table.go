@@ -53,7 +53,7 @@ func (b *builder) newTable(name string, s *space) (*tableWriter, error) {
 	return &tableWriter{sst.NewWriter(f, s.opts), f, b.syncs}, nil
 }
 
-// close writes the rest of the table. Making it durable goes on in the background.
+// close writes the rest of the table. It becomes durable in the background.
 func (t *tableWriter) close() (sst.Written, *disk.Syncing, error) {
 	w, err := t.Close()
 	if err == nil && t.sync != nil {
