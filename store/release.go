@@ -3,8 +3,8 @@ package store
 // Releaser is a Batcher whose last batch need not be in memory while other rows are read.
 type Releaser interface {
 	Batcher
-	// Release frees the values of rows, the last batch, that are too large to stay in memory: it sets them to nil,
-	// replaces the others by copies, and returns the index of the first freed row, or len(rows). Keys stay.
+	// Release frees the large values of rows, the last batch, if the batch is too large to wait in memory: it sets them
+	// to nil, replaces the others by copies, and returns the index of the first freed row, or len(rows). Keys stay.
 	Release(rows []Row) int
 	// Reload reads the freed values again. Earlier views stay valid.
 	Reload(rows []Row) error

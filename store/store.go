@@ -98,7 +98,7 @@ type Options struct {
 	// stores do not use it.
 	Sources *disk.Sources
 	// Copied is called with the progress of copying a source that must be copied first: bytes done, approximate total
-	// (0: unknown), keys, and how many of them there are (0: unknown); may be nil.
+	// (0: unknown), keys done and total (0: unknown); may be nil.
 	Copied func(done, total, keys, of int64)
 }
 
