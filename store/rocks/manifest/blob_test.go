@@ -100,8 +100,7 @@ func TestCustomFields(t *testing.T) {
 	}
 }
 
-// TestUniqueID: the id of a table has 16 bytes; a value of another length is ignored. A checksum needs a value and a
-// function.
+// TestUniqueID: the id of a table has 16 bytes; other lengths are ignored. A checksum needs a value and a function.
 func TestUniqueID(t *testing.T) {
 	k := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
 	id := "\x01\x02\x03\x04\x05\x06\x07\x08\x11\x12\x13\x14\x15\x16\x17\x18\x19"

@@ -261,8 +261,7 @@ func TestRefusedEdits(t *testing.T) {
 }
 
 // TestUnknownIsPassedOver: an unknown part with a length is skipped, and the rest of the edit is read. It is the error
-// of the table or blob file whose meaning it may change, and a note if engines skip it, too: once, however often it
-// occurs.
+// of the table or blob file whose meaning it may change, and a note if engines skip it, too: only once.
 func TestUnknownIsPassedOver(t *testing.T) {
 	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
 	b := testsst.BoundEdit(testsst.Bounds{Smallest: key, Largest: key})
@@ -507,8 +506,8 @@ func TestOnlyZeros(t *testing.T) {
 	}
 }
 
-// TestUnflushed: the logs that flushes prove. The edits are of two of three families, with the numbers that engines
-// give them: a flush takes a number for the log, if it begins one, and then one for the table.
+// TestUnflushed: the logs that flushes prove. The edits are of two of three families, numbered as by engines: a flush
+// takes a number for the log, if it begins one, and then one for the table.
 func TestUnflushed(t *testing.T) {
 	next := func(n uint64) []byte { return testsst.EditNumber(TagNextFileNumber, n) }
 	logOf := func(family, log, n uint64) []byte {

@@ -278,7 +278,7 @@ func (v *Version) Sorted() []*Family {
 
 // noteTables notes the sequence numbers of the tables that an edit adds. A flush names a log, a compaction deletes
 // tables, and ingestion does neither: it gives a table one number, which is in no log. The first edits of a MANIFEST
-// have no next file number and do not show the origin of a table: a table with several numbers was not ingested, or was
+// have no next file number and do not show the origin of a table: one with several numbers was not ingested, or was
 // compacted since.
 func (v *Version) noteTables(f *Family, e *Edit) {
 	for i := range e.added {
@@ -316,8 +316,7 @@ func (s *start) add(e *Edit) {
 }
 
 // noteFlush notes a flush that began a log if earlier logs are still needed. The first edits of a MANIFEST are older
-// and have no next file number. The log of a server's start is older than the edits of the start, or has the next free
-// number after them.
+// and have no next file number. The log of a server's start is older than its edits, or has the next number after them.
 func (v *Version) noteFlush(e *Edit) {
 	if !e.hasNextFile {
 		return
