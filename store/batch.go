@@ -54,7 +54,7 @@ func NewBuffer(it Iterator) *Buffer {
 	return &Buffer{it: b, wait: Wait(b), room: make([]Row, bufferLen)}
 }
 
-// Pop returns the next row, or nil if none is there. It is valid until Fill.
+// Pop returns the next row, or nil if Fill is needed first. It is valid until Fill.
 func (b *Buffer) Pop() *Row {
 	if b.next >= b.wait.Here {
 		return nil
@@ -63,7 +63,7 @@ func (b *Buffer) Pop() *Row {
 	return &b.wait.Rows[b.next-1]
 }
 
-// Fill reads what was released, or more rows if none is left; io.EOF after the last.
+// Fill reloads released rows, or reads more rows if Pop has returned all; io.EOF after the last.
 func (b *Buffer) Fill() error {
 	if b.next < len(b.wait.Rows) {
 		return b.wait.Reload()
@@ -74,7 +74,7 @@ func (b *Buffer) Fill() error {
 	return err
 }
 
-// Release lets go of large values, that of the last row from Pop too.
+// Release frees large values, including the value of the last row from Pop.
 func (b *Buffer) Release() { b.wait.Release() }
 
 // Released reports whether the last row from Pop is without its value.

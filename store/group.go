@@ -7,12 +7,12 @@ import "slices"
 type Group struct {
 	Prefix, Tail, Suffix []byte
 	Rows                 []Row
-	// Ends are what values end with in place of Suffix when they do not end alike: EndLen bytes for each row, side by side.
+	// Ends replace Suffix if the values do not end alike: EndLen bytes for each row, side by side.
 	Ends   []byte
-	EndLen int // 0: there are none
+	EndLen int // 0: all values end with Suffix
 }
 
-// End returns what the value of row i ends with, as a view.
+// End returns the end of the value of row i, as a view.
 func (g *Group) End(i int) []byte {
 	if g.EndLen == 0 {
 		return g.Suffix

@@ -2,5 +2,5 @@
 
 package store
 
-// CheckLive does nothing: this system does not show the locks of other processes.
+// CheckLive always returns nil: this system does not show the locks of other processes.
 func CheckLive(dir, lock string) error { return nil }

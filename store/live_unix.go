@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CheckLive returns a LiveError if another process holds the lock file of a database. It opens the file for
-// reading and locks nothing. Without the file, no process holds the database.
+// CheckLive returns a LiveError if another process holds the lock file of a database. It opens the file for reading and
+// takes no lock. Without the file, no process holds the database.
 func CheckLive(dir, lock string) error {
 	f, err := OpenRegular(filepath.Join(dir, lock))
 	if errors.Is(err, fs.ErrNotExist) {

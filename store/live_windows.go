@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// CheckLive returns a LiveError if another process holds the lock file of a database, which nobody else can open then. Without
-// the file, no process holds the database.
+// CheckLive returns a LiveError if another process holds the lock file of a database, which cannot be opened then.
+// Without the file, no process holds the database.
 func CheckLive(dir, lock string) error {
 	f, err := OpenRegular(filepath.Join(dir, lock))
 	switch {

@@ -34,5 +34,5 @@ func ReadHead(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// IsAccess reports whether the system denied access to a file, which says nothing about its content.
+// IsAccess reports whether the system denied access to a file, whose content may be sound.
 func IsAccess(err error) bool { return disk.IsAccess(err) }

@@ -32,9 +32,8 @@ type Comparer struct {
 type Wrapping struct {
 	// Number returns the number in a key; false for keys without one.
 	Number func(key []byte) (n int64, ok bool)
-	// Bounds returns the range [lo, hi) of the keys whose numbers are compared with that of key. Callers keep
-	// the bounds, so they share no bytes with key. Compare is an order among the bounds and all keys outside
-	// the range.
+	// Bounds returns the range [lo, hi) of the keys whose numbers are compared with the number in key. Callers keep the
+	// bounds, so they share no bytes with key. Compare is an order among the bounds and all keys outside the range.
 	Bounds func(key []byte) (lo, hi []byte)
 }
 
@@ -52,8 +51,8 @@ func (c *Comparer) From(a, b []byte, shared int) int {
 	return c.Compare(a, b)
 }
 
-// Merger folds the merge operands of a key, oldest first, onto base (nil: none) and appends the
-// resulting value to dst. If keep is false, the key does not exist.
+// Merger folds the merge operands of a key, oldest first, onto base (nil: no base) and appends the resulting value to
+// dst. If keep is false, the key does not exist.
 type Merger struct {
 	Name string
 	Fold func(dst, key, base []byte, operands [][]byte) (value []byte, keep bool, err error)
@@ -95,11 +94,11 @@ type Options struct {
 	TempDir string
 	// Report is called for findings about the store itself, such as a torn log; may be nil.
 	Report func(record.Finding)
-	// Sources is told of all files that are read, so that their being written to meanwhile is noticed; may be nil. With
-	// AllowLive stores tell it nothing.
+	// Sources watches the files that are read, so that changes during the run are noticed; may be nil. With AllowLive,
+	// stores do not use it.
 	Sources *disk.Sources
 	// Copied is called with the progress of copying a source that must be copied first: bytes done, approximate total
-	// (0: unknown), keys, and how many of them there are (0: unknown); may be nil.
+	// (0: unknown), keys done and total (0: unknown); may be nil.
 	Copied func(done, total, keys, of int64)
 }
 
@@ -244,7 +243,7 @@ type Builder interface {
 	// Finish sorts the tables, checks that they are disjoint, numbers them in key order, and writes
 	// the MANIFEST and other files of the database, synced to disk.
 	Finish() error
-	// Abort removes what was written.
+	// Abort removes all written files.
 	Abort()
 }
 
@@ -280,17 +279,17 @@ type BuildOptions struct {
 	Buffer int
 	// Sync makes finished tables durable before Tables returns them, as a journal needs.
 	Sync bool
-	// Now is the creation time in the properties of tables; zero means none.
+	// Now is the creation time in the properties of tables; zero means no time.
 	Now time.Time
-	// Identity is the unique id of the database. Tables contain it, each with its own session; "" means none.
+	// Identity is the unique id of the database. Tables contain it, each with its own session; "" means no id.
 	Identity string
-	// Merger is the name of the engine's merge operator; "": none.
+	// Merger is the name of the engine's merge operator; "": no operator.
 	Merger string
 	// TableVersion is the format version of RocksDB tables: all releases read 0; 5 has XXH3 checksums and needs 6.27
 	// or later.
 	TableVersion int
 	// External writes tables for IngestExternalFile: all rows have sequence number 0, and a property reserves space for
-	// the one that the engine assigns.
+	// the number that the engine assigns.
 	External bool
 	// Spare runs f concurrently if a core is idle, and reports whether it does; nil: never. The output does not depend
 	// on it.
@@ -312,7 +311,7 @@ type MissingError struct {
 	By   string // the file that refers to it; "" for one that every store has
 }
 
-// Error names the file and the one that refers to it.
+// Error names the file and the file that refers to it.
 func (e *MissingError) Error() string { return e.File + ": " + e.Why() }
 
 // Why describes the error without the file.

@@ -19,8 +19,8 @@ import (
 	"kvferry/store/rocks"
 )
 
-// ardbTarget writes what read yields of each namespace with ardb's target and returns its directory
-// and the fingerprint of what was written.
+// ardbTarget writes the records that read returns for each namespace with ardb's target, and returns the directory and
+// the fingerprint of the records.
 func ardbTarget(t *testing.T, dbs []string, read func(db string) record.Reader) (string, *record.Fingerprint) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")

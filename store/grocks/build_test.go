@@ -48,8 +48,8 @@ func build(t *testing.T, r *rand.Rand, families []family, tableSize int64) strin
 	return dir
 }
 
-// TestRocksDBReadsBuilder: RocksDB opens what the Builder writes; scans of everything and of
-// spans, seeks, and 3,000 Gets a column family agree, and nothing in the directory changes.
+// TestRocksDBReadsBuilder: RocksDB opens a database of the Builder; scans of everything and of spans, seeks, and 3,000
+// Gets per column family agree, and the directory does not change.
 func TestRocksDBReadsBuilder(t *testing.T) {
 	r := random(t)
 	var all []family
@@ -151,8 +151,8 @@ func seeks(t *testing.T, r *rand.Rand, k store.Keyspace, f family) {
 	}
 }
 
-// TestRocksDBWritesOnto: RocksDB opens what the Builder wrote for writing, with every check it
-// has, writes over it, compacts it, and shows the sum.
+// TestRocksDBWritesOnto: RocksDB opens a database of the Builder for writing, with all its checks, writes over it,
+// compacts it, and shows the sum.
 func TestRocksDBWritesOnto(t *testing.T) {
 	r := random(t)
 	families := []family{{"default", orders[0], randomRows(r, orders[0], 5000)}, {"data_cf", orders[1], randomRows(r, orders[1], 5000)}}

@@ -14,8 +14,8 @@ import (
 	"kvferry/record"
 )
 
-// TestLogsOfCheckpoints: RocksDB makes checkpoints and restores backups of a server that writes. None of them is taken for a
-// server's directory without its logs, whoever tried to open it since; the server's own is.
+// TestLogsOfCheckpoints: RocksDB makes checkpoints and restores backups of a server that writes. Unlike the server's
+// own directory, they are not mistaken for one without its logs, even after attempts to open them.
 func TestLogsOfCheckpoints(t *testing.T) {
 	n := 4
 	if long() {

@@ -144,8 +144,7 @@ func TestNativeComparators(t *testing.T) {
 	}
 }
 
-// TestNativeComparatorsOnDamage: whatever the bytes, a comparator is an order and reads nothing
-// beyond the key.
+// TestNativeComparatorsOnDamage: for any bytes, a comparator is an order and does not read beyond the key.
 func TestNativeComparatorsOnDamage(t *testing.T) {
 	r := random(t)
 	for _, o := range orders {

@@ -48,7 +48,7 @@ func TestFiltersOfRocksDB(t *testing.T) {
 	}
 }
 
-// flipAll flips bytes of all tables of a database, one at a time, and returns what was found of filters.
+// flipAll flips bytes of all tables of a database, one at a time, and returns the findings about filters.
 func flipAll(t *testing.T, dir string) (details []string) {
 	t.Helper()
 	if found, err := checkFiles(t, dir); err != nil || len(found) != 0 {

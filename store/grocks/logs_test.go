@@ -19,8 +19,8 @@ import (
 	"kvferry/store/rocks"
 )
 
-// TestLogsOfServers: servers write to some column families, flush some, end, start, and end without notice. Whatever logs that
-// leaves, and however empty they are, nothing is found in them, and the rows are those that RocksDB reads. When a log is lost
+// TestLogsOfServers: servers write to some column families, flush some, end, start, and end without notice. The logs
+// that this leaves, even empty, have no findings, and the rows equal the rows that RocksDB reads. When a log is lost
 // and a later one has writes, that is found.
 func TestLogsOfServers(t *testing.T) {
 	n := 6
@@ -100,7 +100,7 @@ func logsOfServers(t *testing.T, r *rand.Rand) {
 	checkCrashed(t, w.dir, !keeps)
 }
 
-// rest waits until nothing is compacted any more.
+// rest waits until no compaction is running.
 func (w *writer) rest() {
 	for i := 0; i < len(w.families); i++ {
 		for _, what := range []string{"rocksdb.compaction-pending", "rocksdb.num-running-compactions", "rocksdb.mem-table-flush-pending"} {
@@ -113,8 +113,8 @@ func (w *writer) rest() {
 	}
 }
 
-// checkCrashed checks that nothing is found in a database, and that its rows are those that RocksDB reads; and, if known says so,
-// that the loss of a log is found.
+// checkCrashed checks that a database has no findings and has the rows that RocksDB reads; if known is true, that the
+// loss of a log is found.
 func checkCrashed(t *testing.T, dir string, known bool) {
 	t.Helper()
 	ours, found, err := openFound(t, dir)
@@ -159,7 +159,7 @@ func checkLost(t *testing.T, dir string, whole store.Store) {
 	}
 }
 
-// openFound opens a database and says what is found in it.
+// openFound opens a database and returns its findings.
 func openFound(t *testing.T, dir string) (store.Store, *[]record.Finding, error) {
 	var found []record.Finding
 	st, err := rocks.Open(context.Background(), dir, &store.Options{Comparers: comparers(), Merger: appendMerger, TempDir: t.TempDir(),

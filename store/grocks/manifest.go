@@ -24,8 +24,8 @@ const (
 
 var errShort = errors.New("a field ends early")
 
-// comparatorNames reads from the MANIFEST which comparator each column family has: RocksDB's API
-// tells only whether a guess was right. An edit that declares one starts with the comparator.
+// comparatorNames reads the comparators of the column families from the MANIFEST: RocksDB's API only verifies a guess.
+// An edit that declares a column family starts with the comparator.
 func comparatorNames(dir string) (names map[string]string, err error) {
 	current, err := os.ReadFile(filepath.Join(dir, "CURRENT"))
 	if err != nil {

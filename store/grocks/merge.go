@@ -10,8 +10,8 @@ import (
 	"kvferry/store"
 )
 
-// nothing is the value that stands for "the operands fold to no row": RocksDB's merge operators
-// must return a value. Iterators pass over it.
+// nothing is the value for operands that fold to no row: RocksDB's merge operators must return a value. Iterators skip
+// it.
 const nothing = "\x00kvferry: folded to nothing\x00\x9d\x1c\x77\xe2\x40\xb5\x0a\xf3\x00"
 
 // merger is a format's Merger as RocksDB calls it.
@@ -19,10 +19,10 @@ type merger struct {
 	m *store.Merger
 
 	mu  sync.Mutex
-	err error // the first one: RocksDB only learns that there was one
+	err error // the first error: RocksDB only learns that Fold failed
 }
 
-// Name is compared with what the database was written with.
+// Name returns the name that RocksDB compares with the database.
 func (m *merger) Name() string { return m.m.Name }
 
 // FullMerge folds the operands, oldest first.

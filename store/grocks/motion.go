@@ -22,8 +22,8 @@ type motionFamily struct {
 	rows  []byte
 }
 
-// move puts a database through a motion by RocksDB itself: what the engine does to it in years, in a second. It returns
-// what is wrong with the rows then.
+// move lets RocksDB put a database through a motion: in a second, the changes that an engine makes in years. It returns
+// an error for rows that are wrong afterwards.
 func move(dir, scratch, motion string, rule int, seed uint32, now time.Time, families []motionFamily) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()

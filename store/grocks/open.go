@@ -128,7 +128,7 @@ func (d *database) Keyspaces() []store.Keyspace {
 	return out
 }
 
-// Files lists the tables that RocksDB names, and beside them the logs, CURRENT and MANIFEST.
+// Files lists the tables of RocksDB, the logs, CURRENT and MANIFEST.
 func (d *database) Files() []store.File {
 	var out []store.File
 	for _, f := range d.db.GetLiveFilesMetaData() {

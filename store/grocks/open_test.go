@@ -102,7 +102,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestDamagedTable: what RocksDB says about a damaged block arrives as an error of the iterator.
+// TestDamagedTable: RocksDB's message about a damaged block becomes an error of the iterator.
 func TestDamagedTable(t *testing.T) {
 	r := random(t)
 	rows := randomRows(r, orders[0], 5000)
@@ -130,7 +130,7 @@ func TestDamagedTable(t *testing.T) {
 	}
 }
 
-// TestMerge folds operands on reading: also to nothing, also with an error.
+// TestMerge folds operands on reading, also to no row and with an error.
 func TestMerge(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	m := &store.Merger{Name: "test.append", Fold: func(dst, _, base []byte, operands [][]byte) ([]byte, bool, error) {
@@ -207,7 +207,7 @@ func TestLive(t *testing.T) {
 	r := random(t)
 	dir := build(t, r, []family{{"default", orders[0], randomRows(r, orders[0], 10)}}, 0)
 	must(t, os.WriteFile(filepath.Join(dir, "LOCK"), nil, 0o644))
-	openRocks(t, dir, &store.Options{}) // a LOCK file that nobody holds
+	openRocks(t, dir, &store.Options{}) // a LOCK file that no process holds
 
 	holder := exec.Command(os.Args[0], "-test.run=^TestLive$")
 	holder.Env = append(os.Environ(), "KVFERRY_HOLD_LOCK="+filepath.Join(dir, "LOCK"))

@@ -56,7 +56,7 @@ func nativeComparer(name string) store.Comparer {
 // reversed has no native form: RocksDB calls it back.
 var reversed = store.Comparer{Name: "test.ReversedComparator", Compare: func(a, b []byte) int { return bytes.Compare(b, a) }}
 
-// orders are all comparers that databases of our formats have, and one of nobody's.
+// orders are all comparers in databases of our formats, and an unknown one.
 var orders = []order{
 	{store.Bytewise, bytesKey},
 	{nativeComparer("blackwidow.ListsDataKeyComparator"), listsKey},

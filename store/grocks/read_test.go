@@ -20,7 +20,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// writerOptions say how RocksDB writes a database under test.
+// writerOptions are the options with which RocksDB writes a database under test.
 type writerOptions struct {
 	name       string
 	format     int // of tables
@@ -81,13 +81,13 @@ func some(t *testing.T, cases []writerOptions) []writerOptions {
 	return cases[:(len(cases)+2)/3]
 }
 
-// codecs are those of RocksDB, but snappy.
+// codecs are the codecs of RocksDB except snappy.
 var codecs = map[string]grocksdb.CompressionType{
 	"none": grocksdb.NoCompression, "zlib": grocksdb.ZLibCompression, "bz2": grocksdb.Bz2Compression,
 	"lz4": grocksdb.LZ4Compression, "lz4hc": grocksdb.LZ4HCCompression, "zstd": grocksdb.ZSTDCompression,
 }
 
-// blobs makes values of a size and more stand in blob files, small ones that are collected soon.
+// blobs stores values from a size on in blob files, small files that are collected soon.
 func blobs(d *grocksdb.Options, size uint64, codec grocksdb.CompressionType) {
 	d.EnableBlobFiles(true)
 	d.SetMinBlobSize(size)
@@ -114,7 +114,7 @@ func TestReadsMixtures(t *testing.T) {
 	}
 }
 
-// mixture draws options by chance; their name says what was drawn.
+// mixture picks options at random; their name lists them.
 func mixture(r *rand.Rand) writerOptions {
 	all := []grocksdb.CompressionType{grocksdb.NoCompression, grocksdb.SnappyCompression, grocksdb.ZLibCompression,
 		grocksdb.LZ4Compression, grocksdb.LZ4HCCompression, grocksdb.ZSTDCompression}
@@ -153,7 +153,7 @@ func mixture(r *rand.Rand) writerOptions {
 	return o
 }
 
-// shapes are databases that differ in where entries stand and how they are found.
+// shapes are databases that differ in the place of entries and in the way to find them.
 func shapes() []writerOptions {
 	return []writerOptions{
 		with("defaults of the old engines", func(*writerOptions) {}),
@@ -282,7 +282,7 @@ func writeRandom(t *testing.T, r *rand.Rand, o writerOptions) string {
 	return dir
 }
 
-// readBack lets RocksDB write a random database and compares what it reads with what we read.
+// readBack lets RocksDB write a random database and compares its rows with ours.
 func readBack(t *testing.T, r *rand.Rand, o writerOptions) {
 	dir := writeRandom(t, r, o)
 	before := snapshot(t, dir)
@@ -344,8 +344,7 @@ func compare(t *testing.T, r *rand.Rand, ours store.Store, theirs *database) {
 	}
 }
 
-// rowsOfEntries derives the visible rows from the physical entries, and compares the entries with
-// those that are found without any order.
+// rowsOfEntries derives the visible rows from the physical entries, and compares the entries with an unordered read.
 func rowsOfEntries(t *testing.T, k store.Keyspace) (out []row) {
 	t.Helper()
 	it, err := k.Entries(nil, nil)
@@ -430,7 +429,7 @@ type writer struct {
 func newWriter(t *testing.T, r *rand.Rand, dir string, o writerOptions) *writer {
 	w := &writer{t: t, r: r, o: o, dir: dir, wo: grocksdb.NewDefaultWriteOptions()}
 	w.families = []family{{name: "default", order: orders[0]}}
-	for i := range orders[:4] { // the one that calls back is slow, and nobody's
+	for i := range orders[:4] { // the callback comparer is slow, and unused by formats
 		w.families = append(w.families, family{name: fmt.Sprintf("cf%d", i), order: orders[i]})
 	}
 	for range w.families {

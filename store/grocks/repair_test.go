@@ -61,7 +61,7 @@ func oneFile(t *testing.T, dir, pattern string) string {
 	return all[len(all)-1]
 }
 
-// damages are the five classic ones, and what a salvage reports.
+// damages are the five classic kinds of damage, with the findings of a salvage.
 var damages = []struct {
 	name, finding string
 	do            func(t *testing.T, dir string)

@@ -21,7 +21,7 @@ import (
 
 const (
 	readahead   = 2 << 20
-	batchBuffer = 64 << 10 // of rows a cgo call brings; it pays for itself from some KiB on
+	batchBuffer = 64 << 10 // bytes of rows per cgo call; the call pays off from some KiB on
 )
 
 // keyspace is a column family.
@@ -86,7 +86,7 @@ func (k *keyspace) Rows(lo, hi []byte) (store.Iterator, error) {
 	return r, nil
 }
 
-// rows brings rows over from RocksDB a buffer at a time.
+// rows reads rows from RocksDB a buffer at a time.
 type rows struct {
 	k     *keyspace
 	opts  *grocksdb.ReadOptions
@@ -135,7 +135,7 @@ func (r *rows) beyond(key []byte) bool {
 	return r.hi != nil && len(r.hi) == 0 && r.k.cmp.Compare(key, r.hi) >= 0
 }
 
-// fill brings the next rows.
+// fill reads the next rows into the buffer.
 func (r *rows) fill() error {
 	if r.err != nil {
 		return r.err
@@ -190,10 +190,10 @@ func (r *rows) reached(key []byte) bool {
 	return r.k.cmp.Compare(at.Data(), key) >= 0
 }
 
-// Place knows nothing: RocksDB does not say where a row comes from.
+// Place returns an empty place: RocksDB hides the origin of a row.
 func (r *rows) Place() record.Place { return record.Place{Level: -1} }
 
-// Tally counts rows as entries: RocksDB hides what is behind them.
+// Tally counts rows as entries: RocksDB hides older versions and tombstones.
 func (r *rows) Tally(t *record.Tally) {
 	t.Entries += r.count
 	t.Visible += r.count

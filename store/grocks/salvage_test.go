@@ -20,8 +20,8 @@ import (
 	"kvferry/store/rocks"
 )
 
-// TestSalvagesWhatRocksDBWrites: RocksDB writes databases of many runs with deletes, merges and range tombstones, blocks
-// and tables of them are damaged, and every entry but theirs is read, whatever way leads to it.
+// TestSalvagesWhatRocksDBWrites: RocksDB writes databases of many runs with deletes, merges and range tombstones. The
+// test damages blocks and tables; every other entry is read, in every way.
 func TestSalvagesWhatRocksDBWrites(t *testing.T) {
 	plain := func(o writerOptions) bool { return o.dictionary == 0 }
 	for _, o := range some(t, append(shapes(), slices.DeleteFunc(encodings(), plain)...)) {
@@ -159,8 +159,8 @@ func salvageSome(t *testing.T, r *rand.Rand, dir string, resort bool, held map[b
 	}
 }
 
-// salvaged counts the entries of a keyspace and compares the rows that they make with those that are found in spans and
-// by seeks.
+// salvaged counts the entries of a keyspace and compares the rows that they make with the rows found in spans and by
+// seeks.
 func salvaged(t *testing.T, r *rand.Rand, k store.Keyspace, got tally) {
 	t.Helper()
 	it, err := k.Entries(nil, nil)

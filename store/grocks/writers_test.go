@@ -140,7 +140,7 @@ func TestBothWriters(t *testing.T) {
 		c := cases[name]
 		for writer, write := range tableWriters {
 			if writer == "pebble" && name == "60 MB value" {
-				continue // it takes seconds, and shows nothing of ours
+				continue // it takes seconds and does not test our code
 			}
 			what := name + " by " + writer
 			path := filepath.Join(t.TempDir(), "table.sst")
@@ -165,8 +165,8 @@ func counts(o *grocksdb.Options) map[string]int {
 	return out
 }
 
-// TestFiltersAreUsed: RocksDB asks the filters of what we wrote in lookups of a key, and says so: they let all pass that is
-// there, and hardly anything else, so that no block is read for that.
+// TestFiltersAreUsed: RocksDB uses the filters of our writer in lookups, as its statistics show: they pass all existing
+// keys and hardly any others, so that no block is read for these.
 func TestFiltersAreUsed(t *testing.T) {
 	const n = 2000
 	for _, version := range []int{0, 5} {
@@ -188,7 +188,7 @@ func TestFiltersAreUsed(t *testing.T) {
 		db, err := grocksdb.OpenDbForReadOnly(o, dir, false)
 		must(t, err)
 		read := grocksdb.NewDefaultReadOptions()
-		for i := range 2*n - 1 { // every other key is there
+		for i := range 2*n - 1 { // every second key exists
 			got, err := db.Get(read, fmt.Appendf(nil, "key:%06d", i))
 			must(t, err)
 			if got.Exists() != (i%2 == 0) {
@@ -208,7 +208,7 @@ func TestFiltersAreUsed(t *testing.T) {
 	}
 }
 
-// TestFileChecksumsOfRocksDB: the checksums of whole files that RocksDB writes into the MANIFEST are those that we compare.
+// TestFileChecksumsOfRocksDB: the checksums of whole files that RocksDB writes into the MANIFEST match ours.
 func TestFileChecksumsOfRocksDB(t *testing.T) {
 	base := grocksdb.NewDefaultOptions()
 	o, err := grocksdb.GetOptionsFromString(base, "create_if_missing=true;enable_blob_files=true;min_blob_size=100;file_checksum_gen_factory=FileChecksumGenCrc32cFactory")

@@ -92,7 +92,7 @@ func bench(b *testing.B, scan func() (rows int, err error)) {
 	b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/benchRows, "cpu-ns/row")
 }
 
-// cpuTime is what the process has used: unlike the clock, it does not mind a busy machine.
+// cpuTime returns the CPU time of the process, which does not depend on the load of the machine.
 func cpuTime() int64 {
 	var r unix.Rusage
 	unix.Getrusage(unix.RUSAGE_SELF, &r)

@@ -24,16 +24,16 @@ type blobFiles struct {
 	order []*blobFile // by number
 
 	mu       sync.Mutex
-	unlisted map[uint64]*blobFile // that tables refer to and the MANIFEST does not name
+	unlisted map[uint64]*blobFile // referenced by tables, but not listed in the MANIFEST
 }
 
-// blobFile is one of them.
+// blobFile is a blob file of a column family.
 type blobFile struct {
 	fam  *family
 	meta manifest.Blob
 	path string
 	name string
-	file *files.File // nil when it is not there
+	file *files.File // nil if missing
 
 	once sync.Once
 	f    *blob.File
@@ -63,7 +63,7 @@ func (ks *family) openBlobs(f *manifest.Family) error {
 	return nil
 }
 
-// findBlob finds a blob file. For a salvage one that is not there is one whose values cannot be read.
+// findBlob opens a blob file. In a salvage, a missing file is kept: its values count as unreadable.
 func (ks *family) findBlob(m manifest.Blob) (*blobFile, error) {
 	db := ks.st
 	b := &blobFile{fam: ks, meta: m, name: blobName(m.Number)}
@@ -103,7 +103,7 @@ type blobReader struct {
 // NewReader starts reading for one goroutine.
 func (s *blobFiles) NewReader() lsm.ValueReader { return &blobReader{all: s} }
 
-// Size is about how many bytes a reader takes.
+// Size returns the approximate memory of a reader, in bytes.
 func (s *blobFiles) Size() int64 {
 	if len(s.files) == 0 {
 		return 0
@@ -111,7 +111,7 @@ func (s *blobFiles) Size() int64 {
 	return blob.Size
 }
 
-// Value returns the value that a blob index leads to.
+// Value returns the value that a blob index points to.
 func (r *blobReader) Value(key, index []byte, at record.Place) ([]byte, error) {
 	ks := r.all.fam
 	x, err := blob.DecodeIndex(index)
@@ -132,13 +132,13 @@ func (r *blobReader) Value(key, index []byte, at record.Place) ([]byte, error) {
 	return nil, lsm.ErrLostValue
 }
 
-// GiveBack lets go of the memory of the last value.
+// GiveBack frees the memory of the last value.
 func (r *blobReader) GiveBack() {
 	r.plain = nil
 	r.rd.Trim()
 }
 
-// At says where a blob index leads to.
+// At returns the place that a blob index points to.
 func (r *blobReader) At(index []byte) record.Place {
 	x, err := blob.DecodeIndex(index)
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *blobFiles) file(number uint64) *blobFile {
 // bigValue is the size of values whose room is not kept.
 const bigValue = 512 << 10
 
-// tooRoomy reports whether room is that of one large value, which is not kept for the small ones that follow.
+// tooRoomy reports whether a buffer that one large value needed should be dropped before a small value.
 func tooRoomy(room int, size uint64) bool { return room > bigValue && size < bigValue/16 }
 
 // read reads a value of a file.
@@ -205,7 +205,7 @@ func (r *blobReader) read(b *blobFile, x blob.Index, key []byte) ([]byte, error)
 	return v, nil
 }
 
-// lost reports a value that cannot be read: once, and once for a file that cannot be read at all.
+// lost reports an unreadable value once. All values of an unreadable file share one report.
 func (b *blobFile) lost(x blob.Index, key []byte, err error) {
 	at := x.Offset - min(x.Offset, uint64(blob.RecordLen+len(key)))
 	f := record.Finding{Kind: lsm.Newer(record.FindDamagedBlob, err), Severity: record.Error, Keyspace: b.fam.Name(),
@@ -225,7 +225,7 @@ func (b *blobFile) lost(x blob.Index, key []byte, err error) {
 	}
 }
 
-// check verifies a whole file, garbage too. What rows need and cannot have, whoever reads them says.
+// check verifies a whole file, including garbage. Damage to values that rows need is reported by the row reader.
 func (b *blobFile) check() error {
 	f, err := b.open()
 	if err != nil {
@@ -248,7 +248,7 @@ func (b *blobFile) check() error {
 	return err
 }
 
-// describe says what is known about a blob file.
+// describe returns a blob file as listed by Files.
 func (b *blobFile) describe() store.File {
 	out := store.File{Path: b.name, Kind: "blobs", Keyspace: b.fam.Name(), Level: -1, Size: b.file.Size, Garbage: int64(b.meta.GarbageBytes),
 		Entries: int64(b.meta.Count), Deletes: -1}

@@ -61,7 +61,7 @@ func salvaged(t *testing.T, dir string) (rows []string, lost int, found []record
 		}
 		entries, gone, hidden := int64(0), 0, 0
 		var last []byte
-		decided := false // an entry of the key stands before that is no merge operand
+		decided := false // an earlier entry of the key is not a merge operand
 		for {
 			e, err := it.Next()
 			if err == nil && e.ValueAt.File != "" {
@@ -115,7 +115,7 @@ func salvaged(t *testing.T, dir string) (rows []string, lost int, found []record
 	return rows, lost, found
 }
 
-// checkLoss compares what a salvage read with the truth: all else is there, and nothing that was not.
+// checkLoss compares the rows of a salvage with the truth: no other row is missing, and no row is added.
 func checkLoss(t *testing.T, dir string, rows []string, wantLost bool) {
 	t.Helper()
 	truth := truthRows(t, dir)
@@ -155,7 +155,7 @@ func TestMissingBlobs(t *testing.T) {
 	}
 }
 
-// TestDamagedBlobs flips bytes all over the blob files: rows are those of the truth, or missing and reported.
+// TestDamagedBlobs flips bytes all over the blob files: rows equal the truth, or are missing and reported.
 func TestDamagedBlobs(t *testing.T) {
 	for _, name := range []string{"118-blob-snappy", "118-blob-zlib", "97-blob-none", "118-blob-fv7-two"} {
 		dir, blobs := blobDB(t, name)
@@ -184,7 +184,7 @@ func TestDamagedBlobs(t *testing.T) {
 				if err := db.CheckBlocks(context.Background()); err != nil {
 					t.Fatal(err)
 				}
-				header := at < 30 // an unreadable file is for those who read its rows to tell
+				header := at < 30 // unreadable files are reported by the readers of their rows
 				if len(found) == 0 && !header {
 					t.Errorf("%s: byte %d: the check found nothing", file, at)
 				}
@@ -227,7 +227,7 @@ func TestDamagedBlobFails(t *testing.T) {
 	}
 }
 
-// TestBlobFiles: blob files are listed with what is garbage in them, and those that the MANIFEST does not name are told.
+// TestBlobFiles: blob files are listed with their garbage, and unlisted blob files are reported.
 func TestBlobFiles(t *testing.T) {
 	dir, _ := blobDB(t, "118-blob-lz4-gc")
 	if err := os.WriteFile(filepath.Join(dir, "009999.blob"), []byte("half a"), 0o644); err != nil {
@@ -251,7 +251,7 @@ func TestBlobFiles(t *testing.T) {
 	if blobs == 0 || garbage == 0 {
 		t.Errorf("%d blob files, %d bytes of garbage", blobs, garbage)
 	}
-	for _, ks := range db.Keyspaces() { // what is sampled stands for values outside of tables too
+	for _, ks := range db.Keyspaces() { // samples represent values in blob files too
 		samples, err := ks.Sample(10)
 		var sum int64
 		for _, s := range samples {

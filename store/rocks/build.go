@@ -21,13 +21,13 @@ const (
 
 	maxSyncs = 4 // tables on their way to the disk at once
 
-	// An open table holds about 7.5 % of its size in memory (filter hashes, index) beside its buffers.
-	// A shard that writes into more than manyTables at once therefore ends them earlier.
+	// An open table holds about 7.5 % of its size in memory (filter hashes, index), in addition to its buffers. A shard
+	// with more than manyTables open tables finishes them earlier.
 	manyTables     = 32
 	smallTableSize = 8 << 20
 )
 
-// flavour is what differs between the directories of RocksDB and LevelDB.
+// flavour holds the differences between RocksDB and LevelDB directories.
 type flavour struct {
 	name     string
 	levelDB  bool
@@ -46,14 +46,14 @@ var (
 //
 //	run-<column family>-<shard>-<lane>-<table>.tmp
 //
-// Finish numbers them in the order of their keys. The bytes of the result therefore depend on the
-// rows and the options alone, not on which worker wrote which run first.
+// Finish numbers them in the order of their keys. So the output depends only on the rows and the options, not on the
+// order in which workers wrote the runs.
 type builder struct {
 	dir      string
 	flavour  flavour
 	opts     store.BuildOptions
 	made     bool         // the directory did not exist before
-	identity string       // of the database, as its tables name it; "" none
+	identity string       // of the database, stored in its tables; "": not set
 	syncs    *disk.Syncer // nil: Finish makes the tables durable
 
 	mu       sync.Mutex
@@ -85,8 +85,8 @@ type runName struct {
 var _ store.CreateFunc = Create
 var _ store.CreateFunc = CreateLevelDB
 
-// Create starts a RocksDB database in dir, readable by RocksDB 5.0.1 and everything later. The
-// directory is made; an existing one may hold nothing but unfinished tables, to be adopted.
+// Create starts a RocksDB database in dir, readable by RocksDB 5.0.1 and everything later. Create makes the directory;
+// an existing one may only contain unfinished tables, to be adopted.
 func Create(dir string, o store.BuildOptions) (store.Builder, error) {
 	return create(dir, flavourRocksDB, o)
 }
@@ -116,13 +116,13 @@ func create(dir string, f flavour, o store.BuildOptions) (store.Builder, error) 
 	return b, nil
 }
 
-// uuid makes an identity in the form that RocksDB gives to databases.
+// uuid derives a database identity in the form of RocksDB.
 func uuid(s string) string {
 	h := sha256.Sum256([]byte(s))
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
-// prepareDir makes dir, or checks that it holds nothing that could be somebody's data.
+// prepareDir makes dir, or checks that it only contains unfinished tables.
 func prepareDir(dir string) (made bool, err error) {
 	entries, err := disk.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -210,7 +210,7 @@ func (b *builder) tempName(n runName) string {
 	}
 }
 
-// closed takes the tables of a run that ended; none when it was aborted.
+// closed takes the tables of a run that ended. An aborted run passes nil.
 func (b *builder) closed(r *run, tables []store.Table) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -19,8 +19,7 @@ const (
 	firstTableNumber = 2
 )
 
-// Finish makes the directory a database. Until CURRENT is in place, the last step, nobody would
-// take it for one.
+// Finish makes the directory a database. CURRENT is written last; without it, engines do not accept the directory.
 func (b *builder) Finish() error {
 	for _, t := range b.closedTables() {
 		if err := b.synced(t.File); err != nil {
@@ -86,7 +85,7 @@ func (b *builder) proveDisjoint() error {
 	return nil
 }
 
-// removeStale removes unfinished tables that an interrupted process left and nobody adopted.
+// removeStale removes the unfinished tables of an interrupted process that were not adopted.
 func (b *builder) removeStale() error {
 	known := map[string]bool{}
 	for _, t := range b.tables {
@@ -106,11 +105,11 @@ func (b *builder) removeStale() error {
 	return nil
 }
 
-// setLastSequence gives one row of each column family the last sequence number: the last one of its smallest table.
-// RepairDB takes the largest number in the tables for the last one of the database, which may not be 0. All others have 0,
-// as a compaction into the last level leaves them: RocksDB from 6.23 on rewrites tables there that have others as
-// soon as it is written to, and 7.8 repairs no database of several tables with the same one. Engines take in tables of
-// zeros alone.
+// setLastSequence gives the last sequence number to one row of each column family: the last row of its smallest table.
+// RepairDB takes the largest number in the tables as the last one of the database, which must not be 0. All other rows
+// have 0, as after a compaction into the last level: RocksDB 6.23 and later rewrite tables there that contain other
+// numbers on the first write, and 7.8 does not repair a database of several tables with the same one. Engines only
+// ingest tables whose numbers are all 0.
 func (b *builder) setLastSequence() error {
 	b.marked = make([]*store.Table, len(b.spaces))
 	if b.flavour.levelDB || b.opts.External {
@@ -146,7 +145,7 @@ func (b *builder) lastSequence(t *store.Table, s *space) uint64 {
 	return 0
 }
 
-// numberTables gives the tables their names, durable before they get them.
+// numberTables gives the tables their final names, after making them durable.
 func (b *builder) numberTables() error {
 	for i := range b.tables {
 		t := &b.tables[i]

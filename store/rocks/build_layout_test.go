@@ -14,7 +14,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// reversed orders keys backwards: a comparer that nothing takes for the bytewise one.
+// reversed orders keys backwards: a comparer that is not mistaken for the bytewise comparer.
 var reversed = store.Comparer{
 	Name:    "test.ReversedComparator",
 	Compare: func(a, b []byte) int { return bytes.Compare(b, a) },
@@ -64,7 +64,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestBuiltBytes parses what a Builder wrote with code that knows only what RocksDB 5.0.1 knows.
+// TestBuiltBytes parses the output of a Builder with code that only knows the formats of RocksDB 5.0.1.
 func TestBuiltBytes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	b, err := rocks.Create(dir, store.BuildOptions{TableSize: 20_000, Buffer: 5000, Identity: "run", Merger: "a.merger", Now: time.Unix(1700000000, 0)})
@@ -164,7 +164,7 @@ func checkFamily(t *testing.T, dir string, f *parsedFamily, c store.Comparer, wa
 	}
 }
 
-// checkProps holds a table's properties to what the original engines read into them.
+// checkProps checks a table's properties as the original engines read them.
 func checkProps(t *testing.T, tab *parsedTable, c store.Comparer, levelDB bool) {
 	t.Helper()
 	if levelDB {
@@ -203,7 +203,7 @@ func checkProps(t *testing.T, tab *parsedTable, c store.Comparer, levelDB bool) 
 	}
 }
 
-// checkIdentity checks what a table says about where it comes from; no two tables have one session.
+// checkIdentity checks the origin in the properties of a table; no two tables have one session.
 func checkIdentity(t *testing.T, tab *parsedTable, id int, name string, sessions map[string]bool) {
 	t.Helper()
 	now := string(binary.AppendUvarint(nil, 1700000000))

@@ -29,8 +29,8 @@ func (c levelComparer) Successor(_, _ []byte) []byte    { return nil }
 
 var _ comparer.Comparer = levelComparer{}
 
-// TestLevelDBUsesBuilder: LevelDB opens what the Builder writes, reads it in every way, writes
-// over it, compacts it and reads it again.
+// TestLevelDBUsesBuilder: LevelDB opens a database of the Builder, reads it in every way, writes over it, compacts it
+// and reads it again.
 func TestLevelDBUsesBuilder(t *testing.T) {
 	for _, c := range []store.Comparer{store.Bytewise, reversed} {
 		t.Run(c.Name, func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestLevelDBUsesBuilder(t *testing.T) {
 	}
 }
 
-// TestLevelDBMoves: rows outlive the loss of MANIFEST and CURRENT, which LevelDB's recovery makes anew from the tables, and
-// compactions under a snapshot from before the first write.
+// TestLevelDBMoves: rows outlive the loss of MANIFEST and CURRENT, which LevelDB's recovery rebuilds from the tables,
+// and compactions under a snapshot from before the first write.
 func TestLevelDBMoves(t *testing.T) {
 	for _, recovered := range []bool{false, true} {
 		for _, c := range []store.Comparer{store.Bytewise, reversed} {

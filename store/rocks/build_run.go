@@ -68,7 +68,7 @@ func (r *run) AppendGroup(g *store.Group) error {
 	return nil
 }
 
-// added ends the table when it is large enough, which only changes with a block.
+// added ends the table if it is large enough. The size only changes with a block.
 func (r *run) added() error {
 	if n := r.table.Blocks(); n != r.blocks {
 		if r.blocks = n; r.table.Size() >= r.tableSize() {

@@ -10,8 +10,8 @@ import (
 	"kvferry/store"
 )
 
-// TestManyOpenTablesAreSmall writes 20 MB into one of several open runs: with few of them into a
-// single table, with more than 32 into tables of 8 MiB, whatever other shards do.
+// TestManyOpenTablesAreSmall writes 20 MB into one of several open runs: with few open runs into a single table, with
+// more than 32 into tables of 8 MiB. Other shards have no influence.
 func TestManyOpenTablesAreSmall(t *testing.T) {
 	for _, c := range []struct{ runs, tables int }{{32, 1}, {33, 3}} {
 		b, _ := newBuilder(t, store.BuildOptions{})

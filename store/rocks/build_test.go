@@ -28,7 +28,7 @@ func newBuilder(t *testing.T, o store.BuildOptions) (store.Builder, string) {
 	return b, dir
 }
 
-// wantError checks that an error says all of the given things.
+// wantError checks that an error contains all of the given texts.
 func wantError(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
@@ -335,7 +335,7 @@ func TestFinishFails(t *testing.T) {
 	}
 }
 
-// TestTablesOfShard: the tables of a shard are those of all its runs, whatever was closed in between.
+// TestTablesOfShard: the tables of a shard come from all its runs, in any order of closing.
 func TestTablesOfShard(t *testing.T) {
 	b, _ := newBuilder(t, store.BuildOptions{})
 	for i, shard := range []int{0, 1, 0, 2, 1, 1} {
@@ -353,7 +353,7 @@ func TestTablesOfShard(t *testing.T) {
 	must(t, b.Finish())
 }
 
-// TestStaleTableStays: what cannot be removed is an error of the build.
+// TestStaleTableStays: a file that cannot be removed is an error of the build.
 func TestStaleTableStays(t *testing.T) {
 	b, dir := newBuilder(t, store.BuildOptions{})
 	writeRun(t, b, "default", 0, 0, []testRow{{key: []byte("a")}})
@@ -418,7 +418,7 @@ func TestRunAbort(t *testing.T) {
 	}
 	writeRun(t, b, "default", 0, 0, rows)
 	must(t, b.Finish())
-	r.Abort() // of a run that ended: nothing happens
+	r.Abort() // no effect on a run that ended
 	if db := parseDB(t, dir, ".sst"); len(db.families[0].files) < 3 {
 		t.Errorf("%d tables", len(db.families[0].files))
 	}
@@ -537,7 +537,7 @@ func TestRowTooLarge(t *testing.T) {
 	wantError(t, r.Append([]byte("k"), make([]byte, 1<<30)), dir, `"k"`, "1073741825 bytes")
 }
 
-// TestAppendAllocates holds the hot path to nothing per row; blocks and tables may allocate.
+// TestAppendAllocates checks that the hot path does not allocate per row; blocks and tables may allocate.
 func TestAppendAllocates(t *testing.T) {
 	b, _ := newBuilder(t, store.BuildOptions{TableSize: 1 << 30})
 	defer b.Abort()

@@ -11,9 +11,8 @@ import (
 
 var _ store.BlockChecker = (*database)(nil)
 
-// CheckBlocks verifies the checksums of the blocks that reading rows does not touch, or does without, and those of whole
-// files. What is damaged in such a block costs no rows: RocksDB and LevelDB look up keys without a filter that they cannot
-// read.
+// CheckBlocks verifies the checksums of the blocks that reading rows does not touch or does not need, and the checksums
+// of whole files. Damage in such a block loses no rows: RocksDB and LevelDB look up keys without an unreadable filter.
 func (db *database) CheckBlocks(ctx context.Context) error {
 	sums := checksums{db: db, unknown: map[string]bool{}}
 	var room []byte

@@ -12,18 +12,18 @@ import (
 	"kvferry/store/rocks/manifest"
 )
 
-// checksums compares files with their checksums in the MANIFEST, where an engine writes any. They cover bytes that no
-// block's checksum does, and tell another file of the same name from the one that belongs there.
+// checksums compares files with their checksums in the MANIFEST, if an engine wrote any. They cover the bytes outside
+// of blocks and detect a foreign file of the same name.
 type checksums struct {
 	db *database
-	// unknown are functions that were reported.
+	// unknown holds the functions already reported as unknown.
 	unknown map[string]bool
 }
 
-// sumWindow is how much of a file is read at once.
+// sumWindow is the size of a read.
 const sumWindow = 1 << 20
 
-// check compares one file. What cannot be read, whoever reads the rows says.
+// check compares one file. Unreadable bytes are reported by the row reader.
 func (c *checksums) check(ctx context.Context, ks *family, f *files.File, name string, want manifest.Checksum) error {
 	if want.Func == "" {
 		return nil
@@ -50,7 +50,7 @@ func (c *checksums) check(ctx context.Context, ks *family, f *files.File, name s
 	return err
 }
 
-// sumOf reads a whole file.
+// sumOf returns the CRC-32C of a whole file.
 func sumOf(ctx context.Context, f *files.File) (sum uint32, err error) {
 	buf := make([]byte, min(sumWindow, f.Size))
 	for off := int64(0); off < f.Size; off += int64(len(buf)) {

@@ -38,7 +38,7 @@ func crcOf(file []byte) []byte {
 	return binary.BigEndian.AppendUint32(nil, crc32.Checksum(file, base.Castagnoli))
 }
 
-// TestFileChecksums: files are compared with the checksums that the MANIFEST has of them.
+// TestFileChecksums: files are compared with their checksums in the MANIFEST.
 func TestFileChecksums(t *testing.T) {
 	for _, tt := range []struct {
 		name, function string
@@ -69,7 +69,7 @@ func TestFileChecksums(t *testing.T) {
 	}
 }
 
-// TestFileChecksumOfDamage: a table that cannot be read is reported once, by whoever reads the rows.
+// TestFileChecksumOfDamage: an unreadable table is reported once, by the row reader.
 func TestFileChecksumOfDamage(t *testing.T) {
 	dir, names := summed(t, manifest.ChecksumCRC32C, crcOf)
 	if err := os.Remove(filepath.Join(dir, names[0])); err != nil {

@@ -8,8 +8,8 @@ import (
 	"kvferry/store/rocks/wal"
 )
 
-// findCircles finds out where the comparers are no order. RocksDB draws the heights of its memtable's nodes by chance, so it
-// cannot be repeated there.
+// findCircles finds the keys among which a comparer is not an order. For RocksDB it reports them: RocksDB picks the
+// heights of its memtable nodes at random, so kvferry cannot repeat its result.
 func (db *database) findCircles(ctx context.Context) error {
 	for _, ks := range db.spaces {
 		if ks.circles == nil {
@@ -25,7 +25,7 @@ func (db *database) findCircles(ctx context.Context) error {
 	return nil
 }
 
-// replay reads what the logs have of a column family once more.
+// replay reads the log entries of a column family again.
 func (db *database) replay(ks *family) circle.Replay {
 	return func(ctx context.Context, f func(log uint32, off int64, e circle.Entry) error) error {
 		w := db.newWALLoader()

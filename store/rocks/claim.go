@@ -12,24 +12,24 @@ import (
 	"kvferry/store/rocks/sst"
 )
 
-// claim is what the MANIFEST says about a table: that the file is the one it means, and not another one of the same name
-// and size, as when files of several copies of a dataset were mixed. Name and size are compared when the file is found,
-// its identity when it is opened, and its bounds, the first and the last internal key, before its rows are read.
+// claim checks that a table file belongs to the MANIFEST, and is not a file of the same name and size from another copy
+// of the dataset. Name and size are compared when the file is found, its unique id when it is opened, and its bounds,
+// the first and the last internal key, before its rows are read.
 type claim struct {
 	manifest.Table
 	compare func(a, b []byte) int
 
-	err  error // the table is another one; known once it was opened
+	err  error // set by opened if it is another table
 	once sync.Once
-	ends error // the same of its ends; known once it was walked
+	ends error // set by walked if the bounds differ
 }
 
-// maxEnd is the size of the largest block that is read for the sake of one key. Where ends are in larger ones, readers of
-// all rows compare the last key; see lsm.Info.Exact.
+// maxEnd is the size of the largest block read for a single key. If the ends of a table are in larger blocks, readers
+// of all rows compare the last key; see lsm.Info.Exact.
 const maxEnd = 256 << 10
 
-// opened compares what stands around the rows. Range tombstones act without a walk, so that a table with some is looked
-// at whole.
+// opened compares the unique id. Range tombstones take effect without a walk, so a table with range tombstones is
+// checked completely.
 func (c *claim) opened(r *sst.Reader, i *sst.Info) {
 	if id, ok := i.UniqueID(); ok && c.UniqueID != (manifest.UniqueID{}) && id != c.UniqueID {
 		c.err = r.Fail(record.NoOffset, lsm.FieldIdentity, otherTable("the unique id %016X-%016X", "%016X-%016X",
@@ -41,13 +41,13 @@ func (c *claim) opened(r *sst.Reader, i *sst.Info) {
 	}
 }
 
-// otherTable says that a table is not the one that the MANIFEST names.
+// otherTable is the error of a table that does not belong to the MANIFEST.
 func otherTable(what, value string, said, found []any) error {
 	return fmt.Errorf("the MANIFEST says "+what+", the table has "+value+": it is not the table that the MANIFEST names, but one of another "+
 		"dataset or of another time; bring back the one that belongs to the MANIFEST", append(said, found...)...)
 }
 
-// walked compares the first and the last key, once. Whoever reads the rows says what is damaged.
+// walked compares the first and the last key, once. Damage is reported by the row reader.
 func (c *claim) walked(r *sst.Reader) error {
 	c.once.Do(func() {
 		info, err := r.Open()
@@ -67,8 +67,9 @@ func (c *claim) walked(r *sst.Reader) error {
 	return c.ends
 }
 
-// matches reports whether a bound in the MANIFEST is the key found at that end of the table. A range tombstone may reach
-// beyond the rows, and compactions move its ends. Ingestion gives keys a sequence number and a kind in the MANIFEST alone.
+// matches reports whether a bound in the MANIFEST is the key found at that end of the table. A range tombstone may
+// reach beyond the rows, and compactions move its ends. Ingestion assigns the sequence number and kind of a key only in
+// the MANIFEST.
 func (c *claim) matches(bound, key []byte, info *sst.Info) bool {
 	user, _ := base.SplitKey(bound)
 	for _, d := range info.Tombstones {
@@ -77,7 +78,7 @@ func (c *claim) matches(bound, key []byte, info *sst.Info) bool {
 		}
 	}
 	if key == nil {
-		return len(info.Tombstones) == 0 // not looked at
+		return len(info.Tombstones) == 0 // not read
 	}
 	if info.UseFixed {
 		found, _ := base.SplitKey(key)
@@ -86,7 +87,7 @@ func (c *claim) matches(bound, key []byte, info *sst.Info) bool {
 	return bytes.Equal(bound, key)
 }
 
-// otherEnd is the error of a table with another key at one of its ends.
+// otherEnd is the error of a table whose first or last key differs from the MANIFEST.
 func (c *claim) otherEnd(r *sst.Reader, what string, bound, key []byte) error {
 	if key == nil {
 		return r.Fail(record.NoOffset, lsm.FieldIdentity, otherTable(what+" %s", "only range tombstones elsewhere", []any{internalKey(bound)}, nil))

@@ -23,7 +23,7 @@ type foreign struct {
 	level          bool // LevelDB
 	spec           testsst.Spec
 	belongs, found []testsst.Entry
-	sound          bool // it is the one that belongs
+	sound          bool // it belongs to the MANIFEST
 }
 
 func foreigners() []foreign {
@@ -82,8 +82,8 @@ func fileSize(t *testing.T, path string) int64 {
 	return st.Size()
 }
 
-// TestForeignTables: a table that is not the one that the MANIFEST names is refused by whoever reads it, although it is
-// sound and has the right name and size, and a salvage reads the rest.
+// TestForeignTables: every reader refuses a table that does not belong to the MANIFEST, although it is sound and has
+// the right name and size. A salvage reads the rest.
 func TestForeignTables(t *testing.T) {
 	for _, f := range foreigners() {
 		t.Run(f.name, func(t *testing.T) {

@@ -102,8 +102,7 @@ func sweepFile(t *testing.T, dir, name string) {
 	}
 }
 
-// TestDamageWithoutChecksums sweeps the parsers themselves: nothing but they stand between the
-// bytes and the reader.
+// TestDamageWithoutChecksums sweeps the parsers themselves, without the protection of checksums.
 func TestDamageWithoutChecksums(t *testing.T) {
 	for _, spec := range []testsst.Spec{
 		{NoChecksum: true, Codec: testsst.Snappy},

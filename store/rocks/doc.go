@@ -1,6 +1,6 @@
 // Package rocks reads and writes the directories of RocksDB and LevelDB in pure Go.
 //
-// A directory is made of
+// A directory consists of
 //
 //	CURRENT          the name of the MANIFEST                                                   manifest
 //	MANIFEST-NNNNNN  a log of version edits: column families, tables by level, log numbers     manifest
@@ -8,12 +8,11 @@
 //	NNNNNN.blob      large values, which tables refer to                                        blob
 //	NNNNNN.log       write-ahead logs: write batches that no table holds yet                   wal
 //
-// with a package for each sort of file. Below them stand base (how numbers and keys are coded), blocks (what tables are
-// made of), logfile (the records of logs and of the MANIFEST) and files (reading at offsets); above them lsm, which merges
-// sorted runs into rows and knows tables only as walks through blocks, and lsm/circle, which repeats LevelDB where a
-// comparer is no order. This package alone knows all of them.
+// with a package for each kind of file. These use base (encoding of numbers and keys), blocks (the parts of tables),
+// logfile (the records of logs and of the MANIFEST) and files (reads at offsets). Package lsm merges sorted runs into
+// rows and sees tables only as walks through blocks; lsm/circle repeats LevelDB where a comparer is not an order. Only
+// this package knows all of them.
 //
-// Reading never creates, changes or locks anything. What the MANIFEST does not name is not read, unless a salvage does
-// without it: see repair. What is not understood is
-// refused by name or number, never skipped.
+// Reading never creates, changes or locks a file. It ignores tables that the MANIFEST does not list, except in a
+// salvage without a MANIFEST: see repair. Unknown formats are refused by name or number, never skipped.
 package rocks

@@ -32,8 +32,8 @@ func blobIndex(file, off, size uint64, codec byte) string {
 	return string(append(b, codec))
 }
 
-// TestUnlistedBlobFile: a table refers to a blob file that the MANIFEST does not name: an error that says so; for a salvage all
-// rows but those of the file, which is told once.
+// TestUnlistedBlobFile: a reference to a blob file that the MANIFEST does not list is an error. A salvage returns all
+// rows except those in the file, and reports it once.
 func TestUnlistedBlobFile(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, "1"), testsst.NewEntry("b", 2, base.KindBlobIndex, blobIndex(77, 30, 4, 0)),
@@ -167,14 +167,14 @@ func TestLiveMissingBlob(t *testing.T) {
 	}
 }
 
-// wide are puts of numbers that stand in a circle, and one that stands alone.
+// wide are puts of numbers in a circle, and of one number outside.
 func wide(family uint64) [][]byte {
 	return [][]byte{testsst.OpCF(base.KindCFPut, family, string(testsst.WrappingKey('c', 5e18)), "1"),
 		testsst.OpCF(base.KindCFPut, family, string(testsst.WrappingKey('c', -5e18)), "2"), testsst.OpCF(base.KindCFPut, family, "x", "3")}
 }
 
-// TestCirclesInLogs: the circles of a column family come from the keys of its own logs, without range tombstones. RocksDB's
-// are told; LevelDB's rows are those that its iterator shows.
+// TestCirclesInLogs: the circles of a column family come from the keys of its own logs, without range tombstones.
+// RocksDB's are reported; LevelDB's rows are the rows that its iterator shows.
 func TestCirclesInLogs(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Family(1, "one", "test.wrapping")
@@ -198,7 +198,7 @@ func TestCirclesInLogs(t *testing.T) {
 	if got := told(store.Options{}); fmt.Sprint(got) != "[one]" {
 		t.Errorf("circles of %q", got)
 	}
-	// Without memory to find them RocksDB's rows are read all the same; a LevelDB could not tell which it shows.
+	// Without memory to find them, RocksDB's rows are still read; for LevelDB the visible rows are unknown.
 	if got := told(store.Options{Memory: 256}); len(got) > 0 {
 		t.Errorf("circles of %q", got)
 	}
@@ -212,7 +212,7 @@ func TestCirclesInLogs(t *testing.T) {
 	}
 }
 
-// TestSecondReadIsTold: what could be read at the second go names its file and no level.
+// TestSecondReadIsTold: the finding for bytes that a second read returned names the file and no level.
 func TestSecondReadIsTold(t *testing.T) {
 	d := testsst.NewDB(t)
 	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
@@ -233,7 +233,7 @@ func TestSecondReadIsTold(t *testing.T) {
 	}
 }
 
-// TestIngestedNumbers: numbers that are missing in the logs are those of ingested tables when all of them are.
+// TestIngestedNumbers: numbers missing in the logs are attributed to ingested tables if these account for all.
 func TestIngestedNumbers(t *testing.T) {
 	j := &logJudge{alone: map[uint64]bool{5: true, 6: true, 8: true}}
 	for span, want := range map[[2]uint64]bool{{5, 5}: true, {5, 6}: true, {8, 8}: true, {5, 7}: false, {7, 8}: false, {4, 6}: false, {7, 7}: false} {
@@ -278,8 +278,7 @@ func TestHoldersInCircle(t *testing.T) {
 	}
 }
 
-// TestBlobFileChecks: blob files are compared with what the MANIFEST says about them, those that are there, and their bytes
-// are the family's.
+// TestBlobFileChecks: existing blob files are compared with the MANIFEST, and their bytes count for the family.
 func TestBlobFileChecks(t *testing.T) {
 	dir, blobs := blobDB(t, "118-blob-none")
 	for what, change := range map[string]func(b *blobFile, sum []byte){
@@ -322,7 +321,7 @@ func TestBlobFileChecks(t *testing.T) {
 		}
 		db.Close()
 	}
-	// A file that is not there has no bytes, and nobody compares it.
+	// A missing file has no bytes and is not compared.
 	whole := openTest(t, dir, store.Options{})
 	gone := fileSize(t, blobs[0])
 	if err := os.Remove(blobs[0]); err != nil {

@@ -14,8 +14,8 @@ import (
 	"kvferry/store/rocks/sst"
 )
 
-// reportTorn reports a MANIFEST that ends within a record. Engines open it without that edit, which is right
-// after a crash; whether a file that was cut off has lost tables with it, the tables that it does not name tell.
+// reportTorn reports a MANIFEST that ends within a record. Engines open it without that edit, which is right after a
+// crash. If the file was truncated instead, unlisted tables show whether it has lost tables.
 func (db *database) reportTorn(lost bool) {
 	f := record.Finding{Kind: "torn-manifest", Severity: record.Warning,
 		Place: record.Place{File: db.version.Name, Off: db.version.TornAt, Level: -1},
@@ -29,8 +29,8 @@ func (db *database) reportTorn(lost bool) {
 	db.report(f)
 }
 
-// isLevelDB reports whether the directory is LevelDB's: the tags tell, or, in a database too young to
-// have any, the files that RocksDB always leaves beside the MANIFEST.
+// isLevelDB reports whether the directory is a LevelDB database: by the tags of the MANIFEST or, before the first tag,
+// by the absence of the files that RocksDB always leaves.
 func isLevelDB(v *manifest.Version, dir string) (bool, error) {
 	if v.Rocks || v.OldFile {
 		return !v.Rocks, nil
@@ -39,7 +39,7 @@ func isLevelDB(v *manifest.Version, dir string) (bool, error) {
 	return !rocks, err
 }
 
-// rocksFiles are what RocksDB has beside its tables and LevelDB has not.
+// rocksFiles match files that RocksDB writes and LevelDB does not.
 var rocksFiles = []string{"OPTIONS-*", "IDENTITY"}
 
 // hasAny reports whether dir has files that match one of some patterns.
@@ -52,13 +52,13 @@ func hasAny(dir string, patterns ...string) (bool, error) {
 	return false, nil
 }
 
-// KeyspaceInfo is what a directory's MANIFEST says about a column family.
+// KeyspaceInfo describes a column family listed in the MANIFEST of a directory.
 type KeyspaceInfo struct {
 	Name, Comparer string
 	Ends           [][]byte // the first and last keys of some tables
 }
 
-// maxEnds is how many tables Peek tells the ends of.
+// maxEnds is the maximum number of tables in KeyspaceInfo.Ends.
 const maxEnds = 64
 
 func infoOf(f *manifest.Family) KeyspaceInfo {
@@ -74,12 +74,13 @@ func infoOf(f *manifest.Family) KeyspaceInfo {
 // userKey returns the user key of an internal key.
 func userKey(k []byte) []byte { return k[:max(0, len(k)-base.TrailerLen)] }
 
-// Peek reads CURRENT and the MANIFEST of dir and says which engine the directory is of, "rocksdb" or
-// "leveldb", and which column families it has. Where they cannot be read, the other files say so, as far as they can.
+// Peek reads CURRENT and the MANIFEST of dir and returns the engine of the directory, "rocksdb" or "leveldb", and its
+// column families. If they are damaged, it derives both from the other files as far as possible, and returns the error
+// too.
 func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
 	ctx := context.Background()
 	v, err := manifest.Read(ctx, dir, func(record.Finding) {})
-	if err != nil { // which is the error to tell
+	if err != nil { // returned even if the survey succeeds
 		if !rebuildable(dir, err) {
 			return flavourRocksDB.name, nil, err
 		}
@@ -104,10 +105,10 @@ func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
 // IsStore reports whether a directory is a database, or was one that has lost CURRENT.
 func IsStore(dir string) bool { return manifest.IsStore(dir) }
 
-// rebuildable reports whether a salvage can do without what an error of reading CURRENT or the MANIFEST is about.
+// rebuildable reports whether a salvage can ignore an error of CURRENT or the MANIFEST.
 func rebuildable(dir string, err error) bool { return base.IsDamage(err) && manifest.IsStore(dir) }
 
-// repair puts together what the MANIFEST would say.
+// repair returns the source from which a version is rebuilt without the MANIFEST.
 func (db *database) repair() *repair.Source {
 	return &repair.Source{Behind: db.cut != nil, Dir: db.dir, Comparers: db.opts.Comparers, Report: db.report,
 		Open: func(name string) (*files.File, error) { return db.files.Open(db.dir, name, false) },

@@ -20,13 +20,13 @@ type family struct {
 	st        *database
 	id        uint32
 	logNumber uint64
-	flushed   uint64 // the largest sequence number that tables have of what was written to logs; see lastFlushed
+	flushed   uint64 // the largest sequence number in tables that was also in a log; see lastFlushed
 	blobs     *blobFiles
-	holders   *holders    // nil until a table is found that the MANIFEST does not name
-	circles   *circle.Set // nil when the comparer is an order, or what the engine makes of it cannot be told
+	holders   *holders    // nil until an unlisted table is found
+	circles   *circle.Set // nil if the comparer is an order, or if memory did not suffice to find its circles
 }
 
-// Size is the bytes of its tables and blob files, and of its entries in the logs.
+// Size returns the bytes of its tables, blob files and log entries.
 func (ks *family) Size() int64 {
 	n := ks.Keyspace.Size()
 	if ks.blobs != nil {
@@ -39,7 +39,8 @@ func (ks *family) Size() int64 {
 	return n
 }
 
-// Sample returns keys with the bytes between them. What blob files have is spread over the keys as the bytes of tables are.
+// Sample returns keys with the bytes between them. The bytes of blob files are spread over the keys in proportion to
+// those in tables.
 func (ks *family) Sample(n int) ([]store.Weighted, error) {
 	out, err := ks.Keyspace.Sample(n)
 	var inTables, all float64
@@ -70,8 +71,8 @@ func (ks *family) Entries(lo, hi []byte) (store.EntryIterator, error) {
 	return ks.Keyspace.Entries(lo, hi)
 }
 
-// Unordered calls f with every entry of the column family, table by table and log by log, as they stand. Damage is
-// reported and skipped: in logs a block at a time.
+// Unordered calls f with every entry of the column family in physical order, table by table and log by log. It reports
+// and skips damage; see resync for logs.
 func (ks *family) Unordered(f func(*store.Entry) error) error {
 	if err := ks.ScanTables(f); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (ks *family) Unordered(f func(*store.Entry) error) error {
 	return nil
 }
 
-// scanLog reads one log, going on with the next block after damage.
+// scanLog reads one log and continues after damage.
 func (ks *family) scanLog(l *logFile, f func(*store.Entry) error) error {
 	if !ks.reads(l) {
 		return nil
@@ -116,7 +117,7 @@ func (ks *family) scanLog(l *logFile, f func(*store.Entry) error) error {
 		if stop != nil {
 			return stop
 		}
-		// What a salvage passed over, and a torn tail, was reported when the logs were read.
+		// Damage that a salvage skipped, and a torn tail, were reported when the logs were loaded.
 		if err != nil && err != logfile.ErrTorn && !ks.Env.Salvage {
 			ks.Env.Report(record.Finding{Kind: lsm.Newer(record.FindDamagedFile, err), Severity: record.Error, Keyspace: ks.Name(), Place: p,
 				Detail: "log record: " + lsm.Reason(err)})
@@ -125,7 +126,7 @@ func (ks *family) scanLog(l *logFile, f func(*store.Entry) error) error {
 	return nil
 }
 
-// scanBatch hands over the entries of a write batch that are of this column family.
+// scanBatch passes on the entries of a write batch that belong to this column family.
 func (ks *family) scanBatch(r *wal.Batch, p record.Place, f func(*store.Entry) error) error {
 	return r.Decode(func(b wal.Entry) error {
 		if b.Family != ks.id {
@@ -147,7 +148,7 @@ func (ks *family) scanBatch(r *wal.Batch, p record.Place, f func(*store.Entry) e
 	})
 }
 
-// lostRow reports a row of a log that is of a kind that is not known.
+// lostRow reports a row of an unknown kind in a log.
 func (ks *family) lostRow(key []byte, p record.Place, err error) {
 	ks.Unread(p, err, fmt.Sprintf("%v; the row is missing: key %s", err, record.Quote(key)))
 }

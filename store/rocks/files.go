@@ -8,7 +8,7 @@ import (
 	"kvferry/store/rocks/manifest"
 )
 
-// Files lists CURRENT, the MANIFEST, the logs that are needed and all tables and blob files that are there.
+// Files lists CURRENT, the MANIFEST, the needed logs and all existing tables and blob files.
 func (db *database) Files() []store.File {
 	var out []store.File
 	if !db.version.Rebuilt {
@@ -35,8 +35,7 @@ func (db *database) Files() []store.File {
 	return out
 }
 
-// describe says what is known about a table. What cannot be read is left unknown: whoever reads
-// rows will see the error.
+// describe returns a table as listed by Files. Unreadable fields stay unknown: reading the rows returns the error.
 func describe(t *lsm.Table) store.File {
 	f := store.File{Path: t.Name, Kind: "table", Keyspace: t.Keyspace, Level: t.Level, Size: t.Size,
 		Entries: -1, Deletes: -1, Smallest: slices.Clone(t.First), Largest: slices.Clone(t.Last),

@@ -48,7 +48,7 @@ func TestOpenFilesAreBounded(t *testing.T) {
 	}
 }
 
-// TestIndexesAreBounded: indexes nobody uses are dropped beyond the bound, and read anew.
+// TestIndexesAreBounded: unused indexes are dropped beyond the bound, and read again.
 func TestIndexesAreBounded(t *testing.T) {
 	d := testsst.NewDB(t)
 	for i := range 20 {
@@ -148,7 +148,7 @@ func TestWindowsKeepToMemory(t *testing.T) {
 	}
 }
 
-// TestReadingAllocatesNothing: a scan allocates nothing per row, merged or not.
+// TestReadingAllocatesNothing: a scan does not allocate per row, merged or not.
 func TestReadingAllocatesNothing(t *testing.T) {
 	for _, runs := range []int{1, 4} {
 		d := testsst.NewDB(t)

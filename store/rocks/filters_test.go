@@ -99,7 +99,7 @@ func flipFilter(t *testing.T, spec testsst.Spec) {
 	}
 }
 
-// TestFilterNowhere: a metaindex that names no block for a filter is told; a value of another kind may be anything.
+// TestFilterNowhere: a metaindex without a block for a filter is reported; a value of another kind may be anything.
 func TestFilterNowhere(t *testing.T) {
 	for value, want := range map[string]int{"": 1, "\x80": 1, "\x00\xff\xff\xff\x7f": 1, "\x00\x05\x00": 1} {
 		d := testsst.NewDB(t)
@@ -136,8 +136,8 @@ func TestGoldensHaveSoundFilters(t *testing.T) {
 	}
 }
 
-// TestFilterDenies: LevelDB's own filters have all keys; one that denies a key is an error, although its checksum is right, and
-// what is no filter block is none of use.
+// TestFilterDenies: LevelDB's own filters contain all keys. A filter that denies a key is an error even with a valid
+// checksum, and an invalid filter block is not used.
 func TestFilterDenies(t *testing.T) {
 	seen := 0
 	for _, dir := range testsst.StoresBelow(t, fixtures.Unpack(t, "ardb-leveldb-basic")) {

@@ -42,7 +42,7 @@ func openTest(t testing.TB, dir string, o store.Options) *database {
 	return s.(*database)
 }
 
-// checkPlace fails unless the place of a finding has the level of a table, or none when it is in another file.
+// checkPlace fails unless the place of a finding has the level of a table, or no level if it is in another file.
 func checkPlace(t testing.TB, f *record.Finding) {
 	t.Helper()
 	table := strings.HasSuffix(f.Place.File, ".sst") || strings.HasSuffix(f.Place.File, ".ldb")

@@ -116,7 +116,7 @@ func TestLiveStartsOver(t *testing.T) {
 	if len(found) != 1 {
 		t.Errorf("findings %+v", found)
 	}
-	// A table beyond the MANIFEST is the one that the server is writing, when there is a server.
+	// A running server may be writing a table that the MANIFEST does not list.
 	d.Next = 200
 	d.Write(testsst.Spec{}, []testsst.Entry{testsst.Put("new", 1, "")})
 	d.File("LOCK", nil)
@@ -150,8 +150,8 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// TestLiveMissing: a salvage of a live database passes over a table that the MANIFEST names as it stands, not over one
-// that went because the MANIFEST has moved on.
+// TestLiveMissing: a salvage of a live database skips a missing table that the MANIFEST still lists, but not one that
+// the server removed with a later edit.
 func TestLiveMissing(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Table(0, 2, testsst.Spec{}, testsst.Put("a", 1, "old"))
@@ -167,7 +167,7 @@ func TestLiveMissing(t *testing.T) {
 	if len(found) != 1 || found[0].Kind != record.FindMissingFile || found[0].Place.File != name {
 		t.Errorf("findings %+v", found)
 	}
-	// What was read of the MANIFEST is older than what stands there: the server took the table away with an edit.
+	// The MANIFEST has changed since it was read: the server removed the table with an edit.
 	gone := db.version.Sorted()[0].Tables[manifest.Position{Level: 1, Number: 11}]
 	d.Edit(testsst.EditNumber(manifest.TagNextFileNumber, 100))
 	d.Finish()

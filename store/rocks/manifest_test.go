@@ -41,7 +41,7 @@ func TestPeek(t *testing.T) {
 	}
 }
 
-// TestPeekEmpty: a database without tables is told apart by the files that RocksDB leaves.
+// TestPeekEmpty: the files that RocksDB leaves identify a database without tables.
 func TestPeekEmpty(t *testing.T) {
 	d := testsst.NewLevelDB(t)
 	dir := d.Finish()
@@ -119,7 +119,7 @@ func TestNewFileTags(t *testing.T) {
 		}
 		d.Edit(slices.Concat(testsst.EditNumber(manifest.TagNewFile2, 0), []byte{99, 1}, e[:0], testsst.BoundEdit(b), []byte{0, 0})) // a table that goes
 		d.Edit([]byte{manifest.TagDeletedFile, 0, 99}, e)
-		// Tags that say nothing about rows, and ignorable ones.
+		// Tags without effect on rows, and ignorable tags.
 		d.Edit([]byte{manifest.TagCompactCursor, 1, 1, 'x'}, testsst.EditNumber(manifest.TagPrevLogNumber, 0), testsst.EditNumber(manifest.TagMinLogToKeep, 1),
 			testsst.EditBytes(manifest.TagDBID, []byte("id")), testsst.EditBytes(manifest.TagIgnorable+9, []byte("new")),
 			testsst.EditNumber(manifest.TagWALAddition, 5), []byte{2, 9, 1}, testsst.EditNumber(manifest.TagWALDeletion, 5))
@@ -202,7 +202,7 @@ func TestUnknownComparator(t *testing.T) {
 	}
 }
 
-// TestOverlappingTables: tables of one level that overlap are read all the same, and told.
+// TestOverlappingTables: overlapping tables of one level are read and reported.
 func TestOverlappingTables(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, "1"), testsst.Put("m", 2, "2"))
@@ -215,8 +215,8 @@ func TestOverlappingTables(t *testing.T) {
 	}
 }
 
-// TestBoundsAreChecked: rows beyond the bounds of the MANIFEST would be missed by seeks. Where the ends of a table are not
-// looked at beforehand, those who read the rows see it.
+// TestBoundsAreChecked: rows beyond the bounds of the MANIFEST would be missed by seeks. If the ends of a table are not
+// read beforehand, the row reader detects the overlap.
 func TestBoundsAreChecked(t *testing.T) {
 	in := func(k string) []byte { return base.AppendKey(nil, []byte(k), base.Trailer(1, base.KindPut)) }
 	for _, b := range []testsst.Bounds{{Smallest: in("b"), Largest: in("c")}, {Smallest: in("a"), Largest: in("b")}, {Smallest: in("c"), Largest: in("a")}} {
@@ -249,8 +249,8 @@ func TestUnnamedComparator(t *testing.T) {
 	}
 }
 
-// TestUnknownInManifest: a salvage loses the table of which the MANIFEST says something unknown; behind an unknown tag, whose
-// length is not known, it goes by the files. Without a salvage either is an error.
+// TestUnknownInManifest: a salvage loses a table with an unknown field in the MANIFEST. After an unknown tag, whose
+// length is unknown, it uses the files of the directory. Without a salvage either is an error.
 func TestUnknownInManifest(t *testing.T) {
 	make := func(change func(d *testsst.DB)) string {
 		d := testsst.NewDB(t)

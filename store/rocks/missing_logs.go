@@ -12,9 +12,9 @@ import (
 	"kvferry/store/rocks/rocksopts"
 )
 
-// hadLogs reports whether the database ever had a log: an engine that opens one says from which log
-// on it needs them, RocksDB not before the first table or the second opening. It then left IDENTITY.
-// A repair makes tables of all logs, moves them to lost and begins with log number 0.
+// hadLogs reports whether the database ever had a log. An engine that opens one records in the MANIFEST the first log
+// that it needs, RocksDB only with the first table or the second opening; before that, IDENTITY shows that it ran. A
+// repair converts all logs to tables, moves them to lost and starts with log number 0.
 func hadLogs(v *manifest.Version, dir string) (bool, error) {
 	if v.FirstLog() > 0 || v.PrevLog > 0 {
 		return true, nil
@@ -32,10 +32,11 @@ func hadLogs(v *manifest.Version, dir string) (bool, error) {
 	return !repaired, err
 }
 
-// needsLog reports whether an engine has opened the directory to write: then there is a log, be it an empty one. LevelDB makes
-// nothing else. RocksDB leaves LOCK and IDENTITY, and neither in a checkpoint or a restored backup. One of them alone proves
-// nothing: an attempt to open a checkpoint that failed leaves LOCK, and RocksDB 6.4 and some later versions write IDENTITY
-// where they only read. RocksDB 5 leaves both when it fails to open a checkpoint; --wal-dir is the way out there.
+// needsLog reports whether an engine has opened the directory for writing, which creates a log, possibly an empty one.
+// LevelDB makes no other directories. RocksDB leaves LOCK and IDENTITY, and neither in a checkpoint or a restored
+// backup. One of them alone is no proof: a failed attempt to open a checkpoint leaves LOCK, and RocksDB 6.4 and some
+// later versions write IDENTITY even if they only read. RocksDB 5 leaves both if it fails to open a checkpoint;
+// --wal-dir is the way out there.
 func (db *database) needsLog() (bool, error) {
 	if db.levelDB {
 		return true, nil
@@ -47,7 +48,7 @@ func (db *database) needsLog() (bool, error) {
 	return hasAny(db.dir, "IDENTITY")
 }
 
-// missingLogs judges a directory without any of the logs that the MANIFEST counts on: it refuses it when they are kept
+// missingLogs handles a directory without any log that the MANIFEST expects: it returns an error if the logs are kept
 // elsewhere, and otherwise reports that they were left behind, or may have been.
 func (db *database) missingLogs() error {
 	wal, file, err := rocksopts.Newest(db.dir, "wal_dir")
@@ -59,22 +60,22 @@ func (db *database) missingLogs() error {
 			"%s with where they are now (or with the directory of the data, if there are none, as in a checkpoint)", db.dir, file, wal, db.walFlag()))
 	}
 	if _, flushes := db.version.Unflushed(); len(flushes) > 0 && !db.opts.AllowLive {
-		return nil // log-gap says what the MANIFEST knows of them
+		return nil // judgeLogs reports them as log-gap
 	}
 	needed, err := db.needsLog()
 	if err != nil {
 		return err
 	}
-	if needed || !db.rebuilt { // a finding tells of the MANIFEST, without which nothing follows from a missing log
+	if needed || !db.rebuilt { // without a MANIFEST, which has its own finding, a missing log is no evidence
 		db.report(db.noLog(needed))
 	}
 	return nil
 }
 
-// walFlag is the option that says where the logs are.
+// walFlag is the name of the option for the directory of the logs.
 func (db *database) walFlag() string { return cmp.Or(db.opts.WALFlag, "--wal-dir") }
 
-// noLog says that there is no log.
+// noLog is the finding for a directory without logs.
 func (db *database) noLog(needed bool) record.Finding {
 	f := record.Finding{Kind: "no-log", Severity: record.Warning, Place: record.Place{File: db.version.Name, Off: record.NoOffset, Level: -1},
 		Detail: "no log follows the MANIFEST: a checkpoint (bgsave) has none, but when the files were copied from a stopped or " +
@@ -92,9 +93,9 @@ func (db *database) noLog(needed bool) record.Finding {
 	return f
 }
 
-// isElsewhere reports whether wal_dir names another place than the directory. The path is where the
-// database was first opened, by its server, and may hold another one today or be on another machine:
-// it is never read. One that is not here and ends in the same name is taken for the original of a copy.
+// isElsewhere reports whether wal_dir names another place than the directory. The path is where the server first opened
+// the database. Today it may hold another database or be on another machine, so it is never read. A missing path that
+// ends in the same name is taken for the original of a copy.
 func (db *database) isElsewhere(wal string) (bool, error) {
 	if wal == "" {
 		return false, nil

@@ -17,14 +17,14 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// refusedModern are the databases of rocks-modern that use what is refused, with its name.
+// refusedModern are the databases of rocks-modern with refused features, and the names of these.
 var refusedModern = map[string]string{
 	"97-wide": "wide-column entity", "118-wide": "wide-column entity", "118-separate": "keys and values apart",
 	"118-timed": "value with a write time",
 }
 
-// TestModern reads databases that RocksDB 9.7.4 and 11.8.1 wrote, one for each feature of their files, as they lay
-// there while the engine was at work: rows are those that its own iterator showed.
+// TestModern reads databases that RocksDB 9.7.4 and 11.8.1 wrote, one for each feature of their files, copied while the
+// engine was running: the rows match its own iterator.
 func TestModern(t *testing.T) {
 	dir := fixtures.Unpack(t, "rocks-modern")
 	all, err := filepath.Glob(filepath.Join(dir, "*", "db"))
@@ -56,7 +56,7 @@ func TestModern(t *testing.T) {
 	}
 }
 
-// unexpected fails at findings, but for those that a sound database has: a log may end at what its file held before.
+// unexpected fails at findings other than those of a sound database: a log may end at the former contents of its file.
 func unexpected(t *testing.T, dir string) func(record.Finding) {
 	return func(f record.Finding) {
 		if f.Kind == "torn-log" && strings.HasSuffix(filepath.Dir(dir), "recycle") {

@@ -22,7 +22,7 @@ import (
 
 const (
 	defaultMemory = 64 << 20
-	liveTries     = 10 // how often a changing directory is opened anew
+	liveTries     = 10 // attempts to open a changing directory
 	livePause     = 50 * time.Millisecond
 )
 
@@ -35,10 +35,10 @@ type database struct {
 	spaces  []*family
 	logs    []*logFile
 	retired []*logFile // logs that no column family needs any more
-	// logErr says that the logs are damaged: what needs all rows fails with it, unless it is a salvage, but Unordered
-	// still reads what can be read.
+	// logErr is set if the logs are damaged. It fails reads of all rows, except in a salvage; Unordered still reads the
+	// undamaged part.
 	logErr  error
-	rebuilt bool  // without the MANIFEST, from the files of the directory
+	rebuilt bool  // built from the files of the directory, without the MANIFEST
 	behind  error // tables have rows of edits that the MANIFEST has lost
 	cut     error // why the end of the MANIFEST is known to be lost: a salvage does without it
 
@@ -54,7 +54,7 @@ var _ store.Opener = Open
 // lockFile is locked by the process that has the database open.
 const lockFile = "LOCK"
 
-// errChanged says that a live database changed while it was being opened.
+// errChanged means that a live database changed while it was being opened.
 var errChanged = errors.New("the database changes while it is being opened")
 
 // Open opens a RocksDB or LevelDB directory for reading.
@@ -78,8 +78,8 @@ func Open(ctx context.Context, dir string, o *store.Options) (store.Store, error
 	return openLive(ctx, dir, o)
 }
 
-// openLive opens a directory that another process may change: tables are opened at once, and all
-// starts over when a file vanishes or the MANIFEST grows meanwhile.
+// openLive opens a directory that another process may change. It opens all tables at once and starts over if a file
+// vanishes or the MANIFEST grows.
 func openLive(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
 	var err error
 	for range liveTries {
@@ -124,8 +124,8 @@ func (db *database) unchanged() error {
 	return nil
 }
 
-// openDatabase opens a directory once. A salvage opens it anew, without the MANIFEST, when the end of that is lost: what was
-// found before is of no interest then.
+// openDatabase opens a directory once. If the end of the MANIFEST is lost, a salvage opens it again without the
+// MANIFEST and drops the findings of the first attempt.
 func openDatabase(ctx context.Context, dir string, o *store.Options, report func(record.Finding)) (*database, error) {
 	var found []record.Finding
 	hold := func(f record.Finding) { found = append(found, f) }
@@ -194,16 +194,16 @@ func (db *database) open(ctx context.Context) error {
 	return err
 }
 
-// readManifest reads CURRENT and the MANIFEST, which an engine that opens the database replaces or writes to.
+// readManifest reads CURRENT and the MANIFEST and watches both: an engine that opens the database changes them.
 func (db *database) readManifest(ctx context.Context) (*manifest.Version, error) {
 	current := filepath.Join(db.dir, manifest.CurrentName)
-	if st, err := disk.Stat(current); err == nil { // manifest.Read says what is wrong with it otherwise
+	if st, err := disk.Stat(current); err == nil { // manifest.Read returns other errors
 		if err := db.files.Sources.Add(current, st); err != nil {
 			return nil, err
 		}
 	}
 	v, err := manifest.Read(ctx, db.dir, db.report)
-	if v != nil && v.Info != nil { // what is wrong with it may follow from a change
+	if v != nil && v.Info != nil { // a change takes precedence: it may have caused err
 		if changed := db.files.Sources.Add(v.Path, v.Info); changed != nil {
 			return nil, changed
 		}
@@ -211,8 +211,8 @@ func (db *database) readManifest(ctx context.Context) (*manifest.Version, error)
 	return v, err
 }
 
-// load opens the tables that the MANIFEST names and reads the logs. complete says that no other table can have
-// rows of its own.
+// load opens the tables listed in the MANIFEST and reads the logs. complete means that no other table can have rows of
+// its own.
 func (db *database) load(ctx context.Context) (complete bool, err error) {
 	for _, f := range db.version.Sorted() {
 		ks, err := db.newFamily(f)
@@ -244,7 +244,7 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 		return false, err
 	}
 	if db.version.Rebuilt {
-		return true, nil // there is nothing to compare files with
+		return true, nil // the files themselves are the only reference
 	}
 	if complete, err = db.strays(ctx); err == nil && logged {
 		err = db.judgeLogs(ctx)
@@ -253,7 +253,7 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 	return complete, err
 }
 
-// readAgain reports bytes that could be read when they were asked for once more.
+// readAgain reports bytes that were only readable at the second attempt.
 func (db *database) readAgain(f *files.File, off int64, refused error) {
 	db.report(record.Finding{Kind: record.FindRefusedRead, Severity: record.Warning, Place: record.Place{File: f.Name, Off: off, Level: -1},
 		Detail: lsm.Reason(refused) + "; a second read succeeded: the disk may be failing, copy the dataset to another disk"})
@@ -295,12 +295,12 @@ func (db *database) newFamily(f *manifest.Family) (*family, error) {
 	return &family{Keyspace: lsm.New(&db.env, f.Name, c), st: db, id: f.ID, logNumber: f.LogNumber}, nil
 }
 
-// comparatorOfTables returns the comparator that the first of a family's tables to have one names, "" when none does.
+// comparatorOfTables returns the comparator of the first of the family's tables that names one, or "".
 func (db *database) comparatorOfTables(f *manifest.Family) string {
 	for _, m := range f.Tables {
 		file, err := db.files.Open(db.dir, db.tableName(m.Number), false)
 		if err != nil {
-			continue // whoever reads the table says so
+			continue // reading the table reports the error
 		}
 		if i, err := db.newSource(file, &sst.Options{Unlisted: true, Comparer: &store.Bytewise}).Reader.Open(); err == nil && i.Comparator != "" {
 			return i.Comparator
@@ -309,7 +309,7 @@ func (db *database) comparatorOfTables(f *manifest.Family) string {
 	return ""
 }
 
-// tableName returns the file name of a table: LevelDB has two, of which one is there.
+// tableName returns the file name of a table. LevelDB has two extensions; the existing file decides.
 func (db *database) tableName(number uint64) string {
 	name := fmt.Sprintf("%06d%s", number, flavourRocksDB.tableExt)
 	if !db.levelDB {
@@ -338,8 +338,7 @@ func (ks *family) openTables(ctx context.Context, f *manifest.Family) error {
 	return nil
 }
 
-// findTable finds the file of a table. For a salvage one that is not there, or not whole, is a table that cannot be
-// opened.
+// findTable opens the file of a table. In a salvage, a missing file or one of the wrong size becomes a broken table.
 func (ks *family) findTable(m manifest.Table) (*lsm.Table, error) {
 	db := ks.st
 	name := db.tableName(m.Number)

@@ -7,8 +7,8 @@ import (
 	"kvferry/store/rocks/wal"
 )
 
-// TestPassed: what a flush leaves nothing of is not missed in tables: single deletions, the puts that they meet, and deletions of
-// ranges that are empty.
+// TestPassed: entries that a flush drops are not missed in tables: single deletions, the puts that they delete, and
+// deletions of empty ranges.
 func TestPassed(t *testing.T) {
 	put := func(seq uint64, family uint32, key string) wal.Entry {
 		return wal.Entry{Seq: seq, Family: family, Kind: base.KindPut, Key: []byte(key)}

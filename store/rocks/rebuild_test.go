@@ -52,7 +52,7 @@ func flipByte(t *testing.T, path string, at int64) {
 	}
 }
 
-// firstComparer has all orders, and one first: LevelDB's tables do not say which is theirs.
+// firstComparer has all orders, with one first: LevelDB's tables do not name theirs.
 func firstComparer(name string) []store.Comparer {
 	out := slices.Clone(testsst.Comparers)
 	slices.SortStableFunc(out, func(a, b store.Comparer) int {
@@ -117,8 +117,7 @@ func TestRebuilt(t *testing.T) {
 	}
 }
 
-// TestRebuiltTables: what is newer sequence numbers say, and between equal ones the number of the file; what nobody can place
-// is an error.
+// TestRebuiltTables: sequence numbers order the rows, then file numbers; a table that cannot be assigned is an error.
 func TestRebuiltTables(t *testing.T) {
 	family := func(id uint64, name string) map[string][]byte {
 		return map[string][]byte{"rocksdb.column.family.id": binary.AppendUvarint(nil, id), "rocksdb.column.family.name": []byte(name),
@@ -164,7 +163,7 @@ func TestRebuiltTables(t *testing.T) {
 	}
 }
 
-// TestRebuiltKnowsThePast: what the MANIFEST says before it is damaged holds: obsolete tables and dropped column families are
+// TestRebuiltKnowsThePast: the MANIFEST before the damage still counts: obsolete tables and dropped column families are
 // not read, and ingested tables have their sequence number.
 func TestRebuiltKnowsThePast(t *testing.T) {
 	d := testsst.NewDB(t)
@@ -193,8 +192,8 @@ func TestRebuiltKnowsThePast(t *testing.T) {
 	}
 }
 
-// TestManyTables: where there are many tables those that do not overlap share a run, and equal entries are still those of the
-// newest table.
+// TestManyTables: among many tables, those without overlap share a run, and of equal entries the newest table still
+// wins.
 func TestManyTables(t *testing.T) {
 	d := testsst.NewDB(t)
 	for i := range 60 {

@@ -85,9 +85,10 @@ func salvagedRows(t *testing.T, dir string) (rows map[string]string, errs []reco
 	}
 }
 
-// TestSalvageHasWhatRepairHas: of each of the classic damages a salvage reads at least the rows that LevelDB shows once RepairDB
-// has repaired the database, and reports what happened. RepairDB gives up a table for a block: where values differ, or the
-// salvage has no row, it is right. Of logs RepairDB takes damaged records, and so values that nobody wrote.
+// TestSalvageHasWhatRepairHas: of each of the classic damages a salvage reads at least the rows that LevelDB shows once
+// RepairDB has repaired the database, and reports what happened. RepairDB gives up a table for a block: where values
+// differ, or the salvage has no row, it is right. RepairDB reads damaged log records, and so values that were never
+// written.
 func TestSalvageHasWhatRepairHas(t *testing.T) {
 	whole, written := repairable(t)
 	truth, errs := salvagedRows(t, whole)

@@ -12,33 +12,33 @@ import (
 	"kvferry/store/rocks/wal"
 )
 
-// Engines number what is written, one number an entry, and write it to a log before it takes effect. What the logs hold
-// therefore is without a gap from the first entry that no table holds to the last one, and it continues where tables
-// and MANIFEST end. Once all logs are loaded this is compared:
+// Engines number every entry that they write, and log it before it takes effect. So the sequence numbers in the logs
+// have no gap from the first entry that is not in a table yet to the last one, and they continue where tables and
+// MANIFEST end. Once all logs are loaded, kvferry checks the following:
 //
 //	tables of a column family   no log that it reads has numbers up to the largest of them
-//	last sequence               the MANIFEST has the last number there was when it was written: logs begin at the next
-//	                            one or below it, and reach it
-//	one log, the next log       no number is left out and none comes twice
-//	logs that are needed        reach what was flushed when a later one was begun, if the MANIFEST tells of that
+//	last sequence               the MANIFEST has the last number at the time it was written: logs begin at the next
+//	                            number or below it, and reach it
+//	one log, the next log       no number is missing or repeated
+//	logs that are needed        reach the last entry flushed when a later log was begun, if the MANIFEST has it
 //	logs no longer needed       have no number above those of tables, MANIFEST and the others
 //
-// A log that no column family takes an entry of, as one that was about to be removed, proves nothing: those behind it may
-// be gone. Without entries in logs nothing is known: compactions take numbers away.
+// A log from which no column family takes entries, such as one about to be removed, is no evidence: later logs may be
+// missing. If the logs have no entries, the check is impossible: compactions drop sequence numbers.
 
-// flushedEntry is an entry of a log that a table had already.
+// flushedEntry is a log entry that was already in a table.
 type flushedEntry struct {
 	ks  *family
 	seq uint64
 	off int64 // of its batch
 }
 
-// maxIngested is how many numbers in a row the ingestion of tables is believed to take: they are in no log, and once the
+// maxIngested is the longest run of numbers attributed to ingested tables: the numbers are in no log, and once the
 // tables are compacted they are nowhere.
 const maxIngested = 16
 
-// lastFlushed returns the largest sequence number of a column family's tables that is known to have been in a log. LevelDB's
-// MANIFEST has no numbers but those of the bounds.
+// lastFlushed returns the largest sequence number of a column family's tables that is known to have been in a log.
+// LevelDB's MANIFEST only has the numbers in the bounds.
 func (ks *family) lastFlushed(f *manifest.Family) uint64 {
 	seq := f.Logged
 	if ks.st.levelDB {
@@ -59,7 +59,7 @@ func (l *logFile) noteFlushed(ks *family, seq uint64, off int64) {
 	}
 }
 
-// checkLastSequence reports a database that RocksDB would take for one that was never written to, although it has tables.
+// checkLastSequence reports a database with tables that RocksDB would take for one that was never written to.
 func (db *database) checkLastSequence() {
 	if db.levelDB || db.version.LastSeq > 0 {
 		return
@@ -86,9 +86,9 @@ func (db *database) checkLastSequence() {
 type logJudge struct {
 	db     *database
 	tables uint64          // the largest number of all tables
-	logged uint64          // the largest of those that were in a log
-	alone  map[uint64]bool // numbers of tables that had one each, as ingested ones do
-	last   uint64          // that was accounted for
+	logged uint64          // the largest number of tables that was in a log
+	alone  map[uint64]bool // numbers of tables with a single number, as ingested tables have
+	last   uint64          // the last number accounted for
 	prev   *logFile        // with entries, nil before the first that counts
 }
 
@@ -120,7 +120,7 @@ func (db *database) judgeLogs(ctx context.Context) error {
 			return nil
 		}
 	}
-	// A server at work may not have written out yet what the MANIFEST counts.
+	// A running server may not yet have written the entries that the MANIFEST counts.
 	if j.prev != nil && !db.opts.AllowLive && db.version.LastSeq > max(j.last, j.logged) {
 		j.gap(j.prev, j.prev.file.Size, j.last+1, db.version.LastSeq, "the MANIFEST knows of them, and the logs end before: the end of the "+
 			"last log or logs behind it are missing")
@@ -128,8 +128,8 @@ func (db *database) judgeLogs(ctx context.Context) error {
 	return nil
 }
 
-// retired judges logs that by their numbers are in tables altogether. The edit of the MANIFEST that retires a log also has
-// the last sequence number: one with later numbers has another log's name.
+// retired judges logs whose entries are all in tables, by their file numbers. The edit of the MANIFEST that retires a
+// log also has the last sequence number, so a log with later numbers bears the name of another log.
 func (j *logJudge) retired(ctx context.Context) error {
 	known := j.known(nil)
 	for _, l := range j.db.retired {
@@ -144,8 +144,8 @@ func (j *logJudge) retired(ctx context.Context) error {
 	return nil
 }
 
-// passed judges a log that some column families do not read any more. The edit that says so of one has the last number of its
-// tables, so the same holds for their entries, but for those that a table need not keep.
+// passed judges a log that some column families no longer read. The edit that retires it for a family has the last
+// number of its tables, so the same holds for their entries, except the entries that a table need not keep.
 func (j *logJudge) passed(l *logFile) {
 	if known, last := j.known(l), l.lastPassed(); last > known {
 		j.foreign(l, 0, record.Warning, fmt.Sprintf("by its number some column families have its entries in tables and do not read them, and these have sequence "+
@@ -153,8 +153,8 @@ func (j *logJudge) passed(l *logFile) {
 	}
 }
 
-// unflushed judges the logs that by the MANIFEST hold what no table has. A checkpoint has those, too. A server at work may have
-// flushed since.
+// unflushed judges the logs that, by the MANIFEST, have entries missing from all tables. A checkpoint has these logs
+// too. A running server may have flushed since.
 func (j *logJudge) unflushed() {
 	from, flushes := j.db.version.Unflushed()
 	if j.db.opts.AllowLive || j.db.behind != nil {
@@ -185,7 +185,7 @@ func (j *logJudge) unflushed() {
 	}
 }
 
-// known is the largest number that tables, MANIFEST and logs know, but for one log.
+// known returns the largest number in tables, MANIFEST and all logs except but.
 func (j *logJudge) known(but *logFile) uint64 {
 	known := j.last
 	for _, l := range j.db.logs {
@@ -196,7 +196,7 @@ func (j *logJudge) known(but *logFile) uint64 {
 	return known
 }
 
-// count notes the sequence numbers of a log that is not read otherwise, as far as it can be read.
+// count notes the sequence numbers in the readable part of a log that is not read otherwise.
 func (l *logFile) count(ctx context.Context) error {
 	r, done, err := l.open(ctx)
 	if err != nil {
@@ -226,7 +226,7 @@ func (l *logFile) count(ctx context.Context) error {
 	}
 }
 
-// within judges one log by itself; false: it does not belong here.
+// within judges one log by itself; false means that it is foreign.
 func (j *logJudge) within(l *logFile) bool {
 	if f := l.flushed; l.nFlushed > 0 {
 		severity, what := record.Error, fmt.Sprintf("it has sequence number %d of column family %s, whose tables reach %d already (such entries: %d)",
@@ -248,7 +248,7 @@ func (j *logJudge) within(l *logFile) bool {
 	return true
 }
 
-// follows judges a log by what comes before it; false: it does not belong here.
+// follows judges a log by its predecessor; false means that it is foreign.
 func (j *logJudge) follows(l *logFile) bool {
 	s := &l.seqs
 	switch {
@@ -256,7 +256,7 @@ func (j *logJudge) follows(l *logFile) bool {
 		j.last = max(j.last, s.Last)
 		return true
 	case j.prev == nil && s.First > j.last+1 && j.db.behind != nil:
-		// Tables that the MANIFEST no longer names have the entries before the first log.
+		// Unlisted tables have the entries before the first log.
 	case j.prev == nil && s.First > j.last+1:
 		j.gap(l, 0, j.last+1, s.First-1, "tables and MANIFEST end before them, and the first log begins after them: an earlier log is missing, "+
 			"or it is of another time")
@@ -271,8 +271,8 @@ func (j *logJudge) follows(l *logFile) bool {
 	return true
 }
 
-// gap reports sequence numbers that are nowhere. Where they may have been those of ingested tables, or tables may have them
-// all, nothing is proved.
+// gap reports missing sequence numbers, unless ingested tables took them all. It is only a warning if tables may have
+// the entries.
 func (j *logJudge) gap(l *logFile, off int64, from, to uint64, where string) {
 	if !j.db.levelDB && j.ingested(from, to) {
 		return
@@ -288,7 +288,7 @@ func (j *logJudge) gap(l *logFile, off int64, from, to uint64, where string) {
 	j.db.report(f)
 }
 
-// ingested reports whether sequence numbers are all those of tables that have one number.
+// ingested reports whether each of the sequence numbers is the only one of a table.
 func (j *logJudge) ingested(from, to uint64) bool {
 	for n := from; n <= to; n++ {
 		if !j.alone[n] {
@@ -298,8 +298,8 @@ func (j *logJudge) ingested(from, to uint64) bool {
 	return true
 }
 
-// compacted reports whether a sequence number may be that of an ingested table which was compacted with others: it is in no
-// log, and stands shortly behind one that is.
+// compacted reports whether seq may come from an ingested table that was compacted with others: no log has it, but a
+// log has one of the maxIngested numbers before it.
 func (j *logJudge) compacted(seq uint64) bool {
 	near := false
 	for _, l := range j.db.logs {
@@ -313,14 +313,14 @@ func (j *logJudge) compacted(seq uint64) bool {
 	return near && !j.db.levelDB
 }
 
-// foreign reports a log that is not the one that belongs here.
+// foreign reports a log that does not belong to this database.
 func (j *logJudge) foreign(l *logFile, off int64, s record.Severity, what string) {
 	j.db.report(record.Finding{Kind: record.FindForeignLog, Severity: s, Place: record.Place{File: l.name, Off: off, Level: -1},
 		Detail: what + "; bring back the logs that were beside these tables"})
 }
 
-// comesNext reports whether a batch that was cut off may be the next one of a log: as far as its sequence number is there.
-// Writers number empty batches like the one before, and the ingestion of tables takes numbers in between.
+// comesNext reports whether a truncated batch may be the next one of a log, by its sequence number if that is complete.
+// Empty batches may repeat the last number, and ingested tables take numbers in between.
 func (l *logFile) comesNext(start []byte) bool {
 	seq, ok := wal.PeekSeq(start)
 	if !ok || !l.seqs.Any() {

@@ -31,8 +31,8 @@ func written(seq, n int) []byte {
 	return testsst.Batch(uint64(seq), ops...)
 }
 
-// TestLogSequences: what the sequence numbers of tables, MANIFEST and logs prove. A table of numbers 50 to 100 stands in
-// the first column family, and the MANIFEST names 100 or what is said.
+// TestLogSequences: findings from the sequence numbers of tables, MANIFEST and logs. A table with numbers 50 to 100 is
+// in the first column family, and the last sequence number is lastSeq, or 100.
 func TestLogSequences(t *testing.T) {
 	two := func(a, b []byte) [][]byte { return [][]byte{a, b} }
 	for _, tt := range []struct {
@@ -87,8 +87,8 @@ func TestLogSequences(t *testing.T) {
 	}
 }
 
-// TestIngestedSince: tables that were ingested take numbers that no log has, here 106, and compactions may take them out of sight. A
-// MANIFEST that was begun since does not tell.
+// TestIngestedSince: tables that were ingested take numbers that no log has, here 106, and compactions may take them
+// out of sight. A later MANIFEST no longer shows it.
 func TestIngestedSince(t *testing.T) {
 	compact := func(d *testsst.DB, ingested string) {
 		d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 50, ""), testsst.Put("c", 106, ""))
@@ -125,8 +125,8 @@ func TestIngestedSince(t *testing.T) {
 	}
 }
 
-// TestUnflushedLogs: the MANIFEST says that logs from 20 up to 30, and up to 40, have entries that are in no table, and reach 103
-// and 106.
+// TestUnflushedLogs: by the MANIFEST, logs from 20 up to 30, and up to 40, have entries missing from all tables, and
+// reach 103 and 106.
 func TestUnflushedLogs(t *testing.T) {
 	whole, begin := written(101, 3), written(101, 2)
 	for _, tt := range []struct {
@@ -177,7 +177,7 @@ func TestUnflushedLogs(t *testing.T) {
 	}
 }
 
-// aboutLogs says of findings how severe they are, their kinds and the numbers of the logs.
+// aboutLogs returns the severities, kinds and log numbers of findings.
 func aboutLogs(found []record.Finding) string {
 	var out []string
 	for _, f := range found {
@@ -208,8 +208,8 @@ func checkGap(t *testing.T, f *record.Finding, last uint64, records [][]byte) {
 	}
 }
 
-// TestComesNext: a batch that was cut off is the next one of its log when its number is that of the last one or follows it,
-// as far as ingested tables may have taken numbers in between.
+// TestComesNext: a truncated batch is the next one of its log if its number equals or follows the last one, apart from
+// numbers that ingested tables may have taken in between.
 func TestComesNext(t *testing.T) {
 	var l logFile
 	for seq, want := range map[uint64]bool{1: true, 1 << 50: true} {
@@ -246,7 +246,7 @@ func mustSeqs(t *testing.T, seq, n int) wal.Range {
 	return r
 }
 
-// TestRetiredLogs: a log with a number that the MANIFEST has done with holds nothing new, unless it is a later one renamed.
+// TestRetiredLogs: a log whose number the MANIFEST has retired has no new entries, unless it is a renamed later log.
 func TestRetiredLogs(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -290,8 +290,8 @@ func TestRetiredLogs(t *testing.T) {
 	}
 }
 
-// TestLogsOfFamilies: logs that no column family needs prove nothing, whatever is missing behind them, and a column family
-// whose tables are ahead of a log that another one needs does not take part in it.
+// TestLogsOfFamilies: logs that no column family needs are no evidence, even if later logs are missing. A column family
+// whose tables are ahead of a log that another family needs does not count for that log.
 func TestLogsOfFamilies(t *testing.T) {
 	one := func(seq int, families ...uint64) []byte {
 		var ops [][]byte
@@ -329,7 +329,7 @@ func TestLogsOfFamilies(t *testing.T) {
 	}
 }
 
-// TestNeverWritten: rows under a last sequence number of 0 are those that a compaction may drop.
+// TestNeverWritten: with a last sequence number of 0, a compaction may drop the rows.
 func TestNeverWritten(t *testing.T) {
 	rows := []testsst.Entry{testsst.Put("a", 0, ""), testsst.Put("b", 0, "")}
 	for _, tt := range []struct {

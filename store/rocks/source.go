@@ -15,16 +15,16 @@ type tableSource struct {
 	once  sync.Once
 	info  lsm.Info
 	file  *files.File
-	claim *claim // what the MANIFEST says; nil: it does not name the table
+	claim *claim // nil for a table that is not listed in the MANIFEST
 }
 
-// newSource makes the source of a table file, which shares with others what they can share.
+// newSource returns the source of a table file. All sources share the caches of the database.
 func (db *database) newSource(f *files.File, o *sst.Options) *tableSource {
 	o.LevelDB, o.Cache, o.Windows, o.Unpackers = db.levelDB, &db.indexes, &db.env.Windows, &db.packers
 	return &tableSource{Reader: sst.NewReader(f, o), file: f}
 }
 
-// Open reads what stands around the rows, once.
+// Open reads the table's metadata, once.
 func (s *tableSource) Open() (*lsm.Info, error) {
 	i, err := s.Reader.Open()
 	s.once.Do(func() {

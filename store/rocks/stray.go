@@ -19,14 +19,13 @@ import (
 	"kvferry/store/rocks/sst"
 )
 
-// Tables that the MANIFEST does not name are not read. A killed server leaves two sorts of them: what a
-// flush wrote, whose entries are in the logs still, and what a compaction wrote, whose entries came from
-// tables that are named still. An engine gives those up only after the edit that takes their place, and
-// removes files that an edit deleted some time later. So an entry that is in none of the tables and logs
-// that are read was once put into the MANIFEST, and the MANIFEST has lost that edit.
+// Tables that the MANIFEST does not list are not read. A killed server leaves two kinds: the output of a flush, whose
+// entries are still in the logs, and the output of a compaction, whose inputs are still listed. An engine gives up logs
+// and inputs only after the edit that replaces them, and removes deleted files some time later. So an entry that is in
+// no listed table and in no log was once in the MANIFEST, and the MANIFEST has lost that edit.
 
-// strays looks at the tables in the directory that the MANIFEST does not name. complete says that none of
-// them can have rows of its own.
+// strays examines the tables in the directory that the MANIFEST does not list. complete means that these tables have no
+// rows of their own.
 func (db *database) strays(ctx context.Context) (complete bool, err error) {
 	known := map[string]bool{}
 	for _, ks := range db.spaces {
@@ -63,8 +62,8 @@ func (db *database) strays(ctx context.Context) (complete bool, err error) {
 	return complete, nil
 }
 
-// stray judges a table that the MANIFEST does not name; clear says that it has no rows of its own. While a
-// server is at work it may be the one that is being written.
+// stray judges a table that the MANIFEST does not list; clear means that it has no rows of its own. A running server
+// may still be writing the table.
 func (db *database) stray(ctx context.Context, name, number string) (f record.Finding, clear bool, err error) {
 	f = record.Finding{Kind: "unreferenced-table", Severity: record.Note,
 		Detail: "the table is not listed in the MANIFEST; kvferry does not read it"}
@@ -105,35 +104,35 @@ func (db *database) stray(ctx context.Context, name, number string) (f record.Fi
 	return f, lost == "" && err == nil && s.unsure == nil, nil
 }
 
-// strayTable compares a table that the MANIFEST does not name with what is read.
+// strayTable compares an unlisted table with the listed tables and the logs.
 type strayTable struct {
 	db     *database
 	number uint64
 	t      *lsm.Table
 	spaces []*family // that the table may belong to
-	unread string    // a table that has what this one holds, and cannot be read
-	unsure []byte    // a key that is nowhere else, but may have been deleted since
-	// at has a cursor for each table that entries were looked up in; they come in order.
+	unread string    // an unreadable listed table that may have the same entries
+	unsure []byte    // a key found nowhere else, which may have been deleted since
+	// at has a cursor for each table in which entries were looked up; lookups ascend.
 	at map[*lsm.Table]*lsm.Cursor
 }
 
-// maxLooked is how many tables have a cursor at once.
+// maxLooked is the maximum number of open cursors.
 const maxLooked = 32
 
-// older reports whether the table is older than the MANIFEST, so that edits which that no longer has may have taken it away.
+// older reports whether the table is older than the MANIFEST: an edit before the MANIFEST may have deleted it.
 func (s *strayTable) older() bool { return s.number < s.db.version.Number }
 
-// holds reports whether a listed table has an entry, or one that took its place. A compaction may have made the sequence
-// number 0 in either.
+// holds reports whether a listed table has an entry, or one that replaced it. A compaction may have set the sequence
+// number to 0 in either table.
 func (s *strayTable) holds(ks *family, t *lsm.Table, key []byte, seq uint64) bool {
 	if w := t.Cmp.Wrapping; w != nil {
 		if _, ok := w.Number(key); ok {
-			return true // there is no order to look it up by
+			return true // the circle gives no order to look it up by
 		}
 	}
 	if _, err := t.Load(); err != nil {
 		s.unread = t.Name
-		return true // whoever reads that table says what is wrong with it
+		return true // reading that table reports the error
 	}
 	c := s.at[t]
 	if c == nil {
@@ -168,11 +167,10 @@ func (s *strayTable) close() {
 	clear(s.at)
 }
 
-// errLost ends the reading of a table that holds what nothing else does.
+// errLost stops reading at the first entry that is found nowhere else.
 var errLost = errors.New("lost")
 
-// lost says what the table has that nothing else has, "" when there is no such thing. An error means that
-// this cannot be known.
+// lost describes an entry that only this table has, or returns "". An error means that the answer is unknown.
 func (s *strayTable) lost(ctx context.Context, name string) (string, error) {
 	file, err := s.db.files.Open(s.db.dir, name, false)
 	if err != nil {
@@ -200,7 +198,8 @@ func (s *strayTable) lost(ctx context.Context, name string) (string, error) {
 	return s.compare(ctx)
 }
 
-// choose finds the column families that the table may belong to; none without an error means that it is of a dropped one.
+// choose finds the column families that the table may belong to; an empty result without an error means a dropped
+// family.
 func (s *strayTable) choose(p *sst.Properties) error {
 	var err error
 	for _, ks := range s.db.spaces {
@@ -250,7 +249,7 @@ func (s *strayTable) compare(ctx context.Context) (lost string, err error) {
 	return lost, cmp.Or(err, damage)
 }
 
-// has reports whether an entry is in a log or in one of the tables, or may be gone since: see mayBeIn.
+// has reports whether an entry is in a log or in a listed table, or may have been dropped since: see mayBeIn.
 func (s *strayTable) has(key []byte, seq uint64) bool {
 	if s.logged(seq) {
 		return true
@@ -277,14 +276,14 @@ func (s *strayTable) hasTombstone(seq uint64) bool {
 	return s.logged(seq) || slices.ContainsFunc(s.spaces, func(ks *family) bool { return ks.holders.mayHold(seq) })
 }
 
-// mayHold reports whether the sequence numbers that the MANIFEST has of a table, a LevelDB's has none, allow for an entry of
-// a sequence number, or of one that a compaction has made 0 since.
+// mayHold reports whether a table's sequence numbers in the MANIFEST allow for an entry with number seq, or for one
+// that a compaction has since set to 0. LevelDB's MANIFEST has no such numbers.
 func mayHold(t *lsm.Table, seq uint64) bool {
 	return seq == 0 || t.MinSeq <= seq && seq <= t.MaxSeq
 }
 
-// mayBeIn reports whether a compaction may have made t of the table: one that is older than the MANIFEST may have
-// been taken away by an edit of the MANIFEST before.
+// mayBeIn reports whether a compaction may have made t from the table: an edit before the current MANIFEST may have
+// deleted a table that is older than the MANIFEST.
 func (s *strayTable) mayBeIn(t *lsm.Table) bool {
 	return s.older() && s.number < t.Number
 }

@@ -8,17 +8,17 @@ import (
 	"kvferry/store/rocks/wal"
 )
 
-// holders finds what an entry of a table that the MANIFEST does not name may be in. There may be as many such tables as
-// others, so that no answer may take a look at all of either.
+// holders finds the listed tables that may hold an entry of an unlisted table. Both kinds may be numerous, so a lookup
+// must not scan all tables.
 type holders struct {
-	// tables of the column family, by their first keys. Those between two indexes are a tree whose root is in the middle.
+	// tables of the column family, sorted by first key. Each range of indexes is a tree whose root is in the middle.
 	tables  []*lsm.Table
 	compare func(a, b []byte) int
-	ends    [][]byte   // of the tree that each table is the root of: the largest of its last keys
+	ends    [][]byte   // the largest last key in the tree that each table is the root of
 	seqs    *wal.Seqs  // of the logs that the column family reads
 	ranges  []seqRange // the sequence numbers that the tables' bounds allow for
-	last    *lsm.Table // that was of use
-	circle  bool       // the order of the keys is none: tables are looked at one by one
+	last    *lsm.Table // the last table found
+	circle  bool       // the keys have no order: tables are checked one by one
 }
 
 // seqRange is a stretch of sequence numbers, both ends included.
@@ -46,7 +46,7 @@ func newHolders(ks *family) *holders {
 	return h
 }
 
-// joined sorts stretches and puts those together that overlap.
+// joined sorts ranges and merges the overlapping ones.
 func joined(list []seqRange) []seqRange {
 	slices.SortFunc(list, func(a, b seqRange) int { return cmp.Compare(a.first, b.first) })
 	out := list[:0]
@@ -60,7 +60,7 @@ func joined(list []seqRange) []seqRange {
 	return out
 }
 
-// root fills in the largest last key of the tree between two indexes, and returns it.
+// root sets the largest last key of the tree between two indexes, and returns it.
 func (h *holders) root(from, to int) []byte {
 	if from >= to {
 		return nil
@@ -77,7 +77,7 @@ func (h *holders) root(from, to int) []byte {
 	return end
 }
 
-// find returns a table that fits and whose bounds a key is between, or nil if there is none.
+// find returns a table that fits and has key within its bounds, or nil.
 func (h *holders) find(key []byte, fits func(*lsm.Table) bool) *lsm.Table {
 	switch {
 	case h.last != nil && covers(h.last, key) && fits(h.last):
@@ -114,8 +114,8 @@ func (h *holders) search(key []byte, from, to int, fits func(*lsm.Table) bool) *
 	return nil
 }
 
-// mayHold reports whether the bounds of some table allow for a sequence number, or for one that a compaction has made 0
-// since.
+// mayHold reports whether the bounds of some table allow for a sequence number, or for one that a compaction has set to
+// 0 since.
 func (h *holders) mayHold(seq uint64) bool {
 	if seq == 0 {
 		return len(h.tables) > 0
@@ -124,7 +124,7 @@ func (h *holders) mayHold(seq uint64) bool {
 	return ok || i > 0 && seq <= h.ranges[i-1].last
 }
 
-// covers reports whether a key is between the table's bounds, which say nothing where the order is a circle.
+// covers reports whether a key is within the table's bounds, which have no meaning in a circular order.
 func covers(t *lsm.Table, key []byte) bool {
 	if w := t.Cmp.Wrapping; w != nil {
 		if _, ok := w.Number(key); ok {

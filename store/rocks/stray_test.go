@@ -32,7 +32,7 @@ const (
 	lostEdit  = "error manifest-behind"
 )
 
-// ofFamily says that a table was made for a column family.
+// ofFamily sets the column family of a table.
 func ofFamily(id byte) testsst.Spec {
 	return testsst.Spec{Props: map[string][]byte{"rocksdb.column.family.id": {id}}}
 }
@@ -130,7 +130,7 @@ func wantStray(t *testing.T, dir, name, want string) {
 	}
 }
 
-// TestStrayTableWithFlaws: what is damaged or not finished says nothing, unless another part of it does.
+// TestStrayTableWithFlaws: a damaged or unfinished part is no evidence, but another part of the table may be.
 func TestStrayTableWithFlaws(t *testing.T) {
 	var known, lost []testsst.Entry
 	for i := range 20 {
@@ -166,7 +166,7 @@ func TestStrayTableWithFlaws(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d", tt.name, number), func(t *testing.T) { wantStray(t, dir, name, tt.want) })
 		}
 	}
-	// With damaged logs nobody can say what they have.
+	// With damaged logs their entries are unknown.
 	d := strayDB(t)
 	d.Next = 100
 	name := d.Write(testsst.Spec{}, []testsst.Entry{testsst.Put("k", 21, "")})
@@ -177,7 +177,7 @@ func TestStrayTableWithFlaws(t *testing.T) {
 	wantStray(t, dir, name, cannotSay)
 }
 
-// TestStrayTableMentioned: an edit of the MANIFEST that took a table away says that it is no longer needed.
+// TestStrayTableMentioned: a table that an edit of the MANIFEST deleted is no longer needed.
 func TestStrayTableMentioned(t *testing.T) {
 	d := strayDB(t)
 	d.Next = 60
@@ -227,7 +227,7 @@ func TestStrayTableIsNotReadForever(t *testing.T) {
 	}
 }
 
-// TestStrayTableInCircle: bounds mean nothing among keys whose order is a circle.
+// TestStrayTableInCircle: bounds have no meaning in a circular order.
 func TestStrayTableInCircle(t *testing.T) {
 	c := store.Bytewise
 	c.Wrapping = &store.Wrapping{Number: func(key []byte) (int64, bool) { return 0, key[0] == 'n' }}
@@ -239,8 +239,8 @@ func TestStrayTableInCircle(t *testing.T) {
 	}
 }
 
-// TestCutManifest: wherever the MANIFEST of a database is cut, opening it fails or an error is found, unless all
-// rows are there all the same. Between two edits nothing is torn: then the tables that are not named tell.
+// TestCutManifest: wherever the MANIFEST of a database is cut, opening it fails or reports an error, unless it still
+// has all rows. A cut between two edits is not torn: then the unlisted tables show it.
 func TestCutManifest(t *testing.T) {
 	dir := filepath.Join(fixtures.Unpack(t, "nemo-basic"), "kv")
 	whole, path := manifestOf(t, dir)
@@ -273,8 +273,8 @@ func TestCutManifest(t *testing.T) {
 	}
 }
 
-// TestManifestRecordLost: a MANIFEST that has lost any one of its records, with all checksums right, fails to open, has an
-// error, or has all rows all the same.
+// TestManifestRecordLost: a MANIFEST that has lost any one of its records, with all checksums right, fails to open,
+// reports an error, or still has all rows.
 func TestManifestRecordLost(t *testing.T) {
 	judged := 0
 	for _, golden := range []string{"bw-basic", "ardb-leveldb-basic", "pika400-basic"} {

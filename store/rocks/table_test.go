@@ -93,8 +93,8 @@ func TestLongKeysAndValues(t *testing.T) {
 	wantEntries(t, d.Finish(), want)
 }
 
-// TestIngested: all keys of an ingested table have the one sequence number that the property or,
-// where that is 0, the MANIFEST names, and the patched property does not fail its checksum.
+// TestIngested: all keys of an ingested table have the single sequence number in its property or, if that is 0, in the
+// MANIFEST. The patched property does not fail its checksum.
 func TestIngested(t *testing.T) {
 	for _, patched := range []uint64{0, 50} {
 		d := testsst.NewDB(t)
@@ -111,7 +111,7 @@ func TestIngested(t *testing.T) {
 	}
 }
 
-// TestRefusedTables: what is not read is named.
+// TestRefusedTables: errors name the refused feature.
 func TestRefusedTables(t *testing.T) {
 	magic := func(m uint64) func([]byte) []byte {
 		return func(b []byte) []byte {

@@ -28,13 +28,13 @@ type logFile struct {
 	number uint64
 	file   *files.File
 	name   string // for places
-	// entries counts those that no table holds yet.
+	// entries is the number of entries that are not in a table yet.
 	entries int64
 	seqs    wal.Seqs // of its batches
-	// flushed is the first entry that tables had already, and how many there are.
+	// flushed is the first entry that was already in a table, and nFlushed the number of such entries.
 	flushed  flushedEntry
 	nFlushed int64
-	passed   []passedEntry // the last of the entries whose column families have them in tables
+	passed   []passedEntry // the last entries whose column families have them in tables
 }
 
 // passedEntry is an entry that a table has, unless a compaction dropped it since.
@@ -47,11 +47,11 @@ type passedEntry struct {
 // logExt ends the names of logs.
 const logExt = ".log"
 
-// maxPassed is how many of those are kept.
+// maxPassed is the maximum length of passed.
 const maxPassed = 256
 
-// pass notes an entry that a column family has in tables. A single deletion leaves nothing of itself nor of the put that it
-// meets in a flush, and the deletion of a range that is empty leaves nothing either.
+// pass notes an entry that its column family has in tables. A flush drops a single deletion together with the put that
+// it deletes, and the deletion of an empty range.
 func (l *logFile) pass(e *wal.Entry) {
 	switch {
 	case e.Kind == base.KindRangeDelete && bytes.Compare(e.Key, e.Value) >= 0:
@@ -70,7 +70,7 @@ func (l *logFile) pass(e *wal.Entry) {
 	}
 }
 
-// lastPassed is the largest sequence number that a flush of these entries left, as far as they are known.
+// lastPassed returns the largest sequence number that a flush of the noted entries keeps.
 func (l *logFile) lastPassed() (last uint64) {
 	for i := range l.passed {
 		last = max(last, l.passed[i].seq)
@@ -78,12 +78,12 @@ func (l *logFile) lastPassed() (last uint64) {
 	return last
 }
 
-// reads reports whether the column family needs the entries of a log: those of older ones are in tables.
+// reads reports whether the column family needs the entries of a log: the entries of older logs are in tables.
 func (ks *family) reads(l *logFile) bool {
 	return l.number >= ks.logNumber || l.number == ks.st.version.PrevLog
 }
 
-// findLogs lists the logs that some column family needs, oldest first, and those that none does any more.
+// findLogs returns the logs that a column family needs, oldest first, and collects the others in db.retired.
 func (db *database) findLogs() ([]*logFile, error) {
 	dir := db.dir
 	if db.opts.WALDir != "" {
@@ -126,7 +126,7 @@ func (db *database) findLogs() ([]*logFile, error) {
 	return nil, err
 }
 
-// walLoader spreads the entries of the logs over the keyspaces.
+// walLoader distributes the log entries to the keyspaces.
 type walLoader struct {
 	db      *database
 	byID    map[uint32]*family
@@ -135,11 +135,11 @@ type walLoader struct {
 	log     *logFile
 	index   uint32 // of log in origins
 	off     int64  // of the record being read
-	// take gets the entries that no table holds yet, log by log.
+	// take receives the entries that are not in a table yet, log by log.
 	take func(*family, wal.Entry) error
-	// again says that the logs were read before: what is odd about them has been reported.
+	// again is set if the logs were read before: their faults have been reported.
 	again bool
-	// noFamily are column families without a name, whose entries are not read; see unnamed.
+	// noFamily holds the unnamed column families already reported; see unnamed.
 	noFamily map[uint32]bool
 }
 
@@ -243,7 +243,7 @@ func (w *walLoader) batch(r *logfile.Reader, rec []byte, off int64) error {
 	return nil
 }
 
-// ended reports what stands behind the last record of a log.
+// ended reports data after the last record of a log.
 func (w *walLoader) ended(r *logfile.Reader, off int64) {
 	size := w.log.file.Size
 	switch {
@@ -261,13 +261,13 @@ func (w *walLoader) ended(r *logfile.Reader, off int64) {
 	}
 }
 
-// preallocated divides the size of a log that an engine has set space aside for: whole pages.
+// preallocated divides the size of a log with preallocated space: engines allocate whole pages.
 const preallocated = 4096
 
-// errNotCut says that the end of a log is damaged.
+// errNotCut means that the end of a log is damaged.
 var errNotCut = errors.New("damaged: not a record that was cut off, since its sequence number is not the next one")
 
-// open starts reading a log; the size is that of when it was found.
+// open starts reading a log, up to its size when it was found.
 func (l *logFile) open(ctx context.Context) (*logfile.Reader, func(), error) {
 	f, err := l.file.Acquire()
 	if err != nil {
@@ -325,7 +325,7 @@ func (w *walLoader) add(e wal.Entry) error {
 	return w.take(ks, e)
 }
 
-// sort takes an entry when the logs are read the first time.
+// sort takes an entry on the first pass over the logs.
 func (w *walLoader) sort(ks *family, e wal.Entry) error {
 	w.log.entries++
 	if _, err := lsm.KindOf(base.Trailer(e.Seq, e.Kind)); err != nil && w.db.opts.Salvage {
@@ -342,7 +342,7 @@ func (w *walLoader) sort(ks *family, e wal.Entry) error {
 		if err := ks.circles.Note(e.Key); err != nil && w.db.levelDB {
 			return err
 		} else if err != nil {
-			ks.circles = nil // more than memory has room for; what is read does not depend on it
+			ks.circles = nil // too large for memory; reading does not depend on it
 		}
 	}
 	o := lsm.Origin{File: w.index, Off: uint64(w.off)}
@@ -352,7 +352,7 @@ func (w *walLoader) sort(ks *family, e wal.Entry) error {
 	return w.sorters[ks].Add(e.Key, base.Trailer(e.Seq, e.Kind), e.Value, o)
 }
 
-// finish makes sorted runs of what was collected.
+// finish builds sorted runs from the collected entries.
 func (w *walLoader) finish() error {
 	inMemory := w.db.opts.Memory / 8 / int64(len(w.db.spaces))
 	for _, ks := range w.db.spaces {

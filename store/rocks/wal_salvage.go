@@ -11,11 +11,11 @@ import (
 	"kvferry/store/rocks/lsm"
 )
 
-// A salvage reads logs as the repair of RocksDB and LevelDB does: a record that cannot be read costs the rest of its block
-// at most, and what follows is read. One whose length leads to a whole record costs itself alone. Which entries there are then depends on the files alone. The sequence numbers of later
-// records still say what is newer, so the order of writes holds across the gap.
+// A salvage reads logs like the repair of RocksDB and LevelDB: an unreadable record loses at most the rest of its
+// block, and reading continues after it. A record whose length leads to a whole record loses only itself. So the result
+// depends only on the files. Sequence numbers keep the order of writes across the gap.
 
-// recordError decides about a record that cannot be read: a salvage goes on behind it. over: there is nothing to go on with.
+// recordError handles an unreadable record: a salvage continues after it. over means that it cannot.
 func (w *walLoader) recordError(r *logfile.Reader, off int64, err error, last bool) (over bool, _ error) {
 	if err == logfile.ErrTorn && last {
 		err = errNotCut
@@ -26,8 +26,8 @@ func (w *walLoader) recordError(r *logfile.Reader, off int64, err error, last bo
 	return !resync(r, err), nil
 }
 
-// resync goes on behind an error of Next: with the next record where it can be read, else with the next block. False: the
-// disk does not give back what follows, and is not asked again and again, or an unknown fragment may change what follows.
+// resync continues after an error of Next: with the next record if that is readable, else with the next block. It
+// returns false if the disk refuses to read on, or if an unknown fragment may change the meaning of the rest.
 func resync(r *logfile.Reader, err error) bool {
 	if errors.Is(err, base.ErrUnsupported) {
 		return false
@@ -40,7 +40,7 @@ func resync(r *logfile.Reader, err error) bool {
 	return !errors.As(err, &path)
 }
 
-// passes returns an error of a log, nil when a salvage reads past it. unread says what a form costs that is not known.
+// passes returns an error of a log, or nil if a salvage reads past it. unread describes the loss for an unknown form.
 func (w *walLoader) passes(off int64, err error, unread string) error {
 	if !w.db.opts.Salvage || !base.IsDamage(err) {
 		return err
@@ -64,7 +64,8 @@ func (w *walLoader) passes(off int64, err error, unread string) error {
 	return nil
 }
 
-// unnamed reports whether a rebuilt version may lack a column family, and once that entries of it are not read.
+// unnamed reports whether a rebuilt version may lack a column family. It adds a finding, once, that the entries of the
+// family are not read.
 func (w *walLoader) unnamed(id uint32) bool {
 	if w.db.version.Dropped(id) {
 		return false

@@ -21,7 +21,7 @@ import (
 	"kvferry/store/rocks/manifest"
 )
 
-// openFindings opens a directory and collects what is reported.
+// openFindings opens a directory and collects its findings.
 func openFindings(t *testing.T, dir string, o store.Options) (*database, *[]record.Finding) {
 	t.Helper()
 	var found []record.Finding
@@ -99,7 +99,7 @@ func TestPreviousLog(t *testing.T) {
 	wantRows(t, openTest(t, d.Finish(), store.Options{}), 0, "six= three=")
 }
 
-// TestSameEntryTwice: a merge operand that stands in a log and in a table counts once.
+// TestSameEntryTwice: a merge operand in both a log and a table counts once.
 func TestSameEntryTwice(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Table(0, 0, testsst.Spec{}, testsst.NewEntry("m", 5, base.KindMerge, "x"), testsst.NewEntry("m", 4, base.KindMerge, "w"))
@@ -194,7 +194,7 @@ func TestLogDamage(t *testing.T) {
 	}
 }
 
-// checkSalvagedLog: a salvage reads the keys that are left of a damaged log, in whatever way, and says so once for each place.
+// checkSalvagedLog: a salvage reads the remaining keys of a damaged log in every way, and reports each place once.
 func checkSalvagedLog(t *testing.T, dir, want string) {
 	t.Helper()
 	db, found := openFindings(t, dir, store.Options{Salvage: true})
@@ -446,7 +446,7 @@ func TestMissingLogs(t *testing.T) {
 					t.Errorf("findings %+v", *found)
 				}
 			}
-			// With --wal-dir nothing is asked, whether there are logs or not.
+			// With --wal-dir there is no finding, with or without logs.
 			db, found := openFindings(t, tt.dir, store.Options{WALDir: tt.dir})
 			wantRows(t, db, 0, "a=")
 			if len(*found) > 0 {
@@ -508,7 +508,7 @@ func TestWALDir(t *testing.T) {
 	if f := db.Files()[2]; f.Kind != "log" || f.Path != filepath.Join(other, "000007.log") {
 		t.Errorf("file %+v", f)
 	}
-	// With a log beside the tables nothing is asked.
+	// With a log next to the tables, wal_dir is ignored.
 	d.Log(7, testsst.Batch(2, testsst.Op(base.KindPut, "c", "")))
 	db, found := openFindings(t, dir, store.Options{})
 	if wantRows(t, db, 0, "a= c="); len(*found) > 0 {
@@ -555,7 +555,7 @@ func TestNeverHadLogs(t *testing.T) {
 	}
 }
 
-// TestSalvageLog: Unordered goes on after damage, and the rest of the store says what is wrong.
+// TestSalvageLog: Unordered continues after damage, and other reads return the error.
 func TestSalvageLog(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Table(0, 1, testsst.Spec{}, testsst.Put("t", 1, ""))

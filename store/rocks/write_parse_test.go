@@ -13,15 +13,15 @@ import (
 	"github.com/golang/snappy"
 )
 
-// What follows parses a database again, sharing nothing with the reader or the writer: it knows
-// only what the original engines know, and fails over everything that they would not take.
+// An independent parser of databases, which shares no code with the reader or the writer: it only knows the formats of
+// the original engines, and fails at anything that they would not accept.
 
 const (
 	magicRocksDB = 0x88e241b785f4cff7
 	magicLevelDB = 0xdb4775248b80fb57
 )
 
-// parsedTable is a table as its bytes say.
+// parsedTable is a table parsed from its bytes.
 type parsedTable struct {
 	keys, values [][]byte // internal keys
 	props        map[string]string
@@ -41,7 +41,7 @@ type parsedFamily struct {
 	files            []parsedFile
 }
 
-// parsedDB is what the MANIFEST says.
+// parsedDB is a database as listed in the MANIFEST.
 type parsedDB struct {
 	families                   map[uint64]*parsedFamily
 	nextFile, lastSeq, maxCF   uint64
@@ -202,7 +202,7 @@ func parseLog(t *testing.T, file []byte) (records [][]byte) {
 	return records
 }
 
-// parseDB reads CURRENT and the MANIFEST and checks them against the files that are there.
+// parseDB reads CURRENT and the MANIFEST and checks them against the existing files.
 func parseDB(t *testing.T, dir string, ext string) *parsedDB {
 	t.Helper()
 	current, err := os.ReadFile(filepath.Join(dir, "CURRENT"))
@@ -282,7 +282,7 @@ func (db *parsedDB) apply(t *testing.T, rec []byte) {
 	have.files = append(have.files, f.files...)
 }
 
-// checkFiles compares the directory with what the MANIFEST names: nothing less, nothing more.
+// checkFiles checks that the directory has exactly the files that the MANIFEST lists.
 func (db *parsedDB) checkFiles(t *testing.T, dir, manifest, ext string) {
 	t.Helper()
 	want := []string{"CURRENT", manifest}

@@ -41,7 +41,7 @@ type tableWriter struct {
 	sync *disk.Syncer // nil: not made durable here
 }
 
-// newTable starts a table in a file of that name, replacing what an interrupted run left there.
+// newTable starts a table in a file of that name, replacing the file of an interrupted run.
 func (b *builder) newTable(name string, s *space) (*tableWriter, error) {
 	f, err := disk.OpenFile(filepath.Join(b.dir, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *builder) newTable(name string, s *space) (*tableWriter, error) {
 	return &tableWriter{sst.NewWriter(f, s.opts), f, b.syncs}, nil
 }
 
-// close writes the rest of the table. Making it durable goes on in the background.
+// close writes the rest of the table. It becomes durable in the background.
 func (t *tableWriter) close() (sst.Written, *disk.Syncing, error) {
 	w, err := t.Close()
 	if err == nil && t.sync != nil {

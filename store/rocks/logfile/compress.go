@@ -19,18 +19,18 @@ const (
 	codecNone = 0
 	codecZstd = 7
 
-	// maxWindow bounds how far back a frame may refer: RocksDB compresses at the default level, which takes 2 MiB.
+	// maxWindow bounds the window of a frame: RocksDB compresses at the default level, which takes 2 MiB.
 	maxWindow = 8 << 20
 	// maxBatch bounds a record: write batches are below 4 GiB.
 	maxBatch = 1 << 32
-	// maxRecord bounds a record that is returned in memory, where Huge does not.
+	// maxRecord bounds a record that is returned in memory, if Huge does not.
 	maxRecord = 1 << 31
 )
 
-// ErrPacked says that a record cannot be decompressed; the next one can be read.
+// ErrPacked means that a record cannot be decompressed; the next record can be read.
 var ErrPacked = errors.New("cannot be decompressed")
 
-// setCodec takes the fragment that says how the records of the log are compressed.
+// setCodec decodes the fragment with the codec of all records of the log.
 func (l *Reader) setCodec(payload []byte) error {
 	if l.codec != codecNone || l.records {
 		return errors.New("compression is announced within the log")
@@ -82,8 +82,8 @@ func (l *Reader) unpack(packed []byte, off int64) ([]byte, error) {
 
 var errLarge = errors.New("larger than the limit")
 
-// plainRecord decompresses a record of up to limit bytes. What a frame says of its length is not believed before there
-// are as many bytes.
+// plainRecord decompresses a record of up to limit bytes. It does not trust the length in the frame header: the buffer
+// grows with the data.
 func (l *Reader) plainRecord(packed []byte, limit int) ([]byte, error) {
 	if room := min(limit, 4*len(packed)+1<<10); cap(l.plain) < room {
 		l.plain = make([]byte, 0, room)
@@ -114,7 +114,7 @@ func (l *Reader) plainRecord(packed []byte, limit int) ([]byte, error) {
 	}
 }
 
-// measure finds out how large a record is that is not held.
+// measure determines the size of a record that is not kept in memory.
 func (l *Reader) measure(off int64) error {
 	r, err := l.Body(off)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // announce is the fragment that starts a log compressed with zstd.
 var announce = testsst.Frame(FragCompression, 0, false, []byte{7, 0, 0, 0})
 
-// pack compresses records as RocksDB does: as streams, whose frames do not say how long they are.
+// pack compresses records as RocksDB does: as streams, whose frames do not contain a length.
 func pack(t testing.TB, records ...[]byte) [][]byte {
 	t.Helper()
 	var out [][]byte
@@ -82,7 +82,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestCompressedDamage: what cannot be decompressed costs its own record.
+// TestCompressedDamage: a record that cannot be decompressed loses only itself.
 func TestCompressedDamage(t *testing.T) {
 	good := pack(t, rec("a", 10), rec("b", 1000), rec("c", 20))
 	for name, bad := range map[string][]byte{
@@ -103,7 +103,7 @@ func TestCompressedDamage(t *testing.T) {
 	}
 }
 
-// TestBomb: a frame that says that it is endless takes no memory before its bytes come.
+// TestBomb: a frame with an endless length takes no memory before its bytes arrive.
 func TestBomb(t *testing.T) {
 	frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0} // single segment, 8 bytes of length
 	frame = append(frame, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f)
@@ -124,7 +124,7 @@ func TestIgnorable(t *testing.T) {
 	for _, reuse := range []bool{false, true} {
 		for _, typ := range []byte{0x80, FragPredecessor, 0x90, 0xfe} {
 			if reuse {
-				typ -= 3 // Frame adds 4, and 1 is to be added
+				typ -= 3 // Frame adds 4, but only 1 is wanted
 			}
 			start := testsst.Frame(typ, 7, reuse, []byte("the log before"))
 			l := NewReader(bytes.NewReader(testsst.LogAfter(start, 7, reuse, rec("a", 10), rec("b", BlockSize))), 7)

@@ -8,8 +8,8 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// tooLong judges a fragment that reaches beyond its block: torn when the file ends there, and when it is as writers make
-// fragments: within a block, which the first part of a record fills.
+// tooLong judges a fragment that reaches beyond the bytes of its block. It is torn if the file ends there and writers
+// make such fragments: within a block, which the first part of a record fills.
 func (l *Reader) tooLong(head, size int) error {
 	typ, room := l.block[l.pos+6], BlockSize-l.pos-head
 	if typ > fragReuse && typ <= 2*fragReuse {
@@ -29,8 +29,8 @@ func (l *Reader) tooLong(head, size int) error {
 	return ErrTorn
 }
 
-// torn decides whether the bytes from pos on, at the end of the file, are a record cut short or
-// damage: then a whole record follows somewhere.
+// torn decides whether the bytes from pos to the end of the file are a truncated record or damage: after damage, a
+// whole record follows.
 func (l *Reader) torn() error {
 	for i := l.pos + 1; i+HeaderLen <= l.n; i++ {
 		if l.wholeAt(i, false) {
@@ -41,8 +41,8 @@ func (l *Reader) torn() error {
 	return ErrTorn
 }
 
-// wholeAt reports whether a fragment with a right checksum stands at i of the block, where a header has room; with reuse
-// only one that carries this log's number counts.
+// wholeAt reports whether a fragment with a valid checksum is at i of the block, which must have room for a header.
+// With reuse, only a fragment with this log's number counts.
 func (l *Reader) wholeAt(i int, reuse bool) bool {
 	b := l.block[i:l.n]
 	size, typ := int(binary.LittleEndian.Uint16(b[4:])), b[6]
@@ -56,8 +56,8 @@ func (l *Reader) wholeAt(i int, reuse bool) bool {
 	return base.MaskCRC(crc32.Checksum(b[6:head+size], base.Castagnoli)) == binary.LittleEndian.Uint32(b)
 }
 
-// damaged judges a fragment that cannot be right. In a file that was written over an older log such
-// bytes are what the older log left, unless a fragment of this log follows.
+// damaged judges an invalid fragment. In a recycled file it is a leftover of the older log, unless a fragment of this
+// log follows.
 func (l *Reader) damaged(head int, cause error) error {
 	if !l.reuse && (head != ReuseHeaderLen || l.records) {
 		return cause
@@ -78,9 +78,9 @@ func (l *Reader) damaged(head int, cause error) error {
 	}
 }
 
-// Resync goes on after damage other than ErrWithin: behind a fragment whose checksum is wrong, if a whole one follows where its
-// length says, else with the next block, since any length may be wrong. The bytes of this block are done with then even when it
-// is the last, shorter one. A block that was looked at to judge the damage is read.
+// Resync continues after damage other than ErrWithin: after a fragment with a wrong checksum if a whole fragment
+// follows where its length ends, else with the next block, since any length may be wrong. It skips the rest of this
+// block even if it is the last, shorter one, but no block that was read to judge the damage.
 func (l *Reader) Resync() {
 	l.ZeroAt = -1
 	switch {
@@ -92,7 +92,7 @@ func (l *Reader) Resync() {
 	}
 }
 
-// unknown is the error of a fragment of an unknown type: with a right checksum a newer engine wrote it.
+// unknown is the error of a fragment of an unknown type. With a valid checksum, a newer engine wrote it.
 func (l *Reader) unknown(b []byte, typ byte, size int) error {
 	if end := HeaderLen + size; end <= len(b) && base.MaskCRC(crc32.Checksum(b[6:end], base.Castagnoli)) == binary.LittleEndian.Uint32(b) {
 		return base.Unsupported("log with fragment type %d", typ)

@@ -7,11 +7,11 @@
 //	| CRC32c (4) | length (2)  | type (1)  | | log number (4)  | | payload |
 //	+------------+-------------+-----------+ +-----------------+ +---------+
 //
-// Little endian. The checksum is masked and covers everything after the length. Fragments that carry a log number, the
-// low 32 bits of the file's, are of files that may be written over older ones: a fragment of another number is a
-// leftover that ends the log, and up to 10 zero bytes end a block.
+// Little endian. The checksum is masked and covers everything after the length. Fragments with a log number (the low 32
+// bits of the file number) occur in recycled files: a fragment with another number is a leftover that ends the log, and
+// blocks end in up to 10 zero bytes.
 //
-//	type        is                                      since           what comes of it
+//	type        is                                      since           handling
 //	1 to 4      full, first, middle, last                               read
 //	5 to 8      the same with a log number              RocksDB 4.4     read
 //	9           codec of all records (4)                RocksDB 7.4     read: none (0), zstd (7); others are refused

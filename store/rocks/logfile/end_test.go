@@ -12,8 +12,8 @@ import (
 	"kvferry/internal/testkit/testsst"
 )
 
-// show reads a log to its end: the first byte and the length of each record, the errors whole, and what is known of the end.
-// After an error the log is read on, which must not bring back what was read before.
+// show reads a log to its end: the first byte and the length of each record, the full errors, and the state at the end.
+// After an error it reads on; no record may come back.
 func show(l *Reader) (s string) {
 	for {
 		rec, off, err := l.Next()

@@ -24,7 +24,7 @@ const (
 	fragFirst  = 2
 	fragMiddle = 3
 	fragLast   = 4
-	// HugeRecord is the size from which on a record of a log is read a part at a time.
+	// HugeRecord is the size from which on log records are read in parts.
 	HugeRecord = 4 << 20
 
 	// fragReuse is added to the type of fragments that carry a log number.
@@ -48,13 +48,13 @@ func headerLen(typ byte) int {
 	return HeaderLen
 }
 
-// known reports whether there are fragments of a type.
+// known reports whether a fragment type is defined.
 func known(typ byte) bool { return typ > 0 && typ <= FragTimestamps+1 || typ >= fragIgnorable }
 
 var (
-	// ErrTorn says that the log ends within a record.
+	// ErrTorn means that the log ends within a record.
 	ErrTorn = errors.New("the last record is incomplete")
-	// ErrWithin says that a record is cut short by the next one, which can still be read.
+	// ErrWithin means that a record is cut short by the next one, which can still be read.
 	ErrWithin = errors.New("a record starts inside another")
 )
 
@@ -67,28 +67,27 @@ type Reader struct {
 	n        int   // bytes in block
 	pos      int   // next fragment in block
 	blockOff int64 // of block in the file
-	judged   int64 // the block of the fragment that was read last
-	beyond   int   // where that fragment ends by its length, when its checksum is wrong; else 0
+	judged   int64 // the block of the last fragment read
+	beyond   int   // end of that fragment by its length if its checksum is wrong; else 0
 	rec      []byte
 	ended    bool
 	reuse    bool  // fragments carry the log's number
-	ZeroAt   int64 // once the log ended: where the zeros begin that it ends in, -1 for none
+	ZeroAt   int64 // start of the zeros at the end of the log, once it ended; -1: no zeros
 	// Leftover is set when the log ended at bytes that look like an older use of the file but
 	// are not a whole record of it, so that damage cannot be ruled out.
 	Leftover bool
 	// Older is set when the log ended at a record of an older use of the file.
 	Older bool
-	// Partial is the start of the record that ErrTorn is about, as far as it is there; nil when it is compressed.
+	// Partial is the available start of the record that ErrTorn is about; nil if it is compressed.
 	Partial []byte
-	// Huge, when it is not 0, is how large a record may be that next returns. A larger one is only looked at; body
-	// reads it.
+	// Huge, if not 0, is the maximum size of a record that Next returns. A larger record is only checked: see Body.
 	Huge    int
-	Size    int64 // of the record that next returned last, or did not
-	Skipped bool  // that one is too huge
-	// Salvage skips what does not start a record, as after damage.
+	Size    int64 // of the last record of Next, even if it was not returned
+	Skipped bool  // that record is larger than Huge
+	// Salvage skips fragments that do not start a record, as after damage.
 	Salvage bool
 
-	records bool   // one was read
+	records bool   // a record was read
 	codec   uint32 // of all records
 	zstd    *zstd.Decoder
 	plain   []byte // room for a decompressed record
@@ -99,7 +98,7 @@ func NewReader(r io.Reader, number uint64) *Reader {
 	return &Reader{r: r, number: uint32(number), ZeroAt: -1}
 }
 
-// Within reads on until a context is done: a log may be long and yet hold nothing, as one of zeros.
+// Within returns a reader that fails once ctx is done: a long log, such as one of zeros, may have no record.
 func Within(ctx context.Context, r *io.SectionReader) io.Reader { return within{r, ctx} }
 
 type within struct {
@@ -115,9 +114,9 @@ func (w within) Read(p []byte) (int, error) {
 	return w.SectionReader.Read(p)
 }
 
-// Next returns the next record, valid until the next call, and the offset of its first fragment; a record that is too
-// huge is nil. At the end it returns io.EOF, or ErrTorn when the last record is incomplete; other errors are
-// damage at the offset returned.
+// Next returns the next record, valid until the next call, and the offset of its first fragment; a record larger than
+// Huge is nil. At the end it returns io.EOF, or ErrTorn when the last record is incomplete; other errors are damage at
+// the offset returned.
 func (l *Reader) Next() (rec []byte, off int64, err error) {
 	l.rec, l.Size, l.Skipped, l.Partial = l.rec[:0], 0, false, nil
 	inside := false
@@ -134,7 +133,7 @@ func (l *Reader) Next() (rec []byte, off int64, err error) {
 		}
 		starts := typ == fragFull || typ == fragFirst
 		if starts && inside && l.Size > 0 {
-			// An empty first fragment at the end of a block was a bug of old writers and is harmless.
+			// Old writers had a harmless bug: an empty first fragment at the end of a block.
 			l.pos = int(at - l.blockOff) // the new record may be whole
 			return nil, at, fmt.Errorf("%w at offset %d", ErrWithin, off)
 		}
@@ -161,7 +160,7 @@ func (l *Reader) Next() (rec []byte, off int64, err error) {
 	}
 }
 
-// keep adds a fragment to the record, unless that is too huge.
+// keep adds a fragment to the record, unless the record is too large.
 func (l *Reader) keep(payload []byte) {
 	if l.Skipped {
 		return
@@ -178,7 +177,7 @@ func (l *Reader) keep(payload []byte) {
 	l.rec = append(l.rec, payload...)
 }
 
-// whole is the record that keep made, nil when it is too huge.
+// whole returns the record that keep built, or nil if it is too large.
 func (l *Reader) whole() []byte {
 	if l.Skipped {
 		return nil
@@ -186,7 +185,7 @@ func (l *Reader) whole() []byte {
 	return l.rec
 }
 
-// Body reads the record whose first fragment is at off, once next has found all of it sound.
+// Body reads the record whose first fragment is at off, after Next has checked all of it.
 func (l *Reader) Body(off int64) (io.Reader, error) {
 	r, ok := l.r.(io.ReaderAt)
 	if !ok {
@@ -233,8 +232,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// ahead adds up the fragments that follow in the record being read, as their headers have it: a
-// buffer that grows by copying would take more than twice the memory of a large record.
+// ahead sums up the lengths of the following fragments of the record being read, from their headers: a buffer that
+// grows by copying would take more than twice the memory of a large record.
 func (l *Reader) ahead() int {
 	r, ok := l.r.(io.ReaderAt)
 	if !ok {
@@ -280,7 +279,7 @@ func (l *Reader) fragment() (typ byte, payload []byte, off int64, err error) {
 
 // next returns the next fragment with its type, 1 to 4 for those of records.
 func (l *Reader) next() (typ byte, payload []byte, off int64, err error) {
-	least := HeaderLen // of what may stand before the end of a block
+	least := HeaderLen // bytes of a block that may hold another fragment
 	if l.reuse {
 		least = ReuseHeaderLen
 	}
@@ -343,7 +342,7 @@ func (l *Reader) fill() error {
 	return err
 }
 
-// zeros ends the log when nothing but preallocated space is left.
+// zeros ends the log if only preallocated space is left.
 func (l *Reader) zeros() error {
 	for {
 		if l.number == 0 && l.at()-l.ZeroAt > maxManifestZeros {

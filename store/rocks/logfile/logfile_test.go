@@ -161,7 +161,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestTypeInErrors: the type of a fragment that does not fit is told as it is without the log's number.
+// TestTypeInErrors: errors show the type of an unexpected fragment without the offset for log numbers.
 func TestTypeInErrors(t *testing.T) {
 	for typ, want := range map[byte]string{1: "type 1 ", 4: "type 4 ", 5: "type 1 ", 8: "type 4 ", 9: "type 9 "} {
 		b := append([]byte{1, 2, 3, 4, 0xff, 0xff, typ}, make([]byte, 100)...)
@@ -173,7 +173,7 @@ func TestTypeInErrors(t *testing.T) {
 	}
 }
 
-// TestReuse: what an older use of the file left ends the log, unless more of this log follows.
+// TestReuse: the leftover of an older use of the file ends the log, unless more of this log follows.
 func TestReuse(t *testing.T) {
 	old := testsst.Log(3, true, rec("o", 500), rec("p", 500))
 	log := testsst.Log(7, true, rec("a", 100))
@@ -192,8 +192,8 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// TestResync: after damage the reader goes on with the next record, or with the next block when the length of the damaged one
-// leads to none.
+// TestResync: after damage the reader continues with the next record, or with the next block if the length of the
+// damaged record leads nowhere.
 func TestResync(t *testing.T) {
 	log := testsst.Log(7, false, rec("a", BlockSize-100), rec("b", 50), rec("c", 50), rec("d", 200))
 	for what, tt := range map[string]struct {
@@ -285,7 +285,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// TestKnown: the types of fragments, those that are for later versions to pass over among them.
+// TestKnown: the types of fragments, including types that later versions may skip.
 func TestKnown(t *testing.T) {
 	for typ, want := range map[byte]bool{0: false, 1: true, 8: true, 9: true, 11: true, 12: false, 127: false, 128: true, 255: true} {
 		if known(typ) != want {
@@ -294,7 +294,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestLeftAtBlock: what an older use of the file left may begin at the start of a block.
+// TestLeftAtBlock: the leftover of an older use of the file may begin at the start of a block.
 func TestLeftAtBlock(t *testing.T) {
 	log := testsst.Log(7, true, rec("a", BlockSize-ReuseHeaderLen))
 	log = append(log, bytes.Repeat([]byte{0x5a}, BlockSize)...)
@@ -314,8 +314,8 @@ func TestHugeRecord(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeft: of a record that is cut off the part that is there can be had, unless it is compressed; a record that begins
-// within another one is read, in whichever block; a byte alone is a record that was cut off.
+// TestWhatIsLeft: the start of a truncated record is available, unless it is compressed; a record that begins within
+// another one is read, in whichever block; a single byte is a truncated record.
 func TestWhatIsLeft(t *testing.T) {
 	want := rec("a", 2*BlockSize)
 	log := testsst.Log(7, false, want)

@@ -11,19 +11,19 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// Blob is what the MANIFEST says about a blob file.
+// Blob is a blob file listed in the MANIFEST.
 //
 //	addition (tag 400)  number, count, bytes: varints; name and value of a checksum: length-prefixed; fields
 //	garbage (tag 401)   number, count, bytes: varints; fields
 //
-// Fields are as those of a table, and 0 ends them: there are none yet. Garbage adds up.
+// Fields are coded like the custom fields of a table and end with 0; no field is defined yet. Garbage adds up.
 type Blob struct {
 	Number       uint64
 	Count, Bytes uint64 // of its records
 	Checksum     Checksum
-	// Of those that no table needs any more.
+	// Of the records that no table needs any more.
 	GarbageCount, GarbageBytes uint64
-	Err                        error // why the file cannot be read by what is said of it: base.ErrUnsupported, or nil
+	Err                        error // set if the entry makes the file unreadable: base.ErrUnsupported
 }
 
 // blobEnd ends the fields of a blob file.
@@ -82,8 +82,8 @@ func (f *Family) addBlobs(added, garbage []Blob) error {
 
 var errGarbage = errors.New("more garbage than blobs")
 
-// Blobs returns the blob files that are part of the database, by number. An engine removes a file without an edit: all
-// older ones than those that tables name as their oldest, and younger ones that are nothing but garbage.
+// Blobs returns the blob files that are part of the database, by number. An engine removes a file without an edit if
+// all tables refer to later files as their oldest, or if it only holds garbage and is not the oldest of any table.
 func (f *Family) Blobs() []Blob {
 	linked := map[uint64]bool{}
 	oldest := uint64(math.MaxUint64)

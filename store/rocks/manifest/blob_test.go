@@ -33,7 +33,7 @@ func tableEdit(number byte, oldest uint64) []byte {
 	return append(append(append(b, 1, 1, FileOldestBlob, byte(len(v))), v...), FileTerminate)
 }
 
-// TestBlobs: which blob files are part of the database, and what is garbage in them.
+// TestBlobs: the blob files that are part of the database, and their garbage.
 func TestBlobs(t *testing.T) {
 	add := func(n uint64) []byte { return blobEdit(TagBlobAddition, n, 10, 1000) }
 	for _, tt := range []struct {
@@ -75,7 +75,7 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
-// TestCustomFields: those that may be ignored are.
+// TestCustomFields: ignorable fields are ignored.
 func TestCustomFields(t *testing.T) {
 	k := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
 	b := append(testsst.EditNumber(TagNewFile4, 1), 10, 1)
@@ -100,7 +100,7 @@ func TestCustomFields(t *testing.T) {
 	}
 }
 
-// TestUniqueID: that of a table has 16 bytes; one of another length is none. A checksum is none without a value or a function.
+// TestUniqueID: the id of a table has 16 bytes; other lengths are ignored. A checksum needs a value and a function.
 func TestUniqueID(t *testing.T) {
 	k := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
 	id := "\x01\x02\x03\x04\x05\x06\x07\x08\x11\x12\x13\x14\x15\x16\x17\x18\x19"

@@ -13,12 +13,13 @@ import (
 	"strings"
 )
 
+// CurrentName is the name of the file with the name of the MANIFEST.
 const CurrentName = "CURRENT"
 
 // maxCurrent bounds CURRENT, which is the name of a file.
 const maxCurrent = 4 << 10
 
-// Current reads CURRENT. A directory without it is no database, unless other files of one are there.
+// Current returns the name in CURRENT. Without CURRENT the error depends on the other files: see notStore.
 func Current(dir string) (string, error) {
 	b, err := store.ReadHead(filepath.Join(dir, CurrentName), maxCurrent)
 	if st, serr := disk.Stat(dir); errors.Is(err, fs.ErrNotExist) || serr == nil && !st.IsDir() {
@@ -42,7 +43,7 @@ func manifestNumber(name string) (uint64, bool) {
 	return n, ok && err == nil
 }
 
-// notStore says what a directory without CURRENT holds.
+// notStore returns the error for a directory without CURRENT: store.MissingError for a database, else ErrNotStore.
 func notStore(dir string) error {
 	st, err := disk.Stat(dir)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package manifest reads and writes the MANIFEST: the log of changes to the set of tables and column families. CURRENT
-// has its name, and a newline.
+// contains its name and a newline.
 //
 // A record of the log is a version edit, a sequence of tagged fields:
 //
@@ -7,7 +7,7 @@
 //	| tag (varint) | fields of the tag | tag (varint) | …
 //	+--------------+-------------------+--------------+----
 //
-// Numbers are varints, strings have their length before them. What is done with the tags of db/version_edit.h:
+// Numbers are varints, strings are length-prefixed. Handling of the tags of db/version_edit.h:
 //
 //	tag      field                        here
 //	1        comparator                   read, written
@@ -30,14 +30,14 @@
 //	400      new blob file                read; fields that may be ignored are, others cost the file
 //	401      garbage in a blob file       read, the same
 //	8193     id of the database           ignored
-//	8194 8195 as 400 and 401, of old      read
+//	8194 8195 early form of 400 and 401   read
 //	8196 8197 log synced, log removed     ignored, without the length that other such tags have
 //	8198     user-defined timestamps      an error, and the rest is read
 //	8199 8200 as 8196 and 8197            ignored, and so are 8201 (timestamps are kept), 8202 (progress of a
 //	                                      compaction), 8203 (size of the MANIFEST)
 //
-// Later tags with bit 13 have a length and are passed over, with a note. Of all others the length is not known: the MANIFEST
-// cannot be read from there on. Custom fields of a table (tag 103):
+// Later tags with bit 13 have a length and are skipped, with a note. The length of any other tag is unknown: the
+// MANIFEST cannot be read from there on. Custom fields of a table (tag 103):
 //
 //	2        needs compaction             ignored
 //	3        minimum log number to keep   read
@@ -51,5 +51,5 @@
 //	14 15 17 sizes, metadata of opening   ignored
 //	65       path id                      read; the table is lost when the path is not the first
 //
-// Others below 64, which older readers may skip, are ignored, with a note; others above cost the table.
+// Others below 64, which older readers may skip, are ignored, with a note; others above lose the table.
 package manifest

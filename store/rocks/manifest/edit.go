@@ -42,13 +42,13 @@ type Edit struct {
 	unknown      []unknown
 }
 
-// unknown is something in an edit that is not known and was passed over.
+// unknown is a part of an edit that was skipped because it is unknown.
 type unknown struct {
-	record.Severity // Note where an engine that does not know it passes over it, too
+	record.Severity // Note if engines that do not know it skip it, too
 	what            string
 }
 
-// pass notes what was passed over.
+// pass notes a skipped part.
 func (e *Edit) pass(s record.Severity, format string, args ...any) {
 	e.unknown = append(e.unknown, unknown{s, fmt.Sprintf(format, args...)})
 }
@@ -59,32 +59,32 @@ type Position struct {
 	Number uint64
 }
 
-// Table is what the MANIFEST says about a table. The bounds are internal keys.
+// Table is a table listed in the MANIFEST. The bounds are internal keys.
 type Table struct {
 	Position
 	Size              int64
 	Smallest, Largest []byte
 	MinSeq, MaxSeq    uint64
-	OldestBlob        uint64 // number of the oldest blob file that the table refers to, 0 for none
+	OldestBlob        uint64 // number of the oldest blob file that the table refers to; 0: no blob file
 	UniqueID          UniqueID
 	Checksum          Checksum
-	Err               error // why the table cannot be read by what is said of it: base.ErrUnsupported, or nil
+	Err               error // set if the entry makes the table unreadable: base.ErrUnsupported
 }
 
-// Checksum is that of a whole file, which an engine has in the MANIFEST when its option file_checksum_gen_factory says so.
-// The zero value is none.
+// Checksum is the checksum of a whole file. An engine writes it if file_checksum_gen_factory is set. The zero value
+// means that the file has no checksum.
 type Checksum struct {
 	Func  string
 	Value []byte
 }
 
-// ChecksumCRC32C is the function that RocksDB brings along: CRC-32C, big-endian.
+// ChecksumCRC32C is the built-in function of RocksDB: CRC-32C, big-endian.
 const ChecksumCRC32C = "FileChecksumCrc32c"
 
-// noChecksum is the name of the function where there is none.
+// noChecksum is the function name of a file without a checksum.
 const noChecksum = "Unknown"
 
-// checksum makes a checksum of its name and value, as copies.
+// checksum copies name and value into a checksum.
 func checksum(name, value []byte) Checksum {
 	if len(value) == 0 || string(name) == noChecksum {
 		return Checksum{}
@@ -92,10 +92,10 @@ func checksum(name, value []byte) Checksum {
 	return Checksum{string(name), bytes.Clone(value)}
 }
 
-// UniqueID names a table among all tables everywhere; the zero value is none.
+// UniqueID identifies a table globally; the zero value means that the table has no id.
 type UniqueID [2]uint64
 
-// maxLevels bounds the level numbers that are believed.
+// maxLevels bounds level numbers.
 const maxLevels = 64
 
 // Decode decodes one version edit.
@@ -157,7 +157,7 @@ func (e *Edit) field(f *base.Fields, tag uint32) {
 	}
 }
 
-// skipField skips a tag that may be ignored and fails at all others, of which the length is not known.
+// skipField skips a tag that may be ignored and fails at all others, whose length is unknown.
 func (e *Edit) skipField(f *base.Fields, tag uint32) {
 	switch {
 	case tag == TagFullHistoryTS:
@@ -225,8 +225,8 @@ func boundKey(f *base.Fields, field string) []byte {
 	return append([]byte(nil), k...)
 }
 
-// customFields takes what reading needs of the custom fields of a new file and skips those that may be ignored. What changes
-// the meaning of the table is its error.
+// customFields decodes the custom fields of a new file that reading needs, and skips fields that may be ignored. A
+// field that changes the meaning of the table sets t.Err.
 func (e *Edit) customFields(f *base.Fields, t *Table) {
 	var sumOf, sum []byte
 	for f.Err == nil {

@@ -10,12 +10,12 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// LastLevel takes all tables: nothing below them has to be merged, and no engine compacts them
-// until it writes over them itself.
+// LastLevel is the level of all tables. No lower level needs merging, and no engine compacts the tables until it
+// overwrites their rows.
 const LastLevel = 6
 
-// Writer encodes one version edit. Only tags that RocksDB 5.0.1 knows are used: it refuses the whole database over any
-// other.
+// Writer encodes one version edit. It only uses tags of RocksDB 5.0.1, which refuses the whole database over any other
+// tag.
 type Writer struct{ buf []byte }
 
 func (e *Writer) uint(v uint64) { e.buf = binary.AppendUvarint(e.buf, v) }
@@ -30,7 +30,7 @@ func (e *Writer) Comparator(name string) {
 	e.bytes([]byte(name))
 }
 
-// ColumnFamily says which column family the edit is about; 0 goes without saying.
+// ColumnFamily sets the column family of the edit; the default family, 0, is implied.
 func (e *Writer) ColumnFamily(id int) {
 	if id != 0 {
 		e.uint(TagColumnFamily)
@@ -50,11 +50,11 @@ func (e *Writer) LogNumber(n uint64) {
 	e.uint(n)
 }
 
-// FirstSequence is the last sequence number that a new database has used. It may not be 0: a snapshot taken at 0 is older
-// than everything to RocksDB, and a compaction that runs while it is held drops every row.
+// FirstSequence is the last sequence number that a new database has used. It must not be 0: to RocksDB, a snapshot
+// taken at 0 is older than everything, and a compaction that runs while it is held drops every row.
 const FirstSequence = 1
 
-// Counters says that there are no logs, what the last sequence number is, and which file number is free.
+// Counters sets the log numbers to 0, the last sequence number to FirstSequence, and the next file number.
 func (e *Writer) Counters(nextFile int) {
 	e.LogNumber(0)
 	e.uint(TagPrevLogNumber)
@@ -74,7 +74,7 @@ func (e *Writer) MaxColumnFamily(id int) {
 //
 //	100 | level | file number | size | smallest | largest | smallest seq | largest seq
 //
-// All rows have sequence 0, as in any last level, but for the last one of the table, which has that of last.
+// All rows have sequence number 0, as in any last level, except the last row of the table, which has last.
 func (e *Writer) Table(number int, t *store.Table, last uint64) {
 	first := uint64(0)
 	if t.Entries == 1 {
@@ -86,7 +86,7 @@ func (e *Writer) Table(number int, t *store.Table, last uint64) {
 	e.uint(last)
 }
 
-// LevelTable is table for LevelDB, whose tag 7 has no sequence numbers; all its rows have that of FirstSequence.
+// LevelTable is Table for LevelDB, whose tag 7 has no sequence numbers; all rows have FirstSequence.
 func (e *Writer) LevelTable(number int, t *store.Table) {
 	e.uint(TagNewFile)
 	e.file(number, t, FirstSequence, FirstSequence)

@@ -86,7 +86,7 @@ func TestCurrent(t *testing.T) {
 			}
 		}
 	}
-	for n, ok := range map[int]bool{4095: true, 4096: true, 4097: false} { // what is longer is not read
+	for n, ok := range map[int]bool{4095: true, 4096: true, 4097: false} { // longer files are not read
 		name := "MANIFEST-" + strings.Repeat("0", n-11) + "5"
 		os.WriteFile(filepath.Join(dir, CurrentName), []byte(name+"\n"), 0o644)
 		if got, err := Current(dir); (err == nil) != ok || ok && got != name {
@@ -122,7 +122,7 @@ func TestNotStore(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: what is encoded is what is decoded.
+// TestRoundTrip: decoding returns the encoded values.
 func TestRoundTrip(t *testing.T) {
 	table := &store.Table{First: []byte("a"), Last: []byte("z"), Bytes: 1234}
 	for _, level := range []bool{false, true} {
@@ -260,8 +260,8 @@ func TestRefusedEdits(t *testing.T) {
 	}
 }
 
-// TestUnknownIsPassedOver: what has a length is passed over, and the rest of the edit is read. It is the error of the table or
-// blob file whose meaning it may change, and a note where engines pass over it, too: once, however often it occurs.
+// TestUnknownIsPassedOver: an unknown part with a length is skipped, and the rest of the edit is read. It is the error
+// of the table or blob file whose meaning it may change, and a note if engines skip it, too: only once.
 func TestUnknownIsPassedOver(t *testing.T) {
 	key := base.AppendKey(nil, []byte("a"), base.Trailer(1, base.KindPut))
 	b := testsst.BoundEdit(testsst.Bounds{Smallest: key, Largest: key})
@@ -369,7 +369,7 @@ func TestAtomicGroups(t *testing.T) {
 	}
 }
 
-// TestTags: the numbers are those of RocksDB's db/version_edit.h.
+// TestTags: the numbers equal RocksDB's db/version_edit.h.
 func TestTags(t *testing.T) {
 	for tag, want := range map[uint64]uint64{TagComparator: 1, TagLogNumber: 2, TagNextFileNumber: 3, TagLastSequence: 4, TagCompactCursor: 5,
 		TagDeletedFile: 6, TagNewFile: 7, TagPrevLogNumber: 9, TagMinLogToKeep: 10, TagNewFile2: 100, TagNewFile3: 102, TagNewFile4: 103,
@@ -492,7 +492,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestOnlyZeros: a MANIFEST of nothing but zeros is not read to its end, however long it is.
+// TestOnlyZeros: a MANIFEST of zeros is not read to its end, however long it is.
 func TestOnlyZeros(t *testing.T) {
 	dir := testsst.NewDB(t).Finish()
 	if err := os.Truncate(filepath.Join(dir, "MANIFEST-000005"), 0); err != nil {
@@ -506,8 +506,8 @@ func TestOnlyZeros(t *testing.T) {
 	}
 }
 
-// TestUnflushed: what flushes say about logs. The edits are of two of three families, with the numbers that engines give them: a
-// flush takes a number for the log, if it begins one, and then one for the table.
+// TestUnflushed: the logs that flushes prove. The edits are of two of three families, numbered as by engines: a flush
+// takes a number for the log, if it begins one, and then one for the table.
 func TestUnflushed(t *testing.T) {
 	next := func(n uint64) []byte { return testsst.EditNumber(TagNextFileNumber, n) }
 	logOf := func(family, log, n uint64) []byte {

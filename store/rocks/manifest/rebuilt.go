@@ -7,8 +7,8 @@ import (
 	"kvferry/record"
 )
 
-// Newest reads the MANIFEST with the highest number of names that ends with a whole record, for want of a CURRENT; nil when
-// there is none.
+// Newest replaces a lost CURRENT: it reads the MANIFEST with the highest number that ends with a whole record, or
+// returns nil.
 func Newest(ctx context.Context, dir string, names []string, report func(record.Finding)) (best *Version) {
 	for _, name := range names {
 		n, ok := manifestNumber(name)
@@ -22,8 +22,8 @@ func Newest(ctx context.Context, dir string, names []string, report func(record.
 	return best
 }
 
-// Rebuilt starts a version that is put together from the files of a directory, for want of a MANIFEST. of is what could be
-// read of the MANIFEST before it is damaged, nil for nothing: it knows column families and which files are obsolete.
+// Rebuilt starts a version that is built from the files of a directory instead of a MANIFEST. of is the version before
+// the damage of the MANIFEST, or nil: it has column families and obsolete files.
 func Rebuilt(of *Version, path, name string, levelDB bool) *Version {
 	v := newVersion()
 	v.Path, v.Name, v.Rebuilt, v.before = path, name, true, of
@@ -38,11 +38,10 @@ func Rebuilt(of *Version, path, name string, levelDB bool) *Version {
 	return v
 }
 
-// Engine says which engine the edits that could be read are of.
+// Engine returns the engine that wrote the readable edits.
 func (v *Version) Engine() (levelDB, known bool) { return !v.Rocks, v.Rocks || v.OldFile }
 
-// FamilyOf returns a column family of a rebuilt version, which a table or an OPTIONS file names; nil for one that was
-// dropped.
+// FamilyOf returns the column family of a rebuilt version that a table or OPTIONS names, or nil if it was dropped.
 func (v *Version) FamilyOf(id uint32, name, comparator string) *Family {
 	f := v.Families[id]
 	if f == nil {
@@ -62,20 +61,20 @@ func (v *Version) FamilyOf(id uint32, name, comparator string) *Family {
 	return f
 }
 
-// Dropped reports whether a column family is known to be no part of the database any more.
+// Dropped reports whether a column family is known to be dropped.
 func (v *Version) Dropped(id uint32) bool {
 	return v.before != nil && id <= v.before.MaxFamily && v.before.Families[id] == nil
 }
 
-// Was is what a MANIFEST said of a file before it is damaged.
+// Was describes a file by the edits before the damage of the MANIFEST.
 type Was struct {
 	Table
 	Family uint32
-	Listed bool // else it was part of the database once, or never
-	Past   bool // it was once: it is obsolete
+	Listed bool // the last readable version lists it
+	Past   bool // an edit deleted it: it is obsolete
 }
 
-// Was returns what the MANIFEST said of the table or blob file of a number.
+// Was returns the description of the table or blob file with a number.
 func (v *Version) Was(number uint64) Was {
 	if v.before == nil {
 		return Was{}
@@ -96,10 +95,10 @@ func (v *Version) Was(number uint64) Was {
 	return w
 }
 
-// Complete says that all column families of a rebuilt version are known.
+// Complete sets the default comparator, once all column families of a rebuilt version are known.
 func (v *Version) Complete() { v.Families[0].setDefault() }
 
-// AddTable adds a table to a rebuilt version, in which all are of level 0: what is newer their sequence numbers say.
+// AddTable adds a table to a rebuilt version. All its tables are of level 0: their sequence numbers order the rows.
 func (v *Version) AddTable(f *Family, t Table) {
 	t.Level = 0
 	f.Tables[t.Position] = t

@@ -39,7 +39,7 @@ func TestIsStore(t *testing.T) {
 	}
 }
 
-// TestNewest: the highest number counts, not the order of names, and only of what can be read to its end.
+// TestNewest: the highest number counts, not the order of names, and only among complete MANIFESTs.
 func TestNewest(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Finish()
@@ -65,7 +65,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// TestEngine: the edits tell, unless they are what both engines write.
+// TestEngine: the edits determine the engine, unless both engines write them.
 func TestEngine(t *testing.T) {
 	old := testsst.NewLevelDB(t)
 	old.Table(0, 0, testsst.Spec{}, testsst.Put("a", 1, "1"))
@@ -107,7 +107,7 @@ func damaged(t *testing.T) *Version {
 	return v
 }
 
-// TestRebuilt: what a damaged MANIFEST knew of column families and files.
+// TestRebuilt: column families and files from a damaged MANIFEST.
 func TestRebuilt(t *testing.T) {
 	of := damaged(t)
 	v := Rebuilt(of, "dir", "MANIFEST-000005", false)
@@ -139,7 +139,7 @@ func TestRebuilt(t *testing.T) {
 	}
 }
 
-// TestFamilyOf: what is known of a column family already stays.
+// TestFamilyOf: known properties of a column family stay.
 func TestFamilyOf(t *testing.T) {
 	v := Rebuilt(damaged(t), "dir", "MANIFEST-000005", false)
 	if f := v.FamilyOf(2, "two", "order"); f != nil || v.Families[2] != nil {

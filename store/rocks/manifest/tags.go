@@ -3,7 +3,7 @@ package manifest
 // Tags of the fields of a version edit in the MANIFEST (db/version_edit.h).
 const (
 	TagComparator      = 1 // length-prefixed name
-	TagLogNumber       = 2 // logs below it hold nothing the column family still needs
+	TagLogNumber       = 2 // the column family does not need logs below it
 	TagNextFileNumber  = 3
 	TagLastSequence    = 4
 	TagCompactCursor   = 5 // level, internal key
@@ -11,9 +11,9 @@ const (
 	TagNewFile         = 7 // LevelDB: level, number, size, smallest, largest
 	TagPrevLogNumber   = 9
 	TagMinLogToKeep    = 10
-	TagNewFile2        = 100 // as TagNewFile, then smallest and largest sequence number
-	TagNewFile3        = 102 // as TagNewFile2 with a path id after the number
-	TagNewFile4        = 103 // as TagNewFile2, then custom fields
+	TagNewFile2        = 100 // TagNewFile, then smallest and largest sequence number
+	TagNewFile3        = 102 // TagNewFile2 with a path id after the number
+	TagNewFile4        = 103 // TagNewFile2, then custom fields
 	TagColumnFamily    = 200 // the column family that the edit is about
 	TagColumnFamilyAdd = 201 // length-prefixed name
 	TagColumnFamilyDel = 202
@@ -30,7 +30,7 @@ const (
 	TagWALAddition     = TagIgnorable + 4 // the same
 	TagWALDeletion     = TagIgnorable + 5 // the same
 	TagFullHistoryTS   = TagIgnorable + 6
-	TagLastIgnorable   = TagIgnorable + 11 // of those that are known, see the package comment
+	TagLastIgnorable   = TagIgnorable + 11 // the last known tag; see the package comment
 )
 
 // Tags of the custom fields of TagNewFile4; each but the last has a length-prefixed value.
@@ -45,7 +45,7 @@ const (
 	FileMinTimestamp   = 10
 	FileMaxTimestamp   = 11
 	FileTimestamps     = 16
-	FileLastIgnorable  = 17 // of those that are known
+	FileLastIgnorable  = 17 // the last known field
 	// FileNotIgnorable marks fields that a reader must understand.
 	FileNotIgnorable = 1 << 6
 	FilePathID       = FileNotIgnorable + 1

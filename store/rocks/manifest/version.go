@@ -17,39 +17,39 @@ import (
 	"kvferry/store/rocks/logfile"
 )
 
-// Version is the state that the edits of a MANIFEST add up to.
+// Version is the sum of the edits of a MANIFEST.
 type Version struct {
 	Name      string // name
-	Number    uint64 // in that name
+	Number    uint64 // in Name
 	Path      string
 	Size      int64       // bytes of the MANIFEST that were read
 	Info      fs.FileInfo // of the MANIFEST before it was read
 	Families  map[uint32]*Family
 	MaxFamily uint32
 	minLog    uint64
-	flush     Flush   // that the last edits tell of
-	begun     []Flush // those that began logs, ascending, see Unflushed
+	flush     Flush   // the flush of the last edits
+	begun     []Flush // flushes that began logs, ascending; see Unflushed
 	start     start
 	PrevLog   uint64
 	LastSeq   uint64
-	NextFile  uint64 // number that no file had yet
+	NextFile  uint64 // the next free file number
 	Rocks     bool   // some tag is RocksDB's own
 	OldFile   bool   // some tag is LevelDB's own
 	seen      struct{ nextFile, lastSeq, logNumber bool }
 
 	Mentioned map[uint64]bool // numbers of all tables that some edit added
-	Ingested  map[uint64]bool // sequence numbers of tables that were ingested, and may be compacted since
+	Ingested  map[uint64]bool // sequence numbers of ingested tables, which may have been compacted since
 
-	Rebuilt bool           // there is no MANIFEST: see Rebuilt
-	before  *Version       // what could be read of it
-	was     map[uint64]Was // of the files in it; see Was
+	Rebuilt bool           // built without a MANIFEST: see Rebuilt
+	before  *Version       // the version before its damage
+	was     map[uint64]Was // the files in before; see Was
 
-	group []*Edit // of an atomic group that is not complete yet
+	group []*Edit // edits of an incomplete atomic group
 
-	reported map[string]bool // what is not known
+	reported map[string]bool // unknown parts already reported
 
 	Torn   bool  // the MANIFEST ends within a record
-	TornAt int64 // which starts there
+	TornAt int64 // the start of that record
 }
 
 // Family is a column family.
@@ -57,17 +57,17 @@ type Family struct {
 	ID         uint32
 	Name       string
 	Comparator string
-	// Unnamed says that no edit names the comparator: the first MANIFEST of a database, which it has until it is opened
-	// again, leaves it out for the default family. That is bytewise then, unless the tables say otherwise.
+	// Unnamed is true if no edit names the comparator. The first MANIFEST of a database omits it for the default
+	// family, which then is bytewise unless the tables name another.
 	Unnamed   bool
 	LogNumber uint64
 	Logged    uint64 // the largest sequence number of tables, also past ones, that was in a log; see noteTables
 	Tables    map[Position]Table
-	blobs     map[uint64]*Blob // all that were added; see Blobs
-	allBlobs  bool             // all of them are part of the database, as far as anybody knows
+	blobs     map[uint64]*Blob // all added files; see Blobs
+	allBlobs  bool             // all of them count as part of the database
 }
 
-// Read replays the MANIFEST that CURRENT names. With an error of its bytes it returns the version before them.
+// Read replays the MANIFEST in CURRENT. If it is damaged, Read returns the version before the damage with the error.
 func Read(ctx context.Context, dir string, report func(record.Finding)) (*Version, error) {
 	name, err := Current(dir)
 	if err != nil {
@@ -76,7 +76,7 @@ func Read(ctx context.Context, dir string, report func(record.Finding)) (*Versio
 	return readNamed(ctx, dir, name, report)
 }
 
-// readNamed replays a MANIFEST. With an error of its bytes it returns the version before them.
+// readNamed replays a MANIFEST. If it is damaged, readNamed returns the version before the damage with the error.
 func readNamed(ctx context.Context, dir, name string, report func(record.Finding)) (*Version, error) {
 	f, err := store.OpenRegular(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,7 +96,7 @@ func readNamed(ctx context.Context, dir, name string, report func(record.Finding
 	return v, v.replay(ctx, logfile.NewReader(logfile.Within(ctx, io.NewSectionReader(f, 0, v.Size)), 0), report)
 }
 
-// newVersion returns what every MANIFEST starts from.
+// newVersion returns the version before the first edit.
 func newVersion() *Version {
 	return &Version{Families: map[uint32]*Family{0: newFamily(0, "default")}, Mentioned: map[uint64]bool{}, Ingested: map[uint64]bool{}}
 }
@@ -139,7 +139,7 @@ func (v *Version) replay(ctx context.Context, log *logfile.Reader, report func(r
 	return v.complete()
 }
 
-// reportUnknown reports, once each, what was passed over.
+// reportUnknown reports skipped parts, once each.
 func (v *Version) reportUnknown(e *Edit, off int64, report func(record.Finding)) {
 	for _, u := range e.unknown {
 		if v.reported[u.what] {
@@ -153,7 +153,7 @@ func (v *Version) reportUnknown(e *Edit, off int64, report func(record.Finding))
 	}
 }
 
-// editError places an error within an edit in the MANIFEST: offsets are those of the record.
+// editError adds the MANIFEST to an error within an edit. Its offset is the offset of the record.
 func editError(path string, off int64, err error) error {
 	var c *record.CorruptError
 	if errors.As(err, &c) {
@@ -236,7 +236,7 @@ func (v *Version) apply(e *Edit) error {
 	return nil
 }
 
-// complete checks that the MANIFEST said what every engine writes first.
+// complete checks for the fields that every engine writes first.
 func (v *Version) complete() error {
 	missing := ""
 	switch {
@@ -259,7 +259,7 @@ func (v *Version) complete() error {
 	return nil
 }
 
-// setDefault says that the default column family, of which no edit names the comparator, is bytewise.
+// setDefault sets the comparator of the default family to bytewise if no edit names it.
 func (f *Family) setDefault() {
 	if f != nil && f.Comparator == "" {
 		f.Comparator, f.Unnamed = store.Bytewise.Name, true
@@ -276,9 +276,10 @@ func (v *Version) Sorted() []*Family {
 	return out
 }
 
-// noteTables notes what an edit that adds tables says of their sequence numbers. A flush names a log, a compaction deletes
-// tables, and ingestion does neither: it gives a table one number, which is in no log. What a MANIFEST begins with has no next
-// file number, and does not tell where a table came from: one with several numbers was not ingested, or was compacted since.
+// noteTables notes the sequence numbers of the tables that an edit adds. A flush names a log, a compaction deletes
+// tables, and ingestion does neither: it gives a table one number, which is in no log. The first edits of a MANIFEST
+// have no next file number and do not show the origin of a table: one with several numbers was not ingested, or was
+// compacted since.
 func (v *Version) noteTables(f *Family, e *Edit) {
 	for i := range e.added {
 		t := &e.added[i]
@@ -291,14 +292,14 @@ func (v *Version) noteTables(f *Family, e *Edit) {
 	}
 }
 
-// Flush is a flush of a column family that began a log. Its edit and the next one tell of it.
+// Flush is a flush of a column family that began a log. Its edit and the next one describe it.
 type Flush struct {
-	Log uint64 // that entries go to since
+	Log uint64 // the log that entries go to since
 	Seq uint64 // the largest sequence number of its tables
 }
 
-// start is what the edits of a server's start said. Those with a log number have the same one; the first with another one, or of
-// a compaction or ingestion, ends them.
+// start collects the edits of a server's start. Their log numbers, if any, are equal; it ends at the first edit with
+// another log number, or of a compaction or ingestion.
 type start struct {
 	log, nextFile uint64
 	over          bool
@@ -314,9 +315,8 @@ func (s *start) add(e *Edit) {
 	}
 }
 
-// noteFlush notes a flush that began a log, and that some logs before it are needed still. What a MANIFEST begins with is of
-// another time and has no next file number. The log of a server's start is older than the edits of the start, or has the number
-// that is next after them.
+// noteFlush notes a flush that began a log if earlier logs are still needed. The first edits of a MANIFEST are older
+// and have no next file number. The log of a server's start is older than its edits, or has the next number after them.
 func (v *Version) noteFlush(e *Edit) {
 	if !e.hasNextFile {
 		return
@@ -342,10 +342,10 @@ func (v *Version) noteFlush(e *Edit) {
 	}
 }
 
-// Unflushed returns the first log that is needed and the flushes that began others behind it: the logs before each have
-// entries that no table has, and all entries of its tables or later ones. An engine that flushes a column family begins
-// another log, but not where the last one is empty, and it notes the lowest log of which other families have entries in memory
-// only: a family without any needs none before the log that was begun.
+// Unflushed returns the first log that is needed and the flushes that began later logs. The logs before each flush have
+// entries that no table has, and reach at least the last entry of its tables. An engine that flushes a column family
+// begins another log, unless the last log is empty, and records the lowest log whose entries other families only have
+// in memory: a family without such entries needs no log before the new log.
 func (v *Version) Unflushed() (from uint64, flushes []Flush) {
 	from, flushes = v.FirstLog(), v.begun
 	for len(flushes) > 0 && flushes[0].Log <= from {
@@ -354,7 +354,7 @@ func (v *Version) Unflushed() (from uint64, flushes []Flush) {
 	return from, flushes
 }
 
-// FirstLog is the lowest log number that some column family still needs.
+// FirstLog returns the lowest log number that some column family still needs.
 func (v *Version) FirstLog() uint64 {
 	low := uint64(math.MaxUint64)
 	for _, f := range v.Families {

@@ -1,20 +1,20 @@
-// Package repair puts together what a MANIFEST would say.
+// Package repair rebuilds the version that an unreadable MANIFEST held.
 //
-// Without a MANIFEST a salvage does what RepairDB of RocksDB and LevelDB does, but for writing: every table in the directory
-// is read, each as one of level 0, and so is every log. What is newer the sequence numbers of the rows say, and between equal
-// ones the numbers of the files. The result is a manifest.Version, so that all else is as ever, and depends on the files alone.
+// Without a MANIFEST a salvage does the same as RepairDB of RocksDB and LevelDB, but writes no files: it reads every
+// table in the directory as a table of level 0, and every log. Sequence numbers order the rows, then file numbers. The
+// result is a manifest.Version, so all other code works unchanged, and depends on the files alone.
 //
 //	column families      the part of the MANIFEST before the damage, the properties of tables, and OPTIONS, which lists the
 //	                     families in the order of their ids
 //	comparator           the same; of LevelDB, whose tables do not name it, that of the format
-//	obsolete files       those that the MANIFEST gave up before the damage are not read. Others cannot be told: rows that
-//	                     were deleted or changed come back where a table of theirs was still there
+//	obsolete files       files that the MANIFEST deleted before the damage are not read. Others are not recognised:
+//	                     deleted or overwritten rows come back if an obsolete table still has them
 //	bounds               the first and last key that can be read, and the range tombstones
-//	ingested tables      the MANIFEST alone has their sequence number. What it does not have any more counts as 0: every
-//	                     other row of the same key is newer, unless a compaction has made its number 0, too
+//	ingested tables      only the MANIFEST has their sequence number. A lost number counts as 0: every other row of the
+//	                     same key is newer, unless a compaction has set its number to 0, too
 //	blob files           all, each of the column family that its header names
 //
-// Where only CURRENT is lost, the newest MANIFEST that ends with a whole record is taken.
+// If only CURRENT is lost, the newest MANIFEST that ends with a whole record is used.
 package repair
 
 import (
@@ -51,7 +51,7 @@ type Source struct {
 	Report    func(record.Finding)
 }
 
-// extensions of files.
+// File extensions.
 const (
 	tableExt      = ".sst"
 	levelTableExt = ".ldb"
@@ -59,7 +59,7 @@ const (
 	logExt        = ".log"
 )
 
-// rebuilder puts a manifest.Version together.
+// rebuilder builds a manifest.Version.
 type rebuilder struct {
 	*Source
 	levelDB  bool
@@ -67,7 +67,7 @@ type rebuilder struct {
 	tables   []*foundTable // by number
 	blobs    []foundBlob
 	logs     int
-	ingested int // tables whose sequence number nothing has
+	ingested int // tables whose sequence number is lost
 }
 
 // foundTable is a table of the directory.
@@ -80,7 +80,7 @@ type foundTable struct {
 	err    error // of opening it
 	was    manifest.Was
 	family *manifest.Family
-	// dropped says that its family is no part of the database any more.
+	// dropped is set if its family is no longer part of the database.
 	dropped bool
 }
 
@@ -90,8 +90,8 @@ type foundBlob struct {
 	family uint32
 }
 
-// Version returns what the MANIFEST would say that cannot be read because of an error; of is what stands before that, nil for
-// nothing. With its findings it says what that means.
+// Version rebuilds the version of a MANIFEST that cannot be read because of cause. of is the version before the damage,
+// or nil.
 func (s *Source) Version(ctx context.Context, of *manifest.Version, cause error) (*manifest.Version, error) {
 	b, err := s.survey(ctx, of, cause)
 	if err != nil || !b.v.Rebuilt {
@@ -117,7 +117,7 @@ func (s *Source) Version(ctx context.Context, of *manifest.Version, cause error)
 	return b.v, nil
 }
 
-// version is what was found, nil before.
+// version returns the version found so far, or nil.
 func (b *rebuilder) version() *manifest.Version {
 	if b == nil {
 		return nil
@@ -125,7 +125,7 @@ func (b *rebuilder) version() *manifest.Version {
 	return b.v
 }
 
-// Survey is Version without its tables, for who wants to know the column families.
+// Survey is Version without tables, for callers that only need the column families.
 func (s *Source) Survey(ctx context.Context, of *manifest.Version, cause error) (*manifest.Version, error) {
 	b, err := s.survey(ctx, of, cause)
 	return b.version(), err
@@ -167,17 +167,17 @@ func (s *Source) survey(ctx context.Context, of *manifest.Version, cause error) 
 	return b, b.families()
 }
 
-// hasExt reports whether a name has an extension.
+// hasExt reports whether a name has the extension.
 func hasExt(names []string, ext string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return filepath.Ext(n) == ext })
 }
 
-// isRocks reports whether there are files that RocksDB alone has.
+// isRocks reports whether the names include a file that only RocksDB writes.
 func isRocks(names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return n == "IDENTITY" || strings.HasPrefix(n, "OPTIONS-") })
 }
 
-// look takes a file of the directory.
+// look examines a file of the directory.
 func (b *rebuilder) look(name string) error {
 	ext := filepath.Ext(name)
 	number, err := strconv.ParseUint(strings.TrimSuffix(name, ext), 10, 64)
@@ -213,7 +213,7 @@ func (b *rebuilder) look(name string) error {
 	return nil
 }
 
-// blob takes a blob file.
+// blob adds a blob file.
 func (b *rebuilder) blob(number uint64, file *files.File) error {
 	f, err := blob.OpenAny(file, file.Size, file.Path)
 	if disk.IsAccess(err) {
@@ -227,7 +227,7 @@ func (b *rebuilder) blob(number uint64, file *files.File) error {
 	return nil
 }
 
-// families finds the column families, and of which of them each table is.
+// families finds the column families and assigns the tables to them.
 func (b *rebuilder) families() error {
 	for _, t := range b.tables {
 		switch p := &t.info.Properties; {
@@ -242,7 +242,7 @@ func (b *rebuilder) families() error {
 	if err := b.fromOptions(); err != nil {
 		return err
 	}
-	for _, t := range b.tables { // LevelDB and early versions of RocksDB do not write it down
+	for _, t := range b.tables { // LevelDB and early versions of RocksDB do not record the family
 		if legacy := t.err == nil && !t.info.HasFamily && t.info.Family == 0; t.family == nil && (legacy || len(b.v.Families) == 1) {
 			t.family = b.v.FamilyOf(0, "", t.info.Comparator)
 		}
@@ -256,8 +256,8 @@ func (b *rebuilder) families() error {
 	return nil
 }
 
-// fromOptions takes the column families that OPTIONS names. They stand in the order of their ids, which are their places unless
-// a family before was dropped: then the ids of those without tables are not known, nor which entries of logs are theirs.
+// fromOptions adds the column families in OPTIONS, which lists them by id. The id of a family is its position, unless
+// an earlier family was dropped: then the ids and log entries of families without tables are unknown.
 func (b *rebuilder) fromOptions() error {
 	list, err := rocksopts.Families(b.Dir)
 	if err != nil || b.levelDB {
@@ -335,7 +335,7 @@ func (b *rebuilder) note(s record.Severity, kind, file, detail string) {
 	b.Report(record.Finding{Kind: kind, Severity: s, Place: at, Detail: detail})
 }
 
-// causeOf places the error for which a version is rebuilt.
+// causeOf returns the finding for the error that made the rebuild necessary.
 func causeOf(dir string, err error) record.Finding {
 	f := record.Finding{Kind: record.FindDamagedFile, Severity: record.Error, Detail: lsm.Reason(err),
 		Place: record.Place{File: manifest.CurrentName, Off: record.NoOffset, Level: -1}}
@@ -350,7 +350,7 @@ func causeOf(dir string, err error) record.Finding {
 	return f
 }
 
-// tell reports what a version was rebuilt of, and what that means.
+// tell reports the sources of a rebuilt version and the possible loss.
 func (b *rebuilder) tell(cause error) {
 	f := causeOf(b.Dir, cause)
 	if b.Behind {

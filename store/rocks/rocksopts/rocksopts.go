@@ -1,4 +1,4 @@
-// Package rocksopts reads what RocksDB wrote down about a database in its OPTIONS files.
+// Package rocksopts reads the OPTIONS files of RocksDB.
 package rocksopts
 
 import (
@@ -12,11 +12,11 @@ import (
 	"kvferry/store"
 )
 
-// most bounds an OPTIONS file: one of many column families has some hundred KiB.
+// most bounds an OPTIONS file. With many column families it has some hundred KiB.
 const most = 16 << 20
 
-// Newest returns the value of an option in the newest OPTIONS file of a database, and the name of that file; "" if
-// there is none.
+// Newest returns the value of an option in the newest OPTIONS file of a database, and the name of the file; both are ""
+// without such a file.
 func Newest(dir, option string) (value, file string, err error) {
 	lines, file, err := newest(dir)
 	for _, line := range lines {
@@ -44,7 +44,7 @@ func Families(dir string) (out []Family, err error) {
 	return out, err
 }
 
-// newest returns the lines of the newest OPTIONS file, and its name; "" if there is none.
+// newest returns the lines and the name of the newest OPTIONS file; the name is "" without such a file.
 func newest(dir string) (lines []string, file string, err error) {
 	matches, err := disk.Glob(dir, "OPTIONS-*")
 	if err != nil {
@@ -73,7 +73,7 @@ func newest(dir string) (lines []string, file string, err error) {
 	return lines, filepath.Base(file), nil
 }
 
-// AtLeast reports whether a version of RocksDB, as 8.7.3, is major.minor or later. What is no version is none.
+// AtLeast reports whether a version of RocksDB, such as 8.7.3, is major.minor or later. An invalid version is not.
 func AtLeast(version string, major, minor int) bool {
 	a, rest, _ := strings.Cut(version, ".")
 	b, _, _ := strings.Cut(rest, ".")

@@ -14,15 +14,15 @@ import (
 	"kvferry/store/rocks/logfile"
 )
 
-// Entry is an entry of a write batch. Key and Value are views; Kind is one of an internal
-// key's; a range tombstone has its exclusive end as value.
+// Entry is an entry of a write batch. Key and Value are views; Kind is a kind of internal keys. The value of a range
+// tombstone is its exclusive end.
 type Entry struct {
 	Family uint32
 	Kind   byte
 	Key    []byte
 	Value  []byte
 	Seq    uint64
-	// A large value of a large batch is not in memory: it has Size bytes, which From gives while the entry lives.
+	// A large value of a large batch is not in memory: From reads its Size bytes while the entry is valid.
 	Size int64
 	From io.Reader
 }
@@ -30,7 +30,7 @@ type Entry struct {
 // LargeValue is the length above which a value may be left in the log.
 const LargeValue = 1 << 20
 
-// Whole returns the value of the entry, which it reads when it is a large one.
+// Whole returns the value of the entry; it reads a large value.
 func (e *Entry) Whole() ([]byte, error) {
 	if e.From == nil {
 		return e.Value, nil
@@ -40,7 +40,7 @@ func (e *Entry) Whole() ([]byte, error) {
 	return b, err
 }
 
-// batchNames are tags that mark transactions: a batch is not read behind one.
+// batchNames are the tags that mark transactions. The rest of a batch after such a tag is not read.
 var batchNames = map[byte]string{
 	0x09: "begin of a prepared transaction", 0x0a: "end of a prepared transaction",
 	0x0b: "commit of a prepared transaction", 0x0c: "rollback of a prepared transaction",
@@ -48,10 +48,10 @@ var batchNames = map[byte]string{
 	0x15: "commit of a prepared transaction with timestamp",
 }
 
-// Batch decodes a write batch, of which a part at a time may be in memory.
+// Batch decodes a write batch that may be only partly in memory.
 type Batch struct {
 	base.Fields           // the part; Base is where it starts in the batch
-	src         io.Reader // what comes after it
+	src         io.Reader // the bytes after the part
 	rest        int64     // bytes of src
 
 	seq   uint64
@@ -67,7 +67,7 @@ func NewBatch(l *logfile.Reader, rec []byte, off int64) (*Batch, error) {
 	return &Batch{src: src, rest: l.Size}, err
 }
 
-// PeekSeq returns the first sequence number of a batch that is cut off; false if it is cut off before.
+// PeekSeq returns the first sequence number of a truncated batch; false if the number is truncated too.
 func PeekSeq(b []byte) (uint64, bool) {
 	if len(b) < 8 {
 		return 0, false
@@ -75,7 +75,7 @@ func PeekSeq(b []byte) (uint64, bool) {
 	return binary.LittleEndian.Uint64(b), true
 }
 
-// batchChunk is how much of a large batch is read at a time, at least.
+// batchChunk is the minimum read size of a large batch.
 const batchChunk = 64 << 10
 
 // Decode calls f for every entry.
@@ -107,10 +107,10 @@ func (d *Batch) Decode(f func(Entry) error) error {
 	return d.Err
 }
 
-// header decodes what comes before the entries.
+// header decodes the fields before the entries.
 func (d *Batch) header() { d.seq, d.count = d.Uint64("sequence"), d.Uint32("count") }
 
-// short reports whether what starts at a place ends beyond the part in memory, and makes that part longer.
+// short reports whether the item at start ends beyond the part in memory, and extends the part.
 func (d *Batch) short(start int) bool {
 	if d.Err == nil || d.rest == 0 || !errors.Is(d.Err, record.ErrShort) {
 		return false
@@ -125,9 +125,9 @@ func (d *Batch) short(start int) bool {
 	return d.Err == nil
 }
 
-// pass calls f with an entry. A value that goes beyond the part in memory is read as f wants it.
+// pass calls f with an entry. f reads the rest of a value that is not in memory.
 func (d *Batch) pass(e *Entry, f func(Entry) error) error {
-	beyond := max(e.Size-int64(len(e.Value)), 0) // Size is 0 when the whole value is there
+	beyond := max(e.Size-int64(len(e.Value)), 0) // Size is 0 if the whole value is in memory
 	tail := io.LimitedReader{R: d.src, N: beyond}
 	if beyond > 0 {
 		e.From, e.Value = io.MultiReader(bytes.NewReader(e.Value), &tail), nil
@@ -142,14 +142,14 @@ func (d *Batch) pass(e *Entry, f func(Entry) error) error {
 	return nil
 }
 
-// Seqs returns the sequence numbers that the batch takes, also one that has an unknown tag; false means that it takes none.
+// Seqs returns the sequence numbers of the batch, even if it has an unknown tag; false means that it has no numbers.
 func (d *Batch) Seqs() (Range, bool) {
 	sound := d.Err == nil || errors.Is(d.Err, base.ErrUnsupported) && d.seq+uint64(d.count) <= base.MaxSequence
 	return Range{d.seq, d.seq + uint64(d.count) - 1}, sound && d.count > 0
 }
 
-// decode decodes one entry; false means that it is none that takes a sequence number. rest is how many bytes of the
-// batch follow what is in memory: of a large value that goes on there, value is the start.
+// decode decodes one entry; false means that the entry takes no sequence number. rest is the number of bytes of the
+// batch that are not in memory. If a large value continues there, Value is only its start.
 func (e *Entry) decode(d *base.Fields, rest int64) bool {
 	tag := d.Byte("tag")
 	switch tag {
@@ -194,7 +194,7 @@ func (e *Entry) decode(d *base.Fields, rest int64) bool {
 	return true
 }
 
-// refuse fails at a tag that is not known, and so neither is how long its entry is.
+// refuse fails at an unknown tag, because the length of its entry is unknown.
 func (e *Entry) refuse(d *base.Fields, tag byte) {
 	if name := cmp.Or(batchNames[tag], base.RefusedKind(tag)); name != "" {
 		d.Fail("tag", base.Unsupported("write batch with a %s (tag %#x)", name, tag))

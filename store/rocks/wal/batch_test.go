@@ -87,7 +87,7 @@ func TestLargeAtTheEdges(t *testing.T) {
 				t.Errorf("sequence numbers %v, %t", r, ok)
 			}
 		}
-		if n > LargeValue { // the last byte is not there, and nobody reads the value
+		if n > LargeValue { // the last byte is missing, and the value is not read
 			d := &Batch{Fields: base.Fields{Buf: bytes.Clone(whole[:len(whole)-1])}, src: iotest.ErrReader(io.ErrUnexpectedEOF), rest: 1}
 			if err := d.Decode(func(Entry) error { return nil }); !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("a value without its last byte: %v", err)

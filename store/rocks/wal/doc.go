@@ -6,10 +6,9 @@
 //	| sequence (8) | count (4) | entries  |
 //	+--------------+-----------+----------+-----
 //
-// Little endian. An entry is a tag, for column families other than the default one its id as a
-// varint, then key and value, each length-prefixed, as the tag needs. Entries take sequence numbers
-// one after the other.
-// Entries that are no rows (log data, the marks of transactions) take none.
+// Little endian. An entry is a tag, the id of its column family as a varint unless that is the default one, and key and
+// value, each length-prefixed, as the tag needs. Entries take consecutive sequence numbers, except entries that are not
+// rows (log data, the marks of transactions).
 //
 //	tag         entry                          fields
 //	0x00  0x04  delete                         key
@@ -23,6 +22,6 @@
 //	0x16  0x17  wide columns                   key, columns; the row is lost
 //	0x18  0x19  value with a write time        key, value; the row is lost
 //
-// The second tag is that of another column family than the default one. Of other tags, those of prepared transactions among
-// them, the length or the meaning is not known: they cost the rest of their batch.
+// The second tag is for column families other than the default one. The length or the meaning of any other tag, such as
+// a mark of a prepared transaction, is unknown: it loses the rest of its batch.
 package wal

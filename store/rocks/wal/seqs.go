@@ -5,28 +5,27 @@ import (
 	"slices"
 )
 
-// Range is a stretch of sequence numbers, both ends included.
+// Range is a range of sequence numbers, both ends included.
 type Range struct{ first, last uint64 }
 
-// Seqs is what a log holds of the sequence numbers, of which each entry of a batch takes one. Engines write them without
-// a gap.
+// Seqs holds the sequence numbers in a log. Each entry of a batch takes one, and engines write them without a gap.
 type Seqs struct {
-	First, Last uint64 // of all batches; 0: there is none
-	// Gap is the first place within the log where numbers are missing, and Missing how many are in all such places. Back is
-	// the first place where they go back.
+	First, Last uint64 // of all batches; 0: no batch
+	// Gap is the first place in the log with missing numbers, and Missing the total of missing numbers. Back is the
+	// first place where the numbers go back.
 	Gap, Back Jump
 	Missing   uint64
 
 	ranges []Range // ascending
 }
 
-// Jump is a place where a batch does not follow the one before.
+// Jump is a place where a batch does not continue the sequence.
 type Jump struct {
 	Off         int64  // of the batch in its log
-	Prev, First uint64 // the last number before, and the first one of the batch; 0: there is no such place
+	Prev, First uint64 // the last number before, and the first number of the batch; 0: no jump
 }
 
-// maxRanges bounds how many stretches of sequence numbers a log has: further gaps between them are not known.
+// maxRanges bounds the ranges of a log: gaps beyond it are ignored.
 const maxRanges = 4096
 
 // Add notes the sequence numbers of a batch at an offset of the log; batches ascend.
@@ -51,7 +50,7 @@ func (s *Seqs) Add(r Range, off int64) {
 	s.ranges = append(l, r)
 }
 
-// Any reports whether there is a number.
+// Any reports whether a number was noted.
 func (s *Seqs) Any() bool { return len(s.ranges) > 0 }
 
 // Has reports whether a sequence number was noted.
@@ -60,7 +59,7 @@ func (s *Seqs) Has(seq uint64) bool {
 	return ok || i > 0 && seq <= s.ranges[i-1].last
 }
 
-// Union has the numbers of several logs.
+// Union merges the numbers of several logs.
 func Union(logs []*Seqs) *Seqs {
 	var all []Range
 	for _, s := range logs {

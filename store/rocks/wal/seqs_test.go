@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSeqRanges: what a log holds is known as stretches, of which there are not too many.
+// TestSeqRanges: the numbers of a log are kept as a bounded list of ranges.
 func TestSeqRanges(t *testing.T) {
 	var l Seqs
 	for _, r := range []Range{{5, 6}, {7, 7}, {9, 12}, {12, 14}, {13, 13}, {30, 30}} {
