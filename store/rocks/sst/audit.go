@@ -16,8 +16,7 @@ const FieldCounts = "counts"
 // audit compares the rows of a table with its properties, because neither checksums nor reading rows in order reveal a
 // missing row or a missing index entry. All walks of a table share the audit: the first to read a block counts it, and
 // counts all of it, so that the spans of several workers, lanes and seeks add up. The sum is compared only after every
-// block from the start of the file to the end of the index's last block was counted; a table read in part is not
-// judged.
+// block from the start of the file to the end of the index's last block was counted; partial reads are not judged.
 type audit struct {
 	ends  sync.Once
 	end   uint64 // end of the last data block of the index
@@ -101,8 +100,7 @@ func (r *Reader) compare() error {
 	return a.err
 }
 
-// onlyTombstones reports whether block h may be empty: Pebble writes an empty data block into a table that has only
-// range tombstones.
+// onlyTombstones reports whether block h may be empty: Pebble writes an empty one if all rows are range tombstones.
 func (r *Reader) onlyTombstones(h blocks.Handle) bool {
 	return r.info.RangeDel.Size > 0 && h.Off == 0 && handleEnd(h) == r.audit.end
 }

@@ -11,8 +11,7 @@ import (
 
 // Bounds returns internal keys that enclose the readable part of a table without bounds from a MANIFEST, or nil if no
 // part is readable. The first key comes from the first readable block. The last key comes from the last block or, if
-// that is damaged, from its separator, which is never below the block's keys. Range tombstones extend the bounds to
-// their own start and end.
+// that is damaged, from its separator, which is never below the block's keys. Range tombstones extend the bounds.
 func (r *Reader) Bounds() (first, last []byte, err error) {
 	info, err := r.Open()
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// Cache keeps index blocks: all that are in use, and idle ones as long as the total fits Max bytes. All cursors of a
-// table share it.
+// Cache keeps index blocks: those in use, and idle ones while the total fits Max bytes. A table's cursors share it.
 type Cache struct {
 	mu   sync.Mutex
 	Max  int64

@@ -55,8 +55,8 @@ type Unpackers struct {
 // room for the rest of the block.
 const DefaultMax = 528 << 20
 
-// maxWindow bounds the window of a zstd frame, because the decoder allocates it up front. The highest compression level
-// uses 128 MiB.
+// maxWindow bounds the window of a zstd frame, because the decoder allocates it up front. The highest level uses 128
+// MiB.
 const maxWindow = 128 << 20
 
 // max returns the limit of a block's decompressed size.
@@ -232,8 +232,7 @@ func (u *unpacker) unpackZlib(dst, src []byte, size int, dict []byte) ([]byte, e
 	return readGrowing(dst, u.inflate, size, len(src), u.max)
 }
 
-// readGrowing reads all of r, at most most bytes, growing the buffer with the data. size is the expected size, -1 if
-// unknown.
+// readGrowing reads all of r, at most most bytes, growing the buffer with the data. size is expected, -1 if unknown.
 func readGrowing(dst []byte, r io.Reader, size, in, most int) ([]byte, error) {
 	guess := firstRoom(in, size)
 	if size >= 0 && size < guess {
@@ -292,8 +291,7 @@ func (u *unpacker) unpackZstd(dst, src []byte, size int, dict []byte) ([]byte, e
 	return out, nil
 }
 
-// streamZstd decompresses output larger than dst. The buffer grows as it fills, regardless of the sizes that the frame
-// claims.
+// streamZstd decompresses output larger than dst. The buffer grows as it fills, whichever sizes the frame claims.
 func (u *unpacker) streamZstd(dst, src []byte, size int) ([]byte, error) {
 	u.src.Reset(src)
 	if err := u.zstd.Reset(&u.src); err != nil {

@@ -128,8 +128,7 @@ func (x *indexBlock) near(compare func(a, b []byte) int, key []byte) (bool, erro
 	return err == nil, err
 }
 
-// bisect moves between restarts, from low on, and returns the first at which before is false, or the number of
-// restarts.
+// bisect moves between restarts from low on; it returns the first where before is false, or the number of restarts.
 func (x *indexBlock) bisect(low int, before func() bool) (int, error) {
 	high := x.NumRestarts()
 	for low < high {
@@ -165,8 +164,7 @@ func (x *indexBlock) before(compare func(a, b []byte) int, key []byte) (last []b
 	return last
 }
 
-// scan is seek for a freshly opened block. It reads every entry on the way, so it finds no entry behind an unreadable
-// one.
+// scan is seek for a freshly opened block. It reads every earlier entry, so it finds none behind an unreadable one.
 func (x *indexBlock) scan(compare func(a, b []byte) int, key []byte) (bool, error) {
 	for {
 		if ok, err := x.next(); !ok || err != nil || compare(x.sep(), key) >= 0 {

@@ -68,8 +68,7 @@ func (r *Reader) checkIndex(b *cachedBlock, h blocks.Handle, part bool) {
 	}
 }
 
-// entry checks that the current block follows the previous one. After an entry that points elsewhere, the next entry
-// leads back into sequence.
+// entry checks that the current block follows the previous one. After a wrong entry, the next one is in sequence again.
 func (c *indexCheck) entry() {
 	off := c.x.handle.Off
 	switch {

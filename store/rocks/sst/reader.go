@@ -136,8 +136,8 @@ func (r *Reader) loadMetaindex() error {
 	return err
 }
 
-// EachMeta calls f with the name and the value of every metaindex entry. Most values are block handles. An error of f
-// ends the walk.
+// EachMeta calls f with the name and the value of every metaindex entry. Most values are block handles. f's error ends
+// the walk.
 func (r *Reader) EachMeta(f func(name string, value []byte) error) error {
 	if _, err := r.Open(); err != nil {
 		return err

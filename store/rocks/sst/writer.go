@@ -45,8 +45,7 @@ type WriterOptions struct {
 	Created    int64  // Unix seconds
 	External   bool   // to be ingested by a running engine
 	Buffer     int    // write buffer in bytes; 0: writeSize
-	// Spare runs f concurrently if a core is idle, and reports whether it does. It compresses blocks; nil: the caller
-	// does.
+	// Spare runs f concurrently if a core is idle, and reports whether it does. It is used for compression; may be nil.
 	Spare func(f func()) bool
 }
 
@@ -285,8 +284,7 @@ func (w *Writer) flush(unit int) error {
 	return w.err
 }
 
-// Size estimates the size of the file without the block being built; batches that may still be in compression count
-// uncompressed.
+// Size estimates the file's size without the block being built; batches that may still be in compression count raw.
 func (w *Writer) Size() int64 { return w.sizes.file() }
 
 // Blocks returns the number of finished blocks.

@@ -8,8 +8,7 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// Properties of a table, as in table/table_properties.cc and table/block_based. RocksDB versions skip those they do not
-// know.
+// Properties of a table, as in table/table_properties.cc and table/block_based. RocksDB skips unknown ones.
 
 // properties returns the properties in any order. dataSize is the size of the data, where the filter starts.
 func (w *Writer) properties(dataSize uint64) *propertyList {
