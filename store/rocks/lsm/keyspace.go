@@ -13,8 +13,7 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// Keyspace is a column family made of tables and log entries: a store.Keyspace without the information that only logs
-// have.
+// Keyspace is a column family made of tables and log entries: a store.Keyspace except for what only logs contain.
 type Keyspace struct {
 	Env    *Env
 	name   string

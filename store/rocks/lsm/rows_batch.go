@@ -20,8 +20,7 @@ const (
 	chunkLen = 48
 )
 
-// rowBatch holds the keys and origins of the last batch. Rows of one run lie in one block, which also holds their
-// values.
+// rowBatch holds the keys and origins of the last batch. Rows of one run, and their values, lie in one block.
 type rowBatch struct {
 	keys  []byte  // internal keys, copied
 	c     *Cursor // cursor of the rows; nil: a single row, see Place

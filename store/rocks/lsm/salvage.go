@@ -311,8 +311,7 @@ func (t *Table) gap(sep []byte) gap {
 	return g
 }
 
-// comeBack returns text about the number of tables that may hold older rows, which the missing rows had deleted or
-// changed.
+// comeBack describes how many tables may hold older rows that the missing rows had deleted or changed.
 func (ks *Keyspace) comeBack(t *Table, g *gap) string {
 	ks.agesOnce.Do(func() { ks.ages = newAges(ks) })
 	n := ks.ages.older(t, g)

@@ -83,8 +83,8 @@ func (t *loserTree) winner() (c *Cursor, same bool) {
 	return t.cursors[w>>1], w&sameBit != 0
 }
 
-// advance moves the winner to its next entry and finds the new winner. False is the end of all cursors, or an error of
-// the moved one.
+// advance moves the winner to its next entry and finds the new winner. False is the end, or an error of the moved
+// cursor.
 func (t *loserTree) advance() (bool, error) {
 	w := t.nodes[0]
 	i := w.who >> 1
@@ -116,7 +116,7 @@ func (t *loserTree) advance() (bool, error) {
 }
 
 // play plays a game between contenders with the same base: it leaves the winner in w and the loser, recoded relative to
-// the winner, in l.
+// it, in l.
 func (t *loserTree) play(w, l *contender) {
 	if w.code == codeEnd || l.code == codeEnd || !t.bytewise {
 		t.playOrdered(w, l)
