@@ -485,7 +485,7 @@ func TestMergeNeedsAMerger(t *testing.T) {
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
-	// Other keys are readable, and the place of a folded row is its newest operand.
+	// With a merger the row is readable; its place is the newest operand's.
 	ks := openTest(t, dir, store.Options{Merger: testsst.JoinMerger}).Keyspaces()[0]
 	it, err := ks.Rows([]byte("m"), nil)
 	if err != nil {

@@ -77,8 +77,7 @@ func keyPrefix(user []byte) uint64 {
 // Close drops the entries.
 func (s *Sorter) Close() error { return errors.Join(s.sorter.Close(), s.large.close()) }
 
-// Spool writes the sorted entries to a new table, which stays in memory up to inMemory bytes. It may return nil: no
-// entries.
+// Spool writes the sorted entries to a new table, which stays in memory up to inMemory bytes. It returns nil if empty.
 func (s *Sorter) Spool(level int, origins []string, inMemory int64) (*Table, error) {
 	if s.sorter.Len() == 0 {
 		return nil, nil
