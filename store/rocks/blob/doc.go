@@ -39,7 +39,7 @@
 //	| magic (4) | count (8) | expiry range (16) | CRC (4) |
 //	+-----------+-----------+-------------------+---------+
 //
-// All little endian; checksums are CRC32c, masked as in logs. Version is 1. Flag 1 means that values expire; otherwise
-// expiry ranges are zero. Such files belong to the stacked BlobDB and are refused. A file without a footer was not
-// finished; no MANIFEST names it.
+// All little endian; checksums are CRC32c, masked as in logs. Version is 1. Flag 1 marks files of the stacked BlobDB
+// whose values expire, which are refused; without it expiry ranges are zero. A file without a footer was not finished;
+// no MANIFEST names it.
 package blob
