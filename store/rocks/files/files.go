@@ -26,7 +26,7 @@ type File struct {
 	pinned io.ReaderAt // of a temporary file: always open
 	start  int64       // its offset there
 
-	f    *disk.File // this and the next fields are guarded by the pool's mutex
+	f    *disk.File // f, refs and elem are guarded by the pool's mutex
 	refs int        // running reads
 	elem *list.Element
 	lost lost
