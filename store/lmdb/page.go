@@ -25,7 +25,7 @@ const (
 	pageLeaf     = 0x02
 	pageOverflow = 0x04
 	pageMeta     = 0x08
-	pageDirty    = 0x10 // of no meaning on disk
+	pageDirty    = 0x10 // meaningless on disk
 	pageLeaf2    = 0x20 // fixed-size keys without nodes: only with MDB_DUPFIXED
 	pageKinds    = pageBranch | pageLeaf | pageOverflow | pageMeta | pageLeaf2
 	pageInMemory = pageDirty | 0x4000 | 0x8000 // meaningless on disk: dirty, loose, kept
