@@ -10,25 +10,24 @@ import (
 	"kvferry/store"
 )
 
-// cursor walks a tree from left to right. It holds one page a level. Views are valid until the next
-// call.
+// cursor walks a tree from left to right. It holds one page per level. Views are valid until the next call.
 type cursor struct {
 	k      *keyspace
 	levels []level
-	pages  uint64 // read so far: a tree has no page twice
-	big    []byte // value of the current node when it is in overflow pages
+	pages  uint64 // pages read; more than the file has means a cycle
+	big    []byte // the current value if it is in overflow pages
 	primed bool
-	// salvage skips what cannot be read; lost says that it has.
+	// salvage skips unreadable pages and nodes; lost is set once it did.
 	salvage, lost bool
-	// bound is told the key of each branch node that is gone to: no row before has it or comes after it, and none behind
-	// comes before it. nil: nobody asks.
+	// bound, if not nil, is called with the key of each branch node that the walk enters: earlier rows must be below
+	// this key, later rows must not.
 	bound func(key []byte) error
 }
 
 type level struct {
 	page page
 	num  uint64
-	next int // node to go to
+	next int // next node
 	buf  []byte
 }
 
@@ -67,7 +66,7 @@ func (c *cursor) next() (node, error) {
 	}
 }
 
-// advance moves to the first node of the next leaf, or of one that has none because it was skipped.
+// advance moves to the first node of the next leaf, which may be empty if it was skipped.
 func (c *cursor) advance() error {
 	for i := len(c.levels) - 2; i >= 0; i-- {
 		if num, ok, err := c.child(i); ok || err != nil {
@@ -120,15 +119,14 @@ func (c *cursor) descend(i int, num uint64) error {
 	}
 }
 
-// empty leaves no nodes in the levels from i on.
+// empty removes all nodes from the levels from i on.
 func (c *cursor) empty(i int) {
 	for ; i < len(c.levels); i++ {
 		c.levels[i].next, c.levels[i].page.n = 0, 0
 	}
 }
 
-// load reads a page into a level. All leaves of a tree are equally deep, so the level says which kind of
-// page it must be.
+// load reads a page into a level. All leaves of a tree have the same depth, so the level determines the page's kind.
 func (c *cursor) load(i int, num uint64) error {
 	if c.pages++; c.pages > c.k.env.meta.lastPage {
 		return c.damage(corrupt(0, "page", "the tree has more pages than the file: a cycle"), num)
@@ -189,7 +187,7 @@ func (c *cursor) seek(key []byte, cmp func(a, b []byte) int) error {
 	return nil
 }
 
-// scan is search in a page some of whose nodes cannot be read: it looks at those that can.
+// scan is search for a page with unreadable nodes: it uses the readable ones.
 func (l *level) scan(key []byte, cmp func(a, b []byte) int, leaf bool) int {
 	last := 0
 	for i := range l.page.n {
@@ -210,8 +208,8 @@ func (l *level) scan(key []byte, cmp func(a, b []byte) int, leaf bool) int {
 	return last
 }
 
-// search returns the first node of a leaf at or after key, or the child of a branch that can hold it. The
-// first key of a branch is not stored.
+// search returns the first node of a leaf at or after key, or the child of a branch that can hold it. The first key of
+// a branch is not stored.
 func (l *level) search(key []byte, cmp func(a, b []byte) int, leaf bool) (int, error) {
 	lo, hi := 0, l.page.n
 	if !leaf {
@@ -257,7 +255,7 @@ func (c *cursor) value(n *node) ([]byte, error) {
 	return c.big, nil
 }
 
-// overflow reads a value that fills pages of its own.
+// overflow reads a value from overflow pages.
 func (c *cursor) overflow(n *node) error {
 	e := c.k.env
 	var head [pageHeader]byte
@@ -286,7 +284,8 @@ func (c *cursor) overflow(n *node) error {
 	return err
 }
 
-// bigStep is how much of a large value is read at once at first. The steps double, so that memory grows with what is really there.
+// bigStep is the first read size of a large value. Later reads double it, so that memory grows only with existing
+// bytes.
 const bigStep = 16 << 20
 
 func (c *cursor) fill(size int, off int64) error {
@@ -302,21 +301,21 @@ func (c *cursor) fill(size int, off int64) error {
 	return nil
 }
 
-// leafPage is the number of the page the last node came from.
+// leafPage is the page number of the last node.
 func (c *cursor) leafPage() uint64 { return c.levels[len(c.levels)-1].num }
 
-// damage puts a page's error in its place.
+// damage adds the file, keyspace and offset to the error of a page.
 func (c *cursor) damage(err error, num uint64) error {
 	return shift(err, c.k.env.path, c.k.label(), c.k.env.offset(num))
 }
 
-// checked yields nodes of a keyspace, refusing what no keyspace holds and rows out of order.
+// checked iterates over the nodes of a keyspace and refuses nested databases and rows out of order.
 type checked struct {
 	c    *cursor
 	prev []byte
 	rows uint64
 	any  bool   // do not check the order
-	low  []byte // the last bound: no row to come is before it
+	low  []byte // the last bound: no later row may be below it
 }
 
 func (w *checked) next() (node, error) {
@@ -346,7 +345,7 @@ func (w *checked) ascends(key []byte) error {
 	return nil
 }
 
-// bound checks the key of a branch node, by which searches go: a wrong one would let them miss rows.
+// bound checks a branch key: a wrong one would make searches miss rows.
 func (w *checked) bound(key []byte) error {
 	if err := w.after(key); err != nil {
 		return err
@@ -355,7 +354,7 @@ func (w *checked) bound(key []byte) error {
 	return nil
 }
 
-// after checks that a key comes after the rows before it and not before their last bound.
+// after checks that key is above the earlier rows and not below the last bound.
 func (w *checked) after(key []byte) error {
 	k := w.c.k
 	switch {
@@ -373,7 +372,7 @@ func (w *checked) disorder(prev, next []byte) error {
 		Prev: bytes.Clone(prev), Next: bytes.Clone(next)}
 }
 
-// count reports a tree whose rows are not as many as it says. Where something was skipped, there are fewer.
+// count returns an error if the number of rows differs from the tree's. After skips it may be lower.
 func (w *checked) count() error {
 	if w.c.k.skipSub || w.rows == w.c.k.tree.entries || w.c.lost && w.rows < w.c.k.tree.entries {
 		return nil

@@ -16,8 +16,7 @@ import (
 	"kvferry/store"
 )
 
-// readAll opens an image and reads everything every way there is. What comes out does not matter here,
-// only that it comes to an end.
+// readAll opens an image and reads it in every way. It ignores the results, because only termination matters.
 func readAll(dir string) (rows int, err error) { return readAllWith(dir, store.Options{}) }
 
 func readAllWith(dir string, opts store.Options) (rows int, err error) {
@@ -211,7 +210,7 @@ func TestSharedLeaf(t *testing.T) {
 	}
 }
 
-// anyOrder is an order that nothing contradicts.
+// anyOrder is an order without violations.
 func anyOrder(string) *store.Comparer {
 	return &store.Comparer{Name: "any", Compare: func(_, _ []byte) int { return -1 }}
 }
@@ -434,7 +433,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// stat describes what is in a directory.
+// stat describes the files of a directory.
 func stat(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -461,7 +460,7 @@ func stat(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// TestResort sorts what is in another order.
+// TestResort sorts a tree in another order.
 func TestResort(t *testing.T) {
 	im := newImage(512)
 	rows := rowsOf(500, 512)
@@ -504,8 +503,8 @@ func TestResort(t *testing.T) {
 	}
 }
 
-// TestBranchKeys spoils keys of branch pages, by which searches go and scans do not. No range loses or repeats a row: the
-// tree is not in order, or the key still parts the same rows.
+// TestBranchKeys corrupts keys of branch pages, which searches use and scans do not. No range loses or repeats a row:
+// either the tree is out of order, or the key still separates the same rows.
 func TestBranchKeys(t *testing.T) {
 	data, _, rows, lost := salvageTree(t)
 	refused := 0
@@ -534,7 +533,7 @@ func TestBranchKeys(t *testing.T) {
 	}
 }
 
-// checkBranchKey reads a file with a wrong key in a branch page. It reports whether that was seen.
+// checkBranchKey reads a file with a wrong key in a branch page. It reports whether the reader noticed.
 func checkBranchKey(t *testing.T, dir string, rows []kv) bool {
 	t.Helper()
 	k := find(t, openTest(t, dir, &store.Options{Salvage: true}), "0").(*keyspace)
@@ -559,8 +558,8 @@ func checkBranchKey(t *testing.T, dir string, rows []kv) bool {
 	return false
 }
 
-// TestUnknown: what is not known in a file is never read as the nearest known form: it is an error without a salvage, and for
-// one the finding newer, which costs the value, row, page or database that it is in.
+// TestUnknown: an unknown form in a file is never read as the nearest known one. It is an error or, for a salvage, the
+// finding newer and the loss of the value, row, page or database that has it.
 func TestUnknown(t *testing.T) {
 	im := newImage(512)
 	im.fan = 4

@@ -1,11 +1,11 @@
-// Package lmdb reads LMDB environments (format of LMDB 0.9, 64-bit little-endian) without the C
-// library: data.mdb is read with pread, page by page, and every page number, offset, count and size is
-// checked before it is used. A damaged or truncated file is an error that names the place, never
-// a crash. Nothing is written, lock.mdb is only asked who holds it.
+// Package lmdb reads LMDB environments (format of LMDB 0.9, 64-bit little-endian) without the C library: it reads
+// data.mdb with pread, page by page, and checks every page number, offset, count and size before use. A damaged or
+// truncated file results in an error that names the place, never in a crash. The package never writes; lock.mdb is only
+// queried for lock holders.
 //
-// An environment is a file of pages. Pages 0 and 1 are meta pages; the one with the larger transaction
-// number counts. It names the roots of two B-trees: the free list, which is not read, and the main
-// database, whose rows are the named databases (keyspaces here).
+// An environment is a file of pages. Pages 0 and 1 are meta pages; the one with the larger transaction number is
+// current. It names the roots of two B-trees: the free list, which is not read, and the main database, whose rows are
+// the named databases (keyspaces here).
 //
 //	page   +--------------+---------+-----------+-----------------------+----------+- - - -+-------+
 //	       | number (8B)  | pad (2B)| flags (2B)| lower (2B) upper (2B) | ptr (2B)…| free  | nodes |
@@ -30,9 +30,8 @@
 //	       | entries (8B) | root (8B) |   pad of the free list's tree is the page size
 //	       +--------------+-----------+
 //
-// LMDB keeps no name of the order of a database: it is whatever the program that wrote it compared with. Options.Order
-// says which order is expected; rows are yielded as the tree has them, and two rows that contradict the expected order
-// are a store.OrderError, as is a row on the wrong side of a key of a branch page, by which ranges and seeks go. With
-// Options.Resort all rows of a database go through an external sort instead. With Options.Salvage pages and nodes that
-// cannot be read are skipped.
+// LMDB does not store the comparator of a database; the writing program chooses it. Options.Order is the expected
+// order. Rows are returned in tree order; two rows that contradict the expected order are a store.OrderError, and so is
+// a row on the wrong side of a branch key, which would mislead ranges and seeks. With Options.Resort all rows of a
+// database are sorted externally instead. With Options.Salvage unreadable pages and nodes are skipped.
 package lmdb

@@ -16,7 +16,7 @@ import (
 	"kvferry/store"
 )
 
-// dataFile is the file that holds everything; lockFile is only asked who holds it.
+// dataFile holds all data; lockFile is only queried for lock holders.
 const (
 	dataFile = "data.mdb"
 	lockFile = "lock.mdb"
@@ -32,10 +32,10 @@ type env struct {
 	views []*keyspace
 
 	lostMu sync.Mutex
-	lost   map[uint64]bool        // pages that were reported as damaged
-	twice  map[record.Sum128]bool // keys that are in a tree more than once; guarded by lostMu
+	lost   map[uint64]bool        // pages reported as damaged
+	twice  map[record.Sum128]bool // reported duplicate keys; guarded by lostMu
 
-	refused    map[uint64]error // pages that the medium does not give back; guarded by lostMu
+	refused    map[uint64]error // pages that the medium cannot read; guarded by lostMu
 	anyRefused atomic.Bool
 }
 
@@ -62,8 +62,8 @@ func Open(_ context.Context, dir string, o *store.Options) (store.Store, error) 
 	return e, nil
 }
 
-// checkLive refuses an environment that a process has open, whatever risk the user would take. LMDB holds a shared lock
-// on the first byte of the lock file for as long.
+// checkLive refuses an environment that a process has open, even if the user accepts the risk. While it is open, LMDB
+// holds a shared lock on the first byte of the lock file.
 func checkLive(dir string, allow bool) error {
 	err := store.CheckLive(dir, lockFile)
 	var live *store.LiveError
@@ -73,7 +73,7 @@ func checkLive(dir string, allow bool) error {
 		return live
 	}
 	if allow {
-		return nil // the lock cannot be asked for, which is the risk that the user takes
+		return nil // the lock cannot be queried: the risk that the user accepted
 	}
 	return err
 }
@@ -129,8 +129,8 @@ func (e *env) open() error {
 	return err
 }
 
-// newestMeta returns the valid meta page of the newest transaction. One damaged meta page is survived,
-// as LMDB writes them alternately, but the state may then be one transaction old.
+// newestMeta returns the valid meta page of the newest transaction. LMDB writes the two alternately, so one damaged
+// meta page is tolerated, but the state may then be one transaction old.
 func (e *env) newestMeta() (meta, error) {
 	first, err := e.metaAt(0)
 	if err != nil {
@@ -147,7 +147,7 @@ func (e *env) newestMeta() (meta, error) {
 	return first, nil
 }
 
-// secondMeta looks for meta page 1 when page 0, which has the page size, is damaged.
+// secondMeta finds meta page 1 if page 0, which has the page size, is damaged.
 func (e *env) secondMeta(damage error) (meta, error) {
 	for size := minPageSize; size <= maxPageSize; size *= 2 {
 		if m, err := e.metaAt(int64(size)); err == nil && m.psize == size {
@@ -193,8 +193,7 @@ func (e *env) read(buf []byte, num uint64) error {
 	return err
 }
 
-// refuse remembers a page when its error is that the medium does not give it back: it is not asked for it again, so that
-// all who read it agree on which rows there are.
+// refuse records a page that the medium cannot read. It is not requested again, so that all readers see the same rows.
 func (e *env) refuse(num uint64, err error) {
 	if !errors.Is(err, syscall.EIO) {
 		return
@@ -208,7 +207,7 @@ func (e *env) refuse(num uint64, err error) {
 	e.anyRefused.Store(true)
 }
 
-// refusedAt returns the error of a page that was refused before.
+// refusedAt returns the recorded error of a page.
 func (e *env) refusedAt(num uint64) error {
 	if !e.anyRefused.Load() {
 		return nil
@@ -271,7 +270,7 @@ func (e *env) database(name string, data []byte) (*keyspace, error) {
 	return k, nil
 }
 
-// order is the order that a database is expected to be in.
+// order returns the expected order of a database.
 func (e *env) order(name string) store.Comparer {
 	if e.opts.Order != nil {
 		if c := e.opts.Order(name); c != nil {
@@ -285,8 +284,8 @@ func (e *env) order(name string) store.Comparer {
 	return store.Bytewise
 }
 
-// Keyspaces lists the named databases in the order of their names; the main database comes first, with
-// an empty name, when it has rows of its own.
+// Keyspaces returns the named databases, sorted by name. The main database comes first, with an empty name, if it has
+// rows of its own.
 func (e *env) Keyspaces() []store.Keyspace {
 	out := make([]store.Keyspace, len(e.views))
 	for i, k := range e.views {
@@ -295,7 +294,7 @@ func (e *env) Keyspaces() []store.Keyspace {
 	return out
 }
 
-// Files returns the one file; its size is that of the pages in use, as the file may be sparse.
+// Files returns the data file; its size covers the pages in use, because the file may be sparse.
 func (e *env) Files() []store.File {
 	f := store.File{Path: dataFile, Kind: "data", Level: -1}
 	f.Size = min(e.size, e.offset(min(e.meta.lastPage, uint64(e.size))+1))

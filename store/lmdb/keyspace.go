@@ -15,21 +15,21 @@ type keyspace struct {
 	name    string
 	tree    tree
 	cmp     store.Comparer
-	skipSub bool // the main database: named databases are no rows of it
+	skipSub bool // main database: named databases are not its rows
 
 	once  sync.Once
 	order error
 
-	unknown error // why the database is not read
+	unknown error // reason why the database is unsupported
 }
 
 // Name returns the name of the database.
 func (k *keyspace) Name() string { return k.name }
 
-// Comparer returns the order that the database is expected to be in.
+// Comparer returns the expected order of the database.
 func (k *keyspace) Comparer() *store.Comparer { return &k.cmp }
 
-// Size is the bytes of the database's pages.
+// Size returns the bytes of the database's pages.
 func (k *keyspace) Size() int64 {
 	pages := min(k.tree.branch, k.env.meta.lastPage) + min(k.tree.leaf, k.env.meta.lastPage) +
 		min(k.tree.overflow, k.env.meta.lastPage)
@@ -45,7 +45,7 @@ func (k *keyspace) label() string {
 	return k.name
 }
 
-// usable refuses what the walker does not read.
+// usable returns an error if the walker does not support the database.
 func (k *keyspace) usable() error {
 	if k.tree.flags&treeDupSort != 0 {
 		return fmt.Errorf("%s: database %q has several values a key (MDB_DUPSORT), which this build does not read",
@@ -54,7 +54,7 @@ func (k *keyspace) usable() error {
 	return k.unknown
 }
 
-// known checks that a tree has no flag and no size of keys that is not known.
+// known checks that a tree has no unknown flag or key size.
 func (k *keyspace) known() error {
 	switch t := &k.tree; {
 	case t.flags&^treeKnown != 0:
@@ -65,7 +65,7 @@ func (k *keyspace) known() error {
 	return nil
 }
 
-// leaveOut makes a database that is not known one without rows for a salvage, and one that nobody reads otherwise.
+// leaveOut marks an unknown database: a salvage sees no rows in it, other readers get the error.
 func (k *keyspace) leaveOut(err error) {
 	err = shift(err, k.env.path, k.label(), 0)
 	if !k.env.opts.Salvage {
@@ -76,8 +76,8 @@ func (k *keyspace) leaveOut(err error) {
 	k.tree.root, k.tree.entries = noPage, 0
 }
 
-// CheckOrder reads all keys once, those of branch pages too, and returns a *store.OrderError when they do not ascend. A
-// tree in another order cannot be searched, so ranges are only read of one that passed.
+// CheckOrder reads all keys once, including those of branch pages, and returns a *store.OrderError if they do not
+// ascend. A tree in another order cannot be searched, so ranges require a successful check.
 func (k *keyspace) CheckOrder() error {
 	k.once.Do(func() { k.order = k.checkOrder() })
 	return k.order
@@ -98,8 +98,8 @@ func (k *keyspace) checkOrder() error {
 	}
 }
 
-// Rows yields the rows of [lo, hi) in the order of the comparer, or a *store.OrderError when the tree has
-// another; with Options.Resort they are sorted first.
+// Rows iterates over the rows of [lo, hi) in the comparer's order; it returns a *store.OrderError if the tree has
+// another order. With Options.Resort the rows are sorted first.
 func (k *keyspace) Rows(lo, hi []byte) (store.Iterator, error) {
 	if err := k.usable(); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (k *keyspace) Rows(lo, hi []byte) (store.Iterator, error) {
 	return it, it.seek(lo)
 }
 
-// Entries yields the rows of [lo, hi): LMDB keeps one version.
+// Entries iterates over the rows of [lo, hi): LMDB keeps one version.
 func (k *keyspace) Entries(lo, hi []byte) (store.EntryIterator, error) {
 	it, err := k.Rows(lo, hi)
 	if err != nil {
@@ -129,8 +129,8 @@ func (k *keyspace) Entries(lo, hi []byte) (store.EntryIterator, error) {
 	return &entries{it: it}, nil
 }
 
-// Sample returns keys of the branch pages, or of the only leaf, with equal shares of the size. A tree that
-// is to be resorted has no samples: every span of it would cost a whole sort.
+// Sample returns keys of the branch pages, or of the only leaf, with equal shares of the size. With Options.Resort it
+// returns no samples, because every span would cost a full sort.
 func (k *keyspace) Sample(n int) ([]store.Weighted, error) {
 	if err := k.usable(); err != nil || k.env.opts.Resort || k.tree.root == noPage || n <= 0 {
 		return nil, err
@@ -190,12 +190,12 @@ func (k *keyspace) weigh(keys [][]byte) []store.Weighted {
 	return out
 }
 
-// iterator walks rows in tree order, which is checked against the comparer's.
+// iterator iterates over rows in tree order and checks it against the comparer.
 type iterator struct {
 	w       checked
 	hi      []byte
 	count   int64
-	partial bool // a seek passed rows over
+	partial bool // a seek skipped rows
 	done    bool
 }
 
@@ -225,7 +225,7 @@ func (it *iterator) Next() (key, value []byte, err error) {
 	return nil, nil, io.EOF
 }
 
-// end ends the walk behind the last row of the tree.
+// end ends the walk after the last row of the tree.
 func (it *iterator) end() error {
 	it.done = true
 	if !it.partial {
@@ -253,7 +253,7 @@ func (it *iterator) seek(key []byte) error {
 	return it.w.c.seek(key, it.w.c.k.cmp.Compare)
 }
 
-// Place names the leaf page.
+// Place returns the leaf page.
 func (it *iterator) Place() record.Place { return it.w.c.place() }
 
 func (c *cursor) place() record.Place {
@@ -264,17 +264,17 @@ func (c *cursor) place() record.Place {
 	return p
 }
 
-// Tally adds the rows: LMDB keeps one version, so each is an entry.
+// Tally adds the counts: LMDB keeps one version, so each row is an entry.
 func (it *iterator) Tally(t *record.Tally) {
 	t.Entries += it.count
 	t.Visible += it.count
 	it.count = 0
 }
 
-// Close releases nothing; the file belongs to the store.
+// Close does not close the file, which belongs to the store.
 func (it *iterator) Close() error { return nil }
 
-// entries shows rows as puts.
+// entries returns rows as puts.
 type entries struct {
 	it store.Iterator
 	e  store.Entry

@@ -9,7 +9,7 @@ import (
 	"kvferry/store"
 )
 
-// TestLargeValues: the buffer of a large value is as large as that, and is given back behind it.
+// TestLargeValues: the buffer of a large value fits its size and is freed afterwards.
 func TestLargeValues(t *testing.T) {
 	rows := []kv{{"a", strings.Repeat("1", 3<<20)}, {"b", "small"}, {"c", strings.Repeat("23", bigStep/2+1<<20)}, {"d", strings.Repeat("4", 2<<20)}, {"e", "small"}}
 	im := newImage(4096)

@@ -16,7 +16,7 @@ import (
 	"kvferry/store"
 )
 
-// TestHoldLock is no test but the other process of TestLive: it locks a file as LMDB does and waits.
+// TestHoldLock is the other process of TestLive: it locks a file as LMDB does and waits.
 func TestHoldLock(t *testing.T) {
 	path := os.Getenv("KVFERRY_TEST_LOCK")
 	if path == "" {
@@ -66,7 +66,7 @@ func TestLive(t *testing.T) {
 	openTest(t, dir, nil)
 }
 
-// TestLockUnreadable: who holds a lock that cannot be asked for is not known, which is a risk that the user may take.
+// TestLockUnreadable: if the lock cannot be queried, its holder is unknown; the user may accept this risk.
 func TestLockUnreadable(t *testing.T) {
 	dir := writeImage(t, smallImage())
 	if err := os.Symlink(lockFile, filepath.Join(dir, lockFile)); err != nil {

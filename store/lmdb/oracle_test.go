@@ -95,8 +95,8 @@ func testOrder(name string) *store.Comparer {
 	return &c
 }
 
-// TestOracle reads what the C library wrote, row for row, in several orders, with overflow pages and
-// deletions, in ordinary and in write-mapped mode.
+// TestOracle reads files of the C library row by row, in several orders, with overflow pages and deletions, in ordinary
+// and in write-mapped mode.
 func TestOracle(t *testing.T) {
 	for _, writeMap := range []bool{false, true} {
 		seed := rand.Int63()
@@ -153,8 +153,8 @@ func compareAll(t *testing.T, dir string, names []string, want map[string][]kv, 
 	}
 }
 
-// TestOracleMixed opens a database in another order than it was made with, as the stock Ardb server does:
-// every row is still read, in no order, and the contradiction is noticed.
+// TestOracleMixed opens a database in another order than the one it was created with, like the stock Ardb server: every
+// row is still read, in any order, and the contradiction is reported.
 func TestOracleMixed(t *testing.T) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewSource(5))
@@ -221,8 +221,8 @@ func TestOracleDup(t *testing.T) {
 	}
 }
 
-// TestLive is about a process that holds the environment: fcntl locks do not conflict within a
-// process, so another one is asked for in live_test.go; here nothing may be reported.
+// TestLive holds the environment in this process: fcntl locks do not conflict within a process, so no holder may be
+// reported. live_test.go uses a second process.
 func TestOracleOwnLock(t *testing.T) {
 	dir := t.TempDir()
 	e, err := clmdb.Open(dir, 1<<20, false)

@@ -25,23 +25,23 @@ const (
 	pageLeaf     = 0x02
 	pageOverflow = 0x04
 	pageMeta     = 0x08
-	pageDirty    = 0x10 // of no meaning on disk
-	pageLeaf2    = 0x20 // keys of one size without nodes: only below MDB_DUPFIXED
+	pageDirty    = 0x10 // meaningless on disk
+	pageLeaf2    = 0x20 // fixed-size keys without nodes: only with MDB_DUPFIXED
 	pageKinds    = pageBranch | pageLeaf | pageOverflow | pageMeta | pageLeaf2
-	pageInMemory = pageDirty | 0x4000 | 0x8000 // of no meaning on disk: dirty, loose, kept
+	pageInMemory = pageDirty | 0x4000 | 0x8000 // meaningless on disk: dirty, loose, kept
 )
 
 // Node flags.
 const (
 	nodeBig = 0x01 // data is the number of an overflow page
 	nodeSub = 0x02 // data is a tree
-	nodeDup = 0x04 // data holds duplicates
+	nodeDup = 0x04 // data holds duplicate values
 )
 
 // Tree flags.
 const (
 	treeDupSort = 0x04
-	treeKnown   = 0x7e // and orders of keys and values of LMDB's own: which order rows are in is always checked
+	treeKnown   = 0x7e // includes LMDB's own key and value orders; the order of rows is always checked
 )
 
 const (
@@ -53,7 +53,7 @@ const (
 
 var le = binary.LittleEndian
 
-// tree is the root and the counts of a B-tree.
+// tree holds the root and the counts of a B-tree.
 type tree struct {
 	pad      uint32
 	flags    uint16
@@ -110,7 +110,7 @@ func decodeMeta(b []byte) (meta, error) {
 	return m, m.main.check(&m, pageHeader+24+treeSize)
 }
 
-// check bounds what is used of a tree, which stands at an offset in a page.
+// check validates the used fields of a tree record at offset at of a page.
 func (t *tree) check(m *meta, at int) error {
 	switch {
 	case t.depth > maxDepth:
@@ -125,13 +125,13 @@ func (t *tree) check(m *meta, at int) error {
 	return nil
 }
 
-// page is a branch or leaf page whose header and pointers have been checked.
+// page is a branch or leaf page with checked header and pointers.
 type page struct {
 	buf []byte
 	n   int // nodes
 }
 
-// parsePage checks the header of a page that must be of kind, and its node pointers.
+// parsePage checks the header of a page, which must be of the kind, and its node pointers.
 func parsePage(buf []byte, num uint64, kind uint16) (page, error) {
 	if p := le.Uint64(buf); p != num {
 		return page{}, corrupt(0, "page number", "have %d, want %d", p, num)
@@ -154,7 +154,7 @@ func parsePage(buf []byte, num uint64, kind uint16) (page, error) {
 
 var kindNames = map[uint16]string{pageBranch: "a branch", pageLeaf: "a leaf", pageOverflow: "an overflow", pageMeta: "a meta"}
 
-// checkFlags checks that a page is of a kind, and nothing that is not known.
+// checkFlags checks the kind of a page and refuses unknown flags.
 func checkFlags(buf []byte, kind uint16) error {
 	switch flags := le.Uint16(buf[10:]); {
 	case flags&^(pageKinds|pageInMemory) != 0:
@@ -167,13 +167,13 @@ func checkFlags(buf []byte, kind uint16) error {
 
 func (p *page) pointer(i int) int { return int(le.Uint16(p.buf[pageHeader+2*i:])) }
 
-// node is a decoded node. Views live as long as the page.
+// node is a decoded node. Views are valid as long as the page.
 type node struct {
 	flags uint16
 	key   []byte
 	data  []byte // nil in branches
 	size  uint64 // of the value
-	child uint64 // branches: child page; leaves: overflow page when flags say so
+	child uint64 // branches: child page; leaves: overflow page with nodeBig
 }
 
 // branch decodes node i of a branch page.
@@ -216,12 +216,12 @@ func (p *page) leaf(i int) (node, error) {
 	return n, nil
 }
 
-// corrupt makes the error of a field at an offset in a page.
+// corrupt returns the error of a field at an offset in a page.
 func corrupt(off int, field, msg string, args ...any) *record.CorruptError {
 	return &record.CorruptError{Off: int64(off), Field: field, Err: fmt.Errorf(msg, args...)}
 }
 
-// shift moves a page's error to its place in the file.
+// shift converts the offset in a page's error to a file offset.
 func shift(err error, file, keyspace string, off int64) error {
 	var c *record.CorruptError
 	if !errors.As(err, &c) || c.File != "" {

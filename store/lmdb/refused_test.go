@@ -11,8 +11,8 @@ import (
 	"kvferry/store"
 )
 
-// TestRefusedReads: what the medium gives when it is asked again is no damage, what it does not give is and stays damage,
-// and what cannot be reached is an error.
+// TestRefusedReads: a read error that a retry does not repeat is no damage; a repeated one is damage and stays it; a
+// failure of access is an error.
 func TestRefusedReads(t *testing.T) {
 	dir := writeImage(t, salvageImage())
 	open := func() (store.Keyspace, *[]record.Finding) {

@@ -9,17 +9,17 @@ import (
 	"kvferry/store"
 )
 
-// With Options.Salvage iterators skip pages and nodes that cannot be read. LMDB keeps no checksums: a page is
-// only known to be damaged when it does not have its own number, or holds what no page can hold. So rows that are
-// left may still be wrong, and what leads to rows out of order or twice is an error in any case.
+// With Options.Salvage iterators skip unreadable pages and nodes. LMDB has no checksums: damage only shows if a page
+// has a wrong number or impossible contents. So the remaining rows may still be wrong, and damage that leads to rows
+// out of order or duplicate rows is always an error.
 
-// isDamage reports whether an error says that bytes of the file are damaged or that the disk does not give them back.
+// isDamage reports whether an error means damaged bytes or a read failure of the medium.
 func isDamage(err error) bool {
 	var c *record.CorruptError
 	return !disk.IsAccess(err) && (errors.As(err, &c) || errors.Is(err, syscall.EIO))
 }
 
-// pass decides about an error in a page: a salvage continues after it.
+// pass returns nil if a salvage continues after the error of a page.
 func (c *cursor) pass(err error, num uint64) error {
 	err = c.damage(err, num)
 	if !isDamage(err) {
@@ -33,21 +33,21 @@ func (c *cursor) pass(err error, num uint64) error {
 	return nil
 }
 
-// rows starts before the first row, for those who may pass over damage.
+// rows returns a cursor before the first row, for readers that may skip damage.
 func (k *keyspace) rows() *cursor {
 	c := newCursor(k)
 	c.salvage = k.env.opts.Salvage
 	return c
 }
 
-// lost reports, once, a page of which rows are missing.
+// lost reports, once, a page with missing rows.
 func (k *keyspace) lost(num uint64, err error) {
 	if k.env.opts.Report == nil || !k.env.firstLost(num) {
 		return
 	}
 	what := err.Error()
 	var c *record.CorruptError
-	if errors.As(err, &c) { // the finding's place says where
+	if errors.As(err, &c) { // the finding has the place
 		what = c.Reason()
 	}
 	f := record.Finding{Kind: record.FindDamagedPage, Severity: record.Error, Keyspace: k.label(),
@@ -59,7 +59,7 @@ func (k *keyspace) lost(num uint64, err error) {
 	k.env.opts.Report(f)
 }
 
-// firstLost reports whether a page is seen for the first time.
+// firstLost records a page and reports whether it is new.
 func (e *env) firstLost(num uint64) bool {
 	e.lostMu.Lock()
 	defer e.lostMu.Unlock()
@@ -73,8 +73,8 @@ func (e *env) firstLost(num uint64) bool {
 	return true
 }
 
-// Unordered calls f with every row in the order of the tree. Damaged pages and values are reported and
-// skipped; no page is read twice.
+// Unordered calls f with every row in tree order. Damaged pages and values are reported and skipped; no page is read
+// twice.
 func (k *keyspace) Unordered(f func(*store.Entry) error) error {
 	if err := k.usable(); err != nil {
 		return err
@@ -89,10 +89,10 @@ func (k *keyspace) Unordered(f func(*store.Entry) error) error {
 type salvage struct {
 	c    *cursor
 	f    func(*store.Entry) error
-	seen map[uint64]uint64 // 64 pages a word
+	seen map[uint64]uint64 // bitmap, 64 pages per word
 }
 
-// visit reports whether a page is new.
+// visit records a page and reports whether it is new.
 func (s *salvage) visit(num uint64) bool {
 	word, bit := num/64, uint64(1)<<(num%64)
 	if s.seen[word]&bit != 0 {
@@ -102,7 +102,7 @@ func (s *salvage) visit(num uint64) bool {
 	return true
 }
 
-// page walks what is below a page. Only f's errors and those of access end the walk.
+// page walks the subtree of a page. Only errors of f and of access end the walk.
 func (s *salvage) page(i int, num uint64) error {
 	if !s.visit(num) {
 		s.c.k.lost(num, s.c.damage(corrupt(0, "page", "page %d is in the tree twice", num), num))

@@ -79,8 +79,8 @@ func without(rows []kv, lost []string) []kv {
 	return slices.DeleteFunc(slices.Clone(rows), func(r kv) bool { return slices.Contains(lost, r.key) })
 }
 
-// TestSalvagePages spoils every page of a tree, and several: exactly what is below them is missing, to scans, seeks
-// and ranges, whether the rows are sorted or not, and each page is named once.
+// TestSalvagePages damages every page of a tree, and several at once: scans, seeks and ranges, sorted or not, miss
+// exactly the rows below them, and each page is reported once.
 func TestSalvagePages(t *testing.T) {
 	data, _, rows, lost := salvageTree(t)
 	var pages []uint64
@@ -179,7 +179,7 @@ func checkSeek(t *testing.T, k store.Keyspace, want []kv) {
 	}
 }
 
-// TestSalvageNodes: a node that does not fit into its page costs its row, or what is below it.
+// TestSalvageNodes: a node that does not fit into its page loses only its row or its subtree.
 func TestSalvageNodes(t *testing.T) {
 	data, k, rows, lost := salvageTree(t)
 	num, i := k.tree.root, 1

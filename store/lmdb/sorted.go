@@ -8,7 +8,7 @@ import (
 	"kvferry/store"
 )
 
-// sorted reads all rows of a tree, whatever its order, and yields those of [lo, hi) sorted.
+// sorted reads all rows of a tree in any order and returns those of [lo, hi) sorted.
 func (k *keyspace) sorted(lo, hi []byte) (store.Iterator, error) {
 	s := extsort.New(extsort.Options{Compare: k.cmp.Compare, Memory: k.env.opts.Memory, TempDir: k.env.opts.TempDir})
 	it := &sortedRows{k: k, sorter: s}
@@ -25,21 +25,21 @@ func (k *keyspace) sorted(lo, hi []byte) (store.Iterator, error) {
 	return it, nil
 }
 
-// sortedRows is the iterator of a tree that was sorted. The sorter has a row's place at the end of its value.
+// sortedRows is the iterator of a sorted tree. In the sorter, a row's spot is appended to its value.
 type sortedRows struct {
 	k      *keyspace
 	sorter *extsort.Sorter
 	rows   *extsort.Iterator
 	seek   []byte // nil: no seek pending
-	ahead  twin   // the next row, when it was read already
+	ahead  twin   // the next row, if already read
 	more   bool   // ahead is set
 	cur    twin
 	count  int64
-	extra  int64 // rows of keys that are in the tree more than once
+	extra  int64 // duplicate rows that were not returned
 	buf    []byte
 }
 
-// load reads the whole tree. Its order does not matter, its number of rows does.
+// load reads the whole tree. It checks the number of rows, but not their order.
 func (s *sortedRows) load(lo, hi []byte) error {
 	w := checked{c: s.k.rows(), any: true}
 	for {
@@ -69,7 +69,7 @@ func (s *sortedRows) load(lo, hi []byte) error {
 	}
 }
 
-// Next returns the next row. Of a key that the tree has more than once it is the one that the server answers with.
+// Next returns the next row. For a duplicate key it is the row that the server returns.
 func (s *sortedRows) Next() (key, value []byte, err error) {
 	for {
 		if err := s.group(); err != nil {
@@ -140,7 +140,7 @@ func (s *sortedRows) SeekGE(key []byte) error {
 	return nil
 }
 
-// Place names the file: where a sorted row stood is not kept.
+// Place returns the file without an offset, which is not kept for sorted rows.
 func (s *sortedRows) Place() record.Place {
 	return record.Place{File: dataFile, Off: record.NoOffset, Level: -1}
 }
@@ -153,5 +153,5 @@ func (s *sortedRows) Tally(t *record.Tally) {
 	s.count, s.extra = 0, 0
 }
 
-// Close removes what is on disk.
+// Close deletes the temporary files.
 func (s *sortedRows) Close() error { return s.sorter.Close() }

@@ -9,13 +9,12 @@ import (
 	"kvferry/record"
 )
 
-// A stock Ardb server writes its first tree in its own order, and from its second start on searches it byte by byte. A
-// search then misses keys that are there, and a write to one of them puts it in a second time. Which of the rows the
-// server updates and answers with from then on is the one that such a search comes to. Where it comes to none, as when
-// the tree was changed since, no byte of the file tells which was written last: the first one in the tree is taken, and
-// both are told.
+// A stock Ardb server writes its first tree in its own order; after a restart it searches that tree bytewise. A search
+// then misses existing keys, and a write to such a key inserts a duplicate. From then on the server reads and updates
+// the row that a bytewise search reaches. If the search reaches no row, for example because the tree changed since, the
+// file has no trace of which row is newer: kvferry takes the first one in the tree and reports both.
 
-// spot is where a row stands: the page and node of a leaf, and how many rows of the tree come before it.
+// spot is the position of a row: leaf page, node index, and the number of rows before it in the tree.
 //
 //	+-----------+------------+------------+
 //	| page (8B) | index (2B) | order (8B) |
@@ -34,13 +33,13 @@ func (s spot) append(b []byte) []byte {
 	return le.AppendUint64(b, s.order)
 }
 
-// cutSpot takes the spot off the end of a value.
+// cutSpot splits the spot off the end of a value.
 func cutSpot(b []byte) (spot, []byte) {
 	n := len(b) - spotLen
 	return spot{le.Uint64(b[n:]), int(le.Uint16(b[n+8:])), le.Uint64(b[n+10:])}, b[:n]
 }
 
-// twin is one of the rows of a key.
+// twin is one of several rows with the same key.
 type twin struct {
 	key, value []byte
 	at         spot
@@ -48,7 +47,7 @@ type twin struct {
 
 func (t *twin) clone() twin { return twin{bytes.Clone(t.key), bytes.Clone(t.value), t.at} }
 
-// answer chooses among the rows of one key, and reports them.
+// answer picks one of the rows with the same key, and reports them.
 func (k *keyspace) answer(twins []twin) (twin, error) {
 	slices.SortFunc(twins, func(a, b twin) int { return cmp.Compare(a.at.order, b.at.order) })
 	page, index, found, err := k.serverSearch(twins[0].key)
@@ -67,7 +66,7 @@ func (k *keyspace) answer(twins []twin) (twin, error) {
 	return twins[0], nil
 }
 
-// twice reports, once, a key that is in a tree more than once.
+// twice reports, once, a duplicate key in a tree.
 func (k *keyspace) twice(twins []twin, taken *twin, why string) {
 	if k.env.opts.Report == nil || !k.env.firstTwice(k.name, taken.key) {
 		return
@@ -84,7 +83,7 @@ func (k *keyspace) twice(twins []twin, taken *twin, why string) {
 		Detail: fmt.Sprintf("the tree contains it %d times, in the pages at offsets %s; %s", len(twins), at, why)})
 }
 
-// firstTwice reports whether a key is seen for the first time.
+// firstTwice records a key and reports whether it is new.
 func (e *env) firstTwice(name string, key []byte) bool {
 	id := record.HashBytes(append(append([]byte(name), 0), key...))
 	e.lostMu.Lock()
@@ -99,8 +98,8 @@ func (e *env) firstTwice(name string, key []byte) bool {
 	return true
 }
 
-// serverSearch looks a key up as LMDB does when it compares byte by byte, step for step: in a tree of another order the
-// steps decide what is found.
+// serverSearch repeats LMDB's bytewise search for key step by step: in a tree of another order the steps decide the
+// result.
 func (k *keyspace) serverSearch(key []byte) (page uint64, index int, found bool, err error) {
 	if len(k.rows().levels) == 0 || k.tree.root == noPage {
 		return 0, 0, false, nil
@@ -132,7 +131,7 @@ func (k *keyspace) serverSearch(key []byte) (page uint64, index int, found bool,
 	return 0, 0, false, nil
 }
 
-// nodeSearch is mdb_node_search, and what mdb_page_search makes of it in a branch.
+// nodeSearch is mdb_node_search, followed for a branch by the adjustment of mdb_page_search.
 func (l *level) nodeSearch(key []byte, leaf bool) (at int, exact bool, err error) {
 	low, high := 0, l.page.n-1
 	if !leaf {

@@ -12,13 +12,13 @@ import (
 	"kvferry/store"
 )
 
-// TestTwins: of rows of one key the one is taken that a search byte by byte comes to, the first where it comes to none,
-// each is told once, and all are in the tally.
+// TestTwins: of several rows with one key, the reader returns the one that a bytewise search finds, or else the first.
+// Each key is reported once, and all rows are in the tally.
 func TestTwins(t *testing.T) {
 	im := newImage(512)
 	rows := rowsOf(500, 512)
 	mixed := slices.Clone(rows[:400])
-	slices.Reverse(mixed[200:300]) // not where a search looks
+	slices.Reverse(mixed[200:300]) // not on the search path
 	twin := func(key string) kv { return kv{key, "the other"} }
 	mixed = append(mixed, twin(rows[399].key), twin(rows[250].key), twin(rows[10].key))
 	im.database("0", mixed)
@@ -65,7 +65,7 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// answerOf is the value of the row that a search finds, "" when it finds none.
+// answerOf returns the value of the row that a search finds, or "".
 func answerOf(t *testing.T, k *keyspace, key string) string {
 	t.Helper()
 	page, index, found, err := k.serverSearch([]byte(key))
@@ -94,7 +94,7 @@ func answerOf(t *testing.T, k *keyspace, key string) string {
 	}
 }
 
-// TestServerSearch: in a tree that is in byte order every key is found, and none that is not there.
+// TestServerSearch: in a tree in bytewise order the search finds exactly the existing keys.
 func TestServerSearch(t *testing.T) {
 	im := newImage(512)
 	rows := rowsOf(700, 512)

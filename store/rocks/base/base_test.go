@@ -43,7 +43,7 @@ func TestFields(t *testing.T) {
 	if !errors.As(f.Err, &c) || c.Off != 100+int64(len(b)) || c.Field != "cut" || !errors.Is(f.Err, record.ErrShort) {
 		t.Errorf("error %v", f.Err)
 	}
-	// The first error sticks, and nothing is read any more.
+	// The first error sticks and ends reading.
 	first := f.Err
 	if f.Byte("x") != 0 || f.Uint32("x") != 0 || f.Uint64("x") != 0 || f.Uvarint("x") != 0 || f.Prefixed("x") != nil || f.More() || f.Err != first {
 		t.Errorf("after an error: %v", f.Err)
@@ -92,7 +92,7 @@ func TestFieldsRefuse(t *testing.T) {
 	}
 }
 
-// TestKinds: the numbers of entries are those of RocksDB's db/dbformat.h.
+// TestKinds: the kinds equal the numbers in RocksDB's db/dbformat.h.
 func TestKinds(t *testing.T) {
 	for kind, want := range map[byte]byte{KindDelete: 0, KindPut: 1, KindMerge: 2, KindLogData: 3, KindCFDelete: 4, KindCFPut: 5, KindCFMerge: 6,
 		KindSingleDelete: 7, KindCFSingleDelete: 8, KindNoop: 13, KindCFRangeDelete: 14, KindRangeDelete: 15, KindCFBlobIndex: 16,
@@ -185,7 +185,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestBadVarint: the number of a varint that is none is 0.
+// TestBadVarint: an invalid varint has the value 0.
 func TestBadVarint(t *testing.T) {
 	for _, b := range [][]byte{nil, {0x80}, bytes.Repeat([]byte{0xff}, 11)} {
 		f := &Fields{Buf: b}

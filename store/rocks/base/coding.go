@@ -31,7 +31,7 @@ func (f *Fields) Fail(field string, err error) {
 	}
 }
 
-// short records that a field ends after the buffer.
+// short records that a field ends beyond the buffer.
 func (f *Fields) short(field string, need int) {
 	f.Fail(field, fmt.Errorf("need %d bytes, have %d: %w", need, f.Left(), record.ErrShort))
 }
@@ -108,8 +108,8 @@ func (f *Fields) Prefixed(field string) []byte {
 	return f.Bytes(field, int(n))
 }
 
-// Castagnoli is of the polynomial of all checksums called CRC32c.
+// Castagnoli is the polynomial table of all checksums called CRC32c.
 var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// MaskCRC is how RocksDB and LevelDB store a CRC32c.
+// MaskCRC converts a CRC32c to its stored form in RocksDB and LevelDB.
 func MaskCRC(c uint32) uint32 { return (c>>15 | c<<17) + 0xa282ead8 }

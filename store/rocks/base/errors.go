@@ -12,28 +12,28 @@ import (
 
 // Errors of this package that callers may test for.
 var (
-	// ErrUnsupported says that a directory uses something that this reader refuses; the message
-	// names it. RocksDB itself may still read it.
+	// ErrUnsupported means that a directory uses a feature that this reader refuses; the message names it. RocksDB
+	// itself may still read it.
 	ErrUnsupported error = unsupported{}
 
 	ErrVarint   = errors.New("varint too long")
 	ErrChecksum = errors.New("checksum mismatch")
-	// ErrShrank says that a file has lost its end since it was opened.
+	// ErrShrank means that a file lost its end after it was opened.
 	ErrShrank = errors.New("the file shrank")
 )
 
-// unsupported is record.ErrUnknown as well: what is refused is a form that this build does not know, record.FindNewer.
+// unsupported is also a record.ErrUnknown, because a refused feature is unknown to this build; see record.FindNewer.
 type unsupported struct{}
 
 func (unsupported) Error() string        { return "not supported by the native reader" }
 func (unsupported) Is(target error) bool { return target == record.ErrUnknown }
 
-// Unsupported makes an error that names what is refused.
+// Unsupported returns an error that names the refused feature.
 func Unsupported(format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrUnsupported)
 }
 
-// Corrupt makes the error of damaged bytes at an offset of a file. An error of access is none, and stays what it is.
+// Corrupt returns the error of damaged bytes at an offset of a file. An error of access is returned unchanged.
 func Corrupt(file string, off int64, field string, err error) error {
 	if store.IsAccess(err) {
 		return err
@@ -41,8 +41,8 @@ func Corrupt(file string, off int64, field string, err error) error {
 	return &record.CorruptError{File: file, Off: off, Field: field, Err: err}
 }
 
-// IsDamage reports whether an error says that bytes of a table are damaged, of a form that is not known, or that the disk
-// does not give them back: that the next look at them will end as this one did.
+// IsDamage reports whether an error means that bytes of a table are damaged, of an unknown form or unreadable from the
+// disk: the next attempt will fail in the same way.
 func IsDamage(err error) bool {
 	var path *fs.PathError
 	var c *record.CorruptError
@@ -56,7 +56,7 @@ func IsDamage(err error) bool {
 	return errors.As(err, &c) || errors.As(err, &missing)
 }
 
-// BlockError marks an error that a salvage reads past.
+// BlockError marks an error that a salvage skips.
 func BlockError(err error) error {
 	if !IsDamage(err) {
 		return err

@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// Trailer packs a sequence number and a kind as internal keys do.
+// Trailer packs a sequence number and a kind into the trailer of an internal key.
 func Trailer(seq uint64, kind byte) uint64 { return seq<<8 | uint64(kind) }
 
-// SplitKey takes an internal key apart. k must have at least TrailerLen bytes.
+// SplitKey splits an internal key. k must have at least TrailerLen bytes.
 func SplitKey(k []byte) (user []byte, tr uint64) {
 	n := len(k) - TrailerLen
 	return k[:n:n], binary.LittleEndian.Uint64(k[n:])
@@ -35,7 +35,7 @@ func CompareKeys(cmp func(a, b []byte) int, a, b []byte) int {
 	return 0
 }
 
-// CommonPrefix returns how many bytes a and b share, knowing that they share n.
+// CommonPrefix returns the length of the common prefix of a and b, which is known to be at least n.
 func CommonPrefix(a, b []byte, n int) int {
 	m := min(len(a), len(b))
 	for n+8 <= m {

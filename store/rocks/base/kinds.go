@@ -28,7 +28,7 @@ const (
 	TrailerLen  = 8
 )
 
-// RefusedKind names a kind of rows that no reader takes; "" when there is no such kind.
+// RefusedKind returns the name of an entry kind that readers refuse, or "".
 func RefusedKind(kind byte) string {
 	switch kind {
 	case KindCFBlobIndex:

@@ -136,7 +136,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestPlaces: what is wrong with a file is placed in it.
+// TestPlaces: errors name their place in the file.
 func TestPlaces(t *testing.T) {
 	h := newHandFile(3, 0)
 	x := h.add(9, 0, "k", "value")
@@ -327,8 +327,8 @@ func sweepFile() (b []byte, xs []Index, keys []string) {
 	return h.finish(5), xs, keys
 }
 
-// TestSweep looks at every strict prefix and every flipped byte of a file: a value is what was written, or an error,
-// and a scan finds the damage wherever it is.
+// TestSweep reads every strict prefix of a file and every variant with one byte flipped: a value is either correct or
+// an error, and a scan finds all damage.
 func TestSweep(t *testing.T) {
 	whole, xs, keys := sweepFile()
 	check := func(name string, b []byte) {
@@ -358,7 +358,7 @@ func TestSweep(t *testing.T) {
 		for _, x := range []byte{1, 0x80, 0xff} {
 			b := bytes.Clone(whole)
 			if b[i] ^= x; i == 13 {
-				continue // the codec is no damage by itself
+				continue // another codec alone is not damage
 			}
 			check(fmt.Sprintf("byte %d ^ %#x", i, x), b)
 		}
@@ -393,7 +393,7 @@ type errReader struct{ err error }
 
 func (e errReader) ReadAt([]byte, int64) (int, error) { return 0, e.err }
 
-// TestDiskError passes errors of the system on: they are no damage of the file.
+// TestDiskError: errors of the system are returned unchanged, because they are not damage of the file.
 func TestDiskError(t *testing.T) {
 	whole, xs, keys := sweepFile()
 	f := open(t, whole)
@@ -411,7 +411,7 @@ func TestDiskError(t *testing.T) {
 	}
 }
 
-// TestLastPlace: an empty value may stand where the file ends.
+// TestLastPlace: an empty value may lie at the end of the file.
 func TestLastPlace(t *testing.T) {
 	f := &File{size: 200}
 	if off, size, err := f.record(Index{Offset: 200}, []byte("key")); off != 200-RecordLen-3 || size != RecordLen+3 || err != nil {
@@ -422,7 +422,7 @@ func TestLastPlace(t *testing.T) {
 	}
 }
 
-// TestTrim: room for many more bytes than are read at once is given back, other room is kept.
+// TestTrim: a buffer much larger than a window is freed, a smaller one is kept.
 func TestTrim(t *testing.T) {
 	for n, kept := range map[int]bool{maxWindow * window: true, maxWindow*window + 1: false} {
 		r := Reader{big: make([]byte, n)}
@@ -432,18 +432,18 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// sumFooter makes the checksum of a footer right again.
+// sumFooter recomputes the checksum of a footer.
 func sumFooter(b []byte) {
 	f := b[len(b)-footerLen:]
 	binary.LittleEndian.PutUint32(f[28:], base.MaskCRC(crc32.Checksum(f[:28], base.Castagnoli)))
 }
 
-// sumRecord makes the checksum of a record's lengths right again.
+// sumRecord recomputes the checksum of a record's lengths.
 func sumRecord(b []byte) {
 	binary.LittleEndian.PutUint32(b[24:], base.MaskCRC(crc32.Checksum(b[:24], base.Castagnoli)))
 }
 
-// TestMessages compares errors whole: what is wrong, where, with the numbers of both sides.
+// TestMessages compares whole error messages: fault, place, and the numbers of both sides.
 func TestMessages(t *testing.T) {
 	h := newHandFile(3, 4)
 	h.add(9, 4, "key", "value") // at 30, value at 65, footer at 70
@@ -552,7 +552,7 @@ func TestTTL(t *testing.T) {
 }
 
 // TestWindows counts reads and allocations: a window is filled once and used to its last byte, a Reader has eight, and
-// the room of a large value is used again.
+// the buffer of a large value is reused.
 func TestWindows(t *testing.T) {
 	if Size != 128<<10 {
 		t.Errorf("a Reader takes %d bytes", Size)
@@ -618,7 +618,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestFooterNotRead: an error of the system at the footer is passed on as it is.
+// TestFooterNotRead: an error of the system at the footer is returned unchanged.
 func TestFooterNotRead(t *testing.T) {
 	h := newHandFile(3, 0)
 	h.add(9, 0, "k", strings.Repeat("v", 3*scanChunk))
@@ -632,7 +632,7 @@ func TestFooterNotRead(t *testing.T) {
 	}
 }
 
-// failsAt reads no byte from an offset on.
+// failsAt fails all reads from an offset on.
 type failsAt struct {
 	*bytes.Reader
 	off int64

@@ -11,7 +11,7 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// File is a blob file. It is safe for concurrent use when its ReaderAt is.
+// File is a blob file. It is safe for concurrent use if its ReaderAt is.
 type File struct {
 	Header
 	name string
@@ -19,7 +19,7 @@ type File struct {
 	size int64
 }
 
-// Open reads the header of a file of size bytes, which is expected to be of a column family.
+// Open reads the header of a file of size bytes, which must belong to the column family.
 func Open(r io.ReaderAt, size int64, name string, family uint32) (*File, error) {
 	f, err := OpenAny(r, size, name)
 	if err == nil && f.Family != family {
@@ -46,7 +46,7 @@ func OpenAny(r io.ReaderAt, size int64, name string) (*File, error) {
 	return f, nil
 }
 
-// readAt fills b. A file that ends before is damage.
+// readAt fills b. A file that is too short is damage.
 func (f *File) readAt(b []byte, off int64) error {
 	n, err := f.r.ReadAt(b, off)
 	if n == len(b) {
@@ -63,7 +63,7 @@ func (f *File) fail(off int64, field string, err error) error {
 	return &record.CorruptError{File: f.name, Off: off, Field: field, Err: err}
 }
 
-// place places an error of a part that starts at off.
+// place adds the file, and the offset of the failed part, to an error.
 func (f *File) place(off int64, err error) error {
 	var c *record.CorruptError
 	if !errors.As(err, &c) {
@@ -72,7 +72,7 @@ func (f *File) place(off int64, err error) error {
 	return f.fail(off+c.Off, c.Field, c.Err)
 }
 
-// record returns where the record of a value starts, after it was found to lie in the file.
+// record returns offset and size of a value's record, which it checks to lie in the file.
 func (f *File) record(x Index, key []byte) (off, size int64, err error) {
 	head := uint64(RecordLen + len(key))
 	if x.Offset > uint64(f.size) || x.Offset < headerLen+head || x.Size > uint64(f.size)-x.Offset {
@@ -84,7 +84,7 @@ func (f *File) record(x Index, key []byte) (off, size int64, err error) {
 	return int64(x.Offset - head), int64(head + x.Size), nil
 }
 
-// value takes the value out of its record, which it verifies.
+// value verifies a record and returns its value.
 func (f *File) value(b []byte, off int64, key []byte) ([]byte, error) {
 	h, err := decodeRecord(b)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// Lengths of what a file is made of, but for key and value.
+// Lengths of the parts of a file, except key and value.
 const (
 	headerLen = 30
 	RecordLen = 32 // before the key
@@ -28,10 +28,10 @@ const (
 	indexTTL        = 2
 )
 
-// ErrTTL says that values expire by themselves, which only the stacked BlobDB of old had.
+// ErrTTL is the error of values with an expiry, which only the old stacked BlobDB wrote.
 var ErrTTL = base.Unsupported("blob files with a TTL")
 
-// Index says where a value is.
+// Index locates a value.
 type Index struct {
 	File   uint64 // number
 	Offset uint64 // of the value, not of its record
@@ -39,7 +39,7 @@ type Index struct {
 	Codec  byte
 }
 
-// DecodeIndex decodes the value of an entry of kind blob index.
+// DecodeIndex decodes the value of a blob index entry.
 func DecodeIndex(b []byte) (Index, error) {
 	var x Index
 	if len(b) == 0 {
@@ -110,7 +110,7 @@ func DecodeFooter(b []byte) (Footer, error) {
 	return Footer{Count: binary.LittleEndian.Uint64(b[4:])}, nil
 }
 
-// recordHeader is what stands before key and value.
+// recordHeader precedes key and value.
 type recordHeader struct {
 	key, value uint64 // lengths
 	sum        uint32 // of key and value

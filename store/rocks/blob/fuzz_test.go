@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzDecodeIndex checks that what decodes encodes to the same place.
+// FuzzDecodeIndex checks that a decoded index encodes to the same place.
 func FuzzDecodeIndex(f *testing.F) {
 	f.Add(appendIndex(nil, Index{300, 70000, 1 << 20, 4}))
 	f.Add([]byte{0, 1, 'x'})
@@ -21,7 +21,7 @@ func FuzzDecodeIndex(f *testing.F) {
 	})
 }
 
-// FuzzFile scans bytes as a file, and reads from it where an index of the input leads.
+// FuzzFile scans bytes as a file, and reads the value that an index in the input points to.
 func FuzzFile(f *testing.F) {
 	whole, xs, keys := sweepFile()
 	f.Add(whole, appendIndex(nil, xs[4]), []byte(keys[4]))

@@ -46,7 +46,7 @@ func (r readerAt) ReadAt(b []byte, off int64) (int, error) {
 	return len(b), nil
 }
 
-// eachBlobFile calls f with the blob files of a golden, which need not be there.
+// eachBlobFile calls f with the blob files of a golden, if it exists.
 func eachBlobFile(t *testing.T, name string, f func(file string, b []byte)) {
 	t.Helper()
 	file, err := os.Open(filepath.Join("../../../../shared/golden", name+".tar.gz"))

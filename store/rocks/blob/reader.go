@@ -2,20 +2,21 @@ package blob
 
 import "kvferry/internal/sys/bufpool"
 
-// Windows of a Reader: it reads ahead while values follow one another, in the file that it read last and in a few before.
+// Windows of a Reader: it reads ahead while values are read in file order, in the current file and in a few recent
+// ones.
 const (
 	window    = 16 << 10
 	maxWindow = 8
 )
 
-// Reader reads values for one goroutine. The zero Reader is ready.
+// Reader reads values for one goroutine. The zero value is ready to use.
 type Reader struct {
 	windows [maxWindow]part
-	last    int // of windows, the one that was read last
+	last    int // index of the window read last
 	big     []byte
 }
 
-// part is a part of a file in memory.
+// part is a section of a file in memory.
 type part struct {
 	f   *File
 	off int64
@@ -23,10 +24,10 @@ type part struct {
 	end int64 // of the value read last
 }
 
-// Size is about how many bytes a Reader takes at most, but for the largest value.
+// Size estimates the memory of a Reader, without its largest value.
 const Size = window * maxWindow
 
-// Value returns the stored bytes of a value, verified. They live until the next call.
+// Value returns the verified, stored bytes of a value. They are valid until the next call.
 func (r *Reader) Value(f *File, x Index, key []byte) ([]byte, error) {
 	off, size, err := f.record(x, key)
 	if err != nil {
@@ -46,7 +47,7 @@ func (r *Reader) Value(f *File, x Index, key []byte) ([]byte, error) {
 	return f.value(b[:size], off, key)
 }
 
-// of returns the window of a file, that of another one when there is none.
+// of returns the window of a file; a new file takes over the next window in turn.
 func (r *Reader) of(f *File) *part {
 	if r.windows[r.last].f == f {
 		return &r.windows[r.last]
@@ -63,8 +64,8 @@ func (r *Reader) of(f *File) *part {
 	return p
 }
 
-// read moves a window to a record: to what follows, when values are read in the order of the file. A record that is
-// larger than a window is read by itself.
+// read moves a window to a record, and reads ahead if values are read in file order. A record larger than a window is
+// read alone.
 func (r *Reader) read(p *part, off, size int64) error {
 	n := size
 	if off == p.end || p.end == 0 {
@@ -90,7 +91,7 @@ func (r *Reader) read(p *part, off, size int64) error {
 	return nil
 }
 
-// Trim lets go of the room of a value that was much larger than the next one will be.
+// Trim frees the buffer of a value that was much larger than usual.
 func (r *Reader) Trim() {
 	if cap(r.big) > maxWindow*window {
 		r.big = nil

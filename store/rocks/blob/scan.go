@@ -11,18 +11,17 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// Totals is what a scan counted.
+// Totals are the counts of a scan.
 type Totals struct {
 	Count int64 // of records
-	Bytes int64 // of them, with what stands around the values
+	Bytes int64 // of records, including headers and keys
 }
 
-// scanChunk is how much of a value a scan reads at a time.
+// scanChunk is the number of value bytes read at once.
 const scanChunk = 64 << 10
 
-// Scan verifies a whole file in bounded memory: every record and the footer. damaged is called for each that is not as
-// it was written; after a record whose lengths cannot be trusted, none that follows can be found. The error is that of
-// reading, or of damaged.
+// Scan verifies a whole file, every record and the footer, in bounded memory. It calls damaged for each invalid one;
+// after a record with invalid lengths no later record can be found. The error comes from reading or from damaged.
 func (f *File) Scan(damaged func(off int64, err error) error) (Totals, error) {
 	s := &scanner{f: f, off: headerLen, end: max(f.size-footerLen, headerLen)}
 	s.r = bufio.NewReaderSize(io.NewSectionReader(f.r, headerLen, f.size-headerLen), scanChunk)
@@ -37,7 +36,7 @@ func (f *File) Scan(damaged func(off int64, err error) error) (Totals, error) {
 				return s.n, err
 			}
 		}
-		if s.off == off { // nobody knows where the next one is
+		if s.off == off { // the offset of the next record is unknown
 			return s.n, nil
 		}
 	}
@@ -48,13 +47,13 @@ func (f *File) Scan(damaged func(off int64, err error) error) (Totals, error) {
 	return s.n, err
 }
 
-// isDamage reports whether the bytes of a file are wrong, as opposed to that they cannot be read just now.
+// isDamage reports whether an error means invalid bytes in a file rather than a failed read.
 func isDamage(err error) bool {
 	var c *record.CorruptError
 	return errors.As(err, &c) || errors.Is(err, ErrTTL)
 }
 
-// scanner is a scan under way.
+// scanner is a running scan.
 type scanner struct {
 	f        *File
 	r        *bufio.Reader
@@ -62,7 +61,7 @@ type scanner struct {
 	n        Totals
 }
 
-// peek returns the next n bytes, as many as are wanted and fit.
+// peek returns the next n bytes, at most scanChunk.
 func (s *scanner) peek(n int64) ([]byte, error) {
 	b, err := s.r.Peek(int(min(n, scanChunk)))
 	if err == io.EOF {
@@ -71,7 +70,7 @@ func (s *scanner) peek(n int64) ([]byte, error) {
 	return b, err
 }
 
-// record verifies a record and moves behind it, unless its length is not known.
+// record verifies a record and moves past it, unless its length is unknown.
 func (s *scanner) record() error {
 	head, err := s.peek(min(RecordLen, s.end-s.off))
 	if err != nil {

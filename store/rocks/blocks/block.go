@@ -9,22 +9,22 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// Block is a block taken apart.
+// Block is a parsed block.
 type Block struct {
 	Entries  []byte
 	restarts []byte
 }
 
-// maxHashBlock is the size of the largest block that may have a hash index.
+// maxHashBlock is the size of the largest block with a hash index.
 const maxHashBlock = 64 << 10
 
-// Bits beside the number of restarts, of RocksDB 11. There are never so many restarts.
+// Flag bits in the number of restarts, used by RocksDB 11. No block has 1<<28 restarts.
 const (
-	flagApart   = 1 << 28 // values stand behind all keys
-	flagUniform = 1 << 29 // keys are spread evenly: a hint for searching
+	flagApart   = 1 << 28 // all keys come first, then all values
+	flagUniform = 1 << 29 // keys are evenly distributed: a search hint
 )
 
-// Parse takes a block apart.
+// Parse splits a block into entries and restarts.
 func Parse(b []byte) (Block, error) {
 	if len(b) < 4 {
 		return Block{}, fmt.Errorf("block of %d bytes: %w", len(b), record.ErrShort)
@@ -49,7 +49,7 @@ func Parse(b []byte) (Block, error) {
 	return Block{Entries: b[:start], restarts: b[start:end]}, nil
 }
 
-// Restart returns the i-th restart offset, -1 when there is none or it lies outside of the entries.
+// Restart returns the i-th restart offset, or -1 if it is missing or outside the entries.
 func (b *Block) Restart(i int) int {
 	if i >= b.NumRestarts() {
 		return -1
@@ -61,7 +61,7 @@ func (b *Block) Restart(i int) int {
 	return int(off)
 }
 
-// RestartAt returns the i-th restart offset as it stands, -1 after the last.
+// RestartAt returns the i-th restart offset unchecked, or -1 after the last.
 func (b *Block) RestartAt(i int) int {
 	if i >= b.NumRestarts() {
 		return -1
@@ -78,10 +78,10 @@ var (
 	ErrRestart = errors.New("restart point is not at an entry")
 )
 
-// EntryHeader decodes the lengths of the entry at p and where its bytes start; next is -1 when
-// they do not fit 32 bits each or end early.
+// EntryHeader decodes the three lengths of the entry at p and the offset of its key; next is -1 if a length is
+// truncated or exceeds 32 bits.
 func EntryHeader(d []byte, p int) (shared, unshared, value, next int) {
-	if p+4 <= len(d) && d[p]|d[p+1] < 0x80 { // as of nearly all entries
+	if p+4 <= len(d) && d[p]|d[p+1] < 0x80 { // fast path for nearly all entries
 		switch v := d[p+2]; {
 		case v < 0x80:
 			return int(d[p]), int(d[p+1]), int(v), p + 3
@@ -101,12 +101,12 @@ func EntryHeader(d []byte, p int) (shared, unshared, value, next int) {
 	return v[0], v[1], v[2], p
 }
 
-// Entries walks the entries of a block without judging their order. key and value are views
-// that live until the next call.
+// Entries iterates over the entries of a block without checking their order. Key and Val are views valid until the next
+// call.
 type Entries struct {
 	Data []byte
 	Pos  int
-	At   int // where the current entry starts
+	At   int // offset of the current entry
 	Key  []byte
 	Val  []byte
 }

@@ -55,7 +55,7 @@ func TestEntries(t *testing.T) {
 	if bl.NumRestarts() != 2 || bl.Restart(0) != 0 || bl.Restart(1) != 18 || bl.Restart(2) != -1 {
 		t.Errorf("restarts %v", bl)
 	}
-	// A hash index stands between the restarts and their number; it is passed over.
+	// A hash index between the restarts and their number is skipped.
 	hashed := append(append([]byte{}, b[:len(b)-4]...), 9, 9, 9, 3, 0)
 	hashed = binary.LittleEndian.AppendUint32(hashed, 2|1<<31)
 	if got, err := walk(hashed); err != nil || !strings.HasPrefix(got, "0:apple=1 ") {
@@ -64,7 +64,7 @@ func TestEntries(t *testing.T) {
 	if got, err := walk(block(nil)); got != "" || err != nil {
 		t.Errorf("empty block: %s, %v", got, err)
 	}
-	// A hint, of RocksDB 11, that keys are spread evenly; and values behind all keys, which are not read.
+	// RocksDB 11's hint for evenly distributed keys, and its layout with values behind all keys, which is refused.
 	uniform := binary.LittleEndian.AppendUint32(append([]byte{}, b[:len(b)-4]...), 2|1<<29)
 	if got, err := walk(uniform); err != nil || !strings.HasPrefix(got, "0:apple=1 ") {
 		t.Errorf("with a hint: %s, %v", got, err)
@@ -178,7 +178,7 @@ func TestHandle(t *testing.T) {
 	}
 }
 
-// TestEntryBeyondBlock: no length reaches beyond the block, whatever memory follows it.
+// TestEntryBeyondBlock: no length reaches beyond the block, even if memory follows it.
 func TestEntryBeyondBlock(t *testing.T) {
 	for _, b := range []string{"\x00\x03\x02abcd", "\x00\x05\x00abcd", "\x01\x01\x01ab", "\x00\x04\x04abcd"} {
 		e := Entries{Data: append(make([]byte, 0, 64), b...)}

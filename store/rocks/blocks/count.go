@@ -7,13 +7,13 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// ErrEmpty says that an index names a data block without entries: no engine writes one, so its rows are gone.
+// ErrEmpty is the error of a data block without entries. No engine writes one, so its rows are lost.
 var ErrEmpty = errors.New("data block without entries")
 
-// ErrSeparator says that the index leads lookups of some keys of a block to the one before.
+// ErrSeparator means that the index sends lookups of some keys of a block to the previous one.
 var ErrSeparator = errors.New("the index key of the block before is above the first key")
 
-// Counts is what data blocks hold, counted as the engines count it for the properties of a table.
+// Counts holds totals of data blocks, counted as the engines do for a table's properties.
 type Counts struct {
 	Entries, Deletes, Merges int64
 	KeyBytes, ValueBytes     int64 // keys are internal keys
@@ -28,7 +28,7 @@ func (c *Counts) Add(o *Counts) {
 	c.ValueBytes += o.ValueBytes
 }
 
-// Kind counts an entry of a kind, which ordinary puts need not.
+// Kind counts an entry by kind; it need not be called for ordinary puts.
 func (c *Counts) Kind(kind byte) {
 	switch kind {
 	case base.KindDelete, base.KindSingleDelete, base.KindDeleteTimestamp:
@@ -38,22 +38,22 @@ func (c *Counts) Kind(kind byte) {
 	}
 }
 
-// Tombstones is what CountError calls deletes.
+// Tombstones is CountError's name for deletes.
 const Tombstones = "tombstones"
 
-// CountError says that the data blocks of a table do not hold what its properties say.
+// CountError is a mismatch between a table's data blocks and its properties.
 type CountError struct {
 	What        string
 	Said, Found int64
 }
 
-// Error compares both.
+// Error returns both counts.
 func (e *CountError) Error() string {
 	return fmt.Sprintf("%s by its properties: %d, found: %d", e.What, e.Said, e.Found)
 }
 
-// Count counts the entries of a data block. Every restart point has to be at an entry whose key stands there whole: seeks
-// start there, so that a wrong one hides rows from those who seek and from nobody else.
+// Count counts the entries of a data block. It requires every restart point to be at an entry with an unshared key:
+// seeks start there, so a wrong restart point hides rows from seeks, but not from scans.
 func (b *Block) Count() (Counts, error) {
 	if len(b.Entries) == 0 {
 		return Counts{}, ErrEmpty
@@ -82,18 +82,18 @@ func (b *Block) Count() (Counts, error) {
 	}
 }
 
-// Counter counts the entries of a block while they are read one after the other. Whoever reads adds to the counts, and calls
-// AtRestart for the entry that starts at Restart.
+// Counter counts the entries of a block during sequential reading. The reader updates the counts and calls AtRestart
+// for the entry that starts at Restart.
 type Counter struct {
 	Counts
-	Restart int // offset of the restart point that comes next, -1 for none
+	Restart int // offset of the next restart point, or -1
 	next    int // its index
 }
 
-// Start starts with the first entry of a block.
+// Start begins at the first entry of a block.
 func (c *Counter) Start(b *Block) { *c = Counter{Restart: b.RestartAt(0)} }
 
-// AtRestart takes an entry at a restart point. One that shares bytes with the key before is none.
+// AtRestart handles an entry at a restart point. An entry with a shared prefix is invalid there.
 func (c *Counter) AtRestart(b *Block) {
 	if b.Entries[c.Restart] == 0 {
 		c.next++
@@ -101,7 +101,7 @@ func (c *Counter) AtRestart(b *Block) {
 	}
 }
 
-// End says whether every restart point was at an entry.
+// End returns an error unless every restart point was at an entry.
 func (c *Counter) End(b *Block) error {
 	if c.next < b.NumRestarts() {
 		return ErrRestart

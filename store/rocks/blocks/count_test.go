@@ -13,7 +13,7 @@ func internal(user string, kind byte) string {
 	return string(base.AppendKey(nil, []byte(user), base.Trailer(5, kind)))
 }
 
-// TestCounts: what kinds of entries are counted as, and what the counts of blocks add up to.
+// TestCounts: the counting of each kind of entry, and the sum over blocks.
 func TestCounts(t *testing.T) {
 	for kind, want := range map[byte]Counts{
 		base.KindPut: {}, base.KindDelete: {Deletes: 1}, base.KindSingleDelete: {Deletes: 1}, base.KindDeleteTimestamp: {Deletes: 1}, base.KindMerge: {Merges: 1},
@@ -34,7 +34,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestRestartAt: restarts as they stand, also where there are no entries.
+// TestRestartAt: unchecked restarts, also without entries.
 func TestRestartAt(t *testing.T) {
 	b, err := Parse(block([]byte{1, 2}, 0, 2, 1<<31))
 	if err != nil {
@@ -47,7 +47,7 @@ func TestRestartAt(t *testing.T) {
 	}
 }
 
-// TestCount: the entries of a block, every restart of which has to be at one whose key stands there whole.
+// TestCount: counting entries; every restart must be at an entry with an unshared key.
 func TestCount(t *testing.T) {
 	put, merge, del := entry(0, internal("apple", base.KindPut), "one"), entry(0, internal("b", base.KindMerge), "+"), entry(0, internal("c", base.KindDelete), "")
 	shares := entry(3, internal("ricot", base.KindSingleDelete), "")
@@ -89,7 +89,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestCounter: a counter that was used starts anew, and moves on at restarts alone.
+// TestCounter: a used counter can be restarted, and advances only at restarts.
 func TestCounter(t *testing.T) {
 	a, b := entry(0, internal("a", base.KindPut), ""), entry(1, internal("b", base.KindPut), "")
 	at := len(a)

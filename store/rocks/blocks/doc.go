@@ -1,6 +1,6 @@
-// Package blocks takes apart the blocks that tables are made of.
+// Package blocks parses the blocks of table files.
 //
-// A block holds entries whose keys share a prefix with the key before, but for those at restarts:
+// A block holds entries whose keys share a prefix with the previous key, except at restarts:
 //
 //	+-----------------+-------------------+-----------------+------------+-------+
 //	| shared (varint) | unshared (varint) | value (varint)  | key's rest | value |
@@ -19,6 +19,6 @@
 //	| codec (1) | checksum (4, little endian) |
 //	+-----------+-----------------------------+
 //
-// The checksum covers the block as stored and the codec byte. A Handle says where a block is: two varints, the offset,
-// and the size without that trailer.
+// The checksum covers the stored block and the codec byte. A Handle locates a block: two varints, the offset and the
+// size without the trailer.
 package blocks

@@ -8,14 +8,14 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// Numbers of the hash of Bloom filters, of LevelDB and of RocksDB's older ones.
+// Constants of the Bloom filter hash in LevelDB and older RocksDB.
 const (
 	FilterSeed = 0xbc9f1d34
 	FilterMul  = 0xc6a4a793
 )
 
-// LevelFilter is LevelDB's filter block, of its only policy: a filter of the keys of the data blocks that start in each
-// 2^base bytes of the file. LevelDB does not read a block of which the filter does not have the key.
+// LevelFilter is LevelDB's filter block, of its only policy: one filter for the keys of all data blocks that start in
+// the same 2^base bytes of the file. LevelDB skips a block if the filter excludes the key.
 //
 //	+---------+-----+-----------------------------+------------------+-----------+
 //	| filters | …   | offset of each filter (4B)… | of these (4B)    | base (1B) |
@@ -28,13 +28,13 @@ type LevelFilter struct {
 	base          byte
 }
 
-// maxProbes is the largest number of probes; what has more matches every key.
+// maxProbes is the largest number of probes; a filter with more matches every key.
 const maxProbes = 30
 
-// ErrFilter says that a filter block cannot be taken apart.
+// ErrFilter is the error of an invalid filter block.
 var ErrFilter = errors.New("not a filter block")
 
-// OpenLevelFilter takes a filter block apart.
+// OpenLevelFilter parses a filter block.
 func OpenLevelFilter(b []byte) (*LevelFilter, error) {
 	n := len(b) - 5
 	if n < 0 {
@@ -47,7 +47,7 @@ func OpenLevelFilter(b []byte) (*LevelFilter, error) {
 	return &LevelFilter{data: b[:at], offsets: b[at : n+4], base: b[n+4]}, nil
 }
 
-// Misses returns the first user key of the data block at an offset that its filter denies, nil when there is none.
+// Misses returns the first user key of the data block at off that the filter excludes, or nil.
 func (f *LevelFilter) Misses(off uint64, b *Block) []byte {
 	filter, has := f.of(off)
 	for e := (Entries{Data: b.Entries}); has; {
@@ -61,7 +61,7 @@ func (f *LevelFilter) Misses(off uint64, b *Block) []byte {
 	return nil
 }
 
-// of returns the filter of the block at an offset; false: LevelDB has none, and reads the block.
+// of returns the filter of the block at off; without one, LevelDB reads the block.
 func (f *LevelFilter) of(off uint64) ([]byte, bool) {
 	i := off >> f.base
 	if i >= uint64(len(f.offsets)/4-1) {
@@ -74,7 +74,7 @@ func (f *LevelFilter) of(off uint64) ([]byte, bool) {
 	return f.data[from:to], true
 }
 
-// mayHave reports whether a filter has a key.
+// mayHave reports whether the filter matches a key.
 func mayHave(filter, key []byte) bool {
 	if len(filter) < 2 {
 		return false
@@ -94,7 +94,7 @@ func mayHave(filter, key []byte) bool {
 	return true
 }
 
-// levelHash is Hash of util/hash.cc, of which the last bytes are unsigned in LevelDB, unlike in RocksDB.
+// levelHash is Hash of util/hash.cc; LevelDB treats the last bytes as unsigned, unlike RocksDB.
 func levelHash(key []byte) uint32 {
 	h := FilterSeed ^ uint32(len(key))*FilterMul
 	for ; len(key) >= 4; key = key[4:] {

@@ -6,14 +6,13 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// TrailerLen is the length of what follows a block in a file: codec and checksum.
+// TrailerLen is the length of a block's trailer: codec and checksum.
 const TrailerLen = 5
 
-// MaxSize bounds what a block may decompress to: rows are below 4 GiB in any engine, and far
-// below in practice.
+// MaxSize limits the decompressed size of a block: rows are below 4 GiB in any engine, and far below in practice.
 const MaxSize = 1 << 31
 
-// Handle says where a block is.
+// Handle locates a block in a file; Size excludes the trailer.
 type Handle struct{ Off, Size uint64 }
 
 // ReadHandle decodes a block handle.
@@ -21,7 +20,7 @@ func ReadHandle(f *base.Fields, field string) Handle {
 	return Handle{f.Uvarint(field), f.Uvarint(field)}
 }
 
-// Check makes sure that a block lies in a file of size bytes.
+// Check returns an error unless the block lies within a file of size bytes.
 func (h Handle) Check(size int64) error {
 	if h.Size > MaxSize || h.Off > uint64(size) || h.Size+TrailerLen > uint64(size)-h.Off {
 		return fmt.Errorf("block of %d bytes at %d in a file of %d bytes", h.Size, h.Off, size)

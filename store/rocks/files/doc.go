@@ -1,3 +1,3 @@
-// Package files reads the files of a database at offsets: a bounded number is open at a time, and all that read ahead share
-// one budget of memory.
+// Package files reads the files of a database at offsets. It limits the number of open files, and all read-ahead
+// buffers share one memory budget.
 package files

@@ -14,31 +14,31 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// File is a file read at offsets. Its descriptor is opened when needed and may be closed while
-// nobody reads; an in-memory one has none.
+// File is a file read at offsets. Its descriptor is opened on demand and may be closed while no read is running; a file
+// in memory has none.
 type File struct {
 	set  *Set
 	Path string // to open, and for errors
 	Name string // relative to the store's directory, for places
 	Size int64
-	mem  []byte // the whole file, when it lives in memory
+	mem  []byte // the whole file, if in memory
 
 	pinned io.ReaderAt // of a temporary file: always open
-	start  int64       // of it there
+	start  int64       // its offset there
 
-	f    *disk.File // guarded by the pool's mutex, as what follows
-	refs int        // readers under way
+	f    *disk.File // f, refs and elem are guarded by the pool's mutex
+	refs int        // running reads
 	elem *list.Element
 	lost lost
 }
 
-// Set is the files of a store. Those that are not read may be closed, to be opened again when they are.
+// Set is the files of a store. Idle ones may be closed, and are reopened on demand.
 type Set struct {
-	Pool *Pool // that it shares; nil: the one of the process
+	Pool *Pool // shared with other sets; nil: the process's pool
 	Keep bool  // files stay open until the set is closed
-	// Sources remembers the files as they were; may be nil.
+	// Sources records the original state of the files; may be nil.
 	Sources *disk.Sources
-	// Again is told, if not nil, of bytes that the medium refused and gave when it was asked again.
+	// Again, if not nil, is called after a read error that a second attempt did not repeat.
 	Again func(f *File, off int64, refused error)
 
 	open   map[*File]struct{} // guarded by the pool's mutex
@@ -53,7 +53,7 @@ func (s *Set) pool() *Pool {
 	return s.Pool
 }
 
-// Open looks at a file, and opens it at once when now is set.
+// Open checks a file, and opens it immediately if now is set.
 func (s *Set) Open(dir, name string, now bool) (*File, error) {
 	f := &File{set: s, Path: filepath.Join(dir, name), Name: name}
 	st, err := disk.Stat(f.Path)
@@ -76,18 +76,17 @@ func (s *Set) Open(dir, name string, now bool) (*File, error) {
 	return f, nil
 }
 
-// Memory makes a file of bytes in memory.
+// Memory returns a file that consists of b.
 func Memory(name string, b []byte) *File {
 	return &File{Path: name, Name: name, mem: b, Size: int64(len(b))}
 }
 
-// Temporary makes a file of what begins at start of an open one, which stays open for as long as it is read. Its size is
-// set when it is written.
+// Temporary returns the part of an open file from start on; r must stay open while it is read. The writer sets Size.
 func Temporary(r io.ReaderAt, name string, start int64) *File {
 	return &File{Path: name, Name: name, pinned: r, start: start}
 }
 
-// Acquire returns the open file; release must follow.
+// Acquire returns the open file; the caller must call Release.
 func (f *File) Acquire() (*disk.File, error) {
 	s := f.set
 	p := s.pool()
@@ -131,7 +130,7 @@ func (f *File) Release() {
 	}
 }
 
-// NumOpen counts the files that are open.
+// NumOpen returns the number of open files.
 func (s *Set) NumOpen() int {
 	p := s.pool()
 	p.mu.Lock()
@@ -139,7 +138,7 @@ func (s *Set) NumOpen() int {
 	return len(s.open)
 }
 
-// closeNow closes the file; the pool's mutex is held.
+// closeNow closes the file. The caller holds the pool's mutex.
 func (f *File) closeNow() {
 	if f.f != nil {
 		f.f.Close()
@@ -149,7 +148,7 @@ func (f *File) closeNow() {
 	}
 }
 
-// Close closes all files; those being read close when the read ends.
+// Close closes all files; files in use close when their last read ends.
 func (s *Set) Close() {
 	p := s.pool()
 	p.mu.Lock()
@@ -166,8 +165,8 @@ func (s *Set) Close() {
 	}
 }
 
-// ReadFull fills p from offset off. A file that ends before is damage, and so are bytes that the medium does not give
-// back: it is not asked for them again, so that all who read them agree on what is there.
+// ReadFull fills p from offset off. A file that is too short is damage, and so are unreadable bytes of the medium: they
+// are not requested again, so that all readers see the same contents.
 func (f *File) ReadFull(p []byte, off int64) error {
 	if off < 0 || int64(len(p)) > f.Size-off {
 		return base.Corrupt(f.Path, off, "read", fmt.Errorf("%d bytes wanted, the file has %d", len(p), f.Size))
@@ -177,13 +176,13 @@ func (f *File) ReadFull(p []byte, off int64) error {
 		return nil
 	}
 	err := f.read(p, off)
-	if errors.Is(err, syscall.EIO) && f.lost.in(off, len(p)) == nil { // bytes beside lost ones are not lost
+	if errors.Is(err, syscall.EIO) && f.lost.in(off, len(p)) == nil { // do not add readable neighbors of lost bytes
 		f.lost.add(off, len(p), err)
 	}
 	return err
 }
 
-// ReadAt is ReadFull for who wants an io.ReaderAt of what is within the size.
+// ReadAt implements io.ReaderAt for bytes within Size.
 func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	if err := f.ReadFull(p, off); err != nil {
 		return 0, err
@@ -191,7 +190,7 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// read reads what is in the file.
+// read reads from the file, which may have shrunk since it was opened.
 func (f *File) read(p []byte, off int64) error {
 	if err := f.lost.in(off, len(p)); err != nil {
 		return err

@@ -133,7 +133,7 @@ func TestReadFull(t *testing.T) {
 	}
 }
 
-// TestWindow reads forwards, jumps, and reads what is larger than any window.
+// TestWindow reads forward, jumps, and reads more than any window holds.
 func TestWindow(t *testing.T) {
 	f, want := oneFile(t)
 	all := &Windows{Memory: 1 << 20}
@@ -169,7 +169,7 @@ func TestWindow(t *testing.T) {
 	w.Close()
 }
 
-// TestCrowded: when more is lent than there is memory for, no window reads ahead.
+// TestCrowded: if more is lent than the memory allows, no window reads ahead.
 func TestCrowded(t *testing.T) {
 	f, _ := oneFile(t)
 	all := &Windows{Memory: 20 << 10}
@@ -193,7 +193,7 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// TestAgain: a refusal that goes away is no error; the set is told of it, when it wants to be.
+// TestAgain: a read error that goes away is no error; Again is called if it is set.
 func TestAgain(t *testing.T) {
 	f, _ := oneFile(t)
 	refuse := false
@@ -230,7 +230,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestPoolAllInUse: a file is opened beyond the bound when every other one is being read.
+// TestPoolAllInUse: a file is opened beyond the limit if all open ones are in use.
 func TestPoolAllInUse(t *testing.T) {
 	dir, _ := someFiles(t, 2)
 	s := &Set{Pool: NewPool(1)}

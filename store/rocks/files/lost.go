@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// lost remembers the parts of a file that the medium did not give back.
+// lost records the parts of a file that the medium could not read.
 type lost struct {
 	mu    sync.Mutex
 	spans []span // disjoint, ascending
@@ -22,7 +22,7 @@ func (l *lost) at(off int64) int {
 	return sort.Search(len(l.spans), func(i int) bool { return l.spans[i].end > off })
 }
 
-// add notes n bytes at off.
+// add records n bytes at off.
 func (l *lost) add(off int64, n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -36,7 +36,7 @@ func (l *lost) add(off int64, n int, err error) {
 	l.spans = slices.Replace(l.spans, from, to, span{off, end, err})
 }
 
-// in returns the error of a span that reaches into n bytes at off, or nil if there is none.
+// in returns the error of a span that overlaps the n bytes at off, or nil.
 func (l *lost) in(off int64, n int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -36,7 +36,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestWindowBesideLost: a window that cannot be read leaves what is before and behind the bytes that are lost.
+// TestWindowBesideLost: an unreadable window does not lose the readable bytes around the lost ones.
 func TestWindowBesideLost(t *testing.T) {
 	f, want := oneFile(t)
 	f.lost.add(20_000, 10, syscall.EIO)
@@ -57,7 +57,7 @@ func TestWindowBesideLost(t *testing.T) {
 	}
 }
 
-// TestPoolWithoutHandles: where others have taken the descriptors, files that nobody reads give theirs back.
+// TestPoolWithoutHandles: if the process is out of descriptors, idle files are closed.
 func TestPoolWithoutHandles(t *testing.T) {
 	dir, _ := someFiles(t, 10)
 	s := &Set{Pool: NewPool(100)}
@@ -111,8 +111,7 @@ func TestLostErrors(t *testing.T) {
 	}
 }
 
-// TestLostIsNotAskedForAgain: bytes that the medium did not give back once are lost for all who read them; what could be read
-// is not.
+// TestLostIsNotAskedForAgain: bytes that failed once are lost for all readers; bytes read before stay readable.
 func TestLostIsNotAskedForAgain(t *testing.T) {
 	f, want := oneFile(t)
 	b := make([]byte, 10)

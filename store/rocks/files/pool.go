@@ -7,7 +7,7 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// Pool bounds how many files its sets have open together: the one that was not read the longest makes room.
+// Pool limits the number of files that its sets have open together: the least recently read file is closed first.
 type Pool struct {
 	mu   sync.Mutex
 	max  int
@@ -15,26 +15,26 @@ type Pool struct {
 	idle list.List // of *File that are open and not being read, longest idle first
 }
 
-// NewPool makes a pool of at most max files.
+// NewPool returns a pool of at most max files.
 func NewPool(max int) *Pool { return &Pool{max: max} }
 
-// process is what the sets of a process share that have no pool of their own.
+// process is the pool of all sets without their own.
 var process = NewPool(share(disk.MaxOpen()))
 
-// mostOpen bounds the files of a pool where the limit of the process is generous.
+// mostOpen caps the files of a pool if the process limit is high.
 const mostOpen = 4096
 
-// share is how many of the files that the process may have open are for reading tables. The others are for tables that
-// are written, temporary files, standard streams and sockets.
+// share is the number of files, out of the process limit, for reading tables. The rest is for written tables, temporary
+// files, standard streams and sockets.
 func share(limit int) int { return min(max(limit/2, 8), mostOpen) }
 
-// makeRoom closes idle files until one more may be opened. p.mu is held.
+// makeRoom closes idle files until one more may be opened. The caller holds p.mu.
 func (p *Pool) makeRoom() {
 	for p.open >= p.max && p.closeIdle() {
 	}
 }
 
-// closeIdle closes the file that was not read the longest, if one is idle.
+// closeIdle closes the least recently read idle file, if any.
 func (p *Pool) closeIdle() bool {
 	e := p.idle.Front()
 	if e == nil {
@@ -46,7 +46,7 @@ func (p *Pool) closeIdle() bool {
 	return true
 }
 
-// openFile opens a file. Where others have taken the descriptors, idle files give theirs back first. p.mu is held.
+// openFile opens a file. If the process is out of descriptors, it closes idle files first. The caller holds p.mu.
 func (p *Pool) openFile(of *disk.Sources, path string) (*disk.File, error) {
 	p.makeRoom()
 	f, err := of.Open(path)

@@ -8,9 +8,10 @@ import (
 	"kvferry/internal/sys/bufpool"
 )
 
-// Read windows: a cursor reads ahead of itself into a buffer that starts small, doubles while reading
-// goes on without a jump, and is bounded so that all cursors together keep to the store's memory. After a jump it reads
-// what is wanted alone: one that takes samples jumps again. When the memory is lent out, as hundreds of tables in each of dozens of iterators have it, no more is kept beyond the block that is wanted.
+// Read windows: a cursor reads ahead into a buffer that starts small and doubles during sequential reading. Its size is
+// limited so that all cursors together fit the store's memory. After a jump only the requested bytes are read, because
+// sampling jumps again. If the memory is fully lent, as with hundreds of tables in each of dozens of iterators, a
+// window holds only the requested block.
 const (
 	minWindow   = 8 << 10
 	firstWindow = 32 << 10
@@ -19,28 +20,28 @@ const (
 
 // Windows lends the buffers.
 type Windows struct {
-	Memory int64 // for all of them
+	Memory int64 // total for all windows
 	Users  atomic.Int64
 	lent   atomic.Int64 // bytes
 	pools  [8]sync.Pool // of *[]byte, minWindow<<i
 }
 
-// limit is how large a window may be just now.
+// limit is the current maximum size of a window.
 func (w *Windows) limit() int {
 	n := w.Memory / max(w.Users.Load(), 1)
 	return int(min(max(n, minWindow), maxWindow))
 }
 
-// Crowded reports whether more is lent than there is memory for: a block that was used should be given back.
+// Crowded reports whether the lent buffers exceed the memory: a used block should then be given back.
 func (w *Window) Crowded() bool { return w.All.crowded() }
 
-// InUse says how many bytes are lent, and to how many windows.
+// InUse returns the number of lent bytes and of windows.
 func (w *Windows) InUse() (bytes, windows int64) { return w.lent.Load(), w.Users.Load() }
 
-// crowded reports whether more is lent than there is memory for.
+// crowded reports whether the lent buffers exceed the memory.
 func (w *Windows) crowded() bool { return w.lent.Load() > w.Memory }
 
-// class returns the pool for a size of at least 1 and the size it holds.
+// class returns the pool for n bytes, n > 0, and the size of its buffers.
 func class(n int) (pool, size int) {
 	i := bits.Len(uint(n-1) / minWindow)
 	return i, minWindow << i
@@ -69,14 +70,14 @@ func (w *Windows) put(b []byte) {
 	}
 }
 
-// Window is the part of a file that a cursor has in memory.
+// Window is the part of a file that a cursor holds in memory.
 type Window struct {
 	All  *Windows
 	buf  []byte
 	file *File
-	off  int64 // of buf in file
+	off  int64 // offset of buf in file
 	n    int   // bytes of buf that are valid
-	step int   // how much to read next
+	step int   // size of the next read
 }
 
 // Open starts reading a file.
@@ -98,7 +99,7 @@ func (w *Window) Close() {
 	w.file = nil
 }
 
-// GiveBack returns the buffer to the pool: the next block is read anew.
+// GiveBack returns the buffer to the pool; the next block is read again.
 func (w *Window) GiveBack() {
 	if w.buf != nil {
 		w.All.put(w.buf)
@@ -106,7 +107,7 @@ func (w *Window) GiveBack() {
 	}
 }
 
-// Read returns need bytes at off, which are known to lie in the file. They live until the next call.
+// Read returns need bytes at off, which must lie in the file. They are valid until the next call.
 func (w *Window) Read(off int64, need int) ([]byte, error) {
 	if w.file.mem != nil {
 		return w.file.mem[off : off+int64(need)], nil
@@ -139,7 +140,7 @@ func (w *Window) move(off int64, need int) error {
 	if n > need {
 		err = w.file.read(w.buf[:n], off)
 	}
-	if n == need || err != nil { // what cannot be read may be behind what is wanted
+	if n == need || err != nil { // the unreadable bytes may be behind the requested ones
 		n = need
 		err = w.file.ReadFull(w.buf[:n], off)
 	}

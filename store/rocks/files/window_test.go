@@ -12,8 +12,8 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// TestWindowSteps: a window doubles while reading goes on, holds what is wanted alone after a jump, and is as small as can be where
-// there is no memory. A window that is used again counts once.
+// TestWindowSteps: a window doubles during sequential reading, holds only the requested bytes after a jump, and is
+// minimal without memory. A reopened window counts once.
 func TestWindowSteps(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "0"), make([]byte, 4<<20), 0o644); err != nil {
@@ -85,7 +85,7 @@ func TestWindowsShareMemory(t *testing.T) {
 	}
 }
 
-// TestClasses: buffers double from the smallest window to the largest, so that one that came back fits the next.
+// TestClasses: buffer sizes double from the smallest window to the largest, so that returned buffers can be reused.
 func TestClasses(t *testing.T) {
 	for n, want := range map[int][2]int{1: {0, minWindow}, minWindow: {0, minWindow}, minWindow + 1: {1, 2 * minWindow}, 2 * minWindow: {1, 2 * minWindow},
 		2*minWindow + 1: {2, 4 * minWindow}, maxWindow: {5, maxWindow}} {
@@ -95,8 +95,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestWindowReads counts what is asked of the file: a window is read once and used to its last byte, and of what is wanted no
-// byte is read twice.
+// TestWindowReads counts reads of the file: a window is read once and used to its last byte, and no requested byte is
+// read twice.
 func TestWindowReads(t *testing.T) {
 	f, want := oneFile(t)
 	reads := 0
@@ -109,7 +109,7 @@ func TestWindowReads(t *testing.T) {
 	w := Window{All: &Windows{Memory: 1 << 20}}
 	w.Open(f)
 	for _, c := range []struct{ off, need, reads, window int }{
-		{90, 10, 1, 10}, {95, 5, 0, 10}, // what is behind a jump, alone
+		{90, 10, 1, 10}, {95, 5, 0, 10}, // only the requested bytes, after a jump
 		{100, 1, 1, firstWindow}, {100, 1, 0, firstWindow}, {101, 0, 0, firstWindow}, // the same bytes again
 		{100, firstWindow, 0, firstWindow}, {99 + firstWindow, 1, 0, firstWindow}, // to the last byte
 		{100, firstWindow + 1, 1, 2 * firstWindow}, {100, 90_000, 1, 99_900}, // more of the same place
@@ -124,8 +124,8 @@ func TestWindowReads(t *testing.T) {
 	}
 }
 
-// TestWindowJumps: what begins up to a window behind the last one goes on, what begins later is a jump, behind which windows
-// begin anew.
+// TestWindowJumps: a read that starts up to a window's length behind the last window is sequential; one further on is a
+// jump and resets the window size.
 func TestWindowJumps(t *testing.T) {
 	f := Temporary(zeros{}, "zeros", 0)
 	f.Size = 1 << 30
@@ -150,7 +150,7 @@ func (zeros) ReadAt(b []byte, _ int64) (int, error) {
 	return len(b), nil
 }
 
-// TestWindowLends: a buffer that is more than twice what is read next goes back, one of twice as much is kept.
+// TestWindowLends: a buffer of more than twice the next read is given back, one of exactly twice is kept.
 func TestWindowLends(t *testing.T) {
 	f := Temporary(zeros{}, "zeros", 0)
 	f.Size = 1 << 30
@@ -180,7 +180,7 @@ func TestWindowLends(t *testing.T) {
 	}
 }
 
-// TestWindowForgets: nothing of a file, or of what could not be read, is returned later.
+// TestWindowForgets: bytes of another file, or of a failed read, are never returned later.
 func TestWindowForgets(t *testing.T) {
 	f, want := oneFile(t)
 	w := Window{All: &Windows{Memory: 1 << 20}}

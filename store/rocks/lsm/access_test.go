@@ -15,7 +15,7 @@ import (
 	"kvferry/store"
 )
 
-// refuse makes all calls on a file fail but the first n.
+// refuse fails all calls on a file except the first n.
 func refuse(name string, n int, err error) (restore func()) {
 	return disk.Inject(func(op, path string) error {
 		if filepath.Base(path) != name || op == "stat" {
@@ -28,7 +28,7 @@ func refuse(name string, n int, err error) (restore func()) {
 	})
 }
 
-// TestNoAccess: no reader takes what cannot be reached for damage, at whichever call that shows.
+// TestNoAccess: no reader mistakes a failure of access for damage, at any call.
 func TestNoAccess(t *testing.T) {
 	d := testsst.NewDB(t)
 	spec := testsst.Spec{BlockSize: 4 << 10, IndexType: 2, Filter: "fullfilter.test", Tombstones: []testsst.Entry{testsst.RangeDel("x", 9, "y")}}

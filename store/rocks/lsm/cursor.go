@@ -12,14 +12,14 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// Run is a sequence of tables whose keys ascend from one to the next.
+// Run is a sorted run: tables whose keys ascend from one table to the next.
 type Run struct {
 	Tables []*Table
 	Level  int // -1: logs
 }
 
-// Cursor walks the entries of a sorted run that lie in [.., hi), checking their order. After next or
-// seek returned true, the current entry is in the fields; its views are valid until the next move.
+// Cursor iterates over the entries of a sorted run below hi and checks their order. After Next or Seek returned true,
+// the fields describe the current entry; views are valid until the next move.
 type Cursor struct {
 	ks       *Keyspace
 	tables   []*Table
@@ -27,12 +27,12 @@ type Cursor struct {
 	bytewise bool
 
 	// The current entry.
-	buf  []byte // its internal key; longer than it
+	buf  []byte // its internal key; the buffer is longer
 	ulen int    // length of its user key
 	Tr   uint64 // sequence number and kind
 	Val  []byte
-	// lcp is how many bytes its user key shares with the entry before, known with the bytewise
-	// order only; same says that the user keys are equal.
+	// lcp is the length of the prefix that its user key shares with the previous one, set in bytewise order only; same
+	// is true if the user keys are equal.
 	lcp  int
 	same bool
 
@@ -44,28 +44,28 @@ type Cursor struct {
 	checkHi  bool // the block may hold keys at or beyond hi
 	useFixed bool
 	fixed    uint64 // of an ingested table
-	suffix   int    // bytes at the end of values that are not theirs
-	counting bool   // the block is read from its start, and nobody has counted it
+	suffix   int    // bytes appended to each value: a spool's origin
+	counting bool   // the block is read from its start and still uncounted
 	count    blocks.Counter
 	released released
-	late     error // of the block that was given back
+	late     error // from counting the freed block
 
 	T    *Table
-	ti   int                                               // of t in tables; before the first: -1
+	ti   int                                               // index of T in tables; -1 before the first
 	walk blocks.Walk                                       // nil before the first table
 	pass func(h blocks.Handle, sep []byte, err error) bool // for the walk; nil without a salvage
-	swap []byte                                            // room for a key, with other orders than bytewise
-	sep  []byte                                            // separator of the block before, when chained
-	// chained says that the block follows the one before in the index of its table, whose separators are in order.
+	swap []byte                                            // buffer for a key, unless the order is bytewise
+	sep  []byte                                            // separator of the previous block, if chained
+	// chained is set if the block follows the previous one in a table index whose separators are in order.
 	chained bool
-	have    bool // an entry was read before
-	// holds says that the block is still in use when the walk ends.
+	have    bool // at least one entry was read
+	// holds keeps the block in use when the walk ends.
 	holds bool
 	Done  bool
 	Err   error
 }
 
-// NewCursor starts before the first entry of tables in the order of a run.
+// NewCursor returns a cursor before the first entry of tables, which are in run order.
 func NewCursor(ks *Keyspace, tables []*Table, hi []byte) *Cursor {
 	c := &Cursor{ks: ks, tables: tables, hi: hi, bytewise: ks.cmp.IsBytewise(), ti: -1}
 	if ks.Env.Salvage {
@@ -89,10 +89,10 @@ func (r *Run) Between(cmp *store.Comparer, lo, hi []byte) []*Table {
 // User returns the current user key.
 func (c *Cursor) User() []byte { return c.buf[:c.ulen:c.ulen] }
 
-// At reports whether the cursor stands at an entry of a user key.
+// At reports whether the current entry has the user key.
 func (c *Cursor) At(key []byte) bool { return c.have && !c.Done && bytes.Equal(c.User(), key) }
 
-// Place says where the current entry stands.
+// Place returns the place of the current entry.
 func (c *Cursor) Place() record.Place {
 	var p record.Place
 	if c.suffix > 0 {
@@ -104,7 +104,7 @@ func (c *Cursor) Place() record.Place {
 	return p
 }
 
-// Close releases what the cursor holds.
+// Close releases the walk and the current block.
 func (c *Cursor) Close() {
 	if c.walk != nil {
 		c.walk.Close()
@@ -114,7 +114,7 @@ func (c *Cursor) Close() {
 	}
 }
 
-// stop ends the walk, with an error when there is one.
+// stop ends the walk, with err unless it is nil.
 func (c *Cursor) stop(err error) bool {
 	if err == nil {
 		err = c.leave()
@@ -128,7 +128,7 @@ func (c *Cursor) stop(err error) bool {
 	return false
 }
 
-// Next moves to the next entry. False is the end, or an error in c.err.
+// Next moves to the next entry. False is the end, or an error in c.Err.
 func (c *Cursor) Next() bool {
 	p, d := c.pos, c.data
 	if p >= len(d) {
@@ -150,7 +150,7 @@ func (c *Cursor) Next() bool {
 	if !c.bytewise {
 		return c.nextOrdered(shared, p, end, vend)
 	}
-	// Both keys share at least shared bytes, and mostly no more.
+	// Both keys share at least shared bytes, and rarely more.
 	lcp, same := shared, false
 	if m := min(c.ulen, ulen); shared >= m {
 		lcp, same = m, c.ulen == ulen
@@ -186,14 +186,14 @@ func (c *Cursor) Next() bool {
 	return true
 }
 
-// grow makes room for keys of n bytes, keeping the current one.
+// grow enlarges the key buffer for keys of n bytes and keeps the current key.
 func (c *Cursor) grow(n int) {
 	b := make([]byte, 2*n+32)
 	copy(b, c.buf)
 	c.buf = b
 }
 
-// nextOrdered finishes next for any order: the comparer decides.
+// nextOrdered finishes Next in any order: the comparer decides.
 func (c *Cursor) nextOrdered(shared, p, end, vend int) bool {
 	rest := c.data[p:end]
 	n := shared + len(rest)
@@ -244,8 +244,8 @@ func (c *Cursor) nextBlock() bool {
 			ok, more := false, c.checkHi && c.bytewise
 			if !more {
 				c.keepSeparator()
-				// Bytewise separators are below the next block's keys; others may be mistaken. That of a
-				// table's last block may be above the keys of the next table.
+				// Bytewise separators are below the next block's keys; separators of other orders may be wrong. The
+				// last separator of a table may be above the next table's keys.
 				var err error
 				if ok, err = c.walk.Next(); err != nil {
 					return c.stop(err)
@@ -268,13 +268,13 @@ func (c *Cursor) nextBlock() bool {
 	return false
 }
 
-// nextTable moves before the first block of the next table.
+// nextTable moves to the start of the next table.
 func (c *Cursor) nextTable() bool {
 	c.ti++
 	return c.openTable()
 }
 
-// openTable opens the table ti of the run, or the first one after it whose index can be read.
+// openTable opens table ti of the run, or the first one after it with a readable index.
 func (c *Cursor) openTable() bool {
 	for ; ; c.ti++ {
 		if c.walk != nil {
@@ -302,12 +302,12 @@ func (c *Cursor) openTable() bool {
 	return true
 }
 
-// loadBlock reads the block that the index stands at. False is an error in c.err, or a block that was skipped.
+// loadBlock reads the current block of the walk. False is an error in c.Err, or a skipped block.
 func (c *Cursor) loadBlock() bool {
 	c.handle = c.walk.Handle()
 	c.checkHi = c.hi != nil && c.ks.cmp.Compare(c.walk.Separator(), c.hi) >= 0
 	if c.released = (released{}); c.large() {
-		c.forget() // it would be held while the next one is read
+		c.forget() // otherwise it stays in memory while the next one is read
 	}
 	var err error
 	if c.block, err = c.walk.Load(); err != nil {
@@ -319,7 +319,7 @@ func (c *Cursor) loadBlock() bool {
 	return true
 }
 
-// first reads the entry at p, a restart: its key stands there whole. False is as of loadBlock, or the end.
+// first reads the entry at p, a restart with an unshared key. False is as in loadBlock, or the end.
 func (c *Cursor) first(p int) bool {
 	shared, unshared, vlen, q := blocks.EntryHeader(c.data, p)
 	if q < 0 || shared != 0 || unshared < base.TrailerLen || vlen < c.suffix || unshared > len(c.data)-q || vlen > len(c.data)-q-unshared {

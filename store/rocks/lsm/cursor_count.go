@@ -2,7 +2,7 @@ package lsm
 
 import "kvferry/store/rocks/base"
 
-// note counts the current entry, which starts at pos, and moves behind it.
+// note counts the current entry, which starts at pos, and moves past it.
 func (c *Cursor) note(key, value, end int) {
 	n := &c.count
 	if c.pos == n.Restart {
@@ -17,7 +17,7 @@ func (c *Cursor) note(key, value, end int) {
 	c.pos = end
 }
 
-// leave tells what the block holds, before the cursor leaves it or jumps within it.
+// leave reports the block's counts before the cursor leaves the block or jumps within it.
 func (c *Cursor) leave() (err error) {
 	if !c.counting || c.data == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// belowSeparator checks that the index told the truth about the block that ends here.
+// belowSeparator checks that no key of the block that ends here is above its separator.
 func (c *Cursor) belowSeparator() bool {
 	if !c.have || c.data == nil {
 		return true
@@ -22,15 +22,15 @@ func (c *Cursor) belowSeparator() bool {
 	return true
 }
 
-// keepSeparator keeps the separator of the block that ends here. Those of other orders than bytewise may be mistaken.
+// keepSeparator saves the separator of the block that ends here. Separators of other orders than bytewise may be wrong.
 func (c *Cursor) keepSeparator() {
 	if c.chained = c.bytewise && c.suffix == 0 && c.data != nil; c.chained {
 		c.sep = append(c.sep[:0], c.walk.Separator()...)
 	}
 }
 
-// behindSeparator checks that the separator of the block before is below this block's first key: lookups of keys in between
-// go to the wrong block.
+// behindSeparator checks that the previous block's separator is not above this block's first key; otherwise lookups of
+// the keys between them go to the wrong block.
 func (c *Cursor) behindSeparator() bool {
 	if !c.chained || bytes.Compare(c.sep, c.User()) <= 0 {
 		return true
@@ -39,7 +39,7 @@ func (c *Cursor) behindSeparator() bool {
 	return c.passes(c.handle, nil, err) || c.stop(base.BlockError(err))
 }
 
-// atEnd checks that the table kept to its bounds. whole says that it ends here.
+// atEnd checks the table's upper bound. whole is true if the table ends here.
 func (c *Cursor) atEnd(whole bool) bool {
 	if !c.have || c.data == nil {
 		return true
@@ -53,7 +53,7 @@ func (c *Cursor) atEnd(whole bool) bool {
 	return true
 }
 
-// aboveSmallest checks that a block's first key keeps to the bounds of its table.
+// aboveSmallest checks a block's first key against the table's lower bound.
 func (c *Cursor) aboveSmallest() bool {
 	switch o := c.ks.cmp.Compare(c.User(), c.T.First); {
 	case o < 0:
@@ -64,8 +64,8 @@ func (c *Cursor) aboveSmallest() bool {
 	return true
 }
 
-// otherEnd ends the walk because the current key should be an end of the table, and another one is. A salvage reports it, unless
-// a part of the table is missing, and reads on: rows were read already.
+// otherEnd ends the walk because the current key should be a bound of the table, but is not. A salvage reports this,
+// unless a part of the table is missing, and continues, because rows were returned already.
 func (c *Cursor) otherEnd(what string, bound []byte) bool {
 	err := c.T.Fail(record.NoOffset, FieldIdentity, fmt.Errorf("the MANIFEST says that the %s key is %s, it is %s", what, record.Quote(bound), record.Quote(c.User())))
 	if !c.salvages() {
@@ -78,7 +78,7 @@ func (c *Cursor) otherEnd(what string, bound []byte) bool {
 	return true
 }
 
-// disorderAt ends the walk because the current key lies beyond what something promised.
+// disorderAt ends the walk because the current key violates a recorded bound.
 func (c *Cursor) disorderAt(what string, promised []byte) bool {
 	return c.stop(c.T.Fail(int64(c.handle.Off), what,
 		&store.OrderError{File: c.T.Path, Off: int64(c.handle.Off), Keyspace: c.ks.name, Comparer: c.ks.cmp.Name,

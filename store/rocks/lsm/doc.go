@@ -1,8 +1,8 @@
 // Package lsm merges the sorted runs of a keyspace into rows and entries.
 //
-// Each level-0 table, each deeper level and the rows of the logs form a run: a sequence of entries in internal key order. A
-// cursor walks a run, checking its order; a loser tree merges cursors; rows keeps what a scan at the last sequence would
-// return and counts all the rest.
+// Each level-0 table, each deeper level and the log rows form a run: a sequence of entries in internal key order. A
+// cursor iterates over a run and checks its order; a loser tree merges cursors; rows keeps the rows that a scan at the
+// last sequence would return, and counts all other entries.
 //
 //	log run   L0 table   L0 table   L1 ─ L1 ─ L1   …    runs, newest first
 //	   │          │          │           │
@@ -12,8 +12,8 @@
 //	                   │
 //	       rows ───────┴─────── entries                the newest visible of each key; all of them
 //
-// A table is what a Source gives: a blocks.Walk through its blocks, and what stands around its rows. A table file is one, a
-// spool of our own another: entries of logs, or of a table in disorder, sorted into a temporary file.
+// A table is a Source: a blocks.Walk through its blocks, plus metadata. It is a table file, or a spool of our own:
+// entries of logs, or of a table in disorder, sorted into a temporary file.
 //
-// With Env.Salvage what cannot be read of a table is skipped: see salvage.go.
+// With Env.Salvage unreadable parts of a table are skipped: see salvage.go.
 package lsm

@@ -8,16 +8,15 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// entries is the store.EntryIterator of all physical entries. Range tombstones stand before the
-// first key they cover, or, when that is before lo, before everything; one that covers nothing of
-// [lo, hi) is left out.
+// entries is the store.EntryIterator of all physical entries. A range tombstone comes before the first key it covers,
+// or first of all if it starts before lo. Tombstones that cover no key of [lo, hi) are left out.
 type entries struct {
 	ks      *Keyspace
 	m       *merged
 	cover   *coverage
-	tombs   []Tombstone // yet to come, by where they start to cover
+	tombs   []Tombstone // not yet returned, by start of coverage
 	e       store.Entry
-	pending bool // m stands at an entry that was not returned
+	pending bool // the current entry of m was not yet returned
 	ended   bool
 	err     error
 	outside outside
@@ -81,7 +80,7 @@ func (it *entries) Next() (*store.Entry, error) {
 	return &it.e, nil
 }
 
-// end remembers why the walk is over.
+// end records the end of the walk and closes the cursors.
 func (it *entries) end(err error) error {
 	it.err = err
 	it.m.close()

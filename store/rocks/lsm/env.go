@@ -10,17 +10,17 @@ import (
 	"kvferry/store/rocks/files"
 )
 
-// Env is what the keyspaces of a store share.
+// Env is shared by the keyspaces of a store.
 type Env struct {
 	Dir      string // of the store, for errors
-	Manifest string // path of what says the bounds of tables, for errors
+	Manifest string // path of the file with the tables' bounds, for errors
 	Merger   *store.Merger
-	LevelDB  bool  // which has puts and tombstones alone
+	LevelDB  bool  // only puts and tombstones exist
 	Salvage  bool  // skip tables and blocks that cannot be read
-	Resort   bool  // sort tables that are not in order
-	Memory   int64 // of buffers, for all of the store
+	Resort   bool  // sort tables in disorder
+	Memory   int64 // for the buffers of the whole store
 	TempDir  string
-	Report   func(record.Finding) // takes findings from any goroutine
+	Report   func(record.Finding) // safe for concurrent use
 	Windows  files.Windows
 
 	mu     sync.Mutex
@@ -28,7 +28,7 @@ type Env struct {
 	closed bool
 }
 
-// spoolFile makes a file for spools that nobody else sees, gone when the env is closed.
+// spoolFile creates an unnamed temporary file for spools, deleted when the env is closed.
 func (e *Env) spoolFile() (*disk.File, error) {
 	f, err := disk.Temp(e.TempDir, "spool")
 	if err != nil {
@@ -44,7 +44,7 @@ func (e *Env) spoolFile() (*disk.File, error) {
 	return f, nil
 }
 
-// spoolFile returns the file that the next spool of the keyspace is appended to: one at a time is written.
+// spoolFile returns the file to which the keyspace's next spool is appended; spools are written one at a time.
 func (ks *Keyspace) spoolFile() (f *disk.File, err error) {
 	if ks.spool == nil {
 		ks.spool, err = ks.Env.spoolFile()
@@ -52,14 +52,14 @@ func (ks *Keyspace) spoolFile() (f *disk.File, err error) {
 	return ks.spool, err
 }
 
-// NumSpools counts the files of spools.
+// NumSpools returns the number of spool files.
 func (e *Env) NumSpools() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.spools)
 }
 
-// Close gives the files of all spools back.
+// Close closes all spool files, which deletes them.
 func (e *Env) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,38 +13,38 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// Keyspace is a column family as its tables and logs have it: a store.Keyspace but for what only logs know.
+// Keyspace is a column family made of tables and log entries: a store.Keyspace except for what only logs contain.
 type Keyspace struct {
 	Env    *Env
 	name   string
 	cmp    *store.Comparer
 	Tables []*Table    // by level, then key
-	Values ValueSource // nil: all values stand in tables
+	Values ValueSource // nil: all values are in tables
 
-	logRuns  []*Run // none or one
+	logRuns  []*Run // at most one
 	logBytes int64
 	logTombs []Tombstone
-	spool    *disk.File // all spools of the keyspace that are in no memory, one after the other
+	spool    *disk.File // all spools of the keyspace that are not in memory, concatenated
 	spooled  int64
-	LogErr   error // the logs are damaged: what needs all rows fails with it
+	LogErr   error // the logs are damaged: returned by methods that need all rows
 
-	// What all iterators need is found out by the first.
+	// Shared by all iterators, set by Prepare.
 	once  sync.Once
 	err   error
 	All   []*Run      // logs and tables, newest first
-	tombs []Tombstone // by where they start to cover
+	tombs []Tombstone // by start of coverage
 	frags []fragment
 
 	agesOnce sync.Once
-	ages     *ages // of its tables, when some cannot be read
+	ages     *ages // of its tables, if some are unreadable
 }
 
-// New makes a keyspace without tables.
+// New returns a keyspace without tables.
 func New(e *Env, name string, c *store.Comparer) *Keyspace {
 	return &Keyspace{Env: e, name: name, cmp: c}
 }
 
-// SetTables gives the keyspace its tables.
+// SetTables sets the keyspace's tables.
 func (ks *Keyspace) SetTables(tables []*Table) {
 	slices.SortFunc(tables, func(a, b *Table) int {
 		if a.Level != b.Level {
@@ -58,7 +58,7 @@ func (ks *Keyspace) SetTables(tables []*Table) {
 	ks.Tables = tables
 }
 
-// SetLogs gives the keyspace the entries of its logs, sorted; t is nil when there are none. bytes is their size.
+// SetLogs sets the keyspace's log entries, sorted; t is nil without entries. bytes is their size.
 func (ks *Keyspace) SetLogs(t *Table, bytes int64) {
 	if t != nil {
 		ks.logRuns = []*Run{{Tables: []*Table{t}, Level: -1}}
@@ -66,13 +66,13 @@ func (ks *Keyspace) SetLogs(t *Table, bytes int64) {
 	ks.logBytes = bytes
 }
 
-// Name is the name of the column family.
+// Name returns the name of the column family.
 func (ks *Keyspace) Name() string { return ks.name }
 
-// Comparer is its order.
+// Comparer returns the column family's comparer.
 func (ks *Keyspace) Comparer() *store.Comparer { return ks.cmp }
 
-// Size is the bytes of its tables and of its entries in the logs.
+// Size returns the bytes of the tables plus the bytes of the log entries.
 func (ks *Keyspace) Size() int64 {
 	n := ks.logBytes
 	for _, t := range ks.Tables {
@@ -81,10 +81,10 @@ func (ks *Keyspace) Size() int64 {
 	return n
 }
 
-// cursorSize is about what a cursor takes: a block and a read window.
+// cursorSize estimates the memory of a cursor: a block and a read window.
 const cursorSize = 16 << 10
 
-// IteratorSize is what one cursor for each sorted run takes.
+// IteratorSize estimates the memory of one cursor per sorted run.
 func (ks *Keyspace) IteratorSize() int64 {
 	if ks.Prepare() != nil {
 		return 0
@@ -96,8 +96,8 @@ func (ks *Keyspace) IteratorSize() int64 {
 	return n
 }
 
-// makeRuns groups tables, which are by level and then key: those of level 0 by their age; a deeper level is one run unless its
-// tables overlap, which no engine makes.
+// makeRuns groups tables, sorted by level and key, into runs: level 0 by age, each deeper level as one run unless its
+// tables overlap, which no engine produces.
 func (ks *Keyspace) makeRuns(tables []*Table) []*Run {
 	n, _ := slices.BinarySearchFunc(tables, 1, func(t *Table, level int) int { return cmp.Compare(t.Level, level) })
 	runs := ks.freshRuns(tables[:n])
@@ -113,11 +113,11 @@ func (ks *Keyspace) makeRuns(tables []*Table) []*Run {
 	return runs
 }
 
-// manyFresh is from how many tables of level 0 on those that do not overlap share a run.
+// manyFresh is the number of level-0 tables from which disjoint ones share a run.
 const manyFresh = 32
 
-// freshRuns makes runs of the tables of level 0, newest first: each by itself, or where there are many, as without a
-// MANIFEST, each below all newer ones that it overlaps. Of equal entries that of the newer table comes first in either case.
+// freshRuns makes runs of the level-0 tables, newest first: each its own run or, if there are many, as without a
+// MANIFEST, each below all newer ones that it overlaps. Either way the entry of the newer table precedes an equal one.
 func (ks *Keyspace) freshRuns(tables []*Table) []*Run {
 	tables = slices.Clone(tables)
 	slices.SortStableFunc(tables, func(a, b *Table) int { return cmp.Compare(b.Number, a.Number) })
@@ -136,7 +136,7 @@ func (ks *Keyspace) freshRuns(tables []*Table) []*Run {
 	return runs
 }
 
-// below finds the highest run that is below all that have a table which overlaps t, and where in it t goes.
+// below finds the highest run below all runs with a table that overlaps t, and t's position in it.
 func (ks *Keyspace) below(runs []*Run, t *Table) (i, at int) {
 	for i = len(runs); i > 0; i-- {
 		tables := runs[i-1].Tables
@@ -149,7 +149,7 @@ func (ks *Keyspace) below(runs []*Run, t *Table) (i, at int) {
 	return i, at
 }
 
-// levelRuns makes runs of the tables of one level, which are in the order of their smallest keys.
+// levelRuns makes runs of the tables of one level, sorted by smallest key.
 func (ks *Keyspace) levelRuns(tables []*Table, level int) []*Run {
 	var runs []*Run
 next:
@@ -170,7 +170,7 @@ next:
 	return runs
 }
 
-// AddTombstone takes a range tombstone of the logs.
+// AddTombstone adds a range tombstone of the logs.
 func (ks *Keyspace) AddTombstone(from, to []byte, seq uint64, p record.Place) {
 	start, end := bytes.Clone(from), bytes.Clone(to)
 	d := Tombstone{Start: start, End: end, Seq: seq, from: bound{key: start}, place: p}
@@ -178,8 +178,8 @@ func (ks *Keyspace) AddTombstone(from, to []byte, seq uint64, p record.Place) {
 	ks.logTombs = append(ks.logTombs, d)
 }
 
-// Prepare finds out what all iterators need: the range tombstones and, when orders are not trusted,
-// which tables must be sorted.
+// Prepare loads the data that all iterators share: the range tombstones and, if orders are not trusted, the tables that
+// need sorting.
 func (ks *Keyspace) Prepare() error {
 	ks.once.Do(func() { ks.err = ks.prepareOnce() })
 	return ks.err
@@ -226,7 +226,7 @@ func (ks *Keyspace) Rows(lo, hi []byte) (store.Iterator, error) {
 	return r, nil
 }
 
-// coverage starts asking about range tombstones at lo; nil when there are none.
+// coverage returns the range tombstones' coverage from lo on; nil without tombstones.
 func (ks *Keyspace) coverage(lo []byte) *coverage {
 	if len(ks.frags) == 0 {
 		return nil

@@ -10,20 +10,20 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// Values longer than LargeValue do not go through the sorter, which would hold and write each
-// several times: they wait in a file of their own, and the sorter gets
+// Values longer than largeValue bypass the sorter, which would hold and write each several times. They wait in a
+// separate file, and the sorter gets
 //
 //	+-------------+-------------+---------------+
 //	| offset (8B) | length (8B) | checksum (4B) |
 //	+-------------+-------------+---------------+
 //
-// little endian; the checksum is a CRC32c. largeFlag is set in the origin's file for such an entry.
+// little endian; the checksum is a CRC32c. largeFlag is set in the origin's File for such an entry.
 const (
 	largeValue = 1 << 20
 	largeFlag  = 1 << 31
 )
 
-// largeRef says where a large value waits.
+// largeRef locates a large value in the temporary file.
 type largeRef struct {
 	off, size int64
 	sum       uint32
@@ -39,7 +39,7 @@ func decodeLargeRef(b []byte) largeRef {
 	return largeRef{int64(binary.LittleEndian.Uint64(b)), int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint32(b[16:])}
 }
 
-// largeValues is the file of the large values of a sorter; there is none before the first.
+// largeValues is the file of a sorter's large values, created with the first.
 type largeValues struct {
 	f    *disk.File
 	size int64
@@ -75,7 +75,7 @@ func (l *largeValues) copy(w *spoolWriter, key []byte, r largeRef, o Origin) err
 	return nil
 }
 
-// close gives the file back.
+// close closes the file, which deletes it.
 func (l *largeValues) close() error {
 	if l.f == nil {
 		return nil

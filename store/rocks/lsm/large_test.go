@@ -32,7 +32,7 @@ func largeLog(d *testsst.DB) (want map[string]string) {
 	return want
 }
 
-// TestLargeValues: values that pass by the sorter come out whole, in memory and on disk.
+// TestLargeValues: values that bypass the sorter are returned whole, from memory and from disk.
 func TestLargeValues(t *testing.T) {
 	d := testsst.NewDB(t)
 	want := largeLog(d)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestLargeValueChanges: what is read back is checked.
+// TestLargeValueChanges: values read back are verified.
 func TestLargeValueChanges(t *testing.T) {
 	var l largeValues
 	r, err := l.put(t.TempDir(), 1000, strings.NewReader(strings.Repeat("x", 1000)))

@@ -7,22 +7,21 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// merged yields the entries of several sorted runs as one sequence in internal key order, within
-// [lo, hi).
+// merged merges the entries of several sorted runs within [lo, hi) in internal key order.
 type merged struct {
 	ks      *Keyspace
 	lo      []byte
 	cursors []*Cursor
-	single  *Cursor // the only cursor, when there is but one
+	single  *Cursor // set if there is only one cursor
 	tree    loserTree
 	started bool
 
-	// top is the current entry's cursor; same says that its user key equals the one before.
+	// top is the current entry's cursor; same is true if its user key equals the previous one.
 	top  *Cursor
 	same bool
 }
 
-// newMerged prepares a walk; files are opened at the first move.
+// newMerged prepares a walk; files are opened by the first move.
 func newMerged(ks *Keyspace, runs []*Run, lo, hi []byte) *merged {
 	m := &merged{ks: ks, lo: lo}
 	for _, r := range runs {
@@ -86,17 +85,17 @@ func (m *merged) start() (bool, error) {
 	return m.restart()
 }
 
-// large reports whether the block of the current entry is.
+// large reports whether the current entry's block is large.
 func (m *merged) large() bool { return m.top != nil && m.top.large() }
 
-// wait lets a cursor wait for its turn.
+// wait lets a cursor release a large block until its turn.
 func (m *merged) wait(c *Cursor) {
 	if m.single == nil {
 		c.release()
 	}
 }
 
-// restart finds the first of the cursors' entries.
+// restart finds the smallest of the cursors' entries.
 func (m *merged) restart() (bool, error) {
 	m.top, m.same = nil, false
 	switch {
@@ -119,7 +118,7 @@ func (m *merged) restart() (bool, error) {
 	return true, nil
 }
 
-// seek moves to the first entry at or after key, which is after the current one.
+// seek moves forward to the first entry at or after key.
 func (m *merged) seek(key []byte) (bool, error) {
 	if !m.started {
 		if m.lo == nil || m.ks.cmp.Compare(key, m.lo) > 0 {
@@ -149,7 +148,7 @@ func (m *merged) close() {
 	}
 }
 
-// KindOf is KindOf for entries of the store.
+// KindOf is the function KindOf, restricted to LevelDB's kinds for LevelDB.
 func (e *Env) KindOf(tr uint64) (store.Kind, error) {
 	if k := byte(tr); e.LevelDB && k > base.KindPut {
 		return 0, base.Unsupported("entry of kind %#x in a LevelDB database", k)

@@ -7,7 +7,7 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// rowAt is where a row of a batch of several runs comes from. No cursor leaves its block while a batch is made.
+// rowAt is the origin of a row in a batch of several runs. No cursor leaves its block while a batch is built.
 type rowAt struct {
 	c   *Cursor
 	seq uint64
@@ -19,14 +19,14 @@ func (x *rowAt) place() record.Place {
 	return p
 }
 
-// alone reports whether the current row is to be returned by itself: not all of it is what the entry says, or its block, which
-// is large, is given back when another run has its turn.
+// alone reports whether the row is returned by itself: it is not a plain put from a table of a keyspace without range
+// tombstones, or its large block is freed when another run takes its turn.
 func (r *rows) alone() bool {
 	return r.folded || r.cover != nil || r.m.top.suffix > 0 || byte(r.m.top.Tr) != base.KindPut || r.m.single == nil && r.m.large()
 }
 
-// gather adds to dst, whose first row is that of the current entry, rows of all runs as long as each lies in the block where its
-// cursor stands: those before stay where they are. It returns the number of all rows.
+// gather adds rows of all runs to dst, whose first row is the current entry, as long as each lies in its cursor's
+// current block: only then do the earlier rows stay valid. It returns the total number of rows.
 func (r *rows) gather(b *rowBatch, dst []store.Row) int {
 	if b.each == nil {
 		b.each = make([]rowAt, maxBatchRows)
@@ -67,13 +67,13 @@ func (r *rows) gather(b *rowBatch, dst []store.Row) int {
 	return n
 }
 
-// supersede counts entries that a row hides.
+// supersede counts n entries hidden by a row.
 func (r *rows) supersede(n int64) {
 	r.n.Entries += n
 	r.n.Superseded += n
 }
 
-// more reports whether the block has another entry, and its parts lie in it.
+// more reports whether the block has another entry whose parts lie in it.
 func (c *Cursor) more() bool {
 	if c.pos >= len(c.data) {
 		return false
@@ -82,7 +82,7 @@ func (c *Cursor) more() bool {
 	return p >= 0 && unshared+vlen <= len(c.data)-p && shared <= c.ulen+base.TrailerLen && shared+unshared >= base.TrailerLen
 }
 
-// take makes the current entry row n of a batch, whose keys end at at, and returns where they end then.
+// take stores the current entry as row n of a batch whose keys end at at, and returns their new end.
 func (r *rows) take(b *rowBatch, dst []store.Row, n, at int) int {
 	c := r.m.top
 	keys := b.keys[:cap(b.keys)]

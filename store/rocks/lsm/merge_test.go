@@ -17,7 +17,7 @@ import (
 	"kvferry/store/rocks/lsm"
 )
 
-// model is what a set of entries and range tombstones must read as.
+// model is the expected contents of a set of entries and range tombstones.
 type model struct {
 	rows   []testsst.Row
 	tally  record.Tally
@@ -35,7 +35,7 @@ func (m *model) covered(e *testsst.Entry) bool {
 	return false
 }
 
-// read works through entries in internal key order, slowly and straight.
+// read processes entries in internal key order, slowly and plainly.
 func (m *model) read(entries []testsst.Entry) {
 	testsst.SortEntries(m.cmp, entries)
 	for i := 0; i < len(entries); {
@@ -202,8 +202,8 @@ func TestMergeModel(t *testing.T) {
 	}
 }
 
-// TestBatchModel reads one sorted run of puts in batches: with blocks of all sizes, keys that share all but
-// nothing or all, lengths of one byte and of several, and numbers of ingested files.
+// TestBatchModel reads one sorted run of puts in batches: with blocks of all sizes, keys that share almost all bytes or
+// none, lengths of one and of several bytes, and sequence numbers of ingested files.
 func TestBatchModel(t *testing.T) {
 	for seed := range int64(60) {
 		r := rand.New(rand.NewSource(seed))
@@ -258,7 +258,8 @@ func checkModel(t *testing.T, seed int64, ks store.Keyspace, m *model, r *rand.R
 	checkWatched(t, ks, m)
 }
 
-// checkWatched: each entry that shows no row is told of, where it stands, but for range tombstones, what they hide, and operands.
+// checkWatched: the watch function receives each entry without a visible row, in order, except range tombstones,
+// entries they hide, and operands.
 func checkWatched(t *testing.T, ks store.Keyspace, m *model) {
 	t.Helper()
 	it, err := ks.Rows(nil, nil)
@@ -288,8 +289,8 @@ func checkWatched(t *testing.T, ks store.Keyspace, m *model) {
 	}
 }
 
-// checkBatches reads batches and single rows in turn, of all rows and of spans, and compares them with what Next
-// alone hands out; the counts of all rows are those of the model.
+// checkBatches alternates batches and single rows, over all rows and over spans, and compares them with the results of
+// Next alone; the counts of all rows equal the model's.
 func checkBatches(t *testing.T, ks store.Keyspace, m *model, r *rand.Rand) {
 	t.Helper()
 	if n := walkBatchesOf(t, ks, nil, nil, nil, r); n != m.tally {
@@ -310,8 +311,8 @@ func checkBatches(t *testing.T, ks store.Keyspace, m *model, r *rand.Rand) {
 	}
 }
 
-// walkBatchesOf reads [lo, hi) twice: in batches and single rows, and by Next alone. Rows, places and counts are
-// the same, also after seeks to keys, if there are any.
+// walkBatchesOf reads [lo, hi) twice: in batches and single rows, and by Next alone. Rows, places and counts are the
+// same, also after seeks to the given keys.
 func walkBatchesOf(t *testing.T, ks store.Keyspace, lo, hi []byte, key func() []byte, r *rand.Rand) (n record.Tally) {
 	t.Helper()
 	one, err := ks.Rows(lo, hi)
@@ -376,7 +377,7 @@ func walkBatchesOf(t *testing.T, ks store.Keyspace, lo, hi []byte, key func() []
 	return n
 }
 
-// checkReload reads again the values that were let go of from row here on.
+// checkReload reads again the values freed from row here on.
 func checkReload(t *testing.T, w store.Releaser, batch []store.Row, here int) {
 	t.Helper()
 	var before []string
@@ -421,7 +422,7 @@ func checkSeeks(t *testing.T, ks store.Keyspace, m *model, r *rand.Rand) {
 	}
 }
 
-// checkEntries walks all entries: as many as counted, in order, covered as the model says.
+// checkEntries walks all entries and compares number, order and coverage with the model.
 func checkEntries(t *testing.T, ks store.Keyspace, m *model) {
 	t.Helper()
 	it, err := ks.Entries(nil, nil)
@@ -467,8 +468,8 @@ func checkEntries(t *testing.T, ks store.Keyspace, m *model) {
 	}
 }
 
-// TestMergeNeedsAMerger: operands are refused, with the key, when nobody can fold them, and the
-// merger's own error is placed.
+// TestMergeNeedsAMerger: operands are refused, with their key, if the format has no merger; the merger's error is
+// placed.
 func TestMergeNeedsAMerger(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""), testsst.NewEntry("m", 2, base.KindMerge, "x"), testsst.Put("n", 1, ""))
@@ -484,7 +485,7 @@ func TestMergeNeedsAMerger(t *testing.T) {
 	if !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
-	// What stands elsewhere is read, and a folded row is where its newest operand is.
+	// With a merger the row is readable; its place is the newest operand's.
 	ks := openTest(t, dir, store.Options{Merger: testsst.JoinMerger}).Keyspaces()[0]
 	it, err := ks.Rows([]byte("m"), nil)
 	if err != nil {
@@ -534,7 +535,7 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// TestHugeKeys: prefixes beyond what a code can count.
+// TestHugeKeys: shared prefixes longer than a code can express.
 func TestHugeKeys(t *testing.T) {
 	long := strings.Repeat("k", 1<<24+10)
 	d := testsst.NewDB(t)

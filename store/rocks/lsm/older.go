@@ -6,21 +6,21 @@ import (
 	"sort"
 )
 
-// ages tells in how many tables older rows of a range of keys may be. It is asked once for each table or block that cannot
-// be read, of which there may be as many as tables, so that no answer may take a look at all of them.
+// ages counts the tables that may hold older rows of a key range. It is asked once per unreadable table or block. There
+// may be as many of these as tables, so a query must not visit every table.
 //
-// Tables that can be read stand in the order of their age: those of the deepest level first, those of level 0 last and by
-// their numbers. A range reaches into all that are older than a table, but those that end before it and those that begin
-// behind it: two numbers, which a Fenwick tree over that order has. Its nodes hold the ranks of bounds instead of keys.
+// Readable tables are sorted by age: the deepest level first, level 0 last and by number. The older tables that overlap
+// a range are all older ones except those that end before it or begin behind it. A Fenwick tree over that order yields
+// both numbers. Its nodes hold the ranks of bounds instead of keys.
 type ages struct {
 	compare func(a, b []byte) int
 	tables  []*Table // oldest first
 	firsts  [][]byte // of tables, sorted
 	lasts   [][]byte
-	nodes   []ageNode // node i is of tables i-(i&-i) to i-1
+	nodes   []ageNode // node i covers tables i-(i&-i) to i-1
 }
 
-// ageNode has the ranks of its tables' bounds, sorted.
+// ageNode holds the ranks of its tables' bounds, sorted.
 type ageNode struct{ firsts, lasts []int32 }
 
 // byAge orders tables, the oldest first.
@@ -31,7 +31,7 @@ func byAge(t, u *Table) int {
 	return cmp.Compare(t.Number, u.Number)
 }
 
-// newAges looks at all tables of a keyspace.
+// newAges indexes all readable tables of a keyspace.
 func newAges(ks *Keyspace) *ages {
 	a := &ages{compare: ks.cmp.Compare}
 	for _, t := range ks.Tables {
@@ -46,7 +46,7 @@ func newAges(ks *Keyspace) *ages {
 	return a
 }
 
-// rank sorts a bound of all tables, and puts their ranks into the nodes.
+// rank sorts one bound of all tables and adds the ranks to the nodes.
 func (a *ages) rank(bound func(*Table) []byte, ranks func(*ageNode) *[]int32) [][]byte {
 	at := make([]int, len(a.tables))
 	for i := range at {
@@ -64,7 +64,7 @@ func (a *ages) rank(bound func(*Table) []byte, ranks func(*ageNode) *[]int32) []
 	return keys
 }
 
-// older counts the tables older than t whose bounds reach into a gap.
+// older counts the tables older than t whose bounds overlap a gap.
 func (a *ages) older(t *Table, g *gap) (n int) {
 	before := sort.Search(len(a.lasts), func(i int) bool {
 		if g.low == nil {
@@ -81,5 +81,5 @@ func (a *ages) older(t *Table, g *gap) (n int) {
 		begins, _ := slices.BinarySearch(node.firsts, int32(behind))
 		n += begins - ends
 	}
-	return max(n, 0) // bounds may be in no order
+	return max(n, 0) // bounds may be out of order
 }

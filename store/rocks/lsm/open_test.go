@@ -53,7 +53,7 @@ func openTest(t testing.TB, dir string, o store.Options) *database {
 	return db
 }
 
-// openFindings opens a directory and collects what is reported.
+// openFindings opens a directory and collects the findings.
 func openFindings(t *testing.T, dir string, o store.Options) (*database, *[]record.Finding) {
 	t.Helper()
 	var found []record.Finding

@@ -11,7 +11,7 @@ import (
 	"kvferry/store"
 )
 
-// TestOrderViolations: tables out of order are refused, and read where they may be sorted anew.
+// TestOrderViolations: tables out of order are refused, or read if Resort allows sorting them.
 func TestOrderViolations(t *testing.T) {
 	tests := map[string][]testsst.Entry{
 		"keys":             {testsst.Put("a", 1, ""), testsst.Put("c", 1, ""), testsst.Put("b", 1, "")},

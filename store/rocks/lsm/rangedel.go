@@ -6,7 +6,7 @@ import (
 	"sort"
 )
 
-// bound is a position between keys: before key, or after it when after is set.
+// bound is a position between keys: before key, or after it if after is set.
 type bound struct {
 	key   []byte
 	after bool
@@ -46,15 +46,14 @@ func (b bound) before(compare func(a, b []byte) int, key []byte) bool {
 	return c < 0 || c == 0 && b.after
 }
 
-// fragment is a position from which on, up to the next fragment, entries older than seq are
-// deleted; 0 deletes none.
+// fragment deletes entries older than seq from its position up to the next fragment; seq 0 deletes none.
 type fragment struct {
 	from bound
 	seq  uint64
 }
 
-// fragments cuts tombstones, which may overlap, into disjoint stretches: at the last sequence
-// number only the newest tombstone over a key matters.
+// fragments splits tombstones, which may overlap, into disjoint fragments: at the last sequence number only the newest
+// tombstone over a key counts.
 func fragments(compare func(a, b []byte) int, ts []Tombstone) []fragment {
 	type event struct {
 		at    bound
@@ -87,8 +86,8 @@ func fragments(compare func(a, b []byte) int, ts []Tombstone) []fragment {
 	return out
 }
 
-// seqSet is a multiset of sequence numbers that knows its greatest: a heap whose removed members
-// leave when they come to the top.
+// seqSet is a multiset of sequence numbers with access to the maximum: a heap whose removed members are popped when
+// they reach the top.
 type seqSet struct {
 	heap []uint64
 	live map[uint64]int
@@ -110,7 +109,7 @@ func (s *seqSet) remove(seq uint64) {
 	}
 }
 
-// max returns the greatest member, 0 when there is none.
+// max returns the greatest member, or 0.
 func (s *seqSet) max() uint64 {
 	for len(s.heap) > 0 && s.live[s.heap[0]] == 0 {
 		s.pop()
@@ -138,7 +137,7 @@ func (s *seqSet) pop() {
 	}
 }
 
-// sortTombstones orders tombstones by where they start to cover, newest first.
+// sortTombstones sorts tombstones by start of coverage, newest first.
 func sortTombstones(compare func(a, b []byte) int, ts []Tombstone) {
 	slices.SortStableFunc(ts, func(a, b Tombstone) int {
 		if c := compareBounds(compare, a.from, b.from); c != 0 {
@@ -148,14 +147,14 @@ func sortTombstones(compare func(a, b []byte) int, ts []Tombstone) {
 	})
 }
 
-// coverage answers, for keys that ascend, which sequence number deletes.
+// coverage looks up the deleting sequence number of ascending keys.
 type coverage struct {
 	compare func(a, b []byte) int
 	frags   []fragment
-	next    int // the first fragment that starts after the last key asked for
+	next    int // the first fragment that starts after the last looked-up key
 }
 
-// seq returns the sequence number below which entries of key are deleted, 0 none.
+// seq returns the sequence number below which entries of key are deleted, or 0.
 func (c *coverage) seq(key []byte) uint64 {
 	for c.next < len(c.frags) && !c.frags[c.next].from.before(c.compare, key) {
 		c.next++
@@ -166,7 +165,7 @@ func (c *coverage) seq(key []byte) uint64 {
 	return c.frags[c.next-1].seq
 }
 
-// seek starts anew at key, which may lie anywhere.
+// seek repositions at any key.
 func (c *coverage) seek(key []byte) {
 	c.next = sort.Search(len(c.frags), func(i int) bool { return c.frags[i].from.before(c.compare, key) })
 }

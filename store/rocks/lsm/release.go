@@ -9,27 +9,27 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// A block that a large row makes large is given back while its cursor waits for others, those of the same keyspace or of
-// other ones. Keys are copied, so that the cursor can be compared; its turn comes with the block, read again.
+// A block made large by a large row is freed while its cursor waits for other cursors, of this or other keyspaces. Keys
+// are copied, so that the cursor can still be compared; the block is read again when the cursor's turn comes.
 
 // Tests change these.
 var (
-	// largeBlock is the least size of a block that is given back.
+	// largeBlock is the minimum size of blocks that may be freed.
 	largeBlock = bufpool.Large
-	// maxKept is how large a value may be that is copied when its block is given back.
+	// maxKept is the size up to which values are copied when their block is freed.
 	maxKept = 4 << 10
 )
 
-// released is what remains of a block that was given back.
+// released describes a freed block.
 type released struct {
-	size  int // bytes of its entries; 0: it is there
+	size  int // bytes of its entries; 0: not freed
 	at, n int // of the current value
 }
 
-// mayWait is how large a block may be that a waiting cursor keeps.
+// mayWait is the size up to which a waiting cursor keeps its block.
 func (e *Env) mayWait() int { return max(int(e.Windows.Memory/16), largeBlock) }
 
-// release gives back the block if it is too large to wait.
+// release frees the block if it is too large to wait.
 func (c *Cursor) release() bool {
 	if !c.large() || len(c.data) < c.ks.Env.mayWait() || c.suffix > 0 {
 		return false
@@ -43,7 +43,7 @@ func (c *Cursor) release() bool {
 	return true
 }
 
-// large reports whether the block may be given back.
+// large reports whether the block may be freed.
 func (c *Cursor) large() bool { return len(c.data) >= largeBlock }
 
 // forget drops the views of the block.
@@ -78,7 +78,7 @@ func (r *rows) Release(batch []store.Row) int {
 	if c == nil || r.released || r.folded || n == 0 {
 		return n
 	}
-	if r.pending { // the block is that of the row after the batch
+	if r.pending { // the block holds the row after the batch
 		r.released = c.release()
 		return n
 	}
@@ -97,7 +97,7 @@ func (r *rows) Release(batch []store.Row) int {
 	return b.keep(batch)
 }
 
-// releaseOutside lets go of a value that is not in a table.
+// releaseOutside frees a large blob value.
 func (r *rows) releaseOutside(batch []store.Row) int {
 	if len(batch) > 1 || len(batch[0].Value) < r.ks.Env.mayWait() {
 		return len(batch)
@@ -107,7 +107,7 @@ func (r *rows) releaseOutside(batch []store.Row) int {
 	return 0
 }
 
-// note remembers the sequence numbers of n rows, which stand in the block.
+// note saves the sequence numbers of n rows, which lie in the block.
 func (b *rowBatch) note(n int) {
 	b.seqs = b.seqs[:0]
 	for i := 0; b.c != nil && i < n; i++ {
@@ -115,7 +115,7 @@ func (b *rowBatch) note(n int) {
 	}
 }
 
-// keep copies small values, and returns the first that is large.
+// keep copies small values and returns the index of the first large one.
 func (b *rowBatch) keep(batch []store.Row) int {
 	first, kept := len(batch), make([]byte, 0, maxKept)
 	for i := range batch {
@@ -131,7 +131,7 @@ func (b *rowBatch) keep(batch []store.Row) int {
 	return first
 }
 
-// back makes the block be there again after Release.
+// back loads the block again after Release.
 func (r *rows) back() error {
 	r.released = false
 	c, b := r.m.top, &r.batch

@@ -10,8 +10,8 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// resort reads tables of the column family to see whether they are in order, and sorts those
-// that are not. It returns the tables that can be trusted and a run for each of the others.
+// resort checks whether the tables of the column family are in order, and sorts those that are not. It returns the
+// ordered tables and one run for each of the others.
 func (ks *Keyspace) resort(tables []*Table) (good []*Table, sorted []*Run, err error) {
 	for _, t := range tables {
 		err := ks.checkOrder(t)
@@ -35,7 +35,7 @@ func (ks *Keyspace) resort(tables []*Table) (good []*Table, sorted []*Run, err e
 	return good, sorted, nil
 }
 
-// checkOrder walks a table. Its error is an OrderError when the table is whole but in disorder.
+// checkOrder walks a table. Its error is an OrderError if the table is whole but in disorder.
 func (ks *Keyspace) checkOrder(t *Table) error {
 	c := NewCursor(ks, []*Table{t}, nil)
 	defer c.Close()

@@ -9,42 +9,42 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// rows is the store.Iterator of visible rows. How entries are counted:
+// rows is the store.Iterator of visible rows. Entries are counted as follows:
 //
-//   - a delete or single delete is a tombstone, whatever hides it; so is a range tombstone, counted by
-//     the iterator that its first covered key falls into;
-//   - of the rest, what a range tombstone covers is range-deleted, even if a newer entry hides it too;
+//   - a delete or single delete is a tombstone, even if it is hidden; so is a range tombstone, counted by
+//     the iterator whose range holds its first covered key;
+//   - other entries under a range tombstone are range-deleted, even if a newer entry hides them, too;
 //   - the newest put of a key is visible, all older entries of the key are superseded;
-//   - merge operands and the put they end at make one row: one of them counts as visible, the rest
-//     as folded. When the row turns out not to exist, all are folded.
+//   - merge operands and the put below them make one row: one of them counts as visible, the others
+//     as folded. If the merge result is no row, all are folded.
 type rows struct {
 	ks    *Keyspace
 	m     *merged
 	cover *coverage // nil without range tombstones
 	n     record.Tally
-	// pending says that m already stands at the entry that comes next.
+	// pending is set if the current entry of m was not yet processed.
 	pending bool
-	late    error // what ended m meanwhile; nil: nothing, or its end
-	// passed is how many entries a batch went past after its last row, whose key is under, which hides them. They count as
-	// soon as there is a next row.
+	late    error // error that ended m after a batch; may be nil
+	// passed is the number of entries that a batch read after its last row and that this row, whose key is under,
+	// hides. They are counted when the next row is requested.
 	passed int64
 	under  []byte
 	err    error
 	batch  rowBatch
-	// released says that the block where m stands, or the value outside, was let go of.
+	// released is set after the current block or blob value was freed.
 	released bool
 
-	// A folded row, and the operands it was made of, newest first.
+	// A folded row and its operands, newest first.
 	folded   bool
 	key      []byte
 	value    []byte
 	operands [][]byte
 	base     []byte
-	lost     bool // the base cannot be read
+	lost     bool // the base is unreadable
 	foldAt   record.Place
 
 	outside outside
-	watch   func(key []byte) // gets what shows no row; mostly nil
+	watch   func(key []byte) // receives keys of entries without a row; usually nil
 }
 
 // Watch implements store.Watched.
@@ -119,7 +119,7 @@ func (r *rows) Next() (key, value []byte, err error) {
 	}
 }
 
-// passBad passes over an entry of a kind that is not read, where that is allowed. It counts nowhere, as a lost value.
+// passBad skips an entry of an unsupported kind if that is allowed. Like a lost value, it is not counted.
 func (r *rows) passBad(c *Cursor) error {
 	err := r.badKind(c)
 	if !c.passesRow(err) {
@@ -129,7 +129,7 @@ func (r *rows) passBad(c *Cursor) error {
 	return nil
 }
 
-// badKind is the error of an entry that no table may hold, or that is not understood.
+// badKind returns the error of an entry of an invalid or unsupported kind.
 func (r *rows) badKind(c *Cursor) error {
 	_, err := c.ks.Env.KindOf(c.Tr)
 	if err == nil {
@@ -138,14 +138,14 @@ func (r *rows) badKind(c *Cursor) error {
 	return c.failKind(err)
 }
 
-// end remembers why the walk is over.
+// end records the end of the walk and closes the cursors.
 func (r *rows) end(err error) error {
 	if r.err == nil {
 		if r.err = err; err == nil {
 			r.err = io.EOF
 		}
 		r.m.close()
-		r.pending, r.m.top = true, nil // whatever comes next ends here, too
+		r.pending, r.m.top = true, nil // later calls end here, too
 	}
 	return r.err
 }
@@ -153,7 +153,7 @@ func (r *rows) end(err error) error {
 // covered reports whether a range tombstone hides the current entry.
 func (r *rows) covered(c *Cursor) bool { return c.Tr>>8 < r.cover.seq(c.User()) }
 
-// hidden counts an entry that shows no row.
+// hidden counts an entry without a visible row.
 func (r *rows) hidden(c *Cursor) error {
 	if r.watch != nil && (r.cover == nil || !r.covered(c)) {
 		r.watch(c.User())
@@ -175,8 +175,8 @@ func (r *rows) hidden(c *Cursor) error {
 	return nil
 }
 
-// fold collects the merge operands of the current key, from the newest down to a put, a tombstone or
-// the end of the key's entries, and lets the merger make the row.
+// fold collects the merge operands of the current key, from the newest down to a put, a tombstone or the key's last
+// entry, and lets the merger make the row.
 func (r *rows) fold(c *Cursor) (keep bool, err error) {
 	r.foldAt = c.Place()
 	r.key = append(r.key[:0], c.User()...)
@@ -215,7 +215,7 @@ func (r *rows) fold(c *Cursor) (keep bool, err error) {
 	return keep, nil
 }
 
-// collect takes the operands below the current one, whose trailer is last.
+// collect adds the operands below the current one, whose trailer is last.
 func (r *rows) collect(last uint64) error {
 	for {
 		ok, err := r.m.next()
@@ -223,7 +223,7 @@ func (r *rows) collect(last uint64) error {
 			return err
 		}
 		if !ok || !r.m.same {
-			r.pending = true // of the next key, or the end
+			r.pending = true // an entry of the next key, or the end
 			return nil
 		}
 		c := r.m.top
@@ -234,7 +234,7 @@ func (r *rows) collect(last uint64) error {
 		}
 		last = c.Tr
 		if r.cover != nil && r.covered(c) {
-			r.pending = true // Next counts it, and all that follow, as hidden
+			r.pending = true // Next counts it and all later ones as hidden
 			return nil
 		}
 		switch byte(c.Tr) {
@@ -249,14 +249,14 @@ func (r *rows) collect(last uint64) error {
 			return r.outsideBase(c)
 		default:
 			_, err := KindOf(c.Tr)
-			r.lost = err != nil // what the operands change is not known
-			r.pending = true    // a tombstone, or what is no row: Next judges
+			r.lost = err != nil // the operands' base is unknown
+			r.pending = true    // a tombstone or an invalid entry: Next handles it
 			return nil
 		}
 	}
 }
 
-// outsideBase takes the base that the current entry leads to.
+// outsideBase reads the merge base from a blob file.
 func (r *rows) outsideBase(c *Cursor) error {
 	v, err := r.outside.value(c)
 	if r.lost = err == ErrLostValue; r.lost {
@@ -294,7 +294,7 @@ func (r *rows) SeekGE(key []byte) error {
 	return nil
 }
 
-// Place says where the row last returned stands; of a folded row, its newest operand.
+// Place returns the place of the last row; for a folded row, of its newest operand.
 func (r *rows) Place() record.Place {
 	if r.folded {
 		return r.foldAt
@@ -305,7 +305,7 @@ func (r *rows) Place() record.Place {
 	return r.m.top.Place()
 }
 
-// Tally hands over the counts.
+// Tally adds the counts to t and resets them.
 func (r *rows) Tally(t *record.Tally) {
 	t.Add(&r.n)
 	r.n = record.Tally{}

@@ -11,39 +11,39 @@ import (
 )
 
 const (
-	// maxBatchKeys is how many bytes of keys make a batch long enough.
+	// maxBatchKeys limits the bytes of keys in a batch.
 	maxBatchKeys = 32 << 10
-	// maxBatchRows is how many rows a batch of several runs has at most.
+	// maxBatchRows limits the rows of a batch of several runs.
 	maxBatchRows = 64
-	// shortLen and chunkLen are how many bytes of a key are copied at once: what is too much is written over.
+	// shortLen and chunkLen are the sizes in which keys are copied; excess bytes are overwritten by the next copy.
 	shortLen = 16
 	chunkLen = 48
 )
 
-// rowBatch is what rows of the last batch are made of. Those of one run lie in one block, where their values are.
+// rowBatch holds the keys and origins of the last batch. Rows of one run, and their values, lie in one block.
 type rowBatch struct {
 	keys  []byte  // internal keys, copied
-	c     *Cursor // whose rows they are; nil: a single row, see Place
+	c     *Cursor // cursor of the rows; nil: a single row, see Place
 	first uint64  // sequence number of the first row
-	rest  []byte  // of the block, after the first row
+	rest  []byte  // the block after the first row
 
-	merged bool    // they are of several runs, and lie in several blocks
-	each   []rowAt // where those come from
+	merged bool    // rows come from several runs and blocks
+	each   []rowAt // origins of merged rows
 
-	// While the block is given back: the rows' sequence numbers, where rest begins in it, and how long the value before it is.
+	// While the block is freed: sequence numbers of the rows, offset of rest in the block, length of the first value.
 	seqs        []uint64
 	after, size int
 
 	placed, at int // rest[at:] begins with row placed+1
 }
 
-// NextBatch returns rows as long as they lie in one block, with nothing but ordinary puts in between; where runs are merged,
-// in one block of each.
+// NextBatch returns rows of one block as long as only ordinary puts follow each other; with several runs, rows of one
+// block of each.
 func (r *rows) NextBatch(dst []store.Row) (int, error) {
 	b := &r.batch
 	b.c, b.merged, b.rest = nil, false, nil
 	if r.m.large() {
-		clear(dst) // the last batch, which would be held while the next one is read
+		clear(dst) // drop the last batch before the next block is read
 	}
 	key, value, err := r.Next()
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *rows) NextBatch(dst []store.Row) (int, error) {
 	return 1 + n, nil
 }
 
-// start makes the current entry the first of a batch.
+// start makes the current entry the first row of a batch.
 func (b *rowBatch) start(c *Cursor) {
 	b.room()
 	b.c, b.first, b.rest, b.placed, b.at = c, c.Tr>>8, c.data[c.pos:], 0, 0
@@ -76,24 +76,24 @@ func (b *rowBatch) start(c *Cursor) {
 	b.keys = append(b.keys[:0], c.buf[:c.ulen+base.TrailerLen]...)
 }
 
-// room makes room for keys.
+// room allocates the key buffer.
 func (b *rowBatch) room() {
 	if b.keys == nil {
 		b.keys = make([]byte, 0, maxBatchKeys+2*chunkLen)
 	}
 }
 
-// run adds the rows that follow the current entry in its block, the simple way: it stops before whatever
-// is not plainly a put of a larger key, and leaves that to next.
+// run is the fast path for the rows after the current entry in its block. It stops before any entry that is not clearly
+// a put of a larger key, and leaves that entry to Next.
 func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 	d, keys := c.data[c.pos:], b.keys[:cap(b.keys)]
 	at, ulen := len(b.keys), c.ulen
-	prev := 0 // where the key before starts
-	// A key's first bytes are copied from the key at from, which shares common bytes with the one before: it was
-	// written a while ago, and to load what is just being stored in other pieces takes longer.
+	prev := 0 // start of the previous key
+	// A key's prefix is copied from the key at from, which shares common bytes with the previous key and was written
+	// earlier: reading bytes that were just stored in other widths is slower.
 	from, common := 0, ulen
 	n, start, values := 0, at, 0
-	restart := len(c.data) - c.count.Restart // of what is left where the next restart point is
+	restart := len(c.data) - c.count.Restart // bytes left at the next restart point
 	for n < len(dst) && len(d) >= 4 {
 		h := binary.LittleEndian.Uint32(d)
 		shared, unshared, vlen, q := int(h&0x7f), int(h>>8&0x7f), int(h>>16&0x7f), 3
@@ -127,7 +127,7 @@ func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 		values += vlen
 		prev, ulen = at, size-base.TrailerLen
 		at += size
-		row := &dst[n] // set field by field: a struct would be built elsewhere and copied
+		row := &dst[n] // set field by field: a composite literal would be copied
 		row.Key, row.Value = keys[prev:prev+ulen:prev+ulen], d[end:end+vlen:end+vlen]
 		n++
 		d = d[end+vlen:]
@@ -142,7 +142,7 @@ func (c *Cursor) run(b *rowBatch, dst []store.Row) int {
 	return n
 }
 
-// standAt makes an entry the current one, after which the block goes on at pos.
+// standAt makes an entry the current one; the block continues at pos.
 func (c *Cursor) standAt(key, value []byte, pos int) {
 	if len(key) > len(c.buf) {
 		c.grow(len(key))
@@ -155,7 +155,7 @@ func (c *Cursor) standAt(key, value []byte, pos int) {
 	c.Val, c.pos, c.ulen, c.Tr, c.same, c.lcp = value, pos, len(user), tr, false, 0
 }
 
-// copyChunk copies the first n bytes of src, which has them, and where both have room for it what follows, too.
+// copyChunk copies the first n bytes of src and, if both slices have room, the rest of a chunk.
 func copyChunk(dst, src []byte, n int) {
 	switch {
 	case n <= shortLen && len(src) >= shortLen && len(dst) >= shortLen:
@@ -169,7 +169,7 @@ func copyChunk(dst, src []byte, n int) {
 	}
 }
 
-// PlaceAt says where row i of the last batch stands.
+// PlaceAt returns the place of row i of the last batch.
 func (r *rows) PlaceAt(i int) record.Place {
 	b := &r.batch
 	switch {
@@ -183,7 +183,7 @@ func (r *rows) PlaceAt(i int) record.Place {
 	return p
 }
 
-// seq returns the sequence number of row i, which stands before its value.
+// seq returns the sequence number of row i; it precedes the row's value.
 func (b *rowBatch) seq(i int) uint64 {
 	switch {
 	case i < len(b.seqs):

@@ -17,46 +17,47 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// With Options.Salvage iterators skip what cannot be read: a data block, a partition of an index, or an index, which
-// is all rows of its table, and so is what says how they are to be read. Which rows there are then depends on the files
-// alone, not on how an iterator came to a place:
+// With Env.Salvage iterators skip unreadable parts: a data block, an index partition, or a whole table if its index or
+// other required metadata is damaged. The resulting rows depend only on the files, not on how an iterator reached a
+// place:
 //
-//   - A block that cannot be loaded has no rows. One that loads has those before the first entry that is none; a
-//     seek walks there from the start of the block, where it would jump otherwise.
-//   - The same holds for partitions of an index and their entries.
-//   - A table that cannot be opened has no rows: it is missing, of another size than the MANIFEST says, another one than
-//     the MANIFEST names, or its footer, metaindex, properties or dictionary is damaged. No iterator comes to it. (Rows of LevelDB need no metaindex.)
-//   - Range tombstones that cannot be read delete nothing. The other rows of their table are read.
-//   - What this reader does not know is skipped in the same way, and reported as newer: a table of a newer format, a block
-//     with an unknown flag or codec, and of a row of an unknown kind that row alone.
-//   - Rows out of order are not skipped, nor errors of the system that may be gone the next time.
+//   - A block that cannot be loaded has no rows. A loaded block has the rows before its first invalid entry; a
+//     seek walks there from the start of the block instead of jumping.
+//   - The same holds for index partitions and their entries.
+//   - A table that cannot be opened has no rows: its file is missing, has the wrong size, is not the table that
+//     the MANIFEST names, or its footer, metaindex, properties or dictionary is damaged. No iterator reaches it.
+//     (Rows of LevelDB need no metaindex.)
+//   - Unreadable range tombstones delete no rows. The other rows of their table are read.
+//   - Unsupported features are skipped in the same way and reported as newer: a table of a newer format, a block
+//     with an unknown flag or codec, and a single row of an unknown kind.
+//   - Rows out of order are not skipped, nor system errors that may be gone the next time.
 //
-// What was skipped may have held newer versions or tombstones, so that older versions of its keys come back.
-// Nobody can tell which; the finding says whether there are tables that could have some.
+// Skipped parts may have held newer versions or tombstones, so older versions of their keys reappear. No reader can
+// find out which; the finding reports whether tables exist that may hold such versions.
 
-// What errors and findings call parts of a table.
+// Names of table parts in errors and findings.
 const (
 	FieldBlock    = "block"
 	FieldFileSize = "file size"
-	FieldIdentity = "identity" // the file is another table than the MANIFEST names
+	FieldIdentity = "identity" // not the table that the MANIFEST names
 )
 
-// WholeTable stands for a table that cannot be opened among the offsets of what was reported of it.
+// WholeTable is the offset in Skips for a table that cannot be opened.
 const WholeTable = math.MaxUint64
 
-// rowSkip marks rows there, by the hash of their keys.
+// rowSkip marks rows in Skips, which are identified by the hash of their keys.
 const rowSkip = 1 << 63
 
-// allCounts stands there for what the properties count.
+// allCounts is the offset in Skips for a mismatch with the properties' counts.
 const allCounts = WholeTable - 1
 
-// Skips remembers the blocks of a table that were reported.
+// Skips records the reported parts of a table.
 type Skips struct {
 	mu  sync.Mutex
 	off map[uint64]bool
 }
 
-// First reports whether a block is seen for the first time.
+// First records an offset and reports whether it is new.
 func (s *Skips) First(off uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,17 +71,17 @@ func (s *Skips) First(off uint64) bool {
 	return true
 }
 
-// whole reports whether all of the table was read, so far.
+// whole reports whether no part of the table was skipped so far.
 func (s *Skips) whole() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.off) == 0
 }
 
-// Salvages reports whether tables with an error are skipped.
+// Salvages reports whether a salvage skips tables with this error.
 func (ks *Keyspace) Salvages(err error) bool { return ks.Env.Salvage && base.IsDamage(err) }
 
-// readable returns the tables that can be opened. Without a salvage these are all, or there is an error.
+// readable returns the tables that can be opened. Without a salvage it returns all tables or an error.
 func (ks *Keyspace) readable() ([]*Table, error) {
 	out := make([]*Table, 0, len(ks.Tables))
 	for _, t := range ks.Tables {
@@ -95,7 +96,7 @@ func (ks *Keyspace) readable() ([]*Table, error) {
 	return out, nil
 }
 
-// Opens opens a table. False without an error is one that is skipped.
+// Opens opens a table. False without an error means that the table is skipped.
 func (ks *Keyspace) Opens(t *Table) (bool, error) {
 	info, err := t.Load()
 	if err != nil {
@@ -114,13 +115,13 @@ func (ks *Keyspace) Opens(t *Table) (bool, error) {
 	return true, nil
 }
 
-// isForeign reports whether a table is another one than the MANIFEST names.
+// isForeign reports whether err means that a file is not the table that the MANIFEST names.
 func isForeign(err error) bool {
 	var c *record.CorruptError
 	return errors.As(err, &c) && c.Field == FieldIdentity
 }
 
-// lost reports, once, a table that cannot be opened, or that is another one.
+// lost reports, once, a table that cannot be opened or is the wrong table.
 func (ks *Keyspace) lost(t *Table, err error) {
 	if !t.skips.First(WholeTable) {
 		return
@@ -147,7 +148,7 @@ func (ks *Keyspace) lost(t *Table, err error) {
 	ks.Env.Report(f)
 }
 
-// undeleted reports, once, range tombstones that cannot be read.
+// undeleted reports, once, unreadable range tombstones.
 func (ks *Keyspace) undeleted(t *Table, err error) {
 	off := t.info.RangeDel.Off
 	if !t.skips.First(off) {
@@ -158,7 +159,7 @@ func (ks *Keyspace) undeleted(t *Table, err error) {
 		Reason(err), &g, ks.comeBack(t, &g)))
 }
 
-// Reason is the error of a table without the places that its finding has.
+// Reason returns the text of a table's error without the place, which the finding has already.
 func Reason(err error) string {
 	var c *record.CorruptError
 	var path *fs.PathError
@@ -174,10 +175,10 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-// salvages reports whether the cursor reads past damage. A spool is our own: it is whole.
+// salvages reports whether the cursor reads past damage. It does not for a spool, our own file.
 func (c *Cursor) salvages() bool { return c.ks.Env.Salvage && c.T.origins == nil }
 
-// passes reports whether the walk continues after a part of the current table that cannot be read.
+// passes reports whether the walk continues after an unreadable part of the current table.
 func (c *Cursor) passes(h blocks.Handle, sep []byte, err error) bool {
 	if !c.salvages() || !base.IsDamage(err) {
 		return false
@@ -186,7 +187,7 @@ func (c *Cursor) passes(h blocks.Handle, sep []byte, err error) bool {
 	return true
 }
 
-// damage ends the walk with an error of the current block, or ends the block.
+// damage ends the walk with an error of the current block; a salvage only ends the block.
 func (c *Cursor) damage(err error) bool {
 	err = c.T.failBlock(c.handle, err)
 	if !c.passes(c.handle, c.walk.Separator(), err) {
@@ -196,7 +197,7 @@ func (c *Cursor) damage(err error) bool {
 	return false
 }
 
-// skipped reports, once, a block of a table whose rows are not read. No key in it is after sep; nil means the index.
+// skipped reports, once, a block whose rows are not read. sep is an upper bound of its keys; nil means the index.
 func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
 	if isForeign(err) {
 		ks.lost(t, err)
@@ -217,7 +218,7 @@ func (ks *Keyspace) skipped(t *Table, h blocks.Handle, sep []byte, err error) {
 	ks.Unread(t.Place(h.Off), err, fmt.Sprintf("%s; its rows are missing: keys %s%s", Reason(err), &g, ks.comeBack(t, &g)))
 }
 
-// Newer is the kind of the finding of an error: what this reader does not know, a newer engine may have written.
+// Newer returns the finding kind for an error: a newer engine may have written anything this reader does not support.
 func Newer(kind string, err error) string {
 	if errors.Is(err, base.ErrUnsupported) {
 		return record.FindNewer
@@ -225,21 +226,21 @@ func Newer(kind string, err error) string {
 	return kind
 }
 
-// Unread reports what was skipped because of an error.
+// Unread reports a part that was skipped because of err.
 func (ks *Keyspace) Unread(p record.Place, err error, what string) {
 	ks.Env.Report(record.Finding{Kind: Newer(record.FindDamagedBlock, err), Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what})
 }
 
-// passesRow reports a row of a kind that is not known, once. A salvage leaves out that row alone: it is lost, and hides older
-// ones of its key as any newer row does.
+// passesRow reports, once, a row of an unknown kind. A salvage skips only that row: it is lost and hides older rows of
+// its key, like any newer row.
 func (c *Cursor) passesRow(err error) bool {
-	if c.suffix > 0 { // who read the log reported it
+	if c.suffix > 0 { // the log reader reported it
 		return c.ks.Env.Salvage && errors.Is(err, base.ErrUnsupported)
 	}
 	return c.salvages() && c.ks.rowOfKind(c.T, c.buf[:c.ulen+base.TrailerLen], c.Place(), err)
 }
 
-// failKind is the error of a row of a kind that is not known, or that no table may hold.
+// failKind returns the error of a row of an unknown or invalid kind.
 func (c *Cursor) failKind(err error) error {
 	p := c.Place()
 	if c.suffix == 0 {
@@ -261,7 +262,7 @@ func (ks *Keyspace) rowOfKind(t *Table, key []byte, p record.Place, err error) b
 	return true
 }
 
-// miscounted reports, once, that a table does not hold what its properties say. Its rows are read.
+// miscounted reports, once, that a table does not match its properties. Its rows are still read.
 func (ks *Keyspace) miscounted(t *Table, n *blocks.CountError) {
 	if !t.skips.First(allCounts) {
 		return
@@ -274,13 +275,13 @@ func (ks *Keyspace) miscounted(t *Table, n *blocks.CountError) {
 	ks.Env.Report(f)
 }
 
-// gap is where rows are missing: keys from low on, or after it, up to high; low is nil where it is not known.
+// gap is the key range of missing rows: from low on, or after it, up to high; low is nil if unknown.
 type gap struct {
 	low, high []byte
 	after     bool
 }
 
-// String says which keys these are.
+// String describes the range.
 func (g *gap) String() string {
 	if g.low == nil {
 		return "up to " + record.Quote(g.high)
@@ -292,7 +293,7 @@ func (g *gap) String() string {
 	return fmt.Sprintf("%s %s up to %s", from, record.Quote(g.low), record.Quote(g.high))
 }
 
-// gap finds where the rows lie whose part of the index ends at sep: all of the table's with nil.
+// gap returns the range of the rows in the index part that ends at sep; nil means the whole table.
 func (t *Table) gap(sep []byte) gap {
 	g := gap{low: t.First, high: t.Last}
 	if sep == nil {
@@ -305,12 +306,12 @@ func (t *Table) gap(sep []byte) gap {
 		g.low, g.after = low, true
 	}
 	if t.Cmp.Compare(g.low, g.high) > 0 {
-		g.low = nil // the table's bounds are those of what can be read
+		g.low = nil // the table's bounds enclose only readable rows
 	}
 	return g
 }
 
-// comeBack says in how many tables older rows may be that a gap had deleted or changed.
+// comeBack describes how many tables may hold older rows that the missing rows had deleted or changed.
 func (ks *Keyspace) comeBack(t *Table, g *gap) string {
 	ks.agesOnce.Do(func() { ks.ages = newAges(ks) })
 	n := ks.ages.older(t, g)

@@ -20,13 +20,14 @@ import (
 	"kvferry/store/rocks/sst"
 )
 
-// entryID tells entries of a test apart.
+// entryID identifies an entry of a test.
 type entryID struct {
 	key string
 	seq uint64
 }
 
-// part is what a salvage may lose of a table: a data block, a partition of the index, the index, or what ofTables has.
+// part is a part of a table that a salvage may lose: a data block, an index partition, the index, or a case of
+// ofTables.
 type part struct {
 	what   string // of a part of ofTables
 	file   string
@@ -34,7 +35,7 @@ type part struct {
 	sep    []byte // nil: the index
 	stored []byte // as it lies in the file, with its trailer
 	starts []int  // of its entries, in a block that is not compressed
-	// lost is what is lost with the entries from starts[i] on; lost[0] is all.
+	// lost[i] holds the losses if entries from starts[i] on are unreadable; lost[0] is everything.
 	lost []map[entryID]bool
 	// below are the data blocks of a partition or index, by entry.
 	below []*part
@@ -125,7 +126,7 @@ func partsOfTable(t testing.TB, dir string, tab *lsm.Table) (parts []*part) {
 	return parts
 }
 
-// entries finds the entries of a part's block and what is lost from each on.
+// entries finds the entries of a part's block and the loss from each on.
 func (p *part) entries(t testing.TB, bl blocks.Block, of func(key []byte) map[entryID]bool) {
 	t.Helper()
 	e := blocks.Entries{Data: bl.Entries}
@@ -160,7 +161,7 @@ func lostWith(parts []*part) map[entryID]bool {
 	return lost
 }
 
-// damage is a part and where it is damaged: at an entry of it, or -1, anywhere, so that its checksum tells.
+// damage is a part and the damaged entry in it; -1 damages any byte, which the checksum detects.
 type damage struct {
 	*part
 	entry int
@@ -204,7 +205,7 @@ func (d *damage) apply(t testing.TB, dir string, r *rand.Rand) {
 	}
 }
 
-// hides reports whether nobody comes to a part because of a damage above it.
+// hides reports whether a part is unreachable because of damage above it.
 func (d *damage) hides(p *part) bool {
 	if d.part == p || d.file != p.file || d.what == partTombs {
 		return false
@@ -230,7 +231,7 @@ func choose(r *rand.Rand, parts []*part, chance int) (out []damage) {
 		}
 		d := damage{p, -1}
 		if len(p.starts) > 0 && p.sep != nil && r.Intn(2) == 0 {
-			// The header of an entry, and what comes before the restarts, is what can be spoilt.
+			// Only entry headers and the bytes before the restarts can be damaged.
 			if i := r.Intn(len(p.starts)); p.starts[i]+6 <= int(p.h.Size)-4 {
 				d.entry = i
 			}
@@ -240,7 +241,7 @@ func choose(r *rand.Rand, parts []*part, chance int) (out []damage) {
 	return out
 }
 
-// without is what is left of entries.
+// without returns the remaining entries.
 func without(entries []testsst.Entry, ds []damage) []testsst.Entry {
 	lost := map[entryID]bool{}
 	for i := range ds {
@@ -249,7 +250,7 @@ func without(entries []testsst.Entry, ds []damage) []testsst.Entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e testsst.Entry) bool { return lost[entryID{e.Key, e.Seq}] })
 }
 
-// wantSkips checks that each damage that can be seen was reported once, and nothing else.
+// wantSkips checks that exactly the visible damages were reported, once each.
 func wantSkips(t *testing.T, found []record.Finding, ds []damage) {
 	t.Helper()
 	var got, want []string

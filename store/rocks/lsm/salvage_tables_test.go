@@ -26,7 +26,7 @@ import (
 	"kvferry/store/rocks/sst"
 )
 
-// What ofTables has: the last costs the range tombstones of a table, the others all that it holds.
+// The cases of ofTables: the last loses the range tombstones of a table, the others the whole table.
 const (
 	partMissing   = "missing"
 	partCut       = "cut off"
@@ -112,7 +112,7 @@ func ofTable(t testing.TB, dir string, tab *lsm.Table) (parts []*part) {
 	return parts
 }
 
-// chooseTables damages some of the parts of ofTables, but no footer: what becomes of it depends on the byte.
+// chooseTables damages some of the parts of ofTables, except footers, where the result depends on the byte.
 func chooseTables(r *rand.Rand, parts []*part, chance int) (out []damage) {
 	gone := map[string]bool{}
 	for _, i := range r.Perm(len(parts)) {
@@ -123,7 +123,7 @@ func chooseTables(r *rand.Rand, parts []*part, chance int) (out []damage) {
 		gone[p.file] = gone[p.file] || p.what != partTombs
 		out = append(out, damage{p, -1})
 	}
-	// A file is spoilt before it is taken away.
+	// Damage a file before removing it.
 	slices.SortStableFunc(out, func(a, b damage) int { return bytes.Compare([]byte{flag(a.nowhere())}, []byte{flag(b.nowhere())}) })
 	return out
 }
@@ -135,7 +135,7 @@ func flag(b bool) byte {
 	return 0
 }
 
-// withoutTombs is what is left of range tombstones.
+// withoutTombs returns the remaining range tombstones.
 func withoutTombs(tombs []lsm.Tombstone, ds []damage) []lsm.Tombstone {
 	lost := map[uint64]bool{}
 	for i := range ds {
@@ -175,8 +175,8 @@ func tombstoneDB(t testing.TB, spec testsst.Spec) (dir string, entries []testsst
 	return d.Finish(), entries, tombs
 }
 
-// TestSalvageEveryTable loses every table of a database in turn and all at once, in every way: what is left is what the
-// other tables have. Without Options.Salvage each is an error that says that it could be passed over.
+// TestSalvageEveryTable loses every table of a database in turn and all at once, in every way: the contents of the
+// other tables remain. Without Options.Salvage each loss is an error that marks itself as skippable.
 func TestSalvageEveryTable(t *testing.T) {
 	for _, spec := range []testsst.Spec{{BlockSize: 200, Dict: []byte("value of level number")}, {BlockSize: 300, IndexType: testsst.TwoLevelIndex, Codec: testsst.Snappy},
 		{BlockSize: 300, LevelDB: true}} {
@@ -235,7 +235,7 @@ func checkLost(t *testing.T, seed int64, dir string, entries []testsst.Entry, to
 	}
 }
 
-// checkSamples takes samples: they stand for no more than there is.
+// checkSamples takes samples: their weights do not exceed the existing bytes.
 func checkSamples(t *testing.T, ks store.Keyspace, m *model) {
 	t.Helper()
 	samples, err := ks.Sample(20)
@@ -260,7 +260,7 @@ func checkUnordered(t *testing.T, ks store.Keyspace, m *model) {
 	}
 }
 
-// wantFiles checks that the files that are listed are there.
+// wantFiles checks that the listed files exist.
 func wantFiles(t *testing.T, dir string, db *database) {
 	t.Helper()
 	listed := map[string]bool{}
@@ -313,8 +313,8 @@ func TestSalvageEveryLength(t *testing.T) {
 	}
 }
 
-// TestSalvageTableFindings: the findings say which keys are missing, and where older rows may come back: not from tables
-// that cannot be opened either.
+// TestSalvageTableFindings: the findings name the missing keys, and whether older rows may reappear, which unreadable
+// tables cannot cause.
 func TestSalvageTableFindings(t *testing.T) {
 	dir, _, _ := tombstoneDB(t, testsst.Spec{BlockSize: 200})
 	older := func(n int) string {
@@ -353,7 +353,7 @@ func TestSalvageTableFindings(t *testing.T) {
 	}
 }
 
-// TestSalvageRangeTombstones: without its range tombstones a table shows what they had deleted, and the finding says so.
+// TestSalvageRangeTombstones: without range tombstones a table returns the deleted rows, as the finding warns.
 func TestSalvageRangeTombstones(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, "old"), testsst.Put("b", 2, "old"), testsst.Put("z", 3, "old"))
@@ -379,8 +379,8 @@ func TestSalvageRangeTombstones(t *testing.T) {
 	}
 }
 
-// TestLevelDBMetaindex: like LevelDB, we read the rows of its tables although the metaindex is damaged, or the properties
-// that other writers put there. What is damaged is found by those who look for it.
+// TestLevelDBMetaindex: like LevelDB, kvferry reads the rows of a table with a damaged metaindex, or with damaged
+// properties from other writers. CheckBlocks finds the damage.
 func TestLevelDBMetaindex(t *testing.T) {
 	meta := func(off uint64, _ []byte) uint64 { return off }
 	props := func(_ uint64, b []byte) uint64 {
@@ -422,7 +422,7 @@ func TestLevelDBMetaindex(t *testing.T) {
 	}
 }
 
-// TestSalvageFooterValues: a footer with values that no table has is damaged, whatever else is whole.
+// TestSalvageFooterValues: a footer with impossible values is damaged, even if the rest is whole.
 func TestSalvageFooterValues(t *testing.T) {
 	for name, change := range map[string]func(footer []byte){
 		"checksum type": func(b []byte) { b[0] = testsst.XXH3 + 1 },
@@ -444,8 +444,8 @@ func TestSalvageFooterValues(t *testing.T) {
 	}
 }
 
-// TestSalvageStray: a table that the MANIFEST does not name is judged by those that it does, whether they are there or
-// not, and the finding says so: it may have what is left of them.
+// TestSalvageStray: a table that the MANIFEST does not list is compared with the listed ones, existing or missing, and
+// the finding mentions it, because it may hold their remaining rows.
 func TestSalvageStray(t *testing.T) {
 	d := testsst.NewDB(t)
 	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""), testsst.Put("c", 9, ""))
@@ -467,7 +467,7 @@ func TestSalvageStray(t *testing.T) {
 	}
 }
 
-// TestSalvageVanished: a table that goes after the database was opened is an error, not a gap.
+// TestSalvageVanished: a table that disappears after the database was opened is an error, not a gap.
 func TestSalvageVanished(t *testing.T) {
 	d := testsst.NewDB(t)
 	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""))
@@ -480,7 +480,7 @@ func TestSalvageVanished(t *testing.T) {
 	}
 }
 
-// TestSalvageUnreadable: a table that the disk does not give back is passed over, and named once.
+// TestSalvageUnreadable: a table that the disk cannot read is skipped and reported once.
 func TestSalvageUnreadable(t *testing.T) {
 	d := testsst.NewDB(t)
 	name := d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, ""), testsst.Put("b", 1, ""))

@@ -26,9 +26,9 @@ import (
 	"kvferry/store/rocks/lsm"
 )
 
-// TestSalvageModel damages random parts of random databases, by their checksums and by entries that are none behind
-// a good checksum, and whole tables: what is left is what the model makes of the entries that are left, to single rows,
-// batches, seeks and spans.
+// TestSalvageModel damages random parts of random databases, by wrong checksums, by invalid entries under correct
+// checksums, and by losing whole tables. Single rows, batches, seeks and spans return what the model makes of the
+// remaining entries.
 func TestSalvageModel(t *testing.T) {
 	for seed := range int64(200 / testsst.SweepStep(4)) {
 		r := rand.New(rand.NewSource(seed))
@@ -156,7 +156,7 @@ func checkWorkers(t *testing.T, ks store.Keyspace, m *model) {
 	}
 }
 
-// TestSalvageGap: the finding tells between which keys rows are missing, and whether older ones may come back.
+// TestSalvageGap: the finding names the key range of missing rows, and whether older ones may reappear.
 func TestSalvageGap(t *testing.T) {
 	dir, _ := salvageDB(t, testsst.Spec{BlockSize: 200, IndexType: testsst.TwoLevelIndex}, 1)
 	sound := openTest(t, dir, store.Options{})
@@ -191,7 +191,7 @@ func TestSalvageGap(t *testing.T) {
 	}
 }
 
-// missingKeys is what a finding says about the keys of rows that are missing.
+// missingKeys is the text of a finding about the keys of missing rows.
 var missingKeys = regexp.MustCompile(`its rows are missing: keys (from|after) "([^"]*)" up to "([^"]*)"`)
 
 // checkGap checks that all keys of a part are in the gap and no others of its table.
@@ -210,7 +210,7 @@ func checkGap(t *testing.T, p *part, parts []*part, after bool, low, high string
 	}
 }
 
-// TestSalvageTombstone: what a tombstone in a damaged block has deleted comes back, and the finding says that it may.
+// TestSalvageTombstone: rows deleted by a tombstone in a damaged block reappear, and the finding warns of it.
 func TestSalvageTombstone(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Table(0, 1, testsst.Spec{}, testsst.Put("a", 1, "old"), testsst.Put("b", 2, "old"))
@@ -227,8 +227,8 @@ func TestSalvageTombstone(t *testing.T) {
 	}
 }
 
-// TestSalvagePassesNewer: what this reader does not know is named, costs itself and nothing beside it, whatever way it is
-// read; without a salvage it is an error.
+// TestSalvagePassesNewer: an unsupported part is reported and lost alone, however it is read; without a salvage it is
+// an error.
 func TestSalvagePassesNewer(t *testing.T) {
 	b1, b2 := testsst.Put("b", 3, "value"), testsst.Put("b2", 4, "value")
 	odd := func(kind byte) []testsst.Entry {
@@ -285,7 +285,7 @@ func TestSalvagePassesNewer(t *testing.T) {
 	}
 }
 
-// TestSalvageRefuses: what the system refuses is not passed over.
+// TestSalvageRefuses: system errors are not skipped.
 func TestSalvageRefuses(t *testing.T) {
 	whole := func(t *testing.T, where string) (dir string) {
 		d := testsst.NewDB(t)
@@ -309,7 +309,7 @@ func TestSalvageRefuses(t *testing.T) {
 	}
 }
 
-// TestIsDamage: a disk that does not give bytes back is damage; a file that is gone or shrinks is not.
+// TestIsDamage: a read error of the disk is damage; a vanished or shrunken file is not.
 func TestIsDamage(t *testing.T) {
 	for err, want := range map[error]bool{
 		&fs.PathError{Op: "read", Path: "x", Err: syscall.EIO}:    true,
@@ -328,7 +328,7 @@ func TestIsDamage(t *testing.T) {
 	}
 }
 
-// corruptOnce places errors as cursors do, but for those that stay none.
+// corruptOnce places errors as cursors do, except those that are no damage.
 func corruptOnce(err error) error {
 	if err == io.ErrUnexpectedEOF {
 		return err
@@ -336,7 +336,7 @@ func corruptOnce(err error) error {
 	return base.Corrupt("y", 1, lsm.FieldBlock, err)
 }
 
-// TestReadAhead: a block that can be read is read, although what is behind it cannot.
+// TestReadAhead: a readable block is read even if the bytes behind it are unreadable.
 func TestReadAhead(t *testing.T) {
 	d := testsst.NewDB(t)
 	name := d.Table(0, 1, testsst.Spec{BlockSize: 100}, testsst.SomeEntries(400)...)
@@ -373,8 +373,8 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
-// TestSalvageSweep flips every byte of every table. A flip in a part costs its rows; in the footer, which nothing guards,
-// it costs nothing or all rows of the table, or makes it one that is not supported.
+// TestSalvageSweep flips every byte of every table. A flip in a part loses its rows; in the footer, which has no
+// checksum, it loses no row or the whole table, or makes the table unsupported.
 func TestSalvageSweep(t *testing.T) {
 	dir, entries := salvageDB(t, testsst.Spec{BlockSize: 150, IndexType: testsst.TwoLevelIndex}, 10)
 	sound := openTest(t, dir, store.Options{})
@@ -429,7 +429,7 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 		}
 	}
 	if len(set) == 1 && set[0].what == partFooter {
-		if len(*found) == 0 { // these bytes say nothing
+		if len(*found) == 0 { // unused bytes
 			set = nil
 		} else { // where the footer says that something is
 			p := *set[0].part
@@ -446,8 +446,8 @@ func checkFlip(t *testing.T, dir, file string, off int, parts []*part, entries [
 	checkSeeks(t, ks, m, rand.New(rand.NewSource(int64(off))))
 }
 
-// TestSalvageWithoutChecksums: where nothing tells of damage but what a block can hold, whatever is read is read
-// without a panic, and iterators end.
+// TestSalvageWithoutChecksums: without checksums only the block format reveals damage; reading still never panics, and
+// iterators end.
 func TestSalvageWithoutChecksums(t *testing.T) {
 	dir, _ := salvageDB(t, testsst.Spec{BlockSize: 150, IndexType: testsst.TwoLevelIndex, NoChecksum: true}, 5)
 	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))

@@ -8,7 +8,7 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// Sample returns about n keys: the first keys of blocks, evenly spaced by bytes over each run.
+// Sample returns about n keys: first keys of blocks, evenly spaced by bytes over each run.
 func (ks *Keyspace) Sample(n int) ([]store.Weighted, error) {
 	if err := ks.Prepare(); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (ks *Keyspace) Sample(n int) ([]store.Weighted, error) {
 	return out, nil
 }
 
-// sampleRun appends a key of the run for every step bytes of blocks, and one for what is left.
+// sampleRun appends one key of the run per step bytes of blocks, and one for the remainder.
 func (ks *Keyspace) sampleRun(out []store.Weighted, r *Run, step int64) ([]store.Weighted, error) {
 	var have int64
 	for _, t := range r.Tables {
@@ -45,9 +45,9 @@ func (ks *Keyspace) sampleRun(out []store.Weighted, r *Run, step int64) ([]store
 	return out, nil
 }
 
-// sample does so for one table; have is what was passed since the last key. The index of a spool has keys, the last of
-// each block, which spares reading a block that may be one large value. What a salvage cannot read is left to those who
-// read rows.
+// sample appends the keys of one table; have is the number of bytes since the last key. For a spool it uses the index
+// keys, the last of each block, instead of reading a block that may be one large value. A salvage leaves reports of
+// damage to the row reader.
 func (t *Table) sample(out []store.Weighted, have, step int64, salvage bool) ([]store.Weighted, int64, error) {
 	pass := func(_ blocks.Handle, _ []byte, err error) bool { return salvage && base.IsDamage(err) }
 	var w blocks.Walk
@@ -80,7 +80,7 @@ func (t *Table) sample(out []store.Weighted, have, step int64, salvage bool) ([]
 	}
 }
 
-// firstKey returns the first user key of the block that a walk stands at.
+// firstKey returns the first user key of the walk's current block.
 func (t *Table) firstKey(w blocks.Walk) ([]byte, error) {
 	h := w.Handle()
 	bl, err := w.Load()

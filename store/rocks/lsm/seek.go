@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Seek moves to the first entry at or after key, which is after the current one.
+// Seek moves forward to the first entry at or after key.
 func (c *Cursor) Seek(key []byte) bool {
 	if c.Done {
 		return false
@@ -39,8 +39,8 @@ func (c *Cursor) Seek(key []byte) bool {
 	return c.seekBlock(key)
 }
 
-// seekBlock moves to the first entry at or after key, which is in this block or the next. A salvage must not jump
-// over an entry that ends the block for those who read it from its start.
+// seekBlock moves to the first entry at or after key, in this block or the next. A salvage must not jump over an
+// invalid entry, because readers from the block's start stop at it.
 func (c *Cursor) seekBlock(key []byte) bool {
 	p := 0
 	if !c.salvages() {
@@ -60,10 +60,10 @@ func (c *Cursor) seekBlock(key []byte) bool {
 	return c.scanTo(key)
 }
 
-// restartBefore returns the last restart of the block whose key is before key, or the start.
+// restartBefore returns the last restart whose key is before key, or the start of the block.
 func (c *Cursor) restartBefore(key []byte) (int, error) {
 	low, high := 0, c.block.NumRestarts()
-	for low < high { // it is low-1
+	for low < high { // the result is restart low-1
 		mid := int(uint(low+high) / 2)
 		k, err := c.keyAt(mid)
 		if err != nil {
@@ -94,7 +94,7 @@ func (c *Cursor) keyAt(i int) ([]byte, error) {
 	return c.data[q : q+unshared-base.TrailerLen], nil
 }
 
-// scanTo goes on from the current entry until key is reached.
+// scanTo moves forward from the current entry until key is reached.
 func (c *Cursor) scanTo(key []byte) bool {
 	for c.ks.cmp.Compare(c.User(), key) < 0 {
 		if !c.Next() {

@@ -22,11 +22,11 @@ type Sorter struct {
 	value    []byte
 	Bytes    int64 // of keys and values
 	large    largeValues
-	// LeaveOut, when not nil, says which keys the spool does not get.
+	// LeaveOut, if not nil, reports the keys to leave out of the spool.
 	LeaveOut func(user []byte) bool
 }
 
-// NewSorter makes a sorter that holds no more than memory bytes.
+// NewSorter returns a sorter that holds at most memory bytes.
 func NewSorter(ks *Keyspace, memory int64) *Sorter {
 	compare := ks.cmp.Compare
 	return &Sorter{ks: ks, bytewise: ks.cmp.IsBytewise(), sorter: extsort.New(extsort.Options{Memory: memory,
@@ -53,7 +53,7 @@ func (s *Sorter) AddLarge(user []byte, tr uint64, n int64, src io.Reader, o Orig
 	return s.put(user, tr, n)
 }
 
-// put adds the entry whose value, of n bytes, is ready.
+// put adds the entry whose value, of n bytes, is in s.value.
 func (s *Sorter) put(user []byte, tr uint64, n int64) error {
 	s.key = base.AppendKey(s.key[:0], user, tr)
 	s.Bytes += int64(len(s.key)) + n
@@ -64,8 +64,7 @@ func (s *Sorter) put(user []byte, tr uint64, n int64) error {
 	return s.sorter.Add(prefix, s.key, s.value)
 }
 
-// keyPrefix returns the first 8 bytes of a key as a number, zero-padded: most comparisons need no
-// more.
+// keyPrefix returns the first 8 bytes of a key as a number, zero-padded: it decides most comparisons.
 func keyPrefix(user []byte) uint64 {
 	if len(user) >= 8 {
 		return binary.BigEndian.Uint64(user)
@@ -75,11 +74,10 @@ func keyPrefix(user []byte) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// Close forgets the entries.
+// Close drops the entries.
 func (s *Sorter) Close() error { return errors.Join(s.sorter.Close(), s.large.close()) }
 
-// Spool writes the entries, sorted, to a table of their own, which stays in memory when it is not
-// larger than inMemory. It returns nil when there are no entries.
+// Spool writes the sorted entries to a new table, which stays in memory up to inMemory bytes. It returns nil if empty.
 func (s *Sorter) Spool(level int, origins []string, inMemory int64) (*Table, error) {
 	if s.sorter.Len() == 0 {
 		return nil, nil
@@ -110,9 +108,9 @@ func (s *Sorter) Spool(level int, origins []string, inMemory int64) (*Table, err
 	return w.table(s.ks, file, level, origins)
 }
 
-// write writes the sorted entries. The same entry twice, as two logs may have it, counts once.
+// write writes the sorted entries. Duplicates of the same entry, as in two logs, are written once.
 func (s *Sorter) write(w *spoolWriter, it *extsort.Iterator) error {
-	var last []byte // what tells the value of the entry before
+	var last []byte // identifies the value of the previous entry
 	wasLarge := false
 	for {
 		_, k, v, err := it.Next()
@@ -131,7 +129,7 @@ func (s *Sorter) write(w *spoolWriter, it *extsort.Iterator) error {
 		var ref largeRef
 		if large {
 			ref = decodeLargeRef(value)
-			value = value[8:] // not the offset
+			value = value[8:] // without the offset
 		}
 		if w.entries > 0 && bytes.Equal(k, w.last) {
 			if large != wasLarge || !bytes.Equal(value, last) {

@@ -8,7 +8,7 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// TestSorterLeavesOut: keys that are left out are not in the spool, whatever their numbers.
+// TestSorterLeavesOut: keys that are left out are not in the spool, at any sequence number.
 func TestSorterLeavesOut(t *testing.T) {
 	ks := New(&Env{Memory: 1 << 20, Report: func(record.Finding) {}}, "default", &store.Bytewise)
 	s := NewSorter(ks, 1<<20)

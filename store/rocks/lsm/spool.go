@@ -13,23 +13,21 @@ import (
 	"kvferry/store/rocks/files"
 )
 
-// A spool is a sorted run that we made: the rows of the logs, or of a table whose order was wrong.
-// It is read by the same cursors as tables: blocks with restarts and checksums, uncompressed (codec 0), and an
-// index block that stays in memory. Its values end in
+// A spool is a sorted run of our own: the rows of the logs, or of a table in disorder. Cursors read it like a table:
+// blocks with restarts and checksums, uncompressed (codec 0), and an index block that stays in memory. Its values end
+// in the place from which the entry came, little endian:
 //
 //	+--------------------+-----------------+
 //	| index of file (4B) | offset (8B)     |
 //	+--------------------+-----------------+
-//
-// little endian, the place an entry came from.
 const originLen = 12
 
 const (
 	spoolBlock    = 16 << 10
-	spoolRestarts = 16 // entries from restart to restart
+	spoolRestarts = 16 // entries between restarts
 )
 
-// Origin is where an entry of a spool came from.
+// Origin is the place from which a spool entry came.
 type Origin struct {
 	File uint32
 	Off  uint64
@@ -40,7 +38,7 @@ func (o Origin) append(v []byte) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint32(v, o.File), o.Off)
 }
 
-// decodeOrigin takes the origin from the end of a value.
+// decodeOrigin decodes the origin at the end of a value.
 func decodeOrigin(v []byte) Origin {
 	b := v[len(v)-originLen:]
 	return Origin{binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint64(b[4:])}
@@ -85,7 +83,7 @@ func (s *spoolWriter) add(key, value []byte) error {
 	return nil
 }
 
-// flush writes the block under construction.
+// flush writes the current block.
 func (s *spoolWriter) flush() error {
 	if len(s.block) == 0 {
 		return nil
@@ -103,8 +101,8 @@ func (s *spoolWriter) flush() error {
 	return nil
 }
 
-// addLarge appends an entry whose value, of n bytes without its origin, is copied from src: it gets a
-// block of its own and is never in memory as a whole.
+// addLarge appends an entry whose value, n bytes without its origin, is copied from src. It gets its own block and is
+// never in memory as a whole.
 func (s *spoolWriter) addLarge(key []byte, n int64, src io.Reader, o Origin) error {
 	if err := s.flush(); err != nil {
 		return err
@@ -117,7 +115,7 @@ func (s *spoolWriter) addLarge(key []byte, n int64, src io.Reader, o Origin) err
 	head := binary.AppendUvarint([]byte{0}, uint64(len(key)))
 	head = append(binary.AppendUvarint(head, uint64(n+originLen)), key...)
 	tail := o.append(nil)
-	tail = binary.LittleEndian.AppendUint32(tail, 0) // the one restart
+	tail = binary.LittleEndian.AppendUint32(tail, 0) // the only restart
 	tail = binary.LittleEndian.AppendUint32(tail, 1)
 	tail = append(tail, 0)
 	sum := crc32.New(base.Castagnoli)
@@ -136,7 +134,7 @@ func (s *spoolWriter) addLarge(key []byte, n int64, src io.Reader, o Origin) err
 	return nil
 }
 
-// indexBlock adds the block just written, of that size without its trailer, to the index.
+// indexBlock adds the block just written to the index; size excludes the trailer.
 func (s *spoolWriter) indexBlock(size uint64) {
 	s.indexAt = binary.LittleEndian.AppendUint32(s.indexAt, uint32(len(s.index)))
 	handle := binary.AppendUvarint(binary.AppendUvarint(nil, s.off), size)
@@ -147,7 +145,7 @@ func (s *spoolWriter) indexBlock(size uint64) {
 	s.off += size + blocks.TrailerLen
 }
 
-// table finishes the spool and makes it readable. level is -1 for logs.
+// table finishes the spool and returns it as a table. level is -1 for logs.
 func (s *spoolWriter) table(ks *Keyspace, file *files.File, level int, origins []string) (*Table, error) {
 	n := uint32(len(s.indexAt) / 4)
 	index := binary.LittleEndian.AppendUint32(append(s.index, s.indexAt...), n)
@@ -162,7 +160,7 @@ func (s *spoolWriter) table(ks *Keyspace, file *files.File, level int, origins [
 	return t, nil
 }
 
-// originPlace says where the entry of a spool came from; v is its value with the origin.
+// originPlace returns the place from which a spool entry came; v is its value with the origin.
 func (t *Table) originPlace(v []byte) record.Place {
 	o := decodeOrigin(v)
 	p := record.Place{Off: int64(o.Off), Level: t.Level}

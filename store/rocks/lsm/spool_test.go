@@ -12,7 +12,7 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// TestSample: samples are keys, stand for all bytes, and are the same each time.
+// TestSample: samples are existing keys, account for all bytes, and are reproducible.
 func TestSample(t *testing.T) {
 	d := testsst.NewDB(t)
 	var entries []testsst.Entry
@@ -53,7 +53,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestSpilledLog: logs beyond the memory are sorted on disk, in files that nobody sees.
+// TestSpilledLog: logs larger than the memory are sorted on disk, in invisible files.
 func TestSpilledLog(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Family(1, "one", testsst.BytewiseName)

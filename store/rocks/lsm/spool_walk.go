@@ -12,7 +12,7 @@ import (
 	"kvferry/store/rocks/files"
 )
 
-// spool is a finished spool: a source. Its index stays in memory, every entry of it a restart.
+// spool is a finished spool, as a Source. Its index stays in memory; every index entry is a restart.
 type spool struct {
 	file    *files.File
 	windows *files.Windows
@@ -20,10 +20,10 @@ type spool struct {
 	index   blocks.Block
 }
 
-// Open has nothing to find out.
+// Open returns empty metadata, as spools have no footer or properties.
 func (s *spool) Open() (*Info, error) { return &Info{}, nil }
 
-// KeyBefore is for damage, of which a spool has none.
+// KeyBefore is unused, because it serves reports of damage.
 func (s *spool) KeyBefore([]byte) []byte { return nil }
 
 // Walk starts before the first block.
@@ -37,7 +37,7 @@ func (s *spool) Walk(reuse blocks.Walk, _ func(blocks.Handle, []byte, error) boo
 	return w, nil
 }
 
-// spoolWalk goes through the blocks of a spool.
+// spoolWalk iterates over the blocks of a spool.
 type spoolWalk struct {
 	s      *spool
 	win    files.Window
@@ -58,7 +58,7 @@ func (w *spoolWalk) Seek(key []byte) (bool, error) {
 	return w.move(n), nil
 }
 
-// SkipTo moves on by a block or more, to the first that ends at or after off.
+// SkipTo advances by at least one block, to the first that ends at or after off.
 func (w *spoolWalk) SkipTo(off uint64) (bool, error) {
 	next, all := w.at+1, w.s.index.NumRestarts()
 	n := next + sort.Search(max(0, all-next), func(i int) bool {
@@ -71,7 +71,7 @@ func (w *spoolWalk) SkipTo(off uint64) (bool, error) {
 	return w.move(n), nil
 }
 
-// move moves to a block.
+// move moves to block i.
 func (w *spoolWalk) move(i int) bool {
 	if w.at = min(i, w.s.index.NumRestarts()); w.at != i || i == w.s.index.NumRestarts() {
 		return false
@@ -80,7 +80,7 @@ func (w *spoolWalk) move(i int) bool {
 	return true
 }
 
-// entry decodes an entry of the index: the last internal key of a block, and where it is.
+// entry decodes index entry i: the user key of a block's last entry, and the block's handle.
 func (s *spool) entry(i int) (sep []byte, h blocks.Handle) {
 	d := s.index.Entries
 	_, klen, vlen, p := blocks.EntryHeader(d, s.index.Restart(i))
@@ -92,7 +92,7 @@ func (s *spool) entry(i int) (sep []byte, h blocks.Handle) {
 // Separator returns the last key of the block.
 func (w *spoolWalk) Separator() []byte { return w.sep }
 
-// Handle says where the block is.
+// Handle returns the block's handle.
 func (w *spoolWalk) Handle() blocks.Handle { return w.handle }
 
 // Load reads the block.
@@ -109,13 +109,13 @@ func (w *spoolWalk) Load() (blocks.Block, error) {
 	return blocks.Parse(b[:w.handle.Size])
 }
 
-// Counted is true: a spool is our own.
+// Counted is true, because a spool needs no audit.
 func (w *spoolWalk) Counted() bool { return true }
 
-// Count is not called.
+// Count is unused.
 func (w *spoolWalk) Count(*blocks.Counts, error) error { return nil }
 
-// GiveBack lets go of the memory of the block.
+// GiveBack frees the memory of the block.
 func (w *spoolWalk) GiveBack() { w.win.GiveBack() }
 
 // Close ends the walk.

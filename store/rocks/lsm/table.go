@@ -11,35 +11,34 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// Source is the way to the blocks of a table: a file, or a spool of our own.
+// Source provides the blocks of a table: a file, or a spool of our own.
 type Source interface {
-	// Open finds out what stands around the rows, once.
+	// Open reads the table's metadata, once.
 	Open() (*Info, error)
-	// Walk starts before the first block, in the room of a walk that is over when there is one. pass is asked whether
-	// the walk continues after a part of the index, whose keys end at sep, that cannot be read; nil: it does not.
+	// Walk starts before the first block. It reuses a finished walk, if given. pass reports whether the walk continues
+	// after an unreadable part of the index, whose keys end at sep; nil ends the walk.
 	Walk(reuse blocks.Walk, pass func(h blocks.Handle, sep []byte, err error) bool) (blocks.Walk, error)
-	// KeyBefore returns the last separator of the index that is before sep, as far as it can be read; nil if there is
-	// none.
+	// KeyBefore returns the last readable separator of the index before sep, or nil.
 	KeyBefore(sep []byte) []byte
 }
 
-// Info is what stands around the rows of a table.
+// Info is the metadata of a table.
 type Info struct {
 	Index    blocks.Handle
-	RangeDel blocks.Handle // where the range tombstones are
-	// Tombstones delete ranges. tombErr says that they cannot be read; the other rows can.
+	RangeDel blocks.Handle // block of range tombstones
+	// Tombstones are the range tombstones. If TombErr is set, they are unreadable, but the rows are not.
 	Tombstones []Tombstone
 	TombErr    error
-	// FixedSeq is the sequence number of every key of an ingested table; useFixed says it counts.
+	// FixedSeq is the sequence number of every key of an ingested table; valid if UseFixed is set.
 	FixedSeq uint64
 	UseFixed bool
-	// Exact says that the last row of the table is its upper bound: no range tombstone reaches beyond it.
+	// Exact is true if the last row of the table is its upper bound: no range tombstone extends beyond it.
 	Exact bool
 }
 
-// Meta is what is known of a table without opening it. Its bounds are internal keys.
+// Meta describes a table that was not opened yet. Its bounds are internal keys.
 type Meta struct {
-	Name, Path        string // relative to the store, and whole
+	Name, Path        string // relative to the store; full path
 	Level             int    // -1: logs
 	Number            uint64
 	Size              int64
@@ -54,8 +53,8 @@ type Table struct {
 	Source      Source
 	Keyspace    string
 	Cmp         *store.Comparer
-	origins     []string // of a spool: the files its entries came from; see originLen
-	Levels      []int    // of origins, when they are not all of the table's
+	origins     []string // of a spool: source files of its entries; see originLen
+	Levels      []int    // levels of origins, if they differ from the table's
 
 	once sync.Once
 	info *Info
@@ -64,7 +63,7 @@ type Table struct {
 	skips Skips
 }
 
-// NewTable makes a table of a keyspace; nothing of it is read yet.
+// NewTable returns a table of a keyspace without reading from it.
 func NewTable(ks *Keyspace, meta Meta, src Source) *Table {
 	t := &Table{Meta: meta, Source: src, Keyspace: ks.name, Cmp: ks.cmp}
 	t.First, _ = base.SplitKey(meta.Smallest)
@@ -72,21 +71,21 @@ func NewTable(ks *Keyspace, meta Meta, src Source) *Table {
 	return t
 }
 
-// NewBrokenTable makes a table that cannot be opened.
+// NewBrokenTable returns a table that cannot be opened.
 func NewBrokenTable(ks *Keyspace, meta Meta, err error) *Table {
 	t := NewTable(ks, meta, nil)
 	t.once.Do(func() { t.err = err })
 	return t
 }
 
-// NewUnboundedTable makes a table of which no bounds are known: it can be scanned.
+// NewUnboundedTable returns a table without known bounds, for scans.
 func NewUnboundedTable(ks *Keyspace, meta Meta, src Source) *Table {
 	t := &Table{Meta: meta, Source: src, Keyspace: ks.name, Cmp: ks.cmp}
 	t.once.Do(func() { t.info, t.err = src.Open() })
 	return t
 }
 
-// Load opens the table, once. Range tombstones are limited to its bounds; those that cannot be read are none.
+// Load opens the table, once. Range tombstones are clipped to its bounds; unreadable ones are ignored.
 func (t *Table) Load() (*Info, error) {
 	t.once.Do(func() {
 		if t.info, t.err = t.Source.Open(); t.err != nil {
@@ -102,7 +101,7 @@ func (t *Table) Load() (*Info, error) {
 	return t.info, t.err
 }
 
-// walk starts before the first block of the table, in the room of the walk before.
+// walk starts before the first block of the table and reuses the walk in *w.
 func (t *Table) walk(w *blocks.Walk, pass func(h blocks.Handle, sep []byte, err error) bool) error {
 	if _, err := t.Load(); err != nil {
 		return err
@@ -112,7 +111,7 @@ func (t *Table) walk(w *blocks.Walk, pass func(h blocks.Handle, sep []byte, err 
 	return err
 }
 
-// indexHandle says where the index is, as far as that is known.
+// indexHandle returns the handle of the index, if known.
 func (t *Table) indexHandle() blocks.Handle {
 	if t.info == nil {
 		return blocks.Handle{}
@@ -120,7 +119,7 @@ func (t *Table) indexHandle() blocks.Handle {
 	return t.info.Index
 }
 
-// Fail places an error in the table's file. One of access is about all of it.
+// Fail places an error in the table's file. Errors of access stay unchanged.
 func (t *Table) Fail(off int64, field string, err error) error {
 	if disk.IsAccess(err) {
 		return err
@@ -128,7 +127,7 @@ func (t *Table) Fail(off int64, field string, err error) error {
 	return &record.CorruptError{Keyspace: t.Keyspace, File: t.Path, Off: off, Field: field, Err: err}
 }
 
-// failBlock places an error in a block, unless it is about all of the table and has its place.
+// failBlock places an error in a block, unless it is about the whole table and has its place already.
 func (t *Table) failBlock(h blocks.Handle, err error) error {
 	var n *blocks.CountError
 	if errors.As(err, &n) {
@@ -137,12 +136,12 @@ func (t *Table) failBlock(h blocks.Handle, err error) error {
 	return t.Fail(int64(h.Off), FieldBlock, err)
 }
 
-// Place says where a block of the table is.
+// Place returns the place of a block of the table.
 func (t *Table) Place(off uint64) record.Place {
 	return record.Place{File: t.Name, Off: int64(off), Level: t.Level}
 }
 
-// Missing reports whether the table's file is not there.
+// Missing reports whether the table's file is missing.
 func (t *Table) Missing() bool {
 	var missing *store.MissingError
 	_, err := t.Load()
@@ -153,13 +152,13 @@ func (t *Table) Missing() bool {
 type Tombstone struct {
 	Start, End []byte
 	Seq        uint64
-	// from and to are what it covers within the bounds of its table.
+	// from and to are the covered range within the bounds of its table.
 	from, to bound
 	place    record.Place
 }
 
-// clip limits a tombstone to the table's bounds. Compactions may keep a wider tombstone than the
-// part of it that the table stands for. A largest key that is a range-delete sentinel is exclusive.
+// clip limits a tombstone to the table's bounds. Compactions may keep a tombstone wider than the table's own part of
+// it. A largest key that is a range-delete sentinel is exclusive.
 func (t *Table) clip(d *Tombstone) {
 	low := bound{key: t.First}
 	high := bound{key: t.Last, after: true}

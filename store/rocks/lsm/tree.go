@@ -8,27 +8,27 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// contender is a cursor in a game of the loser tree. Code and same are relative to a base key that is
-// not above the cursor's: the key that won last or, for the loser at a node, the key it lost to.
+// contender is a cursor in a game of the loser tree. Its code and same bit are relative to a base key, which is not
+// above the cursor's key: the previous winner or, for the loser at a node, the key it lost to.
 type contender struct {
-	// code orders keys of one base, if their codes differ (offset-value coding): the longer the
-	// prefix shared with the base the smaller the key, then the bytes after it decide.
+	// code orders keys with the same base if their codes differ (offset-value coding): a longer shared prefix means a
+	// smaller key; then the following bytes decide.
 	//
 	//	+---------------------------------+------------------------------------+
 	//	| codeOffset - shared bytes (24b) | the next 5 bytes, zero-padded (40b)|
 	//	+---------------------------------+------------------------------------+
 	//
-	// It comes for free from prefix-compressed blocks, and spares most key comparisons. With
-	// other orders than bytewise it is 0 until the end.
+	// It follows directly from prefix-compressed blocks and saves most key comparisons. In orders other than bytewise
+	// it stays 0 until the end.
 	code uint64
-	// who is the cursor's index, shifted left by one; the low bit says that the key equals the base.
+	// who is the cursor's index, shifted left by one; the low bit is set if the key equals the base.
 	who uint64
 }
 
 const (
 	codeValueBits = 40
-	codeOffset    = 1<<24 - 2 // longer shared prefixes count as this long
-	codeEnd       = 1<<64 - 1 // of a cursor at its end: above all others
+	codeOffset    = 1<<24 - 2 // cap of the shared prefix length
+	codeEnd       = 1<<64 - 1 // of a cursor at its end; above all others
 
 	sameBit = 1
 )
@@ -38,7 +38,7 @@ func (c *Cursor) code(off int) uint64 {
 	if off >= codeOffset {
 		return 0
 	}
-	// A trailer follows the user key in buf: 8 bytes can be read wherever the key ends.
+	// A trailer follows the user key in buf, so 8 bytes are readable wherever the key ends.
 	v := binary.BigEndian.Uint64(c.buf[off:])
 	if n := c.ulen - off; n < 8 {
 		v &^= 1<<(64-8*uint(n)) - 1
@@ -49,12 +49,12 @@ func (c *Cursor) code(off int) uint64 {
 // loserTree merges cursors in the order of their internal keys.
 type loserTree struct {
 	cursors  []*Cursor   // newest first: ties of equal internal keys go to the newer
-	nodes    []contender // 0 holds the winner, others the loser of the game at that node
+	nodes    []contender // 0 holds the winner, each other node its loser
 	bytewise bool
 	compare  func(a, b []byte) int
 }
 
-// rebuild plays all games anew; every cursor stands at its first entry or is done.
+// rebuild plays all games from scratch; every cursor is at its first entry or done.
 func (t *loserTree) rebuild() {
 	t.nodes = make([]contender, len(t.cursors))
 	t.nodes[0] = t.build(1)
@@ -77,15 +77,14 @@ func (t *loserTree) build(node int) contender {
 	return a
 }
 
-// winner returns the cursor whose entry comes first, and whether its user key equals the one that
-// came before.
+// winner returns the cursor with the smallest entry, and whether its user key equals the previous one.
 func (t *loserTree) winner() (c *Cursor, same bool) {
 	w := t.nodes[0].who
 	return t.cursors[w>>1], w&sameBit != 0
 }
 
-// advance moves the winner to its next entry and finds the new winner. False is the end of all, or an
-// error of the cursor that was moved.
+// advance moves the winner to its next entry and finds the new winner. False is the end, or an error of the moved
+// cursor.
 func (t *loserTree) advance() (bool, error) {
 	w := t.nodes[0]
 	i := w.who >> 1
@@ -108,7 +107,7 @@ func (t *loserTree) advance() (bool, error) {
 		l := &t.nodes[node]
 		if (w.code^l.code)>>codeValueBits == 0 {
 			t.play(&w, l)
-		} else if l.code < w.code { // the usual case: other lengths of shared prefixes
+		} else if l.code < w.code { // usual case: the shared prefixes differ in length
 			*l, w = w, *l
 		}
 	}
@@ -116,8 +115,8 @@ func (t *loserTree) advance() (bool, error) {
 	return w.code != codeEnd, nil
 }
 
-// play plays a game between contenders that have the same base: it leaves the winner in w and the
-// loser, made relative to the winner, in l.
+// play plays a game between contenders with the same base: it leaves the winner in w and the loser, recoded relative to
+// it, in l.
 func (t *loserTree) play(w, l *contender) {
 	if w.code == codeEnd || l.code == codeEnd || !t.bytewise {
 		t.playOrdered(w, l)
@@ -132,8 +131,8 @@ func (t *loserTree) play(w, l *contender) {
 		*w, *l = *l, *w
 	}
 	if x>>codeValueBits == 0 {
-		// The same offset: the loser shares with the winner the bytes up to the first that differs,
-		// but none of the zeros that pad the code of a winner that ends before.
+		// The same offset: the loser shares with the winner the bytes up to the first difference, but not the zero
+		// padding in the code of a shorter winner.
 		if k := (bits.LeadingZeros64(x) - (64 - codeValueBits)) / 8; k > 0 {
 			off := codeOffset - int(l.code>>codeValueBits) + k
 			l.code = t.cursors[l.who>>1].code(min(off, t.cursors[w.who>>1].ulen))
@@ -142,7 +141,7 @@ func (t *loserTree) play(w, l *contender) {
 	l.who &^= sameBit
 }
 
-// playTie plays a game of equal codes: the keys decide.
+// playTie plays a game between equal codes: the keys decide.
 func (t *loserTree) playTie(w, l *contender) {
 	a, b := t.cursors[w.who>>1], t.cursors[l.who>>1]
 	ka, kb := a.buf[:a.ulen], b.buf[:b.ulen]
@@ -152,7 +151,7 @@ func (t *loserTree) playTie(w, l *contender) {
 	l.code = t.cursors[l.who>>1].code(lcp)
 }
 
-// playOrdered plays a game by any order. Keys that equal the base are before those that do not.
+// playOrdered plays a game in any order. Keys equal to the base come before others.
 func (t *loserTree) playOrdered(w, l *contender) {
 	switch {
 	case w.code == codeEnd || l.code == codeEnd:
@@ -170,7 +169,7 @@ func (t *loserTree) playOrdered(w, l *contender) {
 	}
 }
 
-// settle ends a game whose user keys compare as o: of equal ones the newest entry wins.
+// settle ends a game whose user keys compare as o; if they are equal, the newest entry wins.
 func (t *loserTree) settle(w, l *contender, o int) {
 	if o == 0 {
 		a, b := t.cursors[w.who>>1], t.cursors[l.who>>1]

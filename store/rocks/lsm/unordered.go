@@ -10,9 +10,9 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// ScanTables calls f with every entry of the tables, one after the other, as they stand. Damage is reported and skipped: a
-// block or a partition of the index at a time, a whole table when it cannot be opened or its index cannot be read. An error
-// of access ends the scan: it is not about the table.
+// ScanTables calls f with every entry of the tables, in physical order. It reports and skips damage: a block, an index
+// partition or, if a table or its index cannot be opened, the whole table. An error of access ends the scan, because it
+// is not about the table.
 func (ks *Keyspace) ScanTables(f func(*store.Entry) error) error {
 	for _, t := range ks.Tables {
 		if err := ks.scanTable(t, f); err != nil {
@@ -27,7 +27,7 @@ func (ks *Keyspace) Damaged(p record.Place, what string) {
 	ks.Env.Report(record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Keyspace: ks.name, Place: p, Detail: what})
 }
 
-// callbackError marks an error of the caller's function, which ends a salvage.
+// callbackError marks an error of the caller's function, which ends even a salvage.
 type callbackError struct{ Err error }
 
 func (e *callbackError) Error() string { return e.Err.Error() }
@@ -86,8 +86,8 @@ func (ks *Keyspace) scanTable(t *Table, f func(*store.Entry) error) error {
 	return nil
 }
 
-// Scan calls f with the entries of a table as they stand, and damaged with a block that cannot be read. It ends with the
-// first error that either returns, or that the index has.
+// Scan calls f with the entries of a table in physical order, and damaged for each unreadable block. It ends with the
+// first error of f, damaged or the index.
 func (t *Table) Scan(f func(*store.Entry) error, damaged func(h blocks.Handle, err error) error) error {
 	s := &tableScan{t: t, f: f, damaged: damaged}
 	err := s.run()
@@ -104,12 +104,12 @@ type tableScan struct {
 	f     func(*store.Entry) error
 	walk  blocks.Walk
 	block blocks.Entries
-	// outside reads values outside of the table for ks; without one, entries have their blob indexes as values.
+	// outside reads blob values for ks; if ks is nil, entries have their blob indexes as values.
 	ks      *Keyspace
 	outside outside
-	// pass is asked about parts of the index that cannot be read; nil: the scan ends with the error.
+	// pass reports whether the scan continues after an unreadable part of the index; nil ends it with the error.
 	pass func(h blocks.Handle, sep []byte, err error) bool
-	// damaged is called for a block that cannot be read; the scan ends with its error.
+	// damaged is called for an unreadable block; its error ends the scan.
 	damaged func(h blocks.Handle, err error) error
 }
 
@@ -141,7 +141,7 @@ func (s *tableScan) run() error {
 	}
 }
 
-// outsideValue resolves the blob index of an entry that has one.
+// outsideValue replaces a blob index with its value.
 func (s *tableScan) outsideValue(e *store.Entry, tr uint64) error {
 	if s.ks == nil || byte(tr) != base.KindBlobIndex {
 		return nil
@@ -160,7 +160,7 @@ func (s *tableScan) outsideValue(e *store.Entry, tr uint64) error {
 	return nil
 }
 
-// blockAt hands over the entries of one block.
+// blockAt calls f with the entries of one block.
 func (s *tableScan) blockAt() error {
 	bl, err := s.walk.Load()
 	if err != nil {

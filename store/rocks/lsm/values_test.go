@@ -15,7 +15,7 @@ import (
 	"kvferry/store/rocks/wal"
 )
 
-// elsewhere has values that stand outside of tables, by their index; one of a name that is not there is lost.
+// elsewhere holds values outside of tables, by index; a value under an unknown name is lost.
 type elsewhere struct {
 	values    map[string]string
 	readers   int
@@ -40,8 +40,8 @@ func (e *elsewhere) Value(_, index []byte, _ record.Place) ([]byte, error) {
 	return nil, lsm.ErrLostValue
 }
 
-// TestValuesElsewhere reads rows whose values stand outside of tables: in a row, one by one, in batches whose large values
-// are released and read again, and as entries. A value that is lost costs its row, one that cannot be read the rest.
+// TestValuesElsewhere reads rows with values outside of tables: sequentially, singly, in batches whose large values are
+// released and reloaded, and as entries. A lost value loses its row, an unreadable one the rest of the rows.
 func TestValuesElsewhere(t *testing.T) {
 	large := strings.Repeat("L", 3*wal.LargeValue)
 	index := func(key string, seq uint64, to string) testsst.Entry {

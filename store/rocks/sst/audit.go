@@ -10,30 +10,29 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// FieldCounts names in errors what a table's properties count.
+// FieldCounts is the field name of a CorruptError about a table's counts.
 const FieldCounts = "counts"
 
-// audit compares the rows of a table with its properties. Checksums cannot tell that a row or the index entry of a block
-// is missing, nor can whoever reads rows in order. All walks of a table share the audit: each block is counted once, by the
-// first that reads it, and whole, so that spans of several workers, lanes and seeks add up. Only when every block between the start
-// of the file and the end of the last block of the index was counted is the sum compared: of a table that is read in part
-// nothing is claimed.
+// audit compares the rows of a table with its properties, because neither checksums nor reading rows in order reveal a
+// missing row or a missing index entry. All walks of a table share the audit: the first to read a block counts it, and
+// counts all of it, so that the spans of several workers, lanes and seeks add up. The sum is compared only after every
+// block from the start of the file to the end of the index's last block was counted; partial reads are not judged.
 type audit struct {
 	ends  sync.Once
-	end   uint64 // where the last data block of the index ends
+	end   uint64 // end of the last data block of the index
 	whole bool   // end is known
 
 	mu   sync.Mutex
-	seen []stretch // counted, ascending; two of them never touch
+	seen []stretch // counted; ascending, adjacent stretches are merged
 	n    blocks.Counts
 	done bool
 	err  error // how the table differs from its properties
 }
 
-// stretch is a part of the file.
+// stretch is a byte range of the file.
 type stretch struct{ from, to uint64 }
 
-// begin finds out where the data ends, once. A table whose index names no block is complete at once.
+// begin finds the end of the data, once. A table whose index has no entry is complete at once.
 func (r *Reader) begin() error {
 	a := &r.audit
 	a.ends.Do(func() {
@@ -50,8 +49,8 @@ func (r *Reader) begin() error {
 	return r.compare()
 }
 
-// count takes the counts of a block. Its error is a *record.CorruptError about the table, which all walks get from then on,
-// so that none ends well.
+// count adds the counts of a block. Its error is a *record.CorruptError about the table; every later call of any walk
+// returns it, so that no walk ends well.
 func (r *Reader) count(h blocks.Handle, n *blocks.Counts) error {
 	a := &r.audit
 	a.mu.Lock()
@@ -62,7 +61,7 @@ func (r *Reader) count(h blocks.Handle, n *blocks.Counts) error {
 	return r.compare()
 }
 
-// known reports whether a block was counted, in a table that is not known to be another.
+// known reports whether a block was counted. It is false once the table has failed the audit.
 func (a *audit) known(h blocks.Handle) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,12 +69,12 @@ func (a *audit) known(h blocks.Handle) bool {
 	return a.err == nil && i > 0 && h.Off < a.seen[i-1].to
 }
 
-// after returns the first stretch that starts behind off.
+// after returns the index of the first stretch that starts after off.
 func (a *audit) after(off uint64) int {
 	return sort.Search(len(a.seen), func(i int) bool { return a.seen[i].from > off })
 }
 
-// add notes a stretch; false: it was there. What pads blocks belongs to both that it lies between.
+// add records a stretch; false if it was already recorded. Padding between blocks is part of both neighbors.
 func (a *audit) add(s stretch) bool {
 	i := a.after(s.from)
 	if i > 0 && s.from < a.seen[i-1].to {
@@ -92,7 +91,7 @@ func (a *audit) add(s stretch) bool {
 	return true
 }
 
-// compare judges the sum when all blocks are in it. The lock is held.
+// compare checks the sum once all blocks are counted. The caller holds the lock.
 func (r *Reader) compare() error {
 	a := &r.audit
 	if !a.done && a.whole && (a.end == 0 || len(a.seen) == 1 && a.seen[0] == stretch{0, a.end}) {
@@ -101,12 +100,12 @@ func (r *Reader) compare() error {
 	return a.err
 }
 
-// onlyTombstones reports whether a block may be empty: Pebble writes one into a table of range tombstones alone.
+// onlyTombstones reports whether block h may be empty: Pebble writes an empty one if all rows are range tombstones.
 func (r *Reader) onlyTombstones(h blocks.Handle) bool {
 	return r.info.RangeDel.Size > 0 && h.Off == 0 && handleEnd(h) == r.audit.end
 }
 
-// miscount compares counts with the properties. Engines differ in whether they count range tombstones, too.
+// miscount compares counts with the properties. Some engines include range tombstones in the counts, others do not.
 func (r *Reader) miscount(n *blocks.Counts) error {
 	p := &r.info.Properties
 	if r.info.TombstoneErr != nil {
@@ -138,12 +137,12 @@ func (r *Reader) miscount(n *blocks.Counts) error {
 	return nil
 }
 
-// handleEnd is where a block ends, with its trailer.
+// handleEnd is the end of a block, including its trailer.
 func handleEnd(h blocks.Handle) uint64 { return h.Off + h.Size + blocks.TrailerLen }
 
-// touches reports whether a data block that starts at off follows one that ends at end: at once, or behind the zeros of
-// block_align, which makes blocks start at a multiple of a power of two and is less than that. All engines write data
-// blocks from the start of the file, one behind the other: what else lies between two is a block that no index names.
+// touches reports whether a data block that starts at off directly follows one that ends at end. Only the zeros of
+// block_align, which rounds starts up to a multiple of a power of two, may lie between them. All engines write data
+// blocks back to back from the start of the file, so any other gap is a block missing from the index.
 func touches(end, off uint64) bool {
 	return off == end || off > end && off%minAlign == 0 && off-end < off&-off
 }

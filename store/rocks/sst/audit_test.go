@@ -40,7 +40,7 @@ func countAll(r *Reader, from, to int, pass func(blocks.Handle, []byte, error) b
 	return nil
 }
 
-// auditEntries has every kind that is counted apart, and keys that share bytes of trailers.
+// auditEntries has every kind that is counted separately, and keys that share trailer bytes.
 func auditEntries() []testsst.Entry {
 	out := testsst.SomeEntries(60)
 	for i := range out {
@@ -54,8 +54,8 @@ func auditEntries() []testsst.Entry {
 	return append(out, testsst.Put("zz", 0x0302, "a"), testsst.Put("zz", 0x0202, "b"))
 }
 
-// TestAuditCounts: each number in the properties that is not that of the rows is an error once all blocks were counted, in
-// whatever order, and not before.
+// TestAuditCounts: each mismatch between properties and rows is an error once all blocks were counted, in any order,
+// and not before.
 func TestAuditCounts(t *testing.T) {
 	tombs := []testsst.Entry{testsst.RangeDel("a", 3, "b")}
 	for name, spec := range map[string]testsst.Spec{"": {BlockSize: 100}, "two-level": {BlockSize: 100, IndexType: testsst.TwoLevelIndex},
@@ -130,8 +130,8 @@ func TestAuditBlocks(t *testing.T) {
 	}
 }
 
-// TestIndexFaults: an index that misses a block, names one twice or one in place of another is damaged, whatever way leads
-// there; who passes over it reads the other blocks.
+// TestIndexFaults: an index that misses a block, names one twice or names a wrong one is damaged, on every access path;
+// a walk that skips the fault reads the other blocks.
 func TestIndexFaults(t *testing.T) {
 	for _, kind := range []uint32{0, testsst.TwoLevelIndex} {
 		for i := 0; i < 9; i++ {
@@ -162,7 +162,7 @@ func TestIndexFaults(t *testing.T) {
 	}
 }
 
-// blocksPassed walks past all faults, which are told once each, and returns where the blocks are.
+// blocksPassed walks past all faults, which are reported once each, and returns the blocks.
 func blocksPassed(t *testing.T, r *Reader) (out []blocks.Handle) {
 	t.Helper()
 	w, err := r.Walk(nil, func(blocks.Handle, []byte, error) bool { return true })
@@ -182,7 +182,7 @@ func blocksPassed(t *testing.T, r *Reader) (out []blocks.Handle) {
 	}
 }
 
-// TestTouches: what may stand between two data blocks.
+// TestTouches: the allowed gap between two data blocks.
 func TestTouches(t *testing.T) {
 	for _, tt := range []struct {
 		end, off uint64

@@ -9,9 +9,9 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// Bounds returns internal keys that enclose what can be read of the table, for one whose bounds no MANIFEST has: nil when
-// nothing can. The first key is that of the first block that can be read. The last is that of the last block, or where that
-// is damaged its separator, which no key of it is after. Range tombstones reach as far as they say.
+// Bounds returns internal keys that enclose the readable part of a table without bounds from a MANIFEST, or nil if no
+// part is readable. The first key comes from the first readable block. The last key comes from the last block or, if
+// that is damaged, from its separator, which is never below the block's keys. Range tombstones extend the bounds.
 func (r *Reader) Bounds() (first, last []byte, err error) {
 	info, err := r.Open()
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *Reader) Bounds() (first, last []byte, err error) {
 	return first, last, nil
 }
 
-// firstReadable returns the first key of the first block that can be read, nil when none can.
+// firstReadable returns the first key of the first readable block, or nil.
 func (r *Reader) firstReadable() ([]byte, error) {
 	var x tableIndex
 	defer x.close()
@@ -61,7 +61,7 @@ func (r *Reader) firstReadable() ([]byte, error) {
 	}
 }
 
-// lastReadable returns the last key, or one that no key is after.
+// lastReadable returns the last key, or an upper bound of all keys.
 func (r *Reader) lastReadable() ([]byte, error) {
 	var x tableIndex
 	defer x.close()
@@ -83,7 +83,7 @@ func (r *Reader) lastReadable() ([]byte, error) {
 	return base.AppendKey(nil, x.top.sep(), 0), nil // the lowest trailer sorts last
 }
 
-// ignoreDamage returns the errors that are not damage: those of access.
+// ignoreDamage drops all errors except errors of access.
 func ignoreDamage(err error) error {
 	if disk.IsAccess(err) {
 		return err

@@ -6,32 +6,31 @@ import (
 	"sync"
 )
 
-// Cache keeps the blocks of indexes that were read, as many as fit max bytes, and all those in use. All
-// cursors of a table share them.
+// Cache keeps index blocks: those in use, and idle ones while the total fits Max bytes. A table's cursors share it.
 type Cache struct {
 	mu   sync.Mutex
 	Max  int64
 	size int64
-	used int       // blocks in use, counted once for each user
+	used int       // users of all blocks
 	idle list.List // of *cachedBlock, longest idle first
 }
 
-// InUse says how many bytes are kept, and how many users there are.
+// InUse returns the number of cached bytes and of users.
 func (c *Cache) InUse() (bytes int64, users int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.size, c.used
 }
 
-// cachedBlock is a block of a table's index. Its fields are guarded by the cache's mutex; b do not change.
+// cachedBlock is an index block. The cache's mutex guards its fields; the bytes of b never change.
 type cachedBlock struct {
 	r   *Reader
 	off uint64
 	b   []byte
-	// What its entries lead to, if to data blocks, and the first of what is wrong with them.
+	// The range of the data blocks that its entries point to, if any, and its first faults.
 	from, to uint64
 	faults   []indexFault
-	skip     []int // where entries start that lead to a block in place of another
+	skip     []int // offsets of entries that point to a wrong block
 	users    int
 	elem     *list.Element // in the list of idle blocks
 }
@@ -47,7 +46,7 @@ func (r *Reader) useIndex() (*cachedBlock, error) {
 
 // useBlock returns a block of the table's index; drop must follow.
 func (r *Reader) useBlock(h blocks.Handle, field string) (*cachedBlock, error) {
-	r.indexMu.Lock() // a block is read once
+	r.indexMu.Lock() // read a block only once
 	defer r.indexMu.Unlock()
 	if c := r.opts.Cache.use(r, h.Off); c != nil {
 		return c, nil
@@ -62,7 +61,7 @@ func (r *Reader) useBlock(h blocks.Handle, field string) (*cachedBlock, error) {
 	return c, nil
 }
 
-// use counts a user of a block, when it is there.
+// use adds a user to a cached block; nil if the block is not cached.
 func (c *Cache) use(r *Reader, off uint64) *cachedBlock {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +78,7 @@ func (c *Cache) use(r *Reader, off uint64) *cachedBlock {
 	return b
 }
 
-// put takes a block with one user.
+// put adds a block with one user.
 func (c *Cache) put(b *cachedBlock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +90,7 @@ func (c *Cache) put(b *cachedBlock) {
 	c.used++
 }
 
-// drop ends a use of the block.
+// drop releases one use of the block.
 func (b *cachedBlock) drop() {
 	c := b.r.opts.Cache
 	c.mu.Lock()

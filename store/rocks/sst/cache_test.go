@@ -2,7 +2,7 @@ package sst
 
 import "testing"
 
-// TestCacheOfIndexes: a block is idle when its last user is done, and idle blocks go when there are too many.
+// TestCacheOfIndexes: a block without users is idle, and excess idle blocks are dropped.
 func TestCacheOfIndexes(t *testing.T) {
 	c := &Cache{Max: 150}
 	r := &Reader{opts: &Options{Cache: c}}

@@ -12,24 +12,24 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// Beside its rows a table has blocks that the metaindex names. Reading rows takes those that change what rows there
-// are: properties, compression dictionary and range tombstones. The others only make lookups fast: filters, which say
-// what keys a table cannot have, and the hash of an index.
+// A table also has blocks that the metaindex names. Reading rows needs those that change the set of rows: properties,
+// compression dictionary and range tombstones. The others only speed up lookups: filters, which exclude keys, and the
+// hash of an index.
 //
 //	filter.NAME             the filters of all data blocks, in one block
 //	fullfilter.NAME         one filter for the table
 //	partitionedfilter.NAME  a block as of an index, whose values are the handles of filters
 const partitionedFilter = "partitionedfilter."
 
-// isFilter reports whether the metaindex names a filter so.
+// isFilter reports whether name is the metaindex entry of a filter.
 func isFilter(name string) bool {
 	kind, _, _ := strings.Cut(name, ".")
 	return kind == "filter" || kind == "fullfilter" || kind == "partitionedfilter"
 }
 
-// CheckBlocks verifies the checksums of the blocks that reading rows does not touch, or does without, and calls damaged
-// for each that is of no use. When what stands around the rows cannot be read, whoever reads them says so.
-// What cannot be reached just now is an error. room is where blocks are read to, and is returned for the next table.
+// CheckBlocks verifies the checksums of the blocks that reading rows does not need, and calls damaged for each unusable
+// one. The row reader reports damaged metadata. CheckBlocks returns only errors of access. room is the read buffer; the
+// possibly grown buffer is returned for the next table.
 func (r *Reader) CheckBlocks(room []byte, damaged func(off uint64, err error)) ([]byte, error) {
 	if _, err := r.Open(); err != nil {
 		return room, nil
@@ -49,7 +49,7 @@ type blockCheck struct {
 	damaged func(off uint64, err error)
 }
 
-// table checks all of the metaindex.
+// table checks every entry of the metaindex.
 func (c *blockCheck) table() error {
 	var corrupt *record.CorruptError
 	if errors.As(c.r.metaErr, &corrupt) {
@@ -63,7 +63,7 @@ func (c *blockCheck) table() error {
 		h := blocks.ReadHandle(f, name)
 		switch {
 		case f.Err != nil || f.Left() > 0 || h.Check(c.r.file.Size) != nil:
-			if isFilter(name) { // else it is a value of a kind that is not known
+			if isFilter(name) { // other entries may have values of unknown kinds
 				c.damaged(c.r.info.Metaindex.Off, fmt.Errorf("%s: the metaindex names no block of the file", name))
 			}
 		case name == levelFilterName && c.r.opts.LevelDB:
@@ -77,7 +77,7 @@ func (c *blockCheck) table() error {
 	})
 }
 
-// block checks one block. Its error is one of access.
+// block checks one block. It returns only errors of access.
 func (c *blockCheck) block(name string, h blocks.Handle) error {
 	n := int(h.Size) + blocks.TrailerLen
 	if cap(c.buf) < n {
@@ -91,7 +91,7 @@ func (c *blockCheck) block(name string, h blocks.Handle) error {
 	return c.useless(h, fmt.Errorf("%s: %w", name, err), err)
 }
 
-// useless calls damaged when there is an error, which it returns when it is one of access.
+// useless calls damaged if err is not nil; it returns err if that is an error of access.
 func (c *blockCheck) useless(h blocks.Handle, placed, err error) error {
 	if disk.IsAccess(err) {
 		return err
@@ -102,7 +102,7 @@ func (c *blockCheck) useless(h blocks.Handle, placed, err error) error {
 	return nil
 }
 
-// partitions checks the index of a partitioned filter and the filters that it leads to.
+// partitions checks the index of a partitioned filter and the filters it points to.
 func (c *blockCheck) partitions(name string, h blocks.Handle) error {
 	top, err := c.r.readBlock(h, name, checkBlock)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// levelFilterName is how the metaindex names it.
+// levelFilterName is the metaindex entry of LevelDB's filter.
 const levelFilterName = "filter.leveldb.BuiltinBloomFilter2"
 
-// levelFilter compares LevelDB's filter with the keys of all data blocks. Who reads the rows reports blocks that cannot be read.
+// levelFilter compares LevelDB's filter with the keys of all data blocks. The row reader reports unreadable blocks.
 func (c *blockCheck) levelFilter(h blocks.Handle) error {
 	var f *blocks.LevelFilter
 	b, err := c.r.readBlock(h, levelFilterName, checkBlock)
@@ -41,5 +41,5 @@ func (c *blockCheck) levelFilter(h blocks.Handle) error {
 	}
 }
 
-// ErrMissed says that a filter denies a key: lookups of LevelDB do not find its row.
+// ErrMissed means that a filter excludes an existing key: LevelDB's lookups miss its row.
 var ErrMissed = errors.New("the filter does not have key")

@@ -12,7 +12,7 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// checkBlock verifies the checksum of a block with its codec byte.
+// checkBlock verifies the checksum of a block and its codec byte.
 func checkBlock(kind byte, b []byte, stored uint32) error {
 	var sum uint32
 	switch kind {
@@ -25,7 +25,7 @@ func checkBlock(kind byte, b []byte, stored uint32) error {
 	case checksumXXH64:
 		sum = uint32(xxhash.Sum64(b))
 	case checksumXXH3:
-		// The codec byte is mixed in by hand (ModifyChecksumForLastByte of table/format.cc).
+		// The codec byte is mixed in separately (ModifyChecksumForLastByte of table/format.cc).
 		n := len(b) - 1
 		sum = uint32(xxh3.Hash(b[:n])) ^ uint32(b[n])*0x6b9083d9
 	default:

@@ -22,20 +22,20 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// Compressed blocks of RocksDB, but for snappy, start with the size they decompress to:
+// RocksDB prefixes compressed blocks, except snappy, with their decompressed size:
 //
 //	compress format 2 (format_version 2 and later), and zstd always:  varint32
 //	compress format 1 (format_version 0 and 1): none for zlib and bzip2; 8 bytes for LZ4, little endian
 //
-// LevelDB's blocks have no such size.
+// LevelDB stores no size prefix.
 
-// firstGuess is how much room a decompressor starts with beyond what its input suggests, so that a
-// damaged size cannot ask for memory that nothing fills.
+// firstGuess bounds a decompressor's first allocation beyond what its input suggests. Without the bound a damaged size
+// could demand memory that no data fills.
 const firstGuess = 1 << 20
 
-// firstRoom is how much room is made at most before anything is decompressed of in bytes. When their decompressed size is
-// not known, -1, this is what a cursor holds from then on: with the same guess as for a known size, which is only a bound,
-// that was 1 MiB a cursor for blocks of 4 KiB, and scans of fresh cursors took 15 times as long.
+// firstRoom bounds the first buffer for an input of in bytes. With an unknown size (-1) a cursor keeps this buffer from
+// then on. The guess for a known size, which is only a bound, would be 1 MiB per cursor for 4 KiB blocks; scans with
+// fresh cursors took 15 times as long.
 func firstRoom(in, size int) int {
 	if size < 0 {
 		return 4*in + 4<<10
@@ -45,31 +45,32 @@ func firstRoom(in, size int) int {
 
 var errSize = errors.New("decompressed size is impossible")
 
-// Unpackers lends unpackers to goroutines; all of one pool use the same dictionary.
+// Unpackers is a pool of decompressors; all of one pool use the same dictionary.
 type Unpackers struct {
 	pool sync.Pool
-	Max  int64 // what a block may unpack to; 0: DefaultMax
+	Max  int64 // limit of a block's decompressed size; 0: DefaultMax
 }
 
-// DefaultMax is what a block may unpack to: the longest value of a Redis server, 512 MiB, and what stands beside it.
+// DefaultMax is the default limit of a block's decompressed size: the longest value of a Redis server, 512 MiB, and
+// room for the rest of the block.
 const DefaultMax = 528 << 20
 
-// maxWindow bounds how far back a zstd frame may refer, for that much memory is taken before anything is unpacked: the
-// highest level of all looks back 128 MiB.
+// maxWindow bounds the window of a zstd frame, because the decoder allocates it up front. The highest level uses 128
+// MiB.
 const maxWindow = 128 << 20
 
-// max returns what a block may unpack to.
+// max returns the limit of a block's decompressed size.
 func (p *Unpackers) max() int { return int(min(cmp.Or(p.Max, DefaultMax), blocks.MaxSize)) }
 
-// SizeError means that a block unpacks to more than is allowed.
+// SizeError reports a block that decompresses to more than the limit.
 type SizeError struct{ Max int }
 
-// Error says what helps.
+// Error suggests the option that raises the limit.
 func (e *SizeError) Error() string {
 	return fmt.Sprintf("the block unpacks to more than %d bytes, as a forged one would; if the data may have values that large, raise --max-block", e.Max)
 }
 
-// unpack decompresses src into dst's room, which may move. format is the compress format, 1 or 2.
+// unpack decompresses src into dst, which may be reallocated. format is the compress format, 1 or 2.
 func (p *Unpackers) unpack(dst []byte, codec byte, src []byte, format int, dict []byte) ([]byte, error) {
 	if codec == codecSnappy {
 		return unpackSnappy(dst, src, p.max())
@@ -83,7 +84,7 @@ func (p *Unpackers) unpack(dst []byte, codec byte, src []byte, format int, dict 
 	return u.unpack(dst, codec, src, format, dict)
 }
 
-// unpacker decompresses blocks for one goroutine, keeping what can be reused.
+// unpacker decompresses blocks for one goroutine and reuses its decoders.
 type unpacker struct {
 	max     int
 	inflate io.ReadCloser
@@ -124,7 +125,7 @@ func (u *unpacker) unpack(dst []byte, codec byte, src []byte, format int, dict [
 	return nil, base.Unsupported("codec %s", CodecName(codec))
 }
 
-// codecNames names the codecs of the hex digits before the next semicolon; "none" when there are none.
+// codecNames returns the names of the codecs whose ids, in hex, precede the next semicolon; "none" for an empty list.
 func codecNames(ids string) string {
 	ids, _, _ = strings.Cut(ids, ";")
 	b, err := hex.DecodeString(ids)
@@ -146,7 +147,7 @@ func (p *Unpackers) UnpackValue(dst []byte, codec byte, src []byte) ([]byte, err
 	return p.unpack(dst, codec, src, 2, nil)
 }
 
-// CodecName names a codec for people.
+// CodecName returns the name of a codec for display.
 func CodecName(codec byte) string {
 	names := map[byte]string{codecNone: "none", codecSnappy: "snappy", codecZlib: "zlib", codecBzip2: "bzip2", codecLZ4: "lz4",
 		codecLZ4HC: "lz4hc", codecXpress: "xpress", codecZstd: "zstd", codecZstdNF: "zstd", codecZstdLevelDB: "zstd"}
@@ -156,7 +157,7 @@ func CodecName(codec byte) string {
 	return fmt.Sprintf("%d", codec)
 }
 
-// sizePrefix takes the decompressed size off a block, -1 when the format stores none.
+// sizePrefix strips the decompressed size from a block; -1 if the format stores none.
 func sizePrefix(src []byte, format int, fixed bool, most int) (int, []byte, error) {
 	if format < 2 && !fixed {
 		return -1, src, nil
@@ -180,7 +181,7 @@ func sizePrefix(src []byte, format int, fixed bool, most int) (int, []byte, erro
 	return int(size), src[n:], nil
 }
 
-// room returns dst with length n, growing it when it is too small.
+// room returns dst with length n, reallocated if it is too small.
 func room(dst []byte, n int) []byte {
 	if cap(dst) < n {
 		return slices.Grow([]byte(nil), n)[:n]
@@ -193,7 +194,7 @@ func unpackSnappy(dst, src []byte, most int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The best that snappy does is a copy of 64 bytes in 3.
+	// Snappy's best case is a copy of 64 bytes encoded in 3.
 	if n > 22*len(src)+64 || n > blocks.MaxSize {
 		return nil, errSize
 	}
@@ -205,7 +206,7 @@ func unpackSnappy(dst, src []byte, most int) ([]byte, error) {
 
 func unpackLZ4(dst, src []byte, size int, dict []byte) ([]byte, error) {
 	if size == 0 && len(src) == 1 && src[0] == 0 {
-		return dst[:0], nil // no block of a table is empty, but a value of a blob file may be; the decoder takes no empty room
+		return dst[:0], nil // an empty value of a blob file; the decoder rejects an empty buffer
 	}
 	if size == 0 || size > 255*len(src)+64 {
 		return nil, errSize
@@ -231,11 +232,11 @@ func (u *unpacker) unpackZlib(dst, src []byte, size int, dict []byte) ([]byte, e
 	return readGrowing(dst, u.inflate, size, len(src), u.max)
 }
 
-// readGrowing reads all of r, at most most bytes, room growing with what comes. size is what must come, -1 unknown.
+// readGrowing reads all of r, at most most bytes, growing the buffer with the data. size is expected, -1 if unknown.
 func readGrowing(dst []byte, r io.Reader, size, in, most int) ([]byte, error) {
 	guess := firstRoom(in, size)
 	if size >= 0 && size < guess {
-		guess = size + 1 // one byte more shows that nothing follows
+		guess = size + 1 // one more byte, to detect the end
 	}
 	if cap(dst) < guess {
 		dst = make([]byte, guess)
@@ -266,7 +267,7 @@ func readGrowing(dst []byte, r io.Reader, size, in, most int) ([]byte, error) {
 	return dst, nil
 }
 
-// unpackZstd decompresses frames; size is -1 for LevelDB, whose blocks rely on the frame's own.
+// unpackZstd decompresses frames; size is -1 for LevelDB, whose blocks rely on the frame's own size.
 func (u *unpacker) unpackZstd(dst, src []byte, size int, dict []byte) ([]byte, error) {
 	if err := u.openZstd(dict); err != nil {
 		return nil, err
@@ -290,17 +291,17 @@ func (u *unpacker) unpackZstd(dst, src []byte, size int, dict []byte) ([]byte, e
 	return out, nil
 }
 
-// streamZstd decompresses what is larger than the room there is: more is made as it fills, whatever sizes are claimed.
+// streamZstd decompresses output larger than dst. The buffer grows as it fills, whichever sizes the frame claims.
 func (u *unpacker) streamZstd(dst, src []byte, size int) ([]byte, error) {
 	u.src.Reset(src)
 	if err := u.zstd.Reset(&u.src); err != nil {
 		return nil, err
 	}
-	defer u.zstd.Reset(nil) // or the next DecodeAll waits for the end of this stream
+	defer u.zstd.Reset(nil) // otherwise the next DecodeAll waits for the end of this stream
 	return readGrowing(dst, u.zstd, size, len(src), u.max)
 }
 
-// openZstd makes the decoder, which needs no closing: with a concurrency of 1 it has no goroutines.
+// openZstd creates the decoder. It needs no Close: with a concurrency of 1 it has no goroutines.
 func (u *unpacker) openZstd(dict []byte) error {
 	if u.zstd != nil {
 		return nil
@@ -320,8 +321,8 @@ func (u *unpacker) openZstd(dict []byte) error {
 	return nil
 }
 
-// zstdDictMagic starts a trained dictionary; others are raw content.
+// zstdDictMagic is the first word of a trained dictionary; others are raw content.
 const zstdDictMagic = 0xEC30A437
 
-// codecZstdLevelDB is our id of LevelDB's zstd, whose blocks have no size prefix.
+// codecZstdLevelDB is our own id for LevelDB's zstd, whose blocks have no size prefix.
 const codecZstdLevelDB = 0xff

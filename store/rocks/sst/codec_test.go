@@ -15,7 +15,7 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// TestFilterHash: what a key's hash is taken over from the key before makes no difference.
+// TestFilterHash: reusing hash states of the previous key does not change the hash.
 func TestFilterHash(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var f filterWriter
@@ -35,7 +35,7 @@ func TestFilterHash(t *testing.T) {
 	}
 }
 
-// TestImpossibleSizes: sizes that the codec cannot reach are refused before memory is asked for.
+// TestImpossibleSizes: sizes that the codec cannot reach are refused before memory is allocated.
 func TestImpossibleSizes(t *testing.T) {
 	var u Unpackers
 	huge := []byte{0xff, 0xff, 0xff, 0xff, 0x07, 1, 2, 3} // varint 2^31-1
@@ -54,7 +54,7 @@ func TestImpossibleSizes(t *testing.T) {
 			t.Errorf("%s: %v, want errSize", CodecName(codec), err)
 		}
 	}
-	// Snappy makes 64 bytes of 3 at best.
+	// Snappy encodes 64 bytes in 3 at best.
 	for claimed, impossible := range map[uint64]bool{22*20 + 64: false, 22*20 + 65: true, 1 << 20: true, blocks.MaxSize + 1: true} {
 		b := append(binary.AppendUvarint(nil, claimed), make([]byte, 20)...)
 		if _, err := u.unpack(nil, codecSnappy, b[:20], 2, nil); err == nil || errors.Is(err, errSize) != impossible {
@@ -89,7 +89,7 @@ func TestEmptyValues(t *testing.T) {
 	}
 }
 
-// TestWrongSizes: what comes out must be as long as the prefix says.
+// TestWrongSizes: the output must have the length in the prefix.
 func TestWrongSizes(t *testing.T) {
 	var u Unpackers
 	data := []byte(strings.Repeat("some data ", 100))
@@ -120,8 +120,8 @@ func TestWrongSizes(t *testing.T) {
 	}
 }
 
-// TestRoomOfUnknownSize: a block whose decompressed size is not stored gets room for about what it is, and more when it
-// turns out to be larger.
+// TestRoomOfUnknownSize: a block of unknown decompressed size gets a buffer near its real size, and a larger one if
+// needed.
 func TestRoomOfUnknownSize(t *testing.T) {
 	var u Unpackers
 	for _, n := range []int{4 << 10, 3 << 20} {
@@ -154,7 +154,7 @@ func TestXXH32(t *testing.T) {
 	}
 }
 
-// TestBombs: what a block unpacks to is bounded, and takes memory as it comes, whatever sizes are claimed.
+// TestBombs: the decompressed size of a block is limited, and memory grows with real output, not with claimed sizes.
 func TestBombs(t *testing.T) {
 	frame := func(b ...byte) []byte { // a size of 500 MiB before a zstd frame
 		return append([]byte{0x80, 0x80, 0xb5, 0xee, 0x01, 0x28, 0xb5, 0x2f, 0xfd}, append(b, 3, 0, 0, 'x')...)

@@ -12,8 +12,7 @@ import (
 	"kvferry/store/rocks/files"
 )
 
-// TestMisplacedBlocks: from format_version 6 on a block that is sound by itself is damaged in another's place, as long
-// as there are checksums.
+// TestMisplacedBlocks: from format_version 6 on, checksums reveal a valid block at another block's offset.
 func TestMisplacedBlocks(t *testing.T) {
 	entries := []testsst.Entry{testsst.Put("a", 1, "1"), testsst.Put("b", 2, "2")}
 	for _, sum := range []byte{testsst.CRC32C, testsst.XXH32, testsst.XXH64, testsst.XXH3} {
@@ -32,7 +31,7 @@ func TestMisplacedBlocks(t *testing.T) {
 	}
 }
 
-// TestContextFooter changes the footer of format_version 6, and makes its checksum right again.
+// TestContextFooter changes the footer of format_version 6 and recomputes its checksum.
 func TestContextFooter(t *testing.T) {
 	whole := testsst.MakeTable(t, testsst.Spec{Version: 6}, testsst.SomeEntries(9))
 	at := len(whole) - footerLen
@@ -65,7 +64,7 @@ func TestContextFooter(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	// Without the index among the metas there is none.
+	// Without its entry in the metaindex, the table has no index.
 	b := testsst.MakeTable(t, testsst.Spec{Version: 5, Checksum: testsst.CRC32C}, nil)
 	if _, err := DecodeFooter(b[len(b)-footerLen:], int64(len(b))); err != nil {
 		t.Error(err)
@@ -82,7 +81,7 @@ func TestPrefixesOfContext(t *testing.T) {
 	}
 }
 
-// TestApart: what RocksDB 11 may do with blocks is known, and refused.
+// TestApart: RocksDB 11's block features are recognized and refused.
 func TestApart(t *testing.T) {
 	b := testsst.MakeTable(t, testsst.Spec{BlockSize: 1 << 20, NoChecksum: true}, testsst.SomeEntries(3))
 	r := memoryReader(b, Options{})
@@ -105,7 +104,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestClaims: a zstd frame that says that it is large takes no memory before its bytes come.
+// TestClaims: a zstd frame with a large claimed size takes no memory before its bytes arrive.
 func TestClaims(t *testing.T) {
 	frame := binary.AppendUvarint(nil, 1<<31-1)
 	frame = append(frame, 0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0xff, 0xff, 0xff, 0x7f, 0, 0, 0, 0) // one segment of 2^31-1 bytes

@@ -1,6 +1,6 @@
 // Package sst reads and writes table files.
 //
-// A table is data blocks of sorted rows, blocks that say more about them, two directories, and a footer:
+// A table consists of data blocks of sorted rows, metadata blocks, two directories, and a footer:
 //
 //	+------------------------------+
 //	| data blocks                  |  rows, see package blocks
@@ -16,11 +16,11 @@
 //	| footer                       |  handles of index and metaindex, checksum type, version, magic number
 //	+------------------------------+
 //
-// The index may be of two levels: a block whose values are the handles of the blocks of an index. See footer.go, index.go,
+// The index may have two levels: its top block then holds the handles of index partitions. See footer.go, index.go,
 // props.go and codec.go for the layouts.
 //
-// What a reader does with the features of a table. What is refused is base.ErrUnsupported, which a salvage passes over: it
-// costs the row, the block or the table that has it.
+// Supported features of a table. Refused ones are base.ErrUnsupported; a salvage skips the row, the block or the table
+// that uses one.
 //
 //	footer      LevelDB, format_version 1 to 7       read; others are refused by number
 //	checksum    none, CRC32c, XXH32, XXH64, XXH3     verified with every block, and with its place from version 6 on

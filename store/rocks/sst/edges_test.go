@@ -68,8 +68,8 @@ func TestEighth(t *testing.T) {
 	}
 }
 
-// TestSizesOfWriter: buffers are as large as is asked for and no larger than a write; a block is as large as was foreseen; a
-// filter has a line for 51 keys, and an odd number of lines; a large buffer has no byte too many.
+// TestSizesOfWriter: buffers have the requested size, at most the size of a write; a block has its predicted size; a
+// filter has a line per 51 keys, and an odd number of lines; a large buffer has no excess byte.
 func TestSizesOfWriter(t *testing.T) {
 	for n, want := range map[int]int{-1: writeSize, 0: writeSize, 1: 1, writeSize: writeSize, writeSize + 1: writeSize} {
 		if got := (&WriterOptions{Buffer: n}).buffer(); got != want {
@@ -103,7 +103,8 @@ func TestSizesOfWriter(t *testing.T) {
 	}
 }
 
-// TestSeparators: the key of an index entry is as short as can be, not before the last key of its block and before the next.
+// TestSeparators: the key of an index entry is as short as possible, not below its block's last key, and below the next
+// key.
 func TestSeparators(t *testing.T) {
 	for _, c := range []struct{ last, next, want string }{
 		{"abcdef", "abzz", "abd"}, {"abcdef", "abd", "abcdef"}, {"abcdef", "abe", "abd"}, {"abc", "abe", "abc"}, {"abcd", "abe", "abd"},
@@ -121,7 +122,7 @@ func TestSeparators(t *testing.T) {
 	}
 }
 
-// TestLiterals: what a compressed block begins with.
+// TestLiterals: the first literal of a compressed block.
 func TestLiterals(t *testing.T) {
 	pad := "0123456789"
 	for _, c := range []struct {
@@ -185,7 +186,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestRoomOfLargeBlock: the room of one large row is not kept for small ones that follow, nor given up for large ones.
+// TestRoomOfLargeBlock: the buffer of a single large row is not kept for small rows, but is kept for large ones.
 func TestRoomOfLargeBlock(t *testing.T) {
 	large, half := strings.Repeat("L", 4*bigBlock), string(noise(bigBlock))
 	entries := []testsst.Entry{testsst.Put("a", 5, large), testsst.Put("b", 4, half), testsst.Put("c", 3, "small")}
@@ -215,7 +216,7 @@ func TestRoomOfLargeBlock(t *testing.T) {
 	}
 }
 
-// TestBefore: the last key of an index before another one, where that is at a restart, beside it or none.
+// TestBefore: the last index key before another key, which is at a restart, next to one, or missing.
 func TestBefore(t *testing.T) {
 	var b testsst.Block
 	for i := range 12 {
@@ -240,7 +241,7 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// TestEighthOfLargeRow: so is the block of a large row.
+// TestEighthOfLargeRow: the same holds for the block of a large row.
 func TestEighthOfLargeRow(t *testing.T) {
 	var codecs [2]int
 	for zeros := 450; zeros < 650; zeros++ {
@@ -265,7 +266,7 @@ func TestEighthOfLargeRow(t *testing.T) {
 	}
 }
 
-// TestMetaindexOfFilters: what the metaindex says of a filter is a handle within the file, and no more than that.
+// TestMetaindexOfFilters: a filter's metaindex entry must be exactly one handle within the file.
 func TestMetaindexOfFilters(t *testing.T) {
 	for name, value := range map[string][]byte{"cut": {0x80}, "more": append(testsst.HandleBytes(blocks.Handle{Off: 0, Size: 1}), 7),
 		"beyond": testsst.HandleBytes(blocks.Handle{Off: 1 << 30, Size: 1})} {
@@ -284,7 +285,7 @@ func TestMetaindexOfFilters(t *testing.T) {
 	}
 }
 
-// TestExternal: tables of version 2 have a place for their sequence number, those before have none.
+// TestExternal: tables of external version 2 have a field for their sequence number, older ones do not.
 func TestExternal(t *testing.T) {
 	for version, want := range map[byte]bool{0: false, 1: false, 2: true, 3: true} {
 		var p Properties
@@ -294,7 +295,7 @@ func TestExternal(t *testing.T) {
 	}
 }
 
-// TestEndsOfSize: the ends of a block of the size that is asked for are read, those of a larger one are not.
+// TestEndsOfSize: the ends of a block of the maximum size are read, those of a larger block are not.
 func TestEndsOfSize(t *testing.T) {
 	entries := testsst.SomeEntries(5)
 	r := memoryReader(testsst.MakeTable(t, testsst.Spec{BlockSize: 1 << 20}, entries), Options{})
@@ -315,9 +316,9 @@ func TestEndsOfSize(t *testing.T) {
 	}
 }
 
-// TestHasRoom: a block takes rows until it is nearly full, then one that fits to the byte, and none beyond its size.
+// TestHasRoom: a block accepts rows until it is nearly full, then one that fits exactly, and no row beyond its size.
 func TestHasRoom(t *testing.T) {
-	const last = blockSize - blockFull - 1 - base.TrailerLen // what fits behind a block that is nearly full
+	const last = blockSize - blockFull - 1 - base.TrailerLen // a row that exactly fits a nearly full block
 	for _, c := range []struct {
 		size, n int
 		want    bool

@@ -10,50 +10,50 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// Footer is the last bytes of a table, which say where its two directories are. Of LevelDB, and RocksDB's
-// format_version 0:
+// Footer is the end of a table; it locates the two directories. LevelDB, and RocksDB's format_version 0:
 //
 //	+------------------+--------------+------------------+----------------+
 //	| metaindex handle | index handle | zeros up to 40 B | magic (8)      |
 //	+------------------+--------------+------------------+----------------+
 //
-// Of format_version 1 to 5:
+// format_version 1 to 5:
 //
 //	+--------------+------------------+--------------+------------------+-------------+-----------+
 //	| checksum (1) | metaindex handle | index handle | zeros up to 41 B | version (4) | magic (8) |
 //	+--------------+------------------+--------------+------------------+-------------+-----------+
 //
-// Of format_version 6 and 7, where the metaindex stands right before the footer and names the index:
+// format_version 6 and 7, where the metaindex directly precedes the footer and names the index:
 //
 //	+--------------+-----------------+---------------------+------------------+--------------------+------------+-------------+-----------+
 //	| checksum (1) | 3e 00 7a 00 (4) | footer checksum (4) | base context (4) | metaindex size (4) | zeros (24) | version (4) | magic (8) |
 //	+--------------+-----------------+---------------------+------------------+--------------------+------------+-------------+-----------+
 //
-// The footer's checksum, of the kind that it names, covers all of it with zeros in the checksum's place. Checksums of such
-// a table depend on where what they cover stands: see context.
+// The footer's checksum has the type named in the first byte and covers the whole footer, with zeros in place of the
+// checksum. Checksums of such a table depend on the offset of the covered bytes: see context.
 //
-// Little endian; handles are two varints, offset and size without the block's trailer.
+// Little endian; handles are two varints: offset, and size without the block's trailer.
 type Footer struct {
 	Version   uint32 // format_version
 	Checksum  byte
 	Context   uint32 // base of the context of all checksums, 0 for none
 	Metaindex blocks.Handle
-	Index     blocks.Handle // of format_version 6 and later known with the metaindex
+	Index     blocks.Handle // from format_version 6 on, set from the metaindex
 	Legacy    bool          // LevelDB's magic
 }
 
 const (
 	footerLen       = 53
 	legacyFooterLen = 48
-	// maxFormatVersion is the last format_version that is read.
+	// maxFormatVersion is the newest supported format_version.
 	maxFormatVersion = 7
-	// contextVersion is the first that has checksums with a context.
+	// contextVersion is the first format_version whose checksums have a context.
 	contextVersion = 6
-	// anyFormatVersion is more than RocksDB will ever have: nothing guards a Footer but that its values make sense.
+	// anyFormatVersion exceeds every future RocksDB version. A higher number is damage, as no checksum guards an old
+	// footer.
 	anyFormatVersion = 255
 )
 
-// extendedMagic is where older versions have the handle of the metaindex.
+// extendedMagic stands in place of the metaindex handle of older versions.
 const extendedMagic = 0x007a003e
 
 // DecodeFooter decodes the end of a table of size bytes: its last footerLen bytes, or all of a shorter file.
@@ -98,7 +98,7 @@ func DecodeFooter(b []byte, size int64) (Footer, error) {
 	return ft, f.Err
 }
 
-// decodeContext decodes what format_version 6 has in the place of handles. off is where the footer starts.
+// decodeContext decodes the fields that replace the handles in format_version 6. off is the footer's offset.
 func (ft *Footer) decodeContext(b []byte, off int64) error {
 	if m := binary.LittleEndian.Uint32(b); m != extendedMagic {
 		return fmt.Errorf("extended magic number %08x", m)
@@ -124,7 +124,7 @@ func (ft *Footer) decodeContext(b []byte, off int64) error {
 	return nil
 }
 
-// context is what is added to the checksum of what starts at off (ChecksumModifierForContext of table/format.h).
+// context is the number added to the checksum of bytes at off (ChecksumModifierForContext of table/format.h).
 func (ft *Footer) context(off uint64) uint32 {
 	if ft.Context == 0 {
 		return 0

@@ -9,7 +9,7 @@ const (
 	magicCuckoo      = 0x926789d0c5f17873
 )
 
-// Checksums of blocks, as the footer names them.
+// Checksum types of blocks, as numbered in the footer.
 const (
 	checksumNone   = 0
 	checksumCRC32C = 1
@@ -18,7 +18,7 @@ const (
 	checksumXXH3   = 4
 )
 
-// Codecs of blocks, as the byte after each block names them. LevelDB has other ids.
+// Codec ids, as in the byte after each block. LevelDB's ids differ.
 const (
 	codecNone   = 0
 	codecSnappy = 1
@@ -28,7 +28,7 @@ const (
 	codecLZ4HC  = 5
 	codecXpress = 6
 	codecZstd   = 7
-	codecZstdNF = 0x40 // zstd before its format was final
+	codecZstdNF = 0x40 // pre-release zstd
 
 	codecLevelDBZstd = 2
 )

@@ -23,15 +23,15 @@ type indexBlock struct {
 	userKeys bool
 	firstKey bool
 	pos      int
-	at       int    // where the current entry starts
-	faulty   bool   // its entries do not lead from block to block, or restart points are not at entries
+	at       int    // offset of the current entry
+	faulty   bool   // entries do not follow block after block, or a restart point is not at an entry
 	key      []byte // a view of the block, or buf
-	buf      []byte // room for keys that are put together
+	buf      []byte // buffer for assembled keys
 	handle   blocks.Handle
 	started  bool
 }
 
-// open takes a new index block.
+// open starts walking index block b.
 func (x *indexBlock) open(b []byte, p *Properties) error {
 	bl, err := blocks.Parse(b)
 	if err != nil {
@@ -71,7 +71,7 @@ func (x *indexBlock) next() (bool, error) {
 	return f.Err == nil, f.Err
 }
 
-// lengths decodes what an entry starts with, mostly a byte for each; size is -1 when the header does not have it.
+// lengths decodes the header of an entry, mostly one byte per field; size is -1 if the header omits it.
 func (x *indexBlock) lengths(f *base.Fields) (shared, unshared, size int) {
 	if b := f.Buf[f.Off:]; !x.delta && len(b) >= 3 && b[0]|b[1]|b[2] < 0x80 {
 		f.Off += 3
@@ -84,7 +84,7 @@ func (x *indexBlock) lengths(f *base.Fields) (shared, unshared, size int) {
 	return shared, unshared, size
 }
 
-// value decodes an entry's value; size is -1 when the header does not have it.
+// value decodes an entry's value; size is -1 if the header omits it.
 func (x *indexBlock) value(f *base.Fields, shared, size int) {
 	end := f.Off + size
 	if x.delta && shared > 0 && x.started {
@@ -114,7 +114,7 @@ func (x *indexBlock) sep() []byte {
 	return x.key[:len(x.key)-base.TrailerLen]
 }
 
-// near moves to the last restart whose key is before key, or to the first entry; false is an empty block.
+// near moves to the last restart whose key is before key, or to the first entry; false if the block is empty.
 func (x *indexBlock) near(compare func(a, b []byte) int, key []byte) (bool, error) {
 	if x.faulty { // its restart points may not be at entries
 		x.pos, x.key, x.started = 0, nil, false
@@ -128,8 +128,7 @@ func (x *indexBlock) near(compare func(a, b []byte) int, key []byte) (bool, erro
 	return err == nil, err
 }
 
-// bisect finds the first restart from low on at which before does not hold, asking it at several; the number of restarts when
-// there is none.
+// bisect moves between restarts from low on; it returns the first where before is false, or the number of restarts.
 func (x *indexBlock) bisect(low int, before func() bool) (int, error) {
 	high := x.NumRestarts()
 	for low < high {
@@ -155,8 +154,7 @@ func (x *indexBlock) seek(compare func(a, b []byte) int, key []byte) (bool, erro
 	return ok, err
 }
 
-// before returns the last key that is before key, or nil if there is none, and moves to the entry after
-// it.
+// before returns the last key before key, or nil, and moves to the entry after it.
 func (x *indexBlock) before(compare func(a, b []byte) int, key []byte) (last []byte) {
 	ok, _ := x.near(compare, key)
 	for ok && compare(x.sep(), key) < 0 {
@@ -166,8 +164,7 @@ func (x *indexBlock) before(compare func(a, b []byte) int, key []byte) (last []b
 	return last
 }
 
-// scan is seek for a block that was just opened. It looks at every entry before, so that it finds none behind one
-// that cannot be read.
+// scan is seek for a freshly opened block. It reads every earlier entry, so it finds none behind an unreadable one.
 func (x *indexBlock) scan(compare func(a, b []byte) int, key []byte) (bool, error) {
 	for {
 		if ok, err := x.next(); !ok || err != nil || compare(x.sep(), key) >= 0 {
@@ -197,7 +194,7 @@ func (x *indexBlock) skipTo(off uint64) (bool, error) {
 	return ok && err == nil, err
 }
 
-// atRestart moves to the entry at a restart.
+// atRestart moves to the entry at restart i.
 func (x *indexBlock) atRestart(i int) error {
 	if x.pos = x.Restart(i); x.pos < 0 {
 		return blocks.ErrRestart
@@ -210,7 +207,7 @@ func (x *indexBlock) atRestart(i int) error {
 	return err
 }
 
-// fieldPartition names a partition of an index in errors.
+// fieldPartition is the field name of errors in an index partition.
 const fieldPartition = "index partition"
 
 // tableIndex walks the index of a table, one or two levels deep.
@@ -219,18 +216,18 @@ type tableIndex struct {
 	top  indexBlock
 	part indexBlock // the current partition of a two-level index
 	two  bool
-	// The blocks of top and part, while they are in use.
+	// The blocks of top and part, while in use.
 	topBlock, partBlock *cachedBlock
-	// pass is asked whether the walk continues after a partition, whose entries end at sep, that cannot be read, or
-	// not to its end; nil: it does not.
+	// pass reports whether the walk continues after a partition, whose entries end at sep, that is unreadable in whole
+	// or in part; nil ends the walk.
 	pass func(h blocks.Handle, sep []byte, err error) bool
 
-	// Where the data blocks of the partition before end, if the walk comes from there.
+	// tail is the end of the previous partition's data blocks; valid if linked.
 	tail   uint64
 	linked bool
 }
 
-// open starts before the first entry. close must follow, also after an error.
+// open positions the walk before the first entry. The caller must call close, also after an error.
 func (x *tableIndex) open(r *Reader) error {
 	b, err := r.useIndex()
 	if err != nil {
@@ -246,7 +243,7 @@ func (x *tableIndex) open(r *Reader) error {
 	return x.judge(b.faults, &x.top, x.topDamage)
 }
 
-// close lets go of the table.
+// close releases the index blocks.
 func (x *tableIndex) close() {
 	x.closePart()
 	if x.topBlock != nil {
@@ -256,7 +253,7 @@ func (x *tableIndex) close() {
 	x.r = nil
 }
 
-// closePart lets go of the current partition.
+// closePart releases the current partition.
 func (x *tableIndex) closePart() {
 	if x.partBlock != nil {
 		x.partBlock.drop()
@@ -264,7 +261,7 @@ func (x *tableIndex) closePart() {
 	}
 }
 
-// next moves to the next entry but those that lead astray; false without an error is the end.
+// next moves to the next entry, skipping entries that point to a wrong block; false without an error is the end.
 func (x *tableIndex) next() (bool, error) {
 	for {
 		if ok, err := x.step(); !ok || err != nil || !x.skips() {
@@ -273,7 +270,7 @@ func (x *tableIndex) next() (bool, error) {
 	}
 }
 
-// step is next for an index without faults.
+// step is next without the skipping.
 func (x *tableIndex) step() (bool, error) {
 	for x.two {
 		ok, err := x.part.next()
@@ -303,7 +300,7 @@ func (x *tableIndex) seek(key []byte) (bool, error) {
 	return ok, err
 }
 
-// find is seek for an index without faults.
+// find is seek without the skipping.
 func (x *tableIndex) find(key []byte) (bool, error) {
 	ok, err := x.top.seek(x.r.opts.Comparer.Compare, key)
 	if !ok || err != nil || !x.two {
@@ -340,8 +337,7 @@ func (x *tableIndex) skipTo(off uint64) (bool, error) {
 	}
 }
 
-// passes reports whether the walk continues after the current partition, of which nothing more is read
-// then.
+// passes reports whether the walk continues after the current partition; the rest of the partition is then skipped.
 func (x *tableIndex) passes(err error) bool {
 	if x.pass == nil || !x.pass(x.top.handle, x.top.sep(), err) {
 		return false
@@ -351,7 +347,7 @@ func (x *tableIndex) passes(err error) bool {
 	return true
 }
 
-// openPart reads the partition that the top index stands at.
+// openPart opens the partition at the top index's current entry.
 func (x *tableIndex) openPart() error {
 	x.closePart()
 	x.part = indexBlock{buf: x.part.buf}
@@ -369,7 +365,7 @@ func (x *tableIndex) openPart() error {
 	return x.judge(b.faults, &x.part, x.partDamage)
 }
 
-// sep returns the current entry's user key, which is valid until the next move. No key of its block is after it.
+// sep returns the current entry's user key, valid until the next move. No key of its block is greater.
 func (x *tableIndex) sep() []byte {
 	if x.two {
 		return x.part.sep()
@@ -377,7 +373,7 @@ func (x *tableIndex) sep() []byte {
 	return x.top.sep()
 }
 
-// handle says where the block of the current entry, or of the last one passed, is.
+// handle returns the block of the current entry, or of the last one passed.
 func (x *tableIndex) handle() blocks.Handle {
 	if x.two {
 		return x.part.handle

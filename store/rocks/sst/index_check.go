@@ -7,41 +7,41 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// All engines write data blocks from the start of the file, one behind the other, and one entry of the index for each. So
-// an index whose blocks leave a gap has lost an entry, whatever its checksum says, or names a block in place of another.
+// All engines write data blocks back to back from the start of the file, with one index entry for each. So an index
+// whose blocks leave a gap has lost an entry or points to a wrong block, even if its checksum matches.
 var (
 	errGap     = errors.New("the index does not name the block that stands here")
 	errNoBlock = errors.New("the index names no block, and no engine writes a table without rows")
 	errTwice   = errors.New("the index names another block in place of the one that stands here")
 )
 
-// maxFaults is how many faults of an index block are kept.
+// maxFaults bounds the faults kept for an index block.
 const maxFaults = 16
 
-// indexFault is something wrong with an entry of an index block.
+// indexFault is a fault of an index block.
 type indexFault struct {
-	h    blocks.Handle // where rows are missing; of another fault, the index block
-	sep  []byte        // no missing key is after it; nil: no rows are missing
+	h    blocks.Handle // the missing data blocks; otherwise the index block
+	sep  []byte        // upper bound of the missing keys; nil: no rows are missing
 	err  error
-	late bool // those who come to the entry find it out
+	late bool // reported when a walk reaches the entry
 }
 
-// indexCheck looks through an index block that was just read, so that seeks can rely on its restart points and nobody
-// needs to walk past a missing entry to know of it.
+// indexCheck validates an index block right after it is read, so that seeks can rely on its restart points, and a
+// missing entry is found without walking past it.
 type indexCheck struct {
 	*cachedBlock
 	x     indexBlock
-	prev  int    // where the entry before starts
-	gap   int    // an entry that leaves a gap, -1 for none
-	below uint64 // where the gap before it starts
-	loose bool   // the entry before is skipped: a gap follows
+	prev  int    // offset of the previous entry
+	gap   int    // offset of the entry after a gap, or -1
+	below uint64 // start of that gap in the file
+	loose bool   // the previous entry is skipped, so a gap follows
 }
 
-// checkIndex checks the index block h; part says that it is a partition.
+// checkIndex checks the index block h; part is true for a partition.
 func (r *Reader) checkIndex(b *cachedBlock, h blocks.Handle, part bool) {
 	c := indexCheck{cachedBlock: b, gap: -1}
 	if c.x.open(b.b, &r.info.Properties) != nil {
-		return // whoever uses the block says so
+		return // reported when the block is used
 	}
 	data, first, restart := part || r.info.IndexType != indexTwoLevel, true, 0
 	ok, err := c.x.next()
@@ -68,8 +68,7 @@ func (r *Reader) checkIndex(b *cachedBlock, h blocks.Handle, part bool) {
 	}
 }
 
-// entry checks that the block of the current entry follows the one before. Of an entry that leads elsewhere the one after
-// leads back.
+// entry checks that the current block follows the previous one. After a wrong entry, the next one is in sequence again.
 func (c *indexCheck) entry() {
 	off := c.x.handle.Off
 	switch {
@@ -91,14 +90,14 @@ func (c *indexCheck) entry() {
 	c.to = handleEnd(c.x.handle)
 }
 
-// fault notes that what stands between the end of the last block and off is not read.
+// fault records that the bytes between the end of the last block and off are not read.
 func (c *indexCheck) fault(off uint64, err error) {
 	if len(c.faults) < maxFaults {
 		c.faults = append(c.faults, indexFault{h: blocks.Handle{Off: c.to, Size: off - c.to}, sep: append([]byte{}, c.x.sep()...), err: err})
 	}
 }
 
-// judge tells of the faults of an index block: the walk ends with the first, unless it passes over it.
+// judge reports the faults of an index block: the walk ends at the first one that pass does not accept.
 func (x *tableIndex) judge(faults []indexFault, b *indexBlock, place func(error) error) error {
 	for _, f := range faults {
 		if x.pass == nil && f.sep == nil {
@@ -115,7 +114,7 @@ func (x *tableIndex) judge(faults []indexFault, b *indexBlock, place func(error)
 	return nil
 }
 
-// chain checks that the data blocks of a partition follow those of the one before.
+// chain checks that the data blocks of a partition follow those of the previous partition.
 func (x *tableIndex) chain(b *cachedBlock) error {
 	known, tail := x.linked, x.tail
 	x.linked, x.tail = b.to > 0, b.to
@@ -129,7 +128,7 @@ func (x *tableIndex) chain(b *cachedBlock) error {
 	return x.judge([]indexFault{f}, &x.part, x.partDamage)
 }
 
-// skips reports whether the current entry leads to a block in place of another.
+// skips reports whether the current entry points to a wrong block.
 func (x *tableIndex) skips() bool {
 	b, at := x.topBlock, x.top.at
 	if x.two {
@@ -142,7 +141,7 @@ func (x *tableIndex) skips() bool {
 	return found
 }
 
-// topDamage places an error in the table's index, or its top level.
+// topDamage places an error in the table's index or its top level.
 func (x *tableIndex) topDamage(err error) error {
 	if err == nil {
 		return nil

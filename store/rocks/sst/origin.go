@@ -7,28 +7,28 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// origin is where a table was made, as it says itself since RocksDB 6.24.
+// origin identifies where a table was created, from properties that RocksDB writes since 6.24.
 type origin struct {
 	database string // identity of the database
-	session  string // identity of the process that had it open: 13 to 24 digits of base 36
-	number   uint64 // of the file, then
+	session  string // identity of the session that wrote it: 13 to 24 base-36 digits
+	number   uint64 // of the file when it was created
 }
 
-// Digits of a session's identity: the last ones are the lower half.
+// Layout of a session identity: the last digits are the lower half.
 const (
 	minSession, maxSession = 13, 24
 	lowSession             = 12
-	digitBits              = 62 // of the lower half are in the last digits
+	digitBits              = 62 // bits of the lower half in the last digits
 )
 
-// UniqueID names the table among all tables everywhere (table/unique_id.cc), from where it was made:
+// UniqueID derives the table's globally unique id (table/unique_id.cc) from its origin:
 //
 //	+----------------------+------------------------------------------------------------------------------+
 //	| lower half of the    | upper half of XXH3_128(identity of the database, seed: upper half of the      |
 //	| session's identity   | session's identity), xor file number                                          |
 //	+----------------------+------------------------------------------------------------------------------+
 //
-// The MANIFEST has it since RocksDB 7.4. False: the table does not say enough.
+// The MANIFEST records it since RocksDB 7.4. ok is false if a property is missing.
 func (o *origin) UniqueID() (id [2]uint64, ok bool) {
 	n := len(o.session)
 	if o.database == "" || o.number == 0 || n < minSession || n > maxSession {
@@ -43,7 +43,7 @@ func (o *origin) UniqueID() (id [2]uint64, ok bool) {
 	return [2]uint64{low&(1<<digitBits-1) | high<<digitBits, sum.Hi ^ o.number}, true
 }
 
-// parseBase36 reads a number of base 36, which wraps around like RocksDB's.
+// parseBase36 parses a base-36 number; it wraps around as in RocksDB.
 func parseBase36(s string) (n uint64, ok bool) {
 	for _, c := range []byte(s) {
 		switch {
@@ -61,8 +61,8 @@ func parseBase36(s string) (n uint64, ok bool) {
 	return n, true
 }
 
-// Ends returns the first and the last internal key of the table as they stand in its data blocks. An end whose block is
-// larger than most is nil, and so are both of a table without rows.
+// Ends returns the first and last internal key of the table's data blocks. An end is nil if its block is larger than
+// most; both are nil if the table has no rows.
 func (r *Reader) Ends(most uint64) (first, last []byte, err error) {
 	var x tableIndex
 	defer x.close()
@@ -107,7 +107,7 @@ func (x *indexBlock) last() error {
 	return err
 }
 
-// ends returns the first and the last internal key of a data block that is not larger than most.
+// ends returns the first and last internal key of a data block; nil if the block is larger than most.
 func (r *Reader) ends(h blocks.Handle, most uint64) (first, last []byte, err error) {
 	if h.Size > most {
 		return nil, nil, nil

@@ -9,7 +9,7 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// TestEnds: the ends of a table are those of its entries, with either index.
+// TestEnds: the ends of a table equal its first and last entry, with either index.
 func TestEnds(t *testing.T) {
 	for _, n := range []int{1, 5, 200} {
 		for _, kind := range []uint32{0, testsst.TwoLevelIndex} {
@@ -29,7 +29,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestEndsOfShortKeys: the empty user key is a key, at either end; what is too short for a trailer is none.
+// TestEndsOfShortKeys: the empty user key is valid at either end; a key too short for a trailer is not.
 func TestEndsOfShortKeys(t *testing.T) {
 	empty := testsst.Put("", 7, "v")
 	for _, entries := range [][]testsst.Entry{{empty}, {empty, testsst.Put("a", 5, "v")}, {empty, testsst.Put("", 6, "w")}} {
@@ -48,7 +48,7 @@ func TestEndsOfShortKeys(t *testing.T) {
 	}
 }
 
-// TestEndsOfDamage: every byte of a table that is another ends in an error or in the same ends.
+// TestEndsOfDamage: every changed byte of a table results in an error or in the same ends.
 func TestEndsOfDamage(t *testing.T) {
 	entries := testsst.SomeEntries(40)
 	for _, kind := range []uint32{0, testsst.TwoLevelIndex} {
@@ -74,8 +74,8 @@ func TestEndsOfDamage(t *testing.T) {
 	}
 }
 
-// TestUniqueID: the halves of a session's identity and the file number decide, and nothing but digits is one. RocksDB's own
-// ids are compared with those of the databases that it wrote in store/rocks.
+// TestUniqueID: the halves of a session's identity and the file number decide the id, and only digits are valid.
+// RocksDB's own ids are compared with those of the databases that it wrote in store/rocks.
 func TestUniqueID(t *testing.T) {
 	o := origin{database: "db", session: "ABCDEFGH0123456789XY", number: 7}
 	id, ok := o.UniqueID()

@@ -10,7 +10,7 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// Names of Properties (table/table_properties.cc, table/block_based).
+// Names of the properties (table/table_properties.cc, table/block_based).
 const (
 	propEntries       = "rocksdb.num.entries"
 	propDeletes       = "rocksdb.deleted.keys"
@@ -33,44 +33,44 @@ const (
 	propFileNumber    = "rocksdb.original.file.number"
 )
 
-// unknownFamily is the id in a table that was made for no column family (TablePropertiesCollectorFactory::Context).
+// unknownFamily is the id in a table created for no column family (TablePropertiesCollectorFactory::Context).
 const unknownFamily = 1<<31 - 1
 
 // Index types.
 const (
 	indexBinary   = 0
-	indexHash     = 1 // a binary index with a hash beside it
+	indexHash     = 1 // a binary index plus a hash
 	indexTwoLevel = 2
-	indexFirstKey = 3 // entries carry the first key of their block
+	indexFirstKey = 3 // entries hold the first key of their block
 )
 
-// Properties is what a table says about itself. Counts are -1 when it does not.
+// Properties are the decoded properties of a table. Missing counts are -1.
 type Properties struct {
 	Entries      int64
 	Deletes      int64
 	Merges       int64
 	RangeDeletes int64
-	KeyBytes     int64 // of internal keys, before blocks share prefixes and are compressed
+	KeyBytes     int64 // of internal keys, before prefix sharing and compression
 	ValueBytes   int64
 	Comparator   string
 	Compression  string
 	IndexType    uint32
 	IndexUser    bool // index keys are user keys
 	IndexDelta   bool // index values are deltas
-	External     bool // ingested: all keys have one sequence number
+	External     bool // ingested: all keys share one sequence number
 	GlobalSeq    uint64
-	GlobalSeqAt  int // offset of globalSeq's bytes in the block, 0 when there is none
+	GlobalSeqAt  int // offset of GlobalSeq's bytes in the block, 0 if missing
 	HasFamily    bool
-	Family       uint64 // id of the column family that the table was made for
+	Family       uint64 // id of the table's column family
 	FamilyName   string
 	origin
 }
 
-// unknownProperties are those of a table without any.
+// unknownProperties are the properties of a table that has no such block.
 var unknownProperties = Properties{Entries: -1, Deletes: -1, Merges: -1, RangeDeletes: -1, KeyBytes: -1, ValueBytes: -1}
 
-// builtinManager is what compresses with the codecs that every RocksDB has. From format_version 7 on the property of
-// compression starts with the manager's name, and the ids of the codecs follow in hex:
+// builtinManager is the compression manager with the codecs that every RocksDB has. From format_version 7 on, the
+// compression property is the manager's name followed by the codec ids in hex:
 //
 //	BuiltinV2;0407;
 const builtinManager = "BuiltinV2"
@@ -97,7 +97,7 @@ func decodeProperties(b []byte) (Properties, error) {
 	}
 }
 
-// set takes one property. Unknown ones say nothing that reading needs.
+// set decodes one property. Reading rows needs no unknown property.
 func (p *Properties) set(name string, v []byte) error {
 	f := &base.Fields{Buf: v}
 	switch name {
@@ -155,7 +155,7 @@ func (p *Properties) set(name string, v []byte) error {
 	return f.Err
 }
 
-// count decodes a number of entries.
+// count decodes a count.
 func count(f *base.Fields) int64 {
 	n := f.Uvarint("value")
 	if n > 1<<62 {
@@ -164,8 +164,8 @@ func count(f *base.Fields) int64 {
 	return int64(n)
 }
 
-// checkProperties verifies the checksum of a properties block. RocksDB patches the global sequence
-// number in place when it ingests a table, and leaves the checksum of the number's being 0.
+// checkProperties verifies the checksum of a properties block. When RocksDB ingests a table, it patches the global
+// sequence number in place and keeps the checksum computed with the number 0.
 func checkProperties(kind byte, b []byte, stored uint32) error {
 	err := checkBlock(kind, b, stored)
 	if !errors.Is(err, base.ErrChecksum) {

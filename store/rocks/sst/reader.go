@@ -15,15 +15,14 @@ import (
 	"kvferry/store/rocks/files"
 )
 
-// Options is what a reader has to know beside the file.
+// Options configures a Reader.
 type Options struct {
 	Keyspace string          // the column family, for errors
 	Comparer *store.Comparer // its order
-	LevelDB  bool            // codec ids are LevelDB's, and its rows need no metaindex
-	// Sequence is the largest sequence number that the MANIFEST has of the table: that of all rows of one which was
-	// ingested.
+	LevelDB  bool            // LevelDB's codec ids; rows are readable without a metaindex
+	// Sequence is the table's largest sequence number in the MANIFEST. All rows of an ingested table have it.
 	Sequence uint64
-	// Unlisted says that the MANIFEST does not name the table, so that nothing is known of it but what it says itself.
+	// Unlisted is set for a table that the MANIFEST does not list; only the table describes itself.
 	Unlisted bool
 	// Shared by all tables of a store.
 	Cache     *Cache
@@ -31,16 +30,16 @@ type Options struct {
 	Unpackers *Unpackers
 }
 
-// Reader reads a table. What all walks through it share is read once. It is safe for concurrent use.
+// Reader reads a table. All walks share metadata that is read once. It is safe for concurrent use.
 type Reader struct {
 	file     *files.File
 	opts     *Options
-	withDict *Unpackers // for the data blocks of a table with a dictionary
+	withDict *Unpackers // for data blocks of a table with a dictionary
 
 	once sync.Once
 	info Info
 	err  error
-	// metaErr says that the metaindex of LevelDB's table, or what it names, cannot be read; all rows can.
+	// metaErr is the error of a LevelDB table whose metaindex or metadata is unreadable; its rows are still readable.
 	metaErr error
 
 	indexMu sync.Mutex
@@ -49,16 +48,16 @@ type Reader struct {
 	audit audit
 }
 
-// Info is what stands around a table's rows.
+// Info is the metadata of a table.
 type Info struct {
 	Footer
 	Properties
-	// RangeDel is where the range tombstones are; size 0: there are none. TombstoneErr says that they cannot be read;
-	// the other rows can.
+	// RangeDel is the block of range tombstones; size 0 if the table has none. If TombstoneErr is set, the tombstones
+	// are unreadable, but the rows are not.
 	RangeDel     blocks.Handle
 	Tombstones   []Tombstone
 	TombstoneErr error
-	// FixedSeq is the sequence number of every key of an ingested table; UseFixed says it counts.
+	// FixedSeq is the sequence number of every key of an ingested table; valid if UseFixed is set.
 	FixedSeq uint64
 	UseFixed bool
 
@@ -72,7 +71,7 @@ type Tombstone struct {
 	Seq        uint64
 }
 
-// NewReader makes the reader of a file; nothing of it is read yet.
+// NewReader returns the reader of a file without reading from it.
 func NewReader(file *files.File, o *Options) *Reader { return &Reader{file: file, opts: o} }
 
 // Open reads footer, properties, dictionary and range tombstones, once.
@@ -124,8 +123,8 @@ func (r *Reader) readInfo() error {
 	return r.loadMetaindex()
 }
 
-// loadMetaindex finds the blocks that are not data, and reads those needed. LevelDB's rows need none: it reads them
-// although its metaindex is damaged, which leads to filters, and in tables that others wrote to properties.
+// loadMetaindex finds the metadata blocks and reads those needed. LevelDB's rows need none, so LevelDB tables are read
+// despite a damaged metaindex; it names filters and, in tables from other writers, properties.
 func (r *Reader) loadMetaindex() error {
 	err := r.eachMeta(r.metaBlock)
 	if err == nil && r.info.Version >= contextVersion && r.info.Index.Size == 0 {
@@ -137,8 +136,8 @@ func (r *Reader) loadMetaindex() error {
 	return err
 }
 
-// EachMeta calls f with the name and the value of every entry of the metaindex, most of them handles of blocks; its error
-// ends the walk.
+// EachMeta calls f with the name and the value of every metaindex entry. Most values are block handles. f's error ends
+// the walk.
 func (r *Reader) EachMeta(f func(name string, value []byte) error) error {
 	if _, err := r.Open(); err != nil {
 		return err
@@ -170,10 +169,10 @@ func (r *Reader) eachMeta(f func(name string, value []byte) error) error {
 	}
 }
 
-// metaIndex names the index, of format_version 6 and later.
+// metaIndex is the metaindex entry of the index from format_version 6 on.
 const metaIndex = "rocksdb.index"
 
-// isRowMeta reports whether reading rows needs the block that the metaindex names so.
+// isRowMeta reports whether reading rows needs the metadata block called name.
 func isRowMeta(name string) bool {
 	switch name {
 	case "rocksdb.properties", "rocksdb.stats", "rocksdb.compression_dict", "rocksdb.range_del", "rocksdb.range_del2", metaIndex:
@@ -182,7 +181,7 @@ func isRowMeta(name string) bool {
 	return false
 }
 
-// metaBlock reads one of the blocks that the metaindex names.
+// metaBlock reads one metadata block if rows need it.
 func (r *Reader) metaBlock(name string, value []byte) error {
 	if !isRowMeta(name) {
 		return nil
@@ -197,7 +196,7 @@ func (r *Reader) metaBlock(name string, value []byte) error {
 		if r.info.Version >= contextVersion {
 			r.info.Index = h
 		}
-	case "rocksdb.range_del", "rocksdb.range_del2": // the latter is Pebble's, of the same layout
+	case "rocksdb.range_del", "rocksdb.range_del2": // the latter is Pebble's, with the same layout
 		r.info.RangeDel = h
 	case "rocksdb.compression_dict":
 		d, err := r.readBlock(h, "dictionary", checkBlock)
@@ -217,7 +216,7 @@ func (r *Reader) metaBlock(name string, value []byte) error {
 	return nil
 }
 
-// setGlobalSeq finds the sequence number of an ingested table (GetGlobalSequenceNumber of
+// setGlobalSeq sets the sequence number of an ingested table (GetGlobalSequenceNumber of
 // table/block_based/block_based_table_reader.cc).
 func (r *Reader) setGlobalSeq() error {
 	p := &r.info.Properties
@@ -239,7 +238,7 @@ func (r *Reader) unpack(dst []byte, codec byte, src []byte) ([]byte, error) {
 	return r.opts.Unpackers.unpack(dst, codec, src, r.info.format, nil)
 }
 
-// readBlock reads, verifies and decompresses a block other than a data block into memory of its own.
+// readBlock reads, verifies and decompresses a block other than a data block into new memory.
 func (r *Reader) readBlock(h blocks.Handle, field string, check func(byte, []byte, uint32) error) ([]byte, error) {
 	unpack := func(codec byte, b []byte) ([]byte, error) {
 		return r.opts.Unpackers.unpack(nil, codec, b, r.info.format, nil)
@@ -247,7 +246,7 @@ func (r *Reader) readBlock(h blocks.Handle, field string, check func(byte, []byt
 	return r.readWith(h, field, check, unpack)
 }
 
-// dataBlock does so for a data block.
+// dataBlock is readBlock for a data block.
 func (r *Reader) dataBlock(h blocks.Handle) ([]byte, error) {
 	return r.readWith(h, "block", checkBlock, func(codec byte, b []byte) ([]byte, error) { return r.unpack(nil, codec, b) })
 }
@@ -275,8 +274,7 @@ func (r *Reader) readWith(h blocks.Handle, field string, check func(byte, []byte
 	return b, nil
 }
 
-// loadBlock returns a block of the table, verified and decompressed: a view of the window or of dst, which it
-// returns for reuse.
+// loadBlock returns a verified, decompressed block: a view of the window or of dst. It returns dst for reuse.
 func (r *Reader) loadBlock(w *files.Window, h blocks.Handle, dst []byte) (b, reuse []byte, err error) {
 	if err := h.Check(r.file.Size); err != nil {
 		return nil, dst, err
@@ -349,7 +347,7 @@ func (r *Reader) loadTombstones() error {
 	}
 }
 
-// Codec names the codec of a table: as its properties say, else as its first block has it. "" is not known.
+// Codec returns the name of the table's codec from its properties, else from its first block; "" if unknown.
 func (r *Reader) Codec() string {
 	names := map[string]string{"NoCompression": "none", "Snappy": "snappy", "Zlib": "zlib", "BZip2": "bzip2",
 		"LZ4": "lz4", "LZ4HC": "lz4hc", "ZSTD": "zstd", "ZSTDNotFinal": "zstd", "Xpress": "xpress"}

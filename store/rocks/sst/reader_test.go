@@ -18,7 +18,7 @@ import (
 	"kvferry/store/rocks/files"
 )
 
-// newReader fills in what tests do not care about.
+// newReader fills in defaults for tests.
 func newReader(f *files.File, o Options) *Reader {
 	if o.Comparer == nil {
 		o.Comparer = &store.Bytewise
@@ -139,7 +139,7 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// separators lists what the index of a table has between blocks, without what stands twice.
+// separators lists the index keys between blocks, without duplicates.
 func separators(t *testing.T, r *Reader) (out [][]byte) {
 	t.Helper()
 	eachBlock(t, r, func(w blocks.Walk) {
@@ -201,7 +201,7 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// TestIngested: all rows of an ingested table have the sequence number that the MANIFEST says.
+// TestIngested: all rows of an ingested table have the sequence number in the MANIFEST.
 func TestIngested(t *testing.T) {
 	for _, patched := range []uint64{0, 77} {
 		b := testsst.MakeTable(t, testsst.Spec{External: true, GlobalSeq: patched, Tombstones: []testsst.Entry{testsst.RangeDel("c", 0, "d")}}, testsst.SomeEntries(5))
@@ -261,7 +261,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFlips: no flip of any byte panics or yields other rows than were written; most are seen.
+// TestFlips: no flipped byte causes a panic or other rows than were written; most flips are detected.
 func TestFlips(t *testing.T) {
 	want := testsst.SomeEntries(12)
 	for name, spec := range map[string]testsst.Spec{
@@ -294,13 +294,13 @@ func TestFlips(t *testing.T) {
 		if spec.Version >= 6 && seen < len(whole) { // the footer has a checksum, too
 			t.Errorf("%s: %d of %d flips were seen", name, seen, len(whole))
 		}
-		if seen < len(whole)-80 { // the padding of the footer is nobody's
+		if seen < len(whole)-80 { // the footer's padding is unused
 			t.Errorf("%s: %d of %d flips were seen", name, seen, len(whole))
 		}
 	}
 }
 
-// TestPass: with pass a walk goes on after a partition of the index that cannot be read.
+// TestPass: with pass a walk continues after an unreadable index partition.
 func TestPass(t *testing.T) {
 	want := testsst.SomeEntries(40)
 	b := testsst.MakeTable(t, testsst.Spec{BlockSize: 100, IndexType: testsst.TwoLevelIndex}, want)
@@ -345,7 +345,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// TestReuse: a walk's room serves the next table.
+// TestReuse: a finished walk's buffers serve the next table.
 func TestReuse(t *testing.T) {
 	dir := t.TempDir()
 	set := &files.Set{Pool: files.NewPool(1)}
@@ -384,7 +384,7 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// TestLevelDBNeedsNoMetaindex: rows of a LevelDB's table are read although its metaindex is damaged.
+// TestLevelDBNeedsNoMetaindex: rows of a LevelDB table are readable despite a damaged metaindex.
 func TestLevelDBNeedsNoMetaindex(t *testing.T) {
 	want := testsst.SomeEntries(20)
 	b := testsst.MakeTable(t, testsst.Spec{LevelDB: true, Filter: "filter.x"}, want)

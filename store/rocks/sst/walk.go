@@ -8,21 +8,21 @@ import (
 	"kvferry/store/rocks/files"
 )
 
-// bigBlock is the size of blocks whose room is not kept.
+// bigBlock is the size above which a buffer is not kept for small blocks.
 const bigBlock = 512 << 10
 
-// Walk goes through the data blocks of a table.
+// Walk iterates over the data blocks of a table.
 type Walk struct {
 	idx   tableIndex
 	win   files.Window
-	plain []byte // room for decompressed blocks
+	plain []byte // buffer for decompressed blocks
 	block blocks.Block
 }
 
 var _ blocks.Walk = (*Walk)(nil)
 
-// Walk starts before the first block, in the room of a walk that is over when there is one. pass is asked whether the
-// walk continues after a partition of the index, whose keys end at sep, that cannot be read; nil: it does not.
+// Walk starts before the first block. It reuses a finished walk, if given. pass reports whether the walk continues
+// after an unreadable index partition, whose keys end at sep; nil ends the walk.
 func (r *Reader) Walk(reuse blocks.Walk, pass func(h blocks.Handle, sep []byte, err error) bool) (blocks.Walk, error) {
 	w, _ := reuse.(*Walk)
 	if w == nil {
@@ -47,16 +47,16 @@ func (w *Walk) Next() (bool, error) { return w.idx.next() }
 // Seek moves to the first block that may hold keys at or after key.
 func (w *Walk) Seek(key []byte) (bool, error) { return w.idx.seek(key) }
 
-// SkipTo moves on by a block or more, to the first that ends at or after off.
+// SkipTo advances by at least one block, to the first that ends at or after off.
 func (w *Walk) SkipTo(off uint64) (bool, error) { return w.idx.skipTo(off) }
 
-// Separator returns a key that no key of the block is after.
+// Separator returns an upper bound of the block's keys.
 func (w *Walk) Separator() []byte { return w.idx.sep() }
 
-// Handle says where the block is.
+// Handle returns the block's handle.
 func (w *Walk) Handle() blocks.Handle { return w.idx.handle() }
 
-// Partition says which partition of the index names the block; size 0 when the index has none.
+// Partition returns the index partition that holds the block's entry; size 0 for a one-level index.
 func (w *Walk) Partition() (h blocks.Handle, sep []byte) {
 	if !w.idx.two {
 		return blocks.Handle{}, nil
@@ -64,11 +64,11 @@ func (w *Walk) Partition() (h blocks.Handle, sep []byte) {
 	return w.idx.top.handle, w.idx.top.sep()
 }
 
-// Load reads, verifies and unpacks the block.
+// Load reads, verifies and decompresses the block.
 func (w *Walk) Load() (blocks.Block, error) {
 	h := w.Handle()
 	if cap(w.plain) > bigBlock && h.Size < bigBlock/16 {
-		w.plain = nil // do not keep the room of one large row for all that follow
+		w.plain = nil // free the buffer of a single large row
 	}
 	b, plain, err := w.idx.r.loadBlock(&w.win, h, w.plain)
 	if w.plain = plain; err != nil {
@@ -81,7 +81,7 @@ func (w *Walk) Load() (blocks.Block, error) {
 // Counted reports whether the block was counted.
 func (w *Walk) Counted() bool { return w.idx.r.audit.known(w.Handle()) }
 
-// Count takes what the block holds.
+// Count adds the counts of the block to the audit.
 func (w *Walk) Count(n *blocks.Counts, err error) error {
 	h := w.Handle()
 	if n == nil {
@@ -98,8 +98,8 @@ func (w *Walk) Count(n *blocks.Counts, err error) error {
 	return w.told(h, err)
 }
 
-// told passes over what the audit found if the walk does: rows can be read all the same. An entry that cannot be read ends
-// the block for whoever comes to it.
+// told drops an error of the audit if pass accepts it, because the rows are readable nevertheless. ErrEntry is dropped
+// because the reader of the block finds it, too.
 func (w *Walk) told(h blocks.Handle, err error) error {
 	if err == nil || w.idx.pass == nil {
 		return err
@@ -117,23 +117,23 @@ func (w *Walk) told(h blocks.Handle, err error) error {
 	return err
 }
 
-// GiveBack lets go of the memory of the block.
+// GiveBack frees the memory of the block.
 func (w *Walk) GiveBack() {
 	w.win.GiveBack()
 	w.plain, w.block = nil, blocks.Block{}
 }
 
-// Close lets go of the table. The walk may be reused.
+// Close releases the table. The walk may be reused.
 func (w *Walk) Close() {
 	w.idx.close()
 	w.win.Close()
 }
 
-// KeyBefore returns the last separator of the index that is before sep, as far as it can be read; nil if there is none.
+// KeyBefore returns the last readable separator of the index before sep, or nil.
 func (r *Reader) KeyBefore(sep []byte) []byte {
 	var x tableIndex
 	defer x.close()
-	x.pass = func(blocks.Handle, []byte, error) bool { return true } // whoever walks tells of faults
+	x.pass = func(blocks.Handle, []byte, error) bool { return true } // the walk of the rows reports faults
 	if x.open(r) != nil {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (r *Reader) KeyBefore(sep []byte) []byte {
 	if !x.two || x.openPart() != nil {
 		return low
 	}
-	for { // not beyond an entry that is none
+	for { // stop at an invalid entry
 		if ok, err := x.part.next(); !ok || err != nil || compare(x.part.sep(), sep) >= 0 {
 			return low
 		}

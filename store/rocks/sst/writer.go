@@ -14,7 +14,7 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// Format is a kind of table that a Writer makes.
+// Format is a table format that a Writer produces.
 type Format uint8
 
 // The formats.
@@ -25,28 +25,27 @@ const (
 )
 
 const (
-	blockSize       = 4 << 10 // a block ends before it is larger, but for a single row
+	blockSize       = 4 << 10 // a block of more than one row is at most this large
 	blockFull       = blockSize * 9 / 10
 	restartInterval = 16
-	// writeSize fits a core's cache; larger writes cost more system time than calls they save. Writes start at multiples of
-	// it: then the kernel keeps each in one piece of memory, which takes a third less of its time.
+	// writeSize fits a core's cache; larger writes cost more system time than they save in calls. Writes start at
+	// multiples of it, so that the kernel keeps each in one piece of memory, which saves a third of its time.
 	writeSize = 128 << 10
 )
 
-// WriterOptions says how tables are written.
+// WriterOptions configures a Writer.
 type WriterOptions struct {
 	Format     Format
 	Comparer   store.Comparer
-	Merger     string // name of the merge operator; "" none
+	Merger     string // name of the merge operator; may be empty
 	Sequence   uint64 // of all rows
 	FamilyID   uint32
 	FamilyName string
-	Identity   string // of the database; "" leaves tables without one
+	Identity   string // of the database; if empty, tables have no identity
 	Created    int64  // Unix seconds
-	External   bool   // made to be taken in by a running engine
-	Buffer     int    // bytes that are gathered for a write; 0: as many as are good
-	// Spare runs f beside the caller if a core has nothing else to do, and reports whether it does. Blocks are compressed
-	// there; nil: by the caller.
+	External   bool   // to be ingested by a running engine
+	Buffer     int    // write buffer in bytes; 0: writeSize
+	// Spare runs f concurrently if a core is idle, and reports whether it does. It is used for compression; may be nil.
 	Spare func(f func()) bool
 }
 
@@ -57,13 +56,13 @@ func (o *WriterOptions) buffer() int {
 	return writeSize
 }
 
-// Writer writes a table of rows that come in ascending order, as a compaction into the last level would leave it:
+// Writer writes a table from rows in ascending order, like a compaction into the last level:
 //
 //	+-------------+-----+--------+------------+-----------+-------+--------+
 //	| data block  |  …  | filter | properties | metaindex | index | footer |
 //	+-------------+-----+--------+------------+-----------+-------+--------+
 //
-// LevelDB's tables have no filter and no properties. The bytes depend on rows and options alone, not on Spare.
+// LevelDB's tables have no filter and no properties. The bytes depend only on rows and options, not on Spare.
 type Writer struct {
 	o       *WriterOptions
 	out     io.Writer
@@ -71,9 +70,9 @@ type Writer struct {
 	bytes   bool // keys are in bytewise order
 
 	leftover
-	waiting     blocks.Handle // of the block of a large row, until the next key is known; size 0: there is none
+	waiting     blocks.Handle // large row's block that waits for the next key; size 0: none waits
 	first, last []byte        // keys
-	next        []byte        // room for a key
+	next        []byte        // buffer for a key
 	sep         []byte        // key of the index entry of the last block
 
 	entries                          int64
@@ -81,22 +80,22 @@ type Writer struct {
 
 	blocks     int
 	batchStart int    // first block of the batch being built
-	batch      *batch // being built; nil: blocks are put into the file one by one
+	batch      *batch // being built; nil: blocks are written one by one
 	busy       *batch // being compressed
 	sizes      batchSizes
 
-	off   uint64 // bytes put into the file
+	off   uint64 // bytes appended to the file
 	ident xxh3.Hasher
-	err   error // sticks
+	err   error // sticky
 }
 
-// MaxRow is the size of the largest row. Larger ones fit neither a block nor any original engine's reader.
+// MaxRow is the size of the largest row. Larger ones fit neither a block nor any engine's reader.
 const MaxRow = 1 << 30
 
-// ErrOrder says that a key is not after the key before.
+// ErrOrder is the error of a key that is not after the previous key.
 var ErrOrder = errors.New("key out of order")
 
-// NewWriter starts a table. o does not change while tables are written.
+// NewWriter starts a table. o must not change while tables are written.
 func NewWriter(out io.Writer, o *WriterOptions) *Writer {
 	w := &Writer{o: o, out: out, trailer: base.Trailer(o.Sequence, base.KindPut), bytes: o.Comparer.IsBytewise()}
 	if r, ok := leftovers.Get().(*leftover); ok {
@@ -109,7 +108,7 @@ func NewWriter(out io.Writer, o *WriterOptions) *Writer {
 	return w
 }
 
-// Add adds a row; key and value are not kept. After an error the writer only aborts.
+// Add adds a row without keeping key and value. After an error the table cannot be continued.
 func (w *Writer) Add(key, value []byte) error {
 	if w.err != nil {
 		return w.err
@@ -122,7 +121,7 @@ func (w *Writer) Add(key, value []byte) error {
 	return nil
 }
 
-// add adds a row whose value is of two parts. The first shared bytes of key are those of the last one.
+// add adds a row whose value has two parts. The first shared bytes of key equal those of the last key.
 func (w *Writer) add(shared int, key, value, suffix []byte) error {
 	if !w.ascends(key, shared) {
 		w.err = ErrOrder
@@ -150,7 +149,7 @@ func (w *Writer) add(shared int, key, value, suffix []byte) error {
 	return nil
 }
 
-// ascends reports whether key, which shares so many bytes with the last one, is after it.
+// ascends reports whether key, which shares shared bytes with the last key, is after it.
 func (w *Writer) ascends(key []byte, shared int) bool {
 	if w.entries == 0 {
 		w.first = append(w.first, key...)
@@ -159,7 +158,7 @@ func (w *Writer) ascends(key []byte, shared int) bool {
 	return w.after(w.last, key, shared)
 }
 
-// after reports whether key is after last, with which it shares so many bytes.
+// after reports whether key, which shares shared bytes with last, is after it.
 func (w *Writer) after(last, key []byte, shared int) bool {
 	switch {
 	case !w.bytes:
@@ -170,17 +169,17 @@ func (w *Writer) after(last, key []byte, shared int) bool {
 	return shared == len(last) || last[shared] < key[shared]
 }
 
-// fits reports whether a row of n bytes goes into the block being built, which has rows.
+// fits reports whether a row of n bytes goes into the current, non-empty block.
 func (w *Writer) fits(n int) bool {
 	return hasRoom(w.data.size(), n) && n <= bufpool.Large && !w.data.empty()
 }
 
-// hasRoom reports whether a row of n bytes goes into a block of some size.
+// hasRoom reports whether a row of n bytes goes into a block of size bytes.
 func hasRoom(size, n int) bool {
 	return size < blockSize && (size <= blockFull || size+n+base.TrailerLen <= blockSize)
 }
 
-// begin ends what is before a row of n bytes that begins a block.
+// begin ends the block before a row of n bytes that starts a new one.
 func (w *Writer) begin(key []byte, n int) error {
 	if n > MaxRow {
 		w.err = fmt.Errorf("a row of %d bytes is larger than the %d that a table can hold", n, MaxRow)
@@ -195,7 +194,7 @@ func (w *Writer) begin(key []byte, n int) error {
 	return nil
 }
 
-// endBlock ends the block. Next is the first key of the next one; nil if there is none.
+// endBlock ends the block. next is the first key of the next block, or nil.
 func (w *Writer) endBlock(next []byte) error {
 	raw := w.data.finish()
 	w.appendSeparator(next)
@@ -215,14 +214,14 @@ func (w *Writer) endBlock(next []byte) error {
 	return w.flush(w.o.buffer())
 }
 
-// placed notes a block that was put into the file.
+// placed records a block appended to the file.
 func (w *Writer) placed(sep, stored []byte) {
 	w.addIndex(sep, blocks.Handle{Off: w.off, Size: uint64(len(stored) - blocks.TrailerLen)})
 	w.ident.Write(stored[len(stored)-4:])
 	w.off += uint64(len(stored))
 }
 
-// endBatch hands the batch on to a free core, or compresses it here.
+// endBatch hands the batch to an idle core or compresses it here.
 func (w *Writer) endBatch() {
 	w.join()
 	w.sizes.end()
@@ -245,7 +244,7 @@ func (w *Writer) endBatch() {
 	}
 }
 
-// join puts the batch that was handed on into the file.
+// join waits for the batch being compressed and appends its blocks to the file.
 func (w *Writer) join() {
 	b := w.busy
 	if b == nil {
@@ -262,7 +261,7 @@ func (w *Writer) join() {
 	w.busy, w.free = nil, append(w.free, b)
 }
 
-// anotherBatch returns an empty one.
+// anotherBatch returns an empty batch.
 func (w *Writer) anotherBatch() *batch {
 	n := len(w.free)
 	if n == 0 {
@@ -274,7 +273,7 @@ func (w *Writer) anotherBatch() *batch {
 	return b
 }
 
-// flush writes what was gathered, up to a multiple of unit bytes in the file.
+// flush writes the buffer up to a multiple of unit bytes in the file.
 func (w *Writer) flush(unit int) error {
 	n := len(w.buf) - int(w.off%uint64(unit))
 	if n <= 0 || w.err != nil {
@@ -285,17 +284,16 @@ func (w *Writer) flush(unit int) error {
 	return w.err
 }
 
-// Size is about how large the file is with all blocks but the one being built; batches that may still be on their way
-// count as they were built.
+// Size estimates the file's size without the block being built; batches that may still be in compression count raw.
 func (w *Writer) Size() int64 { return w.sizes.file() }
 
-// Blocks is the number of blocks but the one being built.
+// Blocks returns the number of finished blocks.
 func (w *Writer) Blocks() int { return w.blocks }
 
-// Entries is the number of rows.
+// Entries returns the number of rows.
 func (w *Writer) Entries() int64 { return w.entries }
 
-// Last is the key of the last row, nil before the first; it is valid until the next one.
+// Last returns the key of the last row, or nil; it is valid until the next Add.
 func (w *Writer) Last() []byte {
 	if w.entries == 0 {
 		return nil
@@ -303,9 +301,9 @@ func (w *Writer) Last() []byte {
 	return w.last
 }
 
-// Written says what a table has become.
+// Written summarizes a finished table.
 type Written struct {
-	First, Last []byte // keys; nil when there are no rows
+	First, Last []byte // keys; nil without rows
 	Entries     int64
 	Bytes       int64
 }
@@ -329,17 +327,17 @@ func (w *Writer) Close() (Written, error) {
 	return out, nil
 }
 
-// leftover is what a table grows and the next one can have.
+// leftover holds buffers that the next table reuses.
 type leftover struct {
 	data, index blockWriter
 	filter      filterWriter
-	buf         []byte   // put into the file, not written yet
-	free        []*batch // for the next ones
+	buf         []byte   // appended to the file, not yet written
+	free        []*batch // for reuse
 }
 
 var leftovers sync.Pool // of *leftover
 
-// leave gives what the table grew to the next one.
+// leave passes the buffers on to the next table.
 func (w *Writer) leave() {
 	w.data.reset()
 	w.index.reset()
@@ -355,7 +353,7 @@ func (w *Writer) leave() {
 	w.leftover, w.batch = leftover{}, nil
 }
 
-// lastBlock ends the last block. It is stored as it is, so that SetLastSequence finds its last row.
+// lastBlock ends the last block. It is stored uncompressed, so that SetLastSequence finds its last row.
 func (w *Writer) lastBlock() {
 	var raw []byte
 	if !w.data.empty() {

@@ -12,14 +12,14 @@ import (
 	"kvferry/store/rocks/sst"
 )
 
-// discard is a file of Pebble's that keeps nothing.
+// discard is a Pebble file that drops all bytes.
 type discard struct{}
 
 func (discard) Write([]byte) error { return nil }
 func (discard) Finish() error      { return nil }
 func (discard) Abort()             {}
 
-// benchRows are rows as of a hash: fields of keys.
+// benchRows are rows like those of a hash: fields of keys.
 func benchRows() (keys [][]byte, value []byte, size int64) {
 	for i := range 200_000 {
 		k := binary.LittleEndian.AppendUint32(nil, 8)

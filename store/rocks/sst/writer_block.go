@@ -8,7 +8,7 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// blockWriter builds blocks in place, one after the other in a buffer:
+// blockWriter builds blocks in place, back to back in one buffer:
 //
 //	+-----------------+-------------------+-----------------+------------+-------+
 //	| shared (varint) | unshared (varint) | value (varint)  | key's rest | value |
@@ -18,7 +18,7 @@ import (
 //	| restart offset (4B) × n   | n (4B) |
 //	+---------------------------+--------+
 //
-// Little endian. A key shares bytes with the key before, but at a restart, every interval entries.
+// Little endian. A key shares a prefix with the previous key, except at a restart, every interval entries.
 type blockWriter struct {
 	buf      []byte
 	start    int // of the block being built
@@ -27,8 +27,8 @@ type blockWriter struct {
 	left     int // entries until the next restart
 }
 
-// row adds a row under its internal key, whose value is of two parts. The first shared bytes of key are those of the key
-// before.
+// row adds a row under its internal key, with a value of two parts. The first shared bytes of key equal those of the
+// previous key.
 func (b *blockWriter) row(shared int, key []byte, trailer uint64, value, suffix []byte) {
 	if b.left == 0 {
 		b.restart()
@@ -39,7 +39,7 @@ func (b *blockWriter) row(shared int, key []byte, trailer uint64, value, suffix 
 	b.buf = b.buf[:len(b.buf)+putRow(p, shared, key, trailer, value, suffix)]
 }
 
-// maxLengths is how many bytes the lengths in front of an entry take at most.
+// maxLengths bounds the bytes of an entry's three lengths.
 const maxLengths = 3 * binary.MaxVarintLen32
 
 // putRow encodes the entry of a row and returns its length.
@@ -56,8 +56,7 @@ func putRow(p []byte, shared int, key []byte, trailer uint64, value, suffix []by
 	return n
 }
 
-// entry adds an entry that shares nothing with the one before. Without withLength the reader knows the length
-// of the value from the value itself.
+// entry adds an entry with an unshared key. If withLength is false, the value implies its own length.
 func (b *blockWriter) entry(key, value []byte, withLength bool) {
 	b.restart()
 	b.buf = append(b.buf, 0)
@@ -73,7 +72,7 @@ func (b *blockWriter) restart() {
 	b.left = b.interval
 }
 
-// room returns n bytes after the block's.
+// room returns the next n bytes of the buffer.
 func (b *blockWriter) room(n int) []byte {
 	b.buf = growExact(b.buf, n)
 	return b.buf[len(b.buf) : len(b.buf)+n]
@@ -94,12 +93,12 @@ func putLengths(p []byte, shared, unshared, value int) int {
 	return n + binary.PutUvarint(p[n:], uint64(value))
 }
 
-// size is what finish would return of the block as it is.
+// size is the length of the block if it were finished now.
 func (b *blockWriter) size() int { return len(b.buf) - b.start + 4*len(b.restarts) + 4 }
 
 func (b *blockWriter) empty() bool { return len(b.buf) == b.start }
 
-// finish ends the block and returns it; it is valid until the buffer is reset.
+// finish ends the block and returns it; it is valid until reset.
 func (b *blockWriter) finish() []byte {
 	if len(b.restarts) == 0 {
 		b.restart()
@@ -113,12 +112,12 @@ func (b *blockWriter) finish() []byte {
 	return block
 }
 
-// reset forgets all blocks, and a buffer that a large row made large.
+// reset drops all blocks, and the buffer if a large row grew it.
 func (b *blockWriter) reset() {
 	b.buf, b.start = bufpool.Reset(b.buf), 0
 }
 
-// growExact makes room for n bytes more; large buffers grow to what is needed and no further.
+// growExact makes room for n more bytes; large buffers grow only to the needed size.
 func growExact(b []byte, n int) []byte {
 	if cap(b)-len(b) >= n {
 		return b

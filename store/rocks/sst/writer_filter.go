@@ -9,29 +9,29 @@ import (
 )
 
 const (
-	filterBits   = 10 // a key, what RocksDB's users take by default
+	filterBits   = 10 // per key, the usual setting of RocksDB
 	filterProbes = 6  // filterBits × ln 2
-	filterLine   = 64 // bytes; all bits of a key are in one line
+	filterLine   = 64 // bytes; all bits of a key lie in one line
 )
 
-// filterWriter collects the keys of a table and makes the full filter of them that RocksDB knows since 3.8:
+// filterWriter collects the keys of a table and builds their full filter, which RocksDB supports since 3.8:
 //
 //	+------------+------------+-------------+----------------+
 //	| lines, 64B each …       | probes (1B) | lines' n (4B)  |
 //	+------------+------------+-------------+----------------+
 //
-// Little endian. The number of lines is odd; a key's hash modulo n is its line.
+// Little endian. The number of lines n is odd; a key's line is its hash modulo n.
 type filterWriter struct {
 	full   [][]uint32 // of hashes
-	hashes []uint32   // after those
-	free   [][]uint32 // rooms for more
-	words  []uint64   // room for lines
+	hashes []uint32   // not yet in full
+	free   [][]uint32 // buffers for reuse
+	words  []uint64   // buffer for lines
 
 	length int      // of the last key
-	states []uint32 // of its hash, before each four bytes
+	states []uint32 // of its hash, before every four bytes
 }
 
-// hashesAtOnce is how many hashes a room has: lists that grow would be copied.
+// hashesAtOnce is the capacity of a list of hashes: a single growing list would be copied.
 const hashesAtOnce = 16 << 10
 
 // grow makes room for hashes.
@@ -46,7 +46,7 @@ func (f *filterWriter) grow() {
 	f.hashes = make([]uint32, 0, hashesAtOnce)
 }
 
-// emptied returns a filterWriter with the same rooms; states of a large key are not for keeping.
+// emptied returns a filterWriter with the same buffers, except the states, which a large key may have grown.
 func (f *filterWriter) emptied() filterWriter {
 	out := filterWriter{full: f.full[:0], free: f.free, words: f.words}
 	for _, room := range f.full {
@@ -58,7 +58,7 @@ func (f *filterWriter) emptied() filterWriter {
 	return out
 }
 
-// add takes a user key, which shares so many bytes with the last one.
+// add adds a user key that shares shared bytes with the last key.
 func (f *filterWriter) add(key []byte, shared int) {
 	if f.length != len(key) || len(f.states) == 0 {
 		shared, f.length = 0, len(key)
@@ -71,8 +71,8 @@ func (f *filterWriter) add(key []byte, shared int) {
 	f.hashes = append(f.hashes, hashFrom(f.states, key, shared/4))
 }
 
-// hashFrom is Hash of util/hash.cc under the seed of filters, from the state on that n times four bytes left; it sets those
-// after it. Its last bytes are signed there.
+// hashFrom is Hash of util/hash.cc with the filter seed, resumed from the state after n four-byte words; it stores the
+// following states. RocksDB treats the last bytes as signed.
 func hashFrom(states []uint32, key []byte, n int) uint32 {
 	h := states[n]
 	i := 4 * n

@@ -5,7 +5,7 @@ import (
 	"kvferry/store/rocks/base"
 )
 
-// AddGroup adds rows of a group up to one that begins a block, which makes Size another, and returns how many.
+// AddGroup adds rows of a group until one starts a block, which changes Size, and returns the number of rows added.
 func (w *Writer) AddGroup(g *store.Group) (int, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -25,7 +25,7 @@ func (w *Writer) AddGroup(g *store.Group) (int, error) {
 // addOf adds row n of a group.
 func (w *Writer) addOf(g *store.Group, n int) error {
 	r := &g.Rows[n]
-	known := 0 // bytes that the key shares with the last one
+	known := 0 // bytes known to be shared with the last key
 	if n > 0 {
 		known = len(g.Prefix)
 	}
@@ -37,12 +37,12 @@ func (w *Writer) addOf(g *store.Group, n int) error {
 	return nil
 }
 
-// maxPlain bounds the parts of rows that addPlain adds.
+// maxPlain bounds the size of keys and values that addPlain handles.
 const maxPlain = 1 << 10
 
-// addPlain adds rows of a group, from row n on, as long as they are small, in order and go into the block being built,
-// and returns how many. The row before is the last one. It does what add does to each, with all that changes at hand, and
-// compares keys where they came from: to load at once what was just put down in other pieces takes longer.
+// addPlain adds rows of a group from row n on while they are small, ascending and fit the current block, and returns
+// how many it added. Row n-1 is the last row of the table. It does the work of add for each row with local variables,
+// and compares keys at their source: reading bytes that were just stored in other widths is slower.
 func (w *Writer) addPlain(g *store.Group, n int) int {
 	d := &w.data
 	added := len(g.Prefix) + len(g.Tail)
@@ -53,7 +53,7 @@ func (w *Writer) addPlain(g *store.Group, n int) int {
 		from       = n
 		before     = g.Rows[n-1].Key
 		buf, at    = d.buf[:cap(d.buf)], len(d.buf)
-		size       = d.size() - at // besides the bytes up to at
+		size       = d.size() - at // without the bytes up to at
 		keys, vals = 0, 0
 	)
 	for ; n < len(g.Rows); n++ {
@@ -64,7 +64,7 @@ func (w *Writer) addPlain(g *store.Group, n int) int {
 		}
 		same := base.CommonPrefix(before, key, 0)
 		if same >= len(key) || same >= len(before) || !w.advance(len(g.Prefix)+same, before[same] < key[same], key[same:], g.Tail) {
-			break // add will see
+			break // add decides
 		}
 		shared := len(g.Prefix) + same
 		w.filter.add(w.last, shared)
@@ -86,8 +86,8 @@ func (w *Writer) addPlain(g *store.Group, n int) int {
 	return n - from
 }
 
-// advance makes the key that shares so many bytes with the last one and goes on with rest and tail the last one, and reports
-// whether it comes after it; less says so by bytes.
+// advance appends rest and tail to the first shared bytes of the last key, makes that the last key, and reports whether
+// it ascends. less is the result of the bytewise comparison.
 func (w *Writer) advance(shared int, less bool, rest, tail []byte) bool {
 	if w.bytes {
 		if less {

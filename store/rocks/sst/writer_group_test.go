@@ -11,8 +11,8 @@ import (
 	"kvferry/store/rocks/sst"
 )
 
-// grouped cuts rows into groups of random sizes: keys that start with what all keys of the group start with, in part, and
-// values and keys that end alike where the rows of the group do.
+// grouped splits rows into groups of random sizes: part of the common key prefix becomes the group's prefix, and common
+// ends of keys and values become its suffixes.
 func grouped(rnd *rand.Rand, rows []row) (out []store.Group) {
 	for len(rows) > 0 {
 		part := rows[:min(1+rnd.Intn(40), len(rows))]
@@ -53,8 +53,8 @@ func commonEnd(a, b []byte) int {
 	return min(n, 9)
 }
 
-// TestGroups writes the shapes row by row and in groups: the blocks are the same. (Of a large row with a suffix the end of
-// the value is packed apart, so these tables are only read.)
+// TestGroups writes the shapes row by row and in groups: the blocks are the same. (The value suffix of a large row is
+// compressed separately, so these tables are only read.)
 func TestGroups(t *testing.T) {
 	for name, rows := range shapes() {
 		o := options()

@@ -13,21 +13,21 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// A row larger than scratch.Large has a block of its own, which goes into the file piece by piece: head, value, tail
-// (the end of the value, where it comes apart, is in the tail).
+// A row larger than bufpool.Large has a block of its own, written to the file in pieces: head, value, tail. A value's
+// suffix is part of the tail.
 //
 //	+-----------------------------------------+-------+------------------+
 //	| lengths (varint × 3), key, trailer (8B) | value | restarts: 0, one |
 //	+-----------------------------------------+-------+------------------+
 //
-// Compressed, head and tail are literals of their own, so that the trailer can be changed in place, and the value is
-// compressed in parts: that twice, first for its size, so that neither form of it is ever in memory as a whole.
+// In a compressed block, head and tail are separate literals, so that the trailer can be changed in place. The value is
+// compressed part by part, twice, first only for its size: neither form is ever in memory as a whole.
 type largeRow struct{ head, value, tail []byte }
 
-// largePart is how much of a value is compressed at once.
+// largePart is the number of value bytes compressed at once.
 const largePart = 256 << 10
 
-// large writes the block of a large row. What comes before it is in the file then; its index entry waits for the next key.
+// large writes the block of a large row after everything before it was written; its index entry waits for the next key.
 func (w *Writer) large(key, value, suffix []byte) error {
 	if w.blocks > w.batchStart {
 		w.endBatch()
@@ -58,7 +58,7 @@ func (w *Writer) large(key, value, suffix []byte) error {
 	return nil
 }
 
-// endLarge adds the index entry of a large row; next is the key after it, or nil if there is none.
+// endLarge adds the index entry of a waiting large row; next is the key after it, or nil.
 func (w *Writer) endLarge(next []byte) {
 	if w.waiting.Size > 0 {
 		w.appendSeparator(next)
@@ -74,10 +74,10 @@ func newLargeRow(key []byte, trailer uint64, value, suffix []byte) *largeRow {
 	return &largeRow{head, value, append(slices.Clone(suffix), 0, 0, 0, 0, 1, 0, 0, 0)}
 }
 
-// size is that of the block.
+// size is the length of the block.
 func (r *largeRow) size() int { return len(r.head) + len(r.value) + len(r.tail) }
 
-// plain calls f with the pieces of the block, until it fails.
+// plain calls f with the pieces of the block until f fails.
 func (r *largeRow) plain(f func([]byte) error) error {
 	for _, piece := range [][]byte{r.head, r.value, r.tail} {
 		if err := f(piece); err != nil {
@@ -87,7 +87,7 @@ func (r *largeRow) plain(f func([]byte) error) error {
 	return nil
 }
 
-// pack calls f with the pieces of the compressed block, which live until it returns.
+// pack calls f with the pieces of the compressed block, which are valid only during the call.
 func (r *largeRow) pack(room []byte, f func([]byte) error) error {
 	start := appendLiteral(binary.AppendUvarint(nil, uint64(r.size())), r.head)
 	if err := f(start); err != nil {
@@ -96,7 +96,7 @@ func (r *largeRow) pack(room []byte, f func([]byte) error) error {
 	for rest := r.value; len(rest) > 0; {
 		n := min(largePart, len(rest))
 		part := s2.EncodeSnappy(room, rest[:n])
-		_, skip := binary.Uvarint(part) // its size, as if it were all
+		_, skip := binary.Uvarint(part) // strip the part's own size
 		if err := f(part[skip:]); err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (r *largeRow) pack(room []byte, f func([]byte) error) error {
 
 var errEnough = errors.New("enough")
 
-// packedSize is the size of the compressed block, or some size from most on.
+// packedSize returns the size of the compressed block; it stops early at most or above.
 func (r *largeRow) packedSize(room []byte, most int) (size int) {
 	r.pack(room, func(b []byte) error {
 		if size += len(b); size >= most {
@@ -118,7 +118,7 @@ func (r *largeRow) packedSize(room []byte, most int) (size int) {
 	return size
 }
 
-// write puts the block into the file and returns its trailer.
+// write writes the block and returns its trailer.
 func (r *largeRow) write(w *Writer, codec byte, room []byte) ([]byte, error) {
 	sum := blockSum{}
 	put := func(b []byte) error {
@@ -134,7 +134,7 @@ func (r *largeRow) write(w *Writer, codec byte, room []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32([]byte{codec}, sum.end(w.o.Format, codec)), err
 }
 
-// blockSum is the checksum of a block that comes in pieces.
+// blockSum computes the checksum of a block from its pieces.
 type blockSum struct {
 	crc uint32
 	xxh xxh3.Hasher
@@ -148,7 +148,7 @@ func (s *blockSum) add(f Format, b []byte) {
 	s.crc = crc32.Update(s.crc, base.Castagnoli, b)
 }
 
-// end returns the checksum of the block and its codec.
+// end returns the checksum of the block with its codec byte.
 func (s *blockSum) end(f Format, codec byte) uint32 {
 	if f == RocksDB5 {
 		return withCodec(s.xxh.Sum64(), codec)
@@ -156,14 +156,14 @@ func (s *blockSum) end(f Format, codec byte) uint32 {
 	return base.MaskCRC(crc32.Update(s.crc, base.Castagnoli, []byte{codec}))
 }
 
-// Literals of snappy: a tag has 0 in its two low bits, above them the length less one, or 59 and how many bytes of it
-// follow, little endian.
+// Snappy literals: the two low bits of the tag are 0; the bits above are the length minus one or, from 60 on, 59 plus
+// the number of following length bytes, little endian.
 const (
 	shortLiteral  = 60
 	literalLenLen = 4
 )
 
-// appendLiteral appends a literal that is not empty.
+// appendLiteral appends b, which must not be empty, as a literal.
 func appendLiteral(dst, b []byte) []byte {
 	if n := len(b) - 1; n < shortLiteral {
 		dst = append(dst, byte(n)<<2)
@@ -173,7 +173,7 @@ func appendLiteral(dst, b []byte) []byte {
 	return append(dst, b...)
 }
 
-// largeTrailer finds the trailer of the key of a large row in its compressed block: the head ends with it.
+// largeTrailer finds the trailer of a large row's key in the compressed block: it ends the head.
 func largeTrailer(b []byte) (int, error) {
 	head, at, ok := literal(b)
 	shared, unshared, _, p := blocks.EntryHeader(head, 0)
@@ -183,7 +183,7 @@ func largeTrailer(b []byte) (int, error) {
 	return at + len(head) - base.TrailerLen, nil
 }
 
-// literal returns the literal that a compressed block begins with, and where it is.
+// literal returns the first literal of a compressed block and its offset.
 func literal(b []byte) (text []byte, at int, ok bool) {
 	_, at = binary.Uvarint(b)
 	if at <= 0 || at+1+literalLenLen > len(b) {

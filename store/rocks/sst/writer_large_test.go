@@ -12,15 +12,15 @@ import (
 	"kvferry/store/rocks/sst"
 )
 
-// largeNoise makes a value that is not compressed.
+// largeNoise returns an incompressible value.
 func largeNoise() []byte {
 	b := make([]byte, 1200<<10)
 	rand.New(rand.NewSource(3)).Read(b)
 	return b
 }
 
-// TestLargeRowsHaveBlocks looks at the blocks between which large rows are: a large row has one for itself, the others
-// stay as small as they are elsewhere, and together they are the file from its first byte on.
+// TestLargeRowsHaveBlocks: a large row has a block of its own, the blocks around it stay as small as elsewhere, and
+// together the blocks cover the file from its first byte on.
 func TestLargeRowsHaveBlocks(t *testing.T) {
 	const mib = 1 << 20
 	noise := largeNoise()
@@ -31,7 +31,7 @@ func TestLargeRowsHaveBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A row that goes into a common block ends it, and nothing but a larger one makes that end before.
+	// The row that fills an ordinary block ends it; only a large row ends it earlier.
 	sizes := []int{50, mib + 1, 20 + mib, 20, mib + 2, mib + 3, mib - 1}
 	counts := []int{2, 1, 2, 1, 1, 1, 1}
 	if len(l.Data) != len(sizes) {

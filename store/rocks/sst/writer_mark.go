@@ -14,8 +14,8 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// SetLastSequence gives the last row of a table that a Writer wrote another sequence number, in place. The index still
-// leads to it: an index key with a smaller number is behind it.
+// SetLastSequence changes the sequence number of the last row of a Writer's table in place. The index still leads to
+// it: an index key with a smaller number sorts after it.
 func SetLastSequence(path string, seq uint64) (err error) {
 	f, err := disk.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -30,7 +30,7 @@ func SetLastSequence(path string, seq uint64) (err error) {
 	return m.mark(h, seq)
 }
 
-// marker finds and changes the last row of a table.
+// marker changes the last row of a table.
 type marker struct {
 	f      *disk.File
 	format Format
@@ -59,7 +59,7 @@ func (m *marker) lastBlock() (h blocks.Handle, err error) {
 	if err != nil {
 		return h, err
 	}
-	entry := &base.Fields{Buf: bl.Entries[max(0, bl.Restart(bl.NumRestarts()-1)):]} // each is a restart
+	entry := &base.Fields{Buf: bl.Entries[max(0, bl.Restart(bl.NumRestarts()-1)):]} // every entry is a restart
 	entry.Uvarint("shared")
 	key := entry.Uvarint32("key length")
 	if !m.format.deltaIndex() {
@@ -69,7 +69,7 @@ func (m *marker) lastBlock() (h blocks.Handle, err error) {
 	return blocks.ReadHandle(entry, "block"), entry.Err
 }
 
-// mark changes the last row of a block, and the block's checksum.
+// mark changes the last row of a block and the block's checksum.
 func (m *marker) mark(h blocks.Handle, seq uint64) error {
 	b := make([]byte, h.Size+blocks.TrailerLen)
 	if _, err := m.f.ReadAt(b, int64(h.Off)); err != nil {

@@ -11,53 +11,53 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// A batch is what is compressed at one go: so many blocks, or the first ones that reach so many bytes.
+// A batch, the unit of compression, ends after batchBlocks blocks or when it reaches batchBytes.
 const (
 	batchBlocks = 16
 	batchBytes  = 256 << 10
 )
 
-// batchSizes is what batches take. Tables end where it says, so it must not depend on who compresses, and when: the
-// batch before the one being built counts as it was built until that one ends.
+// batchSizes tracks sizes for Size, which decides where tables end. So it must not depend on which core compresses, or
+// when: until the current batch ends, the batch before it counts uncompressed.
 type batchSizes struct {
 	raw     int64 // bytes of all blocks
 	lastRaw int64 // raw at the end of the last batch
-	stored  int64 // bytes of the batches that are in the file
+	stored  int64 // bytes in the file
 	// known and knownRaw are stored and raw at the end of the batch before the last.
 	known, knownRaw int64
 }
 
-// end ends a batch when all before it are in the file.
+// end ends a batch after all earlier ones were written.
 func (s *batchSizes) end() {
 	s.known, s.knownRaw = s.stored, s.lastRaw
 	s.lastRaw = s.raw
 }
 
-// settle notes a block that is in the file, and all before it.
+// settle records a block that is in the file, as is everything before it.
 func (s *batchSizes) settle(raw, stored int64) {
 	s.raw += raw
 	s.lastRaw, s.knownRaw = s.raw, s.raw
 	s.stored, s.known = stored, stored
 }
 
-// batch is how large the batch being built is.
+// batch is the size of the batch being built.
 func (s *batchSizes) batch() int64 { return s.raw - s.lastRaw }
 
-// file is about how large the file would be with all blocks.
+// file estimates the size of the file with all blocks.
 func (s *batchSizes) file() int64 { return s.known + s.raw - s.knownRaw }
 
-// batch is blocks on their way into the file.
+// batch holds blocks on their way to the file.
 type batch struct {
-	raw     []byte // blocks as they were built, side by side
+	raw     []byte // uncompressed blocks, concatenated
 	rawEnds []int
-	seps    []byte // keys of their index entries, side by side
+	seps    []byte // keys of their index entries, concatenated
 	sepEnds []int
-	out     []byte // blocks as they are stored, with their trailers
+	out     []byte // stored blocks with trailers
 	outEnds []int
 	done    chan struct{}
 }
 
-// add notes a block that ends at end of what will be raw.
+// add records a block that ends at offset end of raw.
 func (b *batch) add(end int, sep []byte) {
 	b.rawEnds = append(b.rawEnds, end)
 	b.seps = append(b.seps, sep...)
@@ -74,18 +74,18 @@ func (b *batch) pack(f Format) {
 	}
 }
 
-// reset forgets the blocks.
+// reset drops the blocks.
 func (b *batch) reset() {
 	b.rawEnds, b.seps, b.sepEnds, b.out, b.outEnds = b.rawEnds[:0], b.seps[:0], b.sepEnds[:0], b.out[:0], b.outEnds[:0]
 }
 
-// packBlock appends a block as it is stored, with its trailer:
+// packBlock appends a stored block with its trailer:
 //
 //	+-------+-----------+--------------+
 //	| block | codec (1) | checksum (4) |
 //	+-------+-----------+--------------+
 //
-// It is compressed when that saves an eighth, as the engines do.
+// It is compressed if that saves an eighth, as in the engines.
 func packBlock(dst, raw []byte, f Format, compress bool) []byte {
 	at, codec := len(dst), byte(codecNone)
 	if compress {
@@ -101,13 +101,13 @@ func packBlock(dst, raw []byte, f Format, compress bool) []byte {
 	return appendTrailer(dst, at, codec, f)
 }
 
-// appendTrailer ends a stored block that starts at at.
+// appendTrailer appends the trailer of the stored block that starts at offset at.
 func appendTrailer(dst []byte, at int, codec byte, f Format) []byte {
 	dst = append(dst, codec)
 	return binary.LittleEndian.AppendUint32(dst, f.checksum(dst[at:]))
 }
 
-// checksum is that of a block with its codec.
+// checksum returns the checksum of a block and its codec byte.
 func (f Format) checksum(b []byte) uint32 {
 	if f == RocksDB5 {
 		n := len(b) - 1
@@ -116,5 +116,5 @@ func (f Format) checksum(b []byte) uint32 {
 	return base.MaskCRC(crc32.Checksum(b, base.Castagnoli))
 }
 
-// withCodec adds the codec to the XXH3 of a block.
+// withCodec mixes the codec byte into the XXH3 of a block.
 func withCodec(h uint64, codec byte) uint32 { return uint32(h) ^ uint32(codec)*0x6b9083d9 }

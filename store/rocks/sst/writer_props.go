@@ -8,10 +8,9 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// What a table says about itself, names of table/table_properties.cc and table/block_based. Those that only some
-// versions of RocksDB know are skipped by the others.
+// Properties of a table, as in table/table_properties.cc and table/block_based. RocksDB skips unknown ones.
 
-// properties lists the properties in any order. metaOff is where the filter, the first block after the data, starts.
+// properties returns the properties in any order. dataSize is the size of the data, where the filter starts.
 func (w *Writer) properties(dataSize uint64) *propertyList {
 	p := new(propertyList)
 	p.identity(w)
@@ -23,7 +22,7 @@ func (w *Writer) properties(dataSize uint64) *propertyList {
 	return p
 }
 
-// propertyList gathers properties.
+// propertyList collects properties.
 type propertyList []property
 
 type property struct {
@@ -35,8 +34,8 @@ func (p *propertyList) bytes(name string, v []byte) { *p = append(*p, property{"
 func (p *propertyList) text(name, v string)         { p.bytes(name, []byte(v)) }
 func (p *propertyList) uint(name string, v uint64)  { p.bytes(name, binary.AppendUvarint(nil, v)) }
 
-// identity says where the table comes from. RepairDB sorts tables by column family; caches of blocks know a table
-// by database, session and file number; compactions that are due by time look at the times.
+// identity adds the origin of the table. RepairDB sorts tables by column family, block caches identify a table by
+// database, session and file number, and time-based compactions use the times.
 func (p *propertyList) identity(w *Writer) {
 	p.uint("column.family.id", uint64(w.o.FamilyID))
 	p.text("column.family.name", w.o.FamilyName)
@@ -75,7 +74,7 @@ func (p *propertyList) options(w *Writer) {
 	p.text("prefix.extractor.name", noName)
 	p.text("property.collectors", "[]")
 	p.text("compression", "Snappy")
-	p.uint("format.version", 0) // "reserved" until RocksDB 10, which does not look at it either
+	p.uint("format.version", 0) // "reserved" until RocksDB 10, which ignores it, too
 	p.uint("fixed.key.length", 0)
 	p.uint("index.key.is.user.key", flag(w.o.Format.deltaIndex()))
 	p.uint("index.value.is.delta.encoded", flag(w.o.Format.deltaIndex()))
@@ -84,17 +83,17 @@ func (p *propertyList) options(w *Writer) {
 	p.text("block.based.table.prefix.filtering", "0")
 }
 
-// externalVersion is that of tables which have a place for their sequence number.
+// externalVersion marks tables with a field for their sequence number.
 const externalVersion = 2
 
-// external marks a table that a running engine may take in. The number that its rows get there goes into the MANIFEST,
-// with old settings into the second property.
+// external marks a table for ingestion by a running engine. The MANIFEST gets the sequence number of its rows; with old
+// settings the engine also writes it into the second property.
 func (p *propertyList) external() {
 	p.bytes("external_sst_file.version", binary.LittleEndian.AppendUint32(nil, externalVersion))
 	p.bytes("external_sst_file.global_seqno", make([]byte, 8))
 }
 
-// noName is what RocksDB writes for what is not set.
+// noName is RocksDB's placeholder for an unset name.
 const noName = "nullptr"
 
 func nameOr(s string) string {
@@ -111,7 +110,7 @@ func flag(b bool) uint64 {
 	return 0
 }
 
-// appendBlock appends the block of properties.
+// block returns the properties block.
 func (p *propertyList) block() []byte {
 	slices.SortFunc(*p, func(a, b property) int { return strings.Compare(a.name, b.name) })
 	var b blockWriter
@@ -121,19 +120,19 @@ func (p *propertyList) block() []byte {
 	return b.finish()
 }
 
-// onlyFile is the number of the one file of a session.
+// onlyFile is the file number of a session's only file.
 const onlyFile = 1
 
-// session is the identity of the session that wrote the table, as RocksDB writes it: 20 digits of base 36. Together with
-// the file number it names the table among all tables everywhere: caches of blocks rely on it. The number that the file
-// gets is not known yet, and sessions of kvferry have to be the same from run to run; so each table has a session of its
-// own, made from what is in it. Tables that have one identity have the same blocks at the same places.
+// session returns the identity of the writing session in RocksDB's form: 20 base-36 digits. Together with the file
+// number it identifies the table globally; block caches rely on it. The final file number is not yet known, and runs of
+// kvferry must be reproducible, so each table has its own session, derived from its contents. Tables with the same
+// identity have the same blocks at the same offsets.
 func (w *Writer) session() string {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	w.ident.WriteString(w.o.Identity)
 	w.ident.Write(binary.AppendUvarint(nil, uint64(w.o.FamilyID)))
 	sum := w.ident.Sum128()
-	// 64 bits are the lower half: 62 in the last 12 digits, 2 in the 8 before, with 39 of the upper one.
+	// sum.Lo is the lower half: 62 bits in the last 12 digits, 2 in the first 8, with 39 bits of the upper half.
 	high, low := sum.Hi&(1<<39-1)<<2|sum.Lo>>62, sum.Lo&(1<<62-1)
 	var out [20]byte
 	for i := 19; i >= 8; i-- {

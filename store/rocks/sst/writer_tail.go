@@ -7,8 +7,8 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// appendSeparator sets sep to the key of the index entry of a block that ends with the last key: one that is not before
-// it, and before next. It is shortened in the bytewise order alone, the only one where that is known to be sound.
+// appendSeparator sets sep to the index key of a block that ends with the last key: at or after it, and before next. It
+// is shortened only in bytewise order, where that is known to be sound.
 func (w *Writer) appendSeparator(next []byte) {
 	t := w.trailer
 	key := w.last
@@ -25,10 +25,10 @@ func (w *Writer) appendSeparator(next []byte) {
 	}
 }
 
-// deltaIndex reports whether index entries have user keys, and values whose length is not stored (format_version 4).
+// deltaIndex reports whether index entries have user keys and values without a stored length (format_version 4).
 func (f Format) deltaIndex() bool { return f == RocksDB5 }
 
-// addIndex adds the entry of a block.
+// addIndex adds the index entry of a block.
 func (w *Writer) addIndex(sep []byte, h blocks.Handle) {
 	var v [2 * binary.MaxVarintLen64]byte
 	w.index.entry(sep, appendHandle(v[:0], h), !w.o.Format.deltaIndex())
@@ -39,7 +39,7 @@ func appendHandle(dst []byte, h blocks.Handle) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(dst, h.Off), h.Size)
 }
 
-// tail puts into the file what follows the data.
+// tail appends everything after the data.
 func (w *Writer) tail() {
 	var meta blockWriter
 	if w.o.Format != LevelDB {
@@ -55,10 +55,10 @@ func (w *Writer) tail() {
 	w.putFooter(metaindex, w.put(w.index.finish(), true))
 }
 
-// filterName is the name of the filter policy that all versions of RocksDB look for.
+// filterName is the filter policy that all RocksDB versions look for.
 const filterName = "rocksdb.BuiltinBloomFilter"
 
-// filterPolicy is how tables of the format's time name the policy in their properties.
+// filterPolicy is the policy name that RocksDB of the format's time writes into the properties.
 func (f Format) filterPolicy() string {
 	if f == RocksDB5 {
 		return "bloomfilter"
@@ -66,7 +66,7 @@ func (f Format) filterPolicy() string {
 	return filterName
 }
 
-// put puts a block into the file.
+// put appends a block to the file.
 func (w *Writer) put(raw []byte, compress bool) blocks.Handle {
 	at := len(w.buf)
 	w.buf = packBlock(w.buf, raw, w.o.Format, compress)
@@ -75,7 +75,7 @@ func (w *Writer) put(raw []byte, compress bool) blocks.Handle {
 	return h
 }
 
-// putFilter puts the filter into the file. It is made in its place.
+// putFilter builds the filter in place in the write buffer.
 func (w *Writer) putFilter() blocks.Handle {
 	at := len(w.buf)
 	w.buf = w.filter.appendTo(w.buf)
@@ -85,7 +85,7 @@ func (w *Writer) putFilter() blocks.Handle {
 	return h
 }
 
-// putFooter puts the footer into the file, which footer draws.
+// putFooter appends the footer; see Footer.
 func (w *Writer) putFooter(metaindex, index blocks.Handle) {
 	at := len(w.buf)
 	handles := appendHandle(appendHandle(nil, metaindex), index)

@@ -184,7 +184,7 @@ func TestPebbleReadsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// spare is the time of so many cores.
+// spare provides n idle cores.
 func spare(cores int) func(func()) bool {
 	slots := make(chan struct{}, cores)
 	return func(f func()) bool {
@@ -258,7 +258,7 @@ func TestOrderIsChecked(t *testing.T) {
 	}
 }
 
-// calls notes where writes begin.
+// calls records the offsets of writes.
 type calls struct {
 	size   int
 	starts []int
@@ -270,7 +270,7 @@ func (c *calls) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestWritesAreAligned: writes start at multiples of the buffer, but after a large row, whose block is no part of one.
+// TestWritesAreAligned: writes start at multiples of the buffer size, except after a large row's separate block.
 func TestWritesAreAligned(t *testing.T) {
 	for _, cores := range []int{0, 2} {
 		for _, buffer := range []int{0, 8 << 10} {
@@ -297,7 +297,7 @@ func TestWritesAreAligned(t *testing.T) {
 	}
 }
 
-// full takes so many bytes.
+// full accepts n bytes, then fails.
 type full int
 
 func (f *full) Write(p []byte) (int, error) {
@@ -342,7 +342,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestProperties reads them back by Pebble and compares them with what the rows are.
+// TestProperties reads the properties with Pebble and compares them with the rows.
 func TestProperties(t *testing.T) {
 	rows := shapes()["random"]
 	o := options()
@@ -373,7 +373,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// TestLastSequence changes the number of the last row: nothing else changes, and it is found.
+// TestLastSequence changes the last row's sequence number: all other bytes stay the same, and lookups find the row.
 func TestLastSequence(t *testing.T) {
 	for name, rows := range shapes() {
 		for _, f := range []sst.Format{sst.RocksDB2, sst.RocksDB5} {
@@ -433,7 +433,7 @@ func TestLastSequence(t *testing.T) {
 	}
 }
 
-// TestIdentity: tables of other contents, column families or databases are different, the same ones are not.
+// TestIdentity: tables differ in identity if contents, column family or database differ; equal tables do not.
 func TestIdentity(t *testing.T) {
 	session := func(rows []row, change func(*sst.WriterOptions)) string {
 		o := options()
@@ -465,7 +465,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestFilter asks Pebble's reading of the filter for keys that are there and for others.
+// TestFilter looks up existing and other keys with Pebble's filter reader.
 func TestFilter(t *testing.T) {
 	var keys [][]byte
 	rows := shapes()["many"]
@@ -477,7 +477,7 @@ func TestFilter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range 3 { // a table of any row has one
+	for n := range 3 { // any table with rows has one
 		if has := bytes.Contains(write(t, options(), rows[:n]), []byte("fullfilter.")); has != (n > 0) {
 			t.Errorf("%d rows: filter %t", n, has)
 		}
@@ -507,7 +507,7 @@ func TestFilter(t *testing.T) {
 	if wrong > 250 {
 		t.Errorf("%d of 10000 absent keys pass the filter", wrong)
 	}
-	// Pebble's own filter of the same keys is the same.
+	// Pebble's own filter of these keys is identical.
 	w := bloom.FilterPolicy(10).NewWriter(sstable.TableFilter)
 	for _, k := range keys {
 		w.AddKey(k)
