@@ -24,8 +24,8 @@ type native struct {
 
 	started time.Time
 	sent    int64 // entries (no stream groups); for a string, bytes
-	soon    int64 // of sent, those with an expiry within soon
-	lasting int64 // of sent, those without an expiry
+	soon    int64 // elements that expire within soon
+	lasting int64 // elements without an expiry
 }
 
 // soon is the margin for expiries that may pass before RENAME: clocks differ, and large records take time.

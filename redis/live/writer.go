@@ -157,7 +157,7 @@ func (w *writer) set(value []byte) error {
 	return nil
 }
 
-// clear flushes the pipe before a large command is built, which waits for room.
+// clear flushes the pipe, which waits for room, before a large command is built.
 func (w *writer) clear(n int) error {
 	if n <= bufpool.Large {
 		return nil
