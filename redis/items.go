@@ -158,7 +158,7 @@ func (s *source) sorted(ctx context.Context, db *database, t record.TypeSet, spa
 	return out, nil
 }
 
-// take returns the order for some types and pins it until release. It closes all unpinned orders.
+// take returns the order for some types and pins it until release. It closes the other unpinned orders.
 func (s *source) take(db *database, t record.TypeSet) (o *order, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,8 +36,8 @@ type source struct {
 	orders []*order // sorted items
 }
 
-// Open opens a file whose records this package reads. Damage is an error; with Salvage it is a finding, and the items
-// before it are read.
+// Open opens an RDB file as a source of format f. Damage is an error; with Salvage it is a finding, and the items before
+// it are read.
 func Open(ctx context.Context, f format.Format, location string, o *format.OpenOptions) (format.Source, error) {
 	file, damage, err := openFile(ctx, location, o)
 	if corrupt := (*record.CorruptError)(nil); errors.As(err, &corrupt) {
