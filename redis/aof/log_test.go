@@ -316,8 +316,7 @@ func TestEarlierFileCut(t *testing.T) {
 	}
 }
 
-// TestExpired: an expired key is an ordinary row until it is filtered out, and a key expires after its timestamp, not
-// at it.
+// TestExpired: an expired key is an ordinary row until it is filtered out; a key is expired only after its timestamp.
 func TestExpired(t *testing.T) {
 	src, _, err := open(t, filepath.Join(tree(t, map[string]string{"a.aof": commandsOf("SET a 1\nSET b 2\nPEXPIREAT a 4000000000000\nPEXPIREAT b 4000000000001")}), "a.aof"), false)
 	if err != nil {
