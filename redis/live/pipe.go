@@ -49,7 +49,7 @@ type batch struct {
 	pieces []piece
 }
 
-// pipe sends pieces to a server without waiting for replies. Only pass may be called from several goroutines.
+// pipe sends pieces to a server without waiting for replies. Only pass may be called from other goroutines.
 type pipe struct {
 	ctx  context.Context
 	dial func(context.Context) (net.Conn, error)
@@ -329,7 +329,7 @@ func (p *pipe) failed() bool {
 	return p.err != nil
 }
 
-// session sends over one connection until it breaks or the queue is empty.
+// session sends over one connection until it breaks or the pipe ends.
 func (p *pipe) session(conn net.Conn) {
 	if l, ok := conn.(*link); ok {
 		l.awaits = p.awaits

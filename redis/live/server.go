@@ -26,7 +26,7 @@ type server struct {
 	major     int
 	minor     int
 	valkey    bool
-	runs      map[string]string // run id by address; nil if restarts are allowed
+	runs      map[string]string // run id by address; nil: new connections do not check it
 	name      string            // "Redis 7.0.15"
 	version   rdb.Version
 	restore   bool     // supports RESTORE
@@ -234,7 +234,7 @@ func (s *server) evicted(ctx context.Context) int64 {
 	return n
 }
 
-// dialer returns a dial function for bulk connections, which fail if the server has restarted since.
+// dialer returns a dial function for bulk connections. It fails if the server has restarted and runs has its run id.
 func (s *server) dialer(host, db string) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
 		conn, err := s.dial(ctx, host)

@@ -38,7 +38,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	}
 	defer s.client.Close()
 	runs := s.runs
-	s.runs = nil // a restart only repeats the copy
+	s.runs = nil // sameRuns checks the run ids instead
 	to, err := newSpool(o.Options.TempDir)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (s *server) hosts() []string {
 	return slices.Compact(hosts)
 }
 
-// attempts limits how often an operation is retried after the connection breaks.
+// attempts limits the tries of an operation whose connection breaks.
 const attempts = 5
 
 // replica copies one server. When the connection breaks, it restarts the copy.
@@ -177,9 +177,8 @@ func (c *copier) replica(ctx context.Context, host string) error {
 	return c.about(host, err)
 }
 
-// onServer calls do, and retries it when the connection breaks or the server is busy. In a cluster, it follows a
-// failover. do reports whether it made progress. onServer returns the last server and the number of tries there since
-// the last progress.
+// onServer calls do, and retries it if the connection breaks, the server is busy, or a replica takes over. do reports
+// whether it made progress. onServer returns the last server and the number of tries there since the last progress.
 func (c *copier) onServer(ctx context.Context, host string, do func(host string) (further bool, err error)) (at string, tries int, err error) {
 	until := time.Now().Add(patience)
 	for tries = 1; ; tries++ {
