@@ -15,7 +15,7 @@ import (
 	"kvferry/store"
 )
 
-// Sections that are read a second time have to be what they were: in the order of the file, and sorted.
+// Sections that are read a second time must be unchanged: in file order, and sorted.
 func TestSectionsChanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dump.rdb")
 	src, _ := write(t, path, formatOf(t, "11"), 300, time.Unix(1700000000, 0))

@@ -18,8 +18,8 @@ import (
 	"kvferry/store"
 )
 
-// A damaged file is an error that says where, or with --salvage what can be read of it: in the order of the file, in that of
-// keys, and row by row, always to an end. The ledger adds up.
+// A damaged file is an error with its location, or with --salvage its readable part: in file order, in key order, and
+// row by row. Every read ends, and the ledger adds up.
 func TestDamagedFiles(t *testing.T) {
 	dir := t.TempDir()
 	src, _ := write(t, filepath.Join(dir, "whole"), formatOf(t, "12"), 15, fixtures.Clock)
@@ -74,7 +74,7 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// readDamaged reads all of a damaged source in every way.
+// readDamaged reads a damaged source in every way.
 func readDamaged(t *testing.T, src format.Source, dir string) {
 	t.Helper()
 	drop := func(record.Finding) {}
@@ -108,7 +108,7 @@ func readDamaged(t *testing.T, src format.Source, dir string) {
 	}
 }
 
-// Spans are cut from items that were sorted once, whoever reads them first, and what nobody reads any more makes room.
+// Spans come from items that were sorted once, whichever reader comes first, and unused orders are closed.
 func TestSortedOnce(t *testing.T) {
 	src, want := write(t, filepath.Join(t.TempDir(), "a.rdb"), formatOf(t, "9"), 60, fixtures.Clock)
 	s := src.(*source)
@@ -144,7 +144,7 @@ func TestSortedOnce(t *testing.T) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	r, err := src.Records(cancelled, "0", record.Of(record.Hash), format.Span{}, &format.Env{Now: truthTime})
-	if err == nil { // so few items that nobody looked
+	if err == nil { // too few items for a check of the context
 		err = r.Close()
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {

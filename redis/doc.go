@@ -1,10 +1,10 @@
-// Package redis is the format of RDB files: dumps of Redis, Valkey and servers that are like them. Package rdb has the
-// layouts; here files become sources and targets of records.
+// Package redis reads and writes RDB files: snapshots of Redis, Valkey and compatible servers. Package rdb has the
+// layouts; this package turns files into sources and targets of records.
 //
-// A file is skipped once when it is opened: its items are cut, counted and checked, its checksum is compared. That
-// gives the databases, their sizes, and the offsets at which sections of it can be read on their own. Records come in
-// the order of the file when nobody needs another one; otherwise the encoded values are sorted by key, on disk when
-// they are many, and decoded in that order.
+// Opening a file scans it once: items are delimited, counted and validated, and the checksum is verified. The scan
+// yields the databases, their sizes, and the offsets of sections that can be read independently. Records come in file
+// order unless the caller needs key order; then the encoded values are sorted by key, on disk if necessary, and decoded
+// in that order.
 package redis
 
 import (
@@ -17,25 +17,25 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// Name is what locations call the format.
+// Name is the name of the format in locations.
 const Name = "rdb"
 
-// Keyspace is the one keyspace of a database: its items.
+// Keyspace is the only keyspace of a database: its items.
 const Keyspace = "rdb"
 
-// rdbFormat is the format, and the version that its targets are written in.
+// rdbFormat is the format, with the version of its targets.
 type rdbFormat struct {
 	version rdb.Version
-	base    bool // of an append-only log, and says so
+	base    bool // mark targets as the base of an append-only log
 }
 
 // New returns the format. Its targets have the version that most servers load.
 func New() format.Format { return &rdbFormat{version: rdb.DefaultVersion} }
 
-// NewBase returns the format whose targets are bases of append-only logs.
+// NewBase returns a format whose targets are bases of append-only logs.
 func NewBase(v rdb.Version) format.Format { return &rdbFormat{version: v, base: true} }
 
-// WithVersion returns the format whose targets have a version, which rdb.Versions lists.
+// WithVersion returns a format whose targets have one of rdb.Versions.
 func WithVersion(version string) (format.Format, error) {
 	v, err := rdb.ParseVersion(version)
 	if err != nil {
@@ -44,13 +44,13 @@ func WithVersion(version string) (format.Format, error) {
 	return &rdbFormat{version: v}, nil
 }
 
-// VersionOf returns the version that targets of a format of this package are written in.
+// VersionOf returns the version of the targets of a format of this package.
 func VersionOf(f format.Format) rdb.Version { return f.(*rdbFormat).version }
 
 // Name returns "rdb".
 func (f *rdbFormat) Name() string { return Name }
 
-// Detect looks for the magic of a file.
+// Detect checks the magic of a file.
 func (f *rdbFormat) Detect(ev *format.Evidence) format.Verdict {
 	if len(ev.Head) == 0 { // a directory
 		return format.Verdict{}
@@ -61,7 +61,7 @@ func (f *rdbFormat) Detect(ev *format.Evidence) format.Verdict {
 	return format.Verdict{Score: 100, Why: []string{fmt.Sprintf("the file begins with %q", ev.Head[:9])}}
 }
 
-// Limits says what a file of the version holds.
+// Limits describes the values that a file of the version can hold.
 func (f *rdbFormat) Limits() format.Limits {
 	return format.Limits{
 		Place: format.InFile, Types: f.version.Types(), EmptyKey: true, MaxScore: math.Inf(1), Whole: true, AnyOrder: true,
@@ -84,12 +84,12 @@ var (
 	opaqueFunction = record.Library.String()
 )
 
-// Opaque names the kinds of values of type record.Other that files and servers may have.
+// Opaque names the kinds of values of type record.Other in files and servers.
 func Opaque() []string {
 	return []string{opaqueModule, opaqueArray, opaqueCron, opaqueDF, opaqueFunction}
 }
 
-// unheld names those of them that files of the version do not hold.
+// unheld names the opaque kinds that files of the version cannot hold.
 func (f *rdbFormat) unheld() []string {
 	if f.version.Functions() {
 		return []string{opaqueArray, opaqueCron, opaqueDF}
@@ -107,7 +107,7 @@ func (f *rdbFormat) Create(ctx context.Context, location string, o *format.Creat
 	return create(f, location, o)
 }
 
-// LossInfos describes the kinds of losses that only files and servers have.
+// LossInfos describes the kinds of losses specific to files and servers.
 func LossInfos() []record.LossInfo {
 	return []record.LossInfo{record.GroupProgress()}
 }

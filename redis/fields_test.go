@@ -11,13 +11,12 @@ import (
 	"kvferry/record"
 )
 
-// Fields that have expired are left out of a fingerprint, as of everything that is read: it is that of a file that was
-// written from it.
+// A fingerprint leaves out expired fields, so it equals the fingerprint of a file converted from the source.
 func TestFingerprintDropsExpiredFields(t *testing.T) {
 	for _, name := range []string{"rdb-r74-basic", "rdb-r74rc1-basic", "rdb-v90-basic", "rdb-r70-basic"} {
 		path, ok := goldens(t)[name]
 		if !ok {
-			continue // only those of the project are there
+			continue // only the project's own files exist
 		}
 		src := openPath(t, path)
 		if got, want := format.FieldsExpire(src), name != "rdb-r70-basic"; got != want {

@@ -18,8 +18,8 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// openFile returns the file at a location, unpacked and seekable. What it is unpacked to has no name and goes with it.
-// damage is why it could not be unpacked to its end.
+// openFile opens a file, decompressed and seekable. Decompressed data goes to an unlinked temporary file. damage is the
+// reason why decompression stopped early.
 func openFile(ctx context.Context, location string, o *format.OpenOptions) (file *disk.File, damage, err error) {
 	if location == "-" {
 		if o.Stdin == nil {
@@ -27,7 +27,7 @@ func openFile(ctx context.Context, location string, o *format.OpenOptions) (file
 		}
 		return spool(ctx, o.Stdin, o.Options.TempDir)
 	}
-	if filepath.Ext(location) == ".dfs" { // not all parts of a snapshot say what they are
+	if filepath.Ext(location) == ".dfs" { // some files of a Dragonfly snapshot lack a recognizable header
 		return nil, nil, rdb.ErrSnapshot
 	}
 	f, err := o.Options.Sources.OpenWhole(location)
@@ -59,7 +59,7 @@ func isPacked(head []byte) bool {
 	return bytes.HasPrefix(head, gzipMagic) || bytes.HasPrefix(head, zstdMagic)
 }
 
-// unpacked returns what a stream has when it is unpacked.
+// unpacked returns a reader of the decompressed stream.
 func unpacked(r io.Reader) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
 	head, err := b.Peek(len(zstdMagic))
@@ -79,8 +79,8 @@ func unpacked(r io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(b), nil
 }
 
-// spool copies a stream, unpacked, to a temporary file. What can be unpacked is in the file; damage is why
-// that is not all.
+// spool copies a stream, decompressed, to a temporary file. damage is the reason why decompression stopped early; the
+// file then holds the data before it.
 func spool(ctx context.Context, r io.Reader, dir string) (f *disk.File, damage, err error) {
 	f, err = disk.Temp(dir, "rdb")
 	if err != nil {
@@ -93,8 +93,8 @@ func spool(ctx context.Context, r io.Reader, dir string) (f *disk.File, damage, 
 	return f, damage, nil
 }
 
-// interrupted reads until the context ends. It keeps the error that it was stopped by: what else fails where its bytes are
-// unpacked is the fault of the bytes.
+// interrupted reads until the context ends, and keeps the first read error. It distinguishes read errors from errors of
+// the decompressor: those mean damaged input.
 type interrupted struct {
 	ctx context.Context
 	r   io.Reader
@@ -113,7 +113,7 @@ func (i *interrupted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unpackTo writes what the bytes are when they are unpacked.
+// unpackTo writes the decompressed bytes to f.
 func (i *interrupted) unpackTo(f *disk.File) (damage, err error) {
 	in, err := unpacked(i)
 	if i.err != nil {
@@ -143,10 +143,10 @@ func (i *interrupted) unpackTo(f *disk.File) (damage, err error) {
 	return packedError(to.n, err), nil
 }
 
-// headerLen is how much of a file tells whether it is an RDB file.
+// headerLen is the length of the magic and version.
 const headerLen = 9
 
-// packedError is the error of compressed bytes of which so many could be unpacked.
+// packedError is the error of a compressed file after n decompressed bytes.
 func packedError(n int64, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
 		err = errors.New("the file is cut off")
@@ -154,7 +154,7 @@ func packedError(n int64, err error) error {
 	return &record.CorruptError{Off: n, Field: "compressed bytes", Err: err}
 }
 
-// written counts what is written and keeps the error.
+// written counts the bytes written and keeps the error.
 type written struct {
 	w   io.Writer
 	n   int64
@@ -167,10 +167,10 @@ func (w *written) Write(p []byte) (n int, err error) {
 	return n, w.err
 }
 
-// maxHead is how much of a file detection sees.
+// maxHead limits the bytes passed to format detection.
 const maxHead = 4 << 10
 
-// Head returns how a file begins, unpacked when it is compressed. What is no whole file of that kind begins as it does.
+// Head returns the first bytes of a file, decompressed. If the decompressor cannot start, it returns the raw bytes.
 func Head(path string) ([]byte, error) {
 	f, err := disk.Open(path)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"kvferry/store"
 )
 
-// packedForms returns the forms that a file may come in.
+// packedForms returns the compressed forms of a file.
 func packedForms(t *testing.T, plain []byte) map[string][]byte {
 	t.Helper()
 	var gz, zs bytes.Buffer
@@ -157,7 +157,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// A section that an earlier process finished is taken over as it is, and refused when it is another.
+// A section that an earlier process finished is adopted unchanged, and rejected if it differs.
 func TestAdopt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "t")
 	create := func(version string) format.Target {
@@ -221,8 +221,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// Compressed bytes that are cut off or damaged are what could be unpacked of them, and a finding. A stream that cannot be
-// read is no damage.
+// A truncated or damaged compressed file yields its readable part and a finding. A read error is not damage.
 func TestPackedDamage(t *testing.T) {
 	dir := t.TempDir()
 	src, want := write(t, filepath.Join(dir, "a.rdb"), formatOf(t, "9"), 12, fixtures.Clock)

@@ -14,14 +14,14 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// TestForged: a value that contradicts itself, in a file whose checksum says nothing, is named with its key and offset,
-// and the keys around it are read.
+// TestForged: an inconsistent value in a file without a checksum is reported with its key and offset, and the keys
+// around it are read.
 func TestForged(t *testing.T) {
 	sized := func(b string) string { return string(rune(len(b))) + b } // below 64 bytes
 	for name, forged := range map[string]struct {
 		typ   rdb.Type
 		value string
-		kind  string // FindDamagedValue if it is empty
+		kind  string // FindDamagedValue if empty
 	}{
 		"intset of no width":          {11, sized("\x03\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00"), ""},
 		"intset longer than it is":    {11, sized("\x02\x00\x00\x00\xff\xff\xff\x7f\x01\x00"), ""},

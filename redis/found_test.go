@@ -21,7 +21,7 @@ import (
 	"kvferry/store"
 )
 
-// told is what a file has, a line a record: "database/key=elements expires at", and a line a finding: "severity kind key".
+// told lists a file's records as "database/key=elements expires at" and its findings as "severity kind key".
 func told(t *testing.T, path string, sections bool) (out []string) {
 	t.Helper()
 	report := func(f record.Finding) {
@@ -94,7 +94,7 @@ func told1(t *testing.T, r record.Reader) (out []string) {
 	}
 }
 
-// checkTold compares what is read of a file in the order of keys and in sections.
+// checkTold compares the records of a file in key order and in sections.
 func checkTold(t *testing.T, name, path string, want ...string) {
 	t.Helper()
 	slices.Sort(want)
@@ -105,7 +105,7 @@ func checkTold(t *testing.T, name, path string, want ...string) {
 	}
 }
 
-// TestFound: files that were once read wrongly. The README of testdata/found says where they are from.
+// TestFound: files that were once read wrongly. The README of testdata/found names their origins.
 func TestFound(t *testing.T) {
 	found := func(name string, want ...string) {
 		t.Helper()
@@ -145,12 +145,13 @@ func checkFile(t *testing.T, name string, b []byte, want ...string) {
 	checkTold(t, name, path, want...)
 }
 
-// expiresAt stands before a key.
+// expiresAt returns the expiry before a key.
 func expiresAt(ms int64) string {
 	return string(binary.LittleEndian.AppendUint64([]byte{0xFC}, uint64(ms)))
 }
 
-// TestAttributesHold: an expiry, idle time or frequency holds for the next key whatever stands between, and for no other.
+// TestAttributesHold: an expiry, idle time or frequency applies to the next key, whatever lies between, and to no
+// other.
 func TestAttributesHold(t *testing.T) {
 	const ms = 2500000000000
 	library := "\xf5\x13#!lua name=l\ncode()"
@@ -182,7 +183,7 @@ func TestAttributesHold(t *testing.T) {
 	checkRows(t, b, ms)
 }
 
-// checkAttribute looks for one line among those of a file.
+// checkAttribute looks for one line in the listing of a file.
 func checkAttribute(t *testing.T, b []byte, want string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.rdb")
@@ -194,7 +195,7 @@ func checkAttribute(t *testing.T, b []byte, want string) {
 	}
 }
 
-// checkRows: a row of a key has its expiry, wherever that stands in the file.
+// checkRows: the row of a key includes its expiry, wherever the file has it.
 func checkRows(t *testing.T, b []byte, ms int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.rdb")
@@ -217,7 +218,8 @@ func checkRows(t *testing.T, b []byte, ms int64) {
 	}
 }
 
-// TestNewer: of what this build does not know the rest of a file is one finding, unless its end is known. Versions refuse nothing.
+// TestNewer: an unknown item hides the rest of a file, with one finding, unless its end is known. No version is
+// rejected.
 func TestNewer(t *testing.T) {
 	a, b := "\x00\x01a\x011", "\x00\x01b\x012"
 	for _, head := range []string{"REDIS0016", "REDIS9999", "VALKEY081", "VALKEY999", "VALKEY011"} {
@@ -229,7 +231,7 @@ func TestNewer(t *testing.T) {
 	checkFile(t, "flag of an array", file("REDIS0014", a, "\x1c\x01x\x01\x07\x00\x00\x00\x00\x00", b), "0/a=:1", "error newer")
 	checkFile(t, "module of 4.0-rc", file("REDIS0008", a, "\x06\x01x\x01y", b), "0/a=:1", "error newer")
 	bad := file("REDIS0015", a, "\x3f\x01x\x01y")
-	bad[len(bad)-1] = 1 // a checksum that is wrong
+	bad[len(bad)-1] = 1 // a wrong checksum
 	path := filepath.Join(t.TempDir(), "x.rdb")
 	if err := os.WriteFile(path, bad, 0o600); err != nil {
 		t.Fatal(err)
@@ -241,7 +243,7 @@ func TestNewer(t *testing.T) {
 		"0/a=:1", "0/b=:2", "0/x=keydb-cron:\x01s\x00")
 }
 
-// TestDragonfly: types 30 to 37 are its own in files that it wrote, and in those older than Redis has such types.
+// TestDragonfly: types 30 to 37 belong to Dragonfly in its own files, and in files older than these types in Redis.
 func TestDragonfly(t *testing.T) {
 	const at = 1675209600
 	hash := "\x1f\x01h\x02\x01f\x01v\xc0\xff\x01g\x01w\xc2" + string(binary.LittleEndian.AppendUint32(nil, 500000000))
@@ -279,7 +281,7 @@ func TestDragonfly(t *testing.T) {
 	}
 }
 
-// TestProducers: what a stream remembers of idempotent producers, or that it is told to remember more, is named.
+// TestProducers: the state of idempotent producers, or a changed limit of it, is reported.
 func TestProducers(t *testing.T) {
 	stream := func(name, producers string) string {
 		return "\x1b\x01" + name + strings.Repeat("\x00", 10) + producers + "\x00\x00"
@@ -289,7 +291,7 @@ func TestProducers(t *testing.T) {
 		"0/a=", "0/b=", "0/c=", "warning unread-metadata b", "warning unread-metadata c")
 }
 
-// TestTemplates: hashes of Redis 8.10 whose fields stand elsewhere. A template counts until another has its id.
+// TestTemplates: hashes of Redis 8.10 with shared field names. A template is valid until its id is redefined.
 func TestTemplates(t *testing.T) {
 	packed := func(n byte, entries string) string {
 		b := append([]byte{byte(len(entries) + 7), 0, 0, 0, n, 0}, entries...)

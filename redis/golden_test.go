@@ -25,10 +25,10 @@ import (
 	"kvferry/store"
 )
 
-// goldenDirs hold files that servers wrote: those of the project, and more beside it.
+// goldenDirs hold files written by servers: the project's own, and more outside of it.
 var goldenDirs = []string{"../fixtures/golden", "../../shared/golden"}
 
-// goldens lists files that servers wrote, by name.
+// goldens lists files written by servers, by name.
 func goldens(t testing.TB) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -44,7 +44,7 @@ func goldens(t testing.TB) map[string]string {
 	return out
 }
 
-// truthTime is after the truth files were made: what was to expire while they were has, and nothing else.
+// truthTime is after the truth files were made: only keys with a short expiry have expired by then.
 var truthTime = time.UnixMilli(1795313000000)
 
 func openPath(t testing.TB, path string) format.Source {
@@ -57,7 +57,7 @@ func openPath(t testing.TB, path string) format.Source {
 	return src
 }
 
-// lines dumps a source, database by database, as `kvferry dump --encode base64` does.
+// lines dumps a source, database by database, like `kvferry dump --encode base64`.
 func lines(t testing.TB, src format.Source, now time.Time, sections bool, report func(record.Finding)) []byte {
 	t.Helper()
 	var out []byte
@@ -102,7 +102,7 @@ func gunzip(t testing.TB, path string) []byte {
 	return b
 }
 
-// dumped is a line of a dump, or of what a server said beside its values.
+// dumped is a line of a dump, or of a server's metadata.
 type dumped struct {
 	DB, Type, Key string
 	ExpireMS      int64  `json:"expire_at_ms"`
@@ -119,7 +119,7 @@ type dumpedGroup struct {
 	Last    string `json:"last_id"`
 	Read    *int64 `json:"entries_read"`
 	Pending [][]any
-	// Consumers are names in dumps, and more in what servers say.
+	// Consumers are names in dumps, and objects in truth files.
 	Consumers []any
 	PEL       [][]any
 }
@@ -144,7 +144,7 @@ func parseLines(t testing.TB, b []byte) []dumped {
 	return out
 }
 
-// split takes what truth files do not have out of a dump.
+// split removes data from a dump that truth files lack.
 func split(t testing.TB, b []byte) (plain []byte, extra map[string]dumped) {
 	t.Helper()
 	extra = map[string]dumped{}
@@ -175,7 +175,7 @@ func split(t testing.TB, b []byte) (plain []byte, extra map[string]dumped) {
 	return plain, extra
 }
 
-// inOrder sorts the elements of what has no order.
+// inOrder sorts elements without a defined order.
 func inOrder(t testing.TB, typ string, value json.RawMessage) json.RawMessage {
 	t.Helper()
 	if typ != "hash" && typ != "set" && typ != "zset" {
@@ -195,7 +195,7 @@ func sortedPairs(p [][]any) [][]any {
 	return p
 }
 
-// groupText is what is said of groups, in one form for both sides.
+// groupText renders groups in one form for both sides.
 func groupText(groups []dumpedGroup, times bool) string {
 	var b strings.Builder
 	for _, g := range groups {
@@ -207,10 +207,10 @@ func groupText(groups []dumpedGroup, times bool) string {
 		var consumers []string
 		for i, p := range pending {
 			if p[1] == nil {
-				pending[i] = []any{p[0], "", p[2], p[3]} // of no consumer
+				pending[i] = []any{p[0], "", p[2], p[3]} // without a consumer
 			}
 			if p[2] == nil || !times {
-				pending[i][2] = "some time" // 5.0 does not tell
+				pending[i][2] = "some time" // 5.0 does not report it
 			}
 		}
 		for _, c := range g.Consumers {
@@ -224,7 +224,7 @@ func groupText(groups []dumpedGroup, times bool) string {
 	return b.String()
 }
 
-// noRead leaves entries read out where versions of files do not have them.
+// noRead removes entries read if the RDB version lacks them.
 func noRead(groups []dumpedGroup) []dumpedGroup {
 	out := slices.Clone(groups)
 	for i := range out {
@@ -233,7 +233,7 @@ func noRead(groups []dumpedGroup) []dumpedGroup {
 	return out
 }
 
-// checkUnread fails the test on findings, but for the stream whose idempotent producers records have no place for.
+// checkUnread fails the test on findings, except for the stream with idempotent producers, which records cannot hold.
 func checkUnread(t *testing.T, name string, findings *formattest.Findings) {
 	t.Helper()
 	if name == "rdb-r88dev-basic" {
@@ -246,7 +246,7 @@ func checkUnread(t *testing.T, name string, findings *formattest.Findings) {
 	findings.CheckNone(t, record.Note)
 }
 
-// Every file holds what the server that wrote it answered: values, expiries of keys and fields, groups, functions.
+// Every file holds the data that its server reported: values, expiries of keys and fields, groups, functions.
 func TestGoldens(t *testing.T) {
 	for name, path := range goldens(t) {
 		t.Run(name, func(t *testing.T) {
@@ -267,7 +267,7 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// sumOfAll takes the fingerprint of a source, in the order of keys or in that of the file.
+// sumOfAll takes the fingerprint of a source, in key order or in file order.
 func sumOfAll(t testing.TB, src format.Source, sections bool) *record.Fingerprint {
 	t.Helper()
 	var out record.Fingerprint
@@ -290,7 +290,7 @@ func sumOfAll(t testing.TB, src format.Source, sections bool) *record.Fingerprin
 	return &out
 }
 
-// byDatabase puts the lines of each database in the order of names, as truth files are compared.
+// byDatabase sorts the lines of each database by name, as truth files are compared.
 func byDatabase(b []byte) []byte {
 	dbs := map[string][]byte{}
 	for _, line := range bytes.SplitAfter(b, []byte("\n")) {
@@ -304,7 +304,7 @@ func byDatabase(b []byte) []byte {
 	return out
 }
 
-// checkSaid compares what values do not show with what the server said.
+// checkSaid compares metadata with the server's answers.
 func checkSaid(t *testing.T, extra map[string]dumped, said []dumped, entriesRead bool) {
 	t.Helper()
 	for _, s := range said {
@@ -333,7 +333,7 @@ func checkSaid(t *testing.T, extra map[string]dumped, said []dumped, entriesRead
 	}
 }
 
-// checkFunctions compares libraries with what the server listed.
+// checkFunctions compares libraries with the server's list.
 func checkFunctions(t *testing.T, extra map[string]dumped, said []byte) {
 	t.Helper()
 	var head struct{ Functions []string }

@@ -14,46 +14,46 @@ import (
 )
 
 const (
-	// sectionBytes is about how much of a file a section has.
+	// sectionBytes is the approximate size of a section.
 	sectionBytes = 4 << 20
-	// maxSamples bounds the keys that are kept of a database to cut it by.
+	// maxSamples limits the sample keys per database that split it into spans.
 	maxSamples = 1 << 13
-	// maxOldName is how much is kept of the name of a library that is not read.
+	// maxOldName limits the stored name of an unread library.
 	maxOldName = 64
-	// checkEvery is how many items pass between looks at the context.
+	// checkEvery is the number of items between checks of the context.
 	checkEvery = 1 << 12
 )
 
-// index is what is known of a file once it was skipped.
+// index is the result of scanning a file.
 type index struct {
 	header rdb.Header
 	dbs    []*database // ascending
-	end    int64       // of the last whole item
-	rest   int64       // where the file ends, its checksum included; what follows is something else
-	tail   tail        // what follows
-	sum    uint64      // checksum in the file; 0 is none
-	size   int64       // of the file
-	fields bool        // there may be fields of hashes that expire
-	skips  int64       // things that are not read: metadata of modules
-	err    error       // why it could not be read to its end
-	damage error       // why the checksum is not that of the bytes
+	end    int64       // end of the last complete item
+	rest   int64       // end of the RDB file with its checksum
+	tail   tail        // data after rest
+	sum    uint64      // checksum in the file; 0: no checksum
+	size   int64       // size of the file
+	fields bool        // hash fields may have an expiry
+	skips  int64       // items with unread module metadata
+	err    error       // why the scan stopped early
+	damage error       // why the checksum does not match
 
 	unread []unreadPart
 
-	old  []place  // libraries of candidates of Redis 7.0
-	sums *summer  // of the first reading; nil afterwards
-	open *section // to which items are added
+	old  []place  // libraries of Redis 7.0 release candidates
+	sums *summer  // checksums of the scan; nil afterwards
+	open *section // the current section
 
-	repeated []int64 // offsets of items whose key an earlier one has, ascending
+	repeated []int64 // offsets of items with the key of an earlier item, ascending
 }
 
-// unreadPart is what is not read of a part, from an offset on, and why.
+// unreadPart is the unread rest of a part.
 type unreadPart struct {
 	err  error
 	from int64
 }
 
-// database is what a file has of one.
+// database is the index of one database.
 type database struct {
 	n        uint64
 	name     string
@@ -66,15 +66,15 @@ type database struct {
 	since    int64 // bytes after the last sample
 }
 
-// section is a part of the file, of one database. Attributes of its first key may stand before it.
+// section is a range of the file within one database. Attributes of its first key may precede it.
 type section struct {
 	from, to   int64
 	carried    rdb.Attributes
-	start, end mark // the checksum when the file was first read
+	start, end mark // checksums of the scan
 }
 
-// scan skips a file. What cannot be read is in the index as its error; the items before it are good. Parts are where what one
-// server sent begins: when something is unknown, the next part is read.
+// scan indexes a file. If the scan stops early, the index has the error and the items before it. Parts are the offsets
+// where the data of each server begins: after an item of unknown type, the scan resumes at the next part.
 func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options) (*index, error) {
 	st, err := f.Stat()
 	if err != nil {
@@ -87,7 +87,7 @@ func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options) (*
 		return nil, err
 	}
 	x.header, x.end = s.Header, s.Offset()
-	keys := NewTwins(f, o.Memory, o.TempDir) // nothing else needs any meanwhile
+	keys := NewTwins(f, o.Memory, o.TempDir) // no other reader needs the memory now
 	var failed error
 	for again := true; again; {
 		err = x.items(ctx, s, func(it *rdb.Item) error {
@@ -126,7 +126,7 @@ func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options) (*
 	return x, nil
 }
 
-// resume goes on with the next part behind what is unknown, and reports whether there is one.
+// resume moves the scanner to the next part after an item of unknown type, and reports whether there is a part.
 func (x *index) resume(s *rdb.Scanner, parts []int64, err error) bool {
 	i := slices.IndexFunc(parts, func(from int64) bool { return from > x.end })
 	if i < 0 || !errors.Is(err, rdb.ErrNewer) {
@@ -138,8 +138,8 @@ func (x *index) resume(s *rdb.Scanner, parts []int64, err error) bool {
 	return true
 }
 
-// cut says that the file goes on, in compressed bytes that cannot be unpacked: whatever is wrong with its end follows from
-// that. err is why there is no index.
+// cut records that decompression stopped early, which explains any error at the end of the data. err is the error of a
+// failed scan (x is nil).
 func (x *index) cut(packed, err error) error {
 	switch {
 	case x == nil && errors.Is(err, record.ErrShort):
@@ -149,12 +149,12 @@ func (x *index) cut(packed, err error) error {
 	case x.err != nil:
 		x.err = packed
 	default:
-		x.damage = packed // everything is there, but for the end of the compressed bytes
+		x.damage = packed // complete except for the end of the compressed data
 	}
 	return nil
 }
 
-// items cuts all items, and calls f with the keys.
+// items indexes all items and calls f for keys and libraries.
 func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) error) error {
 	var db *database
 	for n := 1; ; n++ {
@@ -194,7 +194,7 @@ func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) err
 	}
 }
 
-// database finds a database or makes it.
+// database returns a database, and adds it if necessary.
 func (x *index) database(n uint64) *database {
 	for _, db := range x.dbs {
 		if db.n == n {
@@ -206,7 +206,7 @@ func (x *index) database(n uint64) *database {
 	return db
 }
 
-// add counts an item that ends at an offset.
+// add indexes an item that ends at offset end.
 func (x *index) add(db *database, it *rdb.Item, end int64) {
 	t := record.Other
 	if it.Op == rdb.OpKey {
@@ -220,7 +220,7 @@ func (x *index) add(db *database, it *rdb.Item, end int64) {
 	db.items++
 	db.sizes[t] += size
 	db.types |= record.Of(t)
-	// Between the last item and this one stands nothing but opcodes, which are passed over again.
+	// Only opcodes lie between the last item and this one; a section reader skips them.
 	last := &db.sections[len(db.sections)-1]
 	if last.to-last.from >= sectionBytes {
 		x.openSection(db, it.Off, it.Carried)
@@ -231,21 +231,21 @@ func (x *index) add(db *database, it *rdb.Item, end int64) {
 	}
 }
 
-// openSection begins a section where an item begins.
+// openSection starts a section at the offset of an item.
 func (x *index) openSection(db *database, off int64, carried rdb.Attributes) {
 	x.closeSection()
 	db.sections = append(db.sections, section{from: off, to: off, carried: carried, start: x.sums.mark(off)})
 	x.open = &db.sections[len(db.sections)-1]
 }
 
-// closeSection takes the checksum of the section that ends.
+// closeSection records the checksum at the end of the section.
 func (x *index) closeSection() {
 	if x.open != nil {
 		x.open.end = x.sums.mark(x.open.to)
 	}
 }
 
-// sample keeps a key for all bytes since the last one. When there are too many, every second goes.
+// sample adds a key that represents all bytes since the last sample. At maxSamples it drops every second sample.
 func (db *database) sample(key []byte) {
 	db.samples = append(db.samples, store.Weighted{Key: bytes.Clone(key), Bytes: db.since})
 	db.since = 0

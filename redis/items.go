@@ -18,25 +18,25 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// items yields the keys of a database, and libraries and data of modules that stand among them.
+// items yields the keys of a database, with the function libraries and module data among them.
 type items interface {
-	// next returns io.EOF after the last. The item lives until the next call.
+	// next returns io.EOF after the last item. The item is valid until the next call.
 	next() (*rdb.Item, error)
-	// strings sets records of the next items, which are plain strings, and returns how many: as many as are at hand, and 0
-	// when the next item is to be had by next only. They live like an item.
+	// strings fills dst with the next items while they are plain strings, and returns their number. 0 means to call
+	// next. The records are valid until the next call.
 	strings(dst []record.StringRecord) int
 	close() error
 }
 
-// cutter cuts sections of the file.
+// cutter reads items from sections of the file.
 type cutter struct {
 	ctx      context.Context
 	s        *source
 	db       *database
 	sections []section
 	scanner  *rdb.Scanner
-	sum      *summer // that the scanner reads by
-	end      mark    // what it has to come to
+	sum      *summer // checksums the bytes that the scanner reads; may be nil
+	end      mark    // expected checksum
 	n        int
 }
 
@@ -66,7 +66,7 @@ func (c *cutter) next() (*rdb.Item, error) {
 			}
 			continue
 		}
-		if err != nil { // there was none when the file was first read
+		if err != nil { // the scan of this range had succeeded
 			return nil, cmp.Or(c.done(), named(c.s.name, err))
 		}
 		switch it.Op {
@@ -76,7 +76,7 @@ func (c *cutter) next() (*rdb.Item, error) {
 	}
 }
 
-// open opens the next sections that lie one behind the other, if there are any.
+// open opens the next run of adjacent sections, if any.
 func (c *cutter) open() bool {
 	if len(c.sections) == 0 {
 		return false
@@ -86,7 +86,7 @@ func (c *cutter) open() bool {
 	for len(c.sections) > 0 && c.sections[0].from == last.to {
 		last, c.sections = c.sections[0], c.sections[1:]
 	}
-	if c.sum = nil; first.start.at != first.from || last.end.at != last.to { // the medium refused bytes when they were summed
+	if c.sum = nil; first.start.at != first.from || last.end.at != last.to { // reading failed during the scan
 		c.scanner = rdb.Section(c.s.file, c.s.header(), c.db.n, first.from, last.to).Carry(first.carried)
 		return true
 	}
@@ -95,7 +95,7 @@ func (c *cutter) open() bool {
 	return true
 }
 
-// done compares the checksum of the sections that were read with that of the first reading.
+// done compares the checksum of the run with the checksum from the scan.
 func (c *cutter) done() error {
 	if c.scanner = nil; c.sum == nil {
 		return nil
@@ -108,7 +108,7 @@ func (c *cutter) done() error {
 }
 
 func (c *cutter) strings(dst []record.StringRecord) int {
-	if c.scanner == nil || len(c.s.repeated) > 0 { // next finds those that are repeated
+	if c.scanner == nil || len(c.s.repeated) > 0 { // next skips repeated keys
 		return 0
 	}
 	return c.scanner.Strings(dst)
@@ -116,10 +116,10 @@ func (c *cutter) strings(dst []record.StringRecord) int {
 
 func (c *cutter) close() error { return nil }
 
-// maxInline is how large a value may be to be sorted along with its key; others are read where they are.
+// maxInline is the largest value that is sorted with its key; larger values are read from the file.
 const maxInline = 32 << 10
 
-// sorter yields items of a span in the order of keys. Its rows have
+// sorter yields the items of a span in key order. Its rows are
 //
 //	key    the key of the item
 //	value  op 1B | type 1B | 1 when the value follows, else 0 | expiry | offsets of the item and its value, where its members
@@ -132,17 +132,17 @@ type sorter struct {
 	value []byte
 }
 
-// order is all items of some types of a database, sorted once for all spans.
+// order holds all items of some types of a database, sorted once for all spans.
 type order struct {
 	db    *database
 	types record.TypeSet
 
-	mu     sync.Mutex // held while items are sorted
+	mu     sync.Mutex // held while sorting
 	sorter *extsort.Sorter
-	users  int // readers, and those that wait to be; guarded by the source's lock
+	users  int // readers, including waiting ones; guarded by the source's lock
 }
 
-// sorted yields the items of a span. The first that asks for some types skips the file and sorts; others wait for it.
+// sorted yields the items of a span. The first caller for some types scans the file and sorts; others wait for it.
 func (s *source) sorted(ctx context.Context, db *database, t record.TypeSet, span format.Span, e *format.Env) (items, error) {
 	o, err := s.take(db, t)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *source) sorted(ctx context.Context, db *database, t record.TypeSet, spa
 	return out, nil
 }
 
-// take returns the order of some types, which is in use until it is released. Others that nobody uses are let go.
+// take returns the order for some types and pins it until release. It closes the other unpinned orders.
 func (s *source) take(db *database, t record.TypeSet) (o *order, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +188,7 @@ func (s *source) release(o *order) {
 	o.users--
 }
 
-// sort sorts the items, unless that is done.
+// sort sorts the items if that has not happened yet.
 func (o *order) sort(ctx context.Context, s *source, e *format.Env) (err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -210,8 +210,8 @@ func (o *order) sort(ctx context.Context, s *source, e *format.Env) (err error) 
 	return nil
 }
 
-// fill adds all items: first the keys, then what has none, so that it follows a key of its name. Of rows with equal keys the
-// sorter returns first what was added first.
+// fill adds the keys first, then libraries and module data. The sorter is stable, so these follow a key of the same
+// name.
 func (o *order) fill(to *extsort.Sorter, in *cutter) error {
 	bare, err := o.add(to, in, false)
 	if err == nil && len(bare) > 0 {
@@ -220,7 +220,7 @@ func (o *order) fill(to *extsort.Sorter, in *cutter) error {
 	return err
 }
 
-// add adds the keys among some items, or what is bare of one, and returns the sections in which there is anything of that.
+// add adds either the keyed or the keyless (bare) items, and returns the sections that contain keyless items.
 func (o *order) add(to *extsort.Sorter, in *cutter, bare bool) (has []section, err error) {
 	var row []byte
 	for {
@@ -247,7 +247,7 @@ func (o *order) add(to *extsort.Sorter, in *cutter, bare bool) (has []section, e
 	}
 }
 
-// sectionAt is the section in which an item stands.
+// sectionAt returns the section that contains an offset.
 func (db *database) sectionAt(off int64) section {
 	return db.sections[sort.Search(len(db.sections), func(i int) bool { return db.sections[i].to > off })]
 }
@@ -263,7 +263,7 @@ func within(key []byte, span format.Span) bool {
 	return (span.Lo == nil || bytes.Compare(key, span.Lo) >= 0) && (span.Hi == nil || bytes.Compare(key, span.Hi) < 0)
 }
 
-// KeyOf is the key of an item's record: a view of it, but for what has no key.
+// KeyOf returns the record key of an item: a view, or a built name for keyless items.
 func KeyOf(it *rdb.Item) []byte {
 	switch it.Op {
 	case rdb.OpFunction:
@@ -274,7 +274,7 @@ func KeyOf(it *rdb.Item) []byte {
 	return it.Key
 }
 
-// keylessOf tells what an item is that has no key.
+// keylessOf returns the keyless kind of an item.
 func keylessOf(it *rdb.Item) record.Keyless {
 	switch it.Op {
 	case rdb.OpFunction:
@@ -285,7 +285,7 @@ func keylessOf(it *rdb.Item) record.Keyless {
 	return record.Keyed
 }
 
-// TypeOf is the type of an item's record.
+// TypeOf returns the record type of an item.
 func TypeOf(it *rdb.Item, h rdb.Header) record.Type {
 	if it.Op != rdb.OpKey {
 		return record.Other
@@ -344,7 +344,7 @@ func (s *sorter) next() (*rdb.Item, error) {
 	return it, s.fetch(it)
 }
 
-// fetch reads a value that was left in the file, unless it is too large to be held.
+// fetch reads a value from the file, unless it exceeds maxHeld.
 func (s *sorter) fetch(it *rdb.Item) error {
 	n := it.To - it.From
 	if n > maxHeld {
@@ -358,10 +358,10 @@ func (s *sorter) fetch(it *rdb.Item) error {
 	return nil
 }
 
-// maxHeld is how large a value may be to be decoded in one piece.
+// maxHeld is the largest value that is decoded in one piece.
 const maxHeld = 1 << 20
 
-// strings leaves all to next, which finds keys that occur more than once.
+// strings returns 0, so that next sees each key and can skip repeated ones.
 func (s *sorter) strings([]record.StringRecord) int { return 0 }
 
 func (s *sorter) close() error {

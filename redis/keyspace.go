@@ -15,8 +15,8 @@ import (
 	"kvferry/store"
 )
 
-// keyspace shows the items of a database as rows: the key, and the item as it lies in the file, behind attributes of it that
-// stand before other items. They come in the order of the file.
+// keyspace shows the items of a database as rows: the key, and the raw item, prefixed with its attributes if other
+// items separate them. Rows come in file order.
 type keyspace struct {
 	s  *source
 	db *database
@@ -25,13 +25,13 @@ type keyspace struct {
 // Name returns Keyspace.
 func (k *keyspace) Name() string { return Keyspace }
 
-// Comparer returns the order of bytes, which rows are not in.
+// Comparer returns the byte order; the rows are not sorted by it.
 func (k *keyspace) Comparer() *store.Comparer { return &store.Bytewise }
 
 // Size returns the bytes of the items.
 func (k *keyspace) Size() int64 { return k.s.Size(k.db.name, record.AllTypes) }
 
-// Sample returns keys that were seen when the file was opened.
+// Sample returns the keys sampled by the scan.
 func (k *keyspace) Sample(int) ([]store.Weighted, error) { return k.db.samples, nil }
 
 // Rows yields the items whose keys are in a range.
@@ -39,7 +39,7 @@ func (k *keyspace) Rows(lo, hi []byte) (store.Iterator, error) {
 	return &rows{keyspace: k, items: k.s.cutter(context.Background(), k.db, 0, k.s.end), span: format.Span{Lo: lo, Hi: hi}}, nil
 }
 
-// Entries yields the same.
+// Entries yields the same items as entries.
 func (k *keyspace) Entries(lo, hi []byte) (store.EntryIterator, error) {
 	it, err := k.Rows(lo, hi)
 	return &entries{it.(*rows), store.Entry{}}, err
@@ -60,7 +60,7 @@ func (k *keyspace) Unordered(f func(*store.Entry) error) error {
 	return errors.Join(err, it.Close())
 }
 
-// rows walks over items.
+// rows iterates over items.
 type rows struct {
 	*keyspace
 	items *cutter
@@ -71,7 +71,7 @@ type rows struct {
 	n     int64
 }
 
-// maxShown is how much of an item a row has.
+// maxShown limits the bytes of an item in a row.
 const maxShown = 16 << 20
 
 func (r *rows) Next() (key, value []byte, err error) {
@@ -96,7 +96,7 @@ func (r *rows) Next() (key, value []byte, err error) {
 	}
 }
 
-// SeekGE skips items before a key, which come in no order.
+// SeekGE skips keys below key, wherever they are: the rows are unordered.
 func (r *rows) SeekGE(key []byte) error {
 	r.span.Lo = key
 	return nil
@@ -112,10 +112,10 @@ func (r *rows) Tally(t *record.Tally) {
 	r.n = 0
 }
 
-// Close does nothing.
+// Close is a no-op.
 func (r *rows) Close() error { return nil }
 
-// entries shows rows as entries.
+// entries presents rows as entries.
 type entries struct {
 	*rows
 	e store.Entry
@@ -130,7 +130,7 @@ func (e *entries) Next() (*store.Entry, error) {
 	return &e.e, nil
 }
 
-// describer cuts a single item that is in memory.
+// describer reads a single item from memory.
 type describer struct{ b []byte }
 
 func (d describer) ReadAt(p []byte, off int64) (int, error) {
@@ -180,7 +180,7 @@ func (s *source) Describe(db, _ string, key, value []byte) format.Row {
 	return row
 }
 
-// describeValue adds how many elements a value has, and what it is when it is one.
+// describeValue adds the number of elements, and the value of a string.
 func (s *source) describeValue(row *format.Row, it *rdb.Item, field func(string, any, int64, int64)) {
 	field("encoded bytes", it.To-it.From, it.From, it.To)
 	if it.Value == nil {

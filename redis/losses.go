@@ -8,7 +8,7 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// StreamLosses lists what a stream loses in a file of a version, or on a server that reads such files.
+// StreamLosses lists the losses of a stream in a file of a version, or on a server of that version.
 func StreamLosses(v rdb.Version, name string, h *record.Header) []record.Loss {
 	switch {
 	case v.Types()&record.Of(record.Stream) == 0:
@@ -19,7 +19,7 @@ func StreamLosses(v rdb.Version, name string, h *record.Header) []record.Loss {
 	return nil
 }
 
-// KeepGroups takes what a version does not have off the elements of a stream.
+// KeepGroups removes the parts of stream elements that a version does not support.
 func KeepGroups(v rdb.Version, batch []record.Element, report func(record.Loss)) []record.Element {
 	return dataset.KeepIf(batch, func(e *record.Element) bool {
 		switch e.Kind {
@@ -32,7 +32,7 @@ func KeepGroups(v rdb.Version, batch []record.Element, report func(record.Loss))
 	})
 }
 
-// keepGroup takes off how many entries the group has read.
+// keepGroup removes the number of entries that a group has read.
 func keepGroup(v rdb.Version, e *record.Element, report func(record.Loss)) bool {
 	g, err := record.DecodeGroup(e.Value)
 	if err != nil || g.Read < 0 || v.EntriesRead() {

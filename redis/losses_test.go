@@ -9,7 +9,7 @@ import (
 	"kvferry/record"
 )
 
-// TestLosses: what each version leaves out or changes, of streams, their groups and opaque values.
+// TestLosses: the losses of each version for streams, their groups and opaque values.
 func TestLosses(t *testing.T) {
 	target := func(version string) *target {
 		f, err := WithVersion(version)
@@ -76,7 +76,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestSamples: when there are too many, every second goes, and its bytes do not.
+// TestSamples: at the limit, every second sample is dropped, but its bytes are kept.
 func TestSamples(t *testing.T) {
 	db := &database{step: 1}
 	total := int64(0)

@@ -20,11 +20,11 @@ import (
 	"kvferry/record"
 )
 
-// peersDir holds files that other projects test their readers with.
+// peersDir holds the test files of other RDB readers.
 const peersDir = "../../shared/peers-rdb"
 
-// value is a record in a form that both sides can be brought into: a string; a list, or a sorted set of strings; a map of a
-// hash; a map with scores; the entries of a stream, each "id field value …".
+// value is a record in a common form: a string; a list, or a sorted set of strings; a map of a hash; a map with scores;
+// the entries of a stream, each "id field value …".
 type value any
 
 // values reads all records of a file, by database and key.
@@ -86,7 +86,7 @@ func readValues(t *testing.T, r record.Reader, out map[string]value) {
 	}
 }
 
-// plain is a text as JSON has it.
+// plain converts a text to its JSON form.
 func plain(b []byte) string {
 	coded, _ := json.Marshal(string(b))
 	var out string
@@ -94,7 +94,7 @@ func plain(b []byte) string {
 	return out
 }
 
-// builder gathers the elements of a record.
+// builder collects the elements of a record.
 type builder struct {
 	h        *record.Header
 	texts    []string
@@ -123,7 +123,7 @@ func (b *builder) add(e *record.Element) {
 			pairs, rest = append(pairs, plain(field)+"="+plain(value)), more
 		}
 		slices.Sort(pairs)
-		pairs = slices.Compact(pairs) // the peer prints a map: a field that is there twice, once
+		pairs = slices.Compact(pairs) // the peer prints a map, so a repeated field occurs once
 		b.texts = append(b.texts, fmt.Sprintf("%d-%d %q", binary.BigEndian.Uint64(e.Name), binary.BigEndian.Uint64(e.Name[8:]), pairs))
 	}
 }
@@ -240,7 +240,7 @@ func TestPeersHDT(t *testing.T) {
 		have := values(t, file)
 		for i := range want {
 			p := &want[i]
-			if p.Type == "aux" || p.Type == "functions" { // no keys
+			if p.Type == "aux" || p.Type == "functions" { // not keys
 				continue
 			}
 			records++
@@ -260,7 +260,7 @@ func TestPeersHDT(t *testing.T) {
 	}
 }
 
-// same compares values; scores may be printed shorter than they are.
+// same compares values; scores may be printed with fewer digits.
 func same(got, want value) bool {
 	a, ok := got.(map[string]float64)
 	b, both := want.(map[string]float64)
@@ -275,12 +275,12 @@ func same(got, want value) bool {
 	return len(a) == len(b)
 }
 
-// TestPeersTools: the files of redis-rdb-tools hold what its tests expect.
+// TestPeersTools: the files of redis-rdb-tools hold the values that its tests expect.
 func TestPeersTools(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(peersDir, "redis-rdb-tools")); err != nil {
 		t.Skip("no files of peers")
 	}
-	// A number is how many elements or bytes there are.
+	// A number is a count of elements or bytes.
 	for _, c := range []struct {
 		file, key, field string
 		want             any
@@ -345,7 +345,7 @@ func TestPeersTools(t *testing.T) {
 	}
 }
 
-// fieldOf is a field of a hash, or an element of a list.
+// fieldOf returns a field of a hash, or an element of a list.
 func fieldOf(v value, field string) value {
 	if list, ok := v.([]string); ok {
 		i, _ := strconv.Atoi(field)

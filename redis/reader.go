@@ -14,7 +14,7 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// reader makes records of items.
+// reader turns items into records.
 type reader struct {
 	s     *source
 	db    *database
@@ -26,20 +26,20 @@ type reader struct {
 	decoder rdb.Decoder
 	h       record.Header
 	item    *rdb.Item
-	done    bool  // nothing is left to be read of it
-	some    bool  // something was read of it
-	nan     bool  // it has a score that is no number
-	members int64 // that will expire, of a set
+	done    bool  // the item is read completely
+	some    bool  // at least one element was read
+	nan     bool  // a score is NaN
+	members int64 // set members with an expiry
 	class   record.Class
 	current bool
 	tally   record.Tally
 	ordered bool
 
 	texts [stringsAtOnce]record.StringRecord
-	given []record.StringRecord // those that NextStrings returned, not counted yet
+	given []record.StringRecord // returned by NextStrings, not counted yet
 }
 
-// stringsAtOnce is how many strings NextStrings returns at most.
+// stringsAtOnce limits the strings per call of NextStrings.
 const stringsAtOnce = 64
 
 func newReader(s *source, db *database, t record.TypeSet, e *format.Env) *reader {
@@ -69,7 +69,7 @@ func (r *reader) Next() (*record.Header, error) {
 	}
 }
 
-// NextStrings returns the strings that come next as long as they are plain.
+// NextStrings returns the following items while they are plain strings.
 func (r *reader) NextStrings() ([]record.StringRecord, error) {
 	r.count()
 	if !r.types.Has(record.String) {
@@ -83,7 +83,7 @@ func (r *reader) NextStrings() ([]record.StringRecord, error) {
 	return r.given, nil
 }
 
-// count classes the item that is left, or the strings that NextStrings returned.
+// count books the finished item, or the strings of NextStrings.
 func (r *reader) count() {
 	for i := range r.given {
 		r.tally.Rows[r.given[i].Class]++
@@ -100,10 +100,10 @@ func (r *reader) count() {
 	}
 }
 
-// begin makes a header of the item and reports whether there is a record.
+// begin fills the header, and reports whether the item yields a record.
 func (r *reader) begin() (bool, error) {
 	it := r.item
-	key := it.Key // the rows of a sorter have the record's
+	key := it.Key // a sorter's rows have the record's key
 	if !r.ordered {
 		key = KeyOf(it)
 	}
@@ -113,7 +113,7 @@ func (r *reader) begin() (bool, error) {
 		return false, nil
 	}
 	r.done, r.some, r.nan, r.members = false, false, false, 0
-	if r.h.Keyless != record.Keyed { // an expiry before it is the next key's
+	if r.h.Keyless != record.Keyed { // an expiry before it belongs to the next key
 		r.h.Len = 1
 		return true, nil
 	}
@@ -127,7 +127,7 @@ func (r *reader) begin() (bool, error) {
 	return true, nil
 }
 
-// TwiceDetail is the text of FindDuplicateKey; read is which of the items counts.
+// TwiceDetail is the text of FindDuplicateKey; read names the item that counts.
 func TwiceDetail(it *rdb.Item, read string) string {
 	what := "key"
 	if it.Op == rdb.OpFunction {
@@ -136,12 +136,12 @@ func TwiceDetail(it *rdb.Item, read string) string {
 	return fmt.Sprintf("the %s occurs more than once; kvferry reads the %s; servers do not load the file", what, read)
 }
 
-// expiring reports whether members may expire of a record that has no place for it.
+// expiring reports whether members may have an expiry in a record type that cannot store it.
 func (r *reader) expiring() bool {
 	return r.h.Type != record.Hash && (r.item.HasMembers() || r.h.Type == record.Set && r.item.Type == rdb.TypeSetMember)
 }
 
-// Read returns elements. A value that is damaged ends with what could be read of it.
+// Read returns elements. It reports damage as a finding and ends the value there, so the elements before it are kept.
 func (r *reader) Read(dst []record.Element) (int, error) {
 	if r.done {
 		return 0, io.EOF
@@ -178,7 +178,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 		}
 		return 0, io.EOF
 	}
-	if !r.some && r.h.Type != record.Stream { // a stream is one without entries
+	if !r.some && r.h.Type != record.Stream { // a stream may have no entries
 		r.class = record.Malformed
 	}
 	if err := r.damage(err); err != nil {
@@ -187,10 +187,10 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	return 0, io.EOF
 }
 
-// UnkeptDetail is the text of FindUnreadMeta about what a decoder says is unkept.
+// UnkeptDetail is the text of FindUnreadMeta for a result of Decoder.Unkept.
 func UnkeptDetail(what string) string { return what + "; records have no place for that" }
 
-// whole returns a library of functions, or data of a module.
+// whole returns a function library or module data as one element.
 func (r *reader) whole(dst []record.Element) (int, error) {
 	it := r.item
 	value := it.Value
@@ -204,7 +204,7 @@ func (r *reader) whole(dst []record.Element) (int, error) {
 	return 1, nil
 }
 
-// checkScores looks for scores that are no numbers: servers do not load such a file.
+// checkScores reports NaN scores: servers reject such a file.
 func (r *reader) checkScores(elems []record.Element) {
 	if r.h.Type != record.ZSet || r.nan {
 		return
@@ -217,14 +217,14 @@ func (r *reader) checkScores(elems []record.Element) {
 	}
 }
 
-// checkStream compares how many entries a stream says that it has with those there were.
+// checkStream compares the stored number of entries with the actual number.
 func (r *reader) checkStream() {
 	if says, has, ok := r.decoder.StreamLength(); ok && says != has {
 		r.report(FindStreamLength, record.Warning, r.item.Off, fmt.Sprintf("the stream says that it has %s, but has %d", record.Plural(int64(says), "entry"), has))
 	}
 }
 
-// DamageKind is the kind of finding of a value that cannot be decoded.
+// DamageKind is the kind of finding for a value that cannot be decoded.
 func DamageKind(err error) string {
 	if errors.Is(err, rdb.ErrNewer) {
 		return record.FindNewer
@@ -232,7 +232,7 @@ func DamageKind(err error) string {
 	return FindDamagedValue
 }
 
-// damage reports an error of decoding; any other is one of reading.
+// damage reports a decoding error as a finding and returns other errors.
 func (r *reader) damage(err error) error {
 	var c *record.CorruptError
 	if !errors.As(err, &c) {
@@ -256,12 +256,12 @@ func (r *reader) Settle(c record.Class) {
 	}
 }
 
-// Counted tells how many items were copied.
+// Counted passes the number of copied items to f.
 func (r *reader) Counted(f record.CountFunc) {
 	r.tally.Counted(r.db.name+"/"+Keyspace, f)
 }
 
-// Close hands the counts to the ledger.
+// Close books the counts in the ledger.
 func (r *reader) Close() error {
 	r.count()
 	r.env.Ledger.Add(r.db.name+"/"+Keyspace, &r.tally)

@@ -29,15 +29,15 @@ type source struct {
 	format  format.Format
 	name    string
 	file    *disk.File
-	sources *disk.Sources // that the file is one of; may be nil
+	sources *disk.Sources // the source files of the command; may be nil
 	*index
 
 	mu     sync.Mutex
-	orders []*order // that spans are read of
+	orders []*order // sorted items
 }
 
-// Open opens a file as a source of a format that has its records in one. Damage is an error, or with Salvage a finding: what
-// comes before it is read.
+// Open opens an RDB file as a source of format f. Damage is an error; with Salvage it is a finding, and the items before
+// it are read.
 func Open(ctx context.Context, f format.Format, location string, o *format.OpenOptions) (format.Source, error) {
 	file, damage, err := openFile(ctx, location, o)
 	if corrupt := (*record.CorruptError)(nil); errors.As(err, &corrupt) {
@@ -49,13 +49,13 @@ func Open(ctx context.Context, f format.Format, location string, o *format.OpenO
 	return open(ctx, f, location, file, damage, o, nil)
 }
 
-// OpenFile is Open for a file that is open and called name. The source closes it. Parts are where what several servers sent
-// begins: what is unknown in one costs no other.
+// OpenFile opens an already open file under a name. The source closes it. Parts are the offsets where the data of each
+// server begins: an unknown item hides only the rest of its part.
 func OpenFile(ctx context.Context, f format.Format, name string, file *disk.File, o *format.OpenOptions, parts ...int64) (format.Source, error) {
 	return open(ctx, f, name, file, nil, o, parts)
 }
 
-// open opens a file. packed is why not all of it could be unpacked.
+// open scans a file. packed is the reason why decompression stopped early.
 func open(ctx context.Context, f format.Format, name string, file *disk.File, packed error, o *format.OpenOptions, parts []int64) (format.Source, error) {
 	x, err := scan(ctx, file, parts, &o.Options)
 	if packed != nil {
@@ -70,7 +70,7 @@ func open(ctx context.Context, f format.Format, name string, file *disk.File, pa
 	return nil, errors.Join(named(name, err), file.Close())
 }
 
-// named says which file an error is about.
+// named adds the file to an error.
 func named(location string, err error) error {
 	var c *record.CorruptError
 	if errors.As(err, &c) && c.File == "" {
@@ -80,7 +80,7 @@ func named(location string, err error) error {
 	return fmt.Errorf("%s: %w", location, err)
 }
 
-// check reports what is wrong with the file as a whole. Damage is an error unless it is salvaged.
+// check reports problems of the whole file. Damage is an error unless Salvage is set.
 func (s *source) check(o *format.OpenOptions) error {
 	report := func(kind string, severity record.Severity, off int64, detail string) {
 		dataset.Report(o, record.Finding{Kind: kind, Severity: severity, Place: record.Place{File: s.name, Off: off}, Detail: detail})
@@ -118,12 +118,12 @@ func (s *source) check(o *format.OpenOptions) error {
 	return s.checkTail(o)
 }
 
-// OldFunctionDetail is the text of a finding about a library that is not read.
+// OldFunctionDetail is the text of the finding about a library in an unsupported form.
 func OldFunctionDetail(name []byte) string {
 	return fmt.Sprintf("function library %s is in the form of a candidate of Redis 7.0, which kvferry does not read", record.Quote(name))
 }
 
-// checkTail reports what follows the end of the file. Data that is not read is damage.
+// checkTail reports data after the end. Ignored data (another file, commands) is an error unless Salvage is set.
 func (s *source) checkTail(o *format.OpenOptions) error {
 	severity, detail, ok := s.tail.finding()
 	if !ok {
@@ -134,7 +134,7 @@ func (s *source) checkTail(o *format.OpenOptions) error {
 	}
 	off := s.tail.off
 	if severity < record.Error {
-		off = s.index.rest // of everything that is not read, zeros as well
+		off = s.index.rest // all ignored bytes, including zeros
 	}
 	dataset.Report(o, record.Finding{Kind: FindTrailing, Severity: severity, Place: record.Place{File: s.name, Off: off}, Detail: detail})
 	return nil
@@ -143,7 +143,7 @@ func (s *source) checkTail(o *format.OpenOptions) error {
 // Format returns the format.
 func (s *source) Format() format.Format { return s.format }
 
-// Layout returns LayoutDB: databases have numbers.
+// Layout returns LayoutDB, or LayoutFlat for a file with only database 0.
 func (s *source) Layout() format.Layout {
 	if len(s.dbs) == 1 && s.dbs[0].n == 0 {
 		return format.LayoutFlat
@@ -151,7 +151,7 @@ func (s *source) Layout() format.Layout {
 	return format.LayoutDB
 }
 
-// Databases returns the numbers of those that have keys; 0 when there are none.
+// Databases returns the numbers of the databases with keys, or 0 if the file is empty.
 func (s *source) Databases() []string {
 	out := make([]string, len(s.dbs))
 	for i, db := range s.dbs {
@@ -169,10 +169,10 @@ func (s *source) database(name string) *database {
 	return nil
 }
 
-// Sorted returns true: records of a span of keys are sorted. Those of a section come as the file has them.
+// Sorted returns true: records of a span are sorted. Records of a section come in file order.
 func (s *source) Sorted() bool { return true }
 
-// Types returns the types that there are keys of.
+// Types returns the types of the keys in a database.
 func (s *source) Types(db string) record.TypeSet {
 	if d := s.database(db); d != nil && d.types != 0 {
 		return d.types
@@ -180,7 +180,7 @@ func (s *source) Types(db string) record.TypeSet {
 	return record.RedisTypes
 }
 
-// Size returns the bytes of keys of some types.
+// Size returns the bytes of the keys of some types.
 func (s *source) Size(db string, t record.TypeSet) (n int64) {
 	if d := s.database(db); d != nil {
 		for _, typ := range t.Types() {
@@ -190,7 +190,7 @@ func (s *source) Size(db string, t record.TypeSet) (n int64) {
 	return n
 }
 
-// Split cuts the keys by samples of them.
+// Split splits the keys at sampled keys.
 func (s *source) Split(db string, _ record.TypeSet, n int) ([]format.Span, error) {
 	d := s.database(db)
 	if d == nil || n <= 1 {
@@ -199,7 +199,7 @@ func (s *source) Split(db string, _ record.TypeSet, n int) ([]format.Span, error
 	return dataset.Cut(append(d.samples[:0:0], d.samples...), n), nil
 }
 
-// Sections cuts the file where it need not be read in the order of keys.
+// Sections splits the file, for reading in file order.
 func (s *source) Sections(db string, _ record.TypeSet, n int) ([]format.Span, error) {
 	d := s.database(db)
 	if d == nil || len(d.sections) == 0 {
@@ -214,7 +214,7 @@ func (s *source) Sections(db string, _ record.TypeSet, n int) ([]format.Span, er
 	return out, nil
 }
 
-// Records yields the records of a section in the order of the file, those of a span in the order of keys.
+// Records yields the records of a section in file order, or of a span in key order.
 func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
 	d := s.database(db)
 	if d == nil {
@@ -233,7 +233,7 @@ func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span 
 	return r, nil
 }
 
-// Where says that any item may be of a key.
+// Where returns the range of a single key.
 func (s *source) Where(db string, key []byte) []format.Range {
 	return []format.Range{{Keyspace: Keyspace, Lo: key, Hi: append(append([]byte{}, key...), 0)}}
 }
@@ -247,19 +247,19 @@ func (s *source) Keyspaces() []format.Keyspace {
 	return out
 }
 
-// Rest counts the bytes behind the checksum, which are no part of an RDB file.
+// Rest returns the number of bytes after the checksum.
 func (s *source) Rest() int64 { return s.size - s.index.rest }
 
-// Extra returns none.
+// Extra returns nil.
 func (s *source) Extra() []string { return nil }
 
-// FieldExpiry reports whether there are hashes of a type whose fields can have an expiry.
+// FieldExpiry reports whether the file has hashes whose fields can expire.
 func (s *source) FieldExpiry() bool { return s.fields }
 
 // Files counts the file.
 func (s *source) Files() (int, int64) { return 1, s.size }
 
-// Close closes the file, and drops what was sorted of it.
+// Close closes the file and its sorted items.
 func (s *source) Close() (err error) {
 	for _, o := range s.orders {
 		err = errors.Join(err, o.close())
@@ -267,5 +267,5 @@ func (s *source) Close() (err error) {
 	return errors.Join(err, s.file.Close())
 }
 
-// header is how the file begins.
+// header returns the header of the file.
 func (s *source) header() rdb.Header { return s.index.header }

@@ -17,8 +17,8 @@ import (
 	"kvferry/record"
 )
 
-// readSections says which records of some types sections have, and what became of them: expired ones, and every third of
-// the strings, are not wanted. It returns how many strings came several at a time.
+// readSections returns the records of some types in sections, with their classes: it rejects expired records and every
+// third string. It also returns the number of strings read in batches.
 func readSections(t *testing.T, src format.Source, types record.TypeSet, now time.Time, several bool) (told string, n int) {
 	t.Helper()
 	var out strings.Builder
@@ -98,7 +98,7 @@ func readAll(t *testing.T, r record.Reader, out *strings.Builder, several bool) 
 	return n
 }
 
-// TestStringsAtOnce: strings that are read several at a time are those that are read one by one, and are counted the same.
+// TestStringsAtOnce: strings read in batches equal strings read one by one, and are counted equally.
 func TestStringsAtOnce(t *testing.T) {
 	sources := map[string]format.Source{}
 	for name, path := range goldens(t) {

@@ -12,32 +12,31 @@ import (
 	"kvferry/redis/rdb/crc64"
 )
 
-// summer takes the checksum of what a scanner reads of a file, while it is in the processor's cache. It reads what the
-// scanner passes over.
+// summer checksums the bytes that a scanner reads, while they are in the CPU cache. It reads skipped ranges itself.
 type summer struct {
 	f   io.ReaderAt
-	to  int64 // so much of the file is summed on the way: where it ends is known last
-	at  int64 // so much is summed
+	to  int64 // summed during the scan up to here, because the end of the file is not known yet
+	at  int64 // summed so far
 	sum uint64
-	err error // why no more is
+	err error // why summing stopped
 
-	marks []mark // what the sum was, ascending
+	marks []mark // sums at earlier offsets, ascending
 }
 
-// mark is the checksum of what is before an offset.
+// mark is the checksum of all bytes before an offset.
 type mark struct {
 	at  int64
 	sum uint64
 }
 
-// unsummed is how much of a file is left for when its end is known: the end of the items, the checksum, and what is behind.
+// unsummed is the tail of the file that is summed once its end is known: end of the items, checksum, trailing data.
 const unsummed = 64 << 10
 
 func newSummer(f io.ReaderAt, size int64) *summer {
 	return &summer{f: f, to: max(size-unsummed, 0), marks: []mark{{}}}
 }
 
-// resume takes the checksum of another reading, between two marks of the first.
+// resume checksums a second reading, between two marks of the scan.
 func resume(f io.ReaderAt, from, to mark) *summer {
 	return &summer{f: f, to: to.at, at: from.at, sum: from.sum}
 }
@@ -59,15 +58,15 @@ func (s *summer) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// note remembers the sum, for a summer whose marks are asked for.
+// note records a mark if marks are kept.
 func (s *summer) note() {
 	if s.marks != nil {
 		s.marks = append(s.marks, mark{s.at, s.sum})
 	}
 }
 
-// mark returns the checksum of what is before an offset, at which an item that was read begins or ends. Offsets must
-// ascend: earlier marks are dropped. What was read since the last mark is read again.
+// mark returns the checksum of all bytes before off, the start or end of an item. Offsets must ascend, because earlier
+// marks are dropped. It rereads the bytes since the last mark.
 func (s *summer) mark(off int64) mark {
 	i := sort.Search(len(s.marks), func(i int) bool { return s.marks[i].at > off })
 	s.marks = s.marks[i-1:]
@@ -78,7 +77,7 @@ func (s *summer) mark(off int64) mark {
 	return *last
 }
 
-// advance sums up to an offset what nobody read.
+// advance sums the bytes up to an offset that the scanner skipped.
 func (s *summer) advance(to int64) {
 	buf := make([]byte, min(to-s.at, 256<<10))
 	for s.at < to && s.err == nil {
@@ -89,17 +88,17 @@ func (s *summer) advance(to int64) {
 	s.note()
 }
 
-// before returns the checksum of what is before an offset.
+// before returns the checksum of all bytes before an offset.
 func (s *summer) before(end int64) (uint64, error) {
-	if s.at > end { // much follows the end, as the commands of an AOF do
+	if s.at > end { // the file goes on long after the RDB part, as an AOF does
 		*s = summer{f: s.f}
 	}
 	s.advance(end)
 	return s.sum, s.err
 }
 
-// lastChecksum compares the last bytes of a file whose items cannot be read to their end with the checksum of all others: what
-// is unknown in a damaged file is damage.
+// lastChecksum verifies the last 8 bytes as the checksum of a file with an unknown item: if they do not match, the item
+// is damage and not a newer type.
 func (x *index) lastChecksum(f *disk.File, s *summer) error {
 	var b [8]byte
 	end := x.size - int64(len(b))
@@ -120,7 +119,7 @@ func (x *index) lastChecksum(f *disk.File, s *summer) error {
 
 var errChecksum = errors.New("the checksum is wrong: the file is damaged or was not copied completely")
 
-// checksum compares the checksum in a file with that of its bytes.
+// checksum verifies the checksum of the file.
 func (x *index) checksum(s *summer) error {
 	if x.sum == 0 {
 		return nil // servers do not check it either

@@ -12,21 +12,21 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// tail is what follows the end of an RDB file.
+// tail describes the data after the end of an RDB file.
 type tail struct {
-	off  int64  // of the first byte that is not zero; the size of the file if there is none
-	head []byte // what begins there
-	size int64  // of everything behind the checksum
+	off  int64  // of the first nonzero byte; the file size if all are zero
+	head []byte // bytes at off
+	size int64  // bytes after the checksum
 }
 
-// tailHead is how much of a tail is looked at: as long as a replication mark, which is the longest that is known.
+// tailHead limits the inspected bytes: the length of a replication mark, the longest known tail.
 const tailHead = replicationMark
 
-// replicationMark is the length of the mark that ends a diskless replication stream: hex digits. `redis-cli --rdb -` passes
-// it on, because it cannot cut off its standard output.
+// replicationMark is the length of the mark that ends a diskless replication stream: hex digits. `redis-cli --rdb -`
+// passes it on, because it cannot truncate its standard output.
 const replicationMark = 40
 
-// readTail looks at what lies between two offsets. Zeros are passed over: they pad files on block devices and tapes.
+// readTail inspects the bytes between two offsets. It skips zeros: they pad files on block devices and tapes.
 func readTail(ctx context.Context, f *disk.File, from, end int64) (tail, error) {
 	buf := make([]byte, min(end-from, 256<<10))
 	for off := from; off < end; {
@@ -47,7 +47,7 @@ func readTail(ctx context.Context, f *disk.File, from, end int64) (tail, error) 
 	return tail{off: end, size: end - from}, nil
 }
 
-// ignoreEOF drops the error of a file that became shorter.
+// ignoreEOF ignores the error of a file that was truncated.
 func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -55,7 +55,7 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// finding says what is wrong with the tail, or that nothing is. Another file and commands are data that is not read.
+// finding describes a problem of the tail, if any. Another RDB file, or commands, are data that kvferry does not read.
 func (t *tail) finding() (severity record.Severity, detail string, ok bool) {
 	switch {
 	case t.size == 0, t.isMark():
@@ -75,7 +75,7 @@ func (t *tail) isMark() bool {
 	return t.size == replicationMark && len(t.head) == replicationMark && len(bytes.Trim(t.head, "0123456789abcdef")) == 0
 }
 
-// isCommands reports whether an append-only file goes on like this: with a command, or an annotation of its time.
+// isCommands reports whether an append-only file continues here: with a command or a timestamp annotation.
 func isCommands(head []byte) bool {
 	if bytes.HasPrefix(head, []byte("#TS:")) {
 		return true

@@ -14,8 +14,8 @@ import (
 	"kvferry/store"
 )
 
-// TestTail: what follows the end of a file is reported with its offset, in every form that a file comes in. Records that are
-// not read are damage.
+// TestTail: data after the end of a file is reported with its offset, in every form of a file. Unread records are
+// damage.
 func TestTail(t *testing.T) {
 	const file = "REDIS0009\xfe\x00\x00\x01k\x01v\xff\x00\x00\x00\x00\x00\x00\x00\x00"
 	const end = int64(len(file))
@@ -70,7 +70,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// openReported opens a file and returns how many records it has.
+// openReported opens a file and returns its number of records.
 func openReported(t *testing.T, path string, stdin []byte, salvage bool, report func(record.Finding)) (int64, error) {
 	t.Helper()
 	src, err := New().Open(context.Background(), path, &format.OpenOptions{Stdin: bytes.NewReader(stdin),

@@ -24,7 +24,7 @@ import (
 	"kvferry/store"
 )
 
-// target is a file being written: a directory of sections, which are joined at the end.
+// target is a file under construction: a directory of sections, joined at the end.
 //
 //	<location>/000007.section   the items of shard 7
 //	<location>/joined           the whole file, before it takes the place of the directory
@@ -39,7 +39,7 @@ type target struct {
 	sections map[int]*part
 }
 
-// maxSyncs is how many sections are on their way to the disk at once.
+// maxSyncs limits the sections that are synced concurrently.
 const maxSyncs = 4
 
 // part is a finished section.
@@ -52,7 +52,7 @@ type part struct {
 	Expires int64  `json:"expires"`
 	Sum     uint64 `json:"crc64"`
 
-	durable *disk.Syncing // nil: it is, or need not be
+	durable *disk.Syncing // nil: durable, or no sync requested
 }
 
 // create starts a target.
@@ -68,7 +68,7 @@ func create(f *rdbFormat, location string, o *format.CreateOptions) (format.Targ
 	return &target{format: f, dir: location, o: *o, syncs: disk.NewSyncer(maxSyncs), sections: map[int]*part{}}, nil
 }
 
-// Losses lists what the file cannot hold of a record.
+// Losses lists the parts of a record that the file cannot hold.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if h.Type != record.Stream {
 		return nil
@@ -76,7 +76,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	return StreamLosses(t.format.version, "RDB "+t.format.version.String(), h)
 }
 
-// ElementLosses does the same for elements.
+// ElementLosses removes element data that the file cannot hold.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
@@ -91,7 +91,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	return batch
 }
 
-// keepOpaque drops what only other servers understand, and libraries where there are none.
+// keepOpaque drops values of other servers, and libraries if the version has no functions.
 func (t *target) keepOpaque(h *record.Header, e *record.Element, report func(record.Loss)) bool {
 	library := h.Keyless == record.Library
 	switch {
@@ -106,7 +106,7 @@ func (t *target) keepOpaque(h *record.Header, e *record.Element, report func(rec
 	return false
 }
 
-// Groups returns one: all types stand in one file.
+// Groups returns one group: all types share the file.
 func (t *target) Groups() []record.TypeSet { return []record.TypeSet{t.format.version.Types()} }
 
 func (t *target) section(n int) string { return filepath.Join(t.dir, fmt.Sprintf("%06d.section", n)) }
@@ -116,14 +116,14 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 	return newWriter(t, n, db, memory)
 }
 
-// done takes a finished section.
+// done adds a finished section.
 func (t *target) done(p *part) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sections[p.N] = p
 }
 
-// Tables describes a section for a journal when it is durable: its numbers stand in First.
+// Tables describes a durable section for the journal; First holds its part as JSON.
 func (t *target) Tables(n int) ([]store.Table, error) {
 	t.mu.Lock()
 	p := t.sections[n]
@@ -141,7 +141,7 @@ func (t *target) Tables(n int) ([]store.Table, error) {
 	return []store.Table{{File: filepath.Base(t.section(n)), Keyspace: Keyspace, Shard: n, First: first, Entries: p.Keys, Bytes: p.Bytes}}, nil
 }
 
-// Adopt takes a section that an earlier process finished.
+// Adopt adds a section that an earlier process finished.
 func (t *target) Adopt(n int, db string, tables []store.Table) error {
 	for _, table := range tables {
 		var p part
@@ -158,7 +158,7 @@ func (t *target) Adopt(n int, db string, tables []store.Table) error {
 	return nil
 }
 
-// Finish joins the sections to a file, which takes the place of the directory.
+// Finish joins the sections into a file, which replaces the directory.
 func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	joined := filepath.Join(t.dir, "joined")
 	if err := t.settle(); err != nil {
@@ -186,7 +186,7 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	return t.format.Open(ctx, t.dir, t.o.Reopen)
 }
 
-// settle waits until no section is on its way to the disk.
+// settle waits until all sections are synced.
 func (t *target) settle() error {
 	var errs []error
 	for _, p := range t.sections {
@@ -195,19 +195,19 @@ func (t *target) settle() error {
 	return errors.Join(errs...)
 }
 
-// Abort removes what was written.
+// Abort removes the written files.
 func (t *target) Abort() {
-	t.settle() // nothing of it is open then
+	t.settle() // waits for syncs, which hold the files open
 	disk.RemoveAll(t.dir)
 	disk.RemoveAll(t.dir + ".sections")
 }
 
-// joiner lays out the parts of a file one after the other and keeps the checksum.
+// joiner concatenates the parts of a file and computes the checksum.
 type joiner struct {
 	f        *disk.File
 	off      int64
 	sum      uint64
-	sections []piece // that have their place, and are to be copied there
+	sections []piece // placed sections, to be copied later
 	err      error
 }
 
@@ -226,14 +226,14 @@ func (j *joiner) write(b []byte) {
 	}
 }
 
-// place gives a section, whose checksum is known, its place.
+// place reserves the range of a section. Its checksum is known, so the bytes can be copied later.
 func (j *joiner) place(path string, p *part) {
 	j.sections = append(j.sections, piece{path, j.off, p.Bytes})
 	j.sum = crc64.Combine(j.sum, p.Sum, p.Bytes)
 	j.off += p.Bytes
 }
 
-// copy copies the sections to their places, on all cores that have nothing else to do.
+// copy copies the sections to their offsets, on all idle cores.
 func (j *joiner) copy(ctx context.Context, spare func(func()) bool) error {
 	if j.err != nil {
 		return j.err
@@ -270,16 +270,16 @@ func (j *joiner) copy(ctx context.Context, spare func(func()) bool) error {
 	return context.Cause(ctx)
 }
 
-// copyBuffer is how much of a section is copied at once: it stays in the processor's cache.
+// copyBuffer is the size of a copy step; it fits the CPU cache.
 const copyBuffer = 256 << 10
 
-// copy copies a section to its place.
+// copy copies a section to its offset.
 func (p *piece) copy(ctx context.Context, to *disk.File, buf []byte) error {
 	in, err := disk.Open(p.path)
 	if err != nil {
 		return err
 	}
-	var done int64 // the end is written already, so that the file's size is known to whoever counts it
+	var done int64 // the file has its full size: its end is already written
 	for err == nil && ctx.Err() == nil {
 		var n int
 		n, err = in.Read(buf)
@@ -298,7 +298,7 @@ func (p *piece) copy(ctx context.Context, to *disk.File, buf []byte) error {
 	return errors.Join(err, in.Close())
 }
 
-// join writes the whole file: header, what is to be known about it, databases in ascending order, checksum.
+// join writes the whole file: header, AUX fields, databases in ascending order, checksum.
 func (t *target) join(ctx context.Context, path string) error {
 	f, err := disk.Create(path)
 	if err != nil {

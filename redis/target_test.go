@@ -25,7 +25,7 @@ func formatOf(t testing.TB, version string) format.Format {
 	return f
 }
 
-// write makes a file of random records in two databases and several shards, and returns the target's reading of it.
+// write creates a file of random records in two databases and several shards, and returns it as reopened by the target.
 func write(t testing.TB, path string, f format.Format, records int, now time.Time) (format.Source, *record.Fingerprint) {
 	t.Helper()
 	limits := f.Limits()
@@ -40,7 +40,7 @@ func write(t testing.TB, path string, f format.Format, records int, now time.Tim
 		for _, sum := range []bool{true, false} {
 			r := &fitted{Reader: fixtures.Records(uint64(n), records, fixtures.Options{DB: db, Limits: limits, MaxElements: 300, Now: now}), dst: dst}
 			if n == 1 {
-				r.prefix = "second:" // a key is there once
+				r.prefix = "second:" // keys must be unique
 			}
 			if sum {
 				want.Merge(formattest.Sum(t, r))
@@ -61,7 +61,7 @@ func write(t testing.TB, path string, f format.Format, records int, now time.Tim
 	return formattest.Finish(t, dst), &want
 }
 
-// fitted reads what the target holds of records.
+// fitted applies the target's losses to records.
 type fitted struct {
 	record.Reader
 	dst    format.Target
@@ -85,7 +85,7 @@ func (f *fitted) Read(dst []record.Element) (int, error) {
 	return len(f.dst.ElementLosses(&f.h, dst[:n], func(record.Loss) {})), err
 }
 
-// What is written in any version is read back, ordered and not, and is the same file each time.
+// A file of any version reads back equal, sorted and unsorted, and is byte-identical each time.
 func TestTargets(t *testing.T) {
 	for _, version := range rdb.Versions() {
 		t.Run(version, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// A server loads what was written, answers it over its protocol, and saves a file that holds the same.
+// A server loads the written file, returns its data over the protocol, and saves a file with the same data.
 func TestServerLoads(t *testing.T) {
 	for _, version := range []string{"6", "7", "8", "9", "10"} {
 		t.Run(version, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestServerLoads(t *testing.T) {
 
 var counts = regexp.MustCompile(`(added|read)=-?[0-9]+`)
 
-// withoutCounts leaves out what version 9 does not have of streams, and servers count anew.
+// withoutCounts removes stream counters that version 9 lacks and servers recount.
 func withoutCounts(m map[string]string) map[string]string {
 	for k, v := range m {
 		m[k] = counts.ReplaceAllString(v, "$1=?")
@@ -147,7 +147,7 @@ func withoutCounts(m map[string]string) map[string]string {
 	return m
 }
 
-// held reads all that a file holds, as the client of the tests reads a server.
+// held reads a whole file, like the test client reads a server.
 func held(t *testing.T, src format.Source) map[string]string {
 	t.Helper()
 	out := map[string]string{}

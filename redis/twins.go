@@ -16,13 +16,13 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// seed makes hashes of keys that no file can be made for.
+// seed is random, so no file can be crafted to cause hash collisions.
 var seed = maphash.MakeSeed()
 
-// hashOf is a hash of what must be there once: a key in its database, or a library.
+// hashOf hashes the identity of an item: a key in its database, or a library.
 func hashOf(it *rdb.Item) uint64 { return maphash.Bytes(seed, KeyOf(it)) + dbOf(it)<<32 }
 
-// dbOf is the database that an item must be alone in; libraries belong to none.
+// dbOf returns the database in which the item must be unique; libraries belong to no database.
 func dbOf(it *rdb.Item) uint64 {
 	if it.Op == rdb.OpFunction {
 		return math.MaxUint64
@@ -30,13 +30,13 @@ func dbOf(it *rdb.Item) uint64 {
 	return it.DB
 }
 
-// isRepeated reports whether an earlier item has the key of the one at an offset.
+// isRepeated reports whether an earlier item has the same key as the item at off.
 func (x *index) isRepeated(off int64) bool {
 	_, found := slices.BinarySearch(x.repeated, off)
 	return found
 }
 
-// Twins finds keys and libraries of functions that occur more than once in a file; servers do not load it.
+// Twins finds keys and function libraries that occur more than once in a file; servers reject such a file.
 type Twins struct {
 	f       *disk.File
 	memory  int64
@@ -44,19 +44,19 @@ type Twins struct {
 	keys    *dupes.Finder[[1]uint64]
 }
 
-// NewTwins starts with no keys of a file.
+// NewTwins returns a finder without keys.
 func NewTwins(f *disk.File, memory int64, tempDir string) *Twins {
 	return &Twins{f, memory, tempDir, dupes.New[[1]uint64](memory, tempDir)}
 }
 
-// Add notes the key of an item, or the name of a library.
+// Add adds the key of an item, or the name of a library.
 func (t *Twins) Add(it *rdb.Item) error { return t.keys.Add([1]uint64{hashOf(it)}) }
 
-// Close lets go of what was noted.
+// Close frees the keys.
 func (t *Twins) Close() error { return t.keys.Close() }
 
-// Repeated closes the twins and returns the offsets of items whose key an earlier one has, ascending. All that were added lie
-// before end in a file of some size.
+// Repeated closes the finder and returns the offsets of items with the key of an earlier item, ascending. All added
+// items lie before end.
 func (t *Twins) Repeated(ctx context.Context, h rdb.Header, end, size int64) ([]int64, error) {
 	var twice []uint64
 	err := t.keys.Each(func(h [1]uint64, _ int64) error {
@@ -74,16 +74,16 @@ func (t *Twins) Repeated(ctx context.Context, h rdb.Header, end, size int64) ([]
 	return out, errors.Join(err, x.sorter.Close())
 }
 
-// twins compares keys whose hashes are the same.
+// twins compares keys with equal hashes.
 type twins struct {
 	ctx    context.Context
 	f      *disk.File
 	header rdb.Header
 	end    int64
-	sorter *extsort.Sorter // of places, by hash
+	sorter *extsort.Sorter // places by hash
 }
 
-// place is where an item is, and its key once that was looked at. In the sorter it has
+// place is the location of an item, and its key once it was read. In the sorter it is encoded as
 //
 //	offset of the item 8B | number of its database 8B
 type place struct {
@@ -92,7 +92,7 @@ type place struct {
 	key []byte
 }
 
-// gather reads the file again, for the keys with some hashes.
+// gather rereads the file and collects the items with some hashes.
 func (t *twins) gather(some []uint64, size int64) error {
 	s, err := rdb.NewScanner(t.f, 0, size)
 	if err != nil {
@@ -122,13 +122,13 @@ func (t *twins) gather(some []uint64, size int64) error {
 	return nil
 }
 
-// repeated returns the offsets of items whose key an earlier one has, ascending.
+// repeated returns the offsets of items with the key of an earlier item, ascending.
 func (t *twins) repeated() (out []int64, err error) {
 	rows, err := t.sorter.Sort()
 	if err != nil {
 		return nil, err
 	}
-	var alike []place // with the hash of the last row, but for repeated keys
+	var alike []place // first items of each key with the current hash
 	var last uint64
 	for {
 		hash, row, _, err := rows.Next()
@@ -155,7 +155,7 @@ func (t *twins) repeated() (out []int64, err error) {
 	}
 }
 
-// among reports whether an item has the key of one of others.
+// among reports whether others contains an item with the same key.
 func (t *twins) among(others []place, p *place) (bool, error) {
 	for i := range others {
 		if err := errors.Join(t.look(p), t.look(&others[i])); err != nil {
@@ -168,7 +168,7 @@ func (t *twins) among(others []place, p *place) (bool, error) {
 	return false, nil
 }
 
-// look reads the key of an item, unless that was done.
+// look reads the key of an item if that has not happened yet.
 func (t *twins) look(p *place) error {
 	if p.key != nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"kvferry/store"
 )
 
-// TestAlike: keys that only have the same hash are no twins.
+// TestAlike: different keys with equal hashes are not duplicates.
 func TestAlike(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dump.rdb")
 	body := []byte("REDIS0009\xfe\x00")

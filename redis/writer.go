@@ -13,7 +13,7 @@ import (
 	"kvferry/redis/rdb/encode"
 )
 
-// writeBuffer is how much is gathered before it is written.
+// writeBuffer is the size of a write.
 const writeBuffer = 256 << 10
 
 // writer writes a section.
@@ -26,14 +26,14 @@ type writer struct {
 	expire int64 // of the record
 	typ    record.Type
 	bare   record.Keyless
-	whole  bool // the record is in buf
+	whole  bool // the record is complete in buf
 	buf    []byte
-	off    int64 // of buf in the section
-	count  int64 // offset of the count of a value that is written in parts, 0 for none
-	parts  []sum // checksums of what is written, cut where counts are that come later
+	off    int64 // offset of buf in the section
+	count  int64 // offset of the count of a spilled value; 0: not spilled
+	parts  []sum // checksums of the written ranges; counts filled in later are ranges of their own
 }
 
-// sum is the checksum of some bytes.
+// sum is the checksum of n bytes.
 type sum struct {
 	crc uint64
 	n   int64
@@ -61,7 +61,7 @@ func (w *writer) Begin(h *record.Header) error {
 	return nil
 }
 
-// Write adds elements. What is one string of the file goes there at once.
+// Write adds elements. A record that is a single RDB string bypasses the encoder.
 func (w *writer) Write(elems []record.Element) error {
 	if len(elems) != 1 {
 		return w.enc.Elements(elems)
@@ -81,7 +81,7 @@ func (w *writer) Write(elems []record.Element) error {
 	return w.enc.Elements(elems)
 }
 
-// item writes a library of functions, or data of a module: it is no key.
+// item writes a function library or module data, which have no key.
 func (w *writer) item(e *record.Element) {
 	if w.bare == record.Library {
 		w.buf = rdb.AppendFunction(w.buf, e.Value)
@@ -90,7 +90,7 @@ func (w *writer) item(e *record.Element) {
 	}
 }
 
-// begin writes what stands before a value.
+// begin writes the expiry, type and key before a value.
 func (w *writer) begin(t rdb.Type) {
 	w.buf = rdb.AppendKey(w.buf, t, w.key, w.expire)
 	w.part.Keys++
@@ -99,7 +99,7 @@ func (w *writer) begin(t rdb.Type) {
 	}
 }
 
-// spill writes a part of a large value. Its count is not known yet: room is left for it.
+// spill writes a part of a large value. The first part leaves room for the count, which is not known yet.
 func (w *writer) spill(t rdb.Type, part []byte) error {
 	if w.count == 0 {
 		w.begin(t)
@@ -111,7 +111,7 @@ func (w *writer) spill(t rdb.Type, part []byte) error {
 		w.off += int64(len(w.buf))
 		_, err := w.f.Write(w.buf)
 		w.buf = w.buf[:0]
-		w.parts = append(w.parts, sum{}, sum{}) // the count, what follows it
+		w.parts = append(w.parts, sum{}, sum{}) // one for the count, one for the bytes after it
 		return err
 	}
 	if err := w.put(part); err != nil {
@@ -120,7 +120,7 @@ func (w *writer) spill(t rdb.Type, part []byte) error {
 	return w.flush()
 }
 
-// put gathers bytes; many are written from where they are.
+// put buffers bytes; long ones are written directly.
 func (w *writer) put(b []byte) error {
 	if len(b) < writeBuffer {
 		w.buf = append(w.buf, b...)
@@ -157,7 +157,7 @@ func (w *writer) End() error {
 	return w.flushFull()
 }
 
-// flushFull writes what was gathered, up to a multiple of writeBuffer in the file, where the kernel takes it faster.
+// flushFull writes buf up to a multiple of writeBuffer in the file: the kernel is faster with aligned writes.
 func (w *writer) flushFull() error {
 	n := len(w.buf) - int((w.off+int64(len(w.buf)))%writeBuffer)
 	if n <= 0 {
@@ -168,7 +168,7 @@ func (w *writer) flushFull() error {
 	return err
 }
 
-// setCount puts the count of a large value where room was left for it.
+// setCount fills in the count of a large value.
 func (w *writer) setCount(n uint64) error {
 	if n > math.MaxUint32 {
 		return fmt.Errorf("key %s: %d elements; an RDB file holds at most %d", record.Quote(w.key), n, uint32(math.MaxUint32))
@@ -179,7 +179,7 @@ func (w *writer) setCount(n uint64) error {
 	return errors.Join(err, w.flush())
 }
 
-// flush writes what was gathered.
+// flush writes the buffer.
 func (w *writer) flush() error {
 	err := w.write(w.buf)
 	w.buf = bufpool.Reset(w.buf)
@@ -206,7 +206,7 @@ func (w *writer) Close() error {
 		w.part.Sum = crc64.Combine(w.part.Sum, p.crc, p.n)
 		w.part.Bytes += p.n
 	}
-	done := w.part // by itself: a pointer into the writer would hold all that it has
+	done := w.part // a copy: a pointer into the writer would keep the writer in memory
 	w.t.done(&done)
 	return nil
 }

@@ -11,20 +11,20 @@ import (
 	"kvferry/record"
 )
 
-// Commands reads the commands of a log, in the one form that servers write:
+// Commands reads the commands of a log, in the only form that servers write:
 //
 //	+---+------+------+   then argc times   +---+-----+------+-----------+------+
 //	| * | argc | CRLF |                     | $ | len | CRLF | len bytes | CRLF |
 //	+---+------+------+                     +---+-----+------+-----------+------+
 //
-// argc and len are decimal. Between commands, not inside, lines that start with # may stand (#TS:1700000000).
-// As servers do, a line may end in LF alone, and the two bytes behind an argument are not looked at.
+// argc and len are decimal. Lines that start with # may lie between commands, not inside them (#TS:1700000000). Like
+// servers, Commands accepts a line that ends in LF alone, and ignores the two bytes after an argument.
 type Commands struct {
 	r     *bufio.Reader
 	file  string
 	off   int64 // of the next byte
 	start int64 // of the current command
-	left  int64 // bytes from off to the end, -1 when not known
+	left  int64 // bytes from off to the end, -1 if unknown
 	buf   []byte
 	ends  []int
 	args  [][]byte
@@ -33,16 +33,16 @@ type Commands struct {
 const (
 	// maxLine is the longest line that servers read.
 	maxLine = 127
-	// maxArgs bounds argc, as servers do.
+	// maxArgs bounds argc, like servers do.
 	maxArgs = 1<<31 - 1
-	// maxArg bounds an argument: strings end at 512 MiB, unless a server is told otherwise.
+	// maxArg bounds an argument: the default limit of servers is 512 MiB.
 	maxArg = 1 << 32
-	// grow is by how much a buffer grows ahead of the bytes that are there.
+	// grow limits how far a buffer grows beyond the bytes read so far.
 	grow = 1 << 20
 )
 
-// NewCommands returns a reader of what r still has of a file. off is where r stands in it, size the size of the file,
-// -1 when it is not known.
+// NewCommands returns a reader for the rest of a file, which r yields. off is the offset of r in the file, size the
+// size of the file, or -1 if unknown.
 func NewCommands(r io.Reader, file string, off, size int64) *Commands {
 	c := &Commands{r: bufio.NewReaderSize(r, 256<<10), file: file, off: off, start: off, left: -1}
 	if size >= 0 {
@@ -58,21 +58,21 @@ type CutError struct {
 	End  int64 // of the file
 }
 
-// Error says where the last whole command ends.
+// Error includes the offset at which the last complete command ends.
 func (e *CutError) Error() string {
 	return fmt.Sprintf("%s: offset %d: %s", e.File, e.Off, e.Reason())
 }
 
-// Reason describes the problem without its place.
+// Reason describes the problem without its location.
 func (e *CutError) Reason() string {
 	return "the file ends within this command, after " + record.Plural(e.End-e.Off, "byte")
 }
 
-// Offset returns where the command that Next returned begins, or failed to.
+// Offset returns the offset of the last command, even if reading it failed.
 func (c *Commands) Offset() int64 { return c.start }
 
-// Next returns the next command, its name first; the arguments live until the next call. It returns io.EOF after the
-// last command, a *CutError when the file ends within one, and a *record.CorruptError for other bytes.
+// Next returns the next command, its name first; the arguments are valid until the next call. It returns io.EOF after
+// the last command, a *CutError if the file ends within one, and a *record.CorruptError for invalid bytes.
 func (c *Commands) Next() ([][]byte, error) {
 	argc, err := c.begin()
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *Commands) Next() ([][]byte, error) {
 	return c.args, nil
 }
 
-// begin skips remarks and reads the number of arguments.
+// begin skips comment lines and reads the number of arguments.
 func (c *Commands) begin() (int, error) {
 	for {
 		c.start = c.off
@@ -139,7 +139,7 @@ func (c *Commands) argument() error {
 	return c.cut(err)
 }
 
-// begins returns what is wrong with a line that is to begin with a sign, err being that of reading it.
+// begins checks the first byte of a line; err is the error of reading the line.
 func (c *Commands) begins(line []byte, err error, at int64, what string, sign byte) error {
 	switch {
 	case len(line) > 0 && line[0] != sign && (line[0] != '#' || err == nil):
@@ -150,8 +150,8 @@ func (c *Commands) begins(line []byte, err error, at int64, what string, sign by
 	return c.cut(err)
 }
 
-// bytes appends n bytes to the buffer. Where the size of the file is not known, the buffer grows with the bytes that are
-// there and not with the number that is claimed.
+// bytes appends n bytes to the buffer. If the size of the file is unknown, the buffer grows with the bytes read, so
+// that a corrupt length cannot exhaust the memory.
 func (c *Commands) bytes(n int64) error {
 	most := int64(grow)
 	if c.left >= 0 {
@@ -174,7 +174,7 @@ func (c *Commands) bytes(n int64) error {
 	return nil
 }
 
-// line reads a line without its end. At the end of the file it returns what there is, with the error.
+// line reads a line without its terminator. At the end of the file it returns the partial line with the error.
 func (c *Commands) line() ([]byte, error) {
 	line, err := c.r.ReadSlice('\n')
 	c.pass(int64(len(line)))
@@ -191,7 +191,7 @@ func (c *Commands) line() ([]byte, error) {
 	return line, err
 }
 
-// number reads what follows the first byte of a line.
+// number parses a line after its first byte.
 func (c *Commands) number(line []byte, field string, most int64) (int64, error) {
 	n, err := strconv.ParseUint(string(line[1:]), 10, 63)
 	if err != nil {
@@ -210,7 +210,7 @@ func (c *Commands) pass(n int64) {
 	}
 }
 
-// cut turns the end of the file within a command into a CutError.
+// cut turns an EOF within a command into a CutError.
 func (c *Commands) cut(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &CutError{File: c.file, Off: c.start, End: c.off}

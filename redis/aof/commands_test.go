@@ -10,7 +10,7 @@ import (
 	"kvferry/record"
 )
 
-// all reads commands until something ends them, as texts.
+// all reads commands until the first error, as texts.
 func all(c *Commands) (out []string, err error) {
 	for {
 		args, err := c.Next()
@@ -34,8 +34,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestCut takes every strict prefix: what comes before the cut is read, and the error says where the last whole
-// command ends.
+// TestCut takes every strict prefix: the commands before the cut are read, and the error names the end of the last
+// complete one.
 func TestCut(t *testing.T) {
 	starts := []int64{0, 14, 59, int64(len(good))}
 	for n := range len(good) {
@@ -81,7 +81,7 @@ func TestCommandsDamaged(t *testing.T) {
 	}
 }
 
-// TestClaims reads lengths that are not there: memory follows the bytes, not the claim.
+// TestClaims reads lengths beyond the end: memory grows with the actual bytes, not with the length.
 func TestClaims(t *testing.T) {
 	for _, size := range []int64{-1, 30} {
 		in := "*2000000000\r\n$4000000000\r\nabc"

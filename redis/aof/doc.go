@@ -6,11 +6,11 @@
 //	                     appendonlydir/appendonly.aof.2.base.rdb    or …base.aof
 //	                     appendonlydir/appendonly.aof.2.incr.aof
 //
-// What a file is tells its first bytes and not its name: one that begins with REDIS or VALKEY is an RDB file, perhaps
-// with commands behind it; any other is commands. Each file begins in database 0.
+// The content of a file, not its name, decides how to read it: a file that begins with REDIS or VALKEY is an RDB file,
+// and commands may follow; any other file holds commands. Each file begins in database 0.
 //
-// What is written is a directory of the second kind, with a base and nothing behind it.
+// Targets are directories of the second kind, with a base and no other file.
 //
-// The records are what replaying gives, so the commands (package commands) are applied to a state on disk (package state). Keys that have
-// expired stay until the end: the log speaks of them.
+// The records are the result of a replay: package commands applies the commands to a state on disk (package state).
+// Expired keys stay until the end, because later commands may refer to them.
 package aof

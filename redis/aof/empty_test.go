@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestEmptyBase: the base of a log that is an RDB file is never empty; one of commands is, of a server without keys.
+// TestEmptyBase: an RDB base is never empty; a base of commands is empty if the server has no keys.
 func TestEmptyBase(t *testing.T) {
 	for base, wrong := range map[string]bool{"a.1.base.rdb": true, "a.1.base.aof": false} {
 		dir := t.TempDir()

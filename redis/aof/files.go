@@ -13,16 +13,16 @@ import (
 	"kvferry/record"
 )
 
-// Log is the files that make up an append-only log, in the order that they are loaded in.
+// Log is an append-only log: its files in load order.
 type Log struct {
 	Dir   string
 	Files []string // names in Dir
 	Sizes []int64
 
-	seen map[string]fs.FileInfo // by path: the files, and the manifest, as they were before anything was read of them
+	seen map[string]fs.FileInfo // the files and the manifest by path, as they were before reading
 }
 
-// watch has sources notice changes of the files.
+// watch registers the files with sources, which detect changes.
 func (l *Log) watch(sources *disk.Sources) (err error) {
 	for path, st := range l.seen {
 		err = errors.Join(err, sources.AddWhole(path, st))
@@ -30,7 +30,7 @@ func (l *Log) watch(sources *disk.Sources) (err error) {
 	return err
 }
 
-// Bytes is how long the files are together.
+// Bytes returns the total size of the files.
 func (l *Log) Bytes() (n int64) {
 	for _, s := range l.Sizes {
 		n += s
@@ -38,13 +38,13 @@ func (l *Log) Bytes() (n int64) {
 	return n
 }
 
-// ErrNotLog says that there is no append-only file at a location.
+// ErrNotLog means that a location has no append-only file.
 var ErrNotLog = errors.New("no append-only file")
 
 const manifestSuffix = ".manifest"
 
-// Find finds the log at a location: a file of commands, a manifest, the directory that a manifest lies in, or the
-// directory of a server, which has appendonlydir or appendonly.aof in it.
+// Find finds the log at a location: a file of commands, a manifest, the directory of a manifest, or a server's
+// directory with appendonlydir or appendonly.aof in it.
 func Find(location string) (*Log, error) {
 	st, err := disk.Stat(location)
 	if err != nil {
@@ -68,7 +68,7 @@ func Find(location string) (*Log, error) {
 	return single(location)
 }
 
-// manifests lists those in a directory; where there is none, those in the directories in it.
+// manifests lists the manifests in a directory, or if it has none, in its subdirectories.
 func manifests(location string) ([]string, error) {
 	out, err := disk.Glob(location, "*"+manifestSuffix)
 	if err != nil || len(out) > 0 {
@@ -78,18 +78,18 @@ func manifests(location string) ([]string, error) {
 	for i := 0; i < len(entries) && err == nil; i++ {
 		dir := filepath.Join(location, entries[i].Name())
 		if st, serr := disk.Stat(dir); serr != nil || !st.IsDir() {
-			continue // it went meanwhile, or is a link that leads nowhere
+			continue // deleted since, or a dangling link
 		}
 		var more []string
 		if more, err = disk.Glob(dir, "*"+manifestSuffix); disk.IsAccess(err) {
-			err = nil // it is somebody else's
+			err = nil // another user's directory
 		}
 		out = append(out, more...)
 	}
 	return out, err
 }
 
-// single finds the one file of a server to 6.2.
+// single finds the only file of a server up to 6.2.
 func single(dir string) (*Log, error) {
 	names, err := disk.Glob(dir, "*.aof")
 	switch {
@@ -103,10 +103,10 @@ func single(dir string) (*Log, error) {
 	return newLog(dir, []string{filepath.Base(names[0])})
 }
 
-// maxManifest bounds a manifest: one line a file.
+// maxManifest bounds a manifest, which has one line per file.
 const maxManifest = 16 << 20
 
-// readManifest reads a manifest and looks for its files. Those that are there and not named do not count.
+// readManifest reads a manifest and checks that its files exist. It ignores files that are not listed.
 func readManifest(path string) (*Log, error) {
 	data, st, err := readLimited(path, maxManifest)
 	if err != nil {
@@ -134,7 +134,7 @@ func readManifest(path string) (*Log, error) {
 	return l, err
 }
 
-// readLimited reads a file, and looks at it before.
+// readLimited reads a file, and stats it first.
 func readLimited(path string, most int64) ([]byte, fs.FileInfo, error) {
 	f, err := disk.Open(path)
 	if err != nil {
@@ -152,7 +152,7 @@ func readLimited(path string, most int64) ([]byte, fs.FileInfo, error) {
 	return data, st, err
 }
 
-// readHead reads how a file begins.
+// readHead reads the first bytes of a file.
 func readHead(path string) ([]byte, error) {
 	f, err := disk.Open(path)
 	if err != nil {
@@ -182,7 +182,7 @@ func newLog(dir string, names []string) (*Log, error) {
 	return l, nil
 }
 
-// isSnapshot reports whether a file that begins with head begins with an RDB file.
+// isSnapshot reports whether a file starts with an RDB part.
 func isSnapshot(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("REDIS")) || bytes.HasPrefix(head, []byte("VALKEY"))
 }

@@ -11,16 +11,16 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// Name is what locations call the format.
+// Name is the name of the format in locations.
 const Name = "aof"
 
 // Format is the append-only file of Redis and Valkey.
 type Format struct{ base format.Format }
 
-// New returns the format. Bases of its targets have the version that most servers load.
+// New returns the format. The bases of its targets have the version that most servers load.
 func New() *Format { return &Format{redis.NewBase(rdb.DefaultVersion)} }
 
-// WithVersion returns the format whose targets have a base of a version, which rdb.Versions lists.
+// WithVersion returns a format whose targets have a base in one of rdb.Versions.
 func WithVersion(version string) (*Format, error) {
 	v, err := rdb.ParseVersion(version)
 	if err != nil {
@@ -54,13 +54,13 @@ func (*Format) Detect(ev *format.Evidence) format.Verdict {
 	return format.Verdict{Score: 95, Why: []string{fmt.Sprintf("%s of an append-only log", record.Plural(int64(len(log.Files)), "file"))}}
 }
 
-// preamble reports whether an RDB file says that it is the first part of an append-only file: the field aof-preamble
-// (to 6.2) or aof-base is 1, an integer of 8 bits.
+// preamble reports whether an RDB file is marked as the first part of an append-only file: the field aof-preamble (up
+// to 6.2) or aof-base is 1, an 8-bit integer.
 func preamble(head []byte) bool {
 	return bytes.Contains(head, []byte("aof-preamble\xc0\x01")) || bytes.Contains(head, []byte("aof-base\xc0\x01"))
 }
 
-// Limits are those of the base that is written: a log itself holds all that a server does.
+// Limits returns the limits of the base of a target; a log itself can hold all data of a server.
 func (f *Format) Limits() format.Limits {
 	l := f.base.Limits()
 	l.Place = format.InFiles
@@ -72,5 +72,5 @@ func (f *Format) Limits() format.Limits {
 	return l
 }
 
-// Version names the version of the bases that are written.
+// Version names the version of the bases of targets.
 func (f *Format) Version() string { return redis.VersionOf(f.base).String() }

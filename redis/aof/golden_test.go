@@ -27,7 +27,7 @@ import (
 	"kvferry/store"
 )
 
-// goldens is where the logs that servers wrote are.
+// goldens is the directory of the logs written by servers.
 const goldens = "../../../shared/golden"
 
 // unpack unpacks a golden and returns its directory.
@@ -66,7 +66,7 @@ func unpack(t testing.TB, name string) string {
 	}
 }
 
-// lines calls f with the lines of a gzipped file of JSON lines.
+// lines calls f for each line of a gzipped JSON lines file.
 func lines(t testing.TB, name string, f func([]byte)) {
 	t.Helper()
 	file, err := os.Open(filepath.Join(goldens, name))
@@ -96,7 +96,7 @@ func text(t testing.TB, v any) string {
 	return string(b)
 }
 
-// truth reads what the server answered, in the form of redistest.
+// truth reads the server's answers, in the form of redistest.
 func truth(t testing.TB, name string) map[string]string {
 	extra := extras(t, name)
 	out := map[string]string{}
@@ -150,7 +150,7 @@ func item(t testing.TB, typ string, v any, x *extra) string {
 	return text(t, v)
 }
 
-// extra is what else the server told of a key.
+// extra is the server's metadata of a key.
 type extra struct {
 	Fields [][]any `json:"field_expire_at_ms"`
 	Stream *struct {
@@ -187,7 +187,7 @@ func extras(t testing.TB, name string) map[string]*extra {
 	return out
 }
 
-// expiry is what follows a field that expires.
+// expiry is the suffix of a field with an expiry.
 func (x *extra) expiry(field string) string {
 	if x == nil {
 		return ""
@@ -234,7 +234,7 @@ func open(t testing.TB, dir string, salvage bool) (format.Source, []record.Findi
 	return src, findings, err
 }
 
-// contents reads all records of a source, from as many spans as it is split into.
+// contents reads all records of a source, from all its spans.
 func contents(t testing.TB, src format.Source, spans int) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -259,7 +259,7 @@ func contents(t testing.TB, src format.Source, spans int) map[string]string {
 	return out
 }
 
-// expanded writes a log with the commands in the place of the scripts that the goldens have: the scripts' effects.
+// expanded writes a log that replaces the scripts in the goldens with the commands they run.
 func expanded(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -348,7 +348,7 @@ func TestGoldens(t *testing.T) {
 				delete(want, "0/z:8")
 				delete(have, "0/z:8")
 			}
-			if c.name == "aof-preamble" { // 6.2 does not know these
+			if c.name == "aof-preamble" { // 6.2 lacks these
 				drop(want, " deleted= added=0")
 				drop(have, " deleted=[0-9-]* added=[0-9]*")
 			}
@@ -359,7 +359,7 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// drop takes a part out of streams.
+// drop removes a part of streams.
 func drop(records map[string]string, part string) {
 	re := regexp.MustCompile(part)
 	for id, r := range records {
@@ -369,7 +369,7 @@ func drop(records map[string]string, part string) {
 	}
 }
 
-// dense writes sparse HyperLogLogs as their registers: to 3.2, PFMERGE made dense ones, and now it does not.
+// dense writes sparse HyperLogLogs as their registers: up to 3.2, PFMERGE made them dense, later versions do not.
 func dense(records map[string]string) {
 	for id, r := range records {
 		head, value, ok := strings.Cut(r, "HYLL")
@@ -384,7 +384,7 @@ func dense(records map[string]string) {
 	}
 }
 
-// registers expands what follows HYLL.
+// registers expands the data after HYLL.
 func registers(b string) []byte {
 	out := make([]byte, 0, 16384)
 	regs := b[12:]
@@ -413,7 +413,7 @@ func registers(b string) []byte {
 	return out
 }
 
-// TestScripts reads a log with scripts: they are refused by name, with where the first is, or passed over and told.
+// TestScripts reads a log with scripts: they are rejected with the location of the first, or skipped with a finding.
 func TestScripts(t *testing.T) {
 	dir := unpack(t, "aof-plain")
 	_, _, err := open(t, dir, false)

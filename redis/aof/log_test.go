@@ -25,7 +25,7 @@ import (
 	"kvferry/store"
 )
 
-// tree makes a directory of files; a name that ends in a slash is a directory.
+// tree creates a directory of files; a name that ends in a slash is a directory.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// commandsOf writes commands, one a line.
+// commandsOf encodes commands, one per line.
 func commandsOf(lines string) string {
 	var out []byte
 	for _, line := range strings.Split(lines, "\n") {
@@ -53,7 +53,7 @@ func commandsOf(lines string) string {
 	return string(out)
 }
 
-// TestFind finds a log by its file, its manifest, or a directory around it, and says why when it does not.
+// TestFind finds a log by its file, its manifest, or a directory around it, or returns a helpful error.
 func TestFind(t *testing.T) {
 	const manifest = "file a.1.base.aof seq 1 type b\n"
 	log := map[string]string{"d/a.manifest": manifest, "d/a.1.base.aof": "", "d/a.2.incr.aof": "not named"}
@@ -96,7 +96,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestDetect weighs what a location begins with.
+// TestDetect scores the first bytes of a location.
 func TestDetect(t *testing.T) {
 	log := tree(t, map[string]string{"a.manifest": "file a.1.base.aof seq 1 type b\n", "a.1.base.aof": ""})
 	broken := tree(t, map[string]string{"a.manifest": "file\n"})
@@ -140,7 +140,7 @@ func keyOf(name, value string) []byte {
 	return append(append(b, byte(len(value))), value...)
 }
 
-// TestReplay replays logs: what an RDB part has, what transactions do, and what is said of what cannot be.
+// TestReplay replays logs: RDB parts, transactions, and the findings about commands that cannot be applied.
 func TestReplay(t *testing.T) {
 	library := "#!lua name=lib\nx"
 	function := append([]byte{0xF5, byte(len(library))}, library...)
@@ -197,7 +197,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestLost: a key whose value is lost is a finding with the place of the command, and no record; one that was written since is none.
+// TestLost: a lost key is a finding with the command's location, and not a record, unless it was overwritten since.
 func TestLost(t *testing.T) {
 	log := commandsOf("SET a 1\nVADD v VALUES 1 1 e\nVADD w VALUES 1 1 e\nRENAME v u\nDEL w\nEVAL return 0\nEVAL return 1 k\nSET k 1")
 	src, found, err := open(t, filepath.Join(tree(t, map[string]string{"a.aof": log}), "a.aof"), true)
@@ -225,7 +225,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestUnsalvaged: without leave to lose anything, what is lost at the end of a log is an error, and what is exact again is not.
+// TestUnsalvaged: without salvage, a lost key at the end of a log is an error, unless it became exact again.
 func TestUnsalvaged(t *testing.T) {
 	for log, want := range map[string]string{
 		"VADD v VALUES 1 1 e\nDEL v":              "",
@@ -244,7 +244,7 @@ func TestUnsalvaged(t *testing.T) {
 	}
 }
 
-// TestPayloads: FUNCTION RESTORE, and RESTORE under the name that a cluster's slots move with; a checksum of 0 is no checksum.
+// TestPayloads: FUNCTION RESTORE, RESTORE under its slot migration name, and a checksum of 0, which is rejected.
 func TestPayloads(t *testing.T) {
 	dump := string(rdb.AppendDump(nil, 0, rdb.Version{Number: 9}, []byte{8}, []byte("restored")))
 	library := func(sum uint64, names ...string) string {
@@ -298,7 +298,7 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
-// TestEarlierFileCut: only the last file of a log may end in the middle of a command.
+// TestEarlierFileCut: only the last file of a log may end within a command.
 func TestEarlierFileCut(t *testing.T) {
 	set := commandsOf("SET a 1")
 	dir := tree(t, map[string]string{"a.manifest": "file a.1.incr.aof seq 1 type i\nfile a.2.incr.aof seq 2 type i\n",
@@ -316,7 +316,7 @@ func TestEarlierFileCut(t *testing.T) {
 	}
 }
 
-// TestExpired: an expired key is a row like others until it is left out, and a key expires after its moment, not at it.
+// TestExpired: an expired key is an ordinary row until it is filtered out; a key is expired only after its timestamp.
 func TestExpired(t *testing.T) {
 	src, _, err := open(t, filepath.Join(tree(t, map[string]string{"a.aof": commandsOf("SET a 1\nSET b 2\nPEXPIREAT a 4000000000000\nPEXPIREAT b 4000000000001")}), "a.aof"), false)
 	if err != nil {
@@ -344,7 +344,7 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestSource: functions are records of database 0, which is there for them, and belong to one span.
+// TestSource: functions are records of database 0, which exists just for them if necessary, and belong to one span.
 func TestSource(t *testing.T) {
 	log := string(redistest.Append([]byte(commandsOf("SELECT 3\nSET a 1\nRPUSH l x y")), "FUNCTION", "LOAD", "#!lua name=lib\nx"))
 	src, _, err := open(t, filepath.Join(tree(t, map[string]string{"a.aof": log}), "a.aof"), false)

@@ -9,13 +9,13 @@ import (
 	"kvferry/record"
 )
 
-// appendLost appends why the value of a key is lost, as the state keeps it:
+// appendLost appends the reason why the value of a key is lost, as stored in the state:
 //
 //	+---------------+-----+--------+
 //	| offset (LE64) | why | 0 file |
 //	+---------------+-----+--------+
 //
-// The file is that of the command, which is at the offset.
+// off is the offset of the command that caused it in the file.
 func appendLost(dst []byte, file string, off int64, why string) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(off))
 	return append(append(append(dst, why...), 0), file...)
@@ -26,8 +26,8 @@ func decodeLost(b []byte) (file string, off int64, why string) {
 	return string(b[i+1:]), int64(binary.LittleEndian.Uint64(b)), string(b[8:i])
 }
 
-// lost reports the keys whose values are not known at the end of the log: those that a command of unknown effect wrote, or a
-// command that read such a key. One that was overwritten or deleted since is not among them.
+// lost reports the keys with unknown values at the end of the log: written by a command of unknown effect, or by a
+// command that read such a key, and not overwritten or deleted since.
 func (r *replay) lost() error {
 	var first *CommandError
 	r.server.DB.EachLost(func(db int, key, reason []byte) {

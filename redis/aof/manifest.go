@@ -11,26 +11,26 @@ import (
 	"kvferry/record"
 )
 
-// Part is a file that a manifest names.
+// Part is a file in a manifest.
 type Part struct {
 	Name string
 	Seq  int64
 	Kind byte // KindBase, KindIncr or KindHistory
 }
 
-// Kinds of files, as a manifest has them.
+// Kinds of files in a manifest.
 const (
-	KindBase    = 'b' // the state that the log goes on from, in commands or as an RDB file
-	KindIncr    = 'i' // commands since
-	KindHistory = 'h' // what a rewrite has replaced; it is never loaded and may be gone
+	KindBase    = 'b' // the initial state, as commands or an RDB file
+	KindIncr    = 'i' // commands after the base
+	KindHistory = 'h' // replaced by a rewrite; never loaded, and may be missing
 )
 
-// Manifest lists the files of a log of several parts, in lines of words in pairs:
+// Manifest lists the files of a multi-part log, one per line, as pairs of words:
 //
 //	file appendonly.aof.2.base.rdb seq 2 type b
 //	file appendonly.aof.2.incr.aof seq 2 type i startoffset 5859
 //
-// Words may be quoted as in redis.conf. Lines that start with # are remarks; words that are not known are skipped.
+// Words may be quoted as in redis.conf. Lines that start with # are comments; unknown words are skipped.
 type Manifest struct {
 	Parts []Part
 }
@@ -38,8 +38,8 @@ type Manifest struct {
 // maxManifestLine is the longest line that servers read.
 const maxManifestLine = 1023
 
-// DecodeManifest reads a manifest by the rules that servers refuse one by: at most one base, incremental files in
-// rising order, names without a directory.
+// DecodeManifest parses a manifest as strictly as servers do: at most one base, incremental files in ascending order,
+// names without a directory.
 func DecodeManifest(data []byte) (*Manifest, error) {
 	m := new(Manifest)
 	for off := 0; off < len(data); {
@@ -56,7 +56,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// line reads one line; ended says that it has its end.
+// line parses one line; ended is true if it is terminated.
 func (m *Manifest) line(line []byte, ended bool) error {
 	switch {
 	case len(line) > 0 && line[0] == '#':
@@ -80,7 +80,7 @@ func (m *Manifest) line(line []byte, ended bool) error {
 	return m.add(p)
 }
 
-// set takes one pair of words.
+// set handles one pair of words.
 func (p *Part) set(name, value string) (err error) {
 	switch name {
 	case "file":
@@ -100,7 +100,7 @@ func (p *Part) set(name, value string) (err error) {
 	return nil
 }
 
-// add checks a file against those before it.
+// add validates a file against the earlier files.
 func (m *Manifest) add(p Part) error {
 	if p.Name == "" || p.Seq == 0 || p.Kind == 0 {
 		return errors.New("want file, seq (not 0) and type")
@@ -122,7 +122,7 @@ func (m *Manifest) add(p Part) error {
 	return nil
 }
 
-// Loaded lists the files that make up the state, in order: the base, then every incremental file.
+// Loaded lists the files to load, in order: the base, then every incremental file.
 func (m *Manifest) Loaded() []Part {
 	var out []Part
 	for _, kind := range []byte{KindBase, KindIncr} {
@@ -135,7 +135,7 @@ func (m *Manifest) Loaded() []Part {
 	return out
 }
 
-// Append appends the manifest as servers write it.
+// Append appends the manifest in the servers' form.
 func (m *Manifest) Append(dst []byte) []byte {
 	for _, p := range m.Parts {
 		dst = fmt.Appendf(dst, "file %s seq %d type %c\n", quoteWord(p.Name), p.Seq, p.Kind)
@@ -143,8 +143,8 @@ func (m *Manifest) Append(dst []byte) []byte {
 	return dst
 }
 
-// splitWords splits a line as redis.conf is split: words between blanks, "…" with escapes (\n \r \t \b \a \xHH, any
-// other byte for itself), '…' with \' alone. A quote ends its word.
+// splitWords splits a line like redis.conf: words between blanks, "…" with escapes (\n \r \t \b \a \xHH; any other byte
+// stands for itself), '…' with only \'. A quote ends its word.
 func splitWords(line string) ([]string, error) {
 	var out []string
 	for {
@@ -160,7 +160,7 @@ func splitWords(line string) ([]string, error) {
 	}
 }
 
-// errQuote says that quotes are not in order.
+// errQuote reports unbalanced or misplaced quotes.
 var errQuote = errors.New("a quote is not closed, or closed within a word")
 
 func nextWord(line string) (word, rest string, err error) {
@@ -183,7 +183,7 @@ func nextWord(line string) (word, rest string, err error) {
 	return b.String(), "", nil
 }
 
-// quoted adds what stands between quotes and returns how long it is with them.
+// quoted appends a quoted text and returns its length with the quotes.
 func quoted(b *strings.Builder, s string, quote byte) (int, error) {
 	for i := 1; i < len(s); {
 		if s[i] == quote {
@@ -203,7 +203,7 @@ func quoted(b *strings.Builder, s string, quote byte) (int, error) {
 	return 0, errQuote
 }
 
-// escaped adds what s says behind a backslash and returns how many bytes it took, the backslash among them.
+// escaped appends an escaped byte and returns the length of the escape with its backslash.
 func escaped(b *strings.Builder, s string, quote byte) int {
 	if quote == '\'' {
 		b.WriteByte('\'')
@@ -223,7 +223,7 @@ func escaped(b *strings.Builder, s string, quote byte) int {
 	return 2
 }
 
-// quoteWord quotes a name where a word cannot stand as it is.
+// quoteWord quotes a name if necessary.
 func quoteWord(s string) string {
 	if s != "" && !strings.ContainsAny(s, " \t\r\n\v\f\"'\\") && strconv.Quote(s) == `"`+s+`"` {
 		return s

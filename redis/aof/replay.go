@@ -22,23 +22,23 @@ import (
 
 // Kinds of findings.
 const (
-	FindCommand = "aof-command" // a key whose value is not known, or a command that may have changed any key
+	FindCommand = "aof-command" // a key of unknown value, or a command that may have changed any key
 	FindNear    = "aof-near"    // a result that may differ from the server's, such as in the last bits of a number
-	FindCut     = "aof-cut"     // the last command is not whole, or a MULTI has no EXEC
-	FindDamaged = "aof-damaged" // bytes that are no commands; what follows is not read
-	FindRefused = "aof-refused" // commands that a server answers with an error, and passes over
+	FindCut     = "aof-cut"     // an incomplete last command, or a MULTI without EXEC
+	FindDamaged = "aof-damaged" // invalid bytes, and the rest of the log is not read
+	FindRefused = "aof-refused" // commands that a server answers with an error and skips
 )
 
-// CommandError means that a command's effect is not known.
+// CommandError means that a command's effect is unknown.
 type CommandError struct {
 	File string
 	Off  int64
 	Why  string
-	Key  []byte // whose value is not known at the end of the log; nil: any key may be wrong
-	Keys int64  // how many there are like it
+	Key  []byte // key of unknown value at the end of the log; nil: any key may be wrong
+	Keys int64  // number of such keys
 }
 
-// Error names the command and where it is.
+// Error names the command and its location.
 func (e *CommandError) Error() string {
 	what := "without it any later key may be wrong"
 	switch {
@@ -55,12 +55,12 @@ type replay struct {
 	ctx     context.Context
 	log     *Log
 	server  *server.Server
-	salvage bool // go on past what cannot be applied
+	salvage bool // continue after commands that cannot be applied
 	report  func(record.Finding)
 	tempDir string
 	copied  func(done, total, keys, of int64) // see store.Options; may be nil
-	sources *disk.Sources                     // that opens the files; may be nil
-	before  int64                             // bytes of the files before this one
+	sources *disk.Sources                     // opens the files; may be nil
+	before  int64                             // bytes of the previous files
 
 	path    string // of the file, for errors
 	file    string // its name in the log, for findings
@@ -70,10 +70,10 @@ type replay struct {
 	near    tally
 }
 
-// tally counts commands of which one finding tells.
+// tally counts commands that share one finding.
 type tally struct {
 	n     int64
-	first string // what there is to say of the first
+	first string // description of the first
 	where record.Place
 }
 
@@ -83,7 +83,7 @@ func (t *tally) add(first string, where record.Place) {
 	}
 }
 
-// checkEvery is after how many commands a replay looks whether it is to stop.
+// checkEvery is the number of commands between checks of the context.
 const checkEvery = 1024
 
 // all applies all files.
@@ -109,7 +109,7 @@ func (r *replay) all() error {
 	return r.lost()
 }
 
-// one applies a file; more is false when what follows it is of no use.
+// one applies a file; more is false if the files after it must not be applied.
 func (r *replay) one(path string, size int64) (more bool, err error) {
 	f, err := r.sources.OpenWhole(path)
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *replay) one(path string, size int64) (more bool, err error) {
 	if err != nil && err != io.EOF {
 		return false, err
 	}
-	if n == 0 && strings.HasSuffix(path, ".rdb") { // a file of commands may be empty, one that a server wrote as an RDB file is not
+	if n == 0 && strings.HasSuffix(path, ".rdb") { // servers may leave an empty file of commands, but no empty RDB file
 		return r.ended(&record.CorruptError{File: r.path, Field: "RDB part", Err: errors.New("the file is empty, but a server never leaves an empty file")})
 	}
 	from := int64(0)
@@ -166,7 +166,7 @@ func (r *replay) commands(c *Commands) error {
 	}
 }
 
-// pause tells how far the replay is in a file, and stops it when it is to stop.
+// pause reports the progress in a file, and returns the error of a cancelled context.
 func (r *replay) pause(off int64) error {
 	if r.copied != nil {
 		r.copied(r.before+off, r.log.Bytes(), 0, 0)
@@ -174,7 +174,7 @@ func (r *replay) pause(off int64) error {
 	return r.ctx.Err()
 }
 
-// command applies a command, or keeps it until the transaction that it is in ends.
+// command applies a command, or queues it until its transaction ends.
 func (r *replay) command(args [][]byte, off int64) error {
 	name := strings.ToUpper(string(args[0][:min(len(args[0]), 16)]))
 	alone := len(args) == 1
@@ -218,7 +218,7 @@ func (r *replay) apply(args [][]byte, off int64) error {
 	return commands.Lose(r.server, args, appendLost(nil, r.file, off, unknown.Error()))
 }
 
-// ended judges how a file ended. A last command that is not whole is cut off by servers too, in the last file.
+// ended handles the end of a file. It drops an incomplete last command of the log, which servers truncate too.
 func (r *replay) ended(err error) (more bool, _ error) {
 	var cut *CutError
 	var corrupt *record.CorruptError
@@ -243,8 +243,8 @@ func (r *replay) ended(err error) (more bool, _ error) {
 	return false, err
 }
 
-// unread reports that the RDB part has something that this build does not know, behind which nothing can be found. Any other
-// error is returned.
+// unread reports an unknown item in the RDB part; the rest of the file cannot be located after it. It returns any other
+// error.
 func (r *replay) unread(err error) error {
 	var corrupt *record.CorruptError
 	if !errors.Is(err, rdb.ErrNewer) || !errors.As(err, &corrupt) {
@@ -268,17 +268,17 @@ func (r *replay) tell(kind string, severity record.Severity, place record.Place,
 	}
 }
 
-// queue keeps the commands of a transaction, as commands with their offset before the name; those that are many, on
-// disk.
+// queue buffers the commands of a transaction, each with its offset before the name. It spills to disk beyond
+// maxQueued.
 type queue struct {
 	off     int64 // of MULTI
 	tempDir string
 	buf     []byte
-	file    *disk.File // what did not fit
+	file    *disk.File // spilled commands
 	size    int64      // of the file
 }
 
-// maxQueued is how many bytes of a transaction are in memory.
+// maxQueued is the size at which a transaction spills to disk.
 const maxQueued = 4 << 20
 
 func (q *queue) add(args [][]byte, off int64) error {
@@ -306,7 +306,7 @@ func (q *queue) add(args [][]byte, off int64) error {
 	return err
 }
 
-// each calls f with the commands.
+// each calls f for each command.
 func (q *queue) each(f func(args [][]byte, off int64) error) error {
 	var in io.Reader = bytes.NewReader(q.buf)
 	if q.file != nil {
@@ -334,7 +334,7 @@ func (q *queue) each(f func(args [][]byte, off int64) error) error {
 	}
 }
 
-// close removes what is on disk.
+// close removes the temporary file.
 func (q *queue) close() error {
 	if q.file == nil {
 		return nil

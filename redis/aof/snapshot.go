@@ -16,8 +16,8 @@ import (
 	"kvferry/redis/state"
 )
 
-// snapshot puts the RDB part at the front of a file into the state, with keys that have expired, and returns where the
-// commands begin.
+// snapshot loads the RDB part at the start of a file into the state, including expired keys, and returns the offset of
+// the commands.
 func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 	s, err := rdb.NewScanner(f, 0, size)
 	if err != nil {
@@ -65,10 +65,10 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 	}
 }
 
-// twinsMemory is what the hashes of keys take of the memory.
+// twinsMemory is the memory for the hashes of keys.
 const twinsMemory = 2 << 20
 
-// twins reports keys that the RDB part has more than once. The last of them is in the state.
+// twins reports keys that occur more than once in the RDB part. The state has the last one.
 func (r *replay) twins(f *disk.File, s *rdb.Scanner, keys *redis.Twins, size int64) error {
 	repeated, err := keys.Repeated(r.ctx, s.Header, s.Offset(), size)
 	if err != nil || r.report == nil {
@@ -85,7 +85,7 @@ func (r *replay) twins(f *disk.File, s *rdb.Scanner, keys *redis.Twins, size int
 	return err
 }
 
-// tellKey reports an error of an item.
+// tellKey reports a finding about an item.
 func (r *replay) tellKey(kind string, s *rdb.Scanner, it *rdb.Item, detail string) {
 	if r.report != nil {
 		severity := record.Error
@@ -97,7 +97,7 @@ func (r *replay) tellKey(kind string, s *rdb.Scanner, it *rdb.Item, detail strin
 	}
 }
 
-// FindModuleAux is the kind of finding of what a module has beside its keys.
+// FindModuleAux is the kind of the finding about module data outside keys.
 const FindModuleAux = "aof-module-aux"
 
 // in adds the name of the file to an error.
@@ -112,7 +112,7 @@ func (r *replay) in(err error) error {
 	return err
 }
 
-// key puts one key into the state. Of a value that cannot be decoded it is what comes before that.
+// key loads one key into the state. A damaged value keeps the elements before the damage.
 func (r *replay) key(f io.ReaderAt, s *rdb.Scanner, it *rdb.Item, d *rdb.Decoder) error {
 	h := record.Header{Key: it.Key, ExpireMS: it.ExpireMS}
 	if err := d.BeginItem(s.Header, it, f, &h); err != nil {
@@ -136,8 +136,8 @@ func (r *replay) key(f io.ReaderAt, s *rdb.Scanner, it *rdb.Item, d *rdb.Decoder
 	return errors.Join(err, put.End())
 }
 
-// damagedValue reports a value that cannot be decoded, or all of which was and is wrong. Damage stops the replay unless it is
-// salvaged: what commands do later to the key is then wrong, too.
+// damagedValue reports a value that cannot be decoded, or that is inconsistent. Damage aborts the replay unless
+// salvaging, because later commands on the key would yield wrong values.
 func (r *replay) damagedValue(s *rdb.Scanner, it *rdb.Item, err error) error {
 	var corrupt *record.CorruptError
 	if !errors.As(err, &corrupt) || !r.salvage && !rdb.AllRead(err) && !errors.Is(err, rdb.ErrNewer) {
@@ -147,7 +147,7 @@ func (r *replay) damagedValue(s *rdb.Scanner, it *rdb.Item, err error) error {
 	return nil
 }
 
-// pump moves elements. Members that expire and have no place for that are counted; those that have expired are left out.
+// pump copies elements to the state. If members is set, it drops expired ones, and counts and strips other expiries.
 func pump(d *rdb.Decoder, to *state.Put, members bool, now int64) (expiring int64, _ error) {
 	var batch [64]record.Element
 	for {
@@ -169,7 +169,7 @@ func pump(d *rdb.Decoder, to *state.Put, members bool, now int64) (expiring int6
 	}
 }
 
-// checksum compares the checksum behind the RDB part with its bytes. 0 is none.
+// checksum verifies the checksum after the RDB part; 0 means not computed.
 func (r *replay) checksum(f io.ReaderAt, s *rdb.Scanner) error {
 	end := s.Offset()
 	want, ok, err := s.Checksum()
@@ -213,10 +213,10 @@ func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) 
 	if _, err := pump(&d, begin(&h), h.Type != record.Hash, r.server.Now); !rdb.AllRead(err) {
 		return err
 	}
-	return nil // the server took it, and each is there once
+	return nil // the server accepted it, and repeated elements were dropped
 }
 
-// restoreFunctions decodes the payload of FUNCTION RESTORE: the items of an RDB file that are libraries, footer.
+// restoreFunctions decodes the payload of FUNCTION RESTORE: library items of an RDB file, footer.
 func restoreFunctions(payload []byte) (libraries [][]byte, err error) {
 	body, version, err := crc64.CutFooter(payload, false)
 	if err != nil {

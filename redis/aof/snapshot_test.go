@@ -11,7 +11,7 @@ import (
 	"kvferry/redis"
 )
 
-// TestSnapshotItems: what stands in an RDB part is read as in a file, and what cannot be read is named.
+// TestSnapshotItems: items of an RDB part are read as in a file, and unreadable ones are reported.
 func TestSnapshotItems(t *testing.T) {
 	item := func(s string) []byte { return []byte(s) }
 	const expiry = "\xfc\x00\x00\x00\x00\x00\x04\x00\x00" // 2^42 ms
@@ -47,7 +47,7 @@ func TestSnapshotItems(t *testing.T) {
 			}
 			continue
 		}
-		if name != "an unknown type" { // where the commands begin is not known then
+		if name != "an unknown type" { // the offset of the commands is unknown then
 			x.want["0/z"] = str("1")
 		}
 		got := contents(t, src, 1)

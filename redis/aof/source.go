@@ -18,16 +18,16 @@ import (
 	"kvferry/store"
 )
 
-// source is a log that has been replayed.
+// source is a replayed log.
 type source struct {
 	format    *Format
 	log       *Log
 	state     *state.State
-	libraries [][]byte // sources of functions
+	libraries [][]byte // source code of the function libraries
 }
 
-// Open replays a log into a state on disk, which Close removes. A log that is an RDB file with no command behind it is that
-// file.
+// Open replays a log into a state on disk, which Close removes. If the log is just an RDB file without commands, Open
+// reads that file directly.
 func (f *Format) Open(ctx context.Context, location string, o *format.OpenOptions) (format.Source, error) {
 	log, err := Find(location)
 	if err == nil {
@@ -56,7 +56,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	return &source{f, log, st, srv.Functions()}, nil
 }
 
-// openBase opens a log that is a sound RDB file alone; nil for any other.
+// openBase opens a log that consists of one intact RDB file; it returns nil for any other log.
 func (f *Format) openBase(ctx context.Context, log *Log, o *format.OpenOptions) format.Source {
 	if len(log.Files) != 1 {
 		return nil
@@ -67,14 +67,14 @@ func (f *Format) openBase(ctx context.Context, log *Log, o *format.OpenOptions) 
 	}
 	var told []record.Finding
 	strict := *o
-	strict.Options.Salvage = false // what is wrong is told by the replay
+	strict.Options.Salvage = false // the replay reports damage
 	strict.Options.Report = func(f record.Finding) { told = append(told, f) }
 	src, err := redis.Open(ctx, f, path, &strict)
 	if err != nil {
 		return nil
 	}
 	if r, ok := src.(interface{ Rest() int64 }); !ok || r.Rest() > 0 {
-		_ = src.Close() // nothing was written
+		_ = src.Close() // only read
 		return nil
 	}
 	for _, f := range told {
@@ -89,7 +89,7 @@ func (s *source) Sorted() bool          { return true }
 func (s *source) Extra() []string       { return nil }
 func (s *source) Close() error          { return s.state.Close() }
 
-// Databases are those that hold keys.
+// Databases returns the databases with keys.
 func (s *source) Databases() []string {
 	var out []string
 	for _, db := range s.state.Databases() {
@@ -101,10 +101,10 @@ func (s *source) Databases() []string {
 	return out
 }
 
-// functionsDB is the database that functions, which belong to none, are shown in.
+// functionsDB is the database that shows functions, which belong to no database.
 const functionsDB = "0"
 
-// Types are those that a database has keys of.
+// Types returns the types of the keys in a database.
 func (s *source) Types(db string) (t record.TypeSet) {
 	if z := s.sizes(db); z != nil {
 		for typ, n := range z.Records {
@@ -127,7 +127,7 @@ func (s *source) sizes(db string) *state.Sizes {
 	return s.state.Sizes(n)
 }
 
-// Size is about how many bytes records of some types take.
+// Size returns the approximate bytes of the records of some types.
 func (s *source) Size(db string, t record.TypeSet) (n int64) {
 	z := s.sizes(db)
 	for typ := range record.NumTypes {
@@ -138,7 +138,7 @@ func (s *source) Size(db string, t record.TypeSet) (n int64) {
 	return n
 }
 
-// Weigh returns up to n keys of a database at equal distances.
+// Weigh returns up to n evenly spaced keys of a database.
 func (s *source) Weigh(db string, t record.TypeSet, n int) (out []store.Weighted, err error) {
 	number, err := strconv.Atoi(db)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *source) Weigh(db string, t record.TypeSet, n int) (out []store.Weighted
 	return out, err
 }
 
-// Split cuts a database at keys that lie at about equal distances.
+// Split splits a database at evenly spaced keys.
 func (s *source) Split(db string, _ record.TypeSet, n int) ([]format.Span, error) {
 	spans := []format.Span{{}}
 	for _, key := range s.sizes(db).Split(n) {
@@ -174,23 +174,23 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 	return record.Merge(r, newFunctions(s.libraries, span, e.Ledger)), nil
 }
 
-// rows is the one keyspace that there is: of records.
+// rows is the only keyspace: records.
 const rows = "records"
 
-// Where says that all that there is of a key is its record.
+// Where returns the whole keyspace: a replayed log has no rows per key.
 func (s *source) Where(string, []byte) []format.Range { return []format.Range{{Keyspace: rows}} }
 
-// Describe has nothing to say: there are no rows.
+// Describe returns an error, because a log has no rows.
 func (s *source) Describe(string, string, []byte, []byte) format.Row {
 	return format.Row{Version: -1, Count: -1, Err: errors.New("an append-only file has no rows")}
 }
 
 func (s *source) Keyspaces() []format.Keyspace { return nil }
 
-// Files counts the files that were loaded.
+// Files counts the loaded files.
 func (s *source) Files() (n int, bytes int64) { return len(s.log.Files), s.log.Bytes() }
 
-// functions yields libraries of functions as records.
+// functions yields function libraries as records.
 type functions struct {
 	codes  [][]byte
 	names  []string

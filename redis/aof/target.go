@@ -8,20 +8,20 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// Names of what a target is made of, as servers call them.
+// File names in a target, as servers name them.
 const (
 	logDir       = "appendonlydir"
 	baseName     = "appendonly.aof.1.base.rdb"
 	manifestName = "appendonly.aof" + manifestSuffix
 )
 
-// target is the directory of a server, with a log in it that has a base and nothing behind it:
+// target is a server directory with a log that has only a base:
 //
 //	<location>/appendonlydir/appendonly.aof.1.base.rdb
 //	<location>/appendonlydir/appendonly.aof.manifest
 //
-// A server with appendonly yes loads it and adds files of its own. The base is written as any RDB file is, and the
-// manifest, without which the directory is no log, comes last.
+// A server with appendonly yes loads it and adds its own files. The base is an ordinary RDB file. The manifest is
+// written last, because a directory without it is not a log.
 type target struct {
 	format.Target // of the base
 	format        *Format
@@ -36,7 +36,7 @@ func (f *Format) Create(ctx context.Context, location string, o *format.CreateOp
 		return nil, err
 	}
 	unread := *o
-	unread.Reopen = nil // the log is read back as a whole
+	unread.Reopen = nil // Finish reads the whole log back instead
 	base, err := f.base.Create(ctx, filepath.Join(sub, baseName), &unread)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	return t.format.Open(ctx, t.dir, t.reopen)
 }
 
-// Abort removes what was written.
+// Abort removes the written files.
 func (t *target) Abort() {
 	t.Target.Abort()
 	disk.RemoveAll(t.dir)

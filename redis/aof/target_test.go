@@ -16,7 +16,7 @@ import (
 	"kvferry/record"
 )
 
-// write makes a log of random records in two databases.
+// write creates a log of random records in two databases.
 func write(t testing.TB, dir, version string) format.Target {
 	t.Helper()
 	f, err := WithVersion(version)
@@ -45,7 +45,7 @@ func write(t testing.TB, dir, version string) format.Target {
 	return dst
 }
 
-// TestTarget: a server starts from what is written and holds what is read back; the same records make the same files.
+// TestTarget: a server loads the written log and has the same data; equal records make equal files.
 func TestTarget(t *testing.T) {
 	for _, version := range []string{"9", "10"} {
 		dir := filepath.Join(t.TempDir(), "a")
@@ -67,7 +67,7 @@ func TestTarget(t *testing.T) {
 		if diff := redistest.Diff(counted(want), counted(c.Records(t)), 5); len(diff) > 0 || len(want) < 90 {
 			t.Errorf("version %s: %d records: %s", version, len(want), diff)
 		}
-		// The server goes on with the log: what it adds is replayed behind the base.
+		// The server appends to the log: its commands are replayed after the base.
 		c.Must(t, "SET", "new", "value")
 		s.Kill()
 		want["7/new"] = redistest.Form("string", 0, []string{"value"})
@@ -84,8 +84,8 @@ func TestTarget(t *testing.T) {
 
 var counts = regexp.MustCompile(` (added|read)=-?\d+`)
 
-// counted leaves out how many entries were ever added to a stream, and how many a group has read: RDB 9 does not say it,
-// and servers count.
+// counted removes the entries added to a stream, and the entries read by a group: RDB 9 lacks them, and servers
+// recount.
 func counted(records map[string]string) map[string]string {
 	for key, text := range records {
 		records[key] = counts.ReplaceAllString(text, "")
@@ -109,7 +109,7 @@ func files(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// TestTargetFails: without its manifest there is no log, and what was given up leaves nothing.
+// TestTargetFails: without its manifest, a directory is not a log, and an aborted target leaves no files.
 func TestTargetFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a")
 	for _, op := range []string{"rename", "write"} {

@@ -19,7 +19,7 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// address is where a server is.
+// address is a parsed server address.
 type address struct {
 	network string // tcp or unix
 	host    string // host:port, or the path of a socket
@@ -27,13 +27,13 @@ type address struct {
 	db      int // -1: all
 	tls     bool
 	cluster bool
-	shown   string // without anything secret
+	shown   string // without credentials
 }
 
-// schemes are the ways to name a server.
+// schemes are the URL schemes of server addresses.
 var schemes = []string{"redis", "rediss", "unix", "redis+cluster", "rediss+cluster"}
 
-// IsAddress reports whether a location is an address of a server.
+// IsAddress reports whether a location is a server address.
 func IsAddress(location string) bool {
 	scheme, _, ok := strings.Cut(location, "://")
 	if !ok {
@@ -50,7 +50,7 @@ func IsAddress(location string) bool {
 const defaultPort = "6379"
 
 // parseAddress reads redis://[user@]host[:port][/db], rediss://…, redis+cluster://…, rediss+cluster://… and
-// unix:///path[?db=n]. A password has no place in it.
+// unix:///path[?db=n]. It rejects a password, which other users could see on the command line.
 func parseAddress(location string) (*address, error) {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -90,19 +90,19 @@ func parseAddress(location string) (*address, error) {
 	return a, nil
 }
 
-// dialTimeout is how long a server may take to answer a connection.
+// dialTimeout limits how long a connection attempt may take.
 const dialTimeout = 10 * time.Second
 
-// options are what connections are made with.
+// options are the parameters of all connections to a server.
 type options struct {
 	*address
 	format.ServerOptions
 	tlsConfig *tls.Config
-	memory    int64        // what the command may take; 0: not known
-	hush      atomic.Int64 // until when (Unix ns) nothing more is told of silence: several connections wait for one server
+	memory    int64        // memory limit of the command; 0: unknown
+	hush      atomic.Int64 // no silence notice before this time (Unix ns): several connections may wait for one server
 }
 
-// newOptions reads the files that the options name.
+// newOptions parses the address and loads the certificate files.
 func newOptions(location string, so *format.ServerOptions) (*options, error) {
 	a, err := parseAddress(location)
 	if err != nil {
@@ -153,11 +153,11 @@ func keyPair(certFile, keyFile string) (tls.Certificate, error) {
 	return tls.X509KeyPair(cert, key)
 }
 
-// handshakeTimeout is how long a server may take to answer the first words of TLS. One without TLS waits for the end of a line.
+// handshakeTimeout limits the TLS handshake. A server without TLS would wait for the end of a line forever.
 const handshakeTimeout = 4 * time.Second
 
-// shakeHands finds out whether a server speaks TLS, if the address says so. A server that cannot be reached is none of
-// its business.
+// shakeHands checks that the server speaks TLS if the address requires it. It ignores a failure to connect: the next
+// connection reports it.
 func (o *options) shakeHands(ctx context.Context) error {
 	if o.tlsConfig == nil {
 		return nil
@@ -183,9 +183,9 @@ func (o *options) shakeHands(ctx context.Context) error {
 	return err
 }
 
-// plainHint adds to the error of the first words without TLS that the server may want it.
+// plainHint adds a hint to the first error of a plain connection if the server may require TLS.
 func (o *options) plainHint(err error) error {
-	const alert = `"\x15\x03` // as go-redis quotes how one begins
+	const alert = `"\x15\x03` // the beginning of a TLS alert, as go-redis quotes it
 	if o.tls || o.network != "tcp" || err == nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (o *options) plainHint(err error) error {
 	return err
 }
 
-// otherScheme is how the address begins with TLS, if it has none, or without.
+// otherScheme returns the scheme of the same address with TLS switched on or off.
 func (o *options) otherScheme() string {
 	scheme := "redis"
 	if !o.tls {
@@ -207,7 +207,7 @@ func (o *options) otherScheme() string {
 	return scheme + "://"
 }
 
-// clusterScheme is how the address of the whole cluster begins.
+// clusterScheme returns the scheme that addresses the whole cluster.
 func (o *options) clusterScheme() string {
 	if o.tls {
 		return "rediss+cluster://"
@@ -215,7 +215,7 @@ func (o *options) clusterScheme() string {
 	return "redis+cluster://"
 }
 
-// closedError is in words what io.EOF is.
+// closedError prints io.EOF and connection resets as "the server closed the connection".
 type closedError struct{ error }
 
 func (e closedError) Unwrap() error { return e.error }
@@ -229,7 +229,7 @@ func (e closedError) Error() string {
 	return words + " (" + e.error.Error() + ")"
 }
 
-// closed puts the end of a connection in words.
+// closed wraps the error of a closed connection in closedError.
 func closed(err error) error {
 	var already closedError
 	if errors.As(err, &already) || !strings.HasSuffix(err.Error(), io.EOF.Error()) && !errors.Is(err, syscall.ECONNRESET) {
@@ -238,7 +238,7 @@ func closed(err error) error {
 	return closedError{err}
 }
 
-// told says in plain words what a server does not let us do.
+// told adds the address, and a hint for errors that the user can fix.
 func told(where string, err error) error {
 	if err == nil {
 		return nil

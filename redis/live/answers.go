@@ -9,20 +9,20 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// busyError says that the server cannot do it now: the connection is given up and made again.
+// busyError is a temporary refusal such as LOADING: the pipe drops the connection and dials again.
 type busyError struct{ text string }
 
 func (e *busyError) Error() string {
 	return fmt.Sprintf("gave up after %s; the server still replies %s", patience, e.text)
 }
 
-// isBusy reports whether an answer is that a server cannot do it now.
+// isBusy reports whether an answer is a temporary refusal.
 func isBusy(answer string) bool {
 	word, _, _ := strings.Cut(answer, " ")
 	return slices.Contains([]string{"-LOADING", "-BUSY", "-TRYAGAIN", "-CLUSTERDOWN", "-MASTERDOWN"}, word)
 }
 
-// refused judges an error of the server.
+// refused handles an error reply; nil means that the pipe goes on.
 func (p *pipe) refused(b *batch, x piece, text string) error {
 	if isBusy("-" + text) {
 		return &busyError{text}
@@ -34,11 +34,11 @@ func (p *pipe) refused(b *batch, x piece, text string) error {
 			if p.passed {
 				return nil
 			}
-			p.passed = true // all of it: what this server did of it before went with the slot, and can be done again
+			p.passed = true // the whole piece: its commands can run again, and their effects here moved with the slot
 			return p.elsewhere(b.piece(p.answered), x, text)
 		}
 	case "BUSYGROUP":
-		return nil // sent again
+		return nil // a resent XGROUP CREATE
 	}
 	if x.part == last && strings.HasPrefix(text, "ERR no such key") {
 		if x.ending.lapses {
@@ -48,7 +48,7 @@ func (p *pipe) refused(b *batch, x piece, text string) error {
 		return p.end(x.ending.altered(":0"))
 	}
 	if strings.Contains(text, "equal or smaller than the target stream") && x.part != whole {
-		return nil // sent again
+		return nil // a resent XADD
 	}
 	what, err := subject(b.piece(p.answered))
 	if err != nil {
@@ -66,18 +66,18 @@ func (p *pipe) end(err error) error {
 	return p.err
 }
 
-// lapsed deletes what a record that has expired should have replaced: RENAME has not found it.
+// lapsed deletes the key that an expired record would have replaced: RENAME did not find the temporary name.
 func (p *pipe) lapsed(key []byte) {
 	data := appendCommand(nil, []byte("DEL"), key)
 	p.enqueue(&batch{data: data, pieces: []piece{{len(data), 1, whole, nil}}})
 }
 
-// refusedError says that a server did not take a record.
+// refusedError is a server's refusal of a record.
 type refusedError struct{ what, text string }
 
 func (e *refusedError) Error() string { return fmt.Sprintf("%s: the server says %s", e.what, e.text) }
 
-// subject names what a command is about: a key, or a library in FUNCTION LOAD REPLACE code.
+// subject names the key of a command, or the library in the code of a FUNCTION LOAD REPLACE.
 func subject(command []byte) (string, error) {
 	name, err := argument(command, 0)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"kvferry/record"
 )
 
-// Delete deletes the key of a record, or a library of functions. No command deletes what a module keeps beside its values.
+// Delete deletes a key or a function library. A module's data outside its values stays: no command deletes it.
 func (w *writer) Delete(h *record.Header) error {
 	switch {
 	case h.Keyless == record.Library:
@@ -20,12 +20,12 @@ func (w *writer) Delete(h *record.Header) error {
 	}
 	name := "DEL"
 	if w.t.server.valkey || w.t.server.major >= 4 {
-		name = "UNLINK" // large values are freed beside
+		name = "UNLINK" // frees large values in the background
 	}
 	return w.change(h.Key, appendCommand(nil, []byte(name), h.Key))
 }
 
-// deleteLibrary deletes a library from each server.
+// deleteLibrary deletes a function library on each server.
 func (w *writer) deleteLibrary(name string) error {
 	for _, host := range w.t.hosts() {
 		client := redis.NewClient(w.t.server.single(host, 0))
@@ -40,7 +40,7 @@ func (w *writer) deleteLibrary(name string) error {
 	return nil
 }
 
-// Expire gives a key another expiry.
+// Expire sets or removes the expiry of a key.
 func (w *writer) Expire(key []byte, ms int64) error {
 	if ms == 0 {
 		return w.change(key, appendCommand(nil, []byte("PERSIST"), key))
@@ -48,7 +48,7 @@ func (w *writer) Expire(key []byte, ms int64) error {
 	return w.change(key, appendCommand(nil, []byte("PEXPIREAT"), key, strconv.AppendInt(nil, ms, 10)))
 }
 
-// change sends a command about a key, behind the records that were sent to it before.
+// change sends a command for a key, after all records sent before for this key.
 func (w *writer) change(key, command []byte) error {
 	if err := w.relocate(); err != nil {
 		return err

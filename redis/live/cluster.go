@@ -13,16 +13,16 @@ import (
 	"kvferry/format"
 )
 
-// askedFor is how long a server of a cluster may take to say who has which slot: another one can say it.
+// askedFor limits how long a cluster node may take to return the slot map; other nodes have it too.
 const askedFor = 5 * time.Second
 
-// locate asks a cluster who has which slot: the first of its servers that answers.
+// locate fetches the slot map from the first node that answers.
 func (s *server) locate(ctx context.Context) (err error) {
 	hosts := append([]string{s.host}, s.members...)
 	for i, host := range hosts {
 		var list []redis.ClusterSlot
 		if list, err = s.slotsOf(ctx, host); err == nil {
-			s.members = slices.Concat(hosts[i:], hosts[:i]) // those that do not answer come last
+			s.members = slices.Concat(hosts[i:], hosts[:i]) // unresponsive nodes come last
 			return s.place(list)
 		}
 		if ctx.Err() != nil {
@@ -41,7 +41,7 @@ func (s *server) slotsOf(ctx context.Context, host string) ([]redis.ClusterSlot,
 	return list, errors.Join(err, client.Close())
 }
 
-// place notes who has which slot.
+// place stores the slot map.
 func (s *server) place(list []redis.ClusterSlot) error {
 	nodes := make([]string, slots)
 	for _, r := range list {
@@ -64,7 +64,7 @@ func (s *server) place(list []redis.ClusterSlot) error {
 	return nil
 }
 
-// keys is how many keys all masters have.
+// keys returns the number of keys on all masters.
 func (s *server) keys(ctx context.Context) (sum int64, err error) {
 	for _, host := range s.hosts() {
 		n, err := s.keysOf(ctx, host)
@@ -76,14 +76,14 @@ func (s *server) keys(ctx context.Context) (sum int64, err error) {
 	return sum, nil
 }
 
-// keysOf is how many keys a server has.
+// keysOf returns the number of keys of one server.
 func (s *server) keysOf(ctx context.Context, host string) (int64, error) {
 	client := redis.NewClient(s.single(host, 0))
 	n, err := client.DBSize(ctx).Result()
 	return n, errors.Join(err, client.Close())
 }
 
-// successor renews the map of slots and returns the server that has those of another one by now; "" if that still has them.
+// successor refreshes the slot map and returns the new owner of host's slots, or "" if host still has them.
 func (s *server) successor(ctx context.Context, host string) (string, error) {
 	at := slices.Index(s.nodes, host)
 	if err := s.locate(ctx); err != nil {
@@ -95,11 +95,11 @@ func (s *server) successor(ctx context.Context, host string) (string, error) {
 	return s.nodes[at], nil
 }
 
-// replaced reports whether a server that cannot be reached is no master any more: its replica has taken over.
+// replaced reports whether an unreachable server is no longer a master because its replica took over.
 func (t *target) replaced(ctx context.Context, host string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !slices.Contains(t.server.nodes, host) { // another writer has found it, or it came to the cluster since
+	if !slices.Contains(t.server.nodes, host) { // another writer found this before, or the node joined the cluster later
 		return t.server.locate(ctx) == nil && !slices.Contains(t.server.nodes, host)
 	}
 	by, err := t.server.successor(ctx, host)
@@ -110,7 +110,7 @@ func (t *target) replaced(ctx context.Context, host string) bool {
 	return true
 }
 
-// reroute sends a piece to the server that has its slot by now. All have the libraries of functions.
+// reroute sends a piece to the current owner of its slot, or to all masters if it loads a function library.
 func (w *writer) reroute(from *pipe, data []byte, x piece) error {
 	name, err := argument(data, 0)
 	if err != nil {
@@ -136,7 +136,7 @@ func (w *writer) reroute(from *pipe, data []byte, x piece) error {
 	return nil
 }
 
-// lost says what may be lost when a server crashed and its replica took over: it had not passed on all that it had taken.
+// lost returns an error if a server failed over: replication is asynchronous, so acknowledged writes may be lost.
 func (t *target) lost(text string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -22,12 +22,12 @@ import (
 	"kvferry/store"
 )
 
-// TestCrashedMaster: when a master crashes while it is written to, or before it is read, its replica takes over.
+// TestCrashedMaster: if a master crashes during a write, or before a read, its replica takes over.
 func TestCrashedMaster(t *testing.T) {
-	t.Parallel() // it waits for the cluster
+	t.Parallel() // waits for the cluster
 	nodes := redistest.StartCluster(t)
 	replica := redistest.AddReplica(t, nodes[1])
-	address := "redis+cluster://" + nodes[1].Addr // also the one whose address is given
+	address := "redis+cluster://" + nodes[1].Addr // also the node in the address
 	list := data(400, 21000)
 	tg := mustOpen(t, address, format.ServerOptions{}, "0").(*target)
 	w, err := tg.Shard(1, "0", record.AllTypes, 1<<20)
@@ -55,7 +55,7 @@ func TestCrashedMaster(t *testing.T) {
 	if n := nodes[1].Client().Must(t, "WAIT", "1", "10000"); n != int64(1) {
 		t.Fatalf("%v replicas", n)
 	}
-	for lag := true; lag; time.Sleep(10 * time.Millisecond) { // WAIT is about the connection that asks
+	for lag := true; lag; time.Sleep(10 * time.Millisecond) { // WAIT refers to writes of its own connection
 		lag = offset(t, nodes[1]) != offset(t, replica)
 	}
 	nodes[1].Kill()
@@ -105,10 +105,10 @@ func offset(t *testing.T, s *redistest.Server) string {
 	return ""
 }
 
-// TestCrashedSource: a master that crashes when the copy has begun is read from the replica that takes over: as a replica, key by
-// key, and when only the values are left.
+// TestCrashedSource: if a master crashes during a copy, the copy continues from the new master: as a replica, key by
+// key, and with only the values left.
 func TestCrashedSource(t *testing.T) {
-	t.Parallel() // it waits for the cluster
+	t.Parallel() // waits for the cluster
 	nodes := redistest.StartCluster(t)
 	address := "redis+cluster://" + nodes[0].Addr
 	list := data(100, 2000)
@@ -170,7 +170,7 @@ func TestCrashedSource(t *testing.T) {
 	}
 }
 
-// TestFollow: the server that took over is found again when it could not be asked at first.
+// TestFollow: the new master is looked up again if the first attempt failed.
 func TestFollow(t *testing.T) {
 	var addr string
 	var asked atomic.Int32

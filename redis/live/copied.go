@@ -9,30 +9,30 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// copied tells how far the copying of servers is.
+// copied reports the progress of copying servers.
 type copied struct {
 	tell func(done, total, keys, of int64)
 
 	mu    sync.Mutex
-	hosts int   // servers, which are taken for about equally large
-	done  int   // of them
-	from  int64 // bytes of those
-	bytes int64 // of all
-	size  int64 // of the server that is being copied; 0: not known
-	keys  int64 // of that server
-	all   int64 // keys that it has; 0: not known
+	hosts int   // number of servers; the estimate treats them as equally large
+	done  int   // servers copied completely
+	from  int64 // bytes of those servers
+	bytes int64 // bytes of all servers
+	size  int64 // bytes of the current server; 0: unknown
+	keys  int64 // keys copied from the current server
+	all   int64 // keys of the current server; 0: unknown
 
-	before int64 // keys of the servers that are done
-	of     int64 // keys of all servers, when the copy began; 0: not known
+	before int64 // keys of the completed servers
+	of     int64 // keys of all servers when the copy began; 0: unknown
 
-	listed int64 // keys, whose values are asked for afterwards
+	listed int64 // keys found by SCAN, before their values are fetched
 	told   time.Time
 }
 
-// tellEvery is how often it is told.
+// tellEvery is the interval between progress reports.
 const tellEvery = 200 * time.Millisecond
 
-// note changes what is known and tells it now and then.
+// note applies a change and reports the progress at most every tellEvery.
 func (c *copied) note(change func()) {
 	if c.tell == nil {
 		return
@@ -46,10 +46,10 @@ func (c *copied) note(change func()) {
 	}
 }
 
-// fewKeys: the first of so many keys do not tell what to expect of the others.
+// fewKeys bounds the estimate: total extrapolates only after more than 1/fewKeys of a server's keys.
 const fewKeys = 1000
 
-// total is about how many bytes all servers have: this one as many as it says, or as its keys so far lead to expect.
+// total estimates the bytes of all servers: from the announced size of this one, or from its keys copied so far.
 func (c *copied) total() int64 {
 	if c.done == c.hosts {
 		return c.bytes
@@ -64,7 +64,7 @@ func (c *copied) total() int64 {
 	return max(c.bytes, (c.from+size)/int64(c.done+1)*int64(c.hosts))
 }
 
-// next goes on with another server.
+// next moves on to the next server.
 func (c *copied) next() {
 	c.note(func() {
 		c.done, c.from, c.size = c.done+1, c.bytes, 0
@@ -74,10 +74,10 @@ func (c *copied) next() {
 	})
 }
 
-// askEvery is how often a server is asked how far its saving is.
+// askEvery is the interval between queries for the progress of a server's save.
 const askEvery = time.Second
 
-// watch asks a server that sends what it saves how many keys it has saved, until stop is called. Servers tell it since 6.2.
+// watch polls how many keys of its snapshot a server has saved, until stop is called. It needs Redis 6.2.
 func (c *copied) watch(ctx context.Context, o *redis.Options) (stop func()) {
 	if c.tell == nil {
 		return func() {}
@@ -91,7 +91,7 @@ func (c *copied) watch(ctx context.Context, o *redis.Options) (stop func()) {
 		for rest(ctx, askEvery) == nil {
 			text, err := client.Info(ctx, "persistence").Result()
 			if err != nil {
-				continue // the copy goes on without
+				continue // the copy goes on without progress
 			}
 			i := info(text)
 			keys, _ := strconv.ParseInt(i["current_save_keys_processed"], 10, 64)

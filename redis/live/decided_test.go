@@ -13,8 +13,8 @@ import (
 	"kvferry/record"
 )
 
-// TestDecided: a writer that leaves alone what exists tells of each record once whether it did, small and large, and so does
-// what looks at keys for a dry run. Who overwrites tells nothing.
+// TestDecided: a writer that skips existing keys reports each record once, small and large, and so does the looker of a
+// dry run. A writer that overwrites reports none.
 func TestDecided(t *testing.T) {
 	s := redistest.Start(t)
 	address, list := "redis://"+s.Addr, data(700, 21000)
@@ -73,7 +73,7 @@ func TestDecided(t *testing.T) {
 	}
 }
 
-// TestAskedInVain: a server that cannot be asked what exists is one that was lost; one that refuses the question is not.
+// TestAskedInVain: an unreachable server is a LostError when asked for existing keys; a refusal is not.
 func TestAskedInVain(t *testing.T) {
 	for answer, want := range map[string]bool{"-CLUSTERDOWN The cluster is down\r\n": true, "-NOPERM no\r\n": false, "": true, ":0\r\n": false} {
 		addr := serve(t, func(words []string) string {

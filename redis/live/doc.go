@@ -1,12 +1,11 @@
-// Package live reads and writes servers of Redis and Valkey, single ones and clusters.
+// Package live reads and writes servers of Redis and Valkey, standalone and clusters.
 //
-// Everything that is asked of a server goes through github.com/redis/go-redis/v9. What is loaded into one does not: it is
-// a stream of bytes as redis-cli --pipe sends it, written by one goroutine and answered to another, with a bound on what
-// is under way (pipe). Bytes stay until they are answered, so a connection that breaks is made anew and
-// goes on with them; each piece can be sent twice and means the same.
+// Queries go through github.com/redis/go-redis/v9. Bulk loading does not: like redis-cli --pipe, one goroutine writes a
+// stream of commands and another reads the replies, with a bound on the unacknowledged bytes (pipe). Bytes stay in
+// memory until the server acknowledges them, so the pipe can reconnect and resend them: all pieces but RENAME are
+// idempotent, and the pipe checks whether an unanswered RENAME took effect.
 //
-// A record that is small goes as one RESTORE of a payload made here, in the newest form that the server takes; a server
-// spends two thirds of the time on it that it spends on commands. A large one goes as commands of at most so many
-// elements, to a name of its own in the same slot, and gets its name at the end: nobody sees a part of it, and
-// the server answers others meanwhile.
+// A small record goes as one RESTORE of a payload built here in the newest RDB version that the server accepts, which
+// costs the server a third less time than commands. A large record goes as commands of bounded size to a temporary name
+// in the same slot, then RENAME: clients never see a partial value, and the server can serve them between commands.
 package live

@@ -7,23 +7,23 @@ import (
 	"kvferry/record"
 )
 
-// ending is how a record ends that was sent in pieces to a temporary name. Another client or an eviction may have deleted that
-// name in between, and the next piece has then begun it anew. So the elements are counted before the record gets its name.
+// ending is the last step of a record sent in pieces to a temporary name. If that name is deleted between two pieces,
+// the next one recreates it without the earlier elements, so conclude counts them before RENAME.
 type ending struct {
 	name, key   []byte
-	size        string // the command that counts elements
-	least, most int64  // how many there must be: those that expire soon may be gone
-	lapses      bool   // all of the record may have expired
+	size        string // the command that returns the number of elements
+	least, most int64  // bounds of that number: elements that expire soon may be gone
+	lapses      bool   // the whole record may have expired
 }
 
-// sizeOf are the commands that count the elements of a type.
+// sizeOf holds the commands that return the number of elements of a type.
 var sizeOf = [record.NumTypes]string{record.String: "STRLEN", record.Hash: "HLEN", record.List: "LLEN", record.Set: "SCARD",
 	record.ZSet: "ZCARD", record.Stream: "XLEN"}
 
-// count is the command that counts the elements under a name.
+// count returns the command that counts the elements of name.
 func (e *ending) count(name []byte) []byte { return appendCommand(nil, []byte(e.size), name) }
 
-// holds reports whether an answer says that the elements are there.
+// holds reports whether the reply to count is within the bounds.
 func (e *ending) holds(answer string) bool {
 	n, ok := counts(answer)
 	return ok && (n >= e.least && n <= e.most || n == 0 && e.lapses)
@@ -37,7 +37,7 @@ func counts(answer string) (int64, bool) {
 	return n, err == nil
 }
 
-// altered says what has become of the temporary name.
+// altered returns the error for a temporary name with a wrong number of elements.
 func (e *ending) altered(answer string) error {
 	n, _ := counts(answer)
 	return fmt.Errorf("key %s: its temporary name %s holds %d of the %d elements sent: another client or an eviction deleted it meanwhile "+
@@ -45,8 +45,8 @@ func (e *ending) altered(answer string) error {
 		record.Quote(e.key), e.name, n, e.most)
 }
 
-// conclude ends a record that was sent under a temporary name. Each of the two commands is a batch of its own: the second
-// is held back until the first is answered.
+// conclude ends a record that was sent under a temporary name: it counts the elements, then renames. Each command is a
+// batch of its own, and the pipe holds RENAME back until the count is answered.
 func (p *pipe) conclude(e *ending) error {
 	for _, x := range []struct {
 		data []byte

@@ -16,7 +16,7 @@ import (
 	"kvferry/record"
 )
 
-// TestValkey: a server of Valkey 9.1 sends what only replicas of its age can read.
+// TestValkey: Valkey 9.1 sends data that only new replicas can read.
 func TestValkey(t *testing.T) {
 	s := redistest.StartEngine(t, redistest.Engine(t, "Valkey", "9.1"), undelayed...)
 	c := s.Client()
@@ -31,7 +31,7 @@ func TestValkey(t *testing.T) {
 	}
 }
 
-// accept hands each connection to a port to f, on its own.
+// accept calls f for each connection, on its own goroutine.
 func accept(t *testing.T, f func(net.Conn)) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,7 +54,7 @@ func accept(t *testing.T, f func(net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// serve answers the commands of each connection; the connection ends where there is no answer.
+// serve answers the commands of each connection, and closes it after a command without an answer.
 func serve(t *testing.T, answer func(words []string) string) (addr string) {
 	t.Helper()
 	return accept(t, func(conn net.Conn) {
@@ -81,8 +81,8 @@ func serve(t *testing.T, answer func(words []string) string) (addr string) {
 	})
 }
 
-// passOn passes connections on to a server: what is asked by one function, what is answered by another. Both ends close when
-// either function ends.
+// passOn proxies connections to a server through one function per direction. Both ends close when either function
+// returns.
 func passOn(t *testing.T, to string, asked, answered func(dst io.Writer, src io.Reader)) (addr string) {
 	t.Helper()
 	return accept(t, func(in net.Conn) {
@@ -109,7 +109,7 @@ func copyAll(dst io.Writer, src io.Reader) { _, _ = io.Copy(dst, src) }
 
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
-// answerInfo answers what every connection begins with.
+// answerInfo answers the first commands of every connection.
 func answerInfo(words []string, info string) string {
 	switch strings.ToUpper(words[0]) {
 	case "HELLO":
@@ -122,9 +122,9 @@ func answerInfo(words []string, info string) string {
 	return "+OK\r\n"
 }
 
-// TestLinkClosed: a master that closes the link without a word leaves the user something to do.
+// TestLinkClosed: if a master closes the link without an error, the message suggests a remedy.
 func TestLinkClosed(t *testing.T) {
-	t.Parallel() // it is tried again after pauses
+	t.Parallel() // retries after pauses
 	addr := serve(t, func(words []string) string {
 		if words[0] == "PSYNC" {
 			return ""
@@ -137,7 +137,7 @@ func TestLinkClosed(t *testing.T) {
 	}
 }
 
-// TestVectorSets: a value that only a module reads goes to a server that takes it, and is a loss where the server refuses it.
+// TestVectorSets: a module value goes to a server that accepts it, and is a loss if the server refuses it.
 func TestVectorSets(t *testing.T) {
 	path := redistest.Engine(t, "Redis", "8.6")
 	from := redistest.StartEngine(t, path, undelayed...)

@@ -15,14 +15,14 @@ import (
 	"kvferry/record"
 )
 
-// asker asks a server which keys of a database exist, in batches; in a cluster, each node for its own.
+// asker queries in batches which keys of a database exist; in a cluster, it asks each node for its own keys.
 type asker struct {
 	t      *target
-	client redis.UniversalClient // nil: no key of the database was there
+	client redis.UniversalClient // nil: the database was empty
 	cmds   []*redis.IntCmd
 }
 
-// newAsker returns what asks about a database; nil when nothing that is there matters.
+// newAsker returns an asker for a database, or nil if existing keys are overwritten.
 func (t *target) newAsker(db string) (*asker, error) {
 	if t.Existing == format.Replace {
 		return nil, nil
@@ -40,7 +40,7 @@ func (t *target) newAsker(db string) (*asker, error) {
 	return a, err
 }
 
-// keys reports whether keys can exist at all.
+// keys reports whether the database can contain keys.
 func (a *asker) keys() bool { return a != nil && a.client != nil }
 
 // there reports for each key whether it exists.
@@ -60,7 +60,7 @@ func (a *asker) there(ctx context.Context, keys [][]byte) ([]bool, error) {
 	return out, nil
 }
 
-// asLost tells apart that a server cannot be reached, or cannot answer now: another process may go on where this one ends.
+// asLost marks errors of unreachable or busy servers as LostError: another process can resume from here.
 func asLost(err error) error {
 	var answer redis.Error
 	if errors.As(err, &answer) && isBusy("-"+answer.Error()) || isBroken(err) {
@@ -69,7 +69,7 @@ func asLost(err error) error {
 	return err
 }
 
-// library reports whether a library of functions exists with other code than this. Libraries belong to no database.
+// library reports whether a function library of this name exists with different code. Libraries belong to no database.
 func (a *asker) library(ctx context.Context, name string, code []byte) (bool, error) {
 	for _, host := range a.t.hosts() {
 		client := redis.NewClient(a.t.server.single(host, 0))
@@ -84,7 +84,7 @@ func (a *asker) library(ctx context.Context, name string, code []byte) (bool, er
 	return false, nil
 }
 
-// globbed is a pattern that only a text matches.
+// globbed escapes text to a glob pattern that matches only this text.
 func globbed(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(text)
 }
@@ -96,14 +96,14 @@ func (a *asker) close() error {
 	return a.client.Close()
 }
 
-// conflicts are the keys that exist and may not be written.
+// conflicts collects keys that exist and must not be overwritten.
 type conflicts struct {
 	mu    sync.Mutex
 	count int64
 	some  []string
 }
 
-// maxNamed is how many of them an error names.
+// maxNamed limits how many of them an error lists.
 const maxNamed = 5
 
 func (c *conflicts) add(count int64, some []string) {
@@ -113,7 +113,7 @@ func (c *conflicts) add(count int64, some []string) {
 	c.some = append(c.some, some[:min(len(some), maxNamed-len(c.some))]...)
 }
 
-// Look returns a writer that only asks whether the keys of its records exist; nil when that does not matter.
+// Look returns a writer that only checks whether the keys of its records exist, or nil if existing keys are acceptable.
 func (t *target) Look(db string, dry bool) (record.Writer, error) {
 	if t.Existing == format.Replace || t.Existing == skipExisting && !dry {
 		return nil, nil
@@ -126,7 +126,7 @@ func (t *target) Look(db string, dry bool) (record.Writer, error) {
 	return &looker{t: t, db: db, ask: a}, nil
 }
 
-// Conflicts is an error that names some of the keys which exist and which the writers of Look have found.
+// Conflicts returns an error that lists some of the existing keys found by the writers of Look, or nil.
 func (t *target) Conflicts() error {
 	c := &t.conflicts
 	c.mu.Lock()
@@ -144,7 +144,7 @@ func (t *target) Conflicts() error {
 
 const existingHint = "--replace overwrites existing keys, --skip-existing keeps them"
 
-// looker is a writer that writes nothing.
+// looker checks keys and writes no record.
 type looker struct {
 	t     *target
 	db    string
@@ -158,10 +158,10 @@ type looker struct {
 	some  []string
 
 	decisions
-	numbers []int64 // of keys
+	numbers []int64 // record numbers of keys
 }
 
-// OnDecided has f told which records would be left out.
+// OnDecided registers f to learn which records would be skipped.
 func (l *looker) OnDecided(f func(n int64, skipped bool)) bool { return l.tell(l.t.Existing, f) }
 
 // Begin starts a record.
@@ -172,7 +172,7 @@ func (l *looker) Begin(h *record.Header) error {
 	return nil
 }
 
-// Write notes that there are elements.
+// Write notes that the record has elements, and keeps the code of a function library.
 func (l *looker) Write(elems []record.Element) error {
 	l.any = true
 	if l.cur.Keyless == record.Library {
@@ -212,7 +212,7 @@ func (l *looker) found(name string) {
 	}
 }
 
-// flush asks about the keys so far.
+// flush queries the buffered keys.
 func (l *looker) flush() error {
 	if len(l.keys) == 0 {
 		return nil
@@ -228,7 +228,7 @@ func (l *looker) flush() error {
 	return err
 }
 
-// Close adds what was found to the target.
+// Close adds the conflicts to the target.
 func (l *looker) Close() error {
 	err := l.flush()
 	if err == nil && l.t.Existing == format.FailExisting {
@@ -237,16 +237,16 @@ func (l *looker) Close() error {
 	return errors.Join(err, l.ask.close())
 }
 
-// Abort forgets what was found.
+// Abort discards the conflicts.
 func (l *looker) Abort() { _ = l.ask.close() }
 
-// decisions tell what becomes of records, by their numbers.
+// decisions report for each record, by its number, whether it was skipped.
 type decisions struct {
-	number  int64                       // of the record, from 1
-	decided func(n int64, skipped bool) // nil: nobody wants to know
+	number  int64                       // of the current record, from 1
+	decided func(n int64, skipped bool) // may be nil
 }
 
-// tell has f told, if keys may be left alone.
+// tell registers f if existing keys may be skipped.
 func (d *decisions) tell(existing format.Existing, f func(n int64, skipped bool)) bool {
 	if existing != skipExisting {
 		return false

@@ -17,7 +17,7 @@ import (
 	"kvferry/record"
 )
 
-// fetcher asks for values and passes them to the spool as they come, whatever their size.
+// fetcher fetches values with DUMP and streams them to the spool, so memory does not depend on their size.
 type fetcher struct {
 	*copier
 	ctx    context.Context
@@ -28,17 +28,17 @@ type fetcher struct {
 	head   []byte // of the payload
 }
 
-// node is a server that values are asked of.
+// node is the connection to one server, with a queue of keys to fetch from it.
 type node struct {
 	host string
-	asks bool     // for keys of slots that are on their way there
-	keys [][]byte // to ask for
-	most int      // of them at once
+	asks bool     // send ASKING first: the slots of these keys are being migrated to the server
+	keys [][]byte // queue
+	most int      // keys per round trip
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-// add takes a key. Its value is asked for when there are enough.
+// add queues a key and fetches the queue when it is full.
 func (f *fetcher) add(key []byte) error {
 	host := f.server.host
 	if f.server.cluster {
@@ -63,7 +63,7 @@ func (f *fetcher) askFor(host string, asks bool, key []byte) error {
 	return f.ask(n)
 }
 
-// finish asks for what is left.
+// finish fetches the remaining keys.
 func (f *fetcher) finish() error {
 	if err := f.askAll(); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (f *fetcher) close() {
 	}
 }
 
-// ask gets the values of a node's keys. When the connection breaks, it goes on with the first that did not come whole.
+// ask fetches the values of a node's queue. When the connection breaks, it resumes with the first incomplete value.
 func (f *fetcher) ask(n *node) error {
 	if len(n.keys) == 0 {
 		return nil
@@ -97,7 +97,7 @@ func (f *fetcher) ask(n *node) error {
 		before := len(n.keys)
 		n.host = host
 		if err = f.round(n); err != nil && n.conn != nil {
-			_ = n.conn.Close() // it is of no more use
+			_ = n.conn.Close() // unusable
 			n.conn = nil
 		}
 		return len(n.keys) < before, err
@@ -105,7 +105,7 @@ func (f *fetcher) ask(n *node) error {
 	return f.about(host, err)
 }
 
-// round asks for all keys of a node at once and takes the answers.
+// round requests all queued keys of a node and reads the answers.
 func (f *fetcher) round(n *node) (err error) {
 	if n.conn == nil {
 		if n.conn, err = f.server.dialer(n.host, f.db)(f.ctx); err != nil {
@@ -146,7 +146,7 @@ func (f *fetcher) round(n *node) (err error) {
 	return nil
 }
 
-// value takes the two answers about a key. One that is gone leaves nothing.
+// value reads the two answers about a key. It skips a key that no longer exists.
 func (f *fetcher) value(in *bufio.Reader, key []byte) error {
 	expire, err := asked(in)
 	if err != nil {
@@ -189,7 +189,7 @@ func (f *fetcher) value(in *bufio.Reader, key []byte) error {
 	return err
 }
 
-// asked is the first line of an answer, behind that to ASKING.
+// asked returns the first line of an answer, without the +OK of ASKING.
 func asked(in *bufio.Reader) (text string, err error) {
 	for text = "+OK"; err == nil && text == "+OK"; {
 		text, err = line(in)
@@ -205,7 +205,7 @@ func aboutKey(key []byte, err error) error {
 	return err
 }
 
-// expiry is when a key expires of which the server says ms: the moment, or how long it is until then.
+// expiry converts the server's answer, a timestamp or a remaining time, to a timestamp; 0 is no expiry.
 func (f *fetcher) expiry(ms int64) int64 {
 	switch {
 	case ms < 0:
@@ -216,14 +216,14 @@ func (f *fetcher) expiry(ms int64) int64 {
 	return ms
 }
 
-// movedKey is a key that another server of the cluster has by now, or has already while its slot is on its way there.
+// movedKey is a key of a slot that moved, or is being migrated, to another server.
 type movedKey struct {
 	key  []byte
 	host string
 	asks bool
 }
 
-// elsewhere notes where a key is: MOVED slot host:port, ASK slot host:port.
+// elsewhere records the new server of a key: MOVED slot host:port, ASK slot host:port.
 func (f *fetcher) elsewhere(key []byte, answer string) error {
 	words := strings.Fields(answer)
 	if len(words) != 3 {
@@ -237,7 +237,7 @@ func isElsewhere(answer string) bool {
 	return strings.HasPrefix(answer, "-MOVED ") || strings.HasPrefix(answer, "-ASK ")
 }
 
-// followMoved asks for keys that moved to other servers meanwhile, where they may move on.
+// followMoved fetches keys that moved to other servers. They may move again during this.
 func (f *fetcher) followMoved() error {
 	for round := 1; len(f.moved) > 0; round++ {
 		if round > attempts {

@@ -11,25 +11,25 @@ import (
 	files "kvferry/redis"
 )
 
-// Name is what the format is called. Locations have addresses instead.
+// Name is the name of the format. Locations use addresses instead.
 const Name = "redis"
 
-// Format is a server of Redis or Valkey.
+// Format is a Redis or Valkey server.
 type Format struct{ options *format.ServerOptions }
 
 // New returns the format.
 func New() *Format { return new(Format) }
 
-// With returns the format with what servers are reached with.
+// With returns the format with these connection options.
 func (f *Format) With(o *format.ServerOptions) format.Format { return &Format{o} }
 
 // Name returns "redis".
 func (*Format) Name() string { return Name }
 
-// Detect finds nothing: an address says what it is.
+// Detect always returns the zero Verdict: an address identifies a server.
 func (*Format) Detect(*format.Evidence) format.Verdict { return format.Verdict{} }
 
-// Work is the address with what cannot stand in the name of a file left out.
+// Work returns a file name for the address: characters not allowed in file names are replaced.
 func (*Format) Work(location string) (string, error) {
 	a, err := parseAddress(location)
 	if err != nil {
@@ -47,14 +47,14 @@ func (*Format) Work(location string) (string, error) {
 	return name, nil
 }
 
-// Same reports whether the address is that of another server of the same cluster.
+// Same reports whether the address is another server of the same cluster.
 func (*Format) Same(location, earlier string) bool {
 	var s start
 	a, err := parseAddress(location)
 	return err == nil && a.cluster && json.Unmarshal([]byte(earlier), &s) == nil && slices.Contains(s.Members, a.host)
 }
 
-// location is the address as it was given.
+// location rebuilds the address without a password.
 func (a *address) location() string {
 	s := a.shown
 	if a.user != "" {
@@ -69,7 +69,7 @@ func (a *address) location() string {
 	return s
 }
 
-// Limits says that a server holds all but what its version does not know, which a target finds out.
+// Limits describes the newest server. A target reports the losses of older versions once it is connected.
 func (*Format) Limits() format.Limits {
 	return format.Limits{
 		Place:        format.OnServer,

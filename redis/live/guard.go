@@ -6,32 +6,32 @@ import (
 )
 
 const (
-	// leastBound is how much an answer may take in memory in any case.
+	// leastBound is the least limit for an answer's memory.
 	leastBound = 16 << 20
-	// maxLine is how long a line of an answer may be, and maxDepth how deep arrays may lie in arrays.
+	// maxLine limits the length of a line, and maxDepth the nesting of arrays.
 	maxLine  = 64 << 10
 	maxDepth = 32
-	// slotSize is what an array takes for each of its elements.
+	// slotSize is the memory per array element.
 	slotSize = 16
 )
 
-// bound is how much an answer that is held in memory may take.
+// bound limits the memory of an answer.
 func (o *options) bound() int64 { return max(leastBound, o.memory/4) }
 
-// guard follows the answers of a server that a client makes values of, and refuses an answer as soon as it says that it is
-// larger than the bound: the client makes room for whatever length it reads, whoever sends it.
+// guard checks the answers that go-redis decodes and rejects one as soon as its announced size exceeds the bound.
+// Without it, go-redis would allocate any length that it reads.
 type guard struct {
 	bound int64
-	size  int64   // of the answer so far, with what it has announced
-	open  []int64 // elements to come of each array that has begun
-	line  []byte  // how the line begins that is being read
-	long  int     // how long it is
-	skip  int64   // bytes to come of a text
+	size  int64   // of the answer so far, with announced lengths
+	open  []int64 // remaining elements of each open array
+	line  []byte  // the first bytes of the current line
+	long  int     // length of the current line
+	skip  int64   // remaining bytes of a bulk string
 }
 
 func newGuard(bound int64) *guard { return &guard{bound: bound} }
 
-// take looks at the next bytes.
+// take checks the next bytes.
 func (g *guard) take(b []byte) error {
 	for len(b) > 0 {
 		if g.skip > 0 {
@@ -59,7 +59,7 @@ func (g *guard) take(b []byte) error {
 	return nil
 }
 
-// part takes a line that has ended.
+// part handles a complete line.
 func (g *guard) part() error {
 	g.size += int64(g.long)
 	line := g.line
@@ -79,7 +79,7 @@ func (g *guard) part() error {
 		default:
 			g.ended()
 		}
-	case '%', '~', '>', '|', '=', '!', '(', ',', '#', '_': // those of RESP3, which nobody has asked for
+	case '%', '~', '>', '|', '=', '!', '(', ',', '#', '_': // RESP3, which kvferry never requests
 		return errAnswer
 	default:
 		g.ended()
@@ -90,7 +90,7 @@ func (g *guard) part() error {
 	return nil
 }
 
-// ended notes that a part is complete, and the arrays that it completes.
+// ended closes a value, and each array that it completes.
 func (g *guard) ended() {
 	for n := len(g.open); n > 0; n-- {
 		if g.open[n-1]--; g.open[n-1] > 0 {

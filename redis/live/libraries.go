@@ -11,23 +11,23 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// sent is where in the spool begins what one server sent.
+// sent is the spool offset of the first item of a server.
 type sent struct {
 	host string
 	from int64
 }
 
-// begins notes that a server's items come next.
+// begins notes that the items of a server follow.
 func (c *copier) begins(host string) { c.parts = append(c.parts, sent{host, c.to.n}) }
 
-// libraryOf is a library of functions, and the server that it was first read from.
+// libraryOf is the hash of a function library and the server it was first read from.
 type libraryOf struct {
 	host string
 	sum  [sha256.Size]byte
 }
 
-// onlyOnce blanks out libraries of functions that an earlier server of a cluster has sent: each master has them all. They stand
-// before the databases of each. Where servers have other code under one name, that of the first stays.
+// onlyOnce blanks out function libraries that an earlier master of a cluster has sent too: each master has a copy,
+// before its databases. If the code of a library differs between masters, the first copy wins.
 func (c *copier) onlyOnce() error {
 	if len(c.parts) < 2 {
 		return nil
@@ -49,7 +49,7 @@ func (c *copier) librariesOf(p sent, known map[string]libraryOf) error {
 	for {
 		it, err := scanner.Next()
 		if err != nil || it.Op != rdb.OpFunction && it.Op != rdb.OpAux && it.Op != rdb.OpModuleAux {
-			return nil // damage is found again, and told, when the spool is read
+			return nil // reading the spool finds and reports the damage
 		}
 		if it.Op != rdb.OpFunction {
 			continue
@@ -71,17 +71,17 @@ func (c *copier) librariesOf(p sent, known map[string]libraryOf) error {
 	}
 }
 
-// longString is the longest beginning of a string in an RDB file: an opcode, and a length of 4 bytes, big-endian.
+// longString starts a string whose length takes 4 bytes, big-endian, in an RDB file.
 const longString = 0x80
 
-// blank overwrites an item with one that says nothing: an AUX field without a name.
+// blank overwrites an item with an AUX field without a name, which readers ignore.
 //
 //	AUX opcode | 0: no name | length of the rest | zeros
 func (s *spool) blank(from, to int64) error {
 	head := append([]byte{0xFA, 0}, longString)
 	n := to - from - int64(len(head)) - 4
 	if n < 0 {
-		return fmt.Errorf("a function library of %d bytes", to-from) // their first line alone is longer
+		return fmt.Errorf("a function library of %d bytes", to-from) // a library's first line alone is longer
 	}
 	item := append(binary.BigEndian.AppendUint32(head, uint32(n)), bytes.Repeat([]byte{0}, int(n))...)
 	_, err := s.f.WriteAt(item, from)

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// firstAnswer is how long a server may take to greet.
+	// firstAnswer limits the wait for the first reply.
 	firstAnswer = 15 * time.Second
-	// silence is how long a server may say nothing to a command: another client's may hold it up.
+	// silence limits the wait for a reply: a slow command of another client may block the server.
 	silence = 5 * time.Minute
-	// unfed is how long a master may say nothing to a replica. It sends a line with nothing every second until it begins to send
-	// its data; replicas give up after as long (repl-timeout).
+	// unfed limits the silence of a master towards a replica. A master sends an empty line every second until its
+	// snapshot starts; replicas give up after the same time (repl-timeout).
 	unfed = time.Minute
-	// noticed is how long a server may say nothing before the user hears of it.
+	// noticed is the silence after which the user is notified.
 	noticed = 15 * time.Second
 )
 
-// silenceError says that a server has said nothing for so long.
+// silenceError reports a server that sent no data for the given time.
 type silenceError struct{ time.Duration }
 
 func (e silenceError) Error() string {
@@ -34,12 +34,12 @@ func (e silenceError) Error() string {
 // link is a connection to a server.
 type link struct {
 	net.Conn
-	patience time.Duration             // how long each read or write waits
-	until    time.Time                 // when a read ends at the latest, instead; zero: no such time
-	notice   func(after time.Duration) // is called once when a read has waited for so long as noticed; may be nil
+	patience time.Duration             // timeout of each read or write
+	until    time.Time                 // read deadline that replaces patience; zero: unset
+	notice   func(after time.Duration) // called once if a read has waited for noticed; may be nil
 	noticed  time.Duration
-	awaits   func() bool // whether an answer is due; nil: always
-	guard    *guard      // nil: the answers are bounded where they are read
+	awaits   func() bool // reports whether an answer is due; nil: always
+	guard    *guard      // nil: the reader of the answers bounds them
 }
 
 // dial connects to a server.
@@ -70,7 +70,7 @@ func (o *options) dial(ctx context.Context, host string) (*link, error) {
 	return l, nil
 }
 
-// guarded returns what a client of the library connects with: its answers are held in memory.
+// guarded dials for go-redis, which keeps answers in memory: a guard bounds them.
 func (o *options) guarded(ctx context.Context, _, host string) (net.Conn, error) {
 	l, err := o.dial(ctx, host)
 	if err != nil {
@@ -86,13 +86,13 @@ func (l *link) SetDeadline(t time.Time) error {
 	return l.Conn.SetWriteDeadline(t)
 }
 
-// SetReadDeadline does so for reads.
+// SetReadDeadline sets the deadline of reads only.
 func (l *link) SetReadDeadline(t time.Time) error {
 	l.until = t
 	return nil
 }
 
-// Read reads what the server sends.
+// Read reads from the server and checks the bytes with the guard.
 func (l *link) Read(p []byte) (int, error) {
 	n, err := l.wait(p)
 	if n > 0 && l.guard != nil {
@@ -141,14 +141,14 @@ func (l *link) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// single returns the options of a client of one server.
+// single returns the options for a client of one server.
 func (o *options) single(host string, db int) *redis.Options {
 	return &redis.Options{Network: o.network, Addr: host, Username: o.user, Password: o.Password, DB: db, Dialer: o.guarded,
 		Protocol: 2, DisableIdentity: true, DialTimeout: dialTimeout, ReadTimeout: silence, WriteTimeout: time.Minute,
 		ContextTimeoutEnabled: true, MaxRetries: 3}
 }
 
-// clusterOptions returns those of a client of a cluster.
+// clusterOptions returns the options for a client of a cluster.
 func (o *options) clusterOptions() *redis.ClusterOptions {
 	return &redis.ClusterOptions{Addrs: []string{o.host}, Username: o.user, Password: o.Password, Dialer: o.guarded,
 		Protocol: 2, DisableIdentity: true, DialTimeout: dialTimeout, ReadTimeout: silence, ContextTimeoutEnabled: true, MaxRetries: 3}

@@ -15,7 +15,7 @@ import (
 	"kvferry/store"
 )
 
-// endless is a server that answers whatever it is asked with a beginning, and then the same bytes for ever.
+// endless is a server that answers every command with a prefix, then the same bytes forever.
 func endless(t *testing.T, begin, rest string) (addr string) {
 	more := []byte(strings.Repeat(rest, 1<<20/len(rest)))
 	return accept(t, func(conn net.Conn) {
@@ -25,7 +25,7 @@ func endless(t *testing.T, begin, rest string) (addr string) {
 	})
 }
 
-// TestEndless: a server that answers without end, or says that it will, is no server of Redis, and fills no memory.
+// TestEndless: an endless answer, or the announcement of one, is an error and does not fill the memory.
 func TestEndless(t *testing.T) {
 	o := &format.ServerOptions{Password: "secret"}
 	for name, x := range map[string][2]string{
@@ -57,7 +57,7 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// TestGuard: answers are followed however they are cut, and one after the other may be as large as the bound.
+// TestGuard: answers may be split anywhere, and each may be as large as the bound.
 func TestGuard(t *testing.T) {
 	text := "$600\r\n" + strings.Repeat("x", 600) + "\r\n"
 	good := strings.Repeat("+OK\r\n:1\r\n-ERR no\r\n$-1\r\n*-1\r\n*0\r\n$0\r\n\r\n*2\r\n*1\r\n$2\r\n\r\n\r\n:1\r\n"+text, 20)
@@ -82,7 +82,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestSilence: that a server says nothing is told once, while it is waited for, and not where no answer is due.
+// TestSilence: silence is reported once per wait, and only while an answer is due.
 func TestSilence(t *testing.T) {
 	for _, due := range []bool{true, false} {
 		here, there := net.Pipe()
@@ -115,7 +115,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestClosed: no error is the bare word for an end.
+// TestClosed: an error never consists of just "EOF".
 func TestClosed(t *testing.T) {
 	for _, x := range []struct {
 		err  error

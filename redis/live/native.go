@@ -11,7 +11,7 @@ import (
 	"kvferry/record"
 )
 
-// native writes a large record as commands, to a temporary name that it gets its own at the end of.
+// native writes a large record as commands to a temporary name, then renames it.
 type native struct {
 	w       *writer
 	pipe    *pipe
@@ -19,19 +19,19 @@ type native struct {
 	encoder resp.Encoder
 	begun   bool
 	ended   bool
-	have    int64 // elements of a list that were sent
-	held    int64 // and those that were not
+	have    int64 // list elements sent
+	held    int64 // list elements encoded but not yet sent
 
 	started time.Time
-	sent    int64 // elements of other types than groups; bytes of a string
-	soon    int64 // of them, those that expire soon
-	lasting int64 // and those that do not expire
+	sent    int64 // entries (no stream groups); for a string, bytes
+	soon    int64 // elements that expire within soon
+	lasting int64 // elements without an expiry
 }
 
-// soon is how soon what expires may be gone before its record is written: clocks differ, and large records take a while.
+// soon is the margin for expiries that may pass before RENAME: clocks differ, and large records take time.
 const soon = 24 * time.Hour
 
-// expiresSoon reports whether a time may be over before the record is written.
+// expiresSoon reports whether a timestamp is within soon of the start of the record.
 func (n *native) expiresSoon(ms int64) bool { return ms != 0 && ms < n.started.Add(soon).UnixMilli() }
 
 // count counts an element.
@@ -50,18 +50,18 @@ func (n *native) count(e *record.Element) {
 	}
 }
 
-// ending is how the record ends.
+// ending returns the element bounds for the end of the record.
 func (n *native) ending() *ending {
 	h := &n.w.header
 	e := &ending{name: n.name, key: bytes.Clone(h.Key), size: sizeOf[h.Type], least: n.sent - n.soon, most: n.sent, lapses: n.expiresSoon(h.ExpireMS)}
-	if time.Since(n.started) > soon/2 { // it took so long that more may be gone
+	if time.Since(n.started) > soon/2 { // more elements may have expired
 		e.least, e.lapses = min(n.lasting, n.sent), h.ExpireMS != 0
 	}
 	e.lapses = e.lapses || h.Type == record.Hash && e.least == 0
 	return e
 }
 
-// goNative begins to write the record as commands.
+// goNative switches the record to commands.
 func (w *writer) goNative() error {
 	if w.ask.keys() && w.header.Keyless == record.Keyed {
 		there, err := w.ask.there(w.ctx, [][]byte{w.key})
@@ -119,8 +119,8 @@ func (n *native) write(elems []record.Element) (err error) {
 	return nil
 }
 
-// before starts a piece: the first deletes the temporary name, and a list is cut back to what it had, so that commands can be
-// sent again. It returns how long that is.
+// before starts a piece so that it can be resent: the first deletes the temporary name; a piece of a list trims the
+// list to the elements sent before. It returns the length of this prefix.
 func (n *native) before() int {
 	w := n.w
 	w.data = w.data[:0]
@@ -134,7 +134,7 @@ func (n *native) before() int {
 	return len(w.data)
 }
 
-// library sends a library of functions, which has no key: each node of a cluster gets it.
+// library sends a function library to each master.
 func (n *native) library(code []byte) error {
 	w := n.w
 	if w.ask != nil {
@@ -163,7 +163,7 @@ func (n *native) library(code []byte) error {
 	return nil
 }
 
-// send sends the commands that were made.
+// send passes the commands in w.data to the pipe.
 func (n *native) send(kind part) error {
 	w := n.w
 	if !n.begun {
@@ -176,7 +176,7 @@ func (n *native) send(kind part) error {
 		return err
 	}
 	err := n.pipe.add(w.data, countCommands(w.data), kind)
-	w.data = bufpool.Reset(w.data) // a large one is the pipe's
+	w.data = bufpool.Reset(w.data) // the pipe owns a large one
 	return w.told(err)
 }
 
@@ -198,7 +198,7 @@ func (n *native) end() (err error) {
 		return nil
 	}
 	if !n.begun && len(w.data) == before {
-		return nil // nothing was in it
+		return nil // the record is empty
 	}
 	if len(w.data) > before {
 		if err := n.send(middle); err != nil {
@@ -210,7 +210,7 @@ func (n *native) end() (err error) {
 	return w.told(n.pipe.conclude(n.ending()))
 }
 
-// countCommands counts the commands in bytes that were made here.
+// countCommands counts commands that were encoded here.
 func countCommands(data []byte) (n int) {
 	for ; len(data) > 0; n++ {
 		data = data[commandLen(data):]
@@ -218,7 +218,7 @@ func countCommands(data []byte) (n int) {
 	return n
 }
 
-// commandLen is how long the first command is.
+// commandLen returns the length of the first command.
 func commandLen(data []byte) int {
 	args, rest := lineNumber(data)
 	for range args {
@@ -229,7 +229,7 @@ func commandLen(data []byte) int {
 	return len(data) - len(rest)
 }
 
-// lineNumber reads a line such as *3 or $5.
+// lineNumber parses a line such as *3 or $5.
 func lineNumber(data []byte) (int, []byte) {
 	n, i := 0, 1
 	for ; data[i] != '\r'; i++ {

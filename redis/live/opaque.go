@@ -10,14 +10,14 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// moduleID is how long the beginning of a module's value is that names its type and version.
+// moduleID is the length of the prefix of a module's value with its type and version.
 const moduleID = 9
 
-// vectorSet is the type of vector sets.
+// vectorSet is the type name of vector sets.
 const vectorSet = "vectorset"
 
-// takes reports whether the server takes a value that only a module reads, such as a vector set. The server itself is asked, with
-// the first value of each type and version.
+// takes reports whether the server can load a value that only a module decodes, such as a vector set. It tries the
+// first value of each type and version on the server.
 func (t *target) takes(e *record.Element, report func(record.Loss)) bool {
 	if t.options.Reopen != nil && string(e.Name) == vectorSet {
 		report(record.Loss{Kind: record.LossModule, Drops: true, Detail: "a vector set, which --verify cannot compare: RESTORE stores its nodes in another order",
@@ -40,7 +40,7 @@ func (t *target) takes(e *record.Element, report func(record.Loss)) bool {
 	return answer == ""
 }
 
-// tryNative has the server decode a value that has expired already: it refuses what it cannot load, and keeps nothing.
+// tryNative restores the value with an expiry in the past: the server decodes and then drops it, or returns an error.
 func (t *target) tryNative(e *record.Element) string {
 	payload := rdb.AppendDump(nil, rdb.TypeModule, t.server.version, e.Value)
 	err := t.server.client.Do(t.ctx, "RESTORE", t.start.Names+"probe", "1", payload, "REPLACE", "ABSTTL").Err()
@@ -48,5 +48,5 @@ func (t *target) tryNative(e *record.Element) string {
 	if errors.As(err, &refused) && !isBusy("-"+err.Error()) {
 		return fmt.Sprintf("the server refuses it (%v)", err)
 	}
-	return "" // what else is wrong is found where it is written
+	return "" // the write itself reports other errors
 }

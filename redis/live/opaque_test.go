@@ -13,7 +13,7 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// moduleValue is a value without content of a module's type: its length opcode, the id that the name makes, the end.
+// moduleValue is an empty value of a module type: its opcode, the id of the name, the end.
 func moduleValue(name string) record.Element {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	var id uint64
@@ -23,7 +23,7 @@ func moduleValue(name string) record.Element {
 	return record.Element{Name: []byte(name), Value: append(binary.BigEndian.AppendUint64([]byte{0x81}, id<<10|1), 0)}
 }
 
-// TestOpaque: a server without the module refuses its values, and is asked once; what is no such value is not even sent.
+// TestOpaque: a server without the module refuses its values, and is asked once; other opaque values are not sent.
 func TestOpaque(t *testing.T) {
 	s := redistest.Start(t)
 	tg := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0").(*target)
@@ -44,7 +44,7 @@ func TestOpaque(t *testing.T) {
 			t.Error(l.Detail)
 		}
 	}
-	if text := redistest.Text(s.Client().Must(t, "INFO", "commandstats")); !strings.Contains(text, "cmdstat_restore:calls=2,") { // one is to find out about RESTORE
+	if text := redistest.Text(s.Client().Must(t, "INFO", "commandstats")); !strings.Contains(text, "cmdstat_restore:calls=2,") { // one is the probe for RESTORE
 		t.Error(text)
 	}
 	if l := losses(record.Element{Name: []byte("other"), Value: []byte("x")})[0]; !strings.Contains(l.Detail, `"other": no command creates it`) {
@@ -61,7 +61,7 @@ func TestOpaque(t *testing.T) {
 	}
 }
 
-// TestNotEmpty: what is to be compared as a whole goes to a server that holds nothing else.
+// TestNotEmpty: with --verify, the server must be empty.
 func TestNotEmpty(t *testing.T) {
 	s := redistest.Start(t)
 	s.Client().Must(t, "FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() return 1 end)")
@@ -84,9 +84,9 @@ func TestNotEmpty(t *testing.T) {
 	}
 }
 
-// TestFetched: what a server answers about a key is its value, or that it is gone or elsewhere, or says what is wrong.
+// TestFetched: the answer about a key is its value, its absence, a redirection, or an error.
 func TestFetched(t *testing.T) {
-	const whole = "$13\r\n\x00\x01a\x0b\x00\x00\x00\x00\x00\x00\x00\x00\x00\r\n" // a type, a text, a version, no checksum
+	const whole = "$13\r\n\x00\x01a\x0b\x00\x00\x00\x00\x00\x00\x00\x00\x00\r\n" // a type, a string, a version, no checksum
 	for _, x := range []struct {
 		answers, want string
 		added, moved  bool

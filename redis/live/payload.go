@@ -14,14 +14,14 @@ import (
 	"kvferry/redis/rdb/crc64"
 )
 
-// payload passes a payload of DUMP to the spool, but for its footer: version u16 LE, checksum of all before it.
+// payload streams a DUMP payload to the spool without its footer: version u16 LE, checksum of all bytes before it.
 type payload struct {
 	to   io.Writer
-	held []byte // what may be the footer
-	sum  uint64 // of what is not held
+	held []byte // possibly the footer
+	sum  uint64 // checksum of the bytes passed on
 }
 
-// Write takes bytes of the payload.
+// Write streams the next bytes of the payload.
 func (p *payload) Write(b []byte) (int, error) {
 	p.held = append(p.held, b...)
 	n := len(p.held) - crc64.FooterLen
@@ -36,7 +36,7 @@ func (p *payload) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// end checks the footer and returns the version in it.
+// end checks the footer and returns its version.
 func (p *payload) end() (version uint16, err error) {
 	if len(p.held) != crc64.FooterLen {
 		return 0, badPayload("it is shorter than its footer")
@@ -51,10 +51,10 @@ func badPayload(text string) error {
 	return &record.CorruptError{Off: record.NoOffset, Field: "payload", Err: errors.New(text)}
 }
 
-// maxInMemory is how large a payload may be to be held.
+// maxInMemory is the largest payload that is buffered whole.
 const maxInMemory = 1 << 20
 
-// take takes the payload of a key that ms tell the expiry of. One that this build does not know costs itself: a finding names it.
+// take reads the payload of a key with expiry ms. It reports and skips a value that this build cannot read.
 func (f *fetcher) take(in io.Reader, size int64, key []byte, ms int64) error {
 	f.head = append(f.head[:0], make([]byte, min(size, maxInMemory))...)
 	if _, err := io.ReadFull(in, f.head); err != nil {
@@ -79,12 +79,12 @@ func (f *fetcher) take(in io.Reader, size int64, key []byte, ms int64) error {
 	return f.large(in, size-int64(len(f.head)), &d, key, ms)
 }
 
-// lead is what stands before a value in the spool: metadata of modules, the expiry, the type and the key.
+// lead returns the bytes before a value in the spool: module metadata, expiry, type and key.
 func (f *fetcher) lead(d *rdb.Dump, key []byte, ms int64) []byte {
 	return rdb.AppendKey(bytes.Clone(f.head[:d.Off-1]), d.Type, key, f.expiry(ms))
 }
 
-// large passes a payload that begins with f.head to the spool as it comes, and looks at it there.
+// large streams a payload that begins with f.head to the spool, and checks it there.
 func (f *fetcher) large(in io.Reader, left int64, d *rdb.Dump, key []byte, ms int64) error {
 	from := f.to.n
 	if _, err := f.to.Write(f.lead(d, key, ms)); err != nil {
@@ -115,7 +115,7 @@ func (f *fetcher) large(in io.Reader, left int64, d *rdb.Dump, key []byte, ms in
 	return nil
 }
 
-// onlyItems checks that items of a kind stand between two offsets, and AUX fields.
+// onlyItems checks that a range holds only items of one kind and AUX fields.
 func onlyItems(r io.ReaderAt, h rdb.Header, from, to int64, op rdb.Op) error {
 	s := rdb.Section(r, h, 0, from, to)
 	for {
@@ -131,7 +131,7 @@ func onlyItems(r io.ReaderAt, h rdb.Header, from, to int64, op rdb.Op) error {
 	}
 }
 
-// unread reports that a value, or all libraries of functions, are not read.
+// unread reports a value, or with a nil key all function libraries, that kvferry cannot read.
 func (c *copier) unread(db string, key []byte, err error) error {
 	var corrupt *record.CorruptError
 	if !errors.As(err, &corrupt) && !errors.Is(err, rdb.ErrNewer) {
@@ -146,7 +146,7 @@ func (c *copier) unread(db string, key []byte, err error) error {
 	return nil
 }
 
-// libraries takes what FUNCTION DUMP answers.
+// libraries adds the answer of FUNCTION DUMP to the spool.
 func (c *copier) libraries(b []byte) error {
 	body, version, err := crc64.CutFooter(b, true)
 	if err != nil {

@@ -16,64 +16,64 @@ import (
 )
 
 const (
-	// batchSize is about how many bytes are written at once.
+	// batchSize is the approximate size of a write.
 	batchSize = 64 << 10
-	// maxUnderWay is how many bytes may be under way on a connection, unless one piece is longer.
+	// maxUnderWay limits the unacknowledged bytes of a connection; a single piece may exceed it.
 	maxUnderWay = 4 << 20
-	// patience is how long a server that went away is waited for.
+	// patience is how long to wait for an unavailable server.
 	patience = 60 * time.Second
 )
 
-// part says which part of a record a piece is.
+// part is the role of a piece within its record.
 type part uint8
 
 const (
-	whole   part = iota // all of it: it can be sent again
-	first               // begins a temporary name anew
-	middle              // goes on with it
-	counted             // asks how many elements stand under it
-	last                // gives it its name; sent only when the count was right
+	whole   part = iota // a whole record; can be resent
+	first               // creates the temporary name
+	middle              // adds elements to it
+	counted             // counts its elements
+	last                // renames it; sent only after a correct count
 )
 
-// piece is some commands that are answered together.
+// piece is a group of commands that is acknowledged as a whole.
 type piece struct {
-	end      int // in the bytes of the batch
+	end      int // offset in the batch
 	commands int
 	part     part
-	ending   *ending // of counted and last
+	ending   *ending // for counted and last
 }
 
-// batch is what is written at once.
+// batch is the unit of writing.
 type batch struct {
 	data   []byte
 	pieces []piece
 }
 
-// pipe sends pieces to a server and waits for no answer. It is used by one goroutine, but for pass.
+// pipe sends pieces to a server without waiting for replies. Only pass may be called from other goroutines.
 type pipe struct {
 	ctx  context.Context
 	dial func(context.Context) (net.Conn, error)
-	// elsewhere is called for a piece that another server of a cluster is to have; nil when there is no other.
+	// elsewhere handles a MOVED or ASK reply to a piece; nil outside a cluster.
 	elsewhere func(data []byte, p piece, answer string) error
-	// replaced reports whether the server cannot be reached because another one has taken its place, and reroute sends a piece
-	// there; nil when there is no other.
+	// replaced reports whether an unreachable server lost its slots to another one; reroute sends a piece to the new
+	// owner. Both are nil outside a cluster.
 	replaced func(context.Context) bool
 	reroute  func(from *pipe, data []byte, p piece) error
 
 	mu       sync.Mutex
 	changed  sync.Cond
-	queue    []*batch // not wholly answered, in order
-	written  int      // how many of them are written to this connection
-	writing  *batch   // the last of those: it may be answered before the call that writes it returns
-	answered int      // pieces of the first
-	left     int      // commands of the next piece that are not answered
+	queue    []*batch // batches with unacknowledged pieces, in order
+	written  int      // batches at the head of queue written to this connection
+	writing  *batch   // the last of them; its reply may arrive before its Write returns, so it must not be reused
+	answered int      // acknowledged pieces of queue[0]
+	left     int      // unanswered commands of the next piece
 	bytes    int64
-	total    int64 // pieces answered, over all connections
-	passed   bool  // the next piece was sent to another server: what is said of the rest of it here is nothing
-	careful  int   // so many batches go one at a time: a connection broke before anything was answered
+	total    int64 // pieces acknowledged over all connections
+	passed   bool  // the next piece went to another server: ignore its remaining replies
+	careful  int   // number of batches to send one at a time, after a connection broke before any reply
 	closing  bool
-	broken   error // this connection's
-	err      error // for good
+	broken   error // error of this connection
+	err      error // final error
 	free     []*batch
 	current  *batch
 	done     chan struct{}
@@ -92,7 +92,8 @@ func newPipe(ctx context.Context, dial func(context.Context) (net.Conn, error)) 
 	return p
 }
 
-// add sends a piece. It waits while too much is under way. Bytes that are more than scratch.Large are the pipe's from then on.
+// add queues a piece. It blocks while too many bytes are unacknowledged. The pipe takes ownership of data longer than
+// bufpool.Large.
 func (p *pipe) add(data []byte, commands int, kind part) error {
 	if commands == 0 {
 		return nil
@@ -113,7 +114,7 @@ func (p *pipe) add(data []byte, commands int, kind part) error {
 	return p.flush()
 }
 
-// flush hands over what was added.
+// flush queues the current batch.
 func (p *pipe) flush() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +128,7 @@ func (p *pipe) flush() error {
 	return p.err
 }
 
-// pass sends a piece that another server did not take, from any goroutine, without waiting.
+// pass queues a piece that another server redirected. Any goroutine may call it; it does not block.
 func (p *pipe) pass(data []byte, x piece) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +151,7 @@ func (p *pipe) empty() *batch {
 	return new(batch)
 }
 
-// close waits until everything is answered.
+// close waits until all pieces are acknowledged, and ends the pipe.
 func (p *pipe) close() error {
 	err := p.flush()
 	p.mu.Lock()
@@ -164,7 +165,7 @@ func (p *pipe) close() error {
 	return err
 }
 
-// drained waits until everything that was added is answered.
+// drained waits until all added pieces are acknowledged.
 func (p *pipe) drained() error {
 	if err := p.flush(); err != nil {
 		return err
@@ -177,14 +178,14 @@ func (p *pipe) drained() error {
 	return p.err
 }
 
-// busy reports whether something is not answered yet.
+// busy reports whether pieces are unacknowledged.
 func (p *pipe) busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err == nil && len(p.queue) > 0
 }
 
-// awaits reports whether an answer is due.
+// awaits reports whether a reply is due.
 func (p *pipe) awaits() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,9 +199,9 @@ func (p *pipe) fail(err error) {
 	_ = p.end(err)
 }
 
-// run makes connections as long as there is something to send.
+// run opens connections while the queue has batches.
 func (p *pipe) run() {
-	since := time.Now() // the last answer
+	since := time.Now() // time of the last progress
 	for inVain := 0; p.wait(); inVain++ {
 		conn, err := p.connect()
 		if errors.Is(err, errReplaced) {
@@ -216,7 +217,7 @@ func (p *pipe) run() {
 		}
 		before := p.progress()
 		p.session(conn)
-		if p.progress() > before || !p.busy() { // servers end connections on which nothing happens
+		if p.progress() > before || !p.busy() { // servers close idle connections
 			inVain, since = 0, time.Now()
 		} else {
 			p.slowDown()
@@ -236,36 +237,36 @@ func (p *pipe) run() {
 	}
 }
 
-// why is what ended the last connection.
+// why returns the error of the last connection.
 func (p *pipe) why() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.broken
 }
 
-// maxInVain is how many connections in a row may break before the server has answered anything.
+// maxInVain limits the consecutive connections that break before any reply.
 const maxInVain = 20
 
 var errInVain = errors.New("the connection keeps breaking before the server answers: look for a proxy or a limit on the size of requests in between")
 
-// slowBatches is how many batches go one at a time after a connection broke before anything was answered.
+// slowBatches is the number of batches sent one at a time after a connection broke before any reply.
 const slowBatches = 32
 
-// slowDown sends the next batches one at a time, so that what is answered is heard of.
+// slowDown sends the next batches one at a time, so that replies arrive before the connection breaks again.
 func (p *pipe) slowDown() {
 	p.mu.Lock()
 	p.careful = slowBatches
 	p.mu.Unlock()
 }
 
-// progress is how many pieces have been answered.
+// progress returns the number of acknowledged pieces.
 func (p *pipe) progress() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.total
 }
 
-// wait waits for something to send; false: there will be nothing.
+// wait waits for a batch to send; false if the pipe has ended.
 func (p *pipe) wait() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -275,12 +276,12 @@ func (p *pipe) wait() bool {
 	return p.err == nil && len(p.queue) > 0
 }
 
-// finalError is one that trying again does not help against.
+// finalError is an error that a retry cannot fix.
 type finalError struct{ error }
 
 func (e finalError) Unwrap() error { return e.error }
 
-// connect tries to connect until patience ends.
+// connect dials until patience runs out.
 func (p *pipe) connect() (net.Conn, error) {
 	until := time.Now().Add(patience)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
@@ -305,10 +306,10 @@ func (p *pipe) connect() (net.Conn, error) {
 	}
 }
 
-// errReplaced: the pipe leads nowhere any more.
+// errReplaced means that the server lost its slots, so the pipe has no destination.
 var errReplaced = errors.New("the server was replaced")
 
-// handOver gives all that is not answered to the server that has taken the place of this one.
+// handOver reroutes all unacknowledged pieces to the servers that took over.
 func (p *pipe) handOver() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -328,7 +329,7 @@ func (p *pipe) failed() bool {
 	return p.err != nil
 }
 
-// session sends over one connection until it breaks or nothing is left.
+// session sends over one connection until it breaks or the pipe ends.
 func (p *pipe) session(conn net.Conn) {
 	if l, ok := conn.(*link); ok {
 		l.awaits = p.awaits
@@ -358,8 +359,8 @@ func (p *pipe) session(conn net.Conn) {
 	<-reading
 }
 
-// resume asks what became of a record that the connection broke within, when all that is left of it is its name: it may
-// have got it, and then there is nothing under the temporary one. Whatever was sent before that can be sent again.
+// resume handles a RENAME that was unanswered when the connection broke. If the temporary name no longer exists, RENAME
+// probably succeeded, so resume checks the key. All other pieces can be resent.
 func (p *pipe) resume(conn net.Conn, in *bufio.Reader) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -385,7 +386,7 @@ func (p *pipe) resume(conn net.Conn, in *bufio.Reader) error {
 	return nil
 }
 
-// ask sends a command whose answer is a number.
+// ask sends a command with an integer reply.
 func ask(conn net.Conn, in *bufio.Reader, command []byte) (string, error) {
 	if _, err := conn.Write(command); err != nil {
 		return "", err
@@ -401,7 +402,7 @@ func ask(conn net.Conn, in *bufio.Reader, command []byte) (string, error) {
 	return answer, err
 }
 
-// send writes batches until the connection breaks or there will be no more.
+// send writes batches until the connection breaks or the pipe ends.
 func (p *pipe) send(conn net.Conn) {
 	for {
 		b, from := p.next()
@@ -415,7 +416,7 @@ func (p *pipe) send(conn net.Conn) {
 	}
 }
 
-// next waits for the next batch to write, and where it is to be written from.
+// next waits for a batch to write, and returns it with the offset to write from.
 func (p *pipe) next() (*batch, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -425,7 +426,7 @@ func (p *pipe) next() (*batch, int) {
 		case p.err != nil || p.broken != nil:
 			return nil, 0
 		case p.written > 0 && (p.careful > 0 || p.written < len(p.queue) && p.queue[p.written].pieces[0].part == last):
-			// wait for the answers
+			// wait for replies
 		case p.written < len(p.queue):
 			b := p.queue[p.written]
 			from := 0
@@ -442,7 +443,7 @@ func (p *pipe) next() (*batch, int) {
 	}
 }
 
-// breaks notes that a connection is of no more use.
+// breaks marks the connection as broken.
 func (p *pipe) breaks(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -452,7 +453,7 @@ func (p *pipe) breaks(err error) {
 	p.changed.Broadcast()
 }
 
-// read reads answers until the connection ends.
+// read reads replies until the connection ends.
 func (p *pipe) read(in *bufio.Reader) {
 	for {
 		answer, err := readAnswer(in)
@@ -470,7 +471,7 @@ func (p *pipe) read(in *bufio.Reader) {
 	}
 }
 
-// answer takes one answer.
+// answer handles one reply.
 func (p *pipe) answer(text string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -495,7 +496,7 @@ func (p *pipe) answer(text string) error {
 	return nil
 }
 
-// answerPiece notes that the first piece is done.
+// answerPiece removes the first piece of the queue.
 func (p *pipe) answerPiece() {
 	b := p.queue[0]
 	p.total++
@@ -526,7 +527,7 @@ func (b *batch) piece(i int) []byte {
 	return b.data[from:b.pieces[i].end]
 }
 
-// temporary lists the temporary names in what is not answered, of a pipe that has ended.
+// temporary lists the temporary names in the unacknowledged pieces of an ended pipe.
 func (p *pipe) temporary() (names []string) {
 	for i, b := range append(p.queue, p.current) {
 		from := 0

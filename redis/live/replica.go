@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// forbiddenError says that a server lets nobody be its replica.
+// forbiddenError reports a server that accepts no replicas.
 type forbiddenError struct{ text string }
 
 func (e *forbiddenError) Error() string { return "it accepts no replicas: " + e.text }
 
-// replicate has a server send all that it holds at one moment, as it does to a replica, and adds it to a spool:
+// replicate requests a full sync, as a replica does, and adds the snapshot to the spool:
 //
 //	> REPLCONF capa eof        it may send before it knows how much it will be
 //	> REPLCONF rdb-only 1      and need not keep what changes meanwhile, from 7.0 on
@@ -53,7 +53,7 @@ func (s *server) replicate(ctx context.Context, host string, to *spool, tell *co
 	return err
 }
 
-// fullSync asks for everything and returns what is said of its size: a number, or EOF: and a mark.
+// fullSync requests a full sync and returns the announced size: a number, or EOF: and a mark.
 func (s *server) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
 	for _, option := range [][]string{{"capa", "eof"}, {"rdb-only", "1"}, {"version", "9.0.0"}} {
 		if _, err := s.order(conn, in, "REPLCONF", option[0], option[1]); err != nil {
@@ -80,7 +80,7 @@ func (s *server) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
 	return "", errAnswer
 }
 
-// linkError says that a server closed the link over and over, without a word of why.
+// linkError reports a server that repeatedly closed the replication link without an error message.
 type linkError struct{ error }
 
 func (e linkError) Unwrap() error { return e.error }
@@ -94,7 +94,7 @@ func isUnknown(text string) bool {
 	return strings.HasPrefix(strings.ToLower(text), "-err unknown command")
 }
 
-// order sends a command and returns the first line of the answer.
+// order sends a command and returns the first line of its reply.
 func (s *server) order(conn io.Writer, in *bufio.Reader, args ...string) (string, error) {
 	var list [][]byte
 	for _, a := range args {
@@ -106,7 +106,7 @@ func (s *server) order(conn io.Writer, in *bufio.Reader, args ...string) (string
 	return line(in)
 }
 
-// line reads the next line with something in it.
+// line reads the next line that is not empty.
 func line(in *bufio.Reader) (string, error) {
 	for {
 		text, err := in.ReadSlice('\n')
@@ -119,7 +119,7 @@ func line(in *bufio.Reader) (string, error) {
 	}
 }
 
-// receive copies a file of a size to where it belongs.
+// receive copies the snapshot.
 func receive(in *bufio.Reader, size string, to io.Writer) error {
 	if mark, ok := strings.CutPrefix(size, "EOF:"); ok {
 		return receiveMarked(in, []byte(mark), to)
@@ -135,10 +135,10 @@ func receive(in *bufio.Reader, size string, to io.Writer) error {
 	return err
 }
 
-// markLen is how long a mark is.
+// markLen is the length of a mark.
 const markLen = 40
 
-// receiveMarked copies what comes before a mark.
+// receiveMarked copies the bytes before the mark.
 func receiveMarked(in *bufio.Reader, mark []byte, to io.Writer) error {
 	if len(mark) != markLen {
 		return errAnswer
@@ -149,7 +149,7 @@ func receiveMarked(in *bufio.Reader, mark []byte, to io.Writer) error {
 		buf = buf[:len(buf)+n]
 		at := bytes.Index(buf, mark)
 		if at < 0 {
-			at = max(0, len(buf)-markLen+1) // what may begin the mark stays
+			at = max(0, len(buf)-markLen+1) // keep a possible beginning of the mark
 		} else {
 			_, err = to.Write(buf[:at])
 			return err

@@ -15,7 +15,7 @@ import (
 	"kvferry/record"
 )
 
-// rights reads what the documentation says that a user needs.
+// rights parses the permissions in the documentation.
 func rights(t *testing.T, use string) []string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/live.md")
@@ -29,7 +29,7 @@ func rights(t *testing.T, use string) []string {
 	return strings.Fields(string(m[1]))
 }
 
-// TestRights: users with exactly the rights that the documentation names can do what it says.
+// TestRights: a user with exactly the documented permissions can do the documented tasks.
 func TestRights(t *testing.T) {
 	one := redistest.Start(t, undelayed...)
 	nodes := redistest.StartCluster(t)
@@ -48,7 +48,7 @@ func TestRights(t *testing.T) {
 				for _, use := range uses {
 					for _, right := range rights(t, use) {
 						_, err := s.Client().Do("ACL", "SETUSER", "user", right)
-						if err != nil && right != "+hpexpireat" { // the server is older
+						if err != nil && right != "+hpexpireat" { // an older server
 							t.Fatalf("%s: %v", right, err)
 						}
 					}

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// scanCount is how many keys a server is asked for at once.
+	// scanCount is the COUNT of SCAN.
 	scanCount = 1000
-	// maxFetched is how many values are asked for at once, and fetchedBytes about how many bytes of them.
+	// maxFetched limits the values requested per round trip, and fetchedBytes their approximate size.
 	maxFetched   = 256
 	fetchedBytes = 4 << 20
 )
 
-// scan copies key by key. SCAN may name a key more than once, so the keys are gathered first and sorted, on disk when
-// they are many; then each value is asked for once.
+// scan copies key by key. SCAN may return a key more than once, so the keys are first sorted, on disk if necessary;
+// then each value is fetched once.
 func (c *copier) scan(ctx context.Context) error {
 	if err := c.functions(ctx); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (c *copier) scan(ctx context.Context) error {
 		return err
 	}
 	var dbs []int
-	c.copied.hosts = 1 // their keys come together
+	c.copied.hosts = 1 // one progress for all servers
 	for name, keys := range counts {
 		n, err := strconv.Atoi(name)
 		if err == nil && keys > 0 && (c.server.db < 0 || c.server.db == n) {
@@ -60,7 +60,7 @@ func (c *copier) scan(ctx context.Context) error {
 	return c.sameRuns(ctx)
 }
 
-// databases is how many keys each database has.
+// databases returns the number of keys per database.
 func (c *copier) databases(ctx context.Context) (map[string]int64, error) {
 	if !c.server.cluster {
 		return c.server.databases(ctx)
@@ -79,13 +79,13 @@ func (c *copier) databases(ctx context.Context) (map[string]int64, error) {
 	return map[string]int64{"0": sum}, nil
 }
 
-// read reads something from a server, all of it again when the connection breaks.
+// read calls f, and calls it again if the connection breaks.
 func (c *copier) read(ctx context.Context, host string, f func(host string) error) error {
 	host, _, err := c.onServer(ctx, host, func(host string) (bool, error) { return false, f(host) })
 	return c.about(host, err)
 }
 
-// clock is how much later it is at the server than here, for expiries that are told as what is left of them.
+// clock returns how far the server's clock is ahead, to convert remaining times to timestamps.
 func (c *copier) clock(ctx context.Context) (time.Duration, error) {
 	if c.exact() {
 		return 0, nil
@@ -94,10 +94,10 @@ func (c *copier) clock(ctx context.Context) (time.Duration, error) {
 	return time.Until(t), told(c.server.shown, err)
 }
 
-// exact reports whether the server tells the moment that a key expires.
+// exact reports whether the server returns expiries as timestamps (PEXPIRETIME).
 func (c *copier) exact() bool { return c.server.valkey || c.server.major >= 7 }
 
-// functions copies the libraries of functions, which are in no database.
+// functions copies the function libraries, which belong to no database.
 func (c *copier) functions(ctx context.Context) error {
 	if !c.exact() {
 		return nil
@@ -165,7 +165,7 @@ func (c *copier) database(ctx context.Context, db int, offset time.Duration) (er
 	}
 }
 
-// keys gathers the keys of one server.
+// keys collects the keys of one server.
 func (c *copier) keys(ctx context.Context, host string, db int, to *extsort.Sorter) error {
 	client := redis.NewClient(c.server.single(host, db))
 	defer client.Close()

@@ -19,30 +19,30 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// server is one that was asked who it is.
+// server is an identified server or cluster.
 type server struct {
 	*options
 	client    redis.UniversalClient
 	major     int
 	minor     int
 	valkey    bool
-	runs      map[string]string // by address of a server: its run id; nil when they may be started again
+	runs      map[string]string // run id by address; nil: new connections do not check it
 	name      string            // "Redis 7.0.15"
 	version   rdb.Version
-	restore   bool     // it takes RESTORE
-	clustered bool     // it is a node of a cluster
-	nodes     []string // of a cluster: by slot, its master
-	members   []string // of a cluster: the addresses of all its servers that were seen
+	restore   bool     // supports RESTORE
+	clustered bool     // is a cluster node
+	nodes     []string // master by slot
+	members   []string // all known addresses of the cluster
 }
 
-// silent takes what go-redis would print: its errors come back as well.
+// silent drops the log of go-redis: the same errors are returned as well.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
 var quiet sync.Once
 
-// connect asks the server at an address who it is.
+// connect connects to an address and identifies the server.
 func (f *Format) connect(ctx context.Context, location string, memory int64) (*server, error) {
 	o, err := newOptions(location, f.options)
 	if err != nil {
@@ -70,7 +70,7 @@ func (f *Format) connect(ctx context.Context, location string, memory int64) (*s
 	return s, nil
 }
 
-// firstAnswer asks the server who it is, and does not wait long.
+// firstAnswer identifies the server with a short timeout.
 func (s *server) firstAnswer(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, firstAnswer)
 	defer cancel()
@@ -81,7 +81,7 @@ func (s *server) firstAnswer(ctx context.Context) error {
 	return err
 }
 
-// info reads fields of INFO.
+// info parses a reply of INFO.
 func info(text string) map[string]string {
 	out := map[string]string{}
 	for _, line := range strings.Split(text, "\r\n") {
@@ -114,13 +114,13 @@ func (s *server) identify(ctx context.Context) error {
 	return nil
 }
 
-// identifyNodes asks the servers of a cluster which run each is in.
+// identifyNodes stores the run ids of the masters.
 func (s *server) identifyNodes(ctx context.Context) (err error) {
 	s.runs, err = s.runsNow(ctx)
 	return err
 }
 
-// runsNow asks each server that has keys which run it is in.
+// runsNow returns the run id of each master.
 func (s *server) runsNow(ctx context.Context) (map[string]string, error) {
 	runs := map[string]string{}
 	for _, host := range s.hosts() {
@@ -134,7 +134,7 @@ func (s *server) runsNow(ctx context.Context) (map[string]string, error) {
 	return runs, nil
 }
 
-// runNames names the runs of all servers in one text.
+// runNames joins the run ids of all servers into one string.
 func (s *server) runNames() string {
 	if !s.cluster {
 		return s.runs[s.host]
@@ -146,7 +146,7 @@ func (s *server) runNames() string {
 	return strings.Join(out, " ")
 }
 
-// payloads is the newest form of values that the server takes.
+// payloads returns the newest RDB version that the server accepts.
 func (s *server) payloads() rdb.Version {
 	at := func(major, minor int) bool { return s.major > major || s.major == major && s.minor >= minor }
 	switch {
@@ -168,7 +168,7 @@ func (s *server) payloads() rdb.Version {
 	return rdb.Version{Number: 6}
 }
 
-// writable refuses servers that take no writes, before anything is written.
+// writable rejects read-only replicas and single cluster nodes before the first write.
 func (s *server) writable(ctx context.Context) error {
 	text, err := s.client.Info(ctx, "replication").Result()
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *server) writable(ctx context.Context) error {
 	return s.probe(ctx)
 }
 
-// probe finds out whether RESTORE may be used. What it sends is no payload and restores nothing.
+// probe checks whether RESTORE is available. Its payload is invalid, so it restores no key.
 func (s *server) probe(ctx context.Context) error {
 	err := s.client.Do(ctx, "RESTORE", "kvferry", "0", "none").Err()
 	switch {
@@ -197,7 +197,7 @@ func (s *server) probe(ctx context.Context) error {
 	return told(s.shown, err)
 }
 
-// databases returns how many keys each database holds, by its number.
+// databases returns the number of keys by database number.
 func (s *server) databases(ctx context.Context) (map[string]int64, error) {
 	if s.cluster {
 		n, err := s.keys(ctx)
@@ -215,16 +215,16 @@ func (s *server) databases(ctx context.Context) (map[string]int64, error) {
 	return out, told(s.shown, err)
 }
 
-// libraries returns how many libraries of functions the server has; 0 if it does not say.
+// libraries returns the number of function libraries, or 0 if unknown.
 func (s *server) libraries(ctx context.Context) int {
 	list, err := s.client.FunctionList(ctx, redis.FunctionListQuery{}).Result()
 	if err != nil {
-		return 0 // there are no functions before Redis 7.0, or the user may not ask
+		return 0 // Redis before 7.0 has no functions, or the user lacks permission
 	}
 	return len(list)
 }
 
-// evicted returns how many keys the server has evicted.
+// evicted returns the number of keys that the server has evicted.
 func (s *server) evicted(ctx context.Context) int64 {
 	text, err := s.client.Info(ctx, "stats").Result()
 	if err != nil {
@@ -234,7 +234,7 @@ func (s *server) evicted(ctx context.Context) int64 {
 	return n
 }
 
-// dialer returns what makes connections for loading: to a server, in a database, as long as it is the one it was.
+// dialer returns a dial function for bulk connections. It fails if the server has restarted and runs has its run id.
 func (s *server) dialer(host, db string) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
 		conn, err := s.dial(ctx, host)
@@ -249,7 +249,7 @@ func (s *server) dialer(host, db string) func(context.Context) (net.Conn, error)
 	}
 }
 
-// greet logs in, chooses the database and looks whether the server was started again.
+// greet logs in, selects the database and checks the run id.
 func (s *server) greet(conn net.Conn, host, db string) error {
 	if err := conn.SetDeadline(time.Now().Add(firstAnswer)); err != nil {
 		return err
@@ -293,7 +293,7 @@ func (s *server) introduce(conn net.Conn, host, db string) error {
 		}
 	}
 	run := s.runs[host]
-	if run == "" { // or it has come to the cluster since
+	if run == "" { // or the node joined the cluster later
 		_, err := ask("PING")
 		return err
 	}
@@ -306,7 +306,7 @@ func (s *server) introduce(conn net.Conn, host, db string) error {
 
 var errRestarted = errors.New("the server restarted while kvferry wrote to it: what it had not saved is lost; run the command again")
 
-// readText reads an answer that is a text.
+// readText reads a bulk or simple string.
 func readText(in *bufio.Reader) (string, error) {
 	b, err := in.ReadSlice('\n')
 	line := string(b)

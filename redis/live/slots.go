@@ -7,14 +7,14 @@ import (
 	"kvferry/internal/shared/keyslot"
 )
 
-// slots is how many a cluster has.
+// slots is the number of slots of a cluster.
 const slots = keyslot.Count
 
-// slot is where a key lies in a cluster.
+// slot returns the slot of a key.
 func slot(key []byte) int { return keyslot.Of(key) }
 
-// besides returns a temporary name that begins with a unique text, in the slot of a key. Where no tag leads there, names
-// are tried: one of 16384 does.
+// besides returns a temporary name in the slot of key that begins with unique. If the key has no usable hash tag, it
+// tries suffixes: one in 16384 hits the slot.
 func besides(key []byte, unique string) []byte {
 	name := []byte(unique)
 	if tag := keyslot.Tag(key); len(tag) > 0 && bytes.IndexByte(tag, '}') < 0 {

@@ -20,17 +20,17 @@ import (
 	files "kvferry/redis"
 )
 
-// FindScanned is the kind of finding that keys were read one by one, each at a moment of its own, and FindFunctions that
-// libraries of functions were not read.
+// FindScanned is the kind of the finding that keys were read one by one, each at a different moment. FindFunctions is
+// the kind of the finding that function libraries were not read.
 const (
 	FindScanned   = "scanned-server"
 	FindFunctions = "functions-unread"
-	// FindLibraryDiffers: servers of a cluster have other code under one name. FindOneNode: the address is that of a node alone.
+	// FindLibraryDiffers: a library's code differs between masters. FindOneNode: the address is a single cluster node.
 	FindLibraryDiffers = "library-differs"
 	FindOneNode        = "one-cluster-node"
 )
 
-// Open copies all that a server holds to a temporary file in the form of an RDB file, and opens that.
+// Open copies all data of a server to a temporary RDB file and opens this file.
 func (f *Format) Open(ctx context.Context, location string, o *format.OpenOptions) (format.Source, error) {
 	s, err := f.connect(ctx, location, o.Options.Memory)
 	if err != nil {
@@ -38,7 +38,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	}
 	defer s.client.Close()
 	runs := s.runs
-	s.runs = nil // what is copied begins again
+	s.runs = nil // sameRuns checks the run ids instead
 	to, err := newSpool(o.Options.TempDir)
 	if err != nil {
 		return nil, err
@@ -65,17 +65,17 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	return &oneDatabase{src, src.(format.Sectioned), strconv.Itoa(s.db)}, nil
 }
 
-// copier copies what a server holds to a spool.
+// copier copies the data of a server to a spool.
 type copier struct {
 	server  *server
-	runs    map[string]string // by address of a server: its run id when the copy began
+	runs    map[string]string // run id by address when the copy began
 	to      *spool
 	options *format.OpenOptions
 	copied  *copied
 	parts   []sent
 }
 
-// all copies as a replica, or key by key where that is asked for or nobody may be a replica.
+// all copies as a replica, or key by key if requested or if the server accepts no replicas.
 func (c *copier) all(ctx context.Context) error {
 	s := c.server
 	c.oneNode(ctx)
@@ -83,7 +83,7 @@ func (c *copier) all(ctx context.Context) error {
 		return c.scan(ctx)
 	}
 	if c.copied.tell != nil {
-		if counts, err := s.databases(ctx); err == nil { // the copy goes on without
+		if counts, err := s.databases(ctx); err == nil { // the copy goes on without progress
 			c.copied.note(func() {
 				for _, n := range counts {
 					c.copied.of += n
@@ -112,7 +112,7 @@ func (c *copier) all(ctx context.Context) error {
 	return nil
 }
 
-// oneNode tells that there are other nodes of a cluster, where only one is read.
+// oneNode warns that the cluster has other nodes, which are not read.
 func (c *copier) oneNode(ctx context.Context) {
 	s := c.server
 	if !s.oneOfSeveral(ctx) {
@@ -122,7 +122,7 @@ func (c *copier) oneNode(ctx context.Context) {
 		Detail: fmt.Sprintf("this is one node of a cluster, and kvferry reads its keys only: for all of them write %s%s", s.clusterScheme(), s.host)})
 }
 
-// oneOfSeveral reports whether the server is one of several nodes of a cluster, and the address that of this one alone.
+// oneOfSeveral reports whether the address is a single node of a cluster with several masters.
 func (s *server) oneOfSeveral(ctx context.Context) bool {
 	if s.cluster || !s.clustered {
 		return false
@@ -131,7 +131,7 @@ func (s *server) oneOfSeveral(ctx context.Context) bool {
 	return err != nil || len(masters(list)) != 1
 }
 
-// masters are the addresses of those that have slots.
+// masters returns the addresses of the nodes with slots.
 func masters(list []redis.ClusterSlot) map[string]bool {
 	out := map[string]bool{}
 	for _, r := range list {
@@ -142,7 +142,7 @@ func masters(list []redis.ClusterSlot) map[string]bool {
 	return out
 }
 
-// hosts are the servers that have keys: one, or the masters of a cluster.
+// hosts returns the servers with keys: one server, or the masters of a cluster.
 func (s *server) hosts() []string {
 	if !s.cluster {
 		return []string{s.host}
@@ -152,10 +152,10 @@ func (s *server) hosts() []string {
 	return slices.Compact(hosts)
 }
 
-// attempts is how often something is begun that a connection breaks in.
+// attempts limits the tries of an operation whose connection breaks.
 const attempts = 5
 
-// replica copies from one server. When the connection breaks it begins again.
+// replica copies one server. When the connection breaks, it restarts the copy.
 func (c *copier) replica(ctx context.Context, host string) error {
 	from := c.to.n
 	stop := c.copied.watch(ctx, c.server.single(host, 0))
@@ -177,9 +177,8 @@ func (c *copier) replica(ctx context.Context, host string) error {
 	return c.about(host, err)
 }
 
-// onServer does something with a server: again when the connection breaks or the server cannot do it now, and with the server of
-// a cluster that has taken its place. do reports whether it got further than before. onServer returns which server it was at
-// last, and how often it was tried there since it got any further.
+// onServer calls do, and retries it if the connection breaks, the server is busy, or a replica takes over. do reports
+// whether it made progress. onServer returns the last server and the number of tries there since the last progress.
 func (c *copier) onServer(ctx context.Context, host string, do func(host string) (further bool, err error)) (at string, tries int, err error) {
 	until := time.Now().Add(patience)
 	for tries = 1; ; tries++ {
@@ -193,7 +192,7 @@ func (c *copier) onServer(ctx context.Context, host string, do func(host string)
 		switch {
 		case next != host || further:
 			host, tries, until = next, 0, time.Now().Add(patience)
-		case time.Now().Before(until) && (waits || c.server.cluster && isRefused(err)): // a replica may be taking its place
+		case time.Now().Before(until) && (waits || c.server.cluster && isRefused(err)): // a failover may be under way
 			tries = min(tries, attempts-1)
 		}
 		if tries >= attempts || !waits && !isBroken(err) {
@@ -205,26 +204,26 @@ func (c *copier) onServer(ctx context.Context, host string, do func(host string)
 	}
 }
 
-// isRefused reports whether nobody listens, or can be reached.
+// isRefused reports whether dialing failed.
 func isRefused(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// follow returns the server of a cluster that has taken the place of one that cannot be reached, or that one. It has all keys,
-// so the copy of the other begins anew with it.
+// follow returns the server that took over from an unreachable cluster node, or host itself. The new master has all
+// keys of the slots, so their copy restarts there.
 func (c *copier) follow(ctx context.Context, host string, err error) string {
 	if !c.server.cluster || !isRefused(err) {
 		return host
 	}
 	before := c.server.nodes
 	by, err := c.server.successor(ctx, host)
-	if err != nil || by == "" || c.runs[by] != "" { // what that one had before is copied already, or will be
+	if err != nil || by == "" || c.runs[by] != "" { // its own keys are copied separately
 		return host
 	}
 	now, err := c.server.runsNow(ctx)
 	if err != nil {
-		c.server.nodes = before // who has its slots is asked again
+		c.server.nodes = before // look up the slots again next time
 		return host
 	}
 	delete(c.runs, host)
@@ -232,8 +231,8 @@ func (c *copier) follow(ctx context.Context, host string, err error) string {
 	return by
 }
 
-// sameRuns looks whether no server has started again since the copy began. It may have lost keys, and its SCAN takes no
-// cursor of an earlier run: keys would be passed over.
+// sameRuns checks that no server has restarted since the copy began. A restarted server may have lost keys, and a SCAN
+// cursor of an earlier run would skip keys.
 func (c *copier) sameRuns(ctx context.Context) error {
 	now, err := c.server.runsNow(ctx)
 	if err == nil && !maps.Equal(now, c.runs) {
@@ -244,7 +243,7 @@ func (c *copier) sameRuns(ctx context.Context) error {
 
 var errRestartedRead = errors.New("the server restarted while kvferry read it: keys may be missing; run the command again")
 
-// about says which server of a cluster an error is about.
+// about adds the address of the server, in a cluster of the node.
 func (c *copier) about(host string, err error) error {
 	if err == nil || !c.server.cluster {
 		return told(c.server.shown, err)
@@ -252,7 +251,7 @@ func (c *copier) about(host string, err error) error {
 	return told(host, err)
 }
 
-// pauseAfter is how long nothing is tried after a connection broke.
+// pauseAfter is the pause before a retry.
 const pauseAfter = 300 * time.Millisecond
 
 func rest(ctx context.Context, d time.Duration) error {
@@ -264,7 +263,7 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// isBroken reports whether an error is of the connection, and not what a server says.
+// isBroken reports whether an error comes from the connection, not from a reply.
 func isBroken(err error) bool {
 	var final finalError
 	var forbidden *forbiddenError
@@ -277,22 +276,22 @@ func isBroken(err error) bool {
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// oneDatabase is the one database that an address names.
+// oneDatabase restricts a source to the database in the address.
 type oneDatabase struct {
 	format.Source
 	sections format.Sectioned
 	db       string
 }
 
-// Databases returns the one.
+// Databases returns the database of the address.
 func (o *oneDatabase) Databases() []string { return []string{o.db} }
 
-// Sections cuts it.
+// Sections splits the database.
 func (o *oneDatabase) Sections(db string, t record.TypeSet, n int) ([]format.Span, error) {
 	return o.sections.Sections(db, t, n)
 }
 
-// Records yields its records: none when the server has no such database.
+// Records yields the records of the database, or no records if the server lacks it.
 func (o *oneDatabase) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
 	if !slices.Contains(o.Source.Databases(), db) {
 		return record.Merge(), nil
@@ -300,7 +299,7 @@ func (o *oneDatabase) Records(ctx context.Context, db string, t record.TypeSet, 
 	return o.Source.Records(ctx, db, t, span, e)
 }
 
-// Keyspaces returns those of the database.
+// Keyspaces returns the keyspaces of the database.
 func (o *oneDatabase) Keyspaces() []format.Keyspace {
 	return slices.DeleteFunc(o.Source.Keyspaces(), func(k format.Keyspace) bool { return k.DB != o.db })
 }

@@ -60,7 +60,7 @@ func source(t testing.TB, address string, o format.ServerOptions) (format.Source
 	return src, found, err
 }
 
-// contents reads all that a source has; libraries of functions are told by their keys.
+// contents reads all records of a source; function libraries appear by their names.
 func contents(t testing.TB, src format.Source) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -76,7 +76,7 @@ func contents(t testing.TB, src format.Source) map[string]string {
 
 const library = "#!lua name=lib1\nredis.register_function('f', function() return 1 end)"
 
-// fill loads records into two databases of a server, with a library of functions, and returns what it holds then.
+// fill loads records and a function library into two databases of a server, and returns their contents.
 func fill(t testing.TB, s *redistest.Server, n, large int) map[string]string {
 	t.Helper()
 	list := data(n, large)
@@ -92,7 +92,7 @@ func fill(t testing.TB, s *redistest.Server, n, large int) map[string]string {
 	return c.Records(t)
 }
 
-// undelayed makes a server send at once what it sends to replicas.
+// undelayed makes a server send its snapshot to replicas without delay.
 var undelayed = []string{"--repl-diskless-sync-delay", "0"}
 
 // TestSource reads a server in each way: as a replica without a file, with one, and key by key.
@@ -125,7 +125,7 @@ func TestSource(t *testing.T) {
 		if src.Format().Name() != Name || len(want) < 200 {
 			t.Errorf("%s: %s, %d records", way, src.Format().Name(), len(want))
 		}
-		// One database of an address, and one that is not there.
+		// A database in the address, existing and missing.
 		for db, prefix := range map[string]string{"3": "3/", "9": "none"} {
 			one, _, err := source(t, address+"/"+db, o)
 			if err != nil {
@@ -145,7 +145,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestSourceForbidden: where nobody may be a replica, keys are read one by one, and that is told.
+// TestSourceForbidden: if a server accepts no replicas, its keys are read one by one, with a finding.
 func TestSourceForbidden(t *testing.T) {
 	s := redistest.Start(t)
 	want := fill(t, s, 60, 300)
@@ -168,7 +168,7 @@ func TestSourceForbidden(t *testing.T) {
 	}
 }
 
-// cutting passes connections on to a server and cuts each of the first so many when it has answered so many bytes.
+// cutting proxies connections to a server and cuts each of the first n after a number of bytes.
 func cutting(t *testing.T, to string, answered, first int64) (addr string) {
 	var cuts atomic.Int64
 	return passOn(t, to, copyAll, func(dst io.Writer, src io.Reader) {
@@ -178,9 +178,9 @@ func cutting(t *testing.T, to string, answered, first int64) (addr string) {
 	})
 }
 
-// TestSourceCut: a connection that breaks in the middle is made again; one that always breaks has an end.
+// TestSourceCut: a broken connection is retried, but not forever.
 func TestSourceCut(t *testing.T) {
-	t.Parallel() // it waits between attempts
+	t.Parallel() // pauses between attempts
 	s := redistest.Start(t, undelayed...)
 	want := fill(t, s, 120, 3000)
 	for _, scan := range []bool{false, true} {
@@ -202,8 +202,8 @@ func TestSourceCut(t *testing.T) {
 	}
 }
 
-// TestSourceRestarted: a copy does not go on over a restart of the server, which may have lost keys, and whose SCAN passes over
-// keys when it is given a cursor of the run before.
+// TestSourceRestarted: a copy fails if the server restarts: it may have lost keys, and SCAN with a cursor of the
+// earlier run would skip keys.
 func TestSourceRestarted(t *testing.T) {
 	for _, scan := range []bool{false, true} {
 		s := redistest.Start(t, append(undelayed, "--appendonly", "yes")...)
@@ -223,7 +223,7 @@ func TestSourceRestarted(t *testing.T) {
 	}
 }
 
-// TestSourceCluster reads all masters, and keys that another of them has than was thought.
+// TestSourceCluster reads all masters, including keys that have moved to another master.
 func TestSourceCluster(t *testing.T) {
 	nodes := redistest.StartCluster(t)
 	for _, n := range nodes {
@@ -239,7 +239,7 @@ func TestSourceCluster(t *testing.T) {
 		maps.Copy(all, n.Client().Records(t))
 	}
 	others := strings.Replace(library, "return 1", "return 2", 1)
-	for _, code := range []string{library, others} { // every master has the library, and then one has other code
+	for _, code := range []string{library, others} { // first each master has the library, then one has different code
 		for _, n := range nodes {
 			n.Client().Must(t, "FUNCTION", "LOAD", "REPLACE", library)
 		}
@@ -267,7 +267,7 @@ func TestSourceCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.client.Close()
-	server.nodes = slices.Repeat([]string{nodes[0].Addr}, slots) // who has what is not known any more
+	server.nodes = slices.Repeat([]string{nodes[0].Addr}, slots) // a stale slot map
 	startMoves(t, nodes, list)
 	to, err := newSpool(t.TempDir())
 	if err != nil {
@@ -304,10 +304,10 @@ func TestSourceCluster(t *testing.T) {
 	diff(t, all, contents(t, src))
 }
 
-// onTheirWay is how many slots startMoves moves.
+// onTheirWay is the number of slots that startMoves migrates.
 const onTheirWay = 3
 
-// startMoves moves keys of several slots of the first server to the others, and leaves the slots there: -ASK.
+// startMoves migrates keys of several slots from the first server, and leaves the slots migrating: -ASK.
 func startMoves(t *testing.T, nodes []*redistest.Server, list []made) {
 	t.Helper()
 	from, n := nodes[0].Client(), 0
@@ -315,7 +315,7 @@ func startMoves(t *testing.T, nodes []*redistest.Server, list []made) {
 	seen := map[int]bool{}
 	for _, m := range list {
 		at := slot(m.h.Key)
-		if at >= slots/3-1 || seen[at] || n == onTheirWay || m.h.ExpireMS != 0 { // MIGRATE sends what is left of an expiry
+		if at >= slots/3-1 || seen[at] || n == onTheirWay || m.h.ExpireMS != 0 { // MIGRATE sends the remaining time of an expiry
 			continue
 		}
 		seen[at] = true
@@ -356,7 +356,7 @@ func count(t *testing.T, src format.Source, typ record.Type) (n int) {
 	return n
 }
 
-// TestCopied: how much all servers have is told by what one says of its size, or by the keys that it has sent.
+// TestCopied: the total is estimated from the announced size of a server, or from the keys received so far.
 func TestCopied(t *testing.T) {
 	var got [3]int64
 	c := &copied{hosts: 3, of: 90, tell: func(done, total, keys, of int64) {
@@ -396,7 +396,7 @@ func TestCopied(t *testing.T) {
 	c.note(func() { t.Error("nobody is told") })
 }
 
-// TestParts: what a server sends as an RDB file is checked to its end, however it comes.
+// TestParts: an RDB file from a server is verified to its end, however it is split.
 func TestParts(t *testing.T) {
 	body := append([]byte("REDIS0011"), rdb.AppendKey(nil, 0, []byte("key"), 0)...)
 	body = append(append(body, 5), "value"...)
@@ -450,8 +450,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestPartsOfMasters: what several masters sent lies one behind the other. A template is that of its own master, and what one of
-// them sent that is not known costs nothing of the others.
+// TestPartsOfMasters: the data of several masters is concatenated. A template belongs to its own master, and an unknown
+// item of one master does not affect the others.
 func TestPartsOfMasters(t *testing.T) {
 	packed := func(id byte, value string) string {
 		return string([]byte{12, 12, 0, 0, 0, 2, 0, id, 1, 0x80 + byte(len(value))}) + value + "\x02\xff"
@@ -499,11 +499,11 @@ func TestPartsOfMasters(t *testing.T) {
 	}
 }
 
-// expiry stands before a key.
+// expiry returns the expiry before a key.
 const expiry = "\xfc\x00\x00\x00\x00\x00\x01\x00\x00"
 
-// TestNewerMaster: a master of a version that nobody knows sends values of a type that nobody knows. Of what it sends as to a
-// replica the rest is lost, of what it is asked for one key.
+// TestNewerMaster: a master of an unknown version sends values of an unknown type. A full sync loses the rest of its
+// data, a scan loses one key.
 func TestNewerMaster(t *testing.T) {
 	body := "REDIS0015\xfa\x09redis-ver\x068.10.0\xfe\x00\x00\x01a\x011\x3c\x01b\x012\x00\x01c\x013"
 	whole := rdb.AppendEOF([]byte(body))
@@ -542,7 +542,7 @@ func TestNewerMaster(t *testing.T) {
 	}
 }
 
-// copierTo copies from a server that is never asked.
+// copierTo returns a copier without a server.
 func copierTo(t *testing.T, to *spool, report func(record.Finding)) *copier {
 	t.Helper()
 	own, err := newOptions("redis://127.0.0.1:1", nil)
@@ -554,7 +554,7 @@ func copierTo(t *testing.T, to *spool, report func(record.Finding)) *copier {
 	return &copier{server: &server{options: own, major: 7}, to: to, options: o}
 }
 
-// TestPayloads: the payload of DUMP is checked to its end, and one with what is not known loses its key and no other.
+// TestPayloads: a DUMP payload is verified to its end, and one with unknown data loses only its own key.
 func TestPayloads(t *testing.T) {
 	version := rdb.Version{Number: 15}
 	dump := rdb.AppendDump(nil, 0, version, []byte{5}, []byte("value"))
@@ -630,7 +630,7 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
-// TestLibraryPayloads: what FUNCTION DUMP answers is checked to its end, and costs no keys when it is not known.
+// TestLibraryPayloads: the answer of FUNCTION DUMP is verified to its end, and unknown data in it loses no keys.
 func TestLibraryPayloads(t *testing.T) {
 	to, err := newSpool(t.TempDir())
 	if err != nil {
@@ -655,7 +655,7 @@ func TestLibraryPayloads(t *testing.T) {
 	}
 }
 
-// certificate makes a certificate for 127.0.0.1 that signs itself, and its key, as files.
+// certificate creates a self-signed certificate for 127.0.0.1, and its key, as files.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	priv, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -682,9 +682,9 @@ func certificate(t *testing.T) (cert, key string) {
 	return cert, key
 }
 
-// TestTLS writes and reads a server that speaks TLS alone, with a certificate of its own.
+// TestTLS writes and reads a TLS-only server with a self-signed certificate.
 func TestTLS(t *testing.T) {
-	t.Parallel() // it waits between attempts
+	t.Parallel() // pauses between attempts
 	cert, key := certificate(t)
 	s := redistest.StartTLS(t, cert, key, cert)
 	list := data(40, 300)

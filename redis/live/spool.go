@@ -13,15 +13,15 @@ import (
 	"kvferry/redis/rdb/crc64"
 )
 
-// spool is an RDB file without a name that what servers hold is gathered in: a header, the items of each server, an end.
-// The checksum at the end is 0, not computed: what comes is checked on its way.
+// spool is an unlinked temporary RDB file: a header, the items of each server, an end. Its final checksum is 0 (not
+// computed), because incoming data is verified on arrival.
 type spool struct {
 	f    *disk.File
 	w    *bufio.Writer
 	n    int64
-	head rdb.Header // the newest that a part has
+	head rdb.Header // newest header of all parts
 
-	grown func(n int64) // is told how long it is; may be nil
+	grown func(n int64) // called with the new length; may be nil
 }
 
 const (
@@ -35,13 +35,13 @@ func newSpool(dir string) (*spool, error) {
 		return nil, err
 	}
 	s := &spool{f: f, w: bufio.NewWriterSize(f, 256<<10)}
-	if _, err = s.Write(make([]byte, headLen)); err != nil { // known at the end
+	if _, err = s.Write(make([]byte, headLen)); err != nil { // finish overwrites it
 		return nil, errors.Join(err, f.Close())
 	}
 	return s, nil
 }
 
-// Write adds bytes.
+// Write appends bytes.
 func (s *spool) Write(b []byte) (int, error) {
 	n, err := s.w.Write(b)
 	s.n += int64(n)
@@ -51,7 +51,7 @@ func (s *spool) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// back takes away what was written behind an offset.
+// back truncates the spool.
 func (s *spool) back(to int64) error {
 	err := s.w.Flush()
 	if err == nil {
@@ -64,7 +64,7 @@ func (s *spool) back(to int64) error {
 	return err
 }
 
-// newer notes the version that a part was written in.
+// newer records the version of a part.
 func (s *spool) newer(h rdb.Header) {
 	if h.Version > s.head.Version {
 		s.head = h
@@ -77,7 +77,7 @@ func (s *spool) finish() error {
 	if err == nil {
 		err = s.w.Flush()
 	}
-	if s.head.Version == 0 { // nothing says which; there are no keys
+	if s.head.Version == 0 { // no part was written, so the spool has no keys
 		s.head.Version = rdb.DefaultVersion.Number
 	}
 	if err == nil {
@@ -86,12 +86,12 @@ func (s *spool) finish() error {
 	return err
 }
 
-// rdbPart is an RDB file that a server sends. Its items go to the spool as they come; header and end do not.
+// rdbPart receives an RDB file from a server. It copies the items to the spool, without header and end.
 type rdbPart struct {
 	to     *spool
 	header rdb.Header
-	held   []byte // what has come and may be the header or the end
-	sum    uint64 // of what is not held
+	held   []byte // possibly part of the header or the end
+	sum    uint64 // checksum of the bytes passed on
 	begun  bool
 }
 
@@ -121,13 +121,13 @@ func (p *rdbPart) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take drops bytes that were held.
+// take adds held bytes to the checksum and drops them.
 func (p *rdbPart) take(n int) {
 	p.sum = crc64.Update(p.sum, p.held[:n])
 	p.held = append(p.held[:0], p.held[n:]...)
 }
 
-// end checks how the file ended.
+// end checks the end of the file.
 func (p *rdbPart) end() error {
 	eof := rdb.AppendEOF(nil)
 	if !p.begun || len(p.held) != trailerLen || p.held[0] != eof[0] {

@@ -25,7 +25,7 @@ import (
 
 const skipExisting = format.SkipExisting
 
-// target is a server that records are written to.
+// target writes records to a server.
 type target struct {
 	format.ServerOptions
 	hlldialect.Strings
@@ -39,28 +39,28 @@ type target struct {
 
 	mu      sync.Mutex
 	names   uint64
-	shards  map[int]store.Table // what each wrote; File is the run of the server, Entries how many records
-	written int64               // records of this process
+	shards  map[int]store.Table // by shard; File holds the run ids, Entries the number of records
+	written int64               // records written by this process
 	left    int                 // temporary names that could not be deleted
 
 	conflicts conflicts
 
-	crashed []string // servers of a cluster that were replaced by their replicas
+	crashed []string // servers of a cluster that a replica replaced
 
-	natives sync.Map // by name and version of a module's type: what the server says to its values, "" when it takes them
+	natives sync.Map // reply of the server by module type and version, "" if it accepts the values
 }
 
-// start is what is known when writing begins, for the process that goes on with it, too.
+// start is the state when writing began. A process that resumes the run restores it.
 type start struct {
-	Before map[string]int64 `json:"before"` // keys that were there, by database
-	// Libraries is the number of libraries of functions that were there, if the server is to be read back.
+	Before map[string]int64 `json:"before"` // existing keys by database
+	// Libraries is the number of existing function libraries, counted only if the server will be read back.
 	Libraries int             `json:"libraries,omitempty"`
 	Existing  format.Existing `json:"existing"`
-	Names     string          `json:"names"`             // what begins temporary names
-	Members   []string        `json:"members,omitempty"` // the servers of a cluster
+	Names     string          `json:"names"`             // prefix of temporary names
+	Members   []string        `json:"members,omitempty"` // addresses of the cluster's servers
 }
 
-// Create starts to write to a server.
+// Create connects to a server for writing.
 func (f *Format) Create(ctx context.Context, location string, o *format.CreateOptions) (format.Target, error) {
 	s, err := f.connect(ctx, location, o.Memory)
 	if err != nil {
@@ -85,11 +85,11 @@ func (f *Format) Create(ctx context.Context, location string, o *format.CreateOp
 }
 
 func closeAfter(err error, s *server) error {
-	_ = s.client.Close() // err says what is wrong
+	_ = s.client.Close() // err has the cause
 	return err
 }
 
-// begin finds out what is there, or what was there when an earlier process began.
+// begin records the state of the server, or restores the state recorded by an earlier process.
 func (t *target) begin(ctx context.Context) (err error) {
 	if t.options.Earlier == "" {
 		t.start = start{Existing: t.Existing, Names: "kvferry-" + strconv.FormatUint(rand.Uint64(), 36) + "-", Members: t.server.members}
@@ -114,19 +114,19 @@ func (t *target) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// Earlier is what a later process has to know to go on.
+// Earlier returns the state that a later process needs to resume.
 func (t *target) Earlier() string {
 	data, err := json.Marshal(t.start)
 	if err != nil {
-		panic(err) // maps, numbers and texts
+		panic(err) // maps, numbers and strings always encode
 	}
 	return string(data)
 }
 
-// Run names the run of the server, or of those of a cluster.
+// Run identifies the run of the server, or the runs of a cluster's masters.
 func (t *target) Run() string { return t.server.runNames() }
 
-// sweep deletes the temporary names that an earlier process left.
+// sweep deletes temporary names left by an earlier process.
 func (t *target) sweep(ctx context.Context) error {
 	for _, db := range t.options.DBs {
 		for _, host := range t.server.hosts() {
@@ -138,7 +138,7 @@ func (t *target) sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepCount is how many keys a server looks at at once for temporary names.
+// sweepCount is the COUNT of SCAN when looking for temporary names.
 const sweepCount = 10000
 
 func (t *target) sweepDatabase(ctx context.Context, host, db string) (err error) {
@@ -163,7 +163,7 @@ func (t *target) sweepDatabase(ctx context.Context, host, db string) (err error)
 	}
 }
 
-// client returns a client of one server and database.
+// client returns a client for one server and database.
 func (t *target) client(host, db string) (*redis.Client, error) {
 	n, err := strconv.Atoi(db)
 	if err != nil {
@@ -172,11 +172,10 @@ func (t *target) client(host, db string) (*redis.Client, error) {
 	return redis.NewClient(t.server.single(host, n)), nil
 }
 
-// tidyTimeout is how long a run that ends early tries to delete temporary names.
+// tidyTimeout limits the cleanup of temporary names after a failure.
 const tidyTimeout = 3 * time.Second
 
-// drop deletes temporary names at the end of a run that failed. What it cannot delete, a run that goes on with this one
-// will; Undo tells of it.
+// drop deletes temporary names after a failed run. A resumed run deletes the rest; Undo reports them.
 func (t *target) drop(db string, names []string) {
 	if len(names) == 0 {
 		return
@@ -192,7 +191,7 @@ func (t *target) drop(db string, names []string) {
 		client, err := t.client(host, db)
 		if err == nil {
 			err = client.Del(ctx, name).Err()
-			_ = client.Close() // the run has failed; its error says why
+			_ = client.Close() // the error of the run has the cause
 		}
 		if err != nil {
 			left++
@@ -203,7 +202,8 @@ func (t *target) drop(db string, names []string) {
 	t.left += left
 }
 
-// databases refuses names that no database of the server has, and full ones that are to be read back as a whole.
+// databases rejects database names that the server cannot have. It also rejects databases with keys if the server will
+// be read back and compared as a whole.
 func (t *target) databases() error {
 	for _, db := range t.options.DBs {
 		if n, err := strconv.Atoi(db); err != nil || n < 0 {
@@ -233,7 +233,7 @@ func (t *target) databases() error {
 	return nil
 }
 
-// home is the database of the server that one is written to: that of the address, when it names one.
+// home returns the target database of a source database: the database in the address, if given.
 func (t *target) home(db string) string {
 	if t.server.db >= 0 {
 		return strconv.Itoa(t.server.db)
@@ -241,7 +241,7 @@ func (t *target) home(db string) string {
 	return db
 }
 
-// unique returns what makes a temporary name unlike others.
+// unique returns a new temporary name.
 func (t *target) unique() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -249,41 +249,41 @@ func (t *target) unique() string {
 	return t.start.Names + strconv.FormatUint(t.names, 36)
 }
 
-// node is the server of a cluster that has a slot.
+// node returns the master of a slot.
 func (t *target) node(slot int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.server.nodes[slot]
 }
 
-// hosts are the servers that have keys.
+// hosts returns the servers with keys.
 func (t *target) hosts() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.server.hosts()
 }
 
-// relocate renews the map of slots.
+// relocate refreshes the slot map.
 func (t *target) relocate(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.server.locate(ctx)
 }
 
-// Losses says what the server cannot hold.
+// Losses lists the parts of a record that the server cannot hold.
 func (t *target) Losses(h *record.Header) []record.Loss {
 	s := t.server
 	switch {
 	case h.Type == record.Stream:
 		return files.StreamLosses(s.version, s.name, h)
-	case h.Type == record.Other && h.Keyless == record.Keyed && s.restore: // the value tells
+	case h.Type == record.Other && h.Keyless == record.Keyed && s.restore: // depends on the value
 	case h.Type == record.Other && (h.Keyless != record.Library || s.major < 7):
 		return []record.Loss{{Kind: record.LossModule, Drops: true, Detail: "no command creates it"}}
 	}
 	return nil
 }
 
-// Orphans returns how large streams may be that go as one RESTORE. Servers before Redis 7.0 make pending entries without messages.
+// Orphans returns the size up to which streams keep pending entries of deleted messages; -1: any (before Redis 7.0).
 func (t *target) Orphans() int64 {
 	switch {
 	case !t.server.version.EntriesRead():
@@ -294,7 +294,7 @@ func (t *target) Orphans() int64 {
 	return maxPayload
 }
 
-// ElementLosses drops scores that are not numbers and expiries of fields if the server has none.
+// ElementLosses drops NaN scores, and field expiries if the server lacks them.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
@@ -319,10 +319,10 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	return batch
 }
 
-// Groups says that any records may come in any order.
+// Groups allows all types in any order.
 func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.AllTypes} }
 
-// Shard returns a writer with connections of its own.
+// Shard returns a writer with its own connections.
 func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
 	db = t.home(db)
 	w := &writer{t: t, n: n, db: db, pipes: map[string]*pipe{}, encoder: encode.Encoder{Version: t.server.version, Memory: memory / 2,
@@ -333,7 +333,7 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 	return w, err
 }
 
-// closed adds what a writer wrote.
+// closed adds the counts of a writer.
 func (t *target) closed(w *writer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -341,14 +341,14 @@ func (t *target) closed(w *writer) {
 	t.shards[w.n] = store.Table{File: t.Run(), Entries: w.written}
 }
 
-// Tables stands for what was written by the run of the server that took it: another may have lost it.
+// Tables records the run ids of the servers: after a restart, the writes may be lost.
 func (t *target) Tables(n int) ([]store.Table, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return []store.Table{t.shards[n]}, nil
 }
 
-// Adopt takes what an earlier process wrote, unless the server was started again since.
+// Adopt accepts the writes of an earlier process, unless the server has restarted since.
 func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 	if len(tables) != 1 {
 		return fmt.Errorf("%d tables, want one", len(tables))
@@ -362,7 +362,7 @@ func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 	return nil
 }
 
-// Finish returns the server as a source when it is to be read back.
+// Finish opens the server as a source if it is to be verified.
 func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	if t.options.Reopen == nil {
 		return nil, nil
@@ -371,10 +371,10 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	return t.f.Open(ctx, t.server.address.location(), t.options.Reopen)
 }
 
-// Abort ends the connections; what was written stays.
+// Abort closes the connections; written keys stay.
 func (t *target) Abort() { _ = t.server.client.Close() }
 
-// Undo says what is left of a run that ended early.
+// Undo describes the traces of an aborted run.
 func (t *target) Undo() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -391,7 +391,7 @@ func (t *target) Undo() string {
 	return text
 }
 
-// Check compares how many keys the server has with how many it was given.
+// Check compares the key counts of the server with the counts of written keys.
 func (t *target) Check(ctx context.Context, given, expired map[string]int64) (string, error) {
 	defer t.server.client.Close()
 	after, err := t.server.databases(ctx)
@@ -416,13 +416,13 @@ func (t *target) Check(ctx context.Context, given, expired map[string]int64) (st
 		return "", err
 	}
 	written := t.sent()
-	if before > 0 && written != total { // what else could be compared
+	if before > 0 && written != total { // only the totals are comparable
 		return "", fmt.Errorf("%s: %s went to the server, but %d were counted", t.server.shown, record.Plural(written, "record"), total)
 	}
 	return took(written, before), nil
 }
 
-// atHome adds up counts by database of the server.
+// atHome sums counts by target database.
 func (t *target) atHome(counts map[string]int64) map[string]int64 {
 	out := map[string]int64{}
 	for db, n := range counts {
@@ -431,7 +431,7 @@ func (t *target) atHome(counts map[string]int64) map[string]int64 {
 	return out
 }
 
-// sent is how many records with keys went to the server.
+// sent returns the number of keyed records written to the server.
 func (t *target) sent() (n int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -441,7 +441,7 @@ func (t *target) sent() (n int64) {
 	return n
 }
 
-// took says that the server took so many records; before is how many keys it held then.
+// took formats the result: written records, and whether before shows an empty server.
 func took(written, before int64) string {
 	text := "the server took " + record.Plural(written, "record")
 	if before == 0 {
@@ -450,7 +450,7 @@ func took(written, before int64) string {
 	return text + "; it held keys before, so its counts prove nothing"
 }
 
-// limiter holds bytes back to a rate.
+// limiter limits the bytes per second.
 type limiter struct {
 	rate int64
 	mu   sync.Mutex

@@ -26,7 +26,7 @@ type made struct {
 	elems []record.Element
 }
 
-// data makes records of every type, small and large, with keys that lie in many slots.
+// data returns records of every type, small and large, with keys in many slots.
 func data(n, large int) (out []made) {
 	add := func(typ record.Type, key string, expire int64, elems []record.Element) {
 		h := record.Header{DB: "0", Type: typ, Key: []byte(key), ExpireMS: expire, Len: int64(len(elems))}
@@ -83,7 +83,7 @@ func id(n uint64) []byte {
 	return b
 }
 
-// reader reads records that were made.
+// reader reads made records.
 type reader struct {
 	list []made
 	at   int
@@ -112,17 +112,17 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 func (r *reader) Settle(record.Class) {}
 func (r *reader) Close() error        { return nil }
 
-// want is what a server is to hold of records.
+// want returns the expected contents of a server.
 func want(t *testing.T, list []made, db string) map[string]string {
 	out := map[string]string{}
 	redistest.Read(t, out, &reader{list: list, db: db})
 	return out
 }
 
-// shard numbers what is written.
+// shard numbers the shards.
 var shard atomic.Int32
 
-// load writes records with a writer of its own for each part.
+// load writes each part with its own writer.
 func load(ctx context.Context, target format.Target, list []made, db string, parts int) error {
 	var wg sync.WaitGroup
 	errs := make([]error, parts)
@@ -159,7 +159,7 @@ func loadPart(target format.Target, n int, list []made, db string) error {
 	return w.Close()
 }
 
-// open starts to write to an address.
+// open opens a target at an address.
 func open(t *testing.T, address string, o format.ServerOptions, dbs ...string) (format.Target, error) {
 	t.Helper()
 	return New().With(&o).(*Format).Create(context.Background(), address, &format.CreateOptions{DBs: dbs, TempDir: t.TempDir()})
@@ -207,8 +207,8 @@ func TestTarget(t *testing.T) {
 	diff(t, all, s.Client().Records(t))
 }
 
-// TestLarge: elements too large for one RESTORE come whole and in order, alone, behind empty ones and behind what was encoded
-// already.
+// TestLarge: elements too large for one RESTORE arrive complete and in order: alone, after empty ones, and after
+// elements that were already encoded.
 func TestLarge(t *testing.T) {
 	s := redistest.Start(t)
 	of := func(key string, typ record.Type, values ...[]byte) made {
@@ -244,8 +244,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestLapsing: what expires while it is sent as commands is gone, as what goes as one RESTORE is, and so is the key that it
-// replaces.
+// TestLapsing: a key that expires while it is sent as commands is absent, like one sent as RESTORE, and so is the key
+// that it replaces.
 func TestLapsing(t *testing.T) {
 	s := redistest.Start(t)
 	c := s.Client()
@@ -264,8 +264,8 @@ func TestLapsing(t *testing.T) {
 	}
 }
 
-// TestOrphans: a stream too large for one RESTORE keeps its pending entries, but for those whose messages were deleted: there
-// it is an error, and nothing is left on the server.
+// TestOrphans: a stream too large for one RESTORE keeps its pending entries. If their messages were deleted, that is an
+// error, and no key is left on the server.
 func TestOrphans(t *testing.T) {
 	s := redistest.Start(t)
 	stream := func(key string, pending ...uint64) made {
@@ -300,7 +300,7 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// proxy passes connections on to a server and cuts each after so many bytes.
+// proxy proxies connections to a server and cuts each after a number of bytes.
 func proxy(t *testing.T, to string, cutAfter int64) (addr string, cuts *atomic.Int64) {
 	cuts = new(atomic.Int64)
 	return passOn(t, to, func(dst io.Writer, src io.Reader) {
@@ -310,11 +310,11 @@ func proxy(t *testing.T, to string, cutAfter int64) (addr string, cuts *atomic.I
 	}, copyAll), cuts
 }
 
-// TestCut breaks connections over and over: what is on the server is the same.
+// TestCut breaks connections repeatedly: the server ends up with the same data.
 func TestCut(t *testing.T) {
 	s := redistest.Start(t)
 	list := data(480, 6000)
-	for _, n := range []int64{700_000, 900_001} { // more than the largest piece has
+	for _, n := range []int64{700_000, 900_001} { // more than the largest piece
 		s.Client().Must(t, "FLUSHALL")
 		addr, cuts := proxy(t, s.Addr, n)
 		target := mustOpen(t, "redis://"+addr, format.ServerOptions{}, "0")
@@ -359,7 +359,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// moveSlot writes to a slot while it moves to another server, and when it has: -ASK and -MOVED are followed.
+// moveSlot writes to a slot during and after its migration to another server: -ASK and -MOVED are followed.
 func moveSlot(t *testing.T, nodes []*redistest.Server) {
 	t.Helper()
 	tag, at := "", 0
@@ -421,7 +421,7 @@ func TestExisting(t *testing.T) {
 	diff(t, want(t, list, "0"), s.Client().Records(t))
 }
 
-// look has keys of records looked for, and returns what is in the way.
+// look checks keys with lookers, and returns the conflicts.
 func look(t *testing.T, target format.Target, list []made, db string) string {
 	t.Helper()
 	l := target.(format.Loaded)
@@ -450,8 +450,8 @@ func function(code string) made {
 	return made{record.Header{DB: "0", Type: record.Other, Key: []byte("FUNCTION lib1"), Keyless: record.Library}, []record.Element{{Name: []byte("function"), Value: []byte(code)}}}
 }
 
-// TestLook: what exists is named before anything is written, in all databases and nodes, and so are libraries of
-// functions with other code.
+// TestLook: existing keys are listed before the first write, in all databases and nodes, and so are function libraries
+// with different code.
 func TestLook(t *testing.T) {
 	nodes := redistest.StartCluster(t)
 	address := "redis+cluster://" + nodes[0].Addr
@@ -504,7 +504,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestRefused tells in plain words why a server takes nothing.
+// TestRefused: the errors for servers that reject writes are in plain words.
 func TestRefused(t *testing.T) {
 	list := data(4000, 3000)
 	s := redistest.Start(t, "--maxmemory", "2mb")
@@ -544,7 +544,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRestarted kills the server while it is written to.
+// TestRestarted kills the server during a write.
 func TestRestarted(t *testing.T) {
 	s := redistest.Start(t)
 	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Rate: 1 << 20}, "0")
@@ -563,8 +563,8 @@ func TestRestarted(t *testing.T) {
 	}
 }
 
-// TestContinued: a process that goes on with what another one began removes its temporary names, knows its rows by the run of the
-// server, and touches no key that was there before unless it is told to.
+// TestContinued: a resumed run deletes the temporary names of the earlier one, identifies its rows by the run of the
+// server, and changes existing keys only if requested.
 func TestContinued(t *testing.T) {
 	s := redistest.Start(t)
 	address, list := "redis://"+s.Addr, data(60, 300)
@@ -573,7 +573,7 @@ func TestContinued(t *testing.T) {
 			&format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir(), Earlier: first.(format.Loaded).Earlier(), Reopen: new(format.OpenOptions)})
 	}
 	first := mustOpen(t, address, format.ServerOptions{}, "0")
-	n := int(shard.Add(1)) // no later part has this number, too
+	n := int(shard.Add(1)) // no later part has this number
 	if err := loadPart(first, n, list, "0"); err != nil {
 		t.Fatal(err)
 	}
@@ -602,7 +602,7 @@ func TestContinued(t *testing.T) {
 			t.Errorf("%d records were given: %v", given, err)
 		}
 	}
-	full := mustOpen(t, address, format.ServerOptions{}, "0") // now the server holds keys
+	full := mustOpen(t, address, format.ServerOptions{}, "0") // now the server has keys
 	if _, err := again(format.FailExisting, full); err == nil || !strings.Contains(err.Error(), "continue with --skip-existing") {
 		t.Error(err)
 	}
@@ -622,7 +622,7 @@ func TestContinued(t *testing.T) {
 	}
 }
 
-// TestTidy: a run that ends in the middle of a large record leaves no temporary name, or says that it does.
+// TestTidy: a run that ends within a large record leaves no temporary name, or reports it.
 func TestTidy(t *testing.T) {
 	s := redistest.Start(t)
 	for _, gone := range []bool{false, true} {
@@ -663,7 +663,7 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// TestFlushed: what another client deletes while a record is sent in pieces is no part of a record that looks whole.
+// TestFlushed: if another client deletes a record that is sent in pieces, no incomplete record appears.
 func TestFlushed(t *testing.T) {
 	nodes := redistest.StartCluster(t)
 	for address, servers := range map[string][]*redistest.Server{"redis+cluster://" + nodes[0].Addr: nodes, "": {redistest.Start(t)}} {
@@ -715,7 +715,8 @@ func TestFlushed(t *testing.T) {
 	}
 }
 
-// TestShortLived: elements that expire while their record is sent are not missing, and a record that does leaves nothing.
+// TestShortLived: elements that expire while their record is sent do not count as missing, and an expired record leaves
+// no key.
 func TestShortLived(t *testing.T) {
 	s := redistest.Start(t)
 	tg := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Existing: format.Replace}, "0").(*target)

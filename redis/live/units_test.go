@@ -56,7 +56,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestLosses: what a server cannot hold depends on its version, and payloads are of the newest form that it reads.
+// TestLosses: the losses depend on the server's version, and payloads have the newest version that it reads.
 func TestLosses(t *testing.T) {
 	for _, x := range []struct {
 		valkey       bool
@@ -87,7 +87,7 @@ func TestLosses(t *testing.T) {
 				t.Errorf("%d.%d: %s", x.major, x.minor, l.Detail)
 			}
 		})
-		orphans := int64(0) // commands alone
+		orphans := int64(0) // only commands
 		if x.major < 7 {
 			orphans = -1
 		}
@@ -112,7 +112,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestSpill: a record that turns out too large for one payload goes as commands, whole; keys are changed as a patch says.
+// TestSpill: a record that outgrows one payload goes as commands, complete; keys are changed by a patch.
 func TestSpill(t *testing.T) {
 	s := redistest.Start(t)
 	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0")
@@ -154,8 +154,7 @@ func TestSpill(t *testing.T) {
 	}
 }
 
-// TestDeleteNamesakes: a key that is named like a library of functions is deleted as the key that it is, and a library as a
-// library.
+// TestDeleteNamesakes: a key and a function library of the same name are deleted separately.
 func TestDeleteNamesakes(t *testing.T) {
 	s := redistest.Start(t)
 	c := s.Client()
@@ -192,7 +191,7 @@ func TestDeleteNamesakes(t *testing.T) {
 	}
 }
 
-// TestRestricted: a user who may not use RESTORE writes commands, to a name of their own first; what makes no sense is refused.
+// TestRestricted: a user without RESTORE writes commands, to a temporary name first; invalid records are rejected.
 func TestRestricted(t *testing.T) {
 	s := redistest.Start(t)
 	s.Client().Must(t, "ACL", "SETUSER", "writer", "on", ">pw", "~*", "+@all", "-restore")
@@ -219,7 +218,8 @@ func TestRestricted(t *testing.T) {
 	}
 }
 
-// scripted is a server that answers the commands of each connection with these lines and then ends it; done has the commands.
+// scripted is a server that answers the commands of each connection with these lines, then closes it; done has the
+// commands.
 func scripted(done *[]string, answers ...string) func(context.Context) (net.Conn, error) {
 	var mu sync.Mutex
 	return func(context.Context) (net.Conn, error) {
@@ -258,7 +258,7 @@ func scripted(done *[]string, answers ...string) func(context.Context) (net.Conn
 	}
 }
 
-// TestPieces: what became of a record that a connection broke within is asked for, and nothing is sent twice that must not be.
+// TestPieces: after a broken connection, the fate of a record is checked, and no piece that must not repeat is resent.
 func TestPieces(t *testing.T) {
 	command := func(words ...string) (out []byte) {
 		var list [][]byte
@@ -273,7 +273,7 @@ func TestPieces(t *testing.T) {
 		answers []string
 		want    string // commands
 		err     string
-		moved   string // pieces sent elsewhere
+		moved   string // redirected pieces
 	}{
 		"no break":               {[]string{":0 :1 :1 :2 +OK"}, all, "", ""},
 		"cut in the first piece": {[]string{":0", ":0 :1 :1 :2 +OK"}, "DEL tmp|" + all, "", ""},
@@ -340,7 +340,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// lateConn writes what it is given when it is told to, and has the answer before.
+// lateConn delays its writes until told, but has the answer before.
 type lateConn struct {
 	net.Conn
 	there   net.Conn
@@ -357,7 +357,7 @@ func (c lateConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestEarlyAnswer: a batch that is answered while it is still being written is not used again before it is.
+// TestEarlyAnswer: a batch that is answered before its Write returns is not reused until then.
 func TestEarlyAnswer(t *testing.T) {
 	here, there := net.Pipe()
 	conn := lateConn{here, there, make(chan struct{}), make(chan string, 3)}
@@ -368,7 +368,7 @@ func TestEarlyAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == len(pieces)-1 {
-			break // a batch that was used before, if there is one
+			break // a reused batch, if any
 		}
 		if err := p.flush(); err != nil {
 			t.Fatal(err)
@@ -420,7 +420,7 @@ func TestAsking(t *testing.T) {
 	}
 }
 
-// zeros has no end.
+// zeros is an endless reader.
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) {
@@ -428,11 +428,11 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestRate: a run that is stopped does not wait for its rate.
+// TestRate: a cancelled run does not wait for its rate.
 func TestRate(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := limiter{rate: 1}
-	if err := l.wait(ctx, 1<<20); err != nil { // the next waits for it
+	if err := l.wait(ctx, 1<<20); err != nil { // the next one waits
 		t.Fatal(err)
 	}
 	cancel()

@@ -24,16 +24,16 @@ func appendBulk(dst, b []byte) []byte {
 	return append(append(dst, b...), "\r\n"...)
 }
 
-// errAnswer says that a server does not speak RESP2.
+// errAnswer means that the server does not speak RESP2.
 var errAnswer = errors.New("the answer is not that of a Redis server")
 
-// What is sent by the pipe is answered with few words; nothing that a server says keeps it reading for ever.
+// Replies to the pipe's commands are short; these limits end the reading of a longer one.
 const (
 	maxParts = 4 << 20
 	maxText  = 1 << 20
 )
 
-// readAnswer reads an answer and returns its first line; what follows it is passed over, however deep arrays lie in arrays.
+// readAnswer reads a reply and returns its first line. It skips the rest without recursion, so nesting costs no stack.
 func readAnswer(in *bufio.Reader) (string, error) {
 	first, left, err := readPart(in)
 	for parts := 0; err == nil && left > 0; parts++ {
@@ -52,7 +52,7 @@ func readAnswer(in *bufio.Reader) (string, error) {
 	return first, nil
 }
 
-// readPart reads a part of an answer up to the first of those that lie in it, and returns how many do.
+// readPart reads a scalar, or the header of an array, and returns the number of elements that follow.
 func readPart(in *bufio.Reader) (first string, inside int64, err error) {
 	line, err := in.ReadSlice('\n')
 	if err != nil {
@@ -83,10 +83,10 @@ func readPart(in *bufio.Reader) (first string, inside int64, err error) {
 	return "", 0, errAnswer
 }
 
-// askingCommand is sent to a server of a cluster before each command about a slot that is on its way there.
+// askingCommand precedes each command for a slot that is being migrated to the server.
 var askingCommand = appendCommand(nil, []byte("ASKING"))
 
-// withAsking puts ASKING before each command, and counts all.
+// withAsking inserts ASKING before each command, and counts all commands.
 func withAsking(data []byte) (out []byte, commands int) {
 	for len(data) > 0 {
 		n := commandLen(data)
@@ -100,7 +100,7 @@ func withAsking(data []byte) (out []byte, commands int) {
 // secondArgument returns the key of a command: *n, its name, the key.
 func secondArgument(data []byte) ([]byte, error) { return argument(data, 1) }
 
-// argument returns one of the arguments of a command, of which the first is its name.
+// argument returns one argument of a command; argument 0 is its name.
 func argument(data []byte, at int) ([]byte, error) {
 	rest := bytes.TrimPrefix(data, askingCommand)
 	number := func(sign byte) (int, error) {

@@ -17,26 +17,26 @@ import (
 )
 
 const (
-	// maxRestored is how many elements a record has at most that goes as one RESTORE, and maxPayload how many bytes.
+	// maxRestored and maxPayload limit the elements and bytes of a record sent as one RESTORE.
 	maxRestored = 20000
 	maxPayload  = 16 << 20
-	// maxAsked is how many records are held back until it is known whether their keys are there.
+	// maxAsked limits the records buffered until the server reports which keys exist.
 	maxAsked      = 512
 	maxAskedBytes = 1 << 20
 )
 
-// writer writes records into one database.
+// writer writes records to one database.
 type writer struct {
 	t      *target
-	n      int // of the shard
+	n      int // shard number
 	db     string
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	ask    *asker // nil: what exists is overwritten
+	ask    *asker // nil: existing keys are overwritten
 
 	mu    sync.Mutex
 	pipes map[string]*pipe // by address
-	moved bool             // the map of slots is out of date
+	moved bool             // the slot map is stale
 
 	header  record.Header
 	key     []byte
@@ -44,10 +44,10 @@ type writer struct {
 	deleted []byte
 	encoder encode.Encoder
 	bytes   int
-	data    []byte  // of the piece being made
+	data    []byte  // the current piece
 	native  *native // nil: the record goes as one RESTORE
 	skip    bool
-	wait    bool  // the record is held back
+	wait    bool  // the record is buffered in held
 	count   int64 // elements of the record
 	written int64
 
@@ -57,7 +57,7 @@ type writer struct {
 	decisions
 }
 
-// heldRecord is one that waits for the answer whether its key is there.
+// heldRecord is a record buffered until the server reports whether its key exists.
 type heldRecord struct {
 	key      []byte
 	data     []byte
@@ -65,7 +65,7 @@ type heldRecord struct {
 	number   int64
 }
 
-// OnDecided has f told what becomes of records, unless existing keys are overwritten, or are an error.
+// OnDecided registers f to learn which records are skipped, if existing keys are skipped.
 func (w *writer) OnDecided(f func(n int64, skipped bool)) bool { return w.tell(w.t.Existing, f) }
 
 // Begin starts a record.
@@ -99,13 +99,13 @@ func (w *writer) oneValue() bool {
 	return w.header.Type == record.String || w.header.Type == record.Other
 }
 
-// plainSet reports whether a string goes as SET with its expiry.
+// plainSet reports whether SET can write the string with its expiry.
 func (w *writer) plainSet() bool {
 	s := w.t.server
 	return w.header.ExpireMS == 0 || s.valkey || s.major > 6 || s.major == 6 && s.minor >= 2
 }
 
-// relocate renews the map of slots when a server has sent something elsewhere.
+// relocate refreshes the slot map after a MOVED reply.
 func (w *writer) relocate() error {
 	w.mu.Lock()
 	moved := w.moved
@@ -143,7 +143,7 @@ func (w *writer) Write(elems []record.Element) error {
 	return w.native.write(elems)
 }
 
-// set makes the command of a string.
+// set builds the SET command of a string.
 func (w *writer) set(value []byte) error {
 	if err := w.clear(len(value)); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (w *writer) set(value []byte) error {
 	return nil
 }
 
-// clear waits until little is under way before a large command is made.
+// clear flushes the pipe, which waits for room, before a large command is built.
 func (w *writer) clear(n int) error {
 	if n <= bufpool.Large {
 		return nil
@@ -169,7 +169,7 @@ func (w *writer) clear(n int) error {
 	return w.told(p.flush())
 }
 
-// outgrow goes on with commands: what was encoded is decoded again.
+// outgrow switches a partly encoded record to commands: it decodes the encoded elements again.
 func (w *writer) outgrow() error {
 	v, _, err := w.encoder.End()
 	if err != nil {
@@ -215,7 +215,7 @@ func (w *writer) end() error {
 	}
 	if w.count == 0 && w.header.Type != record.Stream {
 		if w.header.Type != record.String || !w.plainSet() {
-			_, _, err := w.encoder.End() // it is used again
+			_, _, err := w.encoder.End() // resets the encoder
 			return err
 		}
 		return nil
@@ -228,11 +228,11 @@ func (w *writer) end() error {
 		w.restore(&v)
 	}
 	err := w.deliver(heldRecord{w.key, w.data, 1, w.number})
-	w.data = bufpool.Reset(w.data) // a large one is the pipe's
+	w.data = bufpool.Reset(w.data) // the pipe owns a large one
 	return err
 }
 
-// restore makes the command of a payload.
+// restore builds the RESTORE command of a payload.
 func (w *writer) restore(v *encode.Value) {
 	body := v.Body
 	v.Body = nil
@@ -253,7 +253,7 @@ func (w *writer) restore(v *encode.Value) {
 	w.data = d
 }
 
-// deliver sends a whole record, when its key may be written.
+// deliver sends a whole record, or buffers it until its key is known to be absent.
 func (w *writer) deliver(r heldRecord) error {
 	if !w.ask.keys() {
 		return w.send(r)
@@ -281,7 +281,7 @@ func (w *writer) send(r heldRecord) error {
 
 func (w *writer) told(err error) error { return told(w.t.server.shown, err) }
 
-// release asks which of the records that are held back have keys that are there, and sends the others.
+// release asks which buffered records have existing keys, and sends the others.
 func (w *writer) release() error {
 	if len(w.held) == 0 {
 		return nil
@@ -309,7 +309,7 @@ func (w *writer) release() error {
 	return nil
 }
 
-// taken is an error unless what exists is to be skipped.
+// taken returns an error for an existing key, unless existing keys are skipped.
 func (w *writer) taken(name string) error {
 	if w.t.Existing == skipExisting {
 		return nil
@@ -317,7 +317,7 @@ func (w *writer) taken(name string) error {
 	return fmt.Errorf("%s: %s exists already; %s", w.t.server.shown, name, existingHint)
 }
 
-// pipe returns the pipe of the server that a key belongs to.
+// pipe returns the pipe to the server of a key.
 func (w *writer) pipe(key []byte) (*pipe, error) {
 	host := w.t.server.host
 	if w.t.server.cluster {
@@ -342,7 +342,7 @@ func (w *writer) pipeTo(host string) *pipe {
 	return p
 }
 
-// elsewhere sends a piece to where a server of a cluster says: MOVED slot host:port, ASK slot host:port.
+// elsewhere follows a redirection: MOVED slot host:port, ASK slot host:port.
 func (w *writer) elsewhere(data []byte, x piece, answer string) error {
 	words := strings.Fields(answer)
 	if len(words) < 3 {
@@ -359,7 +359,7 @@ func (w *writer) elsewhere(data []byte, x piece, answer string) error {
 	return nil
 }
 
-// Close waits until everything is answered.
+// Close waits until all records are acknowledged.
 func (w *writer) Close() error {
 	err := w.release()
 	for again := true; again && err == nil; {
@@ -369,7 +369,7 @@ func (w *writer) Close() error {
 				err = w.told(p.drained())
 			}
 		}
-		for _, p := range w.all() { // what was moved may have gone to one that was drained before
+		for _, p := range w.all() { // a redirected piece may have gone to a pipe drained before
 			again = again || p.busy()
 		}
 	}
@@ -399,18 +399,18 @@ func (w *writer) all() []*pipe {
 	return out
 }
 
-// Abort stops sending; what was sent stays.
+// Abort stops sending; written records stay.
 func (w *writer) Abort() {
 	w.cancel(errors.New("stopped"))
 	for _, p := range w.all() {
 		<-p.done
 	}
 	w.tidy()
-	_ = w.ask.close() // nothing was written over it
+	_ = w.ask.close() // the error of the run matters more
 	w.t.closed(w)
 }
 
-// tidy deletes the temporary names of records that did not get their own, as far as the server lets it.
+// tidy deletes the temporary names of unfinished records, as far as the server allows.
 func (w *writer) tidy() {
 	var names []string
 	for _, p := range w.all() {

@@ -9,7 +9,7 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// AppendLen appends a length in its shortest form.
+// AppendLen appends a length in its shortest encoding.
 func AppendLen(dst []byte, n uint64) []byte {
 	switch {
 	case n < 1<<6:
@@ -22,7 +22,7 @@ func AppendLen(dst []byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, len64), n)
 }
 
-// AppendString appends a string, as an integer when it is the text of one of 32 bits.
+// AppendString appends a string, as an integer if it is the canonical text of a 32-bit integer.
 func AppendString(dst, s []byte) []byte {
 	if n, ok := pack.ParseInt(s); ok && n >= math.MinInt32 && n <= math.MaxInt32 {
 		return appendInt(dst, n)
@@ -40,7 +40,7 @@ func appendInt(dst []byte, n int64) []byte {
 	return binary.LittleEndian.AppendUint32(append(dst, strInt32), uint32(n))
 }
 
-// AppendTextScore appends a score of type 3: a byte of length and the text.
+// AppendTextScore appends a score of a type 3 zset: a length byte and the text.
 func AppendTextScore(dst []byte, f float64) []byte {
 	switch {
 	case math.IsInf(f, 1):
@@ -54,7 +54,7 @@ func AppendTextScore(dst []byte, f float64) []byte {
 	return dst
 }
 
-// AppendDump appends a DUMP payload, as RESTORE takes it: type, value (in parts), version u16 LE, checksum of all before it.
+// AppendDump appends a DUMP payload for RESTORE: type, value (in parts), version u16 LE, checksum of the bytes before.
 func AppendDump(dst []byte, t Type, v Version, value ...[]byte) []byte {
 	start := len(dst)
 	dst = append(dst, byte(t))
@@ -65,7 +65,7 @@ func AppendDump(dst []byte, t Type, v Version, value ...[]byte) []byte {
 	return binary.LittleEndian.AppendUint64(dst, crc64.Update(0, dst[start:]))
 }
 
-// AppendHead appends what a file begins with: magic, version, and what some importers look for.
+// AppendHead appends the header of a file: magic, version, and AUX fields that some importers require.
 func AppendHead(dst []byte, v Version, now int64) []byte {
 	dst = append(dst, v.header().String()...)
 	if v.Number < 7 {
@@ -91,12 +91,12 @@ func AppendHead(dst []byte, v Version, now int64) []byte {
 	return AppendAux(dst, "ctime", strconv.FormatInt(now, 10))
 }
 
-// AppendAux appends a field about the file.
+// AppendAux appends an AUX field.
 func AppendAux(dst []byte, name, value string) []byte {
 	return AppendString(AppendString(append(dst, opAux), []byte(name)), []byte(value))
 }
 
-// AppendDatabase appends that a database begins, and how many keys it has.
+// AppendDatabase appends SELECTDB and the size hints of a database.
 func AppendDatabase(dst []byte, v Version, n, keys, expires uint64) []byte {
 	dst = AppendLen(append(dst, opSelectDB), n)
 	if v.Number < 7 {
@@ -105,7 +105,7 @@ func AppendDatabase(dst []byte, v Version, n, keys, expires uint64) []byte {
 	return AppendLen(AppendLen(append(dst, opResizeDB), keys), expires)
 }
 
-// AppendEOF appends the end of the items; the checksum of everything follows.
+// AppendEOF appends the EOF opcode; the checksum of the whole file follows it.
 func AppendEOF(dst []byte) []byte { return append(dst, opEOF) }
 
 // AppendAttributes appends attributes of the next key.
@@ -122,7 +122,7 @@ func AppendAttributes(dst []byte, a *Attributes) []byte {
 	return dst
 }
 
-// AppendKey appends what stands before a value.
+// AppendKey appends the expiry, type and key before a value.
 func AppendKey(dst []byte, t Type, key []byte, expireMS int64) []byte {
 	if expireMS != 0 {
 		dst = binary.LittleEndian.AppendUint64(append(dst, opExpireMS), uint64(expireMS))
@@ -130,13 +130,13 @@ func AppendKey(dst []byte, t Type, key []byte, expireMS int64) []byte {
 	return AppendString(append(dst, byte(t)), key)
 }
 
-// AppendFunction appends a library of functions.
+// AppendFunction appends a function library.
 func AppendFunction(dst, source []byte) []byte { return AppendString(append(dst, opFunction2), source) }
 
-// AppendModuleAux appends data of a module.
+// AppendModuleAux appends module aux data.
 func AppendModuleAux(dst, body []byte) []byte { return append(append(dst, opModuleAux), body...) }
 
-// AppendWideLen appends a length, of up to 32 bits, that takes the same room whatever it is.
+// AppendWideLen appends a 32-bit length in an encoding of fixed size, so that it can be overwritten later.
 func AppendWideLen(dst []byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, len32), uint32(n))
 }

@@ -8,7 +8,7 @@ import (
 	"kvferry/internal/testkit/formattest"
 )
 
-// TestAppends: lengths, strings, scores and heads of files, to the byte, at the bounds of every encoding.
+// TestAppends: lengths, strings, scores and headers, byte by byte, at the bounds of every encoding.
 func TestAppends(t *testing.T) {
 	for n, want := range map[uint64]string{0: "00", 63: "3f", 64: "4040", 16383: "7fff", 16384: "80 00004000", math.MaxUint32: "80 ffffffff",
 		math.MaxUint32 + 1: "81 0000000100000000"} {

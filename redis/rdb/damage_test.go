@@ -12,7 +12,7 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// small are whole files of every encoding, made by hand and by the encoder.
+// small are complete files of every encoding, handmade and encoded.
 func small(t testing.TB) [][]byte {
 	t.Helper()
 	paths, _ := filepath.Glob("../../../shared/peers-rdb/*/*.rdb")
@@ -25,8 +25,8 @@ func small(t testing.TB) [][]byte {
 	return append(out, encodedFiles(t)...)
 }
 
-// bounded walks a file and fails the test when that takes memory beyond what the bytes can stand for: compressed strings
-// make 88 bytes of one at most.
+// bounded reads a file and fails the test if it allocates more than its bytes can represent: the compression ratio is
+// at most 88.
 func bounded(t *testing.T, b []byte) error {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -39,14 +39,14 @@ func bounded(t *testing.T, b []byte) error {
 	return err
 }
 
-// A file that is cut anywhere is an error.
+// A file that is truncated anywhere is an error.
 func TestEveryPrefix(t *testing.T) {
 	for _, b := range small(t) {
 		s, err := rdb.NewScanner(bytes.NewReader(b), 0, int64(len(b)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := 8 // what is behind the end is nobody's
+		end := 8 // the checksum is not read
 		if !s.Header.Valkey && s.Header.Version < 5 {
 			end = 0
 		}
@@ -58,7 +58,7 @@ func TestEveryPrefix(t *testing.T) {
 	}
 }
 
-// A flipped byte is an error or other records, and never a panic or a huge allocation.
+// A flipped byte yields an error or other records, never a panic or a huge allocation.
 func TestEveryFlippedByte(t *testing.T) {
 	flips := []byte{0x01, 0x80, 0xFF}
 	if testing.Short() {
@@ -75,7 +75,7 @@ func TestEveryFlippedByte(t *testing.T) {
 	}
 }
 
-// Random damage of what servers wrote: KVFERRY_DAMAGES says how many of each file, 1000 in make damage.
+// Random damage to files written by servers: KVFERRY_DAMAGES is the number of runs per file, 1000 in make damage.
 func TestRandomDamage(t *testing.T) {
 	n := 10
 	if s := os.Getenv("KVFERRY_DAMAGES"); s != "" {

@@ -12,38 +12,38 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// Decoder decodes values, one after the other, element by element. The zero Decoder is ready; it is used by one goroutine.
+// Decoder decodes values one by one, element by element. The zero value is usable, but not concurrently.
 type Decoder struct {
 	in   input
 	form form
-	left uint64 // elements, nodes or consumers that are left of what is being read
+	left uint64 // remaining elements, nodes or consumers
 
 	packed pack.Reader
 	inside bool   // packed has entries left
-	blob   []byte // room for packed encodings that were compressed
-	text   []byte // room for texts of a batch: integers and what was compressed
-	expiry int64  // the least expiry of fields
+	blob   []byte // buffer for decompressed packed encodings
+	text   []byte // buffer for texts of a batch: integers and decompressed strings
+	expiry int64  // base of relative field expiries; of packed fields, the last expiry
 	header Header // of the file
 	stream streamDecoder
-	native []byte   // of an opaque value
+	native []byte   // type name of an opaque value
 	typ    Type     // of an opaque value
-	fields [][]byte // names of a hash that has a template
-	// members says when members expire, where that stands behind the value
+	fields [][]byte // field names of a templated hash
+	// members holds the member expiries that follow the value
 	members memberExpiries
 
-	// TempDir takes hashes of names when a value has many; "" means os.TempDir.
+	// TempDir holds hashes of names of large values; "" means os.TempDir.
 	TempDir string
 	Memory  int64       // for these hashes, at least 1 MiB
 	names   dupes.Names // of elements, or of the consumers of a group
 	groups  dupes.Names
-	skipped bool // Read passed over a twin
+	skipped bool // Read skipped a repeated name
 	odd     error
 }
 
-// Close lets go of temporary files.
+// Close removes temporary files.
 func (d *Decoder) Close() error { return errors.Join(d.names.Close(), d.groups.Close()) }
 
-// form is how the elements of a value come.
+// form is the layout of a value's elements.
 type form uint8
 
 const (
@@ -65,24 +65,24 @@ const (
 	formQuicklist      // ziplists
 	formQuicklist2     // listpacks and plain strings
 	formStream
-	formOpaque     // the bytes as they are
+	formOpaque     // raw bytes
 	formHashMember // string, string, expiry as text
 	formSetMember  // string, expiry as text
-	formTemplate   // strings, whose names stand elsewhere
+	formTemplate   // values; the names are in a template
 	formTemplatePacked
 )
 
-// maxText is how much text a batch may make, or hold in windows of the file, before it ends.
+// maxText limits the decoded text of a batch, and the bytes it pins in file windows.
 const maxText = 256 << 10
 
-// Begin starts to decode a value that is in memory, the type byte and key before it taken off; off is its offset for errors.
-// It sets Type, Len, Last, Added, MaxDeleted and ByName of h. Elements are views of value, or live until the next Read.
+// Begin starts to decode a value in memory, without its type byte and key; off is its file offset, for errors. It sets
+// Type, Len, Last, Added, MaxDeleted and ByName of h. Elements are views of value, or valid until the next Read.
 func (d *Decoder) Begin(t Type, hd Header, value []byte, off int64, h *record.Header) error {
 	d.in.reset(value, off)
 	return d.begin(t, hd, h)
 }
 
-// BeginAt starts to decode a value that lies in a file.
+// BeginAt starts to decode a value in a file.
 func (d *Decoder) BeginAt(t Type, hd Header, r io.ReaderAt, from, to int64, h *record.Header) error {
 	d.in.open(r, from, to)
 	d.in.fresh = true
@@ -115,7 +115,7 @@ func (d *Decoder) begin(t Type, hd Header, h *record.Header) error {
 		d.beginTemplate(t, h)
 	case d.form >= formPackedList && d.form <= formPackedExpiring:
 		if t == TypeHashPackedExp {
-			d.in.uint64("least expiry") // a hint
+			d.in.uint64("least expiry") // redundant
 		}
 		d.beginPacked(sh.pack, h)
 	default:
@@ -127,11 +127,11 @@ func (d *Decoder) begin(t Type, hd Header, h *record.Header) error {
 	return d.in.err
 }
 
-// sizes are the least bytes that an element takes.
+// sizes holds the minimum encoded size of an element.
 var sizes = map[form]uint64{formList: 1, formSet: 1, formZSetText: 2, formZSet: 9, formHash: 2, formHashAfter: 10,
 	formHashBefore: 3, formHashDelta: 3, formQuicklist: 1, formQuicklist2: 2, formHashMember: 3, formSetMember: 2}
 
-// beginCounted reads the number of elements, or of nodes.
+// beginCounted reads the number of elements or nodes.
 func (d *Decoder) beginCounted(h *record.Header) {
 	if d.form == formHashDelta {
 		d.expiry = int64(d.in.uint64("least expiry"))
@@ -142,7 +142,7 @@ func (d *Decoder) beginCounted(h *record.Header) {
 	}
 }
 
-// beginPacked reads a packed encoding, whose entries stand for elements.
+// beginPacked opens a value that is a single packed encoding.
 func (d *Decoder) beginPacked(kind pack.Kind, h *record.Header) {
 	d.openPacked(kind, "value")
 	if h.Len = -1; d.in.err == nil && d.packed.Count() >= 0 {
@@ -160,7 +160,7 @@ func (d *Decoder) perElement() int64 {
 	return 1
 }
 
-// openPacked reads a string that is a packed encoding and begins to walk over it.
+// openPacked reads a string that holds a packed encoding, and opens it.
 func (d *Decoder) openPacked(kind pack.Kind, field string) {
 	off := d.in.offset()
 	s, blob := d.in.str(field, bufpool.Reset(d.blob))
@@ -175,8 +175,8 @@ func (d *Decoder) openPacked(kind pack.Kind, field string) {
 	d.inside = true
 }
 
-// Read fills dst from the front and returns how many elements it set; 0, io.EOF after the last. What is set before an error
-// is good.
+// Read fills dst from the front and returns the number of elements; 0, io.EOF after the last element. Elements read
+// before an error are valid.
 func (d *Decoder) Read(dst []record.Element) (n int, err error) {
 	if d.in.err != nil {
 		return 0, d.in.err
@@ -193,14 +193,14 @@ func (d *Decoder) Read(dst []record.Element) (n int, err error) {
 	}
 	switch {
 	case n > 0:
-		return n, nil // an error is told next time
+		return n, nil // the next call returns an error
 	case d.in.err != nil:
 		return 0, d.in.err
 	}
 	return 0, d.finish()
 }
 
-// some reads elements: none at the end, after an error, or if it passed over what it read.
+// some reads elements. It returns 0 at the end, after an error, or if it read only repeated names.
 func (d *Decoder) some(dst []record.Element) int {
 	switch d.form {
 	case formString, formOpaque:
@@ -217,31 +217,31 @@ func (d *Decoder) some(dst []record.Element) int {
 	return d.counted(dst)
 }
 
-// ErrTwins says that a value has a field or member more than once. All else was returned, and of these the first, unless there
-// are very many elements.
+// ErrTwins means that a field or member occurs more than once. Read has returned the first of each, and all other
+// elements; only very large values may return repeated ones.
 var ErrTwins = errors.New("elements of a name that an earlier one has")
 
-// ErrOdd says that what a value says of itself is wrong, such as the number of entries in a node. All elements were returned.
+// ErrOdd means that redundant data in a value is wrong, such as the number of entries in a node. Read has returned all
+// elements.
 var ErrOdd = errors.New("the value contradicts itself")
 
 // AllRead reports whether all elements of a value were returned before an error.
 func AllRead(err error) bool { return errors.Is(err, ErrTwins) || errors.Is(err, ErrOdd) }
 
-// oddly keeps the first thing that a value says wrong of itself, for when all of it is read.
+// oddly records the first inconsistency; finish returns it after the last element.
 func (d *Decoder) oddly(field, format string, args ...any) {
 	if d.odd == nil && d.in.err == nil {
 		d.odd = &record.CorruptError{Off: d.in.offset(), Field: field, Err: fmt.Errorf("%w: %s", ErrOdd, fmt.Sprintf(format, args...))}
 	}
 }
 
-// isTwin reports whether a name, if elements of the value have any, is that of an earlier element: servers have each once, and
-// some do not load such a value.
+// isTwin reports whether an earlier element has the same name. Servers keep a name once, and some reject such a value.
 func (d *Decoder) isTwin(name []byte) bool {
 	switch d.form {
 	case formList, formQuicklist, formQuicklist2, formPackedList:
 		return false
 	case formPackedSet:
-		if d.packed.Kind() == pack.Intset { // ascends
+		if d.packed.Kind() == pack.Intset { // sorted, so unique
 			return false
 		}
 	}
@@ -253,7 +253,7 @@ func (d *Decoder) isTwin(name []byte) bool {
 	return twin
 }
 
-// finish checks that nothing is left, and that no name came twice.
+// finish checks for trailing bytes, repeated names and inconsistencies.
 func (d *Decoder) finish() error {
 	if err := d.names.All(); err != nil {
 		d.in.err = err
@@ -278,7 +278,7 @@ func (d *Decoder) finish() error {
 	return io.EOF
 }
 
-// whole reads the one element of a string, or of an opaque value.
+// whole reads the only element of a string or opaque value.
 func (d *Decoder) whole(dst []record.Element) int {
 	if d.left == 0 {
 		return 0
@@ -298,7 +298,7 @@ func (d *Decoder) whole(dst []record.Element) int {
 	return 1
 }
 
-// counted reads elements that stand one after the other.
+// counted reads elements of an unpacked encoding.
 func (d *Decoder) counted(dst []record.Element) (n int) {
 	in := &d.in
 	for held := 0; n < len(dst) && d.left > 0 && len(d.text) < maxText && held < maxText; {
@@ -355,18 +355,18 @@ func (d *Decoder) field(e *record.Element) {
 	}
 }
 
-// fieldExpiry checks when a field expires.
+// fieldExpiry validates the expiry of a field.
 func (d *Decoder) fieldExpiry(off, ms int64) int64 {
 	if ms < 0 {
 		d.in.failf(off, "expiry", "%d is before 1970", ms)
 	}
-	return max(ms, 1) // 0 is never
+	return max(ms, 1) // 0 would mean no expiry
 }
 
-// maxFieldExpiry is the last moment at which Redis lets a field expire: it does not load a file with a later one.
+// maxFieldExpiry is the largest field expiry in Redis, which rejects a file with a later one.
 const maxFieldExpiry = 1<<48 - 1
 
-// expires returns the expiry of a field: 0 is none, and with a least one of the hash 1 is that.
+// expires decodes a field expiry: 0 means never; formHashDelta stores the distance to the least expiry plus 1.
 func (d *Decoder) expires(n uint64) int64 {
 	if n == 0 {
 		return 0
@@ -381,14 +381,14 @@ func (d *Decoder) expires(n uint64) int64 {
 	return int64(ms)
 }
 
-// Lengths of text scores that stand for a value.
+// Length bytes of text scores with a special meaning.
 const (
 	scoreNaN  = 253
 	scoreInf  = 254
 	scoreNInf = 255
 )
 
-// textScore reads a score as text.
+// textScore reads a score stored as text.
 func (in *input) textScore() float64 {
 	off := in.offset()
 	n := in.byte("score")
@@ -411,7 +411,7 @@ func (in *input) textScore() float64 {
 	return f
 }
 
-// entries reads elements out of a packed encoding.
+// entries reads elements of a packed encoding.
 func (d *Decoder) entries(dst []record.Element) (n int) {
 	for n < len(dst) && d.inside && len(d.text) < maxText {
 		e := &dst[n]
@@ -426,7 +426,7 @@ func (d *Decoder) entries(dst []record.Element) (n int) {
 	return n
 }
 
-// entry reads one element and reports whether there was one.
+// entry reads an element and reports whether it found one.
 func (d *Decoder) entry(e *record.Element) bool {
 	var first, second, third pack.Item
 	ok, err := d.packed.Next(&first)
@@ -464,7 +464,7 @@ func (d *Decoder) entry(e *record.Element) bool {
 	return true
 }
 
-// packedExpiry checks when a field expires. Fields that do come first, in the order of that.
+// packedExpiry validates the expiry of a field. Fields with an expiry come first, in ascending order.
 func (d *Decoder) packedExpiry(e *pack.Item) error {
 	if !e.IsInt || e.N < 0 || e.N > maxFieldExpiry {
 		return errFieldExpiry
@@ -480,7 +480,7 @@ func (d *Decoder) packedExpiry(e *pack.Item) error {
 
 var errFieldExpiry = errors.New("the expiry of a field is not a time")
 
-// Containers of a quicklist's node.
+// Containers of a quicklist node.
 const (
 	NodePlain  = 1
 	NodePacked = 2
@@ -493,13 +493,13 @@ func (d *Decoder) nodes(dst []record.Element) (n int) {
 			held += d.packed.Size()
 			n += d.entries(dst[n:])
 			if d.inside {
-				return n // dst is full, or the text, or there is an error
+				return n // dst or the text buffer is full, or an error occurred
 			}
 			if d.packed.Seen() == 0 {
 				d.oddly("node", "it is empty")
 			}
 			if n > 0 && cap(d.blob) > 0 {
-				return n // the next node may be unpacked where the views are
+				return n // decompressing the next node may overwrite the views
 			}
 			continue
 		}
@@ -515,7 +515,7 @@ func (d *Decoder) nodes(dst []record.Element) (n int) {
 		case container == NodePlain:
 			dst[n] = record.Element{}
 			if dst[n].Value, d.text = d.in.str("element", d.text); d.in.err == nil {
-				if len(dst[n].Value) == 0 { // servers do not load it
+				if len(dst[n].Value) == 0 { // servers reject it
 					d.oddly("node", "it is empty")
 				}
 				held += len(dst[n].Value)
@@ -532,7 +532,7 @@ func (d *Decoder) nodes(dst []record.Element) (n int) {
 	return n
 }
 
-// opaqueName is what the server calls the type of a value that is carried as it is.
+// opaqueName returns the type name of an opaque value.
 func (d *Decoder) opaqueName(t Type) []byte {
 	switch t {
 	case TypeModule:

@@ -13,7 +13,7 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// decoded renders the elements of a value, read so many at once, and the error that ends them.
+// decoded renders the elements of a value, read in batches of a size, and the final error.
 func decoded(typ Type, value []byte, atOnce int) string {
 	var d Decoder
 	var h record.Header
@@ -23,7 +23,7 @@ func decoded(typ Type, value []byte, atOnce int) string {
 	for err == nil {
 		var n int
 		n, err = d.Read(dst)
-		for _, e := range dst[:n] { // views, which the next call may take
+		for _, e := range dst[:n] { // views are valid until the next call
 			out = append(out, fmt.Sprintf("%s=%s", e.Name, e.Value))
 		}
 	}
@@ -48,7 +48,7 @@ func packedOf(kind pack.Kind, items ...any) []byte {
 	return bytes.Clone(p.End())
 }
 
-// compressed makes a string of a file that is compressed: in runs of literals.
+// compressed encodes a compressed string: runs of literals.
 func compressed(s []byte) []byte {
 	var lzf []byte
 	for n := len(s); len(s) > 0; n = len(s) {
@@ -63,10 +63,10 @@ func compressed(s []byte) []byte {
 	return append(AppendLen(AppendLen([]byte{0xC3}, uint64(len(lzf))), uint64(whole)), lzf...)
 }
 
-// odd is the error of what ends within an element.
+// odd is the error of an incomplete last element.
 const odd = "ends within an element"
 
-// TestNodes: nodes of quicklists, packed and plain, compressed and not, empty and full, however many elements are read at once.
+// TestNodes: quicklist nodes: packed and plain, compressed and uncompressed, empty and full, for any batch size.
 func TestNodes(t *testing.T) {
 	node := func(items ...any) []byte { return AppendString([]byte{NodePacked}, packedOf(pack.Listpack, items...)) }
 	zipped := func(items ...any) []byte {
@@ -111,7 +111,7 @@ func TestNodes(t *testing.T) {
 
 const contradicts = "the value contradicts itself: "
 
-// TestStreamEntries: entries of a node that starts at 5-1 with the fields f and g, and what is wrong with them.
+// TestStreamEntries: entries of a node that starts at 5-1 with the fields f and g, valid and invalid.
 func TestStreamEntries(t *testing.T) {
 	const head = "\x00\x00\x00\x00\x00\x00\x00"
 	id := func(ms, seq byte) string { return head + string(rune(ms)) + head + string(rune(seq)) }
@@ -123,7 +123,7 @@ func TestStreamEntries(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		entries []any // behind the master entry
+		entries []any // after the master entry
 		want    string
 	}{
 		{"the same fields", []any{EntrySameFields, 0, 0, "1", "2", 5}, id(5, 1) + "=" + pairs("f", "1", "g", "2")},
@@ -160,7 +160,7 @@ func TestStreamEntries(t *testing.T) {
 	}
 }
 
-// TestPackedForms: elements of one entry, of two and of three.
+// TestPackedForms: elements of one, two and three entries.
 func TestPackedForms(t *testing.T) {
 	for _, c := range []struct {
 		typ  Type
@@ -182,7 +182,7 @@ func TestPackedForms(t *testing.T) {
 	}
 }
 
-// TestPackedLengths: what a value tells of its length before it is read.
+// TestPackedLengths: the length in the header, before the elements are read.
 func TestPackedLengths(t *testing.T) {
 	for _, c := range []struct {
 		typ   Type
@@ -202,7 +202,7 @@ func TestPackedLengths(t *testing.T) {
 	}
 }
 
-// TestValkeyFields: the expiry of a field of Valkey is in milliseconds, -1 is never; 0 has passed.
+// TestValkeyFields: a Valkey field expiry is in milliseconds; -1 is never, 0 is in the past.
 func TestValkeyFields(t *testing.T) {
 	b := AppendLen(nil, 3)
 	for i, ms := range []int64{-1, 0, 1700000000000} {
@@ -225,7 +225,7 @@ func TestValkeyFields(t *testing.T) {
 	}
 }
 
-// TestGroupsThatFit: a group of a stream takes five bytes at least.
+// TestGroupsThatFit: a stream group takes at least five bytes.
 func TestGroupsThatFit(t *testing.T) {
 	for groups, field := range map[byte]string{5: "", 6: "groups"} {
 		in := new(input)
@@ -239,7 +239,7 @@ func TestGroupsThatFit(t *testing.T) {
 	}
 }
 
-// TestGroupsThatLie: an entry is pending once in a group and at one consumer, whatever order entries come in.
+// TestGroupsThatLie: an entry is pending once per group and for one consumer, in any order of entries.
 func TestGroupsThatLie(t *testing.T) {
 	id := func(n byte) string { return strings.Repeat("\x00", 15) + string(rune(n)) }
 	entry := func(n byte) string { return id(n) + "12345678\x01" }
@@ -258,9 +258,9 @@ func TestGroupsThatLie(t *testing.T) {
 		{"\x01" + entry(1), "\x01" + consumer("a", id(1)), "\x01" + id(1), errStreamTwin.Error()},
 		{"\x01" + entry(1), "\x00", "\x01" + id(3), errNotPending.Error()},
 	} {
-		// no nodes, length, last id, first id, max deleted, added; a group g with its last id and what it has read
+		// no nodes, length, last id, first id, max deleted, added; a group g with its last id and entries read
 		value := "\x00\x00\x05\x00\x00\x00\x00\x00\x00" + "\x01\x01g\x05\x00\x00" + c.pending + c.consumers + c.nacked +
-			"\x01\x01\x00\x00\x00" // producers: known for a second, one message of each
+			"\x01\x01\x00\x00\x00" // producers: one second, one message each
 		var d Decoder
 		var h record.Header
 		err := d.Begin(TypeStream5, Header{Version: 14}, []byte(value), 0, &h)
@@ -278,7 +278,7 @@ func TestGroupsThatLie(t *testing.T) {
 	}
 }
 
-// TestSmallestElements: values of elements as small as they can be are read to the last; one more is not there.
+// TestSmallestElements: values of minimal elements are read to the last one; a count one higher is rejected.
 func TestSmallestElements(t *testing.T) {
 	const n = 40
 	for _, c := range []struct {
@@ -304,7 +304,7 @@ func TestSmallestElements(t *testing.T) {
 		}
 		want := int64(n)
 		if c.typ == TypeQuicklist || c.typ == TypeQuicklist2 {
-			want = -1 // of nodes
+			want = -1 // a count of nodes
 		}
 		if skipped, begun := begin(); skipped != nil || begun != nil || h.Len != want {
 			t.Errorf("%s: %d of %d elements, %v, %v", c.typ.Name(Header{Valkey: c.valkey}), h.Len, n, begun, skipped)
@@ -316,7 +316,7 @@ func TestSmallestElements(t *testing.T) {
 	}
 }
 
-// TestExpires: the expiry of a field is none, or so much after the least one, and no number beyond what is a moment.
+// TestExpires: a field expiry is absent, or relative to the least one, and within the valid range.
 func TestExpires(t *testing.T) {
 	for _, c := range []struct {
 		form   form

@@ -8,13 +8,13 @@ import (
 	"kvferry/record"
 )
 
-// memberEpoch is 2023-02-01T00:00:00Z, from which Dragonfly counts the seconds of a member's expiry.
+// memberEpoch is 2023-02-01T00:00:00Z, the epoch of member expiries in Dragonfly, in seconds.
 const memberEpoch = 1675209600
 
-// ErrSnapshot says that a file is not one that `SAVE RDB` made.
+// ErrSnapshot means that a file is a Dragonfly snapshot and not the output of `SAVE RDB`.
 var ErrSnapshot = errors.New("a part of a Dragonfly snapshot (DFS), which kvferry does not read: have the server write one file with SAVE RDB")
 
-// dragonfly looks for the fields by which Dragonfly names itself, and those that stand in its snapshots only.
+// dragonfly checks for AUX fields that identify Dragonfly, or one of its snapshots.
 func (s *Scanner) dragonfly(name, value []byte) error {
 	switch string(name) {
 	case "df-ver":
@@ -29,7 +29,7 @@ func (s *Scanner) dragonfly(name, value []byte) error {
 	return nil
 }
 
-// mask skips properties of a key: u32 LE; with bit 1 another u32, flags of memcached. Bit 0 is sticky.
+// mask skips properties of a key: u32 LE; with bit 1 another u32, memcached flags. Bit 0 is sticky.
 func (s *Scanner) mask() {
 	off := s.in.offset()
 	flags := s.in.uint32("mask")
@@ -41,10 +41,10 @@ func (s *Scanner) mask() {
 	}
 }
 
-// neverRaw is -1 as four bytes, which some writers have for a member that never expires. It begins no string.
+// neverRaw is -1 in four bytes, which some writers store for a member without expiry. No string starts with it.
 const neverRaw = "\xff\xff\xff\xff"
 
-// never passes over neverRaw, if that is next.
+// never consumes neverRaw if it is next.
 func (in *input) never() bool {
 	if in.left() < int64(len(neverRaw)) || !in.has(uint64(len(neverRaw)), "expiry") || string(in.buf[in.pos:in.pos+len(neverRaw)]) != neverRaw {
 		return false
@@ -53,7 +53,7 @@ func (in *input) never() bool {
 	return true
 }
 
-// skipMembers skips elements of so many strings with their expiry.
+// skipMembers skips elements of n strings each, with their expiries.
 func (in *input) skipMembers(strings uint64) {
 	for n := in.count("count", strings+1); n > 0 && in.err == nil; n-- {
 		in.skipStrings(strings)
@@ -63,7 +63,7 @@ func (in *input) skipMembers(strings uint64) {
 	}
 }
 
-// memberExpiry returns when a member expires: the decimal text of seconds, -1 for never.
+// memberExpiry reads the expiry of a member: seconds as decimal text, -1 for never.
 func (in *input) memberExpiry(text []byte) (ms int64, _ []byte) {
 	off := in.offset()
 	if in.never() {
@@ -80,10 +80,10 @@ func (in *input) memberExpiry(text []byte) (ms int64, _ []byte) {
 	return (n + memberEpoch) * 1000, text
 }
 
-// maxSeconds bounds an expiry so that it has a number of milliseconds.
+// maxSeconds bounds an expiry so that milliseconds do not overflow.
 const maxSeconds = 1 << 50
 
-// skipSketch skips a sketch or filter of Dragonfly:
+// skipSketch skips a Dragonfly sketch or filter:
 //
 //	33  len options, 2 doubles, len 3 sizes, len n, n × (len hashes, string)
 //	34  the same with chunks for the string
@@ -91,7 +91,7 @@ const maxSeconds = 1 << 50
 //	36  len options, len k, len width, len depth, double, len n, n × (string, len count), len bytes, bytes
 //	37  6 × len, len n, n × chunks
 //
-// Chunks are a len of all bytes, and len-prefixed parts until they are there.
+// Chunks are a len of all bytes, and length-prefixed parts that add up to it.
 func (in *input) skipSketch(t Type) {
 	switch t {
 	case TypeBloom, TypeBloom2:

@@ -2,29 +2,29 @@ package rdb
 
 import "kvferry/record"
 
-// Dump is a payload of DUMP without its footer.
+// Dump is a DUMP payload without its footer.
 type Dump struct {
 	Type   Type
-	Header Header // what a file of the server would begin with
+	Header Header // header of a file of the same server
 	Value  []byte
-	Off    int64 // of the value in the payload
-	Meta   bool  // metadata of modules stands before the type, which is not read
+	Off    int64 // offset of the value in the payload
+	Meta   bool  // unread module metadata precedes the type
 }
 
-// firstValkey is the first version that Valkey counts on its own.
+// firstValkey is the first RDB version numbered by Valkey.
 const firstValkey = 80
 
-// PayloadHeader returns what the version in the footer of a payload tells of the server that made it.
+// PayloadHeader derives a header from the version in a payload's footer.
 func PayloadHeader(version uint16) Header {
 	return Header{Version: int(version), Valkey: version >= firstValkey}
 }
 
-// OpenDump finds the value in a payload whose footer, which has a version, is taken off:
+// OpenDump parses a payload without its footer; version comes from the footer:
 //
 //	[F3 metadata] type | value | [FA name value]…
 //
-// The version tells servers apart, as the magic of a file does. It refuses nothing. Of a payload that is cut in its value, or
-// whose value is not known, the type and the offset are right; the offset is 0 when it ends before them.
+// The version identifies the server, as the magic of a file does. All versions are accepted. After an error in the
+// value, Type and Off are still set; Off is 0 if the payload ends before them.
 func OpenDump(body []byte, version uint16) (Dump, error) {
 	d := Dump{Header: PayloadHeader(version)}
 	var in input
@@ -42,7 +42,7 @@ func OpenDump(body []byte, version uint16) (Dump, error) {
 	in.skipValue(d.Type, d.Header)
 	end := in.pos
 	for in.err == nil && in.left() > 0 {
-		if off := in.offset(); in.byte("type") != opAux { // KeyDB ends a payload with mvcc-tstamp
+		if off := in.offset(); in.byte("type") != opAux { // KeyDB appends mvcc-tstamp
 			in.newer(off, "payload", "%d %s", in.end-off, record.ErrTrailing)
 		}
 		in.skipString("name")

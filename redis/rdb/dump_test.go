@@ -7,8 +7,8 @@ import (
 	"kvferry/record"
 )
 
-// TestOpenDump: a payload has a value, perhaps metadata before its type and fields of KeyDB behind it, and nothing else. Its
-// version says whose types these are, and refuses nothing.
+// TestOpenDump: a payload has a value, optional metadata before its type, optional KeyDB fields after it, and no other
+// data. Its version identifies the server; all versions are accepted.
 func TestOpenDump(t *testing.T) {
 	for _, c := range []struct {
 		body    string
@@ -25,7 +25,7 @@ func TestOpenDump(t *testing.T) {
 		{"\x00\x01v\xfa\x01", 9, "", false, record.ErrShort},
 		{"", 9, "", false, record.ErrShort},
 		{"\x1f\x01\x01\x01f\x01v", 15, "\x01\x01\x01f\x01v", false, nil},
-		{"\x1f\x01\x01f\x01v\xc0\xff", 9, "\x01\x01f\x01v\xc0\xff", false, nil}, // of Dragonfly
+		{"\x1f\x01\x01f\x01v\xc0\xff", 9, "\x01\x01f\x01v\xc0\xff", false, nil}, // Dragonfly
 		{"\x1e\x09\x09\x00\x00\x00\x01\x00\x00\x01\xff", 15, "\x09\x09\x00\x00\x00\x01\x00\x00\x01\xff", false, nil},
 		{"\x3f\x01v", 15, "", false, ErrNewer},
 		{"\x17\x01v", 81, "", false, ErrNewer},

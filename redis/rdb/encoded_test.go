@@ -16,7 +16,7 @@ import (
 	"kvferry/redis/rdb/encode"
 )
 
-// encodedFiles are small files of all encodings that are written.
+// encodedFiles are small files of all encodings that kvferry writes.
 func encodedFiles(t testing.TB) (out [][]byte) {
 	for _, name := range rdb.Versions() {
 		v, err := rdb.ParseVersion(name)
@@ -64,7 +64,7 @@ func (w *fileWriter) End() error {
 func (w *fileWriter) Close() error { return nil }
 func (w *fileWriter) Abort()       {}
 
-// TestSlotImport passes over what Valkey writes of slots that are being imported: a name and ranges of slots.
+// TestSlotImport skips the state of a Valkey slot import: a name and ranges of slots.
 func TestSlotImport(t *testing.T) {
 	v, err := rdb.ParseVersion("valkey80")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 // listpack is a string of a file that packs texts and integers.
 func listpack(items ...any) []byte { return text(string(packedOf(pack.Listpack, items...))) }
 
-// valueOf renders what is read of the value of an item, two elements at a time, up to the error that ends it. In a file it must
-// be what it is in memory.
+// valueOf renders the value of an item, read two elements at a time, with the final error. The result must be equal in
+// a file and in memory.
 func valueOf(t *testing.T, hd Header, it Item, file []byte) string {
 	t.Helper()
 	var said [2]string
@@ -51,7 +51,7 @@ func valueOf(t *testing.T, hd Header, it Item, file []byte) string {
 	return said[0]
 }
 
-// contents renders the items of a file, up to the error that ends it: keys with their values, of the rest what they are.
+// contents renders the items of a file, with the final error: keys with their values, other items by kind.
 func contents(t *testing.T, file []byte) string {
 	t.Helper()
 	s, err := NewScanner(bytes.NewReader(file), 0, int64(len(file)))
@@ -74,8 +74,8 @@ func contents(t *testing.T, file []byte) string {
 	}
 }
 
-// checkContents compares what is read of a file. Cut anywhere it is an error, and of a damaged one values are the same in memory
-// and in the file.
+// checkContents compares the contents of a file. Truncated anywhere, it is an error; damaged, its values are equal in
+// memory and in the file.
 func checkContents(t *testing.T, name, head, want string, items ...any) {
 	t.Helper()
 	b := append([]byte(head), of(items...)...)
@@ -94,7 +94,7 @@ func checkContents(t *testing.T, name, head, want string, items ...any) {
 	formattest.Damaged(b, func(b []byte) string { return contents(t, b) })
 }
 
-// TestTemplates: hashes whose names stand in a template that is before them in the file, or before their values.
+// TestTemplates: hashes with a template before them in the file, or with their names before the values.
 func TestTemplates(t *testing.T) {
 	template := of(byte(opTemplate), 7, 2, text("b"), text("aa"))
 	key := func(t Type, name string, list ...any) []byte { return of(append([]any{t, text(name)}, list...)...) }
@@ -132,8 +132,8 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestTemplatesElsewhere: a template says that Dragonfly did not write a file, a section knows those of its file and reads none
-// again, and a payload knows none.
+// TestTemplatesElsewhere: a template proves that Dragonfly did not write a file. A section uses the templates of its
+// file and does not read them again; a payload has none.
 func TestTemplatesElsewhere(t *testing.T) {
 	template := of(byte(opTemplate), 7, 2, text("b"), text("aa"))
 	hash := of(TypeHashTempl, text("k"), 7, text("x"), text("y"))
@@ -185,7 +185,7 @@ func TestTemplatesElsewhere(t *testing.T) {
 	}
 }
 
-// TestDragonfly: types 30 to 37 are its own in files that it wrote, and in those older than Redis has such types.
+// TestDragonfly: types 30 to 37 belong to Dragonfly in its own files, and in files older than these types in Redis.
 func TestDragonfly(t *testing.T) {
 	const at = (memberEpoch + 500) * 1000
 	zeros := strings.Repeat("\x00", 24)
@@ -240,7 +240,7 @@ func TestDragonfly(t *testing.T) {
 	}
 }
 
-// TestSnapshots: a part of a snapshot is refused by what stands in no other file.
+// TestSnapshots: a part of a snapshot is rejected because of fields that occur only there.
 func TestSnapshots(t *testing.T) {
 	is := string(AppendAux(nil, "df-ver", "v1"))
 	for b, snapshot := range map[string]bool{
@@ -257,7 +257,8 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// TestServersOwn: opcodes and types of one server, and what none has, which ends a file with its number and offset.
+// TestServersOwn: opcodes and types of a single server, and unknown ones, which end a file with their number and
+// offset.
 func TestServersOwn(t *testing.T) {
 	str := of(TypeString, text("a"), text("b"))
 	cron := of(text("code"), strings.Repeat("\x00", 16), 2, text("k1"), text("k2"), 1, text("x"))
@@ -288,7 +289,7 @@ func TestServersOwn(t *testing.T) {
 	}
 }
 
-// TestMemberExpiries: KeyDB says behind a value when its members expire; those that are gone may be among them.
+// TestMemberExpiries: KeyDB writes member expiries after the value, possibly for members that no longer exist.
 func TestMemberExpiries(t *testing.T) {
 	aux := func(name, value string) []byte { return AppendAux(nil, name, value) }
 	expires := func(member, when string) []byte { return append(aux(memberName, member), aux(memberWhen, when)...) }
@@ -317,7 +318,7 @@ func TestMemberExpiries(t *testing.T) {
 	}
 }
 
-// TestKinds: which records the values of a type are, and whether fields of them expire, by the server.
+// TestKinds: the record type of each value type, and whether its fields may expire, by server.
 func TestKinds(t *testing.T) {
 	redis, valkey, dragonfly := Header{Version: 15}, Header{Version: 80, Valkey: true}, Header{Version: 9, Dragonfly: true}
 	for _, c := range []struct {
@@ -356,7 +357,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestAppendsItems: what is appended beside values is read again.
+// TestAppendsItems: appended framing reads back.
 func TestAppendsItems(t *testing.T) {
 	b := AppendFunction([]byte("REDIS0010"), []byte("#!lua name=l\ncode"))
 	b = AppendModuleAux(b, of("\x81", []byte{0x44, 0x99, 0x23, 0x49, 0x43, 0x7e, 0x3c, 0x03}, moduleUInt, 2, moduleEOF))
@@ -381,7 +382,7 @@ func TestAppendsItems(t *testing.T) {
 	}
 }
 
-// TestStreamChecks: what is refused in a group of a stream.
+// TestStreamChecks: rejected groups of a stream.
 func TestStreamChecks(t *testing.T) {
 	group := func(name string) []byte { return of(text(name), 5, 1, 0, 0) }
 	stream := func(groups ...any) []byte { return of(append([]any{0, 0, 5, 1, len(groups)}, groups...)...) }

@@ -30,7 +30,7 @@ func readGolden(t testing.TB, path string) []byte {
 	return b
 }
 
-// walk reads a file to its end and decodes everything in it.
+// walk reads a file to its end and decodes all items.
 func walk(b []byte) (records, elements int, err error) {
 	s, err := rdb.NewScanner(bytes.NewReader(b), 0, int64(len(b)))
 	if err != nil {

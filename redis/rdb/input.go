@@ -14,46 +14,46 @@ import (
 )
 
 const (
-	// windowSize is how much of a file is read at once: it stays in the caches next to the core.
+	// windowSize is the size of a read; it fits the inner CPU caches.
 	windowSize = 64 << 10
-	// maxHeld is how large a value may be to be returned in one piece; others are read from where they are.
+	// maxHeld is the largest value returned in one piece; larger values are read from the file.
 	maxHeld = 1 << 20
 )
 
-// input is what is decoded: a window into a file, or bytes that are all there is. After an error every method does nothing;
-// the first is kept.
+// input is the source of a decoder: a window into a file, or bytes in memory. It keeps the first error, after which all
+// methods are no-ops.
 type input struct {
 	buf  []byte
 	pos  int
 	base int64       // offset of buf[0] in the file
-	src  io.ReaderAt // nil: buf is everything
-	end  int64       // of what may be read
-	pin  int         // first byte of buf to keep, -1 for none
-	// fresh says that a window that is left may be in use: the next is another one.
+	src  io.ReaderAt // nil: buf is complete
+	end  int64       // end of the readable range
+	pin  int         // first byte of buf to keep; -1: not pinned
+	// fresh: elements may refer to an old window, so it must not be overwritten.
 	fresh bool
 	err   error
 }
 
-// reset makes b everything; its first byte is at an offset.
+// reset reads from b, whose first byte has offset off.
 func (in *input) reset(b []byte, off int64) {
 	*in = input{buf: b, base: off, end: off + int64(len(b)), pin: -1}
 }
 
-// open reads from an offset of a file up to another one.
+// open reads a range of a file.
 func (in *input) open(r io.ReaderAt, from, end int64) {
 	buf := in.buf
 	if in.src == nil {
-		buf = nil // it is somebody's
+		buf = nil // the caller's bytes
 	}
 	*in = input{buf: buf[:0], base: from, src: r, end: end, pin: -1}
 }
 
 func (in *input) offset() int64 { return in.base + int64(in.pos) }
 
-// left is how many bytes there are.
+// left returns the number of remaining bytes.
 func (in *input) left() int64 { return in.end - in.offset() }
 
-// fail keeps the first error, about a field at an offset.
+// fail records the first error, in a field at an offset.
 func (in *input) fail(off int64, field string, err error) {
 	if in.err == nil {
 		in.err = &record.CorruptError{Off: off, Field: field, Err: err}
@@ -64,12 +64,12 @@ func (in *input) failf(off int64, field, format string, args ...any) {
 	in.fail(off, field, fmt.Errorf(format, args...))
 }
 
-// short says that a field is cut off.
+// short fails with a truncated field.
 func (in *input) short(field string, need uint64) {
 	in.failf(in.offset(), field, "need %d bytes, have %d: %w", need, in.left(), record.ErrShort)
 }
 
-// has reports whether n bytes follow, and brings them into the window.
+// has reports whether n bytes follow, and loads them into the window.
 func (in *input) has(n uint64, field string) bool {
 	if n <= uint64(len(in.buf)-in.pos) && in.err == nil {
 		return true
@@ -106,12 +106,12 @@ func (in *input) fill(n uint64, field string) bool {
 	return false
 }
 
-// slide drops what is before keep and makes room for size bytes.
+// slide drops the bytes before keep and makes room for size bytes.
 func (in *input) slide(keep, size int) {
 	rest := in.buf[keep:]
 	if in.fresh || cap(in.buf) < size {
 		if cap(in.buf) > maxHeld && len(rest) <= windowSize {
-			rest, in.buf = bytes.Clone(rest), nil // a large window is not held beside the next
+			rest, in.buf = bytes.Clone(rest), nil // free a large window before allocating the next
 		}
 		in.buf = append(make([]byte, 0, size), rest...)
 	} else {
@@ -134,7 +134,7 @@ func (in *input) take(n uint64, field string) []byte {
 	return b
 }
 
-// skip skips n bytes. What is pinned is let go when it becomes too large to be held.
+// skip skips n bytes. It drops the pin if the pinned bytes would exceed maxHeld.
 func (in *input) skip(n uint64, field string) {
 	if n <= uint64(len(in.buf)-in.pos) {
 		in.pos += int(n)
@@ -157,7 +157,7 @@ func (in *input) skip(n uint64, field string) {
 	in.seek(in.offset() + int64(n))
 }
 
-// seek goes to an offset. Bytes are read again when they are not in the window.
+// seek moves to an offset, and drops the window if the offset is outside.
 func (in *input) seek(off int64) {
 	if at := off - in.base; at >= 0 && at <= int64(len(in.buf)) {
 		in.pos = int(at)
@@ -185,8 +185,8 @@ func (in *input) nextByte(field string) (c byte) {
 	return c
 }
 
-// near returns where the string that is next begins and ends in the window, when it is all there and its length has up to
-// 14 bits, as most have.
+// near returns the bounds of the next string in the window. ok is false unless the window has all of it and its length
+// has at most 14 bits, which is the common case.
 func (in *input) near() (from, to int, ok bool) {
 	if in.err != nil || len(in.buf)-in.pos < 2 {
 		return 0, 0, false
@@ -218,7 +218,7 @@ func (in *input) uint64(field string) (n uint64) {
 	return n
 }
 
-// How a length begins.
+// First bytes of a length.
 const (
 	len6   = 0 // two high bits
 	len14  = 1
@@ -232,7 +232,7 @@ const (
 	strLZF   = 0xC3
 )
 
-// length reads a length. Where a string is due, special is its first byte when it is no length.
+// length reads a length. If isString is set, special is the first byte of a string without a plain length.
 func (in *input) length(field string, isString bool) (n uint64, special byte) {
 	c := in.byte(field)
 	switch c >> 6 {
@@ -270,7 +270,7 @@ func (in *input) len(field string) uint64 {
 	return n
 }
 
-// count reads a number of things that each take at least size bytes.
+// count reads the number of items of at least size bytes each. It rejects a count that exceeds the remaining bytes.
 func (in *input) count(field string, size uint64) uint64 {
 	off := in.offset()
 	n := in.len(field)
@@ -300,10 +300,10 @@ func (in *input) skipString(field string) {
 	}
 }
 
-// intSize is how many bytes an integer string has.
+// intSize returns the size of an integer string.
 func intSize(special byte) uint64 { return 1 << (special & 3) }
 
-// str reads a string: a view of the window, or appended to text, which is returned.
+// str reads a string. It returns a view of the window, or appends the string to text and returns both.
 func (in *input) str(field string, text []byte) (s, _ []byte) {
 	if from, to, ok := in.near(); ok {
 		in.pos = to
@@ -340,7 +340,7 @@ func (in *input) integer(field string, special byte, text []byte) []byte {
 	return strconv.AppendInt(text, n, 10)
 }
 
-// lzf appends what a compressed string unpacks to.
+// lzf appends a decompressed string.
 func (in *input) lzf(field string, text []byte) []byte {
 	off := in.offset()
 	clen, ulen := in.len(field), in.len(field)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// countedReads counts how often it is read.
+// countedReads counts its reads.
 type countedReads struct {
 	io.ReaderAt
 	n int
@@ -18,8 +18,8 @@ func (c *countedReads) ReadAt(p []byte, off int64) (int, error) {
 	return c.ReaderAt.ReadAt(p, off)
 }
 
-// TestSkipHoldsWhatIsPinned: what is pinned stays in the window while what is skipped is small enough to be held, and nothing
-// is read to be passed over otherwise.
+// TestSkipHoldsWhatIsPinned: pinned bytes stay in the window while the skipped bytes fit maxHeld; otherwise a skip
+// reads no bytes.
 func TestSkipHoldsWhatIsPinned(t *testing.T) {
 	file := make([]byte, 4<<20)
 	for i := range file {
@@ -66,7 +66,7 @@ func TestSkipHoldsWhatIsPinned(t *testing.T) {
 	}
 }
 
-// TestFieldsAcrossWindows: fields are whole wherever the windows into a file end, and a file that shrank is an error.
+// TestFieldsAcrossWindows: fields may cross the end of a window, and a file that shrank is an error.
 func TestFieldsAcrossWindows(t *testing.T) {
 	file := make([]byte, 5*windowSize+11)
 	for i := range file {
@@ -95,7 +95,7 @@ func TestFieldsAcrossWindows(t *testing.T) {
 	}
 }
 
-// TestPinIsLetGo: what was pinned is let go when more than maxHeld of it is held, also when it begins the window.
+// TestPinIsLetGo: the pin is dropped beyond maxHeld bytes, also at the start of the window.
 func TestPinIsLetGo(t *testing.T) {
 	b := make([]byte, 4*maxHeld)
 	for _, from := range []uint64{0, 5} {

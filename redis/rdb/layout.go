@@ -7,7 +7,7 @@ import (
 	"kvferry/record"
 )
 
-// Version is the version that a file is written in. REDIS0009 is what most servers load.
+// Version is the RDB version of a file. Most servers load REDIS0009.
 type Version struct {
 	Number int
 	Valkey bool
@@ -16,7 +16,7 @@ type Version struct {
 // DefaultVersion loads in Redis 5.0 and newer, Valkey, KeyDB and Dragonfly.
 var DefaultVersion = Version{Number: 9}
 
-// versions are those that can be written, with the oldest servers that load them.
+// versions lists the writable versions with the oldest servers that load them.
 var versions = []struct {
 	name, servers string
 	v             Version
@@ -31,7 +31,7 @@ var versions = []struct {
 	{"valkey80", "Valkey 9.0, no Redis", Version{Number: 80, Valkey: true}},
 }
 
-// Versions lists the names of the versions that can be written, the default first.
+// Versions lists the names of the writable versions, the default first.
 func Versions() []string {
 	out := []string{DefaultVersion.String()}
 	for _, v := range versions {
@@ -42,7 +42,7 @@ func Versions() []string {
 	return out
 }
 
-// ParseVersion reads the name of a version.
+// ParseVersion parses the name of a version.
 func ParseVersion(s string) (Version, error) {
 	for _, v := range versions {
 		if v.name == s {
@@ -52,7 +52,7 @@ func ParseVersion(s string) (Version, error) {
 	return Version{}, fmt.Errorf("RDB version %q cannot be written: want one of %s", s, strings.Join(Versions(), ", "))
 }
 
-// String is the name of the version.
+// String returns the name of the version.
 func (v Version) String() string {
 	if v.Valkey {
 		return fmt.Sprintf("valkey%d", v.Number)
@@ -70,10 +70,10 @@ func (v Version) Servers() string {
 	return ""
 }
 
-// header is what a file of the version begins with.
+// header returns the file header of the version.
 func (v Version) header() Header { return Header{Version: v.Number, Valkey: v.Valkey} }
 
-// Types are the types of records that the version holds.
+// Types returns the record types that the version supports.
 func (v Version) Types() record.TypeSet {
 	t := record.RedisTypes
 	if v.Number < 9 {
@@ -85,11 +85,11 @@ func (v Version) Types() record.TypeSet {
 	return t
 }
 
-// FieldExpiry reports whether the version holds expiries of fields.
+// FieldExpiry reports whether the version supports field expiry.
 func (v Version) FieldExpiry() bool { return v.Number >= 12 }
 
-// Functions reports whether the version holds libraries of functions.
+// Functions reports whether the version supports function libraries.
 func (v Version) Functions() bool { return v.Number >= 10 }
 
-// EntriesRead reports whether the version holds how many entries a group has read, and what was deleted of a stream.
+// EntriesRead reports whether the version stores the entries read by a group, and the deletions of a stream.
 func (v Version) EntriesRead() bool { return v.Number >= 10 }

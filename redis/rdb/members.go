@@ -11,7 +11,7 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// KeyDB writes when members of a key expire behind it, as pairs of AUX fields:
+// KeyDB writes member expiries after the value, as pairs of AUX fields:
 //
 //	FA "keydb-subexpire-key" member | FA "keydb-subexpire-when" ms
 const (
@@ -19,13 +19,13 @@ const (
 	memberWhen = "keydb-subexpire-when"
 )
 
-// seed makes hashes of names that no file can be made for.
+// seed is random, so no file can be crafted to cause hash collisions.
 var seed = maphash.MakeSeed()
 
-// maxMembers bounds how many members with an expiry are kept of a key.
+// maxMembers limits the member expiries kept per key.
 const maxMembers = 1 << 20
 
-// members passes over what says when members of the key expire.
+// members skips the member expiries of a key.
 func (s *Scanner) members() {
 	in := &s.in
 	for in.err == nil && (in.isAux(memberName) || in.isAux(memberWhen)) {
@@ -35,7 +35,7 @@ func (s *Scanner) members() {
 	}
 }
 
-// isAux reports whether an AUX field of a name is next.
+// isAux reports whether an AUX field of this name is next.
 func (in *input) isAux(name string) bool {
 	if in.pos < len(in.buf) && in.buf[in.pos] != opAux {
 		return false
@@ -48,20 +48,20 @@ func (in *input) isAux(name string) bool {
 	return b[0] == opAux && int(b[1]) == len(name) && string(b[2:]) == name
 }
 
-// member is when a member expires, by the hash of its name.
+// member is the expiry of a member, by the hash of its name.
 type member struct {
 	hash uint64
 	ms   int64
 }
 
-// memberExpiries are those of a value's members. Members that are gone may be among them.
+// memberExpiries holds the expiries of a value's members. It may include members that no longer exist.
 type memberExpiries struct {
 	list   []member
 	sorted bool
-	lost   int64 // of more than can be kept
+	lost   int64 // dropped because of maxMembers
 }
 
-// read reads the AUX fields behind a key.
+// read reads the AUX fields after a value.
 func (m *memberExpiries) read(in *input) {
 	for in.err == nil && in.left() > 0 {
 		off := in.offset()
@@ -79,7 +79,7 @@ func (m *memberExpiries) read(in *input) {
 	}
 }
 
-// add has a member expire.
+// add sets the expiry of a member.
 func (m *memberExpiries) add(name []byte, ms int64) {
 	if len(m.list) == maxMembers {
 		m.lost++
@@ -88,10 +88,10 @@ func (m *memberExpiries) add(name []byte, ms int64) {
 	m.list, m.sorted = append(m.list, member{maphash.Bytes(seed, name), max(ms, 1)}), false
 }
 
-// ExpireMember has a member, if it is there, of the value that was begun expire.
+// ExpireMember sets the expiry of a member of the current value. It ignores a missing member.
 func (d *Decoder) ExpireMember(name []byte, ms int64) { d.members.add(name, ms) }
 
-// aux reads an AUX field of a name and returns its value.
+// aux reads the value of an AUX field of this name.
 func (in *input) aux(name string) []byte {
 	if !in.isAux(name) {
 		in.failf(in.offset(), "member expiry", "no %s", name)
@@ -103,7 +103,7 @@ func (in *input) aux(name string) []byte {
 	return value
 }
 
-// set gives members their expiry.
+// set applies the expiries to elements.
 func (m *memberExpiries) set(elems []record.Element) {
 	if !m.sorted {
 		slices.SortStableFunc(m.list, func(a, b member) int { return cmp.Compare(a.hash, b.hash) })
@@ -117,10 +117,10 @@ func (m *memberExpiries) set(elems []record.Element) {
 	}
 }
 
-// Unread returns how many members of the value have an expiry that was not kept, because there are too many.
+// Unread returns the number of member expiries dropped because the value has too many.
 func (d *Decoder) Unread() int64 { return d.members.lost }
 
-// BeginItem starts to decode the value of an item of a file that begins with a header.
+// BeginItem starts to decode the value of an item.
 func (d *Decoder) BeginItem(hd Header, it *Item, r io.ReaderAt, h *record.Header) (err error) {
 	if it.Value != nil {
 		err = d.Begin(it.Type, hd, it.Value, it.From, h)

@@ -7,21 +7,21 @@ import (
 	"kvferry/record"
 )
 
-// Opaque values that are no module's: arrays of Redis 8.8, cron jobs of KeyDB, JSON and sketches of Dragonfly.
+// Opaque values that belong to no module: Redis 8.8 arrays, KeyDB cron jobs, Dragonfly JSON and sketches.
 const (
 	NativeArray = "array"
 	NativeCron  = "keydb-cron"
 	NativeDF    = "dragonfly"
 )
 
-// moduleChars are the characters of a module type's name, 6 bits each.
+// moduleChars are the characters of a module type name, 6 bits each.
 const moduleChars = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// moduleNameLen is how many characters the name of a module's type has.
+// moduleNameLen is the length of a module type name.
 const moduleNameLen = 9
 
-// ModuleName returns the name in the id of a module's type: 9 characters of 6 bits, the first highest, and 10 bits of a
-// version.
+// ModuleName decodes the name in a module type id: 9 characters of 6 bits, the first in the highest bits, and 10 bits
+// of a version.
 func ModuleName(id uint64) string {
 	var name [moduleNameLen]byte
 	id >>= 10
@@ -32,7 +32,7 @@ func ModuleName(id uint64) string {
 	return string(name[:])
 }
 
-// Items of a module's value.
+// Opcodes in a module value.
 const (
 	moduleEOF    = 0
 	moduleSInt   = 1
@@ -42,7 +42,7 @@ const (
 	moduleString = 5
 )
 
-// skipModule skips the items of a module's value and the 0 that ends them.
+// skipModule skips the items of a module value and the EOF opcode.
 func (in *input) skipModule() {
 	for in.err == nil {
 		off := in.offset()
@@ -63,7 +63,7 @@ func (in *input) skipModule() {
 	}
 }
 
-// LibraryName returns the name of a library of functions, which its first line says: #!lua name=lib1
+// LibraryName returns the name in the first line of a function library: #!lua name=lib1
 func LibraryName(source []byte) string {
 	line, _, _ := bytes.Cut(source, []byte("\n"))
 	for _, word := range bytes.Fields(line) {
@@ -74,7 +74,7 @@ func LibraryName(source []byte) string {
 	return fmt.Sprintf("%.64q", line)
 }
 
-// IsModule reports whether an opaque element is the value of a Redis module's type.
+// IsModule reports whether an opaque element is a value of a Redis module type.
 func IsModule(el *record.Element) bool {
 	if len(el.Name) != moduleNameLen {
 		return false

@@ -8,7 +8,7 @@ import (
 	"kvferry/record"
 )
 
-// packedName packs a name as servers do: 9 characters of 6 bits and 10 bits of a version.
+// packedName packs a name like servers do: 9 characters of 6 bits and 10 bits of a version.
 func packedName(name string, version uint64) (id uint64) {
 	for _, c := range []byte(name) {
 		id = id<<6 | uint64(bytes.IndexByte([]byte(moduleChars), c))
@@ -16,7 +16,7 @@ func packedName(name string, version uint64) (id uint64) {
 	return id<<10 | version
 }
 
-// TestIsModule: the value of a module's type begins with the id of that type, and its items fill it.
+// TestIsModule: a module value begins with the id of its type, and consists of module items.
 func TestIsModule(t *testing.T) {
 	for _, name := range []string{"ReJSON-RL", "ABCdef09_", "MBbloom--"} {
 		id := packedName(name, 3)
@@ -41,7 +41,7 @@ func TestIsModule(t *testing.T) {
 	}
 }
 
-// TestSections: a section has the items between its offsets in the database where it begins, and then it ends.
+// TestSections: a section yields the items between its offsets, starting in its database, and then ends.
 func TestSections(t *testing.T) {
 	items := [][]byte{[]byte("\x00\x01a\x01x"), []byte("\x00\x01b\x01y")}
 	file := bytes.Join(append([][]byte{[]byte("REDIS0011")}, items...), nil)
@@ -60,7 +60,7 @@ func TestSections(t *testing.T) {
 	}
 }
 
-// TestVersionServers: each version says which servers load it, and what is none says nothing.
+// TestVersionServers: each version names its servers; an unknown version names no server.
 func TestVersionServers(t *testing.T) {
 	for _, x := range versions {
 		if x.v.String() != x.name || x.v.Servers() != x.servers {

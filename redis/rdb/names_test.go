@@ -11,8 +11,8 @@ import (
 	"kvferry/record"
 )
 
-// TestTwins: of members with one name the first is returned, and an error at the end says so; of very many all are, with the
-// same error.
+// TestTwins: the first of equal members is returned, with an error at the end; of very many members all are returned,
+// with the same error.
 func TestTwins(t *testing.T) {
 	d := Decoder{TempDir: t.TempDir()}
 	defer d.Close()
@@ -59,7 +59,7 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestTwinsFillBatches: twins that fill whole batches are passed over.
+// TestTwinsFillBatches: repeated names that fill whole batches are skipped.
 func TestTwinsFillBatches(t *testing.T) {
 	b := AppendLen(nil, 501)
 	for range 500 {

@@ -13,14 +13,14 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// part is a piece of a file, which follows the header of a version.
+// part is a piece of a file, after the header of a version.
 type part struct {
 	name   string
 	header Header
 	bytes  []byte
 }
 
-// of joins bytes: texts and bytes as they are, numbers as lengths, uint64 as 8 bytes little endian.
+// of joins bytes: texts and bytes verbatim, numbers as lengths, uint64 as 8 bytes little endian.
 func of(list ...any) (b []byte) {
 	for _, x := range list {
 		switch x := x.(type) {
@@ -44,10 +44,10 @@ func of(list ...any) (b []byte) {
 // text is a string of a file.
 func text(s string) []byte { return append(AppendLen(nil, uint64(len(s))), s...) }
 
-// moduleID is that of a type RJkjSUN-P, version 3.
+// moduleID is the id of type RJkjSUN-P, version 3.
 const moduleID = 0x44992349437e3c00 | 3
 
-// parts are keys in all encodings, and all that stands beside keys.
+// parts are keys in all encodings, and all other items.
 func parts() (out []part) {
 	redis, old, valkey := Header{Version: 14}, Header{Version: 3}, Header{Version: 80, Valkey: true}
 	add := func(name string, h Header, list ...any) { out = append(out, part{name, h, of(list...)}) }
@@ -155,7 +155,7 @@ func parts() (out []part) {
 	return out
 }
 
-// outcome is all that is read of a file, in words, up to the error that ends it.
+// outcome renders all data read from a file, with the final error.
 func outcome(file []byte) string {
 	var out strings.Builder
 	s, err := NewScanner(bytes.NewReader(file), 0, int64(len(file)))
@@ -207,9 +207,9 @@ func elements(d *Decoder, err error, h *record.Header) string {
 	return out.String()
 }
 
-// TestOutcomes: every encoding and opcode is read as testdata/outcomes.txt says, to the field. Of files that are cut at
-// any byte, or have any byte changed, the file has a sum of all that is read and said of them: it changes with a message,
-// an offset or a bound.
+// TestOutcomes: every encoding and opcode reads as in testdata/outcomes.txt, field by field. For the same files
+// truncated or changed at any byte, testdata has a hash of all results and errors: it changes with a message, an offset
+// or a bound.
 func TestOutcomes(t *testing.T) {
 	var got strings.Builder
 	for _, p := range parts() {

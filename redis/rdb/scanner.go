@@ -11,15 +11,15 @@ import (
 // headerLen is the length of the magic and the version: REDIS0011, VALKEY080.
 const headerLen = 9
 
-// Header is what a file begins with, and what is known of the server that wrote it.
+// Header is the header of a file, with facts about the server that wrote it.
 type Header struct {
 	Version   int
 	Valkey    bool
-	Dragonfly bool // AUX fields say so
+	Dragonfly bool // detected from AUX fields
 	templates *templates
 }
 
-// String is the header as it stands in the file.
+// String returns the encoded header.
 func (h Header) String() string {
 	if h.Valkey {
 		return fmt.Sprintf("VALKEY%03d", h.Version)
@@ -30,16 +30,16 @@ func (h Header) String() string {
 // HasChecksum reports whether a checksum follows the items.
 func (h Header) HasChecksum() bool { return h.Valkey || h.Version >= firstChecksum }
 
-// firstChecksum is the first version of Redis with a checksum.
+// firstChecksum is the first Redis RDB version with a checksum.
 const firstChecksum = 5
 
-// IsRDB reports whether bytes are how an RDB file begins.
+// IsRDB reports whether head starts an RDB file.
 func IsRDB(head []byte) bool {
 	_, err := ParseHeader(head)
 	return err == nil
 }
 
-// ParseHeader reads how a file begins, whatever its version.
+// ParseHeader parses a header of any version.
 func ParseHeader(b []byte) (Header, error) {
 	if len(b) < headerLen {
 		return Header{}, record.Short(0, "header", headerLen, len(b))
@@ -61,57 +61,57 @@ func ParseHeader(b []byte) (Header, error) {
 	return h, nil
 }
 
-// Op says what an item is.
+// Op is the kind of an item.
 type Op uint8
 
-// Items of a file.
+// Kinds of items.
 const (
 	OpKey         Op = iota // a key with its value
-	OpAux                   // Key is the name, Value what it says
-	OpSelectDB              // DB is the database of the keys that follow
-	OpResizeDB              // hints about numbers of keys
-	OpSlotInfo              // hints about a slot of a cluster
+	OpAux                   // Key is the name, Value the value
+	OpSelectDB              // DB is the database of the following keys
+	OpResizeDB              // size hints of a database
+	OpSlotInfo              // hints about a cluster slot
 	OpFunction              // Value is the source of a library
 	OpModuleAux             // Key is the name of the module's type, Value the body
-	OpOldFunction           // a library of a candidate of Redis 7.0, of which Key is the name
-	OpOther                 // what no record is made of
-	OpEOF                   // the last
+	OpOldFunction           // a library of a Redis 7.0 release candidate; Key is its name
+	OpOther                 // an item without a record
+	OpEOF                   // the end of the items
 )
 
-// Attributes stand before a key. They hold for the next key whatever else stands between.
+// Attributes precede a key. They apply to the next key, even if other items lie between.
 type Attributes struct {
 	ExpireMS int64 // 0: never
 	Idle     int64 // seconds since its last use, -1 unknown
 	Freq     int   // -1 unknown
-	// Meta says that metadata of modules stood before the key, which is not read.
+	// Meta: unread module metadata precedes the key.
 	Meta bool
 }
 
-// noAttributes is what a key has that nothing stands before.
+// noAttributes are the attributes of a key with no explicit ones.
 var noAttributes = Attributes{Idle: -1, Freq: -1}
 
-// Item is what a file is made of. What it points to lives until the next call of Next.
+// Item is an item of a file. It is valid until the next call of Next.
 type Item struct {
 	Op   Op
 	Type Type
 	DB   uint64
 	Key  []byte
 	Attributes
-	// Carried is those that stood before an item before this one.
+	// Carried holds the attributes that precede earlier items.
 	Carried Attributes
-	Off     int64 // of the first byte: of the attributes of a key when it has any
-	// From and To are where the value lies. Value is it, nil when it is too large to be held.
+	Off     int64 // offset of the item, including attributes of a key
+	// From and To bound the value. Value is nil if it is too large to buffer.
 	From, To int64
 	Value    []byte
-	// Up to End stands when members of the key expire. Members is that, nil when it is too large to be held.
+	// End bounds the member expiries after the value. Members is nil if they are too large to buffer.
 	End     int64
 	Members []byte
 }
 
-// HasMembers reports whether it is said behind a value when its members expire.
+// HasMembers reports whether member expiries follow the value.
 func (it *Item) HasMembers() bool { return it.To < it.End }
 
-// Scanner cuts a file into its items. Values are skipped, not decoded.
+// Scanner splits a file into items. It skips values without decoding them.
 type Scanner struct {
 	Header Header
 	in     input
@@ -119,13 +119,13 @@ type Scanner struct {
 	db     uint64
 	text   []byte
 	done   bool
-	// carried are attributes of the next key.
+	// carried holds attributes of the next key.
 	carried Attributes
-	// sectioned says that there need be no OpEOF.
+	// sectioned: OpEOF is optional.
 	sectioned bool
 }
 
-// NewScanner reads the header at an offset of a file, whose bytes end at another one.
+// NewScanner reads the header at from, in a file that ends at end.
 func NewScanner(r io.ReaderAt, from, end int64) (*Scanner, error) {
 	s := &Scanner{carried: noAttributes}
 	s.in.open(r, from, end)
@@ -138,29 +138,29 @@ func NewScanner(r io.ReaderAt, from, end int64) (*Scanner, error) {
 	return s, err
 }
 
-// Section returns a scanner of the items between two offsets, which begin in a database.
+// Section returns a scanner for a range of items that starts in database db.
 func Section(r io.ReaderAt, h Header, db uint64, from, end int64) *Scanner {
 	s := &Scanner{Header: h, db: db, sectioned: true, carried: noAttributes}
 	s.in.open(r, from, end)
 	return s
 }
 
-// Carry gives the next key attributes that stood before the section.
+// Carry sets the attributes of the next key that precede the section.
 func (s *Scanner) Carry(a Attributes) *Scanner {
 	s.carried = a
 	return s
 }
 
-// Resume goes on at an offset, at which something begins that does not depend on what is before it.
+// Resume continues at an offset, with the state of the start of a file.
 func (s *Scanner) Resume(off int64) {
 	s.in.err, s.carried, s.db = nil, noAttributes, 0
 	s.in.seek(off)
 }
 
-// Offset is where the next item begins; after OpEOF what is behind the checksum.
+// Offset returns the offset of the next item; after Checksum, of the data after the checksum.
 func (s *Scanner) Offset() int64 { return s.in.offset() }
 
-// Checksum reads the checksum that follows OpEOF. A file of before version 5 has none.
+// Checksum reads the checksum after OpEOF. Versions before 5 lack it.
 func (s *Scanner) Checksum() (sum uint64, ok bool, err error) {
 	if !s.Header.HasChecksum() {
 		return 0, false, nil
@@ -169,7 +169,7 @@ func (s *Scanner) Checksum() (sum uint64, ok bool, err error) {
 	return sum, s.in.err == nil, s.in.err
 }
 
-// Next cuts the next item. It returns io.EOF after OpEOF, and where a section ends.
+// Next returns the next item. It returns io.EOF after OpEOF and at the end of a section.
 func (s *Scanner) Next() (*Item, error) {
 	if s.done || s.sectioned && s.in.left() == 0 {
 		return nil, io.EOF
@@ -197,9 +197,9 @@ func (s *Scanner) Next() (*Item, error) {
 	return it, nil
 }
 
-// Strings cuts those of the next items that are strings with no attribute but an expiry, as long as they are in the window
-// and stand there as they are: many others need more of a look, by Next. It sets up to len(dst) records, but not what does
-// not stand in the file, and returns how many. They live until the next call of Next or Strings.
+// Strings returns the next items while they are strings in the window, unencoded, with no attribute but an expiry; all
+// other items need Next. It sets only Key, Value and ExpireMS of up to len(dst) records and returns their number. They
+// are valid until the next call of Next or Strings.
 func (s *Scanner) Strings(dst []record.StringRecord) (n int) {
 	in := &s.in
 	if s.done || s.carried != noAttributes {
@@ -236,7 +236,7 @@ func (s *Scanner) Strings(dst []record.StringRecord) (n int) {
 // expiryLen is the length of an expiry in ms with its opcode.
 const expiryLen = 9
 
-// opcode reads what follows an opcode and reports whether that is an item of its own; attributes of a key are not.
+// opcode reads the data of an opcode and reports whether it is an item of its own, and not an attribute of a key.
 func (s *Scanner) opcode(c byte) bool {
 	in, it := &s.in, &s.item
 	switch c {
@@ -274,8 +274,7 @@ func (s *Scanner) opcode(c byte) bool {
 	return true
 }
 
-// expires is the expiry that ms stand for; the last counts when there are several. Servers take -1 for never and have 0
-// expired.
+// expires normalizes an expiry: servers read -1 as never, and 0 as expired. The last of several expiries counts.
 func expires(ms int64) int64 {
 	switch ms {
 	case -1:
@@ -286,7 +285,7 @@ func expires(ms int64) int64 {
 	return ms
 }
 
-// skipMeta skips metadata of modules: len classes, each 4 bytes, module items, 0.
+// skipMeta skips module metadata: len classes, each 4 bytes, module items, 0.
 func (in *input) skipMeta() {
 	for n := in.count("metadata", 5); n > 0 && in.err == nil; n-- {
 		in.skip(4, "metadata")
@@ -304,7 +303,7 @@ func (s *Scanner) slotImport() bool {
 	return true
 }
 
-// alone reads an item that is no key.
+// alone reads an item without a key.
 func (s *Scanner) alone(c byte) {
 	in, it := &s.in, &s.item
 	switch c {
@@ -341,7 +340,7 @@ func (s *Scanner) alone(c byte) {
 	}
 }
 
-// other reads an item that only files of one server have.
+// other reads an item that is specific to one server.
 func (s *Scanner) other(c byte) {
 	s.item.Op = OpOther
 	switch {
@@ -405,7 +404,7 @@ func (s *Scanner) key(t Type) {
 	}
 }
 
-// copied reads a string that lives until the next item, wherever the window goes.
+// copied reads a string that stays valid until the next item, even if the window moves.
 func (s *Scanner) copied(field string) []byte {
 	start := len(s.text)
 	b, text := s.in.str(field, s.text)

@@ -7,7 +7,7 @@ import (
 	"kvferry/record"
 )
 
-// skipValue skips a value without decoding more than its lengths.
+// skipValue skips a value; it decodes only lengths.
 func (in *input) skipValue(t Type, h Header) {
 	switch sh := h.shape(t); sh.form {
 	case formString, formPackedList, formPackedSet, formPackedZSet, formPackedHash:
@@ -50,7 +50,7 @@ func (in *input) skipValue(t Type, h Header) {
 	}
 }
 
-// skipOpaque skips a value that is carried as it is.
+// skipOpaque skips an opaque value.
 func (in *input) skipOpaque(t Type) {
 	switch t {
 	case TypeModule:
@@ -70,7 +70,7 @@ func (in *input) skipOpaque(t Type) {
 	}
 }
 
-// opaque takes a value that is carried as it is, up to its own end.
+// opaque returns the bytes of an opaque value.
 func (in *input) opaque(t Type) []byte {
 	from := in.offset()
 	in.skipOpaque(t)
@@ -98,8 +98,7 @@ func (in *input) skipStrings(n uint64) {
 	}
 }
 
-// skipShort skips up to n strings that are short, and in the window, with as many bytes behind each. It returns how
-// many there were.
+// skipShort skips up to n short strings in the window, each followed by behind more bytes. It returns their number.
 func (in *input) skipShort(n uint64, behind int) (done uint64) {
 	buf, pos := in.buf, in.pos
 	for done < n && pos < len(buf) {
@@ -114,7 +113,7 @@ func (in *input) skipShort(n uint64, behind int) (done uint64) {
 	return done
 }
 
-// skipPairs skips lengths with strings.
+// skipPairs skips pairs of a length and a string.
 func (in *input) skipPairs(n uint64) {
 	for ; n > 0 && in.err == nil; n-- {
 		in.len("container")
@@ -142,7 +141,7 @@ func (in *input) skipExpiring(t Type) {
 	}
 }
 
-// skipArray passes over
+// skipArray skips
 //
 //	len n, len f (0, 1), if 1: len insert index; n × (len index, len tag, payload)
 //	tag 0, 3: string; 1: int64 LE; 2: double LE
@@ -168,7 +167,7 @@ func (in *input) skipArray() {
 	}
 }
 
-// skipStream skips a stream; streamDecoder says what it is made of.
+// skipStream skips a stream; streamDecoder documents its layout.
 func (in *input) skipStream(t Type) {
 	in.skipStrings(2 * in.count("nodes", 2))
 	in.skipLens(3)
@@ -212,17 +211,17 @@ func (in *input) skipGroup(t Type) {
 	}
 }
 
-// skipIDs skips a number of ids and the ids.
+// skipIDs skips a count and the ids.
 func (in *input) skipIDs() {
 	if n := in.count("ids", IDLen); n <= math.MaxInt64/IDLen {
 		in.skip(n*IDLen, "ids")
 	}
 }
 
-// usual is how many seconds a stream remembers what idempotent producers sent, and how many messages of each, unless it is told.
+// usual is the default of both limits of idempotent producers: seconds, and messages per producer.
 const usual = 100
 
-// skipProducers skips what idempotent producers have sent, and says what a record has no place for; "" if that is nothing.
+// skipProducers skips the state of idempotent producers, and describes the part that a record cannot hold, or "".
 func (in *input) skipProducers() (lost string) {
 	if seconds, most := in.len("duration"), in.len("messages"); seconds != usual || most != usual {
 		lost = fmt.Sprintf("the stream remembers %d messages of each idempotent producer for %d seconds", most, seconds)

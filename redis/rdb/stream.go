@@ -16,7 +16,7 @@ import (
 const (
 	// IDLen is the length of a raw id: ms BE64, seq BE64.
 	IDLen = 16
-	// pendingSize is the least that a pending entry takes: id, time, number of deliveries.
+	// pendingSize is the minimum size of a pending entry: id, time, delivery count.
 	pendingSize = IDLen + 8 + 1
 )
 
@@ -34,15 +34,15 @@ type streamDecoder struct {
 	typ    Type
 	phase  phase
 	master [IDLen]byte // id of the node
-	named  bool        // it was read
+	named  bool        // master is set
 	prev   [IDLen]byte // id of the last entry, if entriesSeen is not 0
 	fields [][]byte    // names of the master entry, views of the node
-	first  []byte      // says the stream; nil when it does not
+	first  []byte      // first id; nil before TypeStream2
 	last   []byte
 	del    []byte
-	groups int64 // offset where they begin
+	groups int64 // offset of the groups
 
-	living, deleted      int64 // entries that the node says it has
+	living, deleted      int64 // entries left in the node, by its counts
 	entriesSeen, entries uint64
 	nodesLeft            uint64
 	groupsLeft           uint64
@@ -50,12 +50,12 @@ type streamDecoder struct {
 	name      []byte
 	consumers []record.ConsumerState
 	pending   []pendingEntry
-	at        int // consumer or pending entry that is next
+	at        int // next consumer or pending entry
 	packed    []byte
-	lost      string // that no record has a place for
+	lost      string // describes data that records cannot hold
 }
 
-// phase is what of a stream is being read.
+// phase is the position in a stream.
 type phase uint8
 
 const (
@@ -71,7 +71,7 @@ const (
 type pendingEntry struct {
 	id        [IDLen]byte
 	ms, count int64
-	consumer  int // -1 for none
+	consumer  int // -1: no consumer
 }
 
 var (
@@ -82,7 +82,7 @@ var (
 	errStreamTwin  = errors.New("occurs more than once")
 )
 
-// beginStream reads what stands behind the nodes and goes back to them.
+// beginStream reads the metadata after the nodes, then seeks back to them.
 func (d *Decoder) beginStream(t Type, h *record.Header) {
 	s, in := &d.stream, &d.in
 	*s = streamDecoder{typ: t, fields: s.fields[:0], consumers: s.consumers[:0], pending: s.pending[:0], packed: bufpool.Reset(s.packed),
@@ -145,7 +145,7 @@ func (d *Decoder) readStream(dst []record.Element) (n int) {
 	return n
 }
 
-// nextNode opens the next node, or goes on to the groups.
+// nextNode opens the next node, or moves on to the groups.
 func (d *Decoder) nextNode() {
 	s, in := &d.stream, &d.in
 	if s.nodesLeft == 0 {
@@ -158,7 +158,7 @@ func (d *Decoder) nextNode() {
 		return
 	}
 	s.nodesLeft--
-	d.packed, s.packed = pack.Reader{}, bufpool.Reset(s.packed) // of the last node, which may be large
+	d.packed, s.packed = pack.Reader{}, bufpool.Reset(s.packed) // free the last node, which may be large
 	clear(s.fields)
 	off := in.offset()
 	id, text := in.str("node", d.text[:0])
@@ -185,7 +185,7 @@ func (d *Decoder) nextNode() {
 	}
 }
 
-// masterEntry reads what a node begins with: count | deleted | n | n × field | 0.
+// masterEntry reads the head of a node: count | deleted | n | n × field | 0.
 func (d *Decoder) masterEntry() error {
 	if d.in.err != nil {
 		return nil
@@ -203,7 +203,7 @@ func (d *Decoder) masterEntry() error {
 	if err != nil || n < 0 || n > int64(d.packed.Size()) {
 		return errStreamEntry
 	}
-	if s.living+s.deleted <= 0 { // servers leave nodes of deleted entries, but none without any
+	if s.living+s.deleted <= 0 { // servers keep nodes of deleted entries, but not empty ones
 		d.oddly("node", "it has no entries")
 	}
 	s.fields = s.fields[:0]
@@ -211,7 +211,7 @@ func (d *Decoder) masterEntry() error {
 		if err := d.packed.Must(&e); err != nil {
 			return err
 		}
-		name, text := e.AppendTo(nil) // an integer as a name is rare
+		name, text := e.AppendTo(nil) // names that are integers are rare
 		_ = text
 		s.fields = append(s.fields, name)
 	}
@@ -222,7 +222,7 @@ func (d *Decoder) masterEntry() error {
 	return err
 }
 
-// integer takes an integer of a node, which may be coded as text.
+// integer reads an integer of a node, which may be encoded as text.
 func integer(p *pack.Reader) (int64, error) {
 	var e pack.Item
 	if err := p.Must(&e); err != nil {
@@ -240,7 +240,7 @@ const (
 	EntrySameFields = 2
 )
 
-// streamEntries reads entries of the node, without those that were deleted.
+// streamEntries reads entries of the node and skips deleted ones.
 func (d *Decoder) streamEntries(dst []record.Element) (n int) {
 	s := &d.stream
 	for n < len(dst) && len(s.packed) < maxText {
@@ -322,7 +322,7 @@ func (d *Decoder) streamEntry(e *record.Element) (deleted bool, err error) {
 	return false, nil
 }
 
-// pairs appends the fields and values of an entry as records have them.
+// pairs appends the fields and values of an entry in the form of records.
 func (d *Decoder) pairs(same bool) error {
 	s, p := &d.stream, &d.packed
 	n := int64(len(s.fields))
@@ -354,7 +354,7 @@ func (d *Decoder) pairs(same bool) error {
 	return nil
 }
 
-// nextGroup reads a whole group, of which more than the name comes later than it is needed.
+// nextGroup reads a whole group, because pending entries come before the names of their consumers.
 func (d *Decoder) nextGroup() bool {
 	s, in := &d.stream, &d.in
 	if s.groupsLeft == 0 {
@@ -394,7 +394,7 @@ func (d *Decoder) nextGroup() bool {
 	return in.err == nil
 }
 
-// readPending reads what a group has pending, in the order of ids.
+// readPending reads the pending entries of a group and sorts them by id.
 func (d *Decoder) readPending() {
 	s, in := &d.stream, &d.in
 	for n := in.count("pending", pendingSize); n > 0 && in.err == nil; n-- {
@@ -415,7 +415,7 @@ func (d *Decoder) readPending() {
 	}
 }
 
-// readConsumer reads a consumer and gives it its pending entries.
+// readConsumer reads a consumer and assigns its pending entries.
 func (d *Decoder) readConsumer() {
 	s, in := &d.stream, &d.in
 	start := in.offset()
@@ -436,7 +436,7 @@ func (d *Decoder) readConsumer() {
 	}
 }
 
-// readNacked reads ids of pending entries that no consumer has.
+// readNacked reads the ids of pending entries without a consumer.
 func (d *Decoder) readNacked() {
 	for n := d.in.count("ids", IDLen); n > 0 && d.in.err == nil; n-- {
 		d.pendingID("nacked entry")
@@ -445,7 +445,7 @@ func (d *Decoder) readNacked() {
 
 var errNotPending = errors.New("is not pending in its group")
 
-// pendingID reads the id of a pending entry that no consumer has so far.
+// pendingID reads the id of a pending entry that has no consumer yet.
 func (d *Decoder) pendingID(field string) *pendingEntry {
 	in, s := &d.in, &d.stream
 	off := in.offset()
@@ -463,7 +463,7 @@ func (d *Decoder) pendingID(field string) *pendingEntry {
 	return nil
 }
 
-// groupElement is the element of the group that was read.
+// groupElement returns the element of the current group.
 func (d *Decoder) groupElement() record.Element {
 	s := &d.stream
 	return record.Element{Kind: record.Group, Name: s.name, Value: s.packed[:len(s.packed):len(s.packed)]}
@@ -499,10 +499,10 @@ func (d *Decoder) groupElements(dst []record.Element) (n int) {
 	return n
 }
 
-// Bounds of what a stream may be set to, in seconds and messages.
+// Limits of the configuration of idempotent producers, in seconds and messages.
 const maxProducersFor, maxProducerIDs = 24 * 60 * 60, 10000
 
-// endStream skips what is behind the groups.
+// endStream skips the data after the groups.
 func (d *Decoder) endStream() {
 	if d.stream.typ >= TypeStream4 {
 		at := d.in.offset()
@@ -516,7 +516,7 @@ func (d *Decoder) endStream() {
 	d.stream.phase = streamDone
 }
 
-// Unkept says what the stream that was read has beyond what records have a place for; "" if that is nothing.
+// Unkept describes the data of the last stream that records cannot hold, or "".
 func (d *Decoder) Unkept() string {
 	if d.form != formStream {
 		return ""
@@ -524,8 +524,8 @@ func (d *Decoder) Unkept() string {
 	return d.stream.lost
 }
 
-// StreamLength returns how many entries the value that was read says that it has, and how many there were; ok is false
-// if it was no stream.
+// StreamLength returns the stored and the actual number of entries of the last value; ok is false if it was not a
+// stream.
 func (d *Decoder) StreamLength() (says, has uint64, ok bool) {
 	return d.stream.entries, d.stream.entriesSeen, d.form == formStream
 }

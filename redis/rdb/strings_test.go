@@ -10,8 +10,8 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// keysOf says which keys a file has up to its end, or to the error that ends it, with the values of strings. Where some are
-// taken at once it is so many at most; it returns how many were.
+// keysOf lists the keys of a file, with the values of strings and the final error. It reads up to most strings per
+// batch, and returns the number read in batches.
 func keysOf(b []byte, atOnce int) (told string, taken int) {
 	s, err := rdb.NewScanner(bytes.NewReader(b), 0, int64(len(b)))
 	if err != nil {
@@ -54,7 +54,7 @@ func keysOf(b []byte, atOnce int) (told string, taken int) {
 	}
 }
 
-// checkStrings checks that strings are the same several at a time and one by one.
+// checkStrings checks that strings are equal in batches and one by one.
 func checkStrings(t *testing.T, b []byte, atOnce ...int) (taken int) {
 	t.Helper()
 	want, _ := keysOf(b, 0)
@@ -67,8 +67,7 @@ func checkStrings(t *testing.T, b []byte, atOnce ...int) (taken int) {
 	return taken
 }
 
-// TestStrings: of what stands before a string and of the ways that it is written, some are read at once; none is read as
-// another.
+// TestStrings: batches include some forms of strings and prefixes, and never misread the others.
 func TestStrings(t *testing.T) {
 	key := func(before string, key, value []byte) []byte {
 		return append(append(append([]byte(before), 0), key...), value...)
@@ -112,8 +111,8 @@ func TestStrings(t *testing.T) {
 	}
 }
 
-// TestStringsOfFiles: strings at once are those one by one, in all files of servers and after any damage, wherever windows
-// end.
+// TestStringsOfFiles: strings in batches equal strings one by one, in all files of servers, after any damage, and at
+// any end of a window.
 func TestStringsOfFiles(t *testing.T) {
 	for _, b := range small(t) {
 		for i := range b {

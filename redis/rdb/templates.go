@@ -9,8 +9,8 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// Hashes of Redis 8.10 may share the names of their fields. In files these stand before the keys, in payloads of DUMP in the
-// value:
+// Hashes of Redis 8.10 may share the names of their fields. Files store these names before the keys, DUMP payloads
+// inside the value:
 //
 //	F2   len id | len n | n × string                                      a template: names, shorter ones first
 //	30   string: listpack of id, n values        32   len id | n strings
@@ -19,14 +19,14 @@ import (
 //
 //	names   00 | string: listpack of n names, or 01 | len n | n strings
 
-// template is the names of a hash's fields.
+// template holds the field names of hashes.
 type template struct {
-	off   int64 // where it is defined
+	off   int64 // offset of its definition
 	names [][]byte
-	err   error // why it is none
+	err   error // set if the template is invalid
 }
 
-// templates are those of a file. Where masters of a cluster follow each other, an id has several: that before a value counts.
+// templates holds the templates of a file. Masters of a cluster may reuse an id: the last one before a value counts.
 type templates struct{ byID map[uint64][]template }
 
 var (
@@ -34,7 +34,7 @@ var (
 	errTemplateOrder = errors.New("the names of a template do not ascend")
 )
 
-// find returns the names that an id stands for at an offset.
+// find returns the names of a template id at an offset.
 func (t *templates) find(id uint64, off int64) ([][]byte, error) {
 	if t != nil {
 		list := t.byID[id]
@@ -47,7 +47,7 @@ func (t *templates) find(id uint64, off int64) ([][]byte, error) {
 	return nil, errNoTemplate
 }
 
-// template reads a template. One that another scanner has read is passed over.
+// template reads a template. A section skips it, because the first scan has read it.
 func (s *Scanner) template() {
 	in := &s.in
 	t := template{off: in.offset()}
@@ -78,13 +78,13 @@ func ascend(a, b []byte) bool {
 	return len(a) < len(b) || len(a) == len(b) && bytes.Compare(a, b) < 0
 }
 
-// How names of fields stand in a value.
+// Encodings of field names in a value.
 const (
 	namesPacked = 0
 	namesPlain  = 1
 )
 
-// skipTemplated skips a hash that has a template.
+// skipTemplated skips a templated hash.
 func (in *input) skipTemplated(t Type, h Header) {
 	off := in.offset()
 	switch t {
@@ -93,7 +93,7 @@ func (in *input) skipTemplated(t Type, h Header) {
 	case TypeHashTempl:
 		names, err := h.templates.find(in.len("template id"), off)
 		if err != nil {
-			in.fail(off, "template id", err) // nobody knows how many values there are
+			in.fail(off, "template id", err) // the number of values is unknown
 		}
 		in.skipStrings(uint64(len(names)))
 	default:
@@ -109,7 +109,7 @@ func (in *input) skipTemplated(t Type, h Header) {
 	}
 }
 
-// fieldNames reads the names before a value, and appends them and their bytes.
+// fieldNames appends the names before a value to names, and their bytes to text.
 func (in *input) fieldNames(names [][]byte, text []byte) (_ [][]byte, _ []byte, err error) {
 	off := in.offset()
 	switch kind := in.byte("fields"); kind {
@@ -141,7 +141,7 @@ func (in *input) fieldNames(names [][]byte, text []byte) (_ [][]byte, _ []byte, 
 	return names, text, err
 }
 
-// beginTemplate finds the names of a hash that has a template, and its values.
+// beginTemplate finds the names of a templated hash, and its values.
 func (d *Decoder) beginTemplate(t Type, h *record.Header) {
 	in, off := &d.in, d.in.offset()
 	var err error
@@ -160,13 +160,13 @@ func (d *Decoder) beginTemplate(t Type, h *record.Header) {
 		if in.err == nil {
 			d.packedTemplate(t, off)
 		}
-		d.inside = false // values are read with their names
+		d.inside = false // templated reads the values
 	}
 	d.left = uint64(len(d.fields))
 	h.Len = int64(d.left)
 }
 
-// packedTemplate reads the integer before packed values, which is the id of a template in files.
+// packedTemplate reads the integer before packed values, which is a template id in files.
 func (d *Decoder) packedTemplate(t Type, off int64) {
 	var id pack.Item
 	err := d.packed.Must(&id)
@@ -182,7 +182,7 @@ func (d *Decoder) packedTemplate(t Type, off int64) {
 	}
 }
 
-// templated reads values of a hash that has a template.
+// templated reads values of a templated hash.
 func (d *Decoder) templated(dst []record.Element) (n int) {
 	for n < len(dst) && d.left > 0 && len(d.text) < maxText {
 		e := &dst[n]

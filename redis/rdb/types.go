@@ -8,8 +8,8 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// Type is the byte before a key that says how its value is encoded. From 22 on its meaning depends on the server that wrote
-// the file.
+// Type is the byte before a key that selects the encoding of its value. From 22 on, its meaning depends on the server
+// that wrote the file.
 type Type uint8
 
 // Types below 22 mean the same everywhere.
@@ -46,8 +46,8 @@ const (
 	TypeStream4        Type = 26
 	TypeStream5        Type = 27
 	TypeArray          Type = 28
-	TypeHashDumpPacked Type = 29 // in payloads of DUMP only, as 31
-	TypeHashTemplPack  Type = 30 // in files only, as 32
+	TypeHashDumpPacked Type = 29 // only in DUMP payloads, like 31
+	TypeHashTemplPack  Type = 30 // only in files, like 32
 	TypeHashDump       Type = 31
 	TypeHashTempl      Type = 32
 )
@@ -68,7 +68,7 @@ const (
 	TypeCuckoo     Type = 37
 )
 
-// shape is how values of a type are encoded. Its zero is a type that this build does not know.
+// shape is the encoding of a type. The zero shape is an unknown type.
 type shape struct {
 	name string
 	form form
@@ -76,7 +76,7 @@ type shape struct {
 	pack pack.Kind
 }
 
-// shapes are those of types below 22, in all files.
+// shapes holds the types below 22, common to all files.
 var shapes = [...]shape{
 	TypeString: {"string", formString, record.String, 0}, TypeList: {"list", formList, record.List, 0},
 	TypeSet: {"set", formSet, record.Set, 0}, TypeZSet: {"zset", formZSetText, record.ZSet, 0},
@@ -128,7 +128,7 @@ var (
 	noShape    shape
 )
 
-// shape returns how values of a type are encoded in a file that begins so.
+// shape returns the encoding of a type in a file with this header.
 func (h Header) shape(t Type) *shape {
 	switch {
 	case int(t) < len(shapes):
@@ -146,16 +146,16 @@ func (h Header) shape(t Type) *shape {
 	return &noShape
 }
 
-// firstTemplates is the first version of Redis with types that Dragonfly, which writes version 9, has for other things.
+// firstTemplates is the first Redis version with types that conflict with Dragonfly, which writes version 9.
 const firstTemplates = 15
 
-// isDragonfly decides whose types 30 to 37 are. Dragonfly says in AUX fields that it wrote the file; templates stand in files
-// of Redis only.
+// isDragonfly decides the meaning of types 30 to 37. Dragonfly identifies itself in AUX fields; only Redis files have
+// templates.
 func (h Header) isDragonfly() bool {
 	return h.Dragonfly || h.Version < firstTemplates && (h.templates == nil || len(h.templates.byID) == 0)
 }
 
-// Name is the name of a type in files that begin so.
+// Name returns the name of a type in a file with this header.
 func (t Type) Name(h Header) string {
 	if name := h.shape(t).name; name != "" {
 		return name
@@ -163,10 +163,10 @@ func (t Type) Name(h Header) string {
 	return fmt.Sprintf("type %d", uint8(t))
 }
 
-// RecordType is the type of records that values of a type are; 0 when it is not read.
+// RecordType returns the record type of a type's values; 0 if the type is unknown.
 func (t Type) RecordType(h Header) record.Type { return h.shape(t).typ }
 
-// FieldExpiry reports whether fields of values of a type may expire.
+// FieldExpiry reports whether values of the type can have field expiries.
 func (t Type) FieldExpiry(h Header) bool {
 	switch h.shape(t).form {
 	case formHashAfter, formHashBefore, formHashDelta, formPackedExpiring, formHashMember:
@@ -175,15 +175,15 @@ func (t Type) FieldExpiry(h Header) bool {
 	return false
 }
 
-// ErrNewer marks a type, opcode, flag or length that no known server writes. What has it is not read.
+// ErrNewer marks a type, opcode, flag or length that no known server writes. Its item is not read.
 var ErrNewer = errors.New("unknown to this version of kvferry")
 
-// newer fails because of something that this build does not know.
+// newer fails because of unknown data.
 func (in *input) newer(off int64, field, format string, args ...any) {
 	in.fail(off, field, fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrNewer))
 }
 
-// Opcodes stand where a type would, before something that is no key.
+// Opcodes take the place of a type, before an item that is not a key.
 const (
 	opRAMLRU    = 107 // Redis Enterprise
 	opSlotNum   = 121 // Redis Enterprise
@@ -192,7 +192,7 @@ const (
 	opKeyMeta   = 243 // Redis; Valkey: SLOT_IMPORT
 	opSlotInfo  = 244
 	opFunction2 = 245
-	opFunction  = 246 // candidates of Redis 7.0
+	opFunction  = 246 // Redis 7.0 release candidates
 	opModuleAux = 247
 	opIdle      = 248
 	opFreq      = 249
@@ -202,7 +202,7 @@ const (
 	opExpire    = 253
 	opSelectDB  = 254
 	opEOF       = 255
-	// Dragonfly's opcodes but opMask occur in its own snapshots and streams.
+	// Dragonfly's other opcodes occur only in its own snapshots and streams.
 	firstSnapshot = 200
 	lastSnapshot  = 240
 )

@@ -16,8 +16,8 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// unread is how many bits of a part can change without anything else being read or an error, and why that is right.
-// TestUnknownForms fails when there are more, or fewer.
+// unread is the number of bits of a part that may change without effect or error, with the reason. TestUnknownForms
+// fails if the number differs.
 var unread = map[string]struct {
 	bits int
 	why  string
@@ -47,7 +47,7 @@ const (
 	hint         = "numbers that records do not depend on"
 )
 
-// otherParts are keys and opcodes that outcomes.txt does not have.
+// otherParts are keys and opcodes that outcomes.txt lacks.
 func otherParts() (out []part) {
 	dragonfly, newest := Header{Version: 9, Dragonfly: true}, Header{Version: 15}
 	add := func(name string, h Header, list ...any) { out = append(out, part{name, h, of(list...)}) }
@@ -76,7 +76,7 @@ func otherParts() (out []part) {
 	return out
 }
 
-// contentsOf is all that is read of the items of a file, and the error that ends them.
+// contentsOf renders all items of a file, with the final error.
 func contentsOf(file []byte) string {
 	var out strings.Builder
 	s, err := NewScanner(bytes.NewReader(file), 0, int64(len(file)))
@@ -104,7 +104,7 @@ func contentsOf(file []byte) string {
 	}
 }
 
-// decodeAll is all that is read of a value, and the error that ends it.
+// decodeAll renders a value, with the final error.
 func decodeAll(t Type, hd Header, value []byte, off int64) (string, error) {
 	var d Decoder
 	var h record.Header
@@ -121,8 +121,8 @@ func decodeAll(t Type, hd Header, value []byte, off int64) (string, error) {
 	return out.String(), err
 }
 
-// TestUnknownForms: of a value, an opcode or a payload each bit counts: what has bytes left over, or too few, or a bit changed
-// that nothing is read of, is an error.
+// TestUnknownForms: every bit of a value, opcode or payload counts: trailing bytes, missing bytes, and a changed bit
+// without effect are errors.
 func TestUnknownForms(t *testing.T) {
 	types := map[Type]bool{}
 	for _, p := range append(parts(), otherParts()...) {
@@ -163,7 +163,7 @@ func TestUnknownForms(t *testing.T) {
 	}
 }
 
-// checkLength appends to a value, and to the collection packed in it, and cuts it.
+// checkLength appends to a value, and to the collection packed in it, and truncates it.
 func checkLength(t *testing.T, name string, hd Header, typ Type, value []byte, off int64) {
 	t.Helper()
 	if _, err := decodeAll(typ, hd, value, off); err != io.EOF {
@@ -193,7 +193,7 @@ func checkLength(t *testing.T, name string, hd Header, typ Type, value []byte, o
 	}
 }
 
-// packedIn finds the collection that a value is packed in, behind what leads it.
+// packedIn returns the packed collection of a value, after its prefix.
 func packedIn(hd Header, typ Type, value []byte) (lead []byte, packed string, ok bool) {
 	if f := hd.shape(typ).form; f < formPackedList || f > formPackedExpiring {
 		return nil, "", false
@@ -208,7 +208,7 @@ func packedIn(hd Header, typ Type, value []byte) (lead []byte, packed string, ok
 	return lead, string(b), true
 }
 
-// longer puts bytes into a collection whose own length says so.
+// longer inserts bytes into a collection and updates its length.
 func longer(kind pack.Kind, packed string, at int, more string) string {
 	b := []byte(packed[:at] + more + packed[at:])
 	if kind == pack.Ziplist || kind == pack.Listpack {
@@ -217,9 +217,9 @@ func longer(kind pack.Kind, packed string, at int, more string) string {
 	return string(b)
 }
 
-// TestUnknownFormsOfServers: values that servers wrote, the smallest of each type, are errors when they are longer or shorter.
+// TestUnknownFormsOfServers: values written by servers, the smallest of each type, are errors if longer or shorter.
 func TestUnknownFormsOfServers(t *testing.T) {
-	const most = 2 // of a type in a file
+	const most = 2 // per type and file
 	paths, _ := filepath.Glob("../../fixtures/golden/rdb-*.rdb.gz")
 	shared, _ := filepath.Glob("../../../shared/golden/rdb-*.rdb.gz")
 	if len(shared) == 0 {

@@ -6,7 +6,7 @@ import (
 	"kvferry/record"
 )
 
-// TestVersions: what each version that is written holds.
+// TestVersions: the capabilities of each writable version.
 func TestVersions(t *testing.T) {
 	for _, c := range []struct {
 		name                                string

@@ -1,24 +1,24 @@
-// Package crc64 is the checksum of RDB files and DUMP payloads: CRC-64 "Jones", reflected, initial value 0, no final xor.
-// That of "123456789" is e9c6d914c4b8d9ca.
+// Package crc64 is the checksum of RDB files and DUMP payloads: CRC-64 "Jones", reflected, initial value 0, no final
+// xor. The checksum of "123456789" is e9c6d914c4b8d9ca.
 package crc64
 
 import "encoding/binary"
 
 const poly = 0x95ac9329ac4bc9b5 // ad93d23594c935a9 with its bits reversed
 
-// Long inputs are summed in lanes side by side: the steps of one wait for each other, those of several do not.
+// Long inputs are summed in parallel lanes: steps within a lane depend on each other, lanes do not.
 const (
 	lanes   = 4
 	laneLen = 1 << 10
 )
 
-// table has the images of the bytes of a checksum under a linear map: t[k][b] is that of b as byte k.
+// table is a linear map of checksums by bytes: t[k][b] is the image of b as byte k.
 type table [8][256]uint64
 
 var (
-	// word is for eight bytes at a time: what a checksum becomes after as many zero bytes.
+	// word advances a checksum over eight zero bytes.
 	word = wordTable()
-	// lane is what it becomes after a lane of them.
+	// lane advances a checksum over a lane of zero bytes.
 	lane = tableOf(zeroBytes(laneLen))
 )
 
@@ -55,7 +55,7 @@ func (t *table) of(sum uint64) uint64 {
 		t[4][byte(sum>>32)] ^ t[5][byte(sum>>40)] ^ t[6][byte(sum>>48)] ^ t[7][sum>>56]
 }
 
-// Update returns the checksum of the bytes that sum is of and b behind them. The checksum of nothing is 0.
+// Update returns the checksum of the bytes summed so far (sum) and b. The checksum of no bytes is 0.
 func Update(sum uint64, b []byte) uint64 {
 	if n := len(b) &^ (foldLen - 1); n > 0 && canFold {
 		lo, hi := fold(b[:n], sum, &folds)
@@ -78,7 +78,7 @@ func byTables(sum uint64, b []byte) uint64 {
 	return sum
 }
 
-// ofLanes sums bytes that fill all lanes.
+// ofLanes sums one full set of lanes.
 func ofLanes(sum uint64, b []byte) uint64 {
 	l0, l1 := b[:laneLen], b[laneLen:2*laneLen]
 	l2, l3 := b[2*laneLen:3*laneLen], b[3*laneLen:4*laneLen]
@@ -92,11 +92,11 @@ func ofLanes(sum uint64, b []byte) uint64 {
 	return lane.of(lane.of(lane.of(sum)^s1)^s2) ^ s3
 }
 
-// foldLen is how many bytes are folded at once: four pieces of 16.
+// foldLen is the number of bytes per folding step: four pieces of 16.
 const foldLen = 64
 
-// folds are what fold multiplies the first and the second half of a piece by, for a piece that is 64 bytes and one that is 16
-// bytes further on: powers of x. As bits are reflected, a product of two halves is by one x less than it should be.
+// folds holds the multipliers of the first and second half of a piece, to move it by 64 bytes and by 16 bytes: powers
+// of x. The exponents are one less because a product of bit-reflected halves has one extra factor x.
 var folds = [4]uint64{power(512 + 64 - 1), power(512 - 1), power(128 + 64 - 1), power(128 - 1)}
 
 // power returns x to the nth, as a checksum: the highest bit is 1.
@@ -119,7 +119,7 @@ func (m *matrix) times(v uint64) uint64 {
 	return out
 }
 
-// after returns the map that is first and then m.
+// after returns the composition of first and then m.
 func (m *matrix) after(first *matrix) *matrix {
 	var out matrix
 	for i := range first {
@@ -128,9 +128,9 @@ func (m *matrix) after(first *matrix) *matrix {
 	return &out
 }
 
-// zeroByte is what a zero byte does to a checksum.
+// zeroByte returns the map of a zero byte.
 func zeroByte() *matrix {
-	var m matrix // what a zero bit does
+	var m matrix // the map of a zero bit
 	m[0] = poly
 	for i := 1; i < len(m); i++ {
 		m[i] = 1 << (i - 1)
@@ -141,7 +141,7 @@ func zeroByte() *matrix {
 	return &m
 }
 
-// zeroBytes is what n of them do.
+// zeroBytes returns the map of n zero bytes.
 func zeroBytes(n int64) *matrix {
 	var out matrix
 	for i := range out {
@@ -155,8 +155,7 @@ func zeroBytes(n int64) *matrix {
 	return &out
 }
 
-// Combine returns the checksum of a part whose checksum is first and another behind it that has n bytes
-// and checksum second.
+// Combine returns the checksum of two consecutive parts: the second has n bytes and checksum second.
 func Combine(first, second uint64, n int64) uint64 {
 	for power := zeroByte(); n > 0; n, power = n>>1, power.after(power) {
 		if n&1 != 0 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// slow takes a checksum bit by bit.
+// slow computes a checksum bit by bit.
 func slow(sum uint64, b []byte) uint64 {
 	for _, c := range b {
 		sum ^= uint64(c)
@@ -27,7 +27,7 @@ func TestUpdate(t *testing.T) {
 		b[i] = byte(r.Uint32())
 	}
 	for _, n := range []int{0, 1, 7, 8, 15, 16, 63, 64, 65, 127, 128, 129, 200, 256, 1000, lanes*laneLen - 1, lanes * laneLen, len(b)} {
-		at := r.IntN(len(b) - n + 1) // aligned to nothing
+		at := r.IntN(len(b) - n + 1) // unaligned
 		sum := r.Uint64()
 		want := slow(sum, b[at:at+n])
 		if got := Update(sum, b[at:at+n]); got != want {

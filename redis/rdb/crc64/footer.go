@@ -7,11 +7,11 @@ import (
 	"kvferry/record"
 )
 
-// FooterLen is the length of the end of a payload: a version u16 LE, and the checksum u64 LE of all bytes before it.
+// FooterLen is the length of a payload's footer: a version u16 LE, and the checksum u64 LE of all bytes before it.
 const FooterLen = 10
 
-// CutFooter returns a payload of DUMP or FUNCTION DUMP without its footer, and the version in the footer. unsummed allows a
-// checksum of 0, which means none: payloads in the replication stream of Redis 8.10 may have it.
+// CutFooter returns a DUMP or FUNCTION DUMP payload without its footer, and the footer's version. unsummed accepts the
+// checksum 0 (not computed), which the replication stream of Redis 8.10 may contain.
 func CutFooter(payload []byte, unsummed bool) (body []byte, version uint16, err error) {
 	if len(payload) < FooterLen {
 		return nil, 0, record.Short(0, "payload", FooterLen, len(payload))

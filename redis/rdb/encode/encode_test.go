@@ -15,7 +15,7 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// versions returns those that can be written.
+// versions returns the writable versions.
 func versions(t testing.TB) (out []rdb.Version) {
 	t.Helper()
 	for _, name := range rdb.Versions() {
@@ -28,7 +28,7 @@ func versions(t testing.TB) (out []rdb.Version) {
 	return out
 }
 
-// limitsOf is what a version holds.
+// limitsOf returns the limits of a version.
 func limitsOf(v rdb.Version) format.Limits {
 	return format.Limits{Types: v.Types() &^ record.Of(record.Other), EmptyKey: true, FieldExpiry: v.FieldExpiry(), StreamGroups: true}
 }
@@ -43,7 +43,7 @@ type coder struct {
 	got      record.Hasher
 	types    map[rdb.Type]int
 	elements []record.Element
-	spilt    []byte // parts that the encoder handed on
+	spilt    []byte // parts passed to Spill
 	prefix   []byte
 }
 
@@ -110,7 +110,7 @@ func (c *coder) End() error {
 func (c *coder) Close() error { return c.e.Close() }
 func (c *coder) Abort()       {}
 
-// What is encoded in any version decodes to the same records, in every encoding that the version has.
+// A record encoded in any version decodes to the same record, in every encoding of the version.
 func TestRoundTrips(t *testing.T) {
 	for _, v := range versions(t) {
 		t.Run(v.String(), func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestNoElements(t *testing.T) {
 	}
 }
 
-// TestVersions: what small collections and streams are written as.
+// TestVersions: the types of small collections and streams.
 func TestVersions(t *testing.T) {
 	for name, want := range map[string]struct {
 		packing pack.Kind
@@ -196,7 +196,7 @@ func encoded(t *testing.T, typ record.Type, elems ...record.Element) Value {
 	return value
 }
 
-// TestPacked: what a server keeps packed is written so, up to its limits.
+// TestPacked: values are packed up to the limits of servers.
 func TestPacked(t *testing.T) {
 	for n, want := range map[int]rdb.Type{maxPackedBytes: rdb.TypeHashListpack, maxPackedBytes + 1: rdb.TypeHash} {
 		if v := encoded(t, record.Hash, record.Element{Name: []byte("f"), Value: make([]byte, n)}); v.Type != want || maxPackedBytes != 64 {
@@ -205,13 +205,13 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// entry is an entry of a stream with one field.
+// entry is a stream entry with one field.
 func entry(n byte, field string, value []byte) record.Element {
 	id := append(make([]byte, 15), n)
 	return record.Element{Name: id, Value: record.AppendPair(nil, []byte(field), value)}
 }
 
-// TestStreamNodes: a node of a stream holds 4 KiB.
+// TestStreamNodes: a stream node holds 4 KiB.
 func TestStreamNodes(t *testing.T) {
 	for size, nodes := range map[int]byte{1500: 1, 1900: 1, 2100: 2, 3000: 2} {
 		v := encoded(t, record.Stream, entry(1, "f", make([]byte, size)), entry(2, "f", make([]byte, size)))
@@ -221,7 +221,7 @@ func TestStreamNodes(t *testing.T) {
 	}
 }
 
-// TestEntryCounts: an entry ends in the number of its items, by which a server walks backwards.
+// TestEntryCounts: an entry ends with the number of its items, which servers use to iterate backwards.
 func TestEntryCounts(t *testing.T) {
 	for field, want := range map[string]byte{
 		"f":     4, // flags, two parts of the id, a value
@@ -236,7 +236,7 @@ func TestEntryCounts(t *testing.T) {
 	}
 }
 
-// TestOrderOf: numbers ascend with the scores that they stand for.
+// TestOrderOf: the integers are ordered like their scores.
 func TestOrderOf(t *testing.T) {
 	scores := []float64{math.Inf(-1), -math.MaxFloat64, -3, -2, -1.5, -0.5, -math.SmallestNonzeroFloat64, 0, math.SmallestNonzeroFloat64, 0.5, 1.5, 2, 3,
 		math.MaxFloat64, math.Inf(1)}
@@ -247,7 +247,7 @@ func TestOrderOf(t *testing.T) {
 	}
 }
 
-// TestSmallSets: small sets are packed from version 11 of RDB on, Redis 7.2.
+// TestSmallSets: small sets are packed from RDB version 11 on (Redis 7.2).
 func TestSmallSets(t *testing.T) {
 	for number, want := range map[int]rdb.Type{10: rdb.TypeSet, 11: rdb.TypeSetListpack, 12: rdb.TypeSetListpack} {
 		e := Encoder{Version: rdb.Version{Number: number}}
@@ -261,7 +261,7 @@ func TestSmallSets(t *testing.T) {
 	}
 }
 
-// TestLargeItems: an item that fills a node of a list stands in one of its own, unpacked, as the server keeps it.
+// TestLargeItems: an item that fills a list node is a plain node of its own, like in the server.
 func TestLargeItems(t *testing.T) {
 	for size, want := range map[int]byte{maxNode - 1: rdb.NodePacked, maxNode: rdb.NodePlain, maxNode + 1: rdb.NodePlain} {
 		v := encoded(t, record.List, record.Element{Value: make([]byte, size)})
@@ -271,7 +271,7 @@ func TestLargeItems(t *testing.T) {
 	}
 }
 
-// TestSpillFails: a value whose first part could not be handed on is not written on.
+// TestSpillFails: after a failed spill, no more of the value is written.
 func TestSpillFails(t *testing.T) {
 	full, calls := errors.New("no space"), 0
 	e := Encoder{Version: rdb.Version{Number: 11}, Spill: func(rdb.Type, []byte) error {
@@ -290,7 +290,7 @@ func TestSpillFails(t *testing.T) {
 	}
 }
 
-// TestStreamEnds: a stream that does not know its last id ends at that of its last entry.
+// TestStreamEnds: a stream without a last id ends at the id of its last entry.
 func TestStreamEnds(t *testing.T) {
 	v := encoded(t, record.Stream, entry(1, "f", []byte("v")), entry(7, "f", []byte("v")))
 	var d rdb.Decoder
@@ -305,7 +305,7 @@ func TestStreamEnds(t *testing.T) {
 	}
 }
 
-// TestOrderOfCalls: elements that belong to no record are refused, before Begin and after End alike.
+// TestOrderOfCalls: elements outside of a record are rejected, before Begin and after End.
 func TestOrderOfCalls(t *testing.T) {
 	e := &Encoder{Version: rdb.DefaultVersion}
 	elems := []record.Element{{Name: []byte("a")}}

@@ -1,4 +1,4 @@
-// Package encode makes values of RDB files of records.
+// Package encode encodes records as values of RDB files.
 package encode
 
 import (
@@ -17,68 +17,68 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// What a server keeps packed, and so loads fast when it comes so.
+// Limits below which servers keep a value packed, so that it loads fast.
 const (
 	maxPackedItems = 128
 	maxPackedBytes = 64 // of a field, a value or a member
 	maxIntset      = 512
-	maxNode        = 8 << 10 // bytes of a list's node
+	maxNode        = 8 << 10 // bytes of a list node
 	maxStreamNode  = 4 << 10
 	maxNodeEntries = 100
-	// maxBody is how much of a value is gathered before it is handed on.
+	// maxBody is the size at which a body is spilled.
 	maxBody = 1 << 20
 )
 
-// Encoder makes values of records, in the encodings that a version has and servers load fastest. They depend on the record
-// alone. It is used by one goroutine, for one record after the other: Begin, Elements as often as there are any, End.
+// Encoder encodes records in the encodings of a version that servers load fastest. The encoding depends only on the
+// record. An Encoder is not safe for concurrent use. Per record, call Begin, Elements any number of times, End.
 type Encoder struct {
 	Version rdb.Version
-	// Spill takes parts of values that grow beyond a megabyte and have a count: first what stands before the count, then
-	// what stands behind it in its order. nil keeps them in memory.
+	// Spill receives the parts of a counted value that exceeds a megabyte: first the bytes before the count, then the
+	// bytes after it, in order. nil keeps the value in memory.
 	Spill func(t rdb.Type, part []byte) error
-	// Memory is what sorting a large zset may take, TempDir where the rest goes.
+	// Memory limits the sorting of a large zset; TempDir holds the rest.
 	Memory  int64
 	TempDir string
 
 	begun bool // between Begin and End
 	typ   record.Type
-	count uint64 // elements, or nodes
+	count uint64 // elements or nodes
 	body  []byte
 	form  rdb.Type
-	plain bool // elements go to body as they come
+	plain bool // elements are appended to body directly
 	spilt bool
 
-	small  []smallItem // elements until it is known how they are encoded
+	small  []smallItem // elements buffered until their encoding is chosen
 	arena  []byte
-	ranks  []rank // room for the order of small
+	ranks  []rank // buffer for the order of small
 	widest int
-	fields bool  // there are fields that expire
-	least  int64 // the earliest of them
+	fields bool  // some fields have an expiry
+	least  int64 // the earliest of these expiries
 	packer pack.Writer
 	open   bool // packer holds a node
 	zset   *extsort.Sorter
 	stream streamEncoder
 }
 
-// smallItem is an element in the arena: name and then value.
+// smallItem is an element in the arena: name, then value.
 type smallItem struct {
 	at, name, value int
 	score           float64
 	expire          int64
 }
 
-// Value is an encoded value: what stands before the count, the count where there is one, the rest.
+// Value is an encoded value: the prefix before the count, the count if any, the body.
 type Value struct {
 	Type    rdb.Type
 	Prefix  []byte
 	Counted bool
 	Count   uint64
 	Body    []byte
-	// Spilt says that Spill has parts of the body, and Body is the last. The prefix is empty then.
+	// Spilt is true if Spill has received the beginning; Body is the rest, and Prefix is empty.
 	Spilt bool
 }
 
-// Append appends a value that was not spilt.
+// Append appends a value that was not spilled.
 func (v *Value) Append(dst []byte) []byte {
 	dst = append(dst, v.Prefix...)
 	if v.Counted {
@@ -90,7 +90,7 @@ func (v *Value) Append(dst []byte) []byte {
 // errOrder means that a value would have mixed the elements of two records.
 var errOrder = errors.New("encode: Elements or End without Begin")
 
-// Begin starts a record. A record that was begun before and not ended is dropped.
+// Begin starts a record. It drops a record without End.
 func (e *Encoder) Begin(h *record.Header) {
 	e.begun = true
 	e.typ, e.count, e.body, e.plain, e.spilt = h.Type, 0, bufpool.Reset(e.body), false, false
@@ -153,11 +153,11 @@ func (s *smallItem) of(arena []byte) (name, value []byte) {
 	return arena[s.at : s.at+s.name : s.at+s.name], arena[s.at+s.name : s.at+s.name+s.value]
 }
 
-// outgrow continues with elements as they come: there are too many to choose.
+// outgrow switches to the unpacked encoding: the record has too many elements to buffer.
 func (e *Encoder) outgrow() error {
 	e.plain = true
 	if e.typ == record.Hash && e.Version.FieldExpiry() {
-		e.fields, e.least = true, 1 // others may follow that expire
+		e.fields, e.least = true, 1 // later fields may have an expiry
 	}
 	e.form = e.plainType()
 	for i := range e.small {
@@ -171,7 +171,7 @@ func (e *Encoder) outgrow() error {
 	return nil
 }
 
-// plainType is the encoding of elements one after the other.
+// plainType returns the type of the unpacked encoding.
 func (e *Encoder) plainType() rdb.Type {
 	switch {
 	case e.typ == record.Set:
@@ -188,7 +188,7 @@ func (e *Encoder) plainType() rdb.Type {
 	return rdb.TypeHashExpire
 }
 
-// plainElement appends an element. Those of zsets are sorted first: servers load the greatest score first fastest.
+// plainElement appends an element. It sorts zset members first: servers load descending scores fastest.
 func (e *Encoder) plainElement(name, value []byte, score float64, expire int64) error {
 	if e.typ == record.ZSet {
 		if e.zset == nil {
@@ -217,7 +217,7 @@ func (e *Encoder) plainElement(name, value []byte, score float64, expire int64) 
 	return nil
 }
 
-// orderOf maps scores to numbers that ascend with them.
+// orderOf maps scores to integers of the same order.
 func orderOf(f float64) uint64 {
 	bits := math.Float64bits(f)
 	if bits>>63 != 0 {
@@ -226,7 +226,7 @@ func orderOf(f float64) uint64 {
 	return bits | 1<<63
 }
 
-// spill hands on what there is of the value.
+// spill passes the bytes so far to Spill.
 func (e *Encoder) spill() error {
 	if !e.spilt {
 		e.spilt = true
@@ -237,12 +237,12 @@ func (e *Encoder) spill() error {
 	}
 	err := e.Spill(e.form, e.body)
 	if e.body = e.body[:0]; cap(e.body) > 2*maxBody {
-		e.body = nil // a large value was there
+		e.body = nil // free the buffer of a large value
 	}
 	return err
 }
 
-// End finishes the record. A record that has no elements has no value: ok is false.
+// End finishes the record. ok is false for a record without elements, which has no value.
 func (e *Encoder) End() (v Value, ok bool, err error) {
 	if !e.begun {
 		return v, false, errOrder
@@ -269,7 +269,7 @@ func (e *Encoder) End() (v Value, ok bool, err error) {
 	return e.endSmall(), true, nil
 }
 
-// counted is the value of elements one after the other.
+// counted returns the value in its unpacked encoding.
 func (e *Encoder) counted() Value {
 	v := Value{Type: e.form, Counted: true, Count: e.count, Body: e.body, Spilt: e.spilt}
 	if !e.spilt {
@@ -278,7 +278,7 @@ func (e *Encoder) counted() Value {
 	return v
 }
 
-// prefix is what stands before the count: the least expiry of fields.
+// prefix returns the bytes before the count: the least field expiry.
 func (e *Encoder) prefix() []byte {
 	if e.form != rdb.TypeHashExpire {
 		return nil
@@ -286,12 +286,12 @@ func (e *Encoder) prefix() []byte {
 	return binary.LittleEndian.AppendUint64(nil, uint64(e.least))
 }
 
-// spills reports whether the value has a count, and so can be written in parts.
+// spills reports whether to spill now: the value has a count and its body is large.
 func (e *Encoder) spills() bool {
 	return e.Spill != nil && len(e.body) >= maxBody && e.typ != record.String && e.typ != record.Other
 }
 
-// endZSet writes a large zset, the greatest score first.
+// endZSet writes a large zset in descending order of scores.
 func (e *Encoder) endZSet() (Value, bool, error) {
 	it, err := e.zset.Sort()
 	if err != nil {
@@ -325,7 +325,7 @@ func (e *Encoder) zsetElement(name []byte, score float64) {
 	e.body = binary.LittleEndian.AppendUint64(e.body, math.Float64bits(score))
 }
 
-// endSmall chooses an encoding for elements that are all in memory.
+// endSmall chooses the encoding of a buffered record.
 func (e *Encoder) endSmall() Value {
 	packs := len(e.small) <= maxPackedItems && e.widest <= maxPackedBytes
 	switch {
@@ -346,7 +346,7 @@ func (e *Encoder) endSmall() Value {
 	for i := range e.small {
 		s := &e.small[i]
 		name, value := s.of(e.arena)
-		e.plainElement(name, value, s.score, s.expire) // of no zset: there is no error
+		e.plainElement(name, value, s.score, s.expire) // not a zset, so it cannot fail
 	}
 	return e.counted()
 }
@@ -373,20 +373,20 @@ func (e *Encoder) packSet() Value {
 	return e.packedValue(rdb.TypeSetListpack)
 }
 
-// packedValue is the value of what was packed: one string.
+// packedValue returns the packed elements as a value: one string.
 func (e *Encoder) packedValue(t rdb.Type) Value {
 	b := e.packer.End()
 	e.body = append(rdb.AppendLen(e.body, uint64(len(b))), b...)
 	return Value{Type: t, Body: e.body}
 }
 
-// rank is the place of an element in a sorted set: by score, as orderOf has it, and then by member.
+// rank is the position of an element in a sorted set: by score, mapped by orderOf, then by member.
 type rank struct {
 	score uint64
 	at    int // in small
 }
 
-// ranked returns small in the order of a sorted set.
+// ranked returns the elements of small in sorted set order.
 func (e *Encoder) ranked() []rank {
 	e.ranks = e.ranks[:0]
 	for i := range e.small {
@@ -406,7 +406,7 @@ func (e *Encoder) ranked() []rank {
 	return e.ranks
 }
 
-// smallZSet sorts: packed ones ascend by score and member, others descend.
+// smallZSet encodes a sorted set: packed in ascending, unpacked in descending order.
 func (e *Encoder) smallZSet(packs bool) Value {
 	ranks := e.ranked()
 	if packs {
@@ -447,7 +447,7 @@ func (e *Encoder) intset() (Value, bool) {
 	return Value{Type: rdb.TypeSetIntset, Body: e.body}, true
 }
 
-// opaque takes the bytes of a module's value.
+// opaque adds the bytes of a module value.
 func (e *Encoder) opaque(el *record.Element) error {
 	if !rdb.IsModule(el) {
 		return fmt.Errorf("an RDB file cannot hold a value of type %s", record.Quote(el.Name))
@@ -457,7 +457,7 @@ func (e *Encoder) opaque(el *record.Element) error {
 	return nil
 }
 
-// Close frees what sorting took.
+// Close frees the sorter.
 func (e *Encoder) Close() error {
 	if e.zset == nil {
 		return nil

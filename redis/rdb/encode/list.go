@@ -6,7 +6,7 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// listElement adds an element of a list: to the node being packed, or as one of its own when it is large.
+// listElement adds a list element to the current node, or as a plain node if it is large.
 func (e *Encoder) listElement(v []byte) {
 	if e.Version.Number < 7 { // before quicklists
 		e.count++
@@ -34,7 +34,7 @@ func (e *Encoder) listElement(v []byte) {
 	e.packer.Add(v)
 }
 
-// closeNode ends the node of a list.
+// closeNode ends the current list node.
 func (e *Encoder) closeNode() {
 	b := e.packer.End()
 	e.open = false
@@ -63,7 +63,7 @@ func (e *Encoder) endList() (Value, bool, error) {
 	return e.counted(), e.count > 0, nil
 }
 
-// spillType fixes the type of a value that grows too large, where that is not done at its end.
+// spillType fixes the type of a spilled value if End would do so.
 func (e *Encoder) spillType() {
 	switch e.typ {
 	case record.List:

@@ -13,7 +13,7 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// sized is a record whose encoding depends on its size, or on what is in it.
+// sized is a record whose encoding depends on its size or contents.
 type sized struct {
 	name  string
 	h     record.Header
@@ -85,7 +85,7 @@ func sizes() (out []sized) {
 	return append(out, streams()...)
 }
 
-// streams are streams on both sides of the bounds of nodes, and with groups.
+// streams are streams on both sides of the node bounds, and with groups.
 func streams() (out []sized) {
 	add := func(name string, h record.Header, elems ...record.Element) {
 		h.Type, h.Len = record.Stream, -1
@@ -119,9 +119,8 @@ func streams() (out []sized) {
 	return out
 }
 
-// TestOutcomes: the type, length and a sum of every encoding, in parts as they are spilt, are those of
-// testdata/outcomes.txt: what is written changes with the file, by intent. That it is right is for the round trips here,
-// and for the servers that load it elsewhere, to say.
+// TestOutcomes: the type, length and hash of every encoding, in parts as spilled, equal testdata/outcomes.txt, so that
+// output changes only by intent. The round trips here, and servers elsewhere, test that the output is correct.
 func TestOutcomes(t *testing.T) {
 	var got strings.Builder
 	records := sizes()
@@ -135,7 +134,7 @@ func TestOutcomes(t *testing.T) {
 		e := Encoder{Version: v, Memory: 1 << 20, TempDir: t.TempDir(), Spill: spills}
 		fmt.Fprintf(&got, "\nversion %s\n\n", v.String())
 		for _, r := range records {
-			if len(r.elems) > maxPackedItems+1 && v.Number != 12 && r.h.Type != record.List { // once is enough of what is large
+			if len(r.elems) > maxPackedItems+1 && v.Number != 12 && r.h.Type != record.List { // once is enough for large records
 				continue
 			}
 			spilt.Reset()

@@ -9,7 +9,7 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// streamEncoder holds what comes after the nodes of a stream, and the node being packed.
+// streamEncoder holds the data after the nodes of a stream, and the current node.
 type streamEncoder struct {
 	last       []byte
 	maxDeleted []byte
@@ -17,11 +17,11 @@ type streamEncoder struct {
 	entries    uint64
 	first      []byte // id of the first entry
 
-	master  []byte // id of the node, the first of its entries
+	master  []byte // id of the node: the id of its first entry
 	in      int    // entries in the node
 	pairs   [][2][]byte
 	fields  [][]byte    // names of the master entry
-	node    pack.Writer // entries of the node; its head is made when it ends
+	node    pack.Writer // entries of the node; closeStreamNode adds the head
 	groups  []byte      // encoded groups
 	nGroups uint64
 
@@ -47,7 +47,7 @@ func (e *Encoder) beginStream(h *record.Header) {
 	s.consumers, s.pending, s.nPending = s.consumers[:0], s.pending[:0], 0
 }
 
-// streamElement adds an entry, or what belongs to a consumer group.
+// streamElement adds an entry, or an element of a consumer group.
 func (e *Encoder) streamElement(el *record.Element) error {
 	s := &e.stream
 	switch el.Kind {
@@ -89,15 +89,15 @@ func (e *Encoder) streamElement(el *record.Element) error {
 		e.closeStreamNode()
 	}
 	e.streamEntry(el.Name, len(el.Value))
-	clear(s.pairs)                     // which would hold a large value
-	if s.node.Size() > maxStreamNode { // no other goes there
+	clear(s.pairs)                     // drop references to a large value
+	if s.node.Size() > maxStreamNode { // the node is full
 		e.closeStreamNode()
 	}
 	return nil
 }
 
-// streamEntry packs an entry, whose pairs have about so many bytes. The first of a node gives its id, and its names as
-// those that others may share.
+// streamEntry packs an entry with pairs of about size bytes. The first entry of a node sets the node's id, and the
+// field names that later entries may share.
 func (e *Encoder) streamEntry(id []byte, size int) {
 	s := &e.stream
 	if s.in == 0 {
@@ -133,7 +133,7 @@ func (e *Encoder) streamEntry(id []byte, size int) {
 	s.node.AddInt(items)
 }
 
-// closeStreamNode writes a node: the master entry, and the entries behind it.
+// closeStreamNode writes a node: the master entry, then the entries.
 func (e *Encoder) closeStreamNode() {
 	s := &e.stream
 	p := &e.packer
@@ -184,7 +184,7 @@ func (e *Encoder) consumer(c *record.ConsumerState) {
 	s.consumers = append(s.consumers, groupConsumer{name: bytes.Clone(c.Name), state: state})
 }
 
-// pendingEntry adds an entry to its group and its consumer, which may not have been told of before.
+// pendingEntry adds an entry to its group and its consumer. It creates a missing consumer.
 func (e *Encoder) pendingEntry(p *record.PendingEntry) {
 	s := &e.stream
 	s.nPending++
@@ -215,7 +215,7 @@ func (e *Encoder) closeGroup() {
 	}
 }
 
-// endStream writes what is behind the nodes.
+// endStream writes the data after the nodes.
 func (e *Encoder) endStream() (Value, bool, error) {
 	s := &e.stream
 	if s.in > 0 {

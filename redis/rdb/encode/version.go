@@ -5,7 +5,7 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// packing is what small collections are packed in.
+// packing returns the packed encoding of small collections.
 func packing(v rdb.Version) pack.Kind {
 	if v.Number >= 10 {
 		return pack.Listpack
@@ -13,7 +13,7 @@ func packing(v rdb.Version) pack.Kind {
 	return pack.Ziplist
 }
 
-// streamType is what streams are written as.
+// streamType returns the type of streams.
 func streamType(v rdb.Version) rdb.Type {
 	switch {
 	case v.Number >= 11:

@@ -1,9 +1,9 @@
-// Package lzf unpacks strings that servers have compressed with LZF.
+// Package lzf decompresses strings that servers compressed with LZF.
 package lzf
 
 import "errors"
 
-// maxRatio is how many bytes LZF makes of one at most: 264 of 3.
+// maxRatio bounds the compression ratio: 3 bytes yield up to 264.
 const maxRatio = 88
 
 var (
@@ -11,14 +11,14 @@ var (
 	errSize  = errors.New("compressed string: its length is not what it says")
 )
 
-// Append appends what src unpacks to, which must be n bytes. A control byte c below 32 stands before c+1 literal
-// bytes; any other says to copy from what was unpacked:
+// Append appends the decompressed src, which must have n bytes. A control byte below 32 starts a literal; any other
+// starts a copy of earlier output:
 //
 //	000nnnnn                     n + 1 literal bytes follow
 //	lllooooo oooooooo            copy l + 2 bytes from o + 1 bytes back
 //	111ooooo llllllll oooooooo   copy l + 9 bytes from o + 1 bytes back
 //
-// What is copied may overlap with where it goes.
+// A copy may overlap its own output.
 func Append(dst, src []byte, n uint64) ([]byte, error) {
 	if n > maxRatio*uint64(len(src)) {
 		return dst, errSize
@@ -59,7 +59,7 @@ func Append(dst, src []byte, n uint64) ([]byte, error) {
 	return dst, nil
 }
 
-// appendCopy appends n bytes of dst from an offset on, which may run into what is appended.
+// appendCopy appends n bytes from an offset in dst; the range may include bytes that it appends.
 func appendCopy(dst []byte, from, n int) []byte {
 	if from+n <= len(dst) {
 		return append(dst, dst[from:from+n]...)

@@ -16,7 +16,7 @@ func FuzzLZF(f *testing.F) {
 	})
 }
 
-// TestAppend: literals, copies that overlap, and what is wrong.
+// TestAppend: literals, overlapping copies, and errors.
 func TestAppend(t *testing.T) {
 	for _, c := range []struct {
 		src  string
@@ -29,14 +29,14 @@ func TestAppend(t *testing.T) {
 		{"\x02abc\x20\x02", 6, "abcabc", nil},         // 3 bytes from 3 back
 		{"\x00a\x60\x00", 6, "aaaaaa", nil},           // 5 bytes from 1 back
 		{"\x00a\xe0\x01\x00", 11, "aaaaaaaaaaa", nil}, // 10 of them, the length in a byte of its own
-		{"\x02abc\x20\x03", 6, "", errReach},          // before the beginning
-		{"\x03abc", 4, "", errReach},                  // literals that are not there
+		{"\x02abc\x20\x03", 6, "", errReach},          // before the start
+		{"\x03abc", 4, "", errReach},                  // missing literals
 		{"\x02abc\x20", 6, "", errReach},              // no offset
 		{"\x02abc\xe0", 20, "", errReach},             // no length
 		{"\x02abc\x20\x02", 5, "", errReach},          // beyond the end
-		{"\x02abc", 2, "", errReach},                  // more literals than room
-		{"\x02abc", 4, "", errSize},                   // less than it says
-		{"\x02abc", 88*4 + 1, "", errSize},            // more than there can be
+		{"\x02abc", 2, "", errReach},                  // more literals than n
+		{"\x02abc", 4, "", errSize},                   // fewer bytes than n
+		{"\x02abc", 88*4 + 1, "", errSize},            // beyond maxRatio
 	} {
 		got, err := Append([]byte("before"), []byte(c.src), c.n)
 		if err != c.err || err == nil && string(got) != "before"+c.want {

@@ -10,7 +10,7 @@ import (
 	"kvferry/record"
 )
 
-// ParseInt reads the decimal text of an integer of 64 bits, as it is printed.
+// ParseInt parses the canonical decimal text of a 64-bit integer.
 func ParseInt(s []byte) (int64, bool) {
 	digits := s
 	if len(s) > 0 && s[0] == '-' {
@@ -32,7 +32,7 @@ func ParseInt(s []byte) (int64, bool) {
 	return int64(n), n < 1<<63
 }
 
-// AppendScore appends a score as strtod reads it.
+// AppendScore appends a score as text that strtod reads back.
 func AppendScore(dst []byte, f float64) []byte {
 	switch {
 	case math.IsInf(f, 1):
@@ -43,7 +43,7 @@ func AppendScore(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, 'g', 17, 64)
 }
 
-// Score reads an item as the score of a zset.
+// Score returns an item as a zset score.
 func (e *Item) Score() (float64, error) {
 	if e.IsInt {
 		return float64(e.N), nil
@@ -51,7 +51,7 @@ func (e *Item) Score() (float64, error) {
 	return ParseScore(e.Text)
 }
 
-// ParseScore reads a score as C's strtod does, but that it is all there is.
+// ParseScore parses a score like C's strtod, without trailing bytes.
 func ParseScore(b []byte) (float64, error) {
 	if f, ok := shortDecimal(b); ok {
 		return f, nil
@@ -63,8 +63,8 @@ func ParseScore(b []byte) (float64, error) {
 	return f, nil
 }
 
-// shortDecimal reads digits with a point in between, so few that the nearest number is their quotient: both are numbers without
-// rounding. Most scores are such, and the general way takes four times as long.
+// shortDecimal parses a short decimal: digits and point fit a quotient of two exact floats, which is correctly rounded.
+// Most scores are short, and strconv takes four times as long.
 func shortDecimal(b []byte) (float64, bool) {
 	digits := b
 	if len(b) > 0 && b[0] == '-' {
@@ -98,5 +98,5 @@ func shortDecimal(b []byte) (float64, bool) {
 	return f, true
 }
 
-// powers are those of ten.
+// powers holds the powers of ten.
 var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}

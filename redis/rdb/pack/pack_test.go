@@ -14,8 +14,8 @@ import (
 	"kvferry/internal/testkit/formattest"
 )
 
-// unpacked renders the entries of a packed encoding: integers as they are, short strings quoted, the length of long ones;
-// and the error that ends them.
+// unpacked renders the entries of a packed encoding: integers, short strings quoted, long strings by length; and the
+// final error.
 func unpacked(kind Kind, b []byte) string {
 	var p Reader
 	var out []string
@@ -41,11 +41,11 @@ func unpacked(kind Kind, b []byte) string {
 	return strings.Join(out, " ")
 }
 
-// TestPackedBytes: packed encodings to the byte, at the bounds of every encoding of an entry.
+// TestPackedBytes: packed encodings byte by byte, at the bounds of every entry encoding.
 func TestPackedBytes(t *testing.T) {
 	for _, c := range []struct {
 		kind Kind
-		b    string // size, count and end are put around the entries of listpacks "n: …" and ziplists "n tail: …"
+		b    string // size, count and end are added around the entries of listpacks "n: …" and ziplists "n tail: …"
 		want string
 	}{
 		{Listpack, "0:", ""},
@@ -157,12 +157,12 @@ func TestPackedBytes(t *testing.T) {
 	}
 }
 
-// TestPackerBytes: what is packed, to the byte, at the bounds of every encoding, and that it is unpacked again.
+// TestPackerBytes: packed bytes at the bounds of every encoding, which also read back.
 func TestPackerBytes(t *testing.T) {
 	text := func(n int) []byte { return []byte(strings.Repeat("a", n)) }
 	for _, c := range []struct {
 		add               func(p *Writer)
-		listpack, ziplist string // entries, the size of that before or their own left out
+		listpack, ziplist string // entries, without their back length or previous size
 		want              string
 	}{
 		{func(p *Writer) { p.AddInt(0); p.AddInt(12); p.AddInt(13) }, "00 01 0c 01 0d 01", "00 f1 02 fd 02 fe0d", "0 12 13"},
@@ -215,7 +215,7 @@ func TestPackerBytes(t *testing.T) {
 	}
 }
 
-// TestPackedMany: the count of a packed encoding stops at 65535, and then says nothing.
+// TestPackedMany: the count of a packed encoding is capped at 65535, which means unknown.
 func TestPackedMany(t *testing.T) {
 	for _, kind := range []Kind{Listpack, Ziplist} {
 		for n, want := range map[int]string{65534: "feff", 65535: "ffff", 65536: "ffff"} {
@@ -233,7 +233,7 @@ func TestPackedMany(t *testing.T) {
 	}
 }
 
-// TestBacklenSize: the bounds are those of Redis' listpack.c, where the largest size that would fit takes a byte more.
+// TestBacklenSize: the bounds of Redis' listpack.c, where the largest size that would fit takes one more byte.
 func TestBacklenSize(t *testing.T) {
 	for size, want := range map[int]int{0: 1, 127: 1, 128: 2, 16382: 2, 16383: 3, 2097150: 3, 2097151: 4, 268435454: 4, 268435455: 5} {
 		if got := backlenSize(size); got != want {
@@ -242,7 +242,7 @@ func TestBacklenSize(t *testing.T) {
 	}
 }
 
-// TestAlone: a ziplist of one long text is the same whichever way it is made.
+// TestAlone: both ways to build a ziplist of one long text give equal bytes.
 func TestAlone(t *testing.T) {
 	length := func(dst []byte, n uint64) []byte { return binary.AppendUvarint(dst, n) }
 	for _, n := range []int{8 << 10, 1<<14 - 1, 1 << 14, 1 << 20} {
@@ -257,7 +257,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestIntset: the width is that of the widest.
+// TestIntset: the width is determined by the widest number.
 func TestIntset(t *testing.T) {
 	length := func(dst []byte, n uint64) []byte { return append(dst, byte(n)) }
 	for want, numbers := range map[string][]int64{
@@ -274,7 +274,7 @@ func TestIntset(t *testing.T) {
 	}
 }
 
-// TestScores: integers and texts as scores, and what is none.
+// TestScores: integers and texts as scores, valid and invalid.
 func TestScores(t *testing.T) {
 	for _, c := range []struct {
 		item Item
@@ -293,7 +293,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// TestMust: an entry that has to be there, and is or is not; its text.
+// TestMust: an entry that must exist, and does or does not; its text.
 func TestMust(t *testing.T) {
 	var w Writer
 	w.Begin(Listpack)
@@ -354,7 +354,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// TestShortDecimals: what is read the short way is what the general way reads, to the last bit, and what is no number stays none.
+// TestShortDecimals: shortDecimal agrees with strconv to the last bit, and rejects texts that are not numbers.
 func TestShortDecimals(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	short := 0

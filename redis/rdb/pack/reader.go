@@ -1,5 +1,5 @@
-// Package pack reads and writes what servers keep small collections in: ziplists, listpacks, intsets and zipmaps, each one
-// string of a file.
+// Package pack reads and writes the packed encodings of small collections: ziplists, listpacks, intsets and zipmaps.
+// Each is one string of a file.
 package pack
 
 import (
@@ -11,14 +11,14 @@ import (
 	"kvferry/record"
 )
 
-// Item is an entry of a packed encoding: text, or an integer that stands for its decimal text.
+// Item is an entry of a packed encoding: text, or an integer that represents its decimal text.
 type Item struct {
 	Text  []byte
 	N     int64
 	IsInt bool
 }
 
-// AppendTo returns the item as text: a view, or appended to arena, which is returned.
+// AppendTo returns the item as text: a view, or appended to arena. It returns arena as well.
 func (e *Item) AppendTo(arena []byte) (s, _ []byte) {
 	if !e.IsInt {
 		return e.Text, arena
@@ -39,32 +39,32 @@ const (
 	Zipmap
 )
 
-// String is what servers call the kind.
+// String returns the servers' name of the kind.
 func (k Kind) String() string { return [...]string{"ziplist", "listpack", "intset", "zipmap"}[k] }
 
-// Reader walks over a packed encoding, one string of the file:
+// Reader iterates over a packed encoding, one string of the file:
 //
 //	ziplist   zlbytes u32 LE | zltail u32 LE | zllen u16 LE | entries | FF
 //	listpack  bytes u32 LE | count u16 LE | entries | FF
 //	intset    width u32 LE | count u32 LE | integers LE
 //	zipmap    count u8 | (len field | len free value | free × byte)* | FF
 //
-// A count of 65535, or of 254 in a zipmap, says nothing.
+// A count of 65535, or of 254 in a zipmap, means unknown.
 type Reader struct {
 	kind  Kind
 	b     []byte
 	pos   int
-	end   int   // of the entries
-	count int   // that the header tells, -1 for none
-	seen  int   // entries so far
+	end   int   // end of the entries
+	count int   // from the header, -1 if unknown
+	seen  int   // entries read
 	width int   // of an intset
 	last  int64 // of an intset
 	value bool  // a zipmap's next item is a value
-	prev  int   // Size of the entry before, of a ziplist
-	tail  int   // where a ziplist says that its last entry begins
+	prev  int   // Size of the previous entry of a ziplist
+	tail  int   // offset of the last entry, from the head of a ziplist
 }
 
-// errors of packed encodings; errOdd says that entries do not make up whole elements
+// errors of packed encodings; errOdd means an incomplete last element
 var (
 	errEnd   = errors.New("does not end in FF")
 	errEntry = errors.New("an entry reaches beyond the end")
@@ -76,7 +76,7 @@ var (
 	errOdd   = errors.New("ends within an element")
 )
 
-// The bytes before the entries.
+// Sizes of the heads.
 const (
 	ziplistHead  = 10
 	listpackHead = 6
@@ -84,12 +84,12 @@ const (
 	zipmapHead   = 1
 
 	endByte     = 0xFF
-	countMany   = 0xFFFF // a count that says nothing
+	countMany   = 0xFFFF // an unknown count
 	zipmapMany  = 254
 	prevLenLong = 254
 )
 
-// Open starts to walk. Sizes are checked against the bytes that there are.
+// Open starts a packed encoding and validates its sizes.
 func (p *Reader) Open(kind Kind, b []byte) error {
 	*p = Reader{kind: kind, b: b, count: -1}
 	switch kind {
@@ -167,19 +167,19 @@ func (p *Reader) openIntset() error {
 	return nil
 }
 
-// Kind is what is walked over.
+// Kind returns the kind of the encoding.
 func (p *Reader) Kind() Kind { return p.kind }
 
-// Size is how many bytes it has.
+// Size returns the number of bytes.
 func (p *Reader) Size() int { return len(p.b) }
 
-// Seen is how many entries were read.
+// Seen returns the number of entries read.
 func (p *Reader) Seen() int { return p.seen }
 
-// Count is how many entries it says that it has, -1 when it does not.
+// Count returns the number of entries in the head, or -1 if unknown.
 func (p *Reader) Count() int { return p.count }
 
-// Done reports whether there are no more entries. Another number of them than there should be is an error.
+// Done reports whether all entries are read. It returns an error if their number differs from the head.
 func (p *Reader) Done() (bool, error) {
 	switch {
 	case p.pos < p.end:
@@ -209,7 +209,7 @@ func (p *Reader) Next(e *Item) (bool, error) {
 	return true, p.zipmapEntry(e)
 }
 
-// text takes a string of n bytes.
+// text reads a string of n bytes.
 func (p *Reader) text(e *Item, at, n int) error {
 	if n > p.end-at {
 		return errEntry
@@ -219,7 +219,7 @@ func (p *Reader) text(e *Item, at, n int) error {
 	return nil
 }
 
-// number takes an integer of n bytes, little-endian.
+// number reads an integer of n bytes, little-endian.
 func (p *Reader) number(e *Item, at, n int) error {
 	if n > p.end-at {
 		return errEntry
@@ -286,7 +286,7 @@ const (
 	zipImm12 = 0xFD
 )
 
-// ziplistData decodes an entry from its encoding on:
+// ziplistData decodes an entry without its previous size:
 //
 //	00xxxxxx            string of up to 63 bytes
 //	01xxxxxx xxxxxxxx   string of up to 16383 bytes
@@ -336,7 +336,7 @@ const (
 	lpInt64 = 0xF4
 )
 
-// listpackEntry decodes encoding, data and the size of both, which is for walking backwards:
+// listpackEntry decodes encoding, data, and the size of both, which serves backward iteration:
 //
 //	0xxxxxxx            0 … 127
 //	10xxxxxx            string of up to 63 bytes
@@ -382,7 +382,7 @@ func (p *Reader) listpackEntry(e *Item) (err error) {
 	return p.backlen(p.pos - from)
 }
 
-// backlen skips the size of an entry, which is in groups of 7 bits, the most significant first.
+// backlen skips the size of an entry, in groups of 7 bits, the most significant first.
 func (p *Reader) backlen(size int) error {
 	n := backlenSize(size)
 	if n > p.end-p.pos {
@@ -402,7 +402,7 @@ func (p *Reader) backlen(size int) error {
 	return nil
 }
 
-// backlenSize is how many bytes the size of an entry takes.
+// backlenSize returns the length of the encoded size of an entry.
 func backlenSize(size int) int {
 	switch {
 	case size <= 127:
@@ -439,7 +439,7 @@ func (p *Reader) zipmapEntry(e *Item) error {
 		}
 		n = int(binary.LittleEndian.Uint32(p.b[at:]))
 		if at += 4; n < zipmapMany {
-			return errBytes // servers refuse it
+			return errBytes // servers reject it
 		}
 	}
 	free := 0
@@ -461,7 +461,7 @@ func (p *Reader) zipmapEntry(e *Item) error {
 	return nil
 }
 
-// Must takes an entry that has to be there.
+// Must reads an entry, and fails at the end.
 func (p *Reader) Must(e *Item) error {
 	ok, err := p.Next(e)
 	if err == nil && !ok {

@@ -8,7 +8,7 @@ import (
 	"kvferry/internal/sys/bufpool"
 )
 
-// Writer makes a ziplist or a listpack. Reader says how they are laid out.
+// Writer builds a ziplist or a listpack. Reader documents their layout.
 type Writer struct {
 	kind  Kind
 	b     []byte
@@ -17,7 +17,7 @@ type Writer struct {
 	prev  int // its size
 }
 
-// Begin starts one.
+// Begin starts a ziplist or listpack.
 func (p *Writer) Begin(kind Kind) {
 	p.kind, p.count, p.last, p.prev = kind, 0, ziplistHead, 0
 	head := ziplistHead
@@ -27,24 +27,24 @@ func (p *Writer) Begin(kind Kind) {
 	p.b = append(bufpool.Reset(p.b), make([]byte, ziplistHead)[:head]...)
 }
 
-// Size is how many bytes it has without its end.
+// Size returns the number of bytes without the end byte.
 func (p *Writer) Size() int { return len(p.b) }
 
-// Grow makes room for about n bytes of texts where these are many.
+// Grow reserves about n bytes if n is large.
 func (p *Writer) Grow(n int) {
 	if n > bufpool.Large {
 		p.b = slices.Grow(p.b, n+n/64)
 	}
 }
 
-// End finishes it.
+// End finishes the encoding.
 func (p *Writer) End() []byte {
 	p.b = append(p.b, endByte)
 	p.head(len(p.b))
 	return p.b
 }
 
-// head sets what it begins with.
+// head writes the head.
 func (p *Writer) head(size int) {
 	binary.LittleEndian.PutUint32(p.b, uint32(size))
 	at := 4
@@ -55,7 +55,7 @@ func (p *Writer) head(size int) {
 	binary.LittleEndian.PutUint16(p.b[at:], uint16(min(p.count, countMany)))
 }
 
-// Add adds a text, as an integer when it is that of one.
+// Add adds a text, as an integer if it is canonical decimal.
 func (p *Writer) Add(s []byte) {
 	if n, ok := ParseInt(s); ok {
 		p.AddInt(n)
@@ -71,7 +71,7 @@ func (p *Writer) Add(s []byte) {
 	p.close(from)
 }
 
-// Alone appends a string that is a ziplist of one long text, which is copied but once, behind its length.
+// Alone appends a ziplist of a single long text as a string, after its length. It copies the text only once.
 func (p *Writer) Alone(dst, s []byte, length func(dst []byte, n uint64) []byte) []byte {
 	p.Begin(Ziplist)
 	p.entry()
@@ -94,7 +94,7 @@ func (p *Writer) AddInt(n int64) {
 	p.close(from)
 }
 
-// AddScore adds a score, as an integer when it is one.
+// AddScore adds a score, as an integer if it is integral.
 func (p *Writer) AddScore(f float64) {
 	if n := int64(f); math.Abs(f) < 1<<53 && float64(n) == f && (n != 0 || !math.Signbit(f)) {
 		p.AddInt(n)
@@ -104,7 +104,7 @@ func (p *Writer) AddScore(f float64) {
 	p.Add(AppendScore(text[:0], f))
 }
 
-// entry begins an entry and returns where.
+// entry starts an entry and returns its offset.
 func (p *Writer) entry() int {
 	from := len(p.b)
 	if p.kind == Listpack {
@@ -119,7 +119,7 @@ func (p *Writer) entry() int {
 	return from
 }
 
-// close ends the entry that began at an offset.
+// close ends the entry at an offset.
 func (p *Writer) close(from int) {
 	p.count++
 	p.prev = len(p.b) - from
@@ -193,8 +193,8 @@ func appendBacklen(dst []byte, size int) []byte {
 	return dst
 }
 
-// EndJoined appends the listpack with the entries of another one behind its own, behind its length. Neither was ended; the
-// other one is copied but once.
+// EndJoined appends a listpack of its own entries and then the entries of other, after its length. Call it without End
+// on either. It copies the entries of other only once.
 func (p *Writer) EndJoined(dst []byte, other *Writer, length func(dst []byte, n uint64) []byte) []byte {
 	more := other.b[listpackHead:]
 	p.count += other.count
@@ -205,10 +205,10 @@ func (p *Writer) EndJoined(dst []byte, other *Writer, length func(dst []byte, n 
 	return append(append(dst, more...), endByte)
 }
 
-// maxLength is how many bytes length takes at most.
+// maxLength is the maximum number of bytes that length appends.
 const maxLength = 9
 
-// AppendIntset appends an intset of numbers that ascend, of which there is one at least, behind its length, which length appends.
+// AppendIntset appends an intset of at least one number, in ascending order, after its length.
 func AppendIntset(dst []byte, numbers []int64, length func(dst []byte, n uint64) []byte) []byte {
 	width := 2
 	if lo, hi := numbers[0], numbers[len(numbers)-1]; lo < math.MinInt32 || hi > math.MaxInt32 {
