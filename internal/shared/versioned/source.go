@@ -50,8 +50,7 @@ func (s *Source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	})
 }
 
-// merged merges the records of the types' stores, which share the memory. With AnyOrder each store in turn has all of
-// it.
+// merged merges the records of the types' stores, which share the memory. With AnyOrder each one has all of it.
 func (s *Source) merged(db string, t record.TypeSet, e *format.Env, open func(*Store, int64) (record.Reader, error)) (record.Reader, error) {
 	if s.Database(db) == nil {
 		return nil, fmt.Errorf("%s: no database %q: have %q", s.Dir, db, s.Databases())

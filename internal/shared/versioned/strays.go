@@ -56,8 +56,8 @@ func (r *Reader) notRow(i int, key, value []byte, place record.Place) bool {
 	return own || keyErr != nil || valueErr != nil
 }
 
-// check validates a data row. A malformed row is counted and reported. In a keyspace shared by types, any type's Check
-// does.
+// check validates a data row. A malformed row is counted and reported. In a shared keyspace the current type's Check
+// decides, or the first type's.
 func (r *Reader) check(i int, raw, value []byte, place record.Place) (user []byte, ok bool) {
 	sp := r.store.data[i]
 	c := r.cur
