@@ -19,7 +19,7 @@ func indexOf(family string) string {
 // familyOf returns the family of a database's keys.
 func familyOf(db *versioned.Database) string { return db.Stores[0].Metas.Name() }
 
-// settleRest makes each database count its index, and the first one also count the families without keys.
+// settleRest makes each database count its index, and the first one also count the other families.
 func (s *source) settleRest() {
 	counted, indexes := map[string]bool{}, []store.Keyspace{}
 	for _, db := range s.DBs {

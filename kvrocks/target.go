@@ -24,7 +24,7 @@ type target struct {
 	dir     string // of the server; the database is below it
 	builder store.Builder
 	options *format.CreateOptions
-	version codec.Version     // version of the first record; later shards count down from it
+	version codec.Version     // version of the first record; the others are lower
 	slots   *dataset.RowFiles // rows of a cluster node before they become tables; nil without slots
 
 	mu     sync.Mutex

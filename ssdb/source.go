@@ -23,7 +23,7 @@ const (
 	metaDir = "meta"
 )
 
-// homes are the parents of dataDir and metaDir: in the work directory and dumps of ssdb-dump, or beside ssdb.conf.
+// homes are the parents of dataDir and metaDir: in a work directory or a dump of ssdb-dump, and beside ssdb.conf.
 var homes = []string{"", "var"}
 
 // source is an open dataset.

@@ -14,7 +14,7 @@ import (
 	"kvferry/record"
 )
 
-// describer decodes a row field by field and keeps what it decoded before an error.
+// describer decodes a row field by field and continues after errors.
 type describer struct {
 	versioned.Describer
 	slotted bool

@@ -21,7 +21,7 @@ func (r *Reader) buryAll(class record.Class) error {
 		}
 		n += more
 	}
-	if r.store.Layout.Newer != NewerAlive { // NewerAlive: newer rows are deleted, too
+	if r.store.Layout.Newer != NewerAlive { // with NewerAlive, newer rows are deleted, too
 		r.reportNewer()
 	}
 	if class == record.Deleted {

@@ -7,7 +7,7 @@ import (
 	"kvferry/internal/text/jsonl"
 )
 
-// Describer decodes a row field by field and keeps what it decoded before an error.
+// Describer decodes a row field by field and continues after errors.
 type Describer struct{ Row format.Row }
 
 // NewDescriber returns a Describer of an unknown row.

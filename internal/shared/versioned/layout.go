@@ -142,7 +142,7 @@ type Codec struct {
 
 	// DecodeMeta decodes the value of a meta row into m, whose Key and Tail are set.
 	DecodeMeta func(m *Meta, value []byte) error
-	// Plain decodes the value of an ordinary string; if ok is false, DecodeMeta and Remark do. nil: they always do.
+	// Plain decodes the value of an ordinary string; if ok is false, DecodeMeta and Remark handle it. nil: always.
 	Plain func(value []byte) (v []byte, expireMS int64, ok bool)
 	// Element sets the element of a data row, as views of the raw key after the user key and of the value. ok is false for
 	// a row that fails Check. It runs once per row: set fields one by one, since a struct would be built elsewhere and
