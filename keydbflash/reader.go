@@ -96,7 +96,7 @@ func (x *valueReader) end(err error) error {
 	if !errors.As(err, &corrupt) {
 		return err
 	}
-	if v, _ := decodeValue(x.r.Meta().Value); !x.some && x.r.Header().Type != record.Stream { // an empty stream is one
+	if v, _ := decodeValue(x.r.Meta().Value); !x.some && x.r.Header().Type != record.Stream { // it may be empty
 		x.r.Spoil()
 		x.r.Malformed(kindOf(err), x.r.Header().Key, x.r.Header().Key, x.r.Place(), at(v.off, err))
 		return io.EOF

@@ -21,7 +21,7 @@ type writer struct {
 	t       *target
 	n       int // of the shard
 	ns      string
-	prev    []byte // user key of the last record with rows
+	prev    []byte // user key of the last record with rows; others do not occupy their keys
 	hasPrev bool
 	key     []byte          // of the current one
 	kept    bool            // it has rows

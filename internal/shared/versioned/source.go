@@ -92,8 +92,8 @@ func (s *Source) Extra() []string {
 	return dataset.InfoFiles(s.Dir, slices.Compact(dirs))
 }
 
-// OpenStore opens a store of a database at a path below root; nil if it does not exist. orders lists the engine's
-// column families; it refuses others and creates missing families. spaces are the existing families.
+// OpenStore opens a store of a database at a path below root; nil if it does not exist. orders are the engine's column
+// families; the engine refuses others and creates missing families. spaces are the existing families.
 func OpenStore(ctx context.Context, root, rel, db string, l *Layout, orders map[string]*store.Comparer, o *format.OpenOptions) (
 	s *Store, spaces map[string]store.Keyspace, err error) {
 
