@@ -13,7 +13,7 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// Describe decodes one raw row, whatever state it is in.
+// Describe decodes one raw row, even if it is damaged.
 func (s *source) Describe(_, keyspace string, raw, value []byte) format.Row {
 	d := versioned.NewDescriber()
 	if is, err := own(raw, value); is {
@@ -84,7 +84,7 @@ func describeValue(d *versioned.Describer, of dialect, b []byte) {
 	describePayload(d, &v, b)
 }
 
-// describeString adds what is in front of a string, and its text.
+// describeString adds the header of a string, and its text.
 func describeString(d *versioned.Describer, of dialect, v *value) {
 	text, err := of.decodeString(nil, v)
 	if err != nil {
@@ -104,7 +104,7 @@ func describeString(d *versioned.Describer, of dialect, v *value) {
 	d.Field("value", text, "value", v.off+head, len(text))
 }
 
-// describePayload adds how many elements a payload has.
+// describePayload adds the number of a payload's elements.
 func describePayload(d *versioned.Describer, v *value, b []byte) {
 	dump, err := v.payload()
 	if err != nil {
@@ -136,7 +136,7 @@ func describePayload(d *versioned.Describer, v *value, b []byte) {
 	}
 }
 
-// describeIndex adds when a key expires.
+// describeIndex adds the expiry of a key.
 func describeIndex(d *versioned.Describer, raw, value []byte) {
 	d.Row.Kind = "expiry"
 	when, key, err := decodeIndex(raw, value)
@@ -150,7 +150,7 @@ func describeIndex(d *versioned.Describer, raw, value []byte) {
 	d.Field("key", value, "value", 0, len(value))
 }
 
-// describeMetadata adds what the server knows of itself.
+// describeMetadata adds a row of the server's own metadata.
 func describeMetadata(d *versioned.Describer, of dialect, raw, value []byte) {
 	name, err := of.metadataRow(raw, value)
 	d.Row.Kind, d.Row.Err = "metadata", err

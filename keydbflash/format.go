@@ -14,7 +14,7 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// Name is what locations call the format.
+// Name is the name of the format in locations.
 const Name = "keydbflash"
 
 // flash is the Format.
@@ -26,10 +26,10 @@ func New() format.Format { return flash{} }
 // Name returns "keydbflash".
 func (flash) Name() string { return Name }
 
-// noTarget says why the format is a source only.
+// noTarget is the reason why the format is a source only.
 const noTarget = "KeyDB has had no release since 2023, and its strings are images of its memory: convert to a server that is maintained"
 
-// Limits says what the format holds.
+// Limits returns the limits of the format.
 func (flash) Limits() format.Limits {
 	return format.Limits{
 		Types: record.AllTypes, EmptyKey: true, FieldsRead: true, MembersExpire: true, StreamGroups: true, Whole: true,
@@ -43,7 +43,7 @@ func (flash) Limits() format.Limits {
 	}
 }
 
-// storeDir is where the store may lie below the directory that is named, tempDir where the server keeps tables that it ingests.
+// storeDir is where the store may be, below the given directory; tempDir has the tables that the server ingests.
 const (
 	storeDir = "flash"
 	tempDir  = "keydb_tmp"
@@ -55,7 +55,7 @@ const (
 	expires       = "_expires"
 )
 
-// Detect looks for column families with numbers for names.
+// Detect looks for column families named by numbers.
 func (flash) Detect(ev *format.Evidence) (v format.Verdict) {
 	for i := range ev.Stores {
 		s := &ev.Stores[i]
@@ -71,7 +71,7 @@ func (flash) Detect(ev *format.Evidence) (v format.Verdict) {
 	return v
 }
 
-// weigh says how much a store looks like KeyDB's. Before 6.3.4 its families are numbers alone.
+// weigh scores how much a store resembles KeyDB's. Before 6.3.4 the families are only numbers.
 func weigh(s *format.StoreEvidence) (score int, why string) {
 	if s.Kind != "rocksdb" {
 		return 0, ""

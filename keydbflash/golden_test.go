@@ -21,7 +21,7 @@ import (
 	"kvferry/record"
 )
 
-// goldenNow is after the golden database was written, and before what has not expired in it expires.
+// goldenNow is after the golden database was written, and before its unexpired records expire.
 var goldenNow = time.Unix(1_800_000_000, 0)
 
 const golden = "keydbflash-basic"
@@ -34,7 +34,7 @@ type dumped struct {
 	Members       map[string]int64 `json:"member_expire_at_ms"`
 }
 
-// lines dumps a source as kvferry dump does, its spans one after the other and then in the order of keys.
+// lines dumps a source like kvferry dump, its spans one after the other, and sorts the lines by key.
 func lines(t testing.TB, src format.Source, spans int, e format.Env) (out []byte) {
 	t.Helper()
 	dbs := src.Databases()
@@ -60,7 +60,7 @@ func lines(t testing.TB, src format.Source, spans int, e format.Env) (out []byte
 	return out
 }
 
-// parse splits lines into those of a truth file, without an order of elements where there is none, and expiries of fields.
+// parse splits lines into lines of a truth file, with elements of unordered types sorted, and expiries of fields.
 func parse(t testing.TB, b []byte) (plain []byte, all map[string]dumped) {
 	t.Helper()
 	all = map[string]dumped{}
@@ -94,7 +94,7 @@ func parse(t testing.TB, b []byte) (plain []byte, all map[string]dumped) {
 	return plain, all
 }
 
-// TestGolden: what the real server answered, read at once and in spans.
+// TestGolden: records equal the real server's replies, read at once and in spans.
 func TestGolden(t *testing.T) {
 	src := formattest.OpenGolden(t, keydbflash.New(), golden)
 	truth, _ := parse(t, fixtures.Truth(t, golden))
@@ -125,8 +125,8 @@ func TestGolden(t *testing.T) {
 	t.Log(totals[0])
 }
 
-// checkExtra compares what truth files do not have: expiries of fields, and cron jobs. It returns how many sets and sorted sets
-// have members that will expire.
+// checkExtra compares data missing from truth files: expiries of fields, and cron jobs. It returns the number of sets
+// and sorted sets with expiring members.
 func checkExtra(t *testing.T, got map[string]dumped) (expiring int) {
 	t.Helper()
 	f, err := os.Open("../fixtures/golden/" + golden + ".extra.jsonl.gz")

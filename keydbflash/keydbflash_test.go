@@ -21,7 +21,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// unhex returns the bytes of hex digits; blanks are left out.
+// unhex returns the bytes of hex digits, ignoring blanks.
 func unhex(t testing.TB, text string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
@@ -31,7 +31,7 @@ func unhex(t testing.TB, text string) []byte {
 	return b
 }
 
-// rows are those of real servers: a string, a number, a long string, a set with a member that expires, a cron job.
+// rows lists rows of real servers: a string, a number, a long string, a set with a member that expires, a cron job.
 var rows = map[string]string{
 	"embstr": "01000000 00000000 b9300752a2010000 00 ffffffffffffffff 80d4c907 01000080 b9300752a2010000 060601656d627374 656d62737472",
 	"int":    "00000000 00 ffffffffffffffff 10d4c907 01000000 0000000000000000 3930000000000000",
@@ -128,7 +128,7 @@ func empty(t *testing.T) (*memstore.Store, *formattest.Memory) {
 	return st, m
 }
 
-// read returns the records of a dataset, as "db type key=elements", and the findings; the ledger has to add up.
+// read returns the records of a dataset, as "db type key=elements", and the findings; the ledger must add up.
 func read(t *testing.T, m *formattest.Memory) (records string, found *formattest.Findings, classes string) {
 	t.Helper()
 	found = &formattest.Findings{}
@@ -170,7 +170,7 @@ func put(st *memstore.Store, family, key string, value []byte) {
 	st.Put(family, newDialect.appendKey(nil, []byte(key)), value)
 }
 
-// TestForged: rows that no server writes cost themselves, by name.
+// TestForged: each row that no server writes is lost and reported.
 func TestForged(t *testing.T) {
 	number := func(v []byte, tail ...byte) []byte {
 		v = append(bytes.Clone(v), tail...)
@@ -218,7 +218,7 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// TestOddRows: what lies beside the records, and in the wrong place.
+// TestOddRows: rows outside of records, and in wrong places.
 func TestOddRows(t *testing.T) {
 	st, m := empty(t)
 	put(st, "default", "repl-id", make([]byte, 41))
@@ -245,7 +245,7 @@ func TestOddRows(t *testing.T) {
 	}
 }
 
-// TestDatabases: which database a family holds, and none at all.
+// TestDatabases: families map to databases, also if all are empty.
 func TestDatabases(t *testing.T) {
 	number := func(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
 	for name, c := range map[string]struct {
@@ -297,7 +297,7 @@ func TestBefore634(t *testing.T) {
 	}
 }
 
-// TestSpans: rows without a slot lie among those of one, and each row is in one span.
+// TestSpans: rows without a slot are mixed with the rows of one slot, and each row is in one span.
 func TestSpans(t *testing.T) {
 	st, m := empty(t)
 	n := 0
@@ -336,7 +336,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestSweep: every prefix and every flipped byte of rows is an error or a value, never a panic, and is described.
+// TestSweep: rows truncated anywhere or with a flipped byte give an error or a value, never a panic, and are described.
 func TestSweep(t *testing.T) {
 	_, m := empty(t)
 	src := m.Open(t)
@@ -393,7 +393,7 @@ func decodeAll(d dialect, b []byte) error {
 	return err
 }
 
-// FuzzValue: a value is decoded or an error, and what is decoded is in it.
+// FuzzValue: a value decodes or is an error, and decoded data is within the value.
 func FuzzValue(f *testing.F) {
 	for _, text := range rows {
 		f.Add(unhex(f, text))
@@ -412,7 +412,7 @@ func FuzzValue(f *testing.F) {
 	})
 }
 
-// FuzzKeys: a key that is decoded is written the same; rows of default and of the index never panic.
+// FuzzKeys: a decoded key encodes to the same bytes; rows of default and of the index never panic.
 func FuzzKeys(f *testing.F) {
 	for _, key := range []string{"", "\x03\x3ce", rowCount, rowVersion, "o2repl-masters"} {
 		f.Add([]byte(key), []byte("6.3.4\x00"))
@@ -461,7 +461,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestDead: keys that were deleted, and one that was written again.
+// TestDead: deleted keys of a golden database are read without an error.
 func TestDead(t *testing.T) {
 	dir := fixtures.Unpack(t, "keydbflash-basic")
 	src := formattest.Open(t, New(), dir, &format.OpenOptions{Store: rocks.Open})

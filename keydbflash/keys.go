@@ -19,7 +19,7 @@ const (
 	whenLen = 8
 )
 
-// internal begins the keys of the server's own rows. A user key that begins so, and is longer, is stored without a slot.
+// internal begins the keys of the server's own rows. A longer user key with this prefix is stored without a slot.
 const internal = "\x00\x04\x03\x00\x05\x02\x04"
 
 // The server's own rows. The NUL that ends a literal is part of the key.
@@ -33,7 +33,7 @@ const (
 // metadataID is the value of the metadata row.
 const metadataID = "c299fde0-6d42-4ec4-b939-34f680ffe39f"
 
-// dialect is what differs between versions of KeyDB.
+// dialect is the differences between versions of KeyDB.
 type dialect struct {
 	slots bool // keys have a slot
 	image int  // bytes of the image of a string's object
@@ -44,8 +44,8 @@ var (
 	oldDialect = dialect{image: 16}
 )
 
-// dialectOf returns the dialect of the version in a version row, such as "6.3.4\x00". 0.0.0 is that of a build between releases,
-// which KeyDB takes for its own.
+// dialectOf returns the dialect of the version in a version row, such as "6.3.4\x00". Builds between releases write
+// 0.0.0, which KeyDB treats as its own version.
 func dialectOf(value []byte) (dialect, error) {
 	text, ok := strings.CutSuffix(string(value), "\x00")
 	var v [3]int
@@ -80,7 +80,7 @@ func isInternal(key []byte) bool {
 //	| slot (2B) | user key |
 //	+-----------+----------+
 //
-// The slot is little-endian: that of the key in a cluster, whether the server is in one or not.
+// The slot is little-endian: the key's cluster slot, even if the server is not in a cluster.
 func (d dialect) appendKey(dst, key []byte) []byte {
 	if d.slots && !isInternal(key) {
 		dst = binary.LittleEndian.AppendUint16(dst, uint16(keyslot.Of(key)))
@@ -107,13 +107,13 @@ func (d dialect) decodeKey(raw []byte) ([]byte, error) {
 	return user, &findings.Error{Kind: FindSlot, Err: fmt.Errorf("slot %d, but the key has slot %d, where the server looks for it", slot, want)}
 }
 
-// sampled returns the user key of a key that may be cut short, as far as it is there.
+// sampled returns the user key of a raw key; both may be truncated.
 func (d dialect) sampled(raw []byte) []byte {
 	user, _ := d.spanKey(raw)
 	return user
 }
 
-// spanKey returns what decides which span a row is of. Rows without a slot lie among those of one slot.
+// spanKey returns the user key that decides a row's span. Rows without a slot are mixed with the rows of one slot.
 func (d dialect) spanKey(raw []byte) (user []byte, leap bool) {
 	if !d.slots || isInternal(raw) {
 		return raw, false
@@ -121,7 +121,7 @@ func (d dialect) spanKey(raw []byte) (user []byte, leap bool) {
 	return raw[min(slotLen, len(raw)):], !bytes.HasPrefix(raw, []byte(internal[:slotLen]))
 }
 
-// own judges a row that may be the server's own.
+// own reports whether a row is the server's own, and an error in its value.
 func own(raw, value []byte) (bool, error) {
 	if !isInternal(raw) {
 		return false, nil
@@ -143,7 +143,7 @@ func own(raw, value []byte) (bool, error) {
 	return false, nil
 }
 
-// exact says that a value has another length than it should.
+// exact checks that a value has n bytes.
 func exact(value []byte, field string, n int) error {
 	switch {
 	case len(value) < n:
@@ -154,13 +154,13 @@ func exact(value []byte, field string, n int) error {
 	return nil
 }
 
-// metadata are the rows of default that have a slot, and the bytes of their values; 0 is any number.
+// metadata lists the rows of default that have a slot, with the lengths of their values; 0 is any length.
 var metadata = map[string]int{"repl-id": 41, "repl-offset": 8, "repl-stream-db": 4, "repl-masters": 0}
 
-// swapped is what the names of rows begin with that say which family holds a database.
+// swapped is the name prefix of the rows that map a family to a database.
 const swapped = "db-"
 
-// metadataRow judges a row of default.
+// metadataRow checks a row of default and returns its name.
 func (d dialect) metadataRow(raw, value []byte) (name string, err error) {
 	if is, err := own(raw, value); is {
 		return string(raw[len(internal):]), err
@@ -177,7 +177,7 @@ func (d dialect) metadataRow(raw, value []byte) (name string, err error) {
 	switch {
 	case !ok:
 		return name, record.Unknown(0, "name", record.Quote(key))
-	case n == 0 && len(value) > 0 && value[len(value)-1] != ';': // id:offset:host:port; of each
+	case n == 0 && len(value) > 0 && value[len(value)-1] != ';': // id:offset:host:port; for each
 		return name, record.Unknown(len(value)-1, name, record.Quote(value))
 	case n == 0:
 		return name, nil

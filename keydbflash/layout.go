@@ -11,7 +11,7 @@ import (
 	"kvferry/store"
 )
 
-// layout is that of a family: meta rows which are the records.
+// layout returns the layout of a family: its meta rows are whole records.
 func (d dialect) layout(family string) *versioned.Layout {
 	l := &versioned.Layout{
 		Format: Name, Metas: family,
@@ -54,7 +54,7 @@ func typeOf(b []byte) (record.Type, error) {
 	return t.RecordType(rdb.Header{}), nil
 }
 
-// decode decodes a value, which typeOf was asked for before, but for its object.
+// decode decodes a value that typeOf has accepted, except its object.
 func decode(m *versioned.Meta, b []byte) value {
 	v, _ := decodeValue(b)
 	m.Count, m.Version, m.Gone, m.Unsorted, m.Bare = -1, 0, false, true, true
@@ -76,7 +76,7 @@ func decodeMeta(m *versioned.Meta, b []byte) error {
 	return v.checkPayload()
 }
 
-// kindOf returns the kind of finding of an error in a value.
+// kindOf returns the kind of finding for an error in a value.
 func kindOf(err error) string {
 	if errors.Is(err, rdb.ErrNewer) || record.IsNewer(err) {
 		return record.FindNewer

@@ -17,16 +17,16 @@ type valueReader struct {
 	r        *versioned.Reader
 	d        rdb.Decoder
 	done     bool
-	some     bool  // something was read
-	expiring bool  // members may, and records have no place for it
-	members  int64 // that will
+	some     bool  // at least one element was read
+	expiring bool  // members may expire, which records cannot hold
+	members  int64 // members that will expire
 }
 
 func newValueReader(r *versioned.Reader) versioned.Elements {
 	return &valueReader{r: r, d: rdb.Decoder{TempDir: r.TempDir(), Memory: r.Memory() / 4}}
 }
 
-// Begin starts a value. One that does not begin as its type says is no record.
+// Begin starts a value. A value that does not start like its type is no record.
 func (x *valueReader) Begin() error {
 	v, _ := decodeValue(x.r.Meta().Value)
 	h := x.r.Header()
@@ -49,7 +49,7 @@ func (x *valueReader) Begin() error {
 	return nil
 }
 
-// expire has members expire.
+// expire passes the members' expiries to the decoder.
 func (x *valueReader) expire(v *value) {
 	for rest := v.expiries; len(rest) > 0; {
 		var subkey []byte
@@ -61,7 +61,7 @@ func (x *valueReader) expire(v *value) {
 	}
 }
 
-// Read returns elements. A value that is damaged ends with what could be read of it.
+// Read returns elements. A damaged value ends after its readable elements.
 func (x *valueReader) Read(dst []record.Element) (n int, err error) {
 	for !x.done {
 		if n, err = x.d.Read(dst); err != nil {
@@ -81,7 +81,7 @@ func (x *valueReader) Read(dst []record.Element) (n int, err error) {
 	return 0, io.EOF
 }
 
-// end says what is wrong with a value that was read, and returns io.EOF unless it could not be read for another reason.
+// end reports the faults of a value after its last element. It returns io.EOF, or an error that is not damage.
 func (x *valueReader) end(err error) error {
 	if x.members += x.d.Unread(); x.members > 0 && !x.r.Header().Expired {
 		x.r.Remark(record.LossMemberExpiry, record.Warning, dataset.MembersDetail(x.members))
@@ -96,7 +96,7 @@ func (x *valueReader) end(err error) error {
 	if !errors.As(err, &corrupt) {
 		return err
 	}
-	if v, _ := decodeValue(x.r.Meta().Value); !x.some && x.r.Header().Type != record.Stream { // a stream is one without entries
+	if v, _ := decodeValue(x.r.Meta().Value); !x.some && x.r.Header().Type != record.Stream { // it may be empty
 		x.r.Spoil()
 		x.r.Malformed(kindOf(err), x.r.Header().Key, x.r.Header().Key, x.r.Place(), at(v.off, err))
 		return io.EOF
@@ -105,8 +105,8 @@ func (x *valueReader) end(err error) error {
 	return io.EOF
 }
 
-// End leaves what was not read.
+// End skips unread elements.
 func (x *valueReader) End() error { return nil }
 
-// Close lets go of temporary files.
+// Close removes temporary files.
 func (x *valueReader) Close() error { return x.d.Close() }

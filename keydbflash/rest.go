@@ -10,16 +10,16 @@ import (
 	"kvferry/store"
 )
 
-// indexOf is the family with the index of a family of keys: the server counts those of indexes from one place later.
+// indexOf returns the index family of a family of keys: the server numbers index families one higher.
 func indexOf(family string) string {
 	n, _ := strconv.Atoi(family)
 	return strconv.Itoa(n+1) + expires
 }
 
-// familyOf is the family of keys of a database.
+// familyOf returns the family of a database's keys.
 func familyOf(db *versioned.Database) string { return db.Stores[0].Metas.Name() }
 
-// settleRest has each database count its index, and the first what belongs to none that has keys.
+// settleRest makes each database count its index, and the first one also count the other families.
 func (s *source) settleRest() {
 	counted, indexes := map[string]bool{}, []store.Keyspace{}
 	for _, db := range s.DBs {
@@ -57,7 +57,7 @@ func (s *source) restOf(others []store.Keyspace) func(*versioned.Pass) error {
 	}
 }
 
-// checkRest says what is wrong with a row that is of no key.
+// checkRest checks a row that belongs to no key.
 func (s *source) checkRest(family string, raw, value []byte) error {
 	number, isIndex := strings.CutSuffix(family, expires)
 	switch {
@@ -75,7 +75,7 @@ func (s *source) checkRest(family string, raw, value []byte) error {
 	return err
 }
 
-// countIndex counts the rows of the index of a database and, when asked to, those without a key of their expiry.
+// countIndex counts the rows of a database's index and, in a deep pass, finds rows without a key of their expiry.
 func (s *source) countIndex(p *versioned.Pass) error {
 	family, stale := p.Store().Metas.Name(), int64(0)
 	ks := s.families[indexOf(family)]
@@ -106,7 +106,7 @@ func (s *source) countIndex(p *versioned.Pass) error {
 	return err
 }
 
-// judge looks for the row of the index by which the server would delete an expiring key.
+// judge looks for the index row of an expiring key, by which the server would delete it.
 func (s *source) judge(p *versioned.Pass) (bool, error) {
 	m, family := p.Meta(), p.Store().Metas.Name()
 	if m.Fields.Lower == 0 || !p.Env().Deep || !s.dialects[family].slots {

@@ -22,10 +22,10 @@ type source struct {
 	versioned.Source
 	store    store.Store
 	families map[string]store.Keyspace
-	dialects map[string]dialect // of the families that hold databases
-	names    map[string]string  // of these databases, by family
+	dialects map[string]dialect // by family, of families with databases
+	names    map[string]string  // of databases, by family
 	dead     []*versioned.Database
-	others   []store.Keyspace // that hold no keys
+	others   []store.Keyspace // families without keys
 }
 
 // open opens the store in dir, or below it.
@@ -48,7 +48,7 @@ func open(ctx context.Context, f flash, dir string, o *format.OpenOptions) (*sou
 	return s, nil
 }
 
-// settle finds out what the families hold.
+// settle assigns roles to the families.
 func (s *source) settle(o *format.OpenOptions) error {
 	for _, ks := range s.store.Keyspaces() {
 		if c := ks.Comparer(); !c.IsBytewise() {
@@ -75,20 +75,20 @@ func (s *source) settle(o *format.OpenOptions) error {
 	return s.openDatabases(o)
 }
 
-// dialect returns the one of a family: FLUSHDB makes it anew, without a version.
+// dialect returns the dialect of a family. FLUSHDB recreates it without a version: then it is otherwise.
 func (s *source) dialect(family string, otherwise dialect) dialect {
 	value, err := dataset.Get(s.family(family), []byte(rowVersion))
 	if err != nil || value == nil {
 		return otherwise
 	}
 	d, err := dialectOf(value)
-	if err != nil { // which is told when the row is read
+	if err != nil { // the reader of the row reports it
 		return otherwise
 	}
 	return d
 }
 
-// family returns a family, one without rows when it is not there.
+// family returns a family, or an empty one if it does not exist.
 func (s *source) family(name string) store.Keyspace {
 	if ks := s.families[name]; ks != nil {
 		return ks
@@ -96,7 +96,7 @@ func (s *source) family(name string) store.Keyspace {
 	return dataset.Absent(name)
 }
 
-// nameDatabases finds out which database a family holds: that of its number, unless SWAPDB said otherwise.
+// nameDatabases names the database of each family: by the family's number, unless SWAPDB changed it.
 func (s *source) nameDatabases(o *format.OpenOptions) error {
 	s.names = map[string]string{}
 	swaps := false
@@ -128,7 +128,7 @@ func (s *source) nameDatabases(o *format.OpenOptions) error {
 	return nil
 }
 
-// openDatabases opens the databases that have rows; when there is none, the first.
+// openDatabases opens the databases with rows, or the first if all are empty.
 func (s *source) openDatabases(o *format.OpenOptions) error {
 	var killed []string
 	for _, family := range slices.SortedFunc(maps.Keys(s.dialects), record.CompareNames) {
@@ -192,12 +192,12 @@ func (s *source) hasKeys(family string) (bool, error) {
 	}
 }
 
-// Sorted is false where rows ascend by slot.
+// Sorted returns false if rows ascend by slot.
 func (s *source) Sorted() bool {
 	return !slices.ContainsFunc(s.DBs, func(db *versioned.Database) bool { return s.dialects[familyOf(db)].slots })
 }
 
-// Extra files there are none.
+// Extra returns no files.
 func (s *source) Extra() []string { return nil }
 
 // Keyspaces lists the families of databases with keys, and then the others.
@@ -209,7 +209,7 @@ func (s *source) Keyspaces() []format.Keyspace {
 	return out
 }
 
-// DeadDatabases are all databases, as they may have had keys.
+// DeadDatabases returns all databases, since even an empty one may have had keys.
 func (s *source) DeadDatabases() ([]string, error) {
 	var out []string
 	for _, db := range s.dead {
@@ -218,7 +218,7 @@ func (s *source) DeadDatabases() ([]string, error) {
 	return out, nil
 }
 
-// DeadRecords yields keys that were deleted while their rows are still on disk.
+// DeadRecords yields deleted keys whose rows are still on disk.
 func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 

@@ -11,7 +11,7 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// Widths of what a value begins with.
+// Widths of the head of a value.
 const (
 	countLen  = 4
 	lenLen    = 4
@@ -24,8 +24,8 @@ const (
 //	| n (4B) | n × len (4B) | subkey | when (8B)     | object |
 //	+--------+--------------------------------------+--------+
 //
-// All little-endian. when is int64, ms since 1970, and does not descend. A subkey of no bytes is the key itself; others are members
-// of a set, hash or sorted set, which may be gone, or the name of a cron job for its next run.
+// All little-endian. when is int64, ms since 1970, and does not descend. An empty subkey is the key itself; others are
+// members of a set, hash or sorted set, which may be gone, or the name of a cron job for its next run.
 type value struct {
 	expiries []byte // checked
 	object   []byte
@@ -37,7 +37,7 @@ var (
 	errPast  = errors.New("it is before 1970")
 )
 
-// decodeValue cuts a value.
+// decodeValue splits a value and checks its expiries.
 func decodeValue(b []byte) (v value, err error) {
 	if len(b) < countLen {
 		return v, record.Short(0, "number of expiries", countLen, len(b))
@@ -74,14 +74,14 @@ func decodeValue(b []byte) (v value, err error) {
 	return v, nil
 }
 
-// nextExpiry takes the first of some expiries.
+// nextExpiry splits off the first expiry.
 func nextExpiry(b []byte) (subkey []byte, when int64, rest []byte) {
 	n := int(binary.LittleEndian.Uint32(b))
 	subkey, b = b[lenLen:lenLen+n], b[lenLen+n:]
 	return subkey, int64(binary.LittleEndian.Uint64(b)), b[whenLen:]
 }
 
-// expiry returns when the key expires, of several times the last as KeyDB reads them, and the first of all; 0 is never.
+// expiry returns the expiry of the key, like KeyDB the last of several, and the first of all expiries; 0 is never.
 func (v *value) expiry() (key, first int64) {
 	for rest := v.expiries; len(rest) > 0; {
 		var subkey []byte
@@ -98,7 +98,7 @@ func (v *value) expiry() (key, first int64) {
 	return key, first
 }
 
-// typ returns the type of the object, which is one that KeyDB reads.
+// typ returns the type of the object, or an error if KeyDB does not read it.
 func (v *value) typ() (rdb.Type, error) {
 	t := rdb.Type(v.object[0])
 	if t == rdb.TypeCron || t <= rdb.TypeStream && t.RecordType(rdb.Header{}) != 0 {
@@ -118,15 +118,15 @@ const (
 	encodingEmbed = 8
 )
 
-// decodeString decodes an object that is a string.
+// decodeString decodes a string object.
 //
 //	+--------+-----------+---------------------+-------+
 //	| 0 (1B) | mvcc (8B) | image (24B, or 16B) | bytes |
 //	+--------+-----------+---------------------+-------+
 //
-// image is a redisObject of the server's memory: type and encoding (4 bits each), lru (24 bits), reference count (4B), expiry (8B, in
-// images of 24 bytes), pointer (8B). All little-endian. A string of encoding 1 has no bytes: it is the number in place of the
-// pointer, int64. dst takes its text.
+// image is a redisObject of the server's memory: type and encoding (4 bits each), lru (24 bits), reference count (4B),
+// expiry (8B, in images of 24 bytes), pointer (8B). All little-endian. A string of encoding 1 has no bytes: it is an
+// int64 in place of the pointer. The text is a view, or the number appended to dst.
 func (d dialect) decodeString(dst []byte, v *value) ([]byte, error) {
 	head := imageAt + d.image
 	if len(v.object) < head {
@@ -146,7 +146,7 @@ func (d dialect) decodeString(dst []byte, v *value) ([]byte, error) {
 	return strconv.AppendInt(dst, int64(binary.LittleEndian.Uint64(v.object[head-8:])), 10), nil
 }
 
-// checkPayload compares the checksum of an object that is a payload of DUMP.
+// checkPayload checks the checksum of an object that is a payload of DUMP.
 //
 //	+-----------+-----------+------------------------------+--------------+------------+
 //	| type (1B) | RDB value | FA "mvcc-tstamp" number      | version (2B) | CRC64 (8B) |
@@ -166,7 +166,7 @@ func (v *value) payload() (rdb.Dump, error) {
 	return d, at(v.off, err)
 }
 
-// at moves the offset of an error to where the object stands in the value.
+// at adds the object's offset in the value to the offset of an error.
 func at(off int, err error) error {
 	var c *record.CorruptError
 	if errors.As(err, &c) && c.Off >= 0 {

@@ -15,7 +15,7 @@ import (
 	"kvferry/record"
 )
 
-// only opens a database with the rows that do plants.
+// only opens a database with only the rows planted by do.
 func only(t *testing.T, do func(rows)) format.Source {
 	t.Helper()
 	m := formattest.NewMemory(t, kvrocks.New())
@@ -27,7 +27,7 @@ func only(t *testing.T, do func(rows)) format.Source {
 	return formattest.Open(t, m.Format, m.Dir, &format.OpenOptions{Store: m.FS.Open})
 }
 
-// TestGreatestDeleted: a stream knows the greatest id that was deleted from it, when there is one.
+// TestGreatestDeleted: a stream keeps the greatest id that was deleted from it, if any.
 func TestGreatestDeleted(t *testing.T) {
 	for _, id := range []codec.StreamID{{}, {7: 3, 15: 9}} {
 		src := only(t, func(r rows) {
@@ -45,7 +45,7 @@ func TestGreatestDeleted(t *testing.T) {
 	}
 }
 
-// TestDeadTypes: what rows without metadata were, and that older versions and rows of consumer groups are no elements of it.
+// TestDeadTypes: the type of rows without metadata is inferred; older versions and consumer groups do not count.
 func TestDeadTypes(t *testing.T) {
 	index := func(n int64) string { return be(uint64(codec.FirstIndex + n)) }
 	const expiry = 2_500_000_000_000
@@ -83,7 +83,7 @@ func TestDeadTypes(t *testing.T) {
 	}
 }
 
-// TestStaleEntries: rows of a stream that was deleted before stand before those of the one that is there, and are none of it.
+// TestStaleEntries: rows of an earlier, deleted stream precede the rows of the current stream and are not part of it.
 func TestStaleEntries(t *testing.T) {
 	src := only(t, func(r rows) {
 		r.meta(codec.KindStream, 1, state(id1, id1))
@@ -102,7 +102,7 @@ func TestStaleEntries(t *testing.T) {
 	f.CheckNone(t, record.Note)
 }
 
-// TestDescribeByMetadata: what a row is depends on the metadata of its key.
+// TestDescribeByMetadata: the kind of a row depends on the metadata of its key.
 func TestDescribeByMetadata(t *testing.T) {
 	for kind, want := range map[codec.Kind]string{codec.KindHash: "hash field", codec.KindSet: "set member", codec.KindZSet: "zset member"} {
 		src := only(t, func(r rows) { r.meta(kind, 1, nil); r.sub("default", "m", double(1)) })
@@ -117,8 +117,8 @@ func TestDescribeByMetadata(t *testing.T) {
 	}
 }
 
-// TestStaleModuleRows: rows of a value that was deleted before are passed over, however many there are: none of a batch is not
-// the end.
+// TestStaleModuleRows: any number of rows of an earlier, deleted value is skipped: a batch without elements is not the
+// end.
 func TestStaleModuleRows(t *testing.T) {
 	src := only(t, func(r rows) {
 		r.meta(codec.KindBloom, 1, append([]byte{0, 1}, append(make([]byte, 14), 0, 0, 0, 1)...))
@@ -148,7 +148,7 @@ func TestStaleModuleRows(t *testing.T) {
 	}
 }
 
-// TestSpacesToTheEnd: namespaces are found up to the largest name that there can be, after which no key comes.
+// TestSpacesToTheEnd: namespaces are found up to the largest possible name, after which no key exists.
 func TestSpacesToTheEnd(t *testing.T) {
 	end := strings.Repeat("\xff", 255)
 	src := only(t, func(r rows) {

@@ -16,7 +16,7 @@ import (
 	"kvferry/record"
 )
 
-// rows plants rows of the key k in the default namespace, of version 7.
+// rows plants rows of the key k with version 7 in the default namespace.
 type rows struct{ *memstore.Store }
 
 var nsName = []byte(kvrocks.DefaultNamespace)
@@ -47,7 +47,7 @@ func state(first, last codec.StreamID) []byte {
 	return codec.AppendStreamState(nil, codec.StreamState{LastGenerated: last, First: first, Last: last, Added: 1})
 }
 
-// grouped is the state of a stream of no entries that counts so many consumer groups.
+// grouped returns the state of a stream without entries that counts n consumer groups.
 func grouped(n uint64) []byte { return codec.AppendStreamState(nil, codec.StreamState{Groups: n}) }
 
 func hashState(persist uint64, lower, upper codec.UnixMillis) []byte {
@@ -58,7 +58,7 @@ var id1 = codec.StreamID{7: 1, 15: 1}
 
 const pair = "\x01f\x01v"
 
-// planted are faults and what is found.
+// planted lists faults and their expected findings.
 var planted = []struct {
 	name string
 	do   func(r rows)
@@ -343,7 +343,7 @@ func describeAll(t *testing.T, src format.Source) {
 	}
 }
 
-// TestSlots: a row whose slot is not that of its key is told, and so is one without.
+// TestSlots: a row whose slot is not its key's slot is reported, and so is a row without a slot.
 func TestSlots(t *testing.T) {
 	m := formattest.NewMemory(t, kvrocks.New())
 	r := rows{m.Store("db")}

@@ -18,7 +18,7 @@ import (
 	"kvferry/store"
 )
 
-// DeadDatabases are the namespaces of all rows, deleted ones too.
+// DeadDatabases returns the namespaces of all rows, including deleted rows.
 func (s *source) DeadDatabases() ([]string, error) {
 	out := s.Databases()
 	for _, name := range codec.RecordFamilies {
@@ -41,7 +41,7 @@ func (s *source) DeadDatabases() ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// firstNamespace returns the namespace of the first entry at or after a key that has one.
+// firstNamespace returns the namespace of the first well-formed entry at or after a key.
 func firstNamespace(ks store.Keyspace, from []byte) (string, error) {
 	it, err := ks.Entries(from, nil)
 	if err != nil {
@@ -58,8 +58,8 @@ func firstNamespace(ks store.Keyspace, from []byte) (string, error) {
 	}
 }
 
-// DeadRecords yields records whose metadata row was deleted, or says that nothing is left, while the rows below it, or
-// the string in it, are still on disk. The usual reader reads them, from metadata as it was before.
+// DeadRecords yields records whose metadata row was deleted or emptied, while the rows below it, or the string in it,
+// are still on disk. The usual reader reads them, over restored metadata.
 func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
@@ -73,29 +73,29 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	return st.Revive(ctx, f, t, span, e, func(key []byte, _ record.Type, what string) { tell(key, f.typ, what) })
 }
 
-// deadFamily is the undead.Family of all types.
+// deadFamily is the deleted.Family of all types.
 type deadFamily struct {
 	codec.Space
 	src *source
-	typ record.Type // of what was revived last
+	typ record.Type // type of the last revived record
 
 	// The rows of the newest dead version so far.
 	key         []byte
-	inStream    bool // rows of stream are being looked at
+	inStream    bool // the current rows are from family stream
 	stream      bool
-	indexes     bool // all have what an index has
-	empty       bool // none has a value
-	expiring    bool // all have the values of fields that may expire
+	indexes     bool // all subkeys look like list indexes
+	empty       bool // all values are empty
+	expiring    bool // all values seem to start with an expiry
 	first, last []byte
 }
 
-// UserKey is what follows the namespace.
+// UserKey returns the part of the key after the namespace.
 func (f *deadFamily) UserKey(raw []byte) ([]byte, bool) {
 	k, err := codec.DecodeMetaKey(raw, f.src.slotted)
 	return k.Key, err == nil && bytes.Equal(k.Namespace, f.Namespace)
 }
 
-// MetaKey is the key of the metadata row.
+// MetaKey appends the key of the metadata row.
 func (f *deadFamily) MetaKey(dst, key []byte) []byte { return f.AppendMetaKey(dst, key) }
 
 // Meta decodes the value of a metadata row.
@@ -111,7 +111,7 @@ func (f *deadFamily) Meta(value []byte) (deleted.Meta, bool) {
 	return out, true
 }
 
-// Rows are the rows below a key's metadata row.
+// Rows returns the rows below a key's metadata row.
 func (f *deadFamily) Rows(key []byte) (store.Iterator, error) {
 	lo, hi := f.Below(key)
 	data, err := f.src.family(codec.FamilyDefault).Rows(lo, hi)
@@ -126,14 +126,14 @@ func (f *deadFamily) Rows(key []byte) (store.Iterator, error) {
 	return &bothRows{Iterator: data, stream: stream, f: f}, nil
 }
 
-// Version is the one in the key. Of a stream entries count.
+// Version returns the version in the key. Of a stream's rows only entries count.
 func (f *deadFamily) Version(key, raw, _ []byte) (int64, bool) {
 	k, err := codec.DecodeSubKey(raw, f.src.slotted)
 	counts := !f.inStream || codec.IsEntry(k.Sub)
 	return int64(k.Version), err == nil && counts && bytes.Equal(k.Key, key)
 }
 
-// Row records what rows look like.
+// Row records the shape of rows, for guess.
 func (f *deadFamily) Row(first bool, raw, value []byte) {
 	k, err := codec.DecodeSubKey(raw, f.src.slotted)
 	if err != nil {
@@ -150,7 +150,7 @@ func (f *deadFamily) Row(first bool, raw, value []byte) {
 	f.expiring = f.expiring && err == nil && (expiry == 0 || expiry >= aTime && expiry < 10*aTime)
 }
 
-// aTime is a moment of 2001, and ten times it one of 2286: expiries of fields lie between them, text does not.
+// aTime is in 2001, and 10*aTime in 2286: field expiries lie between them, text does not.
 const aTime = 1_000_000_000_000
 
 // Revived appends a metadata row.
@@ -184,7 +184,7 @@ func (f *deadFamily) Revived(dst, old []byte, version, rows int64) (value []byte
 	return codec.AppendMeta(dst, m), lost
 }
 
-// guess tells the kind by the rows of a version.
+// guess infers the kind from the rows of a version.
 func (f *deadFamily) guess(version int64) codec.Kind {
 	switch {
 	case f.stream:
@@ -211,10 +211,10 @@ func (f *deadFamily) scored(version int64) bool {
 	return err == nil && bytes.HasPrefix(key, lo)
 }
 
-// bothRows are the rows of a key in default, and then those in stream.
+// bothRows yields the rows of a key in default, and then its rows in stream.
 type bothRows struct {
 	store.Iterator
-	stream store.Iterator // nil when it is the other's turn
+	stream store.Iterator // nil once it is the current iterator
 	f      *deadFamily
 }
 

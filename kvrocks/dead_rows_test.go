@@ -7,7 +7,7 @@ import (
 	"kvferry/kvrocks/codec"
 )
 
-// TestDeadRows: rows without a value, all of them, tell of a set; those before the first of a version do not count.
+// TestDeadRows: a version whose rows all have no value is a set; rows before the first of a version do not count.
 func TestDeadRows(t *testing.T) {
 	for _, c := range []struct {
 		values string // one a row, '-' is none
@@ -24,7 +24,7 @@ func TestDeadRows(t *testing.T) {
 	}
 }
 
-// TestDeadStreamOfOld: what a deleted stream's metadata says is kept, also when an older server wrote it.
+// TestDeadStreamOfOld: the metadata of a deleted stream is kept, even from an older server.
 func TestDeadStreamOfOld(t *testing.T) {
 	extras := bytes.Repeat([]byte{0, 0, 0, 0, 0, 0, 0, 1}, codec.OldStreamExtras/8)
 	old := codec.AppendMeta(nil, codec.Meta{Wide: true, Kind: codec.KindStream, Version: 7, Extras: extras})

@@ -16,7 +16,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// TestDead: what the server deleted while rows stayed on disk comes back, and what cannot be known about it is told.
+// TestDead: deleted records whose rows are still on disk come back, and their unknown properties are reported.
 func TestDead(t *testing.T) {
 	for name, want := range map[string][]string{
 		"kvrocks-basic":   {`"type":"list","key":"QzpkZWFkOmw=","expire_at_ms":0,"value":["eA==","eQ==","eg=="]`, `"type":"string","key":"VzpkZWFk","expire_at_ms":0,"value":"eA=="`},
@@ -76,7 +76,7 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// heads are what the lines of a dump say before the values.
+// heads returns the lines of a dump without the values.
 func heads(t *testing.T, dump []byte) (out []formattest.Head) {
 	t.Helper()
 	for _, l := range bytes.Split(bytes.TrimSpace(dump), []byte("\n")) {

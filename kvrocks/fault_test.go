@@ -16,11 +16,11 @@ import (
 	"kvferry/record"
 )
 
-// smallOptions are those of few small records.
+// smallOptions makes few small records.
 var smallOptions = fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes,
 	Short: true, MaxElements: 3, Expired: true}
 
-// damaged has some records and rows of most things that can be wrong.
+// damaged returns some records and rows with most kinds of faults.
 func damaged(t *testing.T, cluster bool) *formattest.Memory {
 	t.Helper()
 	m := formattest.NewMemory(t, kvrocks.New())
@@ -53,7 +53,7 @@ func damaged(t *testing.T, cluster bool) *formattest.Memory {
 	return m
 }
 
-// readAll opens and reads everything with an error for an answer.
+// readAll opens and reads everything, and returns the first error.
 func readAll(m *formattest.Memory, f *formattest.Faults, e *format.Env) (err error) {
 	src, err := kvrocks.New().Open(context.Background(), m.Dir, &format.OpenOptions{Store: f.Opener(m.FS)})
 	if err != nil {
@@ -86,7 +86,7 @@ func ended(err error) error {
 	return err
 }
 
-// TestReadErrors lets the store fail at every row of a damaged dataset: the error comes through, nothing stays open and no
+// TestReadErrors makes the store fail at every row of a damaged dataset: the error is returned, all is closed and no
 // spool is left. (A place that cannot be looked up for a finding is left out.)
 func TestReadErrors(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
@@ -115,7 +115,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// TestWriteErrors lets the disk fail at every row: the error comes through and nothing is left behind.
+// TestWriteErrors makes the disk fail at every row: the error is returned and no files are left behind.
 func TestWriteErrors(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
 		for at := 1; ; at++ {

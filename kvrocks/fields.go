@@ -15,7 +15,7 @@ func decodeHash(m *versioned.Meta, value []byte) error {
 	return decodeMeta(m, value)
 }
 
-// field reads a row of a hash. Where fields may expire its value starts with the expiry.
+// field reads a row of a hash. If fields may expire, its value starts with the expiry.
 func field(m *versioned.Meta, e *record.Element, rest, value []byte) (v int64, ok bool) {
 	if len(m.Value) == 0 {
 		return named(m, e, rest, value)
@@ -30,7 +30,7 @@ func field(m *versioned.Meta, e *record.Element, rest, value []byte) (v int64, o
 	return v, ok
 }
 
-// wrongField says what is wrong with a row that field refuses.
+// wrongField returns the error of a row that field rejects.
 func wrongField(m *versioned.Meta, value []byte) error {
 	if len(m.Value) == 0 {
 		return nil
@@ -39,8 +39,8 @@ func wrongField(m *versioned.Meta, value []byte) error {
 	return err
 }
 
-// countFields compares a hash whose rows have all been read with its metadata. Of fields that expire there may be fewer than
-// counted: compaction drops those that have expired.
+// countFields compares a hash with its metadata after all its rows were read. Fewer expiring fields than counted are
+// fine: compaction drops expired fields.
 func countFields(r *versioned.Reader, rows int64) {
 	m := r.Meta()
 	s, err := codec.DecodeHashState(m.Value)
@@ -59,7 +59,7 @@ func countFields(r *versioned.Reader, rows int64) {
 	}
 }
 
-// hashWriter writes hashes: in the form whose fields may expire if one does. So it has to see all fields before it writes any.
+// hashWriter writes hashes, in the form with field expiries if any field expires. So it buffers all fields first.
 type hashWriter struct {
 	w    *versioned.TypeWriter
 	sums versioned.FieldSums
@@ -68,7 +68,7 @@ type hashWriter struct {
 // Begin starts a hash.
 func (x *hashWriter) Begin() { x.sums, x.w.Meta().Value = versioned.FieldSums{}, nil }
 
-// Write puts fields by.
+// Write buffers fields.
 func (x *hashWriter) Write(elems []record.Element) error {
 	for i := range elems {
 		e := &elems[i]

@@ -8,27 +8,27 @@ import (
 const (
 	// FindShortValue: a value ends before its fixed part does.
 	FindShortValue = findings.FindShortValue
-	// FindBadValue: a value is longer than it can be, or holds what cannot be.
+	// FindBadValue: a value is too long or invalid.
 	FindBadValue = findings.FindBadValue
 	// FindBadKeyLength: klen is beyond the row key's end.
 	FindBadKeyLength = findings.FindBadKeyLength
-	// FindBadRowKey: what follows the version is not what a row of its kind has.
+	// FindBadRowKey: the part after the version is invalid for the kind of row.
 	FindBadRowKey = findings.FindBadRowKey
-	// FindUnknownFamily: there is a column family that the server does not know, with which it does not start.
+	// FindUnknownFamily: the server does not know a column family and does not start with it.
 	FindUnknownFamily = "unknown-family"
-	// FindSlot: the slot in a row's key is not that of the user key.
+	// FindSlot: the slot in a row's key is not the user key's slot.
 	FindSlot = "slot-mismatch"
-	// FindFutureVersion: a version is of a clock ahead of today's.
+	// FindFutureVersion: a version was made by a clock ahead of this one.
 	FindFutureVersion = "future-version"
 
-	// FindOrphanRows: rows below a metadata row that is not there; compaction removes them.
+	// FindOrphanRows: rows without a metadata row; compaction removes them.
 	FindOrphanRows = "orphan-rows"
-	// FindDeletedRows: a metadata row says 0, yet rows of its version are there.
+	// FindDeletedRows: a metadata row counts 0, yet rows of its version exist.
 	FindDeletedRows = "deleted-rows"
 	// FindCountMismatch: a metadata row's size is not the number of its rows.
 	FindCountMismatch = "count-mismatch"
 
-	// FindFieldBounds: fields of a hash expire before or after the bounds that its metadata has.
+	// FindFieldBounds: fields of a hash expire outside the bounds in its metadata.
 	FindFieldBounds = "field-bounds"
 
 	// FindZSetMissingMember: a row in zset_score without a member row: the member is a ghost in ranges.
@@ -45,22 +45,22 @@ const (
 	// FindListOutside: a row's index is not from head on and before tail.
 	FindListOutside = "list-outside-bounds"
 
-	// FindSegment: a segment of a bitmap or HyperLogLog is not what it can be.
+	// FindSegment: a segment of a bitmap or HyperLogLog is invalid.
 	FindSegment = "bad-segment"
 	// FindShortSegment: a segment of a bitmap ends early, at which BITPOS can stop the server.
 	FindShortSegment = "short-segment"
-	// FindLongBitmap: a bitmap is longer than what is made a string.
+	// FindLongBitmap: a bitmap is too long to become a string.
 	FindLongBitmap = "long-bitmap"
-	// FindModule: the rows of a filter, a digest or a series are not those that its metadata row tells of.
+	// FindModule: the rows of a filter, a digest or a series contradict its metadata row.
 	FindModule = "module-mismatch"
 
-	// FindStreamBounds: the first or last id of a stream, or its last generated one, is not that of its entries.
+	// FindStreamBounds: the first, last or last generated id of a stream contradicts its entries.
 	FindStreamBounds = "stream-bounds"
-	// FindStreamGroup: a stream counts other consumer groups, or a group other consumers or pending entries than there are.
+	// FindStreamGroup: a stream miscounts its consumer groups, or a group its consumers or pending entries.
 	FindStreamGroup = "stream-group-mismatch"
-	// FindOldGroups: rows of consumer groups are as servers before 2.10 have them; later ones do not know them.
+	// FindOldGroups: rows of consumer groups have the layout of servers before 2.10; later servers ignore them.
 	FindOldGroups = "stream-old-groups"
 
-	// FindLeftBehind: there are functions, scripts, tokens or search indexes, which records do not have.
+	// FindLeftBehind: functions, scripts, tokens or search indexes, which records cannot hold.
 	FindLeftBehind = "left-behind"
 )

@@ -20,7 +20,7 @@ const (
 	serverNew = "kvrocks2.17"
 )
 
-// kvrocksFormat is the Format, in the dialect of a server or, with "", in that of the newest ones.
+// kvrocksFormat is the Format, in the dialect of a server, "" meaning the newest.
 type kvrocksFormat struct{ server string }
 
 // New returns the format.
@@ -29,7 +29,7 @@ func New() format.Format { return kvrocksFormat{} }
 // Name returns "kvrocks".
 func (kvrocksFormat) Name() string { return "kvrocks" }
 
-// Servers lists the servers that want other rows than the newest ones.
+// Servers lists the servers whose rows differ from the newest servers'.
 func (kvrocksFormat) Servers() []format.Server {
 	return []format.Server{
 		{Name: serverOld, First: "2.0", Last: "2.3", Detail: "Kvrocks 2.0 to 2.3: expiry in seconds, no consumer groups, JSON or Bloom filters"},
@@ -39,13 +39,13 @@ func (kvrocksFormat) Servers() []format.Server {
 	}
 }
 
-// For returns the format as a server has it.
+// For returns the format in the dialect of a server.
 func (kvrocksFormat) For(server string) format.Format { return kvrocksFormat{server} }
 
 // Server returns the name given to For.
 func (f kvrocksFormat) Server() string { return f.server }
 
-// Limits says what Kvrocks can hold.
+// Limits returns the limits of Kvrocks.
 func (f kvrocksFormat) Limits() format.Limits {
 	l := format.Limits{
 		Types:        record.AllTypes,
@@ -95,7 +95,7 @@ func (f kvrocksFormat) detail() string {
 	return "Kvrocks 2.0 and later"
 }
 
-// details are what the other limits do not say.
+// details lists limits that Limits has no field for.
 func (f kvrocksFormat) details() []string {
 	out := []string{
 		"a key has one type",
@@ -128,7 +128,7 @@ func (kvrocksFormat) Detect(ev *format.Evidence) format.Verdict {
 	return v
 }
 
-// weigh says how much a store looks like one of Kvrocks.
+// weigh scores how much a store resembles a Kvrocks database.
 func weigh(s *format.StoreEvidence) (int, string) {
 	if s.Kind != "rocksdb" {
 		return 0, ""
@@ -168,7 +168,7 @@ func (f kvrocksFormat) before10() bool { return f.server == serverOld || f.serve
 // expiresFields reports whether fields of hashes can have an expiry. Earlier servers read the expiry as part of the value.
 func (f kvrocksFormat) expiresFields() bool { return f.server == serverNew }
 
-// has reports whether the server has a type: Bloom filters came with 2.6, JSON with 2.7, others after 2.9, and cuckoo
+// has reports whether the server has a kind: Bloom filters came with 2.6, JSON with 2.7, others after 2.9, and cuckoo
 // filters after 2.16.
 func (f kvrocksFormat) has(kind codec.Kind) bool {
 	switch f.server {

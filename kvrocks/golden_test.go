@@ -24,15 +24,15 @@ import (
 	"kvferry/store/rocks"
 )
 
-// goldens are the databases, with how many of their records are of kinds that Redis has.
+// goldens maps the databases to the number of their records of kinds that Redis has.
 var goldens = map[string]int{"kvrocks-basic": 495, "kvrocks-oldenc": 365, "kvrocks-mixed": 429, "kvrocks-cluster": 346,
 	"kvrocks-blob": 329, "kvrocks-snappy": 270, "kvrocks-zlib": 255, "kvrocks-lz4": 314, "kvrocks-zstd": 314,
 	"kvrocks-walzstd": 278, "kvrocks-edge": 79, "kvrocks-modules": 34, "kvrocks-ingest": 57}
 
-// goldenNow is after the goldens were written, and before what has not expired in them expires.
+// goldenNow is after the goldens were written, and before their unexpired records expire.
 var goldenNow = time.Unix(2_000_000_000, 0)
 
-// golden unpacks a database that the real server wrote.
+// golden unpacks a database written by the real server.
 func golden(t *testing.T, name string) string {
 	t.Helper()
 	if slices.Contains(fixtures.Names(), name) {
@@ -41,7 +41,7 @@ func golden(t *testing.T, name string) string {
 	return fixtures.UnpackOutside(t, name)
 }
 
-// truth reads what the server answered.
+// truth reads the server's replies.
 func truth(t *testing.T, name string) []byte {
 	t.Helper()
 	if slices.Contains(fixtures.Names(), name) {
@@ -60,8 +60,8 @@ type line struct {
 	Value    any    `json:"value"`
 }
 
-// asRedis turns the lines of a truth file into those of a dump, and returns the others by their keys. plain counts the
-// lines that were so before.
+// asRedis converts the lines of a truth file to lines of a dump, and returns the others by key. plain counts the lines
+// that needed no conversion.
 func asRedis(t testing.TB, truth []byte) (out []byte, others map[string]line, plain int) {
 	t.Helper()
 	others = map[string]line{}
@@ -117,7 +117,7 @@ func bitmapOf(t testing.TB, x *line) []byte {
 	return out
 }
 
-// checkExtras compares what is not as Redis has it with what the server answered, and returns the other lines of a dump.
+// checkExtras compares records that Redis does not have with the server's replies, and returns the other dump lines.
 func checkExtras(t testing.TB, got []byte, others map[string]line) (rest []byte) {
 	t.Helper()
 	seen := map[string]int{}
@@ -183,11 +183,11 @@ type dumped struct {
 	}
 }
 
-// modules are what the truth files call the types of modules.
+// modules maps types of modules to their names in truth files.
 var modules = map[string]string{"kvrocks:ReJSON-RL": "json", "kvrocks:ReJSON-RL+cbor": "json", "kvrocks:MBbloom--": "bloom",
 	"kvrocks:TDIS-TYPE": "tdigest", "kvrocks:timeseries": "timeseries", "kvrocks:bitmap": "bitmap"}
 
-// checkModule compares a value that only the server understands with what it said about it.
+// checkModule compares a value that only the server understands with the server's replies about it.
 func checkModule(t testing.TB, x *dumped, others map[string]line, seen map[string]int) {
 	t.Helper()
 	native, err := base64.StdEncoding.DecodeString(x.Native)
@@ -238,7 +238,7 @@ func checkGroups(t testing.TB, x *dumped, want line) {
 	}
 }
 
-// pfcount counts as Redis does it, by the estimator of Ertl.
+// pfcount counts like Redis, with Ertl's estimator.
 func pfcount(s []byte) int64 {
 	const m, q = 1 << 14, 50
 	regs := s[16:]
@@ -283,7 +283,7 @@ func pfcount(s []byte) int64 {
 	return int64(math.Round(0.721347520444481703680 * m * m / z))
 }
 
-// TestExpiringFields reads a hash of each form, as the published layout has them: the expiry of a field stands before its value.
+// TestExpiringFields reads a hash of each form of the published layout: the expiry of a field precedes its value.
 func TestExpiringFields(t *testing.T) {
 	hexed := func(s string) []byte {
 		b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
@@ -324,7 +324,7 @@ func TestExpiringFields(t *testing.T) {
 	}
 }
 
-// TestGoldens reads what the server wrote, and finds nothing wrong with it.
+// TestGoldens reads the server's databases and reports no findings.
 func TestGoldens(t *testing.T) {
 	for name, count := range goldens {
 		if testing.Short() && !slices.Contains([]string{"kvrocks-modules", "kvrocks-ingest", "kvrocks-cluster"}, name) {

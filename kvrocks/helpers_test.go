@@ -12,7 +12,7 @@ import (
 
 var bytewise = store.Bytewise
 
-// reportTo are options that report what is found when a store is opened.
+// reportTo returns options that report the findings of opening a store.
 func reportTo(f *formattest.Findings) store.Options { return store.Options{Report: f.Report} }
 
 // fillShard writes records into a shard of all types.

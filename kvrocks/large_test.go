@@ -15,7 +15,7 @@ import (
 	"kvferry/record"
 )
 
-// afterLarge are records of each kind behind a large one of their type: a writer lets the room of a large value go.
+// afterLarge yields records of each kind after a large record of the same type, whose buffers a writer frees.
 type afterLarge struct {
 	records []given
 	at      int // of the next record
@@ -86,7 +86,7 @@ func (r *afterLarge) Settle(record.Class) {}
 
 func (r *afterLarge) Close() error { return nil }
 
-// TestAfterLarge: a record behind a large value of its type is written as any other.
+// TestAfterLarge: a record after a large value of its type is written like any other.
 func TestAfterLarge(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
 		dst := formattest.NewMemory(t, kvrocks.New()).Create(t, format.CreateOptions{TempDir: t.TempDir(), Now: fixtures.Clock,

@@ -11,7 +11,7 @@ import (
 	"kvferry/record"
 )
 
-// layout is that of a namespace.
+// layout returns the layout of a namespace.
 func (s *source) layout(sp codec.Space) *versioned.Layout {
 	below := s.rowsBelow(sp)
 	check := func(t record.Type) func(bool, []byte, []byte) ([]byte, error, error) {
@@ -49,7 +49,7 @@ func (s *source) layout(sp codec.Space) *versioned.Layout {
 	return l
 }
 
-// rowsBelow is how the keys of rows below metadata begin: in lanes, and in a cluster in the order of slots.
+// rowsBelow describes the keys of rows below metadata: in lanes, or in a cluster in the order of slots.
 func (s *source) rowsBelow(sp codec.Space) versioned.Rows {
 	rows := versioned.Rows{Sampled: sp.Sampled(true), User: func(raw []byte) ([]byte, error) {
 		k, err := s.decodeSubKey(raw)
@@ -63,8 +63,8 @@ func (s *source) rowsBelow(sp codec.Space) versioned.Rows {
 	return rows
 }
 
-// typeOf reads the type of a metadata row. A bitmap that is not made a string, for it would take more memory than it takes on
-// disk, is one that only Kvrocks understands.
+// typeOf reads the type of a metadata row. A bitmap beyond maxBitmap is a value that only Kvrocks understands, not a
+// string: its memory would far exceed its size on disk.
 func (s *source) typeOf(value []byte) (record.Type, error) {
 	if len(value) == 0 {
 		return 0, record.Short(0, "flags", 1, 0)
@@ -78,7 +78,7 @@ func (s *source) typeOf(value []byte) (record.Type, error) {
 	return kind.Type(), nil
 }
 
-// decodeMetaKey decodes the key of a metadata row, whose slot has to be that of the user key.
+// decodeMetaKey decodes the key of a metadata row. Its slot must match the user key.
 func (s *source) decodeMetaKey(m *versioned.Meta, raw []byte) error {
 	k, err := codec.DecodeMetaKey(raw, s.slotted)
 	if m.Key = k.Key; err == nil {
@@ -87,7 +87,7 @@ func (s *source) decodeMetaKey(m *versioned.Meta, raw []byte) error {
 	return err
 }
 
-// decodeSubKey decodes the key of a row below metadata, whose slot has to be that of the user key.
+// decodeSubKey decodes the key of a row below metadata. Its slot must match the user key.
 func (s *source) decodeSubKey(raw []byte) (codec.SubKey, error) {
 	k, err := codec.DecodeSubKey(raw, s.slotted)
 	if err == nil {
@@ -96,7 +96,7 @@ func (s *source) decodeSubKey(raw []byte) (codec.SubKey, error) {
 	return k, err
 }
 
-// checkSlot says what is wrong with a slot; codec.NoSlot is right.
+// checkSlot checks that slot is the key's slot, or codec.NoSlot.
 func checkSlot(slot int, key []byte) error {
 	if slot == codec.NoSlot || slot == codec.Slot(key) {
 		return nil
@@ -118,12 +118,12 @@ func decodeMeta(m *versioned.Meta, value []byte) error {
 		m.Native = d.Kind.String()
 	case codec.KindList:
 		ends, err := codec.DecodeListEnds(d.Extras)
-		// Lives of a list with version 0 share it, so rows outside are of earlier ones.
+		// Lives of a list with version 0 share it, so rows outside the bounds are of earlier lives.
 		m.Left, m.Right, m.Reused = ends.Head-1, ends.Tail, d.Version == 0
 		return err
 	default:
 		if !d.Kind.Known() && len(d.Extras) >= codec.VersionLen {
-			m.Version = int64(binary.BigEndian.Uint64(d.Extras)) // as of all that have rows below
+			m.Version = int64(binary.BigEndian.Uint64(d.Extras)) // as in all kinds with rows below
 		}
 	}
 	return nil
@@ -131,7 +131,7 @@ func decodeMeta(m *versioned.Meta, value []byte) error {
 
 func kindOfMeta(m *versioned.Meta) codec.Kind { return codec.Kind(m.Kind) }
 
-// versionOf is the version of a row below metadata; ok is false if there is none.
+// versionOf splits the version off rest; ok is false if rest is too short.
 func versionOf(rest []byte) (v int64, sub []byte, ok bool) {
 	if len(rest) < codec.VersionLen {
 		return 0, nil, false
@@ -151,7 +151,7 @@ func item(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool
 	return v, ok && len(sub) == codec.IndexLen
 }
 
-// member reads a member of a set or sortedint, whose ids become decimal numbers.
+// member reads a member of a set or a sortedint; sortedint ids become decimal numbers.
 func member(m *versioned.Meta, e *record.Element, rest, value []byte) (v int64, ok bool) {
 	e.Score, e.Value, e.ExpireMS, e.Kind = 0, nil, 0, record.Entry
 	if v, e.Name, ok = versionOf(rest); !ok || len(value) > 0 || !m.Unsorted {
@@ -184,13 +184,13 @@ func byScore(_ *versioned.Meta, rest, value []byte) (v int64, member []byte, bit
 	return v, sub[codec.DoubleLen:], binary.BigEndian.Uint64(sub), true
 }
 
-// scoreBits are those of a score as rows have them: -0.0 and 0.0 differ.
+// scoreBits returns the bits of a score in rows: -0.0 and 0.0 differ.
 func scoreBits(score float64) uint64 {
 	var b [codec.DoubleLen]byte
 	return binary.BigEndian.Uint64(codec.AppendDouble(b[:0], score))
 }
 
-// check says what is wrong with a row below metadata that is of a type.
+// check returns the errors in the key and value of a type's row below metadata.
 func (s *source) check(t record.Type, index bool, raw, value []byte) (user []byte, keyErr, valueErr error) {
 	k, err := s.decodeSubKey(raw)
 	switch {
@@ -210,7 +210,7 @@ func (s *source) check(t record.Type, index bool, raw, value []byte) (user []byt
 	return k.Key, keyErr, valueErr
 }
 
-// judge notes what the server does not mind about a record.
+// judge notes oddities of a record that the server accepts.
 func judge(p *versioned.Pass) (bool, error) {
 	const day = 24 * 60 * 60 * 1000 * 1000
 	m := p.Meta()

@@ -11,10 +11,10 @@ import (
 	"kvferry/record"
 )
 
-// LossStreamID says that an entry has an id that Kvrocks keeps for itself.
+// LossStreamID is the loss of an entry whose id Kvrocks reserves.
 const LossStreamID = "stream-id"
 
-// maxOldExpiry is the last moment that the old form of metadata can hold.
+// maxOldExpiry is the latest expiry of the old form of metadata.
 const maxOldExpiry = math.MaxUint32 * 1000
 
 var expiry2106 = record.LossInfo{Kind: record.LossExpiry2106, Text: "An expiry beyond 2106-02-07T06:28:15Z, where the 32 bits of seconds of Kvrocks before 2.4 end, is brought forward to that moment."}
@@ -49,13 +49,13 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 // Unchanged implements format.Target.
 func (t *target) Unchanged(batch []record.StringRecord) int {
 	if !t.format.wide() {
-		batch = batch[:seconds.Unchanged(batch)] // Kvrocks counts further
+		batch = batch[:seconds.Unchanged(batch)] // later expiries fit in Kvrocks
 	}
 	return hlldialect.Strings{}.Unchanged(batch)
 }
 
-// ElementLosses drops scores that are no numbers and rows of streams that are none of the server's, and makes
-// HyperLogLogs of Redis such of the server.
+// ElementLosses drops NaN scores and rows of streams that the server cannot hold, and converts HyperLogLogs of Redis to
+// the server's form.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
@@ -64,7 +64,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 		}
 	case record.Hash:
 		for i := range batch {
-			if batch[i].ExpireMS < 0 { // which would be never
+			if batch[i].ExpireMS < 0 { // would mean never
 				batch[i].ExpireMS = 1
 				report(record.Loss{Kind: record.LossExpiryMS, Note: true, Detail: "field " + record.Quote(batch[i].Name) + " expired before 1970; written as expired then"})
 			}
@@ -79,7 +79,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	return batch
 }
 
-// holdsStreamRow reports whether an entry, or a part of a consumer group, can be a row of the server, and else the loss.
+// holdsStreamRow reports whether the server can hold an entry or a part of a consumer group; if not, it reports a loss.
 func (t *target) holdsStreamRow(e *record.Element, report func(record.Loss)) bool {
 	switch {
 	case e.Kind == record.Entry && codec.IsReserved(e.Name):
@@ -96,7 +96,7 @@ func (t *target) holdsStreamRow(e *record.Element, report func(record.Loss)) boo
 	return true
 }
 
-// hyperLogLog changes a string that is a HyperLogLog into the one that the server's rows are read as.
+// hyperLogLog changes a HyperLogLog string into the form in which it is read back from the server's rows.
 func (t *target) hyperLogLog(e *record.Element, report func(record.Loss)) {
 	if len(e.Value) < hlldialect.HeaderSize {
 		return

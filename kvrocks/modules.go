@@ -76,7 +76,7 @@ func (x *moduleReader) Read(dst []record.Element) (int, error) {
 	}
 }
 
-// take makes elements of rows.
+// take converts rows to elements.
 func (x *moduleReader) take(dst []record.Element, rows []store.Row, skip int) (n int) {
 	x.arena = x.arena[:0]
 	for i := range rows {
@@ -97,7 +97,7 @@ func (x *moduleReader) take(dst []record.Element, rows []store.Row, skip int) (n
 	return n
 }
 
-// appendRow appends a row. Of a segment of a bitmap 1024 bytes count, and the last one may end early.
+// appendRow appends a row. A segment of a bitmap is cut or padded with zeros to 1024 bytes.
 func (x *moduleReader) appendRow(dst, sub, value []byte) []byte {
 	x.sums.Add(sub, value)
 	if x.kind() != codec.KindBitmap {
@@ -107,10 +107,10 @@ func (x *moduleReader) appendRow(dst, sub, value []byte) []byte {
 	return append(codec.AppendPart(dst, codec.Part{Sub: sub, Value: value}), make([]byte, codec.SegmentLen-len(value))...)
 }
 
-// End classifies what is left of a value.
+// End classifies the unread rows of a value.
 func (x *moduleReader) End() error { return versioned.Drain(x) }
 
-// Close has nothing to release.
+// Close is a no-op.
 func (x *moduleReader) Close() error { return nil }
 
 // moduleWriter writes values that only Kvrocks understands.
@@ -126,7 +126,7 @@ func newModuleWriter(w *versioned.TypeWriter) versioned.ElementWriter { return &
 // Begin starts a value.
 func (x *moduleWriter) Begin() { x.begun, x.size, x.hold = false, 0, x.hold[:0] }
 
-// Write takes the pieces of a value, of which the first says what it is.
+// Write adds pieces of a value; the first one names its type.
 func (x *moduleWriter) Write(elems []record.Element) error {
 	for i := range elems {
 		e := &elems[i]
@@ -148,7 +148,7 @@ func (x *moduleWriter) Write(elems []record.Element) error {
 	return nil
 }
 
-// piece writes a row below metadata, or keeps what the metadata row has.
+// piece writes a row below metadata, or keeps the content of the metadata row.
 func (x *moduleWriter) piece(e *record.Element) error {
 	if kindOfMeta(x.w.Meta()) == codec.KindJSON {
 		return errors.New("a document of more than one value")
@@ -164,7 +164,7 @@ func (x *moduleWriter) piece(e *record.Element) error {
 	return x.w.Put(p.Sub, p.Value)
 }
 
-// End has the metadata row left.
+// End sets the extras and the count of the metadata row, which follows.
 func (x *moduleWriter) End() error {
 	x.w.Meta().Value = x.hold
 	x.w.Count(x.size)
@@ -178,7 +178,7 @@ func boolByte(b bool) byte {
 	return 0
 }
 
-// holdsModule reports whether the server has the type of a value, and else the loss.
+// holdsModule reports whether the server has the type of a value; if not, it reports the loss.
 func (t *target) holdsModule(e *record.Element, report func(record.Loss)) bool {
 	kind, _ := codec.ModuleKind(string(e.Name))
 	if t.format.has(kind) {

@@ -14,8 +14,8 @@ import (
 	"kvferry/store"
 )
 
-// countStrays counts the rows that are of no namespace with metadata, and the column families that hold no records, in a pass
-// that reads strings.
+// countStrays counts the rows of namespaces without metadata, and of column families without records. Only a pass that
+// reads strings does, so they are counted once.
 func (s *source) countStrays(p *versioned.Pass) error {
 	if !p.Types().Has(record.String) {
 		return nil
@@ -35,7 +35,7 @@ func (s *source) countStrays(p *versioned.Pass) error {
 	return nil
 }
 
-// rest walks what is beside the namespaces.
+// rest walks the rows outside the namespaces with metadata.
 type rest struct {
 	src     *source
 	env     *format.Env
@@ -43,8 +43,8 @@ type rest struct {
 	records bool // it holds records
 	it      store.Iterator
 	tally   record.Tally
-	lost    map[string]int64 // rows by namespaces that have no metadata
-	kept    map[string]int64 // rows that stay behind, by what they are
+	lost    map[string]int64 // rows by namespace without metadata
+	kept    map[string]int64 // rows that are not converted, by description
 }
 
 func (r *rest) run(ks store.Keyspace) (err error) {
@@ -73,7 +73,7 @@ func (r *rest) run(ks store.Keyspace) (err error) {
 	return err
 }
 
-// row classifies a row; those of namespaces are jumped over.
+// row classifies a row; it seeks past rows of namespaces with metadata.
 func (r *rest) row(key []byte) error {
 	if !r.records {
 		r.tally.Rows[record.Housekeeping]++
@@ -106,7 +106,7 @@ func (r *rest) row(key []byte) error {
 	return nil
 }
 
-// summary reports what was counted.
+// summary reports the counted rows.
 func (r *rest) summary() {
 	for _, ns := range slices.Sorted(maps.Keys(r.lost)) {
 		r.report(FindOrphanRows, record.Note, fmt.Sprintf("rows of namespace %q, which has no metadata: %d; compaction removes them", ns, r.lost[ns]))

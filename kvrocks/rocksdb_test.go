@@ -22,7 +22,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// familyNames are those that the server opens, in its order.
+// familyNames lists the families that the server opens, in its order.
 var familyNames = []string{"default", "metadata", "zset_score", "pubsub", "propagate", "stream", "search", "index"}
 
 // filter is the server's compaction filter of the families below metadata: it drops what has no metadata row of its
@@ -53,7 +53,7 @@ func (f *filter) Filter(_ int, key, _ []byte) (remove bool, newVal []byte) {
 	return remove, nil
 }
 
-// serve opens a database as the server does: with families that it makes, and its filter.
+// serve opens a database like the server: with the families that it creates, and its filter.
 func serve(t *testing.T, dir string, f *filter) (*grocksdb.DB, []*grocksdb.ColumnFamilyHandle) {
 	t.Helper()
 	opts := grocksdb.NewDefaultOptions()
@@ -74,8 +74,8 @@ func serve(t *testing.T, dir string, f *filter) (*grocksdb.DB, []*grocksdb.Colum
 	return db, handles
 }
 
-// TestServed: RocksDB serves what is written as Kvrocks uses it: with a held snapshot, new writes, a compaction of every
-// family under the server's filter, a checkpoint and a restart nothing is lost.
+// TestServed: RocksDB, used like Kvrocks does, serves the target: no row is lost with a held snapshot, new writes, a
+// compaction of every family under the server's filter, a checkpoint and a restart.
 func TestServed(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "new")
@@ -138,7 +138,7 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// load reads the metadata that the filter asks.
+// load reads the metadata for the filter.
 func load(t *testing.T, db *grocksdb.DB, h *grocksdb.ColumnFamilyHandle, f *filter) {
 	t.Helper()
 	it := db.NewIteratorCF(grocksdb.NewDefaultReadOptions(), h)
@@ -172,8 +172,8 @@ func write(t *testing.T, db *grocksdb.DB, handles []*grocksdb.ColumnFamilyHandle
 	}
 }
 
-// TestLoaded: a database with rows of its own takes in the tables as the server's SST LOAD does, folder by folder, and then holds
-// the rows of both.
+// TestLoaded: a database with rows ingests the tables like the server's SST LOAD, folder by folder, and then holds the
+// rows of both.
 func TestLoaded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes}

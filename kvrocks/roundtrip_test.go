@@ -14,11 +14,11 @@ import (
 	"kvferry/store/rocks"
 )
 
-// written are the classes of the rows that a target writes.
+// written lists the classes of rows that a target writes.
 var written = []record.Class{record.Copied, record.Index}
 
-// checkClean reads a namespace and compares it with what was written: the rows add up, all are of the classes that a
-// target writes, and nothing is found, however deep the look.
+// checkClean reads a namespace and compares it with the written records: the rows add up, all have classes that a
+// target writes, and even a deep pass has no findings.
 func checkClean(t *testing.T, src format.Source, db string, memory int64, want *record.Fingerprint) {
 	t.Helper()
 	for _, deep := range []bool{false, true} {
@@ -60,7 +60,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestLengths goes through files, and through more lengths of keys than lanes may be open.
+// TestLengths round-trips through files, with more lengths of keys than open lanes are allowed.
 func TestLengths(t *testing.T) {
 	var lengths []int
 	for n := range 90 {

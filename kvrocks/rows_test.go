@@ -10,8 +10,8 @@ import (
 	"kvferry/record"
 )
 
-// TestShortRows: rows of every length around those that elements have are taken or left to the decoder that says what is
-// wrong, as testdata/rows.txt has it.
+// TestShortRows: rows of every length around the lengths of elements are accepted or rejected with an error, as listed
+// in testdata/rows.txt.
 func TestShortRows(t *testing.T) {
 	var got strings.Builder
 	bytes := func(n int) (b []byte) {

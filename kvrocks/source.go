@@ -18,20 +18,19 @@ import (
 	"kvferry/store"
 )
 
-// storeDir is where the server keeps the database below its own directory. Backups and checkpoints are such
-// databases by themselves.
+// storeDir is the database's directory within the server's. Backups and checkpoints are databases without it.
 const storeDir = "db"
 
 // source is an open dataset, whose namespaces share the store.
 type source struct {
 	versioned.Source
 	store    store.Store
-	families map[string]store.Keyspace // those that hold records
-	rest     []store.Keyspace          // those that do not
-	// slotted says that keys have the slot of a cluster behind the namespace.
+	families map[string]store.Keyspace // column families with records
+	rest     []store.Keyspace          // column families without records
+	// slotted is true if keys have the slot of a cluster after the namespace.
 	slotted   bool
 	maxBitmap int64
-	metas     codec.LastValue // of the metadata row that Describe looked up last
+	metas     codec.LastValue // last metadata row looked up by Describe
 }
 
 // open opens the database in dir, which is the server's directory or the database's own.
@@ -78,7 +77,7 @@ func (s *source) settle(o *format.OpenOptions) error {
 	return s.findSpaces()
 }
 
-// family returns a column family of records, one without rows when it is not there.
+// family returns a column family of records, or an empty one if it does not exist.
 func (s *source) family(name string) store.Keyspace {
 	if ks := s.families[name]; ks != nil {
 		return ks
@@ -86,8 +85,8 @@ func (s *source) family(name string) store.Keyspace {
 	return dataset.Absent(name)
 }
 
-// findSpaces jumps from namespace to namespace of the metadata rows. When there is none the default one is. The first looks after
-// what is of none.
+// findSpaces seeks from namespace to namespace of the metadata rows. Without any it opens the default namespace. The
+// first namespace also counts the rows outside all namespaces.
 func (s *source) findSpaces() (err error) {
 	it, err := s.family(codec.FamilyMetadata).Rows(nil, nil)
 	if err != nil {
@@ -130,7 +129,7 @@ func (s *source) findSpaces() (err error) {
 	return nil
 }
 
-// open returns what is of a namespace, one of n, in the store.
+// open returns the part of the store that belongs to a namespace, one of n.
 func (s *source) open(name string, n int) *versioned.Store {
 	l := s.layout(codec.Space{Namespace: []byte(name), Slotted: s.slotted})
 	st := versioned.NewStore(l, name, "", func(family string) store.Keyspace {
@@ -147,13 +146,13 @@ func (s *source) open(name string, n int) *versioned.Store {
 // Sorted is false for a node of a cluster, whose rows ascend by slot.
 func (s *source) Sorted() bool { return !s.slotted }
 
-// Extra files there are none.
+// Extra returns no files.
 func (s *source) Extra() []string { return nil }
 
-// LiveVersion reports whether a row below a metadata row counts.
+// LiveVersion reports whether a row below a metadata row is alive.
 func (s *source) LiveVersion(meta, row int64) bool { return meta == row }
 
-// Keyspaces lists the column families of each namespace, and then those that hold no records.
+// Keyspaces lists the column families of each namespace, and then the families without records.
 func (s *source) Keyspaces() []format.Keyspace {
 	out := s.Source.Keyspaces()
 	for _, ks := range s.rest {
@@ -162,12 +161,12 @@ func (s *source) Keyspaces() []format.Keyspace {
 	return out
 }
 
-// Describe decodes one raw row, whatever state it is in.
+// Describe decodes one raw row, even if it is damaged.
 func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 	return codec.Describe(keyspace, key, value, s.slotted, func(raw []byte) []byte { return s.metas.Of(raw, s.metaValue) })
 }
 
-// metaValue returns the value of a metadata row, or nil if there is none.
+// metaValue returns the value of a metadata row, or nil if it does not exist.
 func (s *source) metaValue(raw []byte) []byte {
 	value, err := dataset.Get(s.family(codec.FamilyMetadata), raw)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// TestSource: namespaces share the column families, and what is shown of each is its own.
+// TestSource: namespaces share the column families, and each shows only its own rows.
 func TestSource(t *testing.T) {
 	src := formattest.Open(t, kvrocks.New(), golden(t, "kvrocks-mixed"), &format.OpenOptions{Store: rocks.Open})
 	if src.Format().Name() != "kvrocks" || src.Layout() != format.LayoutFlat || src.Extra() != nil || len(src.Databases()) < 3 {
@@ -52,7 +52,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// checkOwn reads a keyspace in all ways: all rows have the prefix, and each way shows as many.
+// checkOwn reads a keyspace by all methods: all rows have the prefix, and all methods show the same number.
 func checkOwn(t *testing.T, ks format.Keyspace, prefix []byte) {
 	t.Helper()
 	own := func(how string, key []byte) {

@@ -11,22 +11,22 @@ import (
 	"kvferry/kvrocks/codec"
 )
 
-// A running server takes in tables with SST LOAD, a folder at a time:
+// A running server ingests tables with SST LOAD, one folder at a time:
 //
 //	sst/1-default/000002.sst …
 //	sst/2-zset_score/…
 //	sst/3-stream/…
 //	sst/4-metadata/…
 //
-// Metadata comes last: a row below it without its metadata row is hidden, the other way round a key would be there without
-// its elements. The files are those of the database under second names.
+// Metadata comes last: rows without a metadata row are hidden, but a metadata row without its rows would show a key
+// without elements. The files are hard links to the database's tables.
 const sstDir = "sst"
 
 // loadOrder are the column families in the order in which they are loaded.
 var loadOrder = [...]string{codec.FamilyDefault, codec.FamilyScore, codec.FamilyStream, codec.FamilyMetadata}
 
-// checkLoadPath refuses a directory below which the server would take tables for those of another column family: it looks
-// for the names of families anywhere in the path, in its own order.
+// checkLoadPath refuses a directory whose tables the server would assign to a wrong column family: it searches the
+// whole path for the names of families, in its own order.
 func checkLoadPath(dir string) error {
 	path, err := filepath.Abs(dir)
 	if err != nil {
@@ -41,7 +41,7 @@ func checkLoadPath(dir string) error {
 	return nil
 }
 
-// taken records a shard.
+// taken records a shard, for the layout of SST files.
 func (t *target) taken(n int) {
 	if t.shards == nil {
 		return
@@ -51,7 +51,7 @@ func (t *target) taken(n int) {
 	t.shards[n] = true
 }
 
-// linkTables lays the tables out as SST LOAD wants them, when that is requested.
+// linkTables lays the tables out for SST LOAD, if requested.
 func (t *target) linkTables() error {
 	if t.shards == nil {
 		return nil
@@ -78,7 +78,7 @@ func (t *target) linkTables() error {
 	return t.syncTables(root)
 }
 
-// syncTables makes the second names durable.
+// syncTables makes the links durable.
 func (t *target) syncTables(root string) error {
 	folders, err := disk.ReadDir(root)
 	if err != nil {

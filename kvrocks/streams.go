@@ -17,12 +17,12 @@ import (
 type streamReader struct {
 	r *versioned.Reader
 	codec.StreamState
-	entries, found uint64 // found are consumer groups
+	entries, found uint64 // found counts consumer groups
 	first, last    []byte // ids of entries
-	old            bool   // there are rows of consumer groups as before 2.10
+	old            bool   // it has rows of consumer groups as before 2.10
 	done           bool
 
-	// groups are the rows of consumer groups, which lie by kind and come by group.
+	// groups sorts the rows of consumer groups, stored by kind, into the order of groups.
 	groups *extsort.Sorter
 	it     *extsort.Iterator // nil before all entries are read
 	group  groupCount
@@ -33,8 +33,8 @@ type streamReader struct {
 type groupCount struct {
 	name               []byte
 	open               bool
-	consumers, pending uint64            // as the row has them
-	have               map[string]uint64 // consumers, and how many entries they say are pending
+	consumers, pending uint64            // counts in the row
+	have               map[string]uint64 // pending counts in the consumers' rows
 	counted            map[string]uint64 // pending entries by consumer
 	entries            uint64
 }
@@ -90,13 +90,13 @@ func (s *streamReader) Read(dst []record.Element) (int, error) {
 	return 0, io.EOF
 }
 
-// End classifies what is left of a stream.
+// End classifies the unread rows of a stream.
 func (s *streamReader) End() error { return versioned.Drain(s) }
 
-// Close removes what is on disk.
+// Close removes temporary files.
 func (s *streamReader) Close() error { return s.groups.Close() }
 
-// takeEntries sets the entries among some rows, as views, and puts the rows of consumer groups by.
+// takeEntries sets the entries among some rows, as views, and buffers the rows of consumer groups.
 func (s *streamReader) takeEntries(dst []record.Element, rows []store.Row, skip int) (n int, err error) {
 	for i := range rows {
 		row := &rows[i]
@@ -128,7 +128,7 @@ func (s *streamReader) takeEntries(dst []record.Element, rows []store.Row, skip 
 	return n, nil
 }
 
-// groupRow puts a row of a consumer group by, as the element that it is.
+// groupRow buffers a row of a consumer group, as an element.
 func (s *streamReader) groupRow(sub, value []byte) error {
 	k, err := codec.DecodeGroupKey(sub)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *streamReader) groupRow(sub, value []byte) error {
 	return s.groups.Add(0, codec.GroupOrder(nil, &k), element)
 }
 
-// maxArena is about how many bytes of names and values a batch copies.
+// maxArena is roughly the number of bytes of names and values that a batch copies.
 const maxArena = 64 << 10
 
 // readGroups reads the elements of consumer groups, as copies.
@@ -169,7 +169,7 @@ func (s *streamReader) readGroups(dst []record.Element) (n int, err error) {
 	return n, nil
 }
 
-// countGroup records a row of a consumer group; false if its group is not there.
+// countGroup records a row of a consumer group; it returns false if its group does not exist.
 func (s *streamReader) countGroup(kind codec.GroupKind, group, name, value []byte) bool {
 	g := &s.group
 	if kind == codec.KindGroup {
@@ -196,7 +196,7 @@ func (s *streamReader) countGroup(kind codec.GroupKind, group, name, value []byt
 	return true
 }
 
-// closeGroup compares what the rows of a consumer group count.
+// closeGroup compares the counts in the rows of a consumer group.
 func (s *streamReader) closeGroup() {
 	g := &s.group
 	if !g.open {
@@ -214,7 +214,7 @@ func (s *streamReader) closeGroup() {
 		if claimed, ok := g.have[name]; !ok || claimed != n {
 			s.warn(FindStreamGroup, "group %s: consumer %s: pending entries counted %d, found %d",
 				record.Quote(g.name), record.Quote([]byte(name)), claimed, n)
-			break // one says it
+			break // one report is enough
 		}
 	}
 }
@@ -223,7 +223,7 @@ func (s *streamReader) warn(kind, detail string, args ...any) {
 	s.r.Remark(kind, record.Warning, fmt.Sprintf(detail, args...))
 }
 
-// checkEntries checks the entries, which have all been read.
+// checkEntries checks the entries after all were read.
 func (s *streamReader) checkEntries() {
 	if s.r.Header().Expired {
 		return

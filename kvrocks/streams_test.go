@@ -61,8 +61,8 @@ func metaOf(t *testing.T, rows map[string][]record.Element) codec.Meta {
 	return m
 }
 
-// TestWrittenStreams: the metadata has the ids of the entries in whatever order they came, at least as many added as there are, and
-// the last id of the source where that is above them.
+// TestWrittenStreams: the metadata has the ids of the entries in any order, counts at least the existing entries as
+// added, and keeps the source's last id if it is above the entries.
 func TestWrittenStreams(t *testing.T) {
 	id := func(n byte) codec.StreamID { return codec.StreamID{7: 1, 15: n} }
 	entry := func(n byte) record.Element {
@@ -88,7 +88,8 @@ func TestWrittenStreams(t *testing.T) {
 	}
 }
 
-// TestWrittenGroups: a group lags by what was added since its last read, where both are known; consumers own their pending entries.
+// TestWrittenGroups: a group's lag counts entries added since its last read, if both are known; consumers own their
+// pending entries.
 func TestWrittenGroups(t *testing.T) {
 	at := codec.StreamID{7: 1, 15: 2}
 	for _, c := range []struct {
@@ -151,7 +152,7 @@ func TestWrittenGroups(t *testing.T) {
 	}
 }
 
-// TestWrittenBitmaps: the rows of a bitmap are whole segments, those of zeros are left out, and its size is that in bytes.
+// TestWrittenBitmaps: the rows of a bitmap are whole segments without segments of zeros, and its size is in bytes.
 func TestWrittenBitmaps(t *testing.T) {
 	for _, n := range []int{1, codec.SegmentLen - 1, codec.SegmentLen, codec.SegmentLen + 1, 3 * codec.SegmentLen} {
 		value := make([]byte, n)

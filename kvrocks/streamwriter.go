@@ -9,7 +9,7 @@ import (
 	"kvferry/record"
 )
 
-// streamWriter writes streams. Rows of consumer groups come after the entries since 2.10, and lie between them before.
+// streamWriter writes streams. Rows of consumer groups follow the entries since 2.10, and were mixed with them before.
 type streamWriter struct {
 	w       *versioned.TypeWriter
 	f       kvrocksFormat
@@ -18,7 +18,7 @@ type streamWriter struct {
 	group   groupState
 }
 
-// groupState is the consumer group that is being written.
+// groupState is the current consumer group.
 type groupState struct {
 	open      bool
 	name      []byte
@@ -37,7 +37,7 @@ func (s *streamWriter) Begin() {
 	s.entries, s.group = 0, groupState{name: s.group.name[:0]}
 }
 
-// Write writes entries, and puts parts of consumer groups by.
+// Write writes entries, and buffers parts of consumer groups.
 func (s *streamWriter) Write(elems []record.Element) error {
 	for i := range elems {
 		if err := s.element(&elems[i]); err != nil {
@@ -71,7 +71,7 @@ func (s *streamWriter) element(e *record.Element) error {
 	return s.w.Sort(0, e.Name, e.Value)
 }
 
-// groupRow puts a row of a consumer group by.
+// groupRow buffers a row of a consumer group.
 func (s *streamWriter) groupRow(k codec.GroupKey, value []byte) error {
 	k.Old = s.f.before10()
 	return s.w.Sort(0, codec.AppendGroupKey(nil, k), value)
@@ -120,7 +120,7 @@ func (s *streamWriter) pending(e *record.Element) error {
 	return s.groupRow(k, codec.AppendPending(nil, codec.Pending{Delivered: codec.UnixMillis(p.DeliveredMS), Count: uint64(p.Count), Consumer: p.Consumer}))
 }
 
-// endGroup puts the rows of a consumer group by that have counts.
+// endGroup buffers the rows of a consumer group that contain counts.
 func (s *streamWriter) endGroup() error {
 	g := &s.group
 	if !g.open {
@@ -135,7 +135,7 @@ func (s *streamWriter) endGroup() error {
 	return s.groupRow(codec.GroupKey{Kind: codec.KindGroup, Group: g.name}, codec.AppendGroup(nil, g.value))
 }
 
-// End writes the rows that were put by; metadata counts entries.
+// End writes the buffered rows; metadata counts entries.
 func (s *streamWriter) End() error {
 	if err := s.endGroup(); err != nil {
 		return err

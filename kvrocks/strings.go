@@ -9,11 +9,11 @@ import (
 	"kvferry/record"
 )
 
-// DefaultMaxBitmap is the length in bytes up to which a bitmap is read as the string that Redis would have: the
-// server's own default of max-bitmap-to-string-mb.
+// DefaultMaxBitmap is the length in bytes up to which a bitmap is read as a Redis string: the server's own default of
+// max-bitmap-to-string-mb.
 const DefaultMaxBitmap = 16 << 20
 
-// stringReader reads strings that lie in segments: bitmaps and HyperLogLogs.
+// stringReader reads strings stored in segments: bitmaps and HyperLogLogs.
 type stringReader struct {
 	r    *versioned.Reader
 	body []byte
@@ -45,13 +45,13 @@ func (s *stringReader) Read(dst []record.Element) (int, error) {
 	return 1, s.join(segment)
 }
 
-// End classifies the rows of a string that was not read.
+// End classifies the rows of an unread string.
 func (s *stringReader) End() error { return versioned.Drain(s) }
 
-// Close has nothing to release.
+// Close is a no-op.
 func (s *stringReader) Close() error { return nil }
 
-// grown returns n bytes of zeros, in b when it has room.
+// grown returns n zero bytes, in b if it has room.
 func grown(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)
@@ -61,7 +61,7 @@ func grown(b []byte, n int) []byte {
 	return b
 }
 
-// join puts all segments where they belong.
+// join copies all segments to their offsets.
 func (s *stringReader) join(segment func(sub, value []byte, i int) error) error {
 	for {
 		rows, skip, err := s.r.Batch(batchLen)
@@ -82,10 +82,10 @@ func (s *stringReader) join(segment func(sub, value []byte, i int) error) error 
 	}
 }
 
-// batchLen is how many rows are read at once, at most.
+// batchLen is the maximum number of rows in a batch.
 const batchLen = 64
 
-// hllSegment puts down a segment of a HyperLogLog.
+// hllSegment copies a segment of a HyperLogLog.
 func (s *stringReader) hllSegment(sub, value []byte, _ int) error {
 	n, err := codec.DecodeHLLSegment(sub)
 	if err != nil {
@@ -98,8 +98,8 @@ func (s *stringReader) hllSegment(sub, value []byte, _ int) error {
 	return nil
 }
 
-// bitmapSegment puts down a segment of a bitmap, which is row i of the batch. What is behind the length of the bitmap
-// or of a segment is skipped, as the server does it.
+// bitmapSegment copies a segment of a bitmap, row i of the batch. Like the server, it skips bytes beyond the length of
+// the bitmap or of a segment.
 func (s *stringReader) bitmapSegment(sub, value []byte, i int) error {
 	off, err := codec.DecodeSegment(sub)
 	if err != nil {

@@ -18,17 +18,17 @@ import (
 	"kvferry/store"
 )
 
-// target is a dataset being written. All types lie together, so a shard takes them all.
+// target is a dataset being written. All types share the store, so a shard holds all of them.
 type target struct {
 	format  kvrocksFormat
 	dir     string // of the server; the database is below it
 	builder store.Builder
 	options *format.CreateOptions
-	version codec.Version     // of the first record; those of others are below it
-	slots   *dataset.RowFiles // the rows of a node of a cluster until they are tables; nil where there are no slots
+	version codec.Version     // version of the first record; the others are lower
+	slots   *dataset.RowFiles // rows of a cluster node before they become tables; nil without slots
 
 	mu     sync.Mutex
-	shards map[int]bool // that have tables, for the layout of SST files; nil where none is asked for
+	shards map[int]bool // with tables, for the layout of SST files; nil if not requested
 }
 
 var _ format.Target = (*target)(nil)
@@ -55,7 +55,7 @@ func (f kvrocksFormat) Create(_ context.Context, dir string, o *format.CreateOpt
 	if t.builder, err = o.Create(filepath.Join(dir, storeDir), build); err != nil {
 		return nil, err
 	}
-	// The server makes the families that are not there.
+	// The server creates missing families.
 	for _, name := range codec.Families[:cfStreamID+1] {
 		if err := t.builder.Keyspace(name, store.Bytewise); err != nil {
 			t.builder.Abort()
@@ -68,7 +68,7 @@ func (f kvrocksFormat) Create(_ context.Context, dir string, o *format.CreateOpt
 	return t, nil
 }
 
-// slotsDir holds the rows of shards until all are there:
+// slotsDir holds the rows of shards until all are complete:
 //
 //	slots/000001.rows   of shard 1
 const slotsDir = "slots"
@@ -76,7 +76,7 @@ const slotsDir = "slots"
 // cfStreamID is the last column family that every server knows, as an index in families.
 const cfStreamID = 5
 
-// checkNamespace refuses names that are none of a namespace.
+// checkNamespace refuses invalid names of namespaces.
 func checkNamespace(db string, cluster bool) error {
 	switch {
 	case len(db) == 0 || len(db) > codec.MaxNamespace:
@@ -89,10 +89,10 @@ func checkNamespace(db string, cluster bool) error {
 	return nil
 }
 
-// Groups is one group: all types lie together.
+// Groups returns one group: all types share the store.
 func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.AllTypes} }
 
-// maxShardRecords is how many records of a shard have versions of their own.
+// maxShardRecords is the number of records of a shard that have unique versions.
 const maxShardRecords = 1 << 32
 
 // Shard returns the writer of one span.
@@ -107,7 +107,7 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 	return newWriter(t, n, db, memory), nil
 }
 
-// Tables returns the tables of a shard, their files being relative to the dataset.
+// Tables returns the tables of a shard, with files relative to the dataset.
 func (t *target) Tables(n int) ([]store.Table, error) {
 	if t.slots != nil {
 		return t.slots.Tables(n), nil
@@ -142,7 +142,7 @@ func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 	return t.builder.Adopt(own)
 }
 
-// Finish makes the database and opens it for the proof.
+// Finish finishes the database and opens it for the proof.
 func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	if t.slots != nil {
 		o := extsort.Options{Memory: t.options.Memory, TempDir: t.options.TempDir}
@@ -167,14 +167,14 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	return t.format.Open(ctx, t.dir, t.options.Reopen)
 }
 
-// Abort removes what was written. What cannot be removed is left.
+// Abort removes the written files, as far as possible.
 func (t *target) Abort() {
 	t.builder.Abort()
 	if t.shards != nil {
 		disk.RemoveAll(filepath.Join(t.dir, sstDir))
 	}
 	if t.slots != nil {
-		_ = t.slots.Remove() // the error that led here is the one to tell
+		_ = t.slots.Remove() // the error that led here is reported instead
 	}
 	disk.Remove(t.dir)
 }

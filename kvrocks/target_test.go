@@ -25,8 +25,8 @@ import (
 	"kvferry/store/rocks"
 )
 
-// TestGoldensAgain writes what the server wrote, modules, bitmaps and consumer groups too, and reads the same: in rows
-// that keep to the rules of the server's writers.
+// TestGoldensAgain rewrites the server's databases, including modules, bitmaps and consumer groups, and reads the same
+// records from rows that follow the rules of the server's writers.
 func TestGoldensAgain(t *testing.T) {
 	src := formattest.Open(t, kvrocks.New(), golden(t, "kvrocks-modules"), &format.OpenOptions{Store: rocks.Open})
 	for _, cluster := range []bool{false, true} {
@@ -48,8 +48,8 @@ func TestGoldensAgain(t *testing.T) {
 	}
 }
 
-// TestVersionsOfThePast: a server makes versions of its clock, and takes rows of higher ones for those of a collection that came
-// later. None that is written is.
+// TestVersionsOfThePast: a server makes versions from its clock, and takes rows of higher versions for a later
+// collection. No written version is in the future.
 func TestVersionsOfThePast(t *testing.T) {
 	m := formattest.NewMemory(t, kvrocks.New())
 	dst := m.Create(t, format.CreateOptions{DBs: []string{kvrocks.DefaultNamespace}, TempDir: t.TempDir(), Now: fixtures.Clock})
@@ -77,7 +77,7 @@ func TestVersionsOfThePast(t *testing.T) {
 	}
 }
 
-// checklist is what the server's own writers keep to, gathered from the bytes of all rows.
+// checklist checks the rules of the server's own writers on the bytes of all rows.
 type checklist struct {
 	t        *testing.T
 	cluster  bool
@@ -97,8 +97,8 @@ type checklist struct {
 	fields   map[string]versioned.FieldSums
 }
 
-// checkWriter holds every row to what the server's own writers do, from the bytes alone, and returns how many keys there
-// are of each kind.
+// checkWriter checks every row against the rules of the server's own writers, from the bytes alone, and returns the
+// number of keys of each kind.
 func checkWriter(t *testing.T, src format.Source, cluster bool, server string) map[codec.Kind]int {
 	t.Helper()
 	c := &checklist{t: t, cluster: cluster, old: server == "kvrocks2.3", before10: server == "kvrocks2.9" || server == "kvrocks2.3", metas: map[string]codec.Meta{}, versions: map[codec.Version]string{},
@@ -137,8 +137,8 @@ func checkWriter(t *testing.T, src format.Source, cluster bool, server string) m
 	return c.settle()
 }
 
-// meta: the form that the server has, the slot of the key, a version of its own that is not 0. Nothing that compaction would drop
-// is written: a size of 0 is that of kinds that may be empty.
+// meta: the server's form, the slot of the key, a unique version that is not 0. No row is written that compaction would
+// drop: only kinds that may be empty have size 0.
 func (c *checklist) meta(key, value []byte) {
 	c.t.Helper()
 	k, err := codec.DecodeMetaKey(key, c.cluster)
@@ -215,7 +215,7 @@ func (c *checklist) below(cf string, raw, value []byte) {
 	c.rows[key]++
 }
 
-// group takes a row of a consumer group.
+// group records a row of a consumer group.
 func (c *checklist) group(key string, sub, value []byte) {
 	c.t.Helper()
 	g, err := codec.DecodeGroupKey(sub)
@@ -238,7 +238,7 @@ func (c *checklist) group(key string, sub, value []byte) {
 	}
 }
 
-// settle: what metadata counts is there, neither more nor less.
+// settle: exactly the rows counted by metadata exist.
 func (c *checklist) settle() map[codec.Kind]int {
 	c.t.Helper()
 	kinds := map[codec.Kind]int{}
@@ -273,7 +273,7 @@ func (c *checklist) settle() map[codec.Kind]int {
 	return kinds
 }
 
-// stream: ids and counts are those of the rows.
+// stream: ids and counts match the rows.
 func (c *checklist) stream(key string, extras []byte) {
 	c.t.Helper()
 	s, err := codec.DecodeStreamState(extras)
@@ -290,7 +290,7 @@ func (c *checklist) stream(key string, extras []byte) {
 	}
 }
 
-// TestChecklist: what is written in the dialect of each server keeps to the rules of its writers, in and out of a cluster.
+// TestChecklist: rows in the dialect of each server follow the rules of its writers, in and out of a cluster.
 func TestChecklist(t *testing.T) {
 	for _, server := range []string{"", "kvrocks2.17", "kvrocks2.9", "kvrocks2.3", "cluster"} {
 		f := kvrocks.New().(format.Served).For(strings.TrimPrefix(server, "cluster"))
@@ -307,7 +307,7 @@ func TestChecklist(t *testing.T) {
 	}
 }
 
-// TestLosses: what a target cannot hold is told, and what it holds in another way is changed before it is hashed.
+// TestLosses: losses are reported, and values that a target holds in another form are changed before they are hashed.
 func TestLosses(t *testing.T) {
 	old := formattest.NewMemory(t, kvrocks.New().(format.Served).For("kvrocks2.3")).Create(t, format.CreateOptions{})
 	mid := formattest.NewMemory(t, kvrocks.New().(format.Served).For("kvrocks2.9")).Create(t, format.CreateOptions{})
@@ -456,7 +456,7 @@ func oneField(w record.Writer, key string) error {
 	return errors.Join(w.Begin(&record.Header{Type: record.Hash, Key: []byte(key)}), w.Write([]record.Element{{Name: []byte("f")}}), w.End())
 }
 
-// TestNoElements: a record without elements is none, and leaves its name to one of another type.
+// TestNoElements: a record without elements is not written, and another type can use its name.
 func TestNoElements(t *testing.T) {
 	for _, server := range []string{"", "kvrocks2.3", "kvrocks2.17"} {
 		dst := formattest.NewMemory(t, kvrocks.New().(format.Served).For(server)).Create(t, format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir()})
@@ -535,7 +535,7 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestLoadFolders: the tables of each column family lie in a folder that is loaded in its turn, under second names.
+// TestLoadFolders: hard links to the tables of each column family are in a folder that is loaded in its turn.
 func TestLoadFolders(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes}
@@ -562,7 +562,7 @@ func TestLoadFolders(t *testing.T) {
 	}
 }
 
-// TestLoadPath: a folder whose path has the name of a column family is refused, for the server would go by it.
+// TestLoadPath: a path with the name of a column family is refused, since the server would misassign the tables.
 func TestLoadPath(t *testing.T) {
 	for path, refused := range map[string]bool{"new": false, "my-default": true, "streams/new": true, "metadata-copy": true} {
 		dir := filepath.Join(t.TempDir(), path)

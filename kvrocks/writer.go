@@ -21,11 +21,11 @@ type writer struct {
 	t       *target
 	n       int // of the shard
 	ns      string
-	prev    []byte // user key of the last record with rows, the only one that takes a name
+	prev    []byte // user key of the last record with rows; others do not occupy their keys
 	hasPrev bool
 	key     []byte          // of the current one
 	kept    bool            // it has rows
-	slots   *extsort.Sorter // all rows of a node of a cluster; nil where there are no slots
+	slots   *extsort.Sorter // all rows of a cluster node; nil without slots
 }
 
 func newWriter(t *target, n int, ns string, memory int64) *writer {
@@ -40,7 +40,7 @@ func newWriter(t *target, n int, ns string, memory int64) *writer {
 	return w
 }
 
-// encoding is how the rows of a namespace are written.
+// encoding returns the layout for writing the rows of a namespace.
 func (f kvrocksFormat) encoding(sp codec.Space) *versioned.Layout {
 	of := func(kind codec.Kind) *versioned.Codec {
 		c := &versioned.Codec{Type: kind.Type(), Data: codec.FamilyDefault}
@@ -73,7 +73,7 @@ func (f kvrocksFormat) encoding(sp codec.Space) *versioned.Layout {
 
 func laneOf(klen int) uint64 { return uint64(klen) }
 
-// expiry returns the expiry as it is written: Losses has seen to those before 1970, which would be never.
+// expiry returns the expiry to write. Losses has moved expiries before 1970, which would mean never.
 func expiry(h *record.Header) (int64, error) {
 	if h.ExpireMS < 0 {
 		return 0, fmt.Errorf("%s %s: an expiry of %d ms is before 1970", h.Type, record.Quote(h.Key), h.ExpireMS)
@@ -81,7 +81,7 @@ func expiry(h *record.Header) (int64, error) {
 	return h.ExpireMS, nil
 }
 
-// appendMeta returns what appends the value of a metadata row of a kind, or of the finer one that the writer of elements found.
+// appendMeta returns the AppendMeta of a kind, or of the finer kind that the element writer chose.
 func (f kvrocksFormat) appendMeta(kind codec.Kind) func([]byte, *versioned.Meta) []byte {
 	return func(dst []byte, m *versioned.Meta) []byte {
 		d := codec.Meta{Wide: f.wide(), Kind: kind, Expiry: codec.UnixMillis(m.ExpireMS), Version: codec.Version(m.Version), Size: uint64(m.Count)}
@@ -159,10 +159,10 @@ func (w *writer) Close() error {
 // Abort drops the runs.
 func (w *writer) Abort() {
 	w.Writer.Abort()
-	_ = w.free() // what matters is that the span is dropped
+	_ = w.free() // the span is dropped anyway
 }
 
-// free closes the sorter, which is all right to do twice.
+// free closes the sorter. It is idempotent.
 func (w *writer) free() error {
 	if w.slots == nil {
 		return nil
@@ -170,7 +170,7 @@ func (w *writer) free() error {
 	return w.slots.Close()
 }
 
-// stringWriter writes strings, and those that lie in segments.
+// stringWriter writes strings, including strings stored in segments.
 type stringWriter struct {
 	w    *versioned.TypeWriter
 	hll  bool // the server has HyperLogLogs
@@ -211,7 +211,7 @@ func (s *stringWriter) Write(elems []record.Element) error {
 	return s.w.Alone()
 }
 
-// segments writes what is not all zeros of a string in rows of n bytes, numbered in steps.
+// segments writes a string in rows of n bytes, numbered in steps, without rows of zeros.
 func (s *stringWriter) segments(b []byte, n int, step uint64) error {
 	s.all = s.all[:0]
 	for i := 0; i*n < len(b); i++ {
@@ -229,7 +229,7 @@ func (s *stringWriter) segments(b []byte, n int, step uint64) error {
 	return nil
 }
 
-// End has the metadata row left. The size of a bitmap is its length, that of a HyperLogLog 0, as the server has it.
+// End sets the count of the metadata row: like the server, the length of a bitmap, or 0 for a HyperLogLog.
 func (s *stringWriter) End() error {
 	if s.w.Count(0); kindOfMeta(s.w.Meta()) == codec.KindBitmap {
 		s.w.Count(uint64(s.size))

@@ -11,7 +11,7 @@ import (
 	"kvferry/ssdb"
 )
 
-// row is one that the server wrote, as hex, with what it decodes to.
+// row is a row written by the server, as hex, with its decoded form.
 type row struct {
 	kind     byte
 	key      string
@@ -22,7 +22,7 @@ type row struct {
 	appended func() []byte // the key
 }
 
-// rows are of ssdb-basic, and of the names that are hard to tell apart.
+// rows lists rows of ssdb-basic, and rows with confusable names.
 var rows = []row{
 	{'h', "68 06 683a7072653d 3d 61", "32", "h:pre=", "a", 0, func() []byte { return ssdb.AppendFieldKey(nil, []byte("h:pre="), []byte("a")) }},
 	{'h', "68 01 3d 3d", "", "=", "", 0, func() []byte { return ssdb.AppendFieldKey(nil, []byte("="), nil) }},
@@ -45,7 +45,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// TestKeys decodes keys that the server wrote and makes them anew.
+// TestKeys decodes keys that the server wrote and encodes them again.
 func TestKeys(t *testing.T) {
 	for _, c := range rows {
 		raw := unhex(t, c.key)
@@ -59,7 +59,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestBadKeys: keys that no server makes say what is wrong, and where.
+// TestBadKeys: errors of keys that no server makes have the fault and its offset.
 func TestBadKeys(t *testing.T) {
 	for _, c := range []struct {
 		kind      byte
@@ -155,7 +155,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestDecodersSurvive: no prefix and no flipped byte of a row makes a decoder panic, and what it takes it makes anew.
+// TestDecodersSurvive: no prefix or flipped byte of a row makes a decoder panic, and decoded keys encode to the same.
 func TestDecodersSurvive(t *testing.T) {
 	for _, c := range rows {
 		formattest.EachDamage(unhex(t, c.key), func(b []byte) { again(t, c.kind, b) })
@@ -167,7 +167,7 @@ func TestDecodersSurvive(t *testing.T) {
 	}
 }
 
-// again decodes a key and makes it anew.
+// again decodes a key and encodes it again.
 func again(t *testing.T, kind byte, b []byte) {
 	k, err := ssdb.DecodeKey(kind, b)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // now is the clock of the tests.
 var now = time.UnixMilli(1_900_000_000_000)
 
-// dataset is one in memory.
+// dataset is a dataset in memory.
 type dataset struct {
 	*formattest.Memory
 	*memstore.Store // data
@@ -77,7 +77,7 @@ func (d *dataset) expire(key string, ms int64) {
 	d.rank(ssdb.ExpireList, key, ms)
 }
 
-// show reads all records as "type key=elements", with what was found, each finding as its kind, and how rows were classified.
+// show reads all records as "type key=elements", with the kinds of findings and the classes of rows.
 func (d *dataset) show(t *testing.T) (records, kinds, rows string) {
 	t.Helper()
 	var l record.Ledger
@@ -99,7 +99,7 @@ func (d *dataset) show(t *testing.T) (records, kinds, rows string) {
 	return strings.Join(slices.DeleteFunc(out, func(s string) bool { return s == "" }), " "), strings.Join(slices.Compact(f.Kinds()), " "), formattest.Classes(&l, "data")
 }
 
-// shown shows a record; "" is one without elements.
+// shown formats a record; "" means no elements.
 func shown(t *testing.T, h *record.Header, r record.Reader) string {
 	t.Helper()
 	text := h.Type.String() + " " + string(h.Key) + "="
@@ -241,7 +241,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestDead finds what was deleted and is on disk, of names that have no rows any more.
+// TestDead finds deleted rows on disk, of names without live rows.
 func TestDead(t *testing.T) {
 	dir := t.TempDir()
 	db, err := leveldb.OpenFile(filepath.Join(dir, "data"), nil)

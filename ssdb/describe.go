@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// dataRows are what rows of a collection are called, their types, and what follows the name in their keys.
+// dataRows names the rows of collections, their types, and the part after the name in their keys.
 var dataRows = map[byte]struct {
 	kind, rest string
 	typ        record.Type
@@ -23,7 +23,7 @@ var dataRows = map[byte]struct {
 	kindRank:  {"zset rank", "member", record.ZSet},
 }
 
-// sizeRows are the same for rows with a name only.
+// sizeRows does so for rows whose key is only kind and name.
 var sizeRows = map[byte]struct {
 	kind string
 	typ  record.Type
@@ -62,7 +62,7 @@ func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
 	return d.Row
 }
 
-// expiryOf looks up the expiry of a string, 0 if it has none or it cannot be read.
+// expiryOf looks up the expiry of a string; 0 if it has no expiry or an unreadable one.
 func (s *source) expiryOf(key []byte) int64 {
 	if lens, err := s.expiries.Lens(); err != nil || !slices.Contains(lens, len(key)) {
 		return 0

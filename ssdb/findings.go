@@ -2,17 +2,17 @@ package ssdb
 
 import "kvferry/internal/shared/findings"
 
-// Kinds of findings, beside those of versioned.
+// Kinds of findings, in addition to package versioned's.
 const (
 	// FindBadKeyLength: the length of a name is beyond the key's end.
 	FindBadKeyLength = findings.FindBadKeyLength
-	// FindScorePrecision: a score is an integer that a float64 does not hold. In a conversion it is a loss of the same name,
-	// record.LossScorePrecision.
+	// FindScorePrecision: a score is an integer that a float64 cannot represent. In a conversion it is a loss of the same
+	// name, record.LossScorePrecision.
 	FindScorePrecision = "score-precision"
 	// FindStaleTTL: expiries of strings that do not exist; the server leaves them behind.
 	FindStaleTTL = "stale-ttl-rows"
 	// FindListBounds: a queue lacks the row of its front or back.
 	FindListBounds = "list-bounds"
-	// FindLeftBehind: what the meta database says of a cluster or a master, which records have no place for.
+	// FindLeftBehind: the meta database has state of a cluster or a master, which records cannot hold.
 	FindLeftBehind = "left-behind"
 )

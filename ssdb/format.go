@@ -22,7 +22,7 @@ func New() format.Format { return ssdbFormat{} }
 // Name returns "ssdb".
 func (ssdbFormat) Name() string { return "ssdb" }
 
-// Limits says what SSDB can hold.
+// Limits returns the limits of SSDB.
 func (ssdbFormat) Limits() format.Limits {
 	return format.Limits{
 		Types:       types,
@@ -49,7 +49,7 @@ func (ssdbFormat) Limits() format.Limits {
 	}
 }
 
-// Detect looks for a LevelDB directory named data, or for keys that start as SSDB's do.
+// Detect looks for a LevelDB directory named data, or for keys that start like SSDB's.
 func (ssdbFormat) Detect(ev *format.Evidence) (v format.Verdict) {
 	has := map[string]bool{}
 	for i := range ev.Stores {
@@ -71,7 +71,7 @@ func (ssdbFormat) Detect(ev *format.Evidence) (v format.Verdict) {
 			score, why = score+scoreMeta, why+", and "+metaDir+" is beside it"
 		}
 		if s.Path == "." && score < scoreKeys {
-			score = 0 // anybody may have a LevelDB directory
+			score = 0 // LevelDB directories are common
 		}
 		v.Score = max(v.Score, score)
 		v.Why = append(v.Why, s.Path+": "+why)
@@ -79,14 +79,14 @@ func (ssdbFormat) Detect(ev *format.Evidence) (v format.Verdict) {
 	return v
 }
 
-// What a directory is worth: of the right engine and order, with the right keys, beside meta.
+// Scores of a directory: for the right engine and order, for the right keys, for a meta directory beside it.
 const (
 	scoreOrder = 40
 	scoreKeys  = 75
 	scoreMeta  = 20
 )
 
-// weigh says how much a store looks like one of SSDB's.
+// weigh scores how much a store resembles an SSDB database.
 func weigh(s *format.StoreEvidence) (int, string) {
 	if s.Kind != "leveldb" || len(s.Keyspaces) != 1 || s.Keyspaces[0].Comparer != store.Bytewise.Name {
 		return 0, "not a LevelDB database in byte order"

@@ -17,10 +17,10 @@ import (
 	"kvferry/store/rocks"
 )
 
-// goldenNow is after the goldens were written, and before what has not expired in them expires.
+// goldenNow is after the goldens were written, and before their unexpired records expire.
 var goldenNow = time.Unix(1_800_000_000, 0)
 
-// golden unpacks a database that the real server wrote, with what it answered.
+// golden unpacks a database written by the real server, with its replies.
 func golden(t *testing.T, name string) (dir string, truth []byte) {
 	t.Helper()
 	if slices.Contains(fixtures.Names(), name) {
@@ -33,8 +33,8 @@ func openDir(t testing.TB, dir string) format.Source {
 	return formattest.Open(t, ssdb.New(), dir, &format.OpenOptions{Store: rocks.Open, Kind: "leveldb", Options: store.Options{}})
 }
 
-// TestGoldens reads what the server wrote, with one worker's span and with many, and finds nothing wrong but scores that a
-// float64 does not hold.
+// TestGoldens reads the server's databases, in one span and in many. The only findings are scores that a float64 cannot
+// represent.
 func TestGoldens(t *testing.T) {
 	for name, rows := range map[string]string{
 		"ssdb-basic":  "housekeeping=43552 expired=27 index=14377 copied=41880",
@@ -94,7 +94,7 @@ func live(t *testing.T, dump []byte) []byte {
 	return out
 }
 
-// TestOdd reads old and damaged rows as the server serves them by name, and names what is wrong.
+// TestOdd reads old and damaged rows like the server, by name, and reports the faults.
 func TestOdd(t *testing.T) {
 	dir, truth := golden(t, "ssdb-odd")
 	var l record.Ledger

@@ -24,7 +24,7 @@ const (
 	kindRank      = 'z'
 )
 
-// kinds are all of them, ascending.
+// kinds lists all kinds, ascending.
 const kinds = "\x01HQZhkqsz"
 
 // ExpireList is the name of the sorted set of expiries.
@@ -41,7 +41,7 @@ const (
 	FirstItem = math.MaxInt64 / 2
 )
 
-// Widths in bytes, and what stands before fields and members.
+// Widths in bytes, and the separators before fields and members.
 const (
 	int64Len  = 8
 	prefixLen = 2 // kind and length of the name
@@ -50,7 +50,7 @@ const (
 	negative  = '-'
 )
 
-// nameLen is what errors call the length of a name.
+// nameLen is the field name of a name's length in errors.
 const nameLen = "name length"
 
 var (
@@ -68,7 +68,7 @@ func AppendSizeKey(dst []byte, kind byte, name []byte) []byte {
 	return append(append(dst, kind), name...)
 }
 
-// DecodeSizeKey returns the name. Only queues and strings may have an empty one.
+// DecodeSizeKey returns the name. Only names of queues and strings may be empty.
 func DecodeSizeKey(kind byte, raw []byte) ([]byte, error) {
 	if len(raw) == 0 || raw[0] != kind {
 		return nil, fmt.Errorf("kind: want %q", kind)
@@ -92,7 +92,7 @@ func DecodeSize(b []byte) (int64, error) {
 	return int64(binary.LittleEndian.Uint64(b)), nil
 }
 
-// exact reports a field of another length than n bytes.
+// exact checks that a field has n bytes.
 func exact(b []byte, off int, field string, n int) error {
 	switch {
 	case len(b) < n:
@@ -103,7 +103,7 @@ func exact(b []byte, off int, field string, n int) error {
 	return nil
 }
 
-// appendPrefix appends what the keys of a collection's data rows start with.
+// appendPrefix appends the key prefix of a collection's data rows.
 //
 //	+-----------+----------+------+------
 //	| kind (1B) | len (1B) | name | …
@@ -115,7 +115,7 @@ func appendPrefix(dst []byte, kind byte, name []byte) []byte {
 // Key is the key of a data row.
 type Key struct {
 	Name []byte
-	Rest []byte // field, member, or none
+	Rest []byte // field or member, if any
 	Num  int64  // score of a rank row, number of an item
 }
 
@@ -169,7 +169,7 @@ func AppendItemKey(dst, name []byte, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(appendPrefix(dst, kindItem, name), seq)
 }
 
-// DecodeKey decodes the key of a data row of a kind. Name is set if only what follows it is wrong.
+// DecodeKey decodes the key of a data row of a kind. Name is set if only the rest of the key is wrong.
 func DecodeKey(kind byte, raw []byte) (k Key, err error) {
 	if len(raw) < prefixLen {
 		return k, record.Short(1, nameLen, 1, 0)
@@ -188,7 +188,7 @@ func DecodeKey(kind byte, raw []byte) (k Key, err error) {
 	return k, err
 }
 
-// rest decodes what follows the name, at off.
+// rest decodes the part of the key after the name, at off.
 func (k *Key) rest(kind byte, b []byte, off int) error {
 	switch kind {
 	case kindField:
@@ -232,7 +232,7 @@ func (k *Key) rank(b []byte, off int) error {
 	return nil
 }
 
-// isSeq reports whether a queue has rows of a number.
+// isSeq reports whether a queue can have a row with number seq.
 func isSeq(seq uint64) bool {
 	return seq == seqFront || seq == seqBack || seq >= MinItem && seq < math.MaxInt64
 }
@@ -240,7 +240,7 @@ func isSeq(seq uint64) bool {
 // AppendScore appends the value of a member's row: the score in decimal.
 func AppendScore(dst []byte, score int64) []byte { return strconv.AppendInt(dst, score, 10) }
 
-// DecodeScore decodes the value of a member's row. Zeros in front are taken, as the server does.
+// DecodeScore decodes the value of a member's row. Like the server, it accepts leading zeros.
 func DecodeScore(b []byte) (int64, error) {
 	digits := bytes.TrimPrefix(b, []byte{negative})
 	var n uint64
@@ -268,7 +268,7 @@ func DecodeScore(b []byte) (int64, error) {
 type Log struct {
 	Seq       uint64
 	Type, Cmd byte
-	Key       []byte // raw key of the row that was changed; a queue's name for pops
+	Key       []byte // raw key of the changed row; a queue's name for pops
 }
 
 // AppendLog appends the value of a row of the binlog.
@@ -282,7 +282,7 @@ func AppendLog(dst []byte, l *Log) []byte {
 	return append(append(binary.LittleEndian.AppendUint64(dst, l.Seq), l.Type, l.Cmd), l.Key...)
 }
 
-// Limits of what the binlog has. Command 9 is unused.
+// Limits of the binlog's fields. Command 9 is unused.
 const (
 	maxLogType = 4
 	maxLogCmd  = 14

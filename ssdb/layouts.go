@@ -12,18 +12,18 @@ import (
 	"kvferry/record"
 )
 
-// keyspace is the only one of a LevelDB directory.
+// keyspace is the only keyspace of a LevelDB directory.
 const keyspace = "default"
 
-// family is how a type's rows lie between those of others: the kinds of its size rows, data rows and index rows.
+// family describes the rows of a type: the kinds of its size rows, data rows and index rows.
 type family struct {
 	typ               record.Type
 	size, data, index byte
 	layout            *versioned.Layout
 }
 
-// families are in dump order. A string is its only row. The last is how sorted sets are written whose names come after that
-// of the expiries.
+// families are in dump order. A string is a single row. The last family writes sorted sets whose names are greater than
+// ExpireList.
 var families = []family{
 	{typ: record.String, size: kindString, layout: stringLayout()},
 	newFamily(record.Hash, kindHashSize, kindField, 0, hashes(), 0),
@@ -32,8 +32,8 @@ var families = []family{
 	newFamily(record.ZSet, kindZSetSize, kindScore, kindRank, zsets(), lanesAbove),
 }
 
-// Lanes are written in the order of raw keys: by kind, length of the name, and then whether the names come before that of the
-// expiries, which all shards write together, or after it.
+// Lanes are written in the order of raw keys: by kind, length of the name, and whether the name is less than, equal to
+// or greater than ExpireList, whose rows all shards write together.
 const (
 	lanesExpiry = 1
 	lanesAbove  = 2
@@ -61,7 +61,7 @@ func stringLayout() *versioned.Layout {
 	}
 }
 
-// newFamily completes the codec of a collection. part is that of the lanes it is written to.
+// newFamily completes the codec of a collection. part is the last component of its lanes, see laneOf.
 func newFamily(t record.Type, size, data, index byte, c *versioned.Codec, part uint64) family {
 	c.Type, c.Data, c.DataRows = t, keyspace, rowsOf(data)
 	c.DecodeMeta = func(m *versioned.Meta, value []byte) (err error) {
@@ -106,7 +106,7 @@ func nameOf(kind byte) func(m *versioned.Meta, raw []byte) error {
 	}
 }
 
-// rowsOf returns how the raw keys of a kind start.
+// rowsOf describes the raw keys of a kind.
 func rowsOf(kind byte) versioned.Rows {
 	least, nouns := 0, map[byte]string{kindScore: "row by member", kindRank: "row by score"}
 	if kind == kindItem {
@@ -122,7 +122,7 @@ func rowsOf(kind byte) versioned.Rows {
 	}}
 }
 
-// sampled returns the name in a raw key, which may be cut short.
+// sampled returns the name in a raw key, which may be truncated.
 func sampled(raw []byte) []byte {
 	switch {
 	case len(raw) == 0:
@@ -148,7 +148,7 @@ func checkValue(kind byte, k *Key, value []byte) (err error) {
 	return err
 }
 
-// checkSize compares the size row with the rows. The server serves all of them, whatever it counts.
+// checkSize compares the size row with the rows. The server serves all rows, regardless of the size.
 func checkSize(r *versioned.Reader, rows int64) {
 	switch n := r.Meta().Count; {
 	case n > rows:
@@ -197,7 +197,7 @@ func appendName(dst []byte, _ *versioned.Meta, name []byte) ([]byte, error) {
 	return appendMember(dst, name), nil
 }
 
-// compareMembers is the order of the rows by member, whose keys have the length before the member.
+// compareMembers is the order of rows by member: their keys have the length before the member.
 func compareMembers(a, b []byte) int { return cmp.Or(cmp.Compare(len(a), len(b)), bytes.Compare(a, b)) }
 
 func member(m *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
@@ -209,7 +209,7 @@ func member(m *versioned.Meta, e *record.Element, rest, value []byte) (int64, bo
 	return 0, err == nil && int(rest[0]) == len(rest)-1
 }
 
-// maxExact is the number up to which float64s hold every integer.
+// maxExact is the largest number up to which float64s represent every integer.
 const maxExact = 1 << 53
 
 func isExact(score int64) bool {
@@ -217,17 +217,17 @@ func isExact(score int64) bool {
 	return f < math.MaxInt64 && int64(f) == score
 }
 
-// entry decodes a row by score. The two rows of a member are compared as float64s, as which scores are read.
+// entry decodes a row by score. The two rows of a member are compared as float64s, since scores are read as such.
 func entry(_ *versioned.Meta, rest, value []byte) (_ int64, member []byte, bits uint64, ok bool) {
 	score := int64(binary.BigEndian.Uint64(rest[1:]))
 	ok = len(value) == 0 && rest[rankLen-1] == equals && (score < 0) == (rest[0] == negative) && (score < 0 || rest[0] == equals)
 	return 0, rest[rankLen:], math.Float64bits(float64(score)), ok
 }
 
-// maxRounded is how many members whose scores are rounded are named of a sorted set.
+// maxRounded is the number of rounded scores of a sorted set that are reported one by one.
 const maxRounded = 100
 
-// rounded reports a score that a float64 does not hold.
+// rounded reports a score that a float64 cannot represent.
 func rounded(r *versioned.Reader, e *record.Element, i int) {
 	m := r.Meta()
 	if i < 0 {
@@ -269,10 +269,10 @@ func queues() *versioned.Codec {
 	}
 }
 
-// startQueue makes a queue one without bounds: their rows come before the items.
+// startQueue resets the bounds of a queue: their rows come before the items.
 func startQueue(m *versioned.Meta) { m.Left, m.Right, m.Boundless = 0, 0, true }
 
-// bound takes the row of the front or the back. Without both the server serves no item.
+// bound reads the row of the front or the back. Unless both exist the server serves no item.
 func bound(m *versioned.Meta, rest, value []byte) bool {
 	n, err := DecodeSize(value)
 	if err != nil || len(rest) != int64Len {
@@ -289,7 +289,7 @@ func bound(m *versioned.Meta, rest, value []byte) bool {
 	return true
 }
 
-// checkQueue compares the size with the bounds; items that are missing were reported.
+// checkQueue compares the size with the bounds; missing items were reported.
 func checkQueue(r *versioned.Reader, rows int64) {
 	m := r.Meta()
 	if m.Boundless {
@@ -302,7 +302,7 @@ func checkQueue(r *versioned.Reader, rows int64) {
 	checkSize(r, rows)
 }
 
-// queueWriter writes the bounds before the items, which wait until they are counted.
+// queueWriter writes the bounds before the items, which it buffers to count them.
 type queueWriter struct {
 	t *versioned.TypeWriter
 	n uint64
@@ -310,7 +310,7 @@ type queueWriter struct {
 
 func (w *queueWriter) Begin() { w.n = 0 }
 
-// Write takes items.
+// Write buffers items.
 func (w *queueWriter) Write(elems []record.Element) error {
 	var seq [int64Len]byte
 	for i := range elems {
@@ -336,10 +336,10 @@ func (w *queueWriter) End() error {
 	return w.t.Sorted(func(_ uint64, seq, value []byte) error { return w.t.Put(seq, value) })
 }
 
-// keepExpiry returns the expiry, which only strings keep: Losses has seen to the others.
+// keepExpiry returns the expiry, which only strings keep: Losses has cleared it in other types.
 func keepExpiry(h *record.Header) (int64, error) { return h.ExpireMS, nil }
 
-// refuse says why a record cannot be written.
+// refuse returns an error if a record cannot be written.
 func refuse(h *record.Header) error {
 	if len(h.Key) > MaxName || len(h.Key) == 0 && h.Type != record.List {
 		return fmt.Errorf("a name of %d bytes; SSDB's have up to %d", len(h.Key), MaxName)

@@ -18,8 +18,8 @@ import (
 	"kvferry/store/rocks/cleveldb"
 )
 
-// TestLevelDBMovesTarget: LevelDB itself opens what the target writes, has every row of it, changes and compacts it, and our
-// reader then has the same records.
+// TestLevelDBMovesTarget: LevelDB itself opens a target, has all its rows, changes and compacts it, and our reader then
+// has the same records.
 func TestLevelDBMovesTarget(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	o := &format.OpenOptions{Store: rocks.Open, Kind: "leveldb"}

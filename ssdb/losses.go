@@ -11,7 +11,7 @@ import (
 
 // Kinds of losses that only SSDB has.
 const (
-	// LossSet: there are no sets.
+	// LossSet: SSDB has no sets.
 	LossSet = "set"
 	// LossCollectionExpiry: only strings expire.
 	LossCollectionExpiry = "collection-expiry"
@@ -25,7 +25,7 @@ var lossInfos = []record.LossInfo{
 	{Kind: LossNameLength, Types: record.Of(record.Hash, record.ZSet), Text: "A field of a hash or a member of a sorted set is empty or longer than 255 bytes; it is left out."},
 }
 
-// Losses lists what SSDB cannot hold of a record. What is dropped loses nothing else.
+// Losses lists the losses of a record in SSDB. A dropped record has no other losses.
 func (t *target) Losses(h *record.Header) (out []record.Loss) {
 	drop := func(kind, detail string, args ...any) []record.Loss {
 		return []record.Loss{{Kind: kind, Detail: fmt.Sprintf(detail, args...), Drops: true}}
@@ -63,7 +63,7 @@ func (t *target) Unchanged(batch []record.StringRecord) int {
 	return hlldialect.Without(batch)
 }
 
-// ElementLosses drops names that rows do not hold and scores that are no int64, and cuts fractions off as ZADD does.
+// ElementLosses drops names that rows cannot hold and scores beyond int64, and truncates fractions like ZADD.
 func (t *target) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
 	switch h.Type {
 	case record.String:
@@ -83,16 +83,16 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 			if whole != e.Score {
 				report(record.Loss{Kind: record.LossScorePrecision, Detail: fmt.Sprintf("member %s has score %v, written as %.0f", record.Quote(e.Name), e.Score, whole)})
 			}
-			e.Score = whole + 0 // which makes 0.0 of -0.0
+			e.Score = whole + 0 // turns -0.0 into 0.0
 		}
 		return true
 	})
 }
 
-// maxScore is the end of the int64s as a float64; from 2^63-1, which is read as it, it is written as that again.
+// maxScore is the limit of int64 as a float64: 2^63-1 is read as 2^63, and written as 2^63-1 again.
 const maxScore = 1 << 63
 
-// wholeScore is the score as it is written.
+// wholeScore returns the score to write.
 func wholeScore(score float64) int64 {
 	if score >= maxScore {
 		return math.MaxInt64

@@ -12,7 +12,7 @@ import (
 	"kvferry/store"
 )
 
-// countRest counts the rows that are of no record: the binlog, kinds that are not known, and the meta database.
+// countRest counts the rows outside of records: the binlog, unknown kinds, and the meta database.
 func (s *source) countRest(e *format.Env) error {
 	r := rest{src: s, env: e, name: dataDir}
 	from := []byte{}
@@ -44,7 +44,7 @@ func (s *source) countRest(e *format.Env) error {
 	return nil
 }
 
-// rest walks rows that are of no record.
+// rest walks rows outside of records.
 type rest struct {
 	src    *source
 	env    *format.Env
@@ -75,7 +75,7 @@ func (r *rest) run(ks store.Keyspace, from, to []byte, row func(key, value []byt
 	return errors.Join(err, r.it.Close())
 }
 
-// log classifies a row beside those of records.
+// log classifies a row outside of records.
 func (r *rest) log(key, value []byte) {
 	if len(key) == 0 || key[0] != kindBinlog {
 		r.bad(record.FindNewer, key, fmt.Errorf("no kind of row starts so; want one of %q", kinds))
@@ -94,7 +94,7 @@ func (r *rest) bad(kind string, key []byte, err error) {
 		Detail: fmt.Sprintf("row %s: %v", record.Quote(key), err)})
 }
 
-// server takes the range of keys that a server of a cluster has from the meta database.
+// server reads the key range of a cluster's server from the meta database.
 func (r *rest) server(key, value []byte) {
 	r.tally.Rows[record.Housekeeping]++
 	for i, field := range []string{"kv_s", "kv_e"} {

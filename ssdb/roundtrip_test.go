@@ -13,15 +13,15 @@ import (
 	"kvferry/store/rocks"
 )
 
-// written are the classes of the rows that a target writes.
+// written lists the classes of rows that a target writes.
 var written = []record.Class{record.Copied, record.Index, record.Housekeeping}
 
 func TestRoundTrip(t *testing.T) {
 	formattest.RoundTrips(t, ssdb.New(), fixtures.Options{DB: "0", Limits: ssdb.New().Limits()}, written...)
 }
 
-// TestRoundTripOnDisk goes through LevelDB directories and through all lengths of names, several times more than lanes may be
-// open.
+// TestRoundTripOnDisk round-trips through LevelDB directories with all lengths of names, several times the number of
+// open lanes.
 func TestRoundTripOnDisk(t *testing.T) {
 	var lengths []int
 	for n := range ssdb.MaxName {
@@ -40,7 +40,7 @@ func TestRoundTripOnDisk(t *testing.T) {
 	}
 }
 
-// wholeScores makes integers of scores.
+// wholeScores truncates scores to integers.
 type wholeScores struct{ record.Reader }
 
 func (w wholeScores) Read(dst []record.Element) (int, error) {

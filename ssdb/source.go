@@ -16,14 +16,14 @@ import (
 	"kvferry/store"
 )
 
-// db is the only database. A directory has the databases of LevelDB in dataDir and metaDir, which name the keyspaces.
+// db is the only database. dataDir and metaDir are LevelDB directories and names of keyspaces.
 const (
 	db      = "0"
 	dataDir = "data"
 	metaDir = "meta"
 )
 
-// homes are where these lie: in the work directory and in what ssdb-dump makes, or beside ssdb.conf. The last is data itself.
+// homes are the parents of dataDir and metaDir: in a work directory or a dump of ssdb-dump, and beside ssdb.conf.
 var homes = []string{"", "var"}
 
 // source is an open dataset.
@@ -31,7 +31,7 @@ type source struct {
 	versioned.Source
 	stores   []store.Store
 	data     store.Keyspace
-	meta     store.Keyspace // nil: it is not there
+	meta     store.Keyspace // nil if absent
 	expiries *keylanes.Directory
 }
 
@@ -67,7 +67,7 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error)
 	return fmt.Errorf("%s: not an SSDB database: want a LevelDB directory in it, or in %s or var/%s below it: %w", s.Dir, dataDir, dataDir, store.ErrNotStore)
 }
 
-// openStore opens a LevelDB directory; nil if it is not there.
+// openStore opens a LevelDB directory; it returns nil if the directory does not exist.
 func (s *source) openStore(ctx context.Context, rel string, o *format.OpenOptions) (store.Keyspace, error) {
 	st, err := dataset.OpenStore(ctx, s.Dir, rel, o)
 	if st == nil {
@@ -81,7 +81,7 @@ func (s *source) openStore(ctx context.Context, rel string, o *format.OpenOption
 	return all[0], nil
 }
 
-// slice is the part of the keyspace that is a type's.
+// slice is the part of the keyspace that belongs to a type.
 type slice struct {
 	store.Keyspace
 	of *family
@@ -91,7 +91,7 @@ func (s *slice) part() *dataset.Slice {
 	return &dataset.Slice{Keyspace: s.Keyspace, Holds: s.of.holds}
 }
 
-// IteratorSize is what an iterator takes, see store.Weigher.
+// IteratorSize returns the size of an iterator, see store.Weigher.
 func (s *slice) IteratorSize() int64 { return s.part().IteratorSize() }
 
 // Sample returns about n samples.
@@ -103,7 +103,7 @@ func (s *slice) Size() int64 { return s.part().Size() }
 // Unordered yields the entries.
 func (s *slice) Unordered(f func(*store.Entry) error) error { return s.part().Unordered(f) }
 
-// Records yields the records of a span. Rows of no record are counted with the pass that reads strings.
+// Records yields the records of a span. Rows outside of records are counted by the pass that reads strings.
 func (s *source) Records(ctx context.Context, name string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
 	return s.read(name, t, e, func(st *versioned.Store, memory int64) (record.Reader, error) {
 		r, err := st.Records(ctx, t, span, e, memory/2)
@@ -126,8 +126,8 @@ func (s *source) read(name string, t record.TypeSet, e *format.Env, one func(*ve
 	return dataset.Merge(stores, func(st *versioned.Store) (record.Reader, error) { return one(st, versioned.Share(e, len(stores))) })
 }
 
-// DeadRecords yields what was deleted and is still on disk of names that have no rows any more. SSDB deletes the elements of a
-// collection one by one, so it has all that were ever deleted.
+// DeadRecords yields the deleted rows still on disk of names without live rows. SSDB deletes the elements of a
+// collection one by one, so this includes all elements ever deleted.
 func (s *source) DeadRecords(ctx context.Context, name string, t record.TypeSet, span format.Span, e *format.Env,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
@@ -138,7 +138,7 @@ func (s *source) DeadRecords(ctx context.Context, name string, t record.TypeSet,
 		l := *f.layout
 		c := *l.Codecs[0]
 		l.Codecs, l.Internal = []*versioned.Codec{&c}, nil
-		if f.typ == record.List { // what was popped lies outside of the last bounds
+		if f.typ == record.List { // popped items are outside the last bounds
 			c.Start = func(m *versioned.Meta) { m.Left, m.Right, m.Boundless = MinItem-1, 1<<63, false }
 			c.Bound = func(*versioned.Meta, []byte, []byte) bool { return true }
 		}
@@ -160,7 +160,7 @@ type deadReader struct {
 	tell func(key []byte, t record.Type, what string)
 }
 
-// Next moves to the next name that has no rows.
+// Next moves to the next name without live rows.
 func (d *deadReader) Next() (*record.Header, error) {
 	for {
 		h, err := d.Reader.Next()
@@ -193,7 +193,7 @@ func (d *deadReader) alive(key []byte) (bool, error) {
 	return alive, it.Close()
 }
 
-// Where lists the raw ranges of a name, in all types, and that of a string's expiry.
+// Where lists the raw ranges of a name, in all types, and the range of a string's expiry.
 func (s *source) Where(name string, key []byte) []format.Range {
 	out := s.Source.Where(name, key)
 	if len(key) > 0 && len(key) <= MaxName {
@@ -212,7 +212,7 @@ func (s *source) Keyspaces() []format.Keyspace {
 	return out
 }
 
-// Extra files there are none.
+// Extra returns no files.
 func (s *source) Extra() []string { return nil }
 
 // Close closes the stores.

@@ -16,10 +16,10 @@ import (
 // secondsBelow: smaller times are seconds, as SSDB 1.6.7 wrote them.
 const secondsBelow = 2_000_000_000
 
-// expiryPrefix starts the rows by member of the expiries.
+// expiryPrefix is the key prefix of the rows by member of ExpireList.
 var expiryPrefix = appendPrefix(nil, kindScore, []byte(ExpireList))
 
-// expiryRows is how the keys of these rows start: in lanes by the length of the string's key.
+// expiryRows describes these rows: in lanes by the length of the string's key.
 var expiryRows = keylanes.Layout{
 	PrefixLen:    len(expiryPrefix) + 1,
 	AppendPrefix: func(dst []byte, klen int) []byte { return append(append(dst, expiryPrefix...), byte(klen)) },
@@ -30,25 +30,25 @@ var expiryRows = keylanes.Layout{
 	To:   append(bytes.Clone(expiryPrefix[:len(expiryPrefix)-1]), expiryPrefix[len(expiryPrefix)-1]+1),
 }
 
-// stringReader is what reads strings of one row.
+// stringReader is the reader of package dataset for strings of one row.
 type stringReader interface {
 	record.StringReader
 	record.StringRunner
 	record.Counter
 }
 
-// timed reads strings with their expiries, and what is of no record after them. The rows of the expiries are counted where
-// sorted sets are read.
+// timed reads strings with their expiries, and then the rows outside of records. The rows of the expiries are counted
+// by the pass that reads sorted sets.
 type timed struct {
 	stringReader
 	src   *source
 	env   *format.Env
-	first bool // the pass counts what is of no record
+	first bool // the pass counts the rows outside of records
 	now   int64
 	set   *keylanes.Set
-	key   []byte // looked up last
+	key   []byte // last looked up
 	ms    int64
-	stale int64 // expiries of no string
+	stale int64 // expiries without a string
 	ended bool
 }
 
@@ -63,7 +63,7 @@ func newTimed(s *source, r record.Reader, span format.Span, e *format.Env, memor
 	return t, nil
 }
 
-// expiry returns that of a key, 0 if it has none.
+// expiry returns the expiry of a key, or 0.
 func (t *timed) expiry(key []byte) (int64, error) {
 	if t.key != nil && bytes.Equal(t.key, key) {
 		return t.ms, nil
@@ -90,7 +90,7 @@ func (t *timed) expiry(key []byte) (int64, error) {
 	}
 }
 
-// expiryMS is the time of a score, in milliseconds. 0 is long past, too.
+// expiryMS returns the time of a score, in milliseconds. Score 0 is long past, not never.
 func expiryMS(score int64) int64 {
 	if score < secondsBelow {
 		score *= 1000
@@ -112,7 +112,7 @@ func (t *timed) Next() (*record.Header, error) {
 	return h, err
 }
 
-// NextStrings returns strings that are at hand.
+// NextStrings returns the strings of a batch.
 func (t *timed) NextStrings() ([]record.StringRecord, error) {
 	batch, err := t.stringReader.NextStrings()
 	if err != nil {
@@ -121,7 +121,7 @@ func (t *timed) NextStrings() ([]record.StringRecord, error) {
 	return batch, t.all(batch)
 }
 
-// Strings returns the current string and those at hand that follow it.
+// Strings returns the current string and the following strings of the batch.
 func (t *timed) Strings(bound []byte) ([]record.StringRecord, error) {
 	batch, err := t.stringReader.Strings(bound)
 	if err != nil {
@@ -141,7 +141,7 @@ func (t *timed) all(batch []record.StringRecord) (err error) {
 	return nil
 }
 
-// end counts what is of no record, once, after the last string.
+// end counts the rows outside of records, once, after the last string.
 func (t *timed) end(err error) error {
 	if err != io.EOF || t.ended {
 		return err
@@ -165,7 +165,7 @@ func (t *timed) end(err error) error {
 // Close closes both.
 func (t *timed) Close() error { return closing(t.stringReader, t.set.Close()) }
 
-// family returns what of a store is a type's: its keyspace has the rows of all.
+// holds reports whether a row belongs to the type: the keyspace has the rows of all types.
 func (f *family) holds(raw []byte) bool {
 	return len(raw) > 0 && (raw[0] == f.size || f.data != 0 && (raw[0] == f.data || raw[0] == f.index))
 }

@@ -17,7 +17,7 @@ import (
 	"kvferry/store"
 )
 
-// expiryDir holds the expiries of shards, in the order of their rows, until all are there.
+// expiryDir holds the expiries of shards, in the order of their rows, until all shards are complete.
 const expiryDir = "expiries"
 
 // target is a dataset being written.
@@ -48,7 +48,7 @@ func create(f ssdbFormat, dir string, o *format.CreateOptions) (format.Target, e
 	return t, nil
 }
 
-// Groups is one group: all types lie in one directory.
+// Groups returns one group: all types share one directory.
 func (t *target) Groups() []record.TypeSet { return []record.TypeSet{types} }
 
 // Shard returns the writer of one span.
@@ -66,10 +66,10 @@ func (t *target) sorting(memory int64) extsort.Options {
 	return extsort.Options{Memory: memory, TempDir: t.options.TempDir}
 }
 
-// shares is how many share a shard's memory: types and expiries.
+// shares is the number of users of a shard's memory: types and expiries.
 const shares = 5
 
-// shard writes one span, each type with a writer of its own.
+// shard writes one span, with a writer per family.
 type shard struct {
 	t        *target
 	n        int
@@ -81,7 +81,7 @@ type shard struct {
 	value    []byte
 }
 
-// writer returns that of a family.
+// writer returns the writer of a family.
 func (s *shard) writer(i int) *versioned.Writer {
 	if s.writers[i] == nil {
 		s.writers[i] = versioned.NewWriter(families[i].layout, versioned.WriterOptions{Builder: s.t.builder, Shard: s.n,
@@ -90,7 +90,7 @@ func (s *shard) writer(i int) *versioned.Writer {
 	return s.writers[i]
 }
 
-// familyOf returns which family a record belongs to, -1 for none.
+// familyOf returns the index of a record's family, or -1.
 func familyOf(h *record.Header) int {
 	if h.Type == record.ZSet && string(h.Key) > ExpireList {
 		return len(families) - 1
@@ -199,7 +199,7 @@ func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 	return t.builder.Adopt(own)
 }
 
-// Finish makes the database and opens it for the proof.
+// Finish finishes the database and opens it for the proof.
 func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	if err := t.writeExpiries(ctx); err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	return t.format.Open(ctx, t.dir, t.options.Reopen)
 }
 
-// writeExpiries writes the rows of all shards, each kind as a run between the sorted sets before and behind it.
+// writeExpiries writes the expiries of all shards, each kind as a run between the sorted sets around ExpireList.
 func (t *target) writeExpiries(ctx context.Context) error {
 	shards := t.expiries.Shards()
 	if len(shards) == 0 {
@@ -265,10 +265,10 @@ func (w *expiryWriter) put(ctx context.Context, key, value []byte) (err error) {
 	return w.run.Append(key, value)
 }
 
-// Abort removes what was written. What cannot be removed is left.
+// Abort removes the written files, as far as possible.
 func (t *target) Abort() {
 	t.builder.Abort()
-	_ = t.expiries.Remove() // the error that led here is the one to tell
+	_ = t.expiries.Remove() // the error that led here is reported instead
 	disk.Remove(filepath.Join(t.dir, metaDir))
 	disk.Remove(t.dir)
 }

@@ -12,13 +12,13 @@ import (
 	"kvferry/fixtures"
 )
 
-// reading is what all commands did with the same files.
+// reading has the outcomes of all commands on the same files.
 type reading struct {
 	dump, verify, fingerprint, inspect, diff, convert *outcome
-	counts                                            map[string]int64 // of records that have not expired, by command
+	counts                                            map[string]int64 // unexpired records, by command
 }
 
-// commands lists what each command did, in a fixed order.
+// commands lists the outcome of each command, in a fixed order.
 func (x *reading) commands() []struct {
 	name string
 	*outcome
@@ -29,13 +29,13 @@ func (x *reading) commands() []struct {
 	}{{"dump", x.dump}, {"verify", x.verify}, {"fingerprint", x.fingerprint}, {"inspect", x.inspect}, {"diff", x.diff}, {"convert", x.convert}}
 }
 
-// counted is what the reports of commands say of records.
+// counted has the record counts of a command's report.
 type counted struct {
 	Records, Expired int64
 	Parts, Types     []struct{ Records int64 }
 }
 
-// records counts what a report has.
+// records sums up the unexpired records of a report.
 func (c *counted) records() (n int64) {
 	n = c.Records - c.Expired
 	for _, p := range slices.Concat(c.Parts, c.Types) {
@@ -44,7 +44,7 @@ func (c *counted) records() (n int64) {
 	return n
 }
 
-// read has every command read a dataset; diff compares it with the sound one.
+// read runs every command on a dataset; diff compares it with the sound dataset.
 func (r *runner) read(dir, sound, target string) *reading {
 	x := &reading{counts: map[string]int64{}}
 	x.dump = r.dump(dir)
@@ -56,7 +56,7 @@ func (r *runner) read(dir, sound, target string) *reading {
 		if json.Unmarshal(out.Bytes(), &c) == nil {
 			x.counts[name] = c.records()
 		}
-		if name == "fingerprint" { // all of it is of the records
+		if name == "fingerprint" { // the output depends only on the records
 			o.sum.Write(out.Bytes())
 		}
 		if name == "verify" {
@@ -74,7 +74,7 @@ func (r *runner) read(dir, sound, target string) *reading {
 	return x
 }
 
-// heed takes the findings that a command writes to standard error.
+// heed counts the findings that a command writes to standard error.
 func (o *outcome) heed() {
 	for _, line := range strings.Split(o.stderr, "\n") {
 		if f := strings.Fields(line); len(f) > 2 && f[0] == "kvferry:" {
@@ -83,10 +83,10 @@ func (o *outcome) heed() {
 	}
 }
 
-// maxTries is how often a case looks for a dataset and a file that its forgery fits.
+// maxTries is the number of tries to find a dataset and a file that a forgery fits.
 const maxTries = 1000
 
-// forged does case number n of faults inside of files whose checksums are right.
+// forged runs case n of faults inside files with valid checksums.
 func (h *harness) forged(c *class, n int) error {
 	if err := h.makeTiny(); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (h *harness) forged(c *class, n int) error {
 	}
 }
 
-// read has every command read the sound source. One that any command complains of is of no use.
+// read runs every command on the sound source. If any command reports a problem the source is unusable.
 func (s *source) read(r *runner) bool {
 	if s.sound == nil {
 		s.sound = r.read(s.dir, s.dir, s.target)
@@ -136,7 +136,7 @@ func (s *source) read(r *runner) bool {
 	})
 }
 
-// judgeForged compares what each command did with the sound source, and with each other.
+// judgeForged compares the commands' outcomes with the sound source's, and with each other.
 func (h *harness) judgeForged(c *class, p *patient, d damage, hidden, label string) {
 	h.now(label)
 	x := h.run.read(p.dir, p.s.dir, p.s.target)
@@ -150,7 +150,7 @@ func (h *harness) judgeForged(c *class, p *patient, d damage, hidden, label stri
 	if x.diff.panic != "" || x.diff.slow {
 		c.fail("%s: diff: %s", label, x.diff.panic)
 	}
-	if hidden != byFamily { // diff takes the only database of each side for the same
+	if hidden != byFamily { // diff treats the only databases of both sides as equal
 		c.agree(x, p.s.sound, label)
 	}
 	if d.kind == unforged && !(x.verify.code == 0 && x.dump.same(p.s.sound.dump)) {
@@ -158,13 +158,13 @@ func (h *harness) judgeForged(c *class, p *patient, d damage, hidden, label stri
 	}
 }
 
-// agree holds all commands against each other.
+// agree checks that all commands agree.
 func (c *class) agree(x, sound *reading, label string) {
 	var refused, took []string
 	for _, did := range x.commands() {
 		same := did.name != "diff" || did.code == 1
 		switch {
-		case did.name == "diff" && did.code == 3: // it differs, or has findings
+		case did.name == "diff" && did.code == 3: // a difference or findings
 			if x.dump.code == 0 && x.dump.same(sound.dump) && x.verify.code == 0 {
 				c.fail("%s: diff finds a difference where dump has none", label)
 			}
@@ -192,14 +192,14 @@ func (c *class) agree(x, sound *reading, label string) {
 	}
 }
 
-// What commands may differ in, with the reason.
+// Accepted disagreements of commands, with their reasons.
 const (
 	sorted = "verify alone refuses tables out of order: the others sort them, say so, and miss nothing"
 	unread = "fingerprint, inspect and diff read sorted sets by member, and do not compare them with their index by score"
 )
 
-// bySet reports whether those who took the files are commands that read sorted sets in any order, and that what the others say
-// is of the index, or what those counted is what the sound files have.
+// bySet reports whether verify, dump and convert refuse the files while took has only commands that read sorted sets in
+// any order, and these either read the sound records or the fault is in an index by score.
 func (x *reading) bySet(took []string, sound *reading) bool {
 	index := x.verify.told["zset-score-mismatch"] + x.verify.told["zset-missing-score-row"] + x.verify.told["zset-missing-member-row"]
 	for _, name := range took {
@@ -213,7 +213,7 @@ func (x *reading) bySet(took []string, sound *reading) bool {
 	return x.verify.code != 0 && x.dump.code != 0 && x.convert.code != 0
 }
 
-// firstLine is what the first command that failed said.
+// firstLine returns the first line of standard error of the first failed command.
 func firstLine(x *reading) string {
 	for _, did := range x.commands() {
 		if did.code != 0 && did.stderr != "" {

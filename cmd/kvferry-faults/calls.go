@@ -13,7 +13,7 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// errnos are the errors that a call may end with.
+// errnos are the possible errors of calls.
 var errnos = map[string][]syscall.Errno{
 	"open":    {syscall.EIO, syscall.EACCES, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM},
 	"create":  {syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.EACCES, syscall.EMFILE, syscall.EROFS},
@@ -29,10 +29,10 @@ var errnos = map[string][]syscall.Errno{
 	"stat":    {syscall.EIO, syscall.EACCES, syscall.ENOMEM},
 }
 
-// fails are the calls that a full disk refuses.
+// onFullDisk lists the calls that a full disk refuses.
 var onFullDisk = []string{"create", "write", "sync", "mkdir", "link", "symlink", "truncate"}
 
-// call makes call number n/jobs of job n%jobs fail, for once or from then on, so that ascending numbers reach every call.
+// call makes call n/jobs of job n%jobs fail, once or from then on, so that ascending numbers reach every call.
 func (h *harness) call(c *class, n int) error {
 	r := fixtures.NewRand(h.seed, 'c', uint64(n))
 	j := h.small[n%len(h.small)]
@@ -50,14 +50,14 @@ func (h *harness) call(c *class, n int) error {
 				return syscall.EIO
 			}
 			kind := kinds[int(uint64(at)%uint64(len(kinds)))]
-			if kind == syscall.EACCES && !stays && (op == "readdir" || op == "stat") { // permission does not come and go
+			if kind == syscall.EACCES && !stays && (op == "readdir" || op == "stat") { // permissions do not fail only once
 				return syscall.EIO
 			}
 			return kind
 		})
 }
 
-// full lets the disk be full from some call on.
+// full simulates a full disk from some call on.
 func (h *harness) full(c *class, n int) error {
 	r := fixtures.NewRand(h.seed, 'f', uint64(n))
 	j := fixtures.Pick(r, h.small)
@@ -77,7 +77,7 @@ func (h *harness) full(c *class, n int) error {
 		})
 }
 
-// disturb runs a job while calls fail, and judges what it left. A run that can be resumed then is, undisturbed.
+// disturb runs a job while calls fail, and checks its output. With resume, it then resumes the job without faults.
 func (h *harness) disturb(c *class, j *job, resume bool, label string, stays bool, fault func(call int64, op string) syscall.Errno) error {
 	h.now(label)
 	flags := kept(j, resume)
@@ -129,7 +129,7 @@ func (h *harness) disturb(c *class, j *job, resume bool, label string, stays boo
 	return nil
 }
 
-// kept says whether a conversion is to keep its work.
+// kept returns the flag that makes a conversion keep or discard its work.
 func kept(j *job, resume bool) []string {
 	switch {
 	case j.target == "":
@@ -140,7 +140,7 @@ func kept(j *job, resume bool) []string {
 	return []string{"--discard"}
 }
 
-// resume continues a run that was disturbed.
+// resume continues a disturbed run.
 func (h *harness) resume(c *class, j *job, label string) {
 	o := j.attempt(h, true, "--resume")
 	if o.code != 0 {

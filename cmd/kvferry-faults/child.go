@@ -16,7 +16,7 @@ import (
 	"kvferry/fixtures"
 )
 
-// child is the program in a process of its own.
+// child is kvferry in a separate process.
 type child struct {
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
@@ -39,7 +39,7 @@ func start(stdout io.Writer, args ...string) (*child, error) {
 	return k, nil
 }
 
-// within waits for the end.
+// within waits up to d for the end.
 func (k *child) within(d time.Duration) (ended bool) {
 	select {
 	case <-k.ended:
@@ -49,12 +49,12 @@ func (k *child) within(d time.Duration) (ended bool) {
 	}
 }
 
-// outcome is how it ended: its exit code, -1 after a signal.
+// outcome returns its exit code, -1 after a signal, and standard error.
 func (k *child) outcome() *outcome {
 	return &outcome{code: k.cmd.ProcessState.ExitCode(), stderr: k.stderr.String()}
 }
 
-// finish waits for the end of a process that is expected.
+// finish waits for a process to end and kills it after patience.
 func (k *child) finish() *outcome {
 	if !k.within(patience) {
 		k.cmd.Process.Kill()
@@ -64,7 +64,7 @@ func (k *child) finish() *outcome {
 	return k.outcome()
 }
 
-// learnTime runs the job in a process, for its time.
+// learnTime runs the job in a process to measure its duration.
 func (j *job) learnTime(h *harness) error {
 	if j.known {
 		return nil
@@ -87,7 +87,7 @@ func (j *job) learnTime(h *harness) error {
 	return nil
 }
 
-// moment is a random time of the job, and now and then after it.
+// moment returns a random time within the job's duration, or occasionally after it.
 func (j *job) moment(r *fixtures.Rand) time.Duration {
 	return time.Duration(r.Uint64() % uint64(j.took+j.took/8))
 }
@@ -147,7 +147,7 @@ func (h *harness) kill(c *class, n int) error {
 	return nil
 }
 
-// finishEnded returns the outcome of a process that may have ended already.
+// finishEnded returns the outcome of a process that may already have ended.
 func (k *child) finishEnded(ended bool) *outcome {
 	if ended {
 		return k.outcome()
@@ -155,7 +155,7 @@ func (k *child) finishEnded(ended bool) *outcome {
 	return k.finish()
 }
 
-// signals are those that users and systems end programs with.
+// signals are the usual signals for ending programs.
 var signals = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE}
 
 // signal sends signals to a job at a random moment, once or twice.
@@ -181,7 +181,7 @@ func (h *harness) signal(c *class, n int) error {
 			time.Sleep(time.Duration(r.Intn(5)) * time.Millisecond)
 			k.cmd.Process.Signal(sig)
 		}
-		// SIGPIPE is for those who write to pipes: the conversion goes on.
+		// SIGPIPE concerns writers to pipes: the conversion continues.
 		if limit := map[bool]time.Duration{true: patience, false: patience / 3}[sig == syscall.SIGPIPE]; !k.within(limit) {
 			c.count("hung")
 			c.fail("%s: goes on for %v", label, limit)
@@ -193,17 +193,17 @@ func (h *harness) signal(c *class, n int) error {
 	switch {
 	case o.code == 0:
 		c.count("done before")
-	case sig == syscall.SIGPIPE && (o.code != -1 || begun(j.output(h.run.work))): // else the program did not look yet
+	case sig == syscall.SIGPIPE && (o.code != -1 || begun(j.output(h.run.work))): // else the handler was not installed yet
 		c.fail("%s: exit %d: %s", label, o.code, o.stderr)
 	case o.code == 130:
 		c.count("cancelled")
-	case o.code == -1: // before the program looks, or by the second signal
+	case o.code == -1: // before the handler was installed, or by the second signal
 		c.count("ended by the signal")
 	default:
 		c.fail("%s: exit %d: %s", label, o.code, o.stderr)
 	}
 	if o.code == -1 {
-		o.stderr = "is complete" // nothing was said
+		o.stderr = "is complete" // it wrote no message
 	}
 	there := j.check(h, c, label, o, o.code == 0 || o.code == 130 && !resume)
 	if resume && !there {
@@ -212,7 +212,7 @@ func (h *harness) signal(c *class, n int) error {
 	return nil
 }
 
-// begun reports whether a conversion into dst has made anything.
+// begun reports whether a conversion into dst has written anything.
 func begun(dst string) bool {
 	for _, path := range []string{dst, dst + ".kvferry"} {
 		if _, err := os.Lstat(path); err == nil {

@@ -25,20 +25,20 @@ import (
 	"kvferry/store"
 )
 
-// perLog is how many commands a log has.
+// perLog is the number of commands in a log.
 const perLog = 60
 
-// replayed is what kvferry makes of a log.
+// replayed is kvferry's result of a log.
 type replayed struct {
 	records map[string]string
 	refused int             // commands
-	told    map[int]string  // what is said of those that are not carried out
-	lost    map[string]bool // keys whose value is named as unknown
-	wild    bool            // any key may be wrong, and this is told
+	told    map[int]string  // messages about refused commands
+	lost    map[string]bool // keys whose value is reported as unknown
+	wild    bool            // any key may be wrong, as reported
 }
 
-// commands does case number n: a log of random commands, half of them broken, is replayed by kvferry and carried out by a
-// server. Both refuse the same number and hold the same then, but for keys that kvferry names as lost.
+// commands runs case n: kvferry replays a log of random commands, half of them broken, and a server executes them. Both
+// must refuse the same number and end with the same data, except keys that kvferry reports as lost.
 func (h *harness) commands(c *class, n int) error {
 	engines, err := h.servers()
 	if err != nil || len(engines) == 0 {
@@ -72,14 +72,14 @@ func (h *harness) commands(c *class, n int) error {
 	return nil
 }
 
-// old reports whether a server is of the version whose replies the state gives.
+// old reports whether a server has the version whose replies package state imitates.
 func (e *engine) old() bool { return strings.HasPrefix(e.Name, "Redis 7.0.") }
 
-// unfollowed is what a command is told with whose effect is not known. What is refused after it may differ.
+// unfollowed is the message for a command of unknown effect. Later refusals may differ.
 const unfollowed = "unfollowed"
 
-// randomLog makes commands that a server judges by themselves, not by the clock or its settings, and returns what the state
-// says of those that it refuses. Only one log in four has commands that the state does not follow.
+// randomLog makes commands whose result does not depend on the clock or settings of a server, and returns the state's
+// messages about refused commands. Only one log in four has commands that the state does not follow.
 func (e *engine) randomLog(seed *fixtures.Rand, dir string) (out [][]string, told map[int]string, err error) {
 	r := rand.New(rand.NewSource(int64(seed.Uint64())))
 	patterns, all := redistest.PatternsOf(e.known), r.Intn(4) == 0
@@ -125,8 +125,8 @@ func (e *engine) randomLog(seed *fixtures.Rand, dir string) (out [][]string, tol
 	return out, told, nil
 }
 
-// optionsLast reports whether a command has more behind its fields, which only Redis from 8.6 on takes: others have no such
-// command in a log.
+// optionsLast reports whether a command has options after its fields, which only Redis 8.6 and later accept: logs for
+// other servers omit such commands.
 func optionsLast(words []string) bool {
 	i := slices.Index(words, "FIELDS")
 	if i < 0 || i+1 >= len(words) {
@@ -139,7 +139,7 @@ func optionsLast(words []string) bool {
 	return err == nil && len(words) != i+2+n
 }
 
-// carryOut gives a server commands, and returns how it refuses those that it refuses.
+// carryOut sends commands to a server, and returns its error replies.
 func (e *engine) carryOut(list [][]string) (refused map[int]string, err error) {
 	out := redistest.Append(redistest.Append(nil, "FLUSHALL"), "SELECT", "0")
 	for _, words := range list {
@@ -163,7 +163,7 @@ func (e *engine) carryOut(list [][]string) (refused map[int]string, err error) {
 
 var number = regexp.MustCompile(`^[0-9]+`)
 
-// replay has kvferry read commands as a log.
+// replay makes kvferry read commands as a log.
 func (h *harness) replay(list [][]string) (*replayed, error) {
 	var log []byte
 	for _, words := range list {
@@ -204,7 +204,7 @@ func (h *harness) replay(list [][]string) (*replayed, error) {
 	return x, nil
 }
 
-// judgeLog compares a replay with what a server has.
+// judgeLog compares a replay with the data of a server.
 func (c *class) judgeLog(e *engine, got *replayed, want map[string]string, refusals map[int]string, list [][]string, label string) {
 	if got.wild {
 		c.count("any key may be wrong, as is told")

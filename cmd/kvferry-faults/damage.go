@@ -10,27 +10,27 @@ import (
 	"kvferry/fixtures"
 )
 
-// damage is one change of a copy of a source.
+// damage is one change to a copy of a source.
 type damage struct {
-	kind string // as in the list below
-	file string // that was changed, relative to the source
-	what string // for people: where, how long
+	kind string // name in damages
+	file string // changed file, relative to the source
+	what string // details for messages: offset, length
 }
 
 func (d damage) String() string { return fmt.Sprintf("%s %s%s", d.kind, d.file, d.what) }
 
-// patient is a copy that is damaged.
+// patient is a copy to damage.
 type patient struct {
 	r     *fixtures.Rand
 	s     *source
 	dir   string
-	other *source // whose files are taken
-	only  string  // a pattern of the names of files that are chosen
-	file  string  // the one chosen
-	data  []byte  // of it
+	other *source // source of foreign files
+	only  string  // pattern of the names of eligible files
+	file  string  // chosen file
+	data  []byte  // content of file
 }
 
-// damages are the kinds of damage. Each changes p.data and is true then, or changes the copy itself and is false.
+// damages are the kinds of damage. Each changes p.data and returns true, or changes the copy itself and returns false.
 var damages = []struct {
 	kind string
 	do   func(p *patient) (what string, write bool)
@@ -53,7 +53,7 @@ var damages = []struct {
 	{"renamed", (*patient).renamed},
 }
 
-// weigh returns how often files of a kind are chosen: those that hold data more often than those that hold none.
+// weigh returns the relative frequency of choosing a file: files with data come up more often.
 func weigh(file string) int {
 	switch base := filepath.Base(file); {
 	case strings.HasPrefix(base, "LOG"), base == "LOCK", base == "lock.mdb", strings.HasPrefix(base, "OPTIONS"), base == "IDENTITY":
@@ -64,7 +64,7 @@ func weigh(file string) int {
 	return 20
 }
 
-// choose picks a file that passes a test.
+// choose picks a random file for which test is true.
 func (p *patient) choose(test func(string) bool) (string, bool) {
 	fits := func(f string) bool { return named(f, p.only) && test(f) }
 	sum := 0
@@ -87,7 +87,7 @@ func (p *patient) choose(test func(string) bool) (string, bool) {
 	return "", false
 }
 
-// suffer does a random damage.
+// suffer applies a random damage.
 func (p *patient) suffer() (damage, error) {
 	for {
 		d := fixtures.Pick(p.r, damages)
@@ -100,7 +100,7 @@ func (p *patient) suffer() (damage, error) {
 		before := string(p.data)
 		what, write := d.do(p)
 		if write && string(p.data) == before || !write && what == "" {
-			continue // nothing changed: another one
+			continue // no change: try another damage
 		}
 		if write {
 			err = replace(path, p.data)
@@ -109,7 +109,7 @@ func (p *patient) suffer() (damage, error) {
 	}
 }
 
-// span chooses a part of the file.
+// span chooses a random part of the file.
 func (p *patient) span() (from, to int) {
 	if len(p.data) == 0 {
 		return 0, 0
@@ -147,7 +147,7 @@ func (p *patient) cut(n int) (string, bool) {
 	return what, true
 }
 
-// stale leaves of a file what it had at some time before: whole records of logs and MANIFESTs.
+// stale cuts a log or MANIFEST back to an earlier state, after a whole record.
 func (p *patient) stale() (string, bool) {
 	file, ok := p.choose(isLog)
 	if !ok {
@@ -173,7 +173,7 @@ func (p *patient) extend() (string, bool) {
 	return what, true
 }
 
-// swapBlocks exchanges two blocks of the file, or puts one in the place of another, as a disk that writes to the wrong place.
+// swapBlocks exchanges two blocks of the file, or overwrites one with another, like a disk that misplaces a write.
 func (p *patient) swapBlocks() (string, bool) {
 	size := fixtures.Pick(p.r, []int{512, 4096, 32768})
 	n := len(p.data) / size
@@ -198,7 +198,7 @@ func (p *patient) remove() (string, bool) {
 	return " gone", false
 }
 
-// removeStore removes the directory that the file is in.
+// removeStore removes the directory of the file.
 func (p *patient) removeStore() (string, bool) {
 	dir := filepath.Dir(p.file)
 	if dir == "." || os.RemoveAll(filepath.Join(p.dir, dir)) != nil {
@@ -207,7 +207,7 @@ func (p *patient) removeStore() (string, bool) {
 	return " and all beside it gone", false
 }
 
-// like reports whether two files are of a kind.
+// like reports whether two files are of the same kind.
 func like(a, b string) bool {
 	a, b = filepath.Base(a), filepath.Base(b)
 	if x := filepath.Ext(a); x != "" {
@@ -218,7 +218,7 @@ func like(a, b string) bool {
 	return a == b
 }
 
-// swapFiles exchanges two files of a kind.
+// swapFiles exchanges two files of the same kind.
 func (p *patient) swapFiles() (string, bool) {
 	other, ok := p.choose(func(f string) bool { return f != p.file && like(f, p.file) })
 	if !ok {
@@ -233,7 +233,7 @@ func (p *patient) swapFiles() (string, bool) {
 	return " with " + other, true
 }
 
-// foreign takes a file of a kind from another dataset, most of the time that of the same name.
+// foreign takes a file of the same kind from another dataset, usually with the same name.
 func (p *patient) foreign() (string, bool) {
 	var same, all []string
 	for _, f := range p.other.files {
@@ -256,14 +256,14 @@ func (p *patient) foreign() (string, bool) {
 		return "", true
 	}
 	what := fmt.Sprintf(" is %s of %s", f, p.other.name)
-	if p.r.Chance(30) && len(data) > len(p.data) { // and of its size
+	if p.r.Chance(30) && len(data) > len(p.data) { // also of the same size
 		data, what = data[:len(p.data)], what+", cut to its size"
 	}
 	p.data = data
 	return what, true
 }
 
-// number returns the name of a numbered file with another number, "" for others.
+// number returns the name of a numbered file with another number, or "".
 func (p *patient) number() string {
 	base := filepath.Base(p.file)
 	digits := strings.TrimLeft(base, "MANIFEST-")
@@ -274,7 +274,7 @@ func (p *patient) number() string {
 	return filepath.Join(filepath.Dir(p.file), strings.Replace(base, digits, fmt.Sprintf("%06d", p.r.Intn(40)), 1))
 }
 
-// copied makes a second file of the bytes, under another number.
+// copied copies the file to another number.
 func (p *patient) copied() (string, bool) {
 	to := p.number()
 	if to == "" || slices.Contains(p.s.files, to) || replace(filepath.Join(p.dir, to), p.data) != nil {

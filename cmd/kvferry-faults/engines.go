@@ -10,7 +10,7 @@ import (
 	"kvferry/internal/testkit/redistest"
 )
 
-// bench stands in for a test: what fails is a panic.
+// bench replaces testing.TB: failures are panics.
 type bench struct {
 	testing.TB
 	dir string
@@ -35,7 +35,7 @@ func (b *bench) TempDir() string {
 	return dir
 }
 
-// close ends what was started.
+// close runs the cleanups.
 func (b *bench) close() {
 	for _, f := range b.end {
 		f()
@@ -43,7 +43,7 @@ func (b *bench) close() {
 	b.end = nil
 }
 
-// try calls f and returns with what it failed.
+// try calls f and returns its failure.
 func try(f func()) (err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -58,17 +58,17 @@ func try(f func()) (err error) {
 	return nil
 }
 
-// engine is a server that answers are compared with.
+// engine is a reference server.
 type engine struct {
 	redistest.Found
 	server  *redistest.Server
 	client  *redistest.Client
 	known   map[string]bool
-	version int // in the footer of its payloads
+	version int // RDB version in its payloads
 	corpus  []*value
 }
 
-// servers starts the servers that are there, that on the PATH first. It says which are missing.
+// servers starts the available servers, the server on the PATH first. It prints which are missing.
 func (h *harness) servers() ([]*engine, error) {
 	if h.engines != nil {
 		return h.engines, nil
@@ -86,7 +86,7 @@ func (h *harness) servers() ([]*engine, error) {
 			e.server = redistest.StartEngine(h.bench, h.bounded(f.Path), "--sanitize-dump-payload", "yes", "--enable-debug-command", "yes")
 			e.client = e.server.Client()
 		})
-		if err != nil { // no server before 6.2 looks into payloads
+		if err != nil { // servers before 6.2 do not check payloads
 			fmt.Printf("SKIPPED: %s: %v\n", f.Name, err)
 			continue
 		}
@@ -104,8 +104,7 @@ func (h *harness) servers() ([]*engine, error) {
 	return h.engines, nil
 }
 
-// bounded makes a script that starts a server with a bound on its memory: a forged count must not make it touch tables of
-// gigabytes.
+// bounded writes a script that starts a server with a memory limit: a forged count must not make it allocate gigabytes.
 func (h *harness) bounded(path string) string {
 	script := filepath.Join(h.dir, fmt.Sprintf("server-%d", len(h.engines)))
 	text := fmt.Sprintf("#!/bin/sh\nulimit -v 1500000\nexec '%s' \"$@\"\n", path)
@@ -115,7 +114,7 @@ func (h *harness) bounded(path string) string {
 	return script
 }
 
-// again starts a server that has ended.
+// again restarts a server that has ended.
 func (e *engine) again(b *bench) error {
 	if err := e.server.Restart(); err != nil {
 		return err

@@ -26,7 +26,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// TestJudge: what is wrong and silent is found, and nothing else is.
+// TestJudge: exactly the silent errors are failures.
 func TestJudge(t *testing.T) {
 	lines := func(text string) (s sums) {
 		s.Write([]byte(text))
@@ -100,7 +100,7 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestOtherPieces: blocks that are the middle of a record may change their places unnoticed, and no others.
+// TestOtherPieces: only middle fragments of a record may change places unnoticed.
 func TestOtherPieces(t *testing.T) {
 	const block = 32 << 10
 	piece := func(kind byte, fill byte) []byte {

@@ -17,7 +17,7 @@ import (
 	"kvferry/store/rocks/manifest"
 )
 
-// What no program can tell from files whose checksums are right.
+// Faults that no program can detect in files with valid checksums.
 const (
 	byValue  = "changed value bytes under a right checksum"
 	byName   = "changed key bytes under a right checksum"
@@ -26,8 +26,8 @@ const (
 	byKind   = "a row of LevelDB made a tombstone, which nothing counts"
 )
 
-// forgery is a fault inside a file that is put together again. do returns what it did, "" if there was nothing to do it to,
-// and why no program can notice it, "" if one can.
+// forgery is a fault inside a reassembled file. do returns a description, "" if it found no target, and the reason why
+// no program can detect the fault, "" if it is detectable.
 type forgery[T any] struct {
 	name string
 	do   func(r *fixtures.Rand, t T) (what, hidden string)
@@ -39,7 +39,7 @@ func (t *table) pickRow(r *fixtures.Rand) (b, i int) {
 	return b, r.Intn(len(t.blocks[b]))
 }
 
-// change changes the value of a random row; counted says that the counts are corrected.
+// change changes the value of a random row, and with counted corrects the counts.
 func change(counted bool, f func(r *fixtures.Rand, v []byte) []byte) func(*fixtures.Rand, *table) (string, string) {
 	return func(r *fixtures.Rand, t *table) (string, string) {
 		b, i := t.pickRow(r)
@@ -77,10 +77,10 @@ func flipped(r *fixtures.Rand, v []byte) []byte {
 	return v
 }
 
-// forgedKinds are kinds that a row is given: known ones, one that is refused, some that do not exist.
+// forgedKinds are kinds to give a row: known, refused and nonexistent kinds.
 var forgedKinds = []byte{base.KindDelete, base.KindMerge, base.KindSingleDelete, base.KindBlobIndex, base.KindWideColumns, 0x09, 0x1f, 0x7f}
 
-// unforged is a table that is put together again as it was.
+// unforged is a table reassembled without a fault.
 const unforged = "nothing"
 
 var tableForgeries = []forgery[*table]{
@@ -198,7 +198,7 @@ var tableForgeries = []forgery[*table]{
 	}},
 }
 
-// drop takes a row out.
+// drop removes a row.
 func (t *table) drop(r *fixtures.Rand, counted bool) (what, hidden string) {
 	b, i := t.pickRow(r)
 	if len(t.blocks[b]) == 1 {
@@ -212,13 +212,13 @@ func (t *table) drop(r *fixtures.Rand, counted bool) (what, hidden string) {
 	return fmt.Sprintf(" %d of block %d", i, b), hidden
 }
 
-// framed is a log or a MANIFEST taken apart into records.
+// framed is a log or a MANIFEST split into records.
 type framed struct {
 	records [][]byte
 	last    bool // no other log follows
 }
 
-// readFramed joins the fragments of a log; false for one whose files are used again.
+// readFramed joins the fragments of a log; it returns false for recycled log files.
 func readFramed(b []byte) (f framed, ok bool) {
 	ok = true
 	eachFragment(b, func(kind byte, payload []byte, _ int) {
@@ -250,8 +250,8 @@ func (f *framed) write() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// shuffled are forgeries of logs and MANIFESTs that leave their records whole. end is why nothing can tell that the last is
-// gone.
+// shuffled returns forgeries of logs and MANIFESTs that keep records whole. end is the reason why the loss of the last
+// record is undetectable.
 func shuffled(end string) []forgery[*framed] {
 	return []forgery[*framed]{
 		{"record-drop", func(r *fixtures.Rand, f *framed) (string, string) {
@@ -278,7 +278,7 @@ func shuffled(end string) []forgery[*framed] {
 	}
 }
 
-// header changes a number at the head of a write: its sequence number, or how many entries it has.
+// header changes a number in the header of a write: its sequence number or its count of entries.
 func header(from, to int) func(*fixtures.Rand, *framed) (string, string) {
 	return func(r *fixtures.Rand, f *framed) (string, string) {
 		at := r.Intn(len(f.records))
@@ -312,7 +312,7 @@ var logForgeries = append(shuffled(byLogEnd),
 		return fmt.Sprintf(" %d of record %d", b, at), byValue
 	}})
 
-// fileEdit is where a record of a MANIFEST names a table.
+// fileEdit locates a table in a record of a MANIFEST.
 type fileEdit struct {
 	record          int
 	start, end      int // of the whole field
@@ -368,10 +368,10 @@ func (f *framed) fileEdits() (out []fileEdit) {
 	return out
 }
 
-// resize gives a table another size; false if the MANIFEST does not add it.
+// resize changes the size of a table; it returns false if the MANIFEST does not add the table.
 func (f *framed) resize(number uint64, size int) (found bool) {
 	edits := f.fileEdits()
-	slices.Reverse(edits) // offsets before a change stay
+	slices.Reverse(edits) // a change keeps the offsets before it
 	for _, e := range edits {
 		if e.number == number {
 			rec := f.records[e.record]
@@ -382,7 +382,7 @@ func (f *framed) resize(number uint64, size int) (found bool) {
 	return found
 }
 
-// inFile changes a byte of a part of a random table's field.
+// inFile flips bits in a part of a random table's field.
 func inFile(part func(e *fileEdit) (from, to int)) func(*fixtures.Rand, *framed) (string, string) {
 	return func(r *fixtures.Rand, f *framed) (string, string) {
 		edits := f.fileEdits()
@@ -423,7 +423,7 @@ var manifestForgeries = append(shuffled(byManifest),
 		return fmt.Sprintf(" %d of record %d", b, at), hidden
 	}})
 
-// familyName finds where the name of the column family that a record adds begins, 0 if it adds none.
+// familyName returns the offset of the column family's name in a record that adds one, else 0.
 func familyName(record []byte) int {
 	p := &base.Fields{Buf: record}
 	for p.More() {
@@ -439,7 +439,7 @@ func familyName(record []byte) int {
 	return 0
 }
 
-// forge forges a random file of the copy in the way that its kind allows; ok is false when there was nothing to do.
+// forge applies a random forgery for the kind of the chosen file; ok is false if none applied.
 func (p *patient) forge() (d damage, hidden string, ok bool, err error) {
 	path := filepath.Join(p.dir, p.file)
 	if p.data, err = os.ReadFile(path); err != nil {

@@ -10,8 +10,8 @@ import (
 	"kvferry/fixtures"
 )
 
-// A table and a MANIFEST that are put together again without a fault are sound and have the same records, in each format: what
-// a forgery changes is then the fault alone. A row that is left out with the counts as they were is seen.
+// TestForgeryAlone: in each format, a table and a MANIFEST reassembled without a fault are sound and have the same
+// records, so a forgery changes nothing but its fault. A row dropped with unchanged counts is detected.
 func TestForgeryAlone(t *testing.T) {
 	dir := t.TempDir()
 	h := &harness{seed: 1, dir: dir, files: "*", run: &runner{work: filepath.Join(dir, "work")}}
@@ -64,7 +64,7 @@ func TestForgeryAlone(t *testing.T) {
 	}
 }
 
-// Records of a log are the same after they were taken apart and framed again, whatever their length.
+// TestFramed: records of a log are the same after splitting and framing, for all lengths.
 func TestFramed(t *testing.T) {
 	f := framed{records: [][]byte{[]byte("a"), bytes.Repeat([]byte("b"), 100<<10), nil, []byte("c")}}
 	b, err := f.write()
@@ -77,7 +77,7 @@ func TestFramed(t *testing.T) {
 	}
 }
 
-// TestAgree: what commands must not differ in, and what they may.
+// TestAgree: commands must agree, except where disagreement is accepted.
 func TestAgree(t *testing.T) {
 	of := func(code int, lines string) *outcome {
 		o := &outcome{code: code, told: map[string]int64{}}

@@ -11,14 +11,14 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// texts are put in the place of others, or of numbers.
+// texts replace other texts, or numbers.
 var texts = []string{"", "a", "-1", "0", "1", "2", "abc", "nan", "inf", "-inf", "1e400", "0x10", " 1", "1 ", "+5", "1_0", "01", "-0", "1.5", "\x00",
 	"18446744073709551616", "9223372036854775807", "-9223372036854775808", "4294967296", "32768"}
 
-// lengths are put in the place of others. Of some that are large, but not too large, a server makes tables that take seconds.
+// lengths replace other lengths. Medium-sized lengths are missing: servers spend seconds on allocating tables for them.
 var lengths = []uint64{0, 1, 2, 3, 4, 63, 64, 1 << 14, 1 << 62, 1<<63 - 1, 1 << 63, math.MaxUint64}
 
-// pick picks a part that fits.
+// pick picks a random part for which fits is true.
 func (v *value) pick(r *fixtures.Rand, fits func(p *part) bool) (int, *part) {
 	var at []int
 	for i := range v.parts {
@@ -37,7 +37,7 @@ func isKind(kinds ...partKind) func(p *part) bool {
 	return func(p *part) bool { return slices.Contains(kinds, p.kind) }
 }
 
-// toPart does something to a random part.
+// toPart applies do to a random part.
 func toPart(fits func(p *part) bool, do func(r *fixtures.Rand, p *part) bool) func(*fixtures.Rand, *value) string {
 	return func(r *fixtures.Rand, v *value) string {
 		i, p := v.pick(r, fits)
@@ -48,7 +48,7 @@ func toPart(fits func(p *part) bool, do func(r *fixtures.Rand, p *part) bool) fu
 	}
 }
 
-// toBytes changes the bytes of the whole value, so that lengths do not follow.
+// toBytes changes the bytes of the whole value, without adjusting lengths.
 func toBytes(do func(r *fixtures.Rand, b []byte) []byte) func(*fixtures.Rand, *value) string {
 	return func(r *fixtures.Rand, v *value) string {
 		v.tail = func(b []byte) []byte {
@@ -61,7 +61,7 @@ func toBytes(do func(r *fixtures.Rand, b []byte) []byte) func(*fixtures.Rand, *v
 	}
 }
 
-// toPacked takes a packed collection apart, changes its entries, and puts it together again.
+// toPacked unpacks a packed collection, changes its entries, and packs it again.
 func toPacked(do func(r *fixtures.Rand, e []pack.Item) []pack.Item) func(*fixtures.Rand, *value) string {
 	return toPart(func(p *part) bool {
 		return p.kind == partPack && (p.pack == pack.Listpack || p.pack == pack.Ziplist)
@@ -78,7 +78,7 @@ func toPacked(do func(r *fixtures.Rand, e []pack.Item) []pack.Item) func(*fixtur
 	})
 }
 
-// items are the entries of a packed collection.
+// items returns the entries of a packed collection.
 func (p *part) items() (out []pack.Item) {
 	var x pack.Reader
 	err := x.Open(p.pack, p.b)
@@ -210,7 +210,7 @@ var valueForgeries = []struct {
 		p.b[r.Intn(min(10, len(p.b)))] += byte(r.Intn(5)) - 2
 		return true
 	})},
-	{"packed-hidden", toPart(isKind(partPack), func(r *fixtures.Rand, p *part) bool { // more bytes, which it counts
+	{"packed-hidden", toPart(isKind(partPack), func(r *fixtures.Rand, p *part) bool { // more bytes, counted in its header
 		if len(p.b) < 7 || p.pack == pack.Zipmap || p.pack == pack.Intset {
 			return false
 		}
@@ -267,7 +267,7 @@ var valueForgeries = []struct {
 	{"more", toBytes(func(r *fixtures.Rand, b []byte) []byte { return longer(r, b) })},
 }
 
-// older are the forms that earlier servers had for what a value is, made of its parts.
+// older converts a value to the encodings of earlier servers.
 func (v *value) older() (out []*value) {
 	add := func(t rdb.Type, parts ...part) { out = append(out, &value{t: t, parts: parts}) }
 	count := func(n int) part { return part{kind: partLen, n: uint64(n)} }
@@ -310,7 +310,7 @@ func (v *value) older() (out []*value) {
 	return out
 }
 
-// flat are the entries of a packed value as strings.
+// flat returns the entries of a packed value as strings.
 func (v *value) flat() (out []part) {
 	for _, e := range v.parts[0].items() {
 		text, _ := e.AppendTo(nil)

@@ -20,7 +20,7 @@ import (
 	"kvferry/store/rocks"
 )
 
-// job is a command that is disturbed: a conversion, a dump into a file, or verify.
+// job is a command to disturb: a conversion, a dump into a file, or verify.
 type job struct {
 	src    string
 	name   string
@@ -28,15 +28,15 @@ type job struct {
 
 	known bool
 	sound *outcome
-	tree  string        // of what is written
-	calls int           // on files
-	took  time.Duration // in a process of its own
+	tree  string        // hash of the output
+	calls int           // number of file operations
+	took  time.Duration // duration in a separate process
 }
 
-// made are the small datasets that every call on files fails of, by format; one of each store.
+// made lists the formats of the small datasets on which each file operation fails in turn; one of each store.
 var made = []string{"blackwidow", "nemo", "pika4", "ardb", "ardb+leveldb", "kvrocks", "rdb"}
 
-// makeSmall writes them below dir.
+// makeSmall writes these datasets below dir.
 func (h *harness) makeSmall() error {
 	dir := filepath.Join(h.dir, "made")
 	if err := h.make(dir, 600); err != nil {
@@ -60,7 +60,7 @@ func (h *harness) makeSmall() error {
 	return nil
 }
 
-// makeTiny writes datasets whose files are forged: so small that a case is a matter of milliseconds.
+// makeTiny writes datasets to forge, so small that a case takes milliseconds.
 func (h *harness) makeTiny() error {
 	dir := filepath.Join(h.dir, "tiny")
 	if _, err := os.Stat(dir); err == nil {
@@ -82,7 +82,7 @@ func (h *harness) makeTiny() error {
 	return nil
 }
 
-// make writes a dataset of so many records in each format.
+// make writes a dataset with a number of records in each format.
 func (h *harness) make(dir string, records int64) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -105,13 +105,13 @@ func (h *harness) make(dir string, records int64) error {
 	return nil
 }
 
-// output is where the job writes.
+// output returns the path of the job's output.
 func (j *job) output(work string) string { return filepath.Join(work, "out", "dst") }
 
-// allowed are the losses of sound datasets on the way between formats.
+// allowed lists the losses of sound datasets between formats.
 const allowed = "score-range,key-too-long,empty-key,stream,stream-groups,stream-expiry,hyperloglog,module,int-span,inner-nul,expiry-2038,expiry-ms"
 
-// args are its command line.
+// args returns the job's command line.
 func (j *job) args(work string, more ...string) []string {
 	out := []string{"--now", clock, "--temp-dir", work, j.src}
 	switch {
@@ -161,10 +161,10 @@ func (j *job) learn(h *harness) error {
 	return err
 }
 
-// concerns reports whether a path is one of the datasets or of what is written.
+// concerns reports whether a path belongs to the datasets or the output.
 func (h *harness) concerns(path string) bool { return strings.HasPrefix(path, h.dir) }
 
-// hashOf sums up names and bytes of a tree, or "" if there is none.
+// hashOf returns a hash of the names and bytes of a tree, or "" if it has no files.
 func hashOf(dir string) (string, error) {
 	files, err := filesOf(dir)
 	if err != nil || len(files) == 0 {
@@ -181,8 +181,8 @@ func hashOf(dir string) (string, error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)), nil
 }
 
-// check looks at what a disturbed job left: all of it or nothing, and after exit 0 all of it. clean says that nothing
-// may lie beside it.
+// check checks the output of a disturbed job: it must be complete or absent, and complete after exit 0. With clean, no
+// other files may be beside it.
 func (j *job) check(h *harness, c *class, label string, o *outcome, clean bool) (complete bool) {
 	dst := j.output(h.run.work)
 	tree, err := hashOf(dst)
@@ -214,7 +214,7 @@ func (j *job) check(h *harness, c *class, label string, o *outcome, clean bool) 
 	return there
 }
 
-// leftovers lists what is beside a target and its report.
+// leftovers lists the files beside a target and its report.
 func leftovers(dst string) (out []string) {
 	entries, _ := os.ReadDir(filepath.Dir(dst))
 	for _, e := range entries {

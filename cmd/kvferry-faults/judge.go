@@ -10,14 +10,14 @@ import (
 	"kvferry/fixtures"
 )
 
-// A class of faults counts its cases and what came of them.
+// class is a class of faults. It counts its cases and their results.
 type class struct {
 	name    string
 	do      func(h *harness, c *class, n int) error
 	share   int
 	short   int
 	cases   int
-	done    bool // nothing is left to be tried
+	done    bool // no cases are left
 	spent   time.Duration
 	slowest time.Duration
 	counts  map[string]int
@@ -26,13 +26,13 @@ type class struct {
 
 func (c *class) count(what string) { c.counts[what]++ }
 
-// fail notes what must not happen.
+// fail records a failure.
 func (c *class) fail(format string, args ...any) {
 	c.wrong = append(c.wrong, fmt.Sprintf(format, args...))
 	fmt.Printf("WRONG %s\n", c.wrong[len(c.wrong)-1])
 }
 
-// judge compares what a command did with a damaged source with what it does with the sound one.
+// judge compares a command's outcome on a damaged source with its outcome on the sound source.
 func (c *class) judge(command string, got, sound *outcome, label string, nature func() string) {
 	switch {
 	case got.panic != "":
@@ -58,7 +58,7 @@ func (c *class) judge(command string, got, sound *outcome, label string, nature 
 	}
 }
 
-// damaged does case number n of random damages.
+// damaged runs case n of random damages.
 func (h *harness) damaged(c *class, n int) error {
 	r := fixtures.NewRand(h.seed, 'd', uint64(n))
 	s, other := fixtures.Pick(r, h.sources), fixtures.Pick(r, h.sources)
@@ -91,7 +91,7 @@ func (h *harness) damaged(c *class, n int) error {
 	return nil
 }
 
-// listing has the names, sizes and times of a tree.
+// listing returns the names, sizes, times and modes of a tree's files.
 func listing(dir string) (out []string, err error) {
 	files, err := filesOf(dir)
 	for _, f := range files {

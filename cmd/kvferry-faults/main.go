@@ -1,6 +1,6 @@
-// Command kvferry-faults damages datasets, kills conversions, and makes system calls fail, at random, and judges what
-// kvferry does by what it does with the sound dataset. It prints its seed and one line for each class of faults, and
-// ends with exit code 1 when anything was wrong.
+// Command kvferry-faults damages datasets, kills conversions, and makes system calls fail, at random, and compares
+// kvferry's behavior with its behavior on the sound dataset. It prints its seed and one line for each class of faults,
+// and exits with code 1 after any failure.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"kvferry/cmd/kvferry/command"
 )
 
-// asKvferry in the environment makes the process the program that is tested: the one whose processes are killed.
+// asKvferry in the environment makes the process run kvferry itself, to be killed or signaled.
 const asKvferry = "KVFERRY_FAULTS_CHILD"
 
 // harness is one run.
@@ -26,29 +26,29 @@ type harness struct {
 	seed    uint64
 	dir     string
 	sources []*source
-	files   string    // a pattern: what is damaged
-	names   string    // a pattern: of which datasets
-	tiny    []*source // whose files are forged
-	small   []*job    // on small datasets: every call on files of them fails
+	files   string    // pattern of files to damage
+	names   string    // pattern of datasets
+	tiny    []*source // sources to forge
+	small   []*job    // on small datasets: each file operation fails in turn
 	large   []*job    // on goldens: their processes are killed
 	run     *runner
-	label   string // what is under way, in a file
+	label   string // path of a file with the current case
 	bench   *bench
-	engines []*engine // that answers are compared with
-	single  bool      // one case alone is done
+	engines []*engine // reference servers
+	single  bool      // only one case is run
 }
 
-// chosen reports whether datasets of a name are used.
+// chosen reports whether datasets with a name are used.
 func (h *harness) chosen(name string) bool {
 	ok, _ := filepath.Match(h.names, name)
 	return ok || h.names == ""
 }
 
-// now notes the case under way, which a crash of the process leaves behind.
+// now writes the current case to a file, which survives a crash of the process.
 func (h *harness) now(label string) { os.WriteFile(h.label, []byte(label+"\n"), 0o644) }
 
-// classes are the kinds of faults; each does case number n. Their share of the time is in parts of all shares; short is how
-// many cases a test does.
+// classes are the kinds of faults; do runs case n. share is the class's part of the time, relative to the sum of all
+// shares; short is the number of cases in a test.
 var classes = []struct {
 	name         string
 	do           func(h *harness, c *class, n int) error
@@ -87,18 +87,18 @@ func main() {
 	}
 }
 
-// options say what to do.
+// options are the command-line options.
 type options struct {
 	seed    uint64
 	span    time.Duration
 	only    string
 	outside bool
 	files   string // pattern
-	names   string // pattern; "" is all
+	names   string // pattern; "" matches all
 	short   bool   // few cases of each class
 }
 
-// run does cases of all classes in turn until the time is over, and returns how many were wrong.
+// run runs cases of all classes in turn until the time is over, and returns the number of failures.
 func (o *options) run() (wrong int, err error) {
 	dir, err := os.MkdirTemp("", "kvferry-faults-")
 	if err != nil {
@@ -125,7 +125,7 @@ func (o *options) run() (wrong int, err error) {
 	return wrong, err
 }
 
-// datasets unpacks and makes what is damaged. Classes that compare with servers make their own.
+// datasets unpacks and makes the datasets to damage. Classes that compare with servers make their own.
 func (o *options) datasets(h *harness) error {
 	only := strings.FieldsFunc(o.only, func(c rune) bool { return c == ',' || c == '/' })
 	if len(only) > 0 && !slices.ContainsFunc(classNames(), func(name string) bool {
@@ -149,7 +149,7 @@ func (o *options) datasets(h *harness) error {
 	return h.makeSmall()
 }
 
-// classNames are the names of all classes.
+// classNames returns the names of all classes.
 func classNames() (out []string) {
 	for _, c := range classes {
 		out = append(out, c.name)
@@ -157,7 +157,7 @@ func classNames() (out []string) {
 	return out
 }
 
-// classes does the chosen classes, that with the smallest part of its share first, until the time is over.
+// classes runs the chosen classes until the time is over, always the class with the smallest used part of its share.
 func (o *options) classes(h *harness) (out []*class, err error) {
 	name, number, single := strings.Cut(o.only, "/")
 	for _, c := range classes {
@@ -193,7 +193,7 @@ func (o *options) classes(h *harness) (out []*class, err error) {
 	return out, nil
 }
 
-// one does one case in an empty directory.
+// one runs one case in an empty directory.
 func (h *harness) one(c *class, n int) error {
 	if err := errors.Join(os.RemoveAll(h.run.work), os.MkdirAll(h.run.work, 0o755)); err != nil {
 		return err
@@ -208,7 +208,7 @@ func (h *harness) one(c *class, n int) error {
 	return c.do(h, c, n)
 }
 
-// print prints one line.
+// print prints the class's line.
 func (c *class) print() {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(c.counts)) {

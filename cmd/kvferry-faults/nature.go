@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// isLog reports whether a file is made of framed records: a log or a MANIFEST of RocksDB and LevelDB.
+// isLog reports whether a file has framed records: a log or a MANIFEST of RocksDB or LevelDB.
 func isLog(file string) bool {
 	return strings.HasSuffix(file, ".log") || strings.HasPrefix(filepath.Base(file), "MANIFEST-")
 }
 
-// eachFragment calls f with the fragments of records that a log has whole, and where they end.
+// eachFragment calls f with each whole fragment of a log and the offset of its end.
 //
 //	+---------------+-------------+-----------+---------+
 //	| checksum (4B) | length (2B) | kind (1B) | payload |    in blocks of 32 KiB
@@ -40,7 +40,7 @@ func eachFragment(log []byte, f func(kind byte, payload []byte, end int)) {
 	}
 }
 
-// recordEnds returns where whole records end: after a full or a last fragment.
+// recordEnds returns the end offsets of whole records: after a full or a last fragment.
 func recordEnds(log []byte) (ends []int) {
 	eachFragment(log, func(kind byte, _ []byte, end int) {
 		if kind == 1 || kind == 4 || kind == 5 || kind == 8 {
@@ -50,7 +50,7 @@ func recordEnds(log []byte) (ends []int) {
 	return ends
 }
 
-// writes returns what each write in a log begins with: its sequence number and how many entries it has.
+// writes returns the header of each write in a log: its sequence number and count of entries.
 func writes(log []byte) (heads [][12]byte) {
 	eachFragment(log, func(kind byte, payload []byte, _ int) {
 		if first := kind == 1 || kind == 2 || kind == 5 || kind == 6; first && len(payload) >= 12 {
@@ -60,7 +60,7 @@ func writes(log []byte) (heads [][12]byte) {
 	return heads
 }
 
-// Kinds of damage that leave files as good as any others; docs/findings.md lists them.
+// Kinds of damage that leave valid files; docs/findings.md lists them.
 const (
 	byLMDB     = "LMDB file without checksums"
 	byAOF      = "append-only file without checksums"
@@ -72,7 +72,7 @@ const (
 	byTwin     = "log of another dataset with the same sequence numbers"
 )
 
-// undetectable returns why no program can notice a damage that was not noticed, "" when one could.
+// undetectable returns the reason why no program can detect an undetected damage, "" if one could.
 func undetectable(p *patient, d damage) string {
 	base := filepath.Base(filepath.Join(p.s.dir, d.file))
 	before, err := os.ReadFile(filepath.Join(p.s.dir, d.file))
@@ -94,7 +94,7 @@ func undetectable(p *patient, d damage) string {
 		return byWhole
 	case strings.HasSuffix(base, ".log") && foreign && slices.Equal(writes(before), writes(after)):
 		return byTwin
-	case strings.HasSuffix(base, ".log") && foreign && len(writes(after)) == 0 && lastLog(p.s, d.file): // as if cut to nothing
+	case strings.HasSuffix(base, ".log") && foreign && len(writes(after)) == 0 && lastLog(p.s, d.file): // as if truncated
 		return byLogEnd
 	case isLog(base) && bytes.HasPrefix(before, after) && isEnd(before, len(after)):
 		if strings.HasPrefix(base, "MANIFEST") {
@@ -109,11 +109,11 @@ func undetectable(p *patient, d damage) string {
 	return ""
 }
 
-// isEnd reports whether a log of that many bytes ends after a whole record.
+// isEnd reports whether a log of n bytes ends after a whole record.
 func isEnd(log []byte, n int) bool { return n == 0 || slices.Contains(recordEnds(log), n) }
 
-// otherPieces reports whether logs of one length differ in nothing but blocks that are the middle of a record, all of them:
-// each has its checksum, and nothing says which place it has.
+// otherPieces reports whether logs of equal length differ only in blocks that are middle fragments of a record: each
+// has a valid checksum, but no position.
 func otherPieces(a, b []byte) bool {
 	const block = 32 << 10
 	isMiddle := func(log []byte) bool {
@@ -143,7 +143,7 @@ func lastLog(s *source, file string) bool {
 	return true
 }
 
-// hasChecksum reports whether an RDB file ends in one: from version 5 on, when it is not zero.
+// hasChecksum reports whether an RDB file ends in a checksum: from version 5 on, if it is not zero.
 func hasChecksum(rdb []byte) bool {
 	return len(rdb) > 17 && string(rdb[5:9]) >= "0005" && binary.LittleEndian.Uint64(rdb[len(rdb)-8:]) != 0
 }

@@ -17,18 +17,18 @@ import (
 	"kvferry/cmd/kvferry/command"
 )
 
-// clock is the time that all commands take for now.
+// clock is the value of --now for all commands.
 const clock = "1700100000"
 
-// patience is how long a command on these small datasets may take.
+// patience is the time limit of a command on these small datasets.
 const patience = 90 * time.Second
 
 // runner runs command lines in this process.
 type runner struct {
-	work string // a directory of the case, emptied after it
+	work string // directory of the case, emptied after it
 }
 
-// sums adds up lines, in whatever order they come.
+// sums adds up lines, regardless of their order.
 type sums struct {
 	lines int64
 	sum   [4]uint64
@@ -53,7 +53,7 @@ func (s *sums) Write(p []byte) (int, error) {
 	}
 }
 
-// outcome is what a command did.
+// outcome is the result of a command.
 type outcome struct {
 	code   int
 	sum    sums             // of the records
@@ -63,12 +63,12 @@ type outcome struct {
 	slow   bool
 }
 
-// same reports whether the records are those of another outcome.
+// same reports whether two outcomes have the same records.
 func (o *outcome) same(as *outcome) bool {
 	return o.sum.lines == as.sum.lines && o.sum.sum == as.sum.sum
 }
 
-// tells reports whether it warns of anything that another does not.
+// tells reports whether it has more findings of a kind than another outcome.
 func (o *outcome) tells(more *outcome) bool {
 	for kind, n := range o.told {
 		if n > more.told[kind] {
@@ -102,7 +102,7 @@ func (r *runner) run(stdout *bytes.Buffer, sum *sums, args ...string) (o *outcom
 	return o
 }
 
-// dump reads all records. What it says of damage are the lines of its standard error.
+// dump reads all records. Its findings are lines of its standard error.
 func (r *runner) dump(src string) *outcome {
 	o := r.run(nil, new(sums), "dump", "--now", clock, "--temp-dir", r.work, src)
 	for _, line := range strings.Split(o.stderr, "\n") {
@@ -113,7 +113,7 @@ func (r *runner) dump(src string) *outcome {
 	return o
 }
 
-// told is what reports have of findings.
+// told is the part of a report with findings.
 type told struct {
 	Findings []struct {
 		Kind, Severity string
@@ -127,7 +127,7 @@ type told struct {
 	Fingerprint       json.RawMessage
 }
 
-// note takes the findings of a report, and what must be equal of it as the sum.
+// note counts the findings of a report, and adds the part that must be equal to the sum.
 func (o *outcome) note(report []byte, equal func(t *told) string) {
 	var t told
 	if json.Unmarshal(report, &t) != nil {
@@ -149,7 +149,7 @@ func (r *runner) verify(src string) *outcome {
 	return o
 }
 
-// convert converts a dataset, and removes what it made.
+// convert converts a dataset, and removes the target.
 func (r *runner) convert(src, target string) *outcome {
 	dst := filepath.Join(r.work, "dst")
 	var out bytes.Buffer

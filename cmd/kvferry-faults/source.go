@@ -12,18 +12,18 @@ import (
 	"kvferry/fixtures"
 )
 
-// source is a dataset that is damaged, and what the commands say of it when it is not.
+// source is a dataset to damage, and the outcomes of the commands on the undamaged dataset.
 type source struct {
 	name   string
 	dir    string   // the dataset: a directory, or an RDB file
 	files  []string // relative to dir; "." for a file
-	target string   // what it is converted to, its own format where that is written
+	target string   // target of conversions: its own format if writable
 
 	dump, verify, convert *outcome
-	sound                 *reading // of all commands
+	sound                 *reading // outcomes of all commands
 }
 
-// targets are what datasets are converted to, by how their names begin.
+// targets maps name prefixes of datasets to targets of conversions.
 var targets = []struct{ prefix, target string }{
 	{"nemo", "nemo"}, {"bw", "blackwidow"}, {"pika35", "pika3.5"}, {"pika4", "pika4"}, {"ardb-leveldb", "ardb+leveldb"}, {"ardb", "ardb"},
 	{"kvrocks", "kvrocks"}, {"rdb", "rdb"}, {"aof", "rdb"},
@@ -50,7 +50,7 @@ func unpack(dir string, outside bool) (out []*source, err error) {
 	return out, nil
 }
 
-// filesOf lists the regular files of a tree, none of one that is not there.
+// filesOf lists the regular files of a tree, which may be absent.
 func filesOf(dir string) (out []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -65,8 +65,8 @@ func filesOf(dir string) (out []string, err error) {
 	return out, err
 }
 
-// learn runs the commands on the undamaged source. One that is not read to its end, as a log with a script in it, is of
-// no use.
+// learn runs the commands on the undamaged source. A source that is not read to its end, like a log with a script, is
+// not usable.
 func (s *source) learn(r *runner) (usable bool) {
 	if s.dump == nil {
 		s.dump, s.verify = r.dump(s.dir), r.verify(s.dir)
@@ -75,18 +75,18 @@ func (s *source) learn(r *runner) (usable bool) {
 	return s.dump.code == 0 && s.dump.sum.lines > 0
 }
 
-// named reports whether the name of a file is of a pattern.
+// named reports whether the name of a file matches a pattern.
 func named(file, pattern string) bool {
 	ok, _ := filepath.Match(pattern, filepath.Base(file))
 	return ok
 }
 
-// has reports whether a file of the source has a name of a pattern.
+// has reports whether the name of a file of the source matches a pattern.
 func (s *source) has(pattern string) bool {
 	return slices.ContainsFunc(s.files, func(f string) bool { return named(f, pattern) })
 }
 
-// copyTo makes a copy of the source of which files are changed: the others are links, which nothing writes to.
+// copyTo makes a copy of the source. Its files are hard links: change them only with replace.
 func (s *source) copyTo(dir string) error {
 	for _, rel := range s.files {
 		to := filepath.Join(dir, rel)
@@ -100,7 +100,7 @@ func (s *source) copyTo(dir string) error {
 	return nil
 }
 
-// replace gives a file of a copy other bytes. Zeros at its end are a hole.
+// replace replaces a file of a copy. Zeros at its end become a hole.
 func replace(path string, data []byte) error {
 	if err := os.RemoveAll(path); err != nil {
 		return err

@@ -15,16 +15,16 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// row is an entry of a block: of a table under its internal key.
+// row is an entry of a block; data blocks have internal keys.
 type row struct{ key, value []byte }
 
-// table is a table file taken apart, to be put together again with a fault inside and every checksum right.
+// table is a disassembled table file, to be reassembled with a fault inside and valid checksums.
 type table struct {
 	levelDB bool
 	blocks  [][]row
-	props   []row // of RocksDB
+	props   []row // properties of RocksDB
 
-	// Faults that lie in how the file is put together.
+	// Faults in the assembly of the file.
 	index   func([]row) []row             // changes the entries of the index
 	restart func(block int, off []uint32) // changes the restart points of a data block
 }
@@ -36,10 +36,10 @@ const (
 	propsBlock   = "rocksdb.properties"
 )
 
-// errForm means that a table is in a form that is not taken apart.
+// errForm means that a table has an unsupported form.
 var errForm = errors.New("another form of table")
 
-// readTable takes a table apart that has one index and no range tombstones, however it is compressed.
+// readTable disassembles a table that has one index and no range tombstones, in any compression.
 func readTable(b []byte) (*table, error) {
 	if len(b) < 53 {
 		return nil, errForm
@@ -92,7 +92,7 @@ func readTable(b []byte) (*table, error) {
 	return t, nil
 }
 
-// handles reads where the data blocks are.
+// handles reads the handles of the data blocks.
 func (t *table) handles(b []byte, index blocks.Handle) (out []blocks.Handle, err error) {
 	if t.number("rocksdb.index.value.is.delta.encoded") == 1 {
 		return deltas(b, index)
@@ -105,8 +105,8 @@ func (t *table) handles(b []byte, index blocks.Handle) (out []blocks.Handle, err
 	return out, err
 }
 
-// deltas reads an index whose entries have no length of the value: that of a restart point is a handle, that of others the size less
-// that of the block before, which lies before it.
+// deltas reads an index whose values have no length: at a restart point the value is a handle, otherwise the difference
+// of the sizes of this block and of the adjacent one before it.
 func deltas(b []byte, index blocks.Handle) (out []blocks.Handle, err error) {
 	data, err := plain(b, index)
 	if err != nil {
@@ -136,7 +136,7 @@ func deltas(b []byte, index blocks.Handle) (out []blocks.Handle, err error) {
 	return out, f.Err
 }
 
-// plain returns what a block holds. Before LZ4 and Zstandard stands the size of that.
+// plain returns the uncompressed content of a block. LZ4 and Zstandard data start with its size.
 func plain(b []byte, h blocks.Handle) ([]byte, error) {
 	if h.Check(int64(len(b))) != nil {
 		return nil, errForm
@@ -200,7 +200,7 @@ func (t *table) set(name string, n uint64) {
 	}
 }
 
-// count makes all counts in the properties those of the rows.
+// count sets all counts in the properties to those in the rows.
 func (t *table) count() {
 	var entries, deletes, merges, keys, values uint64
 	for _, b := range t.blocks {
@@ -224,7 +224,7 @@ func (t *table) count() {
 	t.set("rocksdb.num.data.blocks", uint64(len(t.blocks)))
 }
 
-// write puts the file together.
+// write assembles the file.
 func (t *table) write() []byte {
 	var file []byte
 	put := func(b []byte) []byte {
@@ -239,7 +239,7 @@ func (t *table) write() []byte {
 		var last []byte
 		if len(b) > 0 {
 			last = b[len(b)-1].key
-		} else if i+1 < len(t.blocks) { // no row: the key is that of those that follow
+		} else if i+1 < len(t.blocks) { // no rows: use the next block's first key
 			last = t.blocks[i+1][0].key
 		}
 		index = append(index, row{last, put(block(b, 3, func(off []uint32) {
@@ -272,7 +272,7 @@ func (t *table) write() []byte {
 	return binary.LittleEndian.AppendUint64(file, magicRocksDB)
 }
 
-// block encodes rows, with a restart point every so many; damage changes these.
+// block encodes rows, with a restart point at every n-th row; damage changes the restart points.
 func block(rows []row, every int, damage func([]uint32)) (out []byte) {
 	restarts := []uint32{0}
 	var last []byte

@@ -10,11 +10,11 @@ import (
 	"kvferry/redis/rdb/pack"
 )
 
-// value is a value of an RDB file taken apart, to be put together again with a fault inside and every length right.
+// value is a disassembled value of an RDB file, to be reassembled with a fault inside and valid lengths.
 type value struct {
 	t     rdb.Type
 	parts []part
-	tail  func([]byte) []byte // changes the bytes that it is put together to
+	tail  func([]byte) []byte // changes the assembled bytes
 }
 
 // part is a piece of a value.
@@ -22,8 +22,8 @@ type part struct {
 	kind  partKind
 	n     uint64
 	b     []byte
-	pack  pack.Kind // of a string that is a packed collection
-	width byte      // how a length or a string is written; 0: the shortest way
+	pack  pack.Kind // kind of a packed collection
+	width byte      // encoding of a length or string; 0: the shortest
 }
 
 type partKind uint8
@@ -43,7 +43,7 @@ func (v *value) clone() *value {
 	return out
 }
 
-// write puts a value together.
+// write assembles a value.
 func (v *value) write() (out []byte) {
 	for i := range v.parts {
 		out = v.parts[i].append(out)
@@ -54,7 +54,7 @@ func (v *value) write() (out []byte) {
 	return out
 }
 
-// Ways to write a string or a length.
+// Encodings of a string or a length.
 const (
 	wide  = 1 // with a length of 32 bits
 	wider = 2 // of 64 bits
@@ -87,7 +87,7 @@ func (p *part) append(out []byte) []byte {
 	return append(out, p.b...)
 }
 
-// literals is a text in the form of LZF, without a reference.
+// literals encodes a text as LZF, without references.
 func literals(b []byte) (out []byte) {
 	for run := range slices.Chunk(b, 32) {
 		out = append(append(out, byte(len(run)-1)), run...)
@@ -95,7 +95,7 @@ func literals(b []byte) (out []byte) {
 	return out
 }
 
-// taker takes a value apart.
+// taker disassembles a value.
 type taker struct {
 	b   []byte
 	v   *value
@@ -104,7 +104,7 @@ type taker struct {
 
 var errPart = errors.New("not a value")
 
-// takeApart takes the bytes of a value apart. One of another form is a single piece.
+// takeApart disassembles the bytes of a value. An unknown form becomes a single part.
 func takeApart(t rdb.Type, b []byte, valkey bool) *value {
 	x := &taker{b: b, v: &value{t: t}}
 	x.all(t, valkey)
@@ -195,7 +195,7 @@ func (x *taker) stream(t rdb.Type) {
 	}
 }
 
-// each takes a number and as often what f takes.
+// each takes a count n, and calls the functions f n times.
 func (x *taker) each(f ...func()) {
 	for n := x.len(); n > 0 && x.err == nil; n-- {
 		for _, one := range f {
@@ -221,7 +221,7 @@ func (x *taker) len() uint64 {
 	return n
 }
 
-// number takes a length, or what a special string begins with.
+// number takes a length, or the first byte of a special string.
 func (x *taker) number() (n uint64, special byte) {
 	c := x.take(1)[0]
 	switch {
@@ -239,7 +239,7 @@ func (x *taker) number() (n uint64, special byte) {
 	return 0, c
 }
 
-// take takes bytes, zeros where there are none.
+// take takes n bytes, or returns zeros if too few are left.
 func (x *taker) take(n uint64) []byte {
 	if n > uint64(len(x.b)) {
 		x.err = errPart

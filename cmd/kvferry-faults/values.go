@@ -23,7 +23,7 @@ import (
 	"kvferry/store"
 )
 
-// atOnce is how many values are put into one file, and sent to a server together.
+// atOnce is the number of values in one file, sent to a server together.
 const atOnce = 50
 
 // forgedValue is a case.
@@ -32,13 +32,13 @@ type forgedValue struct {
 	what   string // the forgery
 	t      rdb.Type
 	b      []byte
-	reply  error  // of the server
-	server string // what it has then
+	reply  error  // the server's reply
+	server string // the server's data afterwards
 	told   []string
 	ours   string
 }
 
-// values does cases from number n on: values of RDB files with a fault inside, read by kvferry and restored by a server.
+// values runs cases from n on: values of RDB files with a fault inside, read by kvferry and restored by a server.
 func (h *harness) values(c *class, n int) error {
 	engines, err := h.servers()
 	if err != nil || len(engines) == 0 {
@@ -72,7 +72,7 @@ func (h *harness) values(c *class, n int) error {
 	return nil
 }
 
-// forge makes case number n.
+// forge makes case n.
 func (e *engine) forge(seed uint64, n int) *forgedValue {
 	r := fixtures.NewRand(seed, 'v', uint64(n))
 	for {
@@ -91,14 +91,14 @@ func (e *engine) forge(seed uint64, n int) *forgedValue {
 	}
 }
 
-// payload is what RESTORE takes.
+// payload returns the argument of RESTORE.
 func (f *forgedValue) payload(version int) []byte {
 	b := append([]byte{byte(f.t)}, f.b...)
 	b = binary.LittleEndian.AppendUint16(b, uint16(version))
 	return binary.LittleEndian.AppendUint64(b, crc64.Update(0, b))
 }
 
-// restore has the server take values. One that it ends at is tried alone.
+// restore makes the server restore values. A value that ends the server is tried alone.
 func (e *engine) restore(h *harness, c *class, batch []*forgedValue) error {
 	var out []byte
 	out = redistest.Append(out, "FLUSHALL")
@@ -143,7 +143,7 @@ func (e *engine) restore(h *harness, c *class, batch []*forgedValue) error {
 
 const errEnded = redistest.Error("the server ended")
 
-// read has kvferry read the values in a file.
+// read makes kvferry read the values from a file.
 func (e *engine) read(h *harness, batch []*forgedValue) error {
 	version := rdb.Version{Number: e.version, Valkey: e.version >= 80}
 	file := rdb.AppendHead(nil, version, 0)
@@ -206,12 +206,12 @@ func (e *engine) read(h *harness, batch []*forgedValue) error {
 	return nil
 }
 
-// reason is why kvferry and a server may judge a value differently, by what either says.
+// reason explains why kvferry and a server may disagree on a value, by a text in a message.
 type reason struct{ text, why string }
 
 const intoFooter = "it ends in the footer"
 
-// stricter are reasons to refuse what servers take.
+// stricter lists the reasons to refuse values that servers accept.
 var stricter = []reason{
 	{"bytes left over", "servers pass over bytes behind a value"},
 	{intoFooter, "servers read on into the footer"},
@@ -221,7 +221,7 @@ var stricter = []reason{
 	{"the number of entries is not what it says", "servers compare less of what a value says of itself"},
 	{"the stream says that it has", "servers compare less of what a value says of itself"},
 	{"a node is not after the one before", "servers compare less of what a value says of itself"},
-	{" name: ", "servers pass over bytes behind a value"}, // which begin as those of KeyDB
+	{" name: ", "servers pass over bytes behind a value"}, // starting like KeyDB's
 	{"does not begin a length", "servers take any byte for the begin of a length"},
 	{" ms after ", "servers let the sum of two times run over"},
 	{"score-nan", "servers do not look for NaN in what is packed"},
@@ -232,7 +232,7 @@ var stricter = []reason{
 	{"node: flags", "servers pass over flags that they do not know"},
 }
 
-// laxer is why a value that a server refuses is read, "" if it must not be.
+// laxer returns the reason for reading a value that a server refuses, "" if it must be refused.
 func (e *engine) laxer(f *forgedValue) string {
 	switch {
 	case f.ours == "":
@@ -261,7 +261,7 @@ func stricterBy(text string) string {
 	return ""
 }
 
-// judgeValue compares what kvferry and a server make of a value.
+// judgeValue compares the results of kvferry and a server for a value.
 func (c *class) judgeValue(e *engine, f *forgedValue) {
 	c.count("server " + e.Name)
 	told := strings.Join(f.told, "; ")
@@ -288,7 +288,7 @@ func (c *class) judgeValue(e *engine, f *forgedValue) {
 	}
 }
 
-// collect gathers values of the server, made by random commands under different settings.
+// collect collects values of the server, made by random commands under different settings.
 func (e *engine) collect(h *harness) error {
 	if e.corpus != nil {
 		return nil
@@ -306,7 +306,7 @@ func (e *engine) collect(h *harness) error {
 	return nil
 }
 
-// seldom are commands for what the random ones make seldom.
+// seldom are commands for values that random commands rarely make.
 var seldom = strings.FieldsFunc(`HSET h a 1 b 2 c three|HPEXPIRE h 99999999999 FIELDS 1 a|HPEXPIRE h 999999999 FIELDS 1 c|XADD x 1-1 a 1 b 2|XADD x 1-2 a 3 b 4|XADD x 2-1 c 5|XADD x 3-1 a 1 b 2
 XDEL x 1-2|XGROUP CREATE x g 0|XGROUP CREATE x k $|XREADGROUP GROUP g u COUNT 2 STREAMS x >|XREADGROUP GROUP g w COUNT 1 STREAMS x >|SADD i 1 2 3|SADD j 1 70000 -5|SADD k 1 5000000000|ZADD z 1 a 2 b 2.5 c inf d
 RPUSH l a b c 1 2 300 -70000 5000000000|SET s 12|SET t 70000|SET u aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa|SET v text|HSET m f aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa|SADD n a b c`, func(c rune) bool { return c == '|' || c == '\n' })

@@ -21,8 +21,8 @@ import (
 	"kvferry/store/rocks"
 )
 
-// TestSlotSpans reads a node of a cluster in spans of keys, as a conversion that can be resumed does: together they have each
-// record and each row once.
+// TestSlotSpans reads a cluster node in spans of keys, like a resumable conversion: together they have each record and
+// each row once.
 func TestSlotSpans(t *testing.T) {
 	src := formattest.Open(t, kvrocks.New(), fixtures.Unpack(t, "kvrocks-cluster"), &format.OpenOptions{Store: rocks.Open})
 	read := func(l *record.Ledger, f *formattest.Findings, s format.Span) record.Reader {
@@ -64,7 +64,7 @@ func TestSlotSpans(t *testing.T) {
 	}
 }
 
-// within are those records whose keys are in a span.
+// within yields the records whose keys are in a span.
 type within struct {
 	record.Reader
 	span format.Span
@@ -79,8 +79,8 @@ func (w within) Next() (*record.Header, error) {
 	}
 }
 
-// TestClusterResume: a shard that an earlier process finished is taken over, and the database is that of one process. A file that
-// is not what the journal says is refused.
+// TestClusterResume: a shard that an earlier process finished is adopted, and the database equals a single process's. A
+// file that contradicts the journal is refused.
 func TestClusterResume(t *testing.T) {
 	o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes, Expired: true}
 	create := func(dir string) format.Target {
@@ -142,7 +142,7 @@ func TestClusterResume(t *testing.T) {
 	}
 }
 
-// treeText is the names and bytes of all files of a directory.
+// treeText returns the names and bytes of all files of a directory.
 func treeText(t *testing.T, dir string) string {
 	var out strings.Builder
 	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -1,10 +1,10 @@
-// Package cluster reads and writes the rows of a node of a cluster, whose keys have a slot behind the namespace.
+// Package cluster reads and writes the rows of a cluster node, whose keys have a slot after the namespace.
 //
-// Metadata ascends by (slot, key) and the rows below it by (slot, klen, key). Metadata is sorted into the order of the rows
-// below it, and then all column families are read once, from front to back; of a span of user keys a part of every slot.
+// Metadata ascends by (slot, key) and the rows below it by (slot, klen, key). Metadata is sorted into the order of the
+// rows below it, then all column families are read once, front to back. A span of user keys has rows in every slot.
 //
-// Shards are spans of user keys, which lie across all slots. So what a shard writes is kept in a file, sorted by (column
-// family, slot, key), until all shards are there.
+// Shards are spans of user keys, which lie across all slots. So each shard writes its rows to a file, sorted by (column
+// family, slot, key), until all shards are complete.
 package cluster
 
 import (
@@ -22,7 +22,7 @@ import (
 	"kvferry/store"
 )
 
-// Order is how keys below metadata begin that ascend by (slot, klen, key).
+// Order describes keys of rows below metadata, which ascend by (slot, klen, key).
 func Order(sp codec.Space) *versioned.InOrder {
 	return &versioned.InOrder{
 		AppendPrefix: sp.AppendBelow,
@@ -40,7 +40,7 @@ func Order(sp codec.Space) *versioned.InOrder {
 	}
 }
 
-// OpenMetas opens the metadata rows of a span of user keys by (slot, klen, key), those before them that are no metadata rows.
+// OpenMetas opens the metadata rows of a span of user keys by (slot, klen, key), after any malformed rows.
 func OpenMetas(sp codec.Space) func(store.Keyspace, format.Span, *format.Env, int64) (store.Iterator, error) {
 	return func(metas store.Keyspace, span format.Span, e *format.Env, memory int64) (store.Iterator, error) {
 		it, err := open(sp, metas, span, codec.SlotLen)
@@ -68,11 +68,11 @@ type sortedMetas struct {
 	tally  record.Tally
 }
 
-// detectSample is how many metadata rows are asked whether keys have slots.
+// detectSample is the number of metadata rows that Detect checks for slots.
 const detectSample = 256
 
-// Detect reports whether the keys of metadata rows have the slot of a cluster: two bytes that agree with the rest. By chance one
-// in 16384 does.
+// Detect reports whether the keys of metadata rows have the slot of a cluster: two bytes that match the user key. One
+// in 16384 does by chance.
 func Detect(metas store.Keyspace) (bool, error) {
 	it, err := metas.Rows(nil, nil)
 	if err != nil {
@@ -96,13 +96,13 @@ func Detect(metas store.Keyspace) (bool, error) {
 	return yes > no, it.Close()
 }
 
-// What rows are sorted by first.
+// The first sort key of rows.
 const (
 	sortBroken = iota
 	sortWhole
 )
 
-// fill takes the rows by slot, klen and key; those without a slot of their key come first.
+// fill adds the rows by slot, klen and key; rows without their key's slot come first.
 func (s *sortedMetas) fill(it store.Iterator) error {
 	var order []byte
 	for {
@@ -138,22 +138,22 @@ func (s *sortedMetas) Next() (key, value []byte, err error) {
 	return s.raw, value, nil
 }
 
-// SeekGE is not asked for.
+// SeekGE is not supported.
 func (s *sortedMetas) SeekGE([]byte) error { return errors.ErrUnsupported }
 
-// Place is not known: the rows were sorted.
+// Place is unknown: the rows were sorted.
 func (s *sortedMetas) Place() record.Place { return record.Place{Level: -1} }
 
-// Tally takes the counts of all rows, once.
+// Tally adds the counts of all rows to t, once.
 func (s *sortedMetas) Tally(t *record.Tally) {
 	t.Add(&s.tally)
 	s.tally = record.Tally{}
 }
 
-// Close removes what is on disk.
+// Close removes temporary files.
 func (s *sortedMetas) Close() error { return s.sorter.Close() }
 
-// open opens the rows of a span in a column family. between is how many bytes stand between namespace and user key.
+// open opens the rows of a span in a column family. between is the number of bytes between namespace and user key.
 func open(sp codec.Space, ks store.Keyspace, span format.Span, between int) (store.Iterator, error) {
 	prefix, upper := sp.Prefix()
 	head := len(prefix) + between
@@ -164,7 +164,7 @@ func open(sp codec.Space, ks store.Keyspace, span format.Span, between int) (sto
 	return rows.Open(ks, span)
 }
 
-// userKey returns the user key behind its length, or as much of it as is there.
+// userKey returns the user key after its length, or the part of it that exists.
 func userKey(raw []byte, head int) []byte {
 	user := raw[head:]
 	klen := int64(binary.BigEndian.Uint32(raw[head-codec.KlenLen:]))

@@ -19,7 +19,7 @@ import (
 
 var space = codec.Space{Namespace: []byte("n"), Slotted: true}
 
-// texts reads rows: user keys, and what has none as it is.
+// texts reads rows: their user keys, or whole raw keys if they have none.
 func texts(it store.Iterator, err error) (string, error) {
 	var out []string
 	for err == nil {
@@ -44,8 +44,8 @@ func texts(it store.Iterator, err error) (string, error) {
 	return strings.Join(out, " "), err
 }
 
-// TestRows writes rows of two shards, in the order of slots, and reads spans of user keys of them, metadata by slot,
-// length and key, what has no slot of its own first. The disk fails at every row once.
+// TestRows writes rows of two shards, in the order of slots, and reads spans of user keys, metadata by slot, length and
+// key, rows without their key's slot first. The disk fails at every row once.
 func TestRows(t *testing.T) {
 	keys := []string{"{t}z", "{t}ab", "{t}b", "x"} // slot(x) > slot(t)
 	if codec.Slot([]byte("x")) < codec.Slot([]byte("t")) {
@@ -145,7 +145,7 @@ func TestRows(t *testing.T) {
 
 var errOther = errors.New("it is no node of a cluster")
 
-// TestRefused: a column family without records, a context that ended, and what no order has.
+// TestRefused: a column family without records, a cancelled context, and malformed keys.
 func TestRefused(t *testing.T) {
 	rows := extsort.New(extsort.Options{TempDir: t.TempDir()})
 	defer rows.Close()

@@ -76,7 +76,7 @@ func (w *familyWriter) end() error {
 	return run.Close()
 }
 
-// Builder starts runs that gather the rows of a shard.
+// Builder starts runs that collect the rows of a shard.
 type Builder struct {
 	store.Builder
 	Rows *extsort.Sorter
@@ -91,13 +91,13 @@ func (b *Builder) Run(family string, _ int, _ uint64) (store.Run, error) {
 	return &sink{b.Rows, uint64(i)}, nil
 }
 
-// sink takes the rows of a column family of one shard.
+// sink collects the rows of a column family of one shard.
 type sink struct {
 	rows   *extsort.Sorter
 	family uint64
 }
 
-// slotBits are those of a slot, in the prefix that rows are sorted by.
+// slotBits is the number of bits of a slot in the sort prefix of rows.
 const slotBits = 16
 
 // Append adds a row; key and value are not kept. The namespace is the same in all keys.
@@ -109,8 +109,8 @@ func (s *sink) Append(key, value []byte) error {
 // AppendGroup adds the rows of a group.
 func (s *sink) AppendGroup(g *store.Group) error { return g.Each(s.Append) }
 
-// Close has nothing to do: the shard saves the rows.
+// Close is a no-op: the shard saves the rows.
 func (s *sink) Close() error { return nil }
 
-// Abort has nothing to do either: the shard forgets them.
+// Abort is a no-op: the shard drops the rows.
 func (s *sink) Abort() {}

@@ -21,7 +21,7 @@ type golden struct {
 	want  any
 }
 
-// fieldRow is the value of a field that may expire.
+// fieldRow is the value of a field with an expiry.
 type fieldRow struct {
 	expiry UnixMillis
 	value  string
@@ -122,7 +122,7 @@ func raw2(s string) []byte {
 	return b
 }
 
-// raw turns the notation of goldens into bytes.
+// raw converts the notation of goldens to bytes.
 func raw(t testing.TB, s string) []byte {
 	t.Helper()
 	out := []byte{}
@@ -136,7 +136,7 @@ func raw(t testing.TB, s string) []byte {
 	return out
 }
 
-// appendAny appends what v is decoded from.
+// appendAny appends the encoding of v.
 func appendAny(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case slotted:
@@ -230,8 +230,8 @@ func same(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// checkDecoded fails unless b decodes to something that is encoded as b, or gives an error that says where. Of metadata
-// an expiry beyond what is a moment is not kept.
+// checkDecoded fails unless b decodes to a value that encodes to b, or gives an error with an offset. Expiries of
+// metadata beyond int64 are not kept.
 func checkDecoded(t testing.TB, like any, b []byte) {
 	t.Helper()
 	got, err := decodeLike(like, b)
@@ -254,7 +254,7 @@ func checkDecoded(t testing.TB, like any, b []byte) {
 	}
 }
 
-// moments are the offsets of moments of 8 bytes.
+// moments returns the offsets of 8-byte times.
 func moments(like any, b []byte) []int {
 	switch like.(type) {
 	case Meta:
@@ -284,7 +284,7 @@ func TestDamagedRows(t *testing.T) {
 	}
 }
 
-// TestOutcomes: what is decoded of damaged rows, and what is said of them, is as testdata/outcomes.txt has it.
+// TestOutcomes: damaged rows decode to the values and errors in testdata/outcomes.txt.
 func TestOutcomes(t *testing.T) {
 	var got strings.Builder
 	for _, g := range goldenRows {
@@ -368,7 +368,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestOldExpiry: the engine rounds to the nearest second, but never to none.
+// TestOldExpiry: the engine rounds to the nearest second, but never to 0.
 func TestOldExpiry(t *testing.T) {
 	for ms, want := range map[UnixMillis]uint32{0: 0, 1: 1, 499: 1, 999: 1, 1000: 1, 1500: 1, 1501: 2, 1999: 2, 2000: 2} {
 		if got := secondsOf(ms); got != want {
@@ -434,7 +434,7 @@ func FuzzDecodeConsumer(f *testing.F)       { fuzzDecoder(f, Consumer{}) }
 func FuzzDecodePending(f *testing.F)        { fuzzDecoder(f, Pending{}) }
 func FuzzDecodeDouble(f *testing.F)         { fuzzDecoder(f, 0.0) }
 
-// FuzzDecodeSegment: what decodes is the number that is written so.
+// FuzzDecodeSegment: a decoded number encodes to the same bytes.
 func FuzzDecodeSegment(f *testing.F) {
 	f.Add([]byte("1024"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -463,8 +463,8 @@ func TestCodecAllocs(t *testing.T) {
 	}
 }
 
-// TestKinds: what the number in a metadata row says of a key: its type, whether rows hang on it, are counted, and whether it is
-// there without any.
+// TestKinds: the kind in a metadata row determines a key's type, whether it has rows, counts them, and exists without
+// any.
 func TestKinds(t *testing.T) {
 	for k, want := range []string{
 		"type 0 other rows empty", "string string single empty", "hash hash rows counts", "list list rows counts", "set set rows counts", "zset zset rows counts",

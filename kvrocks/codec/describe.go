@@ -14,15 +14,15 @@ import (
 	"kvferry/record"
 )
 
-// describer decodes a row field by field and continues after what is wrong with it.
+// describer decodes a row field by field and continues after errors.
 type describer struct {
 	versioned.Describer
 	slotted bool
 	lookup  func(metaKey []byte) (value []byte)
 }
 
-// Describe decodes one raw row of a column family, whatever state it is in. What a row below metadata is depends on the
-// value of its metadata row, which lookup returns; nil when it is not known.
+// Describe decodes one raw row of a column family, even if it is damaged. The kind of a row below metadata depends on
+// its metadata row, whose value lookup returns, or nil if unknown.
 func Describe(family string, key, value []byte, slotted bool, lookup func(metaKey []byte) (value []byte)) format.Row {
 	d := describer{versioned.NewDescriber(), slotted, lookup}
 	switch family {
@@ -40,14 +40,14 @@ func Describe(family string, key, value []byte, slotted bool, lookup func(metaKe
 	return d.Row
 }
 
-// LastValue keeps the value that was looked up last: rows of one key ask for the same again and again.
+// LastValue caches the last looked-up value: rows of one key need the same value again and again.
 type LastValue struct {
 	mu         sync.Mutex
 	key, value []byte
 	known      bool
 }
 
-// Of returns the value of a key, which look finds.
+// Of returns the value of a key, calling look if it is not cached.
 func (l *LastValue) Of(key []byte, look func([]byte) []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *LastValue) Of(key []byte, look func([]byte) []byte) []byte {
 	return l.value
 }
 
-// home decodes the namespace and the slot, and returns where what follows starts.
+// home decodes the namespace and the slot, and returns the offset after them.
 func (d *describer) home(raw []byte) (off int, ok bool) {
 	ns, slot, rest, err := splitHome(raw, d.slotted)
 	if err != nil {
@@ -72,7 +72,7 @@ func (d *describer) home(raw []byte) (off int, ok bool) {
 	return off, true
 }
 
-// checkSlot checks that the slot is that of the user key.
+// checkSlot checks that the slot is the user key's slot.
 func (d *describer) checkSlot(slot int, key []byte) {
 	if d.slotted && slot != Slot(key) {
 		d.Row.Err = errors.Join(d.Row.Err, SlotError(slot, key))
@@ -111,7 +111,7 @@ func (d *describer) decoded(m *Meta, value []byte) {
 	d.Field("expiry", moment(m.Expiry), "value", 1, width)
 	off := 1 + width
 	if !m.Kind.hasSize() {
-		d.Row.Version = 0 // of no row below it
+		d.Row.Version = 0 // no rows below it
 		if m.Kind == KindJSON && len(m.Extras) > 0 {
 			d.Field("format", uint64(m.Extras[0]), "value", off, 1)
 			off++
@@ -134,8 +134,7 @@ type extraField struct {
 	n    int
 }
 
-// extraFields are those whose place does not depend on others. A width of 16 is an id, of 8 after a name in
-// doubleFields a double.
+// extraFields are the fields at fixed offsets. A field of 16 bytes is an id; a field named in doubleFields is a double.
 var extraFields = [maxKinds][]extraField{
 	KindHash: {{"mode", 1}, {"persist", 8}, {"lower", 8}, {"upper", 8}},
 	KindList: {{"head", 8}, {"tail", 8}},
@@ -180,7 +179,7 @@ func numberOf(f extraField, b []byte) any {
 	return n
 }
 
-// below decodes a row below a metadata row. What it is depends on that row, which is looked up.
+// below decodes a row below a metadata row. Its kind depends on that row, which is looked up.
 func (d *describer) below(family string, raw, value []byte) {
 	d.Row.Kind = map[string]string{FamilyDefault: "element", FamilyScore: "zset member by score", FamilyStream: "stream row"}[family]
 	off, ok := d.home(raw)
@@ -213,7 +212,7 @@ func (d *describer) below(family string, raw, value []byte) {
 	}
 }
 
-// kindOf looks up the kind of a key, 0 when it is not known, and whether it is a hash whose fields may expire.
+// kindOf looks up the kind of a key, 0 if unknown, and whether it is a hash with field expiries.
 func (d *describer) kindOf(k *SubKey) (kind Kind, expiring bool) {
 	value := d.lookup(AppendMetaKey(nil, MetaKey{k.Namespace, k.Slot, k.Key}))
 	m, err := DecodeMeta(value)
@@ -223,13 +222,13 @@ func (d *describer) kindOf(k *SubKey) (kind Kind, expiring bool) {
 	return m.Kind, m.Kind == KindHash && len(m.Extras) > 0
 }
 
-// elementNames are what rows in default are, and what follows the version in their keys is called.
+// elementNames names the rows in default, and the part after the version in their keys.
 var elementNames = [maxKinds][2]string{KindHash: {"hash field", "field"}, KindList: {"list element", "index"}, KindSet: {"set member", "member"},
 	KindZSet: {"zset member", "member"}, KindBitmap: {"bitmap segment", "offset"}, KindSortedInt: {"sortedint id", "id"},
 	KindBloom: {"bloom filter", "filter"}, KindHyperLogLog: {"hyperloglog segment", "segment"},
 	KindTDigest: {"t-digest row", "sub"}, KindTimeSeries: {"time series row", "sub"}, KindCuckoo: {"cuckoo filter page", "sub"}}
 
-// element decodes what follows the version in a key of default, and the value.
+// element decodes the part after the version in a key of default, and the value.
 func (d *describer) element(kind Kind, raw []byte, off int, value []byte, expiring bool) {
 	if kind != 0 {
 		d.Row.Type = kind.Type()
@@ -263,7 +262,7 @@ func (d *describer) element(kind Kind, raw []byte, off int, value []byte, expiri
 	d.elementValue(kind, value)
 }
 
-// expiringField decodes the value of a field that may expire.
+// expiringField decodes the value of a field with an expiry.
 func (d *describer) expiringField(value []byte) {
 	expiry, v, err := DecodeField(value)
 	if err != nil {
@@ -275,7 +274,7 @@ func (d *describer) expiringField(value []byte) {
 	d.Field("value", v, "value", FieldExpiryLen, len(v))
 }
 
-// moment is an expiry as it is shown; 0 is never.
+// moment returns an expiry for display; 0 is never.
 func moment(ms UnixMillis) any {
 	if ms == 0 {
 		return int64(0)
@@ -299,7 +298,7 @@ func (d *describer) elementValue(kind Kind, value []byte) {
 	}
 }
 
-// byScore decodes what follows the version in a key of zset_score.
+// byScore decodes the part after the version in a key of zset_score.
 func (d *describer) byScore(raw []byte, off int, value []byte) {
 	if len(raw) < off+DoubleLen {
 		d.Broken(record.Short(off, "score", DoubleLen, len(raw)-off), "key", off, raw)
@@ -311,7 +310,7 @@ func (d *describer) byScore(raw []byte, off int, value []byte) {
 	d.empty(value)
 }
 
-// streamRow decodes what follows the version in a key of stream.
+// streamRow decodes the part after the version in a key of stream.
 func (d *describer) streamRow(raw []byte, off int, value []byte) {
 	sub := raw[off:]
 	if IsEntry(sub) {
@@ -384,7 +383,7 @@ func (d *describer) groupValue(k *GroupKey, off int, value []byte) error {
 	return nil
 }
 
-// empty checks the value of a row that has none.
+// empty checks that the value of a row is empty.
 func (d *describer) empty(value []byte) {
 	if err := Exact(value, 0, "value", 0); err != nil {
 		d.Broken(err, "value", 0, value)

@@ -11,7 +11,7 @@ import (
 	"kvferry/record"
 )
 
-// described are rows of each kind and what is told of them. meta is the value of the metadata row that they hang on.
+// described lists rows of each kind and their descriptions. meta is the value of their metadata row.
 var described = []struct{ family, key, value, meta, want string }{
 	{FamilyMetadata, nsText + "'s'", "81 000001dd9661ec7b 'v'", "",
 		`string metadata, string, key "s", version 0, count -1, expires 2051222400123: key k[12:13]="s" flags v[0:1]=129 expiry v[1:9]=2035-01-01T00:00:00.123Z value v[9:10]="v"`},
@@ -95,7 +95,7 @@ var described = []struct{ family, key, value, meta, want string }{
 
 const expiringHash = "02 00000000 0000000000000007 00000002 01 0000000000000001 0000000000000000 0000000000000000"
 
-// told writes what is told of a row in one line, but for the namespace.
+// told formats the description of a row in one line, without the namespace.
 func told(r *format.Row) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %v, key %q, version %d, count %d, expires %d:", r.Kind, r.Type, r.UserKey, r.Version, r.Count, r.ExpireMS)
@@ -125,7 +125,8 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// sweepRow describes the row cut short anywhere and with every byte changed: fields stay within it, and an error says where.
+// sweepRow describes the row truncated anywhere or with a byte changed: fields stay within it, and errors have an
+// offset.
 func sweepRow(t *testing.T, family string, key, value []byte, lookup func([]byte) []byte) {
 	t.Helper()
 	check := func(key, value []byte, slotted bool) {
@@ -171,7 +172,7 @@ func FuzzDescribe(f *testing.F) {
 	})
 }
 
-// TestReverse: bits count from the other end.
+// TestReverse: the bits of a byte are reversed.
 func TestReverse(t *testing.T) {
 	dst := []byte{1, 1, 1}
 	if Reverse(dst, []byte{0x80, 0x03}); string(dst) != "\x01\xc0\x01" {
@@ -179,7 +180,7 @@ func TestReverse(t *testing.T) {
 	}
 }
 
-// TestCheckPairs: the error says where the pair begins that is none.
+// TestCheckPairs: the error has the offset of the invalid pair.
 func TestCheckPairs(t *testing.T) {
 	good := record.AppendPair(record.AppendPair(nil, []byte("f"), []byte("v")), []byte("g"), nil)
 	if err := CheckPairs(good); err != nil {
@@ -191,7 +192,7 @@ func TestCheckPairs(t *testing.T) {
 	}
 }
 
-// TestLastValue: rows of one key ask for its metadata once, whether there is any or not.
+// TestLastValue: rows of one key look up its metadata once, even if it has none.
 func TestLastValue(t *testing.T) {
 	var l LastValue
 	asked := ""

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// IsDocument reports whether the extras of a JSON document, after the format, are one document and nothing else.
+// IsDocument reports whether the extras of a JSON document, after the format, are exactly one document.
 func IsDocument(extras []byte) bool {
 	if extras[0] != jsonCBOR {
 		return json.Valid(extras[JSONExtras:])
@@ -14,15 +14,15 @@ func IsDocument(extras []byte) bool {
 	return ok && len(rest) == 0
 }
 
-// maxNesting is deeper than the documents that servers take.
+// maxNesting is deeper than any document that servers accept.
 const maxNesting = 10_000
 
 const (
-	cborIndefinite = 31   // in place of a length: items follow up to cborBreak
+	cborIndefinite = 31   // instead of a length: items follow up to cborBreak
 	cborBreak      = 0xff // ends them
 )
 
-// cborItem cuts a data item off b. It takes no length at its word.
+// cborItem cuts a data item off b. It trusts no length.
 func cborItem(b []byte, depth int) (rest []byte, ok bool) {
 	if len(b) == 0 || depth > maxNesting {
 		return nil, false
@@ -61,7 +61,7 @@ func cborItem(b []byte, depth int) (rest []byte, ok bool) {
 	return b, true
 }
 
-// cborItems cuts n items off b, or, where their number is not known, all up to the break.
+// cborItems cuts n items off b, or, if their number is unknown, all up to the break.
 func cborItems(b []byte, n uint64, unknown bool, depth int) (rest []byte, ok bool) {
 	for i := uint64(0); unknown || i < n; i++ {
 		if unknown && len(b) > 0 && b[0] == cborBreak {

@@ -10,7 +10,7 @@ import (
 	"kvferry/record"
 )
 
-// CheckStreamRow says what is wrong with a row of a stream.
+// CheckStreamRow returns the errors in the key and value of a row of a stream.
 func CheckStreamRow(sub, value []byte) (keyErr, valueErr error) {
 	if IsEntry(sub) {
 		return nil, CheckPairs(value)
@@ -23,7 +23,7 @@ func CheckStreamRow(sub, value []byte) (keyErr, valueErr error) {
 	return nil, err
 }
 
-// GroupOrder appends what rows of consumer groups are sorted by: group, kind, and consumer or id.
+// GroupOrder appends the sort key of a row of a consumer group: group, kind, and consumer or id.
 //
 //	+-----------+-------+-----------+----------------+
 //	| glen (8B) | group | kind (1B) | consumer or id |
@@ -36,13 +36,13 @@ func GroupOrder(dst []byte, k *GroupKey) []byte {
 	return append(dst, k.Consumer...)
 }
 
-// SplitGroupOrder splits what GroupOrder made.
+// SplitGroupOrder splits a sort key of GroupOrder.
 func SplitGroupOrder(b []byte) (group []byte, rest []byte) {
 	n := binary.BigEndian.Uint64(b)
 	return b[8 : 8+n], b[8+n:]
 }
 
-// CompareGroups compares what GroupOrder makes.
+// CompareGroups compares sort keys of GroupOrder.
 func CompareGroups(a, b []byte) int {
 	ga, ra := SplitGroupOrder(a)
 	gb, rb := SplitGroupOrder(b)
@@ -52,7 +52,7 @@ func CompareGroups(a, b []byte) int {
 	return bytes.Compare(ra, rb)
 }
 
-// GroupElement makes the value of an element of a row's value, after the two counts of the row.
+// GroupElement converts a row's value to the two counts of the row, followed by the value of an element.
 func GroupElement(k *GroupKey, value []byte) ([]byte, error) {
 	counts := func(a, b uint64) []byte {
 		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, a), b)
@@ -71,16 +71,16 @@ func GroupElement(k *GroupKey, value []byte) ([]byte, error) {
 		DeliveredMS: int64(p.Delivered), Count: int64(p.Count)}), err
 }
 
-// GroupCounts is how many bytes of counts GroupElement puts before the value.
+// GroupCounts is the length of the counts that GroupElement puts before the value.
 const GroupCounts = 16
 
-// Values that only Kvrocks understands are records of type other. The name of the type is that which the command TYPE
-// answers, after modulePrefix. A JSON document is its own value; of other types each row is an element, a part:
+// Values that only Kvrocks understands are records of type other. The type's name is modulePrefix and the reply of the
+// command TYPE. A JSON document is its own value; of other types each row is an element, a part:
 //
 //	the metadata row    00 size(8) extras
 //	a row below it      01 slen(uvarint) sub value
 //
-// size is big endian, sub what follows the version in the row's key.
+// size is big endian; sub is the part after the version in the row's key.
 const (
 	modulePrefix = "kvrocks:"
 	cborSuffix   = "+cbor"
@@ -89,7 +89,7 @@ const (
 	partRow      = 1
 )
 
-// AppendModule appends the name of a type. cbor says how a JSON document is packed.
+// AppendModule appends the name of a type. cbor is true for a JSON document packed as CBOR.
 func AppendModule(dst []byte, kind Kind, cbor bool) []byte {
 	dst = append(append(dst, modulePrefix...), kind.String()...)
 	if cbor {
@@ -98,7 +98,7 @@ func AppendModule(dst []byte, kind Kind, cbor bool) []byte {
 	return dst
 }
 
-// Modules names the kinds of values that only the server understands and that is reports. A bitmap is one if it is too long for a string.
+// Modules names the kinds that only the server understands and for which is is true, including bitmaps (if too long).
 func Modules(is func(Kind) bool) (out []string) {
 	for kind := Kind(1); kind < NumKinds; kind++ {
 		if (kind == KindBitmap || kind.Type() == record.Other) && is(kind) {
@@ -108,7 +108,7 @@ func Modules(is func(Kind) bool) (out []string) {
 	return out
 }
 
-// ModuleKind is the kind of a type's name, 0 for types of other servers.
+// ModuleKind returns the kind of a type's name, 0 for types of other servers.
 func ModuleKind(native string) (kind Kind, cbor bool) {
 	name, ok := strings.CutPrefix(native, modulePrefix)
 	if !ok {
@@ -123,8 +123,8 @@ func ModuleKind(native string) (kind Kind, cbor bool) {
 	return 0, false
 }
 
-// CheckModuleRow says what is wrong with a row below the metadata row of a value that only Kvrocks understands. The pages of
-// cuckoo filters, and rows of unknown kinds, are carried as they are.
+// CheckModuleRow checks a row below the metadata row of a value that only Kvrocks understands. Pages of cuckoo filters,
+// and rows of unknown kinds, pass unchecked.
 func CheckModuleRow(kind Kind, sub, value []byte) error {
 	switch kind {
 	case KindBitmap:
@@ -148,7 +148,7 @@ func CheckModuleRow(kind Kind, sub, value []byte) error {
 //	              01 label                    its value
 //	              02 downstream key           aggregator(1) bucket(8) alignment(8) latest(8) nu(1) nf(1), nu+nf numbers of 8
 //
-// The server leaves samples behind the count in a chunk, and does not read them.
+// The server may leave more samples than count in a chunk, and does not read them.
 const (
 	bloomNumber   = 2
 	centroidLen   = 1 + DoubleLen + 4
@@ -163,10 +163,10 @@ const (
 	seriesDownKey = 2
 )
 
-// ModuleSums are what the rows of a value that only Kvrocks understands add up to, which metadata tells, too.
+// ModuleSums sums up the rows of a value that only Kvrocks understands, for comparison with its metadata.
 type ModuleSums struct{ rows, bytes, centroids, buffered uint64 }
 
-// Add takes a row.
+// Add counts a row.
 func (s *ModuleSums) Add(sub, value []byte) {
 	s.rows++
 	s.bytes += uint64(len(value))
@@ -178,7 +178,7 @@ func (s *ModuleSums) Add(sub, value []byte) {
 	}
 }
 
-// Wrong says how they differ from the extras of the metadata row, "" when they do not.
+// Wrong describes how they differ from the extras of the metadata row, or returns "".
 func (s *ModuleSums) Wrong(kind Kind, extras []byte) string {
 	switch kind {
 	case KindBloom:
@@ -236,7 +236,7 @@ func checkSeriesRow(sub, value []byte) error {
 	return Exact(value, 0, "samples", chunkHead+int(n)*sampleLen)
 }
 
-// kindByte returns the first byte of sub, one up to most.
+// kindByte returns the first byte of sub, which must not exceed most.
 func kindByte(sub []byte, most byte) (byte, error) {
 	if len(sub) == 0 {
 		return 0, record.Short(0, "kind", 1, 0)

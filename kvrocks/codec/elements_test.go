@@ -12,7 +12,7 @@ import (
 	"kvferry/record"
 )
 
-// TestPart: parts come back as they were; every strict prefix of what tells their lengths is refused, and no length is trusted.
+// TestPart: parts come back unchanged; every strict prefix of their lengths is refused, and no length is trusted.
 func TestPart(t *testing.T) {
 	for _, p := range []Part{{Meta: true, Size: 1 << 40}, {Meta: true, Size: 3, Value: []byte("extras")}, {Sub: []byte{}, Value: []byte{}},
 		{Sub: []byte("sub"), Value: []byte("value")}, {Sub: bytes.Repeat([]byte("s"), 300), Value: []byte{0}}} {
@@ -49,7 +49,7 @@ func TestModuleKind(t *testing.T) {
 	}
 }
 
-// TestIsDocument: a document is all there is: every byte cut off or added is noticed, and no length is trusted.
+// TestIsDocument: extras are exactly one document: any byte cut off or added is noticed, and no length is trusted.
 func TestIsDocument(t *testing.T) {
 	for _, doc := range []string{
 		"\x00{\"a\":[1,2.5,null,\"b\"]}", "\x00\"text\"", "\x01\xa1\x61a\x84\x01\xfb\x40\x04\x00\x00\x00\x00\x00\x00\xf6\x61b",
@@ -79,7 +79,7 @@ func be2(n [2]uint64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, n[0]), n[1])
 }
 
-// TestGroupElements: rows of consumer groups become elements that sort by group, its own row first, and tell what the rows count.
+// TestGroupElements: rows of consumer groups become elements that sort by group, its row first, with the rows' counts.
 func TestGroupElements(t *testing.T) {
 	rows := []struct {
 		k      GroupKey
@@ -131,7 +131,7 @@ func TestGroupElements(t *testing.T) {
 	}
 }
 
-// TestSpace: keys that a namespace makes are its own, decode, and are told by samples that are cut short.
+// TestSpace: keys of a namespace are within it, decode, and are sampled correctly even if truncated.
 func TestSpace(t *testing.T) {
 	for _, s := range []Space{{Namespace: []byte("ns")}, {Namespace: []byte(DefaultNamespace), Slotted: true}, {Namespace: bytes.Repeat([]byte{0xff}, MaxNamespace)}} {
 		prefix, upper := s.Prefix()
@@ -169,7 +169,7 @@ func TestSpace(t *testing.T) {
 	}
 }
 
-// TestSized: names may be empty, and what is cut off says how much is missing.
+// TestSized: names may be empty, and errors of truncated names have the missing length.
 func TestSized(t *testing.T) {
 	for _, name := range []string{"", "n", "name"} {
 		b := AppendSized(nil, []byte(name))

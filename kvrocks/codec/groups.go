@@ -8,7 +8,7 @@ import (
 	"kvferry/record"
 )
 
-// GroupKind tells the rows of consumer groups apart. The numbers are those in keys since 2.10.
+// GroupKind is the kind of a row of a consumer group. The numbers are used in keys since 2.10.
 type GroupKind byte
 
 // The kinds of rows of consumer groups.
@@ -18,21 +18,21 @@ const (
 	KindPending
 )
 
-// groupsMark is the ms of a stream's rows since 2.10 that are no entries.
+// groupsMark is the ms of a stream's rows that are not entries, since 2.10.
 var groupsMark = bytes.Repeat([]byte{0xff}, 8)
 
 // oldMark ends the keys of groups and consumers before 2.10.
 var oldMark = []byte("METADATA")
 
-// GroupKey is what follows the version in the key of a row about a consumer group.
+// GroupKey is the part after the version in the key of a consumer group's row.
 //
 //	          since 2.10                                    2.6 to 2.9
 //	group     ff×8 01 glen(8) group                         glen(8) group METADATA
 //	consumer  ff×8 02 glen(8) group nlen(8) name            glen(8) group nlen(8) name METADATA
 //	pending   ff×8 03 glen(8) group ms(8) seq(8)            glen(8) group ms(8) seq(8)
 //
-// Numbers are big endian. The old rows lie between the entries and are told from them by their length, which is
-// never 16. Servers since 2.10 take them for entries and do not know the groups.
+// Numbers are big endian. The old rows are mixed with the entries; they differ in length, which is never 16. Servers
+// since 2.10 treat them as entries and do not see the groups.
 type GroupKey struct {
 	Old      bool
 	Kind     GroupKind
@@ -41,7 +41,7 @@ type GroupKey struct {
 	ID       StreamID // of KindPending
 }
 
-// AppendGroupKey appends what follows the version in the key of a row about a consumer group.
+// AppendGroupKey appends the part after the version in the key of a consumer group's row.
 func AppendGroupKey(dst []byte, k GroupKey) []byte {
 	if !k.Old {
 		dst = append(append(dst, groupsMark...), byte(k.Kind))
@@ -59,15 +59,15 @@ func AppendGroupKey(dst []byte, k GroupKey) []byte {
 	return dst
 }
 
-// IsEntry reports whether what follows the version in the key of a stream's row is the id of an entry.
+// IsEntry reports whether sub, the part after the version in the key of a stream's row, is the id of an entry.
 func IsEntry(sub []byte) bool {
 	return len(sub) == idLen && !IsReserved(sub)
 }
 
-// IsReserved reports whether an id has the ms of rows about consumer groups.
+// IsReserved reports whether an id has the ms of consumer groups' rows.
 func IsReserved(id []byte) bool { return bytes.HasPrefix(id, groupsMark) }
 
-// DecodeGroupKey decodes what follows the version in the key of a row about a consumer group into views.
+// DecodeGroupKey decodes the part after the version in the key of a consumer group's row into views.
 func DecodeGroupKey(b []byte) (GroupKey, error) {
 	rest, ok := bytes.CutPrefix(b, groupsMark)
 	if !ok {
@@ -88,7 +88,7 @@ func DecodeGroupKey(b []byte) (GroupKey, error) {
 	return k, k.decodeRest(rest, len(b))
 }
 
-// decodeRest decodes what follows the group, which ends the key.
+// decodeRest decodes the rest of the key, after the group.
 func (k *GroupKey) decodeRest(rest []byte, end int) (err error) {
 	switch k.Kind {
 	case KindConsumer:
@@ -105,8 +105,8 @@ func (k *GroupKey) decodeRest(rest []byte, end int) (err error) {
 	return Exact(rest, end-len(rest), "group row", 0)
 }
 
-// decodeOldGroupKey decodes the key of a row before 2.10. A pending entry is told from a consumer by what
-// the key's rest can be.
+// decodeOldGroupKey decodes the key of a row before 2.10. A pending entry differs from a consumer in the possible rest
+// of the key.
 func decodeOldGroupKey(b []byte) (GroupKey, error) {
 	k := GroupKey{Old: true, Kind: KindGroup}
 	group, rest, err := cutSized(b, "group", len(b))
@@ -132,7 +132,7 @@ func AppendSized(dst, b []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(dst, uint64(len(b))), b...)
 }
 
-// cutSized splits what AppendSized appends off b, whose end is at end in its key or value.
+// cutSized splits a length-prefixed part off b, whose end is at offset end in its key or value.
 func cutSized(b []byte, field string, end int) (v, rest []byte, err error) {
 	off := end - len(b)
 	if len(b) < 8 {
@@ -216,7 +216,7 @@ func DecodeConsumer(b []byte) (Consumer, error) {
 //	| delivered (8B) | count (8B) | nlen (8B) | consumer |
 //	+----------------+------------+-----------+----------+
 //
-// Numbers are big endian; delivered is the last delivery in Unix milliseconds, count how many there were.
+// Numbers are big endian; delivered is the last delivery in Unix milliseconds, count the number of deliveries.
 type Pending struct {
 	Delivered UnixMillis
 	Count     uint64
@@ -243,8 +243,8 @@ func DecodePending(b []byte) (p Pending, err error) {
 	return p, Exact(rest, len(b)-len(rest), "consumer", 0)
 }
 
-// CheckPairs checks that the value of an entry is pairs of a field and a value, each after its length as a varint:
-// what record.AppendPair makes.
+// CheckPairs checks that the value of an entry is pairs of a field and a value, each after its length as a varint, in
+// the form of record.AppendPair.
 func CheckPairs(b []byte) error {
 	for rest := b; len(rest) > 0; {
 		_, _, next, err := record.DecodePair(rest)

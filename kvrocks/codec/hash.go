@@ -7,15 +7,15 @@ import (
 	"kvferry/record"
 )
 
-// HashState are the extras of a hash whose fields may expire; other hashes have none.
+// HashState is the extras of a hash with field expiries; other hashes have no extras.
 //
 //	+-----------+--------------+------------+------------+
 //	| mode (1B) | persist (8B) | lower (8B) | upper (8B) |
 //	+-----------+--------------+------------+------------+
 //
-// Numbers are big endian. mode is 1. persist is the number of fields that never expire; all others expire from lower to upper,
-// which are 0 when there are none. The size of such a hash also counts fields that have expired, whose rows a compaction may have
-// dropped.
+// Numbers are big endian. mode is 1. persist is the number of fields that never expire; all others expire from lower to
+// upper, which are 0 without such fields. The size of such a hash also counts expired fields, whose rows a compaction
+// may have dropped.
 type HashState struct {
 	Persist      uint64
 	Lower, Upper UnixMillis
@@ -26,13 +26,13 @@ const (
 	hashMode   = 1
 )
 
-// AppendHashState appends the extras of a hash whose fields may expire.
+// AppendHashState appends the extras of a hash with field expiries.
 func AppendHashState(dst []byte, s HashState) []byte {
 	dst = binary.BigEndian.AppendUint64(append(dst, hashMode), s.Persist)
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, uint64(s.Lower)), uint64(s.Upper))
 }
 
-// DecodeHashState decodes the extras of a hash whose fields may expire.
+// DecodeHashState decodes the extras of a hash with field expiries.
 func DecodeHashState(b []byte) (HashState, error) {
 	if err := checkHash(b, 0); err != nil {
 		return HashState{}, err
@@ -43,7 +43,7 @@ func DecodeHashState(b []byte) (HashState, error) {
 	return HashState{binary.BigEndian.Uint64(b[1:]), millis(b[9:]), millis(b[17:])}, nil
 }
 
-// checkHash checks the extras of a hash, which are at off in the value.
+// checkHash checks the extras of a hash, at offset off in the value.
 func checkHash(b []byte, off int) error {
 	switch {
 	case len(b) == 0:
@@ -74,7 +74,7 @@ func DecodeField(b []byte) (expiry UnixMillis, v []byte, err error) {
 	return millis(b), b[FieldExpiryLen:], nil
 }
 
-// millis reads a moment. One beyond what is a moment is the last.
+// millis reads a time, at most the largest int64.
 func millis(b []byte) UnixMillis {
 	return UnixMillis(min(binary.BigEndian.Uint64(b), math.MaxInt64))
 }

@@ -1,4 +1,4 @@
-// Package codec has the layouts of Kvrocks' rows: keys, metadata, consumer groups, segments of bitmaps. It knows no store.
+// Package codec has the layouts of Kvrocks' rows: keys, metadata, consumer groups, bitmap segments. It opens no store.
 package codec
 
 import (
@@ -22,13 +22,13 @@ const (
 	FamilyIndex     = "index"
 )
 
-// Families are all that a server may have, in the order in which it makes them.
+// Families lists all families of a server, in the order in which it creates them.
 var Families = [...]string{FamilyDefault, FamilyMetadata, FamilyScore, FamilyPubSub, FamilyPropagate, FamilyStream, FamilySearch, FamilyIndex}
 
-// RecordFamilies are those that hold records, metadata first.
+// RecordFamilies lists the families that hold records, metadata first.
 var RecordFamilies = [...]string{FamilyMetadata, FamilyDefault, FamilyScore, FamilyStream}
 
-// DefaultNamespace is where keys are when no namespace was chosen.
+// DefaultNamespace is the namespace of keys if none was chosen.
 const DefaultNamespace = "__namespace"
 
 // Widths of the parts of keys, in bytes.
@@ -48,15 +48,15 @@ const MaxNamespace = math.MaxUint8
 // KeyFieldLen names the field that holds the user key's length in errors.
 const KeyFieldLen = "klen"
 
-// Version tells the lives of a key apart. The engine makes it of the clock, in microseconds shifted by
-// VersionCounter bits, and a counter. RENAME and COPY take it along, and lists that LMOVE made before 2.11
-// have version 0, so it is compared for equality only.
+// Version distinguishes the lives of a key. The engine makes it from the clock, in microseconds shifted by
+// VersionCounter bits, and a counter. RENAME and COPY keep it, and lists made by LMOVE before 2.11 have version 0, so
+// it can only be compared for equality.
 type Version uint64
 
-// VersionCounter is how many bits of a version are the counter.
+// VersionCounter is the number of bits of a version's counter.
 const VersionCounter = 11
 
-// AppendNamespace appends what all keys of a namespace start with.
+// AppendNamespace appends the prefix of all keys of a namespace.
 //
 //	+------------+-----------+
 //	| nslen (1B) | namespace |
@@ -77,7 +77,7 @@ func SplitNamespace(b []byte) (ns, rest []byte, err error) {
 	return rest[:n:n], rest[n:], nil
 }
 
-// NoSlot is the slot in keys of a server that is in no cluster.
+// NoSlot means that keys have no slot: the server is not in a cluster.
 const NoSlot = -1
 
 // MetaKey is the key of a metadata row.
@@ -86,10 +86,10 @@ const NoSlot = -1
 //	| nslen (1B) | namespace | [slot (2B)] | user key |
 //	+------------+-----------+-------------+----------+
 //
-// slot, big endian, is there in cluster mode only: nothing in the row says so.
+// slot, big endian, exists in cluster mode only; the row does not record this.
 type MetaKey struct {
 	Namespace []byte
-	Slot      int // NoSlot: none
+	Slot      int // or NoSlot
 	Key       []byte
 }
 
@@ -107,7 +107,7 @@ func AppendHome(dst, ns []byte, slot int) []byte {
 	return dst
 }
 
-// DecodeMetaKey decodes the key of a metadata row into views. slotted says that the server was in a cluster.
+// DecodeMetaKey decodes the key of a metadata row into views. slotted is true if the server was in a cluster.
 func DecodeMetaKey(b []byte, slotted bool) (MetaKey, error) {
 	ns, slot, rest, err := splitHome(b, slotted)
 	return MetaKey{ns, slot, rest}, err
@@ -131,10 +131,10 @@ func splitHome(b []byte, slotted bool) (ns []byte, slot int, rest []byte, err er
 //	| nslen (1B) | namespace | [slot (2B)] | klen (4B) | user key | version (8B) | sub |
 //	+------------+-----------+-------------+-----------+----------+--------------+-----+
 //
-// slot, klen and version are big endian; slot is there in cluster mode only.
+// slot, klen and version are big endian; slot exists in cluster mode only.
 type SubKey struct {
 	Namespace []byte
-	Slot      int // NoSlot: none
+	Slot      int // or NoSlot
 	Key       []byte
 	Version   Version
 	Sub       []byte
@@ -171,11 +171,11 @@ func DecodeSubKey(b []byte, slotted bool) (SubKey, error) {
 	return k, nil
 }
 
-// signBit is that of a float64.
+// signBit is the sign bit of a float64.
 const signBit = 1 << 63
 
-// AppendDouble appends a float64 so that its bytes ascend as the number does: big endian, with the sign bit
-// inverted, or all bits when it is set. -0.0 comes before 0.0.
+// AppendDouble appends a float64 so that its bytes ascend like the number: big endian, with the sign bit inverted, or
+// all bits inverted if it is set. -0.0 comes before 0.0.
 func AppendDouble(dst []byte, f float64) []byte {
 	b := math.Float64bits(f)
 	if b&signBit != 0 {
@@ -186,7 +186,7 @@ func AppendDouble(dst []byte, f float64) []byte {
 	return binary.BigEndian.AppendUint64(dst, b)
 }
 
-// DecodeDouble decodes what AppendDouble appends, which is all of b.
+// DecodeDouble decodes a float64 of AppendDouble, which must be all of b.
 func DecodeDouble(b []byte) (float64, error) {
 	if err := Exact(b, 0, "score", DoubleLen); err != nil {
 		return 0, err
@@ -201,7 +201,7 @@ func DoubleOf(b uint64) float64 {
 	return math.Float64frombits(^b)
 }
 
-// Exact checks that b, which is at off in its key or value, has n bytes.
+// Exact checks that b, at offset off in its key or value, has n bytes.
 func Exact(b []byte, off int, field string, n int) error {
 	if len(b) < n {
 		return record.Short(off, field, n, len(b))
@@ -215,7 +215,7 @@ func Exact(b []byte, off int, field string, n int) error {
 // Slot returns the slot of a user key, as Redis computes it.
 func Slot(key []byte) int { return keyslot.Of(key) }
 
-// IDText writes the id of an entry for people.
+// IDText formats the id of an entry as ms-seq, or in hex if it has a wrong length.
 func IDText(id []byte) string {
 	if len(id) != idLen {
 		return fmt.Sprintf("%x", id)
@@ -223,7 +223,7 @@ func IDText(id []byte) string {
 	return fmt.Sprintf("%d-%d", binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:]))
 }
 
-// SlotError means that the slot in a key is not that of the user key.
+// SlotError returns an error for a slot in a key that is not the user key's slot.
 func SlotError(slot int, key []byte) error {
 	return fmt.Errorf("slot is %d, but the key belongs to slot %d", slot, Slot(key))
 }

@@ -12,7 +12,7 @@ import (
 // Kind is the engine's type of a key, in the low 4 bits of a metadata row's flags.
 type Kind uint8
 
-// The kinds, with the version of the server that brought them.
+// The kinds, with the server version that introduced them.
 const (
 	KindString Kind = 1 + iota
 	KindHash
@@ -32,14 +32,14 @@ const (
 	NumKinds
 )
 
-// maxKinds is how many numbers flags have room for.
+// maxKinds is the number of kinds that flags can represent.
 const maxKinds = kindMask + 1
 
-// KindNames are what the command TYPE answers.
+// KindNames lists the replies of the command TYPE.
 var KindNames = [NumKinds]string{"none", "string", "hash", "list", "set", "zset", "bitmap", "sortedint", "stream",
 	"MBbloom--", "ReJSON-RL", "hyperloglog", "TDIS-TYPE", "timeseries", "MBbloomCF"}
 
-// String returns the name as the command TYPE answers it.
+// String returns the name in the form of the command TYPE.
 func (k Kind) String() string {
 	if k > 0 && k < NumKinds {
 		return KindNames[k]
@@ -50,24 +50,24 @@ func (k Kind) String() string {
 // KindOf reads the kind from the flags of a metadata row, its first byte.
 func KindOf(flags byte) Kind { return Kind(flags & kindMask) }
 
-// Known reports whether this build knows the kind. A value of another one is carried as its rows are.
+// Known reports whether this build knows the kind. The rows of an unknown kind are carried unchanged.
 func (k Kind) Known() bool { return k > 0 && k < NumKinds }
 
-// Single reports whether the metadata row is all there is of a key.
+// Single reports whether a key has no rows but its metadata row.
 func (k Kind) Single() bool { return k == KindString || k == KindJSON }
 
 // hasSize reports whether version and size are in the metadata row.
 func (k Kind) hasSize() bool { return k.Known() && !k.Single() }
 
-// CountsRows reports whether size is the number of rows below the metadata row; of a stream it is that of entries.
+// CountsRows reports whether size is the number of rows below the metadata row, or of entries for streams.
 func (k Kind) CountsRows() bool {
 	return k >= KindHash && k <= KindZSet || k == KindSortedInt || k == KindStream
 }
 
-// mayBeEmpty reports whether a key lives on when its size is 0.
+// mayBeEmpty reports whether a key of size 0 exists.
 func (k Kind) mayBeEmpty() bool { return k <= KindString || k >= KindStream }
 
-// Type is the type of the records of a kind. Only the server understands the kinds of record.Other, and those unknown here.
+// Type returns the record type of a kind. Only the server understands record.Other, which includes unknown kinds.
 func (k Kind) Type() record.Type {
 	switch k {
 	case KindString, KindBitmap, KindHyperLogLog:
@@ -102,10 +102,10 @@ type UnixMillis int64
 //	| flags (1B) | expiry (4B or 8B)  | [version (8B)] | [size (4/8B)] | extras |
 //	+------------+--------------------+----------------+---------------+--------+
 //
-// All big endian. Bit 7 of flags says that expiry is in milliseconds and that it and size have 8 bytes;
-// otherwise expiry is in seconds and both have 4. The low 4 bits of flags are the kind; the others are 0.
-// expiry 0 is never. Strings and JSON have neither version nor size: for them extras are the value,
-// or the format(1) and the document. Of an unknown kind nothing is known but the expiry; the rest is extras.
+// All big endian. If bit 7 of flags is set, expiry is in milliseconds and it and size have 8 bytes; otherwise expiry is
+// in seconds and both have 4. The low 4 bits of flags are the kind; the others are 0. expiry 0 is never. Strings and
+// JSON have neither version nor size: their extras are the value, or the format(1) and the document. For an unknown
+// kind only the expiry is decoded; the rest is extras.
 type Meta struct {
 	Wide    bool // new form
 	Kind    Kind
@@ -115,8 +115,7 @@ type Meta struct {
 	Extras  []byte
 }
 
-// AppendMeta appends the value of a metadata row. In the old form the expiry is rounded to seconds as the
-// engine does it.
+// AppendMeta appends the value of a metadata row. In the old form the expiry is rounded to seconds, like in the engine.
 func AppendMeta(dst []byte, m Meta) []byte {
 	if m.Wide {
 		dst = binary.BigEndian.AppendUint64(append(dst, flagWide|byte(m.Kind)), uint64(m.Expiry))
@@ -134,7 +133,7 @@ func AppendMeta(dst []byte, m Meta) []byte {
 	return append(dst, m.Extras...)
 }
 
-// secondsOf rounds as the engine does: to the nearest second, but never to 0.
+// secondsOf rounds like the engine: to the nearest second, but never to 0.
 func secondsOf(e UnixMillis) uint32 {
 	if e > 0 && e < 1000 {
 		return 1
@@ -142,8 +141,8 @@ func secondsOf(e UnixMillis) uint32 {
 	return uint32((e + 499) / 1000)
 }
 
-// DecodeMeta decodes the value of a metadata row; Extras is a view. Every byte is accounted for: a flag, length or mode that no
-// known server writes is an error of the kind record.FindNewer.
+// DecodeMeta decodes the value of a metadata row; Extras is a view. Every byte is accounted for: a flag, length or mode
+// that no known server writes is an error of kind record.FindNewer.
 func DecodeMeta(b []byte) (Meta, error) {
 	if len(b) == 0 {
 		return Meta{}, record.Short(0, "flags", 1, 0)
@@ -179,7 +178,7 @@ func DecodeMeta(b []byte) (Meta, error) {
 	return m, m.checkExtras(at + width)
 }
 
-// width is that of expiry and size.
+// width returns the width of expiry and size.
 func (m *Meta) width() int {
 	if m.Wide {
 		return 8
@@ -187,12 +186,12 @@ func (m *Meta) width() int {
 	return 4
 }
 
-// newer is the error of a form that a later server may have written.
+// newer returns an error for a form that a later server may have written.
 func newer(off int, field, format string, args ...any) error {
 	return &findings.Error{Kind: record.FindNewer, Err: &record.CorruptError{Off: int64(off), Field: field, Err: fmt.Errorf(format, args...)}}
 }
 
-// Bytes of extras, the least of them where there can be more.
+// Lengths of extras, or minimum lengths if they vary.
 const (
 	ListExtras      = 16
 	OldStreamExtras = 88 // before 2.6
@@ -202,13 +201,13 @@ const (
 	digestExtras    = 72
 	JSONExtras      = 1
 	seriesExtras    = 30 // and the source key
-	seriesSource    = 18 // the offset of the source key's length
+	seriesSource    = 18 // offset of the source key's length
 )
 
 var leastExtras = [maxKinds]int{KindList: ListExtras, KindStream: OldStreamExtras, KindBloom: bloomExtras, KindJSON: JSONExtras,
 	KindHyperLogLog: hllExtras, KindTDigest: digestExtras, KindTimeSeries: seriesExtras}
 
-// checkExtras checks that what follows the size, at off in the value, is as long as it has to be, and its modes are known.
+// checkExtras checks that the extras, at offset off in the value, have a valid length and known modes.
 func (m *Meta) checkExtras(off int) error {
 	n, have := leastExtras[m.Kind], len(m.Extras)
 	if have < n {
@@ -237,7 +236,7 @@ func (m *Meta) checkExtras(off int) error {
 	return known(m.Extras, off, 0, "encoding", HLLDense)
 }
 
-// known checks a number of one byte at an offset of b, which is at off in the value, and has values up to most.
+// known checks that the byte b[at] is at most most; b is at offset off in the value.
 func known(b []byte, off, at int, field string, most byte) error {
 	if b[at] > most {
 		return newer(off+at, field, "%d is not known", b[at])
@@ -248,17 +247,17 @@ func known(b []byte, off, at int, field string, most byte) error {
 // Alive reports whether the key exists until it expires.
 func (m *Meta) Alive() bool { return m.Size != 0 || m.Kind.mayBeEmpty() }
 
-// ListEnds are the extras of a list.
+// ListEnds is the extras of a list.
 //
 //	+-----------+-----------+
 //	| head (8B) | tail (8B) |
 //	+-----------+-----------+
 //
-// Big endian. Elements are at the indexes from head on and before tail, so tail-head is the size. A new list has
-// both at FirstIndex.
+// Big endian. Elements have the indexes from head to tail-1, so tail-head is the size. A new list has both at
+// FirstIndex.
 type ListEnds struct{ Head, Tail uint64 }
 
-// FirstIndex is where the first element goes that is pushed to the right.
+// FirstIndex is the index of the first element pushed to the right.
 const FirstIndex = math.MaxUint64 / 2
 
 // AppendListEnds appends the extras of a list.
@@ -283,13 +282,13 @@ func DecodeListEnds(b []byte) (ListEnds, error) {
 // Big endian, so ids ascend bytewise.
 type StreamID [idLen]byte
 
-// StreamState are the extras of a stream.
+// StreamState is the extras of a stream.
 //
 //	+----------------------+----------------------+-------------------+-------------+------------+--------------------+---------------+
 //	| last generated (16B) | recorded first (16B) | max deleted (16B) | first (16B) | last (16B) | entries added (8B) | [groups (8B)] |
 //	+----------------------+----------------------+-------------------+-------------+------------+--------------------+---------------+
 //
-// Numbers are big endian. groups, the number of consumer groups, is not there before 2.6.
+// Numbers are big endian. groups, the number of consumer groups, exists since 2.6.
 type StreamState struct {
 	LastGenerated, RecordedFirst, MaxDeleted, First, Last StreamID
 

@@ -2,8 +2,8 @@ package codec
 
 import "strings"
 
-// LeftBehind says what a row of a column family without records is that the server does not make again; "" for
-// others. known is false for a row of an unknown kind.
+// LeftBehind describes a row of a column family without records, or returns "" if the server recreates the row. known
+// is false for a row of an unknown kind.
 func LeftBehind(family string, key []byte) (what string, known bool) {
 	switch family {
 	case FamilySearch:
@@ -25,7 +25,7 @@ func LeftBehind(family string, key []byte) (what string, known bool) {
 var propagated = []struct {
 	key    string
 	prefix bool
-	what   string // "" where the server makes it again
+	what   string // "" if the server recreates it
 }{
 	{"__namespace_keys__", false, "namespace tokens (add them again with NAMESPACE ADD)"},
 	{"lua_f_", true, "scripts (load them again with SCRIPT LOAD)"},

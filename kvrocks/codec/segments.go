@@ -9,8 +9,8 @@ import (
 )
 
 // SegmentLen is the length of the segments of a bitmap. The rest of a segment's key is the offset of its first byte in
-// decimal; the last byte written and what comes before it are there, zeros behind it need not be. Bits
-// count from the low end of a byte, so Redis has every byte reversed. A segment without a row is zeros.
+// decimal. A segment may end after the last written byte; the rest is zeros. Bits count from the low end of a byte, so
+// in Redis each byte is reversed. A segment without a row is zeros.
 const SegmentLen = 1024
 
 // maxBitmap is the length of the longest bitmap, whose last bit is 2^32-1.
@@ -19,7 +19,7 @@ const maxBitmap = 1 << 29
 // AppendSegment appends the rest of the key of a segment: its offset, or its number, in decimal.
 func AppendSegment(dst []byte, n uint64) []byte { return strconv.AppendUint(dst, n, 10) }
 
-// DecodeDecimal decodes a number as AppendSegment writes it.
+// DecodeDecimal decodes a number in the form of AppendSegment.
 func DecodeDecimal(b []byte, field string, most uint64) (uint64, error) {
 	n, err := strconv.ParseUint(string(b), 10, 64)
 	if err != nil || n > most || len(b) > 1 && b[0] == '0' || b[0] == '+' {
@@ -37,19 +37,19 @@ func DecodeSegment(b []byte) (off uint64, err error) {
 	return off, err
 }
 
-// Reverse copies bytes from src to dst with the order of their bits reversed, as many as both have.
+// Reverse copies bytes from src to dst with their bits reversed, up to the shorter length.
 func Reverse(dst, src []byte) {
 	for i := range min(len(dst), len(src)) {
 		dst[i] = bits.Reverse8(src[i])
 	}
 }
 
-// A HyperLogLog lies in HLLSegments segments of HLLSegmentLen bytes, numbered in decimal. Joined they are the dense
+// A HyperLogLog has HLLSegments segments of HLLSegmentLen bytes, numbered in decimal. Joined they are the dense
 // registers of Redis; a segment without a row is zeros.
 const (
 	HLLSegments   = 16
 	HLLSegmentLen = 768
-	HLLDense      = 0 // the encoding, which is the only one
+	HLLDense      = 0 // the only encoding
 )
 
 // DecodeHLLSegment decodes the rest of the key of a HyperLogLog's segment.
@@ -57,5 +57,5 @@ func DecodeHLLSegment(b []byte) (n uint64, err error) {
 	return DecodeDecimal(b, "segment", HLLSegments-1)
 }
 
-// HLLHeader starts a HyperLogLog of Redis that is dense and whose cached count is stale.
+// HLLHeader starts a dense HyperLogLog of Redis whose cached count is stale.
 var HLLHeader = append([]byte("HYLL\x00\x00\x00\x00"), 0, 0, 0, 0, 0, 0, 0, 0x80)

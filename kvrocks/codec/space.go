@@ -7,20 +7,20 @@ import (
 	"kvferry/internal/shared/keylanes"
 )
 
-// Space makes the raw keys of a namespace.
+// Space builds the raw keys of a namespace.
 type Space struct {
 	Namespace []byte
 	Slotted   bool // keys have the slot of a cluster
 }
 
-// Prefix is what all keys of the namespace start with, and upper what comes after them all; nil when nothing does.
+// Prefix returns the prefix of all keys of the namespace, and the first key after them all, nil if none can exist.
 func (s Space) Prefix() (prefix, upper []byte) {
 	prefix = AppendNamespace(nil, string(s.Namespace))
 	upper, _ = keylanes.Successor(prefix)
 	return prefix, upper
 }
 
-// slotOf returns the slot in the rows of a key, NoSlot when they have none.
+// slotOf returns the slot in the rows of a key, or NoSlot.
 func (s Space) slotOf(key []byte) int {
 	if !s.Slotted {
 		return NoSlot
@@ -33,13 +33,13 @@ func (s Space) AppendMetaKey(dst, key []byte) []byte {
 	return AppendMetaKey(dst, MetaKey{Namespace: s.Namespace, Slot: s.slotOf(key), Key: key})
 }
 
-// AppendBelow appends what the rows below a user key's metadata row start with.
+// AppendBelow appends the key prefix of the rows below a user key's metadata row.
 func (s Space) AppendBelow(dst, key []byte) []byte {
 	dst = AppendHome(dst, s.Namespace, s.slotOf(key))
 	return append(binary.BigEndian.AppendUint32(dst, uint32(len(key))), key...)
 }
 
-// AppendVersion appends what those of a version start with.
+// AppendVersion appends the key prefix of such rows of one version.
 func (s Space) AppendVersion(dst, key []byte, version int64) []byte {
 	return binary.BigEndian.AppendUint64(s.AppendBelow(dst, key), uint64(version))
 }
@@ -51,8 +51,7 @@ func (s Space) Below(key []byte) (lo, hi []byte) {
 	return lo, hi
 }
 
-// Lanes returns how the keys of rows below metadata start where they have no slot. Their lanes are the namespace and the bytes
-// of klen.
+// Lanes describes the keys of rows below metadata without slots. Their lanes are the namespace and the bytes of klen.
 func (s Space) Lanes() *keylanes.Layout {
 	prefix, upper := s.Prefix()
 	at := len(prefix)
@@ -71,8 +70,8 @@ func (s Space) Lanes() *keylanes.Layout {
 	}
 }
 
-// Sampled returns the user key in the key of a metadata row, or of one below it, as far as it is there: samples come from the
-// indexes of tables, whose keys may be cut short.
+// Sampled returns a function that returns the user key in the key of a metadata row, or of a row below it. Both may be
+// truncated: samples come from the indexes of tables.
 func (s Space) Sampled(below bool) func(raw []byte) []byte {
 	at := NslenLen + len(s.Namespace)
 	if s.Slotted {

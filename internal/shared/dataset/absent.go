@@ -7,7 +7,7 @@ import (
 	"kvferry/store"
 )
 
-// Absent is a keyspace that is not there: it has a name and no rows.
+// Absent is a keyspace that does not exist: it has a name and no rows.
 type Absent string
 
 // Name returns the name it would have.
@@ -22,7 +22,7 @@ func (Absent) Rows(_, _ []byte) (store.Iterator, error) { return noRows{}, nil }
 // Entries returns no entries.
 func (Absent) Entries(_, _ []byte) (store.EntryIterator, error) { return noEntries{}, nil }
 
-// Unordered calls nothing.
+// Unordered visits no entries.
 func (Absent) Unordered(func(*store.Entry) error) error { return nil }
 
 // Sample returns no keys.

@@ -8,7 +8,7 @@ import (
 	"kvferry/store"
 )
 
-// A column family that is not there reads as an empty one, whichever way it is read.
+// TestAbsent: an absent column family reads as empty, by any method.
 func TestAbsent(t *testing.T) {
 	ks := Absent("data_cf")
 	if ks.Name() != "data_cf" || !ks.Comparer().IsBytewise() || ks.Size() != 0 {

@@ -9,18 +9,18 @@ import (
 	"kvferry/store"
 )
 
-// Dead reads the records of one type whose delete left their rows behind.
+// Dead reads the deleted records of one type whose rows still exist.
 type Dead struct {
 	Type   record.Type
 	Metas  store.Keyspace // holds the meta rows, or whole strings
-	Family deleted.Family // not asked for strings
+	Family deleted.Family // not used for strings
 	Kind   string         // of the finding about a row without a meta row
 
-	// Open opens the usual reader of the type, with these in the place of Metas.
+	// Open opens the usual reader of the type, over metas instead of Metas.
 	Open func(metas store.Keyspace, e *format.Env) (record.Reader, error)
 }
 
-// Records opens the usual reader on the meta rows of before. Nothing is counted, and no finding reported.
+// Records opens the usual reader over restored meta rows. It counts no rows and reports no findings.
 func (d *Dead) Records(ctx context.Context, e *format.Env, tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 	quiet := *e
 	quiet.Ledger, quiet.Report = nil, nil

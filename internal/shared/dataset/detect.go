@@ -12,17 +12,17 @@ import (
 // Look is how a format recognizes its stores.
 type Look struct {
 	Names []string // of the five directories
-	// Home reports whether they may lie in a directory, "" being the root.
+	// Home reports whether a directory may contain them; "" is the root.
 	Home func(dir string) bool
-	// Judge says why a store of one of the names may be the format's, or why not.
+	// Judge reports whether a store of one of the names may belong to the format, and why.
 	Judge func(name string, s *format.StoreEvidence) (why string, ok bool)
 }
 
-// scores are those of a database of which so many stores are there. It is never certain: anybody may name
-// directories so.
+// scores maps the number of a database's existing stores to a score. It is never certain: the directory names are
+// common.
 var scores = [...]int{0, 20, 40, 60, 80, 95}
 
-// Weigh weighs the evidence by the database of which most stores are there.
+// Weigh scores the evidence by the database with the most existing stores.
 func (l *Look) Weigh(ev *format.Evidence) format.Verdict {
 	var v format.Verdict
 	homes := make(map[string]int)

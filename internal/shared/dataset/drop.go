@@ -2,7 +2,7 @@ package dataset
 
 import "kvferry/record"
 
-// Drop takes the counts of what rows were read from and closes it.
+// Drop adds the counts of a row reader to t and closes it.
 func Drop(it interface {
 	Tally(*record.Tally)
 	Close() error

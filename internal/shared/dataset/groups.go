@@ -7,7 +7,7 @@ import (
 	"kvferry/record"
 )
 
-// HasConsumer reports whether a pending entry belongs to a consumer, and else the loss: only Redis 8.8 and later have such.
+// HasConsumer reports whether a pending entry has a consumer, and if not, a loss: only Redis 8.8 and later have such.
 func HasConsumer(e *record.Element, report func(record.Loss)) bool {
 	p, err := record.DecodePending(e.Value)
 	if err != nil || p.Consumer != nil {

@@ -8,7 +8,7 @@ import (
 	"kvferry/record"
 )
 
-// KeepIf keeps the elements that keep says, in place; nothing is moved while all are kept.
+// KeepIf keeps the elements for which keep is true, in place; it moves no element before the first dropped one.
 func KeepIf(batch []record.Element, keep func(*record.Element) bool) []record.Element {
 	n := 0
 	for i := range batch {
@@ -23,8 +23,7 @@ func KeepIf(batch []record.Element, keep func(*record.Element) bool) []record.El
 	return batch[:n]
 }
 
-// KeepScores keeps the elements whose scores are from -limit to limit, which NaN is not. They are those that the
-// engine takes.
+// KeepScores keeps the elements whose scores the engine accepts: from -limit to limit, and not NaN.
 func KeepScores(batch []record.Element, engine string, limit float64, report func(record.Loss)) []record.Element {
 	return KeepIf(batch, func(e *record.Element) bool {
 		if math.Abs(e.Score) <= limit {
@@ -42,8 +41,8 @@ func KeepScores(batch []record.Element, engine string, limit float64, report fun
 	})
 }
 
-// Past moves an expiry before 1970, for which the target has no number, to first, the first moment after it that it can hold,
-// and says so. The record has expired either way.
+// Past moves an expiry before 1970, which the target cannot represent, to first, the earliest expiry it can hold, and
+// returns this as a loss. The record has expired either way.
 func Past(h *record.Header, first int64) []record.Loss {
 	if h.ExpireMS >= 0 {
 		return nil
@@ -53,8 +52,8 @@ func Past(h *record.Header, first int64) []record.Loss {
 		Detail: "it expired before 1970, which the target has no number for; written as expired in the first second of 1970"}}
 }
 
-// StreamProgress lists what a stream, if the record is one, loses in a target that keeps nothing but its entries and its last
-// id. Servers count again: nothing is lost of a stream that never had more entries than it has.
+// StreamProgress lists the losses of a stream in a target that only keeps its entries and its last id. Servers recount
+// entries, so a stream that never had more entries than now loses no count.
 func StreamProgress(h *record.Header) []record.Loss {
 	var out []record.Loss
 	lose := func(detail string) {
@@ -72,8 +71,8 @@ func StreamProgress(h *record.Header) []record.Loss {
 	return out
 }
 
-// KeepMembers drops members that have expired and takes the expiry off those that will. It returns how many are left, and how
-// many of them had one.
+// KeepMembers drops expired members and clears the expiry of the others. It returns the number of kept members and how
+// many of them had an expiry.
 func KeepMembers(batch []record.Element, now int64) (n int, expiring int64) {
 	for i := range batch {
 		e := &batch[i]
@@ -90,7 +89,7 @@ func KeepMembers(batch []record.Element, now int64) (n int, expiring int64) {
 	return n, expiring
 }
 
-// MembersDetail is the text of a finding about members that keep no expiry.
+// MembersDetail returns the text of a finding about members that lose their expiry.
 func MembersDetail(n int64) string {
 	return record.Plural(n, "member") + " will expire on the server; records have no place for that"
 }

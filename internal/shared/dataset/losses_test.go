@@ -44,7 +44,7 @@ func TestKeepScores(t *testing.T) {
 	}
 }
 
-// TestStreamProgress: a stream loses what cannot be counted again.
+// TestStreamProgress: a stream loses the counts that servers cannot restore.
 func TestStreamProgress(t *testing.T) {
 	for _, c := range []struct {
 		added   uint64

@@ -1,11 +1,11 @@
-// Package dataset is what formats share that keep every type in a store of its own: a dataset is one
-// database or several, a database the same few directories, each a store.
+// Package dataset is shared by formats that keep each type in its own store: a dataset is one or several databases, a
+// database a fixed set of directories, each a store.
 //
 //	dump/strings  dump/hashes  …        one database, in the root
 //	dump/db0/strings  dump/db0/hashes   several, in directories by their numbers
 //	dump/db12/strings  …
 //
-// What the rows mean is up to the formats: they embed Source and Target.
+// The meaning of rows is up to the formats: they embed Source and Target.
 package dataset
 
 import (
@@ -16,22 +16,22 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// InfoFile is what Pika's bgsave leaves beside the stores.
+// InfoFile is the file that Pika's bgsave writes beside the stores.
 const InfoFile = "info"
 
-// PikaBeside are the directories that Pika keeps beside its data: backups, what it sends to replicas, and logs.
+// PikaBeside lists the directories that Pika keeps beside its data: backups, dumps for replicas, and logs.
 var PikaBeside = []string{"bgsave", "dbsync", "dump", "log"}
 
-// DefaultMemory is what passes and shards may buffer when nothing else is said.
+// DefaultMemory is the default buffer limit of passes and shards.
 const DefaultMemory = 64 << 20
 
-// IsDB reports whether a directory name is that of a database in LayoutDB.
+// IsDB reports whether a directory name belongs to a database in LayoutDB.
 func IsDB(name string) bool {
 	digits, ok := strings.CutPrefix(name, "db")
 	return ok && IsNumber(digits)
 }
 
-// IsNumber reports whether s is a decimal number as directories are named by.
+// IsNumber reports whether s is a decimal number without leading zeros, as in directory names.
 func IsNumber(s string) bool {
 	if s == "" || s[0] == '0' && s != "0" {
 		return false

@@ -18,7 +18,7 @@ import (
 	"kvferry/store"
 )
 
-// OpenStore opens the store in a directory of a dataset, nil when it is not there.
+// OpenStore opens the store in a directory of a dataset; it returns nil if the store does not exist.
 func OpenStore(ctx context.Context, root, rel string, o *format.OpenOptions) (store.Store, error) {
 	opts := o.Options
 	if o.WALDir != "" {
@@ -35,24 +35,24 @@ func OpenStore(ctx context.Context, root, rel string, o *format.OpenOptions) (st
 	return st, nil
 }
 
-// Passed reports whether the store of a type, in a directory of a dataset, is there and is to be skipped.
+// Passed reports whether the store of a type, in a directory of a dataset, exists and should be skipped.
 func Passed(root, rel, db string, t record.Type, o *format.OpenOptions) bool {
 	return PassedAll(root, rel, db, record.Of(t), o)
 }
 
-// PassedAll is Passed of a store of several types.
+// PassedAll is Passed for a store of several types.
 func PassedAll(root, rel, db string, t record.TypeSet, o *format.OpenOptions) bool {
 	return !isEmpty(filepath.Join(root, rel)) && Unwanted(root, rel, db, t, o)
 }
 
-// Unwanted reports whether the store of some types, in a directory of a dataset, is to be skipped if it is there: nothing of
-// it is missed if it is not.
+// Unwanted reports whether the store of some types, in a directory of a dataset, should be skipped. If so, its absence
+// is no finding.
 func Unwanted(root, rel, db string, t record.TypeSet, o *format.OpenOptions) bool {
 	return o.Pass != nil && o.Pass(db, t, filepath.Join(root, rel))
 }
 
-// isAbsent reports whether the error of opening a directory means that it is not there or empty; one that
-// holds files which are no database is not absent, it is damaged.
+// isAbsent reports whether the error of opening a directory means that it does not exist or is empty; a directory with
+// files but without a database is damaged, not absent.
 func isAbsent(dir string, err error) bool {
 	if !errors.Is(err, store.ErrNotStore) && !errors.Is(err, fs.ErrNotExist) {
 		return false
@@ -60,23 +60,22 @@ func isAbsent(dir string, err error) bool {
 	return isEmpty(dir)
 }
 
-// isEmpty reports whether a directory is not there or has nothing in it.
+// isEmpty reports whether a directory does not exist or has no entries.
 func isEmpty(dir string) bool {
 	entries, err := disk.ReadDir(dir)
 	return len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
 }
 
-// Closed reports whether a directory of a dataset may not be read, so that nothing says whether it is there.
+// Closed reports whether a directory of a dataset cannot be read for lack of permission, so its existence is unknown.
 func Closed(root, rel string) bool {
 	_, err := disk.ReadDir(filepath.Join(root, rel))
 	return errors.Is(err, fs.ErrPermission)
 }
 
-// FindMissingStore is the kind of finding of a store that is not there.
+// FindMissingStore is the kind of finding for an absent store.
 const FindMissingStore = "missing-store"
 
-// ReportMissing reports those stores of a database that are not there, of which missing are the directories and types, unless
-// they would be skipped.
+// ReportMissing reports the missing stores of a database, unless they would be skipped.
 func ReportMissing(root, db string, missing []Lack, o *format.OpenOptions) {
 	var dirs []string
 	for _, m := range missing {
@@ -90,19 +89,19 @@ func ReportMissing(root, db string, missing []Lack, o *format.OpenOptions) {
 	}
 }
 
-// Lack is a store that is not there: its directory in the dataset, and the type of its records.
+// Lack is an absent store: its directory in the dataset, and the type of its records.
 type Lack struct {
 	Dir  string
 	Type record.Type
 }
 
-// ReportGaps reports the databases of LayoutDB that are not there although they should be: one of a higher number is, or there
-// is a directory, one of dirs, with nothing in it. The last ones of a dataset, without their directories, nobody can miss. What
-// nobody asks for is not reported.
+// ReportGaps reports the missing databases of LayoutDB: a database with a higher number exists, or its directory, one
+// of dirs, is empty. Missing databases at the end are undetectable if their directories are missing too. Unwanted
+// databases are not reported.
 func (s *Source[S]) ReportGaps(o *format.OpenOptions, root string, dirs []string) {
 	var missing []string
-	var one string     // the only one
-	var next, n uint64 // the first that was not seen yet, and the one that the directory is of
+	var one string     // the missing database, if it is only one
+	var next, n uint64 // the first unseen number; the directory's number
 	gap := func(end uint64) {
 		if next < end && !Unwanted(root, rangeOf(next, next), strconv.FormatUint(next, 10), record.AllTypes, o) {
 			missing, one = append(missing, rangeOf(next, end-1)), ""
@@ -113,7 +112,7 @@ func (s *Source[S]) ReportGaps(o *format.OpenOptions, root string, dirs []string
 	}
 	for _, dir := range dirs {
 		name := strings.TrimPrefix(dir, "db")
-		n, _ = strconv.ParseUint(name, 10, 64) // the largest number stands for those beyond it
+		n, _ = strconv.ParseUint(name, 10, 64) // larger numbers become the largest uint64
 		n = min(n, math.MaxUint64-1)
 		if s.Database(name) != nil {
 			gap(n)
@@ -136,7 +135,7 @@ func rangeOf(first, last uint64) string {
 	return fmt.Sprintf("db%d to db%d", first, last)
 }
 
-// some are the names of the databases, as --db takes them, or of the first of many.
+// some lists the databases in the form of --db, the first maxNamed if they are many.
 func (s *Source[S]) some() string {
 	names := s.Databases()
 	if len(names) > maxNamed {
@@ -145,10 +144,10 @@ func (s *Source[S]) some() string {
 	return strings.Join(names, ",")
 }
 
-// maxNamed is how many databases a finding names.
+// maxNamed is the number of databases that a finding names.
 const maxNamed = 8
 
-// Report hands on a finding about the dataset itself.
+// Report reports a finding about the dataset itself.
 func Report(o *format.OpenOptions, f record.Finding) {
 	if o.Options.Report != nil {
 		f.Place.Level = -1
@@ -156,8 +155,8 @@ func Report(o *format.OpenOptions, f record.Finding) {
 	}
 }
 
-// Subdirs lists the entries of a directory whose names are accepted, in the order of their numbers; none when there is no
-// such directory.
+// Subdirs lists the entries of a directory whose names are accepted, in the order of their numbers; none if the
+// directory does not exist.
 func Subdirs(dir string, accept func(string) bool) ([]string, error) {
 	entries, err := disk.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

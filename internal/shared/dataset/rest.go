@@ -12,7 +12,7 @@ import (
 	"kvferry/store"
 )
 
-// Get returns a copy of the value of a row; nil when there is none.
+// Get returns a copy of the value of a row; nil if the row does not exist.
 func Get(ks store.Keyspace, raw []byte) ([]byte, error) {
 	it, err := ks.Rows(raw, append(bytes.Clone(raw), 0))
 	if err != nil {
@@ -25,8 +25,8 @@ func Get(ks store.Keyspace, raw []byte) ([]byte, error) {
 	return append([]byte{}, value...), errors.Join(err, it.Close())
 }
 
-// CountRest counts the rows of a keyspace that holds no records: those of which judge says what is wrong are malformed, the others
-// housekeeping.
+// CountRest counts the rows of a keyspace that holds no records: rows for which judge returns an error as malformed,
+// the others as housekeeping.
 func CountRest(ks store.Keyspace, e *format.Env, judge func(raw, value []byte) error) error {
 	it, err := ks.Rows(nil, nil)
 	if err != nil {
@@ -60,7 +60,7 @@ func CountRest(ks store.Keyspace, e *format.Env, judge func(raw, value []byte) e
 	return errors.Join(err, it.Close())
 }
 
-// ReportRest reports something about such a keyspace.
+// ReportRest reports a finding about such a keyspace.
 func ReportRest(ks store.Keyspace, e *format.Env, f record.Finding) {
 	if e.Report == nil {
 		return

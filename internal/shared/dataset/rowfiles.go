@@ -14,17 +14,17 @@ import (
 	"kvferry/store"
 )
 
-// RowFiles are rows of a target whose order is not that of its shards. Each shard sorts its own and saves them in a file,
-// which outlives the process; when all are there they are merged.
+// RowFiles holds the rows of a target that are ordered across shards. Each shard sorts its rows and saves them in a
+// file, which outlives the process; the files are merged once all exist.
 //
 //	DIR/000001.rows   of shard 1, as extsort.Sorter.Save writes it
 type RowFiles struct {
-	root, dir string // of the target; of the files within it
+	root, dir string // of the target; of the files, relative to root
 	mu        sync.Mutex
-	files     map[int]store.Table // by shard; paths are those within the target
+	files     map[int]store.Table // by shard; paths are relative to the target
 }
 
-// NewRowFiles returns the files in a directory of a target, none so far.
+// NewRowFiles returns an empty set of files in a directory of a target.
 func NewRowFiles(root, dir string) *RowFiles {
 	return &RowFiles{root: root, dir: dir, files: map[int]store.Table{}}
 }
@@ -33,7 +33,7 @@ func (r *RowFiles) name(n int) string { return fmt.Sprintf("%s/%06d.rows", r.dir
 
 func (r *RowFiles) path(n int) string { return filepath.Join(r.root, filepath.FromSlash(r.name(n))) }
 
-// Save saves the rows of a shard; of none there is no file.
+// Save saves the rows of a shard; without rows it writes no file.
 func (r *RowFiles) Save(n int, rows *extsort.Sorter) error {
 	count := rows.Len()
 	if count == 0 {
@@ -60,7 +60,7 @@ func (r *RowFiles) take(t store.Table) {
 	r.files[t.Shard] = t
 }
 
-// Tables returns the file of a shard, if there is one, for the journal.
+// Tables returns the file of a shard, if it has one, for the journal.
 func (r *RowFiles) Tables(n int) []store.Table {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +97,7 @@ func (r *RowFiles) Shards() []int {
 	return slices.Sorted(maps.Keys(r.files))
 }
 
-// Merge hands the rows of all shards to f. The files stay, as all begins again when the target cannot be finished.
+// Merge passes the rows of all shards to f. The files stay: they are merged again if the target cannot be finished.
 func (r *RowFiles) Merge(o extsort.Options, f func(rows *extsort.Sorter) error) (err error) {
 	if o.Memory <= 0 {
 		o.Memory = DefaultMemory

@@ -14,7 +14,7 @@ import (
 	"kvferry/store"
 )
 
-// TestRowFiles: rows of shards are merged, those of an earlier process too, and what is not as it was left is refused.
+// TestRowFiles: rows of shards are merged, including an earlier process's, and changed files are refused.
 func TestRowFiles(t *testing.T) {
 	root := t.TempDir()
 	save := func(r *RowFiles, n int, keys ...string) {

@@ -2,15 +2,15 @@ package dataset
 
 import "kvferry/store"
 
-// Slice is the part of a keyspace that is of one database, where several lie in it.
+// Slice is the part of a keyspace that belongs to one of its databases.
 type Slice struct {
 	store.Keyspace
-	Lo, Hi []byte                // raw keys of it; nil is open
-	Holds  func(raw []byte) bool // reports whether a raw key is of it
+	Lo, Hi []byte                // bounds of its raw keys; nil is open
+	Holds  func(raw []byte) bool // reports whether a raw key belongs to it
 	Of     int                   // how many databases share the samples; 0 is one
 }
 
-// IteratorSize is what an iterator takes, see store.Weigher.
+// IteratorSize returns the size of an iterator, see store.Weigher.
 func (s *Slice) IteratorSize() int64 {
 	if w, ok := s.Keyspace.(store.Weigher); ok {
 		return w.IteratorSize()
@@ -18,7 +18,7 @@ func (s *Slice) IteratorSize() int64 {
 	return 0
 }
 
-// sizing is how many keys are sampled for a slice's share of the bytes.
+// sizing is the number of keys sampled to estimate a slice's share of the bytes.
 const sizing = 512
 
 // Rows yields the rows of the slice in [lo, hi).
@@ -50,7 +50,7 @@ func (s *Slice) Unordered(f func(*store.Entry) error) error {
 	})
 }
 
-// Sample returns about n samples of the slice, where all are of the same size.
+// Sample returns about n samples of the slice if all slices have the same size.
 func (s *Slice) Sample(n int) ([]store.Weighted, error) {
 	all, err := s.Keyspace.Sample(n * max(1, s.Of))
 	out := all[:0]
@@ -62,7 +62,7 @@ func (s *Slice) Sample(n int) ([]store.Weighted, error) {
 	return out, err
 }
 
-// Size is the slice's share of the bytes, by sampled keys; all of them when there are no samples to be had.
+// Size estimates the slice's share of the bytes from sampled keys; it returns all bytes if sampling fails.
 func (s *Slice) Size() int64 {
 	size := s.Keyspace.Size()
 	all, err := s.Keyspace.Sample(sizing)

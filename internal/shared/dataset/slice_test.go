@@ -11,7 +11,7 @@ import (
 	"kvferry/store"
 )
 
-// TestSlice: whichever way rows are asked for, those of other databases are not shown.
+// TestSlice: no method shows rows of other databases.
 func TestSlice(t *testing.T) {
 	mem := memstore.New().Dir("d")
 	for _, key := range []string{"a1", "b1", "b2", "b33", "c1", "c2"} {
@@ -68,7 +68,7 @@ func TestSlice(t *testing.T) {
 	}
 }
 
-// weighed is a keyspace that says how many samples it was asked for.
+// weighed is a keyspace that records the requested number of samples.
 type weighed struct {
 	store.Keyspace
 	asked   int

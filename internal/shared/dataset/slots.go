@@ -9,17 +9,17 @@ import (
 	"kvferry/store"
 )
 
-// Slots is a keyspace whose keys ascend by the slot of the user key, as in a cluster: a span of user keys is a few rows in each
-// slot.
+// Slots describes a keyspace whose keys ascend by the slot of the user key, as in a cluster: a span of user keys is a
+// range of rows in each slot.
 type Slots struct {
 	Head     int    // bytes of a raw key before the user key
 	From, To []byte // raw keys of the keyspace; nil is open
-	// User returns the user key of a raw key of at least Head bytes; leap is false where rows that follow in its slot may have
-	// smaller ones. nil: it is what follows Head, and they have not.
+	// User returns the user key of a raw key of at least Head bytes; leap is false if later rows of its slot may have
+	// smaller user keys. nil: the user key is the rest after Head, and leap is true.
 	User func(raw []byte) (user []byte, leap bool)
 }
 
-// Open opens the rows of a span. The iterator jumps from one lot to the next.
+// Open opens the rows of a span. The iterator seeks from slot to slot.
 func (s *Slots) Open(ks store.Keyspace, span format.Span) (store.Iterator, error) {
 	it, err := ks.Rows(s.From, s.To)
 	if err != nil || span.Lo == nil && span.Hi == nil {
@@ -34,10 +34,10 @@ type slotRows struct {
 	Slots
 	span format.Span
 	to   []byte
-	own  record.Tally // what was skipped within the span
+	own  record.Tally // counts of skipped rows within the span
 }
 
-// Next returns the next row of the span. A row that is too short for a user key is of the first one.
+// Next returns the next row of the span. A row too short for a user key belongs to the first span.
 func (s *slotRows) Next() (key, value []byte, err error) {
 	for {
 		key, value, err = s.Iterator.Next()
@@ -60,7 +60,7 @@ func (s *slotRows) Next() (key, value []byte, err error) {
 	}
 }
 
-// inside reports whether a row is of the span, and else sets to, where the next one may be; nil: anywhere.
+// inside reports whether a row is in the span; otherwise it sets to, a lower bound of the next such row; nil: no bound.
 func (s *slotRows) inside(raw []byte) bool {
 	if s.to = s.to[:0]; len(raw) < s.Head {
 		s.to = nil
@@ -84,7 +84,7 @@ func (s *slotRows) inside(raw []byte) bool {
 	return false
 }
 
-// Tally takes the counts of the span.
+// Tally adds the counts of the span to t.
 func (s *slotRows) Tally(t *record.Tally) {
 	t.Add(&s.own)
 	s.own = record.Tally{}

@@ -11,9 +11,9 @@ import (
 
 // Store is an open store.
 type Store interface {
-	// Types are those whose records it holds.
+	// Types returns the types of its records.
 	Types() record.TypeSet
-	// Size is the bytes of its keyspaces.
+	// Size returns the bytes of its keyspaces.
 	Size() int64
 	// Keyspaces are named within the database; DB is not set.
 	Keyspaces() []format.Keyspace
@@ -31,11 +31,11 @@ type Source[S Store] struct {
 // Database is one database of a source.
 type Database[S Store] struct {
 	Name   string
-	Dirs   []string // in the dataset that hold its stores, "" for the root
+	Dirs   []string // directories of its stores in the dataset, "" for the root
 	Stores []S
 }
 
-// Layout says where the databases lie.
+// Layout returns the layout of the databases' directories.
 func (s *Source[S]) Layout() format.Layout {
 	if s.Flat {
 		return format.LayoutFlat
@@ -52,10 +52,10 @@ func (s *Source[S]) Databases() []string {
 	return out
 }
 
-// Sorted returns true: metas are in order, and so are data rows lane by lane.
+// Sorted returns true: meta rows are in order, and so are data rows within each lane.
 func (s *Source[S]) Sorted() bool { return true }
 
-// Types returns the types of the stores that are there.
+// Types returns the types of the existing stores.
 func (s *Source[S]) Types(db string) record.TypeSet {
 	var t record.TypeSet
 	for _, st := range s.StoresOf(db, record.AllTypes) {
@@ -64,7 +64,7 @@ func (s *Source[S]) Types(db string) record.TypeSet {
 	return t
 }
 
-// Size returns the bytes of the stores that hold the types; where others lie with them, their share.
+// Size returns the bytes of the stores that hold the types; of a store shared with other types, their share.
 func (s *Source[S]) Size(db string, t record.TypeSet) int64 {
 	var n int64
 	for _, st := range s.StoresOf(db, t) {
@@ -74,8 +74,7 @@ func (s *Source[S]) Size(db string, t record.TypeSet) int64 {
 	return n
 }
 
-// Split cuts the user keys where the bytes of the stores, as far as sampled keys show, are in n equal
-// parts.
+// Split cuts the user keys into n spans of about equal bytes, estimated from sampled keys.
 func (s *Source[S]) Split(db string, t record.TypeSet, n int) ([]format.Span, error) {
 	if n <= 1 {
 		return []format.Span{{}}, nil
@@ -103,7 +102,7 @@ func (s *Source[S]) Weigh(db string, t record.TypeSet, n int) ([]store.Weighted,
 	return keys, nil
 }
 
-// Database returns the database of a name, or nil if there is none.
+// Database returns the database of a name, or nil if it does not exist.
 func (s *Source[S]) Database(name string) *Database[S] {
 	for _, db := range s.DBs {
 		if db.Name == name {

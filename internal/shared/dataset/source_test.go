@@ -134,7 +134,7 @@ func TestReportMissing(t *testing.T) {
 	}
 }
 
-// TestReportGaps: databases that should be there and are not, of those that somebody asks for.
+// TestReportGaps: missing databases are reported, unless unwanted.
 func TestReportGaps(t *testing.T) {
 	for _, c := range []struct {
 		dirs, there []string
@@ -185,7 +185,7 @@ type fake struct {
 	typ    record.Type
 	err    error
 	closed int
-	asked  int // of samples, the last time
+	asked  int // last requested number of samples
 }
 
 func (f *fake) Types() record.TypeSet { return record.Of(f.typ) }
@@ -298,7 +298,7 @@ type kindStore struct {
 func (s kindStore) Types() record.TypeSet { return s.types }
 func (s kindStore) Size() int64           { return 100 }
 
-// TestStoresOf: stores of other types are not read, and count for nothing.
+// TestStoresOf: stores of other types are neither read nor counted.
 func TestStoresOf(t *testing.T) {
 	strings, rest := kindStore{types: record.Of(record.String)}, kindStore{types: record.Of(record.Hash, record.List)}
 	s := &Source[kindStore]{DBs: []*Database[kindStore]{{Name: "0", Stores: []kindStore{strings, rest}}}}

@@ -8,12 +8,11 @@ import (
 	"kvferry/store"
 )
 
-// SamplesPerSpan is how many keys are to be sampled for each span that is requested: enough for spans to
-// differ by a few percent.
+// SamplesPerSpan is the number of sampled keys per requested span: with it, spans differ by a few percent.
 const SamplesPerSpan = 32
 
-// Cut makes up to n spans of equal weight. A boundary is a user key, so no record is split; it stands before
-// the key with which the spans so far have their share.
+// Cut makes up to n spans of equal weight. A boundary is a user key, so no record is split; a span ends before the
+// first key that follows its share.
 func Cut(keys []store.Weighted, n int) []format.Span {
 	slices.SortFunc(keys, func(a, b store.Weighted) int { return bytes.Compare(a.Key, b.Key) })
 	var total, sum int64

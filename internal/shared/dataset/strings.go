@@ -10,20 +10,20 @@ import (
 	"kvferry/store"
 )
 
-// StringPass is what a format knows of the rows of its strings.
+// StringPass decodes the rows of a format's strings.
 type StringPass interface {
-	// DecodeStrings decodes the rows of the last batch into dst, which has room for all of them, as views. It returns how
-	// many could be decoded; the others are reported and counted.
+	// DecodeStrings decodes the rows of the last batch into dst, which has room for all of them, as views. It returns the
+	// number of decoded rows; the others are reported and counted.
 	DecodeStrings(dst []record.StringRecord, rows []store.Row, batch store.Batcher) int
-	// StringValue returns the value in a row that could be decoded, as a view.
+	// StringValue returns the value of a decodable row, as a view.
 	StringValue(row *store.Row) ([]byte, error)
-	// Counted tells what was counted.
+	// Counted calls f with the counts so far.
 	Counted(f record.CountFunc)
-	// Publish hands the counts to the ledger.
+	// Publish adds the counts to the ledger.
 	Publish()
 }
 
-// stringBatch is how many rows of strings are read at once, at most.
+// stringBatch is the maximum number of rows in a batch.
 const stringBatch = 64
 
 // stringRows reads a keyspace in which a row is a record.
@@ -31,25 +31,25 @@ type stringRows struct {
 	ctx    context.Context
 	pass   StringPass
 	it     store.Batcher
-	wait   store.Waiting // has the rows of the last batch
+	wait   store.Waiting // holds the rows of the last batch
 	tally  *record.Tally
 	keyAt  int
 	h      record.Header
 	rows   [stringBatch]store.Row
 	room   [stringBatch]record.StringRecord
-	batch  []record.StringRecord // of room
-	next   int                   // how many of the batch were returned
-	unread bool                  // the last that Next returned was not read
+	batch  []record.StringRecord // a part of room
+	next   int                   // number of returned strings of the batch
+	unread bool                  // the string of the last Next was not read
 }
 
-// Strings returns a reader of all rows of an iterator, which it owns, as strings. Rows are counted in
-// tally. keyAt is how many bytes of raw keys stand before the key.
+// Strings returns a reader of all rows of an iterator, which it owns, as strings. Rows are counted in tally. keyAt is
+// the offset of the user key in raw keys.
 func Strings(ctx context.Context, it store.Iterator, tally *record.Tally, p StringPass, keyAt int) record.StringReader {
 	b := store.Batched(it)
 	return &stringRows{ctx: ctx, pass: p, it: b, wait: store.Wait(b), tally: tally, keyAt: keyAt}
 }
 
-// release lets go of large values: others may be read before the string is.
+// release frees large values: other rows may be read before this string.
 func (s *stringRows) release() error {
 	if s.wait.Release(); s.wait.Here == len(s.wait.Rows) {
 		return nil
@@ -57,7 +57,7 @@ func (s *stringRows) release() error {
 	return s.values()
 }
 
-// reload reads them again.
+// reload reads the freed values again.
 func (s *stringRows) reload() error {
 	if s.wait.Here == len(s.wait.Rows) {
 		return nil
@@ -68,7 +68,7 @@ func (s *stringRows) reload() error {
 	return s.values()
 }
 
-// values takes the values of the batch from its rows anew: copies, or nil for what was let go of. Some rows are no strings.
+// values sets the values of the batch from its rows again: copies, or nil if freed. Undecodable rows have no string.
 func (s *stringRows) values() (err error) {
 	i := 0
 	for j := range s.wait.Rows {
@@ -103,7 +103,7 @@ func (s *stringRows) fill() error {
 	return nil
 }
 
-// Next moves to the next row that can be decoded.
+// Next moves to the next decodable row.
 func (s *stringRows) Next() (*record.Header, error) {
 	s.unread = false
 	if s.next >= len(s.batch) {
@@ -117,7 +117,7 @@ func (s *stringRows) Next() (*record.Header, error) {
 	return &s.h, s.release()
 }
 
-// NextStrings returns the rows of a batch that can be decoded.
+// NextStrings returns the remaining strings of a batch.
 func (s *stringRows) NextStrings() ([]record.StringRecord, error) {
 	s.unread = false
 	if s.next >= len(s.batch) {
@@ -138,7 +138,7 @@ func (s *stringRows) take(n int) ([]record.StringRecord, error) {
 	return s.batch[from:s.next], nil
 }
 
-// Strings returns the current string and those of the batch that follow it.
+// Strings returns the current string and the following strings of the batch up to bound.
 func (s *stringRows) Strings(bound []byte) ([]record.StringRecord, error) {
 	if !s.unread {
 		return nil, nil
@@ -171,7 +171,7 @@ func (s *stringRows) Settle(c record.Class) {
 	}
 }
 
-// Counted tells what was counted, and the rows of the batch before the current one.
+// Counted calls f with the counts so far, including the rows of the batch before the current one.
 func (s *stringRows) Counted(f record.CountFunc) {
 	passed := int64(0)
 	for i := range s.batch[:max(s.next-1, 0)] {
@@ -184,7 +184,7 @@ func (s *stringRows) Counted(f record.CountFunc) {
 	s.tally.Rows[record.Copied] -= passed
 }
 
-// settle counts the rows that were returned.
+// settle counts the returned rows.
 func (s *stringRows) settle() {
 	copied, held := int64(0), 0
 	for i := range s.batch[:s.next] {

@@ -17,7 +17,7 @@ import (
 	"kvferry/store"
 )
 
-// plainPass takes every row but those whose value is empty.
+// plainPass accepts all rows with a value.
 type plainPass struct{ published int }
 
 func (p *plainPass) DecodeStrings(dst []record.StringRecord, rows []store.Row, _ store.Batcher) (n int) {
@@ -36,7 +36,7 @@ func (p *plainPass) Publish() { p.published++ }
 
 func (p *plainPass) Counted(f record.CountFunc) {}
 
-// TestStrings: a row is a record of one element, which is read once, and is counted in the class that it was settled in.
+// TestStrings: a row is a record of one element, which is read once and counted in its settled class.
 func TestStrings(t *testing.T) {
 	fs := memstore.New()
 	kv := fs.Dir("/x")
@@ -85,7 +85,7 @@ func TestStrings(t *testing.T) {
 	}
 }
 
-// TestStringsAtOnce: rows come at once or one by one, each once, and are counted in the class that they were given either way.
+// TestStringsAtOnce: rows come in batches or one by one, each once, and are counted in their class either way.
 func TestStringsAtOnce(t *testing.T) {
 	fs := memstore.New()
 	kv := fs.Dir("/x")
@@ -167,7 +167,7 @@ func TestStringsAtOnce(t *testing.T) {
 	}
 }
 
-// TestPassed: a store is passed over when it is there, has files or cannot be looked into, and is one to pass.
+// TestPassed: a store is skipped if it has files or is unreadable, and Pass matches.
 func TestPassed(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"full/x", "empty"} {
@@ -194,7 +194,7 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-// failing gives no value of one row.
+// failing returns an error for the value of one row.
 type failing struct {
 	plainPass
 	row string
@@ -207,7 +207,7 @@ func (p *failing) StringValue(row *store.Row) ([]byte, error) {
 	return row.Value, nil
 }
 
-// TestValues: values of a batch are taken from its rows again, those of strings alone, and none of a row that let go of its.
+// TestValues: values of a batch are set from its rows again, only for strings, and not for rows with a freed value.
 func TestValues(t *testing.T) {
 	rows := []store.Row{{Key: []byte("no")}, {Key: []byte("a"), Value: []byte("1")}, {Key: []byte("nor"), Value: []byte("x")}, {Key: []byte("b")},
 		{Key: []byte("c"), Value: []byte("3")}, {Key: []byte("last"), Value: []byte("x")}}
@@ -227,7 +227,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestIsAbsent: a directory without files is no store, one with files is damaged, and so is what is no directory.
+// TestIsAbsent: a directory without files is absent; with files, or if it is no directory, it is damaged.
 func TestIsAbsent(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {

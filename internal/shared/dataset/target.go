@@ -23,7 +23,7 @@ type Part struct {
 	Keyspaces []Keyspace
 }
 
-// Keyspace is a keyspace of a part, which is there even when it stays empty.
+// Keyspace is a keyspace of a part; it is created even if it stays empty.
 type Keyspace struct {
 	Name  string
 	Order store.Comparer
@@ -33,7 +33,7 @@ type Keyspace struct {
 // format.Target that does not look at records.
 type Target struct {
 	Options format.CreateOptions
-	// Last puts the last rows of a part's store before it is finished; nil puts none.
+	// Last writes the last rows of a part's store before it is finished; it may be nil.
 	Last func(part int, b store.Builder) error
 
 	format format.Format
@@ -45,8 +45,8 @@ type Target struct {
 // TargetDB is a database being written.
 type TargetDB struct {
 	name     string
-	dir      string          // in the dataset, "" when its stores lie in the root
-	builders []store.Builder // of the parts
+	dir      string          // in the dataset, "" if its stores are in the root
+	builders []store.Builder // by part
 }
 
 // Builder returns the builder of a part's store.
@@ -97,7 +97,7 @@ func (t *Target) createDB(db *TargetDB) error {
 	return nil
 }
 
-// DB returns the database of a name.
+// DB returns the database with a name.
 func (t *Target) DB(name string) (*TargetDB, error) {
 	for _, db := range t.dbs {
 		if db.name == name {
@@ -118,7 +118,7 @@ func (t *Target) Groups() []record.TypeSet {
 	return out
 }
 
-// Tables returns the finished tables of a shard, their files being relative to the dataset.
+// Tables returns the finished tables of a shard, with files relative to the dataset.
 func (t *Target) Tables(n int) ([]store.Table, error) {
 	var out []store.Table
 	for _, db := range t.dbs {
@@ -165,7 +165,7 @@ func (t *Target) Adopt(_ int, name string, tables []store.Table) error {
 	return nil
 }
 
-// Finish makes all stores databases, and opens them again when the options say how.
+// Finish finishes all stores and reopens the dataset if the options request it.
 func (t *Target) Finish(ctx context.Context) (format.Source, error) {
 	if err := t.finishStores(ctx); err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (t *Target) finishStores(ctx context.Context) error {
 	})
 }
 
-// Abort removes what was written. What cannot be removed is left.
+// Abort removes the written files, as far as possible.
 func (t *Target) Abort() {
 	for _, db := range t.dbs {
 		for _, b := range db.builders {
@@ -205,10 +205,10 @@ func (t *Target) Abort() {
 	disk.Remove(t.dir)
 }
 
-// PartOf returns the first store that holds a type, -1 when none does.
+// PartOf returns the first store that holds a type, or -1.
 func (t *Target) PartOf(typ record.Type) int {
 	return slices.IndexFunc(t.parts, func(p Part) bool { return p.Types.Has(typ) })
 }
 
-// Parts is how many stores each database has.
+// Parts returns the number of stores of each database.
 func (t *Target) Parts() int { return len(t.parts) }

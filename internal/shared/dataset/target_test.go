@@ -23,7 +23,7 @@ var parts = []Part{
 	{record.Of(record.Set), "sets", []Keyspace{{"default", store.Bytewise}, {"members", store.Bytewise}}},
 }
 
-// opened is a format that can be opened, and tells of it.
+// opened is a format that records that it was opened.
 type opened struct {
 	format.Format
 	dirs *[]string
@@ -100,7 +100,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// refusing is a builder that takes no keyspace of a name.
+// refusing is a builder that refuses a keyspace.
 type refusing struct{ store.Builder }
 
 func (refusing) Keyspace(name string, _ store.Comparer) error {

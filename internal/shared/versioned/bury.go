@@ -6,8 +6,8 @@ import (
 	"kvferry/record"
 )
 
-// buryAll classifies the rows that hang on a meta row which makes no record: as class when they are of its version. With
-// classes Orphan and Malformed the meta row's version is not known; with Filtered it does not matter.
+// buryAll classifies the rows of a meta row that makes no record. Rows of its version get class. With Orphan and
+// Malformed the meta row's version is unknown; with Filtered it does not matter.
 func (r *Reader) buryAll(class record.Class) error {
 	r.newer = 0
 	var n int64
@@ -21,7 +21,7 @@ func (r *Reader) buryAll(class record.Class) error {
 		}
 		n += more
 	}
-	if r.store.Layout.Newer != NewerAlive { // else they are deleted, too
+	if r.store.Layout.Newer != NewerAlive { // with NewerAlive, newer rows are deleted, too
 		r.reportNewer()
 	}
 	if class == record.Deleted {
@@ -30,7 +30,7 @@ func (r *Reader) buryAll(class record.Class) error {
 	return nil
 }
 
-// buryTypes classifies the rows that hang on a meta row of an unknown type, whatever keyspace they are in.
+// buryTypes classifies the rows of a meta row of an unknown type, in all keyspaces.
 func (r *Reader) buryTypes() error {
 	for i, set := range r.sets {
 		if set == nil {
@@ -46,7 +46,7 @@ func (r *Reader) buryTypes() error {
 	return nil
 }
 
-// reportDeleted reports the rows that hang on a meta row which says that there are none.
+// reportDeleted reports the n rows of a meta row that counts no elements.
 func (r *Reader) reportDeleted(n int64) {
 	f := record.Finding{Type: r.h.Type, Key: r.m.Key, Place: r.metas.Place()}
 	k := &r.store.Metas
@@ -93,7 +93,7 @@ func (r *Reader) bury(i int, set RowSet, class record.Class) (n int64, err error
 	}
 }
 
-// deadClass returns the class of row i of a batch that hangs on a meta row which says that there is nothing.
+// deadClass returns the class of row i of a batch below a meta row without elements.
 func (r *Reader) deadClass(v int64, set RowSet, i int) record.Class {
 	if v != r.m.Version {
 		if c := r.otherVersion(v, set, i); c != record.Copied {
@@ -103,7 +103,7 @@ func (r *Reader) deadClass(v int64, set RowSet, i int) record.Class {
 	return record.Deleted
 }
 
-// versionOf returns the version of a row that was checked.
+// versionOf returns the version of a row that passed Check.
 func (r *Reader) versionOf(i int, e *record.Element, rest, value []byte) (v int64) {
 	if r.store.data[i].index {
 		v, _, _, _ = r.cur.Entry(&r.m, rest, value)

@@ -7,7 +7,7 @@ import (
 	"kvferry/record"
 )
 
-// checkCount compares the meta row with the rows that are alive.
+// checkCount compares the meta row with the live rows.
 func (r *Reader) checkCount() {
 	switch r.h.Type {
 	case record.List:
@@ -26,11 +26,11 @@ func (r *Reader) checkCount() {
 // dataSpace is the keyspace of the current record's data rows.
 func (r *Reader) dataSpace() *Keyspace { return &r.store.data[r.cur.data].Keyspace }
 
-// indexSpace is that of its index rows.
+// indexSpace is the keyspace of its index rows.
 func (r *Reader) indexSpace() *Keyspace { return &r.store.data[r.cur.index].Keyspace }
 
-// inside judges the index of row i of the last batch. Rows of a version come in the order of their indexes, so what is
-// skipped is missing.
+// inside checks the list index of row i of the last batch. Rows of a version ascend by index, so a skipped index has no
+// row.
 func (r *Reader) inside(index uint64, i int) bool {
 	if r.m.Boundless {
 		r.outside++
@@ -62,7 +62,7 @@ func (r *Reader) missing(from, to uint64) {
 	r.Damage(r.dataSpace(), FindListMissingIndex, r.Place(), "%s", which)
 }
 
-// checkList checks what is known when all rows of a list have been read.
+// checkList checks the bounds and the count after all rows of a list were read.
 func (r *Reader) checkList() {
 	m := &r.m
 	if !m.Boundless && r.want < m.Right {
@@ -74,10 +74,10 @@ func (r *Reader) checkList() {
 	}
 	if between := m.Right - m.Left - 1; m.Right <= m.Left || between != uint64(m.Count) {
 		r.Damage(&r.store.Metas, FindCountMismatch, r.Place(), "count is %d, left is %d and right %d", uint64(m.Count), m.Left, m.Right)
-	} // else rows that are not there have been reported as missing
+	} // else the absent rows have been reported as missing
 }
 
-// checkStream compares the last entry with what the meta row says of it.
+// checkStream compares the last entry with the last id of the meta row.
 func (r *Reader) checkStream() {
 	if bytes.Compare(r.last, r.m.Stream.Last[:]) > 0 {
 		r.Damage(&r.store.Metas, FindStreamLast, r.Place(), "the last id is %s, an entry has %s", IDText(r.m.Stream.Last[:]), IDText(r.last))

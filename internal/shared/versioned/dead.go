@@ -11,19 +11,19 @@ import (
 	"kvferry/store"
 )
 
-// Reviver makes the meta rows of records that were deleted.
+// Reviver makes the meta rows of deleted records.
 type Reviver interface {
-	// Row takes note of a data row of the newest dead version so far; first says that the version is new. rest is what
-	// follows the user key.
+	// Row visits a data row of the newest dead version so far; first is true if the version is new. rest is the raw key
+	// after the user key.
 	Row(first bool, rest, value []byte)
-	// Meta changes m, which old was decoded into, to be that of the rows; old is nil when no meta row of that version is
-	// left. lost says what the rows do not tell, "" when nothing.
+	// Meta completes m for the visited rows. m was decoded from old, which is nil if no meta row of that version is left.
+	// lost names the data that the rows cannot restore, or is "".
 	Meta(m *Meta, old []byte) (lost string)
 }
 
-// DeadRecords yields records whose delete left their rows behind: a collection's writes a meta row that says so and moves
-// the version on, a string's writes a tombstone above the row. The usual readers read them, from stores in which the meta
-// rows are those of before.
+// DeadRecords yields deleted records whose rows still exist. Deleting a collection writes a meta row without elements
+// and a higher version; deleting a string writes a tombstone above the row. The usual readers read them, over restored
+// meta rows.
 func (s *Store) DeadRecords(ctx context.Context, t record.TypeSet, span format.Span, e *format.Env, memory int64,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
@@ -47,7 +47,7 @@ func (s *Store) DeadRecords(ctx context.Context, t record.TypeSet, span format.S
 	return record.Merge(readers...), nil
 }
 
-// deadRecords yields those of one type.
+// deadRecords yields the deleted records of one type.
 func (s *Store) deadRecords(ctx context.Context, c *Codec, span format.Span, e *format.Env, memory int64,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
@@ -64,7 +64,7 @@ func (s *Store) deadRecords(ctx context.Context, c *Codec, span format.Span, e *
 	return s.revive(ctx, &d, record.Of(c.Type), span, e, memory, tell)
 }
 
-// Revive yields records of some types whose meta rows a family makes, where types share what holds their rows.
+// Revive yields deleted records of types that share a keyspace of data rows; f makes their meta rows.
 func (s *Store) Revive(ctx context.Context, f deleted.Family, t record.TypeSet, span format.Span, e *format.Env,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
@@ -72,7 +72,7 @@ func (s *Store) Revive(ctx context.Context, f deleted.Family, t record.TypeSet, 
 	return s.revive(ctx, &d, t, span, e, Share(e, 1), tell)
 }
 
-// ReviveRows yields deleted records of some types where each is one meta row.
+// ReviveRows yields deleted records of types whose records are single meta rows.
 func (s *Store) ReviveRows(ctx context.Context, t record.TypeSet, span format.Span, e *format.Env,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
@@ -80,12 +80,12 @@ func (s *Store) ReviveRows(ctx context.Context, t record.TypeSet, span format.Sp
 	return s.revive(ctx, &d, t, span, e, Share(e, 1), tell)
 }
 
-// revive has the usual reader read meta rows that were made.
+// revive runs the usual reader over restored meta rows.
 func (s *Store) revive(ctx context.Context, d *dataset.Dead, t record.TypeSet, span format.Span, e *format.Env, memory int64,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
 	l := *s.Layout
-	l.Rest = nil // nothing is counted
+	l.Rest = nil // no rows are counted
 	d.Open = func(metas store.Keyspace, e *format.Env) (record.Reader, error) {
 		of := *s
 		of.Layout = &l
@@ -95,7 +95,7 @@ func (s *Store) revive(ctx context.Context, d *dataset.Dead, t record.TypeSet, s
 	return d.Records(ctx, e, tell)
 }
 
-// deadFamily is the undead.Family of a type.
+// deadFamily is the deleted.Family of a type.
 type deadFamily struct {
 	store   *Store
 	codec   *Codec
@@ -115,7 +115,7 @@ func (f *deadFamily) UserKey(raw []byte) ([]byte, bool) {
 // MetaKey appends the raw key of a meta row.
 func (f *deadFamily) MetaKey(dst, key []byte) []byte { return f.store.Layout.AppendMetaKey(dst, key) }
 
-// decode decodes a meta row's value into m; false when it is not of the type.
+// decode decodes a meta row's value into m; it returns false if the row has another type.
 func (f *deadFamily) decode(value []byte) bool {
 	if typeOf := f.store.Layout.TypeOf; typeOf != nil {
 		if t, err := typeOf(value); err != nil || t != f.codec.Type {
@@ -137,7 +137,7 @@ func (f *deadFamily) Rows(key []byte) (store.Iterator, error) {
 	return f.rows.Keyspace.Rows(f.rows.Range(key))
 }
 
-// Version is that of a data row.
+// Version returns the version of a data row.
 func (f *deadFamily) Version(_, raw, value []byte) (int64, bool) {
 	if !bytes.HasPrefix(raw, f.prefix) {
 		return 0, false
@@ -148,7 +148,7 @@ func (f *deadFamily) Version(_, raw, value []byte) (int64, bool) {
 	return f.codec.Element(&f.m, &f.e, raw[len(f.prefix):], value)
 }
 
-// Row takes note of a row of the newest dead version.
+// Row passes a row of the newest dead version to the reviver.
 func (f *deadFamily) Row(first bool, raw, value []byte) {
 	if bytes.HasPrefix(raw, f.prefix) {
 		f.reviver.Row(first, raw[len(f.prefix):], value)
@@ -175,7 +175,7 @@ type listEnds struct {
 	id          ID
 }
 
-// Row takes note of the ends.
+// Row updates the ends.
 func (l *listEnds) Row(first bool, rest, value []byte) {
 	switch l.codec.Type {
 	case record.List:
@@ -191,7 +191,7 @@ func (l *listEnds) Row(first bool, rest, value []byte) {
 	}
 }
 
-// Meta sets the bounds when no meta row tells them.
+// Meta sets the bounds if no old meta row has them.
 func (l *listEnds) Meta(m *Meta, old []byte) string {
 	switch {
 	case old != nil:

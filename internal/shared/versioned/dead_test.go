@@ -7,8 +7,8 @@ import (
 	"kvferry/record"
 )
 
-// TestRevivedBounds: of a list without meta row the bounds are beside its first and last element, of a stream the last id is
-// that of its last entry, which is said; a meta row that is there is left as it is.
+// TestRevivedBounds: without a meta row, a list's bounds are next to its first and last element, and a stream's last id
+// is its last entry's, which is reported; an existing meta row is kept.
 func TestRevivedBounds(t *testing.T) {
 	for _, c := range []struct {
 		of       record.Type

@@ -7,10 +7,10 @@ import (
 	"kvferry/internal/text/jsonl"
 )
 
-// Describer decodes a row field by field and goes on after what is wrong with it.
+// Describer decodes a row field by field and continues after errors.
 type Describer struct{ Row format.Row }
 
-// NewDescriber returns one of a row of which nothing is known.
+// NewDescriber returns a Describer of an unknown row.
 func NewDescriber() Describer {
 	return Describer{Row: format.Row{Kind: "unknown", Version: -1, Count: -1}}
 }
@@ -20,13 +20,13 @@ func (d *Describer) Field(name string, v any, where string, off, n int) {
 	d.Row.Fields = append(d.Row.Fields, format.Field{Name: name, Value: v, Where: where, Off: off, Len: n})
 }
 
-// Broken adds the bytes of b from off on undecoded, and what is wrong with them.
+// Broken adds the bytes of b from off on as undecoded, with the error.
 func (d *Describer) Broken(err error, where string, off int, b []byte) {
 	d.Row.Err = errors.Join(d.Row.Err, err)
 	d.Field("undecoded", b[off:], where, off, len(b)-off)
 }
 
-// IDText writes the id of a stream's entry as people do: ms-seq.
+// IDText formats the id of a stream entry as ms-seq.
 func IDText(id []byte) string {
 	text, err := jsonl.AppendID(nil, id)
 	if err != nil {
@@ -35,7 +35,7 @@ func IDText(id []byte) string {
 	return string(text)
 }
 
-// DescribeIDs adds the three ids of a stream's meta row, which stand at off in the value.
+// DescribeIDs adds the three ids of a stream's meta row, which start at off in the value.
 func DescribeIDs(d *Describer, s *StreamMeta, off int) {
 	for i, id := range []ID{s.First, s.Last, s.MaxDeleted} {
 		d.Field([]string{"first id", "last id", "max deleted id"}[i], IDText(id[:]), "value", off+16*i, 16)

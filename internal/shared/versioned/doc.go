@@ -7,14 +7,14 @@
 //	keyspace of data rows    user key version …  -> …
 //	keyspace of index rows   user key version score member   (of zsets)
 //
-// A format says in a Layout how its keys and values are made, type by type, as functions. It gets a reader that walks the
-// meta rows and keeps cursors of data rows in step with them, the ledger and the findings, ranges and samples, deleted
-// records, and a writer. What it need not say is the same everywhere:
+// A format provides a Layout: functions that encode and decode its keys and values by type. It gets a reader that walks
+// the meta rows and keeps cursors of data rows in step, the ledger and the findings, ranges and samples, deleted
+// records, and a writer. All formats share these rules:
 //
-//   - Meta rows ascend by user key. Data rows do either within the lanes of a key length (package lane), or altogether.
-//   - A row that belongs to no record is an orphan; one of an older version is stale; what hangs on a meta row that says
-//     that there is nothing is deleted. Each row gets one class.
-//   - A zset's index is compared with its members by sums, and read again only where these differ.
+//   - Meta rows ascend by user key. Data rows do so within the lanes of a key length (package keylanes), or as a whole.
+//   - A row that belongs to no record is an orphan; a row of an older version is stale; a row below a meta row without
+//     elements is deleted. Each row gets one class.
+//   - A zset's index is compared with its members by sums of hashes, and read again only if they differ.
 //
 // A store holds one type (nemo, blackwidow) or all of them (floyd, kvrocks); types may share the keyspace of data rows (kvrocks).
 package versioned

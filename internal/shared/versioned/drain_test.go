@@ -8,7 +8,7 @@ import (
 	"kvferry/record"
 )
 
-// left counts the batches that are left to read, and ends with an error.
+// left counts the remaining batches, and ends with an error.
 type left struct {
 	Elements
 	batches int
@@ -23,7 +23,7 @@ func (l *left) Read([]record.Element) (int, error) {
 	return 1, nil
 }
 
-// TestDrain: what is left is read to its end, or to an error.
+// TestDrain: the rest of a record is read to its end, or to an error.
 func TestDrain(t *testing.T) {
 	gone := errors.New("gone")
 	for end, want := range map[error]error{io.EOF: nil, gone: gone} {

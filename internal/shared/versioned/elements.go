@@ -9,20 +9,20 @@ import (
 	"kvferry/store"
 )
 
-// Elements reads the elements of records of a type that are not its rows one by one. It reads the rows through the Reader
-// and classifies all of them.
+// Elements reads the elements of a type in which an element is not exactly one row. It reads the rows through the
+// Reader and classifies all of them.
 type Elements interface {
-	// Begin starts the current record. A findings.Error says that it cannot be read: there is no record then.
+	// Begin starts the current record. After a findings.Error there is no record: it cannot be read.
 	Begin() error
-	// Read returns the next elements, as record.Reader does.
+	// Read returns the next elements, like record.Reader.
 	Read(dst []record.Element) (int, error)
-	// End ends the current record: rows that were not read are classified.
+	// End ends the current record and classifies its unread rows.
 	End() error
-	// Close releases what it holds, in the middle of a record too.
+	// Close frees all resources, also in the middle of a record.
 	Close() error
 }
 
-// Drain reads what is left of a record, for End to have its rows classified.
+// Drain reads the rest of a record, so that End classifies all its rows.
 func Drain(e Elements) error {
 	var some [batchLen]record.Element
 	for {
@@ -34,8 +34,8 @@ func Drain(e Elements) error {
 	}
 }
 
-// Batch returns some of the next data rows of the current record and how many bytes of their keys the rest follows; no rows
-// after the last. They live until the next call.
+// Batch returns some of the next data rows of the current record, none after the last, and the length of the key prefix
+// to skip. The rows are valid until the next call.
 func (r *Reader) Batch(limit int) (rows []store.Row, skip int, err error) {
 	if r.rows == nil {
 		return nil, 0, nil
@@ -43,7 +43,7 @@ func (r *Reader) Batch(limit int) (rows []store.Row, skip int, err error) {
 	return r.rows.Batch(limit)
 }
 
-// Reject classifies row i of the last batch, of which Check says what is wrong, or that is none of the record's.
+// Reject classifies row i of the last batch, which fails Check or does not belong to the record.
 func (r *Reader) Reject(row *store.Row, i int) {
 	r.reject(r.cur.data, row, r.rows.PlaceAt(i))
 }
@@ -63,17 +63,17 @@ func (r *Reader) reject(i int, row *store.Row, place record.Place) {
 
 var errNotOfType = errors.New("records of this type have no such row")
 
-// Broken classifies row i of the last batch, which cannot be decoded.
+// Broken classifies row i of the last batch, an undecodable row.
 func (r *Reader) Broken(row *store.Row, i int, kind string, err error) {
 	r.malformed(r.cur.data, kind, r.h.Key, row.Key, r.rows.PlaceAt(i), err)
 }
 
-// RemarkAt reports something about row i of the last batch that leaves the record whole.
+// RemarkAt reports a finding about row i of the last batch that does not damage the record.
 func (r *Reader) RemarkAt(i int, kind string, severity record.Severity, detail string) {
 	r.Report(r.dataSpace(), record.Finding{Kind: kind, Severity: severity, Type: r.h.Type, Key: r.h.Key, Place: r.rows.PlaceAt(i), Detail: detail})
 }
 
-// Stale reports whether row i of the last batch is of another version than the current record, and classifies it then.
+// Stale reports whether row i of the last batch has another version than the current record; if so, it classifies it.
 func (r *Reader) Stale(version int64, i int) bool {
 	if version == r.m.Version {
 		return false
@@ -85,19 +85,19 @@ func (r *Reader) Stale(version int64, i int) bool {
 	return class != record.Copied
 }
 
-// Keep counts data rows that are part of the record, Lose others of its version that are not.
+// Keep counts data rows that are part of the record.
 func (r *Reader) Keep(n int64) { r.alive += n }
 
-// Lose counts data rows of the record's version that are no part of it.
+// Lose counts data rows of the record's version that are not part of it.
 func (r *Reader) Lose(n int64) { r.tallies[r.cur.data].Rows[record.Orphan] += n }
 
-// Again reads the data rows of the current record once more; the rest follows skip bytes of their keys.
+// Again reads the data rows of the current record again; skip is the length of their key prefix.
 func (r *Reader) Again() (it store.Iterator, skip int, err error) {
 	it, err = r.dataSpace().Rows(r.cur.DataRows.Range(r.h.Key))
 	return it, len(r.prefixOf(r.cur.data)), err
 }
 
-// DamageAt reports an error of the current record at one of its data rows, or at the meta row when raw is nil.
+// DamageAt reports an error of the current record at one of its data rows, or at the meta row if raw is nil.
 func (r *Reader) DamageAt(raw []byte, kind, detail string, args ...any) {
 	if r.h.Expired {
 		return
@@ -110,18 +110,18 @@ func (r *Reader) DamageAt(raw []byte, kind, detail string, args ...any) {
 	r.Damage(k, kind, place, detail, args...)
 }
 
-// CheckCount compares the meta row with how many data rows there are of its version.
+// CheckCount compares the meta row's count with the number of data rows of its version.
 func (r *Reader) CheckCount(rows int64) {
 	if r.m.Count != rows {
 		r.Damage(&r.store.Metas, FindCountMismatch, r.Place(), "count is %d, rows found: %d", r.m.Count, rows)
 	}
 }
 
-// Outside is how many rows of a list without bounds were passed over.
+// Outside is the number of skipped rows of a list without bounds.
 func (r *Reader) Outside() int64 { return r.outside }
 
-// Memory is how many bytes may be buffered, beyond what reading rows takes.
+// Memory is the number of bytes that may be buffered, in addition to the buffers of the row readers.
 func (r *Reader) Memory() int64 { return r.memory }
 
-// TempDir is where spills go.
+// TempDir is the directory of spill files.
 func (r *Reader) TempDir() string { return r.env.TempDir }

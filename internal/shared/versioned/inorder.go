@@ -10,15 +10,15 @@ import (
 	"kvferry/store"
 )
 
-// InOrder is how raw keys begin that ascend by user key, whatever its length.
+// InOrder describes raw keys that ascend by user key, regardless of its length.
 type InOrder struct {
-	// AppendPrefix appends what the raw keys of the rows of a user key begin with.
+	// AppendPrefix appends the common prefix of the raw keys of a user key's rows.
 	AppendPrefix func(dst, key []byte) []byte
-	// Compare compares the user key of a raw key with that of a prefix; ok is false for a raw key without one, or
-	// with less behind it than MinRest.
+	// Compare compares the user keys of a raw key and of a prefix; ok is false if the raw key has no user key, or fewer
+	// than MinRest bytes after it.
 	Compare func(raw, prefix []byte) (c int, ok bool)
 	MinRest int
-	// Open opens the rows of a span of user keys, where these do not lie in one range; keys are then ordered bytewise. nil: they do.
+	// Open opens the rows of a span that is not one range; keys are then ordered bytewise. nil: a span is a range.
 	Open func(rows store.Keyspace, span format.Span) (store.Iterator, error)
 }
 
@@ -41,15 +41,14 @@ func (o *InOrder) span(lo, hi []byte) (from, to []byte) {
 	return from, to
 }
 
-// RowSet is what data rows are read through. User keys are asked for in ascending order; each row is handed out once, by
-// Batch or as a stray.
+// RowSet reads data rows. User keys are sought in ascending order; each row is returned once, by Batch or as a stray.
 type RowSet interface {
 	Seek(key []byte) error
-	// Batch returns some of the next rows of the user key and how many bytes of their keys the rest follows; no rows after
-	// the last. They live until the next call of any method.
+	// Batch returns some of the next rows of the user key, none after the last, and the length of the key prefix to skip.
+	// The rows are valid until the next call of any method.
 	Batch(limit int) (rows []store.Row, skip int, err error)
 	PlaceAt(i int) record.Place
-	// Finish hands the rows that are left to stray.
+	// Finish passes the remaining rows to stray.
 	Finish() error
 	Tally(*record.Tally)
 	Close() error
@@ -61,11 +60,11 @@ type OrderedRows struct {
 	order *InOrder
 	stray keylanes.Stray
 	room  []store.Row
-	rows  []store.Row   // read in one go
-	wait  store.Waiting // has them
-	at    int           // the next of them to hand out
+	rows  []store.Row   // of the last NextBatch
+	wait  store.Waiting // holds rows; may free large values
+	at    int           // the next of rows to return
 	start int           // of the last batch
-	want  []byte        // the prefix that rows are wanted of
+	want  []byte        // the prefix of the sought user key
 	done  bool
 }
 
@@ -112,8 +111,8 @@ func (s *OrderedRows) Batch(limit int) (rows []store.Row, skip int, err error) {
 	}
 }
 
-// wanted returns how many of the first rows are well-formed ones of the user key. Rows ascend: between two that start alike all
-// do.
+// wanted counts the leading rows that are well-formed and belong to the user key. Rows ascend: if the first and the
+// last start with a prefix, all do.
 func (s *OrderedRows) wanted(rows []store.Row) (n int) {
 	least := len(s.want) + s.order.MinRest
 	all := bytes.HasPrefix(rows[0].Key, s.want) && bytes.HasPrefix(rows[len(rows)-1].Key, s.want)
@@ -123,7 +122,7 @@ func (s *OrderedRows) wanted(rows []store.Row) (n int) {
 	return n
 }
 
-// load makes sure that there is a row that was not handed out.
+// load ensures that an unreturned row is loaded, or sets done.
 func (s *OrderedRows) load() error {
 	if s.done || s.at < len(s.rows) {
 		return nil
@@ -140,7 +139,7 @@ func (s *OrderedRows) load() error {
 	return err
 }
 
-// here makes sure that the rows that were handed out have their values.
+// here ensures that the returned rows have their values.
 func (s *OrderedRows) here() error {
 	if s.at <= s.wait.Here {
 		return nil
@@ -148,7 +147,7 @@ func (s *OrderedRows) here() error {
 	return s.wait.Reload()
 }
 
-// skip hands a row to stray.
+// skip passes a row to stray.
 func (s *OrderedRows) skip() error {
 	s.at++
 	if err := s.here(); err != nil {
@@ -162,10 +161,10 @@ func (s *OrderedRows) skip() error {
 	return nil
 }
 
-// PlaceAt says where row i of the last batch stands.
+// PlaceAt returns the place of row i of the last batch.
 func (s *OrderedRows) PlaceAt(i int) record.Place { return s.it.PlaceAt(s.start + i) }
 
-// Finish hands the rows that are left to stray.
+// Finish passes the remaining rows to stray.
 func (s *OrderedRows) Finish() error {
 	for {
 		if err := s.load(); err != nil || s.done {
@@ -177,7 +176,7 @@ func (s *OrderedRows) Finish() error {
 	}
 }
 
-// Tally takes the counts of the rows read so far.
+// Tally adds the counts of the rows read so far to t.
 func (s *OrderedRows) Tally(t *record.Tally) { s.it.Tally(t) }
 
 // Close closes the iterator.

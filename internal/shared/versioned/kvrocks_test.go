@@ -14,8 +14,8 @@ import (
 	"kvferry/record"
 )
 
-// TestSharedKeyspaces reads types that share a keyspace, of which some have other rows than their elements, in a cluster out of
-// the order of keys too; what the server deleted comes back.
+// TestSharedKeyspaces reads types that share a keyspace, some with rows that are not elements, also in a cluster, out
+// of key order; deleted records come back.
 func TestSharedKeyspaces(t *testing.T) {
 	for _, name := range []string{"kvrocks-mixed", "kvrocks-cluster"} {
 		var l record.Ledger
@@ -48,7 +48,7 @@ func TestSharedKeyspaces(t *testing.T) {
 	}
 }
 
-// heads are the keys of records.
+// heads returns the keys of records.
 func heads(t *testing.T, r record.Reader) (out []string) {
 	t.Helper()
 	defer r.Close()

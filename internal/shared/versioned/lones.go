@@ -11,14 +11,14 @@ import (
 	"kvferry/record"
 )
 
-// lones are members of a zset that have index rows only.
+// lones are members of a zset that only have index rows.
 type lones struct {
 	sorter *extsort.Sorter
 	it     *extsort.Iterator
-	next   record.Element // the next of them; no name: none is left
+	next   record.Element // the next member; without a name: no more
 }
 
-// keepLones makes what the second look found the next elements.
+// keepLones makes the members found by compareScores the next elements.
 func (r *Reader) keepLones(sorter *extsort.Sorter) (err error) {
 	if sorter == nil || sorter.Len() == 0 {
 		if sorter != nil {
@@ -51,7 +51,7 @@ func (l *lones) advance() error {
 	return err
 }
 
-// readLone returns some of these members, each once: with the greatest of its scores, which comes last.
+// readLone returns some of these members, each once and with its greatest score, which comes last.
 func (r *Reader) readLone(dst []record.Element) (n int, err error) {
 	l := r.lone
 	for n < len(dst) && l.next.Name != nil {

@@ -10,13 +10,13 @@ import (
 	"kvferry/record"
 )
 
-// TestMembersOfTheirOwn: types whose elements are not a row each, as nemo's linked lists, go through the mechanism both ways.
+// TestMembersOfTheirOwn: types whose elements are not single rows, like nemo's linked lists, are read and written.
 func TestMembersOfTheirOwn(t *testing.T) {
 	o := fixtures.Options{DB: "0", Limits: nemo.New().Limits(), Short: true}
 	formattest.RoundTrips(t, nemo.New(), o, record.Copied, record.Index, record.Housekeeping)
 }
 
-// TestWrittenByNemo reads what the engine wrote: stale versions, deleted and expired keys, relinked lists.
+// TestWrittenByNemo reads a database of the engine: stale versions, deleted and expired keys, relinked lists.
 func TestWrittenByNemo(t *testing.T) {
 	var l record.Ledger
 	var f formattest.Findings

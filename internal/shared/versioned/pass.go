@@ -19,7 +19,7 @@ type Pass struct {
 	types  record.TypeSet
 	span   format.Span
 	env    *format.Env
-	now    int64 // in the unit of the layout
+	now    int64 // in the unit of Layout.Clock
 	memory int64
 
 	metas   *store.Buffer  // nil in a store of strings
@@ -30,15 +30,15 @@ type Pass struct {
 	h      record.Header
 	class  record.Class // of the current record
 	open   int64        // meta rows that get class: 0 or 1
-	alive  int64        // data rows that get it
-	gone   int64        // of those, fields that have expired: Expired when class is Copied
-	bounds int64        // data rows of the record that are no elements
-	index  int64        // index rows, which get Index when class is Copied
-	// unplaced says that the current record has no meta row.
+	alive  int64        // live data rows, which get class
+	gone   int64        // expired fields among alive: Expired if class is Copied
+	bounds int64        // data rows that hold a bound of the list, not an element
+	index  int64        // index rows, which get Index if class is Copied
+	// unplaced is true if the current record has no meta row.
 	unplaced bool
 
 	limit  findings.Limit // of findings about the current record
-	accept Judge          // nil: all are taken
+	accept Judge          // nil: all records are accepted
 }
 
 func newPass(ctx context.Context, s *Store, t record.TypeSet, span format.Span, e *format.Env, memory int64) *Pass {
@@ -54,7 +54,7 @@ func newPass(ctx context.Context, s *Store, t record.TypeSet, span format.Span, 
 	return p
 }
 
-// lookAhead is how many bytes of rows a set of lanes may read ahead: all sets have half, and what is done with rows the rest.
+// lookAhead is the read-ahead limit in bytes of a set of lanes: all sets share half of the memory.
 func (p *Pass) lookAhead() int64 {
 	sets := 0
 	for _, sp := range p.store.data {
@@ -65,19 +65,19 @@ func (p *Pass) lookAhead() int64 {
 	return p.memory / int64(2*max(2, sets))
 }
 
-// Env is what the pass works with.
+// Env returns the environment of the pass.
 func (p *Pass) Env() *format.Env { return p.env }
 
-// Types are those that are read.
+// Types returns the types that the pass reads.
 func (p *Pass) Types() record.TypeSet { return p.types }
 
-// Header is that of the current record.
+// Header returns the header of the current record.
 func (p *Pass) Header() *record.Header { return &p.h }
 
-// Meta is what the meta row of the current record says.
+// Meta returns the meta row of the current record.
 func (p *Pass) Meta() *Meta { return &p.m }
 
-// begin starts a record, whose meta row is settled with it.
+// begin starts a record; its meta row is settled with it.
 func (p *Pass) begin() {
 	if p.class, p.open, p.alive, p.gone, p.bounds = record.Copied, 1, 0, 0, 0; p.unplaced {
 		p.open = 0
@@ -90,10 +90,10 @@ func (p *Pass) begin() {
 // Settle sets the class of the current record's rows.
 func (p *Pass) Settle(c record.Class) { p.class = c }
 
-// ExpireRows makes rows of the current record Expired, if others are Copied.
+// ExpireRows makes n rows of the current record Expired, if its class is Copied.
 func (p *Pass) ExpireRows(n int64) { p.gone += n }
 
-// settle counts the rows of the record that ends.
+// settle counts the rows of the finished record.
 func (p *Pass) settle() {
 	p.meta.Rows[p.class] += p.open
 	if c := p.store.codecs[p.h.Type]; c != nil {
@@ -117,7 +117,7 @@ func (p *Pass) settle() {
 	p.h.Key = nil
 }
 
-// Report completes a finding about a keyspace and hands it on. The key is copied.
+// Report completes a finding about a keyspace and passes it to Env.Report. The key is copied.
 func (p *Pass) Report(k *Keyspace, f record.Finding) {
 	if p.env.Report == nil {
 		return
@@ -127,8 +127,8 @@ func (p *Pass) Report(k *Keyspace, f record.Finding) {
 	p.env.Report(f)
 }
 
-// Damage reports an error of the current record. Past the limit errors are only counted. Compaction takes the rows of an
-// expired collection one by one, so there nothing is wrong with what is missing.
+// Damage reports an error of the current record. Past the limit errors are only counted. Compaction removes the rows of
+// an expired collection one by one, so missing rows are no error there.
 func (p *Pass) Damage(k *Keyspace, kind string, place record.Place, detail string, args ...any) {
 	if p.h.Expired || !p.limit.Tell(kind) {
 		return
@@ -136,25 +136,24 @@ func (p *Pass) Damage(k *Keyspace, kind string, place record.Place, detail strin
 	p.Report(k, record.Finding{Kind: kind, Severity: record.Error, Type: p.h.Type, Key: p.h.Key, Place: place, Detail: fmt.Sprintf(detail, args...)})
 }
 
-// Remark reports something about the current record that leaves the data whole.
+// Remark reports a finding about the current record that does not damage its data.
 func (p *Pass) Remark(kind string, severity record.Severity, detail string) {
 	p.Report(&p.store.Metas, record.Finding{Kind: kind, Severity: severity, Type: p.h.Type, Key: p.h.Key, Place: p.Place(), Detail: detail})
 }
 
-// Malformed counts and reports a row of the meta rows' keyspace that cannot be decoded. Key is the user key as far as it
-// is known.
+// Malformed counts and reports an undecodable row of the meta rows' keyspace. key is the user key as far as known.
 func (p *Pass) Malformed(kind string, key, raw []byte, place record.Place, err error) {
 	p.meta.Rows[record.Malformed]++
 	p.Report(&p.store.Metas, notDecoded(kind, p.h.Type, key, raw, place, err))
 }
 
-// malformed counts and reports a row of data that cannot be decoded.
+// malformed counts and reports an undecodable data row.
 func (p *Pass) malformed(i int, kind string, key, raw []byte, place record.Place, err error) {
 	p.tallies[i].Rows[record.Malformed]++
 	p.Report(&p.store.data[i].Keyspace, notDecoded(kind, p.store.data[i].only(), key, raw, place, err))
 }
 
-// Spoil leaves the meta row of the current record to whoever counts it as malformed.
+// Spoil excludes the meta row of the current record from settle: the caller has counted it as malformed.
 func (p *Pass) Spoil() { p.open = 0 }
 
 func notDecoded(kind string, t record.Type, key, raw []byte, place record.Place, err error) record.Finding {
@@ -162,10 +161,10 @@ func notDecoded(kind string, t record.Type, key, raw []byte, place record.Place,
 		Detail: fmt.Sprintf("row %s: %v", record.Quote(raw), err)}
 }
 
-// Tally has the counts of the meta rows' keyspace.
+// Tally returns the counts of the meta rows' keyspace.
 func (p *Pass) Tally() *record.Tally { return &p.meta }
 
-// Place is where the meta row of the current record stands.
+// Place returns the place of the current record's meta row.
 func (p *Pass) Place() record.Place {
 	if p.unplaced {
 		return record.Place{Level: -1}
@@ -173,13 +172,13 @@ func (p *Pass) Place() record.Place {
 	return p.metas.Place()
 }
 
-// Span is what is read.
+// Span returns the span of the pass.
 func (p *Pass) Span() format.Span { return p.span }
 
-// Store is what is read.
+// Store returns the store of the pass.
 func (p *Pass) Store() *Store { return p.store }
 
-// lookup finds out where a row stands, for a finding.
+// lookup finds the place of a row, for a finding.
 func (p *Pass) lookup(k *Keyspace, raw []byte) record.Place {
 	nowhere := record.Place{Level: -1}
 	if p.limit.Reached() {
@@ -196,7 +195,7 @@ func (p *Pass) lookup(k *Keyspace, raw []byte) record.Place {
 	return it.Place()
 }
 
-// Counted tells how many rows of records that were passed are Copied, or Index.
+// Counted calls f with the number of Copied and Index rows of finished records.
 func (p *Pass) Counted(f record.CountFunc) {
 	if p.store.Metas.Listed {
 		p.meta.Counted(p.store.Metas.Label, f)
@@ -208,7 +207,7 @@ func (p *Pass) Counted(f record.CountFunc) {
 	}
 }
 
-// Publish hands the counts to the ledger.
+// Publish adds the counts to the ledger.
 func (p *Pass) Publish() {
 	p.settle()
 	if p.store.Metas.Listed {
@@ -249,11 +248,11 @@ func (p *Pass) DecodeStrings(dst []record.StringRecord, rows []store.Row, batch 
 		s.Expired = s.ExpireMS != 0 && s.ExpireMS < now
 		n++
 	}
-	p.m.Value = nil // it would be held
+	p.m.Value = nil // release it for the garbage collector
 	return n
 }
 
-// decodeString decodes row i of a batch, which may be wrong or notable.
+// decodeString decodes row i of a batch and reports its errors and remarks.
 func (p *Pass) decodeString(s *record.StringRecord, row *store.Row, batch store.Batcher, i int) bool {
 	m, c := &p.m, p.store.strings
 	m.Key = s.Key
@@ -276,14 +275,14 @@ func (p *Pass) StringValue(row *store.Row) ([]byte, error) {
 	return p.store.strings.stringValue(row.Key, row.Value)
 }
 
-// stringValue returns the value in the meta row of a string, which was decoded before.
+// stringValue returns the value of a string from its meta row, which was decoded once without error.
 func (c *Codec) stringValue(key, value []byte) ([]byte, error) {
 	m := Meta{Key: key}
 	err := c.DecodeMeta(&m, value)
 	return m.Value, err
 }
 
-// orphans sums up consecutive rows without a meta row, so that a lost record is one finding.
+// orphans groups consecutive rows without a meta row, so that a lost record is one finding.
 type orphans struct {
 	key   []byte
 	rows  int
@@ -316,7 +315,7 @@ func (p *Pass) flush(i int, o *orphans) {
 	o.rows = 0
 }
 
-// only returns the type that has rows in the keyspace, 0 where several do.
+// only returns the type of the keyspace's rows, 0 if several types share it.
 func (sp *rows) only() record.Type {
 	if t := sp.types.Types(); len(t) == 1 {
 		return t[0]

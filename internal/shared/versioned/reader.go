@@ -13,39 +13,39 @@ import (
 	"kvferry/store"
 )
 
-// batchLen is how many rows are read at once, at most.
+// batchLen is the maximum number of rows in a batch.
 const batchLen = 64
 
 // Reader walks the meta rows of a store and keeps cursors of data rows in step with them.
 type Reader struct {
 	*Pass
-	sets []RowSet  // as Store.data; nil where no type of the pass has rows
+	sets []RowSet  // as Store.data; nil if no type of the pass has rows there
 	lost []orphans // as sets
 
 	cur     *typeRows // of the current record
-	rows    RowSet    // its data rows; nil when it has none
-	byScore RowSet    // its index rows; nil when there are none or they are not wanted
-	special Elements  // reads its elements, when they are not its rows one by one
-	begun   Elements  // special of the record that was started last
+	rows    RowSet    // its data rows; nil if it has none
+	byScore RowSet    // its index rows; nil if it has none or they are not wanted
+	special Elements  // reads its elements, if an element is not exactly one row
+	begun   Elements  // special of the last started record
 	own     [record.NumTypes]Elements
 
-	drained bool // the current record's rows were all read
+	drained bool // all rows of the current record were read
 	ended   bool
 
-	want       uint64 // the next index that should come, of lists
+	want       uint64 // the next expected list index
 	outside    int64  // rows of a list without bounds
 	marks      uint64 // sum over members and scores, see mark
-	last       []byte // the last id of a stream that came
+	last       []byte // the last entry id of a stream
 	newer      int64  // rows of a newer version than the meta row's
 	newerPlace record.Place
 	twice      []byte // user key of the last meta row whose raw key has more than one form
 
-	listed   *store.Row // the next meta row, that was not judged
+	listed   *store.Row // the next meta row, not judged yet
 	metasEnd bool
 	loose    []byte // user key of a record without a meta row
-	lone     *lones // members that only the index has
+	lone     *lones // members that only have an index row
 
-	rest [batchLen]record.Element // takes what is read for the checks only
+	rest [batchLen]record.Element // receives elements that are read for the checks only
 }
 
 func openReader(p *Pass) (record.Reader, error) {
@@ -88,8 +88,8 @@ func (r *Reader) openSet(i int, sp *rows) (RowSet, error) {
 	return s, nil
 }
 
-// Next finishes the current record and moves to the next meta row that makes one; the rows of others are classified on the
-// way.
+// Next finishes the current record and moves to the next meta row that makes a record; it classifies the rows of
+// skipped meta rows.
 func (r *Reader) Next() (*record.Header, error) {
 	if err := r.finish(); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (r *Reader) Next() (*record.Header, error) {
 	}
 }
 
-// judge decodes a meta row. One that makes no record is classified, with what hangs on it.
+// judge decodes a meta row. If it makes no record, judge classifies it and its rows.
 func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 	l, m := r.store.Layout, &r.m
 	m.Key, m.Tail, m.Ambiguous, m.Native, m.Bare, r.h.Type = nil, 0, false, "", false, 0
@@ -155,7 +155,7 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 	if err := bad; err != nil {
 		kind, class := findings.ValueKind(err), record.Orphan
 		if kind == record.FindNewer {
-			class = record.Malformed // they are the record's, in a form that is not known
+			class = record.Malformed // the rows belong to the record, but in an unknown form
 		}
 		r.Malformed(kind, m.Key, raw, r.metas.Place(), err)
 		if l.Unlisted {
@@ -177,7 +177,7 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 	return true, nil
 }
 
-// lighten lets go of large values of meta rows: others may be read before the record is.
+// lighten frees large values of meta rows: other records may be read before this one.
 func (r *Reader) lighten() {
 	if r.special != nil || r.listed != nil { // it may read the value
 		return
@@ -187,7 +187,7 @@ func (r *Reader) lighten() {
 	}
 }
 
-// refused reports whether the format does not take the record for one, and classifies its rows then.
+// refused reports whether the format rejects the record. If so, it classifies its rows.
 func (r *Reader) refused() (bool, error) {
 	if r.accept == nil || r.m.Gone {
 		return false, nil
@@ -202,8 +202,8 @@ func (r *Reader) refused() (bool, error) {
 	return true, r.buryAll(record.Orphan)
 }
 
-// again reports whether the user key of a meta row is that of an earlier one, which can be where the raw key has more than
-// one form. The rows that hang on it cannot be told from those of the other.
+// again reports whether the previous meta row has the same user key, which can happen if raw keys have several forms.
+// The data rows of the two meta rows are indistinguishable.
 func (r *Reader) again(raw []byte) bool {
 	same := r.twice != nil && bytes.Equal(r.twice, r.m.Key)
 	r.twice = append(r.twice[:0], r.m.Key...)
@@ -215,7 +215,7 @@ func (r *Reader) again(raw []byte) bool {
 
 var errSameKey = errors.New("it has the same user key as the row before it; nothing that the engine wrote tells them apart")
 
-// use makes the rows of a type those of the current record.
+// use selects the row sets of the current record's type.
 func (r *Reader) use(c *typeRows) {
 	r.cur, r.rows, r.byScore, r.special = c, nil, nil, nil
 	if c.data >= 0 {
@@ -232,7 +232,7 @@ func (r *Reader) use(c *typeRows) {
 	}
 }
 
-// bare leaves the rows of the type alone: the current record has none.
+// bare deselects the row sets: the current record has no data rows.
 func (r *Reader) bare() {
 	if r.rows, r.byScore = nil, nil; r.h.Type == record.String {
 		r.special = nil
@@ -252,7 +252,7 @@ func (r *Reader) seek(key []byte) error {
 	return nil
 }
 
-// start makes a record of the meta row.
+// start starts the record of the meta row.
 func (r *Reader) start() error {
 	r.begin()
 	h, m := &r.h, &r.m
@@ -273,7 +273,7 @@ func (r *Reader) start() error {
 		}
 	case h.Type == record.String:
 		h.Len = 1
-		if r.rows != nil { // what a collection of this name left
+		if r.rows != nil { // left over from a collection of this name
 			if err := r.buryAll(record.Stale); err != nil {
 				return err
 			}
@@ -342,8 +342,8 @@ func (r *Reader) readString(e *record.Element) (int, error) {
 	return 1, nil
 }
 
-// take sets the elements of those rows of the current record that are alive, as views, and returns how many there are. The
-// others are classified.
+// take sets the elements of the live rows of the current record, as views, and returns their number. It classifies the
+// other rows.
 func (r *Reader) take(dst []record.Element, rows []store.Row, skip int) int {
 	n, m, element := 0, &r.m, r.cur.Element
 	for i := range rows {
@@ -387,14 +387,14 @@ func (r *Reader) take(dst []record.Element, rows []store.Row, skip int) int {
 	return n
 }
 
-// otherLife reports whether row i of the last batch, which is none of the record's type, is of another life of its key that
-// had another type, and classifies it then.
+// otherLife reports whether row i of the last batch, which is not of the record's type, comes from another life of its
+// key with another type. If so, it classifies the row.
 func (r *Reader) otherLife(v int64, i int) bool {
 	return r.store.data[r.cur.data].User != nil && r.Stale(v, i)
 }
 
-// otherVersion returns the class of row i of a batch, one of the current record that is not of its version. Copied is that
-// of a row which is alive all the same.
+// otherVersion returns the class of row i of a batch, a row of the current record with another version. Copied means
+// that the row is alive nevertheless.
 func (r *Reader) otherVersion(v int64, set RowSet, i int) record.Class {
 	switch newer := r.store.Layout.Newer; {
 	case v < r.m.Version || newer == NewerStale:
@@ -409,8 +409,8 @@ func (r *Reader) otherVersion(v int64, set RowSet, i int) record.Class {
 	return record.Orphan
 }
 
-// reportNewer reports the rows of newer versions. Where they are part of the record, nothing but the version tells that
-// they may not be what they look like.
+// reportNewer reports the rows of newer versions. If they are part of the record, only their version shows that they
+// may be wrong.
 func (r *Reader) reportNewer() {
 	switch {
 	case r.newer == 0:
@@ -424,7 +424,7 @@ func (r *Reader) reportNewer() {
 	r.newer = 0
 }
 
-// finish reads what is left of the current record, to classify it, and settles it.
+// finish reads the rest of the current record, to classify its rows, and settles it.
 func (r *Reader) finish() error {
 	if e := r.begun; e != nil {
 		r.begun, r.drained = nil, true
@@ -445,8 +445,8 @@ func (r *Reader) finish() error {
 	return nil
 }
 
-// complete checks the record whose data rows have all been read, and returns io.EOF. Compaction may have removed some of
-// the rows of an expired one.
+// complete checks the record after all its data rows were read, and returns io.EOF. Compaction may have removed some
+// rows of an expired record.
 func (r *Reader) complete() error {
 	r.drained = true
 	if r.byScore != nil {
@@ -461,7 +461,7 @@ func (r *Reader) complete() error {
 	return io.EOF
 }
 
-// end classifies what is left after the last meta row, once.
+// end classifies the rows after the last meta row, once.
 func (r *Reader) end() error {
 	if r.ended {
 		return io.EOF
@@ -484,7 +484,7 @@ func (r *Reader) end() error {
 	return io.EOF
 }
 
-// release takes the counts of all cursors and closes them.
+// release collects the counts of all cursors and closes them.
 func (r *Reader) release() error {
 	var err error
 	if r.lone != nil {

@@ -22,7 +22,7 @@ import (
 
 var collections = []record.Type{record.Hash, record.Set, record.List, record.ZSet, record.Stream}
 
-// damage is a change of a healthy dataset and what is to be told of it.
+// damage is a change to a healthy dataset and its expected findings.
 type damage struct {
 	name   string
 	do     func(w *world)
@@ -119,8 +119,8 @@ func TestMissingMetaRows(t *testing.T) {
 	})
 }
 
-// TestFlips: whatever byte of a row is flipped, and wherever a key or a value is cut, reading goes on to the end, and each row
-// is classified.
+// TestFlips: after any byte of a row is flipped, or a key or value is cut anywhere, reading continues to the end and
+// classifies each row.
 func TestFlips(t *testing.T) {
 	everywhere(t, func(t *testing.T, k kit) {
 		w := newWorld(t, k)
@@ -195,7 +195,7 @@ func TestSpans(t *testing.T) {
 	})
 }
 
-// TestSource: what a source knows of its stores.
+// TestSource checks the properties of a source.
 func TestSource(t *testing.T) {
 	everywhere(t, func(t *testing.T, k kit) {
 		w := newWorld(t, k)
@@ -241,7 +241,7 @@ func count(t *testing.T, ks format.Keyspace, at format.Range) (n int) {
 	}
 }
 
-// TestDead: records of which a delete left the rows come back as they were.
+// TestDead: deleted records whose rows still exist come back unchanged.
 func TestDead(t *testing.T) {
 	everywhere(t, func(t *testing.T, k kit) {
 		w := newWorld(t, k)
@@ -279,7 +279,7 @@ func TestDead(t *testing.T) {
 	})
 }
 
-// failing is a disk whose iterators fail at one of their steps.
+// failing is a store whose iterators fail at one step.
 type failing struct {
 	*memstore.FS
 	left int // steps that go well
@@ -353,7 +353,7 @@ func (it failingIterator) Next() (key, value []byte, err error) {
 	return it.Iterator.Next()
 }
 
-// TestReadErrors: whichever step of an iterator fails, the error comes out.
+// TestReadErrors: an error at any step of an iterator is returned.
 func TestReadErrors(t *testing.T) {
 	everywhere(t, func(t *testing.T, k kit) {
 		w := newWorld(t, k)
@@ -402,7 +402,7 @@ func drained(r record.Reader, err error) error {
 	return errors.Join(err, r.Close())
 }
 
-// TestCancelled: a reader stops when it is told to.
+// TestCancelled: a reader stops when its context is cancelled.
 func TestCancelled(t *testing.T) {
 	everywhere(t, func(t *testing.T, k kit) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -435,7 +435,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestRefusedRecords: what a writer does not take.
+// TestRefusedRecords: a writer refuses records that it cannot write.
 func TestRefusedRecords(t *testing.T) {
 	everywhere(t, func(t *testing.T, k kit) {
 		w := formattest.NewMemory(t, k.format)

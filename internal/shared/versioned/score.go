@@ -7,13 +7,13 @@ import (
 	"math"
 )
 
-// signBit is that of a float64.
+// signBit is the sign bit of a float64.
 const signBit = 1 << 63
 
-// negativeZero marks a member whose score is -0.0 when members are sorted by score, for that ranks as 0.0.
+// negativeZero marks a member with score -0.0 when members are sorted by score, since it ranks as 0.0.
 var negativeZero = []byte{1}
 
-// RankFloat maps scores to numbers that ascend as float64s do; 0.0 and -0.0 have the same, and mark tells them apart.
+// RankFloat maps scores to numbers that ascend as float64s do; 0.0 and -0.0 have equal ranks, but different marks.
 func RankFloat(score float64) (rank uint64, mark []byte) {
 	b := math.Float64bits(score)
 	switch {
@@ -42,8 +42,8 @@ func AppendScoreLE(dst []byte, score float64) []byte {
 	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(score))
 }
 
-// CompareScored compares what follows the version in index rows whose scores are little-endian float64s: the score as a
-// number, then the rest bytewise. 0.0 and -0.0 are the same. NaN, for which engines have no order, comes last.
+// CompareScored compares the parts after the version of two index row keys with little-endian float64 scores: the score
+// as a number, then the rest bytewise. 0.0 and -0.0 are equal. NaN, for which engines have no order, comes last.
 func CompareScored(a, b []byte) int {
 	const scoreLen = 8
 	if len(a) < scoreLen || len(b) < scoreLen {
@@ -72,10 +72,10 @@ func compareNaN(a, b float64) int {
 	return cmp.Compare(math.Float64bits(a), math.Float64bits(b))
 }
 
-// CompareShort compares two parts of keys of which at least one is shorter than n bytes; that one comes first.
+// CompareShort compares two parts of keys, at least one of them shorter than n bytes. Shorter than n comes first.
 func CompareShort(a, b []byte, n int) int { return CompareBroken(a, b, len(a) >= n, len(b) >= n) }
 
-// CompareBroken compares two keys not both of which are whole; those that are come last.
+// CompareBroken compares two keys, at least one of them incomplete. A complete key comes last.
 func CompareBroken(a, b []byte, aok, bok bool) int {
 	if aok != bok {
 		return lastIf(aok)
@@ -83,7 +83,7 @@ func CompareBroken(a, b []byte, aok, bok bool) int {
 	return bytes.Compare(a, b)
 }
 
-// lastIf returns the order of two things of which one comes last: the first if last is set.
+// lastIf returns 1 if the first of two values comes last, else -1.
 func lastIf(last bool) int {
 	if last {
 		return 1

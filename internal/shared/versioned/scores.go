@@ -33,7 +33,7 @@ func (c *Codec) badScore(score float64) string {
 	return ""
 }
 
-// scoreBits maps the score of a member to that of its index row.
+// scoreBits maps the score of a member to the bits of its index row.
 func (c *Codec) scoreBits(score float64) uint64 {
 	if c.ScoreBits != nil {
 		return c.ScoreBits(score)
@@ -48,8 +48,8 @@ func (c *Codec) showBits(bits uint64) string {
 	return fmt.Sprint(math.Float64frombits(bits))
 }
 
-// ZeroBits maps the bits of scores that are one to an engine to one: comparators of blackwidow and floyd take -0.0 and 0.0
-// for equal, so that the engine finds and deletes the row of either by the other.
+// ZeroBits maps the bits of -0.0 to those of 0.0: the comparators of blackwidow and floyd treat them as equal, so the
+// engine finds and deletes the row of either by the other.
 func ZeroBits(bits uint64) uint64 {
 	if bits == 1<<63 {
 		return 0
@@ -93,7 +93,7 @@ func (r *Reader) checkScores() error {
 	return r.compareScores()
 }
 
-// compareScores takes a second look at a zset whose index is not that of its members, and names what is wrong.
+// compareScores reads a zset again whose index does not match its members, and reports each difference.
 func (r *Reader) compareScores() error {
 	j := &scoreJudge{r: r, rows: len(r.prefixOf(r.cur.data)), entries: len(r.prefixOf(r.cur.index))}
 	members := zsetcheck.Rows{Keyspace: r.dataSpace(), Decode: j.member}
@@ -114,16 +114,16 @@ func (r *Reader) compareScores() error {
 	return nil
 }
 
-// prefixOf returns what the raw keys of the record's rows in a keyspace start with.
+// prefixOf returns the raw key prefix of the record's rows in a keyspace.
 func (r *Reader) prefixOf(i int) []byte { return r.store.data[i].prefix(nil, r.h.Key) }
 
-// scoreJudge reports what the second look finds. Scores are float64s in rows of members, and as Entry has them in those of
-// the index.
+// scoreJudge reports the differences that compareScores finds. Scores are float64 bits in member rows and in Entry's
+// form in index rows.
 type scoreJudge struct {
 	r             *Reader
 	rows, entries int // lengths of the prefixes
 	e             record.Element
-	lones         *extsort.Sorter // nil where the engine does not serve them
+	lones         *extsort.Sorter // nil if the engine does not serve them
 	failed        error
 }
 
@@ -132,7 +132,7 @@ func (j *scoreJudge) alive(v int64) bool {
 	return v == j.r.m.Version || v > j.r.m.Version && j.r.store.Layout.Newer == NewerAlive
 }
 
-// member accepts the rows of members that are alive.
+// member accepts the live member rows.
 func (j *scoreJudge) member(raw, value []byte) (member []byte, score uint64, ok bool) {
 	if _, keyErr, valueErr := j.r.cur.Check(false, raw, value); keyErr != nil || valueErr != nil {
 		return nil, 0, false
@@ -141,7 +141,7 @@ func (j *scoreJudge) member(raw, value []byte) (member []byte, score uint64, ok 
 	return j.e.Name, math.Float64bits(j.e.Score), ok && j.alive(v)
 }
 
-// entry accepts the index rows that are alive; the others were classified by the first look.
+// entry accepts the live index rows; checkScores has classified the others.
 func (j *scoreJudge) entry(raw, value []byte) (member []byte, bits uint64, ok bool) {
 	if _, keyErr, valueErr := j.r.cur.Check(true, raw, value); keyErr != nil || valueErr != nil {
 		return nil, 0, false
@@ -150,7 +150,7 @@ func (j *scoreJudge) entry(raw, value []byte) (member []byte, bits uint64, ok bo
 	return member, bits, ok && j.alive(v)
 }
 
-// data and index are what messages call the rows.
+// data and index name the rows in messages.
 func (j *scoreJudge) data() string  { return j.r.store.data[j.r.cur.data].noun() }
 func (j *scoreJudge) index() string { return j.r.store.data[j.r.cur.index].noun() }
 
@@ -174,7 +174,7 @@ func (j *scoreJudge) NoMember(member []byte, bits uint64) {
 	}
 }
 
-// Pair judges an index row of a member: it should be of the member's score.
+// Pair checks that an index row of a member has the member's score.
 func (j *scoreJudge) Pair(member []byte, score, bits uint64) {
 	s := math.Float64frombits(score)
 	if j.r.cur.scoreBits(s) != bits {
@@ -183,7 +183,7 @@ func (j *scoreJudge) Pair(member []byte, score, bits uint64) {
 	}
 }
 
-// place looks up where an index row stands.
+// place looks up the place of an index row.
 func (j *scoreJudge) place(member []byte, bits uint64) record.Place {
 	c := j.r.cur
 	appendRow := c.AppendIndexRow

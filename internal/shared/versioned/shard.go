@@ -7,18 +7,18 @@ import (
 	"kvferry/record"
 )
 
-// ShardOptions says what a shard writes and how.
+// ShardOptions configures a shard.
 type ShardOptions struct {
 	N       int    // of the shard
 	DB      string // to write to
 	Version int64  // of all new rows
 	NowMS   int64  // when it is written
 	Suffix  []byte // ends the values of data and index rows
-	Memory  int64  // that may be buffered; 0 means dataset.DefaultMemory
-	Writers int    // how many stores share it
-	// Layout is that of a part of the target.
+	Memory  int64  // buffer limit; 0 means dataset.DefaultMemory
+	Writers int    // number of stores that share Memory
+	// Layout returns the layout of a part of the target.
 	Layout func(part int) *Layout
-	// PartOf returns the part that a key belongs to; nil where that is the one of its type.
+	// PartOf returns the part that a key belongs to; nil: the type decides.
 	PartOf func(key []byte) int
 }
 
@@ -27,9 +27,9 @@ type Shard struct {
 	o       ShardOptions
 	target  *dataset.Target
 	db      *dataset.TargetDB
-	writers []*Writer // of the parts; nil until a record comes
+	writers []*Writer // by part; nil until its first record
 	cur     *Writer
-	strings [][]record.StringRecord // of the parts, while they are written
+	strings [][]record.StringRecord // by part, while they are written
 }
 
 // NewShard returns a shard without writers.
@@ -66,7 +66,7 @@ func (s *Shard) Begin(h *record.Header) error {
 	return s.cur.Begin(h)
 }
 
-// writer returns that of a part.
+// writer returns the writer of a part.
 func (s *Shard) writer(part int) *Writer {
 	if s.writers[part] == nil {
 		s.writers[part] = NewWriter(s.o.Layout(part), WriterOptions{Builder: s.db.Builder(part), Shard: s.o.N, Memory: s.o.Memory,

@@ -17,12 +17,12 @@ import (
 type Source struct {
 	dataset.Source[*Store]
 	Dir string
-	// Share is the part of a pass's memory that a store has of n which are read side by side; nil: they have the same.
+	// Share returns the memory of a store when n stores are read side by side; nil: equal shares.
 	Share  func(memory int64, s *Store, n int) int64
 	format format.Format
 }
 
-// Database is one of its databases.
+// Database is a database of a Source.
 type Database = dataset.Database[*Store]
 
 // NewSource returns a source without databases.
@@ -38,10 +38,10 @@ func (s *Source) Records(ctx context.Context, db string, t record.TypeSet, span 
 	})
 }
 
-// DeadDatabases are all databases: they are directories.
+// DeadDatabases returns all databases: they are directories.
 func (s *Source) DeadDatabases() ([]string, error) { return s.Databases(), nil }
 
-// DeadRecords yields records whose delete left their rows behind.
+// DeadRecords yields deleted records whose rows still exist.
 func (s *Source) DeadRecords(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
@@ -50,7 +50,7 @@ func (s *Source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	})
 }
 
-// merged merges what the stores of some types yield, which share the memory; in any order, one store has all of it.
+// merged merges the records of the types' stores, which share the memory. With AnyOrder each one has all of it.
 func (s *Source) merged(db string, t record.TypeSet, e *format.Env, open func(*Store, int64) (record.Reader, error)) (record.Reader, error) {
 	if s.Database(db) == nil {
 		return nil, fmt.Errorf("%s: no database %q: have %q", s.Dir, db, s.Databases())
@@ -92,8 +92,8 @@ func (s *Source) Extra() []string {
 	return dataset.InfoFiles(s.Dir, slices.Compact(dirs))
 }
 
-// OpenStore opens a store of a database at a path below root; nil when it is not there. orders are the column families that
-// the engine knows; it refuses others, and makes those that are missing. spaces are those that are there.
+// OpenStore opens a store of a database at a path below root; nil if it does not exist. orders are the engine's column
+// families; the engine refuses others and creates missing families. spaces are the existing families.
 func OpenStore(ctx context.Context, root, rel, db string, l *Layout, orders map[string]*store.Comparer, o *format.OpenOptions) (
 	s *Store, spaces map[string]store.Keyspace, err error) {
 
@@ -111,7 +111,7 @@ func OpenStore(ctx context.Context, root, rel, db string, l *Layout, orders map[
 	return NewStore(l, db, rel, func(name string) store.Keyspace { return spaces[name] }, st), spaces, nil
 }
 
-// accept refuses a column family that is not as the engine has it; want is nil when it has none of the name.
+// accept refuses a column family that differs from the engine's; want is nil if the engine has no such family.
 func accept(dir string, ks store.Keyspace, want *store.Comparer) error {
 	if want == nil {
 		return fmt.Errorf("%s: has a column family %q, which the engine refuses to open", dir, ks.Name())

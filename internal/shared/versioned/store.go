@@ -27,7 +27,7 @@ type Store struct {
 	strings *Codec // set when the only type is strings
 }
 
-// typeOf reads the type from the value of a meta row. A type without a codec is an error: its rows have no known layout.
+// typeOf reads the type from the value of a meta row. A type without a codec is an error: its layout is unknown.
 func (s *Store) typeOf(value []byte) (record.Type, error) {
 	t, err := s.Layout.TypeOf(value)
 	if err == nil && s.codecs[t] == nil {
@@ -42,17 +42,17 @@ type rows struct {
 	Rows
 	index bool // the rows are an index
 	lanes *keylanes.Directory
-	types record.TypeSet // that have rows in it
+	types record.TypeSet // with rows in the keyspace
 }
 
 // typeRows are the rows of a type.
 type typeRows struct {
 	*Codec
-	data, index int // in Store.data; -1 is none
+	data, index int // in Store.data; -1: no keyspace
 }
 
-// NewStore returns the store of a layout, in directory dir of a dataset. find returns the keyspace of a name, nil when
-// there is none: it is empty then. closer is closed with the store; nil closes nothing.
+// NewStore returns the store of a layout, in directory dir of a dataset. find returns the keyspace of a name; nil means
+// an empty keyspace. closer is closed with the store and may be nil.
 func NewStore(l *Layout, db, dir string, find func(name string) store.Keyspace, closer io.Closer) *Store {
 	s := &Store{Layout: l, DB: db, Dir: dir, closer: closer}
 	s.Metas = s.keyspace(l.Metas, find)
@@ -88,7 +88,7 @@ func (s *Store) open(c *Codec, name string, l Rows, index bool, find func(name s
 	return len(s.data) - 1
 }
 
-// shared reports whether a layout is that of the rows: types share a keyspace when they have one layout.
+// shared reports whether the rows have layout l: types share a keyspace if they have the same layout.
 func (sp *rows) shared(l *Rows) bool { return sp.Rows.Lanes == l.Lanes && sp.Rows.Order == l.Order }
 
 func (s *Store) keyspace(name string, find func(name string) store.Keyspace) Keyspace {
@@ -103,14 +103,14 @@ func (s *Store) keyspace(name string, find func(name string) store.Keyspace) Key
 	return k
 }
 
-// Named changes what the keyspaces are called, in the ledger and within the database.
+// Named renames the keyspaces, in the ledger and within the database.
 func (s *Store) Named(name func(keyspace string) (long, short string)) {
 	for _, k := range s.All() {
 		k.Label, k.Short = name(k.Name())
 	}
 }
 
-// All returns all keyspaces, those that are not there too.
+// All returns all keyspaces, including absent keyspaces.
 func (s *Store) All() []*Keyspace {
 	out := []*Keyspace{&s.Metas}
 	for _, sp := range s.data {
@@ -119,10 +119,10 @@ func (s *Store) All() []*Keyspace {
 	return out
 }
 
-// Judge looks at the current record of a pass, for findings of the format's own. Where it returns false the rows are orphans.
+// Judge checks the current record of a pass for format-specific findings. If it returns false the rows are orphans.
 type Judge func(p *Pass) (ok bool, err error)
 
-// Judge has what f makes for each pass look at each record that is there.
+// Judge registers f, which makes the Judge of a pass; it checks each record that is not gone.
 func (s *Store) Judge(f func() Judge) { s.judge = f }
 
 // Types returns the types whose records the store holds.
@@ -133,7 +133,7 @@ func (s *Store) Types() (t record.TypeSet) {
 	return t
 }
 
-// listed returns the keyspaces that are there, each once.
+// listed returns the existing keyspaces, each once.
 func (s *Store) listed() []*Keyspace {
 	var out []*Keyspace
 	seen := map[string]bool{}
@@ -155,7 +155,7 @@ func (s *Store) Size() int64 {
 	return n
 }
 
-// Keyspaces returns the keyspaces that are there.
+// Keyspaces returns the existing keyspaces.
 func (s *Store) Keyspaces() []format.Keyspace {
 	var out []format.Keyspace
 	for _, k := range s.listed() {
@@ -272,7 +272,7 @@ func (s *Store) Close() error {
 	return s.closer.Close()
 }
 
-// Share is the part of a pass's memory that each of n stores has.
+// Share returns the share of a pass's memory for each of n stores.
 func Share(e *format.Env, n int) int64 {
 	memory := e.Memory
 	if memory <= 0 {

@@ -8,7 +8,7 @@ import (
 	"kvferry/store"
 )
 
-// TestTypeWithoutCodec: a type that a layout can name but has no rows for is unknown, and the error says which one.
+// TestTypeWithoutCodec: a type that a layout can name but has no codec for is unknown, and the error names it.
 func TestTypeWithoutCodec(t *testing.T) {
 	l := &Layout{Codecs: []*Codec{{Type: record.Set}}, TypeOf: func(value []byte) (record.Type, error) { return record.Type(value[0]), nil }}
 	s := NewStore(l, "0", "", func(string) store.Keyspace { return nil }, nil)

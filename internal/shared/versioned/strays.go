@@ -9,7 +9,7 @@ import (
 	"kvferry/record"
 )
 
-// stray takes rows that belong to no record from data rows.
+// stray returns the function that receives data rows without a record.
 func (r *Reader) stray(i int) keylanes.Stray {
 	return func(class record.Class, key, value []byte, place record.Place) {
 		if class == record.Malformed && r.notRow(i, key, value, place) {
@@ -18,7 +18,7 @@ func (r *Reader) stray(i int) keylanes.Stray {
 		user, ok := r.owner(i, key, value, place)
 		switch {
 		case !ok:
-		case class == record.Malformed: // in a lane that is none
+		case class == record.Malformed: // in an invalid lane
 			r.malformed(i, FindBadKeyLength, nil, key, place, fmt.Errorf("%s is not that of the rows around it", r.store.Layout.LenField))
 		default:
 			r.orphan(i, &r.lost[i], user, place)
@@ -26,8 +26,7 @@ func (r *Reader) stray(i int) keylanes.Stray {
 	}
 }
 
-// owner returns the user key of a row that belongs to no record, of whichever type it is. Without one the row is counted
-// and reported.
+// owner returns the user key of a row of any type that belongs to no record. A row without one is counted and reported.
 func (r *Reader) owner(i int, key, value []byte, place record.Place) (user []byte, ok bool) {
 	of := r.store.data[i].User
 	if of == nil {
@@ -40,7 +39,7 @@ func (r *Reader) owner(i int, key, value []byte, place record.Place) (user []byt
 	return user, err == nil
 }
 
-// notRow counts a row of the engine's own, if it is one.
+// notRow counts a row that Layout.NotRow recognizes, as housekeeping or malformed.
 func (r *Reader) notRow(i int, key, value []byte, place record.Place) bool {
 	if r.store.Layout.NotRow == nil {
 		return false
@@ -57,8 +56,8 @@ func (r *Reader) notRow(i int, key, value []byte, place record.Place) bool {
 	return own || keyErr != nil || valueErr != nil
 }
 
-// check decodes a data row. When it cannot be it is counted and reported. A keyspace that types share is checked by what
-// the rows of all of them have.
+// check validates a data row. A malformed row is counted and reported. In a shared keyspace the current type's Check
+// decides, or the first type's.
 func (r *Reader) check(i int, raw, value []byte, place record.Place) (user []byte, ok bool) {
 	sp := r.store.data[i]
 	c := r.cur
@@ -75,7 +74,7 @@ func (r *Reader) check(i int, raw, value []byte, place record.Place) (user []byt
 	return user, keyErr == nil && valueErr == nil
 }
 
-// isOwn counts a row of the engine's own, if it is one.
+// isOwn counts a row of the engine's own and reports whether it is one.
 func (r *Reader) isOwn(raw, value []byte) bool {
 	own, err := r.store.Layout.Own(raw, value)
 	switch {
@@ -87,7 +86,7 @@ func (r *Reader) isOwn(raw, value []byte) bool {
 	return own
 }
 
-// spoils reports whether err means that the record of the meta row is unreadable, and classifies its rows then.
+// spoils reports whether err makes the record of the meta row unreadable. If so, it counts the row as malformed.
 func (r *Reader) spoils(err error) bool {
 	var unreadable *findings.Error
 	if !errors.As(err, &unreadable) {

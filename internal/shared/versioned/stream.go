@@ -9,7 +9,7 @@ import (
 	"kvferry/record"
 )
 
-// StreamExpiryDetail says what becomes of the stream.
+// StreamExpiryDetail is the detail of a LossStreamExpiry.
 const StreamExpiryDetail = "Pika's streams do not expire; it is kept forever"
 
 // PikaStreamLosses are the kinds of losses of streams in Pika.
@@ -18,14 +18,14 @@ var PikaStreamLosses = []record.LossInfo{
 	{Kind: record.LossBlankStream, Types: record.Of(record.Stream), Text: "A stream never had an entry, for example one made by XGROUP CREATE. Pika would treat it as deleted; it is left out."},
 }
 
-// begin takes what the header says of a stream.
+// begin copies the stream fields of the header.
 func (s *StreamMeta) begin(h *record.Header) {
 	copy(s.Last[:], h.Last)
 	copy(s.MaxDeleted[:], h.MaxDeleted)
 	s.Added = h.Added
 }
 
-// header sets what a header says of a stream.
+// header sets the stream fields of a header.
 func (s *StreamMeta) header(h *record.Header) {
 	h.Last, h.Added, h.MaxDeleted = s.Last[:], s.Added, nil
 	if s.MaxDeleted != (ID{}) {
@@ -33,7 +33,7 @@ func (s *StreamMeta) header(h *record.Header) {
 	}
 }
 
-// add takes the id of an entry. What the header did not say is made good.
+// add updates First and Last with the id of an entry: the header may lack them.
 func (s *StreamMeta) add(key, id []byte, first bool) error {
 	if len(id) != len(ID{}) {
 		return fmt.Errorf("stream %s: an id of %d bytes", record.Quote(key), len(id))
@@ -47,10 +47,10 @@ func (s *StreamMeta) add(key, id []byte, first bool) error {
 	return nil
 }
 
-// StreamPartLen is the length of what AppendStreamPart appends.
+// StreamPartLen is the length of the part that AppendStreamPart appends.
 const StreamPartLen = 8 + 3*16
 
-// AppendStreamPart appends what Pika keeps of a stream in the middle of its meta row.
+// AppendStreamPart appends Pika's stream fields, the middle of a stream's meta row.
 //
 //	+--------------------+-------------+------------+-------------------+
 //	| entries added (8B) | first (16B) | last (16B) | max deleted (16B) |
@@ -66,7 +66,7 @@ func AppendStreamPart(dst []byte, s *StreamMeta) []byte {
 	return dst
 }
 
-// DecodeStreamPart decodes it from StreamPartLen bytes.
+// DecodeStreamPart decodes this part from StreamPartLen bytes.
 func DecodeStreamPart(b []byte) (s StreamMeta) {
 	s.Added = binary.LittleEndian.Uint64(b)
 	for i, id := range []*ID{&s.First, &s.Last, &s.MaxDeleted} {
@@ -133,7 +133,7 @@ func decodePart(b []byte, off int, name string) ([]byte, error) {
 
 // PikaEntry sets the element of an entry row from its id and value. Pairs are packed into the arena.
 func PikaEntry(m *Meta, e *record.Element, id, value []byte) bool {
-	if len(value) > bufpool.Large { // packed it takes no more; elements before it keep the arena that they are in
+	if len(value) > bufpool.Large { // packing does not grow it; earlier elements keep their arena
 		m.Arena = bufpool.Make(len(value))[:0]
 	}
 	at := len(m.Arena)

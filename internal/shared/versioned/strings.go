@@ -21,10 +21,10 @@ func (w *Writer) WriteStrings(batch []record.StringRecord) error {
 	return nil
 }
 
-// arenaFull is how many bytes of strings are written at once, but for a single one.
+// arenaFull is the number of buffered bytes that ends a group of rows.
 const arenaFull = 64 << 10
 
-// writeStrings writes the first strings of a batch, each as its meta row, and returns how many.
+// writeStrings writes the first strings of a batch, each as its meta row, and returns their number.
 func (t *TypeWriter) writeStrings(batch []record.StringRecord) (n int, err error) {
 	if t.metaLane, err = laneOf(t.metas, t.metaLane, nil, nil); err != nil {
 		return 0, err
@@ -50,8 +50,8 @@ func (t *TypeWriter) writeStrings(batch []record.StringRecord) (n int, err error
 	return n, err
 }
 
-// stringRow returns the meta row of a string, for which it fills the arena: with what follows a value that comes first, which is
-// not copied, or with the row.
+// stringRow returns the meta row of a string and appends to the arena: with ValueFirst only the suffix, since the value
+// is not copied, otherwise the row.
 func (t *TypeWriter) stringRow() store.Row {
 	if t.ValueFirst {
 		row := store.Row{Key: t.m.Key, Value: t.m.Value}
@@ -66,7 +66,7 @@ func (t *TypeWriter) stringRow() store.Row {
 	return store.Row{Key: t.arena[key:value], Value: t.arena[value:]}
 }
 
-// putValue writes the meta row of the current string, which starts with the value.
+// putValue writes the meta row of the current string, in a ValueFirst layout.
 func (t *TypeWriter) putValue() error {
 	t.group = store.Group{Prefix: t.metaKey, Rows: append(t.group.Rows[:0], store.Row{Value: t.m.Value})}
 	t.m.Value = nil
@@ -77,7 +77,7 @@ func (t *TypeWriter) putValue() error {
 	return err
 }
 
-// WriteStrings writes whole strings of the shard, those of each part in their order.
+// WriteStrings writes whole strings of the shard, in order within each part.
 func (s *Shard) WriteStrings(batch []record.StringRecord) error {
 	for from := 0; from < len(batch); {
 		part, n, err := s.together(batch[from:])
@@ -103,7 +103,7 @@ func (s *Shard) WriteStrings(batch []record.StringRecord) error {
 	return nil
 }
 
-// together returns how many strings from the first on belong to one part.
+// together returns the part of the first string and the number of leading strings that belong to it.
 func (s *Shard) together(batch []record.StringRecord) (part, n int, err error) {
 	if part, err = s.route(record.String, batch[0].Key); err != nil {
 		return 0, 0, err

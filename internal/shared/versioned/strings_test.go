@@ -42,7 +42,7 @@ func someStrings() (out []record.StringRecord) {
 	return out
 }
 
-// written returns the files of a target into whose only shard write put strings.
+// written returns the files of a target with one shard, filled by write.
 func written(t *testing.T, f format.Format, write func(record.Writer) error) (map[string]string, error) {
 	dir := t.TempDir()
 	dst := formattest.Create(t, f, dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{"0"}, Now: time.Unix(1e9, 0),
@@ -82,7 +82,7 @@ func written(t *testing.T, f format.Format, write func(record.Writer) error) (ma
 	return files, nil
 }
 
-// TestWriteStrings writes strings at once and one by one: the files are the same.
+// TestWriteStrings writes strings in batches and one by one: the files are the same.
 func TestWriteStrings(t *testing.T) {
 	for _, f := range []format.Format{nemo.New(), blackwidow.New(), floyd.New(), kvrocks.New()} {
 		one, err := written(t, f, func(w record.Writer) error { return record.WriteStrings(w, someStrings()) })

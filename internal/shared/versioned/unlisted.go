@@ -7,7 +7,7 @@ import (
 	"kvferry/internal/shared/keylanes"
 )
 
-// next judges the next meta row, or comes to data rows before it that make a record without one.
+// next judges the next meta row, or starts a record from data rows before it that have no meta row.
 func (r *Reader) next() (alive bool, err error) {
 	if err := r.ahead(); err != nil {
 		return false, err
@@ -25,7 +25,7 @@ func (r *Reader) next() (alive bool, err error) {
 	return r.judge(row.Key, row.Value)
 }
 
-// ahead looks ahead to the next meta row.
+// ahead loads the next meta row.
 func (r *Reader) ahead() error {
 	for r.listed == nil && !r.metasEnd {
 		if r.listed = r.metas.Pop(); r.listed != nil {
@@ -42,7 +42,7 @@ func (r *Reader) ahead() error {
 	return nil
 }
 
-// unlisted begins a record of data rows before the next meta row, if there are some.
+// unlisted begins a record from data rows before the next meta row, if any exist.
 func (r *Reader) unlisted() (bool, error) {
 	m := &r.m
 	var first []byte
@@ -62,7 +62,7 @@ func (r *Reader) unlisted() (bool, error) {
 		return false, nil
 	}
 	if r.listed != nil {
-		// A damaged key is judged in its turn.
+		// A damaged key is left to judge.
 		if err := r.store.Layout.DecodeMetaKey(m, r.listed.Key); err != nil || bytes.Compare(first, m.Key) >= 0 {
 			return false, nil
 		}

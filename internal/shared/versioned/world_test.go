@@ -17,8 +17,8 @@ import (
 	"kvferry/record"
 )
 
-// The mechanism is tested through two formats that could not differ more: blackwidow has a store for each type and keys in
-// lanes of their length, floyd has one store for all types and keys in the order of user keys.
+// The mechanism is tested through two very different formats: blackwidow has a store for each type and keys in lanes of
+// their length, floyd has one store for all types and keys in the order of user keys.
 
 // row is a row of a store.
 type row struct {
@@ -97,7 +97,7 @@ func floydData(t record.Type, key string, version int64, name, value []byte) row
 	return r
 }
 
-// world is a dataset in memory in which each type has a record of its own name, of two elements.
+// world is a dataset in memory with one record per type, named after it, of two elements.
 type world struct {
 	*formattest.Memory
 	kit
@@ -126,7 +126,7 @@ func newWorld(t testing.TB, k kit) *world {
 	return w
 }
 
-// healthy is what the meta row of a type says.
+// healthy returns the meta row of a type.
 func healthy(t record.Type) versioned.Meta {
 	m := versioned.Meta{Count: 2, Version: version}
 	switch t {
@@ -145,7 +145,7 @@ func id(i int) (id versioned.ID) {
 	return id
 }
 
-// element is row i of a type's record.
+// element returns row i of a type's record.
 func (w *world) element(t record.Type, version int64, i int) row {
 	switch t {
 	case record.Set:
@@ -177,7 +177,7 @@ func (w *world) delete(r row) {
 	}
 }
 
-// seen is what reading a dataset tells.
+// seen is the result of reading a dataset.
 type seen struct {
 	records []string // as text
 	kinds   []string // of findings
@@ -185,7 +185,7 @@ type seen struct {
 	err     error
 }
 
-// read reads a dataset; only says that its checks are off.
+// read reads a dataset; only turns its checks off.
 func (w *world) read(only bool, types record.TypeSet, span format.Span) *seen {
 	w.t.Helper()
 	s, f := new(seen), formattest.Findings{}
@@ -201,7 +201,7 @@ func (w *world) read(only bool, types record.TypeSet, span format.Span) *seen {
 	return s
 }
 
-// texts reads records as text, some wholly and some only in part.
+// texts reads records as text, some of them only in part.
 func texts(r record.Reader) (out []string, err error) {
 	elems := make([]record.Element, 1)
 	for {

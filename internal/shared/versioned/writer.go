@@ -10,29 +10,29 @@ import (
 	"kvferry/store"
 )
 
-// WriterOptions says how to write.
+// WriterOptions configures a Writer.
 type WriterOptions struct {
 	Builder store.Builder
 	Shard   int
-	Memory  int64 // that may be buffered
+	Memory  int64 // buffer limit
 	TempDir string
 	Version int64  // of all new rows
-	Unique  bool   // each record has a version of its own: they count down from Version
+	Unique  bool   // each record has its own version, counting down from Version
 	NowMS   int64  // when it is written
 	Suffix  []byte // ends the values of data and index rows
 }
 
 // Writer writes the records of one shard into a store.
 //
-// The rows of a record go to the lane of its key length as they come when they come in order. Otherwise they are sorted
-// within the record by name, and rows of the index always by score. The meta row follows when the elements are counted.
+// Rows that come in order go directly to the lane of their key length. Otherwise they are sorted by name within the
+// record; index rows are always sorted by score. The meta row follows once the elements are counted.
 type Writer struct {
 	layout *Layout
 	o      WriterOptions
 	runs   map[string]*keylanes.Runs
 	types  [record.NumTypes]*TypeWriter
 
-	sorted  *extsort.Sorter // data rows that did not come in order, by name
+	sorted  *extsort.Sorter // data rows that did not come in order, sorted by name
 	byScore *extsort.Sorter // members by score
 	cur     *TypeWriter
 }
@@ -53,71 +53,70 @@ type TypeWriter struct {
 	metaKey []byte        // raw
 	key     []byte        // of a data row; its first base bytes stay the same within a record
 	base    int
-	index   []byte // what the keys of index rows of a record start with
+	index   []byte // prefix of the record's index row keys
 	value   []byte
 	count   uint64
 	inOrder bool
 	group   store.Group   // a batch of data rows
-	arena   []byte        // holds keys or values of it
-	alone   bool          // the record is its meta row, which was written
-	own     ElementWriter // writes the rows, when they are not the elements one by one
+	arena   []byte        // holds keys or values of group
+	alone   bool          // the record is only its meta row, already written
+	own     ElementWriter // writes the rows, if an element is not exactly one row
 }
 
-// ElementWriter writes the rows of a type's records that are not its elements one by one.
+// ElementWriter writes the rows of a type in which an element is not exactly one row.
 type ElementWriter interface {
-	// Begin starts a record, of which Meta says what its header does.
+	// Begin starts a record; Meta has the data of its header.
 	Begin()
-	// Write takes elements.
+	// Write adds elements.
 	Write(elems []record.Element) error
-	// End writes what is left of a record that has elements; the meta row follows.
+	// End writes the rest of a record that has elements; the meta row follows.
 	End() error
 }
 
-// Put writes a data row of the current record; rest is what follows the user key and the version in its key.
+// Put writes a data row of the current record; rest is the part of its key after the user key and the version.
 func (t *TypeWriter) Put(rest, value []byte) error {
 	t.key = append(append(t.key[:t.base], rest...), t.Tail...)
 	return t.put(value)
 }
 
-// Meta is the meta row of the current record, as far as it is known before its elements.
+// Meta returns the meta row of the current record, as far as known before its elements.
 func (t *TypeWriter) Meta() *Meta { return &t.m }
 
 // InOrder reports whether the elements come in the order of names.
 func (t *TypeWriter) InOrder() bool { return t.inOrder }
 
-// Alone writes the current record as its meta row, which is all of it.
+// Alone writes the current record as a single meta row.
 func (t *TypeWriter) Alone() error {
 	t.alone = true
 	return t.putMeta()
 }
 
-// Count sets what the meta row counts, where these are not the elements.
+// Count sets the count of the meta row, if it is not the number of elements.
 func (t *TypeWriter) Count(n uint64) { t.count = n }
 
-// Sort puts a data row by; Sorted calls f with those of the record, by prefix and then by rest.
+// Sort buffers a data row; Sorted calls f with the record's buffered rows, by prefix and then by rest.
 func (t *TypeWriter) Sort(prefix uint64, rest, value []byte) error {
 	return t.w.sorted.Add(prefix, rest, value)
 }
 
-// SortRoom puts a data row by and returns the room for its value of n bytes, which may be written until the next row is put
-// by.
+// SortRoom buffers a data row and returns n bytes for its value, writable until the next row is buffered.
 func (t *TypeWriter) SortRoom(prefix uint64, rest []byte, n int) ([]byte, error) {
 	return t.w.sorted.Room(prefix, rest, n)
 }
 
-// Sorted calls f with the rows that were put by, in order.
+// Sorted calls f with the buffered rows in order.
 func (t *TypeWriter) Sorted(f func(prefix uint64, rest, value []byte) error) error {
 	return t.w.sorted.Each(f)
 }
 
-// NewWriter returns a writer of no records. Types share its memory.
+// NewWriter returns a writer. The types share its memory.
 func NewWriter(l *Layout, o WriterOptions) *Writer {
 	sorting := extsort.Options{Memory: o.Memory / 4, TempDir: o.TempDir}
 	return &Writer{layout: l, o: o, runs: map[string]*keylanes.Runs{}, sorted: extsort.New(sorting), byScore: extsort.New(sorting)}
 }
 
-// runsOf returns the writer of a keyspace. Within a lane rows come in order, so its spool need not know what that order is:
-// it keeps rows of a lane as they came.
+// runsOf returns the writer of a keyspace. Rows of a lane come in order, so its spool keeps them as they come and needs
+// no real comparison.
 func (w *Writer) runsOf(name string) *keylanes.Runs {
 	if name == "" {
 		return nil
@@ -135,7 +134,7 @@ func (w *Writer) runsOf(name string) *keylanes.Runs {
 	return r
 }
 
-// typeOf returns the writer of a type, nil when the layout has none.
+// typeOf returns the writer of a type, nil if the layout has no such type.
 func (w *Writer) typeOf(t record.Type) *TypeWriter {
 	if int(t) >= len(w.types) {
 		return nil
@@ -186,7 +185,7 @@ func (w *Writer) Abort() {
 	w.free()
 }
 
-// free closes the sorters, which is all right to do twice.
+// free closes the sorters. It is idempotent.
 func (w *Writer) free() error { return errors.Join(w.sorted.Close(), w.byScore.Close()) }
 
 // begin starts a record.
@@ -208,7 +207,7 @@ func (t *TypeWriter) begin(h *record.Header) (err error) {
 	t.key = t.AppendRow(t.key[:0], h.Key, m.Version)
 	t.base = len(t.key)
 	if t.own != nil && t.DataLane != nil {
-		t.dataLane = nil // until there is a row
+		t.dataLane = nil // until the first row
 	} else if t.dataLane, err = laneOf(t.data, t.dataLane, t.DataLane, h.Key); err != nil {
 		return err
 	}
@@ -226,7 +225,7 @@ func (t *TypeWriter) begin(h *record.Header) (err error) {
 	return nil
 }
 
-// beginMeta sets what the meta row says of a record before its elements, whose key is a view.
+// beginMeta sets the fields of the meta row that are known before the elements. The key is a view.
 func (t *TypeWriter) beginMeta(h *record.Header) (err error) {
 	if t.Refuse != nil {
 		if err := t.Refuse(h); err != nil {
@@ -253,7 +252,7 @@ func (t *TypeWriter) beginScores(key []byte) (err error) {
 	return err
 }
 
-// laneOf returns the lane of a key. Where a keyspace has one it is the last.
+// laneOf returns the lane of a key: last, if the keyspace has a single lane.
 func laneOf(r *keylanes.Runs, last *keylanes.Lane, id func(klen int) uint64, key []byte) (*keylanes.Lane, error) {
 	if id == nil {
 		if last != nil {
@@ -305,16 +304,16 @@ func (t *TypeWriter) writeNames(elems []record.Element) error {
 	return t.putGroup()
 }
 
-// begun returns the room for a batch of data rows of the current record: keys go on from Prefix.
+// begun returns an empty batch of data rows of the current record; row keys follow Prefix.
 func (t *TypeWriter) begun() *store.Group {
 	t.arena = t.arena[:0]
 	t.group = store.Group{Prefix: t.key[:t.base], Tail: t.Tail, Suffix: t.w.o.Suffix, Rows: t.group.Rows[:0]}
 	return &t.group
 }
 
-// putGroup writes the batch, or puts it by to be sorted.
+// putGroup writes the batch, or buffers it for sorting.
 func (t *TypeWriter) putGroup() error {
-	defer clear(t.group.Rows) // which may be all that holds a large value
+	defer clear(t.group.Rows) // may hold the last reference to a large value
 	if t.inOrder {
 		return t.dataLane.AppendGroup(&t.group)
 	}
@@ -339,10 +338,10 @@ func (t *TypeWriter) writeString(elems []record.Element) error {
 	return nil
 }
 
-// maxKept is the size of the largest value whose room is kept: where a database is many stores, each has a writer.
+// maxKept is the capacity up to which buffers are kept: a database of many stores has a writer for each.
 const maxKept = 256 << 10
 
-// shrink lets the room of a large value go. What the meta row will say stays: a record has rows before it.
+// shrink frees the buffers of a large value. The meta row's fields stay: it follows the data rows.
 func (t *TypeWriter) shrink() {
 	if cap(t.value) > maxKept {
 		t.value = nil
@@ -420,7 +419,7 @@ func (t *TypeWriter) put(value []byte) error {
 		}
 	}
 	suffix := t.w.o.Suffix
-	if len(value) > maxKept { // is not copied
+	if len(value) > maxKept { // a large value is not copied
 		return t.dataLane.AppendGroup(&store.Group{Prefix: t.key, Suffix: suffix, Rows: []store.Row{{Value: value}}})
 	}
 	if len(suffix) > 0 {
@@ -430,7 +429,7 @@ func (t *TypeWriter) put(value []byte) error {
 	return t.dataLane.Append(t.key, value)
 }
 
-// end writes what was to be sorted and the meta row.
+// end writes the sorted rows and the meta row.
 func (t *TypeWriter) end() error {
 	if t.alone || t.count == 0 && (t.Type != record.Stream || t.NoBlank && t.m.Stream.Last == ID{}) {
 		return nil
@@ -446,7 +445,7 @@ func (t *TypeWriter) end() error {
 	return t.writeMeta()
 }
 
-// writeSorted writes the data rows that were put by.
+// writeSorted writes the buffered data rows.
 func (t *TypeWriter) writeSorted() error {
 	switch {
 	case t.own != nil:
@@ -475,7 +474,7 @@ func (t *TypeWriter) writeScores() error {
 	return t.flushScores()
 }
 
-// groupLen is how many index rows are written at once.
+// groupLen is the number of index rows written at once.
 const groupLen = 64
 
 func (t *TypeWriter) flushScores() error {
@@ -494,8 +493,8 @@ func (t *TypeWriter) writeMeta() error {
 	return t.putMeta()
 }
 
-// putMeta writes the meta row, the last that has a use for Value, which is a view of what the caller or the writer of
-// elements holds.
+// putMeta writes the meta row. It is the last user of Value, a view of memory that the caller or the element writer
+// holds.
 func (t *TypeWriter) putMeta() error {
 	if t.ValueFirst {
 		return t.putValue()
