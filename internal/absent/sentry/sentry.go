@@ -1,5 +1,5 @@
-// Package sentry stands in for the client of a server that collects errors. Pebble's error package can make reports for
-// it; this program reports to nobody, so what would be sent has no fields to speak of and goes nowhere.
+// Package sentry replaces the client of a server that collects errors. Pebble's error package can make reports for it;
+// kvferry sends no reports, so they have few fields and are dropped.
 package sentry
 
 // EventID names a report.

@@ -28,7 +28,7 @@ type reader struct {
 	ended   bool
 }
 
-// ExpireRows tells the reader below.
+// ExpireRows passes the count to the reader below.
 func (r *reader) ExpireRows(n int64) { record.ExpireRows(r.Reader, n) }
 
 // Next counts the record that follows.

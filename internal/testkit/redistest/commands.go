@@ -43,7 +43,7 @@ func WithoutConsumers(records map[string]string) {
 	}
 }
 
-// Patterns are the commands; a capital letter alone stands for a random word.
+// Patterns are the commands; a single capital letter is a random word.
 var Patterns = strings.Split(strings.TrimSpace(`
 SET S V|SET S V|SET S V NX|SET S V XX GET|SET S V PXAT W|SET S V KEEPTTL|SETNX S V|GETSET S V|MSET S V S V|MSETNX S V S V
 APPEND S V|SETRANGE S B V|SETRANGE S O V|APPEND S V|INCR S|DECR S|INCRBY S I|DECRBY S I|INCRBY S V|SETBIT S B 1|SETBIT S B 0|SETBIT S O 1
@@ -65,7 +65,7 @@ SORT L STORE L|SORT L ALPHA DESC STORE L|SORT T ALPHA STORE L LIMIT I N|SORT Z B
 DEL K|UNLINK K K|RENAME K K|RENAMENX K K|COPY K K|COPY K K REPLACE|COPY K K DB D REPLACE|MOVE K D|PEXPIREAT K W|EXPIREAT K 99999999999|PEXPIREAT K 1000|PERSIST K|PEXPIREAT K W GT|PEXPIREAT K W NX|SELECT D|SWAPDB D D
 `), "\n")
 
-// word is what the letters of a command's pattern stand for.
+// word returns a random word for a letter of a command's pattern.
 func word(r *rand.Rand, w string) string {
 	pick := func(list ...string) string { return list[r.Intn(len(list))] }
 	key := func(prefix string) string {
@@ -147,7 +147,7 @@ func i0(words []string, w string) int {
 	return 0
 }
 
-// newer are commands of newer servers, by one that tells whether a server has them.
+// newer are commands of newer servers, by a command that only these servers have.
 var newer = map[string]string{"DELEX": `SET S V IFEQ V|SET S V IFNE V|SET S V IFDEQ A|SET S V IFDNE A|SET S V XX PXAT W GET|DELEX S|DELEX S IFEQ V|DELEX S IFNE V|DELEX S IFDEQ A|DELEX S IFDNE A|XDELEX X IDS 1 E|XDELEX X DELREF IDS 2 E E|XDELEX X ACKED IDS 1 E|XDELEX X KEEPREF IDS 3 E E E|XACKDEL X Q IDS 1 E|XACKDEL X Q DELREF IDS 2 E E|XACKDEL X Q ACKED IDS 2 E E|XACKDEL X Q KEEPREF IDS 1 E|XTRIM X MAXLEN 3 DELREF|XTRIM X MAXLEN = N ACKED|XTRIM X MINID E ACKED|XTRIM X DELREF MINID = E|XADD X DELREF MAXLEN N E F V|XADD X MAXLEN = 2 ACKED E F V|XADD X ACKED MINID E E F V|XADD X NOMKSTREAM DELREF MAXLEN 1 E F V|BITOP DIFF S S S|BITOP DIFF1 S S S S|BITOP ANDOR S S S|BITOP ONE S S S`,
 	"HSETEX":  `HSETEX H PXAT W FIELDS 1 F V|HSETEX H FNX KEEPTTL FIELDS 2 F V F V|HSETEX H FXX FIELDS 1 F V|HSETEX H EXAT 9999999999 FIELDS 1 F V|HGETDEL H FIELDS 1 F|HGETEX H PXAT W FIELDS 2 F F|HGETEX H PERSIST FIELDS 1 F|HPEXPIREAT H W FIELDS 1 F|HPEXPIREAT H W NX FIELDS 2 F F|HEXPIREAT H 9999999999 GT FIELDS 1 F|HPEXPIREAT H W XX FIELDS 1 F|HPEXPIREAT H W LT FIELDS 1 F|HPERSIST H FIELDS 2 F F|HSET H F V F V F V`,
 	"XCFGSET": `HSETEX H FIELDS 1 F V KEEPTTL FXX|HPEXPIREAT H W FIELDS 1 F XX|HGETEX H FIELDS 1 F PXAT W`,

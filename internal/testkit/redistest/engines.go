@@ -15,7 +15,7 @@ const EnginesVariable = "KVFERRY_ENGINES"
 // Found is a server that was found: "Redis 8.6.3" and where it is.
 type Found struct{ Name, Path string }
 
-// Engines returns the servers of other versions that are there.
+// Engines returns the servers of other versions that exist.
 func Engines() (out []Found) {
 	dir := os.Getenv(EnginesVariable)
 	for _, pattern := range []string{"*-server", "*/*-server", "*/*/*-server"} {
@@ -32,7 +32,7 @@ func Engines() (out []Found) {
 	return out
 }
 
-// Version is what a server calls itself: "Redis 8.6.3"; "" when it does not run.
+// Version is the name and version that a server reports: "Redis 8.6.3"; "" when it does not run.
 func Version(path string) string {
 	out, err := exec.Command(path, "--version").Output()
 	f := strings.Fields(string(out)) // Redis server v=8.6.3 …
@@ -42,7 +42,7 @@ func Version(path string) string {
 	return f[0] + " " + strings.TrimPrefix(f[2], "v=")
 }
 
-// Engine returns the path of a server of a version: "Redis", "8.6". It skips the test where there is none.
+// Engine returns the path of a server of a version: "Redis", "8.6". It skips the test if there are no other servers.
 func Engine(t testing.TB, name, version string) string {
 	t.Helper()
 	for _, found := range Engines() {

@@ -69,7 +69,7 @@ func levelCompare(order C.uintptr_t, a unsafe.Pointer, an C.size_t, b unsafe.Poi
 	return C.int(compare(unsafe.Slice((*byte)(a), int(an)), unsafe.Slice((*byte)(b), int(bn))))
 }
 
-// settings are LevelDB's options and what they point to.
+// settings are LevelDB's options and the objects that they refer to.
 type settings struct {
 	options *C.leveldb_options_t
 	filter  *C.leveldb_filterpolicy_t
@@ -116,7 +116,7 @@ func failure(text *C.char) error {
 	return errors.New(C.GoString(text))
 }
 
-// Repair runs RepairDB: the MANIFEST is made anew from the tables and logs.
+// Repair runs RepairDB: it rebuilds the MANIFEST from the tables and logs.
 func Repair(dir string, c store.Comparer, size int) error {
 	s := newSettings(c, size)
 	defer s.destroy()
@@ -133,7 +133,7 @@ type DB struct {
 	s  *settings
 }
 
-// Snapshot is a state of a database; nil stands for the newest.
+// Snapshot is a state of a database; nil is the newest.
 type Snapshot C.leveldb_snapshot_t
 
 // Open opens a database that exists.
@@ -172,7 +172,7 @@ func (d *DB) Delete(key []byte) error {
 	return failure(text)
 }
 
-// Get looks a key up; ok says whether it is there.
+// Get looks a key up; ok is true if it exists.
 func (d *DB) Get(key []byte) (value []byte, ok bool, err error) {
 	var text *C.char
 	var n C.size_t

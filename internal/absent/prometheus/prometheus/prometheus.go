@@ -1,22 +1,22 @@
-// Package prometheus stands in for the client of a system that collects metrics. Pebble keeps histograms of how long
-// it waited in its form; this program serves no metrics, so nothing is kept.
+// Package prometheus replaces the client of a metrics system. Pebble records its waiting times in histograms of this
+// client; kvferry serves no metrics, so these histograms drop all values.
 package prometheus
 
 // Histogram takes values.
 type Histogram interface{ Observe(float64) }
 
-// HistogramOpts says how a histogram is divided.
+// HistogramOpts are the buckets of a histogram.
 type HistogramOpts struct{ Buckets []float64 }
 
 type nothing struct{}
 
 func (nothing) Observe(float64) {}
 
-// NewHistogram returns a histogram that drops what it takes.
+// NewHistogram returns a histogram that drops all values.
 func NewHistogram(HistogramOpts) Histogram { return nothing{} }
 
-// LinearBuckets returns none.
+// LinearBuckets returns no buckets.
 func LinearBuckets(start, width float64, count int) []float64 { return nil }
 
-// ExponentialBucketsRange returns none.
+// ExponentialBucketsRange returns no buckets.
 func ExponentialBucketsRange(low, high float64, count int) []float64 { return nil }
