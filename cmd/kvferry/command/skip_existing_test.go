@@ -192,7 +192,11 @@ func TestSkipExistingResumed(t *testing.T) {
 			return false
 		}
 		data, err := os.ReadFile(filepath.Join(work[0], "journal"))
-		return err == nil && strings.Contains(string(data), `"skipped":[{`) && redistest.Text(c.Must(t, "DBSIZE")) != "50"
+		if err != nil || !strings.Contains(string(data), `"skipped":[{`) {
+			return false
+		}
+		n, _ := c.Must(t, "DBSIZE").(int64)
+		return n >= 60 // some of the second are written, and more than a temporary key
 	}
 	c.Must(t, "SELECT", "1")
 	killedWhen(t, "the first database is done", first, append(args, "--rate", "300KiB")...)
