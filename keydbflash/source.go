@@ -31,14 +31,8 @@ type source struct {
 // open opens the store in dir, or below it.
 func open(ctx context.Context, f flash, dir string, o *format.OpenOptions) (*source, error) {
 	s := &source{Source: versioned.NewSource(f, dir), families: map[string]store.Keyspace{}, dialects: map[string]dialect{}}
-	st, err := dataset.OpenStore(ctx, dir, storeDir, o)
-	if st == nil && err == nil {
-		st, err = dataset.OpenStore(ctx, dir, "", o)
-	}
-	switch {
-	case errors.Is(err, store.ErrNotStore) || st == nil && err == nil:
-		return nil, fmt.Errorf("%s: not a KeyDB FLASH database: name the directory that storage-provider flash has in keydb.conf: %w", dir, store.ErrNotStore)
-	case err != nil:
+	st, err := dataset.OpenOnly(ctx, dir, storeDir, "KeyDB FLASH database: name the directory that storage-provider flash has in keydb.conf", o)
+	if err != nil {
 		return nil, err
 	}
 	s.store = st

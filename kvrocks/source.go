@@ -37,14 +37,8 @@ type source struct {
 func open(ctx context.Context, f kvrocksFormat, dir string, o *format.OpenOptions) (*source, error) {
 	s := &source{Source: versioned.NewSource(f, dir), families: map[string]store.Keyspace{}, maxBitmap: cmp.Or(o.MaxBitmap, DefaultMaxBitmap)}
 	s.Flat = true
-	st, err := dataset.OpenStore(ctx, dir, storeDir, o)
-	if st == nil && err == nil {
-		st, err = dataset.OpenStore(ctx, dir, "", o)
-	}
-	switch {
-	case errors.Is(err, store.ErrNotStore) || st == nil && err == nil:
-		return nil, fmt.Errorf("%s: not a Kvrocks database: want a RocksDB directory in it, or in %s below it: %w", dir, storeDir, store.ErrNotStore)
-	case err != nil:
+	st, err := dataset.OpenOnly(ctx, dir, storeDir, "Kvrocks database: want a RocksDB directory in it, or in "+storeDir+" below it", o)
+	if err != nil {
 		return nil, err
 	}
 	s.store = st

@@ -148,25 +148,16 @@ func (s *shard) WriteStrings(batch []record.StringRecord) error {
 
 // Close finishes the rows of the span.
 func (s *shard) Close() error {
-	for _, w := range s.writers {
-		if w == nil {
-			continue
-		}
-		if err := w.Close(); err != nil {
-			s.Abort()
-			return err
-		}
+	if err := versioned.CloseWriters(s.writers[:]); err != nil {
+		s.Abort()
+		return err
 	}
 	return closing(s.expiries, s.t.expiries.Save(s.n, s.expiries))
 }
 
 // Abort drops the span.
 func (s *shard) Abort() {
-	for _, w := range s.writers {
-		if w != nil {
-			w.Abort()
-		}
-	}
+	versioned.AbortWriters(s.writers[:])
 	s.expiries.Close()
 }
 

@@ -155,6 +155,22 @@ func Report(o *format.OpenOptions, f record.Finding) {
 	}
 }
 
+// OpenOnly opens the only store of a dataset, which lies in a subdirectory of dir or in dir itself. want describes the
+// database in the error for a directory that holds none.
+func OpenOnly(ctx context.Context, dir, sub, want string, o *format.OpenOptions) (store.Store, error) {
+	st, err := OpenStore(ctx, dir, sub, o)
+	if st == nil && err == nil {
+		st, err = OpenStore(ctx, dir, "", o)
+	}
+	if errors.Is(err, store.ErrNotStore) || st == nil && err == nil {
+		return nil, fmt.Errorf("%s: not a %s: %w", dir, want, store.ErrNotStore)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
 // Subdirs lists the entries of a directory whose names are accepted, in the order of their numbers; none if the
 // directory does not exist.
 func Subdirs(dir string, accept func(string) bool) ([]string, error) {

@@ -73,7 +73,8 @@ func (r *Reader) RemarkAt(i int, kind string, severity record.Severity, detail s
 	r.Report(r.dataSpace(), record.Finding{Kind: kind, Severity: severity, Type: r.h.Type, Key: r.h.Key, Place: r.rows.PlaceAt(i), Detail: detail})
 }
 
-// Stale reports whether row i of the last batch has another version than the current record; if so, it classifies it.
+// Stale reports whether row i of the last batch is dead or stray by its version, and classifies it then. Rows that a
+// layout with NewerAlive keeps are not.
 func (r *Reader) Stale(version int64, i int) bool {
 	if version == r.m.Version {
 		return false

@@ -83,21 +83,32 @@ func (s *Shard) End() error { return s.cur.End() }
 
 // Close finishes all runs. After an error they are aborted.
 func (s *Shard) Close() error {
-	for _, w := range s.writers {
+	err := CloseWriters(s.writers)
+	if err != nil {
+		s.Abort()
+	}
+	return err
+}
+
+// Abort drops all runs.
+func (s *Shard) Abort() { AbortWriters(s.writers) }
+
+// CloseWriters finishes the runs of writers, some of which may be nil, up to the first error.
+func CloseWriters(writers []*Writer) error {
+	for _, w := range writers {
 		if w == nil {
 			continue
 		}
 		if err := w.Close(); err != nil {
-			s.Abort()
 			return err
 		}
 	}
 	return nil
 }
 
-// Abort drops all runs.
-func (s *Shard) Abort() {
-	for _, w := range s.writers {
+// AbortWriters drops the runs of writers, some of which may be nil.
+func AbortWriters(writers []*Writer) {
+	for _, w := range writers {
 		if w != nil {
 			w.Abort()
 		}
