@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"kvferry/internal/shared/dataset"
 	"math"
 
 	"kvferry/format"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"kvferry/internal/shared/dataset"
 	"strconv"
 
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis"

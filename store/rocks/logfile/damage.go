@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+
 	"kvferry/store/rocks/base"
 )
 

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
-	"path/filepath"
-	"strconv"
-	"strings"
 )
 
 // CurrentName is the name of the file with the name of the MANIFEST.
