@@ -4,115 +4,117 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
 	"kvferry/format"
+	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/findings"
 	"kvferry/record"
-	"kvferry/store"
 )
 
-// countRest counts the rows beside the namespaces.
+// countRest counts the rows beside the namespaces: the TTL index, LMDB's directory, RocksDB's default.
 func (s *source) countRest(e *format.Env) error {
 	for _, sp := range s.rest {
 		r := &rest{src: s, sp: sp, env: e, seen: map[string]bool{}}
-		if err := r.run(); err != nil {
+		rows := dataset.Rest{Keyspace: sp.Keyspace, Label: sp.Label, Judge: r.judge}
+		if sp.Named {
+			rows.Jump = r.jump
+		}
+		if err := rows.Count(e); err != nil {
 			return err
+		}
+		if r.odd > 0 {
+			rows.Report(e, record.Finding{Kind: FindUnusedRows, Severity: record.Warning, Detail: record.Plural(r.odd, "row") + " where the server does not look"})
+		}
+		if r.stale > 0 {
+			rows.Report(e, record.Finding{Kind: FindStaleTTL, Severity: record.Note,
+				Detail: record.Plural(r.stale, "row") + " of the TTL index without a key of that expiry: harmless"})
 		}
 	}
 	return nil
 }
 
-// rest scans the keyspaces that are no namespaces: the TTL index, LMDB's directory, RocksDB's default.
+// rest judges the rows of a keyspace that is no namespace.
 type rest struct {
 	src   *source
 	sp    *engine.Space
 	env   *format.Env
-	it    store.Iterator
-	tally record.Tally
 	seen  map[string]bool // namespaces whose rows were jumped over
 	odd   int64           // rows that nothing looks at
 	stale int64           // rows of the TTL index that are not those of META
 }
 
-func (r *rest) run() (err error) {
-	if r.it, err = r.sp.Keyspace.Rows(nil, nil); err != nil {
-		return err
+// namespace returns the encoded namespace of a row, and the first key after its rows; nil if the row is in none.
+func (r *rest) namespace(raw []byte) (ns, next []byte) {
+	if !r.sp.Named {
+		return nil, nil
 	}
-	defer func() { err = errors.Join(err, r.it.Close()) }()
-	for {
-		r.it.Tally(&r.tally)
-		key, val, err := r.it.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if err := r.row(key, val); err != nil {
-			return err
-		}
+	d, n := codec.SplitData(raw)
+	if next, ok := codec.AfterNamespace(d); n > 0 && ok && string(d.Text) != codec.TTLNamespace {
+		return raw[:n], next
 	}
-	r.it.Tally(&r.tally)
-	r.summary()
-	r.env.Ledger.Add(r.sp.Label, &r.tally)
-	return nil
+	return nil, nil
 }
 
-// row classifies a row; it skips namespaces.
-func (r *rest) row(key, val []byte) error {
-	if r.sp.Named {
-		d, n := codec.SplitData(key)
-		if next, ok := codec.AfterNamespace(d); n > 0 && ok && string(d.Text) != codec.TTLNamespace {
-			if r.seen[string(key[:n])] {
-				r.bad(FindMalformedKey, fmt.Errorf("row %s stands behind the others of its namespace", record.Quote(key)))
-				return nil
-			}
-			r.seen[string(key[:n])] = true
-			r.it.Tally(new(record.Tally)) // counted elsewhere
-			return r.it.SeekGE(next)
-		}
+// jump skips the rows of a namespace, once.
+func (r *rest) jump(raw []byte) (next []byte, ok bool) {
+	ns, next := r.namespace(raw)
+	if ns == nil || r.seen[string(ns)] {
+		return nil, false
+	}
+	r.seen[string(ns)] = true
+	return next, true
+}
+
+// judge classifies a row.
+func (r *rest) judge(raw, value []byte) (record.Class, error) {
+	if ns, _ := r.namespace(raw); ns != nil {
+		return record.Malformed, malformed(FindMalformedKey, errBehind)
 	}
 	switch {
 	case r.sp.Name == codec.LMDBNamespace:
-		if name, ok := bytes.CutPrefix(key, []byte("ns:")); !ok || !bytes.Equal(name, val) {
-			r.bad(FindMalformedValue, fmt.Errorf("row %s in the list of namespaces: %w", record.Quote(key), record.ErrUnknown))
-			return nil
+		if name, ok := bytes.CutPrefix(raw, []byte("ns:")); !ok || !bytes.Equal(name, value) {
+			return record.Malformed, malformed(FindMalformedValue, fmt.Errorf("in the list of namespaces: %w", record.ErrUnknown))
 		}
-		r.tally.Rows[record.Housekeeping]++
+		return record.Housekeeping, nil
 	case r.sp.Name == engine.DefaultCF && !r.sp.Named, r.sp.Name == "":
 		r.odd++
-		r.tally.Rows[record.Orphan]++
-	default:
-		return r.ttl(key, val)
+		return record.Orphan, nil
 	}
-	return nil
+	return r.ttl(raw, value)
+}
+
+var errBehind = errors.New("it stands behind the others of its namespace")
+
+// malformed returns an error with its kind of finding.
+func malformed(kind string, err error) error {
+	return &findings.Error{Kind: kindOf(kind, err), Err: err}
 }
 
 // ttl classifies a row of the TTL index. It looks up whether the key still has that expiry only in deep mode.
-func (r *rest) ttl(key, val []byte) error {
-	k, err := codec.DecodeKey(key, r.sp.Named)
+func (r *rest) ttl(raw, value []byte) (record.Class, error) {
+	k, err := codec.DecodeKey(raw, r.sp.Named)
 	if err == nil && k.Kind != codec.KindTTL {
 		err = fmt.Errorf("a %s row in the TTL index", k.Kind)
 	}
 	if err != nil {
-		r.bad(FindMalformedKey, err)
-		return nil
+		return record.Malformed, malformed(FindMalformedKey, err)
 	}
-	if err := codec.DecodeNone(codec.KindTTL, val); err != nil {
-		r.bad(FindMalformedValue, err)
-		return nil
+	if err := codec.DecodeNone(codec.KindTTL, value); err != nil {
+		return record.Malformed, malformed(FindMalformedValue, err)
 	}
-	r.tally.Rows[record.Housekeeping]++
 	if !r.env.Deep {
-		return nil
+		return record.Housekeeping, nil
 	}
 	live, err := r.src.expires(string(codec.AppendServed(nil, k.Elems[1])), codec.AppendServed(nil, k.Elems[2]), k.Elems[0].Int64())
+	if err != nil {
+		return record.Housekeeping, &dataset.ReadError{Err: err}
+	}
 	if !live {
 		r.stale++
 	}
-	return err
+	return record.Housekeeping, nil
 }
 
 // expires reports whether a key's META row has this expiry.
@@ -145,26 +147,4 @@ func (s *source) inTTLIndex(sp *engine.Space, user []byte, ms int64) (bool, erro
 		}
 	}
 	return s.kind == engine.RocksDB, nil
-}
-
-// summary reports the counts.
-func (r *rest) summary() {
-	if r.odd > 0 {
-		r.report(FindUnusedRows, record.Warning, record.Plural(r.odd, "row")+" where the server does not look")
-	}
-	if r.stale > 0 {
-		r.report(FindStaleTTL, record.Note, record.Plural(r.stale, "row")+" of the TTL index without a key of that expiry: harmless")
-	}
-}
-
-// bad reports a row and counts it as malformed.
-func (r *rest) bad(kind string, err error) {
-	r.report(kindOf(kind, err), record.Error, err.Error())
-	r.tally.Rows[record.Malformed]++
-}
-
-func (r *rest) report(kind string, sev record.Severity, detail string) {
-	if r.env.Report != nil {
-		r.env.Report(record.Finding{Kind: kind, Severity: sev, Keyspace: r.sp.Name, Place: r.it.Place(), Detail: detail})
-	}
 }

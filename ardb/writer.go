@@ -327,7 +327,7 @@ func (w *writer) errorf(key []byte, msg string, args ...any) error {
 func (w *writer) Close() error {
 	err := w.run.Close()
 	if err == nil && w.ttl != nil {
-		err = w.t.ttl.Save(w.shard, w.ttl)
+		err = w.t.Rows.Save(w.shard, w.ttl)
 	}
 	return errors.Join(err, w.free())
 }

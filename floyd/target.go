@@ -65,6 +65,6 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 	return versioned.NewShard(t.Target, versioned.ShardOptions{N: n, DB: db, Writers: t.instances, Memory: memory,
 		Version: int64(t.version), NowMS: t.now.UnixMilli(), Suffix: appendSuffix(nil, t.now),
 		Layout: func(int) *versioned.Layout { return layout },
-		PartOf: p.instance,
+		PartOf: func(_ record.Type, key []byte) int { return p.instance(key) }, ByKey: true,
 	})
 }

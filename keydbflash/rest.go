@@ -48,8 +48,10 @@ func (s *source) restOf(others []store.Keyspace) func(*versioned.Pass) error {
 			return nil
 		}
 		for _, ks := range others {
-			err := dataset.CountRest(ks, p.Env(), func(raw, value []byte) error { return s.checkRest(ks.Name(), raw, value) })
-			if err != nil {
+			rest := dataset.Rest{Keyspace: ks, Judge: func(raw, value []byte) (record.Class, error) {
+				return record.Housekeeping, s.checkRest(ks.Name(), raw, value)
+			}}
+			if err := rest.Count(p.Env()); err != nil {
 				return err
 			}
 		}
@@ -82,25 +84,24 @@ func (s *source) countIndex(p *versioned.Pass) error {
 	if ks == nil {
 		return nil
 	}
-	var failed error
-	err := dataset.CountRest(ks, p.Env(), func(raw, value []byte) error {
+	rest := dataset.Rest{Keyspace: ks, Judge: func(raw, value []byte) (record.Class, error) {
 		when, key, err := decodeIndex(raw, value)
-		if err != nil || !p.Env().Deep || failed != nil {
-			return err
+		if err != nil || !p.Env().Deep {
+			return record.Housekeeping, err
 		}
-		var row []byte
-		row, failed = dataset.Get(p.Store().Metas.Keyspace, s.dialects[family].appendKey(nil, key))
+		row, err := dataset.Get(p.Store().Metas.Keyspace, s.dialects[family].appendKey(nil, key))
+		if err != nil {
+			return record.Housekeeping, &dataset.ReadError{Err: err}
+		}
 		v, err := decodeValue(row)
 		if _, first := v.expiry(); err != nil || first != max(when, 1) {
 			stale++
 		}
-		return nil
-	})
-	if failed != nil {
-		return failed
-	}
+		return record.Housekeeping, nil
+	}}
+	err := rest.Count(p.Env())
 	if stale > 0 {
-		dataset.ReportRest(ks, p.Env(), record.Finding{Kind: FindStaleTTL, Severity: record.Note,
+		rest.Report(p.Env(), record.Finding{Kind: FindStaleTTL, Severity: record.Note,
 			Detail: record.Plural(stale, "row") + " of the index of expiries without a key of that expiry: harmless"})
 	}
 	return err

@@ -3,11 +3,11 @@ package kvrocks
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
-	"kvferry/format"
+	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/findings"
 	"kvferry/internal/shared/versioned"
 	"kvferry/kvrocks/codec"
 	"kvferry/record"
@@ -21,103 +21,57 @@ func (s *source) countStrays(p *versioned.Pass) error {
 		return nil
 	}
 	for _, name := range codec.RecordFamilies {
-		r := rest{src: s, env: p.Env(), name: name, records: true}
-		if err := r.run(s.family(name)); err != nil {
+		if err := s.countLost(p, s.family(name)); err != nil {
 			return err
 		}
 	}
 	for _, ks := range s.rest {
-		r := rest{src: s, env: p.Env(), name: ks.Name()}
-		if err := r.run(ks); err != nil {
+		kept := map[string]int64{} // rows that are not converted, by description
+		rest := dataset.Rest{Keyspace: ks, Judge: func(raw, _ []byte) (record.Class, error) {
+			what, known := codec.LeftBehind(ks.Name(), raw)
+			if !known {
+				return record.Malformed, record.Unknown(0, "key", record.Quote(raw))
+			}
+			if what != "" {
+				kept[what]++
+			}
+			return record.Housekeeping, nil
+		}}
+		if err := rest.Count(p.Env()); err != nil {
 			return err
+		}
+		for _, what := range slices.Sorted(maps.Keys(kept)) {
+			rest.Report(p.Env(), record.Finding{Kind: FindLeftBehind, Severity: record.Note, Detail: fmt.Sprintf("%s: %d", what, kept[what])})
 		}
 	}
 	return nil
 }
 
-// rest walks the rows outside the namespaces with metadata.
-type rest struct {
-	src     *source
-	env     *format.Env
-	name    string
-	records bool // it holds records
-	it      store.Iterator
-	tally   record.Tally
-	lost    map[string]int64 // rows by namespace without metadata
-	kept    map[string]int64 // rows that are not converted, by description
-}
-
-func (r *rest) run(ks store.Keyspace) (err error) {
-	if r.it, err = ks.Rows(nil, nil); err != nil {
-		return err
-	}
-	r.lost, r.kept = map[string]int64{}, map[string]int64{}
-	for err == nil {
-		r.it.Tally(&r.tally)
-		var key []byte
-		if key, _, err = r.it.Next(); err == nil {
-			err = r.row(key)
+// countLost counts the rows of namespaces without metadata in a column family of records.
+func (s *source) countLost(p *versioned.Pass, family store.Keyspace) error {
+	lost := map[string]int64{} // by namespace
+	rest := dataset.Rest{Keyspace: family, Jump: s.pastNamespace, Judge: func(raw, _ []byte) (record.Class, error) {
+		ns, _, err := codec.SplitNamespace(raw)
+		if err != nil {
+			return record.Malformed, &findings.Error{Kind: FindBadRowKey, Err: err}
 		}
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	r.it.Tally(&r.tally)
-	r.summary()
-	if r.tally != (record.Tally{}) {
-		r.env.Ledger.Add(r.name, &r.tally)
-	}
-	if cerr := r.it.Close(); err == nil {
-		err = cerr
+		lost[string(ns)]++
+		return record.Orphan, nil
+	}}
+	err := rest.Count(p.Env())
+	for _, ns := range slices.Sorted(maps.Keys(lost)) {
+		rest.Report(p.Env(), record.Finding{Kind: FindOrphanRows, Severity: record.Note,
+			Detail: fmt.Sprintf("rows of namespace %q, which has no metadata: %d; compaction removes them", ns, lost[ns])})
 	}
 	return err
 }
 
-// row classifies a row; it seeks past rows of namespaces with metadata.
-func (r *rest) row(key []byte) error {
-	if !r.records {
-		r.tally.Rows[record.Housekeeping]++
-		what, known := codec.LeftBehind(r.name, key)
-		if what != "" {
-			r.kept[what]++
-		}
-		if !known {
-			r.report(record.FindNewer, record.Error, fmt.Sprintf("row %s is not known; kvferry does not read it", record.Quote(key)))
-		}
-		return nil
-	}
-	for _, db := range r.src.DBs {
-		if l := db.Stores[0].Layout; bytes.HasPrefix(key, l.From) {
-			r.it.Tally(new(record.Tally)) // their own passes count them
-			if l.To == nil {
-				return io.EOF
-			}
-			return r.it.SeekGE(l.To)
+// pastNamespace returns the first raw key after the rows of a namespace with metadata.
+func (s *source) pastNamespace(raw []byte) (next []byte, ok bool) {
+	for _, db := range s.DBs {
+		if l := db.Stores[0].Layout; bytes.HasPrefix(raw, l.From) {
+			return l.To, true
 		}
 	}
-	ns, _, err := codec.SplitNamespace(key)
-	if err == nil && r.name != codec.FamilyMetadata {
-		r.tally.Rows[record.Orphan]++
-		r.lost[string(ns)]++
-		return nil
-	}
-	r.tally.Rows[record.Malformed]++
-	r.report(FindBadRowKey, record.Error, fmt.Sprintf("row %s: %v", record.Quote(key), err))
-	return nil
-}
-
-// summary reports the counted rows.
-func (r *rest) summary() {
-	for _, ns := range slices.Sorted(maps.Keys(r.lost)) {
-		r.report(FindOrphanRows, record.Note, fmt.Sprintf("rows of namespace %q, which has no metadata: %d; compaction removes them", ns, r.lost[ns]))
-	}
-	for _, what := range slices.Sorted(maps.Keys(r.kept)) {
-		r.report(FindLeftBehind, record.Note, fmt.Sprintf("%s: %d", what, r.kept[what]))
-	}
-}
-
-func (r *rest) report(kind string, sev record.Severity, detail string) {
-	if r.env.Report != nil {
-		r.env.Report(record.Finding{Kind: kind, Severity: sev, Keyspace: r.name, Place: record.Place{Level: -1}, Detail: detail})
-	}
+	return nil, false
 }

@@ -61,7 +61,7 @@ func (t *target) linkTables() error {
 		return err
 	}
 	for _, n := range slices.Sorted(maps.Keys(t.shards)) {
-		tables, err := t.builder.Tables(n)
+		tables, err := t.Builder.Tables(n)
 		if err != nil {
 			return err
 		}

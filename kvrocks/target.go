@@ -3,9 +3,7 @@ package kvrocks
 import (
 	"context"
 	"fmt"
-	"path"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"kvferry/format"
@@ -20,12 +18,11 @@ import (
 
 // target is a dataset being written. All types share the store, so a shard holds all of them.
 type target struct {
-	format  kvrocksFormat
-	dir     string // of the server; the database is below it
-	builder store.Builder
-	options *format.CreateOptions
-	version codec.Version     // version of the first record; the others are lower
-	slots   *dataset.RowFiles // rows of a cluster node before they become tables; nil without slots
+	*dataset.OneStore // a cluster node sorts its rows by slot before they become tables
+	format            kvrocksFormat
+	dir               string // of the server; the database is below it
+	options           *format.CreateOptions
+	version           codec.Version // version of the first record; the others are lower
 
 	mu     sync.Mutex
 	shards map[int]bool // with tables, for the layout of SST files; nil if not requested
@@ -51,19 +48,17 @@ func (f kvrocksFormat) Create(_ context.Context, dir string, o *format.CreateOpt
 		}
 		build.External, t.shards = true, map[int]bool{}
 	}
+	var spaces []dataset.Keyspace
+	for _, name := range codec.Families[:cfStreamID+1] { // the server creates missing families
+		spaces = append(spaces, dataset.Keyspace{Name: name, Order: store.Bytewise})
+	}
 	var err error
-	if t.builder, err = o.Create(filepath.Join(dir, storeDir), build); err != nil {
+	if t.OneStore, err = dataset.CreateOne(f, dir, storeDir, slotsDir, build, o, spaces); err != nil {
 		return nil, err
 	}
-	// The server creates missing families.
-	for _, name := range codec.Families[:cfStreamID+1] {
-		if err := t.builder.Keyspace(name, store.Bytewise); err != nil {
-			t.builder.Abort()
-			return nil, err
-		}
-	}
-	if o.Cluster {
-		t.slots = dataset.NewRowFiles(dir, slotsDir)
+	t.After = t.linkTables
+	if t.RowsOnly = o.Cluster; t.RowsOnly {
+		t.Last = t.writeSlots
 	}
 	return t, nil
 }
@@ -89,9 +84,6 @@ func checkNamespace(db string, cluster bool) error {
 	return nil
 }
 
-// Groups returns one group: all types share the store.
-func (t *target) Groups() []record.TypeSet { return []record.TypeSet{record.AllTypes} }
-
 // maxShardRecords is the number of records of a shard that have unique versions.
 const maxShardRecords = 1 << 32
 
@@ -107,74 +99,22 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 	return newWriter(t, n, db, memory), nil
 }
 
-// Tables returns the tables of a shard, with files relative to the dataset.
-func (t *target) Tables(n int) ([]store.Table, error) {
-	if t.slots != nil {
-		return t.slots.Tables(n), nil
-	}
-	out, err := t.builder.Tables(n)
-	for i := range out {
-		out[i].File = path.Join(storeDir, out[i].File)
-	}
-	return out, err
-}
-
 // Adopt takes the tables of a shard that an earlier process finished, or the file of its rows in a cluster.
-func (t *target) Adopt(n int, _ string, tables []store.Table) error {
-	if t.slots != nil {
-		for _, table := range tables {
-			if err := t.slots.Adopt(n, table); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	own := make([]store.Table, len(tables))
-	for i, table := range tables {
-		file, ok := strings.CutPrefix(table.File, storeDir+"/")
-		if !ok {
-			return fmt.Errorf("%s: table %q is not in %s", t.dir, table.File, storeDir)
-		}
-		table.File = file
-		own[i] = table
-	}
+func (t *target) Adopt(n int, db string, tables []store.Table) error {
 	t.taken(n)
-	return t.builder.Adopt(own)
+	return t.OneStore.Adopt(n, db, tables)
 }
 
-// Finish finishes the database and opens it for the proof.
-func (t *target) Finish(ctx context.Context) (format.Source, error) {
-	if t.slots != nil {
-		o := extsort.Options{Memory: t.options.Memory, TempDir: t.options.TempDir}
-		if err := t.slots.Merge(o, func(rows *extsort.Sorter) error { return cluster.Write(ctx, t.builder, rows) }); err != nil {
-			return nil, err
-		}
-	}
-	if err := t.builder.Finish(); err != nil {
-		return nil, err
-	}
-	if t.slots != nil {
-		if err := t.slots.Remove(); err != nil {
-			return nil, err
-		}
-	}
-	if err := t.linkTables(); err != nil {
-		return nil, err
-	}
-	if t.options.Reopen == nil {
-		return nil, nil
-	}
-	return t.format.Open(ctx, t.dir, t.options.Reopen)
+// writeSlots writes the rows of all shards of a cluster node.
+func (t *target) writeSlots(ctx context.Context) error {
+	o := extsort.Options{Memory: t.options.Memory, TempDir: t.options.TempDir}
+	return t.Rows.Merge(o, func(rows *extsort.Sorter) error { return dataset.WriteRuns(ctx, t.Builder, 0, rows, cluster.Place) })
 }
 
 // Abort removes the written files, as far as possible.
 func (t *target) Abort() {
-	t.builder.Abort()
 	if t.shards != nil {
 		disk.RemoveAll(filepath.Join(t.dir, sstDir))
 	}
-	if t.slots != nil {
-		_ = t.slots.Remove() // the error that led here is reported instead
-	}
-	disk.Remove(t.dir)
+	t.OneStore.Abort()
 }

@@ -30,13 +30,13 @@ type writer struct {
 
 func newWriter(t *target, n int, ns string, memory int64) *writer {
 	w := &writer{t: t, n: n, ns: ns}
-	o := versioned.WriterOptions{Builder: t.builder, Shard: n, Memory: memory / 2, TempDir: t.options.TempDir,
+	o := versioned.WriterOptions{Builder: t.Builder, Shard: n, Memory: memory / 2, TempDir: t.options.TempDir,
 		Version: int64(t.version - codec.Version(n)*maxShardRecords), Unique: true}
-	if t.slots != nil {
+	if t.RowsOnly {
 		w.slots = extsort.New(extsort.Options{Memory: memory / 2, TempDir: t.options.TempDir})
-		o.Builder = &cluster.Builder{Builder: t.builder, Rows: w.slots}
+		o.Builder = &cluster.Builder{Builder: t.Builder, Rows: w.slots}
 	}
-	w.Writer = versioned.NewWriter(t.format.encoding(codec.Space{Namespace: []byte(ns), Slotted: t.slots != nil}), o)
+	w.Writer = versioned.NewWriter(t.format.encoding(codec.Space{Namespace: []byte(ns), Slotted: t.RowsOnly}), o)
 	return w
 }
 
@@ -147,7 +147,7 @@ func (w *writer) located(err error) error {
 func (w *writer) Close() error {
 	err := w.Writer.Close()
 	if err == nil && w.slots != nil {
-		err = w.t.slots.Save(w.n, w.slots)
+		err = w.t.Rows.Save(w.n, w.slots)
 	}
 	if err != nil {
 		w.Abort()

@@ -3,11 +3,11 @@ package nemo
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
 	"time"
 
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/findings"
 	"kvferry/internal/shared/keylanes"
 	"kvferry/internal/shared/seconds"
 	"kvferry/internal/shared/versioned"
@@ -71,7 +71,13 @@ func (k kinds) layout(c *versioned.Codec) *versioned.Layout {
 		Orphans:  record.Warning,
 		LenField: keyFieldLen,
 		Rest:     k.unknown,
-		NotRow:   separator,
+		Own: func(raw, value []byte) (bool, error) {
+			if len(raw) != 1 || raw[0] == k.meta { // no separator
+				return false, nil
+			}
+			_, err := DecodeEmpty(value)
+			return true, err
+		},
 	}
 }
 
@@ -199,48 +205,14 @@ func checkValue(kind byte, value []byte) (err error) {
 	return err
 }
 
-// separator checks a raw key that lies in the range of data rows; own is true for a separator.
-func separator(raw, value []byte) (own bool, keyErr, valueErr error) {
-	if len(raw) == 1 {
-		_, valueErr = DecodeEmpty(value)
-	}
-	return len(raw) == 1, nil, valueErr
-}
-
-// unknown counts the rows with an unknown leading byte. They are between the ranges of the known kinds.
+// unknown counts the rows with an unknown first byte.
 func (k kinds) unknown(p *versioned.Pass) error {
-	var from []byte
-	for _, kind := range []byte{k.meta, min(k.data, k.index), max(k.data, k.index)} {
-		if kind == 0 {
-			continue
-		}
-		if err := k.scanUnknown(p, from, []byte{kind}); err != nil {
-			return err
-		}
-		from = []byte{kind + 1}
-	}
-	return k.scanUnknown(p, from, nil)
-}
-
-func (k kinds) scanUnknown(p *versioned.Pass, from, to []byte) error {
-	if from != nil && to != nil && from[0] == to[0] {
-		return nil
-	}
-	it, err := p.Store().Metas.Rows(from, to)
-	if err != nil {
-		return err
-	}
-	for {
-		raw, _, err := it.Next()
-		if err == io.EOF {
-			return dataset.Drop(it, p.Tally())
-		}
-		if err != nil {
-			dataset.Drop(it, p.Tally())
-			return err
-		}
-		p.Malformed(FindUnknownRow, k.owner(raw), raw, it.Place(), fmt.Errorf("unknown first byte; want one of %q", k.all()))
-	}
+	st := p.Store()
+	rest := dataset.Rest{Keyspace: st.Metas.Keyspace, DB: st.DB, Label: st.Metas.Label, Type: st.Types().Types()[0], Records: k.all(), User: k.owner,
+		Judge: func([]byte, []byte) (record.Class, error) {
+			return record.Malformed, &findings.Error{Kind: FindUnknownRow, Err: fmt.Errorf("unknown first byte; want one of %q", k.all())}
+		}}
+	return rest.Count(p.Env())
 }
 
 // all returns the leading bytes in use.

@@ -47,7 +47,7 @@ func stringLayout() *versioned.Layout {
 	return &versioned.Layout{
 		Format: "ssdb", Metas: keyspace, From: []byte{kindString}, To: []byte{kindString + 1}, KeyAt: 1,
 		AppendMetaKey: func(dst, key []byte) []byte { return AppendSizeKey(dst, kindString, key) },
-		DecodeMetaKey: nameOf(kindString), Sampled: sampled,
+		DecodeMetaKey: nameOf(kindString), Sampled: sampled, DeadNote: "its expiry, if it had one, is not known",
 		Codecs: []*versioned.Codec{{Type: record.String,
 			DecodeMeta: func(m *versioned.Meta, value []byte) error {
 				m.Value, m.ExpireMS = value, 0
@@ -95,7 +95,8 @@ func newFamily(t record.Type, size, data, index byte, c *versioned.Codec, part u
 		AppendMetaKey: func(dst, key []byte) []byte { return AppendSizeKey(dst, size, key) },
 		DecodeMetaKey: nameOf(size), Sampled: sampled,
 		Codecs: []*versioned.Codec{c}, Newer: versioned.NewerStale, LenField: nameLen,
-		Internal: func(key []byte) bool { return t == record.ZSet && string(key) == ExpireList },
+		OwnRecord: func(key []byte) bool { return t == record.ZSet && string(key) == ExpireList },
+		DeadNote:  "its elements may have been deleted at different times",
 	}}
 }
 
@@ -256,7 +257,7 @@ func checkZSet(r *versioned.Reader, rows int64) {
 
 func queues() *versioned.Codec {
 	return &versioned.Codec{
-		Start: startQueue, Bound: bound, Count: checkQueue,
+		Start: startQueue, Bound: bound, Count: checkQueue, Loosen: unbound,
 		Element: func(_ *versioned.Meta, e *record.Element, rest, value []byte) (int64, bool) {
 			e.Name, e.Value, e.Score = nil, value, 0
 			return 0, len(rest) == int64Len && isSeq(binary.BigEndian.Uint64(rest)) && binary.BigEndian.Uint64(rest) >= MinItem
@@ -287,6 +288,12 @@ func bound(m *versioned.Meta, rest, value []byte) bool {
 		return false
 	}
 	return true
+}
+
+// unbound makes a codec accept popped items, which are outside the last bounds.
+func unbound(c *versioned.Codec) {
+	c.Start = func(m *versioned.Meta) { m.Left, m.Right, m.Boundless = MinItem-1, 1<<63, false }
+	c.Bound = func(*versioned.Meta, []byte, []byte) bool { return true }
 }
 
 // checkQueue compares the size with the bounds; missing items were reported.

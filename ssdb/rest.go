@@ -2,106 +2,43 @@ package ssdb
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 
 	"kvferry/format"
-	"kvferry/internal/shared/findings"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // countRest counts the rows outside of records: the binlog, unknown kinds, and the meta database.
 func (s *source) countRest(e *format.Env) error {
-	r := rest{src: s, env: e, name: dataDir}
-	from := []byte{}
-	for i := range len(kinds) {
-		if kinds[i] == kindBinlog {
-			continue
-		}
-		if err := r.run(s.data, from, []byte{kinds[i]}, r.log); err != nil {
-			return err
-		}
-		from = []byte{kinds[i] + 1}
-	}
-	if err := r.run(s.data, from, nil, r.log); err != nil {
+	log := dataset.Rest{Keyspace: s.data, DB: db, Label: dataDir, Records: []byte(kinds[1:]), Judge: judgeLog}
+	if err := log.Count(e); err != nil || s.meta == nil {
 		return err
 	}
-	e.Ledger.Add(dataDir, &r.tally)
-	if s.meta == nil {
-		return nil
-	}
-	r = rest{src: s, env: e, name: metaDir}
-	if err := r.run(s.meta, nil, nil, r.server); err != nil {
-		return err
-	}
-	if r.limits[0]+r.limits[1] != "" {
-		s.report(e, record.Finding{Kind: FindLeftBehind, Severity: record.Note, Keyspace: metaDir, Place: record.Place{Level: -1},
-			Detail: fmt.Sprintf("the server of this directory served the strings from %q to %q; kvferry reads all", r.limits[0], r.limits[1])})
-	}
-	e.Ledger.Add(metaDir, &r.tally)
-	return nil
-}
-
-// rest walks rows outside of records.
-type rest struct {
-	src    *source
-	env    *format.Env
-	name   string // of the keyspace
-	it     store.Iterator
-	tally  record.Tally
-	limits [2]string
-}
-
-// run calls row for the rows of a range.
-func (r *rest) run(ks store.Keyspace, from, to []byte, row func(key, value []byte)) (err error) {
-	if to != nil && bytes.Equal(from, to) {
-		return nil
-	}
-	if r.it, err = ks.Rows(from, to); err != nil {
-		return err
-	}
-	for err == nil {
-		var key, value []byte
-		if key, value, err = r.it.Next(); err == nil {
-			row(key, value)
+	var limits [2]string // of the keys of a server in a cluster
+	server := dataset.Rest{Keyspace: s.meta, DB: db, Label: metaDir, Judge: func(raw, value []byte) (record.Class, error) {
+		for i, field := range []string{"kv_s", "kv_e"} {
+			if bytes.Equal(raw, AppendFieldKey(nil, []byte("key_range"), []byte(field))) {
+				limits[i] = string(value)
+			}
 		}
+		return record.Housekeeping, nil
+	}}
+	err := server.Count(e)
+	if limits[0]+limits[1] != "" {
+		server.Report(e, record.Finding{Kind: FindLeftBehind, Severity: record.Note,
+			Detail: fmt.Sprintf("the server of this directory served the strings from %q to %q; kvferry reads all", limits[0], limits[1])})
 	}
-	r.it.Tally(&r.tally)
-	if err == io.EOF {
-		err = nil
-	}
-	return errors.Join(err, r.it.Close())
+	return err
 }
 
-// log classifies a row outside of records.
-func (r *rest) log(key, value []byte) {
-	if len(key) == 0 || key[0] != kindBinlog {
-		r.bad(record.FindNewer, key, fmt.Errorf("no kind of row starts so; want one of %q", kinds))
-		return
+// judgeLog checks a row of the binlog, or of an unknown kind.
+func judgeLog(raw, value []byte) (record.Class, error) {
+	if len(raw) == 0 || raw[0] != kindBinlog {
+		return record.Malformed, record.Unknown(0, "kind", record.Quote(raw[:min(1, len(raw))]))
 	}
-	if _, err := DecodeLog(key, value); err != nil {
-		r.bad(findings.ValueKind(err), key, err)
-		return
-	}
-	r.tally.Rows[record.Housekeeping]++
-}
-
-func (r *rest) bad(kind string, key []byte, err error) {
-	r.tally.Rows[record.Malformed]++
-	r.src.report(r.env, record.Finding{Kind: kind, Severity: record.Error, Keyspace: r.name, Place: r.it.Place(),
-		Detail: fmt.Sprintf("row %s: %v", record.Quote(key), err)})
-}
-
-// server reads the key range of a cluster's server from the meta database.
-func (r *rest) server(key, value []byte) {
-	r.tally.Rows[record.Housekeeping]++
-	for i, field := range []string{"kv_s", "kv_e"} {
-		if bytes.Equal(key, AppendFieldKey(nil, []byte("key_range"), []byte(field))) {
-			r.limits[i] = string(value)
-		}
-	}
+	_, err := DecodeLog(raw, value)
+	return record.Housekeeping, err
 }
 
 func (s *source) report(e *format.Env, f record.Finding) {

@@ -10,7 +10,6 @@ import (
 	"kvferry/internal/shared/keylanes"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // secondsBelow: smaller times are seconds, as SSDB 1.6.7 wrote them.
@@ -52,13 +51,14 @@ type timed struct {
 	ended bool
 }
 
-// newTimed adds expiries to a reader, which it closes.
-func newTimed(s *source, r record.Reader, span format.Span, e *format.Env, memory int64) (record.Reader, error) {
+// timed adds expiries to a reader of strings.
+func (s *source) timed(r record.Reader, p *versioned.Pass) (record.Reader, error) {
+	span, e := p.Span(), p.Env()
 	t := &timed{stringReader: r.(stringReader), src: s, env: e, first: span.Lo == nil, now: e.Now.UnixMilli()}
 	var err error
-	t.set, err = s.expiries.Open(span.Lo, span.Hi, memory, func(record.Class, []byte, []byte, record.Place) { t.stale++ })
+	t.set, err = s.expiries.Open(span.Lo, span.Hi, p.Memory(), func(record.Class, []byte, []byte, record.Place) { t.stale++ })
 	if err != nil {
-		return nil, fmt.Errorf("%w", closing(r, err))
+		return nil, closing(r, err)
 	}
 	return t, nil
 }
@@ -168,11 +168,4 @@ func (t *timed) Close() error { return closing(t.stringReader, t.set.Close()) }
 // holds reports whether a row belongs to the type: the keyspace has the rows of all types.
 func (f *family) holds(raw []byte) bool {
 	return len(raw) > 0 && (raw[0] == f.size || f.data != 0 && (raw[0] == f.data || raw[0] == f.index))
-}
-
-// open returns the rows of a type in the store.
-func (f *family) open(ks store.Keyspace) *versioned.Store {
-	st := versioned.NewStore(f.layout, db, "", func(string) store.Keyspace { return &slice{ks, f} }, nil)
-	st.Named(func(string) (long, short string) { return dataDir, dataDir })
-	return st
 }

@@ -21,22 +21,7 @@ func WriteTTL(ctx context.Context, ttl *dataset.RowFiles, b store.Builder, o ext
 		return nil
 	}
 	return ttl.Merge(o, func(rows *extsort.Sorter) error {
-		run, err := b.Run(DefaultCF, shards[len(shards)-1]+1, 1)
-		if err != nil {
-			return err
-		}
-		n := 0
-		err = rows.Each(func(_ uint64, key, value []byte) error {
-			if n++; n%1024 == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return run.Append(key, value)
-		})
-		if err != nil {
-			run.Abort()
-			return err
-		}
-		return run.Close()
+		return dataset.WriteRuns(ctx, b, shards[len(shards)-1]+1, rows, func(uint64, []byte) (string, uint64) { return DefaultCF, 1 })
 	})
 }
 

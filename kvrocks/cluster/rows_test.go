@@ -78,7 +78,7 @@ func TestRows(t *testing.T) {
 				return err
 			}
 		}
-		if err := cluster.Write(context.Background(), b, rows); err != nil {
+		if err := dataset.WriteRuns(context.Background(), b, 0, rows, cluster.Place); err != nil {
 			return err
 		}
 		for _, raw := range []string{"\x01n", "\x01n\x00\x07slot7"} { // without a slot, with another
@@ -163,7 +163,7 @@ func TestRefused(t *testing.T) {
 	run.Abort()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := cluster.Write(ctx, b.Builder, rows); !errors.Is(err, context.Canceled) {
+	if err := dataset.WriteRuns(ctx, b.Builder, 0, rows, cluster.Place); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if _, ok := cluster.Order(space).Compare([]byte("\x01n\x00"), nil); ok {

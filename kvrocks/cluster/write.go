@@ -1,10 +1,8 @@
 package cluster
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
-	"io"
 	"slices"
 
 	"kvferry/internal/sys/extsort"
@@ -12,68 +10,9 @@ import (
 	"kvferry/store"
 )
 
-// Write writes the rows of all shards, column family by column family.
-func Write(ctx context.Context, b store.Builder, rows *extsort.Sorter) error {
-	w := familyWriter{builder: b}
-	err := w.all(ctx, rows)
-	if err != nil && w.run != nil {
-		w.run.Abort()
-	}
-	return err
-}
-
-// familyWriter writes sorted rows, column family by column family.
-type familyWriter struct {
-	builder store.Builder
-	family  int       // in codec.RecordFamilies
-	run     store.Run // nil before the first row
-}
-
-func (w *familyWriter) all(ctx context.Context, rows *extsort.Sorter) error {
-	it, err := rows.Sort()
-	if err != nil {
-		return err
-	}
-	for n := 0; ; n++ {
-		prefix, key, value, err := it.Next()
-		if err == io.EOF {
-			return w.end()
-		}
-		if err == nil && n%1024 == 0 {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = w.add(int(prefix>>slotBits), key, value)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func (w *familyWriter) add(i int, key, value []byte) error {
-	if w.run != nil && w.family != i {
-		if err := w.end(); err != nil {
-			return err
-		}
-	}
-	if w.run == nil {
-		run, err := w.builder.Run(codec.RecordFamilies[i], 0, 0)
-		if err != nil {
-			return err
-		}
-		w.run, w.family = run, i
-	}
-	return w.run.Append(key, value)
-}
-
-// end finishes a column family.
-func (w *familyWriter) end() error {
-	run := w.run
-	if w.run = nil; run == nil {
-		return nil
-	}
-	return run.Close()
+// Place returns the column family of a row by its sort prefix, for dataset.WriteRuns.
+func Place(prefix uint64, _ []byte) (family string, lane uint64) {
+	return codec.RecordFamilies[prefix>>slotBits], 0
 }
 
 // Builder starts runs that collect the rows of a shard.

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
 
 	"kvferry/format"
@@ -34,4 +35,29 @@ func (d *Dead) Records(ctx context.Context, e *format.Env, tell func(key []byte,
 		return d.Open(d.Metas, &loud)
 	}
 	return d.Open(deleted.Collections(ctx, d.Metas, d.Family, orphans, deleted.Teller(tell, d.Type)), &quiet)
+}
+
+// Gone leaves out the records of a reader of deleted rows whose names exist again.
+type Gone struct {
+	record.Reader
+	Alive func(key []byte) (bool, error)
+	Tell  func(key []byte, t record.Type) // is called for each record with a copy of its key
+}
+
+// Next moves to the next record of a name that does not exist.
+func (g *Gone) Next() (*record.Header, error) {
+	for {
+		h, err := g.Reader.Next()
+		if err != nil {
+			return nil, err
+		}
+		alive, err := g.Alive(h.Key)
+		if err != nil {
+			return nil, err
+		}
+		if !alive {
+			g.Tell(bytes.Clone(h.Key), h.Type)
+			return h, nil
+		}
+	}
 }

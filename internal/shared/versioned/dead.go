@@ -34,8 +34,12 @@ func (s *Store) DeadRecords(ctx context.Context, t record.TypeSet, span format.S
 		}
 	}
 	var readers []record.Reader
+	open := s.deadRecords
+	if s.Layout.DeadNote != "" {
+		open = s.looseRecords
+	}
 	for _, c := range codecs {
-		r, err := s.deadRecords(ctx, c, span, e, memory/int64(len(codecs)), tell)
+		r, err := open(ctx, c, span, e, memory/int64(len(codecs)), tell)
 		if err != nil {
 			for _, r := range readers {
 				r.Close()

@@ -121,8 +121,5 @@ func (r *Reader) CheckCount(rows int64) {
 // Outside is the number of skipped rows of a list without bounds.
 func (r *Reader) Outside() int64 { return r.outside }
 
-// Memory is the number of bytes that may be buffered, in addition to the buffers of the row readers.
-func (r *Reader) Memory() int64 { return r.memory }
-
 // TempDir is the directory of spill files.
 func (r *Reader) TempDir() string { return r.env.TempDir }

@@ -95,9 +95,11 @@ type Layout struct {
 	OpenMetas func(metas store.Keyspace, span format.Span, e *format.Env, memory int64) (store.Iterator, error)
 	// DecodeMetaKey sets the user key of a meta row, Tail and Ambiguous.
 	DecodeMetaKey func(m *Meta, raw []byte) error
-	// Own reports whether a row among the meta rows is the engine's own and belongs to no record. nil: the engine has no
-	// such rows.
+	// Own reports whether a row among the meta rows, or outside of the lanes of data rows, is the engine's own and belongs
+	// to no record. nil: the engine has no such rows.
 	Own func(raw, value []byte) (own bool, err error)
+	// OwnRecord reports whether all rows of a user key are the engine's own: they are checked like a record's. nil: never.
+	OwnRecord func(key []byte) bool
 	// Sampled returns the user key of a meta row's raw key; both may be truncated.
 	Sampled func(raw []byte) []byte
 	// TypeOf reads the type from the value of a meta row; nil if a store holds one type.
@@ -115,12 +117,10 @@ type Layout struct {
 	LenField string
 	// Unlisted is true if data rows (in lanes) form a record even without a meta row.
 	Unlisted bool
-	// Internal reports whether a record is the engine's own: its rows are checked and count as housekeeping. nil: never.
-	Internal func(key []byte) bool
 	// Rest counts the rows of the store outside all ranges of the layout; nil if no such row can exist.
 	Rest func(p *Pass) error
-	// NotRow checks a row in the range of data rows that is not a data row: it returns true for the engine's own rows.
-	NotRow func(raw, value []byte) (housekeeping bool, keyErr, valueErr error)
+	// DeadNote is what is told of each deleted record, in formats that delete its rows one by one.
+	DeadNote string
 }
 
 // Newer is the treatment of data rows whose version is newer than the meta row's.
@@ -180,6 +180,8 @@ type Codec struct {
 	Elements func(r *Reader) Elements
 	// Revived returns a Reviver of deleted records; nil: bounds and last ids come from the rows.
 	Revived func() Reviver
+	// Loosen makes a copy of the codec accept deleted rows that its bounds exclude; nil: it does.
+	Loosen func(c *Codec)
 
 	Encoding
 }

@@ -65,6 +65,9 @@ func (p *Pass) lookAhead() int64 {
 	return p.memory / int64(2*max(2, sets))
 }
 
+// Memory is the number of bytes that may be buffered, in addition to the buffers of the row readers.
+func (p *Pass) Memory() int64 { return p.memory }
+
 // Env returns the environment of the pass.
 func (p *Pass) Env() *format.Env { return p.env }
 

@@ -106,7 +106,7 @@ func (r *Reader) Next() (*record.Header, error) {
 			continue
 		}
 		r.lighten()
-		if own := r.store.Layout.Internal; err != nil || own == nil || !own(r.m.Key) {
+		if own := r.store.Layout.OwnRecord; err != nil || own == nil || !own(r.m.Key) {
 			return &r.h, err
 		}
 		r.Settle(record.Housekeeping)
@@ -124,8 +124,14 @@ func (r *Reader) judge(raw, value []byte) (alive bool, err error) {
 	if len(l.Codecs) == 1 {
 		r.h.Type = l.Codecs[0].Type
 	}
-	if l.Own != nil && r.isOwn(raw, value) {
-		return false, nil
+	if l.Own != nil {
+		if own, err := l.Own(raw, value); err != nil {
+			r.Malformed(findings.ValueKind(err), nil, raw, r.metas.Place(), err)
+			return false, nil
+		} else if own {
+			r.meta.Rows[record.Housekeeping]++
+			return false, nil
+		}
 	}
 	if err := l.DecodeMetaKey(m, raw); err != nil {
 		r.Malformed(r.keyKind(err), m.Key, raw, r.metas.Place(), err)

@@ -5,6 +5,7 @@ import (
 
 	"kvferry/internal/shared/dataset"
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // ShardOptions configures a shard.
@@ -16,41 +17,51 @@ type ShardOptions struct {
 	Suffix  []byte // ends the values of data and index rows
 	Memory  int64  // buffer limit; 0 means dataset.DefaultMemory
 	Writers int    // number of stores that share Memory
-	// Layout returns the layout of a part of the target.
+	// Layout returns the layout of a part of the target: of a store, or of some rows of a store.
 	Layout func(part int) *Layout
-	// PartOf returns the part that a key belongs to; nil: the type decides.
-	PartOf func(key []byte) int
+	// PartOf returns the part that a record belongs to, -1 if the format has no such type; nil: the store of its type.
+	PartOf func(t record.Type, key []byte) int
+	// ByKey is true if strings are not all in one part.
+	ByKey bool
+	// Parts is the number of parts, and Builder returns the builder of a part; 0 and nil: those of a dataset.Target.
+	Parts   int
+	Builder func(part int) store.Builder
+	TempDir string
 }
 
 // Shard writes one span of a database into its stores.
 type Shard struct {
 	o       ShardOptions
-	target  *dataset.Target
-	db      *dataset.TargetDB
 	writers []*Writer // by part; nil until its first record
 	cur     *Writer
 	strings [][]record.StringRecord // by part, while they are written
 }
 
-// NewShard returns a shard without writers.
+// NewShard returns a shard of a target without writers.
 func NewShard(t *dataset.Target, o ShardOptions) (*Shard, error) {
 	db, err := t.DB(o.DB)
 	if err != nil {
 		return nil, err
 	}
+	o.Parts, o.Builder, o.TempDir = t.Parts(), db.Builder, t.Options.TempDir
+	if o.PartOf == nil {
+		o.PartOf = func(typ record.Type, _ []byte) int { return t.PartOf(typ) }
+	}
+	return ShardOf(o), nil
+}
+
+// ShardOf returns a shard without writers.
+func ShardOf(o ShardOptions) *Shard {
 	if o.Memory <= 0 {
 		o.Memory = dataset.DefaultMemory
 	}
 	o.Memory /= int64(max(o.Writers, 1))
-	return &Shard{o: o, target: t, db: db, writers: make([]*Writer, t.Parts()), strings: make([][]record.StringRecord, t.Parts())}, nil
+	return &Shard{o: o, writers: make([]*Writer, o.Parts), strings: make([][]record.StringRecord, o.Parts)}
 }
 
 // route returns the part that a record belongs to.
 func (s *Shard) route(t record.Type, key []byte) (part int, err error) {
-	if s.o.PartOf != nil {
-		return s.o.PartOf(key), nil
-	}
-	if part = s.target.PartOf(t); part < 0 {
+	if part = s.o.PartOf(t, key); part < 0 {
 		return part, fmt.Errorf("%s %s: %s has no such type", t, record.Quote(key), s.o.Layout(0).Format)
 	}
 	return part, nil
@@ -69,8 +80,8 @@ func (s *Shard) Begin(h *record.Header) error {
 // writer returns the writer of a part.
 func (s *Shard) writer(part int) *Writer {
 	if s.writers[part] == nil {
-		s.writers[part] = NewWriter(s.o.Layout(part), WriterOptions{Builder: s.db.Builder(part), Shard: s.o.N, Memory: s.o.Memory,
-			TempDir: s.target.Options.TempDir, Version: s.o.Version, NowMS: s.o.NowMS, Suffix: s.o.Suffix})
+		s.writers[part] = NewWriter(s.o.Layout(part), WriterOptions{Builder: s.o.Builder(part), Shard: s.o.N, Memory: s.o.Memory,
+			TempDir: s.o.TempDir, Version: s.o.Version, NowMS: s.o.NowMS, Suffix: s.o.Suffix})
 	}
 	return s.writers[part]
 }
@@ -83,32 +94,21 @@ func (s *Shard) End() error { return s.cur.End() }
 
 // Close finishes all runs. After an error they are aborted.
 func (s *Shard) Close() error {
-	err := CloseWriters(s.writers)
-	if err != nil {
-		s.Abort()
-	}
-	return err
-}
-
-// Abort drops all runs.
-func (s *Shard) Abort() { AbortWriters(s.writers) }
-
-// CloseWriters finishes the runs of writers, some of which may be nil, up to the first error.
-func CloseWriters(writers []*Writer) error {
-	for _, w := range writers {
+	for _, w := range s.writers {
 		if w == nil {
 			continue
 		}
 		if err := w.Close(); err != nil {
+			s.Abort()
 			return err
 		}
 	}
 	return nil
 }
 
-// AbortWriters drops the runs of writers, some of which may be nil.
-func AbortWriters(writers []*Writer) {
-	for _, w := range writers {
+// Abort drops all runs.
+func (s *Shard) Abort() {
+	for _, w := range s.writers {
 		if w != nil {
 			w.Abort()
 		}

@@ -24,6 +24,7 @@ type Store struct {
 	codecs  [record.NumTypes]*typeRows
 	closer  io.Closer
 	judge   func() Judge
+	wrap    Wrap
 	strings *Codec // set when the only type is strings
 }
 
@@ -124,6 +125,12 @@ type Judge func(p *Pass) (ok bool, err error)
 
 // Judge registers f, which makes the Judge of a pass; it checks each record that is not gone.
 func (s *Store) Judge(f func() Judge) { s.judge = f }
+
+// Wrap completes a reader of strings, which it owns: parts of them are in other rows.
+type Wrap func(r record.Reader, p *Pass) (record.Reader, error)
+
+// Wrap registers f for the readers of a store of strings.
+func (s *Store) Wrap(f Wrap) { s.wrap = f }
 
 // Types returns the types whose records the store holds.
 func (s *Store) Types() (t record.TypeSet) {
@@ -258,10 +265,18 @@ func (s *Store) openMetas(span format.Span, e *format.Env, memory int64) (store.
 // Records returns a reader of the records of some types, which may buffer memory bytes.
 func (s *Store) Records(ctx context.Context, t record.TypeSet, span format.Span, e *format.Env, memory int64) (record.Reader, error) {
 	p := newPass(ctx, s, t, span, e, memory)
-	if s.strings != nil {
+	if s.strings == nil {
+		return openReader(p)
+	}
+	if s.wrap == nil {
 		return p.openStrings()
 	}
-	return openReader(p)
+	p.memory /= 2
+	r, err := p.openStrings()
+	if err != nil {
+		return nil, err
+	}
+	return s.wrap(r, p)
 }
 
 // Close closes the store.

@@ -12,7 +12,7 @@ import (
 // stray returns the function that receives data rows without a record.
 func (r *Reader) stray(i int) keylanes.Stray {
 	return func(class record.Class, key, value []byte, place record.Place) {
-		if class == record.Malformed && r.notRow(i, key, value, place) {
+		if class == record.Malformed && r.ownRow(i, key, value, place) {
 			return
 		}
 		user, ok := r.owner(i, key, value, place)
@@ -39,21 +39,19 @@ func (r *Reader) owner(i int, key, value []byte, place record.Place) (user []byt
 	return user, err == nil
 }
 
-// notRow counts a row that Layout.NotRow recognizes, as housekeeping or malformed.
-func (r *Reader) notRow(i int, key, value []byte, place record.Place) bool {
-	if r.store.Layout.NotRow == nil {
+// ownRow counts a row of the engine's own, as housekeeping or malformed.
+func (r *Reader) ownRow(i int, key, value []byte, place record.Place) bool {
+	if r.store.Layout.Own == nil {
 		return false
 	}
-	own, keyErr, valueErr := r.store.Layout.NotRow(key, value)
+	own, err := r.store.Layout.Own(key, value)
 	switch {
-	case keyErr != nil:
-		r.malformed(i, r.keyKind(keyErr), nil, key, place, keyErr)
-	case valueErr != nil:
-		r.malformed(i, findings.ValueKind(valueErr), nil, key, place, valueErr)
+	case err != nil:
+		r.malformed(i, findings.ValueKind(err), nil, key, place, err)
 	case own:
 		r.tallies[i].Rows[record.Housekeeping]++
 	}
-	return own || keyErr != nil || valueErr != nil
+	return own || err != nil
 }
 
 // check validates a data row. A malformed row is counted and reported. In a shared keyspace the current type's Check
@@ -72,18 +70,6 @@ func (r *Reader) check(i int, raw, value []byte, place record.Place) (user []byt
 		r.malformed(i, findings.ValueKind(valueErr), user, raw, place, valueErr)
 	}
 	return user, keyErr == nil && valueErr == nil
-}
-
-// isOwn counts a row of the engine's own and reports whether it is one.
-func (r *Reader) isOwn(raw, value []byte) bool {
-	own, err := r.store.Layout.Own(raw, value)
-	switch {
-	case err != nil:
-		r.Malformed(findings.ValueKind(err), nil, raw, r.metas.Place(), err)
-	case own:
-		r.meta.Rows[record.Housekeeping]++
-	}
-	return own
 }
 
 // spoils reports whether err makes the record of the meta row unreadable. If so, it counts the row as malformed.

@@ -108,10 +108,10 @@ func (s *Shard) together(batch []record.StringRecord) (part, n int, err error) {
 	if part, err = s.route(record.String, batch[0].Key); err != nil {
 		return 0, 0, err
 	}
-	if s.o.PartOf == nil {
+	if !s.o.ByKey {
 		return part, len(batch), nil
 	}
-	for n = 1; n < len(batch) && s.o.PartOf(batch[n].Key) == part; n++ {
+	for n = 1; n < len(batch) && s.o.PartOf(record.String, batch[n].Key) == part; n++ {
 	}
 	return part, n, nil
 }

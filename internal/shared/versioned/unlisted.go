@@ -2,9 +2,15 @@ package versioned
 
 import (
 	"bytes"
+	"context"
 	"io"
 
+	"kvferry/format"
+	"kvferry/internal/shared/dataset"
+	"kvferry/internal/shared/deleted"
 	"kvferry/internal/shared/keylanes"
+	"kvferry/record"
+	"kvferry/store"
 )
 
 // next judges the next meta row, or starts a record from data rows before it that have no meta row.
@@ -77,4 +83,33 @@ func (r *Reader) unlisted() (bool, error) {
 	}
 	out, err := r.refused()
 	return !out, err
+}
+
+// looseRecords yields the deleted rows of names without live rows, in a format that deletes rows one by one: they are
+// all rows ever deleted and still on disk.
+func (s *Store) looseRecords(ctx context.Context, c *Codec, span format.Span, e *format.Env, memory int64,
+	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
+
+	quiet := *e
+	quiet.Ledger, quiet.Report, quiet.Deep = nil, nil, false
+	l, own := *s.Layout, *c
+	l.Codecs, l.Rest = []*Codec{&own}, nil
+	if own.Loosen != nil {
+		own.Loosen(&own)
+	}
+	dead := NewStore(&l, s.DB, s.Dir, func(string) store.Keyspace { return deleted.Strings(ctx, s.Metas.Keyspace) }, nil)
+	r, err := dead.Records(ctx, record.Of(c.Type), span, &quiet, memory)
+	if err != nil {
+		return nil, err
+	}
+	return &dataset.Gone{Reader: r, Alive: s.hasRows, Tell: func(key []byte, t record.Type) { tell(key, t, s.Layout.DeadNote) }}, nil
+}
+
+// hasRows reports whether a name has data rows. Deleted strings have no live row.
+func (s *Store) hasRows(key []byte) (bool, error) {
+	if len(s.data) == 0 {
+		return false, nil
+	}
+	lo, hi := s.data[0].Range(key)
+	return dataset.HasRows(s.data[0].Keyspace.Keyspace, lo, hi)
 }
