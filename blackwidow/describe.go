@@ -13,11 +13,11 @@ import (
 )
 
 // describer decodes a row field by field and continues after malformed fields.
-type describer struct{ versioned.Describer }
+type describer struct{ format.Describer }
 
 // Describe decodes one raw row, however damaged.
 func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
-	d := describer{versioned.NewDescriber()}
+	d := describer{format.NewDescriber()}
 	dir, cf := path.Split(keyspace)
 	fam := familyOf(path.Base(strings.TrimSuffix(dir, "/")))
 	if fam == nil {

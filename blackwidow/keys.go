@@ -109,7 +109,7 @@ func DecodeListKey(b []byte) (ListKey, error) {
 	if err != nil {
 		return ListKey{}, err
 	}
-	if err := exact(rest, len(b)-len(rest), "index", indexLen); err != nil {
+	if err := record.Exact(rest, len(b)-len(rest), "index", indexLen); err != nil {
 		return ListKey{}, err
 	}
 	return ListKey{key, v, binary.LittleEndian.Uint64(rest)}, nil
@@ -134,7 +134,7 @@ func DecodeStreamKey(b []byte) (StreamKey, error) {
 	if err != nil {
 		return StreamKey{}, err
 	}
-	if err := exact(rest, len(b)-len(rest), "id", idLen); err != nil {
+	if err := record.Exact(rest, len(b)-len(rest), "id", idLen); err != nil {
 		return StreamKey{}, err
 	}
 	return StreamKey{key, v, [idLen]byte(rest)}, nil
@@ -171,16 +171,4 @@ func DecodeScoreKey(b []byte) (ScoreKey, error) {
 		return ScoreKey{}, record.Short(len(b)-len(rest), "score", scoreLen, len(rest))
 	}
 	return ScoreKey{key, v, math.Float64frombits(binary.LittleEndian.Uint64(rest)), rest[scoreLen:]}, nil
-}
-
-// exact returns an error unless b, found at off, is n bytes long.
-func exact(b []byte, off int, field string, n int) error {
-	switch {
-	case len(b) < n:
-		return record.Short(off, field, n, len(b))
-	case len(b) > n:
-		return &record.CorruptError{Off: int64(off + n), Field: field,
-			Err: fmt.Errorf("%d bytes beyond the %d: %w", len(b)-n, n, record.ErrTrailing)}
-	}
-	return nil
 }

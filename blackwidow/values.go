@@ -70,7 +70,7 @@ func AppendMeta(dst []byte, m Meta) []byte {
 
 // DecodeMeta decodes the value of a meta row.
 func DecodeMeta(b []byte) (Meta, error) {
-	if err := exact(b, 0, "count, version, expiry", metaLen); err != nil {
+	if err := record.Exact(b, 0, "count, version, expiry", metaLen); err != nil {
 		return Meta{}, err
 	}
 	return Meta{
@@ -110,7 +110,7 @@ func AppendListMeta(dst []byte, m ListMeta) []byte {
 
 // DecodeListMeta decodes the value of a list's meta row.
 func DecodeListMeta(b []byte) (ListMeta, error) {
-	if err := exact(b, 0, "count, version, expiry, left, right", listMetaLen); err != nil {
+	if err := record.Exact(b, 0, "count, version, expiry, left, right", listMetaLen); err != nil {
 		return ListMeta{}, err
 	}
 	return ListMeta{
@@ -144,7 +144,7 @@ func AppendStreamMeta(dst []byte, m StreamMeta) []byte {
 
 // DecodeStreamMeta decodes the value of a stream's meta row.
 func DecodeStreamMeta(b []byte) (m StreamMeta, err error) {
-	if err := exact(b, 0, "entries added, ids, length, version", streamMetaLen); err != nil {
+	if err := record.Exact(b, 0, "entries added, ids, length, version", streamMetaLen); err != nil {
 		return m, err
 	}
 	if groups := binary.LittleEndian.Uint32(b); groups != 0 {
@@ -169,7 +169,7 @@ func AppendScore(dst []byte, score float64) []byte {
 
 // DecodeScore decodes the value of a zset's member row.
 func DecodeScore(b []byte) (float64, error) {
-	if err := exact(b, 0, "score", scoreLen); err != nil {
+	if err := record.Exact(b, 0, "score", scoreLen); err != nil {
 		return 0, err
 	}
 	return math.Float64frombits(binary.LittleEndian.Uint64(b)), nil
@@ -177,4 +177,4 @@ func DecodeScore(b []byte) (float64, error) {
 
 // DecodeEmpty checks that the value of a row whose data is all in its key is empty: a set's member row, or a
 // row in score_cf.
-func DecodeEmpty(b []byte) error { return exact(b, 0, "value", 0) }
+func DecodeEmpty(b []byte) error { return record.Exact(b, 0, "value", 0) }

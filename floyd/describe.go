@@ -12,7 +12,7 @@ import (
 )
 
 // describer decodes a row field by field.
-type describer struct{ versioned.Describer }
+type describer struct{ format.Describer }
 
 // kinds are the names of row kinds by column family.
 var kinds = map[string]struct {
@@ -25,7 +25,7 @@ var kinds = map[string]struct {
 
 // Describe decodes one raw row, however damaged.
 func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
-	d := describer{versioned.NewDescriber()}
+	d := describer{format.NewDescriber()}
 	if cf := path.Base(keyspace); cf == cfDefault {
 		d.meta(key, value)
 	} else if k, ok := kinds[cf]; ok {

@@ -216,15 +216,3 @@ func DecodeScoreKey(b []byte) (ScoreKey, error) {
 	}
 	return ScoreKey{k.Key, k.Version, math.Float64frombits(binary.LittleEndian.Uint64(k.Name)), k.Name[scoreLen:]}, nil
 }
-
-// exact returns an error unless b, found at off, is n bytes long.
-func exact(b []byte, off int, field string, n int) error {
-	switch {
-	case len(b) < n:
-		return record.Short(off, field, n, len(b))
-	case len(b) > n:
-		return &record.CorruptError{Off: int64(off + n), Field: field,
-			Err: fmt.Errorf("%d bytes beyond the %d: %w", len(b)-n, n, record.ErrTrailing)}
-	}
-	return nil
-}

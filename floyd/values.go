@@ -150,7 +150,7 @@ func AppendMeta(dst []byte, m Meta) []byte {
 
 // DecodeMeta decodes the value of a meta row.
 func DecodeMeta(b []byte) (m Meta, err error) {
-	if err := exact(b, 0, "count, version, times", metaLen); err != nil {
+	if err := record.Exact(b, 0, "count, version, times", metaLen); err != nil {
 		return m, err
 	}
 	if m.Type, err = DecodeType(b); err != nil {
@@ -191,7 +191,7 @@ func AppendListMeta(dst []byte, m ListMeta) []byte {
 
 // DecodeListMeta decodes the value of a list's meta row.
 func DecodeListMeta(b []byte) (m ListMeta, err error) {
-	if err := exact(b, 0, "count, version, left, right, times", listMetaLen); err != nil {
+	if err := record.Exact(b, 0, "count, version, left, right, times", listMetaLen); err != nil {
 		return m, err
 	}
 	m.Count, m.Version = binary.LittleEndian.Uint64(b[1:]), Version(binary.LittleEndian.Uint64(b[9:]))
@@ -222,7 +222,7 @@ func AppendStreamMeta(dst []byte, m StreamMeta) []byte {
 
 // DecodeStreamMeta decodes the value of a stream's meta row.
 func DecodeStreamMeta(b []byte) (m StreamMeta, err error) {
-	if err := exact(b, 0, "entries added, ids, length, version", streamMetaLen); err != nil {
+	if err := record.Exact(b, 0, "entries added, ids, length, version", streamMetaLen); err != nil {
 		return m, err
 	}
 	if groups := binary.LittleEndian.Uint32(b[typeLen:]); groups != 0 {
@@ -297,7 +297,7 @@ func DecodeItem(b []byte) ([]byte, error) {
 // DecodeEmpty checks the value of a row whose data is all in its key: a set's member row, or a row in
 // zset_score_cf.
 func DecodeEmpty(b []byte) error {
-	if err := exact(b, 0, "reserved, ctime", suffixLen); err != nil {
+	if err := record.Exact(b, 0, "reserved, ctime", suffixLen); err != nil {
 		return err
 	}
 	return checkSuffix(b, 0)
@@ -311,7 +311,7 @@ func DecodeEmpty(b []byte) error {
 //
 // score is the little-endian bits of a float64.
 func DecodeScore(b []byte) (float64, error) {
-	if err := exact(b, 0, "score, reserved, ctime", scoreLen+suffixLen); err != nil {
+	if err := record.Exact(b, 0, "score, reserved, ctime", scoreLen+suffixLen); err != nil {
 		return 0, err
 	}
 	return math.Float64frombits(binary.LittleEndian.Uint64(b)), checkSuffix(b, scoreLen)

@@ -8,152 +8,152 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )
 
+// describer describes one row.
+type describer struct{ format.Describer }
+
 // Describe decodes one raw row, even if it is damaged.
 func (s *source) Describe(_, keyspace string, raw, value []byte) format.Row {
-	d := versioned.NewDescriber()
+	d := describer{format.NewDescriber()}
 	if is, err := own(raw, value); is {
-		d.Row.Kind = "internal"
-		d.Field("name", string(raw), "key", 0, len(raw))
-		d.Field("value", value, "value", 0, len(value))
-		d.Row.Err = err
+		d.Row.Kind, d.Row.Err = "internal", err
+		d.Key("name", string(raw), len(raw))
+		d.Value("value", value, len(value))
 		return d.Row
 	}
 	switch dialect, ok := s.dialects[keyspace]; {
 	case ok:
-		describeKey(&d, dialect, raw)
-		describeValue(&d, dialect, value)
+		d.userKey(dialect, raw)
+		d.object(dialect, value)
 	case strings.HasSuffix(keyspace, expires):
-		describeIndex(&d, raw, value)
+		d.index(raw, value)
 	case keyspace == familyDefault:
-		describeMetadata(&d, s.dialect(familyDefault, newDialect), raw, value)
+		name, err := s.dialect(familyDefault, newDialect).metadataRow(raw, value)
+		d.Row.Kind, d.Row.Err = "metadata", err
+		d.Key("name", name, len(raw))
+		d.Value("value", value, len(value))
 	}
 	return d.Row
 }
 
-// describeKey adds the slot and the user key.
-func describeKey(d *versioned.Describer, of dialect, raw []byte) {
+// userKey adds the slot and the user key.
+func (d *describer) userKey(of dialect, raw []byte) {
 	user, err := of.decodeKey(raw)
 	if d.Row.UserKey, d.Row.Err = user, err; user == nil && err != nil {
-		d.Field("undecoded", raw, "key", 0, len(raw))
+		d.Key("undecoded", raw, len(raw))
 		return
 	}
-	off := len(raw) - len(user)
-	if off > 0 {
-		d.Field("slot", uint64(binary.LittleEndian.Uint16(raw)), "key", 0, slotLen)
+	if len(raw) > len(user) {
+		d.Key("slot", uint64(binary.LittleEndian.Uint16(raw)), slotLen)
 	}
-	d.Field("key", user, "key", off, len(user))
+	d.Key("key", user, len(user))
 }
 
-// describeValue adds the expiries and the object.
-func describeValue(d *versioned.Describer, of dialect, b []byte) {
+// object adds the expiries and the object.
+func (d *describer) object(of dialect, b []byte) {
 	d.Row.Kind, d.Row.Meta = "key", true
 	v, err := decodeValue(b)
 	if err != nil {
-		d.Broken(err, "value", 0, b)
+		d.BrokenValue(err, b)
 		return
 	}
-	d.Field("expiries", uint64(binary.LittleEndian.Uint32(b)), "value", 0, countLen)
+	d.Value("expiries", uint64(binary.LittleEndian.Uint32(b)), countLen)
 	d.Row.ExpireMS, _ = v.expiry()
 	for rest := v.expiries; len(rest) > 0; {
-		at := v.off - len(rest)
-		subkey, when, next := nextExpiry(rest)
-		d.Field("length of member", uint64(len(subkey)), "value", at, lenLen)
+		var subkey []byte
+		var when int64
+		subkey, when, rest = nextExpiry(rest)
+		d.Value("length of member", uint64(len(subkey)), lenLen)
 		if len(subkey) > 0 {
-			d.Field("member", subkey, "value", at+lenLen, len(subkey))
+			d.Value("member", subkey, len(subkey))
 		}
-		d.Field("expiry", time.UnixMilli(when).UTC(), "value", at+lenLen+len(subkey), whenLen)
-		rest = next
+		d.Value("expiry", time.UnixMilli(when).UTC(), whenLen)
 	}
 	t, err := v.typ()
 	if err != nil {
-		d.Broken(err, "value", v.off, b)
+		d.BrokenValue(err, b)
 		return
 	}
-	name := t.Name(rdb.Header{})
-	d.Row.Kind, d.Row.Type = name, t.RecordType(rdb.Header{})
-	d.Field("type", fmt.Sprintf("%d (%s)", t, name), "value", v.off, 1)
+	d.Row.Kind, d.Row.Type = t.Name(rdb.Header{}), t.RecordType(rdb.Header{})
+	d.Value("type", fmt.Sprintf("%d (%s)", t, d.Row.Kind), 1)
 	if t == rdb.TypeString {
-		describeString(d, of, &v)
-		return
+		err = d.text(of, &v)
+	} else {
+		err = d.payload(&v)
 	}
-	describePayload(d, &v, b)
+	if err != nil {
+		d.BrokenValue(err, b)
+	}
 }
 
-// describeString adds the header of a string, and its text.
-func describeString(d *versioned.Describer, of dialect, v *value) {
+// text adds the header of a string, and its text.
+func (d *describer) text(of dialect, v *value) error {
 	text, err := of.decodeString(nil, v)
 	if err != nil {
-		d.Broken(err, "value", v.off+1, append(make([]byte, v.off), v.object...))
-		return
+		return err
 	}
 	head, form := imageAt+of.image, v.object[imageAt]
 	d.Row.Count = 1
-	d.Field("mvcc", binary.LittleEndian.Uint64(v.object[1:]), "value", v.off+1, mvccLen)
-	d.Field("encoding", uint64(form>>4), "value", v.off+imageAt, 1)
+	d.Value("mvcc", binary.LittleEndian.Uint64(v.object[1:]), mvccLen)
+	d.Value("encoding", uint64(form>>4), 1)
 	if form>>4 == encodingInt {
-		d.Field("memory", v.object[imageAt+1:head-8], "value", v.off+imageAt+1, of.image-9)
-		d.Field("number", string(text), "value", v.off+head-8, 8)
-		return
+		d.Value("memory", v.object[imageAt+1:head-8], of.image-9)
+		d.Value("number", string(text), 8)
+		return nil
 	}
-	d.Field("memory", v.object[imageAt+1:head], "value", v.off+imageAt+1, of.image-1)
-	d.Field("value", text, "value", v.off+head, len(text))
+	d.Value("memory", v.object[imageAt+1:head], of.image-1)
+	d.Value("text", text, len(text))
+	return nil
 }
 
-// describePayload adds the number of a payload's elements.
-func describePayload(d *versioned.Describer, v *value, b []byte) {
+// payload adds the number of a payload's elements, and its footer.
+func (d *describer) payload(v *value) error {
 	dump, err := v.payload()
 	if err != nil {
-		d.Broken(err, "value", v.off+1, b)
-		return
+		return err
 	}
 	var dec rdb.Decoder
 	defer dec.Close()
 	var h record.Header
 	var batch [64]record.Element
-	err = at(v.off, dec.Begin(dump.Type, dump.Header, dump.Value, dump.Off, &h))
-	for n := int64(0); err == nil; {
-		var got int
-		got, err = dec.Read(batch[:])
-		for i := range batch[:got] {
+	d.Row.Count = 0
+	for err = at(v.off, dec.Begin(dump.Type, dump.Header, dump.Value, dump.Off, &h)); err == nil; {
+		var n int
+		n, err = dec.Read(batch[:])
+		for i := range batch[:n] {
 			if batch[i].Kind == record.Entry {
-				n++
+				d.Row.Count++
 			}
 		}
-		d.Row.Count = n
 	}
-	from, end := v.off+int(dump.Off), v.off+int(dump.Off)+len(dump.Value)
-	d.Field("elements", max(d.Row.Count, 0), "value", from, len(dump.Value))
-	d.Field("mvcc", b[end:len(b)-10], "value", end, len(b)-10-end)
-	d.Field("version", uint64(binary.LittleEndian.Uint16(b[len(b)-10:])), "value", len(b)-10, 2)
-	d.Field("checksum", binary.LittleEndian.Uint64(b[len(b)-8:]), "value", len(b)-8, 8)
 	if err != io.EOF {
 		d.Row.Err = err
 	}
+	foot := v.object[len(v.object)-footLen:]
+	mvcc := v.object[int(dump.Off)+len(dump.Value) : len(v.object)-footLen]
+	d.Value("elements", d.Row.Count, len(dump.Value))
+	d.Value("mvcc", mvcc, len(mvcc))
+	d.Value("version", uint64(binary.LittleEndian.Uint16(foot)), 2)
+	d.Value("checksum", binary.LittleEndian.Uint64(foot[2:]), 8)
+	return nil
 }
 
-// describeIndex adds the expiry of a key.
-func describeIndex(d *versioned.Describer, raw, value []byte) {
+// footLen is the length of the version and the checksum behind a payload.
+const footLen = 2 + 8
+
+// index adds the expiry of a key.
+func (d *describer) index(raw, value []byte) {
 	d.Row.Kind = "expiry"
 	when, key, err := decodeIndex(raw, value)
 	if d.Row.Err = err; len(raw) < whenLen {
-		d.Field("undecoded", raw, "key", 0, len(raw))
+		d.Key("undecoded", raw, len(raw))
 		return
 	}
 	d.Row.UserKey, d.Row.ExpireMS = key, when
-	d.Field("expiry", time.UnixMilli(when).UTC(), "key", 0, whenLen)
-	d.Field("key", key, "key", whenLen, len(key))
-	d.Field("key", value, "value", 0, len(value))
-}
-
-// describeMetadata adds a row of the server's own metadata.
-func describeMetadata(d *versioned.Describer, of dialect, raw, value []byte) {
-	name, err := of.metadataRow(raw, value)
-	d.Row.Kind, d.Row.Err = "metadata", err
-	d.Field("name", name, "key", 0, len(raw))
-	d.Field("value", value, "value", 0, len(value))
+	d.Key("expiry", time.UnixMilli(when).UTC(), whenLen)
+	d.Key("key", key, len(key))
+	d.Value("key", value, len(value))
 }

@@ -128,7 +128,7 @@ func own(raw, value []byte) (bool, error) {
 	}
 	switch string(raw) {
 	case rowCount:
-		return true, exact(value, "count", 8)
+		return true, record.Exact(value, 0, "count", 8)
 	case rowVersion:
 		_, err := dialectOf(value)
 		return true, err
@@ -141,17 +141,6 @@ func own(raw, value []byte) (bool, error) {
 		return true, record.Unknown(0, "value", "a time of the last expiry")
 	}
 	return false, nil
-}
-
-// exact checks that a value has n bytes.
-func exact(value []byte, field string, n int) error {
-	switch {
-	case len(value) < n:
-		return record.Short(0, field, n, len(value))
-	case len(value) > n:
-		return &record.CorruptError{Off: int64(n), Field: field, Err: record.ErrTrailing}
-	}
-	return nil
 }
 
 // metadata lists the rows of default that have a slot, with the lengths of their values; 0 is any length.
@@ -182,7 +171,7 @@ func (d dialect) metadataRow(raw, value []byte) (name string, err error) {
 	case n == 0:
 		return name, nil
 	}
-	return name, exact(value, name, n)
+	return name, record.Exact(value, 0, name, n)
 }
 
 var errIndex = errors.New("the value is not the key behind the time")

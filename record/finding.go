@@ -181,6 +181,17 @@ func Short(off int, field string, need, have int) *CorruptError {
 		Err: fmt.Errorf("need %d bytes, have %d: %w", need, have, ErrShort)}
 }
 
+// Exact returns an error unless b, found at off, has n bytes.
+func Exact(b []byte, off int, field string, n int) error {
+	switch {
+	case len(b) < n:
+		return Short(off, field, n, len(b))
+	case len(b) > n:
+		return &CorruptError{Off: int64(off + n), Field: field, Err: fmt.Errorf("%d bytes beyond the %d: %w", len(b)-n, n, ErrTrailing)}
+	}
+	return nil
+}
+
 // maxQuoted is the number of bytes of a key that errors and findings show.
 const maxQuoted = 64
 

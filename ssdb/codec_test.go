@@ -72,14 +72,14 @@ func TestBadKeys(t *testing.T) {
 		{'h', "68 01 61 2d 61", "offset 3: separator: want '='"},
 		{'s', "73 01 61", "offset 3: member length: need 1 bytes, have 0: too short"},
 		{'s', "73 01 61 02 61", "offset 4: member: need 2 bytes, have 1: too short"},
-		{'s', "73 01 61 01 61 62", "offset 5: member: 1 bytes: bytes left over"},
+		{'s', "73 01 61 01 61 62", "offset 5: member: 1 bytes beyond the 1: bytes left over"},
 		{'z', "7a 01 61 3d 00", "offset 3: score: need 10 bytes, have 2: too short"},
 		{'z', "7a 01 61 2d 0000000000000000 3d 61", "offset 3: sign: does not match the sign of the score"},
 		{'z', "7a 01 61 3d ffffffffffffffff 3d 61", "offset 3: sign: does not match the sign of the score"},
 		{'z', "7a 01 61 2e 0000000000000000 3d 61", "offset 3: sign: does not match the sign of the score"},
 		{'z', "7a 01 61 3d 0000000000000000 2d 61", "offset 12: separator: want '='"},
 		{'q', "71 01 61 00000000000002", "offset 3: seq: need 8 bytes, have 7: too short"},
-		{'q', "71 01 61 0000000000000002 00", "offset 11: seq: 1 bytes: bytes left over"},
+		{'q', "71 01 61 0000000000000002 00", "offset 11: seq: 1 bytes beyond the 8: bytes left over"},
 		{'q', "71 01 61 0000000000000004", "offset 3: seq: 4: written by no known server"},
 		{'q', "71 01 61 7fffffffffffffff", "offset 3: seq: 9223372036854775807: written by no known server"},
 		{'z', "73 01 61 01 61", "kind: want 'z'"},
@@ -109,7 +109,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%s: %d, %v", value, n, err)
 		}
 	}
-	for value, want := range map[string]string{"01000000": "offset 0: size: need 8 bytes, have 4: too short", "010000000000000000": "offset 8: size: 1 bytes: bytes left over"} {
+	for value, want := range map[string]string{"01000000": "offset 0: size: need 8 bytes, have 4: too short", "010000000000000000": "offset 8: size: 1 bytes beyond the 8: bytes left over"} {
 		if _, err := ssdb.DecodeSize(unhex(t, value)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", value, err)
 		}
@@ -141,7 +141,7 @@ func TestLogs(t *testing.T) {
 	}
 	for _, c := range []struct{ key, value, want string }{
 		{"01 00000000000001", "0100000000000000 01 01", "offset 1: seq: need 8 bytes, have 7: too short"},
-		{"01 0000000000000001 00", "0100000000000000 01 01", "offset 9: seq: 1 bytes: bytes left over"},
+		{"01 0000000000000001 00", "0100000000000000 01 01", "offset 9: seq: 1 bytes beyond the 8: bytes left over"},
 		{"01 0000000000000001", "0100000000000000 01", "offset 0: binlog: need 10 bytes, have 9: too short"},
 		{"01 0000000000000001", "0200000000000000 01 01", "offset 0: seq: is not that of the key"},
 		{"01 0000000000000001", "0100000000000000 05 01", "offset 8: type: 5: written by no known server"},

@@ -8,50 +8,53 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/shared/versioned"
+	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 )
 
-// dataRows names the rows of collections, their types, and the part after the name in their keys.
-var dataRows = map[byte]struct {
-	kind, rest string
-	typ        record.Type
-}{
-	kindField: {"hash field", "field", record.Hash},
-	kindItem:  {"queue item", "seq", record.List},
-	kindScore: {"zset member", "member", record.ZSet},
-	kindRank:  {"zset rank", "member", record.ZSet},
-}
-
-// sizeRows does so for rows whose key is only kind and name.
-var sizeRows = map[byte]struct {
+// rowKinds names the rows of records by their first byte, and the part of their keys after the name; "" if they have
+// none.
+var rowKinds = map[byte]struct {
 	kind string
 	typ  record.Type
+	rest string
 }{
-	kindString:    {"string", record.String},
-	kindHashSize:  {"hash size", record.Hash},
-	kindQueueSize: {"queue size", record.List},
-	kindZSetSize:  {"zset size", record.ZSet},
+	kindString:    {"string", record.String, ""},
+	kindHashSize:  {"hash size", record.Hash, ""},
+	kindField:     {"hash field", record.Hash, "field"},
+	kindQueueSize: {"queue size", record.List, ""},
+	kindItem:      {"queue item", record.List, "seq"},
+	kindZSetSize:  {"zset size", record.ZSet, ""},
+	kindScore:     {"zset member", record.ZSet, "member"},
+	kindRank:      {"zset rank", record.ZSet, "member"},
+}
+
+// describer describes one row.
+type describer struct {
+	format.Describer
+	key, value []byte
 }
 
 // Describe decodes one raw row field by field.
 func (s *source) Describe(_, keyspace string, key, value []byte) format.Row {
-	d := versioned.NewDescriber()
+	d := describer{format.NewDescriber(), key, value}
 	if len(key) == 0 {
 		d.Row.Err = record.Short(0, "kind", 1, 0)
 		return d.Row
 	}
-	d.Field("kind", fmt.Sprintf("%q", key[0]), "key", 0, 1)
-	if of, ok := sizeRows[key[0]]; ok {
-		d.Row.Kind, d.Row.Type, d.Row.Meta = of.kind, of.typ, true
-		describeSize(&d, key, value)
-	} else if _, ok := dataRows[key[0]]; ok {
-		describeData(&d, key, value)
-	} else if key[0] == kindBinlog {
-		d.Row.Kind = "binlog"
-		describeLog(&d, key, value)
-	} else {
+	d.Key("kind", fmt.Sprintf("%q", key[0]), 1)
+	of, ok := rowKinds[key[0]]
+	switch {
+	case key[0] == kindBinlog:
+		d.log()
+	case !ok:
 		d.Broken(record.Unknown(0, "kind", fmt.Sprintf("%q", key[0])), "key", 0, key)
+	case of.rest == "":
+		d.Row.Kind, d.Row.Type, d.Row.Meta = of.kind, of.typ, true
+		d.size()
+	default:
+		d.Row.Kind, d.Row.Type = of.kind, of.typ
+		d.data(of.rest)
 	}
 	if key[0] == kindString && keyspace == dataDir {
 		d.Row.ExpireMS = s.expiryOf(key[1:])
@@ -67,14 +70,8 @@ func (s *source) expiryOf(key []byte) int64 {
 	if lens, err := s.expiries.Lens(); err != nil || !slices.Contains(lens, len(key)) {
 		return 0
 	}
-	raw := appendMember(bytes.Clone(expiryPrefix), key)
-	it, err := s.data.Rows(raw, nil)
-	if err != nil {
-		return 0
-	}
-	defer it.Close()
-	found, value, err := it.Next()
-	if err != nil || !bytes.Equal(found, raw) {
+	value, err := dataset.Get(s.data, appendMember(bytes.Clone(expiryPrefix), key))
+	if err != nil || value == nil {
 		return 0
 	}
 	score, err := DecodeScore(value)
@@ -84,95 +81,89 @@ func (s *source) expiryOf(key []byte) int64 {
 	return expiryMS(score)
 }
 
-func describeSize(d *versioned.Describer, key, value []byte) {
-	d.Row.UserKey = key[1:]
-	d.Field("name", key[1:], "key", 1, len(key)-1)
-	if key[0] == kindString {
-		d.Field("value", value, "value", 0, len(value))
+// size describes a string, or a size row.
+func (d *describer) size() {
+	d.Row.UserKey = d.key[1:]
+	d.Key("name", d.Row.UserKey, len(d.Row.UserKey))
+	if d.key[0] == kindString {
+		d.Value("value", d.value, len(d.value))
 		return
 	}
-	if _, err := DecodeSizeKey(key[0], key); err != nil {
-		d.Row.Err = err
-	}
-	n, err := DecodeSize(value)
-	if err != nil {
-		d.Broken(err, "value", 0, value)
-		return
-	}
-	d.Field("size", n, "value", 0, int64Len)
+	_, d.Row.Err = DecodeSizeKey(d.key[0], d.key)
+	d.number("size")
 }
 
-func describeData(d *versioned.Describer, key, value []byte) {
-	of := dataRows[key[0]]
-	d.Row.Kind, d.Row.Type = of.kind, of.typ
-	k, err := DecodeKey(key[0], key)
+// number describes a value of 8 bytes.
+func (d *describer) number(name string) {
+	n, err := DecodeSize(d.value)
 	if err != nil {
-		d.Row.UserKey = k.Name
-		d.Broken(err, "key", 1, key)
+		d.BrokenValue(err, d.value)
 		return
 	}
+	d.Value(name, n, int64Len)
+}
+
+// data describes a data row of a collection; rest is the last part of its key.
+func (d *describer) data(rest string) {
+	kind := d.key[0]
+	k, err := DecodeKey(kind, d.key)
 	d.Row.UserKey = k.Name
-	d.Field("name length", int64(len(k.Name)), "key", 1, 1)
-	d.Field("name", k.Name, "key", prefixLen, len(k.Name))
-	at := prefixLen + len(k.Name)
-	switch key[0] {
-	case kindRank:
-		d.Field("score", k.Num, "key", at, rankLen-1)
-		at += rankLen
+	if err != nil {
+		d.Broken(err, "key", 1, d.key)
+		return
+	}
+	d.Key("name length", int64(len(k.Name)), 1)
+	d.Key("name", k.Name, len(k.Name))
+	switch kind {
 	case kindItem:
-		describeItem(d, &k, value, at)
+		d.item(rest, k.Num)
 		return
-	default:
-		at++
+	case kindRank:
+		d.Key("score", k.Num, rankLen-1)
 	}
-	d.Field(of.rest, k.Rest, "key", at, len(k.Rest))
-	describeValue(d, key[0], &k, value)
-}
-
-func describeValue(d *versioned.Describer, kind byte, k *Key, value []byte) {
-	if err := checkValue(kind, k, value); err != nil {
-		d.Broken(err, "value", 0, value)
+	d.Key("", nil, 1) // separator, or the member's length
+	d.Key(rest, k.Rest, len(k.Rest))
+	if err := checkValue(kind, &k, d.value); err != nil {
+		d.BrokenValue(err, d.value)
 		return
 	}
-	switch own := string(k.Name) == ExpireList; {
-	case kind == kindRank && own:
-		d.Row.Kind, d.Row.Type, d.Row.UserKey = "expiry by time", record.String, k.Rest
+	expiry := string(k.Name) == ExpireList && kind != kindField
+	if expiry {
+		d.Row.Kind, d.Row.Type, d.Row.UserKey = map[byte]string{kindScore: "expiry", kindRank: "expiry by time"}[kind], record.String, k.Rest
+	}
+	switch score, _ := DecodeScore(d.value); {
 	case kind == kindField:
-		d.Field("value", value, "value", 0, len(value))
-	case kind == kindScore:
-		score, _ := DecodeScore(value)
-		if !own {
-			d.Field("score", score, "value", 0, len(value))
-			return
-		}
-		d.Row.Kind, d.Row.Type, d.Row.UserKey = "expiry", record.String, k.Rest
-		d.Field("expiry", time.UnixMilli(expiryMS(score)).UTC(), "value", 0, len(value))
+		d.Value("value", d.value, len(d.value))
+	case kind == kindRank:
+	case expiry:
+		d.Value("expiry", time.UnixMilli(expiryMS(score)).UTC(), len(d.value))
+	default:
+		d.Value("score", score, len(d.value))
 	}
 }
 
-func describeItem(d *versioned.Describer, k *Key, value []byte, at int) {
-	d.Field("seq", k.Num, "key", at, int64Len)
-	if k.Num > seqBack {
-		d.Field("item", value, "value", 0, len(value))
+// item describes an item or a bound of a queue.
+func (d *describer) item(name string, seq int64) {
+	d.Key(name, seq, int64Len)
+	if seq > seqBack {
+		d.Value("item", d.value, len(d.value))
 		return
 	}
-	d.Row.Kind = map[int64]string{seqFront: "queue front", seqBack: "queue back"}[k.Num]
-	n, err := DecodeSize(value)
-	if err != nil {
-		d.Broken(err, "value", 0, value)
-		return
-	}
-	d.Field("seq of it", n, "value", 0, int64Len)
+	d.Row.Kind = map[int64]string{seqFront: "queue front", seqBack: "queue back"}[seq]
+	d.number("seq of it")
 }
 
-func describeLog(d *versioned.Describer, key, value []byte) {
-	l, err := DecodeLog(key, value)
+// log describes a row of the binlog.
+func (d *describer) log() {
+	d.Row.Kind = "binlog"
+	l, err := DecodeLog(d.key, d.value)
 	if err != nil {
-		d.Broken(err, "value", 0, value)
+		d.BrokenValue(err, d.value)
 		return
 	}
-	d.Field("seq", binary.BigEndian.Uint64(key[1:]), "key", 1, int64Len)
-	d.Field("type", int64(l.Type), "value", int64Len, 1)
-	d.Field("cmd", int64(l.Cmd), "value", int64Len+1, 1)
-	d.Field("key", l.Key, "value", int64Len+2, len(l.Key))
+	d.Key("seq", binary.BigEndian.Uint64(d.key[1:]), int64Len)
+	d.Value("", nil, int64Len)
+	d.Value("type", int64(l.Type), 1)
+	d.Value("cmd", int64(l.Cmd), 1)
+	d.Value("key", l.Key, len(l.Key))
 }

@@ -86,21 +86,10 @@ func AppendSize(dst []byte, n int64) []byte {
 
 // DecodeSize decodes the value of a size row, or of a bound of a queue.
 func DecodeSize(b []byte) (int64, error) {
-	if err := exact(b, 0, "size", int64Len); err != nil {
+	if err := record.Exact(b, 0, "size", int64Len); err != nil {
 		return 0, err
 	}
 	return int64(binary.LittleEndian.Uint64(b)), nil
-}
-
-// exact checks that a field has n bytes.
-func exact(b []byte, off int, field string, n int) error {
-	switch {
-	case len(b) < n:
-		return record.Short(off, field, n, len(b))
-	case len(b) > n:
-		return &record.CorruptError{Off: int64(off + n), Field: field, Err: fmt.Errorf("%d bytes: %w", len(b)-n, record.ErrTrailing)}
-	}
-	return nil
 }
 
 // appendPrefix appends the key prefix of a collection's data rows.
@@ -200,14 +189,14 @@ func (k *Key) rest(kind byte, b []byte, off int) error {
 		if len(b) == 0 {
 			return record.Short(off, "member length", 1, 0)
 		}
-		if err := exact(b[1:], off+1, "member", int(b[0])); err != nil {
+		if err := record.Exact(b[1:], off+1, "member", int(b[0])); err != nil {
 			return err
 		}
 		k.Rest = b[1:]
 	case kindRank:
 		return k.rank(b, off)
 	case kindItem:
-		if err := exact(b, off, "seq", int64Len); err != nil {
+		if err := record.Exact(b, off, "seq", int64Len); err != nil {
 			return err
 		}
 		k.Num = int64(binary.BigEndian.Uint64(b))
@@ -293,7 +282,7 @@ func DecodeLog(raw, value []byte) (l Log, err error) {
 	if len(raw) == 0 || raw[0] != kindBinlog {
 		return l, fmt.Errorf("kind: want %#x", kindBinlog)
 	}
-	if err := exact(raw[1:], 1, "seq", int64Len); err != nil {
+	if err := record.Exact(raw[1:], 1, "seq", int64Len); err != nil {
 		return l, err
 	}
 	if len(value) < int64Len+2 {

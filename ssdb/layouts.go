@@ -142,7 +142,7 @@ func checkValue(kind byte, k *Key, value []byte) (err error) {
 	case kind == kindScore:
 		_, err = DecodeScore(value)
 	case kind == kindRank:
-		err = exact(value, 0, "value", 0)
+		err = record.Exact(value, 0, "value", 0)
 	case kind == kindItem && k.Num <= seqBack:
 		_, err = DecodeSize(value)
 	}

@@ -79,7 +79,7 @@ func (t *timed) expiry(key []byte) (int64, error) {
 		}
 		score, bad := DecodeScore(value)
 		if len(rest) > 0 {
-			bad = exact(rest, 0, "key", 0)
+			bad = record.Exact(rest, 0, "key", 0)
 		}
 		if bad == nil {
 			t.ms = expiryMS(score)

@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/shared/versioned"
 	"kvferry/record"
 )
 
 // describer decodes a row field by field and continues after errors.
 type describer struct {
-	versioned.Describer
+	format.Describer
 	slotted bool
 	lookup  func(metaKey []byte) (value []byte)
 }
@@ -24,7 +23,7 @@ type describer struct {
 // Describe decodes one raw row of a column family, even if it is damaged. The kind of a row below metadata depends on
 // its metadata row, whose value lookup returns, or nil if unknown.
 func Describe(family string, key, value []byte, slotted bool, lookup func(metaKey []byte) (value []byte)) format.Row {
-	d := describer{versioned.NewDescriber(), slotted, lookup}
+	d := describer{format.NewDescriber(), slotted, lookup}
 	switch family {
 	case FamilyMetadata:
 		d.meta(key, value)

@@ -73,7 +73,7 @@ func (s *Store) Revive(ctx context.Context, f deleted.Family, t record.TypeSet, 
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
 	d := dataset.Dead{Metas: s.Metas.Keyspace, Family: f, Kind: FindOrphanRows}
-	return s.revive(ctx, &d, t, span, e, Share(e, 1), tell)
+	return s.revive(ctx, &d, t, span, e, share(e, 1), tell)
 }
 
 // ReviveRows yields deleted records of types whose records are single meta rows.
@@ -81,7 +81,7 @@ func (s *Store) ReviveRows(ctx context.Context, t record.TypeSet, span format.Sp
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
 	d := dataset.Dead{Type: record.String, Metas: s.Metas.Keyspace}
-	return s.revive(ctx, &d, t, span, e, Share(e, 1), tell)
+	return s.revive(ctx, &d, t, span, e, share(e, 1), tell)
 }
 
 // revive runs the usual reader over restored meta rows.

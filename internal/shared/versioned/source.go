@@ -62,9 +62,9 @@ func (s *Source) merged(db string, t record.TypeSet, e *format.Env, open func(*S
 	}
 	one := func(st *Store) (record.Reader, error) {
 		if s.Share != nil {
-			return open(st, s.Share(Share(e, 1), st, beside))
+			return open(st, s.Share(share(e, 1), st, beside))
 		}
-		return open(st, Share(e, beside))
+		return open(st, share(e, beside))
 	}
 	if e.AnyOrder {
 		return dataset.Concat(stores, one), nil

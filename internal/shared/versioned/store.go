@@ -2,6 +2,7 @@ package versioned
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"path"
@@ -287,11 +288,7 @@ func (s *Store) Close() error {
 	return s.closer.Close()
 }
 
-// Share returns the share of a pass's memory for each of n stores.
-func Share(e *format.Env, n int) int64 {
-	memory := e.Memory
-	if memory <= 0 {
-		memory = dataset.DefaultMemory
-	}
-	return memory / int64(max(n, 1))
+// share returns the share of a pass's memory for each of n stores.
+func share(e *format.Env, n int) int64 {
+	return cmp.Or(max(e.Memory, 0), dataset.DefaultMemory) / int64(max(n, 1))
 }

@@ -7,7 +7,6 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
-	"kvferry/internal/shared/deleted"
 	"kvferry/internal/shared/keylanes"
 	"kvferry/record"
 	"kvferry/store"
@@ -90,15 +89,15 @@ func (r *Reader) unlisted() (bool, error) {
 func (s *Store) looseRecords(ctx context.Context, c *Codec, span format.Span, e *format.Env, memory int64,
 	tell func(key []byte, t record.Type, what string)) (record.Reader, error) {
 
-	quiet := *e
-	quiet.Ledger, quiet.Report, quiet.Deep = nil, nil, false
 	l, own := *s.Layout, *c
 	l.Codecs, l.Rest = []*Codec{&own}, nil
 	if own.Loosen != nil {
 		own.Loosen(&own)
 	}
-	dead := NewStore(&l, s.DB, s.Dir, func(string) store.Keyspace { return deleted.Strings(ctx, s.Metas.Keyspace) }, nil)
-	r, err := dead.Records(ctx, record.Of(c.Type), span, &quiet, memory)
+	d := dataset.Dead{Type: record.String, Metas: s.Metas.Keyspace, Open: func(rows store.Keyspace, e *format.Env) (record.Reader, error) {
+		return NewStore(&l, s.DB, s.Dir, func(string) store.Keyspace { return rows }, nil).Records(ctx, record.Of(c.Type), span, e, memory)
+	}}
+	r, err := d.Records(ctx, e, tell)
 	if err != nil {
 		return nil, err
 	}
