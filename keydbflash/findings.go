@@ -14,6 +14,8 @@ const (
 	FindStaleTTL = "stale-ttl-rows"
 	// FindMissingTTL: keys with an expiry that are not in the index: the server hides them once expired, and does not delete them.
 	FindMissingTTL = "missing-ttl-row"
+	// FindScoreNaN: a score is not a number.
+	FindScoreNaN = "score-nan"
 	// FindStreamLength: the length of a stream is not the number of its entries.
 	FindStreamLength = "stream-length"
 )

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"kvferry/internal/shared/dataset"
+	"math"
+	"slices"
 
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/findings"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
@@ -20,6 +22,7 @@ type valueReader struct {
 	some     bool  // at least one element was read
 	expiring bool  // members may expire, which records cannot hold
 	members  int64 // members that will expire
+	nan      bool  // a score is NaN
 }
 
 func newValueReader(r *versioned.Reader) versioned.Elements {
@@ -38,7 +41,7 @@ func (x *valueReader) Begin() error {
 	if h.Type = t; err != nil {
 		return &findings.Error{Kind: kindOf(err), Err: err}
 	}
-	x.done, x.some, x.expiring, x.members = false, false, false, 0
+	x.done, x.some, x.expiring, x.members, x.nan = false, false, false, 0, false
 	if t == record.Hash || t == record.Set || t == record.ZSet {
 		x.expire(&v)
 		x.expiring = x.expiring && t != record.Hash
@@ -69,6 +72,7 @@ func (x *valueReader) Read(dst []record.Element) (n int, err error) {
 			return 0, x.end(err)
 		}
 		x.some = true
+		x.checkScores(dst[:n])
 		if x.expiring {
 			var expiring int64
 			n, expiring = dataset.KeepMembers(dst[:n], x.r.Env().Now.UnixMilli())
@@ -79,6 +83,16 @@ func (x *valueReader) Read(dst []record.Element) (n int, err error) {
 		}
 	}
 	return 0, io.EOF
+}
+
+// checkScores reports a NaN score, once a record.
+func (x *valueReader) checkScores(elems []record.Element) {
+	if x.r.Header().Type != record.ZSet || x.nan || x.r.Header().Expired {
+		return
+	}
+	if x.nan = slices.ContainsFunc(elems, func(e record.Element) bool { return math.IsNaN(e.Score) }); x.nan {
+		x.r.Remark(FindScoreNaN, record.Warning, "the score of a member is NaN, which servers do not load")
+	}
 }
 
 // end reports the faults of a value after its last element. It returns io.EOF, or an error that is not damage.

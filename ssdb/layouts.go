@@ -225,32 +225,23 @@ func entry(_ *versioned.Meta, rest, value []byte) (_ int64, member []byte, bits 
 	return 0, rest[rankLen:], math.Float64bits(float64(score)), ok
 }
 
-// maxRounded is the number of rounded scores of a sorted set that are reported one by one.
-const maxRounded = 100
-
-// rounded reports a score that a float64 cannot represent.
+// rounded reports a score that a float64 cannot represent. A deep pass sums them up: SSDB holds them.
 func rounded(r *versioned.Reader, e *record.Element, i int) {
 	m := r.Meta()
-	if i < 0 {
-		m.Rounded = math.Abs(e.Score) > maxExact
-	}
-	if !m.Rounded || string(m.Key) == ExpireList {
-		return
-	}
-	if m.Roundings++; m.Roundings > maxRounded && !r.Env().Deep {
-		return
-	}
-	detail := fmt.Sprintf("member %s has score %d, read as %.0f", record.Quote(e.Name), m.Exact, e.Score)
-	if i < 0 {
+	switch m.Rounded = m.Rounded && i >= 0 || i < 0 && math.Abs(e.Score) > maxExact; {
+	case !m.Rounded || string(m.Key) == ExpireList:
+	case r.Env().Deep:
+		m.Roundings++
+	case i < 0:
 		r.Remark(FindScorePrecision, record.Warning, fmt.Sprintf("member %s has a score of about %.0f", record.Quote(e.Name), e.Score))
-		return
+	default:
+		r.RemarkAt(i, FindScorePrecision, record.Warning, fmt.Sprintf("member %s has score %d, read as %.0f", record.Quote(e.Name), m.Exact, e.Score))
 	}
-	r.RemarkAt(i, FindScorePrecision, record.Warning, detail)
 }
 
 func checkZSet(r *versioned.Reader, rows int64) {
-	if n := r.Meta().Roundings - maxRounded; n > 0 && !r.Env().Deep {
-		r.Remark(FindScorePrecision, record.Warning, fmt.Sprintf("and the scores of %d more members", n))
+	if n := r.Meta().Roundings; n > 0 {
+		r.Remark(FindScorePrecision, record.Note, fmt.Sprintf("scores beyond 2^53 that a float64 cannot hold: %d; other formats get the nearest one", n))
 	}
 	checkSize(r, rows)
 }
