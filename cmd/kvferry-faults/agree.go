@@ -83,6 +83,9 @@ func (o *outcome) heed() {
 	}
 }
 
+// largeChance is the share in percent of cases on large databases, of which each takes as long as 50 of the others.
+const largeChance = 2
+
 // maxTries is the number of tries to find a dataset and a file that a forgery fits.
 const maxTries = 1000
 
@@ -94,7 +97,7 @@ func (h *harness) forged(c *class, n int) error {
 	r := fixtures.NewRand(h.seed, 'f', uint64(n))
 	for tries := 0; ; tries++ {
 		from := h.tiny
-		if len(h.sources) > 0 && (len(h.tiny) == 0 || r.Chance(25)) {
+		if len(h.sources) > 0 && (len(h.tiny) == 0 || r.Chance(largeChance)) {
 			from = h.sources
 		}
 		if len(from) == 0 || tries == maxTries {
