@@ -70,7 +70,7 @@ func (ssdbFormat) Detect(ev *format.Evidence) (v format.Verdict) {
 		if _, err := disk.Stat(beside); score > 0 && err == nil && name == dataDir {
 			score, why = score+scoreMeta, why+", and "+metaDir+" is beside it"
 		}
-		if s.Path == "." && score < scoreKeys {
+		if s.Path == "." && score < scoreOrder+scoreMeta {
 			score = 0 // LevelDB directories are common
 		}
 		v.Score = max(v.Score, score)
