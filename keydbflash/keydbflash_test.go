@@ -7,13 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
-	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/memstore"
+	"kvferry/internal/testkit/testsst"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"
@@ -461,30 +463,168 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestDead: deleted keys of a golden database are read without an error.
+// TestDead: deleted keys come back with all elements and expiries, keys that exist do not, in each family.
 func TestDead(t *testing.T) {
-	dir := fixtures.Unpack(t, "keydbflash-basic")
-	src := formattest.Open(t, New(), dir, &format.OpenOptions{Store: rocks.Open})
+	d := testsst.NewDB(t)
+	for id, name := range []string{"0", "0_expires", "1", "1_expires"} {
+		d.Family(uint64(id)+1, name, bytewise)
+	}
+	row := func(key string) string { return string(newDialect.appendKey(nil, []byte(key))) }
+	set, gone := string(unhex(t, rows["set"])), string(withText("gone"))
+	d.Table(0, 1, testsst.Spec{}, testsst.Put(rowMetadata, 1, metadataID))
+	d.Table(1, 1, testsst.Spec{}, testsst.Put(rowVersion, 2, "6.3.4\x00"), testsst.Put(row("back"), 3, gone), testsst.Put(row("live"), 4, gone),
+		testsst.Put(row("s"), 5, set), testsst.Put(row("t"), 6, gone), testsst.Put(rowCount, 7, "12345678"))
+	d.Table(1, 0, testsst.Spec{}, testsst.Del(row("back"), 10), testsst.Put(row("back"), 11, gone), testsst.Del(row("s"), 12), testsst.Del(row("t"), 13), testsst.Del(rowCount, 14))
+	d.Table(3, 1, testsst.Spec{}, testsst.Put(row("only"), 8, gone))
+	d.Table(3, 0, testsst.Spec{}, testsst.Del(row("only"), 15))
+	src := formattest.Open(t, New(), d.Finish(), &format.OpenOptions{Store: rocks.Open})
+	if got := src.Databases(); !slices.Equal(got, []string{"0"}) {
+		t.Errorf("databases with keys: %q", got)
+	}
 	dead := src.(format.Undead)
 	dbs, err := dead.DeadDatabases()
-	if err != nil || len(dbs) != 17 {
-		t.Fatalf("%d databases, %v", len(dbs), err)
+	if err != nil || !slices.Equal(dbs, []string{"0", "1"}) {
+		t.Fatalf("databases %q, %v", dbs, err)
 	}
-	n := 0
+	got := ""
 	for _, db := range dbs {
 		r, err := dead.DeadRecords(t.Context(), db, record.AllTypes, format.Span{}, &format.Env{Now: formattest.Now, TempDir: t.TempDir()}, func([]byte, record.Type, string) {})
 		if err != nil {
 			t.Fatal(err)
 		}
+		got += string(formattest.Lines(t, r))
+	}
+	for _, want := range []string{`"db":"0","type":"set","key":"cw==","expire_at_ms":4100000000000,"value":["bg==","bQ=="]`, `"db":"0","type":"string","key":"dA==","expire_at_ms":0,"value":"Z29uZQ=="`,
+		`"db":"1","type":"string","key":"b25seQ==","expire_at_ms":0,"value":"Z29uZQ=="`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("not there: %s", want)
+		}
+	}
+	if n := strings.Count(got, "\n"); n != 3 {
+		t.Errorf("%d deleted keys:\n%s", n, got)
+	}
+	if _, err := dead.DeadRecords(t.Context(), "2", record.AllTypes, format.Span{}, &format.Env{}, nil); err == nil {
+		t.Error("database 2 is read")
+	}
+}
+
+// TestScoreNaN: a score that is not a number is reported, once a record.
+func TestScoreNaN(t *testing.T) {
+	st, m := empty(t)
+	put(st, "0", "z", payloadOf([]byte{3, 3, 1, 'a', 253, 1, 'b', 1, '7', 1, 'c', 253})) // zset, scores as text, 253 is NaN
+	put(st, "0", "y", payloadOf([]byte{3, 1, 1, 'a', 1, '7'}))
+	records, found, _ := read(t, m)
+	if records != "0 zset \"y\" 0 a=/0\n0 zset \"z\" 0 a=/0 b=/0 c=/0\n" {
+		t.Errorf("records\n%s", records)
+	}
+	if kinds := strings.Join(found.Kinds(), " "); kinds != "score-nan unclean-shutdown" || found.All[1].Severity != record.Warning {
+		t.Errorf("findings %+v", found.All)
+	}
+}
+
+// TestFamilies: families that are missing, unknown, or in another order.
+func TestFamilies(t *testing.T) {
+	_, m := empty(t)
+	m.Declare(".")
+	for name, c := range map[string]struct {
+		families                  []string
+		databases, kinds, classes string
+	}{
+		"no index":               {[]string{"default", "0"}, "0", "missing-ttl-row unclean-shutdown", "0: copied=1\n"},
+		"no default":             {[]string{"0", "0_expires", "1_expires"}, "0", "missing-ttl-row unclean-shutdown", "0: copied=1\n"},
+		"a gap":                  {[]string{"default", "0", "0_expires", "7", "8_expires"}, "0 7", "missing-ttl-row missing-ttl-row unclean-shutdown", "0: copied=1\n7: copied=1\n"},
+		"an unknown family":      {[]string{"default", "0", "0_expires", "x"}, "0", "missing-ttl-row newer unclean-shutdown unknown-family", "0: copied=1\nx: malformed=1\n"},
+		"a database in an index": {[]string{"default", "0", "0_expires", "x_expires"}, "0", "missing-ttl-row newer unclean-shutdown unknown-family", "0: copied=1\nx_expires: malformed=1\n"},
+	} {
+		m := formattest.NewMemory(t, New())
+		st := m.FS.Dir(m.Dir)
+		for _, family := range c.families {
+			switch st.Len(family); {
+			case dataset.IsNumber(family):
+				put(st, family, "k", unhex(t, rows["embstr"]))
+				st.Put(family, []byte(rowVersion), []byte("6.3.4\x00"))
+				c.classes = strings.Replace(c.classes, family+": copied=1", family+": housekeeping=1 copied=1", 1)
+			case strings.HasPrefix(family, "x"):
+				st.Put(family, []byte("row"), nil)
+			}
+		}
+		_, found, classes := read(t, m)
+		if kinds := strings.Join(found.Kinds(), " "); kinds != c.kinds || classes != c.classes {
+			t.Errorf("%s: findings %s, want %s\n%s", name, kinds, c.kinds, classes)
+		}
+		if got := strings.Join(m.Open(t).Databases(), " "); got != c.databases {
+			t.Errorf("%s: databases %s", name, got)
+		}
+	}
+	if _, err := New().Open(t.Context(), t.TempDir(), &format.OpenOptions{Store: rocks.Open}); !errors.Is(err, store.ErrNotStore) {
+		t.Errorf("an empty directory: %v", err)
+	}
+}
+
+// TestDescribe: each kind of row, whole and damaged.
+func TestDescribe(t *testing.T) {
+	_, m := empty(t)
+	src := m.Open(t)
+	for _, c := range []struct{ family, key, value, want string }{
+		{"0", "\x03\x3ce", string(unhex(t, rows["embstr"])), `string of "e" meta n1 until 1796672532665; key slot=15363 @0+2; key key="e" @2+1; value expiries=1 @0+4; value length of member=0 @4+4; ` +
+			`value expiry=2026-12-07T19:42:12.665Z @8+8; value type=0 (string) @16+1; value mvcc=18446744073709551615 @17+8; value encoding=8 @25+1; ` +
+			`value memory="\xd4\xc9\a\x01\x00\x00\x80\xb90\aR\xa2\x01\x00\x00\x06\x06\x01embst" @26+23; value text="embstr" @49+6`},
+		{"0", "\x01\x00e", "", `key of "e" meta; key slot=1 @0+2; key key="e" @2+1; value undecoded="" @0+0; error slot 1, but the key has slot 15363, where the server looks for it | offset 0: number of expiries: need 4 bytes, have 0: too short`},
+		{"0", "\x01", "\x00\x00\x00\x00\x4d", `key of "" meta; key undecoded="\x01" @0+1; value expiries=0 @0+4; value undecoded="M" @4+1; error offset 0: slot: need 2 bytes, have 1: too short | offset 4: type: 77: written by no known server`},
+		{"1_expires", "\x00\x00\x00\x00\x00\x00\x00\x07k", "k", `expiry of "k" until 7; key expiry=1970-01-01T00:00:00.007Z @0+8; key key="k" @8+1; value key="k" @0+1`},
+		{"1_expires", "\x00", "k", `expiry of ""; key undecoded="\x00" @0+1; error offset 0: time: need 8 bytes, have 1: too short`},
+		{"default", rowMetadata, metadataID, `internal of ""; key name=` + rowMetadata + ` @0+26; value value="` + metadataID + `" @0+36`},
+		{"default", string(newDialect.appendKey(nil, []byte("repl-offset"))), "12345678", `metadata of ""; key name=repl-offset @0+13; value value="12345678" @0+8`},
+	} {
+		if got := formattest.ShowRow(src.Describe("0", c.family, []byte(c.key), []byte(c.value))); got != c.want {
+			t.Errorf("%s %q:\n%s, want\n%s", c.family, c.key, got, c.want)
+		}
+	}
+	row := src.Describe("0", "0", newDialect.appendKey(nil, []byte("s")), unhex(t, rows["set"]))
+	if got := formattest.ShowRow(row); row.Count != 2 || !strings.HasSuffix(got, `value elements=2 @30+5; value mvcc="\xfa\vmvcc-tstamp\x1418446744073709551615" @35+34; value version=9 @69+2; value checksum=4180204794186680277 @71+8`) {
+		t.Errorf("a set is %s", got)
+	}
+	if src.Extra() != nil || src.Format().Name() != "keydbflash" {
+		t.Error("files beside the store")
+	}
+}
+
+// TestHotPaths: decoding rows allocates nothing, and reading records nothing per row.
+func TestHotPaths(t *testing.T) {
+	value, key := unhex(t, rows["embstr"]), newDialect.appendKey(nil, []byte("k"))
+	if n := testing.AllocsPerRun(100, func() {
+		v, err := decodeValue(value)
+		if err == nil {
+			_, err = newDialect.decodeString(nil, &v)
+		}
+		if err == nil {
+			_, err = newDialect.decodeKey(key)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations for decoded rows", n)
+	}
+	st, m := empty(t)
+	const n = 20000
+	for i := range n {
+		put(st, "0", fmt.Sprintf("k%06d", i), withText("v"))
+	}
+	src := m.Open(t)
+	dst := make([]record.Element, 8)
+	if allocs := testing.AllocsPerRun(1, func() {
+		r := formattest.Records(t, src, "0", &format.Env{})
+		defer r.Close()
 		for {
-			if _, err := r.Next(); err == io.EOF {
-				break
-			} else if err != nil {
+			if _, err := r.Next(); err != nil {
+				return
+			}
+			if _, err := r.Read(dst); err != nil {
 				t.Fatal(err)
 			}
-			n++
 		}
-		r.Close()
+	}); allocs > n/10 {
+		t.Errorf("%v allocations to read %d rows", allocs, n)
 	}
-	t.Log(n, "deleted keys")
 }
