@@ -56,6 +56,13 @@ func TestOpen(t *testing.T) {
 	if _, err := m.Format.Open(t.Context(), m.Dir, &format.OpenOptions{Store: m.FS.Open}); !errors.Is(err, store.ErrNotStore) {
 		t.Errorf("nothing: %v", err)
 	}
+	if err := os.MkdirAll(filepath.Join(m.Dir, "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.Store("meta").Len("default")
+	if _, err := m.Format.Open(t.Context(), filepath.Join(m.Dir, "meta"), &format.OpenOptions{Store: m.FS.Open}); err == nil || !strings.Contains(err.Error(), "name "+m.Dir+"/data") {
+		t.Errorf("meta: %v", err)
+	}
 	m.Store("data").Len("default")
 	m.Store("data").Len("another")
 	if _, err := m.Format.Open(t.Context(), m.Dir, &format.OpenOptions{Store: m.FS.Open}); err == nil || !strings.Contains(err.Error(), "one keyspace in byte order") {

@@ -11,6 +11,7 @@ import (
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/keylanes"
 	"kvferry/internal/shared/versioned"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -62,6 +63,9 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error)
 			s.meta, err = s.openStore(ctx, filepath.Join(home, metaDir), o)
 		}
 		return err
+	}
+	if _, err := disk.Stat(filepath.Join(s.Dir, "..", dataDir)); err == nil && filepath.Base(s.Dir) == metaDir {
+		return fmt.Errorf("%s: this is the state that the server keeps beside its data; name %s, or the directory above", s.Dir, filepath.Join(s.Dir, "..", dataDir))
 	}
 	if s.data, err = s.openStore(ctx, "", o); s.data != nil || err != nil && !errors.Is(err, store.ErrNotStore) {
 		return err

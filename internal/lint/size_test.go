@@ -26,7 +26,8 @@ var limits = []limit{
 	{dir: "blackwidow", file: 600, code: 2500, all: 2500},
 	{dir: "floyd", file: 600, code: 2500, all: 2500},
 	{dir: "ardb", file: 600, code: 2500, all: 2500},
-	{dir: "keydbflash", file: 300, code: 1100, all: 1300},
+	{dir: "keydbflash", file: 300, code: 1050, all: 1250},
+	{dir: "ssdb", file: 350, code: 1350, all: 1600},
 	{dir: "kvrocks", file: 600, code: 2500, all: 2500},
 	// The types and opcodes of five servers.
 	{dir: "redis/rdb", file: 600, code: 2700, all: 3300},
