@@ -45,7 +45,7 @@ type FindingKind struct {
 }
 
 var findingKinds = []FindingKind{
-	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be decompressed or is malformed. Its rows, in the key range given, are missing, or all rows of the table if it is the footer, metaindex, properties or dictionary; older versions of deleted or changed rows may show. A warning for what rows do not need: filters, and the metaindex of LevelDB."},
+	{FindDamagedBlock, Error, "files", "A block fails its checksum, cannot be decompressed or is malformed. Its rows, in the key range given, are missing, or all rows of the table if it is the footer, metaindex, properties or dictionary; older versions of deleted or changed rows may show. A warning for what rows do not need: filters, and the metaindex of LevelDB; an error if a filter denies a key of its table, because the engine misses the row."},
 	{FindDamagedBlob, Error, "files", "A value in a blob file fails its checksum or does not match its row. The row is missing; older rows of its key stay hidden. A warning for what no row needs: the footer of the file, and garbage values."},
 	{FindDamagedFile, Error, "files", "A file cannot be read to its end or its header is damaged: CURRENT, a MANIFEST, a log with a damaged record, an LMDB file, an RDB file, the RDB part of an append-only file. A salvage reads what follows a damaged record of a log, and without a MANIFEST all tables and logs of the directory by their sequence numbers: rows that were deleted may come back then."},
 	{FindDamagedPage, Error, "files", "A page or node of an LMDB file is malformed; its rows, or all below it, are missing."},

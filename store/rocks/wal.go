@@ -307,7 +307,7 @@ func (w *walLoader) add(e wal.Entry) error {
 		if w.db.version.Rebuilt && w.unnamed(e.Family) {
 			return nil
 		}
-		if e.Family > w.db.version.MaxFamily {
+		if !w.db.version.Dropped(e.Family) {
 			return &record.CorruptError{Off: record.NoOffset, Field: "column family", Err: fmt.Errorf("%d is unknown to the MANIFEST", e.Family)}
 		}
 		return nil // dropped since

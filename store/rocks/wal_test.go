@@ -58,6 +58,23 @@ func TestLogKinds(t *testing.T) {
 	}
 }
 
+// TestUnknownFamily: writes of a column family are passed over only if the MANIFEST says that it was dropped.
+func TestUnknownFamily(t *testing.T) {
+	for _, drops := range []bool{true, false} {
+		d := testsst.NewDB(t)
+		if drops {
+			d.Family(1, "gone", testsst.BytewiseName)
+			d.Edit(testsst.EditNumber(manifest.TagColumnFamily, 1), []byte{manifest.TagColumnFamilyDel - 128 | 128, 1})
+		}
+		d.Family(2, "two", testsst.BytewiseName)
+		d.Log(5, testsst.Batch(1, testsst.Op(base.KindPut, "k", "v"), testsst.OpCF(base.KindCFPut, 1, "k", "v")))
+		err := rowsError(d.Finish(), store.Options{})
+		if drops && err != nil || !drops && (err == nil || !strings.Contains(err.Error(), "column family: 1 is unknown to the MANIFEST")) {
+			t.Errorf("dropped %t: %v", drops, err)
+		}
+	}
+}
+
 func TestLogNumbers(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Family(1, "one", testsst.BytewiseName)

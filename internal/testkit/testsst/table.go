@@ -184,11 +184,11 @@ func (h *TableWriter) dataBlocks(entries []Entry) (handles []blocks.Handle, firs
 	return handles, first, last
 }
 
-// filter writes a filter block, whose content no test reads. A partitioned filter has a partition for each data
+// filter writes a filter block that matches every key: it has filters for no block, and as a full filter it is none. A partitioned filter has a partition for each data
 // block.
 func (h *TableWriter) filter(seps [][]byte) blocks.Handle {
 	if !strings.HasPrefix(h.Spec.Filter, "partitionedfilter.") {
-		return h.write([]byte("the bits of a filter"), Raw)
+		return h.write([]byte("the bits of a f\x0f\x00\x00\x00\x0b"), Raw)
 	}
 	var handles []blocks.Handle
 	for i := range seps {

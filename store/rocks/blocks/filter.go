@@ -14,8 +14,29 @@ const (
 	FilterMul  = 0xc6a4a793
 )
 
-// LevelFilter is LevelDB's filter block, of its only policy: one filter for the keys of all data blocks that start in
-// the same 2^base bytes of the file. LevelDB skips a block if the filter excludes the key.
+// Filter tells which keys the engine looks up in a table.
+type Filter interface {
+	// Has reports whether the filter matches a user key of the data block at off.
+	Has(off uint64, key []byte) bool
+}
+
+// ErrFilter is the error of an invalid filter block.
+var ErrFilter = errors.New("not a filter block")
+
+// Denied returns the first user key of the data block at off that the filter excludes, or nil.
+func (b *Block) Denied(f Filter, off uint64) []byte {
+	for e := (Entries{Data: b.Entries}); ; {
+		if ok, err := e.Next(); !ok || err != nil || len(e.Key) < base.TrailerLen {
+			return nil
+		}
+		if user, _ := base.SplitKey(e.Key); !f.Has(off, user) {
+			return user
+		}
+	}
+}
+
+// blockFilters is the filter block of LevelDB's only policy, and of RocksDB's up to 6.x: one filter for the keys of all
+// data blocks that start in the same 2^base bytes of the file. The engine skips a block if the filter excludes the key.
 //
 //	+---------+-----+-----------------------------+------------------+-----------+
 //	| filters | …   | offset of each filter (4B)… | of these (4B)    | base (1B) |
@@ -23,19 +44,17 @@ const (
 //	filter: bits, then the number of probes (1B); of 0 bytes: no key
 //
 // Little endian.
-type LevelFilter struct {
+type blockFilters struct {
 	data, offsets []byte
 	base          byte
+	signed        bool
 }
 
 // maxProbes is the largest number of probes; a filter with more matches every key.
 const maxProbes = 30
 
-// ErrFilter is the error of an invalid filter block.
-var ErrFilter = errors.New("not a filter block")
-
-// OpenLevelFilter parses a filter block.
-func OpenLevelFilter(b []byte) (*LevelFilter, error) {
+// OpenBlockFilters parses a filter block of LevelDB, or of RocksDB.
+func OpenBlockFilters(b []byte, levelDB bool) (Filter, error) {
 	n := len(b) - 5
 	if n < 0 {
 		return nil, ErrFilter
@@ -44,25 +63,17 @@ func OpenLevelFilter(b []byte) (*LevelFilter, error) {
 	if uint64(at) > uint64(n) || b[n+4] > 63 {
 		return nil, ErrFilter
 	}
-	return &LevelFilter{data: b[:at], offsets: b[at : n+4], base: b[n+4]}, nil
+	return &blockFilters{data: b[:at], offsets: b[at : n+4], base: b[n+4], signed: !levelDB}, nil
 }
 
-// Misses returns the first user key of the data block at off that the filter excludes, or nil.
-func (f *LevelFilter) Misses(off uint64, b *Block) []byte {
-	filter, has := f.of(off)
-	for e := (Entries{Data: b.Entries}); has; {
-		if ok, err := e.Next(); !ok || err != nil || len(e.Key) < base.TrailerLen {
-			return nil
-		}
-		if user, _ := base.SplitKey(e.Key); !mayHave(filter, user) {
-			return user
-		}
-	}
-	return nil
+// Has implements Filter.
+func (f *blockFilters) Has(off uint64, key []byte) bool {
+	filter, ok := f.of(off)
+	return !ok || mayHave(filter, bloomHash(key, f.signed))
 }
 
-// of returns the filter of the block at off; without one, LevelDB reads the block.
-func (f *LevelFilter) of(off uint64) ([]byte, bool) {
+// of returns the filter of the block at off; without one, the engine reads the block.
+func (f *blockFilters) of(off uint64) ([]byte, bool) {
 	i := off >> f.base
 	if i >= uint64(len(f.offsets)/4-1) {
 		return nil, false
@@ -74,8 +85,8 @@ func (f *LevelFilter) of(off uint64) ([]byte, bool) {
 	return f.data[from:to], true
 }
 
-// mayHave reports whether the filter matches a key.
-func mayHave(filter, key []byte) bool {
+// mayHave reports whether the filter matches a key's hash.
+func mayHave(filter []byte, h uint32) bool {
 	if len(filter) < 2 {
 		return false
 	}
@@ -83,7 +94,6 @@ func mayHave(filter, key []byte) bool {
 	if probes > maxProbes {
 		return true
 	}
-	h := levelHash(key)
 	d := bits.RotateLeft32(h, 15)
 	for range probes {
 		if filter[h%n/8]&(1<<(h%n%8)) == 0 {
@@ -94,8 +104,8 @@ func mayHave(filter, key []byte) bool {
 	return true
 }
 
-// levelHash is Hash of util/hash.cc; LevelDB treats the last bytes as unsigned, unlike RocksDB.
-func levelHash(key []byte) uint32 {
+// bloomHash is Hash of util/hash.cc with FilterSeed. RocksDB takes the last bytes as signed, LevelDB as unsigned.
+func bloomHash(key []byte, signed bool) uint32 {
 	h := FilterSeed ^ uint32(len(key))*FilterMul
 	for ; len(key) >= 4; key = key[4:] {
 		h = (h + binary.LittleEndian.Uint32(key)) * FilterMul
@@ -105,7 +115,11 @@ func levelHash(key []byte) uint32 {
 		return h
 	}
 	for i, b := range key {
-		h += uint32(b) << (8 * i)
+		c := uint32(b)
+		if signed {
+			c = uint32(int8(b))
+		}
+		h += c << (8 * i)
 	}
 	h *= FilterMul
 	return h ^ h>>24

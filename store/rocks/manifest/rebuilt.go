@@ -61,8 +61,12 @@ func (v *Version) FamilyOf(id uint32, name, comparator string) *Family {
 	return f
 }
 
-// Dropped reports whether a column family is known to be dropped.
+// Dropped reports whether a column family is known to be dropped. A MANIFEST forgets dropped families when it is written
+// anew, but then no log has writes of them: the engine flushes all logs before.
 func (v *Version) Dropped(id uint32) bool {
+	if !v.Rebuilt {
+		return v.dropped[id]
+	}
 	return v.before != nil && id <= v.before.MaxFamily && v.before.Families[id] == nil
 }
 

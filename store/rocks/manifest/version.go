@@ -26,6 +26,7 @@ type Version struct {
 	Info      fs.FileInfo // of the MANIFEST before it was read
 	Families  map[uint32]*Family
 	MaxFamily uint32
+	dropped   map[uint32]bool // families that some edit dropped
 	minLog    uint64
 	flush     Flush   // the flush of the last edits
 	begun     []Flush // flushes that began logs, ascending; see Unflushed
@@ -98,7 +99,7 @@ func readNamed(ctx context.Context, dir, name string, report func(record.Finding
 
 // newVersion returns the version before the first edit.
 func newVersion() *Version {
-	return &Version{Families: map[uint32]*Family{0: newFamily(0, "default")}, Mentioned: map[uint64]bool{}, Ingested: map[uint64]bool{}}
+	return &Version{Families: map[uint32]*Family{0: newFamily(0, "default")}, Mentioned: map[uint64]bool{}, Ingested: map[uint64]bool{}, dropped: map[uint32]bool{}}
 }
 
 func newFamily(id uint32, name string) *Family {
@@ -200,6 +201,7 @@ func (v *Version) apply(e *Edit) error {
 	}
 	if e.dropFamily {
 		delete(v.Families, e.family)
+		v.dropped[e.family] = true
 	}
 	if e.comparator != "" {
 		if f.Comparator != "" && f.Comparator != e.comparator {

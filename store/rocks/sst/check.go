@@ -46,6 +46,7 @@ func (r *Reader) CheckBlocks(room []byte, damaged func(off uint64, err error)) (
 type blockCheck struct {
 	r       *Reader
 	buf     []byte
+	plain   []byte // buffer for a decompressed block
 	damaged func(off uint64, err error)
 }
 
@@ -66,11 +67,12 @@ func (c *blockCheck) table() error {
 			if isFilter(name) { // other entries may have values of unknown kinds
 				c.damaged(c.r.info.Metaindex.Off, fmt.Errorf("%s: the metaindex names no block of the file", name))
 			}
-		case name == levelFilterName && c.r.opts.LevelDB:
-			return c.levelFilter(h)
 		case strings.HasPrefix(name, partitionedFilter):
-			return c.partitions(name, h)
+			return c.partitioned(name, h)
 		default:
+			if known, err := c.filter(name, h); known {
+				return err
+			}
 			return c.block(name, h)
 		}
 		return nil
@@ -79,16 +81,25 @@ func (c *blockCheck) table() error {
 
 // block checks one block. It returns only errors of access.
 func (c *blockCheck) block(name string, h blocks.Handle) error {
+	_, err := c.read(h)
+	return c.useless(h, fmt.Errorf("%s: %w", name, err), err)
+}
+
+// read returns a verified block and its codec byte, valid until the next call.
+func (c *blockCheck) read(h blocks.Handle) ([]byte, error) {
+	if err := h.Check(c.r.file.Size); err != nil {
+		return nil, err
+	}
 	n := int(h.Size) + blocks.TrailerLen
 	if cap(c.buf) < n {
 		c.buf = make([]byte, n)
 	}
 	b := c.buf[:n]
-	err := c.r.file.ReadFull(b, int64(h.Off))
-	if err == nil {
-		err = checkBlock(c.r.info.Checksum, b[:h.Size+1], binary.LittleEndian.Uint32(b[h.Size+1:])-c.r.info.context(h.Off))
+	if err := c.r.file.ReadFull(b, int64(h.Off)); err != nil {
+		return nil, err
 	}
-	return c.useless(h, fmt.Errorf("%s: %w", name, err), err)
+	b, sum := b[:h.Size+1], binary.LittleEndian.Uint32(b[h.Size+1:])
+	return b, checkBlock(c.r.info.Checksum, b, sum-c.r.info.context(h.Off))
 }
 
 // useless calls damaged if err is not nil; it returns err if that is an error of access.
@@ -100,27 +111,4 @@ func (c *blockCheck) useless(h blocks.Handle, placed, err error) error {
 		c.damaged(h.Off, placed)
 	}
 	return nil
-}
-
-// partitions checks the index of a partitioned filter and the filters it points to.
-func (c *blockCheck) partitions(name string, h blocks.Handle) error {
-	top, err := c.r.readBlock(h, name, checkBlock)
-	if err != nil {
-		return c.useless(h, err, err)
-	}
-	p := c.r.info.Properties
-	p.IndexType = indexBinary // these entries have no first keys
-	var x indexBlock
-	err = x.open(top, &p)
-	for ok := err == nil; ok; {
-		if ok, err = x.next(); ok {
-			if err = x.handle.Check(c.r.file.Size); err != nil {
-				break
-			}
-			if err := c.block(name, x.handle); err != nil {
-				return err
-			}
-		}
-	}
-	return c.useless(h, fmt.Errorf("%s: %w", name, err), err)
 }

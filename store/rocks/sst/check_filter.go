@@ -1,45 +1,153 @@
 package sst
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"sort"
 
 	"kvferry/record"
 	"kvferry/store/rocks/blocks"
 )
 
-// levelFilterName is the metaindex entry of LevelDB's filter.
-const levelFilterName = "filter.leveldb.BuiltinBloomFilter2"
+// Metaindex entries of filters that are compared with the keys. What a filter of another name holds is not known.
+const (
+	levelFilterName = "filter.leveldb.BuiltinBloomFilter2"
+	rocksFilterName = "rocksdb.BuiltinBloomFilter" // behind "filter." and the like
+)
 
-// levelFilter compares LevelDB's filter with the keys of all data blocks. The row reader reports unreadable blocks.
-func (c *blockCheck) levelFilter(h blocks.Handle) error {
-	var f *blocks.LevelFilter
-	b, err := c.r.readBlock(h, levelFilterName, checkBlock)
-	if err == nil {
-		f, err = blocks.OpenLevelFilter(b)
+// ErrMissed means that a filter excludes an existing key: the engine's lookups miss its row.
+var ErrMissed = errors.New("the filter does not have key")
+
+// filter checks a filter in one block; known is false if it cannot be compared with keys.
+func (c *blockCheck) filter(name string, h blocks.Handle) (known bool, err error) {
+	var open func(b []byte) (blocks.Filter, error)
+	switch {
+	case name == levelFilterName && c.r.opts.LevelDB, name == "filter."+rocksFilterName && !c.r.opts.LevelDB:
+		open = func(b []byte) (blocks.Filter, error) { return blocks.OpenBlockFilters(b, c.r.opts.LevelDB) }
+	case name == "fullfilter."+rocksFilterName:
+		open = func(b []byte) (blocks.Filter, error) { return blocks.OpenFullFilter(b), nil }
+	default:
+		return false, nil
 	}
-	if err != nil {
-		return c.useless(h, err, err)
+	b, err := c.r.readBlock(h, name, checkBlock)
+	var f blocks.Filter
+	if err == nil {
+		f, err = open(b)
+	}
+	if err != nil || f == nil {
+		return true, c.useless(h, err, err)
+	}
+	return true, c.keys(name, f, func() blocks.Handle { return h })
+}
+
+// fullyLooked is the size of data blocks whose keys are looked up in a filter of RocksDB. Looking up takes longer than
+// reading the rows: of a larger table, only blocks spread evenly over it are looked at.
+const fullyLooked = 128 << 10
+
+// Whole reports whether CheckBlocks looks up all keys of a table in its filter.
+func (r *Reader) Whole() bool { return r.opts.LevelDB || r.file.Size <= fullyLooked }
+
+// keys looks up the keys of data blocks in a filter; at returns the block of the filter that was asked last. The row
+// reader reports unreadable data blocks.
+func (c *blockCheck) keys(name string, f blocks.Filter, at func() blocks.Handle) error {
+	if c.r.info.PrefixFilter {
+		return nil
 	}
 	w, err := c.r.Walk(nil, func(blocks.Handle, []byte, error) bool { return true })
 	if err != nil {
 		return ignoreDamage(err)
 	}
 	defer w.Close()
-	for {
+	step := int64(1)
+	if !c.r.Whole() {
+		step += c.r.file.Size / fullyLooked
+	}
+	for n := int64(0); ; n++ {
 		if ok, err := w.Next(); !ok || err != nil {
 			return ignoreDamage(err)
 		}
-		bl, err := w.Load()
+		if n%step != 0 {
+			continue
+		}
+		b, err := c.data(w, step)
 		if err := ignoreDamage(err); err != nil {
 			return err
 		}
-		if missed := f.Misses(w.Handle().Off, &bl); missed != nil {
-			c.damaged(h.Off, fmt.Errorf("%s: %w %s of the block at %d", levelFilterName, ErrMissed, record.Quote(missed), w.Handle().Off))
+		if missed := b.Denied(f, w.Handle().Off); missed != nil {
+			c.damaged(at().Off, fmt.Errorf("%s: %w %s of the block at %d", name, ErrMissed, record.Quote(missed), w.Handle().Off))
 			return nil
 		}
 	}
 }
 
-// ErrMissed means that a filter excludes an existing key: LevelDB's lookups miss its row.
-var ErrMissed = errors.New("the filter does not have key")
+// data returns the current data block of a walk. The walk itself reads far ahead.
+func (c *blockCheck) data(w blocks.Walk, step int64) (blocks.Block, error) {
+	if step == 1 {
+		return w.Load()
+	}
+	b, err := c.read(w.Handle())
+	if err != nil {
+		return blocks.Block{}, err
+	}
+	if codec := c.r.codec(b[len(b)-1]); codec != codecNone {
+		if c.plain, err = c.r.unpack(c.plain, codec, b[:len(b)-1]); err != nil {
+			return blocks.Block{}, err
+		}
+		return blocks.Parse(c.plain)
+	}
+	return blocks.Parse(b[:len(b)-1])
+}
+
+// partitions is a partitioned filter: a filter for the keys up to each key of its index.
+type partitions struct {
+	compare func(a, b []byte) int
+	parts   []partition
+	at      int // the partition that was asked last
+}
+
+type partition struct {
+	last   []byte // no key is greater, but in the last partition
+	handle blocks.Handle
+	filter blocks.Filter // nil matches every key
+}
+
+// partitioned checks the index of a partitioned filter and the filters it points to.
+func (c *blockCheck) partitioned(name string, h blocks.Handle) error {
+	top, err := c.r.readBlock(h, name, checkBlock)
+	if err != nil {
+		return c.useless(h, err, err)
+	}
+	props := c.r.info.Properties
+	props.IndexType = indexBinary // these entries have no first keys
+	var x indexBlock
+	p, whole := partitions{compare: c.r.opts.Comparer.Compare}, true
+	err = x.open(top, &props)
+	for ok := err == nil; ok; {
+		if ok, err = x.next(); !ok {
+			break
+		}
+		if err = x.handle.Check(c.r.file.Size); err != nil {
+			break
+		}
+		b, err := c.r.readBlock(x.handle, name, checkBlock)
+		if err := c.useless(x.handle, err, err); err != nil {
+			return err
+		}
+		whole = whole && err == nil
+		p.parts = append(p.parts, partition{bytes.Clone(x.sep()), x.handle, blocks.OpenFullFilter(b)})
+	}
+	if err != nil || !whole || len(p.parts) == 0 || name != partitionedFilter+rocksFilterName {
+		return c.useless(h, fmt.Errorf("%s: %w", name, err), err)
+	}
+	return c.keys(name, &p, func() blocks.Handle { return p.parts[p.at].handle })
+}
+
+// Has implements blocks.Filter.
+func (p *partitions) Has(off uint64, key []byte) bool {
+	if p.compare(p.parts[p.at].last, key) < 0 || p.at > 0 && p.compare(p.parts[p.at-1].last, key) >= 0 {
+		p.at = min(len(p.parts)-1, sort.Search(len(p.parts), func(i int) bool { return p.compare(p.parts[i].last, key) >= 0 }))
+	}
+	f := p.parts[p.at].filter
+	return f == nil || f.Has(off, key)
+}

@@ -31,8 +31,8 @@
 //	            keys and values apart (RocksDB 11)   refused
 //	index       binary, hash, two-level, first key   read, with and without sequence numbers, deltas, compression; others
 //	                                                 are refused by number
-//	filter      block-based, full, ribbon,           ignored by reading; CheckBlocks verifies the checksums
-//	            partitioned, decoupled
+//	filter      block-based, full, partitioned       ignored by reading; CheckBlocks looks up the keys
+//	            ribbon, decoupled                    ignored by reading; CheckBlocks verifies the checksums
 //	rows        ingested (sequence number in the     read
 //	            table or in the MANIFEST alone),
 //	            range tombstones, blob indexes

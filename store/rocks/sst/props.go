@@ -25,6 +25,7 @@ const (
 	propIndexDelta    = "rocksdb.index.value.is.delta.encoded"
 	propExternal      = "rocksdb.external_sst_file.version"
 	propGlobalSeq     = "rocksdb.external_sst_file.global_seqno"
+	propWholeKeys     = "rocksdb.block.based.table.whole.key.filtering"
 	propTimestamps    = "rocksdb.timestamp_min"
 	propFamily        = "rocksdb.column.family.id"
 	propFamilyName    = "rocksdb.column.family.name"
@@ -61,6 +62,7 @@ type Properties struct {
 	GlobalSeq    uint64
 	GlobalSeqAt  int // offset of GlobalSeq's bytes in the block, 0 if missing
 	HasFamily    bool
+	PrefixFilter bool   // filters hold prefixes of keys alone
 	Family       uint64 // id of the table's column family
 	FamilyName   string
 	origin
@@ -133,6 +135,8 @@ func (p *Properties) set(name string, v []byte) error {
 		p.External = f.Uint32("value") >= 2
 	case propGlobalSeq:
 		p.GlobalSeq = f.Uint64("value")
+	case propWholeKeys:
+		p.PrefixFilter, f.Off = string(v) == "0", len(v)
 	case propFamily:
 		p.Family = f.Uvarint("value")
 		p.HasFamily = p.Family != unknownFamily

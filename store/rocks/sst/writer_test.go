@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/sstable"
 
 	"kvferry/store"
+	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/sst"
 )
 
@@ -498,10 +499,14 @@ func TestFilter(t *testing.T) {
 			t.Fatalf("the filter denies %q", k)
 		}
 	}
-	wrong := 0
+	wrong, ours := 0, blocks.OpenFullFilter(filter)
 	for i := range 10_000 {
-		if may(fmt.Appendf(nil, "no such key %d", i)) {
+		absent := fmt.Appendf(nil, "no such key %d", i)
+		if may(absent) {
 			wrong++
+		}
+		if k := keys[i%len(keys)]; ours.Has(0, absent) != may(absent) || !ours.Has(0, k) {
+			t.Fatalf("%q or %q: verify's lookup gives another answer than Pebble's", absent, k)
 		}
 	}
 	if wrong > 250 {
