@@ -66,7 +66,8 @@ type Part struct {
 	Span  format.Span
 	Bytes int64 // on disk, approximate
 
-	share *share // share of the memory; nil: the part has all of it
+	spans []format.Span // the parts of Span that can hold selected keys; nil: all of it
+	share *share        // share of the memory; nil: the part has all of it
 }
 
 // String describes the part.
@@ -137,11 +138,12 @@ func (s *Scan) Parts() ([]Part, error) {
 		return nil, err
 	}
 	var out []Part
+	keys := s.Selected().Spans()
 	for _, db := range dbs {
 		for _, types := range format.Together(s.Source, db, s.Types(db)) {
 			size := s.Source.Size(db, types)
 			n := min(max(size/spanBytes, 1), maxSpans)
-			if s.workers() == 1 { // one worker gains nothing from spans, and finding their bounds costs reads
+			if s.workers() == 1 || format.Lookups(keys) { // one worker gains nothing from spans, and finding their bounds costs reads
 				n = 1
 			}
 			spans, err := format.SplitAny(s.Source, db, types, int(n))
@@ -149,16 +151,21 @@ func (s *Scan) Parts() ([]Part, error) {
 				return nil, err
 			}
 			for _, span := range spans {
-				out = append(out, Part{DB: db, Types: types, Span: span, Bytes: size / int64(len(spans))})
+				out = append(out, Part{DB: db, Types: types, Span: span, Bytes: size / int64(len(spans))}.cut(s, keys))
 			}
 		}
 	}
 	return out, nil
 }
 
+// Whole returns the part of a scan that is all of a database.
+func (s *Scan) Whole(db string, types record.TypeSet) Part {
+	return Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)}.cut(s, s.Selected().Spans())
+}
+
 // open returns a reader of a part's selected records.
 func (s *Scan) open(ctx context.Context, p Part) (record.Reader, error) {
-	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.Env())
+	r, err := s.records(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +188,7 @@ func (s *Scan) ordered(ctx context.Context, db string, byName bool) (record.Read
 	if types == 0 {
 		return record.Merge(), nil
 	}
-	p := Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)}
+	p := s.Whole(db, types)
 	if _, ok := s.Source.(format.Sectioned); ok { // a file keeps its order
 		spans, err := format.SplitAny(s.Source, db, types, 1)
 		if err != nil {
@@ -292,7 +299,7 @@ func (s *Scan) Visit(ctx context.Context, p Part, v Visitor) (err error) {
 	if k, ok := v.(Skipper); ok {
 		skipped = k.Skip
 	}
-	r, err := s.Source.Records(ctx, p.DB, p.Types, p.Span, s.Env())
+	r, err := s.records(ctx, p)
 	if err != nil {
 		return err
 	}

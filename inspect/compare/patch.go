@@ -157,7 +157,7 @@ func openDigests(ctx context.Context, s *inspect.Scan, db string, types record.T
 		return out, nil
 	}
 	var err error
-	out.r, err = s.OpenSorted(ctx, inspect.Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
+	out.r, err = s.OpenSorted(ctx, s.Whole(db, types))
 	return out, err
 }
 

@@ -26,7 +26,7 @@ func openSide(ctx context.Context, s *inspect.Scan, db string, types record.Type
 		out.done = true
 		return out, nil
 	}
-	r, err := s.OpenSorted(ctx, inspect.Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)})
+	r, err := s.OpenSorted(ctx, s.Whole(db, types))
 	if err != nil {
 		return nil, err
 	}

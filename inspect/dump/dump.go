@@ -47,6 +47,8 @@ type Options struct {
 	// for anything unknown about such a record.
 	Dead bool
 	Tell func(db string, key []byte, t record.Type, what string)
+	// Each is called for each record that is written; may be nil.
+	Each func(*record.Header)
 }
 
 const (
@@ -183,7 +185,9 @@ func deadSpans(size int64) int { return int(min(max(size/deadSpanBytes, 1), maxD
 // counts spans.
 func (d *Dumper) deadParts(db string, types record.TypeSet) ([]inspect.Part, error) {
 	size, spans := d.o.Scan.Source.Size(db, types), []format.Span{{}}
-	if n := deadSpans(size); n > 1 {
+	if keys := d.o.Scan.Selected().Spans(); keys != nil {
+		spans = format.Join(keys, maxDeadSpans)
+	} else if n := deadSpans(size); n > 1 {
 		var err error
 		if spans, err = format.SplitAny(d.o.Scan.Source, db, types, n); err != nil {
 			return nil, err
@@ -258,6 +262,9 @@ func (d *Dumper) record(ctx context.Context, r record.Reader, h *record.Header) 
 	}
 	if err == io.EOF && h.Type != record.Stream {
 		return nil
+	}
+	if d.o.Each != nil {
+		d.o.Each(h)
 	}
 	if d.buf, err = d.o.Encoder.AppendBegin(d.buf, h); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"kvferry/format"
 	"kvferry/inspect"
@@ -87,13 +88,43 @@ func (e *NoKeyspaceError) Error() string {
 	return suggest.Missing("keyspace", e.Name, "the source", e.Have)
 }
 
-func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *inspect.FileNames, n *int64) (err error) {
-	it, err := ks.Rows(nil, nil)
+// ranges returns the raw ranges of a keyspace that can have selected rows, ascending.
+func (o *RowsOptions) ranges(ks format.Keyspace) []format.Range {
+	spans := o.Selection.Spans()
+	if _, file := o.Source.(format.Sectioned); file || !format.Lookups(spans) {
+		return []format.Range{{}}
+	}
+	var out []format.Range
+	for i := range spans {
+		key, _ := spans[i].Key()
+		for _, r := range o.Source.Where(ks.DB, key) {
+			if r.Keyspace == ks.Name {
+				out = append(out, r)
+			}
+		}
+	}
+	compare := ks.Comparer().Compare
+	slices.SortFunc(out, func(a, b format.Range) int { return compare(a.Lo, b.Lo) })
+	return out
+}
+
+func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *inspect.FileNames, n *int64) error {
+	gauge := o.Meter.Gauge(ks.Size())
+	for _, r := range o.ranges(ks) {
+		if err := o.rows(ctx, ks, r, names, &gauge, n); err != nil {
+			return err
+		}
+	}
+	gauge.Finish()
+	return nil
+}
+
+func (o *RowsOptions) rows(ctx context.Context, ks format.Keyspace, r format.Range, names *inspect.FileNames, gauge *progress.Gauge, n *int64) (err error) {
+	it, err := ks.Rows(r.Lo, r.Hi)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	gauge := o.Meter.Gauge(ks.Size())
 	for i := 1; ; i++ {
 		if o.Limit > 0 && *n >= o.Limit {
 			return errLimit
@@ -105,7 +136,6 @@ func (o *RowsOptions) keyspace(ctx context.Context, ks format.Keyspace, names *i
 		}
 		key, value, err := it.Next()
 		if err == io.EOF {
-			gauge.Finish()
 			return nil
 		}
 		if err != nil {

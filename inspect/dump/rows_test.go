@@ -66,6 +66,10 @@ func (described) Describe(_, _ string, key, _ []byte) format.Row {
 	return format.Row{Type: t, UserKey: key[2:]}
 }
 
+func (described) Where(_ string, key []byte) []format.Range {
+	return []format.Range{{Keyspace: "meta", Lo: key}, {Keyspace: "data", Lo: key}}
+}
+
 func newDescribed(spaces ...format.Keyspace) described {
 	src := fake.Named("0", "1")
 	src.Spaces = spaces

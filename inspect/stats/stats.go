@@ -39,7 +39,7 @@ type Result struct {
 	// line may lack up to PrefixMisses bytes.
 	MorePrefixes Prefix
 	PrefixMisses int64
-	Garbage      []Garbage
+	Garbage      []Garbage // nil if only some spans of keys were read
 	Files        Files
 }
 
@@ -125,7 +125,9 @@ func Collect(ctx context.Context, o *Options) (*Result, error) {
 		return nil, err
 	}
 	s := all.result(o)
-	s.Garbage = garbage(scan.Source, scan.Ledger)
+	if !scan.Seeks() {
+		s.Garbage = garbage(scan.Source, scan.Ledger)
+	}
 	if o.Stores != nil {
 		s.Files = fileStats(scan.Source, o.Stores)
 		freeBlobs(s.Garbage, s.Files.Blobs)

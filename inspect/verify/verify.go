@@ -373,10 +373,10 @@ func (v *verifier) suspicious() bool {
 	return read != said
 }
 
-// whole reports whether the selection covers all types of all databases.
+// whole reports whether all rows are read: the selection covers all types of all databases, and no span of keys.
 func (v *verifier) whole() bool {
 	sel := v.o.Scan.Selected()
-	return sel.Types == 0 && len(sel.DBs) == 0
+	return sel.Types == 0 && len(sel.DBs) == 0 && sel.Spans() == nil
 }
 
 // concerns reports whether a store can hold selected records.

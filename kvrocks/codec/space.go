@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"kvferry/internal/shared/keylanes"
+	"kvferry/store"
 )
 
 // Space builds the raw keys of a namespace.
@@ -16,7 +17,7 @@ type Space struct {
 // Prefix returns the prefix of all keys of the namespace, and the first key after them all, nil if none can exist.
 func (s Space) Prefix() (prefix, upper []byte) {
 	prefix = AppendNamespace(nil, string(s.Namespace))
-	upper, _ = keylanes.Successor(prefix)
+	upper, _ = store.Successor(prefix)
 	return prefix, upper
 }
 
@@ -47,7 +48,7 @@ func (s Space) AppendVersion(dst, key []byte, version int64) []byte {
 // Below returns the raw range of the rows below a user key's metadata row.
 func (s Space) Below(key []byte) (lo, hi []byte) {
 	lo = s.AppendBelow(nil, key)
-	hi, _ = keylanes.Successor(lo)
+	hi, _ = store.Successor(lo)
 	return lo, hi
 }
 

@@ -231,6 +231,16 @@ func exactArgs(n int) cobra.PositionalArgs {
 	}
 }
 
+// atLeast requires n arguments or more.
+func atLeast(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if jobFile(cmd) != "" || len(args) >= n {
+			return nil
+		}
+		return usagef("%s: %s, want %d or more: %s", cmd.Name(), record.Plural(int64(len(args)), "argument"), n, cmd.UseLine())
+	}
+}
+
 func exactly(cmd *cobra.Command, args []string, n int) error {
 	if len(args) != n {
 		return usagef("%s: %s, want %d: %s", cmd.Name(), record.Plural(int64(len(args)), "argument"), n, cmd.UseLine())

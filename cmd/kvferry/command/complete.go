@@ -3,6 +3,7 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,8 +35,10 @@ func (a *App) complete(root *cobra.Command) {
 	}
 }
 
-// argNames returns the argument names in a command's usage line.
-func argNames(cmd *cobra.Command) []string { return strings.Fields(cmd.Use)[1:] }
+// argNames returns the names of the required arguments in a command's usage line.
+func argNames(cmd *cobra.Command) []string {
+	return slices.DeleteFunc(strings.Fields(cmd.Use)[1:], func(name string) bool { return name[0] == '[' })
+}
 
 // isSource reports whether an argument name denotes a dataset to read.
 func isSource(name string) bool { return name == "SRC" || name == "A" || name == "B" }

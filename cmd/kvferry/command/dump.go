@@ -84,6 +84,7 @@ type dumpFlags struct {
 	dead       bool
 	limit      int64
 	csvSafe    bool
+	each       func(*record.Header) // called for each record; nil: no call
 }
 
 // dump prints a dataset.
@@ -134,13 +135,18 @@ func (f *dumpFlags) validate() error {
 	return nil
 }
 
-func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err error) {
+func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 	if err := f.chooseFormat(cmd.Flags().Changed("format")); err != nil {
 		return err
 	}
 	if err := f.validate(); err != nil {
 		return err
 	}
+	return a.dumped(cmd, f, location)
+}
+
+// dumped reads a dataset and writes what the flags describe.
+func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) (err error) {
 	show := a.newProgress(cmd, f.watched())
 	defer func() { show.end(err) }()
 	notes := &noted{w: show, of: []string{location}}
@@ -161,7 +167,7 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err er
 	})
 	show.end(err)
 	notes.sum()
-	if err == nil {
+	if err == nil && f.each == nil {
 		d.tellNone(cmd.ErrOrStderr(), n)
 	}
 	if errors.Is(err, resp.ErrSameName) {
@@ -191,7 +197,7 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (n 
 	if err != nil {
 		return 0, false, err
 	}
-	o := &dump.Options{Scan: d.Scan, Encoder: encoder, KeysOnly: f.keysOnly, Limit: f.limit, Dead: f.dead,
+	o := &dump.Options{Scan: d.Scan, Encoder: encoder, KeysOnly: f.keysOnly, Limit: f.limit, Dead: f.dead, Each: f.each,
 		Tell: func(db string, key []byte, t record.Type, what string) {
 			fmt.Fprintf(stderr, "kvferry: %s %s in database %s: %s\n", t, record.Quote(key), db, what)
 		}}
@@ -229,6 +235,15 @@ func (f *dumpFlags) encoder(d *Dataset) (dump.Encoder, error) {
 	switch f.format {
 	case "json":
 		return &render.Document{Lines: lines}, nil
+	case "raw":
+		return new(render.Raw), nil
+	case "names":
+		return &render.Keys{Names: true}, nil
+	case "text":
+		if f.keysOnly {
+			return new(render.Keys), nil
+		}
+		return &render.Values{Lines: lines}, nil
 	case "csv":
 		return &render.CSV{Base64: f.encode == "base64", KeysOnly: f.keysOnly, Safe: f.csvSafe}, nil
 	case "resp":

@@ -20,6 +20,7 @@ type SelectFlags struct {
 	match       []string
 	regex       string
 	keyFile     string
+	keyRange    rangeFlag
 	sample      int64
 	expired     string
 	ttlFrom     momentFlag
@@ -60,6 +61,7 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 	fs.StringArrayVar(&f.match, "match", nil, "only keys that match a glob `pattern`, as in the Redis command KEYS; repeat it to match any of several")
 	fs.StringVar(&f.regex, "regex", "", "only keys that match a regular `expression` (RE2)")
 	fs.StringVar(&f.keyFile, "key-file", "", "only the keys in a `file` (-: standard input), one per line: text, hex:… or base64:…")
+	fs.Var(&f.keyRange, "range", "only keys in a `range`, FROM..TO: FROM or more, and less than TO; either may be empty, hex:… or base64:…")
 	fs.Var(number(&f.sample, 1, 0), "sample", "only one key in `n`, chosen by its hash: the same keys in every dataset; 1: all")
 	choose(fs, &f.expired, "expired", plain("drop", "keep"), "what to do with expired keys")
 	fs.Var(&f.ttlFrom, "ttl-from", "only keys that expire at this `time` or later: RFC 3339, Unix seconds, or from now (90m, 7d)")
@@ -72,7 +74,7 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 func (f *SelectFlags) Selection(memory int64) (*filter.Selection, error) {
 	out := &filter.Selection{MinBytes: int64(f.minBytes), MinElements: f.minElements,
 		ExpireFrom: f.ttlFrom.moment, ExpireTo: f.ttlTo.moment}
-	out.Filter = filter.Filter{Types: record.TypeSet(f.places.types), DBs: f.places.dbs, Match: f.match, Sample: uint64(f.sample)}
+	out.Filter = filter.Filter{Types: record.TypeSet(f.places.types), DBs: f.places.dbs, Match: f.match, Range: f.keyRange.span, Sample: uint64(f.sample)}
 	out.KeepExpired = f.expired == "keep"
 	var err error
 	if f.regex != "" {

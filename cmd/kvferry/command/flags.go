@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
@@ -159,4 +160,24 @@ func parseDuration(s string) (time.Duration, bool) {
 	}
 	d, err := time.ParseDuration(s)
 	return d, err == nil
+}
+
+// rangeFlag is a range of keys, FROM..TO.
+type rangeFlag struct{ span *format.Span }
+
+// Set parses a range.
+func (f *rangeFlag) Set(s string) (err error) {
+	f.span, err = filter.ParseRange(s)
+	return err
+}
+
+// Type names the flag's values in help texts.
+func (f *rangeFlag) Type() string { return "range" }
+
+// String formats the range as a user would give it.
+func (f *rangeFlag) String() string {
+	if f.span == nil {
+		return ""
+	}
+	return filter.RangeText(f.span)
 }

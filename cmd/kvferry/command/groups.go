@@ -17,7 +17,7 @@ type flagGroup struct {
 
 // flagGroups lists the groups in the order of help.
 var flagGroups = []flagGroup{
-	{"Which records", []string{"type", "db", "keyspace", "match", "regex", "key-file", "sample", "expired", "ttl-from", "ttl-to",
+	{"Which records", []string{"type", "db", "keyspace", "match", "regex", "key-file", "range", "sample", "expired", "ttl-from", "ttl-to",
 		"min-bytes", "min-elements", "keys-only", "dead", "raw", "map-db"}},
 	{"Where", []string{"wal-dir", "wal-dir-b", "temp-dir", "output", "html", "check", "against", "layout", "namespace", "store", "allow-live"}},
 	{"How much", []string{"memory", "workers", "max-bitmap", "max-block", "limit", "max", "max-findings", "top", "estimate", "estimate-size", "force-space"}},

@@ -173,9 +173,13 @@ func (d *Dataset) ordered(ctx context.Context, do func() error) error {
 }
 
 // orderedOnce is ordered for a do whose output cannot be taken back. It first checks every key of keyspaces whose
-// order differs between server versions; tables of other keyspaces are not known to be out of order.
+// order differs between server versions; tables of other keyspaces are not known to be out of order. A lookup of keys
+// does not read others.
 func (d *Dataset) orderedOnce(ctx context.Context, do func() error, written func() bool) error {
-	err := d.checkOrder(ctx)
+	var err error
+	if !format.Lookups(d.Scan.Selection.Spans()) {
+		err = d.checkOrder(ctx)
+	}
 	var order *store.OrderError
 	switch {
 	case err == nil:

@@ -19,6 +19,8 @@ func Default(build Build) *App {
 func (a *App) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.convert(),
+		a.get(),
+		a.keys(),
 		a.dump(),
 		a.verify(),
 		a.diff(),

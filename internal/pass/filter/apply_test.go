@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/format"
 	"kvferry/record"
 )
 
@@ -387,6 +388,7 @@ func TestTexts(t *testing.T) {
 		"match":        {{Filter: Filter{Match: []string{"a b"}}}, {Filter: Filter{Match: []string{"a", "b"}}}},
 		"regex":        {{Filter: Filter{Regex: regexp.MustCompile("a")}}, {Filter: Filter{Regex: regexp.MustCompile("b")}}},
 		"key-file":     {{Filter: Filter{Keys: keys("a", "b")}}, {Filter: Filter{Keys: keys("a", "c")}}},
+		"range":        {{Filter: Filter{Range: &format.Span{Lo: []byte("a")}}}, {Filter: Filter{Range: &format.Span{Hi: []byte("a")}}}},
 		"sample":       {{Filter: Filter{Sample: 2}}, {Filter: Filter{Sample: 3}}},
 		"ttl-from":     {{ExpireFrom: &Moment{Ahead: time.Second}}, {ExpireFrom: &Moment{Ahead: time.Second + time.Millisecond}}},
 		"ttl-to":       {{ExpireTo: &Moment{At: now}}, {ExpireTo: &Moment{At: now.Add(time.Hour)}}},

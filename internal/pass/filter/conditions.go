@@ -19,7 +19,7 @@ const KeyFile = "key-file"
 
 // Names lists the conditions of a selection by their flags. The handling of expired records is not a condition.
 func Names() []string {
-	return []string{"type", "db", "match", "regex", KeyFile, "sample", "ttl-from", "ttl-to", "min-bytes", "min-elements"}
+	return []string{"type", "db", "match", "regex", KeyFile, "range", "sample", "ttl-from", "ttl-to", "min-bytes", "min-elements"}
 }
 
 // Conditions holds the conditions of a selection by name, each with the values of its flag. Times are absolute. A
@@ -44,6 +44,9 @@ func (s *Selection) Conditions(now time.Time) Conditions {
 	if s.Keys != nil {
 		sum := record.HashBytes(fmt.Appendf(nil, "%q", slices.Sorted(maps.Keys(s.Keys))))
 		c[KeyFile] = []string{fmt.Sprintf("%d keys, digest %s", len(s.Keys), sum)}
+	}
+	if s.Range != nil {
+		c["range"] = []string{RangeText(s.Range)}
 	}
 	if s.Sample > 1 {
 		c["sample"] = []string{strconv.FormatUint(s.Sample, 10)}

@@ -8,13 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/format"
 	"kvferry/record"
 )
 
 func TestConditionsInJSON(t *testing.T) {
 	keys := map[string]struct{}{"a": {}, "b": {}}
 	all := Selection{Filter: Filter{Types: record.Of(record.Set) | record.Of(record.Hash), DBs: []string{"bar", "\xff"}, Match: []string{"<b>*", "a"},
-		Regex: regexp.MustCompile(`^\d`), Keys: keys, Sample: 5}, ExpireFrom: &Moment{Ahead: time.Hour}, ExpireTo: &Moment{At: now.Add(2 * time.Hour)},
+		Regex: regexp.MustCompile(`^\d`), Keys: keys, Sample: 5,
+		Range: &format.Span{Lo: []byte("a..b"), Hi: []byte("c")}}, ExpireFrom: &Moment{Ahead: time.Hour}, ExpireTo: &Moment{At: now.Add(2 * time.Hour)},
 		MinBytes: 4096, MinElements: 3}
 	c := all.Conditions(now)
 	if len(c) != len(Names()) {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 
+	"kvferry/format"
 	"kvferry/internal/text/suggest"
 	"kvferry/record"
 )
@@ -21,6 +22,8 @@ type Filter struct {
 	Regex *regexp.Regexp
 	// Keys, if not nil, are the only keys to pass.
 	Keys map[string]struct{}
+	// Range, if not nil, holds the only keys to pass.
+	Range *format.Span
 	// Sample passes one key in n, the same keys in every dataset; 0 and 1 pass all.
 	Sample uint64
 }
@@ -38,7 +41,7 @@ func (f *Filter) Key(key []byte) bool {
 			return false
 		}
 	}
-	if len(f.Match) > 0 && !f.matches(key) {
+	if f.Range != nil && !f.Range.Has(key) || len(f.Match) > 0 && !f.matches(key) {
 		return false
 	}
 	if f.Regex != nil && !f.Regex.Match(key) {
@@ -49,7 +52,7 @@ func (f *Filter) Key(key []byte) bool {
 
 // ByKey reports whether the filter can exclude a record by its key.
 func (f *Filter) ByKey() bool {
-	return len(f.Match) > 0 || f.Regex != nil || f.Keys != nil || f.Sample > 1
+	return len(f.Match) > 0 || f.Regex != nil || f.Keys != nil || f.Range != nil || f.Sample > 1
 }
 
 func (f *Filter) matches(key []byte) bool {

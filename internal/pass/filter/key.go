@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"kvferry/internal/text/escape"
 )
 
 // ParseKey parses a key from the command line: plain text, or hex:… or base64:… for any bytes.
@@ -24,4 +26,13 @@ func ParseKey(s string) ([]byte, error) {
 		return key, nil
 	}
 	return []byte(s), nil
+}
+
+// KeyText formats a key for ParseKey, in one line: as it is if it is visible text, else as hex:….
+func KeyText(key []byte) string {
+	text := string(key)
+	if text == "" || escape.Text(text) != text || strings.HasPrefix(text, "hex:") || strings.HasPrefix(text, "base64:") {
+		return "hex:" + hex.EncodeToString(key)
+	}
+	return text
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"kvferry/format"
-	"kvferry/internal/shared/keylanes"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -17,10 +16,15 @@ type Slots struct {
 	// User returns the user key of a raw key of at least Head bytes; leap is false if later rows of its slot may have
 	// smaller user keys. nil: the user key is the rest after Head, and leap is true.
 	User func(raw []byte) (user []byte, leap bool)
+	// One returns the raw range of a single user key, whose slot is known.
+	One func(key []byte) (lo, hi []byte)
 }
 
 // Open opens the rows of a span. The iterator seeks from slot to slot.
 func (s *Slots) Open(ks store.Keyspace, span format.Span) (store.Iterator, error) {
+	if key, ok := span.Key(); ok {
+		return ks.Rows(s.One(key))
+	}
 	it, err := ks.Rows(s.From, s.To)
 	if err != nil || span.Lo == nil && span.Hi == nil {
 		return it, err
@@ -74,7 +78,7 @@ func (s *slotRows) inside(raw []byte) bool {
 	case s.span.Lo != nil && bytes.Compare(user, s.span.Lo) < 0:
 		s.to = append(append(s.to, raw[:s.Head]...), s.span.Lo...)
 	case s.span.Hi != nil && bytes.Compare(user, s.span.Hi) >= 0:
-		s.to, _ = keylanes.Successor(raw[:s.Head])
+		s.to, _ = store.Successor(raw[:s.Head])
 	default:
 		return true
 	}

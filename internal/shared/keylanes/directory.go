@@ -93,7 +93,7 @@ func (d *Directory) discover() (err error) {
 		d.gap(dirty, end, l.prefix)
 		d.byLen[l.klen] = len(d.lanes)
 		d.lanes = append(d.lanes, l)
-		if end, ok = Successor(l.prefix); !ok {
+		if end, ok = store.Successor(l.prefix); !ok {
 			return nil
 		}
 		dirty = false
@@ -121,21 +121,39 @@ func (d *Directory) gap(dirty bool, from, to []byte) {
 }
 
 // Open returns the set of lanes cut to a span of user keys, lo <= k < hi; nil is open. Rows in no lane go to
-// the set whose lo is nil. memory is the number of bytes of rows that the set may buffer from closed lanes,
-// and the limit of its iterators as far as possible; 0 means 8 MiB.
+// the set whose lo is nil. A span of one key needs one lane, and no search for the others. memory is the number of bytes
+// of rows that the set may buffer from closed lanes, and the limit of its iterators as far as possible; 0 means 8 MiB.
 func (d *Directory) Open(lo, hi []byte, memory int64, stray Stray) (*Set, error) {
+	if key, ok := store.OnlyKey(lo, hi); ok {
+		return d.open(d.lanesOf(key), map[int]int{len(key): 0}, lo, hi, memory, stray), nil
+	}
 	if err := d.find(); err != nil {
 		return nil, err
 	}
+	return d.open(d.lanes, d.byLen, lo, hi, memory, stray), nil
+}
+
+// lanesOf returns the lane that a user key can have rows in.
+func (d *Directory) lanesOf(key []byte) []laneInfo {
+	if !d.layout.Holds(len(key)) {
+		return nil
+	}
+	return []laneInfo{{klen: len(key), prefix: d.layout.AppendPrefix(nil, len(key))}}
+}
+
+func (d *Directory) open(lanes []laneInfo, byLen map[int]int, lo, hi []byte, memory int64, stray Stray) *Set {
 	if memory <= 0 {
 		memory = defaultMemory
 	}
-	s := &Set{dir: d, first: lo == nil, stray: stray, maxOpen: d.maxOpen(memory), chunk: chunkSize(memory, len(d.lanes))}
-	s.cursors = make([]cursor, len(d.lanes))
-	for i := range s.cursors {
-		s.cursors[i].cut(&d.lanes[i], &d.layout, lo, hi)
+	if len(lanes) == 0 {
+		byLen = nil
 	}
-	return s, nil
+	s := &Set{dir: d, byLen: byLen, first: lo == nil, stray: stray, maxOpen: d.maxOpen(memory), chunk: chunkSize(memory, len(lanes))}
+	s.cursors = make([]cursor, len(lanes))
+	for i := range s.cursors {
+		s.cursors[i].cut(&lanes[i], &d.layout, lo, hi)
+	}
+	return s
 }
 
 // maxOpen is the number of lanes that a set with the given memory keeps open.

@@ -16,6 +16,7 @@ import (
 	"bytes"
 
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // Layout describes the raw keys of a keyspace.
@@ -67,7 +68,7 @@ func (l *Layout) Holds(klen int) bool {
 // bound.
 func (l *Layout) Rows(key []byte) (from, to []byte) {
 	from = append(l.AppendPrefix(make([]byte, 0, l.PrefixLen+len(key)), len(key)), key...)
-	to, _ = Successor(from)
+	to, _ = store.Successor(from)
 	return from, to
 }
 
@@ -77,22 +78,9 @@ func bound(prefix []byte, klen int, key []byte) (raw []byte, ok bool) {
 	if len(key) <= klen {
 		return append(bytes.Clone(prefix), key...), true
 	}
-	next, ok := Successor(key[:klen])
+	next, ok := store.Successor(key[:klen])
 	if !ok {
 		return nil, false
 	}
 	return append(bytes.Clone(prefix), next...), true
-}
-
-// Successor returns the smallest byte string greater than all strings that start with b; false if no such
-// string exists, because b is empty or all 0xFF.
-func Successor(b []byte) ([]byte, bool) {
-	for i := len(b) - 1; i >= 0; i-- {
-		if b[i] != 0xff {
-			out := bytes.Clone(b[:i+1])
-			out[i]++
-			return out, true
-		}
-	}
-	return nil, false
 }

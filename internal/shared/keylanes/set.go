@@ -21,12 +21,13 @@ const minOpen = 4
 // has been returned exactly once, by Next or to Stray. A Set is used by one goroutine.
 type Set struct {
 	dir     *Directory
+	byLen   map[int]int // key length to index in cursors
 	first   bool
 	stray   Stray
 	maxOpen int
 	chunk   int // bytes of rows that a closed lane keeps
 
-	cursors []cursor // one for each lane of the directory
+	cursors []cursor
 	open    []*cursor
 	tick    int64
 	spare   [][]store.Row // memory for rows, from closed lanes
@@ -75,7 +76,7 @@ type cursor struct {
 func (c *cursor) cut(l *laneInfo, lay *Layout, lo, hi []byte) {
 	c.prefix, c.klen = l.prefix, l.klen
 	c.min = len(l.prefix) + l.klen + lay.MinRest
-	end, _ := Successor(l.prefix)
+	end, _ := store.Successor(l.prefix)
 	c.from, c.to = l.prefix, end
 	if lo != nil {
 		from, ok := bound(l.prefix, l.klen, lo)
@@ -95,7 +96,7 @@ func (c *cursor) cut(l *laneInfo, lay *Layout, lo, hi []byte) {
 // length go to Stray.
 func (s *Set) Seek(key []byte) error {
 	s.cur = nil
-	i, ok := s.dir.byLen[len(key)]
+	i, ok := s.byLen[len(key)]
 	if !ok {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand"
 	"slices"
+	"strings"
 	"testing"
 
 	"kvferry/internal/testkit/memstore"
@@ -149,7 +150,9 @@ func TestSpansAddUp(t *testing.T) {
 			cuts = append(cuts, keys[rng.Intn(len(keys))]+"x"[:rng.Intn(2)])
 		}
 		slices.Sort(cuts)
-		cuts = slices.DeleteFunc(slices.Compact(cuts), func(s string) bool { return s == "" })
+		cuts = slices.DeleteFunc(slices.Compact(cuts), func(s string) bool { // a span of one key is a lookup
+			return s == "" || slices.Contains(cuts, strings.TrimSuffix(s, "\x00")) && strings.HasSuffix(s, "\x00")
+		})
 		d := NewDirectory(ks, testLayout())
 		d.MaxOpen = 1 + rng.Intn(3)
 		var found2, strays2 []string
@@ -336,7 +339,7 @@ func TestLayout(t *testing.T) {
 	if string(from) != "d\x02a\xff" || string(to) != "d\x02b" {
 		t.Errorf("rows of a key: %q to %q", from, to)
 	}
-	if _, ok := Successor([]byte("\xff\xff")); ok {
+	if _, ok := store.Successor([]byte("\xff\xff")); ok {
 		t.Error("a successor of all 0xFF")
 	}
 }

@@ -259,7 +259,7 @@ func (l *Rows) Range(key []byte) (lo, hi []byte) {
 	}
 	if l.Order.Open != nil {
 		lo = l.Order.AppendPrefix(nil, key)
-		hi, _ = keylanes.Successor(lo)
+		hi, _ = store.Successor(lo)
 		return lo, hi
 	}
 	return l.Order.span(key, append(append([]byte{}, key...), 0)) // the next user key is the same with a zero behind it
