@@ -42,7 +42,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		a.complete(root)
 	}
 	out := &standardOutput{Writer: stdout}
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the arguments of the process
 	root.SetIn(a.Stdin)
 	root.SetOut(out)
 	root.SetErr(stderr)
@@ -190,6 +190,7 @@ A YAML file given with -f can hold any flag, one per line. The command line take
   type: [hash, zset]
   workers: 4
   dry-run: true
+
 ` + exitHelp,
 		Example: `  kvferry inspect /data/pika/dump
   kvferry verify /data/pika/dump
@@ -204,7 +205,10 @@ A YAML file given with -f can hold any flag, one per line. The command line take
 			}
 			return nil
 		},
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := io.WriteString(cmd.OutOrStdout(), shortHelp(cmd, helpWidth(cmd.OutOrStdout())))
+			return err
+		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return allFlags(cmd, job) },
 	}
 	root.Flags().Bool("version", false, "print the version") // -v means verbose, everywhere
@@ -212,7 +216,7 @@ A YAML file given with -f can hold any flag, one per line. The command line take
 	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` of flags, by name")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.commands()...)
-	root.SetUsageFunc(usage)
+	root.SetHelpFunc(showHelpOf)
 	root.SetHelpCommand(help())
 	hint(root)
 	oneInput(root)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"kvferry/inspect"
 	"kvferry/internal/pass/progress"
@@ -232,19 +231,6 @@ func newBar(w io.Writer, total int64) *progressbar.ProgressBar {
 
 // leastBar is the width of a short bar with its percentage and byte counts.
 const leastBar = 48
-
-// widthOf returns the width of a terminal in characters; 0 if unknown.
-func widthOf(w io.Writer) int {
-	f, ok := w.(interface{ Fd() uintptr })
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
-}
 
 // narrowText describes a state in few characters, the most important first.
 func narrowText(s progress.State) string {

@@ -19,7 +19,8 @@ findings describes every kind of finding and what to do about damage.
 
 Expired records are checked and counted, too. --against compares the dataset with another one instead,
 like kvferry diff; then --expired applies, and --max-findings is the --max of diff.
-` + exitHelp
+
+Exit codes: 0 sound; 3 findings (see --fail-on); 1 failed.`
 
 const verifyExample = `  kvferry verify /data/pika/dump
   kvferry verify --format sarif -o findings.sarif /data/pika/dump
