@@ -31,8 +31,10 @@ type App struct {
 	LimitMemory func(bytes int64)
 	// Stdin is the input that - names; nil means the process's standard input.
 	Stdin io.Reader
-	// Terminal is true if standard error is a terminal, where a progress bar can be drawn.
+	// Terminal is true if standard error is a terminal where a progress bar can be drawn.
 	Terminal bool
+	// Screen is true if standard output is a terminal, which a bar would share with the results.
+	Screen bool
 }
 
 // Run executes one command line and returns the exit code. It prints an error to stderr in one line.

@@ -142,7 +142,7 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err er
 	if err := f.validate(); err != nil {
 		return err
 	}
-	show := a.newProgress(cmd, f.watched())
+	show := a.newProgress(cmd, f.watched(a.Screen))
 	defer func() { show.end(err) }()
 	notes := &noted{w: show, of: []string{location}}
 	d, err := a.dataset(cmd, location, &f.read, show, notes.report)
@@ -177,9 +177,9 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) (err er
 	return f.read.hint(err)
 }
 
-// watched returns the progress flags. A dump to standard output shows no progress unless requested.
-func (f *dumpFlags) watched() *ProgressFlags {
-	if toStandard(f.output) && f.read.progress.mode == "auto" {
+// watched returns the progress flags. A dump on the screen shows no progress unless requested.
+func (f *dumpFlags) watched(screen bool) *ProgressFlags {
+	if screen && toStandard(f.output) && f.read.progress.mode == "auto" {
 		return &ProgressFlags{mode: "none"}
 	}
 	return &f.read.progress

@@ -379,7 +379,7 @@ func TestProgressJSON(t *testing.T) {
 func TestProgressBar(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(t.TempDir(), "dst"), "--progress", "bar")
-	if r.code != ExitOK || !strings.Contains(r.stderr, "run") {
+	if r.code != ExitOK || !strings.Contains(r.stderr, "convert") {
 		t.Errorf("exit %d: %q", r.code, r.stderr)
 	}
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -262,12 +263,12 @@ func printEstimate(w io.Writer, r *convert.Report) {
 			fmt.Fprintf(w, "  space: %s for %s in %s, %s free: NOT ENOUGH\n", bytesText(v.Needed), v.Use(), escape.Text(v.Path), bytesText(v.Free))
 		}
 	}
-	fmt.Fprintf(w, "  time: %s on this machine with %s", secondsText(e.Seconds), record.Plural(int64(r.Workers), "worker"))
+	fmt.Fprintf(w, "  time: %s on this machine with %s", aboutText(e.Seconds), record.Plural(int64(r.Workers), "worker"))
 	fmt.Fprint(w, " (")
 	if e.Prepare > 0 {
-		fmt.Fprintf(w, "%s %s, ", r.Timings.Preparation, secondsText(e.Prepare))
+		fmt.Fprintf(w, "%s %s, ", r.Timings.Preparation, aboutText(e.Prepare))
 	}
-	fmt.Fprintf(w, "run %s, proof %s)\n", secondsText(e.Run), secondsText(e.Prove))
+	fmt.Fprintf(w, "convert %s, finish %s, proof %s)\n", aboutText(e.Run), aboutText(e.Finish), aboutText(e.Prove))
 }
 
 func printProof(w io.Writer, r *convert.Report) {
@@ -283,7 +284,7 @@ func printProof(w io.Writer, r *convert.Report) {
 			}
 		}
 	case r.DryRun:
-		fmt.Fprintln(w, "dry run: nothing was written")
+		fmt.Fprintf(w, "dry run of %s into %s: nothing was written\n", escape.Text(r.Source.Path), escape.Text(r.Target.Path))
 	case r.Proof.Counted:
 		fmt.Fprintf(w, "counted: %s\n", r.Proof.Why)
 	default:
@@ -306,13 +307,13 @@ func printTimings(w io.Writer, r *convert.Report) {
 	for _, p := range []struct {
 		name string
 		took float64
-	}{{t.Preparation, t.Prepare}, {"run", t.Run}, {"finish", t.Finish}, {"proof", t.Prove}} {
+	}{{t.Preparation, t.Prepare}, {runText(r), t.Run}, {"finish", t.Finish}, {"proof", t.Prove}} {
 		if p.took > 0 {
 			parts = append(parts, p.name+" "+secondsText(p.took))
 		}
 	}
 	fmt.Fprintf(w, " (%s)", strings.Join(parts, ", "))
-	if t.Total > 0 && !t.Resumed {
+	if t.Total > 0 && !t.Resumed && !r.Sampled { // otherwise this run did not read all of the source
 		fmt.Fprintf(w, ", %s and %s of source a second", record.Plural(int64(float64(r.Elements())/t.Total+0.5), "element"),
 			bytesText(int64(float64(r.Source.Bytes)/t.Total)))
 	}
@@ -320,6 +321,29 @@ func printTimings(w io.Writer, r *convert.Report) {
 		fmt.Fprint(w, ", resumed")
 	}
 	fmt.Fprintln(w)
+}
+
+// runText says what the main phase of a conversion or dry run does.
+func runText(r *convert.Report) string {
+	if r.DryRun {
+		return "read"
+	}
+	return "convert"
+}
+
+// aboutText formats a predicted time, no more precisely than it is known.
+func aboutText(s float64) string {
+	switch d := time.Duration(s * float64(time.Second)); {
+	case d < time.Second:
+		return "under 1 s"
+	case d < 10*time.Second:
+		return fmt.Sprintf("about %.0f s", s)
+	case d < time.Minute:
+		return fmt.Sprintf("about %.0f s", 5*math.Round(s/5))
+	case d < 90*time.Minute:
+		return fmt.Sprintf("about %.0f min", s/60)
+	}
+	return fmt.Sprintf("about %.1f h", s/3600)
 }
 
 func secondsText(s float64) string {
