@@ -69,7 +69,7 @@ const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
   kvferry convert --type hash --match 'user:*' nemo:/data/old nemo:/data/users
   kvferry convert --skip-existing aof:/data/redis redis://127.0.0.1:6379
   kvferry convert --instances 8 /data/pika4 pika4:/data/eight
-  kvferry convert --min-bytes 1MiB --ttl-from 30d /data/dump blackwidow:/big
+  kvferry convert --min-bytes 1MiB /data/pika/dump blackwidow:/data/large
   kvferry convert -f job.yaml --workers 4 /data/pika/dump blackwidow:/data/new`
 
 // convertFlags are the flags of convert.

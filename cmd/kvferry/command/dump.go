@@ -69,7 +69,7 @@ Exit codes: 0 done; 3 --salvage skipped something; 4 records left out of resp; 1
 const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl
   kvferry dump --type hash --match 'user:*' /data/pika/dump
   kvferry dump --keys-only -o keys.jsonl.zst blackwidow:/data/new
-  kvferry dump --format resp /data/pika/dump | redis-cli --pipe
+  kvferry dump --format resp --type hash /data/pika/dump | redis-cli --pipe
   kvferry dump --raw --keyspace zsets/score_cf --limit 10 blackwidow:/data/new`
 
 // dumpFlags are the flags of dump.

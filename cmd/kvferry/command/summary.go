@@ -113,14 +113,14 @@ func printParts(w io.Writer, r *convert.Report) {
 	for _, p := range r.Parts {
 		printPart(t, &p)
 	}
-	fmt.Fprintf(t, "all\t\t%d\t%d\t\n", r.Records(), r.Elements())
+	fmt.Fprintf(t, "all\t\t%s\t%s\t\n", record.Number(r.Records()), record.Number(r.Elements()))
 	if len(r.Skipped) > 0 {
 		fmt.Fprint(t, "skipped\t\t\t\t\n")
 		for _, p := range r.Skipped {
 			printPart(t, &p)
 		}
 		n, elements := r.SkippedRecords()
-		fmt.Fprintf(t, "all\t\t%d\t%d\t\n", n, elements)
+		fmt.Fprintf(t, "all\t\t%s\t%s\t\n", record.Number(n), record.Number(elements))
 	}
 	t.Flush()
 	if len(r.Skipped) > 0 {
@@ -129,7 +129,7 @@ func printParts(w io.Writer, r *convert.Report) {
 }
 
 func printPart(w io.Writer, p *convert.PartDigest) {
-	fmt.Fprintf(w, "%s\t%s\t%d\t%d\t\n", escape.Text(string(p.DB)), p.Type, p.Records, p.Elements)
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", escape.Text(string(p.DB)), p.Type, record.Number(p.Records), record.Number(p.Elements))
 }
 
 // printLedger prints source rows by outcome: one line per keyspace, one column per class that occurs.
@@ -150,9 +150,9 @@ func printLedger(w io.Writer, ledger []convert.Account) {
 			empty++
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%d\t", escape.Text(string(a.Keyspace)), a.Rows)
+		fmt.Fprintf(t, "%s\t%s\t", escape.Text(string(a.Keyspace)), record.Number(a.Rows))
 		for _, c := range classes {
-			fmt.Fprintf(t, "%d\t", a.Classes[c])
+			fmt.Fprintf(t, "%s\t", record.Number(a.Classes[c]))
 		}
 		fmt.Fprintln(t)
 	}
@@ -174,13 +174,13 @@ func printEntries(w io.Writer, ledger []convert.Account) {
 		sum.RangeDeleted += a.Entries.RangeDeleted
 		sum.Folded += a.Entries.Folded
 	}
-	fmt.Fprintf(w, "%s read = %s", record.Plural(sum.Read, "entry"), record.Plural(sum.Visible, "row"))
+	fmt.Fprintf(w, "%s read = %s", record.Count(sum.Read, "entry"), record.Count(sum.Visible, "row"))
 	for _, part := range []struct {
 		n    int64
 		what string
 	}{{sum.Superseded, "superseded"}, {sum.Tombstones, "tombstones"}, {sum.RangeDeleted, "range-deleted"}, {sum.Folded, "folded"}} {
 		if part.n != 0 {
-			fmt.Fprintf(w, " + %d %s", part.n, part.what)
+			fmt.Fprintf(w, " + %s %s", record.Number(part.n), part.what)
 		}
 	}
 	fmt.Fprintln(w)
@@ -314,7 +314,7 @@ func printTimings(w io.Writer, r *convert.Report) {
 	}
 	fmt.Fprintf(w, " (%s)", strings.Join(parts, ", "))
 	if t.Total > 0 && !t.Resumed && !r.Sampled { // otherwise this run did not read all of the source
-		fmt.Fprintf(w, ", %s and %s of source a second", record.Plural(int64(float64(r.Elements())/t.Total+0.5), "element"),
+		fmt.Fprintf(w, ", %s and %s of source a second", record.Count(int64(float64(r.Elements())/t.Total+0.5), "element"),
 			bytesText(int64(float64(r.Source.Bytes)/t.Total)))
 	}
 	if t.Resumed {
