@@ -19,11 +19,10 @@ import (
 
 // Faults that no program can detect in files with valid checksums.
 const (
-	byValue  = "changed value bytes under a right checksum"
-	byName   = "changed key bytes under a right checksum"
-	byRow    = "a row left out with every count right"
-	byFamily = "the name of a column family changed in a MANIFEST"
-	byKind   = "a row of LevelDB made a tombstone, which nothing counts"
+	byValue = "changed value bytes under a right checksum"
+	byName  = "changed key bytes under a right checksum"
+	byRow   = "a row left out with every count right"
+	byKind  = "a row of LevelDB made a tombstone, which nothing counts"
 )
 
 // forgery is a fault inside a reassembled file. do returns a description, "" if it found no target, and the reason why
@@ -191,6 +190,37 @@ var tableForgeries = []forgery[*table]{
 		}
 		return fmt.Sprintf(" of block %d by %d", at, by), ""
 	}},
+	{"range-drop", func(r *fixtures.Rand, t *table) (string, string) { return t.dropRange(r, false) }},
+	{"range-drop-counted", func(r *fixtures.Rand, t *table) (string, string) { return t.dropRange(r, true) }},
+	{"range-byte", func(r *fixtures.Rand, t *table) (string, string) {
+		if len(t.ranges) == 0 {
+			return "", ""
+		}
+		at := r.Intn(len(t.ranges))
+		d := &t.ranges[at]
+		if r.Chance(50) {
+			d.key = flipped(r, slices.Clone(d.key))
+		} else if d.value = flipped(r, slices.Clone(d.value)); d.value == nil {
+			return "", ""
+		}
+		return fmt.Sprintf(" of tombstone %d", at), byName
+	}},
+	{"range-more", func(r *fixtures.Rand, t *table) (string, string) {
+		if t.levelDB {
+			return "", ""
+		}
+		first, last := t.blocks[0][0].key, t.blocks[len(t.blocks)-1]
+		user, _ := base.SplitKey(first)
+		end, _ := base.SplitKey(last[len(last)-1].key)
+		key := append(bytes.Clone(user), first[len(user):]...)
+		key[len(user)] = base.KindRangeDelete
+		t.ranges = append(t.ranges, row{key, bytes.Clone(end)})
+		if r.Chance(50) {
+			return " uncounted", ""
+		}
+		t.count()
+		return " counted", byRow
+	}},
 	{"first-block-empty", func(r *fixtures.Rand, t *table) (string, string) {
 		t.blocks = slices.Insert(t.blocks, 0, []row{})
 		t.set("rocksdb.num.data.blocks", uint64(len(t.blocks)))
@@ -210,6 +240,20 @@ func (t *table) drop(r *fixtures.Rand, counted bool) (what, hidden string) {
 		hidden = byRow
 	}
 	return fmt.Sprintf(" %d of block %d", i, b), hidden
+}
+
+// dropRange removes a range tombstone.
+func (t *table) dropRange(r *fixtures.Rand, counted bool) (what, hidden string) {
+	if len(t.ranges) == 0 {
+		return "", ""
+	}
+	at := r.Intn(len(t.ranges))
+	t.ranges = slices.Delete(t.ranges, at, at+1)
+	if counted {
+		t.count()
+		hidden = byRow
+	}
+	return fmt.Sprintf(" %d", at), hidden
 }
 
 // framed is a log or a MANIFEST split into records.
@@ -415,28 +459,14 @@ var manifestForgeries = append(shuffled(byManifest),
 			return "", ""
 		}
 		b := r.Intn(len(f.records[at]))
-		hidden := ""
-		if name := familyName(f.records[at]); b >= name && name > 0 {
-			hidden = byFamily
-		}
 		f.records[at][b] ^= 1 << r.Intn(8)
-		return fmt.Sprintf(" %d of record %d", b, at), hidden
+		return fmt.Sprintf(" %d of record %d", b, at), ""
 	}})
 
-// familyName returns the offset of the column family's name in a record that adds one, else 0.
-func familyName(record []byte) int {
-	p := &base.Fields{Buf: record}
-	for p.More() {
-		switch tag := p.Uvarint("tag"); tag {
-		case manifest.TagColumnFamilyAdd:
-			return p.Off + 1
-		case manifest.TagComparator:
-			p.Prefixed("name")
-		default:
-			p.Uvarint("number")
-		}
-	}
-	return 0
+// forgeable reports whether there are forgeries of a file.
+func forgeable(file string) bool {
+	ext := filepath.Ext(file)
+	return isLog(file) || ext == ".sst" || ext == ".ldb" || filepath.Base(file) == "data.mdb"
 }
 
 // forge applies a random forgery for the kind of the chosen file; ok is false if none applied.

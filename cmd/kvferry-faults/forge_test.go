@@ -93,20 +93,23 @@ func TestAgree(t *testing.T) {
 		dump, verify, fingerprint, diff *outcome
 		counted                         int64 // by fingerprint
 		wrong                           string
+		resorted                        *outcome
 	}{
-		"all take it":          {of(0, "a\n"), of(0, ""), of(0, ""), of(0, ""), 1, ""},
-		"all refuse it":        {of(1, ""), of(3, ""), of(1, ""), of(1, ""), 1, ""},
-		"verify alone":         {of(0, "a\n"), of(3, ""), of(0, ""), of(0, ""), 1, "take what verify refuse"},
-		"tables were sorted":   {told(of(0, "a\n"), "unordered-table"), told(of(3, ""), "key-order"), of(0, ""), of(0, ""), 1, ""},
-		"an index is wrong":    {of(1, ""), told(of(3, ""), "zset-score-mismatch"), of(0, ""), of(0, ""), 1, "take what"},
-		"all but verify":       {of(1, ""), of(0, ""), of(1, ""), of(1, ""), 1, "take what"},
-		"other counts":         {of(0, "a\n"), of(0, ""), of(0, ""), of(0, ""), 2, "fingerprint counts 2 records, dump 1"},
-		"diff sees nothing":    {of(0, "b\n"), of(0, ""), of(0, ""), of(0, ""), 1, "diff finds no difference"},
-		"diff sees a ghost":    {of(0, "a\n"), of(0, ""), of(0, ""), of(3, ""), 1, "diff finds a difference"},
-		"diff sees what it is": {of(0, "b\n"), of(0, ""), of(0, ""), of(3, ""), 1, ""},
+		"all take it":           {of(0, "a\n"), of(0, ""), of(0, ""), of(0, ""), 1, "", nil},
+		"all refuse it":         {of(1, ""), of(3, ""), of(1, ""), of(1, ""), 1, "", nil},
+		"verify alone":          {of(0, "a\n"), of(3, ""), of(0, ""), of(0, ""), 1, "take what verify refuse", nil},
+		"tables were sorted":    {told(of(0, "a\n"), "unordered-table"), told(of(3, ""), "key-order"), of(0, ""), of(0, ""), 1, "", nil},
+		"a large one is sorted": {of(1, ""), told(of(3, ""), "key-order"), of(0, ""), of(0, ""), 1, "", told(of(0, "a\n"), "unordered-table")},
+		"nobody can sort it":    {of(1, ""), told(of(3, ""), "key-order"), of(0, ""), of(0, ""), 1, "take what dump, verify refuse", of(1, "")},
+		"an index is wrong":     {of(1, ""), told(of(3, ""), "zset-score-mismatch"), of(0, ""), of(0, ""), 1, "take what", nil},
+		"all but verify":        {of(1, ""), of(0, ""), of(1, ""), of(1, ""), 1, "take what", nil},
+		"other counts":          {of(0, "a\n"), of(0, ""), of(0, ""), of(0, ""), 2, "fingerprint counts 2 records, dump 1", nil},
+		"diff sees nothing":     {of(0, "b\n"), of(0, ""), of(0, ""), of(0, ""), 1, "diff finds no difference", nil},
+		"diff sees a ghost":     {of(0, "a\n"), of(0, ""), of(0, ""), of(3, ""), 1, "diff finds a difference", nil},
+		"diff sees what it is":  {of(0, "b\n"), of(0, ""), of(0, ""), of(3, ""), 1, "", nil},
 	} {
 		k := class{counts: map[string]int{}}
-		x := &reading{dump: c.dump, verify: c.verify, fingerprint: c.fingerprint, inspect: c.fingerprint, convert: c.fingerprint, diff: c.diff,
+		x := &reading{dump: c.dump, verify: c.verify, fingerprint: c.fingerprint, inspect: c.fingerprint, convert: c.fingerprint, diff: c.diff, resorted: c.resorted,
 			counts: map[string]int64{"dump": c.dump.sum.lines, "fingerprint": c.counted}}
 		k.agree(x, sound, name)
 		if got := strings.Join(k.wrong, "; "); (got == "") != (c.wrong == "") || !strings.Contains(got, c.wrong) {

@@ -39,7 +39,7 @@ var made = []string{"blackwidow", "nemo", "pika4", "ardb", "ardb+leveldb", "kvro
 // makeSmall writes these datasets below dir.
 func (h *harness) makeSmall() error {
 	dir := filepath.Join(h.dir, "made")
-	if err := h.make(dir, 600); err != nil {
+	if err := h.make(dir, 600, made); err != nil {
 		return err
 	}
 	for _, from := range made {
@@ -60,30 +60,39 @@ func (h *harness) makeSmall() error {
 	return nil
 }
 
-// makeTiny writes datasets to forge, so small that a case takes milliseconds.
+// tinySize is the size of the golden databases of which a case takes little time.
+const tinySize = 1 << 20
+
+// makeTiny writes datasets to forge, so small that a case takes milliseconds, and adds the smallest golden databases.
 func (h *harness) makeTiny() error {
 	dir := filepath.Join(h.dir, "tiny")
 	if _, err := os.Stat(dir); err == nil {
 		return nil
 	}
-	if err := h.make(dir, 40); err != nil {
+	formats := []string{"blackwidow", "nemo", "pika3.5", "pika4", "ardb", "ardb+leveldb", "kvrocks"}
+	if err := h.make(dir, 40, formats); err != nil {
 		return err
 	}
-	for _, f := range made {
+	for _, f := range formats {
 		s := &source{name: "tiny " + f, dir: filepath.Join(dir, f), target: f}
 		var err error
 		if s.files, err = filesOf(s.dir); err != nil {
 			return err
 		}
-		if f != "rdb" && h.chosen(s.name) {
+		if h.chosen(s.name) {
+			h.tiny = append(h.tiny, s)
+		}
+	}
+	for _, s := range h.sources {
+		if n := s.size(); n > 0 && n <= tinySize {
 			h.tiny = append(h.tiny, s)
 		}
 	}
 	return nil
 }
 
-// make writes a dataset with a number of records in each format.
-func (h *harness) make(dir string, records int64) error {
+// make writes a dataset with a number of records in each of the formats, of which the first is blackwidow.
+func (h *harness) make(dir string, records int64, formats []string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
@@ -97,7 +106,7 @@ func (h *harness) make(dir string, records int64) error {
 	if err := fixtures.Mix(h.seed, records).Build(ctx, target, 16<<20); err != nil {
 		return err
 	}
-	for _, f := range made[1:] {
+	for _, f := range formats[1:] {
 		if o := h.run.run(nil, new(sums), "convert", "--now", clock, first, f+":"+filepath.Join(dir, f)); o.code != 0 {
 			return fmt.Errorf("making %s: %s", f, o.stderr)
 		}

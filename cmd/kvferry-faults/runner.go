@@ -103,8 +103,8 @@ func (r *runner) run(stdout *bytes.Buffer, sum *sums, args ...string) (o *outcom
 }
 
 // dump reads all records. Its findings are lines of its standard error.
-func (r *runner) dump(src string) *outcome {
-	o := r.run(nil, new(sums), "dump", "--now", clock, "--temp-dir", r.work, src)
+func (r *runner) dump(src string, more ...string) *outcome {
+	o := r.run(nil, new(sums), append([]string{"dump", "--now", clock, "--temp-dir", r.work, src}, more...)...)
 	for _, line := range strings.Split(o.stderr, "\n") {
 		if f := strings.Fields(line); len(f) > 2 && f[0] == "kvferry:" {
 			o.told[strings.TrimSuffix(f[2], ":")]++

@@ -86,6 +86,16 @@ func (s *source) has(pattern string) bool {
 	return slices.ContainsFunc(s.files, func(f string) bool { return named(f, pattern) })
 }
 
+// size returns the total size of the source's files.
+func (s *source) size() (n int64) {
+	for _, f := range s.files {
+		if info, err := os.Stat(filepath.Join(s.dir, f)); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
 // copyTo makes a copy of the source. Its files are hard links: change them only with replace.
 func (s *source) copyTo(dir string) error {
 	for _, rel := range s.files {

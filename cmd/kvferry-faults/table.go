@@ -22,6 +22,7 @@ type row struct{ key, value []byte }
 type table struct {
 	levelDB bool
 	blocks  [][]row
+	ranges  []row // range tombstones
 	props   []row // properties of RocksDB
 
 	// Faults in the assembly of the file.
@@ -34,12 +35,13 @@ const (
 	magicLevelDB = 0xdb4775248b80fb57
 	perBlock     = 6 // rows of a block: small tables have several
 	propsBlock   = "rocksdb.properties"
+	rangesBlock  = "rocksdb.range_del" // and 2, in newer tables
 )
 
 // errForm means that a table has an unsupported form.
 var errForm = errors.New("another form of table")
 
-// readTable disassembles a table that has one index and no range tombstones, in any compression.
+// readTable disassembles a table that has one index, in any compression.
 func readTable(b []byte) (*table, error) {
 	if len(b) < 53 {
 		return nil, errForm
@@ -69,7 +71,11 @@ func readTable(b []byte) (*table, error) {
 			if t.props, err = readBlock(b, h); err != nil {
 				return nil, err
 			}
-		case bytes.Contains(m.key, []byte("range_del")), bytes.Contains(m.key, []byte("dict")):
+		case bytes.HasPrefix(m.key, []byte(rangesBlock)):
+			if t.ranges, err = readBlock(b, h); err != nil {
+				return nil, err
+			}
+		case bytes.Contains(m.key, []byte("dict")):
 			return nil, errForm
 		}
 	}
@@ -216,6 +222,13 @@ func (t *table) count() {
 			}
 		}
 	}
+	n := uint64(len(t.ranges)) // the engine adds them to entries and deletions
+	for _, r := range t.ranges {
+		keys += uint64(len(r.key))
+		values += uint64(len(r.value))
+	}
+	entries, deletes = entries+n, deletes+n
+	t.set("rocksdb.num.range-deletions", n)
 	t.set("rocksdb.num.entries", entries)
 	t.set("rocksdb.deleted.keys", deletes)
 	t.set("rocksdb.merge.operands", merges)
@@ -261,6 +274,9 @@ func (t *table) write() []byte {
 	var metas []row
 	if len(t.props) > 0 {
 		metas = append(metas, row{[]byte(propsBlock), put(block(t.props, 1, nil))})
+	}
+	if len(t.ranges) > 0 {
+		metas = append(metas, row{[]byte(rangesBlock), put(block(t.ranges, 1, nil))})
 	}
 	handles := put(block(metas, 1, nil))
 	handles = append(handles, put(raw)...)

@@ -13,10 +13,11 @@ import (
 )
 
 // claim checks that a table file belongs to the MANIFEST, and is not a file of the same name and size from another copy
-// of the dataset. Name and size are compared when the file is found, its unique id when it is opened, and its bounds,
+// of the dataset. Name and size are compared when the file is found, its unique id and column family when it is opened, and its bounds,
 // the first and the last internal key, before its rows are read.
 type claim struct {
 	manifest.Table
+	family  string // that lists the table
 	compare func(a, b []byte) int
 
 	err  error // set by opened if it is another table
@@ -28,12 +29,18 @@ type claim struct {
 // of all rows compare the last key; see lsm.Info.Exact.
 const maxEnd = 256 << 10
 
-// opened compares the unique id. Range tombstones take effect without a walk, so a table with range tombstones is
+// opened compares the unique id, and the column family that the table was written for. An ingested table may come from
+// another one. Range tombstones take effect without a walk, so a table with range tombstones is
 // checked completely.
 func (c *claim) opened(r *sst.Reader, i *sst.Info) {
 	if id, ok := i.UniqueID(); ok && c.UniqueID != (manifest.UniqueID{}) && id != c.UniqueID {
 		c.err = r.Fail(record.NoOffset, lsm.FieldIdentity, otherTable("the unique id %016X-%016X", "%016X-%016X",
 			[]any{c.UniqueID[0], c.UniqueID[1]}, []any{id[0], id[1]}))
+		return
+	}
+	if i.FamilyName != "" && i.HasFamily && !i.External && i.FamilyName != c.family {
+		c.err = r.Fail(record.NoOffset, lsm.FieldIdentity, otherTable("the column family %s", "%s",
+			[]any{record.Quote([]byte(c.family))}, []any{record.Quote([]byte(i.FamilyName))}))
 		return
 	}
 	if len(i.Tombstones) > 0 {

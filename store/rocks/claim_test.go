@@ -33,7 +33,15 @@ func foreigners() []foreign {
 	large := []testsst.Entry{put("a", 3, big), put("b", 4, "2"), put("d", 5, big)}
 	later := []testsst.Entry{put("aa", 3, big), put("b", 4, "2"), put("d", 5, big)}
 	deleted := testsst.Spec{Tombstones: []testsst.Entry{testsst.RangeDel("b", 9, "e")}}
+	family := func(name string) map[string][]byte {
+		return map[string][]byte{"rocksdb.column.family.id": {0}, "rocksdb.column.family.name": []byte(name)}
+	}
 	return []foreign{
+		{name: "its family", spec: testsst.Spec{Props: family("default")}, belongs: abc, found: abc, sound: true},
+		{name: "no family", spec: testsst.Spec{Props: family("")}, belongs: abc, found: abc, sound: true},
+		{name: "another family", spec: testsst.Spec{Props: family("second")}, belongs: abc, found: abc},
+		{name: "ingested from another family", spec: testsst.Spec{External: true, GlobalSeq: 7, Props: family("second")}, sound: true,
+			belongs: []testsst.Entry{put("a", 0, "1"), put("c", 0, "3")}, found: []testsst.Entry{put("a", 0, "1"), put("c", 0, "3")}},
 		{name: "itself", belongs: abc, found: abc, sound: true},
 		{name: "first key", belongs: abc, found: []testsst.Entry{put("A", 3, "1"), put("b", 4, "2"), put("c", 5, "3")}},
 		{name: "last key", belongs: abc, found: []testsst.Entry{put("a", 3, "1"), put("b", 4, "2"), put("d", 5, "3")}},
@@ -101,6 +109,7 @@ func TestForeignTables(t *testing.T) {
 			}
 			for _, want := range map[string][]string{
 				"first key":       {`the smallest key "a" (sequence number 3), the table has "A" (sequence number 3)`},
+				"another family":  {`the column family "default", the table has "second"`},
 				"last key":        {`the largest key "c" (sequence number 5), the table has "d" (sequence number 5)`},
 				"older first row": {`the smallest key "a" (sequence number 3), the table has "a" (sequence number 1)`},
 				"with tombstones": {`the smallest key "a" (sequence number 3), the table has "B" (sequence number 3)`},
@@ -131,7 +140,7 @@ func TestForeignTables(t *testing.T) {
 
 // TestForeignTableIsMetByLookups: a lookup of one key meets the table too, and one that reads other tables does not.
 func TestForeignTableIsMetByLookups(t *testing.T) {
-	f := foreigners()[2]
+	f := foreigners()[6]
 	dir, _ := f.make(t)
 	db := openTest(t, dir, store.Options{})
 	it, err := db.Keyspaces()[0].Rows([]byte("b"), []byte("b\x00"))
@@ -194,12 +203,12 @@ func TestUniqueID(t *testing.T) {
 					t.Errorf("%s: unique id %x %v, the MANIFEST says %x", tab.Path, id, ok, src.claim.UniqueID)
 				}
 				seen++
-				none := claim{Table: src.claim.Table, compare: src.claim.compare}
+				none := claim{Table: src.claim.Table, family: src.claim.family, compare: src.claim.compare}
 				none.UniqueID = manifest.UniqueID{} // as of an engine before 6.29
 				if none.opened(src.Reader, info); none.err != nil {
 					t.Errorf("%s: the MANIFEST names no id: %v", tab.Path, none.err)
 				}
-				other := claim{Table: src.claim.Table, compare: src.claim.compare}
+				other := claim{Table: src.claim.Table, family: src.claim.family, compare: src.claim.compare}
 				other.UniqueID[1]++
 				other.opened(src.Reader, info)
 				if other.err == nil || !strings.Contains(other.err.Error(), "unique id") {

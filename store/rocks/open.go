@@ -359,7 +359,7 @@ func (ks *family) findTable(m manifest.Table) (*lsm.Table, error) {
 	if err == nil {
 		src := db.newSource(file, &sst.Options{Keyspace: ks.Name(), Comparer: ks.Comparer(), Sequence: m.MaxSeq})
 		if !db.version.Rebuilt {
-			src.claim = &claim{Table: m, compare: ks.Comparer().Compare}
+			src.claim = &claim{Table: m, family: ks.Name(), compare: ks.Comparer().Compare}
 		}
 		return lsm.NewTable(ks.Keyspace, meta, src), nil
 	}

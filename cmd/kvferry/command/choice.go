@@ -92,7 +92,7 @@ func suggestNext(values []string, soFar string) []string {
 // lossesFlag accepts kinds of losses, comma-separated or repeated.
 type lossesFlag struct {
 	to    *[]string
-	known []record.LossInfo
+	known func() []record.LossInfo
 }
 
 // Set adds kinds.
@@ -102,9 +102,10 @@ func (f *lossesFlag) Set(s string) error {
 	}
 	for _, kind := range strings.Split(s, ",") {
 		kind = strings.TrimSpace(kind)
-		if !slices.ContainsFunc(f.known, func(l record.LossInfo) bool { return l.Kind == kind }) {
+		known := f.known()
+		if !slices.ContainsFunc(known, func(l record.LossInfo) bool { return l.Kind == kind }) {
 			var kinds []string
-			for _, l := range f.known {
+			for _, l := range known {
 				kinds = append(kinds, l.Kind)
 			}
 			return errors.New(suggest.Unknown("kind of loss", kind, kinds))
@@ -127,7 +128,7 @@ func (f *lossesFlag) Type() string { return "kinds" }
 
 func (f *lossesFlag) suggest(soFar string) ([]string, bool) {
 	var out []string
-	for _, l := range f.known {
+	for _, l := range f.known() {
 		out = append(out, l.Kind+"\t"+l.Text)
 	}
 	return suggestNext(out, soFar), true

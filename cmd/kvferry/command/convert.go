@@ -115,7 +115,7 @@ func (a *App) convert() *cobra.Command {
 	fs := cmd.Flags()
 	registerWorkers(fs, &f.workers)
 	choose(fs, &f.layout, "layout", layouts, "directory layout of the databases: as in the source, in the directory itself, or in db0, db1, …")
-	fs.Var(&lossesFlag{to: &f.allowLoss, known: a.losses()}, "allow-loss", "`kinds` of losses to accept, separated by commas")
+	fs.Var(&lossesFlag{to: &f.allowLoss, known: a.losses}, "allow-loss", "`kinds` of losses to accept, separated by commas")
 	f.conflict.text = "error"
 	fs.Var(&f.conflict, "on-conflict", "if a key exists under several types and the target holds one: fail, rename all but the first to name:type, or keep the first of the given types")
 	f.version = 1

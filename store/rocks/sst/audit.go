@@ -123,6 +123,7 @@ func (r *Reader) miscount(n *blocks.Counts) error {
 	}{
 		{"entries", p.Entries, n.Entries, tombs},
 		{blocks.Tombstones, p.Deletes, n.Deletes, tombs},
+		{"range tombstones", p.RangeDeletes, tombs, 0},
 		{"merge operands", p.Merges, n.Merges, 0},
 		{"bytes of keys", p.KeyBytes, n.KeyBytes, keys},
 		{"bytes of values", p.ValueBytes, n.ValueBytes, values},

@@ -66,7 +66,8 @@ func TestAuditCounts(t *testing.T) {
 		}
 		info, _ := memoryReader(table, Options{}).Open()
 		for what, n := range map[string]int64{"num.entries": info.Entries, "deleted.keys": info.Deletes, "merge.operands": info.Merges,
-			"raw.key.size": info.KeyBytes, "raw.value.size": info.ValueBytes} {
+			"num.range-deletions": info.RangeDeletes,
+			"raw.key.size":        info.KeyBytes, "raw.value.size": info.ValueBytes} {
 			spec.Props = map[string][]byte{"rocksdb." + what: binary.AppendUvarint(nil, uint64(n)+7)}
 			r := memoryReader(testsst.MakeTable(t, spec, auditEntries()), Options{})
 			for _, part := range [][2]int{{5, 99}, {0, 3}, {2, 3}, {0, 4}} {

@@ -1,3 +1,0 @@
-module github.com/prometheus/client_golang
-
-go 1.23.0

@@ -1,3 +1,0 @@
-module github.com/getsentry/sentry-go
-
-go 1.23.0
