@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
@@ -135,7 +136,11 @@ func groupText(g *verify.Group) string {
 	default:
 		fmt.Fprintf(&b, " lost %s", record.Count(g.Missing, "element"))
 	}
-	fmt.Fprintf(&b, ": keys %s … %s", record.Quote(g.First), record.Quote(g.Last))
+	if bytes.Equal(g.First, g.Last) {
+		fmt.Fprintf(&b, ": key %s", record.Quote(g.First))
+	} else {
+		fmt.Fprintf(&b, ": keys %s … %s", record.Quote(g.First), record.Quote(g.Last))
+	}
 	return escape.Text(b.String())
 }
 
