@@ -13,7 +13,7 @@ type State struct {
 	Time time.Time `json:"time"`
 	// Phase is the name of the current step, which is number Step of Steps, counted from 1.
 	Phase string `json:"phase"`
-	// Doing says what the step does at the moment, if its name does not.
+	// Doing describes the current work where the name of the step does not.
 	Doing string `json:"doing,omitempty"`
 	Step  int    `json:"step"`
 	Steps int    `json:"steps"`
@@ -138,7 +138,7 @@ func (m *Meter) Begin(name string, total, resumed int64, tasks int) {
 	m.say()
 }
 
-// Doing says what the current step does from now on.
+// Doing describes the current work of the step in progress output.
 func (m *Meter) Doing(what string) {
 	if m == nil {
 		return
