@@ -113,6 +113,7 @@ func (a *attempt) openSource(ctx context.Context) (err error) {
 		a.timings.Prepare, a.timings.Preparation = time.Since(start).Seconds(), name
 	}
 	a.meter.Enter("plan")
+	a.meter.Doing("divides the source into tasks")
 	if a.resort != "" {
 		a.stores.Report(record.Finding{Kind: "key-order", Severity: record.Warning, Detail: a.resort})
 	}
@@ -215,7 +216,7 @@ func (a *attempt) write(ctx context.Context) (format.Source, error) {
 		return nil, err
 	}
 	start := time.Now()
-	if err := a.runTasks(ctx, "run", true); err != nil {
+	if err := a.runTasks(ctx, "convert", true); err != nil {
 		return nil, err
 	}
 	a.timings.Run = time.Since(start).Seconds()

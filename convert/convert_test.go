@@ -541,7 +541,7 @@ func TestProgress(t *testing.T) {
 		last = p
 	}
 	rep := b.run()
-	if got := strings.Join(phases, " "); got != "plan run finish prove publish" {
+	if got := strings.Join(phases, " "); got != "plan convert finish prove publish" {
 		t.Errorf("phases %s, last %+v", got, last)
 	}
 	for _, f := range rep.Findings {

@@ -82,7 +82,7 @@ func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
 	d.usage.Reset()
 	start := time.Now()
 	if !a.o.Estimate {
-		if err := a.runTasks(ctx, "run", false); err != nil {
+		if err := a.runTasks(ctx, "read", false); err != nil {
 			return nil, err
 		}
 	}
@@ -138,7 +138,6 @@ func (d *dryRun) estimate(ctx context.Context, a *attempt, planned time.Duration
 	if a.o.Target.Address != "" {
 		return nil, nil
 	}
-	a.meter.Enter("sample")
 	est, results, err := a.estimate(ctx, d.create, filepath.Join(a.work.Path, "sample"), a.o.sampleBudget(a.id.Plan.Bytes), true)
 	if err != nil {
 		return nil, err

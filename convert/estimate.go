@@ -28,10 +28,11 @@ type Estimate struct {
 	TargetBytes int64 `json:"target_bytes"`
 	DiskBytes   int64 `json:"disk_bytes"`
 	TempBytes   int64 `json:"temp_bytes"`
-	// Seconds is the total time on this machine; Prepare (see Timings), Run and Prove are parts of it.
+	// Seconds is the total time on this machine; Prepare (see Timings), Run, Finish and Prove are parts of it.
 	Seconds float64 `json:"seconds"`
 	Prepare float64 `json:"prepare_seconds,omitempty"`
 	Run     float64 `json:"run_seconds"`
+	Finish  float64 `json:"finish_seconds"`
 	Prove   float64 `json:"prove_seconds"`
 	// SampleBytes is the size of the sample, of SourceBytes in all.
 	SampleBytes int64 `json:"sample_bytes"`
@@ -72,6 +73,10 @@ func (a *attempt) estimate(ctx context.Context, create store.CreateFunc, dir str
 	}
 	defer closing(&err, func() error { return disk.RemoveAll(dir) })
 	e := a.estimator(s, create, dir)
+	if prove { // a dry run, of which this is a step
+		a.meter.Begin("sample", s.Bytes, 0, len(s.Tasks))
+		a.meter.Doing("converts a part of the source")
+	}
 	e.usage = disk.Watch(e.work.Spools())
 	defer e.usage.Stop()
 	if err := e.convert(ctx, prove && !a.o.NoProve); err != nil {
@@ -142,6 +147,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 	if err != nil {
 		return err
 	}
+	e.of.meter.Doing("compares the copy with the source")
 	began = time.Now()
 	err = e.attempt.prove(ctx, back, &t.Fingerprint)
 	e.prove = time.Since(began)
@@ -161,6 +167,9 @@ func (e *estimator) task(ctx context.Context, t *plan.Task, sh *workers.Share) e
 		}
 	}
 	e.results[t.N], e.took[t.N] = res, time.Since(began)
+	// The counts of the sample are not those of the run: only its size is shown.
+	gauge := e.of.meter.Gauge(t.Bytes)
+	gauge.Finish()
 	return nil
 }
 
@@ -193,7 +202,11 @@ func (e *estimator) result() *Estimate {
 		idle := float64(max(min(e.o.Workers, len(sampled)), 1)) / float64(max(min(e.o.Workers, len(plan)), 1))
 		out.Prove = e.prove.Seconds() * idle * work / took
 	}
-	out.Seconds = out.Run + out.Prove + e.finish.Seconds()
+	out.Finish = e.finish.Seconds()
+	if e.final > 0 && e.o.Target.Format.Limits().Place == format.InFile { // joining sections copies them
+		out.Finish = out.Finish * float64(out.TargetBytes) / float64(e.final)
+	}
+	out.Seconds = out.Run + out.Finish + out.Prove
 	out.TempBytes = e.usage.Peak()
 	if few := atOnce(sampled, e.o.Workers); !e.sample.Whole && few > 0 {
 		out.TempBytes = int64(float64(out.TempBytes) * max(atOnce(plan, e.o.Workers)/few, 1))

@@ -52,7 +52,7 @@ func TestCancelInsideARecord(t *testing.T) {
 		discard bool
 		left    []string
 	}{
-		{"run", false, []string{"src"}}, // no task is done
+		{"convert", false, []string{"src"}}, // no task is done
 		{"prove", true, []string{"src"}},
 		{"prove", false, []string{"dst.kvferry", "src"}},
 	} {

@@ -355,7 +355,7 @@ func TestDrySteps(t *testing.T) {
 	for _, c := range []struct {
 		estimate, rename bool
 		want             string
-	}{{false, false, "plan run sample"}, {false, true, "plan look run sample"}, {true, false, "plan sample"}, {true, true, "plan sample"}} {
+	}{{false, false, "plan read sample"}, {false, true, "plan look read sample"}, {true, false, "plan sample"}, {true, true, "plan sample"}} {
 		b.o.Estimate, b.o.Rename = c.estimate, c.rename
 		var got []string
 		for _, s := range b.o.drySteps() {

@@ -16,7 +16,7 @@ func (o *Options) steps() []progress.Step {
 	if server {
 		out = append(out, progress.Step{Name: "count", Weight: 0.3})
 	}
-	out = append(out, progress.Step{Name: "run", Weight: 1}, progress.Step{Name: "finish", Weight: 0.05})
+	out = append(out, progress.Step{Name: "convert", Weight: 1}, progress.Step{Name: "finish", Weight: 0.05})
 	if server && o.Target.Verify {
 		out = append(out, progress.Step{Name: "fetch", Weight: 0.3})
 	}
@@ -45,7 +45,7 @@ func (o *Options) drySteps() []progress.Step {
 		if o.Rename {
 			out = append(out, progress.Step{Name: "look", Weight: 0.5})
 		}
-		out = append(out, progress.Step{Name: "run", Weight: 1})
+		out = append(out, progress.Step{Name: "read", Weight: 1})
 	}
 	return append(out, progress.Step{Name: "sample", Weight: 0.05})
 }

@@ -137,7 +137,7 @@ func (b *bench) serverSteps() (*Report, string, error) {
 // TestServer checks that a server is read back, or its keys are counted. Both leave out data that the server will
 // have dropped as expired.
 func TestServer(t *testing.T) {
-	for verify, want := range map[bool]string{true: "plan count run finish fetch prove publish", false: "plan count run finish publish"} {
+	for verify, want := range map[bool]string{true: "plan count convert finish fetch prove publish", false: "plan count convert finish publish"} {
 		b, s := serverBench(t, fleeting())
 		b.o.Target.Verify = verify
 		rep, steps, err := b.serverSteps()

@@ -88,6 +88,7 @@ func (a *attempt) checkSpace(ctx context.Context) error {
 	for _, v := range est.Volumes {
 		budget = min(budget, max(v.Free/4, 1))
 	}
+	a.meter.Doing("converts a sample, to see whether the target fits")
 	est, _, err := a.estimate(ctx, a.o.Target.Create, filepath.Join(a.work.Spools(), "sample"), budget, false)
 	if disk.IsFull(err) {
 		return &SpaceError{Err: &work.FullError{Err: err}}

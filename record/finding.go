@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -89,6 +90,9 @@ type Finding struct {
 	Key      []byte // user key; nil if the finding concerns no single key
 	Place    Place
 	Detail   string // one sentence
+	// Missing is the number of elements that the record should have and does not; None is true if it has none at all.
+	Missing int64
+	None    bool
 }
 
 // NoOffset is the offset of an error or finding that concerns a whole file, or data assembled from several places.
@@ -204,6 +208,21 @@ func Plural(n int64, name string) string {
 		name = stem + "rie"
 	}
 	return fmt.Sprintf("%d %ss", n, name)
+}
+
+// Count is Plural with the thousands separated, for results.
+func Count(n int64, name string) string {
+	_, words, _ := strings.Cut(Plural(n, name), " ")
+	return Number(n) + " " + words
+}
+
+// Number formats a number with its thousands separated: 1,234.
+func Number(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }
 
 // Quote quotes a key for messages, cut at 64 bytes.

@@ -182,6 +182,21 @@ func (f *Finding) Skipped() bool {
 	return false
 }
 
+// consequences are the kinds that appear where rows of a record, or the deletions of older ones, are missing.
+var consequences = []string{"count-mismatch", "size-mismatch", "orphan-rows", "deleted-rows", "newer-version", "list-broken-link",
+	"list-prev-mismatch", "list-unreachable-node", "list-tail-mismatch", "list-next-seq", "list-missing-index", "list-outside-bounds",
+	"list-bounds", "zset-missing-member-row", "zset-missing-score-row", "zset-score-mismatch", "zset-twin", "stream-length",
+	"stream-bounds", "stream-last-id", "stream-group-mismatch", "module-mismatch", "missing-ttl-row", "stale-ttl-rows"}
+
+// Causes reports whether other findings may follow from this one: files, or parts of them, were not read.
+func (f *Finding) Causes() bool {
+	k, ok := FindingKindOf(f.Kind)
+	return ok && k.Group == "files" && f.Severity == Error && f.Place.File != "" && f.Kind != FindStoreNotRead
+}
+
+// Follows reports whether a finding may follow from missing rows.
+func (f *Finding) Follows() bool { return slices.Contains(consequences, f.Kind) }
+
 // FindingKindOf returns the description of a kind. It returns false if the kind is unknown.
 func FindingKindOf(kind string) (FindingKind, bool) {
 	i := slices.IndexFunc(findingKinds, func(k FindingKind) bool { return k.Kind == kind })

@@ -314,7 +314,7 @@ func (p *ExplainJSON) Finish(x *explain.Result) error {
 		states = append(states, out)
 	}
 	for i := range x.Findings {
-		findings = append(findings, newJSONFinding(&x.Findings[i]))
+		findings = append(findings, newJSONFinding(&x.Findings[i], -1))
 	}
 	sum := map[string]any{"states": states, "findings": findings, "alive": x.Alive, "bytes": x.Bytes, "dead_bytes": x.Dead}
 	if n := x.Omitted + x.Unlisted; n > 0 {

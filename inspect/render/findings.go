@@ -70,6 +70,7 @@ type Result struct {
 	Source  string // as given on the command line
 	NowMS   int64
 	Seconds float64         // duration
+	Rest    string          // command line that saves what can be read
 	FailOn  record.Severity // findings of this severity or higher fail the command
 }
 
@@ -85,10 +86,17 @@ type jsonFinding struct {
 	Key      *Text         `json:"key,omitempty"`
 	Place    *record.Place `json:"place,omitempty"`
 	Detail   string        `json:"detail"`
+	Missing  int64         `json:"missing_elements,omitempty"`
+	// FollowsFrom is the index of a finding that explains this one.
+	FollowsFrom *int `json:"follows_from,omitempty"`
 }
 
-func newJSONFinding(f *record.Finding) jsonFinding {
-	out := jsonFinding{Kind: f.Kind, Severity: f.Severity.String(), DB: jsonl.Text(f.DB), Keyspace: f.Keyspace, Detail: f.Detail}
+// newJSONFinding encodes a finding. cause is the index of the finding that it may follow from, or -1.
+func newJSONFinding(f *record.Finding, cause int) jsonFinding {
+	out := jsonFinding{Kind: f.Kind, Severity: f.Severity.String(), DB: jsonl.Text(f.DB), Keyspace: f.Keyspace, Detail: f.Detail, Missing: f.Missing}
+	if cause >= 0 {
+		out.FollowsFrom = &cause
+	}
 	if f.Type != 0 {
 		out.Type = f.Type.String()
 	}
@@ -138,69 +146,11 @@ func JSON(w io.Writer, r *Result) error {
 	for _, c := range r.Counts {
 		out.Counts = append(out.Counts, jsonCount{c.Kind, c.Severity.String(), c.Count})
 	}
+	causes := r.Causes()
 	for i := range r.Findings {
-		out.Findings = append(out.Findings, newJSONFinding(&r.Findings[i]))
+		out.Findings = append(out.Findings, newJSONFinding(&r.Findings[i], causes[i]))
 	}
 	return indented(w, out)
-}
-
-// Findings writes a verification as text: one line per finding, then the totals.
-func Findings(w io.Writer, r *Result) error {
-	var b strings.Builder
-	for i := range r.Findings {
-		b.WriteString(FindingLine(&r.Findings[i]))
-		b.WriteByte('\n')
-	}
-	if more := r.Total(record.Note) - int64(len(r.Findings)); more > 0 {
-		fmt.Fprintf(&b, "and %s more (--max-findings)\n", record.Plural(more, "finding"))
-	}
-	if r.Skipped > 0 {
-		fmt.Fprintf(&b, "unreadable tables, blocks or pages: %d; their rows are missing: other findings may follow from that\n", r.Skipped)
-		b.WriteString("the rest can be had with convert --allow-loss damaged and with dump --salvage\n")
-	}
-	for _, part := range r.Unread {
-		fmt.Fprintf(&b, "not all records could be read: %s\n", escape.Text(part))
-	}
-	if len(r.Unread) > 0 {
-		b.WriteString("how to get at the rest: kvferry help findings, \"What cannot be passed over\"\n")
-	}
-	if b.Len() > 0 {
-		b.WriteByte('\n')
-	}
-	for _, c := range r.Counts {
-		fmt.Fprintf(&b, "%8d  %-7s  %s\n", c.Count, c.Severity, c.Kind)
-	}
-	fmt.Fprintf(&b, "%s: %s, ", escape.Text(r.Source), record.Plural(r.Records, "record"))
-	if r.Expired > 0 {
-		fmt.Fprintf(&b, "%d of them expired, ", r.Expired)
-	}
-	b.WriteString(record.Plural(r.Elements, "element"))
-	if r.Entries > 0 {
-		fmt.Fprintf(&b, ", %s in %s (%s)", record.Plural(r.Entries, "entry"), record.Plural(int64(r.Files), "file"), Bytes(r.Bytes))
-	}
-	fmt.Fprintf(&b, ": %s\n", summary(r.Outcome))
-	_, err := io.WriteString(escape.Writer(w), b.String())
-	return err
-}
-
-// summary counts findings by severity, in words.
-func summary(v *verify.Outcome) string {
-	errors := v.Total(record.Error)
-	warnings := v.Total(record.Warning) - errors
-	notes := v.Total(record.Note) - warnings - errors
-	if errors+warnings+notes == 0 {
-		return "sound"
-	}
-	var parts []string
-	for _, p := range []struct {
-		n    int64
-		name string
-	}{{errors, "error"}, {warnings, "warning"}, {notes, "note"}} {
-		if p.n > 0 {
-			parts = append(parts, record.Plural(p.n, p.name))
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // FindingLine formats a finding in one line. Names in it are escaped.

@@ -116,9 +116,14 @@ func (r *Result) failure(kind string, counts []verify.KindCount) *junitFailure {
 		return nil
 	}
 	var lines []string
+	causes := r.Causes()
 	for i := range r.Findings {
 		if f := &r.Findings[i]; f.Kind == kind && f.Severity >= r.FailOn {
-			lines = append(lines, xmlText(FindingLine(f)))
+			line := FindingLine(f)
+			if causes[i] >= 0 {
+				line += "; follows from " + Where(&r.Findings[causes[i]])
+			}
+			lines = append(lines, xmlText(line))
 		}
 	}
 	if more := n - int64(len(lines)); more > 0 {

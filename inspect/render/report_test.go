@@ -28,7 +28,9 @@ func damaged() *Result {
 		{Kind: "orphan-rows", Severity: record.Warning, DB: "0", Type: record.Set, Key: []byte{}, Place: record.Place{File: "/elsewhere/000001.log", Level: -1}, Detail: "data rows without a meta row: 3"},
 		{Kind: "brand-new", Severity: record.Note, Place: record.Place{Level: -1}, Detail: "of a kind that no list has"},
 	}
-	return &Result{Outcome: &verify.Outcome{Format: "blackwidow", Databases: []string{"0", "1"}, Records: 10, Elements: 20,
+	groups := []verify.Group{{GroupID: verify.GroupID{Kind: "count-mismatch", Severity: record.Error, DB: "0", Type: record.Hash, Store: "hashes"},
+		Count: 3, First: []byte("user:1"), Last: []byte("user:3"), Missing: 2000, Short: 3, None: 1}}
+	return &Result{Rest: "kvferry convert", Outcome: &verify.Outcome{Format: "blackwidow", Databases: []string{"0", "1"}, Records: 10, Elements: 20, Groups: groups,
 		Rows: 40, Entries: 50, Files: 3, Bytes: 12345, Findings: findings, Skipped: 2, Unread: []string{"database 0, hash"},
 		Counts: []verify.KindCount{{Kind: "count-mismatch", Severity: record.Error, Count: 3}, {Kind: "damaged-block", Severity: record.Error, Count: 1},
 			{Kind: "zset-bad-score", Severity: record.Error, Count: 1}, {Kind: "orphan-rows", Severity: record.Warning, Count: 1}, {Kind: "brand-new", Severity: record.Note, Count: 1}}},
@@ -239,11 +241,15 @@ func TestJSONReport(t *testing.T) {
 		Findings []struct {
 			Severity string
 			Key      any
+			Follows  *int `json:"follows_from"`
 			Place    map[string]any
 		}
 	}
 	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
 		t.Fatal(err)
+	}
+	if f := doc.Findings; f[1].Follows == nil || *f[1].Follows != 0 || f[0].Follows != nil || f[3].Follows != nil {
+		t.Errorf("only the second finding follows from another, the first: %+v", f)
 	}
 	if doc.Passed || len(doc.Counts) != 5 || doc.Findings[0].Key != nil || doc.Findings[1].Key != "user:1" ||
 		fmt.Sprint(doc.Findings[2].Key) != "map[base64:/wA8PiYiJw==]" || doc.Findings[3].Key != "" || doc.Findings[2].Place != nil {
@@ -257,19 +263,88 @@ func TestTextReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		`error count-mismatch db 0 hash "user:1": count is 3, rows found: 2 [hashes/default, hashes/000010.sst, offset 17, level 0, seq 9]`,
-		"and 2 findings more (--max-findings)", "not all records could be read: database 0, hash\nhow to get at the rest: kvferry help findings, \"What cannot be passed over\"\n",
-		"unreadable tables, blocks or pages: 2; their rows are missing: other findings may follow from that\n" +
-			"the rest can be had with convert --allow-loss damaged and with dump --salvage\n",
+		"error damaged-block db 0: checksum mismatch [hashes/data_cf, hashes/000012.sst, offset 4096, level 6]\n" +
+			"  follows: error count-mismatch db 0: 3 hashes lost 2,000 elements; 1 of them lost all: keys \"user:1\" … \"user:3\"\n",
+		"warning orphan-rows db 0 set", "not all records could be read: database 0, hash\n",
+		"\nlost: the rows of unreadable tables, blocks or pages (2); 2,000 elements (99 %) of 3 keys, 1 of which lost all\n" +
+			"how sure: at least that much; a key without any row outside the unreadable part leaves no trace\n" +
+			"next: kvferry help findings, \"What cannot be passed over\"\n",
 		"       3  error    count-mismatch", "/data/pika dump: 10 records, 20 elements, 50 entries in 3 files (12.1 KiB): 5 errors, 1 warning, 1 note",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("missing %q in\n%s", want, b.String())
 		}
 	}
+	if text := b.String(); strings.Contains(text, "hash \"user:1\"") || strings.Contains(text, "of error count-mismatch") {
+		t.Errorf("a consequence is listed beside its cause:\n%s", text)
+	}
 	b.Reset()
 	if err := Findings(&b, sound()); err != nil || b.String() != "db: 1 record, 1 element: sound\n" {
 		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
+// TestVerdict checks the end of the text: what is lost, how sure that is, and the next command.
+func TestVerdict(t *testing.T) {
+	finding := func(kind string, s record.Severity, file string) record.Finding {
+		return record.Finding{Kind: kind, Severity: s, Place: record.Place{File: file}, Detail: "d"}
+	}
+	lost := func(missing, none, count int64) []verify.Group {
+		return []verify.Group{{GroupID: verify.GroupID{Kind: "count-mismatch", Severity: record.Error}, Count: count, Short: count, Missing: missing, None: none}}
+	}
+	for name, c := range map[string]struct {
+		v    verify.Outcome
+		want []string
+	}{
+		"all of keys": {verify.Outcome{Elements: 60, Groups: lost(40, 2, 2), Findings: []record.Finding{finding("damaged-block", record.Error, "a/1.sst")}},
+			[]string{"lost: 40 elements (40 %), all of 2 keys", "how sure: at least", "next: rest"}},
+		"some of keys": {verify.Outcome{Elements: 60, Groups: lost(40, 0, 1), Findings: []record.Finding{finding("count-mismatch", record.Error, "a/1.sst")}},
+			[]string{"lost: 40 elements (40 %) of 1 key", "how sure: everything was read; what", "next: rest"}},
+		"of files": {verify.Outcome{Findings: []record.Finding{finding("damaged-file", record.Error, "MANIFEST")}},
+			[]string{"lost: parts of the files", "how sure: at least", "next: rest"}},
+		"no rows": {verify.Outcome{Findings: []record.Finding{finding("zset-bad-score", record.Error, "a/1.sst")}},
+			[]string{"lost: no rows; 1 error say", "how sure: everything was read; what", "next: rest"}},
+		"a warning": {verify.Outcome{Findings: []record.Finding{finding("orphan-rows", record.Warning, "a/1.sst")}},
+			[]string{"lost: nothing", "how sure: everything was read, and", "next: kvferry help findings"}},
+		"a note": {verify.Outcome{Findings: []record.Finding{finding("left-behind", record.Note, "a/1.sst")}}, nil},
+	} {
+		v := c.v
+		for _, f := range v.Findings {
+			v.Counts = append(v.Counts, verify.KindCount{Kind: f.Kind, Severity: f.Severity, Count: 1})
+		}
+		var b strings.Builder
+		if err := Findings(&b, &Result{Outcome: &v, Rest: "rest"}); err != nil {
+			t.Fatal(err)
+		}
+		_, verdict, _ := strings.Cut(b.String(), "\nlost")
+		lines := strings.Split(strings.TrimSuffix("lost"+verdict, "\n"), "\n")
+		if c.want == nil {
+			lines = lines[1:]
+		}
+		if len(lines) != len(c.want) {
+			t.Errorf("%s: %q", name, b.String())
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.HasPrefix(lines[i], want) {
+				t.Errorf("%s: %q, want %q", name, lines[i], want)
+			}
+		}
+	}
+}
+
+// TestFewOfManyFindings checks that the text shows a few findings of a kind and counts the rest by severity.
+func TestFewOfManyFindings(t *testing.T) {
+	v := verify.Outcome{Counts: []verify.KindCount{{Kind: "bad-value", Severity: record.Error, Count: 1234}}}
+	for i := range 9 {
+		v.Findings = append(v.Findings, record.Finding{Kind: "bad-value", Severity: record.Error, Key: fmt.Append(nil, i), Type: record.String, Detail: "d"})
+	}
+	var b strings.Builder
+	if err := Findings(&b, &Result{Outcome: &v}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "error bad-value string"); n != samples || !strings.Contains(b.String(), "and 1,229 more of error bad-value") {
+		t.Errorf("%d shown:\n%s", n, b.String())
 	}
 }
 

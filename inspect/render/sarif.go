@@ -90,6 +90,7 @@ func SARIF(w io.Writer, r *Result) error {
 		Invocations: []sarifInvocation{{OK: true, Code: exitCode(r)}},
 		Results:     []sarifResult{},
 	}
+	causes := r.Causes()
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		run.Results = append(run.Results, sarifResult{
@@ -97,7 +98,7 @@ func SARIF(w io.Writer, r *Result) error {
 			Message:      sarifMessage{messageOf(f)},
 			Locations:    []sarifLocation{{Physical: r.physical(f), Logical: logical(f)}},
 			Fingerprints: map[string]string{"kvferry/v1": identity(f)},
-			Properties:   newJSONFinding(f),
+			Properties:   newJSONFinding(f, causes[i]),
 		})
 	}
 	return indented(w, sarifLog{Schema: sarifSchema, Version: sarifVersion, Runs: []sarifRun{run}})

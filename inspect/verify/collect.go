@@ -24,6 +24,7 @@ type collector struct {
 	mu     sync.Mutex
 	kept   worstFirst
 	counts map[KindCount]int64 // Count is 0 in the key
+	groups groups
 	files  map[fileDamage]bool
 	named  map[fileDamage]bool // files of a kind; off is 0 in the key
 }
@@ -35,7 +36,7 @@ type fileDamage struct {
 }
 
 func newCollector(keep int) *collector {
-	return &collector{max: keep, counts: make(map[KindCount]int64), files: make(map[fileDamage]bool), named: make(map[fileDamage]bool)}
+	return &collector{max: keep, counts: make(map[KindCount]int64), groups: make(groups), files: make(map[fileDamage]bool), named: make(map[fileDamage]bool)}
 }
 
 // report takes a finding.
@@ -53,6 +54,7 @@ func (c *collector) take(f record.Finding) bool {
 		c.files[d] = true
 		c.named[fileDamage{kind: f.Kind, file: f.Place.File}] = true
 	}
+	c.groups.add(&f)
 	c.add(f, 1)
 	return true
 }
@@ -77,6 +79,9 @@ func (c *collector) merge(d *collector) {
 	defer c.mu.Unlock()
 	for k, n := range d.counts {
 		c.counts[k] += n
+	}
+	for id, g := range d.groups {
+		c.groups.of(id).merge(g)
 	}
 	for _, f := range d.kept {
 		c.add(f, 0)

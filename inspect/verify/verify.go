@@ -54,6 +54,7 @@ type Outcome struct {
 	Bytes     int64 // size of all files
 	Findings  []record.Finding
 	Counts    []KindCount
+	Groups    []Group // of findings that may follow from others
 	// Skipped is the number of unreadable tables, blocks and pages. They may cause other findings.
 	Skipped int64
 	// Unread lists the parts that could not be read completely.
@@ -419,6 +420,7 @@ func (v *verifier) accounts() {
 
 func (v *verifier) result() *Outcome {
 	v.res.Findings, v.res.Counts = v.found.findings()
+	v.res.Groups = v.found.groups.list()
 	return &v.res
 }
 

@@ -31,8 +31,10 @@ type App struct {
 	LimitMemory func(bytes int64)
 	// Stdin is the input that - names; nil means the process's standard input.
 	Stdin io.Reader
-	// Terminal is true if standard error is a terminal, where a progress bar can be drawn.
+	// Terminal is true if standard error is a terminal where a progress bar can be drawn.
 	Terminal bool
+	// Screen is true if standard output is a terminal, which a bar would share with the results.
+	Screen bool
 }
 
 // Run executes one command line and returns the exit code. It prints an error to stderr in one line.
@@ -42,7 +44,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		a.complete(root)
 	}
 	out := &standardOutput{Writer: stdout}
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the arguments of the process
 	root.SetIn(a.Stdin)
 	root.SetOut(out)
 	root.SetErr(stderr)
@@ -190,6 +192,7 @@ A YAML file given with -f can hold any flag, one per line. The command line take
   type: [hash, zset]
   workers: 4
   dry-run: true
+
 ` + exitHelp,
 		Example: `  kvferry inspect /data/pika/dump
   kvferry verify /data/pika/dump
@@ -204,7 +207,10 @@ A YAML file given with -f can hold any flag, one per line. The command line take
 			}
 			return nil
 		},
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := io.WriteString(cmd.OutOrStdout(), shortHelp(cmd, helpWidth(cmd.OutOrStdout())))
+			return err
+		},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return allFlags(cmd, job) },
 	}
 	root.Flags().Bool("version", false, "print the version") // -v means verbose, everywhere
@@ -212,7 +218,7 @@ A YAML file given with -f can hold any flag, one per line. The command line take
 	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` of flags, by name")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.commands()...)
-	root.SetUsageFunc(usage)
+	root.SetHelpFunc(showHelpOf)
 	root.SetHelpCommand(help())
 	hint(root)
 	oneInput(root)

@@ -111,50 +111,72 @@ func beginning(values []string, soFar string) []string {
 // goesOn is the directive for locations: they continue after the completed part.
 const goesOn = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 
-// completeSource completes a directory, with or without a format prefix.
+// completeSource completes a directory, file or address, with or without a format prefix.
 func (a *App) completeSource(soFar string) ([]string, cobra.ShellCompDirective) {
 	if prefix := a.PrefixOf(soFar); prefix != "" {
-		return directories(prefix, soFar), goesOn
+		return locations(paths(prefix, soFar, true))
 	}
-	formats := a.prefixes(func(s format.StoreSupport) bool { return s.Read })
-	return append(beginning(formats, soFar), directories("", soFar)...), goesOn
+	known := a.prefixes(func(l *format.Limits) bool { return l.NoSource == "" }, func(s format.StoreSupport) bool { return s.Read })
+	return locations(append(beginning(known, soFar), paths("", soFar, true)...))
 }
 
-// completeTarget completes the name of a writable format, then a directory.
+// completeTarget completes the name of a writable format, then a directory, or the address of a server.
 func (a *App) completeTarget(soFar string) ([]string, cobra.ShellCompDirective) {
 	if prefix := a.PrefixOf(soFar); prefix != "" {
-		return directories(prefix, soFar), goesOn
+		return locations(paths(prefix, soFar, false))
 	}
-	return beginning(a.prefixes(func(s format.StoreSupport) bool { return s.Write }), soFar), goesOn
+	known := a.prefixes(func(l *format.Limits) bool { return l.NoTarget == "" }, func(s format.StoreSupport) bool { return s.Write })
+	return locations(beginning(known, soFar))
 }
 
-// prefixes lists the prefixes of a path: formats, and formats with a store if they support several.
-func (a *App) prefixes(usable func(format.StoreSupport) bool) []string {
+// locations returns the directive for locations: no space follows, unless the only candidate is a file.
+func locations(values []string) ([]string, cobra.ShellCompDirective) {
+	if len(values) == 1 && !strings.Contains(values[0], "\t") && !strings.HasSuffix(values[0], "/") {
+		return values, cobra.ShellCompDirectiveNoFileComp
+	}
+	return values, goesOn
+}
+
+// prefixes lists what a location can begin with, each with a description: formats, formats with a store if they support
+// several, servers by name, and the schemes of addresses.
+func (a *App) prefixes(usable func(*format.Limits) bool, on func(format.StoreSupport) bool) []string {
 	var out []string
 	for _, f := range a.Formats {
-		var on []string
-		for _, s := range f.Limits().Stores {
-			if usable(s) {
-				on = append(on, f.Name()+"+"+s.Store+":")
+		l := f.Limits()
+		if !usable(&l) {
+			continue
+		}
+		var stores []string
+		for _, s := range l.Stores {
+			if on(s) {
+				stores = append(stores, cobra.CompletionWithDesc(f.Name()+"+"+s.Store+":", f.Name()+" on "+s.Store))
 			}
 		}
-		if len(on) > 0 {
-			out = append(out, f.Name()+":")
-		}
-		if len(on) > 1 {
-			out = append(out, on...)
-		}
-		if len(on) > 0 {
-			for _, server := range catalog.Servers(f) {
-				out = append(out, server.Name+":")
+		switch {
+		case l.Place == format.OnServer:
+			for _, scheme := range addressSchemes {
+				out = append(out, cobra.CompletionWithDesc(scheme, "a running server"))
 			}
+			continue
+		case len(l.Stores) > 0 && len(stores) == 0:
+			continue
+		}
+		out = append(out, cobra.CompletionWithDesc(f.Name()+":", l.Detail))
+		if len(stores) > 1 {
+			out = append(out, stores...)
+		}
+		for _, server := range catalog.Servers(f) {
+			out = append(out, cobra.CompletionWithDesc(server.Name+":", server.Detail))
 		}
 	}
 	return out
 }
 
-// directories completes a directory after a prefix. It shows hidden directories only after a dot.
-func directories(prefix, soFar string) []string {
+// addressSchemes begin the addresses of servers.
+var addressSchemes = []string{"redis://", "rediss://", "unix:///", "redis+cluster://"}
+
+// paths completes a directory after a prefix, and files if they can be datasets. It shows hidden ones only after a dot.
+func paths(prefix, soFar string, files bool) []string {
 	dir, name := filepath.Split(strings.TrimPrefix(soFar, prefix))
 	at := dir
 	if rest, home := strings.CutPrefix(dir, "~/"); home && prefix == "" {
@@ -175,8 +197,11 @@ func directories(prefix, soFar string) []string {
 		if hidden || !strings.HasPrefix(e.Name(), name) {
 			continue
 		}
-		if st, err := disk.Stat(filepath.Join(at, e.Name())); err == nil && st.IsDir() {
+		switch st, err := disk.Stat(filepath.Join(at, e.Name())); {
+		case err == nil && st.IsDir():
 			out = append(out, prefix+dir+e.Name()+"/")
+		case err == nil && files && st.Mode().IsRegular():
+			out = append(out, prefix+dir+e.Name())
 		}
 	}
 	return out

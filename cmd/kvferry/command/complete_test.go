@@ -153,27 +153,39 @@ func TestPlacesAreCompleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"dump |", "nemo: pika2: blackwidow: pika3: pika3.5: floyd: pika4: ardb: ardb+rocksdb: ardb+leveldb: ardb+lmdb: ardb0.9.6: kvrocks: kvrocks2.3: kvrocks2.9: kvrocks2.15: kvrocks2.17: ssdb: keydbflash: data/ nest/"},
+		{"dump |", "nemo: pika2: blackwidow: pika3: pika3.5: floyd: pika4: ardb: ardb+rocksdb: ardb+leveldb: ardb+lmdb: ardb0.9.6: kvrocks: kvrocks2.3: kvrocks2.9: kvrocks2.15: kvrocks2.17: ssdb: keydbflash: rdb: aof: redis:// rediss:// unix:/// redis+cluster:// data/ nest/"},
 		{"dump |ne", "nemo: nest/"},
-		{"dump |data/", "data/dump/ data/latest/"},
+		{"dump |data/", "data/dump/ data/file data/latest/"},
 		{"dump |data/.", "data/.hidden/"},
 		{"dump |nemo:data/d", "nemo:data/dump/"},
 		{"dump |nemo+rocksdb:d", "nemo+rocksdb:data/"},
 		{"dump |valkey:d", ""},
+		{"dump |rdb:data/", "rdb:data/dump/ rdb:data/file rdb:data/latest/"},
+		{"dump |redis", "redis:// rediss:// redis+cluster://"},
+		{"convert a |rdb:data/", "rdb:data/dump/ rdb:data/latest/"},
 		{"dump |~/da", "~/data/"},
 		{"dump |" + dir + "/n", dir + "/nest/"},
 		{"dump |no/such/", ""},
 		{"verify --against |nemo:n", "nemo:nest/"},
 		{"diff a |n", "nemo: nest/"},
-		{"convert a |", "nemo: pika2: blackwidow: pika3: pika3.5: floyd: pika4: ardb: ardb+rocksdb: ardb+leveldb: ardb0.9.6: kvrocks: kvrocks2.3: kvrocks2.9: kvrocks2.15: kvrocks2.17: ssdb:"},
+		{"convert a |", "nemo: pika2: blackwidow: pika3: pika3.5: floyd: pika4: ardb: ardb+rocksdb: ardb+leveldb: ardb0.9.6: kvrocks: kvrocks2.3: kvrocks2.9: kvrocks2.15: kvrocks2.17: ssdb: rdb: aof: redis:// rediss:// unix:/// redis+cluster://"},
 		{"convert a |ne", "nemo:"},
 		{"convert a |ardb+leveldb:d", "ardb+leveldb:data/"},
 	} {
 		args, last, _ := strings.Cut(c.args, "|")
 		values, directive := completed(t, append(strings.Fields(args), last)...)
+		for i := range values {
+			var means string
+			if values[i], means, _ = strings.Cut(values[i], "\t"); means == "" && !strings.Contains(values[i], "/") && values[i][len(values[i])-1] == ':' {
+				t.Errorf("%s: nothing says what %s is", c.args, values[i])
+			}
+		}
 		if got := strings.Join(values, " "); got != c.want || directive != ofPlaces {
 			t.Errorf("%s: %s %s, want %s", c.args, got, directive, c.want)
 		}
+	}
+	if values, directive := completed(t, "verify", "data/fi"); len(values) != 1 || values[0] != "data/file" || directive != ofNothing {
+		t.Errorf("a single file is followed by a space: %q %s", values, directive)
 	}
 	for _, line := range []string{"dump a ", "explain a ", "explain a b ", "version ", "formats ", "convert a b "} {
 		if values, directive := completed(t, append(strings.Fields(line), "")...); len(values) > 0 || directive != ofNothing {

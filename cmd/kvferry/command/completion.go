@@ -14,8 +14,7 @@ datasets.
   bash        needs the package bash-completion, then a new shell
   zsh         a new shell; compinit must be on: echo "autoload -U compinit; compinit" >> ~/.zshrc
   fish        a new shell
-  powershell  this session; the line in the profile for every session
-` + exitHelp
+  powershell  this session; the line in the profile for every session`
 
 const completionExample = `  kvferry completion bash > /etc/bash_completion.d/kvferry
   kvferry completion zsh > "${fpath[1]}/_kvferry"

@@ -59,15 +59,17 @@ If a run dies, is cancelled (Ctrl-C, SIGTERM, SIGHUP) or has no more disk space,
 done, that is kept in DST.kvferry and --resume continues it; kvferry prints the command line. --discard
 drops that work and starts over, and keeps nothing if this run is cancelled. Any other failure leaves
 nothing behind, unless --resume was given.
-` + exitHelp
+
+Exit codes: 0 done; 4 refused, because something would be lost; 1 failed. Nothing was published,
+unless the error says that the target is complete.`
 
 const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
   kvferry convert --dry-run /data/pika/dump blackwidow:/data/new
   kvferry convert --estimate /data/pika/dump blackwidow:/data/new
-  kvferry convert --type hash,zset --match 'user:*' nemo:/data/old nemo:/data/users
+  kvferry convert --type hash --match 'user:*' nemo:/data/old nemo:/data/users
   kvferry convert --skip-existing aof:/data/redis redis://127.0.0.1:6379
   kvferry convert --instances 8 /data/pika4 pika4:/data/eight
-  kvferry convert --min-bytes 1MiB --ttl-from 30d /data/pika/dump blackwidow:/data/large
+  kvferry convert --min-bytes 1MiB /data/pika/dump blackwidow:/data/large
   kvferry convert -f job.yaml --workers 4 /data/pika/dump blackwidow:/data/new`
 
 // convertFlags are the flags of convert.

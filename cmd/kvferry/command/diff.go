@@ -37,7 +37,8 @@ in A. --wal-dir is for the logs of A, --wal-dir-b for those of B.
 
 --format patch writes JSON lines that turn A into B (see kvferry help diff). If B is a server, it writes what
 turns the server into A instead, for kvferry patch.
-` + exitHelp
+
+Exit codes: 0 equal; 3 different; 1 failed.`
 
 const diffExample = `  kvferry diff /data/old blackwidow:/data/new
   kvferry diff --type hash --map-db bar=2 --map-db foo=3 /data/ardb /data/moved

@@ -17,7 +17,7 @@ import (
 
 const dumpHelp = `Print a dataset as text, one record per line, ordered by database, key and type:
 
-  {"db":"0","type":"zset","key":"board","expire_at_ms":0,"value":[["alice","1.5"]]}
+  {"db":"0","type":"zset","key":"board","expire_at_ms":0,"value":[["al","1.5"]]}
 
 expire_at_ms is Unix milliseconds; 0 means never. Valid UTF-8 is a JSON string; other bytes are
 {"base64":"…"}. --encode base64 writes every key, field, member and value as base64. Function libraries
@@ -55,7 +55,7 @@ bytes of the key, fields, members and values. CSV has the columns db,type,key,ex
 
 --dead prints deleted records that are still on disk, so that a deletion can be undone:
 
-  kvferry dump --dead --format resp --match user:1 /data/pika/dump | redis-cli --pipe
+  kvferry dump --dead --format resp --match user:1 /data/dump | redis-cli --pipe
 
 Anything unknown about such a record is printed to standard error. A compaction removes deleted records
 for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB removes them all.
@@ -63,12 +63,13 @@ for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB removes them al
 --salvage skips unreadable tables, blocks, pages and records of logs and lists them. Their rows are
 missing: records may lose elements, and old values of changed or deleted records may show. Where
 CURRENT or the MANIFEST is lost, it reads all tables and logs of the directory.
-` + exitHelp
+
+Exit codes: 0 done; 3 --salvage skipped something; 4 records left out of resp; 1 failed.`
 
 const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl
   kvferry dump --type hash --match 'user:*' /data/pika/dump
   kvferry dump --keys-only -o keys.jsonl.zst blackwidow:/data/new
-  kvferry dump --format resp --on-conflict first /data/pika/dump | redis-cli --pipe
+  kvferry dump --format resp --type hash /data/pika/dump | redis-cli --pipe
   kvferry dump --raw --keyspace zsets/score_cf --limit 10 blackwidow:/data/new`
 
 // dumpFlags are the flags of dump.
@@ -147,7 +148,7 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 
 // dumped reads a dataset and writes what the flags describe.
 func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) (err error) {
-	show := a.newProgress(cmd, f.watched())
+	show := a.newProgress(cmd, f.watched(a.Screen))
 	defer func() { show.end(err) }()
 	notes := &noted{w: show, of: []string{location}}
 	d, err := a.dataset(cmd, location, &f.read, show, notes.report)
@@ -182,9 +183,9 @@ func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) (err err
 	return f.read.hint(err)
 }
 
-// watched returns the progress flags. A dump to standard output shows no progress unless requested.
-func (f *dumpFlags) watched() *ProgressFlags {
-	if toStandard(f.output) && f.read.progress.mode == "auto" {
+// watched returns the progress flags. A dump on the screen shows no progress unless requested.
+func (f *dumpFlags) watched(screen bool) *ProgressFlags {
+	if screen && toStandard(f.output) && f.read.progress.mode == "auto" {
 		return &ProgressFlags{mode: "none"}
 	}
 	return &f.read.progress

@@ -379,17 +379,14 @@ func TestProgressJSON(t *testing.T) {
 func TestProgressBar(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(t.TempDir(), "dst"), "--progress", "bar")
-	if r.code != ExitOK || !strings.Contains(r.stderr, "run") {
+	if r.code != ExitOK || !strings.Contains(r.stderr, "convert") {
 		t.Errorf("exit %d: %q", r.code, r.stderr)
 	}
 }
 
-func TestHelpTellsTheExitCodes(t *testing.T) {
+func TestCommandsReturnErrors(t *testing.T) {
 	app := testApp()
 	for _, cmd := range append(app.commands(), app.Root()) {
-		if !strings.Contains(cmd.Long, "Exit codes: 0 done;") {
-			t.Errorf("the help of %s does not tell the exit codes", cmd.Name())
-		}
 		if cmd.RunE == nil || cmd.Run != nil {
 			t.Errorf("%s has no RunE", cmd.Name())
 		}

@@ -125,7 +125,7 @@ func TestTimingsNameReplay(t *testing.T) {
 	}
 	for _, flag := range []string{"--dry-run", "--no-prove=false"} {
 		out := ok(t, "convert", flag, log, "nemo:"+filepath.Join(dir, "new"))
-		if want := regexp.MustCompile(`(?m)^time: .* \(replay [0-9.µms]+, run `); !want.MatchString(out) {
+		if want := regexp.MustCompile(`(?m)^time: .* \(replay [0-9.µms]+, (read|convert) `); !want.MatchString(out) {
 			t.Errorf("%s does not name the replay:\n%s", flag, out)
 		}
 	}

@@ -21,10 +21,9 @@ const (
 	ExitPipe      = 141 // the reader of standard output has gone away, as head does
 )
 
-// exitHelp ends the long help of every command.
-const exitHelp = `
-Exit codes: 0 done; 1 failed; 3 findings, differences or no such key; 4 refused as lossy;
-64 wrong usage; 130 cancelled; 141 nobody read the output to its end.`
+// exitHelp ends the help of kvferry. Commands list the codes that mean something particular there.
+const exitHelp = `Exit codes: 0 done; 1 failed; 3 findings, differences or no such key; 4 refused as lossy; 64 wrong usage;
+130 cancelled; 141 nobody read the output to its end.`
 
 // ExitError is an error that decides the exit code.
 type ExitError struct {

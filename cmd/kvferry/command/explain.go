@@ -22,8 +22,7 @@ An append-only file has commands and no rows: kvferry dump --match shows the rec
 If a table or block in the range of the key cannot be read, explain says so: rows may be missing.
 
 The exit code is 0 if the key has rows, even if all are dead. It is 3 if the key has none, or if there
-are error findings: its rows contradict each other, or a table or block could not be read.
-` + exitHelp
+are error findings: its rows contradict each other, or a table or block could not be read.`
 
 const explainExample = `  kvferry explain /data/pika/dump user:1
   kvferry explain --type hash /data/pika/dump user:1

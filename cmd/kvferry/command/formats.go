@@ -12,16 +12,16 @@ import (
 
 	"kvferry/catalog"
 	"kvferry/format"
+	"kvferry/internal/text/page"
 )
 
 // formats prints the limits of each format and the support of this build.
 func (a *App) formats() *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
-		Use:   "formats",
-		Short: "Show what each format can hold and which stores this build reads and writes",
-		Long: "Show what each format can hold (types, keys, scores, expiry, databases) and which stores this\n" +
-			"build reads and writes.\n" + exitHelp,
+		Use:     "formats",
+		Short:   "Show what each format can hold, and which stores it can be on",
+		Long:    "Show what each format can hold (types, keys, scores, expiry, databases) and which stores this build reads and writes.",
 		Example: "  kvferry formats\n  kvferry formats --format markdown > compatibility.md",
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -94,7 +94,7 @@ func printFormat(w io.Writer, f format.Format) error {
 	fmt.Fprintf(w, "%s: %s\n", f.Name(), l.Detail)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, text string) {
-		for _, line := range wrapped(text, formatWidth) {
+		for _, line := range page.Wrap(text, formatWidth) {
 			fmt.Fprintf(t, "  %s\t%s\n", name, line)
 			name = ""
 		}
@@ -124,23 +124,6 @@ func printFormat(w io.Writer, f format.Format) error {
 
 // formatWidth is the line width of a format's description.
 const formatWidth = 80
-
-// wrapped breaks a text into lines of at most width bytes. A longer word gets its own line.
-func wrapped(text string, width int) (lines []string) {
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case len(line)+1+len(word) > width:
-			lines = append(lines, line)
-			line = word
-		default:
-			line += " " + word
-		}
-	}
-	return append(lines, line)
-}
 
 func nameText(l *format.Limits) string {
 	if l.SameName {

@@ -1,14 +1,13 @@
 package command
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kvferry/docs"
+	"kvferry/internal/text/page"
 	"kvferry/internal/text/suggest"
 )
 
@@ -35,8 +34,8 @@ func help() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC]",
 		Short: "Show the help of a command, or a page of the documentation",
-		Long: "Show the help of a command, of kvferry itself, or a page of the documentation:\n\n  " +
-			strings.Join(wrapped(strings.Join(topicNames(), " "), formatWidth), "\n  ") + "\n" + exitHelp,
+		Long: "Show the help of a command, of kvferry itself, or a page of the documentation:\n\n" + topicList(usualHelp) + `
+On a terminal, a long text is shown in the pager that KVFERRY_PAGER or PAGER names, or in less.`,
 		Example: `  kvferry help convert
   kvferry help exit-codes
   kvferry help findings
@@ -48,29 +47,24 @@ func help() *cobra.Command {
 
 // showHelp prints the help of a command, a page, or both if they share the name.
 func showHelp(cmd *cobra.Command, args []string) error {
-	text, out := topicText(args), cmd.OutOrStdout()
+	out := cmd.OutOrStdout()
+	width := helpWidth(out)
+	text := topicText(args, width)
 	target, rest, err := cmd.Root().Find(args)
-	if err != nil || len(rest) > 0 {
-		if text == "" {
-			known := append(topicNames(), commandNames(cmd.Root())...)
-			slices.Sort(known)
-			name := strings.Join(args, " ")
-			return usagef("no command or page %q%s", name, suggest.DidYouMean(name, slices.Compact(known)))
+	if err == nil && len(rest) == 0 {
+		target.InitDefaultHelpFlag()
+		if text != "" {
+			text = "\n" + text
 		}
-		_, err := io.WriteString(out, text)
-		return err
+		return paged(out, fullHelp(target, width)+text)
 	}
-	target.InitDefaultHelpFlag()
-	if err := target.Help(); err != nil {
-		return err
+	if text == "" {
+		known := append(topicNames(), commandNames(cmd.Root())...)
+		slices.Sort(known)
+		name := strings.Join(args, " ")
+		return usagef("no command or page %q%s", name, suggest.DidYouMean(name, slices.Compact(known)))
 	}
-	switch page := pageOf[target.Name()]; {
-	case text != "":
-		_, err = io.WriteString(out, "\n"+text)
-	case page != "":
-		_, err = fmt.Fprintf(out, "\nkvferry help %s says more.\n", page)
-	}
-	return err
+	return paged(out, text)
 }
 
 // topicNames lists the topics of help.
@@ -84,15 +78,15 @@ func topicNames() []string {
 }
 
 // topicText returns the text of a topic, or "" if the topic does not exist.
-func topicText(args []string) string {
+func topicText(args []string, width int) string {
 	if len(args) != 1 {
 		return ""
 	}
-	if text := topics[args[0]]; text != "" {
-		return text
+	text := topics[args[0]]
+	if text == "" {
+		text, _ = docs.Page(args[0])
 	}
-	text, _ := docs.Page(args[0])
-	return text
+	return page.Render(text, width)
 }
 
 func commandNames(root *cobra.Command) []string {

@@ -1,19 +1,25 @@
+//go:build unix
+
 package command
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
+
+	"github.com/creack/pty"
 
 	"kvferry/docs"
+	"kvferry/internal/text/page"
 )
 
 func TestHelpTopics(t *testing.T) {
-	for topic, want := range map[string]string{"exit-codes": "wrong usage", "findings": "# ", "nemo": "# The nemo format",
-		"formats/ardb": "# ", "verify": "kvferry help findings says more",
-		"diff": "\n# Differences and patches\n", "fingerprint": "\n# The fingerprint\n", "formats": "\n# Formats\n"} {
+	for topic, want := range map[string]string{"exit-codes": "wrong usage", "findings": "Findings\n====", "nemo": "The nemo format (Pika 1.x to 2.3)\n====",
+		"formats/ardb": "====", "verify": "kvferry help findings says more",
+		"diff": "\nDifferences and patches\n====", "fingerprint": "\nThe fingerprint\n====", "formats": "\nFormats\n===="} {
 		if got := ok(t, "help", topic); !strings.Contains(got, want) {
 			t.Errorf("%s: %.200s", topic, got)
 		}
@@ -22,7 +28,8 @@ func TestHelpTopics(t *testing.T) {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 	for _, topic := range docs.Topics() { // including pages named like a command
-		if page, _ := docs.Page(topic); !strings.HasSuffix(ok(t, "help", topic), page) {
+		text, _ := docs.Page(topic)
+		if !strings.HasSuffix(ok(t, "help", topic), page.Render(text, usualHelp)) {
 			t.Errorf("help %s does not show the page", topic)
 		}
 	}
@@ -60,13 +67,62 @@ func TestJobArguments(t *testing.T) {
 	}
 }
 
-// TestHelpWidth checks that no line of a help text exceeds a wide page.
-func TestHelpWidth(t *testing.T) {
-	for _, c := range testApp().Root().Commands() {
-		for line := range strings.Lines(ok(t, c.Name(), "--help")) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 115 {
-				t.Errorf("%s: %d characters: %s", c.Name(), n, line)
+// TestHelpFitsTheScreen checks help texts on a screen of 80 by 24 characters: no line is cut, the short help leaves a row
+// for the prompt, and the first group of flags is short.
+func TestHelpFitsTheScreen(t *testing.T) {
+	for _, c := range append(testApp().Root().Commands(), testApp().Root()) {
+		args := strings.Fields(strings.TrimPrefix(c.CommandPath(), "kvferry"))
+		long, short := ok(t, append(args, "--help")...), ok(t, append(args, "-h")...)
+		for line := range strings.Lines(long + short) {
+			if n := page.Width(strings.TrimSuffix(line, "\n")); n > usualHelp {
+				t.Errorf("%s: %d characters: %s", args, n, line)
 			}
 		}
+		if n := strings.Count(short, "\n"); n > 23 || !strings.Contains(short, "kvferry help") {
+			t.Errorf("kvferry %s -h has %d lines", args, n)
+		}
+		_, flags, _ := strings.Cut(long, "\nFlags:\n")
+		flags, _, _ = strings.Cut(flags, "\n\n")
+		if n := strings.Count(flags, "  --") + strings.Count(flags, ", --"); n == 0 || n > 20 {
+			t.Errorf("%s: %d flags in the first group", args, n)
+		}
 	}
+}
+
+// TestHelpOnTerminal shows help in a pager where it is longer than the terminal, wrapped to its width.
+func TestHelpOnTerminal(t *testing.T) {
+	seen := filepath.Join(t.TempDir(), "seen")
+	t.Setenv("KVFERRY_PAGER", "tee "+seen)
+	screen, out, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, screen)
+	defer screen.Close()
+	defer out.Close()
+	if err := pty.Setsize(out, &pty.Winsize{Rows: 24, Cols: 64}); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) {
+		if code := testApp().Run(t.Context(), args, out, io.Discard); code != ExitOK {
+			t.Errorf("%s: exit %d", args, code)
+		}
+	}
+	run("convert", "-h")
+	if _, err := os.Stat(seen); err == nil {
+		t.Error("a pager for the short help")
+	}
+	run("help", "findings")
+	text, err := os.ReadFile(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ = bytes.Cut(text, []byte("step by step")) // commands that follow are not wrapped
+	for line := range strings.Lines(string(text)) {
+		if page.Width(line) > 65 || len(text) < 500 {
+			t.Errorf("%q", line)
+		}
+	}
+	t.Setenv("KVFERRY_PAGER", "/nonexistent")
+	run("help", "convert")
 }

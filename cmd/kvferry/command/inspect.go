@@ -22,7 +22,8 @@ within 15 % on a mix.
 
 --salvage skips unreadable tables, blocks, pages and records of logs and lists them. Their rows are not
 counted. Where CURRENT or the MANIFEST is lost, it reads all tables and logs of the directory.
-` + exitHelp
+
+Exit codes: 0 done; 3 --salvage skipped something; 1 failed.`
 
 const inspectExample = `  kvferry inspect /data/pika/dump
   kvferry inspect --top 50 --format json /data/pika/dump
@@ -66,7 +67,7 @@ func (a *App) inspect() *cobra.Command {
 	var f inspectFlags
 	cmd := &cobra.Command{
 		Use:     "inspect SRC",
-		Short:   "Count what is in a dataset: sizes, expiry, big keys, garbage, files",
+		Short:   "Count what is in a dataset: sizes, expiry, big keys, garbage",
 		Long:    inspectHelp,
 		Example: inspectExample,
 		Args:    exactArgs(1),

@@ -25,6 +25,7 @@ func Main(b Build) int {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C kills the process at once
 	app := Default(b)
-	app.Terminal = term.IsTerminal(int(os.Stderr.Fd()))
+	app.Terminal = term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb"
+	app.Screen = term.IsTerminal(int(os.Stdout.Fd()))
 	return app.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }

@@ -114,10 +114,7 @@ func (o *standardOutput) failed(err error) error {
 
 // isFile reports whether w writes to file.
 func isFile(w io.Writer, file fs.FileInfo) bool {
-	if o, ok := w.(*standardOutput); ok {
-		w = o.Writer
-	}
-	f, ok := w.(*os.File)
+	f, ok := fileOf(w).(*os.File)
 	if !ok {
 		return false
 	}

@@ -32,8 +32,7 @@ The patch replaces keys that differ as a whole, adds those that are missing, cha
 deletes keys that the dataset does not have (--no-delete leaves them). kvferry reads the whole patch
 and checks its sum before the first write. Applying a patch twice has the effect of applying it once.
 FILE - is standard input, which is copied to a temporary file first. With --resume a run that died goes
-on where it was, as long as the server was not restarted.
-` + exitHelp
+on where it was, as long as the server was not restarted.`
 
 const patchExample = `  kvferry patch patch.jsonl redis://127.0.0.1:6379
   kvferry patch --no-delete --rate 20MiB patch.jsonl.gz redis://127.0.0.1:6379`

@@ -12,7 +12,6 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"kvferry/inspect"
 	"kvferry/internal/pass/progress"
@@ -33,8 +32,9 @@ func (f *ProgressFlags) Register(cmd *cobra.Command) {
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not show progress")
 }
 
-// Intervals of progress output without a bar.
+// Times of progress output without a bar. A command that takes less time than firstLine prints no line.
 const (
+	firstLine = 5 * time.Second
 	lineEvery = time.Minute
 	jsonEvery = time.Second
 )
@@ -52,7 +52,8 @@ type progressView struct {
 	sized   bool // whether the bar's step has a known size
 	narrow  int  // length of the line shown instead of a bar
 	phase   string
-	printed time.Time // time of the last line
+	printed time.Time // time of the last line, or of the start
+	lines   int
 	last    progress.State
 }
 
@@ -136,7 +137,12 @@ func (v *progressView) tell(s progress.State) {
 	case "bar":
 		v.draw(s)
 	case "lines":
-		if v.due(lineEvery) {
+		every := lineEvery
+		if v.lines == 0 {
+			every = firstLine
+		}
+		if v.due(every) {
+			v.lines++
 			v.line(s)
 		}
 	case "json":
@@ -168,7 +174,12 @@ func (v *progressView) due(every time.Duration) bool {
 // line prints a state as a line of text and clears the bar.
 func (v *progressView) line(s progress.State) {
 	v.clear()
-	v.write(fmt.Sprintf("kvferry: %s\n", stateText(s)))
+	v.write(stamped(stateText(s)))
+}
+
+// stamped makes a line with the time, for logs.
+func stamped(text string) string {
+	return fmt.Sprintf("%s kvferry: %s\n", time.Now().UTC().Format(time.RFC3339), text)
 }
 
 // json prints a state as a line of JSON. The last line has the result.
@@ -188,7 +199,7 @@ func (v *progressView) write(text string) {
 	}
 }
 
-// draw shows the bar of the current step, or a short line if the terminal is too narrow for it.
+// draw shows a bar of everything that the command does, or a short line if the terminal is too narrow for it.
 func (v *progressView) draw(s progress.State) {
 	if width := widthOf(v.w); width > 0 && len(barText(s))+leastBar > width {
 		v.clear()
@@ -198,68 +209,47 @@ func (v *progressView) draw(s progress.State) {
 		v.write("\r" + string(text))
 		return
 	}
-	if sized := s.Total > 0; v.bar == nil || v.phase != s.Phase || v.sized != sized {
+	if sized := s.Percent >= 0; v.bar == nil || v.sized != sized {
 		v.clear()
-		v.phase, v.sized, v.bar = s.Phase, sized, newBar(v.w, s.Total)
+		v.sized, v.bar = sized, newBar(v.w, sized)
 	}
+	v.bar.Describe(barText(s))
 	if !v.sized {
-		v.bar.Describe(barText(s) + bytesSoFar(s))
 		return
 	}
-	v.bar.ChangeMax64(max(s.Total, s.Done))
-	v.bar.Describe(barText(s))
-	if err := v.bar.Set64(s.Done); err != nil {
+	if err := v.bar.Set64(int64(s.Percent * barParts / 100)); err != nil {
 		v.mode = "none"
 	}
 }
 
-// newBar makes the bar of a step of total bytes, or a spinner if the total is unknown.
-func newBar(w io.Writer, total int64) *progressbar.ProgressBar {
-	options := []progressbar.Option{
+// barParts is the length of a bar in steps that it can show.
+const barParts = 1000
+
+// newBar makes a bar, or a spinner while nothing is known of the size of the work.
+func newBar(w io.Writer, sized bool) *progressbar.ProgressBar {
+	most := int64(-1)
+	if sized {
+		most = barParts
+	}
+	return progressbar.NewOptions64(most,
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionThrottle(0),
 		progressbar.OptionFullWidth(),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetSpinnerChangeInterval(0), // spin on every draw
-	}
-	if total <= 0 {
-		return progressbar.NewOptions64(-1, options...)
-	}
-	return progressbar.NewOptions64(total, append(options, progressbar.OptionShowBytes(true), progressbar.OptionShowCount(),
-		progressbar.OptionUseIECUnits(true))...)
+		progressbar.OptionSetSpinnerChangeInterval(0)) // spin on every draw
 }
 
-// leastBar is the width of a short bar with its percentage and byte counts.
-const leastBar = 48
-
-// widthOf returns the width of a terminal in characters; 0 if unknown.
-func widthOf(w io.Writer) int {
-	f, ok := w.(interface{ Fd() uintptr })
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
-}
+// leastBar is the width of a short bar with its percentage.
+const leastBar = 18
 
 // narrowText describes a state in few characters, the most important first.
 func narrowText(s progress.State) string {
-	text := fmt.Sprintf("%d/%d %s", s.Step, s.Steps, s.Phase)
-	if s.Total > 0 {
-		text += fmt.Sprintf(" %d%%", 100*s.Done/s.Total)
+	text := s.Phase
+	if s.Percent >= 0 {
+		text = fmt.Sprintf("%.0f%% %s", s.Percent, text)
 	}
-	text += " " + timesText(s)
-	if s.RecordsTotal > 0 {
-		text += ", " + copiedText(s)
-	}
-	if s.Errors > 0 {
-		text += ", " + record.Plural(s.Errors, "error")
-	}
-	return text
+	return strings.Join(append([]string{text + " " + timesText(s)}, countTexts(s)...), ", ")
 }
 
 // clear removes the bar from the screen until the next draw.
@@ -287,56 +277,75 @@ func (v *progressView) finish(err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.clear()
-	if v.mode != "json" {
-		return
-	}
 	s := v.last
 	if v.meter != nil { // the last tick may be old
 		s = v.meter.State()
 	}
 	s.Time = time.Now().UTC()
+	result := "failed"
 	switch {
 	case err == nil:
-		s.Percent, s.Remaining = 100, 0
-		v.json(s, "done")
+		s.Percent, s.Remaining, result = 100, 0, "done"
 	case ExitCode(err) == ExitCancelled:
-		v.json(s, "cancelled")
-	default:
-		v.json(s, "failed")
+		result = "cancelled"
+	}
+	switch {
+	case v.mode == "json":
+		v.json(s, result)
+	case v.lines > 0:
+		v.write(stamped(result + " after " + seconds(s.Elapsed).String()))
 	}
 }
 
-// barText is the text before the bar: step, times and errors.
-func barText(s progress.State) string {
-	text := fmt.Sprintf("%d/%d %s %s", s.Step, s.Steps, s.Phase, timesText(s))
-	if s.RecordsTotal > 0 {
-		text += ", " + copiedText(s)
+// stepText names the step and what it does.
+func stepText(s progress.State) string {
+	text := s.Phase
+	if s.Steps > 1 {
+		text += fmt.Sprintf(" (%d of %d)", s.Step, s.Steps)
 	}
-	if s.Errors > 0 {
-		text += ", " + record.Plural(s.Errors, "error")
+	if s.Doing != "" {
+		text += " " + s.Doing
 	}
 	return text
 }
 
-// stateText describes a state in a line of text.
+// countTexts gives the keys of a copy and the errors.
+func countTexts(s progress.State) (out []string) {
+	if s.RecordsTotal > 0 {
+		out = append(out, copiedText(s))
+	}
+	if s.Errors > 0 {
+		out = append(out, record.Plural(s.Errors, "error"))
+	}
+	return out
+}
+
+// barText is the text before the bar, which shows the percentage of everything: step, rate, times and errors.
+func barText(s progress.State) string {
+	text := stepText(s)
+	if s.Rate > 0 {
+		text += ", " + bytesText(int64(s.Rate)) + "/s"
+	}
+	return strings.Join(append([]string{text, timesText(s)}, countTexts(s)...), ", ")
+}
+
+// stateText describes a state in a line of text. Percentage and time are of everything, bytes of the step.
 func stateText(s progress.State) string {
 	if s.Steps == 0 {
 		return "starting"
 	}
-	text := fmt.Sprintf("step %d of %d, %s", s.Step, s.Steps, s.Phase)
-	if s.Total > 0 {
-		text += fmt.Sprintf(": %s of %s, %s/s", bytesText(s.Done), bytesText(s.Total), bytesText(int64(s.Rate)))
-	} else {
-		text += bytesSoFar(s)
-	}
-	if s.RecordsTotal > 0 {
-		text += ", " + copiedText(s)
-	}
-	text += "; "
+	text := ""
 	if s.Percent >= 0 {
-		text += fmt.Sprintf("%.0f%% of all, ", s.Percent)
+		text = fmt.Sprintf("%.0f%%, ", s.Percent)
 	}
-	return text + timesText(s) + "; " + record.Plural(s.Errors, "error")
+	text += timesText(s) + "; " + stepText(s)
+	switch {
+	case s.Total > 0:
+		text += fmt.Sprintf(": %s of %s, %s/s", bytesText(s.Done), bytesText(s.Total), bytesText(int64(s.Rate)))
+	case s.Done > 0:
+		text += fmt.Sprintf(": %s, %s/s", bytesText(s.Done), bytesText(int64(s.Rate)))
+	}
+	return strings.Join(append([]string{text}, countTexts(s)...), ", ")
 }
 
 // copiedText gives the number of keys copied and their total. The server may have gained keys since.
@@ -344,19 +353,11 @@ func copiedText(s progress.State) string {
 	return fmt.Sprintf("%d of %s", s.Records, record.Plural(max(s.RecordsTotal, s.Records), "key"))
 }
 
-// bytesSoFar gives the bytes done by a step without a known size.
-func bytesSoFar(s progress.State) string {
-	if s.Done == 0 {
-		return ""
-	}
-	return fmt.Sprintf(": %s, %s/s", bytesText(s.Done), bytesText(int64(s.Rate)))
-}
-
 // timesText gives the elapsed and the remaining time.
 func timesText(s progress.State) string {
 	text := seconds(s.Elapsed).String()
 	if s.Remaining >= 0 {
-		text += ", about " + seconds(s.Remaining).String() + " left"
+		text += ", " + aboutText(s.Remaining) + " left"
 	}
 	return text
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -50,12 +51,13 @@ func TestProgressOnTerminal(t *testing.T) {
 		{"fingerprint", src},
 		{"diff", src, src, "--direct"},
 		{"dump", src, "-o", filepath.Join(t.TempDir(), "out")},
+		{"dump", src}, // standard output is a file or a pipe
 	} {
 		shown := onTerminal(t, args)
-		if !strings.Contains(shown, "1/") {
-			t.Errorf("%s: no step in %q", args[0], shown)
+		if !strings.Contains(shown, "read") && !strings.Contains(shown, "compare") && args[0] != "convert" {
+			t.Errorf("%s: no step in %q", args, shown)
 		}
-		if args[0] == "convert" && !strings.Contains(shown, "plan") {
+		if args[0] == "convert" && !strings.Contains(shown, "plan (1 of") {
 			t.Errorf("convert does not show that it plans: %q", shown)
 		}
 	}
@@ -124,20 +126,33 @@ func TestBrokenPipe(t *testing.T) {
 func TestProgressLines(t *testing.T) {
 	var out lockedBuffer
 	v := &progressView{w: &out, mode: "lines", done: make(chan struct{}), printed: time.Now()}
-	s := progress.State{Phase: "run", Step: 2, Steps: 4, Done: 1 << 20, Total: 4 << 20, Rate: 1 << 19, Percent: 12.4,
+	s := progress.State{Phase: "convert", Step: 2, Steps: 4, Done: 1 << 20, Total: 4 << 20, Rate: 1 << 19, Percent: 12.4,
 		Elapsed: 61, Remaining: 125.4, Errors: 3}
 	v.tell(s)
 	if out.String() != "" {
-		t.Errorf("a line before a minute has passed: %q", out.String())
+		t.Errorf("a line at once: %q", out.String())
 	}
-	v.printed = time.Now().Add(-lineEvery)
-	v.tell(s)
-	v.tell(s)
-	want := "kvferry: step 2 of 4, run: 1.0 MiB of 4.0 MiB, 512.0 KiB/s; 12% of all, 1m1s, about 2m5s left; 3 errors\n"
-	if out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
+	after := func(d time.Duration) {
+		v.printed = time.Now().Add(-d)
+		v.tell(s)
+		v.tell(s)
 	}
+	after(firstLine)
+	after(firstLine) // the next is due after a minute
+	s.Doing, s.Percent, s.Total = "waits", -1, 0
+	after(lineEvery)
 	v.end(nil)
+	want := "TIME kvferry: 12%, 1m1s, about 2 min left; convert (2 of 4): 1.0 MiB of 4.0 MiB, 512.0 KiB/s, 3 errors\n" +
+		"TIME kvferry: 1m1s, about 2 min left; convert (2 of 4) waits: 1.0 MiB, 512.0 KiB/s, 3 errors\n" +
+		"TIME kvferry: done after 1m1s\n"
+	if got := untimed(out.String()); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// untimed replaces the time at the start of lines.
+func untimed(lines string) string {
+	return regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ `).ReplaceAllString(lines, "TIME ")
 }
 
 // TestProgressCopying checks that copying a server is a step of its own.
@@ -157,8 +172,8 @@ func TestProgressCopying(t *testing.T) {
 	if s.Phase != "copy B" || s.Step != 1 || s.Steps != 2 || s.Records != 3 || s.RecordsTotal != 5 {
 		t.Errorf("%+v", s)
 	}
-	s.Elapsed, s.Rate = 2, 1<<19
-	if text, want := stateText(s), "step 1 of 2, copy B: 1.0 MiB, 512.0 KiB/s, 3 of 5 keys; 2s; 0 errors"; text != want {
+	s.Elapsed, s.Rate, s.Percent = 2, 1<<19, 0
+	if text, want := stateText(s), "0%, 2s; copy B (1 of 2): 1.0 MiB, 512.0 KiB/s, 3 of 5 keys"; text != want {
 		t.Errorf("%q, want %q", text, want)
 	}
 	v.tell(s)
@@ -183,14 +198,14 @@ func TestProgressNarrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := &progressView{w: stderr, mode: "bar", done: make(chan struct{})}
-	v.tell(progress.State{Phase: "run", Step: 2, Steps: 4, Done: 1 << 20, Total: 4 << 20, Elapsed: 61, Remaining: 125, Errors: 3})
-	v.tell(progress.State{Phase: "copy", Step: 1, Steps: 4, Elapsed: 2, Remaining: -1, Records: 1, RecordsTotal: 2})
+	v.tell(progress.State{Phase: "convert", Step: 2, Steps: 4, Percent: 25, Elapsed: 61, Remaining: 125, Errors: 3})
+	v.tell(progress.State{Phase: "copy", Step: 1, Steps: 4, Percent: -1, Elapsed: 2, Remaining: -1, Records: 1, RecordsTotal: 2})
 	v.end(nil)
 	if err := stderr.Close(); err != nil {
 		t.Fatal(err)
 	}
 	shown, _ := io.ReadAll(screen) // ends with an error when the other side is closed
-	first, second := "2/4 run 25% 1m1s, about 2m5s left, 3 err", "1/4 copy 2s, 1 of 2 keys"
+	first, second := "25% convert 1m1s, about 2 min left, 3 err", "copy 2s, 1 of 2 keys"
 	first = first[:39]
 	want := "\r" + first + "\r" + strings.Repeat(" ", 39) + "\r\r" + second + "\r" + strings.Repeat(" ", len(second)) + "\r"
 	if string(shown) != want {
@@ -223,24 +238,24 @@ func TestProgressBarDrawn(t *testing.T) {
 	var out lockedBuffer
 	v := &progressView{w: &out, mode: "bar", done: make(chan struct{})}
 	v.line(v.last)
-	if got := out.String(); got != "kvferry: starting\n" {
+	if got := untimed(out.String()); got != "TIME kvferry: starting\n" {
 		t.Errorf("before the first step: %q", got)
 	}
-	s := progress.State{Phase: "read", Step: 1, Steps: 1, Remaining: -1}
+	s := progress.State{Phase: "read", Step: 1, Steps: 1, Percent: -1, Remaining: -1}
 	v.tell(s)
 	s.Done, s.Rate = 1<<20, 1<<19
 	v.tell(s)
-	if got := out.String(); strings.Contains(got, "%") || !strings.Contains(got, "1/1 read") || !strings.Contains(got, "1.0 MiB, 512.0 KiB/s") {
+	if got := out.String(); strings.Contains(got, "%") || !strings.Contains(got, "read, 512.0 KiB/s, 0s") {
 		t.Errorf("a step without a size: %q", got)
 	}
-	s.Total = 4 << 20
+	s.Percent, s.Total = 25, 2<<20 // half of this step: the bar shows all of the command
 	v.tell(s)
-	if got := out.String(); !strings.Contains(got, " 25% ") || !strings.Contains(got, "1.0/4.0 MiB") {
+	if got := out.String(); !strings.Contains(got, " 25% ") {
 		t.Errorf("the bar does not know the size: %q", got)
 	}
 	v.line(s)
-	bar, line, _ := strings.Cut(out.String(), "kvferry: step 1")
-	if !strings.HasSuffix(bar, "\r") || !strings.HasSuffix(line, "0 errors\n") {
+	bar, line, _ := strings.Cut(out.String(), "Z kvferry: 25%")
+	if !strings.HasSuffix(bar[:strings.LastIndex(bar, "20")], "\r") || !strings.HasSuffix(line, "512.0 KiB/s\n") {
 		t.Errorf("the bar is not cleared for a line: %q", bar[max(0, len(bar)-40):])
 	}
 	v.end(nil)
@@ -257,7 +272,7 @@ func TestProgressSignal(t *testing.T) {
 	if err := syscall.Kill(syscall.Getpid(), syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; !strings.Contains(out.String(), "step 3 of 4, prove"); i++ {
+	for i := 0; !strings.Contains(out.String(), "prove (3 of 4)"); i++ {
 		if i > 100 {
 			t.Fatalf("no answer: %q", out.String())
 		}

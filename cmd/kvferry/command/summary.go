@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -112,14 +113,14 @@ func printParts(w io.Writer, r *convert.Report) {
 	for _, p := range r.Parts {
 		printPart(t, &p)
 	}
-	fmt.Fprintf(t, "all\t\t%d\t%d\t\n", r.Records(), r.Elements())
+	fmt.Fprintf(t, "all\t\t%s\t%s\t\n", record.Number(r.Records()), record.Number(r.Elements()))
 	if len(r.Skipped) > 0 {
 		fmt.Fprint(t, "skipped\t\t\t\t\n")
 		for _, p := range r.Skipped {
 			printPart(t, &p)
 		}
 		n, elements := r.SkippedRecords()
-		fmt.Fprintf(t, "all\t\t%d\t%d\t\n", n, elements)
+		fmt.Fprintf(t, "all\t\t%s\t%s\t\n", record.Number(n), record.Number(elements))
 	}
 	t.Flush()
 	if len(r.Skipped) > 0 {
@@ -128,7 +129,7 @@ func printParts(w io.Writer, r *convert.Report) {
 }
 
 func printPart(w io.Writer, p *convert.PartDigest) {
-	fmt.Fprintf(w, "%s\t%s\t%d\t%d\t\n", escape.Text(string(p.DB)), p.Type, p.Records, p.Elements)
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", escape.Text(string(p.DB)), p.Type, record.Number(p.Records), record.Number(p.Elements))
 }
 
 // printLedger prints source rows by outcome: one line per keyspace, one column per class that occurs.
@@ -149,9 +150,9 @@ func printLedger(w io.Writer, ledger []convert.Account) {
 			empty++
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%d\t", escape.Text(string(a.Keyspace)), a.Rows)
+		fmt.Fprintf(t, "%s\t%s\t", escape.Text(string(a.Keyspace)), record.Number(a.Rows))
 		for _, c := range classes {
-			fmt.Fprintf(t, "%d\t", a.Classes[c])
+			fmt.Fprintf(t, "%s\t", record.Number(a.Classes[c]))
 		}
 		fmt.Fprintln(t)
 	}
@@ -173,13 +174,13 @@ func printEntries(w io.Writer, ledger []convert.Account) {
 		sum.RangeDeleted += a.Entries.RangeDeleted
 		sum.Folded += a.Entries.Folded
 	}
-	fmt.Fprintf(w, "%s read = %s", record.Plural(sum.Read, "entry"), record.Plural(sum.Visible, "row"))
+	fmt.Fprintf(w, "%s read = %s", record.Count(sum.Read, "entry"), record.Count(sum.Visible, "row"))
 	for _, part := range []struct {
 		n    int64
 		what string
 	}{{sum.Superseded, "superseded"}, {sum.Tombstones, "tombstones"}, {sum.RangeDeleted, "range-deleted"}, {sum.Folded, "folded"}} {
 		if part.n != 0 {
-			fmt.Fprintf(w, " + %d %s", part.n, part.what)
+			fmt.Fprintf(w, " + %s %s", record.Number(part.n), part.what)
 		}
 	}
 	fmt.Fprintln(w)
@@ -262,12 +263,12 @@ func printEstimate(w io.Writer, r *convert.Report) {
 			fmt.Fprintf(w, "  space: %s for %s in %s, %s free: NOT ENOUGH\n", bytesText(v.Needed), v.Use(), escape.Text(v.Path), bytesText(v.Free))
 		}
 	}
-	fmt.Fprintf(w, "  time: %s on this machine with %s", secondsText(e.Seconds), record.Plural(int64(r.Workers), "worker"))
+	fmt.Fprintf(w, "  time: %s on this machine with %s", aboutText(e.Seconds), record.Plural(int64(r.Workers), "worker"))
 	fmt.Fprint(w, " (")
 	if e.Prepare > 0 {
-		fmt.Fprintf(w, "%s %s, ", r.Timings.Preparation, secondsText(e.Prepare))
+		fmt.Fprintf(w, "%s %s, ", r.Timings.Preparation, aboutText(e.Prepare))
 	}
-	fmt.Fprintf(w, "run %s, proof %s)\n", secondsText(e.Run), secondsText(e.Prove))
+	fmt.Fprintf(w, "convert %s, finish %s, proof %s)\n", aboutText(e.Run), aboutText(e.Finish), aboutText(e.Prove))
 }
 
 func printProof(w io.Writer, r *convert.Report) {
@@ -283,7 +284,7 @@ func printProof(w io.Writer, r *convert.Report) {
 			}
 		}
 	case r.DryRun:
-		fmt.Fprintln(w, "dry run: nothing was written")
+		fmt.Fprintf(w, "dry run of %s into %s: nothing was written\n", escape.Text(r.Source.Path), escape.Text(r.Target.Path))
 	case r.Proof.Counted:
 		fmt.Fprintf(w, "counted: %s\n", r.Proof.Why)
 	default:
@@ -306,20 +307,43 @@ func printTimings(w io.Writer, r *convert.Report) {
 	for _, p := range []struct {
 		name string
 		took float64
-	}{{t.Preparation, t.Prepare}, {"run", t.Run}, {"finish", t.Finish}, {"proof", t.Prove}} {
+	}{{t.Preparation, t.Prepare}, {runText(r), t.Run}, {"finish", t.Finish}, {"proof", t.Prove}} {
 		if p.took > 0 {
 			parts = append(parts, p.name+" "+secondsText(p.took))
 		}
 	}
 	fmt.Fprintf(w, " (%s)", strings.Join(parts, ", "))
-	if t.Total > 0 && !t.Resumed {
-		fmt.Fprintf(w, ", %s and %s of source a second", record.Plural(int64(float64(r.Elements())/t.Total+0.5), "element"),
+	if t.Total > 0 && !t.Resumed && !r.Sampled { // otherwise this run did not read all of the source
+		fmt.Fprintf(w, ", %s and %s of source a second", record.Count(int64(float64(r.Elements())/t.Total+0.5), "element"),
 			bytesText(int64(float64(r.Source.Bytes)/t.Total)))
 	}
 	if t.Resumed {
 		fmt.Fprint(w, ", resumed")
 	}
 	fmt.Fprintln(w)
+}
+
+// runText says what the main phase of a conversion or dry run does.
+func runText(r *convert.Report) string {
+	if r.DryRun {
+		return "read"
+	}
+	return "convert"
+}
+
+// aboutText formats a predicted time, no more precisely than it is known.
+func aboutText(s float64) string {
+	switch d := time.Duration(s * float64(time.Second)); {
+	case d < time.Second:
+		return "under 1 s"
+	case d < 10*time.Second:
+		return fmt.Sprintf("about %.0f s", s)
+	case d < time.Minute:
+		return fmt.Sprintf("about %.0f s", 5*math.Round(s/5))
+	case d < 90*time.Minute:
+		return fmt.Sprintf("about %.0f min", s/60)
+	}
+	return fmt.Sprintf("about %.1f h", s/3600)
 }
 
 func secondsText(s float64) string {

@@ -3,9 +3,11 @@ package command
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"kvferry/format"
 	"kvferry/inspect/render"
 	"kvferry/inspect/verify"
 	"kvferry/internal/pass/progress"
@@ -19,7 +21,8 @@ findings describes every kind of finding and what to do about damage.
 
 Expired records are checked and counted, too. --against compares the dataset with another one instead,
 like kvferry diff; then --expired applies, and --max-findings is the --max of diff.
-` + exitHelp
+
+Exit codes: 0 sound; 3 findings (see --fail-on); 1 failed.`
 
 const verifyExample = `  kvferry verify /data/pika/dump
   kvferry verify --format sarif -o findings.sarif /data/pika/dump
@@ -85,6 +88,18 @@ func severities() (out []option[record.Severity]) {
 	return out
 }
 
+// restLine is the command line that saves what can be read of a damaged dataset, or "" if there is none.
+func restLine(d *Dataset, location string) string {
+	limits, path := d.Found.Format.Limits(), strings.TrimRight(d.Found.Location.Path, "/")
+	switch {
+	case limits.Place == format.OnServer || path == "" || path == "-":
+		return ""
+	case limits.NoTarget != "":
+		return commandLine([]string{"dump", "--salvage", "-o", path + ".rest.jsonl", location})
+	}
+	return commandLine([]string{"convert", "--allow-loss", record.LossDamaged, location, d.Found.Location.Format + ":" + path + ".rest"})
+}
+
 func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (err error) {
 	for _, name := range []string{"map-db", secondWAL} {
 		if f.against == "" && cmd.Flags().Changed(name) {
@@ -125,7 +140,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 		return err
 	}
 	res := &render.Result{Outcome: v, Tool: a.Build.String(), Source: location, NowMS: d.Scan.Now.UnixMilli(),
-		Seconds: a.Now().Sub(began).Seconds(), FailOn: f.failOn}
+		Seconds: a.Now().Sub(began).Seconds(), FailOn: f.failOn, Rest: restLine(d, location)}
 	if res.Format == "" {
 		res.Format = d.Found.Location.Format
 	}

@@ -57,7 +57,7 @@ func (a *App) version() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Long:    "Print the version, the commit and its date, the Go release it was built with and the platform.\n" + exitHelp,
+		Long:    "Print the version, the commit and its date, the Go release it was built with and the platform.",
 		Example: "  kvferry version",
 		Args:    exactArgs(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

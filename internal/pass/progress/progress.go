@@ -13,6 +13,8 @@ type State struct {
 	Time time.Time `json:"time"`
 	// Phase is the name of the current step, which is number Step of Steps, counted from 1.
 	Phase string `json:"phase"`
+	// Doing describes the current work where the name of the step does not.
+	Doing string `json:"doing,omitempty"`
 	Step  int    `json:"step"`
 	Steps int    `json:"steps"`
 	// Done and Total are bytes of the dataset that the step reads. Total is 0 if the step has no size or its size is
@@ -70,6 +72,7 @@ type stepState struct {
 	resumed int64 // of total, done by an earlier process
 	tasks   int
 	records int64 // to copy; 0: unknown
+	doing   string
 }
 
 // Start returns a meter for these steps that calls tell four times per second until it is closed. The first
@@ -126,11 +129,22 @@ func (m *Meter) Begin(name string, total, resumed int64, tasks int) {
 			s.current = i
 		}
 	}
-	s.began, s.total, s.resumed, s.tasks, s.records = m.now(), total, resumed, tasks, 0
+	s.began, s.total, s.resumed, s.tasks, s.records, s.doing = m.now(), total, resumed, tasks, 0, ""
 	m.done.Store(resumed)
 	m.tasksDone.Store(0)
 	m.records.Store(0)
 	m.elements.Store(0)
+	m.step.Store(&s)
+	m.say()
+}
+
+// Doing describes the current work of the step in progress output.
+func (m *Meter) Doing(what string) {
+	if m == nil {
+		return
+	}
+	s := *m.step.Load()
+	s.doing = what
 	m.step.Store(&s)
 	m.say()
 }
@@ -160,6 +174,7 @@ func (m *Meter) State() State {
 	s, now := m.step.Load(), m.now()
 	out := State{
 		Time:  now.UTC(),
+		Doing: s.doing,
 		Step:  s.current + 1,
 		Steps: len(s.steps),
 		Total: s.total,

@@ -2,6 +2,7 @@ package versioned
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"kvferry/internal/shared/findings"
@@ -113,9 +114,11 @@ func (r *Reader) DamageAt(raw []byte, kind, detail string, args ...any) {
 
 // CheckCount compares the meta row's count with the number of data rows of its version.
 func (r *Reader) CheckCount(rows int64) {
-	if r.m.Count != rows {
-		r.Damage(&r.store.Metas, FindCountMismatch, r.Place(), "count is %d, rows found: %d", r.m.Count, rows)
+	if r.m.Count == rows || r.h.Expired || !r.limit.Tell(FindCountMismatch) {
+		return
 	}
+	r.Report(&r.store.Metas, record.Finding{Kind: FindCountMismatch, Severity: record.Error, Type: r.h.Type, Key: r.h.Key, Place: r.Place(),
+		Detail: fmt.Sprintf("count is %d, rows found: %d", r.m.Count, rows), Missing: max(r.m.Count-rows, 0), None: rows == 0})
 }
 
 // Outside is the number of skipped rows of a list without bounds.

@@ -1,0 +1,43 @@
+package page
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRender(t *testing.T) {
+	for _, c := range []struct{ name, in, want string }{
+		{"paragraph", "one two\nthree four five six\n", "one two three four\nfive six\n"},
+		{"heading", "# A `b`\n\n## C\n### D\n", "A b\n===\n\nC\n-\nD\n"},
+		{"code", "```\na  b   c d e f g h i j k l m n\n```\n", "    a  b   c d e f g h i j k l m n\n"},
+		{"list", "* one two three four\n  five\n1. six\n", "* one two three four\n  five\n1. six\n"},
+		{"as it is", "text\n\n  {\"a\":\"b c d e f g h i j k l\"}\n", "text\n\n  {\"a\":\"b c d e f g h i j k l\"}\n"},
+		{"definitions", "  csv  one two three\n       four\n  x    y\n", "  csv  one two three\n       four\n  x    y\n"},
+		{"marks", "**a** `b` [c](d.md) [e](http://f)\n", "a b c e (http://f)\n"},
+		{"table", "| a | b |\n|---|---|\n| x\\|y | one two three four |\n", "a    b\n---  ---------------\nx|y  one two three\n     four\n"},
+	} {
+		if got := Render(c.in, 20); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestTableFits checks that no line of a table is wider than the screen, whatever its columns.
+func TestTableFits(t *testing.T) {
+	long := strings.Repeat("word ", 40) + strings.Repeat("x", 90)
+	for columns := 1; columns < 30; columns++ {
+		row := make([]string, columns)
+		for i := range row {
+			row[i] = long[:20+i*5]
+		}
+		for _, line := range Table([][]string{row[:], row}, 80) {
+			if Width(line) > 80 && columns < 9 {
+				t.Errorf("%d columns: %d characters: %s", columns, Width(line), line)
+			}
+		}
+	}
+	lines := Table([][]string{{"name", "a", "b", "c"}, {"first", "1", long, ""}, {"second", long, "2", "3"}}, 26)
+	if text := strings.Join(lines, "\n"); !strings.Contains(text, "name  first\n") || !strings.Contains(text, "\n\nname  second\n") {
+		t.Errorf("a narrow screen has blocks:\n%s", text)
+	}
+}
