@@ -60,7 +60,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case code == ExitUsage:
 		fmt.Fprintf(stderr, "kvferry: %s (see --help)\n", oneLine(err))
 	default:
-		fmt.Fprintf(stderr, "kvferry: %s%s\n", oneLine(advised(err)), keptText(err, args))
+		fmt.Fprintf(stderr, "kvferry: %s%s%s\n", oneLine(advised(err)), keptText(err, args), losslessText(err, args))
 	}
 	return code
 }
@@ -168,6 +168,19 @@ func keptText(err error, args []string) string {
 		args = allowing(args, loss)
 	}
 	return goOn(args)
+}
+
+// losslessText ends a refusal that renaming keys would avoid with the command line that loses nothing: people copy the
+// last line.
+func losslessText(err error, args []string) string {
+	var loss *convert.LossError
+	if !errors.As(err, &loss) || strings.Contains(strings.Join(args, " "), "--on-conflict") || keptText(err, args) != "" {
+		return ""
+	}
+	if slices.ContainsFunc(loss.Refused(), func(l convert.LossKind) bool { return l.Kind != record.LossSameName }) {
+		return ""
+	}
+	return "\nto lose nothing, rename the keys:\n  " + commandLine(afterName(args, "--on-conflict", "rename"))
 }
 
 // Root returns the command tree.

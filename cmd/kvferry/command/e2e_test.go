@@ -428,3 +428,18 @@ func TestNamespacesGetNumbers(t *testing.T) {
 		t.Errorf("target holds %s", got)
 	}
 }
+
+// TestRefusalEndsWithoutLoss checks that the last line of a refusal is a command line that loses nothing, where there is one.
+func TestRefusalEndsWithoutLoss(t *testing.T) {
+	src, dst := golden(t, "nemo-basic"), filepath.Join(t.TempDir(), "dst")
+	r := kvferry(t, "convert", src, "rdb:"+dst)
+	lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
+	words := strings.Fields(lines[len(lines)-1])
+	if r.code != ExitLossy || len(words) < 2 || words[0] != "kvferry" {
+		t.Fatalf("exit %d, %s", r.code, r.stderr)
+	}
+	ok(t, words[1:]...)
+	if got := ok(t, "fingerprint", "rdb:"+dst); !strings.Contains(got, "zset") {
+		t.Errorf("%.200s", got)
+	}
+}
