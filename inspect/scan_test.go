@@ -290,3 +290,38 @@ func TestVisitCancelled(t *testing.T) {
 		}
 	}
 }
+
+// TestScanSeeks checks that a scan opens only the spans of the keys that can pass, or those and the keys between them.
+func TestScanSeeks(t *testing.T) {
+	src := &opening{Source: fake.New(fake.Rec(record.String, "a", fake.Value("1")), fake.Rec(record.String, "b", fake.Value("2")), fake.Rec(record.String, "c", fake.Value("3")))}
+	src.Only = record.Of(record.String)
+	for _, c := range []struct {
+		match []string
+		bytes int64
+		keys  int
+		spans string
+	}{
+		{[]string{"*"}, 1 << 20, 3, `[""-""]`},
+		{[]string{"b"}, 1 << 20, 1, `["b"-"b\x00"]`},
+		{[]string{"b*", "x"}, 1 << 20, 1, `["b"-"c" "x"-"x\x00"]`},
+		{[]string{"a", "c"}, 1000, 2, `["a"-"c\x00"]`},
+	} {
+		src.spans, src.Bytes = nil, c.bytes
+		s := &Scan{Source: src, Now: fake.Now, Selection: &filter.Selection{Filter: filter.Filter{Match: c.match}}}
+		keys := keysOf(t, s)
+		if got := fmt.Sprint(src.spans); len(keys) != c.keys || got != c.spans || s.Seeks() != (c.keys < 3) {
+			t.Errorf("%s: %q by spans %s, want %s", c.match, keys, got, c.spans)
+		}
+	}
+}
+
+// opening notes the spans that are opened.
+type opening struct {
+	*fake.Source
+	spans []string
+}
+
+func (o *opening) Records(ctx context.Context, db string, types record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
+	o.spans = append(o.spans, fmt.Sprintf("%q-%q", span.Lo, span.Hi))
+	return o.Source.Records(ctx, db, types, span, e)
+}

@@ -437,3 +437,26 @@ func BenchmarkNext(b *testing.B) {
 		}
 	}
 }
+
+// TestLookups opens random keyspaces at each key alone: it reads the rows of the key and no others, malformed ones in
+// its range among them, and never looks for lanes.
+func TestLookups(t *testing.T) {
+	for seed := range int64(20) {
+		m := memstore.New().Dir("x")
+		keys, rows := randomRows(rand.New(rand.NewSource(seed)), m)
+		ks := m.Keyspaces()[0]
+		for _, key := range append(keys, "nobody", strings.Repeat("x", 251)) {
+			d := NewDirectory(ks, testLayout())
+			found, _, tally := walk(t, d, []string{key}, []byte(key), []byte(key+"\x00"))
+			own := 0
+			for _, r := range rows {
+				if len(key) <= 250 && strings.HasPrefix(r, strings.TrimSuffix(raw(key, ""), "=")) {
+					own++
+				}
+			}
+			if tally.Visible != int64(own) || len(found) > own || d.lanes != nil {
+				t.Fatalf("seed %d, key %q: %d rows read and %d found of %d, lanes %v", seed, key, tally.Visible, len(found), own, d.lanes)
+			}
+		}
+	}
+}
