@@ -37,11 +37,11 @@ func TestLargeValues(t *testing.T) {
 	}
 	want := newBench(t, records)
 	want.o.Workers = 1
+	want.from.Wrap = func(s *fake.Source) { s.Weight = oneTask / 6 }
 	rep := want.run()
 	b := newBench(t, records)
 	b.o.Workers, b.o.Memory = 4, 1<<20
-	b.from.Wrap = func(s *fake.Source) { s.Weight = oneTask / 6 }
-	want.from.Wrap = b.from.Wrap
+	b.from.Wrap = want.from.Wrap
 	var last Progress
 	b.o.Progress = func(p Progress) { last = max2(last, p) }
 	got := b.run()

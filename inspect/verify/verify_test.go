@@ -197,6 +197,21 @@ func TestVerifyResorts(t *testing.T) {
 	}
 }
 
+// TestVerifyOpensResorted checks that rows out of order that a source meets while it is opened, as the namespaces of
+// Kvrocks, are one finding, and that it is opened again with all tables sorted.
+func TestVerifyOpensResorted(t *testing.T) {
+	open := openTables(fake.New(fake.Rec(record.Set, "a", fake.Member("x"))), &fake.Tables{})
+	v, got := verify(t, &Options{Open: func(ctx context.Context, how inspect.Opening) (format.Source, error) {
+		if !how.Resort {
+			return nil, &store.OrderError{File: "/data/db/t", Off: 5, Comparer: "c", Prev: []byte("b"), Next: []byte("a")}
+		}
+		return open(ctx, how)
+	}})
+	if got != "error key-order db/t@5" || v.Records != 1 || len(v.Unread) != 0 {
+		t.Errorf("found %q, %d records", got, v.Records)
+	}
+}
+
 // TestVerifyLedger checks that a ledger that does not add up is a finding.
 func TestVerifyLedger(t *testing.T) {
 	src := fake.New(fake.Rec(record.Set, "a", fake.Member("x")))

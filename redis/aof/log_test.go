@@ -20,6 +20,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
+	"kvferry/redis"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"
 	"kvferry/store"
@@ -241,6 +242,29 @@ func TestUnsalvaged(t *testing.T) {
 		if err == nil {
 			src.Close()
 		}
+	}
+}
+
+// TestRestoredLoses: what records have no place for is named, of restored values as of those in an RDB part.
+func TestRestoredLoses(t *testing.T) {
+	producers := "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x40\x64\x40\x64\x01\x01p\x00\x00\x00" // 26: of a stream without entries
+	members := "\x01\x01m\x0a2427235200"                                                             // 32: of a set of Dragonfly
+	for _, x := range []struct {
+		typ     rdb.Type
+		value   string
+		version int
+		kind    string
+	}{{26, producers, 12, redis.FindUnreadMeta}, {32, members, 9, redis.FindMemberExpiry}} {
+		dump := string(rdb.AppendDump(nil, x.typ, rdb.Version{Number: x.version}, []byte(x.value)))
+		log := string(redistest.Append(redistest.Append(nil, "SELECT", "3"), "RESTORE", "r", "0", dump))
+		src, found, err := open(t, filepath.Join(tree(t, map[string]string{"a.aof": log}), "a.aof"), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) != 1 || found[0].Kind != x.kind || found[0].DB != "3" || string(found[0].Key) != "r" || found[0].Severity != record.Warning {
+			t.Errorf("type %d: %+v", x.typ, found)
+		}
+		src.Close()
 	}
 }
 

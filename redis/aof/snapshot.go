@@ -97,6 +97,14 @@ func (r *replay) tellKey(kind string, s *rdb.Scanner, it *rdb.Item, detail strin
 	}
 }
 
+// tellOf warns of what a restored value loses.
+func (r *replay) tellOf(h *record.Header, kind, detail string) {
+	if r.report != nil {
+		r.report(record.Finding{Kind: kind, Severity: record.Warning, DB: strconv.Itoa(r.server.DB.Selected()), Type: h.Type,
+			Key: bytes.Clone(h.Key), Place: r.place(record.NoOffset), Detail: detail})
+	}
+}
+
 // FindModuleAux is the kind of the finding about module data outside keys.
 const FindModuleAux = "aof-module-aux"
 
@@ -210,8 +218,15 @@ func (r *replay) restore(payload []byte, begin func(*record.Header) *state.Put) 
 	if err := d.Begin(dump.Type, dump.Header, dump.Value, dump.Off, &h); err != nil {
 		return err
 	}
-	if _, err := pump(&d, begin(&h), h.Type != record.Hash, r.server.Now); !rdb.AllRead(err) {
+	expiring, err := pump(&d, begin(&h), h.Type != record.Hash, r.server.Now)
+	if err != nil && !rdb.AllRead(err) {
 		return err
+	}
+	if expiring += d.Unread(); expiring > 0 {
+		r.tellOf(&h, redis.FindMemberExpiry, dataset.MembersDetail(expiring))
+	}
+	if what := d.Unkept(); what != "" {
+		r.tellOf(&h, redis.FindUnreadMeta, redis.UnkeptDetail(what))
 	}
 	return nil // the server accepted it, and repeated elements were dropped
 }

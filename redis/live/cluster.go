@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -16,14 +17,15 @@ import (
 // askedFor limits how long a cluster node may take to return the slot map; other nodes have it too.
 const askedFor = 5 * time.Second
 
-// locate fetches the slot map from the first node that answers.
+// locate fetches the slot map from the first node that knows the owners of all slots.
 func (s *server) locate(ctx context.Context) (err error) {
-	hosts := append([]string{s.host}, s.members...)
-	for i, host := range hosts {
+	for _, host := range append([]string{s.host}, s.members...) {
 		var list []redis.ClusterSlot
 		if list, err = s.slotsOf(ctx, host); err == nil {
-			s.members = slices.Concat(hosts[i:], hosts[:i]) // unresponsive nodes come last
-			return s.place(list)
+			err = s.place(host, list)
+		}
+		if err == nil {
+			return nil
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -41,26 +43,36 @@ func (s *server) slotsOf(ctx context.Context, host string) ([]redis.ClusterSlot,
 	return list, errors.Join(err, client.Close())
 }
 
-// place stores the slot map.
-func (s *server) place(list []redis.ClusterSlot) error {
-	nodes := make([]string, slots)
+// addressFrom returns an address that a node gave. Without a host it means the node's own: the node does not know how the
+// client reaches it.
+func addressFrom(node, address string) string {
+	if port, ok := strings.CutPrefix(address, ":"); ok {
+		if host, _, err := net.SplitHostPort(node); err == nil {
+			return net.JoinHostPort(host, port)
+		}
+	}
+	return address
+}
+
+// place stores the slot map that a node gave, and the nodes in it. Nodes that left the cluster are forgotten.
+func (s *server) place(from string, list []redis.ClusterSlot) error {
+	nodes, members := make([]string, slots), []string{from}
 	for _, r := range list {
 		if len(r.Nodes) == 0 || r.Start < 0 || r.End >= slots {
 			continue
 		}
 		for i := r.Start; i <= r.End; i++ {
-			nodes[i] = r.Nodes[0].Addr
+			nodes[i] = addressFrom(from, r.Nodes[0].Addr)
 		}
 		for _, n := range r.Nodes {
-			s.members = append(s.members, n.Addr)
+			members = append(members, addressFrom(from, n.Addr))
 		}
 	}
-	slices.Sort(s.members)
-	s.members = slices.Compact(s.members)
 	if i := slices.Index(nodes, ""); i >= 0 {
 		return fmt.Errorf("no server of the cluster has slot %d", i)
 	}
-	s.nodes = nodes
+	slices.Sort(members)
+	s.nodes, s.members = nodes, slices.Compact(members)
 	return nil
 }
 

@@ -131,12 +131,15 @@ func (f *fetcher) round(n *node) (err error) {
 	}
 	largest := int64(1)
 	for len(n.keys) > 0 {
-		from := f.to.n
+		from, moved := f.to.n, len(f.moved)
 		if err := f.value(n.in, n.keys[0]); err != nil {
 			if back := f.to.back(from); back != nil {
 				return back
 			}
 			return err
+		}
+		for i := range f.moved[moved:] {
+			f.moved[moved+i].host = addressFrom(n.host, f.moved[moved+i].host)
 		}
 		largest = max(largest, f.to.n-from)
 		n.keys = n.keys[1:]

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 )
@@ -48,6 +49,9 @@ func (c *copier) librariesOf(p sent, known map[string]libraryOf) error {
 	scanner := rdb.Section(c.to.f, c.to.head, 0, p.from, c.to.n)
 	for {
 		it, err := scanner.Next()
+		if disk.IsAccess(err) {
+			return err
+		}
 		if err != nil || it.Op != rdb.OpFunction && it.Op != rdb.OpAux && it.Op != rdb.OpModuleAux {
 			return nil // reading the spool finds and reports the damage
 		}

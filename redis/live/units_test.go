@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"kvferry/format"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
@@ -441,5 +443,37 @@ func TestRate(t *testing.T) {
 	}
 	if text := (&busyError{"LOADING it"}).Error(); text != "gave up after 1m0s; the server still replies LOADING it" {
 		t.Error(text)
+	}
+}
+
+// TestPlace: an address without a host is the answering node's own, nodes that left are forgotten, and a slot map with a
+// gap changes nothing.
+func TestPlace(t *testing.T) {
+	s := &server{}
+	slot := func(start, end int, addresses ...string) (out redis.ClusterSlot) {
+		out.Start, out.End = start, end
+		for _, a := range addresses {
+			out.Nodes = append(out.Nodes, redis.ClusterNode{Addr: a})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		list           []redis.ClusterSlot
+		first, members string
+		fails          bool
+	}{
+		{[]redis.ClusterSlot{slot(0, 16383, "a:1", "b:2")}, "a:1", "[a:1 b:2 seed:1]", false},
+		{[]redis.ClusterSlot{slot(0, 99, ":7"), slot(100, 16383, "[::1]:8", ":9")}, "seed:7", "[[::1]:8 seed:1 seed:7 seed:9]", false},
+		{[]redis.ClusterSlot{slot(0, 99, "x:1")}, "seed:7", "[[::1]:8 seed:1 seed:7 seed:9]", true},
+	} {
+		err := s.place("seed:1", c.list)
+		if (err != nil) != c.fails || s.nodes[0] != c.first || fmt.Sprint(s.members) != c.members {
+			t.Errorf("%v: slot 0 on %s, members %v, %v", c.list, s.nodes[0], s.members, err)
+		}
+	}
+	for _, c := range [][3]string{{"h:1", ":2", "h:2"}, {"[::1]:1", ":2", "[::1]:2"}, {"h:1", "g:2", "g:2"}, {"h", ":2", ":2"}} {
+		if got := addressFrom(c[0], c[1]); got != c[2] {
+			t.Errorf("%s says %s: %s, want %s", c[0], c[1], got, c[2])
+		}
 	}
 }

@@ -334,7 +334,7 @@ func (w *writer) pipeTo(host string) *pipe {
 	if p == nil {
 		p = newPipe(w.ctx, w.t.server.dialer(host, w.db))
 		if w.t.server.cluster {
-			p.elsewhere, p.reroute = w.elsewhere, w.reroute
+			p.elsewhere, p.reroute = w.elsewhereFrom(host), w.reroute
 			p.replaced = func(ctx context.Context) bool { return w.t.replaced(ctx, host) }
 		}
 		w.pipes[host] = p
@@ -342,21 +342,23 @@ func (w *writer) pipeTo(host string) *pipe {
 	return p
 }
 
-// elsewhere follows a redirection: MOVED slot host:port, ASK slot host:port.
-func (w *writer) elsewhere(data []byte, x piece, answer string) error {
-	words := strings.Fields(answer)
-	if len(words) < 3 {
-		return errAnswer
+// elsewhereFrom returns a function that follows redirections by a node: MOVED slot host:port, ASK slot host:port.
+func (w *writer) elsewhereFrom(node string) func(data []byte, x piece, answer string) error {
+	return func(data []byte, x piece, answer string) error {
+		words := strings.Fields(answer)
+		if len(words) < 3 {
+			return errAnswer
+		}
+		if words[0] == "ASK" {
+			data, x.commands = withAsking(data)
+		}
+		w.mu.Lock()
+		p := w.pipeTo(addressFrom(node, words[2]))
+		w.moved = w.moved || words[0] == "MOVED"
+		w.mu.Unlock()
+		p.pass(data, x)
+		return nil
 	}
-	if words[0] == "ASK" {
-		data, x.commands = withAsking(data)
-	}
-	w.mu.Lock()
-	p := w.pipeTo(words[2])
-	w.moved = w.moved || words[0] == "MOVED"
-	w.mu.Unlock()
-	p.pass(data, x)
-	return nil
 }
 
 // Close waits until all records are acknowledged.

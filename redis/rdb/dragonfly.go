@@ -41,7 +41,8 @@ func (s *Scanner) mask() {
 	}
 }
 
-// neverRaw is -1 in four bytes, which some writers store for a member without expiry. No string starts with it.
+// neverRaw is -1 in four bytes, for a member without expiry. Dragonfly itself writes the string -1, as C0 FF; files made
+// by hand have this. No string starts with it.
 const neverRaw = "\xff\xff\xff\xff"
 
 // never consumes neverRaw if it is next.

@@ -51,8 +51,11 @@ func (r *release) packageConfig(p platform, binary string) ([]byte, error) {
 		return nil, err
 	}
 	var all goreleaser
-	if err := yaml.Unmarshal(data, &all); err != nil || len(all.NFPMs) != 1 {
-		return nil, fmt.Errorf(".goreleaser.yaml: want one entry of nfpms: %w", err)
+	if err := yaml.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf(".goreleaser.yaml: %w", err)
+	}
+	if n := len(all.NFPMs); n != 1 {
+		return nil, fmt.Errorf(".goreleaser.yaml: %d entries of nfpms, want one", n)
 	}
 	config := all.NFPMs[0]
 	for _, key := range []string{"id", "formats", "package_name", "bindir"} {

@@ -40,8 +40,11 @@ var operators = map[token.Token][]token.Token{
 // pointsOf finds the points of a package. only restricts them to a line of a file.
 func pointsOf(pkg, only string) (out []point, err error) {
 	paths, err := filepath.Glob(filepath.Join(pkg, "*.go"))
-	if err != nil || len(paths) == 0 {
-		return nil, fmt.Errorf("%s: no Go files here: run it from the project's directory: %w", pkg, err)
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%s: no Go files here: run it from the project's directory", pkg)
 	}
 	for _, path := range paths {
 		src, err := os.ReadFile(path)

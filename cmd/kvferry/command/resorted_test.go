@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math/rand"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"kvferry/blackwidow"
+	"kvferry/inspect"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -66,5 +68,61 @@ func TestResortedResume(t *testing.T) {
 		if treeBytes(t, dst) != treeBytes(t, whole) {
 			t.Error("the resumed run wrote something else")
 		}
+	}
+}
+
+// TestHeldBack: the findings of a pass are dropped if the tables turn out to be out of order, and told otherwise. Beyond
+// maxHeld they are told at once.
+func TestHeldBack(t *testing.T) {
+	boom := errors.New("boom")
+	for _, c := range []struct {
+		n    int
+		err  error
+		want int
+	}{{3, nil, 3}, {3, boom, 3}, {3, &store.OrderError{}, 0}, {maxHeld, &store.OrderError{}, 0}, {maxHeld + 2, &store.OrderError{}, maxHeld + 1}, {maxHeld + 2, nil, maxHeld + 2}} {
+		told := 0
+		d := &Dataset{Scan: &inspect.Scan{Report: func(record.Finding) { told++ }}}
+		err := d.heldBack(func() error {
+			for range c.n {
+				d.Scan.Report(record.Finding{})
+			}
+			if c.n <= maxHeld && told > 0 {
+				t.Errorf("%d findings are told before the pass is done", told)
+			}
+			return c.err
+		})
+		if told != c.want || err != c.err {
+			t.Errorf("%d findings, %v: %d are told, %v", c.n, c.err, told, err)
+		}
+		d.Scan.Report(record.Finding{})
+		if told != c.want+1 {
+			t.Error("findings are held back after the pass")
+		}
+	}
+	d := &Dataset{Scan: &inspect.Scan{}}
+	if err := d.heldBack(func() error { return boom }); err != boom || d.Scan.Report != nil {
+		t.Errorf("without a report: %v", err)
+	}
+}
+
+// TestUnorderedReadAlike: where the tables of a list are out of order, reading commands give one warning; verify says
+// which table it is.
+func TestUnorderedReadAlike(t *testing.T) {
+	recs := []small{smallRecord(record.List, "aa", "x", "y"), smallRecord(record.List, "b", "z"), smallRecord(record.List, "c", "1", "2", "3")}
+	sound := build(t, blackwidow.New(), recs...)
+	src := build(t, blackwidow.New(), recs...)
+	alter(t, filepath.Join(src, "lists"), func(r *rows) {
+		r.order["data_cf"] = store.Comparer{Name: blackwidow.ListsDataKeyComparator.Name, Compare: func(a, b []byte) int { return bytes.Compare(b, a) }}
+	})
+	for _, args := range [][]string{{"dump", src}, {"inspect", src}, {"fingerprint", src}, {"diff", sound, src}} {
+		var out, errs bytes.Buffer
+		code := testApp().Run(context.Background(), args, &out, &errs)
+		if code != 0 || strings.Count(errs.String(), record.FindUnorderedTable) != 1 || strings.Contains(errs.String()+out.String(), "error ") {
+			t.Errorf("%q: exit %d\n%s%s", args, code, &out, &errs)
+		}
+	}
+	var out bytes.Buffer
+	if code := testApp().Run(context.Background(), []string{"verify", src}, &out, &out); code == 0 || !strings.Contains(out.String(), "key-order") || strings.Contains(out.String(), "missing") {
+		t.Errorf("verify: exit %d\n%s", code, &out)
 	}
 }

@@ -29,9 +29,8 @@ func cmdRestore(s *server.Server, a [][]byte) error {
 	}
 	var put *state.Put
 	err = s.Restore(a[3], func(h *record.Header) *state.Put {
-		own := *h
-		own.Key, own.ExpireMS = a[1], ttl
-		put = s.DB.Put(&own)
+		h.Key, h.ExpireMS = a[1], ttl
+		put = s.DB.Put(h)
 		return put
 	})
 	if err != nil {

@@ -8,16 +8,22 @@ import (
 )
 
 // Newest replaces a lost CURRENT: it reads the MANIFEST with the highest number that ends with a whole record, or
-// returns nil.
+// returns nil. Of the others it reports nothing.
 func Newest(ctx context.Context, dir string, names []string, report func(record.Finding)) (best *Version) {
+	var found []record.Finding
 	for _, name := range names {
 		n, ok := manifestNumber(name)
 		if !ok || best != nil && best.Number > n {
 			continue
 		}
-		if v, err := readNamed(ctx, dir, name, report); err == nil && !v.Torn {
-			best = v
+		var of []record.Finding
+		v, err := readNamed(ctx, dir, name, func(f record.Finding) { of = append(of, f) })
+		if err == nil && !v.Torn {
+			best, found = v, of
 		}
+	}
+	for _, f := range found {
+		report(f)
 	}
 	return best
 }

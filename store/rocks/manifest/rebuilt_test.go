@@ -44,9 +44,11 @@ func TestNewest(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Finish()
 	whole := testsst.Log(0, false, d.Edits...)
+	unknown := testsst.EditBytes(TagLastIgnorable+9, []byte("x"))
+	newer := testsst.Log(0, false, append(append([][]byte{}, d.Edits...), unknown, []byte{TagLogNumber, 7})...)
 	for name, b := range map[string][]byte{
 		"MANIFEST-9": whole, "MANIFEST-10": whole, "MANIFEST-000011": whole[:len(whole)-1], "MANIFEST-000012": testsst.Log(0, false, []byte{0x7f}),
-		"MANIFEST-x": whole, "OPTIONS-000099": whole,
+		"MANIFEST-x": whole, "OPTIONS-000099": whole, "MANIFEST-000014": newer, "MANIFEST-000015": newer[:len(newer)-1],
 	} {
 		d.File(name, b)
 	}
@@ -57,8 +59,13 @@ func TestNewest(t *testing.T) {
 		{nil, ""}, {[]string{"MANIFEST-x", "OPTIONS-000099"}, ""}, {[]string{"MANIFEST-000011"}, ""}, {[]string{"MANIFEST-000012"}, ""}, {[]string{"MANIFEST-000013"}, ""},
 		{[]string{"MANIFEST-000005", "MANIFEST-10", "MANIFEST-9"}, "MANIFEST-10"}, {[]string{"MANIFEST-9", "MANIFEST-10"}, "MANIFEST-10"},
 		{[]string{"CURRENT", "MANIFEST-000005", "MANIFEST-000011", "MANIFEST-000012", "MANIFEST-9", "MANIFEST-x", "OPTIONS-000099"}, "MANIFEST-9"},
+		{[]string{"MANIFEST-000014", "MANIFEST-000015"}, "MANIFEST-000014"}, {[]string{"MANIFEST-000015", "MANIFEST-9"}, "MANIFEST-9"},
 	} {
-		v := Newest(context.Background(), d.Dir, tt.names, func(f record.Finding) { t.Errorf("%q: %+v", tt.names, f) })
+		told := 0
+		v := Newest(context.Background(), d.Dir, tt.names, func(record.Finding) { told++ })
+		if odd := tt.want == "MANIFEST-000014"; odd != (told == 1) || told > 1 {
+			t.Errorf("%q: %d findings", tt.names, told)
+		}
 		if v == nil && tt.want != "" || v != nil && (v.Name != tt.want || v.Torn || v.Families[0].Comparator != testsst.BytewiseName) {
 			t.Errorf("%q: %+v, want %q", tt.names, v, tt.want)
 		}

@@ -25,9 +25,8 @@ func checkBlock(kind byte, b []byte, stored uint32) error {
 	case checksumXXH64:
 		sum = uint32(xxhash.Sum64(b))
 	case checksumXXH3:
-		// The codec byte is mixed in separately (ModifyChecksumForLastByte of table/format.cc).
 		n := len(b) - 1
-		sum = uint32(xxh3.Hash(b[:n])) ^ uint32(b[n])*0x6b9083d9
+		sum = withCodec(xxh3.Hash(b[:n]), b[n])
 	default:
 		return base.Unsupported("checksum type %d", kind)
 	}

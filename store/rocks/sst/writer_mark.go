@@ -42,7 +42,7 @@ func (m *marker) lastBlock() (h blocks.Handle, err error) {
 	if err != nil {
 		return h, err
 	}
-	footer := make([]byte, 53)
+	footer := make([]byte, footerLen)
 	if _, err := m.f.ReadAt(footer, size-int64(len(footer))); err != nil {
 		return h, err
 	}

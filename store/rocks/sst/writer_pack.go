@@ -116,5 +116,5 @@ func (f Format) checksum(b []byte) uint32 {
 	return base.MaskCRC(crc32.Checksum(b, base.Castagnoli))
 }
 
-// withCodec mixes the codec byte into the XXH3 of a block.
+// withCodec mixes the codec byte into the XXH3 of a block (ModifyChecksumForLastByte of table/format.cc).
 func withCodec(h uint64, codec byte) uint32 { return uint32(h) ^ uint32(codec)*0x6b9083d9 }
