@@ -252,7 +252,8 @@ func TestCheckTakesTheFilters(t *testing.T) {
 // TestFiltersComeBackFromAFile checks that the recorded form of every filter restores the same selection.
 func TestFiltersComeBackFromAFile(t *testing.T) {
 	given := []string{"--type", "set,hash", "--db", "bar", "--db", `"a,b",`, "--db", "\xff", "--match", "a b*", "--match", "'", "--regex", `^\d+$`,
-		"--sample", "7", "--ttl-from", "90m", "--ttl-to", "999999999999", "--min-bytes", "1536", "--min-elements", "3"}
+		"--sample", "7", "--ttl-from", "90m", "--ttl-to", "999999999999", "--min-bytes", "1536", "--min-elements", "3",
+		"--range", "b..hex:ff"}
 	parse := func(args []string, file *inspect.FingerprintFile) filter.Conditions {
 		t.Helper()
 		var f ReadFlags
