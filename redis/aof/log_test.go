@@ -248,7 +248,7 @@ func TestUnsalvaged(t *testing.T) {
 // TestRestoredLoses: what records have no place for is named, of restored values as of those in an RDB part.
 func TestRestoredLoses(t *testing.T) {
 	producers := "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x40\x64\x40\x64\x01\x01p\x00\x00\x00" // 26: of a stream without entries
-	members := "\x01\x01m\x0a2427235200"                                                             // 32: of a set of Dragonfly
+	members := "\x01\x01m\x0a2427235200"                                                         // 32: of a set of Dragonfly
 	for _, x := range []struct {
 		typ     rdb.Type
 		value   string

@@ -194,3 +194,12 @@ func TestBadVarint(t *testing.T) {
 		}
 	}
 }
+
+func TestXXH32(t *testing.T) {
+	for in, want := range map[string]uint32{"": 0x02cc5d05, "a": 0x550d7456, "abc": 0x32d153ff,
+		"Nobody inspects the spammish repetition": 0xe2293b2f} {
+		if got := XXH32([]byte(in)); got != want {
+			t.Errorf("xxh32(%q) = %08x, want %08x", in, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"strings"
@@ -90,5 +91,27 @@ func TestFullFilters(t *testing.T) {
 	}
 	if f := OpenFullFilter(withBits(0, 6, 0, 0, 0, 0)); f == nil || f.Has(0, []byte("a")) {
 		t.Errorf("a filter without lines: %v", f)
+	}
+}
+
+// TestPartitions: a key is looked up in the first partition whose last key is not before it, in any order; keys behind all
+// in the last.
+func TestPartitions(t *testing.T) {
+	p := Partitions{Compare: bytes.Compare}
+	if !p.Empty() {
+		t.Error("partitions of nothing")
+	}
+	full, none := withBits(64, 6, 1, 0, 0, 0), append(make([]byte, 64), 6, 1, 0, 0, 0)
+	for i, b := range [][]byte{full, none, withBits(64, 0, 1, 0, 0, 0), none} {
+		p.Add([]byte{'b' + byte(3*i)}, Handle{Off: uint64(i)}, b)
+	}
+	for _, c := range []struct {
+		key string
+		off uint64
+		has bool
+	}{{"a", 0, true}, {"b", 0, true}, {"c", 1, false}, {"e", 1, false}, {"f", 2, true}, {"h", 2, true}, {"i", 3, false}, {"z", 3, false}, {"a", 0, true}, {"g", 2, true}, {"d", 1, false}} {
+		if has := p.Has(0, []byte(c.key)); has != c.has || p.Handle().Off != c.off || p.Empty() {
+			t.Errorf("%s: %t in partition %d", c.key, has, p.Handle().Off)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kvferry/internal/sys/disk"
@@ -70,10 +71,7 @@ func (c *blockCheck) table() error {
 		case strings.HasPrefix(name, partitionedFilter):
 			return c.partitioned(name, h)
 		default:
-			if known, err := c.filter(name, h); known {
-				return err
-			}
-			return c.block(name, h)
+			return c.filter(name, h)
 		}
 		return nil
 	})
@@ -91,9 +89,7 @@ func (c *blockCheck) read(h blocks.Handle) ([]byte, error) {
 		return nil, err
 	}
 	n := int(h.Size) + blocks.TrailerLen
-	if cap(c.buf) < n {
-		c.buf = make([]byte, n)
-	}
+	c.buf = slices.Grow(c.buf[:0], n)
 	b := c.buf[:n]
 	if err := c.r.file.ReadFull(b, int64(h.Off)); err != nil {
 		return nil, err

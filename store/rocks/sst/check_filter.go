@@ -1,10 +1,8 @@
 package sst
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"sort"
 
 	"kvferry/record"
 	"kvferry/store/rocks/blocks"
@@ -19,26 +17,23 @@ const (
 // ErrMissed means that a filter excludes an existing key: the engine's lookups miss its row.
 var ErrMissed = errors.New("the filter does not have key")
 
-// filter checks a filter in one block; known is false if it cannot be compared with keys.
-func (c *blockCheck) filter(name string, h blocks.Handle) (known bool, err error) {
-	var open func(b []byte) (blocks.Filter, error)
-	switch {
-	case name == levelFilterName && c.r.opts.LevelDB, name == "filter."+rocksFilterName && !c.r.opts.LevelDB:
-		open = func(b []byte) (blocks.Filter, error) { return blocks.OpenBlockFilters(b, c.r.opts.LevelDB) }
-	case name == "fullfilter."+rocksFilterName:
-		open = func(b []byte) (blocks.Filter, error) { return blocks.OpenFullFilter(b), nil }
-	default:
-		return false, nil
+// filter checks a block, and compares it with the keys if it is a filter.
+func (c *blockCheck) filter(name string, h blocks.Handle) error {
+	block := name == levelFilterName && c.r.opts.LevelDB || name == "filter."+rocksFilterName && !c.r.opts.LevelDB
+	if !block && name != "fullfilter."+rocksFilterName {
+		return c.block(name, h)
 	}
 	b, err := c.r.readBlock(h, name, checkBlock)
 	var f blocks.Filter
-	if err == nil {
-		f, err = open(b)
+	if err == nil && block {
+		f, err = blocks.OpenBlockFilters(b, c.r.opts.LevelDB)
+	} else if err == nil {
+		f = blocks.OpenFullFilter(b)
 	}
 	if err != nil || f == nil {
-		return true, c.useless(h, err, err)
+		return c.useless(h, err, err)
 	}
-	return true, c.keys(name, f, func() blocks.Handle { return h })
+	return c.keys(name, f, func() blocks.Handle { return h })
 }
 
 // fullyLooked is the size of data blocks whose keys are looked up in a filter of RocksDB. Looking up takes longer than
@@ -87,29 +82,18 @@ func (c *blockCheck) data(w blocks.Walk, step int64) (blocks.Block, error) {
 		return w.Load()
 	}
 	b, err := c.read(w.Handle())
+	if n := len(b) - 1; err == nil {
+		if codec := c.r.codec(b[n]); codec != codecNone {
+			c.plain, err = c.r.unpack(c.plain, codec, b[:n])
+			b = c.plain
+		} else {
+			b = b[:n]
+		}
+	}
 	if err != nil {
 		return blocks.Block{}, err
 	}
-	if codec := c.r.codec(b[len(b)-1]); codec != codecNone {
-		if c.plain, err = c.r.unpack(c.plain, codec, b[:len(b)-1]); err != nil {
-			return blocks.Block{}, err
-		}
-		return blocks.Parse(c.plain)
-	}
-	return blocks.Parse(b[:len(b)-1])
-}
-
-// partitions is a partitioned filter: a filter for the keys up to each key of its index.
-type partitions struct {
-	compare func(a, b []byte) int
-	parts   []partition
-	at      int // the partition that was asked last
-}
-
-type partition struct {
-	last   []byte // no key is greater, but in the last partition
-	handle blocks.Handle
-	filter blocks.Filter // nil matches every key
+	return blocks.Parse(b)
 }
 
 // partitioned checks the index of a partitioned filter and the filters it points to.
@@ -121,13 +105,12 @@ func (c *blockCheck) partitioned(name string, h blocks.Handle) error {
 	props := c.r.info.Properties
 	props.IndexType = indexBinary // these entries have no first keys
 	var x indexBlock
-	p, whole := partitions{compare: c.r.opts.Comparer.Compare}, true
-	err = x.open(top, &props)
-	for ok := err == nil; ok; {
-		if ok, err = x.next(); !ok {
-			break
+	p, whole, ok := blocks.Partitions{Compare: c.r.opts.Comparer.Compare}, true, false
+	for err = x.open(top, &props); err == nil; {
+		if ok, err = x.next(); ok {
+			err = x.handle.Check(c.r.file.Size)
 		}
-		if err = x.handle.Check(c.r.file.Size); err != nil {
+		if !ok || err != nil {
 			break
 		}
 		b, err := c.r.readBlock(x.handle, name, checkBlock)
@@ -135,19 +118,10 @@ func (c *blockCheck) partitioned(name string, h blocks.Handle) error {
 			return err
 		}
 		whole = whole && err == nil
-		p.parts = append(p.parts, partition{bytes.Clone(x.sep()), x.handle, blocks.OpenFullFilter(b)})
+		p.Add(x.sep(), x.handle, b)
 	}
-	if err != nil || !whole || len(p.parts) == 0 || name != partitionedFilter+rocksFilterName {
+	if err != nil || !whole || p.Empty() || name != partitionedFilter+rocksFilterName {
 		return c.useless(h, fmt.Errorf("%s: %w", name, err), err)
 	}
-	return c.keys(name, &p, func() blocks.Handle { return p.parts[p.at].handle })
-}
-
-// Has implements blocks.Filter.
-func (p *partitions) Has(off uint64, key []byte) bool {
-	if p.compare(p.parts[p.at].last, key) < 0 || p.at > 0 && p.compare(p.parts[p.at-1].last, key) >= 0 {
-		p.at = min(len(p.parts)-1, sort.Search(len(p.parts), func(i int) bool { return p.compare(p.parts[i].last, key) >= 0 }))
-	}
-	f := p.parts[p.at].filter
-	return f == nil || f.Has(off, key)
+	return c.keys(name, &p, p.Handle)
 }

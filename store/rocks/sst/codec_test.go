@@ -145,15 +145,6 @@ func totalAlloc() uint64 {
 	return m.TotalAlloc
 }
 
-func TestXXH32(t *testing.T) {
-	for in, want := range map[string]uint32{"": 0x02cc5d05, "a": 0x550d7456, "abc": 0x32d153ff,
-		"Nobody inspects the spammish repetition": 0xe2293b2f} {
-		if got := xxh32([]byte(in)); got != want {
-			t.Errorf("xxh32(%q) = %08x, want %08x", in, got, want)
-		}
-	}
-}
-
 // TestBombs: the decompressed size of a block is limited, and memory grows with real output, not with claimed sizes.
 func TestBombs(t *testing.T) {
 	frame := func(b ...byte) []byte { // a size of 500 MiB before a zstd frame
