@@ -204,7 +204,7 @@ func (o *Options) allows(kind string) bool {
 
 // judge marks the allowed losses and returns an error if any loss is not allowed.
 func (o *Options) judge(losses []result.LossKind) error {
-	return result.Judge(losses, o.Target.Format.Name(), o.allows)
+	return result.Judge(losses, format.LocationName(o.Target.Format), o.allows)
 }
 
 // seconds reports whether either format keeps expiry in seconds only.

@@ -97,7 +97,7 @@ func (s Losses) List() []LossKind {
 
 // LossError means that the target cannot hold all of the source, and not all losses were allowed.
 type LossError struct {
-	// Target is the format of the target.
+	// Target is the format of the target, as locations name it.
 	Target string
 	// Losses lists all losses, also the allowed ones.
 	Losses []LossKind
@@ -153,7 +153,7 @@ func (e *LossError) Refused() []LossKind {
 }
 
 // Judge marks the allowed losses and returns a LossError if any loss is not allowed. target is the name of the
-// target's format.
+// target's format in locations.
 func Judge(losses []LossKind, target string, allows func(kind string) bool) error {
 	e := &LossError{Target: target, Losses: losses}
 	for i := range losses {

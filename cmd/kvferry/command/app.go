@@ -60,7 +60,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case code == ExitUsage:
 		fmt.Fprintf(stderr, "kvferry: %s (see --help)\n", oneLine(err))
 	default:
-		fmt.Fprintf(stderr, "kvferry: %s%s%s\n", oneLine(advised(err)), keptText(err, args), losslessText(err, args))
+		fmt.Fprintf(stderr, "kvferry: %s%s%s\n", oneLine(advised(err)), keptText(err, args), renamingText(err, args))
 	}
 	return code
 }
@@ -138,9 +138,8 @@ func afterName(args []string, flags ...string) []string {
 	return slices.Insert(args, slices.Index(args, "convert")+1, flags...)
 }
 
-// allowing replaces --allow-loss by one that allows all losses in an error.
-func allowing(args []string, loss *convert.LossError) []string {
-	const name = "--allow-loss"
+// replacing replaces a flag of a conversion.
+func replacing(args []string, name, value string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {
 		switch {
@@ -150,7 +149,15 @@ func allowing(args []string, loss *convert.LossError) []string {
 			out = append(out, args[i])
 		}
 	}
-	return afterName(out, name, strings.Join(loss.Kinds(), ","))
+	if value == "" {
+		return out
+	}
+	return afterName(out, name, value)
+}
+
+// allowing replaces --allow-loss by one that allows the losses of these kinds.
+func allowing(args, kinds []string) []string {
+	return replacing(args, "--allow-loss", strings.Join(kinds, ","))
 }
 
 // keptText explains how to continue a failed conversion whose work is kept.
@@ -165,22 +172,28 @@ func keptText(err error, args []string) string {
 	}
 	var loss *convert.LossError
 	if errors.As(err, &loss) {
-		args = allowing(args, loss)
+		args = allowing(args, loss.Kinds())
 	}
 	return goOn(args)
 }
 
-// losslessText ends a refusal that renaming keys would avoid with the command line that loses nothing: people copy the
-// last line.
-func losslessText(err error, args []string) string {
+// renamingText ends a refusal that renaming keys would avoid, or lessen, with complete command lines: people copy them.
+// The one that loses less is first.
+func renamingText(err error, args []string) string {
 	var loss *convert.LossError
-	if !errors.As(err, &loss) || strings.Contains(strings.Join(args, " "), "--on-conflict") || keptText(err, args) != "" {
+	isName := func(kind string) bool { return kind == record.LossSameName }
+	if !errors.As(err, &loss) || !slices.ContainsFunc(loss.Refused(), func(l convert.LossKind) bool { return isName(l.Kind) }) ||
+		keptText(err, args) != "" {
 		return ""
 	}
-	if slices.ContainsFunc(loss.Refused(), func(l convert.LossKind) bool { return l.Kind != record.LossSameName }) {
-		return ""
+	others := slices.DeleteFunc(loss.Kinds(), isName)
+	aim := "nothing"
+	if len(others) > 0 {
+		aim = "only " + strings.Join(others, ", ")
 	}
-	return "\nto lose nothing, rename the keys:\n  " + commandLine(afterName(args, "--on-conflict", "rename"))
+	renamed := replacing(allowing(args, others), "--on-conflict", "rename")
+	return fmt.Sprintf("\nto lose %s, rename the keys:\n  %s\nto lose the keys, too:\n  %s", aim, commandLine(renamed),
+		commandLine(allowing(args, loss.Kinds())))
 }
 
 // Root returns the command tree.

@@ -225,13 +225,13 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	limits := o.Target.Format.Limits()
 	if f.namespace != "" && limits.Numbered {
-		return nil, usagef("--namespace %s: databases of %s have numbers", f.namespace, o.Target.Format.Name())
+		return nil, usagef("--namespace %s: databases of %s have numbers", f.namespace, format.LocationName(o.Target.Format))
 	}
 	if f.layout != format.LayoutAuto && !limits.Layouts {
-		return nil, usagef("--layout %s: %s has one layout for its databases", cmd.Flag("layout").Value, o.Target.Format.Name())
+		return nil, usagef("--layout %s: %s has one layout for its databases", cmd.Flag("layout").Value, format.LocationName(o.Target.Format))
 	}
 	if f.cluster && !limits.Cluster {
-		return nil, usagef("--cluster: %s has no cluster mode of its own", o.Target.Format.Name())
+		return nil, usagef("--cluster: %s has no cluster mode of its own", format.LocationName(o.Target.Format))
 	}
 	if f.sst && !limits.SST {
 		return nil, usagef("--sst: no %s server ingests tables", format.LocationName(o.Target.Format))
@@ -240,7 +240,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		return nil, usagef("--sst --cluster: cluster nodes do not ingest tables")
 	}
 	if limits.Instances == 0 && (f.instances != 0 || f.slots != 0) {
-		return nil, usagef("--instances and --slots: %s does not spread keys over instances", o.Target.Format.Name())
+		return nil, usagef("--instances and --slots: %s does not spread keys over instances", format.LocationName(o.Target.Format))
 	}
 	if o.Source, err = a.input(cmd, src, &f.source, &f.choice.places); err != nil {
 		return nil, err
@@ -265,7 +265,7 @@ func (f *convertFlags) setVersion(to *convert.Output, fs *pflag.FlagSet) (err er
 		to.Format, err = aof.WithVersion(f.rdb)
 	default:
 		if fs.Changed("rdb-version") {
-			err = fmt.Errorf("%s writes no RDB files", to.Format.Name())
+			err = fmt.Errorf("%s writes no RDB files", format.LocationName(to.Format))
 		}
 	}
 	if err != nil {

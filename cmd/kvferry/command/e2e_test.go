@@ -429,17 +429,35 @@ func TestNamespacesGetNumbers(t *testing.T) {
 	}
 }
 
-// TestRefusalEndsWithoutLoss checks that the last line of a refusal is a command line that loses nothing, where there is one.
-func TestRefusalEndsWithoutLoss(t *testing.T) {
-	src, dst := golden(t, "nemo-basic"), filepath.Join(t.TempDir(), "dst")
-	r := kvferry(t, "convert", src, "rdb:"+dst)
-	lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
-	words := strings.Fields(lines[len(lines)-1])
-	if r.code != ExitLossy || len(words) < 2 || words[0] != "kvferry" {
-		t.Fatalf("exit %d, %s", r.code, r.stderr)
-	}
-	ok(t, words[1:]...)
-	if got := ok(t, "fingerprint", "rdb:"+dst); !strings.Contains(got, "zset") {
-		t.Errorf("%.200s", got)
+// TestRefusalEndsWithCommands checks that a refusal ends with two complete command lines: the first keeps all keys by
+// renaming them, the second loses them. The target is called by the name in its location.
+func TestRefusalEndsWithCommands(t *testing.T) {
+	for _, c := range []struct {
+		target, aim, rename string
+		flags               []string
+	}{
+		{"rdb", "to lose nothing, rename the keys:", "convert --on-conflict rename ", nil},
+		{"rdb", "to lose nothing, rename the keys:", "convert --on-conflict rename ", []string{"--on-conflict=error"}},
+		{"pika4", "to lose only inner-nul, rename the keys:", "convert --on-conflict rename --allow-loss inner-nul ", nil},
+		{"pika4", "to lose only inner-nul, rename the keys:", "convert --on-conflict rename --allow-loss inner-nul ", []string{"--allow-loss", "inner-nul"}},
+	} {
+		src, dst := golden(t, "nemo-basic"), c.target+":"+filepath.Join(t.TempDir(), "dst")
+		r := kvferry(t, append(append([]string{"convert"}, c.flags...), src, dst)...)
+		lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
+		if r.code != ExitLossy || len(lines) < 5 {
+			t.Fatalf("exit %d, %s", r.code, r.stderr)
+		}
+		end := lines[len(lines)-5:]
+		if !strings.Contains(end[0], "refused: "+c.target+" cannot hold everything") || end[1] != c.aim || !strings.Contains(end[2], c.rename) {
+			t.Errorf("%s", strings.Join(end, "\n"))
+		}
+		renamed := strings.Fields(end[2])
+		ok(t, renamed[1:]...)
+		if got := ok(t, "fingerprint", dst); !strings.Contains(got, "zset") {
+			t.Errorf("%.200s", got)
+		}
+		lossy := strings.Fields(end[4])
+		lossy[len(lossy)-1] += "-lossy"
+		ok(t, lossy[1:]...)
 	}
 }
