@@ -63,8 +63,7 @@ func TestUnknownFamily(t *testing.T) {
 	for _, drops := range []bool{true, false} {
 		d := testsst.NewDB(t)
 		if drops {
-			d.Family(1, "gone", testsst.BytewiseName)
-			d.Edit(testsst.EditNumber(manifest.TagColumnFamily, 1), []byte{manifest.TagColumnFamilyDel - 128 | 128, 1})
+			d.Drop(1)
 		}
 		d.Family(2, "two", testsst.BytewiseName)
 		d.Log(5, testsst.Batch(1, testsst.Op(base.KindPut, "k", "v"), testsst.OpCF(base.KindCFPut, 1, "k", "v")))
@@ -78,8 +77,7 @@ func TestUnknownFamily(t *testing.T) {
 func TestLogNumbers(t *testing.T) {
 	d := testsst.NewDB(t)
 	d.Family(1, "one", testsst.BytewiseName)
-	d.Family(2, "gone", testsst.BytewiseName)
-	d.Edit(testsst.EditNumber(manifest.TagColumnFamily, 2), []byte{manifest.TagColumnFamilyDel - 128 | 128, 1})
+	d.Drop(2)
 	d.Edit(testsst.EditNumber(manifest.TagLogNumber, 5))
 	d.Edit(testsst.EditNumber(manifest.TagColumnFamily, 1), testsst.EditNumber(manifest.TagLogNumber, 7))
 	both := func(seq uint64, v string) []byte {

@@ -25,6 +25,7 @@ const (
 	newFile4Tag     = 103
 	familyTag       = 200
 	addFamilyTag    = 201
+	dropFamilyTag   = 202
 	maxFamilyTag    = 203
 
 	terminate      = 1
@@ -76,6 +77,12 @@ func EditComparator(name string) []byte { return EditBytes(comparatorTag, []byte
 func (d *DB) Family(id uint64, name, comparator string) {
 	d.Edit(EditNumber(familyTag, id), EditBytes(addFamilyTag, []byte(name)), EditComparator(comparator),
 		EditNumber(logNumberTag, 0))
+}
+
+// Drop adds a column family and drops it again.
+func (d *DB) Drop(id uint64) {
+	d.Family(id, "dropped", BytewiseName)
+	d.Edit(EditNumber(familyTag, id), binary.AppendUvarint(nil, dropFamilyTag))
 }
 
 // Bounds are the smallest and largest internal key of a table.

@@ -89,6 +89,7 @@ func TestHugeBatch(t *testing.T) {
 	log := testsst.Log(7, true, testsst.Batch(9, testsst.Op(base.KindPut, "before", "0")), first, testsst.Batch(16, testsst.Op(base.KindPut, "after", "2")), last)
 	d := testsst.NewDB(t)
 	d.Family(1, "one", testsst.BytewiseName)
+	d.Drop(2)
 	d.LastSeq = 8
 	dir, temp := d.Finish(), t.TempDir()
 	d.File("000007.log", log[:len(log)-each/2])
