@@ -40,7 +40,7 @@ func TestIndentedLinesAreCode(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"kvferry.1":            "\n.EX\nsource: /data/pika/dump\ntarget: blackwidow:/data/new\ntype: [hash, zset]\nworkers: 4\ndry-run: true\n.EE\n",
-		"kvferry-dump.1":       "\n.EX\nkvferry dump --dead --format resp --match user:1 /data/pika/dump | redis-cli --pipe\n.EE\n",
+		"kvferry-dump.1":       "\n.EX\nkvferry dump --dead --format resp --match user:1 /data/dump | redis-cli --pipe\n.EE\n",
 		"kvferry-completion.1": "\n.EX\nbash        needs",
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, "man", name))
