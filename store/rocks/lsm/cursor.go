@@ -181,7 +181,7 @@ func (c *Cursor) Next() bool {
 	c.Val = d[end : vend-c.suffix]
 	c.note(ulen+base.TrailerLen, vend-end, vend)
 	if c.checkHi && bytes.Compare(c.buf[:ulen], c.hi) >= 0 {
-		return c.stop(nil)
+		return c.beyond()
 	}
 	return true
 }
@@ -218,9 +218,31 @@ func (c *Cursor) nextOrdered(shared, p, end, vend int) bool {
 	c.ulen, c.Tr, c.Val = len(user), tr, c.data[end:vend-c.suffix]
 	c.note(n, vend-end, vend)
 	if c.checkHi && c.ks.cmp.Compare(user, c.hi) >= 0 {
-		return c.stop(nil)
+		return c.beyond()
 	}
 	return true
+}
+
+// beyond ends the walk at the first key at or beyond hi. A misplaced key beyond hi would hide the keys below hi that
+// follow it, so the order is checked to the end of the block and of its separator and the next one.
+func (c *Cursor) beyond() bool {
+	c.checkHi = false
+	for off := c.handle.Off; c.pos < len(c.data); {
+		if !c.Next() || c.handle.Off != off {
+			return false
+		}
+	}
+	if !c.belowSeparator() {
+		return false
+	}
+	if err := c.leave(); err != nil {
+		return c.stop(err)
+	}
+	// An unreadable rest of the index is the finding of whoever reads the blocks there.
+	if ok, err := c.walk.Next(); err == nil && ok && c.ks.cmp.Compare(c.User(), c.walk.Separator()) > 0 {
+		return c.disorderAt("index", c.walk.Separator())
+	}
+	return c.stop(nil)
 }
 
 // disorder ends the walk with an OrderError about the entry after the current one.
@@ -347,7 +369,7 @@ func (c *Cursor) first(p int) bool {
 	c.pos = p
 	c.note(unshared, vlen, q+unshared+vlen)
 	if c.checkHi && c.ks.cmp.Compare(user, c.hi) >= 0 {
-		return c.stop(nil)
+		return c.beyond()
 	}
 	return true
 }

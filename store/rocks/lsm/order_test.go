@@ -64,6 +64,33 @@ func testOrderViolation(t *testing.T, entries []testsst.Entry, size, restarts in
 	}
 }
 
+// TestMisplacedBeyondBound: a key at or beyond the upper bound of a read, before keys below it, is an OrderError: it would
+// hide them.
+func TestMisplacedBeyondBound(t *testing.T) {
+	for _, keys := range []string{"abzcd", "azbcd", "zabcd", "abzcy", "abczd"} {
+		for _, size := range []int{1, 20, 40, 1 << 20} {
+			for _, restarts := range []int{1, 4} {
+				d := testsst.NewDB(t)
+				var entries []testsst.Entry
+				for _, k := range strings.Split(keys, "") {
+					entries = append(entries, testsst.Put(k, 1, "value"))
+				}
+				d.Table(0, 1, testsst.Spec{KeepOrder: true, BlockSize: size, Restarts: restarts}, entries...)
+				ks := openTest(t, d.Finish(), store.Options{}).Keyspaces()[0]
+				rows := 0
+				it, err := ks.Rows(nil, []byte("m"))
+				for ; err == nil; rows++ {
+					_, _, err = it.Next()
+				}
+				var o *store.OrderError
+				if !errors.As(err, &o) {
+					t.Errorf("%s, blocks of %d, restarts of %d: %d rows, then %v", keys, size, restarts, rows-1, err)
+				}
+			}
+		}
+	}
+}
+
 // TestBoundsInReverse: a table whose bounds in the MANIFEST are not in order is refused before it is read.
 func TestBoundsInReverse(t *testing.T) {
 	d := testsst.NewDB(t)
