@@ -164,6 +164,9 @@ func (h *harness) judgeForged(c *class, p *patient, d damage, hidden, label stri
 		c.fail("%s: diff: %s", label, x.diff.panic)
 	}
 	c.agree(x, p.s.sound, label)
+	if n, was := x.counts["dump"], p.s.sound.counts["dump"]; hidden == byName && x.dump.code == 0 && (n < was-1 || n > was+1) {
+		c.fail("%s: one key was changed, and dump has %d records instead of %d: %s", label, n, was, firstLine(x))
+	}
 	if d.kind == unforged && !(x.verify.code == 0 && x.dump.same(p.s.sound.dump)) {
 		c.fail("%s: only its form is another: %s", label, firstLine(x))
 	}
