@@ -55,7 +55,7 @@ func distance(a, b point) float64 {
 // search holds the options of GEOSEARCHSTORE and GEORADIUS.
 type search struct {
 	from          point
-	member        []byte // the member whose place is from
+	members       [][]byte // the last one's place is from; all must exist
 	radius        float64
 	width, height float64
 	box           bool
@@ -106,10 +106,10 @@ func (g *search) read(s *server.Server, a [][]byte, radius bool) (err error) {
 		left := len(a) - i - 1
 		var f []float64
 		switch {
-		case server.Is(a[i], "FROMMEMBER") && left >= 1 && !radius && (!place || g.member != nil):
-			place, g.member = true, a[i+1]
+		case server.Is(a[i], "FROMMEMBER") && left >= 1 && !radius && (!place || g.members != nil):
+			place, g.members = true, append(g.members, a[i+1])
 			i++
-		case server.Is(a[i], "FROMLONLAT") && left >= 2 && !radius && g.member == nil:
+		case server.Is(a[i], "FROMLONLAT") && left >= 2 && !radius && g.members == nil:
 			place = true
 			g.from, err = parsePoint(a[i+1], a[i+2])
 			i += 2
@@ -165,7 +165,7 @@ func cmdGeoradius(byMember bool) func(*server.Server, [][]byte) error {
 		var g search
 		at := 4
 		if byMember {
-			g.member, at = a[2], 3
+			g.members, at = a[2:3], 3
 		} else if g.from, err = parsePoint(a[2], a[3]); err != nil {
 			return err
 		}
@@ -196,8 +196,8 @@ func searchStore(s *server.Server, key []byte, g *search) error {
 		s.DB.Remove(g.store)
 		return nil
 	}
-	if g.member != nil {
-		score, ok := v.Score(g.member)
+	for _, member := range g.members {
+		score, ok := v.Score(member)
 		if !ok {
 			return server.Refuse("ERR could not decode requested zset member")
 		}
