@@ -10,16 +10,21 @@ import (
 // seekBytes is about the number of bytes of a source that are read in the time of a seek to a span.
 const seekBytes = 64 << 10
 
-// Seeks reports whether a scan reads only the rows of some spans of keys. A file has no order of keys: it is read as a whole.
-func (s *Scan) Seeks() bool {
-	_, file := s.Source.(format.Sectioned)
-	return !file && s.Selected().Spans() != nil
+// Seeks reports whether a scan reads only the rows of some spans of keys.
+func (s *Scan) Seeks() bool { return s.spans() != nil }
+
+// spans returns the spans that hold the keys of the selection; nil: all keys. A file has no order of keys: it is read as
+// a whole.
+func (s *Scan) spans() []format.Span {
+	if _, file := s.Source.(format.Sectioned); file {
+		return nil
+	}
+	return s.Selected().Spans()
 }
 
-// cut limits a part to the spans that hold the keys of a selection; nil: all keys. It reads the keys between two spans
-// where seeks would take longer.
-func (p Part) cut(s *Scan, keys []format.Span) Part {
-	if !s.Seeks() {
+// cut limits a part to these spans; nil: all keys. It reads the keys between two spans where seeks would take longer.
+func (p Part) cut(keys []format.Span) Part {
+	if keys == nil {
 		return p
 	}
 	p.spans = format.Join(format.Intersect(keys, []format.Span{p.Span}), int(p.Bytes/seekBytes))

@@ -138,7 +138,7 @@ func (s *Scan) Parts() ([]Part, error) {
 		return nil, err
 	}
 	var out []Part
-	keys := s.Selected().Spans()
+	keys := s.spans()
 	for _, db := range dbs {
 		for _, types := range format.Together(s.Source, db, s.Types(db)) {
 			size := s.Source.Size(db, types)
@@ -151,7 +151,7 @@ func (s *Scan) Parts() ([]Part, error) {
 				return nil, err
 			}
 			for _, span := range spans {
-				out = append(out, Part{DB: db, Types: types, Span: span, Bytes: size / int64(len(spans))}.cut(s, keys))
+				out = append(out, Part{DB: db, Types: types, Span: span, Bytes: size / int64(len(spans))}.cut(keys))
 			}
 		}
 	}
@@ -160,7 +160,7 @@ func (s *Scan) Parts() ([]Part, error) {
 
 // Whole returns the part of a scan that is all of a database.
 func (s *Scan) Whole(db string, types record.TypeSet) Part {
-	return Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)}.cut(s, s.Selected().Spans())
+	return Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)}.cut(s.spans())
 }
 
 // open returns a reader of a part's selected records.
