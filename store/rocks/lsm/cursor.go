@@ -227,8 +227,8 @@ func (c *Cursor) nextOrdered(shared, p, end, vend int) bool {
 // follow it, so the order is checked to the end of the block and of its separator and the next one.
 func (c *Cursor) beyond() bool {
 	c.checkHi = false
-	for off := c.handle.Off; c.pos < len(c.data); {
-		if !c.Next() || c.handle.Off != off {
+	for c.pos < len(c.data) {
+		if !c.Next() {
 			return false
 		}
 	}
