@@ -47,7 +47,6 @@ func (r *Reader) CheckBlocks(room []byte, damaged func(off uint64, err error)) (
 type blockCheck struct {
 	r       *Reader
 	buf     []byte
-	plain   []byte // buffer for a decompressed block
 	damaged func(off uint64, err error)
 }
 
@@ -79,23 +78,14 @@ func (c *blockCheck) table() error {
 
 // block checks one block. It returns only errors of access.
 func (c *blockCheck) block(name string, h blocks.Handle) error {
-	_, err := c.read(h)
-	return c.useless(h, fmt.Errorf("%s: %w", name, err), err)
-}
-
-// read returns a verified block and its codec byte, valid until the next call.
-func (c *blockCheck) read(h blocks.Handle) ([]byte, error) {
-	if err := h.Check(c.r.file.Size); err != nil {
-		return nil, err
-	}
 	n := int(h.Size) + blocks.TrailerLen
 	c.buf = slices.Grow(c.buf[:0], n)
 	b := c.buf[:n]
-	if err := c.r.file.ReadFull(b, int64(h.Off)); err != nil {
-		return nil, err
+	err := c.r.file.ReadFull(b, int64(h.Off))
+	if err == nil {
+		err = checkBlock(c.r.info.Checksum, b[:h.Size+1], binary.LittleEndian.Uint32(b[h.Size+1:])-c.r.info.context(h.Off))
 	}
-	b, sum := b[:h.Size+1], binary.LittleEndian.Uint32(b[h.Size+1:])
-	return b, checkBlock(c.r.info.Checksum, b, sum-c.r.info.context(h.Off))
+	return c.useless(h, fmt.Errorf("%s: %w", name, err), err)
 }
 
 // useless calls damaged if err is not nil; it returns err if that is an error of access.

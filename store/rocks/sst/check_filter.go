@@ -81,15 +81,7 @@ func (c *blockCheck) data(w blocks.Walk, step int64) (blocks.Block, error) {
 	if step == 1 {
 		return w.Load()
 	}
-	b, err := c.read(w.Handle())
-	if n := len(b) - 1; err == nil {
-		if codec := c.r.codec(b[n]); codec != codecNone {
-			c.plain, err = c.r.unpack(c.plain, codec, b[:n])
-			b = c.plain
-		} else {
-			b = b[:n]
-		}
-	}
+	b, err := c.r.dataBlock(w.Handle())
 	if err != nil {
 		return blocks.Block{}, err
 	}
