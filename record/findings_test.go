@@ -148,6 +148,11 @@ func kindTables() string {
 }
 
 func TestFindingKindOf(t *testing.T) {
+	for _, kind := range consequences {
+		if k, ok := FindingKindOf(kind); !ok || k.Group == "files" {
+			t.Errorf("%s follows from missing rows, and is of group %q", kind, k.Group)
+		}
+	}
 	if k, ok := FindingKindOf(FindKeyOrder); !ok || k.Severity != Error || k.Group != "files" {
 		t.Errorf("key-order is %+v, %v", k, ok)
 	}
