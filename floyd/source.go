@@ -7,7 +7,6 @@ import (
 	"io"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -257,16 +256,8 @@ func (p *placing) judge(pass *versioned.Pass, own *placer, i int) (ok bool, err 
 // holds reports whether an instance has a meta row of a user key.
 func holds(st *versioned.Store, key []byte) (bool, error) {
 	raw := AppendMetaKey(nil, MetaKey{Key: key})
-	it, err := st.Metas.Rows(raw, append(slices.Clone(raw), 0))
-	if err != nil {
-		return false, err
-	}
-	_, value, err := it.Next()
-	cerr := it.Close()
-	if err == io.EOF {
-		return false, cerr
-	}
-	return err == nil && !gone(value), errors.Join(err, cerr)
+	value, err := dataset.Get(st.Metas.Keyspace, raw)
+	return err == nil && value != nil && !gone(value), err
 }
 
 // gone reports whether a meta row belongs to a deleted or empty record.

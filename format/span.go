@@ -10,8 +10,8 @@ import (
 // KeySpan returns the span of a single key. A pass over it is a lookup: it seeks the rows that belong under the key, and
 // does not look for rows of the key where the engine would not find them, such as in another lane or slot.
 func KeySpan(key []byte) Span {
-	hi := append(append(make([]byte, 0, len(key)+1), key...), 0)
-	return Span{Lo: hi[:len(key):len(key)], Hi: hi}
+	lo, hi := store.KeyRange(key)
+	return Span{Lo: lo, Hi: hi}
 }
 
 // PrefixSpan returns the span of the keys that start with a prefix.

@@ -1,7 +1,6 @@
 package keydbflash
 
 import (
-	"bytes"
 	"errors"
 
 	"kvferry/format"
@@ -35,10 +34,8 @@ func (d dialect) layout(family string) *versioned.Layout {
 		l.Codecs = append(l.Codecs, c)
 	}
 	if d.slots {
-		slots := dataset.Slots{Head: slotLen, User: d.spanKey, One: func(key []byte) (lo, hi []byte) {
-			lo = d.appendKey(nil, key)
-			return lo, append(bytes.Clone(lo), 0)
-		}}
+		slots := dataset.Slots{Head: slotLen, User: d.spanKey,
+			One: func(key []byte) (lo, hi []byte) { return store.KeyRange(d.appendKey(nil, key)) }}
 		l.OpenMetas = func(metas store.Keyspace, span format.Span, _ *format.Env, _ int64) (store.Iterator, error) {
 			return slots.Open(metas, span)
 		}

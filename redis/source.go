@@ -11,6 +11,7 @@ import (
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/rdb"
+	"kvferry/store"
 )
 
 // Kinds of findings about RDB files.
@@ -235,7 +236,8 @@ func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span 
 
 // Where returns the range of a single key.
 func (s *source) Where(db string, key []byte) []format.Range {
-	return []format.Range{{Keyspace: Keyspace, Lo: key, Hi: append(append([]byte{}, key...), 0)}}
+	lo, hi := store.KeyRange(key)
+	return []format.Range{{Keyspace: Keyspace, Lo: lo, Hi: hi}}
 }
 
 // Keyspaces returns the items of each database.

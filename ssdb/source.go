@@ -91,8 +91,8 @@ func (s *source) openStore(ctx context.Context, rel string, o *format.OpenOption
 func (s *source) Where(name string, key []byte) []format.Range {
 	out := s.Source.Where(name, key)
 	if len(key) > 0 && len(key) <= MaxName {
-		lo := appendMember(bytes.Clone(expiryPrefix), key)
-		out = append(out, format.Range{Keyspace: dataDir, Type: record.String, Lo: lo, Hi: append(bytes.Clone(lo), 0)})
+		lo, hi := store.KeyRange(appendMember(bytes.Clone(expiryPrefix), key))
+		out = append(out, format.Range{Keyspace: dataDir, Type: record.String, Lo: lo, Hi: hi})
 	}
 	return out
 }

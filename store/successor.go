@@ -15,6 +15,12 @@ func Successor(b []byte) ([]byte, bool) {
 	return nil, false
 }
 
+// KeyRange returns the range of a single key: it alone is a k with lo <= k < hi. The ends share memory.
+func KeyRange(key []byte) (lo, hi []byte) {
+	hi = append(append(make([]byte, 0, len(key)+1), key...), 0)
+	return hi[:len(key):len(key)], hi
+}
+
 // OnlyKey returns the only byte string k with lo <= k < hi; false if there can be several, where nil is open.
 func OnlyKey(lo, hi []byte) ([]byte, bool) {
 	n := len(hi) - 1

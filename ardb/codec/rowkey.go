@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // Kind is the type byte of a row key, or of a value.
@@ -233,7 +234,10 @@ func AppendKey(dst, ns, user []byte, k Kind, elems ...Data) []byte {
 func Bound(ns, user []byte) []byte { return append(AppendPrefix(nil, ns, user), 0, 0) }
 
 // After returns the smallest user key that is larger than user.
-func After(user []byte) []byte { return append(append(make([]byte, 0, len(user)+1), user...), 0) }
+func After(user []byte) []byte {
+	_, after := store.KeyRange(user)
+	return after
+}
 
 // AfterNamespace returns a key after all rows of a namespace; only strings and integers are namespaces.
 func AfterNamespace(d Data) ([]byte, bool) {

@@ -135,7 +135,7 @@ func (x *explainer) asked(t record.Type) bool { return t == 0 || x.where.Type(t)
 // live reads the key's records as any reader of the source does.
 func (x *explainer) live(ctx context.Context, db string) (err error) {
 	env := &format.Env{Now: x.o.Now, Memory: x.o.Memory, TempDir: x.o.TempDir, Deep: true, Report: x.finding}
-	span := format.Span{Lo: append([]byte{}, x.o.Key...), Hi: append(bytes.Clone(x.o.Key), 0)}
+	span := format.KeySpan(x.o.Key)
 	types := x.o.Source.Types(db)
 	if x.where.Types != 0 {
 		types &= x.where.Types

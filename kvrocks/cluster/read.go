@@ -157,10 +157,8 @@ func (s *sortedMetas) Close() error { return s.sorter.Close() }
 func open(sp codec.Space, ks store.Keyspace, span format.Span, between int) (store.Iterator, error) {
 	prefix, upper := sp.Prefix()
 	head := len(prefix) + between
-	rows := dataset.Slots{Head: head, From: prefix, To: upper, One: func(key []byte) (lo, hi []byte) {
-		lo = sp.AppendMetaKey(nil, key)
-		return lo, append(bytes.Clone(lo), 0)
-	}}
+	rows := dataset.Slots{Head: head, From: prefix, To: upper,
+		One: func(key []byte) (lo, hi []byte) { return store.KeyRange(sp.AppendMetaKey(nil, key)) }}
 	if between > codec.SlotLen {
 		rows.One = sp.Below
 		rows.User = func(raw []byte) ([]byte, bool) { return userKey(raw, head), true }

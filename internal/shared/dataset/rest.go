@@ -16,7 +16,7 @@ import (
 
 // Get returns a copy of the value of a row; nil if the row does not exist.
 func Get(ks store.Keyspace, raw []byte) ([]byte, error) {
-	it, err := ks.Rows(raw, append(bytes.Clone(raw), 0))
+	it, err := ks.Rows(store.KeyRange(raw))
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ type Layout struct {
 	Unlisted bool
 	// Rest counts the rows of the store outside all ranges of the layout; nil if no such row can exist.
 	Rest func(p *Pass) error
-	// DeadNote is what is told of each deleted record, in formats that delete its rows one by one.
+	// DeadNote describes deleted records of formats that delete rows one by one; "" if the format has versions.
 	DeadNote string
 }
 
@@ -262,7 +262,7 @@ func (l *Rows) Range(key []byte) (lo, hi []byte) {
 		hi, _ = store.Successor(lo)
 		return lo, hi
 	}
-	return l.Order.span(key, append(append([]byte{}, key...), 0)) // the next user key is the same with a zero behind it
+	return l.Order.span(store.KeyRange(key))
 }
 
 // Keyspace is a keyspace of a store with its place in the dataset.

@@ -1,7 +1,6 @@
 package versioned
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"io"
@@ -229,10 +228,9 @@ func (s *Store) Where(key []byte) []format.Range {
 // metaRange returns the raw range of the meta row of a user key.
 func (l *Layout) metaRange(key []byte) (lo, hi []byte) {
 	if l.AppendMetaPrefix == nil {
-		lo = l.AppendMetaKey([]byte{}, key)
-		return lo, append(bytes.Clone(lo), 0)
+		return store.KeyRange(l.AppendMetaKey(nil, key))
 	}
-	next := append(append([]byte{}, key...), 0)
+	key, next := store.KeyRange(key)
 	return l.metaPrefix([]byte{}, key), l.metaPrefix([]byte{}, next)
 }
 
