@@ -138,8 +138,3 @@ type Scanner interface {
 
 func lower(b []byte) string { return strings.ToLower(string(b[:min(len(b), 128)])) }
 func upper(b []byte) string { return strings.ToUpper(string(b[:min(len(b), 128)])) }
-
-// is reports whether an argument is a word, in any case.
-func is(arg []byte, word string) bool {
-	return len(arg) == len(word) && strings.EqualFold(string(arg), word)
-}
