@@ -32,7 +32,8 @@ type Table struct {
 // NewTable returns a table of all commands of this package and some more.
 func NewTable(more ...Command) *Table {
 	t := &Table{by: map[string]*Command{}}
-	for _, list := range [][]Command{connectionCommands(), writeCommands(), more} {
+	for _, list := range [][]Command{connectionCommands(), keyCommands(), stringCommands(), bitCommands(), hashCommands(), listCommands(), setCommands(),
+		zsetCommands(), writeCommands(), more} {
 		for i := range list {
 			t.by[list[i].Name] = &list[i]
 		}
