@@ -16,7 +16,7 @@ import (
 	"kvferry/serve/resp"
 )
 
-// stall is how long a client may accept nothing of a reply before its connection is closed.
+// stall limits the time that a client may accept no bytes of a reply or stop within a request.
 const stall = 60 * time.Second
 
 // maxRequest is the largest request in bytes.
@@ -25,7 +25,7 @@ const maxRequest = 8 << 20
 // Server serves clients.
 type Server struct {
 	*command.Server
-	// Log is called with what an operator wants to know; may be nil.
+	// Log receives messages for the operator; may be nil.
 	Log func(text string)
 
 	wg sync.WaitGroup
@@ -175,7 +175,7 @@ func (c *client) serve(ctx context.Context) {
 	}
 }
 
-// end tells a client why its request is not understood.
+// end replies to a request that cannot be parsed.
 func (c *client) end(err error) {
 	var protocol *resp.ProtocolError
 	switch {
@@ -209,7 +209,7 @@ func (r countedReader) Read(b []byte) (int, error) {
 
 type countedWriter struct{ c *client }
 
-// Write writes all of b. It fails if the client takes nothing for a long time.
+// Write writes all of b. It fails if the client accepts no bytes for a minute.
 func (w countedWriter) Write(b []byte) (n int, err error) {
 	w.c.Stalled.Store(time.Now().UnixNano())
 	defer w.c.Stalled.Store(0)

@@ -62,6 +62,11 @@ func (r *bitRange) read(args [][]byte, endOptional bool) (err error) {
 	if r.start, err = argument.ParseInt(args[0]); err != nil {
 		return err
 	}
+	if len(args) > 1 && !endOptional { // BITCOUNT looks at the numbers first
+		if r.end, err = argument.ParseInt(args[1]); err != nil {
+			return err
+		}
+	}
 	if len(args) == 3 {
 		switch {
 		case argument.Is(args[2], "BIT"):
@@ -77,7 +82,7 @@ func (r *bitRange) read(args [][]byte, endOptional bool) (err error) {
 	return err
 }
 
-// of returns the first and the last bit of the range in a string; last < first: none.
+// of returns the first and last bit of the range in a string; it is empty if last < first.
 func (r *bitRange) of(b []byte) (first, last int64) {
 	n := int64(len(b))
 	if r.bits {

@@ -24,7 +24,7 @@ type Call struct {
 }
 
 // Hijack makes f the owner of the connection: after the command it gets the connection and the bytes that were
-// received after the command. Nothing but what the command wrote was sent. The connection is closed when f returns.
+// received after the command. f owns it alone. The connection is closed when f returns.
 func (c *Call) Hijack(f func(ctx context.Context, conn net.Conn, rest []byte) error) { c.takeover = f }
 
 var errReadOnly = argument.Refuse("READONLY You can't write against a read only replica.")
@@ -40,7 +40,7 @@ func (s *Server) Do(ctx context.Context, client *Client, w *resp.Writer, args []
 	if err == nil {
 		return c.takeover, w.Err()
 	}
-	if w.Err() != nil || ctx.Err() != nil { // what was sent cannot be completed
+	if w.Err() != nil || ctx.Err() != nil { // the reply is incomplete
 		return nil, errors.Join(w.Err(), context.Cause(ctx))
 	}
 	s.Stats.Errors.Add(1)
@@ -96,7 +96,7 @@ func replyText(err error) string {
 	return "ERR " + err.Error()
 }
 
-// sub dispatches on the first argument of a command with subcommands, which stand in the map by their lower-case names.
+// sub runs a subcommand. Keys of the map are in lower case.
 func (c *Call) sub(subs map[string]Command) error {
 	name := lower(c.Args[1])
 	s, ok := subs[name]

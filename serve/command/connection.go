@@ -294,7 +294,7 @@ func clientSetName(c *Call) error {
 	return nil
 }
 
-// clientReply accepts the default alone: without replies nothing is of use.
+// clientReply accepts only the default.
 func clientReply(c *Call) error {
 	if !argument.Is(c.Args[2], "ON") {
 		return argument.ErrSyntax

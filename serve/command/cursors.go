@@ -31,7 +31,7 @@ type place struct {
 	key string
 }
 
-// parked is a pass that stands at a cursor.
+// parked is a pass at the position of a cursor.
 type parked struct {
 	cursor uint64
 	pass   *gatedScanner

@@ -11,7 +11,7 @@ import (
 	"kvferry/serve/resp"
 )
 
-// dumpVersion is that of payloads: it loads in Redis 5.0 and newer, and Valkey. Hashes whose fields expire need a
+// dumpVersion is the version of payloads. Redis 5.0 and newer and Valkey load it. Hashes whose fields expire need a
 // newer one.
 var dumpVersion, fieldVersion = rdb.DefaultVersion, rdb.Version{Number: 12}
 

@@ -15,13 +15,12 @@ const (
 	maxPasses = 64
 	// largeRow is the size from which elements count against the memory.
 	largeRow = 1 << 20
-	// patience is how long a client may accept nothing of a reply while others wait for the memory that it holds.
+	// patience limits the time that a client may accept no bytes while others wait for its resources.
 	patience = 5 * time.Second
 )
 
-// gate shares out passes and memory among clients. A client never waits for passes while it holds some, so that those who
-// hold them get on; but a client may stop reading, and with it the pass whose elements it is sent. Its connection is
-// closed if others wait.
+// gate shares passes and memory among clients. A client that holds passes never waits for more: otherwise two clients could
+// block each other. A client that stops reading while others wait is disconnected.
 type gate struct {
 	mu      sync.Mutex
 	passes  int   // in use
@@ -116,7 +115,7 @@ func (g *gate) free(cl *Client, passes int, rows int64) {
 	g.changed = make(chan struct{})
 }
 
-// evict closes the connection of the client that has accepted nothing for the longest time.
+// evict disconnects the client that has stalled the longest.
 func (g *gate) evict() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -190,7 +189,7 @@ func (s *gatedScanner) Close() error {
 	return err
 }
 
-// handOver makes nobody the owner of a pass that outlives its command.
+// handOver changes the owner of a pass.
 func (s *gatedScanner) handOver(to *Client) {
 	g := s.s.gate
 	g.mu.Lock()
@@ -202,7 +201,7 @@ func (s *gatedScanner) handOver(to *Client) {
 	g.holders[to]++
 }
 
-// nobody owns the passes that wait for the next call of a scan.
+// nobody owns parked passes.
 var nobody = &Client{Kill: func() {}}
 
 // scanFrom opens a pass over the keys after one.

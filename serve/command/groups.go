@@ -1,11 +1,9 @@
 package command
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
@@ -55,7 +53,7 @@ type streamInfo struct {
 	groups      []*group
 }
 
-// maxConsumers bounds the consumers that are kept of a stream.
+// maxConsumers limits the groups and consumers held in memory.
 const maxConsumers = 1 << 16
 
 var errConsumers = errors.New("kvferry shows up to 65536 groups and consumers of a stream")
@@ -150,7 +148,7 @@ func (s *streamInfo) lag(g *group) (int64, bool) {
 	if s.added == 0 {
 		return 0, true
 	}
-	tombstones := s.length > 0 && !s.deleted.zero() && !s.deleted.less(g.last)
+	tombstones := s.length > 0 && !s.deleted.zero() && !s.deleted.less(s.first) && !s.deleted.less(g.last)
 	if g.read >= 0 && !tombstones {
 		return int64(s.added) - g.read, true
 	}
@@ -183,7 +181,7 @@ func (s *streamInfo) distance(id streamID) (int64, bool) {
 // field writes the name of a field.
 func (c *Call) named(name string) { c.W.BulkString(name) }
 
-// xinfoStream replies with the facts of a stream. The numbers of nodes are those of a stream that was just loaded.
+// xinfoStream replies with the facts of a stream. The numbers of nodes match a freshly loaded stream.
 func xinfoStream(c *Call) error {
 	s, err := c.info(c.Args[2], nil)
 	if err == nil && s == nil {
@@ -274,7 +272,7 @@ func (c *Call) ends(s *streamInfo) error {
 	return nil
 }
 
-// nothing writes the length of a group that has to read n entries.
+// lag writes the progress of a group.
 func (c *Call) lag(s *streamInfo, g *group) {
 	c.named("entries-read")
 	if g.read < 0 {
@@ -412,115 +410,4 @@ func xinfoConsumers(c *Call) error {
 		c.W.Int(max(c.Server.Now.UnixMilli()-of.seen, 0))
 	}
 	return nil
-}
-
-// pendingOptions are those of the long form of XPENDING.
-type pendingOptions struct {
-	long     bool
-	idle     int64
-	count    int64
-	r        interval
-	consumer []byte
-}
-
-func (o *pendingOptions) read(args [][]byte) (err error) {
-	if len(args) == 0 {
-		return nil
-	}
-	if len(args) < 3 || len(args) > 6 {
-		return argument.ErrSyntax
-	}
-	o.long = true
-	if argument.Is(args[0], "IDLE") {
-		if o.idle, err = argument.ParseInt(args[1]); err != nil {
-			return err
-		}
-		if len(args) < 5 {
-			return argument.ErrSyntax
-		}
-		args = args[2:]
-	}
-	if o.count, err = argument.ParseInt(args[2]); err != nil {
-		return err
-	}
-	o.count = max(o.count, 0)
-	if o.r, err = parseInterval(args[0], args[1]); err != nil {
-		return err
-	}
-	if len(args) > 4 {
-		return argument.ErrSyntax
-	}
-	if len(args) == 4 {
-		o.consumer = args[3]
-	}
-	return nil
-}
-
-func xpending(c *Call) error {
-	var o pendingOptions
-	if err := o.read(c.Args[3:]); err != nil {
-		return err
-	}
-	s, err := c.info(c.Args[1], nil)
-	if err != nil {
-		return err
-	}
-	if s == nil || s.group(c.Args[2]) == nil {
-		return argument.Refuse(fmt.Sprintf("NOGROUP No such key '%s' or consumer group '%s'", c.Args[1], c.Args[2]))
-	}
-	if g := s.group(c.Args[2]); o.long {
-		return c.pendingRange(g, &o)
-	} else {
-		c.pendingSum(g)
-	}
-	return nil
-}
-
-// pendingSum replies with the number of pending entries, their ends and consumers.
-func (c *Call) pendingSum(g *group) {
-	c.W.Header(resp.Array, 4)
-	c.W.Int(g.pending)
-	if g.pending == 0 {
-		c.W.Null()
-		c.W.Null()
-		c.W.NullArray()
-		return
-	}
-	c.W.BulkString(g.least.String())
-	c.W.BulkString(g.most.String())
-	with := slices.DeleteFunc(slices.Clone(g.consumers), func(of *consumer) bool { return of.pending == 0 })
-	slices.SortFunc(with, func(a, b *consumer) int { return cmp.Compare(a.name, b.name) })
-	c.W.Header(resp.Array, int64(len(with)))
-	for _, of := range with {
-		c.W.Header(resp.Array, 2)
-		c.W.BulkString(of.name)
-		c.W.BulkString(fmt.Sprint(of.pending))
-	}
-}
-
-// pendingRange replies with the pending entries of a range.
-func (c *Call) pendingRange(g *group, o *pendingOptions) error {
-	var of *consumer
-	if o.consumer != nil {
-		if of = g.consumer(o.consumer); of == nil {
-			c.W.Header(resp.Array, 0)
-			return nil
-		}
-	}
-	now := c.Server.Now.UnixMilli()
-	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
-		err = c.pendingOf(c.Args[1], g, of, math.MaxInt64, func(p *record.PendingEntry) {
-			idle := max(now-p.DeliveredMS, 0)
-			if id := idOf(p.ID); n == o.count || !o.r.has(id) || o.idle > 0 && idle < o.idle {
-				return
-			}
-			n++
-			c.W.Header(resp.Array, 4)
-			c.W.BulkString(idOf(p.ID).String())
-			c.W.Bulk(p.Consumer)
-			c.W.Int(idle)
-			c.W.Int(p.Count)
-		})
-		return n, err
-	})
 }

@@ -176,7 +176,7 @@ func fieldExpiry(unit int64, left bool) func(*Call) error {
 	}
 }
 
-// expiry is a time, or what is left until then, in units of some milliseconds; -1: never.
+// expiry returns an expiry, or the remaining time, in units of unit milliseconds; -1: never.
 func (c *Call) expiry(ms, unit int64, left bool) int64 {
 	if ms == 0 {
 		return -1

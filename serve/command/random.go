@@ -99,7 +99,7 @@ func (c *Call) randomSome(t record.Type, n, count int64, with bool) error {
 	})
 }
 
-// pick returns a function that tells for one of n elements after the other how often it is taken.
+// pick returns a function that is called once for each of n elements in turn and returns how often to take it.
 func pick(r *rand.Rand, n, count int64) func() int64 {
 	if n == 0 {
 		return func() int64 { return 0 }

@@ -12,7 +12,7 @@ import (
 	"kvferry/serve/resp"
 )
 
-// scanOptions are those of SCAN and its kin.
+// scanOptions holds the options of SCAN, HSCAN, SSCAN and ZSCAN.
 type scanOptions struct {
 	count   int64
 	match   string // "" matches all
@@ -66,10 +66,10 @@ func parseCursor(b []byte) (uint64, error) {
 	return n, nil
 }
 
-// errForgotten is the reply to a cursor of which nothing is known. SCAN of Redis would go on somewhere.
+// errForgotten is the reply to an unknown cursor. Redis would continue at an arbitrary position.
 var errForgotten = argument.Refuse("ERR invalid cursor: kvferry knows the latest 65536 cursors; start again with 0")
 
-// maxScan bounds what one call of a scan returns, so that the reply is held in memory with its cursor before it.
+// maxScan limits the keys per call: the reply is held in memory, because the cursor precedes them.
 const maxScan = 1 << 14
 
 func scan(c *Call) error {
@@ -173,7 +173,7 @@ func scanOf(t record.Type) func(*Call) error {
 	}
 }
 
-// scanValue replies with the elements after as many as the cursor says.
+// scanValue replies with a page of elements.
 func (c *Call) scanValue(v Value, cursor uint64, o *scanOptions) error {
 	var parts [][]byte
 	keep := func(b []byte) { parts = append(parts, append([]byte{}, b...)) }

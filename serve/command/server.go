@@ -14,7 +14,7 @@ import (
 type Server struct {
 	Table *Table
 	Keys  Keyspace
-	// Password is that of AUTH; "" lets everybody in.
+	// Password is the password for AUTH; "" requires none.
 	Password string
 	// Now is the time as of which keys count as expired. It does not move.
 	Now     time.Time
@@ -23,7 +23,7 @@ type Server struct {
 	Port    int
 	// MaxClients is the limit that CONFIG GET and INFO report.
 	MaxClients int
-	// Memory is the limit of --memory, TempDir the directory for what does not fit.
+	// Memory is the limit of --memory; sorting spills to TempDir.
 	Memory  int64
 	TempDir string
 	// Info returns lines of further sections of INFO, by name in lower case; may be nil.
@@ -58,7 +58,7 @@ type Client struct {
 	Since      time.Time
 	Kill       func() // closes the connection
 
-	// Stalled is the time since which the client accepts nothing of a reply, in Unix nanoseconds; 0: it does.
+	// Stalled is the start of the current write to the client in Unix nanoseconds; 0: no write is pending.
 	Stalled atomic.Int64
 
 	DB            Database

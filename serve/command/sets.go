@@ -95,7 +95,7 @@ func (c *Call) numkeys(at int) (keys, rest [][]byte, err error) {
 	return c.Args[at+1 : at+1+int(n)], c.Args[at+1+int(n):], nil
 }
 
-// limitOption parses the LIMIT of SINTERCARD and ZINTERCARD; 0: none.
+// limitOption parses the LIMIT option of SINTERCARD and ZINTERCARD; 0: no limit.
 func limitOption(rest [][]byte) (limit int64, err error) {
 	for i := 0; i < len(rest); i += 2 {
 		if !argument.Is(rest[i], "LIMIT") || i+1 == len(rest) {

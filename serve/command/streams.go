@@ -287,7 +287,7 @@ func (o *xreadOptions) read(args [][]byte) (err error) {
 	return argument.ErrSyntax
 }
 
-// xread replies with the entries after given ids. It never waits: nothing is added to a dataset on disk.
+// xread replies with the entries after given ids. It does not block: no entry will be added.
 func xread(c *Call) error {
 	var o xreadOptions
 	if err := o.read(c.Args); err != nil {

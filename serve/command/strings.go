@@ -89,7 +89,7 @@ func substring(b []byte, start, end int64) []byte {
 }
 
 // maxLCS bounds the table of LCS, one cell for each pair of bytes.
-const maxLCS = 16 << 20
+const maxLCS = 4 << 20
 
 // lcsOptions are those of LCS.
 type lcsOptions struct {
@@ -125,7 +125,7 @@ func lcs(c *Call) error {
 	for i := range two {
 		err := c.text(c.Args[i+1], func(b []byte) error {
 			if len(b) > maxLCS {
-				return argument.Refuse("ERR kvferry compares strings of up to 16 MiB in all")
+				return argument.Refuse("ERR kvferry compares strings of up to 4 MiB")
 			}
 			two[i] = append([]byte{}, b...)
 			return nil
@@ -143,6 +143,11 @@ func lcs(c *Call) error {
 	if int64(len(two[0])+1)*int64(len(two[1])+1) > maxLCS {
 		return argument.Refuse("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")
 	}
+	size := 4 * int64(len(two[0])+1) * int64(len(two[1])+1)
+	if err := c.Server.gate.row(c.Ctx, size); err != nil {
+		return err
+	}
+	defer c.Server.gate.free(c.Client, 0, size)
 	return c.lcs(two[0], two[1], &o)
 }
 

@@ -15,7 +15,7 @@ type Command struct {
 	Name string
 	// Arity is the number of arguments with the name; -n: at least n.
 	Arity int
-	// Flags are those of Redis, separated by blanks.
+	// Flags are the flags of Redis, separated by blanks.
 	Flags string
 	// First, Last and Step tell which arguments are keys, as in COMMAND; 0: none.
 	First, Last, Step int

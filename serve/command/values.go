@@ -11,7 +11,7 @@ import (
 // batchLen is the number of elements read at once.
 const batchLen = 64
 
-// anyType stands for every type in the functions below.
+// anyType matches every type.
 const anyType record.Type = 0
 
 // open opens the value of a key, which must have type t; nil if the key does not exist.

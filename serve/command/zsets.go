@@ -34,7 +34,7 @@ func zsetCommands() []Command {
 	}
 }
 
-// scores returns the scores of some members, nil for those that do not exist.
+// scores returns the scores of members; nil for missing ones.
 func (c *Call) scores(key []byte, names [][]byte) (map[string]*float64, error) {
 	out := make(map[string]*float64, len(names))
 	for _, name := range names {
@@ -144,7 +144,7 @@ const (
 	byLex
 )
 
-// zrangeOptions are those of ZRANGE and its kin.
+// zrangeOptions holds the options of ZRANGE and related commands.
 type zrangeOptions struct {
 	auto          bool // ZRANGE: options choose the rest
 	by            int
@@ -223,7 +223,7 @@ func zrangeOf(o zrangeOptions) func(*Call) error {
 	}
 }
 
-// zrange sorts the members of the range, and replies with those that the limit leaves.
+// zrange sorts the members of the range and applies the limit.
 func (c *Call) zrange(o *zrangeOptions) (err error) {
 	r := c.newRank(o.rev)
 	defer closeAll(&err, r)
@@ -239,8 +239,7 @@ func (c *Call) zrange(o *zrangeOptions) (err error) {
 	return c.ranked(r, o.scores, func() func(member []byte) (take, more bool) { return o.window(int64(r.Len())) })
 }
 
-// window returns a function that tells of one member after the other whether it is in the reply, and whether a further one
-// can be.
+// window returns a function that is called with each member in turn. take: it belongs to the reply; more: later ones may.
 func (o *zrangeOptions) window(n int64) func(member []byte) (take, more bool) {
 	from, to := int64(0), n
 	switch {

@@ -49,8 +49,7 @@ func New(ctx context.Context, scan *inspect.Scan) (*Keyspace, error) {
 	return k, nil
 }
 
-// numbered gives databases their numbers: their names if these are numbers, else their place, with the one that
-// clients start in first.
+// numbered assigns numbers to databases: the numeric name or the position. The default database comes first.
 func numbered(names []string, limits format.Limits) []command.Database {
 	out := make([]command.Database, 0, len(names))
 	for i, name := range names {

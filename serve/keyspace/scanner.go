@@ -83,7 +83,7 @@ type count struct {
 	n    command.Count
 }
 
-// countSpans is the number of parts of which counting tells how far it is.
+// countSpans is the number of spans to count; estimates follow from the finished ones.
 const countSpans = 64
 
 // Count returns the number of keys. The first call begins to count in the background.

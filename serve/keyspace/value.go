@@ -15,7 +15,7 @@ import (
 	"kvferry/serve/command"
 )
 
-// damage collects what a pass finds about a key.
+// damage collects the findings of a pass about a key.
 type damage struct {
 	mu   sync.Mutex
 	what string

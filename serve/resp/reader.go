@@ -17,7 +17,7 @@ const (
 	firstBuffer = 4 << 10
 	// keptBuffer is the largest buffer that a Reader keeps between requests.
 	keptBuffer = 64 << 10
-	// argBytes is what an argument takes beside its bytes.
+	// argBytes is the overhead of an argument.
 	argBytes = 40
 )
 
@@ -27,7 +27,7 @@ type ProtocolError struct{ Text string }
 // Error returns the text.
 func (e *ProtocolError) Error() string { return "Protocol error: " + e.Text }
 
-// Reader reads requests. A request takes memory as its bytes arrive, whatever lengths it announces.
+// Reader reads requests. The buffer grows with the received bytes and not with announced lengths.
 type Reader struct {
 	// Limit is the maximum size of a request in bytes, with 40 for each argument; 0 means 1 MiB.
 	Limit int
@@ -108,7 +108,7 @@ func (r *Reader) trim() {
 	r.release(max(len(r.buf)-keptBuffer, 0))
 }
 
-// release tells Shrink that only n of the announced bytes are needed.
+// release gives back all but n of the announced bytes.
 func (r *Reader) release(n int) {
 	if r.grown > n && r.Shrink != nil {
 		r.Shrink(r.grown - n)
@@ -133,7 +133,7 @@ func (r *Reader) peek() (byte, error) {
 	return r.buf[r.from+r.at], nil
 }
 
-// need reads until n bytes of the request are there after at.
+// need reads until the buffer has n bytes after at.
 func (r *Reader) need(n int) error {
 	for r.to-r.from-r.at < n {
 		if err := r.fill(); err != nil {

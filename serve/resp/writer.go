@@ -48,7 +48,7 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Fail makes err the error of the connection: nothing is written after it.
+// Fail makes err the error of the connection and stops all writing.
 func (w *Writer) Fail(err error) {
 	if w.err == nil {
 		w.err = err

@@ -9,7 +9,7 @@ import (
 )
 
 // docCommand finds command lines in code blocks, after a prompt, a pipe or YAML.
-var docCommand = regexp.MustCompile("(?m)^(?:[^\n`]*?[\\s|])?kvferry ((?:convert|dump|verify|diff|fingerprint|inspect|explain|formats)\\b[^\n#|>]*)")
+var docCommand = regexp.MustCompile("(?m)^(?:[^\n`]*?[\\s|])?kvferry ((?:convert|dump|verify|diff|fingerprint|inspect|explain|formats|get|keys|serve)\\b[^\n#|>]*)")
 
 // TestDocsUseWhatExists checks that command lines in the docs use existing commands and flags.
 func TestDocsUseWhatExists(t *testing.T) {

@@ -39,9 +39,9 @@ password and TLS. The environment variable KVFERRY_REQUIREPASS or --requirepass-
 SIGTERM and Ctrl-C end it.
 ` + exitHelp
 
-const serveExample = `  kvferry serve /backups/pika-2.3
-  kvferry serve --port 7000 --match 'user:*' --type hash /data/dump.rdb
-  kvferry serve --unix-socket /run/kvferry.sock --port -1 /data/kvrocks`
+const serveExample = `  kvferry serve /data/pika/dump
+  kvferry serve --port 7000 --match 'user:*' --type hash /data/pika/dump
+  kvferry serve --unix-socket /run/kvferry.sock --port -1 /data/ardb`
 
 // serveFlags are the flags of serve.
 type serveFlags struct {

