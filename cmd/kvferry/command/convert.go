@@ -101,14 +101,18 @@ type convertFlags struct {
 
 // convert converts a dataset to another format.
 func (a *App) convert() *cobra.Command {
-	var f convertFlags
+	return a.convertCommand(new(convertFlags))
+}
+
+// convertCommand returns the command with its flags in f.
+func (a *App) convertCommand(f *convertFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "convert SRC FORMAT:DST",
 		Short:   "Convert a dataset and verify the result before it is published",
 		Long:    convertHelp,
 		Example: convertExample,
 		Args:    exactArgs(2),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.runConvert(cmd, &f, args[0], args[1]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runConvert(cmd, f, args[0], args[1]) },
 	}
 	f.source.Register(cmd, convertMemory, "beside the target")
 	f.choice.Register(cmd)
