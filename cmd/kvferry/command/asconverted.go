@@ -91,8 +91,8 @@ func explains(r *convert.Report) bool {
 
 // repeat returns the options that repeat a conversion of A into B, from the command line that its report describes.
 func (a *App) repeat(cmd *cobra.Command, rep *convert.Report, locA, pathB string) (*convert.Options, error) {
-	f := new(convertFlags)
-	as := a.convertCommand(f)
+	f, as := new(convertFlags), &cobra.Command{Use: "convert"}
+	f.register(a, as)
 	as.SetIn(cmd.InOrStdin())
 	as.SetErr(cmd.ErrOrStderr())
 	set := func(name, value string) error {
