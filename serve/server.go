@@ -80,7 +80,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener) error {
 		switch {
 		case ctx.Err() != nil:
 			if err == nil {
-				err = conn.Close()
+				_ = conn.Close() // nobody speaks on it yet
 			}
 			return nil
 		case errors.Is(err, net.ErrClosed):

@@ -218,7 +218,7 @@ func (d *Dumper) openDead(ctx context.Context, p inspect.Part) (record.Reader, e
 	s := d.o.Scan
 	src, ok := s.Source.(format.Undead)
 	if !ok {
-		return nil, fmt.Errorf("--dead: %s is not supported", s.Source.Format().Name())
+		return nil, fmt.Errorf("--dead: %s keeps no deleted records; leave out --dead", s.Source.Format().Name())
 	}
 	tell := func(key []byte, t record.Type, what string) {
 		if d.o.Tell != nil && s.Selected().Type(t) && s.Selected().Key(key) {

@@ -160,6 +160,9 @@ func (s *Scanner) Resume(off int64) {
 // Offset returns the offset of the next item; after Checksum, of the data after the checksum.
 func (s *Scanner) Offset() int64 { return s.in.offset() }
 
+// Key returns the key of the item at which Next failed, or nil if it failed before the key's end.
+func (s *Scanner) Key() []byte { return s.item.Key }
+
 // Checksum reads the checksum after OpEOF. Versions before 5 lack it.
 func (s *Scanner) Checksum() (sum uint64, ok bool, err error) {
 	if !s.Header.HasChecksum() {
@@ -389,7 +392,10 @@ func (s *Scanner) key(t Type) {
 		in.newer(in.offset()-1, "type", "%s", t.Name(s.Header))
 		return
 	}
-	it.Key = s.copied("key")
+	if it.Key = s.copied("key"); in.err != nil {
+		it.Key = nil
+		return
+	}
 	it.From = in.offset()
 	at := in.pos - in.pin
 	in.skipValue(t, s.Header)

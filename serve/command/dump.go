@@ -57,9 +57,22 @@ func dump(c *Call) error {
 	}
 	var counted payload
 	enc := &encode.Encoder{Version: dumpVersion, Spill: counted.spill, Memory: c.sorting().Memory, TempDir: c.Server.TempDir}
-	value, err := encoded(enc, v)
+	value, fields, err := encoded(enc, v)
 	if err = errors.Join(err, v.Close()); err != nil {
 		return err
+	}
+	if fields {
+		counted, enc.Version = payload{}, fieldVersion
+		if v, err = c.open(c.Args[1], anyType, false); err == nil && v == nil {
+			err = resp.ErrChanged
+		}
+		if err != nil {
+			return err
+		}
+		value, _, err = encoded(enc, v)
+		if err = errors.Join(err, v.Close()); err != nil {
+			return err
+		}
 	}
 	if !value.Spilt {
 		c.W.Bulk(rdb.AppendDump(nil, value.Type, enc.Version, value.Append(nil)))
@@ -68,23 +81,24 @@ func dump(c *Call) error {
 	return c.dumpLarge(enc, &counted, &value)
 }
 
-// encoded encodes a value.
-func encoded(enc *encode.Encoder, v Value) (encode.Value, error) {
+// encoded encodes a value, and reports whether fields of a hash have an expiry.
+func encoded(enc *encode.Encoder, v Value) (out encode.Value, fields bool, err error) {
 	h := *v.Header()
 	enc.Begin(&h)
 	var failed error
-	err := each(v, func(_ *record.Header, e *record.Element) bool {
+	err = each(v, func(_ *record.Header, e *record.Element) bool {
+		fields = fields || h.Type == record.Hash && e.ExpireMS != 0
 		failed = enc.Elements([]record.Element{*e})
 		return failed == nil
 	})
 	if err = errors.Join(err, failed); err != nil {
-		return encode.Value{}, err
+		return encode.Value{}, false, err
 	}
 	out, ok, err := enc.End()
 	if err == nil && !ok {
 		err = errors.New("the value is empty")
 	}
-	return out, err
+	return out, fields, err
 }
 
 // dumpLarge encodes a value again, now that its length is known.
@@ -100,7 +114,7 @@ func (c *Call) dumpLarge(enc *encode.Encoder, counted *payload, first *encode.Va
 	}
 	c.W.BulkLen(total)
 	enc.Spill = p.spill
-	again, err := encoded(enc, v)
+	again, _, err := encoded(enc, v)
 	if err = errors.Join(err, v.Close()); err == nil {
 		p.put(again.Body)
 		p.put(binary.LittleEndian.AppendUint16(nil, uint16(enc.Version.Number)))

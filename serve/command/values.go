@@ -48,11 +48,6 @@ func (c *Call) walk(key []byte, t record.Type, f func(e *record.Element) bool) (
 	return c.walkValue(key, t, false, func(_ *record.Header, e *record.Element) bool { return f(e) })
 }
 
-// walkByName is walk in the order of names.
-func (c *Call) walkByName(key []byte, t record.Type, f func(e *record.Element) bool) (exists bool, err error) {
-	return c.walkValue(key, t, true, func(_ *record.Header, e *record.Element) bool { return f(e) })
-}
-
 func (c *Call) walkValue(key []byte, t record.Type, byName bool, f func(h *record.Header, e *record.Element) bool) (exists bool, err error) {
 	v, err := c.open(key, t, byName)
 	if v == nil || err != nil {

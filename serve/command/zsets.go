@@ -149,7 +149,6 @@ type zrangeOptions struct {
 	auto          bool // ZRANGE: options choose the rest
 	by            int
 	rev, scores   bool
-	limited       bool
 	offset, limit int64
 	bounds        *argument.Bounds
 	start, end    int64
