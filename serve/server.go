@@ -80,7 +80,7 @@ func (s *Server) accept(ctx context.Context, l net.Listener) error {
 		switch {
 		case ctx.Err() != nil:
 			if err == nil {
-				_ = conn.Close() // nobody speaks on it yet
+				_ = conn.Close() // no request was read
 			}
 			return nil
 		case errors.Is(err, net.ErrClosed):
@@ -151,7 +151,7 @@ func (c *client) serve(ctx context.Context) {
 		stop()
 		c.r.Close()
 		c.s.Clients.Remove(c.Client)
-		_ = c.conn.Close() // nothing is lost: replies were flushed
+		_ = c.conn.Close() // replies were flushed
 	}()
 	for {
 		args, err := c.r.Next()

@@ -63,7 +63,7 @@ func (c *Call) info(key []byte, each func(e *record.Element) error) (*streamInfo
 	var s *streamInfo
 	var bad error
 	n := 0
-	there, err := c.walkValue(key, record.Stream, false, func(h *record.Header, e *record.Element) bool {
+	there, err := c.walkValue(key, record.Stream, func(h *record.Header, e *record.Element) bool {
 		if s == nil {
 			s = newStreamInfo(h)
 		}

@@ -225,7 +225,7 @@ func memoryUsage(c *Call) error {
 		}
 	}
 	size := int64(len(c.Args[2]))
-	there, err := c.walkValue(c.Args[2], anyType, false, func(h *record.Header, e *record.Element) bool {
+	there, err := c.walkValue(c.Args[2], anyType, func(h *record.Header, e *record.Element) bool {
 		size += e.Bytes(h.Type)
 		return c.live()
 	})

@@ -45,11 +45,11 @@ func (c *Call) openHeld(key []byte, t record.Type, byName bool) (Value, error) {
 
 // walk calls f with the elements of a key of type t, until f returns false. Elements are valid until f returns.
 func (c *Call) walk(key []byte, t record.Type, f func(e *record.Element) bool) (exists bool, err error) {
-	return c.walkValue(key, t, false, func(_ *record.Header, e *record.Element) bool { return f(e) })
+	return c.walkValue(key, t, func(_ *record.Header, e *record.Element) bool { return f(e) })
 }
 
-func (c *Call) walkValue(key []byte, t record.Type, byName bool, f func(h *record.Header, e *record.Element) bool) (exists bool, err error) {
-	v, err := c.open(key, t, byName)
+func (c *Call) walkValue(key []byte, t record.Type, f func(h *record.Header, e *record.Element) bool) (exists bool, err error) {
+	v, err := c.open(key, t, false)
 	if v == nil || err != nil {
 		return false, err
 	}

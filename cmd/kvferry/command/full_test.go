@@ -38,7 +38,7 @@ func TestOutputFull(t *testing.T) {
 		{"verify", src}, {"verify", "--format", "sarif", src}, {"verify", "--against", other, src},
 		{"diff", src, other}, {"diff", src, src}, {"diff", "--format", "json", src, other},
 		{"fingerprint", src}, {"inspect", src}, {"inspect", "--json", src}, {"explain", src, "nothing"},
-		{"keys", src}, {"get", src, "hex:00"},
+		{"keys", src}, {"serve", "--port", "0", src}, {"get", src, "hex:00"},
 	}
 	for _, cmd := range testApp().Root().Commands() {
 		lines = append(lines, []string{cmd.Name(), "--help"})

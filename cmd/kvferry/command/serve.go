@@ -114,7 +114,9 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	s := serve.New(&serving.Server{Keys: keys, Password: password, Now: d.Scan.Now, Version: a.Build.String(), Port: portOf(listeners),
 		MaxClients: f.maxClients, Memory: f.read.source.Memory(), TempDir: f.read.source.TempDir()})
 	s.Log = f.logger(cmd.ErrOrStderr())
-	f.welcome(cmd, d, listeners, password != "")
+	if err := f.welcome(cmd, d, listeners, password != ""); err != nil {
+		return err
+	}
 	err = s.Serve(cmd.Context(), listeners...)
 	if err == nil && cmd.Context().Err() != nil {
 		s.Log("stopped")
@@ -212,8 +214,8 @@ func portOf(listeners []net.Listener) int {
 }
 
 // welcome prints the addresses and what to type.
-func (f *serveFlags) welcome(cmd *cobra.Command, d *Dataset, listeners []net.Listener, password bool) {
-	out := cmd.OutOrStdout()
+func (f *serveFlags) welcome(cmd *cobra.Command, d *Dataset, listeners []net.Listener, password bool) error {
+	out := new(strings.Builder)
 	names := d.Databases()
 	fmt.Fprintf(out, "serving %s %s, read-only; databases: %s\n", d.Found.Format.Name(), escape.Text(d.Found.Location.Path), escape.Text(strings.Join(names, ", ")))
 	more := ""
@@ -234,6 +236,8 @@ func (f *serveFlags) welcome(cmd *cobra.Command, d *Dataset, listeners []net.Lis
 		}
 		fmt.Fprintf(out, "  redis-cli -s %s%s\n", escape.Text(l.Addr().String()), more)
 	}
+	_, err := io.WriteString(cmd.OutOrStdout(), out.String())
+	return err
 }
 
 // logger returns a function that prints messages.
