@@ -218,7 +218,7 @@ func (c *Call) scanFrom(ctx context.Context, after []byte) (*gatedScanner, error
 }
 
 // openGated opens the value of a key; the caller holds a pass for it, which Close gives back.
-func (c *Call) openGated(key []byte, byName bool) (Value, error) {
+func (c *Call) openGated(key []byte, t record.Type, byName bool) (Value, error) {
 	g := c.Server.gate
 	select {
 	case g.reading <- struct{}{}:
@@ -226,7 +226,7 @@ func (c *Call) openGated(key []byte, byName bool) (Value, error) {
 		g.free(c.Client, 1, 0)
 		return nil, context.Cause(c.Ctx)
 	}
-	v, err := c.Server.Keys.Open(c.Ctx, c.Client.DB, key, byName)
+	v, err := c.Server.Keys.Open(c.Ctx, c.Client.DB, key, t, byName)
 	<-g.reading
 	if v == nil || err != nil {
 		g.free(c.Client, 1, 0)

@@ -122,8 +122,8 @@ type Keyspace interface {
 	// Databases returns the databases in the order of their numbers.
 	Databases() []Database
 	// Open seeks a key. It returns nil if the key does not exist.
-	// Elements come in the order of the source, or by name.
-	Open(ctx context.Context, db Database, key []byte, byName bool) (Value, error)
+	// Elements come in the order of the source, or by name. A value of type want is found soonest; 0: any.
+	Open(ctx context.Context, db Database, key []byte, want record.Type, byName bool) (Value, error)
 	// Scan returns the keys of a database after a key, in order; nil: all.
 	Scan(ctx context.Context, db Database, after []byte) (Scanner, error)
 	// Count returns the number of keys.

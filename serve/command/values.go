@@ -24,7 +24,7 @@ func (c *Call) open(key []byte, t record.Type, byName bool) (Value, error) {
 
 // openHeld is open for a caller that holds a pass for the key.
 func (c *Call) openHeld(key []byte, t record.Type, byName bool) (Value, error) {
-	v, err := c.openGated(key, byName)
+	v, err := c.openGated(key, t, byName)
 	var damaged *DamagedError
 	switch {
 	case errors.As(err, &damaged):

@@ -52,27 +52,43 @@ type value struct {
 }
 
 // Open seeks a key.
-func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, byName bool) (command.Value, error) {
+func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, want record.Type, byName bool) (command.Value, error) {
 	if !db.Exists || !k.scan.Selected().Key(key) {
 		return nil, nil
 	}
-	v := &value{k: k, key: key}
-	err := v.open(ctx, db, byName)
-	if err == nil && v.h != nil {
-		return v, nil
+	for _, types := range k.order(db, want) {
+		v := &value{k: k, key: key}
+		err := v.open(ctx, db, types, byName)
+		if err == nil && v.h != nil {
+			return v, nil
+		}
+		if err == nil {
+			err = v.found.err(key)
+		}
+		if err = errors.Join(err, v.Close()); err != nil {
+			return nil, err
+		}
 	}
-	if err == nil {
-		err = v.found.err(key)
+	return nil, nil
+}
+
+// order returns the types in which to look for a key, in turn. Of several records with the name the first in dump order
+// counts: a value of the type wanted is the one if no type before it has the key, whatever later types have. A file
+// keeps all types in one order.
+func (k *Keyspace) order(db command.Database, want record.Type) []record.TypeSet {
+	all := k.scan.Types(db.Name)
+	first := all & (1<<(want+1) - 1)
+	if want == 0 || first == 0 || first == all || len(k.pins) > 0 {
+		return []record.TypeSet{all}
 	}
-	err = errors.Join(err, v.Close())
-	return nil, err
+	return []record.TypeSet{first, all &^ first}
 }
 
 // open opens the reader, and moves to the first record that exists: those of other types under the same name follow it.
-func (v *value) open(ctx context.Context, db command.Database, byName bool) error {
+func (v *value) open(ctx context.Context, db command.Database, types record.TypeSet, byName bool) error {
 	scan := v.k.scan
 	env := v.k.env(v.found.report)
-	r, err := scan.Source.Records(ctx, db.Name, scan.Types(db.Name), format.KeySpan(v.key), env)
+	r, err := scan.Source.Records(ctx, db.Name, types, format.KeySpan(v.key), env)
 	if err != nil {
 		return err
 	}
