@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,34 +28,61 @@ type gate struct {
 	rows    int64 // bytes of large rows in use
 	request int64 // bytes of large requests
 	holders map[*Client]int
-	changed chan struct{} // closed when something becomes free
-	reading chan struct{} // one for each goroutine that reads rows, whose size is unknown before
+	waiting []chan struct{} // in the order of their coming
+	reading chan struct{}   // one for each goroutine that reads rows, whose size is unknown before
 	memory  int64
 }
 
 func newGate(memory int64) *gate {
-	return &gate{holders: map[*Client]int{}, changed: make(chan struct{}), reading: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), memory: max(memory/4, largeRow)}
+	return &gate{holders: map[*Client]int{}, reading: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), memory: max(memory/4, largeRow)}
 }
 
-// take waits until take succeeds.
+// wait waits until take succeeds. What becomes free wakes one waiter, and a waiter that succeeds wakes the next.
 func (g *gate) wait(ctx context.Context, take func() bool) error {
+	woken := make(chan struct{}, 1)
 	for {
 		g.mu.Lock()
-		ok, changed := take(), g.changed
-		g.mu.Unlock()
-		if ok {
+		if take() {
+			g.wake()
+			g.mu.Unlock()
 			return nil
 		}
+		g.waiting = append(g.waiting, woken)
+		g.mu.Unlock()
 		timer := time.NewTimer(time.Second)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
-		case <-changed:
+		case <-woken:
 		case <-timer.C:
 			g.evict()
 		}
 		timer.Stop()
+		g.leave(woken)
+		if ctx.Err() != nil {
+			g.mu.Lock()
+			g.wake() // in place of this waiter
+			g.mu.Unlock()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// wake wakes the first waiter.
+func (g *gate) wake() {
+	if len(g.waiting) > 0 {
+		g.waiting[0] <- struct{}{}
+		g.waiting = append(g.waiting[:0], g.waiting[1:]...)
+	}
+}
+
+// leave removes a waiter.
+func (g *gate) leave(woken chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = slices.DeleteFunc(g.waiting, func(w chan struct{}) bool { return w == woken })
+	select {
+	case <-woken:
+	default:
 	}
 }
 
@@ -111,8 +139,7 @@ func (g *gate) free(cl *Client, passes int, rows int64) {
 	if g.holders[cl] -= passes; g.holders[cl] <= 0 {
 		delete(g.holders, cl)
 	}
-	close(g.changed)
-	g.changed = make(chan struct{})
+	g.wake()
 }
 
 // evict disconnects the client that has stalled the longest.
