@@ -126,29 +126,24 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes,
 // look reads the current record until it finds an element that the target keeps. Only then the record takes its name.
 func (x *task) look(records *record.Walker) error {
 	x.lastKey, x.hasLast = append(x.lastKey[:0], x.header.Key...), false
-	var batch [lookLen]record.Element
 	for count := 0; ; {
 		if x.hasLast = x.keeps(int64(count)); x.hasLast {
 			return nil
 		}
-		got, err := records.Read(batch[:])
+		got, err := records.Read(x.looked[:])
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		count = len(x.target.ElementLosses(&x.header, x.fit(batch[:got]), x.report))
+		count = len(x.target.ElementLosses(&x.header, x.fit(x.looked[:got]), x.report))
 	}
 }
 
-// lookLen is the number of elements looked at together.
-const lookLen = 64
-
 // something reports whether the current record exists in the target. Most types need an element.
 func (x *task) something(records *record.Walker) (bool, error) {
-	var one [1]record.Element
-	n, err := records.Read(one[:])
+	n, err := records.Read(x.looked[:1])
 	if err == io.EOF {
 		return x.keeps(0), nil
 	}

@@ -28,10 +28,11 @@ type task struct {
 	header   record.Header // of the current record, adapted to the target
 	lastKey  []byte        // key of the last record that kept its name
 	hasLast  bool
-	lost     int64         // dropped records and elements so far
-	open     openRecord    // the last record
-	opaque   bool          // a loss of kind module was counted for the current record
-	later    []record.Loss // losses of a module value's expiry, counted only if the value is kept
+	lost     int64              // dropped records and elements so far
+	open     openRecord         // the last record
+	looked   [64]record.Element // while names are taken; see look
+	opaque   bool               // a loss of kind module was counted for the current record
+	later    []record.Loss      // losses of a module value's expiry, counted only if the value is kept
 	share    *workers.Share
 	gauge    progress.Gauge
 	report   func(record.Loss) // lose, as a func value made once
