@@ -26,11 +26,26 @@ import (
 // nativeSize is small, so that LevelDB compacts through several levels.
 const nativeSize = 256 << 10
 
-// TestLevelDBReadsGolden: LevelDB itself has the same rows of a server's database as our reader.
+// TestLevelDBReadsGolden: LevelDB itself has the same rows of a server's database as our reader, and one more: a field of
+// h:intf whose deletion missed it, because its integers form a circle (see store.Wrapping).
 func TestLevelDBReadsGolden(t *testing.T) {
 	dir := fixtures.Unpack(t, "ardb-leveldb-basic")
 	rows := levelScan(t, dir)
-	withLevelDB(t, filepath.Join(dir, engine.LevelDB), func(db *cleveldb.DB) { wantNative(t, db, nil, rows) })
+	withLevelDB(t, filepath.Join(dir, engine.LevelDB), func(db *cleveldb.DB) {
+		i, ours := 0, len(rows)
+		if err := db.Walk(nil, func(k, v []byte) {
+			if bytes.Contains(k, []byte("h:intf")) && bytes.HasSuffix(v, []byte("v9223372036854775807")) {
+				rows = slices.Insert(rows, i, [2]string{string(k), string(v)})
+			}
+			i++
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if len(rows) != ours+1 {
+			t.Errorf("LevelDB does not show the deleted field")
+		}
+		wantNative(t, db, nil, rows)
+	})
 }
 
 // TestLevelDBMovesTarget: LevelDB itself opens, compacts under a snapshot, changes, reopens and repairs the
