@@ -21,6 +21,7 @@ func (a *App) commands() []*cobra.Command {
 		a.convert(),
 		a.get(),
 		a.keys(),
+		a.serve(),
 		a.dump(),
 		a.verify(),
 		a.diff(),

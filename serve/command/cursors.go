@@ -1,0 +1,4 @@
+package command
+
+// cursors are the positions of scans.
+type cursors struct{}

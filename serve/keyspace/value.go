@@ -1,0 +1,134 @@
+package keyspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"kvferry/format"
+	"kvferry/inspect"
+	"kvferry/internal/pass/sorted"
+	"kvferry/record"
+	"kvferry/serve/command"
+)
+
+// damage collects what a pass finds about a key.
+type damage struct {
+	mu   sync.Mutex
+	what string
+}
+
+func (d *damage) report(f record.Finding) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f.Severity >= record.Error && d.what == "" {
+		d.what = fmt.Sprintf("%s: %s", f.Kind, f.Detail)
+	}
+}
+
+// err returns an error if the pass found damage.
+func (d *damage) err(key []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.what == "" {
+		return nil
+	}
+	return &command.DamagedError{Key: bytes.Clone(key), What: d.what}
+}
+
+// value is a record that is being read.
+type value struct {
+	k     *Keyspace
+	r     record.Reader
+	h     *record.Header
+	key   []byte
+	found damage
+
+	first []record.Element // elements read to see that the record exists; they are returned first
+	array [inspect.BatchLen]record.Element
+}
+
+// Open seeks a key.
+func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, byName bool) (command.Value, error) {
+	if !db.Exists || !k.scan.Selected().Key(key) {
+		return nil, nil
+	}
+	if err := k.enter(ctx); err != nil {
+		return nil, err
+	}
+	v := &value{k: k, key: key}
+	err := v.open(ctx, db, byName)
+	if err == nil && v.h != nil {
+		return v, nil
+	}
+	if err == nil {
+		err = v.found.err(key)
+	}
+	err = errors.Join(err, v.Close())
+	return nil, err
+}
+
+// open opens the reader, and moves to the first record that exists: those of other types under the same name follow it.
+func (v *value) open(ctx context.Context, db command.Database, byName bool) error {
+	scan := v.k.scan
+	env := v.k.env(v.found.report)
+	r, err := scan.Source.Records(ctx, db.Name, scan.Types(db.Name), format.KeySpan(v.key), env)
+	if err != nil {
+		return err
+	}
+	if v.r = scan.Apply(ctx, r, nil); byName {
+		v.r = sorted.ByName(v.r, sorted.Options{Memory: env.Memory, TempDir: scan.TempDir})
+	}
+	for {
+		h, err := v.r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil || h.Keyless != record.Keyed {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		n, err := v.r.Read(v.array[:])
+		if err == io.EOF && h.Type != record.Stream {
+			continue // no element is left of it
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+		v.h, v.first = h, v.array[:n]
+		return nil
+	}
+}
+
+// Header returns the header.
+func (v *value) Header() *record.Header { return v.h }
+
+// Read returns the next elements.
+func (v *value) Read(dst []record.Element) (int, error) {
+	if len(v.first) > 0 {
+		n := copy(dst, v.first)
+		v.first = v.first[n:]
+		return n, nil
+	}
+	n, err := v.r.Read(dst)
+	if err == io.EOF {
+		if damage := v.found.err(v.key); damage != nil {
+			return 0, damage
+		}
+	}
+	return n, err
+}
+
+// Close ends the pass.
+func (v *value) Close() (err error) {
+	if v.r != nil {
+		err = v.r.Close()
+	}
+	v.k.leave()
+	return err
+}
