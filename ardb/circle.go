@@ -37,8 +37,8 @@ func (p *pass) circular() {
 		r, deleted = r.With(p.gone.Min).With(p.gone.Max), ", those of deleted rows among them,"
 	}
 	if detail == "" && r.Span() >= 1<<63 {
-		detail = fmt.Sprintf("integers from %d to %d%s are 2^63 or more apart, which %s orders in a circle: the server's lookups and deletes "+
-			"may miss them; kvferry reads them as they are", r.Min, r.Max, deleted, codec.ComparerName)
+		detail = fmt.Sprintf("integers from %d to %d%s are 2^63 or more apart, which %s orders in a circle: the server may show "+
+			"rows that were deleted and miss others; kvferry reads the newest row of each key", r.Min, r.Max, deleted, codec.ComparerName)
 	}
 	if detail != "" && p.env.Report != nil {
 		p.env.Report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, DB: p.sp.DB, Type: p.head.Type,

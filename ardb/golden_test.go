@@ -202,6 +202,15 @@ func TestGolden(t *testing.T) {
 
 func testGolden(t *testing.T, kind string) {
 	src, want := openGolden(t, kind), truth(t, "ardb-"+kind+"-basic")
+	if kind == engine.LevelDB {
+		// The deletion of this hash's field MaxInt64 missed its row in LevelDB's memtable, so the server still showed the
+		// field. kvferry reads it as deleted and reports circular-order, see store.Wrapping.
+		id := "0 hash h:intf"
+		if want[id].value != `[["MzAw","YWdhaW4="],["OTIyMzM3MjAzNjg1NDc3NTgwNw==","djkyMjMzNzIwMzY4NTQ3NzU4MDc="]]` {
+			t.Fatalf("the truth of %s: %s", id, want[id].value)
+		}
+		want[id] = line{value: `[["MzAw","YWdhaW4="]]`}
+	}
 	var found []record.Finding
 	env := testEnv(func(f record.Finding) { found = append(found, f) })
 	if !slices.Contains(src.Databases(), "0") || !src.Sorted() || src.Layout() != format.LayoutFlat {
@@ -232,7 +241,7 @@ func testGolden(t *testing.T, kind string) {
 	if err := env.Ledger.Check(); err != nil {
 		t.Error(err)
 	}
-	if kind == engine.LevelDB { // a deleted field that the server shows, see store.Wrapping
+	if kind == engine.LevelDB {
 		i := slices.IndexFunc(found, func(f record.Finding) bool { return f.Kind == record.FindCircularOrder })
 		if i < 0 || string(found[i].Key) != "h:intf" || found[i].DB != "0" || found[i].Type != record.Hash {
 			t.Fatalf("findings %+v", found)

@@ -209,9 +209,6 @@ type Entry struct {
 	ValueAt record.Place
 	// Covered is true if a newer range tombstone hides the entry.
 	Covered bool
-	// Circular is true if the comparer is not an order among the keys around the entry (see Wrapping). Then
-	// Shown decides whether a scan shows it, not the entries before it.
-	Circular, Shown bool
 }
 
 // EntryIterator iterates over entries. Views are valid until the next call of Next.

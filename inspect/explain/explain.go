@@ -359,31 +359,12 @@ func (v *versions) next(e *store.Entry) string {
 
 // verdict decides whether a row is alive, and why.
 func (x *explainer) verdict(row *Row, rangeType record.Type, hidden string) (bool, string) {
-	if row.Circular && row.Kind == store.Put {
-		return x.circular(row, rangeType, hidden)
-	}
 	if hidden != "" && hidden != "folded" {
 		return false, hidden
 	}
 	alive, why := x.visible(row, rangeType)
 	if hidden == "folded" {
 		why = "merged with the other operands of this row; " + why
-	}
-	return alive, why
-}
-
-// circular is verdict for a row that the comparer cannot order relative to its neighbours. The entries before it give
-// the reason to hide it, but do not decide whether the engine does.
-func (x *explainer) circular(row *Row, rangeType record.Type, hidden string) (bool, string) {
-	if !row.Shown {
-		if hidden == "" {
-			hidden = "passed over by the engine: integers of this key are too far apart for an order"
-		}
-		return false, hidden
-	}
-	alive, why := x.visible(row, rangeType)
-	if hidden != "" {
-		why += "; should be " + hidden + ", but the engine shows it: integers of this key are too far apart for an order"
 	}
 	return alive, why
 }

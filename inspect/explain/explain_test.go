@@ -266,24 +266,6 @@ func TestExplainManyFindings(t *testing.T) {
 	}
 }
 
-// TestExplainCircular checks that a scan decides which rows are visible if the comparer has no consistent order.
-func TestExplainCircular(t *testing.T) {
-	circular := func(x store.Entry, shown bool) store.Entry {
-		x.Circular, x.Shown = true, shown
-		return x
-	}
-	got, _ := explain(t, newExplained(e("m", "1 1 0", 5), circular(e("d1", "1", 9), false), circular(e("d2", "1", 9), true),
-		circular(e("d2", "1", 8), true), circular(e("d3", "1", 9), true), circular(e("d3", "1", 7), false)))
-	want := []string{"+m@5 the record's meta row: never expires",
-		"-d1@9 passed over by the engine: integers of this key are too far apart for an order",
-		"+d2@9 part of the record",
-		"+d2@8 part of the record; should be superseded by sequence number 9, but the engine shows it: integers of this key are too far apart for an order",
-		"+d3@9 part of the record", "-d3@7 superseded by sequence number 9"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
 // TestExplainLost checks that a value that cannot be read is not a row, but hides older ones.
 func TestExplainLost(t *testing.T) {
 	got, x := explain(t, newExplained(e("m", "1 1 2000000000", 5), e("d1", "lost", 9), e("d1", "1", 8),

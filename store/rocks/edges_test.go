@@ -167,51 +167,6 @@ func TestLiveMissingBlob(t *testing.T) {
 	}
 }
 
-// wide are puts of numbers in a circle, and of one number outside.
-func wide(family uint64) [][]byte {
-	return [][]byte{testsst.OpCF(base.KindCFPut, family, string(testsst.WrappingKey('c', 5e18)), "1"),
-		testsst.OpCF(base.KindCFPut, family, string(testsst.WrappingKey('c', -5e18)), "2"), testsst.OpCF(base.KindCFPut, family, "x", "3")}
-}
-
-// TestCirclesInLogs: the circles of a column family come from the keys of its own logs, without range tombstones.
-// RocksDB's are reported; LevelDB's rows are the rows that its iterator shows.
-func TestCirclesInLogs(t *testing.T) {
-	d := testsst.NewDB(t)
-	d.Family(1, "one", "test.wrapping")
-	d.Family(2, "two", "test.wrapping")
-	far := string(testsst.WrappingKey('c', 2e18))
-	ops := append(wide(1), testsst.OpCF(base.KindCFPut, 2, far, "4"), testsst.OpCF(base.KindCFRangeDelete, 2, string(testsst.WrappingKey('c', -5e18)), "d"))
-	d.Log(7, testsst.Batch(10, ops...))
-	dir := d.Finish()
-	told := func(o store.Options) (got []string) {
-		o.Report = func(f record.Finding) {
-			if f.Kind == record.FindCircularOrder {
-				got = append(got, f.Keyspace)
-			}
-		}
-		db := openTest(t, dir, o)
-		if rows, _ := testsst.ReadRows(t, db.Keyspaces()[1], nil, nil); len(rows) != 3 {
-			t.Errorf("%d rows", len(rows))
-		}
-		return got
-	}
-	if got := told(store.Options{}); fmt.Sprint(got) != "[one]" {
-		t.Errorf("circles of %q", got)
-	}
-	// Without memory to find them, RocksDB's rows are still read; for LevelDB the visible rows are unknown.
-	if got := told(store.Options{Memory: 256}); len(got) > 0 {
-		t.Errorf("circles of %q", got)
-	}
-	l := testsst.NewLevelDB(t)
-	l.Edits = [][]byte{slices.Concat(testsst.EditComparator("test.wrapping"), testsst.EditNumber(manifest.TagLogNumber, 0),
-		testsst.EditNumber(manifest.TagNextFileNumber, 100), testsst.EditNumber(manifest.TagLastSequence, 0))}
-	l.Log(7, testsst.Batch(1, testsst.Op(base.KindPut, string(testsst.WrappingKey('c', 5e18)), "1"),
-		testsst.Op(base.KindPut, string(testsst.WrappingKey('c', -5e18)), "2")))
-	if err := rowsError(l.Finish(), store.Options{Memory: 256}); err == nil || !strings.Contains(err.Error(), "raise --memory") {
-		t.Errorf("error %v", err)
-	}
-}
-
 // TestSecondReadIsTold: the finding for bytes that a second read returned names the file and no level.
 func TestSecondReadIsTold(t *testing.T) {
 	d := testsst.NewDB(t)

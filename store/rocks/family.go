@@ -10,7 +10,6 @@ import (
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/logfile"
 	"kvferry/store/rocks/lsm"
-	"kvferry/store/rocks/lsm/circle"
 	"kvferry/store/rocks/wal"
 )
 
@@ -22,8 +21,8 @@ type family struct {
 	logNumber uint64
 	flushed   uint64 // the largest sequence number in tables that was also in a log; see lastFlushed
 	blobs     *blobFiles
-	holders   *holders    // nil until an unlisted table is found
-	circles   *circle.Set // nil if the comparer is an order, or if memory did not suffice to find its circles
+	holders   *holders // nil until an unlisted table is found
+	circles   *circles // set while the logs are read; nil if the comparer is an order
 }
 
 // Size returns the bytes of its tables, blob files and log entries.
@@ -53,22 +52,6 @@ func (ks *family) Sample(n int) ([]store.Weighted, error) {
 		}
 	}
 	return out, err
-}
-
-// Rows yields the newest visible row of each key in [lo, hi).
-func (ks *family) Rows(lo, hi []byte) (store.Iterator, error) {
-	if ks.circles.Any() {
-		return ks.circles.Rows(lo, hi)
-	}
-	return ks.Keyspace.Rows(lo, hi)
-}
-
-// Entries yields every physical entry in [lo, hi).
-func (ks *family) Entries(lo, hi []byte) (store.EntryIterator, error) {
-	if ks.circles.Any() {
-		return ks.circles.Entries(lo, hi)
-	}
-	return ks.Keyspace.Entries(lo, hi)
 }
 
 // Unordered calls f with every entry of the column family in physical order, table by table and log by log. It reports

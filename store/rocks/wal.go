@@ -19,7 +19,6 @@ import (
 	"kvferry/store/rocks/files"
 	"kvferry/store/rocks/logfile"
 	"kvferry/store/rocks/lsm"
-	"kvferry/store/rocks/lsm/circle"
 	"kvferry/store/rocks/wal"
 )
 
@@ -151,7 +150,7 @@ func (db *database) loadLogs(ctx context.Context) error {
 	w := db.newWALLoader()
 	for _, ks := range db.spaces {
 		if ks.Comparer().Wrapping != nil {
-			ks.circles = circle.New(ks.Keyspace, w.origins, db.replay(ks))
+			ks.circles = &circles{wrapping: ks.Comparer().Wrapping, byLow: map[string]*circle{}, most: db.opts.Memory / 4}
 		}
 	}
 	w.take, w.sorters = w.sort, map[*family]*lsm.Sorter{}
@@ -163,7 +162,7 @@ func (db *database) loadLogs(ctx context.Context) error {
 	if err := w.run(ctx); err != nil {
 		return err
 	}
-	if err := db.findCircles(ctx); err != nil {
+	if err := db.reportCircles(ctx); err != nil {
 		return err
 	}
 	return w.finish()
@@ -339,11 +338,7 @@ func (w *walLoader) sort(ks *family, e wal.Entry) error {
 		return nil
 	}
 	if ks.circles != nil {
-		if err := ks.circles.Note(e.Key); err != nil && w.db.levelDB {
-			return err
-		} else if err != nil {
-			ks.circles = nil // too large for memory; reading does not depend on it
-		}
+		ks.circles.note(e.Key)
 	}
 	o := lsm.Origin{File: w.index, Off: uint64(w.off)}
 	if e.From != nil {
@@ -357,9 +352,6 @@ func (w *walLoader) finish() error {
 	inMemory := w.db.opts.Memory / 8 / int64(len(w.db.spaces))
 	for _, ks := range w.db.spaces {
 		s := w.sorters[ks]
-		if ks.circles.Any() {
-			s.LeaveOut = ks.circles.Has
-		}
 		t, err := s.Spool(-1, w.origins, inMemory)
 		if err != nil {
 			return fmt.Errorf("%s: sorting the logs: %w", w.db.dir, err)

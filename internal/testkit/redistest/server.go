@@ -3,6 +3,7 @@ package redistest
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -52,12 +53,17 @@ func StartIn(t testing.TB, dir string, args ...string) *Server {
 // begin starts a server on a free port and stops it when the test ends.
 func begin(s *Server) *Server {
 	s.t.Helper()
-	s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(FreePort(s.t)))
-	if err := s.start(); err != nil {
-		s.t.Fatal(err)
-	}
 	s.t.Cleanup(s.Kill)
-	return s
+	for try := 0; ; try++ {
+		s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(FreePort(s.t)))
+		err := s.start()
+		if err == nil {
+			return s
+		}
+		if try == 4 || !strings.Contains(err.Error(), "Address already in use") {
+			s.t.Fatal(err)
+		}
+	}
 }
 
 // StartTLS starts a server that accepts only TLS.
@@ -67,15 +73,20 @@ func StartTLS(t testing.TB, cert, key, ca string) *Server {
 		args: []string{"--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients", "no"}})
 }
 
-// FreePort returns a port that was free a moment ago.
+// FreePort returns a port that no process listened on a moment ago. It lies below the ports that the kernel gives to
+// outgoing connections: such a connection could take the port first, and a client that dials it before the server
+// listens could connect to itself.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		port := 10000 + rand.IntN(20000)
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("no port is free")
+	return 0
 }
 
 func (s *Server) start() error {
@@ -106,11 +117,11 @@ func (s *Server) start() error {
 	s.mu.Lock()
 	s.cmd, s.done = cmd, done
 	s.mu.Unlock()
-	return s.ready(done)
+	return s.ready(cmd.Process.Pid, done)
 }
 
 // ready waits until the server replies.
-func (s *Server) ready(done chan struct{}) error {
+func (s *Server) ready(pid int, done chan struct{}) error {
 	deadline := time.Now().Add(20 * time.Second)
 	for time.Now().Before(deadline) {
 		select {
@@ -121,7 +132,7 @@ func (s *Server) ready(done chan struct{}) error {
 		conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
 		if err == nil {
 			conn.Close()
-			if s.tls || s.loaded() {
+			if s.tls || s.loaded(pid) {
 				return nil
 			}
 		}
@@ -130,15 +141,20 @@ func (s *Server) ready(done chan struct{}) error {
 	return fmt.Errorf("redis-server does not answer: %s", s.log.String())
 }
 
-// loaded reports whether the server has loaded its files.
-func (s *Server) loaded() bool {
+// loaded reports whether this server, and not another process on its port, has loaded its files.
+func (s *Server) loaded(pid int) bool {
 	c, err := Dial(s.Addr)
 	if err != nil {
 		return false
 	}
 	defer c.Close()
-	_, err = c.Do("PING")
-	return err == nil || !bytes.HasPrefix([]byte(err.Error()), []byte("LOADING"))
+	info, err := c.Do("INFO")
+	if err != nil {
+		return strings.HasPrefix(err.Error(), "NOAUTH")
+	}
+	text, _ := info.([]byte)
+	return bytes.Contains(text, fmt.Appendf(nil, "process_id:%d\r\n", pid)) &&
+		bytes.Contains(text, []byte("\nloading:0\r\n"))
 }
 
 // Kill kills the server, like a crash.

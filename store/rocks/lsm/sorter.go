@@ -22,8 +22,6 @@ type Sorter struct {
 	value    []byte
 	Bytes    int64 // of keys and values
 	large    largeValues
-	// LeaveOut, if not nil, reports the keys to leave out of the spool.
-	LeaveOut func(user []byte) bool
 }
 
 // NewSorter returns a sorter that holds at most memory bytes.
@@ -119,9 +117,6 @@ func (s *Sorter) write(w *spoolWriter, it *extsort.Iterator) error {
 		}
 		if err != nil {
 			return err
-		}
-		if s.LeaveOut != nil && s.LeaveOut(k[:len(k)-base.TrailerLen]) {
-			continue
 		}
 		value := v[:len(v)-originLen]
 		o := decodeOrigin(v)
