@@ -20,6 +20,9 @@ import (
 //
 // Both passes must write the same shards with the same records, or the second fails. It writes them one at a time.
 type Measured struct {
+	// Keep leaves out records; nil keeps all.
+	Keep func(*record.Header) bool
+
 	format *rdbFormat
 	mu     sync.Mutex
 	shards map[int]*measure
@@ -156,7 +159,7 @@ type streamTarget struct {
 // Shard starts a shard.
 func (t *streamTarget) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
 	if t.stream == nil {
-		return t.writer(&measuring{m: t.m}, n, db, memory), nil
+		return t.section(&measuring{m: t.m}, n, db, memory), nil
 	}
 	s := t.m.shards[n]
 	if s == nil || s.DB != db || t.open {
@@ -166,7 +169,13 @@ func (t *streamTarget) Shard(n int, db string, _ record.TypeSet, memory int64) (
 	if err := t.stream.write(t.m.selectDB(&s.part), true); err != nil {
 		return nil, err
 	}
-	return t.writer(&streaming{t: t, shard: s, counts: s.counts}, n, db, memory), nil
+	return t.section(&streaming{t: t, shard: s, counts: s.counts}, n, db, memory), nil
+}
+
+func (t *streamTarget) section(out output, n int, db string, memory int64) *writer {
+	w := t.writer(out, n, db, memory)
+	w.keep = t.m.Keep
+	return w
 }
 
 // Tables and Adopt know no tables.

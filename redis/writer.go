@@ -41,6 +41,8 @@ type writer struct {
 	typ    record.Type
 	bare   record.Keyless
 	whole  bool // the record is complete in buf
+	keep   func(*record.Header) bool
+	skip   bool // keep does not keep the record
 	buf    []byte
 	off    int64 // offset of buf in the section
 	count  int64 // offset of the count of a spilled value; 0: not spilled
@@ -62,6 +64,9 @@ func (t *target) writer(out output, n int, db string, memory int64) *writer {
 
 // Begin starts a record.
 func (w *writer) Begin(h *record.Header) error {
+	if w.skip = w.keep != nil && !w.keep(h); w.skip {
+		return nil
+	}
 	w.key, w.expire, w.typ, w.bare, w.whole = append(w.key[:0], h.Key...), h.ExpireMS, h.Type, h.Keyless, false
 	w.count = 0
 	w.enc.Begin(h)
@@ -70,6 +75,9 @@ func (w *writer) Begin(h *record.Header) error {
 
 // Write adds elements. A record that is a single RDB string bypasses the encoder.
 func (w *writer) Write(elems []record.Element) error {
+	if w.skip {
+		return nil
+	}
 	if len(elems) != 1 {
 		return w.enc.Elements(elems)
 	}
@@ -145,7 +153,7 @@ func (w *writer) put(b []byte) error {
 
 // End finishes a record.
 func (w *writer) End() error {
-	if w.whole {
+	if w.whole || w.skip {
 		return w.flushFull()
 	}
 	v, ok, err := w.enc.End()

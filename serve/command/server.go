@@ -52,6 +52,7 @@ type Client struct {
 
 	DB            Database
 	Authenticated bool
+	Role          any // what the client has told about itself, for the commands of replicas
 	name          atomic.Pointer[string]
 	last          atomic.Pointer[string]
 	db            atomic.Int64

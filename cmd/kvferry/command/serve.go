@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -53,6 +54,7 @@ type serveFlags struct {
 	passwordFile  string
 	cert, key, ca string
 	log           string
+	replicas      replicaFlags
 }
 
 // serve answers Redis clients from a dataset.
@@ -80,6 +82,7 @@ func (a *App) serve() *cobra.Command {
 	fs.StringVar(&f.key, "listen-tls-key", "", "`file` with the key of --listen-tls-cert")
 	fs.StringVar(&f.ca, "listen-tls-ca", "", "`file` with the CA that must have signed the certificates of clients")
 	choose(fs, &f.log, "log", plain("text", "json"), "form of the messages on standard error")
+	f.replicas.Register(a, cmd)
 	return cmd
 }
 
@@ -111,11 +114,19 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, keys.Close()) }()
+	log := f.logger(cmd.ErrOrStderr())
+	ctx, done := context.WithCancel(cmd.Context())
+	defer done()
+	m, err := a.master(cmd, f, location, d, log, done)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
 	s := serve.New(&serving.Server{Keys: keys, Password: password, Now: d.Scan.Now, Version: a.Build.String(), Port: portOf(listeners),
-		MaxClients: f.maxClients, Memory: f.read.source.Memory(), TempDir: f.read.source.TempDir()})
-	s.Log = f.logger(cmd.ErrOrStderr())
+		MaxClients: f.maxClients, Memory: f.read.source.Memory(), TempDir: f.read.source.TempDir(), Info: m.Info}, m.Commands()...)
+	s.Log = log
 	f.welcome(cmd, d, listeners, password != "")
-	err = s.Serve(cmd.Context(), listeners...)
+	err = s.Serve(ctx, listeners...)
 	if err == nil && cmd.Context().Err() != nil {
 		s.Log("stopped")
 	}
