@@ -30,8 +30,7 @@ type Server struct {
 
 // New completes a server. More are further commands.
 func New(s *command.Server, more ...command.Command) *Server {
-	s.Table = command.NewTable(more...)
-	s.Started = time.Now()
+	s.Init(more...)
 	var id [20]byte
 	_, _ = rand.Read(id[:]) // does not fail
 	s.RunID = hex.EncodeToString(id[:])
@@ -43,6 +42,7 @@ func New(s *command.Server, more ...command.Command) *Server {
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	s.Context = ctx
 	stop := context.AfterFunc(ctx, func() {
 		for _, l := range listeners {
 			_ = l.Close() // ends Accept
@@ -60,6 +60,9 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	}
 	<-ctx.Done()
 	s.wg.Wait()
+	if err := s.Close(); err != nil {
+		return err
+	}
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -192,11 +195,14 @@ type countedWriter struct{ c *client }
 
 // Write writes all of b. It fails if the client takes nothing for a long time.
 func (w countedWriter) Write(b []byte) (n int, err error) {
+	w.c.Stalled.Store(time.Now().UnixNano())
+	defer w.c.Stalled.Store(0)
 	for n < len(b) && err == nil {
 		if err = w.c.conn.SetWriteDeadline(time.Now().Add(stall)); err == nil {
 			var some int
 			some, err = w.c.conn.Write(b[n:min(len(b), n+64<<10)])
 			n += some
+			w.c.Stalled.Store(time.Now().UnixNano())
 		}
 	}
 	w.c.s.Stats.Out.Add(int64(n))

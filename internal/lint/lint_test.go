@@ -88,9 +88,9 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 // stateRules are those of the parts of a replay.
 var stateRules = []rule{
 	{"redis/state", []string{"record", "internal/"}, "how values are kept knows no commands"},
-	{"redis/state/server", []string{"redis/state", "redis/rdb", "record"}, "what commands share stands below all of them"},
-	{"redis/state/streams", []string{"redis/state", "redis/state/server", "record"}, "commands on streams need no others"},
-	{"redis/state/bits", []string{"redis/state", "redis/state/server", "record", "internal/shared/hll"}, "commands on bits need no others"},
+	{"redis/state/server", []string{"redis/state", "redis/rdb", "record", "internal/shared/argument"}, "what commands share stands below all of them"},
+	{"redis/state/streams", []string{"redis/state", "redis/state/server", "record", "internal/shared/argument"}, "commands on streams need no others"},
+	{"redis/state/bits", []string{"redis/state", "redis/state/server", "record", "internal/shared/hll", "internal/shared/argument"}, "commands on bits need no others"},
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.

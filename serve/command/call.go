@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/serve/resp"
 )
@@ -26,23 +27,7 @@ type Call struct {
 // received after the command. Nothing but what the command wrote was sent. The connection is closed when f returns.
 func (c *Call) Hijack(f func(ctx context.Context, conn net.Conn, rest []byte) error) { c.takeover = f }
 
-// ReplyError is an error reply. Nothing else was written.
-type ReplyError struct{ Text string }
-
-// Error returns the text.
-func (e *ReplyError) Error() string { return e.Text }
-
-// Refuse returns an error reply.
-func Refuse(text string) error { return &ReplyError{text} }
-
-// Error replies that several commands give.
-var (
-	errWrongType = Refuse("WRONGTYPE Operation against a key holding the wrong kind of value")
-	errSyntax    = Refuse("ERR syntax error")
-	errInteger   = Refuse("ERR value is not an integer or out of range")
-	errNoKey     = Refuse("ERR no such key")
-	errReadOnly  = Refuse("READONLY You can't write against a read only replica.")
-)
+var errReadOnly = argument.Refuse("READONLY You can't write against a read only replica.")
 
 // Takeover is the function of Hijack, nil if it was not called.
 type Takeover = func(ctx context.Context, conn net.Conn, rest []byte) error
@@ -72,7 +57,7 @@ func (c *Call) run() error {
 	case !cmd.fits(len(c.Args)):
 		return wrongArgs(cmd.Name)
 	case c.Server.Password != "" && !c.Client.Authenticated && !cmd.Has("no_auth"):
-		return Refuse("NOAUTH Authentication required.")
+		return argument.Refuse("NOAUTH Authentication required.")
 	case cmd.Run == nil:
 		return errReadOnly
 	}
@@ -81,7 +66,7 @@ func (c *Call) run() error {
 }
 
 func wrongArgs(name string) error {
-	return Refuse(fmt.Sprintf("ERR wrong number of arguments for '%s' command", name))
+	return argument.Refuse(fmt.Sprintf("ERR wrong number of arguments for '%s' command", name))
 }
 
 // DamagedError means that rows of a key are damaged, or in a form that this build does not know.
@@ -97,7 +82,7 @@ func (e *DamagedError) Error() string {
 
 // replyText returns the text of an error reply.
 func replyText(err error) string {
-	var reply *ReplyError
+	var reply *argument.ReplyError
 	switch {
 	case errors.As(err, &reply):
 		return reply.Text
@@ -116,7 +101,7 @@ func (c *Call) sub(subs map[string]Command) error {
 	name := lower(c.Args[1])
 	s, ok := subs[name]
 	if !ok {
-		return Refuse(fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", cut(c.Args[1], 128), upper(c.Args[0])))
+		return argument.Refuse(fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", cut(c.Args[1], 128), upper(c.Args[0])))
 	}
 	if !s.fits(len(c.Args)) {
 		return wrongArgs(lower(c.Args[0]) + "|" + name)

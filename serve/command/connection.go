@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/shared/argument"
 	"kvferry/serve/resp"
 )
 
@@ -86,7 +87,7 @@ func (cl *Client) nameText() string {
 func (cl *Client) rename(name []byte, what string) error {
 	for _, b := range name {
 		if b < '!' || b > '~' {
-			return Refuse("ERR " + what + " cannot contain spaces, newlines or special characters.")
+			return argument.Refuse("ERR " + what + " cannot contain spaces, newlines or special characters.")
 		}
 	}
 	s := string(name)
@@ -123,10 +124,10 @@ func selectDB(c *Call) error {
 				return nil
 			}
 		}
-		return errInteger
+		return argument.ErrInteger
 	}
 	if n < 0 || n >= int64(c.Server.databases()) {
-		return Refuse("ERR DB index is out of range")
+		return argument.Refuse("ERR DB index is out of range")
 	}
 	c.Client.use(c.Server.Database(int(n)))
 	c.W.OK()
@@ -135,10 +136,10 @@ func selectDB(c *Call) error {
 
 func auth(c *Call) error {
 	if len(c.Args) > 3 {
-		return errSyntax
+		return argument.ErrSyntax
 	}
 	if c.Server.Password == "" && len(c.Args) == 2 {
-		return Refuse("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
+		return argument.Refuse("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
 	}
 	user := []byte("default")
 	if len(c.Args) == 3 {
@@ -155,7 +156,7 @@ func auth(c *Call) error {
 func (c *Call) login(user, password []byte) error {
 	right := subtle.ConstantTimeCompare(password, []byte(c.Server.Password)) == 1 || c.Server.Password == ""
 	if string(user) != "default" || !right {
-		return Refuse("WRONGPASS invalid username-password pair or user is disabled.")
+		return argument.Refuse("WRONGPASS invalid username-password pair or user is disabled.")
 	}
 	c.Client.Authenticated = true
 	return nil
@@ -166,33 +167,33 @@ func hello(c *Call) error {
 	if len(c.Args) > 1 {
 		n, err := strconv.ParseInt(string(c.Args[1]), 10, 64)
 		if err != nil {
-			return Refuse("ERR Protocol version is not an integer or out of range")
+			return argument.Refuse("ERR Protocol version is not an integer or out of range")
 		}
 		if n < 2 || n > 3 {
-			return Refuse("NOPROTO unsupported protocol version")
+			return argument.Refuse("NOPROTO unsupported protocol version")
 		}
 		proto = int(n)
 	}
 	name := []byte(nil)
 	for i := 2; i < len(c.Args); i++ {
 		switch more := len(c.Args) - i - 1; {
-		case is(c.Args[i], "AUTH") && more >= 2:
+		case argument.Is(c.Args[i], "AUTH") && more >= 2:
 			if err := c.login(c.Args[i+1], c.Args[i+2]); err != nil {
 				return err
 			}
 			i += 2
-		case is(c.Args[i], "SETNAME") && more >= 1:
+		case argument.Is(c.Args[i], "SETNAME") && more >= 1:
 			name = c.Args[i+1]
 			if err := new(Client).rename(name, "Client names"); err != nil {
 				return err
 			}
 			i++
 		default:
-			return Refuse(fmt.Sprintf("ERR Syntax error in HELLO option '%s'", cut(c.Args[i], 128)))
+			return argument.Refuse(fmt.Sprintf("ERR Syntax error in HELLO option '%s'", cut(c.Args[i], 128)))
 		}
 	}
 	if c.Server.Password != "" && !c.Client.Authenticated {
-		return Refuse("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+		return argument.Refuse("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
 	}
 	if name != nil {
 		_ = c.Client.rename(name, "Client names") // checked above
@@ -258,7 +259,7 @@ var (
 		"nodes": {Arity: 2, Run: noCluster}, "myid": {Arity: 2, Run: noCluster}}
 	configSubs = map[string]Command{"get": {Arity: -3, Run: configGet}, "resetstat": {Arity: 2, Run: ok},
 		"set": {Arity: -4, Run: func(*Call) error {
-			return Refuse("ERR kvferry serve has no settings to change: see kvferry serve --help")
+			return argument.Refuse("ERR kvferry serve has no settings to change: see kvferry serve --help")
 		}}}
 	clientSubs = map[string]Command{
 		"id":       {Arity: 2, Run: func(c *Call) error { c.W.Int(c.Client.ID); return nil }},
@@ -274,7 +275,7 @@ var (
 	}
 )
 
-func noCluster(*Call) error { return Refuse("ERR This instance has cluster support disabled") }
+func noCluster(*Call) error { return argument.Refuse("ERR This instance has cluster support disabled") }
 
 func clientGetName(c *Call) error {
 	if name := c.Client.nameText(); name != "" {
@@ -295,8 +296,8 @@ func clientSetName(c *Call) error {
 
 // clientReply accepts the default alone: without replies nothing is of use.
 func clientReply(c *Call) error {
-	if !is(c.Args[2], "ON") {
-		return errSyntax
+	if !argument.Is(c.Args[2], "ON") {
+		return argument.ErrSyntax
 	}
 	c.W.OK()
 	return nil
@@ -325,8 +326,8 @@ func clientList(c *Call) error {
 func clientKill(c *Call) error {
 	by, what := "ADDR", c.Args[2]
 	if len(c.Args) > 3 {
-		if len(c.Args) != 4 || !is(c.Args[2], "ID") && !is(c.Args[2], "ADDR") {
-			return errSyntax
+		if len(c.Args) != 4 || !argument.Is(c.Args[2], "ID") && !argument.Is(c.Args[2], "ADDR") {
+			return argument.ErrSyntax
 		}
 		by, what = upper(c.Args[2]), c.Args[3]
 	}
@@ -343,7 +344,7 @@ func clientKill(c *Call) error {
 	case len(c.Args) > 3:
 		c.W.Int(killed)
 	case killed == 0:
-		return Refuse("ERR No such client")
+		return argument.Refuse("ERR No such client")
 	default:
 		c.W.OK()
 	}

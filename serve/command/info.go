@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/serve/resp"
 )
 
@@ -187,11 +188,11 @@ func commandGetKeys(c *Call) error {
 	cmd := c.Server.Table.Find(args[0])
 	switch {
 	case cmd == nil:
-		return Refuse("ERR Invalid command specified")
+		return argument.Refuse("ERR Invalid command specified")
 	case cmd.First == 0:
-		return Refuse("ERR The command has no key arguments")
+		return argument.Refuse("ERR The command has no key arguments")
 	case !cmd.fits(len(args)):
-		return Refuse("ERR Invalid number of arguments specified for command")
+		return argument.Refuse("ERR Invalid number of arguments specified for command")
 	}
 	last := cmd.Last
 	if last < 0 {

@@ -28,6 +28,8 @@ type Server struct {
 	TempDir string
 	// Info returns lines of further sections of INFO, by name in lower case; may be nil.
 	Info func(section string) []string
+	// Context ends the passes that scans leave for later calls.
+	Context context.Context
 	// RunID is 40 hex digits that identify this run.
 	RunID string
 
@@ -35,6 +37,12 @@ type Server struct {
 	Clients Clients
 
 	cursors cursors
+	gate    *gate
+}
+
+// Init completes a server: its fields are set.
+func (s *Server) Init(more ...Command) {
+	s.Table, s.gate, s.Started = NewTable(more...), newGate(s.Memory), time.Now()
 }
 
 // Stats counts for INFO.
@@ -49,6 +57,9 @@ type Client struct {
 	Addr, Here string // remote and local address
 	Since      time.Time
 	Kill       func() // closes the connection
+
+	// Stalled is the time since which the client accepts nothing of a reply, in Unix nanoseconds; 0: it does.
+	Stalled atomic.Int64
 
 	DB            Database
 	Authenticated bool
@@ -140,7 +151,10 @@ type Scanner interface {
 func lower(b []byte) string { return strings.ToLower(string(b[:min(len(b), 128)])) }
 func upper(b []byte) string { return strings.ToUpper(string(b[:min(len(b), 128)])) }
 
-// is reports whether an argument is a word, in any case.
-func is(arg []byte, word string) bool {
-	return len(arg) == len(word) && strings.EqualFold(string(arg), word)
+// ctx returns the context of the server.
+func (s *Server) ctx() context.Context {
+	if s.Context == nil {
+		return context.Background()
+	}
+	return s.Context
 }

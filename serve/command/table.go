@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"kvferry/internal/shared/argument"
 )
 
 // Command is a command of the table. COMMAND, the check of arity, and the refusal of writes come from it alone.
@@ -30,7 +32,8 @@ type Table struct {
 // NewTable returns a table of all commands of this package and some more.
 func NewTable(more ...Command) *Table {
 	t := &Table{by: map[string]*Command{}}
-	for _, list := range [][]Command{connectionCommands(), writeCommands(), more} {
+	for _, list := range [][]Command{connectionCommands(), keyCommands(), stringCommands(), bitCommands(), hashCommands(), listCommands(), setCommands(),
+		zsetCommands(), writeCommands(), more} {
 		for i := range list {
 			t.by[list[i].Name] = &list[i]
 		}
@@ -71,7 +74,7 @@ func unknown(args [][]byte) error {
 		}
 		fmt.Fprintf(&b, "'%s' ", cut(a, most-b.Len()))
 	}
-	return Refuse(fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", cut(args[0], most), b.String()))
+	return argument.Refuse(fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", cut(args[0], most), b.String()))
 }
 
 // cut returns up to n bytes of an argument, up to a NUL as C's printf has it.

@@ -13,16 +13,15 @@ import (
 	"kvferry/serve/command"
 )
 
-// maxPasses is the number of passes over the source at a time. Further ones wait.
+// maxPasses is the number of passes over the source at a time, which share the memory.
 const maxPasses = 64
 
 // Keyspace is an open dataset as commands see it.
 type Keyspace struct {
-	scan   *inspect.Scan
-	dbs    []command.Database
-	spans  []format.Span // that hold the selected keys; nil: all
-	passes chan struct{}
-	pins   []record.Reader // keep the sorted items of a file, of which one order at most would stay otherwise
+	scan  *inspect.Scan
+	dbs   []command.Database
+	spans []format.Span   // that hold the selected keys; nil: all
+	pins  []record.Reader // keep the sorted items of a file, of which one order at most would stay otherwise
 
 	ctx    context.Context // of counting
 	stop   context.CancelFunc
@@ -38,7 +37,7 @@ func New(ctx context.Context, scan *inspect.Scan) (*Keyspace, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Keyspace{scan: scan, spans: scan.Selected().Spans(), passes: make(chan struct{}, maxPasses), counts: map[string]*count{}}
+	k := &Keyspace{scan: scan, spans: scan.Selected().Spans(), counts: map[string]*count{}}
 	k.ctx, k.stop = context.WithCancel(ctx)
 	k.dbs = numbered(names, scan.Source.Format().Limits())
 	if _, ok := scan.Source.(format.Sectioned); ok {
@@ -106,15 +105,3 @@ func (k *Keyspace) env(report func(record.Finding)) *format.Env {
 	return &format.Env{Now: k.scan.Now, Memory: max(memory, 256<<10), TempDir: k.scan.TempDir, Report: report,
 		RecordsOnly: true, RedisStrings: true}
 }
-
-// enter waits until one more pass may begin.
-func (k *Keyspace) enter(ctx context.Context) error {
-	select {
-	case k.passes <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (k *Keyspace) leave() { <-k.passes }

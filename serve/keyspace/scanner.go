@@ -15,7 +15,6 @@ import (
 
 // scanner yields the keys of a span, each once.
 type scanner struct {
-	k    *Keyspace
 	r    record.Reader
 	prev []byte
 	any  bool // prev is a key
@@ -33,10 +32,7 @@ func (k *Keyspace) Scan(ctx context.Context, db command.Database, after []byte) 
 
 // keys returns the selected keys of a span.
 func (k *Keyspace) keys(ctx context.Context, db command.Database, span format.Span) (*scanner, error) {
-	s := &scanner{k: k, r: record.Concat()}
-	if err := k.enter(ctx); err != nil {
-		return nil, err
-	}
+	s := &scanner{r: record.Concat()}
 	if !db.Exists {
 		return s, nil
 	}
@@ -78,9 +74,7 @@ func (s *scanner) Next() (*record.Header, error) {
 
 // Close ends the pass.
 func (s *scanner) Close() error {
-	err := s.r.Close()
-	s.k.leave()
-	return err
+	return s.r.Close()
 }
 
 // count counts the keys of a database once.

@@ -56,9 +56,6 @@ func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, by
 	if !db.Exists || !k.scan.Selected().Key(key) {
 		return nil, nil
 	}
-	if err := k.enter(ctx); err != nil {
-		return nil, err
-	}
 	v := &value{k: k, key: key}
 	err := v.open(ctx, db, byName)
 	if err == nil && v.h != nil {
@@ -129,6 +126,5 @@ func (v *value) Close() (err error) {
 	if v.r != nil {
 		err = v.r.Close()
 	}
-	v.k.leave()
 	return err
 }

@@ -270,3 +270,9 @@ func (w *Writer) nested(k Kind, emit func() (int64, error)) error {
 	w.bytes(inner)
 	return nil
 }
+
+// BulkLen begins a string of n bytes, of which the caller writes all with Piece, and the line break after them.
+func (w *Writer) BulkLen(n int64) { w.line('$', n) }
+
+// Piece writes bytes as they are.
+func (w *Writer) Piece(b []byte) { w.bytes(b) }

@@ -1,0 +1,214 @@
+package command
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"kvferry/record"
+)
+
+const (
+	// maxPasses is the number of passes over the dataset at a time.
+	maxPasses = 64
+	// largeRow is the size from which elements count against the memory.
+	largeRow = 1 << 20
+	// patience is how long a client may accept nothing of a reply while others wait for the memory that it holds.
+	patience = 5 * time.Second
+)
+
+// gate shares out passes and memory among clients. A client never waits for passes while it holds some, so that those who
+// hold them get on; but a client may stop reading, and with it the pass whose elements it is sent. Its connection is
+// closed if others wait.
+type gate struct {
+	mu      sync.Mutex
+	passes  int   // in use
+	rows    int64 // bytes of large rows in use
+	holders map[*Client]int
+	changed chan struct{} // closed when something becomes free
+	reading chan struct{} // one for each goroutine that reads rows, whose size is unknown before
+	memory  int64
+}
+
+func newGate(memory int64) *gate {
+	return &gate{holders: map[*Client]int{}, changed: make(chan struct{}), reading: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), memory: max(memory/4, largeRow)}
+}
+
+// take waits until take succeeds.
+func (g *gate) wait(ctx context.Context, take func() bool) error {
+	for {
+		g.mu.Lock()
+		ok, changed := take(), g.changed
+		g.mu.Unlock()
+		if ok {
+			return nil
+		}
+		timer := time.NewTimer(time.Second)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-changed:
+		case <-timer.C:
+			g.evict()
+		}
+		timer.Stop()
+	}
+}
+
+// pass takes n passes for a client.
+func (g *gate) pass(ctx context.Context, cl *Client, n int) error {
+	return g.wait(ctx, func() bool {
+		if g.passes+n > maxPasses {
+			return false
+		}
+		g.passes += n
+		g.holders[cl] += n
+		return true
+	})
+}
+
+// row takes memory for a large row; one that is larger than all of the memory waits until no other is held.
+func (g *gate) row(ctx context.Context, n int64) error {
+	return g.wait(ctx, func() bool {
+		if g.rows > 0 && g.rows+n > g.memory {
+			return false
+		}
+		g.rows += n
+		return true
+	})
+}
+
+// free gives back passes and memory.
+func (g *gate) free(cl *Client, passes int, rows int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.passes -= passes
+	g.rows -= rows
+	if g.holders[cl] -= passes; g.holders[cl] <= 0 {
+		delete(g.holders, cl)
+	}
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// evict closes the connection of the client that has accepted nothing for the longest time.
+func (g *gate) evict() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var worst *Client
+	least := time.Now().Add(-patience).UnixNano()
+	for cl := range g.holders {
+		if since := cl.Stalled.Load(); since != 0 && since < least {
+			worst, least = cl, since
+		}
+	}
+	if worst != nil {
+		worst.Kill()
+	}
+}
+
+// gated is a value that a client reads under the gate.
+type gated struct {
+	Value
+	c      *Call
+	passes int
+	rows   int64 // bytes of the large elements read last
+}
+
+// Read returns the next elements.
+func (v *gated) Read(dst []record.Element) (n int, err error) {
+	g := v.c.Server.gate
+	v.drop()
+	select {
+	case g.reading <- struct{}{}:
+	case <-v.c.Ctx.Done():
+		return 0, context.Cause(v.c.Ctx)
+	}
+	defer func() { <-g.reading }()
+	if n, err = v.Value.Read(dst); err != nil {
+		return n, err
+	}
+	if size := record.BatchBytes(dst[:n]); size >= largeRow {
+		if err := g.row(v.c.Ctx, size); err != nil {
+			return 0, err
+		}
+		v.rows = size
+	}
+	return n, nil
+}
+
+// drop gives back the memory of large elements.
+func (v *gated) drop() {
+	if v.rows > 0 {
+		v.c.Server.gate.free(v.c.Client, 0, v.rows)
+		v.rows = 0
+	}
+}
+
+// Close ends the pass.
+func (v *gated) Close() error {
+	err := v.Value.Close()
+	v.c.Server.gate.free(v.c.Client, v.passes, v.rows)
+	return err
+}
+
+// gatedScanner is a pass over keys that a client reads.
+type gatedScanner struct {
+	Scanner
+	s  *Server
+	cl *Client
+}
+
+func (s *gatedScanner) Close() error {
+	err := s.Scanner.Close()
+	s.s.gate.free(s.cl, 1, 0)
+	return err
+}
+
+// handOver makes nobody the owner of a pass that outlives its command.
+func (s *gatedScanner) handOver(to *Client) {
+	g := s.s.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.holders[s.cl]--; g.holders[s.cl] <= 0 {
+		delete(g.holders, s.cl)
+	}
+	s.cl = to
+	g.holders[to]++
+}
+
+// nobody owns the passes that wait for the next call of a scan.
+var nobody = &Client{Kill: func() {}}
+
+// scanFrom opens a pass over the keys after one.
+func (c *Call) scanFrom(ctx context.Context, after []byte) (*gatedScanner, error) {
+	if err := c.Server.gate.pass(c.Ctx, c.Client, 1); err != nil {
+		return nil, err
+	}
+	s, err := c.Server.Keys.Scan(ctx, c.Client.DB, after)
+	if err != nil {
+		c.Server.gate.free(c.Client, 1, 0)
+		return nil, err
+	}
+	return &gatedScanner{s, c.Server, c.Client}, nil
+}
+
+// openGated opens the value of a key; the caller holds a pass for it, which Close gives back.
+func (c *Call) openGated(key []byte, byName bool) (Value, error) {
+	g := c.Server.gate
+	select {
+	case g.reading <- struct{}{}:
+	case <-c.Ctx.Done():
+		g.free(c.Client, 1, 0)
+		return nil, context.Cause(c.Ctx)
+	}
+	v, err := c.Server.Keys.Open(c.Ctx, c.Client.DB, key, byName)
+	<-g.reading
+	if v == nil || err != nil {
+		g.free(c.Client, 1, 0)
+		return nil, err
+	}
+	return &gated{Value: v, c: c, passes: 1}, nil
+}
