@@ -53,7 +53,9 @@ func (f *Feeder) reopen(ctx context.Context, w *work.Dir, resort string) error {
 }
 
 // Close closes the source.
-func (f *Feeder) Close() error { return errors.Join(f.open.src.Close(), disk.RemoveAll(f.open.work.Path)) }
+func (f *Feeder) Close() error {
+	return errors.Join(f.open.src.Close(), disk.RemoveAll(f.open.work.Path))
+}
 
 // Pass reads the source and writes its records to a new target of a format. Losses that are not allowed are an error
 // before the target is finished. The first pass must be alone: it may find that tables must be sorted.

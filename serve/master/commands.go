@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/serve/command"
 	"kvferry/serve/resp"
 )
@@ -33,7 +34,7 @@ func replica(c *command.Call) *Replica {
 // replconf sets options, and ignores acknowledgements of clients that got nothing.
 func replconf(c *command.Call) error {
 	if len(c.Args)%2 == 0 {
-		return command.Refuse("ERR syntax error")
+		return argument.Refuse("ERR syntax error")
 	}
 	for i := 1; i < len(c.Args); i += 2 {
 		option := string(c.Args[i])
@@ -41,7 +42,7 @@ func replconf(c *command.Call) error {
 			return nil
 		}
 		if err := replica(c).set(option, string(c.Args[i+1])); err != nil {
-			return command.Refuse(err.Error())
+			return argument.Refuse(err.Error())
 		}
 	}
 	c.W.OK()
@@ -52,7 +53,7 @@ func replconf(c *command.Call) error {
 func (m *Master) sync(c *command.Call, psync bool) error {
 	r := replica(c)
 	if err := m.refused(r.kind(m.Version)); err != nil {
-		return command.Refuse(errorText(err))
+		return argument.Refuse(errorText(err))
 	}
 	c.Hijack(func(ctx context.Context, conn net.Conn, rest []byte) error { return m.Feed(ctx, conn, rest, r, psync) })
 	return nil
