@@ -103,10 +103,10 @@ func bitcount(c *Call) error {
 	var r bitRange
 	bad := r.read(c.Args[2:], false)
 	return c.text(c.Args[1], func(b []byte) error {
-		if bad != nil {
+		if bad != nil && b != nil {
 			return bad
 		}
-		if r.start < 0 && r.end < 0 && r.start > r.end {
+		if b == nil || r.start < 0 && r.end < 0 && r.start > r.end {
 			c.W.Int(0)
 			return nil
 		}

@@ -115,7 +115,7 @@ func (s *Server) databases() int {
 }
 
 func selectDB(c *Call) error {
-	n, err := strconv.ParseInt(string(c.Args[1]), 10, 64)
+	n, err := argument.ParseInt(c.Args[1])
 	if err != nil {
 		for _, db := range c.Server.Keys.Databases() { // a name, such as a namespace
 			if db.Name == string(c.Args[1]) {

@@ -184,5 +184,5 @@ func (c *Call) expiry(ms, unit int64, left bool) int64 {
 	if left {
 		return (max(ms-c.Server.Now.UnixMilli(), 0) + unit/2) / unit
 	}
-	return ms / unit
+	return (ms + unit/2) / unit
 }

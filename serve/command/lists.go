@@ -58,9 +58,16 @@ func lrange(c *Call) error {
 
 func lindex(c *Call) error {
 	at, err := argument.ParseInt(c.Args[2])
-	if err != nil {
-		_, wrong := c.length(c.Args[1], record.List)
-		return errors.Join(wrong, err)
+	if err != nil { // Redis looks at the key first
+		there, wrong := c.walk(c.Args[1], record.List, func(*record.Element) bool { return false })
+		switch {
+		case wrong != nil:
+			return wrong
+		case there:
+			return err
+		}
+		c.W.Null()
+		return nil
 	}
 	if at < 0 {
 		n, err := c.length(c.Args[1], record.List)

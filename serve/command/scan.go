@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"strconv"
@@ -46,11 +47,21 @@ func (o *scanOptions) read(args [][]byte, keys bool) error {
 	return nil
 }
 
-// parseCursor parses a cursor as Redis does.
+// parseCursor parses a cursor as Redis does, with strtoul.
 func parseCursor(b []byte) (uint64, error) {
-	n, err := strconv.ParseUint(string(b), 10, 64)
+	digits, negative := bytes.CutPrefix(b, []byte("-"))
+	if !negative {
+		digits = bytes.TrimPrefix(b, []byte("+"))
+	}
+	if len(b) == 0 {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(string(digits), 10, 64)
 	if err != nil {
 		return 0, argument.Refuse("ERR invalid cursor")
+	}
+	if negative {
+		n = -n
 	}
 	return n, nil
 }

@@ -108,10 +108,7 @@ func limitOption(rest [][]byte) (limit int64, err error) {
 	return limit, nil
 }
 
-func sintercard(c *Call) error { return c.interCard(record.Of(record.Set)) }
-
-// interCard counts the members of an intersection.
-func (c *Call) interCard(types record.TypeSet) error {
+func sintercard(c *Call) error {
 	keys, rest, err := c.numkeys(1)
 	if err != nil {
 		return err
@@ -120,8 +117,13 @@ func (c *Call) interCard(types record.TypeSet) error {
 	if err != nil {
 		return err
 	}
+	return c.interCard(keys, record.Of(record.Set), limit)
+}
+
+// interCard counts the members of an intersection.
+func (c *Call) interCard(keys [][]byte, types record.TypeSet, limit int64) error {
 	n := int64(0)
-	err = c.combine(keys, types, inter, func(*merged) bool {
+	err := c.combine(keys, types, inter, func(*merged) bool {
 		n++
 		return n != limit
 	})

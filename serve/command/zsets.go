@@ -30,7 +30,7 @@ func zsetCommands() []Command {
 		{"zinter", -3, "readonly movablekeys", 0, 0, 0, combineZsets(inter)},
 		{"zunion", -3, "readonly movablekeys", 0, 0, 0, combineZsets(union)},
 		{"zdiff", -3, "readonly movablekeys", 0, 0, 0, combineZsets(diff)},
-		{"zintercard", -3, "readonly movablekeys", 0, 0, 0, func(c *Call) error { return c.interCard(record.Of(record.Set, record.ZSet)) }},
+		{"zintercard", -3, "readonly movablekeys", 0, 0, 0, zintercard},
 	}
 }
 
@@ -169,7 +169,7 @@ func (o *zrangeOptions) read(args [][]byte) (err error) {
 			}
 			o.offset, o.limit = n[0], n[1]
 			i += 2
-		case o.auto && argument.Is(args[i], "REV"):
+		case o.auto && !o.rev && argument.Is(args[i], "REV"):
 			o.rev = true
 		case o.auto && given == byRank && argument.Is(args[i], "BYLEX"):
 			given = byLex
@@ -345,21 +345,53 @@ func (o *zcombine) read(how combination, n int, args [][]byte) error {
 	return nil
 }
 
+// zkeys returns the keys whose number is the first argument, and the arguments that follow.
+func (c *Call) zkeys() (keys, rest [][]byte, err error) {
+	n, err := argument.ParseInt(c.Args[1])
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case n < 1:
+		return nil, nil, argument.Refuse(fmt.Sprintf("ERR at least 1 input key is needed for '%s' command", lower(c.Args[0])))
+	case n > int64(len(c.Args)-2):
+		return nil, nil, argument.ErrSyntax
+	}
+	return c.Args[2 : 2+n], c.Args[2+n:], nil
+}
+
+// zsets are the types that commands on sorted sets combine.
+var zsets = record.Of(record.Set, record.ZSet)
+
+// checked returns bad after it has looked at the keys, as Redis does.
+func (c *Call) checked(keys [][]byte, how combination, bad error) error {
+	err := c.combine(keys, zsets, how, func(*merged) bool { return false })
+	if err == nil {
+		err = bad
+	}
+	return err
+}
+
+func zintercard(c *Call) error {
+	keys, rest, err := c.zkeys()
+	if err != nil {
+		return err
+	}
+	limit, err := limitOption(rest)
+	if err != nil {
+		return c.checked(keys, inter, err)
+	}
+	return c.interCard(keys, zsets, limit)
+}
+
 func combineZsets(how combination) func(*Call) error {
 	return func(c *Call) (err error) {
-		n, err := argument.ParseInt(c.Args[1])
-		switch {
-		case err != nil:
+		keys, rest, err := c.zkeys()
+		if err != nil {
 			return err
-		case n < 1:
-			return argument.Refuse(fmt.Sprintf("ERR at least 1 input key is needed for '%s' command", lower(c.Args[0])))
-		case n > int64(len(c.Args)-2):
-			return argument.ErrSyntax
 		}
-		keys, rest := c.Args[2:2+n], c.Args[2+n:]
 		var o zcombine
 		if bad := o.read(how, len(keys), rest); bad != nil { // Redis looks at the keys first
-			return errors.Join(c.combine(keys, record.Of(record.Set, record.ZSet), how, func(*merged) bool { return false }), bad)
+			return c.checked(keys, how, bad)
 		}
 		r := c.newRank(false)
 		defer closeAll(&err, r)
@@ -375,7 +407,7 @@ func combineZsets(how combination) func(*Call) error {
 // aggregate adds the members of the result to r.
 func (c *Call) aggregate(r *rank, keys [][]byte, how combination, o *zcombine) error {
 	var failed error
-	err := c.combine(keys, record.Of(record.Set, record.ZSet), how, func(m *merged) bool {
+	err := c.combine(keys, zsets, how, func(m *merged) bool {
 		var total float64
 		for i, from := range m.from {
 			v := m.scores[i] * o.weights[from]
