@@ -63,7 +63,7 @@ type Client struct {
 
 	DB            Database
 	Authenticated bool
-	Role          any // what the client has told about itself, for the commands of replicas
+	Role          any // options of a replica
 	name          atomic.Pointer[string]
 	last          atomic.Pointer[string]
 	db            atomic.Int64

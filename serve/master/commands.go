@@ -31,7 +31,7 @@ func replica(c *command.Call) *Replica {
 	return r
 }
 
-// replconf sets options, and ignores acknowledgements of clients that got nothing.
+// replconf sets options. It ignores acknowledgements before PSYNC, as Redis does.
 func replconf(c *command.Call) error {
 	if len(c.Args)%2 == 0 {
 		return argument.Refuse("ERR syntax error")

@@ -19,7 +19,7 @@ import (
 	"kvferry/serve/resp"
 )
 
-// stall is how long a replica may accept nothing before its connection is closed, as in Redis.
+// stall is the time limit for a write to a replica: the repl-timeout of Redis.
 const stall = 60 * time.Second
 
 // Commands that a master sends. A replica counts their bytes.
@@ -46,7 +46,7 @@ type link struct {
 	mu     sync.Mutex // of writing
 	state  atomic.Value
 	offset atomic.Int64  // of the bytes sent after the file
-	acked  atomic.Int64  // offset that the replica has acknowledged; -1: none
+	acked  atomic.Int64  // acknowledged offset; -1: none
 	acks   chan struct{} // signals a new acked
 }
 
@@ -110,10 +110,7 @@ func (l *link) feed(ctx context.Context, psync bool) error {
 	}
 	f, err := l.prepared(ctx)
 	if err != nil {
-		if e := l.send("-" + errorText(err) + "\r\n"); e != nil {
-			return e
-		}
-		return err
+		return errors.Join(err, l.send("-"+errorText(err)+"\r\n"))
 	}
 	l.state.Store("send_bulk")
 	if err := l.sendFile(ctx, f); err != nil {
@@ -131,29 +128,16 @@ func errorText(err error) string {
 	return "ERR " + strings.NewReplacer("\r", " ", "\n", " ").Replace(err.Error())
 }
 
-// prepared waits until the file is measured. Newlines show meanwhile that the link is alive.
+// prepared waits until the file is measured. It sends newlines until then, to keep the link alive.
 func (l *link) prepared(ctx context.Context) (*file, error) {
 	f := l.m.file(l.r.kind(l.m.Version))
-	return f, l.alive(ctx, f.done, func() error { return l.send("\n") }, func() error { return f.err })
+	if err := l.m.alive(ctx, f.done, l.newline); err != nil {
+		return nil, err
+	}
+	return f, f.err
 }
 
-// alive calls sign again and again until done is closed, and returns the error of result then.
-func (l *link) alive(ctx context.Context, done <-chan struct{}, sign, result func() error) error {
-	tick := time.NewTicker(l.m.every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-done:
-			return result()
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
-			if err := sign(); err != nil {
-				return err
-			}
-		}
-	}
-}
+func (l *link) newline() error { return l.send("\n") }
 
 // sendFile sends the RDB file.
 func (l *link) sendFile(ctx context.Context, f *file) error {
@@ -165,9 +149,9 @@ func (l *link) sendFile(ctx context.Context, f *file) error {
 		mark = hex.EncodeToString(b[:])
 		head = "EOF:" + mark
 	}
-	_, err := l.m.pass(ctx, func(o *convert.Feeder) (*convert.Report, error) {
+	err := l.m.pass(ctx, l.newline, func(o *convert.Feeder) error {
 		if err := l.send("$" + head + "\r\n"); err != nil {
-			return nil, err
+			return err
 		}
 		s := f.measured.Stream(&sender{ctx, l})
 		done := make(chan struct{})
@@ -176,13 +160,13 @@ func (l *link) sendFile(ctx context.Context, f *file) error {
 			defer close(done)
 			_, err = o.Pass(ctx, s.Format(), 1)
 		}()
-		fill := func() error { return nil }
+		fill := quiet
 		if l.r.eof {
 			fill = s.Fill
 		}
-		filled := l.alive(ctx, done, fill, func() error { return nil })
+		filled := l.m.alive(ctx, done, fill)
 		<-done // the pass uses the link
-		return nil, errors.Join(err, filled)
+		return errors.Join(err, filled)
 	})
 	if err == nil && mark != "" {
 		err = l.send(mark)
@@ -223,7 +207,7 @@ func (l *link) write(b []byte) error {
 	return err
 }
 
-// keepUp sends PINGs after the file, and tells when the replica has acknowledged the first.
+// keepUp sends PINGs after the file. The replica is in sync when it acknowledges the first.
 func (l *link) keepUp(ctx context.Context) error {
 	if l.r.eof { // it may still look for the mark
 		if err := l.acknowledged(ctx, 0); err != nil {

@@ -1,9 +1,8 @@
 // Package master feeds replicas from a dataset, as a Redis master does.
 //
-// A replica gets the whole dataset, whatever it asks for: the dataset does not change, so there is nothing to send
-// after that but PINGs. Each replica has its own pass over the source, which writes RDB straight into its connection.
-// The first replica of a kind waits for one pass more, which finds out what the file cannot hold, the counts that
-// precede large values, and the length.
+// Every synchronization is a full one. The dataset does not change, so only PINGs follow it. Each replica has its own
+// pass over the source, which writes RDB directly to its connection. An earlier pass, shared by all replicas of a kind,
+// writes nothing: it detects losses, and measures the file and the counts that precede large values.
 package master
 
 import (
@@ -36,7 +35,7 @@ type Master struct {
 	Workers int
 	// Limit is the speed of all replicas together.
 	Limit pace.Limiter
-	// Log is called with what an operator wants to know; may be nil.
+	// Log receives messages for the operator; may be nil.
 	Log func(text string)
 	// Judged is called after the pass that is not sent, with its losses and findings; may be nil.
 	Judged func(rep *convert.Report, err error)
@@ -48,7 +47,7 @@ type Master struct {
 	stop    context.CancelCauseFunc
 	every   time.Duration // between signs of life
 	first   sync.Mutex    // held by a pass that is not sent
-	passes  chan struct{}
+	turns   chan struct{} // holds one for each pass that may begin
 	running sync.WaitGroup
 
 	mu     sync.Mutex
@@ -58,7 +57,7 @@ type Master struct {
 	synced map[string]bool // by address
 }
 
-// kind is what the file for a replica depends on.
+// kind identifies a file.
 type kind struct {
 	version rdb.Version
 	only    string // the rdb-filter-only of a client that does not want everything
@@ -77,7 +76,10 @@ func New(m *Master) *Master {
 	_, _ = rand.Read(id[:]) // does not fail
 	m.id, m.every = hex.EncodeToString(id[:]), 10*time.Second
 	m.ctx, m.stop = context.WithCancelCause(context.Background())
-	m.passes = make(chan struct{}, MaxPasses)
+	m.turns = make(chan struct{}, MaxPasses)
+	for range MaxPasses {
+		m.turns <- struct{}{}
+	}
 	m.files, m.synced = map[kind]*file{}, map[string]bool{}
 	return m
 }
@@ -112,7 +114,7 @@ func (m *Master) file(k kind) *file {
 	return f
 }
 
-// refused returns the reason why replicas of a kind get nothing, if it is known.
+// refused returns the error of a file whose measuring has failed.
 func (m *Master) refused(k kind) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,10 +134,12 @@ func (m *Master) measure(k kind, f *file) {
 	m.first.Lock()
 	defer m.first.Unlock()
 	began := time.Now()
-	rep, err := m.pass(m.ctx, func(o *convert.Feeder) (*convert.Report, error) {
-		return o.Pass(m.ctx, f.measured.Format(), m.Workers)
+	var rep *convert.Report
+	err := m.pass(m.ctx, quiet, func(o *convert.Feeder) (err error) {
+		rep, err = o.Pass(m.ctx, f.measured.Format(), m.Workers)
+		return err
 	})
-	if f.err = err; m.Judged != nil && m.ctx.Err() == nil {
+	if f.err = err; m.Judged != nil && m.ctx.Err() == nil && (k.only == all || err != nil) {
 		m.Judged(rep, err)
 	}
 	var loss *convert.LossError
@@ -149,21 +153,19 @@ func (m *Master) measure(k kind, f *file) {
 	}
 }
 
-// pass waits for its turn and calls do with the open dataset. The first call is alone.
-func (m *Master) pass(ctx context.Context, do func(*convert.Feeder) (*convert.Report, error)) (*convert.Report, error) {
-	select {
-	case m.passes <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+// pass waits for its turn, calling sign again and again, and calls do with the open dataset. The first call is alone.
+func (m *Master) pass(ctx context.Context, sign func() error, do func(*convert.Feeder) error) error {
+	if err := m.alive(ctx, m.turns, sign); err != nil {
+		return err
 	}
-	defer func() { <-m.passes }()
+	defer func() { m.turns <- struct{}{} }()
 	m.mu.Lock()
 	feeder := m.feeder
 	m.mu.Unlock()
 	if feeder == nil {
 		var err error
 		if feeder, err = m.Open(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		m.mu.Lock()
 		m.feeder = feeder
@@ -172,13 +174,34 @@ func (m *Master) pass(ctx context.Context, do func(*convert.Feeder) (*convert.Re
 	return do(feeder)
 }
 
+// alive waits until it receives from done, and calls sign again and again until then.
+func (m *Master) alive(ctx context.Context, done <-chan struct{}, sign func() error) error {
+	tick := time.NewTicker(m.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+			if err := sign(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// quiet is the sign of a pass that is not for a link.
+func quiet() error { return nil }
+
 func (m *Master) log(text string, args ...any) {
 	if m.Log != nil {
 		m.Log(fmt.Sprintf(text, args...))
 	}
 }
 
-// began adds a link to those of INFO and ROLE.
+// began lists a link for INFO and ROLE.
 func (m *Master) began(l *link) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

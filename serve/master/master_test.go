@@ -325,6 +325,8 @@ func TestHandshake(t *testing.T) {
 // TestOnce: a client that wants a file alone gets it and no more; of function libraries alone, if it asks for those.
 func TestOnce(t *testing.T) {
 	s := start(t, random(t), nil)
+	s.dial(t).expect("-ERR Unsupported rdb-filter-only", "REPLCONF", "rdb-filter-only", "keys")
+	s.dial(t).expect("-ERR value of", "REPLCONF", "version", strings.Repeat("9", 257))
 	s.o.AllowLoss = []string{record.LossStreamGroups}
 	r := s.dial(t)
 	r.expect("+OK", "REPLCONF", "capa", "eof")
@@ -401,6 +403,30 @@ func TestSigns(t *testing.T) {
 	}
 	r = s.dial(t)
 	r.expect("+FULLRESYNC", "PSYNC", "?", "-1")
+	if b := r.file(); !bytes.HasPrefix(b, []byte("REDIS0009")) {
+		t.Errorf("%.20q", b)
+	}
+}
+
+// TestTurns: a replica that waits for its pass gets newlines, too.
+func TestTurns(t *testing.T) {
+	s := start(t, random(t), func(s *served) { s.every = time.Millisecond })
+	r := s.dial(t)
+	r.expect("+FULLRESYNC", "PSYNC", "?", "-1")
+	r.file()
+	for range MaxPasses {
+		<-s.turns
+	}
+	r = s.dial(t)
+	r.expect("+FULLRESYNC", "PSYNC", "?", "-1")
+	for range 3 {
+		if got := r.line(); got != "" {
+			t.Fatal(got)
+		}
+	}
+	for range MaxPasses {
+		s.turns <- struct{}{}
+	}
 	if b := r.file(); !bytes.HasPrefix(b, []byte("REDIS0009")) {
 		t.Errorf("%.20q", b)
 	}

@@ -1,6 +1,7 @@
 package master
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -10,20 +11,20 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// Replica is what a client has told with REPLCONF.
+// Replica holds the options that a client has set with REPLCONF.
 type Replica struct {
 	host, port string
 	eof        bool   // it reads a file of unknown length
 	channel    bool   // Redis 8: it offered a second connection for the file
-	version    string // Valkey tells its own
-	once       bool   // rdb-only: it wants nothing after the file
+	version    string // of the server; only Valkey sends it
+	once       bool   // rdb-only: close the link after the file
 	only       string // rdb-filter-only
 }
 
 // all is the filter of a replica that wants everything.
 const all = "*"
 
-// NewReplica returns the state of a client that has told nothing.
+// NewReplica returns the options of a new client.
 func NewReplica(address string) *Replica {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -31,6 +32,9 @@ func NewReplica(address string) *Replica {
 	}
 	return &Replica{host: host, port: port, only: all}
 }
+
+// maxOption is the longest value of an option.
+const maxOption = 256
 
 // address is where the replica can be reached.
 func (r *Replica) address() string {
@@ -42,10 +46,13 @@ func (r *Replica) address() string {
 
 // set sets an option of REPLCONF.
 func (r *Replica) set(option, value string) error {
+	if len(value) > maxOption {
+		return fmt.Errorf("ERR value of %.64s is too long", record.Quote([]byte(option)))
+	}
 	switch option = strings.ToLower(option); option {
 	case "listening-port":
 		if _, err := strconv.ParseUint(value, 10, 16); err != nil {
-			return fmt.Errorf("ERR value is not an integer or out of range")
+			return errors.New("ERR value is not an integer or out of range")
 		}
 		r.port = value
 	case "ip-address":
@@ -58,14 +65,16 @@ func (r *Replica) set(option, value string) error {
 	case "rdb-only":
 		r.once = value == "1"
 	case "rdb-filter-only":
-		r.only = strings.Join(strings.Fields(value), " ")
+		if r.only = strings.ToLower(value); r.only != functions && r.only != "" {
+			return fmt.Errorf("ERR Unsupported rdb-filter-only option: %s", record.Quote([]byte(value)))
+		}
 	default: // KeyDB's uuid among them: a master that knows it is taken for KeyDB
 		return fmt.Errorf("ERR Unrecognized REPLCONF option: %.64s", record.Quote([]byte(option)))
 	}
 	return nil
 }
 
-// Versions of files that servers tell or show to load.
+// The newest versions that servers load.
 var (
 	functionsRDB = rdb.Version{Number: 10}
 	valkey8RDB   = rdb.Version{Number: 11}

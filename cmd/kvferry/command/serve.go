@@ -35,6 +35,11 @@ clients see the first type in dump order.
 kvferry seeks keys in databases of Pika, Ardb, Kvrocks and SSDB. The keys of an RDB file are first sorted
 in --temp-dir; append-only files are replayed there.
 
+Servers can replicate the dataset: run REPLICAOF 127.0.0.1 6379 on a Redis, Valkey, KeyDB or Dragonfly
+server, and REPLICAOF NO ONE when kvferry reports that it is in sync; --exit-when-synced 1 ends serve
+then. What RDB cannot hold is a loss, as in kvferry convert: replicas get nothing until --allow-loss
+names its kind.
+
 serve listens on 127.0.0.1. --listen with another address lets everybody who reaches it read all data: set a
 password and TLS. The environment variable KVFERRY_REQUIREPASS or --requirepass-file holds the password.
 SIGTERM and Ctrl-C end it.
@@ -42,6 +47,7 @@ SIGTERM and Ctrl-C end it.
 
 const serveExample = `  kvferry serve /backups/pika-2.3
   kvferry serve --port 7000 --match 'user:*' --type hash /data/dump.rdb
+  kvferry serve --exit-when-synced 1 --rdb-version 10 /data/pika
   kvferry serve --unix-socket /run/kvferry.sock --port -1 /data/kvrocks`
 
 // serveFlags are the flags of serve.
