@@ -66,7 +66,7 @@ func JUnit(w io.Writer, r *Result) error {
 			{"tool", "kvferry " + r.Tool}, {"format", r.Format},
 			{"records", fmt.Sprint(r.Records)}, {"elements", fmt.Sprint(r.Elements)},
 			{"files", fmt.Sprint(r.Files)}, {"bytes", fmt.Sprint(r.Bytes)}}},
-		Out: summary(r.Outcome)}
+		Out: Summary(r.Outcome)}
 	counts := make(map[string][]verify.KindCount)
 	for _, c := range r.Counts {
 		counts[c.Kind] = append(counts[c.Kind], c)

@@ -172,7 +172,7 @@ func (t *findingsText) totals() {
 	if r.Entries > 0 {
 		fmt.Fprintf(&t.b, ", %s in %s (%s)", record.Count(r.Entries, "entry"), record.Count(int64(r.Files), "file"), Bytes(r.Bytes))
 	}
-	fmt.Fprintf(&t.b, ": %s\n", summary(r.Outcome))
+	fmt.Fprintf(&t.b, ": %s\n", Summary(r.Outcome))
 }
 
 // verdict ends the text of a dataset with errors or warnings: what is lost, how sure that is, and what to do.
@@ -238,8 +238,8 @@ func (t *findingsText) lost(partly bool) string {
 	return "nothing"
 }
 
-// summary counts findings by severity, in words.
-func summary(v *verify.Outcome) string {
+// Summary counts findings by severity, in words.
+func Summary(v *verify.Outcome) string {
 	errors := v.Total(record.Error)
 	warnings := v.Total(record.Warning) - errors
 	notes := v.Total(record.Note) - warnings - errors

@@ -48,7 +48,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	root.SetIn(a.Stdin)
 	root.SetOut(out)
 	root.SetErr(stderr)
-	err := out.failed(root.ExecuteContext(ctx))
+	err := out.failed(root.ExecuteContext(context.WithValue(ctx, wordsKey{}, args)))
 	code := ExitCode(err)
 	var exit *ExitError
 	switch {
@@ -63,6 +63,15 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		fmt.Fprintf(stderr, "kvferry: %s%s%s\n", oneLine(advised(err)), keptText(err, args), renamingText(err, args))
 	}
 	return code
+}
+
+// wordsKey is the key of the command line in a command's context.
+type wordsKey struct{}
+
+// givenWords returns the command line, without the name of the program.
+func givenWords(ctx context.Context) []string {
+	words, _ := ctx.Value(wordsKey{}).([]string)
+	return words
 }
 
 // oneLine joins errors into one line and drops repeats, such as the same error from a write and the flush after it.

@@ -35,10 +35,14 @@ func (f *convertFlags) chosen(sel *filter.Selection, now time.Time) filter.Condi
 // "" if no database was renamed (a plain diff works then), if the target is a server, if the source was standard
 // input, and if part of the source could not be read (diff would stop there).
 func (f *convertFlags) comparing(fs *pflag.FlagSet, only filter.Conditions, r *convert.Report, src, dst string) string {
-	dbs := renames(r)
-	if dbs == nil || live.IsAddress(dst) || fromStandard(src) || slices.ContainsFunc(r.Findings, func(k convert.FindingKind) bool { return k.PassedOver() }) {
+	if renames(r) == nil || live.IsAddress(dst) || fromStandard(src) || slices.ContainsFunc(r.Findings, func(k convert.FindingKind) bool { return k.PassedOver() }) {
 		return ""
 	}
+	return commandLine(f.comparison(fs, only, r, src, dst))
+}
+
+// comparison returns the words of the diff that compares source and target with the same filters and --now.
+func (f *convertFlags) comparison(fs *pflag.FlagSet, only filter.Conditions, r *convert.Report, src, dst string) []string {
 	words := []string{"diff"}
 	c := taken(only, f.choice.expired, r.Now)
 	for _, name := range takenNames() {
@@ -51,8 +55,8 @@ func (f *convertFlags) comparing(fs *pflag.FlagSet, only filter.Conditions, r *c
 			words = append(words, "--"+name+"="+flag.Value.String())
 		}
 	}
-	for _, n := range dbs {
+	for _, n := range renames(r) {
 		words = append(words, "--map-db", n.String())
 	}
-	return commandLine(slices.Concat(words, []string{src, dst}))
+	return slices.Concat(words, []string{src, dst})
 }

@@ -110,6 +110,19 @@ func (a *App) convert() *cobra.Command {
 		Args:    exactArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runConvert(cmd, &f, args[0], args[1]) },
 	}
+	f.register(a, cmd)
+	fs := cmd.Flags()
+	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source and show what would be written and lost, with size, space and time; write nothing")
+	fs.BoolVar(&f.force, "force-space", false, "start even if the disks seem too small")
+	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep the work if this run fails, for whatever reason")
+	fs.BoolVar(&f.discard, "discard", false, "drop the work of an unfinished conversion; keep no work if this run is cancelled or a disk is full")
+	fs.BoolVar(&f.noProve, "no-prove", false, "skip the proof: hash nothing, and do not compare the target with the source")
+	choose(fs, &f.format, "format", plain("text", "json"), "format of the summary")
+	return cmd
+}
+
+// register adds the flags that describe a conversion.
+func (f *convertFlags) register(a *App, cmd *cobra.Command) {
 	f.source.Register(cmd, convertMemory, "beside the target")
 	f.choice.Register(cmd)
 	fs := cmd.Flags()
@@ -127,18 +140,11 @@ func (a *App) convert() *cobra.Command {
 	fs.StringVar(&f.namespace, "namespace", "", "`name` for database 0, or the only one, in a target with named databases (default: the database that clients start in)")
 	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for cluster mode, with the slot in every key")
 	fs.BoolVar(&f.sst, "sst", false, "also lay out the SST files of a kvrocks target for SST LOAD into a running server")
-	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "read the source and show what would be written and lost, with size, space and time; write nothing")
 	fs.BoolVar(&f.estimate, "estimate", false, "a dry run that reads only a sample of the source; takes seconds, but for an append-only file, a server or an RDB file, which are read once")
 	fs.Var(&f.tried, "estimate-size", "size of the sample that a dry run converts; 0: chosen by the size of the source")
-	fs.BoolVar(&f.force, "force-space", false, "start even if the disks seem too small")
-	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep the work if this run fails, for whatever reason")
-	fs.BoolVar(&f.discard, "discard", false, "drop the work of an unfinished conversion; keep no work if this run is cancelled or a disk is full")
 	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "RDB version of an rdb target, or of the base file of an aof target; Redis 5.0 and later, Valkey, KeyDB and Dragonfly load version 9")
-	fs.BoolVar(&f.noProve, "no-prove", false, "skip the proof: hash nothing, and do not compare the target with the source")
-	choose(fs, &f.format, "format", plain("text", "json"), "format of the summary")
 	f.server.Register(cmd)
 	f.progress.Register(cmd)
-	return cmd
 }
 
 // runConvert runs one conversion: it turns flags into options, calls the library and prints the report.

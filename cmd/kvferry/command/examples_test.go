@@ -73,7 +73,7 @@ func runExample(t *testing.T, dir, line string) {
 		t.Errorf("%s: no command line of kvferry", line)
 		return
 	}
-	if args[1] == "convert" { // its targets do not exist yet
+	if args[1] == "convert" || args[1] == "plan" { // their targets do not exist yet
 		last := len(args) - 1
 		target, _, _ := strings.Cut(args[last], ":")
 		args[last] = target + ":" + filepath.Join(t.TempDir(), "new")

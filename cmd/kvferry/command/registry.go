@@ -19,6 +19,7 @@ func Default(build Build) *App {
 func (a *App) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.convert(),
+		a.plan(),
 		a.get(),
 		a.keys(),
 		a.serve(),

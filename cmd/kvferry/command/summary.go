@@ -253,15 +253,7 @@ func printEstimate(w io.Writer, r *convert.Report) {
 	fmt.Fprintf(w, "  size of the target: %s\n", bytesText(e.TargetBytes))
 	fmt.Fprintf(w, "  temporary files: %s\n", bytesText(e.TempBytes))
 	for i := range e.Volumes {
-		v := &e.Volumes[i]
-		switch {
-		case v.Free < 0:
-			fmt.Fprintf(w, "  space: %s for %s in %s, free space unknown\n", bytesText(v.Needed), v.Use(), escape.Text(v.Path))
-		case v.Fits():
-			fmt.Fprintf(w, "  space: %s for %s in %s, %s free: enough\n", bytesText(v.Needed), v.Use(), escape.Text(v.Path), bytesText(v.Free))
-		default:
-			fmt.Fprintf(w, "  space: %s for %s in %s, %s free: NOT ENOUGH\n", bytesText(v.Needed), v.Use(), escape.Text(v.Path), bytesText(v.Free))
-		}
+		fmt.Fprintf(w, "  space: %s\n", spaceText(&e.Volumes[i]))
 	}
 	fmt.Fprintf(w, "  time: %s on this machine with %s", aboutText(e.Seconds), record.Plural(int64(r.Workers), "worker"))
 	fmt.Fprint(w, " (")
@@ -269,6 +261,17 @@ func printEstimate(w io.Writer, r *convert.Report) {
 		fmt.Fprintf(w, "%s %s, ", r.Timings.Preparation, aboutText(e.Prepare))
 	}
 	fmt.Fprintf(w, "convert %s, finish %s, proof %s)\n", aboutText(e.Run), aboutText(e.Finish), aboutText(e.Prove))
+}
+
+// spaceText compares the space that a disk has with what is needed.
+func spaceText(v *convert.Volume) string {
+	free := bytesText(v.Free) + " free: enough"
+	if v.Free < 0 {
+		free = "free space unknown"
+	} else if !v.Fits() {
+		free = bytesText(v.Free) + " free: NOT ENOUGH"
+	}
+	return fmt.Sprintf("%s for %s in %s, %s", bytesText(v.Needed), v.Use(), escape.Text(v.Path), free)
 }
 
 func printProof(w io.Writer, r *convert.Report) {

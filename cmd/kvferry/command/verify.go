@@ -100,6 +100,11 @@ func restLine(d *Dataset, location string) string {
 	return commandLine([]string{"convert", "--allow-loss", record.LossDamaged, location, d.Found.Location.Format + ":" + path + ".rest"})
 }
 
+// verification returns the options to verify a dataset.
+func (d *Dataset) verification() *verify.Options {
+	return &verify.Options{Scan: *d.Scan, Root: d.Found.Location.Path, Open: d.reopen, Keyspaces: d.Found.KeyspacesOf}
+}
+
 func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (err error) {
 	for _, name := range []string{"map-db", secondWAL} {
 		if f.against == "" && cmd.Flags().Changed(name) {
@@ -133,8 +138,9 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	}
 	show.preparing(verifySteps, d)
 	show.start(d.Scan, verifySteps)
-	v, err := verify.Run(cmd.Context(), &verify.Options{Scan: *d.Scan, Root: d.Found.Location.Path, Open: d.reopen,
-		Keyspaces: d.Found.KeyspacesOf, MaxFindings: f.maxFindings, Files: f.files})
+	o := d.verification()
+	o.MaxFindings, o.Files = f.maxFindings, f.files
+	v, err := verify.Run(cmd.Context(), o)
 	show.end(err)
 	if err != nil {
 		return err

@@ -1,0 +1,144 @@
+package command
+
+import (
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/convert"
+	"kvferry/inspect/verify"
+	"kvferry/internal/text/escape"
+	"kvferry/internal/text/page"
+	"kvferry/record"
+)
+
+const planHelp = `Read a dataset and print the runbook of its move: what the conversion changes, the complete commands, size,
+time and space, how to start the server on the result, how to check it and how to go back. Nothing is
+written but the runbook.
+
+plan verifies the source and then does what kvferry convert --dry-run does; it reads the source twice, or a
+third time if keys have to be renamed: where the target holds each name under one type only, the
+runbook has --on-conflict rename, which loses nothing. The flags of convert are taken over into the commands
+of the runbook. --estimate reads only a sample for losses, size and time.
+
+Exit codes: 0 the commands of the runbook lose nothing; 4 they allow losses, which the runbook lists; 1 failed.`
+
+const planExample = `  kvferry plan /data/pika/dump pika3.5:/data/pika35/db
+  kvferry plan --format markdown -o move.md /data/pika/dump kvrocks:/data/kv
+  kvferry plan --estimate --type hash /data/ardb rdb:/data/redis/dump.rdb`
+
+// planFlags are the flags of plan.
+type planFlags struct {
+	convert convertFlags
+	format  string
+	output  string
+}
+
+// plan prints the runbook of a conversion.
+func (a *App) plan() *cobra.Command {
+	var f planFlags
+	cmd := &cobra.Command{
+		Use:     "plan SRC FORMAT:DST",
+		Short:   "Print the runbook of a move: losses, commands, sizes, times",
+		Long:    planHelp,
+		Example: planExample,
+		Args:    exactArgs(2),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runPlan(cmd, &f, args[0], args[1]) },
+	}
+	f.convert.register(a, cmd)
+	choose(cmd.Flags(), &f.format, "format", plain("text", "markdown"), "form of the runbook")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputUsage)
+	return cmd
+}
+
+func (a *App) runPlan(cmd *cobra.Command, f *planFlags, src, dst string) error {
+	if fromStandard(src) {
+		return usagef("plan reads the source more than once: standard input cannot be planned")
+	}
+	if err := tryOutputs(cmd); err != nil {
+		return err
+	}
+	f.convert.dryRun = !f.convert.estimate
+	b := &runbook{src: src, dst: dst, words: planned(givenWords(cmd.Context()))}
+	if err := a.try(cmd, &f.convert, b); err != nil {
+		return err
+	}
+	if b.loss != nil && slices.Contains(b.loss.Kinds(), record.LossSameName) && !cmd.Flags().Changed("on-conflict") {
+		f.convert.conflict.rename = true
+		b.words = replacing(b.words, "--on-conflict", "rename")
+		if err := a.try(cmd, &f.convert, b); err != nil {
+			return err
+		}
+	}
+	if b.loss != nil {
+		b.words = allowing(b.words, b.loss.Kinds())
+	}
+	if err := a.check(cmd, &f.convert, b); err != nil {
+		return err
+	}
+	text := b.markdown()
+	err := toOutput(cmd, f.output, func(w io.Writer) error {
+		if f.format == "text" {
+			text = page.Render(text, helpWidth(w))
+		}
+		_, err := io.WriteString(escape.Writer(w), text)
+		return err
+	})
+	if err == nil && b.loss != nil {
+		return &ExitError{Code: ExitLossy}
+	}
+	return err
+}
+
+// try does a dry run of the conversion. A refusal is not an error, but a part of the plan.
+func (a *App) try(cmd *cobra.Command, f *convertFlags, b *runbook) (err error) {
+	o, err := a.convertOptions(cmd, f, b.src, b.dst)
+	if err != nil {
+		return err
+	}
+	show := a.newProgress(cmd, &f.progress)
+	defer func() { show.end(err) }()
+	o.Progress = show.tell
+	if a.LimitMemory != nil {
+		a.LimitMemory(o.Memory)
+	}
+	b.rep, err = convert.DryRun(cmd.Context(), o)
+	b.loss, b.rename = nil, f.conflict.rename
+	if err != nil && !errors.As(err, &b.loss) {
+		return explainConvert(cmd.ErrOrStderr(), b.src, err, false)
+	}
+	b.target = o.Target.Format
+	b.compare = f.comparison(cmd.Flags(), f.chosen(o.Selection, b.rep.Now), b.rep, b.src, b.dst)
+	if f.source.now.IsZero() { // the conversion will have another time
+		b.compare = replacing(b.compare, "--now", "")
+	}
+	return nil
+}
+
+// check verifies the source.
+func (a *App) check(cmd *cobra.Command, f *convertFlags, b *runbook) (err error) {
+	read := ReadFlags{source: f.source, choice: f.choice, workers: f.workers, progress: f.progress}
+	show := a.newProgress(cmd, &f.progress)
+	defer func() { show.end(err) }()
+	d, err := a.unopened(cmd, b.src, &read)
+	if err != nil {
+		return err
+	}
+	show.preparing(verifySteps, d)
+	show.start(d.Scan, verifySteps)
+	b.checked, err = verify.Run(cmd.Context(), d.verification())
+	b.from = d.Found
+	return err
+}
+
+// planned turns the words of plan into those of the conversion.
+func planned(words []string) []string {
+	words = slices.Clone(words)
+	words[slices.Index(words, "plan")] = "convert"
+	for _, name := range []string{"--format", "--output", "-o"} {
+		words = replacing(words, name, "")
+	}
+	return slices.DeleteFunc(words, func(w string) bool { return w == "--estimate" || w == "-q" || w == "--quiet" })
+}

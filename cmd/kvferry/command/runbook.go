@@ -1,0 +1,242 @@
+package command
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kvferry/catalog"
+	"kvferry/convert"
+	"kvferry/format"
+	"kvferry/inspect/render"
+	"kvferry/inspect/verify"
+	"kvferry/internal/text/escape"
+	"kvferry/record"
+	"kvferry/redis/live"
+)
+
+// runbook is the plan of a move, with what a dry run and a verification found.
+type runbook struct {
+	src, dst string
+	words    []string // of the conversion
+	rename   bool     // --on-conflict rename
+	rep      *convert.Report
+	loss     *convert.LossError // nil if the conversion is not refused
+	checked  *verify.Outcome
+	from     *catalog.Found
+	target   format.Format
+	compare  []string // the words that compare source and target
+
+	b strings.Builder
+}
+
+// markdown returns the runbook.
+func (b *runbook) markdown() string {
+	fmt.Fprintf(&b.b, "# Move %s to %s\n\n", escape.Text(b.src), escape.Text(b.dst))
+	fmt.Fprintf(&b.b, "%s. These are the figures of %s.\n\n", b.verdict(), b.rep.Now.UTC().Format("2006-01-02 15:04 MST"))
+	b.figures()
+	b.before()
+	b.conversion()
+	b.changes()
+	b.checks()
+	b.start()
+	b.rest()
+	return b.b.String()
+}
+
+func (b *runbook) line(format string, args ...any) { fmt.Fprintf(&b.b, format+"\n", args...) }
+
+// command adds a command line in a paragraph of its own.
+func (b *runbook) command(words ...string) { b.line("\n    %s\n", commandLine(words)) }
+
+// item adds an item of a list. It is wrapped like the pages of docs.
+func (b *runbook) item(format string, args ...any) { b.line("* "+format, args...) }
+
+// verdict sums up what the move does to the data.
+func (b *runbook) verdict() string {
+	about := ""
+	if b.rep.Sampled {
+		about = " in the sample that was read"
+	}
+	switch kinds := b.lost(); {
+	case len(kinds) > 0:
+		return fmt.Sprintf("The target cannot hold everything%s: step 2 allows %s", about, strings.Join(kinds, ", "))
+	case b.renamed():
+		return "Nothing is lost" + about + ", but some keys get new names"
+	}
+	return "Nothing is lost" + about
+}
+
+// lost returns the kinds of losses, without those that renaming keys avoids.
+func (b *runbook) lost() (kinds []string) {
+	for _, l := range b.rep.Losses {
+		if !l.Note && (l.Kind != record.LossSameName || l.Drops) {
+			kinds = append(kinds, l.Kind)
+		}
+	}
+	return kinds
+}
+
+// renamed reports whether keys get new names.
+func (b *runbook) renamed() bool {
+	return b.rename && slices.ContainsFunc(b.rep.Losses, func(l convert.LossKind) bool { return l.Kind == record.LossSameName })
+}
+
+// figures lists sizes, time and space.
+func (b *runbook) figures() {
+	r, e := b.rep, b.rep.Estimate
+	b.item("Source: %s, %s", datasetText(&r.Source), render.Summary(b.checked))
+	b.item("Selected: %s with %s", record.Count(b.checked.Records-b.checked.Expired, "record"), record.Count(b.checked.Elements, "element"))
+	if e != nil {
+		b.item("Target: about %s, written in %s with %s", bytesText(e.TargetBytes), aboutText(e.Seconds), record.Plural(int64(r.Workers), "worker"))
+		for i := range e.Volumes {
+			b.item("Space: %s", spaceText(&e.Volumes[i]))
+		}
+	}
+	b.line("")
+}
+
+// before is what to do before the conversion.
+func (b *runbook) before() {
+	b.line("## 1. Before\n")
+	b.line("The runbook holds for the source as it is now. If it is a database that a server still writes, take its newest dump when you " +
+		"move and run `kvferry plan` again.")
+	if b.checked.Total(record.Warning) > 0 {
+		b.line("\nThe source is not sound (%s). Read what is wrong, and decide whether it is the right copy:", render.Summary(b.checked))
+		b.command("verify", b.src)
+	}
+	b.line("")
+}
+
+func (b *runbook) toServer() bool { return live.IsAddress(b.rep.Target.Path) }
+
+// conversion is the command of the conversion and what happens if it is stopped.
+func (b *runbook) conversion() {
+	b.line("## 2. Convert\n")
+	b.line("    %s\n", commandLine(b.words))
+	if b.toServer() {
+		b.line("kvferry writes the server in place; `--resume` continues a run that was stopped.\n")
+		return
+	}
+	b.line("kvferry reads the target back, compares it with the source and renames it into place. The source is not written. If the run is " +
+		"stopped, the same line with `--resume` continues it.\n")
+}
+
+// changes lists what is different in the target.
+func (b *runbook) changes() {
+	for _, n := range renames(b.rep) {
+		b.item("Database `%s` becomes `%s`.", escape.Text(n.A), escape.Text(n.B))
+	}
+	if b.renamed() {
+		b.item("Names under several types: the first keeps its name, the others become `name:type`.")
+	}
+	for i := range b.rep.Losses {
+		l := &b.rep.Losses[i]
+		what := "changed"
+		if l.Drops {
+			what = "left out"
+		}
+		if l.Note {
+			what = "noted"
+		}
+		b.item("`%s`: %s %s, such as %s", l.Kind, record.Number(l.Count), what, sampleText(l.Samples))
+		if l.Avoid != "" && !l.Note {
+			b.item("`%s` can be avoided: %s", l.Kind, l.Avoid)
+		}
+	}
+	b.line("")
+}
+
+func sampleText(samples []convert.Sample) string {
+	if len(samples) == 0 {
+		return "the findings of `kvferry verify`"
+	}
+	return escape.Text(samples[0].String())
+}
+
+// checks compares source and target.
+func (b *runbook) checks() {
+	b.line("## 3. Check\n")
+	b.line("Before the server changes the data:\n")
+	if !b.toServer() {
+		b.line("    %s", commandLine([]string{"verify", b.dst}))
+	}
+	b.line("    %s\n", commandLine(b.compare))
+	if b.renamed() || len(b.lost()) > 0 {
+		b.line("`diff` knows from the report beside the target what was renamed and lost: other differences are faults.\n")
+	}
+}
+
+// start is what the new server needs.
+func (b *runbook) start() {
+	if b.toServer() {
+		return
+	}
+	b.line("## 4. Start the new server\n")
+	path, names, most := b.rep.Target.Path, b.rep.Target.DBs, 0
+	for _, name := range names {
+		n, _ := strconv.Atoi(name)
+		most = max(most, n+1)
+	}
+	switch b.target.Name() {
+	case "nemo", "blackwidow":
+		b.item("Set `db-path` in pika.conf to `%s` and `databases` to %d.", path, most)
+	case "floyd":
+		b.item("Set `db-path` in pika.conf to `%s` and `databases` to %d.", path, most)
+		b.item("Set `db-instance-num` and `default-slot-num` to %s and %s: with other numbers the server does not find all keys.",
+			b.option("instances"), b.option("slots"))
+	case "kvrocks":
+		b.item("Set `dir` in kvrocks.conf to `%s`, the directory that has `db`.", path)
+		for _, n := range slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "__namespace" }) {
+			b.item("Database `%s` is a namespace: add `namespace.%s TOKEN` and `requirepass`. Clients reach it with its token.", escape.Text(n), escape.Text(n))
+		}
+	case "rdb":
+		b.item("Set `dir` to `%s`, `dbfilename` to `%s` and `appendonly` to `no`; afterwards `CONFIG SET appendonly yes` works as usual.",
+			filepath.Dir(path), filepath.Base(path))
+		b.item("Set `databases` to %d or more.", most)
+	case "aof":
+		b.item("Set `dir` to `%s` and `appendonly` to `yes`.", path)
+		b.item("Set `databases` to %d or more.", most)
+	case "ardb":
+		b.item("Set `engine` and `data-dir` in ardb.conf: the directory of the engine below `data-dir` is `%s`.", path)
+	case "ssdb":
+		b.item("Set `work_dir` in ssdb.conf to the directory whose `data` is `%s`.", path)
+	}
+	b.item("Give the files to the user of the server (`chown -R`).")
+	b.line("")
+}
+
+// option returns an option of the conversion as its report has it.
+func (b *runbook) option(name string) string { return b.rep.Options[name] }
+
+// rest is how to catch up and how to go back.
+func (b *runbook) rest() {
+	n := 5
+	if b.toServer() {
+		n = 4
+	}
+	b.line("## %d. Catch up\n", n)
+	if f := b.rep.Follow; f != nil {
+		b.line("The new server can replicate from the old one, starting where the dump ends:\n")
+		for _, line := range f.Commands {
+			b.line("    %s", line)
+		}
+		b.line("")
+		for _, c := range f.Conditions {
+			b.item("only if %s", c)
+		}
+	} else {
+		b.line("What was written to the old server since the dump is not in the target. Stop writes before the dump, or write to both servers " +
+			"from then on.")
+	}
+	b.line("\n## %d. Go back\n", n+1)
+	text := "The source is as it was. Until the new server has received writes, start the old one on it again."
+	if limits := b.from.Format.Limits(); limits.NoTarget == "" && limits.Place != format.OnServer && !b.toServer() {
+		path := strings.TrimRight(b.from.Location.Path, "/")
+		text += " Afterwards convert back; what only the new server can hold is then a loss:\n\n    " +
+			commandLine([]string{"convert", "--dry-run", b.dst, b.from.Location.Format + ":" + path + ".back"})
+	}
+	b.line("%s", text)
+}
