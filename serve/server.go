@@ -19,6 +19,9 @@ import (
 // stall is how long a client may accept nothing of a reply before its connection is closed.
 const stall = 60 * time.Second
 
+// maxRequest is the largest request in bytes.
+const maxRequest = 8 << 20
+
 // Server serves clients.
 type Server struct {
 	*command.Server
@@ -134,6 +137,7 @@ func newClient(s *Server, conn net.Conn) *client {
 	c.Client = &command.Client{Addr: conn.RemoteAddr().String(), Here: conn.LocalAddr().String(), Since: time.Now(),
 		Kill: func() { _ = conn.Close() }, DB: s.Database(0)}
 	c.r, c.w = resp.NewReader(countedReader{c}), resp.NewWriter(countedWriter{c})
+	c.r.Limit, c.r.Grow, c.r.Shrink = maxRequest, s.TakeRequest, s.GiveRequest
 	s.Clients.Add(c.Client)
 	return c
 }
@@ -174,8 +178,13 @@ func (c *client) serve(ctx context.Context) {
 // end tells a client why its request is not understood.
 func (c *client) end(err error) {
 	var protocol *resp.ProtocolError
-	if errors.As(err, &protocol) {
+	switch {
+	case errors.As(err, &protocol):
 		c.w.Error("ERR " + protocol.Error())
+	case errors.Is(err, command.ErrRequests):
+		c.w.Error("ERR " + err.Error())
+	}
+	if c.w.Err() == nil {
 		_ = c.w.Flush() // the connection ends anyway
 	}
 }
@@ -184,6 +193,13 @@ type countedReader struct{ c *client }
 
 func (r countedReader) Read(b []byte) (int, error) {
 	if err := r.c.w.Flush(); err != nil { // of pipelined commands before an incomplete one
+		return 0, err
+	}
+	deadline := time.Time{}
+	if r.c.r.Buffered() > 0 { // a part of a request
+		deadline = time.Now().Add(stall)
+	}
+	if err := r.c.conn.SetReadDeadline(deadline); err != nil {
 		return 0, err
 	}
 	n, err := r.c.conn.Read(b)

@@ -82,7 +82,8 @@ func (c *cursors) park(id uint64, pass *gatedScanner) (err error) {
 	c.parked = append(c.parked, parked{id, pass})
 	var old *gatedScanner
 	if len(c.parked) > maxParked {
-		old, c.parked = c.parked[0].pass, append(c.parked[:0], c.parked[1:]...)
+		old = c.parked[0].pass
+		c.parked = append(c.parked[:0], c.parked[1:]...)
 	}
 	c.mu.Unlock()
 	if old != nil {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"time"
@@ -25,6 +26,7 @@ type gate struct {
 	mu      sync.Mutex
 	passes  int   // in use
 	rows    int64 // bytes of large rows in use
+	request int64 // bytes of large requests
 	holders map[*Client]int
 	changed chan struct{} // closed when something becomes free
 	reading chan struct{} // one for each goroutine that reads rows, whose size is unknown before
@@ -78,6 +80,27 @@ func (g *gate) row(ctx context.Context, n int64) error {
 		g.rows += n
 		return true
 	})
+}
+
+// ErrRequests means that the requests of all clients together are too large.
+var ErrRequests = errors.New("the large requests of all clients need more memory than --memory has for them")
+
+// TakeRequest takes memory for a request; it never waits.
+func (s *Server) TakeRequest(n int) error {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	if s.gate.request+int64(n) > s.gate.memory/2 {
+		return ErrRequests
+	}
+	s.gate.request += int64(n)
+	return nil
+}
+
+// GiveRequest gives back the memory of a request.
+func (s *Server) GiveRequest(n int) {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	s.gate.request -= int64(n)
 }
 
 // free gives back passes and memory.
