@@ -182,13 +182,25 @@ func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 // unknownFile explains why a file is not a dataset.
 func (c *Catalog) unknownFile(ev *format.Evidence) error {
 	if len(ev.Head) == 0 {
-		return fmt.Errorf("%s: the file is empty", ev.Dir)
+		return fmt.Errorf("%s: the file is empty; copy it again, or name another", ev.Dir)
 	}
 	if err := c.partOfStore(ev.Dir); err != nil {
 		return err
 	}
+	if cutHeader(string(ev.Head)) {
+		return fmt.Errorf("%s: an RDB file that is cut off in its header, after %s; copy it again", ev.Dir, record.Plural(int64(len(ev.Head)), "byte"))
+	}
 	return fmt.Errorf("%s: neither an RDB file nor an append-only file; other formats have their data in directories; "+
 		"if the file is damaged at its beginning, name its format: rdb:%s or aof:%s", ev.Dir, ev.Dir, ev.Dir)
+}
+
+// cutHeader reports whether a file is the beginning of the header of an RDB file.
+func cutHeader(head string) bool {
+	const headerLen, least = 9, 3
+	return len(head) >= least && len(head) < headerLen && slices.ContainsFunc([]string{"REDIS", "VALKEY"}, func(magic string) bool {
+		n := min(len(head), len(magic))
+		return head[:n] == magic[:n]
+	})
 }
 
 // partOfStore returns an error with advice if a file belongs to a store, else nil.
@@ -258,7 +270,7 @@ func (c *Catalog) notADatabase(dir string) error {
 		return err
 	}
 	if len(entries) == 0 {
-		return fmt.Errorf("%s: the directory is empty", dir)
+		return fmt.Errorf("%s: the directory is empty; name the one that has the dataset", dir)
 	}
 	if name := c.fileIn(dir); name != "" {
 		return fmt.Errorf("%s: a directory with a dataset in a file: name the file: %s", dir, name)

@@ -155,6 +155,9 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 		return nil
 	}
 	st, err := disk.Stat(path)
+	if dangling := disk.Dangling(path); dangling != nil {
+		return dangling
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && inDirectory:
 		return fmt.Errorf("%s: no such directory", path)
@@ -165,6 +168,11 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 	case st.IsDir() && f != nil && f.Limits().Place == format.InFile:
 		if name := c.fileIn(path); name != "" {
 			return fmt.Errorf("%s: is a directory; name the file in it: %s", path, name)
+		}
+		if ev, err := c.gather(path); err == nil {
+			if found, err := c.detect(ev, io.Discard); err == nil {
+				return fmt.Errorf("%s: is a directory of %s: name it %s:%s", path, found.Limits().Detail, found.Name(), path)
+			}
 		}
 	case inDirectory && st.Mode().IsRegular():
 		if err := c.partOfStore(path); err != nil {
@@ -207,6 +215,9 @@ func (c *Catalog) evidence(path string) (*format.Evidence, error) {
 // CheckDirectory returns an error if a path is not a directory.
 func CheckDirectory(path string) error {
 	st, err := disk.Stat(path)
+	if dangling := disk.Dangling(path); dangling != nil {
+		return dangling
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: no such directory", path)

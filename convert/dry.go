@@ -31,24 +31,32 @@ func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	if o.Estimate && o.Target.Address != "" {
 		return nil, errOnServer
 	}
+	d := &dryRun{create: o.Target.Create, tempDir: o.TempDir}
+	return o.rehearse(o.drySteps(), func(a *attempt) (*Report, error) {
+		d.usage = disk.Watch(a.work.Path)
+		defer d.usage.Stop()
+		return d.run(ctx, a)
+	})
+}
+
+// rehearse calls do with an attempt that writes temporary files only. If it finds tables out of order, it starts over
+// with sorted ones.
+func (o *Options) rehearse(steps []progress.Step, do func(*attempt) (*Report, error)) (rep *Report, err error) {
 	dir, err := disk.MkdirTemp(o.TempDir, "kvferry-")
 	if err != nil {
 		return nil, err
 	}
 	defer closing(&err, func() error { return disk.RemoveAll(dir) })
-	d := &dryRun{create: o.Target.Create, tempDir: o.TempDir, usage: disk.Watch(dir)}
-	defer d.usage.Stop()
 	o.Target.Create, o.TempDir = discard, dir
-	r := &run{o: o, work: &work.Dir{Target: o.Target.Path, Path: dir}, began: time.Now(),
-		meter: progress.Start(o.drySteps(), o.Progress)}
+	r := &run{o: o, work: &work.Dir{Target: o.Target.Path, Path: dir}, began: time.Now(), meter: progress.Start(steps, o.Progress)}
 	defer r.meter.Close()
 	if err := disk.Mkdir(r.work.Spools()); err != nil {
 		return nil, err
 	}
-	rep, err = d.run(ctx, r.attempt(new(work.State), ""))
+	rep, err = do(r.attempt(new(work.State), ""))
 	var order *store.OrderError
 	if errors.As(err, &order) {
-		return d.run(ctx, r.attempt(new(work.State), order.Error()))
+		return do(r.attempt(new(work.State), order.Error()))
 	}
 	return rep, err
 }
@@ -64,19 +72,11 @@ type dryRun struct {
 // run runs the tasks without writing, and converts a sample.
 func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
 	defer func() { err = a.sources.Err(err) }()
-	if err := a.openSource(ctx); err != nil {
+	end, err := a.beginDry(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer closing(&err, a.src.Close)
-	if err := a.identify(); err != nil {
-		return nil, err
-	}
-	a.setRules()
-	a.rules.Dry = true
-	if err := a.plan(ctx); err != nil {
-		return nil, err
-	}
-	defer a.target.Abort()
+	defer closing(&err, end)
 	planned := time.Since(a.began)
 	d.opened = d.usage.Now()
 	d.usage.Reset()
@@ -106,6 +106,25 @@ func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
 		return rep, err
 	}
 	return rep, a.conflicts()
+}
+
+// beginDry opens and plans the source of an attempt that does not write. end closes it.
+func (a *attempt) beginDry(ctx context.Context) (end func() error, err error) {
+	if err := a.openSource(ctx); err != nil {
+		return nil, err
+	}
+	if err = a.identify(); err == nil {
+		a.setRules()
+		a.rules.Dry = true
+		err = a.plan(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, a.src.Close())
+	}
+	return func() error {
+		a.target.Abort()
+		return a.src.Close()
+	}, nil
 }
 
 // unseen lists the types of the source that do not occur in the sample, neither converted nor lost.

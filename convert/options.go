@@ -242,6 +242,9 @@ func optionTexts(o *Options) map[string]string {
 	if o.Source.WALDir != "" {
 		m["wal-dir"] = o.Source.WALDir
 	}
+	if v, ok := o.Target.Format.(interface{ TargetVersion() string }); ok && v.TargetVersion() != "" {
+		m["rdb-version"] = v.TargetVersion()
+	}
 	if o.Target.Address != "" {
 		m["target"] = cmp.Or(o.Target.began, o.Target.Address)
 	}

@@ -109,12 +109,15 @@ type CorruptError struct {
 	Err      error
 }
 
+// defaultFamily is the keyspace that each store of RocksDB has: beside the name of a file it tells nothing.
+const defaultFamily = "default"
+
 // Error prints the known fields: blackwidow hashes/data_cf key "\x03\x00…": offset 7: version: need
 // 4 bytes, have 2
 func (e *CorruptError) Error() string {
 	s := ""
 	for _, part := range []string{e.Format, e.Keyspace} {
-		if part != "" {
+		if part != "" && (part != defaultFamily || e.File == "") {
 			s += part + " "
 		}
 	}

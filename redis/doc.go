@@ -47,6 +47,14 @@ func WithVersion(version string) (format.Format, error) {
 // VersionOf returns the version of the targets of a format of this package.
 func VersionOf(f format.Format) rdb.Version { return f.(*rdbFormat).version }
 
+// TargetVersion returns the version of the targets, or "" for the usual one.
+func (f *rdbFormat) TargetVersion() string {
+	if f.version == rdb.DefaultVersion {
+		return ""
+	}
+	return f.version.String()
+}
+
 // Name returns "rdb".
 func (f *rdbFormat) Name() string { return Name }
 

@@ -149,7 +149,7 @@ const headerLen = 9
 // packedError is the error of a compressed file after n decompressed bytes.
 func packedError(n int64, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
-		err = errors.New("the file is cut off")
+		err = fmt.Errorf("the compressed data has no end: %w", record.ErrShort)
 	}
 	return &record.CorruptError{Off: n, Field: "compressed bytes", Err: err}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -36,6 +37,7 @@ type index struct {
 	fields bool        // hash fields may have an expiry
 	skips  int64       // items with unread module metadata
 	err    error       // why the scan stopped early
+	failed []byte      // key of the item at which it stopped, or nil
 	damage error       // why the checksum does not match
 
 	unread []unreadPart
@@ -84,7 +86,7 @@ func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options) (*
 	x := &index{size: st.Size(), sums: sum}
 	s, err := rdb.NewScanner(sum, 0, x.size)
 	if err != nil {
-		return nil, err
+		return nil, cutOff(err, nil)
 	}
 	x.header, x.end = s.Header, s.Offset()
 	keys := NewTwins(f, o.Memory, o.TempDir) // no other reader needs the memory now
@@ -143,13 +145,13 @@ func (x *index) resume(s *rdb.Scanner, parts []int64, err error) bool {
 func (x *index) cut(packed, err error) error {
 	switch {
 	case x == nil && errors.Is(err, record.ErrShort):
-		return packed
+		return cutOff(packed, nil)
 	case x == nil:
 		return err
 	case x.err != nil:
-		x.err = packed
+		x.err = cutOff(packed, x.failed)
 	default:
-		x.damage = packed // complete except for the end of the compressed data
+		x.damage = cutOff(packed, nil) // complete except for the end of the compressed data
 	}
 	return nil
 }
@@ -163,7 +165,8 @@ func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) err
 		}
 		it, err := s.Next()
 		if err != nil {
-			return err
+			x.failed = bytes.Clone(s.Key())
+			return cutOff(err, x.failed)
 		}
 		switch it.Op {
 		case rdb.OpEOF:
@@ -192,6 +195,20 @@ func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) err
 		}
 		x.end = s.Offset()
 	}
+}
+
+// cutOff explains an error at the end of a file, the usual one of an interrupted copy. key is that of the item, or nil.
+func cutOff(err error, key []byte) error {
+	var c *record.CorruptError
+	if !rdb.EndsEarly(err) || !errors.As(err, &c) {
+		return err
+	}
+	in := ""
+	if key != nil {
+		in = " in the key " + record.Quote(key)
+	}
+	c.Err = fmt.Errorf("the file is cut off%s: %w; if the original is longer, copy it again; if not, bytes are damaged here", in, c.Err)
+	return err
 }
 
 // database returns a database, and adds it if necessary.

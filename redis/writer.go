@@ -34,6 +34,7 @@ type output interface {
 // writer writes a section.
 type writer struct {
 	out    output
+	feed   record.Feeder
 	part   part
 	enc    encode.Encoder
 	key    []byte
@@ -62,6 +63,9 @@ func (t *target) writer(out output, n int, db string, memory int64) *writer {
 	return w
 }
 
+// Write writes records.
+func (w *writer) Write(b *record.Batch) error { return w.feed.Feed(b, w, nil) }
+
 // Begin starts a record.
 func (w *writer) Begin(h *record.Header) error {
 	if w.skip = w.keep != nil && !w.keep(h); w.skip {
@@ -73,8 +77,8 @@ func (w *writer) Begin(h *record.Header) error {
 	return nil
 }
 
-// Write adds elements. A record that is a single RDB string bypasses the encoder.
-func (w *writer) Write(elems []record.Element) error {
+// Elements adds elements. A record that is a single RDB string bypasses the encoder.
+func (w *writer) Elements(elems []record.Element) error {
 	if w.skip {
 		return nil
 	}

@@ -16,12 +16,16 @@ import (
 // ExistsError means that the target or another output path exists and is not overwritten. It is an fs.ErrExist.
 type ExistsError struct {
 	Path string
-	Todo string // remedy, appended to the message
+	Todo string // remedy, appended to the message; "": the usual one
 }
 
 // Error names the path.
 func (e *ExistsError) Error() string {
-	return e.Path + ": already exists; kvferry does not overwrite it" + e.Todo
+	todo := e.Todo
+	if todo == "" {
+		todo = ": name another path, or move it away"
+	}
+	return e.Path + ": already exists; kvferry does not overwrite it" + todo
 }
 
 // Unwrap returns fs.ErrExist.
@@ -29,6 +33,9 @@ func (e *ExistsError) Unwrap() error { return fs.ErrExist }
 
 // CheckNew refuses a path that exists.
 func CheckNew(path string) error {
+	if err := disk.Dangling(path); err != nil {
+		return err
+	}
 	_, err := disk.Lstat(path)
 	switch {
 	case err == nil:
@@ -42,6 +49,9 @@ func CheckNew(path string) error {
 // CheckParent refuses a target whose directory does not exist.
 func CheckParent(target string) error {
 	parent := filepath.Dir(filepath.Clean(target))
+	if err := disk.Dangling(parent); err != nil {
+		return err
+	}
 	st, err := disk.Stat(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: the directory %s does not exist; make it first", target, parent)

@@ -98,7 +98,7 @@ func single(dir string) (*Log, error) {
 	case len(names) > 1:
 		return nil, fmt.Errorf("%s: has several append-only files and no manifest, %s and %s: name one", dir, names[0], names[1])
 	case len(names) == 0:
-		return nil, fmt.Errorf("%s: %w here: neither a manifest nor *.aof", dir, ErrNotLog)
+		return nil, fmt.Errorf("%s: %w here: neither a manifest nor *.aof; name the file, or the directory that has it", dir, ErrNotLog)
 	}
 	return newLog(dir, []string{filepath.Base(names[0])})
 }

@@ -29,6 +29,11 @@ func WithVersion(version string) (*Format, error) {
 	return &Format{redis.NewBase(v)}, nil
 }
 
+// TargetVersion returns the version of the bases of targets, or "" for the usual one.
+func (f *Format) TargetVersion() string {
+	return f.base.(interface{ TargetVersion() string }).TargetVersion()
+}
+
 // Name returns Name.
 func (*Format) Name() string { return Name }
 

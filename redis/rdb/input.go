@@ -64,6 +64,22 @@ func (in *input) failf(off int64, field, format string, args ...any) {
 	in.fail(off, field, fmt.Errorf(format, args...))
 }
 
+// countError is a count of items that exceeds the remaining bytes.
+type countError struct {
+	n    uint64
+	left int64
+}
+
+func (e *countError) Error() string {
+	return fmt.Sprintf("%d do not fit into the %d bytes that are left", e.n, e.left)
+}
+
+// EndsEarly reports whether an error is that of data that ends before a length or count in it is reached.
+func EndsEarly(err error) bool {
+	var c *countError
+	return errors.Is(err, record.ErrShort) || errors.As(err, &c)
+}
+
 // short fails with a truncated field.
 func (in *input) short(field string, need uint64) {
 	in.failf(in.offset(), field, "need %d bytes, have %d: %w", need, in.left(), record.ErrShort)
@@ -275,7 +291,7 @@ func (in *input) count(field string, size uint64) uint64 {
 	off := in.offset()
 	n := in.len(field)
 	if in.err == nil && n > uint64(in.left())/size {
-		in.failf(off, field, "%d do not fit into the %d bytes that are left", n, in.left())
+		in.fail(off, field, &countError{n, in.left()})
 		return 0
 	}
 	return n

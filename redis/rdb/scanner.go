@@ -160,6 +160,9 @@ func (s *Scanner) Resume(off int64) {
 // Offset returns the offset of the next item; after Checksum, of the data after the checksum.
 func (s *Scanner) Offset() int64 { return s.in.offset() }
 
+// Key returns the key of the item at which Next failed, or nil if it failed before the key's end.
+func (s *Scanner) Key() []byte { return s.item.Key }
+
 // Checksum reads the checksum after OpEOF. Versions before 5 lack it.
 func (s *Scanner) Checksum() (sum uint64, ok bool, err error) {
 	if !s.Header.HasChecksum() {
@@ -198,9 +201,9 @@ func (s *Scanner) Next() (*Item, error) {
 }
 
 // Strings returns the next items while they are strings in the window, unencoded, with no attribute but an expiry; all
-// other items need Next. It sets only Key, Value and ExpireMS of up to len(dst) records and returns their number. They
-// are valid until the next call of Next or Strings.
-func (s *Scanner) Strings(dst []record.StringRecord) (n int) {
+// other items need Next. It sets only Key and ExpireMS of up to len(dst) records and Value of their elements, and returns
+// their number. They are valid until the next call of Next or Strings.
+func (s *Scanner) Strings(dst []record.Record, elems []record.Element) (n int) {
 	in := &s.in
 	if s.done || s.carried != noAttributes {
 		return 0
@@ -226,8 +229,7 @@ func (s *Scanner) Strings(dst []record.StringRecord) (n int) {
 			in.pos = at
 			break
 		}
-		d := &dst[n]
-		d.Key, d.Value, d.ExpireMS = in.buf[key:keyEnd:keyEnd], in.buf[value:end:end], ms
+		dst[n].Key, dst[n].ExpireMS, elems[n].Value = in.buf[key:keyEnd:keyEnd], ms, in.buf[value:end:end]
 		n++
 	}
 	return n
@@ -389,7 +391,10 @@ func (s *Scanner) key(t Type) {
 		in.newer(in.offset()-1, "type", "%s", t.Name(s.Header))
 		return
 	}
-	it.Key = s.copied("key")
+	if it.Key = s.copied("key"); in.err != nil {
+		it.Key = nil
+		return
+	}
 	it.From = in.offset()
 	at := in.pos - in.pin
 	in.skipValue(t, s.Header)

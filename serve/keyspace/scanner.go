@@ -15,7 +15,7 @@ import (
 
 // scanner yields the keys of a span, each once.
 type scanner struct {
-	r    record.Reader
+	r    *record.Walker
 	prev []byte
 	any  bool // prev is a key
 	one  [1]record.Element
@@ -32,7 +32,7 @@ func (k *Keyspace) Scan(ctx context.Context, db command.Database, after []byte) 
 
 // keys returns the selected keys of a span.
 func (k *Keyspace) keys(ctx context.Context, db command.Database, span format.Span) (*scanner, error) {
-	s := &scanner{r: record.Concat()}
+	s := &scanner{r: record.Walk(record.Concat())}
 	if !db.Exists {
 		return s, nil
 	}
@@ -46,7 +46,7 @@ func (k *Keyspace) keys(ctx context.Context, db command.Database, span format.Sp
 	if !k.scan.Source.Sorted() {
 		r = sorted.Records(r, sorted.Options{Memory: env.Memory, TempDir: env.TempDir})
 	}
-	s.r = r
+	s.r = record.Walk(r)
 	return s, nil
 }
 

@@ -42,7 +42,7 @@ func (d *damage) err(key []byte) error {
 // value is a record that is being read.
 type value struct {
 	k     *Keyspace
-	r     record.Reader
+	r     *record.Walker
 	h     *record.Header
 	key   []byte
 	found damage
@@ -76,9 +76,10 @@ func (v *value) open(ctx context.Context, db command.Database, byName bool) erro
 	if err != nil {
 		return err
 	}
-	if v.r = scan.Apply(ctx, r, nil); byName {
-		v.r = sorted.ByName(v.r, sorted.Options{Memory: env.Memory, TempDir: scan.TempDir})
+	if r = scan.Apply(ctx, r, nil); byName {
+		r = sorted.ByName(r, sorted.Options{Memory: env.Memory, TempDir: scan.TempDir})
 	}
+	v.r = record.Walk(r)
 	for {
 		h, err := v.r.Next()
 		if err == io.EOF {

@@ -265,7 +265,7 @@ func (f *memoryFlag) Set(s string) error {
 	}
 	if size < minMemory {
 		least := sizeFlag(minMemory)
-		return fmt.Errorf("want %s or more", least.String())
+		return fmt.Errorf("want %s or more, in one word with its unit, such as 512MiB", least.String())
 	}
 	f.sizeFlag = size
 	return nil

@@ -31,32 +31,42 @@ func (f *convertFlags) chosen(sel *filter.Selection, now time.Time) filter.Condi
 	return c
 }
 
-// comparing returns the diff command line that compares source and target with the same filters and --now. It returns
-// "" if no database was renamed (a plain diff works then), if the target is a server, if the source was standard
-// input, and if part of the source could not be read (diff would stop there).
+// comparing returns the diff command line that compares source and target. It returns "" if diff needs no help, if the
+// target is a server and if the source was standard input.
 func (f *convertFlags) comparing(fs *pflag.FlagSet, only filter.Conditions, r *convert.Report, src, dst string) string {
-	if renames(r) == nil || live.IsAddress(dst) || fromStandard(src) || slices.ContainsFunc(r.Findings, func(k convert.FindingKind) bool { return k.PassedOver() }) {
+	if !explains(r) && !filtered(r) || live.IsAddress(dst) || fromStandard(src) {
 		return ""
 	}
 	return commandLine(f.comparison(fs, only, r, src, dst))
 }
 
-// comparison returns the words of the diff that compares source and target with the same filters and --now.
+// comparison returns the words of the diff that compares source and target. Filters, names and time are in the report
+// beside a target on disk; a server is compared with flags.
 func (f *convertFlags) comparison(fs *pflag.FlagSet, only filter.Conditions, r *convert.Report, src, dst string) []string {
 	words := []string{"diff"}
-	c := taken(only, f.choice.expired, r.Now)
-	for _, name := range takenNames() {
-		if name != "expired" || c[name][0] != "drop" {
-			words = append(words, flagWords(c, name)...)
+	switch keys := only[filter.KeyFile]; {
+	case live.IsAddress(dst):
+		c := taken(only, f.choice.expired, r.Now)
+		for _, name := range takenNames() {
+			if name != "expired" || c[name][0] != "drop" {
+				words = append(words, flagWords(c, name)...)
+			}
 		}
+		for _, n := range renames(r) {
+			words = append(words, "--map-db", n.String())
+		}
+	case keys != nil: // the report has only their digest
+		words = append(words, "--as-converted", r.File, "--"+filter.KeyFile, keys[0])
 	}
 	for _, name := range []string{"allow-live", "resort", "store", "wal-dir"} { // flags that affect how the source is opened
 		if flag := fs.Lookup(name); flag.Changed {
 			words = append(words, "--"+name+"="+flag.Value.String())
 		}
 	}
-	for _, n := range renames(r) {
-		words = append(words, "--map-db", n.String())
-	}
 	return slices.Concat(words, []string{src, dst})
+}
+
+// filtered reports whether a conversion selected some records.
+func filtered(r *convert.Report) bool {
+	return slices.ContainsFunc(filter.Names(), func(name string) bool { return r.Options[name] != "" })
 }

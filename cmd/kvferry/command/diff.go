@@ -25,11 +25,19 @@ type diffFlags struct {
 	limit  string // the flag that set max
 	direct bool
 	output string
+
+	converted string // path of the report of the conversion, plainDiff, or ""
 }
 
 const diffHelp = `Compare two datasets of any formats. diff merges them in key order and lists every record that is
 missing in B, extra in B or different, down to the field, member or index. Expiry is compared in seconds
 if one of the formats stores seconds. If the fingerprints are equal, records are not compared one by one.
+
+If kvferry made B of A, --as-converted REPORT compares B with what that conversion of A writes: renamed keys,
+allowed losses, expired and filtered keys are explained by the report and are no differences. This is the default
+if the report of a conversion of A lies beside B (B.kvferry-report.json) and diff has no filters of its own. Where
+they differ, diff converts A once more, to temporary files, to list the records. --as-converted none compares the
+datasets as they are.
 
 Databases are matched by name, or because each side has only one. If a conversion renamed a database,
 --map-db bar=2 compares bar in A with 2 in B; the conversion prints the flags. --db selects by the names
@@ -42,6 +50,7 @@ Exit codes: 0 equal; 3 different; 1 failed.`
 
 const diffExample = `  kvferry diff /data/old blackwidow:/data/new
   kvferry diff --type hash --map-db bar=2 --map-db foo=3 /data/ardb /data/moved
+  kvferry diff --as-converted none /data/old blackwidow:/data/new
   kvferry diff --format patch --type hash /data/old /data/new > old-to-new.jsonl
   kvferry diff --format patch -o patch.jsonl /data/new redis://127.0.0.1:6379`
 
@@ -62,11 +71,24 @@ func (a *App) diff() *cobra.Command {
 	choose(fs, &f.format, "format", plain("text", "patch", "json"), "output format; json has only the counts")
 	fs.Var(number(&f.max, 0, 0), "max", "stop after `n` differences; 0: no limit")
 	fs.BoolVar(&f.direct, "direct", false, "compare record by record, without comparing fingerprints first")
+	fs.StringVar(&f.converted, "as-converted", "", "compare B with what the conversion of A writes that this report `file` describes; none: compare as they are (default: the report beside B)")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
 
-func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) (err error) {
+func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error {
+	rep, err := f.report(cmd, a, locA, locB)
+	if err != nil {
+		return err
+	}
+	if rep != nil {
+		return a.diffConverted(cmd, f, rep, locA, locB)
+	}
+	return a.diffPlain(cmd, f, locA, locB)
+}
+
+// diffPlain compares two datasets as they are.
+func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (err error) {
 	ctx := cmd.Context()
 	show := a.newProgress(cmd, &f.read.progress)
 	defer func() { show.end(err) }()

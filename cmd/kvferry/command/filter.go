@@ -64,7 +64,7 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 	fs.Var(&f.keyRange, "range", "only keys in a `range`, FROM..TO: FROM or more, and less than TO; either may be empty, hex:… or base64:…")
 	fs.Var(number(&f.sample, 1, 0), "sample", "only one key in `n`, chosen by its hash: the same keys in every dataset; 1: all")
 	choose(fs, &f.expired, "expired", plain("drop", "keep"), "what to do with expired keys")
-	fs.Var(&f.ttlFrom, "ttl-from", "only keys that expire at this `time` or later: RFC 3339, Unix seconds, or from now (90m, 7d)")
+	fs.Var(&f.ttlFrom, "ttl-from", "only keys that expire at this `time` or later: RFC 3339, a date, Unix seconds, or from now (90m, 7d)")
 	fs.Var(&f.ttlTo, "ttl-to", "only keys that expire before this `time`")
 	fs.Var(&f.minBytes, "min-bytes", "only records of at least this size of key, fields, members and values (512, 64KiB, 1MB); 0: all")
 	fs.Var(number(&f.minElements, 0, 0), "min-elements", "only records of at least `n` elements; 0: all")

@@ -92,7 +92,7 @@ func (f *typesFlag) suggest(soFar string) ([]string, bool) {
 // String writes the types joined by commas.
 func (f *typesFlag) String() string { return record.TypeSet(*f).String() }
 
-// timeFlag is a time: RFC 3339 or Unix seconds. The zero value means not given.
+// timeFlag is a time: RFC 3339, a date, or Unix seconds. The zero value means not given.
 type timeFlag struct{ time.Time }
 
 // Set parses a time.
@@ -102,8 +102,11 @@ func (f *timeFlag) Set(s string) error {
 		return nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		t, err = time.Parse(time.DateOnly, s)
+	}
 	if err != nil || t.IsZero() {
-		return errors.New("want a time such as 2023-11-14T22:13:20Z, or Unix seconds")
+		return errors.New("want a time such as 2023-11-14T22:13:20Z, a date (its start in UTC), or Unix seconds")
 	}
 	f.Time = t.UTC()
 	return nil
@@ -131,7 +134,7 @@ func (f *momentFlag) Set(s string) error {
 	}
 	var t timeFlag
 	if err := t.Set(s); err != nil || t.IsZero() {
-		return errors.New("want a time (RFC 3339 or Unix seconds) or how far ahead (90m, 12h, 7d)")
+		return errors.New("want a time (RFC 3339 or Unix seconds), a date (its start in UTC), or how far ahead (90m, 12h, 7d)")
 	}
 	f.moment = &filter.Moment{At: t.Time}
 	return nil

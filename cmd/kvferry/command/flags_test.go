@@ -41,14 +41,14 @@ func TestSizes(t *testing.T) {
 func TestTimes(t *testing.T) {
 	for s, want := range map[string]int64{
 		"1700000000": 1700000000000, "1700000000.5": 1700000000500, "2023-11-14T22:13:20Z": 1700000000000,
-		"2023-11-14T23:13:20+01:00": 1700000000000, "0": 0,
+		"2023-11-14T23:13:20+01:00": 1700000000000, "0": 0, "2023-11-14": 1699920000000,
 	} {
 		var f timeFlag
 		if err := f.Set(s); err != nil || f.UnixMilli() != want {
 			t.Errorf("%q: %v, %v", s, f, err)
 		}
 	}
-	for _, s := range []string{"", "yesterday", "nan", "1700000000000000", "2023-11-14", "0001-01-01T00:00:00Z"} {
+	for _, s := range []string{"", "yesterday", "nan", "1700000000000000", "2023-11-32", "0001-01-01T00:00:00Z"} {
 		var f timeFlag
 		if err := f.Set(s); err == nil {
 			t.Errorf("%q: no error", s)

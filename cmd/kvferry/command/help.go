@@ -62,9 +62,18 @@ func showHelp(cmd *cobra.Command, args []string) error {
 		known := append(topicNames(), commandNames(cmd.Root())...)
 		slices.Sort(known)
 		name := strings.Join(args, " ")
-		return usagef("no command or page %q%s", name, suggest.DidYouMean(name, slices.Compact(known)))
+		return usagef("no command or page %q%s", name, meantPage(name, slices.Compact(known)))
 	}
 	return paged(out, text)
+}
+
+// meantPage suggests pages: those that begin with the name, such as the five of "moving", or those like it.
+func meantPage(name string, known []string) string {
+	begun := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return !strings.HasPrefix(k, name+"-") })
+	if len(begun) > 0 {
+		return "; there are " + suggest.Quoted(begun)
+	}
+	return suggest.DidYouMean(name, known)
 }
 
 // topicNames lists the topics of help.

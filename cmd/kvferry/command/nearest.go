@@ -10,8 +10,21 @@ import (
 	"kvferry/internal/text/suggest"
 )
 
+// foreign maps the verbs of other tools to the command lines of this one.
+var foreign = map[string]string{
+	"analyze": "inspect SRC", "backup": "dump SRC", "bigkeys": "inspect SRC", "cat": "dump SRC", "check": "verify SRC",
+	"compare": "diff A B", "count": "inspect SRC", "du": "inspect SRC", "export": "dump SRC", "find": "keys SRC PREFIX",
+	"fsck": "verify SRC", "hgetall": "get SRC KEY", "import": "convert SRC DST", "info": "inspect SRC", "list": "keys SRC",
+	"load": "convert SRC DST", "ls": "keys SRC", "man": "help", "memory": "inspect SRC", "migrate": "convert SRC DST",
+	"repair": "convert --allow-loss damaged SRC DST", "restore": "convert SRC DST", "scan": "keys SRC PREFIX",
+	"show": "get SRC KEY", "stat": "inspect SRC", "stats": "inspect SRC", "ttl": "explain SRC KEY", "type": "explain SRC KEY",
+}
+
 // unknownCommand returns the error for an unknown command.
 func unknownCommand(root *cobra.Command, name string) error {
+	if ours, ok := foreign[name]; ok {
+		return usagef("no command %q; use kvferry %s", name, ours)
+	}
 	return usagef("unknown command %q%s", name, suggest.DidYouMean(name, commandNames(root)))
 }
 

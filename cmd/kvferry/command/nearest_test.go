@@ -1,9 +1,79 @@
 package command
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
+
+// packedRDB is a compressed RDB file.
+var packedRDB = filepath.Join("..", "..", "..", "fixtures", "golden", "rdb-v90-basic.rdb.gz")
+
+// TestAdvice checks that wrong usage is answered with what is right.
+func TestAdvice(t *testing.T) {
+	dir, empty := t.TempDir(), t.TempDir()
+	link, data := filepath.Join(dir, "link"), golden(t, "nemo-basic")
+	if err := os.Symlink("/nowhere", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"ls", "a"}, `no command "ls"; use kvferry keys SRC`},
+		{[]string{"info", "a"}, "use kvferry inspect SRC"},
+		{[]string{"stats", "a"}, "use kvferry inspect SRC"},
+		{[]string{"scan", "a"}, "use kvferry keys SRC PREFIX"},
+		{[]string{"import", "a", "b"}, "use kvferry convert SRC DST"},
+		{[]string{"help", "moving"}, `there are "moving-ardb", "moving-kvrocks", "moving-pika"`},
+		{[]string{"inspect", "--memory", "512", "MB", data}, "in one word with its unit, such as 512MiB"},
+		{[]string{"explain", data, "hex:zz"}, "such as hex:00ff"},
+		{[]string{"explain", data, "base64:zz"}, "such as base64:AP8="},
+		{[]string{"dump", "--ttl-from", "tomorrow", data}, "a date (its start in UTC)"},
+		{[]string{"verify", link}, link + ": a link to /nowhere, which does not exist"},
+		{[]string{"convert", data, "nemo:" + filepath.Join(link, "x")}, "/nowhere"},
+		{[]string{"convert", data, "nemo:" + link}, "/nowhere"},
+		{[]string{"dump", "--dead", packedRDB}, "leave out --dead"},
+		{[]string{"dump", "rdb:" + data}, "name it nemo:" + data},
+		{[]string{"dump", "rdb:" + filepath.Dir(packedRDB)}, "is a directory; name the RDB file in it"},
+		{[]string{"dump", empty}, "the directory is empty; name the one that has the dataset"},
+		{[]string{"dump", "aof:" + empty}, "name the file, or the directory that has it"},
+	} {
+		r := kvferry(t, c.args...)
+		if r.code == ExitOK || !strings.Contains(r.stderr, c.want) {
+			t.Errorf("%q: exit %d, %s", c.args, r.code, r.stderr)
+		}
+	}
+	ok(t, "dump", "--ttl-to", "2027-01-01", "--keys-only", data)
+}
+
+// TestCutRDB checks that every command says that an RDB file is cut off, in which key, and what to do.
+func TestCutRDB(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "whole.rdb")
+	ok(t, "convert", "--allow-loss", "field-expiry,module", packedRDB, "rdb:"+whole)
+	data, err := os.ReadFile(whole)
+	cut := filepath.Join(t.TempDir(), "cut.rdb")
+	if err == nil {
+		err = os.WriteFile(cut, data[:len(data)/2], 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := filepath.Join(t.TempDir(), "head.rdb")
+	if err := os.WriteFile(head, data[:5], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := kvferry(t, "verify", head); r.code == ExitOK || !strings.Contains(r.stderr, "cut off in its header, after 5 bytes; copy it again") {
+		t.Errorf("a header: exit %d, %s", r.code, r.stderr)
+	}
+	for _, args := range [][]string{{"verify", cut}, {"dump", cut}, {"inspect", cut}, {"fingerprint", cut}} {
+		r := kvferry(t, args...)
+		if r.code == ExitOK || !strings.Contains(r.stdout+r.stderr, `the file is cut off in the key "`) || !strings.Contains(r.stdout+r.stderr, "copy it again") {
+			t.Errorf("%q: exit %d, %.300s%s", args, r.code, r.stdout, r.stderr)
+		}
+	}
+}
 
 func TestDidYouMean(t *testing.T) {
 	for _, c := range []struct {

@@ -95,7 +95,7 @@ func TestComparingWithLogs(t *testing.T) {
 	if !found || !strings.Contains(line, "--wal-dir="+logs) {
 		t.Fatalf("the command is %q", line)
 	}
-	if got := ok(t, commandWords(line)...); !strings.HasPrefix(got, "equal: ") {
+	if got := ok(t, commandWords(line)...); !strings.Contains(got, "\nequal as converted: ") {
 		t.Errorf("kvferry %s: %s", line, got)
 	}
 }

@@ -50,7 +50,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string)
 	fs.Var(&f.maxBlock, "max-block", "read blocks of RocksDB and LevelDB tables up to this size, decompressed; a block holds at least one row; 0: 528MiB (default 528MiB)")
 	f.connect.Register(fs)
 	f.memory.Register(fs, memory)
-	fs.Var(&f.now, "now", "`time` at which keys count as expired: RFC 3339 or Unix seconds (default: the current time)")
+	fs.Var(&f.now, "now", "`time` at which keys count as expired: RFC 3339, a date or Unix seconds (default: the current time)")
 }
 
 // Memory returns the bytes of --memory.
@@ -73,6 +73,9 @@ type Opened struct {
 	Found   *catalog.Found
 	options format.OpenOptions
 }
+
+// Unwrap returns the source itself.
+func (o *Opened) Unwrap() format.Source { return o.Source }
 
 // prepare finds the dataset at a location, detecting its format unless the location names it, and builds the options
 // to open it. It also applies --memory to the runtime. report receives findings about the files; nil drops them.

@@ -14,14 +14,14 @@ func ParseKey(s string) ([]byte, error) {
 	if text, ok := strings.CutPrefix(s, "hex:"); ok {
 		key, err := hex.DecodeString(text)
 		if err != nil {
-			return nil, fmt.Errorf("key %q: %w", s, err)
+			return nil, fmt.Errorf("key %q: want pairs of hexadecimal digits after hex:, such as hex:00ff", s)
 		}
 		return key, nil
 	}
 	if text, ok := strings.CutPrefix(s, "base64:"); ok {
 		key, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			return nil, fmt.Errorf("key %q: %w", s, err)
+			return nil, fmt.Errorf("key %q: want padded base64 after base64:, such as base64:AP8=", s)
 		}
 		return key, nil
 	}

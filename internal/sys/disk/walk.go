@@ -1,6 +1,8 @@
 package disk
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,6 +37,18 @@ func Readlink(path string) (string, error) {
 		return "", err
 	}
 	return os.Readlink(path)
+}
+
+// Dangling returns an error if a path is a symbolic link to something that does not exist, else nil.
+func Dangling(path string) error {
+	to, err := Readlink(path)
+	if err != nil {
+		return nil
+	}
+	if _, err := Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("%s: a link to %s, which does not exist; mend the link, or name another path", path, to)
 }
 
 // EvalSymlinks returns a path with symbolic links resolved.
