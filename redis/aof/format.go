@@ -30,7 +30,9 @@ func WithVersion(version string) (*Format, error) {
 }
 
 // TargetVersion returns the version of the bases of targets, or "" for the usual one.
-func (f *Format) TargetVersion() string { return f.base.(interface{ TargetVersion() string }).TargetVersion() }
+func (f *Format) TargetVersion() string {
+	return f.base.(interface{ TargetVersion() string }).TargetVersion()
+}
 
 // Name returns Name.
 func (*Format) Name() string { return Name }

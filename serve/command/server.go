@@ -63,6 +63,7 @@ type Client struct {
 
 	DB            Database
 	Authenticated bool
+	Role          any // options of a replica
 	name          atomic.Pointer[string]
 	last          atomic.Pointer[string]
 	db            atomic.Int64

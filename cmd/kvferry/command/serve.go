@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -34,6 +35,11 @@ clients see the first type in dump order.
 kvferry seeks keys in databases of Pika, Ardb, Kvrocks and SSDB. The keys of an RDB file are first sorted
 in --temp-dir; append-only files are replayed there.
 
+Servers can replicate the dataset: run REPLICAOF 127.0.0.1 6379 on a Redis, Valkey, KeyDB or Dragonfly
+server, and REPLICAOF NO ONE when kvferry reports that it is in sync; --exit-when-synced 1 ends serve
+then. What RDB cannot hold is a loss, as in kvferry convert: replicas get nothing until --allow-loss
+names its kind.
+
 serve listens on 127.0.0.1. --listen with another address lets everybody who reaches it read all data: set a
 password and TLS. The environment variable KVFERRY_REQUIREPASS or --requirepass-file holds the password.
 SIGTERM and Ctrl-C end it.
@@ -41,6 +47,7 @@ SIGTERM and Ctrl-C end it.
 
 const serveExample = `  kvferry serve /data/pika/dump
   kvferry serve --port 7000 --match 'user:*' --type hash /data/pika/dump
+  kvferry serve --exit-when-synced 1 --rdb-version 10 /data/pika/dump
   kvferry serve --unix-socket /run/kvferry.sock --port -1 /data/ardb`
 
 // serveFlags are the flags of serve.
@@ -53,6 +60,7 @@ type serveFlags struct {
 	passwordFile  string
 	cert, key, ca string
 	log           string
+	replicas      replicaFlags
 }
 
 // serve answers Redis clients from a dataset.
@@ -80,6 +88,7 @@ func (a *App) serve() *cobra.Command {
 	fs.StringVar(&f.key, "listen-tls-key", "", "`file` with the key of --listen-tls-cert")
 	fs.StringVar(&f.ca, "listen-tls-ca", "", "`file` with the CA that must have signed the certificates of clients")
 	choose(fs, &f.log, "log", plain("text", "json"), "form of the messages on standard error")
+	f.replicas.Register(a, cmd)
 	return cmd
 }
 
@@ -111,13 +120,21 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, keys.Close()) }()
+	log := f.logger(cmd.ErrOrStderr())
+	ctx, done := context.WithCancel(cmd.Context())
+	defer done()
+	m, err := a.master(cmd, f, location, d, log, done)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
 	s := serve.New(&serving.Server{Keys: keys, Password: password, Now: d.Scan.Now, Version: a.Build.String(), Port: portOf(listeners),
-		MaxClients: f.maxClients, Memory: f.read.source.Memory(), TempDir: f.read.source.TempDir()})
-	s.Log = f.logger(cmd.ErrOrStderr())
+		MaxClients: f.maxClients, Memory: f.read.source.Memory(), TempDir: f.read.source.TempDir(), Info: m.Info}, m.Commands()...)
+	s.Log = log
 	if err := f.welcome(cmd, d, listeners, password != ""); err != nil {
 		return err
 	}
-	err = s.Serve(cmd.Context(), listeners...)
+	err = s.Serve(ctx, listeners...)
 	if err == nil && cmd.Context().Err() != nil {
 		s.Log("stopped")
 	}
