@@ -69,7 +69,7 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"inspect", []string{"format", "store", "record", "internal/"}, "scans know formats and stores by their interfaces, and no command"},
 	{"inspect/render", []string{"inspect", "inspect/compare", "inspect/dump", "inspect/explain", "inspect/stats", "inspect/verify", "format", "store", "record", "internal/"},
 		"it prints what the others compute"},
-	{"inspect/stats", []string{"inspect", "inspect/redismem", "format", "store", "record", "internal/"}, "counting does not ask what the others do"},
+	{"inspect/stats", []string{"inspect", "inspect/keyshape", "inspect/redismem", "format", "store", "record", "internal/"}, "counting does not ask what the others do"},
 	{"inspect/", []string{"inspect", "format", "store", "record", "internal/"}, "what one command computes does not ask what the others do"},
 	{"serve/resp", []string{"record"}, "a protocol does not ask what is served"},
 	{"serve/command", []string{"serve/resp", "redis/rdb", "redis/rdb/crc64", "redis/rdb/encode", "record", "internal/"}, "commands know keys by an interface alone"},
