@@ -14,7 +14,8 @@ import (
 
 const inspectHelp = `Show what is in a dataset, in one pass: records, elements and bytes by database and type, expiry, size
 distributions, the largest keys, prefixes, garbage rows and the bytes that a conversion would free, and
-the shape of the files. The largest keys are exact; quantiles are within 1.6 %.
+the shape of the files. The largest keys are exact; quantiles are within 1.6 %. --sample counts one key
+in n, but all rows are read: it saves no time.
 
 --redis adds the memory that a Redis server would take: by type, for each listed key, prefix and bucket
 of expiry, and in all. It is an estimate of MEMORY USAGE (Redis 7.0 on 64 bits, its default limits),
