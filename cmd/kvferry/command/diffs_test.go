@@ -72,8 +72,9 @@ differs 0 zset "z": member "c" score 2 in A, score 1 in B
 		!strings.Contains(r.stderr, "1 difference, and there are more (--max)") {
 		t.Errorf("a patch that is cut: exit %d, %q", r.code, r.stderr)
 	}
-	if r := kvferry(t, "diff", a, b, "--format", "patch"); r.stderr != "kvferry: "+want[strings.LastIndex(want, "1 record"):] {
-		t.Errorf("the totals of a patch: %q", r.stderr)
+	if r := kvferry(t, "diff", a, b, "--format", "patch"); r.stderr != "kvferry: "+want[strings.LastIndex(want, "1 record"):] ||
+		!strings.Contains(r.stdout, `{"op":"insert","db":"0","type":"list","key":"l","index":3,"value":"w"}`) {
+		t.Errorf("a patch and its totals: %q\n%s", r.stderr, r.stdout)
 	}
 	if r := kvferry(t, "diff", a, b, "--format", "json"); r.code != ExitFindings || !strings.Contains(r.stdout, `"records_differing": 6`) {
 		t.Errorf("as JSON: exit %d\n%s", r.code, r.stdout)
