@@ -12,13 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kvferry/catalog"
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/escape"
 	"kvferry/record"
-	"kvferry/redis"
-	"kvferry/redis/aof"
 	"kvferry/redis/rdb"
 	"kvferry/store"
 )
@@ -264,17 +263,10 @@ func (f *convertFlags) sampleDry(o *convert.Options) {
 
 // setVersion sets the version of the RDB files to write.
 func (f *convertFlags) setVersion(to *convert.Output, fs *pflag.FlagSet) (err error) {
-	switch to.Format.Name() {
-	case redis.Name:
-		to.Format, err = redis.WithVersion(f.rdb)
-	case aof.Name:
-		to.Format, err = aof.WithVersion(f.rdb)
-	default:
-		if fs.Changed("rdb-version") {
-			err = fmt.Errorf("%s writes no RDB files", format.LocationName(to.Format))
-		}
+	if !fs.Changed("rdb-version") {
+		return nil
 	}
-	if err != nil {
+	if to.Format, err = catalog.WithRDBVersion(to.Format, f.rdb); err != nil {
 		return usagef("--rdb-version %s: %w", f.rdb, err)
 	}
 	return nil

@@ -51,6 +51,15 @@ func checkLine(t *testing.T, page, text string) {
 	}
 }
 
+// TestHelpOfSample checks that commands that --sample does not make faster say so.
+func TestHelpOfSample(t *testing.T) {
+	for _, name := range []string{"inspect", "verify"} {
+		if got := strings.Join(strings.Fields(ok(t, name, "--help")), " "); !strings.Contains(got, "all rows are read: it saves no time") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 // TestHelpNamesExitCodes checks that kvferry's help explains the exit codes, and that of each command with codes of its own.
 func TestHelpNamesExitCodes(t *testing.T) {
 	for args, want := range map[string]string{"": "3 findings, differences or no such key", "convert": "4 refused", "verify": "3 findings",

@@ -28,6 +28,8 @@ What you may be able to delete: records that expired, rows of deleted and change
 never expire among ten times as many of the same pattern that do, and strings with the same value of 4 KiB
 or more (of the 1,024 largest values). Each comes with a command that shows it.
 
+--sample counts one key in n, but all rows are read: it saves no time.
+
 --redis adds the memory that a Redis server would take: by type, for each listed key, prefix and bucket
 of expiry, and in all. It is an estimate of MEMORY USAGE (Redis 7.0 on 64 bits, its default limits),
 within 15 % on a mix.
