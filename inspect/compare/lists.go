@@ -10,11 +10,13 @@ import (
 
 // Lists are compared in windows: from the first items that differ, each side reads up to windowItems items, or
 // windowBytes, ahead of the comparison, and the windows are aligned with up to maxEdits missing and extra items. What
-// needs more than that is compared by position, so that memory and time are bounded for lists of any length.
+// needs more than that is compared by position, and so are items larger than largeItem, which are not copied: memory and
+// time are bounded for lists of any length.
 const (
 	windowItems = 4096
 	windowBytes = 4 << 20
 	maxEdits    = 1000
+	largeItem   = windowBytes / 8
 )
 
 // byItem compares lists: items that are missing or extra do not make those behind them differ.
@@ -36,6 +38,8 @@ func (d *differ) byItem(a, b *side, x *Difference) error {
 		case ia.equal(ib):
 			wa.take()
 			wb.take()
+		case len(ia.value) > largeItem || len(ib.value) > largeItem:
+			err = d.items(x, 1, 1)
 		default:
 			err = d.realign(x)
 		}
@@ -158,7 +162,7 @@ func (w *window) take() {
 // seed makes the sums of a process; they are compared only with each other.
 var seed = maphash.MakeSeed()
 
-// fill reads ahead up to the bounds of a window, and at least one item.
+// fill reads ahead up to a large item or the bounds of a window.
 func (w *window) fill() error {
 	w.ahead = slices.Clone(w.ahead)
 	size := 0
@@ -172,6 +176,9 @@ func (w *window) fill() error {
 		}
 		if e == nil {
 			w.ended = true
+			return nil
+		}
+		if len(e.Value) > largeItem {
 			return nil
 		}
 		w.ahead = append(w.ahead, item{bytes.Clone(e.Value), maphash.Bytes(seed, e.Value)})

@@ -86,6 +86,10 @@ func TestDiffLists(t *testing.T) {
 			t.Errorf("%s: %d differences, want %d to %d", c.name, n, c.at, c.max)
 		}
 	}
+	large := strings.Repeat("x", largeItem+1)
+	if n := replay(t, "large items", []string{"a", large, "b", "c", "d"}, []string{large, large, "b", "X", "d"}); n != 2 {
+		t.Errorf("large items: %d differences, want 2: they are compared by position", n)
+	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 200 {
 		a, b := make([]string, r.IntN(30)+1), make([]string, r.IntN(30)+1)
@@ -107,9 +111,9 @@ func TestDiffListPositions(t *testing.T) {
 	}
 }
 
-// TestWindowsAreBounded checks that a window holds no more than its bounds and one item.
+// TestWindowsAreBounded checks that a window holds no more than its bounds and one item, and no large ones.
 func TestWindowsAreBounded(t *testing.T) {
-	for size, want := range map[int]int{1: windowItems, windowBytes / 3: 3, windowBytes: 1, 2 * windowBytes: 1} {
+	for size, want := range map[int]int{1: windowItems, largeItem / 3 * 3: windowBytes / largeItem, largeItem + 1: 0} {
 		s := &side{batch: make([]record.Element, windowItems+1), n: windowItems + 1}
 		for i := range s.batch {
 			s.batch[i].Value = bytes.Repeat([]byte("x"), 1)

@@ -40,7 +40,7 @@ func New(ctx context.Context, scan *inspect.Scan) (*Keyspace, error) {
 	k := &Keyspace{scan: scan, spans: scan.Selected().Spans(), counts: map[string]*count{}}
 	k.ctx, k.stop = context.WithCancel(ctx)
 	k.dbs = numbered(names, scan.Source.Format().Limits())
-	if _, ok := scan.Source.(format.Sectioned); ok {
+	if _, ok := format.As[format.Sectioned](scan.Source); ok {
 		err = k.pin(ctx)
 	}
 	if err != nil {

@@ -97,7 +97,7 @@ func (a *App) inspect() *cobra.Command {
 	fs.StringVar(&f.html, "html", "", "also write an HTML page with charts to a `file`")
 	f.delimiter, f.depth = keyshape.Auto, keyshape.MaxDepth
 	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, such as - in user-1-name; auto: : / or |, or . in a key without those; empty: no prefixes")
-	fs.Var(number(&f.depth, 1, keyshape.MaxDepth), "prefix-depth", "number of parts of a key that prefixes tell apart")
+	fs.Var(number(&f.depth, 1, keyshape.MaxDepth), "prefix-depth", fmt.Sprintf("number of parts of a key that prefixes tell apart, 1 to %d", keyshape.MaxDepth))
 	fs.BoolVar(&f.redis, "redis", false, "estimate the memory that the records would take in Redis; always on for Redis files and servers")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd

@@ -48,7 +48,7 @@ SIGTERM and Ctrl-C end it.
 const serveExample = `  kvferry serve /data/pika/dump
   kvferry serve --port 7000 --match 'user:*' --type hash /data/pika/dump
   kvferry serve --exit-when-synced 1 --rdb-version 10 /data/pika/dump
-  kvferry serve --unix-socket /run/kvferry.sock --port -1 /data/ardb`
+  kvferry serve --unix-socket /run/kvferry.sock /data/ardb`
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
@@ -80,9 +80,11 @@ func (a *App) serve() *cobra.Command {
 	f.read.workers = 1
 	fs := cmd.Flags()
 	fs.StringVar(&f.listen, "listen", "127.0.0.1", "`address` to listen on")
-	fs.IntVar(&f.port, "port", 6379, "TCP `port`; 0: any free one; -1: none, with --unix-socket")
+	f.port = 6379
+	fs.Var(number(&f.port, 0, 65535), "port", "TCP `port`; 0: any free one; with --unix-socket none unless it is given")
 	fs.StringVar(&f.socket, "unix-socket", "", "`path` of a Unix socket to listen on, too; only its owner may connect")
-	fs.IntVar(&f.maxClients, "max-clients", 10000, "refuse more than `n` connections at a time")
+	f.maxClients = 10000
+	fs.Var(number(&f.maxClients, 1, 1000000), "max-clients", "refuse more than `n` connections at a time, 1 to 1000000")
 	fs.StringVar(&f.passwordFile, "requirepass-file", "", "`file` with the password of clients (default: the environment variable "+clientPassword+")")
 	fs.StringVar(&f.cert, "listen-tls-cert", "", "`file` with the certificate of this server, for TLS")
 	fs.StringVar(&f.key, "listen-tls-key", "", "`file` with the key of --listen-tls-cert")
@@ -97,7 +99,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if err != nil {
 		return err
 	}
-	listeners, err := f.listeners(config)
+	listeners, err := f.listeners(config, cmd.Flags().Changed("port"))
 	if err != nil {
 		return err
 	}
@@ -192,12 +194,9 @@ func (f *serveFlags) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// listeners opens the addresses to listen on.
-func (f *serveFlags) listeners(config *tls.Config) (out []net.Listener, err error) {
-	if f.port < 0 && f.socket == "" {
-		return nil, usagef("--port -1 goes with --unix-socket")
-	}
-	if f.port >= 0 {
+// listeners opens the addresses to listen on. With a Unix socket the port has to be asked for.
+func (f *serveFlags) listeners(config *tls.Config, port bool) (out []net.Listener, err error) {
+	if port || f.socket == "" {
 		l, err := net.Listen("tcp", net.JoinHostPort(f.listen, strconv.Itoa(f.port)))
 		if err != nil {
 			return nil, fmt.Errorf("%w; choose another --port", err)

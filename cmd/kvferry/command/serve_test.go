@@ -41,7 +41,7 @@ func serveOn(t testing.TB, args ...string) *served {
 	code := make(chan int, 1)
 	go func() {
 		errs := new(strings.Builder)
-		c := testApp().Run(ctx, append(append([]string{"serve", "-q"}, args...), "--port", "-1", "--unix-socket", s.socket), in, errs)
+		c := testApp().Run(ctx, append(append([]string{"serve", "-q"}, args...), "--unix-socket", s.socket), in, errs)
 		in.CloseWithError(fmt.Errorf("it ended: %s", errs))
 		code <- c
 	}()
@@ -115,10 +115,13 @@ func comparable(args []string, n redistest.Node) string {
 	}
 	text := n.String()
 	if name == "XINFO" || name == "XPENDING" {
-		text = idleTime.ReplaceAllString(text, "idle")
+		text = radixTree.ReplaceAllString(idleTime.ReplaceAllString(text, "idle"), "radix tree")
 	}
 	return text
 }
+
+// radixTree matches the shape of a stream's index, which depends on deleted entries in a server that has not restarted.
+var radixTree = regexp.MustCompile(`\$"radix-tree-(keys|nodes)" :"\d+"`)
 
 // idleTime matches the times since deliveries, and consumers that were seen.
 var idleTime = regexp.MustCompile(`\$"idle" :"\d+"|(\$"[^"]*") :"\d+" :"\d+"\]`)
