@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"kvferry/internal/sys/extsort"
+	"kvferry/record"
 )
 
 // sorting returns the options of a sorter: each command may sort some of the memory's size, and spills the rest.
@@ -39,22 +40,10 @@ func (r *rank) add(member []byte, score float64) error {
 
 // prefix orders scores.
 func (r *rank) prefix(score float64) uint64 {
-	if score == 0 {
-		score = 0
-	}
-	b := math.Float64bits(score)
-	if b == 1<<63 { // -0
-		b = 0
-	}
-	if b>>63 == 1 {
-		b = ^b
-	} else {
-		b |= 1 << 63
-	}
 	if r.back {
-		b = ^b
+		return ^record.RankScore(score)
 	}
-	return b
+	return record.RankScore(score)
 }
 
 // each calls f with the members in order until it returns false.
