@@ -38,11 +38,7 @@ func (k *Keyspace) keys(ctx context.Context, db command.Database, span format.Sp
 	}
 	types, env := k.scan.Types(db.Name), k.env(func(record.Finding) {})
 	spans := format.Intersect(k.spans, []format.Span{span})
-	readers := make([]func() (record.Reader, error), len(spans))
-	for i, span := range spans {
-		readers[i] = func() (record.Reader, error) { return k.scan.Source.Records(ctx, db.Name, types, span, env) }
-	}
-	r := k.scan.Apply(ctx, record.Concat(readers...), nil)
+	r := k.scan.Apply(ctx, k.scan.Spans(ctx, db.Name, types, spans, env), nil)
 	if !k.scan.Source.Sorted() {
 		r = sorted.Records(r, sorted.Options{Memory: env.Memory, TempDir: env.TempDir})
 	}
