@@ -40,15 +40,18 @@ func (c *Count) Buckets() []ExpiryBucket {
 func (t *tree) sum() *Count {
 	all := new(Count)
 	for _, n := range t.roots {
-		n.each(func(n *node) { n.addTo(all) })
+		n.addTo(all)
 	}
 	return all
 }
 
+// addTo adds the keys of a node and all below it to a sum.
 func (n *node) addTo(sum *Count) {
-	if n.own != nil {
-		sum.add(n.own)
-	}
+	n.each(func(n *node) {
+		if n.own != nil {
+			sum.add(n.own)
+		}
+	})
 }
 
 // each calls do for a node and all below it, children in order and before their parent.
@@ -75,7 +78,7 @@ func (n *node) parts() (out []keyshape.Path) {
 // weigh sets the logical bytes of a node and all below it, and their bytes of the files of its database.
 func (n *node) weigh(o *Options, db string) {
 	var all Count
-	n.each(func(n *node) { n.addTo(&all) })
+	n.addTo(&all)
 	src := o.Scan.Source
 	groups := format.Together(src, db, src.Types(db))
 	if !o.Scan.Selected().Everything() {
@@ -132,7 +135,7 @@ func (t *tree) prefixes(o *Options) *Prefix {
 	list := &candidates{}
 	for db, n := range t.roots {
 		n.weigh(o, db)
-		n.each(func(n *node) { n.addTo(&root.Count) })
+		n.addTo(&root.Count)
 		root.Disk += n.disk
 		if len(o.Scan.Source.Databases()) > 1 {
 			heap.Push(list, candidate{node: n, parent: root, db: db})
@@ -148,7 +151,7 @@ func (t *tree) prefixes(o *Options) *Prefix {
 			continue
 		}
 		p := &Prefix{DB: c.db, Whole: len(c.parts) > 0 && c.parts[len(c.parts)-1].Tail(), Rank: rank, Disk: c.node.disk}
-		c.node.each(func(n *node) { n.addTo(&p.Count) })
+		c.node.addTo(&p.Count)
 		p.Pattern = o.pattern(c.parts, &p.Count)
 		c.parent.Children = append(c.parent.Children, p)
 		list.below(c.node, &c, p)
