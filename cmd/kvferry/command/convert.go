@@ -152,12 +152,8 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 	if err != nil {
 		return err
 	}
-	show := a.newProgress(cmd, &f.progress)
+	show := a.converting(cmd, &f.progress, o)
 	defer func() { show.end(err) }()
-	o.Progress = show.tell
-	if a.LimitMemory != nil {
-		a.LimitMemory(o.Memory)
-	}
 	run := convert.Run
 	if f.dryRun || f.estimate {
 		run = convert.DryRun
@@ -175,6 +171,16 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 		err = nil
 	}
 	return errors.Join(explainConvert(cmd.ErrOrStderr(), src, err, rep == nil), unsaid)
+}
+
+// converting applies the memory of a conversion to the runtime, and starts a view of its progress. end closes it.
+func (a *App) converting(cmd *cobra.Command, f *ProgressFlags, o *convert.Options) *progressView {
+	show := a.newProgress(cmd, f)
+	o.Progress = show.tell
+	if a.LimitMemory != nil {
+		a.LimitMemory(o.Memory)
+	}
+	return show
 }
 
 // showReport prints the report of a conversion. If printing fails, the error says that the target is complete.
