@@ -6,6 +6,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect/compare"
+	"kvferry/inspect/keyshape"
 	"kvferry/inspect/stats"
 )
 
@@ -47,7 +48,8 @@ type InspectOptions struct {
 	Filter *Filter
 	// Top is the number of largest keys and prefixes to list; 0 means 20, and a negative number none.
 	Top int
-	// Delimiter separates the parts of keys; "" means a colon. Depth is the number of parts in a prefix; 0 means 1.
+	// Delimiter separates the parts of keys; "" finds it: a colon, slash or bar, or a dot in keys without those. Depth
+	// is the number of parts in a prefix; 0 means 16.
 	Delimiter string
 	Depth     int
 	// Redis estimates the memory that the records would take in Redis. It is always on for Redis files and servers.
@@ -63,7 +65,7 @@ func (d *Dataset) Inspect(ctx context.Context, o *InspectOptions) (*stats.Result
 	if err != nil {
 		return nil, err
 	}
-	res, err := stats.Collect(ctx, &stats.Options{Scan: *scan, Stores: d.stores, Top: max(0, cmp.Or(o.Top, 20)), Delimiter: cmp.Or(o.Delimiter, ":"),
+	res, err := stats.Collect(ctx, &stats.Options{Scan: *scan, Location: d.found.Given, Stores: d.stores, Top: max(0, cmp.Or(o.Top, 20)), Delimiter: cmp.Or(o.Delimiter, keyshape.Auto),
 		Depth: o.Depth, Redis: o.Redis || d.source.Format().Limits().Place != format.InDirectory})
 	return res, d.files.Err(err)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"kvferry/fixtures"
+	"kvferry/inspect/keyshape"
 	"kvferry/record"
 )
 
@@ -295,6 +297,30 @@ func TestDefaults(t *testing.T) {
 	c, err := new(ConvertOptions).options(fixtures.Unpack(t, "nemo-basic"), "pika3:"+filepath.Join(t.TempDir(), "new"))
 	if err != nil || c.Memory != convertMemory || c.Workers != o.Workers {
 		t.Errorf("a conversion: %+v, %v", c, err)
+	}
+}
+
+// TestInspectDefaults checks that prefixes are found as on the command line, and that commands name the dataset.
+func TestInspectDefaults(t *testing.T) {
+	dir := fixtures.Unpack(t, "nemo-basic")
+	d, err := Open(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	zero, err := d.Inspect(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual, err := d.Inspect(t.Context(), &InspectOptions{Top: 20, Delimiter: keyshape.Auto, Depth: keyshape.MaxDepth})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(usual.Prefixes.Children) == 0 || !reflect.DeepEqual(zero.Prefixes, usual.Prefixes) {
+		t.Errorf("prefixes\n%+v, want\n%+v", zero.Prefixes, usual.Prefixes)
+	}
+	if len(zero.Deletable) == 0 || !slices.Contains(zero.Deletable[0].Command, dir) {
+		t.Errorf("deletable: %+v", zero.Deletable)
 	}
 }
 
