@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -260,7 +261,11 @@ func (f *serveFlags) welcome(cmd *cobra.Command, d *Dataset, listeners []net.Lis
 func (f *serveFlags) logger(w io.Writer) func(string) {
 	return func(text string) {
 		if f.log == "json" {
-			fmt.Fprintf(w, "{\"time\":%q,\"message\":%q}\n", time.Now().UTC().Format(time.RFC3339), text)
+			line, _ := json.Marshal(struct { // strings cannot fail
+				Time    string `json:"time"`
+				Message string `json:"message"`
+			}{time.Now().UTC().Format(time.RFC3339), text})
+			fmt.Fprintf(w, "%s\n", line)
 			return
 		}
 		fmt.Fprintf(w, "kvferry: %s\n", escape.Text(text))

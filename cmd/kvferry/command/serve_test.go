@@ -7,6 +7,7 @@ import (
 	"crypto/elliptic"
 	cryptorand "crypto/rand"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -215,6 +216,17 @@ func TestServeLikeRedis(t *testing.T) {
 	}
 	if code := ours.stop(); code != ExitOK {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestServeLog: a message with any bytes is a line of JSON.
+func TestServeLog(t *testing.T) {
+	var out strings.Builder
+	f := serveFlags{log: "json"}
+	f.logger(&out)("key \x01\a\"\xff: gone")
+	var line struct{ Time, Message string }
+	if err := json.Unmarshal([]byte(out.String()), &line); err != nil || line.Message != "key \x01\a\"\ufffd: gone" || line.Time == "" {
+		t.Errorf("%v: %s", err, out.String())
 	}
 }
 
