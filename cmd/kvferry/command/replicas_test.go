@@ -3,6 +3,8 @@ package command
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -17,13 +19,21 @@ import (
 // serveAt runs kvferry serve on a free port and returns its address and what it leaves on standard error at its end.
 func serveAt(t *testing.T, args ...string) (addr string, end func() result) {
 	t.Helper()
+	return serveFrom(t, nil, args...)
+}
+
+// serveFrom runs it with this standard input.
+func serveFrom(t *testing.T, stdin io.Reader, args ...string) (addr string, end func() result) {
+	t.Helper()
 	out, in := io.Pipe()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	done := make(chan result, 1)
 	var stderr strings.Builder
 	go func() {
-		code := testApp().Run(ctx, append(args, "--port", "0"), in, &stderr)
+		app := testApp()
+		app.Stdin = stdin
+		code := app.Run(ctx, append(args, "--port", "0"), in, &stderr)
 		in.Close()
 		done <- result{code: code, stderr: stderr.String()}
 	}()
@@ -94,4 +104,36 @@ func TestServeRefuses(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("it was made")
 	}
+}
+
+// TestServeStandardInput: what can be read only once is served and feeds replicas from one opening.
+func TestServeStandardInput(t *testing.T) {
+	path := packedRDB
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	addr, _ := serveFrom(t, file, "serve", "--rdb-version", "valkey80", "rdb:-")
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "DBSIZE\r\nREPLCONF rdb-only 1\r\nSYNC\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(conn)
+	head := ""
+	for !strings.HasPrefix(head, "$") {
+		if head, err = in.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copied := filepath.Join(fastDir(t), "copy.rdb")
+	data, err := io.ReadAll(in)
+	if err = errors.Join(err, os.WriteFile(copied, data, 0o600)); err != nil || head != fmt.Sprintf("$%d\r\n", len(data)) {
+		t.Fatal(head, len(data), err)
+	}
+	ok(t, "diff", path, copied)
 }

@@ -16,8 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/convert"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/escape"
+	"kvferry/record"
 	"kvferry/serve"
 	serving "kvferry/serve/command"
 	"kvferry/serve/keyspace"
@@ -111,8 +113,11 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	}()
 	show := a.newProgress(cmd, &f.read.progress)
 	defer func() { show.end(err) }()
-	notes := &noted{w: show, of: []string{location}}
-	d, err := a.dataset(cmd, location, &f.read, show, notes.report)
+	notes, shared := &noted{w: show, of: []string{location}}, new(convert.Shared)
+	d, err := a.dataset(cmd, location, &f.read, show, func(found record.Finding) {
+		notes.report(found)
+		shared.Report(found)
+	})
 	if err != nil {
 		return err
 	}
@@ -126,7 +131,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	log := f.logger(cmd.ErrOrStderr())
 	ctx, done := context.WithCancel(cmd.Context())
 	defer done()
-	m, err := a.master(cmd, f, location, d, log, done)
+	m, err := a.master(cmd, f, location, d, shared, log, done)
 	if err != nil {
 		return err
 	}
