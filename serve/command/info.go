@@ -57,7 +57,7 @@ func (s *Server) section(name string) (out []string) {
 	case "server":
 		add("redis_version", redisVersion)
 		add("kvferry_version", s.Version)
-		add("redis_mode", "standalone")
+		add("redis_mode", s.mode())
 		add("process_id", os.Getpid())
 		add("run_id", s.RunID)
 		add("tcp_port", s.Port)
@@ -80,7 +80,7 @@ func (s *Server) section(name string) (out []string) {
 			add("connected_slaves", 0)
 		}
 	case "cluster":
-		add("cluster_enabled", 0)
+		add("cluster_enabled", number(s.Route != nil))
 	case "keyspace":
 		for _, db := range s.Keys.Databases() {
 			if n := s.Keys.Count(db); n.Keys > 0 || !n.Exact {
@@ -189,18 +189,14 @@ func commandGetKeys(c *Call) error {
 	switch {
 	case cmd == nil:
 		return argument.Refuse("ERR Invalid command specified")
-	case cmd.First == 0:
+	case cmd.First == 0 && !cmd.Has("movablekeys"):
 		return argument.Refuse("ERR The command has no key arguments")
 	case !cmd.fits(len(args)):
 		return argument.Refuse("ERR Invalid number of arguments specified for command")
 	}
-	last := cmd.Last
-	if last < 0 {
-		last += len(args)
-	}
-	var keys [][]byte
-	for i := cmd.First; i <= min(last, len(args)-1); i += cmd.Step {
-		keys = append(keys, args[i])
+	keys := slices.Collect(cmd.keys(args))
+	if len(keys) == 0 {
+		return argument.Refuse("ERR Invalid arguments specified for command")
 	}
 	c.W.Header(resp.Array, int64(len(keys)))
 	for _, key := range keys {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,14 +34,18 @@ func serveFrom(t *testing.T, stdin io.Reader, args ...string) (addr string, end 
 	go func() {
 		app := testApp()
 		app.Stdin = stdin
-		code := app.Run(ctx, append(args, "--port", "0"), in, &stderr)
+		if !slices.Contains(args, "--port") {
+			args = append(args, "--port", "0")
+		}
+		code := app.Run(ctx, args, in, &stderr)
 		in.Close()
 		done <- result{code: code, stderr: stderr.String()}
 	}()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if f := strings.Fields(lines.Text()); len(f) == 5 && f[0] == "redis-cli" {
-			addr = net.JoinHostPort(f[2], f[4])
+		f := strings.Fields(lines.Text())
+		if h, p := slices.Index(f, "-h"), slices.Index(f, "-p"); h > 0 && p > 0 {
+			addr = net.JoinHostPort(f[h+1], f[p+1])
 			break
 		}
 	}
@@ -115,6 +120,12 @@ func TestServeStandardInput(t *testing.T) {
 	}
 	defer file.Close()
 	addr, _ := serveFrom(t, file, "serve", "--rdb-version", "valkey80", "rdb:-")
+	ok(t, "diff", path, saved(t, addr))
+}
+
+// saved returns the file that a server sends its replicas.
+func saved(t *testing.T, addr string) string {
+	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -130,10 +141,10 @@ func TestServeStandardInput(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	copied := filepath.Join(fastDir(t), "copy.rdb")
+	file := filepath.Join(fastDir(t), "copy.rdb")
 	data, err := io.ReadAll(in)
-	if err = errors.Join(err, os.WriteFile(copied, data, 0o600)); err != nil || head != fmt.Sprintf("$%d\r\n", len(data)) {
+	if err = errors.Join(err, os.WriteFile(file, data, 0o600)); err != nil || head != fmt.Sprintf("$%d\r\n", len(data)) {
 		t.Fatal(head, len(data), err)
 	}
-	ok(t, "diff", path, copied)
+	return file
 }
