@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"time"
@@ -68,6 +69,9 @@ func (s *Server) section(name string) (out []string) {
 		add("maxclients", s.MaxClients)
 		add("blocked_clients", 0)
 	case "memory":
+		used := usedMemory()
+		add("used_memory", used)
+		add("used_memory_human", fmt.Sprintf("%.2fM", float64(used)/(1<<20)))
 		add("maxmemory", s.Memory)
 		add("maxmemory_policy", "noeviction")
 	case "persistence":
@@ -92,6 +96,13 @@ func (s *Server) section(name string) (out []string) {
 		out = append(out, s.Info(name)...)
 	}
 	return out
+}
+
+// usedMemory is the memory that the process has from the system, in bytes.
+func usedMemory() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64() - s[1].Value.Uint64()
 }
 
 func (s *Server) counters(add func(string, any)) {

@@ -123,7 +123,12 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	show := a.newProgress(cmd, &f.read.progress)
 	defer func() { show.end(err) }()
 	notes, shared := &noted{w: show, of: []string{location}}, new(convert.Shared)
-	d, err := a.dataset(cmd, location, &f.read, show, func(found record.Finding) {
+	d, err := a.unopened(cmd, location, &f.read)
+	if err != nil {
+		return err
+	}
+	sorting := show.serving(d)
+	err = d.open(cmd.Context(), func(found record.Finding) {
 		notes.report(found)
 		shared.Report(found)
 	})
@@ -134,7 +139,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if nodes != nil {
 		d.Scan.Selection.Where = nodes.Serves
 	}
-	keys, err := keyspace.New(cmd.Context(), d.Scan)
+	keys, err := keyspace.New(cmd.Context(), d.Scan, sorting())
 	show.end(err)
 	if err != nil {
 		return err
@@ -160,6 +165,11 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	s.Log = log
 	if err := f.welcome(cmd, d, listeners, password != ""); err != nil {
 		return err
+	}
+	if a.Terminal && show.mode == "bar" {
+		tick := time.NewTicker(idleEvery)
+		defer tick.Stop()
+		go idle(ctx, tick.C, s, m)
 	}
 	err = s.Serve(ctx, listeners...)
 	if err == nil && cmd.Context().Err() != nil {

@@ -25,6 +25,9 @@ import (
 	"time"
 
 	"kvferry/internal/testkit/redistest"
+	"kvferry/serve"
+	serving "kvferry/serve/command"
+	"kvferry/serve/master"
 )
 
 // served is a dataset that is being served, on a Unix socket.
@@ -277,4 +280,28 @@ func TestServePage(t *testing.T) {
 	if ran < 3 {
 		t.Errorf("%d commands", ran)
 	}
+}
+
+// TestServeIdle: each tick is a line, with what happened since the last one.
+func TestServeIdle(t *testing.T) {
+	s := serve.New(&serving.Server{})
+	said := make(chan string)
+	s.Log = func(text string) { said <- text }
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	tick, ended := make(chan time.Time), make(chan struct{})
+	go func() {
+		defer close(ended)
+		idle(ctx, tick, s, master.New(&master.Master{}))
+	}()
+	s.Stats.In.Add(1536)
+	for i, want := range []string{"3 commands, 3 since the last line; 1.5 KiB received", "5 commands, 2 since the last line"} {
+		s.Stats.Commands.Add(int64(3 - i))
+		tick <- time.Time{}
+		if got := <-said; !strings.Contains(got, "0 clients, 0 replicas; "+want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	stop()
+	<-ended
 }
