@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,8 @@ type Server struct {
 	TempDir string
 	// Info returns lines of further sections of INFO, by name in lower case; may be nil.
 	Info func(section string) []string
+	// Route returns an error unless the server has the keys of a command; nil: the server is not in a cluster.
+	Route func(keys iter.Seq[[]byte]) error
 	// Context ends the passes that scans leave for later calls.
 	Context context.Context
 	// RunID is 40 hex digits that identify this run.
