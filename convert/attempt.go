@@ -13,8 +13,8 @@ import (
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
-	"kvferry/convert/workers"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/parallel"
@@ -43,7 +43,7 @@ type attempt struct {
 	// reported is the encoded report.
 	reported []byte
 	timings  Timings
-	cores    *workers.Cores
+	cores    *pass.Cores
 }
 
 // attempt starts a pass.
@@ -159,7 +159,7 @@ func (a *attempt) identify() error {
 		id = was
 	}
 	a.id = id
-	a.cores = workers.NewCores(a.o.Workers)
+	a.cores = pass.NewCores(a.o.Workers)
 	return nil
 }
 
