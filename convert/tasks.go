@@ -53,12 +53,6 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 			done += p.Tasks[i].Bytes
 		}
 	}
-	if a.o.Rename && a.rules.Renames == nil { // foresee may have found them already
-		var err error
-		if a.rules.Renames, err = a.findRenames(ctx); err != nil {
-			return err
-		}
-	}
 	a.rules.Memory = pass.NewShares(a.o.Memory/4, todo, a.o.Workers)
 	a.meter.Begin(step, total, done, len(todo))
 	commits := work.NewCommits(a.o.Workers)
@@ -72,14 +66,15 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 }
 
 // findRenames lists the records to rename.
-func (a *attempt) findRenames(ctx context.Context) ([]transfer.Rename, error) {
+func (a *attempt) findRenames(ctx context.Context) (err error) {
 	if a.rules.SameName || !a.src.Format().Limits().SameName {
-		return nil, nil
+		return nil
 	}
 	tasks := a.id.Plan.Tasks
 	a.rules.Memory = pass.NewShares(a.o.Memory/4, tasks, a.o.Workers)
 	a.meter.Begin("look", a.id.Plan.Bytes, 0, len(tasks))
-	return transfer.FindRenames(ctx, tasks, a.rules, a.src, a.target, a.cores, a.o.shared())
+	a.rules.Renames, err = transfer.FindRenames(ctx, tasks, a.rules, a.src, a.target, a.cores, a.o.shared())
+	return a.sources.Err(err)
 }
 
 // runTask runs one task and queues its journal entry.
