@@ -10,6 +10,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/sorted"
 	"kvferry/record"
 	"kvferry/serve/command"
@@ -113,15 +114,14 @@ var errOther = errors.New("the key has another type")
 
 // open opens the reader, and moves to the first record that exists: those of other types under the same name follow it.
 func (v *value) open(ctx context.Context, db command.Database, types record.TypeSet, start *record.Start) error {
-	scan := v.k.scan
-	env := v.k.env(v.found.report)
-	env.Start = start
-	r, err := scan.Source.Records(ctx, db.Name, types, format.KeySpan(v.key), env)
+	o := v.k.opening(v.found.report)
+	o.Env.Start = start
+	r, err := o.Open(ctx, &pass.Task{DB: db.Name, Types: types, Span: format.KeySpan(v.key)})
 	if err != nil {
 		return err
 	}
-	if r = scan.Apply(ctx, r, nil); v.how.ByName {
-		r = sorted.ByName(r, sorted.Options{Memory: env.Memory, TempDir: scan.TempDir})
+	if v.how.ByName {
+		r = sorted.ByName(r, sorted.Options{Memory: o.Env.Memory, TempDir: o.Env.TempDir})
 	}
 	v.r = record.Walk(r)
 	for {
