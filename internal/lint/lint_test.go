@@ -95,7 +95,7 @@ var stateRules = []rule{
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/testkit/redistest", "internal/testkit/testsst", "internal/testkit/servertest"}
+var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/testkit/redistest", "internal/testkit/testsst", "internal/testkit/servertest", "internal/testkit/s3test"}
 
 func formatRules() []rule {
 	var out []rule
