@@ -270,7 +270,7 @@ func (f *dumpFlags) dumpRows(ctx context.Context, d *Dataset, w io.Writer) (int6
 		return 0, err
 	}
 	if !d.Scan.Selection.RowsOnly() {
-		return 0, usagef("physical rows can be selected by --db, --keyspace, --type and key only: --expired, --ttl-from, --ttl-to, --min-bytes and --min-elements apply to records")
+		return 0, usagef("physical rows can be selected by --db, --keyspace, --type and key only: filters by expiry and size apply to records")
 	}
 	var p interface {
 		Row(*dump.Row) error
