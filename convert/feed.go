@@ -46,10 +46,10 @@ func NewFeeder(ctx context.Context, opts *Options) (_ *Feeder, err error) {
 
 // reopen opens the source. resort is set if its tables must be sorted.
 func (f *Feeder) reopen(ctx context.Context, w *work.Dir, resort string) error {
-	r := &run{o: f.o, work: w, began: time.Now(), meter: progress.Start(f.o.first(), f.o.Progress)}
+	r := &run{o: f.o, work: w, began: time.Now(), meter: progress.Start(f.o.steps(reading), f.o.Progress)}
 	defer r.meter.Close()
 	f.open = r.attempt(new(work.State), resort)
-	return f.open.openSource(ctx)
+	return f.open.do(ctx, reading[:2])
 }
 
 // Close closes the source.
@@ -75,16 +75,20 @@ func (f *Feeder) pass(ctx context.Context, to format.Format, workers int) (_ *Re
 	defer func() { err = f.open.sources.Err(err) }()
 	a := f.attempt(to, workers)
 	defer a.meter.Close()
-	if err := a.identify(); err != nil {
+	defer a.abort()
+	if err := a.identify(ctx); err != nil {
 		return nil, err
 	}
-	a.setRules()
-	defer a.abort()
 	var nothing *plan.NothingError
 	if err := a.plan(ctx); errors.As(err, &nothing) && a.target != nil {
 		a.id.Plan = new(plan.Plan) // an empty stream is one, too
 	} else if err != nil {
 		return nil, err
+	}
+	if a.o.Rename {
+		if err := a.findRenames(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := a.runTasks(ctx, "convert", true); err != nil {
 		return nil, err

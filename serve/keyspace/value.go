@@ -10,6 +10,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/sorted"
 	"kvferry/record"
 	"kvferry/serve/command"
@@ -86,14 +87,13 @@ func (k *Keyspace) order(db command.Database, want record.Type) []record.TypeSet
 
 // open opens the reader, and moves to the first record that exists: those of other types under the same name follow it.
 func (v *value) open(ctx context.Context, db command.Database, types record.TypeSet, byName bool) error {
-	scan := v.k.scan
-	env := v.k.env(v.found.report)
-	r, err := scan.Source.Records(ctx, db.Name, types, format.KeySpan(v.key), env)
+	o := v.k.opening(v.found.report)
+	r, err := o.Open(ctx, &pass.Task{DB: db.Name, Types: types, Span: format.KeySpan(v.key)})
 	if err != nil {
 		return err
 	}
-	if r = scan.Apply(ctx, r, nil); byName {
-		r = sorted.ByName(r, sorted.Options{Memory: env.Memory, TempDir: scan.TempDir})
+	if byName {
+		r = sorted.ByName(r, sorted.Options{Memory: o.Env.Memory, TempDir: o.Env.TempDir})
 	}
 	v.r = record.Walk(r)
 	for {
