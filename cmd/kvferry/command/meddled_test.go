@@ -88,7 +88,7 @@ func (m *meddled) around(calls []moment) map[string]moment {
 	}
 	published := slices.Index(calls, moment{call: "link report.json"})
 	if read == 0 || published < proved {
-		m.t.Fatalf("the calls are %q", calls)
+		m.t.Fatalf("the calls are %v", calls)
 	}
 	return map[string]moment{"before": calls[written], "during": calls[read], "after": calls[published]}
 }
