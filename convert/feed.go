@@ -26,8 +26,8 @@ type Shared struct {
 // Report collects a finding of the source's stores, so that a Feeder takes it for its own.
 func (s *Shared) Report(f record.Finding) { s.found.Report(f) }
 
-// Feeder converts a dataset into targets that are streams, any number of times: it publishes nothing, and the source
-// stays open between the passes.
+// Feeder converts a dataset into streams, any number of times. It publishes no files and keeps the source open between
+// the passes.
 type Feeder struct {
 	o      *Options
 	open   *attempt // has the source
@@ -114,7 +114,7 @@ func (f *Feeder) otherwise(err error) (resort string, other bool) {
 	var order *store.OrderError
 	var block *store.BlockError
 	switch {
-	case f.fits: // an error of now, which must not begin the target anew
+	case f.fits: // a later error must not begin the target again
 		return "", false
 	case errors.As(err, &order) && f.open.resort == "":
 		return order.Error(), true
@@ -166,7 +166,7 @@ func (f *Feeder) files() *disk.Sources {
 	return &f.open.sources
 }
 
-// tell adds what the stores of a shared source have reported so far.
+// tell adds the findings of a shared source's stores so far.
 func (f *Feeder) tell() {
 	if f.shared != nil {
 		f.shared.found.Tell(f.open.stores.Report)
