@@ -251,7 +251,7 @@ func TestCheckTakesTheFilters(t *testing.T) {
 func TestFiltersComeBackFromAFile(t *testing.T) {
 	given := []string{"--type", "set,hash", "--db", "bar", "--db", `"a,b",`, "--db", "\xff", "--match", "a b*", "--match", "'", "--regex", `^\d+$`,
 		"--sample", "7", "--ttl-from", "90m", "--ttl-to", "999999999999", "--min-bytes", "1536", "--min-elements", "3",
-		"--range", "b..hex:ff"}
+		"--range", "b..hex:ff", "--exclude", "a?", "--exclude", "b", "--no-expiry", "--max-bytes", "4k"}
 	parse := func(args []string, file *inspect.FingerprintFile) filter.Conditions {
 		t.Helper()
 		var f ReadFlags
