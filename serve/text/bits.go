@@ -101,8 +101,8 @@ func (r *BitRange) Count(b []byte) (n int64) {
 	return n
 }
 
-// Find returns the offset of the first bit in the range with a value; -1 if there is none. Zeros follow a string unless
-// the range has an end.
+// Find returns the offset of the first bit in the range with a value, or -1. Zeros follow a string unless the
+// range has an end.
 func (r *BitRange) Find(b []byte, want int64) int64 {
 	first, last := r.of(b)
 	at := find(b, first, last, want)
@@ -112,7 +112,7 @@ func (r *BitRange) Find(b []byte, want int64) int64 {
 	return at
 }
 
-// find returns the offset of the first bit of a range with a value; -1 if there is none.
+// find returns the offset of the first bit with a value, or -1.
 func find(b []byte, first, last, want int64) int64 {
 	skip := byte(0xff)
 	if want == 1 {
