@@ -16,6 +16,15 @@ func (c *Call) sorting() extsort.Options {
 	return extsort.Options{Memory: max(c.Server.Memory/64, 1<<20), TempDir: c.Server.TempDir}
 }
 
+// sortingFrom is sorting from either end; prefixes of a sorter from the end are inverted.
+func (c *Call) sortingFrom(back bool) extsort.Options {
+	o := c.sorting()
+	if back {
+		o.Compare = func(a, b []byte) int { return bytes.Compare(b, a) }
+	}
+	return o
+}
+
 // rank is a sorter of scored members, by score and member, from either end.
 type rank struct {
 	*extsort.Sorter
@@ -24,11 +33,7 @@ type rank struct {
 
 // newRank returns a sorter, which the caller closes.
 func (c *Call) newRank(back bool) *rank {
-	o := c.sorting()
-	if back {
-		o.Compare = func(a, b []byte) int { return bytes.Compare(b, a) }
-	}
-	return &rank{extsort.New(o), back}
+	return &rank{extsort.New(c.sortingFrom(back)), back}
 }
 
 // add adds a member. -0 and 0 are equal, but keep their signs.

@@ -5,6 +5,7 @@ import (
 
 	"kvferry/internal/shared/argument"
 	"kvferry/serve/resp"
+	"kvferry/serve/text"
 )
 
 func stringCommands() []Command {
@@ -151,65 +152,26 @@ func lcs(c *Call) error {
 	return c.lcs(two[0], two[1], &o)
 }
 
-// lcs fills the table and walks back through it.
+// lcs replies with the common subsequence of two strings.
 func (c *Call) lcs(a, b []byte, o *lcsOptions) error {
-	width := len(b) + 1
-	table := make([]uint32, (len(a)+1)*width)
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			if a[i-1] == b[j-1] {
-				table[i*width+j] = table[(i-1)*width+j-1] + 1
-			} else {
-				table[i*width+j] = max(table[(i-1)*width+j], table[i*width+j-1])
-			}
-		}
-	}
-	total := table[len(table)-1]
+	seq, runs := text.Common(a, b)
 	if o.length {
-		c.W.Int(int64(total))
+		c.W.Int(int64(len(seq)))
 		return nil
 	}
-	text, matches := backwards(a, b, table)
 	if !o.idx {
-		c.W.Bulk(text)
+		c.W.Bulk(seq)
 		return nil
 	}
-	return c.lcsMatches(matches, int64(total), o)
+	return c.lcsMatches(runs, int64(len(seq)), o)
 }
 
-// match is a common substring: its ends in both strings.
-type match struct{ a, b, n int64 }
-
-// backwards returns the common subsequence, and its runs from the last one.
-func backwards(a, b []byte, table []uint32) (text []byte, out []match) {
-	width, i, j := len(b)+1, len(a), len(b)
-	text = make([]byte, table[len(table)-1])
-	for at := len(text); i > 0 && j > 0; {
-		switch {
-		case a[i-1] == b[j-1]:
-			at--
-			text[at] = a[i-1]
-			if n := len(out); n > 0 && out[n-1].a-out[n-1].n == int64(i-1) && out[n-1].b-out[n-1].n == int64(j-1) {
-				out[n-1].n++
-			} else {
-				out = append(out, match{int64(i - 1), int64(j - 1), 1})
-			}
-			i, j = i-1, j-1
-		case table[(i-1)*width+j] > table[i*width+j-1]:
-			i--
-		default:
-			j--
-		}
-	}
-	return text, out
-}
-
-func (c *Call) lcsMatches(matches []match, total int64, o *lcsOptions) error {
+func (c *Call) lcsMatches(matches []text.Run, total int64, o *lcsOptions) error {
 	c.W.Header(resp.Map, 2)
 	c.W.BulkString("matches")
 	err := c.W.Aggregate(resp.Array, func() (n int64, err error) {
 		for _, m := range matches {
-			if m.n < o.minLen {
+			if m.Len < o.minLen {
 				continue
 			}
 			n++
@@ -218,13 +180,13 @@ func (c *Call) lcsMatches(matches []match, total int64, o *lcsOptions) error {
 				size++
 			}
 			c.W.Header(resp.Array, size)
-			for _, end := range []int64{m.a, m.b} {
+			for _, end := range []int64{m.A, m.B} {
 				c.W.Header(resp.Array, 2)
-				c.W.Int(end - m.n + 1)
+				c.W.Int(end - m.Len + 1)
 				c.W.Int(end)
 			}
 			if o.withLen {
-				c.W.Int(m.n)
+				c.W.Int(m.Len)
 			}
 		}
 		return n, nil

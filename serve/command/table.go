@@ -33,7 +33,7 @@ type Table struct {
 func NewTable(more ...Command) *Table {
 	t := &Table{by: map[string]*Command{}}
 	for _, list := range [][]Command{connectionCommands(), keyCommands(), stringCommands(), bitCommands(), hashCommands(), listCommands(), setCommands(),
-		zsetCommands(), streamCommands(), writeCommands(), more} {
+		zsetCommands(), geoCommands(), sortCommands(), streamCommands(), writeCommands(), more} {
 		for i := range list {
 			t.by[list[i].Name] = &list[i]
 		}

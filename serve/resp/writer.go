@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"math"
@@ -191,6 +192,22 @@ func (w *Writer) Double(f float64) {
 	w.text(",")
 	w.bytes(b)
 	w.text("\r\n")
+}
+
+// Decimal writes a number with up to 17 decimals.
+func (w *Writer) Decimal(f float64) {
+	var room [352]byte
+	b := strconv.AppendFloat(room[:0], f, 'f', 17, 64)
+	b = bytes.TrimRight(b, "0")
+	if b = bytes.TrimSuffix(b, []byte(".")); string(b) == "-0" {
+		b = b[1:]
+	}
+	if w.Proto < 3 {
+		w.Bulk(b)
+		return
+	}
+	w.text(",")
+	w.bytes(append(b, "\r\n"...))
 }
 
 // AppendDouble appends a number with 17 digits.

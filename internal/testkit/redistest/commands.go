@@ -111,6 +111,10 @@ func word(r *rand.Rand, w string) string {
 		return fmt.Sprint(time.Now().UnixMilli() + int64(r.Intn(1e9)) + 1e9)
 	case "@": // a sorted set with one score
 		return key("a")
+	case "^": // places, of which no two are the same
+		return "e" + pick("0", "1", "2", "3")
+	case "!": // a list of the digits of keys
+		return "n" + pick("0", "1", "2", "3")
 	case "A":
 		return fmt.Sprintf("%016x", xxh3.HashString(word(r, "V")))
 	case "J":

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kvferry/internal/shared/geo"
 	"kvferry/record"
 	"kvferry/redis/state/bits"
 	"kvferry/redis/state/streams"
@@ -74,8 +75,8 @@ var table = withPlain(map[string]*command{
 	"ZRANGESTORE": {-5, write, two(writes, reads), cmdZrangestore},
 
 	"GEOADD": {-5, write, one(update), nil}, "GEOSEARCHSTORE": {-8, write, two(writes, reads), cmdGeosearchstore},
-	"GEORADIUS":         {-6, write, stored(5, "STORE", "STOREDIST"), cmdGeoradius(false)},
-	"GEORADIUSBYMEMBER": {-5, write, stored(4, "STORE", "STOREDIST"), cmdGeoradius(true)},
+	"GEORADIUS":         {-6, write, stored(5, "STORE", "STOREDIST"), cmdGeoradius(geo.Around)},
+	"GEORADIUSBYMEMBER": {-5, write, stored(4, "STORE", "STOREDIST"), cmdGeoradius(geo.AroundMember)},
 
 	"XADD": {-5, write, one(update), streams.Add}, "XTRIM": {-4, write, one(update), streams.Trim},
 	"XDEL": {-3, write, one(update), streams.Delete}, "XDELEX": {-5, write, one(update), streams.DeleteRefs},

@@ -68,10 +68,10 @@ func TestRefused(t *testing.T) {
 		"ZUNIONSTORE k 1 s": wrongType, "ZRANGESTORE k z a b": integer, "ZRANGESTORE k s 0 1": wrongType, "ZRANGESTORE k z 0 1 LIMIT 0 1": "",
 
 		"GEORADIUS z x 1 1 km STORE k": "float", "GEORADIUS z 1 99 1 km STORE k": "longitude,latitude", "GEORADIUS z 1 1 1 miles STORE k": "unsupported unit",
-		"GEORADIUS z 1 1 -1 km STORE k": "numeric radius", "GEORADIUS z 1 1 1 km STORE k COUNT 0": "COUNT must be", "GEORADIUS z 1 1 1 km WHAT": "this option", "GEORADIUSBYMEMBER z a 1 km STORE k ANY": syntax, "SPOP t": "does not follow its effect",
+		"GEORADIUS z 1 1 -1 km STORE k": "radius cannot be negative", "GEORADIUS z 1 1 1 km STORE k COUNT 0": "COUNT must be", "GEORADIUS z 1 1 1 km WHAT": "this option", "GEORADIUSBYMEMBER z a 1 km STORE k ANY": "requires COUNT", "SPOP t": "does not follow its effect",
 		"GEORADIUSBYMEMBER z no 1 km STORE k": "could not decode", "GEORADIUSBYMEMBER z b 1 km STORE k": "is not a position", "GEORADIUSBYMEMBER s a 1 km STORE k": wrongType,
 		"GEOSEARCHSTORE k z FROMMEMBER no FROMMEMBER a BYBOX 1 1 m": "could not decode",
-		"GEOSEARCHSTORE k z FROMLONLAT 1 x BYRADIUS 1 m":            "longitude", "GEOSEARCHSTORE k z FROMMEMBER a BYBOX x 1 m": "numeric",
+		"GEOSEARCHSTORE k z FROMLONLAT 1 x BYRADIUS 1 m":            "float", "GEOSEARCHSTORE k z FROMMEMBER a BYBOX x 1 m": "numeric",
 		"SORT z WHAT": "this option", "SORT z LIMIT x 1": integer, "SORT h STORE k": wrongType, "SORT t STORE k": "converted into double", "SORT t BY w* ALPHA STORE k": "an unknown order",
 
 		"RESTORE k 0 payload": "payloads are not read here", "FUNCTION LOAD return": "Missing library", "FUNCTION RESTORE payload": "payloads are not read here",

@@ -1,0 +1,30 @@
+package command
+
+import "testing"
+
+// TestSearches: what a server cannot be asked, or answers in any order.
+func TestSearches(t *testing.T) {
+	const sicily = "zset g Palermo=3479099956230698 Catania=3479447370796909 far=1e300 near=3479447370796909"
+	s, _ := newFake(t, sicily, "list l 3 1 2 2", "set s b a", "zset z a=2 b=1", "string w1 x", "string w2 y", "hash h1 f=7", "hash h2 f=5", "string t text")
+	c := newCaller(t, s)
+	for _, tt := range []struct{ line, want string }{
+		{"GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 200 km", `*3[$"Palermo" $"Catania" $"near"]`},
+		{"GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 200 km COUNT 1 ANY", `*1[$"Palermo"]`},
+		{"GEOSEARCH g FROMLONLAT 15 37 BYBOX 300 300 km ASC COUNT 1 WITHDIST WITHHASH", `*1[*3[$"Catania" $"56.4413" :"3479447370796909"]]`},
+		{"GEORADIUS g 15 37 200 km DESC COUNT 1", `*1[$"Palermo"]`},
+		{"GEORADIUS g 15 37 200 km STORE x", `-"READONLY You can't write against a read only replica."`},
+		{"GEORADIUS_RO g 15 37 200 km STORE x", `-"ERR syntax error"`},
+		{"GEORADIUSBYMEMBER_RO g Palermo 1 km WITHCOORD", `*1[*2[$"Palermo" *2[$"13.36138933897018433" $"38.11555639549629859"]]]`},
+		{"GEOHASH g Palermo none", `*2[$"sqc8b49rny0" $"-1"]`}, {"GEODIST g Palermo Catania km", `$"166.2742"`}, {"GEOPOS g none", `*1[*"-1"]`},
+		{"SORT l", `*4[$"1" $"2" $"2" $"3"]`}, {"SORT l DESC LIMIT 1 2", `*2[$"2" $"2"]`}, {"SORT l BY nosort DESC", `*4[$"2" $"2" $"1" $"3"]`},
+		{"SORT s ALPHA", `*2[$"a" $"b"]`}, {"SORT s BY nosort", `*2[$"b" $"a"]`}, {"SORT z BY nosort DESC", `*2[$"a" $"b"]`}, {"SORT z", `-"ERR One or more scores can't be converted into double"`},
+		{"SORT l BY h*->f GET # GET w* GET t", `*12[$"3" $"-1" $"-1" $"2" $"y" $"-1" $"2" $"y" $"-1" $"1" $"x" $"-1"]`},
+		{"SORT l BY w* ALPHA DESC", `*4[$"2" $"2" $"1" $"3"]`}, {"SORT l GET h*", `*4[$"-1" $"-1" $"-1" $"-1"]`},
+		{"SORT l STORE x", `-"READONLY You can't write against a read only replica."`}, {"SORT_RO l STORE x", `-"ERR syntax error"`}, {"SORT t", `-"WRONGTYPE Operation against a key holding the wrong kind of value"`},
+		{"SORT none", `*"0"`},
+	} {
+		if got := c.do(tt.line).String(); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.line, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package command
+
+import (
+	"errors"
+	"io"
+
+	"kvferry/internal/shared/argument"
+	"kvferry/internal/shared/sorting"
+	"kvferry/internal/sys/extsort"
+	"kvferry/record"
+	"kvferry/serve/resp"
+)
+
+func sortCommands() []Command {
+	return []Command{
+		{"sort", -2, "write movablekeys", 1, 1, 1, sortOf(false)},
+		{"sort_ro", -2, "readonly movablekeys", 1, 1, 1, sortOf(true)},
+	}
+}
+
+// sortable are the types that SORT takes.
+var sortable = record.Of(record.List, record.Set, record.ZSet)
+
+// sortOf makes SORT or SORT_RO.
+func sortOf(readOnly bool) func(*Call) error {
+	return func(c *Call) (err error) {
+		var o sorting.Options
+		if err := o.Read(c.Args[2:], readOnly, func([]byte) error { return argument.ErrSyntax }); err != nil {
+			return err
+		}
+		if o.Store != nil {
+			return errReadOnly
+		}
+		back := o.Unsorted() && o.Desc
+		elems := extsort.New(c.sortingFrom(back))
+		defer closeAll(&err, elems)
+		if err := c.elements(elems, back); err != nil {
+			return err
+		}
+		if o.Unsorted() {
+			return c.replySorted(elems, &o)
+		}
+		weighed := extsort.New(c.sortingFrom(o.Desc))
+		defer closeAll(&err, weighed)
+		if err := c.weigh(weighed, elems, &o); err != nil {
+			return err
+		}
+		return c.replySorted(weighed, &o)
+	}
+}
+
+// elements adds the elements of the key to s in their order; back turns it around, except for a set. The pass ends
+// before the keys of patterns are opened: a client that holds a pass must not wait for another.
+func (c *Call) elements(s *extsort.Sorter, back bool) error {
+	n := uint64(0)
+	var bad error
+	_, err := c.walkValue(c.Args[1], anyType, func(h *record.Header, e *record.Element) bool {
+		if !sortable.Has(h.Type) {
+			bad = argument.ErrWrongType
+			return false
+		}
+		n++
+		at, elem := n, e.Name
+		switch {
+		case h.Type == record.List:
+			elem = e.Value
+		case h.Type == record.ZSet:
+			at = record.RankScore(e.Score)
+		}
+		if back && h.Type != record.Set {
+			at = ^at
+		}
+		bad = s.Add(at, elem, elem)
+		return bad == nil && c.live()
+	})
+	return errors.Join(err, bad)
+}
+
+// weigh adds the elements with their weights.
+func (c *Call) weigh(to, elems *extsort.Sorter, o *sorting.Options) error {
+	return c.eachSorted(elems, 0, int64(elems.Len()), func(elem []byte) error {
+		if o.By == nil {
+			return addWeighed(to, o, elem, elem, true)
+		}
+		return c.target(o.By, elem, func(b []byte) error { return addWeighed(to, o, elem, b, b != nil) })
+	})
+}
+
+// addWeighed adds an element with its weight. Elements without a weight are 0, or come before all texts.
+func addWeighed(to *extsort.Sorter, o *sorting.Options, elem, weight []byte, there bool) error {
+	at, key := uint64(number(there)), weight
+	if !o.Alpha {
+		score, err := sorting.Score(weight)
+		if err != nil {
+			return err
+		}
+		at, key = record.RankScore(score), elem
+	}
+	if o.Desc {
+		at = ^at
+	}
+	return to.Add(at, key, elem)
+}
+
+// eachSorted calls f with the elements from <= i < to of a sorter.
+func (c *Call) eachSorted(s *extsort.Sorter, from, to int64, f func(elem []byte) error) error {
+	it, err := s.Sort()
+	for i := int64(0); err == nil && i < to && c.live(); i++ {
+		_, _, elem, end := it.Next()
+		if end == io.EOF {
+			return nil
+		}
+		if err = end; err == nil && i >= from {
+			err = f(elem)
+		}
+	}
+	return err
+}
+
+// replySorted replies with the elements that LIMIT selects, or with what GET names for them.
+func (c *Call) replySorted(s *extsort.Sorter, o *sorting.Options) error {
+	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
+		from, to := o.Window(int64(s.Len()))
+		err = c.eachSorted(s, from, to, func(elem []byte) error {
+			if len(o.Gets) == 0 {
+				n++
+				c.W.Bulk(elem)
+			}
+			for _, pattern := range o.Gets {
+				n++
+				if err := c.target(pattern, elem, func(b []byte) error { c.bulk(b); return nil }); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return n, err
+	})
+}
+
+// target calls f with what a pattern names for an element: itself, a string or a field; nil if there is none.
+func (c *Call) target(pattern, elem []byte, f func(b []byte) error) (err error) {
+	if string(pattern) == "#" {
+		return f(elem)
+	}
+	key, field, ok := sorting.Target(pattern, elem)
+	if !ok {
+		return f(nil)
+	}
+	found := false
+	if field == nil {
+		err = c.text(key, func(b []byte) error { found = true; return f(b) })
+	} else {
+		var bad error
+		err = c.find(key, record.Hash, [][]byte{field}, func(e *record.Element) bool {
+			found, bad = true, f(append([]byte{}, e.Value...))
+			return false
+		})
+		err = errors.Join(err, bad)
+	}
+	if errors.Is(err, argument.ErrWrongType) || err == nil && !found { // another type has no such value
+		return f(nil)
+	}
+	return err
+}
