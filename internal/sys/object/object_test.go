@@ -264,7 +264,8 @@ func TestRefused(t *testing.T) {
 		"anonymous":         {"s3://data/x", [2]string{}, Options{Anonymous: true}, "InvalidAccessKeyId"},
 		"no bucket":         {"s3://none/x", [2]string{}, quick, "there is no bucket none at 127.0.0.1"},
 		"nothing there":     {"s3://data/x", [2]string{}, quick, fs.ErrNotExist.Error()},
-		"nobody listens":    {"s3://data/x", [2]string{"AWS_ENDPOINT_URL", "http://127.0.0.1:1"}, quick, "(4 tries)"},
+		"nobody listens":    {"s3://data/x", [2]string{"AWS_ENDPOINT_URL", "http://127.0.0.1:1"}, quick, "(3 tries): check the address"},
+		"no such server":    {"s3://data/x", [2]string{"AWS_ENDPOINT_URL", "http://nowhere.invalid"}, quick, "no answer from http://nowhere.invalid (--s3-endpoint, "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.set[0] != "" {
