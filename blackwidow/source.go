@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/versioned"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store/rocks/rocksopts"
 )
@@ -77,7 +77,7 @@ func (s *source) openDB(ctx context.Context, dir string, o *format.OpenOptions) 
 	if err != nil || found {
 		return err
 	}
-	parts, err := dataset.Subdirs(filepath.Join(s.Dir, dir), dataset.IsNumber)
+	parts, err := dataset.Subdirs(disk.Join(s.Dir, dir), dataset.IsNumber)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (s *source) checkStreams(o *format.OpenOptions) error {
 // rocksOf returns the RocksDB version that last opened the stores of a directory, "" if no file records it.
 func (s *source) rocksOf(h home) (version string, err error) {
 	for i := range withoutStreams {
-		if version, _, err = rocksopts.Newest(filepath.Join(s.Dir, h.dir, withoutStreams[i].dir), "rocksdb_version"); version != "" || err != nil {
+		if version, _, err = rocksopts.Newest(disk.Join(s.Dir, h.dir, withoutStreams[i].dir), "rocksdb_version"); version != "" || err != nil {
 			break
 		}
 	}

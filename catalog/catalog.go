@@ -4,7 +4,6 @@ package catalog
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"kvferry/ardb"
 	"kvferry/blackwidow"
@@ -77,7 +76,7 @@ func peekTables(kind string) func(dir string) (format.StoreEvidence, error) {
 
 // peekLMDB is the Peek function of LMDB.
 func peekLMDB(dir string) (format.StoreEvidence, error) {
-	if _, err := disk.Lstat(filepath.Join(dir, "data.mdb")); err != nil {
+	if _, err := disk.Lstat(disk.Join(dir, "data.mdb")); err != nil {
 		return format.StoreEvidence{}, store.ErrNotStore
 	}
 	names, err := lmdb.Peek(dir)

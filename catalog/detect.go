@@ -40,7 +40,7 @@ func (c *Catalog) gather(dir string) (*format.Evidence, error) {
 		if linked {
 			behind++
 		}
-		path := filepath.Join(dir, filepath.FromSlash(rel))
+		path := disk.Join(dir, filepath.FromSlash(rel))
 		if rel != "." && isWork(path) || c.peek(ev, path, rel) || depth(rel) == maxDepth || behind > maxLinked {
 			return fs.SkipDir
 		}
@@ -57,7 +57,7 @@ func isWork(dir string) bool {
 	if filepath.Ext(dir) != ".kvferry" {
 		return false
 	}
-	_, err := disk.Lstat(filepath.Join(dir, "journal"))
+	_, err := disk.Lstat(disk.Join(dir, "journal"))
 	return err == nil
 }
 
@@ -205,7 +205,7 @@ func cutHeader(head string) bool {
 
 // partOfStore returns an error with advice if a file belongs to a store, else nil.
 func (c *Catalog) partOfStore(path string) error {
-	dir := filepath.Dir(path)
+	dir := disk.Dir(path)
 	for _, d := range c.Drivers {
 		if _, err := d.Peek(dir); !errors.Is(err, store.ErrNotStore) && !disk.IsAccess(err) {
 			return fmt.Errorf("%s: a file of a database (%s): name the directory of the dataset, which is %s or one above it", path, d.Name, dir)
@@ -289,7 +289,7 @@ func (c *Catalog) fileIn(dir string) (location string) {
 		return ""
 	}
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
+		path := disk.Join(dir, e.Name())
 		if !e.Type().IsRegular() {
 			continue
 		}

@@ -58,7 +58,7 @@ func (f *Found) Open(ctx context.Context, options *format.OpenOptions) (format.S
 		report(record.FindStoreNotRead, s.Path, severity, describeStore(&s)+" is not where "+f.Format.Name()+" has its databases; kvferry does not read it")
 	}
 	for _, c := range f.Evidence.Closed {
-		if !tried.below(filepath.Join(f.Location.Path, filepath.FromSlash(c.Path))) {
+		if !tried.below(disk.Join(f.Location.Path, filepath.FromSlash(c.Path))) {
 			report(record.FindStoreNotRead, c.Path, record.Warning, "kvferry may not read this directory ("+c.Err.Error()+"), in which "+f.Format.Name()+" has no databases")
 		}
 	}
@@ -86,7 +86,7 @@ func (f *Found) Input(options format.OpenOptions) convert.Input {
 // KeyspacesOf returns the keyspaces that detection found in the store at a directory.
 func (f *Found) KeyspacesOf(dir string) []format.KeyspaceEvidence {
 	for _, s := range f.Evidence.Stores {
-		if filepath.Clean(filepath.Join(f.Location.Path, s.Path)) == filepath.Clean(dir) {
+		if filepath.Clean(disk.Join(f.Location.Path, s.Path)) == filepath.Clean(dir) {
 			return s.Keyspaces
 		}
 	}
@@ -101,7 +101,7 @@ func (f *Found) unread(tried *tries) []format.StoreEvidence {
 		if f.Location.Store != "" && s.Kind != f.Driver.Name {
 			continue
 		}
-		if !tried.has(filepath.Join(f.Location.Path, filepath.FromSlash(s.Path))) {
+		if !tried.has(disk.Join(f.Location.Path, filepath.FromSlash(s.Path))) {
 			out = append(out, s)
 		}
 	}

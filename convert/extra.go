@@ -19,7 +19,7 @@ const maxInfo = 1 << 16
 // copyExtra copies the files beside the stores to the target.
 func copyExtra(src format.Source, from, to string) error {
 	for _, rel := range src.Extra() {
-		if err := copyFile(filepath.Join(from, filepath.FromSlash(rel)), extraPath(to, rel)); err != nil {
+		if err := copyFile(disk.Join(from, filepath.FromSlash(rel)), extraPath(to, rel)); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func following(src format.Source, target format.Format, from string) (*Following
 func followLines(src format.Source, from string) ([]string, error) {
 	var lines []string
 	for _, rel := range src.Extra() {
-		info, err := store.ReadHead(filepath.Join(from, filepath.FromSlash(rel)), maxInfo)
+		info, err := store.ReadHead(disk.Join(from, filepath.FromSlash(rel)), maxInfo)
 		if err != nil {
 			return nil, err
 		}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/versioned"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 
@@ -57,14 +57,14 @@ func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error)
 func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOptions) (bool, error) {
 	db := &opened{Database: &versioned.Database{Name: name, Dirs: []string{dir}}, instances: map[int]*versioned.Store{}, passed: map[int]bool{}}
 	s.DBs = append(s.DBs, db.Database)
-	numbers, err := dataset.Subdirs(filepath.Join(s.Dir, dir), dataset.IsNumber)
+	numbers, err := dataset.Subdirs(disk.Join(s.Dir, dir), dataset.IsNumber)
 	if err != nil {
 		return false, err
 	}
 	for _, number := range numbers {
 		i, err := strconv.Atoi(number)
 		if err != nil || i >= maxInstances {
-			return false, fmt.Errorf("%s: %s is not an instance; a database has at most %d", filepath.Join(s.Dir, dir), number, maxInstances)
+			return false, fmt.Errorf("%s: %s is not an instance; a database has at most %d", disk.Join(s.Dir, dir), number, maxInstances)
 		}
 		if _, err := db.open(ctx, s.Dir, dir, i, o); err != nil {
 			return false, err

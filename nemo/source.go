@@ -10,6 +10,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/versioned"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -54,7 +55,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 	s.DBs = append(s.DBs, db)
 	var missing []dataset.Lack
 	for i := range families {
-		if dataset.Passed(s.Dir, filepath.Join(dir, families[i].dir), name, families[i].typ, o) {
+		if dataset.Passed(s.Dir, disk.Join(dir, families[i].dir), name, families[i].typ, o) {
 			continue
 		}
 		st, err := families[i].open(ctx, s.Dir, dir, name, o)
@@ -62,7 +63,7 @@ func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOpt
 			return false, err
 		}
 		if st == nil {
-			missing = append(missing, dataset.Lack{Dir: filepath.Join(dir, families[i].dir), Type: families[i].typ})
+			missing = append(missing, dataset.Lack{Dir: disk.Join(dir, families[i].dir), Type: families[i].typ})
 			continue
 		}
 		db.Stores = append(db.Stores, st)
@@ -80,7 +81,7 @@ var orders = map[string]*store.Comparer{keyspace: &store.Bytewise}
 
 // open opens the store of one type; nil if it does not exist.
 func (f *family) open(ctx context.Context, root, dir, db string, o *format.OpenOptions) (*versioned.Store, error) {
-	rel := filepath.Join(dir, f.dir)
+	rel := disk.Join(dir, f.dir)
 	st, _, err := versioned.OpenStore(ctx, root, rel, db, f.layout, orders, o)
 	if st != nil {
 		st.Named(func(string) (long, short string) { return filepath.ToSlash(rel), f.dir })

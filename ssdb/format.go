@@ -62,9 +62,9 @@ func (ssdbFormat) Detect(ev *format.Evidence) (v format.Verdict) {
 			continue
 		}
 		score, why := weigh(s)
-		beside := filepath.Join(ev.Dir, home, metaDir)
+		beside := disk.Join(ev.Dir, home, metaDir)
 		if s.Path == "." {
-			beside = filepath.Join(filepath.Dir(ev.Dir), metaDir)
+			beside = disk.Join(disk.Dir(ev.Dir), metaDir)
 			name = filepath.Base(ev.Dir)
 		}
 		if _, err := disk.Stat(beside); score > 0 && err == nil && name == dataDir {

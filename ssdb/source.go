@@ -56,16 +56,16 @@ func open(ctx context.Context, f ssdbFormat, dir string, o *format.OpenOptions) 
 
 func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error) {
 	for _, home := range homes {
-		if s.data, err = s.openStore(ctx, filepath.Join(home, dataDir), o); s.data == nil && err == nil {
+		if s.data, err = s.openStore(ctx, disk.Join(home, dataDir), o); s.data == nil && err == nil {
 			continue
 		}
 		if err == nil {
-			s.meta, err = s.openStore(ctx, filepath.Join(home, metaDir), o)
+			s.meta, err = s.openStore(ctx, disk.Join(home, metaDir), o)
 		}
 		return err
 	}
-	if _, err := disk.Stat(filepath.Join(s.Dir, "..", dataDir)); err == nil && filepath.Base(s.Dir) == metaDir {
-		return fmt.Errorf("%s: this is the state that the server keeps beside its data; name %s, or the directory above", s.Dir, filepath.Join(s.Dir, "..", dataDir))
+	if _, err := disk.Stat(disk.Join(s.Dir, "..", dataDir)); err == nil && filepath.Base(s.Dir) == metaDir {
+		return fmt.Errorf("%s: this is the state that the server keeps beside its data; name %s, or the directory above", s.Dir, disk.Join(s.Dir, "..", dataDir))
 	}
 	if s.data, err = s.openStore(ctx, "", o); s.data != nil || err != nil && !errors.Is(err, store.ErrNotStore) {
 		return err
@@ -82,7 +82,7 @@ func (s *source) openStore(ctx context.Context, rel string, o *format.OpenOption
 	s.stores = append(s.stores, st)
 	all := st.Keyspaces()
 	if len(all) != 1 || !all[0].Comparer().IsBytewise() {
-		return nil, fmt.Errorf("%s: SSDB has one keyspace in byte order", filepath.Join(s.Dir, rel))
+		return nil, fmt.Errorf("%s: SSDB has one keyspace in byte order", disk.Join(s.Dir, rel))
 	}
 	return all[0], nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -19,7 +18,7 @@ func CheckLive(dir, lock string) error {
 	if disk.IsMounted(dir) { // a lock that was copied there says nothing
 		return nil
 	}
-	f, err := OpenRegular(filepath.Join(dir, lock))
+	f, err := OpenRegular(disk.Join(dir, lock))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 
 	"golang.org/x/sys/windows"
 
@@ -16,7 +15,7 @@ func CheckLive(dir, lock string) error {
 	if disk.IsMounted(dir) { // a lock that was copied there says nothing
 		return nil
 	}
-	f, err := OpenRegular(filepath.Join(dir, lock))
+	f, err := OpenRegular(disk.Join(dir, lock))
 	switch {
 	case err == nil:
 		return f.Close()

@@ -44,18 +44,18 @@ func Dir(dir, kind string) (engine, found string, err error) {
 	}
 	var at []string
 	for _, k := range kinds {
-		if sub := filepath.Join(dir, k); storeIn(sub) != "" {
+		if sub := disk.Join(dir, k); storeIn(sub) != "" {
 			at = append(at, k)
 		}
 	}
 	switch len(at) {
 	case 0:
 		if kind != "" { // stores that are no files
-			return filepath.Join(dir, kind), kind, nil
+			return disk.Join(dir, kind), kind, nil
 		}
 		return "", "", fmt.Errorf("%s: no rocksdb, leveldb or lmdb directory of Ardb here: %w", dir, store.ErrNotStore)
 	case 1:
-		return filepath.Join(dir, at[0]), at[0], nil
+		return disk.Join(dir, at[0]), at[0], nil
 	}
 	return "", "", fmt.Errorf("%s: holds databases of %s: name the directory of one", dir, strings.Join(at, " and "))
 }
@@ -75,7 +75,7 @@ func storeIn(dir string) string {
 }
 
 func exists(dir, name string) bool {
-	_, err := disk.Stat(filepath.Join(dir, name))
+	_, err := disk.Stat(disk.Join(dir, name))
 	return err == nil
 }
 

@@ -50,7 +50,7 @@ func List(dir string) ([]File, error) {
 		f := File{Path: rel, Size: info.Size(), MTime: info.ModTime().UTC(), Version: disk.Version(info)}
 		if linked && info.Mode()&fs.ModeSymlink == 0 {
 			var err error
-			if f.Real, err = Real(filepath.Join(dir, filepath.FromSlash(rel))); err != nil {
+			if f.Real, err = Real(disk.Join(dir, filepath.FromSlash(rel))); err != nil {
 				return err
 			}
 		}

@@ -107,7 +107,7 @@ func realDirs(source string) ([]string, error) {
 		case !info.IsDir():
 			return nil
 		case linked:
-			dir, err := Real(filepath.Join(root, filepath.FromSlash(rel)))
+			dir, err := Real(disk.Join(root, filepath.FromSlash(rel)))
 			if err != nil {
 				return err
 			}

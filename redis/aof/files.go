@@ -54,7 +54,7 @@ func Find(location string) (*Log, error) {
 		if strings.HasSuffix(location, manifestSuffix) {
 			return readManifest(location)
 		}
-		return newLog(filepath.Dir(location), []string{filepath.Base(location)})
+		return newLog(disk.Dir(location), []string{filepath.Base(location)})
 	}
 	manifests, err := manifests(location)
 	switch {
@@ -76,7 +76,7 @@ func manifests(location string) ([]string, error) {
 	}
 	entries, err := disk.ReadDir(location)
 	for i := 0; i < len(entries) && err == nil; i++ {
-		dir := filepath.Join(location, entries[i].Name())
+		dir := disk.Join(location, entries[i].Name())
 		if st, serr := disk.Stat(dir); serr != nil || !st.IsDir() {
 			continue // deleted since, or a dangling link
 		}
@@ -124,7 +124,7 @@ func readManifest(path string) (*Log, error) {
 	for _, p := range m.Loaded() {
 		names = append(names, p.Name)
 	}
-	l, err := newLog(filepath.Dir(path), names)
+	l, err := newLog(disk.Dir(path), names)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w; %s names it, and a server does not start without it", err, path)
 	}
@@ -169,15 +169,15 @@ func readHead(path string) ([]byte, error) {
 func newLog(dir string, names []string) (*Log, error) {
 	l := &Log{Dir: dir, Files: names, seen: map[string]fs.FileInfo{}}
 	for _, name := range names {
-		st, err := disk.Stat(filepath.Join(dir, name))
+		st, err := disk.Stat(disk.Join(dir, name))
 		if err != nil {
 			return nil, err
 		}
 		if !st.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s: not a regular file", filepath.Join(dir, name))
+			return nil, fmt.Errorf("%s: not a regular file", disk.Join(dir, name))
 		}
 		l.Sizes = append(l.Sizes, st.Size())
-		l.seen[filepath.Join(dir, name)] = st
+		l.seen[disk.Join(dir, name)] = st
 	}
 	return l, nil
 }

@@ -3,9 +3,9 @@ package aof
 import (
 	"bytes"
 	"encoding/binary"
-	"path/filepath"
 	"strconv"
 
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
 
@@ -34,7 +34,7 @@ func (r *replay) lost() error {
 		file, off, why := decodeLost(reason)
 		if !r.salvage {
 			if first == nil {
-				first = &CommandError{File: filepath.Join(r.log.Dir, file), Off: off, Why: why, Key: bytes.Clone(key)}
+				first = &CommandError{File: disk.Join(r.log.Dir, file), Off: off, Why: why, Key: bytes.Clone(key)}
 			}
 			first.Keys++
 			return

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,7 +89,7 @@ const checkEvery = 1024
 // all applies all files.
 func (r *replay) all() error {
 	for i, name := range r.log.Files {
-		r.path, r.file, r.last = filepath.Join(r.log.Dir, name), name, i == len(r.log.Files)-1
+		r.path, r.file, r.last = disk.Join(r.log.Dir, name), name, i == len(r.log.Files)-1
 		more, err := r.one(r.path, r.log.Sizes[i])
 		if err != nil {
 			return err

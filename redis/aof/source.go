@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"path/filepath"
 	"strconv"
 	"time"
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis"
 	"kvferry/redis/rdb"
@@ -61,7 +61,7 @@ func (f *Format) openBase(ctx context.Context, log *Log, o *format.OpenOptions) 
 	if len(log.Files) != 1 {
 		return nil
 	}
-	path := filepath.Join(log.Dir, log.Files[0])
+	path := disk.Join(log.Dir, log.Files[0])
 	if head, err := readHead(path); err != nil || !isSnapshot(head) {
 		return nil
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -97,7 +96,7 @@ func Peek(dir string) ([]string, error) {
 }
 
 func openEnv(dir string, opts store.Options) (*env, error) {
-	path := filepath.Join(dir, dataFile)
+	path := disk.Join(dir, dataFile)
 	f, err := store.OpenRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no %s: %w", dir, dataFile, store.ErrNotStore)

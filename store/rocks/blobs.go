@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
@@ -67,7 +68,7 @@ func (ks *family) openBlobs(f *manifest.Family) error {
 func (ks *family) findBlob(m manifest.Blob) (*blobFile, error) {
 	db := ks.st
 	b := &blobFile{fam: ks, meta: m, name: blobName(m.Number)}
-	b.path = filepath.Join(db.dir, b.name)
+	b.path = disk.Join(db.dir, b.name)
 	file, err := db.files.Open(db.dir, b.name, db.opts.AllowLive)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = &store.MissingError{File: b.path, By: "the MANIFEST"}

@@ -27,7 +27,7 @@ func hadLogs(v *manifest.Version, dir string) (bool, error) {
 	if err != nil || !identity {
 		return false, err
 	}
-	repaired, err := hasAny(filepath.Join(dir, "lost"), "*.log")
+	repaired, err := hasAny(disk.Join(dir, "lost"), "*.log")
 	return !repaired, err
 }
 
@@ -116,7 +116,7 @@ func (db *database) isElsewhere(wal string) (bool, error) {
 	}
 	if there, err := disk.Stat(path); err == nil && !disk.IsMounted(here) {
 		// A place with a CURRENT of its own is the database that this one was copied from.
-		_, err := disk.Stat(filepath.Join(path, "CURRENT"))
+		_, err := disk.Stat(disk.Join(path, "CURRENT"))
 		return err != nil && !disk.SameFile(st, there), nil
 	}
 	return filepath.Base(path) != filepath.Base(here), nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -196,7 +195,7 @@ func (db *database) open(ctx context.Context) error {
 
 // readManifest reads CURRENT and the MANIFEST and watches both: an engine that opens the database changes them.
 func (db *database) readManifest(ctx context.Context) (*manifest.Version, error) {
-	current := filepath.Join(db.dir, manifest.CurrentName)
+	current := disk.Join(db.dir, manifest.CurrentName)
 	if st, err := disk.Stat(current); err == nil { // manifest.Read returns other errors
 		if err := db.files.Sources.Add(current, st); err != nil {
 			return nil, err
@@ -315,7 +314,7 @@ func (db *database) tableName(number uint64) string {
 	if !db.levelDB {
 		return name
 	}
-	if _, err := disk.Stat(filepath.Join(db.dir, name)); err == nil {
+	if _, err := disk.Stat(disk.Join(db.dir, name)); err == nil {
 		return name
 	}
 	return fmt.Sprintf("%06d%s", number, flavourLevelDB.tableExt)
@@ -342,7 +341,7 @@ func (ks *family) openTables(ctx context.Context, f *manifest.Family) error {
 func (ks *family) findTable(m manifest.Table) (*lsm.Table, error) {
 	db := ks.st
 	name := db.tableName(m.Number)
-	meta := lsm.Meta{Name: name, Path: filepath.Join(db.dir, name), Level: m.Level, Number: m.Number, Size: m.Size,
+	meta := lsm.Meta{Name: name, Path: disk.Join(db.dir, name), Level: m.Level, Number: m.Number, Size: m.Size,
 		Smallest: m.Smallest, Largest: m.Largest, MinSeq: m.MinSeq, MaxSeq: m.MaxSeq}
 	file, err := db.files.Open(db.dir, name, db.opts.AllowLive)
 	switch {

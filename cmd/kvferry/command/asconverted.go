@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -45,7 +44,7 @@ func (f *diffFlags) report(cmd *cobra.Command, a *App, locA, locB string) (*conv
 	case f.converted == plainDiff, f.converted == "" && len(own) > 0:
 		return nil, nil
 	case f.converted == "":
-		return a.reportBeside(locA, locB), nil
+		return f.reportBeside(cmd, a, locA, locB), nil
 	case len(own) > 0:
 		return nil, usagef("--as-converted takes filters, names and times from the report: leave out %s", strings.Join(own, ", "))
 	case live.IsAddress(locB):
@@ -62,12 +61,12 @@ func (f *diffFlags) report(cmd *cobra.Command, a *App, locA, locB string) (*conv
 }
 
 // reportBeside returns the report beside B if it is that of a conversion of A and explains differences, else nil.
-func (a *App) reportBeside(locA, locB string) *convert.Report {
+func (f *diffFlags) reportBeside(cmd *cobra.Command, a *App, locA, locB string) *convert.Report {
 	if live.IsAddress(locA) || live.IsAddress(locB) {
 		return nil
 	}
-	from, errA := a.Source(locA)
-	to, errB := a.Source(locB)
+	from, errA := a.place(cmd, locA, &f.read.source)
+	to, errB := a.place(cmd, locB, &f.read.source)
 	if errA != nil || errB != nil {
 		return nil
 	}
@@ -77,7 +76,7 @@ func (a *App) reportBeside(locA, locB string) *convert.Report {
 	}
 	x, errA := disk.Stat(from.Path)
 	y, errB := disk.Stat(rep.Source.Path)
-	if errA != nil || errB != nil || !os.SameFile(x, y) {
+	if errA != nil || errB != nil || !disk.SameFile(x, y) {
 		return nil
 	}
 	return rep
@@ -93,6 +92,7 @@ func explains(r *convert.Report) bool {
 func (a *App) repeat(cmd *cobra.Command, rep *convert.Report, locA, pathB string) (*convert.Options, error) {
 	f, as := new(convertFlags), &cobra.Command{Use: "convert"}
 	f.register(a, as)
+	as.SetContext(cmd.Context())
 	as.SetIn(cmd.InOrStdin())
 	as.SetErr(cmd.ErrOrStderr())
 	set := func(name, value string) error {
@@ -101,7 +101,7 @@ func (a *App) repeat(cmd *cobra.Command, rep *convert.Report, locA, pathB string
 		}
 		return nil
 	}
-	for _, name := range []string{"memory", "workers", "temp-dir", "allow-live", "resort", "store", "max-block", "wal-dir", filter.KeyFile} {
+	for _, name := range append([]string{"memory", "workers", "temp-dir", "allow-live", "resort", "store", "max-block", "wal-dir", filter.KeyFile}, objectNames...) {
 		if flag := cmd.Flags().Lookup(name); flag.Changed || name == "memory" {
 			if err := set(name, flag.Value.String()); err != nil {
 				return nil, err
@@ -182,7 +182,7 @@ type convertedDiff struct {
 
 // diffConverted compares B with what the reported conversion would write now.
 func (a *App) diffConverted(cmd *cobra.Command, f *diffFlags, rep *convert.Report, locA, locB string) (err error) {
-	place, err := a.Source(locB)
+	place, err := a.place(cmd, locB, &f.read.source)
 	if err != nil {
 		return err
 	}

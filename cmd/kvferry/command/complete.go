@@ -113,11 +113,14 @@ const goesOn = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSp
 
 // completeSource completes a directory, file or address, with or without a format prefix.
 func (a *App) completeSource(soFar string) ([]string, cobra.ShellCompDirective) {
-	if prefix := a.PrefixOf(soFar); prefix != "" {
-		return locations(paths(prefix, soFar, true))
+	prefix := a.PrefixOf(soFar)
+	var known []string
+	if prefix == "" {
+		known = a.prefixes(func(l *format.Limits) bool { return l.NoSource == "" }, func(s format.StoreSupport) bool { return s.Read })
 	}
-	known := a.prefixes(func(l *format.Limits) bool { return l.NoSource == "" }, func(s format.StoreSupport) bool { return s.Read })
-	return locations(append(beginning(known, soFar), paths("", soFar, true)...))
+	known = append(known, cobra.CompletionWithDesc(prefix+"s3://", "an object store"),
+		cobra.CompletionWithDesc(prefix+"https://", "a file on a web server"))
+	return locations(append(beginning(known, soFar), paths(prefix, soFar, true)...))
 }
 
 // completeTarget completes the name of a writable format, then a directory, or the address of a server.

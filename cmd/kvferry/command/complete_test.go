@@ -153,7 +153,7 @@ func TestPlacesAreCompleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"dump |", "nemo: pika2: blackwidow: pika3: pika3.5: floyd: pika4: ardb: ardb+rocksdb: ardb+leveldb: ardb+lmdb: ardb0.9.6: kvrocks: kvrocks2.3: kvrocks2.9: kvrocks2.15: kvrocks2.17: ssdb: keydbflash: rdb: aof: redis:// rediss:// unix:/// redis+cluster:// data/ nest/"},
+		{"dump |", "nemo: pika2: blackwidow: pika3: pika3.5: floyd: pika4: ardb: ardb+rocksdb: ardb+leveldb: ardb+lmdb: ardb0.9.6: kvrocks: kvrocks2.3: kvrocks2.9: kvrocks2.15: kvrocks2.17: ssdb: keydbflash: rdb: aof: redis:// rediss:// unix:/// redis+cluster:// s3:// https:// data/ nest/"},
 		{"dump |ne", "nemo: nest/"},
 		{"dump |data/", "data/dump/ data/file data/latest/"},
 		{"dump |data/.", "data/.hidden/"},
@@ -161,6 +161,8 @@ func TestPlacesAreCompleted(t *testing.T) {
 		{"dump |nemo+rocksdb:d", "nemo+rocksdb:data/"},
 		{"dump |valkey:d", ""},
 		{"dump |rdb:data/", "rdb:data/dump/ rdb:data/file rdb:data/latest/"},
+		{"dump |rdb:s", "rdb:s3://"},
+		{"dump |s3", "s3://"},
 		{"dump |redis", "redis:// rediss:// redis+cluster://"},
 		{"convert a |rdb:data/", "rdb:data/dump/ rdb:data/latest/"},
 		{"dump |~/da", "~/data/"},

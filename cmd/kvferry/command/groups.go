@@ -24,7 +24,7 @@ var flagGroups = []flagGroup{
 		"ttl-to", "min-bytes", "max-bytes", "min-elements"}},
 	{"Servers", []string{"replace", "skip-existing", "fail-existing", "rate", "password-file", "verify", "listen-tls-cert",
 		"listen-tls-key", "listen-tls-ca", "requirepass-file", "max-clients", "unix-socket", "cluster-node"}},
-	{"Object stores", []string{"s3-endpoint", "s3-region", "s3-path-style", "s3-anonymous"}},
+	{"Object stores", objectNames},
 	{"Rarely needed", []string{"allow-live", "cluster", "columns", "csv-safe", "direct", "encode", "estimate-size", "file", "files", "force-space",
 		"json-style", "layout", "max-bitmap", "max-block", "namespace", "no-prove", "now", "prefix-depth", "resort", "scan", "slots", "sst", "store",
 		"temp-dir", "tls-ca", "tls-cert", "tls-insecure", "tls-key", "verbose", "version-epoch", "wal-dir", secondWAL}},

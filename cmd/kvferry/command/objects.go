@@ -11,6 +11,9 @@ import (
 // objectFlags are the flags for reading from an object store.
 type objectFlags struct{ options object.Options }
 
+// objectNames are their names.
+var objectNames = []string{"s3-endpoint", "s3-region", "s3-path-style", "s3-anonymous"}
+
 // Register adds the flags to a command.
 func (f *objectFlags) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.options.Endpoint, "s3-endpoint", "", "`URL` of the server of s3:// locations (default: AWS_ENDPOINT_URL, else Amazon S3)")

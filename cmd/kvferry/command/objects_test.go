@@ -1,12 +1,19 @@
 package command
 
 import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"kvferry/fixtures"
 	"kvferry/internal/testkit/s3test"
+	"kvferry/nemo"
 )
 
 // TestObjectsOfServer reads every golden from an S3 server: the fingerprints are those of the files on disk.
@@ -23,28 +30,96 @@ func sameInStore(t *testing.T, a fixtures.Archive, put func(root string) string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := put(path)
-	for _, command := range [][]string{{"fingerprint"}, {"verify"}} {
-		here := kvferry(t, append(command, path)...)
-		there := kvferry(t, append(command, address)...)
-		if got := strings.ReplaceAll(there.stdout, address, path); there.code != here.code || got != here.stdout {
+	samePrinted(t, path, put(path), [][]string{{"fingerprint"}, {"verify"}})
+}
+
+// samePrinted compares what commands print of a dataset on disk and at an address.
+func samePrinted(t *testing.T, path, address string, commands [][]string) {
+	t.Helper()
+	for _, command := range commands {
+		here := kvferry(t, slices.Insert(slices.Clone(command), 1, path)...)
+		there := kvferry(t, slices.Insert(slices.Clone(command), 1, address)...)
+		if got := strings.ReplaceAll(there.stdout, address, path); there.code != here.code || got != here.stdout || got == "" && here.code == ExitOK {
 			t.Errorf("%s: exit %d\n%s%s\non disk: exit %d\n%s", command, there.code, got, there.stderr, here.code, here.stdout)
 		}
 	}
 }
 
-// TestObjects reads two goldens of different stores with every reading command, and converts them.
+// TestObjects reads goldens of different kinds with every reading command.
 func TestObjects(t *testing.T) {
+	f, dir := s3test.NewFake(t), t.TempDir()
+	bw := golden(t, "bw-basic")
+	sources := map[string]string{"directory": bw, "file": filepath.Join(dir, "dump.rdb"), "LMDB": golden(t, "ardb-lmdb-basic"), "log": filepath.Join(dir, "aof")}
+	ok(t, "convert", "--on-conflict", "rename", bw, "aof:"+sources["log"])
+	ok(t, "convert", "--on-conflict", "rename", bw, "rdb:"+sources["file"])
+	web := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(sources["file"]))))
+	defer web.Close()
+	at := map[string]string{"web": web.URL + "/" + filepath.Base(sources["file"])}
+	for name, path := range sources {
+		at[name] = f.PutTree(t, path)
+	}
+	sources["web"] = sources["file"]
+	for name, path := range sources {
+		t.Run(name, func(t *testing.T) {
+			samePrinted(t, path, at[name], [][]string{{"fingerprint"}, {"verify"}, {"inspect"}})
+			if name == "directory" || name == "web" {
+				samePrinted(t, path, at[name], [][]string{{"keys"}, {"dump"}, {"get", ""}})
+			}
+		})
+	}
+}
+
+// TestObjectsConverted converts from an object store. A run that was broken off goes on only if no object changed, and
+// diff finds the report of the conversion.
+func TestObjectsConverted(t *testing.T) {
+	f, dir := s3test.NewFake(t), fastDir(t)
+	rdb := filepath.Join(dir, "set.rdb")
+	ok(t, "convert", build(t, nemo.New(), convertedSet()...), "rdb:"+rdb, "--on-conflict", "rename")
+	data, err := os.ReadFile(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Put("d/set.rdb", data)
+	from, dst := "s3://"+s3test.Bucket+"/d/set.rdb", filepath.Join(dir, "dst")
+	args := []string{"convert", "--match", "[a-f]*", "--workers", "1", from, "pika3:" + dst}
+	dies(t, errPulled, "sync MANIFEST-", dst, args)
+	resume := slices.Insert(slices.Clone(args), 1, "--resume")
+	f.Put("d/set.rdb", append(bytes.Clone(data), 0))
+	if r := kvferry(t, resume...); r.code != ExitFailed || !strings.Contains(r.stderr, "the source has changed: ") {
+		t.Errorf("a changed object: exit %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	f.Put("d/set.rdb", data)
+	if out := ok(t, resume...); !strings.Contains(out, "resumed") {
+		t.Errorf("it began again: %s", out)
+	}
+	if out := ok(t, "diff", from, dst); !strings.Contains(out, "explained by") {
+		t.Errorf("the report is not found: %s", out)
+	}
+	ok(t, "diff", "--s3-endpoint", f.URL, "--as-converted", dst+".kvferry-report.json", from, dst)
+	ok(t, "diff", rdb, "rdb:"+from)
+}
+
+// TestObjectsInMessages damages tables and removes files: messages name them by their address.
+func TestObjectsInMessages(t *testing.T) {
 	f := s3test.NewFake(t)
-	for _, a := range fixtures.Archives(false) {
-		if a.Name == "bw-basic" || a.Name == "rdb-v90-basic" || a.Name == "ardb-lmdb-basic" {
-			t.Run(a.Name, func(t *testing.T) { sameInStore(t, a, func(root string) string { return f.PutTree(t, root) }) })
+	f.PutTree(t, golden(t, "bw-basic"))
+	rows := 0
+	for _, key := range f.Keys() {
+		ext := path.Ext(key)
+		if ext == ".sst" {
+			f.Put(key, []byte("no table"))
+		} else if !strings.HasPrefix(path.Base(key), "MANIFEST") {
+			continue
+		} else if rows++; rows%2 == 1 {
+			f.Delete(key)
 		}
 	}
-	from := "s3://" + s3test.Bucket + "/bw-basic"
-	out := filepath.Join(t.TempDir(), "out")
-	ok(t, "convert", from, "pika3:"+out)
-	if got, want := ok(t, "fingerprint", out), ok(t, "fingerprint", from); got == "" || strings.ReplaceAll(got, out, from) != want {
-		t.Errorf("converted:\n%s\nwant:\n%s", got, want)
+	for _, name := range []string{"verify", "fingerprint", "inspect", "dump"} {
+		for _, at := range []string{"/bw-basic", "/bw-basic/hashes", "/none"} {
+			r := kvferry(t, name, "s3://"+s3test.Bucket+at)
+			if out := r.stdout + r.stderr; r.code == ExitOK || !strings.Contains(out, "s3://"+s3test.Bucket+at) || strings.Contains(out, "s3:/"+s3test.Bucket) {
+				t.Errorf("%s %s: exit %d: %s", name, at, r.code, out)
+			}
+		}
 	}
 }

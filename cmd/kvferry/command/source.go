@@ -150,11 +150,16 @@ func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
 	return nil
 }
 
-// locate finds the dataset at a location.
-func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*catalog.Found, error) {
+// place resolves the location of a source. An address in an object store is readable as long as the command runs.
+func (a *App) place(cmd *cobra.Command, location string, f *SourceFlags) (*catalog.Place, error) {
 	reachable := a.Catalog
 	reachable.Objects = f.objects.mounter(cmd.Context(), f.Memory())
-	place, err := reachable.Source(location)
+	return reachable.Source(location)
+}
+
+// locate finds the dataset at a location.
+func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*catalog.Found, error) {
+	place, err := a.place(cmd, location, f)
 	if err != nil {
 		return nil, err
 	}

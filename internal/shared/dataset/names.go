@@ -10,7 +10,6 @@ package dataset
 
 import (
 	"path"
-	"path/filepath"
 	"strings"
 
 	"kvferry/internal/sys/disk"
@@ -44,7 +43,7 @@ func InfoFiles(root string, dirs []string) []string {
 	var out []string
 	for _, dir := range dirs {
 		rel := path.Join(dir, InfoFile)
-		if st, err := disk.Stat(filepath.Join(root, rel)); err == nil && st.Mode().IsRegular() {
+		if st, err := disk.Stat(disk.Join(root, rel)); err == nil && st.Mode().IsRegular() {
 			out = append(out, rel)
 		}
 	}

@@ -24,7 +24,7 @@ func OpenStore(ctx context.Context, root, rel string, o *format.OpenOptions) (st
 	if o.WALDir != "" {
 		opts.WALDir = filepath.Join(o.WALDir, rel)
 	}
-	dir := filepath.Join(root, rel)
+	dir := disk.Join(root, rel)
 	st, err := o.Store(ctx, dir, &opts)
 	if err != nil {
 		if isAbsent(dir, err) {
@@ -42,13 +42,13 @@ func Passed(root, rel, db string, t record.Type, o *format.OpenOptions) bool {
 
 // PassedAll is Passed for a store of several types.
 func PassedAll(root, rel, db string, t record.TypeSet, o *format.OpenOptions) bool {
-	return !isEmpty(filepath.Join(root, rel)) && Unwanted(root, rel, db, t, o)
+	return !isEmpty(disk.Join(root, rel)) && Unwanted(root, rel, db, t, o)
 }
 
 // Unwanted reports whether the store of some types, in a directory of a dataset, should be skipped. If so, its absence
 // is no finding.
 func Unwanted(root, rel, db string, t record.TypeSet, o *format.OpenOptions) bool {
-	return o.Pass != nil && o.Pass(db, t, filepath.Join(root, rel))
+	return o.Pass != nil && o.Pass(db, t, disk.Join(root, rel))
 }
 
 // isAbsent reports whether the error of opening a directory means that it does not exist or is empty; a directory with
@@ -68,7 +68,7 @@ func isEmpty(dir string) bool {
 
 // Closed reports whether a directory of a dataset cannot be read for lack of permission, so its existence is unknown.
 func Closed(root, rel string) bool {
-	_, err := disk.ReadDir(filepath.Join(root, rel))
+	_, err := disk.ReadDir(disk.Join(root, rel))
 	return errors.Is(err, fs.ErrPermission)
 }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -108,7 +108,7 @@ func OpenStore(ctx context.Context, root, rel, db string, l *Layout, orders map[
 	}
 	spaces = map[string]store.Keyspace{}
 	for _, ks := range st.Keyspaces() {
-		if err := accept(filepath.Join(root, rel), ks, orders[ks.Name()]); err != nil {
+		if err := accept(disk.Join(root, rel), ks, orders[ks.Name()]); err != nil {
 			return nil, nil, errors.Join(err, st.Close())
 		}
 		spaces[ks.Name()] = ks

@@ -165,6 +165,20 @@ func Abs(p string) (string, error) {
 	return filepath.Abs(p)
 }
 
+// Join is filepath.Join; the path of a mounted file system keeps the two slashes of its address.
+func Join(elem ...string) string { return kept(filepath.Join(elem...)) }
+
+// Dir is filepath.Dir, as Join is filepath.Join.
+func Dir(p string) string { return kept(filepath.Dir(p)) }
+
+// kept returns a cleaned path as it is to be shown.
+func kept(p string) string {
+	if IsMounted(p) {
+		return Address(p)
+	}
+	return p
+}
+
 // openMounted opens a file of a mounted file system.
 func openMounted(f FS, p, name string) (*File, error) {
 	h, err := f.Open(name)

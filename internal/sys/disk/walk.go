@@ -25,7 +25,7 @@ func Glob(dir, pattern string) ([]string, error) {
 			return nil, err
 		}
 		if ok {
-			out = append(out, filepath.Join(dir, e.Name()))
+			out = append(out, Join(dir, e.Name()))
 		}
 	}
 	return out, nil
@@ -69,14 +69,14 @@ func EvalSymlinks(path string) (string, error) {
 // WalkDir is filepath.WalkDir.
 func WalkDir(root string, f fs.WalkDirFunc) error {
 	return fs.WalkDir(dirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
-		return f(filepath.Join(root, filepath.FromSlash(name)), d, err)
+		return f(Join(root, filepath.FromSlash(name)), d, err)
 	})
 }
 
 // dirFS is a directory as a file system.
 type dirFS string
 
-func (d dirFS) path(name string) string { return filepath.Join(string(d), filepath.FromSlash(name)) }
+func (d dirFS) path(name string) string { return Join(string(d), filepath.FromSlash(name)) }
 
 func (d dirFS) Open(name string) (fs.File, error)          { return Open(d.path(name)) }
 func (d dirFS) Stat(name string) (fs.FileInfo, error)      { return Lstat(d.path(name)) }

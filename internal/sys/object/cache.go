@@ -5,15 +5,17 @@ import (
 	"sync"
 )
 
-// Pieces of objects are read and kept whole. A jump costs one piece. A reader that goes forward doubles the number of
-// pieces of a request up to maxRun, and the next run is requested when it reaches the first piece of the last one.
+// Pieces of objects are read and kept whole. A jump costs one piece. For a reader that goes forward, each request is
+// growth times as long as the last, up to maxRun, and the next run is requested when it reaches the first piece of the
+// last one.
 const (
-	maxPiece   = 256 << 10
+	maxPiece   = 64 << 10
 	minPiece   = 32 << 10
 	usualHeld  = 128 // pieces: a merge of many tables reads from each
 	leastHeld  = 8
 	maxRunPart = 8 // a run takes at most one of so many parts of the cache
-	maxRun     = 32
+	maxRun     = 128
+	growth     = 4
 )
 
 // cache holds pieces of the objects of a file system.
@@ -23,6 +25,7 @@ type cache struct {
 	max    int   // pieces
 	maxRun int
 	held   int
+	asked  int // pieces requested so far
 	pieces map[place]*piece
 	idle   list.List // complete pieces without a reader, the least useful first
 	free   [][]byte
@@ -44,6 +47,7 @@ type piece struct {
 	readers int
 	elem    *list.Element // in idle
 	read    bool          // to the end: it is not needed again, most likely
+	used    int           // asked when it became idle
 	run     int           // pieces of the request that read it
 	next    int64         // if not 0, the piece is the first of a run ahead, and this is the piece after that run
 }
@@ -65,7 +69,7 @@ func (c *cache) take(h *handle, n int64, want int) (*piece, error) {
 	if p == nil {
 		run := want
 		if before := c.pieces[place{h.o, n - 1}]; before != nil {
-			run = max(want, 2*before.run)
+			run = max(want, growth*before.run)
 		}
 		p = c.request(h, n, run, true)
 	}
@@ -75,7 +79,7 @@ func (c *cache) take(h *handle, n int64, want int) (*piece, error) {
 	}
 	p.readers++
 	if p.next > 0 {
-		c.request(h, p.next, 2*p.run, false)
+		c.request(h, p.next, growth*p.run, false)
 		p.next = 0
 	}
 	c.mu.Unlock()
@@ -99,6 +103,7 @@ func (c *cache) request(h *handle, n int64, run int, needed bool) *piece {
 		}
 		p := &piece{place: at, buf: c.buffer(min(c.size, h.o.size-i*c.size)), done: make(chan struct{}), run: run}
 		c.pieces[at] = p
+		c.asked++
 		got = append(got, p)
 	}
 	if len(got) == 0 {
@@ -117,14 +122,15 @@ func (c *cache) request(h *handle, n int64, run int, needed bool) *piece {
 }
 
 // room makes room for one more piece, and reports whether there is. A needed piece always has room: there are as many
-// as readers. c.mu is held.
+// as readers. One ahead takes the place of a piece that was read to its end, or that no reader came back to while the
+// whole cache was requested anew: else such pieces would fill the cache and end all reading ahead. c.mu is held.
 func (c *cache) room(needed bool) bool {
 	if c.held < c.max {
 		c.held++
 		return true
 	}
 	e := c.idle.Front()
-	if e != nil && (needed || e.Value.(*piece).read) {
+	if e != nil && (needed || e.Value.(*piece).read || c.asked-e.Value.(*piece).used >= c.max) {
 		c.drop(c.idle.Remove(e).(*piece))
 		c.held++
 		return true
@@ -168,6 +174,7 @@ func (c *cache) release(p *piece, read bool) {
 
 // rest makes a piece without a reader idle. c.mu is held.
 func (c *cache) rest(p *piece) {
+	p.used = c.asked
 	switch {
 	case p.readers > 0:
 	case p.err != nil || c.held > c.max:

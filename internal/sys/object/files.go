@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"kvferry/internal/sys/disk"
@@ -23,6 +24,8 @@ type files struct {
 	start  string // key of the address
 	base   string // key of the directory that has it, the root; "" is the bucket
 	cache  *cache
+
+	reached atomic.Bool // the server answered
 
 	mu     sync.Mutex
 	known  map[string]*object // by name; nil: it does not exist

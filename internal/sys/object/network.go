@@ -15,7 +15,7 @@ const connections = 64
 // transport returns the connections to one server.
 func transport(o *Options) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DialContext = (&net.Dialer{Timeout: min(o.Idle, 10*time.Second), KeepAlive: 15 * time.Second}).DialContext
+	t.DialContext = (&net.Dialer{Timeout: min(o.Idle, 5*time.Second), KeepAlive: 15 * time.Second}).DialContext
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = connections, connections
 	t.ResponseHeaderTimeout = o.Idle
 	t.DisableCompression = true // ranges are of the stored bytes

@@ -70,6 +70,8 @@ type server interface {
 	get(ctx context.Context, o *object, off, n int64) (io.ReadCloser, error)
 	// address returns the address of a key.
 	address(key string) string
+	// host names the server in messages, and the settings that lead to it.
+	host() string
 	// passing reports whether a repeated request may succeed.
 	passing(err error) bool
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -264,7 +265,7 @@ func TestRefused(t *testing.T) {
 		"anonymous":         {"s3://data/x", [2]string{}, Options{Anonymous: true}, "InvalidAccessKeyId"},
 		"no bucket":         {"s3://none/x", [2]string{}, quick, "there is no bucket none at 127.0.0.1"},
 		"nothing there":     {"s3://data/x", [2]string{}, quick, fs.ErrNotExist.Error()},
-		"nobody listens":    {"s3://data/x", [2]string{"AWS_ENDPOINT_URL", "http://127.0.0.1:1"}, quick, "(4 tries)"},
+		"nobody listens":    {"s3://data/x", [2]string{"AWS_ENDPOINT_URL", "http://127.0.0.1:1"}, quick, "(3 tries): check the address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.set[0] != "" {
@@ -283,6 +284,14 @@ func TestRefused(t *testing.T) {
 	}
 	if _, _, err := Mount(t.Context(), "s3://data", Options{Endpoint: "http://host/path"}); err == nil {
 		t.Error("an endpoint with a path is accepted")
+	}
+	f, err := newFiles(t.Context(), "s3://data/x", quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = f.explain("stat", "s3://data/x", &net.DNSError{Err: "no such host", Name: "nowhere", IsNotFound: true})
+	if want := "no answer from " + s.URL + " (--s3-endpoint, "; !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
 	}
 	s.Put("x", data(10))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -322,6 +331,29 @@ func TestAhead(t *testing.T) {
 	}
 	if n := len(s.Requests()); n > 8 {
 		t.Errorf("%d requests for 24 pieces", n)
+	}
+}
+
+// TestAheadOfStale fills the cache with pieces that no reader comes back to: they do not end reading ahead.
+func TestAheadOfStale(t *testing.T) {
+	const held, pieces = 64, 384
+	s := s3test.NewFake(t)
+	s.Put("object", data(pieces*minPiece))
+	f := opened(t, "s3://data/object", Options{Memory: held * minPiece})
+	b := make([]byte, minPiece)
+	for i := range held {
+		if _, err := f.ReadAt(b[:10], int64(pieces-1-2*i)*minPiece); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Requests()
+	for i := range int64(pieces - 2*held) {
+		if _, err := f.ReadAt(b, i*minPiece); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.Requests()); n > 160 {
+		t.Errorf("%d requests for %d pieces", n, pieces-2*held)
 	}
 }
 

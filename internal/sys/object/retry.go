@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"net"
 	"time"
 
 	"kvferry/internal/sys/disk"
@@ -15,6 +16,9 @@ import (
 
 // maxPause bounds the pause between tries.
 const maxPause = 10 * time.Second
+
+// firstTries bounds the tries for a first answer: a name or port that is wrong does not heal.
+const firstTries = 3
 
 // errReplaced means that an object has another version than the one described.
 var errReplaced = errors.New("it was replaced")
@@ -27,6 +31,7 @@ func (f *files) retry(op, address string, do func() error) error {
 	for i := 1; ; i++ {
 		err := do()
 		if err == nil {
+			f.reached.Store(true)
 			return nil
 		}
 		if err = f.again(i, err); err != nil {
@@ -43,11 +48,17 @@ func (f *files) again(i int, err error) error {
 		return context.Cause(f.ctx)
 	case errors.Is(err, errReplaced), errors.Is(err, fs.ErrNotExist), !errors.Is(err, errStalled) && !f.server.passing(err):
 		return err
-	case i >= f.o.Tries:
+	case i >= f.o.Tries, i >= firstTries && f.unreached(err):
 		return fmt.Errorf("%w (%d tries)", err, i)
 	}
 	d := min(maxPause, f.o.Pause<<min(i-1, 10))
 	return pace.Rest(f.ctx, d/2+rand.N(d/2+1))
+}
+
+// unreached reports whether a request failed without an answer, and none was ever answered.
+func (f *files) unreached(err error) bool {
+	answered := errors.As(err, new(*s3Error)) || errors.As(err, new(statusError))
+	return !answered && !f.reached.Load() && (f.server.passing(err) || errors.As(err, new(*net.DNSError)))
 }
 
 // explain names the object in an error.
@@ -59,6 +70,8 @@ func (f *files) explain(op, address string, err error) error {
 		return &disk.ChangedError{Path: address, How: errReplaced.Error()}
 	case op == "read" && errors.Is(err, fs.ErrNotExist):
 		return &disk.ChangedError{Path: address, How: "it was removed"}
+	case f.unreached(err):
+		err = fmt.Errorf("no answer from %s: %w: check the address, and that this machine reaches it", f.server.host(), err)
 	}
 	return failed(op, address, err)
 }

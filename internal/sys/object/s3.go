@@ -56,6 +56,10 @@ func (s *s3) address(key string) string {
 	return strings.TrimSuffix("s3://"+s.bucket+"/"+key, "/")
 }
 
+func (s *s3) host() string {
+	return s.client.EndpointURL().String() + " (--s3-endpoint, AWS_ENDPOINT_URL, or endpoint_url of the profile)"
+}
+
 func (s *s3) stat(ctx context.Context, key string) (*object, error) {
 	info, err := s.client.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
 	if err != nil {

@@ -28,6 +28,8 @@ func (w *web) address(key string) string {
 	return strings.TrimSuffix(w.url.Scheme+"://"+w.url.Host+"/"+key, "/")
 }
 
+func (w *web) host() string { return w.url.Scheme + "://" + w.url.Host }
+
 // list returns no objects: web servers do not list files.
 func (w *web) list(context.Context, string, string, func(*object)) error { return nil }
 

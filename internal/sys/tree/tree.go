@@ -75,7 +75,7 @@ func (w *walker) walk(rel string, info fs.FileInfo, linked bool) error {
 	}
 	w.above = append(w.above, info)
 	defer func() { w.above = w.above[:len(w.above)-1] }()
-	entries, err := list(filepath.Join(w.root, filepath.FromSlash(rel)))
+	entries, err := list(disk.Join(w.root, filepath.FromSlash(rel)))
 	switch {
 	case err != nil && linked:
 		return nil
@@ -97,7 +97,7 @@ func (w *walker) walk(rel string, info fs.FileInfo, linked bool) error {
 func list(dir string) ([]fs.DirEntry, error) {
 	entries, err := disk.ReadDir(dir)
 	if err == nil && len(entries) > 0 {
-		if _, closed := disk.Lstat(filepath.Join(dir, entries[0].Name())); errors.Is(closed, fs.ErrPermission) {
+		if _, closed := disk.Lstat(disk.Join(dir, entries[0].Name())); errors.Is(closed, fs.ErrPermission) {
 			err = closed
 		}
 	}
@@ -110,7 +110,7 @@ func (w *walker) entry(rel string, e fs.DirEntry, linked bool) error {
 	var info fs.FileInfo
 	err := fs.ErrNotExist
 	if link {
-		info, err = disk.Stat(filepath.Join(w.root, filepath.FromSlash(rel)))
+		info, err = disk.Stat(disk.Join(w.root, filepath.FromSlash(rel)))
 	}
 	if err != nil {
 		info, err = e.Info()

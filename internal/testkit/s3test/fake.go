@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -73,6 +74,13 @@ func (f *Fake) Delete(key string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.objects, key)
+}
+
+// Keys returns the keys of all objects, sorted.
+func (f *Fake) Keys() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.objects))
 }
 
 // PutTree makes objects of the files at and below a path. The key of the path is its base name, and the address of it

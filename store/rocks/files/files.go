@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"syscall"
 
 	"kvferry/internal/sys/disk"
@@ -55,7 +54,7 @@ func (s *Set) pool() *Pool {
 
 // Open checks a file, and opens it immediately if now is set.
 func (s *Set) Open(dir, name string, now bool) (*File, error) {
-	f := &File{set: s, Path: filepath.Join(dir, name), Name: name}
+	f := &File{set: s, Path: disk.Join(dir, name), Name: name}
 	st, err := disk.Stat(f.Path)
 	if err != nil {
 		return nil, err

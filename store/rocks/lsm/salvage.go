@@ -11,6 +11,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
@@ -247,7 +248,7 @@ func (c *Cursor) failKind(err error) error {
 		return c.T.Fail(p.Off, "kind", err)
 	}
 	if !filepath.IsAbs(p.File) {
-		p.File = filepath.Join(c.ks.Env.Dir, p.File)
+		p.File = disk.Join(c.ks.Env.Dir, p.File)
 	}
 	return &record.CorruptError{Keyspace: c.ks.name, Key: bytes.Clone(c.User()), File: p.File, Off: p.Off, Field: "kind", Err: err}
 }

@@ -22,7 +22,7 @@ const maxCurrent = 4 << 10
 
 // Current returns the name in CURRENT. Without CURRENT the error depends on the other files: see notStore.
 func Current(dir string) (string, error) {
-	b, err := store.ReadHead(filepath.Join(dir, CurrentName), maxCurrent)
+	b, err := store.ReadHead(disk.Join(dir, CurrentName), maxCurrent)
 	if st, serr := disk.Stat(dir); errors.Is(err, fs.ErrNotExist) || serr == nil && !st.IsDir() {
 		return "", notStore(dir)
 	}
@@ -31,7 +31,7 @@ func Current(dir string) (string, error) {
 	}
 	name, ok := strings.CutSuffix(string(b), "\n")
 	if _, isManifest := manifestNumber(name); !ok || !isManifest {
-		return "", base.Corrupt(filepath.Join(dir, CurrentName), 0, "manifest name",
+		return "", base.Corrupt(disk.Join(dir, CurrentName), 0, "manifest name",
 			fmt.Errorf("have %s, want \"MANIFEST-<number>\\n\"", record.Quote(b)))
 	}
 	return name, nil
@@ -54,7 +54,7 @@ func notStore(dir string) error {
 		return fmt.Errorf("%s: %w: it is a file", dir, store.ErrNotStore)
 	}
 	if IsStore(dir) {
-		return &store.MissingError{File: filepath.Join(dir, CurrentName)}
+		return &store.MissingError{File: disk.Join(dir, CurrentName)}
 	}
 	entries, err := disk.ReadDir(dir)
 	if err != nil {
@@ -77,7 +77,7 @@ func notStore(dir string) error {
 
 // IsStore reports whether a directory is a database, or was one: without CURRENT the other files of an engine show it.
 func IsStore(dir string) bool {
-	if _, err := disk.Lstat(filepath.Join(dir, CurrentName)); err == nil {
+	if _, err := disk.Lstat(disk.Join(dir, CurrentName)); err == nil {
 		return true
 	}
 	entries, err := disk.ReadDir(dir)

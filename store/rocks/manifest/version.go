@@ -8,9 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"path/filepath"
 	"slices"
 
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
@@ -79,9 +79,9 @@ func Read(ctx context.Context, dir string, report func(record.Finding)) (*Versio
 
 // readNamed replays a MANIFEST. If it is damaged, readNamed returns the version before the damage with the error.
 func readNamed(ctx context.Context, dir, name string, report func(record.Finding)) (*Version, error) {
-	f, err := store.OpenRegular(filepath.Join(dir, name))
+	f, err := store.OpenRegular(disk.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &store.MissingError{File: filepath.Join(dir, name), By: CurrentName}
+		return nil, &store.MissingError{File: disk.Join(dir, name), By: CurrentName}
 	}
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func readNamed(ctx context.Context, dir, name string, report func(record.Finding
 		return nil, err
 	}
 	v := newVersion()
-	v.Name, v.Path, v.Size, v.Info = name, filepath.Join(dir, name), st.Size(), st
+	v.Name, v.Path, v.Size, v.Info = name, disk.Join(dir, name), st.Size(), st
 	v.Number, _ = manifestNumber(name)
 	return v, v.replay(ctx, logfile.NewReader(logfile.Within(ctx, io.NewSectionReader(f, 0, v.Size)), 0), report)
 }
