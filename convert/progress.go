@@ -1,6 +1,9 @@
 package convert
 
-import "kvferry/internal/pass/progress"
+import (
+	"kvferry/format"
+	"kvferry/internal/pass/progress"
+)
 
 // Progress is the state of a running conversion.
 type Progress = progress.State
@@ -16,7 +19,11 @@ func (o *Options) steps() []progress.Step {
 	if server {
 		out = append(out, progress.Step{Name: "count", Weight: 0.3})
 	}
-	out = append(out, progress.Step{Name: "convert", Weight: 1}, progress.Step{Name: "finish", Weight: 0.05})
+	finish := 0.05
+	if o.Target.Format.Limits().Place == format.InFile {
+		finish = 0.4
+	}
+	out = append(out, progress.Step{Name: "convert", Weight: 1}, progress.Step{Name: "finish", Weight: finish})
 	if server && o.Target.Verify {
 		out = append(out, progress.Step{Name: "fetch", Weight: 0.3})
 	}
@@ -26,7 +33,7 @@ func (o *Options) steps() []progress.Step {
 	return append(out, progress.Step{Name: "publish", Weight: 0.01})
 }
 
-// first lists the steps before the first record is read: copying a server, replaying a log, planning.
+// first lists the steps before the first record is read: copying a server, replaying a log, scanning a file, planning.
 func (o *Options) first() []progress.Step {
 	plan := progress.Step{Name: "plan", Weight: 0.01}
 	if name := o.preparation(); name != "" {

@@ -40,6 +40,7 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 		TempDir:   a.work.Spools(),
 		Now:       a.o.Now,
 		Earlier:   a.id.Target,
+		Copied:    a.half(0),
 		Reopen:    a.reopen(),
 	})
 }
@@ -110,10 +111,19 @@ func (a *attempt) reopen() *format.OpenOptions {
 	return &format.OpenOptions{
 		Store:   a.opened.Opener(a.o.Target.Open),
 		Kind:    a.o.Target.Store,
-		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.Spools(), Copied: a.meter.Copied},
+		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.Spools(), Copied: a.half(1)},
 
 		MaxBitmap: a.o.MaxBitmap,
 	}
+}
+
+// half returns the progress function of the first or second half of finishing a file: its parts are joined, then it is
+// scanned. Other targets have one such step at most.
+func (a *attempt) half(n int64) func(done, total, keys, of int64) {
+	if a.o.Target.Format.Limits().Place != format.InFile {
+		return a.meter.Copied
+	}
+	return func(done, total, keys, of int64) { a.meter.Copied(n*total+done, 2*total, keys, of) }
 }
 
 // targetLayout returns the requested layout, else the layout that the target requires, else the source's. Databases
@@ -134,6 +144,9 @@ func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
 // finish completes the target from the tables of the tasks.
 func (a *attempt) finish(ctx context.Context) (format.Source, error) {
 	a.meter.Enter("finish")
+	if a.o.Target.Format.Limits().Place == format.InFile {
+		a.meter.Doing("joins the parts")
+	}
 	start := time.Now()
 	if err := inventory.CheckTasks(a.id.Plan, a.results, a.target); err != nil {
 		return nil, err

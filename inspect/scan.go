@@ -167,7 +167,24 @@ func (s *Scan) open(ctx context.Context, p Part, skipped func(*record.Header, re
 	if err != nil {
 		return nil, err
 	}
-	return record.Booked(s.Apply(ctx, p.shared(ctx, s.Meter.Reader(r, p.Bytes)), skipped), s.Ledger), nil
+	return record.Booked(s.Apply(ctx, p.shared(ctx, s.Meter.Reader(r, p.Bytes, s.marks(p))), skipped), s.Ledger), nil
+}
+
+// marksPerPart is the number of marks in a large part.
+const marksPerPart = 256
+
+// marks returns keys that measure the progress of a large part without bounds. An error only makes progress less exact.
+func (s *Scan) marks(p Part) []progress.Mark {
+	w, ok := format.As[format.Weighed](s.Source)
+	if !ok || s.Meter == nil || s.hashOnly || !s.Source.Sorted() || p.Bytes < spanBytes || p.Span.Lo != nil || p.Span.Hi != nil {
+		return nil
+	}
+	keys, _ := w.Weigh(p.DB, p.Types, marksPerPart)
+	out := make([]progress.Mark, len(keys))
+	for i, k := range keys {
+		out[i] = progress.Mark(k)
+	}
+	return out
 }
 
 // Ordered returns a reader of the selected records of a database, by key and type, with the elements of hashes,

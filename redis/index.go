@@ -47,6 +47,8 @@ type index struct {
 	open *section // the current section
 
 	repeated []int64 // offsets of items with the key of an earlier item, ascending
+
+	scanned func(done, total int64) // called during the scan
 }
 
 // unreadPart is the unread rest of a part.
@@ -83,7 +85,11 @@ func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options) (*
 		return nil, err
 	}
 	sum := newSummer(f, st.Size())
-	x := &index{size: st.Size(), sums: sum}
+	x := &index{size: st.Size(), sums: sum, scanned: func(done, total int64) {
+		if o.Copied != nil {
+			o.Copied(done, total, 0, 0)
+		}
+	}}
 	s, err := rdb.NewScanner(sum, 0, x.size)
 	if err != nil {
 		return nil, cutOff(err, nil)
@@ -160,8 +166,11 @@ func (x *index) cut(packed, err error) error {
 func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) error) error {
 	var db *database
 	for n := 1; ; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if n%checkEvery == 0 {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			x.scanned(s.Offset(), x.size)
 		}
 		it, err := s.Next()
 		if err != nil {

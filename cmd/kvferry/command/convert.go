@@ -192,6 +192,10 @@ func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, only filter.
 		}
 	} else {
 		printReport(escape.Writer(&text), rep, only, compare)
+		columns, rows := screenSize(w)
+		titled := withTitle(text.String(), columns, rows)
+		text.Reset()
+		text.WriteString(titled)
 	}
 	_, err := text.WriteTo(w)
 	if err != nil && !rep.DryRun {

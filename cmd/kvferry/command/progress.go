@@ -4,17 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"kvferry/inspect"
 	"kvferry/internal/pass/progress"
+	"kvferry/internal/text/page"
 	"kvferry/record"
 )
 
@@ -48,9 +49,8 @@ type progressView struct {
 
 	mu      sync.Mutex
 	mode    string
-	bar     *progressbar.ProgressBar
-	sized   bool // whether the bar's step has a known size
-	narrow  int  // length of the line shown instead of a bar
+	shown   int // width of the bar on the screen
+	draws   int
 	phase   string
 	printed time.Time // time of the last line, or of the start
 	lines   int
@@ -199,49 +199,45 @@ func (v *progressView) write(text string) {
 	}
 }
 
-// draw shows a bar of everything that the command does, or a short line if the terminal is too narrow for it.
+// draw shows a bar of everything that the command does.
 func (v *progressView) draw(s progress.State) {
-	if width := widthOf(v.w); width > 0 && len(barText(s))+leastBar > width {
-		v.clear()
-		text := []rune(narrowText(s))
-		text = text[:min(len(text), width-1)]
-		v.narrow = len(text)
-		v.write("\r" + string(text))
-		return
+	width := widthOf(v.w)
+	if width == 0 {
+		width = usualHelp
 	}
-	if sized := s.Percent >= 0; v.bar == nil || v.sized != sized {
-		v.clear()
-		v.sized, v.bar = sized, newBar(v.w, sized)
-	}
-	v.bar.Describe(barText(s))
-	if !v.sized {
-		return
-	}
-	if err := v.bar.Set64(int64(s.Percent * barParts / 100)); err != nil {
-		v.mode = "none"
-	}
+	v.draws++
+	v.show(barLine(s, width-1, v.draws)) // in the last column, some terminals go to the next line
 }
 
-// barParts is the length of a bar in steps that it can show.
-const barParts = 1000
-
-// newBar makes a bar, or a spinner while nothing is known of the size of the work.
-func newBar(w io.Writer, sized bool) *progressbar.ProgressBar {
-	most := int64(-1)
-	if sized {
-		most = barParts
-	}
-	return progressbar.NewOptions64(most,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionThrottle(0),
-		progressbar.OptionFullWidth(),
-		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetSpinnerChangeInterval(0)) // spin on every draw
+// show replaces the bar. It takes one write, so that nobody sees half of it.
+func (v *progressView) show(line string) {
+	width := page.Width(line)
+	v.write("\r" + line + strings.Repeat(" ", max(v.shown-width, 0)))
+	v.shown = width
 }
 
-// leastBar is the width of a short bar with its percentage.
-const leastBar = 18
+// barLine is a line of at most width characters: a text and a bar, which is a spinner while nothing is known of the
+// size of the work. If there is no room for a bar, it is a short text.
+func barLine(s progress.State, width, draws int) string {
+	text := barText(s) + " "
+	room := width - page.Width(text) - len(" 100% ||")
+	if s.Rate > 0 && room < leastBar {
+		s.Rate = 0
+		return barLine(s, width, draws)
+	}
+	switch {
+	case room < leastBar:
+		short := []rune(narrowText(s))
+		return string(short[:min(len(short), width)])
+	case s.Percent < 0:
+		return text + string(`|/-\`[draws%4])
+	}
+	full := min(int(s.Percent*float64(room)/100), room)
+	return fmt.Sprintf("%s%4.0f%% |%s%s|", text, math.Floor(s.Percent), strings.Repeat("█", full), strings.Repeat(" ", room-full))
+}
+
+// leastBar is the width of a short bar.
+const leastBar = 10
 
 // narrowText describes a state in few characters, the most important first.
 func narrowText(s progress.State) string {
@@ -254,15 +250,9 @@ func narrowText(s progress.State) string {
 
 // clear removes the bar from the screen until the next draw.
 func (v *progressView) clear() {
-	if v.narrow > 0 {
-		v.write("\r" + strings.Repeat(" ", v.narrow) + "\r")
-		v.narrow = 0
-	}
-	if v.bar == nil {
-		return
-	}
-	if err := v.bar.Clear(); err != nil {
-		v.mode = "none"
+	if v.shown > 0 {
+		v.write("\r" + strings.Repeat(" ", v.shown) + "\r")
+		v.shown = 0
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"kvferry/convert"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/escape"
+	"kvferry/internal/text/page"
 	"kvferry/internal/text/suggest"
 	"kvferry/record"
 	"kvferry/redis/live"
@@ -38,7 +39,11 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 		}
 	}
 	printParts(w, r)
-	printLedger(w, r.Ledger)
+	if r.Sampled { // the rows of a sample say nothing of the source
+		fmt.Fprintln(w)
+	} else {
+		printLedger(w, r.Ledger)
+	}
 	for i := range r.Losses {
 		printLossKind(w, &r.Losses[i])
 		if r.Losses[i].Kind != record.LossDamaged { // the samples of its findings follow
@@ -61,6 +66,22 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 	if r.Earlier != "" {
 		fmt.Fprintf(w, "the report of the earlier conversion is kept: %s\n", r.Earlier)
 	}
+}
+
+// titleLines is the number of lines that say which dataset was converted into which.
+const titleLines = 2
+
+// withTitle repeats the title of a report at its end if it would scroll off the screen.
+func withTitle(text string, columns, rows int) string {
+	lines := strings.SplitAfter(text, "\n")
+	shown := 1 // the prompt
+	for _, line := range lines[:len(lines)-1] {
+		shown += max(page.Width(line)-2, 0)/max(columns, 1) + 1
+	}
+	if rows == 0 || shown <= rows {
+		return text
+	}
+	return text + strings.Join(lines[:titleLines], "")
 }
 
 // datasetText describes a dataset with its format and size.
@@ -317,7 +338,7 @@ func printTimings(w io.Writer, r *convert.Report) {
 	}
 	fmt.Fprintf(w, " (%s)", strings.Join(parts, ", "))
 	if t.Total > 0 && !t.Resumed && !r.Sampled { // otherwise this run did not read all of the source
-		fmt.Fprintf(w, ", %s and %s of source a second", record.Count(int64(float64(r.Elements())/t.Total+0.5), "element"),
+		fmt.Fprintf(w, "\n  %s and %s of source a second", record.Count(int64(float64(r.Elements())/t.Total+0.5), "element"),
 			bytesText(int64(float64(r.Source.Bytes)/t.Total)))
 	}
 	if t.Resumed {
@@ -350,7 +371,11 @@ func aboutText(s float64) string {
 }
 
 func secondsText(s float64) string {
-	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
+	d := time.Duration(s * float64(time.Second))
+	if d < 10*time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
 }
 
 // bytesText formats a number of bytes.
