@@ -10,6 +10,7 @@ import (
 	"kvferry/inspect"
 	"kvferry/inspect/stats"
 	"kvferry/internal/text/escape"
+	"kvferry/internal/text/paint"
 	"kvferry/record"
 )
 
@@ -65,7 +66,7 @@ func Stats(w io.Writer, s *stats.Result) error {
 	deletableTable(&b, s)
 	garbageTable(&b, s)
 	filesTable(&b, s)
-	_, err := io.WriteString(escape.Writer(w), b.String())
+	_, err := io.WriteString(paint.Report(w), b.String())
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"kvferry/inspect/verify"
 	"kvferry/internal/text/escape"
+	"kvferry/internal/text/paint"
 	"kvferry/record"
 )
 
@@ -28,7 +29,7 @@ func Findings(w io.Writer, r *Result) error {
 	}
 	t.totals()
 	t.verdict()
-	_, err := io.WriteString(escape.Writer(w), t.b.String())
+	_, err := io.WriteString(paint.Report(w), t.b.String())
 	return err
 }
 

@@ -19,6 +19,7 @@ import (
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/escape"
+	"kvferry/internal/text/paint"
 	"kvferry/record"
 	"kvferry/redis/live"
 )
@@ -246,13 +247,13 @@ func (f *diffFlags) showConverted(w io.Writer, res *convertedDiff, rep *convert.
 	if !res.Equal {
 		verdict = "A has changed since its conversion; B has the %s that a conversion of A writes now%s\n"
 	}
-	_, err := fmt.Fprintf(w, verdict, record.Plural(res.Alike, "record"), unit)
+	_, err := fmt.Fprintf(paint.Report(w), verdict, record.Plural(res.Alike, "record"), unit)
 	return err
 }
 
 // printExplained lists what the report explains, and what it does not.
 func printExplained(w io.Writer, res *convertedDiff, rep *convert.Report) {
-	w = escape.Writer(w)
+	w = paint.Report(w)
 	fmt.Fprintf(w, "explained by %s:\n", res.Report)
 	for _, l := range res.Explained {
 		how := "changed"
@@ -285,7 +286,7 @@ func (a *App) listConverted(cmd *cobra.Command, f *diffFlags, o *convert.Options
 	if !json {
 		printExplained(w, res, rep)
 		for _, f := range proof.Findings {
-			fmt.Fprintf(escape.Writer(w), "B has %s %s: %d, such as %s\n", f.Severity, f.Kind, f.Count, f.Samples[0])
+			fmt.Fprintf(paint.Report(w), "B has %s %s: %d, such as %s\n", f.Severity, f.Kind, f.Count, f.Samples[0])
 		}
 	}
 	dir, err := disk.MkdirTemp(f.read.source.TempDir(), "kvferry-")

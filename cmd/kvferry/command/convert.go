@@ -16,7 +16,7 @@ import (
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
-	"kvferry/internal/text/escape"
+	"kvferry/internal/text/paint"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/store"
@@ -191,11 +191,10 @@ func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, only filter.
 			return err
 		}
 	} else {
-		printReport(escape.Writer(&text), rep, only, compare)
 		columns, rows := screenSize(w)
-		titled := withTitle(text.String(), columns, rows)
-		text.Reset()
-		text.WriteString(titled)
+		w = paint.Report(w)
+		printReport(&text, rep, only, compare)
+		withTitle(&text, columns, rows)
 	}
 	_, err := text.WriteTo(w)
 	if err != nil && !rep.DryRun {

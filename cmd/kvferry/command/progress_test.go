@@ -357,7 +357,8 @@ func TestTitleOfReport(t *testing.T) {
 		{"too long", text + "line\n", 80, 23, text + "line\n" + "title\n  into\n"},
 		{"a wide line", text + strings.Repeat("x", 100) + "\n", 80, 24, text + strings.Repeat("x", 100) + "\ntitle\n  into\n"},
 	} {
-		if got := withTitle(c.text, c.columns, c.rows); got != c.want {
+		got := bytes.NewBufferString(c.text)
+		if withTitle(got, c.columns, c.rows); got.String() != c.want {
 			t.Errorf("%s: got\n%s", c.name, got)
 		}
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math"
@@ -72,16 +73,15 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 const titleLines = 2
 
 // withTitle repeats the title of a report at its end if it would scroll off the screen.
-func withTitle(text string, columns, rows int) string {
-	lines := strings.SplitAfter(text, "\n")
+func withTitle(text *bytes.Buffer, columns, rows int) {
+	lines := strings.SplitAfter(text.String(), "\n")
 	shown := 1 // the prompt
 	for _, line := range lines[:len(lines)-1] {
 		shown += max(page.Width(line)-2, 0)/max(columns, 1) + 1
 	}
-	if rows == 0 || shown <= rows {
-		return text
+	if rows > 0 && shown > rows {
+		text.WriteString(strings.Join(lines[:titleLines], ""))
 	}
-	return text + strings.Join(lines[:titleLines], "")
 }
 
 // datasetText describes a dataset with its format and size.

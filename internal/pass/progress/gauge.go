@@ -18,7 +18,7 @@ type Gauge struct {
 	told                     struct{ records, elements int64 }
 	errors                   atomic.Int64
 	marks                    []Mark // ahead of the last record, by key; nil: unknown
-	marked, passed           int64            // bytes of all marks, and of those passed
+	marked, passed           int64  // bytes of all marks, and of those passed
 }
 
 // Gauge returns the gauge of a task that reads size bytes.
