@@ -47,8 +47,6 @@ type index struct {
 	open *section // the current section
 
 	repeated []int64 // offsets of items with the key of an earlier item, ascending
-
-	scanned func(done, total int64) // called during the scan
 }
 
 // unreadPart is the unread rest of a part.
@@ -85,11 +83,7 @@ func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options) (*
 		return nil, err
 	}
 	sum := newSummer(f, st.Size())
-	x := &index{size: st.Size(), sums: sum, scanned: func(done, total int64) {
-		if o.Copied != nil {
-			o.Copied(done, total, 0, 0)
-		}
-	}}
+	x := &index{size: st.Size(), sums: sum}
 	s, err := rdb.NewScanner(sum, 0, x.size)
 	if err != nil {
 		return nil, cutOff(err, nil)
@@ -97,8 +91,12 @@ func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options) (*
 	x.header, x.end = s.Header, s.Offset()
 	keys := NewTwins(f, o.Memory, o.TempDir) // no other reader needs the memory now
 	var failed error
+	n := 0
 	for again := true; again; {
 		err = x.items(ctx, s, func(it *rdb.Item) error {
+			if n++; n%checkEvery == 0 && o.Copied != nil {
+				o.Copied(it.Off, x.size, 0, 0)
+			}
 			failed = keys.Add(it)
 			return failed
 		})
@@ -166,11 +164,8 @@ func (x *index) cut(packed, err error) error {
 func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) error) error {
 	var db *database
 	for n := 1; ; n++ {
-		if n%checkEvery == 0 {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			x.scanned(s.Offset(), x.size)
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
 		it, err := s.Next()
 		if err != nil {

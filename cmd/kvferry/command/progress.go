@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/signal"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"kvferry/inspect"
@@ -49,8 +49,8 @@ type progressView struct {
 
 	mu      sync.Mutex
 	mode    string
-	shown   int // width of the bar on the screen
-	draws   int
+	shown   int                      // width of the line on the screen
+	spinner *progressbar.ProgressBar // made by the first draw of unknown size
 	phase   string
 	printed time.Time // time of the last line, or of the start
 	lines   int
@@ -205,8 +205,7 @@ func (v *progressView) draw(s progress.State) {
 	if width == 0 {
 		width = usualHelp
 	}
-	v.draws++
-	v.show(barLine(s, width-1, v.draws)) // in the last column, some terminals go to the next line
+	v.show(v.barLine(s, width-1)) // in the last column, some terminals go to the next line
 }
 
 // show replaces the bar. It takes one write, so that nobody sees half of it.
@@ -216,24 +215,49 @@ func (v *progressView) show(line string) {
 	v.shown = width
 }
 
-// barLine is a line of at most width characters: a text and a bar, which is a spinner while nothing is known of the
-// size of the work. If there is no room for a bar, it is a short text.
-func barLine(s progress.State, width, draws int) string {
+// barLine is a line of at most width characters: a text and a bar, or a spinner while nothing is known of the size of
+// the work. If there is no room for a bar, the rate is left out; if there is none then, it is a short text.
+func (v *progressView) barLine(s progress.State, width int) string {
 	text := barText(s) + " "
 	room := width - page.Width(text) - len(" 100% ||")
-	if s.Rate > 0 && room < leastBar {
-		s.Rate = 0
-		return barLine(s, width, draws)
-	}
 	switch {
+	case room < leastBar && s.Rate > 0:
+		s.Rate = 0
+		return v.barLine(s, width)
 	case room < leastBar:
 		short := []rune(narrowText(s))
 		return string(short[:min(len(short), width)])
-	case s.Percent < 0:
-		return text + string(`|/-\`[draws%4])
+	case s.Percent >= 0:
+		bar := newBar(barParts, room)
+		err := bar.Set64(min(int64(s.Percent)*10+5, barParts)) // the bar rounds down, also what is a little too small
+		return rendered(bar, text, err)
+	case v.spinner == nil:
+		v.spinner = newBar(-1, 0)
 	}
-	full := min(int(s.Percent*float64(room)/100), room)
-	return fmt.Sprintf("%s%4.0f%% |%s%s|", text, math.Floor(s.Percent), strings.Repeat("█", full), strings.Repeat(" ", room-full))
+	return rendered(v.spinner, text, nil)
+}
+
+// barParts is the length of a bar in steps.
+const barParts = 1000
+
+// newBar makes a bar of width characters, or a spinner if most is -1. It writes to nobody: it would write a line in
+// several pieces.
+func newBar(most int64, width int) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(most,
+		progressbar.OptionSetWriter(io.Discard),
+		progressbar.OptionSetWidth(width),
+		progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSetPredictTime(false),
+		progressbar.OptionSetSpinnerChangeInterval(0)) // spin on every draw
+}
+
+// rendered returns the line of a bar with a description, or the description alone if the bar failed.
+func rendered(bar *progressbar.ProgressBar, text string, err error) string {
+	if err != nil {
+		return text
+	}
+	bar.Describe(text)
+	return strings.Trim(bar.String(), "\r ")
 }
 
 // leastBar is the width of a short bar.
