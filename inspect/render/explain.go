@@ -63,7 +63,7 @@ func (p *ExplainText) Row(r *explain.Row) error {
 	if r.ValueAt.File != "" {
 		place += ", value in " + placeText(r.ValueAt)
 	}
-	fmt.Fprintf(&p.rows, "  %s  %s, %s, seq %d, %s, %s\n", state, r.Kind, kind, r.Seq, place, record.Plural(int64(r.Bytes), "byte"))
+	fmt.Fprintf(&p.rows, "  %s  %s, %s, seq %d, %s, %s\n", state, r.Kind, kind, r.Seq, place, record.Count(int64(r.Bytes), "byte"))
 	fmt.Fprintf(&p.rows, "         %s\n", escape.Text(r.Why))
 	if line := fieldsText(r.Row.Fields); line != "" {
 		fmt.Fprintf(&p.rows, "         %s\n", line)
@@ -114,7 +114,7 @@ func valueOf(v any) string {
 
 func quoted(s string) string {
 	if len(s) > maxShown {
-		return fmt.Sprintf("%q… (%d bytes)", s[:maxShown], len(s))
+		return fmt.Sprintf("%q… (%s bytes)", s[:maxShown], record.Number(int64(len(s))))
 	}
 	return fmt.Sprintf("%q", s)
 }
@@ -126,17 +126,17 @@ func (p *ExplainText) Finish(x *explain.Result) error {
 		fmt.Fprintln(p.out, FindingLine(&x.Findings[i]))
 	}
 	if x.Omitted > 0 {
-		fmt.Fprintf(p.out, "and %s of this key; kvferry verify counts them\n", record.Plural(x.Omitted, "more finding"))
+		fmt.Fprintf(p.out, "and %s of this key; kvferry verify counts them\n", record.Count(x.Omitted, "more finding"))
 	}
 	if x.Unlisted > 0 {
-		fmt.Fprintf(p.out, "and %s of files that its rows may be in; kvferry verify lists them\n", record.Plural(x.Unlisted, "more finding"))
+		fmt.Fprintf(p.out, "and %s of files that its rows may be in; kvferry verify lists them\n", record.Count(x.Unlisted, "more finding"))
 	}
 	if x.Rows > 0 {
 		fmt.Fprintln(p.out)
 	}
 	_, _ = p.out.Write(p.rows.Bytes()) // Flush returns the error
 	if p.n > p.limit {
-		fmt.Fprintf(p.out, "and %s (--limit); --format json lists all\n", record.Plural(p.n-p.limit, "more row"))
+		fmt.Fprintf(p.out, "and %s (--limit); --format json lists all\n", record.Count(p.n-p.limit, "more row"))
 	}
 	return p.out.Flush()
 }
@@ -154,7 +154,8 @@ func (p *ExplainText) verdict(x *explain.Result) {
 	for _, s := range x.States {
 		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), escape.Text(s.DB), typeName(s.Type), escape.Text(stateText(&s)))
 	}
-	fmt.Fprintf(p.out, "%s, %d alive; %s, %d of them dead\n", record.Plural(x.Rows, "row"), x.Alive, record.Plural(x.Bytes, "byte"), x.Dead)
+	fmt.Fprintf(p.out, "%s, %s alive; %s, %s of them dead\n", record.Count(x.Rows, "row"), record.Number(x.Alive), record.Count(x.Bytes, "byte"),
+		record.Number(x.Dead))
 }
 
 func typeName(t record.Type) string {
@@ -170,7 +171,7 @@ func stateText(s *explain.State) string {
 		parts = append(parts, s.Detail)
 	}
 	if s.State == "alive" || s.State == "expired" {
-		parts = append(parts, record.Plural(s.Elements, "element"))
+		parts = append(parts, record.Count(s.Elements, "element"))
 	}
 	if s.Version >= 0 {
 		parts = append(parts, fmt.Sprintf("version %d", s.Version))

@@ -227,7 +227,7 @@ func changedLosses(was, is []convert.LossKind) (out []string) {
 	}
 	for i, l := range slices.Concat(was, is) {
 		if x, y := count(was, l.Kind), count(is, l.Kind); x != y && (i < len(was) || x == 0) {
-			out = append(out, fmt.Sprintf("%s: %d in the report, %d now", l.Kind, x, y))
+			out = append(out, fmt.Sprintf("%s: %s in the report, %s now", l.Kind, record.Number(x), record.Number(y)))
 		}
 	}
 	return out
@@ -247,7 +247,7 @@ func (f *diffFlags) showConverted(w io.Writer, res *convertedDiff, rep *convert.
 	if !res.Equal {
 		verdict = "A has changed since its conversion; B has the %s that a conversion of A writes now%s\n"
 	}
-	_, err := fmt.Fprintf(paint.Report(w), verdict, record.Plural(res.Alike, "record"), unit)
+	_, err := fmt.Fprintf(paint.Report(w), verdict, record.Count(res.Alike, "record"), unit)
 	return err
 }
 
@@ -260,7 +260,7 @@ func printExplained(w io.Writer, res *convertedDiff, rep *convert.Report) {
 		if l.Drops {
 			how = "left out"
 		}
-		fmt.Fprintf(w, "  %s: %d %s\n", l.Kind, l.Count, how)
+		fmt.Fprintf(w, "  %s: %s %s\n", l.Kind, record.Number(l.Count), how)
 	}
 	for _, name := range append(filter.Names(), "expired", "on-conflict", "namespace") {
 		if text := rep.Options[name]; text != "" && text != "drop" {
@@ -286,7 +286,7 @@ func (a *App) listConverted(cmd *cobra.Command, f *diffFlags, o *convert.Options
 	if !json {
 		printExplained(w, res, rep)
 		for _, f := range proof.Findings {
-			fmt.Fprintf(paint.Report(w), "B has %s %s: %d, such as %s\n", f.Severity, f.Kind, f.Count, f.Samples[0])
+			fmt.Fprintf(paint.Report(w), "B has %s %s: %s, such as %s\n", f.Severity, f.Kind, record.Number(f.Count), f.Samples[0])
 		}
 	}
 	dir, err := disk.MkdirTemp(f.read.source.TempDir(), "kvferry-")

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/text/page"
 	"kvferry/internal/text/paint"
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -185,16 +185,16 @@ func (a *App) converting(cmd *cobra.Command, f *ProgressFlags, o *convert.Option
 
 // showReport prints the report of a conversion. If printing fails, the error says that the target is complete.
 func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, only filter.Conditions, compare string) error {
-	var text bytes.Buffer
+	text := page.TextFor(w)
 	if f.format == "json" {
-		if err := printJSON(&text, rep); err != nil {
+		if err := printJSON(text, rep); err != nil {
 			return err
 		}
 	} else {
 		columns, rows := screenSize(w)
 		w = paint.Report(w)
-		printReport(&text, rep, only, compare)
-		withTitle(&text, columns, rows)
+		printReport(text, rep, only, compare)
+		withTitle(text, columns, rows)
 	}
 	_, err := text.WriteTo(w)
 	if err != nil && !rep.DryRun {

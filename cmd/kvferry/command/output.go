@@ -92,6 +92,9 @@ type standardOutput struct {
 // Colored reports whether reports have colours.
 func (o *standardOutput) Colored() bool { return o.colored != nil && o.colored() }
 
+// Columns returns the width of the terminal; 0 if output is none.
+func (o *standardOutput) Columns() int { return widthOf(o) }
+
 // Write writes until the first error.
 func (o *standardOutput) Write(p []byte) (n int, err error) {
 	if o.err == nil {

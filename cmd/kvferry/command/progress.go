@@ -329,7 +329,7 @@ func countTexts(s progress.State) (out []string) {
 		out = append(out, copiedText(s))
 	}
 	if s.Errors > 0 {
-		out = append(out, record.Plural(s.Errors, "error"))
+		out = append(out, record.Count(s.Errors, "error"))
 	}
 	return out
 }
@@ -364,7 +364,7 @@ func stateText(s progress.State) string {
 
 // copiedText gives the number of keys copied and their total. The server may have gained keys since.
 func copiedText(s progress.State) string {
-	return fmt.Sprintf("%d of %s", s.Records, record.Plural(max(s.RecordsTotal, s.Records), "key"))
+	return fmt.Sprintf("%s of %s", record.Number(s.Records), record.Count(max(s.RecordsTotal, s.Records), "key"))
 }
 
 // timesText gives the elapsed and the remaining time.

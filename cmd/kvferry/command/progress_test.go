@@ -22,6 +22,7 @@ import (
 	"kvferry/catalog"
 	"kvferry/format"
 	"kvferry/internal/pass/progress"
+	"kvferry/internal/text/page"
 	"kvferry/redis"
 	"kvferry/redis/live"
 	"kvferry/store"
@@ -357,7 +358,8 @@ func TestTitleOfReport(t *testing.T) {
 		{"too long", text + "line\n", 80, 23, text + "line\n" + "title\n  into\n"},
 		{"a wide line", text + strings.Repeat("x", 100) + "\n", 80, 24, text + strings.Repeat("x", 100) + "\ntitle\n  into\n"},
 	} {
-		got := bytes.NewBufferString(c.text)
+		got := new(page.Text)
+		got.WriteString(c.text)
 		if withTitle(got, c.columns, c.rows); got.String() != c.want {
 			t.Errorf("%s: got\n%s", c.name, got)
 		}
