@@ -67,7 +67,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case code == ExitUsage:
 		fmt.Fprintf(said, name+" %s (see --help)\n", oneLine(err))
 	default:
-		fmt.Fprintf(said, name+" %s%s%s\n", oneLine(advised(err)), keptText(err, args), renamingText(err, args))
+		fmt.Fprintf(said, name+" %s%s%s\n", oneLine(advised(err)), keptText(err, args), refusalText(err, args)+pastText(err, args))
 	}
 	return code
 }
@@ -193,13 +193,22 @@ func keptText(err error, args []string) string {
 	return goOn(args)
 }
 
-// renamingText ends a refusal that renaming keys would avoid, or lessen, with complete command lines: people copy them.
-// The one that loses less is first.
-func renamingText(err error, args []string) string {
+// refusalText ends a refusal that renaming keys would avoid, or lessen, or one of damage, with complete command lines:
+// people copy them. The one that loses less is first.
+func refusalText(err error, args []string) string {
 	var loss *convert.LossError
 	isName := func(kind string) bool { return kind == record.LossSameName }
-	if !errors.As(err, &loss) || !slices.ContainsFunc(loss.Refused(), func(l convert.LossKind) bool { return isName(l.Kind) }) ||
-		keptText(err, args) != "" {
+	if !errors.As(err, &loss) || keptText(err, args) != "" {
+		return ""
+	}
+	refuses := func(kind string) bool {
+		return slices.ContainsFunc(loss.Refused(), func(l convert.LossKind) bool { return l.Kind == kind })
+	}
+	switch {
+	case refuses(record.LossSameName):
+	case refuses(record.LossDamaged), refuses(record.LossNewer):
+		return "\nto convert the rest:\n  " + commandLine(allowing(args, loss.Kinds()))
+	default:
 		return ""
 	}
 	others := slices.DeleteFunc(loss.Kinds(), isName)

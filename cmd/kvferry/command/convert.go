@@ -334,8 +334,12 @@ func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 	if !errors.As(err, &loss) {
 		return err
 	}
-	for _, l := range loss.Refused() {
-		if list {
+	refused := loss.Refused()
+	slices.SortStableFunc(refused, func(a, b convert.LossKind) int { // damage last: losses follow from it
+		return cmp.Compare(damages(a.Kind), damages(b.Kind))
+	})
+	for _, l := range refused {
+		if l.Samples = l.Samples[:min(len(l.Samples), maxSaid(l.Kind))]; list {
 			printLoss(stderr, &l)
 		}
 		switch l.Kind {
@@ -348,4 +352,20 @@ func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 		}
 	}
 	return &ExitError{Code: ExitLossy, Err: err} // keeps the UnfinishedError inside err
+}
+
+// maxSaid is the number of samples of a refused loss. The first of damage is the cause of the others, which verify lists.
+func maxSaid(kind string) int {
+	if damages(kind) == 1 {
+		return 1
+	}
+	return math.MaxInt
+}
+
+// damages is 1 for the loss of what cannot be read, else 0.
+func damages(kind string) int {
+	if kind == record.LossDamaged {
+		return 1
+	}
+	return 0
 }

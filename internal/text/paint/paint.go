@@ -64,7 +64,7 @@ var rules = []rule{
 	{regexp.MustCompile(`^.*: (differs) from .*$`), red},
 	{regexp.MustCompile(`^([\d,]+ records? .*[\d,]+ differences?\b.*)$`), red},
 	{regexp.MustCompile(`^(lost: nothing)`), green},
-	{regexp.MustCompile(`^(lost:) `), red},
+	{regexp.MustCompile(`^(cause:|lost:) `), red},
 	{regexp.MustCompile(`^(next:) `), bold},
 }
 
