@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/internal/pass/sorted"
+	"kvferry/internal/pass"
 	"kvferry/record"
 	"kvferry/serve/command"
 )
@@ -36,11 +36,14 @@ func (k *Keyspace) keys(ctx context.Context, db command.Database, span format.Sp
 	if !db.Exists {
 		return s, nil
 	}
-	types, env := k.scan.Types(db.Name), k.env(func(record.Finding) {})
-	spans := format.Intersect(k.spans, []format.Span{span})
-	r := k.scan.Apply(ctx, k.scan.Spans(ctx, db.Name, types, spans, env), nil)
+	o := k.opening(func(record.Finding) {})
 	if !k.scan.Source.Sorted() {
-		r = sorted.Records(r, sorted.Options{Memory: env.Memory, TempDir: env.TempDir})
+		o.Sort = o.Env.Memory
+	}
+	spans := format.Intersect(k.spans, []format.Span{span})
+	r, err := o.Open(ctx, &pass.Task{DB: db.Name, Types: k.scan.Types(db.Name), Spans: spans})
+	if err != nil {
+		return nil, err
 	}
 	s.r = record.Walk(r)
 	return s, nil
