@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"kvferry/convert/work"
+	"kvferry/format"
 	"kvferry/internal/pass/progress"
 )
 
@@ -32,7 +33,7 @@ type phase struct {
 	final bool                      // nothing is undone if it fails
 }
 
-// preparation stands for the step that makes a source readable, if it needs one: copying a server, replaying a log.
+// preparation stands for the step that makes a source readable, if it needs one: copying a server, replaying a log, scanning a file.
 const preparation = "prepare"
 
 // reading are the phases before the first record is read.
@@ -55,7 +56,9 @@ var conversion = slices.Concat([]phase{{undo: (*attempt).abandon}}, reading, []p
 		run: (*attempt).foresee},
 	{name: "converted", step: "convert", weight: 1, sized: true, done: (*attempt).isMade, run: (*attempt).transfer,
 		took: func(t *Timings) *float64 { return &t.Run }},
-	{name: "finish", step: "finish", weight: 0.05, done: (*attempt).isMade, run: (*attempt).checkTasks,
+	{step: "finish", weight: 0.05, when: (*Options).inParts, done: (*attempt).isMade},
+	{step: "finish", weight: 0.4, when: (*Options).inFile, done: (*attempt).isMade},
+	{name: "finish", done: (*attempt).isMade, run: (*attempt).checkTasks,
 		entry: func(*attempt) work.Entry { return work.Entry{Finishing: true} }, took: finishing},
 	{name: "kept", done: (*attempt).isMade, run: (*attempt).keep, took: finishing},
 	{step: "fetch", weight: 0.3, when: (*Options).fetches, done: (*attempt).isMade},
@@ -88,6 +91,8 @@ var (
 func (o *Options) renames() bool  { return o.Rename }
 func (o *Options) onServer() bool { return o.Target.Address != "" }
 func (o *Options) onDisk() bool   { return o.Target.Address == "" }
+func (o *Options) inFile() bool   { return o.Target.Format.Limits().Place == format.InFile }
+func (o *Options) inParts() bool  { return !o.inFile() }
 func (o *Options) fetches() bool  { return o.onServer() && o.Target.Verify }
 
 // stepOf returns the step of a phase; "" if it has none.

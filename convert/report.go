@@ -104,8 +104,8 @@ type Entries struct {
 
 // Timings are the durations of the phases, in seconds.
 type Timings struct {
-	// Prepare is the time needed to make the source readable. Preparation names the step: "replay" of an append-only
-	// file or "copy" of a server. Other sources need none.
+	// Prepare is the time needed to make the source readable. Preparation names the step: "scan" of a file, "replay" of
+	// an append-only file or "copy" of a server. Other sources need none.
 	Prepare     float64 `json:"prepare,omitempty"`
 	Preparation string  `json:"preparation,omitempty"`
 	Run         float64 `json:"run"`

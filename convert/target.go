@@ -38,6 +38,7 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 		TempDir:   a.work.Spools(),
 		Now:       a.o.Now,
 		Earlier:   a.id.Target,
+		Copied:    a.half(0),
 		Reopen:    a.reopen(),
 	})
 }
@@ -108,10 +109,19 @@ func (a *attempt) reopen() *format.OpenOptions {
 	return &format.OpenOptions{
 		Store:   a.opened.Opener(a.o.Target.Open),
 		Kind:    a.o.Target.Store,
-		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.Spools(), Copied: a.meter.Copied},
+		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.Spools(), Copied: a.half(1)},
 
 		MaxBitmap: a.o.MaxBitmap,
 	}
+}
+
+// half returns the progress function of the first or second half of finishing a file: its parts are joined, then it is
+// scanned. Other targets have one such step at most.
+func (a *attempt) half(n int64) func(done, total, keys, of int64) {
+	if !a.o.inFile() {
+		return a.meter.Copied
+	}
+	return func(done, total, keys, of int64) { a.meter.Copied(n*total+done, 2*total, keys, of) }
 }
 
 // targetLayout returns the requested layout, else the layout that the target requires, else the source's. Databases
@@ -139,6 +149,9 @@ func (a *attempt) keep(context.Context) error { return a.work.Keep() }
 
 // finish completes the target from the tables of the tasks, and counts its files and tables.
 func (a *attempt) finish(ctx context.Context) (err error) {
+	if a.o.inFile() {
+		a.meter.Doing("joins the parts")
+	}
 	if a.back, err = a.target.Finish(ctx); err != nil {
 		return err
 	}

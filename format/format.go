@@ -41,6 +41,8 @@ const (
 // is needed.
 func (p Place) Preparation() string {
 	switch p {
+	case InFile:
+		return "scan"
 	case InFiles:
 		return "replay"
 	case OnServer:
@@ -203,6 +205,8 @@ type CreateOptions struct {
 	// Earlier is the value that Loaded.Earlier returned in the process that began the run; "" if
 	// this one begins it.
 	Earlier string
+	// Copied is called with the progress of Finish where it copies what the shards wrote; may be nil. See store.Options.
+	Copied func(done, total, keys, of int64)
 	// Reopen reopens the finished target for the proof.
 	Reopen *OpenOptions
 }

@@ -220,6 +220,8 @@ type joiner struct {
 	sum      uint64
 	sections []piece // placed sections, to be copied later
 	err      error
+	copied   func(done, total, keys, of int64) // may be nil
+	done     atomic.Int64                      // of off bytes
 }
 
 // piece is a section and its offset in the file.
@@ -259,7 +261,7 @@ func (j *joiner) copy(ctx context.Context, spare func(func()) bool) error {
 			if i >= len(j.sections) {
 				return
 			}
-			if err := j.sections[i].copy(ctx, j.f, buf); err != nil {
+			if err := j.sections[i].copy(ctx, j.f, buf, j.tell); err != nil {
 				cancel(err)
 			}
 		}
@@ -281,11 +283,18 @@ func (j *joiner) copy(ctx context.Context, spare func(func()) bool) error {
 	return context.Cause(ctx)
 }
 
+// tell reports n bytes as copied.
+func (j *joiner) tell(n int) {
+	if done := j.done.Add(int64(n)); j.copied != nil {
+		j.copied(done, j.off, 0, 0)
+	}
+}
+
 // copyBuffer is the size of a copy step; it fits the CPU cache.
 const copyBuffer = 256 << 10
 
-// copy copies a section to its offset.
-func (p *piece) copy(ctx context.Context, to *disk.File, buf []byte) error {
+// copy copies a section to its offset. It calls tell with the bytes of each step.
+func (p *piece) copy(ctx context.Context, to *disk.File, buf []byte, tell func(n int)) error {
 	in, err := disk.Open(p.path)
 	if err != nil {
 		return err
@@ -298,6 +307,7 @@ func (p *piece) copy(ctx context.Context, to *disk.File, buf []byte) error {
 			if _, werr := to.WriteAt(buf[:n], p.off+done-int64(n)); werr != nil {
 				err = werr
 			}
+			tell(n)
 		}
 	}
 	if err == io.EOF {
@@ -315,7 +325,7 @@ func (t *target) join(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	j := &joiner{f: f}
+	j := &joiner{f: f, copied: t.o.Copied}
 	j.write(rdb.AppendHead(nil, t.format.version, t.o.Now.Unix()))
 	if t.format.base && t.format.version.Number >= 7 {
 		j.write(rdb.AppendAux(nil, "aof-base", "1"))

@@ -229,7 +229,7 @@ func (d *Dumper) openDead(ctx context.Context, p inspect.Part) (record.Reader, e
 	if err != nil {
 		return nil, err
 	}
-	return s.Apply(ctx, s.Meter.Reader(r, p.Bytes), nil), nil
+	return s.Apply(ctx, s.Meter.Reader(r, p.Bytes, nil), nil), nil
 }
 
 func (d *Dumper) all(ctx context.Context, reader record.Reader) error {

@@ -12,6 +12,7 @@ import (
 	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/text/escape"
 	"kvferry/internal/text/jsonl"
+	"kvferry/internal/text/paint"
 	"kvferry/record"
 )
 
@@ -32,7 +33,7 @@ type DiffPrinter struct {
 // behind them, for the totals; only a patch ends there. limit is the flag for max, such as "--max".
 func NewDiffPrinter(w io.Writer, format string, max int, limit string) *DiffPrinter {
 	if format == "text" {
-		w = escape.Writer(w)
+		w = paint.Report(w)
 	}
 	p := &DiffPrinter{out: bufio.NewWriterSize(w, 64<<10), format: format, max: max, limit: limit}
 	p.enc.SpillTo(p.spill)
@@ -98,19 +99,19 @@ func DiffSummary(r *compare.Result, max int, limit string) string {
 	}
 	switch {
 	case r.Equal && r.Fingerprints:
-		return "equal: the fingerprints of " + record.Plural(r.Alike, "record") + " are the same" + unit
+		return "equal: the fingerprints of " + record.Count(r.Alike, "record") + " are the same" + unit
 	case r.Equal:
-		return "equal: " + record.Plural(r.Records, "record") + " compared" + unit
+		return "equal: " + record.Count(r.Records, "record") + " compared" + unit
 	}
 	more := ""
 	switch {
 	case r.Stopped:
 		more = ", and there are more (" + limit + ")"
 	case max > 0 && r.Differences > int64(max):
-		more = fmt.Sprintf(", the first %d shown (%s)", max, limit)
+		more = fmt.Sprintf(", the first %s shown (%s)", record.Number(int64(max)), limit)
 	}
-	return fmt.Sprintf("%s missing, %d extra, %d differing; %s%s%s", record.Plural(r.Missing, "record"), r.Extra, r.Differing,
-		record.Plural(r.Differences, "difference"), more, unit)
+	return fmt.Sprintf("%s missing, %s extra, %s differing; %s%s%s", record.Count(r.Missing, "record"), record.Number(r.Extra), record.Number(r.Differing),
+		record.Count(r.Differences, "difference"), more, unit)
 }
 
 // appendText appends a difference as a line of text.
@@ -138,7 +139,7 @@ func (p *DiffPrinter) appendText(dst []byte, d *compare.Difference) []byte {
 		dst = fmt.Appendf(dst, " %s in A, %s in B", a, b)
 		if a == b && d.A.Kind == record.Entry { // they look the same when cut
 			dst = fmt.Appendf(dst, "; they differ from byte %d on: %s in A, %d in B", commonPrefix(d.A.Value, d.B.Value),
-				record.Plural(int64(len(d.A.Value)), "byte"), len(d.B.Value))
+				record.Count(int64(len(d.A.Value)), "byte"), len(d.B.Value))
 		}
 	}
 	return dst
@@ -166,7 +167,7 @@ func appendApart(dst []byte, what string, before, now []byte) []byte {
 		return dst
 	}
 	return fmt.Appendf(dst, "; this %s differs from the one before from byte %d on: %s here, %d before", what, n,
-		record.Plural(int64(len(now)), "byte"), len(before))
+		record.Count(int64(len(now)), "byte"), len(before))
 }
 
 // commonPrefix returns the length of the common prefix.

@@ -41,7 +41,7 @@ func groupedText(e *record.Element) string {
 	return ""
 }
 
-func times(n int64) string { return record.Plural(n, "time") }
+func times(n int64) string { return record.Count(n, "time") }
 
 // appendGroupOp appends the part of a consumer group to set or unset, and its new state.
 func (p *DiffPrinter) appendGroupOp(dst []byte, d *compare.Difference, e *record.Element) ([]byte, error) {

@@ -15,6 +15,7 @@ import (
 	"kvferry/inspect/explain"
 	"kvferry/internal/text/escape"
 	"kvferry/internal/text/jsonl"
+	"kvferry/internal/text/paint"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -34,7 +35,7 @@ type ExplainText struct {
 
 // NewExplainText returns a printer of a key and of at most limit rows, which it holds in memory.
 func NewExplainText(w io.Writer, key []byte, limit int64) *ExplainText {
-	return &ExplainText{out: bufio.NewWriter(escape.Writer(w)), key: key, limit: limit}
+	return &ExplainText{out: bufio.NewWriter(paint.Report(w)), key: key, limit: limit}
 }
 
 // Row keeps the text of one row.
@@ -58,7 +59,7 @@ func (p *ExplainText) Row(r *explain.Row) error {
 	if r.ValueAt.File != "" {
 		place += ", value in " + placeText(r.ValueAt)
 	}
-	fmt.Fprintf(&p.rows, "  %s  %s, %s, seq %d, %s, %s\n", state, r.Kind, kind, r.Seq, place, record.Plural(int64(r.Bytes), "byte"))
+	fmt.Fprintf(&p.rows, "  %s  %s, %s, seq %d, %s, %s\n", state, r.Kind, kind, r.Seq, place, record.Count(int64(r.Bytes), "byte"))
 	fmt.Fprintf(&p.rows, "         %s\n", escape.Text(r.Why))
 	if line := fieldsText(r.Row.Fields); line != "" {
 		fmt.Fprintf(&p.rows, "         %s\n", line)
@@ -109,7 +110,7 @@ func valueOf(v any) string {
 
 func quoted(s string) string {
 	if len(s) > maxShown {
-		return fmt.Sprintf("%q… (%d bytes)", s[:maxShown], len(s))
+		return fmt.Sprintf("%q… (%s bytes)", s[:maxShown], record.Number(int64(len(s))))
 	}
 	return fmt.Sprintf("%q", s)
 }
@@ -121,17 +122,17 @@ func (p *ExplainText) Finish(x *explain.Result) error {
 		fmt.Fprintln(p.out, FindingLine(&x.Findings[i]))
 	}
 	if x.Omitted > 0 {
-		fmt.Fprintf(p.out, "and %s of this key; kvferry verify counts them\n", record.Plural(x.Omitted, "more finding"))
+		fmt.Fprintf(p.out, "and %s of this key; kvferry verify counts them\n", record.Count(x.Omitted, "more finding"))
 	}
 	if x.Unlisted > 0 {
-		fmt.Fprintf(p.out, "and %s of files that its rows may be in; kvferry verify lists them\n", record.Plural(x.Unlisted, "more finding"))
+		fmt.Fprintf(p.out, "and %s of files that its rows may be in; kvferry verify lists them\n", record.Count(x.Unlisted, "more finding"))
 	}
 	if x.Rows > 0 {
 		fmt.Fprintln(p.out)
 	}
 	_, _ = p.out.Write(p.rows.Bytes()) // Flush returns the error
 	if p.n > p.limit {
-		fmt.Fprintf(p.out, "and %s (--limit); --format json lists all\n", record.Plural(p.n-p.limit, "more row"))
+		fmt.Fprintf(p.out, "and %s (--limit); --format json lists all\n", record.Count(p.n-p.limit, "more row"))
 	}
 	return p.out.Flush()
 }
@@ -149,7 +150,8 @@ func (p *ExplainText) verdict(x *explain.Result) {
 	for _, s := range x.States {
 		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), escape.Text(s.DB), typeName(s.Type), escape.Text(stateText(&s)))
 	}
-	fmt.Fprintf(p.out, "%s, %d alive; %s, %d of them dead\n", record.Plural(x.Rows, "row"), x.Alive, record.Plural(x.Bytes, "byte"), x.Dead)
+	fmt.Fprintf(p.out, "%s, %s alive; %s, %s of them dead\n", record.Count(x.Rows, "row"), record.Number(x.Alive), record.Count(x.Bytes, "byte"),
+		record.Number(x.Dead))
 }
 
 func typeName(t record.Type) string {
@@ -165,7 +167,7 @@ func stateText(s *explain.State) string {
 		parts = append(parts, s.Detail)
 	}
 	if s.State == "alive" || s.State == "expired" {
-		parts = append(parts, record.Plural(s.Elements, "element"))
+		parts = append(parts, record.Count(s.Elements, "element"))
 	}
 	if s.Version >= 0 {
 		parts = append(parts, fmt.Sprintf("version %d", s.Version))

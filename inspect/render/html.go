@@ -11,10 +11,10 @@ import (
 	"kvferry/internal/text/escape"
 )
 
-// page is the template of the page that HTML writes, with markers for title and content.
+// pageFrame is the template of the page that HTML writes, with markers for title and content.
 //
 //go:embed page.html
-var page string
+var pageFrame string
 
 // HTML writes a page about the content of a dataset. version is kvferry's version. The page needs no network, no
 // other file and no scripts; one script makes its tables sortable and draws the prefixes as a map.
@@ -32,7 +32,7 @@ func HTML(w io.Writer, source, version string, s *stats.Result) error {
 	h.garbage()
 	h.files()
 	title := esc(source + " – kvferry inspect " + version)
-	_, err := strings.NewReplacer("{{TITLE}}", title, "{{PAGE}}", h.b.String()).WriteString(w, page)
+	_, err := strings.NewReplacer("{{TITLE}}", title, "{{PAGE}}", h.b.String()).WriteString(w, pageFrame)
 	return err
 }
 

@@ -4,17 +4,17 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"kvferry/inspect/stats"
 	"kvferry/internal/text/escape"
+	"kvferry/internal/text/page"
 	"kvferry/record"
 )
 
 // maxTextPrefixes is the number of prefixes in a text, which are the largest.
 const maxTextPrefixes = 30
 
-func prefixTable(b *strings.Builder, s *stats.Result) {
+func prefixTable(b *page.Text, s *stats.Result) {
 	if s.Prefixes == nil || s.Prefixes.Sum().Records == 0 {
 		return
 	}
@@ -23,22 +23,22 @@ func prefixTable(b *strings.Builder, s *stats.Result) {
 	if s.Prefixes.Disk > 0 {
 		columns = slices.Insert(columns, 1, "on disk")
 	}
-	t := newTable(b, columns...)
+	t := newTable(columns...)
 	prefixRows(t, s, s.Prefixes, "", "(all)")
-	t.w.Flush()
+	t.Print(b)
 	if s.Prefixes.Disk > 0 {
 		b.WriteString("on disk: the bytes of the files, shared out by the logical bytes of each type\n")
 	}
 }
 
-func prefixRows(t *table, s *stats.Result, p *stats.Prefix, indent, name string) {
+func prefixRows(t *page.Columns, s *stats.Result, p *stats.Prefix, indent, name string) {
 	sum, never := p.Sum(), p.Never()
 	cells := inRedis[any](s.Redis > 0, 2, Bytes(sum.Redis), percent(weight(p), weight(s.Prefixes)), Bytes(sum.Bytes), sum.Records, sum.Elements,
 		percent(sum.Records-never.Records, sum.Records), mainType(p), indent+name)
 	if s.Prefixes.Disk > 0 {
 		cells = slices.Insert[[]any, any](cells, 1, Bytes(p.Disk))
 	}
-	t.add(cells...)
+	t.Add(cells...)
 	for _, c := range p.Children {
 		if c.Rank <= maxTextPrefixes && c.Sum().Records > 0 {
 			prefixRows(t, s, c, indent+"  ", prefixName(c.Pattern, c.DB))
@@ -81,7 +81,7 @@ func prefixName(pattern []byte, db string) string {
 	return "(empty)"
 }
 
-func deletableTable(b *strings.Builder, s *stats.Result) {
+func deletableTable(b *page.Text, s *stats.Result) {
 	if len(s.Deletable) == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 
 	"kvferry/inspect/verify"
 	"kvferry/internal/text/escape"
+	"kvferry/internal/text/paint"
 	"kvferry/record"
 )
 
@@ -28,7 +29,7 @@ func Findings(w io.Writer, r *Result) error {
 	}
 	t.totals()
 	t.verdict()
-	_, err := io.WriteString(escape.Writer(w), t.b.String())
+	_, err := io.WriteString(paint.Report(w), t.b.String())
 	return err
 }
 
@@ -182,7 +183,8 @@ func (t *findingsText) verdict() {
 		return
 	}
 	partly := r.Skipped > 0 || len(r.Unread) > 0 || slices.ContainsFunc(r.Findings, func(f record.Finding) bool { return f.Causes() })
-	fmt.Fprintf(&t.b, "\nlost: %s\n", t.lost(partly))
+	t.b.WriteString("\n" + t.cause())
+	fmt.Fprintf(&t.b, "lost: %s\n", t.lost(partly))
 	switch {
 	case partly:
 		t.b.WriteString("how sure: at least that much; a key without any row outside the unreadable part leaves no trace\n")
@@ -199,6 +201,25 @@ func (t *findingsText) verdict() {
 	default:
 		fmt.Fprintf(&t.b, "next: %s\n", escape.Text(r.Rest))
 	}
+}
+
+// cause names the first cause in one line, as the findings may have scrolled away. It is empty if there is none.
+func (t *findingsText) cause() string {
+	i := slices.IndexFunc(t.r.Findings, func(f record.Finding) bool { return f.Causes() })
+	if i < 0 {
+		return ""
+	}
+	f, more, n := &t.r.Findings[i], "", int64(0)
+	for _, c := range t.r.Counts {
+		if of := (record.Finding{Kind: c.Kind, Severity: c.Severity, Place: f.Place}); of.Causes() {
+			n += c.Count
+		}
+	}
+	if n > 1 {
+		more = fmt.Sprintf(", and %s more", record.Number(n-1))
+	}
+	what, _, _ := strings.Cut(f.Detail, "; ")
+	return escape.Text(fmt.Sprintf("cause: %s in %s: %s%s", f.Kind, f.Place.File, what, more)) + "\n"
 }
 
 // lost describes what is missing, as far as counts show.

@@ -32,11 +32,32 @@ func (o *Opening) Open(ctx context.Context, t *Task) (record.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r = o.Select(ctx, t.Shared(ctx, o.Meter.Reader(r, t.Bytes)))
+	r = o.Select(ctx, t.Shared(ctx, o.Meter.Reader(r, t.Bytes, o.marks(t))))
 	if o.Sort > 0 {
 		r = sorted.Records(r, sorted.Options{Memory: o.Sort, TempDir: o.Env.TempDir, Ledger: o.Env.Ledger})
 	}
 	return r, nil
+}
+
+// A task of markedBytes or more without bounds is measured by marksPerTask keys.
+const (
+	markedBytes  = 16 << 20
+	marksPerTask = 256
+)
+
+// marks returns keys that measure the progress of a large task without bounds. An error only makes progress less exact.
+func (o *Opening) marks(t *Task) []progress.Mark {
+	w, ok := format.As[format.Weighed](o.Source)
+	if !ok || o.Meter == nil || o.Env.AnyOrder || !o.Source.Sorted() || t.Bytes < markedBytes ||
+		t.Spans != nil || t.Span.Lo != nil || t.Span.Hi != nil {
+		return nil
+	}
+	keys, _ := w.Weigh(t.DB, t.Types, marksPerTask)
+	out := make([]progress.Mark, len(keys))
+	for i, k := range keys {
+		out[i] = progress.Mark(k)
+	}
+	return out
 }
 
 // Select returns a reader of r in which the records that are not selected have their class.

@@ -18,6 +18,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/escape"
+	"kvferry/internal/text/paint"
 	"kvferry/record"
 )
 
@@ -35,6 +36,8 @@ type App struct {
 	Terminal bool
 	// Screen is true if standard output is a terminal, which a bar would share with the results.
 	Screen bool
+	// Colors is true if these terminals have colours.
+	Colors bool
 }
 
 // Run executes one command line and returns the exit code. It prints an error to stderr in one line.
@@ -43,24 +46,28 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	if asksForCompletion(args) {
 		a.complete(root)
 	}
-	out := &standardOutput{Writer: stdout}
+	out := &standardOutput{Writer: stdout, colored: colored(root, a.Screen && a.Colors)}
+	said := newStandardError(stderr, colored(root, a.Terminal && a.Colors))
 	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the arguments of the process
 	root.SetIn(a.Stdin)
 	root.SetOut(out)
-	root.SetErr(stderr)
+	root.SetErr(said)
 	err := out.failed(root.ExecuteContext(context.WithValue(ctx, wordsKey{}, args)))
-	code := ExitCode(err)
+	code, name := ExitCode(err), "kvferry:"
+	if said.colored() {
+		name = paint.Error(name)
+	}
 	var exit *ExitError
 	switch {
 	case err == nil, errors.As(err, &exit) && exit.Err == nil:
 	case exit == nil && out.broken():
 		return ExitPipe // the reader closed the pipe: exit as if SIGPIPE had killed the process
 	case code == ExitCancelled:
-		fmt.Fprintf(stderr, "kvferry: %s\n", cancelledText(err, args))
+		fmt.Fprintf(said, name+" %s\n", cancelledText(err, args))
 	case code == ExitUsage:
-		fmt.Fprintf(stderr, "kvferry: %s (see --help)\n", oneLine(err))
+		fmt.Fprintf(said, name+" %s (see --help)\n", oneLine(err))
 	default:
-		fmt.Fprintf(stderr, "kvferry: %s%s%s\n", oneLine(advised(err)), keptText(err, args), renamingText(err, args))
+		fmt.Fprintf(said, name+" %s%s%s\n", oneLine(advised(err)), keptText(err, args), refusalText(err, args)+pastText(err, args))
 	}
 	return code
 }
@@ -186,13 +193,22 @@ func keptText(err error, args []string) string {
 	return goOn(args)
 }
 
-// renamingText ends a refusal that renaming keys would avoid, or lessen, with complete command lines: people copy them.
-// The one that loses less is first.
-func renamingText(err error, args []string) string {
+// refusalText ends a refusal that renaming keys would avoid, or lessen, or one of damage, with complete command lines:
+// people copy them. The one that loses less is first.
+func refusalText(err error, args []string) string {
 	var loss *convert.LossError
 	isName := func(kind string) bool { return kind == record.LossSameName }
-	if !errors.As(err, &loss) || !slices.ContainsFunc(loss.Refused(), func(l convert.LossKind) bool { return isName(l.Kind) }) ||
-		keptText(err, args) != "" {
+	if !errors.As(err, &loss) || keptText(err, args) != "" {
+		return ""
+	}
+	refuses := func(kind string) bool {
+		return slices.ContainsFunc(loss.Refused(), func(l convert.LossKind) bool { return l.Kind == kind })
+	}
+	switch {
+	case refuses(record.LossSameName):
+	case refuses(record.LossDamaged), refuses(record.LossNewer):
+		return "\nto convert the rest:\n  " + commandLine(allowing(args, loss.Kinds()))
+	default:
 		return ""
 	}
 	others := slices.DeleteFunc(loss.Kinds(), isName)
@@ -251,6 +267,7 @@ A YAML file given with -f can hold any flag, one per line. The command line take
 	root.Flags().Bool("version", false, "print the version") // -v means verbose, everywhere
 	root.SetVersionTemplate(a.versionLine())
 	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` of flags, by name")
+	colorFlag(root.PersistentFlags())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(a.commands()...)
 	root.SetHelpFunc(showHelpOf)

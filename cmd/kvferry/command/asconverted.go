@@ -18,6 +18,7 @@ import (
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/escape"
+	"kvferry/internal/text/paint"
 	"kvferry/record"
 	"kvferry/redis/live"
 )
@@ -228,7 +229,7 @@ func changedLosses(was, is []convert.LossKind) (out []string) {
 	}
 	for i, l := range slices.Concat(was, is) {
 		if x, y := count(was, l.Kind), count(is, l.Kind); x != y && (i < len(was) || x == 0) {
-			out = append(out, fmt.Sprintf("%s: %d in the report, %d now", l.Kind, x, y))
+			out = append(out, fmt.Sprintf("%s: %s in the report, %s now", l.Kind, record.Number(x), record.Number(y)))
 		}
 	}
 	return out
@@ -248,20 +249,20 @@ func (f *diffFlags) showConverted(w io.Writer, res *convertedDiff, rep *convert.
 	if !res.Equal {
 		verdict = "A has changed since its conversion; B has the %s that a conversion of A writes now%s\n"
 	}
-	_, err := fmt.Fprintf(w, verdict, record.Plural(res.Alike, "record"), unit)
+	_, err := fmt.Fprintf(paint.Report(w), verdict, record.Count(res.Alike, "record"), unit)
 	return err
 }
 
 // printExplained lists what the report explains, and what it does not.
 func printExplained(w io.Writer, res *convertedDiff, rep *convert.Report) {
-	w = escape.Writer(w)
+	w = paint.Report(w)
 	fmt.Fprintf(w, "explained by %s:\n", res.Report)
 	for _, l := range res.Explained {
 		how := "changed"
 		if l.Drops {
 			how = "left out"
 		}
-		fmt.Fprintf(w, "  %s: %d %s\n", l.Kind, l.Count, how)
+		fmt.Fprintf(w, "  %s: %s %s\n", l.Kind, record.Number(l.Count), how)
 	}
 	for _, name := range append(filter.Names(), "expired", "on-conflict", "namespace") {
 		if text := rep.Options[name]; text != "" && text != "drop" {
@@ -290,7 +291,7 @@ func (a *App) listConverted(cmd *cobra.Command, f *diffFlags, o *convert.Options
 	if !json {
 		printExplained(w, res, rep)
 		for _, f := range proof.Findings {
-			fmt.Fprintf(escape.Writer(w), "B has %s %s: %d, such as %s\n", f.Severity, f.Kind, f.Count, f.Samples[0])
+			fmt.Fprintf(paint.Report(w), "B has %s %s: %s, such as %s\n", f.Severity, f.Kind, record.Number(f.Count), f.Samples[0])
 		}
 	}
 	dir, err := disk.MkdirTemp(f.read.source.TempDir(), "kvferry-")

@@ -101,7 +101,7 @@ func holdTable(b *bytes.Buffer, formats []format.Format) {
 		{"written by", func(l *format.Limits) string { return l.Detail }},
 		{"types", func(l *format.Limits) string { return strings.ReplaceAll(l.Types.String(), ",", ", ") }},
 		{"keys", keysText},
-		{"elements", func(l *format.Limits) string { return limitText(l.MaxElements, "%d in a collection") }},
+		{"elements", func(l *format.Limits) string { return limitText(l.MaxElements, "%s in a collection") }},
 		{"scores", scoresText},
 		{"expiry", expiryText},
 		{"one name", nameText},

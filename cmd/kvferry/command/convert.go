@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -16,7 +15,8 @@ import (
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
-	"kvferry/internal/text/escape"
+	"kvferry/internal/text/page"
+	"kvferry/internal/text/paint"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/store"
@@ -185,13 +185,16 @@ func (a *App) converting(cmd *cobra.Command, f *ProgressFlags, o *convert.Option
 
 // showReport prints the report of a conversion. If printing fails, the error says that the target is complete.
 func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, only filter.Conditions, compare string) error {
-	var text bytes.Buffer
+	text := page.TextFor(w)
 	if f.format == "json" {
-		if err := printJSON(&text, rep); err != nil {
+		if err := printJSON(text, rep); err != nil {
 			return err
 		}
 	} else {
-		printReport(escape.Writer(&text), rep, only, compare)
+		columns, rows := screenSize(w)
+		w = paint.Report(w)
+		printReport(text, rep, only, compare)
+		withTitle(text, columns, rows)
 	}
 	_, err := text.WriteTo(w)
 	if err != nil && !rep.DryRun {
@@ -331,8 +334,12 @@ func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 	if !errors.As(err, &loss) {
 		return err
 	}
-	for _, l := range loss.Refused() {
-		if list {
+	refused := loss.Refused()
+	slices.SortStableFunc(refused, func(a, b convert.LossKind) int { // damage last: losses follow from it
+		return cmp.Compare(damages(a.Kind), damages(b.Kind))
+	})
+	for _, l := range refused {
+		if l.Samples = l.Samples[:min(len(l.Samples), maxSaid(l.Kind))]; list {
 			printLoss(stderr, &l)
 		}
 		switch l.Kind {
@@ -345,4 +352,20 @@ func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 		}
 	}
 	return &ExitError{Code: ExitLossy, Err: err} // keeps the UnfinishedError inside err
+}
+
+// maxSaid is the number of samples of a refused loss. The first of damage is the cause of the others, which verify lists.
+func maxSaid(kind string) int {
+	if damages(kind) == 1 {
+		return 1
+	}
+	return math.MaxInt
+}
+
+// damages is 1 for the loss of what cannot be read, else 0.
+func damages(kind string) int {
+	if kind == record.LossDamaged {
+		return 1
+	}
+	return 0
 }

@@ -260,13 +260,13 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (n 
 // tellLeftOut prints counts of records left out and reports whether any has no command.
 func tellLeftOut(w io.Writer, e *resp.Encoder) (lossy bool) {
 	if e.Opaque > 0 {
-		fmt.Fprintf(w, "kvferry: %s left out: no command makes values of modules\n", record.Plural(e.Opaque, "record"))
+		fmt.Fprintf(w, "kvferry: %s left out: no command makes values of modules\n", record.Count(e.Opaque, "record"))
 	}
 	if e.Orphans > 0 {
-		fmt.Fprintf(w, "kvferry: pending entries of streams left out: %d: no command makes those whose messages were deleted\n", e.Orphans)
+		fmt.Fprintf(w, "kvferry: pending entries of streams left out: %s: no command makes those whose messages were deleted\n", record.Number(e.Orphans))
 	}
 	if e.Skipped > 0 { // as --on-conflict requested
-		fmt.Fprintf(w, "kvferry: %s left out: the same name exists under an earlier type\n", record.Plural(e.Skipped, "record"))
+		fmt.Fprintf(w, "kvferry: %s left out: the same name exists under an earlier type\n", record.Count(e.Skipped, "record"))
 	}
 	return e.Opaque > 0 || e.Orphans > 0
 }

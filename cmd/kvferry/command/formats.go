@@ -13,6 +13,7 @@ import (
 	"kvferry/catalog"
 	"kvferry/format"
 	"kvferry/internal/text/page"
+	"kvferry/record"
 )
 
 // formats prints the limits of each format and the support of this build.
@@ -93,8 +94,9 @@ func printFormat(w io.Writer, f format.Format) error {
 	l := f.Limits()
 	fmt.Fprintf(w, "%s: %s\n", f.Name(), l.Detail)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	room := helpWidth(w) - formatIndent
 	row := func(name, text string) {
-		for _, line := range page.Wrap(text, formatWidth) {
+		for _, line := range page.Wrap(text, room) {
 			fmt.Fprintf(t, "  %s\t%s\n", name, line)
 			name = ""
 		}
@@ -104,7 +106,7 @@ func printFormat(w io.Writer, f format.Format) error {
 	}
 	row("types", strings.ReplaceAll(l.Types.String(), ",", ", "))
 	row("keys", keysText(&l))
-	row("elements", limitText(l.MaxElements, "%d in a collection"))
+	row("elements", limitText(l.MaxElements, "%s in a collection"))
 	row("scores", scoresText(&l))
 	row("expiry", expiryText(&l))
 	row("one name", nameText(&l))
@@ -122,8 +124,8 @@ func printFormat(w io.Writer, f format.Format) error {
 	return t.Flush()
 }
 
-// formatWidth is the line width of a format's description.
-const formatWidth = 80
+// formatIndent is the room for the names of a format's properties.
+const formatIndent = 16
 
 func nameText(l *format.Limits) string {
 	if l.SameName {
@@ -136,11 +138,11 @@ func limitText(n int64, text string) string {
 	if n == 0 {
 		return "no limit"
 	}
-	return "at most " + fmt.Sprintf(text, n)
+	return "at most " + fmt.Sprintf(text, record.Number(n))
 }
 
 func keysText(l *format.Limits) string {
-	text := limitText(int64(l.MaxKey), "%d bytes for collections")
+	text := limitText(int64(l.MaxKey), "%s bytes for collections")
 	if !l.EmptyKey {
 		text += ", not empty for collections"
 	}

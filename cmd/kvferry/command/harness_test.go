@@ -144,7 +144,7 @@ var volatile = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
-	{regexp.MustCompile(`(?m)^( *)time: .*$`), "${1}time: …"},
+	{regexp.MustCompile(`(?m)^( *)time: .*$(\n .* of source a second$)?`), "${1}time: …"},
 	{regexp.MustCompile(`(?m)^  temporary files: .*$`), "  temporary files: …"},
 	{regexp.MustCompile(`(?m)^  space: .* free: enough$`), "  space: …: enough"},
 	{regexp.MustCompile(`held by process \d+`), "held by process PID"},

@@ -27,5 +27,6 @@ func Main(b Build) int {
 	app := Default(b)
 	app.Terminal = term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb"
 	app.Screen = term.IsTerminal(int(os.Stdout.Fd()))
+	app.Colors = (!app.Terminal || canColor(os.Stderr)) && (!app.Screen || canColor(os.Stdout))
 	return app.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }

@@ -107,13 +107,13 @@ func (f *noted) sum() {
 	}
 	more := ""
 	if left > 0 {
-		more = fmt.Sprintf("and %s more; ", record.Plural(left, "finding"))
+		more = fmt.Sprintf("and %s more; ", record.Count(left, "finding"))
 	}
 	if more != "" || f.errs > 0 {
 		fmt.Fprintf(f.w, "kvferry: %ssee %s for all\n", more, strings.Join(lines, " and "))
 	}
 	if n := len(f.skipped); n > 0 {
-		fmt.Fprintf(f.w, "kvferry: unreadable tables, blocks or pages: %d; their rows are missing\n", n)
+		fmt.Fprintf(f.w, "kvferry: unreadable tables, blocks or pages: %s; their rows are missing\n", record.Number(int64(n)))
 	}
 }
 

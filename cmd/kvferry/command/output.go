@@ -85,8 +85,15 @@ func tryOutput(cmd *cobra.Command, path string) error {
 // no more after an error, so the output has no gap.
 type standardOutput struct {
 	io.Writer
-	err error
+	err     error
+	colored func() bool
 }
+
+// Colored reports whether reports have colours.
+func (o *standardOutput) Colored() bool { return o.colored != nil && o.colored() }
+
+// Columns returns the width of the terminal; 0 if output is none.
+func (o *standardOutput) Columns() int { return widthOf(o) }
 
 // Write writes until the first error.
 func (o *standardOutput) Write(p []byte) (n int, err error) {

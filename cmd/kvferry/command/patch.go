@@ -144,11 +144,11 @@ func (a *App) runPatch(cmd *cobra.Command, f *patchFlags, file, address string) 
 
 // text summarizes a patch.
 func (p *patched) text(c patch.Counts) string {
-	deleted := record.Plural(c.Deletes, "key") + " deleted"
+	deleted := record.Count(c.Deletes, "key") + " deleted"
 	if p.noDelete {
-		deleted = record.Plural(c.Deletes, "key") + " left that would be deleted"
+		deleted = record.Count(c.Deletes, "key") + " left that would be deleted"
 	}
-	return fmt.Sprintf("%s put, %s of another expiry, %s", record.Plural(c.Puts, "key"), record.Plural(c.Expires, "key"), deleted)
+	return fmt.Sprintf("%s put, %s of another expiry, %s", record.Count(c.Puts, "key"), record.Count(c.Expires, "key"), deleted)
 }
 
 // openPatch opens a patch for reading it several times. It copies standard input and pipes to a temporary file.
@@ -275,7 +275,7 @@ func (p *patched) refuse(stderr io.Writer) error {
 		return nil
 	}
 	for _, kind := range slices.Sorted(maps.Keys(p.losses)) {
-		fmt.Fprintf(stderr, "%d × %s\n", p.losses[kind], kind)
+		fmt.Fprintf(stderr, "%s × %s\n", record.Number(p.losses[kind]), kind)
 	}
 	return &ExitError{Code: ExitLossy, Err: errors.New("refused: the server cannot hold everything in the patch; nothing was written; " +
 		"kvferry diff with filters, such as --type, leaves records out of a patch")}

@@ -9,8 +9,8 @@ import (
 
 	"kvferry/convert"
 	"kvferry/inspect/verify"
-	"kvferry/internal/text/escape"
 	"kvferry/internal/text/page"
+	"kvferry/internal/text/paint"
 	"kvferry/record"
 )
 
@@ -83,7 +83,7 @@ func (a *App) runPlan(cmd *cobra.Command, f *planFlags, src, dst string) error {
 		if f.format == "text" {
 			text = page.Render(text, helpWidth(w))
 		}
-		_, err := io.WriteString(escape.Writer(w), text)
+		_, err := io.WriteString(paint.Report(w), text)
 		return err
 	})
 	if err == nil && b.loss != nil {

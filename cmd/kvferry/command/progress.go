@@ -16,6 +16,7 @@ import (
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/internal/pass/progress"
+	"kvferry/internal/text/page"
 	"kvferry/record"
 )
 
@@ -49,9 +50,8 @@ type progressView struct {
 
 	mu      sync.Mutex
 	mode    string
-	bar     *progressbar.ProgressBar
-	sized   bool // whether the bar's step has a known size
-	narrow  int  // length of the line shown instead of a bar
+	shown   int                      // width of the line on the screen
+	spinner *progressbar.ProgressBar // made by the first draw of unknown size
 	phase   string
 	printed time.Time // time of the last line, or of the start
 	lines   int
@@ -219,49 +219,69 @@ func (v *progressView) write(text string) {
 	}
 }
 
-// draw shows a bar of everything that the command does, or a short line if the terminal is too narrow for it.
+// draw shows a bar of everything that the command does.
 func (v *progressView) draw(s progress.State) {
-	if width := widthOf(v.w); width > 0 && len(barText(s))+leastBar > width {
-		v.clear()
-		text := []rune(narrowText(s))
-		text = text[:min(len(text), width-1)]
-		v.narrow = len(text)
-		v.write("\r" + string(text))
-		return
+	width := widthOf(v.w)
+	if width == 0 {
+		width = usualHelp
 	}
-	if sized := s.Percent >= 0; v.bar == nil || v.sized != sized {
-		v.clear()
-		v.sized, v.bar = sized, newBar(v.w, sized)
-	}
-	v.bar.Describe(barText(s))
-	if !v.sized {
-		return
-	}
-	if err := v.bar.Set64(int64(s.Percent * barParts / 100)); err != nil {
-		v.mode = "none"
-	}
+	v.show(v.barLine(s, width-1)) // in the last column, some terminals go to the next line
 }
 
-// barParts is the length of a bar in steps that it can show.
+// show replaces the bar. It takes one write, so that nobody sees half of it.
+func (v *progressView) show(line string) {
+	width := page.Width(line)
+	v.write("\r" + line + strings.Repeat(" ", max(v.shown-width, 0)))
+	v.shown = width
+}
+
+// barLine is a line of at most width characters: a text and a bar, or a spinner while nothing is known of the size of
+// the work. If there is no room for a bar, the rate is left out; if there is none then, it is a short text.
+func (v *progressView) barLine(s progress.State, width int) string {
+	text := barText(s) + " "
+	room := width - page.Width(text) - len(" 100% ||")
+	switch {
+	case room < leastBar && s.Rate > 0:
+		s.Rate = 0
+		return v.barLine(s, width)
+	case room < leastBar:
+		short := []rune(narrowText(s))
+		return string(short[:min(len(short), width)])
+	case s.Percent >= 0:
+		bar := newBar(barParts, room)
+		err := bar.Set64(min(int64(s.Percent)*10+5, barParts)) // the bar rounds down, also what is a little too small
+		return rendered(bar, text, err)
+	case v.spinner == nil:
+		v.spinner = newBar(-1, 0)
+	}
+	return rendered(v.spinner, text, nil)
+}
+
+// barParts is the length of a bar in steps.
 const barParts = 1000
 
-// newBar makes a bar, or a spinner while nothing is known of the size of the work.
-func newBar(w io.Writer, sized bool) *progressbar.ProgressBar {
-	most := int64(-1)
-	if sized {
-		most = barParts
-	}
+// newBar makes a bar of width characters, or a spinner if most is -1. It writes to nobody: it would write a line in
+// several pieces.
+func newBar(most int64, width int) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(most,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionThrottle(0),
-		progressbar.OptionFullWidth(),
+		progressbar.OptionSetWriter(io.Discard),
+		progressbar.OptionSetWidth(width),
 		progressbar.OptionSetElapsedTime(false),
 		progressbar.OptionSetPredictTime(false),
 		progressbar.OptionSetSpinnerChangeInterval(0)) // spin on every draw
 }
 
-// leastBar is the width of a short bar with its percentage.
-const leastBar = 18
+// rendered returns the line of a bar with a description, or the description alone if the bar failed.
+func rendered(bar *progressbar.ProgressBar, text string, err error) string {
+	if err != nil {
+		return text
+	}
+	bar.Describe(text)
+	return strings.Trim(bar.String(), "\r ")
+}
+
+// leastBar is the width of a short bar.
+const leastBar = 10
 
 // narrowText describes a state in few characters, the most important first.
 func narrowText(s progress.State) string {
@@ -274,15 +294,9 @@ func narrowText(s progress.State) string {
 
 // clear removes the bar from the screen until the next draw.
 func (v *progressView) clear() {
-	if v.narrow > 0 {
-		v.write("\r" + strings.Repeat(" ", v.narrow) + "\r")
-		v.narrow = 0
-	}
-	if v.bar == nil {
-		return
-	}
-	if err := v.bar.Clear(); err != nil {
-		v.mode = "none"
+	if v.shown > 0 {
+		v.write("\r" + strings.Repeat(" ", v.shown) + "\r")
+		v.shown = 0
 	}
 }
 
@@ -335,7 +349,7 @@ func countTexts(s progress.State) (out []string) {
 		out = append(out, copiedText(s))
 	}
 	if s.Errors > 0 {
-		out = append(out, record.Plural(s.Errors, "error"))
+		out = append(out, record.Count(s.Errors, "error"))
 	}
 	return out
 }
@@ -370,7 +384,7 @@ func stateText(s progress.State) string {
 
 // copiedText gives the number of keys copied and their total. The server may have gained keys since.
 func copiedText(s progress.State) string {
-	return fmt.Sprintf("%d of %s", s.Records, record.Plural(max(s.RecordsTotal, s.Records), "key"))
+	return fmt.Sprintf("%s of %s", record.Number(s.Records), record.Count(max(s.RecordsTotal, s.Records), "key"))
 }
 
 // timesText gives the elapsed and the remaining time.

@@ -22,6 +22,7 @@ import (
 	"kvferry/catalog"
 	"kvferry/format"
 	"kvferry/internal/pass/progress"
+	"kvferry/internal/text/page"
 	"kvferry/redis"
 	"kvferry/redis/live"
 	"kvferry/store"
@@ -159,12 +160,12 @@ func untimed(lines string) string {
 func TestProgressCopying(t *testing.T) {
 	v := &progressView{w: io.Discard, mode: "bar", done: make(chan struct{})}
 	set := func(f format.Format) *Dataset { return &Dataset{Opened: &Opened{Found: &catalog.Found{Format: f}}} }
-	file, server := set(redis.New()), set(live.New())
-	if v.preparing(readSteps, file, file); v.meter != nil {
-		t.Error("files are copied")
+	dir, file, server := set(formatOf(t, "nemo")), set(redis.New()), set(live.New())
+	if v.preparing(readSteps, dir, dir); v.meter != nil {
+		t.Error("directories are copied")
 	}
-	v.preparing(readSteps, file, server)
-	if file.prepares != nil || server.prepares == nil {
+	v.preparing(readSteps, dir, server)
+	if dir.prepares != nil || server.prepares == nil {
 		t.Fatal("not the server is copied")
 	}
 	server.prepares()(1<<20, 0, 3, 5)
@@ -182,6 +183,11 @@ func TestProgressCopying(t *testing.T) {
 	s.Done, s.Total = 2<<20, 3<<20
 	if v.tell(s); v.mode != "bar" {
 		t.Error("the bar ended")
+	}
+	v.end(nil)
+	v = &progressView{w: io.Discard, mode: "none", done: make(chan struct{})}
+	if v.preparing(readSteps, file); file.prepares == nil || v.meter.State().Phase != "scan" {
+		t.Error("scanning a file is no step")
 	}
 	v.end(nil)
 }
@@ -207,7 +213,7 @@ func TestProgressNarrow(t *testing.T) {
 	shown, _ := io.ReadAll(screen) // ends with an error when the other side is closed
 	first, second := "25% convert 1m1s, about 2 min left, 3 err", "copy 2s, 1 of 2 keys"
 	first = first[:39]
-	want := "\r" + first + "\r" + strings.Repeat(" ", 39) + "\r\r" + second + "\r" + strings.Repeat(" ", len(second)) + "\r"
+	want := "\r" + first + "\r" + second + strings.Repeat(" ", 39-len(second)) + "\r" + strings.Repeat(" ", len(second)) + "\r"
 	if string(shown) != want {
 		t.Errorf("%q, want %q", shown, want)
 	}
@@ -245,6 +251,9 @@ func TestProgressBarDrawn(t *testing.T) {
 	v.tell(s)
 	s.Done, s.Rate = 1<<20, 1<<19
 	v.tell(s)
+	if n := strings.Count(out.String(), "\r"); n != 2 { // a draw is one write
+		t.Errorf("%d carriage returns in %q", n, out.String())
+	}
 	if got := out.String(); strings.Contains(got, "%") || !strings.Contains(got, "read, 512.0 KiB/s, 0s") {
 		t.Errorf("a step without a size: %q", got)
 	}
@@ -334,4 +343,25 @@ func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// TestTitleOfReport checks that the screen shows a report's title, however long the report is.
+func TestTitleOfReport(t *testing.T) {
+	text := "title\n  into\n" + strings.Repeat("line\n", 20)
+	for _, c := range []struct {
+		name, text    string
+		columns, rows int
+		want          string
+	}{
+		{"no terminal", text + text, 0, 0, text + text},
+		{"it fits", text, 80, 24, text},
+		{"too long", text + "line\n", 80, 23, text + "line\n" + "title\n  into\n"},
+		{"a wide line", text + strings.Repeat("x", 100) + "\n", 80, 24, text + strings.Repeat("x", 100) + "\ntitle\n  into\n"},
+	} {
+		got := new(page.Text)
+		got.WriteString(c.text)
+		if withTitle(got, c.columns, c.rows); got.String() != c.want {
+			t.Errorf("%s: got\n%s", c.name, got)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,7 +72,27 @@ func (f *ReadFlags) hint(err error) error {
 	if f.salvage || !errors.As(err, &block) {
 		return err
 	}
-	return fmt.Errorf("%w; --salvage reads past it", err)
+	return &pastError{err}
+}
+
+// pastError is an error that a command with --salvage reads past.
+type pastError struct{ error }
+
+func (e *pastError) Error() string { return e.error.Error() + "; --salvage reads past it" }
+func (e *pastError) Unwrap() error { return e.error }
+
+// pastText ends a refusal of damage with the command line that reads the rest.
+func pastText(err error, args []string) string {
+	var past *pastError
+	if !errors.As(err, &past) {
+		return ""
+	}
+	args = slices.Clone(args)
+	at := len(args)
+	if i := slices.Index(args, "--"); i >= 0 {
+		at = i
+	}
+	return "\nto read the rest:\n  " + commandLine(slices.Insert(args, at, "--salvage"))
 }
 
 // Selection returns the selection as of now.

@@ -26,9 +26,12 @@ func helpWidth(w io.Writer) int {
 	return min(max(width, leastHelp), mostHelp)
 }
 
-// fileOf returns the file behind standard output.
+// fileOf returns the file behind standard output or standard error.
 func fileOf(w io.Writer) io.Writer {
-	if o, ok := w.(*standardOutput); ok {
+	switch o := w.(type) {
+	case *standardOutput:
+		return o.Writer
+	case *standardError:
 		return o.Writer
 	}
 	return w

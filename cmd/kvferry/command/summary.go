@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"kvferry/convert"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/escape"
+	"kvferry/internal/text/page"
 	"kvferry/internal/text/suggest"
 	"kvferry/record"
 	"kvferry/redis/live"
@@ -38,7 +38,11 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 		}
 	}
 	printParts(w, r)
-	printLedger(w, r.Ledger)
+	if r.Sampled { // the rows of a sample say nothing of the source
+		fmt.Fprintln(w)
+	} else {
+		printLedger(w, r.Ledger)
+	}
 	for i := range r.Losses {
 		printLossKind(w, &r.Losses[i])
 		if r.Losses[i].Kind != record.LossDamaged { // the samples of its findings follow
@@ -63,11 +67,26 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 	}
 }
 
+// titleLines is the number of lines that say which dataset was converted into which.
+const titleLines = 2
+
+// withTitle repeats the title of a report at its end if it would scroll off the screen.
+func withTitle(text *page.Text, columns, rows int) {
+	lines := strings.SplitAfter(text.String(), "\n")
+	shown := 1 // the prompt
+	for _, line := range lines[:len(lines)-1] {
+		shown += max(page.Width(line)-2, 0)/max(columns, 1) + 1
+	}
+	if rows > 0 && shown > rows {
+		text.WriteString(strings.Join(lines[:titleLines], ""))
+	}
+}
+
 // datasetText describes a dataset with its format and size.
 func datasetText(d *convert.Dataset) string {
 	text := escape.Text(d.Path) + " (" + formatOn(d.Format, d.Store)
 	if d.Files > 0 && !live.IsAddress(d.Path) {
-		text += ", " + record.Plural(int64(d.Files), "file") + ", " + bytesText(d.Bytes)
+		text += ", " + record.Count(int64(d.Files), "file") + ", " + bytesText(d.Bytes)
 	}
 	return text + ")"
 }
@@ -108,29 +127,27 @@ func printSelection(w io.Writer, only filter.Conditions) {
 // printParts prints records and elements by database and type.
 func printParts(w io.Writer, r *convert.Report) {
 	fmt.Fprintln(w)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "database\ttype\trecords\telements\t\n")
+	t := &page.Columns{Labels: 2}
+	t.Add("database", "type", "records", "elements")
 	for _, p := range r.Parts {
-		printPart(t, &p)
+		addPart(t, &p)
 	}
-	fmt.Fprintf(t, "all\t\t%s\t%s\t\n", record.Number(r.Records()), record.Number(r.Elements()))
+	t.Add("all", "", r.Records(), r.Elements())
 	if len(r.Skipped) > 0 {
-		fmt.Fprint(t, "skipped\t\t\t\t\n")
+		t.Add("skipped")
 		for _, p := range r.Skipped {
-			printPart(t, &p)
+			addPart(t, &p)
 		}
 		n, elements := r.SkippedRecords()
-		fmt.Fprintf(t, "all\t\t%s\t%s\t\n", record.Number(n), record.Number(elements))
+		t.Add("all", "", n, elements)
 	}
-	t.Flush()
+	t.Print(w)
 	if len(r.Skipped) > 0 {
 		fmt.Fprintln(w, "skipped: their keys exist on the server and were left alone")
 	}
 }
 
-func printPart(w io.Writer, p *convert.PartDigest) {
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", escape.Text(string(p.DB)), p.Type, record.Number(p.Records), record.Number(p.Elements))
-}
+func addPart(t *page.Columns, p *convert.PartDigest) { t.Add(p.DB, p.Type, p.Records, p.Elements) }
 
 // printLedger prints source rows by outcome: one line per keyspace, one column per class that occurs.
 func printLedger(w io.Writer, ledger []convert.Account) {
@@ -142,23 +159,27 @@ func printLedger(w io.Writer, ledger []convert.Account) {
 		}
 	}
 	fmt.Fprintln(w, "\nsource rows by outcome:")
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "keyspace\trows\t%s\t\n", strings.Join(classes, "\t"))
+	t := &page.Columns{Labels: 1}
+	head := []any{"keyspace", "rows"}
+	for _, c := range classes {
+		head = append(head, c)
+	}
+	t.Add(head...)
 	empty := 0
 	for _, a := range ledger {
 		if a.Rows == 0 {
 			empty++
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%s\t", escape.Text(string(a.Keyspace)), record.Number(a.Rows))
+		row := []any{a.Keyspace, a.Rows}
 		for _, c := range classes {
-			fmt.Fprintf(t, "%s\t", record.Number(a.Classes[c]))
+			row = append(row, a.Classes[c])
 		}
-		fmt.Fprintln(t)
+		t.Add(row...)
 	}
-	t.Flush()
+	t.Print(w)
 	if empty > 0 {
-		fmt.Fprintf(w, "keyspaces without rows: %d\n", empty)
+		fmt.Fprintf(w, "keyspaces without rows: %s\n", record.Number(int64(empty)))
 	}
 	printEntries(w, ledger)
 }
@@ -207,13 +228,13 @@ func printLoss(w io.Writer, l *convert.LossKind) {
 func printLossKind(w io.Writer, l *convert.LossKind) {
 	switch {
 	case l.Note:
-		fmt.Fprintf(w, "note %s: %d\n", l.Kind, l.Count)
+		fmt.Fprintf(w, "note %s: %s\n", l.Kind, record.Number(l.Count))
 	case l.Kind == record.LossDamaged:
-		fmt.Fprintf(w, "loss %s: %s in the source (%s)\n", l.Kind, record.Plural(l.Count, "error"), allowedText(l))
+		fmt.Fprintf(w, "loss %s: %s in the source (%s)\n", l.Kind, record.Count(l.Count, "error"), allowedText(l))
 	case l.Drops:
-		fmt.Fprintf(w, "loss %s: %d left out (%s)\n", l.Kind, l.Count, allowedText(l))
+		fmt.Fprintf(w, "loss %s: %s left out (%s)\n", l.Kind, record.Number(l.Count), allowedText(l))
 	default:
-		fmt.Fprintf(w, "loss %s: %d changed (%s)\n", l.Kind, l.Count, allowedText(l))
+		fmt.Fprintf(w, "loss %s: %s changed (%s)\n", l.Kind, record.Number(l.Count), allowedText(l))
 	}
 }
 
@@ -226,7 +247,7 @@ func allowedText(l *convert.LossKind) string {
 
 // printFinding prints one kind of finding with its samples.
 func printFinding(w io.Writer, f *convert.FindingKind) {
-	fmt.Fprintf(w, "%s %s: %d\n", f.Severity, f.Kind, f.Count)
+	fmt.Fprintf(w, "%s %s: %s\n", f.Severity, f.Kind, record.Number(f.Count))
 	printSamples(w, f.Samples, f.Count)
 }
 
@@ -235,7 +256,7 @@ func printSamples(w io.Writer, samples []convert.Sample, count int64) {
 		fmt.Fprintf(w, "  %s\n", escape.Text(s.String()))
 	}
 	if more := count - int64(len(samples)); more > 0 {
-		fmt.Fprintf(w, "  and %d more\n", more)
+		fmt.Fprintf(w, "  and %s more\n", record.Number(more))
 	}
 }
 
@@ -255,7 +276,7 @@ func printEstimate(w io.Writer, r *convert.Report) {
 	for i := range e.Volumes {
 		fmt.Fprintf(w, "  space: %s\n", spaceText(&e.Volumes[i]))
 	}
-	fmt.Fprintf(w, "  time: %s on this machine with %s", aboutText(e.Seconds), record.Plural(int64(r.Workers), "worker"))
+	fmt.Fprintf(w, "  time: %s on this machine with %s", aboutText(e.Seconds), record.Count(int64(r.Workers), "worker"))
 	fmt.Fprint(w, " (")
 	if e.Prepare > 0 {
 		fmt.Fprintf(w, "%s %s, ", r.Timings.Preparation, aboutText(e.Prepare))
@@ -283,7 +304,7 @@ func printProof(w io.Writer, r *convert.Report) {
 			what string
 		}{{r.Proof.Expired, "record"}, {r.Proof.ExpiredFields, "hash field"}} {
 			if gone.n > 0 {
-				fmt.Fprintf(w, "  %s expired meanwhile or were about to, and were not compared\n", record.Plural(gone.n, gone.what))
+				fmt.Fprintf(w, "  %s expired meanwhile or were about to, and were not compared\n", record.Count(gone.n, gone.what))
 			}
 		}
 	case r.DryRun:
@@ -317,7 +338,7 @@ func printTimings(w io.Writer, r *convert.Report) {
 	}
 	fmt.Fprintf(w, " (%s)", strings.Join(parts, ", "))
 	if t.Total > 0 && !t.Resumed && !r.Sampled { // otherwise this run did not read all of the source
-		fmt.Fprintf(w, ", %s and %s of source a second", record.Count(int64(float64(r.Elements())/t.Total+0.5), "element"),
+		fmt.Fprintf(w, "\n  %s and %s of source a second", record.Count(int64(float64(r.Elements())/t.Total+0.5), "element"),
 			bytesText(int64(float64(r.Source.Bytes)/t.Total)))
 	}
 	if t.Resumed {
@@ -350,7 +371,11 @@ func aboutText(s float64) string {
 }
 
 func secondsText(s float64) string {
-	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
+	d := time.Duration(s * float64(time.Second))
+	if d < 10*time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
 }
 
 // bytesText formats a number of bytes.

@@ -149,7 +149,7 @@ func (e *Keys) AppendHead(dst []byte) []byte {
 	if e.Names {
 		return dst
 	}
-	return fmt.Appendf(dst, "%-6s %10s %10s  %-20s  %-3s %s\n", "TYPE", "ELEMENTS", "BYTES", "EXPIRES", "DB", "KEY")
+	return fmt.Appendf(dst, "%-6s %10s %13s  %-20s  %-3s %s\n", "TYPE", "ELEMENTS", "BYTES", "EXPIRES", "DB", "KEY")
 }
 
 // AppendBegin starts a record.
@@ -168,5 +168,6 @@ func (e *Keys) AppendSize(dst []byte, elements, bytes int64) []byte {
 	if e.head.ExpireMS != 0 {
 		expires = jsonl.TimeText(e.head.ExpireMS)
 	}
-	return fmt.Appendf(dst, "%-6s %10d %10d  %-20s  %-3s %s\n", e.head.Type, elements, bytes, expires, escape.Text(e.head.DB), escape.Text(string(e.key)))
+	return fmt.Appendf(dst, "%-6s %10s %13s  %-20s  %-3s %s\n", e.head.Type, record.Number(elements), record.Number(bytes), expires,
+		escape.Text(e.head.DB), escape.Text(string(e.key)))
 }

@@ -1,6 +1,8 @@
 package progress
 
 import (
+	"bytes"
+	"slices"
 	"sync/atomic"
 
 	"kvferry/record"
@@ -15,13 +17,42 @@ type Gauge struct {
 	bytes, records, elements int64 // not flushed yet
 	told                     struct{ records, elements int64 }
 	errors                   atomic.Int64
+	marks                    []Mark // ahead of the last record, by key; nil: unknown
+	marked, passed           int64  // bytes of all marks, and of those passed
 }
 
 // Gauge returns the gauge of a task that reads size bytes.
 func (m *Meter) Gauge(size int64) Gauge { return Gauge{meter: m, size: size} }
 
+// Mark is a key of a task and the bytes on disk up to the next one.
+type Mark struct {
+	Key   []byte
+	Bytes int64
+}
+
+// Mark measures a task by the marks it has passed. The task must read records in the order of keys. Without marks,
+// progress depends on the size of records, which may be several times the compressed size.
+func (g *Gauge) Mark(marks []Mark) {
+	slices.SortFunc(marks, func(a, b Mark) int { return bytes.Compare(a.Key, b.Key) })
+	g.marks = marks
+	for _, k := range marks {
+		g.marked += k.Bytes
+	}
+}
+
+// pass moves past the marks before key.
+func (g *Gauge) pass(key []byte) {
+	for len(g.marks) > 0 && bytes.Compare(g.marks[0].Key, key) < 0 {
+		g.passed += g.marks[0].Bytes
+		g.marks = g.marks[1:]
+	}
+}
+
 // Batch counts the records of a batch that are not out. It estimates the size of elements from the first of a record.
 func (g *Gauge) Batch(b *record.Batch) {
+	if n := len(b.Records); n > 0 {
+		g.pass(b.Records[n-1].Key)
+	}
 	for i := range b.Records {
 		r := &b.Records[i]
 		if r.Out() {
@@ -56,7 +87,11 @@ func (g *Gauge) Flush() {
 	if g.meter == nil {
 		return
 	}
-	if credit := min(g.bytes, g.size-g.size/20-g.credited); credit > 0 {
+	credit := min(g.bytes, g.size-g.size/20-g.credited)
+	if g.marked > 0 {
+		credit = int64(float64(g.size)*float64(g.passed)/float64(g.marked)) - g.credited
+	}
+	if credit > 0 {
 		g.credited += credit
 		g.meter.done.Add(credit)
 	}

@@ -93,7 +93,7 @@ func TestNil(t *testing.T) {
 	g.Finish()
 	m.Close()
 	r := record.Gather(&reading{}, nil)
-	if m.Reader(r, 1) != r {
+	if m.Reader(r, 1, nil) != r {
 		t.Error("a reader that counts for nobody")
 	}
 }
@@ -145,7 +145,7 @@ func (r *reading) End(*record.Record) error { return nil }
 func TestReader(t *testing.T) {
 	m := newMeter(steps, func(State) {}, time.Now)
 	m.Begin("run", 50, 0, 1)
-	r := m.Reader(record.Gather(&reading{}, nil), 50)
+	r := m.Reader(record.Gather(&reading{}, nil), 50, nil)
 	for {
 		if _, err := r.Next(); err == io.EOF {
 			break
@@ -156,6 +156,26 @@ func TestReader(t *testing.T) {
 	}
 	if s := m.State(); s.Records != 3 || s.Elements != 6 || s.Done != 50 || s.TasksDone != 1 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestMarks checks that marks measure a task, however large its records are.
+func TestMarks(t *testing.T) {
+	m := new(Meter)
+	g := m.Gauge(1000)
+	g.Mark([]Mark{{Key: []byte("m"), Bytes: 30}, {Key: []byte("c"), Bytes: 10}, {Key: []byte("x"), Bytes: 60}})
+	for _, c := range []struct {
+		key  string
+		want int64
+	}{{"a", 0}, {"c", 0}, {"d", 100}, {"n", 400}, {"n", 400}, {"z", 1000}} {
+		g.Batch(&record.Batch{Records: []record.Record{{Header: record.Header{Key: []byte(c.key)}, N: 1, Class: record.Copied}},
+			Elems: []record.Element{{Value: make([]byte, 5000)}}})
+		if g.Flush(); m.done.Load() != c.want {
+			t.Errorf("at %s: %d bytes, want %d", c.key, m.done.Load(), c.want)
+		}
+	}
+	if g.Finish(); m.done.Load() != 1000 {
+		t.Errorf("at the end: %d bytes", m.done.Load())
 	}
 }
 

@@ -9,13 +9,15 @@ import (
 // flushEvery is the number of batches after which a reader flushes its counts.
 const flushEvery = 256
 
-// Reader returns a reader of the records of r that counts them as a task of size bytes. With a nil meter it
-// returns r.
-func (m *Meter) Reader(r record.Reader, size int64) record.Reader {
+// Reader returns a reader of the records of r that counts them as a task of size bytes. marks are for Gauge.Mark. With
+// a nil meter it returns r.
+func (m *Meter) Reader(r record.Reader, size int64, marks []Mark) record.Reader {
 	if m == nil {
 		return r
 	}
-	return &reader{Reader: r, gauge: m.Gauge(size)}
+	out := &reader{Reader: r, gauge: m.Gauge(size)}
+	out.gauge.Mark(marks)
+	return out
 }
 
 type reader struct {

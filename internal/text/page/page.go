@@ -53,6 +53,7 @@ var (
 	heading    = regexp.MustCompile(`^(#{1,6}) +(.*)$`)
 	item       = regexp.MustCompile(`^( *(?:[*-]|\d+\.) +)(.*)$`)
 	definition = regexp.MustCompile(`^( +\S(?:.*?\S)? {2,})(\S.*)$`)
+	inItem     = regexp.MustCompile("^ {1,3}[\\pL`]") // a paragraph of an item
 	rule       = regexp.MustCompile(`^\|[-:| ]+\|$`)
 )
 
@@ -62,7 +63,7 @@ func (r *renderer) line(line string) {
 		r.flush()
 		r.code = !r.code
 	case r.code:
-		r.put("    " + line)
+		r.command("    " + line)
 	case strings.HasPrefix(line, "|"):
 		r.row(line)
 	case line == "":
@@ -92,12 +93,28 @@ func (r *renderer) prose(line string) {
 	switch m := definition.FindStringSubmatch(line); {
 	case m != nil:
 		r.begin(m[1], m[2])
+	case inItem.MatchString(line) && Width(line) > r.width:
+		r.begin(line[:indent], line[indent:])
 	case indent > 0:
 		r.flush()
 		r.put(line)
 	default:
 		r.begin("", line)
 	}
+}
+
+// remark is a line of code and the remark behind it.
+var remark = regexp.MustCompile(`^( +)(\S.*?) +(# .*)$`)
+
+// command prints a line of code. The remark of one that is too long goes above it.
+func (r *renderer) command(line string) {
+	if m := remark.FindStringSubmatch(line); m != nil && Width(line) > r.width {
+		for _, text := range Wrap(m[3][2:], max(r.width-len(m[1])-2, 10)) {
+			r.put(m[1] + "# " + text)
+		}
+		line = m[1] + m[2]
+	}
+	r.put(line)
 }
 
 // begin starts a block with its first line.

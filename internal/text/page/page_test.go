@@ -10,6 +10,8 @@ func TestRender(t *testing.T) {
 		{"paragraph", "one two\nthree four five six\n", "one two three four\nfive six\n"},
 		{"heading", "# A `b`\n\n## C\n### D\n", "A b\n===\n\nC\n-\nD\n"},
 		{"code", "```\na  b   c d e f g h i j k l m n\n```\n", "    a  b   c d e f g h i j k l m n\n"},
+		{"remark", "```\na b   # c d e f g h i j k l m n\na # b\n```\n", "    # c d e f g h i\n    # j k l m n\n    a b\n    a # b\n"},
+		{"paragraph of an item", "1. a\n\n  one two three four five\n  six\n", "1. a\n\n  one two three four\n  five six\n"},
 		{"list", "* one two three four\n  five\n1. six\n", "* one two three four\n  five\n1. six\n"},
 		{"as it is", "text\n\n  {\"a\":\"b c d e f g h i j k l\"}\n", "text\n\n  {\"a\":\"b c d e f g h i j k l\"}\n"},
 		{"definitions", "  csv  one two three\n       four\n  x    y\n", "  csv  one two three\n       four\n  x    y\n"},
@@ -39,5 +41,45 @@ func TestTableFits(t *testing.T) {
 	lines := Table([][]string{{"name", "a", "b", "c"}, {"first", "1", long, ""}, {"second", long, "2", "3"}}, 26)
 	if text := strings.Join(lines, "\n"); !strings.Contains(text, "name  first\n") || !strings.Contains(text, "\n\nname  second\n") {
 		t.Errorf("a narrow screen has blocks:\n%s", text)
+	}
+}
+
+// screen is a text for a screen of a width.
+type screen struct {
+	strings.Builder
+	columns int
+}
+
+func (s *screen) Columns() int { return s.columns }
+
+// TestColumns checks that a table fits the screen and has its thousands separated, and that nothing is cut off.
+func TestColumns(t *testing.T) {
+	named := &Columns{Text: true}
+	named.Add("bytes", "key")
+	named.Add(1234567, "  "+strings.Repeat("k", 30)+"\x1b")
+	wide := &Columns{Labels: 1}
+	wide.Add("keyspace", "entries", "live", "stale")
+	wide.Add("hashes", int64(-12345), "1.0 KiB")
+	for _, c := range []struct {
+		table   *Columns
+		columns int
+		want    string
+	}{
+		{named, 0, "      bytes  key\n  1,234,567    " + strings.Repeat("k", 30) + "\\x1b\n"},
+		{named, 36, "      bytes  key\n  1,234,567    " + strings.Repeat("k", 21) + "\n               " + strings.Repeat("k", 9) + "\\x1b\n"},
+		{wide, 0, "  keyspace  entries     live  stale\n    hashes  -12,345  1.0 KiB\n"},
+		{wide, 31, " keyspace entries    live stale\n   hashes -12,345 1.0 KiB\n"},
+		{wide, 30, " keyspace entries    live\n   hashes -12,345 1.0 KiB\n\n keyspace stale\n   hashes\n"},
+		{wide, 3, " keyspace entries\n   hashes -12,345\n\n keyspace    live\n   hashes 1.0 KiB\n\n keyspace stale\n   hashes\n"},
+	} {
+		s := &screen{columns: c.columns}
+		if c.table.Print(s); s.String() != c.want {
+			t.Errorf("%d columns: got\n%swant\n%s", c.columns, s.String(), c.want)
+		}
+		for line := range strings.Lines(s.String()) {
+			if c.columns > 20 && Width(strings.TrimSuffix(line, "\n")) > c.columns {
+				t.Errorf("%d columns: %q", c.columns, line)
+			}
+		}
 	}
 }

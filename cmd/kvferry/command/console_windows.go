@@ -1,0 +1,17 @@
+package command
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// canColor makes a console understand escape sequences and reports whether it does. Those before Windows 10 cannot.
+func canColor(f *os.File) bool {
+	var mode uint32
+	h := windows.Handle(f.Fd())
+	if windows.GetConsoleMode(h, &mode) != nil {
+		return false
+	}
+	return windows.SetConsoleMode(h, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
+}
