@@ -65,6 +65,7 @@ type Part struct {
 	Types record.TypeSet
 	Span  format.Span
 	Bytes int64 // on disk, approximate
+	N     int   // number of the part in a list that its user has made
 
 	spans []format.Span // the parts of Span that can hold selected keys; nil: all of it
 	share *share        // share of the memory; nil: the part has all of it
@@ -210,6 +211,43 @@ func (s *Scan) OpenSorted(ctx context.Context, p Part) (record.Reader, error) {
 		r = sorted.Records(r, sorted.Options{Memory: s.memory() / 4, TempDir: s.TempDir})
 	}
 	return r, err
+}
+
+// OpenShared is OpenSorted for one of several parts that are read at once.
+func (s *Scan) OpenShared(ctx context.Context, p Part) (record.Reader, error) {
+	r, err := s.records(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	r = s.Apply(ctx, p.shared(ctx, s.Meter.Reader(r, p.Bytes)), nil)
+	if !s.Source.Sorted() {
+		r = sorted.Records(r, sorted.Options{Memory: s.memory() / 4 / int64(s.workers()), TempDir: s.TempDir})
+	}
+	return r, nil
+}
+
+// Pieces cuts the source into parts of about some bytes on disk, each in key order. They depend on the source alone.
+func (s *Scan) Pieces(bytes int64) ([]Part, error) {
+	dbs, err := s.Databases()
+	if err != nil {
+		return nil, err
+	}
+	var out []Part
+	keys := s.spans()
+	for _, db := range dbs {
+		for _, types := range format.Together(s.Source, db, s.Types(db)) {
+			size := s.Source.Size(db, types)
+			spans, err := s.Source.Split(db, types, int(max(size/bytes, 1)))
+			if err != nil {
+				return nil, err
+			}
+			for _, span := range spans {
+				p := Part{DB: db, Types: types, Span: span, Bytes: size / int64(len(spans)), N: len(out)}.cut(keys)
+				out = append(out, p)
+			}
+		}
+	}
+	return out, nil
 }
 
 // ByName returns a reader that sorts elements by name, for types whose elements have names. It may use 1/shares of

@@ -12,6 +12,7 @@ import (
 	"kvferry/inspect/render"
 	"kvferry/internal/text/jsonl"
 	"kvferry/internal/text/resp"
+	"kvferry/parquet"
 	"kvferry/record"
 )
 
@@ -32,6 +33,10 @@ Other formats:
         exists under several types, of which Redis holds one. Values of modules have no commands: they
         are left out, and the exit code is 4
   hex   physical rows as annotated bytes
+  parquet  a directory of Parquet files for DuckDB, Spark and other engines, named with -o: one row per
+           element, partitioned by type, in key order. It appears when it is complete, and kvferry reads
+           it as parquet:DIR. Keys and values are bytes; --text declares them as UTF-8. The columns are
+           in docs/formats/parquet.md
 
 CSV follows RFC 4180. A cell is empty if its column does not apply to the line:
 
@@ -70,6 +75,7 @@ const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl
   kvferry dump --type hash --match 'user:*' /data/pika/dump
   kvferry dump --keys-only -o keys.jsonl.zst blackwidow:/data/new
   kvferry dump --format resp --type hash /data/pika/dump | redis-cli --pipe
+  kvferry dump --format parquet -o /data/export /data/pika/dump
   kvferry dump --raw --keyspace zsets/score_cf --limit 10 blackwidow:/data/new`
 
 // dumpFlags are the flags of dump.
@@ -85,6 +91,7 @@ type dumpFlags struct {
 	dead       bool
 	limit      int64
 	csvSafe    bool
+	text       string
 	each       func(*record.Header) // called for each record; nil: no call
 }
 
@@ -93,7 +100,7 @@ func (a *App) dump() *cobra.Command {
 	var f dumpFlags
 	cmd := &cobra.Command{
 		Use:     "dump SRC",
-		Short:   "Print a dataset as JSON, CSV, Redis commands or annotated bytes",
+		Short:   "Print a dataset as JSON, CSV, Redis commands, bytes or Parquet",
 		Long:    dumpHelp,
 		Example: dumpExample,
 		Args:    exactArgs(1),
@@ -102,11 +109,13 @@ func (a *App) dump() *cobra.Command {
 	f.read.Register(cmd)
 	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "resp", "hex"), "output format")
+	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "resp", "hex", "parquet"), "output format")
 	choose(fs, &f.encode, "encode", plain("text", "base64"), "encoding of keys and values")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	fs.BoolVar(&f.keysOnly, "keys-only", false, "print no values, but the number of elements and bytes of each key (json, jsonl, csv)")
 	fs.BoolVar(&f.csvSafe, "csv-safe", false, "with --format csv, put a ' before text that a spreadsheet would read as a formula")
+	choose(fs, &f.text, "text", append([]option[string]{{"bytes", ""}}, plain(parquet.TextStrict, parquet.TextLossy)...), "with --format parquet, declare keys and values as UTF-8: strict refuses other bytes, lossy replaces them")
+	fs.Lookup("text").NoOptDefVal = parquet.TextStrict
 	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
 	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw prints it, separated by commas or repeated; with --raw or --format hex")
 	fs.BoolVar(&f.dead, "dead", false, "show deleted records that are still on disk")
@@ -122,6 +131,10 @@ func (f *dumpFlags) validate() error {
 	switch {
 	case f.encode == "base64" && f.format == "resp":
 		return usagef("--encode base64 and --format resp do not go together: Redis accepts any bytes")
+	case f.format == formatParquet:
+		return f.validateParquet()
+	case f.text != "":
+		return usagef("--text goes with --format parquet")
 	case f.csvSafe && f.format != "csv":
 		return usagef("--csv-safe goes with --format csv")
 	case f.raw && f.format != "jsonl" && f.format != "hex":
@@ -158,7 +171,14 @@ func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) (err err
 	show.start(d.Scan, readSteps)
 	var n int64
 	lossy := false
-	err = toOutput(cmd, f.output, func(w io.Writer) (err error) {
+	to := toOutput
+	if f.format == formatParquet {
+		to = func(*cobra.Command, string, func(io.Writer) error) (err error) {
+			n, err = a.dumpParquet(cmd, f, d, notes)
+			return err
+		}
+	}
+	err = to(cmd, f.output, func(w io.Writer) (err error) {
 		if f.rows() {
 			n, err = f.dumpRows(cmd.Context(), d, w)
 			return d.whole(err)
