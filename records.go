@@ -13,7 +13,7 @@ import (
 // iteration moves on.
 type Record struct {
 	record.Header
-	reader record.Reader
+	reader *record.Walker
 	batch  []record.Element // read but not yet returned
 	buffer []record.Element
 	err    error
@@ -88,7 +88,8 @@ func (d *Dataset) records(ctx context.Context, f *Filter, yield func(*Record) bo
 
 // each yields the records of a reader. A record without elements does not exist, unless it is a
 // stream.
-func each(ctx context.Context, r record.Reader, yield func(*Record) bool) error {
+func each(ctx context.Context, reader record.Reader, yield func(*Record) bool) error {
+	r := record.Walk(reader)
 	rec := &Record{reader: r, buffer: make([]record.Element, 64)}
 	for {
 		h, err := r.Next()

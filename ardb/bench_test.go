@@ -9,6 +9,7 @@ import (
 
 	"kvferry/ardb/engine"
 	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 
@@ -32,7 +33,7 @@ func benchRecords(t record.Type) []rec {
 func benchWrite(b *testing.B, dir string, recs []rec) {
 	b.Helper()
 	target := create(b, dir, createOptions(b, engine.RocksDB, "0"))
-	w, err := target.Shard(0, "0", record.AllTypes, 16<<20)
+	w, err := formattest.One(target.Shard(0, "0", record.AllTypes, 16<<20))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -56,15 +57,15 @@ func benchRead(b *testing.B, src format.Source) (n int) {
 		b.Fatal(err)
 	}
 	defer r.Close()
-	buf := make([]record.Element, 256)
+	buf, w := make([]record.Element, 256), record.Walk(r)
 	for {
-		if _, err := r.Next(); err == io.EOF {
+		if _, err := w.Next(); err == io.EOF {
 			return n
 		} else if err != nil {
 			b.Fatal(err)
 		}
 		for {
-			got, err := r.Read(buf)
+			got, err := w.Read(buf)
 			if err == io.EOF {
 				break
 			}

@@ -41,7 +41,7 @@ func (p *pass) circular() {
 			"rows that were deleted and miss others; kvferry reads the newest row of each key", r.Min, r.Max, deleted, codec.ComparerName)
 	}
 	if detail != "" && p.env.Report != nil {
-		p.env.Report(record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, DB: p.sp.DB, Type: p.head.Type,
+		p.due = append(p.due, record.Finding{Kind: record.FindCircularOrder, Severity: record.Warning, DB: p.sp.DB, Type: p.head.Type,
 			Keyspace: p.sp.Name, Key: bytes.Clone(p.head.Key), Place: record.Place{Level: -1}, Detail: detail})
 	}
 }

@@ -254,10 +254,7 @@ func TestSettle(t *testing.T) {
 		metaOf("a", codec.Value{Kind: codec.KindZSet, Size: 1}), row("a", codec.KindSort, elem(codec.KindSort), codec.FloatData(1), text("m")), row("a", codec.KindScore, elem(codec.KindScore, codec.FloatData(1)), text("m")),
 		metaOf("b", codec.Value{Kind: codec.KindHash}), row("b", codec.KindField, elem(codec.KindField, text("v")), text("f")), row("b", codec.KindMember, elem(codec.KindMember), text("f")))
 	env := testEnv(nil)
-	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := formattest.RecordsOf(t, src, "0", record.AllTypes, format.Span{}, env)
 	if n, err := r.Read(make([]record.Element, 1)); n != 0 || err != io.EOF {
 		t.Errorf("read before the first record: %d, %v", n, err)
 	}
@@ -442,7 +439,7 @@ func TestStoreErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := src.Records(context.Background(), "0", types, format.Span{}, testEnv(nil))
+			r, err := formattest.Walk(src.Records(context.Background(), "0", types, format.Span{}, testEnv(nil)))
 			if err != nil {
 				t.Fatal(err)
 			}

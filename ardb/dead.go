@@ -39,7 +39,7 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	}
 	p := &pass{src: s, sp: &past, types: t, env: &quiet, it: g, now: e.Now.UnixMilli()}
 	p.head.DB = db
-	return &deadReader{pass: p, graves: g, tell: tell}, nil
+	return record.Gather(&deadReader{pass: p, graves: g, tell: tell}, nil), nil
 }
 
 // DeadDatabases returns the namespaces; on LevelDB these include namespaces with only deleted rows.
@@ -89,12 +89,6 @@ type deadReader struct {
 
 // Next moves to the next record.
 func (r *deadReader) Next() (*record.Header, error) {
-	if r.inside {
-		if err := r.finish(); err != nil {
-			return nil, err
-		}
-		r.sum()
-	}
 	h, err := r.pass.Next()
 	if err != nil {
 		return nil, err
@@ -105,6 +99,13 @@ func (r *deadReader) Next() (*record.Header, error) {
 		}
 	})
 	return h, nil
+}
+
+// End ends the record and tells what is missing from it.
+func (r *deadReader) End(rec *record.Record) error {
+	err := r.pass.End(rec)
+	r.sum()
+	return err
 }
 
 // sum compares the rows of the record that ended with META's size. The sizes of hashes and sets may be

@@ -9,6 +9,7 @@ import (
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
 	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 
@@ -32,7 +33,7 @@ func TestDeadDatabases(t *testing.T) {
 			t.Errorf("database %q is not among %q", db, dbs)
 		}
 	}
-	r, err := u.DeadRecords(context.Background(), "x", record.AllTypes, format.Span{}, testEnv(nil), func([]byte, record.Type, string) {})
+	r, err := formattest.Walk(u.DeadRecords(context.Background(), "x", record.AllTypes, format.Span{}, testEnv(nil), func([]byte, record.Type, string) {}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func (p *pass) Read(dst []record.Element) (int, error) {
 func (p *pass) readString(dst []record.Element) (int, error) {
 	p.ended = true
 	dst[0].Name, dst[0].Value = nil, p.value(&p.first)
-	return 1, nil
+	return 1, io.EOF
 }
 
 // readRows decodes element rows one after the other.

@@ -19,6 +19,7 @@ import (
 	"kvferry/ardb/merge"
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/lmdb"
@@ -130,10 +131,7 @@ func render(h *record.Header, elems []record.Element) string {
 // readRecords reads all records of a pass and checks their order, ByName and the lifetimes of views.
 func readRecords(t testing.TB, src format.Source, db string, types record.TypeSet, span format.Span, env *format.Env, f func(*record.Header, []record.Element)) {
 	t.Helper()
-	r, err := src.Records(context.Background(), db, types, span, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := formattest.RecordsOf(t, src, db, types, span, env)
 	defer func() {
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
@@ -169,7 +167,7 @@ func readRecords(t testing.TB, src format.Source, db string, types record.TypeSe
 	}
 }
 
-func readElements(t testing.TB, r record.Reader, size int) (out []record.Element) {
+func readElements(t testing.TB, r *record.Walker, size int) (out []record.Element) {
 	t.Helper()
 	buf := make([]record.Element, size)
 	for {

@@ -17,6 +17,7 @@ import (
 	"kvferry/ardb/codec"
 	"kvferry/ardb/engine"
 	"kvferry/fixtures"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
@@ -42,11 +43,11 @@ func TestLevelDBUsesTarget(t *testing.T) {
 	target := create(t, dir, o)
 	var want record.Fingerprint
 	for i, db := range dbs {
-		w, err := target.Shard(i, db, record.AllTypes, 1<<20)
+		w, err := formattest.One(target.Shard(i, db, record.AllTypes, 1<<20))
 		if err != nil {
 			t.Fatal(err)
 		}
-		pump(t, target, w, fixtures.Records(uint64(77+i), 400, randomOptions(db)), &want)
+		pump(t, target, w, record.Walk(fixtures.Records(uint64(77+i), 400, randomOptions(db))), &want)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -40,10 +40,15 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 	p.strays = span.Lo == nil && t.Has(record.String) && sp == s.spaces[0]
 	p.head.DB = db
 	p.watch()
-	if !p.subset { // else rows are counted one by one: some are for other passes
-		p.batch, p.room, p.texts = store.Batched(it), make([]store.Row, batchRows), make([]record.StringRecord, batchRows)
+	if p.subset { // rows are counted one by one: some are for other passes
+		return record.Gather(p, nil), nil
 	}
-	return p, nil
+	p.batch, p.room = store.Batched(it), make([]store.Row, batchRows)
+	p.texts, p.elems = make([]record.Record, batchRows), make([]record.Element, batchRows)
+	for i := range p.texts {
+		p.texts[i] = record.Record{Header: record.Header{Type: record.String, Len: 1}, First: i, Rows: record.Rows{Of: p.places(), Meta: 1}}
+	}
+	return record.Gather(p, p.strings), nil
 }
 
 // pass reads the records of one span: a META row, then its elements.
@@ -63,10 +68,10 @@ type pass struct {
 	batch store.Batcher // nil: rows are read one by one
 	room  []store.Row
 	ahead []store.Row // of the batch; their views live until the next one
-	texts []record.StringRecord
-	given []record.StringRecord // of texts: returned, not counted yet
-	next  int                   // of them
-	views bool                  // elements returned to the caller point into the batch
+	texts []record.Record
+	elems []record.Element
+	next  int  // of them
+	views bool // elements returned to the caller point into the batch
 
 	key, val []byte
 	have     bool
@@ -78,18 +83,20 @@ type pass struct {
 
 	// The open record.
 	head   record.Header
-	class  record.Class
+	of     *record.Places
 	meta   codec.Value
 	first  codec.Data // of a string
 	min    codec.Data
 	max    codec.Data
 	user   []byte
-	prefix []byte // raw key up to and with the user key; nil slice of strings, which have one row
-	rows   int64  // counted in the class given to Settle
-	index  int64  // of class Index when the record is copied
-	count  int64  // elements yielded
-	ended  bool   // all elements were read
-	groups int64  // rows of consumer groups
+	prefix []byte           // raw key up to and with the user key; nil slice of strings, which have one row
+	rows   int64            // with META
+	index  int64            // of the sort rows
+	count  int64            // elements yielded
+	ended  bool             // all elements were read
+	groups int64            // rows of consumer groups
+	due    []record.Finding // at the end of its elements, until it is known whether it is left out
+	asked  bool
 	ints   codec.IntRange
 	gone   codec.IntRange // of rows that were deleted
 
@@ -167,9 +174,7 @@ func (p *pass) discard() {
 
 // Next moves to the next record.
 func (p *pass) Next() (*record.Header, error) {
-	if err := p.finish(); err != nil {
-		return nil, err
-	}
+	p.views = false
 	for {
 		if err := p.advance(); err != nil {
 			return nil, err
@@ -247,7 +252,7 @@ func (p *pass) open(user []byte) {
 		p.head.ExpireMS = 0
 	}
 	p.head.Expired = p.head.ExpireMS > 0 && p.head.ExpireMS < p.now
-	p.class, p.rows, p.index, p.count, p.groups, p.ended = record.Copied, 1, 0, 0, 0, false
+	p.rows, p.index, p.count, p.groups, p.ended, p.asked = 1, 0, 0, 0, false, false
 	p.ints, p.gone = codec.IntRange{}, codec.IntRange{}
 	p.inside = true
 }
@@ -404,16 +409,26 @@ func (p *pass) inRecord() bool {
 	return true
 }
 
-// Settle sets the class of the open record's rows.
-func (p *pass) Settle(c record.Class) { p.class = c }
-
-// finish drains the open record and counts its rows.
-func (p *pass) finish() error {
-	p.views = false
-	p.settle()
-	if !p.inside {
-		return nil
+// places returns the keyspace of the records, which holds all their rows.
+func (p *pass) places() *record.Places {
+	if p.of == nil {
+		p.of = &record.Places{Meta: p.sp.Label, Elems: p.sp.Label, Index: p.sp.Label}
 	}
+	return p.of
+}
+
+// Heavy reports whether faults of the elements may not matter: a target may have no streams.
+func (p *pass) Heavy() bool {
+	return p.head.Type == record.Stream || p.env.Wanted != nil && !p.env.Wanted(&p.head)
+}
+
+// End drains the open record and counts its rows.
+func (p *pass) End(rec *record.Record) error {
+	if len(p.due) > 0 && !p.asked {
+		p.asked = true
+		return record.ErrLater
+	}
+	p.views = false
 	if p.head.Type == record.String {
 		p.have = false
 		p.prefix = p.prefix[:0]
@@ -421,9 +436,14 @@ func (p *pass) finish() error {
 		return err
 	}
 	p.inside = false
-	p.tally.Rows[p.class] += p.rows
-	p.tally.Rows[p.class.OfIndex()] += p.index
-	if p.groups > 0 && p.class == record.Copied { // else the whole stream is lost
+	for _, f := range p.due {
+		if !rec.Out() && !rec.Skip {
+			p.env.Report(f)
+		}
+	}
+	p.due = p.due[:0]
+	rec.Rows = record.Rows{Of: p.places(), Meta: 1, Elems: p.rows - 1, Index: p.index}
+	if p.groups > 0 && rec.Class == record.Copied { // else the whole stream is lost
 		p.report(FindStreamGroups, record.Warning, record.Stream, p.head.Key,
 			record.Plural(p.groups, "row")+" of consumer groups and pending entries left out")
 	}
@@ -539,8 +559,13 @@ func (p *pass) report(kind string, sev record.Severity, t record.Type, user []by
 	if p.env.Report == nil {
 		return
 	}
-	p.env.Report(record.Finding{Kind: kind, Severity: sev, DB: p.sp.DB, Type: t, Keyspace: p.sp.Name,
-		Key: bytes.Clone(user), Place: p.place(), Detail: detail})
+	f := record.Finding{Kind: kind, Severity: sev, DB: p.sp.DB, Type: t, Keyspace: p.sp.Name,
+		Key: bytes.Clone(user), Place: p.place(), Detail: detail}
+	if p.inside && p.ended {
+		p.due = append(p.due, f)
+		return
+	}
+	p.env.Report(f)
 }
 
 // end ends the pass.
@@ -555,12 +580,8 @@ func (p *pass) end() error {
 	return io.EOF
 }
 
-// Counted calls f with the numbers of Copied and Index rows of the records passed.
-func (p *pass) Counted(f record.CountFunc) { p.tally.Counted(p.sp.Label, f) }
-
 // Close adds the counts to the ledger.
 func (p *pass) Close() error {
-	p.settle()
 	p.it.Tally(&p.tally)
 	p.env.Ledger.Add(p.sp.Label, &p.tally)
 	p.tally = record.Tally{}

@@ -105,29 +105,24 @@ func (p *pass) plainSorts() {
 	p.index += int64(n)
 }
 
-// NextStrings returns the next strings while they are ordinary and in one batch.
-func (p *pass) NextStrings() ([]record.StringRecord, error) {
-	if p.batch == nil {
-		return nil, nil
-	}
-	if err := p.finish(); err != nil {
-		return nil, err
-	}
+// strings fills a batch with the next strings while they are ordinary and in one batch of rows.
+func (p *pass) strings(b *record.Batch) error {
+	p.views = false
 	if err := p.advance(); err != nil {
-		return nil, err
+		return err
 	}
 	rows, _ := p.plain()
 	n := 0
-	for p.arena = p.arena[:0]; n < len(rows) && p.plainString(&p.texts[n], &rows[n]); {
+	for p.arena = p.arena[:0]; n < len(rows) && p.plainString(&p.texts[n], &p.elems[n], &rows[n]); {
 		n++
 	}
 	p.passPlain(n)
-	p.given = p.texts[:n]
-	return p.given, nil
+	b.Records, b.Elems = p.texts[:n], p.elems[:n]
+	return nil
 }
 
 // plainString decodes the row of an ordinary string.
-func (p *pass) plainString(s *record.StringRecord, row *store.Row) bool {
+func (p *pass) plainString(s *record.Record, e *record.Element, row *store.Row) bool {
 	off, end, ok := codec.SplitUser(row.Key, p.sp.Named)
 	if !ok || !codec.IsMeta(row.Key[end:]) {
 		return false
@@ -137,15 +132,8 @@ func (p *pass) plainString(s *record.StringRecord, row *store.Row) bool {
 	if !ok || ms < 0 || ms > 0 && p.env.Deep {
 		return false
 	}
-	s.Value = p.value(&d)
-	s.DB, s.Key, s.ExpireMS, s.Expired, s.Class = p.sp.DB, row.Key[off:end:end], ms, ms > 0 && ms < p.now, record.Copied
+	e.Value = p.value(&d)
+	s.DB, s.Key, s.ExpireMS, s.Expired = p.sp.DB, row.Key[off:end:end], ms, ms > 0 && ms < p.now
+	s.Class, s.N, s.Hidden = record.Copied, 1, false
 	return true
-}
-
-// settle counts the strings that NextStrings returned.
-func (p *pass) settle() {
-	for i := range p.given {
-		p.tally.Rows[p.given[i].Class]++
-	}
-	p.given = nil
 }

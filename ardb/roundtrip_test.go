@@ -24,6 +24,7 @@ import (
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/memstore"
 	"kvferry/record"
 	"kvferry/store"
@@ -58,7 +59,7 @@ func create(t testing.TB, dir string, o *format.CreateOptions) format.Target {
 }
 
 // pump writes all records of a reader like convert: elements first pass the target's losses.
-func pump(t testing.TB, target format.Target, w record.Writer, r record.Reader, f *record.Fingerprint) (losses []record.Loss) {
+func pump(t testing.TB, target format.Target, w *formattest.OneByOne, r *record.Walker, f *record.Fingerprint) (losses []record.Loss) {
 	t.Helper()
 	var hasher record.Hasher
 	buf := make([]record.Element, 37)
@@ -152,11 +153,11 @@ func testRoundTrip(t *testing.T, kind string, mem bool, seed uint64) {
 	target := create(t, dir, o)
 	var want record.Fingerprint
 	for i, db := range dbs {
-		w, err := target.Shard(i, db, record.AllTypes, 64<<10)
+		w, err := formattest.One(target.Shard(i, db, record.AllTypes, 64<<10))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if losses := pump(t, target, w, fixtures.Records(seed+uint64(i), 150, randomOptions(db)), &want); len(losses) > 0 {
+		if losses := pump(t, target, w, record.Walk(fixtures.Records(seed+uint64(i), 150, randomOptions(db))), &want); len(losses) > 0 {
 			t.Errorf("losses %+v", losses)
 		}
 		if err := w.Close(); err != nil {
@@ -188,15 +189,20 @@ func testRoundTrip(t *testing.T, kind string, mem bool, seed uint64) {
 // only.
 func TestWriteStrings(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	var batch []record.StringRecord
+	var batch record.Batch
 	for i := range 700 {
 		value := []byte([]string{"", "12", "-9223372036854775808", "1e+20", "text"}[r.IntN(5)])
 		if r.IntN(50) == 0 {
 			value = bytes.Repeat([]byte("long "), r.IntN(60_000))
 		}
-		batch = append(batch, record.StringRecord{Key: fmt.Appendf(nil, "key%0*d", 3+i/200, i), Value: value, ExpireMS: []int64{0, 0, clock.UnixMilli() + int64(i)}[r.IntN(3)]})
+		h := record.Header{DB: "0", Type: record.String, Key: fmt.Appendf(nil, "key%0*d", 3+i/200, i), Len: 1, ExpireMS: []int64{0, 0, clock.UnixMilli() + int64(i)}[r.IntN(3)]}
+		batch.Records = append(batch.Records, record.Record{Header: h, First: i, N: 1, Class: record.Copied})
+		batch.Elems = append(batch.Elems, record.Element{Value: value})
 	}
-	slices.SortFunc(batch, func(a, b record.StringRecord) int { return bytes.Compare(a.Key, b.Key) })
+	slices.SortFunc(batch.Records, func(a, b record.Record) int { return bytes.Compare(a.Key, b.Key) })
+	some := func(from, to int) *record.Batch {
+		return &record.Batch{Records: batch.Records[from:to], Elems: batch.Elems}
+	}
 	for kind := range creators {
 		var files [2]map[string]string
 		for way := range files {
@@ -207,9 +213,11 @@ func TestWriteStrings(t *testing.T) {
 				t.Fatal(err)
 			}
 			if way == 0 {
-				err = record.WriteStrings(w, batch)
+				for i := 0; i < len(batch.Records) && err == nil; i++ {
+					err = w.Write(some(i, i+1))
+				}
 			} else {
-				err = errors.Join(w.(record.StringWriter).WriteStrings(batch[:300]), w.(record.StringWriter).WriteStrings(batch[300:]))
+				err = errors.Join(w.Write(some(0, 300)), w.Write(some(300, len(batch.Records))))
 			}
 			if err := errors.Join(err, w.Close()); err != nil {
 				t.Fatal(err)
@@ -220,13 +228,14 @@ func TestWriteStrings(t *testing.T) {
 			}
 			got := 0
 			readRecords(t, src, "0", record.AllTypes, format.Span{}, testEnv(noFindings(t)), func(h *record.Header, elems []record.Element) {
-				if s := &batch[got]; !bytes.Equal(h.Key, s.Key) || !bytes.Equal(elems[0].Value, s.Value) || h.ExpireMS != s.ExpireMS {
-					t.Fatalf("%s: %.40q, expiry %d; want %s %.40q, %d", h.Key, elems[0].Value, h.ExpireMS, s.Key, s.Value, s.ExpireMS)
+				s := &batch.Records[got]
+				if value := batch.Of(got)[0].Value; !bytes.Equal(h.Key, s.Key) || !bytes.Equal(elems[0].Value, value) || h.ExpireMS != s.ExpireMS {
+					t.Fatalf("%s: %.40q, expiry %d; want %s %.40q, %d", h.Key, elems[0].Value, h.ExpireMS, s.Key, value, s.ExpireMS)
 				}
 				got++
 			})
-			if got != len(batch) {
-				t.Errorf("%s: %d strings, want %d", kind, got, len(batch))
+			if got != len(batch.Records) {
+				t.Errorf("%s: %d strings, want %d", kind, got, len(batch.Records))
 			}
 			src.Close()
 			files[way] = tables(t, dir)
@@ -239,14 +248,13 @@ func TestWriteStrings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ones := w.(record.StringWriter)
-		if err := ones.WriteStrings(batch[1:2]); err != nil {
+		if err := w.Write(some(1, 2)); err != nil {
 			t.Fatal(err)
 		}
-		if err := ones.WriteStrings(batch[1:2]); err == nil || !strings.Contains(err.Error(), "a second record of this key (string)") {
+		if err := w.Write(some(1, 2)); err == nil || !strings.Contains(err.Error(), "a second record of this key (string)") {
 			t.Errorf("%s: twice: %v", kind, err)
 		}
-		if err := ones.WriteStrings(batch[:1]); err == nil || !strings.Contains(err.Error(), "records must ascend") {
+		if err := w.Write(some(0, 1)); err == nil || !strings.Contains(err.Error(), "records must ascend") {
 			t.Errorf("%s: out of order: %v", kind, err)
 		}
 		w.Abort()
@@ -285,40 +293,29 @@ func checkStrings(t *testing.T, src format.Source, want *record.Fingerprint) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		r = record.Booked(r, env.Ledger)
 		for {
-			batch, err := r.(record.StringReader).NextStrings()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range batch {
-				s := &batch[i]
-				hd := record.Header{DB: s.DB, Type: record.String, Key: s.Key, ExpireMS: s.ExpireMS}
-				h.Begin(&hd)
-				h.Elements([]record.Element{{Value: s.Value}})
-				f.Add(record.Part{DB: db, Type: record.String}, h.End(&hd))
-				s.Class = record.Filtered
-				given++
-			}
-			if len(batch) > 0 {
-				continue
-			}
-			hd, err := r.Next()
+			b, err := r.Next()
 			if err == io.EOF {
 				break
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			h.Begin(hd)
-			var room [7]record.Element
-			n, err := r.Read(room[:])
-			for ; err == nil; n, err = r.Read(room[:]) {
-				h.Elements(room[:n])
+			for i := range b.Records {
+				hd := &b.Records[i]
+				if b.Begins(i) {
+					h.Begin(&hd.Header)
+				}
+				h.Elements(b.Of(i))
+				if b.Ends(i) {
+					f.Add(record.Part{DB: db, Type: hd.Type}, h.End(&hd.Header))
+				}
+				if len(b.Records) > 1 && hd.Type == record.String {
+					hd.Class = record.Filtered
+					given++
+				}
 			}
-			if err != io.EOF {
-				t.Fatal(err)
-			}
-			f.Add(record.Part{DB: db, Type: hd.Type}, h.End(hd))
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -345,11 +342,11 @@ func TestGoldenRoundTrip(t *testing.T) {
 			target := create(t, dir, createOptions(t, to, src.Databases()...))
 			var want record.Fingerprint
 			for i, db := range src.Databases() {
-				r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{}, testEnv(nil))
+				r, err := formattest.Walk(src.Records(context.Background(), db, record.AllTypes, format.Span{}, testEnv(nil)))
 				if err != nil {
 					t.Fatal(err)
 				}
-				w, err := target.Shard(i, db, record.AllTypes, 1<<20)
+				w, err := formattest.One(target.Shard(i, db, record.AllTypes, 1<<20))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -384,7 +381,7 @@ func write(t *testing.T, kind string, recs ...rec) (*memstore.Store, format.Sour
 	o.Create, o.Reopen.Store = fs.Create, fs.Open
 	dir := t.TempDir()
 	target := create(t, dir, o)
-	w, err := target.Shard(0, "0", record.AllTypes, 1<<20)
+	w, err := formattest.One(target.Shard(0, "0", record.AllTypes, 1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +405,7 @@ type rec struct {
 	elems []record.Element
 }
 
-func (r rec) write(w record.Writer) error {
+func (r rec) write(w *formattest.OneByOne) error {
 	r.h.DB, r.h.Len = "0", -1
 	if err := w.Begin(&r.h); err != nil {
 		return err
@@ -625,7 +622,7 @@ func TestWriterErrors(t *testing.T) {
 		fs := memstore.New()
 		o.Create = fs.Create
 		target := create(t, t.TempDir(), o)
-		w, err := target.Shard(0, "0", record.AllTypes, 0)
+		w, err := formattest.One(target.Shard(0, "0", record.AllTypes, 0))
 		for i := 0; i < len(tt.recs) && err == nil; i++ {
 			err = tt.recs[i].write(w)
 		}
@@ -717,7 +714,7 @@ func TestAdopt(t *testing.T) {
 		o.Build.Sync = true
 		first := create(t, dir, o)
 		recs := sampleRecords()
-		w, err := first.Shard(0, "0", record.AllTypes, 0)
+		w, err := formattest.One(first.Shard(0, "0", record.AllTypes, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -745,7 +742,7 @@ func TestAdopt(t *testing.T) {
 		if err := second.Adopt(0, "0", tables); err != nil {
 			t.Fatal(err)
 		}
-		if w, err = second.Shard(1, "0", record.AllTypes, 0); err != nil {
+		if w, err = formattest.One(second.Shard(1, "0", record.AllTypes, 0)); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range recs[4:] {

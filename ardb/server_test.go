@@ -75,14 +75,14 @@ func TestOldServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := target.Shard(0, "0", record.AllTypes, 1<<20)
+	w, err := formattest.One(target.Shard(0, "0", record.AllTypes, 1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want record.Fingerprint
 	options := randomOptions("0")
 	options.NarrowInts, options.Limits = false, old.Limits()
-	losses := pump(t, target, w, fixtures.Records(7, 200, options), &want)
+	losses := pump(t, target, w, record.Walk(fixtures.Records(7, 200, options)), &want)
 	if len(losses) < 10 || slices.ContainsFunc(losses, func(l record.Loss) bool { return l.Kind != LossIntSpan }) {
 		t.Errorf("%d losses: %+v", len(losses), losses)
 	}

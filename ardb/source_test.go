@@ -366,7 +366,7 @@ func BenchmarkRecords(b *testing.B) {
 	src := openGolden(b, engine.RocksDB)
 	buf := make([]record.Element, 256)
 	for range b.N {
-		r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, testEnv(nil))
+		r, err := formattest.Walk(src.Records(context.Background(), "0", record.AllTypes, format.Span{}, testEnv(nil)))
 		if err != nil {
 			b.Fatal(err)
 		}

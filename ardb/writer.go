@@ -27,6 +27,8 @@ type writer struct {
 	sorts  *extsort.Sorter // sort rows of a sorted set; the other rows mostly arrive in order
 	ttl    *extsort.Sorter // LevelDB: rows of the TTL index
 
+	feed record.Feeder
+
 	// The open record.
 	typ    record.Type
 	user   []byte
@@ -56,6 +58,9 @@ func newWriter(t *target, shard int, db string, ns []byte, run store.Run, memory
 	w.sorter, w.sorts = extsort.New(o), extsort.New(o)
 	return w
 }
+
+// Write writes records.
+func (w *writer) Write(b *record.Batch) error { return w.feed.Feed(b, w, w.strings) }
 
 // Begin starts a record.
 func (w *writer) Begin(h *record.Header) error {
@@ -88,8 +93,8 @@ func (w *writer) follows(key []byte, t record.Type) error {
 	return w.errorf(key, "after key %s: records must ascend", record.Quote(w.prev))
 }
 
-// Write takes elements.
-func (w *writer) Write(elems []record.Element) error {
+// Elements takes elements.
+func (w *writer) Elements(elems []record.Element) error {
 	for i := range elems {
 		if err := w.element(&elems[i]); err != nil {
 			return err
@@ -216,13 +221,13 @@ func (w *writer) End() error {
 	return w.rows(w.sorter, prefix)
 }
 
-// WriteStrings writes whole strings, each as its META row.
-func (w *writer) WriteStrings(batch []record.StringRecord) error {
-	for len(batch) > 0 {
+// strings writes n whole strings of a batch, each as its META row.
+func (w *writer) strings(b *record.Batch, from, n int) error {
+	for batch := b.Records[from : from+n]; len(batch) > 0; {
 		n := 0
-		w.arena = bufpool.Room(w.arena, len(batch[0].Key)+len(batch[0].Value)+bufpool.Beside)
+		w.arena = bufpool.Room(w.arena, len(batch[0].Key)+len(b.Elems[batch[0].First].Value)+bufpool.Beside)
 		for ; n < min(len(batch), batchRows) && len(w.arena) < arenaBatch; n++ {
-			if err := w.string(&batch[n], &w.room[n]); err != nil {
+			if err := w.string(&batch[n], b.Elems[batch[n].First].Value, &w.room[n]); err != nil {
 				return err
 			}
 		}
@@ -237,7 +242,7 @@ func (w *writer) WriteStrings(batch []record.StringRecord) error {
 }
 
 // string makes the row of a string in the arena.
-func (w *writer) string(s *record.StringRecord, row *store.Row) error {
+func (w *writer) string(s *record.Record, content []byte, row *store.Row) error {
 	if err := w.follows(s.Key, record.String); err != nil {
 		return err
 	}
@@ -245,7 +250,7 @@ func (w *writer) string(s *record.StringRecord, row *store.Row) error {
 	key := len(w.arena)
 	w.arena = append(codec.AppendPrefix(w.arena, w.ns, s.Key), byte(codec.KindMeta), 0)
 	value := len(w.arena)
-	w.arena = codec.AppendString(w.arena, s.Value, s.ExpireMS)
+	w.arena = codec.AppendString(w.arena, content, s.ExpireMS)
 	row.Key, row.Value = w.arena[key:value], w.arena[value:]
 	return w.addTTL(s.Key, s.ExpireMS)
 }

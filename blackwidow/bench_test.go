@@ -24,15 +24,14 @@ func hundred() []record.Element {
 	return out
 }
 
+// one is reused: the writer must not allocate.
+var one = record.Batch{Records: make([]record.Record, 1)}
+
 // writeOne writes a record of the elements.
-func writeOne(t testing.TB, w record.Writer, h *record.Header, elems []record.Element) {
-	if err := w.Begin(h); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Write(elems); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.End(); err != nil {
+func writeOne(t testing.TB, to record.Writer, h *record.Header, elems []record.Element) {
+	one.Records[0] = record.Record{Header: *h, N: len(elems), Class: record.Copied}
+	one.Elems = elems
+	if err := to.Write(&one); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -115,12 +114,14 @@ func (r *repeated) Read(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-func (r *repeated) Settle(record.Class) {}
+func (r *repeated) Heavy() bool { return false }
+
+func (r *repeated) End(*record.Record) error { return nil }
 
 func (r *repeated) Close() error { return nil }
 
 // readAll drains a reader and counts its elements.
-func readAll(t testing.TB, r record.Reader, buf []record.Element) (n int) {
+func readAll(t testing.TB, r *record.Walker, buf []record.Element) (n int) {
 	for {
 		if _, err := r.Next(); err == io.EOF {
 			return n
@@ -148,7 +149,7 @@ func BenchmarkReader(b *testing.B) {
 		b.Run(typ.String(), func(b *testing.B) {
 			m := newMemory(b)
 			dst := m.Create(b, format.CreateOptions{TempDir: b.TempDir()})
-			formattest.Shard(b, dst, 0, record.Of(typ), 0, &repeated{typ: typ, n: 1000, elems: elems})
+			formattest.Shard(b, dst, 0, record.Of(typ), 0, record.Gather(&repeated{typ: typ, n: 1000, elems: elems}, nil))
 			src := formattest.Finish(b, dst)
 			b.ResetTimer()
 			for i := 0; i < b.N; {
@@ -167,7 +168,7 @@ func TestReaderAllocs(t *testing.T) {
 	for _, typ := range blackwidow.New().Limits().Types.Types() {
 		m := newMemory(t)
 		dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir()})
-		formattest.Shard(t, dst, 0, record.Of(typ), 0, &repeated{typ: typ, n: 200, elems: elems})
+		formattest.Shard(t, dst, 0, record.Of(typ), 0, record.Gather(&repeated{typ: typ, n: 200, elems: elems}, nil))
 		src := formattest.Finish(t, dst)
 		n := testing.AllocsPerRun(3, func() {
 			r := formattest.RecordsOf(t, src, "0", record.Of(typ), format.Span{}, &format.Env{})

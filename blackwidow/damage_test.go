@@ -248,7 +248,7 @@ func TestDamage(t *testing.T) {
 }
 
 // drainAll reads some records in full, some in part and some not at all, and settles the expired ones.
-func drainAll(t testing.TB, r record.Reader) {
+func drainAll(t testing.TB, r *record.Walker) {
 	t.Helper()
 	buf := make([]record.Element, 3)
 	for n := 0; ; n++ {

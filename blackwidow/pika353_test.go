@@ -66,10 +66,11 @@ func read353(t *testing.T, dir string, resort bool, e *format.Env) error {
 		return err
 	}
 	defer src.Close()
-	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, e)
+	reader, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, e)
 	if err != nil {
 		return err
 	}
+	r := record.Walk(record.Booked(reader, e.Ledger))
 	defer r.Close()
 	for err == nil {
 		_, err = r.Next()

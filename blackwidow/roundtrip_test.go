@@ -63,7 +63,9 @@ func (z *oneZSet) Read(dst []record.Element) (int, error) {
 	return 1, nil
 }
 
-func (z *oneZSet) Settle(record.Class) {}
+func (z *oneZSet) Heavy() bool { return false }
+
+func (z *oneZSet) End(*record.Record) error { return nil }
 
 func (z *oneZSet) Close() error { return nil }
 
@@ -72,11 +74,11 @@ func TestLargeZSet(t *testing.T) {
 	m := newMemory(t)
 	dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir()})
 	const n = 50000
-	formattest.Shard(t, dst, 0, record.Of(record.ZSet), 256<<10, &oneZSet{n: n})
+	formattest.Shard(t, dst, 0, record.Of(record.ZSet), 256<<10, record.Gather(&oneZSet{n: n}, nil))
 	src := formattest.Finish(t, dst)
 	var f formattest.Findings
 	got := formattest.Sum(t, formattest.Records(t, src, "0", &format.Env{Report: f.Report}))
-	formattest.CheckEqual(t, got, formattest.Sum(t, &oneZSet{n: n}), true)
+	formattest.CheckEqual(t, got, formattest.Sum(t, record.Gather(&oneZSet{n: n}, nil)), true)
 	if len(f.All) > 0 {
 		t.Errorf("found %+v", f.All[0])
 	}
@@ -106,7 +108,9 @@ func (r *oneRecord) Read(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-func (r *oneRecord) Settle(record.Class) {}
+func (r *oneRecord) Heavy() bool { return false }
+
+func (r *oneRecord) End(*record.Record) error { return nil }
 
 func (r *oneRecord) Close() error { return nil }
 
@@ -124,7 +128,7 @@ func TestWrittenRows(t *testing.T) {
 		{h: record.Header{Type: record.ZSet, Key: k}, elems: []record.Element{
 			name("c", 0), name("b", math.Copysign(0, -1)), name("a", math.Inf(1)), name("d", -1<<53-2)}},
 	} {
-		formattest.Shard(t, dst, n, record.Of(r.h.Type), 0, r)
+		formattest.Shard(t, dst, n, record.Of(r.h.Type), 0, record.Gather(r, nil))
 	}
 	src := formattest.Finish(t, dst)
 	want := map[string][]string{

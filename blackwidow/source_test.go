@@ -250,7 +250,7 @@ func TestStoreErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := src.Records(context.Background(), "0", record.Of(typ), format.Span{}, &format.Env{Now: formattest.Now})
+			r, err := formattest.Walk(src.Records(context.Background(), "0", record.Of(typ), format.Span{}, &format.Env{Now: formattest.Now}))
 			for err == nil {
 				_, err = r.Next()
 			}
@@ -298,7 +298,7 @@ func (failingIterator) Next() (key, value []byte, err error) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	src := whole(t).Open(t)
-	r, err := src.Records(ctx, "0", record.AllTypes, format.Span{}, &format.Env{Now: formattest.Now})
+	r, err := formattest.Walk(src.Records(ctx, "0", record.AllTypes, format.Span{}, &format.Env{Now: formattest.Now}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -497,9 +497,4 @@ func TestWALDir(t *testing.T) {
 	if dirs[0] != "/wal/strings" || dirs[4] != "/wal/zsets" {
 		t.Errorf("opened with %q", dirs)
 	}
-}
-
-// TestReadOfNoRoom: reading zero elements neither ends a record nor skips elements.
-func TestReadOfNoRoom(t *testing.T) {
-	formattest.ReadNothing(t, formattest.OpenGolden(t, blackwidow.New(), "bw-basic"))
 }

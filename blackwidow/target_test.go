@@ -50,7 +50,7 @@ func fillDB(t testing.TB, dst format.Target, n int, db, key string) {
 			t.Fatal(err)
 		}
 		e := record.Element{Name: []byte("f"), Value: []byte("v")}
-		if err := fixtures.Pump(w, &oneRecord{h: record.Header{DB: db, Type: typ, Key: []byte(key)}, elems: []record.Element{e}}); err != nil {
+		if err := fixtures.Pump(w, record.Gather(&oneRecord{h: record.Header{DB: db, Type: typ, Key: []byte(key)}, elems: []record.Element{e}}, nil)); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Close(); err != nil {
@@ -121,7 +121,7 @@ func TestAbort(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	dst := onDisk(t, dir, "0", "1")
 	fillDB(t, dst, 0, "0", "a")
-	w, err := dst.Shard(2, "1", record.AllTypes, 1)
+	w, err := formattest.One(dst.Shard(2, "1", record.AllTypes, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestWriterErrors(t *testing.T) {
 		"a type out of numbers": {record.Header{Type: 200}, nil, "no such type"},
 	} {
 		m := newMemory(t)
-		w, err := m.Create(t, format.CreateOptions{TempDir: t.TempDir()}).Shard(0, "0", record.AllTypes, 0)
+		w, err := formattest.One(m.Create(t, format.CreateOptions{TempDir: t.TempDir()}).Shard(0, "0", record.AllTypes, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func TestWriterErrors(t *testing.T) {
 func TestRecordsOutOfOrder(t *testing.T) {
 	dst := onDisk(t, filepath.Join(t.TempDir(), "new"))
 	defer dst.Abort()
-	w, err := dst.Shard(0, "0", record.Of(record.Set), 0)
+	w, err := formattest.One(dst.Shard(0, "0", record.Of(record.Set), 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,8 +269,8 @@ func TestElementLosses(t *testing.T) {
 func TestDefaultVersion(t *testing.T) {
 	m := newMemory(t)
 	dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir()})
-	formattest.Shard(t, dst, 0, record.Of(record.Hash), 0, &oneRecord{h: record.Header{Type: record.Hash, Key: []byte("k")},
-		elems: []record.Element{{Name: []byte("f"), Value: []byte("v")}}})
+	formattest.Shard(t, dst, 0, record.Of(record.Hash), 0, record.Gather(&oneRecord{h: record.Header{Type: record.Hash, Key: []byte("k")},
+		elems: []record.Element{{Name: []byte("f"), Value: []byte("v")}}}, nil))
 	rows := 0
 	for _, ks := range formattest.Finish(t, dst).Keyspaces() {
 		if ks.Name != "hashes/data_cf" {

@@ -83,7 +83,7 @@ func sum(t *testing.T, src format.Source, db string, spans []format.Span, keep f
 	var l record.Ledger
 	env := format.Env{TempDir: t.TempDir(), Ledger: &l, Memory: 1 << 20}
 	for _, span := range spans {
-		f.Merge(formattest.Sum(t, kept{formattest.RecordsOf(t, src, db, src.Types(db), span, &env), keep}))
+		f.Merge(formattest.Sum(t, kept{formattest.RecordsOf(t, src, db, src.Types(db), span, &env).Reader, keep}))
 	}
 	var rows int64
 	for _, tally := range l.Snapshot() {
@@ -92,16 +92,21 @@ func sum(t *testing.T, src format.Source, db string, spans []format.Span, keep f
 	return &f, rows
 }
 
-// kept skips other keys.
+// kept leaves out other keys.
 type kept struct {
 	record.Reader
 	keep func(key []byte) bool
 }
 
-func (k kept) Next() (*record.Header, error) {
-	for {
-		if h, err := k.Reader.Next(); err != nil || k.keep(h.Key) {
-			return h, err
+func (k kept) Next() (*record.Batch, error) {
+	b, err := k.Reader.Next()
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.Records {
+		if r := &b.Records[i]; !k.keep(r.Key) {
+			r.Settle(record.Filtered)
 		}
 	}
+	return b, nil
 }

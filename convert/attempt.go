@@ -175,7 +175,6 @@ func (a *attempt) setRules() {
 		NoBlankStream: limits.NoBlankStream,
 		RedisStrings:  a.o.Target.Format.Name() != a.o.Source.Format.Name(),
 		PlainZero:     a.o.Target.Address != "" || a.src.Format().Limits().Place == format.OnServer,
-		Whole:         a.o.Source.Format.Limits().Whole,
 		CountOnly:     a.id.Unproved,
 		Lapse:         a.lapse(),
 		Prefer:        a.o.Prefer,

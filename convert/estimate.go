@@ -99,7 +99,7 @@ func (a *attempt) estimator(s *plan.Sample, create store.CreateFunc, dir string)
 	rules := *a.rules
 	rules.TempDir, rules.Meter, rules.Renames = x.work.Spools(), nil, nil
 	rules.Refused, rules.Allows = x.refused, func(string) bool { return true }
-	_, sectioned := a.src.(format.Sectioned)
+	_, sectioned := format.As[format.Sectioned](a.src)
 	rules.SortSections = sectioned && !plan.AnyOrder
 	// The memory of a task shrinks with its size, so that it spills like a task of the plan.
 	rules.Memory = workers.NewShares(o.Memory/4, pointers(a.id.Plan.Tasks), o.Workers)

@@ -167,7 +167,7 @@ func TestRename(t *testing.T) {
 		if rep.Records() != 21 || rep.Losses[0].Count != 10 || rep.Losses[0].Drops || !rep.Losses[0].Allowed {
 			t.Errorf("%d records, losses %+v", rep.Records(), rep.Losses)
 		}
-		if rep.Ledger[0].Classes["copied"] != 22 || rep.Ledger[0].Classes["lost"] != 0 {
+		if rep.Ledger[0].Classes["copied"] != 60+1+1 || rep.Ledger[0].Classes["lost"] != 0 {
 			t.Errorf("ledger %+v", rep.Ledger[0])
 		}
 		src, err := b.to.Open(context.Background(), b.o.Target.Path, &format.OpenOptions{})

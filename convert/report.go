@@ -179,7 +179,7 @@ func (a *attempt) report(t *result.Totals) *Report {
 		Losses:  t.Losses.List(),
 	}
 	rep.Findings = t.Findings.List()
-	if f, ok := a.src.(format.Filed); ok {
+	if f, ok := format.As[format.Filed](a.src); ok {
 		rep.Source.Files, rep.Source.Bytes = f.Files()
 	}
 	return rep

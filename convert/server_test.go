@@ -82,19 +82,21 @@ func (t *loaded) Finish(ctx context.Context) (format.Source, error) {
 // looker looks up keys.
 type looker struct{ t *loaded }
 
-func (w *looker) Begin(h *record.Header) error {
+func (w *looker) Write(b *record.Batch) error {
 	w.t.Mu.Lock()
 	defer w.t.Mu.Unlock()
-	w.t.server.looked++
-	if slices.Contains(w.t.server.has, string(h.Key)) {
-		w.t.taken = append(w.t.taken, string(h.Key))
+	for i := range b.Records {
+		if r := &b.Records[i]; b.Begins(i) && !r.Out() {
+			w.t.server.looked++
+			if slices.Contains(w.t.server.has, string(r.Key)) {
+				w.t.taken = append(w.t.taken, string(r.Key))
+			}
+		}
 	}
 	return nil
 }
-func (w *looker) Write([]record.Element) error { return nil }
-func (w *looker) End() error                   { return nil }
-func (w *looker) Close() error                 { return nil }
-func (w *looker) Abort()                       {}
+func (w *looker) Close() error { return nil }
+func (w *looker) Abort()       {}
 
 // serverBench is a bench whose target is a server.
 func serverBench(t *testing.T, records []fake.Record) (*bench, *fakeServer) {

@@ -36,14 +36,14 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 }
 
 // Unchanged implements format.Target.
-func (t *target) Unchanged(batch []record.StringRecord) int {
+func (t *target) Unchanged(batch []record.Record, elems []record.Element) int {
 	for i := range batch {
 		if bytes.IndexByte(batch[i].Key, 0) >= 0 {
 			batch = batch[:i]
 			break
 		}
 	}
-	return hlldialect.Strings{}.Unchanged(batch)
+	return hlldialect.Strings{}.Unchanged(batch, elems)
 }
 
 // ElementLosses removes scores that are not numbers from a batch.

@@ -257,10 +257,11 @@ func TestHyperLogLog(t *testing.T) {
 	fs := memstore.New()
 	dst := formattest.Create(t, floyd.New(), p.Dir+"/new", &format.CreateOptions{Create: fs.Create, Reopen: &format.OpenOptions{Store: fs.Open}, Instances: 1})
 	r := formattest.Records(t, src, "0", &format.Env{})
-	w, err := dst.Shard(0, "0", record.AllTypes, 0)
+	to, err := dst.Shard(0, "0", record.AllTypes, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	w := &formattest.OneByOne{Writer: to}
 	elems := make([]record.Element, 1)
 	for {
 		h, err := r.Next()

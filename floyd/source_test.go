@@ -279,7 +279,7 @@ func TestElementLosses(t *testing.T) {
 func TestTargetOptions(t *testing.T) {
 	p := &planted{formattest.NewMemory(t, floyd.New()), t}
 	dst := p.Create(t, format.CreateOptions{Instances: 1, Version: 77, Now: fixtures.Clock})
-	w, err := dst.Shard(0, "0", record.AllTypes, 0)
+	w, err := formattest.One(dst.Shard(0, "0", record.AllTypes, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

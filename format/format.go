@@ -249,6 +249,9 @@ type Env struct {
 	AnyOrder bool
 	// RedisStrings requests strings in Redis's form if the format has its own, as for HyperLogLogs.
 	RedisStrings bool
+	// Wanted reports whether the elements of a record may be wanted; nil if all are. Readers may heed it to save work: the
+	// class of a record is set by others.
+	Wanted func(*record.Header) bool
 }
 
 // Source is an open dataset.
@@ -331,9 +334,9 @@ type Target interface {
 	// ElementLosses does the same for a batch of elements. It returns the batch without dropped
 	// elements.
 	ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element
-	// Unchanged returns the number of leading strings that the target stores exactly as they are: Losses and
-	// ElementLosses would neither change nor report them.
-	Unchanged(batch []record.StringRecord) int
+	// Unchanged returns the number of leading strings, each with its element in elems, that the target stores exactly as
+	// they are: Losses and ElementLosses would neither change nor report them.
+	Unchanged(strings []record.Record, elems []record.Element) int
 	// Groups partitions the types; each shard writes one or several groups. Formats that store all
 	// types in one order have a single group.
 	Groups() []record.TypeSet

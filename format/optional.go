@@ -8,6 +8,28 @@ import (
 	"kvferry/store"
 )
 
+// Wrapper is a Source that passes on another one.
+type Wrapper interface {
+	Unwrap() Source
+}
+
+// As returns what a source, or the source that it wraps, can do beyond the contract: one of the interfaces below. It is
+// the only way to ask, so that a wrapper loses no ability. What a Reader can do beyond the contract stands in its
+// batches.
+func As[Ability any](src Source) (can Ability, ok bool) {
+	for src != nil {
+		if can, ok = src.(Ability); ok {
+			return can, true
+		}
+		w, wraps := src.(Wrapper)
+		if !wraps {
+			break
+		}
+		src = w.Unwrap()
+	}
+	return can, false
+}
+
 // Versioned is a Source whose data rows carry the version of the incarnation they belong to.
 type Versioned interface {
 	// LiveVersion reports whether a data row with version row is live if the meta row has version
@@ -40,7 +62,7 @@ type Weighed interface {
 
 // SplitAny splits a source for a caller that needs no order.
 func SplitAny(src Source, db string, t record.TypeSet, n int) ([]Span, error) {
-	if s, ok := src.(Sectioned); ok {
+	if s, ok := As[Sectioned](src); ok {
 		return s.Sections(db, t, n)
 	}
 	return src.Split(db, t, n)
@@ -54,7 +76,7 @@ type Fielded interface {
 
 // FieldsExpire reports whether fields of a source's hashes may have an expiry.
 func FieldsExpire(src Source) bool {
-	if f, ok := src.(Fielded); ok {
+	if f, ok := As[Fielded](src); ok {
 		return f.FieldExpiry()
 	}
 	limits := src.Format().Limits() // of targets; readers of files and servers may support more
@@ -173,6 +195,7 @@ type Commanded interface {
 // Changer is a record.Writer of a Loaded target that can change existing keys.
 type Changer interface {
 	record.Writer
+	record.Sink
 	// Delete deletes the key of a record, or a function library. A missing key is not an error.
 	Delete(h *record.Header) error
 	// Expire changes the expiry of a key; 0 removes it. A missing key is ignored.

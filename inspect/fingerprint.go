@@ -76,21 +76,8 @@ type hashVisitor struct {
 	sum     *record.Fingerprint
 }
 
-// Record hashes a record.
-func (v *hashVisitor) Record(h *record.Header, e *Elements) error {
-	v.hasher.Begin(h)
-	batch, err := e.Next()
-	for ; len(batch) > 0 && err == nil; batch, err = e.More(h.Type) {
-		v.hasher.Elements(batch)
-	}
-	v.hasher.AddTo(&v.digests[h.Type], h)
-	return err
-}
-
-// Strings hashes whole strings.
-func (v *hashVisitor) Strings(batch []record.StringRecord) {
-	v.hasher.Strings(&v.digests[record.String], batch)
-}
+// Batch hashes records.
+func (v *hashVisitor) Batch(b *record.Batch) { v.hasher.Batch(&v.digests, b) }
 
 // Merge adds the part to the sum.
 func (v *hashVisitor) Merge() {

@@ -16,7 +16,7 @@ func (s *Scan) Seeks() bool { return s.spans() != nil }
 // spans returns the spans that hold the keys of the selection; nil: all keys. A file has no order of keys: it is read as
 // a whole.
 func (s *Scan) spans() []format.Span {
-	if _, file := s.Source.(format.Sectioned); file {
+	if _, file := format.As[format.Sectioned](s.Source); file {
 		return nil
 	}
 	return s.Selected().Spans()

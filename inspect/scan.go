@@ -29,7 +29,7 @@ const (
 const (
 	// BatchLen is the number of elements read at once: few enough to stay in the L1 cache.
 	BatchLen = 64
-	// CheckEvery is the number of records or batches between checks of the context.
+	// CheckEvery is the number of records between checks of the context.
 	CheckEvery = 256
 )
 
@@ -88,10 +88,8 @@ func (p Part) String() string {
 
 // Visitor receives the records of one part.
 type Visitor interface {
-	// Record handles a record and reads its elements.
-	Record(h *record.Header, e *Elements) error
-	// Strings handles complete string records.
-	Strings(batch []record.StringRecord)
+	// Batch handles the records of a batch that are not out.
+	Batch(b *record.Batch)
 	// Merge is called when the part is done. Calls are serialized.
 	Merge()
 }
@@ -164,13 +162,13 @@ func (s *Scan) Whole(db string, types record.TypeSet) Part {
 	return Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)}.cut(s.spans())
 }
 
-// open returns a reader of a part's selected records.
-func (s *Scan) open(ctx context.Context, p Part) (record.Reader, error) {
+// open returns a reader of a part's selected records. skipped is called for the others; it may be nil.
+func (s *Scan) open(ctx context.Context, p Part, skipped func(*record.Header, record.Class)) (record.Reader, error) {
 	r, err := s.records(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return s.Apply(ctx, s.Meter.Reader(r, p.Bytes), nil), nil
+	return record.Booked(s.Apply(ctx, p.shared(ctx, s.Meter.Reader(r, p.Bytes)), skipped), s.Ledger), nil
 }
 
 // Ordered returns a reader of the selected records of a database, by key and type, with the elements of hashes,
@@ -190,7 +188,7 @@ func (s *Scan) ordered(ctx context.Context, db string, byName bool) (record.Read
 		return record.Merge(), nil
 	}
 	p := s.Whole(db, types)
-	if _, ok := s.Source.(format.Sectioned); ok { // a file keeps its order
+	if _, ok := format.As[format.Sectioned](s.Source); ok { // a file keeps its order
 		spans, err := format.SplitAny(s.Source, db, types, 1)
 		if err != nil {
 			return nil, err
@@ -206,7 +204,7 @@ func (s *Scan) ordered(ctx context.Context, db string, byName bool) (record.Read
 
 // OpenSorted returns a reader of a part in (key, type) order, even if the source is unsorted.
 func (s *Scan) OpenSorted(ctx context.Context, p Part) (record.Reader, error) {
-	r, err := s.open(ctx, p)
+	r, err := s.open(ctx, p, nil)
 	if err == nil && !s.Source.Sorted() {
 		r = sorted.Records(r, sorted.Options{Memory: s.memory() / 4, TempDir: s.TempDir})
 	}
@@ -267,7 +265,7 @@ func (s *Scan) Env() *format.Env {
 	report := s.Stores.Names(s.Source).reporter(s.Report)
 	return &format.Env{Now: s.Now, Memory: s.memory() / 2 / int64(s.workers()), TempDir: s.TempDir, Ledger: s.Ledger,
 		Report: report, Deep: s.Deep, RecordsOnly: s.hashOnly, AnyOrder: s.hashOnly,
-		RedisStrings: s.RedisStrings}
+		RedisStrings: s.RedisStrings, Wanted: s.Selected().Wanted(s.Now)}
 }
 
 // Run reads all parts, several in parallel. It stops at the first error.
@@ -337,96 +335,20 @@ func (s *Scan) Visit(ctx context.Context, p Part, v Visitor) (err error) {
 	if k, ok := v.(Skipper); ok {
 		skipped = k.Skip
 	}
-	r, err := s.records(ctx, p)
+	r, err := s.open(ctx, p, skipped)
 	if err != nil {
 		return err
 	}
-	r = s.Apply(ctx, p.shared(ctx, s.Meter.Reader(r, p.Bytes)), skipped)
 	defer func() { err = errors.Join(err, r.Close()) }()
-	e := NewElements(ctx, r)
-	for n := 1; ; n++ {
-		if n%CheckEvery == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		batch, err := e.strings()
-		if err == nil && len(batch) > 0 {
-			v.Strings(batch)
-			continue
-		}
-		if err == nil {
-			err = s.next(v, e)
-		}
+	for ctx.Err() == nil {
+		b, err := r.Next()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+		v.Batch(b)
 	}
-}
-
-// next reads one record.
-func (s *Scan) next(v Visitor, e *Elements) error {
-	h, err := e.r.Next()
-	if err != nil {
-		return err
-	}
-	return v.Record(h, e)
-}
-
-// Elements reads the elements of each record in batches.
-type Elements struct {
-	ctx   context.Context
-	r     record.Reader
-	whole record.StringReader // the reader as a StringReader; nil if it is not one
-	batch []record.Element
-	read  uint // number of batches read
-}
-
-// NewElements returns a reader of the elements of r's records.
-func NewElements(ctx context.Context, r record.Reader) *Elements {
-	e := &Elements{ctx: ctx, r: r, batch: make([]record.Element, BatchLen)}
-	e.whole, _ = r.(record.StringReader)
-	return e
-}
-
-// strings returns the next records if they are strings that come whole. It returns an empty batch if the next record
-// must be read with Next.
-func (e *Elements) strings() ([]record.StringRecord, error) {
-	if e.whole == nil {
-		return nil, nil
-	}
-	return e.whole.NextStrings()
-}
-
-// Next returns the next elements of the current record; the batch is empty after the last. It is valid until the next
-// call.
-func (e *Elements) Next() ([]record.Element, error) {
-	n, err := e.r.Read(e.batch)
-	if err == io.EOF {
-		return nil, nil
-	}
-	if e.read++; err == nil && e.read%CheckEvery == 0 && e.ctx.Err() != nil {
-		err = context.Cause(e.ctx)
-	}
-	return e.batch[:n], err
-}
-
-// More is Next for batches after the first. It saves a call for a string, which has one element.
-func (e *Elements) More(t record.Type) ([]record.Element, error) {
-	if t == record.String {
-		return nil, nil
-	}
-	return e.Next()
-}
-
-// Count reads and counts the remaining elements of the current record.
-func (e *Elements) Count() (n int64, err error) {
-	for {
-		batch, err := e.Next()
-		if len(batch) == 0 || err != nil {
-			return n, err
-		}
-		n += int64(len(batch))
-	}
+	return context.Cause(ctx)
 }

@@ -134,9 +134,8 @@ func (s *sharing) waits(p *share) bool {
 // sharedReader reads a part under a memory share.
 type sharedReader struct {
 	record.Reader
-	strings record.StringReader // the Reader as a StringReader; nil if it is not one
-	ctx     context.Context
-	share   *share
+	ctx   context.Context
+	share *share
 }
 
 // shared wraps r if the part shares memory.
@@ -144,35 +143,19 @@ func (p Part) shared(ctx context.Context, r record.Reader) record.Reader {
 	if p.share == nil {
 		return r
 	}
-	s, _ := r.(record.StringReader)
-	return &sharedReader{r, s, ctx, p.share}
+	return &sharedReader{r, ctx, p.share}
 }
 
-// Next waits for its turn, then moves to the next record.
-func (r *sharedReader) Next() (*record.Header, error) {
+// Next waits for its turn, then reads records.
+func (r *sharedReader) Next() (*record.Batch, error) {
 	r.share.wait(r.ctx)
-	return r.Reader.Next()
-}
-
-// Read waits for its turn, then reads elements.
-func (r *sharedReader) Read(dst []record.Element) (int, error) {
-	r.share.wait(r.ctx)
-	n, err := r.Reader.Read(dst)
-	r.share.took(record.BatchBytes(dst[:n]))
-	r.share.begun()
-	return n, err
-}
-
-// NextStrings waits for its turn, then reads strings.
-func (r *sharedReader) NextStrings() ([]record.StringRecord, error) {
-	if r.strings == nil {
-		return nil, nil
+	b, err := r.Reader.Next()
+	if err != nil {
+		return nil, err
 	}
-	r.share.wait(r.ctx)
-	batch, err := r.strings.NextStrings()
-	if len(batch) > 0 {
-		r.share.took(record.StringBytes(batch))
+	r.share.took(b.Bytes())
+	if len(b.Elems) > 0 {
 		r.share.begun()
 	}
-	return batch, err
+	return b, nil
 }

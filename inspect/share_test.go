@@ -66,28 +66,24 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// bigStrings returns one batch of strings.
-type bigStrings struct {
+// oneBatch returns the same batch again and again.
+type oneBatch struct {
 	record.Reader
-	batch []record.StringRecord
+	batch record.Batch
 }
 
-func (r *bigStrings) NextStrings() ([]record.StringRecord, error) { return r.batch, nil }
+func (r *oneBatch) Next() (*record.Batch, error) { return &r.batch, nil }
 
-// TestSharedStrings checks that strings read at once count as held at once.
-func TestSharedStrings(t *testing.T) {
+// TestSharedBatches checks that what is read at once counts as held at once.
+func TestSharedBatches(t *testing.T) {
 	s := newSharing(context.Background(), rowsHeld*1000, 2)
 	p := Part{share: s.begin()}
-	batch := []record.StringRecord{{Key: make([]byte, 100)}, {Value: make([]byte, 401)}}
-	r := p.shared(context.Background(), &bigStrings{batch: batch}).(record.StringReader)
-	if got, err := r.NextStrings(); len(got) != 2 || err != nil || p.share.largest != 501 || !s.large.Load() {
-		t.Errorf("%d strings, %v, largest %d", len(got), err, p.share.largest)
+	b := record.Batch{Records: []record.Record{{Header: record.Header{Key: make([]byte, 100)}, N: 1}, {First: 1, N: 1}}, Elems: []record.Element{{}, {Value: make([]byte, 401)}}}
+	r := p.shared(context.Background(), &oneBatch{batch: b})
+	if got, err := r.Next(); len(got.Records) != 2 || err != nil || p.share.largest != 501 || !s.large.Load() {
+		t.Errorf("%v, largest %d", err, p.share.largest)
 	}
 	s.begin().end() // the first part has begun
-	none := p.shared(context.Background(), &sharedReader{}).(record.StringReader)
-	if got, err := none.NextStrings(); got != nil || err != nil {
-		t.Errorf("of a reader that has none: %v, %v", got, err)
-	}
 	p.share.end()
 }
 

@@ -189,7 +189,7 @@ func (n *FileNames) reporter(report func(record.Finding)) func(record.Finding) {
 // Named returns a source whose findings about rows name files relative to the dataset, like findings of stores. It
 // implements only Source and Filed. A source that implements Filed has no stores and is returned unchanged.
 func (s *Stores) Named(src format.Source) format.Source {
-	if _, ok := src.(format.Filed); ok {
+	if _, ok := format.As[format.Filed](src); ok {
 		return src
 	}
 	return &namedSource{src, s.Names(src)}
@@ -200,7 +200,7 @@ func (s *namedSource) Files() (n int, bytes int64) { return s.names.stores.Files
 
 // FilesOf returns the number and size of the files of a source: its own, or those of its stores.
 func (s *Stores) FilesOf(src format.Source) (n int, bytes int64) {
-	if f, ok := src.(format.Filed); ok {
+	if f, ok := format.As[format.Filed](src); ok {
 		return f.Files()
 	}
 	return s.Files()
@@ -210,6 +210,9 @@ type namedSource struct {
 	format.Source
 	names *FileNames
 }
+
+// Unwrap returns the source itself.
+func (s *namedSource) Unwrap() format.Source { return s.Source }
 
 // Records returns the records of the source.
 func (s *namedSource) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {

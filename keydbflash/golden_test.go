@@ -49,7 +49,7 @@ func lines(t testing.TB, src format.Source, spans int, e format.Env) (out []byte
 			env := e
 			sel := filter.Selection{}
 			o := sorted.Options{TempDir: t.TempDir()}
-			r := sorted.Records(formattest.RecordsOf(t, src, db, record.AllTypes, span, &env), o)
+			r := sorted.Records(formattest.RecordsOf(t, src, db, record.AllTypes, span, &env).Reader, o)
 			some = append(some, formattest.Lines(t, sel.Apply(context.Background(), r, filter.ApplyOptions{Now: e.Now})))
 		}
 		if spans > 1 && len(list) < 2 {

@@ -488,7 +488,7 @@ func TestDead(t *testing.T) {
 	}
 	got := ""
 	for _, db := range dbs {
-		r, err := dead.DeadRecords(t.Context(), db, record.AllTypes, format.Span{}, &format.Env{Now: formattest.Now, TempDir: t.TempDir()}, func([]byte, record.Type, string) {})
+		r, err := formattest.Walk(dead.DeadRecords(t.Context(), db, record.AllTypes, format.Span{}, &format.Env{Now: formattest.Now, TempDir: t.TempDir()}, func([]byte, record.Type, string) {}))
 		if err != nil {
 			t.Fatal(err)
 		}

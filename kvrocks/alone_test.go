@@ -72,8 +72,8 @@ func TestDeadTypes(t *testing.T) {
 		if dbs, err := dead.DeadDatabases(); err != nil || len(dbs) != 1 || dbs[0] != kvrocks.DefaultNamespace {
 			t.Errorf("namespaces %q, %v", dbs, err)
 		}
-		r, err := dead.DeadRecords(context.Background(), kvrocks.DefaultNamespace, record.AllTypes, format.Span{}, &format.Env{Now: goldenNow, TempDir: t.TempDir()},
-			func([]byte, record.Type, string) {})
+		r, err := formattest.Walk(dead.DeadRecords(context.Background(), kvrocks.DefaultNamespace, record.AllTypes, format.Span{}, &format.Env{Now: goldenNow, TempDir: t.TempDir()},
+			func([]byte, record.Type, string) {}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func TestDead(t *testing.T) {
 					t.Errorf("not there: %s", w)
 				}
 			}
-			live := formattest.Lines(t, sorted.Records(formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow}), sorted.Options{TempDir: t.TempDir()}))
+			live := formattest.Lines(t, sorted.Records(formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow}).Reader, sorted.Options{TempDir: t.TempDir()}))
 			alive := map[string]bool{}
 			for _, h := range heads(t, live) {
 				alive[h.Key] = true

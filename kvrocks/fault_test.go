@@ -60,7 +60,7 @@ func readAll(m *formattest.Memory, f *formattest.Faults, e *format.Env) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	r, err := src.Records(context.Background(), smallOptions.DB, record.AllTypes, format.Span{}, e)
+	r, err := formattest.Walk(src.Records(context.Background(), smallOptions.DB, record.AllTypes, format.Span{}, e))
 	if err != nil {
 		return err
 	}

@@ -317,7 +317,7 @@ func TestExpiringFields(t *testing.T) {
 		var l record.Ledger
 		r := formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow, Ledger: &l, TempDir: t.TempDir()})
 		s := selection.Selection{KeepExpired: keep}
-		formattest.Lines(t, s.Apply(t.Context(), new(progress.Meter).Reader(record.Merge(r), 1), selection.ApplyOptions{Now: goldenNow}))
+		formattest.Lines(t, s.Apply(t.Context(), new(progress.Meter).Reader(record.Merge(r.Reader), 1), selection.ApplyOptions{Now: goldenNow}))
 		if n := l.Snapshot()["default"].Rows; n[record.Expired] != want || n[record.Copied] != 4-want {
 			t.Errorf("kept %v: %d rows have expired, %d are copied", keep, n[record.Expired], n[record.Copied])
 		}
@@ -338,7 +338,7 @@ func TestGoldens(t *testing.T) {
 			for _, db := range src.Databases() {
 				r := formattest.Records(t, src, db, &format.Env{Now: goldenNow, Ledger: &l, Report: f.Report, Deep: true, TempDir: t.TempDir()})
 				if !src.Sorted() {
-					r = sorted.Records(r, sorted.Options{TempDir: t.TempDir()})
+					r = record.Walk(sorted.Records(r.Reader, sorted.Options{TempDir: t.TempDir()}))
 				}
 				got = append(got, formattest.Lines(t, r)...)
 			}

@@ -82,7 +82,9 @@ func (r *afterLarge) Read(dst []record.Element) (int, error) {
 	return 1, nil
 }
 
-func (r *afterLarge) Settle(record.Class) {}
+func (r *afterLarge) Heavy() bool { return false }
+
+func (r *afterLarge) End(*record.Record) error { return nil }
 
 func (r *afterLarge) Close() error { return nil }
 
@@ -91,12 +93,12 @@ func TestAfterLarge(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
 		dst := formattest.NewMemory(t, kvrocks.New()).Create(t, format.CreateOptions{TempDir: t.TempDir(), Now: fixtures.Clock,
 			DBs: []string{kvrocks.DefaultNamespace}, Cluster: cluster})
-		fillShard(t, dst, 0, kvrocks.DefaultNamespace, 0, newAfterLarge(t))
+		fillShard(t, dst, 0, kvrocks.DefaultNamespace, 0, record.Gather(newAfterLarge(t), nil))
 		src := formattest.Finish(t, dst)
 		kinds := checkWriter(t, src, cluster, "")
 		if kinds[codec.KindHyperLogLog] != 1 || kinds[codec.KindBitmap] != 1 || kinds[codec.KindJSON] != 2 {
 			t.Errorf("kinds %v", kinds)
 		}
-		checkClean(t, src, kvrocks.DefaultNamespace, 0, formattest.Sum(t, newAfterLarge(t)))
+		checkClean(t, src, kvrocks.DefaultNamespace, 0, formattest.Sum(t, record.Gather(newAfterLarge(t), nil)))
 	}
 }

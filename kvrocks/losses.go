@@ -47,11 +47,11 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 }
 
 // Unchanged implements format.Target.
-func (t *target) Unchanged(batch []record.StringRecord) int {
+func (t *target) Unchanged(batch []record.Record, elems []record.Element) int {
 	if !t.format.wide() {
 		batch = batch[:seconds.Unchanged(batch)] // later expiries fit in Kvrocks
 	}
-	return hlldialect.Strings{}.Unchanged(batch)
+	return hlldialect.Strings{}.Unchanged(batch, elems)
 }
 
 // ElementLosses drops NaN scores and rows of streams that the server cannot hold, and converts HyperLogLogs of Redis to

@@ -27,7 +27,7 @@ func checkClean(t *testing.T, src format.Source, db string, memory int64, want *
 		env := &format.Env{Now: fixtures.Clock, Memory: memory, TempDir: t.TempDir(), Ledger: &l, Report: f.Report, Deep: deep}
 		r := formattest.Records(t, src, db, env)
 		if !src.Sorted() {
-			r = sorted.Records(r, sorted.Options{TempDir: t.TempDir()})
+			r = record.Walk(sorted.Records(r.Reader, sorted.Options{TempDir: t.TempDir()}))
 		}
 		formattest.CheckEqual(t, formattest.Sum(t, r), want, false)
 		formattest.CheckLedger(t, &l)

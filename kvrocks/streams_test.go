@@ -17,7 +17,7 @@ import (
 func rowsOf(t *testing.T, h record.Header, elems ...record.Element) map[string][]record.Element {
 	t.Helper()
 	dst := formattest.NewMemory(t, kvrocks.New()).Create(t, format.CreateOptions{TempDir: t.TempDir(), Now: fixtures.Clock, DBs: []string{kvrocks.DefaultNamespace}})
-	w, err := dst.Shard(0, kvrocks.DefaultNamespace, record.Of(h.Type), 1<<20)
+	w, err := formattest.One(dst.Shard(0, kvrocks.DefaultNamespace, record.Of(h.Type), 1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}

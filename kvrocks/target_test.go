@@ -31,7 +31,7 @@ func TestGoldensAgain(t *testing.T) {
 	src := formattest.Open(t, kvrocks.New(), golden(t, "kvrocks-modules"), &format.OpenOptions{Store: rocks.Open})
 	for _, cluster := range []bool{false, true} {
 		read := func() record.Reader {
-			return formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow})
+			return formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow}).Reader
 		}
 		dir := filepath.Join(t.TempDir(), "new")
 		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{kvrocks.DefaultNamespace},
@@ -452,7 +452,7 @@ func TestDetect(t *testing.T) {
 }
 
 // oneField writes a hash.
-func oneField(w record.Writer, key string) error {
+func oneField(w *formattest.OneByOne, key string) error {
 	return errors.Join(w.Begin(&record.Header{Type: record.Hash, Key: []byte(key)}), w.Write([]record.Element{{Name: []byte("f")}}), w.End())
 }
 
@@ -460,7 +460,7 @@ func oneField(w record.Writer, key string) error {
 func TestNoElements(t *testing.T) {
 	for _, server := range []string{"", "kvrocks2.3", "kvrocks2.17"} {
 		dst := formattest.NewMemory(t, kvrocks.New().(format.Served).For(server)).Create(t, format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir()})
-		w, err := dst.Shard(0, "0", record.AllTypes, 0)
+		w, err := formattest.One(dst.Shard(0, "0", record.AllTypes, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -489,42 +489,42 @@ func TestNoElements(t *testing.T) {
 
 // TestMisuse: a writer refuses what it cannot write.
 func TestMisuse(t *testing.T) {
-	for name, do := range map[string]func(w record.Writer) error{
-		"order": func(w record.Writer) error {
+	for name, do := range map[string]func(w *formattest.OneByOne) error{
+		"order": func(w *formattest.OneByOne) error {
 			if err := oneField(w, "b"); err != nil {
 				return fmt.Errorf("too early: %w", err)
 			}
 			return w.Begin(&record.Header{Type: record.Hash, Key: []byte("a")})
 		},
-		"twice": func(w record.Writer) error {
+		"twice": func(w *formattest.OneByOne) error {
 			if err := oneField(w, "a"); err != nil {
 				return fmt.Errorf("too early: %w", err)
 			}
 			return w.Begin(&record.Header{Type: record.Set, Key: []byte("a")})
 		},
-		"two values": func(w record.Writer) error {
+		"two values": func(w *formattest.OneByOne) error {
 			_ = w.Begin(&record.Header{Type: record.String, Key: []byte("a")})
 			return w.Write([]record.Element{{Value: []byte("x")}, {Value: []byte("y")}})
 		},
-		"id": func(w record.Writer) error {
+		"id": func(w *formattest.OneByOne) error {
 			_ = w.Begin(&record.Header{Type: record.Stream, Key: []byte("a"), ByName: true})
 			return w.Write([]record.Element{{Name: []byte("x")}})
 		},
-		"sortedint": func(w record.Writer) error {
+		"sortedint": func(w *formattest.OneByOne) error {
 			_ = w.Begin(&record.Header{Type: record.Set, Key: []byte("a"), Native: "sortedint"})
 			return w.Write([]record.Element{{Name: []byte("x")}})
 		},
-		"module": func(w record.Writer) error {
+		"module": func(w *formattest.OneByOne) error {
 			_ = w.Begin(&record.Header{Type: record.Other, Key: []byte("a")})
 			return w.Write([]record.Element{{Name: []byte("x")}})
 		},
-		"part": func(w record.Writer) error {
+		"part": func(w *formattest.OneByOne) error {
 			_ = w.Begin(&record.Header{Type: record.Other, Key: []byte("a")})
 			return w.Write([]record.Element{{Name: []byte("kvrocks:MBbloom--"), Value: []byte{1, 9}}})
 		},
 	} {
 		dst := formattest.NewMemory(t, kvrocks.New()).Create(t, format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir()})
-		w, err := dst.Shard(0, "0", record.AllTypes, 0)
+		w, err := formattest.One(dst.Shard(0, "0", record.AllTypes, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

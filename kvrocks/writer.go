@@ -18,6 +18,7 @@ import (
 // writer writes one span.
 type writer struct {
 	*versioned.Writer
+	feed    record.Feeder
 	t       *target
 	n       int // of the shard
 	ns      string
@@ -110,6 +111,9 @@ func appendMember(dst []byte, m *versioned.Meta, name []byte) ([]byte, error) {
 	return binary.BigEndian.AppendUint64(dst, id), err
 }
 
+// Write writes records.
+func (w *writer) Write(b *record.Batch) error { return w.feed.Feed(b, w, nil) }
+
 // Begin starts a record.
 func (w *writer) Begin(h *record.Header) error {
 	if w.hasPrev && bytes.Compare(w.prev, h.Key) >= 0 {
@@ -122,10 +126,10 @@ func (w *writer) Begin(h *record.Header) error {
 	return w.located(w.Writer.Begin(h))
 }
 
-// Write appends elements of the record.
-func (w *writer) Write(elems []record.Element) error {
+// Elements appends elements of the record.
+func (w *writer) Elements(elems []record.Element) error {
 	w.kept = w.kept || len(elems) > 0
-	return w.located(w.Writer.Write(elems))
+	return w.located(w.Writer.Elements(elems))
 }
 
 // End finishes the record.

@@ -100,7 +100,7 @@ type replay struct {
 	elems   [][]record.Element
 }
 
-func load(t testing.TB, r record.Reader) *replay {
+func load(t testing.TB, r *record.Walker) *replay {
 	p := &replay{}
 	for {
 		h, err := r.Next()
@@ -143,7 +143,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.ResetTimer()
 			n := 0
 			for n < b.N {
-				w, err := dst.Shard(0, "0", record.Of(typ), 0)
+				w, err := formattest.One(dst.Shard(0, "0", record.Of(typ), 0))
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -266,7 +266,7 @@ func checkDamage(t *testing.T, m *memory, e *format.Env, kinds, where, ledger st
 }
 
 // skim goes through all records without reading their elements.
-func skim(t testing.TB, r record.Reader) {
+func skim(t testing.TB, r *record.Walker) {
 	t.Helper()
 	for {
 		h, err := r.Next()

@@ -24,7 +24,7 @@ func openFaulty(t testing.TB, m *memory, f *formattest.Faults) format.Source {
 
 // readWith reads everything and returns the error, if any.
 func readWith(src format.Source, e *format.Env) error {
-	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, e)
+	r, err := formattest.Walk(src.Records(context.Background(), "0", record.AllTypes, format.Span{}, e))
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func randomOptions() fixtures.Options {
 }
 
 // elementsOf returns the elements of the only record.
-func elementsOf(t *testing.T, r record.Reader) (all []string) {
+func elementsOf(t *testing.T, r *record.Walker) (all []string) {
 	t.Helper()
 	if _, err := r.Next(); err != nil {
 		t.Fatal(err)

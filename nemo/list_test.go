@@ -63,7 +63,7 @@ func TestListsOfAnySize(t *testing.T) {
 }
 
 // readAll reads all records, ignores them, and calls each after every batch.
-func readAll(t testing.TB, r record.Reader, each func()) {
+func readAll(t testing.TB, r *record.Walker, each func()) {
 	t.Helper()
 	elems := make([]record.Element, 256)
 	for {

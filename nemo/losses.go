@@ -46,8 +46,8 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 }
 
 // Unchanged implements format.Target.
-func (t *target) Unchanged(batch []record.StringRecord) int {
-	return hlldialect.Without(batch[:seconds.Unchanged(batch)])
+func (t *target) Unchanged(batch []record.Record, elems []record.Element) int {
+	return hlldialect.Without(batch[:seconds.Unchanged(batch)], elems)
 }
 
 // ElementLosses removes scores that the engine rejects from a batch.

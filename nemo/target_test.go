@@ -24,7 +24,7 @@ import (
 // write writes one record to a new shard and finishes the target.
 func write(t testing.TB, dst format.Target, h record.Header, elems ...record.Element) {
 	t.Helper()
-	w, err := dst.Shard(0, "0", record.Of(h.Type), 0)
+	w, err := formattest.One(dst.Shard(0, "0", record.Of(h.Type), 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestWriterRefuses(t *testing.T) {
 		{record.Header{Type: record.Set, Key: []byte("k"), ByName: true}, two, "out of order"},
 		{record.Header{Type: record.Set, Key: []byte("k")}, append(two, two...), "out of order"},
 	} {
-		w, err := newMemory(t).Create(t, format.CreateOptions{}).Shard(0, "0", record.AllTypes, 0)
+		w, err := formattest.One(newMemory(t).Create(t, format.CreateOptions{}).Shard(0, "0", record.AllTypes, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -243,26 +243,54 @@ func (h *Hasher) AddTo(d *Digest, hd *Header) {
 	d.New = d.New || h.grown
 }
 
-// Strings adds the digests of complete strings to d. It encodes a group of strings before it hashes the first.
-func (h *Hasher) Strings(d *Digest, batch []StringRecord) {
+// Batch adds the digests of the records of a batch that are not out to those of their types.
+func (h *Hasher) Batch(digests *[NumTypes]Digest, b *Batch) {
+	for i := 0; i < len(b.Records); {
+		if n := b.Strings(i); n > 0 {
+			h.strings(&digests[String], b, i, n)
+			i += n
+			continue
+		}
+		if r := &b.Records[i]; h.Piece(b, i) {
+			h.AddTo(&digests[r.Type], &r.Header)
+		}
+		i++
+	}
+}
+
+// Piece hashes the elements of record i of a batch, unless it is out. It returns true at the end of the record.
+func (h *Hasher) Piece(b *Batch, i int) bool {
+	r := &b.Records[i]
+	if r.Out() {
+		return false
+	}
+	if b.Begins(i) {
+		h.Begin(&r.Header)
+	}
+	h.Elements(b.Of(i))
+	return b.Ends(i)
+}
+
+// strings adds the digests of n complete strings to d. It encodes a group of strings before it hashes the first.
+func (h *Hasher) strings(d *Digest, b *Batch, from, n int) {
 	if h.CountOnly {
-		d.Records += int64(len(batch))
-		d.Elements += int64(len(batch))
+		d.Records += int64(n)
+		d.Elements += int64(n)
 		return
 	}
-	for len(batch) > 0 {
+	for batch := b.Records[from : from+n]; len(batch) > 0; {
 		n := min(len(batch), stringsAtOnce)
-		h.hashValues(batch[:n])
+		h.hashValues(batch[:n], b.Elems)
 		h.hashStrings(d, batch[:n])
 		batch = batch[n:]
 	}
 }
 
 // hashValues hashes the elements of strings into h.sums.
-func (h *Hasher) hashValues(batch []StringRecord) {
+func (h *Hasher) hashValues(batch []Record, elems []Element) {
 	need := 0
 	for i := range batch {
-		if n := len(batch[i].Value); n <= maxWaiting {
+		if n := len(elems[batch[i].First].Value); n <= maxWaiting {
 			need += 1 + n
 		}
 	}
@@ -270,7 +298,7 @@ func (h *Hasher) hashValues(batch []StringRecord) {
 	h.room, h.typ = b, String
 	at := 0
 	for i := range batch {
-		v := batch[i].Value
+		v := elems[batch[i].First].Value
 		if len(v) <= maxWaiting {
 			b[at] = byte(String)
 			at += 1 + copy(b[at+1:], v)
@@ -283,13 +311,13 @@ func (h *Hasher) hashValues(batch []StringRecord) {
 			h.sums[i] = HashBytes(b[at:end])
 			at = end
 		} else {
-			h.sums[i] = h.hashLarge(&Element{Value: batch[i].Value})
+			h.sums[i] = h.hashLarge(&Element{Value: elems[batch[i].First].Value})
 		}
 	}
 }
 
 // hashStrings hashes the records of strings whose elements are in h.sums.
-func (h *Hasher) hashStrings(d *Digest, batch []StringRecord) {
+func (h *Hasher) hashStrings(d *Digest, batch []Record) {
 	need := 0
 	for i := range batch {
 		need += maxRecord + len(batch[i].Key)

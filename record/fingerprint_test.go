@@ -181,14 +181,29 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// TestFingerprintOfStrings checks that Strings gives the same digest as hashing one by one.
+// stringsOf returns a batch of strings, given as keys and values, with an expiry or 0 each.
+func stringsOf(parts [][2][]byte, expires ...int64) *Batch {
+	b := new(Batch)
+	for i, p := range parts {
+		r := Record{Header: Header{Type: String, Key: p[0], Len: 1}, First: i, N: 1, Class: Copied}
+		if i < len(expires) {
+			r.ExpireMS = expires[i]
+		}
+		b.Records, b.Elems = append(b.Records, r), append(b.Elems, Element{Value: p[1]})
+	}
+	return b
+}
+
+// TestFingerprintOfStrings checks that Batch gives the same digest as hashing one by one.
 func TestFingerprintOfStrings(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	var one, many Hasher
-	var want, got Digest
+	var want Digest
+	var digests [NumTypes]Digest
 	for _, n := range []int{0, 1, stringsAtOnce, 2*stringsAtOnce + 5} {
-		batch := make([]StringRecord, n)
-		for i := range batch {
+		var parts [][2][]byte
+		var expires []int64
+		for i := range n {
 			size := []int{0, rng.Intn(300), maxWaiting, maxWaiting + 1, maxHeld + 1}[min(rng.Intn(30), 4)]
 			switch {
 			case i == 0 && n%2 == 1: // no element waits before it
@@ -196,20 +211,19 @@ func TestFingerprintOfStrings(t *testing.T) {
 			case rng.Intn(5) > 0:
 				size = rng.Intn(300)
 			}
-			s := StringRecord{Key: make([]byte, rng.Intn(200)), Value: make([]byte, size), ExpireMS: int64(rng.Intn(2)) * 1700000000001}
-			rng.Read(s.Key)
-			rng.Read(s.Value)
-			batch[i] = s
-			h := Header{Type: Set}
-			s.Header(&h)
+			s := [2][]byte{make([]byte, rng.Intn(200)), make([]byte, size)}
+			h := Header{Type: String, Key: s[0], ExpireMS: int64(rng.Intn(2)) * 1700000000001}
+			rng.Read(s[0])
+			rng.Read(s[1])
+			parts, expires = append(parts, s), append(expires, h.ExpireMS)
 			one.Begin(&h)
-			one.Elements([]Element{{Value: s.Value}})
+			one.Elements([]Element{{Value: s[1]}})
 			one.AddTo(&want, &h)
 		}
 		many.Begin(&Header{Type: List}) // an abandoned record
 		many.Elements([]Element{el("", "x")})
-		many.Strings(&got, batch)
-		if got != want || got.Elements != got.Records {
+		many.Batch(&digests, stringsOf(parts, expires...))
+		if got := digests[String]; got != want || got.Elements != got.Records {
 			t.Fatalf("%d strings: %+v, want %+v", n, got, want)
 		}
 	}
@@ -268,13 +282,15 @@ func TestDigestOfNothing(t *testing.T) {
 
 // TestCountOnly checks that CountOnly gives the same counts of records and elements, without sums.
 func TestCountOnly(t *testing.T) {
-	batch := []StringRecord{{Key: []byte("a"), Value: []byte("1")}, {Key: []byte("b"), ExpireMS: 7}}
+	batch := stringsOf([][2][]byte{{[]byte("a"), []byte("1")}, {[]byte("b"), nil}}, 0, 7)
 	group := Element{Kind: Group, Name: []byte("g"), Value: make([]byte, 24)}
 	entry := Element{Name: make([]byte, 16), Value: []byte("\x01f\x01v")}
 	var got, want [2]Digest
 	for i, d := range []*[2]Digest{&want, &got} {
 		h := Hasher{CountOnly: i == 1}
-		h.Strings(&d[0], batch)
+		var digests [NumTypes]Digest
+		h.Batch(&digests, batch)
+		d[0] = digests[String]
 		for _, r := range []struct {
 			typ   Type
 			elems []Element
@@ -371,10 +387,10 @@ func TestHasherAllocatesNothing(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations a record", n)
 	}
-	var d Digest
-	batch := []StringRecord{{Key: h.Key, Value: h.Key, ExpireMS: 5}, {Key: h.Key}}
-	hs.Strings(&d, batch)
-	if n := testing.AllocsPerRun(100, func() { hs.Strings(&d, batch) }); n != 0 {
+	var d [NumTypes]Digest
+	batch := stringsOf([][2][]byte{{h.Key, h.Key}, {h.Key, nil}}, 5)
+	hs.Batch(&d, batch)
+	if n := testing.AllocsPerRun(100, func() { hs.Batch(&d, batch) }); n != 0 {
 		t.Errorf("%v allocations a batch of strings", n)
 	}
 }
@@ -397,13 +413,10 @@ func BenchmarkHasher(b *testing.B) {
 // BenchmarkHasherStrings hashes batches of strings.
 func BenchmarkHasherStrings(b *testing.B) {
 	var hs Hasher
-	var d Digest
-	batch := make([]StringRecord, 32)
-	for i := range batch {
-		batch[i] = StringRecord{Key: []byte("key:000001"), Value: make([]byte, 100)}
-	}
+	var d [NumTypes]Digest
+	batch := stringsOf(slices.Repeat([][2][]byte{{[]byte("key:000001"), make([]byte, 100)}}, 32))
 	for range b.N {
-		hs.Strings(&d, batch)
+		hs.Batch(&d, batch)
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(batch)), "ns/string")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(batch.Records)), "ns/string")
 }

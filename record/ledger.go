@@ -42,9 +42,6 @@ func (t *Tally) Total() int64 {
 	return n
 }
 
-// Counted calls f with the counts of a keyspace, for implementations of Counter.
-func (t *Tally) Counted(keyspace string, f CountFunc) { f(keyspace, t.Rows[Copied], t.Rows[Index]) }
-
 // Check returns an error unless the classes add up to the visible rows, and the outcomes of entries to the entries
 // read.
 func (t *Tally) Check() error {

@@ -1,15 +1,13 @@
 // Package record is the logical model shared by all formats: a record is one Redis key with its type, expiry and
-// elements. Records are streamed: a reader returns a header and then the elements in batches; a writer receives them
-// the same way.
+// elements. Records are streamed: a Reader returns them in batches, many small ones at once and a large one in pieces;
+// a Writer receives them the same way.
 //
 // The package also defines findings and corruption errors, the ledger that accounts for every source row, and the
 // fingerprint that proves two datasets equal.
 package record
 
 import (
-	"bytes"
 	"fmt"
-	"sort"
 	"strings"
 )
 
@@ -95,21 +93,21 @@ func (s TypeSet) String() string {
 // Header is the part of a record that precedes its elements.
 type Header struct {
 	DB   string
-	Type Type
 	Key  []byte
+	Type Type
 	// Keyless distinguishes keyless records from keys. The fingerprint ignores it: elements name their type.
 	Keyless Keyless
-	// ExpireMS is the time at which the key expires, in Unix milliseconds; 0 means never.
-	ExpireMS int64
-	// Len is the number of elements according to the metadata of the source, or -1 if unknown. It
-	// is a hint for sizing and findings; writers count the elements they receive.
-	Len int64
 	// Expired is true if the key had expired at Env.Now by the rules of its format.
 	Expired bool
 	// ByName is true if the elements come in strictly ascending bytewise order of Name. If it is
 	// false, a writer that needs this order sorts the elements of the record. It has no meaning for
 	// strings and lists.
 	ByName bool
+	// ExpireMS is the time at which the key expires, in Unix milliseconds; 0 means never.
+	ExpireMS int64
+	// Len is the number of elements according to the metadata of the source, or -1 if unknown. It
+	// is a hint for sizing and findings; writers count the elements they receive.
+	Len int64
 	// Last is the last generated id of a stream, 16 bytes (ms BE64, seq BE64); nil for other types.
 	Last []byte
 	// Added is the number of entries ever added to a stream; 0 if unknown. MaxDeleted is the largest id deleted from
@@ -165,131 +163,6 @@ func (e *Element) Bytes(t Type) int64 {
 	return n
 }
 
-// BatchBytes returns the size of the names and values in a batch.
-func BatchBytes(batch []Element) (n int64) {
-	for i := range batch {
-		n += int64(len(batch[i].Name) + len(batch[i].Value))
-	}
-	return n
-}
-
-// Reader yields records in ascending (Key, Type) order, with keys compared bytewise. A keyless record follows a key
-// of the same name and type.
-//
-// A header and all data it points to are valid until the next call of Next; elements are valid until the next call of
-// Read or Next.
-type Reader interface {
-	// Next moves to the next record and skips unread elements of the current one. It returns io.EOF
-	// after the last record. A record may turn out to have no live elements; callers treat it as
-	// absent.
-	Next() (*Header, error)
-	// Read fills dst with the next elements and returns their number. It returns 0, io.EOF after
-	// the last element, and never 0, nil.
-	Read(dst []Element) (int, error)
-	// Settle sets the ledger class of the current record's rows; the default is Copied. Call it
-	// before the following Next. Rows that already have a class (stale, malformed, …) keep it;
-	// index rows become Index only if the record is Copied.
-	Settle(Class)
-	// Close releases the reader and adds its counts to the ledger. Call it exactly once.
-	Close() error
-}
-
-// Counter is a Reader that reports its row counts while it reads.
-type Counter interface {
-	Reader
-	// Counted calls f with the rows of all records that Next has passed, by keyspace of the ledger: rows of class
-	// Copied and rows of class Index. It may call f several times for a keyspace.
-	Counted(f CountFunc)
-}
-
-// CountFunc receives the numbers of Copied and Index rows of a keyspace.
-type CountFunc = func(keyspace string, copied, index int64)
-
-// Counted calls f with the counts of a reader, if it is a Counter.
-func Counted(r Reader, f CountFunc) {
-	if c, ok := r.(Counter); ok {
-		c.Counted(f)
-	}
-}
-
-// Expirer is a Reader with a row for each field of a hash.
-type Expirer interface {
-	Reader
-	// ExpireRows makes the rows of n fields of the current record Expired, which otherwise are what the record is settled as.
-	ExpireRows(n int64)
-}
-
-// ExpireRows tells a reader of fields that are left out, if they are rows.
-func ExpireRows(r Reader, n int64) {
-	if e, ok := r.(Expirer); ok {
-		e.ExpireRows(n)
-	}
-}
-
-// StringRecord is a whole string: what its header and its only element say.
-type StringRecord struct {
-	DB         string
-	Key, Value []byte
-	ExpireMS   int64
-	Expired    bool
-	Class      Class // class of its row; the reader sets Copied
-}
-
-// Header sets h to the string's header. h must be zero or the header of another string.
-func (s *StringRecord) Header(h *Header) {
-	h.DB, h.Type, h.Len = s.DB, String, 1
-	h.Key, h.ExpireMS, h.Expired = s.Key, s.ExpireMS, s.Expired
-}
-
-// StringBytes returns the size of the keys and values in a batch.
-func StringBytes(batch []StringRecord) (n int64) {
-	for i := range batch {
-		n += int64(len(batch[i].Key) + len(batch[i].Value))
-	}
-	return n
-}
-
-// StringReader is a Reader that can return several strings at once.
-type StringReader interface {
-	Reader
-	// NextStrings moves past the next records if they are strings and returns the buffered ones. An empty batch
-	// without an error means that the next record must be read with Next. io.EOF follows the last record. The batch
-	// and its views are valid until the next call of NextStrings or Next. Until then the caller may modify them; it
-	// sets Class instead of calling Settle.
-	NextStrings() ([]StringRecord, error)
-}
-
-// StringRunner is a Reader that can return the strings that follow a string returned by Next.
-type StringRunner interface {
-	Reader
-	// Strings returns the current record, an unread string, and the buffered strings after it with keys below bound;
-	// a nil bound is no bound. It moves past them. An empty batch without an error means that the record must be read
-	// with Read. The batch is valid, and may be modified, like one of NextStrings.
-	Strings(bound []byte) ([]StringRecord, error)
-}
-
-// UpTo returns the number of strings with keys below bound; a nil bound is no bound. The batch must be in key order.
-func UpTo(batch []StringRecord, bound []byte) int {
-	if n := len(batch); bound == nil || n == 0 || bytes.Compare(batch[n-1].Key, bound) < 0 {
-		return n
-	}
-	return sort.Search(len(batch), func(i int) bool { return bytes.Compare(batch[i].Key, bound) >= 0 })
-}
-
-// Writer receives records in ascending (Key, Type) order.
-type Writer interface {
-	// Begin starts a record. It does not retain the header.
-	Begin(*Header) error
-	// Write appends elements. It does not retain them.
-	Write([]Element) error
-	// End finishes the record. A record without elements is not written.
-	End() error
-	// Close flushes and completes the output. Call either Close or Abort, exactly once.
-	Close() error
-	// Abort discards the output and releases all resources.
-	Abort()
-}
-
 // Class is the outcome of a visible source row. If several apply, the first in this order counts.
 type Class uint8
 
@@ -313,8 +186,8 @@ const (
 var classNames = [NumClasses]string{"malformed", "housekeeping", "orphan", "stale", "deleted",
 	"expired", "filtered", "lost", "skipped", "index", "copied"}
 
-// OfIndex returns the class of the index rows of a record whose data rows have class c.
-func (c Class) OfIndex() Class {
+// ofIndex returns the class of the index rows of a record whose data rows have class c.
+func (c Class) ofIndex() Class {
 	if c == Copied {
 		return Index
 	}

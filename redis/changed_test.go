@@ -11,6 +11,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -32,7 +33,7 @@ func TestSectionsChanged(t *testing.T) {
 			if sorted {
 				span = format.Span{}
 			}
-			r, err := src.Records(context.Background(), db, record.AllTypes, span, &format.Env{Now: time.Unix(1700000000, 0)})
+			r, err := formattest.Walk(src.Records(context.Background(), db, record.AllTypes, span, &format.Env{Now: time.Unix(1700000000, 0)}))
 			for err == nil {
 				_, err = r.Next()
 			}

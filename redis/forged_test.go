@@ -58,12 +58,13 @@ func TestForged(t *testing.T) {
 		src := openPath(t, path)
 		var found []record.Finding
 		var ledger record.Ledger
-		r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: truthTime, TempDir: t.TempDir(),
+		reader, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: truthTime, TempDir: t.TempDir(),
 			Ledger: &ledger, Report: func(f record.Finding) { found = append(found, f) }})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var keys []string
+		r := record.Walk(record.Booked(reader, &ledger))
 		for h, err := r.Next(); err != io.EOF; h, err = r.Next() {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)

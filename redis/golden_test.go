@@ -77,7 +77,7 @@ func lines(t testing.TB, src format.Source, now time.Time, sections bool, report
 				t.Fatal(err)
 			}
 			sel := filter.Selection{}
-			out = append(out, formattest.Lines(t, sel.Apply(context.Background(), r, filter.ApplyOptions{Now: now}))...)
+			out = append(out, formattest.Lines(t, sel.Apply(context.Background(), record.Booked(r, &ledger), filter.ApplyOptions{Now: now}))...)
 			formattest.CheckLedger(t, &ledger)
 		}
 	}

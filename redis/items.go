@@ -24,7 +24,7 @@ type items interface {
 	next() (*rdb.Item, error)
 	// strings fills dst with the next items while they are plain strings, and returns their number. 0 means to call
 	// next. The records are valid until the next call.
-	strings(dst []record.StringRecord) int
+	strings(dst []record.Record, elems []record.Element) int
 	close() error
 }
 
@@ -107,11 +107,11 @@ func (c *cutter) done() error {
 	return err
 }
 
-func (c *cutter) strings(dst []record.StringRecord) int {
+func (c *cutter) strings(dst []record.Record, elems []record.Element) int {
 	if c.scanner == nil || len(c.s.repeated) > 0 { // next skips repeated keys
 		return 0
 	}
-	return c.scanner.Strings(dst)
+	return c.scanner.Strings(dst, elems)
 }
 
 func (c *cutter) close() error { return nil }
@@ -362,7 +362,7 @@ func (s *sorter) fetch(it *rdb.Item) error {
 const maxHeld = 1 << 20
 
 // strings returns 0, so that next sees each key and can skip repeated ones.
-func (s *sorter) strings([]record.StringRecord) int { return 0 }
+func (s *sorter) strings([]record.Record, []record.Element) int { return 0 }
 
 func (s *sorter) close() error {
 	s.s.release(s.of)

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 
@@ -38,7 +39,7 @@ func values(t *testing.T, path string) map[string]value {
 			t.Fatal(err)
 		}
 		for _, span := range spans {
-			r, err := src.Records(context.Background(), db, record.AllTypes, span, &format.Env{Now: truthTime, TempDir: t.TempDir()})
+			r, err := formattest.Walk(src.Records(context.Background(), db, record.AllTypes, span, &format.Env{Now: truthTime, TempDir: t.TempDir()}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +49,7 @@ func values(t *testing.T, path string) map[string]value {
 	return out
 }
 
-func readValues(t *testing.T, r record.Reader, out map[string]value) {
+func readValues(t *testing.T, r *record.Walker, out map[string]value) {
 	t.Helper()
 	for {
 		h, err := r.Next()

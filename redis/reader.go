@@ -30,27 +30,37 @@ type reader struct {
 	some    bool  // at least one element was read
 	nan     bool  // a score is NaN
 	members int64 // set members with an expiry
-	class   record.Class
-	current bool
+	broken  bool  // no element can be read
 	tally   record.Tally
+	places  *record.Places
 	ordered bool
 
-	texts [stringsAtOnce]record.StringRecord
-	given []record.StringRecord // returned by NextStrings, not counted yet
+	texts [stringsAtOnce]record.Record
+	elems [stringsAtOnce]record.Element
 }
 
-// stringsAtOnce limits the strings per call of NextStrings.
+// stringsAtOnce limits the strings of a batch.
 const stringsAtOnce = 64
 
-func newReader(s *source, db *database, t record.TypeSet, e *format.Env) *reader {
-	return &reader{s: s, db: db, types: t, env: e, now: e.Now.UnixMilli(), done: true, decoder: rdb.Decoder{TempDir: e.TempDir, Memory: e.Memory / 4}}
+func newReader(s *source, db *database, t record.TypeSet, e *format.Env, items items) record.Reader {
+	r := &reader{s: s, db: db, types: t, env: e, items: items, now: e.Now.UnixMilli(), done: true, places: &record.Places{Meta: db.name + "/" + Keyspace},
+		decoder: rdb.Decoder{TempDir: e.TempDir, Memory: e.Memory / 4}}
+	if !t.Has(record.String) {
+		return record.Gather(r, nil)
+	}
+	for i := range r.texts {
+		r.texts[i] = record.Record{Header: record.Header{DB: db.name, Type: record.String, Len: 1}, First: i, Rows: r.rows()}
+	}
+	return record.Gather(r, r.strings)
 }
+
+// rows returns the rows of a record.
+func (r *reader) rows() record.Rows { return record.Rows{Of: r.places, Meta: 1} }
 
 // Next moves to the next record.
 func (r *reader) Next() (*record.Header, error) {
 	_, r.ordered = r.items.(*sorter)
 	for {
-		r.count()
 		it, err := r.items.next()
 		if err != nil {
 			return nil, err
@@ -59,45 +69,53 @@ func (r *reader) Next() (*record.Header, error) {
 		if !r.types.Has(TypeOf(it, r.s.header())) {
 			continue
 		}
-		r.current, r.class = true, record.Copied
+		r.count(1)
 		if ok, err := r.begin(); err != nil {
 			return nil, err
 		} else if ok {
 			return &r.h, nil
 		}
-		r.class = record.Malformed
+		r.tally.Rows[record.Malformed]++
 	}
 }
 
-// NextStrings returns the following items while they are plain strings.
-func (r *reader) NextStrings() ([]record.StringRecord, error) {
-	r.count()
-	if !r.types.Has(record.String) {
-		return nil, nil
+// strings fills a batch with the following items while they are plain strings.
+func (r *reader) strings(b *record.Batch) error {
+	n := r.items.strings(r.texts[:], r.elems[:])
+	b.Records, b.Elems = r.texts[:n], r.elems[:n]
+	for i := range b.Records {
+		s := &b.Records[i]
+		s.DB, s.Expired, s.Class, s.N, s.Hidden = r.db.name, s.ExpireMS != 0 && s.ExpireMS < r.now, record.Copied, 1, false
 	}
-	r.given = r.texts[:r.items.strings(r.texts[:])]
-	for i := range r.given {
-		s := &r.given[i]
-		s.DB, s.Expired, s.Class = r.db.name, s.ExpireMS != 0 && s.ExpireMS < r.now, record.Copied
-	}
-	return r.given, nil
+	r.count(n)
+	return nil
 }
 
-// count books the finished item, or the strings of NextStrings.
-func (r *reader) count() {
-	for i := range r.given {
-		r.tally.Rows[r.given[i].Class]++
+// count counts items of the pass.
+func (r *reader) count(n int) {
+	r.tally.Entries += int64(n)
+	r.tally.Visible += int64(n)
+}
+
+// heavy is the size from which a value is read only if it is wanted.
+const heavy = 4 << 10
+
+// Heavy reports whether decoding the value costs much, or tells findings that do not concern a record that is left out.
+func (r *reader) Heavy() bool {
+	switch r.h.Type {
+	case record.Stream, record.Other:
+		return true
 	}
-	n := int64(len(r.given))
-	r.tally.Entries += n
-	r.tally.Visible += n
-	r.given = nil
-	if r.current {
-		r.tally.Rows[r.class]++
-		r.tally.Entries++
-		r.tally.Visible++
-		r.current = false
+	return r.item.To-r.item.From > heavy || r.env.Wanted != nil && !r.env.Wanted(&r.h)
+}
+
+// End ends the record.
+func (r *reader) End(rec *record.Record) error {
+	if r.done = true; r.broken {
+		rec.Settle(record.Malformed)
 	}
+	rec.Rows = r.rows()
+	return nil
 }
 
 // begin fills the header, and reports whether the item yields a record.
@@ -112,7 +130,7 @@ func (r *reader) begin() (bool, error) {
 		r.report(FindDuplicateKey, record.Error, it.Off, TwiceDetail(it, "first"))
 		return false, nil
 	}
-	r.done, r.some, r.nan, r.members = false, false, false, 0
+	r.done, r.some, r.nan, r.broken, r.members = false, false, false, false, 0
 	if r.h.Keyless != record.Keyed { // an expiry before it belongs to the next key
 		r.h.Len = 1
 		return true, nil
@@ -179,7 +197,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 		return 0, io.EOF
 	}
 	if !r.some && r.h.Type != record.Stream { // a stream may have no entries
-		r.class = record.Malformed
+		r.broken = true
 	}
 	if err := r.damage(err); err != nil {
 		return 0, err
@@ -249,21 +267,8 @@ func (r *reader) report(kind string, severity record.Severity, off int64, detail
 	}
 }
 
-// Settle sets the class of the current item.
-func (r *reader) Settle(c record.Class) {
-	if r.class != record.Malformed {
-		r.class = c
-	}
-}
-
-// Counted passes the number of copied items to f.
-func (r *reader) Counted(f record.CountFunc) {
-	r.tally.Counted(r.db.name+"/"+Keyspace, f)
-}
-
-// Close books the counts in the ledger.
+// Close adds the counts of items that are no records to the ledger.
 func (r *reader) Close() error {
-	r.count()
-	r.env.Ledger.Add(r.db.name+"/"+Keyspace, &r.tally)
+	r.env.Ledger.Add(r.places.Meta, &r.tally)
 	return errors.Join(r.decoder.Close(), r.items.close())
 }

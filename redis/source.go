@@ -221,17 +221,14 @@ func (s *source) Records(ctx context.Context, db string, t record.TypeSet, span 
 	if d == nil {
 		return nil, fmt.Errorf("%s: no database %q", s.name, db)
 	}
-	r := newReader(s, d, t, e)
 	if span.IsSection() {
-		r.items = s.cutter(ctx, d, span.From, span.To)
-		return r, nil
+		return newReader(s, d, t, e, s.cutter(ctx, d, span.From, span.To)), nil
 	}
 	sorted, err := s.sorted(ctx, d, t, span, e)
 	if err != nil {
 		return nil, err
 	}
-	r.items = sorted
-	return r, nil
+	return newReader(s, d, t, e, sorted), nil
 }
 
 // Where returns the range of a single key.

@@ -33,7 +33,7 @@ func readSections(t *testing.T, src format.Source, types record.TypeSet, now tim
 			if err != nil {
 				t.Fatal(err)
 			}
-			n += readAll(t, r, &out, several)
+			n += readAll(t, record.Booked(r, &l), &out, several)
 		}
 	}
 	formattest.CheckLedger(t, &l)
@@ -56,23 +56,25 @@ func readAll(t *testing.T, r record.Reader, out *strings.Builder, several bool) 
 		}
 		return record.Copied
 	}
+	w := record.Walk(r)
 	var e [5]record.Element
-	for {
-		if several {
-			batch, err := r.(record.StringReader).NextStrings()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range batch {
-				s := &batch[i]
-				fmt.Fprintf(out, "%q in %q expires %d %t: %q\n", s.Key, s.DB, s.ExpireMS, s.Expired, s.Value)
-				s.Class = class(s.Expired)
-			}
-			if n += len(batch); len(batch) > 0 {
-				continue
-			}
+	for several {
+		b, err := r.Next()
+		if err == io.EOF {
+			break
 		}
-		h, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if whole := b.Strings(0); whole > 1 {
+			n += whole
+		}
+		for i := range b.Records {
+			readPiece(out, b, i, class)
+		}
+	}
+	for !several {
+		h, err := w.Next()
 		if err == io.EOF {
 			break
 		}
@@ -82,7 +84,7 @@ func readAll(t *testing.T, r record.Reader, out *strings.Builder, several bool) 
 		fmt.Fprintf(out, "%q in %q expires %d %t: ", h.Key, h.DB, h.ExpireMS, h.Expired)
 		for err == nil && h.Type == record.String {
 			var k int
-			if k, err = r.Read(e[:]); k > 0 {
+			if k, err = w.Read(e[:]); k > 0 {
 				fmt.Fprintf(out, "%q\n", e[0].Value)
 			}
 		}
@@ -90,12 +92,31 @@ func readAll(t *testing.T, r record.Reader, out *strings.Builder, several bool) 
 			fmt.Fprintf(out, "%s\n", h.Type)
 			continue
 		}
-		r.Settle(class(h.Expired))
+		w.Settle(class(h.Expired))
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// readPiece prints record i of a batch.
+func readPiece(out *strings.Builder, b *record.Batch, i int, class func(expired bool) record.Class) {
+	r := &b.Records[i]
+	if b.Begins(i) {
+		fmt.Fprintf(out, "%q in %q expires %d %t: ", r.Key, r.DB, r.ExpireMS, r.Expired)
+		if r.Type != record.String {
+			fmt.Fprintf(out, "%s\n", r.Type)
+			r.Skip = true
+			return
+		}
+	}
+	for _, e := range b.Of(i) {
+		fmt.Fprintf(out, "%q\n", e.Value)
+	}
+	if b.Ends(i) && r.Type == record.String {
+		r.Settle(class(r.Expired))
+	}
 }
 
 // TestStringsAtOnce: strings read in batches equal strings read one by one, and are counted equally.

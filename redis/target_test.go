@@ -66,23 +66,24 @@ type fitted struct {
 	record.Reader
 	dst    format.Target
 	prefix string
-	h      record.Header
+	keys   []byte
 }
 
-func (f *fitted) Next() (*record.Header, error) {
-	h, err := f.Reader.Next()
+func (f *fitted) Next() (*record.Batch, error) {
+	b, err := f.Reader.Next()
 	if err != nil {
 		return nil, err
 	}
-	f.h = *h
-	f.h.Key = append([]byte(f.prefix), h.Key...)
-	f.dst.Losses(&f.h)
-	return &f.h, nil
-}
-
-func (f *fitted) Read(dst []record.Element) (int, error) {
-	n, err := f.Reader.Read(dst)
-	return len(f.dst.ElementLosses(&f.h, dst[:n], func(record.Loss) {})), err
+	f.keys = nil
+	for i := range b.Records {
+		r := &b.Records[i]
+		from := len(f.keys)
+		f.keys = append(append(f.keys, f.prefix...), r.Key...)
+		r.Key = f.keys[from:]
+		f.dst.Losses(&r.Header)
+		r.N = len(f.dst.ElementLosses(&r.Header, b.Of(i), func(record.Loss) {}))
+	}
+	return b, nil
 }
 
 // A file of any version reads back equal, sorted and unsorted, and is byte-identical each time.

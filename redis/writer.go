@@ -20,6 +20,7 @@ const writeBuffer = 256 << 10
 type writer struct {
 	t      *target
 	f      *disk.File
+	feed   record.Feeder
 	part   part
 	enc    encode.Encoder
 	key    []byte
@@ -53,6 +54,9 @@ func newWriter(t *target, n int, db string, memory int64) (*writer, error) {
 	return w, nil
 }
 
+// Write writes records.
+func (w *writer) Write(b *record.Batch) error { return w.feed.Feed(b, w, nil) }
+
 // Begin starts a record.
 func (w *writer) Begin(h *record.Header) error {
 	w.key, w.expire, w.typ, w.bare, w.whole = append(w.key[:0], h.Key...), h.ExpireMS, h.Type, h.Keyless, false
@@ -61,8 +65,8 @@ func (w *writer) Begin(h *record.Header) error {
 	return nil
 }
 
-// Write adds elements. A record that is a single RDB string bypasses the encoder.
-func (w *writer) Write(elems []record.Element) error {
+// Elements adds elements. A record that is a single RDB string bypasses the encoder.
+func (w *writer) Elements(elems []record.Element) error {
 	if len(elems) != 1 {
 		return w.enc.Elements(elems)
 	}

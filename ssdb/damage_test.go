@@ -100,7 +100,7 @@ func (d *dataset) show(t *testing.T) (records, kinds, rows string) {
 }
 
 // shown formats a record; "" means no elements.
-func shown(t *testing.T, h *record.Header, r record.Reader) string {
+func shown(t *testing.T, h *record.Header, r *record.Walker) string {
 	t.Helper()
 	text := h.Type.String() + " " + string(h.Key) + "="
 	if h.ExpireMS != 0 {
@@ -282,8 +282,8 @@ func TestDead(t *testing.T) {
 		t.Fatalf("%q, %v", dbs, err)
 	}
 	var told []string
-	r, err := src.DeadRecords(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: now},
-		func(key []byte, typ record.Type, _ string) { told = append(told, typ.String()+" "+string(key)) })
+	r, err := formattest.Walk(src.DeadRecords(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: now},
+		func(key []byte, typ record.Type, _ string) { told = append(told, typ.String()+" "+string(key)) }))
 	if err != nil {
 		t.Fatal(err)
 	}

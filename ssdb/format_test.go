@@ -195,12 +195,14 @@ func TestLosses(t *testing.T) {
 // TestTarget: shards that are adopted give the same rows as shards that are written; refused and aborted targets leave
 // nothing behind.
 func TestTarget(t *testing.T) {
-	read := func(lo, hi int) record.Reader {
-		var strs []record.StringRecord
+	read := func(lo, hi int) *oneStrings {
+		b := new(record.Batch)
 		for i := lo; i < hi; i++ {
-			strs = append(strs, record.StringRecord{Key: fmt.Appendf(nil, "k%03d", i), Value: []byte("v"), ExpireMS: int64(i%2) * 4e12})
+			h := record.Header{Type: record.String, Key: fmt.Appendf(nil, "k%03d", i), ExpireMS: int64(i%2) * 4e12}
+			b.Records = append(b.Records, record.Record{Header: h, First: i - lo, N: 1, Class: record.Copied})
+			b.Elems = append(b.Elems, record.Element{Value: []byte("v")})
 		}
-		return &stringsReader{rest: strs}
+		return &oneStrings{b}
 	}
 	m := formattest.NewMemory(t, ssdb.New())
 	o := format.CreateOptions{DBs: []string{"0"}, TempDir: t.TempDir()}
@@ -214,7 +216,7 @@ func TestTarget(t *testing.T) {
 	formattest.Shard(t, dst, 0, record.AllTypes, 0, read(0, 50))
 	second, err := dst.Shard(1, "0", record.AllTypes, 0)
 	if err == nil { // several strings at once
-		err = errors.Join(second.(record.StringWriter).WriteStrings(read(50, 99).(*stringsReader).rest), second.Close())
+		err = errors.Join(second.Write(read(50, 99).rest), second.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +256,7 @@ func TestTarget(t *testing.T) {
 	if _, err := os.Stat(gone.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an aborted target leaves its directory: %v", err)
 	}
-	w, err := m.Create(t, o).Shard(0, "0", record.AllTypes, 0)
+	w, err := formattest.One(m.Create(t, o).Shard(0, "0", record.AllTypes, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,33 +268,19 @@ func TestTarget(t *testing.T) {
 	w.Abort()
 }
 
-// stringsReader reads strings one by one.
-type stringsReader struct {
-	rest []record.StringRecord
-	h    record.Header
-	next []byte
-}
+// oneStrings reads strings one by one.
+type oneStrings struct{ rest *record.Batch }
 
-func (s *stringsReader) Next() (*record.Header, error) {
-	if len(s.rest) == 0 {
+func (s *oneStrings) Next() (*record.Batch, error) {
+	if len(s.rest.Records) == 0 {
 		return nil, io.EOF
 	}
-	s.rest[0].Header(&s.h)
-	s.next, s.rest = s.rest[0].Value, s.rest[1:]
-	return &s.h, nil
+	one := &record.Batch{Records: s.rest.Records[:1], Elems: s.rest.Elems}
+	s.rest.Records = s.rest.Records[1:]
+	return one, nil
 }
 
-func (s *stringsReader) Read(dst []record.Element) (int, error) {
-	if s.next == nil {
-		return 0, io.EOF
-	}
-	dst[0] = record.Element{Value: s.next}
-	s.next = nil
-	return 1, nil
-}
-
-func (s *stringsReader) Settle(record.Class) {}
-func (s *stringsReader) Close() error        { return nil }
+func (s *oneStrings) Close() error { return nil }
 
 // TestStringsAtOnce: strings that are read several at a time have their expiries, also between keys of other types.
 func TestStringsAtOnce(t *testing.T) {
@@ -306,13 +294,11 @@ func TestStringsAtOnce(t *testing.T) {
 	}
 	d.size('Z', ssdb.ExpireList, 68)
 	src := d.Open(t)
-	for _, batch := range []int{7, -1} { // one by one, and several
-		for _, types := range []record.TypeSet{record.Of(record.String), record.AllTypes} {
-			got := formattest.Tell(t, src, "0", types, &format.Env{Now: now, TempDir: t.TempDir()}, batch)
-			if n := strings.Count(got, " expires 1000000000"); n != 67 || !strings.Contains(got, `"m198" in "0" expires 1000000000198 true`) ||
-				!strings.Contains(got, `"m199" in "0" expires 0 false`) || !strings.Contains(got, "housekeeping=") {
-				t.Errorf("%d expiries in batches of %d:\n%s", n, batch, got)
-			}
+	for _, types := range []record.TypeSet{record.Of(record.String), record.AllTypes} {
+		got := formattest.Tell(t, src, "0", types, &format.Env{Now: now, TempDir: t.TempDir()}, 7)
+		if n := strings.Count(got, " expires 1000000000"); n != 67 || !strings.Contains(got, `"m198" in "0" expires 1000000000198 true`) ||
+			!strings.Contains(got, `"m199" in "0" expires 0 false`) || !strings.Contains(got, "housekeeping=") {
+			t.Errorf("%d expiries:\n%s", n, got)
 		}
 	}
 }
@@ -370,6 +356,7 @@ func TestHotPaths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		b := record.Batch{Records: make([]record.Record, 1)}
 		elems := make([]record.Element, 100)
 		for i := range elems {
 			elems[i] = record.Element{Name: fmt.Appendf(nil, "m%03d", i), Value: []byte("v"), Score: float64(i)}
@@ -383,8 +370,9 @@ func TestHotPaths(t *testing.T) {
 			for i, x := len(k)-1, n; i > 0; i, x = i-1, x/10 {
 				k[i] = '0' + byte(x%10)
 			}
-			h := record.Header{Type: typ, Key: k, Len: int64(len(elems))}
-			if err := errors.Join(w.Begin(&h), w.Write(elems), w.End()); err != nil {
+			b.Records[0] = record.Record{Header: record.Header{Type: typ, Key: k, Len: int64(len(elems))}, N: len(elems), Class: record.Copied}
+			b.Elems = elems
+			if err := w.Write(&b); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -53,14 +53,14 @@ func (t *target) Losses(h *record.Header) (out []record.Loss) {
 }
 
 // Unchanged implements format.Target.
-func (t *target) Unchanged(batch []record.StringRecord) int {
+func (t *target) Unchanged(batch []record.Record, elems []record.Element) int {
 	for i := range batch {
 		s := &batch[i]
 		if len(s.Key) == 0 || len(s.Key) > MaxName || s.ExpireMS != 0 && s.ExpireMS < secondsBelow {
-			return hlldialect.Without(batch[:i])
+			return hlldialect.Without(batch[:i], elems)
 		}
 	}
-	return hlldialect.Without(batch)
+	return hlldialect.Without(batch, elems)
 }
 
 // ElementLosses drops names that rows cannot hold and scores beyond int64, and truncates fractions like ZADD.

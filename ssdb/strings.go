@@ -29,17 +29,10 @@ var expiryRows = keylanes.Layout{
 	To:   append(bytes.Clone(expiryPrefix[:len(expiryPrefix)-1]), expiryPrefix[len(expiryPrefix)-1]+1),
 }
 
-// stringReader is the reader of package dataset for strings of one row.
-type stringReader interface {
-	record.StringReader
-	record.StringRunner
-	record.Counter
-}
-
 // timed reads strings with their expiries, and then the rows outside of records. The rows of the expiries are counted
 // by the pass that reads sorted sets.
 type timed struct {
-	stringReader
+	record.Reader
 	src   *source
 	env   *format.Env
 	first bool // the pass counts the rows outside of records
@@ -54,7 +47,7 @@ type timed struct {
 // timed adds expiries to a reader of strings.
 func (s *source) timed(r record.Reader, p *versioned.Pass) (record.Reader, error) {
 	span, e := p.Span(), p.Env()
-	t := &timed{stringReader: r.(stringReader), src: s, env: e, first: span.Lo == nil, now: e.Now.UnixMilli()}
+	t := &timed{Reader: r, src: s, env: e, first: span.Lo == nil, now: e.Now.UnixMilli()}
 	var err error
 	t.set, err = s.expiries.Open(span.Lo, span.Hi, p.Memory(), func(record.Class, []byte, []byte, record.Place) { t.stale++ })
 	if err != nil {
@@ -101,44 +94,20 @@ func expiryMS(score int64) int64 {
 	return score
 }
 
-// Next moves to the next string.
-func (t *timed) Next() (*record.Header, error) {
-	h, err := t.stringReader.Next()
+// Next returns the next strings.
+func (t *timed) Next() (*record.Batch, error) {
+	b, err := t.Reader.Next()
 	if err != nil {
 		return nil, t.end(err)
 	}
-	h.ExpireMS, err = t.expiry(h.Key)
-	h.Expired = h.ExpireMS != 0 && h.ExpireMS <= t.now
-	return h, err
-}
-
-// NextStrings returns the strings of a batch.
-func (t *timed) NextStrings() ([]record.StringRecord, error) {
-	batch, err := t.stringReader.NextStrings()
-	if err != nil {
-		return nil, t.end(err)
-	}
-	return batch, t.all(batch)
-}
-
-// Strings returns the current string and the following strings of the batch.
-func (t *timed) Strings(bound []byte) ([]record.StringRecord, error) {
-	batch, err := t.stringReader.Strings(bound)
-	if err != nil {
-		return nil, err
-	}
-	return batch, t.all(batch)
-}
-
-func (t *timed) all(batch []record.StringRecord) (err error) {
-	for i := range batch {
-		s := &batch[i]
+	for i := range b.Records {
+		s := &b.Records[i]
 		if s.ExpireMS, err = t.expiry(s.Key); err != nil {
-			return err
+			return nil, err
 		}
 		s.Expired = s.ExpireMS != 0 && s.ExpireMS <= t.now
 	}
-	return nil
+	return b, nil
 }
 
 // end counts the rows outside of records, once, after the last string.
@@ -163,7 +132,7 @@ func (t *timed) end(err error) error {
 }
 
 // Close closes both.
-func (t *timed) Close() error { return closing(t.stringReader, t.set.Close()) }
+func (t *timed) Close() error { return closing(t.Reader, t.set.Close()) }
 
 // holds reports whether a row belongs to the type: the keyspace has the rows of all types.
 func (f *family) holds(raw []byte) bool {

@@ -78,10 +78,14 @@ type shard struct {
 	*versioned.Shard
 	t        *target
 	n        int
+	feed     record.Feeder
 	expiries *extsort.Sorter
 	key      []byte
 	value    []byte
 }
+
+// Write writes records.
+func (s *shard) Write(b *record.Batch) error { return s.feed.Feed(b, s, s.strings) }
 
 // Begin starts a record.
 func (s *shard) Begin(h *record.Header) error {
@@ -105,14 +109,14 @@ func (s *shard) expire(key []byte, ms int64) error {
 	return s.expiries.Add(0, s.key, nil)
 }
 
-// WriteStrings writes whole strings.
-func (s *shard) WriteStrings(batch []record.StringRecord) error {
-	for i := range batch {
-		if err := s.expire(batch[i].Key, batch[i].ExpireMS); err != nil {
+// strings writes n whole strings of a batch.
+func (s *shard) strings(b *record.Batch, from, n int) error {
+	for i := from; i < from+n; i++ {
+		if err := s.expire(b.Records[i].Key, b.Records[i].ExpireMS); err != nil {
 			return err
 		}
 	}
-	return s.Shard.WriteStrings(batch)
+	return s.Shard.Strings(b, from, n)
 }
 
 // Close finishes the rows of the span.

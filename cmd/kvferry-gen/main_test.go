@@ -93,7 +93,7 @@ func readBack(t *testing.T, dir string) *record.Fingerprint {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := fixtures.Sum(r)
+	sum, err := fixtures.Sum(record.Booked(r, env.Ledger))
 	if err != nil {
 		t.Fatal(err)
 	}

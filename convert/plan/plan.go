@@ -171,7 +171,7 @@ func (p *Plan) spansFor(src format.Source, types record.TypeSet, size int64) int
 	if p.Pieces {
 		each = pieceBytes
 	}
-	if _, sorts := src.(format.Sectioned); sorts && !p.AnyOrder {
+	if _, sorts := format.As[format.Sectioned](src); sorts && !p.AnyOrder {
 		each, most = passBytes, mostPassBytes
 	}
 	few := min(max((work(types, size)+each-1)/each, 1), maxSpans)

@@ -28,7 +28,7 @@ func ProofTasks(back format.Source, p *Plan) []*Task {
 			planned = p.TargetDBs[0]
 		}
 		rest := back.Types(db)
-		if s, ok := back.(format.Sectioned); ok {
+		if s, ok := format.As[format.Sectioned](back); ok {
 			out = append(out, sectionTasks(back, s, db, planned)...)
 			continue
 		}

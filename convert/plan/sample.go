@@ -104,11 +104,11 @@ type cell struct {
 
 // cellsOf cuts the piece of a task into about n small spans.
 func cellsOf(src format.Source, t *Task, n int) ([]cell, error) {
-	if s, ok := src.(format.Sectioned); ok {
+	if s, ok := format.As[format.Sectioned](src); ok {
 		spans, err := s.Sections(t.DB, t.Types, n)
 		return cut(spans, func(s format.Span) int64 { return s.To - s.From }), err
 	}
-	if w, ok := src.(format.Weighed); ok {
+	if w, ok := format.As[format.Weighed](src); ok {
 		keys, err := w.Weigh(t.DB, t.Types, n)
 		return keyCells(keys), err
 	}

@@ -133,10 +133,10 @@ func (f *expiringFields) note(l *Lapse, elems []record.Element) {
 	}
 }
 
-// lapses appends the steps in which the current record, whose digest is d, loses data: first its fields, step by
+// lapses appends the steps in which the record just hashed, whose digest is d, loses data: first its fields, step by
 // step, then the rest.
-func (x *task) lapses(out []lapse, d record.Digest) []lapse {
-	whole := x.Lapse.until(x.header.ExpireMS)
+func (x *task) lapses(out []lapse, h *record.Header, d record.Digest) []lapse {
+	whole := x.Lapse.until(h.ExpireMS)
 	f := &x.fading
 	f.order = slices.AppendSeq(f.order[:0], maps.Keys(f.by))
 	slices.Sort(f.order)
@@ -146,13 +146,13 @@ func (x *task) lapses(out []lapse, d record.Digest) []lapse {
 		}
 		gone := f.by[until]
 		x.hasher.Drop(gone.sum, gone.count)
-		left := x.hasher.End(&x.header)
+		left := x.hasher.End(h)
 		d.Sub(left)
 		out = append(out, lapse{until, record.Hash, lapsing{d, gone.count}})
 		d = left
 	}
 	if whole != 0 && d.Records > 0 {
-		out = append(out, lapse{whole, x.header.Type, lapsing{d, 0}})
+		out = append(out, lapse{whole, h.Type, lapsing{d, 0}})
 	}
 	clear(f.by)
 	return out
@@ -160,9 +160,6 @@ func (x *task) lapses(out []lapse, d record.Digest) []lapse {
 
 // lasting drops the fields that the proof leaves out.
 func (p *prover) lasting(elems []record.Element) []record.Element {
-	if p.Lapse == nil {
-		return elems
-	}
 	n := 0
 	for i := range elems {
 		if until := p.Lapse.until(elems[i].ExpireMS); until == 0 || until > p.Gone {

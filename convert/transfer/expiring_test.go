@@ -73,8 +73,9 @@ func (r *hashes) Read(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-func (r *hashes) Settle(record.Class) {}
-func (r *hashes) Close() error        { return nil }
+func (r *hashes) Heavy() bool              { return false }
+func (r *hashes) End(*record.Record) error { return nil }
+func (r *hashes) Close() error             { return nil }
 
 // TestFieldsLapse checks at many times that the data left on a server equals the written data without the part that
 // the proof leaves out, whether a hash has lost some fields, all of them, or its key.
@@ -106,13 +107,12 @@ func TestFieldsLapse(t *testing.T) {
 		if err == io.EOF {
 			break
 		}
-		x.header = *h
 		x.hasher.Begin(h)
 		x.hasher.Elements(written.cur.Elems)
 		x.fading.note(x.Lapse, written.cur.Elems)
 		d := x.hasher.End(h)
 		full.Add(d)
-		x.expiring.addAll(x.lapses(nil, d))
+		x.expiring.addAll(x.lapses(nil, h, d))
 	}
 	if full.Records != int64(len(list)) {
 		t.Fatalf("%d records", full.Records)
@@ -123,8 +123,8 @@ func TestFieldsLapse(t *testing.T) {
 	for minute := 1; minute < 46_000; minute += max(1, minute/50) {
 		now := began.Add(time.Duration(minute) * time.Minute)
 		rules.Gone = rules.Lapse.Gone(now)
-		p := prover{Rules: rules, share: alone(), reader: &hashes{list: list, at: now.UnixMilli()}}
-		if err := p.all(context.Background()); err != nil {
+		p := prover{Rules: rules, share: alone()}
+		if err := each(record.Gather(&hashes{list: list, at: now.UnixMilli()}, nil), context.Background().Err, p.batch); err != nil {
 			t.Fatal(err)
 		}
 		var back record.Fingerprint

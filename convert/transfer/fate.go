@@ -1,150 +1,109 @@
 package transfer
 
-import (
-	"kvferry/convert/result"
-	"kvferry/record"
-)
+import "kvferry/record"
 
 // fate is the contribution of a record to the totals of its task.
 type fate struct {
-	typ    record.Type
-	digest record.Digest
-	lapses []lapse
-	lost   int64    // dropped elements, if others are kept
-	where  []string // keyspaces of its rows, if lost > 0
-	rows   []rowsOf // only if a pending needs them
-
-	counted bool // rows is complete
+	record  record.Record // without views; its class is complete at its end
+	digest  record.Digest
+	lapses  []lapse
+	ended   bool
 	decided bool // the writer has reported the outcome
 	skipped bool // the writer has skipped the record
 }
 
-// rowsOf counts the rows of a record in a keyspace.
-type rowsOf struct {
-	keyspace      string
-	copied, index int64
+// undecided tracks the records that a writer may skip. The outcome of a record arrives with the server's reply, some
+// records later, or before its last elements.
+type undecided struct {
+	given   int64           // records given to the writer
+	waiting map[int64]*fate // records without an outcome, by number; nil: the writer skips none
+	last    *fate           // the last record; nil if it is out
+	own     fate            // reused for each record if waiting is nil
 }
 
-// pending tracks the records that a writer may skip. The outcome of a record arrives with the server's reply, some
-// records later; its rows are counted when the reader moves on. Only both together give the class of its rows.
-type pending struct {
-	begun int64           // records given to the writer
-	open  map[int64]*fate // records without an outcome, by number
-	last  *fate           // the record read last; nil: the writer did not get it
-	rows  record.Passing
+// follow hashes the records of a batch one by one: the digest of each is needed later.
+func (x *task) follow(b *record.Batch) {
+	for i := range b.Records {
+		r := &b.Records[i]
+		if b.Begins(i) {
+			if x.last = nil; !r.Out() {
+				x.last = x.fate()
+			}
+		}
+		if x.Lapse != nil && r.Type == record.Hash && !r.Out() {
+			x.fading.note(x.Lapse, b.Of(i))
+		}
+		ends := x.hasher.Piece(b, i)
+		if x.last == nil || !b.Ends(i) {
+			continue
+		}
+		f := x.last
+		f.record = record.Record{Header: record.Header{Type: r.Type}, Class: r.Class, Gone: r.Gone, Lost: r.Lost, Rows: r.Rows}
+		f.ended = true
+		if ends {
+			f.digest = x.hasher.End(&r.Header)
+			if x.Lapse != nil {
+				f.lapses = x.lapses(f.lapses, &r.Header, f.digest)
+			}
+		}
+		x.settle(f)
+	}
 }
 
-// fate returns a new fate for the current record, or the reused one if the writer skips no records.
+// fate returns a new fate for a record, or the reused one if the writer skips no records.
 func (x *task) fate() *fate {
-	p := x.pending
-	if p == nil || x.writer == nil {
-		x.own.typ, x.own.digest, x.own.lapses, x.own.lost = x.header.Type, record.Digest{}, x.own.lapses[:0], 0
+	if x.waiting == nil || x.writer == nil {
+		x.own = fate{lapses: x.own.lapses[:0], decided: true}
 		return &x.own
 	}
-	f := &fate{typ: x.header.Type}
-	p.open[p.begun], p.last = f, f
-	p.begun++
+	f := &fate{}
+	x.waiting[x.given] = f
+	x.given++
 	return f
-}
-
-// kept hashes a record of which something is written. Unless its digest is needed later, it is added to the totals at
-// once.
-func (x *task) kept(f *fate) {
-	if f == &x.own && x.Lapse == nil {
-		x.hasher.AddTo(&x.digests[f.typ], &x.header)
-		return
-	}
-	f.digest = x.hasher.End(&x.header)
-	if x.Lapse != nil {
-		f.lapses = x.lapses(f.lapses, f.digest)
-	}
-}
-
-// enter books a record whose outcome does not depend on the writer.
-func (x *task) enter(f *fate) {
-	if f == &x.own {
-		x.book(f)
-	}
-}
-
-// passed takes over the rows of the previous record. The reader counts them when it moves on.
-func (x *task) passed() {
-	p := x.pending
-	if p == nil {
-		return
-	}
-	f := p.last
-	if p.last = nil; f == nil {
-		p.rows.Rows(x.reader, nil)
-		return
-	}
-	p.rows.Rows(x.reader, func(keyspace string, copied, index int64) { f.rows = append(f.rows, rowsOf{keyspace, copied, index}) })
-	f.counted = true
-	x.settle(f)
 }
 
 // decided is called by the writer with the outcome of record n.
 func (x *task) decided(n int64, skipped bool) {
-	f := x.pending.open[n]
-	delete(x.pending.open, n)
+	f := x.waiting[n]
+	delete(x.waiting, n)
 	f.decided, f.skipped = true, skipped
 	x.settle(f)
 }
 
-// settle books a record once its rows and its outcome are known.
+// settle counts a record once it has ended and its outcome is known.
 func (x *task) settle(f *fate) {
-	if f.counted && f.decided {
-		x.book(f)
-	}
-}
-
-// bookRest books the records that the writer did not decide: it was aborted because the run only counts.
-func (x *task) bookRest() {
-	if x.pending == nil {
+	if !f.ended || !f.decided {
 		return
 	}
-	for _, f := range x.pending.open {
-		x.book(f)
-	}
-	clear(x.pending.open)
-}
-
-// book adds a record to the totals of written or of skipped records.
-func (x *task) book(f *fate) {
+	typ := f.record.Type
 	if f.skipped {
-		x.skipped[f.typ].Add(f.digest)
-		x.move(f)
+		x.skipped[typ].Add(f.digest)
+		f.record.Settle(record.Skipped)
+	} else {
+		x.digests[typ].Add(f.digest)
+		x.expiring.addAll(f.lapses)
+	}
+	x.books.Add(&f.record)
+}
+
+// book counts the records of a batch that no fate counts.
+func (x *task) book(b *record.Batch) {
+	if x.waiting == nil && x.Lapse == nil {
+		x.books.AddEnded(b)
 		return
 	}
-	x.digests[f.typ].Add(f.digest)
-	x.expiring.addAll(f.lapses)
-	if f.lost > 0 {
-		x.partial.Add(f.where, f.lost)
+	for i := range b.Records {
+		if r := &b.Records[i]; b.Ends(i) && r.Out() && (b.Begins(i) || x.last == nil) {
+			x.books.Add(r)
+		}
 	}
 }
 
-// move moves the rows of a skipped record to the class Skipped. Rows of elements that were dropped before are Lost.
-func (x *task) move(f *fate) {
-	own := map[string]record.Tally{}
-	for _, r := range f.rows {
-		t := own[r.keyspace]
-		t.Rows[record.Copied], t.Rows[record.Index] = r.copied, r.index
-		own[r.keyspace] = t
+// bookRest counts the records that the writer did not decide: it was aborted because the run only counts.
+func (x *task) bookRest() {
+	for _, f := range x.waiting {
+		f.decided = true
+		x.settle(f)
 	}
-	if f.lost > 0 {
-		p := result.Partial{}
-		p.Add(f.where, f.lost)
-		p.Correct(own)
-	}
-	if x.moved == nil {
-		x.moved = result.Tallies{}
-	}
-	for _, r := range f.rows {
-		t, left := x.moved[r.keyspace], own[r.keyspace]
-		t.Rows[record.Copied] -= r.copied
-		t.Rows[record.Index] -= r.index
-		t.Rows[record.Lost] += left.Rows[record.Lost]
-		t.Rows[record.Skipped] += left.Rows[record.Copied] + left.Rows[record.Index]
-		x.moved[r.keyspace] = t
-	}
+	clear(x.waiting)
 }

@@ -2,10 +2,7 @@ package transfer
 
 import (
 	"bytes"
-	"io"
-	"slices"
 
-	"kvferry/format"
 	"kvferry/record"
 )
 
@@ -19,6 +16,19 @@ func (x *task) takeName(key []byte) {
 	if !x.SameName {
 		x.lastKey, x.hasLast = append(x.lastKey[:0], key...), true
 	}
+}
+
+// takeNames takes the names of strings, up to the first name that is taken, and returns their number.
+func (x *task) takeNames(batch []record.Record) int {
+	if len(batch) == 0 || x.isTaken(batch[0].Key) {
+		return 0
+	}
+	n := 1
+	for n < len(batch) && !bytes.Equal(batch[n-1].Key, batch[n].Key) {
+		n++
+	}
+	x.takeName(batch[n-1].Key)
+	return n
 }
 
 // keeps reports whether the current record exists in the target with count elements. Only a stream may be empty.
@@ -92,24 +102,16 @@ func (x *task) drops() bool {
 	return false
 }
 
-// keyspacesOf lists the keyspaces of a database that hold rows of a record.
-func keyspacesOf(src format.Source, db string, h *record.Header) []string {
-	var out []string
-	for _, r := range src.Where(db, h.Key) {
-		if r.Type == h.Type || r.Type == 0 {
-			out = append(out, r.Keyspace)
-		}
+// giveWay handles a record whose name is taken. If it exists in the target, which for most types takes an element, it is
+// renamed or lost.
+func (x *task) giveWay(r *record.Record, ends bool) {
+	r.Hidden = true
+	if r.N == 0 && !(ends && x.keeps(0)) {
+		return
 	}
-	return out
-}
-
-// taken handles the current record, whose name is taken: it is renamed, lost or, without elements, ignored.
-func (x *task) taken() error {
-	something, err := x.something()
-	if err == nil && something {
-		x.reader.Settle(x.giveName())
-	}
-	return err
+	x.open.taken = false
+	r.Class, r.Skip = x.giveName(), true
+	x.open.moved = r.Class == record.Copied
 }
 
 // giveName counts the loss of the current record, whose name is taken, and returns the class of its rows.
@@ -120,26 +122,7 @@ func (x *task) giveName() record.Class {
 	}
 	to := newName(x.Renames, Rename{db: x.DB, typ: x.header.Type, key: x.header.Key})
 	x.lose(record.Loss{Kind: record.LossSameName, Detail: "written as " + record.Quote(to)})
-	if x.dropsAs(to) {
-		return record.Lost // counted when renamedReader returns the record
-	}
 	return record.Copied
-}
-
-// something reports whether the current record exists in the target. Most types need an element.
-func (x *task) something() (bool, error) {
-	n, err := x.reader.Read(x.batch[:1])
-	if err == io.EOF {
-		return x.keeps(0), nil
-	}
-	return n > 0, err
-}
-
-// dropsAs reports whether the target cannot hold the current record under a name.
-func (x *task) dropsAs(name []byte) bool {
-	h := x.header
-	h.Key = name
-	return slices.ContainsFunc(x.target.Losses(&h), func(l record.Loss) bool { return l.Drops })
 }
 
 // lose counts a loss of the current record. A module value may arrive in several pieces; only the first counts.

@@ -46,7 +46,7 @@ func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reade
 		return nil, err
 	}
 	env := format.Env{Now: x.Now, Memory: workers.LeastShare, TempDir: x.TempDir, RedisStrings: x.RedisStrings}
-	return record.Merge(r, &renamedReader{ctx: ctx, src: src, env: env, list: renamedIn(x.Renames, x.Task)}), nil
+	return record.Merge(r, record.Gather(&renamed{ctx: ctx, src: src, env: env, list: renamedIn(x.Renames, x.Task)}, nil)), nil
 }
 
 // readTypes returns a sorted reader of the selected records of some types. It gets 1/part of the task's memory.
@@ -56,7 +56,7 @@ func (x *task) readTypes(ctx context.Context, src format.Source, types record.Ty
 		memory /= 2 // the other half is for records that the filter holds back
 	}
 	env := &format.Env{Now: x.Now, Memory: memory, TempDir: x.TempDir, Ledger: &x.ledger, Report: x.findings.Report,
-		RedisStrings: x.RedisStrings}
+		RedisStrings: x.RedisStrings, Wanted: x.Selection.Wanted(x.Now)}
 	r, err := src.Records(ctx, x.DB, types, x.Span, env)
 	if err != nil {
 		return nil, err

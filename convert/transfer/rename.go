@@ -83,9 +83,9 @@ func losers(ctx context.Context, t *plan.Task, of *Rules, src format.Source, tar
 }
 
 func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes, add func(Rename) error) error {
-	x.reader = r
+	records := record.Walk(r)
 	for n := 1; ; n++ {
-		h, err := r.Next()
+		h, err := records.Next()
 		if err == io.EOF {
 			return nil
 		}
@@ -101,17 +101,18 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes,
 		if err := names.note(x.DB, h.Key); err != nil {
 			return err
 		}
-		if x.begin(h); x.drops() {
+		x.header = *h
+		if x.header.DB = x.TargetDB; x.drops() {
 			continue
 		}
 		if !x.isTaken(x.header.Key) {
-			if err := x.look(); err != nil {
+			if err := x.look(records); err != nil {
 				return err
 			}
 			continue
 		}
 		typ := h.Type
-		if something, err := x.something(); err != nil {
+		if something, err := x.something(records); err != nil {
 			return err
 		} else if !something {
 			continue
@@ -123,21 +124,30 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes,
 }
 
 // look reads the current record until it finds an element that the target keeps. Only then the record takes its name.
-func (x *task) look() error {
+func (x *task) look(records *record.Walker) error {
 	x.lastKey, x.hasLast = append(x.lastKey[:0], x.header.Key...), false
 	for count := 0; ; {
 		if x.hasLast = x.keeps(int64(count)); x.hasLast {
 			return nil
 		}
-		got, err := x.reader.Read(x.batch[:])
+		got, err := records.Read(x.looked[:])
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		count = len(x.target.ElementLosses(&x.header, x.fit(x.batch[:got]), x.report))
+		count = len(x.target.ElementLosses(&x.header, x.fit(x.looked[:got]), x.report))
 	}
+}
+
+// something reports whether the current record exists in the target. Most types need an element.
+func (x *task) something(records *record.Walker) (bool, error) {
+	n, err := records.Read(x.looked[:1])
+	if err == io.EOF {
+		return x.keeps(0), nil
+	}
+	return n > 0, err
 }
 
 // byName orders renames by database and new name.
@@ -173,10 +183,10 @@ func newName(all []Rename, want Rename) []byte {
 	}
 }
 
-// renamedReader reads the renamed records, each from its old position, in order of their new names. Both orders are
-// nearly the same, so each type has one reader that mostly moves forward. Rows are counted by the task that owns the
-// old position.
-type renamedReader struct {
+// renamed reads the renamed records, each from its old position, in order of their new names. Both orders are nearly the
+// same, so each type has one reader that mostly moves forward. Rows of renamed records are counted here, by their fate;
+// the task that owns the old position counts none.
+type renamed struct {
 	ctx  context.Context
 	src  format.Source
 	env  format.Env
@@ -184,77 +194,46 @@ type renamedReader struct {
 	old  [record.NumTypes]place // read position of each type
 	at   *place                 // position of the current record; nil before Next
 	head record.Header
-	rows map[string]rowsOf // rows of passed records
 }
 
 // place is the read position within a type.
 type place struct {
-	reader record.Reader
-	header *record.Header // read but not returned yet; nil if none
-	rows   record.Passing
+	records *record.Walker
+	header  *record.Header // read but not returned yet; nil if none
+	rows    *record.Places // of all records: each reader has its own
 }
 
 // maxPassed limits the records skipped on the way to the next one. Beyond that, seek opens a new reader.
 const maxPassed = 64
 
 // Next moves to the next record.
-func (r *renamedReader) Next() (*record.Header, error) {
-	if err := r.pass(); err != nil {
-		return nil, err
-	}
+func (r *renamed) Next() (*record.Header, error) {
 	if len(r.list) == 0 {
 		return nil, io.EOF
 	}
 	n := r.list[0]
 	r.list = r.list[1:]
-	at := &r.old[n.typ]
-	h, err := at.forward(n.key)
+	r.at = &r.old[n.typ]
+	h, err := r.at.forward(n.key)
 	if h == nil && err == nil {
-		h, err = r.seek(at, &n)
+		h, err = r.seek(r.at, &n)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.at, r.head = at, *h
+	r.head = *h
 	r.head.Key = n.to
-	at.rows.Rows(at.reader, nil)
 	return &r.head, nil
-}
-
-// pass moves the current record's reader on, which counts its rows.
-func (r *renamedReader) pass() (err error) {
-	at := r.at
-	if r.at = nil; at == nil {
-		return nil
-	}
-	if at.header, err = at.reader.Next(); err != nil && err != io.EOF {
-		return err
-	}
-	at.rows.Rows(at.reader, func(keyspace string, copied, index int64) {
-		if r.rows == nil {
-			r.rows = map[string]rowsOf{}
-		}
-		sum := r.rows[keyspace]
-		r.rows[keyspace] = rowsOf{keyspace, sum.copied + copied, sum.index + index}
-	})
-	return nil
-}
-
-// Counted reports the rows of the renamed records. They belong to other positions of the source.
-func (r *renamedReader) Counted(f record.CountFunc) {
-	for name, n := range r.rows {
-		f(name, n.copied, n.index)
-	}
 }
 
 // forward skips to a key. It returns nil if the key is not within maxPassed records.
 func (p *place) forward(key []byte) (h *record.Header, err error) {
-	if p.reader == nil {
+	if p.records == nil {
 		return nil, nil
 	}
 	for range maxPassed {
 		if p.header == nil {
-			if p.header, err = p.reader.Next(); err == io.EOF {
+			if p.header, err = p.records.Next(); err == io.EOF {
 				return nil, nil
 			} else if err != nil {
 				return nil, err
@@ -273,14 +252,15 @@ func (p *place) forward(key []byte) (h *record.Header, err error) {
 }
 
 // seek opens a reader at a record.
-func (r *renamedReader) seek(at *place, n *Rename) (*record.Header, error) {
-	err := at.close()
-	if err == nil {
-		at.reader, err = r.src.Records(r.ctx, n.db, record.Of(n.typ), format.Span{Lo: n.key}, &r.env)
+func (r *renamed) seek(at *place, n *Rename) (*record.Header, error) {
+	if err := at.close(); err != nil {
+		return nil, err
 	}
+	reader, err := r.src.Records(r.ctx, n.db, record.Of(n.typ), format.Span{Lo: n.key}, &r.env)
 	if err != nil {
 		return nil, err
 	}
+	at.records = record.Walk(reader)
 	h, err := at.forward(n.key)
 	if h == nil && err == nil {
 		err = fmt.Errorf("%s %s: gone since it was looked at", n.typ, record.Quote(n.key))
@@ -289,22 +269,34 @@ func (r *renamedReader) seek(at *place, n *Rename) (*record.Header, error) {
 }
 
 func (p *place) close() error {
-	if p.reader == nil {
+	if p.records == nil {
 		return nil
 	}
-	err := p.reader.Close()
-	*p = place{}
+	err := p.records.Close()
+	*p = place{rows: p.rows}
 	return err
 }
 
-// Read reads from the current record.
-func (r *renamedReader) Read(dst []record.Element) (int, error) { return r.at.reader.Read(dst) }
+// Heavy implements record.Cursor.
+func (r *renamed) Heavy() bool { return false }
 
-// Settle does nothing: the record is settled at its old position.
-func (r *renamedReader) Settle(record.Class) {}
+// Read reads from the current record.
+func (r *renamed) Read(dst []record.Element) (int, error) { return r.at.records.Read(dst) }
+
+// End takes over the rows of the record.
+func (r *renamed) End(rec *record.Record) (err error) {
+	if rec.Rows, err = r.at.records.Rows(); err != nil || rec.Rows.Of == nil {
+		return err
+	}
+	if r.at.rows == nil || *r.at.rows != *rec.Rows.Of {
+		r.at.rows = rec.Rows.Of
+	}
+	rec.Rows.Of = r.at.rows
+	return nil
+}
 
 // Close closes all readers.
-func (r *renamedReader) Close() (err error) {
+func (r *renamed) Close() (err error) {
 	for i := range r.old {
 		err = errors.Join(err, r.old[i].close())
 	}

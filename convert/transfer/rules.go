@@ -20,7 +20,6 @@ type Rules struct {
 	StreamGroups  bool           // the target holds consumer groups
 	NoBlankStream bool           // the target cannot hold a stream that never had an entry
 	RedisStrings  bool           // read strings like Redis does
-	Whole         bool           // each record is one row of the source
 	Dry           bool           // a dry run
 	CountOnly     bool           // no proof follows: count, but do not hash
 	Lapse         *Lapse         // expiry steps of a server; nil on disk

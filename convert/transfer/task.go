@@ -13,8 +13,8 @@ import (
 	"kvferry/record"
 )
 
-// batchLen is the number of elements moved at once.
-const batchLen = 256
+// checkEvery is the number of records between pauses.
+const checkEvery = 64
 
 // task executes one Task. It is used once, by one goroutine, and allocates nothing per record.
 type task struct {
@@ -26,12 +26,13 @@ type task struct {
 
 	hasher   record.Hasher
 	header   record.Header // of the current record, adapted to the target
-	batch    [batchLen]record.Element
-	lastKey  []byte // key of the last record that kept its name
+	lastKey  []byte        // key of the last record that kept its name
 	hasLast  bool
-	lost     int64         // dropped records and elements so far
-	opaque   bool          // a loss of kind module was counted for the current record
-	later    []record.Loss // losses of a module value's expiry, counted only if the value is kept
+	lost     int64              // dropped records and elements so far
+	open     openRecord         // the last record
+	looked   [64]record.Element // while names are taken; see look
+	opaque   bool               // a loss of kind module was counted for the current record
+	later    []record.Loss      // losses of a module value's expiry, counted only if the value is kept
 	share    *workers.Share
 	gauge    progress.Gauge
 	report   func(record.Loss) // lose, as a func value made once
@@ -40,15 +41,19 @@ type task struct {
 	fading   expiringFields // of the current record
 	orphans  orphans
 	ledger   record.Ledger
+	books    record.Books
 	losses   result.Losses
-	partial  result.Partial
-	pending  *pending // records that the writer may skip; nil: it skips none
-	own      fate     // reused for each record if pending is nil
+	undecided
 	skipped  [record.NumTypes]record.Digest
-	moved    result.Tallies // rows of skipped records, as changes to the ledger
 	findings result.Findings
-	// where lists the keyspaces that hold rows of a record.
-	where func(*record.Header) []string
+}
+
+// openRecord is the state of the last record, which may go on.
+type openRecord struct {
+	lost  int64 // task.lost before it
+	count int64 // elements kept
+	taken bool  // its name is taken, and it has no element so far
+	moved bool  // it is renamed: another reader yields it
 }
 
 // Run reads the records of a task and, if write is set, writes them to the task's shard of the target. Otherwise it
@@ -69,17 +74,13 @@ func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target 
 	if c, ok := target.(format.Commanded); ok {
 		x.orphans.limit = c.Orphans()
 	}
-	x.partial, x.where = result.Partial{}, func(h *record.Header) []string { return keyspacesOf(src, t.DB, h) }
-	if err := x.open(ctx, src, write); err != nil {
+	if err := x.openBoth(ctx, src, write); err != nil {
 		return nil, err
 	}
 	if s, ok := x.writer.(format.Sparing); ok && s.OnDecided(x.decided) {
-		x.pending = &pending{open: map[int64]*fate{}}
+		x.waiting = map[int64]*fate{}
 	}
-	err := x.copy(ctx)
-	if err == nil {
-		x.passed()
-	}
+	err := each(x.reader, func() error { return x.pause(ctx) }, x.batch)
 	if e := x.reader.Close(); err == nil {
 		err = e
 	}
@@ -99,8 +100,30 @@ func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target 
 	return x.result(), nil
 }
 
-// open makes the reader and the writer.
-func (x *task) open(ctx context.Context, src format.Source, write bool) error {
+// each passes all batches of a reader to do, and calls pause between some of them.
+func each(r record.Reader, pause func() error, do func(*record.Batch) error) error {
+	for seen := 0; ; {
+		b, err := r.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = do(b)
+		}
+		if err != nil {
+			return err
+		}
+		if seen += len(b.Records); seen >= checkEvery {
+			seen = 0
+			if err := pause(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// openBoth makes the reader and the writer.
+func (x *task) openBoth(ctx context.Context, src format.Source, write bool) error {
 	r, err := x.read(ctx, src)
 	if err != nil {
 		return err
@@ -125,12 +148,6 @@ func (x *task) shard(write bool) (record.Writer, error) {
 	return nil, nil
 }
 
-// copy moves all records.
-func (x *task) copy(ctx context.Context) error {
-	l := loop{share: x.share, pause: func() error { return x.pause(ctx) }}
-	return l.run(x.reader, x.Lapse == nil, x.strings, func(h *record.Header) error { return x.record(ctx, h) })
-}
-
 // pause reports progress, aborts the writer after a refused loss, and returns ctx.Err().
 func (x *task) pause(ctx context.Context) error {
 	x.gauge.Flush()
@@ -141,116 +158,128 @@ func (x *task) pause(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// record moves one record.
-func (x *task) record(ctx context.Context, h *record.Header) error {
-	x.passed()
-	x.begin(h)
-	x.opaque = false
-	if x.drops() {
-		x.reader.Settle(record.Lost)
-		return nil
-	}
-	if x.header.Keyless == record.Keyed && x.isTaken(x.header.Key) {
-		return x.taken()
-	}
-	x.hasher.Begin(&x.header)
-	x.orphans.begin()
-	f := x.fate()
-	if x.writer != nil {
-		if err := x.writer.Begin(&x.header); err != nil {
-			return err
-		}
-	}
-	lost := x.lost
-	count, err := x.elements(ctx)
-	if err != nil {
+// batch moves the records of a batch.
+func (x *task) batch(b *record.Batch) error {
+	if err := x.share.Take(b); err != nil {
 		return err
 	}
-	kept := x.keeps(count)
-	if !kept && h.Type == record.Stream {
-		x.lose(record.Loss{Kind: record.LossBlankStream, Drops: true, Detail: "it never had an entry"})
+	for i := 0; i < len(b.Records); {
+		n := x.unchanged(b, i)
+		if n == 0 {
+			n = 1
+			x.adapt(b, i)
+		}
+		i += n
 	}
-	switch {
-	case x.lost == lost:
-	case !kept:
-		x.reader.Settle(record.Lost) // the target holds no part of it
-	case !x.Whole:
-		f.lost, f.where = x.lost-lost, x.where(h)
+	x.gauge.Batch(b)
+	if x.waiting != nil || x.Lapse != nil {
+		x.follow(b)
+	} else {
+		x.hasher.Batch(&x.digests, b)
 	}
 	if x.writer != nil {
-		if err := x.writer.End(); err != nil {
+		if err := x.writer.Write(b); err != nil {
 			return err
 		}
 	}
-	if kept {
-		for _, l := range x.later {
-			x.lose(l)
-		}
-		if h.Keyless == record.Keyed {
-			x.takeName(h.Key)
-		}
-		x.kept(f)
-	}
-	x.enter(f)
-	x.gauge.Record(h.Key)
+	x.book(b)
 	return nil
 }
 
-// begin makes a record the current one.
-func (x *task) begin(h *record.Header) {
-	x.header = *h
-	x.header.DB = x.TargetDB
+// unchanged returns the number of strings from record i on that the target takes without changes, and sets their
+// database.
+func (x *task) unchanged(b *record.Batch, i int) int {
+	n := b.Strings(i)
+	if n == 0 || !x.Group.Has(record.String) {
+		return 0
+	}
+	batch := b.Records[i : i+n]
+	n = x.target.Unchanged(batch, b.Elems)
+	if !x.SameName {
+		n = x.takeNames(batch[:n])
+	}
+	for j := range batch[:n] {
+		batch[j].DB = x.TargetDB
+	}
+	return n
 }
 
-// elements moves the elements of the current record and counts them.
-func (x *task) elements(ctx context.Context) (int64, error) {
-	var count int64
-	for n := 1; ; n++ {
-		got, err := x.reader.Read(x.batch[:])
-		if err == io.EOF {
-			return count, nil
+// adapt changes record i of a batch to what the target holds of it, and counts the losses.
+func (x *task) adapt(b *record.Batch, i int) {
+	r := &b.Records[i]
+	if b.Begins(i) {
+		x.begin(r)
+	} else { // the target holds what begin made of the header
+		key, last, deleted := r.Key, r.Last, r.MaxDeleted
+		r.Header = x.header
+		r.Key, r.Last, r.MaxDeleted = key, last, deleted
+		x.header = r.Header
+	}
+	if x.open.taken {
+		x.giveWay(r, b.Ends(i))
+	}
+	if x.open.moved && b.Ends(i) {
+		r.Rows = record.Rows{} // the reader of renamed records has them
+	}
+	if x.open.taken || r.Out() {
+		return
+	}
+	if r.N > 0 {
+		elems := b.Of(i)
+		kept := x.target.ElementLosses(&x.header, x.fit(elems), x.report)
+		if r.N = len(kept); r.N > 0 && &kept[0] != &elems[0] {
+			copy(elems, kept)
 		}
-		if err != nil {
-			return count, err
+		x.open.count += int64(r.N)
+	}
+	if b.Ends(i) {
+		x.end(r)
+	}
+}
+
+// begin starts a record.
+func (x *task) begin(r *record.Record) {
+	r.DB = x.TargetDB
+	x.header = r.Header
+	x.open, x.opaque = openRecord{lost: x.lost}, false
+	if r.Out() {
+		return
+	}
+	if x.drops() {
+		r.Class = record.Lost
+		return
+	}
+	r.Header = x.header
+	x.open.taken = r.Keyless == record.Keyed && x.isTaken(r.Key)
+	x.orphans.begin()
+}
+
+// end finishes a record.
+func (x *task) end(r *record.Record) {
+	kept := x.keeps(x.open.count)
+	if !kept && r.Type == record.Stream {
+		x.lose(record.Loss{Kind: record.LossBlankStream, Drops: true, Detail: "it never had an entry"})
+	}
+	if lost := x.lost - x.open.lost; lost > 0 {
+		if r.Lost = lost; !kept {
+			r.Settle(record.Lost) // the target holds no part of it
 		}
-		if n%checkEvery == 0 {
-			x.gauge.Flush()
-			if err := ctx.Err(); err != nil {
-				return count, err
-			}
-		}
-		if err := x.share.Take(x.batch[:got]); err != nil {
-			return count, err
-		}
-		elems := x.target.ElementLosses(&x.header, x.fit(x.batch[:got]), x.report)
-		if len(elems) == 0 {
-			continue
-		}
-		count += int64(len(elems))
-		x.gauge.Elements(elems)
-		x.hasher.Elements(elems)
-		if x.Lapse != nil && x.header.Type == record.Hash {
-			x.fading.note(x.Lapse, elems)
-		}
-		if x.writer != nil {
-			if err := x.writer.Write(elems); err != nil {
-				return count, err
-			}
-		}
-		if x.header.Type == record.String { // a string has one element
-			return count, nil
-		}
+	}
+	if !kept {
+		return
+	}
+	for _, l := range x.later {
+		x.lose(l)
+	}
+	if r.Keyless == record.Keyed {
+		x.takeName(r.Key)
 	}
 }
 
 // result returns the totals of the task.
 func (x *task) result() *result.Result {
-	for name, t := range x.moved {
-		x.ledger.Add(name, &t)
-	}
-	ledger := x.ledger.Snapshot()
-	x.partial.Correct(ledger)
-	r := &result.Result{N: x.N, Ledger: ledger, Losses: x.losses.List(), Findings: x.findings.List()}
+	x.books.Close(&x.ledger)
+	r := &result.Result{N: x.N, Ledger: x.ledger.Snapshot(), Losses: x.losses.List(), Findings: x.findings.List()}
 	r.Parts, r.Expiring = x.parts(&x.digests), x.expiring.list(x.TargetDB)
 	r.Skipped = x.parts(&x.skipped)
 	return r

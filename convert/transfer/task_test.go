@@ -250,13 +250,13 @@ func TestUnheld(t *testing.T) {
 		lost           int64
 		want           string
 	}{
-		"everything": {format.Limits{FieldExpiry: true, StreamGroups: true}, []record.TypeSet{record.AllTypes}, 8, 6, 2 + 1,
+		"everything": {format.Limits{FieldExpiry: true, StreamGroups: true}, []record.TypeSet{record.AllTypes}, 8, 6, 3 + 1 + 1,
 			`hyperloglog 1 false [string "note" in database 0]
 key-too-long 1 true [string "lost" in database 0 (it is)]
 module 1 true [other "module" in database 0 (piece head)]
 score-range 1 true [zset "z" in database 0 (member "a")]
 `},
-		"little": {format.Limits{NoBlankStream: true}, []record.TypeSet{record.Of(record.Stream), record.Of(record.Hash), record.Of(record.ZSet)}, 4, 4, 6 + 4,
+		"little": {format.Limits{NoBlankStream: true}, []record.TypeSet{record.Of(record.Stream), record.Of(record.Hash), record.Of(record.ZSet)}, 4, 4, 1 + 4 + 3 + 3 + 3 + 1,
 			`blank-stream 2 true [stream "blank" in database 0 (it never had an entry) stream "only groups" in database 0 (it never had an entry)]
 field-expiry 1 false [hash "fields" in database 0 (field "a")]
 hyperloglog 1 false [string "note" in database 0]
@@ -353,7 +353,7 @@ func TestManyRenames(t *testing.T) {
 // is not used.
 func TestRenamedIsGone(t *testing.T) {
 	x := newRoom(t, rivals())
-	r := &renamedReader{ctx: context.Background(), src: x.src, env: format.Env{Ledger: new(record.Ledger)}, list: []Rename{{db: "0", typ: record.Set, key: []byte("b"), to: []byte("b:set")}}}
+	r := &renamed{ctx: context.Background(), src: x.src, env: format.Env{Ledger: new(record.Ledger)}, list: []Rename{{db: "0", typ: record.Set, key: []byte("b"), to: []byte("b:set")}}}
 	if _, err := r.Next(); err == nil || err.Error() != `set "b": gone since it was looked at` {
 		t.Error(err)
 	}
@@ -410,14 +410,13 @@ type looker struct {
 	l *looking
 }
 
-func (w *looker) Begin(h *record.Header) error {
-	w.l.keys = append(w.l.keys, string(h.Key))
+func (w *looker) Write(b *record.Batch) error {
+	for i := range b.Records {
+		w.l.keys = append(w.l.keys, string(b.Records[i].Key))
+	}
 	return nil
 }
-
-func (w *looker) Write([]record.Element) error { return nil }
-func (w *looker) End() error                   { return nil }
-func (w *looker) Close() error                 { return nil }
+func (w *looker) Close() error { return nil }
 
 // TestLook checks that a task that only counts looks up its keys on a server.
 func TestLook(t *testing.T) {

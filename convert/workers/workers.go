@@ -102,27 +102,12 @@ type Share struct {
 	first func() // lets the next task start
 }
 
-// Take checks the size of a batch of elements.
-func (s *Share) Take(elems []record.Element) error {
+// Take checks the size of a batch.
+func (s *Share) Take(b *record.Batch) error {
 	if s.most < math.MaxInt64 {
-		return s.handed(record.BatchBytes(elems))
-	}
-	s.first()
-	return nil
-}
-
-// TakeStrings checks the size of a batch of strings.
-func (s *Share) TakeStrings(batch []record.StringRecord) error {
-	if s.most < math.MaxInt64 {
-		return s.handed(record.StringBytes(batch))
-	}
-	s.first()
-	return nil
-}
-
-func (s *Share) handed(bytes int64) error {
-	if bytes > s.most {
-		return &largeError{bytes}
+		if bytes := b.Bytes(); bytes > s.most {
+			return &largeError{bytes}
+		}
 	}
 	s.first()
 	return nil

@@ -17,7 +17,9 @@ import (
 // zeros is the name of elements. It is never read.
 var zeros = make([]byte, 4<<20)
 
-func sized(n int64) []record.Element { return []record.Element{{Name: zeros[:min(n, 4<<20)]}} }
+func sized(n int64) *record.Batch {
+	return &record.Batch{Records: []record.Record{{N: 1}}, Elems: []record.Element{{Name: zeros[:min(n, 4<<20)]}}}
+}
 
 // TestRunSharing checks that tasks with large rows run with fewer others, that all tasks complete, and that the first
 // error stops them.

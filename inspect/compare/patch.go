@@ -142,7 +142,7 @@ func (d *differ) decideOne(c int, a, b *digests, todo *decisions) error {
 // digests reads the records of one side and hashes each with and without its expiry. A record without elements does
 // not exist, unless it is a stream.
 type digests struct {
-	r           record.Reader
+	r           *record.Walker
 	hasher      record.Hasher
 	head        *record.Header
 	whole, bare record.Digest
@@ -152,13 +152,16 @@ type digests struct {
 
 // openDigests opens a database in order.
 func openDigests(ctx context.Context, s *inspect.Scan, db string, types record.TypeSet, has bool) (*digests, error) {
-	out := &digests{hasher: record.Hasher{PlainZero: s.PlainZero}, batch: make([]record.Element, inspect.BatchLen), r: record.Merge()}
+	out := &digests{hasher: record.Hasher{PlainZero: s.PlainZero}, batch: make([]record.Element, inspect.BatchLen), r: record.Walk(record.Merge())}
 	if types &= s.Types(db); !has || types == 0 {
 		return out, nil
 	}
-	var err error
-	out.r, err = s.OpenSorted(ctx, s.Whole(db, types))
-	return out, err
+	r, err := s.OpenSorted(ctx, s.Whole(db, types))
+	if err != nil {
+		return nil, err
+	}
+	out.r = record.Walk(r)
+	return out, nil
 }
 
 // next moves head to the next record and hashes the whole record.

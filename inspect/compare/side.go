@@ -10,7 +10,7 @@ import (
 
 // side reads one of the datasets and buffers a header and a batch of elements.
 type side struct {
-	r     record.Reader
+	r     *record.Walker
 	head  *record.Header // nil: next reads the next record
 	done  bool
 	batch []record.Element
@@ -30,7 +30,7 @@ func openSide(ctx context.Context, s *inspect.Scan, db string, types record.Type
 	if err != nil {
 		return nil, err
 	}
-	out.r = s.ByName(r, 8)
+	out.r = record.Walk(s.ByName(r, 8))
 	return out, nil
 }
 

@@ -146,7 +146,7 @@ func (d *Dumper) databases() ([]string, error) {
 
 // DeadDatabases returns the names of the databases that may have deleted records.
 func DeadDatabases(src format.Source) ([]string, error) {
-	if u, ok := src.(format.Undead); ok {
+	if u, ok := format.As[format.Undead](src); ok {
 		return u.DeadDatabases()
 	}
 	return src.Databases(), nil
@@ -216,7 +216,7 @@ func (d *Dumper) dead(ctx context.Context, p inspect.Part) error {
 // openDead returns a reader of deleted records.
 func (d *Dumper) openDead(ctx context.Context, p inspect.Part) (record.Reader, error) {
 	s := d.o.Scan
-	src, ok := s.Source.(format.Undead)
+	src, ok := format.As[format.Undead](s.Source)
 	if !ok {
 		return nil, fmt.Errorf("--dead: %s keeps no deleted records; leave out --dead", s.Source.Format().Name())
 	}
@@ -232,7 +232,8 @@ func (d *Dumper) openDead(ctx context.Context, p inspect.Part) (record.Reader, e
 	return s.Apply(ctx, s.Meter.Reader(r, p.Bytes), nil), nil
 }
 
-func (d *Dumper) all(ctx context.Context, r record.Reader) error {
+func (d *Dumper) all(ctx context.Context, reader record.Reader) error {
+	r := record.Walk(reader)
 	for n := 1; ; n++ {
 		if d.o.Limit > 0 && d.records >= d.o.Limit {
 			return errLimit
@@ -255,7 +256,7 @@ func (d *Dumper) all(ctx context.Context, r record.Reader) error {
 
 // record writes one record. It writes only after the first element is read, because a record without elements does
 // not exist.
-func (d *Dumper) record(ctx context.Context, r record.Reader, h *record.Header) error {
+func (d *Dumper) record(ctx context.Context, r *record.Walker, h *record.Header) error {
 	n, err := r.Read(d.batch[:])
 	if err != nil && err != io.EOF {
 		return err
@@ -297,7 +298,7 @@ func (d *Dumper) record(ctx context.Context, r record.Reader, h *record.Header) 
 }
 
 // size writes the number and size of a record's elements. n elements are already in the batch.
-func (d *Dumper) size(ctx context.Context, r record.Reader, h *record.Header, n int) error {
+func (d *Dumper) size(ctx context.Context, r *record.Walker, h *record.Header, n int) error {
 	s, ok := d.o.Encoder.(Sizer)
 	if !ok {
 		return nil

@@ -91,7 +91,7 @@ func (e *NoKeyspaceError) Error() string {
 // ranges returns the raw ranges of a keyspace that can have selected rows, ascending.
 func (o *RowsOptions) ranges(ks format.Keyspace) []format.Range {
 	spans := o.Selection.Spans()
-	if _, file := o.Source.(format.Sectioned); file || !format.Lookups(spans) {
+	if _, file := format.As[format.Sectioned](o.Source); file || !format.Lookups(spans) {
 		return []format.Range{{}}
 	}
 	var out []format.Range

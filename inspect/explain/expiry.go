@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"io"
 	"time"
 
 	"kvferry/format"
@@ -9,19 +10,19 @@ import (
 )
 
 // count counts the elements of a record and, in a hash, its expired fields.
-func (x *explainer) count(h *record.Header, elems *inspect.Elements) (n, gone int64, err error) {
-	if h.Type != record.Hash {
-		n, err = elems.Count()
-		return n, 0, err
-	}
+func (x *explainer) count(h *record.Header, records *record.Walker) (n, gone int64, err error) {
+	var batch [inspect.BatchLen]record.Element
 	for {
-		batch, err := elems.Next()
-		if len(batch) == 0 || err != nil {
+		some, err := records.Read(batch[:])
+		if err == io.EOF {
+			return n, gone, nil
+		}
+		if err != nil {
 			return n, gone, err
 		}
-		n += int64(len(batch))
-		for i := range batch {
-			if x.passed(batch[i].ExpireMS) {
+		n += int64(some)
+		for i := range batch[:some] {
+			if h.Type == record.Hash && x.passed(batch[i].ExpireMS) {
 				gone++
 			}
 		}

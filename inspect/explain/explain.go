@@ -148,9 +148,9 @@ func (x *explainer) live(ctx context.Context, db string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	elems := inspect.NewElements(ctx, r)
+	records := record.Walk(r)
 	for {
-		h, err := r.Next()
+		h, err := records.Next()
 		if err == io.EOF {
 			return nil
 		}
@@ -160,7 +160,7 @@ func (x *explainer) live(ctx context.Context, db string) (err error) {
 		if !bytes.Equal(h.Key, x.o.Key) {
 			continue // spans of an unsorted source may contain other keys
 		}
-		n, gone, err := x.count(h, elems)
+		n, gone, err := x.count(h, records)
 		if err != nil {
 			return err
 		}
@@ -409,7 +409,7 @@ func (x *explainer) visible(row *Row, rangeType record.Type) (bool, string) {
 }
 
 func (x *explainer) liveVersion(meta, row int64) bool {
-	if v, ok := x.o.Source.(format.Versioned); ok {
+	if v, ok := format.As[format.Versioned](x.o.Source); ok {
 		return v.LiveVersion(meta, row)
 	}
 	return meta == row

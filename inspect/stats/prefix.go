@@ -59,7 +59,7 @@ func (p *prefixes) holds(key []byte) bool {
 }
 
 // run returns the number of leading strings that share a prefix, and makes it the last prefix.
-func (p *prefixes) run(batch []record.StringRecord, ascending bool) int {
+func (p *prefixes) run(batch []record.Record, ascending bool) int {
 	p.find(batch[0].Key)
 	if last := &batch[len(batch)-1]; ascending && p.holds(last.Key) {
 		return len(batch) // all keys between two keys with the same prefix have it, too

@@ -160,6 +160,7 @@ type counter struct {
 	big             BigKey // scratch space
 	byBytes, byElem top
 	byRedis         top
+	open            Sum             // of the last record
 	floor           Sum             // records at or below this are not among the largest
 	meter           *redismem.Meter // nil: memory in Redis is not estimated
 	prefixes        *prefixes
@@ -201,47 +202,67 @@ func (v *counter) count(p record.Part) *typeCount {
 	return v.cur
 }
 
-// Record counts a record.
-func (v *counter) Record(h *record.Header, e *inspect.Elements) error {
-	n, size := int64(0), int64(len(h.Key))
+// Batch counts records.
+func (v *counter) Batch(b *record.Batch) {
+	for i := 0; i < len(b.Records); {
+		n := b.Strings(i)
+		if n > 0 {
+			v.strings(b.Records[i:i+n], b.Elems)
+		} else {
+			n = 1
+			v.piece(b, i)
+		}
+		i += n
+	}
+}
+
+// piece counts record i of a batch.
+func (v *counter) piece(b *record.Batch, i int) {
+	r := &b.Records[i]
+	if r.Out() {
+		return
+	}
+	if b.Begins(i) {
+		v.open = Sum{Records: 1, Bytes: int64(len(r.Key))}
+		if v.meter != nil {
+			v.meter.Begin(&r.Header)
+		}
+	}
+	elems := b.Of(i)
 	if v.meter != nil {
-		v.meter.Begin(h)
+		v.meter.Elements(elems)
 	}
-	batch, err := e.Next()
-	for ; len(batch) > 0 && err == nil; batch, err = e.More(h.Type) {
-		if v.meter != nil {
-			v.meter.Elements(batch)
-		}
-		entries := len(batch)
-		if h.Type == record.Stream {
-			entries = entriesOf(batch)
-		}
-		n += int64(entries)
-		size += record.BatchBytes(batch)
-		if h.Type == record.ZSet {
-			size += record.ScoreBytes * int64(len(batch))
-		}
+	if v.open.Elements += int64(len(elems)); r.Type == record.Stream {
+		v.open.Elements += int64(entriesOf(elems) - len(elems))
 	}
-	if err == nil && (n > 0 || h.Type == record.Stream) {
-		sum := Sum{Records: 1, Elements: n, Bytes: size}
-		if v.meter != nil {
-			sum.Redis = v.meter.Bytes()
-		}
-		c := v.count(record.Part{DB: v.db, Type: h.Type})
-		c.lengths.Add(n)
-		c.sizes.Add(size)
-		c.keySizes.Add(int64(len(h.Key)))
-		if h.ExpireMS != 0 {
-			v.expires(c, h.ExpireMS, h.Expired, sum.Redis)
-		}
-		if v.ranks(&sum) {
-			v.rank(h.Type, h.Key, h.ExpireMS, &sum)
-		}
-		c.add(sum)
-		v.prefixes.find(h.Key)
-		v.prefixes.last.add(sum)
+	v.open.Bytes += record.BatchBytes(elems)
+	if r.Type == record.ZSet {
+		v.open.Bytes += record.ScoreBytes * int64(len(elems))
 	}
-	return err
+	if b.Ends(i) && (v.open.Elements > 0 || r.Type == record.Stream) {
+		v.record(&r.Header)
+	}
+}
+
+// record counts the record that has ended.
+func (v *counter) record(h *record.Header) {
+	sum := v.open
+	if v.meter != nil {
+		sum.Redis = v.meter.Bytes()
+	}
+	c := v.count(record.Part{DB: v.db, Type: h.Type})
+	c.lengths.Add(sum.Elements)
+	c.sizes.Add(sum.Bytes)
+	c.keySizes.Add(int64(len(h.Key)))
+	if h.ExpireMS != 0 {
+		v.expires(c, h.ExpireMS, h.Expired, sum.Redis)
+	}
+	if v.ranks(&sum) {
+		v.rank(h.Type, h.Key, h.ExpireMS, &sum)
+	}
+	c.add(sum)
+	v.prefixes.find(h.Key)
+	v.prefixes.last.add(sum)
 }
 
 // entriesOf counts the stream entries in a batch.
@@ -254,10 +275,11 @@ func entriesOf(batch []record.Element) (n int) {
 	return n
 }
 
-// Strings loops over the batch once per statistic, which is faster than one loop that collects all of them.
-func (v *counter) Strings(batch []record.StringRecord) {
+// strings counts whole strings. It loops over them once per statistic, which is faster than one loop that collects all
+// of them.
+func (v *counter) strings(batch []record.Record, elems []record.Element) {
 	c := v.count(record.Part{DB: v.db, Type: record.String})
-	sizes, redis := v.measure(batch)
+	sizes, redis := v.measure(batch, elems)
 	c.sizes.addAll(sizes)
 	c.lengths.AddSome(1, int64(len(batch)))
 	c.addKeys(batch)
@@ -289,22 +311,22 @@ func (v *counter) Strings(batch []record.StringRecord) {
 }
 
 // measure returns the sizes of strings, and their memory in Redis: zeros if it is not estimated.
-func (v *counter) measure(batch []record.StringRecord) (sizes, redis []int64) {
+func (v *counter) measure(batch []record.Record, elems []record.Element) (sizes, redis []int64) {
 	v.sizes = slices.Grow(v.sizes[:0], len(batch))[:len(batch)]
 	v.weights = slices.Grow(v.weights[:0], len(batch))[:len(batch)]
 	for i := range batch {
-		v.sizes[i] = int64(len(batch[i].Key) + len(batch[i].Value))
+		v.sizes[i] = int64(len(batch[i].Key) + len(elems[batch[i].First].Value))
 	}
 	if v.meter != nil {
 		for i := range batch {
-			v.weights[i] = v.weigh(&batch[i])
+			v.weights[i] = v.weigh(&batch[i], elems)
 		}
 	}
 	return v.sizes, v.weights
 }
 
 // addKeys counts the lengths of keys. Runs of equal lengths are common and are counted at once.
-func (c *typeCount) addKeys(batch []record.StringRecord) {
+func (c *typeCount) addKeys(batch []record.Record) {
 	for len(batch) > 0 {
 		size, n := len(batch[0].Key), 1
 		for n < len(batch) && len(batch[n].Key) == size {
@@ -316,11 +338,9 @@ func (c *typeCount) addKeys(batch []record.StringRecord) {
 }
 
 // weigh estimates the memory of a string in Redis.
-func (v *counter) weigh(s *record.StringRecord) int64 {
-	var h record.Header
-	s.Header(&h)
-	v.meter.Begin(&h)
-	v.meter.Elements([]record.Element{{Value: s.Value}})
+func (v *counter) weigh(s *record.Record, elems []record.Element) int64 {
+	v.meter.Begin(&s.Header)
+	v.meter.Elements(elems[s.First : s.First+1])
 	return v.meter.Bytes()
 }
 

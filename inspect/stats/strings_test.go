@@ -2,43 +2,24 @@ package stats
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"math/rand"
 	"reflect"
 	"slices"
 	"testing"
 	"time"
 
-	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
 
-// oneValue is a reader of one element per record.
-type oneValue struct {
-	record.Reader
-	value []byte
-	read  bool
-}
-
-func (r *oneValue) Read(dst []record.Element) (int, error) {
-	if r.read {
-		return 0, io.EOF
-	}
-	r.read = true
-	dst[0] = record.Element{Value: r.value}
-	return 1, nil
-}
-
-// someStrings returns strings with and without prefixes and expiries, sorted if ascending.
-func someStrings(rnd *rand.Rand, ascending bool) (all []record.StringRecord) {
+// someStrings returns a batch of strings with and without prefixes and expiries, sorted if ascending.
+func someStrings(rnd *rand.Rand, ascending bool) *record.Batch {
 	prefixes := []string{"", "a:", "a:b:", "user:", "user", "user:x:", ":"}
+	var all []record.Header
 	for i := range rnd.Intn(300) {
-		s := record.StringRecord{DB: "0", Key: fmt.Appendf(nil, "%s%d", prefixes[rnd.Intn(len(prefixes))], rnd.Intn(100000)),
-			Value: make([]byte, rnd.Intn(1<<rnd.Intn(12)))}
+		s := record.Header{DB: "0", Type: record.String, Len: 1, Key: fmt.Appendf(nil, "%s%d", prefixes[rnd.Intn(len(prefixes))], rnd.Intn(100000))}
 		if i%7 == 0 {
 			s.Key = s.Key[:rnd.Intn(len(s.Key)+1)]
 		}
@@ -49,10 +30,15 @@ func someStrings(rnd *rand.Rand, ascending bool) (all []record.StringRecord) {
 		all = append(all, s)
 	}
 	if ascending {
-		slices.SortFunc(all, func(a, b record.StringRecord) int { return bytes.Compare(a.Key, b.Key) })
-		all = slices.CompactFunc(all, func(a, b record.StringRecord) bool { return bytes.Equal(a.Key, b.Key) })
+		slices.SortFunc(all, func(a, b record.Header) int { return bytes.Compare(a.Key, b.Key) })
+		all = slices.CompactFunc(all, func(a, b record.Header) bool { return bytes.Equal(a.Key, b.Key) })
 	}
-	return all
+	b := new(record.Batch)
+	for i, h := range all {
+		b.Records = append(b.Records, record.Record{Header: h, First: i, N: 1, Class: record.Copied})
+		b.Elems = append(b.Elems, record.Element{Value: make([]byte, rnd.Intn(1<<rnd.Intn(12)))})
+	}
+	return b
 }
 
 // TestStatsOfStrings checks that strings in batches count like strings one by one.
@@ -67,17 +53,14 @@ func TestStatsOfStrings(t *testing.T) {
 			return v
 		}
 		batches, single := visitor(), visitor()
-		for all := someStrings(rnd, ascending); len(all) > 0; {
-			n := 1 + rnd.Intn(len(all))
-			batches.Strings(all[:n])
-			for i := range all[:n] {
-				var h record.Header
-				all[i].Header(&h)
-				if err := single.Record(&h, inspect.NewElements(context.Background(), &oneValue{value: all[i].Value})); err != nil {
-					t.Fatal(err)
-				}
+		for all := someStrings(rnd, ascending); len(all.Records) > 0; {
+			n := 1 + rnd.Intn(len(all.Records))
+			some := &record.Batch{Records: all.Records[:n], Elems: all.Elems}
+			batches.Batch(some)
+			for i := range some.Records {
+				single.piece(some, i)
 			}
-			all = all[n:]
+			all.Records = all.Records[n:]
 		}
 		if got, want := batches.result(o), single.result(o); !reflect.DeepEqual(got, want) {
 			t.Fatalf("round %d, %+v: in batches\n%+v\none by one\n%+v", round, o, got, want)

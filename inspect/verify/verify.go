@@ -424,28 +424,26 @@ func (v *verifier) result() *Outcome {
 	return &v.res
 }
 
-// countVisitor counts records.
-type countVisitor struct{ records, expired, count int64 }
-
-// Record counts a record that was read completely.
-func (v *countVisitor) Record(h *record.Header, e *inspect.Elements) error {
-	n, err := e.Count()
-	if err == nil && (n > 0 || h.Type == record.Stream) {
-		v.records++
-		v.count += n
-		if h.Expired {
-			v.expired++
-		}
-	}
-	return err
+// countVisitor counts records that were read completely.
+type countVisitor struct {
+	records, expired, count int64
+	open                    int64 // elements of the last record
 }
 
-// Strings counts whole strings.
-func (v *countVisitor) Strings(batch []record.StringRecord) {
-	v.records += int64(len(batch))
-	v.count += int64(len(batch))
-	for i := range batch {
-		if batch[i].Expired {
+// Batch counts records.
+func (v *countVisitor) Batch(b *record.Batch) {
+	for i := range b.Records {
+		r := &b.Records[i]
+		if b.Begins(i) {
+			v.open = 0
+		}
+		v.open += int64(r.N)
+		if r.Out() || !b.Ends(i) || v.open == 0 && r.Type != record.Stream {
+			continue
+		}
+		v.records++
+		v.count += v.open
+		if r.Expired {
 			v.expired++
 		}
 	}

@@ -28,7 +28,7 @@ func TestSlotSpans(t *testing.T) {
 	read := func(l *record.Ledger, f *formattest.Findings, s format.Span) record.Reader {
 		env := &format.Env{Now: time.Unix(2_000_000_000, 0), Ledger: l, Report: f.Report, TempDir: t.TempDir()}
 		r := formattest.RecordsOf(t, src, kvrocks.DefaultNamespace, record.AllTypes, s, env)
-		return sorted.Records(r, sorted.Options{TempDir: t.TempDir()})
+		return sorted.Records(r.Reader, sorted.Options{TempDir: t.TempDir()})
 	}
 	var whole record.Ledger
 	var f formattest.Findings
@@ -70,13 +70,19 @@ type within struct {
 	span format.Span
 }
 
-func (w within) Next() (*record.Header, error) {
-	for {
-		h, err := w.Reader.Next()
-		if err != nil || string(h.Key) >= string(w.span.Lo) && (w.span.Hi == nil || string(h.Key) < string(w.span.Hi)) {
-			return h, err
+// Next marks the other records as filtered.
+func (w within) Next() (*record.Batch, error) {
+	b, err := w.Reader.Next()
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.Records {
+		r := &b.Records[i]
+		if string(r.Key) < string(w.span.Lo) || w.span.Hi != nil && string(r.Key) >= string(w.span.Hi) {
+			r.Settle(record.Filtered)
 		}
 	}
+	return b, nil
 }
 
 // TestClusterResume: a shard that an earlier process finished is adopted, and the database equals a single process's. A

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	"kvferry/store"
@@ -244,11 +245,11 @@ func contents(t testing.TB, src format.Source, spans int) map[string]string {
 			t.Fatal(err)
 		}
 		for _, span := range list {
-			r, err := src.Records(context.Background(), db, src.Types(db), span, &format.Env{Now: time.Now()})
+			r, err := formattest.Walk(src.Records(context.Background(), db, src.Types(db), span, &format.Env{Now: time.Now()}))
 			if err != nil {
 				t.Fatal(err)
 			}
-			redistest.Read(t, out, r)
+			redistest.Read(t, out, r.Reader)
 		}
 	}
 	for id := range out {

@@ -219,7 +219,7 @@ func TestLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	have := map[string]string{}
-	redistest.Read(t, have, r)
+	redistest.Read(t, have, record.Booked(r, &ledger))
 	rows := ledger.Snapshot()["records"]
 	if len(have) != 2 || rows.Rows[record.Copied] != 2 || rows.Rows[record.Malformed] != 1 || rows.Check() != nil {
 		t.Errorf("%v, rows %+v", have, rows)
@@ -349,11 +349,11 @@ func TestExpired(t *testing.T) {
 	defer src.Close()
 	for now, want := range map[int64]string{4000000000000: "", 4000000000001: "a", 4000000000002: "ab"} {
 		var ledger record.Ledger
-		r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: time.UnixMilli(now), Ledger: &ledger})
+		reader, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: time.UnixMilli(now), Ledger: &ledger})
 		if err != nil {
 			t.Fatal(err)
 		}
-		expired := ""
+		expired, r := "", record.Walk(record.Booked(reader, &ledger))
 		for h, err := r.Next(); err != io.EOF; h, err = r.Next() {
 			if err != nil {
 				t.Fatal(err)
@@ -389,7 +389,7 @@ func TestSource(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := map[string]string{}
-		redistest.Read(t, got, r)
+		redistest.Read(t, got, record.Booked(r, &ledger))
 		rows := ledger.Snapshot()["records"]
 		if len(got) != want || rows.Rows[record.Copied] != int64(want) {
 			t.Errorf("%+v: %v, rows %+v", span, got, rows)

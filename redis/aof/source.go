@@ -73,7 +73,7 @@ func (f *Format) openBase(ctx context.Context, log *Log, o *format.OpenOptions) 
 	if err != nil {
 		return nil
 	}
-	if r, ok := src.(interface{ Rest() int64 }); !ok || r.Rest() > 0 {
+	if r, ok := format.As[interface{ Rest() int64 }](src); !ok || r.Rest() > 0 {
 		_ = src.Close() // only read
 		return nil
 	}
@@ -171,7 +171,7 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 	if err != nil || db != functionsDB || !t.Has(record.Other) || len(s.libraries) == 0 {
 		return r, err
 	}
-	return record.Merge(r, newFunctions(s.libraries, span, e.Ledger)), nil
+	return record.Merge(r, record.Gather(newFunctions(s.libraries, span, e.Ledger), nil)), nil
 }
 
 // rows is the only keyspace: records.
@@ -197,8 +197,6 @@ type functions struct {
 	header record.Header
 	code   []byte
 	read   bool
-	begun  bool
-	class  record.Class
 	tally  record.Tally
 	ledger *record.Ledger
 }
@@ -216,23 +214,25 @@ func newFunctions(codes [][]byte, span format.Span, ledger *record.Ledger) *func
 }
 
 func (f *functions) Next() (*record.Header, error) {
-	f.count()
 	if len(f.codes) == 0 {
 		return nil, io.EOF
 	}
 	f.header = record.Header{DB: functionsDB, Type: record.Other, Key: []byte(f.names[0]), Keyless: record.Library, Len: 1}
-	f.code, f.read, f.begun, f.class = f.codes[0], false, true, record.Copied
+	f.code, f.read = f.codes[0], false
 	f.codes, f.names = f.codes[1:], f.names[1:]
+	f.tally.Visible++
+	f.tally.Entries++
 	return &f.header, nil
 }
 
-func (f *functions) count() {
-	if f.begun {
-		f.tally.Rows[f.class]++
-		f.tally.Visible++
-		f.tally.Entries++
-	}
-	f.begun = false
+func (f *functions) Heavy() bool { return false }
+
+// places is the keyspace of all records.
+var places = &record.Places{Meta: rows}
+
+func (f *functions) End(r *record.Record) error {
+	r.Rows = record.Rows{Of: places, Meta: 1}
+	return nil
 }
 
 func (f *functions) Read(dst []record.Element) (int, error) {
@@ -244,12 +244,7 @@ func (f *functions) Read(dst []record.Element) (int, error) {
 	return 1, nil
 }
 
-func (f *functions) Settle(c record.Class) { f.class = c }
-
-func (f *functions) Counted(add record.CountFunc) { f.tally.Counted(rows, add) }
-
 func (f *functions) Close() error {
-	f.count()
 	f.ledger.Add(rows, &f.tally)
 	return nil
 }

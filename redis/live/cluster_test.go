@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	files "kvferry/redis"
@@ -30,7 +31,7 @@ func TestCrashedMaster(t *testing.T) {
 	address := "redis+cluster://" + nodes[1].Addr // also the node in the address
 	list := data(400, 21000)
 	tg := mustOpen(t, address, format.ServerOptions{}, "0").(*target)
-	w, err := tg.Shard(1, "0", record.AllTypes, 1<<20)
+	w, err := formattest.One(tg.Shard(1, "0", record.AllTypes, 1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func TestCrashedMaster(t *testing.T) {
 		}
 	}
 	write(list[:200])
-	for _, p := range w.(*writer).all() {
+	for _, p := range w.Writer.(*writer).all() {
 		if err := p.drained(); err != nil {
 			t.Fatal(err)
 		}

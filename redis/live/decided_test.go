@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
@@ -45,14 +46,15 @@ func TestDecided(t *testing.T) {
 				}
 				continue
 			}
+			one := &formattest.OneByOne{Writer: w}
 			for i := range list {
-				if err := w.Begin(&list[i].h); err != nil {
+				if err := one.Begin(&list[i].h); err != nil {
 					t.Fatal(err)
 				}
-				if err := w.Write(list[i].elems); err != nil {
+				if err := one.Write(list[i].elems); err != nil {
 					t.Fatal(err)
 				}
-				if err := w.End(); err != nil {
+				if err := one.End(); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
@@ -201,7 +202,7 @@ func TestVectorSets(t *testing.T) {
 // records reads all records of a source.
 func records(t *testing.T, src format.Source) (list []made) {
 	t.Helper()
-	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()})
+	r, err := formattest.Walk(src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()}))
 	if err != nil {
 		t.Fatal(err)
 	}

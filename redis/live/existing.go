@@ -149,6 +149,7 @@ type looker struct {
 	t     *target
 	db    string
 	ask   *asker
+	feed  record.Feeder
 	keys  [][]byte
 	cur   record.Header
 	key   []byte
@@ -164,6 +165,9 @@ type looker struct {
 // OnDecided registers f to learn which records would be skipped.
 func (l *looker) OnDecided(f func(n int64, skipped bool)) bool { return l.tell(l.t.Existing, f) }
 
+// Write looks up records.
+func (l *looker) Write(b *record.Batch) error { return l.feed.Feed(b, l, nil) }
+
 // Begin starts a record.
 func (l *looker) Begin(h *record.Header) error {
 	l.number++
@@ -172,8 +176,8 @@ func (l *looker) Begin(h *record.Header) error {
 	return nil
 }
 
-// Write notes that the record has elements, and keeps the code of a function library.
-func (l *looker) Write(elems []record.Element) error {
+// Elements notes that the record has elements, and keeps the code of a function library.
+func (l *looker) Elements(elems []record.Element) error {
 	l.any = true
 	if l.cur.Keyless == record.Library {
 		l.code = append(l.code[:0], elems[0].Value...)

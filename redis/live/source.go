@@ -62,7 +62,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if s.db < 0 {
 		return src, nil
 	}
-	return &oneDatabase{src, src.(format.Sectioned), strconv.Itoa(s.db)}, nil
+	return &oneDatabase{src, strconv.Itoa(s.db)}, nil
 }
 
 // copier copies the data of a server to a spool.
@@ -279,17 +279,14 @@ func isBroken(err error) bool {
 // oneDatabase restricts a source to the database in the address.
 type oneDatabase struct {
 	format.Source
-	sections format.Sectioned
-	db       string
+	db string
 }
 
 // Databases returns the database of the address.
 func (o *oneDatabase) Databases() []string { return []string{o.db} }
 
-// Sections splits the database.
-func (o *oneDatabase) Sections(db string, t record.TypeSet, n int) ([]format.Span, error) {
-	return o.sections.Sections(db, t, n)
-}
+// Unwrap returns the source of all databases.
+func (o *oneDatabase) Unwrap() format.Source { return o.Source }
 
 // Records yields the records of the database, or no records if the server lacks it.
 func (o *oneDatabase) Records(ctx context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	files "kvferry/redis"
@@ -65,11 +66,11 @@ func contents(t testing.TB, src format.Source) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, db := range src.Databases() {
-		r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()})
+		r, err := formattest.Walk(src.Records(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		redistest.Read(t, out, r)
+		redistest.Read(t, out, r.Reader)
 	}
 	return out
 }
@@ -137,7 +138,8 @@ func TestSource(t *testing.T) {
 			if dbs := one.Databases(); !slices.Equal(dbs, []string{db}) {
 				t.Errorf("%s: databases %v", way, dbs)
 			}
-			spans, err := one.(format.Sectioned).Sections(db, record.AllTypes, 3)
+			whole, _ := format.As[format.Sectioned](one)
+			spans, err := whole.Sections(db, record.AllTypes, 3)
 			if err != nil || len(spans) == 0 || prefix == "3/" && len(one.Keyspaces()) != 1 || prefix == "none" && len(one.Keyspaces()) != 0 {
 				t.Errorf("%s: sections %v, %v", way, spans, err)
 			}
@@ -337,7 +339,7 @@ func startMoves(t *testing.T, nodes []*redistest.Server, list []made) {
 func count(t *testing.T, src format.Source, typ record.Type) (n int) {
 	t.Helper()
 	for _, db := range src.Databases() {
-		r, err := src.Records(context.Background(), db, record.Of(typ), format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()})
+		r, err := formattest.Walk(src.Records(context.Background(), db, record.Of(typ), format.Span{}, &format.Env{Now: time.Now(), TempDir: t.TempDir()}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
@@ -109,13 +110,15 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-func (r *reader) Settle(record.Class) {}
-func (r *reader) Close() error        { return nil }
+func (r *reader) Heavy() bool { return false }
+
+func (r *reader) End(*record.Record) error { return nil }
+func (r *reader) Close() error             { return nil }
 
 // want returns the expected contents of a server.
 func want(t *testing.T, list []made, db string) map[string]string {
 	out := map[string]string{}
-	redistest.Read(t, out, &reader{list: list, db: db})
+	redistest.Read(t, out, record.Gather(&reader{list: list, db: db}, nil))
 	return out
 }
 
@@ -138,7 +141,7 @@ func load(ctx context.Context, target format.Target, list []made, db string, par
 }
 
 func loadPart(target format.Target, n int, list []made, db string) error {
-	w, err := target.Shard(n, db, record.AllTypes, 1<<20)
+	w, err := formattest.One(target.Shard(n, db, record.AllTypes, 1<<20))
 	if err != nil {
 		return err
 	}
@@ -432,8 +435,9 @@ func look(t *testing.T, target format.Target, list []made, db string) string {
 	if w == nil {
 		return "nobody asks"
 	}
+	one := &formattest.OneByOne{Writer: w}
 	for _, m := range list {
-		if err := errors.Join(w.Begin(&m.h), w.Write(m.elems), w.End()); err != nil {
+		if err := errors.Join(one.Begin(&m.h), one.Write(m.elems), one.End()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -627,7 +631,7 @@ func TestTidy(t *testing.T) {
 	s := redistest.Start(t)
 	for _, gone := range []bool{false, true} {
 		target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Rate: 4 << 20}, "0")
-		w, err := target.Shard(0, "0", record.AllTypes, 1<<20)
+		w, err := formattest.One(target.Shard(0, "0", record.AllTypes, 1<<20))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -673,7 +677,7 @@ func TestFlushed(t *testing.T) {
 		for typ := record.Hash; typ <= record.Stream; typ++ {
 			tg := mustOpen(t, address, format.ServerOptions{Existing: format.Replace}, "0").(*target)
 			tg.server.restore = false
-			w, err := tg.Shard(0, "0", record.AllTypes, 1<<20)
+			w, err := formattest.One(tg.Shard(0, "0", record.AllTypes, 1<<20))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -685,7 +689,7 @@ func TestFlushed(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				for _, p := range w.(*writer).all() {
+				for _, p := range w.Writer.(*writer).all() {
 					if err := p.drained(); err != nil {
 						t.Fatal(err)
 					}

@@ -118,7 +118,7 @@ func TestLosses(t *testing.T) {
 func TestSpill(t *testing.T) {
 	s := redistest.Start(t)
 	target := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0")
-	w, err := target.Shard(0, "0", record.AllTypes, 64<<20)
+	w, err := formattest.One(target.Shard(0, "0", record.AllTypes, 64<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestSpill(t *testing.T) {
 	c := s.Client()
 	c.Must(t, "MSET", "old", "1", "keep", "2", "last", "3")
 	c.Must(t, "PEXPIREAT", "last", "4102444800000")
-	to := w.(format.Changer)
+	to := w.Writer.(format.Changer)
 	for _, err := range []error{w.End(), to.Delete(&record.Header{Key: []byte("old")}), to.Delete(&record.Header{Key: []byte("none")}), to.Expire([]byte("keep"), 4102444800001), to.Expire([]byte("last"), 0), w.Close()} {
 		if err != nil {
 			t.Fatal(err)

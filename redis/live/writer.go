@@ -38,6 +38,7 @@ type writer struct {
 	pipes map[string]*pipe // by address
 	moved bool             // the slot map is stale
 
+	feed    record.Feeder
 	header  record.Header
 	key     []byte
 	last    []byte
@@ -67,6 +68,9 @@ type heldRecord struct {
 
 // OnDecided registers f to learn which records are skipped, if existing keys are skipped.
 func (w *writer) OnDecided(f func(n int64, skipped bool)) bool { return w.tell(w.t.Existing, f) }
+
+// Write writes records.
+func (w *writer) Write(b *record.Batch) error { return w.feed.Feed(b, w, nil) }
 
 // Begin starts a record.
 func (w *writer) Begin(h *record.Header) error {
@@ -117,8 +121,8 @@ func (w *writer) relocate() error {
 	return w.t.relocate(w.ctx)
 }
 
-// Write adds elements.
-func (w *writer) Write(elems []record.Element) error {
+// Elements adds elements.
+func (w *writer) Elements(elems []record.Element) error {
 	begun := w.count > 0
 	w.count += int64(len(elems))
 	if w.native != nil {

@@ -46,14 +46,19 @@ type fileWriter struct {
 	e *encode.Encoder
 	h record.Header
 	b []byte
+
+	feed record.Feeder
 }
+
+// Write implements record.Writer.
+func (w *fileWriter) Write(b *record.Batch) error { return w.feed.Feed(b, w, nil) }
 
 func (w *fileWriter) Begin(h *record.Header) error {
 	w.h = *h
 	w.e.Begin(h)
 	return nil
 }
-func (w *fileWriter) Write(elems []record.Element) error { return w.e.Elements(elems) }
+func (w *fileWriter) Elements(elems []record.Element) error { return w.e.Elements(elems) }
 func (w *fileWriter) End() error {
 	v, ok, err := w.e.End()
 	if ok {

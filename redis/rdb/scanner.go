@@ -201,9 +201,9 @@ func (s *Scanner) Next() (*Item, error) {
 }
 
 // Strings returns the next items while they are strings in the window, unencoded, with no attribute but an expiry; all
-// other items need Next. It sets only Key, Value and ExpireMS of up to len(dst) records and returns their number. They
-// are valid until the next call of Next or Strings.
-func (s *Scanner) Strings(dst []record.StringRecord) (n int) {
+// other items need Next. It sets only Key and ExpireMS of up to len(dst) records and Value of their elements, and returns
+// their number. They are valid until the next call of Next or Strings.
+func (s *Scanner) Strings(dst []record.Record, elems []record.Element) (n int) {
 	in := &s.in
 	if s.done || s.carried != noAttributes {
 		return 0
@@ -229,8 +229,7 @@ func (s *Scanner) Strings(dst []record.StringRecord) (n int) {
 			in.pos = at
 			break
 		}
-		d := &dst[n]
-		d.Key, d.Value, d.ExpireMS = in.buf[key:keyEnd:keyEnd], in.buf[value:end:end], ms
+		dst[n].Key, dst[n].ExpireMS, elems[n].Value = in.buf[key:keyEnd:keyEnd], ms, in.buf[value:end:end]
 		n++
 	}
 	return n

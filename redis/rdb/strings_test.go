@@ -19,11 +19,11 @@ func keysOf(b []byte, atOnce int) (told string, taken int) {
 	}
 	var out strings.Builder
 	var d rdb.Decoder
-	batch := make([]record.StringRecord, atOnce)
+	batch, values := make([]record.Record, atOnce), make([]record.Element, atOnce)
 	for {
-		n := s.Strings(batch)
-		for _, x := range batch[:n] {
-			fmt.Fprintf(&out, "%q %q expires %d\n", x.Key, x.Value, x.ExpireMS)
+		n := s.Strings(batch, values)
+		for i, x := range batch[:n] {
+			fmt.Fprintf(&out, "%q %q expires %d\n", x.Key, values[i].Value, x.ExpireMS)
 		}
 		if taken += n; n > 0 {
 			continue

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 
@@ -215,7 +216,7 @@ func TestLooseCounts(t *testing.T) {
 	if err := s.Seal(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.Records(0, record.AllTypes, nil, nil, time.Now(), nil)
+	r, err := formattest.Walk(s.Records(0, record.AllTypes, nil, nil, time.Now(), nil))
 	if err != nil {
 		t.Fatal(err)
 	}

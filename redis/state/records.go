@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"encoding/binary"
 	"io"
 	"slices"
@@ -105,7 +106,7 @@ func (z *Sizes) Split(n int) [][]byte {
 func (s *State) Records(db int, types record.TypeSet, lo, hi []byte, now time.Time, ledger *record.Ledger) (record.Reader, error) {
 	prefix := s.metaPrefix(db)
 	if prefix == nil {
-		return &reader{}, nil
+		return record.Merge(), nil
 	}
 	o := &pebble.IterOptions{LowerBound: append(slices.Clone(prefix), lo...), UpperBound: successor(prefix)}
 	if hi != nil {
@@ -116,8 +117,8 @@ func (s *State) Records(db int, types record.TypeSet, lo, hi []byte, now time.Ti
 		return nil, err
 	}
 	r := &reader{s: s, keys: keys, prefix: len(prefix), types: types, now: now.UnixMilli(), ledger: ledger}
-	r.header.DB = strconv.Itoa(db)
-	return r, nil
+	r.header.DB, r.places.Meta = strconv.Itoa(db), keyspace
+	return record.Gather(r, nil), nil
 }
 
 // metaPrefix is metaKey without creating a database.
@@ -137,14 +138,14 @@ type reader struct {
 	types  record.TypeSet
 	now    int64
 	ledger *record.Ledger
-	tally  record.Tally
+	tally  record.Tally // of records that are lost
+	places record.Places
 	begun  bool
 
 	v      *Value
 	header record.Header
 	last   [16]byte
 	gone   [16]byte
-	class  record.Class
 	rows   *pebble.Iterator // of the elements
 	skip   int              // bytes of their keys that are not the name
 	buf    []byte           // of the elements of a batch
@@ -154,17 +155,18 @@ type reader struct {
 
 // Next moves to the next record.
 func (r *reader) Next() (*record.Header, error) {
-	r.finish()
 	for r.step() {
 		v := r.s.decodeValue(r.keys.Value())
 		if !r.types.Has(v.Type) || v.lost == lostName {
 			continue
 		}
-		if r.v, r.ended, r.class = v, false, record.Copied; v.lost != 0 {
-			r.class = record.Malformed
-			r.finish()
+		r.tally.Visible++
+		r.tally.Entries++
+		if v.lost != 0 {
+			r.tally.Rows[record.Malformed]++
 			continue
 		}
+		r.v, r.ended = v, false
 		if v.loose {
 			if err := r.count(); err != nil {
 				return nil, err
@@ -208,15 +210,15 @@ func (r *reader) head() {
 	}
 }
 
-// finish counts the record that was read.
-func (r *reader) finish() {
-	if r.v != nil {
-		r.tally.Rows[r.class]++
-		r.tally.Visible++
-		r.tally.Entries++
-	}
+// Heavy implements record.Cursor.
+func (r *reader) Heavy() bool { return r.v.Type == record.Stream }
+
+// End ends the record.
+func (r *reader) End(rec *record.Record) error {
+	rec.Rows = record.Rows{Of: &r.places, Meta: 1}
 	r.v = nil
 	r.closeRows()
+	return nil
 }
 
 func (r *reader) closeRows() {
@@ -232,21 +234,12 @@ func (r *reader) closeRows() {
 // closed closes an iterator after its reads; an error that they did not report does not matter.
 func (s *State) closed(it *pebble.Iterator) { _ = it.Close() }
 
-// Settle sets the class of the current record.
-func (r *reader) Settle(c record.Class) { r.class = c }
-
-// Counted calls f with the number of copied records.
-func (r *reader) Counted(f record.CountFunc) { r.tally.Counted(keyspace, f) }
-
 // keyspace is the name of the records in the ledger.
 const keyspace = "records"
 
 // Close ends the reader and adds its counts to the ledger.
 func (r *reader) Close() error {
-	r.finish()
-	if r.keys == nil {
-		return nil
-	}
+	r.closeRows()
 	r.ledger.Add(keyspace, &r.tally)
 	return r.keys.Close()
 }
@@ -263,7 +256,7 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 		}
 		r.ended = true
 		dst[0] = record.Element{Value: r.v.Content()}
-		return 1, r.s.err
+		return 1, cmp.Or(r.s.err, io.EOF)
 	}
 	if r.rows == nil {
 		if err := r.openRows(); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/vfs"
 
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 
@@ -30,7 +31,7 @@ func TestShrink(t *testing.T) {
 	if s.db == before {
 		t.Error("it has the memory of a replay")
 	}
-	r, err := s.Records(0, record.Of(record.Set), nil, nil, time.Time{}, new(record.Ledger))
+	r, err := formattest.Walk(s.Records(0, record.Of(record.Set), nil, nil, time.Time{}, new(record.Ledger)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
@@ -34,11 +35,11 @@ func contents(t *testing.T, s *State) map[string]string {
 	}
 	out := map[string]string{}
 	for _, db := range s.Databases() {
-		r, err := s.Records(db, record.AllTypes, nil, nil, time.Now(), nil)
+		r, err := formattest.Walk(s.Records(db, record.AllTypes, nil, nil, time.Now(), nil))
 		if err != nil {
 			t.Fatal(err)
 		}
-		redistest.Read(t, out, r)
+		redistest.Read(t, out, r.Reader)
 	}
 	return out
 }
@@ -302,7 +303,7 @@ func TestPut(t *testing.T) {
 		if err := errors.Join(p.Write(list), p.End()); err != nil {
 			t.Fatal(err)
 		}
-		redistest.Read(t, want, &one{h: &h, list: list})
+		redistest.Read(t, want, record.Gather(&one{h: &h, list: list}, nil))
 	}
 	unknown := record.Header{DB: "0", Type: record.Stream, Key: []byte("unknown"), Last: id(9)}
 	list := []record.Element{{Name: id(3), Value: record.AppendPair(nil, []byte("f"), []byte("v"))}, {Name: id(4), Value: record.AppendPair(nil, []byte("f"), []byte("v"))}}
@@ -311,7 +312,7 @@ func TestPut(t *testing.T) {
 		t.Fatal(err)
 	}
 	unknown.Added = 2 // as servers count an unknown number
-	redistest.Read(t, want, &one{h: &unknown, list: list})
+	redistest.Read(t, want, record.Gather(&one{h: &unknown, list: list}, nil))
 	skipped := s.Put(&record.Header{Type: record.ZSet, Key: []byte("nan")})
 	if err := errors.Join(skipped.Write([]record.Element{{Name: []byte("a"), Score: math.NaN()}}), skipped.End()); err != nil {
 		t.Fatal(err)
@@ -344,8 +345,10 @@ func (o *one) Read(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-func (o *one) Settle(record.Class) {}
-func (o *one) Close() error        { return nil }
+func (o *one) Heavy() bool { return false }
+
+func (o *one) End(*record.Record) error { return nil }
+func (o *one) Close() error             { return nil }
 
 // TestRecords: a reader yields the requested types and span, and counts them by class; sizes and cuts match
 // the content.
@@ -389,7 +392,7 @@ func TestRecords(t *testing.T) {
 		if c.lo != "" {
 			lo = []byte(c.lo)
 		}
-		r, err := s.Records(c.db, c.types, lo, hi, time.UnixMilli(10), ledger)
+		r, err := formattest.Walk(s.Records(c.db, c.types, lo, hi, time.UnixMilli(10), ledger))
 		if err != nil {
 			t.Fatal(err)
 		}

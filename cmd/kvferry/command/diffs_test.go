@@ -173,7 +173,7 @@ func TestDiffPatch(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		limits := nemo.New().Limits()
 		make := func(seed uint64, n int) []small {
-			r := fixtures.Records(seed, n, fixtures.Options{Limits: limits, MaxElements: 8, Short: true})
+			r := record.Walk(fixtures.Records(seed, n, fixtures.Options{Limits: limits, MaxElements: 8, Short: true}))
 			var out []small
 			for {
 				h, err := r.Next()

@@ -13,6 +13,7 @@ import (
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store/rocks"
@@ -55,8 +56,10 @@ func (r *givenReader) Read(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-func (r *givenReader) Settle(record.Class) {}
-func (r *givenReader) Close() error        { return nil }
+func (r *givenReader) Heavy() bool { return false }
+
+func (r *givenReader) End(*record.Record) error { return nil }
+func (r *givenReader) Close() error             { return nil }
 
 // create starts a target of a format.
 func create(t *testing.T, f format.Format, dir string) format.Target {
@@ -81,7 +84,7 @@ func dataset(t *testing.T, f format.Format, records ...given) string {
 				mine = append(mine, g)
 			}
 		}
-		return &givenReader{records: mine}
+		return record.Gather(&givenReader{records: mine}, nil)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +175,7 @@ func scores(t *testing.T, f format.Format, dir string) map[string]float64 {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	r, err := src.Records(context.Background(), "0", record.Of(record.ZSet), format.Span{}, &format.Env{Now: testNow})
+	r, err := formattest.Walk(src.Records(context.Background(), "0", record.Of(record.ZSet), format.Span{}, &format.Env{Now: testNow}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"kvferry/catalog"
 	"kvferry/format"
 	"kvferry/internal/shared/hlldialect"
+	"kvferry/internal/testkit/formattest"
 	"kvferry/record"
 )
 
@@ -104,7 +105,7 @@ func readModel(t testing.TB, p place) *model {
 				m.members[db]++
 			}
 		}}
-		r, err := src.Records(context.Background(), db, src.Types(db), format.Span{}, env)
+		r, err := formattest.Walk(src.Records(context.Background(), db, src.Types(db), format.Span{}, env))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +125,7 @@ func homeOf(l format.Limits) string {
 	return "0"
 }
 
-func (m *model) read(t testing.TB, db string, r record.Reader) {
+func (m *model) read(t testing.TB, db string, r *record.Walker) {
 	t.Helper()
 	batch := make([]record.Element, 100)
 	for {

@@ -217,7 +217,7 @@ func logLogs(group record.TypeSet) record.Reader {
 			smallRecord(record.String, "hll:f", "HYLL\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"),
 		}
 	}
-	return &smallReader{left: out}
+	return record.Gather(&smallReader{left: out}, nil)
 }
 
 // TestMatrixConflicts converts a name with several types to Ardb in each conflict mode.

@@ -434,7 +434,7 @@ func (s *sending) one(op patch.Op, h *record.Header, r *patch.Reader) error {
 			return s.to.End()
 		}
 		if err == nil {
-			err = s.to.Write(s.batch[:n])
+			err = s.to.Elements(s.batch[:n])
 		}
 		if err != nil {
 			return err

@@ -88,8 +88,10 @@ func (r *smallReader) Read(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-func (r *smallReader) Settle(record.Class) {}
-func (r *smallReader) Close() error        { return nil }
+func (r *smallReader) Heavy() bool { return false }
+
+func (r *smallReader) End(*record.Record) error { return nil }
+func (r *smallReader) Close() error             { return nil }
 
 // build writes records to a dataset.
 func build(t testing.TB, f format.Format, records ...small) string {
@@ -120,7 +122,7 @@ func buildStores(t testing.TB, f format.Format, create store.CreateFunc, records
 				in = append(in, s)
 			}
 		}
-		return &smallReader{left: in}
+		return record.Gather(&smallReader{left: in}, nil)
 	})
 	if err != nil {
 		t.Fatal(err)

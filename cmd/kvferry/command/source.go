@@ -74,6 +74,9 @@ type Opened struct {
 	options format.OpenOptions
 }
 
+// Unwrap returns the source itself.
+func (o *Opened) Unwrap() format.Source { return o.Source }
+
 // prepare finds the dataset at a location, detecting its format unless the location names it, and builds the options
 // to open it. It also applies --memory to the runtime. report receives findings about the files; nil drops them.
 func (a *App) prepare(cmd *cobra.Command, location string, f *SourceFlags, report func(record.Finding)) (*Opened, error) {

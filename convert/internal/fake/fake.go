@@ -192,39 +192,34 @@ func (s *Source) Records(ctx context.Context, db string, t record.TypeSet, span 
 			e.Report(f)
 		}
 	}
-	return &reader{s: s, env: e, recs: recs, db: db, types: t}, nil
+	rows := db + "/rows"
+	r := &reader{s: s, env: e, recs: recs, db: db, types: t, places: record.Places{Meta: rows, Elems: rows}}
+	return record.Gather(r, r.strings), nil
 }
 
 type reader struct {
-	s     *Source
-	env   *format.Env
-	recs  []Record
-	db    string
-	types record.TypeSet
-	cur   *Record
-	class record.Class
-	tally record.Tally
-	h     record.Header
-	whole []record.StringRecord // returned by one call
+	s      *Source
+	env    *format.Env
+	recs   []Record
+	db     string
+	types  record.TypeSet
+	cur    *Record // the rest of it
+	of     *Record
+	tally  record.Tally
+	places record.Places
+	h      record.Header
 }
 
-func (r *reader) settle() {
-	for i := range r.whole {
-		r.tally.Rows[r.whole[i].Class]++
-		r.tally.Visible++
-		r.tally.Entries++
-	}
-	r.whole = nil
-	if r.cur != nil {
-		r.tally.Rows[r.class]++
-		r.tally.Visible++
-		r.tally.Entries++
+func (r *reader) count() {
+	n := r.recs[0].Rows()
+	r.tally.Visible += n
+	r.tally.Entries += n
+	if r.s.OnRecord != nil {
+		r.s.OnRecord(len(r.recs))
 	}
 }
 
 func (r *reader) Next() (*record.Header, error) {
-	r.settle()
-	r.cur = nil
 	if r.types&r.s.Disorder != 0 && !r.s.Resort {
 		return nil, &store.OrderError{File: "000007.sst", Off: 4096, Keyspace: "rows", Comparer: "fake"}
 	}
@@ -234,56 +229,55 @@ func (r *reader) Next() (*record.Header, error) {
 		}
 		return nil, io.EOF
 	}
-	r.cur, r.class = &r.recs[0], record.Copied
+	r.count()
+	r.cur, r.of = &r.recs[0], &r.recs[0]
 	r.recs = r.recs[1:]
 	r.h = record.Header{DB: r.db, Type: r.cur.Type, Key: r.cur.Key, ExpireMS: r.cur.ExpireMS, Len: -1, Last: r.cur.Last}
 	r.h.Expired = r.cur.ExpireMS != 0 && r.cur.ExpireMS < r.env.Now.UnixMilli()
-	if r.s.OnRecord != nil {
-		r.s.OnRecord(len(r.recs))
-	}
 	return &r.h, nil
 }
 
-// NextStrings returns up to three strings at once.
-func (r *reader) NextStrings() ([]record.StringRecord, error) {
+// strings fills a batch with up to three strings.
+func (r *reader) strings(b *record.Batch) error {
 	if r.types&r.s.Disorder != 0 {
-		return nil, nil
+		return nil
 	}
-	r.settle()
-	r.cur = nil
-	for len(r.recs) > 0 && len(r.whole) < 3 && r.recs[0].Type == record.String && len(r.recs[0].Elems) == 1 {
+	for len(r.recs) > 0 && len(b.Records) < 3 && r.recs[0].Type == record.String && len(r.recs[0].Elems) == 1 {
+		r.count()
 		c := &r.recs[0]
 		r.recs = r.recs[1:]
-		s := record.StringRecord{DB: r.db, Key: c.Key, Value: c.Elems[0].Value, ExpireMS: c.ExpireMS, Class: record.Copied}
-		s.Expired = c.ExpireMS != 0 && c.ExpireMS < r.env.Now.UnixMilli()
-		r.whole = append(r.whole, s)
-		if r.s.OnRecord != nil {
-			r.s.OnRecord(len(r.recs))
-		}
+		h := record.Header{DB: r.db, Type: record.String, Key: c.Key, ExpireMS: c.ExpireMS, Len: 1}
+		h.Expired = c.ExpireMS != 0 && c.ExpireMS < r.env.Now.UnixMilli()
+		b.Records = append(b.Records, record.Record{Header: h, First: len(b.Elems), N: 1, Class: record.Copied, Rows: r.rows(c)})
+		b.Elems = append(b.Elems, c.Elems[0])
 		if r.s.OnRead != nil {
 			r.s.OnRead()
 		}
 	}
-	return r.whole, nil
+	return nil
 }
 
-// Strings returns the current string and up to two that follow.
-func (r *reader) Strings(bound []byte) ([]record.StringRecord, error) {
-	if len(r.cur.Elems) != 1 {
-		return nil, nil
-	}
-	r.recs = append([]Record{*r.cur}, r.recs...)
-	r.cur = nil
-	n := 1
-	for n < min(3, len(r.recs)) && (bound == nil || bytes.Compare(r.recs[n].Key, bound) < 0) {
-		n++
-	}
-	rest := r.recs[n:]
-	r.recs = r.recs[:n]
-	batch, err := r.NextStrings()
-	r.recs = append(slices.Clone(r.recs), rest...)
-	return batch, err
+func (r *reader) rows(of *Record) record.Rows {
+	out := rowsOf(of)
+	out.Of = &r.places
+	return out
 }
+
+// rowsOf returns the rows of a record: its own, and one for each element that is not a string.
+func rowsOf(r *Record) record.Rows {
+	if r.Type == record.String {
+		return record.Rows{Meta: 1}
+	}
+	return record.Rows{Meta: 1, Elems: int64(len(r.Elems))}
+}
+
+// Rows returns the number of rows of a record.
+func (r *Record) Rows() int64 {
+	n := rowsOf(r)
+	return n.Meta + n.Elems
+}
+
+func (r *reader) Heavy() bool { return false }
 
 func (r *reader) Read(dst []record.Element) (int, error) {
 	if r.s.OnRead != nil {
@@ -299,12 +293,12 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-func (r *reader) Settle(c record.Class) { r.class = c }
-
-func (r *reader) Counted(f record.CountFunc) { r.tally.Counted(r.db+"/rows", f) }
+func (r *reader) End(rec *record.Record) error {
+	rec.Rows = r.rows(r.of)
+	return nil
+}
 
 func (r *reader) Close() error {
-	r.settle()
 	r.env.Ledger.Add(r.db+"/rows", &r.tally)
 	return nil
 }

@@ -54,7 +54,7 @@ func (t *Target) Losses(h *record.Header) []record.Loss {
 	return nil
 }
 
-func (t *Target) Unchanged(batch []record.StringRecord) int {
+func (t *Target) Unchanged(batch []record.Record, _ []record.Element) int {
 	for i := range batch {
 		if t.Losses(&record.Header{Key: batch[i].Key}) != nil {
 			return i
@@ -141,6 +141,7 @@ type writer struct {
 	t    *Target
 	n    int
 	db   string
+	feed record.Feeder
 	seen int
 	buf  bytes.Buffer
 	rec  Record
@@ -157,7 +158,9 @@ func (w *writer) Begin(h *record.Header) error {
 	return nil
 }
 
-func (w *writer) Write(elems []record.Element) error {
+func (w *writer) Write(b *record.Batch) error { return w.feed.Feed(b, w, nil) }
+
+func (w *writer) Elements(elems []record.Element) error {
 	for _, e := range elems {
 		e.Name, e.Value = append([]byte{}, e.Name...), append([]byte{}, e.Value...)
 		w.rec.Elems = append(w.rec.Elems, e)

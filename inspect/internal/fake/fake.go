@@ -91,9 +91,9 @@ func (s *Source) Records(_ context.Context, db string, t record.TypeSet, span fo
 		}
 	}
 	if s.Whole {
-		return &wholeReader{reader: r}, nil
+		return record.Gather(r, r.strings), nil
 	}
-	return r, nil
+	return record.Gather(r, nil), nil
 }
 
 // reader overwrites the memory of its views as soon as they expire, to expose callers that keep them.
@@ -105,23 +105,26 @@ type reader struct {
 	header  record.Header
 	key     []byte
 	scratch []byte
-	class   record.Class
 	tally   record.Tally
-	begun   bool
 	inside  bool // some elements of the record were read
 }
 
-func (r *reader) settle() {
-	if r.begun {
-		r.tally.Rows[r.class]++
-		r.tally.Visible++
-		r.tally.Entries++
-	}
+func (r *reader) count() {
+	r.tally.Visible++
+	r.tally.Entries++
 }
 
+// places is the keyspace of all records.
+var places = &record.Places{Meta: "fake"}
+
+func (r *reader) End(rec *record.Record) error {
+	rec.Rows = record.Rows{Of: places, Meta: 1}
+	return nil
+}
+
+func (r *reader) Heavy() bool { return false }
+
 func (r *reader) Next() (*record.Header, error) {
-	r.settle()
-	r.begun = false
 	if len(r.left) == 0 {
 		return nil, io.EOF
 	}
@@ -135,7 +138,8 @@ func (r *reader) Next() (*record.Header, error) {
 	r.key = append(r.key[:0], r.cur.Key...)
 	r.header = r.cur.Header
 	r.header.Key = r.key
-	r.class, r.begun, r.inside = record.Copied, true, false
+	r.inside = false
+	r.count()
 	return &r.header, nil
 }
 
@@ -176,48 +180,21 @@ func (r *reader) view(b []byte) []byte {
 	return r.scratch[at:len(r.scratch):len(r.scratch)]
 }
 
-func (r *reader) Settle(c record.Class) { r.class = c }
-
 func (r *reader) Close() error {
-	r.settle()
 	r.env.Ledger.Add("fake", &r.tally)
 	return nil
 }
 
-// wholeReader returns up to three strings at once.
-type wholeReader struct {
-	*reader
-	batch []record.StringRecord
-}
-
-func (r *wholeReader) settleBatch() {
-	for i := range r.batch {
-		r.tally.Rows[r.batch[i].Class]++
-		r.tally.Visible++
-		r.tally.Entries++
-	}
-	r.batch = nil
-}
-
-func (r *wholeReader) Next() (*record.Header, error) {
-	r.settleBatch()
-	return r.reader.Next()
-}
-
-func (r *wholeReader) NextStrings() ([]record.StringRecord, error) {
-	r.settleBatch()
-	r.settle()
-	r.begun = false
-	for len(r.left) > 0 && len(r.batch) < 3 && r.left[0].Type == record.String {
+// strings fills a batch with up to three strings.
+func (r *reader) strings(b *record.Batch) error {
+	for len(r.left) > 0 && len(b.Records) < 3 && r.left[0].Type == record.String {
 		c := r.left[0]
 		r.left = r.left[1:]
-		r.batch = append(r.batch, record.StringRecord{DB: c.DB, Key: bytes.Clone(c.Key), Value: bytes.Clone(c.Elems[0].Value),
-			ExpireMS: c.ExpireMS, Expired: c.Expired, Class: record.Copied})
+		r.count()
+		h := record.Header{DB: c.DB, Type: record.String, Key: bytes.Clone(c.Key), ExpireMS: c.ExpireMS, Expired: c.Expired, Len: 1}
+		rec := record.Record{Header: h, First: len(b.Elems), N: 1, Class: record.Copied}
+		_ = r.End(&rec)
+		b.Records, b.Elems = append(b.Records, rec), append(b.Elems, record.Element{Value: bytes.Clone(c.Elems[0].Value)})
 	}
-	return r.batch, nil
-}
-
-func (r *wholeReader) Close() error {
-	r.settleBatch()
-	return r.reader.Close()
+	return nil
 }

@@ -66,7 +66,7 @@ func (r *reader) spoil() {
 }
 
 // value returns the value of element i.
-func (l *listed) value(i int) []byte {
+func (l listed) value(i int) []byte {
 	return bytes.Repeat([]byte(fmt.Sprintf("%07d,", i)), 1+l.size/8)[:l.size]
 }
 
@@ -86,14 +86,39 @@ func (r *reader) Read(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-func (r *reader) Settle(c record.Class) { r.settled[r.cur.key] = c }
-func (r *reader) Close() error          { r.closed++; return nil }
+func (r *reader) Heavy() bool { return len(r.left)%7 == 3 }
+
+func (r *reader) End(rec *record.Record) error { return nil }
+
+func (r *reader) Close() error { r.closed++; return nil }
+
+// settling notes the classes of records.
+type settling struct {
+	record.Reader
+	to map[string]record.Class
+}
+
+func (s *settling) Next() (*record.Batch, error) {
+	b, err := s.Reader.Next()
+	if err == nil {
+		for i := range b.Records {
+			if r := &b.Records[i]; b.Ends(i) && r.Class != record.Copied {
+				s.to[string(r.Key)] = r.Class
+			}
+		}
+	}
+	return b, err
+}
 
 // taken reads all records of a selection and checks that each is complete and in order.
 func taken(t *testing.T, s *Selection, r *reader, memory int64, batch int) []string {
 	t.Helper()
 	r.settled = map[string]record.Class{}
-	out := s.Apply(context.Background(), r, ApplyOptions{Now: now, Memory: memory, TempDir: t.TempDir()})
+	byKey := map[string]listed{}
+	for _, l := range r.left {
+		byKey[l.key] = l
+	}
+	out := record.Walk(&settling{s.Apply(context.Background(), record.Gather(r, nil), ApplyOptions{Now: now, Memory: memory, TempDir: t.TempDir()}), r.settled})
 	dst := make([]record.Element, batch)
 	var keys []string
 	for {
@@ -105,6 +130,7 @@ func taken(t *testing.T, s *Selection, r *reader, memory int64, batch int) []str
 			t.Fatal(err)
 		}
 		keys = append(keys, string(h.Key))
+		cur := byKey[string(h.Key)]
 		n := 0
 		for {
 			got, err := out.Read(dst)
@@ -115,14 +141,14 @@ func taken(t *testing.T, s *Selection, r *reader, memory int64, batch int) []str
 				t.Fatalf("%s: %d elements, %v", h.Key, got, err)
 			}
 			for _, e := range dst[:got] {
-				if !bytes.Equal(e.Value, r.cur.value(n)) || e.Score != float64(n) {
+				if !bytes.Equal(e.Value, cur.value(n)) || e.Score != float64(n) {
 					t.Fatalf("%s: element %d is %.20q, %v", h.Key, n, e.Value, e.Score)
 				}
 				n++
 			}
 		}
-		if n != r.cur.n {
-			t.Errorf("%s: %d elements, want %d", h.Key, n, r.cur.n)
+		if n != cur.n {
+			t.Errorf("%s: %d elements, want %d", h.Key, n, cur.n)
 		}
 	}
 	if err := out.Close(); err != nil || r.closed != 1 {
@@ -205,152 +231,120 @@ func TestApplySettles(t *testing.T) {
 	}
 }
 
-// stringReader returns strings in batches.
-type stringReader struct {
-	record.Reader
-	batches [][]record.StringRecord
-	next    func()
-}
+// batches is a reader of these batches.
+type batches []*record.Batch
 
-func (r *stringReader) NextStrings() ([]record.StringRecord, error) {
-	if r.next != nil {
-		r.next()
-	}
-	if len(r.batches) == 0 {
+func (r *batches) Next() (*record.Batch, error) {
+	if len(*r) == 0 {
 		return nil, io.EOF
 	}
-	b := r.batches[0]
-	r.batches = r.batches[1:]
+	b := (*r)[0]
+	*r = (*r)[1:]
 	return b, nil
 }
 
-// TestApplyStrings checks that batches of strings are filtered like single strings.
+func (r *batches) Close() error { return nil }
+
+// TestApplyStrings checks that whole strings are filtered side by side.
 func TestApplyStrings(t *testing.T) {
 	for _, c := range []struct {
-		s             Selection
-		keys, skipped string
-		classes       string // of the rows, by key
+		s       Selection
+		skipped string
+		classes string // by key
 	}{
-		{s: Selection{}, keys: "b c e ", skipped: "a expired d expired ", classes: "ecc ec"},
-		{s: Selection{KeepExpired: true}, keys: "a b c d e ", classes: "ccc cc"},
-		{s: Selection{Filter: Filter{Match: []string{"[acde]"}}}, keys: "c e ", skipped: "a expired b filtered d expired ", classes: "efc ec"},
-		{s: Selection{Filter: Filter{DBs: []string{"1"}}}, skipped: "a expired b filtered c filtered d expired e filtered ", classes: "eff ef"},
-		{s: Selection{ExpireFrom: &Moment{Ahead: time.Second}, KeepExpired: true}, keys: "c ", skipped: "a filtered b filtered d filtered e filtered ", classes: "ffc ff"},
-		{s: Selection{Filter: Filter{Types: record.Of(record.Set)}, KeepExpired: true}, skipped: "a filtered b filtered c filtered d filtered e filtered ", classes: "fff ff"},
+		{s: Selection{}, skipped: "a expired d expired ", classes: "eccec"},
+		{s: Selection{KeepExpired: true}, classes: "ccccc"},
+		{s: Selection{Filter: Filter{Match: []string{"[acde]"}}}, skipped: "a expired b filtered d expired ", classes: "efcec"},
+		{s: Selection{Filter: Filter{DBs: []string{"1"}}}, skipped: "a expired b filtered c filtered d expired e filtered ", classes: "effef"},
+		{s: Selection{ExpireFrom: &Moment{Ahead: time.Second}, KeepExpired: true}, skipped: "a filtered b filtered d filtered e filtered ", classes: "ffcff"},
+		{s: Selection{MinBytes: 2}, skipped: "a expired d expired b filtered e filtered ", classes: "efcef"},
+		{s: Selection{Filter: Filter{Types: record.Of(record.Set)}, KeepExpired: true}, skipped: "a filtered b filtered c filtered d filtered e filtered ", classes: "fffff"},
 	} {
 		at := now.UnixMilli()
-		one := func(key string, expire int64) record.StringRecord {
-			return record.StringRecord{DB: "0", Key: []byte(key), ExpireMS: expire, Expired: expire != 0 && expire < at, Class: record.Copied}
+		all := new(record.Batch)
+		for i, expire := range []int64{1, 0, at + 2000, 2, 0} {
+			h := record.Header{DB: "0", Type: record.String, Key: []byte{byte('a' + i)}, ExpireMS: expire, Expired: expire != 0 && expire < at}
+			all.Records = append(all.Records, record.Record{Header: h, First: i, N: 1, Class: record.Copied})
+			all.Elems = append(all.Elems, record.Element{})
 		}
-		all := [][]record.StringRecord{{one("a", 1), one("b", 0), one("c", at+2000)}, {one("d", 2), one("e", 0)}}
-		skipped, keys := "", ""
-		o := ApplyOptions{Now: now, Skipped: func(h *record.Header, c record.Class) {
-			if h.DB != "0" || h.Type != record.String || h.Len != 1 {
-				t.Errorf("%+v", h)
-			}
-			skipped += fmt.Sprintf("%s %s ", h.Key, c)
-		}}
-		r := c.s.Apply(context.Background(), &stringReader{batches: slices.Clone(all)}, o).(record.StringReader)
-		batch, err := r.NextStrings()
-		for ; err == nil; batch, err = r.NextStrings() {
-			for i := range batch {
-				keys += string(batch[i].Key) + " "
-			}
-		}
-		classes := map[string]string{}
-		for _, b := range all {
-			for i := range b {
-				classes[string(b[i].Key)] = b[i].Class.String()[:1]
-			}
-		}
-		got := classes["a"] + classes["b"] + classes["c"] + " " + classes["d"] + classes["e"]
-		if err != io.EOF || keys != c.keys || skipped != c.skipped || got != c.classes {
-			t.Errorf("%+v: keys %s, skipped %s, classes %s, %v", c.s, keys, skipped, got, err)
-		}
-	}
-	// Weighed records are returned one by one, and so are records of a reader without batches.
-	for _, r := range []record.Reader{(&Selection{MinBytes: 1}).Apply(context.Background(), &stringReader{}, ApplyOptions{Now: now}),
-		(&Selection{}).Apply(context.Background(), &reader{}, ApplyOptions{Now: now})} {
-		if b, err := r.(record.StringReader).NextStrings(); b != nil || err != nil {
-			t.Errorf("%v, %v", b, err)
-		}
-	}
-}
-
-// Strings returns the next batch as the strings that follow the current one.
-func (r *stringReader) Strings([]byte) ([]record.StringRecord, error) { return r.NextStrings() }
-
-// TestApplyRuns checks that strings following a selected one are filtered like single strings.
-func TestApplyRuns(t *testing.T) {
-	batch := []record.StringRecord{{Key: []byte("a1")}, {Key: []byte("b1"), Class: record.Copied}, {Key: []byte("a2")}}
-	s := Selection{Filter: Filter{Match: []string{"a*"}}}
-	r := s.Apply(context.Background(), &stringReader{batches: [][]record.StringRecord{batch}}, ApplyOptions{Now: now}).(record.StringRunner)
-	got, err := r.Strings(nil)
-	if err != nil || len(got) != 2 || string(got[0].Key)+string(got[1].Key) != "a1a2" || batch[2].Class != record.Filtered {
-		t.Errorf("%v of %v, %v", got, batch, err)
-	}
-	if got, err := r.Strings(nil); len(got) > 0 || err != io.EOF {
-		t.Errorf("%v, %v", got, err)
-	}
-	// Weighed records are read one by one, and so are strings of a reader without runs.
-	full := &stringReader{batches: [][]record.StringRecord{batch}}
-	for _, r := range []record.Reader{(&Selection{MinBytes: 1}).Apply(context.Background(), full, ApplyOptions{Now: now}),
-		(&Selection{}).Apply(context.Background(), &reader{}, ApplyOptions{Now: now})} {
-		if got, err := r.(record.StringRunner).Strings(nil); got != nil || err != nil {
-			t.Errorf("%v, %v", got, err)
-		}
-	}
-}
-
-// TestApplyIsCancelled checks that reading ends with its context, even if no record is selected.
-func TestApplyIsCancelled(t *testing.T) {
-	boom := errors.New("boom")
-	for _, s := range []Selection{{Filter: Filter{Match: []string{"nothing"}}}, {MinElements: 9}} {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		r := &reader{left: make([]listed, 100_000), step: 1, settled: map[string]record.Class{}}
-		seen := 0
-		r.next = func() {
-			if seen++; seen == 1000 {
-				cancel(boom)
-			}
-		}
-		if _, err := s.Apply(ctx, r, ApplyOptions{Now: now, TempDir: t.TempDir()}).Next(); !errors.Is(err, boom) || seen > 1000+checkEvery {
-			t.Errorf("%+v: %v after %d records", s, err, seen)
-		}
-	}
-	strings, end := context.WithCancelCause(context.Background())
-	b := make([]record.StringRecord, 1)
-	endless := &stringReader{batches: slices.Repeat([][]record.StringRecord{b}, 10*checkEvery), next: func() { end(boom) }}
-	nothing := &Selection{Filter: Filter{Match: []string{"nothing"}}}
-	if _, err := nothing.Apply(strings, endless, ApplyOptions{Now: now}).(record.StringReader).NextStrings(); err != boom {
-		t.Errorf("among strings: %v", err)
-	}
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(boom)
-	r := &reader{left: []listed{{key: "giant", n: 1 << 40}}, step: 1}
-	s := Selection{MinElements: 1 << 40}
-	if _, err := s.Apply(ctx, r, ApplyOptions{Now: now, TempDir: t.TempDir()}).Next(); !errors.Is(err, boom) {
-		t.Errorf("inside a record: %v", err)
-	}
-}
-
-// TestApplyIsFree checks that without size conditions no memory is allocated or held.
-func TestApplyIsFree(t *testing.T) {
-	r := &reader{}
-	if got := (&Selection{KeepExpired: true}).Apply(context.Background(), r, ApplyOptions{}); got != record.Reader(r) {
-		t.Error("a selection of everything wraps the reader")
-	}
-	left := make([]listed, 2)
-	s := Selection{}
-	r = &reader{step: 1}
-	out := s.Apply(context.Background(), r, ApplyOptions{Now: now})
-	if n := testing.AllocsPerRun(100, func() {
-		r.left = left
-		if _, err := out.Next(); err != nil {
+		all.Elems[2].Value = []byte("v")
+		skipped := ""
+		o := ApplyOptions{Now: now, TempDir: t.TempDir(), Skipped: func(h *record.Header, c record.Class) { skipped += fmt.Sprintf("%s %s ", h.Key, c) }}
+		r := c.s.Apply(context.Background(), &batches{all}, o)
+		b, err := r.Next()
+		if err != nil {
 			t.Fatal(err)
 		}
-	}); n > 1 { // the reader's own key
-		t.Errorf("%v allocations a record", n)
+		classes := ""
+		for i := range b.Records {
+			classes += b.Records[i].Class.String()[:1]
+		}
+		if skipped != c.skipped || classes != c.classes {
+			t.Errorf("%+v: skipped %s, classes %s", c.s, skipped, classes)
+		}
+		if _, err := r.Next(); err != io.EOF || r.Close() != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestApplyDropsFields checks that expired fields are taken out, and that a hash without others has expired.
+func TestApplyDropsFields(t *testing.T) {
+	past, ahead := now.UnixMilli()-1, now.UnixMilli()+1000
+	field := func(ms int64) record.Element { return record.Element{ExpireMS: ms} }
+	hash := func(from, n int) record.Record {
+		return record.Record{Header: record.Header{Type: record.Hash, Key: []byte("h")}, First: from, N: n, Class: record.Copied}
+	}
+	dropped := 0
+	o := ApplyOptions{Now: now, Fields: func(_ *record.Header, n int) { dropped += n }}
+	whole := &record.Batch{Records: []record.Record{hash(0, 3), hash(3, 2), hash(5, 1)}, More: true,
+		Elems: []record.Element{field(past), field(ahead), field(0), field(past), field(past), field(past)}}
+	r := new(Selection).Apply(context.Background(), &batches{whole}, o)
+	b, err := r.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"2 copied 1", "0 expired 2", "0 copied 1"} {
+		if x := &b.Records[i]; fmt.Sprintf("%d %s %d", x.N, x.Class, x.Gone) != want {
+			t.Errorf("hash %d: %d fields, %s, %d gone; want %s", i, x.N, x.Class, x.Gone, want)
+		}
+	}
+	if dropped != 3 || b.Elems[0].ExpireMS != ahead {
+		t.Errorf("%d fields dropped", dropped)
+	}
+}
+
+// TestWanted checks that what is wanted is what is not left out.
+func TestWanted(t *testing.T) {
+	if new(Selection).Wanted(now) == nil || (&Selection{KeepExpired: true}).Wanted(now) != nil {
+		t.Error("what all is wanted by")
+	}
+	wanted := (&Selection{Filter: Filter{Match: []string{"a*"}}}).Wanted(now)
+	for h, want := range map[*record.Header]bool{{Key: []byte("a1")}: true, {Key: []byte("b")}: false, {Key: []byte("a2"), Expired: true}: false} {
+		if wanted(h) != want {
+			t.Errorf("%s, expired %t", h.Key, h.Expired)
+		}
+	}
+}
+
+// TestApplyIsCancelled checks that reading ends with its context, even inside a record.
+func TestApplyIsCancelled(t *testing.T) {
+	boom := errors.New("boom")
+	for _, s := range []Selection{{Filter: Filter{Match: []string{"nothing"}}}, {MinElements: 9}, {MinElements: 1 << 40}} {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(boom)
+		r := &reader{left: []listed{{key: "giant", n: 1 << 40}}, step: 1}
+		if _, err := s.Apply(ctx, record.Gather(r, nil), ApplyOptions{Now: now, TempDir: t.TempDir()}).Next(); !errors.Is(err, boom) {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}
+
+// TestApplyIsFree checks that without conditions the reader is returned.
+func TestApplyIsFree(t *testing.T) {
+	r := record.Gather(&reader{}, nil)
+	if got := (&Selection{KeepExpired: true}).Apply(context.Background(), r, ApplyOptions{}); got != r {
+		t.Error("a selection of everything wraps the reader")
 	}
 }
 

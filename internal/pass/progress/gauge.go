@@ -20,28 +20,23 @@ type Gauge struct {
 // Gauge returns the gauge of a task that reads size bytes.
 func (m *Meter) Gauge(size int64) Gauge { return Gauge{meter: m, size: size} }
 
-// Record counts a record with its key.
-func (g *Gauge) Record(key []byte) {
-	g.records++
-	g.bytes += int64(len(key))
-}
-
-// Elements counts a batch of elements. It estimates the size from the first element, because it is called
-// for every batch.
-func (g *Gauge) Elements(elems []record.Element) {
-	n := int64(len(elems))
-	g.elements += n
-	if n > 0 {
-		g.bytes += n * int64(len(elems[0].Name)+len(elems[0].Value))
+// Batch counts the records of a batch that are not out. It estimates the size of elements from the first of a record.
+func (g *Gauge) Batch(b *record.Batch) {
+	for i := range b.Records {
+		r := &b.Records[i]
+		if r.Out() {
+			continue
+		}
+		if b.Begins(i) {
+			g.records++
+			g.bytes += int64(len(r.Key))
+		}
+		if n := int64(r.N); n > 0 {
+			e := &b.Elems[r.First]
+			g.elements += n
+			g.bytes += n * int64(len(e.Name)+len(e.Value))
+		}
 	}
-}
-
-// Strings counts a batch of strings.
-func (g *Gauge) Strings(batch []record.StringRecord) {
-	n := int64(len(batch))
-	g.records += n
-	g.elements += n
-	g.bytes += record.StringBytes(batch)
 }
 
 // Row counts a row of the given size.

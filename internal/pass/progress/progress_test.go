@@ -30,8 +30,8 @@ func TestEstimate(t *testing.T) {
 		t.Errorf("what an earlier process did counts as done, and not for the rate: %+v", s)
 	}
 	g := m.Gauge(800)
-	g.Record([]byte("key"))
-	g.Elements([]record.Element{{Name: []byte("name"), Value: make([]byte, 393)}})
+	g.Batch(&record.Batch{Records: []record.Record{{Header: record.Header{Key: []byte("key")}, N: 1, Class: record.Copied}},
+		Elems: []record.Element{{Name: []byte("name"), Value: make([]byte, 393)}}})
 	c.wait(4 * time.Second)
 	g.Flush()
 	m.Error()
@@ -88,11 +88,11 @@ func TestNil(t *testing.T) {
 	m.Copied(1, 1, 1, 1)
 	m.Error()
 	g := m.Gauge(1)
-	g.Record(nil)
+	g.Batch(new(record.Batch))
 	g.Flush()
 	g.Finish()
 	m.Close()
-	var r record.Reader = &reading{}
+	r := record.Gather(&reading{}, nil)
 	if m.Reader(r, 1) != r {
 		t.Error("a reader that counts for nobody")
 	}
@@ -137,19 +137,18 @@ func (r *reading) Read(dst []record.Element) (int, error) {
 	return 1, nil
 }
 
+func (r *reading) Heavy() bool { return false }
+
+func (r *reading) End(*record.Record) error { return nil }
+
+// TestReader checks that records and elements are counted, and that the end of the records ends the task.
 func TestReader(t *testing.T) {
 	m := newMeter(steps, func(State) {}, time.Now)
 	m.Begin("run", 50, 0, 1)
-	r := m.Reader(&reading{}, 50)
-	var batch [4]record.Element
+	r := m.Reader(record.Gather(&reading{}, nil), 50)
 	for {
 		if _, err := r.Next(); err == io.EOF {
 			break
-		}
-		for {
-			if _, err := r.Read(batch[:]); err == io.EOF {
-				break
-			}
 		}
 	}
 	if _, err := r.Next(); err != io.EOF {
@@ -160,58 +159,23 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// someStrings returns two batches of strings, then one record.
-type someStrings struct {
-	reading
-	batches int
-}
-
-func (r *someStrings) NextStrings() ([]record.StringRecord, error) {
-	if r.batches++; r.batches < 3 {
-		return []record.StringRecord{{Key: []byte("k"), Value: []byte("v")}, {Key: []byte("l")}}, nil
-	}
-	if r.batches == 3 {
-		return nil, nil
-	}
-	return nil, io.EOF
-}
-
-// TestReaderOfStrings checks that batches of strings count as records and elements, and that their end ends the task.
-func TestReaderOfStrings(t *testing.T) {
-	m := newMeter(steps, func(State) {}, time.Now)
-	m.Begin("run", 50, 0, 1)
-	r := m.Reader(&someStrings{}, 50).(record.StringReader)
-	for {
-		batch, err := r.NextStrings()
-		if err == io.EOF {
-			break
-		}
-		if len(batch) == 0 {
-			r.Next()
-		}
-	}
-	if s := m.State(); s.Records != 5 || s.Elements != 4 || s.Done != 50 || s.TasksDone != 1 {
-		t.Errorf("%+v", s)
-	}
-	if batch, err := m.Reader(&reading{}, 1).(record.StringReader).NextStrings(); batch != nil || err != nil {
-		t.Errorf("of a reader that has none: %v, %v", batch, err)
-	}
-}
-
 // TestUndo checks that a failed task does not count and may run again.
 func TestUndo(t *testing.T) {
 	m := new(Meter)
 	g := m.Gauge(1000)
+	one := record.Record{Header: record.Header{Key: []byte("key")}, N: 1, Class: record.Copied}
+	out := one
+	out.Class = record.Filtered
+	b := &record.Batch{Records: []record.Record{one, out}, Elems: []record.Element{{Value: make([]byte, 100)}}}
 	for range 3 {
-		g.Record([]byte("key"))
-		g.Elements([]record.Element{{Value: make([]byte, 100)}})
+		g.Batch(b)
 		g.Flush()
 		g.Undo()
 		if m.done.Load() != 0 || m.records.Load() != 0 || m.elements.Load() != 0 {
 			t.Fatalf("%d bytes, %d records, %d elements", m.done.Load(), m.records.Load(), m.elements.Load())
 		}
 	}
-	g.Record([]byte("key"))
+	g.Batch(b)
 	g.Finish()
 	if m.done.Load() != 1000 || m.records.Load() != 1 || m.tasksDone.Load() != 1 {
 		t.Errorf("%d bytes, %d records", m.done.Load(), m.records.Load())

@@ -7,11 +7,11 @@ import (
 	"kvferry/record"
 )
 
-// The first byte of a row's value is its kind.
+// Flags of a row, its first byte.
 const (
-	laterRow  = 0
-	firstRow  = 1
-	countsRow = 2
+	laterRow = 0
+	firstRow = 1
+	lastRow  = 2
 )
 
 // Flags of a header. flagExpired and flagByName are fields themselves; the others mark optional fields.

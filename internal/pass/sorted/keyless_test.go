@@ -12,12 +12,12 @@ import (
 // TestKeyless checks that keyless records keep their kind and come after a key of the same name.
 func TestKeyless(t *testing.T) {
 	name := []byte("FUNCTION \x00x")
-	r := &reader{settled: map[string]record.Class{}}
+	r := &reader{}
 	for _, h := range []record.Header{{Key: name, Keyless: record.Library}, {Key: append(bytes.Clone(name), 0)}, {Key: name, Native: "n"}} {
 		h.DB, h.Type = "0", record.Other
 		r.records = append(r.records, kept{h: h})
 	}
-	in := sorted.Records(r, sorted.Options{TempDir: t.TempDir()})
+	in := record.Walk(sorted.Records(record.Gather(r, nil), sorted.Options{TempDir: t.TempDir()}))
 	for _, want := range []record.Header{{Key: name, Native: "n"}, {Key: name, Keyless: record.Library}, {Key: append(bytes.Clone(name), 0)}} {
 		h, err := in.Next()
 		if err != nil || !bytes.Equal(h.Key, want.Key) || h.Keyless != want.Keyless || h.Native != want.Native {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math/rand"
 	"os"
 	"slices"
@@ -25,7 +24,6 @@ type kept struct {
 type reader struct {
 	records []kept
 	at, pos int
-	settled map[string]record.Class
 	h       record.Header
 	scratch []byte
 	closed  int
@@ -78,8 +76,9 @@ func (r *reader) view(b []byte) []byte {
 	return r.scratch[len(r.scratch)-len(b):]
 }
 
-func (r *reader) Settle(c record.Class) { r.settled[string(r.h.Key)] = c }
-func (r *reader) Close() error          { r.closed++; return nil }
+func (r *reader) Heavy() bool              { return r.at%5 == 0 }
+func (r *reader) End(*record.Record) error { return nil }
+func (r *reader) Close() error             { r.closed++; return nil }
 
 // random returns records of all types with awkward keys.
 func random(seed int64, n int) []kept {
@@ -124,7 +123,7 @@ func random(seed int64, n int) []kept {
 	return out
 }
 
-func collect(t *testing.T, r record.Reader, batch int) []kept {
+func collect(t *testing.T, r *record.Walker, batch int) []kept {
 	t.Helper()
 	dst := make([]record.Element, batch)
 	var out []kept
@@ -180,18 +179,14 @@ func TestRecords(t *testing.T) {
 	for _, memory := range []int64{8 << 10, 256 << 10, 64 << 20} {
 		dir := t.TempDir()
 		in := random(memory, 300)
-		src := &reader{records: in, settled: map[string]record.Class{}}
-		r := sorted.Records(src, sorted.Options{Memory: memory, TempDir: dir})
+		src := &reader{records: in}
+		r := record.Walk(sorted.Records(record.Gather(src, nil), sorted.Options{Memory: memory, TempDir: dir}))
 		got := collect(t, r, 5)
-		r.Settle(record.Lost)
 		if src.closed != 1 {
 			t.Error("the source holds its buffers while its records are merged")
 		}
 		if err := r.Close(); err != nil || src.closed != 1 {
 			t.Errorf("close: %v, closed %d times", err, src.closed)
-		}
-		if len(src.settled) > 0 {
-			t.Errorf("settled in the source, which has moved on: %v", src.settled)
 		}
 		want := slices.Clone(in)
 		slices.SortStableFunc(want, func(a, b kept) int { return record.Compare(&a.h, &b.h) })
@@ -219,14 +214,14 @@ func isEmpty(t *testing.T, dir string) {
 
 func TestRecordsPassesErrors(t *testing.T) {
 	boom := errors.New("boom")
-	r := sorted.Records(&reader{records: random(1, 3), fail: boom}, sorted.Options{TempDir: t.TempDir()})
+	r := record.Walk(sorted.Records(record.Gather(&reader{records: random(1, 3), fail: boom}, nil), sorted.Options{TempDir: t.TempDir()}))
 	if _, err := r.Next(); !errors.Is(err, boom) {
 		t.Errorf("got %v", err)
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	r = sorted.Records(&reader{}, sorted.Options{TempDir: t.TempDir()})
+	r = record.Walk(sorted.Records(record.Gather(&reader{}, nil), sorted.Options{TempDir: t.TempDir()}))
 	for range 2 {
 		if _, err := r.Next(); err != io.EOF {
 			t.Errorf("empty: %v", err)
@@ -244,8 +239,8 @@ func TestByName(t *testing.T) {
 	for _, memory := range []int64{8 << 10, 64 << 20} {
 		dir := t.TempDir()
 		in := random(9, 100)
-		src := &reader{records: in, settled: map[string]record.Class{}}
-		r := sorted.ByName(src, sorted.Options{Memory: memory, TempDir: dir})
+		src := &reader{records: in}
+		r := record.Walk(sorted.ByName(record.Gather(src, nil), sorted.Options{Memory: memory, TempDir: dir}))
 		got := collect(t, r, 5)
 		if err := r.Close(); err != nil || src.closed != 1 {
 			t.Errorf("close: %v, closed %d times", err, src.closed)
@@ -271,20 +266,22 @@ func TestByName(t *testing.T) {
 	}
 }
 
-func TestByNameSettlesInTheSource(t *testing.T) {
-	src := &reader{records: []kept{{h: record.Header{Type: record.Set, Key: []byte("k")}}}, settled: map[string]record.Class{}}
-	r := sorted.ByName(src, sorted.Options{})
-	if _, err := r.Next(); err != nil {
-		t.Fatal(err)
+// TestByNameLeavesOut checks that a large record that is left out halfway through its elements is not read on.
+func TestByNameLeavesOut(t *testing.T) {
+	k := kept{h: record.Header{Type: record.Set, Key: []byte("k")}}
+	for i := range 1000 {
+		k.elems = append(k.elems, record.Element{Name: fmt.Append(nil, i)})
 	}
-	r.Settle(record.Filtered)
-	if !maps.Equal(src.settled, map[string]record.Class{"k": record.Filtered}) {
-		t.Errorf("settled %v", src.settled)
+	r := record.Walk(sorted.ByName(record.Gather(&reader{records: []kept{k, k}}, nil), sorted.Options{TempDir: t.TempDir()}))
+	for range 2 {
+		if h, err := r.Next(); err != nil || string(h.Key) != "k" {
+			t.Fatalf("%+v, %v", h, err)
+		}
+		if n, err := r.Read(make([]record.Element, 1)); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
 	}
-	if _, err := r.Read(make([]record.Element, 1)); err != io.EOF {
-		t.Error(err)
-	}
-	if err := r.Close(); err != nil {
+	if _, err := r.Next(); err != io.EOF || r.Close() != nil {
 		t.Error(err)
 	}
 }

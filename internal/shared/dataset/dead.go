@@ -44,20 +44,23 @@ type Gone struct {
 	Tell  func(key []byte, t record.Type) // is called for each record with a copy of its key
 }
 
-// Next moves to the next record of a name that does not exist.
-func (g *Gone) Next() (*record.Header, error) {
-	for {
-		h, err := g.Reader.Next()
-		if err != nil {
-			return nil, err
-		}
-		alive, err := g.Alive(h.Key)
-		if err != nil {
-			return nil, err
-		}
-		if !alive {
-			g.Tell(bytes.Clone(h.Key), h.Type)
-			return h, nil
-		}
+// Next returns the next records. Those whose names exist are out.
+func (g *Gone) Next() (*record.Batch, error) {
+	b, err := g.Reader.Next()
+	if err != nil || b.Cont {
+		return b, err
 	}
+	for i := range b.Records {
+		r := &b.Records[i]
+		alive, err := g.Alive(r.Key)
+		if err != nil {
+			return nil, err
+		}
+		if alive {
+			r.Class = record.Stale
+			continue
+		}
+		g.Tell(bytes.Clone(r.Key), r.Type)
+	}
+	return b, nil
 }

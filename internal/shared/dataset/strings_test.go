@@ -1,11 +1,9 @@
 package dataset
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"math/rand"
 	"os"
 	"path/filepath"
 	"testing"
@@ -20,10 +18,11 @@ import (
 // plainPass accepts all rows with a value.
 type plainPass struct{ published int }
 
-func (p *plainPass) DecodeStrings(dst []record.StringRecord, rows []store.Row, _ store.Batcher) (n int) {
+func (p *plainPass) DecodeStrings(records []record.Record, elems []record.Element, rows []store.Row, _ store.Batcher) (n int) {
 	for _, row := range rows {
 		if len(row.Value) > 0 {
-			dst[n] = record.StringRecord{DB: "7", Key: row.Key, Value: row.Value, Class: record.Copied}
+			r := &records[n]
+			r.DB, r.Key, r.N, r.Class, elems[n].Value = "7", row.Key, 1, record.Copied, row.Value
 			n++
 		}
 	}
@@ -34,59 +33,8 @@ func (p *plainPass) StringValue(row *store.Row) ([]byte, error) { return row.Val
 
 func (p *plainPass) Publish() { p.published++ }
 
-func (p *plainPass) Counted(f record.CountFunc) {}
-
-// TestStrings: a row is a record of one element, which is read once and counted in its settled class.
+// TestStrings: a row is a record of one element. It is counted by its class, and changes of a batch do not last.
 func TestStrings(t *testing.T) {
-	fs := memstore.New()
-	kv := fs.Dir("/x")
-	for k, v := range map[string]string{"a": "1", "b": "", "c": "3", "d": "4"} {
-		kv.Put("default", []byte(k), []byte(v))
-	}
-	st, err := fs.Open(context.Background(), "/x", &store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	it, err := st.Keyspaces()[0].Rows(nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tally record.Tally
-	p := &plainPass{}
-	r := Strings(context.Background(), it, &tally, p, 0)
-	elems := make([]record.Element, 2)
-	for _, want := range []string{"a", "c", "d"} {
-		h, err := r.Next()
-		if err != nil || h.DB != "7" || h.Type != record.String || h.Len != 1 || string(h.Key) != want {
-			t.Fatalf("record %+v, %v", h, err)
-		}
-		if n, err := r.Read(nil); n != 0 || err != io.EOF {
-			t.Errorf("without room: %d, %v", n, err)
-		}
-		if want == "c" {
-			r.Settle(record.Expired)
-			continue
-		}
-		if n, err := r.Read(elems); n != 1 || err != nil || len(elems[0].Value) != 1 {
-			t.Errorf("%s: %d elements %q, %v", want, n, elems[0].Value, err)
-		}
-		if n, err := r.Read(elems); n != 0 || err != io.EOF {
-			t.Errorf("%s again: %d, %v", want, n, err)
-		}
-	}
-	if _, err := r.Next(); err != io.EOF {
-		t.Errorf("at the end: %v", err)
-	}
-	if n, err := r.Read(elems); n != 0 || err != io.EOF {
-		t.Errorf("behind the end: %d, %v", n, err)
-	}
-	if err := r.Close(); err != nil || p.published != 1 || tally.Rows[record.Copied] != 2 || tally.Rows[record.Expired] != 1 {
-		t.Errorf("published %d times, rows %v, %v", p.published, tally.Rows, err)
-	}
-}
-
-// TestStringsAtOnce: rows come in batches or one by one, each once, and are counted in their class either way.
-func TestStringsAtOnce(t *testing.T) {
 	fs := memstore.New()
 	kv := fs.Dir("/x")
 	const rows = 500
@@ -101,69 +49,34 @@ func TestStringsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tally, want record.Tally
-	r := Strings(context.Background(), it, &tally, &plainPass{}, 0)
-	settle := func(i int) record.Class {
-		class := []record.Class{record.Copied, record.Expired, record.Filtered}[i%3]
-		want.Rows[class]++
-		return class
-	}
-	next := func(key []byte, i int) int {
-		if i++; i%7 == 0 {
-			i++
-		}
-		if string(key) != fmt.Sprintf("%03d", i) {
-			t.Fatalf("%s, want %03d", key, i)
-		}
-		return i
-	}
-	rng, i, several := rand.New(rand.NewSource(1)), 0, 0
-	for err == nil {
-		if rng.Intn(3) == 0 {
-			var batch []record.StringRecord
-			if batch, err = r.NextStrings(); err == nil && len(batch) == 0 {
-				t.Fatal("no strings and no end")
-			}
-			for j := range batch {
-				if batch[j].DB != "7" || string(batch[j].Value) != "v" {
-					t.Fatalf("%+v", batch[j])
-				}
-				i = next(batch[j].Key, i)
-				batch[j] = record.StringRecord{DB: "changed", Class: settle(i)}
-			}
-			if n, err := r.Read(make([]record.Element, 1)); n != 0 || err != io.EOF {
-				t.Fatalf("a batch has no current record: %d, %v", n, err)
-			}
-			continue
-		}
-		var h *record.Header
-		if h, err = r.Next(); err != nil {
+	var tally record.Tally
+	var ledger record.Ledger
+	p := &plainPass{}
+	r := record.Booked(Strings(context.Background(), it, &tally, &record.Places{Meta: "kv"}, p, 0), &ledger)
+	i, want := 0, record.Tally{}
+	for {
+		b, err := r.Next()
+		if err == io.EOF {
 			break
 		}
-		if rng.Intn(2) == 0 {
-			bound := fmt.Appendf(nil, "%03d", i+2+rng.Intn(40))
-			batch, err := r.(record.StringRunner).Strings(bound)
-			if err != nil || len(batch) == 0 {
-				t.Fatalf("%d strings after %s, %v", len(batch), h.Key, err)
-			}
-			for j := range batch {
-				if i = next(batch[j].Key, i); j > 0 && bytes.Compare(batch[j].Key, bound) >= 0 || string(batch[j].Value) != "v" {
-					t.Fatalf("%s up to %s: %+v", batch[j].Key, bound, batch[j])
-				}
-				batch[j] = record.StringRecord{Class: settle(i)}
-			}
-			several += len(batch) - 1
-			if batch, err = r.(record.StringRunner).Strings(nil); len(batch) > 0 || err != nil {
-				t.Fatalf("they are not current any more: %v, %v", batch, err)
-			}
-			continue
+		if err != nil {
+			t.Fatal(err)
 		}
-		i = next(h.Key, i)
-		r.Settle(settle(i))
+		for j := range b.Records {
+			if i++; i%7 == 0 {
+				i++
+			}
+			s := &b.Records[j]
+			if s.DB != "7" || s.Type != record.String || s.Len != 1 || s.Class != record.Copied || string(s.Key) != fmt.Sprintf("%03d", i) || string(b.Of(j)[0].Value) != "v" {
+				t.Fatalf("%d: %+v", i, s)
+			}
+			s.Class = []record.Class{record.Copied, record.Expired, record.Filtered}[i%3]
+			want.Rows[s.Class]++
+			s.N, s.DB, b.Elems[s.First] = 0, "changed", record.Element{}
+		}
 	}
-	r.Settle(record.Lost)
-	if r.Close(); err != io.EOF || i < rows-2 || several == 0 || tally.Rows != want.Rows {
-		t.Errorf("%v after %d, rows %v, want %v", err, i, tally.Rows, want.Rows)
+	if err := r.Close(); err != nil || p.published != 1 || i < rows-2 || ledger.Snapshot()["kv"].Rows != want.Rows {
+		t.Errorf("published %d times, rows %v, want %v, %v", p.published, ledger.Snapshot(), want.Rows, err)
 	}
 }
 
@@ -214,12 +127,14 @@ func TestValues(t *testing.T) {
 	for row, want := range map[string]string{"": `["1" "" "3"]`, "c": `["1" "" ""]`, "nor": `["1" "" "3"]`} {
 		s := &stringRows{pass: &failing{row: row}, wait: store.Waiting{Rows: rows}}
 		for _, key := range []string{"a", "b", "c"} {
-			s.batch = append(s.batch, record.StringRecord{Key: []byte(key), Value: []byte("old")})
+			n := len(s.batch.Records)
+			s.batch.Records = append(s.batch.Records, record.Record{Header: record.Header{Key: []byte(key)}})
+			s.elems[n].Value = []byte("old")
 		}
 		err := s.values()
 		var got [][]byte
-		for _, r := range s.batch {
-			got = append(got, r.Value)
+		for i := range s.batch.Records {
+			got = append(got, s.elems[i].Value)
 		}
 		if fmt.Sprintf("%q", got) != want || (err != nil) != (row == "c") {
 			t.Errorf("%s cannot be read: %q, %v", row, got, err)

@@ -80,9 +80,9 @@ func (e Engine) Notes(batch []record.Element, report func(record.Loss)) {
 }
 
 // Without returns the number of strings before the first HyperLogLog.
-func Without(batch []record.StringRecord) int {
+func Without(batch []record.Record, elems []record.Element) int {
 	for i := range batch {
-		if Of(batch[i].Value) != None {
+		if Of(elems[batch[i].First].Value) != None {
 			return i
 		}
 	}
@@ -94,9 +94,9 @@ func Without(batch []record.StringRecord) int {
 type Strings struct{}
 
 // Unchanged implements format.Target.
-func (Strings) Unchanged(batch []record.StringRecord) int {
+func (Strings) Unchanged(batch []record.Record, elems []record.Element) int {
 	for i := range batch {
-		if batch[i].ExpireMS < 0 || Of(batch[i].Value) != None {
+		if batch[i].ExpireMS < 0 || Of(elems[batch[i].First].Value) != None {
 			return i
 		}
 	}

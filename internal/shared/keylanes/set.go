@@ -130,6 +130,22 @@ func (s *Set) Next() (rest, value []byte, ok bool, err error) {
 	return rows[0].Key[skip:], rows[0].Value, true, nil
 }
 
+// Released reports whether values of the next rows were freed until Batch returns them.
+func (s *Set) Released() bool {
+	c := s.cur
+	return c != nil && c.it != nil && c.wait.Here < len(c.wait.Rows)
+}
+
+// Ended reports whether the last Batch certainly had the last rows of its key: the next row in memory is of another.
+func (s *Set) Ended() bool {
+	c := s.cur
+	if c == nil || c.it == nil || c.at+1 >= len(c.rows) {
+		return false
+	}
+	next := c.rows[c.at+1].Key
+	return len(next) >= c.min && !bytes.HasPrefix(next, s.want)
+}
+
 // Batch returns some of the next rows of the current key, between one and limit, and the length of the common
 // prefix of their keys; it returns no rows after the last. Views are valid until the next call of any method.
 func (s *Set) Batch(limit int) (rows []store.Row, skip int, err error) {

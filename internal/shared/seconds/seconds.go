@@ -35,7 +35,7 @@ func Holds(ms int64) bool { return ms%1000 == 0 && ms/1000 >= math.MinInt32 && m
 
 // Unchanged returns the number of strings before the first whose expiry might be changed by Loss, or by an
 // engine that counts from 1970.
-func Unchanged(batch []record.StringRecord) int {
+func Unchanged(batch []record.Record) int {
 	for i := range batch {
 		if ms := batch[i].ExpireMS; ms != 0 && (ms < 0 || ms > Last*1000 || ms%1000 != 0) {
 			return i

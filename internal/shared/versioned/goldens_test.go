@@ -44,7 +44,7 @@ func TestRecordsWithoutMetaRows(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					lines, err := texts(r)
+					lines, err := texts(record.Walk(r))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -83,7 +83,7 @@ func TestDeadKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := texts(r); err != nil {
+		if _, err := texts(record.Walk(r)); err != nil {
 			t.Error(err)
 		}
 		r.Close()

@@ -47,6 +47,10 @@ type RowSet interface {
 	// Batch returns some of the next rows of the user key, none after the last, and the length of the key prefix to skip.
 	// The rows are valid until the next call of any method.
 	Batch(limit int) (rows []store.Row, skip int, err error)
+	// Ended reports whether the last Batch certainly had the last rows of its key.
+	Ended() bool
+	// Released reports whether values of the next rows were freed until Batch returns them.
+	Released() bool
 	PlaceAt(i int) record.Place
 	// Finish passes the remaining rows to stray.
 	Finish() error
@@ -160,6 +164,18 @@ func (s *OrderedRows) skip() error {
 	s.stray(class, row.Key, row.Value, s.it.PlaceAt(s.at-1))
 	return nil
 }
+
+// Ended implements RowSet.
+func (s *OrderedRows) Ended() bool {
+	if s.done || s.at >= len(s.rows) {
+		return false
+	}
+	c, ok := s.order.Compare(s.rows[s.at].Key, s.want)
+	return ok && c > 0
+}
+
+// Released implements RowSet.
+func (s *OrderedRows) Released() bool { return !s.done && s.wait.Here < len(s.wait.Rows) }
 
 // PlaceAt returns the place of row i of the last batch.
 func (s *OrderedRows) PlaceAt(i int) record.Place { return s.it.PlaceAt(s.start + i) }

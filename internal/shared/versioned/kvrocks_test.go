@@ -22,21 +22,21 @@ func TestSharedKeyspaces(t *testing.T) {
 		var f formattest.Findings
 		src := formattest.OpenGolden(t, kvrocks.New(), name)
 		env := &format.Env{Ledger: &l, Report: f.Report, Now: time.Unix(2_000_000_000, 0), Deep: true, TempDir: t.TempDir()}
-		sort := func(r record.Reader) record.Reader {
-			return sorted.Records(r, sorted.Options{TempDir: env.TempDir})
+		sort := func(r record.Reader) *record.Walker {
+			return record.Walk(sorted.Records(r, sorted.Options{TempDir: env.TempDir}))
 		}
-		live := heads(t, sort(formattest.Records(t, src, kvrocks.DefaultNamespace, env)))
+		live := heads(t, sort(formattest.Records(t, src, kvrocks.DefaultNamespace, env).Reader))
 		formattest.CheckLedger(t, &l)
 		if kinds := slices.Compact(slices.Sorted(slices.Values(f.Kinds()))); !slices.Contains(kinds, versioned.FindOrphanRows) {
 			t.Errorf("%s: found %q", name, kinds)
 		}
 		told := 0
-		r, err := src.(format.Undead).DeadRecords(context.Background(), kvrocks.DefaultNamespace, record.AllTypes, format.Span{}, env,
-			func([]byte, record.Type, string) { told++ })
+		r, err := formattest.Walk(src.(format.Undead).DeadRecords(context.Background(), kvrocks.DefaultNamespace, record.AllTypes, format.Span{}, env,
+			func([]byte, record.Type, string) { told++ }))
 		if err != nil {
 			t.Fatal(err)
 		}
-		dead := heads(t, sort(r))
+		dead := heads(t, sort(r.Reader))
 		for _, key := range dead {
 			if slices.Contains(live, key) {
 				t.Errorf("%s: %q is alive", name, key)
@@ -49,7 +49,7 @@ func TestSharedKeyspaces(t *testing.T) {
 }
 
 // heads returns the keys of records.
-func heads(t *testing.T, r record.Reader) (out []string) {
+func heads(t *testing.T, r *record.Walker) (out []string) {
 	t.Helper()
 	defer r.Close()
 	for {

@@ -28,12 +28,11 @@ type Pass struct {
 
 	m      Meta // of the current record
 	h      record.Header
-	class  record.Class // of the current record
-	open   int64        // meta rows that get class: 0 or 1
-	alive  int64        // live data rows, which get class
-	gone   int64        // expired fields among alive: Expired if class is Copied
-	bounds int64        // data rows that hold a bound of the list, not an element
-	index  int64        // index rows, which get Index if class is Copied
+	places [record.NumTypes]*record.Places
+	open   int64 // meta rows of the current record: 0 or 1
+	alive  int64 // its live data rows
+	bounds int64 // data rows that hold a bound of the list, not an element
+	index  int64 // its index rows
 	// unplaced is true if the current record has no meta row.
 	unplaced bool
 
@@ -80,9 +79,9 @@ func (p *Pass) Header() *record.Header { return &p.h }
 // Meta returns the meta row of the current record.
 func (p *Pass) Meta() *Meta { return &p.m }
 
-// begin starts a record; its meta row is settled with it.
+// begin starts a record.
 func (p *Pass) begin() {
-	if p.class, p.open, p.alive, p.gone, p.bounds = record.Copied, 1, 0, 0, 0; p.unplaced {
+	if p.open, p.alive, p.bounds = 1, 0, 0; p.unplaced {
 		p.open = 0
 	}
 	p.limit.Begin()
@@ -90,34 +89,40 @@ func (p *Pass) begin() {
 	p.h.ExpireMS, p.h.Expired = p.m.ExpireMS, p.m.ExpireMS != 0 && p.m.ExpireMS < p.now
 }
 
-// Settle sets the class of the current record's rows.
-func (p *Pass) Settle(c record.Class) { p.class = c }
-
-// ExpireRows makes n rows of the current record Expired, if its class is Copied.
-func (p *Pass) ExpireRows(n int64) { p.gone += n }
-
-// settle counts the rows of the finished record.
-func (p *Pass) settle() {
-	p.meta.Rows[p.class] += p.open
-	if c := p.store.codecs[p.h.Type]; c != nil {
-		if c.data >= 0 {
-			if p.class == record.Copied {
-				p.tallies[c.data].Rows[record.Expired] += p.gone
-				p.alive -= p.gone
-			}
-			p.tallies[c.data].Rows[p.class] += p.alive + p.bounds
-		}
-		if c.index >= 0 {
-			p.tallies[c.index].Rows[p.class.OfIndex()] += p.index
-		}
-	}
-	p.open, p.alive, p.gone, p.bounds, p.index = 0, 0, 0, 0, 0
+// rowsOf ends the current record and returns its rows.
+func (p *Pass) rowsOf() record.Rows {
+	out := record.Rows{Of: p.placesOf(p.h.Type), Meta: p.open, Elems: p.alive + p.bounds, Index: p.index}
+	p.open, p.alive, p.bounds, p.index = 0, 0, 0, 0
 	if p.limit.More() {
 		f := p.limit.Rest()
 		f.Key, f.Type, f.Place = p.h.Key, p.h.Type, p.Place()
 		p.Report(&p.store.Metas, f)
 	}
 	p.h.Key = nil
+	return out
+}
+
+// placesOf returns the keyspaces of a type.
+func (p *Pass) placesOf(t record.Type) *record.Places {
+	if p.places[t] == nil {
+		to := new(record.Places)
+		if p.store.Metas.Listed {
+			to.Meta = p.store.Metas.Label
+		}
+		if c := p.store.codecs[t]; c != nil {
+			to.Elems, to.Index = p.label(c.data), p.label(c.index)
+		}
+		p.places[t] = to
+	}
+	return p.places[t]
+}
+
+// label returns the name of a keyspace of data rows in the ledger; "" if the pass does not count it.
+func (p *Pass) label(i int) string {
+	if i < 0 || !p.store.data[i].Listed || p.store.data[i].types&p.types == 0 {
+		return ""
+	}
+	return p.store.data[i].Label
 }
 
 // Report completes a finding about a keyspace and passes it to Env.Report. The key is copied.
@@ -156,7 +161,7 @@ func (p *Pass) malformed(i int, kind string, key, raw []byte, place record.Place
 	p.Report(&p.store.data[i].Keyspace, notDecoded(kind, p.store.data[i].only(), key, raw, place, err))
 }
 
-// Spoil excludes the meta row of the current record from settle: the caller has counted it as malformed.
+// Spoil excludes the meta row from the rows of the current record: the caller has counted it as malformed.
 func (p *Pass) Spoil() { p.open = 0 }
 
 func notDecoded(kind string, t record.Type, key, raw []byte, place record.Place, err error) record.Finding {
@@ -198,28 +203,15 @@ func (p *Pass) lookup(k *Keyspace, raw []byte) record.Place {
 	return it.Place()
 }
 
-// Counted calls f with the number of Copied and Index rows of finished records.
-func (p *Pass) Counted(f record.CountFunc) {
-	if p.store.Metas.Listed {
-		p.meta.Counted(p.store.Metas.Label, f)
-	}
-	for i, sp := range p.store.data {
-		if sp.Listed && sp.types&p.types != 0 {
-			p.tallies[i].Counted(sp.Label, f)
-		}
-	}
-}
-
-// Publish adds the counts to the ledger.
+// Publish adds the counts of rows that belong to no record to the ledger.
 func (p *Pass) Publish() {
-	p.settle()
 	if p.store.Metas.Listed {
 		p.env.Ledger.Add(p.store.Metas.Label, &p.meta)
 	}
 	p.meta = record.Tally{}
-	for i, sp := range p.store.data {
-		if sp.Listed && (sp.types&p.types != 0) {
-			p.env.Ledger.Add(sp.Label, &p.tallies[i])
+	for i := range p.store.data {
+		if label := p.label(i); label != "" {
+			p.env.Ledger.Add(label, &p.tallies[i])
 		}
 		p.tallies[i] = record.Tally{}
 	}
@@ -232,20 +224,20 @@ func (p *Pass) openStrings() (record.Reader, error) {
 		return nil, err
 	}
 	p.h.Type = record.String
-	return dataset.Strings(p.ctx, it, &p.meta, p, p.store.Layout.KeyAt), nil
+	return dataset.Strings(p.ctx, it, &p.meta, p.placesOf(record.String), p, p.store.Layout.KeyAt), nil
 }
 
 // DecodeStrings implements dataset.StringPass.
-func (p *Pass) DecodeStrings(dst []record.StringRecord, rows []store.Row, batch store.Batcher) int {
+func (p *Pass) DecodeStrings(records []record.Record, elems []record.Element, rows []store.Row, batch store.Batcher) int {
 	n, plain, db, now, at := 0, p.store.strings.Plain, p.store.DB, p.now, p.store.Layout.KeyAt
 	for i := range rows {
-		row, s := &rows[i], &dst[n] // set field by field: a struct would be built elsewhere and copied
-		s.DB, s.Key, s.Class = db, row.Key[at:], record.Copied
+		row, s, e := &rows[i], &records[n], &elems[n]
+		s.DB, s.Key, s.Class, s.N, s.Hidden = db, row.Key[at:], record.Copied, 1, false
 		ok := false
 		if plain != nil {
-			s.Value, s.ExpireMS, ok = plain(row.Value)
+			e.Value, s.ExpireMS, ok = plain(row.Value)
 		}
-		if !ok && !p.decodeString(s, row, batch, i) {
+		if !ok && !p.decodeString(s, e, row, batch, i) {
 			continue
 		}
 		s.Expired = s.ExpireMS != 0 && s.ExpireMS < now
@@ -256,14 +248,14 @@ func (p *Pass) DecodeStrings(dst []record.StringRecord, rows []store.Row, batch 
 }
 
 // decodeString decodes row i of a batch and reports its errors and remarks.
-func (p *Pass) decodeString(s *record.StringRecord, row *store.Row, batch store.Batcher, i int) bool {
+func (p *Pass) decodeString(s *record.Record, e *record.Element, row *store.Row, batch store.Batcher, i int) bool {
 	m, c := &p.m, p.store.strings
 	m.Key = s.Key
 	if err := c.DecodeMeta(m, row.Value); err != nil {
 		p.Malformed(findings.ValueKind(err), s.Key, row.Key, batch.PlaceAt(i), err)
 		return false
 	}
-	s.Value, s.ExpireMS = m.Value, m.ExpireMS
+	e.Value, s.ExpireMS = m.Value, m.ExpireMS
 	if c.Remark == nil || m.ExpireMS != 0 && m.ExpireMS < p.now {
 		return true
 	}

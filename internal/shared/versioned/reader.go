@@ -45,7 +45,8 @@ type Reader struct {
 	loose    []byte // user key of a record without a meta row
 	lone     *lones // members that only have an index row
 
-	rest [batchLen]record.Element // receives elements that are read for the checks only
+	books record.Books             // of the engine's own records
+	rest  [batchLen]record.Element // receives elements that are read for the checks only
 }
 
 func openReader(p *Pass) (record.Reader, error) {
@@ -53,7 +54,7 @@ func openReader(p *Pass) (record.Reader, error) {
 	if err := r.open(); err != nil {
 		return nil, errors.Join(err, r.release())
 	}
-	return r, nil
+	return record.Gather(r, nil), nil
 }
 
 func (r *Reader) open() error {
@@ -88,12 +89,8 @@ func (r *Reader) openSet(i int, sp *rows) (RowSet, error) {
 	return s, nil
 }
 
-// Next finishes the current record and moves to the next meta row that makes a record; it classifies the rows of
-// skipped meta rows.
+// Next moves to the next meta row that makes a record; it classifies the rows of skipped meta rows.
 func (r *Reader) Next() (*record.Header, error) {
-	if err := r.finish(); err != nil {
-		return nil, err
-	}
 	for {
 		alive, err := r.next()
 		if err != nil {
@@ -109,10 +106,11 @@ func (r *Reader) Next() (*record.Header, error) {
 		if own := r.store.Layout.OwnRecord; err != nil || own == nil || !own(r.m.Key) {
 			return &r.h, err
 		}
-		r.Settle(record.Housekeeping)
-		if err := r.finish(); err != nil {
+		rec := record.Record{Class: record.Housekeeping}
+		if err := r.End(&rec); err != nil {
 			return nil, err
 		}
+		r.books.Add(&rec)
 	}
 }
 
@@ -327,9 +325,16 @@ func (r *Reader) Read(dst []record.Element) (int, error) {
 			}
 			return r.readLone(dst)
 		}
-		if n := r.take(dst, rows, skip); n > 0 {
-			return n, nil
+		n := r.take(dst, rows, skip)
+		if n == 0 {
+			continue
 		}
+		if r.rows.Ended() {
+			if err := r.complete(); r.lone == nil {
+				return n, err
+			}
+		}
+		return n, nil
 	}
 }
 
@@ -345,7 +350,7 @@ func (r *Reader) readString(e *record.Element) (int, error) {
 		}
 	}
 	*e = record.Element{Value: r.m.Value}
-	return 1, nil
+	return 1, io.EOF
 }
 
 // take sets the elements of the live rows of the current record, as views, and returns their number. It classifies the
@@ -430,8 +435,16 @@ func (r *Reader) reportNewer() {
 	r.newer = 0
 }
 
-// finish reads the rest of the current record, to classify its rows, and settles it.
-func (r *Reader) finish() error {
+// Heavy reports whether values of the current record were freed, to be read again when they are wanted.
+func (r *Reader) Heavy() bool {
+	if r.special == nil && r.h.Type == record.String {
+		return r.metas.Released()
+	}
+	return r.rows != nil && r.rows.Released()
+}
+
+// End reads the rest of the current record, to classify its rows.
+func (r *Reader) End(rec *record.Record) error {
 	if e := r.begun; e != nil {
 		r.begun, r.drained = nil, true
 		if err := e.End(); err != nil {
@@ -447,7 +460,7 @@ func (r *Reader) finish() error {
 		clear(r.rest[:n])
 	}
 	r.m.Arena, r.m.Value = bufpool.Reset(r.m.Arena), nil
-	r.settle()
+	rec.Rows = r.rowsOf()
 	return nil
 }
 
@@ -514,8 +527,8 @@ func (r *Reader) release() error {
 
 // Close publishes the counts.
 func (r *Reader) Close() error {
-	r.settle()
 	err := r.release()
+	r.books.Close(r.env.Ledger)
 	r.Publish()
 	return err
 }

@@ -259,10 +259,10 @@ func TestDead(t *testing.T) {
 		}
 		s := src(w)
 		var told []string
-		r, err := s.(format.Undead).DeadRecords(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{TempDir: t.TempDir(), Memory: 1 << 20},
+		r, err := formattest.Walk(s.(format.Undead).DeadRecords(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{TempDir: t.TempDir(), Memory: 1 << 20},
 			func(key []byte, typ record.Type, what string) {
 				told = append(told, fmt.Sprintf("%s %s: %s", typ, key, what))
-			})
+			}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -361,11 +361,11 @@ func TestReadErrors(t *testing.T) {
 		w.put(w.element(record.Hash, version-1, 0))
 		for name, read := range map[string]func(s format.Source) error{
 			"records": func(s format.Source) error {
-				r, err := s.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Deep: true, TempDir: w.Dir, Memory: 1 << 20, Report: func(record.Finding) {}})
+				r, err := formattest.Walk(s.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Deep: true, TempDir: w.Dir, Memory: 1 << 20, Report: func(record.Finding) {}}))
 				return drained(r, err)
 			},
 			"dead": func(s format.Source) error {
-				r, err := s.(format.Undead).DeadRecords(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{TempDir: w.Dir, Memory: 1 << 20}, nil)
+				r, err := formattest.Walk(s.(format.Undead).DeadRecords(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{TempDir: w.Dir, Memory: 1 << 20}, nil))
 				return drained(r, err)
 			},
 			"spans": func(s format.Source) error {
@@ -394,7 +394,7 @@ func TestReadErrors(t *testing.T) {
 }
 
 // drained reads a reader to its end.
-func drained(r record.Reader, err error) error {
+func drained(r *record.Walker, err error) error {
 	if err != nil {
 		return err
 	}
@@ -406,7 +406,7 @@ func drained(r record.Reader, err error) error {
 func TestCancelled(t *testing.T) {
 	everywhere(t, func(t *testing.T, k kit) {
 		ctx, cancel := context.WithCancel(context.Background())
-		r, err := src(newWorld(t, k)).Records(ctx, "0", record.AllTypes, format.Span{}, &format.Env{})
+		r, err := formattest.Walk(src(newWorld(t, k)).Records(ctx, "0", record.AllTypes, format.Span{}, &format.Env{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -458,7 +458,7 @@ func TestRefusedRecords(t *testing.T) {
 					group = g
 				}
 			}
-			s, err := dst.Shard(0, "0", group, 1<<20)
+			s, err := formattest.One(dst.Shard(0, "0", group, 1<<20))
 			if err != nil {
 				t.Fatal(err)
 			}

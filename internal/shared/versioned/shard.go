@@ -34,7 +34,8 @@ type Shard struct {
 	o       ShardOptions
 	writers []*Writer // by part; nil until its first record
 	cur     *Writer
-	strings [][]record.StringRecord // by part, while they are written
+	feed    record.Feeder
+	strings [][]*record.Record // by part, while they are written
 }
 
 // NewShard returns a shard of a target without writers.
@@ -56,7 +57,7 @@ func ShardOf(o ShardOptions) *Shard {
 		o.Memory = dataset.DefaultMemory
 	}
 	o.Memory /= int64(max(o.Writers, 1))
-	return &Shard{o: o, writers: make([]*Writer, o.Parts), strings: make([][]record.StringRecord, o.Parts)}
+	return &Shard{o: o, writers: make([]*Writer, o.Parts), strings: make([][]*record.Record, o.Parts)}
 }
 
 // route returns the part that a record belongs to.
@@ -66,6 +67,9 @@ func (s *Shard) route(t record.Type, key []byte) (part int, err error) {
 	}
 	return part, nil
 }
+
+// Write writes records.
+func (s *Shard) Write(b *record.Batch) error { return s.feed.Feed(b, s, s.Strings) }
 
 // Begin starts a record.
 func (s *Shard) Begin(h *record.Header) error {
@@ -86,8 +90,8 @@ func (s *Shard) writer(part int) *Writer {
 	return s.writers[part]
 }
 
-// Write appends elements of the record.
-func (s *Shard) Write(elems []record.Element) error { return s.cur.Write(elems) }
+// Elements appends elements of the record.
+func (s *Shard) Elements(elems []record.Element) error { return s.cur.Elements(elems) }
 
 // End finishes the record.
 func (s *Shard) End() error { return s.cur.End() }

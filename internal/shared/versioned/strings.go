@@ -5,18 +5,34 @@ import (
 	"kvferry/store"
 )
 
-// WriteStrings writes whole strings.
-func (w *Writer) WriteStrings(batch []record.StringRecord) error {
+// writeStrings writes whole strings.
+func (w *Writer) writeStrings(list []*record.Record, elems []record.Element) error {
 	t := w.typeOf(record.String)
 	if t == nil || t.own != nil || t.data != nil || t.MetaLane != nil {
-		return record.WriteStrings(w, batch)
+		return w.one(list, elems)
 	}
-	for len(batch) > 0 {
-		n, err := t.writeStrings(batch)
+	for len(list) > 0 {
+		n, err := t.writeStrings(list, elems)
 		if err != nil {
 			return err
 		}
-		batch = batch[n:]
+		list = list[n:]
+	}
+	return nil
+}
+
+// one writes whole strings one by one.
+func (w *Writer) one(list []*record.Record, elems []record.Element) error {
+	for _, r := range list {
+		if err := w.Begin(&r.Header); err != nil {
+			return err
+		}
+		if err := w.Elements(elems[r.First : r.First+1]); err != nil {
+			return err
+		}
+		if err := w.End(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -24,26 +40,25 @@ func (w *Writer) WriteStrings(batch []record.StringRecord) error {
 // arenaFull is the number of buffered bytes that ends a group of rows.
 const arenaFull = 64 << 10
 
-// writeStrings writes the first strings of a batch, each as its meta row, and returns their number.
-func (t *TypeWriter) writeStrings(batch []record.StringRecord) (n int, err error) {
+// writeStrings writes the first strings of a list, each as its meta row, and returns their number.
+func (t *TypeWriter) writeStrings(list []*record.Record, elems []record.Element) (n int, err error) {
 	if t.metaLane, err = laneOf(t.metas, t.metaLane, nil, nil); err != nil {
 		return 0, err
 	}
 	t.arena, t.group = t.arena[:0], store.Group{Rows: t.group.Rows[:0]}
-	for n < len(batch) && len(t.arena) < arenaFull {
-		s := &batch[n]
+	for n < len(list) && len(t.arena) < arenaFull {
+		r := list[n]
 		n++
-		s.Header(&t.h)
-		if err := t.beginMeta(&t.h); err != nil {
+		if err := t.beginMeta(&r.Header); err != nil {
 			return 0, err
 		}
-		t.m.Value = s.Value
+		t.m.Value = elems[r.First].Value
 		t.group.Rows = append(t.group.Rows, t.stringRow())
 	}
 	if t.ValueFirst {
 		t.group.Ends, t.group.EndLen = t.arena, len(t.arena)/n
 	}
-	t.h, t.m.Key, t.m.Value = record.Header{}, nil, nil
+	t.m.Key, t.m.Value = nil, nil
 	err = t.metaLane.AppendGroup(&t.group)
 	clear(t.group.Rows)
 	t.shrink()
@@ -77,41 +92,24 @@ func (t *TypeWriter) putValue() error {
 	return err
 }
 
-// WriteStrings writes whole strings of the shard, in order within each part.
-func (s *Shard) WriteStrings(batch []record.StringRecord) error {
-	for from := 0; from < len(batch); {
-		part, n, err := s.together(batch[from:])
+// Strings writes n whole strings of a batch, in order within each part.
+func (s *Shard) Strings(b *record.Batch, from, n int) error {
+	for i := from; i < from+n; i++ {
+		r := &b.Records[i]
+		part, err := s.route(record.String, r.Key)
 		if err != nil {
 			return err
 		}
-		if from == 0 && n == len(batch) {
-			return s.writer(part).WriteStrings(batch)
-		}
-		s.strings[part] = append(s.strings[part], batch[from:from+n]...)
-		from += n
+		s.strings[part] = append(s.strings[part], r)
 	}
 	for part, some := range s.strings {
 		if len(some) == 0 {
 			continue
 		}
-		if err := s.writer(part).WriteStrings(some); err != nil {
+		if err := s.writer(part).writeStrings(some, b.Elems); err != nil {
 			return err
 		}
-		clear(some)
 		s.strings[part] = some[:0]
 	}
 	return nil
-}
-
-// together returns the part of the first string and the number of leading strings that belong to it.
-func (s *Shard) together(batch []record.StringRecord) (part, n int, err error) {
-	if part, err = s.route(record.String, batch[0].Key); err != nil {
-		return 0, 0, err
-	}
-	if !s.o.ByKey {
-		return part, len(batch), nil
-	}
-	for n = 1; n < len(batch) && s.o.PartOf(record.String, batch[n].Key) == part; n++ {
-	}
-	return part, n, nil
 }

@@ -25,19 +25,20 @@ import (
 )
 
 // someStrings are strings in order, two of them large, some with an expiry.
-func someStrings() (out []record.StringRecord) {
+func someStrings() (out record.Batch) {
 	for i := range 900 {
-		s := record.StringRecord{DB: "0", Key: fmt.Appendf(nil, "key:%05d", i), Value: bytes.Repeat([]byte{byte(i)}, i%300)}
+		s := record.Record{Header: record.Header{DB: "0", Type: record.String, Key: fmt.Appendf(nil, "key:%05d", i), Len: 1}, First: i, N: 1, Class: record.Copied}
+		value := bytes.Repeat([]byte{byte(i)}, i%300)
 		if i%5 == 0 {
 			s.ExpireMS = formattest.Now.UnixMilli() + int64(i+1)*1000
 		}
 		if i == 444 {
-			s.Value = bytes.Repeat([]byte("large"), 60<<10)
+			value = bytes.Repeat([]byte("large"), 60<<10)
 		}
 		if i == 555 { // has a block of its own
-			s.Value = bytes.Repeat([]byte("larger"), 200<<10)
+			value = bytes.Repeat([]byte("larger"), 200<<10)
 		}
-		out = append(out, s)
+		out.Records, out.Elems = append(out.Records, s), append(out.Elems, record.Element{Value: value})
 	}
 	return out
 }
@@ -85,17 +86,24 @@ func written(t *testing.T, f format.Format, write func(record.Writer) error) (ma
 // TestWriteStrings writes strings in batches and one by one: the files are the same.
 func TestWriteStrings(t *testing.T) {
 	for _, f := range []format.Format{nemo.New(), blackwidow.New(), floyd.New(), kvrocks.New()} {
-		one, err := written(t, f, func(w record.Writer) error { return record.WriteStrings(w, someStrings()) })
+		one, err := written(t, f, func(w record.Writer) error {
+			all := someStrings()
+			for i := range all.Records {
+				if err := w.Write(&record.Batch{Records: all.Records[i : i+1], Elems: all.Elems}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		rng := rand.New(rand.NewSource(1))
 		many, err := written(t, f, func(w record.Writer) error {
-			for rest := someStrings(); len(rest) > 0; {
+			all := someStrings()
+			for rest := all.Records; len(rest) > 0; {
 				n := min(len(rest), 1+rng.Intn(100))
-				if sw, ok := w.(record.StringWriter); !ok {
-					return fmt.Errorf("%T takes no strings at once", w)
-				} else if err := sw.WriteStrings(rest[:n]); err != nil {
+				if err := w.Write(&record.Batch{Records: rest[:n], Elems: all.Elems}); err != nil {
 					return err
 				}
 				rest = rest[n:]
@@ -106,9 +114,10 @@ func TestWriteStrings(t *testing.T) {
 			t.Errorf("%s: %d files at once, %d one by one, or others; %v", f.Name(), len(many), len(one), err)
 		}
 		_, err = written(t, f, func(w record.Writer) error {
-			s := someStrings()[:20]
-			slices.Reverse(s)
-			return w.(record.StringWriter).WriteStrings(s)
+			all := someStrings()
+			some := all.Records[:20]
+			slices.Reverse(some)
+			return w.Write(&record.Batch{Records: some, Elems: all.Elems})
 		})
 		if err == nil || !strings.Contains(err.Error(), `after`) {
 			t.Errorf("%s: strings out of order: %v", f.Name(), err)

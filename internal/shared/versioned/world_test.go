@@ -202,7 +202,7 @@ func (w *world) read(only bool, types record.TypeSet, span format.Span) *seen {
 }
 
 // texts reads records as text, some of them only in part.
-func texts(r record.Reader) (out []string, err error) {
+func texts(r *record.Walker) (out []string, err error) {
 	elems := make([]record.Element, 1)
 	for {
 		h, err := r.Next()

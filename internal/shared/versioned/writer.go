@@ -47,11 +47,10 @@ type TypeWriter struct {
 	dataLane  *keylanes.Lane
 	scoreLane *keylanes.Lane
 
-	m       Meta          // of the record
-	h       record.Header // of one of several strings
-	keyRoom []byte        // for its key
-	metaKey []byte        // raw
-	key     []byte        // of a data row; its first base bytes stay the same within a record
+	m       Meta   // of the record
+	keyRoom []byte // for its key
+	metaKey []byte // raw
+	key     []byte // of a data row; its first base bytes stay the same within a record
 	base    int
 	index   []byte // prefix of the record's index row keys
 	value   []byte
@@ -161,8 +160,8 @@ func (w *Writer) Begin(h *record.Header) error {
 	return w.cur.begin(h)
 }
 
-// Write appends elements of the record.
-func (w *Writer) Write(elems []record.Element) error { return w.cur.write(elems) }
+// Elements appends elements of the record.
+func (w *Writer) Elements(elems []record.Element) error { return w.cur.write(elems) }
 
 // End finishes the record.
 func (w *Writer) End() error { return w.cur.end() }

@@ -17,9 +17,18 @@ import (
 	"kvferry/record"
 )
 
-// Lines renders all records that have not expired in the form of `kvferry dump --encode base64`.
-func Lines(t testing.TB, r record.Reader) []byte {
+// readerOf returns a Reader as it is, or the one below a Walker.
+func readerOf(of any) record.Reader {
+	if w, ok := of.(*record.Walker); ok {
+		return w.Reader
+	}
+	return of.(record.Reader)
+}
+
+// Lines renders all records of a Reader or a Walker that have not expired in the form of `kvferry dump --encode base64`.
+func Lines(t testing.TB, of any) []byte {
 	t.Helper()
+	r := readerOf(of)
 	out, err := dump(r)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +39,8 @@ func Lines(t testing.TB, r record.Reader) []byte {
 	return out
 }
 
-func dump(r record.Reader) ([]byte, error) {
+func dump(reader record.Reader) ([]byte, error) {
+	r := record.Walk(reader)
 	var out []byte
 	enc := jsonl.Encoder{Base64: true}
 	for {
@@ -59,7 +69,7 @@ func dump(r record.Reader) ([]byte, error) {
 }
 
 // appendElements reads in batches of seven, so that most records take several batches and end within one.
-func appendElements(out []byte, enc *jsonl.Encoder, r record.Reader) (_ []byte, count int, err error) {
+func appendElements(out []byte, enc *jsonl.Encoder, r *record.Walker) (_ []byte, count int, err error) {
 	elems := make([]record.Element, 7)
 	for {
 		n, err := r.Read(elems)

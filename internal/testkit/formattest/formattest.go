@@ -5,7 +5,6 @@ package formattest
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"testing"
@@ -127,14 +126,14 @@ func CreateRocksDB(t testing.TB, f format.Format, dir string, dbs ...string) for
 		Reopen: &format.OpenOptions{Store: rocks.Open}, TempDir: t.TempDir()})
 }
 
-// Records opens a reader of all types of a database.
-func Records(t testing.TB, src format.Source, db string, e *format.Env) record.Reader {
+// Records opens a reader of all types of a database, whose records are counted in e.Ledger.
+func Records(t testing.TB, src format.Source, db string, e *format.Env) *record.Walker {
 	t.Helper()
 	return RecordsOf(t, src, db, record.AllTypes, format.Span{}, e)
 }
 
 // RecordsOf opens a reader of some types in a span. If e.Now is zero, it is set to Now.
-func RecordsOf(t testing.TB, src format.Source, db string, types record.TypeSet, s format.Span, e *format.Env) record.Reader {
+func RecordsOf(t testing.TB, src format.Source, db string, types record.TypeSet, s format.Span, e *format.Env) *record.Walker {
 	t.Helper()
 	if e.Now.IsZero() {
 		e.Now = Now
@@ -143,37 +142,7 @@ func RecordsOf(t testing.TB, src format.Source, db string, types record.TypeSet,
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
-}
-
-// ReadNothing reads zero elements between reads of every record, which must neither end a record nor skip elements.
-func ReadNothing(t testing.TB, src format.Source) {
-	t.Helper()
-	count := func(ask bool) (n int) {
-		r := Records(t, src, "0", &format.Env{})
-		defer r.Close()
-		batch := make([]record.Element, 64)
-		for {
-			if _, err := r.Next(); err == io.EOF {
-				return n
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			for err := error(nil); err == nil; {
-				if ask {
-					if got, err := r.Read(nil); got != 0 || err != nil && err != io.EOF {
-						t.Fatalf("%d elements without room, %v", got, err)
-					}
-				}
-				var got int
-				got, err = r.Read(batch)
-				n += got
-			}
-		}
-	}
-	if with, without := count(true), count(false); with != without || with == 0 {
-		t.Errorf("%d elements, %d when none are asked for in between", without, with)
-	}
+	return record.Walk(record.Booked(r, e.Ledger))
 }
 
 // CheckLedger fails the test if rows are missing from the ledger or counted twice.

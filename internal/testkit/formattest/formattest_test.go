@@ -49,7 +49,6 @@ type records struct {
 	headers []record.Header
 	elems   []record.Element // of each record
 	read    int
-	settled []record.Class
 	err     error
 }
 
@@ -74,7 +73,9 @@ func (r *records) Read(dst []record.Element) (int, error) {
 	return n, nil
 }
 
-func (r *records) Settle(c record.Class) { r.settled = append(r.settled, c) }
+func (r *records) Heavy() bool { return false }
+
+func (r *records) End(*record.Record) error { return nil }
 
 func (r *records) Close() error { return nil }
 
@@ -86,19 +87,16 @@ func TestLines(t *testing.T) {
 	for i := range 9 {
 		nine = append(nine, record.Element{Name: []byte{byte('a' + i)}})
 	}
-	r := &records{headers: []record.Header{expired, header("k")}, elems: nine}
+	r := record.Gather(&records{headers: []record.Header{expired, header("k")}, elems: nine}, nil)
 	got := string(Lines(t, r))
 	if strings.Count(got, "\n") != 1 || !strings.Contains(got, `"aw=="`) || !strings.Contains(got, `"aQ=="`) {
 		t.Errorf("rendered %s", got)
 	}
-	if !slices.Equal(r.settled, []record.Class{record.Expired}) {
-		t.Errorf("settled %v", r.settled)
-	}
-	if got := Lines(t, &records{headers: []record.Header{header("empty")}}); len(got) > 0 {
+	if got := Lines(t, record.Gather(&records{headers: []record.Header{header("empty")}}, nil)); len(got) > 0 {
 		t.Errorf("an empty record: %s", got)
 	}
 	broken := errors.New("broken")
-	if got := failures(t, func(t testing.TB) { Lines(t, &records{err: broken}) }); got != "broken" {
+	if got := failures(t, func(t testing.TB) { Lines(t, record.Gather(&records{err: broken}, nil)) }); got != "broken" {
 		t.Errorf("a reader that breaks: %q", got)
 	}
 }
@@ -170,23 +168,25 @@ func TestLedgerChecks(t *testing.T) {
 func TestCheckEqual(t *testing.T) {
 	read := func(ms int64) *record.Fingerprint {
 		h := record.Header{DB: "0", Type: record.Set, Key: []byte("k"), ExpireMS: ms}
-		return Sum(t, &records{headers: []record.Header{h}, elems: []record.Element{{Name: []byte("m")}}})
+		return Sum(t, record.Gather(&records{headers: []record.Header{h}, elems: []record.Element{{Name: []byte("m")}}}, nil))
 	}
 	CheckEqual(t, read(1000), read(1), true)
 	if got := failures(t, func(t testing.TB) { CheckEqual(t, read(1000), read(1), false) }); !strings.Contains(got, "database 0, set") {
 		t.Errorf("expiries that differ: %q", got)
 	}
-	if got := failures(t, func(t testing.TB) { CheckEqual(t, Sum(t, &records{}), Sum(t, &records{}), true) }); got != "nothing was written" {
+	if got := failures(t, func(t testing.TB) {
+		CheckEqual(t, Sum(t, record.Gather(&records{}, nil)), Sum(t, record.Gather(&records{}, nil)), true)
+	}); got != "nothing was written" {
 		t.Errorf("nothing: %q", got)
 	}
-	if got := failures(t, func(t testing.TB) { Sum(t, &records{err: io.ErrUnexpectedEOF}) }); got == "" {
+	if got := failures(t, func(t testing.TB) { Sum(t, record.Gather(&records{err: io.ErrUnexpectedEOF}, nil)) }); got == "" {
 		t.Error("a reader that breaks has a sum")
 	}
 }
 
 func TestLengths(t *testing.T) {
 	var got []string
-	r := NewLengths([]int{0, 2}, record.Of(record.String, record.Hash), false)
+	r := record.Walk(NewLengths([]int{0, 2}, record.Of(record.String, record.Hash), false))
 	elems := make([]record.Element, 4)
 	for {
 		h, err := r.Next()
@@ -203,7 +203,6 @@ func TestLengths(t *testing.T) {
 				s += fmt.Sprintf(" %s=%s", e.Name, e.Value)
 			}
 		}
-		r.Settle(record.Copied)
 		got = append(got, s)
 	}
 	want := []string{`string "" =1 of 0 `, `hash "" 3 of 0 =3  2 of 0 =2  1 of 0 =1 `}

@@ -59,8 +59,7 @@ func Damaged(b []byte, say func([]byte) string) string {
 }
 
 // Told returns a paragraph with all data read from a source: records, findings and ledger. It appends a checksum for
-// each of several other ways to read it: with little memory, without Deep, in small batches, type by type, without
-// elements, and with several strings at once.
+// each of several other ways to read it: with little memory, without Deep, type by type, and without elements.
 func Told(t testing.TB, name string, open func() format.Source) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -82,37 +81,29 @@ func Told(t testing.TB, name string, open func() format.Source) string {
 		return out
 	}
 	out := name + "\n" + way(1<<20, true, 7, false) + "other ways:"
-	for _, other := range []string{way(1, true, 7, false), way(400, true, 1, false), way(1<<20, false, 2, false), way(1<<20, true, 3, true), way(1<<20, true, 0, false),
-		way(1<<20, false, atOnce, false)} {
+	for _, other := range []string{way(1, true, 7, false), way(400, true, 1, false), way(1<<20, false, 2, false), way(1<<20, true, 3, true), way(1<<20, true, 0, false)} {
 		out += fmt.Sprintf(" %08x", crc32.ChecksumIEEE([]byte(other)))
 	}
 	return out + "\n\n"
 }
 
-// atOnce as a batch size reads several strings at once, where the reader can.
-const atOnce = -1
-
-// Tell returns all data read from some types of a database, in batches of this size; 0 reads no elements. The ledger
-// must add up.
+// Tell returns all data read from some types of a database, in batches of this size; 0 reads no elements. Findings
+// follow the records, type by type, as the order of readers depends on their batches. The ledger must add up.
 func Tell(t testing.TB, src format.Source, db string, types record.TypeSet, e *format.Env, batch int) string {
 	t.Helper()
 	var out strings.Builder
+	var found []record.Finding
 	var l record.Ledger
 	e.Ledger = &l
 	e.Report = func(f record.Finding) {
-		fmt.Fprintf(&out, "%s %s, %s of %q in %q %s at %s %d: %s\n", f.Severity, f.Kind, f.Type, f.Key, f.DB, f.Keyspace, f.Place.File, f.Place.Off, f.Detail)
+		found = append(found, f)
 	}
 	r := RecordsOf(t, src, db, types, format.Span{}, e)
-	var several record.StringReader
-	if batch == atOnce {
-		several, _ = r.(record.StringReader)
-		batch = 7
+	if batch == 0 {
+		e.Wanted = func(*record.Header) bool { return false }
 	}
 	dst := make([]record.Element, batch)
 	for {
-		if several != nil && tellStrings(&out, several) {
-			continue
-		}
 		h, err := r.Next()
 		if err == io.EOF {
 			break
@@ -139,28 +130,16 @@ func Tell(t testing.TB, src format.Source, db string, types record.TypeSet, e *f
 	if err := r.Close(); err != nil {
 		fmt.Fprintf(&out, "%v\n", err)
 	}
+	slices.SortStableFunc(found, func(a, b record.Finding) int { return int(a.Type) - int(b.Type) })
+	for _, f := range found {
+		fmt.Fprintf(&out, "%s %s, %s of %q in %q %s at %s %d: %s\n", f.Severity, f.Kind, f.Type, f.Key, f.DB, f.Keyspace, f.Place.File, f.Place.Off, f.Detail)
+	}
 	CheckLedger(t, &l)
 	rows := l.Snapshot()
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		fmt.Fprintf(&out, "%s: %s; %d entries, %d visible\n", name, Classes(&l, name), rows[name].Entries, rows[name].Visible)
 	}
 	return out.String()
-}
-
-// tellStrings reads and reports a batch of strings. It returns false if the reader has no batch.
-func tellStrings(out io.Writer, r record.StringReader) bool {
-	batch, err := r.NextStrings()
-	if err != nil && err != io.EOF {
-		fmt.Fprintf(out, "%v\n", err)
-	}
-	for i := range batch {
-		s := &batch[i]
-		fmt.Fprintf(out, "at once %q in %q expires %d %t %s: %.40q\n", s.Key, s.DB, s.ExpireMS, s.Expired, s.Class, s.Value)
-		if s.Expired {
-			s.Class = record.Expired
-		}
-	}
-	return len(batch) > 0
 }
 
 // EachDamage calls f with b, every truncation of b, b with an extra byte, and b with any byte changed.

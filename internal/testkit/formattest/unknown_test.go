@@ -304,7 +304,7 @@ func (s *sample) records(src format.Source, span *format.Span) (records map[stri
 			}
 		}}
 		r := formattest.RecordsOf(s.t, src, db, record.AllTypes, *span, e)
-		if err := readAll(r, records); err != nil {
+		if err := readAll(r.Reader, records); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -318,7 +318,8 @@ func (s *sample) records(src format.Source, span *format.Span) (records map[stri
 }
 
 // readAll reads records into texts by their names.
-func readAll(r record.Reader, records map[string]string) error {
+func readAll(reader record.Reader, records map[string]string) error {
+	r := record.Walk(reader)
 	var elems [8]record.Element
 	for {
 		h, err := r.Next()

@@ -15,8 +15,9 @@ import (
 )
 
 // Read reads records in the form of Records, without those that have expired and fields that have.
-func Read(t testing.TB, into map[string]string, r record.Reader) {
+func Read(t testing.TB, into map[string]string, reader record.Reader) {
 	t.Helper()
+	r := record.Walk(reader)
 	defer func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -41,7 +42,7 @@ func Read(t testing.TB, into map[string]string, r record.Reader) {
 	}
 }
 
-func elements(t testing.TB, r record.Reader, h *record.Header) []string {
+func elements(t testing.TB, r *record.Walker, h *record.Header) []string {
 	typ := h.Type
 	var last string
 	if typ == record.Stream {

@@ -42,6 +42,7 @@ type coder struct {
 	want     record.Hasher
 	got      record.Hasher
 	types    map[rdb.Type]int
+	feed     record.Feeder
 	elements []record.Element
 	spilt    []byte // parts passed to Spill
 	prefix   []byte
@@ -55,7 +56,10 @@ func (c *coder) Begin(h *record.Header) error {
 	return nil
 }
 
-func (c *coder) Write(elems []record.Element) error {
+// Write implements record.Writer.
+func (c *coder) Write(b *record.Batch) error { return c.feed.Feed(b, c, nil) }
+
+func (c *coder) Elements(elems []record.Element) error {
 	elems = append(c.elements[:0], elems...)
 	for i := range elems {
 		if elems[i].Kind == record.Group && !c.e.Version.EntriesRead() {
