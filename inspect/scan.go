@@ -213,15 +213,11 @@ func (s *Scan) OpenSorted(ctx context.Context, p Part) (record.Reader, error) {
 
 // OpenShared is OpenSorted for one of several parts that are read at once.
 func (s *Scan) OpenShared(ctx context.Context, p Part) (record.Reader, error) {
-	r, err := s.records(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	r = s.Apply(ctx, p.shared(ctx, s.Meter.Reader(r, p.Bytes)), nil)
-	if !s.Source.Sorted() {
+	r, err := s.open(ctx, p, nil)
+	if err == nil && !s.Source.Sorted() {
 		r = sorted.Records(r, sorted.Options{Memory: s.memory() / 4 / int64(s.workers()), TempDir: s.TempDir})
 	}
-	return r, nil
+	return r, err
 }
 
 // Pieces cuts the source into parts of about some bytes on disk, each in key order. They depend on the source alone.

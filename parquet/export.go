@@ -147,7 +147,8 @@ type part struct {
 	text  texts
 
 	open    [record.NumTypes]*file
-	h       record.Header
+	feed    record.Feeder
+	h       record.Kept
 	current *file // of the record; nil before its first element
 	done    []written
 }
@@ -162,12 +163,16 @@ type file struct {
 
 // Begin starts a record.
 func (p *part) Begin(h *record.Header) error {
-	p.h, p.current = *h, nil
+	p.h.Keep(h)
+	p.current = nil
 	return nil
 }
 
-// Write appends elements.
-func (p *part) Write(elems []record.Element) error {
+// Write writes the records of a batch.
+func (p *part) Write(b *record.Batch) error { return p.feed.Feed(b, p, nil) }
+
+// Elements appends elements.
+func (p *part) Elements(elems []record.Element) error {
 	if len(elems) == 0 {
 		return nil
 	}
@@ -197,7 +202,7 @@ func (p *part) begin() (err error) {
 	if t := p.h.Type; t == record.Hash || t == record.Set || t == record.ZSet {
 		f.line.ByName = f.line.ByName && p.h.ByName
 	}
-	if err := f.rows.begin(&p.h); err != nil {
+	if err := f.rows.begin(&p.h.Header); err != nil {
 		return err
 	}
 	f.line.Records++

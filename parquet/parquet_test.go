@@ -97,7 +97,7 @@ func checkSpans(t *testing.T, src format.Source, read func(record.TypeSet) recor
 		all.Merge(formattest.Sum(t, formattest.RecordsOf(t, src, "0", record.AllTypes, s, env)))
 	}
 	formattest.CheckEqual(t, &all, sum(t, read), false)
-	r := record.Merge(byType(read)...)
+	r := record.Walk(record.Merge(byType(read)...))
 	defer r.Close()
 	for n := 0; ; n++ {
 		h, err := r.Next()
@@ -156,14 +156,15 @@ type prefixed struct {
 	prefix string
 }
 
-func (p *prefixed) Next() (*record.Header, error) {
-	h, err := p.Reader.Next()
+func (p *prefixed) Next() (*record.Batch, error) {
+	b, err := p.Reader.Next()
 	if err != nil {
 		return nil, err
 	}
-	c := *h
-	c.Key = append([]byte(p.prefix), h.Key...)
-	return &c, nil
+	for i := range b.Records {
+		b.Records[i].Key = append([]byte(p.prefix), b.Records[i].Key...)
+	}
+	return b, nil
 }
 
 // TestText checks that bytes which are not UTF-8 are refused by name, or replaced and counted.
@@ -212,10 +213,11 @@ func TestRefused(t *testing.T) {
 }
 
 // pumped writes records with few elements.
-func pumped(t *testing.T, w record.Writer, h record.Header, elems ...record.Element) {
+func pumped(t *testing.T, to record.Writer, h record.Header, elems ...record.Element) {
 	t.Helper()
 	h.DB = "0"
-	if err := errors.Join(w.Begin(&h), w.Write(elems), w.End()); err != nil {
+	w := to.(*part)
+	if err := errors.Join(w.Begin(&h), w.Elements(elems), w.End()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -424,7 +426,7 @@ func tell(t *testing.T, dir, path string, b []byte, want *record.Fingerprint, si
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := fixtures.Sum(r)
+			f, err := fixtures.Sum(record.Booked(r, &l))
 			if err != nil && salvage && !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Fatalf("%s: %v", path, err)
 			}
@@ -439,6 +441,8 @@ func tell(t *testing.T, dir, path string, b []byte, want *record.Fingerprint, si
 			*silent++
 			t.Logf("%s: %d bytes", path, len(b))
 		}
-		formattest.CheckLedger(t, &l)
+		if all != nil { // after an error a batch is not counted
+			formattest.CheckLedger(t, &l)
+		}
 	}
 }

@@ -42,21 +42,21 @@ type reader struct {
 	vals  [numColumns]int // number of the current row's value; -1: null
 	ready bool            // a row was moved to and not yet read
 
-	h       record.Header
-	key     []byte
-	keyID   int64 // in the row group's dictionary; -1: none
-	class   record.Class
-	rows    int64 // of the record
-	current bool
-	elems   int64
-	tally   record.Tally
+	h      record.Header
+	key    []byte
+	keyID  int64 // in the row group's dictionary; -1: none
+	rows   int64 // of the record
+	elems  int64
+	tally  record.Tally
+	places *record.Places
 }
 
-func newReader(s *source, t table, lines []*fileLine, span format.Span, e *format.Env) *reader {
+func newReader(s *source, t table, lines []*fileLine, span format.Span, e *format.Env) record.Reader {
 	for len(lines) > 1 && string(lines[1].Groups[0].First) <= string(span.Lo) && span.Lo != nil { // no record is in two files
 		lines = lines[1:]
 	}
-	return &reader{s: s, t: t, env: e, span: span, lines: lines}
+	name := t.db + "/" + t.typ.String()
+	return record.Gather(&reader{s: s, t: t, env: e, span: span, lines: lines, places: &record.Places{Meta: name, Elems: name}}, nil)
 }
 
 // path returns the path of the current file.
@@ -249,11 +249,6 @@ func (r *reader) sameRecord() bool {
 
 // Next moves to the next record.
 func (r *reader) Next() (*record.Header, error) {
-	if r.current {
-		if err := r.finish(); err != nil {
-			return nil, err
-		}
-	}
 	for {
 		if err := r.row(); err != nil {
 			return nil, err
@@ -262,19 +257,24 @@ func (r *reader) Next() (*record.Header, error) {
 		if r.span.Hi != nil && bytes.Compare(key, r.span.Hi) >= 0 {
 			return nil, io.EOF
 		}
-		r.current, r.class, r.rows, r.elems = true, record.Copied, 0, 0
-		if err := r.begin(key); err != nil {
-			if err = r.damage(err); err != nil {
-				return nil, err
-			}
-			r.class = record.Malformed
-			if err := r.finish(); err != nil {
-				return nil, err
-			}
-			continue
+		r.rows, r.elems = 0, 0
+		err := r.begin(key)
+		if err == nil {
+			return &r.h, nil
 		}
-		return &r.h, nil
+		if err = r.damage(err); err == nil {
+			err = r.finish()
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.tally.Rows[record.Malformed] += r.rows
 	}
+}
+
+// Heavy reports whether elements wait until they are wanted.
+func (r *reader) Heavy() bool {
+	return r.t.typ == record.Stream || r.env.Wanted != nil && !r.env.Wanted(&r.h)
 }
 
 // begin fills the header from the first row of a record.
@@ -494,6 +494,18 @@ func (r *reader) entry(e *record.Element, id []byte) error {
 	}
 }
 
+// End skips the rest of the record. The first row of a stream is that of the record, others are of elements.
+func (r *reader) End(rec *record.Record) error {
+	if err := r.finish(); err != nil {
+		return err
+	}
+	rec.Rows = record.Rows{Of: r.places, Elems: r.rows}
+	if r.t.typ == record.Stream || r.t.typ == record.String {
+		rec.Rows.Meta, rec.Rows.Elems = min(1, r.rows), max(0, r.rows-1)
+	}
+	return nil
+}
+
 // finish skips the rest of the record and counts its rows.
 func (r *reader) finish() error {
 	for {
@@ -507,16 +519,9 @@ func (r *reader) finish() error {
 		r.ready = false
 		r.rows++
 	}
-	r.count()
-	return nil
-}
-
-// count counts the rows of a record that were read.
-func (r *reader) count() {
-	r.tally.Rows[r.class] += r.rows
 	r.tally.Entries += r.rows
 	r.tally.Visible += r.rows
-	r.rows, r.current = 0, false
+	return nil
 }
 
 // damage reports damage as a finding, and returns other errors.
@@ -556,25 +561,9 @@ func (r *reader) missing() string {
 	return text
 }
 
-// Settle sets the class of the current record.
-func (r *reader) Settle(c record.Class) {
-	if r.class != record.Malformed {
-		r.class = c
-	}
-}
-
-// name returns the name of the table in the ledger.
-func (r *reader) name() string { return r.t.db + "/" + r.t.typ.String() }
-
-// Counted passes the number of copied rows to f.
-func (r *reader) Counted(f record.CountFunc) { r.tally.Counted(r.name(), f) }
-
 // Close adds the counts to the ledger.
 func (r *reader) Close() error {
-	if r.current {
-		r.count()
-	}
-	r.env.Ledger.Add(r.name(), &r.tally)
+	r.env.Ledger.Add(r.places.Meta, &r.tally)
 	r.u.Close()
 	return nil
 }

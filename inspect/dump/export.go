@@ -68,44 +68,24 @@ func export(ctx context.Context, s *inspect.Scan, p inspect.Part, w record.Write
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	e := inspect.NewElements(ctx, r)
-	for n := 1; ; n++ {
-		if n%inspect.CheckEvery == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		h, err := r.Next()
+	for {
+		b, err := r.Next()
 		if err == io.EOF {
 			return nil
 		}
 		if err == nil {
-			err = exportRecord(h, e, w, records)
+			err = w.Write(b)
+		}
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
 		}
 		if err != nil {
 			return err
 		}
-	}
-}
-
-func exportRecord(h *record.Header, e *inspect.Elements, w record.Writer, records *atomic.Int64) error {
-	if err := w.Begin(h); err != nil {
-		return err
-	}
-	some := h.Type == record.Stream
-	for {
-		batch, err := e.Next()
-		if err != nil {
-			return err
-		}
-		if len(batch) == 0 {
-			break
-		}
-		some = true
-		if err := w.Write(batch); err != nil {
-			return err
+		for i := range b.Records {
+			if b.Ends(i) && !b.Records[i].Out() {
+				records.Add(1)
+			}
 		}
 	}
-	if some {
-		records.Add(1)
-	}
-	return w.End()
 }
