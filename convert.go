@@ -23,6 +23,16 @@ type ConvertOptions struct {
 	Filter *Filter
 	// AllowLoss lists the kinds of losses to accept, like kvferry convert --allow-loss.
 	AllowLoss []string
+	// OnConflict is what happens to a key that exists under several types if the target holds one.
+	OnConflict OnConflict
+	// Instances is the number of instances of each database of a floyd target; 0 means 3.
+	Instances int
+	// Namespace is the name of database 0, or of the only one, in a target with named databases; "" means the database
+	// that clients start in.
+	Namespace string
+	// RDBVersion is the version of the RDB files of an rdb or aof target, as of kvferry convert --rdb-version; ""
+	// means the default.
+	RDBVersion string
 	// Resume continues an unfinished conversion and keeps the work of this one if it fails for any reason. Without
 	// it, work is kept only if ctx is cancelled or a disk is full.
 	Resume bool
@@ -32,10 +42,22 @@ type ConvertOptions struct {
 	ForceSpace bool
 	// DryRun reads the source and reports what would be written and lost, without writing it.
 	DryRun bool
+	// Estimate is a dry run that reads only a sample of the source. Losses that the sample does not have are not found.
+	Estimate bool
 	// NoProve publishes the target without reading it back.
 	NoProve bool
 	// Progress, if not nil, is called a few times per second.
 	Progress func(Progress)
+}
+
+// OnConflict chooses among the records of a key that exists under several types if the target holds one of them. The
+// zero value makes the others a loss, same-name.
+type OnConflict struct {
+	// Rename keeps the others as name:type.
+	Rename bool
+	// Keep lists the types that keep the name, the first one first; the others are left out. If it is empty but not
+	// nil, the first type in the order of Records does.
+	Keep []record.Type
 }
 
 // Progress is the state of a running conversion.
@@ -107,7 +129,7 @@ func Convert(ctx context.Context, source, target string, o *ConvertOptions) (*Co
 		return nil, err
 	}
 	run := convert.Run
-	if o.DryRun {
+	if o.DryRun || o.Estimate {
 		run = convert.DryRun
 	}
 	rep, err := run(ctx, opts)
@@ -123,7 +145,11 @@ func Convert(ctx context.Context, source, target string, o *ConvertOptions) (*Co
 
 func (o *ConvertOptions) options(source, target string) (*convert.Options, error) {
 	c := catalog.Default()
-	d, err := find(c, source, &o.Options)
+	read := o.Options
+	if read.Memory <= 0 {
+		read.Memory = convertMemory
+	}
+	d, err := find(c, source, &read)
 	if err != nil {
 		return nil, err
 	}
@@ -134,13 +160,43 @@ func (o *ConvertOptions) options(source, target string) (*convert.Options, error
 	if _, ok := out.Format.(format.Remote); ok {
 		return nil, format.Usagef("%s: servers are written by the command kvferry convert", target)
 	}
+	if out.Format, err = o.format(out.Format); err != nil {
+		return nil, err
+	}
+	if o.Resume && o.Filter != nil && o.Filter.Func != nil {
+		return nil, format.Usagef("a conversion with Filter.Func cannot be resumed: whether it selected the same records before is unknown; " +
+			"start over with Discard")
+	}
 	sel, err := o.Filter.selection(d.o.Now)
 	if err != nil {
 		return nil, err
 	}
 	return &convert.Options{Source: d.found.Input(d.openOptions()), Target: out, Selection: sel, AllowLoss: o.AllowLoss,
 		Now: d.o.Now, NowGiven: !o.Now.IsZero(), Workers: d.o.Workers, Memory: d.o.Memory, TempDir: d.o.TempDir,
-		NoProve: o.NoProve, Resume: o.Resume, Discard: o.Discard, ForceSpace: o.ForceSpace, Tool: "library", Progress: o.progress()}, nil
+		NoProve: o.NoProve, Resume: o.Resume, Discard: o.Discard, ForceSpace: o.ForceSpace, Tool: "library", Progress: o.progress(),
+		Rename: o.OnConflict.Rename, Prefer: o.OnConflict.Keep, Instances: o.Instances, Namespace: o.Namespace, Estimate: o.Estimate}, nil
+}
+
+// format returns the format of the target with the version asked for. It refuses options that do not apply to it.
+func (o *ConvertOptions) format(f format.Format) (format.Format, error) {
+	limits, name := f.Limits(), format.LocationName(f)
+	switch {
+	case o.Namespace != "" && limits.Numbered:
+		return nil, format.Usagef("Namespace %q: databases of %s have numbers", o.Namespace, name)
+	case o.Instances < 0 || o.Instances > 1024:
+		return nil, format.Usagef("Instances %d: want 1 to 1024, or 0 for the default", o.Instances)
+	case o.Instances != 0 && limits.Instances == 0:
+		return nil, format.Usagef("Instances %d: %s does not spread keys over instances", o.Instances, name)
+	case o.OnConflict.Rename && o.OnConflict.Keep != nil:
+		return nil, format.Usagef("OnConflict: Rename and Keep do not go together")
+	case o.RDBVersion == "":
+		return f, nil
+	}
+	f, err := catalog.WithRDBVersion(f, o.RDBVersion)
+	if err != nil {
+		return nil, format.Usagef("RDBVersion %q: %w", o.RDBVersion, err)
+	}
+	return f, nil
 }
 
 func (o *ConvertOptions) progress() func(convert.Progress) {

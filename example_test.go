@@ -10,6 +10,7 @@ import (
 
 	"kvferry"
 	"kvferry/fixtures"
+	"kvferry/inspect/compare"
 	"kvferry/record"
 )
 
@@ -129,4 +130,90 @@ func ExampleConvert() {
 	// refused: 5 inner-nul
 	// refused: 217 same-name
 	// 548 records, proved: true
+}
+
+// Pika 4 holds a name under one type only. Rename keeps the other records of such a key as name:type.
+func ExampleConvert_rename() {
+	dir, remove := bundled("nemo-basic")
+	defer remove()
+	ctx := context.Background()
+	target := filepath.Join(filepath.Dir(dir), "new")
+	_, err := kvferry.Convert(ctx, dir, "pika4:"+target, &kvferry.ConvertOptions{
+		Filter:     &kvferry.Filter{Match: []string{"s1:stale0"}},
+		OnConflict: kvferry.OnConflict{Rename: true},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	d, err := kvferry.Open(ctx, target, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer d.Close()
+	for r, err := range d.Records(ctx, nil) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(r.Type, string(r.Key))
+	}
+	// Output:
+	// string s1:stale0
+	// hash s1:stale0:hash
+	// list s1:stale0:list
+	// set s1:stale0:set
+	// zset s1:stale0:zset
+}
+
+func ExampleDataset_Diff() {
+	dir, remove := bundled("nemo-basic")
+	defer remove()
+	ctx := context.Background()
+	target := filepath.Join(filepath.Dir(dir), "new")
+	// A filter can be a function.
+	_, err := kvferry.Convert(ctx, dir, "pika3:"+target, &kvferry.ConvertOptions{Filter: &kvferry.Filter{
+		Types: []record.Type{record.Hash},
+		Func:  func(h *record.Header) bool { return string(h.Key) != "s1:stale0" }}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	a, err := kvferry.Open(ctx, dir, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer a.Close()
+	b, err := kvferry.Open(ctx, target, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Close()
+	res, err := a.Diff(ctx, b, &kvferry.DiffOptions{
+		Filter: &kvferry.Filter{Types: []record.Type{record.Hash}},
+		Tell: func(d *compare.Difference) error {
+			fmt.Println(d.Side, d.Header.Type, string(d.Header.Key))
+			return nil
+		}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("missing:", res.Missing, "extra:", res.Extra, "differing:", res.Differing)
+	// Output:
+	// missing hash s1:stale0
+	// missing: 1 extra: 0 differing: 0
+}
+
+func ExampleDataset_Inspect() {
+	dir, remove := bundled("nemo-basic")
+	defer remove()
+	ctx := context.Background()
+	d, err := kvferry.Open(ctx, dir, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer d.Close()
+	s, err := d.Inspect(ctx, &kvferry.InspectOptions{Top: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(s.Records(), "records; the largest:", string(s.TopBytes[0].Key))
+	// Output: 548 records; the largest: s1:l1MB
 }

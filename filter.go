@@ -28,6 +28,9 @@ type Filter struct {
 	// ExpireFrom and ExpireTo limit the expiry: from <= expiry < to; a zero time sets no limit. If either is
 	// set, records that never expire are left out.
 	ExpireFrom, ExpireTo time.Time
+	// Func, if not nil, selects records by their headers, after the conditions above. It is called from several
+	// goroutines, must return the same whenever it is called, and must not keep the header.
+	Func func(*record.Header) bool
 	// MinElements and MinBytes leave out smaller records.
 	MinElements, MinBytes int64
 }
@@ -37,7 +40,8 @@ func (f *Filter) selection(now time.Time) (*filter.Selection, error) {
 	if f == nil {
 		return sel, nil
 	}
-	sel.Filter = filter.Filter{Types: record.Of(f.Types...), DBs: f.Databases, Match: f.Match, Regex: f.Regex, Sample: f.Sample}
+	sel.Filter = filter.Filter{Types: record.Of(f.Types...), DBs: f.Databases, Match: f.Match, Regex: f.Regex, Sample: f.Sample,
+		Where: f.Func}
 	if len(f.Keys) > 0 {
 		sel.Keys = make(map[string]struct{}, len(f.Keys))
 		for _, k := range f.Keys {

@@ -12,6 +12,7 @@ package kvferry
 import (
 	"context"
 	"io"
+	"runtime"
 	"time"
 
 	"kvferry/catalog"
@@ -24,17 +25,24 @@ import (
 	"kvferry/store"
 )
 
-// defaultMemory is the memory limit if Options sets no other.
-const defaultMemory = 256 << 20
+// Memory limits if Options sets no other, as on the command line.
+const (
+	readMemory    = 256 << 20
+	convertMemory = 512 << 20
+)
+
+// maxWorkers is the most that Workers may be by default.
+const maxWorkers = 256
 
 // Options control how a dataset is read. The zero value has the defaults of the command line.
 type Options struct {
 	// Now is the time at which keys count as expired; zero means the time of the call.
 	Now time.Time
-	// Workers is the number of parts read in parallel; 0 means 1. Results do not depend on it.
+	// Workers is the number of parts read in parallel; 0 means one per CPU. Results do not depend on it.
 	Workers int
-	// Memory limits the bytes that are buffered; 0 means 256 MiB. Anything that does not fit is written to files
-	// in TempDir; "" means the system's directory for temporary files.
+	// Memory limits the bytes that are buffered; 0 means 256 MiB, for a conversion 512 MiB. Anything that does not
+	// fit is written to files in TempDir; "" means the system's directory for temporary files, for a conversion that
+	// of the target.
 	Memory  int64
 	TempDir string
 	// WALDir is the directory of the write-ahead logs; "" means that they are next to the tables.
@@ -60,7 +68,10 @@ func (o *Options) orDefault() Options {
 		out.Now = time.Now()
 	}
 	if out.Memory <= 0 {
-		out.Memory = defaultMemory
+		out.Memory = readMemory
+	}
+	if out.Workers <= 0 {
+		out.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
 	}
 	return out
 }

@@ -9,11 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"kvferry/fixtures"
+	"kvferry/inspect/keyshape"
 	"kvferry/record"
 )
 
@@ -219,6 +223,104 @@ func TestConvertOptions(t *testing.T) {
 	}
 	if _, err := os.Stat(done.ReportFile); err != nil || told == 0 {
 		t.Errorf("%v; progress was told %d times", err, told)
+	}
+}
+
+// TestTargetOptions checks that options of a target have an effect, and are refused where they have none.
+func TestTargetOptions(t *testing.T) {
+	ctx, src := context.Background(), fixtures.Unpack(t, "nemo-basic")
+	only := &Filter{Types: []record.Type{record.String}, Func: func(h *record.Header) bool { return string(h.Key) == "s1:stale0" }}
+	for i, c := range []struct {
+		target string
+		o      ConvertOptions
+		want   string // in the error
+	}{
+		{"pika4", ConvertOptions{Instances: 2}, ""},
+		{"kvrocks", ConvertOptions{Namespace: "ns"}, ""},
+		{"rdb", ConvertOptions{RDBVersion: "12"}, ""},
+		{"pika4", ConvertOptions{Estimate: true}, ""},
+		{"pika3", ConvertOptions{Instances: 2}, "does not spread keys"},
+		{"pika4", ConvertOptions{Instances: 2000}, "want 1 to 1024"},
+		{"pika4", ConvertOptions{Namespace: "ns"}, "have numbers"},
+		{"pika4", ConvertOptions{RDBVersion: "9"}, "writes no RDB files"},
+		{"rdb", ConvertOptions{RDBVersion: "x"}, `RDBVersion "x"`},
+		{"pika4", ConvertOptions{OnConflict: OnConflict{Rename: true, Keep: []record.Type{record.Set}}}, "do not go together"},
+		{"pika4", ConvertOptions{Resume: true}, "cannot be resumed"},
+	} {
+		dst := filepath.Join(t.TempDir(), "new")
+		c.o.Filter = only
+		done, err := Convert(ctx, src, c.target+":"+dst, &c.o)
+		var usage *UsageError
+		if c.want != "" {
+			if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%d: %v, want %s", i, err, c.want)
+			}
+			continue
+		}
+		if err != nil || done.Proved == c.o.Estimate {
+			t.Fatalf("%d: %+v, %v", i, done, err)
+		}
+		there := func(name string) bool { _, err := os.Stat(filepath.Join(dst, name)); return err == nil }
+		switch {
+		case c.o.Estimate:
+			if there(".") {
+				t.Error("an estimate wrote the target")
+			}
+			continue
+		case c.o.Instances != 0 && (!there("db0/1") || there("db0/2")):
+			t.Errorf("%d instances: %v", c.o.Instances, err)
+		case c.o.RDBVersion != "":
+			if head, err := os.ReadFile(dst); err != nil || !strings.HasPrefix(string(head), "REDIS0012") {
+				t.Errorf("an RDB file of version 12: %.9s, %v", head, err)
+			}
+		}
+		d, err := Open(ctx, dst, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.o.Namespace != "" && !slices.Contains(d.Databases(), "ns") {
+			t.Errorf("the databases are %q", d.Databases())
+		}
+		if sum, err := d.Inspect(ctx, nil); err != nil || sum.Records() != 1 {
+			t.Errorf("%d: %+v, %v", i, sum, err)
+		}
+		d.Close()
+	}
+}
+
+// TestDefaults checks that the zero value of Options means what the command line does.
+func TestDefaults(t *testing.T) {
+	o := (*Options)(nil).orDefault()
+	if o.Workers != min(runtime.GOMAXPROCS(0), maxWorkers) || o.Memory != readMemory || o.Now.IsZero() {
+		t.Errorf("%+v", o)
+	}
+	c, err := new(ConvertOptions).options(fixtures.Unpack(t, "nemo-basic"), "pika3:"+filepath.Join(t.TempDir(), "new"))
+	if err != nil || c.Memory != convertMemory || c.Workers != o.Workers {
+		t.Errorf("a conversion: %+v, %v", c, err)
+	}
+}
+
+// TestInspectDefaults checks that prefixes are found as on the command line, and that commands name the dataset.
+func TestInspectDefaults(t *testing.T) {
+	dir := fixtures.Unpack(t, "nemo-basic")
+	d, err := Open(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	zero, err := d.Inspect(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual, err := d.Inspect(t.Context(), &InspectOptions{Top: 20, Delimiter: keyshape.Auto, Depth: keyshape.MaxDepth})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(usual.Prefixes.Children) == 0 || !reflect.DeepEqual(zero.Prefixes, usual.Prefixes) {
+		t.Errorf("prefixes\n%+v, want\n%+v", zero.Prefixes, usual.Prefixes)
+	}
+	if len(zero.Deletable) == 0 || !slices.Contains(zero.Deletable[0].Command, dir) {
+		t.Errorf("deletable: %+v", zero.Deletable)
 	}
 }
 

@@ -57,7 +57,7 @@ func (p *pass) sortList() (bool, error) {
 		}
 		p.rows++
 		p.tmp = codec.AppendData(p.tmp[:0], d)
-		if err := p.sorter.Add(codec.RankFloat(d.Number()), p.tmp, p.val); err != nil {
+		if err := p.sorter.Add(record.RankScore(d.Number()), p.tmp, p.val); err != nil {
 			return false, err
 		}
 		p.have = false

@@ -146,7 +146,7 @@ func (w *writer) member(e *record.Element) error {
 	w.val = append(w.val[:0], byte(codec.KindSort), 0)
 	w.tail = codec.AppendFloat(append(w.tail[:0], byte(codec.KindSort), 2), e.Score)
 	w.tail = codec.AppendText(w.tail, e.Name)
-	if err := w.sorts.Add(codec.RankFloat(e.Score), w.tail, w.val); err != nil {
+	if err := w.sorts.Add(record.RankScore(e.Score), w.tail, w.val); err != nil {
 		return err
 	}
 	w.val = codec.AppendFloat(append(w.val[:0], byte(codec.KindScore), 1), e.Score)

@@ -3,6 +3,7 @@
 package catalog
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"kvferry/ardb"
@@ -84,4 +85,15 @@ func peekLMDB(dir string) (format.StoreEvidence, error) {
 		ev.Keyspaces = append(ev.Keyspaces, format.KeyspaceEvidence{Name: name})
 	}
 	return ev, err
+}
+
+// WithRDBVersion returns a target's format with another version of RDB files, one of rdb.Versions.
+func WithRDBVersion(f format.Format, version string) (format.Format, error) {
+	switch f.Name() {
+	case redis.Name:
+		return redis.WithVersion(version)
+	case aof.Name:
+		return aof.WithVersion(version)
+	}
+	return nil, fmt.Errorf("%s writes no RDB files", format.LocationName(f))
 }

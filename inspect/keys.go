@@ -36,13 +36,17 @@ func (p Part) cut(keys []format.Span) Part {
 
 // records returns a reader of the records of a part, of which it seeks the spans.
 func (s *Scan) records(ctx context.Context, p Part) (record.Reader, error) {
-	env := s.Env()
 	if p.spans == nil {
-		return s.Source.Records(ctx, p.DB, p.Types, p.Span, env)
+		return s.Source.Records(ctx, p.DB, p.Types, p.Span, s.Env())
 	}
-	readers := make([]func() (record.Reader, error), len(p.spans))
-	for i, span := range p.spans {
-		readers[i] = func() (record.Reader, error) { return s.Source.Records(ctx, p.DB, p.Types, span, env) }
+	return s.Spans(ctx, p.DB, p.Types, p.spans, s.Env()), nil
+}
+
+// Spans returns a reader of spans of keys, which it opens one after the other.
+func (s *Scan) Spans(ctx context.Context, db string, types record.TypeSet, spans []format.Span, env *format.Env) record.Reader {
+	readers := make([]func() (record.Reader, error), len(spans))
+	for i, span := range spans {
+		readers[i] = func() (record.Reader, error) { return s.Source.Records(ctx, db, types, span, env) }
 	}
-	return record.Concat(readers...), nil
+	return record.Concat(readers...)
 }

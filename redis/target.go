@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,15 +56,23 @@ type part struct {
 
 // create starts a target.
 func create(f *rdbFormat, location string, o *format.CreateOptions) (format.Target, error) {
-	for _, name := range o.DBs {
-		if n, err := strconv.ParseUint(name, 10, 31); err != nil || strconv.FormatUint(n, 10) != name {
-			return nil, fmt.Errorf("%s: database %q: databases of an RDB file have numbers", location, name)
-		}
+	if err := checkNumbers(o.DBs); err != nil {
+		return nil, fmt.Errorf("%s: %w", location, err)
 	}
 	if err := disk.MkdirAll(location); err != nil {
 		return nil, err
 	}
 	return &target{format: f, dir: location, o: *o, syncs: disk.NewSyncer(maxSyncs), sections: map[int]*part{}}, nil
+}
+
+// checkNumbers refuses databases without a number.
+func checkNumbers(dbs []string) error {
+	for _, name := range dbs {
+		if n, err := strconv.ParseUint(name, 10, 31); err != nil || strconv.FormatUint(n, 10) != name {
+			return fmt.Errorf("database %q: databases of an RDB file have numbers", name)
+		}
+	}
+	return nil
 }
 
 // Losses lists the parts of a record that the file cannot hold.
@@ -113,7 +120,11 @@ func (t *target) section(n int) string { return filepath.Join(t.dir, fmt.Sprintf
 
 // Shard starts a section.
 func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record.Writer, error) {
-	return newWriter(t, n, db, memory)
+	f, err := t.newFile(n)
+	if err != nil {
+		return nil, err
+	}
+	return t.writer(f, n, db, memory), nil
 }
 
 // done adds a finished section.
@@ -323,11 +334,7 @@ func (t *target) join(ctx context.Context, path string) error {
 			j.place(t.section(p.N), p)
 		}
 	}
-	end := rdb.AppendEOF(nil)
-	if t.format.version.Number >= 5 {
-		end = binary.LittleEndian.AppendUint64(end, crc64.Update(j.sum, end))
-	}
-	j.write(end)
+	j.write(rdb.AppendEnd(nil, t.format.version, j.sum))
 	return errors.Join(j.copy(ctx, t.o.Build.Spare), f.Close())
 }
 

@@ -28,13 +28,19 @@ func formatOf(t testing.TB, version string) format.Format {
 // write creates a file of random records in two databases and several shards, and returns it as reopened by the target.
 func write(t testing.TB, path string, f format.Format, records int, now time.Time) (format.Source, *record.Fingerprint) {
 	t.Helper()
-	limits := f.Limits()
-	limits.Types &^= record.Of(record.Other)
 	dst, err := f.Create(context.Background(), path, &format.CreateOptions{DBs: []string{"0", "12"}, TempDir: t.TempDir(),
 		Now: fixtures.Clock, Reopen: &format.OpenOptions{}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	want := fill(t, dst, f.Limits(), records, now)
+	return formattest.Finish(t, dst), want
+}
+
+// fill writes the records of write.
+func fill(t testing.TB, dst format.Target, limits format.Limits, records int, now time.Time) *record.Fingerprint {
+	t.Helper()
+	limits.Types &^= record.Of(record.Other)
 	var want record.Fingerprint
 	for n, db := range []string{"0", "0", "12"} {
 		for _, sum := range []bool{true, false} {
@@ -46,7 +52,7 @@ func write(t testing.TB, path string, f format.Format, records int, now time.Tim
 				want.Merge(formattest.Sum(t, r))
 				continue
 			}
-			w, err := dst.Shard(n, db, f.Limits().Types, 0)
+			w, err := dst.Shard(n, db, limits.Types, 0)
 			if err == nil {
 				err = fixtures.Pump(w, r)
 			}
@@ -58,7 +64,7 @@ func write(t testing.TB, path string, f format.Format, records int, now time.Tim
 			}
 		}
 	}
-	return formattest.Finish(t, dst), &want
+	return &want
 }
 
 // fitted applies the target's losses to records.

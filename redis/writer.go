@@ -3,6 +3,7 @@ package redis
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 
 	"kvferry/internal/sys/bufpool"
@@ -16,10 +17,23 @@ import (
 // writeBuffer is the size of a write.
 const writeBuffer = 256 << 10
 
+// output takes the bytes of a section.
+type output interface {
+	io.Writer
+	// Begun returns the count of the large value that begins, or 0 if it is known only at its end.
+	Begun() (uint64, error)
+	// Counted receives the count of a large value at its end, with the offset of its encoding in the section.
+	Counted(n uint64, off int64, encoded []byte) error
+	// Waits returns how many of n buffered bytes wait for more; off is their offset in the section. With n = 0 the
+	// bytes so far are whole items.
+	Waits(n int, off int64) int
+	Close(*part) error
+	Abort()
+}
+
 // writer writes a section.
 type writer struct {
-	t      *target
-	f      *disk.File
+	out    output
 	feed   record.Feeder
 	part   part
 	enc    encode.Encoder
@@ -28,6 +42,8 @@ type writer struct {
 	typ    record.Type
 	bare   record.Keyless
 	whole  bool // the record is complete in buf
+	keep   func(*record.Header) bool
+	skip   bool // keep does not keep the record
 	buf    []byte
 	off    int64 // offset of buf in the section
 	count  int64 // offset of the count of a spilled value; 0: not spilled
@@ -40,18 +56,11 @@ type sum struct {
 	n   int64
 }
 
-func newWriter(t *target, n int, db string, memory int64) (*writer, error) {
-	f, err := disk.Create(t.section(n))
-	if err != nil {
-		return nil, err
-	}
-	if t.o.Build.Sync {
-		f.Stream()
-	}
-	w := &writer{t: t, f: f, part: part{N: n, DB: db, Version: t.format.version.String()}}
+func (t *target) writer(out output, n int, db string, memory int64) *writer {
+	w := &writer{out: out, part: part{N: n, DB: db, Version: t.format.version.String()}}
 	w.enc = encode.Encoder{Version: t.format.version, Spill: w.spill, Memory: memory / 2, TempDir: t.o.TempDir}
 	w.parts = []sum{{}}
-	return w, nil
+	return w
 }
 
 // Write writes records.
@@ -59,6 +68,9 @@ func (w *writer) Write(b *record.Batch) error { return w.feed.Feed(b, w, nil) }
 
 // Begin starts a record.
 func (w *writer) Begin(h *record.Header) error {
+	if w.skip = w.keep != nil && !w.keep(h); w.skip {
+		return nil
+	}
 	w.key, w.expire, w.typ, w.bare, w.whole = append(w.key[:0], h.Key...), h.ExpireMS, h.Type, h.Keyless, false
 	w.count = 0
 	w.enc.Begin(h)
@@ -67,6 +79,9 @@ func (w *writer) Begin(h *record.Header) error {
 
 // Elements adds elements. A record that is a single RDB string bypasses the encoder.
 func (w *writer) Elements(elems []record.Element) error {
+	if w.skip {
+		return nil
+	}
 	if len(elems) != 1 {
 		return w.enc.Elements(elems)
 	}
@@ -103,17 +118,21 @@ func (w *writer) begin(t rdb.Type) {
 	}
 }
 
-// spill writes a part of a large value. The first part leaves room for the count, which is not known yet.
+// spill writes a part of a large value. The count after the first part has a fixed size, as it may not be known yet.
 func (w *writer) spill(t rdb.Type, part []byte) error {
 	if w.count == 0 {
 		w.begin(t)
 		if err := errors.Join(w.put(part), w.flush()); err != nil {
 			return err
 		}
+		n, err := w.out.Begun()
+		if err != nil {
+			return err
+		}
 		w.count = w.off
-		w.buf = rdb.AppendWideLen(w.buf, 0)
+		w.buf = rdb.AppendWideLen(w.buf, n)
 		w.off += int64(len(w.buf))
-		_, err := w.f.Write(w.buf)
+		_, err = w.out.Write(w.buf)
 		w.buf = w.buf[:0]
 		w.parts = append(w.parts, sum{}, sum{}) // one for the count, one for the bytes after it
 		return err
@@ -138,7 +157,7 @@ func (w *writer) put(b []byte) error {
 
 // End finishes a record.
 func (w *writer) End() error {
-	if w.whole {
+	if w.whole || w.skip {
 		return w.flushFull()
 	}
 	v, ok, err := w.enc.End()
@@ -161,9 +180,9 @@ func (w *writer) End() error {
 	return w.flushFull()
 }
 
-// flushFull writes buf up to a multiple of writeBuffer in the file: the kernel is faster with aligned writes.
+// flushFull writes the part of buf, of whole items, that need not wait for more.
 func (w *writer) flushFull() error {
-	n := len(w.buf) - int((w.off+int64(len(w.buf)))%writeBuffer)
+	n := len(w.buf) - w.out.Waits(len(w.buf), w.off)
 	if n <= 0 {
 		return nil
 	}
@@ -172,15 +191,17 @@ func (w *writer) flushFull() error {
 	return err
 }
 
-// setCount fills in the count of a large value.
+// setCount passes on the count of a large value.
 func (w *writer) setCount(n uint64) error {
 	if n > math.MaxUint32 {
 		return fmt.Errorf("key %s: %d elements; an RDB file holds at most %d", record.Quote(w.key), n, uint32(math.MaxUint32))
 	}
 	b := rdb.AppendWideLen(nil, n)
 	w.parts[len(w.parts)-2] = sum{crc64.Update(0, b), int64(len(b))}
-	_, err := w.f.WriteAt(b, w.count)
-	return errors.Join(err, w.flush())
+	if err := errors.Join(w.out.Counted(n, w.count, b), w.flush()); err != nil {
+		return err
+	}
+	return w.flushFull()
 }
 
 // flush writes the buffer.
@@ -194,30 +215,73 @@ func (w *writer) write(b []byte) error {
 	last := &w.parts[len(w.parts)-1]
 	last.crc, last.n = crc64.Update(last.crc, b), last.n+int64(len(b))
 	w.off += int64(len(b))
-	_, err := w.f.Write(b)
+	_, err := w.out.Write(b)
 	return err
 }
 
 // Close finishes the section.
 func (w *writer) Close() error {
-	err := errors.Join(w.flush(), w.enc.Close())
-	if err == nil && w.t.o.Build.Sync {
-		w.part.durable = w.t.syncs.Start(w.f)
-	} else if err = errors.Join(err, w.f.Close()); err != nil {
-		return errors.Join(err, disk.Remove(w.f.Name()))
+	if err := errors.Join(w.flush(), w.enc.Close()); err != nil {
+		w.out.Abort()
+		return err
 	}
 	for _, p := range w.parts {
 		w.part.Sum = crc64.Combine(w.part.Sum, p.crc, p.n)
 		w.part.Bytes += p.n
 	}
 	done := w.part // a copy: a pointer into the writer would keep the writer in memory
-	w.t.done(&done)
-	return nil
+	return w.out.Close(&done)
 }
 
 // Abort drops the section.
 func (w *writer) Abort() {
 	w.enc.Close()
-	w.f.Close()
-	disk.Remove(w.f.Name())
+	w.out.Abort()
+}
+
+// sectionFile is a section of its own file.
+type sectionFile struct {
+	*disk.File
+	t *target
+}
+
+// newFile creates the file of section n.
+func (t *target) newFile(n int) (*sectionFile, error) {
+	f, err := disk.Create(t.section(n))
+	if err != nil {
+		return nil, err
+	}
+	if t.o.Build.Sync {
+		f.Stream()
+	}
+	return &sectionFile{f, t}, nil
+}
+
+// Begun returns 0.
+func (*sectionFile) Begun() (uint64, error) { return 0, nil }
+
+// Counted fills in the count.
+func (f *sectionFile) Counted(_ uint64, off int64, encoded []byte) error {
+	_, err := f.WriteAt(encoded, off)
+	return err
+}
+
+// Waits makes writes end at multiples of writeBuffer: the kernel is faster with aligned writes.
+func (*sectionFile) Waits(n int, off int64) int { return int((off + int64(n)) % writeBuffer) }
+
+// Close syncs and closes the file.
+func (f *sectionFile) Close(p *part) error {
+	if f.t.o.Build.Sync {
+		p.durable = f.t.syncs.Start(f.File)
+	} else if err := f.File.Close(); err != nil {
+		return errors.Join(err, disk.Remove(f.Name()))
+	}
+	f.t.done(p)
+	return nil
+}
+
+// Abort removes the file.
+func (f *sectionFile) Abort() {
+	f.File.Close()
+	disk.Remove(f.Name())
 }

@@ -48,18 +48,6 @@ func CompareEncodedIndex(a, b []byte) int {
 // IsIndex reports whether d can be an index.
 func (d *Data) IsIndex() bool { return d.IsNumber() && (d.Tag == TagInt || !math.IsNaN(d.F)) }
 
-// RankFloat maps floats to integers in the same order; 0.0 and -0.0 are equal.
-func RankFloat(f float64) uint64 {
-	if f == 0 {
-		f = 0
-	}
-	b := math.Float64bits(f)
-	if b>>63 != 0 {
-		return ^b
-	}
-	return b | 1<<63
-}
-
 // Errors of rows of a list.
 var (
 	ErrNoIndex    = errors.New("a list index that is not a number")

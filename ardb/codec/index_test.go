@@ -3,6 +3,8 @@ package codec
 import (
 	"math"
 	"testing"
+
+	"kvferry/record"
 )
 
 // TestIndexes: indexes ascend as numbers, even where the comparator wraps around or rounds.
@@ -20,7 +22,7 @@ func TestIndexes(t *testing.T) {
 			if got := CompareEncodedIndex(AppendData(nil, a), AppendData(nil, b)); got != want || CompareIndex(a, b) != want {
 				t.Errorf("%v and %v compare as %d, want %d", a, b, got, want)
 			}
-			if x, y := RankFloat(a.Number()), RankFloat(b.Number()); want < 0 && x > y {
+			if x, y := record.RankScore(a.Number()), record.RankScore(b.Number()); want < 0 && x > y {
 				t.Errorf("%v has rank %x, %v has %x", a, x, b, y)
 			}
 		}
@@ -31,7 +33,7 @@ func TestIndexes(t *testing.T) {
 			t.Errorf("%v is no index", a)
 		}
 	}
-	if RankFloat(0) != RankFloat(math.Copysign(0, -1)) || CompareIndex(IntData(3), FloatData(3)) != 0 {
+	if record.RankScore(0) != record.RankScore(math.Copysign(0, -1)) || CompareIndex(IntData(3), FloatData(3)) != 0 {
 		t.Error("equal numbers are not")
 	}
 	for _, d := range []Data{{}, text("1"), FloatData(math.NaN())} {

@@ -16,6 +16,7 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/shared/argument"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	"kvferry/redis/aof"
@@ -105,7 +106,7 @@ func (e *engine) randomLog(seed *fixtures.Rand, dir string) (out [][]string, tol
 		for _, w := range words {
 			args = append(args, []byte(w))
 		}
-		var refused *server.ReplyError
+		var refused *argument.ReplyError
 		var unknown *server.UnsupportedError
 		switch err := commands.Do(s, args); {
 		case errors.As(err, &unknown) && !all:

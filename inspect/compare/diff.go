@@ -34,9 +34,10 @@ type Difference struct {
 	DB     DBPair         // database of the record
 	Header *record.Header // header of the record in A; in B for OnlyB
 	What   What
-	// A and B are the element on each side. Index is its position in a list; fields, members and ids are in Name.
-	A, B  *record.Element
-	Index int64
+	// A and B are the element on each side; fields, members and ids are in Name. Index and IndexB are its positions
+	// in the two lists; on a side without it, that of the item before which it is missing.
+	A, B          *record.Element
+	Index, IndexB int64
 	// HeaderB is the header in B if both sides have the record.
 	HeaderB *record.Header
 }
@@ -213,6 +214,9 @@ type differ struct {
 	a, b *inspect.Scan
 	db   DBPair // the databases being compared
 	res  Result
+
+	windows [2]window // of lists
+	aligner aligner
 }
 
 // unequal computes the fingerprints of both sides and returns the databases and types that differ.
@@ -326,7 +330,7 @@ func (d *differ) single(s *side, which Side) error {
 		if err := d.o.Tell(&x); err != nil {
 			return err
 		}
-		x.Index++
+		x.Index, x.IndexB = x.Index+1, x.IndexB+1
 		s.take()
 	}
 }

@@ -34,6 +34,9 @@ func told(d *Difference) string {
 		s += fmt.Sprintf(" last %x %x", d.Header.Last, d.HeaderB.Last)
 	case Element:
 		s += fmt.Sprintf(" #%d %s %s", d.Index, show(d.A), show(d.B))
+		if d.Index != d.IndexB {
+			s += fmt.Sprintf(" #%d in B", d.IndexB)
+		}
 	}
 	return s
 }

@@ -22,8 +22,11 @@ func (d *differ) pair(a, b *side) error {
 		}
 	}
 	x.What = Element
-	if t := a.head.Type; t == record.List || t == record.String {
-		return d.byIndex(a, b, &x)
+	switch a.head.Type {
+	case record.List:
+		return d.byItem(a, b, &x)
+	case record.String:
+		return d.value(a, b, &x)
 	}
 	return d.byName(a, b, &x)
 }
@@ -35,25 +38,13 @@ func (d *differ) sameExpiry(a, b int64) bool {
 	return a == b
 }
 
-// byIndex compares lists element by element, and strings as lists of one element.
-func (d *differ) byIndex(a, b *side, x *Difference) error {
-	for ; ; x.Index++ {
-		ea, eb, err := peekBoth(a, b)
-		if err != nil || ea == nil && eb == nil {
-			return err
-		}
-		if ea == nil || eb == nil || !bytes.Equal(ea.Value, eb.Value) {
-			if err := d.element(x, ea, eb); err != nil {
-				return err
-			}
-		}
-		if ea != nil {
-			a.take()
-		}
-		if eb != nil {
-			b.take()
-		}
+// value compares strings, which have one element.
+func (d *differ) value(a, b *side, x *Difference) error {
+	ea, eb, err := peekBoth(a, b)
+	if err != nil || ea != nil && eb != nil && bytes.Equal(ea.Value, eb.Value) {
+		return err
 	}
+	return d.element(x, ea, eb)
 }
 
 // byName merges the elements by name. If a side has a name twice, the second one is extra.

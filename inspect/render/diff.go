@@ -28,8 +28,8 @@ type DiffPrinter struct {
 	key, name []byte // of the previous line; long ones with a common prefix look the same when cut
 }
 
-// NewDiffPrinter returns a printer that ends the comparison after max differences, or never if max is 0. limit is the
-// flag for max, such as "--max".
+// NewDiffPrinter returns a printer that prints at most max differences, or all if max is 0. The comparison goes on
+// behind them, for the totals; only a patch ends there. limit is the flag for max, such as "--max".
 func NewDiffPrinter(w io.Writer, format string, max int, limit string) *DiffPrinter {
 	if format == "text" {
 		w = escape.Writer(w)
@@ -52,7 +52,10 @@ func (p *DiffPrinter) Written() bool { return p.told }
 // Difference prints one difference.
 func (p *DiffPrinter) Difference(d *compare.Difference) error {
 	if p.max > 0 && p.n >= p.max {
-		return compare.ErrEnough
+		if p.format == "patch" {
+			return compare.ErrEnough
+		}
+		return nil
 	}
 	p.n++
 	switch p.format {
@@ -79,12 +82,13 @@ func (p *DiffPrinter) Finish(r *compare.Result) error {
 			return err
 		}
 	case "text":
-		fmt.Fprintln(p.out, p.summary(r))
+		fmt.Fprintln(p.out, DiffSummary(r, p.max, p.limit))
 	}
 	return p.out.Flush()
 }
 
-func (p *DiffPrinter) summary(r *compare.Result) string {
+// DiffSummary returns the totals in one line. At most max differences were printed, as limit says.
+func DiffSummary(r *compare.Result, max int, limit string) string {
 	unit := ""
 	if r.Seconds {
 		unit = " (expiry in seconds)"
@@ -94,13 +98,16 @@ func (p *DiffPrinter) summary(r *compare.Result) string {
 	}
 	switch {
 	case r.Equal && r.Fingerprints:
-		return "equal: the fingerprints are the same" + unit
+		return "equal: the fingerprints of " + record.Plural(r.Alike, "record") + " are the same" + unit
 	case r.Equal:
 		return "equal: " + record.Plural(r.Records, "record") + " compared" + unit
 	}
 	more := ""
-	if r.Stopped {
-		more = ", and there are more (" + p.limit + ")"
+	switch {
+	case r.Stopped:
+		more = ", and there are more (" + limit + ")"
+	case max > 0 && r.Differences > int64(max):
+		more = fmt.Sprintf(", the first %d shown (%s)", max, limit)
 	}
 	return fmt.Sprintf("%s missing, %d extra, %d differing; %s%s%s", record.Plural(r.Missing, "record"), r.Extra, r.Differing,
 		record.Plural(r.Differences, "difference"), more, unit)
@@ -196,13 +203,24 @@ func appendName(dst []byte, d *compare.Difference) []byte {
 	case record.Hash:
 		return append(append(dst, "field "...), record.Quote(e.Name)...)
 	case record.List:
-		return strconv.AppendInt(append(dst, "index "...), d.Index, 10)
+		return appendIndex(append(dst, "index "...), d)
 	case record.Set, record.ZSet:
 		return append(append(dst, "member "...), record.Quote(e.Name)...)
 	case record.Stream:
 		return append(append(dst, "entry "...), id(e.Name)...)
 	}
 	return append(dst, "value"...)
+}
+
+// appendIndex appends the position of an item on the side that has it, and the one in B if it is another.
+func appendIndex(dst []byte, d *compare.Difference) []byte {
+	switch {
+	case d.A == nil:
+		return strconv.AppendInt(dst, d.IndexB, 10)
+	case d.B != nil && d.Index != d.IndexB:
+		return fmt.Appendf(dst, "%d (%d in B)", d.Index, d.IndexB)
+	}
+	return strconv.AppendInt(dst, d.Index, 10)
 }
 
 func valueText(t record.Type, e *record.Element) string {
@@ -250,6 +268,8 @@ func (p *DiffPrinter) appendPatch(dst []byte, d *compare.Difference) ([]byte, er
 		op = "last-id"
 	case d.Side == compare.OnlyA:
 		op = "unset"
+	case d.Side == compare.OnlyB && h.Type == record.List && d.HeaderB != nil:
+		op = "insert"
 	}
 	dst = fmt.Appendf(dst, `{"op":"%s","db":`, op)
 	dst = p.appendDB(dst, &d.DB)
@@ -265,7 +285,7 @@ func (p *DiffPrinter) appendPatch(dst []byte, d *compare.Difference) ([]byte, er
 		dst = fmt.Appendf(dst, `,"expire_at_ms":%d,"old":%d`, d.HeaderB.ExpireMS, h.ExpireMS)
 	case "last-id":
 		dst = fmt.Appendf(dst, `,"last_id":"%s","old":"%s"`, id(d.HeaderB.Last), id(h.Last))
-	case "set", "unset":
+	case "set", "unset", "insert":
 		return p.appendElement(dst, d)
 	}
 	return append(dst, '}'), nil
@@ -283,7 +303,8 @@ func (p *DiffPrinter) appendDB(dst []byte, db *compare.DBPair) []byte {
 	return dst
 }
 
-// appendElement appends the element to set or unset, with its new and old values.
+// appendElement appends the element to set, insert or unset, with its new and old values. What precedes an item of a
+// list is as in B when the operation is applied, so its position is the one in B.
 func (p *DiffPrinter) appendElement(dst []byte, d *compare.Difference) ([]byte, error) {
 	e := d.A
 	if e == nil {
@@ -293,7 +314,7 @@ func (p *DiffPrinter) appendElement(dst []byte, d *compare.Difference) ([]byte, 
 	case record.Hash:
 		dst = p.enc.AppendText(append(dst, `,"field":`...), e.Name)
 	case record.List:
-		dst = strconv.AppendInt(append(dst, `,"index":`...), d.Index, 10)
+		dst = strconv.AppendInt(append(dst, `,"index":`...), d.IndexB, 10)
 	case record.Set, record.ZSet:
 		dst = p.enc.AppendText(append(dst, `,"member":`...), e.Name)
 	case record.Stream:

@@ -2,6 +2,7 @@ package render
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -25,26 +26,30 @@ func isoTime(ms int64) string {
 	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.999Z07:00")
 }
 
-// ExplainText prints the rows of a key as text as they are found.
+// ExplainText prints the state of a key and then its rows, as text.
 type ExplainText struct {
 	out   *bufio.Writer
 	key   []byte
+	rows  bytes.Buffer // the text of rows, which is printed after the state
+	limit int64
 	where string
-	n     int
+	n     int64
 }
 
-// NewExplainText returns a printer of the rows of a key.
-func NewExplainText(w io.Writer, key []byte) *ExplainText {
-	return &ExplainText{out: bufio.NewWriter(escape.Writer(w)), key: key}
+// NewExplainText returns a printer of a key and of at most limit rows, which it holds in memory.
+func NewExplainText(w io.Writer, key []byte, limit int64) *ExplainText {
+	return &ExplainText{out: bufio.NewWriter(escape.Writer(w)), key: key, limit: limit}
 }
 
-// Row prints one row.
+// Row keeps the text of one row.
 func (p *ExplainText) Row(r *explain.Row) error {
-	if where := r.DB + "/" + r.Keyspace; where != p.where || p.n == 0 {
-		p.where = where
-		fmt.Fprintf(p.out, "database %s, %s\n", escape.Text(r.DB), escape.Text(r.Keyspace))
+	if p.n++; p.n > p.limit {
+		return nil
 	}
-	p.n++
+	if where := r.DB + "/" + r.Keyspace; where != p.where || p.n == 1 {
+		p.where = where
+		fmt.Fprintf(&p.rows, "database %s, %s\n", escape.Text(r.DB), escape.Text(r.Keyspace))
+	}
 	state := "dead "
 	if r.Alive {
 		state = "alive"
@@ -57,10 +62,10 @@ func (p *ExplainText) Row(r *explain.Row) error {
 	if r.ValueAt.File != "" {
 		place += ", value in " + placeText(r.ValueAt)
 	}
-	fmt.Fprintf(p.out, "  %s  %s, %s, seq %d, %s, %s\n", state, r.Kind, kind, r.Seq, place, record.Plural(int64(r.Bytes), "byte"))
-	fmt.Fprintf(p.out, "         %s\n", escape.Text(r.Why))
+	fmt.Fprintf(&p.rows, "  %s  %s, %s, seq %d, %s, %s\n", state, r.Kind, kind, r.Seq, place, record.Plural(int64(r.Bytes), "byte"))
+	fmt.Fprintf(&p.rows, "         %s\n", escape.Text(r.Why))
 	if line := fieldsText(r.Row.Fields); line != "" {
-		fmt.Fprintf(p.out, "         %s\n", line)
+		fmt.Fprintf(&p.rows, "         %s\n", line)
 	}
 	return nil
 }
@@ -113,11 +118,9 @@ func quoted(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// Finish prints the state of the key and its findings.
+// Finish prints the state of the key, its findings and its rows.
 func (p *ExplainText) Finish(x *explain.Result) error {
-	if x.Rows > 0 {
-		fmt.Fprintln(p.out)
-	}
+	p.verdict(x)
 	for i := range x.Findings {
 		fmt.Fprintln(p.out, FindingLine(&x.Findings[i]))
 	}
@@ -127,19 +130,30 @@ func (p *ExplainText) Finish(x *explain.Result) error {
 	if x.Unlisted > 0 {
 		fmt.Fprintf(p.out, "and %s of files that its rows may be in; kvferry verify lists them\n", record.Plural(x.Unlisted, "more finding"))
 	}
+	if x.Rows > 0 {
+		fmt.Fprintln(p.out)
+	}
+	_, _ = p.out.Write(p.rows.Bytes()) // Flush returns the error
+	if p.n > p.limit {
+		fmt.Fprintf(p.out, "and %s (--limit); --format json lists all\n", record.Plural(p.n-p.limit, "more row"))
+	}
+	return p.out.Flush()
+}
+
+// verdict prints the state of the key.
+func (p *ExplainText) verdict(x *explain.Result) {
 	if x.Rows == 0 {
 		where := ""
 		if slices.ContainsFunc(x.Findings, func(f record.Finding) bool { return f.Skipped() }) {
 			where = " in what can be read"
 		}
 		fmt.Fprintf(p.out, "%s: no rows%s\n", record.Quote(p.key), where)
-		return p.out.Flush()
+		return
 	}
 	for _, s := range x.States {
 		fmt.Fprintf(p.out, "%s in database %s: %s %s\n", record.Quote(p.key), escape.Text(s.DB), typeName(s.Type), escape.Text(stateText(&s)))
 	}
 	fmt.Fprintf(p.out, "%s, %d alive; %s, %d of them dead\n", record.Plural(x.Rows, "row"), x.Alive, record.Plural(x.Bytes, "byte"), x.Dead)
-	return p.out.Flush()
 }
 
 func typeName(t record.Type) string {
@@ -173,14 +187,17 @@ func stateText(s *explain.State) string {
 
 // ExplainJSON prints the rows of a key as one JSON document as they are found.
 type ExplainJSON struct {
-	out *bufio.Writer
-	key []byte
-	n   int
+	out   *bufio.Writer
+	key   []byte
+	limit int64
+	n     int64
+
+	omitted int64 // rows beyond the limit
 }
 
-// NewExplainJSON returns a printer of the rows of a key.
-func NewExplainJSON(w io.Writer, key []byte) *ExplainJSON {
-	return &ExplainJSON{out: bufio.NewWriter(w), key: key}
+// NewExplainJSON returns a printer of at most limit rows of a key.
+func NewExplainJSON(w io.Writer, key []byte, limit int64) *ExplainJSON {
+	return &ExplainJSON{out: bufio.NewWriter(w), key: key, limit: limit}
 }
 
 // jsonField is a decoded field.
@@ -251,6 +268,10 @@ func jsonValue(v any) any {
 
 // Row prints one row.
 func (p *ExplainJSON) Row(r *explain.Row) error {
+	if p.n == p.limit {
+		p.omitted++
+		return nil
+	}
 	out := newJSONRow(r.DB, r.Keyspace, r.Type, &r.Row, r.Key, r.Value)
 	out.Op, out.Seq, out.Alive, out.Why = r.Kind.String(), &r.Seq, &r.Alive, r.Why
 	if r.Kind == store.RangeDelete {
@@ -319,6 +340,9 @@ func (p *ExplainJSON) Finish(x *explain.Result) error {
 	sum := map[string]any{"states": states, "findings": findings, "alive": x.Alive, "bytes": x.Bytes, "dead_bytes": x.Dead}
 	if n := x.Omitted + x.Unlisted; n > 0 {
 		sum["findings_omitted"] = n
+	}
+	if p.omitted > 0 {
+		sum["rows_omitted"] = p.omitted
 	}
 	b, err := json.Marshal(sum)
 	if err != nil {

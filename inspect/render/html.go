@@ -17,12 +17,14 @@ import (
 var page string
 
 // HTML writes a page about the content of a dataset. version is kvferry's version. The page needs no network, no
-// other file and no scripts; one script makes its tables sortable.
+// other file and no scripts; one script makes its tables sortable and draws the prefixes as a map.
 func HTML(w io.Writer, source, version string, s *stats.Result) error {
 	h := &htmlPage{stats: newJSONStats(s)}
 	h.title(source, version)
 	h.tiles()
 	h.types()
+	h.prefixes()
+	h.deletable()
 	h.distributions()
 	h.memory()
 	h.states()
@@ -71,7 +73,7 @@ func count(n int64) string {
 }
 
 // shade returns the CSS variable of the nth colour.
-func shade(n int) string { return fmt.Sprintf("var(--c%d)", n%7) }
+func shade(n int) string { return fmt.Sprintf("var(--c%d)", n%8) }
 
 // amount is a coloured part of a bar.
 type amount struct {
@@ -121,6 +123,9 @@ func (h *htmlPage) bars(title string, lines []line, show func(int64) string) {
 		show(0), show(most))
 }
 
+// ticks is the number of columns of a histogram that have a label.
+const ticks = 4
+
 // leastColumns is the minimum number of columns of a histogram.
 const leastColumns = 8
 
@@ -158,7 +163,11 @@ func (h *htmlPage) histogram(title string, powers []int64, unit func(int64) stri
 		h.add("<i style=\"height:max(%dpx,%.2f%%);background:%s\" title=\"%s\"></i>", min(n, 1), 100*float64(n)/float64(most), shade(colour),
 			esc(fmt.Sprintf("%s to %s: %s records", unit(from(p)), unit(1<<min(p, 62)-1), count(n))))
 	}
-	h.add("</span>\n<span class=\"x\"><span>%s</span><span>%s</span></span>\n</div>\n</div>\n", unit(from(first)), unit(1<<min(last, 62)-1))
+	h.add("</span>\n<span class=\"x\">")
+	for i := range ticks { // the first values of columns
+		h.add("<span>%s</span>", unit(from(first+i*(last-first+1)/ticks)))
+	}
+	h.add("</span>\n</div>\n</div>\n")
 }
 
 // column is a column of a table. Its kind selects how cells are shown and sorted.

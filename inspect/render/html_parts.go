@@ -40,13 +40,8 @@ func timeText(ms int64) string {
 	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.999Z07:00")
 }
 
-// Colours of types and of row outcomes.
+// Colours of types.
 var typeColours = map[string]int{"string": 0, "hash": 1, "list": 2, "set": 3, "zset": 4, "stream": 5}
-
-var rowColours = []struct {
-	name   string
-	colour int
-}{{"live", 2}, {"expired", 1}, {"stale", 3}, {"deleted", 5}, {"orphan", 4}, {"other", 6}}
 
 // label names a type, with its database if the dataset has several.
 func (h *htmlPage) label(t *jsonType) string {
@@ -146,96 +141,92 @@ func (h *htmlPage) memory() {
 	})
 }
 
+// rowStates are the states of rows. Each row is in one.
+var rowStates = []struct {
+	name   string
+	colour int
+	count  func(*jsonGarbage) int64
+}{
+	{"live", 2, func(r *jsonGarbage) int64 { return r.Live }},
+	{"expired", 1, func(r *jsonGarbage) int64 { return r.Classes["expired"] }},
+	{"stale", 3, func(r *jsonGarbage) int64 { return r.Classes["stale"] }},
+	{"deleted", 5, func(r *jsonGarbage) int64 { return r.Classes["deleted"] }},
+	{"orphan", 4, func(r *jsonGarbage) int64 { return r.Classes["orphan"] }},
+	{"malformed", 7, func(r *jsonGarbage) int64 { return r.Classes["malformed"] }},
+	{"superseded", 0, func(r *jsonGarbage) int64 { return r.Superseded + r.RangeDeleted + r.Folded }},
+	{"tombstones", 6, func(r *jsonGarbage) int64 { return r.Tombstones }},
+}
+
 // states adds charts of expiry times and row outcomes.
 func (h *htmlPage) states() {
 	s := h.stats
-	var expiry, rows []line
+	var records, bytes, rows []line
 	for _, e := range s.Expiry {
-		expiry = append(expiry, line{e.Name, []amount{{e.Records, 0, ""}}})
+		records = append(records, line{e.Name, []amount{{e.Records, 0, ""}}})
+		bytes = append(bytes, line{e.Name, []amount{{e.Bytes, 0, ""}}})
 	}
 	for i := range s.Rows {
-		r := &s.Rows[i]
-		l := line{r.Keyspace, []amount{{r.Live, 2, "live"}}}
-		rest := r.Entries - r.Live
-		for _, c := range rowColours[1 : len(rowColours)-1] {
-			l.parts = append(l.parts, amount{r.Classes[c.name], c.colour, c.name})
-			rest -= r.Classes[c.name]
+		l := line{name: s.Rows[i].Keyspace}
+		for _, c := range rowStates {
+			l.parts = append(l.parts, amount{c.count(&s.Rows[i]), c.colour, c.name})
 		}
-		l.parts = append(l.parts, amount{max(rest, 0), 6, "superseded, tombstones, malformed"})
 		rows = append(rows, l)
 	}
 	h.pair(func() {
-		h.section("Expiry", func() { h.bars("Expiry", expiry, count) })
-		h.section("Rows by outcome", func() {
-			h.bars("Rows by outcome", rows, count)
-			h.add("<div class=\"legend\">")
-			for _, c := range rowColours {
-				h.add("<span><i style=\"background:%s\"></i>%s</span>", shade(c.colour), c.name)
-			}
-			h.add("</div>\n")
-		})
+		h.section("Expiry by bytes", func() { h.bars("Expiry by bytes", bytes, Bytes) })
+		h.section("Expiry by records", func() { h.bars("Expiry by records", records, count) })
+	})
+	h.section("Rows by outcome", func() {
+		h.bars("Rows by outcome", rows, count)
+		h.add("<div class=\"legend\">")
+		for _, c := range rowStates {
+			h.add("<span><i style=\"background:%s\"></i>%s</span>", shade(c.colour), c.name)
+		}
+		h.add("</div>\n")
 	})
 }
 
 func (h *htmlPage) keys() {
 	s := h.stats
-	columns := inRedis(s.Redis > 0, 1, redisColumn,
-		[]column{{"bytes", ""}, {"elements", ""}, {"db", "text"}, {"type", "text"}, {"expires", ""}, {"key", "text key"}}...)
-	for _, top := range []struct {
-		title string
-		keys  []jsonBig
-	}{{"Largest by bytes", s.TopBytes}, {"Largest by elements", s.TopElements}, {"Largest in Redis", s.TopRedis}} {
-		if len(top.keys) == 0 && top.title == "Largest in Redis" {
-			continue
-		}
-		var rows [][]datum
-		for _, k := range top.keys {
-			rows = append(rows, inRedis(s.Redis > 0, 1, size(k.Redis), []datum{size(k.Bytes), number(k.Elements), words(string(k.DB)), words(k.Type),
-				{timeText(k.ExpireMS), k.ExpireMS}, keyCell(k.Key)}...))
-		}
-		h.section(top.title, func() { h.table(top.title, columns, rows) })
+	h.largest("Largest by bytes", s.TopBytes)
+	h.largest("Largest by elements", s.TopElements)
+	if len(s.TopRedis) > 0 {
+		h.largest("Largest in Redis", s.TopRedis)
 	}
-	if len(s.Prefixes) == 0 {
-		return
+	for i := range s.Types {
+		if t := &s.Types[i]; len(s.Types) > 1 && len(t.Largest) > 0 {
+			h.largest("Largest of "+h.label(t), t.Largest)
+		}
 	}
+}
+
+// largest adds a table of keys. A narrow window shows only the first columns, so the keys come first.
+func (h *htmlPage) largest(title string, keys []jsonBig) {
+	redis := h.stats.Redis > 0
+	columns := inRedis(redis, 2, redisColumn,
+		[]column{{"key", "text key"}, {"bytes", ""}, {"elements", ""}, {"db", "text"}, {"type", "text"}, {"expires", ""}}...)
 	var rows [][]datum
-	add := func(p *jsonPrefix, name string) {
-		rows = append(rows, inRedis(s.Redis > 0, 3, size(p.Redis), number(p.Records), number(p.Elements), size(p.Bytes), words(name)))
+	for _, k := range keys {
+		rows = append(rows, inRedis(redis, 2, size(k.Redis), keyCell(k.Key), size(k.Bytes), number(k.Elements), words(string(k.DB)),
+			words(k.Type), datum{timeText(k.ExpireMS), k.ExpireMS}))
 	}
-	for i := range s.Prefixes {
-		name := keyText(*s.Prefixes[i].Prefix)
-		if name == "" {
-			name = "(none)"
-		}
-		add(&s.Prefixes[i], name)
-	}
-	if s.MorePrefixes.Records > 0 {
-		add(&s.MorePrefixes, "(others)")
-	}
-	h.section("Prefixes", func() {
-		h.table("Prefixes", inRedis(s.Redis > 0, 3, redisColumn,
-			[]column{{"records", ""}, {"elements", ""}, {"bytes", ""}, {"prefix", "text key"}}...), rows)
-		if s.PrefixMisses > 0 {
-			h.note("There are too many prefixes to count: each line may lack up to " + Bytes(s.PrefixMisses) + ".")
-		}
-	})
+	h.section(title, func() { h.table(title, columns, rows) })
 }
 
 func (h *htmlPage) garbage() {
-	classes := []string{"expired", "stale", "deleted", "orphan", "malformed"}
-	columns := []column{{"keyspace", "text"}, {"entries", ""}, {"live", ""}}
-	for _, c := range classes {
-		columns = append(columns, column{c, ""})
+	columns := []column{{"keyspace", "text"}, {"entries", ""}}
+	for _, c := range rowStates {
+		columns = append(columns, column{c.name, ""})
 	}
-	columns = append(columns, column{"superseded", ""}, column{"tombstones", ""}, column{"on disk", ""}, column{"to free", ""})
+	columns = append(columns, column{"on disk", ""}, column{"to free", ""})
 	var rows [][]datum
 	for i := range h.stats.Rows {
 		r := &h.stats.Rows[i]
-		row := []datum{words(r.Keyspace), number(r.Entries), number(r.Live)}
-		for _, c := range classes {
-			row = append(row, number(r.Classes[c]))
+		row := []datum{words(r.Keyspace), number(r.Entries)}
+		for _, c := range rowStates {
+			row = append(row, number(c.count(r)))
 		}
-		rows = append(rows, append(row, number(r.Superseded+r.RangeDeleted+r.Folded), number(r.Tombstones), size(r.Disk), size(r.Freed)))
+		rows = append(rows, append(row, size(r.Disk), size(r.Freed)))
 	}
 	h.section("Garbage", func() { h.table("Garbage", columns, rows) })
 }

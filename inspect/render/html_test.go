@@ -33,14 +33,15 @@ func pageStats() *stats.Result {
 			Expiring: n, Expired: i64(t == record.Hash), Shared: t == record.Stream,
 			Sizes: sizes(1, 10, 100, 1000*n, 100000), Lengths: sizes(0, 1, n, 1<<20), KeySizes: sizes(3, 9)})
 	}
-	s.Expiry = []stats.ExpiryBucket{{Name: "expired", Records: 1}, {Name: "within a day", Records: 20}, {Name: "never", Records: 2000}}
+	s.Expiry = []stats.ExpiryBucket{{Name: "expired", Sum: stats.Sum{Records: 1}}, {Name: "within a day", Sum: stats.Sum{Records: 20, Bytes: 512}}, {Name: "never", Sum: stats.Sum{Records: 2000, Bytes: 2048}}}
 	for i, key := range []string{"</script><script>alert(1)</script>", "\xff\x00binary", "用户:1", "tab\there", `quote " and \`} {
 		s.TopBytes = append(s.TopBytes, stats.BigKey{DB: "0", Type: record.Hash, Key: []byte(key), Bytes: int64(900 - i), Elements: int64(i), ExpireMS: int64(i) * 1e12})
 	}
 	s.TopElements = s.TopBytes[:2]
-	s.Prefixes = []stats.Prefix{{Prefix: []byte("user:"), Sum: stats.Sum{Records: 5, Elements: 6, Bytes: 7}}, {Sum: stats.Sum{Records: 1, Elements: 1, Bytes: 1}}}
-	s.MorePrefixes = stats.Prefix{Sum: stats.Sum{Records: 3, Elements: 3, Bytes: 3}}
-	s.PrefixMisses = 12
+	s.Prefixes = pagePrefixes(s.TopBytes)
+	s.Types[1].Largest = s.TopBytes[1:2]
+	s.Deletable = []stats.Deletable{{Why: "no-expiry", Pattern: []byte("<b>:#"), Records: 2, Of: 90, Bytes: 99, Grep: " never ",
+		Command: []string{"kvferry", "keys", "/data/<pika>", "--match", "<b>:*"}}}
 	g := stats.Garbage{Keyspace: "hash", Bytes: 1000, Freed: 300}
 	g.Rows[record.Copied], g.Rows[record.Stale], g.Rows[record.Orphan], g.Entries, g.Visible, g.Superseded, g.Tombstones = 70, 10, 5, 100, 85, 10, 5
 	s.Garbage = []stats.Garbage{g, {Keyspace: "kv"}}
@@ -49,6 +50,24 @@ func pageStats() *stats.Result {
 		Blobs: []stats.Level{{Keyspace: "hash/default", Level: -1, Files: 3, Bytes: 4096, Entries: 7, Garbage: 2048, Codecs: []string{"lz4"}}},
 		Logs:  stats.Level{Files: 1, Bytes: 50}}
 	return s
+}
+
+// pagePrefixes returns prefixes named like these keys, three levels of them.
+func pagePrefixes(names []stats.BigKey) *stats.Prefix {
+	prefix := func(pattern string, records int64, below ...*stats.Prefix) *stats.Prefix {
+		p := &stats.Prefix{Pattern: []byte(pattern), Rank: 1, Disk: 50 * records, Children: below}
+		p.Types[record.Hash] = stats.Sum{Records: records, Elements: 2 * records, Bytes: 100 * records}
+		p.Expiry[2], p.Largest = stats.Sum{Records: records / 2, Bytes: 50 * records}, names[0]
+		return p
+	}
+	var all []*stats.Prefix
+	for i, k := range names {
+		name := string(k.Key)
+		all = append(all, prefix(name+":", 300-int64(i), prefix(name+":#", 200), prefix(name+":*:", 50, prefix(name+":*:<i>", 40))))
+	}
+	root := prefix("", 2000, all...)
+	root.Unlisted = 7
+	return root
 }
 
 func i64(b bool) int64 {
@@ -107,20 +126,100 @@ func TestHTMLIsSelfContained(t *testing.T) {
 		}
 	}
 	charts, named := strings.Count(markup, `role="img"`), strings.Count(markup, `role="img" aria-label="`)
-	if heads := strings.Count(markup, "<th "); charts != 16 || named != charts || heads != strings.Count(markup, `<th scope="col"`) || heads < 40 {
+	if heads := strings.Count(markup, "<th "); charts != 17 || named != charts || heads != len(regexp.MustCompile(`<th scope="(col|row)"`).FindAllString(markup, -1)) || heads < 150 {
 		t.Errorf("%d charts, %d named; %d heads of columns", charts, named, heads)
 	}
-	if strings.Count(markup, "bar axis") != 4 || strings.Count(markup, `class="x"`) != 12 {
+	if strings.Count(markup, "bar axis") != 5 || strings.Count(markup, `class="x"`) != 12 {
 		t.Error("charts without an axis")
+	}
+	if n := nested(t, markup); n != 3 {
+		t.Errorf("tables of prefixes are nested %d deep, want 3 without the script", n)
+	}
+	for _, want := range []string{`<details open><summary>the largest 5 of 12 below all keys</summary>`, "2 records without expiry of 90 like &lt;b&gt;:#",
+		"kvferry keys &#39;/data/&lt;pika&gt;&#39; --match &#39;&lt;b&gt;:*&#39; | grep &#39; never &#39;", "superseded: 10", "within a day 50.0 %",
+		`<section>` + "\n" + `<h2>Largest of 0 hash</h2>`} {
+		if !strings.Contains(markup, want) {
+			t.Errorf("without its script the page does not have %s", want)
+		}
+	}
+	if heads := regexp.MustCompile(`<th scope="col"[^>]*>[^<]*key</th>`).FindAllStringIndex(markup, -1); len(heads) != 15 {
+		t.Errorf("%d columns of keys", len(heads))
+	}
+	for _, title := range []string{"Largest by bytes", "Largest by elements", "Largest of 0 hash"} {
+		if _, table, _ := strings.Cut(markup, `aria-label="`+title+`">`); !strings.HasPrefix(table, "\n<table>\n<thead><tr><th scope=\"col\" class=\"text\">key<") {
+			t.Errorf("%s does not start with the key", title)
+		}
 	}
 	htmlOf(t, &stats.Result{})
 	redis := pageStats()
 	redis.Redis, redis.Types[1].Redis, redis.TopRedis = 1<<20, 1<<19, redis.TopBytes[:1]
 	redis.TopRedis[0].Redis = 1 << 18
 	text = htmlOf(t, redis)
-	if n := strings.Count(text, `<th scope="col">in Redis</th>`); n != 5 || !strings.Contains(text, `aria-label="Memory in Redis: `) ||
+	if n := strings.Count(text, `<th scope="col">in Redis</th>`); n != 17 || !strings.Contains(text, `aria-label="Memory in Redis: `) ||
 		!strings.Contains(text, `<td data-n="262144">256.0 KiB</td>`) || strings.Contains(markup, "in Redis") {
 		t.Errorf("%d columns of memory in Redis", n)
+	}
+}
+
+// nested checks that all elements end where they should, and returns how deep tables of prefixes are nested.
+func nested(t *testing.T, markup string) (deepest int) {
+	t.Helper()
+	var open []string
+	for _, tag := range regexp.MustCompile(`<(/?)([a-z0-9]+)[^>]*>`).FindAllStringSubmatch(markup, -1) {
+		switch name := tag[2]; {
+		case name == "meta":
+		case tag[1] == "":
+			open = append(open, name)
+		case len(open) == 0 || open[len(open)-1] != name:
+			t.Fatalf("%s ends within %q", name, open)
+		default:
+			open = open[:len(open)-1]
+		}
+		deepest = max(deepest, strings.Count(strings.Join(open, " "), "details"))
+	}
+	if fmt.Sprint(open) != "[html body]" {
+		t.Errorf("%q is open at the end", open)
+	}
+	return deepest
+}
+
+// clicks runs in the page: it goes down the map of prefixes by its buttons, and up by the keyboard.
+const clicks = `
+<script>
+(function () {
+  const out = { errors: window.kvErrors, seen: [] };
+  const see = () => out.seen.push([...map.querySelectorAll("nav button")].map(b => b.textContent).join(" > ") + ": " +
+    [...map.querySelectorAll(".boxes button")].map(b => b.textContent).join("; "));
+  const covered = () => [...map.querySelectorAll(".boxes button")].reduce((sum, b) => sum + parseFloat(b.style.width) * parseFloat(b.style.height), 0);
+  see();
+  map.querySelector(".boxes button").click();
+  see();
+  out.focus = document.activeElement.closest("#map") !== null;
+  map.querySelectorAll(".boxes button:not([aria-disabled])")[0].click();
+  see();
+  out.area = covered();
+  for (let i = 0; i < 2; i++) document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+  see();
+  document.body.replaceChildren(Object.assign(document.createElement("pre"), { id: "probe", textContent: JSON.stringify(out) }));
+})();
+</script>`
+
+// TestHTMLMap checks that one can go down the map of prefixes and up again.
+func TestHTMLMap(t *testing.T) {
+	s := pageStats()
+	s.Prefixes = pagePrefixes([]stats.BigKey{{Key: []byte("a"), Type: record.Hash}, {Key: []byte("b"), Type: record.Hash}})
+	var saw struct {
+		Errors, Seen []string
+		Focus        bool
+		Area         float64
+	}
+	if err := json.Unmarshal(browse(t, strings.Replace(htmlOf(t, s), "</body>", clicks+"</body>", 1), 1280), &saw); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"all keys 100.0 %: a: 15.0 %; b: 14.9 %; other keys 70.0 %", "all keys 100.0 % > a: 15.0 %: a:# 10.0 %; a:*: 2.5 %; other keys 2.5 %",
+		"all keys 100.0 % > a: 15.0 % > a:*: 2.5 %: a:*:<i> 2.0 %; other keys 0.5 %", "all keys 100.0 %: a: 15.0 %; b: 14.9 %; other keys 70.0 %"}
+	if len(saw.Errors) > 0 || !saw.Focus || saw.Area < 9999 || saw.Area > 10001 || fmt.Sprintf("%q", saw.Seen) != fmt.Sprintf("%q", want) {
+		t.Errorf("%+v, want %q", saw, want)
 	}
 }
 
@@ -129,13 +228,13 @@ func TestHTMLIsSelfContained(t *testing.T) {
 const probe = `
 <script>
 (function () {
-  const out = { errors: window.kvErrors, charts: 0, bars: 0, tables: document.querySelectorAll("table").length, sorted: 0, wrong: [] };
+  const out = { errors: window.kvErrors, charts: 0, bars: 0, tables: document.querySelectorAll("table:not(.tree)").length, sorted: 0, wrong: [] };
   for (const chart of document.querySelectorAll(".chart")) {
     const box = chart.getBoundingClientRect();
     if (box.width > 100 && box.height > 20) out.charts++;
     for (const bar of chart.querySelectorAll("i")) if (bar.getBoundingClientRect().width > 0) out.bars++;
   }
-  for (const table of document.querySelectorAll("table")) {
+  for (const table of document.querySelectorAll("table:not(.tree)")) {
     const column = i => [...table.tBodies[0].rows].map(r => r.cells[i].textContent);
     const value = t => /^[\d,]+$/.test(t) ? Number(t.replace(/,/g, "")) : null;
     [...table.tHead.rows[0].cells].forEach((th, i) => {
@@ -203,7 +302,7 @@ func TestHTMLInBrowser(t *testing.T) {
 	if len(saw.Errors) > 0 || len(saw.Wrong) > 0 || saw.Wide {
 		t.Errorf("errors %q, tables out of order %q, wider than the window: %v", saw.Errors, saw.Wrong, saw.Wide)
 	}
-	if saw.Charts != 16 || saw.Tables != 6 || saw.Bars < 25 || saw.Sorted < 40 {
+	if saw.Charts != 17 || saw.Tables != 7 || saw.Bars < 25 || saw.Sorted < 40 {
 		t.Errorf("%d charts with %d bars, %d tables, %d times sorted", saw.Charts, saw.Bars, saw.Tables, saw.Sorted)
 	}
 	if keys := fmt.Sprintf("%q", saw.Keys); !strings.Contains(keys, "alert(1)") || !strings.Contains(keys, `\\xff\\x00binary`) || !strings.Contains(keys, "用户:1") {
@@ -220,7 +319,7 @@ const widths = `
     const edge = box.getBoundingClientRect();
     for (const e of box.querySelectorAll(":scope > *")) if (e.getBoundingClientRect().right > edge.right + 1) out.cut.push(box.querySelector("h2").textContent);
   }
-  for (const table of document.querySelectorAll("table")) {
+  for (const table of document.querySelectorAll("table:not(.tree)")) {
     const box = table.parentElement, name = box.getAttribute("aria-label");
     const seen = e => e.getBoundingClientRect().right <= box.getBoundingClientRect().right + 1;
     const last = table.tHead.rows[0].lastElementChild;

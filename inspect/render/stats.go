@@ -10,7 +10,6 @@ import (
 	"kvferry/inspect"
 	"kvferry/inspect/stats"
 	"kvferry/internal/text/escape"
-	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 
@@ -56,7 +55,14 @@ func Stats(w io.Writer, s *stats.Result) error {
 	bigTable(&b, "Largest by bytes", s.TopBytes, s.Redis > 0)
 	bigTable(&b, "Largest by elements", s.TopElements, s.Redis > 0)
 	bigTable(&b, "Largest in Redis", s.TopRedis, true)
+	for _, t := range s.Types {
+		if len(s.Types) == 1 {
+			break // they are the largest of all
+		}
+		bigTable(&b, "Largest "+typeTitle(s, &t), t.Largest, s.Redis > 0)
+	}
 	prefixTable(&b, s)
+	deletableTable(&b, s)
 	garbageTable(&b, s)
 	filesTable(&b, s)
 	_, err := io.WriteString(escape.Writer(w), b.String())
@@ -133,26 +139,12 @@ func bigTable(b *strings.Builder, title string, keys []stats.BigKey, redis bool)
 // cell escapes tabs in quoted text, which would start a new column.
 func cell(s string) string { return strings.ReplaceAll(s, "\t", `\t`) }
 
-func prefixTable(b *strings.Builder, s *stats.Result) {
-	if len(s.Prefixes) == 0 {
-		return
+// typeTitle names the records of a type, with their database if there are several.
+func typeTitle(s *stats.Result, t *stats.Type) string {
+	if len(s.Databases) > 1 {
+		return plural(t.Type, 0) + " of " + t.DB
 	}
-	b.WriteString("\nPrefixes\n")
-	t := newTable(b, inRedis(s.Redis > 0, 3, "in Redis", "records", "elements", "bytes", "prefix")...)
-	for _, p := range s.Prefixes {
-		name := cell(record.Quote(p.Prefix))
-		if len(p.Prefix) == 0 {
-			name = "(none)"
-		}
-		t.add(inRedis[any](s.Redis > 0, 3, Bytes(p.Redis), p.Records, p.Elements, Bytes(p.Bytes), name)...)
-	}
-	if m := s.MorePrefixes; m.Records > 0 {
-		t.add(inRedis[any](s.Redis > 0, 3, Bytes(m.Redis), m.Records, m.Elements, Bytes(m.Bytes), "(others)")...)
-	}
-	t.w.Flush()
-	if s.PrefixMisses > 0 {
-		fmt.Fprintf(b, "too many prefixes to count: each line may lack up to %s\n", Bytes(s.PrefixMisses))
-	}
+	return plural(t.Type, 0)
 }
 
 // garbageColumn counts one kind of dead entries. Columns with only zeros are left out.
@@ -235,159 +227,6 @@ func filesTable(b *strings.Builder, s *stats.Result) {
 	if blobs > 0 {
 		fmt.Fprintf(b, "%s of the %s in blob files belong to values that no row refers to\n", Bytes(garbage), Bytes(blobs))
 	}
-}
-
-// The JSON form of statistics. Its names are part of the public interface.
-type (
-	jsonStats struct {
-		Format       string        `json:"format"`
-		NowMS        int64         `json:"now_ms"`
-		Databases    []string      `json:"databases"`
-		Types        []jsonType    `json:"types"`
-		Expiry       []jsonBucket  `json:"expiry"`
-		TopBytes     []jsonBig     `json:"top_by_bytes"`
-		TopElements  []jsonBig     `json:"top_by_elements"`
-		TopRedis     []jsonBig     `json:"top_in_redis,omitempty"`
-		Redis        int64         `json:"redis_bytes,omitempty"`
-		Prefixes     []jsonPrefix  `json:"prefixes"`
-		MorePrefixes jsonPrefix    `json:"more_prefixes"`
-		PrefixMisses int64         `json:"prefix_bytes_missed_at_most"`
-		Rows         []jsonGarbage `json:"rows"`
-		Freed        int64         `json:"bytes_to_free"`
-		Levels       []jsonLevel   `json:"levels"`
-		Blobs        []jsonLevel   `json:"blobs"`
-		Logs         jsonLevel     `json:"logs"`
-		Other        jsonLevel     `json:"other_files"`
-		Files        int           `json:"files"`
-		Bytes        int64         `json:"bytes"`
-	}
-	jsonType struct {
-		DB       jsonl.Text         `json:"db"`
-		Type     string             `json:"type"`
-		Records  int64              `json:"records"`
-		Elements int64              `json:"elements"`
-		Bytes    int64              `json:"bytes"`
-		Redis    int64              `json:"redis_bytes,omitempty"`
-		Disk     int64              `json:"bytes_on_disk"`
-		Shared   bool               `json:"files_shared_with_other_types"`
-		Expiring int64              `json:"expiring"`
-		Expired  int64              `json:"expired"`
-		Sizes    stats.Distribution `json:"record_bytes"`
-		Lengths  stats.Distribution `json:"record_elements"`
-		KeySizes stats.Distribution `json:"key_bytes"`
-	}
-	jsonBucket struct {
-		Name    string `json:"name"`
-		BelowMS int64  `json:"below_ms,omitempty"`
-		Records int64  `json:"records"`
-		Redis   int64  `json:"redis_bytes,omitempty"`
-	}
-	jsonBig struct {
-		DB       jsonl.Text `json:"db"`
-		Type     string     `json:"type"`
-		Key      Text       `json:"key"`
-		Bytes    int64      `json:"bytes"`
-		Redis    int64      `json:"redis_bytes,omitempty"`
-		Elements int64      `json:"elements"`
-		ExpireMS int64      `json:"expire_at_ms"`
-	}
-	jsonPrefix struct {
-		Prefix   *Text `json:"prefix,omitempty"`
-		Records  int64 `json:"records"`
-		Elements int64 `json:"elements"`
-		Bytes    int64 `json:"bytes"`
-		Redis    int64 `json:"redis_bytes,omitempty"`
-	}
-	jsonGarbage struct {
-		Keyspace     string           `json:"keyspace"`
-		Entries      int64            `json:"entries"`
-		Visible      int64            `json:"visible"`
-		Superseded   int64            `json:"superseded"`
-		Tombstones   int64            `json:"tombstones"`
-		RangeDeleted int64            `json:"range_deleted"`
-		Folded       int64            `json:"folded"`
-		Live         int64            `json:"live"`
-		Classes      map[string]int64 `json:"classes"`
-		Disk         int64            `json:"bytes_on_disk"`
-		Freed        int64            `json:"bytes_to_free"`
-	}
-	jsonLevel struct {
-		Keyspace string   `json:"keyspace,omitempty"`
-		Level    int      `json:"level"`
-		Files    int      `json:"files"`
-		Bytes    int64    `json:"bytes"`
-		Entries  int64    `json:"entries"`
-		Deletes  int64    `json:"tombstones"`
-		Unknown  int      `json:"files_without_counts"`
-		Garbage  int64    `json:"garbage_bytes,omitempty"`
-		Codecs   []string `json:"codecs"`
-	}
-)
-
-// StatsJSON prints the content of a dataset as one JSON document.
-func StatsJSON(w io.Writer, s *stats.Result) error { return indented(w, newJSONStats(s)) }
-
-func newJSONStats(s *stats.Result) *jsonStats {
-	out := &jsonStats{Format: s.Format, NowMS: s.NowMS, Databases: s.Databases, Types: []jsonType{}, Expiry: []jsonBucket{},
-		TopBytes: bigKeys(s.TopBytes), TopElements: bigKeys(s.TopElements), TopRedis: bigKeys(s.TopRedis), Redis: s.Redis, Prefixes: []jsonPrefix{},
-		MorePrefixes: newJSONPrefix(&s.MorePrefixes), PrefixMisses: s.PrefixMisses, Rows: []jsonGarbage{},
-		Levels: []jsonLevel{}, Blobs: []jsonLevel{}, Logs: newJSONLevel(&s.Files.Logs), Other: newJSONLevel(&s.Files.Other)}
-	out.Files, out.Bytes = s.Files.Sum()
-	out.MorePrefixes.Prefix = nil
-	for _, t := range s.Types {
-		out.Types = append(out.Types, jsonType{jsonl.Text(t.DB), t.Type.String(), t.Records, t.Elements, t.Bytes, t.Redis, t.Disk, t.Shared,
-			t.Expiring, t.Expired, t.Sizes, t.Lengths, t.KeySizes})
-	}
-	for _, e := range s.Expiry {
-		out.Expiry = append(out.Expiry, jsonBucket{e.Name, e.Below.Milliseconds(), e.Records, e.Redis})
-	}
-	for i := range s.Prefixes {
-		out.Prefixes = append(out.Prefixes, newJSONPrefix(&s.Prefixes[i]))
-	}
-	for i := range s.Garbage {
-		out.Rows = append(out.Rows, newJSONGarbage(&s.Garbage[i]))
-		out.Freed += s.Garbage[i].Freed
-	}
-	for i := range s.Files.Levels {
-		out.Levels = append(out.Levels, newJSONLevel(&s.Files.Levels[i]))
-	}
-	for i := range s.Files.Blobs {
-		out.Blobs = append(out.Blobs, newJSONLevel(&s.Files.Blobs[i]))
-	}
-	return out
-}
-
-func bigKeys(keys []stats.BigKey) []jsonBig {
-	out := []jsonBig{}
-	for _, k := range keys {
-		out = append(out, jsonBig{jsonl.Text(k.DB), k.Type.String(), k.Key, k.Bytes, k.Redis, k.Elements, k.ExpireMS})
-	}
-	return out
-}
-
-func newJSONPrefix(p *stats.Prefix) jsonPrefix {
-	prefix := Text(p.Prefix)
-	return jsonPrefix{&prefix, p.Records, p.Elements, p.Bytes, p.Redis}
-}
-
-func newJSONGarbage(g *stats.Garbage) jsonGarbage {
-	out := jsonGarbage{Keyspace: g.Keyspace, Entries: g.Entries, Visible: g.Visible, Superseded: g.Superseded,
-		Tombstones: g.Tombstones, RangeDeleted: g.RangeDeleted, Folded: g.Folded, Live: g.Live(),
-		Classes: make(map[string]int64), Disk: g.Bytes, Freed: g.Freed}
-	for c, n := range g.Rows {
-		if n > 0 {
-			out.Classes[record.Class(c).String()] = n
-		}
-	}
-	return out
-}
-
-func newJSONLevel(l *stats.Level) jsonLevel {
-	out := jsonLevel{l.Keyspace, l.Level, l.Files, l.Bytes, l.Entries, l.Deletes, l.Unknown, l.Garbage, l.Codecs}
-	if out.Codecs == nil {
-		out.Codecs = []string{}
-	}
-	return out
 }
 
 // FingerprintText prints a fingerprint as a table.

@@ -2,6 +2,6 @@
 // keys, prefixes, garbage rows and files.
 //
 // Sizes and lengths go into sketches of bounded size. Sums, extremes and the largest keys are exact, quantiles are
-// within 1.6 %, and the smallest prefixes are folded if there are too many. The result does not depend on the number
-// of workers.
+// within 1.6 %, and prefixes lose their names, but not their sums, where there are too many (see tree). The result does
+// not depend on the number of workers.
 package stats

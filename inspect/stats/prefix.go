@@ -3,125 +3,215 @@ package stats
 import (
 	"bytes"
 	"cmp"
+	"container/heap"
+	"math/bits"
 	"slices"
 
+	"kvferry/format"
+	"kvferry/inspect/keyshape"
 	"kvferry/record"
 )
 
-// maxPrefixes is the number of prefixes counted at once. If there are more, the smaller half is folded
-// into one line.
-const maxPrefixes = 20000
-
-// Prefix sums up the keys with a common prefix.
+// Prefix sums up the keys with a common prefix: those of its children, listed or not, and the keys that equal it.
 type Prefix struct {
-	Prefix []byte // with the delimiter; empty: keys without one
-	Sum
+	DB string // of all keys; "" if the dataset has several
+	// Pattern has the names of the parts up to this one: text, # for a number, * for a part with too many names. Parts
+	// that all keys share come first, with their numbers.
+	Pattern []byte
+	Whole   bool  // Pattern matches whole keys
+	Rank    int   // by bytes, from 0, among all prefixes
+	Disk    int64 // bytes of the files, shared out by logical bytes; 0 if not all records were read
+	Count
+	Children []*Prefix // largest first
+	Unlisted int       // number of children that are not listed
 }
 
-// prefixes counts records by prefix. Keys mostly come in order, so it tries the last prefix first. Without a
-// delimiter, the last prefix is a permanent empty one that is not listed.
-type prefixes struct {
-	delimiter []byte
-	depth     int
-	counts    map[string]*Prefix
-	last      *Prefix
-	whole     bool // last has depth delimiters, so it is the prefix of every key that starts with it
-	// folded sums up dropped prefixes. misses is the largest number of bytes dropped with one of them, which bounds
-	// the bytes that a listed prefix may lack.
-	folded Prefix
-	misses int64
-}
-
-func newPrefixes(delimiter string, depth int) *prefixes {
-	p := &prefixes{delimiter: []byte(delimiter), depth: max(depth, 1), counts: make(map[string]*Prefix)}
-	if delimiter == "" {
-		p.last, p.whole = new(Prefix), true
+// Buckets returns the expiry histogram.
+func (c *Count) Buckets() []ExpiryBucket {
+	out := append([]ExpiryBucket{{Name: "expired"}}, expiryBuckets[:]...)
+	for i := range out {
+		out[i].Sum = c.Expiry[i]
 	}
-	return p
+	out[0].Records += c.Skipped
+	return append(out, ExpiryBucket{Name: "never", Sum: c.Never()})
 }
 
-// of returns the prefix of a key, as a view.
-func (p *prefixes) of(key []byte) []byte {
-	end := 0
-	for range p.depth {
-		i := bytes.Index(key[end:], p.delimiter)
-		if i < 0 {
-			break
+// sum returns the sums of all keys.
+func (t *tree) sum() *Count {
+	all := new(Count)
+	for _, n := range t.roots {
+		n.addTo(all)
+	}
+	return all
+}
+
+// addTo adds the keys of a node and all below it to a sum.
+func (n *node) addTo(sum *Count) {
+	n.each(func(n *node) {
+		if n.own != nil {
+			sum.add(n.own)
 		}
-		end += i + len(p.delimiter)
-	}
-	return key[:end]
+	})
 }
 
-// holds reports whether a key certainly has the last prefix.
-func (p *prefixes) holds(key []byte) bool {
-	return p.whole && bytes.HasPrefix(key, p.last.Prefix)
+// each calls do for a node and all below it, children in order and before their parent.
+func (n *node) each(do func(*node)) {
+	for _, p := range n.parts() {
+		n.at(p).each(do)
+	}
+	do(n)
 }
 
-// run returns the number of leading strings that share a prefix, and makes it the last prefix.
-func (p *prefixes) run(batch []record.Record, ascending bool) int {
-	p.find(batch[0].Key)
-	if last := &batch[len(batch)-1]; ascending && p.holds(last.Key) {
-		return len(batch) // all keys between two keys with the same prefix have it, too
+func (n *node) at(part keyshape.Path) *node { return n.kinds[part.Kind()].by[string(part)] }
+
+// parts returns the parts of a node's children in order.
+func (n *node) parts() (out []keyshape.Path) {
+	for kind := range n.kinds {
+		for part := range n.kinds[kind].by {
+			out = append(out, keyshape.Path(part))
+		}
 	}
-	n := 1
-	for n < len(batch) && p.holds(batch[n].Key) {
-		n++
+	slices.SortFunc(out, func(a, b keyshape.Path) int { return cmp.Or(bytes.Compare(a.Text(), b.Text()), bytes.Compare(a, b)) })
+	return out
+}
+
+// weigh sets the logical bytes of a node and all below it, and their bytes of the files of its database.
+func (n *node) weigh(o *Options, db string) {
+	var all Count
+	n.addTo(&all)
+	src := o.Scan.Source
+	groups := format.Together(src, db, src.Types(db))
+	if !o.Scan.Selected().Everything() {
+		groups = nil
+	}
+	sizes, seen := make([]int64, len(groups)), make([]int64, len(groups))
+	for i, types := range groups {
+		sizes[i] = src.Size(db, types) // reads tables
+	}
+	n.each(func(n *node) {
+		n.bytes, n.disk = 0, 0
+		for _, p := range n.parts() {
+			n.bytes, n.disk = n.bytes+n.at(p).bytes, n.disk+n.at(p).disk
+		}
+		if n.own == nil {
+			return
+		}
+		n.bytes += n.own.Sum().Bytes
+		for i, types := range groups {
+			whole, before := all.bytes(types), seen[i]
+			seen[i] += n.own.bytes(types)
+			n.disk += share(sizes[i], seen[i], whole) - share(sizes[i], before, whole) // the shares add up to the size
+		}
+	})
+}
+
+// bytes returns the logical bytes of some types.
+func (c *Count) bytes(types record.TypeSet) (n int64) {
+	for t := range c.Types {
+		if types.Has(record.Type(t)) {
+			n += c.Types[t].Bytes
+		}
 	}
 	return n
 }
 
-// find makes the prefix of a key the last prefix.
-func (p *prefixes) find(key []byte) {
-	if p.holds(key) {
-		return
+// share returns size times part divided by whole.
+func share(size, part, whole int64) int64 {
+	if whole == 0 {
+		return 0
 	}
-	prefix := p.of(key)
-	if p.last == nil || !bytes.Equal(p.last.Prefix, prefix) {
-		p.last = p.get(prefix)
-		p.whole = bytes.Count(prefix, p.delimiter) == p.depth
-	}
+	hi, lo := bits.Mul64(uint64(size), uint64(part))
+	n, _ := bits.Div64(hi, lo, uint64(whole))
+	return int64(n)
 }
 
-func (p *prefixes) get(prefix []byte) *Prefix {
-	s := p.counts[string(prefix)]
-	if s == nil {
-		if len(p.counts) >= maxPrefixes {
-			p.fold()
+// maxListed is the number of prefixes in a result for each key in a list.
+const maxListed = 16
+
+// prefixes lists the largest prefixes below the root: always parents before their children. A prefix with no keys of its
+// own and a single child is not listed, but the child is.
+func (t *tree) prefixes(o *Options) *Prefix {
+	root := &Prefix{}
+	list := &candidates{}
+	for db, n := range t.roots {
+		n.weigh(o, db)
+		n.addTo(&root.Count)
+		root.Disk += n.disk
+		if len(o.Scan.Source.Databases()) > 1 {
+			heap.Push(list, candidate{node: n, parent: root, db: db})
+		} else {
+			root.DB = db
+			list.below(n, &candidate{db: db}, root)
 		}
-		s = &Prefix{Prefix: bytes.Clone(prefix)}
-		p.counts[string(prefix)] = s
 	}
-	return s
+	for rank := 1; list.Len() > 0; rank++ {
+		c := heap.Pop(list).(candidate)
+		if rank > maxListed*o.Top {
+			c.parent.Unlisted++
+			continue
+		}
+		p := &Prefix{DB: c.db, Whole: len(c.parts) > 0 && c.parts[len(c.parts)-1].Tail(), Rank: rank, Disk: c.node.disk}
+		c.node.addTo(&p.Count)
+		p.Pattern = o.pattern(c.parts, &p.Count)
+		c.parent.Children = append(c.parent.Children, p)
+		list.below(c.node, &c, p)
+	}
+	return root
 }
 
-// fold drops the smaller half of the prefixes.
-func (p *prefixes) fold() {
-	all := p.sorted()
-	for _, s := range all[len(all)/2:] {
-		p.folded.add(s.Sum)
-		p.misses = max(p.misses, s.Bytes)
-		delete(p.counts, string(s.Prefix))
-	}
-	p.last, p.whole = nil, false
+// candidate is a node that may be listed.
+type candidate struct {
+	node   *node
+	parent *Prefix
+	db     string
+	parts  []keyshape.Path
 }
 
-// sorted returns the prefixes, largest first.
-func (p *prefixes) sorted() []*Prefix {
-	out := make([]*Prefix, 0, len(p.counts))
-	for _, s := range p.counts {
-		out = append(out, s)
+// pattern returns the names of parts, but those of the keys as long as all keys have the same.
+func (o *Options) pattern(parts []keyshape.Path, keys *Count) (out []byte) {
+	s, same := keyshape.Shaper{Delimiter: o.Delimiter}, keys.same()
+	mask := s.Mask(keys.First)
+	for _, part := range parts {
+		name, delimiter := s.Cut(same[len(out):], mask)
+		if delimiter == 0 && !(part.Tail() && len(same) == len(keys.Last) && len(same) < longestKey) {
+			same = nil // not a whole part
+			break
+		}
+		out = append(out, same[len(out):len(out)+name+delimiter]...)
+		parts = parts[1:]
 	}
-	slices.SortFunc(out, func(a, b *Prefix) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Records, a.Records), bytes.Compare(a.Prefix, b.Prefix))
-	})
+	for _, part := range parts {
+		out = append(out, part.Text()...)
+	}
 	return out
 }
 
-func (p *prefixes) merge(q *prefixes) {
-	for _, s := range q.counts {
-		p.get(s.Prefix).add(s.Sum)
+// candidates is a heap, the most bytes first.
+type candidates []candidate
+
+// below adds the children of a node.
+func (l *candidates) below(n *node, at *candidate, parent *Prefix) {
+	for _, part := range n.parts() {
+		c := candidate{node: n.at(part), parent: parent, db: at.db, parts: append(slices.Clip(at.parts), part)}
+		if only := c.node.parts(); c.node.own == nil && len(only) == 1 {
+			l.below(c.node, &c, parent)
+			continue
+		}
+		heap.Push(l, c)
 	}
-	p.folded.add(q.folded.Sum)
-	p.misses += q.misses
+}
+
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (l *candidates) Len() int { return len(*l) }
+func (l *candidates) Less(i, j int) bool {
+	a, b := &(*l)[i], &(*l)[j]
+	return cmp.Or(cmp.Compare(b.node.bytes, a.node.bytes), cmp.Compare(a.db, b.db), slices.CompareFunc(a.parts, b.parts, func(a, b keyshape.Path) int { return bytes.Compare(a, b) })) < 0
+}
+func (l *candidates) Swap(i, j int) { (*l)[i], (*l)[j] = (*l)[j], (*l)[i] }
+func (l *candidates) Push(x any)    { *l = append(*l, x.(candidate)) }
+func (l *candidates) Pop() any {
+	last := len(*l) - 1
+	c := (*l)[last]
+	*l = (*l)[:last]
+	return c
 }

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -14,10 +15,11 @@ import (
 // Options control Collect.
 type Options struct {
 	Scan      inspect.Scan
+	Location  string          // of the source, for commands
 	Stores    *inspect.Stores // to count files; may be nil
 	Top       int             // number of big keys and prefixes to list
-	Delimiter string          // between the parts of a key; "" counts no prefixes
-	Depth     int             // number of parts in a prefix; 0 means 1
+	Delimiter string          // between the parts of a key; keyshape.Auto finds it; "" counts no prefixes
+	Depth     int             // maximum number of parts of a key; 0 means 16
 	Redis     bool            // estimate the memory that the records would use in Redis
 }
 
@@ -32,15 +34,12 @@ type Result struct {
 	TopElements []BigKey
 	// TopRedis lists the records that would use the most memory in Redis. Redis is the memory of all records, including
 	// the hash tables of the keys; 0 if not requested.
-	TopRedis []BigKey
-	Redis    int64
-	Prefixes []Prefix
-	// MorePrefixes sums up the prefixes that are not listed. If there were too many to count, each
-	// line may lack up to PrefixMisses bytes.
-	MorePrefixes Prefix
-	PrefixMisses int64
-	Garbage      []Garbage // nil if only some spans of keys were read
-	Files        Files
+	TopRedis  []BigKey
+	Redis     int64
+	Prefixes  *Prefix // the root: all keys; nil if not requested
+	Deletable []Deletable
+	Garbage   []Garbage // nil if only some spans of keys were read
+	Files     Files
 }
 
 // Sum adds up records.
@@ -78,20 +77,23 @@ type Type struct {
 	Sizes    Distribution
 	Lengths  Distribution
 	KeySizes Distribution
+	Largest  []BigKey // by bytes
 }
 
 // ExpiryBucket counts records by remaining time to live.
 type ExpiryBucket struct {
-	Name    string
-	Below   time.Duration // 0: no bound
-	Records int64
-	Redis   int64 // estimated memory in Redis, in bytes
+	Name  string
+	Below time.Duration // 0: no bound
+	Sum
 }
 
-const day = 24 * time.Hour
+const (
+	day        = 24 * time.Hour
+	numBuckets = 7
+)
 
 // expiryBuckets are the buckets of the expiry histogram, between "expired" and "never".
-var expiryBuckets = []ExpiryBucket{
+var expiryBuckets = [numBuckets]ExpiryBucket{
 	{Name: "within an hour", Below: time.Hour}, {Name: "within a day", Below: day},
 	{Name: "within a week", Below: 7 * day}, {Name: "within 30 days", Below: 30 * day},
 	{Name: "within 90 days", Below: 90 * day}, {Name: "within a year", Below: 365 * day}, {Name: "later"},
@@ -111,9 +113,9 @@ func Collect(ctx context.Context, o *Options) (*Result, error) {
 	if scan.Ledger == nil {
 		scan.Ledger = new(record.Ledger)
 	}
-	all := newCounter(o, "")
+	all := newCounter(o, "", newTree(scan.Memory, len(scan.Source.Databases())))
 	err := scan.Run(ctx, func(p inspect.Part) inspect.Visitor {
-		v := newCounter(o, p.DB)
+		v := newCounter(o, p.DB, all.places.to)
 		v.into = all
 		v.ascending = !p.Span.IsSection() && scan.Source.Sorted()
 		for _, t := range []*top{&v.byBytes, &v.byElem, &v.byRedis} {
@@ -132,6 +134,7 @@ func Collect(ctx context.Context, o *Options) (*Result, error) {
 		s.Files = fileStats(scan.Source, o.Stores)
 		freeBlobs(s.Garbage, s.Files.Blobs)
 	}
+	s.Deletable = all.deletable(o, s)
 	return s, nil
 }
 
@@ -140,6 +143,7 @@ type typeCount struct {
 	Sum
 	expiring, expired        int64
 	sizes, lengths, keySizes Histogram
+	largest                  top
 }
 
 func (c *typeCount) merge(d *typeCount) {
@@ -149,6 +153,7 @@ func (c *typeCount) merge(d *typeCount) {
 	c.sizes.Merge(&d.sizes)
 	c.lengths.Merge(&d.lengths)
 	c.keySizes.Merge(&d.keySizes)
+	c.largest.merge(&d.largest)
 }
 
 // counter counts the records of a part.
@@ -163,26 +168,29 @@ type counter struct {
 	open            Sum             // of the last record
 	floor           Sum             // records at or below this are not among the largest
 	meter           *redismem.Meter // nil: memory in Redis is not estimated
-	prefixes        *prefixes
-	expiry          []int64 // expired, then expiryBuckets
-	expiryRedis     []int64
+	places          *places
+	values          values
+	perType         int     // number of largest keys of a type
 	ascending       bool    // records come in order
 	sizes, weights  []int64 // scratch space for strings
+	keys            [][]byte
 	into            *counter
 	db              string
 }
 
-func newCounter(o *Options, db string) *counter {
+// mostPerType is the number of largest keys listed for each type.
+const mostPerType = 5
+
+func newCounter(o *Options, db string, to *tree) *counter {
 	v := &counter{
-		now:         o.Scan.Now.UnixMilli(),
-		types:       make(map[record.Part]*typeCount),
-		byBytes:     top{n: o.Top, measure: func(k *BigKey) int64 { return k.Bytes }},
-		byElem:      top{n: o.Top, measure: func(k *BigKey) int64 { return k.Elements }},
-		prefixes:    newPrefixes(o.Delimiter, o.Depth),
-		expiry:      make([]int64, 1+len(expiryBuckets)),
-		db:          db,
-		floor:       Sum{Bytes: -1, Elements: -1, Redis: -1},
-		expiryRedis: make([]int64, 1+len(expiryBuckets)),
+		now:     o.Scan.Now.UnixMilli(),
+		types:   make(map[record.Part]*typeCount),
+		byBytes: top{n: o.Top, measure: func(k *BigKey) int64 { return k.Bytes }},
+		byElem:  top{n: o.Top, measure: func(k *BigKey) int64 { return k.Elements }},
+		places:  newPlaces(to, o.Delimiter, o.Depth, db),
+		perType: min(o.Top, mostPerType),
+		db:      db,
+		floor:   Sum{Bytes: -1, Elements: -1, Redis: -1},
 	}
 	if o.Redis {
 		v.byRedis = top{n: o.Top, measure: func(k *BigKey) int64 { return k.Redis }}
@@ -195,7 +203,7 @@ func (v *counter) count(p record.Part) *typeCount {
 	if v.cur == nil || v.curPart != p {
 		v.curPart = p
 		if v.cur = v.types[p]; v.cur == nil {
-			v.cur = new(typeCount)
+			v.cur = &typeCount{largest: top{n: v.perType, measure: v.byBytes.measure, ascending: v.ascending}}
 			v.types[p] = v.cur
 		}
 	}
@@ -254,15 +262,15 @@ func (v *counter) record(h *record.Header) {
 	c.lengths.Add(sum.Elements)
 	c.sizes.Add(sum.Bytes)
 	c.keySizes.Add(int64(len(h.Key)))
-	if h.ExpireMS != 0 {
-		v.expires(c, h.ExpireMS, h.Expired, sum.Redis)
-	}
-	if v.ranks(&sum) {
-		v.rank(h.Type, h.Key, h.ExpireMS, &sum)
-	}
 	c.add(sum)
-	v.prefixes.find(h.Key)
-	v.prefixes.last.add(sum)
+	at := v.places.of(h.Key)
+	at.reach(h.Key, h.Key)
+	at.Types[h.Type].add(sum)
+	if h.ExpireMS != 0 {
+		c.expiring++
+		at.Expiry[v.bucket(h.ExpireMS, h.Expired)].add(sum)
+	}
+	v.rank(c, at, h, &sum)
 }
 
 // entriesOf counts the stream entries in a batch.
@@ -283,38 +291,58 @@ func (v *counter) strings(batch []record.Record, elems []record.Element) {
 	c.sizes.addAll(sizes)
 	c.lengths.AddSome(1, int64(len(batch)))
 	c.addKeys(batch)
-	for i := range batch {
-		if s := &batch[i]; s.ExpireMS != 0 {
-			v.expires(c, s.ExpireMS, s.Expired, redis[i])
+	for i := 0; i < len(batch); {
+		at, n := v.places.run(v.keys[i:], v.ascending)
+		v.stringsAt(c, at, batch[i:i+n], sizes[i:i+n], redis[i:i+n])
+		i += n
+	}
+	if slices.Max(sizes) >= leastValue {
+		for i := range batch {
+			v.values.add(v.db, batch[i].Key, elems[batch[i].First].Value)
 		}
 	}
+}
+
+// stringsAt counts strings with the same path.
+func (v *counter) stringsAt(c *typeCount, at *Count, batch []record.Record, sizes, redis []int64) {
+	sum := Sum{Records: int64(len(batch)), Elements: int64(len(batch))}
 	most := Sum{Elements: 1, Bytes: slices.Max(sizes)}
 	if v.meter != nil {
 		most.Redis = slices.Max(redis)
 	}
-	if v.ranks(&most) {
-		for i := range batch {
-			v.rank(record.String, batch[i].Key, batch[i].ExpireMS, &Sum{Elements: 1, Bytes: sizes[i], Redis: redis[i]})
+	for i, size := range sizes {
+		sum.Bytes += size
+		sum.Redis += redis[i]
+		if s := &batch[i]; s.ExpireMS != 0 {
+			c.expiring++
+			at.Expiry[v.bucket(s.ExpireMS, s.Expired)].add(Sum{1, 1, size, redis[i]})
 		}
 	}
-	for len(batch) > 0 {
-		n := v.prefixes.run(batch, v.ascending)
-		sum := Sum{Records: int64(n), Elements: int64(n)}
-		for i := range n {
-			sum.Bytes += sizes[i]
-			sum.Redis += redis[i]
+	c.add(sum)
+	at.Types[record.String].add(sum)
+	first, last := batch[0].Key, batch[len(batch)-1].Key
+	for i := 0; i < len(batch) && !v.ascending; i++ {
+		if key := batch[i].Key; bytes.Compare(key, last) > 0 {
+			last = key
+		} else if bytes.Compare(key, first) < 0 {
+			first = key
 		}
-		c.add(sum)
-		v.prefixes.last.add(sum)
-		batch, sizes, redis = batch[n:], sizes[n:], redis[n:]
+	}
+	at.reach(first, last)
+	if v.ranks(c, &most) || v.leads(at, most.Bytes) {
+		for i := range batch {
+			v.rank(c, at, &batch[i].Header, &Sum{1, 1, sizes[i], redis[i]})
+		}
 	}
 }
 
 // measure returns the sizes of strings, and their memory in Redis: zeros if it is not estimated.
 func (v *counter) measure(batch []record.Record, elems []record.Element) (sizes, redis []int64) {
 	v.sizes = slices.Grow(v.sizes[:0], len(batch))[:len(batch)]
+	v.keys = slices.Grow(v.keys[:0], len(batch))[:len(batch)]
 	v.weights = slices.Grow(v.weights[:0], len(batch))[:len(batch)]
 	for i := range batch {
+		v.keys[i] = batch[i].Key
 		v.sizes[i] = int64(len(batch[i].Key) + len(elems[batch[i].First].Value))
 	}
 	if v.meter != nil {
@@ -345,41 +373,57 @@ func (v *counter) weigh(s *record.Record, elems []record.Element) int64 {
 }
 
 // ranks reports whether a record may be one of the largest.
-func (v *counter) ranks(s *Sum) bool {
-	return s.Bytes > v.floor.Bytes || s.Elements > v.floor.Elements || s.Redis > v.floor.Redis
+func (v *counter) ranks(c *typeCount, s *Sum) bool {
+	return s.Bytes > min(v.floor.Bytes, c.largest.floor()) || s.Elements > v.floor.Elements || s.Redis > v.floor.Redis
+}
+
+// leads reports whether a record of so many bytes may be the largest of a path: one that comes later only if it is larger.
+func (v *counter) leads(at *Count, bytes int64) bool {
+	return bytes > at.Largest.Bytes || bytes == at.Largest.Bytes && !v.ascending || at.Largest.Type == 0
 }
 
 // rank adds a record to the lists of the largest if it belongs there.
-func (v *counter) rank(t record.Type, key []byte, expireMS int64, s *Sum) {
+func (v *counter) rank(c *typeCount, at *Count, h *record.Header, s *Sum) {
+	ranks, leads := v.ranks(c, s), v.leads(at, s.Bytes)
+	if !ranks && !leads {
+		return
+	}
 	k := &v.big
-	*k = BigKey{DB: v.db, Type: t, Key: key, Bytes: s.Bytes, Redis: s.Redis, Elements: s.Elements, ExpireMS: expireMS}
+	*k = BigKey{DB: v.db, Type: h.Type, Key: h.Key, Bytes: s.Bytes, Redis: s.Redis, Elements: s.Elements, ExpireMS: h.ExpireMS}
+	if leads {
+		at.rank(k)
+	}
+	if !ranks {
+		return
+	}
+	c.largest.add(k)
 	v.byBytes.add(k)
 	v.byElem.add(k)
 	v.byRedis.add(k)
 	v.floor = Sum{Bytes: v.byBytes.floor(), Elements: v.byElem.floor(), Redis: v.byRedis.floor()}
 }
 
-// expires counts a record with an expiry.
-func (v *counter) expires(c *typeCount, expireMS int64, expired bool, redis int64) {
-	bucket := 0
-	if !expired {
-		bucket = 1
-		for _, from := range expiryFrom {
-			if expireMS-v.now >= from {
-				bucket++
-			}
+// bucket returns the bucket of an expiry.
+func (v *counter) bucket(expireMS int64, expired bool) int {
+	if expired {
+		return 0
+	}
+	bucket := 1
+	for _, from := range expiryFrom {
+		if expireMS-v.now >= from {
+			bucket++
 		}
 	}
-	c.expiring++
-	v.expiry[bucket]++
-	v.expiryRedis[bucket] += redis
+	return bucket
 }
 
 // Skip counts an expired record that the selection leaves out.
 func (v *counter) Skip(h *record.Header, c record.Class) {
 	if c == record.Expired {
 		v.count(record.Part{DB: v.db, Type: h.Type}).expired++
-		v.expiry[0]++
+		at := v.places.of(h.Key)
+		at.reach(h.Key, h.Key)
+		at.Skipped++
 	}
 }
 
@@ -391,18 +435,15 @@ func (v *counter) Merge() {
 	v.into.byBytes.merge(&v.byBytes)
 	v.into.byElem.merge(&v.byElem)
 	v.into.byRedis.merge(&v.byRedis)
-	v.into.prefixes.merge(v.prefixes)
-	for i, n := range v.expiry {
-		v.into.expiry[i] += n
-		v.into.expiryRedis[i] += v.expiryRedis[i]
-	}
+	v.into.values.merge(&v.values)
+	v.places.flush()
 }
 
 // result returns the statistics.
 func (v *counter) result(o *Options) *Result {
 	src := o.Scan.Source
 	s := &Result{Format: src.Format().Name(), Databases: src.Databases(), NowMS: v.now,
-		TopBytes: v.byBytes.list(), TopElements: v.byElem.list(), PrefixMisses: v.prefixes.misses}
+		TopBytes: v.byBytes.list(), TopElements: v.byElem.list()}
 	if o.Redis {
 		s.TopRedis, s.Redis = v.byRedis.list(), v.redis()
 	}
@@ -413,31 +454,12 @@ func (v *counter) result(o *Options) *Result {
 			}
 		}
 	}
-	s.Expiry = v.byExpiry()
-	s.MorePrefixes = v.prefixes.folded
-	for i, p := range v.prefixes.sorted() {
-		if i < o.Top {
-			s.Prefixes = append(s.Prefixes, *p)
-		} else {
-			s.MorePrefixes.add(p.Sum)
-		}
+	all := v.places.to.sum()
+	s.Expiry = all.Buckets()
+	if o.Top > 0 && o.Delimiter != "" {
+		s.Prefixes = v.places.to.prefixes(o)
 	}
 	return s
-}
-
-// byExpiry returns the expiry histogram. Records in no bucket never expire.
-func (v *counter) byExpiry() []ExpiryBucket {
-	out := append([]ExpiryBucket{{Name: "expired"}}, expiryBuckets...)
-	never := ExpiryBucket{Name: "never"}
-	for _, c := range v.types {
-		never.Records += c.Records - c.expiring
-		never.Redis += c.Redis
-	}
-	for i := range out {
-		out[i].Records, out[i].Redis = v.expiry[i], v.expiryRedis[i]
-		never.Redis -= v.expiryRedis[i]
-	}
-	return append(out, never)
 }
 
 // redis returns the estimated memory of all records in Redis, including the hash tables of the keys.
@@ -456,7 +478,8 @@ func (v *counter) redis() (sum int64) {
 
 func (c *typeCount) stats(o *Options, db string, t record.Type) Type {
 	s := Type{DB: db, Type: t, Sum: c.Sum, Expiring: c.expiring, Expired: c.expired,
-		Sizes: c.sizes.Distribution(), Lengths: c.lengths.Distribution(), KeySizes: c.keySizes.Distribution()}
+		Sizes: c.sizes.Distribution(), Lengths: c.lengths.Distribution(), KeySizes: c.keySizes.Distribution(),
+		Largest: c.largest.list()}
 	src := o.Scan.Source
 	s.Disk = src.Size(db, record.Of(t))
 	for _, g := range format.Together(src, db, src.Types(db)) {

@@ -65,10 +65,10 @@ func TestCollect(t *testing.T) {
 		t.Errorf("top by elements %+v", s.TopElements)
 	}
 	var prefixes []string
-	for _, p := range s.Prefixes {
-		prefixes = append(prefixes, fmt.Sprintf("%s %d %d", p.Prefix, p.Records, p.Bytes))
+	for _, p := range s.Prefixes.Children {
+		prefixes = append(prefixes, fmt.Sprintf("%s %d %d", p.Pattern, p.Sum().Records, p.Sum().Bytes))
 	}
-	if fmt.Sprint(prefixes) != "[b: 1 22 a: 3 20  1 8]" {
+	if fmt.Sprint(prefixes) != "[b:1 1 22 a:# 3 20 plain 1 8 old 0 0]" {
 		t.Errorf("prefixes %q", prefixes)
 	}
 	if d := s.Types[0].Sizes; d.Min != 3 || d.Max != 8 || s.Types[0].KeySizes.P50 != 3 {
@@ -87,12 +87,12 @@ func (*sizedSpace) Size() int64 { return 700 }
 func TestCollectLimits(t *testing.T) {
 	src := fake.New(fake.Rec(record.Set, "a:1", fake.Member("x")), fake.Rec(record.Set, "b:1", fake.Member("x")))
 	s := statsOf(t, src, func(o *Options) { o.Top, o.Delimiter = 0, "" })
-	if s.TopBytes != nil || s.Prefixes != nil || s.MorePrefixes.Records != 0 {
+	if s.TopBytes != nil || s.Prefixes != nil || s.Types[0].Largest != nil {
 		t.Errorf("%+v", s)
 	}
 	s = statsOf(t, src, func(o *Options) { o.Top = 1 })
-	if len(s.Prefixes) != 1 || s.MorePrefixes.Records != 1 {
-		t.Errorf("prefixes %v, others %+v", s.Prefixes, s.MorePrefixes)
+	if p := s.Prefixes; p.Sum().Records != 2 || len(p.Children) != 2 || p.Unlisted != 0 || len(s.Types[0].Largest) != 1 {
+		t.Errorf("prefixes %+v, largest %+v", p, s.Types[0].Largest)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kvferry/inspect/internal/fake"
+	"kvferry/inspect/keyshape"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
@@ -46,9 +47,10 @@ func TestStatsOfStrings(t *testing.T) {
 	rnd := rand.New(rand.NewSource(11))
 	for round := range 200 {
 		ascending := round%2 == 0
-		o := &Options{Scan: *scanOf(fake.New()), Top: rnd.Intn(5), Delimiter: []string{":", "", "::"}[rnd.Intn(3)], Depth: rnd.Intn(3), Redis: rnd.Intn(2) == 0}
+		o := &Options{Scan: *scanOf(fake.New()), Top: rnd.Intn(5), Delimiter: []string{":", "", "::", "1", keyshape.Auto}[rnd.Intn(5)], Depth: rnd.Intn(3), Redis: rnd.Intn(2) == 0}
+		memory := int64(8*nodeBytes) << rnd.Intn(12)
 		visitor := func() *counter {
-			v := newCounter(o, "0")
+			v := newCounter(o, "0", newTree(memory, 1))
 			v.ascending, v.byBytes.ascending, v.byElem.ascending, v.byRedis.ascending = ascending, ascending, ascending, ascending
 			return v
 		}
@@ -62,6 +64,8 @@ func TestStatsOfStrings(t *testing.T) {
 			}
 			all.Records = all.Records[n:]
 		}
+		batches.places.flush()
+		single.places.flush()
 		if got, want := batches.result(o), single.result(o); !reflect.DeepEqual(got, want) {
 			t.Fatalf("round %d, %+v: in batches\n%+v\none by one\n%+v", round, o, got, want)
 		}

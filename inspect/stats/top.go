@@ -61,8 +61,16 @@ func (t *top) add(k *BigKey) {
 
 // compare orders larger keys first, equally large ones in the order of the dump.
 func (t *top) compare(a, b *BigKey) int {
-	return cmp.Or(cmp.Compare(t.measure(b), t.measure(a)), cmp.Compare(a.DB, b.DB), bytes.Compare(a.Key, b.Key),
-		cmp.Compare(a.Type, b.Type))
+	if c := cmp.Compare(t.measure(b), t.measure(a)); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.DB, b.DB); c != 0 {
+		return c
+	}
+	if c := bytes.Compare(a.Key, b.Key); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Type, b.Type)
 }
 
 // list returns the keys, largest first.

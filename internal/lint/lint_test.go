@@ -71,8 +71,13 @@ var rules = slices.Concat(stateRules, []rule{
 	{"inspect", []string{"format", "store", "record", "internal/"}, "scans know formats and stores by their interfaces, and no command"},
 	{"inspect/render", []string{"inspect", "inspect/compare", "inspect/dump", "inspect/explain", "inspect/stats", "inspect/verify", "format", "store", "record", "internal/"},
 		"it prints what the others compute"},
-	{"inspect/stats", []string{"inspect", "inspect/redismem", "format", "store", "record", "internal/"}, "counting does not ask what the others do"},
+	{"inspect/stats", []string{"inspect", "inspect/keyshape", "inspect/redismem", "format", "store", "record", "internal/"}, "counting does not ask what the others do"},
 	{"inspect/", []string{"inspect", "format", "store", "record", "internal/"}, "what one command computes does not ask what the others do"},
+	{"serve/resp", []string{"record"}, "a protocol does not ask what is served"},
+	{"serve/command", []string{"serve/resp", "redis/rdb", "redis/rdb/crc64", "redis/rdb/encode", "record", "internal/"}, "commands know keys by an interface alone"},
+	{"serve/keyspace", []string{"serve/command", "inspect", "format", "record", "internal/"}, "it finds keys, and answers nobody"},
+	{"serve/master", []string{"serve/command", "serve/resp", "convert", "redis", "redis/rdb", "record", "internal/"}, "it streams what conversions pass on, and reads no keys for commands"},
+	{"serve", []string{"serve/", "record", "internal/"}, "connections do not ask what is served"},
 	{"fixtures", []string{""}, "it makes databases of every kind"},
 	{"fixtures/", []string{""}, "it makes databases of every kind"},
 	{".", []string{""}, "it puts everything together"},
@@ -85,9 +90,9 @@ var rules = slices.Concat(stateRules, []rule{
 // stateRules are those of the parts of a replay.
 var stateRules = []rule{
 	{"redis/state", []string{"record", "internal/"}, "how values are kept knows no commands"},
-	{"redis/state/server", []string{"redis/state", "redis/rdb", "record"}, "what commands share stands below all of them"},
-	{"redis/state/streams", []string{"redis/state", "redis/state/server", "record"}, "commands on streams need no others"},
-	{"redis/state/bits", []string{"redis/state", "redis/state/server", "record", "internal/shared/hll"}, "commands on bits need no others"},
+	{"redis/state/server", []string{"redis/state", "redis/rdb", "record", "internal/shared/argument"}, "what commands share stands below all of them"},
+	{"redis/state/streams", []string{"redis/state", "redis/state/server", "record", "internal/shared/argument"}, "commands on streams need no others"},
+	{"redis/state/bits", []string{"redis/state", "redis/state/server", "record", "internal/shared/hll", "internal/shared/argument"}, "commands on bits need no others"},
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.

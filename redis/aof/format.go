@@ -21,7 +21,7 @@ type Format struct{ base format.Format }
 func New() *Format { return &Format{redis.NewBase(rdb.DefaultVersion)} }
 
 // WithVersion returns a format whose targets have a base in one of rdb.Versions.
-func WithVersion(version string) (*Format, error) {
+func WithVersion(version string) (format.Format, error) {
 	v, err := rdb.ParseVersion(version)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,9 @@ func WithVersion(version string) (*Format, error) {
 }
 
 // TargetVersion returns the version of the bases of targets, or "" for the usual one.
-func (f *Format) TargetVersion() string { return f.base.(interface{ TargetVersion() string }).TargetVersion() }
+func (f *Format) TargetVersion() string {
+	return f.base.(interface{ TargetVersion() string }).TargetVersion()
+}
 
 // Name returns Name.
 func (*Format) Name() string { return Name }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
@@ -195,7 +196,7 @@ func (r *replay) command(args [][]byte, off int64) error {
 // apply applies a command to the server.
 func (r *replay) apply(args [][]byte, off int64) error {
 	err := commands.Do(r.server, args)
-	var refused *server.ReplyError
+	var refused *argument.ReplyError
 	var unknown *server.UnsupportedError
 	switch {
 	case err == nil:

@@ -57,7 +57,7 @@ func (w *writer) change(key, command []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := w.t.limit.wait(w.ctx, len(command)); err != nil {
+	if err := w.t.limit.Wait(w.ctx, len(command)); err != nil {
 		return err
 	}
 	return w.told(p.add(command, 1, whole))

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"kvferry/internal/sys/pace"
 )
 
 // copied reports the progress of copying servers.
@@ -88,7 +90,7 @@ func (c *copied) watch(ctx context.Context, o *redis.Options) (stop func()) {
 		defer close(ended)
 		client := redis.NewClient(o)
 		defer client.Close()
-		for rest(ctx, askEvery) == nil {
+		for pace.Rest(ctx, askEvery) == nil {
 			text, err := client.Info(ctx, "persistence").Result()
 			if err != nil {
 				continue // the copy goes on without progress

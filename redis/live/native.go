@@ -152,7 +152,7 @@ func (n *native) library(code []byte) error {
 		w.mu.Lock()
 		p := w.pipeTo(host)
 		w.mu.Unlock()
-		if err := w.t.limit.wait(w.ctx, len(w.data)); err != nil {
+		if err := w.t.limit.Wait(w.ctx, len(w.data)); err != nil {
 			return err
 		}
 		if err := p.add(w.data, countCommands(w.data), whole); err != nil {
@@ -172,7 +172,7 @@ func (n *native) send(kind part) error {
 		}
 	}
 	n.have, n.held = n.have+n.held, 0
-	if err := w.t.limit.wait(w.ctx, len(w.data)); err != nil {
+	if err := w.t.limit.Wait(w.ctx, len(w.data)); err != nil {
 		return err
 	}
 	err := n.pipe.add(w.data, countCommands(w.data), kind)

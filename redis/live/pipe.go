@@ -13,6 +13,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/sys/pace"
 )
 
 const (
@@ -228,7 +229,7 @@ func (p *pipe) run() {
 			inVain--
 			if time.Since(since) > patience {
 				p.fail(&format.LostError{Err: busy})
-			} else if err := rest(p.ctx, pauseAfter); err != nil {
+			} else if err := pace.Rest(p.ctx, pauseAfter); err != nil {
 				p.fail(err)
 			}
 		case inVain >= maxInVain:

@@ -16,6 +16,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/sys/pace"
 	"kvferry/record"
 	files "kvferry/redis"
 )
@@ -198,7 +199,7 @@ func (c *copier) onServer(ctx context.Context, host string, do func(host string)
 		if tries >= attempts || !waits && !isBroken(err) {
 			return host, tries, err
 		}
-		if err := rest(ctx, time.Duration(tries+1)*pauseAfter); err != nil {
+		if err := pace.Rest(ctx, time.Duration(tries+1)*pauseAfter); err != nil {
 			return host, tries, err
 		}
 	}
@@ -253,15 +254,6 @@ func (c *copier) about(host string, err error) error {
 
 // pauseAfter is the pause before a retry.
 const pauseAfter = 300 * time.Millisecond
-
-func rest(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(d):
-		return nil
-	}
-}
 
 // isBroken reports whether an error comes from the connection, not from a reply.
 func isBroken(err error) bool {

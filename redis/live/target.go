@@ -17,6 +17,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/hlldialect"
+	"kvferry/internal/sys/pace"
 	"kvferry/record"
 	files "kvferry/redis"
 	"kvferry/redis/rdb/encode"
@@ -35,7 +36,7 @@ type target struct {
 	options *format.CreateOptions
 	start   start
 	evicted int64
-	limit   limiter
+	limit   pace.Limiter
 
 	mu      sync.Mutex
 	names   uint64
@@ -67,7 +68,7 @@ func (f *Format) Create(ctx context.Context, location string, o *format.CreateOp
 		return nil, err
 	}
 	t := &target{f: f, ctx: ctx, server: s, options: o, ServerOptions: s.ServerOptions, shards: map[int]store.Table{}}
-	t.limit.rate = t.Rate
+	t.limit.Rate = t.Rate
 	if err = s.writable(ctx); err == nil {
 		err = t.begin(ctx)
 	}
@@ -448,30 +449,4 @@ func took(written, before int64) string {
 		return text + " and counts as many keys; values were not read back"
 	}
 	return text + "; it held keys before, so its counts prove nothing"
-}
-
-// limiter limits the bytes per second.
-type limiter struct {
-	rate int64
-	mu   sync.Mutex
-	next time.Time
-}
-
-// wait waits until n more bytes may be sent, or the context ends.
-func (l *limiter) wait(ctx context.Context, n int) error {
-	if l.rate <= 0 {
-		return nil
-	}
-	l.mu.Lock()
-	now := time.Now()
-	if l.next.Before(now) {
-		l.next = now
-	}
-	pause := l.next.Sub(now)
-	l.next = l.next.Add(time.Duration(float64(n) / float64(l.rate) * float64(time.Second)))
-	l.mu.Unlock()
-	if pause <= 0 {
-		return nil
-	}
-	return rest(ctx, pause)
 }

@@ -277,7 +277,7 @@ func (w *writer) send(r heldRecord) error {
 		return err
 	}
 	w.written++
-	if err := w.t.limit.wait(w.ctx, len(r.data)); err != nil {
+	if err := w.t.limit.Wait(w.ctx, len(r.data)); err != nil {
 		return err
 	}
 	return w.told(p.add(r.data, r.commands, whole))

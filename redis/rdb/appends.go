@@ -108,6 +108,15 @@ func AppendDatabase(dst []byte, v Version, n, keys, expires uint64) []byte {
 // AppendEOF appends the EOF opcode; the checksum of the whole file follows it.
 func AppendEOF(dst []byte) []byte { return append(dst, opEOF) }
 
+// AppendEnd appends the EOF opcode and the checksum of the whole file. sum is the checksum of the bytes before.
+func AppendEnd(dst []byte, v Version, sum uint64) []byte {
+	dst = AppendEOF(dst)
+	if v.Number < 5 {
+		return dst
+	}
+	return binary.LittleEndian.AppendUint64(dst, crc64.Update(sum, dst[len(dst)-1:]))
+}
+
 // AppendAttributes appends attributes of the next key.
 func AppendAttributes(dst []byte, a *Attributes) []byte {
 	if a.ExpireMS != 0 {

@@ -3,6 +3,8 @@ package state
 import (
 	"encoding/binary"
 	"math"
+
+	"kvferry/record"
 )
 
 // Scored is a member of a sorted set.
@@ -20,13 +22,7 @@ func (v *Value) orderKey(score float64, member []byte) []byte {
 
 // appendOrdered appends a score as bytes with the same order.
 func appendOrdered(dst []byte, score float64) []byte {
-	bits := math.Float64bits(score + 0) // makes 0 of -0
-	if bits>>63 != 0 {
-		bits = ^bits
-	} else {
-		bits |= 1 << 63
-	}
-	return binary.BigEndian.AppendUint64(dst, bits)
+	return binary.BigEndian.AppendUint64(dst, record.RankScore(score))
 }
 
 func decodeOrdered(b []byte) float64 {

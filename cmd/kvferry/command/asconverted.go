@@ -180,8 +180,6 @@ type convertedDiff struct {
 
 // diffConverted compares B with what the reported conversion would write now.
 func (a *App) diffConverted(cmd *cobra.Command, f *diffFlags, rep *convert.Report, locA, locB string) (err error) {
-	show := a.newProgress(cmd, &f.read.progress)
-	defer func() { show.end(err) }()
 	place, err := a.Source(locB)
 	if err != nil {
 		return err
@@ -193,10 +191,8 @@ func (a *App) diffConverted(cmd *cobra.Command, f *diffFlags, rep *convert.Repor
 	if err := tryOutputs(cmd); err != nil {
 		return err
 	}
-	o.Progress = show.tell
-	if a.LimitMemory != nil {
-		a.LimitMemory(o.Memory)
-	}
+	show := a.converting(cmd, &f.read.progress, o)
+	defer func() { show.end(err) }()
 	now, err := convert.Check(cmd.Context(), o, f.read.source.allowLive)
 	var proof *convert.ProofError
 	if err != nil && (!errors.As(err, &proof) || proof.Err != nil) {

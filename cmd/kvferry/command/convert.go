@@ -12,13 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kvferry/catalog"
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/escape"
 	"kvferry/record"
-	"kvferry/redis"
-	"kvferry/redis/aof"
 	"kvferry/redis/rdb"
 	"kvferry/store"
 )
@@ -153,12 +152,8 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 	if err != nil {
 		return err
 	}
-	show := a.newProgress(cmd, &f.progress)
+	show := a.converting(cmd, &f.progress, o)
 	defer func() { show.end(err) }()
-	o.Progress = show.tell
-	if a.LimitMemory != nil {
-		a.LimitMemory(o.Memory)
-	}
 	run := convert.Run
 	if f.dryRun || f.estimate {
 		run = convert.DryRun
@@ -176,6 +171,16 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 		err = nil
 	}
 	return errors.Join(explainConvert(cmd.ErrOrStderr(), src, err, rep == nil), unsaid)
+}
+
+// converting applies the memory of a conversion to the runtime, and starts a view of its progress. end closes it.
+func (a *App) converting(cmd *cobra.Command, f *ProgressFlags, o *convert.Options) *progressView {
+	show := a.newProgress(cmd, f)
+	o.Progress = show.tell
+	if a.LimitMemory != nil {
+		a.LimitMemory(o.Memory)
+	}
+	return show
 }
 
 // showReport prints the report of a conversion. If printing fails, the error says that the target is complete.
@@ -264,17 +269,10 @@ func (f *convertFlags) sampleDry(o *convert.Options) {
 
 // setVersion sets the version of the RDB files to write.
 func (f *convertFlags) setVersion(to *convert.Output, fs *pflag.FlagSet) (err error) {
-	switch to.Format.Name() {
-	case redis.Name:
-		to.Format, err = redis.WithVersion(f.rdb)
-	case aof.Name:
-		to.Format, err = aof.WithVersion(f.rdb)
-	default:
-		if fs.Changed("rdb-version") {
-			err = fmt.Errorf("%s writes no RDB files", format.LocationName(to.Format))
-		}
+	if !fs.Changed("rdb-version") {
+		return nil
 	}
-	if err != nil {
+	if to.Format, err = catalog.WithRDBVersion(to.Format, f.rdb); err != nil {
 		return usagef("--rdb-version %s: %w", f.rdb, err)
 	}
 	return nil

@@ -32,6 +32,8 @@ type diffFlags struct {
 const diffHelp = `Compare two datasets of any formats. diff merges them in key order and lists every record that is
 missing in B, extra in B or different, down to the field, member or index. Expiry is compared in seconds
 if one of the formats stores seconds. If the fingerprints are equal, records are not compared one by one.
+Items inserted into or removed from a list do not make those behind them differ. The last line has the
+totals, of a patch on standard error.
 
 If kvferry made B of A, --as-converted REPORT compares B with what that conversion of A writes: renamed keys,
 allowed losses, expired and filtered keys are explained by the report and are no differences. This is the default
@@ -69,7 +71,7 @@ func (a *App) diff() *cobra.Command {
 	fs := cmd.Flags()
 	f.sides.Register(fs)
 	choose(fs, &f.format, "format", plain("text", "patch", "json"), "output format; json has only the counts")
-	fs.Var(number(&f.max, 0, 0), "max", "stop after `n` differences; 0: no limit")
+	fs.Var(number(&f.max, 0, 0), "max", "list `n` differences and count the others; a patch stops there; 0: list all")
 	fs.BoolVar(&f.direct, "direct", false, "compare record by record, without comparing fingerprints first")
 	fs.StringVar(&f.converted, "as-converted", "", "compare B with what the conversion of A writes that this report `file` describes; none: compare as they are (default: the report beside B)")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
@@ -131,7 +133,10 @@ func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (er
 	if err = errors.Join(err, da.Opened.Source.Close(), db.Opened.Source.Close()); err != nil {
 		return mapUsage(err)
 	}
-	if res.Stopped && f.format == "patch" {
+	if f.format == "patch" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "kvferry: "+render.DiffSummary(res, f.max, f.limit))
+	}
+	if res.Stopped {
 		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch stops after --max %d and does not turn A into B\n", f.max)
 	}
 	if !res.Equal {

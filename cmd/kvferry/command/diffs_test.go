@@ -58,18 +58,23 @@ differs 0 zset "z": member "c" score 2 in A, score 1 in B
 		t.Errorf("of an equal record: exit %d\n%s", r.code, r.stdout)
 	}
 	if r := kvferry(t, "diff", a, b, "--max", "2"); r.code != ExitFindings || strings.Count(r.stdout, "\n") != 3 ||
-		!strings.Contains(r.stdout, "; 2 differences, and there are more (--max) (expiry in seconds)") {
+		!strings.Contains(r.stdout, "; 13 differences, the first 2 shown (--max) (expiry in seconds)") {
 		t.Errorf("the first two:\n%s", r.stdout)
 	}
 	if r := kvferry(t, "verify", a, "--against", b, "--max-findings", "2"); r.code != ExitFindings ||
-		!strings.Contains(r.stdout, "; 2 differences, and there are more (--max-findings) (expiry in seconds)") {
+		!strings.Contains(r.stdout, "; 13 differences, the first 2 shown (--max-findings) (expiry in seconds)") {
 		t.Errorf("the first two, by verify:\n%s", r.stdout)
 	}
-	if r := kvferry(t, "diff", a, b, "--max", "13"); strings.Contains(r.stdout, "more") {
+	if r := kvferry(t, "diff", a, b, "--max", "13"); strings.Contains(r.stdout, "shown") {
 		t.Errorf("all thirteen:\n%s", r.stdout)
 	}
-	if r := kvferry(t, "diff", a, b, "--max", "2", "--format", "patch"); r.code != ExitFindings || !strings.Contains(r.stderr, "does not turn A into B") {
+	if r := kvferry(t, "diff", a, b, "--max", "2", "--format", "patch"); r.code != ExitFindings || !strings.Contains(r.stderr, "does not turn A into B") ||
+		!strings.Contains(r.stderr, "1 difference, and there are more (--max)") {
 		t.Errorf("a patch that is cut: exit %d, %q", r.code, r.stderr)
+	}
+	if r := kvferry(t, "diff", a, b, "--format", "patch"); r.stderr != "kvferry: "+want[strings.LastIndex(want, "1 record"):] ||
+		!strings.Contains(r.stdout, `{"op":"insert","db":"0","type":"list","key":"l","index":3,"value":"w"}`) {
+		t.Errorf("a patch and its totals: %q\n%s", r.stderr, r.stdout)
 	}
 	if r := kvferry(t, "diff", a, b, "--format", "json"); r.code != ExitFindings || !strings.Contains(r.stdout, `"records_differing": 6`) {
 		t.Errorf("as JSON: exit %d\n%s", r.code, r.stdout)
@@ -111,6 +116,22 @@ func dataModelOf(t *testing.T, dir string) dataModel {
 	return m
 }
 
+// shift moves the items of a list from position at on.
+func (m dataModel) shift(list string, at, by int) {
+	var items []string
+	for i := at; ; i++ {
+		v, ok := m[fmt.Sprintf("%s %d", list, i)]
+		if !ok {
+			break
+		}
+		items = append(items, v)
+		delete(m, fmt.Sprintf("%s %d", list, i))
+	}
+	for i, v := range items {
+		m[fmt.Sprintf("%s %d", list, at+by+i)] = v
+	}
+}
+
 // apply applies a line of a patch.
 func (m dataModel) apply(t *testing.T, line []byte) {
 	t.Helper()
@@ -132,6 +153,11 @@ func (m dataModel) apply(t *testing.T, line []byte) {
 	case "list":
 		if p.Index != nil {
 			elem = fmt.Sprintf("%s %d", name, *p.Index)
+			if p.Op == "insert" {
+				m.shift(name, *p.Index, 1)
+			} else if p.Op == "unset" && m[name] != "" { // not of a record that was removed
+				defer m.shift(name, *p.Index+1, -1)
+			}
 		}
 	case "hash":
 		elem = fmt.Sprintf("%s %v", name, p.Field)
@@ -153,7 +179,7 @@ func (m dataModel) apply(t *testing.T, line []byte) {
 		maps.DeleteFunc(m, func(k, _ string) bool { return k == name })
 	case "unset":
 		delete(m, elem)
-	case "set":
+	case "set", "insert":
 		v := p.Value
 		if p.Type == "zset" {
 			v = p.Score

@@ -9,7 +9,7 @@ import (
 )
 
 // docCommand finds command lines in code blocks, after a prompt, a pipe or YAML.
-var docCommand = regexp.MustCompile("(?m)^(?:[^\n`]*?[\\s|])?kvferry ((?:convert|dump|verify|diff|fingerprint|inspect|explain|formats)\\b[^\n#|>]*)")
+var docCommand = regexp.MustCompile("(?m)^(?:[^\n`]*?[\\s|])?kvferry ((?:convert|dump|verify|diff|fingerprint|inspect|explain|formats|get|keys|serve)\\b[^\n#|>]*)")
 
 // TestDocsUseWhatExists checks that command lines in the docs use existing commands and flags.
 func TestDocsUseWhatExists(t *testing.T) {
@@ -48,6 +48,15 @@ func checkLine(t *testing.T, page, text string) {
 	}
 	if err != nil {
 		t.Errorf("%s: kvferry %s: %v", page, text, err)
+	}
+}
+
+// TestHelpOfSample checks that commands that --sample does not make faster say so.
+func TestHelpOfSample(t *testing.T) {
+	for _, name := range []string{"inspect", "verify"} {
+		if got := strings.Join(strings.Fields(ok(t, name, "--help")), " "); !strings.Contains(got, "all rows are read: it saves no time") {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

@@ -78,6 +78,12 @@ func runExample(t *testing.T, dir, line string) {
 		target, _, _ := strings.Cut(args[last], ":")
 		args[last] = target + ":" + filepath.Join(t.TempDir(), "new")
 	}
+	if args[1] == "serve" { // it serves until it is stopped
+		if code := serveOn(t, args[2:]...).stop(); code != ExitOK {
+			t.Errorf("%s: exit %d", line, code)
+		}
+		return
+	}
 	r := kvferry(t, args[1:]...)
 	if silent := strings.Contains(line, " -o ") || args[1] == "diff"; r.code != ExitOK || r.stdout+r.stderr == "" && !silent {
 		t.Errorf("%s: exit %d\n%s%s", line, r.code, r.stdout, r.stderr)

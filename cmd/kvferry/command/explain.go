@@ -1,8 +1,10 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"sync"
 
@@ -14,8 +16,9 @@ import (
 	"kvferry/record"
 )
 
-const explainHelp = `Print every physical row of a key, of all types and versions: where it is, what its bytes mean, whether
-it is alive, and why. The key is text, hex:… or base64:….
+const explainHelp = `Print the state of a key, and then its physical rows, of all types and versions: where each is, what its
+bytes mean, whether it is alive, and why. The key is text, hex:… or base64:…. All rows are read; --limit says
+how many are printed (text: 100, JSON: all).
 
 --db and --type limit the search. The other filters select among keys and do not apply to a single one.
 An append-only file has commands and no rows: kvferry dump --match shows the record of a key there.
@@ -33,8 +36,15 @@ type explainFlags struct {
 	source SourceFlags
 	places PlaceFlags
 	format string
+	limit  int64 // 0: the default of the format
 	output string
 }
+
+// Rows of text are held in memory until the state of the key is known.
+const (
+	defaultRows = 100
+	maxTextRows = 100_000
+)
 
 // explain prints all rows of a key.
 func (a *App) explain() *cobra.Command {
@@ -52,6 +62,7 @@ func (a *App) explain() *cobra.Command {
 	f.places.Register(fs)
 	choose(fs, &f.format, "format", plain("text", "json"), "output format")
 	shorthandFor(fs, "json", "json")
+	fs.Var(number(&f.limit, 0, 0), "limit", "print at most `n` rows (0: text 100, JSON all)")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
@@ -60,6 +71,9 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 	key, err := filter.ParseKey(name)
 	if err != nil {
 		return usagef("%w", err)
+	}
+	if f.format == "text" && f.limit > maxTextRows {
+		return usagef("--limit %d: text has at most %d rows; see --format json", f.limit, maxTextRows)
 	}
 	read := &ReadFlags{source: f.source, choice: SelectFlags{places: f.places, expired: "keep"}, workers: 1}
 	var files storeFindings
@@ -83,9 +97,10 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 		var x *explain.Result
 		out := &counted{Writer: w}
 		err := d.unlessWritten(cmd.Context(), func() (err error) {
-			p = render.NewExplainText(out, key)
 			if f.format == "json" {
-				p = render.NewExplainJSON(out, key)
+				p = render.NewExplainJSON(out, key, cmp.Or(f.limit, math.MaxInt64))
+			} else {
+				p = render.NewExplainText(out, key, cmp.Or(f.limit, defaultRows))
 			}
 			x, err = explain.Run(cmd.Context(), &explain.Options{Source: d.Opened.Source, Stores: d.Stores, Key: key,
 				Where: &d.Scan.Selection.Filter, Now: d.Scan.Now, Memory: d.Scan.Memory, TempDir: d.Scan.TempDir, Tell: p.Row})

@@ -159,8 +159,8 @@ func TestNumbersSayWhatNothingMeans(t *testing.T) {
 			}
 		})
 	}
-	for name, want := range map[string]int{"workers": 7, "memory": 10, "sample": 7, "top": 1, "limit": 2, "max": 1, "max-findings": 1,
-		"min-bytes": 7, "min-elements": 7, "prefix-depth": 1, "version-epoch": 1} {
+	for name, want := range map[string]int{"workers": 8, "memory": 12, "sample": 9, "top": 1, "limit": 3, "max": 1, "max-findings": 1,
+		"min-bytes": 9, "min-elements": 9, "prefix-depth": 1, "version-epoch": 2, "port": 1, "max-clients": 1} {
 		if numbers[name] != want {
 			t.Errorf("--%s is a number of %d commands, want %d", name, numbers[name], want)
 		}
@@ -180,7 +180,10 @@ func TestSharedFlagsAreTheSame(t *testing.T) {
 		if cmd.Name() == "patch" { // it applies operations and does not convert
 			own = append(own, "dry-run", "resume")
 		}
-		if cmd.Name() == "keys" { // it has no rows
+		if cmd.Name() == "serve" { // to replicas
+			own = append(own, "allow-loss", "rate", "rdb-version")
+		}
+		if cmd.Name() == "keys" || cmd.Name() == "explain" { // one has no rows, the other nothing else
 			own = append(own, "limit")
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {

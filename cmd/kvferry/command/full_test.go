@@ -34,11 +34,12 @@ func TestOutputFull(t *testing.T) {
 		{"--help"}, {"--version"}, {}, {"help"}, {"help", "convert"}, {"version"}, {"formats"}, {"formats", "--markdown"},
 		{"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"},
 		{"convert", "--dry-run", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
+		{"plan", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
 		{"dump", src}, {"dump", "--format", "csv", src}, {"dump", "--raw", src}, {"dump", "--format", "hex", src},
 		{"verify", src}, {"verify", "--format", "sarif", src}, {"verify", "--against", other, src},
 		{"diff", src, other}, {"diff", src, src}, {"diff", "--format", "json", src, other},
 		{"fingerprint", src}, {"inspect", src}, {"inspect", "--json", src}, {"explain", src, "nothing"},
-		{"keys", src}, {"get", src, "hex:00"},
+		{"keys", src}, {"serve", "--port", "0", src}, {"get", src, "hex:00"},
 	}
 	for _, cmd := range testApp().Root().Commands() {
 		lines = append(lines, []string{cmd.Name(), "--help"})

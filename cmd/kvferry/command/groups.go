@@ -22,7 +22,8 @@ var flagGroups = []flagGroup{
 	{"Flags", nil},
 	{"Filters", []string{"type", "db", "keyspace", "match", "regex", "key-file", "range", "sample", "expired", "ttl-from", "ttl-to",
 		"min-bytes", "min-elements"}},
-	{"Servers", []string{"replace", "skip-existing", "fail-existing", "rate", "password-file", "verify"}},
+	{"Servers", []string{"replace", "skip-existing", "fail-existing", "rate", "password-file", "verify", "listen-tls-cert",
+		"listen-tls-key", "listen-tls-ca", "requirepass-file", "max-clients", "unix-socket"}},
 	{"Rarely needed", []string{"allow-live", "cluster", "csv-safe", "direct", "encode", "estimate-size", "file", "files", "force-space",
 		"layout", "max-bitmap", "max-block", "namespace", "no-prove", "now", "prefix-depth", "resort", "scan", "slots", "sst", "store",
 		"temp-dir", "tls-ca", "tls-cert", "tls-insecure", "tls-key", "verbose", "version-epoch", "wal-dir", secondWAL}},
@@ -30,7 +31,7 @@ var flagGroups = []flagGroup{
 
 // commonFlags are the flags that the short help of a command shows, the most used first.
 var commonFlags = []string{"dry-run", "estimate", "allow-loss", "on-conflict", "resume", "instances", "rdb-version",
-	"format", "output", "check", "against", "fail-on", "max-findings", "max", "html", "top", "keys-only", "dead", "raw", "limit",
+	"listen", "port", "format", "output", "check", "against", "fail-on", "max-findings", "max", "html", "top", "keys-only", "dead", "raw", "limit",
 	"salvage", "type", "db", "match", "sample", "map-db", "expired", "progress", "memory", "workers", "quiet", "version"}
 
 // The short help fits on the smallest of usual screens, with the prompt below it.

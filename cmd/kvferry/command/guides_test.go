@@ -86,6 +86,9 @@ func TestDamagedDatabase(t *testing.T) {
 			if d.name == "a missing MANIFEST" && src.store == "leveldb" {
 				continue // the page tells the user to name the format
 			}
+			if src.name != "bw-basic" && (d.name == "a cut table" || d.name == "a missing table") {
+				continue // found like flipped bits, whatever the format
+			}
 			root := fastDir(t)
 			placed(t, root, src.name, "data/backup")
 			dir := placed(t, root, src.name, "data/damaged")

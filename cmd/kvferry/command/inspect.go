@@ -7,13 +7,28 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/format"
+	"kvferry/inspect/keyshape"
 	"kvferry/inspect/render"
 	"kvferry/inspect/stats"
 )
 
 const inspectHelp = `Show what is in a dataset, in one pass: records, elements and bytes by database and type, expiry, size
-distributions, the largest keys, prefixes, garbage rows and the bytes that a conversion would free, and
-the shape of the files. The largest keys are exact; quantiles are within 1.6 %.
+distributions, the largest keys of all and of each type, prefixes, what you may be able to delete, garbage
+rows and the bytes that a conversion would free, and the shape of the files. The largest keys are exact;
+quantiles are within 1.6 %.
+
+Prefixes are a tree of the parts of keys, largest first. Parts end with : / or |, or with . in keys without
+those. In their names, # stands for a number, a hexadecimal number of 8 digits or more, a UUID or a date,
+and * for any name where there are too many of them to list. All sums are exact; bytes on disk are those of
+the files, shared out by the logical bytes of each type. The text has the 30 largest, JSON and HTML 16 for
+each key of --top.
+
+What you may be able to delete: records that expired, rows of deleted and changed records, records that
+never expire among ten times as many of the same pattern that do, and strings with the same value of 4 KiB
+or more (of the 1,024 largest values). Each comes with a command that shows it.
+
+--sample counts one key in n, but all rows are read: it saves no time.
 
 --redis adds the memory that a Redis server would take: by type, for each listed key, prefix and bucket
 of expiry, and in all. It is an estimate of MEMORY USAGE (Redis 7.0 on 64 bits, its default limits),
@@ -80,9 +95,9 @@ func (a *App) inspect() *cobra.Command {
 	choose(fs, &f.format, "format", plain("text", "json", "html"), "output format")
 	shorthandFor(fs, "json", "json")
 	fs.StringVar(&f.html, "html", "", "also write an HTML page with charts to a `file`")
-	f.delimiter, f.depth = ":", 1
-	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, such as : in user:1:name; empty: no prefixes")
-	fs.Var(number(&f.depth, 1, 0), "prefix-depth", "number of parts that form the prefix of a key, 1 or more")
+	f.delimiter, f.depth = keyshape.Auto, keyshape.MaxDepth
+	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, such as - in user-1-name; auto: : / or |, or . in a key without those; empty: no prefixes")
+	fs.Var(number(&f.depth, 1, keyshape.MaxDepth), "prefix-depth", fmt.Sprintf("number of parts of a key that prefixes tell apart, 1 to %d", keyshape.MaxDepth))
 	fs.BoolVar(&f.redis, "redis", false, "estimate the memory that the records would take in Redis; always on for Redis files and servers")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
@@ -105,7 +120,7 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 	show.start(d.Scan, readSteps)
 	var counted *stats.Result
 	err = d.ordered(cmd.Context(), func() (err error) {
-		counted, err = stats.Collect(cmd.Context(), &stats.Options{Scan: *d.Scan, Stores: d.Stores, Top: f.top,
+		counted, err = stats.Collect(cmd.Context(), &stats.Options{Scan: *d.Scan, Location: location, Stores: d.Stores, Top: f.top,
 			Delimiter: string(f.delimiter), Depth: f.depth,
 			Redis: f.redis || d.Opened.Source.Format().Limits().Place.IsRedis()})
 		return err

@@ -128,7 +128,7 @@ func TestNamesakesOfLibraries(t *testing.T) {
 // TestPatchNamesakes checks that data that only the server has is deleted as a key or as a library, by the kind in
 // the patch.
 func TestPatchNamesakes(t *testing.T) {
-	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	s := redistest.Start(t)
 	c, server := s.Client(), "redis://"+s.Addr
 	dir := t.TempDir()
 	t.Chdir(dir) // for reports

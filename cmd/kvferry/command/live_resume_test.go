@@ -53,7 +53,7 @@ func calls(t *testing.T, c *redistest.Client, command string) string {
 // the server, which loses all data. Each time --resume must continue, write exactly the missing data, and pass the
 // proof.
 func TestLiveResume(t *testing.T) {
-	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	s := redistest.Start(t)
 	t.Chdir(t.TempDir())
 	c := s.Client()
 	random := rand.NewChaCha8([32]byte{})

@@ -20,7 +20,7 @@ func TestMovingRedis(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(root, "data/keydb"), os.DirFS(golden(t, "keydbflash-basic"))); err != nil {
 		t.Fatal(err)
 	}
-	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	s := redistest.Start(t)
 	page, ran := commandsOf(t, "moving-redis.md", root), 0
 	t.Chdir(t.TempDir())
 	for args := range page {

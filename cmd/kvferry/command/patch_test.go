@@ -24,7 +24,7 @@ func TestPatch(t *testing.T) {
 	}
 	is = append(is, smallRecord(record.Hash, "many", many...))
 	old, newer := build(t, formatOf(t, "pika4"), was...), build(t, formatOf(t, "pika4"), is...)
-	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	s := redistest.Start(t)
 	server := "redis://" + s.Addr
 	t.Chdir(t.TempDir())
 	ok(t, "convert", old, server)
@@ -88,7 +88,7 @@ func TestPatch(t *testing.T) {
 // TestPatchResumes checks that an interrupted run continues where it stopped, unless the server or the patch has
 // changed.
 func TestPatchResumes(t *testing.T) {
-	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	s := redistest.Start(t)
 	server := "redis://" + s.Addr
 	t.Chdir(t.TempDir())
 	var log bytes.Buffer
@@ -135,7 +135,7 @@ func TestPatchResumes(t *testing.T) {
 // TestPatchLibraries checks that function libraries are not keys. A library that only the server has is deleted; a
 // key of the same name stays.
 func TestPatchLibraries(t *testing.T) {
-	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	s := redistest.Start(t)
 	c, server := s.Client(), "redis://"+s.Addr
 	t.Chdir(t.TempDir()) // for reports
 	load := func(name string) string {
@@ -182,7 +182,7 @@ func TestPatchLibraries(t *testing.T) {
 
 // TestPatchNumbers checks that diff refuses a patch with databases that a server cannot have.
 func TestPatchNumbers(t *testing.T) {
-	s := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	s := redistest.Start(t)
 	server := "redis://" + s.Addr
 	s.Client().Must(t, "MSET", "a", "1")
 	src, out := golden(t, "ardb-rocksdb-basic"), filepath.Join(t.TempDir(), "p.jsonl")

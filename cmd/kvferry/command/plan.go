@@ -98,12 +98,8 @@ func (a *App) try(cmd *cobra.Command, f *convertFlags, b *runbook) (err error) {
 	if err != nil {
 		return err
 	}
-	show := a.newProgress(cmd, &f.progress)
+	show := a.converting(cmd, &f.progress, o)
 	defer func() { show.end(err) }()
-	o.Progress = show.tell
-	if a.LimitMemory != nil {
-		a.LimitMemory(o.Memory)
-	}
 	b.rep, err = convert.DryRun(cmd.Context(), o)
 	b.loss, b.rename = nil, f.conflict.rename
 	if err != nil && !errors.As(err, &b.loss) {

@@ -22,6 +22,7 @@ func (a *App) commands() []*cobra.Command {
 		a.plan(),
 		a.get(),
 		a.keys(),
+		a.serve(),
 		a.dump(),
 		a.verify(),
 		a.diff(),

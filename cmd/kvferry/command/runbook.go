@@ -88,7 +88,9 @@ func (b *runbook) renamed() bool {
 func (b *runbook) figures() {
 	r, e := b.rep, b.rep.Estimate
 	b.item("Source: %s, %s", datasetText(&r.Source), render.Summary(b.checked))
-	b.item("Selected: %s with %s", record.Count(b.checked.Records-b.checked.Expired, "record"), record.Count(b.checked.Elements, "element"))
+	if !r.Sampled {
+		b.item("Converted: %s with %s", record.Count(r.Records(), "record"), record.Count(r.Elements(), "element"))
+	}
 	if e != nil {
 		b.item("Target: about %s, written in %s with %s", bytesText(e.TargetBytes), aboutText(e.Seconds), record.Plural(int64(r.Workers), "worker"))
 		for i := range e.Volumes {

@@ -101,7 +101,7 @@ func printSelection(w io.Writer, only filter.Conditions) {
 		words = append(words, flagWords(only, name)...)
 	}
 	if len(words) > 0 {
-		fmt.Fprintf(w, "     only %s\n", shellLine(words))
+		fmt.Fprintf(w, "     only %s\n", escape.Shell(words))
 	}
 }
 

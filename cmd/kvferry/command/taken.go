@@ -11,6 +11,7 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/text/escape"
 )
 
 // takenNames lists the flags that affect a fingerprint.
@@ -110,5 +111,5 @@ func conditionText(c filter.Conditions, name string) string {
 	case name == filter.KeyFile:
 		return "--key-file of " + c[name][0]
 	}
-	return shellLine(flagWords(c, name))
+	return escape.Shell(flagWords(c, name))
 }

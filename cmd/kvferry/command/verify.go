@@ -19,8 +19,9 @@ damaged blocks, tables that do not match the MANIFEST or their own properties. v
 finding and skips unreadable tables and blocks; missing rows may cause further findings. kvferry help
 findings describes every kind of finding and what to do about damage.
 
-Expired records are checked and counted, too. --against compares the dataset with another one instead,
-like kvferry diff; then --expired applies, and --max-findings is the --max of diff.
+Expired records are checked and counted, too. --sample checks the records of one key in n, but all rows
+are read: it saves no time. --against compares the dataset with another one instead, like kvferry diff;
+then --expired applies, and --max-findings is the --max of diff.
 
 Exit codes: 0 sound; 3 findings (see --fail-on); 1 failed.`
 

@@ -51,6 +51,9 @@ func (s *Selection) Conditions(now time.Time) Conditions {
 	if s.Sample > 1 {
 		c["sample"] = []string{strconv.FormatUint(s.Sample, 10)}
 	}
+	if s.Where != nil {
+		c["where"] = []string{"a function"} // which no flag repeats
+	}
 	for name, bound := range map[string]*Moment{"ttl-from": s.ExpireFrom, "ttl-to": s.ExpireTo} {
 		if bound != nil {
 			c[name] = []string{MomentText(time.UnixMilli(bound.unixMS(now)))}

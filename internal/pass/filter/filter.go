@@ -26,6 +26,8 @@ type Filter struct {
 	Range *format.Span
 	// Sample passes one key in n, the same keys in every dataset; 0 and 1 pass all.
 	Sample uint64
+	// Where, if not nil, must return true. It is called from several goroutines and must return the same each time.
+	Where func(*record.Header) bool
 }
 
 // Type reports whether records of a type can pass.
@@ -66,12 +68,12 @@ func (f *Filter) matches(key []byte) bool {
 
 // Header reports whether a record passes.
 func (f *Filter) Header(h *record.Header) bool {
-	return f.Type(h.Type) && f.DB(h.DB) && f.Key(h.Key)
+	return f.Type(h.Type) && f.DB(h.DB) && f.Key(h.Key) && (f.Where == nil || f.Where(h))
 }
 
 // Active reports whether the filter can exclude any record.
 func (f *Filter) Active() bool {
-	return f.Types != 0 || len(f.DBs) > 0 || f.ByKey()
+	return f.Types != 0 || len(f.DBs) > 0 || f.ByKey() || f.Where != nil
 }
 
 // SelectDBs returns the databases that pass, in their order. It returns an error if a requested database is missing.

@@ -47,13 +47,16 @@ func walk(t *testing.T, d *Directory, keys []string, lo, hi []byte) (found, stra
 		if err := s.Seek([]byte(k)); err != nil {
 			t.Fatal(err)
 		}
-		for {
+		for ended := false; ; ended = s.Ended() {
 			rest, value, ok, err := s.Next()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !ok {
 				break
+			}
+			if ended {
+				t.Errorf("%q has ended, and has a row %q", k, rest)
 			}
 			if want := raw(k, string(rest[1:])); string(s.Raw()) != want {
 				t.Errorf("raw key %q, want %q", s.Raw(), want)
@@ -103,6 +106,37 @@ func TestSetHandsOutEveryRow(t *testing.T) {
 	}
 	if lens, _ := d.Lens(); !slices.Equal(lens, []int{0, 1, 2}) {
 		t.Errorf("lens %v", lens)
+	}
+}
+
+// TestEnded: the end of a key is known while the row behind it is in memory.
+func TestEnded(t *testing.T) {
+	m := memstore.New().Dir("x")
+	for _, k := range []string{raw("a", "1"), raw("a", "2"), raw("b", "1")} {
+		m.Put("default", []byte(k), []byte("v"))
+	}
+	s, err := NewDirectory(m.Keyspaces()[0], testLayout()).Open(nil, nil, 4, func(record.Class, []byte, []byte, record.Place) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ended := s.Ended()
+	for _, key := range []string{"a", "b"} {
+		if err := s.Seek([]byte(key)); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			rows, _, err := s.Batch(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(rows) == 0 {
+				break
+			}
+			if got, want := s.Ended(), string(rows[0].Key) == raw("a", "2"); got != want || ended || s.Released() {
+				t.Errorf("after %q: ended %v, want %v", rows[0].Key, got, want)
+			}
+		}
 	}
 }
 

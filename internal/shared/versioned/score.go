@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"math"
+
+	"kvferry/record"
 )
 
 // signBit is the sign bit of a float64.
@@ -15,14 +17,10 @@ var negativeZero = []byte{1}
 
 // RankFloat maps scores to numbers that ascend as float64s do; 0.0 and -0.0 have equal ranks, but different marks.
 func RankFloat(score float64) (rank uint64, mark []byte) {
-	b := math.Float64bits(score)
-	switch {
-	case b == signBit:
-		return signBit, negativeZero
-	case b&signBit != 0:
-		return ^b, nil
+	if math.Float64bits(score) == signBit {
+		mark = negativeZero
 	}
-	return b | signBit, nil
+	return record.RankScore(score), mark
 }
 
 // AppendRankLE appends the little-endian bits of the float64 of a rank.

@@ -316,6 +316,14 @@ func Symlink(to, path string) error {
 	return os.Symlink(to, path)
 }
 
+// Chmod changes the permissions of a file.
+func Chmod(path string, mode fs.FileMode) error {
+	if err := check("chmod", path); err != nil {
+		return err
+	}
+	return os.Chmod(path, mode)
+}
+
 // Remove removes a file or an empty directory.
 func Remove(path string) error {
 	if err := check("remove", path); err != nil {

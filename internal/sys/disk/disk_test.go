@@ -68,6 +68,7 @@ func calls(dir string) map[string]error {
 		errors.Join(from.Close(), to.Close())
 	}
 	note("copy", err)
+	note("chmodpath", Chmod(at("io"), 0o600))
 	note("remove", Remove(at("io")))
 	note("removeall", RemoveAll(at("d")))
 	return errs
@@ -84,7 +85,7 @@ func TestCalls(t *testing.T) {
 		"mkdir": {"mkdir", "mkdirall", "mkdirtemp"}, "rename": {"rename", "renamenew"}, "link": {"link"},
 		"symlink": {"symlink"}, "stat": {"stat", "lstat", "fstat"}, "readdir": {"readdir"},
 		"sync": {"sync", "syncpath"}, "truncate": {"truncate"}, "remove": {"remove", "removeall"},
-		"write": {"write", "writeat", "writefile", "copy"}, "read": {"read", "readat", "readfile", "copy"}, "chmod": {"chmod"},
+		"write": {"write", "writeat", "writefile", "copy"}, "read": {"read", "readat", "readfile", "copy"}, "chmod": {"chmod", "chmodpath"},
 		"create": {"create", "createtemp", "writefile", "copy"},
 	} {
 		restore := Inject(func(did, _ string) error {

@@ -109,6 +109,8 @@ func word(r *rand.Rand, w string) string {
 		return pick("0", "0", "1", "5")
 	case "W":
 		return fmt.Sprint(time.Now().UnixMilli() + int64(r.Intn(1e9)) + 1e9)
+	case "@": // a sorted set with one score
+		return key("a")
 	case "A":
 		return fmt.Sprintf("%016x", xxh3.HashString(word(r, "V")))
 	case "J":

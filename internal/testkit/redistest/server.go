@@ -95,7 +95,8 @@ func (s *Server) start() error {
 	if s.tls {
 		plain, secure = "0", port
 	}
-	args := append([]string{"--bind", "127.0.0.1", "--port", plain, "--dir", s.Dir, "--save", "", "--databases", "64"}, s.args...)
+	args := append([]string{"--bind", "127.0.0.1", "--port", plain, "--dir", s.Dir, "--save", "", "--databases", "64",
+		"--repl-diskless-sync-delay", "0"}, s.args...) // replicas need not wait for others
 	if s.tls {
 		args = append(args, "--tls-port", secure)
 	}
@@ -251,8 +252,7 @@ func views(t testing.TB, from string) (all map[string][]string, agreed bool) {
 }
 
 func startNode(t testing.TB) *Server {
-	return Start(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(FreePort(t)), "--cluster-node-timeout", "2000",
-		"--repl-diskless-sync-delay", "0")
+	return Start(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(FreePort(t)), "--cluster-node-timeout", "2000")
 }
 
 // StartCluster starts three masters that share all slots. Each has its own epoch, so that the nodes do not change

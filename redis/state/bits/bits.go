@@ -3,6 +3,7 @@ package bits
 import (
 	"math/bits"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
@@ -22,13 +23,13 @@ const bitopStep = 16 << 10
 
 // Set is SETBIT.
 func Set(s *server.Server, a [][]byte) error {
-	off, err := server.ParseInt(a[2])
+	off, err := argument.ParseInt(a[2])
 	if err != nil || off < 0 {
-		return server.Refuse("ERR bit offset is not an integer or out of range")
+		return argument.Refuse("ERR bit offset is not an integer or out of range")
 	}
 	on := string(a[3]) == "1"
 	if !on && string(a[3]) != "0" {
-		return server.Refuse("ERR bit is not an integer or out of range")
+		return argument.Refuse("ERR bit is not an integer or out of range")
 	}
 	if off >= maxBit {
 		return errTooLong
@@ -89,10 +90,10 @@ func Op(s *server.Server, a [][]byte) error {
 		return server.Unsupported("BITOP "+name, "kvferry does not know this operation")
 	}
 	if name == "NOT" && len(a) != 4 {
-		return server.Refuse("ERR BITOP NOT must be called with a single source key.")
+		return argument.Refuse("ERR BITOP NOT must be called with a single source key.")
 	}
 	if len(a) < 5 && (name == "DIFF" || name == "DIFF1" || name == "ANDOR") {
-		return server.Refuse("ERR BITOP must be called with multiple source keys.")
+		return argument.Refuse("ERR BITOP must be called with multiple source keys.")
 	}
 	in := make([]*state.Value, len(a)-3)
 	size := int64(0)
@@ -181,32 +182,32 @@ func readBitfields(s *server.Server, a [][]byte) ([]bitfield, error) {
 	overflow := byte('W')
 	for len(a) > 0 {
 		switch {
-		case server.Is(a[0], "GET") && len(a) > 2:
+		case argument.Is(a[0], "GET") && len(a) > 2:
 			var op bitfield
 			if err := op.place(a[1], a[2]); err != nil && err != errTooLong {
 				return nil, err
 			}
 			a = a[3:]
-		case server.Is(a[0], "OVERFLOW") && len(a) > 1:
+		case argument.Is(a[0], "OVERFLOW") && len(a) > 1:
 			switch word := s.Upper(a[1]); string(word) {
 			case "WRAP", "SAT", "FAIL":
 				overflow = word[0]
 			default:
-				return nil, server.Refuse("ERR Invalid OVERFLOW type specified")
+				return nil, argument.Refuse("ERR Invalid OVERFLOW type specified")
 			}
 			a = a[2:]
-		case (server.Is(a[0], "SET") || server.Is(a[0], "INCRBY")) && len(a) > 3:
-			op := bitfield{incr: server.Is(a[0], "INCRBY"), overflow: overflow}
+		case (argument.Is(a[0], "SET") || argument.Is(a[0], "INCRBY")) && len(a) > 3:
+			op := bitfield{incr: argument.Is(a[0], "INCRBY"), overflow: overflow}
 			err := op.place(a[1], a[2])
 			if err == nil {
-				op.value, err = server.ParseInt(a[3])
+				op.value, err = argument.ParseInt(a[3])
 			}
 			if err != nil {
 				return nil, err
 			}
 			out, a = append(out, op), a[4:]
 		default:
-			return nil, server.ErrSyntax
+			return nil, argument.ErrSyntax
 		}
 	}
 	return out, nil
@@ -215,20 +216,20 @@ func readBitfields(s *server.Server, a [][]byte) ([]bitfield, error) {
 // place parses a type such as u8 or i64, and an offset in bits or, after #, in units of the type.
 func (op *bitfield) place(typ, off []byte) error {
 	if len(typ) < 2 || typ[0] != 'u' && typ[0] != 'i' {
-		return server.Refuse("ERR Invalid bitfield type")
+		return argument.Refuse("ERR Invalid bitfield type")
 	}
 	op.signed = typ[0] == 'i'
-	n, err := server.ParseInt(typ[1:])
+	n, err := argument.ParseInt(typ[1:])
 	if err != nil || n < 1 || n > 64 || n == 64 && !op.signed {
-		return server.Refuse("ERR Invalid bitfield type")
+		return argument.Refuse("ERR Invalid bitfield type")
 	}
 	op.width = uint(n)
 	scale := int64(1)
 	if len(off) > 0 && off[0] == '#' {
 		scale, off = n, off[1:]
 	}
-	bad := server.Refuse("ERR bit offset is not an integer or out of range")
-	if op.off, err = server.ParseInt(off); err != nil || op.off < 0 {
+	bad := argument.Refuse("ERR bit offset is not an integer or out of range")
+	if op.off, err = argument.ParseInt(off); err != nil || op.off < 0 {
 		return bad
 	}
 	if op.off > maxBit || op.off*scale+n > maxBit {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/internal/testkit/servertest"
 	"kvferry/record"
@@ -52,7 +53,7 @@ func TestRefused(t *testing.T) {
 		"PFCOUNT s bad": "not a valid", "PFCOUNT p runs": "Corrupted", "PFCOUNT runs": "",
 	} {
 		err := do(s, servertest.Words(line))
-		var reply *server.ReplyError
+		var reply *argument.ReplyError
 		var no *server.UnsupportedError
 		if want != "" && !errors.As(err, &reply) && !errors.As(err, &no) || !strings.Contains(errText(err), want) {
 			t.Errorf("%s: %v, want %s", line, err, want)

@@ -3,12 +3,13 @@ package bits
 import (
 	"encoding/binary"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/internal/shared/hll"
 	"kvferry/record"
 	"kvferry/redis/state/server"
 )
 
-var errHLL = server.Refuse("WRONGTYPE Key is not a valid HyperLogLog string value.")
+var errHLL = argument.Refuse("WRONGTYPE Key is not a valid HyperLogLog string value.")
 
 // errBadHLL is returned for a damaged HyperLogLog: a server may have changed a part of it.
 var errBadHLL = server.Unsupported("PFADD", "the HyperLogLog is damaged")
@@ -104,7 +105,7 @@ func PFCount(s *server.Server, a [][]byte) error {
 				return err
 			}
 			if _, ok := h.Registers(); !ok {
-				return server.Refuse("INVALIDOBJ Corrupted HLL object detected")
+				return argument.Refuse("INVALIDOBJ Corrupted HLL object detected")
 			}
 		}
 		return nil

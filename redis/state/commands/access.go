@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"kvferry/internal/shared/argument"
 	"kvferry/redis/state/server"
 )
 
@@ -69,7 +70,7 @@ func counted(i int, how, ahead access) finder {
 		if ahead != 0 {
 			out = uses(s, ahead, a[1:i]...)
 		}
-		n, err := server.ParseInt(a[i])
+		n, err := argument.ParseInt(a[i])
 		if err != nil || n < 0 {
 			return out
 		}
@@ -83,7 +84,7 @@ func stored(from int, names ...string) finder {
 		out := uses(s, reads, a[1])
 		for i := from; i+1 < len(a); i++ {
 			for _, name := range names {
-				if server.Is(a[i], name) {
+				if argument.Is(a[i], name) {
 					out = append(out, uses(s, writes, a[i+1])...)
 				}
 			}
@@ -156,7 +157,7 @@ func second(s *server.Server, a [][]byte) []use { return uses(s, update, a[2]) }
 // restoreKeys is the finder of RESTORE.
 func restoreKeys(s *server.Server, a [][]byte) []use {
 	for _, option := range a[4:] {
-		if server.Is(option, "REPLACE") {
+		if argument.Is(option, "REPLACE") {
 			return uses(s, writes, a[1])
 		}
 	}
@@ -168,7 +169,7 @@ func restoreKeys(s *server.Server, a [][]byte) []use {
 func behind(word string, parts, at int) finder {
 	return func(s *server.Server, a [][]byte) []use {
 		for i := range a {
-			if rest := a[i+1:]; i > 0 && server.Is(a[i], word) {
+			if rest := a[i+1:]; i > 0 && argument.Is(a[i], word) {
 				return uses(s, update, rest[:len(rest)/parts]...)
 			}
 		}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
@@ -27,11 +28,11 @@ func popped(a [][]byte) (int64, error) {
 	case len(a) == 2:
 		return 1, nil
 	case len(a) > 3:
-		return 0, server.ErrArgs
+		return 0, argument.ErrArgs
 	}
-	n, err := server.ParseInt(a[2])
+	n, err := argument.ParseInt(a[2])
 	if err != nil || n < 0 {
-		return 0, server.ErrRange
+		return 0, argument.ErrRange
 	}
 	return n, nil
 }
@@ -39,12 +40,12 @@ func popped(a [][]byte) (int64, error) {
 // ranks returns the value of a key, nil if it does not exist, and the range from <= i < to of its elements
 // that the ranks a[2] and a[3] select.
 func ranks(s *server.Server, a [][]byte, t record.Type) (v *state.Value, from, to int64, err error) {
-	n, err := server.ParseInts(a[2], a[3])
+	n, err := argument.ParseInts(a[2], a[3])
 	if err != nil {
 		return nil, 0, 0, err
 	}
 	if v, err = s.Find(a[1], t); v != nil {
-		from, to = server.Span(n[0], n[1], v.Len())
+		from, to = argument.Span(n[0], n[1], v.Len())
 	}
 	return v, from, to, err
 }

@@ -3,13 +3,14 @@ package commands
 import (
 	"bytes"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/redis/rdb"
 	"kvferry/redis/state/server"
 )
 
 func cmdFunctionLoad(s *server.Server, a [][]byte) error {
 	for _, option := range a[2 : len(a)-1] {
-		if !server.Is(option, "REPLACE") {
+		if !argument.Is(option, "REPLACE") {
 			return s.Option("FUNCTION LOAD", option)
 		}
 	}
@@ -18,7 +19,7 @@ func cmdFunctionLoad(s *server.Server, a [][]byte) error {
 
 func cmdFunctionDelete(s *server.Server, a [][]byte) error {
 	if !s.HasFunction(string(a[2])) {
-		return server.Refuse("ERR Library not found")
+		return argument.Refuse("ERR Library not found")
 	}
 	s.DeleteFunction(a[2])
 	return nil
@@ -37,7 +38,7 @@ func cmdFunctionRestore(s *server.Server, a [][]byte) error {
 	policy := "APPEND"
 	switch {
 	case len(a) > 4:
-		return server.ErrArgs
+		return argument.ErrArgs
 	case len(a) == 4:
 		policy = string(s.Upper(a[3]))
 	}
@@ -49,13 +50,13 @@ func cmdFunctionRestore(s *server.Server, a [][]byte) error {
 	}
 	libraries, err := s.RestoreFunctions(a[2])
 	if err != nil {
-		return server.Refuse("ERR DUMP payload version or checksum are wrong")
+		return argument.Refuse("ERR DUMP payload version or checksum are wrong")
 	}
 	there := map[string]bool{}
 	for _, code := range libraries {
 		name := rdb.LibraryName(code)
 		if there[name] || !bytes.HasPrefix(code, []byte("#!")) || policy == "APPEND" && s.HasFunction(name) {
-			return server.Refuse("ERR Library already exists")
+			return argument.Refuse("ERR Library already exists")
 		}
 		there[name] = true
 	}

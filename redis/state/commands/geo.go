@@ -5,56 +5,20 @@ import (
 	"math"
 	"slices"
 
+	"kvferry/internal/shared/argument"
+	"kvferry/internal/shared/geo"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
 )
 
-// Places are sorted sets whose scores are geohashes of 52 bits: longitude and latitude, bit by bit in turn.
-const (
-	geoBits     = 26
-	maxLatitude = 85.05112878
-	earthRadius = 6372797.560856 // meters
-	// nearly is the relative difference below which the order of two distances is uncertain: the last bits of
-	// sines depend on the C library of the server.
-	nearly = 1e-9
-)
-
-type point struct{ lon, lat float64 }
-
-// isGeohash reports whether a score can be a place; other scores never match.
-func isGeohash(score float64) bool { return score >= 0 && score < 1<<(2*geoBits) }
-
-// pointOf returns the middle of a geohash's cell.
-func pointOf(score float64) point {
-	var lon, lat uint64
-	for hash, i := uint64(score), 0; i < geoBits; i++ {
-		lat |= hash >> (2 * i) & 1 << i
-		lon |= hash >> (2*i + 1) & 1 << i
-	}
-	middle := func(n uint64, limit float64) float64 {
-		const cells = 1 << geoBits
-		lo := -limit + float64(n)/cells*(2*limit)
-		hi := -limit + float64(n+1)/cells*(2*limit)
-		return min(max((lo+hi)/2, -limit), limit)
-	}
-	return point{middle(lon, 180), middle(lat, maxLatitude)}
-}
-
-func radians(deg float64) float64 { return deg * (math.Pi / 180) }
-
-func distance(a, b point) float64 {
-	v := math.Sin((radians(b.lon) - radians(a.lon)) / 2)
-	if v == 0 {
-		return earthRadius * math.Abs(radians(b.lat)-radians(a.lat))
-	}
-	u := math.Sin((radians(b.lat) - radians(a.lat)) / 2)
-	return 2 * earthRadius * math.Asin(math.Sqrt(u*u+math.Cos(radians(a.lat))*math.Cos(radians(b.lat))*v*v))
-}
+// nearly is the relative difference below which the order of two distances is uncertain: the last bits of
+// sines depend on the C library of the server.
+const nearly = 1e-9
 
 // search holds the options of GEOSEARCHSTORE and GEORADIUS.
 type search struct {
-	from          point
+	from          geo.Point
 	members       [][]byte // the last one's place is from; all must exist
 	radius        float64
 	width, height float64
@@ -66,36 +30,22 @@ type search struct {
 	store         []byte
 }
 
-var geoUnits = map[string]float64{"M": 1, "KM": 1000, "FT": 0.3048, "MI": 1609.34}
-
 // lengths reads distances and their unit.
 func (g *search) lengths(s *server.Server, a ...[]byte) ([]float64, error) {
-	unit, ok := geoUnits[string(s.Upper(a[len(a)-1]))]
+	unit, ok := geo.Units[string(s.Upper(a[len(a)-1]))]
 	if !ok {
-		return nil, server.Refuse("ERR unsupported unit provided. please use M, KM, FT, MI")
+		return nil, argument.Refuse("ERR unsupported unit provided. please use M, KM, FT, MI")
 	}
 	g.unit = unit
 	var out []float64
 	for _, b := range a[:len(a)-1] {
-		f, err := server.ParseFloat(b)
+		f, err := argument.ParseFloat(b)
 		if err != nil || f < 0 {
-			return nil, server.Refuse("ERR need numeric radius")
+			return nil, argument.Refuse("ERR need numeric radius")
 		}
 		out = append(out, f*unit)
 	}
 	return out, nil
-}
-
-func parsePoint(lon, lat []byte) (point, error) {
-	x, err := server.ParseFloat(lon)
-	if err != nil {
-		return point{}, err
-	}
-	y, err := server.ParseFloat(lat)
-	if err != nil || math.Abs(x) > 180 || math.Abs(y) > maxLatitude {
-		return point{}, server.Refuse("ERR invalid longitude,latitude pair")
-	}
-	return point{x, y}, nil
 }
 
 // read parses the options. radius is true for GEORADIUS and its kin, whose place and range precede the
@@ -106,47 +56,47 @@ func (g *search) read(s *server.Server, a [][]byte, radius bool) (err error) {
 		left := len(a) - i - 1
 		var f []float64
 		switch {
-		case server.Is(a[i], "FROMMEMBER") && left >= 1 && !radius && (!place || g.members != nil):
+		case argument.Is(a[i], "FROMMEMBER") && left >= 1 && !radius && (!place || g.members != nil):
 			place, g.members = true, append(g.members, a[i+1])
 			i++
-		case server.Is(a[i], "FROMLONLAT") && left >= 2 && !radius && g.members == nil:
+		case argument.Is(a[i], "FROMLONLAT") && left >= 2 && !radius && g.members == nil:
 			place = true
-			g.from, err = parsePoint(a[i+1], a[i+2])
+			g.from, err = geo.ParsePoint(a[i+1], a[i+2])
 			i += 2
-		case server.Is(a[i], "BYRADIUS") && left >= 2 && !radius && !g.box:
+		case argument.Is(a[i], "BYRADIUS") && left >= 2 && !radius && !g.box:
 			if f, err = g.lengths(s, a[i+1:i+3]...); err == nil {
 				area, g.radius = true, f[0]
 			}
 			i += 2
-		case server.Is(a[i], "BYBOX") && left >= 3 && !radius && (!area || g.box):
+		case argument.Is(a[i], "BYBOX") && left >= 3 && !radius && (!area || g.box):
 			if f, err = g.lengths(s, a[i+1:i+4]...); err == nil {
 				area, g.box, g.width, g.height = true, true, f[0], f[1]
 			}
 			i += 3
-		case server.Is(a[i], "COUNT") && left >= 1:
-			if g.count, err = server.ParseInt(a[i+1]); err == nil && g.count <= 0 {
-				err = server.Refuse("ERR COUNT must be > 0")
+		case argument.Is(a[i], "COUNT") && left >= 1:
+			if g.count, err = argument.ParseInt(a[i+1]); err == nil && g.count <= 0 {
+				err = argument.Refuse("ERR COUNT must be > 0")
 			}
 			i++
-		case (server.Is(a[i], "STORE") || server.Is(a[i], "STOREDIST")) && radius && left >= 1:
-			g.store, g.storeDist = a[i+1], server.Is(a[i], "STOREDIST")
+		case (argument.Is(a[i], "STORE") || argument.Is(a[i], "STOREDIST")) && radius && left >= 1:
+			g.store, g.storeDist = a[i+1], argument.Is(a[i], "STOREDIST")
 			i++
-		case server.Is(a[i], "STOREDIST") && !radius:
+		case argument.Is(a[i], "STOREDIST") && !radius:
 			g.storeDist = true
-		case server.Is(a[i], "ANY"):
+		case argument.Is(a[i], "ANY"):
 			g.any = true
-		case server.Is(a[i], "DESC"):
+		case argument.Is(a[i], "DESC"):
 			g.desc = true
-		case server.Is(a[i], "ASC"):
+		case argument.Is(a[i], "ASC"):
 			g.desc = false
-		case server.Is(a[i], "WITHDIST"), server.Is(a[i], "WITHHASH"), server.Is(a[i], "WITHCOORD"):
+		case argument.Is(a[i], "WITHDIST"), argument.Is(a[i], "WITHHASH"), argument.Is(a[i], "WITHCOORD"):
 			with = true
 		default:
 			err = s.Option("GEOSEARCHSTORE", a[i])
 		}
 	}
 	if err == nil && (!place || !area || g.any && g.count == 0 || with && g.store != nil) {
-		err = server.ErrSyntax
+		err = argument.ErrSyntax
 	}
 	return err
 }
@@ -166,7 +116,7 @@ func cmdGeoradius(byMember bool) func(*server.Server, [][]byte) error {
 		at := 4
 		if byMember {
 			g.members, at = a[2:3], 3
-		} else if g.from, err = parsePoint(a[2], a[3]); err != nil {
+		} else if g.from, err = geo.ParsePoint(a[2], a[3]); err != nil {
 			return err
 		}
 		f, err := g.lengths(s, a[at:at+2]...)
@@ -199,12 +149,12 @@ func searchStore(s *server.Server, key []byte, g *search) error {
 	for _, member := range g.members {
 		score, ok := v.Score(member)
 		if !ok {
-			return server.Refuse("ERR could not decode requested zset member")
+			return argument.Refuse("ERR could not decode requested zset member")
 		}
-		if !isGeohash(score) {
+		if !geo.IsHash(score) {
 			return server.Unsupported("GEOSEARCHSTORE", "the score of the member that it starts from is not a position")
 		}
-		g.from = pointOf(score)
+		g.from = geo.PointOf(score)
 	}
 	list, err := within(v, g)
 	if err != nil {
@@ -229,10 +179,10 @@ var errNear = server.Unsupported("GEOSEARCHSTORE", "a member lies so close to th
 // within returns the members in the range, at most as many as requested.
 func within(v *state.Value, g *search) (list []found, err error) {
 	v.Ranked(false, func(z state.Scored) bool {
-		if !isGeohash(z.Score) {
+		if !geo.IsHash(z.Score) {
 			return true
 		}
-		dist, in, near := g.has(pointOf(z.Score))
+		dist, in, near := g.has(geo.PointOf(z.Score))
 		if near {
 			err = errNear
 			return false
@@ -268,13 +218,13 @@ func within(v *state.Value, g *search) (list []found, err error) {
 func close(a, b float64) bool { return math.Abs(a-b) <= nearly*max(a, b, 1) }
 
 // has reports whether a place is in the range, and whether that is uncertain.
-func (g *search) has(p point) (dist float64, in, near bool) {
-	dist = distance(g.from, p)
+func (g *search) has(p geo.Point) (dist float64, in, near bool) {
+	dist = geo.Distance(g.from, p)
 	if !g.box {
 		return dist, dist <= g.radius, dist > 0 && close(dist, g.radius)
 	}
-	high := earthRadius * math.Abs(radians(p.lat)-radians(g.from.lat))
-	wide := distance(p, point{g.from.lon, p.lat})
+	high := geo.EarthRadius * math.Abs(geo.Radians(p.Lat)-geo.Radians(g.from.Lat))
+	wide := geo.Distance(p, geo.Point{Lon: g.from.Lon, Lat: p.Lat})
 	near = high > 0 && close(high, g.height/2) || wide > 0 && close(wide, g.width/2)
 	return dist, high <= g.height/2 && wide <= g.width/2, near
 }

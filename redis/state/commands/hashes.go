@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
@@ -13,7 +14,7 @@ import (
 // cmdHset is HSET and HMSET.
 func cmdHset(s *server.Server, a [][]byte) error {
 	if len(a)%2 != 0 {
-		return server.ErrArgs
+		return argument.ErrArgs
 	}
 	v, err := s.FindOrMake(a[1], record.Hash)
 	if err != nil {
@@ -35,7 +36,7 @@ func cmdHsetnx(s *server.Server, a [][]byte) error {
 }
 
 func cmdHincrby(s *server.Server, a [][]byte) error {
-	by, err := server.ParseInt(a[3])
+	by, err := argument.ParseInt(a[3])
 	if err != nil {
 		return err
 	}
@@ -46,8 +47,8 @@ func cmdHincrby(s *server.Server, a [][]byte) error {
 	f, ok := v.Field(a[2])
 	n := int64(0)
 	if ok {
-		if n, err = server.ParseInt(f.Value); err != nil {
-			return server.Refuse("ERR hash value is not an integer")
+		if n, err = argument.ParseInt(f.Value); err != nil {
+			return argument.Refuse("ERR hash value is not an integer")
 		}
 	}
 	if n, err = add(n, by); err != nil {
@@ -63,18 +64,18 @@ func cmdHincrby(s *server.Server, a [][]byte) error {
 // names and all other arguments: options precede FIELDS and, since Redis 8.4, may also follow the names.
 func fields(a [][]byte, from, each int) (names, options [][]byte, err error) {
 	i := from
-	for ; i < len(a) && !server.Is(a[i], "FIELDS"); i++ {
-		if server.Is(a[i], "EX") || server.Is(a[i], "PX") || server.Is(a[i], "EXAT") || server.Is(a[i], "PXAT") {
+	for ; i < len(a) && !argument.Is(a[i], "FIELDS"); i++ {
+		if argument.Is(a[i], "EX") || argument.Is(a[i], "PX") || argument.Is(a[i], "EXAT") || argument.Is(a[i], "PXAT") {
 			i++ // what follows is a moment, whatever it says
 		}
 	}
 	if i+1 >= len(a) {
-		return nil, nil, server.Refuse("ERR Mandatory argument FIELDS is missing or not at the right position")
+		return nil, nil, argument.Refuse("ERR Mandatory argument FIELDS is missing or not at the right position")
 	}
-	n, err := server.ParseInt(a[i+1])
+	n, err := argument.ParseInt(a[i+1])
 	rest := a[i+2:]
 	if err != nil || n < 1 || n > int64(len(rest)/each) {
-		return nil, nil, server.Refuse("ERR Parameter `numFields` should match the number of arguments")
+		return nil, nil, argument.Refuse("ERR Parameter `numFields` should match the number of arguments")
 	}
 	n *= int64(each)
 	return rest[:n], slices.Concat(a[from:i], rest[n:]), nil
@@ -84,7 +85,7 @@ func fields(a [][]byte, from, each int) (names, options [][]byte, err error) {
 func fieldsAlone(a [][]byte) ([][]byte, error) {
 	names, options, err := fields(a, 2, 1)
 	if err == nil && len(options) > 0 {
-		err = server.Refuse("ERR Parameter `numFields` should match the number of arguments")
+		err = argument.Refuse("ERR Parameter `numFields` should match the number of arguments")
 	}
 	return names, err
 }
@@ -92,7 +93,7 @@ func fieldsAlone(a [][]byte) ([][]byte, error) {
 // cmdHexpire is HEXPIRE and its kin; unit is the unit of their times, as in SET.
 func cmdHexpire(unit string) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
-		t, err := server.ParseInt(a[2])
+		t, err := argument.ParseInt(a[2])
 		if err != nil {
 			return err
 		}

@@ -3,13 +3,14 @@ package commands
 import (
 	"math"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state/server"
 )
 
 // refused is for commands that a server always refuses in a log.
 func refused(text string) func(*server.Server, [][]byte) error {
-	return func(*server.Server, [][]byte) error { return server.Refuse(text) }
+	return func(*server.Server, [][]byte) error { return argument.Refuse(text) }
 }
 
 func cmdSelect(s *server.Server, a [][]byte) error {
@@ -22,9 +23,9 @@ func cmdSelect(s *server.Server, a [][]byte) error {
 
 // database reads the number of a database.
 func database(b []byte) (int, error) {
-	n, err := server.ParseInt(b)
+	n, err := argument.ParseInt(b)
 	if err != nil || n < 0 || n > math.MaxInt32 {
-		return 0, server.Refuse("ERR DB index is out of range")
+		return 0, argument.Refuse("ERR DB index is out of range")
 	}
 	return int(n), nil
 }
@@ -62,8 +63,8 @@ func cmdFlush(all bool) func(*server.Server, [][]byte) error {
 func flushing(s *server.Server, command []byte, options [][]byte) error {
 	switch {
 	case len(options) > 1:
-		return server.ErrSyntax
-	case len(options) == 1 && !server.Is(options[0], "ASYNC") && !server.Is(options[0], "SYNC"):
+		return argument.ErrSyntax
+	case len(options) == 1 && !argument.Is(options[0], "ASYNC") && !argument.Is(options[0], "SYNC"):
 		return s.Option(name(command), options[0])
 	}
 	return nil
@@ -85,7 +86,7 @@ func cmdSwapDB(s *server.Server, a [][]byte) error {
 // cmdExpire is EXPIRE and its kin; unit is the unit of their times, as in SET.
 func cmdExpire(unit string) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
-		t, err := server.ParseInt(a[2])
+		t, err := argument.ParseInt(a[2])
 		if err != nil {
 			return err
 		}
@@ -115,20 +116,20 @@ func past(at int64) int64 { return max(at, 1) }
 func conditions(s *server.Server, command []byte, a [][]byte) (nx, xx, gt, lt bool, err error) {
 	for _, c := range a {
 		switch {
-		case server.Is(c, "NX"):
+		case argument.Is(c, "NX"):
 			nx = true
-		case server.Is(c, "XX"):
+		case argument.Is(c, "XX"):
 			xx = true
-		case server.Is(c, "GT"):
+		case argument.Is(c, "GT"):
 			gt = true
-		case server.Is(c, "LT"):
+		case argument.Is(c, "LT"):
 			lt = true
 		default:
 			return false, false, false, false, s.Option(name(command), c)
 		}
 	}
 	if nx && (xx || gt || lt) || gt && lt {
-		err = server.Refuse("ERR NX and XX, GT or LT options at the same time are not compatible")
+		err = argument.Refuse("ERR NX and XX, GT or LT options at the same time are not compatible")
 	}
 	return nx, xx, gt, lt, err
 }
@@ -173,7 +174,7 @@ func cmdRename(nx bool) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
 		v := s.DB.Find(a[1])
 		if v == nil {
-			return server.ErrNoKey
+			return argument.ErrNoKey
 		}
 		if string(a[1]) == string(a[2]) || nx && s.DB.Find(a[2]) != nil {
 			return nil
@@ -190,7 +191,7 @@ func cmdMove(s *server.Server, a [][]byte) error {
 		return err
 	}
 	if db == s.DB.Selected() {
-		return server.Refuse("ERR source and destination objects are the same")
+		return argument.Refuse("ERR source and destination objects are the same")
 	}
 	v := s.DB.Find(a[1])
 	if v == nil || s.DB.FindIn(db, a[1]) != nil {
@@ -211,9 +212,9 @@ func readCopy(s *server.Server, a [][]byte) (o copying, err error) {
 	o.db = s.DB.Selected()
 	for i := 3; i < len(a); i++ {
 		switch {
-		case server.Is(a[i], "REPLACE"):
+		case argument.Is(a[i], "REPLACE"):
 			o.replace = true
-		case server.Is(a[i], "DB") && i+1 < len(a):
+		case argument.Is(a[i], "DB") && i+1 < len(a):
 			i++
 			if o.db, err = database(a[i]); err != nil {
 				return o, err
@@ -231,7 +232,7 @@ func cmdCopy(s *server.Server, a [][]byte) error {
 		return err
 	}
 	if o.db == s.DB.Selected() && string(a[1]) == string(a[2]) {
-		return server.Refuse("ERR source and destination objects are the same")
+		return argument.Refuse("ERR source and destination objects are the same")
 	}
 	v := s.DB.Find(a[1])
 	if v == nil || !o.replace && s.DB.FindIn(o.db, a[2]) != nil {

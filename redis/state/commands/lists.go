@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
@@ -41,7 +42,7 @@ func cmdPop(left bool) func(*server.Server, [][]byte) error {
 
 // index converts an index that may count from the end to one from the start.
 func index(v *state.Value, b []byte) (int64, error) {
-	i, err := server.ParseInt(b)
+	i, err := argument.ParseInt(b)
 	if err != nil {
 		return 0, err
 	}
@@ -49,7 +50,7 @@ func index(v *state.Value, b []byte) (int64, error) {
 		i += v.Len()
 	}
 	if i < 0 || i >= v.Len() {
-		return 0, server.ErrRange
+		return 0, argument.ErrRange
 	}
 	return i, nil
 }
@@ -60,7 +61,7 @@ func cmdLset(s *server.Server, a [][]byte) error {
 		return err
 	}
 	if v == nil {
-		return server.ErrNoKey
+		return argument.ErrNoKey
 	}
 	i, err := index(v, a[2])
 	if err == nil {
@@ -80,9 +81,9 @@ func cmdLtrim(s *server.Server, a [][]byte) error {
 }
 
 func cmdLinsert(s *server.Server, a [][]byte) error {
-	after := server.Is(a[2], "AFTER")
-	if !after && !server.Is(a[2], "BEFORE") {
-		return server.ErrSyntax
+	after := argument.Is(a[2], "AFTER")
+	if !after && !argument.Is(a[2], "BEFORE") {
+		return argument.ErrSyntax
 	}
 	v, err := s.Find(a[1], record.List)
 	if err != nil || v == nil {
@@ -108,7 +109,7 @@ func cmdLinsert(s *server.Server, a [][]byte) error {
 
 // cmdLrem writes the remaining elements to a new id: elements after the first removed one would move anyway.
 func cmdLrem(s *server.Server, a [][]byte) error {
-	n, err := server.ParseInt(a[2])
+	n, err := argument.ParseInt(a[2])
 	if err != nil {
 		return err
 	}
@@ -181,9 +182,9 @@ func cmdRpoplpush(s *server.Server, a [][]byte) error { return move(s, a[1], a[2
 
 func cmdLmove(s *server.Server, a [][]byte) error {
 	for _, side := range a[3:5] {
-		if !server.Is(side, "LEFT") && !server.Is(side, "RIGHT") {
-			return server.ErrSyntax
+		if !argument.Is(side, "LEFT") && !argument.Is(side, "RIGHT") {
+			return argument.ErrSyntax
 		}
 	}
-	return move(s, a[1], a[2], server.Is(a[3], "LEFT"), server.Is(a[4], "LEFT"))
+	return move(s, a[1], a[2], argument.Is(a[3], "LEFT"), argument.Is(a[4], "LEFT"))
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/internal/testkit/servertest"
 	"kvferry/redis/state"
@@ -59,7 +60,7 @@ func answers(t *testing.T, seed int64, length int) {
 			continue
 		}
 		got := Do(s, bytesOf(words))
-		var reply *server.ReplyError
+		var reply *argument.ReplyError
 		var no *server.UnsupportedError
 		if errors.As(got, &no) {
 			continue
@@ -256,7 +257,7 @@ func oracle(t *testing.T, seed int64, length int) {
 			continue // servers do not load a log with a wrong number of arguments
 		}
 		err := Do(s, bytesOf(c))
-		var reply *server.ReplyError
+		var reply *argument.ReplyError
 		var no *server.UnsupportedError
 		switch {
 		case errors.As(err, &no):

@@ -3,6 +3,7 @@ package commands
 import (
 	"math"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
@@ -13,16 +14,16 @@ func cmdRestore(s *server.Server, a [][]byte) error {
 	if s.Restore == nil {
 		return server.Unsupported("RESTORE", "payloads are not read here")
 	}
-	ttl, err := server.ParseInt(a[2])
+	ttl, err := argument.ParseInt(a[2])
 	if err != nil || ttl < 0 {
-		return server.Refuse("ERR Invalid TTL value, must be >= 0")
+		return argument.Refuse("ERR Invalid TTL value, must be >= 0")
 	}
 	replace, absolute, err := restoreOptions(s, a[4:])
 	if err != nil {
 		return err
 	}
 	if !replace && s.DB.Find(a[1]) != nil {
-		return server.Refuse("BUSYKEY Target key name already exists.")
+		return argument.Refuse("BUSYKEY Target key name already exists.")
 	}
 	if ttl > 0 && !absolute {
 		ttl += s.Now
@@ -34,7 +35,7 @@ func cmdRestore(s *server.Server, a [][]byte) error {
 		return put
 	})
 	if err != nil {
-		return server.Refuse("ERR Bad data format")
+		return argument.Refuse("ERR Bad data format")
 	}
 	return put.End()
 }
@@ -45,22 +46,22 @@ func restoreOptions(s *server.Server, a [][]byte) (replace, absolute bool, err e
 	for i := 0; i < len(a); i++ {
 		most := int64(math.MaxInt64)
 		switch {
-		case server.Is(a[i], "REPLACE"):
+		case argument.Is(a[i], "REPLACE"):
 			replace = true
 			continue
-		case server.Is(a[i], "ABSTTL"):
+		case argument.Is(a[i], "ABSTTL"):
 			absolute = true
 			continue
-		case server.Is(a[i], "IDLETIME") && i+1 < len(a) && !freq:
+		case argument.Is(a[i], "IDLETIME") && i+1 < len(a) && !freq:
 			idle = true
-		case server.Is(a[i], "FREQ") && i+1 < len(a) && !idle:
+		case argument.Is(a[i], "FREQ") && i+1 < len(a) && !idle:
 			freq, most = true, 255
 		default:
 			return false, false, s.Option("RESTORE", a[i])
 		}
 		i++
-		if n, err := server.ParseInt(a[i]); err != nil || n < 0 || n > most {
-			return false, false, server.Refuse("ERR Invalid IDLETIME or FREQ value")
+		if n, err := argument.ParseInt(a[i]); err != nil || n < 0 || n > most {
+			return false, false, argument.Refuse("ERR Invalid IDLETIME or FREQ value")
 		}
 	}
 	return replace, absolute, nil

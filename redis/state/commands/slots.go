@@ -1,18 +1,19 @@
 package commands
 
 import (
+	"kvferry/internal/shared/argument"
 	"kvferry/internal/shared/keyslot"
 	"kvferry/redis/state/server"
 )
 
-var errSlot = server.Refuse("ERR Invalid or out of range slot")
+var errSlot = argument.Refuse("ERR Invalid or out of range slot")
 
 // slotSet is some of the slots of a cluster.
 type slotSet [keyslot.Count]bool
 
 // add adds the slots from one argument to another.
 func (x *slotSet) add(first, last []byte) error {
-	n, err := server.ParseInts(first, last)
+	n, err := argument.ParseInts(first, last)
 	if err != nil || n[0] < 0 || n[0] > n[1] || n[1] >= keyslot.Count {
 		return errSlot
 	}
@@ -29,12 +30,12 @@ func (x *slotSet) flush(s *server.Server) {
 
 // cmdTrimslots is TRIMSLOTS RANGES n first last … of Redis.
 func cmdTrimslots(s *server.Server, a [][]byte) error {
-	if !server.Is(a[1], "RANGES") {
+	if !argument.Is(a[1], "RANGES") {
 		return s.Option("TRIMSLOTS", a[1])
 	}
 	ranges := a[3:]
-	if n, err := server.ParseInt(a[2]); err != nil || n != int64(len(ranges)/2) || len(ranges)%2 != 0 {
-		return server.ErrArgs
+	if n, err := argument.ParseInt(a[2]); err != nil || n != int64(len(ranges)/2) || len(ranges)%2 != 0 {
+		return argument.ErrArgs
 	}
 	var x slotSet
 	for i := 0; i < len(ranges); i += 2 {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
@@ -25,26 +26,26 @@ func (o *sorting) read(s *server.Server, a [][]byte) error {
 	for i := 2; i < len(a); i++ {
 		left := len(a) - i - 1
 		switch {
-		case server.Is(a[i], "ASC"):
+		case argument.Is(a[i], "ASC"):
 			o.desc = false
-		case server.Is(a[i], "DESC"):
+		case argument.Is(a[i], "DESC"):
 			o.desc = true
-		case server.Is(a[i], "ALPHA"):
+		case argument.Is(a[i], "ALPHA"):
 			o.alpha = true
-		case server.Is(a[i], "LIMIT") && left >= 2:
-			n, err := server.ParseInts(a[i+1], a[i+2])
+		case argument.Is(a[i], "LIMIT") && left >= 2:
+			n, err := argument.ParseInts(a[i+1], a[i+2])
 			if err != nil {
 				return err
 			}
 			o.offset, o.count = n[0], n[1]
 			i += 2
-		case server.Is(a[i], "STORE") && left >= 1:
+		case argument.Is(a[i], "STORE") && left >= 1:
 			o.store = a[i+1]
 			i++
-		case server.Is(a[i], "BY") && left >= 1:
+		case argument.Is(a[i], "BY") && left >= 1:
 			o.by = a[i+1]
 			i++
-		case server.Is(a[i], "GET") && left >= 1:
+		case argument.Is(a[i], "GET") && left >= 1:
 			o.gets = append(o.gets, a[i+1])
 			i++
 		default:
@@ -70,7 +71,7 @@ func cmdSort(s *server.Server, a [][]byte) error {
 	}
 	v := s.DB.Find(a[1])
 	if v != nil && v.Type != record.List && v.Type != record.Set && v.Type != record.ZSet {
-		return server.ErrWrongType
+		return argument.ErrWrongType
 	}
 	if o.store == nil {
 		return nil
@@ -178,9 +179,9 @@ func sortScore(b []byte) (float64, error) {
 	if b = bytes.TrimLeft(b, " \t\n\v\f\r"); len(b) == 0 {
 		return 0, nil
 	}
-	f, err := server.ParseFloat(b)
+	f, err := argument.ParseFloat(b)
 	if err != nil {
-		return 0, server.Refuse("ERR One or more scores can't be converted into double")
+		return 0, argument.Refuse("ERR One or more scores can't be converted into double")
 	}
 	return f, nil
 }

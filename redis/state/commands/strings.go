@@ -10,6 +10,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
@@ -21,7 +22,7 @@ const maxString = 512 << 20
 
 var (
 	errTooLong = server.Unsupported("APPEND", "the string becomes longer than 512 MiB")
-	errExpire  = server.Refuse("ERR invalid expire time")
+	errExpire  = argument.Refuse("ERR invalid expire time")
 )
 
 // setOptions are the options of SET, of its kin that set several keys or fields, and of commands that change
@@ -57,7 +58,7 @@ func (o *setOptions) moment(s *server.Server) error {
 	if o.time == nil {
 		return nil
 	}
-	t, err := server.ParseInt(o.time)
+	t, err := argument.ParseInt(o.time)
 	if err == nil && t <= 0 {
 		err = errExpire
 	}
@@ -88,7 +89,7 @@ func (o *setOptions) option(s *server.Server, command string, takes []string, ar
 		value = true
 	}
 	if *group != "" && *group != word || value && i+1 >= len(args) {
-		return 0, server.ErrSyntax
+		return 0, argument.ErrSyntax
 	}
 	*group = word
 	switch {
@@ -118,9 +119,9 @@ func (o *setOptions) allows(old *state.Value) (bool, error) {
 	case old == nil:
 		return !equal, nil
 	case old.Type != record.String:
-		return false, server.ErrWrongType
+		return false, argument.ErrWrongType
 	case digest && len(o.than) != 16:
-		return false, server.Refuse("ERR must be exactly 16 hexadecimal characters")
+		return false, argument.Refuse("ERR must be exactly 16 hexadecimal characters")
 	case digest:
 		return equal == strings.EqualFold(string(o.than), fmt.Sprintf("%016x", xxh3.Hash(old.Content()))), nil
 	}
@@ -158,7 +159,7 @@ func cmdSet(s *server.Server, a [][]byte) error {
 	if o.get || o.when != "" || o.ttl == "KEEPTTL" {
 		old := s.DB.Find(a[1])
 		if o.get && old != nil && old.Type != record.String {
-			return server.ErrWrongType
+			return argument.ErrWrongType
 		}
 		if ok, err := o.allows(old); err != nil || !ok {
 			return err
@@ -173,12 +174,12 @@ func cmdSet(s *server.Server, a [][]byte) error {
 
 // msetexPairs returns the keys and values of MSETEX, and the options after them.
 func msetexPairs(a [][]byte) (pairs, options [][]byte, err error) {
-	n, err := server.ParseInt(a[1])
+	n, err := argument.ParseInt(a[1])
 	if err != nil || n < 1 || n > math.MaxInt32 {
-		return nil, nil, server.Refuse("ERR invalid numkeys value")
+		return nil, nil, argument.Refuse("ERR invalid numkeys value")
 	}
 	if int64(len(a)-2) < 2*n {
-		return nil, nil, server.ErrArgs
+		return nil, nil, argument.ErrArgs
 	}
 	return a[2 : 2+2*n], a[2+2*n:], nil
 }
@@ -216,7 +217,7 @@ func cmdDelex(s *server.Server, a [][]byte) error {
 		return cmdDel(s, a)
 	}
 	if len(a) != 4 {
-		return server.ErrArgs
+		return argument.ErrArgs
 	}
 	v := s.DB.Find(a[1])
 	if v == nil {
@@ -240,7 +241,7 @@ func cmdDelifeq(s *server.Server, a [][]byte) error {
 // cmdSetex is SETEX and PSETEX.
 func cmdSetex(unit string) func(*server.Server, [][]byte) error {
 	return func(s *server.Server, a [][]byte) error {
-		t, err := server.ParseInt(a[2])
+		t, err := argument.ParseInt(a[2])
 		if err != nil {
 			return err
 		}
@@ -272,7 +273,7 @@ func cmdGetset(s *server.Server, a [][]byte) error {
 
 func cmdMset(s *server.Server, a [][]byte) error {
 	if len(a)%2 != 1 {
-		return server.ErrArgs
+		return argument.ErrArgs
 	}
 	for i := 1; i < len(a); i += 2 {
 		s.DB.SetString(a[i], a[i+1], 0)
@@ -282,7 +283,7 @@ func cmdMset(s *server.Server, a [][]byte) error {
 
 func cmdMsetnx(s *server.Server, a [][]byte) error {
 	if len(a)%2 != 1 {
-		return server.ErrArgs
+		return argument.ErrArgs
 	}
 	for i := 1; i < len(a); i += 2 {
 		if s.DB.Find(a[i]) != nil {
@@ -310,12 +311,12 @@ func cmdAppend(s *server.Server, a [][]byte) error {
 }
 
 func cmdSetrange(s *server.Server, a [][]byte) error {
-	off, err := server.ParseInt(a[2])
+	off, err := argument.ParseInt(a[2])
 	if err != nil {
 		return err
 	}
 	if off < 0 {
-		return server.ErrRange
+		return argument.ErrRange
 	}
 	v, err := s.FindOrMake(a[1], record.String)
 	if err != nil || len(a[3]) == 0 {
@@ -335,12 +336,12 @@ func cmdIncr(sign int64) func(*server.Server, [][]byte) error {
 		by := int64(1)
 		if len(a) > 2 {
 			var err error
-			if by, err = server.ParseInt(a[2]); err != nil {
+			if by, err = argument.ParseInt(a[2]); err != nil {
 				return err
 			}
 		}
 		if sign < 0 && by == math.MinInt64 {
-			return server.Refuse("ERR decrement would overflow")
+			return argument.Refuse("ERR decrement would overflow")
 		}
 		v, err := s.Find(a[1], record.String)
 		if err != nil {
@@ -349,9 +350,9 @@ func cmdIncr(sign int64) func(*server.Server, [][]byte) error {
 		n, expire := int64(0), int64(0)
 		if v != nil {
 			if v.Len() > 20 {
-				return server.ErrInteger
+				return argument.ErrInteger
 			}
-			if n, err = server.ParseInt(v.Content()); err != nil {
+			if n, err = argument.ParseInt(v.Content()); err != nil {
 				return err
 			}
 			expire = v.ExpireMS
@@ -366,7 +367,7 @@ func cmdIncr(sign int64) func(*server.Server, [][]byte) error {
 
 func add(a, b int64) (int64, error) {
 	if a < 0 && b < math.MinInt64-a && b < 0 || a > 0 && b > 0 && b > math.MaxInt64-a {
-		return 0, server.Refuse("ERR increment or decrement would overflow")
+		return 0, argument.Refuse("ERR increment or decrement would overflow")
 	}
 	return a + b, nil
 }

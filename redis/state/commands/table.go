@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/redis/state/server"
 )
 
@@ -37,7 +38,7 @@ func find(s *server.Server, args [][]byte) (*command, bool) {
 	return c, ok
 }
 
-// Do applies a command, whose name comes first, to the selected database. A *server.ReplyError means that a
+// Do applies a command, whose name comes first, to the selected database. A *argument.ReplyError means that a
 // server would have refused it, a *server.UnsupportedError that its effect is unknown. In both cases the keys
 // are unchanged, unless the latter has Near set. All other errors come from the store.
 //
@@ -52,7 +53,7 @@ func Do(s *server.Server, args [][]byte) error {
 	case !ok:
 		return &server.UnsupportedError{Command: name(args[0]), Why: "kvferry does not know this command", Wild: true}
 	case !c.takes(len(args)):
-		return server.ErrArgs
+		return argument.ErrArgs
 	case c.run == nil && c.flags&(write|wild) == 0:
 		return nil
 	case c.run == nil:

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/internal/testkit/servertest"
 	"kvferry/record"
@@ -76,7 +77,7 @@ func TestRefused(t *testing.T) {
 		"RESTORE k 0 payload": "payloads are not read here", "FUNCTION LOAD return": "Missing library", "FUNCTION RESTORE payload": "payloads are not read here",
 	} {
 		err := Do(s, servertest.Words(line))
-		var reply *server.ReplyError
+		var reply *argument.ReplyError
 		var no *server.UnsupportedError
 		if !errors.As(err, &reply) && !errors.As(err, &no) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", line, err, want)
@@ -263,7 +264,7 @@ func TestRestore(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"RESTORE k 0 payload", "RESTORE k -1 payload", "RESTORE k 0 broken REPLACE", "RESTORE r 0 payload x", "RESTORE r 0 payload FREQ 256", "RESTORE r 0 payload IDLETIME 1 FREQ 1", "RESTORE r x payload"} {
-		var reply *server.ReplyError
+		var reply *argument.ReplyError
 		if err := Do(s, servertest.Words(line)); !errors.As(err, &reply) {
 			t.Errorf("%s: %v", line, err)
 		}

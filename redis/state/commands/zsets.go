@@ -1,9 +1,9 @@
 package commands
 
 import (
-	"bytes"
 	"math"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
@@ -25,9 +25,9 @@ func (f *zaddFlags) read(a [][]byte) ([][]byte, error) {
 	}
 	switch {
 	case len(a) == 0 || len(a)%2 != 0 || f.incr && len(a) > 2:
-		return nil, server.ErrSyntax
+		return nil, argument.ErrSyntax
 	case f.nx && f.xx, f.gt && f.lt, f.nx && (f.gt || f.lt):
-		return nil, server.ErrSyntax
+		return nil, argument.ErrSyntax
 	}
 	return a, nil
 }
@@ -40,7 +40,7 @@ func cmdZadd(s *server.Server, a [][]byte) error {
 	}
 	scores := make([]float64, len(pairs)/2)
 	for i := range scores {
-		if scores[i], err = server.ParseFloat(pairs[2*i]); err != nil {
+		if scores[i], err = argument.ParseFloat(pairs[2*i]); err != nil {
 			return err
 		}
 	}
@@ -64,7 +64,7 @@ func zadd(v *state.Value, f *zaddFlags, score float64, member []byte) error {
 	}
 	if f.incr && ok {
 		if score += old; math.IsNaN(score) {
-			return server.Refuse("ERR resulting score is not a number (NaN)")
+			return argument.Refuse("ERR resulting score is not a number (NaN)")
 		}
 	}
 	if ok && (f.gt && score <= old || f.lt && score >= old) {
@@ -121,78 +121,8 @@ func cmdZremrangebyrank(s *server.Server, a [][]byte) error {
 	})
 }
 
-// bounds are the bounds of a range of scores or of members.
-type bounds struct {
-	min, max         float64
-	lo, hi           []byte
-	openMin, openMax bool // the ends are not in the range
-	fromAny, toAny   bool // of members: no end
-	none             bool // of members: + as the least or - as the greatest
-}
-
-// parseScores reads a range of scores: a number, or "(" and a number.
-func parseScores(lo, hi []byte) (*bounds, error) {
-	b := new(bounds)
-	var err error
-	if len(lo) > 0 && lo[0] == '(' {
-		b.openMin, lo = true, lo[1:]
-	}
-	if len(hi) > 0 && hi[0] == '(' {
-		b.openMax, hi = true, hi[1:]
-	}
-	if b.min, err = server.ParseBound(lo); err == nil {
-		b.max, err = server.ParseBound(hi)
-	}
-	if err != nil {
-		return nil, server.Refuse("ERR min or max is not a float")
-	}
-	return b, nil
-}
-
-// parseMembers reads a range of members: "[" or "(" and a member, - or +.
-func parseMembers(lo, hi []byte) (*bounds, error) {
-	b := new(bounds)
-	bad := server.Refuse("ERR min or max not valid string range item")
-	end := func(e []byte, open, least, most *bool) ([]byte, error) {
-		switch {
-		case string(e) == "-":
-			*least = true
-		case string(e) == "+":
-			*most = true
-		case len(e) > 0 && (e[0] == '(' || e[0] == '['):
-			*open = e[0] == '('
-			return e[1:], nil
-		default:
-			return nil, bad
-		}
-		return nil, nil
-	}
-	var err error
-	var none1, none2 bool
-	if b.lo, err = end(lo, &b.openMin, &b.fromAny, &none1); err != nil {
-		return nil, err
-	}
-	if b.hi, err = end(hi, &b.openMax, &none2, &b.toAny); err != nil {
-		return nil, err
-	}
-	b.none = none1 || none2
-	return b, nil
-}
-
-func (b *bounds) hasScore(v float64) bool {
-	return (v > b.min || v == b.min && !b.openMin) && (v < b.max || v == b.max && !b.openMax)
-}
-
-func (b *bounds) hasMember(v []byte) bool {
-	if b.none {
-		return false
-	}
-	lo, hi := bytes.Compare(v, b.lo), bytes.Compare(v, b.hi)
-	return (b.fromAny || lo > 0 || lo == 0 && !b.openMin) && (b.toAny || hi < 0 || hi == 0 && !b.openMax)
-}
-
 func cmdZremrangebyscore(s *server.Server, a [][]byte) error {
-	b, err := parseScores(a[2], a[3])
+	b, err := argument.ParseScores(a[2], a[3])
 	if err != nil {
 		return err
 	}
@@ -201,12 +131,12 @@ func cmdZremrangebyscore(s *server.Server, a [][]byte) error {
 		return err
 	}
 	return removeWhere(s, a[1], v, false, func(_ int64, z state.Scored) (bool, bool) {
-		return b.hasScore(z.Score), z.Score <= b.max
+		return b.HasScore(z.Score), z.Score <= b.Max
 	})
 }
 
 func cmdZremrangebylex(s *server.Server, a [][]byte) error {
-	b, err := parseMembers(a[2], a[3])
+	b, err := argument.ParseMembers(a[2], a[3])
 	if err != nil {
 		return err
 	}
@@ -218,7 +148,7 @@ func cmdZremrangebylex(s *server.Server, a [][]byte) error {
 		return err
 	}
 	return removeWhere(s, a[1], v, false, func(_ int64, z state.Scored) (bool, bool) {
-		return b.hasMember(z.Member), true
+		return b.HasMember(z.Member), true
 	})
 }
 

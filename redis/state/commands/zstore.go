@@ -4,6 +4,7 @@ import (
 	"math"
 	"sort"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
@@ -56,32 +57,32 @@ func number(f float64) float64 {
 
 // operands parses "numkeys key … [WEIGHTS …] [AGGREGATE …]" after a command's name and target.
 func operands(s *server.Server, command []byte, a [][]byte) ([]operand, aggregate, error) {
-	n, err := server.ParseInt(a[0])
+	n, err := argument.ParseInt(a[0])
 	if err != nil {
 		return nil, nil, err
 	}
 	if n < 1 || int64(len(a)-1) < n {
-		return nil, nil, server.ErrSyntax
+		return nil, nil, argument.ErrSyntax
 	}
 	in := make([]operand, n)
 	for i := range in {
 		v := s.DB.Find(a[1+i])
 		if v != nil && v.Type != record.ZSet && v.Type != record.Set {
-			return nil, nil, server.ErrWrongType
+			return nil, nil, argument.ErrWrongType
 		}
 		in[i] = operand{v, 1}
 	}
-	how, plain := aggregates["SUM"], server.Is(command, "ZDIFFSTORE")
+	how, plain := aggregates["SUM"], argument.Is(command, "ZDIFFSTORE")
 	for rest := a[1+n:]; len(rest) > 0; {
 		switch {
-		case !plain && server.Is(rest[0], "WEIGHTS") && len(rest) > int(n):
+		case !plain && argument.Is(rest[0], "WEIGHTS") && len(rest) > int(n):
 			for i := range in {
-				if in[i].weight, err = server.ParseFloat(rest[1+i]); err != nil {
-					return nil, nil, server.Refuse("ERR weight value is not a float")
+				if in[i].weight, err = argument.ParseFloat(rest[1+i]); err != nil {
+					return nil, nil, argument.Refuse("ERR weight value is not a float")
 				}
 			}
 			rest = rest[1+n:]
-		case !plain && server.Is(rest[0], "AGGREGATE") && len(rest) > 1 && aggregates[string(s.Upper(rest[1]))] != nil:
+		case !plain && argument.Is(rest[0], "AGGREGATE") && len(rest) > 1 && aggregates[string(s.Upper(rest[1]))] != nil:
 			how = aggregates[string(s.Upper(rest[1]))]
 			rest = rest[2:]
 		default:
@@ -162,14 +163,14 @@ func (z *zrange) read(s *server.Server, a [][]byte) error {
 	z.limit = -1
 	for i := 0; i < len(a); i++ {
 		switch {
-		case server.Is(a[i], "BYSCORE") && !z.byScore && !z.byLex:
+		case argument.Is(a[i], "BYSCORE") && !z.byScore && !z.byLex:
 			z.byScore = true
-		case server.Is(a[i], "BYLEX") && !z.byScore && !z.byLex:
+		case argument.Is(a[i], "BYLEX") && !z.byScore && !z.byLex:
 			z.byLex = true
-		case server.Is(a[i], "REV") && !z.rev:
+		case argument.Is(a[i], "REV") && !z.rev:
 			z.rev = true
-		case server.Is(a[i], "LIMIT") && i+2 < len(a):
-			n, err := server.ParseInts(a[i+1], a[i+2])
+		case argument.Is(a[i], "LIMIT") && i+2 < len(a):
+			n, err := argument.ParseInts(a[i+1], a[i+2])
 			if err != nil {
 				return err
 			}
@@ -183,7 +184,7 @@ func (z *zrange) read(s *server.Server, a [][]byte) error {
 		return nil
 	}
 	if z.limit != -1 {
-		return server.ErrSyntax
+		return argument.ErrSyntax
 	}
 	z.offset = 0 // without a limit the offset is ignored
 	return nil
@@ -209,8 +210,8 @@ func cmdZrangestore(s *server.Server, a [][]byte) error {
 	if v != nil && z.offset >= 0 {
 		from, to := int64(0), int64(0)
 		if !z.byScore && !z.byLex {
-			n, _ := server.ParseInts(a[3], a[4])
-			from, to = server.Span(n[0], n[1], v.Len())
+			n, _ := argument.ParseInts(a[3], a[4])
+			from, to = argument.Span(n[0], n[1], v.Len())
 		}
 		i, seen, taken := int64(0), int64(0), int64(0)
 		v.Ranked(z.rev, func(x state.Scored) bool {
@@ -243,12 +244,12 @@ func (z *zrange) contents(lo, hi []byte) (func(state.Scored) bool, error) {
 	}
 	switch {
 	case z.byScore:
-		b, err := parseScores(lo, hi)
-		return func(v state.Scored) bool { return b.hasScore(v.Score) }, err
+		b, err := argument.ParseScores(lo, hi)
+		return func(v state.Scored) bool { return b.HasScore(v.Score) }, err
 	case z.byLex:
-		b, err := parseMembers(lo, hi)
-		return func(v state.Scored) bool { return b.hasMember(v.Member) }, err
+		b, err := argument.ParseMembers(lo, hi)
+		return func(v state.Scored) bool { return b.HasMember(v.Member) }, err
 	}
-	_, err := server.ParseInts(lo, hi)
+	_, err := argument.ParseInts(lo, hi)
 	return func(state.Scored) bool { return true }, err
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/rdb"
 	"kvferry/redis/state"
@@ -30,7 +31,7 @@ type Server struct {
 func (s *Server) Find(key []byte, t record.Type) (*state.Value, error) {
 	v := s.DB.Find(key)
 	if v != nil && v.Type != t {
-		return nil, ErrWrongType
+		return nil, argument.ErrWrongType
 	}
 	return v, nil
 }
@@ -47,11 +48,11 @@ func (s *Server) FindOrMake(key []byte, t record.Type) (*state.Value, error) {
 // LoadFunction adds the source of a library, which begins with #!lua name=….
 func (s *Server) LoadFunction(code []byte, replace bool) error {
 	if !bytes.HasPrefix(code, []byte("#!")) {
-		return Refuse("ERR Missing library metadata")
+		return argument.Refuse("ERR Missing library metadata")
 	}
 	name := rdb.LibraryName(code)
 	if s.functions[name] != nil && !replace {
-		return Refuse("ERR Library already exists")
+		return argument.Refuse("ERR Library already exists")
 	}
 	if s.functions == nil {
 		s.functions = map[string][]byte{}

@@ -1,12 +1,13 @@
 package streams
 
 import (
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
 )
 
-var errNoGroup = server.Refuse("NOGROUP No such consumer group")
+var errNoGroup = argument.Refuse("NOGROUP No such consumer group")
 
 // groupOf returns a group of a stream, which may be nil.
 func groupOf(v *state.Value, name []byte) (*state.Group, error) {
@@ -46,13 +47,13 @@ func (o *groupOptions) parse(s *server.Server, c *groupCommand, a [][]byte) erro
 	o.read = -1
 	for i := 0; i < len(a); i++ {
 		switch {
-		case c.create && server.Is(a[i], "MKSTREAM"):
+		case c.create && argument.Is(a[i], "MKSTREAM"):
 			o.make = true
-		case server.Is(a[i], "ENTRIESREAD") && i+1 < len(a):
+		case argument.Is(a[i], "ENTRIESREAD") && i+1 < len(a):
 			i++
-			n, err := server.ParseInt(a[i])
+			n, err := argument.ParseInt(a[i])
 			if err != nil || n < -1 {
-				return server.Refuse("ERR value for ENTRIESREAD must be positive or -1")
+				return argument.Refuse("ERR value for ENTRIESREAD must be positive or -1")
 			}
 			o.read = n
 		default:
@@ -60,7 +61,7 @@ func (o *groupOptions) parse(s *server.Server, c *groupCommand, a [][]byte) erro
 		}
 	}
 	if len(a) > c.options {
-		return server.ErrSyntax
+		return argument.ErrSyntax
 	}
 	return nil
 }
@@ -79,7 +80,7 @@ func Group(c groupCommand) func(*server.Server, [][]byte) error {
 		made := v == nil
 		if made {
 			if !o.make {
-				return server.Refuse("ERR The XGROUP subcommand requires the key to exist.")
+				return argument.Refuse("ERR The XGROUP subcommand requires the key to exist.")
 			}
 			v = s.DB.Make(record.Stream)
 		}
@@ -102,7 +103,7 @@ func xgroupCreate(v *state.Value, a [][]byte, o *groupOptions, _ int64) error {
 		return err
 	}
 	if v.HasGroup(a[3]) {
-		return server.Refuse("BUSYGROUP Consumer Group name already exists")
+		return argument.Refuse("BUSYGROUP Consumer Group name already exists")
 	}
 	v.SetGroup(a[3], g)
 	return nil
@@ -178,8 +179,8 @@ type claim struct {
 func readClaim(s *server.Server, a [][]byte) (*claim, error) {
 	c := &claim{at: s.Now, count: -1}
 	var err error
-	if c.idle, err = server.ParseInt(a[0]); err != nil {
-		return nil, server.Refuse("ERR Invalid min-idle-time argument for XCLAIM")
+	if c.idle, err = argument.ParseInt(a[0]); err != nil {
+		return nil, argument.Refuse("ERR Invalid min-idle-time argument for XCLAIM")
 	}
 	i := 1
 	for ; i < len(a); i++ {
@@ -190,28 +191,28 @@ func readClaim(s *server.Server, a [][]byte) (*claim, error) {
 		c.ids = append(c.ids, id)
 	}
 	for ; i < len(a); i++ {
-		if server.Is(a[i], "FORCE") {
+		if argument.Is(a[i], "FORCE") {
 			c.force = true
 			continue
 		}
-		if server.Is(a[i], "JUSTID") {
+		if argument.Is(a[i], "JUSTID") {
 			c.justID = true
 			continue
 		}
 		if i+1 >= len(a) {
-			return nil, server.ErrSyntax
+			return nil, argument.ErrSyntax
 		}
 		var n int64
 		switch i++; {
-		case server.Is(a[i-1], "LASTID"):
+		case argument.Is(a[i-1], "LASTID"):
 			c.last, err = parseID(a[i], 0)
-		case server.Is(a[i-1], "IDLE"):
-			n, err = server.ParseInt(a[i])
+		case argument.Is(a[i-1], "IDLE"):
+			n, err = argument.ParseInt(a[i])
 			c.at = s.Now - n
-		case server.Is(a[i-1], "TIME"):
-			c.at, err = server.ParseInt(a[i])
-		case server.Is(a[i-1], "RETRYCOUNT"):
-			c.count, err = server.ParseInt(a[i])
+		case argument.Is(a[i-1], "TIME"):
+			c.at, err = argument.ParseInt(a[i])
+		case argument.Is(a[i-1], "RETRYCOUNT"):
+			c.count, err = argument.ParseInt(a[i])
 		default:
 			return nil, s.Option("XCLAIM", a[i-1])
 		}

@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
@@ -18,7 +19,7 @@ const (
 // read takes an argument that is the name of a policy.
 func (p *policy) read(arg []byte) bool {
 	for i, name := range []string{"KEEPREF", "DELREF", "ACKED"} {
-		if server.Is(arg, name) {
+		if argument.Is(arg, name) {
 			*p = policy(i)
 			return true
 		}
@@ -66,12 +67,12 @@ func deletion(s *server.Server, a [][]byte) (p policy, list [][]byte, err error)
 	if p.read(a[0]) {
 		a = a[1:]
 	}
-	if len(a) < 3 || !server.Is(a[0], "IDS") {
+	if len(a) < 3 || !argument.Is(a[0], "IDS") {
 		return 0, nil, s.Option("XDELEX", a[0])
 	}
-	n, err := server.ParseInt(a[1])
+	n, err := argument.ParseInt(a[1])
 	if err != nil || n != int64(len(a)-2) {
-		return 0, nil, server.Refuse("ERR The `numids` parameter must match the number of arguments")
+		return 0, nil, argument.Refuse("ERR The `numids` parameter must match the number of arguments")
 	}
 	return p, a[2:], nil
 }

@@ -2,43 +2,18 @@ package streams
 
 import (
 	"bytes"
-	"strconv"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/redis/state"
 	"kvferry/redis/state/server"
 )
 
-var errID = server.Refuse("ERR Invalid stream ID specified as stream command argument")
-
 // parseID reads ms-seq, or ms alone, whose sequence number is then seq.
 func parseID(b []byte, seq uint64) (state.StreamID, error) {
-	ms, rest, two := bytes.Cut(b, []byte("-"))
-	id := state.StreamID{Seq: seq}
-	var err error
-	if id.MS, err = parseNumber(ms); err == nil && two {
-		id.Seq, err = parseNumber(rest)
-	}
-	if err != nil {
-		return state.StreamID{}, errID
-	}
-	return id, nil
+	ms, seq, err := argument.ParseID(b, seq)
+	return state.StreamID{MS: ms, Seq: seq}, err
 }
-
-// parseNumber reads a part of an id as Redis does, with strtoull.
-func parseNumber(b []byte) (uint64, error) {
-	if len(b) > maxID {
-		return 0, errID
-	}
-	b = bytes.TrimLeft(b, " \t\n\v\f\r")
-	if len(b) > 1 && b[0] == '+' {
-		b = b[1:]
-	}
-	return strconv.ParseUint(string(b), 10, 64)
-}
-
-// maxID is the longest id that servers read.
-const maxID = 127
 
 // limit is how XADD and XTRIM trim a stream.
 type limit struct {
@@ -56,12 +31,12 @@ type limit struct {
 func (t *limit) option(a [][]byte, i int) (int, error) {
 	more := len(a) - i - 1
 	switch {
-	case (server.Is(a[i], "MAXLEN") || server.Is(a[i], "MINID")) && more > 0:
+	case (argument.Is(a[i], "MAXLEN") || argument.Is(a[i], "MINID")) && more > 0:
 		return t.read(a, i)
-	case server.Is(a[i], "LIMIT") && more > 0: // a server that loads a log does not obey it
-		n, err := server.ParseInt(a[i+1])
+	case argument.Is(a[i], "LIMIT") && more > 0: // a server that loads a log does not obey it
+		n, err := argument.ParseInt(a[i+1])
 		if err == nil && n < 0 {
-			err = server.Refuse("ERR The LIMIT argument must be >= 0.")
+			err = argument.Refuse("ERR The LIMIT argument must be >= 0.")
 		}
 		t.limited = true
 		return i + 2, err
@@ -75,9 +50,9 @@ func (t *limit) option(a [][]byte, i int) (int, error) {
 // read reads MAXLEN or MINID at a[i].
 func (t *limit) read(a [][]byte, i int) (int, error) {
 	if t.on {
-		return 0, server.ErrSyntax
+		return 0, argument.ErrSyntax
 	}
-	t.on, t.byID = true, server.Is(a[i], "MINID")
+	t.on, t.byID = true, argument.Is(a[i], "MINID")
 	i++
 	if sign := string(a[i]); i+1 < len(a) && (sign == "~" || sign == "=") {
 		t.about = sign == "~"
@@ -86,8 +61,8 @@ func (t *limit) read(a [][]byte, i int) (int, error) {
 	var err error
 	if t.byID {
 		t.id, err = parseID(a[i], 0)
-	} else if t.length, err = server.ParseInt(a[i]); err == nil && t.length < 0 {
-		err = server.Refuse("ERR The MAXLEN argument must be >= 0.")
+	} else if t.length, err = argument.ParseInt(a[i]); err == nil && t.length < 0 {
+		err = argument.Refuse("ERR The MAXLEN argument must be >= 0.")
 	}
 	return i + 1, err
 }
@@ -138,15 +113,15 @@ func Add(s *server.Server, a [][]byte) error {
 		case next > i:
 			i = next
 			continue
-		case server.Is(a[i], "NOMKSTREAM"):
+		case argument.Is(a[i], "NOMKSTREAM"):
 			create = false
 			i++
 			continue
-		case server.Is(a[i], "IDMP") && i+2 < len(a) && !once:
+		case argument.Is(a[i], "IDMP") && i+2 < len(a) && !once:
 			once = true
 			i += 3
 			continue
-		case server.Is(a[i], "IDMPAUTO") && i+1 < len(a) && !once:
+		case argument.Is(a[i], "IDMPAUTO") && i+1 < len(a) && !once:
 			once = true
 			i += 2
 			continue
@@ -154,10 +129,10 @@ func Add(s *server.Server, a [][]byte) error {
 		break
 	}
 	if t.limited && !t.on {
-		return server.ErrSyntax
+		return argument.ErrSyntax
 	}
 	if len(a)-i < 3 || (len(a)-i)%2 == 0 {
-		return server.ErrArgs
+		return argument.ErrArgs
 	}
 	if bytes.IndexByte(a[i], '*') >= 0 {
 		if once {
@@ -170,17 +145,17 @@ func Add(s *server.Server, a [][]byte) error {
 		return badOption(s, "XADD", a[i])
 	}
 	if id == (state.StreamID{}) {
-		return server.Refuse("ERR The ID specified in XADD must be greater than 0-0")
+		return argument.Refuse("ERR The ID specified in XADD must be greater than 0-0")
 	}
 	return add(s, a[1], id, a[i+1:], &t, create)
 }
 
 // badOption returns the error for an argument that is neither an option nor an id.
 func badOption(s *server.Server, command string, arg []byte) error {
-	if err := s.Option(command, arg); err != server.ErrSyntax {
+	if err := s.Option(command, arg); err != argument.ErrSyntax {
 		return err
 	}
-	return errID
+	return argument.ErrID
 }
 
 // add adds an entry and trims the stream.
@@ -193,7 +168,7 @@ func add(s *server.Server, key []byte, id state.StreamID, pairs [][]byte, t *lim
 		v = s.DB.Make(record.Stream)
 	}
 	if !id.After(v.Last) {
-		return server.Refuse("ERR The ID specified in XADD is equal or smaller than the target stream top item")
+		return argument.Refuse("ERR The ID specified in XADD is equal or smaller than the target stream top item")
 	}
 	if err := t.unsure(v, 1); err != nil {
 		return err
@@ -224,7 +199,7 @@ func Trim(s *server.Server, a [][]byte) error {
 		i = next
 	}
 	if !t.on {
-		return server.ErrSyntax
+		return argument.ErrSyntax
 	}
 	v, err := s.Find(a[1], record.Stream)
 	if err != nil || v == nil {
@@ -278,14 +253,14 @@ func SetID(s *server.Server, a [][]byte) error {
 	for i := 3; i < len(a); i += 2 {
 		switch {
 		case i+1 >= len(a):
-			return server.ErrSyntax
-		case server.Is(a[i], "ENTRIESADDED"):
-			if added, err = server.ParseInt(a[i+1]); err != nil || added < 0 {
-				return server.ErrInteger
+			return argument.ErrSyntax
+		case argument.Is(a[i], "ENTRIESADDED"):
+			if added, err = argument.ParseInt(a[i+1]); err != nil || added < 0 {
+				return argument.ErrInteger
 			}
-		case server.Is(a[i], "MAXDELETEDID"):
+		case argument.Is(a[i], "MAXDELETEDID"):
 			if deleted, err = parseID(a[i+1], 0); err != nil || deleted.After(id) {
-				return errID
+				return argument.ErrID
 			}
 		default:
 			return s.Option("XSETID", a[i])
@@ -296,10 +271,10 @@ func SetID(s *server.Server, a [][]byte) error {
 		return err
 	}
 	if v == nil {
-		return server.ErrNoKey
+		return argument.ErrNoKey
 	}
 	if v.Len() > 0 && (top(v).After(id) || added >= 0 && v.Len() > added) {
-		return server.Refuse("ERR The ID specified in XSETID is smaller than the target stream top item")
+		return argument.Refuse("ERR The ID specified in XSETID is smaller than the target stream top item")
 	}
 	v.Last = id
 	if added >= 0 {

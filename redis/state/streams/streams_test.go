@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/shared/argument"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/internal/testkit/servertest"
 	"kvferry/redis/state/server"
@@ -46,7 +47,7 @@ func TestRefused(t *testing.T) {
 		"XGROUP CREATE x k 0 WHAT 1": "this option", "XCLAIM x g c 0 1-1 IDLE": syntax,
 	} {
 		err := do(s, servertest.Words(line))
-		var reply *server.ReplyError
+		var reply *argument.ReplyError
 		var no *server.UnsupportedError
 		if !errors.As(err, &reply) && !errors.As(err, &no) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", line, err, want)

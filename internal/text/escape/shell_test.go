@@ -1,4 +1,4 @@
-package command
+package escape
 
 import (
 	"os/exec"
@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestShellLine checks that command lines in messages are one line and have the same meaning in a shell.
-func TestShellLine(t *testing.T) {
+// TestShell checks that command lines in messages are one line and have the same meaning in a shell.
+func TestShell(t *testing.T) {
 	words := []string{"plain", "", "it's", "a\nb", "tab\tand 'quote' \\", "\x1b[31mred", "\xff\xfe", "ÿ€", "bi\u202edi", "\u0085", "$HOME `x`", "\ufffd"}
-	line := shellLine(words)
+	line := Shell(words)
 	if strings.ContainsFunc(line, unprintable) {
 		t.Errorf("%q", line)
 	}

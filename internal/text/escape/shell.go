@@ -1,4 +1,4 @@
-package command
+package escape
 
 import (
 	"fmt"
@@ -6,15 +6,13 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"kvferry/internal/pass/filter"
 )
 
 // bare matches words that need no quotes in a shell.
 var bare = regexp.MustCompile(`^[-\w@%+=:,./]+$`)
 
-// shellLine joins words into a shell command line.
-func shellLine(words []string) string {
+// Shell joins words into a shell command line.
+func Shell(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
 		switch {
@@ -52,15 +50,4 @@ func escaped(w string) string {
 		}
 	}
 	return string(append(out, '\''))
-}
-
-// commandLine formats a kvferry command line for a shell.
-func commandLine(args []string) string { return "kvferry " + shellLine(args) }
-
-// flagWords returns the words of a flag for a condition, or for another flag stored among the conditions.
-func flagWords(c filter.Conditions, name string) (words []string) {
-	for _, v := range c.Values(name) {
-		words = append(words, "--"+name, v)
-	}
-	return words
 }

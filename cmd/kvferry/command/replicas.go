@@ -1,0 +1,86 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/convert"
+	"kvferry/internal/text/escape"
+	"kvferry/redis/rdb"
+	"kvferry/serve/master"
+)
+
+// replicaFlags are the flags of serve for replicas.
+type replicaFlags struct {
+	version   string
+	rate      sizeFlag
+	allowLoss []string
+	conflict  conflictFlag
+	synced    int
+}
+
+// anyVersion lets each replica have the version that it loads.
+const anyVersion = "auto"
+
+// Register adds the flags to a command.
+func (f *replicaFlags) Register(a *App, cmd *cobra.Command) {
+	fs := cmd.Flags()
+	choose(fs, &f.version, "rdb-version", plain(append([]string{anyVersion}, rdb.Versions()...)...),
+		"RDB version for replicas; auto: what a replica shows to load, or 9, which Redis 5.0 and later, Valkey, KeyDB and Dragonfly load")
+	fs.Var(&f.rate, "rate", "maximum bytes per second to send to all replicas, such as 20MiB; 0: no limit (default)")
+	fs.Var(&lossesFlag{to: &f.allowLoss, known: a.losses}, "allow-loss", "`kinds` of losses to accept in what replicas get, separated by commas")
+	f.conflict.text = "error"
+	fs.Var(&f.conflict, "on-conflict", "if a key exists under several types: send replicas nothing, rename all but the first to name:type, or keep the first of the given types")
+	fs.Var(number(&f.synced, 0, 0), "exit-when-synced", "end with exit code 0 when `n` replicas have everything; 0: do not end (default)")
+}
+
+// master returns what feeds replicas of a dataset. It calls done when enough of them have everything.
+func (a *App) master(cmd *cobra.Command, f *serveFlags, location string, d *Dataset, log func(string), done func()) (*master.Master, error) {
+	m := &master.Master{Log: log, Workers: runtime.GOMAXPROCS(0)}
+	if f.replicas.version != anyVersion {
+		v, err := rdb.ParseVersion(f.replicas.version)
+		if err != nil {
+			return nil, usagef("--rdb-version %s: %w", f.replicas.version, err)
+		}
+		m.Version = &v
+	}
+	m.Limit.Rate = int64(f.replicas.rate)
+	o := &convert.Options{Selection: d.Scan.Selection, AllowLoss: f.replicas.allowLoss, Rename: f.replicas.conflict.rename,
+		Prefer: f.replicas.conflict.prefer, Now: d.Scan.Now, NowGiven: true, Memory: f.read.source.Memory() / master.MaxPasses,
+		TempDir: f.read.source.TempDir(), MaxBitmap: int64(f.read.source.maxBitmap), Tool: a.Build.String()}
+	m.Open = func(ctx context.Context) (_ *convert.Feeder, err error) {
+		if fromStandard(location) {
+			return nil, fmt.Errorf("standard input can be read only once: replicas need a file")
+		}
+		if o.Source, err = a.input(cmd, location, &f.read.source, &f.read.choice.places); err != nil {
+			return nil, err
+		}
+		return convert.NewFeeder(ctx, o)
+	}
+	m.Judged = func(rep *convert.Report, err error) { judged(cmd.ErrOrStderr(), location, rep, err) }
+	m.Synced = func(n int) {
+		if f.replicas.synced > 0 && n >= f.replicas.synced {
+			done()
+		}
+	}
+	return master.New(m), nil
+}
+
+// judged lists what replicas do not get.
+func judged(w io.Writer, location string, rep *convert.Report, err error) {
+	if rep != nil {
+		for i := range rep.Losses {
+			printLoss(w, &rep.Losses[i])
+		}
+		for i := range rep.Findings {
+			printFinding(w, &rep.Findings[i])
+		}
+	}
+	if err = explainConvert(w, location, err, rep == nil); err != nil {
+		fmt.Fprintf(w, "kvferry: replicas get nothing: %s\n", escape.Text(err.Error()))
+	}
+}

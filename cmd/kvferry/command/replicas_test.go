@@ -1,0 +1,97 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kvferry/internal/testkit/redistest"
+)
+
+// serveAt runs kvferry serve on a free port and returns its address and what it leaves on standard error at its end.
+func serveAt(t *testing.T, args ...string) (addr string, end func() result) {
+	t.Helper()
+	out, in := io.Pipe()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	done := make(chan result, 1)
+	var stderr strings.Builder
+	go func() {
+		code := testApp().Run(ctx, append(args, "--port", "0"), in, &stderr)
+		in.Close()
+		done <- result{code: code, stderr: stderr.String()}
+	}()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if f := strings.Fields(lines.Text()); len(f) == 5 && f[0] == "redis-cli" {
+			addr = net.JoinHostPort(f[2], f[4])
+			break
+		}
+	}
+	if addr == "" {
+		t.Fatalf("it does not listen: %+v", <-done)
+	}
+	go io.Copy(io.Discard, out)
+	return addr, func() result { return <-done }
+}
+
+// TestServeReplicas follows the page: a server replicates a dataset, kvferry ends, and the server holds all of it.
+func TestServeReplicas(t *testing.T) {
+	root := fastDir(t)
+	unchanged(t, placed(t, root, "pika400-basic", "data/pika"))
+	replica := redistest.Start(t, "--maxmemory", "200mb")
+	var end func() result
+	ran := 0
+	for args := range commandsOf(t, "serve.md", root) {
+		for i := range args {
+			args[i] = strings.Replace(args[i], "/data/", root+"/data/", 1)
+			args[i] = strings.Replace(args[i], "127.0.0.1:6380", replica.Addr, 1)
+		}
+		switch line := strings.Join(args, " "); {
+		case strings.HasPrefix(line, "serve --exit-when-synced 1"):
+			var addr string
+			addr, end = serveAt(t, args...)
+			host, port, _ := net.SplitHostPort(addr)
+			replica.Client().Must(t, "REPLICAOF", host, port)
+		case end != nil && args[0] == "diff":
+			r := end()
+			if said := "replica " + replica.Addr + " is in sync (offset 14): on it, run REPLICAOF NO ONE\n"; r.code != ExitOK || !strings.Contains(r.stderr, said) {
+				t.Fatalf("exit %d: %s", r.code, r.stderr)
+			}
+			replica.Client().Must(t, "REPLICAOF", "NO", "ONE")
+			ok(t, args...)
+			ran++
+		}
+	}
+	if ran != 1 {
+		t.Errorf("%d replicas were compared", ran)
+	}
+}
+
+// TestServeRefuses: a replica gets an error instead of a dataset with losses, which are listed.
+func TestServeRefuses(t *testing.T) {
+	addr, _ := serveAt(t, "serve", golden(t, "nemo-basic"))
+	c, err := redistest.Dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if got, err := c.Do("SYNC"); err == nil || !strings.Contains(err.Error(), "221 × same-name; accept it with --allow-loss same-name") {
+		t.Errorf("%v, %v", got, err)
+	}
+	file := filepath.Join(fastDir(t), "none.rdb")
+	for _, args := range [][]string{{"--rdb-version", "5"}, {"--on-conflict", "never"}, {"--allow-loss", "none"}, {"--exit-when-synced", "-1"}} {
+		if r := kvferry(t, append([]string{"serve", file}, args...)...); r.code != ExitUsage {
+			t.Errorf("%q: exit %d, %s", args, r.code, r.stderr)
+		}
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("it was made")
+	}
+}

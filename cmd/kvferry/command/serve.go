@@ -1,0 +1,296 @@
+package command
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/internal/sys/disk"
+	"kvferry/internal/text/escape"
+	"kvferry/serve"
+	serving "kvferry/serve/command"
+	"kvferry/serve/keyspace"
+)
+
+// clientPassword names the environment variable with the password that clients of serve have to give.
+const clientPassword = "KVFERRY_REQUIREPASS"
+
+const serveHelp = `Serve a dataset to Redis clients, read-only: redis-cli, RedisInsight and scripts read it as they read a
+server. No byte of the dataset changes, and writing commands are refused.
+
+Databases are those of the dataset; SELECT takes their numbers, or the names of namespaces. Keys count as
+expired at the time of the start, or --now: the time does not move. If a name exists under several types,
+clients see the first type in dump order.
+
+kvferry seeks keys in databases of Pika, Ardb, Kvrocks and SSDB. The keys of an RDB file are first sorted
+in --temp-dir; append-only files are replayed there.
+
+Servers can replicate the dataset: run REPLICAOF 127.0.0.1 6379 on a Redis, Valkey, KeyDB or Dragonfly
+server, and REPLICAOF NO ONE when kvferry reports that it is in sync; --exit-when-synced 1 ends serve
+then. What RDB cannot hold is a loss, as in kvferry convert: replicas get nothing until --allow-loss
+names its kind.
+
+serve listens on 127.0.0.1. --listen with another address lets everybody who reaches it read all data: set a
+password and TLS. The environment variable KVFERRY_REQUIREPASS or --requirepass-file holds the password.
+SIGTERM and Ctrl-C end it.
+` + exitHelp
+
+const serveExample = `  kvferry serve /data/pika/dump
+  kvferry serve --port 7000 --match 'user:*' --type hash /data/pika/dump
+  kvferry serve --exit-when-synced 1 --rdb-version 10 /data/pika/dump
+  kvferry serve --unix-socket /run/kvferry.sock /data/ardb`
+
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	read          ReadFlags
+	listen        string
+	port          int
+	socket        string
+	maxClients    int
+	passwordFile  string
+	cert, key, ca string
+	log           string
+	replicas      replicaFlags
+}
+
+// serve answers Redis clients from a dataset.
+func (a *App) serve() *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:     "serve SRC",
+		Short:   "Serve a dataset to Redis clients, read-only",
+		Long:    serveHelp,
+		Example: serveExample,
+		Args:    exactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runServe(cmd, &f, args[0]) },
+	}
+	f.read.source.Register(cmd, readMemory, systemTemp)
+	f.read.choice.Register(cmd)
+	f.read.progress.Register(cmd)
+	f.read.workers = 1
+	fs := cmd.Flags()
+	fs.StringVar(&f.listen, "listen", "127.0.0.1", "`address` to listen on")
+	f.port = 6379
+	fs.Var(number(&f.port, 0, 65535), "port", "TCP `port`; 0: any free one; with --unix-socket none unless it is given")
+	fs.StringVar(&f.socket, "unix-socket", "", "`path` of a Unix socket to listen on, too; only its owner may connect")
+	f.maxClients = 10000
+	fs.Var(number(&f.maxClients, 1, 1000000), "max-clients", "refuse more than `n` connections at a time, 1 to 1000000")
+	fs.StringVar(&f.passwordFile, "requirepass-file", "", "`file` with the password of clients (default: the environment variable "+clientPassword+")")
+	fs.StringVar(&f.cert, "listen-tls-cert", "", "`file` with the certificate of this server, for TLS")
+	fs.StringVar(&f.key, "listen-tls-key", "", "`file` with the key of --listen-tls-cert")
+	fs.StringVar(&f.ca, "listen-tls-ca", "", "`file` with the CA that must have signed the certificates of clients")
+	choose(fs, &f.log, "log", plain("text", "json"), "form of the messages on standard error")
+	f.replicas.Register(a, cmd)
+	return cmd
+}
+
+func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err error) {
+	password, config, err := f.access()
+	if err != nil {
+		return err
+	}
+	listeners, err := f.listeners(config, cmd.Flags().Changed("port"))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, l := range listeners {
+			_ = l.Close() // closed already, unless the dataset could not be opened
+		}
+	}()
+	show := a.newProgress(cmd, &f.read.progress)
+	defer func() { show.end(err) }()
+	notes := &noted{w: show, of: []string{location}}
+	d, err := a.dataset(cmd, location, &f.read, show, notes.report)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Opened.Source.Close()) }()
+	keys, err := keyspace.New(cmd.Context(), d.Scan)
+	show.end(err)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, keys.Close()) }()
+	log := f.logger(cmd.ErrOrStderr())
+	ctx, done := context.WithCancel(cmd.Context())
+	defer done()
+	m, err := a.master(cmd, f, location, d, log, done)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	s := serve.New(&serving.Server{Keys: keys, Password: password, Now: d.Scan.Now, Version: a.Build.String(), Port: portOf(listeners),
+		MaxClients: f.maxClients, Memory: f.read.source.Memory(), TempDir: f.read.source.TempDir(), Info: m.Info}, m.Commands()...)
+	s.Log = log
+	if err := f.welcome(cmd, d, listeners, password != ""); err != nil {
+		return err
+	}
+	err = s.Serve(ctx, listeners...)
+	if err == nil && cmd.Context().Err() != nil {
+		s.Log("stopped")
+	}
+	return err
+}
+
+// access reads the password and the certificates.
+func (f *serveFlags) access() (password string, config *tls.Config, err error) {
+	password = os.Getenv(clientPassword)
+	if f.passwordFile != "" {
+		data, err := disk.ReadSmall(f.passwordFile, maxPassword)
+		if err != nil {
+			return "", nil, usagef("--requirepass-file %w", err)
+		}
+		if password = strings.TrimRight(string(data), "\r\n"); password == "" {
+			return "", nil, usagef("--requirepass-file %s: it is empty", f.passwordFile)
+		}
+	}
+	if (f.cert == "") != (f.key == "") {
+		return "", nil, usagef("--listen-tls-cert and --listen-tls-key go together")
+	}
+	if f.cert == "" {
+		if f.ca != "" {
+			return "", nil, usagef("--listen-tls-ca goes with --listen-tls-cert")
+		}
+		return password, nil, nil
+	}
+	config, err = f.tls()
+	return password, config, err
+}
+
+func (f *serveFlags) tls() (*tls.Config, error) {
+	var files [3][]byte
+	for i, name := range []string{f.cert, f.key, f.ca} {
+		if name == "" {
+			continue
+		}
+		data, err := disk.ReadSmall(name, maxPassword)
+		if err != nil {
+			return nil, usagef("%w", err)
+		}
+		files[i] = data
+	}
+	pair, err := tls.X509KeyPair(files[0], files[1])
+	if err != nil {
+		return nil, usagef("%s: %w", f.cert, err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	if f.ca != "" {
+		config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+		if !config.ClientCAs.AppendCertsFromPEM(files[2]) {
+			return nil, usagef("%s: no certificate in it", f.ca)
+		}
+	}
+	return config, nil
+}
+
+// listeners opens the addresses to listen on. With a Unix socket the port has to be asked for.
+func (f *serveFlags) listeners(config *tls.Config, port bool) (out []net.Listener, err error) {
+	if port || f.socket == "" {
+		l, err := net.Listen("tcp", net.JoinHostPort(f.listen, strconv.Itoa(f.port)))
+		if err != nil {
+			return nil, fmt.Errorf("%w; choose another --port", err)
+		}
+		if config != nil {
+			l = tls.NewListener(l, config)
+		}
+		out = append(out, l)
+	}
+	if f.socket != "" {
+		l, err := listenUnix(f.socket)
+		if err != nil {
+			for _, l := range out {
+				err = errors.Join(err, l.Close())
+			}
+			return nil, err
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+// portOf returns the TCP port of the listeners; 0 if they have none.
+func portOf(listeners []net.Listener) int {
+	for _, l := range listeners {
+		if addr, ok := l.Addr().(*net.TCPAddr); ok {
+			return addr.Port
+		}
+	}
+	return 0
+}
+
+// welcome prints the addresses and what to type.
+func (f *serveFlags) welcome(cmd *cobra.Command, d *Dataset, listeners []net.Listener, password bool) error {
+	out := new(strings.Builder)
+	names := d.Databases()
+	fmt.Fprintf(out, "serving %s %s, read-only; databases: %s\n", d.Found.Format.Name(), escape.Text(d.Found.Location.Path), escape.Text(strings.Join(names, ", ")))
+	more := ""
+	if password {
+		more = " --askpass"
+	}
+	for _, l := range listeners {
+		if addr, ok := l.Addr().(*net.TCPAddr); ok {
+			secure := ""
+			if f.cert != "" {
+				secure = " --tls"
+			}
+			fmt.Fprintf(out, "  redis-cli -h %s -p %d%s%s\n", addr.IP, addr.Port, secure, more)
+			if !addr.IP.IsLoopback() && (!password || f.cert == "") {
+				fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: %s: everybody who reaches this address can read all data; --requirepass-file and --listen-tls-cert protect it\n", addr)
+			}
+			continue
+		}
+		fmt.Fprintf(out, "  redis-cli -s %s%s\n", escape.Text(l.Addr().String()), more)
+	}
+	_, err := io.WriteString(cmd.OutOrStdout(), out.String())
+	return err
+}
+
+// logger returns a function that prints messages.
+func (f *serveFlags) logger(w io.Writer) func(string) {
+	return func(text string) {
+		if f.log == "json" {
+			line, _ := json.Marshal(struct { // strings cannot fail
+				Time    string `json:"time"`
+				Message string `json:"message"`
+			}{time.Now().UTC().Format(time.RFC3339), text})
+			fmt.Fprintf(w, "%s\n", line)
+			return
+		}
+		fmt.Fprintf(w, "kvferry: %s\n", escape.Text(text))
+	}
+}
+
+// listenUnix listens on a Unix socket that only its owner can connect to. It replaces one that nobody listens on.
+func listenUnix(path string) (net.Listener, error) {
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		if conn, dial := net.DialTimeout("unix", path, time.Second); dial == nil {
+			return nil, errors.Join(fmt.Errorf("%s: a server listens there", path), conn.Close())
+		}
+		if info, stat := disk.Lstat(path); stat != nil || info.Mode()&os.ModeSocket == 0 {
+			return nil, err
+		}
+		if err := disk.Remove(path); err != nil {
+			return nil, err
+		}
+		if l, err = net.Listen("unix", path); err != nil {
+			return nil, err
+		}
+	}
+	if err := disk.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}

@@ -1,0 +1,110 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"kvferry/internal/shared/argument"
+	"kvferry/record"
+	"kvferry/serve/resp"
+)
+
+// Call is one command of one client. Its arguments are valid until Run returns.
+type Call struct {
+	Ctx    context.Context
+	Server *Server
+	Client *Client
+	Args   [][]byte // with the name
+	W      *resp.Writer
+
+	takeover func(ctx context.Context, conn net.Conn, rest []byte) error
+}
+
+// Hijack makes f the owner of the connection: after the command it gets the connection and the bytes that were
+// received after the command. f owns it alone. The connection is closed when f returns.
+func (c *Call) Hijack(f func(ctx context.Context, conn net.Conn, rest []byte) error) { c.takeover = f }
+
+var errReadOnly = argument.Refuse("READONLY You can't write against a read only replica.")
+
+// Takeover is the function of Hijack, nil if it was not called.
+type Takeover = func(ctx context.Context, conn net.Conn, rest []byte) error
+
+// Do runs a command and writes its reply. An error is one of the connection, which must be closed.
+func (s *Server) Do(ctx context.Context, client *Client, w *resp.Writer, args [][]byte) (Takeover, error) {
+	c := &Call{Ctx: ctx, Server: s, Client: client, Args: args, W: w}
+	err := c.run()
+	s.Stats.Commands.Add(1)
+	if err == nil {
+		return c.takeover, w.Err()
+	}
+	if w.Err() != nil || ctx.Err() != nil { // the reply is incomplete
+		return nil, errors.Join(w.Err(), context.Cause(ctx))
+	}
+	s.Stats.Errors.Add(1)
+	w.Error(replyText(err))
+	return nil, nil
+}
+
+// run checks a command against the table and runs it.
+func (c *Call) run() error {
+	cmd := c.Server.Table.Find(c.Args[0])
+	switch {
+	case cmd == nil:
+		return unknown(c.Args)
+	case !cmd.fits(len(c.Args)):
+		return wrongArgs(cmd.Name)
+	case c.Server.Password != "" && !c.Client.Authenticated && !cmd.Has("no_auth"):
+		return argument.Refuse("NOAUTH Authentication required.")
+	case cmd.Run == nil:
+		return errReadOnly
+	}
+	c.Client.last.Store(&cmd.Name)
+	return cmd.Run(c)
+}
+
+func wrongArgs(name string) error {
+	return argument.Refuse(fmt.Sprintf("ERR wrong number of arguments for '%s' command", name))
+}
+
+// DamagedError means that rows of a key are damaged, or in a form that this build does not know.
+type DamagedError struct {
+	Key  []byte
+	What string
+}
+
+// Error names the key.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the value of %s is damaged: %s", record.Quote(e.Key), e.What)
+}
+
+// replyText returns the text of an error reply.
+func replyText(err error) string {
+	var reply *argument.ReplyError
+	switch {
+	case errors.As(err, &reply):
+		return reply.Text
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	}
+	var corrupt *record.CorruptError
+	if errors.As(err, &corrupt) {
+		return "ERR damaged: " + err.Error()
+	}
+	return "ERR " + err.Error()
+}
+
+// sub runs a subcommand. Keys of the map are in lower case.
+func (c *Call) sub(subs map[string]Command) error {
+	name := lower(c.Args[1])
+	s, ok := subs[name]
+	if !ok {
+		return argument.Refuse(fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", cut(c.Args[1], 128), upper(c.Args[0])))
+	}
+	if !s.fits(len(c.Args)) {
+		return wrongArgs(lower(c.Args[0]) + "|" + name)
+	}
+	return s.Run(c)
+}

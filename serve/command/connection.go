@@ -1,0 +1,371 @@
+package command
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"strconv"
+
+	"kvferry/internal/pass/filter"
+	"kvferry/internal/shared/argument"
+	"kvferry/serve/resp"
+)
+
+func connectionCommands() []Command {
+	return []Command{
+		{"ping", -1, "fast", 0, 0, 0, ping},
+		{"echo", 2, "loading stale fast", 0, 0, 0, func(c *Call) error { c.W.Bulk(c.Args[1]); return nil }},
+		{"hello", -1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, hello},
+		{"auth", -2, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, auth},
+		{"select", 2, "loading stale fast", 0, 0, 0, selectDB},
+		{"quit", -1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, quit},
+		{"reset", 1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, reset},
+		{"client", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(clientSubs) }},
+		{"command", -1, "loading stale", 0, 0, 0, commands},
+		{"config", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(configSubs) }},
+		{"info", -1, "loading stale", 0, 0, 0, info},
+		{"module", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(moduleSubs) }},
+		{"cluster", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(clusterSubs) }},
+		{"acl", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(aclSubs) }},
+		{"slowlog", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(slowlogSubs) }},
+		{"latency", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(latencySubs) }},
+		{"time", 1, "loading stale fast", 0, 0, 0, clock},
+		{"lastsave", 1, "loading stale fast", 0, 0, 0, func(c *Call) error { c.W.Int(c.Server.Now.Unix()); return nil }},
+		{"role", 1, "noscript loading stale fast", 0, 0, 0, role},
+		{"readonly", 1, "loading stale fast", 0, 0, 0, ok},
+		{"readwrite", 1, "loading stale fast", 0, 0, 0, ok},
+		{"asking", 1, "fast", 0, 0, 0, ok},
+		{"wait", 3, "noscript", 0, 0, 0, func(c *Call) error { c.W.Int(0); return nil }},
+	}
+}
+
+func ok(c *Call) error { c.W.OK(); return nil }
+
+func empty(c *Call) error { c.W.Header(resp.Array, 0); return nil }
+
+func ping(c *Call) error {
+	switch len(c.Args) {
+	case 1:
+		c.W.Simple("PONG")
+	case 2:
+		c.W.Bulk(c.Args[1])
+	default:
+		return wrongArgs("ping")
+	}
+	return nil
+}
+
+// quit ends the connection after its reply.
+func quit(c *Call) error {
+	c.W.OK()
+	err := c.W.Flush()
+	c.Client.Kill()
+	return err
+}
+
+func reset(c *Call) error {
+	c.W.Proto, c.Client.Authenticated = 2, false
+	c.Client.proto.Store(2)
+	c.Client.name.Store(nil)
+	c.Client.use(c.Server.Database(0))
+	c.W.Simple("RESET")
+	return nil
+}
+
+func (cl *Client) use(db Database) {
+	cl.DB = db
+	cl.db.Store(int64(db.Number))
+}
+
+func (cl *Client) nameText() string {
+	if p := cl.name.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+// rename sets the name of a connection.
+func (cl *Client) rename(name []byte, what string) error {
+	for _, b := range name {
+		if b < '!' || b > '~' {
+			return argument.Refuse("ERR " + what + " cannot contain spaces, newlines or special characters.")
+		}
+	}
+	s := string(name)
+	cl.name.Store(&s)
+	return nil
+}
+
+// Database returns the database of a number.
+func (s *Server) Database(n int) Database {
+	for _, db := range s.Keys.Databases() {
+		if db.Number == n {
+			return db
+		}
+	}
+	return Database{Number: n}
+}
+
+// databases is the number of databases that SELECT accepts: 16 at least, as by default in Redis.
+func (s *Server) databases() int {
+	n := 16
+	for _, db := range s.Keys.Databases() {
+		n = max(n, db.Number+1)
+	}
+	return n
+}
+
+func selectDB(c *Call) error {
+	n, err := argument.ParseInt(c.Args[1])
+	if err != nil {
+		for _, db := range c.Server.Keys.Databases() { // a name, such as a namespace
+			if db.Name == string(c.Args[1]) {
+				c.Client.use(db)
+				c.W.OK()
+				return nil
+			}
+		}
+		return argument.ErrInteger
+	}
+	if n < 0 || n >= int64(c.Server.databases()) {
+		return argument.Refuse("ERR DB index is out of range")
+	}
+	c.Client.use(c.Server.Database(int(n)))
+	c.W.OK()
+	return nil
+}
+
+func auth(c *Call) error {
+	if len(c.Args) > 3 {
+		return argument.ErrSyntax
+	}
+	if c.Server.Password == "" && len(c.Args) == 2 {
+		return argument.Refuse("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
+	}
+	user := []byte("default")
+	if len(c.Args) == 3 {
+		user = c.Args[1]
+	}
+	if err := c.login(user, c.Args[len(c.Args)-1]); err != nil {
+		return err
+	}
+	c.W.OK()
+	return nil
+}
+
+// login checks a password. Without one the user default may have any.
+func (c *Call) login(user, password []byte) error {
+	right := subtle.ConstantTimeCompare(password, []byte(c.Server.Password)) == 1 || c.Server.Password == ""
+	if string(user) != "default" || !right {
+		return argument.Refuse("WRONGPASS invalid username-password pair or user is disabled.")
+	}
+	c.Client.Authenticated = true
+	return nil
+}
+
+func hello(c *Call) error {
+	proto := c.W.Proto
+	if len(c.Args) > 1 {
+		n, err := strconv.ParseInt(string(c.Args[1]), 10, 64)
+		if err != nil {
+			return argument.Refuse("ERR Protocol version is not an integer or out of range")
+		}
+		if n < 2 || n > 3 {
+			return argument.Refuse("NOPROTO unsupported protocol version")
+		}
+		proto = int(n)
+	}
+	name := []byte(nil)
+	for i := 2; i < len(c.Args); i++ {
+		switch more := len(c.Args) - i - 1; {
+		case argument.Is(c.Args[i], "AUTH") && more >= 2:
+			if err := c.login(c.Args[i+1], c.Args[i+2]); err != nil {
+				return err
+			}
+			i += 2
+		case argument.Is(c.Args[i], "SETNAME") && more >= 1:
+			name = c.Args[i+1]
+			if err := new(Client).rename(name, "Client names"); err != nil {
+				return err
+			}
+			i++
+		default:
+			return argument.Refuse(fmt.Sprintf("ERR Syntax error in HELLO option '%s'", cut(c.Args[i], 128)))
+		}
+	}
+	if c.Server.Password != "" && !c.Client.Authenticated {
+		return argument.Refuse("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time")
+	}
+	if name != nil {
+		_ = c.Client.rename(name, "Client names") // checked above
+	}
+	c.W.Proto = proto
+	c.Client.proto.Store(int64(proto))
+	c.greet()
+	return nil
+}
+
+// redisVersion is the version whose commands are answered. Clients decide by it what they may send.
+const redisVersion = "7.0.15"
+
+func (c *Call) greet() {
+	w := c.W
+	w.Header(resp.Map, 7)
+	w.BulkString("server")
+	w.BulkString("redis")
+	w.BulkString("version")
+	w.BulkString(redisVersion)
+	w.BulkString("proto")
+	w.Int(int64(w.Proto))
+	w.BulkString("id")
+	w.Int(c.Client.ID)
+	w.BulkString("mode")
+	w.BulkString("standalone")
+	w.BulkString("role")
+	w.BulkString("master")
+	w.BulkString("modules")
+	w.Header(resp.Array, 0)
+}
+
+func clock(c *Call) error {
+	now := c.Server.Now
+	c.W.Header(resp.Array, 2)
+	c.W.BulkString(strconv.FormatInt(now.Unix(), 10))
+	c.W.BulkString(strconv.Itoa(now.Nanosecond() / 1000))
+	return nil
+}
+
+func role(c *Call) error {
+	c.W.Header(resp.Array, 3)
+	c.W.BulkString("master")
+	c.W.Int(0)
+	c.W.Header(resp.Array, 0)
+	return nil
+}
+
+var (
+	moduleSubs  = map[string]Command{"list": {Arity: 2, Run: empty}}
+	slowlogSubs = map[string]Command{"get": {Arity: -2, Run: empty}, "reset": {Arity: 2, Run: ok},
+		"len": {Arity: 2, Run: func(c *Call) error { c.W.Int(0); return nil }}}
+	latencySubs = map[string]Command{"latest": {Arity: 2, Run: empty}, "history": {Arity: 3, Run: empty},
+		"reset": {Arity: -2, Run: func(c *Call) error { c.W.Int(0); return nil }}}
+	aclSubs = map[string]Command{"whoami": {Arity: 2, Run: func(c *Call) error { c.W.BulkString("default"); return nil }},
+		"list": {Arity: 2, Run: func(c *Call) error {
+			c.W.Header(resp.Array, 1)
+			c.W.BulkString("user default on ~* &* +@read")
+			return nil
+		}},
+		"users": {Arity: 2, Run: func(c *Call) error { c.W.Header(resp.Array, 1); c.W.BulkString("default"); return nil }}}
+	clusterSubs = map[string]Command{"info": {Arity: 2, Run: noCluster}, "slots": {Arity: 2, Run: noCluster}, "shards": {Arity: 2, Run: noCluster},
+		"nodes": {Arity: 2, Run: noCluster}, "myid": {Arity: 2, Run: noCluster}}
+	configSubs = map[string]Command{"get": {Arity: -3, Run: configGet}, "resetstat": {Arity: 2, Run: ok},
+		"set": {Arity: -4, Run: func(*Call) error {
+			return argument.Refuse("ERR kvferry serve has no settings to change: see kvferry serve --help")
+		}}}
+	clientSubs = map[string]Command{
+		"id":       {Arity: 2, Run: func(c *Call) error { c.W.Int(c.Client.ID); return nil }},
+		"getname":  {Arity: 2, Run: clientGetName},
+		"setname":  {Arity: 3, Run: clientSetName},
+		"setinfo":  {Arity: 4, Run: ok},
+		"list":     {Arity: -2, Run: clientList},
+		"info":     {Arity: 2, Run: func(c *Call) error { c.W.Verbatim(c.Client.line() + "\n"); return nil }},
+		"kill":     {Arity: -3, Run: clientKill},
+		"reply":    {Arity: 3, Run: clientReply},
+		"no-evict": {Arity: 3, Run: ok},
+		"no-touch": {Arity: 3, Run: ok},
+	}
+)
+
+func noCluster(*Call) error { return argument.Refuse("ERR This instance has cluster support disabled") }
+
+func clientGetName(c *Call) error {
+	if name := c.Client.nameText(); name != "" {
+		c.W.BulkString(name)
+	} else {
+		c.W.Null()
+	}
+	return nil
+}
+
+func clientSetName(c *Call) error {
+	if err := c.Client.rename(c.Args[2], "Client names"); err != nil {
+		return err
+	}
+	c.W.OK()
+	return nil
+}
+
+// clientReply accepts only the default.
+func clientReply(c *Call) error {
+	if !argument.Is(c.Args[2], "ON") {
+		return argument.ErrSyntax
+	}
+	c.W.OK()
+	return nil
+}
+
+// line describes a connection for CLIENT LIST.
+func (cl *Client) line() string {
+	cmd := "NULL"
+	if p := cl.last.Load(); p != nil {
+		cmd = *p
+	}
+	return fmt.Sprintf("id=%d addr=%s laddr=%s name=%s db=%d user=default cmd=%s resp=%d", cl.ID, cl.Addr, cl.Here, cl.nameText(),
+		cl.db.Load(), cmd, cl.proto.Load())
+}
+
+func clientList(c *Call) error {
+	text := ""
+	for _, cl := range c.Server.Clients.all() {
+		text += cl.line() + "\n"
+	}
+	c.W.Verbatim(text)
+	return nil
+}
+
+// clientKill closes connections by their address or number.
+func clientKill(c *Call) error {
+	by, what := "ADDR", c.Args[2]
+	if len(c.Args) > 3 {
+		if len(c.Args) != 4 || !argument.Is(c.Args[2], "ID") && !argument.Is(c.Args[2], "ADDR") {
+			return argument.ErrSyntax
+		}
+		by, what = upper(c.Args[2]), c.Args[3]
+	}
+	killed := int64(0)
+	for _, cl := range c.Server.Clients.all() {
+		if by == "ADDR" && cl.Addr == string(what) || by == "ID" && strconv.FormatInt(cl.ID, 10) == string(what) {
+			killed++
+			if cl != c.Client {
+				cl.Kill()
+			}
+		}
+	}
+	switch {
+	case len(c.Args) > 3:
+		c.W.Int(killed)
+	case killed == 0:
+		return argument.Refuse("ERR No such client")
+	default:
+		c.W.OK()
+	}
+	return nil
+}
+
+func configGet(c *Call) error {
+	values := [][2]string{{"appendonly", "no"}, {"databases", strconv.Itoa(c.Server.databases())}, {"maxclients", strconv.Itoa(c.Server.MaxClients)},
+		{"maxmemory", strconv.FormatInt(c.Server.Memory, 10)}, {"port", strconv.Itoa(c.Server.Port)}, {"save", ""}, {"slave-read-only", "yes"},
+		{"replica-read-only", "yes"}, {"timeout", "0"}, {"maxmemory-policy", "noeviction"}}
+	return c.W.Aggregate(resp.Map, func() (n int64, err error) {
+		for _, v := range values {
+			for _, pattern := range c.Args[2:] {
+				if filter.Glob(lower(pattern), []byte(v[0])) {
+					n++
+					c.W.BulkString(v[0])
+					c.W.BulkString(v[1])
+					break
+				}
+			}
+		}
+		return n, nil
+	})
+}

@@ -1,0 +1,210 @@
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"kvferry/internal/shared/argument"
+	"kvferry/serve/resp"
+)
+
+// all returns the open connections by number.
+func (cs *Clients) all() []*Client {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	out := make([]*Client, 0, len(cs.open))
+	for _, c := range cs.open {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b *Client) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+var infoSections = []string{"server", "clients", "memory", "persistence", "stats", "replication", "cluster", "keyspace"}
+
+func info(c *Call) error {
+	wanted := infoSections
+	if len(c.Args) > 1 {
+		wanted = nil
+		for _, a := range c.Args[1:] {
+			switch name := lower(a); name {
+			case "all", "default", "everything":
+				wanted = infoSections
+			default:
+				wanted = append(wanted, name)
+			}
+		}
+	}
+	var parts []string
+	for _, name := range infoSections {
+		if slices.Contains(wanted, name) {
+			lines := append([]string{"# " + strings.ToUpper(name[:1]) + name[1:]}, c.Server.section(name)...)
+			parts = append(parts, strings.Join(lines, "\r\n")+"\r\n")
+		}
+	}
+	c.W.Verbatim(strings.Join(parts, "\r\n"))
+	return nil
+}
+
+// section returns the lines of a section.
+func (s *Server) section(name string) (out []string) {
+	add := func(name string, value any) { out = append(out, fmt.Sprintf("%s:%v", name, value)) }
+	switch name {
+	case "server":
+		add("redis_version", redisVersion)
+		add("kvferry_version", s.Version)
+		add("redis_mode", "standalone")
+		add("process_id", os.Getpid())
+		add("run_id", s.RunID)
+		add("tcp_port", s.Port)
+		add("uptime_in_seconds", int64(time.Since(s.Started).Seconds()))
+		add("kvferry_now", s.Now.UTC().Format(time.RFC3339))
+	case "clients":
+		add("connected_clients", s.Clients.Len())
+		add("maxclients", s.MaxClients)
+		add("blocked_clients", 0)
+	case "memory":
+		add("maxmemory", s.Memory)
+		add("maxmemory_policy", "noeviction")
+	case "persistence":
+		add("loading", 0)
+	case "stats":
+		s.counters(add)
+	case "replication":
+		if s.Info == nil {
+			add("role", "master")
+			add("connected_slaves", 0)
+		}
+	case "cluster":
+		add("cluster_enabled", 0)
+	case "keyspace":
+		for _, db := range s.Keys.Databases() {
+			if n := s.Keys.Count(db); n.Keys > 0 || !n.Exact {
+				out = append(out, n.line(db))
+			}
+		}
+	}
+	if s.Info != nil {
+		out = append(out, s.Info(name)...)
+	}
+	return out
+}
+
+func (s *Server) counters(add func(string, any)) {
+	add("total_connections_received", s.Stats.Connections.Load())
+	add("rejected_connections", s.Stats.Refused.Load())
+	add("total_commands_processed", s.Stats.Commands.Load())
+	add("total_error_replies", s.Stats.Errors.Load())
+	add("total_net_input_bytes", s.Stats.In.Load())
+	add("total_net_output_bytes", s.Stats.Out.Load())
+	add("keyspace_hits", s.Stats.Hits.Load())
+	add("keyspace_misses", s.Stats.Misses.Load())
+	add("kvferry_damaged_keys_met", s.Stats.Damaged.Load())
+}
+
+// line describes a database. Its numbers are estimates until all keys were counted.
+func (n Count) line(db Database) string {
+	line := fmt.Sprintf("db%d:keys=%d,expires=%d,avg_ttl=0", db.Number, n.Keys, n.Expires)
+	if !n.Exact {
+		line += ",estimated=1"
+	}
+	return line
+}
+
+// commands answers COMMAND and its subcommands.
+func commands(c *Call) error {
+	if len(c.Args) > 1 {
+		return c.sub(commandSubs())
+	}
+	c.W.Header(resp.Array, int64(len(c.Server.Table.names)))
+	for _, name := range c.Server.Table.names {
+		c.describe(c.Server.Table.by[name])
+	}
+	return nil
+}
+
+func commandSubs() map[string]Command {
+	return map[string]Command{
+		"count":   {Arity: 2, Run: func(c *Call) error { c.W.Int(int64(len(c.Server.Table.names))); return nil }},
+		"docs":    {Arity: -2, Run: commandDocs},
+		"info":    {Arity: -2, Run: commandInfo},
+		"list":    {Arity: -2, Run: commandList},
+		"getkeys": {Arity: -3, Run: commandGetKeys},
+	}
+}
+
+func (c *Call) describe(cmd *Command) {
+	w := c.W
+	w.Header(resp.Array, 10)
+	w.BulkString(cmd.Name)
+	w.Int(int64(cmd.Arity))
+	flags := strings.Fields(cmd.Flags)
+	w.Header(resp.Set, int64(len(flags)))
+	for _, f := range flags {
+		w.Simple(f)
+	}
+	w.Int(int64(cmd.First))
+	w.Int(int64(cmd.Last))
+	w.Int(int64(cmd.Step))
+	w.Header(resp.Set, 0)
+	for range 3 {
+		w.Header(resp.Array, 0)
+	}
+}
+
+func commandInfo(c *Call) error {
+	if len(c.Args) == 2 {
+		c.Args = c.Args[:1]
+		return commands(c)
+	}
+	c.W.Header(resp.Array, int64(len(c.Args)-2))
+	for _, name := range c.Args[2:] {
+		if cmd := c.Server.Table.Find(name); cmd != nil {
+			c.describe(cmd)
+		} else {
+			c.W.NullArray()
+		}
+	}
+	return nil
+}
+
+// commandDocs has no documents: redis-cli then shows no hints.
+func commandDocs(c *Call) error { c.W.Header(resp.Map, 0); return nil }
+
+func commandList(c *Call) error {
+	c.W.Header(resp.Array, int64(len(c.Server.Table.names)))
+	for _, name := range c.Server.Table.names {
+		c.W.BulkString(name)
+	}
+	return nil
+}
+
+func commandGetKeys(c *Call) error {
+	args := c.Args[2:]
+	cmd := c.Server.Table.Find(args[0])
+	switch {
+	case cmd == nil:
+		return argument.Refuse("ERR Invalid command specified")
+	case cmd.First == 0:
+		return argument.Refuse("ERR The command has no key arguments")
+	case !cmd.fits(len(args)):
+		return argument.Refuse("ERR Invalid number of arguments specified for command")
+	}
+	last := cmd.Last
+	if last < 0 {
+		last += len(args)
+	}
+	var keys [][]byte
+	for i := cmd.First; i <= min(last, len(args)-1); i += cmd.Step {
+		keys = append(keys, args[i])
+	}
+	c.W.Header(resp.Array, int64(len(keys)))
+	for _, key := range keys {
+		c.W.Bulk(key)
+	}
+	return nil
+}

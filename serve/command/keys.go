@@ -1,0 +1,238 @@
+package command
+
+import (
+	"io"
+	"math/rand/v2"
+
+	"kvferry/internal/pass/filter"
+	"kvferry/internal/shared/argument"
+	"kvferry/record"
+	"kvferry/serve/resp"
+)
+
+func keyCommands() []Command {
+	return []Command{
+		{"exists", -2, "readonly fast", 1, -1, 1, exists},
+		{"touch", -2, "readonly fast", 1, -1, 1, exists},
+		{"type", 2, "readonly fast", 1, 1, 1, typeOf},
+		{"ttl", 2, "readonly fast", 1, 1, 1, keyExpiry(1000, true)},
+		{"pttl", 2, "readonly fast", 1, 1, 1, keyExpiry(1, true)},
+		{"expiretime", 2, "readonly fast", 1, 1, 1, keyExpiry(1000, false)},
+		{"pexpiretime", 2, "readonly fast", 1, 1, 1, keyExpiry(1, false)},
+		{"keys", 2, "readonly", 0, 0, 0, keys},
+		{"scan", -2, "readonly", 0, 0, 0, scan},
+		{"randomkey", 1, "readonly", 0, 0, 0, randomkey},
+		{"dbsize", 1, "readonly fast", 0, 0, 0, dbsize},
+		{"dump", 2, "readonly", 1, 1, 1, dump},
+		{"object", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(objectSubs) }},
+		{"memory", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(memorySubs) }},
+	}
+}
+
+// header calls f with the header of a key; nil if the key does not exist.
+func (c *Call) header(key []byte, f func(h *record.Header)) error {
+	v, err := c.open(key, anyType, false)
+	if err != nil {
+		return err
+	}
+	if v == nil {
+		f(nil)
+		return nil
+	}
+	f(v.Header())
+	return v.Close()
+}
+
+func exists(c *Call) error {
+	n := int64(0)
+	for _, key := range c.Args[1:] {
+		if err := c.header(key, func(h *record.Header) { n += number(h != nil) }); err != nil {
+			return err
+		}
+	}
+	c.W.Int(n)
+	return nil
+}
+
+func typeOf(c *Call) error {
+	v, err := c.open(c.Args[1], anyType, false)
+	if err != nil {
+		return err
+	}
+	if v == nil {
+		c.W.Simple("none")
+		return nil
+	}
+	c.W.Simple(typeName(v))
+	return v.Close()
+}
+
+// typeName is the name of a value's type: for a module's value the name that its server has for it.
+func typeName(v Value) string {
+	h := v.Header()
+	if h.Type != record.Other {
+		return h.Type.String()
+	}
+	var one [1]record.Element
+	if n, _ := v.Read(one[:]); n == 1 && len(one[0].Name) > 0 {
+		return string(one[0].Name)
+	}
+	return h.Type.String()
+}
+
+func keyExpiry(unit int64, left bool) func(*Call) error {
+	return func(c *Call) error {
+		return c.header(c.Args[1], func(h *record.Header) {
+			if h == nil {
+				c.W.Int(-2)
+			} else {
+				c.W.Int(c.expiry(h.ExpireMS, unit, left))
+			}
+		})
+	}
+}
+
+// eachKey calls f with the keys of the database until it returns false.
+func (c *Call) eachKey(f func(h *record.Header) bool) (err error) {
+	s, err := c.scanFrom(c.Ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer closeAll(&err, s)
+	for {
+		h, err := s.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !f(h) {
+			return nil
+		}
+	}
+}
+
+func keys(c *Call) error {
+	pattern := string(c.Args[1])
+	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
+		err = c.eachKey(func(h *record.Header) bool {
+			if filter.Glob(pattern, h.Key) {
+				n++
+				c.W.Bulk(h.Key)
+			}
+			return c.live()
+		})
+		return n, err
+	})
+}
+
+func dbsize(c *Call) error {
+	c.W.Int(c.Server.Keys.Count(c.Client.DB).Keys)
+	return nil
+}
+
+// maxSkipped is how many keys RANDOMKEY passes at most.
+const maxSkipped = 1000
+
+// randomkey replies with one of the keys after a random place among the first bytes of keys.
+func randomkey(c *Call) error {
+	at := []byte{byte(rand.Uint32()), byte(rand.Uint32())}
+	if rand.IntN(2) == 0 {
+		at = nil
+	}
+	key, err := c.someKey(at)
+	if err == nil && key == nil && at != nil {
+		key, err = c.someKey(nil)
+	}
+	if err == nil {
+		c.bulk(key)
+	}
+	return err
+}
+
+// someKey returns one of the keys that follow a key.
+func (c *Call) someKey(after []byte) (key []byte, err error) {
+	s, err := c.scanFrom(c.Ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(&err, s)
+	for n := 1; n < maxSkipped; n++ {
+		h, err := s.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if rand.IntN(n) == 0 {
+			key = append([]byte{}, h.Key...)
+		}
+	}
+	return key, nil
+}
+
+var objectSubs = map[string]Command{
+	"encoding": {Arity: 3, Run: objectEncoding},
+	"freq": {Arity: 3, Run: ofKey(func(*Call) error {
+		return argument.Refuse("ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.")
+	})},
+	"idletime": {Arity: 3, Run: ofKey(func(c *Call) error { c.W.Int(0); return nil })},
+	"refcount": {Arity: 3, Run: ofKey(func(c *Call) error { c.W.Int(1); return nil })},
+}
+
+var memorySubs = map[string]Command{
+	"usage":  {Arity: -3, Run: memoryUsage},
+	"doctor": {Arity: 2, Run: func(c *Call) error { c.W.Verbatim("kvferry serves a dataset from disk"); return nil }},
+}
+
+// ofKey makes a command that replies with null if its key does not exist.
+func ofKey(run func(*Call) error) func(*Call) error {
+	return func(c *Call) (err error) {
+		there := false
+		if err = c.header(c.Args[2], func(h *record.Header) { there = h != nil }); err != nil {
+			return err
+		}
+		if there {
+			return run(c)
+		}
+		c.W.Null()
+		return nil
+	}
+}
+
+// objectEncoding replies with the encoding that a server would choose for a small value of the type.
+func objectEncoding(c *Call) error {
+	return c.header(c.Args[2], func(h *record.Header) {
+		if h == nil {
+			c.W.Null()
+			return
+		}
+		c.W.BulkString(map[record.Type]string{record.String: "raw", record.Hash: "hashtable", record.List: "quicklist", record.Set: "hashtable",
+			record.ZSet: "skiplist", record.Stream: "stream", record.Other: "raw"}[h.Type])
+	})
+}
+
+// memoryUsage replies with the logical bytes of a key and its value.
+func memoryUsage(c *Call) error {
+	if len(c.Args) > 3 {
+		if len(c.Args) != 5 || !argument.Is(c.Args[3], "SAMPLES") {
+			return argument.ErrSyntax
+		}
+		if _, err := argument.ParseInt(c.Args[4]); err != nil {
+			return err
+		}
+	}
+	size := int64(len(c.Args[2]))
+	there, err := c.walkValue(c.Args[2], anyType, func(h *record.Header, e *record.Element) bool {
+		size += e.Bytes(h.Type)
+		return c.live()
+	})
+	if err == nil && there {
+		c.W.Int(size)
+	} else if err == nil {
+		c.W.Null()
+	}
+	return err
+}

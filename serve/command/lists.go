@@ -1,0 +1,216 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"math"
+
+	"kvferry/internal/shared/argument"
+	"kvferry/internal/sys/extsort"
+	"kvferry/record"
+	"kvferry/serve/resp"
+)
+
+func listCommands() []Command {
+	return []Command{
+		{"llen", 2, "readonly fast", 1, 1, 1, lengthOf(record.List)},
+		{"lrange", 4, "readonly", 1, 1, 1, lrange},
+		{"lindex", 3, "readonly", 1, 1, 1, lindex},
+		{"lpos", -3, "readonly", 1, 1, 1, lpos},
+	}
+}
+
+// span converts the ends of a range to indexes, from <= i < to. It counts the elements only if an end counts from the
+// last one.
+func (c *Call) span(key []byte, t record.Type, start, end int64) (from, to int64, err error) {
+	n := int64(math.MaxInt64)
+	if start < 0 || end < 0 {
+		if n, err = c.length(key, t); err != nil {
+			return 0, 0, err
+		}
+	}
+	from, to = argument.Span(start, end, n)
+	return from, to, nil
+}
+
+func lrange(c *Call) error {
+	ends, err := c.ints(2, 2)
+	if err != nil {
+		return err
+	}
+	from, to, err := c.span(c.Args[1], record.List, ends[0], ends[1])
+	if err != nil {
+		return err
+	}
+	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
+		i := int64(0)
+		_, err = c.walk(c.Args[1], record.List, func(e *record.Element) bool {
+			if i >= from && i < to {
+				n++
+				c.W.Bulk(e.Value)
+			}
+			i++
+			return i < to && c.live()
+		})
+		return n, err
+	})
+}
+
+func lindex(c *Call) error {
+	at, err := argument.ParseInt(c.Args[2])
+	if err != nil { // Redis looks at the key first
+		there, wrong := c.walk(c.Args[1], record.List, func(*record.Element) bool { return false })
+		switch {
+		case wrong != nil:
+			return wrong
+		case there:
+			return err
+		}
+		c.W.Null()
+		return nil
+	}
+	if at < 0 {
+		n, err := c.length(c.Args[1], record.List)
+		if err != nil {
+			return err
+		}
+		if at += n; at < 0 {
+			c.W.Null()
+			return nil
+		}
+	}
+	i, found := int64(0), false
+	_, err = c.walk(c.Args[1], record.List, func(e *record.Element) bool {
+		if found = i == at; found {
+			c.W.Bulk(e.Value)
+		}
+		i++
+		return !found
+	})
+	if err == nil && !found {
+		c.W.Null()
+	}
+	return err
+}
+
+// lposOptions are those of LPOS.
+type lposOptions struct {
+	rank, count, maxLen int64
+	counted             bool
+}
+
+func (o *lposOptions) read(args [][]byte) (err error) {
+	o.rank = 1
+	for i := 0; i < len(args); i += 2 {
+		if i+1 == len(args) {
+			return argument.ErrSyntax
+		}
+		n, err := argument.ParseInt(args[i+1])
+		switch {
+		case argument.Is(args[i], "RANK"):
+			if o.rank = n; err == nil && (n == 0 || n == math.MinInt64) {
+				if n == 0 {
+					err = argument.Refuse("ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list")
+				} else {
+					err = argument.Refuse("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")
+				}
+			}
+		case argument.Is(args[i], "COUNT"):
+			if o.count, o.counted = n, true; err != nil || n < 0 {
+				err = argument.Refuse("ERR COUNT can't be negative")
+			}
+		case argument.Is(args[i], "MAXLEN"):
+			if o.maxLen = n; err != nil || n < 0 {
+				err = argument.Refuse("ERR MAXLEN can't be negative")
+			}
+		default:
+			err = argument.ErrSyntax
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// positions calls f with the positions of matches, from the end that the rank names, until f returns false.
+func (c *Call) positions(o *lposOptions, f func(at int64) bool) error {
+	key, value := c.Args[1], c.Args[2]
+	if o.rank > 0 {
+		i, seen := int64(0), int64(0)
+		_, err := c.walk(key, record.List, func(e *record.Element) bool {
+			if o.maxLen > 0 && i >= o.maxLen {
+				return false
+			}
+			i++
+			if bytes.Equal(e.Value, value) {
+				if seen++; seen >= o.rank {
+					return f(i-1) && c.live()
+				}
+			}
+			return true
+		})
+		return err
+	}
+	return c.backPositions(o, key, value, f)
+}
+
+// backPositions sorts the matches from the last one.
+func (c *Call) backPositions(o *lposOptions, key, value []byte, f func(at int64) bool) (err error) {
+	n, err := c.length(key, record.List)
+	if err != nil {
+		return err
+	}
+	s := extsort.New(c.sorting())
+	defer func() { err = errors.Join(err, s.Close()) }()
+	i := int64(0)
+	_, err = c.walk(key, record.List, func(e *record.Element) bool {
+		if (o.maxLen == 0 || i >= n-o.maxLen) && bytes.Equal(e.Value, value) {
+			err = s.Add(math.MaxUint64-uint64(i), nil, nil)
+		}
+		i++
+		return err == nil && c.live()
+	})
+	if err != nil {
+		return err
+	}
+	seen := int64(0)
+	stop := errors.New("enough")
+	err = s.Each(func(prefix uint64, _, _ []byte) error {
+		if seen++; seen >= -o.rank && !f(int64(math.MaxUint64-prefix)) {
+			return stop
+		}
+		return nil
+	})
+	if err == stop {
+		err = nil
+	}
+	return err
+}
+
+func lpos(c *Call) error {
+	var o lposOptions
+	if err := o.read(c.Args[3:]); err != nil {
+		return err
+	}
+	if o.counted {
+		return c.W.Aggregate(resp.Array, func() (n int64, err error) {
+			err = c.positions(&o, func(at int64) bool {
+				n++
+				c.W.Int(at)
+				return n != o.count
+			})
+			return n, err
+		})
+	}
+	found := false
+	err := c.positions(&o, func(at int64) bool {
+		found = true
+		c.W.Int(at)
+		return false
+	})
+	if err == nil && !found {
+		c.W.Null()
+	}
+	return err
+}

@@ -1,0 +1,160 @@
+package command
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kvferry/record"
+)
+
+// Server is what all calls share.
+type Server struct {
+	Table *Table
+	Keys  Keyspace
+	// Password is the password for AUTH; "" requires none.
+	Password string
+	// Now is the time as of which keys count as expired. It does not move.
+	Now     time.Time
+	Started time.Time
+	Version string // of kvferry
+	Port    int
+	// MaxClients is the limit that CONFIG GET and INFO report.
+	MaxClients int
+	// Memory is the limit of --memory; sorting spills to TempDir.
+	Memory  int64
+	TempDir string
+	// Info returns lines of further sections of INFO, by name in lower case; may be nil.
+	Info func(section string) []string
+	// Context ends the passes that scans leave for later calls.
+	Context context.Context
+	// RunID is 40 hex digits that identify this run.
+	RunID string
+
+	Stats   Stats
+	Clients Clients
+
+	cursors cursors
+	gate    *gate
+}
+
+// Init completes a server: its fields are set.
+func (s *Server) Init(more ...Command) {
+	s.Table, s.gate, s.Started = NewTable(more...), newGate(s.Memory), time.Now()
+}
+
+// Stats counts for INFO.
+type Stats struct {
+	Connections, Refused, Commands, Errors, In, Out atomic.Int64
+	Hits, Misses, Damaged                           atomic.Int64
+}
+
+// Client is the state of a connection.
+type Client struct {
+	ID         int64
+	Addr, Here string // remote and local address
+	Since      time.Time
+	Kill       func() // closes the connection
+
+	// Stalled is the start of the current write to the client in Unix nanoseconds; 0: no write is pending.
+	Stalled atomic.Int64
+
+	DB            Database
+	Authenticated bool
+	Role          any // options of a replica
+	name          atomic.Pointer[string]
+	last          atomic.Pointer[string]
+	db            atomic.Int64
+	proto         atomic.Int64
+}
+
+// Clients are the open connections.
+type Clients struct {
+	mu   sync.Mutex
+	open map[int64]*Client
+	next int64
+}
+
+// Add registers a connection and gives it its number.
+func (cs *Clients) Add(c *Client) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.open == nil {
+		cs.open = map[int64]*Client{}
+	}
+	cs.next++
+	c.ID = cs.next
+	cs.open[c.ID] = c
+	c.proto.Store(2)
+}
+
+// Remove forgets a connection.
+func (cs *Clients) Remove(c *Client) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	delete(cs.open, c.ID)
+}
+
+// Len returns the number of open connections.
+func (cs *Clients) Len() int {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return len(cs.open)
+}
+
+// Database is a database of the dataset with the number that SELECT takes. Name is "" if the dataset has none of that
+// number: it is empty then.
+type Database struct {
+	Number int
+	Name   string
+	Exists bool
+}
+
+// Count is a number of keys. It is an estimate until all were counted.
+type Count struct {
+	Keys, Expires int64
+	Exact         bool
+}
+
+// Keyspace gives access to the records of a dataset. It is used by many goroutines.
+type Keyspace interface {
+	// Databases returns the databases in the order of their numbers.
+	Databases() []Database
+	// Open seeks a key. It returns nil if the key does not exist.
+	// Elements come in the order of the source, or by name. A value of type want is found soonest; 0: any.
+	Open(ctx context.Context, db Database, key []byte, want record.Type, byName bool) (Value, error)
+	// Scan returns the keys of a database after a key, in order; nil: all.
+	Scan(ctx context.Context, db Database, after []byte) (Scanner, error)
+	// Count returns the number of keys.
+	Count(db Database) Count
+}
+
+// Value is a record that is being read.
+type Value interface {
+	// Header returns the header, valid until Close.
+	Header() *record.Header
+	// Read returns the next elements, valid until the next call, and io.EOF after the last one, like a record.Reader.
+	// DamagedError is the end of a value that cannot be read completely.
+	Read(dst []record.Element) (int, error)
+	Close() error
+}
+
+// Scanner yields keys in order.
+type Scanner interface {
+	// Next returns the next key; io.EOF after the last. It is valid until the next call.
+	Next() (*record.Header, error)
+	Close() error
+}
+
+func lower(b []byte) string { return strings.ToLower(string(b[:min(len(b), 128)])) }
+func upper(b []byte) string { return strings.ToUpper(string(b[:min(len(b), 128)])) }
+
+// ctx returns the context of the server.
+func (s *Server) ctx() context.Context {
+	if s.Context == nil {
+		return context.Background()
+	}
+	return s.Context
+}

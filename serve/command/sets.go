@@ -1,0 +1,134 @@
+package command
+
+import (
+	"kvferry/internal/shared/argument"
+	"kvferry/record"
+	"kvferry/serve/resp"
+)
+
+func setCommands() []Command {
+	return []Command{
+		{"scard", 2, "readonly fast", 1, 1, 1, lengthOf(record.Set)},
+		{"sismember", 3, "readonly fast", 1, 1, 1, sismember},
+		{"smismember", -3, "readonly fast", 1, 1, 1, smismember},
+		{"smembers", 2, "readonly", 1, 1, 1, smembers},
+		{"srandmember", -2, "readonly", 1, 1, 1, randomOf(record.Set)},
+		{"sscan", -3, "readonly", 1, 1, 1, scanOf(record.Set)},
+		{"sinter", -2, "readonly", 1, -1, 1, combineSets(inter)},
+		{"sunion", -2, "readonly", 1, -1, 1, combineSets(union)},
+		{"sdiff", -2, "readonly", 1, -1, 1, combineSets(diff)},
+		{"sintercard", -3, "readonly movablekeys", 0, 0, 0, sintercard},
+	}
+}
+
+// members reports which of some members a set has.
+func (c *Call) members(key []byte, names [][]byte) (map[string]bool, error) {
+	has := make(map[string]bool, len(names))
+	for _, name := range names {
+		has[string(name)] = false
+	}
+	left := len(has)
+	_, err := c.walk(key, record.Set, func(e *record.Element) bool {
+		if _, wanted := has[string(e.Name)]; wanted {
+			has[string(e.Name)] = true
+			left--
+		}
+		return left > 0
+	})
+	return has, err
+}
+
+func sismember(c *Call) error {
+	has, err := c.members(c.Args[1], c.Args[2:])
+	if err == nil {
+		c.W.Int(number(has[string(c.Args[2])]))
+	}
+	return err
+}
+
+func smismember(c *Call) error {
+	has, err := c.members(c.Args[1], c.Args[2:])
+	if err != nil {
+		return err
+	}
+	c.W.Header(resp.Array, int64(len(c.Args)-2))
+	for _, name := range c.Args[2:] {
+		c.W.Int(number(has[string(name)]))
+	}
+	return nil
+}
+
+func smembers(c *Call) error {
+	return c.W.Aggregate(resp.Set, func() (n int64, err error) {
+		_, err = c.walk(c.Args[1], record.Set, func(e *record.Element) bool {
+			n++
+			c.W.Bulk(e.Name)
+			return c.live()
+		})
+		return n, err
+	})
+}
+
+// combineSets makes a command that combines sets. Members come in the order of their bytes.
+func combineSets(how combination) func(*Call) error {
+	return func(c *Call) error {
+		return c.W.Aggregate(resp.Set, func() (n int64, err error) {
+			err = c.combine(c.Args[1:], record.Of(record.Set), how, func(m *merged) bool {
+				n++
+				c.W.Bulk(m.name)
+				return c.live()
+			})
+			return n, err
+		})
+	}
+}
+
+// numkeys parses the number of keys at c.Args[at], and returns the keys and the arguments that follow.
+func (c *Call) numkeys(at int) (keys, rest [][]byte, err error) {
+	n, err := argument.ParseInt(c.Args[at])
+	if err != nil || n < 1 {
+		return nil, nil, argument.Refuse("ERR numkeys should be greater than 0")
+	}
+	if n > int64(len(c.Args)-at-1) {
+		return nil, nil, argument.Refuse("ERR Number of keys can't be greater than number of args")
+	}
+	return c.Args[at+1 : at+1+int(n)], c.Args[at+1+int(n):], nil
+}
+
+// limitOption parses the LIMIT option of SINTERCARD and ZINTERCARD; 0: no limit.
+func limitOption(rest [][]byte) (limit int64, err error) {
+	for i := 0; i < len(rest); i += 2 {
+		if !argument.Is(rest[i], "LIMIT") || i+1 == len(rest) {
+			return 0, argument.ErrSyntax
+		}
+		if limit, err = argument.ParseInt(rest[i+1]); err != nil || limit < 0 {
+			return 0, argument.Refuse("ERR LIMIT can't be negative")
+		}
+	}
+	return limit, nil
+}
+
+func sintercard(c *Call) error {
+	keys, rest, err := c.numkeys(1)
+	if err != nil {
+		return err
+	}
+	limit, err := limitOption(rest)
+	if err != nil {
+		return err
+	}
+	return c.interCard(keys, record.Of(record.Set), limit)
+}
+
+// interCard counts the members of an intersection.
+func (c *Call) interCard(keys [][]byte, types record.TypeSet, limit int64) error {
+	n := int64(0)
+	err := c.combine(keys, types, inter, func(*merged) bool {
+		n++
+		return n != limit
+	})
+	if err == nil {
+		c.W.Int(n)
+	}
+	return err
+}

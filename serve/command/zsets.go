@@ -1,0 +1,425 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"kvferry/internal/shared/argument"
+	"kvferry/record"
+	"kvferry/serve/resp"
+)
+
+func zsetCommands() []Command {
+	return []Command{
+		{"zcard", 2, "readonly fast", 1, 1, 1, lengthOf(record.ZSet)},
+		{"zscore", 3, "readonly fast", 1, 1, 1, zscore},
+		{"zmscore", -3, "readonly fast", 1, 1, 1, zmscore},
+		{"zrank", 3, "readonly fast", 1, 1, 1, zrank(false)},
+		{"zrevrank", 3, "readonly fast", 1, 1, 1, zrank(true)},
+		{"zcount", 4, "readonly fast", 1, 1, 1, zcount},
+		{"zlexcount", 4, "readonly fast", 1, 1, 1, zlexcount},
+		{"zrange", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{auto: true})},
+		{"zrevrange", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{rev: true})},
+		{"zrangebyscore", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byScore})},
+		{"zrevrangebyscore", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byScore, rev: true})},
+		{"zrangebylex", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byLex})},
+		{"zrevrangebylex", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byLex, rev: true})},
+		{"zrandmember", -2, "readonly", 1, 1, 1, randomOf(record.ZSet)},
+		{"zscan", -3, "readonly", 1, 1, 1, scanOf(record.ZSet)},
+		{"zinter", -3, "readonly movablekeys", 0, 0, 0, combineZsets(inter)},
+		{"zunion", -3, "readonly movablekeys", 0, 0, 0, combineZsets(union)},
+		{"zdiff", -3, "readonly movablekeys", 0, 0, 0, combineZsets(diff)},
+		{"zintercard", -3, "readonly movablekeys", 0, 0, 0, zintercard},
+	}
+}
+
+// scores returns the scores of members; nil for missing ones.
+func (c *Call) scores(key []byte, names [][]byte) (map[string]*float64, error) {
+	out := make(map[string]*float64, len(names))
+	for _, name := range names {
+		out[string(name)] = nil
+	}
+	left := len(out)
+	_, err := c.walk(key, record.ZSet, func(e *record.Element) bool {
+		if _, wanted := out[string(e.Name)]; wanted {
+			score := e.Score
+			out[string(e.Name)] = &score
+			left--
+		}
+		return left > 0
+	})
+	return out, err
+}
+
+func (c *Call) score(f *float64) {
+	if f == nil {
+		c.W.Null()
+	} else {
+		c.W.Double(*f)
+	}
+}
+
+func zscore(c *Call) error {
+	scores, err := c.scores(c.Args[1], c.Args[2:])
+	if err == nil {
+		c.score(scores[string(c.Args[2])])
+	}
+	return err
+}
+
+func zmscore(c *Call) error {
+	scores, err := c.scores(c.Args[1], c.Args[2:])
+	if err != nil {
+		return err
+	}
+	c.W.Header(resp.Array, int64(len(c.Args)-2))
+	for _, name := range c.Args[2:] {
+		c.score(scores[string(name)])
+	}
+	return nil
+}
+
+// zrank counts the members before one.
+func zrank(back bool) func(*Call) error {
+	return func(c *Call) error {
+		member := c.Args[2]
+		scores, err := c.scores(c.Args[1], c.Args[2:])
+		if err != nil {
+			return err
+		}
+		score := scores[string(member)]
+		if score == nil {
+			c.W.Null()
+			return nil
+		}
+		n := int64(0)
+		_, err = c.walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
+			before := e.Score < *score || e.Score == *score && bytes.Compare(e.Name, member) < 0
+			if same := e.Score == *score && bytes.Equal(e.Name, member); !same && before != back {
+				n++
+			}
+			return true
+		})
+		if err == nil {
+			c.W.Int(n)
+		}
+		return err
+	}
+}
+
+func zcount(c *Call) error {
+	b, err := argument.ParseScores(c.Args[2], c.Args[3])
+	if err != nil {
+		return err
+	}
+	return c.count(func(e *record.Element) bool { return b.HasScore(e.Score) })
+}
+
+func zlexcount(c *Call) error {
+	b, err := argument.ParseMembers(c.Args[2], c.Args[3])
+	if err != nil {
+		return err
+	}
+	return c.count(func(e *record.Element) bool { return b.HasMember(e.Name) })
+}
+
+// count replies with the number of members in a range.
+func (c *Call) count(in func(*record.Element) bool) error {
+	n := int64(0)
+	_, err := c.walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
+		n += number(in(e))
+		return true
+	})
+	if err == nil {
+		c.W.Int(n)
+	}
+	return err
+}
+
+// How a range is given.
+const (
+	byRank = iota
+	byScore
+	byLex
+)
+
+// zrangeOptions holds the options of ZRANGE and related commands.
+type zrangeOptions struct {
+	auto          bool // ZRANGE: options choose the rest
+	by            int
+	rev, scores   bool
+	offset, limit int64
+	bounds        *argument.Bounds
+	start, end    int64
+}
+
+func (o *zrangeOptions) read(args [][]byte) (err error) {
+	o.limit = -1
+	given := byRank
+	for i := 0; i < len(args); i++ {
+		switch {
+		case argument.Is(args[i], "WITHSCORES"):
+			o.scores = true
+		case argument.Is(args[i], "LIMIT") && i+2 < len(args):
+			n, err := argument.ParseInts(args[i+1], args[i+2])
+			if err != nil {
+				return err
+			}
+			o.offset, o.limit = n[0], n[1]
+			i += 2
+		case o.auto && !o.rev && argument.Is(args[i], "REV"):
+			o.rev = true
+		case o.auto && given == byRank && argument.Is(args[i], "BYLEX"):
+			given = byLex
+		case o.auto && given == byRank && argument.Is(args[i], "BYSCORE"):
+			given = byScore
+		default:
+			return argument.ErrSyntax
+		}
+	}
+	if o.auto {
+		o.by = given
+	}
+	if o.limit != -1 && o.by == byRank {
+		return argument.Refuse("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
+	}
+	if o.scores && o.by == byLex {
+		return argument.Refuse("ERR syntax error, WITHSCORES not supported in combination with BYLEX")
+	}
+	return nil
+}
+
+// ends parses the ends of the range, of which the higher one is first for ranges of scores and members from the end.
+func (o *zrangeOptions) ends(first, second []byte) (err error) {
+	if o.rev && o.by != byRank {
+		first, second = second, first
+	}
+	switch o.by {
+	case byScore:
+		o.bounds, err = argument.ParseScores(first, second)
+	case byLex:
+		o.bounds, err = argument.ParseMembers(first, second)
+	default:
+		var n []int64
+		if n, err = argument.ParseInts(first, second); err == nil {
+			o.start, o.end = n[0], n[1]
+		}
+	}
+	return err
+}
+
+func zrangeOf(o zrangeOptions) func(*Call) error {
+	return func(c *Call) error {
+		o := o
+		if err := o.read(c.Args[4:]); err != nil {
+			return err
+		}
+		if err := o.ends(c.Args[2], c.Args[3]); err != nil {
+			return err
+		}
+		return c.zrange(&o)
+	}
+}
+
+// zrange sorts the members of the range and applies the limit.
+func (c *Call) zrange(o *zrangeOptions) (err error) {
+	r := c.newRank(o.rev)
+	defer closeAll(&err, r)
+	_, err = c.walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
+		if o.by != byScore || o.bounds.HasScore(e.Score) {
+			err = r.add(e.Name, e.Score)
+		}
+		return err == nil && c.live()
+	})
+	if err != nil {
+		return err
+	}
+	return c.ranked(r, o.scores, func() func(member []byte) (take, more bool) { return o.window(int64(r.Len())) })
+}
+
+// window returns a function that is called with each member in turn. take: it belongs to the reply; more: later ones may.
+func (o *zrangeOptions) window(n int64) func(member []byte) (take, more bool) {
+	from, to := int64(0), n
+	switch {
+	case o.by == byRank:
+		from, to = argument.Span(o.start, o.end, n)
+	case o.offset < 0:
+		to = 0
+	default:
+		from = o.offset
+		if o.limit >= 0 && o.limit < n {
+			to = min(from, n) + o.limit
+		}
+	}
+	i := int64(0)
+	return func(member []byte) (bool, bool) {
+		if o.by == byLex && !o.bounds.HasMember(member) {
+			return false, i == 0
+		}
+		i++
+		return i > from && i <= to, i < to
+	}
+}
+
+// ranked replies with the members of r that a window takes, with or without scores.
+func (c *Call) ranked(r *rank, scores bool, window func() func([]byte) (take, more bool)) error {
+	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
+		in := window()
+		err = r.each(func(member []byte, score float64) bool {
+			take, more := in(member)
+			if take {
+				n++
+				c.scored(member, score, scores)
+			}
+			return more && c.live()
+		})
+		if scores && c.W.Proto < 3 {
+			n *= 2
+		}
+		return n, err
+	})
+}
+
+// scored writes a member, and its score if asked for: a pair in version 3.
+func (c *Call) scored(member []byte, score float64, with bool) {
+	if with && c.W.Proto > 2 {
+		c.W.Header(resp.Array, 2)
+	}
+	c.W.Bulk(member)
+	if with {
+		c.W.Double(score)
+	}
+}
+
+// zcombine holds the options of ZINTER, ZUNION and ZDIFF.
+type zcombine struct {
+	weights []float64
+	add     func(a, b float64) float64
+	scores  bool
+}
+
+func sum(a, b float64) float64 {
+	if s := a + b; s == s {
+		return s
+	}
+	return 0 // of infinities of both signs
+}
+
+func (o *zcombine) read(how combination, n int, args [][]byte) error {
+	o.add, o.weights = sum, make([]float64, n)
+	for i := range o.weights {
+		o.weights[i] = 1
+	}
+	for i := 0; i < len(args); i++ {
+		switch {
+		case argument.Is(args[i], "WEIGHTS") && how != diff && i+n < len(args):
+			for k := range o.weights {
+				f, err := argument.ParseFloat(args[i+1+k])
+				if err != nil {
+					return argument.Refuse("ERR weight value is not a float")
+				}
+				o.weights[k] = f
+			}
+			i += n
+		case argument.Is(args[i], "AGGREGATE") && how != diff && i+1 < len(args):
+			i++
+			switch {
+			case argument.Is(args[i], "SUM"):
+				o.add = sum
+			case argument.Is(args[i], "MIN"):
+				o.add = func(a, b float64) float64 { return min(a, b) }
+			case argument.Is(args[i], "MAX"):
+				o.add = func(a, b float64) float64 { return max(a, b) }
+			default:
+				return argument.ErrSyntax
+			}
+		case argument.Is(args[i], "WITHSCORES"):
+			o.scores = true
+		default:
+			return argument.ErrSyntax
+		}
+	}
+	return nil
+}
+
+// zkeys returns the keys whose number is the first argument, and the arguments that follow.
+func (c *Call) zkeys() (keys, rest [][]byte, err error) {
+	n, err := argument.ParseInt(c.Args[1])
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case n < 1:
+		return nil, nil, argument.Refuse(fmt.Sprintf("ERR at least 1 input key is needed for '%s' command", lower(c.Args[0])))
+	case n > int64(len(c.Args)-2):
+		return nil, nil, argument.ErrSyntax
+	}
+	return c.Args[2 : 2+n], c.Args[2+n:], nil
+}
+
+// zsets are the types that commands on sorted sets combine.
+var zsets = record.Of(record.Set, record.ZSet)
+
+// checked returns bad after it has looked at the keys, as Redis does.
+func (c *Call) checked(keys [][]byte, how combination, bad error) error {
+	err := c.combine(keys, zsets, how, func(*merged) bool { return false })
+	if err == nil {
+		err = bad
+	}
+	return err
+}
+
+func zintercard(c *Call) error {
+	keys, rest, err := c.zkeys()
+	if err != nil {
+		return err
+	}
+	limit, err := limitOption(rest)
+	if err != nil {
+		return c.checked(keys, inter, err)
+	}
+	return c.interCard(keys, zsets, limit)
+}
+
+func combineZsets(how combination) func(*Call) error {
+	return func(c *Call) (err error) {
+		keys, rest, err := c.zkeys()
+		if err != nil {
+			return err
+		}
+		var o zcombine
+		if bad := o.read(how, len(keys), rest); bad != nil { // Redis looks at the keys first
+			return c.checked(keys, how, bad)
+		}
+		r := c.newRank(false)
+		defer closeAll(&err, r)
+		if err := c.aggregate(r, keys, how, &o); err != nil {
+			return err
+		}
+		return c.ranked(r, o.scores, func() func([]byte) (bool, bool) {
+			return func([]byte) (bool, bool) { return true, true }
+		})
+	}
+}
+
+// aggregate adds the members of the result to r.
+func (c *Call) aggregate(r *rank, keys [][]byte, how combination, o *zcombine) error {
+	var failed error
+	err := c.combine(keys, zsets, how, func(m *merged) bool {
+		var total float64
+		for i, from := range m.from {
+			v := m.scores[i] * o.weights[from]
+			if v != v {
+				v = 0
+			}
+			if i == 0 {
+				total = v
+			} else {
+				total = o.add(total, v)
+			}
+		}
+		failed = r.add(m.name, total)
+		return failed == nil && c.live()
+	})
+	return errors.Join(err, failed)
+}

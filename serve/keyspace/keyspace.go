@@ -1,0 +1,106 @@
+// Package keyspace finds the keys of a dataset for the commands of a server.
+package keyspace
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+
+	"kvferry/format"
+	"kvferry/inspect"
+	"kvferry/record"
+	"kvferry/serve/command"
+)
+
+// maxPasses is the number of passes over the source at a time, which share the memory.
+const maxPasses = 64
+
+// Keyspace is an open dataset as commands see it.
+type Keyspace struct {
+	scan  *inspect.Scan
+	dbs   []command.Database
+	spans []format.Span   // that hold the selected keys; nil: all
+	pins  []record.Reader // keep the sorted items of a file, of which one order at most would stay otherwise
+
+	ctx    context.Context // of counting
+	stop   context.CancelFunc
+	wg     sync.WaitGroup
+	mu     sync.Mutex
+	counts map[string]*count
+}
+
+// New returns the keyspace of the selected records of a source. It sorts the items of a file, which takes a pass over
+// it for each database.
+func New(ctx context.Context, scan *inspect.Scan) (*Keyspace, error) {
+	names, err := scan.Databases()
+	if err != nil {
+		return nil, err
+	}
+	k := &Keyspace{scan: scan, spans: scan.Selected().Spans(), counts: map[string]*count{}}
+	k.ctx, k.stop = context.WithCancel(ctx)
+	k.dbs = numbered(names, scan.Source.Format().Limits())
+	if _, ok := format.As[format.Sectioned](scan.Source); ok {
+		err = k.pin(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, k.Close())
+	}
+	return k, nil
+}
+
+// numbered assigns numbers to databases: the numeric name or the position. The default database comes first.
+func numbered(names []string, limits format.Limits) []command.Database {
+	out := make([]command.Database, 0, len(names))
+	for i, name := range names {
+		n := i
+		if limits.Numbered {
+			if v, err := strconv.Atoi(name); err == nil {
+				n = v
+			}
+		} else if name == limits.DefaultDB && i > 0 {
+			out = append([]command.Database{{Name: name, Exists: true}}, out...)
+			for j := range out {
+				out[j].Number = j
+			}
+			continue
+		}
+		out = append(out, command.Database{Number: n, Name: name, Exists: true})
+	}
+	return out
+}
+
+// pin opens a reader of each database. The first one sorts the items.
+func (k *Keyspace) pin(ctx context.Context) error {
+	for _, db := range k.dbs {
+		r, err := k.scan.Source.Records(ctx, db.Name, k.scan.Types(db.Name), format.Span{}, k.env(nil))
+		if err != nil {
+			return err
+		}
+		k.pins = append(k.pins, r)
+	}
+	return nil
+}
+
+// Close frees what New made. The source stays open.
+func (k *Keyspace) Close() (err error) {
+	k.stop()
+	k.wg.Wait()
+	for _, r := range k.pins {
+		err = errors.Join(err, r.Close())
+	}
+	return err
+}
+
+// Databases returns the databases of the dataset.
+func (k *Keyspace) Databases() []command.Database { return k.dbs }
+
+// env returns the environment of a pass.
+func (k *Keyspace) env(report func(record.Finding)) *format.Env {
+	memory := k.scan.Memory / 2
+	if report != nil {
+		memory /= maxPasses
+	}
+	return &format.Env{Now: k.scan.Now, Memory: max(memory, 256<<10), TempDir: k.scan.TempDir, Report: report,
+		RecordsOnly: true, RedisStrings: true}
+}

@@ -1,0 +1,153 @@
+package keyspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"kvferry/format"
+	"kvferry/internal/pass/sorted"
+	"kvferry/record"
+	"kvferry/serve/command"
+)
+
+// scanner yields the keys of a span, each once.
+type scanner struct {
+	r    *record.Walker
+	prev []byte
+	any  bool // prev is a key
+	one  [1]record.Element
+}
+
+// Scan returns the keys after a key.
+func (k *Keyspace) Scan(ctx context.Context, db command.Database, after []byte) (command.Scanner, error) {
+	span := format.Span{}
+	if after != nil {
+		span.Lo = append(append([]byte{}, after...), 0)
+	}
+	return k.keys(ctx, db, span)
+}
+
+// keys returns the selected keys of a span.
+func (k *Keyspace) keys(ctx context.Context, db command.Database, span format.Span) (*scanner, error) {
+	s := &scanner{r: record.Walk(record.Concat())}
+	if !db.Exists {
+		return s, nil
+	}
+	types, env := k.scan.Types(db.Name), k.env(func(record.Finding) {})
+	spans := format.Intersect(k.spans, []format.Span{span})
+	r := k.scan.Apply(ctx, k.scan.Spans(ctx, db.Name, types, spans, env), nil)
+	if !k.scan.Source.Sorted() {
+		r = sorted.Records(r, sorted.Options{Memory: env.Memory, TempDir: env.TempDir})
+	}
+	s.r = record.Walk(r)
+	return s, nil
+}
+
+// Next returns the next key.
+func (s *scanner) Next() (*record.Header, error) {
+	for {
+		h, err := s.r.Next()
+		if err != nil {
+			return nil, err
+		}
+		if h.Keyless != record.Keyed || s.any && bytes.Equal(h.Key, s.prev) {
+			continue
+		}
+		if h.Type != record.String && h.Type != record.Stream {
+			if _, err := s.r.Read(s.one[:]); err == io.EOF {
+				continue
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		s.prev, s.any = append(s.prev[:0], h.Key...), true
+		return h, nil
+	}
+}
+
+// Close ends the pass.
+func (s *scanner) Close() error {
+	return s.r.Close()
+}
+
+// count counts the keys of a database once.
+type count struct {
+	done chan struct{} // closed at the end
+	n    command.Count
+}
+
+// countSpans is the number of spans to count; estimates follow from the finished ones.
+const countSpans = 64
+
+// Count returns the number of keys. The first call begins to count in the background.
+func (k *Keyspace) Count(db command.Database) command.Count {
+	k.mu.Lock()
+	c := k.counts[db.Name]
+	if c == nil {
+		c = &count{done: make(chan struct{}), n: command.Count{Exact: !db.Exists}}
+		if k.counts[db.Name] = c; db.Exists {
+			k.wg.Add(1)
+			go k.count(db, c)
+		} else {
+			close(c.done)
+		}
+	}
+	k.mu.Unlock()
+	c.wait()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return c.n
+}
+
+// count reads the keys of a database.
+func (k *Keyspace) count(db command.Database, c *count) {
+	defer k.wg.Done()
+	defer close(c.done)
+	spans, err := k.scan.Source.Split(db.Name, k.scan.Types(db.Name), countSpans)
+	var total command.Count
+	for i := 0; err == nil && i < len(spans); i++ {
+		if err = k.countSpan(k.ctx, db, spans[i], &total); err != nil {
+			break
+		}
+		k.mu.Lock()
+		done := int64(i + 1)
+		c.n = command.Count{Keys: total.Keys * int64(len(spans)) / done, Expires: total.Expires * int64(len(spans)) / done, Exact: i+1 == len(spans)}
+		k.mu.Unlock()
+	}
+}
+
+func (k *Keyspace) countSpan(ctx context.Context, db command.Database, span format.Span, total *command.Count) (err error) {
+	s, err := k.keys(ctx, db, span)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for {
+		h, err := s.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		total.Keys++
+		if h.ExpireMS != 0 {
+			total.Expires++
+		}
+	}
+}
+
+// patience is how long a client waits for an exact number of keys.
+const patience = 500 * time.Millisecond
+
+func (c *count) wait() {
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-c.done:
+	case <-t.C:
+	}
+}
