@@ -1,5 +1,5 @@
 // Package parquet keeps datasets as Parquet files, for query engines such as DuckDB, Spark and Trino. `kvferry dump
-// --format parquet` writes them, and convert, verify, diff and fingerprint read them. Package pq has the layout of a file.
+// --format parquet` writes them, and convert, verify, diff and fingerprint read them. Package columns reads and writes a file.
 //
 //	DIR/_manifest.jsonl               written last: what belongs to the dataset, with checksums
 //	DIR/type=hash/part-00001.parquet  rows of hashes, by database and key
@@ -28,7 +28,7 @@
 //	pending   field is the group, id the entry, member the consumer, value {"delivered_ms":N,"deliveries":N}
 package parquet
 
-import "kvferry/parquet/pq"
+import "kvferry/parquet/columns"
 
 // Name is the name of the format in locations.
 const Name = "parquet"
@@ -61,29 +61,29 @@ const (
 var columnNames = [numColumns]string{"db", "key", "expire_at", "kind", "index", "id", "field", "value", "member", "score", "field_expire_at"}
 
 // sortedBy are the columns that rows ascend by.
-var sortedBy = []int{colDB, colKey}
+var sortedBy = []string{columnNames[colDB], columnNames[colKey]}
 
-// columns returns the columns of a file. A key that has one row only is not worth a dictionary.
-func columns(single, text bool) []pq.Column {
-	key, data := pq.Runs, pq.Binary
+// columnsOf returns the columns of a file. A key that has one row only is not worth a dictionary.
+func columnsOf(single, text bool) []columns.Column {
+	key, data := columns.Repeats, columns.Binary
 	if single {
-		key = pq.Unique
+		key = columns.Plain
 	}
 	if text {
-		data = pq.UTF8
+		data = columns.UTF8
 	}
-	out := []pq.Column{
-		colDB:          {Kind: pq.UTF8, Coding: pq.Runs},
+	out := []columns.Column{
+		colDB:          {Kind: columns.UTF8, Coding: columns.Repeats},
 		colKey:         {Kind: data, Coding: key},
-		colExpire:      {Kind: pq.Timestamp, Optional: true},
-		colKind:        {Kind: pq.UTF8, Coding: pq.Any, Optional: true},
-		colIndex:       {Kind: pq.Integer, Coding: pq.Counted, Optional: true},
-		colID:          {Kind: pq.UTF8, Coding: pq.Runs, Optional: true},
-		colField:       {Kind: data, Coding: pq.Any, Optional: true},
-		colValue:       {Kind: data, Coding: pq.Any, Optional: true},
-		colMember:      {Kind: data, Coding: pq.Any, Optional: true},
-		colScore:       {Kind: pq.Number, Optional: true},
-		colFieldExpire: {Kind: pq.Timestamp, Optional: true},
+		colExpire:      {Kind: columns.Timestamp, Optional: true},
+		colKind:        {Kind: columns.UTF8, Coding: columns.Repeats, Optional: true},
+		colIndex:       {Kind: columns.Integer, Coding: columns.Counted, Optional: true},
+		colID:          {Kind: columns.UTF8, Coding: columns.Repeats, Optional: true},
+		colField:       {Kind: data, Optional: true},
+		colValue:       {Kind: data, Optional: true},
+		colMember:      {Kind: data, Optional: true},
+		colScore:       {Kind: columns.Number, Optional: true},
+		colFieldExpire: {Kind: columns.Timestamp, Optional: true},
 	}
 	for i := range out {
 		out[i].Name = columnNames[i]

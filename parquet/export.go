@@ -10,11 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/jsonl"
-	"kvferry/parquet/pq"
+	"kvferry/parquet/columns"
 	"kvferry/record"
 )
 
@@ -25,6 +23,10 @@ const (
 	groupShare = 32
 	minGroup   = 64 << 10
 	maxGroup   = 32 << 20
+	// The bounds of keys are in memory until their file ends: it ends when long ones have so many times the bytes of a
+	// row group.
+	longKey = 4 << 10
+	maxLong = 8
 )
 
 // ExportOptions control an Export.
@@ -44,7 +46,6 @@ type Export struct {
 
 	mu       sync.Mutex
 	files    []written
-	encoders []*zstd.Encoder
 	replaced int64
 }
 
@@ -115,35 +116,18 @@ func (e *Export) Finish(found int) error {
 	return disk.SyncPath(filepath.Dir(e.dir))
 }
 
-// encoder returns a compressor that no other writer uses.
-func (e *Export) encoder() (*zstd.Encoder, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if n := len(e.encoders); n > 0 {
-		z := e.encoders[n-1]
-		e.encoders = e.encoders[:n-1]
-		return z, nil
-	}
-	return pq.NewEncoder()
-}
-
 // Part returns the writer of a part: records of a database in (key, type) order. Parts are numbered in key order, and
 // each is written by one goroutine.
 func (e *Export) Part(n int, types record.TypeSet) (record.Writer, error) {
-	z, err := e.encoder()
-	if err != nil {
-		return nil, err
-	}
 	limit := min(max(e.o.Memory/groupShare/int64(max(1, len(types.Types()))), minGroup), maxGroup)
-	return &part{e: e, n: n, limit: int(limit), z: z, text: texts{mode: e.o.Text}}, nil
+	return &part{e: e, n: n, limit: limit, text: texts{mode: e.o.Text}}, nil
 }
 
 // part writes the files of a part, one at a time of each type.
 type part struct {
 	e     *Export
 	n     int
-	limit int
-	z     *zstd.Encoder
+	limit int64
 	text  texts
 
 	open    [record.NumTypes]*file
@@ -159,6 +143,7 @@ type file struct {
 	rows  rows
 	line  fileLine
 	group groupLine
+	long  int64 // bytes of long keys, which bounds in the footer may repeat
 }
 
 // Begin starts a record.
@@ -206,6 +191,9 @@ func (p *part) begin() (err error) {
 		return err
 	}
 	f.line.Records++
+	if len(p.h.Key) > longKey && p.h.Type != record.String {
+		f.long += 2 * int64(len(p.h.Key))
+	}
 	if p.h.Type == record.Stream {
 		return f.wrote(1)
 	}
@@ -225,8 +213,9 @@ func (p *part) create() (*file, error) {
 		return nil, err
 	}
 	f.Stream()
-	return &file{f: f, line: fileLine{File: name, DB: jsonl.Text(p.h.DB), Type: typ, ByName: true},
-		rows: rows{w: pq.NewWriter(f, columns(p.h.Type == record.String, p.text.mode != ""), sortedBy, p.limit, p.z), text: &p.text}}, nil
+	w := columns.NewWriter(f, &columns.Options{Columns: columnsOf(p.h.Type == record.String, p.text.mode != ""), Sorted: sortedBy,
+		Creator: p.e.o.Creator, Pairs: map[string]string{"kvferry.type": typ, "kvferry.db": p.h.DB}, Limit: p.limit})
+	return &file{f: f, line: fileLine{File: name, DB: jsonl.Text(p.h.DB), Type: typ, ByName: true}, rows: rows{w: w, text: &p.text}}, nil
 }
 
 // wrote counts rows of the record.
@@ -258,7 +247,7 @@ func (p *part) End() error {
 		}
 	}
 	f := p.current
-	if f == nil || f.rows.w.Size() < p.e.full {
+	if f == nil || f.rows.w.Size() < p.e.full && f.long < maxLong*p.limit {
 		return nil
 	}
 	p.open[p.h.Type] = nil
@@ -267,12 +256,15 @@ func (p *part) End() error {
 
 // close completes a file.
 func (p *part) close(f *file) error {
-	tail, err := f.rows.w.Close(p.e.o.Creator, map[string]string{"kvferry.type": f.line.Type, "kvferry.db": string(f.line.DB)})
+	groups, tail, err := f.rows.w.Close()
 	f.endGroup()
 	if err == nil {
 		err = f.f.Sync()
 	}
-	f.line.Size, f.line.Tail, f.line.Sum = tail.Size, tail.Off, sumText(tail.Sum)
+	for i, g := range groups {
+		f.line.Groups[i].End, f.line.Groups[i].Sum = g.End, sumText(g.Sum)
+	}
+	f.line.Size, f.line.Tail, f.line.Sum = tail.End, tail.Off, sumText(tail.Sum)
 	p.done = append(p.done, written{f.line, p.n, len(p.done)})
 	return errors.Join(err, f.f.Close())
 }
@@ -293,7 +285,6 @@ func (p *part) Close() (err error) {
 	defer p.e.mu.Unlock()
 	p.e.files = append(p.e.files, p.done...)
 	p.e.replaced += p.text.replaced
-	p.e.encoders = append(p.e.encoders, p.z)
 	return nil
 }
 

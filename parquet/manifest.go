@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/zeebo/xxh3"
 
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/jsonl"
+	"kvferry/parquet/columns"
 	"kvferry/record"
 )
 
@@ -66,6 +68,8 @@ type fileLine struct {
 type groupLine struct {
 	Rows  int64      `json:"rows"`
 	First jsonl.Text `json:"first"` // key
+	End   int64      `json:"end"`   // offset; the next row group begins there
+	Sum   string     `json:"sum"`   // XXH3 of its bytes; those of the first begin with the file
 }
 
 type end struct {
@@ -78,6 +82,27 @@ type end struct {
 }
 
 func sumText(sum uint64) string { return fmt.Sprintf("%016x", sum) }
+
+// tail returns the indexes and the footer.
+func (f *fileLine) tail() columns.Section {
+	return columns.Section{Off: f.Tail, End: f.Size, Sum: parseSum(f.Sum)}
+}
+
+// section returns a row group.
+func (f *fileLine) section(group int) columns.Section {
+	g := &f.Groups[group]
+	s := columns.Section{End: g.End, Sum: parseSum(g.Sum), Rows: g.Rows}
+	if group > 0 {
+		s.Off = f.Groups[group-1].End
+	}
+	return s
+}
+
+// parseSum returns a checksum, which check has looked at.
+func parseSum(text string) uint64 {
+	sum, _ := strconv.ParseUint(text, 16, 64)
+	return sum
+}
 
 // append encodes the manifest.
 func (m *manifest) append(dst []byte) ([]byte, error) {
@@ -154,14 +179,14 @@ func (f *fileLine) check() error {
 	if f.File != path.Clean(f.File) || !filepath.IsLocal(filepath.FromSlash(f.File)) || strings.Contains(f.File, `\`) {
 		return fmt.Errorf("file %q is not below the directory", f.File)
 	}
-	var rows int64
+	var rows, end int64
 	for _, g := range f.Groups {
-		if g.Rows <= 0 {
-			return fmt.Errorf("%s: a row group of %d rows", f.File, g.Rows)
+		if g.Rows <= 0 || g.End <= end || sumText(parseSum(g.Sum)) != g.Sum {
+			return fmt.Errorf("%s: a row group of %d rows from %d to %d", f.File, g.Rows, end, g.End)
 		}
-		rows += g.Rows
+		rows, end = rows+g.Rows, g.End
 	}
-	if rows != f.Rows || rows == 0 || f.Tail < 0 || f.Tail > f.Size {
+	if rows != f.Rows || rows == 0 || f.Tail != end || f.Tail > f.Size || sumText(parseSum(f.Sum)) != f.Sum {
 		return fmt.Errorf("%s: %d rows in row groups of %d; its tail is at %d of %d bytes", f.File, rows, f.Rows, f.Tail, f.Size)
 	}
 	return nil

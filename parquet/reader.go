@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"strconv"
 
 	"kvferry/format"
-	"kvferry/parquet/pq"
+	"kvferry/parquet/columns"
 	"kvferry/record"
 )
 
@@ -32,19 +31,18 @@ type reader struct {
 	line  *fileLine
 	group int // next row group of the file
 	to    int
-	file  *pq.File
-	u     pq.Unpacker
+	file  *columns.File
 
-	cols  [numColumns]*pq.ColumnReader // of the row group; nil: all null
-	own   [numColumns]pq.ColumnReader
-	other pq.ColumnReader
-	used  []*pq.ColumnReader
+	cols  [numColumns]*columns.Reader // of the row group; nil: all null
+	own   [numColumns]columns.Reader
+	keys  columns.Reader
+	used  []*columns.Reader
 	vals  [numColumns]int // number of the current row's value; -1: null
 	ready bool            // a row was moved to and not yet read
 
 	h      record.Header
 	key    []byte
-	keyID  int64 // in the row group's dictionary; -1: none
+	keyID  int32 // in the row group's dictionary; -1: none
 	rows   int64 // of the record
 	elems  int64
 	tally  record.Tally
@@ -88,16 +86,23 @@ func (r *reader) nextGroup() error {
 func (r *reader) openGroup(g int) error {
 	used := []int{colDB, colKey, colExpire, colKind}
 	used = append(used, usedColumns[r.t.typ]...)
-	r.cols, r.keyID = [numColumns]*pq.ColumnReader{}, -1
+	r.cols, r.keyID = [numColumns]*columns.Reader{}, -1
+	if err := r.file.CheckSum(r.line.section(g)); err != nil {
+		return err
+	}
 	for _, i := range used {
 		r.cols[i] = &r.own[i]
-		r.own[i].Open(r.file, g, i, &r.u)
 	}
 	for i, c := range r.cols {
-		if c == nil {
-			if err := r.null(g, i); err != nil {
-				return err
-			}
+		null, err := r.file.CheckColumn(g, i)
+		if err == nil && c == nil && !null {
+			err = record.Unknown(record.NoOffset, "column "+columnNames[i], "values of type "+r.t.typ.String())
+		}
+		if err != nil {
+			return err
+		}
+		if c != nil {
+			c.Open(r.file, g, i)
 		}
 	}
 	if err := r.skipTo(g); err != nil {
@@ -109,32 +114,14 @@ func (r *reader) openGroup(g int) error {
 	return nil
 }
 
-// null checks that a column is null.
-func (r *reader) null(g, i int) error {
-	c := &r.other
-	c.Open(r.file, g, i, &r.u)
-	for {
-		err := c.More()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !c.Nulls() {
-			return record.Unknown(record.NoOffset, "column "+columnNames[i], "values of type "+r.t.typ.String())
-		}
-		c.Skip(c.Rows())
-	}
-}
-
 // skipTo moves all columns to the first row of the span.
 func (r *reader) skipTo(g int) error {
 	if r.span.Lo == nil || string(r.line.Groups[g].First) >= string(r.span.Lo) {
 		return nil
 	}
-	keys := &r.other
-	keys.Open(r.file, g, colKey, &r.u)
+	keys := &r.keys
+	keys.Open(r.file, g, colKey)
+	defer keys.Close()
 	row := int64(0)
 	for {
 		err := keys.More()
@@ -221,7 +208,7 @@ func (r *reader) num(col int) int64 {
 	if r.vals[col] < 0 {
 		return 0
 	}
-	return r.cols[col].Num(r.vals[col])
+	return r.cols[col].Int(r.vals[col])
 }
 
 // sameRecord reports whether the row belongs to the current record.
@@ -235,14 +222,14 @@ func (r *reader) sameRecord() bool {
 		}
 	}
 	id, ok := r.cols[colKey].ID(r.vals[colKey])
-	if ok && int64(id) == r.keyID {
+	if ok && id == r.keyID {
 		return true
 	}
 	if !bytes.Equal(r.bytes(colKey), r.key) {
 		return false
 	}
 	if r.keyID = -1; ok {
-		r.keyID = int64(id)
+		r.keyID = id
 	}
 	return true
 }
@@ -282,7 +269,7 @@ func (r *reader) begin(key []byte) error {
 	r.key = append(r.key[:0], key...)
 	r.keyID = -1
 	if id, ok := r.cols[colKey].ID(r.vals[colKey]); ok {
-		r.keyID = int64(id)
+		r.keyID = id
 	}
 	r.h = record.Header{DB: r.t.db, Type: r.t.typ, Key: r.key, Len: -1, ByName: r.line.ByName, ExpireMS: r.num(colExpire)}
 	r.h.Expired = r.h.ExpireMS != 0 && r.h.ExpireMS < r.env.Now.UnixMilli()
@@ -414,10 +401,10 @@ func (r *reader) element(e *record.Element) error {
 	case record.Set:
 		e.Name = r.bytes(colMember)
 	case record.ZSet:
-		e.Name, e.Score = r.bytes(colMember), math.Float64frombits(uint64(r.num(colScore)))
 		if r.vals[colScore] < 0 {
 			return odd("score", "null")
 		}
+		e.Name, e.Score = r.bytes(colMember), r.cols[colScore].Float(r.vals[colScore])
 	case record.Stream:
 		return r.streamed(e)
 	default:
@@ -564,6 +551,8 @@ func (r *reader) missing() string {
 // Close adds the counts to the ledger.
 func (r *reader) Close() error {
 	r.env.Ledger.Add(r.places.Meta, &r.tally)
-	r.u.Close()
+	for i := range r.own {
+		r.own[i].Close()
+	}
 	return nil
 }

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 
 	"kvferry/internal/text/jsonl"
-	"kvferry/parquet/pq"
+	"kvferry/parquet/columns"
 	"kvferry/record"
 )
 
 // rows writes the rows of a record's elements to a file.
 type rows struct {
-	w    *pq.Writer
+	w    *columns.Writer
 	h    record.Header
 	kind []byte // of ordinary rows; nil: null
 	db   []byte

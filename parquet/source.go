@@ -16,7 +16,7 @@ import (
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/tree"
-	"kvferry/parquet/pq"
+	"kvferry/parquet/columns"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -56,7 +56,7 @@ type table struct {
 type openFile struct {
 	once sync.Once
 	f    *disk.File
-	pq   *pq.File
+	cols *columns.File
 	err  error
 }
 
@@ -140,12 +140,12 @@ func (s *source) checkFiles(o *format.OpenOptions) error {
 var errSkipped = errors.New("skipped")
 
 // file opens a file and checks its indexes and footer.
-func (s *source) file(line *fileLine) (*pq.File, error) {
+func (s *source) file(line *fileLine) (*columns.File, error) {
 	s.mu.Lock()
 	o := s.files[line.File]
 	s.mu.Unlock()
 	o.once.Do(func() { o.err = o.open(s, line) })
-	return o.pq, o.err
+	return o.cols, o.err
 }
 
 // open opens the file once.
@@ -162,12 +162,9 @@ func (o *openFile) open(s *source, line *fileLine) (err error) {
 		c.Format, c.File = Name, path
 		return err
 	}
-	if o.pq, err = pq.Open(o.f, line.Size); err != nil {
-		return corrupt(err)
-	}
-	sum, err := o.pq.SumTail(line.Tail)
-	if err == nil && sumText(sum) != line.Sum {
-		err = &record.CorruptError{Off: line.Tail, Field: "indexes and footer", Err: errors.New("checksum mismatch")}
+	err = columns.CheckSum(o.f, line.tail())
+	if err == nil {
+		o.cols, err = columns.Open(o.f, line.Size)
 	}
 	if err == nil {
 		err = o.check(line)
@@ -183,34 +180,17 @@ func (o *openFile) check(line *fileLine) error {
 	odd := func(text string, args ...any) error {
 		return record.Unknown(record.NoOffset, "footer", fmt.Sprintf(text, args...))
 	}
-	m := o.pq.Meta
-	want := columns(false, false)
-	if len(m.Leaves) != len(want) {
-		return odd("%d columns", len(m.Leaves))
+	if err := o.cols.Have(columnsOf(false, false)); err != nil {
+		return err
 	}
-	for i, leaf := range m.Leaves {
-		if w := &want[i]; leaf.Name != w.Name || leaf.Optional != w.Optional || leaf.Nested || leaf.Type != w.Kind.Physical() {
-			return odd("column %q of %s", leaf.Name, leaf.Type)
+	groups := o.cols.Groups()
+	if len(groups) != len(line.Groups) {
+		return odd("%d row groups, the manifest says %d", len(groups), len(line.Groups))
+	}
+	for i, g := range groups {
+		if w := &line.Groups[i]; g.Rows != w.Rows || g.End != w.End {
+			return odd("%d rows up to offset %d in row group %d, the manifest says %d up to %d", g.Rows, g.End, i, w.Rows, w.End)
 		}
-	}
-	if len(m.Groups) != len(line.Groups) {
-		return odd("%d row groups, the manifest says %d", len(m.Groups), len(line.Groups))
-	}
-	at := pq.FirstPage
-	for i := range m.Groups {
-		if g := &m.Groups[i]; g.Rows != line.Groups[i].Rows {
-			return odd("%d rows in row group %d, the manifest says %d", g.Rows, i, line.Groups[i].Rows)
-		}
-		for j := range m.Groups[i].Chunks {
-			c := &m.Groups[i].Chunks[j]
-			if c.Off != at || c.Sums == "" {
-				return odd("a column at offset %d, the one before it ends at %d", c.Off, at)
-			}
-			at += c.Size
-		}
-	}
-	if at != line.Tail {
-		return odd("bytes between the rows and the indexes: they end at %d and begin at %d", at, line.Tail)
 	}
 	return nil
 }

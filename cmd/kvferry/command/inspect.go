@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kvferry/format"
 	"kvferry/inspect/keyshape"
 	"kvferry/inspect/render"
 	"kvferry/inspect/stats"
