@@ -154,13 +154,19 @@ type Element struct {
 // ScoreBytes is the logical size of a score.
 const ScoreBytes = 8
 
-// Bytes returns the logical size of an element of a record of type t: name, value and score.
-func (e *Element) Bytes(t Type) int64 {
-	n := int64(len(e.Name) + len(e.Value))
-	if t == ZSet {
-		n += ScoreBytes
+// Measure returns the number of elements of a record of type t and their logical size: names, values and scores. The
+// size of a record is this and its key. Consumer groups of streams count as neither.
+func Measure(t Type, elems []Element) (n, bytes int64) {
+	for i := range elems {
+		if e := &elems[i]; e.Kind == Entry {
+			n++
+			bytes += int64(len(e.Name) + len(e.Value))
+		}
 	}
-	return n
+	if t == ZSet {
+		bytes += ScoreBytes * n
+	}
+	return n, bytes
 }
 
 // Class is the outcome of a visible source row. If several apply, the first in this order counts.

@@ -226,7 +226,8 @@ func memoryUsage(c *Call) error {
 	}
 	size := int64(len(c.Args[2]))
 	there, err := c.walkValue(c.Args[2], anyType, func(h *record.Header, e *record.Element) bool {
-		size += e.Bytes(h.Type)
+		_, n := record.Measure(h.Type, []record.Element{*e})
+		size += n
 		return c.live()
 	})
 	if err == nil && there {

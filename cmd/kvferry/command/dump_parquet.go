@@ -19,8 +19,8 @@ func (f *dumpFlags) validateParquet() error {
 	switch {
 	case toStandard(f.output):
 		return usagef("--format parquet writes a directory: name a new one with -o")
-	case f.raw || f.dead || f.limit > 0 || f.csvSafe || f.keysOnly || f.encode == "base64" || len(f.keyspaces) > 0:
-		return usagef("--raw, --dead, --limit, --csv-safe, --keys-only, --keyspace and --encode base64 do not go together with --format parquet")
+	case f.raw || f.dead || f.limit > 0 || f.keysOnly || f.encode == "base64" || len(f.keyspaces) > 0:
+		return usagef("--raw, --dead, --limit, --keys-only, --keyspace and --encode base64 do not go together with --format parquet")
 	}
 	return nil
 }

@@ -99,18 +99,9 @@ func treeOf(t *testing.T, dir string) (all string) {
 // duckdb returns a function that runs a query and returns its rows.
 func duckdb(t *testing.T) func(query string) [][]string {
 	t.Helper()
-	dir := os.Getenv(redistest.EnginesVariable)
-	var path string
-	for _, pattern := range []string{"duckdb", "*/duckdb", "*/*/duckdb"} {
-		found, _ := filepath.Glob(filepath.Join(dir, pattern))
-		for _, f := range found {
-			if st, err := os.Stat(f); dir != "" && err == nil && st.Mode().IsRegular() && st.Mode()&0o100 != 0 {
-				path = f
-			}
-		}
-	}
+	path := redistest.DuckDB()
 	if path == "" {
-		t.Skipf("SKIPPED: needs an executable duckdb; %s names a directory with it", redistest.EnginesVariable)
+		t.Skipf("SKIPPED: needs duckdb; %s names a directory with it", redistest.EnginesVariable)
 	}
 	return func(query string) [][]string {
 		t.Helper()
