@@ -36,6 +36,15 @@ type ExportOptions struct {
 	Source  string    // name of the source's format
 	Now     time.Time // when expiry is evaluated
 	Memory  int64     // bytes that all writers may buffer
+	// Keys makes estimators of memory, for a dataset with a row for each record; nil: a row for each element.
+	Keys func() Estimator
+}
+
+func (o *ExportOptions) rows() string {
+	if o.Keys != nil {
+		return rowsKeys
+	}
+	return rowsElements
 }
 
 // Export writes a dataset. The directory appears when it is complete.
@@ -78,7 +87,7 @@ func (e *Export) Replaced() int64 { return e.replaced }
 
 // Finish completes the dataset. found is the number of errors that the dump has reported.
 func (e *Export) Finish(found int) error {
-	m := manifest{head: head{Parquet: version, Creator: e.o.Creator, Source: e.o.Source, Rows: rowsElements, Text: e.o.Text,
+	m := manifest{head: head{Parquet: version, Creator: e.o.Creator, Source: e.o.Source, Rows: e.o.rows(), Text: e.o.Text,
 		Now: e.o.Now.UTC().Format(time.RFC3339Nano)}}
 	slices.SortFunc(e.files, func(a, b written) int {
 		return cmp.Or(cmp.Compare(a.line.Type, b.line.Type), cmp.Compare(a.part, b.part), cmp.Compare(a.n, b.n))
@@ -120,7 +129,11 @@ func (e *Export) Finish(found int) error {
 // each is written by one goroutine.
 func (e *Export) Part(n int, types record.TypeSet) (record.Writer, error) {
 	limit := min(max(e.o.Memory/groupShare/int64(max(1, len(types.Types()))), minGroup), maxGroup)
-	return &part{e: e, n: n, limit: limit, text: texts{mode: e.o.Text}}, nil
+	p := &part{e: e, n: n, limit: limit, text: texts{mode: e.o.Text}}
+	if e.o.Keys != nil {
+		return &keysPart{part: p, memory: e.o.Keys()}, nil
+	}
+	return p, nil
 }
 
 // part writes the files of a part, one at a time of each type.
@@ -191,14 +204,17 @@ func (p *part) begin() (err error) {
 		return err
 	}
 	f.line.Records++
-	if len(p.h.Key) > longKey && p.h.Type != record.String {
+	if len(p.h.Key) > longKey && !p.single() {
 		f.long += 2 * int64(len(p.h.Key))
 	}
-	if p.h.Type == record.Stream {
+	if p.h.Type == record.Stream && p.e.o.Keys == nil {
 		return f.wrote(1)
 	}
 	return nil
 }
+
+// single reports whether a record has one row.
+func (p *part) single() bool { return p.h.Type == record.String || p.e.o.Keys != nil }
 
 // create starts a file of the record's type.
 func (p *part) create() (*file, error) {
@@ -213,9 +229,13 @@ func (p *part) create() (*file, error) {
 		return nil, err
 	}
 	f.Stream()
-	w := columns.NewWriter(f, &columns.Options{Columns: columnsOf(p.h.Type == record.String, p.text.mode != ""), Sorted: sortedBy,
+	cols := columnsOf(p.single(), p.text.mode != "")
+	if p.e.o.Keys != nil {
+		cols = auditColumns(cols)
+	}
+	w := columns.NewWriter(f, &columns.Options{Columns: cols, Sorted: sortedBy,
 		Creator: p.e.o.Creator, Pairs: map[string]string{"kvferry.type": typ, "kvferry.db": p.h.DB}, Limit: p.limit})
-	return &file{f: f, line: fileLine{File: name, DB: jsonl.Text(p.h.DB), Type: typ, ByName: true}, rows: rows{w: w, text: &p.text}}, nil
+	return &file{f: f, line: fileLine{File: name, DB: jsonl.Text(p.h.DB), Type: typ, ByName: true}, rows: rows{w: w, text: &p.text, audit: p.e.o.Keys != nil}}, nil
 }
 
 // wrote counts rows of the record.
@@ -246,6 +266,11 @@ func (p *part) End() error {
 			return err
 		}
 	}
+	return p.ended()
+}
+
+// ended closes the file of the record if it is full.
+func (p *part) ended() error {
 	f := p.current
 	if f == nil || f.rows.w.Size() < p.e.full && f.long < maxLong*p.limit {
 		return nil

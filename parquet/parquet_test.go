@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	parquetgo "github.com/parquet-go/parquet-go"
 
 	"kvferry/fixtures"
 	"kvferry/format"
@@ -262,6 +265,97 @@ func TestRareRecords(t *testing.T) {
 	}
 	if n, size := src.(format.Filed).Files(); n != 6 || size != src.Size("0", record.AllTypes) {
 		t.Errorf("%d files of %d bytes", n, size)
+	}
+}
+
+// TestLongKeys checks that a file ends before the bounds of long keys take much memory.
+func TestLongKeys(t *testing.T) {
+	e, err := Create(filepath.Join(t.TempDir(), "out"), ExportOptions{Memory: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := e.Part(0, record.AllTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 40 { // 16 KiB of bounds each; eight row groups are 512 KiB
+		pumped(t, w, record.Header{Type: record.Set, Key: fmt.Appendf(nil, "%08192d", i)}, record.Element{Name: []byte("m")})
+	}
+	if err := errors.Join(w.Close(), e.Finish(0)); err != nil {
+		t.Fatal(err)
+	}
+	m, err := readManifest(e.dir)
+	if err != nil || len(m.files) != 2 || m.files[0].Records != 32 || m.files[1].Records != 8 {
+		t.Errorf("%v, %+v", err, m)
+	}
+}
+
+// counter estimates a byte for each element.
+type counter struct{ n int64 }
+
+func (c *counter) Begin(*record.Header)            { c.n = 0 }
+func (c *counter) Elements(elems []record.Element) { c.n += int64(len(elems)) }
+func (c *counter) Bytes() int64                    { return c.n }
+
+type auditRow struct {
+	Key      []byte  `parquet:"key"`
+	Elements int64   `parquet:"elements"`
+	Bytes    int64   `parquet:"bytes"`
+	Redis    int64   `parquet:"redis_bytes"`
+	Slot     int64   `parquet:"slot"`
+	Prefix1  *[]byte `parquet:"prefix1,optional"`
+	Prefix2  *[]byte `parquet:"prefix2,optional"`
+	Prefix3  *[]byte `parquet:"prefix3,optional"`
+}
+
+// TestKeys writes a row for each record, and reads the columns.
+func TestKeys(t *testing.T) {
+	e, err := Create(filepath.Join(t.TempDir(), "out"), ExportOptions{Memory: 1 << 20, Keys: func() Estimator { return new(counter) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := e.Part(0, record.AllTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := []record.Element{{Name: []byte("ab")}, {Name: []byte("c")}}
+	long := strings.Repeat("x", maxPrefix)
+	for key, elems := range map[string][]record.Element{"a:b:c:d:e": member, "a:" + long + ":c": member[:1], "none": nil} {
+		h := record.Header{DB: "0", Type: record.Set, Key: []byte(key)}
+		p := w.(*keysPart)
+		if err := errors.Join(p.Begin(&h), p.Elements(elems), p.End()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := w.(*keysPart)
+	if err := errors.Join(p.Begin(&record.Header{DB: "0", Type: record.Stream, Key: []byte("s")}), p.End()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), e.Finish(0)); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	m, err := readManifest(e.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range m.files {
+		f, err := parquetgo.ReadFile[auditRow](filepath.Join(e.dir, line.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range f {
+			got[string(r.Key)] = fmt.Sprintf("%s %d %d %d %d", line.Type, r.Elements, r.Bytes, r.Redis, r.Slot)
+			for _, p := range []*[]byte{r.Prefix1, r.Prefix2, r.Prefix3} {
+				if p != nil {
+					got[string(r.Key)] += " " + string(*p)
+				}
+			}
+		}
+	}
+	want := map[string]string{"s": "stream 0 1 0 3828", "a:b:c:d:e": "set 2 12 2 7275 a: a:b: a:b:c:", "a:" + long + ":c": "set 1 262 1 15055 a:"}
+	if !maps.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 

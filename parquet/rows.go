@@ -20,6 +20,8 @@ type rows struct {
 	n    int64 // elements of the record
 	buf  []byte
 	text *texts
+
+	audit bool // a row for each record
 }
 
 // texts makes bytes UTF-8, for columns that are declared to be.
@@ -61,7 +63,7 @@ func (r *rows) begin(h *record.Header) error {
 		r.kind = []byte(h.Native)
 	}
 	var err error
-	if r.h.Key, err = r.text.column(colKey, r.h.Key, h); err != nil || h.Type != record.Stream {
+	if r.h.Key, err = r.text.column(colKey, r.h.Key, h); err != nil || h.Type != record.Stream || r.audit {
 		return err
 	}
 	return r.stream(h)

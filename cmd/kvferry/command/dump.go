@@ -71,6 +71,7 @@ CSV and SQL leave out consumer groups of streams. --csv-safe is for spreadsheets
 
 --keys-only prints elements and bytes instead of values: the number of elements (1 for a string) and the
 bytes of the key, fields, members and values. CSV has the columns db,type,key,expire_at_ms,elements,bytes.
+Parquet also has an estimate of the memory in Redis, the slot of a cluster and three levels of prefixes.
 
 --raw prints physical rows with their decoded fields, as JSON lines.
 
@@ -134,7 +135,7 @@ func (a *App) dump() *cobra.Command {
 	fs.StringSliceVar(&f.columns, "columns", nil, "with --wide, only these fields, by `name`, in this order, separated by commas or repeated")
 	choose(fs, &f.encode, "encode", plain("text", "base64"), "encoding of keys and values")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
-	fs.BoolVar(&f.keysOnly, "keys-only", false, "print no values, but the number of elements and bytes of each key (json, jsonl, csv)")
+	fs.BoolVar(&f.keysOnly, "keys-only", false, "print no values, but the number of elements and bytes of each key (json, jsonl, csv, parquet)")
 	fs.BoolVar(&f.csvSafe, "csv-safe", false, "with --format csv, put a ' before text that a spreadsheet would read as a formula")
 	choose(fs, &f.text, "text", append([]option[string]{{"bytes", ""}}, plain(parquet.TextStrict, parquet.TextLossy)...), "with --format parquet, declare keys and values as UTF-8: strict refuses other bytes, lossy replaces them")
 	fs.Lookup("text").NoOptDefVal = parquet.TextStrict

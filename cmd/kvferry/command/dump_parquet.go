@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/inspect/dump"
+	"kvferry/inspect/redismem"
 	"kvferry/parquet"
 	"kvferry/record"
 )
@@ -19,8 +20,8 @@ func (f *dumpFlags) validateParquet() error {
 	switch {
 	case toStandard(f.output):
 		return usagef("--format parquet writes a directory: name a new one with -o")
-	case f.raw || f.dead || f.limit > 0 || f.keysOnly || f.encode == "base64" || len(f.keyspaces) > 0:
-		return usagef("--raw, --dead, --limit, --keys-only, --keyspace and --encode base64 do not go together with --format parquet")
+	case f.raw || f.dead || f.limit > 0 || f.encode == "base64" || len(f.keyspaces) > 0:
+		return usagef("--raw, --dead, --limit, --keyspace and --encode base64 do not go together with --format parquet")
 	}
 	return nil
 }
@@ -30,7 +31,11 @@ func (a *App) dumpParquet(cmd *cobra.Command, f *dumpFlags, d *Dataset, notes *n
 	var e *parquet.Export
 	d.Scan.RedisStrings = true
 	err = d.ordered(cmd.Context(), func() (err error) {
-		e, err = parquet.Create(f.output, parquet.ExportOptions{Text: f.text, Creator: "kvferry version " + a.Build.String(),
+		var keys func() parquet.Estimator
+		if f.keysOnly {
+			keys = func() parquet.Estimator { return new(redismem.Meter) }
+		}
+		e, err = parquet.Create(f.output, parquet.ExportOptions{Keys: keys, Text: f.text, Creator: "kvferry version " + a.Build.String(),
 			Source: d.Found.Format.Name(), Now: d.Scan.Now, Memory: d.Scan.Memory})
 		if err != nil {
 			return err

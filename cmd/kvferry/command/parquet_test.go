@@ -155,6 +155,34 @@ func firstOther(got, want []string) string {
 	return "one is shorter"
 }
 
+// TestParquetKeys checks that --keys-only has the keys, elements and bytes of the CSV, and that no command reads it for a whole.
+func TestParquetKeys(t *testing.T) {
+	t.Parallel()
+	src := golden(t, "kvrocks-mixed")
+	dir := parquetOf(t, "--keys-only", src)
+	if r := kvferry(t, "fingerprint", "parquet:"+dir); r.code == ExitOK || !strings.Contains(r.stderr, "rows of keys only") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	query := duckdb(t)
+	var got, want []string
+	for _, row := range query(fmt.Sprintf(`SELECT db, type, base64(key), coalesce(epoch_ms(expire_at)::VARCHAR, ''), elements, bytes
+		FROM read_parquet('%s/**/*.parquet') WHERE redis_bytes > bytes AND slot BETWEEN 0 AND 16383`, dir)) {
+		got = append(got, strings.Join(row, " "))
+	}
+	rows, err := csv.NewReader(strings.NewReader(ok(t, "dump", "--keys-only", "--format", "csv", "--encode", "base64", src))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows[1:] {
+		want = append(want, strings.Join(row, " "))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if len(got) < 100 || !slices.Equal(got, want) {
+		t.Errorf("DuckDB has %d keys, the dump %d: %s", len(got), len(want), firstOther(got, want))
+	}
+}
+
 // TestParquetDuckDB checks that DuckDB reads the same rows as our own dump has, value by value.
 func TestParquetDuckDB(t *testing.T) {
 	t.Parallel()
