@@ -153,7 +153,7 @@ func (d *Dataset) Close() error {
 	return d.source.Close()
 }
 
-// Format returns the name of the format: nemo, blackwidow, floyd, ardb, kvrocks, keydbflash, rdb or aof.
+// Format returns the name of the format: nemo, blackwidow, floyd, ardb, kvrocks, keydbflash, parquet, rdb or aof.
 func (d *Dataset) Format() string { return d.source.Format().Name() }
 
 // Databases returns the names of the databases, in order.

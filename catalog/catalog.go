@@ -13,6 +13,7 @@ import (
 	"kvferry/keydbflash"
 	"kvferry/kvrocks"
 	"kvferry/nemo"
+	"kvferry/parquet"
 	"kvferry/redis"
 	"kvferry/redis/aof"
 	"kvferry/redis/live"
@@ -46,7 +47,7 @@ type Driver struct {
 func Default() Catalog {
 	return Catalog{
 		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New(), ssdb.New(), keydbflash.New(),
-			redis.New(), aof.New(), live.New()},
+			redis.New(), aof.New(), live.New(), parquet.New()},
 		Drivers: []Driver{
 			{Name: "rocksdb", Open: rocks.Open, Create: rocks.Create, Peek: peekTables("rocksdb")},
 			{Name: "leveldb", Open: rocks.Open, Create: rocks.CreateLevelDB, Peek: peekTables("leveldb")},

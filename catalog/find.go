@@ -154,7 +154,7 @@ func onlyOther(ev *format.Evidence, kind string) (other string) {
 
 // checkPlace explains why a path cannot be a source. f is its format, or nil to detect it.
 func (c *Catalog) checkPlace(f format.Format, path string) error {
-	inDirectory := f != nil && f.Limits().Place == format.InDirectory
+	inDirectory := f != nil && (f.Limits().Place == format.InDirectory || f.Limits().Place == format.InTables)
 	switch {
 	case f != nil && f.Limits().Place == format.OnServer:
 		return nil

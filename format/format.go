@@ -35,7 +35,11 @@ const (
 	InFile                   // a file; - is standard input
 	InFiles                  // a file, or a directory of files
 	OnServer                 // an address
+	InTables                 // a directory of files with columns
 )
+
+// IsRedis reports whether servers of Redis's kind write such data.
+func (p Place) IsRedis() bool { return p == InFile || p == InFiles || p == OnServer }
 
 // Preparation is the name of the progress step that makes a source readable when it is opened; "" if no preparation
 // is needed.

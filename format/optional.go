@@ -86,7 +86,7 @@ func FieldsExpire(src Source) bool {
 		return f.FieldExpiry()
 	}
 	limits := src.Format().Limits() // of targets; readers of files and servers may support more
-	return limits.FieldExpiry || limits.FieldsRead || limits.Place != InDirectory
+	return limits.FieldExpiry || limits.FieldsRead || limits.Place.IsRedis()
 }
 
 // Filed is a Source that knows the files it reads.

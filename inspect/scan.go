@@ -106,24 +106,36 @@ func (s *Scan) Types(db string) record.TypeSet {
 
 // Parts cuts the source into independently readable parts: groups of types that share no keyspace, cut into spans.
 func (s *Scan) Parts() ([]Part, error) {
+	lookups := format.Lookups(s.spans())
+	return s.cut(true, func(size int64) int64 {
+		if s.workers() == 1 || lookups { // one worker gains nothing from spans, and finding their bounds costs reads
+			return 1
+		}
+		return min(size/spanBytes, maxSpans)
+	})
+}
+
+// Pieces cuts the source into parts of about some bytes on disk, each in key order. They depend on the source alone.
+func (s *Scan) Pieces(bytes int64) ([]Part, error) {
+	return s.cut(false, func(size int64) int64 { return size / bytes })
+}
+
+// cut cuts the source into parts; n returns the number of parts for some bytes on disk.
+func (s *Scan) cut(anyOrder bool, n func(size int64) int64) (out []Part, err error) {
 	dbs, err := s.Databases()
 	if err != nil {
 		return nil, err
 	}
-	var out []Part
 	keys := s.spans()
 	for _, db := range dbs {
 		for _, types := range format.Together(s.Source, db, s.Types(db)) {
 			size := s.Source.Size(db, types)
-			n := min(max(size/spanBytes, 1), maxSpans)
-			if s.workers() == 1 || format.Lookups(keys) { // one worker gains nothing from spans, and finding their bounds costs reads
-				n = 1
-			}
-			parts, err := Part{DB: db, Types: types, Bytes: size}.Cut(s.Source, n, true)
+			parts, err := Part{DB: db, Types: types, Bytes: size}.Cut(s.Source, max(n(size), 1), anyOrder)
 			if err != nil {
 				return nil, err
 			}
 			for _, p := range parts {
+				p.N = len(out)
 				out = append(out, limited(p, keys))
 			}
 		}
@@ -190,6 +202,11 @@ func (s *Scan) ordered(ctx context.Context, db string, byName bool) (record.Read
 // OpenSorted returns a reader of a part in (key, type) order, even if the source is unsorted.
 func (s *Scan) OpenSorted(ctx context.Context, p Part) (record.Reader, error) {
 	return s.open(ctx, p, s.memory()/4, nil)
+}
+
+// OpenShared is OpenSorted for one of several parts that are read at once.
+func (s *Scan) OpenShared(ctx context.Context, p Part) (record.Reader, error) {
+	return s.open(ctx, p, s.memory()/4/int64(s.workers()), nil)
 }
 
 // ByName returns a reader that sorts elements by name, for types whose elements have names. It may use 1/shares of

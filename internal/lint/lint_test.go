@@ -23,10 +23,12 @@ type rule struct {
 }
 
 // formats are the concrete formats: everything in the root that implements format.Format.
-var formats = []string{"nemo", "blackwidow", "ardb", "floyd", "kvrocks", "ssdb", "redis", "keydbflash"}
+var formats = []string{"nemo", "blackwidow", "ardb", "floyd", "kvrocks", "ssdb", "redis", "keydbflash", "parquet"}
 
 // rules are tried from the top; the first whose layer fits counts.
-var rules = slices.Concat(stateRules, formatRules(), []rule{
+var rules = slices.Concat(stateRules, []rule{
+	{"parquet/columns", []string{"record"}, "the columns of a file do not ask what its rows mean"},
+}, formatRules(), []rule{
 	{"record", nil, "everything imports record"},
 	{"store", []string{"record", "internal/sys/disk"}, "storage knows nothing of formats"},
 	{"store/rocks/base", []string{"store", "record"}, "the coding of numbers and keys stands below all files"},

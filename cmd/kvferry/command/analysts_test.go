@@ -65,7 +65,7 @@ func TestAnalysts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ tool, title, script string }{
-		{duckdbPath(), "DuckDB", `"$TOOL" -csv -noheader -f "$SCRIPT"`},
+		{redistest.DuckDB(), "DuckDB", `"$TOOL" -csv -noheader -f "$SCRIPT"`},
 		{onPath("sqlite3", "--version"), "sqlite3", `"$TOOL" shop.db < all.sql && "$TOOL" -csv shop.db < "$SCRIPT"`},
 		{onPath("python3", "-c", "import pandas"), "pandas", `"$TOOL" "$SCRIPT"`},
 		{onPath("jq", "--version"), "jq", `sh -e "$SCRIPT"`},
@@ -131,20 +131,6 @@ func onPath(name string, args ...string) string {
 		return ""
 	}
 	return path
-}
-
-// duckdbPath returns the path of duckdb on the PATH or in the directory of engines, or "".
-func duckdbPath() string {
-	dir := os.Getenv(redistest.EnginesVariable)
-	for _, pattern := range []string{"duckdb", "*/duckdb", "*/*/duckdb"} {
-		found, _ := filepath.Glob(filepath.Join(dir, pattern))
-		for _, f := range found {
-			if st, err := os.Stat(f); dir != "" && err == nil && st.Mode().IsRegular() {
-				return f
-			}
-		}
-	}
-	return onPath("duckdb", "--version")
 }
 
 // TestDumpSQL checks that sqlite3 has the rows of a dump as CSV, and that a database exists whole or not at all.

@@ -14,6 +14,7 @@ import (
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/text/jsonl"
 	"kvferry/internal/text/resp"
+	"kvferry/parquet"
 	"kvferry/record"
 )
 
@@ -37,6 +38,10 @@ Other formats:
         exists under several types, of which Redis holds one. Values of modules have no commands: they
         are left out, and the exit code is 4
   hex   physical rows as annotated bytes
+  parquet  a directory of Parquet files for DuckDB, Spark and other engines, named with -o: one row per
+           element, partitioned by type, in key order. It appears when it is complete, and kvferry reads
+           it as parquet:DIR. Keys and values are bytes; --text declares them as UTF-8. The columns are
+           in docs/formats/parquet.md
 
 CSV follows RFC 4180. A cell is empty if its column does not apply to the line:
 
@@ -66,6 +71,7 @@ CSV and SQL leave out consumer groups of streams. --csv-safe is for spreadsheets
 
 --keys-only prints elements and bytes instead of values: the number of elements (1 for a string) and the
 bytes of the key, fields, members and values. CSV has the columns db,type,key,expire_at_ms,elements,bytes.
+Parquet also has an estimate of the memory in Redis, the slot of a cluster and three levels of prefixes.
 
 --raw prints physical rows with their decoded fields, as JSON lines.
 
@@ -86,6 +92,7 @@ const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl
   kvferry dump --type hash --match 'user:*' /data/pika/dump
   kvferry dump --keys-only -o keys.jsonl.zst blackwidow:/data/new
   kvferry dump --format resp --type hash /data/pika/dump | redis-cli --pipe
+  kvferry dump --format parquet -o /data/export /data/pika/dump
   kvferry dump --raw --keyspace zsets/score_cf --limit 10 blackwidow:/data/new`
 
 // dumpFlags are the flags of dump.
@@ -101,6 +108,7 @@ type dumpFlags struct {
 	dead       bool
 	limit      int64
 	csvSafe    bool
+	text       string
 	wide       bool
 	columns    []string
 	jsonStyle  string
@@ -112,7 +120,7 @@ func (a *App) dump() *cobra.Command {
 	var f dumpFlags
 	cmd := &cobra.Command{
 		Use:     "dump SRC",
-		Short:   "Print a dataset as JSON, CSV, SQL, Redis commands or bytes",
+		Short:   "Print a dataset as JSON, CSV, SQL, Redis commands, bytes or Parquet",
 		Long:    dumpHelp,
 		Example: dumpExample,
 		Args:    exactArgs(1),
@@ -121,14 +129,16 @@ func (a *App) dump() *cobra.Command {
 	f.read.Register(cmd)
 	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "sql", "resp", "hex"), "output format")
+	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "sql", "resp", "hex", "parquet"), "output format")
 	choose(fs, &f.jsonStyle, "json-style", plain("pairs", "object"), "with --format jsonl or json, write hashes and sorted sets as lists of pairs, or as objects, with ISO times")
 	fs.BoolVar(&f.wide, "wide", false, "with --format csv, write a line per hash and a column per field")
 	fs.StringSliceVar(&f.columns, "columns", nil, "with --wide, only these fields, by `name`, in this order, separated by commas or repeated")
 	choose(fs, &f.encode, "encode", plain("text", "base64"), "encoding of keys and values")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
-	fs.BoolVar(&f.keysOnly, "keys-only", false, "print no values, but the number of elements and bytes of each key (json, jsonl, csv)")
+	fs.BoolVar(&f.keysOnly, "keys-only", false, "print no values, but the number of elements and bytes of each key (json, jsonl, csv, parquet)")
 	fs.BoolVar(&f.csvSafe, "csv-safe", false, "with --format csv, put a ' before text that a spreadsheet would read as a formula")
+	choose(fs, &f.text, "text", append([]option[string]{{"bytes", ""}}, plain(parquet.TextStrict, parquet.TextLossy)...), "with --format parquet, declare keys and values as UTF-8: strict refuses other bytes, lossy replaces them")
+	fs.Lookup("text").NoOptDefVal = parquet.TextStrict
 	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
 	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw prints it, separated by commas or repeated; with --raw or --format hex")
 	fs.BoolVar(&f.dead, "dead", false, "show deleted records that are still on disk")
@@ -144,6 +154,8 @@ func (f *dumpFlags) validate() error {
 	switch {
 	case f.encode == "base64" && f.format == "resp":
 		return usagef("--encode base64 and --format resp do not go together: Redis accepts any bytes")
+	case f.text != "" && f.format != formatParquet:
+		return usagef("--text goes with --format parquet")
 	case f.encode == "base64" && f.format == "sql":
 		return usagef("--encode base64 and --format sql do not go together: SQLite holds any bytes")
 	case (f.csvSafe || f.wide) && f.format != "csv":
@@ -156,6 +168,8 @@ func (f *dumpFlags) validate() error {
 		return usagef("--wide shows hashes: leave out --type")
 	case f.jsonStyle == "object" && (f.format != "json" && f.format != "jsonl" || f.raw):
 		return usagef("--json-style goes with --format jsonl and json")
+	case f.format == formatParquet:
+		return f.validateParquet()
 	case f.raw && f.format != "jsonl" && f.format != "hex":
 		return usagef("--raw and --format %s do not go together: rows are shown as jsonl or hex", f.format)
 	case f.rows() && (f.keysOnly || f.dead || f.encode == "base64"):
@@ -199,7 +213,14 @@ func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) (err err
 	show.start(d.Scan, f.read.readSteps())
 	var n int64
 	lossy := false
-	err = toOutput(cmd, f.output, func(w io.Writer) (err error) {
+	to := toOutput
+	if f.format == formatParquet {
+		to = func(*cobra.Command, string, func(io.Writer) error) (err error) {
+			n, err = a.dumpParquet(cmd, f, d, notes)
+			return err
+		}
+	}
+	err = to(cmd, f.output, func(w io.Writer) (err error) {
 		if f.rows() {
 			n, err = f.dumpRows(cmd.Context(), d, w)
 			return d.whole(err)

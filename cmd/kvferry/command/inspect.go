@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kvferry/format"
 	"kvferry/inspect/keyshape"
 	"kvferry/inspect/render"
 	"kvferry/inspect/stats"
@@ -122,7 +121,7 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 	err = d.ordered(cmd.Context(), func() (err error) {
 		counted, err = stats.Collect(cmd.Context(), &stats.Options{Scan: *d.Scan, Location: location, Stores: d.Stores, Top: f.top,
 			Delimiter: string(f.delimiter), Depth: f.depth,
-			Redis: f.redis || d.Opened.Source.Format().Limits().Place != format.InDirectory})
+			Redis: f.redis || d.Opened.Source.Format().Limits().Place.IsRedis()})
 		return err
 	})
 	show.end(err)

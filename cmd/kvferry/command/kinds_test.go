@@ -17,6 +17,7 @@ import (
 	"kvferry/floyd"
 	"kvferry/keydbflash"
 	"kvferry/kvrocks"
+	"kvferry/parquet"
 	"kvferry/record"
 	"kvferry/redis/aof"
 	"kvferry/redis/live"
@@ -189,6 +190,9 @@ var notPlanted = map[string]string{
 	record.LossScorePrecision: "TestDamage of ssdb",
 	keydbflash.FindSwapped:    "TestDatabases of keydbflash",
 	keydbflash.FindUnclean:    "TestForged of keydbflash",
+	parquet.FindUnlisted:      "TestDirectory of parquet",
+	parquet.FindIncomplete:    "the same",
+	parquet.FindReplacedText:  "TestText of parquet",
 	live.FindScanned:          "a server of other rights; TestSourceForbidden of redis/live",
 	live.FindFunctions:        "the same",
 	live.FindLibraryDiffers:   "a cluster; TestSourceCluster of redis/live",

@@ -59,3 +59,21 @@ func StartEngine(t testing.TB, path string, args ...string) *Server {
 	t.Helper()
 	return begin(&Server{binary: path, Dir: t.TempDir(), args: args, t: t})
 }
+
+// DuckDB returns the path of an executable duckdb in the directory of engines or on the PATH, or "".
+func DuckDB() string {
+	dir := os.Getenv(EnginesVariable)
+	for _, pattern := range []string{"duckdb", "*/duckdb", "*/*/duckdb"} {
+		found, _ := filepath.Glob(filepath.Join(dir, pattern))
+		for _, f := range found {
+			if st, err := os.Stat(f); dir != "" && err == nil && st.Mode().IsRegular() && st.Mode()&0o100 != 0 {
+				return f
+			}
+		}
+	}
+	path, err := exec.LookPath("duckdb")
+	if err != nil || exec.Command(path, "--version").Run() != nil {
+		return ""
+	}
+	return path
+}

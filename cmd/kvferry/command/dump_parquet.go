@@ -1,0 +1,61 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/inspect/dump"
+	"kvferry/inspect/redismem"
+	"kvferry/parquet"
+	"kvferry/record"
+)
+
+// formatParquet is the --format that writes a directory.
+const formatParquet = parquet.Name
+
+// validateParquet checks the flags of --format parquet.
+func (f *dumpFlags) validateParquet() error {
+	switch {
+	case toStandard(f.output):
+		return usagef("--format parquet writes a directory: name a new one with -o")
+	case f.raw || f.dead || f.limit > 0 || f.encode == "base64" || len(f.keyspaces) > 0:
+		return usagef("--raw, --dead, --limit, --keyspace and --encode base64 do not go together with --format parquet")
+	}
+	return nil
+}
+
+// dumpParquet writes a directory of Parquet files, which appears when it is complete, and returns the number of records.
+func (a *App) dumpParquet(cmd *cobra.Command, f *dumpFlags, d *Dataset, notes *noted) (n int64, err error) {
+	var e *parquet.Export
+	d.Scan.RedisStrings = true
+	err = d.ordered(cmd.Context(), func() (err error) {
+		var keys func() parquet.Estimator
+		if f.keysOnly {
+			keys = func() parquet.Estimator { return new(redismem.Meter) }
+		}
+		e, err = parquet.Create(f.output, parquet.ExportOptions{Keys: keys, Text: f.text, Creator: "kvferry version " + a.Build.String(),
+			Source: d.Found.Format.Name(), Now: d.Scan.Now, Memory: d.Scan.Memory})
+		if err != nil {
+			return err
+		}
+		if n, err = dump.Export(cmd.Context(), d.Scan, e); err != nil {
+			err = errors.Join(err, e.Abort())
+		}
+		return err
+	})
+	if err != nil {
+		return n, err
+	}
+	if err = d.whole(nil); err == nil {
+		err = e.Finish(notes.errs)
+	}
+	if err != nil {
+		return n, errors.Join(err, e.Abort())
+	}
+	if changed := e.Replaced(); changed > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: %s replaced: not UTF-8\n", record.Plural(changed, "value"))
+	}
+	return n, nil
+}

@@ -1,0 +1,204 @@
+package command
+
+import (
+	"encoding/base64"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"kvferry/fixtures"
+	"kvferry/internal/testkit/redistest"
+)
+
+// parquetOf dumps a source as Parquet.
+func parquetOf(t *testing.T, args ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out")
+	r := kvferry(t, append([]string{"dump", "--format", "parquet", "-o", dir}, args...)...)
+	if r.code != ExitOK && r.code != ExitFindings {
+		t.Fatalf("exit %d: %s", r.code, r.stderr)
+	}
+	return dir
+}
+
+// fingerprintParts returns the digests in a fingerprint.
+func fingerprintParts(t *testing.T, args ...string) string {
+	t.Helper()
+	r := kvferry(t, append([]string{"fingerprint"}, args...)...)
+	var file struct {
+		Databases, Parts []json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &file); err != nil || len(file.Parts) == 0 {
+		t.Fatalf("%v, exit %d: %s", err, r.code, r.stderr)
+	}
+	return fmt.Sprintf("%s", file.Parts)
+}
+
+// TestParquetGoldens checks that each golden database, and an RDB file with groups of streams and modules, has the same
+// fingerprint as its dump, which verify finds sound.
+func TestParquetGoldens(t *testing.T) {
+	t.Parallel()
+	var sources []string
+	for _, name := range fixtures.Names() {
+		if name != "rocks-modern" && !strings.HasSuffix(name, "-zlib") {
+			sources = append(sources, golden(t, name))
+		}
+	}
+	for _, name := range []string{"rdb-v90-basic", "rdb-module"} {
+		sources = append(sources, filepath.Join("..", "..", "..", "fixtures", "golden", name+".rdb.gz"))
+	}
+	for _, src := range sources {
+		dir := "parquet:" + parquetOf(t, "--expired", "keep", src)
+		if got, want := fingerprintParts(t, "--expired", "keep", dir), fingerprintParts(t, "--expired", "keep", src); got != want {
+			t.Errorf("%s: %s, want %s", src, got, want)
+		}
+		if r := kvferry(t, "verify", "--fail-on", "error", dir); r.code != ExitOK {
+			t.Errorf("%s: verify: exit %d: %s%s", src, r.code, r.stdout, r.stderr)
+		}
+	}
+}
+
+// TestParquetConverts converts a dump into another format.
+func TestParquetConverts(t *testing.T) {
+	t.Parallel()
+	src := golden(t, "bw-basic")
+	dir := parquetOf(t, "--workers", "3", src)
+	to := filepath.Join(t.TempDir(), "new")
+	ok(t, "convert", "parquet:"+dir, "blackwidow:"+to)
+	ok(t, "diff", src, to)
+	ok(t, "diff", "parquet:"+dir, to)
+	if again := parquetOf(t, "--workers", "1", src); treeOf(t, again) != treeOf(t, dir) {
+		t.Error("files depend on --workers")
+	}
+}
+
+// treeOf returns the names and the contents of a dataset's files.
+func treeOf(t *testing.T, dir string) (all string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*/*"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range append(paths, filepath.Join(dir, "_manifest.jsonl")) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += filepath.Base(path) + string(b)
+	}
+	return all
+}
+
+// duckdb returns a function that runs a query and returns its rows.
+func duckdb(t *testing.T) func(query string) [][]string {
+	t.Helper()
+	path := redistest.DuckDB()
+	if path == "" {
+		t.Skipf("SKIPPED: needs duckdb; %s names a directory with it", redistest.EnginesVariable)
+	}
+	return func(query string) [][]string {
+		t.Helper()
+		cmd := exec.Command(path, "-csv", "-noheader", "-c", query)
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", query, err, stderr.String())
+		}
+		rows, err := csv.NewReader(strings.NewReader(string(out))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+}
+
+// duckColumns are the columns as the dump with --format csv --encode base64 has them.
+const duckColumns = `base64(encode(db)), type, base64(key), coalesce(epoch_ms(expire_at)::VARCHAR, ''), CASE type WHEN 'list' THEN index::VARCHAR ELSE '' END,
+	coalesce(id, ''), coalesce(base64(field), ''), coalesce(base64(value), ''), coalesce(base64(member), ''), coalesce(printf('%.17g', score), ''),
+	coalesce(epoch_ms(field_expire_at)::VARCHAR, '')`
+
+// csvRows returns the rows of a dump as DuckDB has them.
+func csvRows(t *testing.T, src string) (out []string) {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(ok(t, "dump", "--format", "csv", "--encode", "base64", src))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows[1:] {
+		if row[1] == "stream" && row[5] == "" { // an empty stream
+			continue
+		}
+		row[0] = base64.StdEncoding.EncodeToString([]byte(row[0]))
+		if score, err := strconv.ParseFloat(row[9], 64); err == nil {
+			row[9] = strings.TrimPrefix(strings.ToLower(fmt.Sprintf("%.17g", score)), "+")
+		}
+		out = append(out, strings.Join(row, " "))
+	}
+	return out
+}
+
+// firstOther describes the first difference of two lists.
+func firstOther(got, want []string) string {
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			return fmt.Sprintf("%.300s, want %.300s", got[i], want[i])
+		}
+	}
+	return "one is shorter"
+}
+
+// TestParquetKeys checks that --keys-only has the keys, elements and bytes of the CSV, and that no command reads it for a whole.
+func TestParquetKeys(t *testing.T) {
+	t.Parallel()
+	src := golden(t, "kvrocks-mixed")
+	dir := parquetOf(t, "--keys-only", src)
+	if r := kvferry(t, "fingerprint", "parquet:"+dir); r.code == ExitOK || !strings.Contains(r.stderr, "rows of keys only") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	query := duckdb(t)
+	var got, want []string
+	for _, row := range query(fmt.Sprintf(`SELECT db, type, base64(key), coalesce(epoch_ms(expire_at)::VARCHAR, ''), elements, bytes
+		FROM read_parquet('%s/**/*.parquet') WHERE redis_bytes > bytes AND slot BETWEEN 0 AND 16383`, dir)) {
+		got = append(got, strings.Join(row, " "))
+	}
+	rows, err := csv.NewReader(strings.NewReader(ok(t, "dump", "--keys-only", "--format", "csv", "--encode", "base64", src))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows[1:] {
+		want = append(want, strings.Join(row, " "))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if len(got) < 100 || !slices.Equal(got, want) {
+		t.Errorf("DuckDB has %d keys, the dump %d: %s", len(got), len(want), firstOther(got, want))
+	}
+}
+
+// TestParquetDuckDB checks that DuckDB reads the same rows as our own dump has, value by value.
+func TestParquetDuckDB(t *testing.T) {
+	t.Parallel()
+	query := duckdb(t)
+	for _, src := range []string{golden(t, "bw-edge"), golden(t, "kvrocks-mixed"), golden(t, "ssdb-basic")} {
+		dir := parquetOf(t, src)
+		rows := query(fmt.Sprintf("SELECT %s FROM read_parquet('%s/**/*.parquet') WHERE kind IS NULL OR kind NOT IN ('stream','group','consumer','pending')", duckColumns, dir))
+		var got []string
+		for _, row := range rows {
+			got = append(got, strings.Join(row, " "))
+		}
+		want := csvRows(t, src)
+		slices.Sort(got)
+		slices.Sort(want)
+		if len(got) < 100 || !slices.Equal(got, want) {
+			t.Errorf("%s: DuckDB has %d rows, the dump %d: %s", src, len(got), len(want), firstOther(got, want))
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package parquet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+
+	"kvferry/format"
+	"kvferry/internal/sys/disk"
+	"kvferry/record"
+)
+
+// parquetFormat is the Format.
+type parquetFormat struct{}
+
+// New returns the format.
+func New() format.Format { return parquetFormat{} }
+
+// Name returns "parquet".
+func (parquetFormat) Name() string { return Name }
+
+// noTarget is the reason why the format is no target of a conversion.
+const noTarget = "kvferry dump --format parquet -o DIR writes it"
+
+// Limits returns the limits of the format.
+func (parquetFormat) Limits() format.Limits {
+	return format.Limits{
+		Place: format.InTables, Types: record.AllTypes, EmptyKey: true, MaxScore: math.Inf(1), SameName: true, FieldsRead: true,
+		FieldExpiry: true, StreamGroups: true, Unowned: true, NoTarget: noTarget,
+		Opaque:    []string{"module", "array", "keydb-cron", "dragonfly", record.Library.String()},
+		Databases: "as in the dumped dataset", Detail: "directories of kvferry dump --format parquet", ScoreDetail: "any float64",
+	}
+}
+
+// Detect looks for a manifest.
+func (parquetFormat) Detect(ev *format.Evidence) format.Verdict {
+	if ev.Head != nil {
+		return format.Verdict{}
+	}
+	if _, err := disk.Lstat(filepath.Join(ev.Dir, ManifestName)); err != nil {
+		return format.Verdict{Why: []string{"there is no " + ManifestName}}
+	}
+	return format.Verdict{Score: 100, Why: []string{"there is a " + ManifestName}}
+}
+
+// Open opens a source.
+func (f parquetFormat) Open(_ context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
+	m, err := readManifest(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no %s, which is written last: the directory is not complete, or kvferry dump --format parquet did not write it",
+			dir, ManifestName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(f, dir, m, o)
+	if err != nil {
+		return nil, err // not a nil *source in an interface
+	}
+	return s, nil
+}
+
+// Create refuses: dump writes the format.
+func (parquetFormat) Create(_ context.Context, location string, _ *format.CreateOptions) (format.Target, error) {
+	return nil, fmt.Errorf("%s: %s", location, noTarget)
+}

@@ -1,0 +1,207 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"kvferry/internal/sys/disk"
+	"kvferry/internal/text/jsonl"
+	"kvferry/parquet/columns"
+	"kvferry/record"
+)
+
+// ManifestName is the name of the file that is written last.
+const ManifestName = "_manifest.jsonl"
+
+// version is the version of the manifest and the columns.
+const version = 1
+
+// maxManifest limits the manifest that is read. A terabyte takes some megabytes.
+const maxManifest = 1 << 30
+
+// manifest lists the files of a dataset: a line for the dataset, one for each file and one for the end, whose sum is the
+// XXH3 of the lines before it.
+type manifest struct {
+	head  head
+	files []fileLine
+	end   end
+}
+
+// What a dataset has rows of.
+const (
+	rowsElements = "elements"
+	rowsKeys     = "keys"
+)
+
+type head struct {
+	Parquet int    `json:"kvferry_parquet"` // version
+	Creator string `json:"creator"`
+	Source  string `json:"source"` // format
+	Rows    string `json:"rows"`   // rowsElements or rowsKeys
+	Text    string `json:"text,omitempty"`
+	Now     string `json:"now"` // when expiry was evaluated
+}
+
+// fileLine is a file.
+type fileLine struct {
+	File    string      `json:"file"`
+	DB      jsonl.Text  `json:"db"`
+	Type    string      `json:"type,omitempty"`
+	Records int64       `json:"records"`
+	Rows    int64       `json:"rows"`
+	Size    int64       `json:"size"`
+	Tail    int64       `json:"tail"` // offset of the indexes and footer, whose XXH3 is Sum
+	Sum     string      `json:"sum"`
+	ByName  bool        `json:"by_name,omitempty"` // fields and members ascend in each record
+	Groups  []groupLine `json:"groups"`
+}
+
+// groupLine is a row group.
+type groupLine struct {
+	Rows  int64      `json:"rows"`
+	First jsonl.Text `json:"first"` // key
+	End   int64      `json:"end"`   // offset; the next row group begins there
+	Sum   string     `json:"sum"`   // XXH3 of its bytes; those of the first begin with the file
+}
+
+type end struct {
+	Files    int    `json:"files"`
+	Records  int64  `json:"records"`
+	Rows     int64  `json:"rows"`
+	Replaced int64  `json:"replaced,omitempty"` // values that were not UTF-8
+	Errors   int    `json:"errors,omitempty"`   // findings of the dump
+	Sum      string `json:"sum"`
+}
+
+func sumText(sum uint64) string { return fmt.Sprintf("%016x", sum) }
+
+// tail returns the indexes and the footer.
+func (f *fileLine) tail() columns.Section {
+	return columns.Section{Off: f.Tail, End: f.Size, Sum: parseSum(f.Sum)}
+}
+
+// section returns a row group.
+func (f *fileLine) section(group int) columns.Section {
+	g := &f.Groups[group]
+	s := columns.Section{End: g.End, Sum: parseSum(g.Sum), Rows: g.Rows}
+	if group > 0 {
+		s.Off = f.Groups[group-1].End
+	}
+	return s
+}
+
+// parseSum returns a checksum, which check has looked at.
+func parseSum(text string) uint64 {
+	sum, _ := strconv.ParseUint(text, 16, 64)
+	return sum
+}
+
+// append encodes the manifest.
+func (m *manifest) append(dst []byte) ([]byte, error) {
+	var out bytes.Buffer
+	out.Write(dst)
+	lines := json.NewEncoder(&out)
+	lines.SetEscapeHTML(false)
+	err := lines.Encode(&m.head)
+	for i := range m.files {
+		err = errors.Join(err, lines.Encode(&m.files[i]))
+	}
+	m.end.Sum = sumText(xxh3.Hash(out.Bytes()[len(dst):]))
+	err = errors.Join(err, lines.Encode(&m.end))
+	return out.Bytes(), err
+}
+
+// decodeManifest decodes a manifest.
+func decodeManifest(b []byte) (*manifest, error) {
+	m := &manifest{}
+	corrupt := func(off int, field string, err error) error {
+		return &record.CorruptError{Format: Name, Off: int64(off), Field: field, Err: err}
+	}
+	at := 0
+	for n := 0; at < len(b); n++ {
+		line, rest, ended := bytes.Cut(b[at:], []byte("\n"))
+		var into any = new(fileLine)
+		last := len(rest) == 0
+		switch {
+		case !ended:
+			return nil, corrupt(at, "manifest", record.ErrShort)
+		case n == 0:
+			into = &m.head
+		case last:
+			into = &m.end
+		}
+		if err := strictly(line, into); err != nil {
+			return nil, corrupt(at, "manifest", err)
+		}
+		if n == 0 && m.head.Parquet != version {
+			return nil, corrupt(at, "manifest", fmt.Errorf("version %d: %w", m.head.Parquet, record.ErrUnknown))
+		}
+		if f, ok := into.(*fileLine); ok {
+			if err := f.check(); err != nil {
+				return nil, corrupt(at, "manifest", err)
+			}
+			m.files = append(m.files, *f)
+		}
+		if last && n > 0 && m.end.Sum != sumText(xxh3.Hash(b[:at])) {
+			return nil, corrupt(at, "manifest", errors.New("checksum mismatch"))
+		}
+		at += len(line) + 1
+	}
+	if m.end.Sum == "" || m.end.Files != len(m.files) {
+		return nil, corrupt(len(b), "manifest", fmt.Errorf("%d files, the end says %d", len(m.files), m.end.Files))
+	}
+	return m, nil
+}
+
+// strictly decodes a line whose every field is known.
+func strictly(line []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if len(bytes.TrimSpace(line[d.InputOffset():])) > 0 {
+		return record.ErrTrailing
+	}
+	return nil
+}
+
+// check refuses names that lead elsewhere, and numbers that cannot be.
+func (f *fileLine) check() error {
+	if f.File != path.Clean(f.File) || !filepath.IsLocal(filepath.FromSlash(f.File)) || strings.Contains(f.File, `\`) {
+		return fmt.Errorf("file %q is not below the directory", f.File)
+	}
+	var rows, end int64
+	for _, g := range f.Groups {
+		if g.Rows <= 0 || g.End <= end || sumText(parseSum(g.Sum)) != g.Sum {
+			return fmt.Errorf("%s: a row group of %d rows from %d to %d", f.File, g.Rows, end, g.End)
+		}
+		rows, end = rows+g.Rows, g.End
+	}
+	if rows != f.Rows || rows == 0 || f.Tail != end || f.Tail > f.Size || sumText(parseSum(f.Sum)) != f.Sum {
+		return fmt.Errorf("%s: %d rows in row groups of %d; its tail is at %d of %d bytes", f.File, rows, f.Rows, f.Tail, f.Size)
+	}
+	return nil
+}
+
+// readManifest reads the manifest in a directory.
+func readManifest(dir string) (*manifest, error) {
+	name := filepath.Join(dir, ManifestName)
+	b, err := disk.ReadSmall(name, maxManifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := decodeManifest(b)
+	if c := (*record.CorruptError)(nil); errors.As(err, &c) {
+		c.File = name
+	}
+	return m, err
+}

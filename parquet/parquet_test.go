@@ -1,0 +1,541 @@
+package parquet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	parquetgo "github.com/parquet-go/parquet-go"
+
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/internal/testkit/formattest"
+	"kvferry/record"
+	"kvferry/store"
+)
+
+// export writes records as a dataset, in parts of the given readers.
+func export(t testing.TB, memory int64, text string, parts ...record.Reader) (string, error) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out")
+	e, err := Create(dir, ExportOptions{Creator: "test", Source: "test", Now: fixtures.Clock, Memory: memory, Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, r := range parts {
+		w, err := e.Part(n, record.AllTypes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fixtures.Pump(w, r); err != nil {
+			w.Abort()
+			return dir, errors.Join(err, e.Abort())
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, e.Finish(0)
+}
+
+// random returns records of all kinds.
+func random(n int, short bool) func(record.TypeSet) record.Reader {
+	return func(types record.TypeSet) record.Reader {
+		return fixtures.Records(5, n, fixtures.Options{DB: "0", Types: types, NaN: true, Expired: true, Short: short})
+	}
+}
+
+// byType returns a reader for each type.
+func byType(read func(record.TypeSet) record.Reader) (out []record.Reader) {
+	for _, t := range record.RedisTypes.Types() {
+		out = append(out, read(record.Of(t)))
+	}
+	return out
+}
+
+// sum returns the fingerprint of what byType reads.
+func sum(t testing.TB, read func(record.TypeSet) record.Reader) *record.Fingerprint {
+	t.Helper()
+	var f record.Fingerprint
+	for _, r := range byType(read) {
+		f.Merge(formattest.Sum(t, r))
+	}
+	return &f
+}
+
+// TestRoundTrip writes and reads random records, in one row group a type and in many.
+func TestRoundTrip(t *testing.T) {
+	for memory, n := range map[int64]int{1 << 30: 100, 1: 60} {
+		read := random(n, false)
+		dir, err := export(t, memory, "", byType(read)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src := formattest.Open(t, New(), dir, &format.OpenOptions{Options: store.Options{Salvage: true}})
+		formattest.CheckClean(t, src, 1<<20, read, record.Copied)
+		checkSpans(t, src, read)
+	}
+}
+
+// checkSpans reads the dataset in spans, and looks up keys.
+func checkSpans(t *testing.T, src format.Source, read func(record.TypeSet) record.Reader) {
+	t.Helper()
+	spans, err := src.Split("0", record.AllTypes, 9)
+	if err != nil || len(spans) < 2 {
+		t.Fatalf("%d spans, %v", len(spans), err)
+	}
+	env := &format.Env{Now: fixtures.Clock, Ledger: new(record.Ledger)}
+	var all record.Fingerprint
+	for _, s := range spans {
+		all.Merge(formattest.Sum(t, formattest.RecordsOf(t, src, "0", record.AllTypes, s, env)))
+	}
+	formattest.CheckEqual(t, &all, sum(t, read), false)
+	r := record.Walk(record.Merge(byType(read)...))
+	defer r.Close()
+	for n := 0; ; n++ {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if n%60 > 0 || h.Keyless != record.Keyed {
+			continue
+		}
+		found := formattest.RecordsOf(t, src, "0", record.Of(h.Type), format.KeySpan(h.Key), env)
+		if got, err := found.Next(); err != nil || !bytes.Equal(got.Key, h.Key) {
+			t.Fatalf("%s %q: %v, %v", h.Type, h.Key, got, err)
+		}
+		if got, err := found.Next(); err != io.EOF {
+			t.Fatalf("%s %q is followed by %v, %v", h.Type, h.Key, got, err)
+		}
+		found.Close()
+	}
+	gone := formattest.RecordsOf(t, src, "0", record.AllTypes, format.KeySpan([]byte("no such key")), env)
+	if h, err := gone.Next(); err != io.EOF {
+		t.Errorf("%v, %v", h, err)
+	}
+	gone.Close()
+}
+
+// TestParts checks that files are numbered by type and part, whichever part is done first.
+func TestParts(t *testing.T) {
+	one := func(db, key string) record.Reader {
+		r := fixtures.Records(1, 3, fixtures.Options{DB: db, Types: record.Of(record.String), Short: true})
+		return &prefixed{r, key}
+	}
+	dir, err := export(t, 1<<20, "", one("0", "a"), one("0", "b"), one("1", "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := readManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range m.files {
+		got = append(got, f.File+" "+string(f.DB)+" "+string(f.Groups[0].First[:1]))
+	}
+	if want := []string{"type=string/part-00001.parquet 0 a", "type=string/part-00002.parquet 0 b", "type=string/part-00003.parquet 1 a"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	src := formattest.Open(t, New(), dir, &format.OpenOptions{})
+	if dbs := src.Databases(); !slices.Equal(dbs, []string{"0", "1"}) || src.Layout() != format.LayoutDB || src.Types("1") != record.Of(record.String) {
+		t.Errorf("%q", dbs)
+	}
+}
+
+// prefixed puts a prefix before keys.
+type prefixed struct {
+	record.Reader
+	prefix string
+}
+
+func (p *prefixed) Next() (*record.Batch, error) {
+	b, err := p.Reader.Next()
+	if err != nil {
+		return nil, err
+	}
+	for i := range b.Records {
+		b.Records[i].Key = append([]byte(p.prefix), b.Records[i].Key...)
+	}
+	return b, nil
+}
+
+// TestText checks that bytes which are not UTF-8 are refused by name, or replaced and counted.
+func TestText(t *testing.T) {
+	r := func() record.Reader { return random(60, true)(record.RedisTypes) }
+	dir, err := export(t, 1<<20, TextStrict, r())
+	if err == nil || !strings.Contains(err.Error(), "is not UTF-8: leave --text out") {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) > 0 {
+		t.Errorf("%v is left, %v", entries, err)
+	}
+	if dir, err = export(t, 1<<20, TextLossy, r()); err != nil {
+		t.Fatal(err)
+	}
+	var told formattest.Findings
+	src := formattest.Open(t, New(), dir, &format.OpenOptions{Options: store.Options{Report: told.Report}})
+	if !strings.Contains(fmt.Sprint(told.Kinds()), FindReplacedText) {
+		t.Error(told.Kinds())
+	}
+	line := src.(*source).m.files[0]
+	f, err := src.(*source).file(&line)
+	if err != nil || !f.Metadata().Schema[1+colKey].ConvertedType.Valid {
+		t.Errorf("%v, %v", f, err)
+	}
+}
+
+// TestRefused checks directories that are no datasets, and targets that exist.
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := New().Open(context.Background(), dir, &format.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "no _manifest.jsonl") {
+		t.Error(err)
+	}
+	if v := New().Detect(&format.Evidence{Dir: dir}); v.Score != 0 {
+		t.Error(v)
+	}
+	if _, err := Create(dir, ExportOptions{}); !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
+	}
+	if _, err := New().Create(context.Background(), dir, nil); err == nil || !strings.Contains(err.Error(), "kvferry dump") {
+		t.Error(err)
+	}
+}
+
+// pumped writes records with few elements.
+func pumped(t *testing.T, to record.Writer, h record.Header, elems ...record.Element) {
+	t.Helper()
+	h.DB = "0"
+	w := to.(*part)
+	if err := errors.Join(w.Begin(&h), w.Elements(elems), w.End()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRareRecords writes what random records lack, a file for each of them, and reads it back.
+func TestRareRecords(t *testing.T) {
+	e, err := Create(filepath.Join(t.TempDir(), "out"), ExportOptions{Memory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.full = 0
+	w, err := e.Part(0, record.AllTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := func(n byte) []byte { return append(make([]byte, 15), n) }
+	b := func(s string) []byte { return []byte(s) }
+	pumped(t, w, record.Header{Type: record.Other, Key: record.Library.AppendName(nil, "lib"), Keyless: record.Library}, record.Element{Name: b("function"), Value: b("x")})
+	pumped(t, w, record.Header{Type: record.String, Key: b("a"), Native: "hyperloglog"}, record.Element{Value: b("v")})
+	pumped(t, w, record.Header{Type: record.Hash, Key: b("b")})
+	pumped(t, w, record.Header{Type: record.Other, Key: b("c")}, record.Element{Name: b("row"), Value: b("1")}, record.Element{Name: b("row"), Value: b("2")})
+	pumped(t, w, record.Header{Type: record.Other, Key: b("c2"), Native: "array"}, record.Element{Name: b("array"), Value: b("2")})
+	pumped(t, w, record.Header{Type: record.Stream, Key: b("d"), Last: id(9), Added: 12, MaxDeleted: id(8)},
+		record.Element{Name: id(1)}, record.Element{Name: id(2), Value: record.AppendPair(record.AppendPair(nil, b("f"), b("v")), b(""), nil)},
+		record.Element{Kind: record.Group, Name: b("g"), Value: record.AppendGroup(nil, &record.GroupState{Last: id(2), Read: -1})},
+		record.Element{Kind: record.Consumer, Name: b("g"), Value: record.AppendConsumer(nil, &record.ConsumerState{SeenMS: 5, ActiveMS: -1})},
+		record.Element{Kind: record.Pending, Name: b("g"), Value: record.AppendPending(nil, &record.PendingEntry{ID: id(1), DeliveredMS: 7, Count: 2})})
+	pumped(t, w, record.Header{Type: record.Stream, Key: b("e")})
+	if err := errors.Join(w.Close(), e.Finish(0)); err != nil {
+		t.Fatal(err)
+	}
+	src := formattest.Open(t, New(), e.dir, &format.OpenOptions{})
+	got := string(formattest.Lines(t, formattest.Records(t, src, "0", &format.Env{Now: fixtures.Clock})))
+	want := `{"db":"0","type":"other","key":"RlVOQ1RJT04gbGli","keyless":"function","expire_at_ms":0,"native":"ZnVuY3Rpb24=","value":"eA=="}
+{"db":"0","type":"string","key":"YQ==","expire_at_ms":0,"value":"dg=="}
+{"db":"0","type":"other","key":"Yw==","expire_at_ms":0,"native":"cm93","value":"MQ==","part1":"Mg=="}
+{"db":"0","type":"other","key":"YzI=","expire_at_ms":0,"native":"YXJyYXk=","value":"Mg=="}
+{"db":"0","type":"stream","key":"ZA==","expire_at_ms":0,"value":[["0-1",[]],["0-2",[["Zg==","dg=="],["",""]]]],"groups":[{"name":"Zw==","last_id":"0-2","entries_read":null,"consumers":[""],"pending":[["0-1",null,7,2]]}]}
+{"db":"0","type":"stream","key":"ZQ==","expire_at_ms":0,"value":[]}
+`
+	if got != want {
+		t.Errorf("%s", got)
+	}
+	if n, size := src.(format.Filed).Files(); n != 6 || size != src.Size("0", record.AllTypes) {
+		t.Errorf("%d files of %d bytes", n, size)
+	}
+}
+
+// TestLongKeys checks that a file ends before the bounds of long keys take much memory.
+func TestLongKeys(t *testing.T) {
+	e, err := Create(filepath.Join(t.TempDir(), "out"), ExportOptions{Memory: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := e.Part(0, record.AllTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 40 { // 16 KiB of bounds each; eight row groups are 512 KiB
+		pumped(t, w, record.Header{Type: record.Set, Key: fmt.Appendf(nil, "%08192d", i)}, record.Element{Name: []byte("m")})
+	}
+	if err := errors.Join(w.Close(), e.Finish(0)); err != nil {
+		t.Fatal(err)
+	}
+	m, err := readManifest(e.dir)
+	if err != nil || len(m.files) != 2 || m.files[0].Records != 32 || m.files[1].Records != 8 {
+		t.Errorf("%v, %+v", err, m)
+	}
+}
+
+// counter estimates a byte for each element.
+type counter struct{ n int64 }
+
+func (c *counter) Begin(*record.Header)            { c.n = 0 }
+func (c *counter) Elements(elems []record.Element) { c.n += int64(len(elems)) }
+func (c *counter) Bytes() int64                    { return c.n }
+
+type auditRow struct {
+	Key      []byte  `parquet:"key"`
+	Elements int64   `parquet:"elements"`
+	Bytes    int64   `parquet:"bytes"`
+	Redis    int64   `parquet:"redis_bytes"`
+	Slot     int64   `parquet:"slot"`
+	Prefix1  *[]byte `parquet:"prefix1,optional"`
+	Prefix2  *[]byte `parquet:"prefix2,optional"`
+	Prefix3  *[]byte `parquet:"prefix3,optional"`
+}
+
+// TestKeys writes a row for each record, and reads the columns.
+func TestKeys(t *testing.T) {
+	e, err := Create(filepath.Join(t.TempDir(), "out"), ExportOptions{Memory: 1 << 20, Keys: func() Estimator { return new(counter) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := e.Part(0, record.AllTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	member := []record.Element{{Name: []byte("ab")}, {Name: []byte("c")}}
+	long := strings.Repeat("x", maxPrefix)
+	for key, elems := range map[string][]record.Element{"a:b:c:d:e": member, "a:" + long + ":c": member[:1], "none": nil} {
+		h := record.Header{DB: "0", Type: record.Set, Key: []byte(key)}
+		p := w.(*keysPart)
+		if err := errors.Join(p.Begin(&h), p.Elements(elems), p.End()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := w.(*keysPart)
+	if err := errors.Join(p.Begin(&record.Header{DB: "0", Type: record.Stream, Key: []byte("s")}), p.End()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), e.Finish(0)); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	m, err := readManifest(e.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range m.files {
+		f, err := parquetgo.ReadFile[auditRow](filepath.Join(e.dir, line.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range f {
+			got[string(r.Key)] = fmt.Sprintf("%s %d %d %d %d", line.Type, r.Elements, r.Bytes, r.Redis, r.Slot)
+			for _, p := range []*[]byte{r.Prefix1, r.Prefix2, r.Prefix3} {
+				if p != nil {
+					got[string(r.Key)] += " " + string(*p)
+				}
+			}
+		}
+	}
+	want := map[string]string{"s": "stream 0 1 0 3828", "a:b:c:d:e": "set 2 12 2 7275 a: a:b: a:b:c:", "a:" + long + ":c": "set 1 262 1 15055 a:"}
+	if !maps.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestOddRows checks that rows which no version of kvferry writes are named, and cost only themselves.
+func TestOddRows(t *testing.T) {
+	id := make([]byte, 16)
+	for name, odd := range map[string]func(r *rows) error{
+		"kind":  func(r *rows) error { return r.row(&streamRow{kind: "new", id: id}) },
+		"entry": func(r *rows) error { return r.row(&streamRow{field: []byte("f"), value: []byte("v")}) },
+		"group": func(r *rows) error { return r.row(&streamRow{kind: kindGroup, value: []byte(`{"entries_read":1}`)}) },
+		"state": func(r *rows) error { return r.row(&streamRow{kind: kindGroup, id: id, value: []byte(`{"entries":1}`)}) },
+		"first row": func(r *rows) error {
+			r.h.Key = []byte("x2")
+			return r.row(&streamRow{kind: kindStream, value: []byte(`{"new":1}`)})
+		},
+		"deleted id": func(r *rows) error {
+			r.h.Key = []byte("x2")
+			return r.row(&streamRow{kind: kindStream, value: []byte(`{"max_deleted_id":"1"}`)})
+		},
+		"database": func(r *rows) error {
+			r.h.Key, r.db = []byte("x2"), []byte("7")
+			return r.row(&streamRow{kind: kindStream})
+		},
+	} {
+		e, err := Create(filepath.Join(t.TempDir(), "out"), ExportOptions{Memory: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := e.Part(0, record.AllTypes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pumped(t, w, record.Header{Type: record.Stream, Key: []byte("x1"), Last: id}, record.Element{Name: id, Value: record.AppendPair(nil, id, id)})
+		f := w.(*part).open[record.Stream]
+		if err := errors.Join(odd(&f.rows), f.wrote(1)); err != nil {
+			t.Fatal(err)
+		}
+		f.rows.db = []byte("0")
+		pumped(t, w, record.Header{Type: record.Stream, Key: []byte("x3"), Last: id})
+		if err := errors.Join(w.Close(), e.Finish(0)); err != nil {
+			t.Fatal(err)
+		}
+		var told formattest.Findings
+		var l record.Ledger
+		src := formattest.Open(t, New(), e.dir, &format.OpenOptions{})
+		r := formattest.Records(t, src, "0", &format.Env{Now: fixtures.Clock, Ledger: &l, Report: told.Report})
+		var keys []string
+		for {
+			h, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, string(h.Key))
+			for batch := make([]record.Element, 3); err == nil; {
+				_, err = r.Read(batch)
+			}
+		}
+		r.Close()
+		if got := told.Kinds(); !slices.Equal(got, []string{record.FindNewer}) || !slices.Equal(keys, []string{"x1", "x3"}) {
+			t.Errorf("%s: %q, keys %q", name, got, keys)
+		}
+		formattest.CheckLedger(t, &l)
+	}
+}
+
+// TestDirectory checks what is said of files that are missing, changed in size or not listed, and of a dump with errors.
+func TestDirectory(t *testing.T) {
+	read := random(20, true)
+	for want, change := range map[string]func(dir string) error{
+		record.FindMissingFile: func(dir string) error { return os.Remove(filepath.Join(dir, "type=hash/part-00001.parquet")) },
+		record.FindFileSize:    func(dir string) error { return os.Truncate(filepath.Join(dir, "type=set/part-00001.parquet"), 100) },
+		FindUnlisted: func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "type=set/part-00002.parquet"), nil, 0o644)
+		},
+		FindIncomplete: func(dir string) error {
+			m, err := readManifest(dir)
+			if err != nil {
+				return err
+			}
+			m.end.Errors = 2
+			b, err := m.append(nil)
+			return errors.Join(err, os.WriteFile(filepath.Join(dir, ManifestName), b, 0o644))
+		},
+	} {
+		dir, err := export(t, 1<<20, "", byType(read)...)
+		if err == nil {
+			err = change(dir)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told formattest.Findings
+		src := formattest.Open(t, New(), dir, &format.OpenOptions{Options: store.Options{Salvage: true, Report: told.Report}})
+		formattest.Sum(t, formattest.Records(t, src, "0", &format.Env{Now: fixtures.Clock, Report: told.Report}))
+		if got := told.Kinds(); !slices.Equal(got, []string{want}) {
+			t.Errorf("%q, want %s", got, want)
+		}
+		if _, err := New().Open(context.Background(), dir, &format.OpenOptions{}); (err != nil) != (want == record.FindMissingFile || want == record.FindFileSize) {
+			t.Errorf("%s: without salvage: %v", want, err)
+		}
+	}
+}
+
+// TestDamage changes and cuts each file of a dataset. Either something is said, or the records are what they were.
+func TestDamage(t *testing.T) {
+	read := random(4, true)
+	dir, err := export(t, 1, "", byType(read)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sum(t, read)
+	silent, n := 0, 0
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for i := range b {
+			if n++; i%389 > 0 {
+				continue
+			}
+			changed := bytes.Clone(b)
+			changed[i] ^= 1 << (i % 8)
+			tell(t, dir, path, changed, want, &silent)
+			if i%(389*4) == 0 {
+				tell(t, dir, path, b[:i], want, &silent)
+			}
+		}
+		return os.WriteFile(path, b, 0o644)
+	})
+	if err != nil || n < 1000 {
+		t.Fatal(n, err)
+	}
+	if silent > 0 {
+		t.Errorf("%d changes make other records without a finding", silent)
+	}
+}
+
+// tell reads the dataset with other bytes in a file.
+func tell(t *testing.T, dir, path string, b []byte, want *record.Fingerprint, silent *int) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, salvage := range []bool{true, false} {
+		var told formattest.Findings
+		src, err := New().Open(context.Background(), dir, &format.OpenOptions{Options: store.Options{Salvage: salvage, Report: told.Report}})
+		if err != nil {
+			continue
+		}
+		var l record.Ledger
+		all := new(record.Fingerprint)
+		for _, db := range src.Databases() {
+			r, err := src.Records(context.Background(), db, record.AllTypes, format.Span{}, &format.Env{Now: fixtures.Clock, Ledger: &l, Report: told.Report})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := fixtures.Sum(record.Booked(r, &l))
+			if err != nil && salvage && !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Fatalf("%s: %v", path, err)
+			}
+			if err != nil {
+				all = nil
+				break
+			}
+			all.Merge(f)
+		}
+		src.Close()
+		if all != nil && len(all.Diff(want, false)) > 0 && len(told.Kinds()) == 0 {
+			*silent++
+			t.Logf("%s: %d bytes", path, len(b))
+		}
+		if all != nil { // after an error a batch is not counted
+			formattest.CheckLedger(t, &l)
+		}
+	}
+}
