@@ -8,13 +8,20 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/internal/pass/sorted"
 	"kvferry/record"
 	"kvferry/serve/command"
+	"kvferry/store"
 )
 
 // scanner yields the keys of a span, each once.
 type scanner struct {
+	k    *Keyspace
+	ctx  context.Context
+	db   command.Database
+	span format.Span
+	past bool // it reads past damage
 	r    *record.Walker
 	prev []byte
 	any  bool // prev is a key
@@ -32,22 +39,55 @@ func (k *Keyspace) Scan(ctx context.Context, db command.Database, after []byte) 
 
 // keys returns the selected keys of a span.
 func (k *Keyspace) keys(ctx context.Context, db command.Database, span format.Span) (*scanner, error) {
-	s := &scanner{r: record.Walk(record.Concat())}
+	s := &scanner{k: k, ctx: ctx, db: db, span: span, r: record.Walk(record.Concat())}
 	if !db.Exists {
 		return s, nil
 	}
-	types, env := k.scan.Types(db.Name), k.env(func(record.Finding) {})
-	spans := format.Intersect(k.spans, []format.Span{span})
-	r := k.scan.Apply(ctx, k.scan.Spans(ctx, db.Name, types, spans, env), nil)
-	if !k.scan.Source.Sorted() {
-		r = sorted.Records(r, sorted.Options{Memory: env.Memory, TempDir: env.TempDir})
+	k.mu.Lock()
+	scan := k.past
+	k.mu.Unlock()
+	s.past = scan != nil
+	if scan == nil {
+		scan = k.scan
 	}
-	s.r = record.Walk(r)
+	s.open(scan)
 	return s, nil
 }
 
-// Next returns the next key.
+// open begins to read.
+func (s *scanner) open(scan *inspect.Scan) {
+	types, env := scan.Types(s.db.Name), s.k.env(func(record.Finding) {})
+	spans := format.Intersect(s.k.spans, []format.Span{s.span})
+	r := scan.Apply(s.ctx, scan.Spans(s.ctx, s.db.Name, types, spans, env), nil)
+	if !scan.Source.Sorted() {
+		r = sorted.Records(r, sorted.Options{Memory: env.Memory, TempDir: env.TempDir})
+	}
+	s.r = record.Walk(r)
+}
+
+// Next returns the next key. After damage it goes on behind what cannot be read.
 func (s *scanner) Next() (*record.Header, error) {
+	h, err := s.next()
+	var block *store.BlockError
+	if s.past || !errors.As(err, &block) {
+		return h, explained(err)
+	}
+	scan, none := s.k.readPast()
+	if scan == nil {
+		return nil, errors.Join(err, none)
+	}
+	if s.any {
+		s.span.Lo = append(bytes.Clone(s.prev), 0)
+	}
+	s.past = true
+	if err := s.r.Close(); err != nil {
+		return nil, err
+	}
+	s.open(scan)
+	return s.next()
+}
+
+func (s *scanner) next() (*record.Header, error) {
 	for {
 		h, err := s.r.Next()
 		if err != nil {
@@ -107,9 +147,12 @@ func (k *Keyspace) count(db command.Database, c *count) {
 	defer k.wg.Done()
 	defer close(c.done)
 	spans, err := k.scan.Source.Split(db.Name, k.scan.Types(db.Name), countSpans)
+	if block := (*store.BlockError)(nil); errors.As(err, &block) {
+		spans, err = []format.Span{{}}, nil
+	}
 	var total command.Count
 	for i := 0; err == nil && i < len(spans); i++ {
-		if err = k.countSpan(k.ctx, db, spans[i], &total); err != nil {
+		if err = k.countSpan(db, spans[i], &total, c); err != nil {
 			break
 		}
 		k.mu.Lock()
@@ -119,8 +162,11 @@ func (k *Keyspace) count(db command.Database, c *count) {
 	}
 }
 
-func (k *Keyspace) countSpan(ctx context.Context, db command.Database, span format.Span, total *command.Count) (err error) {
-	s, err := k.keys(ctx, db, span)
+// countAtLeast is the number of keys between updates of an estimate that is too low.
+const countAtLeast = 1024
+
+func (k *Keyspace) countSpan(db command.Database, span format.Span, total *command.Count, c *count) (err error) {
+	s, err := k.keys(k.ctx, db, span)
 	if err != nil {
 		return err
 	}
@@ -136,6 +182,11 @@ func (k *Keyspace) countSpan(ctx context.Context, db command.Database, span form
 		total.Keys++
 		if h.ExpireMS != 0 {
 			total.Expires++
+		}
+		if total.Keys%countAtLeast == 0 {
+			k.mu.Lock()
+			c.n.Keys, c.n.Expires = max(c.n.Keys, total.Keys), max(c.n.Expires, total.Expires)
+			k.mu.Unlock()
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"kvferry/internal/pass/sorted"
 	"kvferry/record"
 	"kvferry/serve/command"
+	"kvferry/store"
 )
 
 // damage collects the findings of a pass about a key.
@@ -37,6 +38,15 @@ func (d *damage) err(key []byte) error {
 		return nil
 	}
 	return &command.DamagedError{Key: bytes.Clone(key), What: d.what}
+}
+
+// judged makes an error of reading damage the error of the key.
+func judged(key []byte, err error) error {
+	var block *store.BlockError
+	if errors.As(err, &block) {
+		return &command.DamagedError{Key: bytes.Clone(key), What: err.Error()}
+	}
+	return explained(err)
 }
 
 // value is a record that is being read.
@@ -65,7 +75,7 @@ func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, wa
 		if err == nil {
 			err = v.found.err(key)
 		}
-		if err = errors.Join(err, v.Close()); err != nil {
+		if err = errors.Join(judged(key, err), v.Close()); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +145,7 @@ func (v *value) Read(dst []record.Element) (int, error) {
 			return 0, damage
 		}
 	}
-	return n, err
+	return n, judged(v.key, err)
 }
 
 // Close ends the pass.
