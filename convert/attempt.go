@@ -13,8 +13,8 @@ import (
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
-	"kvferry/convert/workers"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/parallel"
@@ -29,21 +29,23 @@ type attempt struct {
 	resort string      // how the source's tables are out of order; "" if they are sorted
 	state  *work.State // of an earlier process
 
-	id      *work.Identity
-	rules   *transfer.Rules
-	src     format.Source
-	sources disk.Sources // files that src reads
-	target  format.Target
-	stores  *result.Stored // findings of the source's stores
-	refused *atomic.Bool
-	results []*result.Result  // by task number; nil for unfinished tasks
-	counter inventory.Counter // counts the output of builders
-	made    *inventory.Census // of the finished target
-	opened  inventory.Stores  // of the finished target
-	// reported is the encoded report.
-	reported []byte
+	id       *work.Identity
+	rules    *transfer.Rules
+	src      format.Source
+	sources  disk.Sources // files that src reads
+	target   format.Target
+	stores   *result.Stored // findings of the source's stores
+	refused  *atomic.Bool
+	results  []*result.Result  // by task number; nil for unfinished tasks
+	counter  inventory.Counter // counts the output of builders
+	made     *inventory.Census // of the finished target
+	back     format.Source     // the finished target; nil if it is not read back
+	opened   inventory.Stores  // of the finished target
+	rep      *Report
+	reported []byte // the encoded report
+	closed   bool   // source and target are closed
 	timings  Timings
-	cores    *workers.Cores
+	cores    *pass.Cores
 }
 
 // attempt starts a pass.
@@ -60,14 +62,40 @@ func (a *attempt) abort() {
 	}
 }
 
-// convert runs the phases. It closes everything that can still fail before it publishes the target.
-func (a *attempt) convert(ctx context.Context) (*Report, error) {
-	rep, err := a.prepare(ctx)
-	if err = a.sources.Err(err); err != nil {
-		return rep, a.leaves(err)
+// abandon closes source and target of a failed attempt, and aborts the target unless its work is kept.
+func (a *attempt) abandon(err error) error {
+	if !a.closed {
+		err = a.leaves(a.sources.Err(errors.Join(err, a.close())))
 	}
-	rep.Earlier, err = a.publish()
-	return rep, err
+	if a.unordered(err) != nil || !a.resumable(err) {
+		a.abort()
+	}
+	return err
+}
+
+// unordered returns the error of tables out of order, which another attempt sorts; nil if err is another one.
+func (a *attempt) unordered(err error) (order *store.OrderError) {
+	if a.resort == "" {
+		errors.As(err, &order)
+	}
+	return order
+}
+
+// leave closes everything that can still fail before the target is published.
+func (a *attempt) leave(context.Context) error {
+	err := a.sources.Err(a.close())
+	a.closed = true
+	if err != nil {
+		err = a.leaves(err)
+	}
+	return err
+}
+
+// close closes the target and the source.
+func (a *attempt) close() error {
+	err := errors.Join(closeSource(a.back), closeSource(a.src))
+	a.back, a.src = nil, nil
+	return err
 }
 
 // leaves adds to an error a description of the data left on the server.
@@ -80,40 +108,15 @@ func (a *attempt) leaves(err error) error {
 	return err
 }
 
-// prepare builds and proves the target and writes its report, ready to publish.
-func (a *attempt) prepare(ctx context.Context) (rep *Report, err error) {
-	if err := a.openSource(ctx); err != nil {
-		return nil, err
-	}
-	defer closing(&err, a.src.Close)
-	if err := a.identify(); err != nil {
-		return nil, err
-	}
-	a.setRules()
-	back, err := a.write(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if back != nil {
-		defer closing(&err, back.Close)
-	}
-	return a.conclude(ctx, back)
-}
-
 // openSource opens the source. If resort is set, stores sort its tables.
 func (a *attempt) openSource(ctx context.Context) (err error) {
-	name, start := a.o.preparation(), time.Now()
-	if name != "" {
-		a.meter.Enter(name)
-	}
+	start := time.Now()
 	if a.src, err = a.open(ctx); err != nil {
 		return err
 	}
-	if name != "" {
+	if name := a.o.Source.Format.Limits().Place.Preparation(); name != "" {
 		a.timings.Prepare, a.timings.Preparation = time.Since(start).Seconds(), name
 	}
-	a.meter.Enter("plan")
-	a.meter.Doing("divides the source into tasks")
 	if a.resort != "" {
 		a.stores.Report(record.Finding{Kind: "key-order", Severity: record.Warning, Detail: a.resort})
 	}
@@ -128,7 +131,7 @@ func (a *attempt) open(ctx context.Context) (format.Source, error) {
 		so.TempDir = a.o.TempDir
 		so.Report = a.stores.Report
 		so.Sources = &a.sources
-		if a.o.preparation() != "" {
+		if a.o.Source.Format.Limits().Place.Preparation() != "" {
 			so.Copied = a.meter.Copied
 		}
 	})
@@ -141,8 +144,10 @@ func (a *attempt) refuse(kind string) {
 	}
 }
 
-// identify computes the run's identity. If the work directory belongs to another run, it returns a *work.ResumeError.
-func (a *attempt) identify() error {
+// identify computes the run's identity and its rules. If the work directory belongs to another run, it returns a
+// *work.ResumeError.
+func (a *attempt) identify(context.Context) error {
+	a.meter.Doing("divides the source into tasks")
 	if was := a.state.ID; was != nil && !a.o.NowGiven {
 		a.o.Now = was.Now
 	}
@@ -161,7 +166,9 @@ func (a *attempt) identify() error {
 		id = was
 	}
 	a.id = id
-	a.cores = workers.NewCores(a.o.Workers)
+	a.cores = pass.NewCores(a.o.Workers)
+	a.timings.Resumed = a.state.ID != nil
+	a.setRules()
 	return nil
 }
 
@@ -196,56 +203,44 @@ func (a *attempt) lapse() *transfer.Lapse {
 	return transfer.NewLapse(a.id.Began)
 }
 
-// write builds the target, or finds it already built, and returns it reopened.
-func (a *attempt) write(ctx context.Context) (format.Source, error) {
-	a.timings.Resumed = a.state.ID != nil
-	if a.state.Made != nil && a.o.Target.Address == "" {
-		a.results, a.made = a.state.Tasks, a.state.Made
-		a.stores.Adopt(a.state.Tasks)
-		return a.reread(ctx)
-	}
-	if err := a.restore(); err != nil {
-		return nil, err
-	}
-	if err := a.begin(ctx); err != nil {
-		return nil, err
-	}
-	if err := a.foresee(ctx); err != nil {
-		return nil, err
-	}
-	if err := a.checkSpace(ctx); err != nil {
-		return nil, err
-	}
-	start := time.Now()
+// isMade reports whether an earlier process finished the target.
+func (a *attempt) isMade() bool { return a.state.Made != nil && a.o.onDisk() }
+
+func (a *attempt) unmade() bool { return !a.isMade() }
+
+// takeOver opens the target that an earlier process finished.
+func (a *attempt) takeOver(ctx context.Context) (err error) {
+	a.results, a.made = a.state.Tasks, a.state.Made
+	a.stores.Adopt(a.state.Tasks)
+	a.back, err = a.reread(ctx)
+	return err
+}
+
+// transfer runs the tasks and decides whether their target may be published.
+func (a *attempt) transfer(ctx context.Context) error {
 	if err := a.runTasks(ctx, "convert", true); err != nil {
-		return nil, err
+		return err
 	}
-	a.timings.Run = time.Since(start).Seconds()
+	return a.judgeTasks()
+}
+
+// judgeTasks decides from the results of the tasks whether the target may be published.
+func (a *attempt) judgeTasks() error {
 	t, err := a.sum()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := a.judge(t, t.Losses.List()); err != nil {
-		return nil, err
-	}
-	return a.finish(ctx)
+	return a.judge(t, t.Losses.List())
 }
 
 // foresee runs the tasks once without writing. It detects losses and existing keys before the first write, because
 // data written to a server stays there.
 func (a *attempt) foresee(ctx context.Context) error {
-	if a.o.Target.Address == "" {
-		return nil
-	}
 	adopted := slices.Clone(a.results)
 	if err := a.runTasks(ctx, "count", false); err != nil {
 		return err
 	}
-	t, err := a.sum()
-	if err != nil {
-		return err
-	}
-	if err := a.judge(t, t.Losses.List()); err != nil {
+	if err := a.judgeTasks(); err != nil {
 		return err
 	}
 	a.results = adopted
@@ -254,8 +249,8 @@ func (a *attempt) foresee(ctx context.Context) error {
 
 // restore brings back the tables of an earlier process that died while it finished the target. Data on a server needs
 // no restore.
-func (a *attempt) restore() error {
-	if a.o.Target.Address != "" {
+func (a *attempt) restore(context.Context) error {
+	if a.o.onServer() {
 		return nil
 	}
 	restored, err := a.work.Restore()
@@ -266,15 +261,11 @@ func (a *attempt) restore() error {
 	return a.work.Clear()
 }
 
-// begin creates the target, plans, and writes the first line of the journal.
-func (a *attempt) begin(ctx context.Context) error {
-	var err error
-	if a.state.ID != nil {
-		if a.target, err = a.create(ctx, a.id.Plan.TargetDBs); err != nil {
-			return err
-		}
-		return a.adopt()
-	}
+// isPlanned reports whether an earlier process planned the tasks.
+func (a *attempt) isPlanned() bool { return a.state.ID != nil }
+
+// planNew creates the target and plans its tasks.
+func (a *attempt) planNew(ctx context.Context) error {
 	// A process that died before its first line may have left an empty target.
 	if err := disk.RemoveAll(a.work.Data()); err != nil {
 		return err
@@ -286,8 +277,21 @@ func (a *attempt) begin(ctx context.Context) error {
 	if l, ok := a.target.(format.Loaded); ok {
 		a.id.Target = l.Earlier()
 	}
-	a.o.crash("planned")
-	return a.work.Append(work.Entry{Plan: a.id})
+	return nil
+}
+
+// planned is the first line of the journal.
+func (a *attempt) planned() work.Entry { return work.Entry{Plan: a.id} }
+
+// isNew reports whether no earlier process left tasks to take up.
+func (a *attempt) isNew() bool { return a.state.ID == nil || a.isMade() }
+
+// takeUp creates the target and takes over the tasks of an earlier process.
+func (a *attempt) takeUp(ctx context.Context) (err error) {
+	if a.target, err = a.create(ctx, a.id.Plan.TargetDBs); err != nil {
+		return err
+	}
+	return a.adopt()
 }
 
 // plan creates the target and plans its tasks. If databases are found only by scanning rows, unreadable data may hide

@@ -14,6 +14,7 @@ import (
 	"kvferry/convert/result"
 	"kvferry/convert/work"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
@@ -111,7 +112,7 @@ func TestChangedBeforePublishing(t *testing.T) {
 func TestAdoptsTables(t *testing.T) {
 	var adopted []int
 	a := &attempt{run: &run{}, state: &work.State{Tasks: []*result.Result{{N: 0}, {N: 1}, {N: 2}}}, stores: &result.Stored{}, target: adopting{nil, &adopted}}
-	a.id = &work.Identity{Plan: &plan.Plan{Tasks: []plan.Task{{N: 0, Group: 1}, {N: 1}, {N: 2, Group: record.AllTypes}}}}
+	a.id = &work.Identity{Plan: &plan.Plan{Tasks: []pass.Task{{N: 0, Group: 1}, {N: 1}, {N: 2, Group: record.AllTypes}}}}
 	if err := a.adopt(); err != nil || !slices.Equal(adopted, []int{0, 2}) {
 		t.Errorf("the target adopts %d, %v", adopted, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"kvferry/convert/work"
@@ -32,33 +33,39 @@ func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 		return nil, errOnServer
 	}
 	d := &dryRun{create: o.Target.Create, tempDir: o.TempDir}
-	return o.rehearse(o.drySteps(), func(a *attempt) (*Report, error) {
-		d.usage = disk.Watch(a.work.Path)
-		defer d.usage.Stop()
-		return d.run(ctx, a)
-	})
+	defer func() { d.usage.Stop() }()
+	return o.rehearse(ctx, d.phases(o))
 }
 
-// rehearse calls do with an attempt that writes temporary files only. If it finds tables out of order, it starts over
-// with sorted ones.
-func (o *Options) rehearse(steps []progress.Step, do func(*attempt) (*Report, error)) (rep *Report, err error) {
+// rehearse runs the phases of an attempt that writes temporary files only. If it finds tables out of order, it starts
+// over with sorted ones.
+func (o *Options) rehearse(ctx context.Context, phases []phase) (rep *Report, err error) {
 	dir, err := disk.MkdirTemp(o.TempDir, "kvferry-")
 	if err != nil {
 		return nil, err
 	}
 	defer closing(&err, func() error { return disk.RemoveAll(dir) })
 	o.Target.Create, o.TempDir = discard, dir
-	r := &run{o: o, work: &work.Dir{Target: o.Target.Path, Path: dir}, began: time.Now(), meter: progress.Start(steps, o.Progress)}
+	r := &run{o: o, work: &work.Dir{Target: o.Target.Path, Path: dir}, began: time.Now(),
+		meter: progress.Start(o.steps(phases), o.Progress)}
 	defer r.meter.Close()
 	if err := disk.Mkdir(r.work.Spools()); err != nil {
 		return nil, err
 	}
-	rep, err = do(r.attempt(new(work.State), ""))
-	var order *store.OrderError
-	if errors.As(err, &order) {
-		return do(r.attempt(new(work.State), order.Error()))
+	a := r.attempt(new(work.State), "")
+	err = a.try(ctx, phases)
+	if order := a.unordered(err); order != nil {
+		a = r.attempt(new(work.State), order.Error())
+		err = a.try(ctx, phases)
 	}
-	return rep, err
+	return a.rep, err
+}
+
+// try runs phases and closes source and target.
+func (a *attempt) try(ctx context.Context, phases []phase) error {
+	err := a.do(ctx, phases)
+	a.abort()
+	return a.sources.Err(errors.Join(err, a.close()))
 }
 
 // dryRun is the state of a dry run beyond its attempt.
@@ -67,65 +74,66 @@ type dryRun struct {
 	tempDir string           // of the conversion
 	usage   *disk.Usage      // of temporary files
 	opened  int64            // bytes of them after the source was opened
+	planned time.Duration    // until then
 }
 
-// run runs the tasks without writing, and converts a sample.
-func (d *dryRun) run(ctx context.Context, a *attempt) (rep *Report, err error) {
-	defer func() { err = a.sources.Err(err) }()
-	end, err := a.beginDry(ctx)
-	if err != nil {
-		return nil, err
+// phases returns the phases of a dry run.
+func (d *dryRun) phases(o *Options) []phase {
+	out := slices.Concat([]phase{{name: "watched", run: d.watch}}, planning, []phase{{name: "begun", run: d.begin}})
+	if !o.Estimate {
+		out = append(out, counting...)
 	}
-	defer closing(&err, end)
-	planned := time.Since(a.began)
-	d.opened = d.usage.Now()
+	return append(out, phase{name: "sampled", step: "sample", weight: 0.05, sized: true, run: d.sample})
+}
+
+// watch begins to measure temporary files.
+func (d *dryRun) watch(a *attempt, _ context.Context) error {
+	d.usage.Stop()
+	d.usage = disk.Watch(a.work.Path)
+	return nil
+}
+
+// begin records time and temporary files of the preparation.
+func (d *dryRun) begin(a *attempt, _ context.Context) error {
+	d.planned, d.opened = time.Since(a.began), d.usage.Now()
 	d.usage.Reset()
-	start := time.Now()
-	if !a.o.Estimate {
-		if err := a.runTasks(ctx, "read", false); err != nil {
-			return nil, err
-		}
-	}
-	est, err := d.estimate(ctx, a, planned)
+	return nil
+}
+
+// sample converts a sample, and makes the report.
+func (d *dryRun) sample(a *attempt, ctx context.Context) error {
+	est, err := d.estimate(ctx, a)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	t, err := a.sum()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	rep = a.report(t)
+	rep := a.report(t)
 	rep.DryRun, rep.Estimate, rep.Proof.Why = true, est, "nothing was written"
 	rounded := int64(len(a.id.Plan.Tasks)) // task sizes are rounded down
 	rep.Sampled = a.o.Estimate && est.SampleBytes+rounded < est.SourceBytes
-	rep.Timings = Timings{Prepare: a.timings.Prepare, Preparation: a.timings.Preparation, Run: time.Since(start).Seconds(), Total: time.Since(a.began).Seconds()}
+	all := time.Since(a.began)
+	rep.Timings = Timings{Prepare: a.timings.Prepare, Preparation: a.timings.Preparation, Run: (all - d.planned).Seconds(), Total: all.Seconds()}
 	if rep.Sampled {
 		rep.Unseen = a.unseen(rep)
 	}
+	a.rep = rep
 	if err := a.judge(t, rep.Losses); err != nil {
-		return rep, err
+		return err
 	}
-	return rep, a.conflicts()
+	return a.conflicts()
 }
 
-// beginDry opens and plans the source of an attempt that does not write. end closes it.
-func (a *attempt) beginDry(ctx context.Context) (end func() error, err error) {
-	if err := a.openSource(ctx); err != nil {
-		return nil, err
-	}
-	if err = a.identify(); err == nil {
-		a.setRules()
-		a.rules.Dry = true
-		err = a.plan(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(err, a.src.Close())
-	}
-	return func() error {
-		a.target.Abort()
-		return a.src.Close()
-	}, nil
+// planTrial plans the tasks of a conversion that writes nothing.
+func (a *attempt) planTrial(ctx context.Context) error {
+	a.rules.Dry = true
+	return a.plan(ctx)
 }
+
+// count runs the tasks without writing.
+func (a *attempt) count(ctx context.Context) error { return a.runTasks(ctx, "read", false) }
 
 // unseen lists the types of the source that do not occur in the sample, neither converted nor lost.
 func (a *attempt) unseen(rep *Report) (out []string) {
@@ -153,8 +161,8 @@ func (a *attempt) unseen(rep *Report) (out []string) {
 
 // estimate predicts the cost of the conversion. It returns nil for a server, because a sample would have to be
 // written there. With Options.Estimate the sample's results become the results of the run.
-func (d *dryRun) estimate(ctx context.Context, a *attempt, planned time.Duration) (*Estimate, error) {
-	if a.o.Target.Address != "" {
+func (d *dryRun) estimate(ctx context.Context, a *attempt) (*Estimate, error) {
+	if a.o.onServer() {
 		return nil, nil
 	}
 	est, results, err := a.estimate(ctx, d.create, filepath.Join(a.work.Path, "sample"), a.o.sampleBudget(a.id.Plan.Bytes), true)
@@ -164,7 +172,7 @@ func (d *dryRun) estimate(ctx context.Context, a *attempt, planned time.Duration
 	if a.o.Estimate {
 		a.results = results
 	}
-	est.Seconds += planned.Seconds()
+	est.Seconds += d.planned.Seconds()
 	est.Prepare = a.timings.Prepare
 	est.TempBytes = max(est.TempBytes, d.usage.Peak()-d.opened) + d.opened
 	if a.src.Format().Limits().Place == format.InFiles {

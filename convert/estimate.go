@@ -14,8 +14,8 @@ import (
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
-	"kvferry/convert/workers"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
 	"kvferry/store"
 )
@@ -95,24 +95,16 @@ func (a *attempt) estimator(s *plan.Sample, create store.CreateFunc, dir string)
 	id.Plan = &plan
 	r := &run{o: &o, work: &work.Dir{Target: filepath.Join(dir, "target"), Path: dir}}
 	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*result.Result, len(s.Tasks))}
-	x.cores = workers.NewCores(o.Workers)
+	x.cores = pass.NewCores(o.Workers)
 	rules := *a.rules
 	rules.TempDir, rules.Meter, rules.Renames = x.work.Spools(), nil, nil
 	rules.Refused, rules.Allows = x.refused, func(string) bool { return true }
 	_, sectioned := format.As[format.Sectioned](a.src)
 	rules.SortSections = sectioned && !plan.AnyOrder
 	// The memory of a task shrinks with its size, so that it spills like a task of the plan.
-	rules.Memory = workers.NewShares(o.Memory/4, pointers(a.id.Plan.Tasks), o.Workers)
+	rules.Memory = pass.NewShares(o.Memory/4, a.id.Plan.Tasks, o.Workers)
 	x.rules = &rules
 	return &estimator{attempt: x, sample: s, of: a, took: make([]time.Duration, len(s.Tasks))}
-}
-
-func pointers(tasks []plan.Task) []*plan.Task {
-	out := make([]*plan.Task, len(tasks))
-	for i := range tasks {
-		out[i] = &tasks[i]
-	}
-	return out
 }
 
 // convert converts the sample and reads the result back.
@@ -120,7 +112,7 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 	if e.target, err = e.create(ctx, e.id.Plan.TargetDBs); err != nil {
 		return err
 	}
-	if err := workers.RunSharing(ctx, pointers(e.sample.Tasks), e.cores, e.o.Memory, e.task); err != nil {
+	if err := pass.Run(ctx, e.sample.Tasks, e.cores, e.o.shared(), e.task); err != nil {
 		e.target.Abort()
 		return err
 	}
@@ -155,9 +147,9 @@ func (e *estimator) convert(ctx context.Context, prove bool) (err error) {
 }
 
 // task converts one span.
-func (e *estimator) task(ctx context.Context, t *plan.Task, sh *workers.Share) error {
+func (e *estimator) task(ctx context.Context, t *pass.Task) error {
 	began := time.Now()
-	res, err := transfer.Run(ctx, t, e.rules, e.src, e.target, sh, true)
+	res, err := transfer.Run(ctx, t, e.rules, e.src, e.target, true)
 	if err != nil {
 		return err
 	}
@@ -196,7 +188,7 @@ func (e *estimator) result() *Estimate {
 	if e.o.Target.Format.Limits().Place == format.InFile { // sections, which are joined at the end
 		out.DiskBytes += int64(tables)
 	}
-	plan, sampled := pointers(e.of.id.Plan.Tasks), pointers(e.sample.Tasks)
+	plan, sampled := e.of.id.Plan.Tasks, e.sample.Tasks
 	out.Run = work / float64(max(min(e.o.Workers, len(plan)), 1))
 	if took > 0 && e.sample.Bytes > 0 {
 		idle := float64(max(min(e.o.Workers, len(sampled)), 1)) / float64(max(min(e.o.Workers, len(plan)), 1))
@@ -222,9 +214,9 @@ func tableBytes(r *result.Result) (n int64) {
 }
 
 // atOnce is the size of the largest tasks that can run in parallel.
-func atOnce(tasks []*plan.Task, atMost int) float64 {
+func atOnce(tasks []pass.Task, atMost int) float64 {
 	var n int64
-	for i, t := range workers.LargestFirst(tasks) {
+	for i, t := range pass.LargestFirst(tasks) {
 		if i < atMost {
 			n += t.Bytes
 		}

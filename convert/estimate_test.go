@@ -14,6 +14,7 @@ import (
 	"kvferry/convert/result"
 	"kvferry/convert/work"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
@@ -51,8 +52,8 @@ func TestEstimate(t *testing.T) {
 		b := newBench(t, nil)
 		b.o.Workers, b.to.Bounds.Place = 2, format.InDirectory
 		change(&b.o)
-		all := &plan.Plan{Bytes: 5000, Tasks: []plan.Task{{DB: "0", Types: hash, Bytes: 2000}, {DB: "0", Types: hash, Bytes: 1000}, {DB: "0", Types: set, Bytes: 2000}}}
-		part := &plan.Plan{Tasks: []plan.Task{{DB: "0", Types: hash, Bytes: 100}, {N: 1, DB: "0", Types: hash, Bytes: 100}, {N: 2, DB: "0", Types: set, Bytes: 50}}}
+		all := &plan.Plan{Bytes: 5000, Tasks: []pass.Task{{DB: "0", Types: hash, Bytes: 2000}, {DB: "0", Types: hash, Bytes: 1000}, {DB: "0", Types: set, Bytes: 2000}}}
+		part := &plan.Plan{Tasks: []pass.Task{{DB: "0", Types: hash, Bytes: 100}, {N: 1, DB: "0", Types: hash, Bytes: 100}, {N: 2, DB: "0", Types: set, Bytes: 50}}}
 		e := &estimator{sample: &plan.Sample{Tasks: part.Tasks, Weights: []float64{10, 20, 40}, Bytes: 250, Whole: whole},
 			of:   &attempt{id: &work.Identity{Plan: all}, results: results},
 			took: []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}, usage: usage, final: 1000, finish: 7 * time.Second, prove: 3 * time.Second,
@@ -90,7 +91,7 @@ func TestUnseen(t *testing.T) {
 	for _, typ := range []record.Type{record.String, record.Hash, record.List, record.Stream, record.Set} {
 		src.List = append(src.List, fake.Record{DB: "0", Type: typ})
 	}
-	a := &attempt{src: src, id: &work.Identity{Plan: &plan.Plan{Tasks: []plan.Task{
+	a := &attempt{src: src, id: &work.Identity{Plan: &plan.Plan{Tasks: []pass.Task{
 		{DB: "0", Types: record.Of(record.String, record.Hash, record.ZSet)}, {DB: "0", Types: record.Of(record.List, record.Stream)}}}}}
 	rep := &Report{
 		Parts:  []result.PartDigest{{Type: "string", Digest: record.Digest{Records: 1}}, {Type: "list"}},

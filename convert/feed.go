@@ -26,8 +26,8 @@ type Shared struct {
 // Report collects a finding of the source's stores, so that a Feeder takes it for its own.
 func (s *Shared) Report(f record.Finding) { s.found.Report(f) }
 
-// Feeder converts a dataset into targets that are streams, any number of times: it publishes nothing, and the source
-// stays open between the passes.
+// Feeder converts a dataset into streams, any number of times. It publishes no files and keeps the source open between
+// the passes.
 type Feeder struct {
 	o      *Options
 	open   *attempt // has the source
@@ -62,14 +62,14 @@ func NewFeeder(ctx context.Context, opts *Options, shared *Shared) (_ *Feeder, e
 
 // source takes the shared source, or opens the source. resort is set if its tables must be sorted.
 func (f *Feeder) source(ctx context.Context, w *work.Dir, resort string) error {
-	r := &run{o: f.o, work: w, began: time.Now(), meter: progress.Start(f.o.first(), f.o.Progress)}
+	r := &run{o: f.o, work: w, began: time.Now(), meter: progress.Start(f.o.steps(reading), f.o.Progress)}
 	defer r.meter.Close()
 	f.open = r.attempt(new(work.State), resort)
 	if f.shared != nil {
 		f.open.src = f.shared.Source
 		return nil
 	}
-	return f.open.openSource(ctx)
+	return f.open.do(ctx, reading[:2])
 }
 
 // release closes the source unless it is shared.
@@ -114,7 +114,7 @@ func (f *Feeder) otherwise(err error) (resort string, other bool) {
 	var order *store.OrderError
 	var block *store.BlockError
 	switch {
-	case f.fits: // an error of now, which must not begin the target anew
+	case f.fits: // a later error must not begin the target again
 		return "", false
 	case errors.As(err, &order) && f.open.resort == "":
 		return order.Error(), true
@@ -126,17 +126,21 @@ func (f *Feeder) pass(ctx context.Context, to format.Format, workers int) (_ *Re
 	defer func() { err = f.files().Err(err) }()
 	a := f.attempt(to, workers)
 	defer a.meter.Close()
-	if err := a.identify(); err != nil {
+	defer a.abort()
+	if err := a.identify(ctx); err != nil {
 		return nil, err
 	}
-	a.setRules()
 	f.tell()
-	defer a.abort()
 	var nothing *plan.NothingError
 	if err := a.plan(ctx); errors.As(err, &nothing) && a.target != nil {
 		a.id.Plan = new(plan.Plan) // an empty stream is one, too
 	} else if err != nil {
 		return nil, err
+	}
+	if a.o.Rename {
+		if err := a.findRenames(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := a.runTasks(ctx, "convert", true); err != nil {
 		return nil, err
@@ -162,7 +166,7 @@ func (f *Feeder) files() *disk.Sources {
 	return &f.open.sources
 }
 
-// tell adds what the stores of a shared source have reported so far.
+// tell adds the findings of a shared source's stores so far.
 func (f *Feeder) tell() {
 	if f.shared != nil {
 		f.shared.found.Tell(f.open.stores.Report)

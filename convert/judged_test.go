@@ -3,12 +3,12 @@ package convert
 import (
 	"testing"
 
-	"kvferry/convert/plan"
+	"kvferry/internal/pass"
 )
 
 // TestAtOnce checks that one task per worker runs at once, in the worst case the largest ones.
 func TestAtOnce(t *testing.T) {
-	tasks := []*plan.Task{{N: 0, Bytes: 1}, {N: 1, Bytes: 5}, {N: 2, Bytes: 4}, {N: 3, Bytes: 2}}
+	tasks := []pass.Task{{N: 0, Bytes: 1}, {N: 1, Bytes: 5}, {N: 2, Bytes: 4}, {N: 3, Bytes: 2}}
 	for workers, want := range map[int]float64{1: 5, 2: 9, 3: 11, 4: 12, 9: 12} {
 		if got := atOnce(tasks, workers); got != want {
 			t.Errorf("%d workers: %v bytes, want %v", workers, got, want)

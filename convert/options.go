@@ -13,6 +13,7 @@ import (
 	"kvferry/convert/paths"
 	"kvferry/convert/result"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
 	"kvferry/store"
@@ -211,6 +212,9 @@ func (o *Options) judge(losses []result.LossKind) error {
 func (o *Options) seconds() bool {
 	return o.Source.Format.Limits().Seconds || o.Target.Format.Limits().Seconds
 }
+
+// shared is the memory that tasks share. A row that moves is read, decompressed, copied into a block and compressed.
+func (o *Options) shared() pass.Memory { return pass.Memory{Bytes: o.Memory, Held: 16} }
 
 // storeMemory is the memory for each store of the source, and of the target in the proof.
 func (o *Options) storeMemory() int64 { return o.Memory / 8 }

@@ -358,7 +358,7 @@ func TestDrySteps(t *testing.T) {
 	}{{false, false, "plan read sample"}, {false, true, "plan look read sample"}, {true, false, "plan sample"}, {true, true, "plan sample"}} {
 		b.o.Estimate, b.o.Rename = c.estimate, c.rename
 		var got []string
-		for _, s := range b.o.drySteps() {
+		for _, s := range b.o.steps(new(dryRun).phases(&b.o)) {
 			got = append(got, s.Name)
 		}
 		if s := strings.Join(got, " "); s != c.want {

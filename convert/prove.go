@@ -13,8 +13,8 @@ import (
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
-	"kvferry/convert/workers"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/record"
 )
 
@@ -70,14 +70,14 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 		total += t.Bytes
 	}
 	a.meter.Begin("prove", total, 0, len(tasks))
-	memory := workers.NewShares(a.o.Memory/2, tasks, a.o.Workers) // no writer needs memory now
+	memory := pass.NewShares(a.o.Memory/2, tasks, a.o.Workers) // no writer needs memory now
 	var got record.Fingerprint
 	var findings result.Findings
 	var ledger record.Ledger
 	var mu sync.Mutex
-	err := workers.RunSharing(ctx, tasks, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *workers.Share) error {
+	err := pass.Run(ctx, tasks, a.cores, a.o.shared(), func(ctx context.Context, t *pass.Task) error {
 		var own result.Findings
-		f, l, err := transfer.Prove(ctx, t, a.rules, memory.Of(t), sh, back, own.Report)
+		f, l, err := transfer.Prove(ctx, t, a.rules, memory.Of(t), back, own.Report)
 		if err != nil {
 			return err
 		}

@@ -10,86 +10,66 @@ import (
 
 	"kvferry/convert/paths"
 	"kvferry/convert/result"
-	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 )
 
-// conclude proves the target and prepares the report, so that both can be published.
-func (a *attempt) conclude(ctx context.Context, back format.Source) (*Report, error) {
+// conclude proves the target.
+func (a *attempt) conclude(ctx context.Context) error {
 	t, err := a.sum()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	rep := a.report(t)
-	if err := a.o.judge(rep.Losses); err != nil {
-		return nil, err
+	a.rep = a.report(t)
+	if err := a.o.judge(a.rep.Losses); err != nil {
+		return err
 	}
-	start := time.Now()
 	loaded, isLoaded := a.target.(format.Loaded)
 	switch {
-	case isLoaded && back == nil:
-		rep.Proof, err = a.counted(ctx, loaded, t)
+	case isLoaded && a.back == nil:
+		a.rep.Proof, err = a.counted(ctx, loaded, t)
 	case a.o.NoProve:
-		rep.Proof.Why = "--no-prove was given"
-	case back == nil:
-		rep.Proof.Why = "the target cannot be read back"
+		a.rep.Proof.Why = "--no-prove was given"
+	case a.back == nil:
+		a.rep.Proof.Why = "the target cannot be read back"
 	default:
-		rep.Proof, err = a.proved(ctx, back, t)
+		a.rep.Proof, err = a.proved(ctx, a.back, t)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := a.checkMade(t); err != nil {
-		return nil, err
+		return err
 	}
-	a.timings.Prove = time.Since(start).Seconds()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	a.o.crash("proved")
-	rep.Target.measure(a.made.Files)
-	if rep.Follow, err = following(a.src, a.o.Target.Format, a.o.Source.Path); err != nil {
-		return nil, err
-	}
-	a.meter.Enter("publish")
-	a.timings.Total = time.Since(a.began).Seconds()
-	rep.Timings = a.timings
-	if a.reported, err = rep.encode(); err != nil {
-		return nil, err
-	}
-	if err := a.work.WriteReport(a.reported); err != nil {
-		return nil, err
-	}
-	if err := a.work.Append(work.Entry{Proved: true}); err != nil {
-		return nil, err
-	}
-	return rep, nil
+	return ctx.Err()
 }
 
-// publish moves the finished target and its report into place. Everything is synced before the rename that
-// makes the target exist. It returns the path of an earlier report. After a *PublishedError the target exists.
-func (a *attempt) publish() (earlier string, err error) {
-	if a.o.Target.Address != "" { // it is already in place
-		if earlier, err = a.work.PublishReport(); err != nil {
-			return "", err
-		}
-		a.o.crash("reported")
-		return earlier, a.work.Conclude()
+// writeReport writes the report to the work directory.
+func (a *attempt) writeReport(context.Context) (err error) {
+	a.rep.Target.measure(a.made.Files)
+	if a.rep.Follow, err = following(a.src, a.o.Target.Format, a.o.Source.Path); err != nil {
+		return err
 	}
-	if err := a.work.Sync(); err != nil {
-		return "", err
+	a.timings.Total = time.Since(a.began).Seconds()
+	a.rep.Timings = a.timings
+	if a.reported, err = a.rep.encode(); err != nil {
+		return err
 	}
-	a.o.crash("publish")
-	if earlier, err = a.work.PublishReport(); err != nil {
-		return "", err
-	}
-	a.o.crash("reported")
-	if err := a.appear(); err != nil {
-		return "", errors.Join(err, a.work.WithdrawReport(earlier))
-	}
-	a.o.crash("renamed")
-	return earlier, a.work.Conclude()
+	return a.work.WriteReport(a.reported)
+}
+
+// sync makes the target durable before the rename that makes it exist.
+func (a *attempt) sync(context.Context) error { return a.work.Sync() }
+
+// publishReport moves the report into place, before the target. The target on a server is in place already.
+func (a *attempt) publishReport(context.Context) (err error) {
+	a.rep.Earlier, err = a.work.PublishReport()
+	return err
+}
+
+// withdrawReport undoes publishReport.
+func (a *attempt) withdrawReport(err error) error {
+	return errors.Join(err, a.work.WithdrawReport(a.rep.Earlier))
 }
 
 // checkMade compares the files of the target with the totals of the tasks and with the contents of its stores.
@@ -110,7 +90,7 @@ func (a *attempt) checkReport() error {
 }
 
 // appear checks the report and the files a last time and renames the target into place.
-func (a *attempt) appear() error {
+func (a *attempt) appear(context.Context) error {
 	if err := a.checkReport(); err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"kvferry/format"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/disk"
-	"kvferry/store"
 )
 
 // run is the state of a conversion across attempts. Everything learned from the source belongs to an attempt.
@@ -62,7 +61,7 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 			return nil, errors.Join(err, w.Close())
 		}
 	}
-	r := &run{o: o, work: w, resumed: resumed, began: time.Now(), meter: progress.Start(o.steps(), o.Progress)}
+	r := &run{o: o, work: w, resumed: resumed, began: time.Now(), meter: progress.Start(o.steps(conversion), o.Progress)}
 	rep, err := r.all(ctx, state)
 	r.meter.Close()
 	var published *PublishedError
@@ -194,19 +193,13 @@ func (r *run) all(ctx context.Context, state *work.State) (*Report, error) {
 	if state.ID != nil {
 		a.resort = state.ID.Resort
 	}
-	rep, err := a.convert(ctx)
-	var order *store.OrderError
-	if a.resort == "" && errors.As(err, &order) {
-		a.abort()
+	err := a.do(ctx, conversion)
+	if order := a.unordered(err); order != nil {
 		if err := r.work.Clear(); err != nil {
 			return nil, err
 		}
 		a = r.attempt(new(work.State), order.Error())
-		rep, err = a.convert(ctx)
+		err = a.do(ctx, conversion)
 	}
-	var published *PublishedError
-	if err != nil && !errors.As(err, &published) && !r.resumable(err) {
-		a.abort()
-	}
-	return rep, err
+	return a.rep, err
 }

@@ -68,7 +68,12 @@ func TestSelections(t *testing.T) {
 		"ttl-to":       {filter.Selection{ExpireTo: hour(3)}, func(r *fake.Record) bool { return r.ExpireMS > 0 && r.ExpireMS < ms(3) }},
 		"min-elements": {filter.Selection{MinElements: 3}, func(r *fake.Record) bool { return len(r.Elems) >= 3 }},
 		"min-bytes":    {filter.Selection{MinBytes: 20}, func(r *fake.Record) bool { return size(r) >= 20 }},
-		"sample":       {filter.Selection{Filter: filter.Filter{Sample: 3}}, func(r *fake.Record) bool { return record.HashBytes(r.Key).Lo%3 == 0 }},
+		"max-bytes":    {filter.Selection{MaxBytes: 20}, func(r *fake.Record) bool { return size(r) <= 20 }},
+		"no-expiry":    {filter.Selection{NoExpiry: true}, func(r *fake.Record) bool { return r.ExpireMS == 0 }},
+		"exclude": {filter.Selection{Filter: filter.Filter{Exclude: []string{"*1", "*2*"}}}, func(r *fake.Record) bool {
+			return !bytes.HasSuffix(r.Key, []byte("1")) && !bytes.Contains(r.Key, []byte("2"))
+		}},
+		"sample": {filter.Selection{Filter: filter.Filter{Sample: 3}}, func(r *fake.Record) bool { return record.HashBytes(r.Key).Lo%3 == 0 }},
 		"all of them": {filter.Selection{Filter: filter.Filter{Sample: 2, Types: record.Of(record.Hash, record.ZSet)}, MinElements: 2, MinBytes: 9,
 			ExpireFrom: hour(0), ExpireTo: hour(4)}, func(r *fake.Record) bool {
 			return record.HashBytes(r.Key).Lo%2 == 0 && (r.Type == record.Hash || r.Type == record.ZSet) && len(r.Elems) >= 2 &&
@@ -134,6 +139,9 @@ func TestSelectionsThatCannotBe(t *testing.T) {
 		"the source holds no stream": {filter.Selection{Filter: filter.Filter{Types: record.Of(record.Stream)}, MinElements: 1}, false},
 		"the earliest expiry":        {filter.Selection{ExpireFrom: hour, ExpireTo: hour}, true},
 		"the least size of a record": {filter.Selection{MinElements: -1}, true},
+		"is above the largest":       {filter.Selection{MinBytes: 7, MaxBytes: 6}, true},
+		"the largest size":           {filter.Selection{MaxBytes: -1}, true},
+		"keys without expiry":        {filter.Selection{NoExpiry: true, ExpireTo: hour}, true},
 	} {
 		for _, resume := range []bool{false, true} {
 			b := newBench(t, fake.Dataset(1))
@@ -271,6 +279,8 @@ func TestSelectionIsPartOfThePlan(t *testing.T) {
 		"ttl-to":       {func(s *filter.Selection) { s.ExpireTo = nil }, "it has ttl-to 2023-11-15T01:13:20Z, not (none)"},
 		"min-bytes":    {func(s *filter.Selection) { s.MinBytes = 0 }, "it has min-bytes 7, not (none)"},
 		"min-elements": {func(s *filter.Selection) { s.MinElements = 2 }, "it has min-elements 1, not 2"},
+		"max-bytes":    {func(s *filter.Selection) { s.MaxBytes = 9 }, "it has no --max-bytes: leave it out to continue it"},
+		"no-expiry":    {func(s *filter.Selection) { s.ExpireFrom, s.ExpireTo, s.NoExpiry = nil, nil, true }, "it has no --no-expiry: leave it out"},
 		"match":        {func(s *filter.Selection) { s.Match = []string{"*"} }, "it has no --match: leave it out to continue it"},
 		"expired":      {func(s *filter.Selection) { s.KeepExpired = true }, "it has expired drop, not keep"},
 	} {

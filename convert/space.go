@@ -71,7 +71,7 @@ func sizeText(n int64) string {
 // checkSpace refuses a conversion that does not fit on its disks. It counts only unfinished tasks: the free space
 // already reflects the others.
 func (a *attempt) checkSpace(ctx context.Context) error {
-	if a.o.ForceSpace || a.o.Target.Address != "" {
+	if a.o.ForceSpace || a.o.onServer() {
 		return nil
 	}
 	var todo int64

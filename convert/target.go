@@ -2,11 +2,9 @@ package convert
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"kvferry/convert/inventory"
 	"kvferry/convert/work"
@@ -131,50 +129,32 @@ func targetLayout(o *Options, src format.Source, dbs []string) format.Layout {
 	return src.Layout()
 }
 
-// finish completes the target from the tables of the tasks.
-func (a *attempt) finish(ctx context.Context) (format.Source, error) {
-	a.meter.Enter("finish")
-	start := time.Now()
-	if err := inventory.CheckTasks(a.id.Plan, a.results, a.target); err != nil {
-		return nil, err
-	}
-	a.o.crash("finish")
-	if err := a.work.Append(work.Entry{Finishing: true}); err != nil {
-		return nil, err
-	}
-	if err := a.work.Keep(); err != nil {
-		return nil, err
-	}
-	a.o.crash("kept")
-	if a.o.Target.Address != "" && a.o.Target.Verify {
-		a.meter.Enter("fetch")
-	}
-	back, err := a.target.Finish(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.finished(); err != nil {
-		return nil, errors.Join(err, closeSource(back))
-	}
-	a.timings.Finish = time.Since(start).Seconds()
-	return back, nil
+// checkTasks checks that all tasks are done.
+func (a *attempt) checkTasks(context.Context) error {
+	return inventory.CheckTasks(a.id.Plan, a.results, a.target)
 }
 
-// finished completes the target's directory and records its contents in the journal.
-func (a *attempt) finished() (err error) {
+// keep keeps the tables of the tasks while they become a database.
+func (a *attempt) keep(context.Context) error { return a.work.Keep() }
+
+// finish completes the target from the tables of the tasks, and counts its files and tables.
+func (a *attempt) finish(ctx context.Context) (err error) {
+	if a.back, err = a.target.Finish(ctx); err != nil {
+		return err
+	}
 	dir := ""
-	if a.o.Target.Address == "" {
+	if a.o.onDisk() {
 		dir = a.work.Data()
 		if err := copyExtra(a.src, a.o.Source.Path, dir); err != nil {
 			return err
 		}
 	}
-	if a.made, err = a.counter.Take(dir); err != nil {
-		return err
-	}
-	a.o.crash("finished")
-	return a.work.Append(work.Entry{Written: a.made})
+	a.made, err = a.counter.Take(dir)
+	return err
 }
+
+// written lists the contents of the target.
+func (a *attempt) written() work.Entry { return work.Entry{Written: a.made} }
 
 func closeSource(s format.Source) error {
 	if s == nil {

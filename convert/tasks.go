@@ -9,8 +9,8 @@ import (
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
-	"kvferry/convert/workers"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/record"
 )
 
@@ -43,27 +43,21 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	if a.results == nil {
 		a.results = make([]*result.Result, len(p.Tasks))
 	}
-	var todo []*plan.Task
+	var todo []pass.Task
 	var total, done int64
 	for i := range p.Tasks {
 		total += p.Tasks[i].Bytes
 		if a.results[i] == nil {
-			todo = append(todo, &p.Tasks[i])
+			todo = append(todo, p.Tasks[i])
 		} else {
 			done += p.Tasks[i].Bytes
 		}
 	}
-	if a.o.Rename && a.rules.Renames == nil { // foresee may have found them already
-		var err error
-		if a.rules.Renames, err = a.findRenames(ctx); err != nil {
-			return err
-		}
-	}
-	a.rules.Memory = workers.NewShares(a.o.Memory/4, todo, a.o.Workers)
+	a.rules.Memory = pass.NewShares(a.o.Memory/4, todo, a.o.Workers)
 	a.meter.Begin(step, total, done, len(todo))
 	commits := work.NewCommits(a.o.Workers)
-	err := workers.RunSharing(ctx, todo, a.cores, a.o.Memory, func(ctx context.Context, t *plan.Task, sh *workers.Share) error {
-		return a.runTask(ctx, t, sh, write, commits)
+	err := pass.Run(ctx, todo, a.cores, a.o.shared(), func(ctx context.Context, t *pass.Task) error {
+		return a.runTask(ctx, t, write, commits)
 	})
 	if e := commits.Wait(); err == nil {
 		err = e
@@ -72,20 +66,21 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 }
 
 // findRenames lists the records to rename.
-func (a *attempt) findRenames(ctx context.Context) ([]transfer.Rename, error) {
+func (a *attempt) findRenames(ctx context.Context) (err error) {
 	if a.rules.SameName || !a.src.Format().Limits().SameName {
-		return nil, nil
+		return nil
 	}
-	tasks := pointers(a.id.Plan.Tasks)
-	a.rules.Memory = workers.NewShares(a.o.Memory/4, tasks, a.o.Workers)
+	tasks := a.id.Plan.Tasks
+	a.rules.Memory = pass.NewShares(a.o.Memory/4, tasks, a.o.Workers)
 	a.meter.Begin("look", a.id.Plan.Bytes, 0, len(tasks))
-	return transfer.FindRenames(ctx, tasks, a.rules, a.src, a.target, a.cores, a.o.Memory)
+	a.rules.Renames, err = transfer.FindRenames(ctx, tasks, a.rules, a.src, a.target, a.cores, a.o.shared())
+	return a.sources.Err(err)
 }
 
 // runTask runs one task and queues its journal entry.
-func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *workers.Share, write bool, c *work.Commits) error {
+func (a *attempt) runTask(ctx context.Context, t *pass.Task, write bool, c *work.Commits) error {
 	a.o.crash(fmt.Sprintf("task %d", t.N))
-	res, err := transfer.Run(ctx, t, a.rules, a.src, a.target, sh, write)
+	res, err := transfer.Run(ctx, t, a.rules, a.src, a.target, write)
 	if err != nil {
 		return err
 	}
@@ -97,7 +92,7 @@ func (a *attempt) runTask(ctx context.Context, t *plan.Task, sh *workers.Share, 
 }
 
 // commit writes a task to the journal once its tables are on disk.
-func (a *attempt) commit(t *plan.Task, res *result.Result) (err error) {
+func (a *attempt) commit(t *pass.Task, res *result.Result) (err error) {
 	if res.Stores = a.stores.Unwritten(); a.rules.Refused.Load() {
 		return nil
 	}

@@ -1,10 +1,7 @@
 package inspect
 
 import (
-	"context"
-
 	"kvferry/format"
-	"kvferry/record"
 )
 
 // seekBytes is about the number of bytes of a source that are read in the time of a seek to a span.
@@ -22,31 +19,14 @@ func (s *Scan) spans() []format.Span {
 	return s.Selected().Spans()
 }
 
-// cut limits a part to these spans; nil: all keys. It reads the keys between two spans where seeks would take longer.
-func (p Part) cut(keys []format.Span) Part {
+// limited limits a part to these spans; nil: all keys. It reads the keys between two spans where seeks would take longer.
+func limited(p Part, keys []format.Span) Part {
 	if keys == nil {
 		return p
 	}
-	p.spans = format.Join(format.Intersect(keys, []format.Span{p.Span}), int(p.Bytes/seekBytes))
-	if format.Lookups(p.spans) {
-		p.Bytes = min(p.Bytes, int64(len(p.spans))*seekBytes)
+	p.Spans = format.Join(format.Intersect(keys, []format.Span{p.Span}), int(p.Bytes/seekBytes))
+	if format.Lookups(p.Spans) {
+		p.Bytes = min(p.Bytes, int64(len(p.Spans))*seekBytes)
 	}
 	return p
-}
-
-// records returns a reader of the records of a part, of which it seeks the spans.
-func (s *Scan) records(ctx context.Context, p Part) (record.Reader, error) {
-	if p.spans == nil {
-		return s.Source.Records(ctx, p.DB, p.Types, p.Span, s.Env())
-	}
-	return s.Spans(ctx, p.DB, p.Types, p.spans, s.Env()), nil
-}
-
-// Spans returns a reader of spans of keys, which it opens one after the other.
-func (s *Scan) Spans(ctx context.Context, db string, types record.TypeSet, spans []format.Span, env *format.Env) record.Reader {
-	readers := make([]func() (record.Reader, error), len(spans))
-	for i, span := range spans {
-		readers[i] = func() (record.Reader, error) { return s.Source.Records(ctx, db, types, span, env) }
-	}
-	return record.Concat(readers...)
 }

@@ -1,16 +1,14 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/pass/sorted"
@@ -60,30 +58,7 @@ type Scan struct {
 }
 
 // Part is a part of a scan for one reader.
-type Part struct {
-	DB    string
-	Types record.TypeSet
-	Span  format.Span
-	Bytes int64 // on disk, approximate
-
-	spans []format.Span // the parts of Span that can hold selected keys; nil: all of it
-	share *share        // share of the memory; nil: the part has all of it
-}
-
-// String describes the part.
-func (p Part) String() string {
-	s := p.Types.String()
-	if p.DB != "" {
-		s = fmt.Sprintf("database %s, %s", p.DB, s)
-	}
-	if p.Span.Lo != nil {
-		s += ", keys from " + record.Quote(p.Span.Lo)
-	}
-	if p.Span.Hi != nil {
-		s += ", keys before " + record.Quote(p.Span.Hi)
-	}
-	return s
-}
+type Part = pass.Task
 
 // Visitor receives the records of one part.
 type Visitor interface {
@@ -144,12 +119,12 @@ func (s *Scan) Parts() ([]Part, error) {
 			if s.workers() == 1 || format.Lookups(keys) { // one worker gains nothing from spans, and finding their bounds costs reads
 				n = 1
 			}
-			spans, err := format.SplitAny(s.Source, db, types, int(n))
+			parts, err := Part{DB: db, Types: types, Bytes: size}.Cut(s.Source, n, true)
 			if err != nil {
 				return nil, err
 			}
-			for _, span := range spans {
-				out = append(out, Part{DB: db, Types: types, Span: span, Bytes: size / int64(len(spans))}.cut(keys))
+			for _, p := range parts {
+				out = append(out, limited(p, keys))
 			}
 		}
 	}
@@ -158,16 +133,27 @@ func (s *Scan) Parts() ([]Part, error) {
 
 // Whole returns the part of a scan that is all of a database.
 func (s *Scan) Whole(db string, types record.TypeSet) Part {
-	return Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)}.cut(s.spans())
+	return limited(Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)}, s.spans())
 }
 
-// open returns a reader of a part's selected records. skipped is called for the others; it may be nil.
-func (s *Scan) open(ctx context.Context, p Part, skipped func(*record.Header, record.Class)) (record.Reader, error) {
-	r, err := s.records(ctx, p)
+// open returns a reader of a part's selected records. If the source is unsorted, it sorts them in some memory, unless
+// that is 0. skipped is called for the others; it may be nil.
+func (s *Scan) open(ctx context.Context, p Part, memory int64, skipped func(*record.Header, record.Class)) (record.Reader, error) {
+	o := s.opening(skipped)
+	if !s.Source.Sorted() {
+		o.Sort = memory
+	}
+	r, err := o.Open(ctx, &p)
 	if err != nil {
 		return nil, err
 	}
-	return record.Booked(s.Apply(ctx, p.shared(ctx, s.Meter.Reader(r, p.Bytes)), skipped), s.Ledger), nil
+	return record.Booked(r, s.Ledger), nil
+}
+
+// opening is how parts are opened.
+func (s *Scan) opening(skipped func(*record.Header, record.Class)) *pass.Opening {
+	return &pass.Opening{Source: s.Source, Selection: s.Selected(), Env: *s.Env(), Meter: s.Meter, Skipped: skipped,
+		Hold: s.memory() / 8 / int64(s.workers())}
 }
 
 // Ordered returns a reader of the selected records of a database, by key and type, with the elements of hashes,
@@ -203,11 +189,7 @@ func (s *Scan) ordered(ctx context.Context, db string, byName bool) (record.Read
 
 // OpenSorted returns a reader of a part in (key, type) order, even if the source is unsorted.
 func (s *Scan) OpenSorted(ctx context.Context, p Part) (record.Reader, error) {
-	r, err := s.open(ctx, p, nil)
-	if err == nil && !s.Source.Sorted() {
-		r = sorted.Records(r, sorted.Options{Memory: s.memory() / 4, TempDir: s.TempDir})
-	}
-	return r, err
+	return s.open(ctx, p, s.memory()/4, nil)
 }
 
 // ByName returns a reader that sorts elements by name, for types whose elements have names. It may use 1/shares of
@@ -218,8 +200,7 @@ func (s *Scan) ByName(r record.Reader, shares int64) record.Reader {
 
 // Apply returns a reader of the selected records of r.
 func (s *Scan) Apply(ctx context.Context, r record.Reader, skipped func(*record.Header, record.Class)) record.Reader {
-	return s.Selected().Apply(ctx, r, filter.ApplyOptions{Now: s.Now, Memory: s.memory() / 8 / int64(s.workers()),
-		TempDir: s.TempDir, Skipped: skipped})
+	return s.opening(skipped).Select(ctx, r)
 }
 
 // Env returns the environment for a reader of a part.
@@ -245,42 +226,21 @@ func (s *Scan) Run(ctx context.Context, visit func(Part) Visitor) error {
 // RunParts calls do for each part, largest first, on the scan's workers. It calls the functions that do returns one
 // at a time.
 func (s *Scan) RunParts(ctx context.Context, parts []Part, do func(context.Context, Part) (func(), error)) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	queue := make(chan Part, len(parts))
-	for _, p := range slices.SortedStableFunc(slices.Values(parts), func(a, b Part) int { return cmp.Compare(b.Bytes, a.Bytes) }) {
-		queue <- p
-	}
-	close(queue)
 	s.begin(parts)
 	var mu sync.Mutex
-	var wg sync.WaitGroup
-	workers := min(s.workers(), len(parts))
-	memory := newSharing(ctx, s.memory(), workers)
-	for range workers {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for p := range queue {
-				if ctx.Err() != nil {
-					return
-				}
-				p.share = memory.begin()
-				merge, err := do(ctx, p)
-				p.share.end()
-				if err != nil {
-					cancel(err)
-					return
-				}
-				mu.Lock()
-				merge()
-				mu.Unlock()
-			}
-		}()
-	}
-	wg.Wait()
-	return s.Sources.Err(context.Cause(ctx))
+	return s.Sources.Err(pass.Run(ctx, parts, pass.NewCores(s.Workers), s.shared(), func(ctx context.Context, p *Part) error {
+		merge, err := do(ctx, *p)
+		if err == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			merge()
+		}
+		return err
+	}))
 }
+
+// shared is the memory that parts share. A row that is read is decompressed and copied.
+func (s *Scan) shared() pass.Memory { return pass.Memory{Bytes: s.memory(), Held: 8} }
 
 // begin starts the scan's step.
 func (s *Scan) begin(parts []Part) {
@@ -297,7 +257,7 @@ func (s *Scan) Visit(ctx context.Context, p Part, v Visitor) (err error) {
 	if k, ok := v.(Skipper); ok {
 		skipped = k.Skip
 	}
-	r, err := s.open(ctx, p, skipped)
+	r, err := s.open(ctx, p, 0, skipped)
 	if err != nil {
 		return err
 	}

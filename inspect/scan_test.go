@@ -206,17 +206,6 @@ func TestOrdered(t *testing.T) {
 	}
 }
 
-func TestPartString(t *testing.T) {
-	for want, p := range map[string]Part{
-		"hash": {Types: record.Of(record.Hash)},
-		`database 1, set, keys from "a", keys before "b"`: {DB: "1", Types: record.Of(record.Set), Span: format.Span{Lo: []byte("a"), Hi: []byte("b")}},
-	} {
-		if p.String() != want {
-			t.Errorf("%s, want %s", p, want)
-		}
-	}
-}
-
 // counting counts elements and skipped records.
 type counting struct{ records, elements, skipped int }
 

@@ -40,6 +40,10 @@ func TestSelection(t *testing.T) {
 		{"more than there are", filter.Selection{MinElements: 5}, nil},
 		{"bytes", filter.Selection{MinBytes: 5}, []string{"h: a1 b2 c3 d4", "l: aa bb", "late: x", "s: 12345", "soon: x"}},
 		{"more bytes", filter.Selection{MinBytes: 6}, []string{"h: a1 b2 c3 d4", "s: 12345"}},
+		{"at most", filter.Selection{MaxBytes: 5}, []string{"l: aa bb", "late: x", "soon: x"}},
+		{"between", filter.Selection{MinBytes: 6, MaxBytes: 8}, []string{"s: 12345"}},
+		{"never", filter.Selection{NoExpiry: true}, []string{"h: a1 b2 c3 d4", "l: aa bb", "s: 12345"}},
+		{"not these", filter.Selection{Filter: filter.Filter{Exclude: []string{"[hl]", "*t*"}}}, []string{"s: 12345", "soon: x"}},
 		{"both", filter.Selection{MinBytes: 6, MinElements: 2}, []string{"h: a1 b2 c3 d4"}},
 	} {
 		s := scanOf(src)

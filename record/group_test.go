@@ -88,8 +88,11 @@ func TestSmallWords(t *testing.T) {
 	if Plural(1, "file") != "1 file" || Plural(2, "file") != "2 files" {
 		t.Errorf("%q, %q", Plural(1, "file"), Plural(2, "file"))
 	}
-	if (&Element{Name: []byte("ab"), Value: []byte("c")}).Bytes(Hash) != 3 || (&Element{Name: []byte("m")}).Bytes(ZSet) != 9 {
-		t.Error("sizes of elements")
+	for typ, want := range map[Type][2]int64{Hash: {2, 4}, ZSet: {2, 20}, Stream: {2, 4}} {
+		n, bytes := Measure(typ, []Element{{Name: []byte("ab"), Value: []byte("c")}, {Name: []byte("m")}, {Kind: Group, Name: []byte("g")}})
+		if n != want[0] || bytes != want[1] {
+			t.Errorf("%s: %d elements of %d bytes", typ, n, bytes)
+		}
 	}
 	kinds := map[string]bool{}
 	for _, info := range LossInfos() {

@@ -103,6 +103,8 @@ type Header struct {
 	// false, a writer that needs this order sorts the elements of the record. It has no meaning for
 	// strings and lists.
 	ByName bool
+	// Sought is true if the first elements are those at the Start of a lookup.
+	Sought bool
 	// ExpireMS is the time at which the key expires, in Unix milliseconds; 0 means never.
 	ExpireMS int64
 	// Len is the number of elements according to the metadata of the source, or -1 if unknown. It
@@ -154,13 +156,19 @@ type Element struct {
 // ScoreBytes is the logical size of a score.
 const ScoreBytes = 8
 
-// Bytes returns the logical size of an element of a record of type t: name, value and score.
-func (e *Element) Bytes(t Type) int64 {
-	n := int64(len(e.Name) + len(e.Value))
-	if t == ZSet {
-		n += ScoreBytes
+// Measure returns the number of elements of a record of type t and their logical size: names, values and scores. The
+// size of a record is this and its key. Consumer groups of streams count as neither.
+func Measure(t Type, elems []Element) (n, bytes int64) {
+	for i := range elems {
+		if e := &elems[i]; e.Kind == Entry {
+			n++
+			bytes += int64(len(e.Name) + len(e.Value))
+		}
 	}
-	return n
+	if t == ZSet {
+		bytes += ScoreBytes * n
+	}
+	return n, bytes
 }
 
 // Class is the outcome of a visible source row. If several apply, the first in this order counts.

@@ -12,6 +12,7 @@ import (
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -108,7 +109,7 @@ func TestCounterFails(t *testing.T) {
 // TestCheckTasks checks that every task of the plan is done, and that the target consists of exactly their tables, in
 // any order.
 func TestCheckTasks(t *testing.T) {
-	p := &plan.Plan{Tasks: []plan.Task{{N: 0, DB: "0", Types: record.Of(record.Set), Group: record.AllTypes}, {N: 1, DB: "0", Types: record.Of(record.Stream)}}}
+	p := &plan.Plan{Tasks: []pass.Task{{N: 0, DB: "0", Types: record.Of(record.Set), Group: record.AllTypes}, {N: 1, DB: "0", Types: record.Of(record.Stream)}}}
 	a, b := store.Table{File: "a", Entries: 1, Bytes: 10}, store.Table{File: "b", Entries: 2, Bytes: 20}
 	for _, c := range []struct {
 		has, wrote []store.Table

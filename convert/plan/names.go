@@ -14,30 +14,6 @@ import (
 // Database names may be any bytes, but JSON strings must be UTF-8. In journals and reports other names are written
 // like keys in dumps: {"base64":"…"}.
 
-// MarshalJSON writes the task.
-func (t Task) MarshalJSON() ([]byte, error) {
-	type fields Task
-	return json.Marshal(struct {
-		fields
-		DB       jsonl.Text `json:"db"`
-		TargetDB jsonl.Text `json:"target_db"`
-	}{fields(t), jsonl.Text(t.DB), jsonl.Text(t.TargetDB)})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (t *Task) UnmarshalJSON(data []byte) error {
-	type fields Task
-	var f struct {
-		*fields
-		DB       jsonl.Text `json:"db"`
-		TargetDB jsonl.Text `json:"target_db"`
-	}
-	f.fields = (*fields)(t)
-	err := json.Unmarshal(data, &f)
-	t.DB, t.TargetDB = string(f.DB), string(f.TargetDB)
-	return err
-}
-
 // Names is a list of database names.
 type Names []string
 

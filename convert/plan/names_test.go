@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
@@ -16,7 +17,7 @@ import (
 func TestNamesOfAnyBytes(t *testing.T) {
 	const db, other = "\xff\xfe", "naïve\u202e"
 	in := &Plan{DBs: Names{db, other}, TargetDBs: Names{other, db}, Groups: []record.TypeSet{record.Of(record.Set)},
-		Tasks: []Task{{N: 1, DB: db, TargetDB: other, Types: record.Of(record.Set), Span: format.Span{Lo: []byte("\x00")}, Bytes: 7}}, Bytes: 7}
+		Tasks: []pass.Task{{N: 1, DB: db, TargetDB: other, Types: record.Of(record.Set), Span: format.Span{Lo: []byte("\x00")}, Bytes: 7}}, Bytes: 7}
 	data, err := json.Marshal(in)
 	if err != nil || strings.Count(string(data), `{"base64":"//4="}`) != 3 {
 		t.Fatalf("%s, %v", data, err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
@@ -24,30 +25,6 @@ const (
 	mostPassBytes = 1 << 30
 )
 
-// Task is a unit of work: one span of one database, of types that the source reads or the target writes together.
-type Task struct {
-	// N is the number of the task and of its shard of the target, in the order (database, group, span).
-	N        int            `json:"n"`
-	DB       string         `json:"db"`
-	TargetDB string         `json:"target_db"`
-	Types    record.TypeSet `json:"types"` // to read
-	Group    record.TypeSet `json:"group"` // union of the target's groups; 0: no group holds the types
-	Span     format.Span    `json:"span"`
-	Bytes    int64          `json:"bytes"` // approximate size
-}
-
-// Work estimates the effort of the task, in bytes of strings, hashes or lists.
-func (t *Task) Work() int64 { return work(t.Types, t.Bytes) }
-
-// work estimates the effort for some bytes of some types. Sets and sorted sets count twice: their members are small
-// and so more numerous, and sorted sets are also ordered by score.
-func work(types record.TypeSet, bytes int64) int64 {
-	if types&^record.Of(record.Set, record.ZSet) == 0 {
-		return 2 * bytes
-	}
-	return bytes
-}
-
 // Plan is the work of a conversion. It depends only on the source and the filter, not on the number of workers.
 type Plan struct {
 	DBs Names `json:"dbs"`
@@ -58,9 +35,9 @@ type Plan struct {
 	// AnyOrder is true if the records of a task may come in any order.
 	AnyOrder bool `json:"any_order,omitempty"`
 	// Pieces is true if the target takes pieces of any size: a file or a server.
-	Pieces bool   `json:"pieces,omitempty"`
-	Tasks  []Task `json:"tasks"`
-	Bytes  int64  `json:"bytes"`
+	Pieces bool        `json:"pieces,omitempty"`
+	Tasks  []pass.Task `json:"tasks"`
+	Bytes  int64       `json:"bytes"`
 }
 
 // Order is the order of records that a conversion needs, see Plan.
@@ -74,7 +51,7 @@ type Each func(n int, do func(i int) error) error
 // are the names of the databases in the target.
 func New(src format.Source, dbs, names []string, groups []record.TypeSet, order Order, f *filter.Filter, each Each) (*Plan, error) {
 	p := &Plan{DBs: dbs, TargetDBs: names, Groups: groups, AnyOrder: order.Any, Pieces: order.Pieces}
-	var shares []*share
+	var shares []pass.Task // each the data of some types of one database
 	for i, db := range dbs {
 		rest := src.Types(db)
 		if f.Types != 0 {
@@ -85,16 +62,24 @@ func New(src format.Source, dbs, names []string, groups []record.TypeSet, order 
 		for _, first := range append(slices.Clone(groups), record.AllTypes) {
 			for rest&first != 0 {
 				types := format.Closure(record.Of((rest & first).Types()[0]), together, groups) & rest
-				shares = append(shares, &share{db: i, types: types, group: holders(groups, types)})
+				shares = append(shares, pass.Task{DB: db, TargetDB: names[i], Types: types, Group: holders(groups, types)})
 				rest &^= types
 			}
 		}
 	}
-	if err := each(len(shares), func(i int) error { return p.cut(src, shares[i]) }); err != nil {
+	cut := make([][]pass.Task, len(shares))
+	if err := each(len(shares), func(i int) (err error) {
+		cut[i], err = p.cut(src, &shares[i])
+		return err
+	}); err != nil {
 		return nil, err
 	}
-	for _, s := range shares {
-		p.add(s)
+	for i, tasks := range cut {
+		p.Bytes += shares[i].Bytes
+		for _, t := range tasks {
+			t.N = len(p.Tasks)
+			p.Tasks = append(p.Tasks, t)
+		}
 	}
 	if len(p.Tasks) == 0 {
 		return nil, &NothingError{nothing(src, f)}
@@ -102,30 +87,14 @@ func New(src format.Source, dbs, names []string, groups []record.TypeSet, order 
 	return p, nil
 }
 
-// share is the data of some types of one database.
-type share struct {
-	db    int            // index of the database in the plan
-	types record.TypeSet // to read
-	group record.TypeSet // union of their groups
-	size  int64
-	spans []format.Span
-}
-
-// cut cuts a share into spans.
-func (p *Plan) cut(src format.Source, s *share) (err error) {
-	db := p.DBs[s.db]
-	s.size = src.Size(db, s.types)
-	split := src.Split
-	if p.AnyOrder {
-		split = func(db string, t record.TypeSet, n int) ([]format.Span, error) { return format.SplitAny(src, db, t, n) }
+// cut cuts a share into tasks.
+func (p *Plan) cut(src format.Source, s *pass.Task) ([]pass.Task, error) {
+	s.Bytes = src.Size(s.DB, s.Types)
+	tasks, err := s.Cut(src, p.spansFor(src, s.Types, s.Bytes), p.AnyOrder)
+	if err != nil {
+		return nil, fmt.Errorf("split database %s (%s): %w", s.DB, s.Types, err)
 	}
-	if s.spans, err = split(db, s.types, p.spansFor(src, s.types, s.size)); err != nil {
-		return fmt.Errorf("split database %s (%s): %w", db, s.types, err)
-	}
-	if len(s.spans) == 0 {
-		s.spans = []format.Span{{}}
-	}
-	return nil
+	return tasks, nil
 }
 
 // holders returns the union of the groups that hold any of the types.
@@ -156,17 +125,8 @@ func nothing(src format.Source, f *filter.Filter) string {
 	return "the source has no databases"
 }
 
-// add appends the tasks of a share.
-func (p *Plan) add(s *share) {
-	for _, span := range s.spans {
-		p.Tasks = append(p.Tasks, Task{N: len(p.Tasks), DB: p.DBs[s.db], TargetDB: p.TargetDBs[s.db], Types: s.types, Group: s.group,
-			Span: span, Bytes: s.size / int64(len(s.spans))})
-	}
-	p.Bytes += s.size
-}
-
 // spansFor returns the number of spans for some types of the source, from their size alone.
-func (p *Plan) spansFor(src format.Source, types record.TypeSet, size int64) int {
+func (p *Plan) spansFor(src format.Source, types record.TypeSet, size int64) int64 {
 	most, each := int64(mostTaskBytes), int64(taskBytes)
 	if p.Pieces {
 		each = pieceBytes
@@ -174,12 +134,12 @@ func (p *Plan) spansFor(src format.Source, types record.TypeSet, size int64) int
 	if _, sorts := format.As[format.Sectioned](src); sorts && !p.AnyOrder {
 		each, most = passBytes, mostPassBytes
 	}
-	few := min(max((work(types, size)+each-1)/each, 1), maxSpans)
-	return int(max(few, (size+most-1)/most))
+	few := min(max((pass.Work(types, size)+each-1)/each, 1), maxSpans)
+	return max(few, (size+most-1)/most)
 }
 
 // spans counts the tasks of the same group and database.
-func (p *Plan) spans(t *Task) int {
+func (p *Plan) spans(t *pass.Task) int {
 	n := 0
 	for i := range p.Tasks {
 		if p.Tasks[i].DB == t.DB && p.Tasks[i].Group == t.Group {

@@ -1,26 +1,26 @@
 package plan
 
-import "kvferry/format"
+import (
+	"kvferry/format"
+	"kvferry/internal/pass"
+)
 
 // sectionTasks lists the sections of a database of a target without key order. If the database cannot be split, it is
 // one section.
-func sectionTasks(back format.Source, s format.Sectioned, db, planned string) (out []*Task) {
-	types := back.Types(db)
-	size := back.Size(db, types)
-	spans, err := s.Sections(db, types, int(min(size/pieceBytes+1, maxSpans)))
+func sectionTasks(back format.Source, db, planned string) []pass.Task {
+	whole := pass.Task{DB: db, TargetDB: planned, Types: back.Types(db)}
+	whole.Bytes = back.Size(db, whole.Types)
+	tasks, err := whole.Cut(back, min(whole.Bytes/pieceBytes+1, maxSpans), true)
 	if err != nil {
-		spans = []format.Span{{}}
+		return []pass.Task{whole}
 	}
-	for i, span := range spans {
-		out = append(out, &Task{N: i, DB: db, TargetDB: planned, Types: types, Span: span, Bytes: size / int64(len(spans))})
-	}
-	return out
+	return tasks
 }
 
 // ProofTasks lists the tasks that read the whole target, split into the spans it was written in. Their TargetDB is
 // the name in the plan: a target with one database may use another name.
-func ProofTasks(back format.Source, p *Plan) []*Task {
-	var out []*Task
+func ProofTasks(back format.Source, p *Plan) []pass.Task {
+	var out []pass.Task
 	dbs := back.Databases()
 	for _, db := range dbs {
 		planned := db
@@ -28,8 +28,8 @@ func ProofTasks(back format.Source, p *Plan) []*Task {
 			planned = p.TargetDBs[0]
 		}
 		rest := back.Types(db)
-		if s, ok := format.As[format.Sectioned](back); ok {
-			out = append(out, sectionTasks(back, s, db, planned)...)
+		if _, ok := format.As[format.Sectioned](back); ok {
+			out = append(out, sectionTasks(back, db, planned)...)
 			continue
 		}
 		for i := range p.Tasks {
@@ -43,12 +43,12 @@ func ProofTasks(back format.Source, p *Plan) []*Task {
 					continue
 				}
 				bytes := back.Size(db, g) / int64(max(p.spans(t), 1))
-				out = append(out, &Task{N: t.N, DB: db, TargetDB: planned, Types: g, Span: t.Span, Bytes: bytes})
+				out = append(out, pass.Task{N: t.N, DB: db, TargetDB: planned, Types: g, Span: t.Span, Bytes: bytes})
 				rest &^= g
 			}
 		}
 		if rest != 0 {
-			out = append(out, &Task{DB: db, TargetDB: planned, Types: rest, Bytes: back.Size(db, rest)})
+			out = append(out, pass.Task{DB: db, TargetDB: planned, Types: rest, Bytes: back.Size(db, rest)})
 		}
 	}
 	return out

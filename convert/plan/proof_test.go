@@ -5,6 +5,7 @@ import (
 
 	"kvferry/convert/internal/fake"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/record"
 )
 
@@ -27,7 +28,7 @@ func TestProofReadsEverything(t *testing.T) {
 	low, high := format.Span{Hi: []byte("m")}, format.Span{Lo: []byte("m")}
 	// Group 0 writes no data. The plan has only strings of database 1 and no task of database 2. The rest is read as
 	// a whole.
-	plan := &Plan{TargetDBs: []string{"0", "1", "2"}, Groups: []record.TypeSet{hashes, record.Of(record.String)}, Tasks: []Task{
+	plan := &Plan{TargetDBs: []string{"0", "1", "2"}, Groups: []record.TypeSet{hashes, record.Of(record.String)}, Tasks: []pass.Task{
 		{TargetDB: "0"}, {TargetDB: "0", Group: both, Span: low}, {TargetDB: "0"}, {TargetDB: "0", Group: both, Span: high},
 		{TargetDB: "1", Group: record.Of(record.String), Span: low}, {TargetDB: "1", Group: record.Of(record.String), Span: high},
 	}}

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/store"
 )
 
@@ -21,7 +22,7 @@ const (
 
 // Sample is a part of a plan, converted to estimate the whole.
 type Sample struct {
-	Tasks []Task
+	Tasks []pass.Task
 	// Weights scale the tasks to the plan: a sum over the tasks, each times its weight, estimates the sum over the
 	// plan.
 	Weights []float64
@@ -42,7 +43,7 @@ func TakeSample(src format.Source, p *Plan, budget int64) (*Sample, error) {
 }
 
 // pieces groups consecutive tasks with the same database and types.
-func pieces(tasks []Task) (out [][]Task) {
+func pieces(tasks []pass.Task) (out [][]pass.Task) {
 	for len(tasks) > 0 {
 		n := 1
 		for n < len(tasks) && tasks[n].DB == tasks[0].DB && tasks[n].Types == tasks[0].Types {
@@ -54,7 +55,7 @@ func pieces(tasks []Task) (out [][]Task) {
 }
 
 // take samples a piece.
-func (s *Sample) take(src format.Source, p *Plan, tasks []Task, budget int64) error {
+func (s *Sample) take(src format.Source, p *Plan, tasks []pass.Task, budget int64) error {
 	var size int64
 	for i := range tasks {
 		size += tasks[i].Bytes
@@ -89,7 +90,7 @@ func (s *Sample) take(src format.Source, p *Plan, tasks []Task, budget int64) er
 // places returns the number of spans to sample from a piece.
 func (s *Sample) places(want int64) int { return int(min(max(want/s.least, 1), maxPlaces)) }
 
-func (s *Sample) add(t Task, weight float64) {
+func (s *Sample) add(t pass.Task, weight float64) {
 	t.N = len(s.Tasks)
 	s.Tasks = append(s.Tasks, t)
 	s.Weights = append(s.Weights, weight)
@@ -103,7 +104,7 @@ type cell struct {
 }
 
 // cellsOf cuts the piece of a task into about n small spans.
-func cellsOf(src format.Source, t *Task, n int) ([]cell, error) {
+func cellsOf(src format.Source, t *pass.Task, n int) ([]cell, error) {
 	if s, ok := format.As[format.Sectioned](src); ok {
 		spans, err := s.Sections(t.DB, t.Types, n)
 		return cut(spans, func(s format.Span) int64 { return s.To - s.From }), err

@@ -9,6 +9,7 @@ import (
 
 	"kvferry/convert/internal/fake"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -48,8 +49,8 @@ func TestTakeSample(t *testing.T) {
 	for i := range 1000 {
 		keys = append(keys, store.Weighted{Key: fmt.Appendf(nil, "%04d", i), Bytes: mib / 10})
 	}
-	task := func(db string, types record.TypeSet, bytes int64) Task {
-		return Task{DB: db, Types: types, Bytes: bytes}
+	task := func(db string, types record.TypeSet, bytes int64) pass.Task {
+		return pass.Task{DB: db, Types: types, Bytes: bytes}
 	}
 	text := func(s *Sample) (out string) {
 		for i, t := range s.Tasks {
@@ -65,24 +66,24 @@ func TestTakeSample(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		src    format.Source
-		tasks  []Task
+		tasks  []pass.Task
 		budget int64
 		asked  []int
 		want   string
 	}{
-		{"whole", &weighed{keys: keys}, []Task{task("0", hashes, 60), task("0", hashes, 40), task("1", hashes, 7)}, 107, nil,
+		{"whole", &weighed{keys: keys}, []pass.Task{task("0", hashes, 60), task("0", hashes, 40), task("1", hashes, 7)}, 107, nil,
 			"0:0/hash[,)0-0 60×1 1:0/hash[,)0-0 40×1 2:1/hash[,)0-0 7×1 = 107 true"},
-		{"one more", &weighed{keys: keys}, []Task{task("0", hashes, 60), task("0", hashes, 40)}, 99, nil,
+		{"one more", &weighed{keys: keys}, []pass.Task{task("0", hashes, 60), task("0", hashes, 40)}, 99, nil,
 			"0:0/hash[,)0-0 60×1 1:0/hash[,)0-0 40×1 = 100 false"}, // more than half is not sampled
-		{"at places", &weighed{keys: keys}, []Task{task("0", hashes, 60*mib), task("0", hashes, 40*mib), task("0", sets, mib)}, 8 * mib, []int{1414}, // 16 cells for each of 7 places
+		{"at places", &weighed{keys: keys}, []pass.Task{task("0", hashes, 60*mib), task("0", hashes, 40*mib), task("0", sets, mib)}, 8 * mib, []int{1414}, // 16 cells for each of 7 places
 			"0:0/hash[0071,0083)0-0 1258291×11.9 1:0/hash[0214,0226)0-0 1258291×11.9 2:0/hash[0357,0369)0-0 1258291×11.9 " +
 				"3:0/hash[0500,0512)0-0 1258291×11.9 4:0/hash[0642,0654)0-0 1258291×11.9 5:0/hash[0785,0797)0-0 1258291×11.9 " +
 				"6:0/hash[0928,0940)0-0 1258291×11.9 7:0/set[,)0-0 1048576×1 = 9856613 false"},
-		{"large", &weighed{keys: keys}, []Task{task("0", hashes, 1000*mib)}, 64 * mib, []int{4000}, // places of 4 MiB
+		{"large", &weighed{keys: keys}, []pass.Task{task("0", hashes, 1000*mib)}, 64 * mib, []int{4000}, // places of 4 MiB
 			strings.Join(large, " ") + " = 67108864 false"},
-		{"sections", &inSections{n: 10}, []Task{task("0", hashes, 1000)}, 200, nil,
+		{"sections", &inSections{n: 10}, []pass.Task{task("0", hashes, 1000)}, 200, nil,
 			"0:0/hash[,)200-300 100×5 1:0/hash[,)700-800 100×5 = 200 false"},
-		{"one section", &inSections{n: 1}, []Task{task("0", hashes, 1000)}, 200, nil, "0:0/hash[,)0-0 1000×1 = 1000 false"},
+		{"one section", &inSections{n: 1}, []pass.Task{task("0", hashes, 1000)}, 200, nil, "0:0/hash[,)0-0 1000×1 = 1000 false"},
 	} {
 		p := &Plan{Tasks: c.tasks}
 		for _, x := range c.tasks {
@@ -99,7 +100,7 @@ func TestTakeSample(t *testing.T) {
 			t.Errorf("%s: asked for %d keys, want %d", c.name, w.asked, c.asked)
 		}
 	}
-	if _, err := TakeSample(&weighed{}, &Plan{Tasks: []Task{task("0", hashes, 1000)}, Bytes: 1000}, 100); err == nil {
+	if _, err := TakeSample(&weighed{}, &Plan{Tasks: []pass.Task{task("0", hashes, 1000)}, Bytes: 1000}, 100); err == nil {
 		t.Error("a source that cannot be weighed is sampled")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"kvferry/convert/internal/fake"
-	"kvferry/convert/plan"
 	"kvferry/convert/result"
+	"kvferry/internal/pass"
 	"kvferry/record"
 )
 
@@ -99,7 +99,7 @@ func TestFieldsLapse(t *testing.T) {
 		list = append(list, r)
 	}
 	rules := &Rules{Lapse: &Lapse{began.UnixMilli()}}
-	x := &task{Task: &plan.Task{}, Rules: rules, expiring: expiringDigests{}}
+	x := &task{Task: &pass.Task{}, Rules: rules, expiring: expiringDigests{}}
 	var full record.Digest
 	written := &hashes{list: list}
 	for {
@@ -123,7 +123,7 @@ func TestFieldsLapse(t *testing.T) {
 	for minute := 1; minute < 46_000; minute += max(1, minute/50) {
 		now := began.Add(time.Duration(minute) * time.Minute)
 		rules.Gone = rules.Lapse.Gone(now)
-		p := prover{Rules: rules, share: alone()}
+		p := prover{Rules: rules}
 		if err := each(record.Gather(&hashes{list: list, at: now.UnixMilli()}, nil), context.Background().Err, p.batch); err != nil {
 			t.Fatal(err)
 		}

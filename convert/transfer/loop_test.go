@@ -9,9 +9,8 @@ import (
 	"testing"
 
 	"kvferry/convert/internal/fake"
-	"kvferry/convert/plan"
 	"kvferry/convert/result"
-	"kvferry/convert/workers"
+	"kvferry/internal/pass"
 	"kvferry/record"
 )
 
@@ -48,31 +47,21 @@ func (r *endless) Heavy() bool              { return false }
 func (r *endless) End(*record.Record) error { return nil }
 func (r *endless) Close() error             { return nil }
 
-// alone returns the share of a task that runs alone.
-func alone() (sh *workers.Share) {
-	workers.RunSharing(context.Background(), []*plan.Task{{}}, workers.NewCores(1), 0, func(_ context.Context, _ *plan.Task, s *workers.Share) error {
-		sh = s
-		return nil
-	})
-	return sh
-}
-
 // TestStops checks that every kind of task stops soon after its context: within the records of two batches.
 func TestStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
-	free := alone()
 	rules := func() *Rules { return &Rules{SameName: true, Allows: func(string) bool { return true }} }
 	newTask := func() *task {
-		return &task{Task: &plan.Task{Group: record.AllTypes}, Rules: rules(), target: &fake.Target{Of: fake.New()}, losses: result.Losses{},
-			expiring: expiringDigests{}, share: free}
+		return &task{Task: &pass.Task{Group: record.AllTypes}, Rules: rules(), target: &fake.Target{Of: fake.New()}, losses: result.Losses{},
+			expiring: expiringDigests{}}
 	}
 	copies := func(r record.Reader) error {
 		x := newTask()
 		return each(r, func() error { return x.pause(ctx) }, x.batch)
 	}
 	proves := func(r record.Reader) error {
-		p := &prover{Rules: rules(), share: free}
+		p := &prover{Rules: rules()}
 		return each(r, ctx.Err, p.batch)
 	}
 	looks := func(r record.Reader) error {
@@ -125,7 +114,7 @@ func TestRenamedIn(t *testing.T) {
 	}
 	for span, want := range map[string]string{"- -": "a b c d", "b -": "b c d", "- c": "a b", "b d": "b c", "bb c": "", "b b": "", "e -": "", "d c": "", "bb cc": "c"} {
 		lo, hi, _ := strings.Cut(span, " ")
-		task := &plan.Task{DB: "1", Group: 1}
+		task := &pass.Task{DB: "1", Group: 1}
 		if lo != "-" {
 			task.Span.Lo = []byte(lo)
 		}

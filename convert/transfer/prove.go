@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 
-	"kvferry/convert/plan"
-	"kvferry/convert/workers"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/progress"
 	"kvferry/record"
 )
 
 // Prove takes the fingerprint of one task's part of the target.
-func Prove(ctx context.Context, t *plan.Task, r *Rules, memory int64, sh *workers.Share, back format.Source,
+func Prove(ctx context.Context, t *pass.Task, r *Rules, memory int64, back format.Source,
 	report func(record.Finding)) (*record.Fingerprint, *record.Ledger, error) {
 
 	ledger := new(record.Ledger)
@@ -21,8 +20,8 @@ func Prove(ctx context.Context, t *plan.Task, r *Rules, memory int64, sh *worker
 	if err != nil {
 		return nil, nil, err
 	}
-	reader = record.Booked(reader, ledger)
-	p := prover{Rules: r, hasher: record.Hasher{PlainZero: r.PlainZero}, share: sh, gauge: r.Meter.Gauge(t.Bytes)}
+	reader = record.Booked(t.Shared(ctx, reader), ledger)
+	p := prover{Rules: r, hasher: record.Hasher{PlainZero: r.PlainZero}, gauge: r.Meter.Gauge(t.Bytes)}
 	pause := func() error { p.gauge.Flush(); return ctx.Err() }
 	err = errors.Join(each(reader, pause, p.batch), reader.Close())
 	if err != nil {
@@ -40,7 +39,6 @@ func Prove(ctx context.Context, t *plan.Task, r *Rules, memory int64, sh *worker
 // prover hashes records.
 type prover struct {
 	*Rules
-	share   *workers.Share
 	hasher  record.Hasher
 	digests [record.NumTypes]record.Digest
 	gauge   progress.Gauge
@@ -48,9 +46,6 @@ type prover struct {
 
 // batch hashes the records of a batch that have not expired meanwhile.
 func (p *prover) batch(b *record.Batch) error {
-	if err := p.share.Take(b); err != nil {
-		return err
-	}
 	p.gauge.Batch(b)
 	if p.Lapse == nil {
 		p.hasher.Batch(&p.digests, b)

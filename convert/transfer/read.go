@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"kvferry/convert/workers"
 	"kvferry/format"
-	"kvferry/internal/pass/filter"
-	"kvferry/internal/pass/sorted"
+	"kvferry/internal/pass"
 	"kvferry/record"
 )
 
@@ -45,7 +43,7 @@ func (x *task) readRenamed(ctx context.Context, src format.Source) (record.Reade
 	if err != nil {
 		return nil, err
 	}
-	env := format.Env{Now: x.Now, Memory: workers.LeastShare, TempDir: x.TempDir, RedisStrings: x.RedisStrings}
+	env := format.Env{Now: x.Now, Memory: pass.LeastShare, TempDir: x.TempDir, RedisStrings: x.RedisStrings}
 	return record.Merge(r, record.Gather(&renamed{ctx: ctx, src: src, env: env, list: renamedIn(x.Renames, x.Task)}, nil)), nil
 }
 
@@ -55,19 +53,13 @@ func (x *task) readTypes(ctx context.Context, src format.Source, types record.Ty
 	if x.Selection.Holds() {
 		memory /= 2 // the other half is for records that the filter holds back
 	}
-	env := &format.Env{Now: x.Now, Memory: memory, TempDir: x.TempDir, Ledger: &x.ledger, Report: x.findings.Report,
-		RedisStrings: x.RedisStrings, Wanted: x.Selection.Wanted(x.Now)}
-	r, err := src.Records(ctx, x.DB, types, x.Span, env)
-	if err != nil {
-		return nil, err
+	o := pass.Opening{Source: src, Selection: x.Selection, Hold: memory,
+		Env: format.Env{Now: x.Now, Memory: memory, TempDir: x.TempDir, Ledger: &x.ledger, Report: x.findings.Report,
+			RedisStrings: x.RedisStrings, Wanted: x.Selection.Wanted(x.Now)}}
+	if !src.Sorted() || x.SortSections && x.Span.IsSection() {
+		o.Sort = memory
 	}
-	r = x.Selection.Apply(ctx, r, filter.ApplyOptions{Now: x.Now, Memory: memory, TempDir: x.TempDir})
-	switch o := (sorted.Options{Memory: memory, TempDir: x.TempDir}); {
-	case !src.Sorted():
-		o.Ledger = &x.ledger
-		r = sorted.Records(r, o)
-	case x.SortSections && x.Span.IsSection(): // a sample, which needs no ledger
-		r = sorted.Records(r, o)
-	}
-	return r, nil
+	t := *x.Task
+	t.Types = types
+	return o.Open(ctx, &t)
 }

@@ -10,10 +10,9 @@ import (
 	"slices"
 	"sync"
 
-	"kvferry/convert/plan"
 	"kvferry/convert/result"
-	"kvferry/convert/workers"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/record"
 )
 
@@ -33,15 +32,15 @@ func (r *Rename) size() int64 { return int64(len(r.key)+len(r.to)) + 128 }
 // errManyRenames means that the renames do not fit into memory.
 var errManyRenames = errors.New("too many names exist under several types to rename them: use --on-conflict keep=TYPES, or more --memory")
 
-// FindRenames reads all tasks of the source once and lists the records to rename, by database and new name. memory is
+// FindRenames reads all tasks of the source once and lists the records to rename, by database and new name. m is
 // the total limit; r.Memory divides the tasks' part of it.
-func FindRenames(ctx context.Context, tasks []*plan.Task, r *Rules, src format.Source, target format.Target, c *workers.Cores, memory int64) ([]Rename, error) {
-	names := newNamesakes(memory/16, r.TempDir)
+func FindRenames(ctx context.Context, tasks []pass.Task, r *Rules, src format.Source, target format.Target, c *pass.Cores, m pass.Memory) ([]Rename, error) {
+	names := newNamesakes(m.Bytes/16, r.TempDir)
 	defer names.sorter.Close()
 	var mu sync.Mutex
 	var all []Rename
 	var size int64
-	err := workers.Run(ctx, tasks, c, func(ctx context.Context, t *plan.Task) error {
+	err := pass.Run(ctx, tasks, c, m, func(ctx context.Context, t *pass.Task) error {
 		if t.Group == 0 {
 			return nil
 		}
@@ -49,7 +48,7 @@ func FindRenames(ctx context.Context, tasks []*plan.Task, r *Rules, src format.S
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, n)
-			if size += n.size(); size > memory/8 {
+			if size += n.size(); size > m.Bytes/8 {
 				return errManyRenames
 			}
 			return nil
@@ -67,7 +66,7 @@ func FindRenames(ctx context.Context, tasks []*plan.Task, r *Rules, src format.S
 // losers calls add for each record of a task whose name another type keeps, and collects names that look like new
 // ones. A record without elements that the target can hold claims no name. The losses are discarded here; Run counts
 // them.
-func losers(ctx context.Context, t *plan.Task, of *Rules, src format.Source, target format.Target, names *namesakes, add func(Rename) error) error {
+func losers(ctx context.Context, t *pass.Task, of *Rules, src format.Source, target format.Target, names *namesakes, add func(Rename) error) error {
 	rules := *of
 	rules.Allows = func(string) bool { return true }
 	x := &task{Task: t, Rules: &rules, target: target, losses: result.Losses{}}
@@ -156,12 +155,12 @@ func byName(a, b Rename) int {
 }
 
 // renamedIn returns the renames whose new names are in a task's span. all is ordered by byName.
-func renamedIn(all []Rename, t *plan.Task) []Rename {
+func renamedIn(all []Rename, t *pass.Task) []Rename {
 	if t.Group == 0 {
 		return nil
 	}
 	from, _ := slices.BinarySearchFunc(all, Rename{db: t.DB, to: t.Span.Lo}, byName)
-	to, _ := slices.BinarySearchFunc(all, t, func(n Rename, t *plan.Task) int {
+	to, _ := slices.BinarySearchFunc(all, t, func(n Rename, t *pass.Task) int {
 		if c := cmp.Compare(n.db, t.DB); c != 0 || t.Span.Hi == nil {
 			return cmp.Or(c, -1)
 		}

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kvferry/convert/workers"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/pass/progress"
 	"kvferry/record"
@@ -14,18 +14,18 @@ import (
 type Rules struct {
 	Now           time.Time
 	Selection     *filter.Selection
-	SameName      bool           // the target holds one name under several types
-	PlainZero     bool           // hash the score -0 as 0
-	FieldExpiry   bool           // the target holds expiries of fields
-	StreamGroups  bool           // the target holds consumer groups
-	NoBlankStream bool           // the target cannot hold a stream that never had an entry
-	RedisStrings  bool           // read strings like Redis does
-	Dry           bool           // a dry run
-	CountOnly     bool           // no proof follows: count, but do not hash
-	Lapse         *Lapse         // expiry steps of a server; nil on disk
-	Gone          int64          // the proof leaves out records that expire by then
-	Prefer        []record.Type  // types that keep a name, best first
-	Memory        workers.Shares // of readers, and the same again of writers
+	SameName      bool          // the target holds one name under several types
+	PlainZero     bool          // hash the score -0 as 0
+	FieldExpiry   bool          // the target holds expiries of fields
+	StreamGroups  bool          // the target holds consumer groups
+	NoBlankStream bool          // the target cannot hold a stream that never had an entry
+	RedisStrings  bool          // read strings like Redis does
+	Dry           bool          // a dry run
+	CountOnly     bool          // no proof follows: count, but do not hash
+	Lapse         *Lapse        // expiry steps of a server; nil on disk
+	Gone          int64         // the proof leaves out records that expire by then
+	Prefer        []record.Type // types that keep a name, best first
+	Memory        pass.Shares   // of readers, and the same again of writers
 	TempDir       string
 	Renames       []Rename // new names of records whose names are taken; nil: they are lost
 	// SortSections sorts the records of a section of the source, like those of a span of keys.

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"io"
 
-	"kvferry/convert/plan"
 	"kvferry/convert/result"
-	"kvferry/convert/workers"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/progress"
 	"kvferry/record"
 )
@@ -18,7 +17,7 @@ const checkEvery = 64
 
 // task executes one Task. It is used once, by one goroutine, and allocates nothing per record.
 type task struct {
-	*plan.Task
+	*pass.Task
 	*Rules
 	target format.Target
 	reader record.Reader
@@ -33,7 +32,6 @@ type task struct {
 	looked   [64]record.Element // while names are taken; see look
 	opaque   bool               // a loss of kind module was counted for the current record
 	later    []record.Loss      // losses of a module value's expiry, counted only if the value is kept
-	share    *workers.Share
 	gauge    progress.Gauge
 	report   func(record.Loss) // lose, as a func value made once
 	digests  [record.NumTypes]record.Digest
@@ -57,10 +55,9 @@ type openRecord struct {
 }
 
 // Run reads the records of a task and, if write is set, writes them to the task's shard of the target. Otherwise it
-// only counts them. If more data arrives at once than the share allows, it returns the share's error. After an error
-// the shard is aborted.
-func Run(ctx context.Context, t *plan.Task, r *Rules, src format.Source, target format.Target, sh *workers.Share, write bool) (*result.Result, error) {
-	x := &task{Task: t, Rules: r, target: target, losses: result.Losses{}, expiring: expiringDigests{}, share: sh}
+// only counts them. After an error the shard is aborted.
+func Run(ctx context.Context, t *pass.Task, r *Rules, src format.Source, target format.Target, write bool) (*result.Result, error) {
+	x := &task{Task: t, Rules: r, target: target, losses: result.Losses{}, expiring: expiringDigests{}}
 	x.hasher = record.Hasher{PlainZero: r.PlainZero, CountOnly: r.CountOnly}
 	x.gauge = r.Meter.Gauge(t.Bytes)
 	x.findings.OnError = x.gauge.Error
@@ -160,9 +157,6 @@ func (x *task) pause(ctx context.Context) error {
 
 // batch moves the records of a batch.
 func (x *task) batch(b *record.Batch) error {
-	if err := x.share.Take(b); err != nil {
-		return err
-	}
 	for i := 0; i < len(b.Records); {
 		n := x.unchanged(b, i)
 		if n == 0 {

@@ -15,8 +15,8 @@ import (
 	"kvferry/convert/internal/fake"
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
-	"kvferry/convert/workers"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/parallel"
 	"kvferry/record"
@@ -70,20 +70,12 @@ func (x *room) begin() {
 		limits.SameName, limits.FieldExpiry, limits.StreamGroups, limits.NoBlankStream
 }
 
-// tasks returns the tasks of the plan.
-func (x *room) tasks() (out []*plan.Task) {
-	for i := range x.plan.Tasks {
-		out = append(out, &x.plan.Tasks[i])
-	}
-	return out
-}
-
 // run runs all tasks and sums their results.
 func (x *room) run(write bool) (*result.Totals, error) {
 	results := make([]*result.Result, len(x.plan.Tasks))
-	x.rules.Memory = workers.NewShares(1<<20, x.tasks(), x.workers)
-	err := workers.RunSharing(context.Background(), x.tasks(), workers.NewCores(x.workers), 1<<30, func(ctx context.Context, t *plan.Task, sh *workers.Share) (err error) {
-		results[t.N], err = Run(ctx, t, x.rules, x.src, x.target, sh, write)
+	x.rules.Memory = pass.NewShares(1<<20, x.plan.Tasks, x.workers)
+	err := pass.Run(context.Background(), x.plan.Tasks, pass.NewCores(x.workers), pass.Memory{Bytes: 1 << 30, Held: 16}, func(ctx context.Context, t *pass.Task) (err error) {
+		results[t.N], err = Run(ctx, t, x.rules, x.src, x.target, write)
 		return err
 	})
 	if err != nil {
@@ -108,7 +100,7 @@ func (x *room) proved() (*result.Totals, string) {
 	}
 	var got record.Fingerprint
 	for _, t := range plan.ProofTasks(back, x.plan) {
-		f, ledger, err := Prove(context.Background(), t, x.rules, 1<<20, alone(), back, func(f record.Finding) { x.t.Errorf("%+v", f) })
+		f, ledger, err := Prove(context.Background(), &t, x.rules, 1<<20, back, func(f record.Finding) { x.t.Errorf("%+v", f) })
 		if err == nil {
 			err = ledger.Check()
 		}
@@ -314,9 +306,9 @@ func TestRivals(t *testing.T) {
 			x.src.Weight = 8 << 20
 			x.begin()
 			if c.rename {
-				x.rules.Memory = workers.NewShares(1<<20, x.tasks(), n)
+				x.rules.Memory = pass.NewShares(1<<20, x.plan.Tasks, n)
 				var err error
-				if x.rules.Renames, err = FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, workers.NewCores(n), 1<<20); err != nil {
+				if x.rules.Renames, err = FindRenames(context.Background(), x.plan.Tasks, x.rules, x.src, x.target, pass.NewCores(n), pass.Memory{Bytes: 1 << 20, Held: 16}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -333,7 +325,7 @@ func TestNoRenames(t *testing.T) {
 	x := newRoom(t, []fake.Record{{DB: "0", Type: record.Set, Key: []byte("a"), Elems: []record.Element{{Name: []byte("m")}}}})
 	x.to.Groups = []record.TypeSet{record.Of(record.Set)}
 	x.begin()
-	none, err := FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, workers.NewCores(1), 1<<20)
+	none, err := FindRenames(context.Background(), x.plan.Tasks, x.rules, x.src, x.target, pass.NewCores(1), pass.Memory{Bytes: 1 << 20, Held: 16})
 	if err != nil || none == nil || len(none) > 0 {
 		t.Errorf("%v, %v", none, err)
 	}
@@ -344,7 +336,7 @@ func TestManyRenames(t *testing.T) {
 	x := newRoom(t, rivals())
 	x.to.Bounds, x.to.Groups = format.Limits{}, []record.TypeSet{record.AllTypes}
 	x.begin()
-	if _, err := FindRenames(context.Background(), x.tasks(), x.rules, x.src, x.target, workers.NewCores(1), 1<<10); !errors.Is(err, errManyRenames) {
+	if _, err := FindRenames(context.Background(), x.plan.Tasks, x.rules, x.src, x.target, pass.NewCores(1), pass.Memory{Bytes: 1 << 10, Held: 16}); !errors.Is(err, errManyRenames) {
 		t.Error(err)
 	}
 }
@@ -389,7 +381,7 @@ func TestRunFails(t *testing.T) {
 			t.Errorf("%s: it left %v", want, tables)
 		}
 		if want == "bad row" {
-			if _, _, err := Prove(context.Background(), x.tasks()[0], x.rules, 1<<20, alone(), x.src, nil); err == nil || err.Error() != want {
+			if _, _, err := Prove(context.Background(), &x.plan.Tasks[0], x.rules, 1<<20, x.src, nil); err == nil || err.Error() != want {
 				t.Errorf("proof: %v", err)
 			}
 		}

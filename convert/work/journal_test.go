@@ -11,6 +11,7 @@ import (
 
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
+	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 )
@@ -102,7 +103,7 @@ func TestJournalOrder(t *testing.T) {
 func TestNamesOfAnyBytes(t *testing.T) {
 	const db, other = "\xff\xfe", "naïve\u202e"
 	in := Entry{
-		Plan: &Identity{Plan: &plan.Plan{DBs: plan.Names{db, other}, TargetDBs: plan.Names{other, db}, Tasks: []plan.Task{{N: 1, DB: db, TargetDB: other, Bytes: 7}}}},
+		Plan: &Identity{Plan: &plan.Plan{DBs: plan.Names{db, other}, TargetDBs: plan.Names{other, db}, Tasks: []pass.Task{{N: 1, DB: db, TargetDB: other, Bytes: 7}}}},
 		Task: &result.Result{N: 3, Parts: []result.PartDigest{{DB: db, Type: "hash", Digest: record.Digest{Records: 2}}},
 			Ledger: result.Tallies{db + "/rows": {Entries: 5, Visible: 5}, "plain": {Entries: 1}},
 			Losses: []result.LossKind{{Kind: "k", Samples: []result.Sample{{DB: db, Key: []byte("\x00\xff"), Detail: "d"}}}}},

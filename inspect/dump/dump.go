@@ -305,12 +305,8 @@ func (d *Dumper) size(ctx context.Context, r *record.Walker, h *record.Header, n
 	}
 	elements, bytes := int64(0), int64(len(h.Key))
 	for n > 0 {
-		for i := range d.batch[:n] {
-			if e := &d.batch[i]; e.Kind == record.Entry {
-				elements++
-				bytes += e.Bytes(h.Type)
-			}
-		}
+		more, size := record.Measure(h.Type, d.batch[:n])
+		elements, bytes = elements+more, bytes+size
 		clear(d.batch[:n])
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -2,7 +2,7 @@ package explain
 
 import (
 	"io"
-	"time"
+	"kvferry/internal/text/jsonl"
 
 	"kvferry/format"
 	"kvferry/inspect"
@@ -46,13 +46,9 @@ func (x *explainer) isExpired(t record.Type, meta *format.Row) bool {
 	return x.passed(meta.ExpireMS)
 }
 
-func isoTime(ms int64) string {
-	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.999Z07:00")
-}
-
 func expiryText(ms int64) string {
 	if ms == 0 {
 		return "never expires"
 	}
-	return "expires at " + isoTime(ms)
+	return "expires at " + jsonl.TimeText(ms)
 }

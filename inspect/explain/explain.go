@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"kvferry/internal/text/jsonl"
 	"slices"
 	"time"
 
@@ -397,11 +398,11 @@ func (x *explainer) visible(row *Row, rangeType record.Type) (bool, string) {
 	case meta.Count == 0:
 		return false, "deleted: the meta row's count is 0"
 	case !r.Meta && x.passed(r.ExpireMS):
-		return false, "the field expired at " + isoTime(r.ExpireMS)
+		return false, "the field expired at " + jsonl.TimeText(r.ExpireMS)
 	case x.isExpired(row.Type, meta) && meta.ExpireMS == 0:
 		return false, "expired with its last field"
 	case x.isExpired(row.Type, meta):
-		return false, "expired at " + isoTime(meta.ExpireMS)
+		return false, "expired at " + jsonl.TimeText(meta.ExpireMS)
 	case r.Meta:
 		return true, "the record's meta row: " + expiryText(meta.ExpireMS)
 	}

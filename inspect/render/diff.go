@@ -241,7 +241,7 @@ func expiry(ms int64) string {
 	if ms == 0 {
 		return "never"
 	}
-	return "at " + isoTime(ms)
+	return "at " + jsonl.TimeText(ms)
 }
 
 func id(b []byte) string {

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"kvferry/internal/text/jsonl"
 
 	"kvferry/inspect/compare"
 	"kvferry/record"
@@ -33,9 +34,9 @@ func groupedText(e *record.Element) string {
 	case record.Pending:
 		p, _ := record.DecodePending(e.Value)
 		if p.Consumer == nil {
-			return fmt.Sprintf("of no consumer, delivered %s, %s", isoTime(p.DeliveredMS), times(p.Count))
+			return fmt.Sprintf("of no consumer, delivered %s, %s", jsonl.TimeText(p.DeliveredMS), times(p.Count))
 		}
-		return fmt.Sprintf("of %s, delivered %s, %s", record.Quote(p.Consumer), isoTime(p.DeliveredMS), times(p.Count))
+		return fmt.Sprintf("of %s, delivered %s, %s", record.Quote(p.Consumer), jsonl.TimeText(p.DeliveredMS), times(p.Count))
 	}
 	return ""
 }

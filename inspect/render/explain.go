@@ -22,10 +22,6 @@ import (
 // maxShown is the number of bytes of a field to show as text.
 const maxShown = 64
 
-func isoTime(ms int64) string {
-	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.999Z07:00")
-}
-
 // ExplainText prints the state of a key and then its rows, as text.
 type ExplainText struct {
 	out   *bufio.Writer
@@ -176,9 +172,9 @@ func stateText(s *explain.State) string {
 	}
 	switch {
 	case s.ExpireMS != 0 && s.State == "expired":
-		parts = append(parts, "at "+isoTime(s.ExpireMS))
+		parts = append(parts, "at "+jsonl.TimeText(s.ExpireMS))
 	case s.ExpireMS != 0:
-		parts = append(parts, "expires at "+isoTime(s.ExpireMS))
+		parts = append(parts, "expires at "+jsonl.TimeText(s.ExpireMS))
 	case s.State == "alive":
 		parts = append(parts, "never expires")
 	}
@@ -240,7 +236,7 @@ func newJSONRow(db, keyspace string, t record.Type, row *format.Row, key, value 
 		out.Version = &row.Version
 	}
 	if row.ExpireMS != 0 {
-		out.Expires = isoTime(row.ExpireMS)
+		out.Expires = jsonl.TimeText(row.ExpireMS)
 	}
 	if row.Err != nil {
 		out.Error = row.Err.Error()

@@ -112,9 +112,5 @@ func deletableText(d *stats.Deletable) string {
 
 // deletableLine returns the command line that shows the data.
 func deletableLine(d *stats.Deletable) string {
-	line := escape.Shell(d.Command)
-	if d.Grep != "" {
-		line += " | grep " + escape.Shell([]string{d.Grep})
-	}
-	return line
+	return escape.Shell(d.Command)
 }

@@ -21,7 +21,6 @@ type Deletable struct {
 	Of      int64  // all records with the pattern, for no-expiry
 	Bytes   int64  // logical; on disk, for garbage; 0: unknown
 	Command []string
-	Grep    string // lines of the command's output that contain this; "": all
 }
 
 const (
@@ -47,10 +46,8 @@ func (o *Options) command(words ...string) []string {
 	own := words
 	filters := o.Scan.Selected().Conditions(o.Scan.Now)
 	for _, name := range filter.Names() {
-		for _, value := range filters.Values(name) {
-			if name != filter.KeyFile && !slices.Contains(own, "--"+name) {
-				words = append(words, "--"+name, value)
-			}
+		if name != filter.KeyFile && !slices.Contains(own, "--"+name) {
+			words = append(words, filters.Words(name)...)
 		}
 	}
 	return words
@@ -73,7 +70,7 @@ func (o *Options) lasting(t *tree) (out []Deletable) {
 			if never.Records > 0 && all.Records >= expiringOf && never.Records <= all.Records/expiringOf {
 				pattern := o.pattern(parts, n.own)
 				out = append(out, Deletable{Why: "no-expiry", DB: db, Pattern: pattern, Records: never.Records, Bytes: never.Bytes,
-					Of: all.Records, Command: o.command(append([]string{"keys", "--match", glob(pattern)}, o.in(db)...)...), Grep: " never "})
+					Of: all.Records, Command: o.command(append([]string{"keys", "--no-expiry", "--match", glob(pattern)}, o.in(db)...)...)})
 			}
 		}
 		for _, p := range n.parts() {

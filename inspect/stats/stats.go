@@ -240,13 +240,8 @@ func (v *counter) piece(b *record.Batch, i int) {
 	if v.meter != nil {
 		v.meter.Elements(elems)
 	}
-	if v.open.Elements += int64(len(elems)); r.Type == record.Stream {
-		v.open.Elements += int64(entriesOf(elems) - len(elems))
-	}
-	v.open.Bytes += record.BatchBytes(elems)
-	if r.Type == record.ZSet {
-		v.open.Bytes += record.ScoreBytes * int64(len(elems))
-	}
+	n, bytes := record.Measure(r.Type, elems)
+	v.open.Elements, v.open.Bytes = v.open.Elements+n, v.open.Bytes+bytes
 	if b.Ends(i) && (v.open.Elements > 0 || r.Type == record.Stream) {
 		v.record(&r.Header)
 	}
@@ -271,16 +266,6 @@ func (v *counter) record(h *record.Header) {
 		at.Expiry[v.bucket(h.ExpireMS, h.Expired)].add(sum)
 	}
 	v.rank(c, at, h, &sum)
-}
-
-// entriesOf counts the stream entries in a batch.
-func entriesOf(batch []record.Element) (n int) {
-	for i := range batch {
-		if batch[i].Kind == record.Entry {
-			n++
-		}
-	}
-	return n
 }
 
 // strings counts whole strings. It loops over them once per statistic, which is faster than one loop that collects all

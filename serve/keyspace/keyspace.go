@@ -10,6 +10,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
+	"kvferry/internal/pass"
 	"kvferry/record"
 	"kvferry/serve/command"
 	"kvferry/store"
@@ -78,7 +79,7 @@ func numbered(names []string, limits format.Limits) []command.Database {
 
 // pin opens a reader of each database. The first one sorts the items.
 func (k *Keyspace) pin(ctx context.Context, sorted func(done, total, keys, of int64)) error {
-	env := k.env(nil)
+	env := &k.opening(nil).Env
 	env.Copied = sorted
 	for _, db := range k.dbs {
 		r, err := k.scan.Source.Records(ctx, db.Name, k.scan.Types(db.Name), format.Span{}, env)
@@ -132,12 +133,13 @@ func explained(err error) error {
 // Databases returns the databases of the dataset.
 func (k *Keyspace) Databases() []command.Database { return k.dbs }
 
-// env returns the environment of a pass.
-func (k *Keyspace) env(report func(record.Finding)) *format.Env {
+// opening is how a pass is opened.
+func (k *Keyspace) opening(report func(record.Finding)) *pass.Opening {
 	memory := k.scan.Memory / 2
 	if report != nil {
 		memory /= maxPasses
 	}
-	return &format.Env{Now: k.scan.Now, Memory: max(memory, 256<<10), TempDir: k.scan.TempDir, Report: report,
-		RecordsOnly: true, RedisStrings: true}
+	memory = max(memory, 256<<10)
+	return &pass.Opening{Source: k.scan.Source, Selection: k.scan.Selected(), Hold: memory,
+		Env: format.Env{Now: k.scan.Now, Memory: memory, TempDir: k.scan.TempDir, Report: report, RecordsOnly: true, RedisStrings: true}}
 }

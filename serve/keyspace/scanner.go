@@ -9,7 +9,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/internal/pass/sorted"
+	"kvferry/internal/pass"
 	"kvferry/record"
 	"kvferry/serve/command"
 	"kvferry/store"
@@ -50,19 +50,24 @@ func (k *Keyspace) keys(ctx context.Context, db command.Database, span format.Sp
 	if scan == nil {
 		scan = k.scan
 	}
-	s.open(scan)
+	if err := s.open(scan); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
 // open begins to read.
-func (s *scanner) open(scan *inspect.Scan) {
-	types, env := scan.Types(s.db.Name), s.k.env(func(record.Finding) {})
-	spans := format.Intersect(s.k.spans, []format.Span{s.span})
-	r := scan.Apply(s.ctx, scan.Spans(s.ctx, s.db.Name, types, spans, env), nil)
-	if !scan.Source.Sorted() {
-		r = sorted.Records(r, sorted.Options{Memory: env.Memory, TempDir: env.TempDir})
+func (s *scanner) open(scan *inspect.Scan) error {
+	o := s.k.opening(func(record.Finding) {})
+	if o.Source = scan.Source; !scan.Source.Sorted() {
+		o.Sort = o.Env.Memory
 	}
-	s.r = record.Walk(r)
+	spans := format.Intersect(s.k.spans, []format.Span{s.span})
+	r, err := o.Open(s.ctx, &pass.Task{DB: s.db.Name, Types: scan.Types(s.db.Name), Spans: spans})
+	if err == nil {
+		s.r = record.Walk(r)
+	}
+	return err
 }
 
 // Next returns the next key. After damage it goes on behind what cannot be read.
@@ -80,10 +85,11 @@ func (s *scanner) Next() (*record.Header, error) {
 		s.span.Lo = append(bytes.Clone(s.prev), 0)
 	}
 	s.past = true
-	if err := s.r.Close(); err != nil {
+	was := s.r
+	s.r = record.Walk(record.Concat())
+	if err := errors.Join(was.Close(), s.open(scan)); err != nil {
 		return nil, err
 	}
-	s.open(scan)
 	return s.next()
 }
 

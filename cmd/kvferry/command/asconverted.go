@@ -84,9 +84,9 @@ func (a *App) reportBeside(locA, locB string) *convert.Report {
 }
 
 // explains reports whether a conversion leaves differences between its source and its target. It is false if a list
-// of keys is needed to repeat it.
+// of keys or a function is needed to repeat it.
 func explains(r *convert.Report) bool {
-	return r.Options[filter.KeyFile] == "" && (filtered(r) || len(r.Losses) > 0 || r.Options["expired"] == "keep" || len(renames(r)) > 0)
+	return r.Options[filter.KeyFile] == "" && r.Options[filter.Where] == "" && (filtered(r) || len(r.Losses) > 0 || r.Options["expired"] == "keep" || len(renames(r)) > 0)
 }
 
 // repeat returns the options that repeat a conversion of A into B, from the command line that its report describes.
@@ -142,7 +142,9 @@ func optionValues(name, text string) ([]string, error) {
 	switch name {
 	case "source", "target", filter.KeyFile:
 		return nil, nil // of the locations, and of the digest of a file
-	case "db", "match":
+	case filter.Where:
+		return nil, fmt.Errorf("%w; --as-converted none compares all records", filter.ErrFunction)
+	case "db", "match", "exclude":
 		values, err := quotedList(text)
 		return (filter.Conditions{name: values}).Values(name), err
 	case "cluster", "sst":
@@ -263,7 +265,10 @@ func printExplained(w io.Writer, res *convertedDiff, rep *convert.Report) {
 	}
 	for _, name := range append(filter.Names(), "expired", "on-conflict", "namespace") {
 		if text := rep.Options[name]; text != "" && text != "drop" {
-			fmt.Fprintf(w, "  --%s %s\n", name, text)
+			if name == filter.NoExpiry {
+				text = ""
+			}
+			fmt.Fprintf(w, "  %s\n", strings.TrimSpace("--"+name+" "+text))
 		}
 	}
 	for _, n := range renames(rep) {

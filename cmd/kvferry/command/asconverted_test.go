@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,7 +95,7 @@ func TestAsConvertedOptions(t *testing.T) {
 		{"--on-conflict", "keep=list,hash", "--expired", "keep"}, {"--on-conflict", "keep=", "--type", "string,hash"},
 		{"--allow-loss", "same-name", "--db", "0", "--regex", "^[a-d]", "--min-elements", "2"},
 		{"--on-conflict", "rename", "--range", "b..hex:67", "--ttl-from", "2023-11-16"}, {"--on-conflict", "rename", "--sample", "2"},
-		{"--on-conflict", "rename", "--match", `\a`, "--match", "b,c", "--min-bytes", "1", "--rdb-version", "12", "--now", "2023-11-17T00:00:00Z"},
+		{"--on-conflict", "rename", "--match", `\a`, "--match", "b,c", "--exclude", "d,[e]", "--min-bytes", "1", "--max-bytes", "20", "--no-expiry", "--rdb-version", "12", "--now", "2023-11-17T00:00:00Z"},
 	} {
 		dst := filepath.Join(t.TempDir(), "b.rdb")
 		r := kvferry(t, slices.Concat([]string{"convert", a, "rdb:" + dst}, flags)...)
@@ -119,6 +120,17 @@ func TestAsConvertedOptions(t *testing.T) {
 	}
 	if r := kvferry(t, append(as, "--type", "hash")...); r.code != ExitUsage || !strings.Contains(r.stderr, "leave out --type") {
 		t.Errorf("with a filter: exit %d, %s", r.code, r.stderr)
+	}
+	was, err := os.ReadFile(dst + ".kvferry-report.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	function := filepath.Join(t.TempDir(), "function.json")
+	if err := os.WriteFile(function, bytes.Replace(was, []byte(`"options": {`), []byte(`"options": {"where": "a function",`), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := kvferry(t, "diff", "--as-converted", function, a, dst); r.code == ExitOK || !strings.Contains(r.stderr, "a function (Filter.Func), which no command can repeat") {
+		t.Errorf("of a function: exit %d, %s", r.code, r.stderr)
 	}
 	for _, args := range [][]string{{"diff", "--as-converted", keys, a, dst}, {"diff", "--as-converted", keys + "x", a, dst}, {"diff", "--as-converted", keys, a, "redis://127.0.0.1:1"}} {
 		if r := kvferry(t, args...); r.code != ExitUsage {

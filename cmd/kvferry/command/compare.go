@@ -49,7 +49,7 @@ func (f *convertFlags) comparison(fs *pflag.FlagSet, only filter.Conditions, r *
 		c := taken(only, f.choice.expired, r.Now)
 		for _, name := range takenNames() {
 			if name != "expired" || c[name][0] != "drop" {
-				words = append(words, flagWords(c, name)...)
+				words = append(words, c.Words(name)...)
 			}
 		}
 		for _, n := range renames(r) {

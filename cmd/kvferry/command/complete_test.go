@@ -80,7 +80,7 @@ func takes(t *testing.T, cmd *cobra.Command, f *pflag.Flag, values []string) {
 // TestFlagsWithFixedValues lists flags with known values, so that none silently escapes the test above.
 func TestFlagsWithFixedValues(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"dump --format ", "jsonl json csv resp hex :36"},
+		{"dump --format ", "jsonl json csv sql resp hex :36"},
 		{"dump --format j", "jsonl json :36"},
 		{"dump --format=c", "csv :36"},
 		{"dump --encode ", "text base64 :36"},

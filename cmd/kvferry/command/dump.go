@@ -10,6 +10,8 @@ import (
 
 	"kvferry/inspect/dump"
 	"kvferry/inspect/render"
+	"kvferry/inspect/render/form"
+	"kvferry/internal/pass/progress"
 	"kvferry/internal/text/jsonl"
 	"kvferry/internal/text/resp"
 	"kvferry/record"
@@ -20,14 +22,17 @@ const dumpHelp = `Print a dataset as text, one record per line, ordered by datab
   {"db":"0","type":"zset","key":"board","expire_at_ms":0,"value":[["al","1.5"]]}
 
 expire_at_ms is Unix milliseconds; 0 means never. Valid UTF-8 is a JSON string; other bytes are
-{"base64":"…"}. --encode base64 writes every key, field, member and value as base64. Function libraries
+{"base64":"…"}. --encode base64 writes every key, field, member and value as base64. --json-style object
+writes a hash as {field:value}, a sorted set as {member:score}, and the expiry as "expire_at", a time in ISO
+8601 or null; a field that expires has {"value":…,"expire_at":…}, and a name that is not UTF-8 is base64:…. Function libraries
 and module data outside of keys have "keyless":"function" or "module-aux" after their name in "key".
 Expired records are left out; --expired keep includes them.
 
 Other formats:
 
   json  one document
-  csv   one line per element, with the columns below
+  csv   one line per element, with the columns below; with --wide one line per hash
+  sql   statements for sqlite3: a table per type, in one transaction
   resp  commands for redis-cli --pipe; use --db if databases have names, and --on-conflict if a key
         exists under several types, of which Redis holds one. Values of modules have no commands: they
         are left out, and the exit code is 4
@@ -45,7 +50,18 @@ CSV follows RFC 4180. A cell is empty if its column does not apply to the line:
   field_expire_at_ms  when the field of a hash expires; empty: never
 
 Bytes that are not UTF-8, or text that begins with base64:, are written as base64: and their encoding.
-CSV leaves out consumer groups of streams. --csv-safe is for spreadsheets, which read text that begins with
+--wide reads hashes only, and writes a column for each field of any of them. It reads the dataset twice, the
+first time for the columns, unless --columns names them. It refuses more than 1000 fields. A field that is
+missing is an empty cell, an empty value is "". Times are in ISO 8601; expiries of fields are left out. A
+field with the name of another column, db, key or expire_at, has the column field:db.
+
+  kvferry dump --format sql SRC | sqlite3 out.db
+
+makes the tables string, hash, list, "set", zset, stream and other, with indexes on their keys, and a view
+of all keys. Bytes are TEXT, or BLOB if they are not UTF-8 or contain the byte 0. If the dump fails, out.db
+has no tables. kvferry help analysts has examples.
+
+CSV and SQL leave out consumer groups of streams. --csv-safe is for spreadsheets, which read text that begins with
 = + - or @ as a formula.
 
 --keys-only prints elements and bytes instead of values: the number of elements (1 for a string) and the
@@ -85,6 +101,9 @@ type dumpFlags struct {
 	dead       bool
 	limit      int64
 	csvSafe    bool
+	wide       bool
+	columns    []string
+	jsonStyle  string
 	each       func(*record.Header) // called for each record; nil: no call
 }
 
@@ -93,7 +112,7 @@ func (a *App) dump() *cobra.Command {
 	var f dumpFlags
 	cmd := &cobra.Command{
 		Use:     "dump SRC",
-		Short:   "Print a dataset as JSON, CSV, Redis commands or annotated bytes",
+		Short:   "Print a dataset as JSON, CSV, SQL, Redis commands or bytes",
 		Long:    dumpHelp,
 		Example: dumpExample,
 		Args:    exactArgs(1),
@@ -102,7 +121,10 @@ func (a *App) dump() *cobra.Command {
 	f.read.Register(cmd)
 	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "resp", "hex"), "output format")
+	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "sql", "resp", "hex"), "output format")
+	choose(fs, &f.jsonStyle, "json-style", plain("pairs", "object"), "with --format jsonl or json, write hashes and sorted sets as lists of pairs, or as objects, with ISO times")
+	fs.BoolVar(&f.wide, "wide", false, "with --format csv, write a line per hash and a column per field")
+	fs.StringSliceVar(&f.columns, "columns", nil, "with --wide, only these fields, by `name`, in this order, separated by commas or repeated")
 	choose(fs, &f.encode, "encode", plain("text", "base64"), "encoding of keys and values")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	fs.BoolVar(&f.keysOnly, "keys-only", false, "print no values, but the number of elements and bytes of each key (json, jsonl, csv)")
@@ -122,16 +144,26 @@ func (f *dumpFlags) validate() error {
 	switch {
 	case f.encode == "base64" && f.format == "resp":
 		return usagef("--encode base64 and --format resp do not go together: Redis accepts any bytes")
-	case f.csvSafe && f.format != "csv":
-		return usagef("--csv-safe goes with --format csv")
+	case f.encode == "base64" && f.format == "sql":
+		return usagef("--encode base64 and --format sql do not go together: SQLite holds any bytes")
+	case (f.csvSafe || f.wide) && f.format != "csv":
+		return usagef("--csv-safe and --wide go with --format csv")
+	case len(f.columns) > 0 && !f.wide:
+		return usagef("--columns goes with --wide")
+	case f.wide && f.keysOnly:
+		return usagef("--wide and --keys-only do not go together")
+	case f.wide && f.read.choice.places.types != 0 && record.TypeSet(f.read.choice.places.types) != record.Of(record.Hash):
+		return usagef("--wide shows hashes: leave out --type")
+	case f.jsonStyle == "object" && (f.format != "json" && f.format != "jsonl" || f.raw):
+		return usagef("--json-style goes with --format jsonl and json")
 	case f.raw && f.format != "jsonl" && f.format != "hex":
 		return usagef("--raw and --format %s do not go together: rows are shown as jsonl or hex", f.format)
 	case f.rows() && (f.keysOnly || f.dead || f.encode == "base64"):
 		return usagef("--keys-only, --dead and --encode apply to records, not to physical rows")
 	case len(f.keyspaces) > 0 && !f.rows():
 		return usagef("--keyspace goes with --raw or --format hex")
-	case f.keysOnly && f.format == "resp":
-		return usagef("--keys-only and --format resp do not go together")
+	case f.keysOnly && (f.format == "resp" || f.format == "sql"):
+		return usagef("--keys-only and --format %s do not go together", f.format)
 	}
 	return nil
 }
@@ -143,8 +175,17 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
+	if f.wide {
+		f.read.choice.places.types = typesFlag(record.Of(record.Hash))
+		if len(f.columns) == 0 {
+			f.read.steps = wideSteps
+		}
+	}
 	return a.dumped(cmd, f, location)
 }
+
+// wideSteps are the steps of a dump that reads the columns of its table first.
+var wideSteps = []progress.Step{{Name: "columns", Weight: 1}, {Name: "read", Weight: 1}}
 
 // dumped reads a dataset and writes what the flags describe.
 func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) (err error) {
@@ -155,7 +196,7 @@ func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) (err err
 	if err != nil {
 		return f.read.hint(err)
 	}
-	show.start(d.Scan, readSteps)
+	show.start(d.Scan, f.read.readSteps())
 	var n int64
 	lossy := false
 	err = toOutput(cmd, f.output, func(w io.Writer) (err error) {
@@ -194,7 +235,7 @@ func (f *dumpFlags) watched(screen bool) *ProgressFlags {
 // dumpRecords writes records. lossy is true if some were left out because no command can write them.
 func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (n int64, lossy bool, err error) {
 	stderr := cmd.ErrOrStderr()
-	encoder, err := f.encoder(d)
+	encoder, err := f.encoder(cmd.Context(), d)
 	if err != nil {
 		return 0, false, err
 	}
@@ -230,23 +271,44 @@ func tellLeftOut(w io.Writer, e *resp.Encoder) (lossy bool) {
 	return e.Opaque > 0 || e.Orphans > 0
 }
 
+// table makes an encoder of hashes as a table. It reads them for their columns unless these are given.
+func (f *dumpFlags) table(ctx context.Context, d *Dataset, cells form.CSV) (dump.Encoder, error) {
+	e := &form.Wide{Cells: cells, Columns: f.columns, Chosen: len(f.columns) > 0, Limit: f.read.source.Memory() / 8}
+	if e.Chosen {
+		return e, nil
+	}
+	names, report := new(form.Columns), d.Scan.Report
+	d.Scan.Report = nil // the second pass reports
+	dumper := dump.New(io.Discard, &dump.Options{Scan: d.Scan, Encoder: names, Limit: f.limit, Dead: f.dead})
+	err := d.orderedOnce(ctx, func() error { return dumper.Run(ctx) }, func() bool { return false })
+	d.Scan.Report, d.Scan.Step = report, wideSteps[1].Name
+	e.Columns = names.Names()
+	return e, err
+}
+
 // encoder makes the encoder of the requested format.
-func (f *dumpFlags) encoder(d *Dataset) (dump.Encoder, error) {
-	lines := render.Lines{Encoder: jsonl.Encoder{Base64: f.encode == "base64", KeysOnly: f.keysOnly}}
+func (f *dumpFlags) encoder(ctx context.Context, d *Dataset) (dump.Encoder, error) {
+	lines := form.Lines{Encoder: jsonl.Encoder{Base64: f.encode == "base64", KeysOnly: f.keysOnly, Objects: f.jsonStyle == "object"}}
 	switch f.format {
 	case "json":
-		return &render.Document{Lines: lines}, nil
+		return &form.Document{Lines: lines}, nil
 	case "raw":
-		return new(render.Raw), nil
+		return new(form.Raw), nil
 	case "names":
-		return &render.Keys{Names: true}, nil
+		return &form.Keys{Names: true}, nil
 	case "text":
 		if f.keysOnly {
-			return new(render.Keys), nil
+			return new(form.Keys), nil
 		}
-		return &render.Values{Lines: lines}, nil
+		return &form.Values{Lines: lines}, nil
 	case "csv":
-		return &render.CSV{Base64: f.encode == "base64", KeysOnly: f.keysOnly, Safe: f.csvSafe}, nil
+		cells := form.CSV{Base64: f.encode == "base64", KeysOnly: f.keysOnly, Safe: f.csvSafe}
+		if f.wide {
+			return f.table(ctx, d, cells)
+		}
+		return &cells, nil
+	case "sql":
+		return new(form.SQL), nil
 	case "resp":
 		dbs := d.Databases()
 		if f.dead {
@@ -270,7 +332,7 @@ func (f *dumpFlags) dumpRows(ctx context.Context, d *Dataset, w io.Writer) (int6
 		return 0, err
 	}
 	if !d.Scan.Selection.RowsOnly() {
-		return 0, usagef("physical rows can be selected by --db, --keyspace, --type and key only: --expired, --ttl-from, --ttl-to, --min-bytes and --min-elements apply to records")
+		return 0, usagef("physical rows can be selected by --db, --keyspace, --type and key only: filters by expiry and size apply to records")
 	}
 	var p interface {
 		Row(*dump.Row) error

@@ -7,11 +7,11 @@ import (
 )
 
 // endings maps the extensions of the formats that dump writes.
-var endings = map[string]string{".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".resp": "resp", ".hex": "hex"}
+var endings = map[string]string{".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".sql": "sql", ".resp": "resp", ".hex": "hex"}
 
 // otherEndings lists extensions of formats that users may expect but dump does not write.
-var otherEndings = []string{".parquet", ".avro", ".arrow", ".orc", ".xml", ".yaml", ".yml", ".tsv", ".xlsx", ".sql", ".db",
-	".sqlite", ".html", ".pdf", ".rdb", ".aof", ".proto", ".msgpack", ".bson"}
+var otherEndings = []string{".parquet", ".avro", ".arrow", ".orc", ".xml", ".yaml", ".yml", ".tsv", ".xlsx", ".db",
+	".sqlite", ".sqlite3", ".html", ".pdf", ".rdb", ".aof", ".proto", ".msgpack", ".bson"}
 
 // endingOf returns the extension of a file name, without a compression suffix.
 func endingOf(path string) string {
@@ -28,10 +28,13 @@ func (f *dumpFlags) chooseFormat(given bool) error {
 	ending := endingOf(f.output)
 	if slices.Contains(otherEndings, ending) {
 		hint := ""
-		if ending == ".rdb" || ending == ".aof" {
+		switch ending {
+		case ".rdb", ".aof":
 			hint = "; kvferry convert writes such files"
+		case ".db", ".sqlite", ".sqlite3":
+			hint = "; sqlite3 makes a database of kvferry dump --format sql SRC | sqlite3 " + filepath.Base(f.output)
 		}
-		return usagef("-o %s: dump does not write %s; it writes jsonl, json, csv, resp and hex%s", f.output, ending[1:], hint)
+		return usagef("-o %s: dump does not write %s; it writes jsonl, json, csv, sql, resp and hex%s", f.output, ending[1:], hint)
 	}
 	named := endings[ending]
 	switch {

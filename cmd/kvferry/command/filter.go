@@ -18,6 +18,7 @@ import (
 type SelectFlags struct {
 	places      PlaceFlags
 	match       []string
+	exclude     []string
 	regex       string
 	keyFile     string
 	keyRange    rangeFlag
@@ -25,7 +26,9 @@ type SelectFlags struct {
 	expired     string
 	ttlFrom     momentFlag
 	ttlTo       momentFlag
+	noExpiry    bool
 	minBytes    sizeFlag
+	maxBytes    sizeFlag
 	minElements int64
 	stdin       func() io.Reader    // for keyFile -
 	keys        map[string]struct{} // from keyFile; kept, as a pipe can be read only once
@@ -59,6 +62,7 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	f.places.Register(fs)
 	fs.StringArrayVar(&f.match, "match", nil, "only keys that match a glob `pattern`, as in the Redis command KEYS; repeat it to match any of several")
+	fs.StringArrayVar(&f.exclude, "exclude", nil, "no keys that match a glob `pattern`; repeat it to leave out those that match any of several")
 	fs.StringVar(&f.regex, "regex", "", "only keys that match a regular `expression` (RE2)")
 	fs.StringVar(&f.keyFile, "key-file", "", "only the keys in a `file` (-: standard input), one per line: text, hex:… or base64:…")
 	fs.Var(&f.keyRange, "range", "only keys in a `range`, FROM..TO: FROM or more, and less than TO; either may be empty, hex:… or base64:…")
@@ -66,15 +70,17 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 	choose(fs, &f.expired, "expired", plain("drop", "keep"), "what to do with expired keys")
 	fs.Var(&f.ttlFrom, "ttl-from", "only keys that expire at this `time` or later: RFC 3339, a date, Unix seconds, or from now (90m, 7d)")
 	fs.Var(&f.ttlTo, "ttl-to", "only keys that expire before this `time`")
+	fs.BoolVar(&f.noExpiry, "no-expiry", false, "only keys that never expire")
 	fs.Var(&f.minBytes, "min-bytes", "only records of at least this size of key, fields, members and values (512, 64KiB, 1MB); 0: all")
+	fs.Var(&f.maxBytes, "max-bytes", "only records of at most this size; 0: all")
 	fs.Var(number(&f.minElements, 0, 0), "min-elements", "only records of at least `n` elements; 0: all")
 }
 
 // Selection returns the selection for a command with this memory limit.
 func (f *SelectFlags) Selection(memory int64) (*filter.Selection, error) {
-	out := &filter.Selection{MinBytes: int64(f.minBytes), MinElements: f.minElements,
+	out := &filter.Selection{MinBytes: int64(f.minBytes), MaxBytes: int64(f.maxBytes), MinElements: f.minElements, NoExpiry: f.noExpiry,
 		ExpireFrom: f.ttlFrom.moment, ExpireTo: f.ttlTo.moment}
-	out.Filter = filter.Filter{Types: record.TypeSet(f.places.types), DBs: f.places.dbs, Match: f.match, Range: f.keyRange.span, Sample: uint64(f.sample)}
+	out.Filter = filter.Filter{Types: record.TypeSet(f.places.types), DBs: f.places.dbs, Match: f.match, Exclude: f.exclude, Range: f.keyRange.span, Sample: uint64(f.sample)}
 	out.KeepExpired = f.expired == "keep"
 	var err error
 	if f.regex != "" {

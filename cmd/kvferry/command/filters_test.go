@@ -19,7 +19,7 @@ func TestConvertTakesWhatDumpTakes(t *testing.T) {
 	}
 	filters := []string{"--min-bytes 200", "--min-elements 40", "--min-elements 129 --min-bytes 4k", "--ttl-from 1d", "--ttl-to 2040-01-01T00:00:00Z",
 		"--ttl-from 0s --ttl-to 100000d", "--sample 5", "--match *1*", "--regex [02]$", "--sample 2 --min-elements 3 --match *[0-9]", "--expired keep --ttl-to 0s",
-		"--key-file " + keys}
+		"--key-file " + keys, "--max-bytes 20", "--min-bytes 40 --max-bytes 3k --exclude *z*", "--no-expiry --exclude *2* --exclude s1:*"}
 	pairs := []struct {
 		golden, to string
 		each       []string // filters to add, one at a time

@@ -20,12 +20,13 @@ type flagGroup struct {
 // flagGroups lists the groups in the order of help. Flags of no other group are in the first.
 var flagGroups = []flagGroup{
 	{"Flags", nil},
-	{"Filters", []string{"type", "db", "keyspace", "match", "regex", "key-file", "range", "sample", "expired", "ttl-from", "ttl-to",
-		"min-bytes", "min-elements"}},
+	{"Filters", []string{"type", "db", "keyspace", "match", "exclude", "regex", "key-file", "range", "sample", "expired", "no-expiry", "ttl-from",
+		"ttl-to", "min-bytes", "max-bytes", "min-elements"}},
 	{"Servers", []string{"replace", "skip-existing", "fail-existing", "rate", "password-file", "verify", "listen-tls-cert",
 		"listen-tls-key", "listen-tls-ca", "requirepass-file", "max-clients", "unix-socket", "cluster-node"}},
-	{"Rarely needed", []string{"allow-live", "cluster", "csv-safe", "direct", "encode", "estimate-size", "file", "files", "force-space",
-		"layout", "max-bitmap", "max-block", "namespace", "no-prove", "now", "prefix-depth", "resort", "scan", "slots", "sst", "store",
+	{"Object stores", []string{"s3-endpoint", "s3-region", "s3-path-style", "s3-anonymous"}},
+	{"Rarely needed", []string{"allow-live", "cluster", "columns", "csv-safe", "direct", "encode", "estimate-size", "file", "files", "force-space",
+		"json-style", "layout", "max-bitmap", "max-block", "namespace", "no-prove", "now", "prefix-depth", "resort", "scan", "slots", "sst", "store",
 		"temp-dir", "tls-ca", "tls-cert", "tls-insecure", "tls-key", "verbose", "version-epoch", "wal-dir", secondWAL}},
 }
 

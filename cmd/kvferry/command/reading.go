@@ -13,6 +13,7 @@ import (
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/pass/progress"
 	"kvferry/internal/text/escape"
 	"kvferry/record"
 	"kvferry/store"
@@ -31,7 +32,8 @@ type ReadFlags struct {
 	workers  int
 	salvage  bool
 	progress ProgressFlags
-	mapped   bool // --db names databases of another dataset
+	mapped   bool            // --db names databases of another dataset
+	steps    []progress.Step // of the command; nil: readSteps
 }
 
 // Register adds the flags to a command.
@@ -53,6 +55,14 @@ func (f *ReadFlags) checkSalvage(cmd *cobra.Command) error {
 		return usagef("--salvage and --store %s do not go together", f.source.reader)
 	}
 	return nil
+}
+
+// readSteps returns the steps of the command.
+func (f *ReadFlags) readSteps() []progress.Step {
+	if f.steps != nil {
+		return f.steps
+	}
+	return readSteps
 }
 
 // hint names the flag that skips the damage.
@@ -102,7 +112,7 @@ func (a *App) dataset(cmd *cobra.Command, location string, f *ReadFlags, show *p
 		return nil, err
 	}
 	if show != nil {
-		show.preparing(readSteps, d)
+		show.preparing(f.readSteps(), d)
 	}
 	return d, d.open(cmd.Context(), report)
 }

@@ -98,7 +98,7 @@ func printFollow(w io.Writer, f *convert.Following) {
 func printSelection(w io.Writer, only filter.Conditions) {
 	var words []string
 	for _, name := range filter.Names() {
-		words = append(words, flagWords(only, name)...)
+		words = append(words, only.Words(name)...)
 	}
 	if len(words) > 0 {
 		fmt.Fprintf(w, "     only %s\n", escape.Shell(words))

@@ -111,5 +111,5 @@ func conditionText(c filter.Conditions, name string) string {
 	case name == filter.KeyFile:
 		return "--key-file of " + c[name][0]
 	}
-	return escape.Shell(flagWords(c, name))
+	return escape.Shell(c.Words(name))
 }

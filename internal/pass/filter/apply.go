@@ -131,8 +131,9 @@ func (r *selected) dropExpired(b *record.Batch, i int) {
 	}
 }
 
-// weighed excludes small records, too. If a record that is not large enough yet goes on, it buffers the elements, and
-// returns them before the rest.
+// weighed excludes records by size, too. If a record goes on before its size is known to be selected, it buffers the
+// elements, and returns them before the rest: until the record is large enough, or has ended. A record that exceeds
+// MaxBytes is excluded at once, so no more than MaxBytes are buffered in vain.
 type weighed struct {
 	selected
 	elements, size int64 // of the last record
@@ -180,18 +181,20 @@ func (r *weighed) Next() (*record.Batch, error) {
 	}
 }
 
-// weigh reports whether record i of a batch is out or large enough so far.
+// weigh reports whether record i of a batch is out, or is selected whatever follows. It excludes a record that is too
+// large.
 func (r *weighed) weigh(b *record.Batch, i int) bool {
 	h := &b.Records[i]
 	if b.Begins(i) {
 		r.elements, r.size = 0, int64(len(h.Key))
 	}
-	elems := b.Of(i)
-	r.elements += int64(len(elems))
-	for j := range elems {
-		r.size += elems[j].Bytes(h.Type)
+	n, bytes := record.Measure(h.Type, b.Of(i))
+	r.elements, r.size = r.elements+n, r.size+bytes
+	limit := r.sel.MaxBytes
+	if limit > 0 && r.size > limit && !h.Out() {
+		r.skip(h, record.Filtered)
 	}
-	return h.Out() || r.elements >= r.sel.MinElements && r.size >= r.sel.MinBytes
+	return h.Out() || r.elements >= r.sel.MinElements && r.size >= r.sel.MinBytes && (limit == 0 || b.Ends(i))
 }
 
 // hold buffers the elements of record i of a batch.

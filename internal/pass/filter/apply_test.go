@@ -166,11 +166,13 @@ func TestApplyWeighs(t *testing.T) {
 		}
 	}
 	for _, s := range []Selection{{MinElements: 1}, {MinElements: 64}, {MinElements: 65}, {MinElements: 129}, {MinBytes: 4},
-		{MinBytes: 640}, {MinBytes: 64_000}, {MinBytes: 640_000, MinElements: 2}, {MinBytes: 1 << 40}} {
+		{MinBytes: 640}, {MinBytes: 64_000}, {MinBytes: 640_000, MinElements: 2}, {MinBytes: 1 << 40},
+		{MaxBytes: 4}, {MaxBytes: 653}, {MaxBytes: 64_007}, {MaxBytes: 1 << 40}, {MinBytes: 640, MaxBytes: 20_000}, {MinElements: 65, MaxBytes: 1300}} {
 		for _, step := range []int{1, 7, 1000} {
 			var want []string
 			for _, l := range all {
-				if int64(l.n) >= s.MinElements && int64(len(l.key)+l.n*l.size) >= s.MinBytes {
+				size := int64(len(l.key) + l.n*l.size)
+				if int64(l.n) >= s.MinElements && size >= s.MinBytes && (s.MaxBytes == 0 || size <= s.MaxBytes) {
 					want = append(want, l.key)
 				}
 			}
@@ -213,6 +215,9 @@ func TestApplySettles(t *testing.T) {
 		{Selection{ExpireTo: &Moment{Ahead: 5 * time.Second}}, "ecfff"},
 		{Selection{ExpireTo: &Moment{At: now.Add(5 * time.Second)}, KeepExpired: true}, "ccfff"},
 		{Selection{MinElements: 2}, "effff"},
+		{Selection{MaxBytes: 4}, "eccfc"},
+		{Selection{NoExpiry: true}, "effcc"},
+		{Selection{NoExpiry: true, KeepExpired: true, MaxBytes: 4}, "ffffc"},
 		{Selection{Filter: sets, MinElements: 1, KeepExpired: true}, "ccccf"},
 	} {
 		r := &reader{left: all, step: 5}
@@ -379,6 +384,7 @@ func TestTexts(t *testing.T) {
 	pairs := map[string][2]Selection{
 		"type":         {{Filter: Filter{Types: record.Of(record.Set)}}, {Filter: Filter{Types: record.Of(record.List)}}},
 		"db":           {{Filter: Filter{DBs: []string{"1"}}}, {Filter: Filter{DBs: []string{"1", "2"}}}},
+		"exclude":      {{Filter: Filter{Exclude: []string{"a b"}}}, {Filter: Filter{Exclude: []string{"a", "b"}}}},
 		"match":        {{Filter: Filter{Match: []string{"a b"}}}, {Filter: Filter{Match: []string{"a", "b"}}}},
 		"regex":        {{Filter: Filter{Regex: regexp.MustCompile("a")}}, {Filter: Filter{Regex: regexp.MustCompile("b")}}},
 		"key-file":     {{Filter: Filter{Keys: keys("a", "b")}}, {Filter: Filter{Keys: keys("a", "c")}}},
@@ -387,12 +393,14 @@ func TestTexts(t *testing.T) {
 		"ttl-from":     {{ExpireFrom: &Moment{Ahead: time.Second}}, {ExpireFrom: &Moment{Ahead: time.Second + time.Millisecond}}},
 		"ttl-to":       {{ExpireTo: &Moment{At: now}}, {ExpireTo: &Moment{At: now.Add(time.Hour)}}},
 		"min-bytes":    {{MinBytes: 1}, {MinBytes: 2}},
+		"max-bytes":    {{MaxBytes: 1}, {MaxBytes: 2}},
+		"no-expiry":    {{NoExpiry: true}, {}},
 		"min-elements": {{MinElements: 1}, {MinElements: 2}},
 	}
 	for _, name := range Names() {
 		pair := pairs[name]
 		a, b := pair[0].Conditions(now).Texts(), pair[1].Conditions(now).Texts()
-		if len(a) != 1 || len(b) != 1 || a[name] == "" || a[name] == b[name] {
+		if len(a) != 1 || len(b) > 1 || len(b) == 0 && name != NoExpiry || a[name] == "" || a[name] == b[name] {
 			t.Errorf("%s: %q and %q", name, a, b)
 		}
 		if pair[0].Everything() {

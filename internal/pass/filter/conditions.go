@@ -3,6 +3,7 @@ package filter
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,10 +18,20 @@ import (
 // KeyFile is the name of the condition that is stored as a digest, because a list of keys may be long.
 const KeyFile = "key-file"
 
+// NoExpiry is the name of the condition whose flag has no value.
+const NoExpiry = "no-expiry"
+
 // Names lists the conditions of a selection by their flags. The handling of expired records is not a condition.
 func Names() []string {
-	return []string{"type", "db", "match", "regex", KeyFile, "range", "sample", "ttl-from", "ttl-to", "min-bytes", "min-elements"}
+	return []string{"type", "db", "match", "exclude", "regex", KeyFile, "range", "sample", NoExpiry, "ttl-from", "ttl-to",
+		"min-bytes", "max-bytes", "min-elements"}
 }
+
+// Where is the name of a condition that is a function. No flag repeats it.
+const Where = "where"
+
+// ErrFunction means that a selection cannot be repeated.
+var ErrFunction = errors.New("a Go program selected the records by a function (Filter.Func), which no command can repeat")
 
 // Conditions holds the conditions of a selection by name, each with the values of its flag. Times are absolute. A
 // list of keys is represented by its length and digest.
@@ -38,6 +49,9 @@ func (s *Selection) Conditions(now time.Time) Conditions {
 	if len(s.Match) > 0 {
 		c["match"] = slices.Clone(s.Match)
 	}
+	if len(s.Exclude) > 0 {
+		c["exclude"] = slices.Clone(s.Exclude)
+	}
 	if s.Regex != nil {
 		c["regex"] = []string{s.Regex.String()}
 	}
@@ -52,16 +66,19 @@ func (s *Selection) Conditions(now time.Time) Conditions {
 		c["sample"] = []string{strconv.FormatUint(s.Sample, 10)}
 	}
 	if s.Where != nil {
-		c["where"] = []string{"a function"} // which no flag repeats
+		c[Where] = []string{"a function"}
+	}
+	if s.NoExpiry {
+		c[NoExpiry] = []string{"true"}
 	}
 	for name, bound := range map[string]*Moment{"ttl-from": s.ExpireFrom, "ttl-to": s.ExpireTo} {
 		if bound != nil {
 			c[name] = []string{MomentText(time.UnixMilli(bound.unixMS(now)))}
 		}
 	}
-	for name, least := range map[string]int64{"min-bytes": s.MinBytes, "min-elements": s.MinElements} {
-		if least > 0 {
-			c[name] = []string{strconv.FormatInt(least, 10)}
+	for name, size := range map[string]int64{"min-bytes": s.MinBytes, "max-bytes": s.MaxBytes, "min-elements": s.MinElements} {
+		if size > 0 {
+			c[name] = []string{strconv.FormatInt(size, 10)}
 		}
 	}
 	return c
@@ -100,6 +117,16 @@ func (c Conditions) Values(name string) []string {
 	return out
 }
 
+// Words returns the words of a command line that recreate a condition.
+func (c Conditions) Words(name string) (words []string) {
+	for _, v := range c.Values(name) {
+		if words = append(words, "--"+name); name != NoExpiry {
+			words = append(words, v)
+		}
+	}
+	return words
+}
+
 // csvField quotes a value of a flag that takes a CSV list.
 func csvField(s string) string {
 	if s == "" {
@@ -117,7 +144,7 @@ func csvField(s string) string {
 func (c Conditions) Texts() map[string]string {
 	m := map[string]string{}
 	for name, values := range c {
-		if m[name] = strings.Join(values, ","); name == "db" || name == "match" {
+		if m[name] = strings.Join(values, ","); name == "db" || name == "match" || name == "exclude" {
 			m[name] = fmt.Sprintf("%q", values)
 		}
 	}
@@ -143,6 +170,9 @@ func (c *Conditions) UnmarshalJSON(data []byte) error {
 	}
 	*c = Conditions{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if name == Where {
+			return ErrFunction
+		}
 		if !slices.Contains(Names(), name) {
 			return fmt.Errorf("filter %q is not known to this program", name)
 		}

@@ -14,10 +14,10 @@ import (
 
 func TestConditionsInJSON(t *testing.T) {
 	keys := map[string]struct{}{"a": {}, "b": {}}
-	all := Selection{Filter: Filter{Types: record.Of(record.Set) | record.Of(record.Hash), DBs: []string{"bar", "\xff"}, Match: []string{"<b>*", "a"},
+	all := Selection{Filter: Filter{Types: record.Of(record.Set) | record.Of(record.Hash), DBs: []string{"bar", "\xff"}, Match: []string{"<b>*", "a"}, Exclude: []string{"b"},
 		Regex: regexp.MustCompile(`^\d`), Keys: keys, Sample: 5,
 		Range: &format.Span{Lo: []byte("a..b"), Hi: []byte("c")}}, ExpireFrom: &Moment{Ahead: time.Hour}, ExpireTo: &Moment{At: now.Add(2 * time.Hour)},
-		MinBytes: 4096, MinElements: 3}
+		NoExpiry: true, MinBytes: 4096, MaxBytes: 8192, MinElements: 3}
 	c := all.Conditions(now)
 	if len(c) != len(Names()) {
 		t.Errorf("of %d names: %v", len(Names()), c)
@@ -39,7 +39,7 @@ func TestConditionsInJSON(t *testing.T) {
 	if data, err := json.Marshal(new(Selection).Conditions(now)); err != nil || string(data) != "{}" {
 		t.Errorf("of nothing: %s, %v", data, err)
 	}
-	for _, bad := range []string{`{"max-bytes":["5"]}`, `{"type":"set"}`, `[]`, `{"type":[5]}`} {
+	for _, bad := range []string{`{"most-bytes":["5"]}`, `{"where":["a function"]}`, `{"type":"set"}`, `[]`, `{"type":[5]}`} {
 		if err := json.Unmarshal([]byte(bad), &back); err == nil {
 			t.Errorf("%s: read as %v", bad, back)
 		}

@@ -18,6 +18,8 @@ type Filter struct {
 	DBs []string
 	// Match are glob patterns in the syntax of Redis' KEYS. A key must match one of them.
 	Match []string
+	// Exclude are patterns in the same syntax. A key must match none of them.
+	Exclude []string
 	// Regex must match somewhere in the key; nil passes all.
 	Regex *regexp.Regexp
 	// Keys, if not nil, are the only keys to pass.
@@ -43,7 +45,7 @@ func (f *Filter) Key(key []byte) bool {
 			return false
 		}
 	}
-	if f.Range != nil && !f.Range.Has(key) || len(f.Match) > 0 && !f.matches(key) {
+	if f.Range != nil && !f.Range.Has(key) || len(f.Match) > 0 && !matches(f.Match, key) || matches(f.Exclude, key) {
 		return false
 	}
 	if f.Regex != nil && !f.Regex.Match(key) {
@@ -54,11 +56,11 @@ func (f *Filter) Key(key []byte) bool {
 
 // ByKey reports whether the filter can exclude a record by its key.
 func (f *Filter) ByKey() bool {
-	return len(f.Match) > 0 || f.Regex != nil || f.Keys != nil || f.Range != nil || f.Sample > 1
+	return len(f.Match) > 0 || len(f.Exclude) > 0 || f.Regex != nil || f.Keys != nil || f.Range != nil || f.Sample > 1
 }
 
-func (f *Filter) matches(key []byte) bool {
-	for _, pattern := range f.Match {
+func matches(patterns []string, key []byte) bool {
+	for _, pattern := range patterns {
 		if Glob(pattern, key) {
 			return true
 		}

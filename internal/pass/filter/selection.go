@@ -15,9 +15,11 @@ type Selection struct {
 	// ExpireFrom and ExpireTo bound the expiry, From <= expiry < To; nil is open. With either, records that never
 	// expire are excluded.
 	ExpireFrom, ExpireTo *Moment
-	// MinElements and MinBytes exclude smaller records. The size of a record is its logical size: the bytes of its
-	// key and its elements.
-	MinElements, MinBytes int64
+	// NoExpiry excludes records that expire.
+	NoExpiry bool
+	// MinElements and MinBytes exclude smaller records, and MaxBytes larger ones; 0: no limit. The size of a record is
+	// its logical size: the bytes of its key and its elements (see record.Measure).
+	MinElements, MinBytes, MaxBytes int64
 }
 
 // Validate returns an error if the selection is contradictory as of now.
@@ -25,24 +27,34 @@ func (s *Selection) Validate(now time.Time) error {
 	if w := s.window(now); w.lo >= w.hi {
 		return fmt.Errorf("the earliest expiry asked for (--ttl-from) is not before the latest (--ttl-to)")
 	}
-	if s.MinElements < 0 || s.MinBytes < 0 {
+	switch {
+	case s.NoExpiry && (s.ExpireFrom != nil || s.ExpireTo != nil):
+		return fmt.Errorf("keys without expiry (--no-expiry) have none to compare with --ttl-from and --ttl-to: leave out one of them")
+	case s.MinElements < 0 || s.MinBytes < 0:
 		return fmt.Errorf("the least size of a record is negative")
+	case s.MaxBytes < 0:
+		return fmt.Errorf("the largest size of a record is negative")
+	case s.MaxBytes > 0 && s.MaxBytes < s.MinBytes:
+		return fmt.Errorf("the least size of a record (--min-bytes %d) is above the largest (--max-bytes %d)", s.MinBytes, s.MaxBytes)
 	}
 	return nil
 }
 
 // Everything reports whether all records are selected, except expired ones.
 func (s *Selection) Everything() bool {
-	return !s.Active() && s.ExpireFrom == nil && s.ExpireTo == nil && !s.Holds()
+	return !s.Active() && !s.byExpiry() && !s.Holds()
 }
 
 // Holds reports whether records are selected by size. Then the elements of a record are buffered until its size is
 // known.
-func (s *Selection) Holds() bool { return s.MinElements > 0 || s.MinBytes > 0 }
+func (s *Selection) Holds() bool { return s.MinElements > 0 || s.MinBytes > 0 || s.MaxBytes > 0 }
+
+// byExpiry reports whether the expiry of a record can exclude it.
+func (s *Selection) byExpiry() bool { return s.ExpireFrom != nil || s.ExpireTo != nil || s.NoExpiry }
 
 // RowsOnly reports whether a physical row is enough to evaluate the selection.
 func (s *Selection) RowsOnly() bool {
-	return s.ExpireFrom == nil && s.ExpireTo == nil && !s.Holds() && !s.KeepExpired
+	return !s.byExpiry() && !s.Holds() && !s.KeepExpired
 }
 
 // Moment is a bound of expiries: a point in time, or an offset from the time of the command.
@@ -61,12 +73,13 @@ func (m *Moment) unixMS(now time.Time) int64 {
 // window is a range of expiries in Unix milliseconds, lo <= expiry < hi.
 type window struct {
 	open   bool // no bounds: includes records that never expire
+	never  bool // only records that never expire
 	lo, hi int64
 }
 
 // window returns the selected expiries as of now.
 func (s *Selection) window(now time.Time) window {
-	w := window{open: s.ExpireFrom == nil && s.ExpireTo == nil, lo: math.MinInt64, hi: math.MaxInt64}
+	w := window{open: !s.byExpiry(), never: s.NoExpiry, lo: math.MinInt64, hi: math.MaxInt64}
 	if s.ExpireFrom != nil {
 		w.lo = s.ExpireFrom.unixMS(now)
 	}
@@ -77,5 +90,8 @@ func (s *Selection) window(now time.Time) window {
 }
 
 func (w window) has(expireMS int64) bool {
-	return w.open || expireMS != 0 && w.lo <= expireMS && expireMS < w.hi
+	if w.open || expireMS == 0 {
+		return w.open || w.never
+	}
+	return !w.never && w.lo <= expireMS && expireMS < w.hi
 }

@@ -12,6 +12,9 @@
 //
 // where entries_read is null if unknown, and the consumer is null if the entry belongs to none. Valid UTF-8 becomes a
 // JSON string, other bytes become {"base64":"…"}. The encoder appends bytes by hand and allocates nothing per value.
+//
+// With Objects, a hash is {field:value}, where a field that expires is {"value":…,"expire_at":…}, a zset is
+// {member:score}, and "expire_at" is a time in ISO 8601 or null. A name that is not UTF-8 is "base64:…".
 package jsonl
 
 import (
@@ -32,6 +35,8 @@ type Encoder struct {
 	Base64 bool
 	// KeysOnly omits the values; AppendSize writes their size instead.
 	KeysOnly bool
+	// Objects writes hashes and sorted sets as objects, and times in ISO 8601.
+	Objects bool
 
 	spill bufpool.Spill
 	typ   record.Type
@@ -52,8 +57,12 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) []byte {
 	dst = append(dst, `","key":`...)
 	dst = e.AppendText(dst, h.Key)
 	dst = AppendKeyless(dst, h.Keyless)
-	dst = append(dst, `,"expire_at_ms":`...)
-	dst = strconv.AppendInt(dst, h.ExpireMS, 10)
+	if e.Objects {
+		dst = appendExpiry(dst, h.ExpireMS)
+	} else {
+		dst = append(dst, `,"expire_at_ms":`...)
+		dst = strconv.AppendInt(dst, h.ExpireMS, 10)
+	}
 	if e.KeysOnly {
 		return dst
 	}
@@ -62,6 +71,9 @@ func (e *Encoder) AppendBegin(dst []byte, h *record.Header) []byte {
 		return append(dst, `,"value":`...)
 	case record.Other:
 		return append(dst, `,"native":`...)
+	}
+	if e.object() {
+		return append(dst, `,"value":{`...)
 	}
 	return append(dst, `,"value":[`...)
 }
@@ -93,6 +105,9 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 	e.count++
 	switch e.typ {
 	case record.Hash:
+		if e.Objects {
+			return e.appendMember(dst, el), nil
+		}
 		if el.ExpireMS != 0 {
 			return e.appendExpiring(dst, el), nil
 		}
@@ -107,6 +122,9 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 	case record.Set:
 		return e.AppendText(dst, el.Name), nil
 	case record.ZSet:
+		if e.Objects {
+			return e.appendScored(dst, el), nil
+		}
 		dst = append(dst, '[')
 		dst = e.AppendText(dst, el.Name)
 		dst = append(dst, `,"`...)
@@ -122,10 +140,17 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 func (e *Encoder) AppendEnd(dst []byte) []byte {
 	if !e.KeysOnly && e.typ != record.String && e.typ != record.Other {
 		dst = e.closeGroup(dst)
-		dst = append(dst, ']')
+		if e.object() {
+			dst = append(dst, '}')
+		} else {
+			dst = append(dst, ']')
+		}
 	}
 	return append(dst, "}\n"...)
 }
+
+// object reports whether the value of the record is an object.
+func (e *Encoder) object() bool { return e.Objects && (e.typ == record.Hash || e.typ == record.ZSet) }
 
 func (e *Encoder) appendExpiring(dst []byte, el *record.Element) []byte {
 	dst = e.appendPair(dst, el.Name, el.Value)

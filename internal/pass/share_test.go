@@ -1,4 +1,4 @@
-package inspect
+package pass
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 func TestSharing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s := newSharing(ctx, rowsHeld*1000, 4)
+	s := newSharing(ctx, Memory{8000, 8}, 4)
 	var parts []*share
 	for range 4 {
 		p := s.begin()
@@ -61,8 +61,8 @@ func TestSharing(t *testing.T) {
 	for _, i := range []int{0, 2, 3} {
 		parts[i].end()
 	}
-	if len(s.parts) != 0 || s.running != 0 {
-		t.Errorf("%d parts left, %d running", len(s.parts), s.running)
+	if len(s.tasks) != 0 || s.running != 0 {
+		t.Errorf("%d parts left, %d running", len(s.tasks), s.running)
 	}
 }
 
@@ -76,10 +76,10 @@ func (r *oneBatch) Next() (*record.Batch, error) { return &r.batch, nil }
 
 // TestSharedBatches checks that what is read at once counts as held at once.
 func TestSharedBatches(t *testing.T) {
-	s := newSharing(context.Background(), rowsHeld*1000, 2)
-	p := Part{share: s.begin()}
+	s := newSharing(context.Background(), Memory{8000, 8}, 2)
+	p := Task{share: s.begin()}
 	b := record.Batch{Records: []record.Record{{Header: record.Header{Key: make([]byte, 100)}, N: 1}, {First: 1, N: 1}}, Elems: []record.Element{{}, {Value: make([]byte, 401)}}}
-	r := p.shared(context.Background(), &oneBatch{batch: b})
+	r := p.Shared(context.Background(), &oneBatch{batch: b})
 	if got, err := r.Next(); len(got.Records) != 2 || err != nil || p.share.largest != 501 || !s.large.Load() {
 		t.Errorf("%v, largest %d", err, p.share.largest)
 	}
@@ -87,9 +87,11 @@ func TestSharedBatches(t *testing.T) {
 	p.share.end()
 }
 
-// TestBeginOneByOne checks that a part does not begin before the previous one has read its first row.
+// TestBeginOneByOne checks that a part does not begin before the previous one has read its first record, which may be one
+// that is skipped.
 func TestBeginOneByOne(t *testing.T) {
-	s := newSharing(context.Background(), 1<<20, 2)
+	skipped := record.Batch{Records: []record.Record{{Class: record.Filtered}}}
+	s := newSharing(context.Background(), Memory{1 << 20, 8}, 2)
 	p := s.begin()
 	second := make(chan *share)
 	go func() { second <- s.begin() }()
@@ -98,10 +100,12 @@ func TestBeginOneByOne(t *testing.T) {
 		t.Error("both have begun")
 	case <-time.After(10 * time.Millisecond):
 	}
-	p.begun()
+	if _, err := (&Task{share: p}).Shared(context.Background(), &oneBatch{batch: skipped}).Next(); err != nil {
+		t.Fatal(err)
+	}
 	(<-second).end()
 	p.end()
-	if one := newSharing(context.Background(), 1<<20, 1); one != nil || one.begin() != nil {
+	if one := newSharing(context.Background(), Memory{1 << 20, 8}, 1); one != nil || one.begin() != nil {
 		t.Error("one worker shares with nobody")
 	}
 	(*share)(nil).end()

@@ -1,4 +1,4 @@
-package render
+package form
 
 import (
 	"bytes"
@@ -26,6 +26,7 @@ func TestPieces(t *testing.T) {
 		"base64": func() dump.Encoder { return &Lines{jsonl.Encoder{Base64: true}} },
 		"json":   func() dump.Encoder { return new(Document) },
 		"csv":    func() dump.Encoder { return &CSV{Safe: true} },
+		"sql":    func() dump.Encoder { return new(SQL) },
 		"csv64":  func() dump.Encoder { return &CSV{Base64: true} },
 		"resp":   func() dump.Encoder { return &resp.Encoder{DBs: []string{"0"}} },
 	} {

@@ -1,4 +1,4 @@
-package render
+package form
 
 import (
 	"fmt"
@@ -34,9 +34,9 @@ func expiryOf(h *record.Header) string {
 	case h.ExpireMS == 0:
 		return "never expires"
 	case h.Expired:
-		return "expired " + isoTime(h.ExpireMS)
+		return "expired " + jsonl.TimeText(h.ExpireMS)
 	}
-	return "expires " + isoTime(h.ExpireMS)
+	return "expires " + jsonl.TimeText(h.ExpireMS)
 }
 
 // AppendElement appends the line of an element.
@@ -56,7 +56,7 @@ func (e *Values) AppendElement(dst []byte, el *record.Element) ([]byte, error) {
 		dst = e.AppendText(dst, el.Name)
 	case e.typ == record.Hash || e.typ == record.Other:
 		if dst = e.AppendText(append(e.AppendText(dst, el.Name), ' ', ' '), el.Value); el.ExpireMS != 0 {
-			dst = fmt.Appendf(dst, "  expires %s", isoTime(el.ExpireMS))
+			dst = fmt.Appendf(dst, "  expires %s", jsonl.TimeText(el.ExpireMS))
 		}
 	default:
 		dst = e.AppendText(dst, el.Value)
@@ -166,7 +166,7 @@ func (e *Keys) AppendSize(dst []byte, elements, bytes int64) []byte {
 	}
 	expires := "never"
 	if e.head.ExpireMS != 0 {
-		expires = isoTime(e.head.ExpireMS)
+		expires = jsonl.TimeText(e.head.ExpireMS)
 	}
 	return fmt.Appendf(dst, "%-6s %10d %10d  %-20s  %-3s %s\n", e.head.Type, elements, bytes, expires, escape.Text(e.head.DB), escape.Text(string(e.key)))
 }

@@ -1,4 +1,4 @@
-package render
+package form
 
 import (
 	"bytes"
@@ -30,9 +30,6 @@ const csvKeys = "db,type,key,expire_at_ms,elements,bytes" + lineEnd
 
 // lineEnd is the line ending of RFC 4180.
 const lineEnd = "\r\n"
-
-// base64Prefix marks cells that are not text.
-const base64Prefix = "base64:"
 
 // CSV encodes records as comma-separated values (RFC 4180), one line per element. Bytes that are not
 // UTF-8, or text that starts with "base64:", are written as base64: and their encoding.
@@ -158,8 +155,8 @@ func (e *CSV) text(dst, b []byte) []byte {
 	switch {
 	case e.Base64:
 		return e.spill.AppendBase64(dst, b)
-	case !utf8.Valid(b) || bytes.HasPrefix(b, []byte(base64Prefix)):
-		return e.spill.AppendBase64(append(dst, base64Prefix...), b)
+	case !utf8.Valid(b) || bytes.HasPrefix(b, []byte(jsonl.Base64Prefix)):
+		return e.spill.AppendBase64(append(dst, jsonl.Base64Prefix...), b)
 	}
 	return e.quote(dst, b)
 }

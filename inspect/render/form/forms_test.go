@@ -1,4 +1,4 @@
-package render
+package form
 
 import (
 	"encoding/binary"
@@ -240,5 +240,82 @@ func TestCSVSafe(t *testing.T) {
 	}
 	if string(line) != "0,zset,'=k,,,,,,m,-1.5,\r\n" || err != nil {
 		t.Errorf("%q, %v", line, err)
+	}
+}
+
+// TestWide checks the table of hashes: its columns, its cells, and what it refuses.
+func TestWide(t *testing.T) {
+	field := func(name, value string) record.Element {
+		return record.Element{Name: []byte(name), Value: []byte(value)}
+	}
+	dated := head(record.Hash, "k:1")
+	dated.ExpireMS = 1800000000123
+	hashes := []func() (*record.Header, []record.Element){of(dated, field("b", "x,y"), field("a", "")),
+		of(head(record.Hash, "\xff"), field("key", "odd"), field("field:a", "\xfe"), field("a", "=1")), of(head(record.Hash, "none"), field("base64:x", "z"))}
+	names := new(Columns)
+	if text, err := encode(t, names, hashes...); err != nil || text != "" {
+		t.Errorf("%q, %v", text, err)
+	}
+	const wide = "db,key,expire_at,a,b,base64:YmFzZTY0Ong=,field:field:a,field:key\r\n" +
+		"0,k:1,2027-01-15T08:00:00.123Z,\"\",\"x,y\",,,\r\n0,base64:/w==,,'=1,,,base64:/g==,odd\r\n0,none,,,,z,,\r\n"
+	if got, err := encode(t, &Wide{Cells: CSV{Safe: true}, Columns: names.Names(), Limit: 1000}, hashes...); got != wide || err != nil {
+		t.Errorf("got %q, %v\nwant %q", got, err, wide)
+	}
+	const chosen = "db,key,expire_at,no,b\r\n0,k:1,2027-01-15T08:00:00.123Z,,\"x,y\"\r\n0,base64:/w==,,,\r\n0,none,,,\r\n"
+	if got, err := encode(t, &Wide{Columns: []string{"no", "b"}, Chosen: true, Limit: 1000}, hashes...); got != chosen || err != nil {
+		t.Errorf("got %q, %v\nwant %q", got, err, chosen)
+	}
+	for want, e := range map[string]*Wide{
+		`hash "k:1" has a field "b" that it lacked before`: {Columns: []string{"a"}, Limit: 1000},
+		`hash "k:1" makes a line of more than 30 bytes`:    {Columns: names.Names(), Limit: 30},
+	} {
+		if _, err := encode(t, e, hashes...); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	var many []record.Element
+	for i := range maxColumns + 1 {
+		many = append(many, field(strings.Repeat("x", i), ""))
+	}
+	if _, err := encode(t, names, of(head(record.Hash, "k"), many[1:]...)); err != nil {
+		t.Error(err)
+	}
+	long := field(strings.Repeat("y", maxColumnBytes+1), "")
+	for want, elems := range map[string][]record.Element{"more than 1000 different fields (\"xxx": many, "more than 0 different": {long}} {
+		if _, err := encode(t, names, of(head(record.Hash, "k"), elems...)); err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "--columns") {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestSQL checks the literals of each type. TestDumpSQL has a database made of them.
+func TestSQL(t *testing.T) {
+	dated := head(record.Hash, "it's")
+	dated.ExpireMS = 1800000000123
+	pairs := record.AppendPair(record.AppendPair(nil, []byte("f"), []byte("1")), []byte("f"), []byte("2"))
+	got, err := encode(t, new(SQL), of(dated, record.Element{Name: []byte("\xff"), Value: []byte("a\r\nb"), ExpireMS: 1800000000000}),
+		of(head(record.List, "l"), record.Element{Value: []byte("x\x00")}, record.Element{Value: []byte("a\nb")}),
+		of(head(record.Set, "s"), record.Element{Name: []byte("m")}),
+		of(head(record.ZSet, "z"), record.Element{Name: []byte("m"), Score: 1.5}, record.Element{Score: math.Inf(1)}, record.Element{Score: math.Inf(-1)}, record.Element{Score: math.NaN()}),
+		of(head(record.Stream, "x"), record.Element{Name: id16(5, 1), Value: pairs}, record.Element{Name: id16(6, 0)}, record.Element{Kind: record.Group}),
+		of(head(record.Stream, "empty")), of(head(record.String, "v"), record.Element{Value: nil}),
+		of(head(record.Other, "o"), record.Element{Name: []byte("json"), Value: []byte("{}")}))
+	_, got, _ = strings.Cut(got, sqlHead)
+	got, tail, _ := strings.Cut(got, sqlTail)
+	want := strings.Join([]string{
+		`"hash" VALUES ('0','it''s','2027-01-15T08:00:00.123Z',X'ff',CAST(X'610d0a62' AS TEXT),'2027-01-15T08:00:00.000Z');`,
+		`"list" VALUES ('0','l',NULL,0,X'7800');`, "\"list\" VALUES ('0','l',NULL,1,'a\nb');", `"set" VALUES ('0','s',NULL,'m');`,
+		`"zset" VALUES ('0','z',NULL,'m',1.5);`, `"zset" VALUES ('0','z',NULL,'',9e999);`, `"zset" VALUES ('0','z',NULL,'',-9e999);`,
+		`"zset" VALUES ('0','z',NULL,'',NULL);`, `"stream" VALUES ('0','x',NULL,'5-1','f','1');`, `"stream" VALUES ('0','x',NULL,'5-1','f','2');`,
+		`"stream" VALUES ('0','x',NULL,'6-0',NULL,NULL);`, `"stream" VALUES ('0','empty',NULL,NULL,NULL,NULL);`, `"string" VALUES ('0','v',NULL,'');`,
+		`"other" VALUES ('0','o',NULL,'json','{}');`, ""}, "\nINSERT INTO ")
+	if got = "\nINSERT INTO " + strings.TrimPrefix(got, "INSERT INTO "); got != "\nINSERT INTO "+strings.TrimSuffix(want, "INSERT INTO ") || err != nil || tail != "" {
+		t.Errorf("got %s, %v, %q\nwant %s", got, err, tail, want)
+	}
+	if got, err := encode(t, new(SQL), of(head(record.Stream, "x"), record.Element{Name: []byte("short")})); err == nil {
+		t.Errorf("a damaged entry: %s", got)
+	}
+	if got, err := encode(t, new(SQL), of(head(record.Stream, "x"), record.Element{Name: id16(5, 1), Value: []byte("\x05ab")})); err == nil {
+		t.Errorf("a damaged pair: %s", got)
 	}
 }

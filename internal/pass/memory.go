@@ -1,10 +1,8 @@
-package workers
+package pass
 
 import (
 	"cmp"
 	"slices"
-
-	"kvferry/convert/plan"
 )
 
 // LeastShare is the minimum share of a task.
@@ -18,7 +16,7 @@ type Shares struct {
 }
 
 // NewShares divides memory among tasks that run on the given number of workers.
-func NewShares(whole int64, tasks []*plan.Task, workers int) Shares {
+func NewShares(whole int64, tasks []Task, workers int) Shares {
 	sizes := make([]int64, len(tasks))
 	for i, t := range tasks {
 		sizes[i] = t.Bytes
@@ -32,7 +30,7 @@ func NewShares(whole int64, tasks []*plan.Task, workers int) Shares {
 }
 
 // Of returns the share of a task.
-func (s Shares) Of(t *plan.Task) int64 {
+func (s Shares) Of(t *Task) int64 {
 	if s.top == 0 {
 		return s.whole
 	}

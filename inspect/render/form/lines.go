@@ -1,4 +1,6 @@
-package render
+// Package form has the forms of a dump, which package dump calls encoders: JSON lines, documents, CSV, tables, SQL, and
+// text.
+package form
 
 import (
 	"bytes"
