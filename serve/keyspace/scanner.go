@@ -51,7 +51,9 @@ func (k *Keyspace) keys(ctx context.Context, db command.Database, span format.Sp
 		scan = k.scan
 	}
 	if err := s.open(scan); err != nil {
-		return nil, err
+		if err = s.readPast(err); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	return s, nil
 }
@@ -73,24 +75,31 @@ func (s *scanner) open(scan *inspect.Scan) error {
 // Next returns the next key. After damage it goes on behind what cannot be read.
 func (s *scanner) Next() (*record.Header, error) {
 	h, err := s.next()
+	if err == nil || err == io.EOF {
+		return h, err
+	}
+	if err := s.readPast(err); err != nil {
+		return nil, err
+	}
+	return s.next()
+}
+
+// readPast goes on behind damage; other errors it returns.
+func (s *scanner) readPast(err error) error {
 	var block *store.BlockError
 	if s.past || !errors.As(err, &block) {
-		return h, explained(err)
+		return explained(err)
 	}
 	scan, none := s.k.readPast()
 	if scan == nil {
-		return nil, errors.Join(err, none)
+		return errors.Join(err, none)
 	}
 	if s.any {
 		s.span.Lo = append(bytes.Clone(s.prev), 0)
 	}
-	s.past = true
 	was := s.r
-	s.r = record.Walk(record.Concat())
-	if err := errors.Join(was.Close(), s.open(scan)); err != nil {
-		return nil, err
-	}
-	return s.next()
+	s.past, s.r = true, record.Walk(record.Concat())
+	return errors.Join(was.Close(), s.open(scan))
 }
 
 func (s *scanner) next() (*record.Header, error) {
