@@ -74,7 +74,7 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"serve/resp", []string{"record"}, "a protocol does not ask what is served"},
 	{"serve/command", []string{"serve/resp", "redis/rdb", "redis/rdb/crc64", "redis/rdb/encode", "record", "internal/"}, "commands know keys by an interface alone"},
 	{"serve/cluster", []string{"serve/command", "serve/resp", "record", "internal/"}, "it knows slots, and no dataset"},
-	{"serve/keyspace", []string{"serve/command", "inspect", "format", "record", "internal/"}, "it finds keys, and answers nobody"},
+	{"serve/keyspace", []string{"serve/command", "inspect", "format", "store", "record", "internal/"}, "it finds keys, and answers nobody"},
 	{"serve/master", []string{"serve/command", "serve/resp", "convert", "redis", "redis/rdb", "record", "internal/"}, "it streams what conversions pass on, and reads no keys for commands"},
 	{"serve", []string{"serve/", "record", "internal/"}, "connections do not ask what is served"},
 	{"fixtures", []string{""}, "it makes databases of every kind"},

@@ -34,7 +34,7 @@ type Keyspace struct {
 	wg     sync.WaitGroup
 	mu     sync.Mutex
 	counts map[string]*count
-	past   *inspect.Scan // with a source that skips what cannot be read, for lists of keys; nil until it is needed
+	past   *inspect.Scan // with a salvaging source, for lists of keys; nil: not opened yet
 }
 
 // New returns the keyspace of the selected records of a source. It sorts the items of a file, which takes a pass over

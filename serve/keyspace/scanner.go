@@ -72,7 +72,7 @@ func (s *scanner) open(scan *inspect.Scan) error {
 	return err
 }
 
-// Next returns the next key. After damage it goes on behind what cannot be read.
+// Next returns the next key. It skips damage.
 func (s *scanner) Next() (*record.Header, error) {
 	h, err := s.next()
 	if err == nil || err == io.EOF {
