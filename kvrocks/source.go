@@ -37,19 +37,24 @@ type source struct {
 func open(ctx context.Context, f kvrocksFormat, dir string, o *format.OpenOptions) (*source, error) {
 	s := &source{Source: versioned.NewSource(f, dir), families: map[string]store.Keyspace{}, maxBitmap: cmp.Or(o.MaxBitmap, DefaultMaxBitmap)}
 	s.Flat = true
-	st, err := dataset.OpenOnly(ctx, dir, storeDir, "Kvrocks database: want a RocksDB directory in it, or in "+storeDir+" below it", o)
+	st, err := openStore(ctx, dir, o)
 	if err != nil {
 		return nil, err
 	}
 	s.store = st
-	if err := s.settle(o); err != nil {
+	if err := s.settle(ctx, o); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	return s, nil
 }
 
+// openStore opens the database in dir, which is the server's directory or the database's own.
+func openStore(ctx context.Context, dir string, o *format.OpenOptions) (store.Store, error) {
+	return dataset.OpenOnly(ctx, dir, storeDir, "Kvrocks database: want a RocksDB directory in it, or in "+storeDir+" below it", o)
+}
+
 // settle finds the column families and the namespaces.
-func (s *source) settle(o *format.OpenOptions) error {
+func (s *source) settle(ctx context.Context, o *format.OpenOptions) error {
 	for _, ks := range s.store.Keyspaces() {
 		if c := ks.Comparer(); !c.IsBytewise() {
 			return fmt.Errorf("%s: column family %s is ordered by %s; all of Kvrocks's are in byte order", s.Dir, ks.Name(), c.Name)
@@ -64,11 +69,19 @@ func (s *source) settle(o *format.OpenOptions) error {
 				Detail: "Kvrocks has no such column family and does not start with it; kvferry does not read its rows"})
 		}
 	}
-	var err error
-	if s.slotted, err = cluster.Detect(s.family(codec.FamilyMetadata)); err != nil {
+	names, err := s.probe(s.family(codec.FamilyMetadata))
+	err = dataset.ReadPast(err, o, func(past *format.OpenOptions) (store.Store, error) { return openStore(ctx, s.Dir, past) },
+		func(st store.Store) (err error) {
+			if i := slices.IndexFunc(st.Keyspaces(), func(ks store.Keyspace) bool { return ks.Name() == codec.FamilyMetadata }); i >= 0 {
+				names, err = s.probe(st.Keyspaces()[i])
+			}
+			return err
+		})
+	if err != nil {
 		return err
 	}
-	return s.findSpaces()
+	s.openSpaces(names)
+	return nil
 }
 
 // family returns a column family of records, or an empty one if it does not exist.
@@ -79,22 +92,24 @@ func (s *source) family(name string) store.Keyspace {
 	return dataset.Absent(name)
 }
 
-// findSpaces seeks from namespace to namespace of the metadata rows. Without any it opens the default namespace. The
-// first namespace also counts the rows outside all namespaces.
-func (s *source) findSpaces() (err error) {
-	it, err := s.family(codec.FamilyMetadata).Rows(nil, nil)
+// probe reads what the metadata rows tell about all of them: whether keys have slots, and the namespaces, to which it
+// seeks.
+func (s *source) probe(metas store.Keyspace) (names []string, err error) {
+	if s.slotted, err = cluster.Detect(metas); err != nil {
+		return nil, err
+	}
+	it, err := metas.Rows(nil, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	var names []string
 	for {
 		key, _, err := it.Next()
 		if err == io.EOF {
-			break
+			return names, nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		ns, _, err := codec.SplitNamespace(key)
 		if err != nil {
@@ -103,12 +118,17 @@ func (s *source) findSpaces() (err error) {
 		names = append(names, string(ns))
 		_, upper := codec.Space{Namespace: ns}.Prefix()
 		if upper == nil {
-			break
+			return names, nil
 		}
 		if err := it.SeekGE(upper); err != nil {
-			return err
+			return nil, err
 		}
 	}
+}
+
+// openSpaces opens the namespaces; without any the default one. The first one also counts the rows outside all
+// namespaces.
+func (s *source) openSpaces(names []string) {
 	if len(names) == 0 {
 		names = append(names, DefaultNamespace)
 	}
@@ -120,7 +140,6 @@ func (s *source) findSpaces() (err error) {
 		}
 		s.DBs = append(s.DBs, &versioned.Database{Name: name, Stores: []*versioned.Store{st}})
 	}
-	return nil
 }
 
 // open returns the part of the store that belongs to a namespace, one of n.

@@ -77,7 +77,7 @@ var rules = slices.Concat(stateRules, []rule{
 	{"serve/text", []string{"internal/shared/argument"}, "what strings contain is computed without a connection"},
 	{"serve/command", []string{"serve/resp", "serve/text", "redis/rdb", "redis/rdb/crc64", "redis/rdb/encode", "record", "internal/"}, "commands know keys by an interface alone"},
 	{"serve/cluster", []string{"serve/command", "serve/resp", "record", "internal/"}, "it knows slots, and no dataset"},
-	{"serve/keyspace", []string{"serve/command", "inspect", "format", "record", "internal/"}, "it finds keys, and answers nobody"},
+	{"serve/keyspace", []string{"serve/command", "inspect", "format", "store", "record", "internal/"}, "it finds keys, and answers nobody"},
 	{"serve/master", []string{"serve/command", "serve/resp", "convert", "redis", "redis/rdb", "record", "internal/"}, "it streams what conversions pass on, and reads no keys for commands"},
 	{"serve", []string{"serve/", "record", "internal/"}, "connections do not ask what is served"},
 	{"fixtures", []string{""}, "it makes databases of every kind"},

@@ -4,6 +4,7 @@ package keyspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"kvferry/internal/pass"
 	"kvferry/record"
 	"kvferry/serve/command"
+	"kvferry/store"
 )
 
 // maxPasses is the number of passes over the source at a time, which share the memory.
@@ -19,6 +21,9 @@ const maxPasses = 64
 
 // Keyspace is an open dataset as commands see it.
 type Keyspace struct {
+	// Reopen opens the dataset once more, in another way; nil: it can be read only once. Set it before the first use.
+	Reopen func(context.Context, inspect.Opening) (format.Source, error)
+
 	scan  *inspect.Scan
 	dbs   []command.Database
 	spans []format.Span   // that hold the selected keys; nil: all
@@ -29,6 +34,7 @@ type Keyspace struct {
 	wg     sync.WaitGroup
 	mu     sync.Mutex
 	counts map[string]*count
+	past   *inspect.Scan // with a salvaging source, for lists of keys; nil: not opened yet
 }
 
 // New returns the keyspace of the selected records of a source. It sorts the items of a file, which takes a pass over
@@ -91,6 +97,35 @@ func (k *Keyspace) Close() (err error) {
 	k.wg.Wait()
 	for _, r := range k.pins {
 		err = errors.Join(err, r.Close())
+	}
+	if k.past != nil {
+		err = errors.Join(err, k.past.Source.Close())
+	}
+	return err
+}
+
+// readPast opens the dataset a second time, with Salvage: a list of keys goes on behind damage. Values are never read
+// so, because a part that is missing would not show.
+func (k *Keyspace) readPast() (*inspect.Scan, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.past != nil || k.Reopen == nil {
+		return k.past, nil
+	}
+	src, err := k.Reopen(k.ctx, inspect.Opening{Salvage: true, Report: k.scan.Report})
+	if err != nil {
+		return nil, err
+	}
+	scan := *k.scan
+	scan.Source, k.past = src, &scan
+	return k.past, nil
+}
+
+// explained adds to an error what to do.
+func explained(err error) error {
+	var order *store.OrderError
+	if errors.As(err, &order) {
+		return fmt.Errorf("%w; start kvferry serve with --resort", err)
 	}
 	return err
 }

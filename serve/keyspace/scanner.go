@@ -8,13 +8,20 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/internal/pass"
 	"kvferry/record"
 	"kvferry/serve/command"
+	"kvferry/store"
 )
 
 // scanner yields the keys of a span, each once.
 type scanner struct {
+	k    *Keyspace
+	ctx  context.Context
+	db   command.Database
+	span format.Span
+	past bool // it reads past damage
 	r    *record.Walker
 	prev []byte
 	any  bool // prev is a key
@@ -32,25 +39,70 @@ func (k *Keyspace) Scan(ctx context.Context, db command.Database, after []byte) 
 
 // keys returns the selected keys of a span.
 func (k *Keyspace) keys(ctx context.Context, db command.Database, span format.Span) (*scanner, error) {
-	s := &scanner{r: record.Walk(record.Concat())}
+	s := &scanner{k: k, ctx: ctx, db: db, span: span, r: record.Walk(record.Concat())}
 	if !db.Exists {
 		return s, nil
 	}
-	o := k.opening(func(record.Finding) {})
-	if !k.scan.Source.Sorted() {
-		o.Sort = o.Env.Memory
+	k.mu.Lock()
+	scan := k.past
+	k.mu.Unlock()
+	s.past = scan != nil
+	if scan == nil {
+		scan = k.scan
 	}
-	spans := format.Intersect(k.spans, []format.Span{span})
-	r, err := o.Open(ctx, &pass.Task{DB: db.Name, Types: k.scan.Types(db.Name), Spans: spans})
-	if err != nil {
-		return nil, err
+	if err := s.open(scan); err != nil {
+		if err = s.readPast(err); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
-	s.r = record.Walk(r)
 	return s, nil
 }
 
-// Next returns the next key.
+// open begins to read.
+func (s *scanner) open(scan *inspect.Scan) error {
+	o := s.k.opening(func(record.Finding) {})
+	if o.Source = scan.Source; !scan.Source.Sorted() {
+		o.Sort = o.Env.Memory
+	}
+	spans := format.Intersect(s.k.spans, []format.Span{s.span})
+	r, err := o.Open(s.ctx, &pass.Task{DB: s.db.Name, Types: scan.Types(s.db.Name), Spans: spans})
+	if err == nil {
+		s.r = record.Walk(r)
+	}
+	return err
+}
+
+// Next returns the next key. It skips damage.
 func (s *scanner) Next() (*record.Header, error) {
+	h, err := s.next()
+	if err == nil || err == io.EOF {
+		return h, err
+	}
+	if err := s.readPast(err); err != nil {
+		return nil, err
+	}
+	return s.next()
+}
+
+// readPast goes on behind damage; other errors it returns.
+func (s *scanner) readPast(err error) error {
+	var block *store.BlockError
+	if s.past || !errors.As(err, &block) {
+		return explained(err)
+	}
+	scan, none := s.k.readPast()
+	if scan == nil {
+		return errors.Join(err, none)
+	}
+	if s.any {
+		s.span.Lo = append(bytes.Clone(s.prev), 0)
+	}
+	was := s.r
+	s.past, s.r = true, record.Walk(record.Concat())
+	return errors.Join(was.Close(), s.open(scan))
+}
+
+func (s *scanner) next() (*record.Header, error) {
 	for {
 		h, err := s.r.Next()
 		if err != nil {
@@ -110,9 +162,12 @@ func (k *Keyspace) count(db command.Database, c *count) {
 	defer k.wg.Done()
 	defer close(c.done)
 	spans, err := k.scan.Source.Split(db.Name, k.scan.Types(db.Name), countSpans)
+	if block := (*store.BlockError)(nil); errors.As(err, &block) {
+		spans, err = []format.Span{{}}, nil
+	}
 	var total command.Count
 	for i := 0; err == nil && i < len(spans); i++ {
-		if err = k.countSpan(k.ctx, db, spans[i], &total); err != nil {
+		if err = k.countSpan(db, spans[i], &total, c); err != nil {
 			break
 		}
 		k.mu.Lock()
@@ -122,8 +177,11 @@ func (k *Keyspace) count(db command.Database, c *count) {
 	}
 }
 
-func (k *Keyspace) countSpan(ctx context.Context, db command.Database, span format.Span, total *command.Count) (err error) {
-	s, err := k.keys(ctx, db, span)
+// countAtLeast is the number of keys between updates of an estimate that is too low.
+const countAtLeast = 1024
+
+func (k *Keyspace) countSpan(db command.Database, span format.Span, total *command.Count, c *count) (err error) {
+	s, err := k.keys(k.ctx, db, span)
 	if err != nil {
 		return err
 	}
@@ -139,6 +197,11 @@ func (k *Keyspace) countSpan(ctx context.Context, db command.Database, span form
 		total.Keys++
 		if h.ExpireMS != 0 {
 			total.Expires++
+		}
+		if total.Keys%countAtLeast == 0 {
+			k.mu.Lock()
+			c.n.Keys, c.n.Expires = max(c.n.Keys, total.Keys), max(c.n.Expires, total.Expires)
+			k.mu.Unlock()
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"kvferry/internal/pass/sorted"
 	"kvferry/record"
 	"kvferry/serve/command"
+	"kvferry/store"
 )
 
 // damage collects the findings of a pass about a key.
@@ -38,6 +39,15 @@ func (d *damage) err(key []byte) error {
 		return nil
 	}
 	return &command.DamagedError{Key: bytes.Clone(key), What: d.what}
+}
+
+// judged makes an error of reading damage the error of the key.
+func judged(key []byte, err error) error {
+	var block *store.BlockError
+	if errors.As(err, &block) {
+		return &command.DamagedError{Key: bytes.Clone(key), What: err.Error()}
+	}
+	return explained(err)
 }
 
 // value is a record that is being read.
@@ -90,6 +100,7 @@ func (k *Keyspace) open(ctx context.Context, db command.Database, types record.T
 	if err == nil {
 		err = v.found.err(key)
 	}
+	err = judged(key, err)
 	if closing := v.Close(); closing != nil {
 		err = errors.Join(err, closing)
 	}
@@ -181,7 +192,8 @@ func (v *value) read(dst []record.Element) (int, error) {
 		v.first = v.first[n:]
 		return n, nil
 	}
-	return v.r.Read(dst)
+	n, err := v.r.Read(dst)
+	return n, judged(v.key, err)
 }
 
 // narrow drops elements before the start, as far as the source did not, and others than the only one.

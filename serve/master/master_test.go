@@ -341,6 +341,35 @@ func TestOnce(t *testing.T) {
 	s.logs(t, "took the file")
 }
 
+// TestRate: the limit counts every byte of the files of all replicas together. At a byte per second, the pauses that it
+// asks for are the bytes before them.
+func TestRate(t *testing.T) {
+	var mu sync.Mutex
+	var longest time.Duration
+	began := time.Now()
+	s := start(t, random(t), func(s *served) {
+		s.Limit.Rate = 1
+		s.Limit.Rest = func(_ context.Context, d time.Duration) error {
+			mu.Lock()
+			defer mu.Unlock()
+			longest = max(longest, d)
+			return nil
+		}
+	})
+	sent := 0
+	for range 2 {
+		r := s.dial(t)
+		r.expect("+FULLRESYNC", "PSYNC", "?", "-1")
+		sent += len(r.file())
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	asked, took := int(longest/time.Second), int(time.Since(began)/time.Second)+1
+	if asked > sent || asked+took+64<<10 < sent || sent < 1<<20 {
+		t.Errorf("%d bytes were sent, and pauses asked for as for %d", sent, asked)
+	}
+}
+
 // TestRefused: a replica gets nothing of a dataset that its file cannot hold. The second one learns it at once.
 func TestRefused(t *testing.T) {
 	v8 := rdb.Version{Number: 8}

@@ -15,6 +15,9 @@ import (
 // argsEnv makes the test binary run a command line, one word per line.
 const argsEnv = "KVFERRY_TEST_ARGS"
 
+// mainEnv makes the test binary kvferry itself, with the handling of signals.
+const mainEnv = "KVFERRY_TEST_MAIN"
+
 func runArgs(args string) int {
 	app := testApp()
 	if at := os.Getenv(dieEnv); at != "" {

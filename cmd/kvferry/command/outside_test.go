@@ -75,6 +75,9 @@ func TestArdbOldOrder(t *testing.T) {
 	unchanged(t, src)
 	var dumps []string
 	for _, flag := range []string{"--resort=false", "--resort"} {
+		if n := len(serveOn(t, flag, src).dial(t).do(t, "KEYS", "*").Items); n != 20001 {
+			t.Errorf("serve %s: %d keys", flag, n)
+		}
 		out := filepath.Join(t.TempDir(), "out.jsonl")
 		dumps = append(dumps, ok(t, "dump", flag, src))
 		ok(t, "dump", flag, "-o", out, src)

@@ -114,7 +114,9 @@ type Dataset struct {
 	Scan   *inspect.Scan
 	// salvage skips unreadable parts.
 	salvage bool
-	reopen  func(context.Context, inspect.Opening) (format.Source, error)
+	// sorted is set once the source has sorted its tables, which were out of order.
+	sorted bool
+	reopen func(context.Context, inspect.Opening) (format.Source, error)
 	// prepares begins the step that makes the source readable and returns its progress function. nil: the source has
 	// no such step.
 	prepares func() func(done, total, keys, of int64)
@@ -143,7 +145,7 @@ func (d *Dataset) open(ctx context.Context, report func(record.Finding)) (err er
 	d.Opened.Source, err = d.reopen(ctx, how)
 	var order *store.OrderError
 	if errors.As(err, &order) { // of rows that it looks at while it is opened, as namespaces
-		how.Resort = true
+		how.Resort, d.sorted = true, true
 		d.Opened.Source, err = d.reopen(ctx, how)
 	}
 	d.Scan.Source = d.Opened.Source
@@ -190,6 +192,12 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 		return src, err
 	}
 	return d, nil
+}
+
+// again opens the dataset once more, in another way; the source that is open stays.
+func (d *Dataset) again(ctx context.Context, how inspect.Opening) (format.Source, error) {
+	how.Resort, how.Wrap = d.sorted, (&inspect.Stores{Root: d.Stores.Root}).Opener
+	return d.reopen(ctx, how)
 }
 
 // ordered calls do. If the tables turn out to be out of order, it sorts them and calls do again, so the output of do
@@ -301,7 +309,7 @@ func (d *Dataset) resorted(ctx context.Context, do func() error) error {
 	if err != nil {
 		return err
 	}
-	d.Stores, d.Opened.Source = stores, src
+	d.Stores, d.Opened.Source, d.sorted = stores, src, true
 	d.Scan.Stores, d.Scan.Source = stores, src
 	return do()
 }

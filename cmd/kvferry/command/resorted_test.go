@@ -121,6 +121,13 @@ func TestUnorderedReadAlike(t *testing.T) {
 			t.Errorf("%q: exit %d\n%s%s", args, code, &out, &errs)
 		}
 	}
+	const values = `*3[$"1" $"2" $"3"]`
+	if got := serveOn(t, src).dial(t).do(t, "LRANGE", "c", "0", "-1").String(); !strings.HasPrefix(got, `-"ERR `) {
+		t.Errorf("serve: %s", got)
+	}
+	if got := serveOn(t, "--resort", src).dial(t).do(t, "LRANGE", "c", "0", "-1").String(); got != values {
+		t.Errorf("serve --resort: %s", got)
+	}
 	var out bytes.Buffer
 	if code := testApp().Run(context.Background(), []string{"verify", src}, &out, &out); code == 0 || !strings.Contains(out.String(), "key-order") || strings.Contains(out.String(), "missing") {
 		t.Errorf("verify: exit %d\n%s", code, &out)

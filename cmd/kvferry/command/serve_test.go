@@ -12,15 +12,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/big"
 	"math/rand"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -434,4 +437,106 @@ func TestServeIdle(t *testing.T) {
 	}
 	stop()
 	<-ended
+}
+
+// TestServeDamage: damage costs the keys that have rows in it, which answer with an error, and no others; lists of keys
+// go on behind it.
+func TestServeDamage(t *testing.T) {
+	nemo := golden(t, "nemo-basic")
+	for _, to := range []string{"kvrocks", "nemo"} {
+		dir := filepath.Join(fastDir(t), to)
+		ok(t, "convert", "--on-conflict", "rename", nemo, to+":"+dir)
+		whole := serveOn(t, dir).dial(t)
+		var keys []string
+		want := map[string]string{}
+		for _, key := range whole.do(t, "SCAN", "0", "COUNT", "10000").Items[1].Items {
+			keys = append(keys, key.Text)
+			want[key.Text] = whole.do(t, "DUMP", key.Text).String()
+		}
+		tables := 0
+		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".sst" {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			if err != nil || len(b) < 8<<10 {
+				return err
+			}
+			tables++
+			b[100] ^= 1 // in the first block of rows
+			return os.WriteFile(path, b, 0o644)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := serveOn(t, dir).dial(t)
+		listed := map[string]bool{}
+		for cursor, any := "0", true; any || cursor != "0"; any = false {
+			page := p.do(t, "SCAN", cursor, "COUNT", "20")
+			if len(page.Items) != 2 {
+				t.Fatalf("%s: %s", to, page)
+			}
+			cursor = page.Items[0].Text
+			for _, key := range page.Items[1].Items {
+				if listed[key.Text] {
+					t.Errorf("%s: %q is listed twice", to, key.Text)
+				}
+				listed[key.Text] = true
+			}
+		}
+		same, damaged := 0, 0
+		for _, key := range keys {
+			switch got := p.do(t, "DUMP", key).String(); {
+			case got == want[key] && listed[key]:
+				same++
+			case strings.Contains(got, "is damaged: "):
+				damaged++
+			default:
+				t.Errorf("%s: %q: listed %v, %.200s, want %.200s", to, key, listed[key], got, want[key])
+			}
+		}
+		if tables == 0 || same < 50 || damaged == 0 || len(listed) < same {
+			t.Errorf("%s: %d tables are damaged, %d keys of %d; %d answer, %d are listed", to, tables, damaged, len(keys), same, len(listed))
+		}
+	}
+}
+
+// TestServeEnds: the process ends cleanly on SIGTERM, with clients and a replica connected.
+func TestServeEnds(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, socket := t.TempDir(), filepath.Join(t.TempDir(), "s")
+	cmd := exec.Command(exe, "serve", "-q", "--log", "json", "--temp-dir", dir, "--unix-socket", socket, golden(t, "nemo-basic"))
+	cmd.Env = append(os.Environ(), mainEnv+"=1")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.Contains(lines.Text(), "redis-cli -s") {
+	}
+	s := &served{socket: socket}
+	client, replica := s.dial(t), s.dial(t)
+	if got := client.do(t, "PING").String() + replica.do(t, "PSYNC", "?", "-1").String(); !strings.HasPrefix(got, "+\"PONG\"+\"FULLRESYNC ") {
+		t.Error(got)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(stderr.String(), `"message":"stopped"`) {
+		t.Errorf("%v: %s", err, stderr.String())
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
 }

@@ -212,6 +212,9 @@ func TestMain(m *testing.M) {
 	if args := os.Getenv(argsEnv); args != "" {
 		os.Exit(runArgs(args))
 	}
+	if os.Getenv(mainEnv) != "" {
+		os.Exit(Main(Build{}))
+	}
 	os.Exit(m.Run())
 }
 

@@ -171,6 +171,27 @@ func OpenOnly(ctx context.Context, dir, sub, want string, o *format.OpenOptions)
 	return st, nil
 }
 
+// ReadPast calls probe with a store that is opened with Salvage if err is damage that o does not skip. What probe reads
+// tells of the whole database, whereas damage costs itself only: it ends the passes that meet it.
+func ReadPast(err error, o *format.OpenOptions, open func(*format.OpenOptions) (store.Store, error), probe func(store.Store) error) error {
+	var block *store.BlockError
+	if o.Options.Salvage || !errors.As(err, &block) {
+		return err
+	}
+	past := *o
+	past.Options.Salvage = true
+	past.Options.Report = func(f record.Finding) {
+		if f.Severity >= record.Error { // others were reported when the store was opened without
+			Report(o, f)
+		}
+	}
+	st, err := open(&past)
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe(st), st.Close())
+}
+
 // Subdirs lists the entries of a directory whose names are accepted, in the order of their numbers; none if the
 // directory does not exist.
 func Subdirs(dir string, accept func(string) bool) ([]string, error) {

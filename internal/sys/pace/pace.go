@@ -10,6 +10,8 @@ import (
 // Limiter limits the bytes per second of all who share it.
 type Limiter struct {
 	Rate int64 // bytes per second; 0: no limit
+	// Rest waits for a time, or until the context ends; nil: the function Rest.
+	Rest func(context.Context, time.Duration) error
 	mu   sync.Mutex
 	next time.Time
 }
@@ -29,6 +31,9 @@ func (l *Limiter) Wait(ctx context.Context, n int) error {
 	l.mu.Unlock()
 	if pause <= 0 {
 		return nil
+	}
+	if l.Rest != nil {
+		return l.Rest(ctx, pause)
 	}
 	return Rest(ctx, pause)
 }
