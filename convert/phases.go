@@ -85,7 +85,7 @@ var (
 	}
 )
 
-func (o *Options) renames() bool  { return o.Rename }
+func (o *Options) renames() bool  { return o.Rename && !o.Plan }
 func (o *Options) onServer() bool { return o.Target.Address != "" }
 func (o *Options) onDisk() bool   { return o.Target.Address == "" }
 func (o *Options) fetches() bool  { return o.onServer() && o.Target.Verify }
