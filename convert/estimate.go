@@ -239,9 +239,9 @@ func (v *Volume) Fits() bool { return v.Free < 0 || v.Needed <= v.Free }
 
 // volumes lists the disks of a conversion with the space needed on each.
 func (e *Estimate) volumes(o *Options) {
-	parent, err := paths.Nearest(o.Target.Path)
-	if err != nil { // checkPaths found it
-		parent = filepath.Dir(o.Target.Path)
+	parent := filepath.Dir(filepath.Clean(o.Target.Path))
+	if o.Plan {
+		parent, _ = paths.Nearest(o.Target.Path) // checkPaths found it
 	}
 	place := volumeOf(parent)
 	place.Target, place.Needed = true, e.DiskBytes
