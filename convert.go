@@ -124,7 +124,16 @@ func Convert(ctx context.Context, source, target string, o *ConvertOptions) (*Co
 	if o == nil {
 		o = new(ConvertOptions)
 	}
-	opts, err := o.options(source, target)
+	read := o.Options
+	if read.Memory <= 0 {
+		read.Memory = convertMemory
+	}
+	d, err := find(catalog.Default(), source, &read)
+	if err != nil {
+		return nil, err
+	}
+	defer d.unmount()
+	opts, err := o.options(d, target)
 	if err != nil {
 		return nil, err
 	}
@@ -143,16 +152,8 @@ func Convert(ctx context.Context, source, target string, o *ConvertOptions) (*Co
 	return conversion(rep), err
 }
 
-func (o *ConvertOptions) options(source, target string) (*convert.Options, error) {
+func (o *ConvertOptions) options(d *Dataset, target string) (*convert.Options, error) {
 	c := catalog.Default()
-	read := o.Options
-	if read.Memory <= 0 {
-		read.Memory = convertMemory
-	}
-	d, err := find(c, source, &read)
-	if err != nil {
-		return nil, err
-	}
 	out, err := c.Target(target)
 	if err != nil {
 		return nil, err

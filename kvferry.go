@@ -21,6 +21,7 @@ import (
 	"kvferry/inspect/verify"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/object"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -83,6 +84,7 @@ type Dataset struct {
 	stores *inspect.Stores
 	files  *disk.Sources // files that the dataset reads
 	o      Options
+	unused func() // ends access to an object store; nil if there is none
 }
 
 // Open finds and opens the dataset at a location.
@@ -93,6 +95,7 @@ func Open(ctx context.Context, location string, o *Options) (*Dataset, error) {
 	}
 	d.source, err = d.open(ctx, inspect.Opening{Salvage: d.o.Salvage, Report: d.o.Findings, Wrap: d.stores.Opener})
 	if err != nil {
+		d.unmount()
 		return nil, err
 	}
 	return d, nil
@@ -100,15 +103,30 @@ func Open(ctx context.Context, location string, o *Options) (*Dataset, error) {
 
 // find finds the dataset at a location without opening it.
 func find(c catalog.Catalog, location string, o *Options) (*Dataset, error) {
+	d := &Dataset{files: new(disk.Sources), o: o.orDefault()}
+	c.Objects = d.mount
 	place, err := c.Source(location)
+	if err == nil {
+		d.found, err = c.Find(place, io.Discard)
+	}
 	if err != nil {
+		d.unmount()
 		return nil, err
 	}
-	found, err := c.Find(place, io.Discard)
-	if err != nil {
-		return nil, err
+	d.stores = &inspect.Stores{Root: d.found.Location.Path}
+	return d, nil
+}
+
+// mount makes an address in an object store readable until the dataset is closed.
+func (d *Dataset) mount(address string) (path string, err error) {
+	path, d.unused, err = object.Mount(context.Background(), address, object.Options{Memory: d.o.Memory / 8})
+	return path, err
+}
+
+func (d *Dataset) unmount() {
+	if d.unused != nil {
+		d.unused()
 	}
-	return &Dataset{found: found, stores: &inspect.Stores{Root: found.Location.Path}, files: new(disk.Sources), o: o.orDefault()}, nil
 }
 
 func (d *Dataset) open(ctx context.Context, how inspect.Opening) (format.Source, error) {
@@ -130,7 +148,10 @@ func (d *Dataset) openOptions() format.OpenOptions {
 }
 
 // Close releases the dataset's files.
-func (d *Dataset) Close() error { return d.source.Close() }
+func (d *Dataset) Close() error {
+	defer d.unmount()
+	return d.source.Close()
+}
 
 // Format returns the name of the format: nemo, blackwidow, floyd, ardb, kvrocks, keydbflash, rdb or aof.
 func (d *Dataset) Format() string { return d.source.Format().Name() }
@@ -171,6 +192,7 @@ func Verify(ctx context.Context, location string, f *Filter, o *Options) (*verif
 	if err != nil {
 		return nil, err
 	}
+	defer d.unmount()
 	scan, err := d.scan(f)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/catalog"
 	"kvferry/fixtures"
 	"kvferry/inspect/keyshape"
 	"kvferry/record"
@@ -294,7 +295,11 @@ func TestDefaults(t *testing.T) {
 	if o.Workers != min(runtime.GOMAXPROCS(0), maxWorkers) || o.Memory != readMemory || o.Now.IsZero() {
 		t.Errorf("%+v", o)
 	}
-	c, err := new(ConvertOptions).options(fixtures.Unpack(t, "nemo-basic"), "pika3:"+filepath.Join(t.TempDir(), "new"))
+	d, err := find(catalog.Default(), fixtures.Unpack(t, "nemo-basic"), &Options{Memory: convertMemory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := new(ConvertOptions).options(d, "pika3:"+filepath.Join(t.TempDir(), "new"))
 	if err != nil || c.Memory != convertMemory || c.Workers != o.Workers {
 		t.Errorf("a conversion: %+v, %v", c, err)
 	}

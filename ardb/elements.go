@@ -76,6 +76,28 @@ func (p *pass) readRows(dst []record.Element) (int, error) {
 	}
 }
 
+// seekElement moves to the row of an element of a hash, set or sorted set. The server keeps an integer as a number, and
+// finds it as such.
+func (p *pass) seekElement(name []byte) error {
+	kind := codec.ElementKind(p.head.Type)
+	if name == nil || p.env.Start.Bytewise || kind == codec.KindElement || kind == codec.KindEntry {
+		return nil
+	}
+	p.head.Sought = true
+	raw := codec.AppendKey(nil, p.sp.NS, p.user, kind, codec.CanonData(name))
+	if there, err := p.sp.Has(raw); err != nil {
+		return err
+	} else if !there {
+		raw = codec.AppendKey(nil, p.sp.NS, p.user, kind, codec.TextData(name))
+	}
+	for ; p.next < len(p.ahead); p.next++ {
+		if p.sp.Keyspace.Comparer().Compare(p.ahead[p.next].Key, raw) >= 0 {
+			return nil
+		}
+	}
+	return p.it.SeekGE(raw)
+}
+
 // badElement reports the element row ahead.
 func (p *pass) badElement(err error) {
 	kind := FindMalformedValue
@@ -285,6 +307,9 @@ func (p *pass) twins() {
 
 // checks compares the elements read with META at the end of a record, and returns io.EOF.
 func (p *pass) checks() error {
+	if p.head.Sought { // not all rows were read
+		return io.EOF
+	}
 	switch p.head.Type {
 	case record.ZSet:
 		if !p.zset.Agree() {

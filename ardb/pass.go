@@ -246,7 +246,7 @@ func (p *pass) undecodable() {
 func (p *pass) open(user []byte) {
 	v := &p.meta
 	h := &p.head // set field by field: a struct would be built elsewhere and copied
-	h.DB, h.Type, h.Key, h.ExpireMS, h.Len, h.ByName, h.Last = p.sp.DB, v.Kind.Type(), user, v.ExpireMS, v.Size, false, nil
+	h.DB, h.Type, h.Key, h.ExpireMS, h.Len, h.ByName, h.Sought, h.Last = p.sp.DB, v.Kind.Type(), user, v.ExpireMS, v.Size, false, false, nil
 	if v.ExpireMS < 0 {
 		p.report(FindBadExpiry, record.Warning, p.head.Type, user, fmt.Sprintf("expiry %d ms is read as never", v.ExpireMS))
 		p.head.ExpireMS = 0
@@ -292,6 +292,11 @@ func (p *pass) beginCollection() (bool, error) {
 	p.have = false
 	var first bool
 	var err error
+	if p.env.Start != nil {
+		if err = p.seekElement(p.env.Start.Name); err != nil {
+			return false, err
+		}
+	}
 	switch p.head.Type {
 	case record.List:
 		first, err = p.beginList()
@@ -303,7 +308,7 @@ func (p *pass) beginCollection() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if !first && p.head.Type != record.Stream {
+	if !first && p.head.Type != record.Stream && !p.head.Sought {
 		// An emptied collection keeps its META row if its size is unknown.
 		p.tally.Rows[record.Deleted] += p.rows
 		p.tally.Rows[record.Orphan] += p.index

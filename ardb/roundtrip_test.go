@@ -169,6 +169,9 @@ func testRoundTrip(t *testing.T, kind string, mem bool, seed uint64) {
 		t.Fatal(err)
 	}
 	defer src.Close()
+	if mem {
+		formattest.CheckLookups(t, src, "10")
+	}
 	env := testEnv(noFindings(t))
 	env.Deep = true
 	if got := fingerprint(t, src, env); len(want.Diff(got, false)) > 0 {

@@ -156,6 +156,10 @@ func (s *source) Databases() []string {
 // Sorted is true, since an LMDB file in another order was opened sorted.
 func (s *source) Sorted() bool { return true }
 
+// Seeks returns the types whose elements are rows in the order of their names. Lists may have other indexes than their
+// positions.
+func (s *source) Seeks() record.TypeSet { return record.Of(record.Hash, record.Set, record.ZSet) }
+
 // Types returns all types, since a namespace holds every type.
 func (s *source) Types(string) record.TypeSet { return record.RedisTypes }
 

@@ -29,6 +29,8 @@ type Catalog struct {
 	Drivers []Driver
 	// Fallback reads RocksDB directories with RocksDB's own library; nil in a build without it.
 	Fallback store.Opener
+	// Objects makes an address in an object store readable as a path, and returns the path. nil: addresses are refused.
+	Objects func(address string) (path string, err error)
 }
 
 // Driver is a kind of store that this build can read, and perhaps write.

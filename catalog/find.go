@@ -10,6 +10,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/object"
 	"kvferry/internal/text/escape"
 	"kvferry/redis"
 	"kvferry/store"
@@ -53,6 +54,15 @@ func (c *Catalog) Source(given string) (*Place, error) {
 	named, err := c.named(&loc)
 	if err != nil {
 		return nil, err
+	}
+	if object.IsAddress(loc.Path) {
+		if c.Objects == nil {
+			return nil, format.Usagef("%s: an object store cannot be read here: download it first", escape.Text(loc.Path))
+		}
+		if loc.Path, err = c.Objects(loc.Path); err != nil {
+			return nil, format.Usagef("%w", err)
+		}
+		given = loc.Path // without the secrets of a URL
 	}
 	if named != nil && named.Limits().NoSource != "" {
 		return nil, format.Usagef("%s: %s", escape.Text(loc.Path), named.Limits().NoSource)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kvferry/format"
+	"kvferry/internal/sys/object"
 	"kvferry/internal/text/suggest"
 	"kvferry/redis/live"
 )
@@ -28,6 +29,9 @@ func ParseLocation(s string) (Location, error) {
 		return Location{Format: live.Name, Path: s}, nil
 	}
 	loc := Location{Path: s}
+	if object.IsAddress(s) {
+		return loc, nil
+	}
 	if m := locationPrefix.FindStringSubmatch(s); m != nil {
 		loc = Location{Format: m[1], Store: m[2], Path: m[3]}
 	}

@@ -155,7 +155,7 @@ func (t *tries) has(dir string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, d := range t.dirs {
-		if os.SameFile(d, info) {
+		if disk.SameFile(d, info) {
 			return true
 		}
 	}

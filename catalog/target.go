@@ -5,6 +5,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/internal/sys/object"
 	"kvferry/internal/text/escape"
 	"kvferry/internal/text/suggest"
 )
@@ -33,6 +34,10 @@ func (c *Catalog) Target(given string) (convert.Output, error) {
 	if ext := filepath.Ext(loc.Path); f.Limits().Place == format.InFile && (ext == ".gz" || ext == ".zst") {
 		return convert.Output{}, format.Usagef("target %s: kvferry writes %s files without compression: leave out %s, and compress the file when the conversion is done; "+
 			"kvferry reads it compressed, too", given, f.Name(), ext)
+	}
+	if object.IsAddress(loc.Path) {
+		return convert.Output{}, format.Usagef("target %s: kvferry writes to the local disk only: convert to a path and upload what is there "+
+			"when the conversion is done", given)
 	}
 	d, err := c.writer(f, &loc)
 	if err != nil {

@@ -131,7 +131,9 @@ func (a *attempt) open(ctx context.Context) (format.Source, error) {
 		so.TempDir = a.o.TempDir
 		so.Report = a.stores.Report
 		so.Sources = &a.sources
-		so.Copied = a.meter.Copied
+		if a.o.Source.Format.Limits().Place.Preparation() != "" {
+			so.Copied = a.meter.Copied
+		}
 	})
 }
 

@@ -6,22 +6,38 @@ import (
 	"time"
 
 	"kvferry/convert/plan"
+	"kvferry/convert/result"
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/disk"
+	"kvferry/record"
 	"kvferry/store"
 )
 
-// Feeder converts a dataset into targets that are streams, any number of times: it publishes nothing, and the source
-// stays open between the passes.
-type Feeder struct {
-	o    *Options
-	open *attempt // has opened the source
+// Shared is a source that others read, too. It was opened without Salvage and Resort: a Feeder that meets an unreadable
+// part, or tables out of order, opens the dataset again.
+type Shared struct {
+	Source  format.Source // stays open
+	Sources *disk.Sources // its files
+	found   result.Stored
 }
 
-// NewFeeder opens the source of a conversion. The options about the target and the work directory have no effect.
-func NewFeeder(ctx context.Context, opts *Options) (_ *Feeder, err error) {
+// Report collects a finding of the source's stores, so that a Feeder takes it for its own.
+func (s *Shared) Report(f record.Finding) { s.found.Report(f) }
+
+// Feeder converts a dataset into streams, any number of times. It publishes no files and keeps the source open between
+// the passes.
+type Feeder struct {
+	o      *Options
+	open   *attempt // has the source
+	shared *Shared  // the source of open; nil if open owns it
+	fits   bool     // a pass has read all of the source
+}
+
+// NewFeeder returns a Feeder of a shared source, or opens the source if shared is nil. The options about the target and
+// the work directory have no effect.
+func NewFeeder(ctx context.Context, opts *Options, shared *Shared) (_ *Feeder, err error) {
 	o, err := opts.normalize()
 	if err != nil {
 		return nil, err
@@ -33,10 +49,10 @@ func NewFeeder(ctx context.Context, opts *Options) (_ *Feeder, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Feeder{o: o}
+	f := &Feeder{o: o, shared: shared}
 	w := &work.Dir{Path: dir}
 	if err = disk.Mkdir(w.Spools()); err == nil {
-		err = f.reopen(ctx, w, "")
+		err = f.source(ctx, w, "")
 	}
 	if err != nil {
 		return nil, errors.Join(err, disk.RemoveAll(dir))
@@ -44,41 +60,77 @@ func NewFeeder(ctx context.Context, opts *Options) (_ *Feeder, err error) {
 	return f, nil
 }
 
-// reopen opens the source. resort is set if its tables must be sorted.
-func (f *Feeder) reopen(ctx context.Context, w *work.Dir, resort string) error {
+// source takes the shared source, or opens the source. resort is set if its tables must be sorted.
+func (f *Feeder) source(ctx context.Context, w *work.Dir, resort string) error {
 	r := &run{o: f.o, work: w, began: time.Now(), meter: progress.Start(f.o.steps(reading), f.o.Progress)}
 	defer r.meter.Close()
 	f.open = r.attempt(new(work.State), resort)
+	if f.shared != nil {
+		f.open.src = f.shared.Source
+		return nil
+	}
 	return f.open.do(ctx, reading[:2])
 }
 
-// Close closes the source.
+// release closes the source unless it is shared.
+func (f *Feeder) release() error {
+	if f.shared != nil {
+		return nil
+	}
+	return f.open.src.Close()
+}
+
+// Close closes the source unless it is shared.
 func (f *Feeder) Close() error {
-	return errors.Join(f.open.src.Close(), disk.RemoveAll(f.open.work.Path))
+	return errors.Join(f.release(), disk.RemoveAll(f.open.work.Path))
 }
 
 // Pass reads the source and writes its records to a new target of a format. Losses that are not allowed are an error
-// before the target is finished. The first pass must be alone: it may find that tables must be sorted.
+// before the target is finished. The first pass that succeeds must be alone: it may have to open the source in another
+// way.
 func (f *Feeder) Pass(ctx context.Context, to format.Format, workers int) (*Report, error) {
-	rep, err := f.pass(ctx, to, workers)
-	var order *store.OrderError
-	if f.open.resort == "" && errors.As(err, &order) {
-		if err := errors.Join(f.open.src.Close(), f.reopen(ctx, f.open.work, order.Error())); err != nil {
+	for {
+		rep, err := f.pass(ctx, to, workers)
+		resort, other := f.otherwise(err)
+		switch {
+		case other:
+		case err == nil && !f.fits:
+			f.fits = true
+			fallthrough
+		default:
+			return rep, err
+		}
+		err = f.release()
+		f.shared = nil
+		if err = errors.Join(err, f.source(ctx, f.open.work, resort)); err != nil {
 			return nil, err
 		}
-		return f.pass(ctx, to, workers)
 	}
-	return rep, err
+}
+
+// otherwise reports whether a pass can succeed with a source that is opened in another way: with sorted tables, or with
+// Salvage, which a shared source lacks.
+func (f *Feeder) otherwise(err error) (resort string, other bool) {
+	var order *store.OrderError
+	var block *store.BlockError
+	switch {
+	case f.fits: // a later error must not begin the target again
+		return "", false
+	case errors.As(err, &order) && f.open.resort == "":
+		return order.Error(), true
+	}
+	return f.open.resort, f.shared != nil && errors.As(err, &block)
 }
 
 func (f *Feeder) pass(ctx context.Context, to format.Format, workers int) (_ *Report, err error) {
-	defer func() { err = f.open.sources.Err(err) }()
+	defer func() { err = f.files().Err(err) }()
 	a := f.attempt(to, workers)
 	defer a.meter.Close()
 	defer a.abort()
 	if err := a.identify(ctx); err != nil {
 		return nil, err
 	}
+	f.tell()
 	var nothing *plan.NothingError
 	if err := a.plan(ctx); errors.As(err, &nothing) && a.target != nil {
 		a.id.Plan = new(plan.Plan) // an empty stream is one, too
@@ -93,6 +145,7 @@ func (f *Feeder) pass(ctx context.Context, to format.Format, workers int) (_ *Re
 	if err := a.runTasks(ctx, "convert", true); err != nil {
 		return nil, err
 	}
+	f.tell()
 	t, err := a.sum()
 	if err != nil {
 		return nil, err
@@ -103,6 +156,21 @@ func (f *Feeder) pass(ctx context.Context, to format.Format, workers int) (_ *Re
 	}
 	_, err = a.target.Finish(ctx)
 	return rep, err
+}
+
+// files returns the files that the source reads.
+func (f *Feeder) files() *disk.Sources {
+	if f.shared != nil {
+		return f.shared.Sources
+	}
+	return &f.open.sources
+}
+
+// tell adds the findings of a shared source's stores so far.
+func (f *Feeder) tell() {
+	if f.shared != nil {
+		f.shared.found.Tell(f.open.stores.Report)
+	}
 }
 
 // attempt returns the attempt of a pass.

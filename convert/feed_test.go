@@ -13,6 +13,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // fed is a target format of which each pass has a directory. It counts the finished ones.
@@ -42,7 +43,13 @@ func (t *fedTarget) Finish(context.Context) (format.Source, error) {
 func feed(t *testing.T, b *bench) (to *fed, rep *Report, err error) {
 	t.Helper()
 	b.o.TempDir = t.TempDir()
-	f, err := NewFeeder(context.Background(), &b.o)
+	return feedShared(t, b, nil)
+}
+
+// feedShared makes passes over a source that is open already; nil: over one that the Feeder opens.
+func feedShared(t *testing.T, b *bench, shared *Shared) (to *fed, rep *Report, err error) {
+	t.Helper()
+	f, err := NewFeeder(context.Background(), &b.o, shared)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +95,63 @@ func TestFeeder(t *testing.T) {
 			to, rep, err := feed(t, b)
 			if err != nil || to.passes != c.passes || to.finished != 2 || rep.Records() != c.want {
 				t.Errorf("%v after %d passes, %d finished: %+v", err, to.passes, to.finished, rep)
+			}
+		})
+	}
+}
+
+// borrowed is a source that must not be closed by who borrows it.
+type borrowed struct {
+	*fake.Source
+	closed bool
+}
+
+func (s *borrowed) Close() error { s.closed = true; return nil }
+
+// TestFeederShares checks that a Feeder reads an open source without opening the dataset again, as long as it is
+// readable and in order, and takes what its stores report as a conversion does.
+func TestFeederShares(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*fake.Source)
+		report record.Finding
+		opens  int
+		err    string
+	}{
+		"readable":     {},
+		"reported":     {report: record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error}, err: "the source is damaged: 1 error"},
+		"unreadable":   {change: func(s *fake.Source) { s.ReadErr = &store.BlockError{Err: errors.New("no block")} }, opens: 1},
+		"out of order": {change: func(s *fake.Source) { s.Disorder = record.AllTypes }, opens: 1},
+		"fails":        {change: func(s *fake.Source) { s.ReadErr = errors.New("no disk") }, err: "no disk"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, many(3, 5))
+			b.o.AllowLoss, b.o.TempDir = []string{"key-too-long"}, t.TempDir()
+			src, err := b.o.Source.Open(context.Background(), func(*store.Options) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, opens, open := &borrowed{Source: src.(*fake.Source)}, 0, b.o.Source.Open
+			b.o.Source.Open = func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
+				opens++
+				return open(ctx, change)
+			}
+			if c.change != nil {
+				c.change(s.Source)
+			}
+			shared := &Shared{Source: s}
+			if c.report.Kind != "" {
+				shared.Report(c.report)
+			}
+			to, rep, err := feedShared(t, b, shared)
+			if c.err == "" {
+				if err != nil || to.finished != 2 || rep.Records() != 1 {
+					t.Errorf("%v after %d passes, %d finished: %+v", err, to.passes, to.finished, rep)
+				}
+			} else if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%v, want %s", err, c.err)
+			}
+			if opens != c.opens || s.closed {
+				t.Errorf("%d opens, closed %v", opens, s.closed)
 			}
 		})
 	}

@@ -15,7 +15,7 @@ type Progress = progress.State
 // phase is a part of the work on a source. The steps of progress, the points where tests crash and the lines of
 // the journal follow from the tables of phases.
 type phase struct {
-	// name is that of the point after the phase, before its line of the journal: a crash there must be safe.
+	// name names the point after the phase, before its line of the journal: a crash there must be safe.
 	name string
 	// step begins with the phase, or with run, which knows its size, if it is sized. "": the last one goes on. weight is
 	// its duration relative to the writing.

@@ -248,6 +248,11 @@ type Env struct {
 	// Wanted reports whether the elements of a record may be wanted; nil if all are. Readers may heed it to save work: the
 	// class of a record is set by others.
 	Wanted func(*record.Header) bool
+	// Start is where a lookup begins to read its record; nil: at the first element. Only a Seeker heeds it. Rows that
+	// are not read are neither checked nor counted.
+	Start *record.Start
+	// Copied is called like store.Options.Copied while the items of a file are sorted; may be nil.
+	Copied func(done, total, keys, of int64)
 }
 
 // Source is an open dataset.

@@ -54,6 +54,12 @@ type Sectioned interface {
 	Sections(db string, t record.TypeSet, n int) ([]Span, error)
 }
 
+// Seeker is a Source that seeks elements of a record: a lookup with Env.Start need not read those before.
+type Seeker interface {
+	// Seeks returns the types of which it does so for most records.
+	Seeks() record.TypeSet
+}
+
 // Weighed is a Source that can sample the distribution of its bytes over user keys.
 type Weighed interface {
 	// Weigh returns about n sampled user keys of some types, in any order, each with the bytes it represents.

@@ -18,14 +18,16 @@ func (s *source) layout(sp codec.Space) *versioned.Layout {
 		return func(index bool, raw, value []byte) ([]byte, error, error) { return s.check(t, index, raw, value) }
 	}
 	of := func(t record.Type, element func(*versioned.Meta, *record.Element, []byte, []byte) (int64, bool)) *versioned.Codec {
-		return &versioned.Codec{Type: t, Data: codec.FamilyDefault, DataRows: below, DecodeMeta: decodeMeta, Element: element, Check: check(t)}
+		return &versioned.Codec{Type: t, Data: codec.FamilyDefault, DataRows: below, DecodeMeta: decodeMeta, Element: element, Check: check(t),
+			Encoding: versioned.Encoding{AppendRow: sp.AppendVersion}}
 	}
-	strings, lists, zsets := of(record.String, named), of(record.List, item), of(record.ZSet, scored)
+	strings, lists, sets, zsets := of(record.String, named), of(record.List, item), of(record.Set, member), of(record.ZSet, scored)
 	strings.Elements = newStringReader
 	lists.Position = func(rest []byte) uint64 { return binary.BigEndian.Uint64(rest[codec.VersionLen:]) }
+	sets.AppendName = appendMember
+	lists.AppendPosition = binary.BigEndian.AppendUint64
 	zsets.Index, zsets.IndexRows, zsets.Entry = codec.FamilyScore, below, byScore
 	zsets.ScoreBits, zsets.ShowBits = scoreBits, func(bits uint64) string { return fmt.Sprint(codec.DoubleOf(bits)) }
-	zsets.AppendRow = sp.AppendVersion
 	zsets.AppendBits = binary.BigEndian.AppendUint64
 	streams, others := of(record.Stream, named), of(record.Other, named)
 	streams.Data, streams.Elements = codec.FamilyStream, newStreamReader
@@ -38,7 +40,7 @@ func (s *source) layout(sp codec.Space) *versioned.Layout {
 		DecodeMetaKey: s.decodeMetaKey,
 		Sampled:       sp.Sampled(false),
 		TypeOf:        s.typeOf,
-		Codecs:        []*versioned.Codec{strings, hashes, lists, of(record.Set, member), zsets, streams, others},
+		Codecs:        []*versioned.Codec{strings, hashes, lists, sets, zsets, streams, others},
 		Newer:         versioned.NewerStale,
 		Orphans:       record.Note,
 		LenField:      codec.KeyFieldLen,

@@ -53,7 +53,11 @@ func TestRoundTrips(t *testing.T) {
 					o.Limits.Seconds = server == "kvrocks2.3"
 					dst := formattest.NewMemory(t, f).Create(t, co)
 					fillShard(t, dst, 0, o.DB, memory, fixtures.Records(seed, 200, o))
-					checkClean(t, formattest.Finish(t, dst), o.DB, memory, formattest.Sum(t, fixtures.Records(seed, 200, o)))
+					src := formattest.Finish(t, dst)
+					checkClean(t, src, o.DB, memory, formattest.Sum(t, fixtures.Records(seed, 200, o)))
+					if seed == 0 && memory == 0 {
+						formattest.CheckLookups(t, src, o.DB)
+					}
 				})
 			}
 		}

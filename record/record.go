@@ -103,6 +103,8 @@ type Header struct {
 	// false, a writer that needs this order sorts the elements of the record. It has no meaning for
 	// strings and lists.
 	ByName bool
+	// Sought is true if the first elements are those at the Start of a lookup.
+	Sought bool
 	// ExpireMS is the time at which the key expires, in Unix milliseconds; 0 means never.
 	ExpireMS int64
 	// Len is the number of elements according to the metadata of the source, or -1 if unknown. It

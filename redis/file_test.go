@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -270,5 +271,38 @@ func TestPackedDamage(t *testing.T) {
 			src.Close()
 			t.Errorf("%s: a stream that fails is taken for damage", name)
 		}
+	}
+}
+
+// TestPrepared: opening and sorting a file show how far they are, and neither counts what the other does.
+func TestPrepared(t *testing.T) {
+	var items []string
+	for i := range 3 * checkEvery {
+		items = append(items, fmt.Sprintf("\x00\x06k%05d\x01v", i))
+	}
+	b := file("REDIS0009\xfe\x00", items...)
+	var at []int64
+	copied := func(done, total, _, _ int64) {
+		if total != int64(len(b)) || done <= 0 || done > total || len(at) > 0 && done <= at[len(at)-1] {
+			t.Errorf("%d of %d after %v", done, total, at)
+		}
+		at = append(at, done)
+	}
+	path := filepath.Join(t.TempDir(), "a.rdb")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src, err := New().Open(context.Background(), path, &format.OpenOptions{Options: store.Options{Copied: copied}})
+	if err != nil || len(at) != 3 {
+		t.Fatal(at, err)
+	}
+	defer src.Close()
+	at = nil
+	r, err := src.Records(context.Background(), "0", record.AllTypes, format.Span{}, &format.Env{Copied: copied, TempDir: t.TempDir()})
+	if err != nil || len(at) < 2 {
+		t.Fatal(at, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
 	}
 }

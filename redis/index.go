@@ -91,8 +91,12 @@ func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options) (*
 	x.header, x.end = s.Header, s.Offset()
 	keys := NewTwins(f, o.Memory, o.TempDir) // no other reader needs the memory now
 	var failed error
+	n := 0
 	for again := true; again; {
 		err = x.items(ctx, s, func(it *rdb.Item) error {
+			if n++; n%checkEvery == 0 && o.Copied != nil {
+				o.Copied(it.Off, x.size, 0, 0)
+			}
 			failed = keys.Add(it)
 			return failed
 		})

@@ -38,6 +38,7 @@ type cutter struct {
 	sum      *summer // checksums the bytes that the scanner reads; may be nil
 	end      mark    // expected checksum
 	n        int
+	copied   func(done, total, keys, of int64) // progress; may be nil
 }
 
 // cutter returns the items of a database between two offsets.
@@ -71,6 +72,9 @@ func (c *cutter) next() (*rdb.Item, error) {
 		}
 		switch it.Op {
 		case rdb.OpKey, rdb.OpFunction, rdb.OpModuleAux:
+			if c.copied != nil && c.n%checkEvery == 0 {
+				c.copied(it.Off, c.s.size, 0, 0)
+			}
 			return it, nil
 		}
 	}
@@ -200,7 +204,9 @@ func (o *order) sort(ctx context.Context, s *source, e *format.Env) (err error) 
 		memory = 64 << 20
 	}
 	sorter := extsort.New(extsort.Options{Memory: memory / 2, TempDir: e.TempDir})
-	if err := o.fill(sorter, s.cutter(ctx, o.db, 0, s.end)); err != nil {
+	in := s.cutter(ctx, o.db, 0, s.end)
+	in.copied = e.Copied
+	if err := o.fill(sorter, in); err != nil {
 		return errors.Join(err, sorter.Close())
 	}
 	if err := sorter.Prepare(); err != nil {

@@ -96,7 +96,7 @@ func start(t testing.TB, path string, set func(*command.Server), wrap func(net.L
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := keyspace.New(ctx, &inspect.Scan{Source: src, Now: time.Unix(1700000000, 0), Memory: 64 << 20})
+	keys, err := keyspace.New(ctx, &inspect.Scan{Source: src, Now: time.Unix(1700000000, 0), Memory: 64 << 20}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

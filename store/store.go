@@ -97,8 +97,8 @@ type Options struct {
 	// Sources watches the files that are read, so that changes during the run are noticed; may be nil. With AllowLive,
 	// stores do not use it.
 	Sources *disk.Sources
-	// Copied is called with the progress of copying a source that must be copied first: bytes done, approximate total
-	// (0: unknown), keys done and total (0: unknown); may be nil.
+	// Copied is called with the progress of copying, replaying or scanning a source that must be prepared first: bytes
+	// done, approximate total (0: unknown), keys done and total (0: unknown); may be nil.
 	Copied func(done, total, keys, of int64)
 }
 

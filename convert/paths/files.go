@@ -24,11 +24,13 @@ type File struct {
 	MTime time.Time `json:"mtime"`
 	// Real is the resolved path if a symbolic link leads to the file.
 	Real string `json:"real,omitempty"`
+	// Version differs for different contents of an object in an object store; "" for a file on disk.
+	Version string `json:"version,omitempty"`
 }
 
 // Real returns the absolute path of a file with symbolic links resolved.
 func Real(path string) (string, error) {
-	path, err := filepath.Abs(path)
+	path, err := disk.Abs(path)
 	if err != nil {
 		return "", err
 	}
@@ -45,7 +47,7 @@ func List(dir string) ([]File, error) {
 			}
 			return nil
 		}
-		f := File{Path: rel, Size: info.Size(), MTime: info.ModTime().UTC()}
+		f := File{Path: rel, Size: info.Size(), MTime: info.ModTime().UTC(), Version: disk.Version(info)}
 		if linked && info.Mode()&fs.ModeSymlink == 0 {
 			var err error
 			if f.Real, err = Real(filepath.Join(dir, filepath.FromSlash(rel))); err != nil {
@@ -74,6 +76,8 @@ func Same(was, is []File) error {
 			return fmt.Errorf("%s is at %s now, was at %s", f.name(), cmp.Or(g.Real, "(none)"), cmp.Or(f.Real, "(none)"))
 		case g.Size != f.Size:
 			return fmt.Errorf("%s has %d bytes, had %d", f.name(), g.Size, f.Size)
+		case g.Version != f.Version:
+			return fmt.Errorf("%s was replaced at %s", f.name(), g.MTime.Format(time.RFC3339))
 		case !g.MTime.Equal(f.MTime):
 			return fmt.Errorf("%s was modified at %s", f.name(), g.MTime.Format(time.RFC3339))
 		}

@@ -17,7 +17,7 @@ type Stored struct {
 	seen map[storeFinding]record.Finding
 	// fresh holds the findings that are not in the journal yet.
 	fresh []record.Finding
-	// OnLoss is called for each report of a finding that means a loss.
+	// OnLoss is called for each report of a finding that means a loss; it may be nil.
 	OnLoss func(kind string)
 	// OnError is called for each new finding of severity Error; it may be nil.
 	OnError func()
@@ -41,7 +41,7 @@ func identityOf(f *record.Finding) storeFinding {
 // Report adds a finding unless it is known. It calls OnLoss before the finding can reach the journal: a task takes
 // the fresh findings first and then checks for refused losses.
 func (s *Stored) Report(f record.Finding) {
-	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" {
+	if kind := lossOf(f.Kind, f.Severity.String()); kind != "" && s.OnLoss != nil {
 		s.OnLoss(kind)
 	}
 	f.Key = slices.Clone(f.Key) // it may be a view

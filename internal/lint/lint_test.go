@@ -73,6 +73,7 @@ var rules = slices.Concat(stateRules, formatRules(), []rule{
 	{"inspect/", []string{"inspect", "format", "store", "record", "internal/"}, "what one command computes does not ask what the others do"},
 	{"serve/resp", []string{"record"}, "a protocol does not ask what is served"},
 	{"serve/command", []string{"serve/resp", "redis/rdb", "redis/rdb/crc64", "redis/rdb/encode", "record", "internal/"}, "commands know keys by an interface alone"},
+	{"serve/cluster", []string{"serve/command", "serve/resp", "record", "internal/"}, "it knows slots, and no dataset"},
 	{"serve/keyspace", []string{"serve/command", "inspect", "format", "record", "internal/"}, "it finds keys, and answers nobody"},
 	{"serve/master", []string{"serve/command", "serve/resp", "convert", "redis", "redis/rdb", "record", "internal/"}, "it streams what conversions pass on, and reads no keys for commands"},
 	{"serve", []string{"serve/", "record", "internal/"}, "connections do not ask what is served"},
@@ -94,7 +95,7 @@ var stateRules = []rule{
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/testkit/redistest", "internal/testkit/testsst", "internal/testkit/servertest"}
+var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/testkit/redistest", "internal/testkit/testsst", "internal/testkit/servertest", "internal/testkit/s3test"}
 
 func formatRules() []rule {
 	var out []rule

@@ -161,13 +161,18 @@ func (s *source) Split(db string, _ record.TypeSet, n int) ([]format.Span, error
 	return spans, nil
 }
 
+// Seeks returns the types whose elements are rows of the replayed state.
+func (s *source) Seeks() record.TypeSet {
+	return record.Of(record.Hash, record.List, record.Set, record.ZSet)
+}
+
 // Records yields the records of a span.
 func (s *source) Records(_ context.Context, db string, t record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
 	n, err := strconv.Atoi(db)
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.state.Records(n, t, span.Lo, span.Hi, e.Now, e.Ledger)
+	r, err := s.state.Records(n, t, span.Lo, span.Hi, e.Now, e.Ledger, e.Start)
 	if err != nil || db != functionsDB || !t.Has(record.Other) || len(s.libraries) == 0 {
 		return r, err
 	}

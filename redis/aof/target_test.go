@@ -78,6 +78,7 @@ func TestTarget(t *testing.T) {
 		if diff := redistest.Diff(counted(want), counted(contents(t, src, 3)), 5); len(diff) > 0 {
 			t.Errorf("version %s, after a write: %q", version, diff)
 		}
+		formattest.CheckLookups(t, src, "7")
 		src.Close()
 	}
 }

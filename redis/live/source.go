@@ -56,7 +56,9 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	for _, p := range c.parts {
 		parts = append(parts, p.from)
 	}
-	src, err := files.OpenFile(ctx, f, s.shown, to.f, o, parts...)
+	scan := *o
+	scan.Options.Copied = nil // which counts what came from the server
+	src, err := files.OpenFile(ctx, f, s.shown, to.f, &scan, parts...)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func TestLargeRows(t *testing.T) {
 func allContents(t *testing.T, s *State) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
-	reader, err := s.Records(0, record.AllTypes, nil, nil, time.Now(), new(record.Ledger))
+	reader, err := s.Records(0, record.AllTypes, nil, nil, time.Now(), new(record.Ledger), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

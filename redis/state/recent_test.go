@@ -216,7 +216,7 @@ func TestLooseCounts(t *testing.T) {
 	if err := s.Seal(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := formattest.Walk(s.Records(0, record.AllTypes, nil, nil, time.Now(), nil))
+	r, err := formattest.Walk(s.Records(0, record.AllTypes, nil, nil, time.Now(), nil, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,8 +102,8 @@ func (z *Sizes) Split(n int) [][]byte {
 }
 
 // Records returns a reader of the records of a database with keys lo <= k < hi, nil open, in (key, type)
-// order. The state must be sealed.
-func (s *State) Records(db int, types record.TypeSet, lo, hi []byte, now time.Time, ledger *record.Ledger) (record.Reader, error) {
+// order. The elements of a record begin at start unless it is nil. The state must be sealed.
+func (s *State) Records(db int, types record.TypeSet, lo, hi []byte, now time.Time, ledger *record.Ledger, start *record.Start) (record.Reader, error) {
 	prefix := s.metaPrefix(db)
 	if prefix == nil {
 		return record.Merge(), nil
@@ -116,7 +116,7 @@ func (s *State) Records(db int, types record.TypeSet, lo, hi []byte, now time.Ti
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{s: s, keys: keys, prefix: len(prefix), types: types, now: now.UnixMilli(), ledger: ledger}
+	r := &reader{s: s, keys: keys, prefix: len(prefix), types: types, now: now.UnixMilli(), ledger: ledger, start: start}
 	r.header.DB, r.places.Meta = strconv.Itoa(db), keyspace
 	return record.Gather(r, nil), nil
 }
@@ -138,6 +138,7 @@ type reader struct {
 	types  record.TypeSet
 	now    int64
 	ledger *record.Ledger
+	start  *record.Start
 	tally  record.Tally // of records that are lost
 	places record.Places
 	begun  bool
@@ -199,6 +200,9 @@ func (r *reader) head() {
 	v, h := r.v, &r.header
 	*h = record.Header{DB: h.DB, Type: v.Type, Key: r.keys.Key()[r.prefix:], ExpireMS: v.ExpireMS, Len: int64(v.count),
 		Expired: v.ExpireMS != 0 && v.ExpireMS < r.now, ByName: true}
+	if s := r.start; s != nil && r.rows == nil { // the rows of a value that had to be counted are open
+		h.Sought = v.Type == record.List || s.Name != nil && (v.Type == record.Hash || v.Type == record.Set || v.Type == record.ZSet)
+	}
 	switch v.Type {
 	case record.String:
 		h.Len = 1
@@ -307,7 +311,13 @@ func (r *reader) openRows() error {
 		prefix = dataKey(v.id, []byte{'e'})
 		lower = prefix
 	}
+	if r.header.Sought {
+		lower = append(slices.Clip(prefix), r.start.Name...)
+	}
 	upper := successor(prefix)
+	if r.header.Sought && v.Type == record.List {
+		lower = v.item(min(uint64(r.start.Index), v.count))
+	}
 	if v.Type == record.List && v.head+v.count != 0 {
 		upper = v.item(v.count)
 	}

@@ -31,7 +31,7 @@ func TestShrink(t *testing.T) {
 	if s.db == before {
 		t.Error("it has the memory of a replay")
 	}
-	r, err := formattest.Walk(s.Records(0, record.Of(record.Set), nil, nil, time.Time{}, new(record.Ledger)))
+	r, err := formattest.Walk(s.Records(0, record.Of(record.Set), nil, nil, time.Time{}, new(record.Ledger), nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func contents(t *testing.T, s *State) map[string]string {
 	}
 	out := map[string]string{}
 	for _, db := range s.Databases() {
-		r, err := formattest.Walk(s.Records(db, record.AllTypes, nil, nil, time.Now(), nil))
+		r, err := formattest.Walk(s.Records(db, record.AllTypes, nil, nil, time.Now(), nil, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -392,7 +392,7 @@ func TestRecords(t *testing.T) {
 		if c.lo != "" {
 			lo = []byte(c.lo)
 		}
-		r, err := formattest.Walk(s.Records(c.db, c.types, lo, hi, time.UnixMilli(10), ledger))
+		r, err := formattest.Walk(s.Records(c.db, c.types, lo, hi, time.UnixMilli(10), ledger, nil))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,11 @@ func (c *Call) run() error {
 		return wrongArgs(cmd.Name)
 	case c.Server.Password != "" && !c.Client.Authenticated && !cmd.Has("no_auth"):
 		return argument.Refuse("NOAUTH Authentication required.")
-	case cmd.Run == nil:
+	}
+	if err := c.route(cmd); err != nil {
+		return err
+	}
+	if cmd.Run == nil {
 		return errReadOnly
 	}
 	c.Client.last.Store(&cmd.Name)

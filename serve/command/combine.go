@@ -92,7 +92,7 @@ func (c *Call) combine(keys [][]byte, types record.TypeSet, how combination, f f
 }
 
 func (c *Call) openSet(s *stream, key []byte, types record.TypeSet) (err error) {
-	if s.v, err = c.openHeld(key, anyType, true); s.v == nil || err != nil {
+	if s.v, err = c.openHeld(key, Reading{ByName: true}); s.v == nil || err != nil {
 		return err
 	}
 	if t := s.v.Header().Type; !types.Has(t) {

@@ -116,6 +116,9 @@ func (s *Server) databases() int {
 
 func selectDB(c *Call) error {
 	n, err := argument.ParseInt(c.Args[1])
+	if c.Server.Route != nil && err == nil && n != 0 {
+		return argument.Refuse("ERR SELECT is not allowed in cluster mode")
+	}
 	if err != nil {
 		for _, db := range c.Server.Keys.Databases() { // a name, such as a namespace
 			if db.Name == string(c.Args[1]) {
@@ -219,7 +222,7 @@ func (c *Call) greet() {
 	w.BulkString("id")
 	w.Int(c.Client.ID)
 	w.BulkString("mode")
-	w.BulkString("standalone")
+	w.BulkString(c.Server.mode())
 	w.BulkString("role")
 	w.BulkString("master")
 	w.BulkString("modules")

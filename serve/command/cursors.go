@@ -1,11 +1,14 @@
 package command
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"sync"
 
 	"github.com/zeebo/xxh3"
+
+	"kvferry/record"
 )
 
 const (
@@ -25,16 +28,24 @@ type cursors struct {
 	parked []parked // the oldest first
 }
 
-// place is what a cursor stands for: a scan goes on after the key.
+// place is the position of a scan: of keys, after a key; of a value, after n elements.
 type place struct {
 	db  int
 	key string
+	typ record.Type // of the value; 0: a scan of keys
+	n   uint64
 }
 
-// parked is a pass at the position of a cursor.
+// parked is a pass at a place.
 type parked struct {
-	cursor uint64
-	pass   *gatedScanner
+	place
+	pass pass
+}
+
+// pass is a pass over keys or elements that a later call can take over.
+type pass interface {
+	handOver(context.Context, *Client)
+	Close() error
 }
 
 // cursorOf derives a cursor from its place, so that it means the same in every run of the server.
@@ -76,11 +87,13 @@ func (c *cursors) get(id uint64) (place, bool) {
 	return p, ok
 }
 
-// park keeps a pass for the next call with the cursor. It closes the oldest pass if there are too many.
-func (c *cursors) park(id uint64, pass *gatedScanner) (err error) {
+// park keeps a pass for the next call at a place. It closes the oldest pass if there are too many.
+func (s *Server) park(at place, p pass) (err error) {
+	p.handOver(s.ctx(), nobody)
+	c := &s.cursors
 	c.mu.Lock()
-	c.parked = append(c.parked, parked{id, pass})
-	var old *gatedScanner
+	c.parked = append(c.parked, parked{at, p})
+	var old pass
 	if len(c.parked) > maxParked {
 		old = c.parked[0].pass
 		c.parked = append(c.parked[:0], c.parked[1:]...)
@@ -92,13 +105,15 @@ func (c *cursors) park(id uint64, pass *gatedScanner) (err error) {
 	return err
 }
 
-// take returns the pass that stands at a cursor; nil if there is none.
-func (c *cursors) take(id uint64) *gatedScanner {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i, p := range c.parked {
-		if p.cursor == id {
-			c.parked = append(c.parked[:i], c.parked[i+1:]...)
+// resume returns the pass parked at a place, or nil.
+func (c *Call) resume(at place) pass {
+	cs := &c.Server.cursors
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for i, p := range cs.parked {
+		if p.place == at {
+			cs.parked = append(cs.parked[:i], cs.parked[i+1:]...)
+			p.pass.handOver(c.Ctx, c.Client)
 			return p.pass
 		}
 	}
@@ -118,3 +133,41 @@ func (c *cursors) close() (err error) {
 
 // Close ends what commands left for later ones. No command may run.
 func (s *Server) Close() error { return s.cursors.close() }
+
+// recent holds a value for each of the latest places.
+type recent[T any] struct {
+	mu   sync.Mutex
+	of   map[place]T
+	ring [maxRecent]place
+	at   int
+}
+
+const (
+	maxRecent = 4096
+	// longName is the length from which names are not kept.
+	longName = 1024
+)
+
+func (r *recent[T]) get(at place) (v T, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v, ok = r.of[at]
+	return v, ok
+}
+
+func (r *recent[T]) put(at place, v T) {
+	if len(at.key) > longName {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil {
+		r.of = map[place]T{}
+	}
+	if _, ok := r.of[at]; !ok {
+		delete(r.of, r.ring[r.at])
+		r.ring[r.at] = at
+		r.at = (r.at + 1) % maxRecent
+	}
+	r.of[at] = v
+}

@@ -47,7 +47,7 @@ func (p *payload) spill(t rdb.Type, part []byte) error {
 
 // dump sends a value in the form that RESTORE takes. A large value is encoded twice: first for its length.
 func dump(c *Call) error {
-	v, err := c.open(c.Args[1], anyType, false)
+	v, err := c.open(c.Args[1], Reading{})
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func dump(c *Call) error {
 	}
 	if fields {
 		counted, enc.Version = payload{}, fieldVersion
-		if v, err = c.open(c.Args[1], anyType, false); err == nil && v == nil {
+		if v, err = c.open(c.Args[1], Reading{}); err == nil && v == nil {
 			err = resp.ErrChanged
 		}
 		if err != nil {
@@ -105,7 +105,7 @@ func encoded(enc *encode.Encoder, v Value) (out encode.Value, fields bool, err e
 func (c *Call) dumpLarge(enc *encode.Encoder, counted *payload, first *encode.Value) error {
 	p := payload{count: rdb.AppendLen(nil, first.Count), w: c.W}
 	total := counted.n + int64(len(p.count)+len(first.Body)) + 10
-	v, err := c.open(c.Args[1], anyType, false)
+	v, err := c.open(c.Args[1], Reading{})
 	if err == nil && v == nil {
 		err = resp.ErrChanged
 	}

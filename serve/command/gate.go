@@ -161,26 +161,27 @@ func (g *gate) evict() {
 // gated is a value that a client reads under the gate.
 type gated struct {
 	Value
-	c      *Call
+	gate   *gate
+	ctx    context.Context
+	client *Client
 	passes int
 	rows   int64 // bytes of the large elements read last
 }
 
 // Read returns the next elements.
 func (v *gated) Read(dst []record.Element) (n int, err error) {
-	g := v.c.Server.gate
 	v.drop()
 	select {
-	case g.reading <- struct{}{}:
-	case <-v.c.Ctx.Done():
-		return 0, context.Cause(v.c.Ctx)
+	case v.gate.reading <- struct{}{}:
+	case <-v.ctx.Done():
+		return 0, context.Cause(v.ctx)
 	}
-	defer func() { <-g.reading }()
+	defer func() { <-v.gate.reading }()
 	if n, err = v.Value.Read(dst); err != nil {
 		return n, err
 	}
 	if size := record.BatchBytes(dst[:n]); size >= largeRow {
-		if err := g.row(v.c.Ctx, size); err != nil {
+		if err := v.gate.row(v.ctx, size); err != nil {
 			return 0, err
 		}
 		v.rows = size
@@ -191,7 +192,7 @@ func (v *gated) Read(dst []record.Element) (n int, err error) {
 // drop gives back the memory of large elements.
 func (v *gated) drop() {
 	if v.rows > 0 {
-		v.c.Server.gate.free(v.c.Client, 0, v.rows)
+		v.gate.free(v.client, 0, v.rows)
 		v.rows = 0
 	}
 }
@@ -199,8 +200,14 @@ func (v *gated) drop() {
 // Close ends the pass.
 func (v *gated) Close() error {
 	err := v.Value.Close()
-	v.c.Server.gate.free(v.c.Client, v.passes, v.rows)
+	v.gate.free(v.client, v.passes, v.rows)
 	return err
+}
+
+// handOver changes the owner of the pass, and what ends it.
+func (v *gated) handOver(ctx context.Context, to *Client) {
+	v.gate.handOver(v.client, to)
+	v.ctx, v.client = ctx, to
 }
 
 // gatedScanner is a pass over keys that a client reads.
@@ -217,14 +224,18 @@ func (s *gatedScanner) Close() error {
 }
 
 // handOver changes the owner of a pass.
-func (s *gatedScanner) handOver(to *Client) {
-	g := s.s.gate
+func (s *gatedScanner) handOver(_ context.Context, to *Client) {
+	s.s.gate.handOver(s.cl, to)
+	s.cl = to
+}
+
+// handOver changes the owner of a pass.
+func (g *gate) handOver(from, to *Client) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.holders[s.cl]--; g.holders[s.cl] <= 0 {
-		delete(g.holders, s.cl)
+	if g.holders[from]--; g.holders[from] <= 0 {
+		delete(g.holders, from)
 	}
-	s.cl = to
 	g.holders[to]++
 }
 
@@ -245,19 +256,22 @@ func (c *Call) scanFrom(ctx context.Context, after []byte) (*gatedScanner, error
 }
 
 // openGated opens the value of a key; the caller holds a pass for it, which Close gives back.
-func (c *Call) openGated(key []byte, t record.Type, byName bool) (Value, error) {
-	g := c.Server.gate
+func (c *Call) openGated(key []byte, how Reading) (Value, error) {
+	g, ctx := c.Server.gate, c.Ctx
+	if how.lasting {
+		ctx = c.Server.ctx()
+	}
 	select {
 	case g.reading <- struct{}{}:
 	case <-c.Ctx.Done():
 		g.free(c.Client, 1, 0)
 		return nil, context.Cause(c.Ctx)
 	}
-	v, err := c.Server.Keys.Open(c.Ctx, c.Client.DB, key, t, byName)
+	v, err := c.Server.Keys.Open(ctx, c.Client.DB, key, how)
 	<-g.reading
 	if v == nil || err != nil {
 		g.free(c.Client, 1, 0)
 		return nil, err
 	}
-	return &gated{Value: v, c: c, passes: 1}, nil
+	return &gated{Value: v, gate: g, ctx: c.Ctx, client: c.Client, passes: 1}, nil
 }

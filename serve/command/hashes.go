@@ -1,8 +1,6 @@
 package command
 
 import (
-	"bytes"
-
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
 	"kvferry/serve/resp"
@@ -30,11 +28,10 @@ func hashCommands() []Command {
 // field calls f with a field of a hash; nil if it does not exist.
 func (c *Call) field(key, name []byte, f func(e *record.Element)) error {
 	found := false
-	_, err := c.walk(key, record.Hash, func(e *record.Element) bool {
-		if found = bytes.Equal(e.Name, name); found {
-			f(e)
-		}
-		return !found
+	err := c.find(key, record.Hash, [][]byte{name}, func(e *record.Element) bool {
+		found = true
+		f(e)
+		return false
 	})
 	if err == nil && !found {
 		f(nil)
@@ -131,14 +128,11 @@ func (c *Call) collect(key []byte, names [][]byte) (values map[string][]byte, ok
 	for _, name := range names {
 		values[string(name)] = nil
 	}
-	size, left := 0, len(values)
-	_, err = c.walk(key, record.Hash, func(e *record.Element) bool {
-		if _, wanted := values[string(e.Name)]; wanted {
-			size += len(e.Value)
-			values[string(e.Name)] = append([]byte{}, e.Value...)
-			left--
-		}
-		return left > 0 && size <= maxCollected
+	size := 0
+	err = c.find(key, record.Hash, names, func(e *record.Element) bool {
+		size += len(e.Value)
+		values[string(e.Name)] = append([]byte{}, e.Value...)
+		return size <= maxCollected
 	})
 	return values, size <= maxCollected, err
 }
@@ -160,10 +154,8 @@ func fieldExpiry(unit int64, left bool) func(*Call) error {
 		for _, name := range c.Args[4:] {
 			expiry[string(name)] = -2
 		}
-		if _, err := c.walk(c.Args[1], record.Hash, func(e *record.Element) bool {
-			if _, wanted := expiry[string(e.Name)]; wanted {
-				expiry[string(e.Name)] = c.expiry(e.ExpireMS, unit, left)
-			}
+		if err := c.find(c.Args[1], record.Hash, c.Args[4:], func(e *record.Element) bool {
+			expiry[string(e.Name)] = c.expiry(e.ExpireMS, unit, left)
 			return true
 		}); err != nil {
 			return err

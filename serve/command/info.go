@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ func (s *Server) section(name string) (out []string) {
 	case "server":
 		add("redis_version", redisVersion)
 		add("kvferry_version", s.Version)
-		add("redis_mode", "standalone")
+		add("redis_mode", s.mode())
 		add("process_id", os.Getpid())
 		add("run_id", s.RunID)
 		add("tcp_port", s.Port)
@@ -68,6 +69,9 @@ func (s *Server) section(name string) (out []string) {
 		add("maxclients", s.MaxClients)
 		add("blocked_clients", 0)
 	case "memory":
+		used := usedMemory()
+		add("used_memory", used)
+		add("used_memory_human", fmt.Sprintf("%.2fM", float64(used)/(1<<20)))
 		add("maxmemory", s.Memory)
 		add("maxmemory_policy", "noeviction")
 	case "persistence":
@@ -80,7 +84,7 @@ func (s *Server) section(name string) (out []string) {
 			add("connected_slaves", 0)
 		}
 	case "cluster":
-		add("cluster_enabled", 0)
+		add("cluster_enabled", number(s.Route != nil))
 	case "keyspace":
 		for _, db := range s.Keys.Databases() {
 			if n := s.Keys.Count(db); n.Keys > 0 || !n.Exact {
@@ -92,6 +96,13 @@ func (s *Server) section(name string) (out []string) {
 		out = append(out, s.Info(name)...)
 	}
 	return out
+}
+
+// usedMemory is the memory that the process has from the system, in bytes.
+func usedMemory() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64() - s[1].Value.Uint64()
 }
 
 func (s *Server) counters(add func(string, any)) {
@@ -189,18 +200,14 @@ func commandGetKeys(c *Call) error {
 	switch {
 	case cmd == nil:
 		return argument.Refuse("ERR Invalid command specified")
-	case cmd.First == 0:
+	case cmd.First == 0 && !cmd.Has("movablekeys"):
 		return argument.Refuse("ERR The command has no key arguments")
 	case !cmd.fits(len(args)):
 		return argument.Refuse("ERR Invalid number of arguments specified for command")
 	}
-	last := cmd.Last
-	if last < 0 {
-		last += len(args)
-	}
-	var keys [][]byte
-	for i := cmd.First; i <= min(last, len(args)-1); i += cmd.Step {
-		keys = append(keys, args[i])
+	keys := slices.Collect(cmd.keys(args))
+	if len(keys) == 0 {
+		return argument.Refuse("ERR Invalid arguments specified for command")
 	}
 	c.W.Header(resp.Array, int64(len(keys)))
 	for _, key := range keys {

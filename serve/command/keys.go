@@ -31,7 +31,7 @@ func keyCommands() []Command {
 
 // header calls f with the header of a key; nil if the key does not exist.
 func (c *Call) header(key []byte, f func(h *record.Header)) error {
-	v, err := c.open(key, anyType, false)
+	v, err := c.open(key, Reading{})
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func exists(c *Call) error {
 }
 
 func typeOf(c *Call) error {
-	v, err := c.open(c.Args[1], anyType, false)
+	v, err := c.open(c.Args[1], Reading{})
 	if err != nil {
 		return err
 	}

@@ -43,14 +43,12 @@ func lrange(c *Call) error {
 		return err
 	}
 	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
-		i := int64(0)
-		_, err = c.walk(c.Args[1], record.List, func(e *record.Element) bool {
-			if i >= from && i < to {
+		_, err = c.read(c.Args[1], Reading{Type: record.List, Start: &record.Start{Index: min(from, to)}}, func(_ *record.Header, e *record.Element) bool {
+			if from+n < to {
 				n++
 				c.W.Bulk(e.Value)
 			}
-			i++
-			return i < to && c.live()
+			return from+n < to && c.live()
 		})
 		return n, err
 	})
@@ -79,13 +77,12 @@ func lindex(c *Call) error {
 			return nil
 		}
 	}
-	i, found := int64(0), false
-	_, err = c.walk(c.Args[1], record.List, func(e *record.Element) bool {
-		if found = i == at; found {
-			c.W.Bulk(e.Value)
-		}
-		i++
-		return !found
+	found := false
+	how := Reading{Type: record.List, Start: &record.Start{Index: at}, Only: true}
+	_, err = c.read(c.Args[1], how, func(_ *record.Header, e *record.Element) bool {
+		c.W.Bulk(e.Value)
+		found = true
+		return false
 	})
 	if err == nil && !found {
 		c.W.Null()

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"strconv"
@@ -113,9 +114,9 @@ func scan(c *Call) error {
 		}
 	}
 	if s != nil {
-		next = c.Server.cursors.put(place{db.Number, string(last)})
-		s.handOver(nobody)
-		if err := c.Server.cursors.park(next, s); err != nil {
+		at := place{db: db.Number, key: string(last)}
+		next = c.Server.cursors.put(at)
+		if err := c.Server.park(at, s); err != nil {
 			return err
 		}
 	}
@@ -137,18 +138,41 @@ func (c *Call) scanner(cursor uint64) (*gatedScanner, error) {
 	if !ok || p.db != c.Client.DB.Number {
 		return nil, errForgotten
 	}
-	if s := c.Server.cursors.take(cursor); s != nil {
-		s.handOver(c.Client)
+	if s, ok := c.resume(p).(*gatedScanner); ok {
 		return s, nil
 	}
 	return c.scanFrom(c.Server.ctx(), []byte(p.key))
 }
 
-// smallScan is the number of elements that HSCAN, SSCAN and ZSCAN return at least if there are so many: the cursor is
-// the number of elements passed, and each call passes them again.
+// smallScan is the number of elements that HSCAN, SSCAN and ZSCAN return at least if there are so many.
 const smallScan = 512
 
-// scanOf makes HSCAN, SSCAN or ZSCAN.
+// page is a pass over the elements of a value from which a scan takes pages.
+type page struct {
+	stream
+	passed uint64 // elements
+	mark   []byte // the last of them
+}
+
+func (p *page) handOver(ctx context.Context, to *Client) { p.v.(*gated).handOver(ctx, to) }
+
+// Close ends the pass.
+func (p *page) Close() error {
+	if p.v == nil {
+		return nil
+	}
+	return p.v.Close()
+}
+
+// take moves on by an element.
+func (p *page) take(e *record.Element) {
+	p.mark = append(p.mark[:0], e.Name...)
+	p.at++
+	p.passed++
+}
+
+// scanOf makes HSCAN, SSCAN or ZSCAN. The cursor is the number of elements passed. The pass waits for the next call, so
+// that a scan reads each element once.
 func scanOf(t record.Type) func(*Call) error {
 	return func(c *Call) error {
 		cursor, err := parseCursor(c.Args[2])
@@ -156,49 +180,85 @@ func scanOf(t record.Type) func(*Call) error {
 			return err
 		}
 		var o scanOptions
-		v, err := c.open(c.Args[1], t, false)
+		bad := o.read(c.Args[3:], false)
+		p, err := c.page(place{c.Client.DB.Number, string(c.Args[1]), t, cursor})
 		if err != nil {
 			return err
 		}
-		if bad := o.read(c.Args[3:], false); bad != nil && v != nil {
-			return errors.Join(bad, v.Close())
+		if bad != nil && p.v != nil {
+			return errors.Join(bad, p.Close())
 		}
-		if v == nil {
-			c.W.Header(resp.Array, 2)
-			c.W.BulkString("0")
-			c.W.Header(resp.Array, 0)
-			return nil
-		}
-		return c.scanValue(v, cursor, &o)
+		return c.scanValue(p, &o)
 	}
 }
 
+// page returns a pass at a place: the parked one, or a new one that skips the elements before. If the last of them is
+// known, page seeks it.
+func (c *Call) page(at place) (*page, error) {
+	if p, ok := c.resume(at).(*page); ok {
+		return p, nil
+	}
+	how := Reading{Type: at.typ, lasting: true}
+	mark, ok := c.Server.marks.get(at)
+	if ok = ok && c.Server.Keys.Seeks(at.typ); ok {
+		how.Start = &record.Start{Name: []byte(mark)}
+	}
+	v, err := c.open(c.Args[1], how)
+	p := &page{stream: stream{v: v}}
+	if v == nil || err != nil {
+		return p, err
+	}
+	for reached := at.n == 0; !reached; {
+		e, err := p.head()
+		if err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		if e == nil {
+			break
+		}
+		p.take(e)
+		reached = ok && string(p.mark) == mark || !ok && p.passed == at.n
+	}
+	p.passed = at.n
+	return p, nil
+}
+
 // scanValue replies with a page of elements.
-func (c *Call) scanValue(v Value, cursor uint64, o *scanOptions) error {
+func (c *Call) scanValue(p *page, o *scanOptions) error {
 	var parts [][]byte
 	keep := func(b []byte) { parts = append(parts, append([]byte{}, b...)) }
-	i, next, size := uint64(0), uint64(0), 0
-	end := cursor + uint64(min(max(o.count, smallScan), maxScan))
-	err := each(v, func(h *record.Header, e *record.Element) bool {
-		if i == end || size > maxCollected {
-			next = i
-			return false
+	size, end := 0, p.passed+uint64(min(max(o.count, smallScan), maxScan))
+	at := place{db: c.Client.DB.Number, key: string(c.Args[1])}
+	for {
+		e, err := p.head()
+		if err != nil {
+			return errors.Join(err, p.Close())
 		}
-		if i++; i <= cursor || o.matches && !filter.Glob(o.match, e.Name) {
-			return true
+		if e == nil {
+			break
+		}
+		at.typ = p.v.Header().Type
+		if at.n = p.passed; at.n == end || size > maxCollected {
+			break
+		}
+		if p.take(e); o.matches && !filter.Glob(o.match, e.Name) {
+			continue
 		}
 		keep(e.Name)
-		switch h.Type {
+		switch at.typ {
 		case record.Hash:
 			keep(e.Value)
 		case record.ZSet:
 			keep(resp.AppendDouble(nil, e.Score))
 		}
 		size += len(e.Name) + len(e.Value)
-		return c.live()
-	})
-	if err = errors.Join(err, v.Close()); err != nil {
-		return err
+	}
+	next := uint64(0)
+	if p.v != nil {
+		next = at.n
+		if err := c.leave(p, at); err != nil {
+			return err
+		}
 	}
 	c.W.Header(resp.Array, 2)
 	c.W.BulkString(strconv.FormatUint(next, 10))
@@ -207,4 +267,15 @@ func (c *Call) scanValue(v Value, cursor uint64, o *scanOptions) error {
 		c.W.Bulk(b)
 	}
 	return nil
+}
+
+// leave leaves a pass to a later call. One with large elements would keep their memory from others.
+func (c *Call) leave(p *page, at place) error {
+	if len(p.mark) <= longName {
+		c.Server.marks.put(at, string(p.mark))
+	}
+	if p.v.(*gated).rows > 0 {
+		return p.Close()
+	}
+	return c.Server.park(at, p)
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,8 @@ type Server struct {
 	TempDir string
 	// Info returns lines of further sections of INFO, by name in lower case; may be nil.
 	Info func(section string) []string
+	// Route returns an error unless the server has the keys of a command; nil: the server is not in a cluster.
+	Route func(keys iter.Seq[[]byte]) error
 	// Context ends the passes that scans leave for later calls.
 	Context context.Context
 	// RunID is 40 hex digits that identify this run.
@@ -37,6 +40,8 @@ type Server struct {
 	Clients Clients
 
 	cursors cursors
+	lengths recent[int64]  // of large values
+	marks   recent[string] // the elements before the places of scans
 	gate    *gate
 }
 
@@ -123,12 +128,27 @@ type Keyspace interface {
 	// Databases returns the databases in the order of their numbers.
 	Databases() []Database
 	// Open seeks a key. It returns nil if the key does not exist.
-	// Elements come in the order of the source, or by name. A value of type want is found soonest; 0: any.
-	Open(ctx context.Context, db Database, key []byte, want record.Type, byName bool) (Value, error)
+	Open(ctx context.Context, db Database, key []byte, r Reading) (Value, error)
+	// Seeks reports whether elements of a type are found without reading those before them.
+	Seeks(t record.Type) bool
 	// Scan returns the keys of a database after a key, in order; nil: all.
 	Scan(ctx context.Context, db Database, after []byte) (Scanner, error)
 	// Count returns the number of keys.
 	Count(db Database) Count
+}
+
+// Reading selects the elements to read of a value.
+type Reading struct {
+	// Type is the type that is wanted, which is found soonest; 0: any.
+	Type record.Type
+	// ByName requests the elements by name, otherwise they come in the order of the source.
+	ByName bool
+	// Start is the first element of a value of the type; nil: all. A source that seeks no names yields all elements.
+	Start *record.Start
+	// Only ends the value after the element at Start, and omits any other.
+	Only bool
+
+	lasting bool // the value outlives the command
 }
 
 // Value is a record that is being read.

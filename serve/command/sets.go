@@ -27,13 +27,9 @@ func (c *Call) members(key []byte, names [][]byte) (map[string]bool, error) {
 	for _, name := range names {
 		has[string(name)] = false
 	}
-	left := len(has)
-	_, err := c.walk(key, record.Set, func(e *record.Element) bool {
-		if _, wanted := has[string(e.Name)]; wanted {
-			has[string(e.Name)] = true
-			left--
-		}
-		return left > 0
+	err := c.find(key, record.Set, names, func(e *record.Element) bool {
+		has[string(e.Name)] = true
+		return true
 	})
 	return has, err
 }

@@ -40,14 +40,10 @@ func (c *Call) scores(key []byte, names [][]byte) (map[string]*float64, error) {
 	for _, name := range names {
 		out[string(name)] = nil
 	}
-	left := len(out)
-	_, err := c.walk(key, record.ZSet, func(e *record.Element) bool {
-		if _, wanted := out[string(e.Name)]; wanted {
-			score := e.Score
-			out[string(e.Name)] = &score
-			left--
-		}
-		return left > 0
+	err := c.find(key, record.ZSet, names, func(e *record.Element) bool {
+		score := e.Score
+		out[string(e.Name)] = &score
+		return true
 	})
 	return out, err
 }
@@ -113,7 +109,15 @@ func zcount(c *Call) error {
 	if err != nil {
 		return err
 	}
-	return c.count(func(e *record.Element) bool { return b.HasScore(e.Score) })
+	n := int64(0)
+	_, err = c.walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
+		n += number(b.HasScore(e.Score))
+		return true
+	})
+	if err == nil {
+		c.W.Int(n)
+	}
+	return err
 }
 
 func zlexcount(c *Call) error {
@@ -121,19 +125,29 @@ func zlexcount(c *Call) error {
 	if err != nil {
 		return err
 	}
-	return c.count(func(e *record.Element) bool { return b.HasMember(e.Name) })
-}
-
-// count replies with the number of members in a range.
-func (c *Call) count(in func(*record.Element) bool) error {
 	n := int64(0)
-	_, err := c.walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
-		n += number(in(e))
+	err = c.inLex(c.Args[1], b, func(*record.Element) bool {
+		n++
 		return true
 	})
 	if err == nil {
 		c.W.Int(n)
 	}
+	return err
+}
+
+// inLex calls f with the members of a range of members, in the order of the source.
+func (c *Call) inLex(key []byte, b *argument.Bounds, f func(e *record.Element) bool) error {
+	how := Reading{Type: record.ZSet}
+	if least := b.Least(); len(least) > 0 {
+		how.Start = &record.Start{Name: least, Bytewise: true}
+	}
+	_, err := c.read(key, how, func(h *record.Header, e *record.Element) bool {
+		if b.HasMember(e.Name) {
+			return f(e)
+		}
+		return !(h.ByName && b.Below(e.Name))
+	})
 	return err
 }
 
@@ -226,20 +240,26 @@ func zrangeOf(o zrangeOptions) func(*Call) error {
 func (c *Call) zrange(o *zrangeOptions) (err error) {
 	r := c.newRank(o.rev)
 	defer closeAll(&err, r)
-	_, err = c.walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
+	var failed error
+	add := func(e *record.Element) bool {
 		if o.by != byScore || o.bounds.HasScore(e.Score) {
-			err = r.add(e.Name, e.Score)
+			failed = r.add(e.Name, e.Score)
 		}
-		return err == nil && c.live()
-	})
-	if err != nil {
+		return failed == nil && c.live()
+	}
+	if o.by == byLex {
+		err = c.inLex(c.Args[1], o.bounds, add)
+	} else {
+		_, err = c.walk(c.Args[1], record.ZSet, add)
+	}
+	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
-	return c.ranked(r, o.scores, func() func(member []byte) (take, more bool) { return o.window(int64(r.Len())) })
+	return c.ranked(r, o.scores, func() func() (take, more bool) { return o.window(int64(r.Len())) })
 }
 
-// window returns a function that is called with each member in turn. take: it belongs to the reply; more: later ones may.
-func (o *zrangeOptions) window(n int64) func(member []byte) (take, more bool) {
+// window returns a function that is called for each member in turn. take: it belongs to the reply; more: later ones may.
+func (o *zrangeOptions) window(n int64) func() (take, more bool) {
 	from, to := int64(0), n
 	switch {
 	case o.by == byRank:
@@ -253,21 +273,18 @@ func (o *zrangeOptions) window(n int64) func(member []byte) (take, more bool) {
 		}
 	}
 	i := int64(0)
-	return func(member []byte) (bool, bool) {
-		if o.by == byLex && !o.bounds.HasMember(member) {
-			return false, i == 0
-		}
+	return func() (bool, bool) {
 		i++
 		return i > from && i <= to, i < to
 	}
 }
 
 // ranked replies with the members of r that a window takes, with or without scores.
-func (c *Call) ranked(r *rank, scores bool, window func() func([]byte) (take, more bool)) error {
+func (c *Call) ranked(r *rank, scores bool, window func() func() (take, more bool)) error {
 	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
 		in := window()
 		err = r.each(func(member []byte, score float64) bool {
-			take, more := in(member)
+			take, more := in()
 			if take {
 				n++
 				c.scored(member, score, scores)
@@ -396,8 +413,8 @@ func combineZsets(how combination) func(*Call) error {
 		if err := c.aggregate(r, keys, how, &o); err != nil {
 			return err
 		}
-		return c.ranked(r, o.scores, func() func([]byte) (bool, bool) {
-			return func([]byte) (bool, bool) { return true, true }
+		return c.ranked(r, o.scores, func() func() (bool, bool) {
+			return func() (bool, bool) { return true, true }
 		})
 	}
 }

@@ -32,8 +32,8 @@ type Keyspace struct {
 }
 
 // New returns the keyspace of the selected records of a source. It sorts the items of a file, which takes a pass over
-// it for each database.
-func New(ctx context.Context, scan *inspect.Scan) (*Keyspace, error) {
+// it for each database; sorted is called with its progress, see format.Env.Copied, and may be nil.
+func New(ctx context.Context, scan *inspect.Scan, sorted func(done, total, keys, of int64)) (*Keyspace, error) {
 	names, err := scan.Databases()
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func New(ctx context.Context, scan *inspect.Scan) (*Keyspace, error) {
 	k.ctx, k.stop = context.WithCancel(ctx)
 	k.dbs = numbered(names, scan.Source.Format().Limits())
 	if _, ok := format.As[format.Sectioned](scan.Source); ok {
-		err = k.pin(ctx)
+		err = k.pin(ctx, sorted)
 	}
 	if err != nil {
 		return nil, errors.Join(err, k.Close())
@@ -72,9 +72,11 @@ func numbered(names []string, limits format.Limits) []command.Database {
 }
 
 // pin opens a reader of each database. The first one sorts the items.
-func (k *Keyspace) pin(ctx context.Context) error {
+func (k *Keyspace) pin(ctx context.Context, sorted func(done, total, keys, of int64)) error {
+	env := &k.opening(nil).Env
+	env.Copied = sorted
 	for _, db := range k.dbs {
-		r, err := k.scan.Source.Records(ctx, db.Name, k.scan.Types(db.Name), format.Span{}, &k.opening(nil).Env)
+		r, err := k.scan.Source.Records(ctx, db.Name, k.scan.Types(db.Name), format.Span{}, env)
 		if err != nil {
 			return err
 		}

@@ -46,31 +46,54 @@ type value struct {
 	r     *record.Walker
 	h     *record.Header
 	key   []byte
+	how   command.Reading
 	found damage
+	skip  int64 // elements of a list before Start
+	ended bool
 
 	first []record.Element // elements read to see that the record exists; they are returned first
 	array [inspect.BatchLen]record.Element
 }
 
+// Seeks reports whether the source seeks elements of a type.
+func (k *Keyspace) Seeks(t record.Type) bool {
+	s, ok := format.As[format.Seeker](k.scan.Source)
+	return ok && s.Seeks().Has(t)
+}
+
 // Open seeks a key.
-func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, want record.Type, byName bool) (command.Value, error) {
+func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, how command.Reading) (command.Value, error) {
 	if !db.Exists || !k.scan.Selected().Key(key) {
 		return nil, nil
 	}
-	for _, types := range k.order(db, want) {
-		v := &value{k: k, key: key}
-		err := v.open(ctx, db, types, byName)
-		if err == nil && v.h != nil {
-			return v, nil
+	for _, types := range k.order(db, how.Type) {
+		v, err := k.open(ctx, db, types, key, how, how.Start)
+		if err == errOther {
+			v, err = k.open(ctx, db, types, key, how, nil)
 		}
-		if err == nil {
-			err = v.found.err(key)
-		}
-		if err = errors.Join(err, v.Close()); err != nil {
-			return nil, err
+		if v != nil || err != nil {
+			return v, err
 		}
 	}
 	return nil, nil
+}
+
+// open returns the value of a key if it has one of some types. start is the start that is asked of the source.
+func (k *Keyspace) open(ctx context.Context, db command.Database, types record.TypeSet, key []byte, how command.Reading, start *record.Start) (
+	command.Value, error) {
+
+	v := &value{k: k, key: bytes.Clone(key), how: how}
+	err := v.open(ctx, db, types, start)
+	if err == nil && v.h != nil {
+		return v, nil
+	}
+	if err == nil {
+		err = v.found.err(key)
+	}
+	if closing := v.Close(); closing != nil {
+		err = errors.Join(err, closing)
+	}
+	return nil, err
 }
 
 // order returns the types in which to look for a key, in turn. Of several records with the name the first in dump order
@@ -85,14 +108,19 @@ func (k *Keyspace) order(db command.Database, want record.Type) []record.TypeSet
 	return []record.TypeSet{first, all &^ first}
 }
 
+// errOther means that the first record of a lookup with a start has another type: whether it exists shows only in a
+// lookup without.
+var errOther = errors.New("the key has another type")
+
 // open opens the reader, and moves to the first record that exists: those of other types under the same name follow it.
-func (v *value) open(ctx context.Context, db command.Database, types record.TypeSet, byName bool) error {
+func (v *value) open(ctx context.Context, db command.Database, types record.TypeSet, start *record.Start) error {
 	o := v.k.opening(v.found.report)
+	o.Env.Start = start
 	r, err := o.Open(ctx, &pass.Task{DB: db.Name, Types: types, Span: format.KeySpan(v.key)})
 	if err != nil {
 		return err
 	}
-	if byName {
+	if v.how.ByName {
 		r = sorted.ByName(r, sorted.Options{Memory: o.Env.Memory, TempDir: o.Env.TempDir})
 	}
 	v.r = record.Walk(r)
@@ -107,14 +135,20 @@ func (v *value) open(ctx context.Context, db command.Database, types record.Type
 			}
 			continue
 		}
+		if start != nil && h.Type != v.how.Type {
+			return errOther
+		}
 		n, err := v.r.Read(v.array[:])
-		if err == io.EOF && h.Type != record.Stream {
+		if err == io.EOF && h.Type != record.Stream && start == nil {
 			continue // no element is left of it
 		}
 		if err != nil && err != io.EOF {
 			return err
 		}
 		v.h, v.first = h, v.array[:n]
+		if s := v.how.Start; s != nil && h.Type == record.List && !h.Sought {
+			v.skip = s.Index
+		}
 		return nil
 	}
 }
@@ -124,18 +158,57 @@ func (v *value) Header() *record.Header { return v.h }
 
 // Read returns the next elements.
 func (v *value) Read(dst []record.Element) (int, error) {
+	for !v.ended {
+		n, err := v.read(dst)
+		if err == nil || err == io.EOF {
+			if damage := v.found.err(v.key); damage != nil { // what precedes it may be at the wrong place
+				return 0, damage
+			}
+		}
+		if n > 0 {
+			n = copy(dst, v.narrow(dst[:n]))
+		}
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+	return 0, io.EOF
+}
+
+func (v *value) read(dst []record.Element) (int, error) {
 	if len(v.first) > 0 {
 		n := copy(dst, v.first)
 		v.first = v.first[n:]
 		return n, nil
 	}
-	n, err := v.r.Read(dst)
-	if err == io.EOF {
-		if damage := v.found.err(v.key); damage != nil {
-			return 0, damage
+	return v.r.Read(dst)
+}
+
+// narrow drops elements before the start, as far as the source did not, and others than the only one.
+func (v *value) narrow(elems []record.Element) []record.Element {
+	s := v.how.Start
+	if s == nil || v.h.Type != v.how.Type {
+		return elems
+	}
+	if v.h.Type == record.List {
+		n := min(v.skip, int64(len(elems)))
+		v.skip -= n
+		if elems = elems[n:]; v.how.Only && len(elems) > 0 {
+			v.ended, elems = true, elems[:1]
+		}
+		return elems
+	}
+	if !v.how.Only {
+		return elems
+	}
+	for i := range elems {
+		if bytes.Equal(elems[i].Name, s.Name) {
+			v.ended = true
+			return elems[i : i+1]
 		}
 	}
-	return n, err
+	v.ended = v.h.Sought
+	return nil
 }
 
 // Close ends the pass.

@@ -66,6 +66,9 @@ func (m *Master) status() []*link {
 	return append([]*link(nil), m.links...)
 }
 
+// Replicas returns the number of links to replicas.
+func (m *Master) Replicas() int { return len(m.status()) }
+
 // online returns the number of replicas that have everything.
 func (m *Master) online() (n int) {
 	for _, l := range m.status() {

@@ -57,7 +57,7 @@ func start(t *testing.T, path string, change func(*served)) *served {
 	s.Synced = func(n int) { s.synced <- n }
 	s.Open = func(ctx context.Context) (*convert.Feeder, error) {
 		s.o.Source = input(t, path)
-		return convert.NewFeeder(ctx, s.o)
+		return convert.NewFeeder(ctx, s.o, nil)
 	}
 	New(s.Master)
 	if change != nil {

@@ -3,7 +3,6 @@ package rocks
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"kvferry/internal/sys/disk"
@@ -106,7 +105,7 @@ func (db *database) isElsewhere(wal string) (bool, error) {
 	}
 	here, err := disk.EvalSymlinks(db.dir)
 	if err == nil {
-		here, err = filepath.Abs(here)
+		here, err = disk.Abs(here)
 	}
 	if err != nil {
 		return false, err
@@ -115,10 +114,10 @@ func (db *database) isElsewhere(wal string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if there, err := disk.Stat(path); err == nil {
+	if there, err := disk.Stat(path); err == nil && !disk.IsMounted(here) {
 		// A place with a CURRENT of its own is the database that this one was copied from.
 		_, err := disk.Stat(filepath.Join(path, "CURRENT"))
-		return err != nil && !os.SameFile(st, there), nil
+		return err != nil && !disk.SameFile(st, there), nil
 	}
 	return filepath.Base(path) != filepath.Base(here), nil
 }

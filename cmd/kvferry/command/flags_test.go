@@ -180,8 +180,8 @@ func TestSharedFlagsAreTheSame(t *testing.T) {
 		if cmd.Name() == "patch" { // it applies operations and does not convert
 			own = append(own, "dry-run", "resume")
 		}
-		if cmd.Name() == "serve" { // to replicas
-			own = append(own, "allow-loss", "rate", "rdb-version")
+		if cmd.Name() == "serve" { // to replicas, of a cluster
+			own = append(own, "allow-loss", "rate", "rdb-version", "slots")
 		}
 		if cmd.Name() == "keys" || cmd.Name() == "explain" { // one has no rows, the other nothing else
 			own = append(own, "limit")

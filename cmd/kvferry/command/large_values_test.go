@@ -106,12 +106,11 @@ func TestLargeValuesStayWithinMemory(t *testing.T) {
 	t.Parallel()
 	within := limit(t, largeMemory, largeRow)
 	src, other, out := largeValues(t, 2, 7), largeValues(t, 2, 8), filepath.Join(t.TempDir(), "out")
-	every := []int{1, 2, 4}
 	// These merge the stores of the types. All but one of them wait with a row.
-	within(every, "dump", "-q", "-o", out, src)
-	within(every, "dump", "-q", "--format", "resp", "-o", out, src)
+	within([]int{1, 4}, "dump", "-q", "-o", out, src)
+	within([]int{4}, "dump", "-q", "--format", "resp", "-o", out, src)
 	// Every record differs, and its new value is written completely.
-	within(every, "diff", "-q", "--format", "patch", "-o", out, src, other)
+	within([]int{1, 4}, "diff", "-q", "--format", "patch", "-o", out, src, other)
 	for _, to := range []struct {
 		format  string
 		workers []int
@@ -171,8 +170,8 @@ func TestLargeCommandsStayWithinMemory(t *testing.T) {
 	log := largeCommands(t, []string{"SELECT", "0"}, []string{"SET", "s", value}, []string{"MULTI"}, []string{"HSET", "h", "f", value},
 		[]string{"HSET", "h", "g", value}, []string{"EXEC"}, []string{"RPUSH", "l", value}, []string{"RPUSH", "l", value})
 	within := limit(t, memory, row)
-	for _, format := range []string{"nemo", "ardb"} { // their writers sort rows
-		within([]int{1, 4}, "convert", "-q", "aof:"+log, format+":"+filepath.Join(t.TempDir(), "dst"))
+	for format, workers := range map[string]int{"nemo": 4, "ardb": 1} { // their writers sort rows
+		within([]int{workers}, "convert", "-q", "aof:"+log, format+":"+filepath.Join(t.TempDir(), "dst"))
 	}
 	within([]int{2}, "dump", "-q", "-o", filepath.Join(t.TempDir(), "out"), log)
 	several := [][]string{{"SELECT", "0"}}
@@ -184,7 +183,7 @@ func TestLargeCommandsStayWithinMemory(t *testing.T) {
 	server, patch := "redis://"+redistest.Start(t).Addr, filepath.Join(t.TempDir(), "patch")
 	within([]int{2}, "diff", "-q", "--format", "patch", "-o", patch, "aof:"+log, server)
 	within([]int{1}, "patch", patch, server)
-	within([]int{1, 4}, "convert", "-q", "--replace", "aof:"+largeCommands(t, several...), server)
+	within([]int{4}, "convert", "-q", "--replace", "aof:"+largeCommands(t, several...), server)
 	streams := largeCommands(t, []string{"SELECT", "0"}, []string{"XADD", "x", "1-1", "f", value}, []string{"XADD", "x", "2-1", "f", value})
 	for _, format := range []string{"rdb", "ardb"} {
 		within([]int{1}, "convert", "-q", "aof:"+streams, format+":"+filepath.Join(t.TempDir(), "dst"))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,13 +45,24 @@ type meddled struct {
 func (m *meddled) work() string   { return m.dst + ".kvferry" }
 func (m *meddled) report() string { return m.dst + ".kvferry-report.json" }
 
-// convert runs a conversion and calls at before each call, with its number.
-func (m *meddled) convert(at func(n int, call string)) result {
-	n := 0
+// moment is the nth call of an operation on a file. Calls are not numbered across files: how many calls lie between
+// two of them depends on how goroutines meet.
+type moment struct {
+	call string
+	n    int
+}
+
+// convert runs a conversion and calls at before each call.
+func (m *meddled) convert(at func(moment)) result {
+	var mu sync.Mutex
+	calls := map[string]int{}
 	restore := disk.Inject(func(op, path string) error {
 		if rel, found := strings.CutPrefix(path, m.work()+"/"); found {
-			at(n, op+" "+filepath.ToSlash(rel))
-			n++
+			mu.Lock()
+			defer mu.Unlock()
+			call := op + " " + filepath.ToSlash(rel)
+			at(moment{call, calls[call]})
+			calls[call]++
 		}
 		return nil
 	})
@@ -60,25 +72,25 @@ func (m *meddled) convert(at func(n int, call string)) result {
 
 // around returns the calls directly before, during and directly after the proof, found by the last two lines of the
 // journal: target complete, and target proved. The report is published before the target.
-func (m *meddled) around(calls []string) map[string]int {
+func (m *meddled) around(calls []moment) map[string]moment {
 	var lines []int
 	read := 0
 	for i, call := range calls {
-		if call == "write journal" {
+		if call.call == "write journal" {
 			lines = append(lines, i)
 		}
 	}
 	written, proved := lines[len(lines)-2], lines[len(lines)-1]
 	for i := written; i < proved; i++ {
-		if strings.HasPrefix(calls[i], "read data") {
+		if strings.HasPrefix(calls[i].call, "read data") {
 			read = i
 		}
 	}
-	published := slices.Index(calls, "link report.json")
+	published := slices.Index(calls, moment{call: "link report.json"})
 	if read == 0 || published < proved {
-		m.t.Fatalf("the calls are %q", calls)
+		m.t.Fatalf("the calls are %v", calls)
 	}
-	return map[string]int{"before": written, "during": read, "after": published}
+	return map[string]moment{"before": calls[written], "during": calls[read], "after": calls[published]}
 }
 
 // published reports whether a file of the work directory will be published.
@@ -101,11 +113,11 @@ func (m *meddled) files(all bool) (out []string) {
 	return out
 }
 
-// meddle tampers with the nth file of the work directory at a call and returns its name; "" if n is too large.
-func (m *meddled) meddle(call, nth int, all bool, how func(string) error) (result, string) {
+// meddle tampers with the nth file of the work directory at a call and returns its name; "" if nth is too large.
+func (m *meddled) meddle(when moment, nth int, all bool, how func(string) error) (result, string) {
 	file := ""
-	r := m.convert(func(n int, _ string) {
-		if n != call {
+	r := m.convert(func(now moment) {
+		if now != when {
 			return
 		}
 		if files := m.files(all); nth < len(files) {
@@ -150,20 +162,20 @@ func TestMeddled(t *testing.T) {
 	for _, to := range []string{"kvrocks", "ardb+leveldb", "rdb", "aof"} {
 		m := &meddled{t: t, src: src, dst: filepath.Join(t.TempDir(), "dst")}
 		m.location = to + ":" + m.dst
-		var calls []string
-		if r := m.convert(func(_ int, call string) { calls = append(calls, call) }); r.code != 0 {
+		var calls []moment
+		if r := m.convert(func(now moment) { calls = append(calls, now) }); r.code != 0 {
 			t.Fatal(r.stderr)
 		}
 		whole := treeBytes(t, m.dst)
 		m.clear()
-		for moment, call := range m.around(calls) {
+		for name, when := range m.around(calls) {
 			for what, how := range meddlings {
 				// Unpublished files may be removed. Truncating a link to a table truncates the table.
-				all := moment == "before" && what == "removed"
+				all := name == "before" && what == "removed"
 				for nth, file := 0, m.work(); file != ""; nth++ {
 					var r result
-					if r, file = m.meddle(call, nth, all, how); file != "" {
-						m.judge(r, file, what+" "+moment+" the proof", whole)
+					if r, file = m.meddle(when, nth, all, how); file != "" {
+						m.judge(r, file, what+" "+name+" the proof", whole)
 					}
 					m.clear()
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/internal/pass/progress"
 	"kvferry/record"
@@ -73,13 +74,32 @@ func (v *progressView) preparing(steps []progress.Step, sets ...*Dataset) {
 			step.Name += " " + string(rune('A'+i))
 		}
 		before = append(before, step)
-		d.prepares = func() func(done, total, keys, of int64) {
-			v.meter.Enter(step.Name)
-			return v.meter.Copied
-		}
+		d.prepares = v.step(step.Name)
 	}
 	if len(before) > 0 {
 		v.meter = progress.Start(append(before, steps...), v.tell)
+	}
+}
+
+// serving shows the steps of a dataset that is opened to be served. The function it returns begins the sorting of a
+// file and returns its progress function; nil if the dataset is no file.
+func (v *progressView) serving(d *Dataset) func() func(done, total, keys, of int64) {
+	switch d.Found.Format.Limits().Place {
+	case format.InFile:
+		v.meter = progress.Start([]progress.Step{{Name: "scan", Weight: 1}, {Name: "sort", Weight: 1}}, v.tell)
+		d.prepares = v.step("scan")
+		return v.step("sort")
+	default:
+		v.preparing(nil, d)
+	}
+	return func() func(done, total, keys, of int64) { return nil }
+}
+
+// step returns a function that begins a step and returns its progress function.
+func (v *progressView) step(name string) func() func(done, total, keys, of int64) {
+	return func() func(done, total, keys, of int64) {
+		v.meter.Enter(name)
+		return v.meter.Copied
 	}
 }
 

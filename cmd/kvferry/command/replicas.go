@@ -39,7 +39,7 @@ func (f *replicaFlags) Register(a *App, cmd *cobra.Command) {
 }
 
 // master returns what feeds replicas of a dataset. It calls done when enough of them have everything.
-func (a *App) master(cmd *cobra.Command, f *serveFlags, location string, d *Dataset, log func(string), done func()) (*master.Master, error) {
+func (a *App) master(cmd *cobra.Command, f *serveFlags, location string, d *Dataset, shared *convert.Shared, log func(string), done func()) (*master.Master, error) {
 	m := &master.Master{Log: log, Workers: runtime.GOMAXPROCS(0)}
 	if f.replicas.version != anyVersion {
 		v, err := rdb.ParseVersion(f.replicas.version)
@@ -52,15 +52,11 @@ func (a *App) master(cmd *cobra.Command, f *serveFlags, location string, d *Data
 	o := &convert.Options{Selection: d.Scan.Selection, AllowLoss: f.replicas.allowLoss, Rename: f.replicas.conflict.rename,
 		Prefer: f.replicas.conflict.prefer, Now: d.Scan.Now, NowGiven: true, Memory: f.read.source.Memory() / master.MaxPasses,
 		TempDir: f.read.source.TempDir(), MaxBitmap: int64(f.read.source.maxBitmap), Tool: a.Build.String()}
-	m.Open = func(ctx context.Context) (_ *convert.Feeder, err error) {
-		if fromStandard(location) {
-			return nil, fmt.Errorf("standard input can be read only once: replicas need a file")
-		}
-		if o.Source, err = a.input(cmd, location, &f.read.source, &f.read.choice.places); err != nil {
-			return nil, err
-		}
-		return convert.NewFeeder(ctx, o)
-	}
+	options := d.options
+	options.Pass = f.read.choice.places.pass(false)
+	o.Source = d.Found.Input(options)
+	shared.Source, shared.Sources = d.Stores.Named(d.Opened.Source), d.Scan.Sources
+	m.Open = func(ctx context.Context) (*convert.Feeder, error) { return convert.NewFeeder(ctx, o, shared) }
 	m.Judged = func(rep *convert.Report, err error) { judged(cmd.ErrOrStderr(), location, rep, err) }
 	m.Synced = func(n int) {
 		if f.replicas.synced > 0 && n >= f.replicas.synced {

@@ -3,10 +3,13 @@ package command
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,20 +20,32 @@ import (
 // serveAt runs kvferry serve on a free port and returns its address and what it leaves on standard error at its end.
 func serveAt(t *testing.T, args ...string) (addr string, end func() result) {
 	t.Helper()
+	return serveFrom(t, nil, args...)
+}
+
+// serveFrom runs it with this standard input.
+func serveFrom(t *testing.T, stdin io.Reader, args ...string) (addr string, end func() result) {
+	t.Helper()
 	out, in := io.Pipe()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	done := make(chan result, 1)
 	var stderr strings.Builder
 	go func() {
-		code := testApp().Run(ctx, append(args, "--port", "0"), in, &stderr)
+		app := testApp()
+		app.Stdin = stdin
+		if !slices.Contains(args, "--port") {
+			args = append(args, "--port", "0")
+		}
+		code := app.Run(ctx, args, in, &stderr)
 		in.Close()
 		done <- result{code: code, stderr: stderr.String()}
 	}()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if f := strings.Fields(lines.Text()); len(f) == 5 && f[0] == "redis-cli" {
-			addr = net.JoinHostPort(f[2], f[4])
+		f := strings.Fields(lines.Text())
+		if h, p := slices.Index(f, "-h"), slices.Index(f, "-p"); h > 0 && p > 0 {
+			addr = net.JoinHostPort(f[h+1], f[p+1])
 			break
 		}
 	}
@@ -94,4 +109,42 @@ func TestServeRefuses(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("it was made")
 	}
+}
+
+// TestServeStandardInput: what can be read only once is served and feeds replicas from one opening.
+func TestServeStandardInput(t *testing.T) {
+	path := packedRDB
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	addr, _ := serveFrom(t, file, "serve", "--rdb-version", "valkey80", "rdb:-")
+	ok(t, "diff", path, saved(t, addr))
+}
+
+// saved returns the file that a server sends its replicas.
+func saved(t *testing.T, addr string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "DBSIZE\r\nREPLCONF rdb-only 1\r\nSYNC\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(conn)
+	head := ""
+	for !strings.HasPrefix(head, "$") {
+		if head, err = in.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(fastDir(t), "copy.rdb")
+	data, err := io.ReadAll(in)
+	if err = errors.Join(err, os.WriteFile(file, data, 0o600)); err != nil || head != fmt.Sprintf("$%d\r\n", len(data)) {
+		t.Fatal(head, len(data), err)
+	}
+	return file
 }

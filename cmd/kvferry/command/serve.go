@@ -16,8 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/convert"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/escape"
+	"kvferry/record"
 	"kvferry/serve"
 	serving "kvferry/serve/command"
 	"kvferry/serve/keyspace"
@@ -41,6 +43,9 @@ server, and REPLICAOF NO ONE when kvferry reports that it is in sync; --exit-whe
 then. What RDB cannot hold is a loss, as in kvferry convert: replicas get nothing until --allow-loss
 names its kind.
 
+--slots serves the keys of some slots only, like a node of a Redis cluster, whose other nodes --cluster-node
+names; clients are sent to them.
+
 serve listens on 127.0.0.1. --listen with another address lets everybody who reaches it read all data: set a
 password and TLS. The environment variable KVFERRY_REQUIREPASS or --requirepass-file holds the password.
 SIGTERM and Ctrl-C end it.
@@ -62,6 +67,7 @@ type serveFlags struct {
 	cert, key, ca string
 	log           string
 	replicas      replicaFlags
+	cluster       clusterFlags
 }
 
 // serve answers Redis clients from a dataset.
@@ -92,6 +98,7 @@ func (a *App) serve() *cobra.Command {
 	fs.StringVar(&f.ca, "listen-tls-ca", "", "`file` with the CA that must have signed the certificates of clients")
 	choose(fs, &f.log, "log", plain("text", "json"), "form of the messages on standard error")
 	f.replicas.Register(a, cmd)
+	f.cluster.Register(cmd)
 	return cmd
 }
 
@@ -109,15 +116,30 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 			_ = l.Close() // closed already, unless the dataset could not be opened
 		}
 	}()
+	nodes, err := f.cluster.cluster(listeners, config != nil)
+	if err != nil {
+		return err
+	}
 	show := a.newProgress(cmd, &f.read.progress)
 	defer func() { show.end(err) }()
-	notes := &noted{w: show, of: []string{location}}
-	d, err := a.dataset(cmd, location, &f.read, show, notes.report)
+	notes, shared := &noted{w: show, of: []string{location}}, new(convert.Shared)
+	d, err := a.unopened(cmd, location, &f.read)
+	if err != nil {
+		return err
+	}
+	sorting := show.serving(d)
+	err = d.open(cmd.Context(), func(found record.Finding) {
+		notes.report(found)
+		shared.Report(found)
+	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Opened.Source.Close()) }()
-	keys, err := keyspace.New(cmd.Context(), d.Scan)
+	if nodes != nil {
+		d.Scan.Selection.Where = nodes.Serves
+	}
+	keys, err := keyspace.New(cmd.Context(), d.Scan, sorting())
 	show.end(err)
 	if err != nil {
 		return err
@@ -126,16 +148,28 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	log := f.logger(cmd.ErrOrStderr())
 	ctx, done := context.WithCancel(cmd.Context())
 	defer done()
-	m, err := a.master(cmd, f, location, d, log, done)
+	m, err := a.master(cmd, f, location, d, shared, log, done)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	s := serve.New(&serving.Server{Keys: keys, Password: password, Now: d.Scan.Now, Version: a.Build.String(), Port: portOf(listeners),
-		MaxClients: f.maxClients, Memory: f.read.source.Memory(), TempDir: f.read.source.TempDir(), Info: m.Info}, m.Commands()...)
+	server, more := &serving.Server{Keys: keys, Password: password, Now: d.Scan.Now, Version: a.Build.String(), Port: portOf(listeners),
+		MaxClients: f.maxClients, Memory: f.read.source.Memory(), TempDir: f.read.source.TempDir(), Info: m.Info}, m.Commands()
+	if nodes != nil {
+		server.Route, more = nodes.Route, append(more, nodes.Commands()...)
+		if err := single(keys); err != nil {
+			return err
+		}
+	}
+	s := serve.New(server, more...)
 	s.Log = log
 	if err := f.welcome(cmd, d, listeners, password != ""); err != nil {
 		return err
+	}
+	if a.Terminal && show.mode == "bar" {
+		tick := time.NewTicker(idleEvery)
+		defer tick.Stop()
+		go idle(ctx, tick.C, s, m)
 	}
 	err = s.Serve(ctx, listeners...)
 	if err == nil && cmd.Context().Err() != nil {
@@ -235,9 +269,12 @@ func (f *serveFlags) welcome(cmd *cobra.Command, d *Dataset, listeners []net.Lis
 	out := new(strings.Builder)
 	names := d.Databases()
 	fmt.Fprintf(out, "serving %s %s, read-only; databases: %s\n", d.Found.Format.Name(), escape.Text(d.Found.Location.Path), escape.Text(strings.Join(names, ", ")))
-	more := ""
+	more, cluster := "", ""
 	if password {
 		more = " --askpass"
+	}
+	if f.cluster.slots != "" {
+		cluster = " -c"
 	}
 	for _, l := range listeners {
 		if addr, ok := l.Addr().(*net.TCPAddr); ok {
@@ -245,7 +282,7 @@ func (f *serveFlags) welcome(cmd *cobra.Command, d *Dataset, listeners []net.Lis
 			if f.cert != "" {
 				secure = " --tls"
 			}
-			fmt.Fprintf(out, "  redis-cli -h %s -p %d%s%s\n", addr.IP, addr.Port, secure, more)
+			fmt.Fprintf(out, "  redis-cli%s -h %s -p %d%s%s\n", cluster, addr.IP, addr.Port, secure, more)
 			if !addr.IP.IsLoopback() && (!password || f.cert == "") {
 				fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: %s: everybody who reaches this address can read all data; --requirepass-file and --listen-tls-cert protect it\n", addr)
 			}

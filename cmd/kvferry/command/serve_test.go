@@ -25,6 +25,9 @@ import (
 	"time"
 
 	"kvferry/internal/testkit/redistest"
+	"kvferry/serve"
+	serving "kvferry/serve/command"
+	"kvferry/serve/master"
 )
 
 // served is a dataset that is being served, on a Unix socket.
@@ -255,6 +258,9 @@ func TestServePage(t *testing.T) {
 		}
 		ran++
 		for i := range args {
+			if args[i] == "/data/pika" {
+				args[i] += "/dump"
+			}
 			args[i] = strings.Trim(strings.Replace(args[i], "/data/", root+"/data/", 1), "'")
 		}
 		s := serveOn(t, args[1:]...)
@@ -262,6 +268,8 @@ func TestServePage(t *testing.T) {
 		switch {
 		case strings.Contains(strings.Join(args, " "), "requirepass"):
 			want = `-"NOAUTH Authentication required."`
+		case strings.Contains(strings.Join(args, " "), "--slots 8192-"): // that key is in slot 3996
+			want = `-"MOVED 3996 127.0.0.1:7001"`
 		case strings.Contains(strings.Join(args, " "), "user:"):
 			want = `:"0"`
 		}
@@ -272,4 +280,28 @@ func TestServePage(t *testing.T) {
 	if ran < 3 {
 		t.Errorf("%d commands", ran)
 	}
+}
+
+// TestServeIdle: each tick is a line, with what happened since the last one.
+func TestServeIdle(t *testing.T) {
+	s := serve.New(&serving.Server{})
+	said := make(chan string)
+	s.Log = func(text string) { said <- text }
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	tick, ended := make(chan time.Time), make(chan struct{})
+	go func() {
+		defer close(ended)
+		idle(ctx, tick, s, master.New(&master.Master{}))
+	}()
+	s.Stats.In.Add(1536)
+	for i, want := range []string{"3 commands, 3 since the last line; 1.5 KiB received", "5 commands, 2 since the last line"} {
+		s.Stats.Commands.Add(int64(3 - i))
+		tick <- time.Time{}
+		if got := <-said; !strings.Contains(got, "0 clients, 0 replicas; "+want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	stop()
+	<-ended
 }

@@ -34,6 +34,7 @@ type SourceFlags struct {
 	maxBitmap sizeFlag
 	maxBlock  sizeFlag
 	connect   connectFlags
+	objects   objectFlags
 }
 
 // Register adds the flags to a command with its defaults for --memory and --temp-dir.
@@ -49,6 +50,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string)
 	fs.Var(&f.maxBitmap, "max-bitmap", "read Kvrocks bitmaps up to this size as strings, zeros included; larger ones are a loss; 0: 16MiB (default 16MiB)")
 	fs.Var(&f.maxBlock, "max-block", "read blocks of RocksDB and LevelDB tables up to this size, decompressed; a block holds at least one row; 0: 528MiB (default 528MiB)")
 	f.connect.Register(fs)
+	f.objects.Register(fs)
 	f.memory.Register(fs, memory)
 	fs.Var(&f.now, "now", "`time` at which keys count as expired: RFC 3339, a date or Unix seconds (default: the current time)")
 }
@@ -122,6 +124,8 @@ func (a *App) opener(o *catalog.Found, reader string) (store.Opener, error) {
 		return nil, usagef("--store %s: this build has no RocksDB library: make one with go build -tags rocksdb ./cmd/kvferry", reader)
 	case o.Driver.Name != "rocksdb":
 		return nil, usagef("--store %s: %s is a %s store", reader, o.Location.Path, o.Driver.Name)
+	case disk.IsMounted(o.Location.Path):
+		return nil, usagef("--store %s: %s: the RocksDB library reads files on disk only: download them first", reader, o.Location.Path)
 	}
 	return a.Fallback, nil
 }
@@ -148,7 +152,9 @@ func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
 
 // locate finds the dataset at a location.
 func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*catalog.Found, error) {
-	place, err := a.Source(location)
+	reachable := a.Catalog
+	reachable.Objects = f.objects.mounter(cmd.Context(), f.Memory())
+	place, err := reachable.Source(location)
 	if err != nil {
 		return nil, err
 	}

@@ -65,6 +65,17 @@ func (b *Bounds) HasScore(v float64) bool {
 	return (v > b.Min || v == b.Min && !b.openMin) && (v < b.Max || v == b.Max && !b.openMax)
 }
 
+// Least returns the least member that a range of members may have; nil: any.
+func (b *Bounds) Least() []byte {
+	if b.fromAny {
+		return nil
+	}
+	return b.lo
+}
+
+// Below reports whether a range of members ends before v.
+func (b *Bounds) Below(v []byte) bool { return b.none || !b.toAny && bytes.Compare(v, b.hi) >= 0 }
+
 // HasMember reports whether a member is in the range.
 func (b *Bounds) HasMember(v []byte) bool {
 	if b.none {

@@ -120,6 +120,28 @@ func (s *Set) Seek(key []byte) error {
 	return nil
 }
 
+// SeekRow moves forward to the first row of the current key at or after one. Rows in between are not returned.
+func (s *Set) SeekRow(raw []byte) error {
+	c := s.cur
+	if c == nil || c.done || c.it == nil || c.taken {
+		return nil
+	}
+	for at := c.at; at < len(c.rows); at++ {
+		if bytes.Compare(c.rows[at].Key, raw) >= 0 {
+			c.at, c.row = at, c.rows[at]
+			return nil
+		}
+	}
+	if err := c.it.SeekGE(raw); err != nil {
+		return err
+	}
+	c.rows, c.at = c.rows[:0], 0
+	if err := c.step(batchLen); err != nil || !c.done {
+		return err
+	}
+	return s.end(c)
+}
+
 // Next returns the next row of the current key: the raw key after the user key, and the value. Views are valid
 // until the next call of any method; ok is false after the last row.
 func (s *Set) Next() (rest, value []byte, ok bool, err error) {

@@ -65,9 +65,7 @@ func (r *Reader) missing(from, to uint64) {
 // checkList checks the bounds and the count after all rows of a list were read.
 func (r *Reader) checkList() {
 	m := &r.m
-	if !m.Boundless && r.want < m.Right {
-		r.missing(r.want, m.Right)
-	}
+	r.checkEnd()
 	if r.cur.Count != nil {
 		r.cur.Count(r, r.alive)
 		return
@@ -75,6 +73,13 @@ func (r *Reader) checkList() {
 	if between := m.Right - m.Left - 1; m.Right <= m.Left || between != uint64(m.Count) {
 		r.Damage(&r.store.Metas, FindCountMismatch, r.Place(), "count is %d, left is %d and right %d", uint64(m.Count), m.Left, m.Right)
 	} // else the absent rows have been reported as missing
+}
+
+// checkEnd checks that a list has rows up to its last index.
+func (r *Reader) checkEnd() {
+	if r.h.Type == record.List && !r.m.Boundless && r.want < r.m.Right {
+		r.missing(r.want, r.m.Right)
+	}
 }
 
 // checkStream compares the last entry with the last id of the meta row.

@@ -35,6 +35,34 @@ func Drain(e Elements) error {
 	}
 }
 
+// seekElement moves the data rows of the current record to those of an element, where its rows are in an order that
+// permits that.
+func (r *Reader) seekElement(s *record.Start) (err error) {
+	c, m := r.cur, &r.m
+	if r.special != nil || r.rows == nil || c.AppendRow == nil || m.Tail > 0 || m.Ambiguous {
+		return nil
+	}
+	raw := c.AppendRow(nil, m.Key, m.Version)
+	switch {
+	case r.h.Type == record.List:
+		if c.AppendPosition == nil || c.Bound != nil || m.Boundless || s.Index < 0 {
+			return nil
+		}
+		r.want += min(uint64(s.Index), m.Right-r.want)
+		raw = c.AppendPosition(raw, r.want)
+	case s.Name == nil || s.Bytewise && !r.h.ByName || r.h.Type == record.Stream:
+		return nil
+	case c.AppendName == nil:
+		raw = append(raw, s.Name...)
+	default:
+		if raw, err = c.AppendName(raw, m, s.Name); err != nil {
+			return nil // it has no such element
+		}
+	}
+	r.h.Sought = true
+	return r.rows.SeekRow(append(raw, c.Tail...))
+}
+
 // Batch returns some of the next data rows of the current record, none after the last, and the length of the key prefix
 // to skip. The rows are valid until the next call.
 func (r *Reader) Batch(limit int) (rows []store.Row, skip int, err error) {

@@ -44,6 +44,8 @@ func (o *InOrder) span(lo, hi []byte) (from, to []byte) {
 // RowSet reads data rows. User keys are sought in ascending order; each row is returned once, by Batch or as a stray.
 type RowSet interface {
 	Seek(key []byte) error
+	// SeekRow moves forward to the first row of the key at or after one. Rows in between are not returned.
+	SeekRow(raw []byte) error
 	// Batch returns some of the next rows of the user key, none after the last, and the length of the key prefix to skip.
 	// The rows are valid until the next call of any method.
 	Batch(limit int) (rows []store.Row, skip int, err error)
@@ -60,22 +62,23 @@ type RowSet interface {
 
 // OrderedRows walks a keyspace that is in the order of user keys.
 type OrderedRows struct {
-	it    store.Batcher
-	order *InOrder
-	stray keylanes.Stray
-	room  []store.Row
-	rows  []store.Row   // of the last NextBatch
-	wait  store.Waiting // holds rows; may free large values
-	at    int           // the next of rows to return
-	start int           // of the last batch
-	want  []byte        // the prefix of the sought user key
-	done  bool
+	it      store.Batcher
+	order   *InOrder
+	compare func(a, b []byte) int // of the keyspace
+	stray   keylanes.Stray
+	room    []store.Row
+	rows    []store.Row   // of the last NextBatch
+	wait    store.Waiting // holds rows; may free large values
+	at      int           // the next of rows to return
+	start   int           // of the last batch
+	want    []byte        // the prefix of the sought user key
+	done    bool
 }
 
 // NewOrderedRows walks the rows of an iterator, which it closes.
-func NewOrderedRows(it store.Iterator, o *InOrder, stray keylanes.Stray) *OrderedRows {
+func NewOrderedRows(it store.Iterator, o *InOrder, compare func(a, b []byte) int, stray keylanes.Stray) *OrderedRows {
 	b := store.Batched(it)
-	return &OrderedRows{it: b, order: o, stray: stray, wait: store.Wait(b), room: make([]store.Row, batchLen), want: o.AppendPrefix(nil, nil)}
+	return &OrderedRows{it: b, order: o, compare: compare, stray: stray, wait: store.Wait(b), room: make([]store.Row, batchLen), want: o.AppendPrefix(nil, nil)}
 }
 
 // Seek moves to the rows of a user key.
@@ -93,6 +96,21 @@ func (s *OrderedRows) Seek(key []byte) error {
 			return err
 		}
 	}
+}
+
+// SeekRow implements RowSet.
+func (s *OrderedRows) SeekRow(raw []byte) error {
+	if s.done {
+		return nil
+	}
+	for at := s.at; at < len(s.rows); at++ {
+		if s.compare(s.rows[at].Key, raw) >= 0 {
+			s.at = at
+			return nil
+		}
+	}
+	s.at = len(s.rows)
+	return s.it.SeekGE(raw)
 }
 
 // Batch implements RowSet.

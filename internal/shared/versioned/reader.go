@@ -80,7 +80,7 @@ func (r *Reader) openSet(i int, sp *rows) (RowSet, error) {
 		if err != nil {
 			return nil, err
 		}
-		return NewOrderedRows(it, sp.Order, r.stray(i)), nil
+		return NewOrderedRows(it, sp.Order, sp.Comparer().Compare, r.stray(i)), nil
 	}
 	s, err := sp.lanes.Open(r.span.Lo, r.span.Hi, r.lookAhead(), r.stray(i))
 	if err != nil {
@@ -264,7 +264,7 @@ func (r *Reader) start() error {
 		r.cur.Start(m)
 	}
 	h.Len, h.ByName = m.Count, h.Type != record.List && h.Type != record.String && !m.Unsorted
-	h.Last, h.Added, h.MaxDeleted, h.Native = nil, 0, nil, m.Native
+	h.Last, h.Added, h.MaxDeleted, h.Native, h.Sought = nil, 0, nil, m.Native, false
 	if h.Len < 0 {
 		h.Len = -1
 	}
@@ -285,6 +285,11 @@ func (r *Reader) start() error {
 	case h.Type == record.Stream:
 		r.last = r.last[:0]
 		m.Stream.header(h)
+	}
+	if r.env.Start != nil {
+		if err := r.seekElement(r.env.Start); err != nil {
+			return err
+		}
 	}
 	if c := r.cur; c.Remark != nil && !h.Expired {
 		if kind, detail := c.Remark(m); kind != "" {
@@ -467,7 +472,10 @@ func (r *Reader) End(rec *record.Record) error {
 // complete checks the record after all its data rows were read, and returns io.EOF. Compaction may have removed some
 // rows of an expired record.
 func (r *Reader) complete() error {
-	r.drained = true
+	if r.drained = true; r.h.Sought {
+		r.checkEnd()
+		return io.EOF
+	}
 	if r.byScore != nil {
 		if err := r.checkScores(); err != nil {
 			return err
@@ -482,7 +490,7 @@ func (r *Reader) complete() error {
 
 // end classifies the rows after the last meta row, once.
 func (r *Reader) end() error {
-	if r.ended {
+	if r.ended || r.env.Start != nil { // a lookup may have left rows unread
 		return io.EOF
 	}
 	r.ended = true

@@ -38,6 +38,11 @@ func (s *Source) Records(ctx context.Context, db string, t record.TypeSet, span 
 	})
 }
 
+// Seeks returns the types whose elements are rows in the order of their names or indexes.
+func (s *Source) Seeks() record.TypeSet {
+	return record.Of(record.Hash, record.List, record.Set, record.ZSet)
+}
+
 // DeadDatabases returns all databases: they are directories.
 func (s *Source) DeadDatabases() ([]string, error) { return s.Databases(), nil }
 

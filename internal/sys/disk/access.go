@@ -11,7 +11,7 @@ import (
 )
 
 // IsAccess reports whether the system denied access to a file: no permission, no free descriptor, a file system that
-// is gone. Such an error says nothing about the content and may not recur. Missing files and I/O errors of the medium
+// is gone, a file that changed while it was read. Such an error says nothing about the content and may not recur. Missing files and I/O errors of the medium
 // do not count.
 func IsAccess(err error) bool {
 	var path *fs.PathError
@@ -21,7 +21,7 @@ func IsAccess(err error) bool {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrClosed), errors.Is(err, syscall.EIO):
 		return false
 	}
-	return errors.As(err, &path) || errors.As(err, &call) || errors.As(err, &link)
+	return errors.As(err, new(*ChangedError)) || errors.As(err, &path) || errors.As(err, &call) || errors.As(err, &link)
 }
 
 // IsExhausted reports whether this process or the system has no free file descriptor.

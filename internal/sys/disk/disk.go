@@ -40,7 +40,8 @@ func check(op, path string) error {
 
 // File is an open file.
 type File struct {
-	f      *os.File
+	f      *os.File     // nil if the file is one of a mounted file system
+	remote *remote      // else nil
 	source *Sources     // set if this handle alone reads the file
 	usage  []*Usage     // counters that include the file
 	held   atomic.Int64 // bytes included there
@@ -52,7 +53,12 @@ type File struct {
 }
 
 // Name returns the path it was opened at.
-func (f *File) Name() string { return f.f.Name() }
+func (f *File) Name() string {
+	if f.remote != nil {
+		return f.remote.path
+	}
+	return f.f.Name()
+}
 
 // Fd returns the descriptor.
 func (f *File) Fd() uintptr { return f.f.Fd() }
@@ -62,6 +68,9 @@ func (f *File) Read(b []byte) (int, error) {
 	if err := check("read", f.Name()); err != nil {
 		return 0, err
 	}
+	if f.remote != nil {
+		return f.remote.Read(b)
+	}
 	return f.f.Read(b)
 }
 
@@ -69,6 +78,9 @@ func (f *File) Read(b []byte) (int, error) {
 func (f *File) ReadAt(b []byte, off int64) (int, error) {
 	if err := check("read", f.Name()); err != nil {
 		return 0, err
+	}
+	if f.remote != nil {
+		return f.remote.ReadAt(b, off)
 	}
 	return f.f.ReadAt(b, off)
 }
@@ -152,7 +164,9 @@ func (f *File) ReadFrom(r io.Reader) (int64, error) {
 		if err := check("read", from.Name()); err != nil {
 			return 0, err
 		}
-		r = from.f
+		if r = from.f; from.remote != nil {
+			r = from.remote
+		}
 	}
 	n, err := f.f.ReadFrom(r)
 	f.grow(n)
@@ -160,7 +174,12 @@ func (f *File) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // Seek sets the offset of the next Read or Write.
-func (f *File) Seek(off int64, whence int) (int64, error) { return f.f.Seek(off, whence) }
+func (f *File) Seek(off int64, whence int) (int64, error) {
+	if f.remote != nil {
+		return f.remote.Seek(off, whence)
+	}
+	return f.f.Seek(off, whence)
+}
 
 // Truncate changes the size.
 func (f *File) Truncate(size int64) error {
@@ -186,6 +205,9 @@ func (f *File) Stat() (fs.FileInfo, error) {
 	if err := check("stat", f.Name()); err != nil {
 		return nil, err
 	}
+	if f.remote != nil {
+		return f.remote.Stat()
+	}
 	return f.f.Stat()
 }
 
@@ -196,6 +218,9 @@ func (f *File) Close() error {
 	}
 	err := errors.Join(check("close", f.Name()), f.release())
 	f.grow(-f.held.Load())
+	if f.remote != nil {
+		return errors.Join(err, f.remote.Close())
+	}
 	if e := f.f.Close(); e != nil {
 		err = e
 	}
@@ -225,6 +250,9 @@ func Open(path string) (*File, error) {
 	return again(func() (*File, error) {
 		if err := check("open", path); err != nil {
 			return nil, err
+		}
+		if f, name := mounted(path); f != nil {
+			return openMounted(f, path, name)
 		}
 		return opened(open(path, os.O_RDONLY, 0))
 	})
@@ -351,6 +379,9 @@ func look(stat func(string) (fs.FileInfo, error), path string) (fs.FileInfo, err
 		if err := check("stat", path); err != nil {
 			return nil, err
 		}
+		if f, name := mounted(path); f != nil {
+			return orNil(f.Stat(name))
+		}
 		return stat(path)
 	})
 }
@@ -360,6 +391,9 @@ func ReadDir(path string) ([]fs.DirEntry, error) {
 	return again(func() ([]fs.DirEntry, error) {
 		if err := check("readdir", path); err != nil {
 			return nil, err
+		}
+		if f, name := mounted(path); f != nil {
+			return entriesOf(f.ReadDir(name))
 		}
 		return os.ReadDir(path)
 	})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"sync"
 )
 
@@ -147,8 +146,9 @@ func (s *Sources) Check() error {
 	if s.changed != nil {
 		return s.changed
 	}
+	look := statNow()
 	for path, f := range s.files {
-		if err := s.check(path, f); err != nil {
+		if err := s.check(path, f, look); err != nil {
 			return err
 		}
 	}
@@ -156,7 +156,7 @@ func (s *Sources) Check() error {
 }
 
 // check checks one file. s.mu must be held.
-func (s *Sources) check(path string, f *sourceFile) error {
+func (s *Sources) check(path string, f *sourceFile, stat func(string) (fs.FileInfo, error)) error {
 	if f.held != nil {
 		st, err := f.held.Stat()
 		if err != nil {
@@ -166,12 +166,12 @@ func (s *Sources) check(path string, f *sourceFile) error {
 			return s.fail(path, how)
 		}
 	}
-	st, err := Stat(path)
+	st, err := stat(path)
 	gone := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err != nil && !gone:
 		return err
-	case !gone && (!f.whole || os.SameFile(f.was, st)):
+	case !gone && (!f.whole || SameFile(f.was, st)):
 		if how := difference(f.was, st); how != "" {
 			return s.fail(path, how)
 		}
@@ -202,9 +202,11 @@ func difference(was, is fs.FileInfo) string {
 	switch {
 	case was.Size() != is.Size():
 		return fmt.Sprintf("its size changed from %d to %d bytes", was.Size(), is.Size())
-	case !was.ModTime().Equal(is.ModTime()):
+	case Version(was) != Version(is):
+		return fmt.Sprintf("it was replaced (its version was %s, is %s)", Version(was), Version(is))
+	case Version(was) == "" && !was.ModTime().Equal(is.ModTime()): // a version says all
 		return "it was written to"
-	case os.SameFile(was, is) && touched(was, is):
+	case SameFile(was, is) && touched(was, is):
 		return "it was written to, or its attributes were changed,"
 	}
 	return ""

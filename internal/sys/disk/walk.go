@@ -36,6 +36,9 @@ func Readlink(path string) (string, error) {
 	if err := check("readlink", path); err != nil {
 		return "", err
 	}
+	if IsMounted(path) {
+		return "", noLink(path)
+	}
 	return os.Readlink(path)
 }
 
@@ -55,6 +58,10 @@ func Dangling(path string) error {
 func EvalSymlinks(path string) (string, error) {
 	if err := check("readlink", path); err != nil {
 		return "", err
+	}
+	if f, name := mounted(path); f != nil { // it has no links
+		_, err := f.Stat(name)
+		return Address(path), err
 	}
 	return filepath.EvalSymlinks(path)
 }

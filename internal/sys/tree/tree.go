@@ -4,7 +4,6 @@ package tree
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 
@@ -49,6 +48,9 @@ type walker struct {
 
 // above lists the directories that contain dir.
 func above(dir string) ([]fs.FileInfo, error) {
+	if disk.IsMounted(dir) { // it has no links
+		return nil, nil
+	}
 	dir, err := filepath.Abs(dir)
 	if err == nil {
 		dir, err = disk.EvalSymlinks(dir)
@@ -127,7 +129,7 @@ func (w *walker) entry(rel string, e fs.DirEntry, linked bool) error {
 // within reports whether dir contains the current entry.
 func (w *walker) within(dir fs.FileInfo) bool {
 	for _, a := range w.above {
-		if os.SameFile(a, dir) {
+		if disk.SameFile(a, dir) {
 			return true
 		}
 	}

@@ -64,7 +64,7 @@ func Contents(t *testing.T, s *server.Server) map[string]string {
 	}
 	out := map[string]string{}
 	for _, db := range s.DB.Databases() {
-		r, err := s.DB.Records(db, record.AllTypes, nil, nil, time.Now(), nil)
+		r, err := s.DB.Records(db, record.AllTypes, nil, nil, time.Now(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,7 @@ func (r *Reader) count(h blocks.Handle, n *blocks.Counts) error {
 	a := &r.audit
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.add(stretch{h.Off, handleEnd(h)}) {
+	if a.add(stretch{h.Off, handleEnd(h)}, r.padded) {
 		a.n.Add(n)
 	}
 	return r.compare()
@@ -74,17 +74,18 @@ func (a *audit) after(off uint64) int {
 	return sort.Search(len(a.seen), func(i int) bool { return a.seen[i].from > off })
 }
 
-// add records a stretch; false if it was already recorded. Padding between blocks is part of both neighbors.
-func (a *audit) add(s stretch) bool {
+// add records a stretch; false if it was already recorded. Padding between blocks, as padded tells it from blocks that
+// were not counted yet, is part of both neighbors.
+func (a *audit) add(s stretch, padded func(end, off uint64) bool) bool {
 	i := a.after(s.from)
 	if i > 0 && s.from < a.seen[i-1].to {
 		return false
 	}
 	low, high := i, i
-	if i > 0 && touches(a.seen[i-1].to, s.from) {
+	if i > 0 && padded(a.seen[i-1].to, s.from) {
 		low, s.from = i-1, a.seen[i-1].from
 	}
-	if i < len(a.seen) && touches(s.to, a.seen[i].from) {
+	if i < len(a.seen) && padded(s.to, a.seen[i].from) {
 		high, s.to = i+1, a.seen[i].to
 	}
 	a.seen = slices.Replace(a.seen, low, high, s)
@@ -146,6 +147,16 @@ func handleEnd(h blocks.Handle) uint64 { return h.Off + h.Size + blocks.TrailerL
 // blocks back to back from the start of the file, so any other gap is a block missing from the index.
 func touches(end, off uint64) bool {
 	return off == end || off > end && off%minAlign == 0 && off-end < off&-off
+}
+
+// padded reports whether nothing but padding lies between the end of a block and an offset. No block begins with zeros.
+func (r *Reader) padded(end, off uint64) bool {
+	if off == end || !touches(end, off) {
+		return off == end
+	}
+	var head [16]byte
+	b := head[:min(off-end, uint64(len(head)))]
+	return r.file.ReadFull(b, int64(end)) == nil && head == [16]byte{}
 }
 
 // minAlign is the smallest alignment of blocks.

@@ -91,6 +91,39 @@ func TestAuditCounts(t *testing.T) {
 	}
 }
 
+// TestAuditGap: a block that lies where padding could, and was not read yet, is counted when it is.
+func TestAuditGap(t *testing.T) {
+	tried := 0
+	for size := 370; size < 380; size++ {
+		table := testsst.MakeTable(t, testsst.Spec{BlockSize: size}, testsst.SomeEntries(200))
+		r := memoryReader(table, Options{})
+		w, err := r.Walk(nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := uint64(0)
+		for i := 0; ; i++ {
+			if ok, err := w.Next(); !ok || err != nil {
+				break
+			}
+			if off := w.Handle().Off; i > 1 && touches(end, off) {
+				tried++
+				r := memoryReader(table, Options{})
+				for _, part := range [][2]int{{0, i - 1}, {i, 9999}, {0, 9999}} {
+					if err := countAll(r, part[0], part[1], nil); err != nil {
+						t.Errorf("block size %d, block %d: %v", size, i, err)
+					}
+				}
+			}
+			end = w.Handle().Off // of the block before, as if that were not there
+		}
+		w.Close()
+	}
+	if tried == 0 {
+		t.Error("no block begins at a multiple of 512")
+	}
+}
+
 // TestAuditNoRows: an index that names no block leaves nothing to count.
 func TestAuditNoRows(t *testing.T) {
 	none := func([]blocks.Handle, [][]byte) ([]blocks.Handle, [][]byte) { return nil, nil }

@@ -1,0 +1,31 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"kvferry/record"
+	"kvferry/serve"
+	"kvferry/serve/master"
+)
+
+// idleEvery is the time between the lines on a terminal that show a server at work.
+const idleEvery = time.Minute
+
+// idle prints a line about the server at each tick until ctx is done.
+func idle(ctx context.Context, tick <-chan time.Time, s *serve.Server, m *master.Master) {
+	before := int64(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		}
+		now := s.Stats.Commands.Load()
+		s.Log(fmt.Sprintf("%s, %s; %s, %d since the last line; %s received, %s sent", record.Plural(int64(s.Clients.Len()), "client"),
+			record.Plural(int64(m.Replicas()), "replica"), record.Plural(now, "command"), now-before,
+			bytesText(s.Stats.In.Load()), bytesText(s.Stats.Out.Load())))
+		before = now
+	}
+}

@@ -1,0 +1,161 @@
+package object
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// amazon is the default endpoint; the library derives that of a region.
+const amazon = "https://s3.amazonaws.com"
+
+// s3 is a bucket.
+type s3 struct {
+	bucket string
+	client *minio.Core
+}
+
+// newS3 prepares requests to a bucket.
+func newS3(bucket string, o *Options) (*s3, error) {
+	of := profile()
+	endpoint := cmp.Or(o.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), of.endpoint, amazon)
+	if !strings.Contains(endpoint, "://") {
+		endpoint = "https://" + endpoint
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+		return nil, fmt.Errorf("endpoint %q of the object store: want a URL such as https://host:9000", endpoint)
+	}
+	region := cmp.Or(o.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), of.region)
+	if region == "" && endpoint != amazon { // as the tools of AWS do; at Amazon the bucket is asked
+		region = "us-east-1"
+	}
+	lookup := minio.BucketLookupAuto
+	if o.PathStyle {
+		lookup = minio.BucketLookupPath
+	}
+	client, err := minio.NewCore(u.Host, &minio.Options{Creds: credentialsOf(o, region), Secure: u.Scheme == "https", Region: region,
+		BucketLookup: lookup, Transport: transport(o), MaxRetries: 1}) // files.retry repeats
+	if err != nil {
+		return nil, fmt.Errorf("s3://%s: %w", bucket, err)
+	}
+	return &s3{bucket, client}, nil
+}
+
+func (s *s3) address(key string) string {
+	return strings.TrimSuffix("s3://"+s.bucket+"/"+key, "/")
+}
+
+func (s *s3) stat(ctx context.Context, key string) (*object, error) {
+	info, err := s.client.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
+	if err != nil {
+		return nil, s.explained(err)
+	}
+	return s3Object(&info), nil
+}
+
+func s3Object(info *minio.ObjectInfo) *object {
+	return &object{key: info.Key, size: info.Size, modified: info.LastModified, version: strings.Trim(info.ETag, `"`)}
+}
+
+func (s *s3) list(ctx context.Context, prefix, after string, each func(*object)) error {
+	owner := false
+	ctx, cancel := context.WithCancel(ctx) // ends the listing after an error
+	defer cancel()
+	for info := range s.client.ListObjectsIter(ctx, s.bucket,
+		minio.ListObjectsOptions{Prefix: prefix, Recursive: true, StartAfter: after, FetchOwner: &owner}) {
+		if info.Err != nil {
+			return s.explained(info.Err)
+		}
+		each(s3Object(&info))
+	}
+	return ctx.Err()
+}
+
+func (s *s3) get(ctx context.Context, o *object, off, n int64) (io.ReadCloser, error) {
+	var opts minio.GetObjectOptions
+	if err := opts.SetRange(off, off+n-1); err != nil {
+		return nil, err
+	}
+	if o.version != "" { // gateways may lack it for files that other programs stored
+		if err := opts.SetMatchETag(o.version); err != nil {
+			return nil, err
+		}
+	}
+	body, info, _, err := s.client.GetObject(ctx, s.bucket, o.key, opts)
+	if err != nil {
+		return nil, s.explained(err)
+	}
+	switch {
+	case strings.Trim(info.ETag, `"`) != o.version: // of a server that does not know If-Match
+		err = errReplaced
+	case info.Size != n:
+		err = fmt.Errorf("the server sends %d bytes, %d were requested", info.Size, n)
+	}
+	if err != nil {
+		return nil, errors.Join(err, body.Close())
+	}
+	return body, nil
+}
+
+// s3Error is an answer of the server that is not about the state of an object.
+type s3Error struct {
+	minio.ErrorResponse
+	advice string
+}
+
+// Error has the server's words, its code, and what to do.
+func (e *s3Error) Error() string {
+	return fmt.Sprintf("%s (%s)%s", strings.TrimSuffix(e.ErrorResponse.Error(), "."), e.Code, e.advice)
+}
+
+// denied reports whether the server denied access: without permission to list, it also denies that an object exists.
+func denied(err error) bool {
+	var s *s3Error
+	return errors.As(err, &s) && s.StatusCode == http.StatusForbidden
+}
+
+// explained gives the errors of the server their meaning.
+func (s *s3) explained(err error) error {
+	var r minio.ErrorResponse
+	if !errors.As(err, &r) {
+		return err
+	}
+	e := &s3Error{ErrorResponse: r}
+	switch {
+	case r.Code == minio.NoSuchKey:
+		return fs.ErrNotExist
+	case r.Code == minio.PreconditionFailed || r.StatusCode == http.StatusPreconditionFailed:
+		return errReplaced
+	case r.Code == minio.NoSuchBucket:
+		e.Message = "there is no bucket " + s.bucket + " at " + s.client.EndpointURL().Host
+		e.advice = ": correct its name, or name another server by --s3-endpoint or AWS_ENDPOINT_URL"
+	case r.StatusCode == http.StatusForbidden:
+		e.advice = ": kvferry needs s3:GetObject and, for directories, s3:ListBucket; AWS_PROFILE chooses other credentials"
+	case r.Code == "AuthorizationHeaderMalformed" || r.StatusCode == http.StatusMovedPermanently:
+		e.advice = ": name the region by --s3-region or AWS_REGION"
+	}
+	return e
+}
+
+// passingCodes are codes of S3 that a repeated request may not meet.
+var passingCodes = []string{"RequestTimeout", "Throttling", "ThrottlingException", "RequestLimitExceeded", "RequestThrottled",
+	"InternalError", "SlowDown", "SlowDownRead", "ServiceUnavailable"}
+
+func (s *s3) passing(err error) bool {
+	var r *s3Error
+	if errors.As(err, &r) {
+		return passingStatus(r.StatusCode) || slices.Contains(passingCodes, r.Code)
+	}
+	return passingNetwork(err)
+}

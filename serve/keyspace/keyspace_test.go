@@ -1,0 +1,200 @@
+package keyspace_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"kvferry/ardb"
+	"kvferry/blackwidow"
+	"kvferry/fixtures"
+	"kvferry/format"
+	"kvferry/inspect"
+	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/formattest"
+	"kvferry/nemo"
+	"kvferry/record"
+	"kvferry/serve/command"
+	"kvferry/serve/keyspace"
+)
+
+// put is a record to write: a type, a key and elements. A sorted set's members have their positions as scores.
+func put(typ record.Type, key string, elems ...string) *one {
+	r := &one{h: record.Header{DB: "0", Type: typ, Key: []byte(key), Len: int64(len(elems)), ByName: true}}
+	for i, e := range elems {
+		switch typ {
+		case record.String, record.List:
+			r.elems = append(r.elems, record.Element{Value: []byte(e)})
+		case record.ZSet:
+			r.elems = append(r.elems, record.Element{Name: []byte(e), Score: float64(i)})
+		case record.Set:
+			r.elems = append(r.elems, record.Element{Name: []byte(e)})
+		default:
+			r.elems = append(r.elems, record.Element{Name: []byte(e), Value: []byte("value of " + e)})
+		}
+	}
+	return r
+}
+
+// one is a cursor of one record.
+type one struct {
+	h     record.Header
+	elems []record.Element
+	began bool
+}
+
+func (r *one) Next() (*record.Header, error) {
+	if r.began {
+		return nil, io.EOF
+	}
+	r.began = true
+	return &r.h, nil
+}
+
+func (r *one) Read(dst []record.Element) (int, error) {
+	n := copy(dst, r.elems)
+	if r.elems = r.elems[n:]; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (r *one) Heavy() bool              { return false }
+func (r *one) End(*record.Record) error { return nil }
+func (r *one) Close() error             { return nil }
+
+// open writes records, in order of their keys, and opens the keyspace.
+func open(t testing.TB, f format.Format, sel *filter.Selection, change func(*formattest.Memory), records ...*one) *keyspace.Keyspace {
+	t.Helper()
+	m := formattest.NewMemory(t, f)
+	dst := m.Create(t, format.CreateOptions{TempDir: t.TempDir(), Version: 1, DBs: []string{"0"}, Now: fixtures.Clock})
+	src := formattest.Fill(t, dst, 1<<20, func(types record.TypeSet) record.Reader {
+		var out []record.Reader
+		for _, r := range records {
+			if types.Has(r.h.Type) {
+				out = append(out, record.Gather(r, nil))
+			}
+		}
+		return record.Merge(out...)
+	})
+	if change != nil {
+		change(m)
+	}
+	k, err := keyspace.New(context.Background(), &inspect.Scan{Source: src, Selection: sel, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return k
+}
+
+// read opens a key and shows its type and elements, "none" or the error.
+func read(k *keyspace.Keyspace, key string, how command.Reading) string {
+	v, err := k.Open(context.Background(), k.Databases()[0], []byte(key), how)
+	if err != nil {
+		return err.Error()
+	}
+	if v == nil {
+		return "none"
+	}
+	defer v.Close()
+	out := []string{v.Header().Type.String()}
+	var batch [3]record.Element
+	for {
+		n, err := v.Read(batch[:])
+		for _, e := range batch[:n] {
+			out = append(out, string(e.Name)+string(e.Value))
+		}
+		if err == io.EOF {
+			return strings.Join(out, " ")
+		}
+		if err != nil {
+			return strings.Join(append(out, err.Error()), " ")
+		}
+	}
+}
+
+func some(prefix string, n int) (out []string) {
+	for i := range n {
+		out = append(out, fmt.Sprintf("%s%04d", prefix, i))
+	}
+	return out
+}
+
+func at(t record.Type, name string, index int64, only bool) command.Reading {
+	how := command.Reading{Type: t, Start: &record.Start{Index: index}, Only: only}
+	if name != "" {
+		how.Start.Name = []byte(name)
+	}
+	return how
+}
+
+// TestOpen: a Reading has the same result whether the source seeks its start or not.
+func TestOpen(t *testing.T) {
+	for _, f := range []format.Format{nemo.New(), blackwidow.New(), ardb.New()} {
+		k := open(t, f, nil, nil, put(record.Hash, "h", some("f", 200)...), put(record.List, "l", some("e", 200)...), put(record.Set, "s", some("m", 200)...),
+			put(record.String, "t", "text"), put(record.ZSet, "z", some("m", 200)...))
+		for _, x := range []struct {
+			key  string
+			how  command.Reading
+			want string
+		}{
+			{"t", command.Reading{}, "string text"}, {"none", command.Reading{}, "none"}, {"t", at(record.Hash, "x", 0, true), "string text"},
+			{"h", at(record.Hash, "f0150", 0, true), "hash f0150value of f0150"}, {"h", at(record.Hash, "f", 0, true), "hash"}, {"h", at(record.Hash, "x", 0, true), "hash"},
+			{"none", at(record.Hash, "x", 0, true), "none"}, {"s", at(record.Hash, "f0150", 0, true), "set " + strings.Join(some("m", 200), " ")},
+			{"s", at(record.Set, "m0199", 0, false), "set m0199"}, {"z", at(record.ZSet, "m0007", 0, true), "zset m0007"},
+			{"l", at(record.List, "", 197, false), "list e0197 e0198 e0199"}, {"l", at(record.List, "", 3, true), "list e0003"},
+			{"l", at(record.List, "", 200, true), "list"}, {"l", at(record.List, "", 1<<40, false), "list"},
+		} {
+			if got := read(k, x.key, x.how); got != x.want {
+				t.Errorf("%s: %s %+v: %.100s, want %.100s", f.Name(), x.key, x.how, got, x.want)
+			}
+		}
+	}
+}
+
+// TestDamaged: elements are not served at wrong places, and the others are.
+func TestDamaged(t *testing.T) {
+	k := open(t, blackwidow.New(), nil, func(m *formattest.Memory) {
+		lists := m.Store("lists")
+		row := blackwidow.AppendListKey(nil, blackwidow.ListKey{Key: []byte("l"), Version: 1, Index: 1<<63 - 1 + 101})
+		if !lists.Delete("data_cf", row) {
+			t.Fatal("no such row")
+		}
+	}, put(record.List, "l", some("e", 200)...), put(record.List, "m", "x"))
+	lost := `the value of "l" is damaged: list-missing-index: `
+	for _, x := range []struct {
+		how  command.Reading
+		want string
+	}{
+		{at(record.List, "", 100, true), lost}, {at(record.List, "", 101, true), "list e0101"},
+		{command.Reading{}, lost},
+	} {
+		if got := read(k, "l", x.how); !strings.Contains(got, x.want) {
+			t.Errorf("%+v: %.200s, want %s", x.how, got, x.want)
+		}
+	}
+	if got := read(k, "m", command.Reading{}); got != "list x" {
+		t.Error(got)
+	}
+	v, err := k.Open(context.Background(), k.Databases()[0], []byte("l"), command.Reading{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	var batch [200]record.Element
+	for err == nil {
+		_, err = v.Read(batch[:])
+	}
+	var damaged *command.DamagedError
+	if !errors.As(err, &damaged) || string(damaged.Key) != "l" {
+		t.Error(err)
+	}
+}
