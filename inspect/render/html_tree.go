@@ -102,7 +102,7 @@ func typesText(p *jsonPrefix) string {
 	return strings.Join(out, ", ")
 }
 
-// expiryText lists the expiries of a prefix with their shares of its bytes, but those that round to nothing.
+// expiryText lists the expiries of a prefix with their shares of its bytes. It omits shares that round to zero.
 func expiryText(p *jsonPrefix) string {
 	var out []string
 	for _, e := range p.Expiry {

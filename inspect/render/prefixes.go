@@ -85,7 +85,7 @@ func prefixName(pattern []byte, db string) string {
 	return "(empty)"
 }
 
-// foldedText tells the keys whose names are folded into a *.
+// foldedText shows the range of keys below a *.
 func foldedText(first, last []byte) string {
 	return shortKey(first) + " to " + shortKey(last)
 }
