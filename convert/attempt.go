@@ -191,6 +191,8 @@ func (a *attempt) setRules() {
 		Meter:         a.meter,
 		Refused:       a.refused,
 		Allows:        a.o.allows,
+		Deep:          a.o.Plan,
+		NewNames:      a.o.Plan && a.o.Rename,
 	}
 }
 

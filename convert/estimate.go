@@ -97,7 +97,7 @@ func (a *attempt) estimator(s *plan.Sample, create store.CreateFunc, dir string)
 	x := &attempt{run: r, id: &id, src: a.src, refused: new(atomic.Bool), results: make([]*result.Result, len(s.Tasks))}
 	x.cores = pass.NewCores(o.Workers)
 	rules := *a.rules
-	rules.TempDir, rules.Meter, rules.Renames = x.work.Spools(), nil, nil
+	rules.TempDir, rules.Meter, rules.Renames, rules.NewNames = x.work.Spools(), nil, nil, false
 	rules.Refused, rules.Allows = x.refused, func(string) bool { return true }
 	_, sectioned := format.As[format.Sectioned](a.src)
 	rules.SortSections = sectioned && !plan.AnyOrder
@@ -239,7 +239,11 @@ func (v *Volume) Fits() bool { return v.Free < 0 || v.Needed <= v.Free }
 
 // volumes lists the disks of a conversion with the space needed on each.
 func (e *Estimate) volumes(o *Options) {
-	place := volumeOf(filepath.Dir(filepath.Clean(o.Target.Path)))
+	parent := filepath.Dir(filepath.Clean(o.Target.Path))
+	if o.Plan {
+		parent, _ = paths.Nearest(o.Target.Path) // checkPaths found it
+	}
+	place := volumeOf(parent)
 	place.Target, place.Needed = true, e.DiskBytes
 	list := []diskVolume{place}
 	temp := place

@@ -151,6 +151,24 @@ func TestOptionTexts(t *testing.T) {
 	}
 }
 
+// rehearsed returns the report of a dry run with one worker, and the number of readers that it opened.
+func (b *bench) rehearsed(plan bool) (*Report, int64) {
+	b.t.Helper()
+	var opens atomic.Int64
+	o, wrap := b.o, b.from.Wrap
+	b.from.Wrap = func(s *fake.Source) {
+		wrap(s)
+		s.OnOpen = func() { opens.Add(1) }
+	}
+	defer func() { b.from.Wrap = wrap }()
+	o.Plan, o.Workers = plan, 1
+	rep, err := DryRun(context.Background(), &o)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return rep, opens.Load()
+}
+
 func TestRename(t *testing.T) {
 	records := append(fake.Dataset(1),
 		fake.Record{DB: "0", Type: record.List, Key: []byte("key01")}, // no elements
@@ -163,7 +181,16 @@ func TestRename(t *testing.T) {
 		b.from.Wrap = func(s *fake.Source) { s.Weight = oneTask / 5 }
 		b.o.Rename, b.o.Workers = true, workers
 		b.o.Selection = filtered(filter.Filter{Match: []string{"key0?", "key01:set"}})
+		planned, once := b.rehearsed(true)
+		if _, twice := b.rehearsed(false); once >= twice {
+			t.Errorf("a plan opened %d readers, a dry run %d", once, twice)
+		}
 		rep := b.run()
+		if p, c := planned.Losses[0], rep.Losses[0]; planned.Records() != rep.Records() || len(planned.Losses) != len(rep.Losses) || p.Count != c.Count || p.Drops {
+			t.Errorf("planned %d records, losses %+v", planned.Records(), planned.Losses)
+		} else if got, want := planned.Ledger[0].Classes["copied"], rep.Ledger[0].Classes["copied"]; got != want {
+			t.Errorf("planned %d rows, want %d", got, want)
+		}
 		if rep.Records() != 21 || rep.Losses[0].Count != 10 || rep.Losses[0].Drops || !rep.Losses[0].Allowed {
 			t.Errorf("%d records, losses %+v", rep.Records(), rep.Losses)
 		}

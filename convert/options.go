@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -32,6 +31,9 @@ type Options struct {
 	Prefer []record.Type
 	// Rename renames the others to name:type instead.
 	Rename bool
+	// Plan makes a dry run do what a plan needs, in one pass: it checks records as a verification does, renames
+	// records without looking for names that are in use, and needs no directory for the target.
+	Plan   bool
 	Layout format.Layout
 	// Version is the version of all new rows; 0 means 1.
 	Version int32
@@ -172,30 +174,34 @@ func (o *Options) checkSelection() error {
 
 // checkPaths refuses output paths that exist, cannot be created or are inside the source.
 func (o *Options) checkPaths() error {
-	if err := checkTarget(o.Source.Path, o.Target.Path); err != nil {
+	parent, err := paths.Nearest(o.Target.Path)
+	if err == nil && !o.Plan {
+		err = paths.CheckParent(o.Target.Path)
+	}
+	if err == nil {
+		err = checkTarget(o.Source.Path, parent, o.Target.Path)
+	}
+	if err != nil {
 		return err
 	}
 	if o.Source.WALDir != "" {
-		if err := paths.CheckApart(o.Source.WALDir, filepath.Dir(filepath.Clean(o.Target.Path)), o.Target.Path); err != nil {
+		if err := paths.CheckApart(o.Source.WALDir, parent, o.Target.Path); err != nil {
 			return err
 		}
 	}
 	return paths.CheckTemp(o.Source.Path, o.TempDir)
 }
 
-// checkTarget refuses a target that exists, cannot be made or would change the source, and one whose
-// report has no place.
-func checkTarget(source, target string) error {
+// checkTarget refuses a target that exists or would change the source, and one whose report has no place. parent is
+// the nearest directory above it that exists.
+func checkTarget(source, parent, target string) error {
 	if err := paths.CheckNew(target); err != nil {
-		return err
-	}
-	if err := paths.CheckParent(target); err != nil {
 		return err
 	}
 	if err := checkReport(ReportPath(target)); err != nil {
 		return err
 	}
-	return paths.CheckApart(source, filepath.Dir(filepath.Clean(target)), target)
+	return paths.CheckApart(source, parent, target)
 }
 
 // allows reports whether a kind of loss is accepted.

@@ -111,14 +111,19 @@ func TestCheckedTargets(t *testing.T) {
 	dir := t.TempDir()
 	source, file := filepath.Join(dir, "source"), filepath.Join(dir, "file")
 	must(t, os.Mkdir(source, 0o755), os.WriteFile(file, nil, 0o644))
-	for target, want := range map[string]string{
-		filepath.Join(dir, "new"):         "",
-		filepath.Join(dir, "none", "new"): "does not exist; make it first",
-		filepath.Join(file, "new"):        "is not a directory",
-		filepath.Join(source, "new"):      "source",
+	for target, want := range map[string][2]string{ // for a conversion, and for a plan
+		filepath.Join(dir, "new"):            {},
+		filepath.Join(dir, "none", "new"):    {"does not exist; make it first"},
+		filepath.Join(file, "new"):           {"is not a directory", "is not a directory"},
+		filepath.Join(source, "new"):         {"source", "source"},
+		filepath.Join(source, "none", "new"): {"does not exist; make it first", "source"},
+		file:                                 {"exists", "exists"},
 	} {
-		if err := checkTarget(source, target); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", target, err, want)
+		for i, plan := range []bool{false, true} {
+			o := &Options{Source: Input{Path: source}, Target: Output{Path: target}, Plan: plan}
+			if err := o.checkPaths(); (err == nil) != (want[i] == "") || err != nil && !strings.Contains(err.Error(), want[i]) {
+				t.Errorf("%s: %v, want %q", target, err, want[i])
+			}
 		}
 	}
 }

@@ -88,7 +88,7 @@ var (
 	}
 )
 
-func (o *Options) renames() bool  { return o.Rename }
+func (o *Options) renames() bool  { return o.Rename && !o.Plan }
 func (o *Options) onServer() bool { return o.Target.Address != "" }
 func (o *Options) onDisk() bool   { return o.Target.Address == "" }
 func (o *Options) inFile() bool   { return o.Target.Format.Limits().Place == format.InFile }

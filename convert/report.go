@@ -50,6 +50,8 @@ type Report struct {
 	// Estimate is set by a dry run only.
 	Estimate *Estimate `json:"estimate,omitempty"`
 	Timings  Timings   `json:"timings"`
+	// Rows are the rows that were read.
+	Rows *record.Ledger `json:"-"`
 	// Earlier is the new path of the report of an earlier conversion to the same path; "" if none was found.
 	Earlier string `json:"-"`
 }
@@ -176,6 +178,7 @@ func (a *attempt) report(t *result.Totals) *Report {
 		Parts:   result.Parts(&t.Fingerprint),
 		Skipped: result.Parts(&t.Skipped),
 		Ledger:  accounts(&t.Ledger),
+		Rows:    &t.Ledger,
 		Losses:  t.Losses.List(),
 	}
 	rep.Findings = t.Findings.List()

@@ -65,6 +65,23 @@ func CheckParent(target string) error {
 	return nil
 }
 
+// Nearest returns the nearest directory above a target that exists.
+func Nearest(target string) (string, error) {
+	for dir := filepath.Dir(filepath.Clean(target)); ; dir = filepath.Dir(dir) {
+		if err := disk.Dangling(dir); err != nil {
+			return "", err
+		}
+		st, err := disk.Stat(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir):
+			continue
+		case err == nil && !st.IsDir():
+			err = fmt.Errorf("%s: %s is not a directory", target, dir)
+		}
+		return dir, err
+	}
+}
+
 // isPath reports whether a source is on disk. Others are standard input and server addresses.
 func isPath(source string) bool {
 	if strings.Contains(source, "://") {

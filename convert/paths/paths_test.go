@@ -14,8 +14,15 @@ func TestCheckedPlaces(t *testing.T) {
 	dir := t.TempDir()
 	source, file, link := filepath.Join(dir, "source"), filepath.Join(dir, "file"), filepath.Join(dir, "link")
 	if err := errors.Join(os.Mkdir(source, 0o755), os.WriteFile(file, nil, 0o644), os.WriteFile(filepath.Join(source, "row"), nil, 0o644),
-		os.Symlink(filepath.Join(source, "row"), link)); err != nil {
+		os.Symlink(filepath.Join(source, "row"), link), os.Symlink(filepath.Join(dir, "no"), filepath.Join(dir, "dangling"))); err != nil {
 		t.Fatal(err)
+	}
+	nearest := func(target string) error {
+		got, err := Nearest(filepath.Join(dir, target))
+		if err == nil && got != dir {
+			t.Errorf("%s: the nearest directory is %s", target, got)
+		}
+		return err
 	}
 	for _, c := range []struct {
 		what string
@@ -28,6 +35,10 @@ func TestCheckedPlaces(t *testing.T) {
 		{"a target in a directory", CheckParent(filepath.Join(dir, "new")), ""},
 		{"a target in no directory", CheckParent(filepath.Join(dir, "none", "new")), "does not exist; make it first"},
 		{"a target in a file", CheckParent(filepath.Join(file, "new")), "is not a directory"},
+		{"the directory of a target", nearest("new"), ""},
+		{"one above it", nearest("none/deep/new"), ""},
+		{"a file above it", nearest("file/new"), "is not a directory"},
+		{"a dangling link above it", nearest("dangling/new"), "dangling"},
 		{"no directory for temporary files", CheckTemp(source, ""), ""},
 		{"a directory for temporary files", CheckTemp(source, dir), ""},
 		{"one that is none", CheckTemp(source, filepath.Join(dir, "none")), "the directory for temporary files does not exist"},

@@ -105,13 +105,28 @@ func (x *task) drops() bool {
 // giveWay handles a record whose name is taken. If it exists in the target, which for most types takes an element, it is
 // renamed or lost.
 func (x *task) giveWay(r *record.Record, ends bool) {
-	r.Hidden = true
+	r.Hidden = !x.NewNames || ends
 	if r.N == 0 && !(ends && x.keeps(0)) {
 		return
 	}
 	x.open.taken = false
+	if x.NewNames {
+		x.takeNewName(r)
+		return
+	}
 	r.Class, r.Skip = x.giveName(), true
 	x.open.moved = r.Class == record.Copied
+}
+
+// takeNewName renames the current record where it is. The new name may be in use.
+func (x *task) takeNewName(r *record.Record) {
+	x.open.renamed, r.Hidden = true, false
+	to := (&Rename{typ: r.Type, key: r.Key}).plain()
+	x.lose(record.Loss{Kind: record.LossSameName, Detail: "written as " + record.Quote(to) + ", or with _ after it if that name is in use"})
+	x.header.Key, r.Key = to, to
+	if x.drops() {
+		r.Class = record.Lost
+	}
 }
 
 // giveName counts the loss of the current record, whose name is taken, and returns the class of its rows.

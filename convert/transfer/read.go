@@ -56,6 +56,9 @@ func (x *task) readTypes(ctx context.Context, src format.Source, types record.Ty
 	o := pass.Opening{Source: src, Selection: x.Selection, Hold: memory,
 		Env: format.Env{Now: x.Now, Memory: memory, TempDir: x.TempDir, Ledger: &x.ledger, Report: x.findings.Report,
 			RedisStrings: x.RedisStrings, Wanted: x.Selection.Wanted(x.Now)}}
+	if x.Deep {
+		o.Env.Deep, o.Env.Wanted = true, nil
+	}
 	if !src.Sorted() || x.SortSections && x.Span.IsSection() {
 		o.Sort = memory
 	}

@@ -48,10 +48,11 @@ type task struct {
 
 // openRecord is the state of the last record, which may go on.
 type openRecord struct {
-	lost  int64 // task.lost before it
-	count int64 // elements kept
-	taken bool  // its name is taken, and it has no element so far
-	moved bool  // it is renamed: another reader yields it
+	lost    int64 // task.lost before it
+	count   int64 // elements kept
+	taken   bool  // its name is taken, and it has no element so far
+	moved   bool  // it is renamed: another reader yields it
+	renamed bool  // it has a new name
 }
 
 // Run reads the records of a task and, if write is set, writes them to the task's shard of the target. Otherwise it
@@ -265,7 +266,7 @@ func (x *task) end(r *record.Record) {
 	for _, l := range x.later {
 		x.lose(l)
 	}
-	if r.Keyless == record.Keyed {
+	if r.Keyless == record.Keyed && !x.open.renamed {
 		x.takeName(r.Key)
 	}
 }

@@ -58,6 +58,9 @@ func pagePrefixes(names []stats.BigKey) *stats.Prefix {
 		p := &stats.Prefix{Pattern: []byte(pattern), Rank: 1, Disk: 50 * records, Children: below}
 		p.Types[record.Hash] = stats.Sum{Records: records, Elements: 2 * records, Bytes: 100 * records}
 		p.Expiry[2], p.Largest = stats.Sum{Records: records / 2, Bytes: 50 * records}, names[0]
+		if p.Folded = strings.Contains(pattern, "*"); p.Folded {
+			p.First, p.Last = []byte("<first>"), []byte(strings.Repeat("z", 40))
+		}
 		return p
 	}
 	var all []*stats.Prefix
@@ -137,6 +140,7 @@ func TestHTMLIsSelfContained(t *testing.T) {
 	}
 	for _, want := range []string{`<details open><summary>the largest 5 of 12 below all keys</summary>`, "2 records without expiry of 90 like &lt;b&gt;:#",
 		"kvferry keys &#39;/data/&lt;pika&gt;&#39; --match &#39;&lt;b&gt;:*&#39;", "superseded: 10", "within a day 50.0 %",
+		"<small>&lt;first&gt; to " + strings.Repeat("z", 32) + "…</small>",
 		`<section>` + "\n" + `<h2>Largest of 0 hash</h2>`} {
 		if !strings.Contains(markup, want) {
 			t.Errorf("without its script the page does not have %s", want)

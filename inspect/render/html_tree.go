@@ -19,7 +19,7 @@ func (h *htmlPage) prefixes() {
 		h.add("<div id=\"map\" hidden></div>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Prefixes\">\n")
 		h.prefixTable([]*jsonPrefix{root}, "all keys")
 		h.add("</div>\n")
-		text := "# stands for a number, a hexadecimal number, a UUID or a date, and * for any of more names than the tree has room for."
+		text := "# stands for a number, a hexadecimal number, a UUID or a date, and * for more names than the tree has room for, of the keys below it."
 		if root.Disk > 0 {
 			text += " On disk: the bytes of the files, shared out by the logical bytes of each type. Shares are of them."
 		} else {
@@ -65,7 +65,11 @@ func (h *htmlPage) prefix(p *jsonPrefix, disk, redis bool, columns int) {
 	if disk {
 		cells, weight = slices.Insert(cells, 1, Bytes(p.Disk)), p.Disk
 	}
-	h.add("<tr data-n=\"%d\"><th scope=\"row\" class=\"text key\" title=\"%s\"><span>%s</span></th>", weight, esc(name), esc(name))
+	h.add("<tr data-n=\"%d\"><th scope=\"row\" class=\"text key\" title=\"%s\"><span>%s</span>", weight, esc(name), esc(name))
+	if len(p.First)+len(p.Last) > 0 {
+		h.add("<small>%s</small>", esc(foldedText(p.First, p.Last)))
+	}
+	h.add("</th>")
 	for _, c := range cells {
 		h.add("<td>%s</td>", c)
 	}
@@ -98,11 +102,13 @@ func typesText(p *jsonPrefix) string {
 	return strings.Join(out, ", ")
 }
 
-// expiryText lists the expiries of a prefix with their shares of its bytes.
+// expiryText lists the expiries of a prefix with their shares of its bytes. It omits shares that round to zero.
 func expiryText(p *jsonPrefix) string {
 	var out []string
 	for _, e := range p.Expiry {
-		out = append(out, e.Name+" "+percent(e.Bytes, p.Bytes))
+		if text := percent(e.Bytes, p.Bytes); text != percent(0, 1) {
+			out = append(out, e.Name+" "+text)
+		}
 	}
 	return strings.Join(out, ", ")
 }

@@ -41,7 +41,11 @@ func prefixRows(t *page.Columns, s *stats.Result, p *stats.Prefix, indent, name 
 	t.Add(cells...)
 	for _, c := range p.Children {
 		if c.Rank <= maxTextPrefixes && c.Sum().Records > 0 {
-			prefixRows(t, s, c, indent+"  ", prefixName(c.Pattern, c.DB))
+			name := prefixName(c.Pattern, c.DB)
+			if c.Folded {
+				name += " (" + foldedText(c.First, c.Last) + ")"
+			}
+			prefixRows(t, s, c, indent+"  ", name)
 		}
 	}
 }
@@ -79,6 +83,21 @@ func prefixName(pattern []byte, db string) string {
 		return "database " + db
 	}
 	return "(empty)"
+}
+
+// foldedText shows the range of keys below a *.
+func foldedText(first, last []byte) string {
+	return shortKey(first) + " to " + shortKey(last)
+}
+
+// maxShortKey is the number of bytes of a key in a line with others.
+const maxShortKey = 32
+
+func shortKey(key []byte) string {
+	if len(key) > maxShortKey {
+		return keyText(key[:maxShortKey]) + "…"
+	}
+	return keyText(key)
 }
 
 func deletableTable(b *page.Text, s *stats.Result) {

@@ -70,6 +70,9 @@ type (
 	jsonPrefix struct {
 		DB      jsonl.Text `json:"db,omitempty"`
 		Pattern Text       `json:"pattern"`
+		// First and Last are set if the pattern has * for names between them.
+		First Text `json:"first_key,omitempty"`
+		Last  Text `json:"last_key,omitempty"`
 		jsonSum
 		Disk     int64              `json:"bytes_on_disk,omitempty"`
 		Share    float64            `json:"share"`
@@ -175,6 +178,9 @@ func newJSONPrefix(p *stats.Prefix, whole int64) *jsonPrefix {
 		if e.Records > 0 {
 			out.Expiry = append(out.Expiry, e)
 		}
+	}
+	if p.Folded {
+		out.First, out.Last = p.First, p.Last
 	}
 	if p.Largest.Type != 0 {
 		out.Largest = &bigKeys([]stats.BigKey{p.Largest})[0]

@@ -68,7 +68,7 @@ func (o *Options) lasting(t *tree) (out []Deletable) {
 		if n.own != nil {
 			all, never := n.own.Sum(), n.own.Never()
 			if never.Records > 0 && all.Records >= expiringOf && never.Records <= all.Records/expiringOf {
-				pattern := o.pattern(parts, n.own)
+				pattern, _ := o.pattern(parts, n.own)
 				out = append(out, Deletable{Why: "no-expiry", DB: db, Pattern: pattern, Records: never.Records, Bytes: never.Bytes,
 					Of: all.Records, Command: o.command(append([]string{"keys", "--no-expiry", "--match", glob(pattern)}, o.in(db)...)...)})
 			}

@@ -70,11 +70,12 @@ type Files struct {
 	Blobs  []Level // blob files, by keyspace
 	Logs   Level   // write-ahead logs
 	Other  Level   // MANIFEST and the like
+	Whole  Level   // all files of a source without stores
 }
 
 // Sum counts all files and their bytes.
 func (f *Files) Sum() (files int, bytes int64) {
-	files, bytes = f.Logs.Files+f.Other.Files, f.Logs.Bytes+f.Other.Bytes
+	files, bytes = f.Logs.Files+f.Other.Files+f.Whole.Files, f.Logs.Bytes+f.Other.Bytes+f.Whole.Bytes
 	for _, l := range slices.Concat(f.Levels, f.Blobs) {
 		files, bytes = files+l.Files, bytes+l.Bytes
 	}
@@ -99,6 +100,9 @@ type Level struct {
 // fileStats sums up the files of all stores.
 func fileStats(src format.Source, stores *inspect.Stores) Files {
 	var out Files
+	if f, ok := format.As[format.Filed](src); ok {
+		out.Whole.Files, out.Whole.Bytes = f.Files()
+	}
 	levels, blobs := make(map[string]map[int]*Level), make(map[string]*Level)
 	for _, st := range stores.All() {
 		names := make(map[string]string)

@@ -19,6 +19,7 @@ type Prefix struct {
 	// that all keys share come first, with their numbers.
 	Pattern []byte
 	Whole   bool  // Pattern matches whole keys
+	Folded  bool  // Pattern has * for names from First to Last
 	Rank    int   // by bytes, from 0, among all prefixes
 	Disk    int64 // bytes of the files, shared out by logical bytes; 0 if not all records were read
 	Count
@@ -152,7 +153,7 @@ func (t *tree) prefixes(o *Options) *Prefix {
 		}
 		p := &Prefix{DB: c.db, Whole: len(c.parts) > 0 && c.parts[len(c.parts)-1].Tail(), Rank: rank, Disk: c.node.disk}
 		c.node.addTo(&p.Count)
-		p.Pattern = o.pattern(c.parts, &p.Count)
+		p.Pattern, p.Folded = o.pattern(c.parts, &p.Count)
 		c.parent.Children = append(c.parent.Children, p)
 		list.below(c.node, &c, p)
 	}
@@ -167,8 +168,9 @@ type candidate struct {
 	parts  []keyshape.Path
 }
 
-// pattern returns the names of parts, but those of the keys as long as all keys have the same.
-func (o *Options) pattern(parts []keyshape.Path, keys *Count) (out []byte) {
+// pattern returns the names of parts, but those of the keys as long as all keys have the same, and whether one is * for
+// many.
+func (o *Options) pattern(parts []keyshape.Path, keys *Count) (out []byte, folded bool) {
 	s, same := keyshape.Shaper{Delimiter: o.Delimiter}, keys.same()
 	mask := s.Mask(keys.First)
 	for _, part := range parts {
@@ -182,8 +184,9 @@ func (o *Options) pattern(parts []keyshape.Path, keys *Count) (out []byte) {
 	}
 	for _, part := range parts {
 		out = append(out, part.Text()...)
+		folded = folded || bytes.Equal(part, part.Starred())
 	}
-	return out
+	return out, folded
 }
 
 // candidates is a heap, the most bytes first.

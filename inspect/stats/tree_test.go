@@ -145,6 +145,23 @@ func sums(t *testing.T, p *Prefix) {
 	}
 }
 
+// TestFolded checks that a prefix that lost names has the first and the last key.
+func TestFolded(t *testing.T) {
+	to := newTree(0, 1)
+	p := newPlaces(to, keyshape.Auto, 0, "0")
+	for i := range 400 {
+		key := fmt.Appendf(nil, "q:%c%c:%d", 'g'+i/20, 'g'+i%20, i)
+		at := p.of(key)
+		at.reach(key, key)
+		at.Types[record.Set].Records++
+	}
+	p.flush()
+	root := to.prefixes(&Options{Scan: *scanOf(fake.New()), Top: 9, Delimiter: keyshape.Auto})
+	if c := root.Children; len(c) != 1 || string(c[0].Pattern) != "q:*:#" || !c[0].Folded || string(c[0].First) != "q:gg:0" || string(c[0].Last) != "q:zz:399" {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestPatterns checks that a pattern has the text of all keys where they have the same.
 func TestPatterns(t *testing.T) {
 	for _, c := range []struct {
@@ -174,6 +191,9 @@ func TestPatterns(t *testing.T) {
 		list = func(p *Prefix) {
 			for _, c := range p.Children {
 				got = append(got, string(c.Pattern))
+				if c.Folded {
+					t.Errorf("%s: folded", c.Pattern)
+				}
 				list(c)
 			}
 		}

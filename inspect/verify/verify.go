@@ -28,6 +28,9 @@ type Options struct {
 	// Files decides on a second pass over the files: every block, in physical order, against their
 	// properties and bounds. Blocks without rows, such as filters, are checked unless it is Never.
 	Files Look
+	// Read are the rows of a pass that has checked all records and found nothing; Run does not read them again. nil:
+	// there was none.
+	Read *record.Ledger
 }
 
 // Look controls the second pass over the files.
@@ -166,6 +169,10 @@ func (v *verifier) corrupt(c *record.CorruptError) record.Finding {
 func (v *verifier) all(ctx context.Context, src format.Source) error {
 	v.res.Format, v.res.Databases = src.Format().Name(), src.Databases()
 	scan := v.scan(src, &v.stores)
+	if v.o.Read != nil {
+		v.ledger.Merge(v.o.Read)
+		return v.rest(ctx, src, scan)
+	}
 	parts, err := scan.Parts()
 	var c *record.CorruptError
 	if errors.As(err, &c) {
@@ -182,6 +189,11 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 			return err
 		}
 	}
+	return v.rest(ctx, src, scan)
+}
+
+// rest checks what is no record.
+func (v *verifier) rest(ctx context.Context, src format.Source, scan *inspect.Scan) error {
 	v.res.Skipped = v.passed.Load()
 	scan.Meter.Begin("files", 0, 0, 0)
 	if err := v.files(ctx, src); err != nil {

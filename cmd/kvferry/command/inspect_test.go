@@ -86,7 +86,7 @@ func TestInspectDeletable(t *testing.T) {
 		lines := shown(t, d.Command)
 		whys += fmt.Sprintf("%s %d of %d, %d bytes, %d lines; ", d.Why, d.Records, d.Of, d.Bytes, len(lines))
 	}
-	const want = "expired 1 of 0, 0 bytes, 2 lines; no-expiry 2 of 40, 30 bytes, 2 lines; duplicates 3 of 0, 12000 bytes, 6 lines; "
+	const want = "expired 1 of 0, 0 bytes, 2 lines; no-expiry 2 of 40, 30 bytes, 3 lines; duplicates 3 of 0, 12000 bytes, 6 lines; "
 	if whys != want {
 		t.Errorf("%s\nwant %s", whys, want)
 	}
@@ -113,6 +113,9 @@ func TestInspectByWorkers(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "a.rdb")
 	ok(t, "convert", "--on-conflict", "rename", golden(t, "bw-basic"), "rdb:"+file)
+	if text, _ := inspectJSON(t, file); !strings.Contains(text, "\n  \"files\": 1,\n") {
+		t.Errorf("one file is not counted: %s", text)
+	}
 	for name, src := range map[string]string{"nemo": golden(t, "nemo-basic"), "Pika 4": golden(t, "pika400-basic"),
 		"Kvrocks": golden(t, "kvrocks-mixed"), "SSDB": golden(t, "ssdb-basic"), "RDB": file} {
 		one, got := inspectJSON(t, "--workers", "1", "--redis", src)

@@ -8,20 +8,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/convert"
+	"kvferry/format"
 	"kvferry/inspect/verify"
 	"kvferry/internal/text/page"
 	"kvferry/internal/text/paint"
-	"kvferry/record"
 )
 
 const planHelp = `Read a dataset and print the runbook of its move: what the conversion changes, the complete commands, size,
 time and space, how to start the server on the result, how to check it and how to go back. Nothing is
 written but the runbook.
 
-plan verifies the source and then does what kvferry convert --dry-run does; it reads the source twice, or a
-third time if keys have to be renamed: where the target holds each name under one type only, the
-runbook has --on-conflict rename, which loses nothing. The flags of convert are taken over into the commands
-of the runbook. --estimate reads only a sample for losses, size and time.
+plan does what kvferry convert --dry-run and kvferry verify do, in one pass over the records. If that finds
+something, or with --estimate, which reads only a sample for losses, size and time, kvferry verify reads the
+source, too. Where the target holds each name under one type only, the runbook has --on-conflict rename,
+which loses nothing. The flags of convert are taken over into the commands of the runbook. The directory of
+the target need not exist yet.
 
 Exit codes: 0 the commands of the runbook lose nothing; 4 they allow losses, which the runbook lists; 1 failed.`
 
@@ -62,15 +63,13 @@ func (a *App) runPlan(cmd *cobra.Command, f *planFlags, src, dst string) error {
 	}
 	f.convert.dryRun = !f.convert.estimate
 	b := &runbook{src: src, dst: dst, words: planned(givenWords(cmd.Context()))}
+	b.rename = f.convert.conflict.rename || !cmd.Flags().Changed("on-conflict")
+	f.convert.conflict.rename = b.rename
 	if err := a.try(cmd, &f.convert, b); err != nil {
 		return err
 	}
-	if b.loss != nil && slices.Contains(b.loss.Kinds(), record.LossSameName) && !cmd.Flags().Changed("on-conflict") {
-		f.convert.conflict.rename = true
+	if b.renamed() {
 		b.words = replacing(b.words, "--on-conflict", "rename")
-		if err := a.try(cmd, &f.convert, b); err != nil {
-			return err
-		}
 	}
 	if b.loss != nil {
 		b.words = allowing(b.words, b.loss.Kinds())
@@ -98,10 +97,10 @@ func (a *App) try(cmd *cobra.Command, f *convertFlags, b *runbook) (err error) {
 	if err != nil {
 		return err
 	}
+	o.Plan = true
 	show := a.converting(cmd, &f.progress, o)
 	defer func() { show.end(err) }()
 	b.rep, err = convert.DryRun(cmd.Context(), o)
-	b.loss, b.rename = nil, f.conflict.rename
 	if err != nil && !errors.As(err, &b.loss) {
 		return explainConvert(cmd.ErrOrStderr(), b.src, err, false)
 	}
@@ -113,7 +112,7 @@ func (a *App) try(cmd *cobra.Command, f *convertFlags, b *runbook) (err error) {
 	return nil
 }
 
-// check verifies the source.
+// check verifies what the dry run did not read, or everything if that found something or read only a sample.
 func (a *App) check(cmd *cobra.Command, f *convertFlags, b *runbook) (err error) {
 	read := ReadFlags{source: f.source, choice: f.choice, workers: f.workers, progress: f.progress}
 	show := a.newProgress(cmd, &f.progress)
@@ -122,10 +121,16 @@ func (a *App) check(cmd *cobra.Command, f *convertFlags, b *runbook) (err error)
 	if err != nil {
 		return err
 	}
+	b.from, b.checked = d.Found, new(verify.Outcome)
+	v := d.verification()
+	if !f.estimate && !b.rep.Sampled && len(b.rep.Findings) == 0 { // the dry run has checked the records
+		if v.Read = b.rep.Rows; b.from.Format.Limits().Place != format.InDirectory {
+			return nil // there is nothing else
+		}
+	}
 	show.preparing(verifySteps, d)
 	show.start(d.Scan, verifySteps)
-	b.checked, err = verify.Run(cmd.Context(), d.verification())
-	b.from = d.Found
+	b.checked, err = verify.Run(cmd.Context(), v)
 	return err
 }
 

@@ -24,7 +24,7 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(c.golden+" "+c.target, func(t *testing.T) {
 			root := fastDir(t)
-			src, dst := placed(t, root, c.golden, "src"), filepath.Join(root, "dst")
+			src, dst := placed(t, root, c.golden, "src"), filepath.Join(root, "new", "deep", "dst")
 			unchanged(t, src)
 			r := kvferry(t, append([]string{"plan", "--format", "markdown", src, c.target + dst}, c.args...)...)
 			if r.code != c.code {
@@ -35,8 +35,12 @@ func TestPlan(t *testing.T) {
 					t.Errorf("no %q in\n%s", s, r.stdout)
 				}
 			}
-			if _, err := os.Stat(dst); err == nil {
-				t.Error("the target exists")
+			if parent := filepath.Dir(filepath.Dir(dst)); !strings.Contains(r.stdout, "mkdir -p "+filepath.Dir(dst)) {
+				t.Errorf("no mkdir in\n%s", r.stdout)
+			} else if _, err := os.Stat(parent); err == nil {
+				t.Error("plan made the directory of the target")
+			} else if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
+				t.Fatal(err)
 			}
 			verbs := ""
 			for _, m := range regexp.MustCompile(`(?m)^    kvferry (.*)$`).FindAllStringSubmatch(r.stdout, -1) {

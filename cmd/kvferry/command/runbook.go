@@ -1,7 +1,9 @@
 package command
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 	"kvferry/format"
 	"kvferry/inspect/render"
 	"kvferry/inspect/verify"
+	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/escape"
 	"kvferry/record"
 	"kvferry/redis/live"
@@ -72,7 +75,7 @@ func (b *runbook) verdict() string {
 // lost returns the kinds of losses, without those that renaming keys avoids.
 func (b *runbook) lost() (kinds []string) {
 	for _, l := range b.rep.Losses {
-		if !l.Note && (l.Kind != record.LossSameName || l.Drops) {
+		if !l.Note && (l.Kind != record.LossSameName || l.Drops && !b.rename) {
 			kinds = append(kinds, l.Kind)
 		}
 	}
@@ -108,6 +111,10 @@ func (b *runbook) before() {
 	if b.checked.Total(record.Warning) > 0 {
 		b.line("\nThe source is not sound (%s). Read what is wrong, and decide whether it is the right copy:", render.Summary(b.checked))
 		b.command("verify", b.src)
+	}
+	parent := filepath.Dir(filepath.Clean(b.rep.Target.Path))
+	if _, err := disk.Stat(parent); errors.Is(err, fs.ErrNotExist) && !b.toServer() {
+		b.line("\nThe directory of the target does not exist yet:\n\n    %s", escape.Shell([]string{"mkdir", "-p", parent}))
 	}
 	b.line("")
 }
