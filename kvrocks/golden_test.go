@@ -317,7 +317,7 @@ func TestExpiringFields(t *testing.T) {
 		var l record.Ledger
 		r := formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow, Ledger: &l, TempDir: t.TempDir()})
 		s := selection.Selection{KeepExpired: keep}
-		formattest.Lines(t, s.Apply(t.Context(), new(progress.Meter).Reader(record.Merge(r.Reader), 1), selection.ApplyOptions{Now: goldenNow}))
+		formattest.Lines(t, s.Apply(t.Context(), new(progress.Meter).Reader(record.Merge(r.Reader), 1, nil), selection.ApplyOptions{Now: goldenNow}))
 		if n := l.Snapshot()["default"].Rows; n[record.Expired] != want || n[record.Copied] != 4-want {
 			t.Errorf("kept %v: %d rows have expired, %d are copied", keep, n[record.Expired], n[record.Copied])
 		}

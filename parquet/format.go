@@ -41,7 +41,7 @@ func (parquetFormat) Detect(ev *format.Evidence) format.Verdict {
 		return format.Verdict{}
 	}
 	if _, err := disk.Lstat(filepath.Join(ev.Dir, ManifestName)); err != nil {
-		return format.Verdict{Why: []string{"there is no " + ManifestName}}
+		return format.Verdict{}
 	}
 	return format.Verdict{Score: 100, Why: []string{"there is a " + ManifestName}}
 }

@@ -138,8 +138,8 @@ func (p *DiffPrinter) appendText(dst []byte, d *compare.Difference) []byte {
 		}
 		dst = fmt.Appendf(dst, " %s in A, %s in B", a, b)
 		if a == b && d.A.Kind == record.Entry { // they look the same when cut
-			dst = fmt.Appendf(dst, "; they differ from byte %d on: %s in A, %d in B", commonPrefix(d.A.Value, d.B.Value),
-				record.Count(int64(len(d.A.Value)), "byte"), len(d.B.Value))
+			dst = fmt.Appendf(dst, "; they differ from byte %d on: %s in A, %s in B", commonPrefix(d.A.Value, d.B.Value),
+				record.Count(int64(len(d.A.Value)), "byte"), record.Number(int64(len(d.B.Value))))
 		}
 	}
 	return dst
@@ -166,8 +166,8 @@ func appendApart(dst []byte, what string, before, now []byte) []byte {
 	if n < maxShown || len(now) <= maxShown || n == len(before) && n == len(now) {
 		return dst
 	}
-	return fmt.Appendf(dst, "; this %s differs from the one before from byte %d on: %s here, %d before", what, n,
-		record.Count(int64(len(now)), "byte"), len(before))
+	return fmt.Appendf(dst, "; this %s differs from the one before from byte %d on: %s here, %s before", what, n,
+		record.Count(int64(len(now)), "byte"), record.Number(int64(len(before))))
 }
 
 // commonPrefix returns the length of the common prefix.

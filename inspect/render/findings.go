@@ -70,7 +70,7 @@ type Result struct {
 	Source  string // as given on the command line
 	NowMS   int64
 	Seconds float64         // duration
-	Rest    string          // command line that saves what can be read
+	Rest    string          // command line that saves the readable part
 	FailOn  record.Severity // findings of this severity or higher fail the command
 }
 

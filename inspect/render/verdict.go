@@ -203,7 +203,7 @@ func (t *findingsText) verdict() {
 	}
 }
 
-// cause names the first cause in one line, as the findings may have scrolled away. It is empty if there is none.
+// cause names the first cause in one line, as the findings may have scrolled away; "" if no finding is a cause.
 func (t *findingsText) cause() string {
 	i := slices.IndexFunc(t.r.Findings, func(f record.Finding) bool { return f.Causes() })
 	if i < 0 {
@@ -222,7 +222,7 @@ func (t *findingsText) cause() string {
 	return escape.Text(fmt.Sprintf("cause: %s in %s: %s%s", f.Kind, f.Place.File, what, more)) + "\n"
 }
 
-// lost describes what is missing, as far as counts show.
+// lost describes the loss, as far as counts show.
 func (t *findingsText) lost(partly bool) string {
 	r := t.r
 	var keys, none, elements int64

@@ -59,7 +59,7 @@ func withoutTimes(text string) string {
 
 func TestFingerprintText(t *testing.T) {
 	out := ok(t, "fingerprint", golden(t, "nemo-basic"), "--format", "text")
-	if !strings.Contains(out, "database") || strings.Count(out, "\n") != 6 || !strings.Contains(out, "12725") {
+	if !strings.Contains(out, "database") || strings.Count(out, "\n") != 6 || !strings.Contains(out, "12,725") {
 		t.Error(out)
 	}
 }

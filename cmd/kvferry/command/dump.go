@@ -120,7 +120,7 @@ func (a *App) dump() *cobra.Command {
 	var f dumpFlags
 	cmd := &cobra.Command{
 		Use:     "dump SRC",
-		Short:   "Print a dataset as JSON, CSV, SQL, Redis commands, bytes or Parquet",
+		Short:   "Print a dataset: JSON, CSV, SQL, Parquet, Redis commands, bytes",
 		Long:    dumpHelp,
 		Example: dumpExample,
 		Args:    exactArgs(1),

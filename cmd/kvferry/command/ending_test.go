@@ -25,7 +25,6 @@ func TestDumpEnding(t *testing.T) {
 		{"b.csv.gz", nil, "\x1f\x8b"},
 		{"c.csv", []string{"--format", "json"}, ""},
 		{"c.json.gz", []string{"--format", "csv"}, ""},
-		{"c.parquet", nil, ""},
 		{"c.parquet", []string{"--format", "csv"}, ""},
 		{"c.rdb", nil, ""},
 	} {

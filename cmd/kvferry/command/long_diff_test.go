@@ -16,8 +16,8 @@ func TestLongDifferences(t *testing.T) {
 	r := kvferry(t, "diff", a, b)
 	shown := `"` + long[:64] + `"…`
 	for _, want := range []string{
-		`"k": value ` + shown + " in A, " + shown + " in B; they differ from byte 1000 on: 1001 bytes in A, 1003 in B\n",
-		`"h": field "f" ` + shown + " in A, " + shown + " in B; they differ from byte 1000 on: 1000 bytes in A, 1001 in B\n",
+		`"k": value ` + shown + " in A, " + shown + " in B; they differ from byte 1000 on: 1,001 bytes in A, 1,003 in B\n",
+		`"h": field "f" ` + shown + " in A, " + shown + " in B; they differ from byte 1000 on: 1,000 bytes in A, 1,001 in B\n",
 	} {
 		if r.code != ExitFindings || !strings.Contains(r.stdout, want) {
 			t.Errorf("exit %d: %s%s\nwant %s", r.code, r.stdout, r.stderr, want)
@@ -37,10 +37,10 @@ func TestLongNamesDiffering(t *testing.T) {
 	shown := `"` + long[:64] + `"…`
 	for _, want := range []string{
 		`"h": field ` + shown + ` "1" in A, "2" in B` + "\n",
-		`"h": field ` + shown + ` "1" in A, "2" in B; this name differs from the one before from byte 1000 on: 1001 bytes here, 1000 before` + "\n",
-		`"s": member ` + shown + " only in A; this name differs from the one before from byte 1000 on: 1001 bytes here, 1001 before\n",
-		`"s": member ` + shown + " only in B; this name differs from the one before from byte 1000 on: 1001 bytes here, 1001 before\n",
-		`string ` + shown + "; this key differs from the one before from byte 1000 on: 1001 bytes here, 1001 before\n",
+		`"h": field ` + shown + ` "1" in A, "2" in B; this name differs from the one before from byte 1000 on: 1,001 bytes here, 1,000 before` + "\n",
+		`"s": member ` + shown + " only in A; this name differs from the one before from byte 1000 on: 1,001 bytes here, 1,001 before\n",
+		`"s": member ` + shown + " only in B; this name differs from the one before from byte 1000 on: 1,001 bytes here, 1,001 before\n",
+		`string ` + shown + "; this key differs from the one before from byte 1000 on: 1,001 bytes here, 1,001 before\n",
 	} {
 		if r.code != ExitFindings || !strings.Contains(r.stdout, want) {
 			t.Errorf("exit %d: %s%s\nwant %s", r.code, r.stdout, r.stderr, want)

@@ -251,7 +251,7 @@ func TestCheckTakesTheFilters(t *testing.T) {
 func TestFiltersComeBackFromAFile(t *testing.T) {
 	given := []string{"--type", "set,hash", "--db", "bar", "--db", `"a,b",`, "--db", "\xff", "--match", "a b*", "--match", "'", "--regex", `^\d+$`,
 		"--sample", "7", "--ttl-from", "90m", "--ttl-to", "999999999999", "--min-bytes", "1536", "--min-elements", "3",
-		"--range", "b..hex:ff", "--exclude", "a?", "--exclude", "b", "--no-expiry", "--max-bytes", "4k"}
+		"--range", "b..hex:ff", "--exclude", "a?", "--exclude", "b", "--max-bytes", "4k"}
 	parse := func(args []string, file *inspect.FingerprintFile) filter.Conditions {
 		t.Helper()
 		var f ReadFlags
@@ -272,7 +272,7 @@ func TestFiltersComeBackFromAFile(t *testing.T) {
 		return sel.Conditions(testNow)
 	}
 	want := parse(given, nil)
-	if len(want) != len(filter.Names())-1 { // all except key-file
+	if len(want) != len(filter.Names())-2 { // all except key-file and no-expiry, which excludes ttl-from
 		t.Errorf("given are %v", want)
 	}
 	data, err := json.Marshal(&inspect.FingerprintFile{Version: 1, Unit: "s", Expired: "drop", Now: testNow.UnixMilli(), Filters: want})

@@ -43,17 +43,24 @@ func ParseFloat(b []byte) (float64, error) {
 // ParseBound parses an end of a range of scores as Redis does, with strtod alone: an empty one is 0, and a
 // value out of range is infinite.
 func ParseBound(b []byte) (float64, error) {
-	b, _, _ = bytes.Cut(b, []byte{0})
-	if b = bytes.TrimLeft(b, " \t\n\v\f\r"); len(b) == 0 {
-		return 0, nil
-	}
-	f, err := ParseFloat(b)
+	b, f, err := ParsePrefix(b)
 	if errors.Is(err, ErrFloat) {
 		if g, perr := strconv.ParseFloat(string(b), 64); errors.Is(perr, strconv.ErrRange) || perr == nil && g == 0 {
 			return g, nil
 		}
 	}
 	return f, err
+}
+
+// ParsePrefix parses a number as strtod does: it ends at a zero byte, space may precede it, and an empty text is 0. Space
+// alone is no number. It returns the bytes that it parsed.
+func ParsePrefix(b []byte) (number []byte, f float64, err error) {
+	if b, _, _ = bytes.Cut(b, []byte{0}); len(b) == 0 {
+		return b, 0, nil
+	}
+	b = bytes.TrimLeft(b, " \t\n\v\f\r")
+	f, err = ParseFloat(b)
+	return b, f, err
 }
 
 // mantissa is a number without its exponent.

@@ -45,7 +45,7 @@ func TestParseBound(t *testing.T) {
 			t.Errorf("%q: %v, %v", in, f, err)
 		}
 	}
-	for _, in := range []string{"x", "nan", "1 "} {
+	for _, in := range []string{"x", "nan", "1 ", " ", "\n\x001"} {
 		if f, err := ParseBound([]byte(in)); err != ErrFloat {
 			t.Errorf("%q: %v, %v", in, f, err)
 		}

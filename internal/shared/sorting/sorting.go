@@ -78,13 +78,9 @@ func Target(pattern, element []byte) (key, field []byte, ok bool) {
 	return slices.Concat(before, element, after), field, true
 }
 
-// Score parses a weight as strtod does: it ends at a zero byte, and an empty one is 0.
+// Score parses a weight.
 func Score(b []byte) (float64, error) {
-	b, _, _ = bytes.Cut(b, []byte{0})
-	if b = bytes.TrimLeft(b, " \t\n\v\f\r"); len(b) == 0 {
-		return 0, nil
-	}
-	f, err := argument.ParseFloat(b)
+	_, f, err := argument.ParsePrefix(b)
 	if err != nil {
 		return 0, argument.Refuse("ERR One or more scores can't be converted into double")
 	}

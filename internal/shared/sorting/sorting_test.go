@@ -66,7 +66,9 @@ func TestScore(t *testing.T) {
 			t.Errorf("%q: %v, %v", in, f, err)
 		}
 	}
-	if _, err := Score([]byte("x")); err == nil || !strings.Contains(err.Error(), "double") {
-		t.Error(err)
+	for _, in := range []string{"x", " ", "\n\x001"} {
+		if _, err := Score([]byte(in)); err == nil || !strings.Contains(err.Error(), "double") {
+			t.Errorf("%q: %v", in, err)
+		}
 	}
 }
