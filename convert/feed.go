@@ -52,7 +52,7 @@ func NewFeeder(ctx context.Context, opts *Options, shared *Shared) (_ *Feeder, e
 	f := &Feeder{o: o, shared: shared}
 	w := &work.Dir{Path: dir}
 	if err = disk.Mkdir(w.Spools()); err == nil {
-		err = f.source(ctx, w, "")
+		f.open, err = f.source(ctx, w, "")
 	}
 	if err != nil {
 		return nil, errors.Join(err, disk.RemoveAll(dir))
@@ -60,16 +60,16 @@ func NewFeeder(ctx context.Context, opts *Options, shared *Shared) (_ *Feeder, e
 	return f, nil
 }
 
-// source takes the shared source, or opens the source. resort is set if its tables must be sorted.
-func (f *Feeder) source(ctx context.Context, w *work.Dir, resort string) error {
+// source returns an attempt that has the shared source, or opens the source. resort is set if its tables must be sorted.
+func (f *Feeder) source(ctx context.Context, w *work.Dir, resort string) (*attempt, error) {
 	r := &run{o: f.o, work: w, began: time.Now(), meter: progress.Start(f.o.steps(reading), f.o.Progress)}
 	defer r.meter.Close()
-	f.open = r.attempt(new(work.State), resort)
+	a := r.attempt(new(work.State), resort)
 	if f.shared != nil {
-		f.open.src = f.shared.Source
-		return nil
+		a.src = f.shared.Source
+		return a, nil
 	}
-	return f.open.do(ctx, reading[:2])
+	return a, a.do(ctx, reading[:2])
 }
 
 // release closes the source unless it is shared.
@@ -100,12 +100,23 @@ func (f *Feeder) Pass(ctx context.Context, to format.Format, workers int) (*Repo
 		default:
 			return rep, err
 		}
-		err = f.release()
-		f.shared = nil
-		if err = errors.Join(err, f.source(ctx, f.open.work, resort)); err != nil {
+		if err := f.reopen(ctx, resort); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// reopen opens the source again. If that fails, the Feeder keeps its source: others may still pass or close it.
+func (f *Feeder) reopen(ctx context.Context, resort string) error {
+	old := *f
+	f.shared = nil
+	open, err := f.source(ctx, f.open.work, resort)
+	if err != nil {
+		f.shared = old.shared
+		return err
+	}
+	f.open = open
+	return old.release()
 }
 
 // otherwise reports whether a pass can succeed with a source that is opened in another way: with sorted tables, or with

@@ -140,7 +140,7 @@ func (a *attempt) counted(ctx context.Context, server format.Loaded, t *result.T
 func (a *attempt) proved(ctx context.Context, back format.Source, t *result.Totals) (Proof, error) {
 	a.rules.Gone = a.rules.Lapse.Gone(time.Now())
 	want, expired := t.Without(a.rules.Gone)
-	p := Proof{Done: true, Unit: unitName(a.o.seconds())}
+	p := Proof{Unit: unitName(a.o.seconds())}
 	for _, n := range expired {
 		p.Expired += n
 	}
@@ -149,7 +149,9 @@ func (a *attempt) proved(ctx context.Context, back format.Source, t *result.Tota
 			p.ExpiredFields += e.Fields
 		}
 	}
-	return p, a.prove(ctx, back, want)
+	err := a.prove(ctx, back, want)
+	p.Done = err == nil
+	return p, err
 }
 
 func unitName(seconds bool) string {

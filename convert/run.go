@@ -187,7 +187,7 @@ func (r *run) giveUp(cause error) *UnfinishedError {
 }
 
 // all makes an attempt. If it finds tables out of order, all starts over with sorted ones. state is the state left by
-// an earlier process.
+// an earlier process. Only a published target has a report: another would claim a proof that failed.
 func (r *run) all(ctx context.Context, state *work.State) (*Report, error) {
 	a := r.attempt(state, "")
 	if state.ID != nil {
@@ -200,6 +200,10 @@ func (r *run) all(ctx context.Context, state *work.State) (*Report, error) {
 		}
 		a = r.attempt(new(work.State), order.Error())
 		err = a.do(ctx, conversion)
+	}
+	var published *PublishedError
+	if err != nil && !errors.As(err, &published) {
+		return nil, err
 	}
 	return a.rep, err
 }

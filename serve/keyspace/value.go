@@ -65,10 +65,10 @@ type value struct {
 	array [inspect.BatchLen]record.Element
 }
 
-// Seeks reports whether the source seeks elements of a type.
+// Seeks reports whether a lookup seeks elements of a type. It cannot if the whole record decides whether it is selected.
 func (k *Keyspace) Seeks(t record.Type) bool {
 	s, ok := format.As[format.Seeker](k.scan.Source)
-	return ok && s.Seeks().Has(t)
+	return ok && s.Seeks().Has(t) && !k.scan.Selected().Holds()
 }
 
 // Open seeks a key.
@@ -76,8 +76,12 @@ func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, ho
 	if !db.Exists || !k.scan.Selected().Key(key) {
 		return nil, nil
 	}
+	start := how.Start
+	if k.scan.Selected().Holds() {
+		start = nil
+	}
 	for _, types := range k.order(db, how.Type) {
-		v, err := k.open(ctx, db, types, key, how, how.Start)
+		v, err := k.open(ctx, db, types, key, how, start)
 		if err == errOther {
 			v, err = k.open(ctx, db, types, key, how, nil)
 		}
