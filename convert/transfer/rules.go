@@ -21,7 +21,7 @@ type Rules struct {
 	NoBlankStream bool          // the target cannot hold a stream that never had an entry
 	RedisStrings  bool          // read strings like Redis does
 	Dry           bool          // a dry run
-	Deep          bool          // check every element, also those of records that are not selected
+	Deep          bool          // check every element of the records that are written
 	NewNames      bool          // a record whose name is taken gets a new one where it is, which only a dry run can
 	CountOnly     bool          // no proof follows: count, but do not hash
 	Lapse         *Lapse        // expiry steps of a server; nil on disk

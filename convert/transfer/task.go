@@ -206,6 +206,9 @@ func (x *task) adapt(b *record.Batch, i int) {
 		x.begin(r)
 	} else { // the target holds what begin made of the header
 		key, last, deleted := r.Key, r.Last, r.MaxDeleted
+		if x.open.renamed {
+			key = x.header.Key
+		}
 		r.Header = x.header
 		r.Key, r.Last, r.MaxDeleted = key, last, deleted
 		x.header = r.Header

@@ -12,6 +12,7 @@ import (
 	"kvferry/inspect/verify"
 	"kvferry/internal/text/page"
 	"kvferry/internal/text/paint"
+	"kvferry/record"
 )
 
 const planHelp = `Read a dataset and print the runbook of its move: what the conversion changes, the complete commands, size,
@@ -123,7 +124,7 @@ func (a *App) check(cmd *cobra.Command, f *convertFlags, b *runbook) (err error)
 	}
 	b.from, b.checked = d.Found, new(verify.Outcome)
 	v := d.verification()
-	if !f.estimate && !b.rep.Sampled && len(b.rep.Findings) == 0 { // the dry run has checked the records
+	if !f.estimate && checkedAll(b.rep) {
 		if v.Read = b.rep.Rows; b.from.Format.Limits().Place != format.InDirectory {
 			return nil // there is nothing else
 		}
@@ -132,6 +133,22 @@ func (a *App) check(cmd *cobra.Command, f *convertFlags, b *runbook) (err error)
 	show.start(d.Scan, verifySteps)
 	b.checked, err = verify.Run(cmd.Context(), v)
 	return err
+}
+
+// checkedAll reports whether a dry run has checked all rows and found nothing. Of records that are left out it counts the
+// rows, and need not decode them.
+func checkedAll(rep *convert.Report) bool {
+	if rep.Sampled || len(rep.Findings) > 0 {
+		return false
+	}
+	for _, t := range rep.Rows.Snapshot() {
+		for _, left := range []record.Class{record.Expired, record.Filtered, record.Lost, record.Skipped} {
+			if t.Rows[left] > 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // planned turns the words of plan into those of the conversion.

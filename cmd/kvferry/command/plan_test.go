@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"kvferry/ardb"
+	"kvferry/ardb/codec"
 )
 
 // TestPlan: the commands of a runbook run as they stand, and the comparison finds what the runbook announces.
@@ -80,5 +83,18 @@ func TestPlanUnsound(t *testing.T) {
 	}
 	if r := kvferry(t, "plan", "rdb:-", "blackwidow:"+root+"/dst"); r.code != ExitUsage {
 		t.Errorf("standard input: exit %d: %s", r.code, r.stderr)
+	}
+}
+
+// TestPlanOfLostRecords: damage in a record that the target cannot hold is damage of the source, too.
+func TestPlanOfLostRecords(t *testing.T) {
+	dir, id := build(t, ardb.New(), ardbSet()...), ardbText("\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
+	alter(t, filepath.Join(dir, "rocksdb"), func(r *rows) {
+		r.put("0", ardbKey("x", codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: codec.KindStream, Last: id}))
+		r.put("0", ardbKey("x", codec.KindEntry, id), ardbValue(codec.KindEntry, codec.IntData(2), codec.IntData(5)))
+	})
+	r := kvferry(t, "plan", "ardb:"+dir, "ssdb:"+filepath.Join(t.TempDir(), "dst"))
+	if !strings.Contains(r.stdout, "The source is not sound") {
+		t.Errorf("exit %d: %s%s", r.code, r.stdout, r.stderr)
 	}
 }
