@@ -93,12 +93,15 @@ func (b *bench) run() *Report {
 	return rep
 }
 
-// fails converts and requires an error that contains text, with no files left behind.
+// fails converts and requires an error that contains text and no report, with no files left behind.
 func (b *bench) fails(text string) error {
 	b.t.Helper()
-	_, err := Run(context.Background(), &b.o)
+	rep, err := Run(context.Background(), &b.o)
 	if err == nil || !strings.Contains(err.Error(), text) {
 		b.t.Fatalf("error %v, want one with %q", err, text)
+	}
+	if rep != nil {
+		b.t.Errorf("a report of what is not published: %+v", rep)
 	}
 	b.leaves("src")
 	return err

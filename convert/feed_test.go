@@ -156,3 +156,65 @@ func TestFeederShares(t *testing.T) {
 		})
 	}
 }
+
+// TestFeederReopensInVain: a source that cannot be opened again stays the source of later passes, and is closed once.
+func TestFeederReopensInVain(t *testing.T) {
+	for _, shares := range []bool{false, true} {
+		b := newBench(t, many(3, 5))
+		b.o.AllowLoss, b.o.TempDir = []string{"key-too-long"}, t.TempDir()
+		b.from.Wrap = func(s *fake.Source) { s.Disorder = record.AllTypes }
+		gone, opens, open := errors.New("too many open files"), 0, b.o.Source.Open
+		var shared *Shared
+		if shares {
+			src, err := open(t.Context(), func(*store.Options) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			shared, opens = &Shared{Source: src}, 1
+		}
+		b.o.Source.Open = func(ctx context.Context, change func(*store.Options)) (format.Source, error) {
+			if opens++; opens == 2 {
+				return nil, gone
+			}
+			return open(ctx, change)
+		}
+		f, err := NewFeeder(t.Context(), &b.o, shared)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := &fed{Format: b.to, dir: t.TempDir()}
+		if rep, err := f.Pass(t.Context(), to, 2); !errors.Is(err, gone) || rep != nil || to.finished != 0 {
+			t.Errorf("shared %t: %v, %+v", shares, err, rep)
+		}
+		if rep, err := f.Pass(t.Context(), to, 2); err != nil || rep.Records() != 1 || to.finished != 1 || opens != 3 {
+			t.Errorf("shared %t: the next pass: %v, %+v after %d opens", shares, err, rep, opens)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		if left, _ := os.ReadDir(b.o.TempDir); len(left) > 0 {
+			t.Errorf("shared %t: left behind: %v", shares, left)
+		}
+	}
+}
+
+// TestFeederClosesAfterAll: a Feeder whose source could not be opened again is closed without another pass.
+func TestFeederClosesAfterAll(t *testing.T) {
+	b := newBench(t, many(3, 5))
+	b.o.TempDir = t.TempDir()
+	b.from.Wrap = func(s *fake.Source) { s.Disorder = record.AllTypes }
+	f, err := NewFeeder(t.Context(), &b.o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := errors.New("too many open files")
+	f.o.Source.Open = func(context.Context, func(*store.Options)) (format.Source, error) { return nil, gone }
+	for range 2 {
+		if _, err := f.Pass(t.Context(), &fed{Format: b.to, dir: t.TempDir()}, 2); !errors.Is(err, gone) {
+			t.Error(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}

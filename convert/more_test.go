@@ -64,8 +64,8 @@ func TestCancelInsideARecord(t *testing.T) {
 				cancel()
 			}
 		}
-		if _, err := Run(ctx, &b.o); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", c.phase, err)
+		if rep, err := Run(ctx, &b.o); !errors.Is(err, context.Canceled) || rep != nil {
+			t.Errorf("%s: %v, report %+v", c.phase, err, rep)
 		}
 		b.leaves(c.left...)
 	}

@@ -1,6 +1,9 @@
 package command
 
-import "testing"
+import (
+	"iter"
+	"testing"
+)
 
 // TestSearches: what a server cannot be asked, or answers in any order.
 func TestSearches(t *testing.T) {
@@ -22,6 +25,24 @@ func TestSearches(t *testing.T) {
 		{"SORT l BY w* ALPHA DESC", `*4[$"2" $"2" $"1" $"3"]`}, {"SORT l GET h*", `*4[$"-1" $"-1" $"-1" $"-1"]`},
 		{"SORT l STORE x", `-"READONLY You can't write against a read only replica."`}, {"SORT_RO l STORE x", `-"ERR syntax error"`}, {"SORT t", `-"WRONGTYPE Operation against a key holding the wrong kind of value"`},
 		{"SORT none", `*"0"`},
+	} {
+		if got := c.do(tt.line).String(); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.line, got, tt.want)
+		}
+	}
+}
+
+// TestSortOfANode: a node of a cluster refuses patterns of keys that it may not have, and looks up the others.
+func TestSortOfANode(t *testing.T) {
+	s, _ := newFake(t, "list l 3 1 2", "string {l}1 9", "string {l}2 8", "string {l}3 7", "string w1 9", "hash {l}h3 f=x")
+	s.Route = func(iter.Seq[[]byte]) error { return nil }
+	c := newCaller(t, s)
+	const by, get = `-"ERR BY option of SORT denied in Cluster mode."`, `-"ERR GET option of SORT denied in Cluster mode."`
+	for _, tt := range []struct{ line, want string }{
+		{"SORT l BY w*", by}, {"SORT_RO l BY w*->f", by}, {"SORT l BY {w}*", by}, {"SORT l BY {l*}", by}, {"SORT l BY *{l}", by}, {"SORT l BY {}{l}*", by}, {"SORT l BY l*", by},
+		{"SORT l BY nosort GET w*", get}, {"SORT_RO l GET # GET w*", get}, {"SORT l GET w", get}, {"SORT l GET #*", get}, {"SORT l BY {l}* GET {w}*->f", get},
+		{"SORT l BY {l}* GET #", `*3[$"3" $"2" $"1"]`}, {"SORT l GET {l}* GET {l}h*->f", `*6[$"9" $"-1" $"8" $"-1" $"7" $"x"]`},
+		{"SORT l BY w GET #", `*3[$"3" $"1" $"2"]`}, {"SORT l", `*3[$"1" $"2" $"3"]`},
 	} {
 		if got := c.do(tt.line).String(); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.line, got, tt.want)

@@ -1,10 +1,13 @@
 package command
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"kvferry/internal/shared/argument"
+	"kvferry/internal/shared/keyslot"
 	"kvferry/internal/shared/sorting"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
@@ -31,6 +34,9 @@ func sortOf(readOnly bool) func(*Call) error {
 		if o.Store != nil {
 			return errReadOnly
 		}
+		if err := c.denied(&o); err != nil {
+			return err
+		}
 		back := o.Unsorted() && o.Desc
 		elems := extsort.New(c.sortingFrom(back))
 		defer closeAll(&err, elems)
@@ -47,6 +53,23 @@ func sortOf(readOnly bool) func(*Call) error {
 		}
 		return c.replySorted(weighed, &o)
 	}
+}
+
+// denied refuses patterns of keys that other nodes of the cluster may have: here they would seem to be missing.
+func (c *Call) denied(o *sorting.Options) error {
+	elsewhere := func(pattern []byte) bool {
+		before, _, _ := bytes.Cut(pattern, []byte("*"))
+		tag := keyslot.Tag(before)
+		return len(tag) == len(before) || keyslot.Of(tag) != keyslot.Of(c.Args[1])
+	}
+	switch {
+	case c.Server.Route == nil:
+	case o.By != nil && !o.Unsorted() && elsewhere(o.By):
+		return argument.Refuse("ERR BY option of SORT denied in Cluster mode.")
+	case slices.ContainsFunc(o.Gets, func(get []byte) bool { return string(get) != "#" && elsewhere(get) }):
+		return argument.Refuse("ERR GET option of SORT denied in Cluster mode.")
+	}
+	return nil
 }
 
 // elements adds the elements of the key to s in their order; back turns it around, except for a set. The pass ends

@@ -1,6 +1,7 @@
 package keyspace_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"kvferry/record"
 	"kvferry/serve/command"
 	"kvferry/serve/keyspace"
+	"kvferry/serve/resp"
 )
 
 // put is a record to write: a type, a key and elements. A sorted set's members have their positions as scores.
@@ -156,6 +158,81 @@ func TestOpen(t *testing.T) {
 			if got := read(k, x.key, x.how); got != x.want {
 				t.Errorf("%s: %s %+v: %.100s, want %.100s", f.Name(), x.key, x.how, got, x.want)
 			}
+		}
+	}
+}
+
+// TestSelectedBySize: a lookup of an element sees a record exactly if a read of all of it does, although the elements
+// from its start on weigh too little, or little enough.
+func TestSelectedBySize(t *testing.T) {
+	const n = 600 // more than a page of a scan
+	for name, x := range map[string]struct {
+		sel      filter.Selection
+		selected bool
+	}{
+		"all":             {filter.Selection{}, true},
+		"enough elements": {filter.Selection{MinElements: 5}, true},
+		"enough bytes":    {filter.Selection{MinBytes: 2500}, true},
+		"few elements":    {filter.Selection{MinElements: n + 1}, false},
+		"many bytes":      {filter.Selection{MaxBytes: 2000}, false},
+	} {
+		for _, f := range []format.Format{blackwidow.New(), nemo.New()} {
+			k := open(t, f, &x.sel, nil, put(record.Hash, "h", some("f", n)...), put(record.List, "l", some("e", n)...), put(record.Set, "s", some("m", n)...))
+			if k.Seeks(record.Hash) != (name == "all") {
+				t.Errorf("%s: %s seeks fields: %t", name, f.Name(), k.Seeks(record.Hash))
+			}
+			for _, l := range []struct {
+				key  string
+				how  command.Reading
+				want string
+			}{
+				{"h", at(record.Hash, "f0599", 0, true), "hash f0599value of f0599"}, {"l", at(record.List, "", 598, true), "list e0598"},
+				{"s", at(record.Set, "m0598", 0, true), "set m0598"},
+			} {
+				if !x.selected {
+					l.want = "none"
+				}
+				all := read(k, l.key, command.Reading{Type: l.how.Type})
+				if got := read(k, l.key, l.how); got != l.want || (all != "none") != x.selected {
+					t.Errorf("%s: %s %s: %.100s, want %s; all of it: %.100s", name, f.Name(), l.key, got, l.want, all)
+				}
+			}
+			checkCommands(t, name+": "+f.Name(), k, x.selected)
+		}
+	}
+}
+
+// checkCommands compares the replies of commands that look an element up with those of commands that read all.
+func checkCommands(t *testing.T, name string, k *keyspace.Keyspace, selected bool) {
+	t.Helper()
+	s := &command.Server{Keys: k, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()}
+	s.Init()
+	defer s.Close()
+	c := &command.Client{Kill: func() {}, DB: s.Database(0)}
+	s.Clients.Add(c)
+	do := func(line string) string {
+		var out bytes.Buffer
+		w := resp.NewWriter(&out)
+		if _, err := s.Do(t.Context(), c, w, bytes.Fields([]byte(line))); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	for line, want := range map[string]string{"HGET h f0599": "value of f0599", "LINDEX l 598": "e0598", "LINDEX l -1": "e0599", "HGETALL h": "value of f0599"} {
+		if got := do(line); strings.Contains(got, want) != selected {
+			t.Errorf("%s: %s: %.100q", name, line, got)
+		}
+	}
+	cursor := strings.Split(do("HSCAN h 0"), "\r\n")[2]
+	if (cursor != "0") != selected {
+		t.Errorf("%s: a scan begins with cursor %s", name, cursor)
+	}
+	for range 2 { // the second call has no pass that waits, and looks its place up
+		if got := do("HSCAN h " + cursor); strings.Contains(got, "value of f0599") != selected || strings.Contains(got, "f0000") {
+			t.Errorf("%s: the scan goes on with %.100q", name, got)
 		}
 	}
 }

@@ -109,6 +109,65 @@ func TestSetHandsOutEveryRow(t *testing.T) {
 	}
 }
 
+// TestSeekRow: a key goes on at the first row at or after the one sought, whether it is in memory or not, and ends where
+// another begins.
+func TestSeekRow(t *testing.T) {
+	m := memstore.New().Dir("x")
+	for i := range 3 * batchLen {
+		m.Put("default", []byte(raw("a", fmt.Sprintf("%03d", i))), []byte("v"))
+	}
+	m.Put("default", []byte(raw("b", "0")), []byte("v"))
+	for _, x := range []struct {
+		at   []string
+		want string
+		left int
+	}{
+		{[]string{""}, "=000", 3 * batchLen},
+		{[]string{"005"}, "=005", 3*batchLen - 5},
+		{[]string{"0051"}, "=006", 3*batchLen - 6},
+		{[]string{"005", "003"}, "=005", 3*batchLen - 5}, // never back
+		{[]string{"150"}, "=150", 3*batchLen - 150},
+		{[]string{"005", "150", "191"}, "=191", 1},
+		{[]string{"192"}, "", 0},
+	} {
+		s, err := NewDirectory(m.Keyspaces()[0], testLayout()).Open(nil, nil, 4, func(class record.Class, key, _ []byte, _ record.Place) {
+			t.Errorf("%q: a stray %q, %v", x.at, key, class)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.SeekRow([]byte(raw("a", "7"))), s.Seek([]byte("a"))); err != nil { // without a key it has no effect
+			t.Fatal(err)
+		}
+		for _, at := range x.at {
+			if err := s.SeekRow([]byte(raw("a", at))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first, left := "", 0
+		for rest, _, ok, err := s.Next(); ok || err != nil; rest, _, ok, err = s.Next() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if left++; left == 1 {
+				first = string(rest)
+			}
+		}
+		if first != x.want || left != x.left {
+			t.Errorf("%q: %d rows from %q, want %d from %q", x.at, left, first, x.left, x.want)
+		}
+		if err := s.Seek([]byte("b")); err != nil {
+			t.Fatal(err)
+		}
+		if rest, _, ok, err := s.Next(); !ok || err != nil || string(rest) != "=0" {
+			t.Errorf("%q: the next key has %q, %v", x.at, rest, err)
+		}
+		if err := errors.Join(s.SeekRow([]byte("e")), s.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestEnded: the end of a key is known while the row behind it is in memory.
 func TestEnded(t *testing.T) {
 	m := memstore.New().Dir("x")

@@ -2,9 +2,13 @@ package versioned_test
 
 import (
 	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/syndtr/goleveldb/leveldb"
 
 	"kvferry/fixtures"
 	"kvferry/format"
@@ -87,6 +91,38 @@ func TestDeadKeys(t *testing.T) {
 			t.Error(err)
 		}
 		r.Close()
+	}
+}
+
+// TestDeadRows reads the deleted rows of a format that has no meta rows, but not those of a name that exists again.
+func TestDeadRows(t *testing.T) {
+	dir := t.TempDir()
+	db, err := leveldb.OpenFile(filepath.Join(dir, "data"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wrong []error
+	for _, name := range []string{"gone", "again"} {
+		for _, field := range []string{"a", "b"} {
+			row := ssdb.AppendFieldKey(nil, []byte(name), []byte(field))
+			wrong = append(wrong, db.Put(row, []byte("v"), nil), db.Delete(row, nil))
+		}
+	}
+	wrong = append(wrong, db.Put(ssdb.AppendFieldKey(nil, []byte("again"), []byte("c")), nil, nil), db.Close())
+	if err := errors.Join(wrong...); err != nil {
+		t.Fatal(err)
+	}
+	src := formattest.Open(t, ssdb.New(), dir, &format.OpenOptions{Store: rocks.Open, Kind: "leveldb"})
+	defer src.Close()
+	told := ""
+	r, err := src.(format.Undead).DeadRecords(t.Context(), "0", record.AllTypes, format.Span{}, &format.Env{Now: formattest.Now, TempDir: t.TempDir()},
+		func(key []byte, typ record.Type, _ string) { told += typ.String() + " " + string(key) + "," })
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := texts(record.Walk(r))
+	if err = errors.Join(err, r.Close()); err != nil || strings.Join(got, ",") != "hash gone: a=v/0 b=v/0" || told != "hash gone," {
+		t.Errorf("%q, told of %q: %v", got, told, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/pass/sorted"
 	"kvferry/internal/shared/versioned"
@@ -59,4 +60,18 @@ func heads(t *testing.T, r *record.Walker) (out []string) {
 		}
 		out = append(out, string(h.Key))
 	}
+}
+
+// TestSharedLookups: elements are looked up in keyspaces that types share, also those whose names have another form in
+// row keys.
+func TestSharedLookups(t *testing.T) {
+	f := kvrocks.New().(format.Served).For("kvrocks2.17")
+	o := fixtures.Options{DB: "0", Limits: f.Limits(), Types: record.RedisTypes, Expired: true}
+	dst := formattest.NewMemory(t, f).Create(t, format.CreateOptions{TempDir: t.TempDir(), Now: fixtures.Clock, DBs: []string{"0"}})
+	src := formattest.Fill(t, dst, 0, func(types record.TypeSet) record.Reader {
+		o := o
+		o.Types &= types
+		return fixtures.Records(0, 100, o)
+	})
+	formattest.CheckLookups(t, src, "0")
 }

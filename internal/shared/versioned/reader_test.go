@@ -195,6 +195,29 @@ func TestSpans(t *testing.T) {
 	})
 }
 
+// TestLookups: a lookup of an element goes on from there, in memory or not, and finds what a read of all finds.
+func TestLookups(t *testing.T) {
+	everywhere(t, func(t *testing.T, k kit) {
+		w := newWorld(t, k)
+		const n = 200 // several batches
+		for i := range uint64(n) {
+			name := fmt.Appendf(nil, "m%03d", i)
+			for _, typ := range []record.Type{record.Hash, record.Set} {
+				w.put(w.data(typ, "long", version, name, map[record.Type][]byte{record.Hash: name}[typ]))
+			}
+			w.put(w.data(record.List, "long", version, leUint64(left+1+i), name))
+			w.put(w.data(record.ZSet, "scored", version, name, leUint64(math.Float64bits(float64(i)))))
+			w.put(w.score("scored", version, float64(i), string(name)))
+		}
+		for typ, key := range map[record.Type]string{record.Hash: "long", record.Set: "long", record.List: "long", record.ZSet: "scored"} {
+			m := healthy(typ)
+			m.Count, m.Right = n, m.Left+n+1
+			w.put(w.meta(typ, key, m))
+		}
+		formattest.CheckLookups(t, src(w), "0")
+	})
+}
+
 // TestSource checks the properties of a source.
 func TestSource(t *testing.T) {
 	everywhere(t, func(t *testing.T, k kit) {
