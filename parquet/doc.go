@@ -7,7 +7,7 @@
 //
 // All files have the same columns, and a row for each element. A stream has rows of other kinds, too.
 //
-//	db               text    name of the database
+//	db               text    name of the database; bytes if it is not UTF-8
 //	key              bytes   of the record
 //	expire_at        time    of the record, in milliseconds; null: never
 //	kind             text    null, or see below

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/jsonl"
@@ -50,6 +51,7 @@ func (o *ExportOptions) rows() string {
 // Export writes a dataset. The directory appears when it is complete.
 type Export struct {
 	dir, temp string
+	box       string // holds temp, whose own permissions are then those of any directory
 	o         ExportOptions
 	full      int64 // size at which a file ends
 
@@ -72,15 +74,20 @@ func Create(dir string, o ExportOptions) (*Export, error) {
 		}
 		return nil, err
 	}
-	temp, err := disk.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".tmp-*")
+	dir = filepath.Clean(dir)
+	box, err := disk.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".tmp-*")
 	if err != nil {
 		return nil, err
 	}
-	return &Export{dir: dir, temp: temp, o: o, full: fileBytes}, nil
+	e := &Export{dir: dir, box: box, temp: filepath.Join(box, filepath.Base(dir)), o: o, full: fileBytes}
+	if err = disk.Mkdir(e.temp); err != nil {
+		return nil, errors.Join(err, e.Abort())
+	}
+	return e, nil
 }
 
 // Abort removes what was written.
-func (e *Export) Abort() error { return disk.RemoveAll(e.temp) }
+func (e *Export) Abort() error { return disk.RemoveAll(e.box) }
 
 // Replaced returns the number of values that were not UTF-8 and were changed.
 func (e *Export) Replaced() int64 { return e.replaced }
@@ -120,6 +127,9 @@ func (e *Export) Finish(found int) error {
 		return err
 	}
 	if err := disk.RenameNew(e.temp, e.dir); err != nil {
+		return err
+	}
+	if err := disk.Remove(e.box); err != nil {
 		return err
 	}
 	return disk.SyncPath(filepath.Dir(e.dir))
@@ -230,6 +240,9 @@ func (p *part) create() (*file, error) {
 	}
 	f.Stream()
 	cols := columnsOf(p.single(), p.text.mode != "")
+	if !utf8.ValidString(p.h.DB) {
+		cols[colDB].Kind = columns.Binary
+	}
 	if p.e.o.Keys != nil {
 		cols = auditColumns(cols)
 	}
@@ -241,7 +254,7 @@ func (p *part) create() (*file, error) {
 // wrote counts rows of the record.
 func (f *file) wrote(n int) error {
 	if f.group.Rows == 0 {
-		f.group.First = jsonl.Text(f.rows.h.Key)
+		f.group.First = jsonl.Text(f.rows.h.Key[:min(len(f.rows.h.Key), maxFirst)])
 	}
 	f.group.Rows += int64(n)
 	f.line.Rows += int64(n)

@@ -27,6 +27,9 @@ const version = 1
 // maxManifest limits the manifest that is read. A terabyte takes some megabytes.
 const maxManifest = 1 << 30
 
+// maxFirst is the length at which the first key of a row group is cut: the manifest has one for each.
+const maxFirst = 128
+
 // manifest lists the files of a dataset: a line for the dataset, one for each file and one for the end, whose sum is the
 // XXH3 of the lines before it.
 type manifest struct {
@@ -67,7 +70,7 @@ type fileLine struct {
 // groupLine is a row group.
 type groupLine struct {
 	Rows  int64      `json:"rows"`
-	First jsonl.Text `json:"first"` // key
+	First jsonl.Text `json:"first"` // key, or its first maxFirst bytes
 	End   int64      `json:"end"`   // offset; the next row group begins there
 	Sum   string     `json:"sum"`   // XXH3 of its bytes; those of the first begin with the file
 }
@@ -79,6 +82,14 @@ type end struct {
 	Replaced int64  `json:"replaced,omitempty"` // values that were not UTF-8
 	Errors   int    `json:"errors,omitempty"`   // findings of the dump
 	Sum      string `json:"sum"`
+}
+
+// below reports whether the first key is certainly below lo, or at it if that is wanted.
+func (g *groupLine) below(lo []byte, at bool) bool {
+	if len(g.First) >= maxFirst && bytes.HasPrefix(lo, []byte(g.First)) {
+		return false // the rest of the key is unknown
+	}
+	return string(g.First) < string(lo) || at && string(g.First) == string(lo)
 }
 
 func sumText(sum uint64) string { return fmt.Sprintf("%016x", sum) }
@@ -115,7 +126,10 @@ func (m *manifest) append(dst []byte) ([]byte, error) {
 		err = errors.Join(err, lines.Encode(&m.files[i]))
 	}
 	m.end.Sum = sumText(xxh3.Hash(out.Bytes()[len(dst):]))
-	err = errors.Join(err, lines.Encode(&m.end))
+	if err = errors.Join(err, lines.Encode(&m.end)); out.Len()-len(dst) > maxManifest {
+		err = errors.Join(err, fmt.Errorf("%s: more than %d bytes for %s: give the dump more --memory", ManifestName, maxManifest,
+			record.Plural(int64(len(m.files)), "file")))
+	}
 	return out.Bytes(), err
 }
 
@@ -154,6 +168,13 @@ func decodeManifest(b []byte) (*manifest, error) {
 			return nil, corrupt(at, "manifest", errors.New("checksum mismatch"))
 		}
 		at += len(line) + 1
+	}
+	var records, rows int64
+	for i := range m.files {
+		records, rows = records+m.files[i].Records, rows+m.files[i].Rows
+	}
+	if m.end.Sum != "" && (records != m.end.Records || rows != m.end.Rows) {
+		return nil, corrupt(len(b), "manifest", fmt.Errorf("%d records of %d rows, the end says %d of %d", records, rows, m.end.Records, m.end.Rows))
 	}
 	if m.end.Sum == "" || m.end.Files != len(m.files) {
 		return nil, corrupt(len(b), "manifest", fmt.Errorf("%d files, the end says %d", len(m.files), m.end.Files))

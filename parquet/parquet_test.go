@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/internal/testkit/formattest"
+	"kvferry/parquet/columns"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -185,15 +187,174 @@ func TestText(t *testing.T) {
 	if dir, err = export(t, 1<<20, TextLossy, r()); err != nil {
 		t.Fatal(err)
 	}
-	var told formattest.Findings
-	src := formattest.Open(t, New(), dir, &format.OpenOptions{Options: store.Options{Report: told.Report}})
-	if !strings.Contains(fmt.Sprint(told.Kinds()), FindReplacedText) {
-		t.Error(told.Kinds())
+	if _, err := New().Open(context.Background(), dir, &format.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "leave --text=lossy out") {
+		t.Errorf("keys were changed: %v", err)
 	}
-	line := src.(*source).m.files[0]
-	f, err := src.(*source).file(&line)
-	if err != nil || !f.Metadata().Schema[1+colKey].ConvertedType.Valid {
-		t.Errorf("%v, %v", f, err)
+	if f := footer(t, "0", TextLossy); !f.Metadata().Schema[1+colKey].ConvertedType.Valid {
+		t.Error("keys are not declared as text")
+	}
+}
+
+// made writes records in database 0 with few buffers, and returns the directory and its manifest.
+func made(t *testing.T, name string, o ExportOptions, write func(w *part)) (string, *manifest) {
+	t.Helper()
+	e, err := Create(name, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := e.Part(0, record.AllTypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(w.(*part))
+	if err := errors.Join(w.Close(), e.Finish(0)); err != nil {
+		t.Fatal(err)
+	}
+	m, err := readManifest(e.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.dir, m
+}
+
+// footer opens the only file of a dataset with a record of a database.
+func footer(t *testing.T, db, text string) *columns.File {
+	t.Helper()
+	dir, _ := made(t, filepath.Join(t.TempDir(), "out"), ExportOptions{Memory: 1, Text: text}, func(w *part) {
+		h := record.Header{DB: db, Type: record.Set, Key: []byte("é")}
+		if err := errors.Join(w.Begin(&h), w.Elements([]record.Element{{Name: []byte("m")}}), w.End()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	src := formattest.Open(t, New(), dir, &format.OpenOptions{}).(*source)
+	if dbs := src.Databases(); !slices.Equal(dbs, []string{db}) {
+		t.Errorf("%q", dbs)
+	}
+	f, err := src.file(&src.m.files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestDatabaseBytes checks that only a database whose name is UTF-8 is declared as text.
+func TestDatabaseBytes(t *testing.T) {
+	for db, text := range map[string]bool{"name": true, "\xff\x00": false} {
+		if e := footer(t, db, "").Metadata().Schema[1+colDB]; e.ConvertedType.Valid != text {
+			t.Errorf("%q: %+v", db, e)
+		}
+	}
+}
+
+// TestTarget checks the names and permissions of directories.
+func TestTarget(t *testing.T) {
+	parent := t.TempDir()
+	dir, _ := made(t, filepath.Join(parent, "out")+"/", ExportOptions{Memory: 1}, func(w *part) {
+		pumped(t, w, record.Header{Type: record.Set, Key: []byte("k")}, record.Element{Name: []byte("m")})
+	})
+	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 || dir != filepath.Join(parent, "out") {
+		t.Errorf("%s: %v, %v", dir, entries, err)
+	}
+	out, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in, err := os.Stat(filepath.Join(dir, "type=set")); err != nil || in.Mode() != out.Mode() {
+		t.Errorf("%v has %v, %v", out.Mode(), in, err)
+	}
+}
+
+// noise returns bytes that do not compress, a few of which fill a small row group.
+func noise(seed int) []byte {
+	b := make([]byte, 20<<10)
+	_, _ = rand.NewChaCha8([32]byte{byte(seed)}).Read(b)
+	return b
+}
+
+// TestCutFirst looks up long keys that begin alike, of which the manifest has a part only, in files and row groups.
+func TestCutFirst(t *testing.T) {
+	key := func(i int) []byte { return fmt.Appendf(nil, "%0200d", i) }
+	const n = 100
+	dir, m := made(t, filepath.Join(t.TempDir(), "out"), ExportOptions{Memory: 1}, func(w *part) {
+		w.e.full = 500 << 10
+		for i := range n {
+			pumped(t, w, record.Header{Type: record.String, Key: key(i)}, record.Element{Value: noise(i)})
+		}
+	})
+	groups := 0
+	for i := range m.files {
+		groups += len(m.files[i].Groups)
+		for _, g := range m.files[i].Groups {
+			if len(g.First) != maxFirst {
+				t.Errorf("%d bytes of a key", len(g.First))
+			}
+		}
+	}
+	if len(m.files) < 2 || groups < 10 {
+		t.Fatalf("%d files, %d row groups", len(m.files), groups)
+	}
+	src := formattest.Open(t, New(), dir, &format.OpenOptions{})
+	env := &format.Env{Now: fixtures.Clock}
+	count := func(s format.Span) (got int) {
+		r := formattest.RecordsOf(t, src, "0", record.AllTypes, s, env)
+		defer r.Close()
+		for {
+			if _, err := r.Next(); err == io.EOF {
+				return got
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			got++
+		}
+	}
+	for i := range n {
+		if got := count(format.KeySpan(key(i))); got != 1 {
+			t.Fatalf("key %d is there %d times", i, got)
+		}
+	}
+	if low, high := count(format.Span{Hi: key(n / 3)}), count(format.Span{Lo: key(n / 3)}); low != n/3 || high != n-n/3 {
+		t.Errorf("%d and %d records", low, high)
+	}
+}
+
+// TestFooterDamage checks that a finding names all row groups of a file whose footer is damaged.
+func TestFooterDamage(t *testing.T) {
+	dir, m := made(t, filepath.Join(t.TempDir(), "out"), ExportOptions{Memory: 1}, func(w *part) {
+		for i := range 40 {
+			pumped(t, w, record.Header{Type: record.String, Key: fmt.Appendf(nil, "%02d", i)}, record.Element{Value: noise(i)})
+		}
+	})
+	line := &m.files[0]
+	path := filepath.Join(dir, line.File)
+	b, err := os.ReadFile(path)
+	if err != nil || len(line.Groups) < 3 {
+		t.Fatal(len(line.Groups), err)
+	}
+	b[line.Tail+4] ^= 1
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	src := formattest.Open(t, New(), dir, &format.OpenOptions{Options: store.Options{Salvage: true}})
+	formattest.Sum(t, formattest.Records(t, src, "0", &format.Env{Now: fixtures.Clock, Ledger: new(record.Ledger),
+		Report: func(f record.Finding) { told = append(told, f.Detail) }}))
+	if want := fmt.Sprintf("rows of row groups 0 to %d are missing", len(line.Groups)-1); len(told) != 1 || !strings.Contains(told[0], want) {
+		t.Errorf("%q, want %s", told, want)
+	}
+}
+
+// TestManifestCounts checks that the end of a manifest has the sums of its files.
+func TestManifestCounts(t *testing.T) {
+	_, m := made(t, filepath.Join(t.TempDir(), "out"), ExportOptions{Memory: 1}, func(w *part) {
+		pumped(t, w, record.Header{Type: record.Set, Key: []byte("k")}, record.Element{Name: []byte("m")})
+	})
+	m.end.Records++
+	b, err := m.append(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeManifest(b); err == nil || !strings.Contains(err.Error(), "the end says 2 of 1") {
+		t.Error(err)
 	}
 }
 

@@ -29,6 +29,7 @@ type reader struct {
 	span  format.Span
 	lines []*fileLine // left, the first of which is open
 	line  *fileLine
+	from  int // row group that is read; those up to group are missing after an error
 	group int // next row group of the file
 	to    int
 	file  *columns.File
@@ -50,7 +51,7 @@ type reader struct {
 }
 
 func newReader(s *source, t table, lines []*fileLine, span format.Span, e *format.Env) record.Reader {
-	for len(lines) > 1 && string(lines[1].Groups[0].First) <= string(span.Lo) && span.Lo != nil { // no record is in two files
+	for len(lines) > 1 && span.Lo != nil && lines[1].Groups[0].below(span.Lo, true) { // no record is in two files
 		lines = lines[1:]
 	}
 	name := t.db + "/" + t.typ.String()
@@ -73,11 +74,12 @@ func (r *reader) nextGroup() error {
 		}
 		var err error
 		if r.file, err = r.s.file(r.line); err != nil {
-			r.group = r.to
+			r.from, r.group = r.group, r.to
 			return err
 		}
 	}
 	g := r.group
+	r.from = g
 	r.group++
 	return r.openGroup(g)
 }
@@ -540,8 +542,11 @@ func (r *reader) damage(err error) error {
 
 // missing describes the rows that are not read.
 func (r *reader) missing() string {
-	g := max(r.group-1, 0)
-	text := fmt.Sprintf("rows of row group %d are missing, with keys from %s", g, record.Quote([]byte(r.line.Groups[g].First)))
+	groups := fmt.Sprintf("row group %d", r.from)
+	if last := r.group - 1; last > r.from {
+		groups = fmt.Sprintf("row groups %d to %d", r.from, last)
+	}
+	text := fmt.Sprintf("rows of %s are missing, with keys from %s", groups, record.Quote([]byte(r.line.Groups[r.from].First)))
 	if r.group < len(r.line.Groups) {
 		text += " to " + record.Quote([]byte(r.line.Groups[r.group].First))
 	}

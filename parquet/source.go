@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -27,8 +26,6 @@ const (
 	FindUnlisted = "unlisted-file"
 	// FindIncomplete: the dump reported errors.
 	FindIncomplete = "incomplete-dump"
-	// FindReplacedText: the dump changed values that were not UTF-8.
-	FindReplacedText = "replaced-text"
 )
 
 // source is an open dataset.
@@ -67,6 +64,10 @@ func open(f format.Format, dir string, m *manifest, o *format.OpenOptions) (*sou
 	if m.head.Rows != rowsElements {
 		return nil, fmt.Errorf("%s: it has rows of %s only; leave --keys-only out to dump the values", dir, m.head.Rows)
 	}
+	if m.end.Replaced > 0 { // other keys, which may be equal and out of order
+		return nil, fmt.Errorf("%s: the dump replaced bytes in %s that are not UTF-8; leave --text=lossy out to dump the bytes",
+			dir, record.Plural(m.end.Replaced, "value"))
+	}
 	for i := range m.files {
 		line := &m.files[i]
 		t, err := record.ParseType(line.Type)
@@ -82,10 +83,6 @@ func open(f format.Format, dir string, m *manifest, o *format.OpenOptions) (*sou
 	}
 	if slices.SortFunc(s.dbs, record.CompareNames); len(s.dbs) == 0 {
 		s.dbs = []string{"0"}
-	}
-	if m.end.Replaced > 0 {
-		dataset.Report(o, record.Finding{Kind: FindReplacedText, Severity: record.Warning,
-			Detail: fmt.Sprintf("the dump changed %s that were not UTF-8 (--text=lossy)", record.Plural(m.end.Replaced, "value"))})
 	}
 	if m.end.Errors > 0 {
 		dataset.Report(o, record.Finding{Kind: FindIncomplete, Severity: record.Warning,
@@ -309,11 +306,11 @@ func (s *source) Close() error {
 func groupsOf(line *fileLine, span *format.Span) (from, to int) {
 	from, to = 0, len(line.Groups)
 	for i := range line.Groups {
-		first := []byte(line.Groups[i].First)
-		if span.Lo != nil && bytes.Compare(first, span.Lo) < 0 { // the group may end with such keys
+		g := &line.Groups[i]
+		if span.Lo != nil && g.below(span.Lo, false) { // the group may end with such keys
 			from = i
 		}
-		if span.Hi != nil && bytes.Compare(first, span.Hi) >= 0 {
+		if span.Hi != nil && string(g.First) >= string(span.Hi) {
 			to = i
 			break
 		}

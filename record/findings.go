@@ -69,7 +69,6 @@ var findingKinds = []FindingKind{
 	{FindRefusedRead, Warning, "files", "A read failed and succeeded when repeated: the disk or its connection is failing. Nothing is missing."},
 	{"unlisted-file", Error, "files", "The directory of a Parquet dataset has a file that its manifest does not list; kvferry does not read it."},
 	{"incomplete-dump", Warning, "files", "The dump that wrote a Parquet dataset reported errors (exit code 3): the data they concern is not in it."},
-	{"replaced-text", Warning, "files", "The dump that wrote a Parquet dataset replaced bytes that are not UTF-8 (--text=lossy)."},
 	{FindBeside, Note, "files", "A directory that the server keeps beside its data, such as a backup, a checkpoint or a log for replicas, holds a store; kvferry does not read it. It is a dataset of its own."},
 	{FindReplaced, Note, "files", "Another file took the place of an RDB or append-only file while kvferry read it, as BGSAVE and BGREWRITEAOF do. kvferry read the earlier file to its end."},
 	{FindStoreNotRead, Error, "files", "A directory below the source holds a store that the format does not use; kvferry does not read it. A warning for a directory that kvferry may not read and where the format has no stores."},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"kvferry/format"
@@ -254,6 +255,106 @@ func TestDumpFails(t *testing.T) {
 		o := &Options{Scan: scanOf(long), Encoder: &plain{}, KeysOnly: keys}
 		if err := New(io.Discard, o).Run(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("keys %v, cancelled: %v", keys, err)
+		}
+	}
+}
+
+// parts collects the keys of each part, and fails at one of them.
+type parts struct {
+	mu      sync.Mutex
+	keys    map[int][]string
+	closed  int
+	aborted int
+	refuse  int // number of a part, from 1
+	fail    int // the same
+}
+
+func (p *parts) Part(n int, _ record.TypeSet) (record.Writer, error) {
+	if n+1 == p.refuse {
+		return nil, errUnwilling
+	}
+	return &partWriter{p, n}, nil
+}
+
+type partWriter struct {
+	*parts
+	n int
+}
+
+func (w *partWriter) Write(b *record.Batch) error {
+	if w.n+1 == w.fail {
+		return errUnwilling
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range b.Records {
+		if b.Ends(i) {
+			w.keys[w.n] = append(w.keys[w.n], string(b.Records[i].Key))
+		}
+	}
+	return nil
+}
+
+func (w *partWriter) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed++
+	return nil
+}
+
+func (w *partWriter) Abort() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.aborted++
+}
+
+// TestExport writes a source in parts that are numbered in key order, and ends at the first error, with or without a
+// bound on memory.
+func TestExport(t *testing.T) {
+	source := func() *fake.Source {
+		src := fake.New(fake.Rec(record.Set, "a", fake.Member("1")), fake.Rec(record.Set, "g", fake.Member("2")), fake.Rec(record.Set, "p", fake.Member("3")))
+		src.Bytes, src.Only = 3*leastBytes, record.Of(record.Set)
+		src.Spans = []format.Span{{Hi: []byte("g")}, {Lo: []byte("g"), Hi: []byte("p")}, {Lo: []byte("p")}}
+		return src
+	}
+	boom := errors.New("boom")
+	var cancel context.CancelFunc
+	for name, c := range map[string]struct {
+		to     *parts
+		change func(src *fake.Source, s *inspect.Scan)
+		want   error
+	}{
+		"all":     {&parts{}, func(*fake.Source, *inspect.Scan) {}, nil},
+		"memory":  {&parts{}, func(_ *fake.Source, s *inspect.Scan) { s.Workers, s.Memory = 9, 2*workerBytes }, nil},
+		"refused": {&parts{refuse: 2}, func(*fake.Source, *inspect.Scan) {}, errUnwilling},
+		"written": {&parts{fail: 2}, func(*fake.Source, *inspect.Scan) {}, errUnwilling},
+		"read": {&parts{}, func(src *fake.Source, _ *inspect.Scan) {
+			src.Fail = func(*record.Header, *format.Env) error { return boom }
+		}, boom},
+		"database": {&parts{}, func(_ *fake.Source, s *inspect.Scan) {
+			s.Selection = &filter.Selection{Filter: filter.Filter{DBs: []string{"9"}}}
+		}, new(filter.NoDatabaseError)},
+		"cancelled": {&parts{}, func(src *fake.Source, _ *inspect.Scan) {
+			src.Fail = func(*record.Header, *format.Env) error { cancel(); return nil }
+		}, context.Canceled},
+	} {
+		src := source()
+		s := scanOf(src)
+		s.Workers, s.TempDir = 1, t.TempDir()
+		c.change(src, s)
+		c.to.keys = map[int][]string{}
+		var ctx context.Context
+		ctx, cancel = context.WithCancel(context.Background())
+		n, err := Export(ctx, s, c.to)
+		cancel()
+		if none := (*filter.NoDatabaseError)(nil); !errors.Is(err, c.want) && !(errors.As(c.want, &none) && errors.As(err, &none)) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		if got := fmt.Sprint(c.to.keys); c.want == nil && (got != "map[0:[a] 1:[g] 2:[p]]" || n != 3 || c.to.closed != 3 || c.to.aborted > 0) {
+			t.Errorf("%s: %d records, %s, %+v", name, n, got, c.to)
+		}
+		if inside := name == "written" || name == "read"; inside && c.to.aborted == 0 {
+			t.Errorf("%s: no part was aborted", name)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 
 	"kvferry/record"
 )
@@ -337,6 +339,134 @@ func TestLies(t *testing.T) {
 		if _, err := f.CheckColumn(0, 1); err == nil {
 			t.Error(name)
 		}
+	}
+}
+
+// forged is a page of 40 rows of a column, whose counts and bytes are what a test says.
+type forged struct {
+	leaf         int
+	values       int32
+	nulls        int32
+	encoding     format.Encoding
+	levels, data []byte
+	codec        format.CompressionCodec
+	raw          int // bytes of data; 0: as many as there are
+	dictionary   bool
+	first        bool // of version 1
+	aside        int64
+}
+
+// page returns the bytes of the page.
+func (p *forged) page(t *testing.T) []byte {
+	t.Helper()
+	h := format.PageHeader{Type: format.DataPageV2, CompressedPageSize: int32(len(p.levels) + len(p.data)),
+		UncompressedPageSize: int32(len(p.levels) + max(p.raw, len(p.data)))}
+	switch {
+	case p.dictionary:
+		h.Type = format.DictionaryPage
+		h.DictionaryPageHeader.Valid, h.DictionaryPageHeader.V = true, format.DictionaryPageHeader{Encoding: p.encoding}
+	case p.first:
+		h.Type = format.DataPage
+		h.DataPageHeader.Valid, h.DataPageHeader.V = true, format.DataPageHeader{NumValues: p.values, Encoding: p.encoding}
+	default:
+		h.DataPageHeaderV2.Valid = true
+		h.DataPageHeaderV2.V = format.DataPageHeaderV2{NumValues: p.values, NumNulls: p.nulls, NumRows: p.values, Encoding: p.encoding,
+			DefinitionLevelsByteLength: int32(len(p.levels))}
+	}
+	b, err := thrift.Marshal(new(thrift.CompactProtocol), &h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(append(b, p.levels...), p.data...)
+}
+
+// TestForgedPages checks counts within pages, by which the library allocates: each is refused before it decodes the page.
+func TestForgedPages(t *testing.T) {
+	uv := binary.AppendUvarint
+	all := []byte{80, 1} // 40 rows with values
+	packed := []byte{11, 255, 255, 255, 255, 255}
+	x := bytes.Repeat([]byte{1}, 320)
+	frame, err := encode(nil, x, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound := func(e format.Encoding, leaf int, data ...byte) forged {
+		return forged{leaf: leaf, values: 40, encoding: e, levels: all, data: data}
+	}
+	change := func(p forged, f func(p *forged)) forged { f(&p); return p }
+	ids := sound(format.RLEDictionary, 2, 1, 80, 0)
+	delta := sound(format.DeltaBinaryPacked, 3, append(uv(uv([]byte{128, 1}, 4), 40), 0, 0, 0, 0, 0, 0)...)
+	zstd := change(sound(format.Plain, 4, frame...), func(p *forged) { p.codec, p.raw = format.Zstd, len(x) })
+	for name, c := range map[string]struct {
+		page forged
+		want string
+	}{
+		"ids":        {ids, ""},
+		"packed":     {change(ids, func(p *forged) { p.levels, p.data = packed, append([]byte{1}, packed...) }), ""},
+		"delta":      {delta, ""},
+		"plain":      {sound(format.Plain, 4, x...), ""},
+		"frame":      {zstd, ""},
+		"levels":     {change(ids, func(p *forged) { p.levels = append(uv(nil, 1<<31), 1) }), "a run of 1073741824 values, 40 are left"},
+		"two levels": {change(ids, func(p *forged) { p.levels = []byte{80, 1, 2, 1} }), "a run of 1 values, 0 are left"},
+		"no levels":  {change(ids, func(p *forged) { p.levels = nil }), "levels of 0 bytes"},
+		"many packs": {change(ids, func(p *forged) { p.data = append([]byte{0}, uv(nil, 1<<32|1)...) }), "a run of "},
+		"many ids":   {change(ids, func(p *forged) { p.data = append(uv([]byte{1}, 1<<32), 0) }), "a run of 2147483648 values"},
+		"wide ids":   {change(ids, func(p *forged) { p.data = []byte{33, 80, 0} }), "33 bits"},
+		"short ids":  {change(ids, func(p *forged) { p.data = []byte{1, 11, 0} }), record.ErrShort.Error()},
+		"no run":     {change(ids, func(p *forged) { p.data = []byte{1, 0x80} }), record.ErrShort.Error()},
+		"many": {change(delta, func(p *forged) {
+			p.data = append(uv(uv([]byte{128, 1}, 4), 1<<30), 0, 0)
+		}), "1073741824 differences of 40 values"},
+		"short":      {change(delta, func(p *forged) { p.data = []byte{128} }), record.ErrShort.Error()},
+		"text":       {change(delta, func(p *forged) { p.leaf = 2 }), "differences of BYTE_ARRAY"},
+		"nulls":      {change(ids, func(p *forged) { p.nulls = -1 << 31 }), "nulls in 40 rows"},
+		"values":     {change(ids, func(p *forged) { p.values = 41 }), "41 values, 40 are left"},
+		"encoding":   {sound(format.DeltaLengthByteArray, 2, 0), "DELTA_LENGTH_BYTE_ARRAY"},
+		"dictionary": {change(ids, func(p *forged) { p.dictionary = true }), "RLE_DICTIONARY"},
+		"version 1":  {change(ids, func(p *forged) { p.first = true }), "DATA_PAGE"},
+		"frames":     {change(zstd, func(p *forged) { p.data = append(bytes.Clone(frame), frame...) }), "a compressed frame of"},
+		"half":       {change(zstd, func(p *forged) { p.data = frame[:len(frame)-2] }), ""},
+		"aside":      {change(ids, func(p *forged) { p.aside = 1 }), "no page begins at"},
+	} {
+		tab := build(t, 3, 40, 1<<30)
+		b := append(bytes.Clone(tab.file), c.page.page(t)...)
+		f, err := Open(bytes.NewReader(tab.file), int64(len(tab.file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.r = bytes.NewReader(b)
+		m := &f.Metadata().RowGroups[0].Columns[c.page.leaf].MetaData
+		off := int64(len(tab.file))
+		m.DataPageOffset, m.DictionaryPageOffset, m.TotalCompressedSize, m.Codec = off, 0, int64(len(b))-off, c.page.codec
+		if c.page.aside > 0 {
+			m.DataPageOffset, m.DictionaryPageOffset = off+c.page.aside, off
+		}
+		_, err = f.CheckColumn(0, c.page.leaf)
+		if failed := err != nil; failed != (c.want != "" || name == "half") || failed && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestForgedIndex checks that an offset index leads to pages only.
+func TestForgedIndex(t *testing.T) {
+	tab := build(t, 3, 40, 1<<30)
+	f, err := Open(bytes.NewReader(tab.file), int64(len(tab.file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &f.Metadata().RowGroups[0].Columns[4]
+	b, err := thrift.Marshal(new(thrift.CompactProtocol), &format.OffsetIndex{PageLocations: []format.PageLocation{{Offset: c.MetaData.DataPageOffset + 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.r = bytes.NewReader(append(bytes.Clone(tab.file), b...))
+	c.OffsetIndexOffset, c.OffsetIndexLength = int64(len(tab.file)), int32(len(b))
+	var r Reader
+	r.Open(f, 0, 4)
+	defer r.Close()
+	if err := r.SeekRow(1); err == nil || !strings.Contains(err.Error(), "no page begins at") {
+		t.Error(err)
 	}
 }
 

@@ -20,20 +20,21 @@ const (
 	safeRatio = 64
 	maxWindow = 128 << 20
 	// maxPageValues bounds the values of a page: a run of equal ones takes few bytes.
-	maxPageValues = 1 << 24
+	maxPageValues = maxGroupRows
 )
 
-// CheckColumn checks the page headers of a column in a row group. The library allocates by the numbers in them, so they must not
-// promise more than the file holds. It reports whether all values are null.
+// CheckColumn checks the pages of a column in a row group. The library allocates by the numbers in their headers and data, so
+// they must not promise more than the file holds. It reports whether all values are null.
 func (f *File) CheckColumn(group, leaf int) (null bool, err error) {
 	g := &f.Metadata().RowGroups[group]
 	c := &g.Columns[leaf].MetaData
-	p := pages{f: f, c: c, left: c.NumValues}
+	p := pages{f: f, c: c, left: c.NumValues, optional: f.Root().Columns()[leaf].Optional()}
 	if c.NumValues != g.NumRows {
 		return false, corrupt(firstPage(c), "column "+f.name(leaf), fmt.Errorf("%d values in %d rows", c.NumValues, g.NumRows))
 	}
-	off := firstPage(c)
+	off, data := firstPage(c), false
 	for end := off + c.TotalCompressedSize; off < end; {
+		data = data || off == c.DataPageOffset
 		size, err := p.page(off, end)
 		if err != nil {
 			return false, corrupt(off, "page of "+f.name(leaf), err)
@@ -43,7 +44,25 @@ func (f *File) CheckColumn(group, leaf int) (null bool, err error) {
 	if p.left != 0 {
 		return false, corrupt(off, "column "+f.name(leaf), fmt.Errorf("%d values are missing", p.left))
 	}
+	if !data && c.NumValues > 0 {
+		return false, corrupt(off, "column "+f.name(leaf), fmt.Errorf("no page begins at %d", c.DataPageOffset))
+	}
 	return p.nulls == c.NumValues, nil
+}
+
+// starts returns where pages begin.
+func (f *File) starts(c *format.ColumnMetaData) (out map[int64]bool, err error) {
+	p, out := pages{f: f, c: c}, map[int64]bool{}
+	off := firstPage(c)
+	for end := off + c.TotalCompressedSize; off < end; {
+		h, n, err := p.header(off, end)
+		if err != nil {
+			return nil, err
+		}
+		out[off] = true
+		off += n + max(int64(h.CompressedPageSize), 0)
+	}
+	return out, nil
 }
 
 func (f *File) name(leaf int) string { return f.Schema().Columns()[leaf][0] }
@@ -55,6 +74,8 @@ type pages struct {
 	left  int64 // values
 	nulls int64
 	head  []byte
+
+	optional bool
 }
 
 // page checks the page at an offset and returns its size.
@@ -67,31 +88,43 @@ func (p *pages) page(off, end int64) (int64, error) {
 	if packed < 0 || packed > end-off-n || raw < 0 {
 		return 0, fmt.Errorf("%d bytes, %d in all, %d are left: %w", packed, raw, end-off-n, record.ErrShort)
 	}
-	levels, plain := int64(0), p.c.Codec == format.Uncompressed
-	values := int64(-1)
+	plain := p.c.Codec == format.Uncompressed
 	switch {
-	case h.Type == format.DataPage && h.DataPageHeader.Valid:
-		values = int64(h.DataPageHeader.V.NumValues)
 	case h.Type == format.DataPageV2 && h.DataPageHeaderV2.Valid:
-		v := &h.DataPageHeaderV2.V
-		levels = int64(v.DefinitionLevelsByteLength) + int64(v.RepetitionLevelsByteLength)
-		if levels < 0 || levels > packed || levels > raw {
-			return 0, record.ErrShort
-		}
-		plain = plain || v.IsCompressed.Valid && !v.IsCompressed.V
-		values = int64(v.NumValues)
-		p.nulls += int64(v.NumNulls)
+		return n + packed, p.data(off+n, packed, raw, plain, &h.DataPageHeaderV2.V)
 	case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid:
-		if v := int64(h.DictionaryPageHeader.V.NumValues); v < 0 || v > raw {
+		d := &h.DictionaryPageHeader.V
+		if v := int64(d.NumValues); v < 0 || v > raw {
 			return 0, fmt.Errorf("%d values in a dictionary of %d bytes", v, raw)
+		}
+		if d.Encoding != format.Plain && d.Encoding != format.PlainDictionary {
+			return 0, record.Unknown(record.NoOffset, "encoding", d.Encoding.String())
 		}
 		return n + packed, p.size(off+n, packed, raw, plain)
 	}
-	if values < 0 || values > min(p.left, maxPageValues) {
-		return 0, fmt.Errorf("%s of %d values, %d are left", h.Type, values, p.left)
+	return 0, record.Unknown(record.NoOffset, "page", h.Type.String()) // those of version 1 hide their levels
+}
+
+// data checks a page of values.
+func (p *pages) data(off, packed, raw int64, plain bool, h *format.DataPageHeaderV2) error {
+	if values := int64(h.NumValues); values < 0 || values > min(p.left, maxPageValues) {
+		return fmt.Errorf("%d values, %d are left", values, p.left)
 	}
-	p.left -= values
-	return n + packed, p.size(off+n+levels, packed-levels, raw-levels, plain)
+	p.left -= int64(h.NumValues)
+	p.nulls += int64(h.NumNulls)
+	levels := int64(h.DefinitionLevelsByteLength)
+	if levels > min(packed, raw) {
+		return record.ErrShort
+	}
+	plain = plain || h.IsCompressed.Valid && !h.IsCompressed.V
+	err := p.levels(off, h)
+	if err == nil {
+		err = p.size(off+levels, packed-levels, raw-levels, plain)
+	}
+	if err == nil {
+		err = p.values(off+levels, packed-levels, plain, h)
+	}
+	return err
 }
 
 // header reads the header of a page and returns its length.
@@ -138,7 +171,7 @@ func (p *pages) size(off, packed, raw int64, plain bool) error {
 		return fmt.Errorf("%d bytes, want %d", h.FrameContentSize, raw)
 	}
 	if h.HasFCS && !h.Skippable && raw <= max(smallPage, safeRatio*packed) {
-		return nil
+		return p.oneFrame(off, packed, &h)
 	}
 	z, err := zstd.NewReader(io.NewSectionReader(p.f.r, off, packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {

@@ -195,7 +195,16 @@ func (r *Reader) index() error {
 	if _, err := checkStruct(b); err != nil {
 		return err
 	}
-	_, err := r.chunk.OffsetIndexFrom(r.f.r)
+	index, err := r.chunk.OffsetIndexFrom(r.f.r)
+	if err != nil {
+		return err
+	}
+	starts, err := r.f.starts(&c.MetaData)
+	for i := 0; err == nil && i < index.NumPages(); i++ {
+		if !starts[index.Offset(i)] {
+			err = fmt.Errorf("no page begins at %d", index.Offset(i))
+		}
+	}
 	return err
 }
 

@@ -3,11 +3,13 @@ package command
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"kvferry/inspect/dump"
 	"kvferry/inspect/redismem"
+	"kvferry/internal/sys/disk"
 	"kvferry/parquet"
 	"kvferry/record"
 )
@@ -22,6 +24,10 @@ func (f *dumpFlags) validateParquet() error {
 		return usagef("--format parquet writes a directory: name a new one with -o")
 	case f.raw || f.dead || f.limit > 0 || f.encode == "base64" || len(f.keyspaces) > 0:
 		return usagef("--raw, --dead, --limit, --keyspace and --encode base64 do not go together with --format parquet")
+	}
+	f.output = filepath.Clean(f.output)
+	if _, err := disk.Lstat(f.output); err == nil {
+		return usagef("-o %s: it exists; --format parquet makes a new directory: name another", f.output)
 	}
 	return nil
 }

@@ -192,7 +192,6 @@ var notPlanted = map[string]string{
 	keydbflash.FindUnclean:    "TestForged of keydbflash",
 	parquet.FindUnlisted:      "TestDirectory of parquet",
 	parquet.FindIncomplete:    "the same",
-	parquet.FindReplacedText:  "TestText of parquet",
 	live.FindScanned:          "a server of other rights; TestSourceForbidden of redis/live",
 	live.FindFunctions:        "the same",
 	live.FindLibraryDiffers:   "a cluster; TestSourceCluster of redis/live",

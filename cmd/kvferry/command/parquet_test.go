@@ -79,6 +79,23 @@ func TestParquetConverts(t *testing.T) {
 	}
 }
 
+// TestParquetOutput checks that a directory that exists is refused before the source is read, that a name may end in a
+// slash, and that a dump with replaced bytes is no source.
+func TestParquetOutput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	src := filepath.Join("..", "..", "..", "fixtures", "golden", "rdb-v90-basic.rdb.gz")
+	r := kvferry(t, "dump", "--format", "parquet", "-o", dir, src)
+	if want := "-o " + dir + ": it exists; --format parquet makes a new directory"; r.code != ExitUsage || !strings.Contains(r.stderr, want) {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	to := filepath.Join(dir, "out")
+	ok(t, "dump", "--format", "parquet", "--text=lossy", "-o", to+"/", src)
+	if r := kvferry(t, "fingerprint", "parquet:"+to); r.code == ExitOK || !strings.Contains(r.stderr, "leave --text=lossy out") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+}
+
 // treeOf returns the names and the contents of a dataset's files.
 func treeOf(t *testing.T, dir string) (all string) {
 	t.Helper()

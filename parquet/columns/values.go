@@ -1,0 +1,137 @@
+package columns
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"kvferry/record"
+)
+
+// decoder decompresses pages whose size is known to be right.
+var decoder = sync.OnceValue(func() *zstd.Decoder {
+	z, err := zstd.NewReader(nil, zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		panic(err) // an option is wrong
+	}
+	return z
+})
+
+// levels checks the definition levels of a page. Columns are not nested, so they are 0 or 1.
+func (p *pages) levels(off int64, h *format.DataPageHeaderV2) error {
+	n := int64(h.DefinitionLevelsByteLength)
+	switch {
+	case h.RepetitionLevelsByteLength != 0 || n < 0:
+		return fmt.Errorf("levels of %d and %d bytes", h.RepetitionLevelsByteLength, n)
+	case h.NumNulls < 0 || h.NumNulls > h.NumValues:
+		return fmt.Errorf("%d nulls in %d rows", h.NumNulls, h.NumValues)
+	case n == 0 && p.optional && h.NumValues > 0 || n > 0 && !p.optional:
+		return fmt.Errorf("definition levels of %d bytes", n)
+	}
+	b := make([]byte, n)
+	if err := readAt(p.f.r, b, off); err != nil {
+		return err
+	}
+	return checkRuns(b, 1, int64(h.NumValues))
+}
+
+// values checks the counts within a page's data, which the library allocates by.
+func (p *pages) values(off, packed int64, plain bool, h *format.DataPageHeaderV2) error {
+	n := int64(h.NumValues - h.NumNulls)
+	switch h.Encoding {
+	case format.Plain:
+		return nil
+	case format.RLEDictionary, format.PlainDictionary, format.DeltaBinaryPacked:
+	default:
+		return record.Unknown(record.NoOffset, "encoding", h.Encoding.String())
+	}
+	b := make([]byte, packed)
+	err := readAt(p.f.r, b, off)
+	if err == nil && !plain {
+		b, err = decoder().DecodeAll(b, nil)
+	}
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	if h.Encoding == format.DeltaBinaryPacked {
+		return p.delta(b, n)
+	}
+	return checkRuns(b[1:], int64(b[0]), n)
+}
+
+// delta checks the number of values in a page of differences: after the sizes of a block and of its parts.
+func (p *pages) delta(b []byte, values int64) error {
+	if parquet.Kind(p.c.Type) != parquet.Int64 {
+		return record.Unknown(record.NoOffset, "encoding", "differences of "+p.c.Type.String())
+	}
+	var u uint64
+	for range 3 {
+		n := 0
+		if u, n = binary.Uvarint(b); n <= 0 {
+			return record.ErrShort
+		}
+		b = b[n:]
+	}
+	if u > uint64(values) {
+		return fmt.Errorf("%d differences of %d values", u, values)
+	}
+	return nil
+}
+
+// checkRuns checks that runs of values with so many bits are no more than values, of which the last run may have up to
+// 7 too many. A run is one value with a count, or packs of 8 values.
+func checkRuns(b []byte, width, values int64) error {
+	if width > 32 {
+		return fmt.Errorf("values of %d bits", width)
+	}
+	left := (values + 7) / 8 * 8
+	for len(b) > 0 {
+		head, n := binary.Uvarint(b)
+		if n <= 0 {
+			return record.ErrShort
+		}
+		b = b[n:]
+		count, size := head>>1, (width+7)/8
+		if head&1 == 1 && count <= maxPageValues {
+			count, size = count*8, int64(count)*width
+		}
+		if count > uint64(left) {
+			return fmt.Errorf("a run of %d values, %d are left", count, left)
+		}
+		if left -= int64(count); size > int64(len(b)) {
+			return record.ErrShort
+		}
+		b = b[size:]
+	}
+	return nil
+}
+
+// oneFrame checks that a frame ends with the page: the library would decompress others after it.
+func (p *pages) oneFrame(off, size int64, h *zstd.Header) error {
+	at := int64(h.HeaderSize)
+	for last := false; !last; {
+		var b [4]byte
+		if size-at < 3 {
+			return record.ErrShort
+		}
+		if err := readAt(p.f.r, b[:3], off+at); err != nil {
+			return err
+		}
+		block := binary.LittleEndian.Uint32(b[:])
+		last = block&1 == 1
+		if at += 3 + int64(block>>3); block>>1&3 == 1 { // one byte, repeated
+			at += 1 - int64(block>>3)
+		}
+	}
+	if h.HasCheckSum {
+		at += 4
+	}
+	if at != size {
+		return fmt.Errorf("a compressed frame of %d bytes in %d", at, size)
+	}
+	return nil
+}
