@@ -28,7 +28,7 @@ var NoStores = &Driver{
 // Place is the parsed location of a source. The source has not been accessed yet.
 type Place struct {
 	Location
-	Given string        // the location as given
+	Given string        // the location as given, without the secrets of a URL
 	named format.Format // nil: detect the format
 }
 
@@ -39,7 +39,7 @@ func (p *Place) Remote() bool { return p.named != nil && p.named.Limits().Place 
 type Found struct {
 	// Location contains the detected format and store.
 	Location Location
-	Given    string // the location as given
+	Given    string // the location as given, without the secrets of a URL
 	Format   format.Format
 	Driver   *Driver
 	Evidence *format.Evidence
@@ -57,12 +57,12 @@ func (c *Catalog) Source(given string) (*Place, error) {
 	}
 	if object.IsAddress(loc.Path) {
 		if c.Objects == nil {
-			return nil, format.Usagef("%s: an object store cannot be read here: download it first", escape.Text(loc.Path))
+			return nil, format.Usagef("%s: an object store cannot be read here: download it first", escape.Text(object.Shown(loc.Path)))
 		}
 		if loc.Path, err = c.Objects(loc.Path); err != nil {
 			return nil, format.Usagef("%w", err)
 		}
-		given = loc.Path // without the secrets of a URL
+		given = object.Shown(given)
 	}
 	if named != nil && named.Limits().NoSource != "" {
 		return nil, format.Usagef("%s: %s", escape.Text(loc.Path), named.Limits().NoSource)

@@ -17,6 +17,7 @@ func (c *Catalog) Target(given string) (convert.Output, error) {
 	if err != nil {
 		return convert.Output{}, format.Usagef("%w", err)
 	}
+	given = object.Shown(given)
 	if loc.Format == "" {
 		return convert.Output{}, format.Usagef("target %s: name its format, such as blackwidow:%s", given, given)
 	}

@@ -52,7 +52,9 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	root.SetIn(a.Stdin)
 	root.SetOut(out)
 	root.SetErr(said)
-	err := out.failed(root.ExecuteContext(context.WithValue(ctx, wordsKey{}, args)))
+	current := &run{words: args}
+	defer current.unmount()
+	err := out.failed(root.ExecuteContext(context.WithValue(ctx, runKey{}, current)))
 	code, name := ExitCode(err), "kvferry:"
 	if said.colored() {
 		name = paint.Error(name)
@@ -72,14 +74,16 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	return code
 }
 
-// wordsKey is the key of the command line in a command's context.
-type wordsKey struct{}
-
-// givenWords returns the command line, without the name of the program.
-func givenWords(ctx context.Context) []string {
-	words, _ := ctx.Value(wordsKey{}).([]string)
-	return words
+// run is a run of a command.
+type run struct {
+	words []string // the command line, without the name of the program
+	mounts
 }
+
+// runKey is the key of the run in a command's context.
+type runKey struct{}
+
+func runOf(ctx context.Context) *run { return ctx.Value(runKey{}).(*run) }
 
 // oneLine joins errors into one line and drops repeats, such as the same error from a write and the flush after it.
 // Names in the text are escaped: they can contain any bytes.

@@ -12,6 +12,7 @@ import (
 	"kvferry/inspect/compare"
 	"kvferry/inspect/render"
 	"kvferry/internal/pass/progress"
+	"kvferry/internal/sys/object"
 	"kvferry/internal/text/patch"
 	"kvferry/redis/live"
 )
@@ -123,7 +124,7 @@ func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (er
 	differ := f.compare
 	if f.format == "patch" && live.IsAddress(locB) {
 		differ = func(ctx context.Context, a, b *Dataset, w io.Writer) (*compare.Result, error) {
-			return f.patch(ctx, a, b, w, patch.Head{From: locA, To: locB, NowMS: da.Scan.Now.UnixMilli()})
+			return f.patch(ctx, a, b, w, patch.Head{From: object.Shown(locA), To: locB, NowMS: da.Scan.Now.UnixMilli()})
 		}
 	}
 	err = toOutput(cmd, f.output, func(w io.Writer) error {

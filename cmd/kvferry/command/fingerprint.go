@@ -14,6 +14,7 @@ import (
 	"kvferry/inspect/compare"
 	"kvferry/inspect/render"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/sys/object"
 	"kvferry/internal/text/paint"
 )
 
@@ -146,7 +147,7 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	if text := takenText(with); text != "" {
 		both = ", both with " + text
 	}
-	fmt.Fprintf(paint.Report(cmd.OutOrStdout()), "%s: %s %s%s\n", location, verdict, f.check, both)
+	fmt.Fprintf(paint.Report(cmd.OutOrStdout()), "%s: %s %s%s\n", object.Shown(location), verdict, f.check, both)
 	if len(diffs) == 0 {
 		d.tellNone(cmd.ErrOrStderr(), got.Records())
 		return notes.verdict()

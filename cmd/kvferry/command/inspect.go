@@ -10,6 +10,7 @@ import (
 	"kvferry/inspect/keyshape"
 	"kvferry/inspect/render"
 	"kvferry/inspect/stats"
+	"kvferry/internal/sys/object"
 )
 
 const inspectHelp = `Show what is in a dataset, in one pass: records, elements and bytes by database and type, expiry, size
@@ -119,7 +120,7 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 	show.start(d.Scan, readSteps)
 	var counted *stats.Result
 	err = d.ordered(cmd.Context(), func() (err error) {
-		counted, err = stats.Collect(cmd.Context(), &stats.Options{Scan: *d.Scan, Location: location, Stores: d.Stores, Top: f.top,
+		counted, err = stats.Collect(cmd.Context(), &stats.Options{Scan: *d.Scan, Location: object.Shown(location), Stores: d.Stores, Top: f.top,
 			Delimiter: string(f.delimiter), Depth: f.depth,
 			Redis: f.redis || d.Opened.Source.Format().Limits().Place.IsRedis()})
 		return err
@@ -130,7 +131,7 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 		return f.read.hint(err)
 	}
 	if f.html != "" {
-		if err := toOutput(cmd, f.html, func(w io.Writer) error { return render.HTML(w, location, a.Build.String(), counted) }); err != nil {
+		if err := toOutput(cmd, f.html, func(w io.Writer) error { return render.HTML(w, object.Shown(location), a.Build.String(), counted) }); err != nil {
 			return err
 		}
 	}
@@ -139,7 +140,9 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 	case "json":
 		print = render.StatsJSON
 	case "html":
-		print = func(w io.Writer, s *stats.Result) error { return render.HTML(w, location, a.Build.String(), s) }
+		print = func(w io.Writer, s *stats.Result) error {
+			return render.HTML(w, object.Shown(location), a.Build.String(), s)
+		}
 	}
 	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, counted) }); err != nil {
 		return err

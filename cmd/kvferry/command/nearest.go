@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kvferry/internal/sys/object"
 	"kvferry/internal/text/suggest"
 )
 
@@ -25,7 +26,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	if ours, ok := foreign[name]; ok {
 		return usagef("no command %q; use kvferry %s", name, ours)
 	}
-	return usagef("unknown command %q%s", name, suggest.DidYouMean(name, commandNames(root)))
+	return usagef("unknown command %q%s", object.Shown(name), suggest.DidYouMean(name, commandNames(root)))
 }
 
 // flagError returns the error for an unknown flag or an invalid value.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"kvferry/inspect/render"
+	"kvferry/internal/sys/object"
 	"kvferry/internal/text/escape"
 	"kvferry/record"
 )
@@ -44,7 +45,7 @@ func (f *noted) reportOf(i int, r record.Finding) {
 	f.from[i] = true
 	where := ""
 	if len(f.of) > 1 {
-		where = escape.Text(f.of[i]) + ": "
+		where = escape.Text(object.Shown(f.of[i])) + ": "
 	}
 	if r.Skipped() {
 		if f.skipped[r.Place] {

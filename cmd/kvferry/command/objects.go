@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -28,12 +29,47 @@ const cachePart = 8
 // mounter returns the function that makes an address readable as long as the command runs.
 func (f *objectFlags) mounter(ctx context.Context, memory int64) func(string) (string, error) {
 	return func(address string) (string, error) {
-		o := f.options
-		o.Memory = memory / cachePart
-		path, unmount, err := object.Mount(ctx, address, o)
-		if err == nil {
-			context.AfterFunc(ctx, unmount)
-		}
-		return path, err
+		return runOf(ctx).mount(ctx, address, f.options, memory/cachePart)
 	}
+}
+
+// mounts are the addresses that a command reads. Each is mounted once, however often the command looks for the dataset.
+type mounts struct {
+	mu    sync.Mutex
+	paths map[mountOf]string
+	undo  []func()
+}
+
+// mountOf is an address with the settings that lead to it.
+type mountOf struct {
+	address string
+	options object.Options
+}
+
+func (m *mounts) mount(ctx context.Context, address string, o object.Options, memory int64) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	of := mountOf{address, o}
+	if path, ok := m.paths[of]; ok {
+		return path, nil
+	}
+	o.Memory = memory
+	path, undo, err := object.Mount(ctx, address, o)
+	if err != nil {
+		return "", err
+	}
+	if m.paths == nil {
+		m.paths = map[mountOf]string{}
+	}
+	m.paths[of], m.undo = path, append(m.undo, undo)
+	return path, nil
+}
+
+func (m *mounts) unmount() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, undo := range m.undo {
+		undo()
+	}
+	m.paths, m.undo = nil, nil
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"kvferry/fixtures"
 	"kvferry/internal/testkit/s3test"
@@ -97,6 +99,96 @@ func TestObjectsConverted(t *testing.T) {
 	}
 	ok(t, "diff", "--s3-endpoint", f.URL, "--as-converted", dst+".kvferry-report.json", from, dst)
 	ok(t, "diff", rdb, "rdb:"+from)
+}
+
+// TestObjectsAlike compares files of one server whose addresses differ in the query or in the name only.
+func TestObjectsAlike(t *testing.T) {
+	dir := t.TempDir()
+	files := map[string]string{"bw-basic": "", "nemo-basic": ""}
+	for name := range files {
+		files[name] = filepath.Join(dir, name+".rdb")
+		ok(t, "convert", "--on-conflict", "rename", golden(t, name), "rdb:"+files[name])
+	}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		of := r.URL.Query().Get("versionId")
+		if of == "" {
+			of = strings.TrimSuffix(r.URL.Path[1:], ".rdb")
+		}
+		http.ServeFile(w, r, files[of])
+	}))
+	defer web.Close()
+	for _, at := range []string{web.URL + "/dump.rdb?versionId=", web.URL + "/"} {
+		a, b := at+"bw-basic", at+"nemo-basic"
+		for _, c := range []struct {
+			a, b string
+			code int
+		}{{a, b, ExitFindings}, {b, a, ExitFindings}, {a, a, ExitOK}, {a, files["bw-basic"], ExitOK}, {files["nemo-basic"], b, ExitOK}} {
+			if r := kvferry(t, "diff", c.a, c.b); r.code != c.code {
+				t.Errorf("diff %s %s: exit %d: %s%s", c.a, c.b, r.code, r.stdout, r.stderr)
+			}
+		}
+	}
+}
+
+// TestObjectsSecrets prints the addresses of a sound and of a damaged file without their secrets, in command lines with
+// the places of them.
+func TestObjectsSecrets(t *testing.T) {
+	dir := fastDir(t)
+	rdb := filepath.Join(dir, "set.rdb")
+	ok(t, "convert", build(t, nemo.New(), convertedSet()...), "rdb:"+rdb, "--on-conflict", "rename")
+	data, err := os.ReadFile(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "name" || password != "secret" || r.URL.Query().Get("sig") != "secret" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		file := data
+		if strings.HasPrefix(r.URL.Path, "/bad") {
+			file = data[:len(data)/2]
+		}
+		http.ServeContent(w, r, "", time.Unix(1700000000, 0), bytes.NewReader(file))
+	}))
+	defer web.Close()
+	at := func(file string) string {
+		return strings.Replace(web.URL, "http://", "http://name:secret@", 1) + "/" + file + "?sig=secret"
+	}
+	shown := func(file string) string {
+		return strings.Replace(web.URL, "http://", "http://…@", 1) + "/" + file + "?sig=…"
+	}
+	n := 0
+	target := func() string { n++; return fmt.Sprintf("pika3:%s/%d", dir, n) }
+	for _, file := range []string{"good.rdb", "bad.rdb"} {
+		for _, c := range []struct {
+			words []string
+			lines bool // command lines are printed
+		}{
+			{[]string{"plan", "--on-conflict", "rename", at(file), target()}, true},
+			{[]string{"convert", at(file), target()}, file == "bad.rdb"},
+			{[]string{"convert", "--dry-run", "--format", "json", at(file), target()}, false},
+			{[]string{"inspect", "-v", at(file)}, false},
+			{[]string{"inspect", "--format", "html", at(file)}, file == "good.rdb"},
+			{[]string{"verify", at(file)}, file == "bad.rdb"},
+			{[]string{"verify", "--format", "json", at(file)}, true},
+			{[]string{"fingerprint", at(file)}, false},
+			{[]string{"dump", at(file)}, false},
+			{[]string{"diff", at(file), at("good.rdb")}, false},
+			{[]string{"diff", "--format", "patch", rdb, at(file)}, false},
+			{[]string{at(file)}, true},
+		} {
+			r := kvferry(t, c.words...)
+			out := r.stdout + r.stderr
+			if strings.Contains(out, "secret") || c.lines && !strings.Contains(out, shown(file)) {
+				t.Errorf("%s: exit %d: %s", c.words, r.code, out)
+			}
+		}
+	}
+	args := []string{"convert", "--match", "http://u:p@h/?a=b", "--match", "*", at("good.rdb"), "pika3:" + dir}
+	if got, want := goOn(args), shown("good.rdb"); !strings.Contains(got, want) || strings.Contains(got, "secret") || !strings.Contains(got, "http://u:p@h/?a=b") {
+		t.Errorf("%s", got)
+	}
 }
 
 // TestObjectsInMessages damages tables and removes files: messages name them by their address.

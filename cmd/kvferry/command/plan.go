@@ -63,7 +63,7 @@ func (a *App) runPlan(cmd *cobra.Command, f *planFlags, src, dst string) error {
 		return err
 	}
 	f.convert.dryRun = !f.convert.estimate
-	b := &runbook{src: src, dst: dst, words: planned(givenWords(cmd.Context()))}
+	b := &runbook{src: src, dst: dst, words: planned(runOf(cmd.Context()).words)}
 	b.rename = f.convert.conflict.rename || !cmd.Flags().Changed("on-conflict")
 	f.convert.conflict.rename = b.rename
 	if err := a.try(cmd, &f.convert, b); err != nil {

@@ -15,6 +15,7 @@ import (
 	"kvferry/inspect/render"
 	"kvferry/inspect/verify"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/object"
 	"kvferry/internal/text/escape"
 	"kvferry/record"
 	"kvferry/redis/live"
@@ -37,7 +38,7 @@ type runbook struct {
 
 // markdown returns the runbook.
 func (b *runbook) markdown() string {
-	fmt.Fprintf(&b.b, "# Move %s to %s\n\n", escape.Text(b.src), escape.Text(b.dst))
+	fmt.Fprintf(&b.b, "# Move %s to %s\n\n", escape.Text(object.Shown(b.src)), escape.Text(b.dst))
 	fmt.Fprintf(&b.b, "%s. These are the figures of %s.\n\n", b.verdict(), b.rep.Now.UTC().Format("2006-01-02 15:04 MST"))
 	b.figures()
 	b.before()

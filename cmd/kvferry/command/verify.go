@@ -11,6 +11,7 @@ import (
 	"kvferry/inspect/render"
 	"kvferry/inspect/verify"
 	"kvferry/internal/pass/progress"
+	"kvferry/internal/sys/object"
 	"kvferry/record"
 )
 
@@ -146,7 +147,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	if err != nil {
 		return err
 	}
-	res := &render.Result{Outcome: v, Tool: a.Build.String(), Source: location, NowMS: d.Scan.Now.UnixMilli(),
+	res := &render.Result{Outcome: v, Tool: a.Build.String(), Source: object.Shown(location), NowMS: d.Scan.Now.UnixMilli(),
 		Seconds: a.Now().Sub(began).Seconds(), FailOn: f.failOn, Rest: restLine(d, location)}
 	if res.Format == "" {
 		res.Format = d.Found.Location.Format

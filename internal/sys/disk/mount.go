@@ -77,22 +77,25 @@ func SameFile(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b)
 }
 
-// mount is a mounted file system and the address of its root.
+// mount is a mounted file system, the address of its root and what it was mounted for.
 type mount struct {
-	root string
-	fs   FS
+	root, at string
+	fs       FS
 }
 
 var (
-	mounts   atomic.Pointer[[]*mount] // the newest last; nil if there are none
+	mounts   atomic.Pointer[[]*mount] // the oldest first; nil if there are none
 	mounting sync.Mutex
 )
 
 // Mount puts a file system at an address, such as s3://bucket/directory. The functions of this package that read then
-// also work for paths at and below the address; those that write fail. A later mount at the same address hides an
-// earlier one.
-func Mount(root string, f FS) (unmount func()) {
-	m := &mount{root: Address(root), fs: f}
+// also work for paths at and below the address; those that write fail.
+//
+// at is the path, at or below root, that the file system is mounted for. Several file systems may have the same root:
+// the one with the longest at that has a path serves it, else the one with the longest root, and of equal ones the
+// oldest. So a mount never takes away a path at or below the at of an earlier one, unless its own at lies there.
+func Mount(root, at string, f FS) (unmount func()) {
+	m := &mount{root: Address(root), at: Address(at), fs: f}
 	change := func(how func([]*mount) []*mount) {
 		mounting.Lock()
 		defer mounting.Unlock()
@@ -139,15 +142,30 @@ func mounted(p string) (FS, string) {
 		return nil, ""
 	}
 	p = Address(p)
-	for _, m := range slices.Backward(*all) {
-		if p == m.root {
-			return m.fs, "."
+	var best *mount
+	fit := [2]int{-1, -1} // lengths of at and root
+	for _, m := range *all {
+		of := [2]int{-1, len(m.root)}
+		if Under(m.at, p) {
+			of[0] = len(m.at)
 		}
-		if rest, ok := strings.CutPrefix(p, m.root+"/"); ok {
-			return m.fs, rest
+		if Under(m.root, p) && slices.Compare(of[:], fit[:]) > 0 {
+			best, fit = m, of
 		}
 	}
-	return nil, ""
+	switch {
+	case best == nil:
+		return nil, ""
+	case p == best.root:
+		return best.fs, "."
+	}
+	return best.fs, p[len(best.root)+1:]
+}
+
+// Under reports whether an address is that of a directory or lies below it.
+func Under(dir, address string) bool {
+	rest, ok := strings.CutPrefix(address, dir)
+	return ok && (rest == "" || rest[0] == '/')
 }
 
 // IsMounted reports whether a path is one of a mounted file system. It is not one of the local disk then: no lock can

@@ -57,7 +57,7 @@ func (m *remoteFS) Now() (func(string) (*Info, error), error) { return m.Stat, n
 // TestMount reads a mounted file system through the functions of the package, at each spelling of its address.
 func TestMount(t *testing.T) {
 	one := &remoteFS{fstest.MapFS{"d/a": {Data: []byte("first")}, "d/b": {Data: []byte("second")}}}
-	unmount := Mount("s3://b/x", one)
+	unmount := Mount("s3://b/x", "s3://b/x/d", one)
 	for _, root := range []string{"s3://b/x/d", "s3:/b/x/d/", filepath.Join("s3://b/x", "d")} {
 		entries, err := ReadDir(root)
 		if err != nil || len(entries) != 2 || entries[1].Name() != "b" || !entries[1].Type().IsRegular() {
@@ -89,14 +89,15 @@ func TestMount(t *testing.T) {
 	if _, err := Readlink("s3://b/x/d/a"); err == nil {
 		t.Error("a link")
 	}
-	hide := Mount("s3://b/x/", &remoteFS{fstest.MapFS{"d/a": {Data: []byte("hides")}}})
-	if b, err := ReadFile("s3://b/x/d/a"); err != nil || string(b) != "hides" {
-		t.Errorf("%q, %v", b, err)
+	beside := Mount("s3://b/x/", "s3://b/x/e", &remoteFS{fstest.MapFS{"d/a": {Data: []byte("hides")}, "e/a": {Data: []byte("third")}}})
+	below := Mount("s3://b/x/d", "s3://b/x/d/in", &remoteFS{fstest.MapFS{"a": {Data: []byte("hides")}, "in/a": {Data: []byte("fourth")}}})
+	for p, want := range map[string]string{"s3://b/x/d/a": "first", "s3://b/x/d/b": "second", "s3://b/x/e/a": "third", "s3://b/x/d/in/a": "fourth"} {
+		if b, err := ReadFile(p); err != nil || string(b) != want {
+			t.Errorf("%s of several: %q, %v", p, b, err)
+		}
 	}
-	hide()
-	if b, err := ReadFile("s3://b/x/d/a"); err != nil || string(b) != "first" {
-		t.Errorf("%q, %v", b, err)
-	}
+	beside()
+	below()
 	unmount()
 	if IsMounted("s3://b/x/d/a") {
 		t.Error("still mounted")
@@ -140,7 +141,7 @@ func TestVersions(t *testing.T) {
 	}
 	s := new(Sources)
 	m := &remoteFS{fstest.MapFS{"a": {Data: []byte("old")}}}
-	defer Mount("s3://b", m)()
+	defer Mount("s3://b", "s3://b/a", m)()
 	f, err := s.Open("s3://b/a")
 	if err != nil || s.Check() != nil {
 		t.Fatal(err, s.Check())

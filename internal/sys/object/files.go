@@ -3,6 +3,7 @@ package object
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -23,6 +24,7 @@ type files struct {
 	server server
 	start  string // key of the address
 	base   string // key of the directory that has it, the root; "" is the bucket
+	number int    // of the mount; its paths have it if it is not 1
 	cache  *cache
 
 	reached atomic.Bool // the server answered
@@ -41,7 +43,18 @@ func (f *files) key(name string) string {
 }
 
 // address returns the address of a name, for messages.
-func (f *files) address(name string) string { return f.server.address(f.key(name)) }
+func (f *files) address(name string) string { return f.addressOf(f.key(name)) }
+
+// addressOf returns the path of a key. A # is neither in a host nor in the name of a bucket.
+func (f *files) addressOf(key string) string {
+	address := f.server.address(key)
+	if f.number <= 1 {
+		return address
+	}
+	scheme, rest, _ := strings.Cut(address, "://")
+	host, key, _ := strings.Cut(rest, "/")
+	return strings.TrimSuffix(fmt.Sprintf("%s://%s#%d/%s", scheme, host, f.number, key), "/")
+}
 
 // Stat describes an object, or a directory: a prefix of objects, up to a slash.
 func (f *files) Stat(name string) (*disk.Info, error) {
@@ -189,7 +202,7 @@ func (f *files) ReadDir(dir string) ([]*disk.Info, error) {
 
 // Now describes everything again: listed directories by one listing each, others one by one.
 func (f *files) Now() (func(name string) (*disk.Info, error), error) {
-	now := &files{ctx: f.ctx, o: f.o, server: f.server, base: f.base, known: map[string]*object{}}
+	now := &files{ctx: f.ctx, o: f.o, server: f.server, base: f.base, number: f.number, known: map[string]*object{}}
 	f.mu.Lock()
 	listed := slices.Clone(f.listed)
 	f.mu.Unlock()

@@ -14,7 +14,10 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"kvferry/internal/sys/disk"
@@ -84,8 +87,15 @@ type object struct {
 	version  string // ETag
 }
 
+// places are the paths of the addresses that are mounted.
+var places struct {
+	sync.Mutex
+	paths []string
+}
+
 // Mount makes an address readable through package disk until unmount is called or ctx ends. It returns the path to
-// use, which is the address without the query of a URL, and makes no request.
+// use, and makes no request. The path is the address without the user and the query of a URL. An address at, above or
+// below one that is mounted has a number behind its host: different addresses never have the same path.
 func Mount(ctx context.Context, address string, o Options) (p string, unmount func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	f, err := newFiles(ctx, address, o)
@@ -93,32 +103,107 @@ func Mount(ctx context.Context, address string, o Options) (p string, unmount fu
 		cancel()
 		return "", nil, err
 	}
-	undo := disk.Mount(f.server.address(f.base), f)
-	return f.server.address(f.start), func() { undo(); cancel() }, nil
+	places.Lock()
+	defer places.Unlock()
+	f.number = 1
+	for p = f.addressOf(f.start); slices.ContainsFunc(places.paths, func(q string) bool { return disk.Under(p, q) || disk.Under(q, p) }); {
+		f.number++
+		p = f.addressOf(f.start)
+	}
+	places.paths = append(places.paths, p)
+	undo := disk.Mount(f.addressOf(f.base), p, f)
+	return p, sync.OnceFunc(func() {
+		places.Lock()
+		defer places.Unlock()
+		places.paths = slices.DeleteFunc(places.paths, func(q string) bool { return p == q })
+		undo()
+		cancel()
+	}), nil
 }
 
 // newFiles returns the file system of an address: that of the directory it is in.
 func newFiles(ctx context.Context, address string, o Options) (*files, error) {
 	o = o.orDefault()
-	u, err := url.Parse(address)
-	switch {
-	case err != nil:
-		return nil, err
-	case u.Host == "":
-		return nil, fmt.Errorf("%s: no name of a bucket or host: write s3://bucket/directory or https://host/file", address)
-	}
 	f := &files{ctx: ctx, o: o, cache: newCache(o.Memory), known: map[string]*object{}}
-	key := u.EscapedPath()
-	if u.Scheme == "s3" { // a key is no URL: % and ? have no meaning
-		var bucket string
-		bucket, key, _ = strings.Cut(strings.TrimPrefix(address, "s3://"), "/")
+	bucket, isS3 := strings.CutPrefix(address, "s3://")
+	var err error
+	if isS3 { // a key is no URL: % and ? have no meaning
+		bucket, f.start, _ = strings.Cut(bucket, "/")
+		f.start = strings.TrimRight(f.start, "/")
+		if bucket == "" {
+			return nil, errNoHost(address)
+		}
+		if clean(f.start) != f.start {
+			return nil, fmt.Errorf("%s: kvferry reads keys as paths: it cannot read those with empty parts, . or ..", address)
+		}
 		f.server, err = newS3(bucket, &o)
-	} else if f.server = newWeb(u, &o); strings.Trim(key, "/") == "" {
-		err = fmt.Errorf("%s: names no file", f.server.address(""))
+	} else {
+		f.start, f.server, err = startOfWeb(address, &o)
 	}
-	f.start = path.Clean("/" + key)[1:]
 	f.base = path.Dir("/" + f.start)[1:]
 	return f, err
+}
+
+// startOfWeb parses a URL. Its errors do not contain what the URL has of secrets.
+func startOfWeb(address string, o *Options) (start string, _ server, err error) {
+	u, err := url.Parse(address)
+	_, query, _ := strings.Cut(address, "?")
+	switch {
+	case strings.Contains(address, "://"+hidden+"@") || strings.Contains(query, hidden):
+		return "", nil, fmt.Errorf("%s: put the user or the value back where %s is: kvferry does not print them", Shown(address), hidden)
+	case err != nil: // the reason may have a part of the password
+		return "", nil, fmt.Errorf("%s: invalid URL: write %%25, %%2F, %%3A, %%40 for %%, /, :, @ in a user or password", Shown(address))
+	case u.Hostname() == "":
+		return "", nil, errNoHost(Shown(address))
+	}
+	if start = clean(u.EscapedPath()); start == "" {
+		err = fmt.Errorf("%s: names no file", Shown(address))
+	}
+	return start, newWeb(u, start, o), err
+}
+
+func errNoHost(address string) error {
+	return fmt.Errorf("%s: no name of a bucket or host: write s3://bucket/directory or https://host/file", address)
+}
+
+// clean returns a key as package disk has it in paths.
+func clean(key string) string { return path.Clean("/" + key)[1:] }
+
+// hidden stands for what Shown leaves out.
+const hidden = "…"
+
+// urlWord matches a URL that is a word of a command line, and what may be before it: a flag and a format.
+var urlWord = regexp.MustCompile(`(?s)^((?:--[a-z0-9-]+=)?(?:[a-z][a-z0-9.]*(?:\+[a-z0-9]+)?:)?https?://)(.*)$`)
+
+// Shown returns a location, or any other word of a command line, as it may be printed: a URL has … in place of the
+// user and of the values of its query, which may be secrets. Mount refuses such a URL and asks for them.
+func Shown(word string) string {
+	m := urlWord.FindStringSubmatch(word)
+	if m == nil {
+		return word
+	}
+	user, rest := "", m[2]
+	host := rest[:len(rest)-len(strings.TrimLeftFunc(rest, func(r rune) bool { return !strings.ContainsRune("/?#", r) }))]
+	if _, err := url.Parse("https://" + host); err != nil {
+		host = rest // a password may have / and ?
+	}
+	if i := strings.LastIndex(host, "@"); i >= 0 {
+		user, rest = hidden, rest[i:]
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	rest, query, asked := strings.Cut(rest, "?")
+	if asked {
+		values := strings.Split(query, "&")
+		for i, v := range values {
+			if name, _, named := strings.Cut(v, "="); named {
+				values[i] = name + "=" + hidden
+			} else {
+				values[i] = hidden
+			}
+		}
+		rest += "?" + strings.Join(values, "&")
+	}
+	return m[1] + user + rest
 }
 
 // failed returns the error of an operation on an object.

@@ -277,8 +277,10 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
-	for address, want := range map[string]string{"s3://": "no name of a bucket", "https:///x": "no name of a bucket", "http://host/": "names no file", "s3://x\x7f/": "invalid"} {
-		if _, _, err := Mount(t.Context(), address, quick); err == nil || !strings.Contains(err.Error(), want) {
+	for address, want := range map[string]string{"s3://": "no name of a bucket", "https:///x": "no name of a bucket", "http://host/": "names no file", "s3://data/a//b": "keys as paths",
+		"https://user:sec/ret@host/x?sig=secret": "https://…@host/x?sig=…: invalid URL", "https://host:port/x": "invalid URL",
+		"https://…@host/x": "put the user or the value back", "https://host/x?sig=…": "put the user or the value back"} {
+		if _, _, err := Mount(t.Context(), address, quick); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sec") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
@@ -448,6 +450,65 @@ func TestWeb(t *testing.T) {
 	var changed *disk.ChangedError
 	if _, err := f.ReadAt(make([]byte, 10), 0); !errors.As(err, &changed) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("another version: %v", err)
+	}
+}
+
+// TestApart mounts addresses at the same time that are alike: each is read from its own place.
+func TestApart(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "", time.Unix(1700000000, 0), strings.NewReader(r.RequestURI))
+	}))
+	defer web.Close()
+	one, other := s3test.NewFake(t), s3test.NewFake(t)
+	var all []struct{ path, want string }
+	add := func(address, key, want string, o Options) {
+		all = append(all, struct{ path, want string }{disk.Join(mounted(t, address, o), key), want})
+	}
+	for _, uri := range []string{"/a.rdb", "/b.rdb", "/a.rdb?versionId=1", "/a.rdb?versionId=2", "/d/a.rdb", "/d//a.rdb", "/d/../a.rdb", "/d/./a.rdb/",
+		"/a%2Fb", "/50%25"} {
+		add(web.URL+uri, "", uri, quick)
+	}
+	for name, s := range map[string]*s3test.Fake{"one": one, "other": other} {
+		o := quick
+		o.Endpoint = s.URL
+		for _, key := range []string{"dump/a", "dump/x/a", "x/dump/a", "dump-50%/x", "a%2Fb?c=d"} {
+			s.Put(key, []byte(name+" "+key))
+			add("s3://data/"+key, "", name+" "+key, o)
+		}
+		add("s3://data/dump", "x/a", name+" dump/x/a", o)
+		add("s3://data/dump/x", "a", name+" dump/x/a", o)
+	}
+	paths := map[string]bool{}
+	for _, at := range all {
+		if b, err := disk.ReadFile(at.path); err != nil || string(b) != at.want {
+			t.Errorf("%s has %q, %v, want %q", at.path, b, err, at.want)
+		}
+		if paths[at.path] {
+			t.Errorf("%s twice", at.path)
+		}
+		paths[at.path] = true
+	}
+	if !paths[web.URL+"/a.rdb"] || !paths[web.URL+"/b.rdb"] || !paths[web.URL+"#2/a.rdb"] {
+		t.Errorf("%v", paths)
+	}
+}
+
+// TestShown checks what is left out of words of command lines.
+func TestShown(t *testing.T) {
+	for word, want := range map[string]string{
+		"https://h/a@b.rdb":                           "https://h/a@b.rdb",
+		"https://user:pw@h/a.rdb":                     "https://…@h/a.rdb",
+		"https://token@h/a@b.rdb?a=1&sig=x%3D&flag#f": "https://…@h/a@b.rdb?a=…&sig=…&…",
+		"rdb:http://h:8080/a?sig=x":                   "rdb:http://h:8080/a?sig=…",
+		"--against=aof+x:https://u:p@h/a?s=1":         "--against=aof+x:https://…@h/a?s=…",
+		"--s3-endpoint=http://u:p@h:9000":             "--s3-endpoint=http://…@h:9000",
+		"https://u:p/w?x@h/a?s=1":                     "https://…@h/a?s=…",
+		"s3://bucket/a?b=c":                           "s3://bucket/a?b=c",
+		"/data/https://u:p@h/a?s=1":                   "/data/https://u:p@h/a?s=1",
+	} {
+		if got := Shown(word); got != want {
+			t.Errorf("%s: %s, want %s", word, got, want)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ func newS3(bucket string, o *Options) (*s3, error) {
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
-		return nil, fmt.Errorf("endpoint %q of the object store: want a URL such as https://host:9000", endpoint)
+		return nil, fmt.Errorf("endpoint %q of the object store: want a URL such as https://host:9000", Shown(endpoint))
 	}
 	region := cmp.Or(o.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), of.region)
 	if region == "" && endpoint != amazon { // as the tools of AWS do; at Amazon the bucket is asked

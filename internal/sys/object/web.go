@@ -15,12 +15,12 @@ import (
 // web is a file of a web server, which must send ranges. Its version is the ETag or the time of the last change.
 type web struct {
 	url    *url.URL
-	key    string // the path of the URL
+	key    string // the cleaned path of the URL; requests have the path as it is
 	client *http.Client
 }
 
-func newWeb(u *url.URL, o *Options) *web {
-	return &web{u, strings.Trim(u.EscapedPath(), "/"), &http.Client{Transport: transport(o)}}
+func newWeb(u *url.URL, key string, o *Options) *web {
+	return &web{u, key, &http.Client{Transport: transport(o)}}
 }
 
 // address leaves out the user and the query, which may have secrets.
