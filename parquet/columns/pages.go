@@ -97,7 +97,7 @@ func (p *pages) page(off, end int64) (int64, error) {
 		if v := int64(d.NumValues); v < 0 || v > raw {
 			return 0, fmt.Errorf("%d values in a dictionary of %d bytes", v, raw)
 		}
-		if d.Encoding != format.Plain && d.Encoding != format.PlainDictionary {
+		if d.Encoding != format.Plain {
 			return 0, record.Unknown(record.NoOffset, "encoding", d.Encoding.String())
 		}
 		return n + packed, p.size(off+n, packed, raw, plain)

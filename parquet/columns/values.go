@@ -45,7 +45,7 @@ func (p *pages) values(off, packed int64, plain bool, h *format.DataPageHeaderV2
 	switch h.Encoding {
 	case format.Plain:
 		return nil
-	case format.RLEDictionary, format.PlainDictionary, format.DeltaBinaryPacked:
+	case format.RLEDictionary, format.DeltaBinaryPacked:
 	default:
 		return record.Unknown(record.NoOffset, "encoding", h.Encoding.String())
 	}

@@ -348,7 +348,7 @@ func restored(t *testing.T, real, ours *peer, keys []string) {
 		}
 		real.do(t, "SELECT", "0")
 	}
-	if len(types) < 5 {
+	if len(types) < 4 { // by chance the data may lack one, and some formats hold no streams
 		t.Errorf("only types %v", types)
 	}
 	real.do(t, "SELECT", "9")

@@ -134,7 +134,7 @@ func newFiles(ctx context.Context, address string, o Options) (*files, error) {
 			return nil, errNoHost(address)
 		}
 		if clean(f.start) != f.start {
-			return nil, fmt.Errorf("%s: kvferry reads keys as paths: it cannot read those with empty parts, . or ..", address)
+			return nil, fmt.Errorf("%s: kvferry reads keys as paths: it cannot read those with empty or dotted parts", address)
 		}
 		f.server, err = newS3(bucket, &o)
 	} else {
