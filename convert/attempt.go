@@ -114,7 +114,7 @@ func (a *attempt) openSource(ctx context.Context) (err error) {
 	if a.src, err = a.open(ctx); err != nil {
 		return err
 	}
-	if name := a.o.Source.Format.Limits().Place.Preparation(); name != "" {
+	if name := a.o.preparation(); name != "" {
 		a.timings.Prepare, a.timings.Preparation = time.Since(start).Seconds(), name
 	}
 	if a.resort != "" {
@@ -131,7 +131,7 @@ func (a *attempt) open(ctx context.Context) (format.Source, error) {
 		so.TempDir = a.o.TempDir
 		so.Report = a.stores.Report
 		so.Sources = &a.sources
-		if a.o.Source.Format.Limits().Place.Preparation() != "" {
+		if a.o.preparation() != "" {
 			so.Copied = a.meter.Copied
 		}
 	})
@@ -158,7 +158,7 @@ func (a *attempt) identify(context.Context) error {
 	if err != nil {
 		return err
 	}
-	id.Unproved = a.o.NoProve && a.o.Target.Address == ""
+	id.Unproved = a.o.NoProve && a.o.onDisk()
 	if was := a.state.ID; was != nil {
 		if err := was.Continues(id); err != nil {
 			return &work.ResumeError{Dir: a.work.Path, Err: err}
@@ -183,7 +183,7 @@ func (a *attempt) setRules() {
 		StreamGroups:  limits.StreamGroups,
 		NoBlankStream: limits.NoBlankStream,
 		RedisStrings:  a.o.Target.Format.Name() != a.o.Source.Format.Name(),
-		PlainZero:     a.o.Target.Address != "" || a.src.Format().Limits().Place == format.OnServer,
+		PlainZero:     a.o.onServer() || a.src.Format().Limits().Place == format.OnServer,
 		CountOnly:     a.id.Unproved,
 		Lapse:         a.lapse(),
 		Prefer:        a.o.Prefer,
@@ -199,7 +199,7 @@ func (a *attempt) setRules() {
 // lapse returns the expiry steps of a conversion into a server; nil for a target on disk, where records do not
 // expire.
 func (a *attempt) lapse() *transfer.Lapse {
-	if a.o.Target.Address == "" {
+	if a.o.onDisk() {
 		return nil
 	}
 	return transfer.NewLapse(a.id.Began)
@@ -341,7 +341,7 @@ func (a *attempt) order() plan.Order {
 
 // location is the directory or address of the target under construction.
 func (a *attempt) location() string {
-	if a.o.Target.Address != "" {
+	if a.o.onServer() {
 		return a.o.Target.Address
 	}
 	return a.work.Data()

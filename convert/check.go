@@ -15,7 +15,7 @@ func Check(ctx context.Context, opts *Options, live bool) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Target.Address != "" {
+	if o.onServer() {
 		return nil, errors.New("a server is not compared with the report of a conversion")
 	}
 	o.NoProve = false

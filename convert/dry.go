@@ -29,7 +29,7 @@ func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	if err := o.checkPaths(); err != nil {
 		return nil, err
 	}
-	if o.Estimate && o.Target.Address != "" {
+	if o.Estimate && o.onServer() {
 		return nil, errOnServer
 	}
 	d := &dryRun{create: o.Target.Create, tempDir: o.TempDir}

@@ -185,7 +185,7 @@ func (e *estimator) result() *Estimate {
 	if e.o.SST {
 		out.TargetBytes += int64(tables)
 	}
-	if e.o.Target.Format.Limits().Place == format.InFile { // sections, which are joined at the end
+	if e.o.inFile() { // sections, which are joined at the end
 		out.DiskBytes += int64(tables)
 	}
 	plan, sampled := e.of.id.Plan.Tasks, e.sample.Tasks
@@ -195,7 +195,7 @@ func (e *estimator) result() *Estimate {
 		out.Prove = e.prove.Seconds() * idle * work / took
 	}
 	out.Finish = e.finish.Seconds()
-	if e.final > 0 && e.o.Target.Format.Limits().Place == format.InFile { // joining sections copies them
+	if e.final > 0 && e.o.inFile() { // joining sections copies them
 		out.Finish = out.Finish * float64(out.TargetBytes) / float64(e.final)
 	}
 	out.Seconds = out.Run + out.Finish + out.Prove

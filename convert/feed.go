@@ -69,7 +69,7 @@ func (f *Feeder) source(ctx context.Context, w *work.Dir, resort string) (*attem
 		a.src = f.shared.Source
 		return a, nil
 	}
-	return a, a.do(ctx, reading[:2])
+	return a, a.do(ctx, starting)
 }
 
 // release closes the source unless it is shared.

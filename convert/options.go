@@ -112,7 +112,7 @@ type Output struct {
 
 // compares reports whether the finished target is read and compared with the source.
 func (o *Options) compares() bool {
-	if o.Target.Address != "" {
+	if o.onServer() {
 		return o.Target.Verify
 	}
 	return !o.NoProve
@@ -121,7 +121,7 @@ func (o *Options) compares() bool {
 // readBack reports whether the finished target is reopened.
 func (o *Options) readBack() bool {
 	// Opening a store lists its files, and those are always checked.
-	return o.compares() || o.Target.Address == "" && o.Target.Format.Limits().Place == format.InDirectory
+	return o.compares() || o.onDisk() && o.Target.Format.Limits().Place == format.InDirectory
 }
 
 const (
@@ -255,7 +255,7 @@ func optionTexts(o *Options) map[string]string {
 	if v, ok := o.Target.Format.(interface{ TargetVersion() string }); ok && v.TargetVersion() != "" {
 		m["rdb-version"] = v.TargetVersion()
 	}
-	if o.Target.Address != "" {
+	if o.onServer() {
 		m["target"] = cmp.Or(o.Target.began, o.Target.Address)
 	}
 	if o.Prefer != nil {

@@ -33,15 +33,18 @@ type phase struct {
 	final bool                      // nothing is undone if it fails
 }
 
-// preparation stands for the step that makes a source readable, if it needs one: copying a server, replaying a log, scanning a file.
+// preparation stands for the step that makes a source readable, if it needs one: copying a server, replaying a log,
+// scanning a file.
 const preparation = "prepare"
 
-// reading are the phases before the first record is read.
-var reading = []phase{
-	{step: preparation, weight: 0.3},
-	{name: "opened", run: (*attempt).openSource},
-	{name: "identified", step: "plan", weight: 0.01, run: (*attempt).identify},
-}
+// starting are the phases that open the source, and reading those before the first record is read.
+var (
+	starting = []phase{
+		{step: preparation, weight: 0.3},
+		{name: "opened", run: (*attempt).openSource},
+	}
+	reading = slices.Concat(starting, []phase{{name: "identified", step: "plan", weight: 0.01, run: (*attempt).identify}})
+)
 
 // conversion is a conversion to its end. The proof reads written data, which is compressed already.
 var conversion = slices.Concat([]phase{{undo: (*attempt).abandon}}, reading, []phase{
@@ -101,10 +104,13 @@ func (o *Options) stepOf(p *phase) string {
 	case p.when != nil && !p.when(o):
 		return ""
 	case p.step == preparation:
-		return o.Source.Format.Limits().Place.Preparation()
+		return o.preparation()
 	}
 	return p.step
 }
+
+// preparation is the name of the step preparation; "" if the source needs none.
+func (o *Options) preparation() string { return o.Source.Format.Limits().Place.Preparation() }
 
 // steps lists the steps of phases.
 func (o *Options) steps(phases []phase) (out []progress.Step) {

@@ -96,7 +96,7 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 	}
 	err = compare(want, &got, a.o.seconds(), findings.List(), err)
 	if wrong := (*ProofError)(nil); errors.As(err, &wrong) {
-		wrong.Loaded = a.o.Target.Address != ""
+		wrong.Loaded = a.o.onServer()
 	}
 	return err
 }

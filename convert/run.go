@@ -98,7 +98,7 @@ func (o *Options) findWork() error {
 // noPlace explains a working directory that cannot be written if the target is a server.
 func (o *Options) noPlace(err error) error {
 	var place *work.NoPlaceError
-	if o.Target.Address == "" || !errors.As(err, &place) {
+	if o.onDisk() || !errors.As(err, &place) {
 		return err
 	}
 	dir, abs := filepath.Abs(place.Dir)
