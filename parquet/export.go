@@ -104,7 +104,7 @@ func (e *Export) Finish(found int) error {
 		f := &e.files[i].line
 		if n++; i == 0 || e.files[i-1].line.Type != f.Type {
 			n = 1
-			paths = append(paths, filepath.Join(e.temp, "type="+f.Type))
+			paths = append(paths, filepath.Join(e.temp, partition(f.Type)))
 		}
 		name := partName(f.Type, n)
 		if err := disk.RenameNew(filepath.Join(e.temp, f.File), filepath.Join(e.temp, name)); err != nil {
@@ -229,7 +229,7 @@ func (p *part) single() bool { return p.h.Type == record.String || p.e.o.Keys !=
 // create starts a file of the record's type.
 func (p *part) create() (*file, error) {
 	typ := p.h.Type.String()
-	dir := "type=" + typ
+	dir := partition(typ)
 	if err := disk.MkdirAll(filepath.Join(p.e.temp, dir)); err != nil {
 		return nil, err
 	}

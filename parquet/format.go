@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"path/filepath"
 
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
@@ -40,7 +39,7 @@ func (parquetFormat) Detect(ev *format.Evidence) format.Verdict {
 	if ev.Head != nil {
 		return format.Verdict{}
 	}
-	if _, err := disk.Lstat(filepath.Join(ev.Dir, ManifestName)); err != nil {
+	if _, err := disk.Lstat(disk.Join(ev.Dir, ManifestName)); err != nil {
 		return format.Verdict{}
 	}
 	return format.Verdict{Score: 100, Why: []string{"there is a " + ManifestName}}

@@ -215,7 +215,7 @@ func (f *fileLine) check() error {
 
 // readManifest reads the manifest in a directory.
 func readManifest(dir string) (*manifest, error) {
-	name := filepath.Join(dir, ManifestName)
+	name := disk.Join(dir, ManifestName)
 	b, err := disk.ReadSmall(name, maxManifest)
 	if err != nil {
 		return nil, err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strconv"
 
 	"kvferry/format"
@@ -59,7 +58,7 @@ func newReader(s *source, t table, lines []*fileLine, span format.Span, e *forma
 }
 
 // path returns the path of the current file.
-func (r *reader) path() string { return filepath.Join(r.s.dir, filepath.FromSlash(r.line.File)) }
+func (r *reader) path() string { return r.s.path(r.line.File) }
 
 // nextGroup opens the next row group of the span.
 func (r *reader) nextGroup() error {

@@ -3,7 +3,6 @@ package parquet
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"unicode/utf8"
 
 	"kvferry/internal/text/jsonl"
@@ -122,21 +121,13 @@ func (r *rows) elements(elems []record.Element) (n int, err error) {
 	case record.List:
 		r.nulls(n, colField, colMember, colScore, colFieldExpire)
 		r.count(n)
-		for i := range elems {
-			if err = r.data(colValue, elems[i].Value); err != nil {
-				break
-			}
-		}
+		err = r.values(elems)
 	case record.Set, record.ZSet:
 		r.nulls(n, colIndex, colField, colValue, colFieldExpire)
 		err = r.members(elems)
 	case record.String:
 		r.nulls(n, colIndex, colField, colMember, colScore, colFieldExpire)
-		for i := range elems {
-			if err = r.data(colValue, elems[i].Value); err != nil {
-				break
-			}
-		}
+		err = r.values(elems)
 	default:
 		r.nulls(n, colMember, colScore)
 		r.count(n)
@@ -151,6 +142,15 @@ func (r *rows) count(n int) {
 	for i := range n {
 		r.w.Int(colIndex, r.n+int64(i), 1)
 	}
+}
+
+func (r *rows) values(elems []record.Element) error {
+	for i := range elems {
+		if err := r.data(colValue, elems[i].Value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *rows) fields(elems []record.Element) error {
@@ -291,13 +291,8 @@ func (r *rows) entry(e *record.Element) (n int, err error) {
 
 // partName is the name of a file of a type.
 func partName(typ string, n int) string {
-	return "type=" + typ + "/part-" + pad(n) + ".parquet"
+	return fmt.Sprintf("%s/part-%05d.parquet", partition(typ), n)
 }
 
-func pad(n int) string {
-	s := strconv.Itoa(n)
-	for len(s) < 5 {
-		s = "0" + s
-	}
-	return s
-}
+// partition is the directory of the files of a type, from which readers take the column type.
+func partition(typ string) string { return "type=" + typ }

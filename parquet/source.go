@@ -72,7 +72,7 @@ func open(f format.Format, dir string, m *manifest, o *format.OpenOptions) (*sou
 		line := &m.files[i]
 		t, err := record.ParseType(line.Type)
 		if err != nil {
-			return nil, &record.CorruptError{Format: Name, File: filepath.Join(dir, ManifestName), Off: record.NoOffset, Field: "type", Err: err}
+			return nil, &record.CorruptError{Format: Name, File: disk.Join(dir, ManifestName), Off: record.NoOffset, Field: "type", Err: err}
 		}
 		key := table{string(line.DB), t}
 		s.tables[key] = append(s.tables[key], line)
@@ -90,6 +90,9 @@ func open(f format.Format, dir string, m *manifest, o *format.OpenOptions) (*sou
 	}
 	return s, s.checkFiles(o)
 }
+
+// path returns the path of a file that the manifest names.
+func (s *source) path(file string) string { return disk.Join(s.dir, filepath.FromSlash(file)) }
 
 // checkFiles compares the files with the manifest.
 func (s *source) checkFiles(o *format.OpenOptions) error {
@@ -116,7 +119,7 @@ func (s *source) checkFiles(o *format.OpenOptions) error {
 		default:
 			continue
 		}
-		path := filepath.Join(s.dir, filepath.FromSlash(line.File))
+		path := s.path(line.File)
 		if !s.salvage {
 			return fmt.Errorf("%s: %s", path, detail)
 		}
@@ -126,7 +129,7 @@ func (s *source) checkFiles(o *format.OpenOptions) error {
 	}
 	for name := range there {
 		if strings.HasSuffix(name, ".parquet") {
-			dataset.Report(o, record.Finding{Kind: FindUnlisted, Severity: record.Error, Place: record.Place{File: filepath.Join(s.dir, filepath.FromSlash(name)), Off: record.NoOffset},
+			dataset.Report(o, record.Finding{Kind: FindUnlisted, Severity: record.Error, Place: record.Place{File: s.path(name), Off: record.NoOffset},
 				Detail: "the manifest does not list it; kvferry does not read it"})
 		}
 	}
@@ -147,7 +150,7 @@ func (s *source) file(line *fileLine) (*columns.File, error) {
 
 // open opens the file once.
 func (o *openFile) open(s *source, line *fileLine) (err error) {
-	path := filepath.Join(s.dir, filepath.FromSlash(line.File))
+	path := s.path(line.File)
 	if o.f, err = s.sources.Open(path); err != nil {
 		return err
 	}

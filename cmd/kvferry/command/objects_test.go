@@ -51,8 +51,10 @@ func samePrinted(t *testing.T, path, address string, commands [][]string) {
 func TestObjects(t *testing.T) {
 	f, dir := s3test.NewFake(t), t.TempDir()
 	bw := golden(t, "bw-basic")
-	sources := map[string]string{"directory": bw, "file": filepath.Join(dir, "dump.rdb"), "LMDB": golden(t, "ardb-lmdb-basic"), "log": filepath.Join(dir, "aof")}
+	sources := map[string]string{"directory": bw, "file": filepath.Join(dir, "dump.rdb"), "LMDB": golden(t, "ardb-lmdb-basic"), "log": filepath.Join(dir, "aof"),
+		"Parquet": filepath.Join(dir, "export")}
 	ok(t, "convert", "--on-conflict", "rename", bw, "aof:"+sources["log"])
+	ok(t, "dump", "--format", "parquet", "-o", sources["Parquet"], bw)
 	ok(t, "convert", "--on-conflict", "rename", bw, "rdb:"+sources["file"])
 	web := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(sources["file"]))))
 	defer web.Close()
