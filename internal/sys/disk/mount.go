@@ -162,7 +162,7 @@ func mounted(p string) (FS, string) {
 	return best.fs, p[len(best.root)+1:]
 }
 
-// Under reports whether an address is that of a directory or lies below it.
+// Under reports whether a path or address with slashes is that of a directory or lies below it.
 func Under(dir, address string) bool {
 	rest, ok := strings.CutPrefix(address, dir)
 	return ok && (rest == "" || rest[0] == '/')

@@ -139,7 +139,7 @@ func (f *files) isListed(name string) bool {
 
 // under reports whether a name is a directory or lies below it.
 func under(dir, name string) bool {
-	return dir == "." || dir == name || strings.HasPrefix(name, dir+"/")
+	return dir == "." || disk.Under(dir, name)
 }
 
 // isDir reports whether a known object lies below a name.
@@ -181,10 +181,11 @@ func (f *files) ReadDir(dir string) ([]*disk.Info, error) {
 		if o == nil || name == dir || !under(dir, name) {
 			continue
 		}
-		first, _, below := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(name, dir), "/"), "/")
-		if dir == "." {
-			first, _, below = strings.Cut(name, "/")
+		rel := name
+		if dir != "." {
+			rel = name[len(dir)+1:]
 		}
+		first, _, below := strings.Cut(rel, "/")
 		switch at := path.Join(dir, first); {
 		case below && entries[first] == nil:
 			entries[first] = f.dir(at)
