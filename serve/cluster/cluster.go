@@ -4,11 +4,13 @@
 package cluster
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
 	"iter"
 	"net"
+	"strconv"
 	"sync"
 
 	"kvferry/internal/shared/argument"
@@ -95,14 +97,11 @@ func (c *Cluster) Route(keys iter.Seq[[]byte]) error {
 	return nil
 }
 
-// address returns the host and port of a node for a client.
-func (c *Cluster) address(call *command.Call, n *Node) (host, port string) {
-	address := n.Address
-	if address == "" {
-		address = call.Client.Here
+// address returns the host and port of a node for a client. At a Unix socket it has neither.
+func (c *Cluster) address(call *command.Call, n *Node) (host string, port int64) {
+	host, text, err := net.SplitHostPort(cmp.Or(n.Address, call.Client.Here))
+	if err == nil {
+		port, _ = strconv.ParseInt(text, 10, 32)
 	}
-	if host, port, err := net.SplitHostPort(address); err == nil {
-		return host, port
-	}
-	return "", "0" // of a Unix socket
+	return host, port
 }

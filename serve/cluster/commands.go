@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"kvferry/internal/shared/argument"
@@ -66,8 +65,7 @@ func (c *Cluster) list(call *command.Call) error {
 		if n == c.self {
 			flags = "myself,master"
 		}
-		number, _ := strconv.Atoi(port)
-		fmt.Fprintf(&b, "%s %s:%s@%d %s - 0 0 %d connected %s\n", n.id(), host, port, number+busOffset, flags, c.epoch(n), strings.Join(n.Slots.list(), " "))
+		fmt.Fprintf(&b, "%s %s:%d@%d %s - 0 0 %d connected %s\n", n.id(), host, port, port+busOffset, flags, c.epoch(n), strings.Join(n.Slots.list(), " "))
 	}
 	call.W.Verbatim(b.String())
 	return nil
@@ -82,7 +80,6 @@ func (c *Cluster) slots(call *command.Call) error {
 	return w.Aggregate(resp.Array, func() (total int64, err error) {
 		for _, n := range c.nodes {
 			host, port := c.address(call, n)
-			number, _ := strconv.ParseInt(port, 10, 32)
 			for _, r := range n.Slots.ranges() {
 				total++
 				w.Header(resp.Array, 3)
@@ -90,7 +87,7 @@ func (c *Cluster) slots(call *command.Call) error {
 				w.Int(int64(r[1]))
 				w.Header(resp.Array, 4)
 				w.BulkString(host)
-				w.Int(number)
+				w.Int(port)
 				w.BulkString(n.id())
 				w.Header(resp.Array, 0)
 			}
@@ -122,7 +119,6 @@ func (c *Cluster) shards(call *command.Call) error {
 func (c *Cluster) describe(call *command.Call, n *Node) {
 	w := call.W
 	host, port := c.address(call, n)
-	number, _ := strconv.ParseInt(port, 10, 32)
 	name := "port"
 	if c.TLS {
 		name = "tls-port"
@@ -131,7 +127,7 @@ func (c *Cluster) describe(call *command.Call, n *Node) {
 	w.BulkString("id")
 	w.BulkString(n.id())
 	w.BulkString(name)
-	w.Int(number)
+	w.Int(port)
 	for _, pair := range [][2]string{{"ip", host}, {"endpoint", host}, {"role", "master"}} {
 		w.BulkString(pair[0])
 		w.BulkString(pair[1])
