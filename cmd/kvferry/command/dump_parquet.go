@@ -61,7 +61,7 @@ func (a *App) dumpParquet(cmd *cobra.Command, f *dumpFlags, d *Dataset, notes *n
 		return n, errors.Join(err, e.Abort())
 	}
 	if changed := e.Replaced(); changed > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: %s replaced: not UTF-8\n", record.Plural(changed, "value"))
+		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: %s replaced: not UTF-8\n", record.Count(changed, "value"))
 	}
 	return n, nil
 }

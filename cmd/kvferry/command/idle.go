@@ -23,8 +23,8 @@ func idle(ctx context.Context, tick <-chan time.Time, s *serve.Server, m *master
 		case <-tick:
 		}
 		now := s.Stats.Commands.Load()
-		s.Log(fmt.Sprintf("%s, %s; %s, %d since the last line; %s received, %s sent", record.Plural(int64(s.Clients.Len()), "client"),
-			record.Plural(int64(m.Replicas()), "replica"), record.Plural(now, "command"), now-before,
+		s.Log(fmt.Sprintf("%s, %s; %s, %s since the last line; %s received, %s sent", record.Count(int64(s.Clients.Len()), "client"),
+			record.Count(int64(m.Replicas()), "replica"), record.Count(now, "command"), record.Number(now-before),
 			bytesText(s.Stats.In.Load()), bytesText(s.Stats.Out.Load())))
 		before = now
 	}
