@@ -67,22 +67,44 @@ func bitpos(c *Call) error {
 	})
 }
 
-func bitfieldRO(c *Call) error {
-	var fields []text.BitField
-	for i := 2; i < len(c.Args); i += 3 {
-		if !argument.Is(c.Args[i], "GET") || i+2 >= len(c.Args) {
-			for _, sub := range []string{"SET", "INCRBY", "OVERFLOW"} {
-				if argument.Is(c.Args[i], sub) {
-					return argument.Refuse("ERR BITFIELD_RO only supports the GET subcommand")
-				}
+// readBitFields parses the fields of BITFIELD_RO. Like a server, it reads all arguments before it refuses changes.
+func readBitFields(a [][]byte) (fields []text.BitField, err error) {
+	changes := false
+	for len(a) > 0 {
+		n := 3
+		switch {
+		case argument.Is(a[0], "GET") && len(a) > 2:
+		case (argument.Is(a[0], "SET") || argument.Is(a[0], "INCRBY")) && len(a) > 3:
+			n = 4
+		case argument.Is(a[0], "OVERFLOW") && len(a) > 1:
+			if !argument.Is(a[1], "WRAP") && !argument.Is(a[1], "SAT") && !argument.Is(a[1], "FAIL") {
+				return nil, argument.Refuse("ERR Invalid OVERFLOW type specified")
 			}
-			return argument.ErrSyntax
+			a = a[2:]
+			continue
+		default:
+			return nil, argument.ErrSyntax
 		}
-		f, err := text.ParseBitField(c.Args[i+1], c.Args[i+2])
+		f, err := text.ParseBitField(a[1], a[2])
+		if err == nil && n == 4 {
+			changes = true
+			_, err = argument.ParseInt(a[3])
+		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		fields = append(fields, f)
+		fields, a = append(fields, f), a[n:]
+	}
+	if changes {
+		return nil, argument.Refuse("ERR BITFIELD_RO only supports the GET subcommand")
+	}
+	return fields, nil
+}
+
+func bitfieldRO(c *Call) error {
+	fields, err := readBitFields(c.Args[2:])
+	if err != nil {
+		return err
 	}
 	return c.text(c.Args[1], func(b []byte) error {
 		c.W.Header(resp.Array, int64(len(fields)))

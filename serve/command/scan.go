@@ -150,6 +150,7 @@ const smallScan = 512
 // page is a pass over the elements of a value from which a scan takes pages.
 type page struct {
 	stream
+	exists bool   // the key does; v is nil at the end, too
 	passed uint64 // elements
 	mark   []byte // the last of them
 }
@@ -185,7 +186,7 @@ func scanOf(t record.Type) func(*Call) error {
 		if err != nil {
 			return err
 		}
-		if bad != nil && p.v != nil {
+		if bad != nil && p.exists {
 			return errors.Join(bad, p.Close())
 		}
 		return c.scanValue(p, &o)
@@ -204,7 +205,7 @@ func (c *Call) page(at place) (*page, error) {
 		how.Start = &record.Start{Name: []byte(mark)}
 	}
 	v, err := c.open(c.Args[1], how)
-	p := &page{stream: stream{v: v}}
+	p := &page{stream: stream{v: v}, exists: v != nil}
 	if v == nil || err != nil {
 		return p, err
 	}

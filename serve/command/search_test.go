@@ -8,7 +8,7 @@ import (
 // TestSearches: what a server cannot be asked, or answers in any order.
 func TestSearches(t *testing.T) {
 	const sicily = "zset g Palermo=3479099956230698 Catania=3479447370796909 far=1e300 near=3479447370796909"
-	s, _ := newFake(t, sicily, "list l 3 1 2 2", "set s b a", "zset z a=2 b=1", "string w1 x", "string w2 y", "hash h1 f=7", "hash h2 f=5", "string t text")
+	s, _ := newFake(t, sicily, "list l 3 1 2 2", "set s b a", "zset z a=2 b=1", "string w1 x", "string w2 y", "hash h1 f=7", "hash h2 f=5", "string t text", "stream x")
 	c := newCaller(t, s)
 	for _, tt := range []struct{ line, want string }{
 		{"GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 200 km", `*3[$"Palermo" $"Catania" $"near"]`},
@@ -24,7 +24,10 @@ func TestSearches(t *testing.T) {
 		{"SORT l BY h*->f GET # GET w* GET t", `*12[$"3" $"-1" $"-1" $"2" $"y" $"-1" $"2" $"y" $"-1" $"1" $"x" $"-1"]`},
 		{"SORT l BY w* ALPHA DESC", `*4[$"2" $"2" $"1" $"3"]`}, {"SORT l GET h*", `*4[$"-1" $"-1" $"-1" $"-1"]`},
 		{"SORT l STORE x", `-"READONLY You can't write against a read only replica."`}, {"SORT_RO l STORE x", `-"ERR syntax error"`}, {"SORT t", `-"WRONGTYPE Operation against a key holding the wrong kind of value"`},
-		{"SORT none", `*"0"`},
+		{"BITFIELD_RO t OVERFLOW SAT GET u8 0", `*1[:"116"]`}, {"BITFIELD_RO t OVERFLOW x GET u8 0", `-"ERR Invalid OVERFLOW type specified"`},
+		{"BITFIELD_RO t SET u8 0 1 GET u8 0", `-"ERR BITFIELD_RO only supports the GET subcommand"`}, {"BITFIELD_RO t SET u8 0 x", `-"ERR value is not an integer or out of range"`},
+		{"BITFIELD_RO t SET u8 0", `-"ERR syntax error"`}, {"SORT none", `*"0"`},
+		{"SSCAN s 9223372036854775807 COUNT 0", `-"ERR syntax error"`}, {"SSCAN none 9223372036854775807 COUNT 0", `*2[$"0" *"0"]`}, {"SORT x", `-"WRONGTYPE Operation against a key holding the wrong kind of value"`},
 	} {
 		if got := c.do(tt.line).String(); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.line, got, tt.want)

@@ -75,13 +75,16 @@ func (c *Call) denied(o *sorting.Options) error {
 // elements adds the elements of the key to s in their order; back turns it around, except for a set. The pass ends
 // before the keys of patterns are opened: a client that holds a pass must not wait for another.
 func (c *Call) elements(s *extsort.Sorter, back bool) error {
+	v, err := c.open(c.Args[1], Reading{})
+	if v == nil || err != nil {
+		return err
+	}
+	if !sortable.Has(v.Header().Type) {
+		return errors.Join(argument.ErrWrongType, v.Close())
+	}
 	n := uint64(0)
 	var bad error
-	_, err := c.walkValue(c.Args[1], anyType, func(h *record.Header, e *record.Element) bool {
-		if !sortable.Has(h.Type) {
-			bad = argument.ErrWrongType
-			return false
-		}
+	err = each(v, func(h *record.Header, e *record.Element) bool {
 		n++
 		at, elem := n, e.Name
 		switch {
@@ -96,7 +99,7 @@ func (c *Call) elements(s *extsort.Sorter, back bool) error {
 		bad = s.Add(at, elem, elem)
 		return bad == nil && c.live()
 	})
-	return errors.Join(err, bad)
+	return errors.Join(err, bad, v.Close())
 }
 
 // weigh adds the elements with their weights.
