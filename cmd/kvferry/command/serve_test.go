@@ -150,7 +150,7 @@ func differences(t testing.TB, r *rand.Rand, real, ours *peer, n int, oneDB bool
 		if r.Intn(10) == 0 {
 			args = redistest.Broken(r, args)
 		}
-		if skipped(args, oneDB) {
+		if skipped(args, oneDB) || open(t, real, args) {
 			continue
 		}
 		want, got := comparable(args, real.do(t, args...)), comparable(args, ours.do(t, args...))
@@ -172,7 +172,7 @@ func skipped(args []string, oneDB bool) bool {
 		return slices.ContainsFunc(args, func(a string) bool {
 			return a == "STORE" || a == "STOREDIST" || a == "ANY" && slices.Contains(args, "COUNT")
 		})
-	case "SORT":
+	case "SORT", "SORT_RO":
 		return slices.Contains(args, "STORE")
 	case "GET", "MGET", "GETRANGE", "SUBSTR", "LCS", "GETBIT", "BITCOUNT", "BITPOS", "BITFIELD_RO": // a HyperLogLog holds a count that PFCOUNT renews
 		return slices.ContainsFunc(args[1:], func(a string) bool { return strings.HasPrefix(a, "p") })
@@ -191,8 +191,38 @@ func skipped(args []string, oneDB bool) bool {
 	return false
 }
 
+// open reports whether Redis leaves the reply to a command open: it depends on its tables, its qsort or on how it searches
+// for what is no place.
+func open(t testing.TB, real *peer, args []string) bool {
+	if len(args) < 3 {
+		return false
+	}
+	by := slices.Index(args, "BY") + 1
+	switch name := strings.ToUpper(args[0]); name {
+	case "SORT", "SORT_RO":
+		switch {
+		case by == 0 || by == len(args):
+			return false
+		case !strings.Contains(args[by], "*"):
+			return real.do(t, "TYPE", args[1]).Text == "set"
+		}
+		// Equal texts. Only the lists of digits have a different weight for each element.
+		return slices.Contains(args, "ALPHA") && !(args[by] == "w*" && strings.HasPrefix(args[1], "n"))
+	case "GEOSEARCH", "GEORADIUS", "GEORADIUSBYMEMBER", "GEORADIUS_RO", "GEORADIUSBYMEMBER_RO":
+		few, many := real.do(t, "ZCOUNT", args[1], "-inf", "(0"), real.do(t, "ZCOUNT", args[1], strconv.Itoa(1<<52), "+inf")
+		return few.Kind == ':' && few.Text+many.Text != "00"
+	case "SSCAN", "HSCAN", "ZSCAN":
+		return anyCursor.MatchString(args[2])
+	}
+	return false
+}
+
+// anyCursor matches cursors that no scan has returned.
+var anyCursor = regexp.MustCompile(`^[+-]?0*[1-9]\d*$`)
+
 // addExact makes keys whose replies are exact: sorted sets with one score, so that ranges of members are defined, places
-// in different distances, and lists of the digits of other keys, each once.
+// in different distances, and lists of the digits of other keys, each once. It also makes hashes and sets, so that there
+// are keys of every type whatever the commands before have left.
 func addExact(t testing.TB, r *rand.Rand, real *peer) {
 	real.do(t, "SELECT", "0")
 	for i := range 60 {
@@ -204,6 +234,8 @@ func addExact(t testing.TB, r *rand.Rand, real *peer) {
 		real.do(t, "GEOADD", fmt.Sprintf("e%d", r.Intn(4)), fmt.Sprint(lon), fmt.Sprint(lat), []string{"", "a", "b", "c", "d", "e", "12", "-7", "1.5", "\x00"}[r.Intn(10)])
 	}
 	for i := range 4 {
+		real.do(t, "HSET", fmt.Sprintf("b%d", i), "f", strconv.Itoa(i))
+		real.do(t, "SADD", fmt.Sprintf("c%d", i), "a", strconv.Itoa(i))
 		for n, digit := range r.Perm(6) {
 			real.do(t, "SET", fmt.Sprintf("w%d", digit), strings.Repeat("w", n)+"x")
 			real.do(t, "RPUSH", fmt.Sprintf("n%d", i), strconv.Itoa(digit))
@@ -242,7 +274,7 @@ func TestServeLikeRedis(t *testing.T) {
 	}
 	real.do(t, "SAVE")
 	file := filepath.Join(server.Dir, "dump.rdb")
-	ours := serveOn(t, "--now", strconv.FormatInt(time.Now().Unix(), 10), file)
+	ours := serveOn(t, "--now", real.do(t, "LASTSAVE").Text, file)
 	alike(t, r, real, ours, n, false)
 	for _, to := range []string{"nemo", "blackwidow", "pika4", "kvrocks", "ardb", "aof"} {
 		t.Run(to, func(t *testing.T) { convertedAlike(t, r, to, file) })
@@ -291,7 +323,7 @@ func convertedAlike(t *testing.T, r *rand.Rand, format, file string) {
 		t.Fatal(err)
 	}
 	real := newPeer(t, conn)
-	ours := serveOn(t, "--now", strconv.FormatInt(time.Now().Unix(), 10), path)
+	ours := serveOn(t, "--now", real.do(t, "LASTSAVE").Text, path)
 	keys := scannedKeys(t, ours)
 	if want := real.do(t, "DBSIZE").Text; want != strconv.Itoa(len(keys)) || len(keys) < 20 {
 		t.Errorf("%d keys, want %s", len(keys), want)
@@ -348,7 +380,7 @@ func restored(t *testing.T, real, ours *peer, keys []string) {
 		}
 		real.do(t, "SELECT", "0")
 	}
-	if len(types) < 4 { // by chance the data may lack one, and some formats hold no streams
+	if len(types) < 5 {
 		t.Errorf("only types %v", types)
 	}
 	real.do(t, "SELECT", "9")
