@@ -117,7 +117,7 @@ func (a *attempt) reopen() *format.OpenOptions {
 
 // half returns the progress function of the first or second half of finishing a file: its parts are joined, then it is
 // scanned. Other targets have one such step at most.
-func (a *attempt) half(n int64) func(done, total, keys, of int64) {
+func (a *attempt) half(n int64) store.Copied {
 	if !a.o.inFile() {
 		return a.meter.Copied
 	}

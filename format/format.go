@@ -209,8 +209,8 @@ type CreateOptions struct {
 	// Earlier is the value that Loaded.Earlier returned in the process that began the run; "" if
 	// this one begins it.
 	Earlier string
-	// Copied is called with the progress of Finish where it copies what the shards wrote; may be nil. See store.Options.
-	Copied func(done, total, keys, of int64)
+	// Copied is called with the progress of Finish where it copies what the shards wrote; may be nil.
+	Copied store.Copied
 	// Reopen reopens the finished target for the proof.
 	Reopen *OpenOptions
 }
@@ -259,8 +259,8 @@ type Env struct {
 	// Start is where a lookup begins to read its record; nil: at the first element. Only a Seeker heeds it. Rows that
 	// are not read are neither checked nor counted.
 	Start *record.Start
-	// Copied is called like store.Options.Copied while the items of a file are sorted; may be nil.
-	Copied func(done, total, keys, of int64)
+	// Copied is called while the items of a file are sorted; may be nil.
+	Copied store.Copied
 }
 
 // Source is an open dataset.

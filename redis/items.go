@@ -16,6 +16,7 @@ import (
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 	"kvferry/redis/rdb"
+	"kvferry/store"
 )
 
 // items yields the keys of a database, with the function libraries and module data among them.
@@ -38,7 +39,7 @@ type cutter struct {
 	sum      *summer // checksums the bytes that the scanner reads; may be nil
 	end      mark    // expected checksum
 	n        int
-	copied   func(done, total, keys, of int64) // progress; may be nil
+	copied   store.Copied // may be nil
 }
 
 // cutter returns the items of a database between two offsets.

@@ -220,8 +220,8 @@ type joiner struct {
 	sum      uint64
 	sections []piece // placed sections, to be copied later
 	err      error
-	copied   func(done, total, keys, of int64) // may be nil
-	done     atomic.Int64                      // of off bytes
+	copied   store.Copied // may be nil
+	done     atomic.Int64 // of off bytes
 }
 
 // piece is a section and its offset in the file.

@@ -97,10 +97,14 @@ type Options struct {
 	// Sources watches the files that are read, so that changes during the run are noticed; may be nil. With AllowLive,
 	// stores do not use it.
 	Sources *disk.Sources
-	// Copied is called with the progress of copying, replaying or scanning a source that must be prepared first: bytes
-	// done, approximate total (0: unknown), keys done and total (0: unknown); may be nil.
-	Copied func(done, total, keys, of int64)
+	// Copied is called with the progress of copying, replaying or scanning a source that must be prepared first; may be
+	// nil.
+	Copied Copied
 }
+
+// Copied is called with the progress of a copy of all data: bytes done, approximate total (0: unknown), keys done and
+// total (0: unknown).
+type Copied func(done, total, keys, of int64)
 
 // Store is an open store. It is safe for concurrent use.
 type Store interface {

@@ -18,6 +18,7 @@ import (
 	"kvferry/redis/rdb"
 	"kvferry/redis/state/commands"
 	"kvferry/redis/state/server"
+	"kvferry/store"
 )
 
 // Kinds of findings.
@@ -58,9 +59,9 @@ type replay struct {
 	salvage bool // continue after commands that cannot be applied
 	report  func(record.Finding)
 	tempDir string
-	copied  func(done, total, keys, of int64) // see store.Options; may be nil
-	sources *disk.Sources                     // opens the files; may be nil
-	before  int64                             // bytes of the previous files
+	copied  store.Copied  // may be nil
+	sources *disk.Sources // opens the files; may be nil
+	before  int64         // bytes of the previous files
 
 	path    string // of the file, for errors
 	file    string // its name in the log, for findings

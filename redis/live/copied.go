@@ -9,11 +9,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kvferry/internal/sys/pace"
+	"kvferry/store"
 )
 
 // copied reports the progress of copying servers.
 type copied struct {
-	tell func(done, total, keys, of int64)
+	tell store.Copied
 
 	mu    sync.Mutex
 	hosts int   // number of servers; the estimate treats them as equally large

@@ -38,8 +38,8 @@ type Keyspace struct {
 }
 
 // New returns the keyspace of the selected records of a source. It sorts the items of a file, which takes a pass over
-// it for each database; sorted is called with its progress, see format.Env.Copied, and may be nil.
-func New(ctx context.Context, scan *inspect.Scan, sorted func(done, total, keys, of int64)) (*Keyspace, error) {
+// it for each database; sorted is called with its progress and may be nil.
+func New(ctx context.Context, scan *inspect.Scan, sorted store.Copied) (*Keyspace, error) {
 	names, err := scan.Databases()
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func numbered(names []string, limits format.Limits) []command.Database {
 }
 
 // pin opens a reader of each database. The first one sorts the items.
-func (k *Keyspace) pin(ctx context.Context, sorted func(done, total, keys, of int64)) error {
+func (k *Keyspace) pin(ctx context.Context, sorted store.Copied) error {
 	env := &k.opening(nil).Env
 	env.Copied = sorted
 	for _, db := range k.dbs {

@@ -18,6 +18,7 @@ import (
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/text/page"
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // ProgressFlags are the flags of every command that reads a whole dataset.
@@ -61,12 +62,15 @@ type progressView struct {
 // readSteps are the steps of a command that reads one dataset once.
 var readSteps = []progress.Step{{Name: "read", Weight: 1}}
 
+// preparingWeight is the duration of a step that makes a source readable, relative to that which reads it.
+const preparingWeight = 0.5
+
 // preparing adds a step for each source that must be prepared when opened, before the steps that read it: a server is
 // copied, an append-only file replayed.
 func (v *progressView) preparing(steps []progress.Step, sets ...*Dataset) {
 	var before []progress.Step
 	for i, d := range sets {
-		step := progress.Step{Name: d.Found.Format.Limits().Place.Preparation(), Weight: 0.5}
+		step := progress.Step{Name: d.Found.Format.Limits().Place.Preparation(), Weight: preparingWeight}
 		if step.Name == "" {
 			continue
 		}
@@ -83,21 +87,18 @@ func (v *progressView) preparing(steps []progress.Step, sets ...*Dataset) {
 
 // serving shows the steps of a dataset that is opened to be served. The function it returns begins the sorting of a
 // file and returns its progress function; nil if the dataset is no file.
-func (v *progressView) serving(d *Dataset) func() func(done, total, keys, of int64) {
-	switch d.Found.Format.Limits().Place {
-	case format.InFile:
-		v.meter = progress.Start([]progress.Step{{Name: "scan", Weight: 1}, {Name: "sort", Weight: 1}}, v.tell)
-		d.prepares = v.step("scan")
-		return v.step("sort")
-	default:
+func (v *progressView) serving(d *Dataset) func() store.Copied {
+	if d.Found.Format.Limits().Place != format.InFile {
 		v.preparing(nil, d)
+		return func() store.Copied { return nil }
 	}
-	return func() func(done, total, keys, of int64) { return nil }
+	v.preparing([]progress.Step{{Name: "sort", Weight: preparingWeight}}, d)
+	return v.step("sort")
 }
 
 // step returns a function that begins a step and returns its progress function.
-func (v *progressView) step(name string) func() func(done, total, keys, of int64) {
-	return func() func(done, total, keys, of int64) {
+func (v *progressView) step(name string) func() store.Copied {
+	return func() store.Copied {
 		v.meter.Enter(name)
 		return v.meter.Copied
 	}

@@ -119,7 +119,7 @@ type Dataset struct {
 	reopen func(context.Context, inspect.Opening) (format.Source, error)
 	// prepares begins the step that makes the source readable and returns its progress function. nil: the source has
 	// no such step.
-	prepares func() func(done, total, keys, of int64)
+	prepares func() store.Copied
 }
 
 // dataset finds and opens a dataset and creates the scan that the flags describe. show displays the preparation of
