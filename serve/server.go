@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kvferry/serve/command"
+	"kvferry/serve/command/all"
 	"kvferry/serve/resp"
 )
 
@@ -31,9 +32,9 @@ type Server struct {
 	wg sync.WaitGroup
 }
 
-// New completes a server. More are further commands.
+// New completes a server, which answers all commands and some more.
 func New(s *command.Server, more ...command.Command) *Server {
-	s.Init(more...)
+	s.Init(all.Commands(more...)...)
 	var id [20]byte
 	_, _ = rand.Read(id[:]) // does not fail
 	s.RunID = hex.EncodeToString(id[:])

@@ -75,7 +75,11 @@ var rules = slices.Concat(stateRules, []rule{
 	{"inspect/", []string{"inspect", "format", "store", "record", "internal/"}, "what one command computes does not ask what the others do"},
 	{"serve/resp", []string{"record"}, "a protocol does not ask what is served"},
 	{"serve/text", []string{"internal/shared/argument"}, "what strings contain is computed without a connection"},
-	{"serve/command", []string{"serve/resp", "serve/text", "redis/rdb", "redis/rdb/crc64", "redis/rdb/encode", "record", "internal/"}, "commands know keys by an interface alone"},
+	{"serve/command", []string{"serve/resp", "record", "internal/"}, "what commands share stands below all of them"},
+	{"serve/command/all", []string{"serve/command", "serve/command/"}, "it lists commands"},
+	{"serve/command/fake", []string{"serve/command", "serve/command/all", "serve/resp", "record", "internal/"}, "it is a dataset, and knows no command"},
+	{"serve/command/keys", []string{"serve/command", "serve/resp", "redis/rdb", "redis/rdb/crc64", "redis/rdb/encode", "record", "internal/"}, "commands know keys by an interface alone"},
+	{"serve/command/", []string{"serve/command", "serve/resp", "serve/text", "record", "internal/"}, "commands on one type need no others"},
 	{"serve/cluster", []string{"serve/command", "serve/resp", "record", "internal/"}, "it knows slots, and no dataset"},
 	{"serve/keyspace", []string{"serve/command", "inspect", "format", "store", "record", "internal/"}, "it finds keys, and answers nobody"},
 	{"serve/master", []string{"serve/command", "serve/resp", "convert", "redis", "redis/rdb", "record", "internal/"}, "it streams what conversions pass on, and reads no keys for commands"},
@@ -98,7 +102,7 @@ var stateRules = []rule{
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/testkit/redistest", "internal/testkit/testsst", "internal/testkit/servertest", "internal/testkit/s3test"}
+var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "serve/command/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/testkit/redistest", "internal/testkit/testsst", "internal/testkit/servertest", "internal/testkit/s3test"}
 
 func formatRules() []rule {
 	var out []rule

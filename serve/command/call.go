@@ -27,7 +27,7 @@ type Call struct {
 // received after the command. f owns it alone. The connection is closed when f returns.
 func (c *Call) Hijack(f func(ctx context.Context, conn net.Conn, rest []byte) error) { c.takeover = f }
 
-var errReadOnly = argument.Refuse("READONLY You can't write against a read only replica.")
+var ErrReadOnly = argument.Refuse("READONLY You can't write against a read only replica.")
 
 // Takeover is the function of Hijack, nil if it was not called.
 type Takeover = func(ctx context.Context, conn net.Conn, rest []byte) error
@@ -63,7 +63,7 @@ func (c *Call) run() error {
 		return err
 	}
 	if cmd.Run == nil {
-		return errReadOnly
+		return ErrReadOnly
 	}
 	c.Client.last.Store(&cmd.Name)
 	return cmd.Run(c)
@@ -100,15 +100,15 @@ func replyText(err error) string {
 	return "ERR " + err.Error()
 }
 
-// sub runs a subcommand. Keys of the map are in lower case.
-func (c *Call) sub(subs map[string]Command) error {
-	name := lower(c.Args[1])
+// Sub runs a subcommand. Keys of the map are in lower case.
+func (c *Call) Sub(subs map[string]Command) error {
+	name := Lower(c.Args[1])
 	s, ok := subs[name]
 	if !ok {
 		return argument.Refuse(fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", cut(c.Args[1], 128), upper(c.Args[0])))
 	}
 	if !s.fits(len(c.Args)) {
-		return wrongArgs(lower(c.Args[0]) + "|" + name)
+		return wrongArgs(Lower(c.Args[0]) + "|" + name)
 	}
 	return s.Run(c)
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"kvferry/internal/shared/argument"
-	"kvferry/record"
 )
 
 // countAt is the place of the number of keys in the arguments of commands, which precedes the keys.
@@ -74,9 +73,3 @@ func (s *Server) mode() string {
 	}
 	return "standalone"
 }
-
-// Sub runs a subcommand. Keys of the map are in lower case.
-func (c *Call) Sub(subs map[string]Command) error { return c.sub(subs) }
-
-// EachKey calls f with the keys of the database until it returns false.
-func (c *Call) EachKey(f func(h *record.Header) bool) error { return c.eachKey(f) }

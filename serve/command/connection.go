@@ -19,15 +19,15 @@ func connectionCommands() []Command {
 		{"select", 2, "loading stale fast", 0, 0, 0, selectDB},
 		{"quit", -1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, quit},
 		{"reset", 1, "noscript loading stale fast no_auth allow_busy", 0, 0, 0, reset},
-		{"client", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(clientSubs) }},
+		{"client", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(clientSubs) }},
 		{"command", -1, "loading stale", 0, 0, 0, commands},
-		{"config", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(configSubs) }},
+		{"config", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(configSubs) }},
 		{"info", -1, "loading stale", 0, 0, 0, info},
-		{"module", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(moduleSubs) }},
-		{"cluster", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(clusterSubs) }},
-		{"acl", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(aclSubs) }},
-		{"slowlog", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(slowlogSubs) }},
-		{"latency", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(latencySubs) }},
+		{"module", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(moduleSubs) }},
+		{"cluster", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(clusterSubs) }},
+		{"acl", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(aclSubs) }},
+		{"slowlog", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(slowlogSubs) }},
+		{"latency", -2, "", 0, 0, 0, func(c *Call) error { return c.Sub(latencySubs) }},
 		{"time", 1, "loading stale fast", 0, 0, 0, clock},
 		{"lastsave", 1, "loading stale fast", 0, 0, 0, func(c *Call) error { c.W.Int(c.Server.Now.Unix()); return nil }},
 		{"role", 1, "noscript loading stale fast", 0, 0, 0, role},
@@ -361,7 +361,7 @@ func configGet(c *Call) error {
 	return c.W.Aggregate(resp.Map, func() (n int64, err error) {
 		for _, v := range values {
 			for _, pattern := range c.Args[2:] {
-				if filter.Glob(lower(pattern), []byte(v[0])) {
+				if filter.Glob(Lower(pattern), []byte(v[0])) {
 					n++
 					c.W.BulkString(v[0])
 					c.W.BulkString(v[1])

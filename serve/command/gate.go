@@ -142,6 +142,13 @@ func (g *gate) free(cl *Client, passes int, rows int64) {
 	g.wake()
 }
 
+// Held returns the number of passes in use, and the bytes of large elements in memory.
+func (s *Server) Held() (passes int, bytes int64) {
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	return s.gate.passes, s.gate.rows
+}
+
 // evict disconnects the client that has stalled the longest.
 func (g *gate) evict() {
 	g.mu.Lock()
@@ -242,8 +249,8 @@ func (g *gate) handOver(from, to *Client) {
 // nobody owns parked passes.
 var nobody = &Client{Kill: func() {}}
 
-// scanFrom opens a pass over the keys after one.
-func (c *Call) scanFrom(ctx context.Context, after []byte) (*gatedScanner, error) {
+// ScanFrom opens a pass over the keys after one.
+func (c *Call) ScanFrom(ctx context.Context, after []byte) (*gatedScanner, error) {
 	if err := c.Server.gate.pass(c.Ctx, c.Client, 1); err != nil {
 		return nil, err
 	}
@@ -274,4 +281,19 @@ func (c *Call) openGated(key []byte, how Reading) (Value, error) {
 		return nil, err
 	}
 	return &gated{Value: v, gate: g, ctx: c.Ctx, client: c.Client, passes: 1}, nil
+}
+
+// TakePasses takes n passes for keys that OpenHeld opens. Value.Close gives back that of a key, and OpenHeld itself
+// where there is no value.
+func (c *Call) TakePasses(n int) error { return c.Server.gate.pass(c.Ctx, c.Client, n) }
+
+// GivePasses gives back passes for keys that were not opened.
+func (c *Call) GivePasses(n int) { c.Server.gate.free(c.Client, n, 0) }
+
+// TakeMemory takes memory for n bytes, and returns what gives it back.
+func (c *Call) TakeMemory(n int64) (free func(), err error) {
+	if err := c.Server.gate.row(c.Ctx, n); err != nil {
+		return nil, err
+	}
+	return func() { c.Server.gate.free(c.Client, 0, n) }, nil
 }

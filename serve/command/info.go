@@ -32,7 +32,7 @@ func info(c *Call) error {
 	if len(c.Args) > 1 {
 		wanted = nil
 		for _, a := range c.Args[1:] {
-			switch name := lower(a); name {
+			switch name := Lower(a); name {
 			case "all", "default", "everything":
 				wanted = infoSections
 			default:
@@ -84,7 +84,7 @@ func (s *Server) section(name string) (out []string) {
 			add("connected_slaves", 0)
 		}
 	case "cluster":
-		add("cluster_enabled", number(s.Route != nil))
+		add("cluster_enabled", Number(s.Route != nil))
 	case "keyspace":
 		for _, db := range s.Keys.Databases() {
 			if n := s.Keys.Count(db); n.Keys > 0 || !n.Exact {
@@ -115,6 +115,9 @@ func (s *Server) counters(add func(string, any)) {
 	add("keyspace_hits", s.Stats.Hits.Load())
 	add("keyspace_misses", s.Stats.Misses.Load())
 	add("kvferry_damaged_keys_met", s.Stats.Damaged.Load())
+	passes, bytes := s.Held()
+	add("kvferry_open_passes", passes)
+	add("kvferry_large_elements_bytes", bytes)
 }
 
 // line describes a database. Its numbers are estimates until all keys were counted.
@@ -129,7 +132,7 @@ func (n Count) line(db Database) string {
 // commands answers COMMAND and its subcommands.
 func commands(c *Call) error {
 	if len(c.Args) > 1 {
-		return c.sub(commandSubs())
+		return c.Sub(commandSubs())
 	}
 	c.W.Header(resp.Array, int64(len(c.Server.Table.names)))
 	for _, name := range c.Server.Table.names {

@@ -40,7 +40,7 @@ func (o *scanOptions) read(args [][]byte, keys bool) error {
 		case argument.Is(args[i], "MATCH"):
 			o.match, o.matches = string(args[i+1]), string(args[i+1]) != "*"
 		case argument.Is(args[i], "TYPE") && keys:
-			o.typ, o.typed = lower(args[i+1]), true
+			o.typ, o.typed = Lower(args[i+1]), true
 		default:
 			return argument.ErrSyntax
 		}
@@ -73,7 +73,7 @@ var errForgotten = argument.Refuse("ERR invalid cursor: kvferry knows the latest
 // maxScan limits the keys per call: the reply is held in memory, because the cursor precedes them.
 const maxScan = 1 << 14
 
-func scan(c *Call) error {
+func Scan(c *Call) error {
 	cursor, err := parseCursor(c.Args[1])
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func scan(c *Call) error {
 			found = append(found, append([]byte{}, h.Key...))
 			size += len(h.Key)
 		}
-		if n+1 >= min(o.count, maxScan) || size > maxCollected {
+		if n+1 >= min(o.count, maxScan) || size > MaxCollected {
 			break
 		}
 	}
@@ -132,7 +132,7 @@ func scan(c *Call) error {
 // scanner returns a pass that goes on at a cursor.
 func (c *Call) scanner(cursor uint64) (*gatedScanner, error) {
 	if cursor == 0 {
-		return c.scanFrom(c.Server.ctx(), nil)
+		return c.ScanFrom(c.Server.ctx(), nil)
 	}
 	p, ok := c.Server.cursors.get(cursor)
 	if !ok || p.db != c.Client.DB.Number {
@@ -141,7 +141,7 @@ func (c *Call) scanner(cursor uint64) (*gatedScanner, error) {
 	if s, ok := c.resume(p).(*gatedScanner); ok {
 		return s, nil
 	}
-	return c.scanFrom(c.Server.ctx(), []byte(p.key))
+	return c.ScanFrom(c.Server.ctx(), []byte(p.key))
 }
 
 // smallScan is the number of elements that HSCAN, SSCAN and ZSCAN return at least if there are so many.
@@ -149,32 +149,32 @@ const smallScan = 512
 
 // page is a pass over the elements of a value from which a scan takes pages.
 type page struct {
-	stream
+	Elements
 	exists bool   // the key does; v is nil at the end, too
 	passed uint64 // elements
 	mark   []byte // the last of them
 }
 
-func (p *page) handOver(ctx context.Context, to *Client) { p.v.(*gated).handOver(ctx, to) }
+func (p *page) handOver(ctx context.Context, to *Client) { p.V.(*gated).handOver(ctx, to) }
 
 // Close ends the pass.
 func (p *page) Close() error {
-	if p.v == nil {
+	if p.V == nil {
 		return nil
 	}
-	return p.v.Close()
+	return p.V.Close()
 }
 
 // take moves on by an element.
 func (p *page) take(e *record.Element) {
 	p.mark = append(p.mark[:0], e.Name...)
-	p.at++
+	p.Skip()
 	p.passed++
 }
 
-// scanOf makes HSCAN, SSCAN or ZSCAN. The cursor is the number of elements passed. The pass waits for the next call, so
+// ScanOf makes HSCAN, SSCAN or ZSCAN. The cursor is the number of elements passed. The pass waits for the next call, so
 // that a scan reads each element once.
-func scanOf(t record.Type) func(*Call) error {
+func ScanOf(t record.Type) func(*Call) error {
 	return func(c *Call) error {
 		cursor, err := parseCursor(c.Args[2])
 		if err != nil {
@@ -204,13 +204,13 @@ func (c *Call) page(at place) (*page, error) {
 	if ok = ok && c.Server.Keys.Seeks(at.typ); ok {
 		how.Start = &record.Start{Name: []byte(mark)}
 	}
-	v, err := c.open(c.Args[1], how)
-	p := &page{stream: stream{v: v}, exists: v != nil}
+	v, err := c.Open(c.Args[1], how)
+	p := &page{Elements: Elements{V: v}, exists: v != nil}
 	if v == nil || err != nil {
 		return p, err
 	}
 	for reached := at.n == 0; !reached; {
-		e, err := p.head()
+		e, err := p.Head()
 		if err != nil {
 			return nil, errors.Join(err, p.Close())
 		}
@@ -231,15 +231,15 @@ func (c *Call) scanValue(p *page, o *scanOptions) error {
 	size, end := 0, p.passed+uint64(min(max(o.count, smallScan), maxScan))
 	at := place{db: c.Client.DB.Number, key: string(c.Args[1])}
 	for {
-		e, err := p.head()
+		e, err := p.Head()
 		if err != nil {
 			return errors.Join(err, p.Close())
 		}
 		if e == nil {
 			break
 		}
-		at.typ = p.v.Header().Type
-		if at.n = p.passed; at.n == end || size > maxCollected {
+		at.typ = p.V.Header().Type
+		if at.n = p.passed; at.n == end || size > MaxCollected {
 			break
 		}
 		if p.take(e); o.matches && !filter.Glob(o.match, e.Name) {
@@ -255,7 +255,7 @@ func (c *Call) scanValue(p *page, o *scanOptions) error {
 		size += len(e.Name) + len(e.Value)
 	}
 	next := uint64(0)
-	if p.v != nil {
+	if p.V != nil {
 		next = at.n
 		if err := c.leave(p, at); err != nil {
 			return err
@@ -275,8 +275,29 @@ func (c *Call) leave(p *page, at place) error {
 	if len(p.mark) <= longName {
 		c.Server.marks.put(at, string(p.mark))
 	}
-	if p.v.(*gated).rows > 0 {
+	if p.V.(*gated).rows > 0 {
 		return p.Close()
 	}
 	return c.Server.park(at, p)
+}
+
+// EachKey calls f with the keys of the database until it returns false.
+func (c *Call) EachKey(f func(h *record.Header) bool) (err error) {
+	s, err := c.ScanFrom(c.Ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer CloseAll(&err, s)
+	for {
+		h, err := s.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !f(h) {
+			return nil
+		}
+	}
 }

@@ -1,22 +1,14 @@
-package command
+package command_test
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
 	"kvferry/record"
+	"kvferry/serve/command"
+	"kvferry/serve/command/fake"
 )
-
-// score parses a score.
-func score(t testing.TB, s string) float64 {
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
 
 // big is a line of a hash of n fields.
 func big(key string, n int) string {
@@ -37,13 +29,13 @@ func TestElementScans(t *testing.T) {
 		seeks, lose bool
 		scans, most int // at once; elements read for each
 	}{
-		{"one", false, false, 1, n + 64}, {"as many as wait", true, false, maxParked, n + 64}, {"lost, sought", true, true, 1, n + 64*(n/smallScan+2)},
-		{"lost", false, true, 1, n * (n/smallScan + 3) / 2}, {"too many", true, false, maxParked + 4, n + 128*(n/smallScan+2)},
+		{"one", false, false, 1, n + 64}, {"as many as wait", true, false, command.MaxParked, n + 64}, {"lost, sought", true, true, 1, n + 64*(n/command.SmallScan+2)},
+		{"lost", false, true, 1, n * (n/command.SmallScan + 3) / 2}, {"too many", true, false, command.MaxParked + 4, n + 128*(n/command.SmallScan+2)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, f := newFake(t, big("h", n))
-			f.seeks = tt.seeks
-			c := newCaller(t, s)
+			s, f := fake.New(t, big("h", n))
+			f.Seek = tt.seeks
+			c := fake.NewCaller(t, s)
 			cursors, seen := make([]string, tt.scans), make([]map[string]bool, tt.scans)
 			for done := 0; done < tt.scans; {
 				for i := range cursors {
@@ -52,7 +44,7 @@ func TestElementScans(t *testing.T) {
 					} else if cursors[i] == "0" {
 						continue
 					}
-					r := c.do("HSCAN h " + cursors[i] + " COUNT 100")
+					r := c.Do("HSCAN h " + cursors[i] + " COUNT 100")
 					cursors[i] = r.Items[0].Text
 					for k := 0; k < len(r.Items[1].Items); k += 2 {
 						if name := r.Items[1].Items[k].Text; seen[i][name] {
@@ -65,7 +57,7 @@ func TestElementScans(t *testing.T) {
 						done++
 					}
 					if tt.lose {
-						if err := s.cursors.close(); err != nil {
+						if err := s.Close(); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -76,8 +68,8 @@ func TestElementScans(t *testing.T) {
 					t.Errorf("scan %d: %d fields", i, len(seen[i]))
 				}
 			}
-			if f.read > tt.most*tt.scans {
-				t.Errorf("%d elements read, want up to %d", f.read, tt.most*tt.scans)
+			if f.Read > tt.most*tt.scans {
+				t.Errorf("%d elements read, want up to %d", f.Read, tt.most*tt.scans)
 			}
 		})
 	}
@@ -85,14 +77,14 @@ func TestElementScans(t *testing.T) {
 
 // TestLookups: one element is one seek, several are one where they are at the start, and the length is counted once.
 func TestLookups(t *testing.T) {
-	s, f := newFake(t, big("h", 9000), "set s a b", "zset z a=1 b=2 c=2", "list l x y z", "string t v")
-	r := f.records["h"]
-	f.records["set"] = &fakeRecord{Header: record.Header{Key: []byte("set"), Type: record.Set, ByName: true}, elems: r.elems}
-	f.records["zset"] = &fakeRecord{Header: record.Header{Key: []byte("zset"), Type: record.ZSet, ByName: true}, elems: r.elems}
-	f.records["list"] = &fakeRecord{Header: record.Header{Key: []byte("list"), Type: record.List}, elems: r.elems}
+	s, f := fake.New(t, big("h", 9000), "set s a b", "zset z a=1 b=2 c=2", "list l x y z", "string t v")
+	r := f.Records["h"]
+	f.Records["set"] = &fake.Record{Header: record.Header{Key: []byte("set"), Type: record.Set, ByName: true}, Elems: r.Elems}
+	f.Records["zset"] = &fake.Record{Header: record.Header{Key: []byte("zset"), Type: record.ZSet, ByName: true}, Elems: r.Elems}
+	f.Records["list"] = &fake.Record{Header: record.Header{Key: []byte("list"), Type: record.List}, Elems: r.Elems}
 	for _, seeks := range []bool{true, false} {
-		f.seeks = seeks
-		c := newCaller(t, s)
+		f.Seek = seeks
+		c := fake.NewCaller(t, s)
 		for _, x := range []struct {
 			line, want string
 			most       int // elements read with seeks
@@ -108,9 +100,9 @@ func TestLookups(t *testing.T) {
 			{"ZRANGEBYLEX zset (f000004 [f000006", `*2[$"f000005" $"f000006"]`, 64}, {"ZRANGE zset [f000006 [f000005 BYLEX REV LIMIT 1 1", `*1[$"f000005"]`, 64},
 			{"ZREVRANGEBYLEX zset - +", `*"0"`, 64},
 		} {
-			f.read = 0
-			if got := c.do(x.line).String(); got != x.want || seeks && f.read > x.most {
-				t.Errorf("%s: %s, %d elements read, want %s, %d", x.line, got, f.read, x.want, x.most)
+			f.Read = 0
+			if got := c.Do(x.line).String(); got != x.want || seeks && f.Read > x.most {
+				t.Errorf("%s: %s, %d elements read, want %s, %d", x.line, got, f.Read, x.want, x.most)
 			}
 		}
 	}

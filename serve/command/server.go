@@ -168,7 +168,7 @@ type Scanner interface {
 	Close() error
 }
 
-func lower(b []byte) string { return strings.ToLower(string(b[:min(len(b), 128)])) }
+func Lower(b []byte) string { return strings.ToLower(string(b[:min(len(b), 128)])) }
 func upper(b []byte) string { return strings.ToUpper(string(b[:min(len(b), 128)])) }
 
 // ctx returns the context of the server.

@@ -1,4 +1,5 @@
-// Package command has the commands that a served dataset answers.
+// Package command answers clients: what all commands share, and those on connections and the server. Commands on keys
+// and values are in the packages below it.
 package command
 
 import (
@@ -23,17 +24,22 @@ type Command struct {
 	Run func(*Call) error
 }
 
+// Of returns a command of all its fields.
+func Of(name string, arity int, flags string, first, last, step int, run func(*Call) error) Command {
+	return Command{Name: name, Arity: arity, Flags: flags, First: first, Last: last, Step: step, Run: run}
+}
+
 // Table holds commands by name.
 type Table struct {
 	by    map[string]*Command
 	names []string // sorted
 }
 
-// NewTable returns a table of all commands of this package and some more.
+// NewTable returns a table of the commands on connections, the refused ones, and some more, which replace others of
+// their name.
 func NewTable(more ...Command) *Table {
 	t := &Table{by: map[string]*Command{}}
-	for _, list := range [][]Command{connectionCommands(), keyCommands(), stringCommands(), bitCommands(), hashCommands(), listCommands(), setCommands(),
-		zsetCommands(), geoCommands(), sortCommands(), streamCommands(), writeCommands(), more} {
+	for _, list := range [][]Command{connectionCommands(), writeCommands(), more} {
 		for i := range list {
 			t.by[list[i].Name] = &list[i]
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"kvferry/internal/shared/argument"
+	"kvferry/internal/sys/extsort"
 	"kvferry/record"
 )
 
@@ -14,16 +15,16 @@ const batchLen = 64
 // anyType matches every type.
 const anyType record.Type = 0
 
-// open opens the value of a key, which must have the type that is wanted; nil if the key does not exist.
-func (c *Call) open(key []byte, how Reading) (Value, error) {
+// Open opens the value of a key, which must have the type that is wanted; nil if the key does not exist.
+func (c *Call) Open(key []byte, how Reading) (Value, error) {
 	if err := c.Server.gate.pass(c.Ctx, c.Client, 1); err != nil {
 		return nil, err
 	}
-	return c.openHeld(key, how)
+	return c.OpenHeld(key, how)
 }
 
-// openHeld is open for a caller that holds a pass for the key.
-func (c *Call) openHeld(key []byte, how Reading) (Value, error) {
+// OpenHeld is open for a caller that holds a pass for the key.
+func (c *Call) OpenHeld(key []byte, how Reading) (Value, error) {
 	v, err := c.openGated(key, how)
 	var damaged *DamagedError
 	switch {
@@ -43,30 +44,40 @@ func (c *Call) openHeld(key []byte, how Reading) (Value, error) {
 	return v, nil
 }
 
-// walk calls f with the elements of a key of type t, until f returns false. Elements are valid until f returns.
-func (c *Call) walk(key []byte, t record.Type, f func(e *record.Element) bool) (exists bool, err error) {
-	return c.walkValue(key, t, func(_ *record.Header, e *record.Element) bool { return f(e) })
+// Walk calls f with the elements of a key of type t, until f returns false. Elements are valid until f returns.
+func (c *Call) Walk(key []byte, t record.Type, f func(e *record.Element) bool) (exists bool, err error) {
+	return c.Read(key, Reading{Type: t}, func(_ *record.Header, e *record.Element) bool { return f(e) })
 }
 
-func (c *Call) walkValue(key []byte, t record.Type, f func(h *record.Header, e *record.Element) bool) (exists bool, err error) {
-	return c.read(key, Reading{Type: t}, f)
-}
-
-// read calls f with the elements that a Reading selects, until f returns false.
-func (c *Call) read(key []byte, how Reading, f func(h *record.Header, e *record.Element) bool) (exists bool, err error) {
-	v, err := c.open(key, how)
+// Read calls f with the elements that a Reading selects, until f returns false.
+func (c *Call) Read(key []byte, how Reading, f func(h *record.Header, e *record.Element) bool) (exists bool, err error) {
+	v, err := c.Open(key, how)
 	if v == nil || err != nil {
 		return false, err
 	}
-	err = each(v, f)
+	err = Each(v, f)
 	return true, errors.Join(err, v.Close())
+}
+
+// Header calls f with the header of a key; nil if the key does not exist.
+func (c *Call) Header(key []byte, f func(h *record.Header)) error {
+	v, err := c.Open(key, Reading{})
+	if err != nil {
+		return err
+	}
+	if v == nil {
+		f(nil)
+		return nil
+	}
+	f(v.Header())
+	return v.Close()
 }
 
 // walkedFirst is the number of elements for each name that find reads before it seeks.
 const walkedFirst = 64
 
-// find calls f with the elements that have some names, each once, until f returns false.
-func (c *Call) find(key []byte, t record.Type, names [][]byte, f func(e *record.Element) bool) error {
+// Find calls f with the elements that have some names, each once, until f returns false.
+func (c *Call) Find(key []byte, t record.Type, names [][]byte, f func(e *record.Element) bool) error {
 	seeks := c.Server.Keys.Seeks(t)
 	if seeks && len(names) == 1 {
 		return c.seek(key, t, names[0], f)
@@ -76,7 +87,7 @@ func (c *Call) find(key []byte, t record.Type, names [][]byte, f func(e *record.
 		left[string(name)] = true
 	}
 	n, more := 0, true
-	_, err := c.walk(key, t, func(e *record.Element) bool {
+	_, err := c.Walk(key, t, func(e *record.Element) bool {
 		if left[string(e.Name)] {
 			delete(left, string(e.Name))
 			more = f(e)
@@ -102,12 +113,12 @@ func (c *Call) find(key []byte, t record.Type, names [][]byte, f func(e *record.
 
 // seek calls f with the element that has a name.
 func (c *Call) seek(key []byte, t record.Type, name []byte, f func(e *record.Element) bool) error {
-	_, err := c.read(key, Reading{Type: t, Start: &record.Start{Name: name}, Only: true}, func(_ *record.Header, e *record.Element) bool { return f(e) })
+	_, err := c.Read(key, Reading{Type: t, Start: &record.Start{Name: name}, Only: true}, func(_ *record.Header, e *record.Element) bool { return f(e) })
 	return err
 }
 
-// each calls f with the remaining elements of a value, until f returns false.
-func each(v Value, f func(h *record.Header, e *record.Element) bool) error {
+// Each calls f with the remaining elements of a value, until f returns false.
+func Each(v Value, f func(h *record.Header, e *record.Element) bool) error {
 	var batch [batchLen]record.Element
 	for {
 		n, err := v.Read(batch[:])
@@ -125,13 +136,42 @@ func each(v Value, f func(h *record.Header, e *record.Element) bool) error {
 	}
 }
 
-// length counts the elements of a key.
-func (c *Call) length(key []byte, t record.Type) (n int64, err error) {
+// Elements reads a value element by element.
+type Elements struct {
+	V     Value // nil at the end
+	batch [batchLen]record.Element
+	at, n int
+}
+
+// Head returns the current element; nil at the end. It is valid until the next call after Skip.
+func (s *Elements) Head() (*record.Element, error) {
+	if s.V == nil {
+		return nil, nil
+	}
+	if s.at == s.n {
+		n, err := s.V.Read(s.batch[:])
+		if s.at, s.n = 0, n; err == io.EOF {
+			err = s.V.Close()
+			s.V = nil
+			return nil, err
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &s.batch[s.at], nil
+}
+
+// Skip moves on to the next element.
+func (s *Elements) Skip() { s.at++ }
+
+// Length counts the elements of a key.
+func (c *Call) Length(key []byte, t record.Type) (n int64, err error) {
 	lengths, at := &c.Server.lengths, place{db: c.Client.DB.Number, key: string(key), typ: t}
 	if n, ok := lengths.get(at); ok {
 		return n, nil
 	}
-	if _, err = c.walk(key, t, func(*record.Element) bool {
+	if _, err = c.Walk(key, t, func(*record.Element) bool {
 		n++
 		return true
 	}); err == nil && n > smallScan {
@@ -140,10 +180,10 @@ func (c *Call) length(key []byte, t record.Type) (n int64, err error) {
 	return n, err
 }
 
-// lengthOf makes a command that replies with the number of elements.
-func lengthOf(t record.Type) func(*Call) error {
+// LengthOf makes a command that replies with the number of elements.
+func LengthOf(t record.Type) func(*Call) error {
 	return func(c *Call) error {
-		n, err := c.length(c.Args[1], t)
+		n, err := c.Length(c.Args[1], t)
 		if err == nil {
 			c.W.Int(n)
 		}
@@ -151,12 +191,12 @@ func lengthOf(t record.Type) func(*Call) error {
 	}
 }
 
-// live reports whether a reply is still of use: a pass over a large value ends when its connection does.
-func (c *Call) live() bool { return c.W.Err() == nil && c.Ctx.Err() == nil }
+// Live reports whether a reply is still of use: a pass over a large value ends when its connection does.
+func (c *Call) Live() bool { return c.W.Err() == nil && c.Ctx.Err() == nil }
 
-// text calls f with the string of a key; nil if the key does not exist. The string is valid until f returns.
-func (c *Call) text(key []byte, f func(b []byte) error) (err error) {
-	v, err := c.open(key, Reading{Type: record.String})
+// Text calls f with the string of a key; nil if the key does not exist. The string is valid until f returns.
+func (c *Call) Text(key []byte, f func(b []byte) error) (err error) {
+	v, err := c.Open(key, Reading{Type: record.String})
 	if err != nil {
 		return err
 	}
@@ -175,7 +215,46 @@ func (c *Call) text(key []byte, f func(b []byte) error) (err error) {
 	return errors.Join(err, v.Close())
 }
 
-// ints parses the arguments from first on, of which there are n.
-func (c *Call) ints(first, n int) ([]int64, error) {
+// Ints parses the arguments from first on, of which there are n.
+func (c *Call) Ints(first, n int) ([]int64, error) {
 	return argument.ParseInts(c.Args[first : first+n]...)
 }
+
+// Bulk writes a string that may be missing.
+func (c *Call) Bulk(b []byte) {
+	if b == nil {
+		c.W.Null()
+	} else {
+		c.W.Bulk(b)
+	}
+}
+
+// Expiry returns an expiry, or the remaining time, in units of unit milliseconds; -1: never.
+func (c *Call) Expiry(ms, unit int64, left bool) int64 {
+	if ms == 0 {
+		return -1
+	}
+	if left {
+		return (max(ms-c.Server.Now.UnixMilli(), 0) + unit/2) / unit
+	}
+	return (ms + unit/2) / unit
+}
+
+// Number is 1 for true.
+func Number(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Sorting returns the options of a sorter: each command may sort some of the memory's size, and spills the rest.
+func (c *Call) Sorting() extsort.Options {
+	return extsort.Options{Memory: max(c.Server.Memory/64, 1<<20), TempDir: c.Server.TempDir}
+}
+
+// CloseAll joins the error of closing c to err.
+func CloseAll(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }
+
+// MaxCollected is the size of values that a command collects in one pass. Beyond it, each takes a pass of its own.
+const MaxCollected = 1 << 20

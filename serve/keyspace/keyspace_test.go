@@ -19,6 +19,7 @@ import (
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/serve/command"
+	"kvferry/serve/command/all"
 	"kvferry/serve/keyspace"
 	"kvferry/serve/resp"
 )
@@ -206,7 +207,7 @@ func TestSelectedBySize(t *testing.T) {
 func checkCommands(t *testing.T, name string, k *keyspace.Keyspace, selected bool) {
 	t.Helper()
 	s := &command.Server{Keys: k, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()}
-	s.Init()
+	s.Init(all.Commands()...)
 	defer s.Close()
 	c := &command.Client{Kill: func() {}, DB: s.Database(0)}
 	s.Clients.Add(c)

@@ -1,4 +1,4 @@
-package command
+package collections
 
 import (
 	"bytes"
@@ -11,13 +11,14 @@ import (
 	"kvferry/internal/shared/sorting"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
+	"kvferry/serve/command"
 	"kvferry/serve/resp"
 )
 
-func sortCommands() []Command {
-	return []Command{
-		{"sort", -2, "write movablekeys", 1, 1, 1, sortOf(false)},
-		{"sort_ro", -2, "readonly movablekeys", 1, 1, 1, sortOf(true)},
+func sortCommands() []command.Command {
+	return []command.Command{
+		command.Of("sort", -2, "write movablekeys", 1, 1, 1, sortOf(false)),
+		command.Of("sort_ro", -2, "readonly movablekeys", 1, 1, 1, sortOf(true)),
 	}
 }
 
@@ -25,38 +26,38 @@ func sortCommands() []Command {
 var sortable = record.Of(record.List, record.Set, record.ZSet)
 
 // sortOf makes SORT or SORT_RO.
-func sortOf(readOnly bool) func(*Call) error {
-	return func(c *Call) (err error) {
+func sortOf(readOnly bool) func(*command.Call) error {
+	return func(c *command.Call) (err error) {
 		var o sorting.Options
 		if err := o.Read(c.Args[2:], readOnly, func([]byte) error { return argument.ErrSyntax }); err != nil {
 			return err
 		}
 		if o.Store != nil {
-			return errReadOnly
+			return command.ErrReadOnly
 		}
-		if err := c.denied(&o); err != nil {
+		if err := denied(c, &o); err != nil {
 			return err
 		}
 		back := o.Unsorted() && o.Desc
-		elems := extsort.New(c.sortingFrom(back))
-		defer closeAll(&err, elems)
-		if err := c.elements(elems, back); err != nil {
+		elems := extsort.New(sortingFrom(c, back))
+		defer command.CloseAll(&err, elems)
+		if err := elements(c, elems, back); err != nil {
 			return err
 		}
 		if o.Unsorted() {
-			return c.replySorted(elems, &o)
+			return replySorted(c, elems, &o)
 		}
-		weighed := extsort.New(c.sortingFrom(o.Desc))
-		defer closeAll(&err, weighed)
-		if err := c.weigh(weighed, elems, &o); err != nil {
+		weighed := extsort.New(sortingFrom(c, o.Desc))
+		defer command.CloseAll(&err, weighed)
+		if err := weigh(c, weighed, elems, &o); err != nil {
 			return err
 		}
-		return c.replySorted(weighed, &o)
+		return replySorted(c, weighed, &o)
 	}
 }
 
 // denied refuses patterns of keys that other nodes of the cluster may have: here they would seem to be missing.
-func (c *Call) denied(o *sorting.Options) error {
+func denied(c *command.Call, o *sorting.Options) error {
 	elsewhere := func(pattern []byte) bool {
 		before, _, _ := bytes.Cut(pattern, []byte("*"))
 		tag := keyslot.Tag(before)
@@ -74,8 +75,8 @@ func (c *Call) denied(o *sorting.Options) error {
 
 // elements adds the elements of the key to s in their order; back turns it around, except for a set. The pass ends
 // before the keys of patterns are opened: a client that holds a pass must not wait for another.
-func (c *Call) elements(s *extsort.Sorter, back bool) error {
-	v, err := c.open(c.Args[1], Reading{})
+func elements(c *command.Call, s *extsort.Sorter, back bool) error {
+	v, err := c.Open(c.Args[1], command.Reading{})
 	if v == nil || err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (c *Call) elements(s *extsort.Sorter, back bool) error {
 	}
 	n := uint64(0)
 	var bad error
-	err = each(v, func(h *record.Header, e *record.Element) bool {
+	err = command.Each(v, func(h *record.Header, e *record.Element) bool {
 		n++
 		at, elem := n, e.Name
 		switch {
@@ -97,24 +98,24 @@ func (c *Call) elements(s *extsort.Sorter, back bool) error {
 			at = ^at
 		}
 		bad = s.Add(at, elem, elem)
-		return bad == nil && c.live()
+		return bad == nil && c.Live()
 	})
 	return errors.Join(err, bad, v.Close())
 }
 
 // weigh adds the elements with their weights.
-func (c *Call) weigh(to, elems *extsort.Sorter, o *sorting.Options) error {
-	return c.eachSorted(elems, 0, int64(elems.Len()), func(elem []byte) error {
+func weigh(c *command.Call, to, elems *extsort.Sorter, o *sorting.Options) error {
+	return eachSorted(c, elems, 0, int64(elems.Len()), func(elem []byte) error {
 		if o.By == nil {
 			return addWeighed(to, o, elem, elem, true)
 		}
-		return c.target(o.By, elem, func(b []byte) error { return addWeighed(to, o, elem, b, b != nil) })
+		return target(c, o.By, elem, func(b []byte) error { return addWeighed(to, o, elem, b, b != nil) })
 	})
 }
 
 // addWeighed adds an element with its weight. Elements without a weight are 0, or come before all texts.
 func addWeighed(to *extsort.Sorter, o *sorting.Options, elem, weight []byte, there bool) error {
-	at, key := uint64(number(there)), weight
+	at, key := uint64(command.Number(there)), weight
 	if !o.Alpha {
 		score, err := sorting.Score(weight)
 		if err != nil {
@@ -129,9 +130,9 @@ func addWeighed(to *extsort.Sorter, o *sorting.Options, elem, weight []byte, the
 }
 
 // eachSorted calls f with the elements from <= i < to of a sorter.
-func (c *Call) eachSorted(s *extsort.Sorter, from, to int64, f func(elem []byte) error) error {
+func eachSorted(c *command.Call, s *extsort.Sorter, from, to int64, f func(elem []byte) error) error {
 	it, err := s.Sort()
-	for i := int64(0); err == nil && i < to && c.live(); i++ {
+	for i := int64(0); err == nil && i < to && c.Live(); i++ {
 		_, _, elem, end := it.Next()
 		if end == io.EOF {
 			return nil
@@ -144,17 +145,17 @@ func (c *Call) eachSorted(s *extsort.Sorter, from, to int64, f func(elem []byte)
 }
 
 // replySorted replies with the elements that LIMIT selects, or with what GET names for them.
-func (c *Call) replySorted(s *extsort.Sorter, o *sorting.Options) error {
+func replySorted(c *command.Call, s *extsort.Sorter, o *sorting.Options) error {
 	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
 		from, to := o.Window(int64(s.Len()))
-		err = c.eachSorted(s, from, to, func(elem []byte) error {
+		err = eachSorted(c, s, from, to, func(elem []byte) error {
 			if len(o.Gets) == 0 {
 				n++
 				c.W.Bulk(elem)
 			}
 			for _, pattern := range o.Gets {
 				n++
-				if err := c.target(pattern, elem, func(b []byte) error { c.bulk(b); return nil }); err != nil {
+				if err := target(c, pattern, elem, func(b []byte) error { c.Bulk(b); return nil }); err != nil {
 					return err
 				}
 			}
@@ -165,7 +166,7 @@ func (c *Call) replySorted(s *extsort.Sorter, o *sorting.Options) error {
 }
 
 // target calls f with what a pattern names for an element: itself, a string or a field; nil if there is none.
-func (c *Call) target(pattern, elem []byte, f func(b []byte) error) (err error) {
+func target(c *command.Call, pattern, elem []byte, f func(b []byte) error) (err error) {
 	if string(pattern) == "#" {
 		return f(elem)
 	}
@@ -175,10 +176,10 @@ func (c *Call) target(pattern, elem []byte, f func(b []byte) error) (err error) 
 	}
 	found := false
 	if field == nil {
-		err = c.text(key, func(b []byte) error { found = true; return f(b) })
+		err = c.Text(key, func(b []byte) error { found = true; return f(b) })
 	} else {
 		var bad error
-		err = c.find(key, record.Hash, [][]byte{field}, func(e *record.Element) bool {
+		err = c.Find(key, record.Hash, [][]byte{field}, func(e *record.Element) bool {
 			found, bad = true, f(append([]byte{}, e.Value...))
 			return false
 		})

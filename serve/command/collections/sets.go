@@ -1,78 +1,79 @@
-package command
+package collections
 
 import (
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
+	"kvferry/serve/command"
 	"kvferry/serve/resp"
 )
 
-func setCommands() []Command {
-	return []Command{
-		{"scard", 2, "readonly fast", 1, 1, 1, lengthOf(record.Set)},
-		{"sismember", 3, "readonly fast", 1, 1, 1, sismember},
-		{"smismember", -3, "readonly fast", 1, 1, 1, smismember},
-		{"smembers", 2, "readonly", 1, 1, 1, smembers},
-		{"srandmember", -2, "readonly", 1, 1, 1, randomOf(record.Set)},
-		{"sscan", -3, "readonly", 1, 1, 1, scanOf(record.Set)},
-		{"sinter", -2, "readonly", 1, -1, 1, combineSets(inter)},
-		{"sunion", -2, "readonly", 1, -1, 1, combineSets(union)},
-		{"sdiff", -2, "readonly", 1, -1, 1, combineSets(diff)},
-		{"sintercard", -3, "readonly movablekeys", 0, 0, 0, sintercard},
+func setCommands() []command.Command {
+	return []command.Command{
+		command.Of("scard", 2, "readonly fast", 1, 1, 1, command.LengthOf(record.Set)),
+		command.Of("sismember", 3, "readonly fast", 1, 1, 1, sismember),
+		command.Of("smismember", -3, "readonly fast", 1, 1, 1, smismember),
+		command.Of("smembers", 2, "readonly", 1, 1, 1, smembers),
+		command.Of("srandmember", -2, "readonly", 1, 1, 1, randomOf(record.Set)),
+		command.Of("sscan", -3, "readonly", 1, 1, 1, command.ScanOf(record.Set)),
+		command.Of("sinter", -2, "readonly", 1, -1, 1, combineSets(inter)),
+		command.Of("sunion", -2, "readonly", 1, -1, 1, combineSets(union)),
+		command.Of("sdiff", -2, "readonly", 1, -1, 1, combineSets(diff)),
+		command.Of("sintercard", -3, "readonly movablekeys", 0, 0, 0, sintercard),
 	}
 }
 
 // members reports which of some members a set has.
-func (c *Call) members(key []byte, names [][]byte) (map[string]bool, error) {
+func members(c *command.Call, key []byte, names [][]byte) (map[string]bool, error) {
 	has := make(map[string]bool, len(names))
 	for _, name := range names {
 		has[string(name)] = false
 	}
-	err := c.find(key, record.Set, names, func(e *record.Element) bool {
+	err := c.Find(key, record.Set, names, func(e *record.Element) bool {
 		has[string(e.Name)] = true
 		return true
 	})
 	return has, err
 }
 
-func sismember(c *Call) error {
-	has, err := c.members(c.Args[1], c.Args[2:])
+func sismember(c *command.Call) error {
+	has, err := members(c, c.Args[1], c.Args[2:])
 	if err == nil {
-		c.W.Int(number(has[string(c.Args[2])]))
+		c.W.Int(command.Number(has[string(c.Args[2])]))
 	}
 	return err
 }
 
-func smismember(c *Call) error {
-	has, err := c.members(c.Args[1], c.Args[2:])
+func smismember(c *command.Call) error {
+	has, err := members(c, c.Args[1], c.Args[2:])
 	if err != nil {
 		return err
 	}
 	c.W.Header(resp.Array, int64(len(c.Args)-2))
 	for _, name := range c.Args[2:] {
-		c.W.Int(number(has[string(name)]))
+		c.W.Int(command.Number(has[string(name)]))
 	}
 	return nil
 }
 
-func smembers(c *Call) error {
+func smembers(c *command.Call) error {
 	return c.W.Aggregate(resp.Set, func() (n int64, err error) {
-		_, err = c.walk(c.Args[1], record.Set, func(e *record.Element) bool {
+		_, err = c.Walk(c.Args[1], record.Set, func(e *record.Element) bool {
 			n++
 			c.W.Bulk(e.Name)
-			return c.live()
+			return c.Live()
 		})
 		return n, err
 	})
 }
 
 // combineSets makes a command that combines sets. Members come in the order of their bytes.
-func combineSets(how combination) func(*Call) error {
-	return func(c *Call) error {
+func combineSets(how combination) func(*command.Call) error {
+	return func(c *command.Call) error {
 		return c.W.Aggregate(resp.Set, func() (n int64, err error) {
-			err = c.combine(c.Args[1:], record.Of(record.Set), how, func(m *merged) bool {
+			err = combine(c, c.Args[1:], record.Of(record.Set), how, func(m *merged) bool {
 				n++
 				c.W.Bulk(m.name)
-				return c.live()
+				return c.Live()
 			})
 			return n, err
 		})
@@ -80,7 +81,7 @@ func combineSets(how combination) func(*Call) error {
 }
 
 // numkeys parses the number of keys at c.Args[at], and returns the keys and the arguments that follow.
-func (c *Call) numkeys(at int) (keys, rest [][]byte, err error) {
+func numkeys(c *command.Call, at int) (keys, rest [][]byte, err error) {
 	n, err := argument.ParseInt(c.Args[at])
 	if err != nil || n < 1 {
 		return nil, nil, argument.Refuse("ERR numkeys should be greater than 0")
@@ -104,8 +105,8 @@ func limitOption(rest [][]byte) (limit int64, err error) {
 	return limit, nil
 }
 
-func sintercard(c *Call) error {
-	keys, rest, err := c.numkeys(1)
+func sintercard(c *command.Call) error {
+	keys, rest, err := numkeys(c, 1)
 	if err != nil {
 		return err
 	}
@@ -113,13 +114,13 @@ func sintercard(c *Call) error {
 	if err != nil {
 		return err
 	}
-	return c.interCard(keys, record.Of(record.Set), limit)
+	return interCard(c, keys, record.Of(record.Set), limit)
 }
 
 // interCard counts the members of an intersection.
-func (c *Call) interCard(keys [][]byte, types record.TypeSet, limit int64) error {
+func interCard(c *command.Call, keys [][]byte, types record.TypeSet, limit int64) error {
 	n := int64(0)
-	err := c.combine(keys, types, inter, func(*merged) bool {
+	err := combine(c, keys, types, inter, func(*merged) bool {
 		n++
 		return n != limit
 	})

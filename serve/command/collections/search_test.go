@@ -1,15 +1,17 @@
-package command
+package collections_test
 
 import (
 	"iter"
 	"testing"
+
+	"kvferry/serve/command/fake"
 )
 
 // TestSearches: what a server cannot be asked, or answers in any order.
 func TestSearches(t *testing.T) {
 	const sicily = "zset g Palermo=3479099956230698 Catania=3479447370796909 far=1e300 near=3479447370796909"
-	s, _ := newFake(t, sicily, "list l 3 1 2 2", "set s b a", "zset z a=2 b=1", "string w1 x", "string w2 y", "hash h1 f=7", "hash h2 f=5", "string t text", "stream x")
-	c := newCaller(t, s)
+	s, _ := fake.New(t, sicily, "list l 3 1 2 2", "set s b a", "zset z a=2 b=1", "string w1 x", "string w2 y", "hash h1 f=7", "hash h2 f=5", "string t text", "stream x")
+	c := fake.NewCaller(t, s)
 	for _, tt := range []struct{ line, want string }{
 		{"GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 200 km", `*3[$"Palermo" $"Catania" $"near"]`},
 		{"GEOSEARCH g FROMLONLAT 15 37 BYRADIUS 200 km COUNT 1 ANY", `*1[$"Palermo"]`},
@@ -29,7 +31,7 @@ func TestSearches(t *testing.T) {
 		{"BITFIELD_RO t SET u8 0", `-"ERR syntax error"`}, {"SORT none", `*"0"`},
 		{"SSCAN s 9223372036854775807 COUNT 0", `-"ERR syntax error"`}, {"SSCAN none 9223372036854775807 COUNT 0", `*2[$"0" *"0"]`}, {"SORT x", `-"WRONGTYPE Operation against a key holding the wrong kind of value"`},
 	} {
-		if got := c.do(tt.line).String(); got != tt.want {
+		if got := c.Do(tt.line).String(); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.line, got, tt.want)
 		}
 	}
@@ -37,9 +39,9 @@ func TestSearches(t *testing.T) {
 
 // TestSortOfANode: a node of a cluster refuses patterns of keys that it may not have, and looks up the others.
 func TestSortOfANode(t *testing.T) {
-	s, _ := newFake(t, "list l 3 1 2", "string {l}1 9", "string {l}2 8", "string {l}3 7", "string w1 9", "hash {l}h3 f=x")
+	s, _ := fake.New(t, "list l 3 1 2", "string {l}1 9", "string {l}2 8", "string {l}3 7", "string w1 9", "hash {l}h3 f=x")
 	s.Route = func(iter.Seq[[]byte]) error { return nil }
-	c := newCaller(t, s)
+	c := fake.NewCaller(t, s)
 	const by, get = `-"ERR BY option of SORT denied in Cluster mode."`, `-"ERR GET option of SORT denied in Cluster mode."`
 	for _, tt := range []struct{ line, want string }{
 		{"SORT l BY w*", by}, {"SORT_RO l BY w*->f", by}, {"SORT l BY {w}*", by}, {"SORT l BY {l*}", by}, {"SORT l BY *{l}", by}, {"SORT l BY {}{l}*", by}, {"SORT l BY l*", by},
@@ -47,7 +49,7 @@ func TestSortOfANode(t *testing.T) {
 		{"SORT l BY {l}* GET #", `*3[$"3" $"2" $"1"]`}, {"SORT l GET {l}* GET {l}h*->f", `*6[$"9" $"-1" $"8" $"-1" $"7" $"x"]`},
 		{"SORT l BY w GET #", `*3[$"3" $"1" $"2"]`}, {"SORT l", `*3[$"1" $"2" $"3"]`},
 	} {
-		if got := c.do(tt.line).String(); got != tt.want {
+		if got := c.Do(tt.line).String(); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.line, got, tt.want)
 		}
 	}

@@ -1,24 +1,19 @@
-package command
+package collections
 
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io"
 	"math"
 
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
+	"kvferry/serve/command"
 )
 
-// sorting returns the options of a sorter: each command may sort some of the memory's size, and spills the rest.
-func (c *Call) sorting() extsort.Options {
-	return extsort.Options{Memory: max(c.Server.Memory/64, 1<<20), TempDir: c.Server.TempDir}
-}
-
 // sortingFrom is sorting from either end; prefixes of a sorter from the end are inverted.
-func (c *Call) sortingFrom(back bool) extsort.Options {
-	o := c.sorting()
+func sortingFrom(c *command.Call, back bool) extsort.Options {
+	o := c.Sorting()
 	if back {
 		o.Compare = func(a, b []byte) int { return bytes.Compare(b, a) }
 	}
@@ -32,8 +27,8 @@ type rank struct {
 }
 
 // newRank returns a sorter, which the caller closes.
-func (c *Call) newRank(back bool) *rank {
-	return &rank{extsort.New(c.sortingFrom(back)), back}
+func newRank(c *command.Call, back bool) *rank {
+	return &rank{extsort.New(sortingFrom(c, back)), back}
 }
 
 // add adds a member. -0 and 0 are equal, but keep their signs.
@@ -70,6 +65,3 @@ func (r *rank) each(f func(member []byte, score float64) bool) error {
 		}
 	}
 }
-
-// closeAll joins the error of closing a sorter to err.
-func closeAll(err *error, c io.Closer) { *err = errors.Join(*err, c.Close()) }

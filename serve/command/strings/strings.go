@@ -1,46 +1,43 @@
-package command
+// Package strings has the commands on strings, and on bits and HyperLogLogs in them.
+package strings
 
 import (
 	"errors"
+	"slices"
 
 	"kvferry/internal/shared/argument"
+	"kvferry/serve/command"
 	"kvferry/serve/resp"
 	"kvferry/serve/text"
 )
 
-func stringCommands() []Command {
-	return []Command{
-		{"get", 2, "readonly fast", 1, 1, 1, get},
-		{"mget", -2, "readonly fast", 1, -1, 1, mget},
-		{"strlen", 2, "readonly fast", 1, 1, 1, strlen},
-		{"getrange", 4, "readonly", 1, 1, 1, getrange},
-		{"substr", 4, "readonly", 1, 1, 1, getrange},
-		{"lcs", -3, "readonly", 1, 2, 1, lcs},
+// Commands returns the commands on strings.
+func Commands() []command.Command { return slices.Concat(stringCommands(), bitCommands()) }
+
+func stringCommands() []command.Command {
+	return []command.Command{
+		command.Of("get", 2, "readonly fast", 1, 1, 1, get),
+		command.Of("mget", -2, "readonly fast", 1, -1, 1, mget),
+		command.Of("strlen", 2, "readonly fast", 1, 1, 1, strlen),
+		command.Of("getrange", 4, "readonly", 1, 1, 1, getrange),
+		command.Of("substr", 4, "readonly", 1, 1, 1, getrange),
+		command.Of("lcs", -3, "readonly", 1, 2, 1, lcs),
 	}
 }
 
-func get(c *Call) error {
-	return c.text(c.Args[1], func(b []byte) error {
-		c.bulk(b)
+func get(c *command.Call) error {
+	return c.Text(c.Args[1], func(b []byte) error {
+		c.Bulk(b)
 		return nil
 	})
 }
 
-// bulk writes a string that may be missing.
-func (c *Call) bulk(b []byte) {
-	if b == nil {
-		c.W.Null()
-	} else {
-		c.W.Bulk(b)
-	}
-}
-
 // mget replies with null for keys of other types.
-func mget(c *Call) error {
+func mget(c *command.Call) error {
 	return c.W.Aggregate(resp.Array, func() (int64, error) {
 		for _, key := range c.Args[1:] {
-			err := c.text(key, func(b []byte) error {
-				c.bulk(b)
+			err := c.Text(key, func(b []byte) error {
+				c.Bulk(b)
 				return nil
 			})
 			if errors.Is(err, argument.ErrWrongType) {
@@ -53,19 +50,19 @@ func mget(c *Call) error {
 	})
 }
 
-func strlen(c *Call) error {
-	return c.text(c.Args[1], func(b []byte) error {
+func strlen(c *command.Call) error {
+	return c.Text(c.Args[1], func(b []byte) error {
 		c.W.Int(int64(len(b)))
 		return nil
 	})
 }
 
-func getrange(c *Call) error {
-	ends, err := c.ints(2, 2)
+func getrange(c *command.Call) error {
+	ends, err := c.Ints(2, 2)
 	if err != nil {
 		return err
 	}
-	return c.text(c.Args[1], func(b []byte) error {
+	return c.Text(c.Args[1], func(b []byte) error {
 		c.W.Bulk(substring(b, ends[0], ends[1]))
 		return nil
 	})
@@ -120,11 +117,11 @@ func (o *lcsOptions) read(args [][]byte) (err error) {
 	return err
 }
 
-func lcs(c *Call) error {
+func lcs(c *command.Call) error {
 	var o lcsOptions
 	var two [2][]byte
 	for i := range two {
-		err := c.text(c.Args[i+1], func(b []byte) error {
+		err := c.Text(c.Args[i+1], func(b []byte) error {
 			if len(b) > maxLCS {
 				return argument.Refuse("ERR kvferry compares strings of up to 4 MiB")
 			}
@@ -145,15 +142,16 @@ func lcs(c *Call) error {
 		return argument.Refuse("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")
 	}
 	size := 4 * int64(len(two[0])+1) * int64(len(two[1])+1)
-	if err := c.Server.gate.row(c.Ctx, size); err != nil {
+	free, err := c.TakeMemory(size)
+	if err != nil {
 		return err
 	}
-	defer c.Server.gate.free(c.Client, 0, size)
-	return c.lcs(two[0], two[1], &o)
+	defer free()
+	return replyLCS(c, two[0], two[1], &o)
 }
 
-// lcs replies with the common subsequence of two strings.
-func (c *Call) lcs(a, b []byte, o *lcsOptions) error {
+// replyLCS replies with the common subsequence of two strings.
+func replyLCS(c *command.Call, a, b []byte, o *lcsOptions) error {
 	seq, runs := text.Common(a, b)
 	if o.length {
 		c.W.Int(int64(len(seq)))
@@ -163,10 +161,10 @@ func (c *Call) lcs(a, b []byte, o *lcsOptions) error {
 		c.W.Bulk(seq)
 		return nil
 	}
-	return c.lcsMatches(runs, int64(len(seq)), o)
+	return lcsMatches(c, runs, int64(len(seq)), o)
 }
 
-func (c *Call) lcsMatches(matches []text.Run, total int64, o *lcsOptions) error {
+func lcsMatches(c *command.Call, matches []text.Run, total int64, o *lcsOptions) error {
 	c.W.Header(resp.Map, 2)
 	c.W.BulkString("matches")
 	err := c.W.Aggregate(resp.Array, func() (n int64, err error) {

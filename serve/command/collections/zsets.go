@@ -1,4 +1,4 @@
-package command
+package collections
 
 import (
 	"bytes"
@@ -7,40 +7,41 @@ import (
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
+	"kvferry/serve/command"
 	"kvferry/serve/resp"
 )
 
-func zsetCommands() []Command {
-	return []Command{
-		{"zcard", 2, "readonly fast", 1, 1, 1, lengthOf(record.ZSet)},
-		{"zscore", 3, "readonly fast", 1, 1, 1, zscore},
-		{"zmscore", -3, "readonly fast", 1, 1, 1, zmscore},
-		{"zrank", 3, "readonly fast", 1, 1, 1, zrank(false)},
-		{"zrevrank", 3, "readonly fast", 1, 1, 1, zrank(true)},
-		{"zcount", 4, "readonly fast", 1, 1, 1, zcount},
-		{"zlexcount", 4, "readonly fast", 1, 1, 1, zlexcount},
-		{"zrange", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{auto: true})},
-		{"zrevrange", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{rev: true})},
-		{"zrangebyscore", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byScore})},
-		{"zrevrangebyscore", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byScore, rev: true})},
-		{"zrangebylex", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byLex})},
-		{"zrevrangebylex", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byLex, rev: true})},
-		{"zrandmember", -2, "readonly", 1, 1, 1, randomOf(record.ZSet)},
-		{"zscan", -3, "readonly", 1, 1, 1, scanOf(record.ZSet)},
-		{"zinter", -3, "readonly movablekeys", 0, 0, 0, combineZsets(inter)},
-		{"zunion", -3, "readonly movablekeys", 0, 0, 0, combineZsets(union)},
-		{"zdiff", -3, "readonly movablekeys", 0, 0, 0, combineZsets(diff)},
-		{"zintercard", -3, "readonly movablekeys", 0, 0, 0, zintercard},
+func zsetCommands() []command.Command {
+	return []command.Command{
+		command.Of("zcard", 2, "readonly fast", 1, 1, 1, command.LengthOf(record.ZSet)),
+		command.Of("zscore", 3, "readonly fast", 1, 1, 1, zscore),
+		command.Of("zmscore", -3, "readonly fast", 1, 1, 1, zmscore),
+		command.Of("zrank", 3, "readonly fast", 1, 1, 1, zrank(false)),
+		command.Of("zrevrank", 3, "readonly fast", 1, 1, 1, zrank(true)),
+		command.Of("zcount", 4, "readonly fast", 1, 1, 1, zcount),
+		command.Of("zlexcount", 4, "readonly fast", 1, 1, 1, zlexcount),
+		command.Of("zrange", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{auto: true})),
+		command.Of("zrevrange", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{rev: true})),
+		command.Of("zrangebyscore", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byScore})),
+		command.Of("zrevrangebyscore", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byScore, rev: true})),
+		command.Of("zrangebylex", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byLex})),
+		command.Of("zrevrangebylex", -4, "readonly", 1, 1, 1, zrangeOf(zrangeOptions{by: byLex, rev: true})),
+		command.Of("zrandmember", -2, "readonly", 1, 1, 1, randomOf(record.ZSet)),
+		command.Of("zscan", -3, "readonly", 1, 1, 1, command.ScanOf(record.ZSet)),
+		command.Of("zinter", -3, "readonly movablekeys", 0, 0, 0, combineZsets(inter)),
+		command.Of("zunion", -3, "readonly movablekeys", 0, 0, 0, combineZsets(union)),
+		command.Of("zdiff", -3, "readonly movablekeys", 0, 0, 0, combineZsets(diff)),
+		command.Of("zintercard", -3, "readonly movablekeys", 0, 0, 0, zintercard),
 	}
 }
 
 // scores returns the scores of members; nil for missing ones.
-func (c *Call) scores(key []byte, names [][]byte) (map[string]*float64, error) {
+func scores(c *command.Call, key []byte, names [][]byte) (map[string]*float64, error) {
 	out := make(map[string]*float64, len(names))
 	for _, name := range names {
 		out[string(name)] = nil
 	}
-	err := c.find(key, record.ZSet, names, func(e *record.Element) bool {
+	err := c.Find(key, record.ZSet, names, func(e *record.Element) bool {
 		score := e.Score
 		out[string(e.Name)] = &score
 		return true
@@ -48,7 +49,7 @@ func (c *Call) scores(key []byte, names [][]byte) (map[string]*float64, error) {
 	return out, err
 }
 
-func (c *Call) score(f *float64) {
+func score(c *command.Call, f *float64) {
 	if f == nil {
 		c.W.Null()
 	} else {
@@ -56,31 +57,31 @@ func (c *Call) score(f *float64) {
 	}
 }
 
-func zscore(c *Call) error {
-	scores, err := c.scores(c.Args[1], c.Args[2:])
+func zscore(c *command.Call) error {
+	scores, err := scores(c, c.Args[1], c.Args[2:])
 	if err == nil {
-		c.score(scores[string(c.Args[2])])
+		score(c, scores[string(c.Args[2])])
 	}
 	return err
 }
 
-func zmscore(c *Call) error {
-	scores, err := c.scores(c.Args[1], c.Args[2:])
+func zmscore(c *command.Call) error {
+	scores, err := scores(c, c.Args[1], c.Args[2:])
 	if err != nil {
 		return err
 	}
 	c.W.Header(resp.Array, int64(len(c.Args)-2))
 	for _, name := range c.Args[2:] {
-		c.score(scores[string(name)])
+		score(c, scores[string(name)])
 	}
 	return nil
 }
 
 // zrank counts the members before one.
-func zrank(back bool) func(*Call) error {
-	return func(c *Call) error {
+func zrank(back bool) func(*command.Call) error {
+	return func(c *command.Call) error {
 		member := c.Args[2]
-		scores, err := c.scores(c.Args[1], c.Args[2:])
+		scores, err := scores(c, c.Args[1], c.Args[2:])
 		if err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func zrank(back bool) func(*Call) error {
 			return nil
 		}
 		n := int64(0)
-		_, err = c.walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
+		_, err = c.Walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
 			before := e.Score < *score || e.Score == *score && bytes.Compare(e.Name, member) < 0
 			if same := e.Score == *score && bytes.Equal(e.Name, member); !same && before != back {
 				n++
@@ -104,14 +105,14 @@ func zrank(back bool) func(*Call) error {
 	}
 }
 
-func zcount(c *Call) error {
+func zcount(c *command.Call) error {
 	b, err := argument.ParseScores(c.Args[2], c.Args[3])
 	if err != nil {
 		return err
 	}
 	n := int64(0)
-	_, err = c.walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
-		n += number(b.HasScore(e.Score))
+	_, err = c.Walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
+		n += command.Number(b.HasScore(e.Score))
 		return true
 	})
 	if err == nil {
@@ -120,13 +121,13 @@ func zcount(c *Call) error {
 	return err
 }
 
-func zlexcount(c *Call) error {
+func zlexcount(c *command.Call) error {
 	b, err := argument.ParseMembers(c.Args[2], c.Args[3])
 	if err != nil {
 		return err
 	}
 	n := int64(0)
-	err = c.inLex(c.Args[1], b, func(*record.Element) bool {
+	err = inLex(c, c.Args[1], b, func(*record.Element) bool {
 		n++
 		return true
 	})
@@ -137,12 +138,12 @@ func zlexcount(c *Call) error {
 }
 
 // inLex calls f with the members of a range of members, in the order of the source.
-func (c *Call) inLex(key []byte, b *argument.Bounds, f func(e *record.Element) bool) error {
-	how := Reading{Type: record.ZSet}
+func inLex(c *command.Call, key []byte, b *argument.Bounds, f func(e *record.Element) bool) error {
+	how := command.Reading{Type: record.ZSet}
 	if least := b.Least(); len(least) > 0 {
 		how.Start = &record.Start{Name: least, Bytewise: true}
 	}
-	_, err := c.read(key, how, func(h *record.Header, e *record.Element) bool {
+	_, err := c.Read(key, how, func(h *record.Header, e *record.Element) bool {
 		if b.HasMember(e.Name) {
 			return f(e)
 		}
@@ -223,8 +224,8 @@ func (o *zrangeOptions) ends(first, second []byte) (err error) {
 	return err
 }
 
-func zrangeOf(o zrangeOptions) func(*Call) error {
-	return func(c *Call) error {
+func zrangeOf(o zrangeOptions) func(*command.Call) error {
+	return func(c *command.Call) error {
 		o := o
 		if err := o.read(c.Args[4:]); err != nil {
 			return err
@@ -232,30 +233,30 @@ func zrangeOf(o zrangeOptions) func(*Call) error {
 		if err := o.ends(c.Args[2], c.Args[3]); err != nil {
 			return err
 		}
-		return c.zrange(&o)
+		return zrange(c, &o)
 	}
 }
 
 // zrange sorts the members of the range and applies the limit.
-func (c *Call) zrange(o *zrangeOptions) (err error) {
-	r := c.newRank(o.rev)
-	defer closeAll(&err, r)
+func zrange(c *command.Call, o *zrangeOptions) (err error) {
+	r := newRank(c, o.rev)
+	defer command.CloseAll(&err, r)
 	var failed error
 	add := func(e *record.Element) bool {
 		if o.by != byScore || o.bounds.HasScore(e.Score) {
 			failed = r.add(e.Name, e.Score)
 		}
-		return failed == nil && c.live()
+		return failed == nil && c.Live()
 	}
 	if o.by == byLex {
-		err = c.inLex(c.Args[1], o.bounds, add)
+		err = inLex(c, c.Args[1], o.bounds, add)
 	} else {
-		_, err = c.walk(c.Args[1], record.ZSet, add)
+		_, err = c.Walk(c.Args[1], record.ZSet, add)
 	}
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
-	return c.ranked(r, o.scores, func() func() (take, more bool) { return o.window(int64(r.Len())) })
+	return ranked(c, r, o.scores, func() func() (take, more bool) { return o.window(int64(r.Len())) })
 }
 
 // window returns a function that is called for each member in turn. take: it belongs to the reply; more: later ones may.
@@ -280,16 +281,16 @@ func (o *zrangeOptions) window(n int64) func() (take, more bool) {
 }
 
 // ranked replies with the members of r that a window takes, with or without scores.
-func (c *Call) ranked(r *rank, scores bool, window func() func() (take, more bool)) error {
+func ranked(c *command.Call, r *rank, scores bool, window func() func() (take, more bool)) error {
 	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
 		in := window()
 		err = r.each(func(member []byte, score float64) bool {
 			take, more := in()
 			if take {
 				n++
-				c.scored(member, score, scores)
+				scored(c, member, score, scores)
 			}
-			return more && c.live()
+			return more && c.Live()
 		})
 		if scores && c.W.Proto < 3 {
 			n *= 2
@@ -299,7 +300,7 @@ func (c *Call) ranked(r *rank, scores bool, window func() func() (take, more boo
 }
 
 // scored writes a member, and its score if asked for: a pair in version 3.
-func (c *Call) scored(member []byte, score float64, with bool) {
+func scored(c *command.Call, member []byte, score float64, with bool) {
 	if with && c.W.Proto > 2 {
 		c.W.Header(resp.Array, 2)
 	}
@@ -361,13 +362,13 @@ func (o *zcombine) read(how combination, n int, args [][]byte) error {
 }
 
 // zkeys returns the keys whose number is the first argument, and the arguments that follow.
-func (c *Call) zkeys() (keys, rest [][]byte, err error) {
+func zkeys(c *command.Call) (keys, rest [][]byte, err error) {
 	n, err := argument.ParseInt(c.Args[1])
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case n < 1:
-		return nil, nil, argument.Refuse(fmt.Sprintf("ERR at least 1 input key is needed for '%s' command", lower(c.Args[0])))
+		return nil, nil, argument.Refuse(fmt.Sprintf("ERR at least 1 input key is needed for '%s' command", command.Lower(c.Args[0])))
 	case n > int64(len(c.Args)-2):
 		return nil, nil, argument.ErrSyntax
 	}
@@ -378,51 +379,51 @@ func (c *Call) zkeys() (keys, rest [][]byte, err error) {
 var zsets = record.Of(record.Set, record.ZSet)
 
 // checked returns bad after it has looked at the keys, as Redis does.
-func (c *Call) checked(keys [][]byte, how combination, bad error) error {
-	err := c.combine(keys, zsets, how, func(*merged) bool { return false })
+func checked(c *command.Call, keys [][]byte, how combination, bad error) error {
+	err := combine(c, keys, zsets, how, func(*merged) bool { return false })
 	if err == nil {
 		err = bad
 	}
 	return err
 }
 
-func zintercard(c *Call) error {
-	keys, rest, err := c.zkeys()
+func zintercard(c *command.Call) error {
+	keys, rest, err := zkeys(c)
 	if err != nil {
 		return err
 	}
 	limit, err := limitOption(rest)
 	if err != nil {
-		return c.checked(keys, inter, err)
+		return checked(c, keys, inter, err)
 	}
-	return c.interCard(keys, zsets, limit)
+	return interCard(c, keys, zsets, limit)
 }
 
-func combineZsets(how combination) func(*Call) error {
-	return func(c *Call) (err error) {
-		keys, rest, err := c.zkeys()
+func combineZsets(how combination) func(*command.Call) error {
+	return func(c *command.Call) (err error) {
+		keys, rest, err := zkeys(c)
 		if err != nil {
 			return err
 		}
 		var o zcombine
 		if bad := o.read(how, len(keys), rest); bad != nil { // Redis looks at the keys first
-			return c.checked(keys, how, bad)
+			return checked(c, keys, how, bad)
 		}
-		r := c.newRank(false)
-		defer closeAll(&err, r)
-		if err := c.aggregate(r, keys, how, &o); err != nil {
+		r := newRank(c, false)
+		defer command.CloseAll(&err, r)
+		if err := aggregate(c, r, keys, how, &o); err != nil {
 			return err
 		}
-		return c.ranked(r, o.scores, func() func() (bool, bool) {
+		return ranked(c, r, o.scores, func() func() (bool, bool) {
 			return func() (bool, bool) { return true, true }
 		})
 	}
 }
 
 // aggregate adds the members of the result to r.
-func (c *Call) aggregate(r *rank, keys [][]byte, how combination, o *zcombine) error {
+func aggregate(c *command.Call, r *rank, keys [][]byte, how combination, o *zcombine) error {
 	var failed error
-	err := c.combine(keys, zsets, how, func(m *merged) bool {
+	err := combine(c, keys, zsets, how, func(m *merged) bool {
 		var total float64
 		for i, from := range m.from {
 			v := m.scores[i] * o.weights[from]
@@ -436,7 +437,7 @@ func (c *Call) aggregate(r *rank, keys [][]byte, how combination, o *zcombine) e
 			}
 		}
 		failed = r.add(m.name, total)
-		return failed == nil && c.live()
+		return failed == nil && c.Live()
 	})
 	return errors.Join(err, failed)
 }

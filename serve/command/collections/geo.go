@@ -1,4 +1,4 @@
-package command
+package collections
 
 import (
 	"encoding/binary"
@@ -11,25 +11,26 @@ import (
 	"kvferry/internal/shared/geo"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
+	"kvferry/serve/command"
 	"kvferry/serve/resp"
 )
 
-func geoCommands() []Command {
-	return []Command{
-		{"geopos", -2, "readonly", 1, 1, 1, geopos},
-		{"geohash", -2, "readonly", 1, 1, 1, geohash},
-		{"geodist", -4, "readonly", 1, 1, 1, geodist},
-		{"geosearch", -7, "readonly", 1, 1, 1, geosearch(geo.Options, true)},
-		{"georadius_ro", -6, "readonly", 1, 1, 1, geosearch(geo.Around, true)},
-		{"georadiusbymember_ro", -5, "readonly", 1, 1, 1, geosearch(geo.AroundMember, true)},
-		{"georadius", -6, "write movablekeys", 1, 1, 1, geosearch(geo.Around, false)},
-		{"georadiusbymember", -5, "write movablekeys", 1, 1, 1, geosearch(geo.AroundMember, false)},
+func geoCommands() []command.Command {
+	return []command.Command{
+		command.Of("geopos", -2, "readonly", 1, 1, 1, geopos),
+		command.Of("geohash", -2, "readonly", 1, 1, 1, geohash),
+		command.Of("geodist", -4, "readonly", 1, 1, 1, geodist),
+		command.Of("geosearch", -7, "readonly", 1, 1, 1, geosearch(geo.Options, true)),
+		command.Of("georadius_ro", -6, "readonly", 1, 1, 1, geosearch(geo.Around, true)),
+		command.Of("georadiusbymember_ro", -5, "readonly", 1, 1, 1, geosearch(geo.AroundMember, true)),
+		command.Of("georadius", -6, "write movablekeys", 1, 1, 1, geosearch(geo.Around, false)),
+		command.Of("georadiusbymember", -5, "write movablekeys", 1, 1, 1, geosearch(geo.AroundMember, false)),
 	}
 }
 
 // eachScore calls f with the scores of the members that the arguments name, nil for missing ones, in an array.
-func (c *Call) eachScore(f func(score *float64)) error {
-	scores, err := c.scores(c.Args[1], c.Args[2:])
+func eachScore(c *command.Call, f func(score *float64)) error {
+	scores, err := scores(c, c.Args[1], c.Args[2:])
 	if err != nil {
 		return err
 	}
@@ -40,25 +41,25 @@ func (c *Call) eachScore(f func(score *float64)) error {
 	return nil
 }
 
-func geopos(c *Call) error {
-	return c.eachScore(func(score *float64) {
+func geopos(c *command.Call) error {
+	return eachScore(c, func(score *float64) {
 		if score == nil {
 			c.W.NullArray()
 			return
 		}
-		c.point(geo.PointOf(*score))
+		point(c, geo.PointOf(*score))
 	})
 }
 
 // point writes a place as Redis writes its coordinates.
-func (c *Call) point(p geo.Point) {
+func point(c *command.Call, p geo.Point) {
 	c.W.Header(resp.Array, 2)
 	c.W.Decimal(p.Lon)
 	c.W.Decimal(p.Lat)
 }
 
-func geohash(c *Call) error {
-	return c.eachScore(func(score *float64) {
+func geohash(c *command.Call) error {
+	return eachScore(c, func(score *float64) {
 		if score == nil {
 			c.W.Null()
 			return
@@ -67,7 +68,7 @@ func geohash(c *Call) error {
 	})
 }
 
-func geodist(c *Call) (err error) {
+func geodist(c *command.Call) (err error) {
 	unit := 1.0
 	switch {
 	case len(c.Args) == 5:
@@ -78,7 +79,7 @@ func geodist(c *Call) (err error) {
 	if err != nil {
 		return err
 	}
-	scores, err := c.scores(c.Args[1], c.Args[2:4])
+	scores, err := scores(c, c.Args[1], c.Args[2:4])
 	if err != nil {
 		return err
 	}
@@ -87,40 +88,41 @@ func geodist(c *Call) (err error) {
 		c.W.Null()
 		return nil
 	}
-	c.distance(geo.Distance(geo.PointOf(*from), geo.PointOf(*to)) / unit)
+	distance(c, geo.Distance(geo.PointOf(*from), geo.PointOf(*to))/unit)
 	return nil
 }
 
 // distance writes a distance with four decimals.
-func (c *Call) distance(d float64) { c.W.Bulk(strconv.AppendFloat(nil, d, 'f', 4, 64)) }
+func distance(c *command.Call, d float64) { c.W.Bulk(strconv.AppendFloat(nil, d, 'f', 4, 64)) }
 
 // geosearch makes a command that finds the members within a range.
-func geosearch(form geo.Form, readOnly bool) func(*Call) error {
-	return func(c *Call) (err error) {
-		there, err := c.walk(c.Args[1], record.ZSet, func(*record.Element) bool { return false })
+func geosearch(form geo.Form, readOnly bool) func(*command.Call) error {
+	return func(c *command.Call) (err error) {
+		there, err := c.Walk(c.Args[1], record.ZSet, func(*record.Element) bool { return false })
 		if err != nil {
 			return err
 		}
-		g := geo.Search{Command: string(c.Args[0]), Form: form, ReadOnly: readOnly, Missing: !there, Member: c.placeOf,
+		g := geo.Search{Command: string(c.Args[0]), Form: form, ReadOnly: readOnly, Missing: !there,
+			Member:  func(name []byte) (geo.Point, error) { return placeOf(c, name) },
 			Unknown: func([]byte) error { return argument.ErrSyntax }}
 		if err := g.Read(c.Args[2:]); err != nil {
 			return err
 		}
 		if g.Store != nil {
-			return errReadOnly
+			return command.ErrReadOnly
 		}
-		s := extsort.New(c.sorting())
-		defer closeAll(&err, s)
-		if err := c.findPlaces(s, &g); err != nil {
+		s := extsort.New(c.Sorting())
+		defer command.CloseAll(&err, s)
+		if err := findPlaces(c, s, &g); err != nil {
 			return err
 		}
-		return c.places(s, &g)
+		return places(c, s, &g)
 	}
 }
 
 // placeOf returns the place of a member of the key.
-func (c *Call) placeOf(name []byte) (geo.Point, error) {
-	scores, err := c.scores(c.Args[1], [][]byte{name})
+func placeOf(c *command.Call, name []byte) (geo.Point, error) {
+	scores, err := scores(c, c.Args[1], [][]byte{name})
 	if err != nil {
 		return geo.Point{}, err
 	}
@@ -133,16 +135,16 @@ func (c *Call) placeOf(name []byte) (geo.Point, error) {
 
 // findPlaces adds the members in the range to s, with score and distance: in the order of their distances if that is
 // asked for or needed for a limit, else of their scores.
-func (c *Call) findPlaces(s *extsort.Sorter, g *geo.Search) error {
+func findPlaces(c *command.Call, s *extsort.Sorter, g *geo.Search) error {
 	near := g.Asc || g.Desc || g.Count > 0 && !g.Any
 	var failed error
-	_, err := c.walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
+	_, err := c.Walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
 		if !geo.IsHash(e.Score) {
 			return true
 		}
 		dist, in, _ := g.Has(geo.PointOf(e.Score))
 		if !in {
-			return c.live()
+			return c.Live()
 		}
 		order := record.RankScore(e.Score)
 		if near {
@@ -156,42 +158,42 @@ func (c *Call) findPlaces(s *extsort.Sorter, g *geo.Search) error {
 		binary.LittleEndian.PutUint64(v[8:], uint64(e.Score))
 		failed = s.Add(order, e.Name, v[:])
 		more := !g.Any || int64(s.Len()) < g.Count
-		return failed == nil && more && c.live()
+		return failed == nil && more && c.Live()
 	})
 	return errors.Join(err, failed)
 }
 
 // places replies with the members that were found.
-func (c *Call) places(s *extsort.Sorter, g *geo.Search) error {
+func places(c *command.Call, s *extsort.Sorter, g *geo.Search) error {
 	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
 		it, err := s.Sort()
-		for err == nil && c.live() && (g.Count == 0 || n < g.Count) {
+		for err == nil && c.Live() && (g.Count == 0 || n < g.Count) {
 			_, member, v, end := it.Next()
 			if end == io.EOF {
 				return n, nil
 			}
 			if err = end; err == nil {
 				n++
-				c.place(g, member, math.Float64frombits(binary.LittleEndian.Uint64(v)), binary.LittleEndian.Uint64(v[8:]))
+				place(c, g, member, math.Float64frombits(binary.LittleEndian.Uint64(v)), binary.LittleEndian.Uint64(v[8:]))
 			}
 		}
 		return n, err
 	})
 }
 
-// place writes a member with what the options ask for.
-func (c *Call) place(g *geo.Search, member []byte, dist float64, hash uint64) {
-	if with := number(g.WithDist) + number(g.WithHash) + number(g.WithCoord); with > 0 {
+// place writes a member, with distance, hash and coordinates on request.
+func place(c *command.Call, g *geo.Search, member []byte, dist float64, hash uint64) {
+	if with := command.Number(g.WithDist) + command.Number(g.WithHash) + command.Number(g.WithCoord); with > 0 {
 		c.W.Header(resp.Array, 1+with)
 	}
 	c.W.Bulk(member)
 	if g.WithDist {
-		c.distance(dist)
+		distance(c, dist)
 	}
 	if g.WithHash {
 		c.W.Int(int64(hash))
 	}
 	if g.WithCoord {
-		c.point(geo.PointOf(float64(hash)))
+		point(c, geo.PointOf(float64(hash)))
 	}
 }

@@ -1,4 +1,5 @@
-package command
+// Package streams has the commands on streams.
+package streams
 
 import (
 	"encoding/binary"
@@ -9,17 +10,19 @@ import (
 	"kvferry/internal/shared/argument"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
+	"kvferry/serve/command"
 	"kvferry/serve/resp"
 )
 
-func streamCommands() []Command {
-	return []Command{
-		{"xlen", 2, "readonly fast", 1, 1, 1, xlen},
-		{"xrange", -4, "readonly", 1, 1, 1, xrange(false)},
-		{"xrevrange", -4, "readonly", 1, 1, 1, xrange(true)},
-		{"xread", -4, "readonly blocking movablekeys", 0, 0, 0, xread},
-		{"xinfo", -2, "", 0, 0, 0, func(c *Call) error { return c.sub(xinfoSubs) }},
-		{"xpending", -3, "readonly", 1, 1, 1, xpending},
+// Commands returns the commands on streams.
+func Commands() []command.Command {
+	return []command.Command{
+		command.Of("xlen", 2, "readonly fast", 1, 1, 1, xlen),
+		command.Of("xrange", -4, "readonly", 1, 1, 1, xrange(false)),
+		command.Of("xrevrange", -4, "readonly", 1, 1, 1, xrange(true)),
+		command.Of("xread", -4, "readonly blocking movablekeys", 0, 0, 0, xread),
+		command.Of("xinfo", -2, "", 0, 0, 0, func(c *command.Call) error { return c.Sub(xinfoSubs) }),
+		command.Of("xpending", -3, "readonly", 1, 1, 1, xpending),
 	}
 }
 
@@ -114,8 +117,8 @@ func parseID(b []byte, seq uint64) (streamID, error) {
 }
 
 // entries calls f with the entries of a stream in a range until it returns false.
-func (c *Call) entries(key []byte, r interval, f func(id streamID, e *record.Element) bool) (exists bool, err error) {
-	return c.walk(key, record.Stream, func(e *record.Element) bool {
+func entries(c *command.Call, key []byte, r interval, f func(id streamID, e *record.Element) bool) (exists bool, err error) {
+	return c.Walk(key, record.Stream, func(e *record.Element) bool {
 		id := idOf(e.Name)
 		if e.Kind != record.Entry || r.to.less(id) {
 			return false
@@ -124,9 +127,9 @@ func (c *Call) entries(key []byte, r interval, f func(id streamID, e *record.Ele
 	})
 }
 
-func xlen(c *Call) error {
+func xlen(c *command.Call) error {
 	n := int64(0)
-	_, err := c.entries(c.Args[1], interval{to: lastID}, func(streamID, *record.Element) bool {
+	_, err := entries(c, c.Args[1], interval{to: lastID}, func(streamID, *record.Element) bool {
 		n++
 		return true
 	})
@@ -137,7 +140,7 @@ func xlen(c *Call) error {
 }
 
 // entry writes an entry: its id and its pairs.
-func (c *Call) entry(id streamID, packed []byte) error {
+func entry(c *command.Call, id streamID, packed []byte) error {
 	n := int64(0)
 	for rest := packed; len(rest) > 0; n += 2 {
 		var err error
@@ -160,8 +163,8 @@ func (c *Call) entry(id streamID, packed []byte) error {
 	return nil
 }
 
-func xrange(back bool) func(*Call) error {
-	return func(c *Call) error {
+func xrange(back bool) func(*command.Call) error {
+	return func(c *command.Call) error {
 		start, end := c.Args[2], c.Args[3]
 		if back {
 			start, end = end, start
@@ -181,7 +184,7 @@ func xrange(back bool) func(*Call) error {
 			count = max(count, 0)
 		}
 		if count == 0 {
-			there, err := c.entries(c.Args[1], r, func(streamID, *record.Element) bool { return false })
+			there, err := entries(c, c.Args[1], r, func(streamID, *record.Element) bool { return false })
 			if err == nil && there {
 				c.W.NullArray()
 			} else if err == nil {
@@ -190,47 +193,47 @@ func xrange(back bool) func(*Call) error {
 			return err
 		}
 		if back {
-			return c.backEntries(r, count)
+			return backEntries(c, r, count)
 		}
-		return c.forthEntries(c.Args[1], r, count)
+		return forthEntries(c, c.Args[1], r, count)
 	}
 }
 
 // forthEntries replies with up to count entries; -1: all.
-func (c *Call) forthEntries(key []byte, r interval, count int64) error {
+func forthEntries(c *command.Call, key []byte, r interval, count int64) error {
 	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
 		var bad error
-		_, err = c.entries(key, r, func(id streamID, e *record.Element) bool {
+		_, err = entries(c, key, r, func(id streamID, e *record.Element) bool {
 			n++
-			bad = c.entry(id, e.Value)
-			return n != count && bad == nil && c.live()
+			bad = entry(c, id, e.Value)
+			return n != count && bad == nil && c.Live()
 		})
 		return n, errors.Join(err, bad)
 	})
 }
 
 // backEntries replies with the last count entries from the last one. It sorts them.
-func (c *Call) backEntries(r interval, count int64) (err error) {
+func backEntries(c *command.Call, r interval, count int64) (err error) {
 	total := int64(0)
 	if count > 0 {
-		if _, err = c.entries(c.Args[1], r, func(streamID, *record.Element) bool {
+		if _, err = entries(c, c.Args[1], r, func(streamID, *record.Element) bool {
 			total++
 			return true
 		}); err != nil {
 			return err
 		}
 	}
-	s := extsort.New(c.sorting())
-	defer closeAll(&err, s)
+	s := extsort.New(c.Sorting())
+	defer command.CloseAll(&err, s)
 	var bad error
 	i := int64(0)
-	_, err = c.entries(c.Args[1], r, func(id streamID, e *record.Element) bool {
+	_, err = entries(c, c.Args[1], r, func(id streamID, e *record.Element) bool {
 		if i++; count < 0 || i > total-count {
 			var seq [8]byte
 			binary.BigEndian.PutUint64(seq[:], ^id.seq)
 			bad = s.Add(^id.ms, seq[:], e.Value)
 		}
-		return bad == nil && c.live()
+		return bad == nil && c.Live()
 	})
 	if err = errors.Join(err, bad); err != nil {
 		return err
@@ -238,13 +241,13 @@ func (c *Call) backEntries(r interval, count int64) (err error) {
 	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
 		err = s.Each(func(ms uint64, seq, packed []byte) error {
 			n++
-			return c.entry(streamID{^ms, ^binary.BigEndian.Uint64(seq)}, packed)
+			return entry(c, streamID{^ms, ^binary.BigEndian.Uint64(seq)}, packed)
 		})
 		return n, err
 	})
 }
 
-// xreadOptions are those of XREAD.
+// xreadOptions holds the options of XREAD.
 type xreadOptions struct {
 	count     int64
 	keys, ids [][]byte
@@ -288,7 +291,7 @@ func (o *xreadOptions) read(args [][]byte) (err error) {
 }
 
 // xread replies with the entries after given ids. It does not block: no entry will be added.
-func xread(c *Call) error {
+func xread(c *command.Call) error {
 	var o xreadOptions
 	if err := o.read(c.Args); err != nil {
 		return err
@@ -296,7 +299,7 @@ func xread(c *Call) error {
 	ranges := make([]interval, len(o.keys))
 	some := false
 	for i, key := range o.keys {
-		r, err := c.after(key, o.ids[i])
+		r, err := after(c, key, o.ids[i])
 		if err != nil {
 			return err
 		}
@@ -323,7 +326,7 @@ func xread(c *Call) error {
 				c.W.Header(resp.Array, 2)
 			}
 			c.W.Bulk(key)
-			if err := c.forthEntries(key, ranges[i], o.count); err != nil {
+			if err := forthEntries(c, key, ranges[i], o.count); err != nil {
 				return 0, err
 			}
 		}
@@ -332,9 +335,9 @@ func xread(c *Call) error {
 }
 
 // after returns the range of the entries after an id; its end is 0-0 if there are none.
-func (c *Call) after(key, id []byte) (r interval, err error) {
+func after(c *command.Call, key, id []byte) (r interval, err error) {
 	if string(id) == ">" {
-		if _, err := c.entries(key, r, func(streamID, *record.Element) bool { return false }); err != nil {
+		if _, err := entries(c, key, r, func(streamID, *record.Element) bool { return false }); err != nil {
 			return r, err
 		}
 		return r, argument.Refuse("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.")
@@ -346,7 +349,7 @@ func (c *Call) after(key, id []byte) (r interval, err error) {
 		from, bad = parseID(id, 0)
 	}
 	first, more := from.next()
-	if _, err = c.entries(key, interval{first, lastID}, func(streamID, *record.Element) bool {
+	if _, err = entries(c, key, interval{first, lastID}, func(streamID, *record.Element) bool {
 		if !dollar && more {
 			r = interval{first, lastID}
 		}

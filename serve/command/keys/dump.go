@@ -1,4 +1,4 @@
-package command
+package keys
 
 import (
 	"encoding/binary"
@@ -8,6 +8,7 @@ import (
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"
 	"kvferry/redis/rdb/encode"
+	"kvferry/serve/command"
 	"kvferry/serve/resp"
 )
 
@@ -46,8 +47,8 @@ func (p *payload) spill(t rdb.Type, part []byte) error {
 }
 
 // dump sends a value in the form that RESTORE takes. A large value is encoded twice: first for its length.
-func dump(c *Call) error {
-	v, err := c.open(c.Args[1], Reading{})
+func dump(c *command.Call) error {
+	v, err := c.Open(c.Args[1], command.Reading{})
 	if err != nil {
 		return err
 	}
@@ -56,14 +57,14 @@ func dump(c *Call) error {
 		return nil
 	}
 	var counted payload
-	enc := &encode.Encoder{Version: dumpVersion, Spill: counted.spill, Memory: c.sorting().Memory, TempDir: c.Server.TempDir}
+	enc := &encode.Encoder{Version: dumpVersion, Spill: counted.spill, Memory: c.Sorting().Memory, TempDir: c.Server.TempDir}
 	value, fields, err := encoded(enc, v)
 	if err = errors.Join(err, v.Close()); err != nil {
 		return err
 	}
 	if fields {
 		counted, enc.Version = payload{}, fieldVersion
-		if v, err = c.open(c.Args[1], Reading{}); err == nil && v == nil {
+		if v, err = c.Open(c.Args[1], command.Reading{}); err == nil && v == nil {
 			err = resp.ErrChanged
 		}
 		if err != nil {
@@ -78,15 +79,15 @@ func dump(c *Call) error {
 		c.W.Bulk(rdb.AppendDump(nil, value.Type, enc.Version, value.Append(nil)))
 		return nil
 	}
-	return c.dumpLarge(enc, &counted, &value)
+	return dumpLarge(c, enc, &counted, &value)
 }
 
 // encoded encodes a value, and reports whether fields of a hash have an expiry.
-func encoded(enc *encode.Encoder, v Value) (out encode.Value, fields bool, err error) {
+func encoded(enc *encode.Encoder, v command.Value) (out encode.Value, fields bool, err error) {
 	h := *v.Header()
 	enc.Begin(&h)
 	var failed error
-	err = each(v, func(_ *record.Header, e *record.Element) bool {
+	err = command.Each(v, func(_ *record.Header, e *record.Element) bool {
 		fields = fields || h.Type == record.Hash && e.ExpireMS != 0
 		failed = enc.Elements([]record.Element{*e})
 		return failed == nil
@@ -102,10 +103,10 @@ func encoded(enc *encode.Encoder, v Value) (out encode.Value, fields bool, err e
 }
 
 // dumpLarge encodes a value again, now that its length is known.
-func (c *Call) dumpLarge(enc *encode.Encoder, counted *payload, first *encode.Value) error {
+func dumpLarge(c *command.Call, enc *encode.Encoder, counted *payload, first *encode.Value) error {
 	p := payload{count: rdb.AppendLen(nil, first.Count), w: c.W}
 	total := counted.n + int64(len(p.count)+len(first.Body)) + 10
-	v, err := c.open(c.Args[1], Reading{})
+	v, err := c.Open(c.Args[1], command.Reading{})
 	if err == nil && v == nil {
 		err = resp.ErrChanged
 	}

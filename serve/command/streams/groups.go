@@ -1,4 +1,4 @@
-package command
+package streams
 
 import (
 	"errors"
@@ -7,10 +7,11 @@ import (
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
+	"kvferry/serve/command"
 	"kvferry/serve/resp"
 )
 
-var xinfoSubs = map[string]Command{
+var xinfoSubs = map[string]command.Command{
 	"stream":    {Arity: -3, Run: xinfoStream},
 	"groups":    {Arity: 3, Run: xinfoGroups},
 	"consumers": {Arity: 4, Run: xinfoConsumers},
@@ -43,7 +44,7 @@ func (g *group) consumer(name []byte) *consumer {
 	return nil
 }
 
-// streamInfo is what is known of a stream after a pass over it.
+// streamInfo describes a stream after a pass over it.
 type streamInfo struct {
 	length      int64
 	first, last streamID // of its entries
@@ -59,11 +60,11 @@ const maxConsumers = 1 << 16
 var errConsumers = errors.New("kvferry shows up to 65536 groups and consumers of a stream")
 
 // info reads a stream; nil if the key does not exist. each is called with each of its elements and may be nil.
-func (c *Call) info(key []byte, each func(e *record.Element) error) (*streamInfo, error) {
+func info(c *command.Call, key []byte, each func(e *record.Element) error) (*streamInfo, error) {
 	var s *streamInfo
 	var bad error
 	n := 0
-	there, err := c.walkValue(key, record.Stream, func(h *record.Header, e *record.Element) bool {
+	there, err := c.Read(key, command.Reading{Type: record.Stream}, func(h *record.Header, e *record.Element) bool {
 		if s == nil {
 			s = newStreamInfo(h)
 		}
@@ -76,10 +77,10 @@ func (c *Call) info(key []byte, each func(e *record.Element) error) (*streamInfo
 		if bad == nil && each != nil {
 			bad = each(e)
 		}
-		return bad == nil && c.live()
+		return bad == nil && c.Live()
 	})
 	if there && s == nil && err == nil { // without elements
-		err = c.header(key, func(h *record.Header) { s = newStreamInfo(h) })
+		err = c.Header(key, func(h *record.Header) { s = newStreamInfo(h) })
 	}
 	if s != nil && s.added == 0 {
 		s.added = uint64(s.length)
@@ -179,36 +180,36 @@ func (s *streamInfo) distance(id streamID) (int64, bool) {
 }
 
 // field writes the name of a field.
-func (c *Call) named(name string) { c.W.BulkString(name) }
+func named(c *command.Call, name string) { c.W.BulkString(name) }
 
 // xinfoStream replies with the facts of a stream. The numbers of nodes match a freshly loaded stream.
-func xinfoStream(c *Call) error {
-	s, err := c.info(c.Args[2], nil)
+func xinfoStream(c *command.Call) error {
+	s, err := info(c, c.Args[2], nil)
 	if err == nil && s == nil {
 		err = argument.ErrNoKey
 	}
 	if err != nil {
 		return err
 	}
-	full, count, err := c.fullOption()
+	full, count, err := fullOption(c)
 	if err != nil {
 		return err
 	}
-	c.W.Header(resp.Map, 10-number(full))
-	c.facts(s)
+	c.W.Header(resp.Map, 10-command.Number(full))
+	facts(c, s)
 	if !full {
-		return c.ends(s)
+		return ends(c, s)
 	}
-	c.named("entries")
-	if err := c.forthEntries(c.Args[2], interval{to: lastID}, count); err != nil {
+	named(c, "entries")
+	if err := forthEntries(c, c.Args[2], interval{to: lastID}, count); err != nil {
 		return err
 	}
-	c.named("groups")
-	return c.fullGroups(s, count)
+	named(c, "groups")
+	return fullGroups(c, s, count)
 }
 
 // fullOption parses FULL and COUNT, which limits entries and pending entries.
-func (c *Call) fullOption() (full bool, count int64, err error) {
+func fullOption(c *command.Call) (full bool, count int64, err error) {
 	args := c.Args[3:]
 	count = 10
 	if len(args) == 0 {
@@ -231,39 +232,39 @@ func (c *Call) fullOption() (full bool, count int64, err error) {
 	return true, count, nil
 }
 
-func (c *Call) facts(s *streamInfo) {
-	c.named("length")
+func facts(c *command.Call, s *streamInfo) {
+	named(c, "length")
 	c.W.Int(s.length)
-	c.named("radix-tree-keys")
+	named(c, "radix-tree-keys")
 	c.W.Int((s.length + 99) / 100)
-	c.named("radix-tree-nodes")
+	named(c, "radix-tree-nodes")
 	c.W.Int((s.length+99)/100 + 1)
-	c.named("last-generated-id")
+	named(c, "last-generated-id")
 	c.W.BulkString(s.top.String())
-	c.named("max-deleted-entry-id")
+	named(c, "max-deleted-entry-id")
 	c.W.BulkString(s.deleted.String())
-	c.named("entries-added")
+	named(c, "entries-added")
 	c.W.Int(int64(s.added))
-	c.named("recorded-first-entry-id")
+	named(c, "recorded-first-entry-id")
 	c.W.BulkString(s.first.String())
 }
 
 // ends writes the number of groups, and the first and the last entry.
-func (c *Call) ends(s *streamInfo) error {
-	c.named("groups")
+func ends(c *command.Call, s *streamInfo) error {
+	named(c, "groups")
 	c.W.Int(int64(len(s.groups)))
 	for _, end := range []struct {
 		name string
 		id   streamID
 	}{{"first-entry", s.first}, {"last-entry", s.last}} {
-		c.named(end.name)
+		named(c, end.name)
 		if s.length == 0 {
 			c.W.Null()
 			continue
 		}
 		var bad error
-		if _, err := c.entries(c.Args[2], interval{end.id, end.id}, func(id streamID, e *record.Element) bool {
-			bad = c.entry(id, e.Value)
+		if _, err := entries(c, c.Args[2], interval{end.id, end.id}, func(id streamID, e *record.Element) bool {
+			bad = entry(c, id, e.Value)
 			return false
 		}); err != nil || bad != nil {
 			return errors.Join(err, bad)
@@ -273,14 +274,14 @@ func (c *Call) ends(s *streamInfo) error {
 }
 
 // lag writes the progress of a group.
-func (c *Call) lag(s *streamInfo, g *group) {
-	c.named("entries-read")
+func lag(c *command.Call, s *streamInfo, g *group) {
+	named(c, "entries-read")
 	if g.read < 0 {
 		c.W.Null()
 	} else {
 		c.W.Int(g.read)
 	}
-	c.named("lag")
+	named(c, "lag")
 	if lag, ok := s.lag(g); ok {
 		c.W.Int(lag)
 	} else {
@@ -289,9 +290,9 @@ func (c *Call) lag(s *streamInfo, g *group) {
 }
 
 // pendingOf calls f with up to count pending entries of a group, and of one consumer if it is given.
-func (c *Call) pendingOf(key []byte, g *group, of *consumer, count int64, f func(p *record.PendingEntry)) error {
+func pendingOf(c *command.Call, key []byte, g *group, of *consumer, count int64, f func(p *record.PendingEntry)) error {
 	var bad error
-	_, err := c.walk(key, record.Stream, func(e *record.Element) bool {
+	_, err := c.Walk(key, record.Stream, func(e *record.Element) bool {
 		if e.Kind != record.Pending || string(e.Name) != g.name {
 			return true
 		}
@@ -303,26 +304,26 @@ func (c *Call) pendingOf(key []byte, g *group, of *consumer, count int64, f func
 			f(&p)
 			count--
 		}
-		return count > 0 && c.live()
+		return count > 0 && c.Live()
 	})
 	return errors.Join(err, bad)
 }
 
 // fullGroups writes the groups with their consumers and pending entries.
-func (c *Call) fullGroups(s *streamInfo, count int64) error {
+func fullGroups(c *command.Call, s *streamInfo, count int64) error {
 	c.W.Header(resp.Array, int64(len(s.groups)))
 	for _, g := range s.groups {
 		c.W.Header(resp.Map, 7)
-		c.named("name")
+		named(c, "name")
 		c.W.BulkString(g.name)
-		c.named("last-delivered-id")
+		named(c, "last-delivered-id")
 		c.W.BulkString(g.last.String())
-		c.lag(s, g)
-		c.named("pel-count")
+		lag(c, s, g)
+		named(c, "pel-count")
 		c.W.Int(g.pending)
-		c.named("pending")
+		named(c, "pending")
 		c.W.Header(resp.Array, min(g.pending, count))
-		if err := c.pendingOf(c.Args[2], g, nil, count, func(p *record.PendingEntry) {
+		if err := pendingOf(c, c.Args[2], g, nil, count, func(p *record.PendingEntry) {
 			c.W.Header(resp.Array, 4)
 			c.W.BulkString(idOf(p.ID).String())
 			c.W.Bulk(p.Consumer)
@@ -331,27 +332,27 @@ func (c *Call) fullGroups(s *streamInfo, count int64) error {
 		}); err != nil {
 			return err
 		}
-		if err := c.fullConsumers(g, count); err != nil {
+		if err := fullConsumers(c, g, count); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Call) fullConsumers(g *group, count int64) error {
-	c.named("consumers")
+func fullConsumers(c *command.Call, g *group, count int64) error {
+	named(c, "consumers")
 	c.W.Header(resp.Array, int64(len(g.consumers)))
 	for _, of := range g.consumers {
 		c.W.Header(resp.Map, 4)
-		c.named("name")
+		named(c, "name")
 		c.W.BulkString(of.name)
-		c.named("seen-time")
+		named(c, "seen-time")
 		c.W.Int(of.seen)
-		c.named("pel-count")
+		named(c, "pel-count")
 		c.W.Int(of.pending)
-		c.named("pending")
+		named(c, "pending")
 		c.W.Header(resp.Array, min(of.pending, count))
-		if err := c.pendingOf(c.Args[2], g, of, count, func(p *record.PendingEntry) {
+		if err := pendingOf(c, c.Args[2], g, of, count, func(p *record.PendingEntry) {
 			c.W.Header(resp.Array, 3)
 			c.W.BulkString(idOf(p.ID).String())
 			c.W.Int(p.DeliveredMS)
@@ -363,8 +364,8 @@ func (c *Call) fullConsumers(g *group, count int64) error {
 	return nil
 }
 
-func xinfoGroups(c *Call) error {
-	s, err := c.info(c.Args[2], nil)
+func xinfoGroups(c *command.Call) error {
+	s, err := info(c, c.Args[2], nil)
 	if err == nil && s == nil {
 		err = argument.ErrNoKey
 	}
@@ -374,21 +375,21 @@ func xinfoGroups(c *Call) error {
 	c.W.Header(resp.Array, int64(len(s.groups)))
 	for _, g := range s.groups {
 		c.W.Header(resp.Map, 6)
-		c.named("name")
+		named(c, "name")
 		c.W.BulkString(g.name)
-		c.named("consumers")
+		named(c, "consumers")
 		c.W.Int(int64(len(g.consumers)))
-		c.named("pending")
+		named(c, "pending")
 		c.W.Int(g.pending)
-		c.named("last-delivered-id")
+		named(c, "last-delivered-id")
 		c.W.BulkString(g.last.String())
-		c.lag(s, g)
+		lag(c, s, g)
 	}
 	return nil
 }
 
-func xinfoConsumers(c *Call) error {
-	s, err := c.info(c.Args[2], nil)
+func xinfoConsumers(c *command.Call) error {
+	s, err := info(c, c.Args[2], nil)
 	if err == nil && s == nil {
 		err = argument.ErrNoKey
 	}
@@ -402,11 +403,11 @@ func xinfoConsumers(c *Call) error {
 	c.W.Header(resp.Array, int64(len(g.consumers)))
 	for _, of := range g.consumers {
 		c.W.Header(resp.Map, 3)
-		c.named("name")
+		named(c, "name")
 		c.W.BulkString(of.name)
-		c.named("pending")
+		named(c, "pending")
 		c.W.Int(of.pending)
-		c.named("idle")
+		named(c, "idle")
 		c.W.Int(max(c.Server.Now.UnixMilli()-of.seen, 0))
 	}
 	return nil

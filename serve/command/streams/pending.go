@@ -1,4 +1,4 @@
-package command
+package streams
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
+	"kvferry/serve/command"
 	"kvferry/serve/resp"
 )
 
@@ -50,12 +51,12 @@ func (o *pendingOptions) read(args [][]byte) (err error) {
 	return nil
 }
 
-func xpending(c *Call) error {
+func xpending(c *command.Call) error {
 	var o pendingOptions
 	if err := o.read(c.Args[3:]); err != nil {
 		return err
 	}
-	s, err := c.info(c.Args[1], nil)
+	s, err := info(c, c.Args[1], nil)
 	if err != nil {
 		return err
 	}
@@ -63,15 +64,15 @@ func xpending(c *Call) error {
 		return argument.Refuse(fmt.Sprintf("NOGROUP No such key '%s' or consumer group '%s'", c.Args[1], c.Args[2]))
 	}
 	if g := s.group(c.Args[2]); o.long {
-		return c.pendingRange(g, &o)
+		return pendingRange(c, g, &o)
 	} else {
-		c.pendingSum(g)
+		pendingSum(c, g)
 	}
 	return nil
 }
 
 // pendingSum replies with the number of pending entries, their ends and consumers.
-func (c *Call) pendingSum(g *group) {
+func pendingSum(c *command.Call, g *group) {
 	c.W.Header(resp.Array, 4)
 	c.W.Int(g.pending)
 	if g.pending == 0 {
@@ -93,7 +94,7 @@ func (c *Call) pendingSum(g *group) {
 }
 
 // pendingRange replies with the pending entries of a range.
-func (c *Call) pendingRange(g *group, o *pendingOptions) error {
+func pendingRange(c *command.Call, g *group, o *pendingOptions) error {
 	var of *consumer
 	if o.consumer != nil {
 		if of = g.consumer(o.consumer); of == nil {
@@ -103,7 +104,7 @@ func (c *Call) pendingRange(g *group, o *pendingOptions) error {
 	}
 	now := c.Server.Now.UnixMilli()
 	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
-		err = c.pendingOf(c.Args[1], g, of, math.MaxInt64, func(p *record.PendingEntry) {
+		err = pendingOf(c, c.Args[1], g, of, math.MaxInt64, func(p *record.PendingEntry) {
 			idle := max(now-p.DeliveredMS, 0)
 			if id := idOf(p.ID); n == o.count || !o.r.has(id) || o.idle > 0 && idle < o.idle {
 				return

@@ -1,39 +1,40 @@
-package command
+package strings
 
 import (
 	"slices"
 
 	"kvferry/internal/shared/argument"
 	"kvferry/internal/shared/hll"
+	"kvferry/serve/command"
 	"kvferry/serve/resp"
 	"kvferry/serve/text"
 )
 
-func bitCommands() []Command {
-	return []Command{
-		{"getbit", 3, "readonly fast", 1, 1, 1, getbit},
-		{"bitcount", -2, "readonly", 1, 1, 1, bitcount},
-		{"bitpos", -3, "readonly", 1, 1, 1, bitpos},
-		{"bitfield_ro", -2, "readonly fast", 1, 1, 1, bitfieldRO},
-		{"pfcount", -2, "readonly", 1, -1, 1, pfcount},
+func bitCommands() []command.Command {
+	return []command.Command{
+		command.Of("getbit", 3, "readonly fast", 1, 1, 1, getbit),
+		command.Of("bitcount", -2, "readonly", 1, 1, 1, bitcount),
+		command.Of("bitpos", -3, "readonly", 1, 1, 1, bitpos),
+		command.Of("bitfield_ro", -2, "readonly fast", 1, 1, 1, bitfieldRO),
+		command.Of("pfcount", -2, "readonly", 1, -1, 1, pfcount),
 	}
 }
 
-func getbit(c *Call) error {
+func getbit(c *command.Call) error {
 	at, err := argument.ParseInt(c.Args[2])
 	if err != nil || at < 0 || at >= argument.MaxBit {
 		return argument.ErrBitOffset
 	}
-	return c.text(c.Args[1], func(b []byte) error {
+	return c.Text(c.Args[1], func(b []byte) error {
 		c.W.Int(text.Bit(b, at))
 		return nil
 	})
 }
 
-func bitcount(c *Call) error {
+func bitcount(c *command.Call) error {
 	var r text.BitRange
 	bad := r.Read(c.Args[2:], false)
-	return c.text(c.Args[1], func(b []byte) error {
+	return c.Text(c.Args[1], func(b []byte) error {
 		if bad != nil && b != nil {
 			return bad
 		}
@@ -46,7 +47,7 @@ func bitcount(c *Call) error {
 	})
 }
 
-func bitpos(c *Call) error {
+func bitpos(c *command.Call) error {
 	want, err := argument.ParseInt(c.Args[2])
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func bitpos(c *Call) error {
 	}
 	var r text.BitRange
 	bad := r.Read(c.Args[3:], true)
-	return c.text(c.Args[1], func(b []byte) error {
+	return c.Text(c.Args[1], func(b []byte) error {
 		switch {
 		case b == nil:
 			c.W.Int(-want)
@@ -69,7 +70,7 @@ func bitpos(c *Call) error {
 	})
 }
 
-func bitfieldRO(c *Call) error {
+func bitfieldRO(c *command.Call) error {
 	fields, err := argument.ParseBitOps(c.Args[2:])
 	if err != nil {
 		return err
@@ -82,7 +83,7 @@ func bitfieldRO(c *Call) error {
 	if slices.ContainsFunc(fields, func(f argument.BitOp) bool { return f.Kind != 'G' }) {
 		return argument.Refuse("ERR BITFIELD_RO only supports the GET subcommand")
 	}
-	return c.text(c.Args[1], func(b []byte) error {
+	return c.Text(c.Args[1], func(b []byte) error {
 		c.W.Header(resp.Array, int64(len(fields)))
 		for i := range fields {
 			c.W.Int(text.Field(b, &fields[i]))
@@ -92,10 +93,10 @@ func bitfieldRO(c *Call) error {
 }
 
 // pfcount counts the union of HyperLogLogs.
-func pfcount(c *Call) error {
+func pfcount(c *command.Call) error {
 	var most hll.Registers
 	for _, key := range c.Args[1:] {
-		err := c.text(key, func(b []byte) error {
+		err := c.Text(key, func(b []byte) error {
 			if b == nil {
 				return nil
 			}

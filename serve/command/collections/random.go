@@ -1,4 +1,4 @@
-package command
+package collections
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
+	"kvferry/serve/command"
 	"kvferry/serve/resp"
 )
 
@@ -14,8 +15,8 @@ import (
 const maxRandom = 1 << 20
 
 // randomOf makes SRANDMEMBER, HRANDFIELD or ZRANDMEMBER.
-func randomOf(t record.Type) func(*Call) error {
-	return func(c *Call) error {
+func randomOf(t record.Type) func(*command.Call) error {
+	return func(c *command.Call) error {
 		count, with := int64(1), false
 		if len(c.Args) > 2 {
 			n, err := argument.ParseInt(c.Args[2])
@@ -24,7 +25,7 @@ func randomOf(t record.Type) func(*Call) error {
 			}
 			count = n
 		}
-		if most := 3 + int(number(t != record.Set)); len(c.Args) > most {
+		if most := 3 + int(command.Number(t != record.Set)); len(c.Args) > most {
 			return argument.ErrSyntax
 		}
 		if len(c.Args) == 4 {
@@ -39,24 +40,24 @@ func randomOf(t record.Type) func(*Call) error {
 		if count < -maxRandom {
 			return argument.Refuse("ERR kvferry repeats at most 1048576 elements")
 		}
-		n, err := c.length(c.Args[1], t)
+		n, err := c.Length(c.Args[1], t)
 		if err != nil {
 			return err
 		}
 		if len(c.Args) == 2 {
-			return c.randomOne(t, n)
+			return randomOne(c, t, n)
 		}
-		return c.randomSome(t, n, count, with)
+		return randomSome(c, t, n, count, with)
 	}
 }
 
-func (c *Call) randomOne(t record.Type, n int64) error {
+func randomOne(c *command.Call, t record.Type, n int64) error {
 	if n == 0 {
 		c.W.Null()
 		return nil
 	}
 	at := rand.Int64N(n)
-	_, err := c.walk(c.Args[1], t, func(e *record.Element) bool {
+	_, err := c.Walk(c.Args[1], t, func(e *record.Element) bool {
 		if at == 0 {
 			c.W.Bulk(e.Name)
 		}
@@ -67,7 +68,7 @@ func (c *Call) randomOne(t record.Type, n int64) error {
 }
 
 // randomSome replies with count of n elements, or -count with repetitions, in the order of the source.
-func (c *Call) randomSome(t record.Type, n, count int64, with bool) error {
+func randomSome(c *command.Call, t record.Type, n, count int64, with bool) error {
 	seed := rand.Uint64()
 	emit := func(e *record.Element, values bool) {
 		if with && c.W.Proto > 2 {
@@ -85,12 +86,12 @@ func (c *Call) randomSome(t record.Type, n, count int64, with bool) error {
 	}
 	return c.W.Aggregate(resp.Array, func() (total int64, err error) {
 		take := pick(rand.New(rand.NewPCG(seed, 1)), n, count)
-		_, err = c.walk(c.Args[1], t, func(e *record.Element) bool {
+		_, err = c.Walk(c.Args[1], t, func(e *record.Element) bool {
 			for k := take(); k > 0; k-- {
 				emit(e, with)
 				total++
 			}
-			return c.live()
+			return c.Live()
 		})
 		if with && c.W.Proto < 3 {
 			total *= 2

@@ -1,4 +1,4 @@
-package command
+package collections
 
 import (
 	"bytes"
@@ -8,24 +8,25 @@ import (
 	"kvferry/internal/shared/argument"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
+	"kvferry/serve/command"
 	"kvferry/serve/resp"
 )
 
-func listCommands() []Command {
-	return []Command{
-		{"llen", 2, "readonly fast", 1, 1, 1, lengthOf(record.List)},
-		{"lrange", 4, "readonly", 1, 1, 1, lrange},
-		{"lindex", 3, "readonly", 1, 1, 1, lindex},
-		{"lpos", -3, "readonly", 1, 1, 1, lpos},
+func listCommands() []command.Command {
+	return []command.Command{
+		command.Of("llen", 2, "readonly fast", 1, 1, 1, command.LengthOf(record.List)),
+		command.Of("lrange", 4, "readonly", 1, 1, 1, lrange),
+		command.Of("lindex", 3, "readonly", 1, 1, 1, lindex),
+		command.Of("lpos", -3, "readonly", 1, 1, 1, lpos),
 	}
 }
 
 // span converts the ends of a range to indexes, from <= i < to. It counts the elements only if an end counts from the
 // last one.
-func (c *Call) span(key []byte, t record.Type, start, end int64) (from, to int64, err error) {
+func span(c *command.Call, key []byte, t record.Type, start, end int64) (from, to int64, err error) {
 	n := int64(math.MaxInt64)
 	if start < 0 || end < 0 {
-		if n, err = c.length(key, t); err != nil {
+		if n, err = c.Length(key, t); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -33,31 +34,31 @@ func (c *Call) span(key []byte, t record.Type, start, end int64) (from, to int64
 	return from, to, nil
 }
 
-func lrange(c *Call) error {
-	ends, err := c.ints(2, 2)
+func lrange(c *command.Call) error {
+	ends, err := c.Ints(2, 2)
 	if err != nil {
 		return err
 	}
-	from, to, err := c.span(c.Args[1], record.List, ends[0], ends[1])
+	from, to, err := span(c, c.Args[1], record.List, ends[0], ends[1])
 	if err != nil {
 		return err
 	}
 	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
-		_, err = c.read(c.Args[1], Reading{Type: record.List, Start: &record.Start{Index: min(from, to)}}, func(_ *record.Header, e *record.Element) bool {
+		_, err = c.Read(c.Args[1], command.Reading{Type: record.List, Start: &record.Start{Index: min(from, to)}}, func(_ *record.Header, e *record.Element) bool {
 			if from+n < to {
 				n++
 				c.W.Bulk(e.Value)
 			}
-			return from+n < to && c.live()
+			return from+n < to && c.Live()
 		})
 		return n, err
 	})
 }
 
-func lindex(c *Call) error {
+func lindex(c *command.Call) error {
 	at, err := argument.ParseInt(c.Args[2])
 	if err != nil { // Redis looks at the key first
-		there, wrong := c.walk(c.Args[1], record.List, func(*record.Element) bool { return false })
+		there, wrong := c.Walk(c.Args[1], record.List, func(*record.Element) bool { return false })
 		switch {
 		case wrong != nil:
 			return wrong
@@ -68,7 +69,7 @@ func lindex(c *Call) error {
 		return nil
 	}
 	if at < 0 {
-		n, err := c.length(c.Args[1], record.List)
+		n, err := c.Length(c.Args[1], record.List)
 		if err != nil {
 			return err
 		}
@@ -78,8 +79,8 @@ func lindex(c *Call) error {
 		}
 	}
 	found := false
-	how := Reading{Type: record.List, Start: &record.Start{Index: at}, Only: true}
-	_, err = c.read(c.Args[1], how, func(_ *record.Header, e *record.Element) bool {
+	how := command.Reading{Type: record.List, Start: &record.Start{Index: at}, Only: true}
+	_, err = c.Read(c.Args[1], how, func(_ *record.Header, e *record.Element) bool {
 		c.W.Bulk(e.Value)
 		found = true
 		return false
@@ -90,7 +91,7 @@ func lindex(c *Call) error {
 	return err
 }
 
-// lposOptions are those of LPOS.
+// lposOptions holds the options of LPOS.
 type lposOptions struct {
 	rank, count, maxLen int64
 	counted             bool
@@ -131,42 +132,42 @@ func (o *lposOptions) read(args [][]byte) (err error) {
 }
 
 // positions calls f with the positions of matches, from the end that the rank names, until f returns false.
-func (c *Call) positions(o *lposOptions, f func(at int64) bool) error {
+func positions(c *command.Call, o *lposOptions, f func(at int64) bool) error {
 	key, value := c.Args[1], c.Args[2]
 	if o.rank > 0 {
 		i, seen := int64(0), int64(0)
-		_, err := c.walk(key, record.List, func(e *record.Element) bool {
+		_, err := c.Walk(key, record.List, func(e *record.Element) bool {
 			if o.maxLen > 0 && i >= o.maxLen {
 				return false
 			}
 			i++
 			if bytes.Equal(e.Value, value) {
 				if seen++; seen >= o.rank {
-					return f(i-1) && c.live()
+					return f(i-1) && c.Live()
 				}
 			}
 			return true
 		})
 		return err
 	}
-	return c.backPositions(o, key, value, f)
+	return backPositions(c, o, key, value, f)
 }
 
 // backPositions sorts the matches from the last one.
-func (c *Call) backPositions(o *lposOptions, key, value []byte, f func(at int64) bool) (err error) {
-	n, err := c.length(key, record.List)
+func backPositions(c *command.Call, o *lposOptions, key, value []byte, f func(at int64) bool) (err error) {
+	n, err := c.Length(key, record.List)
 	if err != nil {
 		return err
 	}
-	s := extsort.New(c.sorting())
+	s := extsort.New(c.Sorting())
 	defer func() { err = errors.Join(err, s.Close()) }()
 	i := int64(0)
-	_, err = c.walk(key, record.List, func(e *record.Element) bool {
+	_, err = c.Walk(key, record.List, func(e *record.Element) bool {
 		if (o.maxLen == 0 || i >= n-o.maxLen) && bytes.Equal(e.Value, value) {
 			err = s.Add(math.MaxUint64-uint64(i), nil, nil)
 		}
 		i++
-		return err == nil && c.live()
+		return err == nil && c.Live()
 	})
 	if err != nil {
 		return err
@@ -185,14 +186,14 @@ func (c *Call) backPositions(o *lposOptions, key, value []byte, f func(at int64)
 	return err
 }
 
-func lpos(c *Call) error {
+func lpos(c *command.Call) error {
 	var o lposOptions
 	if err := o.read(c.Args[3:]); err != nil {
 		return err
 	}
 	if o.counted {
 		return c.W.Aggregate(resp.Array, func() (n int64, err error) {
-			err = c.positions(&o, func(at int64) bool {
+			err = positions(c, &o, func(at int64) bool {
 				n++
 				c.W.Int(at)
 				return n != o.count
@@ -201,7 +202,7 @@ func lpos(c *Call) error {
 		})
 	}
 	found := false
-	err := c.positions(&o, func(at int64) bool {
+	err := positions(c, &o, func(at int64) bool {
 		found = true
 		c.W.Int(at)
 		return false

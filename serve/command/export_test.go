@@ -1,0 +1,7 @@
+package command
+
+// The limits of scans.
+const (
+	MaxParked = maxParked
+	SmallScan = smallScan
+)

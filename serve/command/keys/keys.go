@@ -1,0 +1,207 @@
+// Package keys has the commands on keys of any type.
+package keys
+
+import (
+	"io"
+	"math/rand/v2"
+
+	"kvferry/internal/pass/filter"
+	"kvferry/internal/shared/argument"
+	"kvferry/record"
+	"kvferry/serve/command"
+	"kvferry/serve/resp"
+)
+
+// Commands returns the commands on keys.
+func Commands() []command.Command {
+	return []command.Command{
+		command.Of("exists", -2, "readonly fast", 1, -1, 1, exists),
+		command.Of("touch", -2, "readonly fast", 1, -1, 1, exists),
+		command.Of("type", 2, "readonly fast", 1, 1, 1, typeOf),
+		command.Of("ttl", 2, "readonly fast", 1, 1, 1, keyExpiry(1000, true)),
+		command.Of("pttl", 2, "readonly fast", 1, 1, 1, keyExpiry(1, true)),
+		command.Of("expiretime", 2, "readonly fast", 1, 1, 1, keyExpiry(1000, false)),
+		command.Of("pexpiretime", 2, "readonly fast", 1, 1, 1, keyExpiry(1, false)),
+		command.Of("keys", 2, "readonly", 0, 0, 0, keys),
+		command.Of("scan", -2, "readonly", 0, 0, 0, command.Scan),
+		command.Of("randomkey", 1, "readonly", 0, 0, 0, randomkey),
+		command.Of("dbsize", 1, "readonly fast", 0, 0, 0, dbsize),
+		command.Of("dump", 2, "readonly", 1, 1, 1, dump),
+		command.Of("object", -2, "", 0, 0, 0, func(c *command.Call) error { return c.Sub(objectSubs) }),
+		command.Of("memory", -2, "", 0, 0, 0, func(c *command.Call) error { return c.Sub(memorySubs) }),
+	}
+}
+
+func exists(c *command.Call) error {
+	n := int64(0)
+	for _, key := range c.Args[1:] {
+		if err := c.Header(key, func(h *record.Header) { n += command.Number(h != nil) }); err != nil {
+			return err
+		}
+	}
+	c.W.Int(n)
+	return nil
+}
+
+func typeOf(c *command.Call) error {
+	v, err := c.Open(c.Args[1], command.Reading{})
+	if err != nil {
+		return err
+	}
+	if v == nil {
+		c.W.Simple("none")
+		return nil
+	}
+	c.W.Simple(typeName(v))
+	return v.Close()
+}
+
+// typeName is the name of a value's type: for a module's value the name that its server has for it.
+func typeName(v command.Value) string {
+	h := v.Header()
+	if h.Type != record.Other {
+		return h.Type.String()
+	}
+	var one [1]record.Element
+	if n, _ := v.Read(one[:]); n == 1 && len(one[0].Name) > 0 {
+		return string(one[0].Name)
+	}
+	return h.Type.String()
+}
+
+func keyExpiry(unit int64, left bool) func(*command.Call) error {
+	return func(c *command.Call) error {
+		return c.Header(c.Args[1], func(h *record.Header) {
+			if h == nil {
+				c.W.Int(-2)
+			} else {
+				c.W.Int(c.Expiry(h.ExpireMS, unit, left))
+			}
+		})
+	}
+}
+
+func keys(c *command.Call) error {
+	pattern := string(c.Args[1])
+	return c.W.Aggregate(resp.Array, func() (n int64, err error) {
+		err = c.EachKey(func(h *record.Header) bool {
+			if filter.Glob(pattern, h.Key) {
+				n++
+				c.W.Bulk(h.Key)
+			}
+			return c.Live()
+		})
+		return n, err
+	})
+}
+
+func dbsize(c *command.Call) error {
+	c.W.Int(c.Server.Keys.Count(c.Client.DB).Keys)
+	return nil
+}
+
+// maxSkipped is how many keys RANDOMKEY passes at most.
+const maxSkipped = 1000
+
+// randomkey replies with one of the keys after a random place among the first bytes of keys.
+func randomkey(c *command.Call) error {
+	at := []byte{byte(rand.Uint32()), byte(rand.Uint32())}
+	if rand.IntN(2) == 0 {
+		at = nil
+	}
+	key, err := someKey(c, at)
+	if err == nil && key == nil && at != nil {
+		key, err = someKey(c, nil)
+	}
+	if err == nil {
+		c.Bulk(key)
+	}
+	return err
+}
+
+// someKey returns one of the keys that follow a key.
+func someKey(c *command.Call, after []byte) (key []byte, err error) {
+	s, err := c.ScanFrom(c.Ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	defer command.CloseAll(&err, s)
+	for n := 1; n < maxSkipped; n++ {
+		h, err := s.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if rand.IntN(n) == 0 {
+			key = append([]byte{}, h.Key...)
+		}
+	}
+	return key, nil
+}
+
+var objectSubs = map[string]command.Command{
+	"encoding": {Arity: 3, Run: objectEncoding},
+	"freq": {Arity: 3, Run: ofKey(func(*command.Call) error {
+		return argument.Refuse("ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.")
+	})},
+	"idletime": {Arity: 3, Run: ofKey(func(c *command.Call) error { c.W.Int(0); return nil })},
+	"refcount": {Arity: 3, Run: ofKey(func(c *command.Call) error { c.W.Int(1); return nil })},
+}
+
+var memorySubs = map[string]command.Command{
+	"usage":  {Arity: -3, Run: memoryUsage},
+	"doctor": {Arity: 2, Run: func(c *command.Call) error { c.W.Verbatim("kvferry serves a dataset from disk"); return nil }},
+}
+
+// ofKey makes a command that replies with null if its key does not exist.
+func ofKey(run func(*command.Call) error) func(*command.Call) error {
+	return func(c *command.Call) (err error) {
+		there := false
+		if err = c.Header(c.Args[2], func(h *record.Header) { there = h != nil }); err != nil {
+			return err
+		}
+		if there {
+			return run(c)
+		}
+		c.W.Null()
+		return nil
+	}
+}
+
+// objectEncoding replies with the encoding that a server would choose for a small value of the type.
+func objectEncoding(c *command.Call) error {
+	return c.Header(c.Args[2], func(h *record.Header) {
+		if h == nil {
+			c.W.Null()
+			return
+		}
+		c.W.BulkString(map[record.Type]string{record.String: "raw", record.Hash: "hashtable", record.List: "quicklist", record.Set: "hashtable",
+			record.ZSet: "skiplist", record.Stream: "stream", record.Other: "raw"}[h.Type])
+	})
+}
+
+// memoryUsage replies with the logical bytes of a key and its value.
+func memoryUsage(c *command.Call) error {
+	if len(c.Args) > 3 {
+		if len(c.Args) != 5 || !argument.Is(c.Args[3], "SAMPLES") {
+			return argument.ErrSyntax
+		}
+		if _, err := argument.ParseInt(c.Args[4]); err != nil {
+			return err
+		}
+	}
+	size := int64(len(c.Args[2]))
+	there, err := c.Read(c.Args[2], command.Reading{}, func(h *record.Header, e *record.Element) bool {
+		_, n := record.Measure(h.Type, []record.Element{*e})
+		size += n
+		return c.Live()
+	})
+	if err == nil && there {
+		c.W.Int(size)
+	} else if err == nil {
+		c.W.Null()
+	}
+	return err
+}
