@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,6 +53,10 @@ func (a *App) completeArgs(names []string) completer {
 				return a.completeSource(soFar)
 			case name == "FORMAT:DST":
 				return a.completeTarget(soFar)
+			case name == "FILE":
+				return nil, cobra.ShellCompDirectiveDefault
+			case strings.HasPrefix(name, addressSchemes[0]):
+				return locations(beginning(servers(), soFar))
 			}
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -76,6 +81,8 @@ func (a *App) completeFlags(cmd *cobra.Command, fs *pflag.FlagSet) {
 			}
 		case name == "file":
 			return // shells complete files by default
+		case f.Name == "db":
+			c = a.completeDatabases
 		default:
 			c = cobra.NoFileCompletions
 		}
@@ -157,9 +164,7 @@ func (a *App) prefixes(usable func(*format.Limits) bool, on func(format.StoreSup
 		}
 		switch {
 		case l.Place == format.OnServer:
-			for _, scheme := range addressSchemes {
-				out = append(out, cobra.CompletionWithDesc(scheme, "a running server"))
-			}
+			out = append(out, servers()...)
 			continue
 		case len(l.Stores) > 0 && len(stores) == 0:
 			continue
@@ -178,19 +183,32 @@ func (a *App) prefixes(usable func(*format.Limits) bool, on func(format.StoreSup
 // addressSchemes begin the addresses of servers.
 var addressSchemes = []string{"redis://", "rediss://", "unix:///", "redis+cluster://"}
 
+// servers lists the schemes with a description.
+func servers() (out []string) {
+	for _, scheme := range addressSchemes {
+		out = append(out, cobra.CompletionWithDesc(scheme, "a running server"))
+	}
+	return out
+}
+
+// fromHome replaces the ~ of a path, as the shell does when it runs the line. Not every shell does before it completes.
+func fromHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return path
+}
+
 // paths completes a directory after a prefix, and files if they can be datasets. It shows hidden ones only after a dot.
 func paths(prefix, soFar string, files bool) []string {
 	dir, name := filepath.Split(strings.TrimPrefix(soFar, prefix))
 	at := dir
-	if rest, home := strings.CutPrefix(dir, "~/"); home && prefix == "" {
-		if h, err := os.UserHomeDir(); err == nil {
-			at = filepath.Join(h, rest)
-		}
+	if prefix == "" {
+		at = fromHome(dir)
 	}
-	if at == "" {
-		at = "."
-	}
-	entries, err := disk.ReadDir(at)
+	entries, err := disk.ReadDir(cmp.Or(at, "."))
 	if err != nil {
 		return nil // no candidates
 	}

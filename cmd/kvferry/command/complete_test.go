@@ -3,6 +3,7 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -196,5 +197,70 @@ func TestPlacesAreCompleted(t *testing.T) {
 	}
 	if values, directive := completed(t, "dump", "--wal-dir", filepath.Join(dir, "d")); len(values) > 0 || directive != ofDirs {
 		t.Error(values, directive)
+	}
+}
+
+// TestDatasetsCompleteEverywhere checks that every command completes each of its datasets alike.
+func TestDatasetsCompleteEverywhere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("file.rdb", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("data", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sources, _ := completed(t, "dump", "")
+	for _, want := range []string{"rdb:\t", "aof:\t", "redis://\t", "parquet:\t", "s3://\t", "file.rdb", "data/"} {
+		if !slices.ContainsFunc(sources, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("no %s in %q", want, sources)
+		}
+	}
+	datasets := 0
+	for _, cmd := range testApp().Root().Commands() {
+		line := []string{cmd.Name()}
+		for _, name := range argNames(cmd) {
+			values, directive := completed(t, append(line, "")...)
+			switch {
+			case isSource(name) && (!slices.Equal(values, sources) || directive != ofPlaces):
+				t.Errorf("%s %s completes %q %s", line, name, values, directive)
+			case name == "FORMAT:DST" && !slices.ContainsFunc(values, func(s string) bool { return strings.HasPrefix(s, "pika4:\t") }):
+				t.Errorf("%s %s completes %q", line, name, values)
+			case name == "FILE" && directive != ofFiles:
+				t.Errorf("%s %s completes %q %s", line, name, values, directive)
+			case name == "redis://SERVER" && (len(values) != len(addressSchemes) || directive != ofPlaces):
+				t.Errorf("%s %s completes %q %s", line, name, values, directive)
+			}
+			if line = append(line, "x"); isSource(name) {
+				datasets++
+			}
+		}
+	}
+	if datasets < 12 {
+		t.Errorf("%d datasets", datasets)
+	}
+}
+
+// TestDatabasesAreCompleted checks that --db completes the databases of the dataset before it, and reads nothing else.
+func TestDatabasesAreCompleted(t *testing.T) {
+	rows, damaged := golden(t, "kvrocks-mixed"), filepath.Join(t.TempDir(), "cut.rdb")
+	if err := os.WriteFile(damaged, []byte("REDIS0009\xfe\x07\x00\x01a\x01b\xfe\x0c\x00\x01a"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"dump", rows, "--db", ""}, "__namespace ns1 "+strings.Repeat("z", 100)+" космос :38"},
+		{[]string{"diff", "kvrocks:" + rows, damaged, "--db", "ns1,__"}, "ns1,__namespace :38"},
+		{[]string{"get", damaged, "key", "--db", ""}, "7 :38"},
+		{[]string{"get", filepath.Dir(damaged), "--db", ""}, ":38"},
+		{[]string{"dump", "redis://127.0.0.1:1", "--db", ""}, ":38"},
+		{[]string{"dump", "-", "--db", ""}, ":38"},
+		{[]string{"dump", "--db", ""}, ":4"},
+	} {
+		values, directive := completed(t, c.args...)
+		if got := strings.Join(append(values, directive), " "); got != c.want {
+			t.Errorf("%q: %s, want %s", c.args, got, c.want)
+		}
 	}
 }

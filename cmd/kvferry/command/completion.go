@@ -1,11 +1,14 @@
 package command
 
 import (
+	"bytes"
 	"io"
-	"kvferry/internal/text/suggest"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"kvferry/internal/text/suggest"
 )
 
 const completionHelp = `Write a script that completes command lines in a shell: commands, flags, their values, locations of
@@ -31,8 +34,28 @@ type shell struct {
 var shells = []shell{
 	{"bash", func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) }},
 	{"zsh", (*cobra.Command).GenZshCompletion},
-	{"fish", func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) }},
+	{"fish", writeFish},
 	{"powershell", (*cobra.Command).GenPowerShellCompletionWithDesc},
+}
+
+// fishMends are corrections of cobra's script for fish: words with spaces and quotes reach kvferry as they are, and a
+// candidate may begin with a dash.
+var fishMends = strings.NewReplacer(
+	"(string escape -- (commandline -ct))",
+	"(string escape -- (string unescape -- (commandline -ct); or commandline -ct))",
+	"    set -l requestComp", "    set args $args[1] (string escape -- $args[2..-1])\n    set -l requestComp",
+	"(commandline -t | string escape --style=regex)",
+	"(begin; string unescape -- (commandline -t); or commandline -t; end | string escape --style=regex)",
+	`string split --max 1 \t`, `string split --max 1 -- \t`,
+)
+
+func writeFish(root *cobra.Command, w io.Writer) error {
+	var script bytes.Buffer
+	if err := root.GenFishCompletion(&script, true); err != nil {
+		return err
+	}
+	_, err := fishMends.WriteString(w, script.String())
+	return err
 }
 
 // completion writes completion scripts. It replaces cobra's own command, which does not write to cmd's output and
