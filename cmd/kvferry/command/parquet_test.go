@@ -219,3 +219,45 @@ func TestParquetDuckDB(t *testing.T) {
 		}
 	}
 }
+
+// TestParquetForeign loads what DuckDB exports in several codecs, by the mapping of its columns, into servers' directories.
+func TestParquetForeign(t *testing.T) {
+	t.Parallel()
+	query := duckdb(t)
+	src := golden(t, "kvrocks-mixed")
+	dir := parquetOf(t, src)
+	uses := map[string][]string{"string": {"value=c"}, "hash": {"field=f", "value=c"}, "list": {"index=i", "value=c"}, "set": {"member=m"}, "zset": {"member=m", "score=s"}}
+	codecs := []string{"snappy", "gzip", "zstd", "uncompressed", "snappy, parquet_version v2"}
+	for n, typ := range []string{"string", "hash", "list", "set", "zset"} {
+		export := filepath.Join(t.TempDir(), typ+".parquet")
+		query(fmt.Sprintf(`COPY (SELECT db AS d, key AS k, expire_at AS e, index AS i, field AS f, value AS c, member AS m, score AS s, field_expire_at AS fe
+			FROM read_parquet('%s/type=%s/*.parquet') WHERE kind IS NULL ORDER BY hash(value), hash(index)) TO '%s' (FORMAT parquet, COMPRESSION %s)`,
+			dir, typ, export, codecs[n]))
+		args := []string{"--column", "db=d", "--column", "key=k", "--column", "expire_at=e"}
+		for _, use := range uses[typ] {
+			args = append(args, "--column", use)
+		}
+		if typ == "hash" {
+			args = append(args, "--column", "field_expire_at=fe")
+		}
+		to := filepath.Join(t.TempDir(), "new")
+		ok(t, append([]string{"convert", "parquet:" + export, "kvrocks:" + to}, args...)...)
+		if typ == "string" || typ == "set" { // those of a kind were left out
+			ok(t, append([]string{"diff", "parquet:" + export, to}, args...)...)
+			continue
+		}
+		if got, want := fingerprintParts(t, to), fingerprintParts(t, "--type", typ, src); got != want {
+			t.Errorf("%s: %s, want %s", typ, got, want)
+		}
+	}
+	for args, want := range map[string]string{"--column key=k": "rows of type string need --column value=NAME", "": "name their columns: --column key=NAME"} {
+		if r := kvferry(t, append([]string{"dump", "parquet:" + dir + "/type=set"}, strings.Fields(args)...)...); r.code == ExitOK || !strings.Contains(r.stderr, want) {
+			t.Errorf("%q: exit %d: %s", args, r.code, r.stderr)
+		}
+	}
+	for loc, want := range map[string]string{src: "--column: the source is not parquet:", "parquet:" + dir: "leave --column out"} {
+		if r := kvferry(t, "dump", "--column", "key=k", "--column", "value=c", loc); r.code != ExitUsage || !strings.Contains(r.stderr, want) {
+			t.Errorf("exit %d: %s", r.code, r.stderr)
+		}
+	}
+}
