@@ -261,3 +261,27 @@ func TestParquetForeign(t *testing.T) {
 		}
 	}
 }
+
+// TestDumpArrow checks the stream's frame, what does not go together with it, and, where pyarrow is installed, its rows.
+func TestDumpArrow(t *testing.T) {
+	t.Parallel()
+	src := golden(t, "bw-edge")
+	out := ok(t, "dump", "--format", "arrow", "--workers", "2", src)
+	if !strings.HasPrefix(out, "\xff\xff\xff\xff") || !strings.HasSuffix(out, "\xff\xff\xff\xff\x00\x00\x00\x00") {
+		t.Errorf("%d bytes", len(out))
+	}
+	for args, want := range map[string]string{"--keys-only": "do not go together with --format arrow", "--encode=base64": "do not go together with --format arrow", "--raw": "--raw and --format arrow do not go together"} {
+		if r := kvferry(t, "dump", "--format", "arrow", args, src); r.code == ExitOK || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
+		}
+	}
+	if exec.Command("python3", "-c", "import pyarrow").Run() != nil {
+		t.Skip("SKIPPED: needs pyarrow")
+	}
+	count := exec.Command("python3", "-c", "import pyarrow.ipc, sys\nprint(pyarrow.ipc.open_stream(sys.stdin.buffer).read_all().num_rows)")
+	count.Stdin = strings.NewReader(out)
+	got, err := count.CombinedOutput()
+	if err != nil || strings.TrimSpace(string(got)) != fmt.Sprint(len(csvRows(t, src))) {
+		t.Errorf("%s, %v", got, err)
+	}
+}
