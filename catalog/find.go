@@ -154,7 +154,8 @@ func onlyOther(ev *format.Evidence, kind string) (other string) {
 
 // checkPlace explains why a path cannot be a source. f is its format, or nil to detect it.
 func (c *Catalog) checkPlace(f format.Format, path string) error {
-	inDirectory := f != nil && (f.Limits().Place == format.InDirectory || f.Limits().Place == format.InTables)
+	inTables := f != nil && f.Limits().Place == format.InTables // files of other programs may be alone
+	inDirectory := f != nil && f.Limits().Place == format.InDirectory || inTables
 	switch {
 	case f != nil && f.Limits().Place == format.OnServer:
 		return nil
@@ -184,6 +185,7 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 				return fmt.Errorf("%s: is a directory of %s: name it %s:%s", path, found.Limits().Detail, found.Name(), path)
 			}
 		}
+	case inTables && st.Mode().IsRegular():
 	case inDirectory && st.Mode().IsRegular():
 		if err := c.partOfStore(path); err != nil {
 			return err

@@ -252,6 +252,9 @@ func optionTexts(o *Options) map[string]string {
 	if o.Source.WALDir != "" {
 		m["wal-dir"] = o.Source.WALDir
 	}
+	if v, ok := o.Source.Format.(interface{ SourceOptions() string }); ok && v.SourceOptions() != "" {
+		m["column"] = v.SourceOptions()
+	}
 	if v, ok := o.Target.Format.(interface{ TargetVersion() string }); ok && v.TargetVersion() != "" {
 		m["rdb-version"] = v.TargetVersion()
 	}

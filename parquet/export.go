@@ -163,6 +163,7 @@ type part struct {
 // file is a file that is being written.
 type file struct {
 	f     *disk.File
+	w     *columns.Writer
 	rows  rows
 	line  fileLine
 	group groupLine
@@ -248,7 +249,7 @@ func (p *part) create() (*file, error) {
 	}
 	w := columns.NewWriter(f, &columns.Options{Columns: cols, Sorted: sortedBy,
 		Creator: p.e.o.Creator, Pairs: map[string]string{"kvferry.type": typ, "kvferry.db": p.h.DB}, Limit: p.limit})
-	return &file{f: f, line: fileLine{File: name, DB: jsonl.Text(p.h.DB), Type: typ, ByName: true}, rows: rows{w: w, text: &p.text, audit: p.e.o.Keys != nil}}, nil
+	return &file{f: f, line: fileLine{File: name, DB: jsonl.Text(p.h.DB), Type: typ, ByName: true}, w: w, rows: rows{w: w, text: &p.text, audit: p.e.o.Keys != nil}}, nil
 }
 
 // wrote counts rows of the record.
@@ -258,7 +259,7 @@ func (f *file) wrote(n int) error {
 	}
 	f.group.Rows += int64(n)
 	f.line.Rows += int64(n)
-	full, err := f.rows.w.Rows(n)
+	full, err := f.w.Rows(n)
 	if full {
 		f.endGroup()
 	}
@@ -285,7 +286,7 @@ func (p *part) End() error {
 // ended closes the file of the record if it is full.
 func (p *part) ended() error {
 	f := p.current
-	if f == nil || f.rows.w.Size() < p.e.full && f.long < maxLong*p.limit {
+	if f == nil || f.w.Size() < p.e.full && f.long < maxLong*p.limit {
 		return nil
 	}
 	p.open[p.h.Type] = nil
@@ -294,7 +295,7 @@ func (p *part) ended() error {
 
 // close completes a file.
 func (p *part) close(f *file) error {
-	groups, tail, err := f.rows.w.Close()
+	groups, tail, err := f.w.Close()
 	f.endGroup()
 	if err == nil {
 		err = f.f.Sync()

@@ -6,17 +6,36 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"syscall"
 
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
+	"kvferry/parquet/foreign"
 	"kvferry/record"
 )
 
 // parquetFormat is the Format.
-type parquetFormat struct{}
+type parquetFormat struct {
+	mapping *foreign.Mapping // of files of other programs; nil: there are none
+}
 
 // New returns the format.
 func New() format.Format { return parquetFormat{} }
+
+// WithColumns returns the format for files of other programs, by what their columns are for (key=user_id). types are those that
+// are read: one is the type of all rows.
+func WithColumns(uses []string, types record.TypeSet) (format.Format, error) {
+	m, err := foreign.ParseMapping(uses, types)
+	return parquetFormat{mapping: m}, err
+}
+
+// SourceOptions returns the options that a source has, as a text.
+func (f parquetFormat) SourceOptions() string {
+	if f.mapping == nil {
+		return ""
+	}
+	return f.mapping.String()
+}
 
 // Name returns "parquet".
 func (parquetFormat) Name() string { return Name }
@@ -46,14 +65,18 @@ func (parquetFormat) Detect(ev *format.Evidence) format.Verdict {
 }
 
 // Open opens a source.
-func (f parquetFormat) Open(_ context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
+func (f parquetFormat) Open(ctx context.Context, dir string, o *format.OpenOptions) (format.Source, error) {
 	m, err := readManifest(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no %s, which is written last: the directory is not complete, or kvferry dump --format parquet did not write it",
-			dir, ManifestName)
-	}
-	if err != nil {
+	switch missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR); {
+	case missing && f.mapping != nil:
+		return foreign.Open(ctx, f, dir, f.mapping, o)
+	case missing:
+		return nil, fmt.Errorf("%s: no %s, which is written last: the directory is not complete, or kvferry dump --format parquet did not write it; "+
+			"to read files of other programs name their columns: --column key=NAME --column value=NAME", dir, ManifestName)
+	case err != nil:
 		return nil, err
+	case f.mapping != nil:
+		return nil, format.Usagef("%s: kvferry dump --format parquet wrote it: leave --column out", dir)
 	}
 	s, err := open(f, dir, m, o)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	parquetgo "github.com/parquet-go/parquet-go"
+	"github.com/zeebo/xxh3"
 
 	"kvferry/fixtures"
 	"kvferry/format"
@@ -698,5 +699,48 @@ func tell(t *testing.T, dir, path string, b []byte, want *record.Fingerprint, si
 		if all != nil { // after an error a batch is not counted
 			formattest.CheckLedger(t, &l)
 		}
+	}
+}
+
+// TestArrow: the stream of fixed records, which arrow-go 18.8 reads, does not change.
+func TestArrow(t *testing.T) {
+	streams := map[int64]string{}
+	for _, memory := range []int64{1, 1 << 30} {
+		a := NewArrow("", memory == 1, memory)
+		b := a.AppendHead(nil)
+		r := record.Walk(random(300, true)(record.AllTypes))
+		defer r.Close()
+		elems := make([]record.Element, 16)
+		for {
+			h, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if b, err = a.AppendBegin(b, h); err != nil {
+				t.Fatal(err)
+			}
+			for n, more := 0, error(nil); more == nil; {
+				n, more = r.Read(elems)
+				for i := range elems[:n] {
+					if b, err = a.AppendElement(b, &elems[i]); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			b, _ = a.AppendEnd(b)
+		}
+		b = a.AppendTail(b)
+		streams[memory] = fmt.Sprintf("%x", xxh3.Hash(b))
+	}
+	if want := map[int64]string{1: "75836ef56eeee53c", 1 << 30: "ef1aae1af4cbf587"}; !maps.Equal(streams, want) {
+		t.Errorf("%v, want %v", streams, want)
+	}
+	text := NewArrow(TextStrict, false, 0)
+	if _, err := text.AppendBegin(nil, &record.Header{DB: "0", Type: record.Set, Key: []byte{0xff}}); err == nil || !strings.Contains(err.Error(), "--text: key of set") {
+		t.Error(err)
+	}
+	lossy := NewArrow(TextLossy, false, 0)
+	if _, err := lossy.AppendBegin(nil, &record.Header{DB: "0", Type: record.Set, Key: []byte{0xff}}); err != nil || lossy.Replaced() != 1 {
+		t.Error(err, lossy.Replaced())
 	}
 }

@@ -6,13 +6,20 @@ import (
 	"unicode/utf8"
 
 	"kvferry/internal/text/jsonl"
-	"kvferry/parquet/columns"
 	"kvferry/record"
 )
 
-// rows writes the rows of a record's elements to a file.
+// sink takes the rows, column by column.
+type sink interface {
+	Bytes(column int, v []byte, n int)
+	Int(column int, v int64, n int)
+	Float(column int, v float64)
+	Null(column, n int)
+}
+
+// rows writes the rows of a record's elements to a file or a stream.
 type rows struct {
-	w    *columns.Writer
+	w    sink
 	h    record.Header
 	kind []byte // of ordinary rows; nil: null
 	db   []byte

@@ -68,6 +68,8 @@ var findingKinds = []FindingKind{
 	{"row-order", Warning, "files", "The rows of an LMDB file are not in the order of Ardb's comparator, a bug of the stock server; kvferry sorted them."},
 	{FindRefusedRead, Warning, "files", "A read failed and succeeded when repeated: the disk or its connection is failing. Nothing is missing."},
 	{"unlisted-file", Error, "files", "The directory of a Parquet dataset has a file that its manifest does not list; kvferry does not read it."},
+	{"null-value", Error, "rows", "A row of a Parquet file of another program has a null where a record needs a key, field, value, member or score; kvferry does not read the row."},
+	{"conflicting-rows", Error, "rows", "Rows of Parquet files of other programs repeat a key, field, member or index with another value, or rows of a key differ in their expiry; kvferry reads the first. Rows that repeat another in full count as its index."},
 	{"incomplete-dump", Warning, "files", "The dump that wrote a Parquet dataset reported errors (exit code 3): the data they concern is not in it."},
 	{FindBeside, Note, "files", "A directory that the server keeps beside its data, such as a backup, a checkpoint or a log for replicas, holds a store; kvferry does not read it. It is a dataset of its own."},
 	{FindReplaced, Note, "files", "Another file took the place of an RDB or append-only file while kvferry read it, as BGSAVE and BGREWRITEAOF do. kvferry read the earlier file to its end."},

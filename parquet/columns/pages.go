@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -26,9 +27,16 @@ const (
 // CheckColumn checks the pages of a column in a row group. The library allocates by the numbers in their headers and data, so
 // they must not promise more than the file holds. It reports whether all values are null.
 func (f *File) CheckColumn(group, leaf int) (null bool, err error) {
+	return f.checkColumn(group, leaf, false)
+}
+
+func (f *File) checkColumn(group, leaf int, foreign bool) (null bool, err error) {
 	g := &f.Metadata().RowGroups[group]
 	c := &g.Columns[leaf].MetaData
-	p := pages{f: f, c: c, left: c.NumValues, optional: f.Root().Columns()[leaf].Optional()}
+	p := pages{f: f, c: c, left: c.NumValues, foreign: foreign}
+	if col, ok := f.Schema().Lookup(f.Schema().Columns()[leaf]...); ok {
+		p.depth = col.MaxDefinitionLevel
+	}
 	if c.NumValues != g.NumRows {
 		return false, corrupt(firstPage(c), "column "+f.name(leaf), fmt.Errorf("%d values in %d rows", c.NumValues, g.NumRows))
 	}
@@ -65,7 +73,7 @@ func (f *File) starts(c *format.ColumnMetaData) (out map[int64]bool, err error) 
 	return out, nil
 }
 
-func (f *File) name(leaf int) string { return f.Schema().Columns()[leaf][0] }
+func (f *File) name(leaf int) string { return strings.Join(f.Schema().Columns()[leaf], ".") }
 
 // pages walks over the headers of a column's pages.
 type pages struct {
@@ -75,7 +83,8 @@ type pages struct {
 	nulls int64
 	head  []byte
 
-	optional bool
+	depth   int  // the definition level of a value
+	foreign bool // of another program
 }
 
 // page checks the page at an offset and returns its size.
@@ -90,6 +99,10 @@ func (p *pages) page(off, end int64) (int64, error) {
 	}
 	plain := p.c.Codec == format.Uncompressed
 	switch {
+	case p.foreign && h.Type == format.DataPage && h.DataPageHeader.Valid:
+		return n + packed, p.foreignV1(off+n, packed, raw, &h.DataPageHeader.V)
+	case p.foreign && h.Type == format.DataPageV2 && h.DataPageHeaderV2.Valid:
+		return n + packed, p.foreignV2(off+n, packed, raw, &h.DataPageHeaderV2.V)
 	case h.Type == format.DataPageV2 && h.DataPageHeaderV2.Valid:
 		return n + packed, p.data(off+n, packed, raw, plain, &h.DataPageHeaderV2.V)
 	case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid:
@@ -97,8 +110,12 @@ func (p *pages) page(off, end int64) (int64, error) {
 		if v := int64(d.NumValues); v < 0 || v > raw {
 			return 0, fmt.Errorf("%d values in a dictionary of %d bytes", v, raw)
 		}
-		if d.Encoding != format.Plain {
+		if d.Encoding != format.Plain && !(p.foreign && d.Encoding == format.PlainDictionary) {
 			return 0, record.Unknown(record.NoOffset, "encoding", d.Encoding.String())
+		}
+		if p.foreign {
+			_, err := p.unpack(off+n, packed, raw, plain)
+			return n + packed, err
 		}
 		return n + packed, p.size(off+n, packed, raw, plain)
 	}

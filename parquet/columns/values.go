@@ -29,14 +29,14 @@ func (p *pages) levels(off int64, h *format.DataPageHeaderV2) error {
 		return fmt.Errorf("levels of %d and %d bytes", h.RepetitionLevelsByteLength, n)
 	case h.NumNulls < 0 || h.NumNulls > h.NumValues:
 		return fmt.Errorf("%d nulls in %d rows", h.NumNulls, h.NumValues)
-	case n == 0 && p.optional && h.NumValues > 0 || n > 0 && !p.optional:
+	case n == 0 && p.depth > 0 && h.NumValues > 0 || n > 0 && p.depth == 0:
 		return fmt.Errorf("definition levels of %d bytes", n)
 	}
 	b := make([]byte, n)
 	if err := readAt(p.f.r, b, off); err != nil {
 		return err
 	}
-	return checkRuns(b, 1, int64(h.NumValues))
+	return checkRuns(b, 1, filled(int64(h.NumValues)))
 }
 
 // values checks the counts within a page's data, which the library allocates by.
@@ -60,14 +60,19 @@ func (p *pages) values(off, packed int64, plain bool, h *format.DataPageHeaderV2
 	if h.Encoding == format.DeltaBinaryPacked {
 		return p.delta(b, n)
 	}
-	return checkRuns(b[1:], int64(b[0]), n)
+	return checkRuns(b[1:], int64(b[0]), filled(n))
 }
 
-// delta checks the number of values in a page of differences: after the sizes of a block and of its parts.
+// delta checks a page of differences.
 func (p *pages) delta(b []byte, values int64) error {
 	if parquet.Kind(p.c.Type) != parquet.Int64 {
 		return record.Unknown(record.NoOffset, "encoding", "differences of "+p.c.Type.String())
 	}
+	return differences(b, values)
+}
+
+// differences checks the number of values of packed differences: after the sizes of a block and of its parts.
+func differences(b []byte, values int64) error {
 	var u uint64
 	for range 3 {
 		n := 0
@@ -82,13 +87,15 @@ func (p *pages) delta(b []byte, values int64) error {
 	return nil
 }
 
-// checkRuns checks that runs of values with so many bits are no more than values, of which the last run may have up to
-// 7 too many. A run is one value with a count, or packs of 8 values.
-func checkRuns(b []byte, width, values int64) error {
+// filled returns the most values that the runs of some have: the last run is filled up to a multiple of 8.
+func filled(values int64) int64 { return (values + 7) / 8 * 8 }
+
+// checkRuns checks that runs of values with so many bits have at most so many values. A run is one value with a count, or packs
+// of 8 values.
+func checkRuns(b []byte, width, left int64) error {
 	if width > 32 {
 		return fmt.Errorf("values of %d bits", width)
 	}
-	left := (values + 7) / 8 * 8
 	for len(b) > 0 {
 		head, n := binary.Uvarint(b)
 		if n <= 0 {

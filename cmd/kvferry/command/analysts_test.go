@@ -177,3 +177,118 @@ func TestDumpSQL(t *testing.T) {
 		}
 	}
 }
+
+// today and earlier are the records of docs/analysis.md.
+func today() []small {
+	at := func(s small, ms int64) small { s.expire = ms; return s }
+	return []small{
+		smallRecord(record.Hash, "user:1", "city=Oslo", "name=Ann"), smallRecord(record.Hash, "user:2", "name=Bo"),
+		smallRecord(record.Hash, "user:old:3", "city=Rome", "name=Cy"),
+		at(smallRecord(record.String, "session:a", "same"), 1893456000000), at(smallRecord(record.String, "session:b", "same"), 1893556000000),
+		at(smallRecord(record.String, "session:c", "other"), 1898553600000), smallRecord(record.String, "page:1", strings.Repeat("x", 1000)),
+		smallRecord(record.Set, "tag:new", "p1", "p2", "p3"), smallRecord(record.Set, "tag:sale", "p2", "p3", "p4", "p5"), smallRecord(record.Set, "online", "1", "7"),
+		smallRecord(record.ZSet, "board", "al", "bo"), smallRecord(record.List, "queue:mail", "1", "2", "2"),
+	}
+}
+
+func earlier() []small {
+	return []small{
+		smallRecord(record.Hash, "user:1", "city=Oslo", "name=Ann"), smallRecord(record.String, "page:1", "x"), smallRecord(record.String, "page:2", "x"),
+	}
+}
+
+// TestAnalysis runs docs/analysis.md in DuckDB. The page for Spark has the same questions; its views must have their columns.
+func TestAnalysis(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../../docs/analysis.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	questions := indented(page, "Questions")
+	if n := strings.Count(questions, ";\n"); n != 15 {
+		t.Errorf("%d questions", n)
+	}
+	for _, name := range []string{"keys", "old", "elements"} {
+		for _, title := range []string{"DuckDB", "Spark SQL"} {
+			if !strings.Contains(indented(page, title), "VIEW "+name+" AS SELECT") {
+				t.Errorf("%s: no view %s", title, name)
+			}
+		}
+	}
+	tool := redistest.DuckDB()
+	if tool == "" {
+		t.Skipf("SKIPPED: needs DuckDB; %s names a directory with duckdb", redistest.EnginesVariable)
+	}
+	dir := t.TempDir()
+	sources := map[string]string{"/data/shop": build(t, nemo.New(), today()...), "/backups/shop": build(t, nemo.New(), earlier()...)}
+	for args := range commandsOf(t, "analysis.md", dir) {
+		for i, arg := range args {
+			if src := sources[arg]; src != "" {
+				args[i] = src
+			} else if args[max(0, i-1)] == "-o" {
+				args[i] = filepath.Join(dir, arg)
+			}
+		}
+		ok(t, args...)
+	}
+	cmd := exec.Command(tool, "-csv", "-noheader", "-c", indented(page, "DuckDB")+questions)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil || string(out) != analysis {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
+// analysis are the answers of docs/analysis.md.
+const analysis = `page:,1,1006
+tag:,2,29
+user:,3,57
+NULL,2,33
+user:old:,1,24
+2030,1,2
+2030,3,1
+user:,3,57
+NULL,2,33
+tag:,2,29
+page:,1,1006
+queue:,1,13
+string,page:1,1,1006
+zset,board,2,25
+hash,user:old:3,2,24
+hash,user:1,2
+list,queue:mail,3
+set,tag:sale,4
+zset,board,2
+0,1,8
+1,10,164
+3,1,1006
+same,2,8
+p2
+p3
+7
+name,3
+city,2
+page:,-1,992
+session:,3,40
+user:,2,36
+tag:,2,29
+queue:,1,13
+gone,page:2
+new,board
+new,online
+new,queue:mail
+new,session:a
+new,session:b
+new,session:c
+new,tag:new
+new,tag:sale
+new,user:2
+new,user:old:3
+601,1,1006
+15905,1,25
+4708,1,24
+0,5,1064
+1,4,60
+2,3,54
+`

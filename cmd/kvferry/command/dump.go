@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -42,6 +44,8 @@ Other formats:
            element, partitioned by type, in key order. It appears when it is complete, and kvferry reads
            it as parquet:DIR. Keys and values are bytes; --text declares them as UTF-8. The columns are
            in docs/formats/parquet.md
+  arrow  a stream in the IPC format of Apache Arrow, with the same columns and the type, for DuckDB,
+         Polars and pandas
 
 CSV follows RFC 4180. A cell is empty if its column does not apply to the line:
 
@@ -93,6 +97,7 @@ const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl
   kvferry dump --keys-only -o keys.jsonl.zst blackwidow:/data/new
   kvferry dump --format resp --type hash /data/pika/dump | redis-cli --pipe
   kvferry dump --format parquet -o /data/export /data/pika/dump
+  kvferry dump --format arrow /data/pika/dump | python3 -c 'import polars; print(polars.read_ipc_stream("/dev/stdin"))'
   kvferry dump --raw --keyspace zsets/score_cf --limit 10 blackwidow:/data/new`
 
 // dumpFlags are the flags of dump.
@@ -129,7 +134,7 @@ func (a *App) dump() *cobra.Command {
 	f.read.Register(cmd)
 	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "sql", "resp", "hex", "parquet"), "output format")
+	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "sql", "resp", "hex", formatParquet, formatArrow), "output format")
 	choose(fs, &f.jsonStyle, "json-style", plain("pairs", "object"), "with --format jsonl or json, write hashes and sorted sets as lists of pairs, or as objects, with ISO times")
 	fs.BoolVar(&f.wide, "wide", false, "with --format csv, write a line per hash and a column per field")
 	fs.StringSliceVar(&f.columns, "columns", nil, "with --wide, only these fields, by `name`, in this order, separated by commas or repeated")
@@ -137,7 +142,7 @@ func (a *App) dump() *cobra.Command {
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	fs.BoolVar(&f.keysOnly, "keys-only", false, "print no values, but the number of elements and bytes of each key (json, jsonl, csv, parquet)")
 	fs.BoolVar(&f.csvSafe, "csv-safe", false, "with --format csv, put a ' before text that a spreadsheet would read as a formula")
-	choose(fs, &f.text, "text", append([]option[string]{{"bytes", ""}}, plain(parquet.TextStrict, parquet.TextLossy)...), "with --format parquet, declare keys and values as UTF-8: strict refuses other bytes, lossy replaces them")
+	choose(fs, &f.text, "text", append([]option[string]{{"bytes", ""}}, plain(parquet.TextStrict, parquet.TextLossy)...), "with --format parquet or arrow, declare keys and values as UTF-8: strict refuses other bytes, lossy replaces them")
 	fs.Lookup("text").NoOptDefVal = parquet.TextStrict
 	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
 	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw prints it, separated by commas or repeated; with --raw or --format hex")
@@ -154,8 +159,10 @@ func (f *dumpFlags) validate() error {
 	switch {
 	case f.encode == "base64" && f.format == "resp":
 		return usagef("--encode base64 and --format resp do not go together: Redis accepts any bytes")
-	case f.text != "" && f.format != formatParquet:
-		return usagef("--text goes with --format parquet")
+	case f.text != "" && f.format != formatParquet && f.format != formatArrow:
+		return usagef("--text goes with --format parquet and arrow")
+	case f.format == formatArrow && (f.encode == "base64" || f.keysOnly):
+		return usagef("--encode base64 and --keys-only do not go together with --format arrow")
 	case f.encode == "base64" && f.format == "sql":
 		return usagef("--encode base64 and --format sql do not go together: SQLite holds any bytes")
 	case (f.csvSafe || f.wide) && f.format != "csv":
@@ -275,6 +282,9 @@ func (f *dumpFlags) dumpRecords(cmd *cobra.Command, d *Dataset, w io.Writer) (n 
 	if isCommands && err == nil {
 		lossy = tellLeftOut(stderr, commands)
 	}
+	if stream, ok := o.Encoder.(*parquet.Arrow); ok {
+		tellReplaced(stderr, stream.Replaced())
+	}
 	return dumper.Records(), lossy, err
 }
 
@@ -313,6 +323,9 @@ func (f *dumpFlags) encoder(ctx context.Context, d *Dataset) (dump.Encoder, erro
 	switch f.format {
 	case "json":
 		return &form.Document{Lines: lines}, nil
+	case formatArrow:
+		binary := slices.ContainsFunc(d.Opened.Source.Databases(), func(db string) bool { return !utf8.ValidString(db) })
+		return parquet.NewArrow(f.text, binary, d.Scan.Memory), nil
 	case "raw":
 		return new(form.Raw), nil
 	case "names":

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,9 @@ import (
 
 // formatParquet is the --format that writes a directory.
 const formatParquet = parquet.Name
+
+// formatArrow is the --format that writes a stream.
+const formatArrow = "arrow"
 
 // validateParquet checks the flags of --format parquet.
 func (f *dumpFlags) validateParquet() error {
@@ -60,8 +64,13 @@ func (a *App) dumpParquet(cmd *cobra.Command, f *dumpFlags, d *Dataset, notes *n
 	if err != nil {
 		return n, errors.Join(err, e.Abort())
 	}
-	if changed := e.Replaced(); changed > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: %s replaced: not UTF-8\n", record.Count(changed, "value"))
-	}
+	tellReplaced(cmd.ErrOrStderr(), e.Replaced())
 	return n, nil
+}
+
+// tellReplaced prints how many values --text=lossy has changed.
+func tellReplaced(w io.Writer, n int64) {
+	if n > 0 {
+		fmt.Fprintf(w, "kvferry: %s replaced: not UTF-8\n", record.Count(n, "value"))
+	}
 }

@@ -219,3 +219,69 @@ func TestParquetDuckDB(t *testing.T) {
 		}
 	}
 }
+
+// TestParquetForeign loads what DuckDB exports in several codecs, by the mapping of its columns, into servers' directories.
+func TestParquetForeign(t *testing.T) {
+	t.Parallel()
+	query := duckdb(t)
+	src := golden(t, "kvrocks-mixed")
+	dir := parquetOf(t, src)
+	uses := map[string][]string{"string": {"value=c"}, "hash": {"field=f", "value=c"}, "list": {"index=i", "value=c"}, "set": {"member=m"}, "zset": {"member=m", "score=s"}}
+	codecs := []string{"snappy", "gzip", "zstd", "uncompressed", "snappy, parquet_version v2"}
+	for n, typ := range []string{"string", "hash", "list", "set", "zset"} {
+		export := filepath.Join(t.TempDir(), typ+".parquet")
+		query(fmt.Sprintf(`COPY (SELECT db AS d, key AS k, expire_at AS e, index AS i, field AS f, value AS c, member AS m, score AS s, field_expire_at AS fe
+			FROM read_parquet('%s/type=%s/*.parquet') WHERE kind IS NULL ORDER BY hash(value), hash(index)) TO '%s' (FORMAT parquet, COMPRESSION %s)`,
+			dir, typ, export, codecs[n]))
+		args := []string{"--column", "db=d", "--column", "key=k", "--column", "expire_at=e"}
+		for _, use := range uses[typ] {
+			args = append(args, "--column", use)
+		}
+		if typ == "hash" {
+			args = append(args, "--column", "field_expire_at=fe")
+		}
+		to := filepath.Join(t.TempDir(), "new")
+		ok(t, append([]string{"convert", "parquet:" + export, "kvrocks:" + to}, args...)...)
+		if typ == "string" || typ == "set" { // those of a kind were left out
+			ok(t, append([]string{"diff", "parquet:" + export, to}, args...)...)
+			continue
+		}
+		if got, want := fingerprintParts(t, to), fingerprintParts(t, "--type", typ, src); got != want {
+			t.Errorf("%s: %s, want %s", typ, got, want)
+		}
+	}
+	for args, want := range map[string]string{"--column key=k": "rows of type string need --column value=NAME", "": "name their columns: --column key=NAME"} {
+		if r := kvferry(t, append([]string{"dump", "parquet:" + dir + "/type=set"}, strings.Fields(args)...)...); r.code == ExitOK || !strings.Contains(r.stderr, want) {
+			t.Errorf("%q: exit %d: %s", args, r.code, r.stderr)
+		}
+	}
+	for loc, want := range map[string]string{src: "--column: the source is not parquet:", "parquet:" + dir: "leave --column out"} {
+		if r := kvferry(t, "dump", "--column", "key=k", "--column", "value=c", loc); r.code != ExitUsage || !strings.Contains(r.stderr, want) {
+			t.Errorf("exit %d: %s", r.code, r.stderr)
+		}
+	}
+}
+
+// TestDumpArrow checks the stream's frame, what does not go together with it, and, where pyarrow is installed, its rows.
+func TestDumpArrow(t *testing.T) {
+	t.Parallel()
+	src := golden(t, "bw-edge")
+	out := ok(t, "dump", "--format", "arrow", "--workers", "2", src)
+	if !strings.HasPrefix(out, "\xff\xff\xff\xff") || !strings.HasSuffix(out, "\xff\xff\xff\xff\x00\x00\x00\x00") {
+		t.Errorf("%d bytes", len(out))
+	}
+	for args, want := range map[string]string{"--keys-only": "do not go together with --format arrow", "--encode=base64": "do not go together with --format arrow", "--raw": "--raw and --format arrow do not go together"} {
+		if r := kvferry(t, "dump", "--format", "arrow", args, src); r.code == ExitOK || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
+		}
+	}
+	if exec.Command("python3", "-c", "import pyarrow").Run() != nil {
+		t.Skip("SKIPPED: needs pyarrow")
+	}
+	count := exec.Command("python3", "-c", "import pyarrow.ipc, sys\nprint(pyarrow.ipc.open_stream(sys.stdin.buffer).read_all().num_rows)")
+	count.Stdin = strings.NewReader(out)
+	got, err := count.CombinedOutput()
+	if err != nil || strings.TrimSpace(string(got)) != fmt.Sprint(len(csvRows(t, src))) {
+		t.Errorf("%s, %v", got, err)
+	}
+}

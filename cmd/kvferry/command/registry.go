@@ -38,18 +38,21 @@ func (a *App) commands() []*cobra.Command {
 
 // limitMemory sets the runtime's memory limit so that resident memory stays below bytes. The runtime does not count
 // everything, such as the program's own pages, so this reserves a tenth of the limit and at least programMemory. It
-// reserves no more than a quarter of a small limit: with less heap, conversions would collect five times as often.
+// leaves leastHeap, or three quarters of a smaller limit: with less heap, conversions would collect five times as often.
 // Far below the limit, garbage may accumulate up to garbagePercent: most commands hold so little that they would
 // otherwise collect all the time.
 func limitMemory(bytes int64) {
-	debug.SetMemoryLimit(bytes - max(bytes/10, min(bytes/4, programMemory)))
+	debug.SetMemoryLimit(bytes - max(bytes/10, min(programMemory, max(bytes/4, bytes-leastHeap))))
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}
 }
 
-// programMemory is about the resident size of the program's own code and tables.
-const programMemory = 14 << 20
+const (
+	// programMemory is about the resident size of the program's own code and tables: most of the pages of the binary.
+	programMemory = 26 << 20
+	leastHeap     = 36 << 20
+)
 
 // garbagePercent is the value of GOGC: garbage allowed, in percent of the live heap.
 const garbagePercent = 400

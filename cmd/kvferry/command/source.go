@@ -2,6 +2,8 @@ package command
 
 import (
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +12,7 @@ import (
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
+	"kvferry/parquet"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -35,6 +38,7 @@ type SourceFlags struct {
 	maxBlock  sizeFlag
 	connect   connectFlags
 	objects   objectFlags
+	columns   []string // of Parquet files of other programs
 }
 
 // Register adds the flags to a command with its defaults for --memory and --temp-dir.
@@ -51,6 +55,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string)
 	fs.Var(&f.maxBlock, "max-block", "read blocks of RocksDB and LevelDB tables up to this size, decompressed; a block holds at least one row; 0: 528MiB (default 528MiB)")
 	f.connect.Register(fs)
 	f.objects.Register(fs)
+	fs.StringArrayVar(&f.columns, "column", nil, "`use=name` of a column in Parquet files of other programs: key=user_id; uses are db, type, key, expire_at, index, field, value, member, score and field_expire_at")
 	f.memory.Register(fs, memory)
 	fs.Var(&f.now, "now", "`time` at which keys count as expired: RFC 3339, a date or Unix seconds (default: the current time)")
 }
@@ -176,10 +181,31 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*cata
 		verbose = cmd.ErrOrStderr()
 	}
 	found, err := a.Find(place, verbose)
+	if err == nil && len(f.columns) > 0 {
+		found.Format, err = f.mapped(cmd, found.Format)
+	}
 	if err != nil {
 		return nil, err
 	}
 	f.connect.notices = cmd.ErrOrStderr()
 	found.Format, err = f.connect.reach(found.Format)
 	return found, err
+}
+
+// mapped returns the format for Parquet files of other programs, of which a single --type is the type of all rows. Of the two
+// sources of a command, --column is for those that are such files.
+func (f *SourceFlags) mapped(cmd *cobra.Command, to format.Format) (format.Format, error) {
+	if to.Name() != parquet.Name {
+		if !slices.ContainsFunc(cmd.Flags().Args(), func(arg string) bool { return strings.HasPrefix(arg, parquet.Name+":") }) {
+			return nil, usagef("--column: the source is not %s:", parquet.Name)
+		}
+		return to, nil
+	}
+	var types record.TypeSet
+	if flag := cmd.Flags().Lookup("type"); flag != nil {
+		if chosen, ok := flag.Value.(*typesFlag); ok {
+			types = record.TypeSet(*chosen)
+		}
+	}
+	return parquet.WithColumns(f.columns, types)
 }

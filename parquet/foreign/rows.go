@@ -1,0 +1,205 @@
+package foreign
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"kvferry/format"
+	"kvferry/internal/sys/extsort"
+	"kvferry/record"
+)
+
+// Rows are sorted by
+//
+//	+------------+-----------+-------------+---------------------------------------+
+//	| db, ended  | type (1B) | key, ended  | field, member or index; "" if without |
+//	+------------+-----------+-------------+---------------------------------------+
+//
+// where a 00 within a database or key is 00 FF, and 00 01 ends it. Equal rows keep the order of the files. The value is
+//
+//	+------------+-----------------+-------------------------------------------+-------+
+//	| flags (1B) | expiry (varint) | expiry of the field (varint) or score (8B) | value |
+//	+------------+-----------------+-------------------------------------------+-------+
+//
+// A row with a null where there must be a value has the flag odd, and after it the text of its finding.
+const (
+	flagSound = 0
+	flagOdd   = 1
+)
+
+// appendEnded appends b with an end, in an encoding that preserves order.
+func appendEnded(dst, b []byte) []byte {
+	for {
+		i := bytes.IndexByte(b, 0)
+		if i < 0 {
+			return append(append(dst, b...), 0, 1)
+		}
+		dst = append(append(dst, b[:i]...), 0, 0xFF)
+		b = b[i+1:]
+	}
+}
+
+// cutEnded is the inverse of appendEnded. It returns the rest of b, too.
+func cutEnded(dst, b []byte) (out, rest []byte) {
+	for {
+		i := bytes.IndexByte(b, 0)
+		if i < 0 || i+1 >= len(b) {
+			return append(dst, b...), nil // a row that appendEnded did not write
+		}
+		dst = append(dst, b[:i]...)
+		if b[i+1] == 1 {
+			return dst, b[i+2:]
+		}
+		dst, b = append(dst, 0), b[i+2:]
+	}
+}
+
+// table is all rows of a type in a database.
+type table struct {
+	db  string
+	typ record.Type
+}
+
+// append appends the beginning of the table's rows.
+func (t table) append(dst []byte) []byte {
+	return append(appendEnded(dst, []byte(t.db)), byte(t.typ))
+}
+
+// adder adds rows to a sorter.
+type adder struct {
+	s     *source
+	to    *extsort.Sorter
+	key   []byte
+	value []byte
+	part  []byte
+}
+
+// add adds a row.
+func (a *adder) add(c *cells) error {
+	t, err := a.s.tableOf(c)
+	if err != nil {
+		return err
+	}
+	a.key = t.append(a.key[:0])
+	for _, r := range shapes[t.typ].needs {
+		if c.null(r) {
+			return a.odd(c, r)
+		}
+	}
+	a.part = c.append(a.part[:0], roleKey)
+	a.key = appendEnded(a.key, a.part)
+	a.value = binary.AppendVarint(append(a.value[:0], flagSound), c.millis(roleExpire))
+	switch t.typ {
+	case record.Hash:
+		a.key = c.append(a.key, roleField)
+		a.value = binary.AppendVarint(a.value, c.millis(roleFieldExpire))
+	case record.List:
+		if !c.null(roleIndex) {
+			a.key = binary.BigEndian.AppendUint64(a.key, uint64(c.at[roleIndex].Int())^1<<63)
+		}
+	case record.Set, record.ZSet:
+		a.key = c.append(a.key, roleMember)
+	}
+	if t.typ == record.ZSet {
+		score, err := c.at[roleScore].Number()
+		if err != nil {
+			return a.odd(c, roleScore)
+		}
+		a.value = binary.BigEndian.AppendUint64(a.value, math.Float64bits(score))
+	}
+	if t.typ != record.Set && t.typ != record.ZSet {
+		a.value = c.append(a.value, roleValue)
+	}
+	return a.to.Add(0, a.key, a.value)
+}
+
+// odd adds a row without a needed value in its place, so that exactly one span counts it.
+func (a *adder) odd(c *cells, r role) error {
+	a.part = a.part[:0]
+	if !c.null(roleKey) {
+		a.part = c.append(a.part, roleKey)
+	}
+	a.key = appendEnded(a.key, a.part)
+	a.value = fmt.Appendf(append(a.value[:0], flagOdd), "row %d of %s: column %q is null", c.row, c.name, a.s.m.columns[r])
+	return a.to.Add(0, a.key, a.value)
+}
+
+// tableOf returns the table of a row.
+func (s *source) tableOf(c *cells) (t table, err error) {
+	t = table{"0", s.m.typ}
+	for _, r := range []role{roleDB, roleType} {
+		if !s.m.has(r) {
+			continue
+		}
+		if c.null(r) {
+			return t, fmt.Errorf("%s: row %d: column %q is null: a row needs a %s", c.name, c.row, s.m.columns[r], roleNames[r])
+		}
+		s.text[r] = c.append(s.text[r][:0], r)
+	}
+	if s.m.has(roleDB) {
+		if t.db = string(s.text[roleDB]); t.db != s.last.db {
+			s.last.db = t.db
+		}
+		t.db = s.last.db
+	}
+	if !s.m.has(roleType) || err != nil {
+		return t, err
+	}
+	if t.typ, err = record.ParseType(string(s.text[roleType])); err == nil && t.typ != s.last.typ {
+		err = s.m.check(t.typ)
+		s.last.typ = t.typ
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: row %d: column %q: %w", c.name, c.row, s.m.columns[roleType], err)
+	}
+	return t, err
+}
+
+// sort sorts all rows, once.
+func (s *source) sort(ctx context.Context, e *format.Env) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sorter != nil {
+		return nil
+	}
+	memory := e.Memory
+	if memory <= 0 {
+		memory = 64 << 20
+	}
+	sorter := extsort.New(extsort.Options{Memory: memory / 2, TempDir: e.TempDir})
+	a := &adder{s: s, to: sorter}
+	err := s.each(ctx, s.m.roles(), func(f *file, group int, err error) error { return s.damage(e, f, group, err) }, a.add)
+	if err == nil {
+		err = sorter.Prepare()
+	}
+	if err != nil {
+		return errors.Join(err, sorter.Close())
+	}
+	s.sorter = sorter
+	return nil
+}
+
+// damage reports damage with salvage, and returns other errors.
+func (s *source) damage(e *format.Env, f *file, group int, err error) error {
+	var c *record.CorruptError
+	if !errors.As(err, &c) || !s.o.Salvage && !record.IsNewer(err) {
+		return err
+	}
+	what := "the file is not read"
+	if group >= 0 {
+		what = fmt.Sprintf("rows of row group %d are missing", group)
+	}
+	found := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Place: record.Place{File: f.name, Off: c.Off, Level: -1},
+		Detail: c.Reason() + "; " + what}
+	if record.IsNewer(err) {
+		found.Kind = record.FindNewer
+	}
+	if e.Report != nil {
+		e.Report(found)
+	}
+	return nil
+}
