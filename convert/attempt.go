@@ -148,28 +148,44 @@ func (a *attempt) refuse(kind string) {
 // *work.ResumeError.
 func (a *attempt) identify(context.Context) error {
 	a.meter.Doing("divides the source into tasks")
-	if was := a.state.ID; was != nil && !a.o.NowGiven {
-		a.o.Now = was.Now
-	}
-	if err := a.o.checkSelection(); err != nil {
-		return err
-	}
-	id, err := work.NewIdentity(a.o.Source.Path, a.o.Source.WALDir, optionTexts(a.o), a.o.Now)
+	id, err := a.continues(a.state.ID)
 	if err != nil {
 		return err
-	}
-	id.Unproved = a.o.NoProve && a.o.onDisk()
-	if was := a.state.ID; was != nil {
-		if err := was.Continues(id); err != nil {
-			return &work.ResumeError{Dir: a.work.Path, Err: err}
-		}
-		id = was
 	}
 	a.id = id
 	a.cores = pass.NewCores(a.o.Workers)
 	a.timings.Resumed = a.state.ID != nil
 	a.setRules()
 	return nil
+}
+
+// continues returns the identity of this run; was if that is not nil and this run may continue it, and else a
+// *work.ResumeError.
+func (r *run) continues(was *work.Identity) (*work.Identity, error) {
+	if was != nil && !r.o.NowGiven {
+		r.o.Now = was.Now
+	}
+	if err := r.o.checkSelection(); err != nil {
+		return nil, err
+	}
+	id, err := work.NewIdentity(r.o.Source.Path, r.o.Source.WALDir, optionTexts(r.o), r.o.Now)
+	if err != nil {
+		return nil, err
+	}
+	id.Unproved = r.o.NoProve && r.o.onDisk()
+	if r.shared != nil {
+		id.Parts, id.Tool = r.part.N, r.o.Tool
+	}
+	if was == nil {
+		return id, nil
+	}
+	if r.finishes() {
+		id.Parts = was.Parts
+	}
+	if err := was.Continues(id); err != nil {
+		return nil, &work.ResumeError{Dir: work.Path(r.o.Target.Path), Parts: r.shared != nil, Err: err}
+	}
+	return was, nil
 }
 
 // setRules sets the rules that all tasks share.
@@ -259,8 +275,11 @@ func (a *attempt) restore(context.Context) error {
 	if err != nil || restored || !a.state.Finishing {
 		return err
 	}
-	a.state = new(work.State)
-	return a.work.Clear()
+	if err := a.work.Clear(); err != nil {
+		return err
+	}
+	a.state, err = a.fresh()
+	return err
 }
 
 // isPlanned reports whether an earlier process planned the tasks.

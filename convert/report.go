@@ -35,6 +35,8 @@ type Report struct {
 	Now     time.Time         `json:"now"` // the time at which keys counted as expired
 	Tasks   int               `json:"tasks"`
 	Workers int               `json:"workers"`
+	// InParts is the number of parts that processes converted; 0: it was one run.
+	InParts int `json:"in_parts,omitempty"`
 
 	Parts []result.PartDigest `json:"fingerprint"`
 	// Skipped are the records that were left out because their keys exist on the server. Parts, Skipped and the lost
@@ -175,6 +177,7 @@ func (a *attempt) report(t *result.Totals) *Report {
 		Now:     o.Now,
 		Tasks:   len(a.id.Plan.Tasks),
 		Workers: o.Workers,
+		InParts: a.id.Parts,
 		Parts:   result.Parts(&t.Fingerprint),
 		Skipped: result.Parts(&t.Skipped),
 		Ledger:  accounts(&t.Ledger),

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kvferry/convert/internal/fake"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
@@ -24,6 +25,7 @@ const (
 	crashEnv = "KVFERRY_TEST_CRASH" // the step
 	crashDir = "KVFERRY_TEST_DIR"
 	crashOf  = "KVFERRY_TEST_SELECT" // not empty: select with someRecords
+	crashIn  = "KVFERRY_TEST_PART"   // a part, or 0/0 for the finish
 )
 
 func TestMain(m *testing.M) {
@@ -52,7 +54,16 @@ func convertAndDie(dir, step string) {
 	if os.Getenv(crashOf) != "" {
 		b.o.Selection = someRecords()
 	}
-	if _, err := Run(context.Background(), &b.o); err != nil {
+	var err error
+	switch part, _ := pass.ParsePart(os.Getenv(crashIn)); {
+	case part.N > 0:
+		_, err = RunPart(context.Background(), &b.o, part)
+	case os.Getenv(crashIn) != "":
+		_, err = Finish(context.Background(), &b.o)
+	default:
+		_, err = Run(context.Background(), &b.o)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(4)
 	}
@@ -90,14 +101,17 @@ func someRecords() *filter.Selection {
 }
 
 // killed runs the conversion of a bench in another process that dies at a step.
-func (b *bench) killed(step string) {
+func (b *bench) killed(step string) { b.killedIn(step, "") }
+
+// killedIn runs a part of the conversion, or the finish, in another process that dies at a step.
+func (b *bench) killedIn(step, part string) {
 	b.t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), crashEnv+"="+step, crashDir+"="+b.dir)
+	cmd.Env = append(os.Environ(), crashEnv+"="+step, crashDir+"="+b.dir, crashIn+"="+part)
 	if b.o.Selection != nil {
 		cmd.Env = append(cmd.Env, crashOf+"=1")
 	}

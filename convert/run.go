@@ -11,6 +11,7 @@ import (
 	"kvferry/convert/plan"
 	"kvferry/convert/work"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/disk"
 )
@@ -23,6 +24,10 @@ type run struct {
 	began time.Time
 	// resumed is true if an earlier process began the work.
 	resumed bool
+	// shared is the work directory of a run in parts, and part the one that this run does: the zero value finishes the
+	// target. nil: it is a run by itself.
+	shared *work.Parts
+	part   pass.Part
 }
 
 // Run converts a dataset. Afterwards the path of the target exists only if the target is complete and proved. A
@@ -40,11 +45,15 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	if err := o.findWork(); err != nil {
 		return nil, err
 	}
-	if rep, done, err := concludeEarlier(o); done || err != nil {
+	reopen := func() (*work.Dir, *work.State, error) { return work.Open(o.Target.Path, "", true) }
+	if rep, done, err := concludeEarlier(o, reopen); done || err != nil {
 		return rep, err
 	}
 	if err := o.checkPaths(); err != nil {
 		return nil, err
+	}
+	if !o.Discard && work.FindParts(o.Target.Path).Exist() {
+		return nil, fmt.Errorf("%s: holds parts of this conversion; go on with --part or --finish, or start over with --discard", work.Path(o.Target.Path))
 	}
 	if o.Discard {
 		if err := work.Drop(o.Target.Path); err != nil {
@@ -55,14 +64,19 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	if err != nil {
 		return nil, o.noPlace(err)
 	}
-	resumed := state.ID != nil
-	if resumed {
+	return (&run{o: o, work: w}).toEnd(ctx, state)
+}
+
+// toEnd runs a conversion to its end, from the state that an earlier process left.
+func (r *run) toEnd(ctx context.Context, state *work.State) (*Report, error) {
+	o, w := r.o, r.work
+	if r.resumed = state.ID != nil; r.resumed {
 		if err := w.WithdrawOrphan(); err != nil {
 			return nil, errors.Join(err, w.Close())
 		}
 	}
-	r := &run{o: o, work: w, resumed: resumed, began: time.Now(), meter: progress.Start(o.steps(conversion), o.Progress)}
-	rep, err := r.all(ctx, state)
+	r.began, r.meter = time.Now(), progress.Start(o.steps(conversion), o.Progress)
+	rep, err := r.all(ctx, state, conversion)
 	r.meter.Close()
 	var published *PublishedError
 	switch {
@@ -109,8 +123,8 @@ func (o *Options) noPlace(err error) error {
 		"--resume needs: run kvferry in a directory that can be written", dir, place.Err)
 }
 
-// concludeEarlier completes a run that died after it had published its target.
-func concludeEarlier(o *Options) (*Report, bool, error) {
+// concludeEarlier completes a run that died after it had published its target. open opens its work directory.
+func concludeEarlier(o *Options, open func() (*work.Dir, *work.State, error)) (*Report, bool, error) {
 	if !o.Resume {
 		return nil, false, nil
 	}
@@ -125,7 +139,10 @@ func concludeEarlier(o *Options) (*Report, bool, error) {
 		}
 		return rep, true, nil
 	}
-	w, state, err := work.Open(o.Target.Path, "", true)
+	if _, err := disk.Lstat(o.Target.Path); err != nil {
+		return nil, false, nil
+	}
+	w, state, err := open()
 	if err != nil {
 		return nil, false, err
 	}
@@ -153,6 +170,9 @@ func emptied(target string, entries []fs.DirEntry) *Report {
 // resumable reports whether the work of a failed run is kept: if the run was cancelled, a disk is full, or its server
 // was lost; with Resume after any failure that another process can recover from.
 func (r *run) resumable(cause error) bool {
+	if r.shared != nil {
+		return r.finishes() // what the parts have done stays, and an attempt at a part is of no use to others
+	}
 	var proof *ProofError
 	var count *CountError
 	var space *SpaceError
@@ -186,20 +206,23 @@ func (r *run) giveUp(cause error) *UnfinishedError {
 	return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Err: cause, Stuck: r.work.Discard()}
 }
 
-// all makes an attempt. If it finds tables out of order, all starts over with sorted ones. state is the state left by
+// all makes an attempt, which runs phases. If it finds tables out of order, all starts over with sorted ones. state is the state left by
 // an earlier process. Only a published target has a report: another would claim a proof that failed.
-func (r *run) all(ctx context.Context, state *work.State) (*Report, error) {
+func (r *run) all(ctx context.Context, state *work.State, phases []phase) (*Report, error) {
 	a := r.attempt(state, "")
 	if state.ID != nil {
 		a.resort = state.ID.Resort
 	}
-	err := a.do(ctx, conversion)
+	err := a.do(ctx, phases)
 	if order := a.unordered(err); order != nil {
 		if err := r.work.Clear(); err != nil {
 			return nil, err
 		}
-		a = r.attempt(new(work.State), order.Error())
-		err = a.do(ctx, conversion)
+		if state, err = r.fresh(); err != nil {
+			return nil, err
+		}
+		a = r.attempt(state, order.Error())
+		err = a.do(ctx, phases)
 	}
 	var published *PublishedError
 	if err != nil && !errors.As(err, &published) {

@@ -75,9 +75,9 @@ func (a *attempt) checkSpace(ctx context.Context) error {
 		return nil
 	}
 	var todo int64
-	for i := range a.id.Plan.Tasks {
-		if len(a.results) == 0 || a.results[i] == nil {
-			todo += a.id.Plan.Tasks[i].Bytes
+	for _, t := range a.part.Of(a.id.Plan.Tasks) {
+		if len(a.results) == 0 || a.results[t.N] == nil {
+			todo += t.Bytes
 		}
 	}
 	est := &Estimate{DiskBytes: roomy * todo, TempBytes: 2 * todo}

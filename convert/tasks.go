@@ -45,12 +45,13 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	}
 	var todo []pass.Task
 	var total, done int64
-	for i := range p.Tasks {
-		total += p.Tasks[i].Bytes
-		if a.results[i] == nil {
-			todo = append(todo, p.Tasks[i])
+	own := a.part.Of(p.Tasks)
+	for i := range own {
+		total += own[i].Bytes
+		if a.results[own[i].N] == nil {
+			todo = append(todo, own[i])
 		} else {
-			done += p.Tasks[i].Bytes
+			done += own[i].Bytes
 		}
 	}
 	a.rules.Memory = pass.NewShares(a.o.Memory/4, todo, a.o.Workers)
@@ -113,7 +114,7 @@ func (a *attempt) judge(t *result.Totals, losses []result.LossKind) error {
 	if err := t.Ledger.Check(); err != nil {
 		return fmt.Errorf("the rows read do not add up: %w", err)
 	}
-	if len(t.Fingerprint.Parts())+len(t.Skipped.Parts()) == 0 && !a.o.Selection.Everything() {
+	if a.part.N == 0 && len(t.Fingerprint.Parts())+len(t.Skipped.Parts()) == 0 && !a.o.Selection.Everything() {
 		return &plan.NothingError{Why: fmt.Sprintf("no record of %s passes the filter", a.o.Source.Path)}
 	}
 	return nil

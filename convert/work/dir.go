@@ -23,6 +23,8 @@ import (
 //	<target>.kvferry/kept/        links to its tables while they become a database
 //	<target>.kvferry/tmp/         spools, or a link to them if they are elsewhere
 //	<target>.kvferry/report.json  the report, until it is published
+//	<target>.kvferry/plan         of a run in parts, see Parts
+//	<target>.kvferry/parts/
 type Dir struct {
 	Target string // final path of the target
 	Path   string // of the work directory
@@ -44,7 +46,8 @@ func (w *Dir) tmp() string { return filepath.Join(w.Path, "tmp") }
 const pidFile = "pid"
 
 // workNames are the possible names of entries in a work directory.
-var workNames = []string{"journal", lockFile, pidFile, "data", "data.sections", "kept", "kept" + halfSuffix, "tmp", "report.json", "report.json" + halfSuffix}
+var workNames = []string{journalFile, lockFile, pidFile, "data", "data.sections", "kept", "kept" + halfSuffix, "tmp", "report.json", "report.json" + halfSuffix,
+	planFile, partsDir}
 
 // workSuffix ends the names of work directories.
 const workSuffix = ".kvferry"
@@ -72,8 +75,13 @@ func Open(target, temp string, resume bool) (*Dir, *State, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var state *State
-	if w.journal, state, err = openJournal(w.Path); err != nil {
+	return w.begin(temp, fresh, resume, false)
+}
+
+// begin opens the journal of a work directory and makes the directory of the spools. fresh says that the directory
+// was made just now, lax that it may be used without a lock.
+func (w *Dir) begin(temp string, fresh, resume, lax bool) (_ *Dir, state *State, err error) {
+	if w.journal, state, err = openJournal(w.Path, lax); err != nil {
 		if fresh {
 			err = errors.Join(err, disk.RemoveAll(w.Path))
 		}
@@ -118,6 +126,9 @@ func (e *NoPlaceError) Error() string {
 // Unwrap returns the cause.
 func (e *NoPlaceError) Unwrap() error { return e.Err }
 
+// signs are the names of which one is in every work directory that has any.
+var signs = []string{journalFile, lockFile, partsDir}
+
 // checkWork refuses an existing work directory if another process uses it, if kvferry did not create it, or, without
 // resume, if an unfinished run left it.
 func checkWork(dir string, resume bool) error {
@@ -130,7 +141,7 @@ func checkWork(dir string, resume bool) error {
 		if !slices.Contains(workNames, e.Name()) {
 			return fmt.Errorf("%s: needed as the work directory, but not created by kvferry: it has %s in it", dir, e.Name())
 		}
-		journal = journal || e.Name() == "journal" || e.Name() == lockFile
+		journal = journal || slices.Contains(signs, e.Name())
 	}
 	if len(entries) > 0 && !journal {
 		return fmt.Errorf("%s: needed as the work directory, but not created by kvferry: it has no journal", dir)
@@ -222,7 +233,7 @@ func (w *Dir) Clear() error {
 func (w *Dir) Discard() error {
 	err := errors.Join(w.removeTemp(), w.Close())
 	for _, name := range workNames {
-		if name != "journal" {
+		if name != journalFile {
 			err = errors.Join(err, disk.RemoveAll(filepath.Join(w.Path, name)))
 		}
 	}

@@ -32,6 +32,10 @@ type Identity struct {
 	Target string    `json:"target,omitempty"`
 	// Unproved is true if tasks only count written data, because the proof is off.
 	Unproved bool `json:"unproved,omitempty"`
+	// Parts is the number of parts that processes share the plan in, and Tool the version of their program, which is the
+	// same for all; 0 and "" for a run by itself.
+	Parts int    `json:"parts,omitempty"`
+	Tool  string `json:"tool,omitempty"`
 	// Plan is the work of the run. It depends only on source and options, so a resumed run reuses it.
 	Plan *plan.Plan `json:"plan"`
 }
@@ -74,8 +78,14 @@ func (id *Identity) Continues(now *Identity) error {
 	if id.Version != now.Version {
 		return fmt.Errorf("it was written by another version of kvferry")
 	}
+	if id.Tool != now.Tool {
+		return fmt.Errorf("it was written by version %s of kvferry, not by %s", cmp.Or(id.Tool, "(unknown)"), cmp.Or(now.Tool, "(unknown)"))
+	}
 	if id.Source != now.Source {
 		return fmt.Errorf("it converts %s, not %s", id.Source, now.Source)
+	}
+	if id.Parts != now.Parts {
+		return fmt.Errorf("it has %d parts, not %d", id.Parts, now.Parts)
 	}
 	// Compare the clock before the options: relative times among them depend on it.
 	if !id.Now.Equal(now.Now) {

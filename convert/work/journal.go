@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"kvferry/convert/inventory"
 	"kvferry/convert/result"
@@ -57,15 +58,15 @@ type State struct {
 var errBusy = errors.New("another kvferry is using it")
 
 // openJournal locks a work directory, and opens or makes its journal and reads it. A truncated last line was never
-// synced and is dropped.
-func openJournal(dir string) (*journal, *State, error) {
+// synced and is dropped. lax goes on without a lock on a file system that has none.
+func openJournal(dir string, lax bool) (*journal, *State, error) {
 	lock, err := lockWork(dir, os.O_RDWR|os.O_CREATE)
-	if err != nil {
+	if err != nil && !(lax && lockless(err)) {
 		return nil, nil, err
 	}
-	j, state, err := readJournal(filepath.Join(dir, "journal"))
+	j, state, err := readJournal(filepath.Join(dir, journalFile))
 	if err != nil {
-		return nil, nil, errors.Join(err, lock.Close())
+		return nil, nil, errors.Join(err, unlock(lock))
 	}
 	j.lock, j.tasks = lock, len(state.Tasks)
 	return j, state, nil
@@ -93,6 +94,21 @@ func readJournal(path string) (*journal, *State, error) {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
 	return &journal{file: f, lines: bytes.Count(data, []byte("\n"))}, state, nil
+}
+
+// journalFile is the journal of a work directory.
+const journalFile = "journal"
+
+// lockless reports whether a file system has no locks, as some network file systems.
+func lockless(err error) bool {
+	return errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, errors.ErrUnsupported)
+}
+
+func unlock(lock *flock.Flock) error {
+	if lock == nil {
+		return nil
+	}
+	return lock.Close()
 }
 
 // lockFile is locked by the process that uses a directory. It is separate from the journal because some systems
@@ -150,32 +166,42 @@ func decodeJournal(data []byte) (*State, error) {
 		state.Finishing = state.Finishing || e.Finishing
 		state.proved = state.proved || e.Proved
 	}
-	// Workers finish tasks in any order. Merge keeps the samples that come first in the plan.
-	slices.SortStableFunc(state.Tasks, func(a, b *result.Result) int { return cmp.Compare(a.N, b.N) })
+	sortTasks(state.Tasks)
 	return state, nil
 }
 
-// Append writes a line and syncs it. After a failed write it always fails. Without a journal it does nothing.
-func (j *journal) Append(e Entry) error {
-	if j == nil {
+// sortTasks sorts results that workers finished in any order. Merge keeps the samples that come first in the plan.
+func sortTasks(tasks []*result.Result) {
+	slices.SortStableFunc(tasks, func(a, b *result.Result) int { return cmp.Compare(a.N, b.N) })
+}
+
+// Append writes lines and syncs them. After a failed write it always fails. Without a journal it does nothing.
+func (j *journal) Append(entries ...Entry) error {
+	if j == nil || len(entries) == 0 {
 		return nil
 	}
-	line, err := json.Marshal(e)
-	if err != nil {
-		return err
+	var lines []byte
+	tasks := 0
+	for i := range entries {
+		line, err := json.Marshal(entries[i])
+		if err != nil {
+			return err
+		}
+		lines = append(append(lines, line...), '\n')
+		if entries[i].Task != nil {
+			tasks++
+		}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.failed != nil {
 		return j.failed
 	}
-	if _, j.failed = j.file.Write(append(line, '\n')); j.failed != nil {
+	if _, j.failed = j.file.Write(lines); j.failed != nil {
 		return j.failed
 	}
-	j.lines++
-	if e.Task != nil {
-		j.tasks++
-	}
+	j.lines += len(entries)
+	j.tasks += tasks
 	j.failed = j.file.Sync()
 	return j.failed
 }
@@ -212,7 +238,7 @@ func (j *journal) Close() error {
 	if errors.Is(err, os.ErrClosed) {
 		return nil
 	}
-	return errors.Join(err, j.lock.Close())
+	return errors.Join(err, unlock(j.lock))
 }
 
 // Begun returns the unfinished runs whose work directories are in dir, by the path of their targets.
@@ -227,7 +253,7 @@ func Begun(dir string) (map[string]*Identity, error) {
 		if !ok {
 			continue
 		}
-		data, err := disk.ReadFile(filepath.Join(dir, entry.Name(), "journal"))
+		data, err := disk.ReadFile(filepath.Join(dir, entry.Name(), journalFile))
 		if err != nil {
 			continue // not an unfinished run
 		}

@@ -54,7 +54,7 @@ func must(t *testing.T, errs ...error) {
 func TestJournalCut(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		dir := t.TempDir()
-		j, _, err := openJournal(dir)
+		j, _, err := openJournal(dir, false)
 		must(t, err, j.Append(Entry{Plan: new(Identity)}), j.Append(Entry{Task: &result.Result{N: 1}}))
 		mend := disk.Inject(func(did, path string) error {
 			if did == op && filepath.Base(path) == "journal" {
@@ -68,7 +68,7 @@ func TestJournalCut(t *testing.T) {
 			t.Errorf("%s: %v, and then %v", op, first, then)
 		}
 		must(t, j.Close())
-		j, state, err := openJournal(dir)
+		j, state, err := openJournal(dir, false)
 		must(t, err)
 		want := 1
 		if op == "sync" {
@@ -78,7 +78,7 @@ func TestJournalCut(t *testing.T) {
 			t.Errorf("%s: %d tasks", op, len(state.Tasks))
 		}
 		must(t, j.Append(Entry{Task: &result.Result{N: 4}}), j.Close()) // replaces the partial line
-		if j, state, err = openJournal(dir); err != nil || len(state.Tasks) != want+1 {
+		if j, state, err = openJournal(dir, false); err != nil || len(state.Tasks) != want+1 {
 			t.Fatalf("%s: continued: %d tasks, %v", op, len(state.Tasks), err)
 		}
 		must(t, j.reset(), j.Append(Entry{Plan: new(Identity)}), j.Close())

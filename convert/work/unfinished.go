@@ -67,12 +67,16 @@ func (e *FullError) Unwrap() error { return e.Err }
 
 // ResumeError means that the unfinished run in Dir cannot be resumed.
 type ResumeError struct {
-	Dir string
-	Err error
+	Dir   string
+	Parts bool // it is a run in parts
+	Err   error
 }
 
 // Error gives the reason and the remedy.
 func (e *ResumeError) Error() string {
+	if e.Parts {
+		return fmt.Sprintf("%s: belongs to other parts: %v; to start over, remove it once no part is running, and run all parts again", e.Dir, e.Err)
+	}
 	return fmt.Sprintf("%s: cannot be resumed: %v; start over with --discard", e.Dir, e.Err)
 }
 

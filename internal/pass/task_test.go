@@ -150,3 +150,45 @@ func TestOpen(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestParts checks that the parts of a plan have each task once, in order, and about the same work.
+func TestParts(t *testing.T) {
+	var tasks []Task
+	for n := range 100 {
+		tasks = append(tasks, Task{N: n, Types: record.Of(record.Hash), Bytes: int64(n%7) << 40})
+	}
+	for _, list := range [][]Task{nil, tasks[:1], tasks[:3], tasks, make([]Task, 32)} {
+		for _, n := range []int{1, 2, 7, 16, 150} {
+			next := 0
+			for k := 1; k <= n; k++ {
+				own := Part{k, n}.Of(list)
+				if len(own) > 0 && &own[0] != &list[next] {
+					t.Fatalf("%d/%d of %d does not begin at task %d", k, n, len(list), next)
+				}
+				next += len(own)
+				if n == 16 && len(list) == 100 && (len(own) < 4 || len(own) > 9) || n == 16 && len(list) == 32 && len(own) != 2 {
+					t.Errorf("%d/%d has %d of %d tasks", k, n, len(own), len(list))
+				}
+			}
+			if next != len(list) {
+				t.Errorf("%d parts have %d of %d tasks", n, next, len(list))
+			}
+		}
+	}
+	if got := (Part{}).Of(tasks); len(got) != len(tasks) {
+		t.Errorf("no part: %d tasks", len(got))
+	}
+}
+
+func TestParsePart(t *testing.T) {
+	for _, text := range []string{"1/1", "3/16", "10000/10000"} {
+		if p, err := ParsePart(text); err != nil || p.String() != text {
+			t.Errorf("%s: %v, %v", text, p, err)
+		}
+	}
+	for _, text := range []string{"", "3", "/", "0/4", "5/4", "-1/4", "1/0", "01/4", "+1/4", "1/4/2", "1/10001", "a/b"} {
+		if p, err := ParsePart(text); err == nil || p != (Part{}) {
+			t.Errorf("%q: %v, %v", text, p, err)
+		}
+	}
+}

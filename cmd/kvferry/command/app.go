@@ -69,7 +69,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case code == ExitUsage:
 		fmt.Fprintf(said, name+" %s (see --help)\n", oneLine(err))
 	default:
-		fmt.Fprintf(said, name+" %s%s%s\n", oneLine(advised(err)), keptText(err, args), refusalText(err, args)+pastText(err, args))
+		fmt.Fprintf(said, name+" %s%s%s\n", oneLine(advised(err)), keptText(err, args), refusalText(err, args)+pastText(err, args)+missingText(err, args))
 	}
 	return code
 }
@@ -147,7 +147,7 @@ func cancelledText(err error, args []string) string {
 // goOn ends a message about kept work with the command line that continues the conversion.
 func goOn(args []string) string {
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--discard" })
-	if !slices.Contains(args, "--resume") {
+	if !slices.Contains(args, "--resume") && !slices.Contains(args, "--finish") {
 		args = afterName(args, "--resume")
 	}
 	return "; continue with\n  " + commandLine(args)

@@ -59,8 +59,11 @@ done, that is kept in DST.kvferry and --resume continues it; kvferry prints the 
 drops that work and starts over, and keeps nothing if this run is cancelled. Any other failure leaves
 nothing behind, unless --resume was given.
 
-Exit codes: 0 done; 4 refused, because something would be lost; 1 failed. Nothing was published,
-unless the error says that the target is complete.`
+--part 3/16 converts one part of 16 into DST.kvferry, which machines share, and --finish makes the
+target of all parts. See kvferry help parts.
+
+Exit codes: 0 done; 4 refused, because something would be lost; 5 --finish lacks parts; 1 failed.
+Nothing was published, unless the error says that the target is complete.`
 
 const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
   kvferry convert --dry-run /data/pika/dump blackwidow:/data/new
@@ -92,6 +95,8 @@ type convertFlags struct {
 	force     bool
 	resume    bool
 	discard   bool
+	part      partFlag
+	finish    bool
 	noProve   bool
 	progress  ProgressFlags
 	format    string
@@ -115,6 +120,8 @@ func (a *App) convert() *cobra.Command {
 	fs.BoolVar(&f.force, "force-space", false, "start even if the disks seem too small")
 	fs.BoolVar(&f.resume, "resume", false, "continue an unfinished conversion; keep the work if this run fails, for whatever reason")
 	fs.BoolVar(&f.discard, "discard", false, "drop the work of an unfinished conversion; keep no work if this run is cancelled or a disk is full")
+	fs.Var(&f.part, "part", "convert one `part` of several, such as 3/16, into the work directory of the target, which machines share")
+	fs.BoolVar(&f.finish, "finish", false, "make the target of its parts, prove and publish it")
 	fs.BoolVar(&f.noProve, "no-prove", false, "skip the proof: hash nothing, and do not compare the target with the source")
 	choose(fs, &f.format, "format", plain("text", "json"), "format of the summary")
 	return cmd
@@ -155,7 +162,12 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 	show := a.converting(cmd, &f.progress, o)
 	defer func() { show.end(err) }()
 	run := convert.Run
-	if f.dryRun || f.estimate {
+	switch {
+	case f.part.N > 0:
+		return f.runPart(cmd, o, show, src)
+	case f.finish:
+		run = convert.Finish
+	case f.dryRun || f.estimate:
 		run = convert.DryRun
 	}
 	rep, err := run(cmd.Context(), o)
@@ -215,6 +227,9 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		NoProve: f.noProve, Resume: f.resume, Discard: f.discard, ForceSpace: f.force, Estimate: f.estimate, SampleBytes: int64(f.tried), Namespace: f.namespace, Cluster: f.cluster, SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
 		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
 	f.sampleDry(o)
+	if err := f.checkParts(); err != nil {
+		return nil, err
+	}
 	if f.resume && f.discard {
 		return nil, usagef("--resume --discard: an unfinished conversion is continued or dropped, not both")
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/inspect/dump"
 	"kvferry/internal/pass/filter"
@@ -16,14 +17,15 @@ const (
 	ExitFailed    = 1
 	ExitFindings  = 3   // findings or differences, or explain found no row
 	ExitLossy     = 4   // refused because the target cannot hold everything
+	ExitMissing   = 5   // parts are missing: once they have run, the same command succeeds
 	ExitUsage     = 64  // wrong flags or arguments; also if they name a missing object or one of the wrong kind
 	ExitCancelled = 130 // Ctrl-C
 	ExitPipe      = 141 // the reader of standard output has gone away, as head does
 )
 
 // exitHelp ends the help of kvferry. Commands list the codes that mean something particular there.
-const exitHelp = `Exit codes: 0 done; 1 failed; 3 findings, differences or no such key; 4 refused as lossy; 64 wrong usage;
-130 cancelled; 141 nobody read the output to its end.`
+const exitHelp = `Exit codes: 0 done; 1 failed; 3 findings, differences or no such key; 4 refused as lossy; 5 parts are missing;
+64 wrong usage; 130 cancelled; 141 nobody read the output to its end.`
 
 // ExitError is an error that decides the exit code.
 type ExitError struct {
@@ -51,6 +53,7 @@ func usagef(text string, args ...any) error {
 func ExitCode(err error) int {
 	var exit *ExitError
 	var usage *format.UsageError
+	var missing *convert.MissingError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -58,6 +61,8 @@ func ExitCode(err error) int {
 		return ExitCancelled
 	case errors.As(err, &exit):
 		return exit.Code
+	case errors.As(err, &missing):
+		return ExitMissing
 	case misnamed(err), errors.As(err, &usage):
 		return ExitUsage
 	}

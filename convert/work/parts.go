@@ -1,0 +1,323 @@
+package work
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"kvferry/internal/pass"
+	"kvferry/internal/sys/disk"
+)
+
+// Parts is a work directory that several processes share, each of which does a part of the plan:
+//
+//	<target>.kvferry/plan             the Identity, by which all processes go; it appears once and never changes
+//	<target>.kvferry/parts/3-of-16    a finished part: a work directory with the journal and the tables of its tasks
+//	<target>.kvferry/parts/3-of-16.*  attempts at it, which a process began and may be working on
+//
+// The processes need no lock, so the directory may be on a network file system. Each attempt has a directory of its own,
+// which is renamed when it is complete. The first one that is stays, and the others are equal.
+type Parts struct {
+	Target string // final path of the target
+	Path   string // of the shared work directory
+}
+
+const (
+	planFile = "plan"
+	partsDir = "parts"
+)
+
+// FindParts returns the work directory of the parts of a conversion to target, which need not exist.
+func FindParts(target string) *Parts { return &Parts{filepath.Clean(target), Path(target)} }
+
+// OpenParts makes the directory unless another process did. It refuses one in which a run by itself works.
+func OpenParts(target string) (*Parts, error) {
+	p := FindParts(target)
+	if err := disk.Mkdir(p.Path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, cannotWork(p.Path, err)
+	}
+	_, own := disk.Lstat(filepath.Join(p.Path, partsDir))
+	entries, err := disk.ReadDir(p.Path)
+	if err == nil && own != nil && len(entries) > 0 {
+		err = checkWork(p.Path, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := disk.Mkdir(filepath.Join(p.Path, partsDir)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return p, disk.SyncPath(filepath.Dir(p.Path))
+}
+
+// Exist reports whether the target is being built in parts.
+func (p *Parts) Exist() bool {
+	_, err := disk.Lstat(filepath.Join(p.Path, partsDir))
+	return err == nil
+}
+
+// Identity returns the identity that the processes share; nil before one has published it.
+func (p *Parts) Identity() (*Identity, error) {
+	path := filepath.Join(p.Path, planFile)
+	f, err := disk.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	var e Entry
+	if err := json.Unmarshal(data, &e); err != nil || e.Plan == nil || e.Plan.Plan == nil {
+		return nil, &ResumeError{Dir: p.Path, Parts: true, Err: fmt.Errorf("%s is no plan of this version: %v", path, err)}
+	}
+	return e.Plan, nil
+}
+
+// Publish makes an identity the shared one, unless another process was first. It returns the shared one, and whether
+// that is id.
+func (p *Parts) Publish(id *Identity) (shared *Identity, own bool, err error) {
+	data, err := json.Marshal(Entry{Plan: id})
+	if err != nil {
+		return nil, false, err
+	}
+	f, err := disk.CreateTemp(filepath.Join(p.Path, partsDir), planFile+".*"+halfSuffix)
+	if err != nil {
+		return nil, false, err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return nil, false, errors.Join(err, disk.Remove(f.Name()))
+	}
+	to := filepath.Join(p.Path, planFile)
+	if err := disk.Link(f.Name(), to); err != nil && !errors.Is(err, fs.ErrExist) { // not every file system has links
+		disk.RenameNew(f.Name(), to) // the plan is read below, whoever made it
+	}
+	if err := disk.RemoveAll(f.Name()); err != nil {
+		return nil, false, err
+	}
+	if shared, err = p.Identity(); err == nil && shared == nil {
+		err = fmt.Errorf("%s: cannot be made", to)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	was, err := json.Marshal(Entry{Plan: shared})
+	return shared, bytes.Equal(was, data), errors.Join(err, disk.SyncPath(p.Path))
+}
+
+func partName(part pass.Part) string { return fmt.Sprintf("%d-of-%d", part.K, part.N) }
+
+// path is the directory of a finished part.
+func (p *Parts) path(part pass.Part) string {
+	return filepath.Join(p.Path, partsDir, partName(part))
+}
+
+// Report is the path of the report of a finished part.
+func (p *Parts) Report(part pass.Part) string { return (&Dir{Path: p.path(part)}).Report() }
+
+// Done reports whether a part is finished.
+func (p *Parts) Done(part pass.Part) bool {
+	_, err := disk.Lstat(p.path(part))
+	return err == nil
+}
+
+// Missing lists the parts of n that are not finished.
+func (p *Parts) Missing(n int) (out []int) {
+	for k := 1; k <= n; k++ {
+		if !p.Done(pass.Part{K: k, N: n}) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// Attempt begins an attempt at a part, in a directory of its own. temp is as in Open.
+func (p *Parts) Attempt(part pass.Part, temp string) (*Dir, error) {
+	dir, err := disk.MkdirTemp(filepath.Join(p.Path, partsDir), partName(part)+".*"+halfSuffix)
+	if err != nil {
+		return nil, err
+	}
+	w := &Dir{Target: p.Target, Path: dir}
+	j, _, err := readJournal(filepath.Join(dir, journalFile))
+	if err != nil {
+		return nil, errors.Join(err, disk.RemoveAll(dir))
+	}
+	w.journal = j // nobody else knows the directory: it needs no lock
+	if err := w.makeTemp(temp); err != nil {
+		return nil, errors.Join(err, w.Discard())
+	}
+	return w, nil
+}
+
+// Adopt makes a complete attempt the finished part, unless another process finished it first, and removes what is
+// left of other attempts at it: a process that is at one sees that the part is finished.
+func (p *Parts) Adopt(w *Dir, part pass.Part) error {
+	err := errors.Join(w.removeTemp(), w.Close())
+	if err == nil {
+		err = syncTree(w.Path)
+	}
+	if err == nil {
+		err = disk.RenameNew(w.Path, p.path(part))
+	}
+	if err != nil && !p.Done(part) {
+		return err
+	}
+	if err := disk.SyncPath(filepath.Dir(w.Path)); err != nil {
+		return err
+	}
+	p.sweep(part)
+	return nil
+}
+
+// sweep removes the attempts at a finished part as far as possible: whoever finishes the target removes the rest.
+func (p *Parts) sweep(part pass.Part) {
+	dir := filepath.Join(p.Path, partsDir)
+	entries, _ := disk.ReadDir(dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), partName(part)+".") && strings.HasSuffix(e.Name(), halfSuffix) {
+			w := &Dir{Path: filepath.Join(dir, e.Name())}
+			_ = errors.Join(w.removeTemp(), disk.RemoveAll(w.Path))
+		}
+	}
+}
+
+// Open opens the shared work directory to finish the target, like Open that of an unfinished run. One process at a time
+// may do so. It holds the lock of the directory if the file system has locks.
+func (p *Parts) Open(temp string) (*Dir, *State, error) {
+	if err := checkWork(p.Path, true); err != nil && !lockless(err) {
+		return nil, nil, err
+	}
+	return (&Dir{Target: p.Target, Path: p.Path}).begin(temp, false, true, true)
+}
+
+// Gather adds the parts to the journal of the directory and links their tables to its data. What is there already
+// stays, so a process that dies meanwhile costs nothing. Once the target is being made of the tables, they have other
+// names and nothing is added.
+func (p *Parts) Gather(w *Dir, state *State) (*State, error) {
+	if state.Finishing || state.Made != nil {
+		return state, nil
+	}
+	id, err := p.Identity()
+	if err != nil || id == nil {
+		return nil, errors.Join(err, errors.New("no part has run"))
+	}
+	var add []Entry
+	if state.ID == nil {
+		add = append(add, Entry{Plan: id})
+	}
+	have := map[int]bool{}
+	for _, t := range state.Tasks {
+		have[t.N] = true
+	}
+	for k := 1; k <= id.Parts; k++ {
+		part := pass.Part{K: k, N: id.Parts}
+		own, err := p.read(part, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range own.Tasks {
+			if have[t.N] {
+				continue
+			}
+			for _, table := range t.Tables {
+				if err := linkTable(p.path(part), w.Path, table.File); err != nil {
+					return nil, err
+				}
+			}
+			add = append(add, Entry{Task: t})
+		}
+	}
+	if err := errors.Join(syncDirs(w.Data()), w.Append(add...)); err != nil {
+		return nil, err
+	}
+	state.ID = id
+	for _, e := range add {
+		if e.Task != nil {
+			state.Tasks = append(state.Tasks, e.Task)
+		}
+	}
+	sortTasks(state.Tasks)
+	return state, nil
+}
+
+// read returns the state of a finished part of a plan.
+func (p *Parts) read(part pass.Part, id *Identity) (*State, error) {
+	j, state, err := readJournal(filepath.Join(p.path(part), journalFile))
+	if err != nil {
+		return nil, err
+	}
+	if err := j.Close(); err != nil {
+		return nil, err
+	}
+	if state.ID == nil || !state.ID.Began.Equal(id.Began) {
+		return nil, &ResumeError{Dir: p.Path, Parts: true, Err: fmt.Errorf("part %s was made by another plan", part)}
+	}
+	want := part.Of(id.Plan.Tasks)
+	for i := range want {
+		if len(state.Tasks) != len(want) || state.Tasks[i].N != want[i].N {
+			return nil, &ResumeError{Dir: p.Path, Parts: true, Err: fmt.Errorf("part %s lacks task %d", part, want[i].N)}
+		}
+	}
+	return state, nil
+}
+
+// linkTable links a table of a part to the data of another work directory, or copies it on a file system without links.
+func linkTable(from, to, file string) error {
+	if !filepath.IsLocal(filepath.FromSlash(file)) {
+		return fmt.Errorf("%s: its table %q lies outside", from, file)
+	}
+	src := filepath.Join((&Dir{Path: from}).Data(), filepath.FromSlash(file))
+	dst := filepath.Join((&Dir{Path: to}).Data(), filepath.FromSlash(file))
+	if err := disk.MkdirAll(filepath.Dir(dst)); err != nil {
+		return err
+	}
+	err := disk.Link(src, dst)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return copyTable(src, dst)
+}
+
+// copyTable copies a file; the copy has its name only when it is complete.
+func copyTable(src, dst string) error {
+	in, err := disk.Open(src)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := disk.Create(dst + halfSuffix)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
+		return err
+	}
+	return disk.Rename(dst+halfSuffix, dst)
+}
+
+// syncDirs syncs the directories of a tree, whose files are durable. It need not exist.
+func syncDirs(dir string) error {
+	err := disk.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = disk.SyncPath(path)
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
