@@ -3,30 +3,21 @@ package lsm
 import (
 	"bytes"
 
-	"kvferry/internal/sys/disk"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
 
-// remoteShare is the share of the keys that are sampled in an object store, where each takes a request: one of so many.
-const remoteShare = 4
-
-// Sample returns about n keys, or fewer in an object store: first keys of blocks, evenly spaced by bytes over each run.
+// Sample returns about n keys: first keys of blocks, evenly spaced by bytes over each run.
 func (ks *Keyspace) Sample(n int) ([]store.Weighted, error) {
 	if err := ks.Prepare(); err != nil {
 		return nil, err
 	}
 	var total int64
-	remote := false
 	for _, r := range ks.All {
 		for _, t := range r.Tables {
 			total += t.Size
-			remote = remote || disk.IsMounted(t.Path)
 		}
-	}
-	if remote {
-		n = (n + remoteShare - 1) / remoteShare
 	}
 	step := max(total/int64(max(n, 1)), 1)
 	var out []store.Weighted
