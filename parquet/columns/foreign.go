@@ -25,6 +25,8 @@ const (
 	maxForeignValues = 1 << 22
 	// DuckDB fills runs up to 256 values.
 	foreignFill = 255
+	// plainDictionary is what old writers call both the values of a dictionary and their numbers in pages.
+	plainDictionary format.Encoding = 2
 )
 
 // CheckForeign is CheckColumn for a file of any program: with pages of version 1, other codecs and other encodings.
@@ -146,7 +148,7 @@ func (p *pages) foreignValues(b []byte, n int64, e format.Encoding) error {
 	switch {
 	case e == format.Plain, e == format.ByteStreamSplit, len(b) == 0:
 		return nil
-	case e == format.RLEDictionary, e == format.PlainDictionary:
+	case e == format.RLEDictionary, e == plainDictionary:
 		return checkRuns(b[1:], int64(b[0]), n+foreignFill)
 	case e == format.DeltaBinaryPacked && (kind == parquet.Int32 || kind == parquet.Int64), e == format.DeltaLengthByteArray && kind == parquet.ByteArray:
 		return differences(b, n)

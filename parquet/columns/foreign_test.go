@@ -36,6 +36,8 @@ type other struct {
 	Nano   int64            `parquet:"nano,timestamp(nanosecond)"`
 	Old    deprecated.Int96 `parquet:"old"`
 	Fixed  [3]byte          `parquet:"fixed"`
+	Wide   [4]byte          `parquet:"wide,decimal(1:9)"`
+	Local  int64            `parquet:"local,timestamp(millisecond:local)"`
 	In     inner            `parquet:"in"`
 	List   []string         `parquet:"list,list"`
 }
@@ -45,7 +47,7 @@ var othersWant = map[string]string{
 	"text": "t1", "flag": "true", "small": "-1", "big": "18446744073709551614", "less": "4294967294",
 	"single": "0.1", "double": "1e+300", "price": "-0.01", "uuid": "01020304-0506-0708-090a-0b0c0d0e0f10", "day": "1969-12-31",
 	"clock": "00:00:01.5", "stamp": "2030-01-01T00:00:00.001Z", "nano": "1970-01-01T00:00:00.000000001Z", "old": "1970-01-02T00:00:00.000000001Z",
-	"fixed": "abc", "in.name": "n1",
+	"fixed": "abc", "wide": "-0.2", "local": "1970-01-01T00:00:00.001", "in.name": "n1",
 }
 
 const others = 700
@@ -59,7 +61,7 @@ func writeOthers(t testing.TB, options ...parquet.WriterOption) []byte {
 		row := other{Long: strings.Repeat("x", 100) + fmt.Sprint(i), Flag: i%2 == 1, Small: int32(-i), Big: ^uint64(i), Less: ^uint32(i),
 			Single: float32(i) / 10, Double: 1e300 * float64(i), Price: int64(-i), UUID: [16]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, Day: int32(-i),
 			Clock: 1500000, Stamp: time.UnixMilli(1893456000000 + int64(i)), Nano: int64(i), Old: deprecated.Int96{uint32(i), 0, uint32(2440588 + i)},
-			Fixed: [3]byte{'a', 'b', 'c'}, List: []string{"l"}}
+			Fixed: [3]byte{'a', 'b', 'c'}, Wide: [4]byte{255, 255, 255, 254}, Local: int64(i), List: []string{"l"}}
 		if text, name := fmt.Sprintf("t%d", i%5), fmt.Sprintf("n%d", i); i%3 > 0 {
 			row.Text, row.In.Name = &text, &name
 		}

@@ -110,7 +110,7 @@ func (p *pages) page(off, end int64) (int64, error) {
 		if v := int64(d.NumValues); v < 0 || v > raw {
 			return 0, fmt.Errorf("%d values in a dictionary of %d bytes", v, raw)
 		}
-		if d.Encoding != format.Plain && !(p.foreign && d.Encoding == format.PlainDictionary) {
+		if d.Encoding != format.Plain && !(p.foreign && d.Encoding == plainDictionary) {
 			return 0, record.Unknown(record.NoOffset, "encoding", d.Encoding.String())
 		}
 		if p.foreign {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
@@ -38,9 +39,15 @@ func (ks *family) Size() int64 {
 	return n
 }
 
+// remoteShare is the share of the keys that are sampled in an object store, where each takes a request: one of so many.
+const remoteShare = 4
+
 // Sample returns keys with the bytes between them. The bytes of blob files are spread over the keys in proportion to
 // those in tables.
 func (ks *family) Sample(n int) ([]store.Weighted, error) {
+	if disk.IsMounted(ks.st.dir) {
+		n = (n + remoteShare - 1) / remoteShare
+	}
 	out, err := ks.Keyspace.Sample(n)
 	var inTables, all float64
 	for i := range out {

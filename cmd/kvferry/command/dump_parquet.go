@@ -29,6 +29,9 @@ func (f *dumpFlags) validateParquet() error {
 	case f.raw || f.dead || f.limit > 0 || f.encode == "base64" || len(f.keyspaces) > 0:
 		return usagef("--raw, --dead, --limit, --keyspace and --encode base64 do not go together with --format parquet")
 	}
+	if err := local("output", f.output); err != nil {
+		return err
+	}
 	f.output = filepath.Clean(f.output)
 	if _, err := disk.Lstat(f.output); err == nil {
 		return usagef("-o %s: it exists; --format parquet makes a new directory: name another", f.output)

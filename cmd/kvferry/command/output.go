@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/object"
 )
 
 // outputUsage describes the flag -o.
@@ -46,6 +47,14 @@ func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 
 // outputNames are the flags that name output files.
 var outputNames = []string{"output", "html"}
+
+// local refuses the address of an object as an output file.
+func local(name, path string) error {
+	if object.IsAddress(path) {
+		return usagef("--%s %s: kvferry writes to the local disk only: name a path, and upload what is there when the command is done", name, object.Shown(path))
+	}
+	return nil
+}
 
 // tryOutputs refuses unwritable output files before the command reads its sources. The paths have already been
 // checked to lie outside all sources.

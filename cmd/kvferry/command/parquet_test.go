@@ -89,6 +89,11 @@ func TestParquetOutput(t *testing.T) {
 	if want := "-o " + dir + ": it exists; --format parquet makes a new directory"; r.code != ExitUsage || !strings.Contains(r.stderr, want) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
+	for _, format := range []string{"parquet", "jsonl"} {
+		if r := kvferry(t, "dump", "--format", format, "-o", "s3://bucket/x", src); r.code != ExitUsage || !strings.Contains(r.stderr, "--output s3://bucket/x: kvferry writes to the local disk only") {
+			t.Errorf("exit %d: %s", r.code, r.stderr)
+		}
+	}
 	to := filepath.Join(dir, "out")
 	ok(t, "dump", "--format", "parquet", "--text=lossy", "-o", to+"/", src)
 	if r := kvferry(t, "fingerprint", "parquet:"+to); r.code == ExitOK || !strings.Contains(r.stderr, "leave --text=lossy out") {

@@ -50,7 +50,7 @@ func limitMemory(bytes int64) {
 
 const (
 	// programMemory is about the resident size of the program's own code and tables: most of the pages of the binary.
-	programMemory = 26 << 20
+	programMemory = 28 << 20
 	leastHeap     = 36 << 20
 )
 

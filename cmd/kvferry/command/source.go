@@ -146,6 +146,9 @@ func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
 		}
 		for _, name := range outputNames {
 			if flag := cmd.Flags().Lookup(name); flag != nil && !toStandard(flag.Value.String()) {
+				if err := local(name, flag.Value.String()); err != nil {
+					return err
+				}
 				if err := convert.CheckOutput(dir, flag.Value.String()); err != nil {
 					return usagef("--%s %w", name, err)
 				}

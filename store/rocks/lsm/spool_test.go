@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/internal/sys/object"
+	"kvferry/internal/testkit/s3test"
 	"kvferry/internal/testkit/testsst"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
@@ -21,11 +23,20 @@ func TestSample(t *testing.T) {
 	}
 	d.Table(0, 1, testsst.Spec{BlockSize: 500}, entries...)
 	d.Log(7, testsst.Batch(5, testsst.Op(base.KindPut, "zlog", strings.Repeat("x", 5000))))
-	db := openTest(t, d.Finish(), store.Options{})
+	dir := d.Finish()
+	db := openTest(t, dir, store.Options{})
 	ks := db.Keyspaces()[0]
 	a, err := ks.Sample(50)
 	if err != nil {
 		t.Fatal(err)
+	}
+	mounted, unmount, err := object.Mount(t.Context(), s3test.NewFake(t).PutTree(t, dir), object.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unmount()
+	if few, err := openTest(t, mounted, store.Options{}).Keyspaces()[0].Sample(50); err != nil || len(few) > 20 || len(few) < 8 {
+		t.Errorf("%d samples in an object store, want about a quarter, %v", len(few), err)
 	}
 	if len(a) < 40 || len(a) > 60 {
 		t.Errorf("%d samples, want about 50", len(a))
