@@ -250,7 +250,7 @@ func TestDatabasesAreCompleted(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"dump", rows, "--db", ""}, "__namespace ns1 "+strings.Repeat("z", 100)+" космос :38"},
+		{[]string{"dump", rows, "--db", ""}, "__namespace ns1 " + strings.Repeat("z", 100) + " космос :38"},
 		{[]string{"diff", "kvrocks:" + rows, damaged, "--db", "ns1,__"}, "ns1,__namespace :38"},
 		{[]string{"get", damaged, "key", "--db", ""}, "7 :38"},
 		{[]string{"get", filepath.Dir(damaged), "--db", ""}, ":38"},

@@ -101,6 +101,9 @@ func TestObjectsConverted(t *testing.T) {
 	}
 	ok(t, "diff", "--s3-endpoint", f.URL, "--as-converted", dst+".kvferry-report.json", from, dst)
 	ok(t, "diff", rdb, "rdb:"+from)
+	if out := ok(t, "plan", "--match", "[a-f]*", from, "pika3:"+dst+"2"); !strings.Contains(out, "upload the result") || !strings.Contains(out, " rdb:./set.rdb.back\n") {
+		t.Errorf("the way back of %s: %s", from, out)
+	}
 }
 
 // TestObjectsAlike compares files of one server whose addresses differ in the query or in the name only.

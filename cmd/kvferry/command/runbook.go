@@ -245,7 +245,13 @@ func (b *runbook) rest() {
 	text := "The source is as it was. Until the new server has received writes, start the old one on it again."
 	if limits := b.from.Format.Limits(); limits.NoTarget == "" && limits.Place != format.OnServer && !b.toServer() {
 		path := strings.TrimRight(b.from.Location.Path, "/")
-		text += " Afterwards convert back; what only the new server can hold is then a loss:\n\n    " +
+		text += " Afterwards convert back"
+		if disk.IsMounted(path) { // no target
+			text += " to the disk and upload the result"
+			path, _, _ = strings.Cut(disk.Address(path), "?")
+			path = "./" + filepath.Base(path)
+		}
+		text += "; what only the new server can hold is then a loss:\n\n    " +
 			commandLine([]string{"convert", "--dry-run", b.dst, b.from.Location.Format + ":" + path + ".back"})
 	}
 	b.line("%s", text)
