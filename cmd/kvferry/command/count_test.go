@@ -32,7 +32,7 @@ func TestSameFiles(t *testing.T) {
 				Files int   `json:"files"`
 				Bytes int64 `json:"bytes"`
 			}
-			for cmd, out := range map[string]any{"verify --format json": &v, "inspect --json": &i} {
+			for cmd, out := range map[string]any{"verify --format json": &v, "inspect --format json": &i} {
 				if err := json.Unmarshal([]byte(ok(t, append(commandWords(cmd), c.path)...)), out); err != nil {
 					t.Fatal(err)
 				}
