@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"kvferry/convert"
-	"kvferry/inspect/render"
+	"kvferry/record"
 )
 
 // TestSameFiles checks that convert, verify and inspect count the same files and bytes of a dataset: those they read.
@@ -37,7 +37,7 @@ func TestSameFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if convert := fmt.Sprint(c.files, " files, ", render.Bytes(c.bytes)); v != i || v.Files != c.files || v.Bytes != c.bytes || c.files == 0 {
+			if convert := fmt.Sprint(c.files, " files, ", record.Bytes(c.bytes)); v != i || v.Files != c.files || v.Bytes != c.bytes || c.files == 0 {
 				t.Errorf("%s: convert counts %s, verify %+v, inspect %+v", c.path, convert, v, i)
 			}
 		}
