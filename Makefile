@@ -35,8 +35,9 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 DATE    ?= $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
 LDFLAGS  = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
-# The CPU profile for the compiler; PGO=off builds faster.
-PGO ?= bench/kvferry.pgo
+# The CPU profile that releases are compiled with. It saves about 3 % CPU time and takes minutes to compile with:
+# PGO=bench/kvferry.pgo.
+PGO ?= off
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -pgo=$(PGO) -ldflags '$(LDFLAGS)' -o bin/kvferry ./cmd/kvferry

@@ -339,7 +339,7 @@ func TestDatabaseNumbers(t *testing.T) {
 				t.Errorf("%+v", l)
 			}
 			for _, s := range l.Samples {
-				got = append(got, s.DB)
+				got = append(got, string(s.DB))
 			}
 		}
 		if strings.Join(got, " ") != want {

@@ -8,6 +8,7 @@ import (
 
 	"kvferry/convert/work"
 	"kvferry/internal/sys/disk"
+	"kvferry/record"
 )
 
 // roomy is the assumed maximum of target size divided by source size. If the disks have that much room, and twice the
@@ -32,7 +33,7 @@ func (e *SpaceError) Error() string {
 	temp := false
 	for _, v := range e.Estimate.Volumes {
 		if !v.Fits() {
-			parts = append(parts, fmt.Sprintf("%s has %s free, and about %s are needed for %s", v.Path, sizeText(v.Free), sizeText(v.Needed), v.Use()))
+			parts = append(parts, fmt.Sprintf("%s has %s free, and about %s are needed for %s", v.Path, record.Bytes(v.Free), record.Bytes(v.Needed), v.Use()))
 			temp = temp || v.Temp && e.Estimate.TempBytes > 0
 		}
 	}
@@ -52,20 +53,6 @@ func (v *Volume) Use() string {
 		return "temporary files"
 	}
 	return "the target and temporary files"
-}
-
-func sizeText(n int64) string {
-	f, unit := float64(n), "B"
-	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if f < 1024 {
-			break
-		}
-		f, unit = f/1024, next
-	}
-	if unit == "B" {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", f, unit)
 }
 
 // checkSpace refuses a conversion that does not fit on its disks. It counts only unfinished tasks: the free space

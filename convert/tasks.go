@@ -11,6 +11,7 @@ import (
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/pass"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 
@@ -142,7 +143,7 @@ func (a *attempt) beyond() (out []result.LossKind) {
 		}
 		from := a.id.Plan.DBs[i]
 		l.Count++
-		l.Samples = append(l.Samples, result.Sample{DB: from,
+		l.Samples = append(l.Samples, result.Sample{DB: jsonl.Text(from),
 			Detail: fmt.Sprintf("servers of the target have databases 0 to %d; converted by itself, with --db %s, it becomes database 0", to.MaxDBs-1, from)})
 	}
 	if l.Count > 0 {

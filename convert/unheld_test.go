@@ -73,16 +73,6 @@ stream-groups 4 true [stream "groups" in database 0 (group "g1") stream "groups"
 	}
 }
 
-// TestSizeText checks that sizes use the largest unit with a value of at least 1.
-func TestSizeText(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1 << 20: "1.0 MiB", 1<<20 - 1<<9: "1023.5 KiB", 3 << 29: "1.5 GiB",
-		1 << 40: "1.0 TiB", 1 << 52: "4096.0 TiB"} {
-		if got := sizeText(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
-	}
-}
-
 // TestCopyFile checks that a file beside the stores is copied up to a size that no server reaches.
 func TestCopyFile(t *testing.T) {
 	dir := t.TempDir()

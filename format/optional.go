@@ -74,21 +74,6 @@ func SplitAny(src Source, db string, t record.TypeSet, n int) ([]Span, error) {
 	return src.Split(db, t, n)
 }
 
-// Fielded is a Source that knows whether fields of its hashes expire. For other sources, the limits of the format
-// decide.
-type Fielded interface {
-	FieldExpiry() bool
-}
-
-// FieldsExpire reports whether fields of a source's hashes may have an expiry.
-func FieldsExpire(src Source) bool {
-	if f, ok := As[Fielded](src); ok {
-		return f.FieldExpiry()
-	}
-	limits := src.Format().Limits() // of targets; readers of files and servers may support more
-	return limits.FieldExpiry || limits.FieldsRead || limits.Place.IsRedis()
-}
-
 // Filed is a Source that knows the files it reads.
 type Filed interface {
 	// Files returns the number and size of the files of the open stores. Other files in their directories (LOCK,

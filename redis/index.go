@@ -34,7 +34,6 @@ type index struct {
 	tail   tail        // data after rest
 	sum    uint64      // checksum in the file; 0: no checksum
 	size   int64       // size of the file
-	fields bool        // hash fields may have an expiry
 	skips  int64       // items with unread module metadata
 	err    error       // why the scan stopped early
 	failed []byte      // key of the item at which it stopped, or nil
@@ -236,7 +235,6 @@ func (x *index) add(db *database, it *rdb.Item, end int64) {
 	if it.Meta {
 		x.skips++
 	}
-	x.fields = x.fields || t == record.Hash && (it.HasMembers() || it.Type.FieldExpiry(x.header))
 	size := end - it.Off
 	db.items++
 	db.sizes[t] += size

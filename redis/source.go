@@ -252,9 +252,6 @@ func (s *source) Rest() int64 { return s.size - s.index.rest }
 // Extra returns nil.
 func (s *source) Extra() []string { return nil }
 
-// FieldExpiry reports whether the file has hashes whose fields can expire.
-func (s *source) FieldExpiry() bool { return s.fields }
-
 // Files counts the file.
 func (s *source) Files() (int, int64) { return 1, s.size }
 

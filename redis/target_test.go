@@ -144,12 +144,15 @@ func TestServerLoads(t *testing.T) {
 	}
 }
 
-var counts = regexp.MustCompile(`(added|read)=-?[0-9]+`)
+// counts are two expressions: each begins with a literal, which is found fast in megabytes.
+var counts = []*regexp.Regexp{regexp.MustCompile(`added=-?[0-9]+`), regexp.MustCompile(`read=-?[0-9]+`)}
 
 // withoutCounts removes stream counters that version 9 lacks and servers recount.
 func withoutCounts(m map[string]string) map[string]string {
-	for k, v := range m {
-		m[k] = counts.ReplaceAllString(v, "$1=?")
+	for k := range m {
+		for _, c := range counts {
+			m[k] = c.ReplaceAllString(m[k], "?")
+		}
 	}
 	return m
 }

@@ -95,7 +95,7 @@ func (b *bench) reading() ([]*result, error) {
 	}{
 		{"verify", 0.8, nil},
 		{"fingerprint", 0.7, nil},
-		{"inspect", 0.75, []string{"--json"}},
+		{"inspect", 0.75, []string{"--format", "json"}},
 	} {
 		argv := append([]string{b.kvferry, c.name, src, "--workers", "1"}, c.flags...)
 		r, err := b.against("one core, "+c.name+" against a bare scan", c.least, scan, &command{Name: c.name, Argv: argv, Pinned: true})

@@ -5,9 +5,9 @@ import "kvferry/record"
 // Expiring is the part of a digest that is gone once the clock reaches Until: the expired records, and the difference
 // that expired fields make to the digests of the remaining records.
 type Expiring struct {
-	Until int64 // Unix time in milliseconds
+	Until int64 `json:"until"` // Unix time in milliseconds
 	PartDigest
-	Fields int64 // expired fields of hashes that have not expired as a whole
+	Fields int64 `json:"fields,omitempty"` // expired fields of hashes that have not expired as a whole
 }
 
 // Without returns the fingerprint of the records that remain at a time, and the number of expired records by
@@ -22,11 +22,11 @@ func (t *Totals) Without(until int64) (*record.Fingerprint, map[string]int64) {
 		if err != nil {
 			continue // Sum has parsed the types of the same records
 		}
-		part := record.Part{DB: e.DB, Type: typ}
+		part := record.Part{DB: string(e.DB), Type: typ}
 		d := left[part]
 		d.Sub(e.Digest)
 		left[part] = d
-		gone[e.DB] += e.Records
+		gone[part.DB] += e.Records
 	}
 	f := new(record.Fingerprint)
 	for p, d := range left {

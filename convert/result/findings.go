@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 
@@ -62,7 +63,7 @@ func (s *Findings) kind(key findingKey) *FindingKind {
 }
 
 func sampleOf(f *record.Finding) Sample {
-	s := Sample{DB: f.DB, Key: slices.Clone(f.Key), Detail: f.Detail}
+	s := Sample{DB: jsonl.Text(f.DB), Key: slices.Clone(f.Key), Detail: f.Detail}
 	if f.Type != 0 {
 		s.Type = f.Type.String()
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 
@@ -26,10 +27,10 @@ type LossKind struct {
 
 // Sample is one example of a loss or a finding.
 type Sample struct {
-	DB     string `json:"db"`
-	Type   string `json:"type,omitempty"`
-	Key    []byte `json:"key,omitempty"`
-	Detail string `json:"detail"`
+	Type   string     `json:"type,omitempty"`
+	Key    []byte     `json:"key,omitempty"`
+	Detail string     `json:"detail"`
+	DB     jsonl.Text `json:"db"`
 }
 
 // String describes the sample in one line.
@@ -42,7 +43,7 @@ func (s Sample) String() string {
 		parts = append(parts, record.Quote(s.Key))
 	}
 	if s.DB != "" {
-		parts = append(parts, "in database "+s.DB)
+		parts = append(parts, "in database "+string(s.DB))
 	}
 	if s.Detail != "" {
 		parts = append(parts, "("+s.Detail+")")
@@ -65,7 +66,7 @@ func (s Losses) Add(l record.Loss, db string, h *record.Header) {
 	k.Note = k.Note && l.Note
 	k.Avoid = cmp.Or(k.Avoid, l.Avoid)
 	if len(k.Samples) < maxSamples {
-		k.Samples = append(k.Samples, Sample{DB: db, Type: h.Type.String(),
+		k.Samples = append(k.Samples, Sample{DB: jsonl.Text(db), Type: h.Type.String(),
 			Key: slices.Clone(h.Key), Detail: l.Detail})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -24,9 +25,9 @@ type Result struct {
 
 // PartDigest is the fingerprint of one database and type.
 type PartDigest struct {
-	DB   string `json:"db"`
 	Type string `json:"type"`
 	record.Digest
+	DB jsonl.Text `json:"db"`
 }
 
 // Parts lists the digests of a fingerprint by database and type.
@@ -41,7 +42,7 @@ func Parts(f *record.Fingerprint) []PartDigest {
 	})
 	out := []PartDigest{}
 	for _, p := range keys {
-		out = append(out, PartDigest{p.DB, p.Type.String(), digests[p]})
+		out = append(out, PartDigest{p.Type.String(), digests[p], jsonl.Text(p.DB)})
 	}
 	return out
 }
@@ -53,7 +54,7 @@ func addParts(f *record.Fingerprint, list []PartDigest) error {
 		if err != nil {
 			return err
 		}
-		f.Add(record.Part{DB: p.DB, Type: t}, p.Digest)
+		f.Add(record.Part{DB: string(p.DB), Type: t}, p.Digest)
 	}
 	return nil
 }

@@ -26,8 +26,8 @@ func TestNamesOfAnyBytes(t *testing.T) {
 	if err := json.Unmarshal(data, out); err != nil || !reflect.DeepEqual(in, out) {
 		t.Errorf("%s, %v: %+v, want %+v", data, err, out, in)
 	}
-	for _, v := range []json.Unmarshaler{new(PartDigest), new(Expiring), new(Sample), new(Tallies)} {
-		if err := v.UnmarshalJSON([]byte("7")); err == nil {
+	for _, v := range []any{new(PartDigest), new(Expiring), new(Sample), new(Tallies)} {
+		if err := json.Unmarshal([]byte("7"), v); err == nil {
 			t.Errorf("%T is read from a number", v)
 		}
 	}
@@ -42,7 +42,7 @@ func TestSum(t *testing.T) {
 	}
 	var names []string
 	for _, p := range Parts(&f) {
-		names = append(names, p.DB+" "+p.Type)
+		names = append(names, string(p.DB)+" "+p.Type)
 	}
 	if got := strings.Join(names, ", "); got != "0 hash, 0 set, 1 set" {
 		t.Error(got)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kvferry/convert/result"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 
@@ -92,7 +93,7 @@ func (e expiringDigests) addAll(list []lapse) {
 func (e expiringDigests) list(db string) []result.Expiring {
 	var out []result.Expiring
 	for k, d := range e {
-		out = append(out, result.Expiring{Until: k.until, PartDigest: result.PartDigest{DB: db, Type: k.typ.String(), Digest: d.Digest}, Fields: d.fields})
+		out = append(out, result.Expiring{Until: k.until, PartDigest: result.PartDigest{DB: jsonl.Text(db), Type: k.typ.String(), Digest: d.Digest}, Fields: d.fields})
 	}
 	slices.SortFunc(out, func(a, b result.Expiring) int {
 		return cmp.Or(cmp.Compare(a.Until, b.Until), cmp.Compare(a.Type, b.Type))

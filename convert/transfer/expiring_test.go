@@ -147,7 +147,7 @@ func TestExpiringDigests(t *testing.T) {
 	e.add(100, record.Hash, record.Digest{Records: 2}, 3)
 	e.add(100, record.Hash, record.Digest{Records: 1}, 1)
 	const none = "00000000000000000000000000000000"
-	want := "[{100 {1 hash {3 0 " + none + " " + none + " false}} 4} {200 {1 set {4 0 " + none + " " + none + " false}} 0}]"
+	want := "[{100 {hash {3 0 " + none + " " + none + " false} 1} 4} {200 {set {4 0 " + none + " " + none + " false} 1} 0}]"
 	if got := fmt.Sprint(e.list("1")); got != want {
 		t.Error(got)
 	}

@@ -193,17 +193,3 @@ func Where(f *record.Finding) string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-// Bytes formats a number of bytes: 1.5 MiB.
-func Bytes(n int64) string {
-	const units = "KMGTPE"
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, i := float64(n)/1024, 0
-	for f >= 1024 && i < len(units)-1 {
-		f /= 1024
-		i++
-	}
-	return fmt.Sprintf("%.1f %ciB", f, units[i])
-}

@@ -9,6 +9,7 @@ import (
 
 	"kvferry/inspect/stats"
 	"kvferry/internal/text/escape"
+	"kvferry/record"
 )
 
 // pageFrame is the template of the page that HTML writes, with markers for title and content.
@@ -183,7 +184,7 @@ type datum struct {
 }
 
 func number(n int64) datum     { return datum{count(n), n} }
-func size(n int64) datum       { return datum{Bytes(n), n} }
+func size(n int64) datum       { return datum{record.Bytes(n), n} }
 func words(s string) datum     { return datum{text: s} }
 func keyCell(key []byte) datum { return datum{text: keyText(key)} }
 

@@ -65,8 +65,8 @@ func (h *htmlPage) tiles() {
 		records, elements, bytes, expiring = records+t.Records, elements+t.Elements, bytes+t.Bytes, expiring+t.Expiring
 	}
 	h.add("<div class=\"tiles\">\n")
-	for _, t := range [][2]string{{count(records), "records"}, {count(elements), "elements"}, {Bytes(bytes), "logical bytes"},
-		{Bytes(s.Bytes), "in " + record.Plural(int64(s.Files), "file")}, {count(expiring), "records that expire"}, {Bytes(s.Freed), "a conversion would free"}} {
+	for _, t := range [][2]string{{count(records), "records"}, {count(elements), "elements"}, {record.Bytes(bytes), "logical bytes"},
+		{record.Bytes(s.Bytes), "in " + record.Plural(int64(s.Files), "file")}, {count(expiring), "records that expire"}, {record.Bytes(s.Freed), "a conversion would free"}} {
 		h.add("<div class=\"tile\"><b>%s</b> <span>%s</span></div>\n", esc(t[0]), esc(t[1]))
 	}
 	h.add("</div>\n")
@@ -83,7 +83,7 @@ func (h *htmlPage) types() {
 		h.section(title, func() { h.bars(title, lines, show) })
 	}
 	h.pair(func() {
-		chart("Bytes by type", func(t *jsonType) int64 { return t.Bytes }, Bytes)
+		chart("Bytes by type", func(t *jsonType) int64 { return t.Bytes }, record.Bytes)
 		chart("Records by type", func(t *jsonType) int64 { return t.Records }, count)
 	})
 	var rows [][]datum
@@ -117,7 +117,7 @@ func (h *htmlPage) distributions() {
 			h.add("</div>\n")
 		})
 	}
-	many("Sizes of records, by powers of two", func(t *jsonType) []int64 { return t.Sizes.Powers }, Bytes)
+	many("Sizes of records, by powers of two", func(t *jsonType) []int64 { return t.Sizes.Powers }, record.Bytes)
 	many("Elements of records, by powers of two", func(t *jsonType) []int64 { return t.Lengths.Powers }, count)
 }
 
@@ -136,8 +136,8 @@ func (h *htmlPage) memory() {
 		lines = append(lines, line{h.label(t), []amount{{t.Redis, typeColours[t.Type], ""}}})
 	}
 	h.section("Memory in Redis", func() {
-		h.bars("Memory in Redis", lines, Bytes)
-		h.note("Estimate of MEMORY USAGE in Redis 7.0 with default settings. With the hash tables of the keys: " + Bytes(s.Redis) + ".")
+		h.bars("Memory in Redis", lines, record.Bytes)
+		h.note("Estimate of MEMORY USAGE in Redis 7.0 with default settings. With the hash tables of the keys: " + record.Bytes(s.Redis) + ".")
 	})
 }
 
@@ -173,7 +173,7 @@ func (h *htmlPage) states() {
 		rows = append(rows, l)
 	}
 	h.pair(func() {
-		h.section("Expiry by bytes", func() { h.bars("Expiry by bytes", bytes, Bytes) })
+		h.section("Expiry by bytes", func() { h.bars("Expiry by bytes", bytes, record.Bytes) })
 		h.section("Expiry by records", func() { h.bars("Expiry by records", records, count) })
 	})
 	h.section("Rows by outcome", func() {

@@ -58,12 +58,12 @@ func (h *htmlPage) prefix(p *jsonPrefix, disk, redis bool, columns int) {
 	}
 	largest := ""
 	if p.Largest != nil {
-		largest = fmt.Sprintf("%s (%s)", keyText(p.Largest.Key), Bytes(p.Largest.Bytes))
+		largest = fmt.Sprintf("%s (%s)", keyText(p.Largest.Key), record.Bytes(p.Largest.Bytes))
 	}
-	cells := inRedis(redis, 2, Bytes(p.Redis), fmt.Sprintf("%.1f %%", 100*p.Share), Bytes(p.Bytes), count(p.Records), count(p.Elements))
+	cells := inRedis(redis, 2, record.Bytes(p.Redis), fmt.Sprintf("%.1f %%", 100*p.Share), record.Bytes(p.Bytes), count(p.Records), count(p.Elements))
 	weight := p.Bytes
 	if disk {
-		cells, weight = slices.Insert(cells, 1, Bytes(p.Disk)), p.Disk
+		cells, weight = slices.Insert(cells, 1, record.Bytes(p.Disk)), p.Disk
 	}
 	h.add("<tr data-n=\"%d\"><th scope=\"row\" class=\"text key\" title=\"%s\"><span>%s</span>", weight, esc(name), esc(name))
 	if len(p.First)+len(p.Last) > 0 {

@@ -61,18 +61,18 @@ func typesTable(b *page.Text, s *stats.Result) {
 	shared := false
 	var sum stats.Type
 	for _, c := range s.Types {
-		disk := Bytes(c.Disk)
+		disk := record.Bytes(c.Disk)
 		if c.Shared {
 			disk, shared = disk+"*", true
 		}
-		t.Add(inRedis[any](s.Redis > 0, 5, Bytes(c.Redis), c.DB, c.Type, c.Records, c.Elements, Bytes(c.Bytes), disk, c.Expiring, c.Expired)...)
+		t.Add(inRedis[any](s.Redis > 0, 5, record.Bytes(c.Redis), c.DB, c.Type, c.Records, c.Elements, record.Bytes(c.Bytes), disk, c.Expiring, c.Expired)...)
 		sum.Records += c.Records
 		sum.Elements += c.Elements
 		sum.Bytes += c.Bytes
 		sum.Expiring += c.Expiring
 		sum.Expired += c.Expired
 	}
-	t.Add(inRedis[any](s.Redis > 0, 5, Bytes(s.Redis), "", "all", sum.Records, sum.Elements, Bytes(sum.Bytes), "", sum.Expiring, sum.Expired)...)
+	t.Add(inRedis[any](s.Redis > 0, 5, record.Bytes(s.Redis), "", "all", sum.Records, sum.Elements, record.Bytes(sum.Bytes), "", sum.Expiring, sum.Expired)...)
 	t.Print(b)
 	if s.Redis > 0 {
 		b.WriteString("in Redis: estimate of MEMORY USAGE in Redis 7.0 with default settings; all: with the hash tables of the keys\n")
@@ -94,7 +94,7 @@ func distributions(b *page.Text, s *stats.Result) {
 	b.WriteString("\nSizes of records (bytes, elements; quantiles within 1.6 %)\n")
 	t := newTable("db", "type", "p50", "p99", "max", "elements p50", "p99", "max", "key p50", "max")
 	for _, c := range s.Types {
-		t.Add(c.DB, c.Type, Bytes(c.Sizes.P50), Bytes(c.Sizes.P99), Bytes(c.Sizes.Max),
+		t.Add(c.DB, c.Type, record.Bytes(c.Sizes.P50), record.Bytes(c.Sizes.P99), record.Bytes(c.Sizes.Max),
 			c.Lengths.P50, c.Lengths.P99, c.Lengths.Max, c.KeySizes.P50, c.KeySizes.Max)
 	}
 	t.Print(b)
@@ -105,7 +105,7 @@ func expiryTable(b *page.Text, s *stats.Result) {
 	t := newTable(inRedis(s.Redis > 0, 2, "in Redis", "", "records")...)
 	for _, e := range s.Expiry {
 		if e.Records > 0 {
-			t.Add(inRedis[any](s.Redis > 0, 2, Bytes(e.Redis), e.Name, e.Records)...)
+			t.Add(inRedis[any](s.Redis > 0, 2, record.Bytes(e.Redis), e.Name, e.Records)...)
 		}
 	}
 	t.Print(b)
@@ -118,7 +118,7 @@ func bigTable(b *page.Text, title string, keys []stats.BigKey, redis bool) {
 	fmt.Fprintf(b, "\n%s\n", title)
 	t := newTable(inRedis(redis, 1, "in Redis", "bytes", "elements", "db", "type", "key")...)
 	for _, k := range keys {
-		t.Add(inRedis[any](redis, 1, Bytes(k.Redis), Bytes(k.Bytes), k.Elements, k.DB, k.Type, cell(record.Quote(k.Key)))...)
+		t.Add(inRedis[any](redis, 1, record.Bytes(k.Redis), record.Bytes(k.Bytes), k.Elements, k.DB, k.Type, cell(record.Quote(k.Key)))...)
 	}
 	t.Print(b)
 }
@@ -170,11 +170,11 @@ func garbageTable(b *page.Text, s *stats.Result) {
 		for _, c := range columns {
 			cells = append(cells, c.count(g))
 		}
-		t.Add(append(cells, Bytes(g.Bytes), Bytes(g.Freed))...)
+		t.Add(append(cells, record.Bytes(g.Bytes), record.Bytes(g.Freed))...)
 		freed += g.Freed
 	}
 	t.Print(b)
-	fmt.Fprintf(b, "a conversion would free about %s\n", Bytes(freed))
+	fmt.Fprintf(b, "a conversion would free about %s\n", record.Bytes(freed))
 }
 
 func filesTable(b *page.Text, s *stats.Result) {
@@ -193,26 +193,26 @@ func filesTable(b *page.Text, s *stats.Result) {
 		if l.Level < 0 { // an LMDB file has no levels
 			level = ""
 		}
-		t.Add(l.Keyspace, level, l.Files, Bytes(l.Bytes), entries, l.Deletes, strings.Join(l.Codecs, "+"))
+		t.Add(l.Keyspace, level, l.Files, record.Bytes(l.Bytes), entries, l.Deletes, strings.Join(l.Codecs, "+"))
 	}
 	for _, l := range f.Blobs {
-		t.Add(l.Keyspace, "blobs", l.Files, Bytes(l.Bytes), l.Entries, "", strings.Join(l.Codecs, "+"))
+		t.Add(l.Keyspace, "blobs", l.Files, record.Bytes(l.Bytes), l.Entries, "", strings.Join(l.Codecs, "+"))
 	}
 	if f.Logs.Files > 0 {
-		t.Add("logs", "", f.Logs.Files, Bytes(f.Logs.Bytes), "", "", "")
+		t.Add("logs", "", f.Logs.Files, record.Bytes(f.Logs.Bytes), "", "", "")
 	}
 	if f.Other.Files > 0 {
-		t.Add("MANIFEST, CURRENT", "", f.Other.Files, Bytes(f.Other.Bytes), "", "", "")
+		t.Add("MANIFEST, CURRENT", "", f.Other.Files, record.Bytes(f.Other.Bytes), "", "", "")
 	}
 	n, bytes := f.Sum()
-	t.Add("all", "", n, Bytes(bytes), "", "", "")
+	t.Add("all", "", n, record.Bytes(bytes), "", "", "")
 	t.Print(b)
 	var blobs, garbage int64
 	for _, l := range f.Blobs {
 		blobs, garbage = blobs+l.Bytes, garbage+l.Garbage
 	}
 	if blobs > 0 {
-		fmt.Fprintf(b, "%s of the %s in blob files belong to values that no row refers to\n", Bytes(garbage), Bytes(blobs))
+		fmt.Fprintf(b, "%s of the %s in blob files belong to values that no row refers to\n", record.Bytes(garbage), record.Bytes(blobs))
 	}
 }
 

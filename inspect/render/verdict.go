@@ -171,7 +171,7 @@ func (t *findingsText) totals() {
 	}
 	t.b.WriteString(record.Count(r.Elements, "element"))
 	if r.Entries > 0 {
-		fmt.Fprintf(&t.b, ", %s in %s (%s)", record.Count(r.Entries, "entry"), record.Count(int64(r.Files), "file"), Bytes(r.Bytes))
+		fmt.Fprintf(&t.b, ", %s in %s (%s)", record.Count(r.Entries, "entry"), record.Count(int64(r.Files), "file"), record.Bytes(r.Bytes))
 	}
 	fmt.Fprintf(&t.b, ": %s\n", Summary(r.Outcome))
 }

@@ -11,7 +11,7 @@ import (
 
 // asserted matches questions for an ability of a source that fail behind a wrapper, and wraps matches wrappers.
 var (
-	asserted = regexp.MustCompile(`\.\(format\.(Versioned|Undead|Sectioned|Weighed|Fielded|Filed)\)`)
+	asserted = regexp.MustCompile(`\.\(format\.(Versioned|Undead|Sectioned|Weighed|Filed)\)`)
 	wraps    = regexp.MustCompile(`(?s)\ntype (\w+) struct \{[^}]*?\n\tformat\.Source\n`)
 )
 

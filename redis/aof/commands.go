@@ -68,9 +68,6 @@ func (e *CutError) Reason() string {
 	return "the file ends within this command, after " + record.Plural(e.End-e.Off, "byte")
 }
 
-// Offset returns the offset of the last command, even if reading it failed.
-func (c *Commands) Offset() int64 { return c.start }
-
 // Next returns the next command, its name first; the arguments are valid until the next call. It returns io.EOF after
 // the last command, a *CutError if the file ends within one, and a *record.CorruptError for invalid bytes.
 func (c *Commands) Next() ([][]byte, error) {

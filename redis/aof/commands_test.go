@@ -29,8 +29,8 @@ func TestCommands(t *testing.T) {
 	if want := "PING,SET||a\r\nb,xy"; strings.Join(got, ",") != want || err != io.EOF {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if c.Offset() != int64(len(good)) {
-		t.Errorf("the end is at %d", c.Offset())
+	if c.start != int64(len(good)) {
+		t.Errorf("the end is at %d", c.start)
 	}
 }
 

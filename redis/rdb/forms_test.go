@@ -318,30 +318,29 @@ func TestMemberExpiries(t *testing.T) {
 	}
 }
 
-// TestKinds: the record type of each value type, and whether its fields may expire, by server.
+// TestKinds checks the record type and the name of value types, by server.
 func TestKinds(t *testing.T) {
 	redis, valkey, dragonfly := Header{Version: 15}, Header{Version: 80, Valkey: true}, Header{Version: 9, Dragonfly: true}
 	for _, c := range []struct {
-		h       Header
-		t       Type
-		typ     record.Type
-		expires bool
-		name    string
+		h    Header
+		t    Type
+		typ  record.Type
+		name string
 	}{
-		{redis, TypeString, record.String, false, "string"},
-		{redis, TypeHashExpireRC, record.Hash, true, "hash with field expiry of 7.4-rc"},
-		{valkey, TypeValkeyHash, record.Hash, true, "hash 2"},
-		{redis, TypeHashPackedExp, record.Hash, true, "hash listpack with field expiry"},
-		{redis, TypeHashTempl, record.Hash, false, "hash of a template"},
-		{dragonfly, TypeSetMember, record.Set, false, "set with member expiry of Dragonfly"},
-		{dragonfly, TypeHashMember, record.Hash, true, "hash with member expiry of Dragonfly"},
-		{redis, TypeHashDump, record.Hash, false, "hash with its template"},
-		{dragonfly, TypeCuckoo, record.Other, false, "cuckoo filter of Dragonfly"},
-		{redis, TypeCuckoo, 0, false, "type 37"},
-		{valkey, TypeHashExpire, 0, false, "type 24"},
+		{redis, TypeString, record.String, "string"},
+		{redis, TypeHashExpireRC, record.Hash, "hash with field expiry of 7.4-rc"},
+		{valkey, TypeValkeyHash, record.Hash, "hash 2"},
+		{redis, TypeHashPackedExp, record.Hash, "hash listpack with field expiry"},
+		{redis, TypeHashTempl, record.Hash, "hash of a template"},
+		{dragonfly, TypeSetMember, record.Set, "set with member expiry of Dragonfly"},
+		{dragonfly, TypeHashMember, record.Hash, "hash with member expiry of Dragonfly"},
+		{redis, TypeHashDump, record.Hash, "hash with its template"},
+		{dragonfly, TypeCuckoo, record.Other, "cuckoo filter of Dragonfly"},
+		{redis, TypeCuckoo, 0, "type 37"},
+		{valkey, TypeHashExpire, 0, "type 24"},
 	} {
-		if typ, expires := c.t.RecordType(c.h), c.t.FieldExpiry(c.h); typ != c.typ || expires != c.expires || c.t.Name(c.h) != c.name {
-			t.Errorf("%s, type %d: %v, fields expire %t, %s", c.h, c.t, typ, expires, c.t.Name(c.h))
+		if typ := c.t.RecordType(c.h); typ != c.typ || c.t.Name(c.h) != c.name {
+			t.Errorf("%s, type %d: %v, %s", c.h, c.t, typ, c.t.Name(c.h))
 		}
 	}
 	for head, is := range map[string]bool{"REDIS0011": true, "VALKEY080\xfa": true, "REDIS9999": true, "REDIS001": false, "REDIS00x1": false, "MEMIS0011": false} {

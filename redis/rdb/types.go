@@ -166,15 +166,6 @@ func (t Type) Name(h Header) string {
 // RecordType returns the record type of a type's values; 0 if the type is unknown.
 func (t Type) RecordType(h Header) record.Type { return h.shape(t).typ }
 
-// FieldExpiry reports whether values of the type can have field expiries.
-func (t Type) FieldExpiry(h Header) bool {
-	switch h.shape(t).form {
-	case formHashAfter, formHashBefore, formHashDelta, formPackedExpiring, formHashMember:
-		return true
-	}
-	return false
-}
-
 // ErrNewer marks a type, opcode, flag or length that no known server writes. Its item is not read.
 var ErrNewer = errors.New("unknown to this version of kvferry")
 

@@ -17,7 +17,7 @@ import (
 
 // TestCompatibilityPage checks that the committed page matches the code. make docs regenerates it.
 func TestCompatibilityPage(t *testing.T) {
-	want := ok(t, "formats", "--markdown")
+	want := ok(t, "formats", "--format", "markdown")
 	got, err := os.ReadFile("../../../docs/compatibility.md")
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestCompatibilityPage(t *testing.T) {
 
 // TestLossesAreDescribed checks that the page describes every kind of loss.
 func TestLossesAreDescribed(t *testing.T) {
-	page, kinds := ok(t, "formats", "--markdown"), 0
+	page, kinds := ok(t, "formats", "--format", "markdown"), 0
 	constant := regexp.MustCompile(`(?m)^\s+Loss\w+\s+= "([a-z0-9-]+)"`)
 	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "losses.go" {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"kvferry/convert"
-	"kvferry/inspect/render"
+	"kvferry/record"
 )
 
 // TestSameFiles checks that convert, verify and inspect count the same files and bytes of a dataset: those they read.
@@ -32,12 +32,12 @@ func TestSameFiles(t *testing.T) {
 				Files int   `json:"files"`
 				Bytes int64 `json:"bytes"`
 			}
-			for cmd, out := range map[string]any{"verify --format json": &v, "inspect --json": &i} {
+			for cmd, out := range map[string]any{"verify --format json": &v, "inspect --format json": &i} {
 				if err := json.Unmarshal([]byte(ok(t, append(commandWords(cmd), c.path)...)), out); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if convert := fmt.Sprint(c.files, " files, ", render.Bytes(c.bytes)); v != i || v.Files != c.files || v.Bytes != c.bytes || c.files == 0 {
+			if convert := fmt.Sprint(c.files, " files, ", record.Bytes(c.bytes)); v != i || v.Files != c.files || v.Bytes != c.bytes || c.files == 0 {
 				t.Errorf("%s: convert counts %s, verify %+v, inspect %+v", c.path, convert, v, i)
 			}
 		}

@@ -89,7 +89,7 @@ func TestFullDiskForOutput(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"dump", "-o", "new"}, {"dump", "-o", "new.gz"}, {"dump", "-o", "new.zst"}, {"dump", "--raw", "-o", "new"}, {"dump", "--format", "csv", "-o", "new"},
-		{"dump", "--format", "hex", "-o", "new"}, {"inspect", "--html", "new"}, {"inspect", "--top", "1000", "--json", "-o", "new"},
+		{"dump", "--format", "hex", "-o", "new"}, {"inspect", "--html", "new"}, {"inspect", "--top", "1000", "--format", "json", "-o", "new"},
 		{"dump", "-o", "old"}, {"inspect", "--html", "old"},
 	} {
 		name := args[len(args)-1]

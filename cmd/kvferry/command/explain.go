@@ -61,7 +61,6 @@ func (a *App) explain() *cobra.Command {
 	fs := cmd.Flags()
 	f.places.Register(fs)
 	choose(fs, &f.format, "format", plain("text", "json"), "output format")
-	shorthandFor(fs, "json", "json")
 	fs.Var(number(&f.limit, 0, 0), "limit", "print at most `n` rows (0: text 100, JSON all)")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd

@@ -62,7 +62,7 @@ func TestExplainThreeVersions(t *testing.T) {
 			States []struct{ State string }
 			Alive  int64
 		}
-		if err := json.Unmarshal([]byte(ok(t, "explain", "--json", dir, "hex:6b")), &doc); err != nil {
+		if err := json.Unmarshal([]byte(ok(t, "explain", "--format", "json", dir, "hex:6b")), &doc); err != nil {
 			t.Fatal(err)
 		}
 		if doc.Key != "k" || len(doc.Rows) != 4 || doc.Alive != 2 || doc.States[0].State != "alive" {
@@ -123,7 +123,7 @@ func TestExplainAgrees(t *testing.T) {
 					Elements    int64
 				}
 			}
-			r := kvferry(t, "explain", "--json", "--db", l.DB, "--type", l.Type, src, fmt.Sprintf("hex:%x", l.Key))
+			r := kvferry(t, "explain", "--format", "json", "--db", l.DB, "--type", l.Type, src, fmt.Sprintf("hex:%x", l.Key))
 			if err := json.Unmarshal([]byte(r.stdout), &doc); err != nil {
 				t.Fatalf("%s: %q: %v: %s", name, l.Key, err, r.stderr)
 			}

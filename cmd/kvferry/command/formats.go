@@ -44,7 +44,6 @@ func (a *App) formats() *cobra.Command {
 		},
 	}
 	choose(cmd.Flags(), &form, "format", plain("text", "json", "markdown"), "output format; markdown also lists what each pair of formats may lose")
-	shorthandFor(cmd.Flags(), "markdown", "markdown")
 	return cmd
 }
 

@@ -31,14 +31,14 @@ func full(t *testing.T, args ...string) result {
 func TestOutputFull(t *testing.T) {
 	src, other := golden(t, "bw-basic"), golden(t, "nemo-basic")
 	lines := [][]string{
-		{"--help"}, {"--version"}, {}, {"help"}, {"help", "convert"}, {"version"}, {"formats"}, {"formats", "--markdown"},
+		{"--help"}, {"--version"}, {}, {"help"}, {"help", "convert"}, {"version"}, {"formats"}, {"formats", "--format", "markdown"},
 		{"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"},
 		{"convert", "--dry-run", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
 		{"plan", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
 		{"dump", src}, {"dump", "--format", "csv", src}, {"dump", "--raw", src}, {"dump", "--format", "hex", src},
 		{"verify", src}, {"verify", "--format", "sarif", src}, {"verify", "--against", other, src},
 		{"diff", src, other}, {"diff", src, src}, {"diff", "--format", "json", src, other},
-		{"fingerprint", src}, {"inspect", src}, {"inspect", "--json", src}, {"explain", src, "nothing"},
+		{"fingerprint", src}, {"inspect", src}, {"inspect", "--format", "json", src}, {"explain", src, "nothing"},
 		{"keys", src}, {"serve", "--port", "0", src}, {"get", src, "hex:00"},
 	}
 	for _, cmd := range testApp().Root().Commands() {

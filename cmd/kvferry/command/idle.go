@@ -25,7 +25,7 @@ func idle(ctx context.Context, tick <-chan time.Time, s *serve.Server, m *master
 		now := s.Stats.Commands.Load()
 		s.Log(fmt.Sprintf("%s, %s; %s, %s since the last line; %s received, %s sent", record.Count(int64(s.Clients.Len()), "client"),
 			record.Count(int64(m.Replicas()), "replica"), record.Count(now, "command"), record.Number(now-before),
-			bytesText(s.Stats.In.Load()), bytesText(s.Stats.Out.Load())))
+			record.Bytes(s.Stats.In.Load()), record.Bytes(s.Stats.Out.Load())))
 		before = now
 	}
 }

@@ -93,7 +93,6 @@ func (a *App) inspect() *cobra.Command {
 	f.top = 20
 	fs.Var(number(&f.top, 0, maxTop), "top", fmt.Sprintf("number of largest keys and prefixes to list, up to %d, less with less than 220MiB of --memory; 0: none", maxTop))
 	choose(fs, &f.format, "format", plain("text", "json", "html"), "output format")
-	shorthandFor(fs, "json", "json")
 	fs.StringVar(&f.html, "html", "", "also write an HTML page with charts to a `file`")
 	f.delimiter, f.depth = keyshape.Auto, keyshape.MaxDepth
 	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, such as - in user-1-name; auto: : / or |, or . in a key without those; empty: no prefixes")

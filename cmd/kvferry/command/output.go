@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -303,4 +304,11 @@ func compressed(f io.Writer, path string, write func(io.Writer) error) error {
 		return write(f)
 	}
 	return errors.Join(write(c), c.Close())
+}
+
+// printJSON prints a result as indented JSON.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }

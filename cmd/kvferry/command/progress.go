@@ -359,7 +359,7 @@ func countTexts(s progress.State) (out []string) {
 func barText(s progress.State) string {
 	text := stepText(s)
 	if s.Rate > 0 {
-		text += ", " + bytesText(int64(s.Rate)) + "/s"
+		text += ", " + record.Bytes(int64(s.Rate)) + "/s"
 	}
 	return strings.Join(append([]string{text, timesText(s)}, countTexts(s)...), ", ")
 }
@@ -376,9 +376,9 @@ func stateText(s progress.State) string {
 	text += timesText(s) + "; " + stepText(s)
 	switch {
 	case s.Total > 0:
-		text += fmt.Sprintf(": %s of %s, %s/s", bytesText(s.Done), bytesText(s.Total), bytesText(int64(s.Rate)))
+		text += fmt.Sprintf(": %s of %s, %s/s", record.Bytes(s.Done), record.Bytes(s.Total), record.Bytes(int64(s.Rate)))
 	case s.Done > 0:
-		text += fmt.Sprintf(": %s, %s/s", bytesText(s.Done), bytesText(int64(s.Rate)))
+		text += fmt.Sprintf(": %s, %s/s", record.Bytes(s.Done), record.Bytes(int64(s.Rate)))
 	}
 	return strings.Join(append([]string{text}, countTexts(s)...), ", ")
 }

@@ -26,12 +26,12 @@ func TestVerifyReports(t *testing.T) {
 		"junit": func(b []byte) bool { return xml.Unmarshal(b, new(struct{ XMLName xml.Name })) == nil },
 	} {
 		path := filepath.Join(out, form)
-		r := kvferry(t, "verify", "--report", form, "-o", path, dir)
+		r := kvferry(t, "verify", "--format", form, "-o", path, dir)
 		text, err := os.ReadFile(path)
 		if err != nil || r.code != ExitFindings || r.stdout+r.stderr != "" {
 			t.Errorf("%s: exit %d, %v, %s%s", form, r.code, err, r.stdout, r.stderr)
 		}
-		if again := kvferry(t, "verify", "--report", form, dir).stdout; again != string(text) {
+		if again := kvferry(t, "verify", "--format", form, dir).stdout; again != string(text) {
 			t.Errorf("%s: the file and standard output differ", form)
 		}
 		if !valid(text) || !strings.Contains(string(text), "short-value") || !strings.Contains(string(text), "orphan-rows") {
@@ -59,7 +59,7 @@ func TestInspectHTML(t *testing.T) {
 		Types  []struct{ Records int64 }
 		Levels []any
 	}
-	mustJSON(t, []byte(ok(t, "inspect", src, "--json", "--html", page)), &doc)
+	mustJSON(t, []byte(ok(t, "inspect", src, "--format", "json", "--html", page)), &doc)
 	text, err := os.ReadFile(page)
 	if err != nil || !strings.HasPrefix(string(text), "<!DOCTYPE html>") || len(doc.Types) < 10 || len(doc.Levels) == 0 {
 		t.Errorf("%v, %d types, %d levels, page %.80s", err, len(doc.Types), len(doc.Levels), text)
@@ -94,5 +94,28 @@ func TestVerifyDamagedLMDB(t *testing.T) {
 	r := kvferry(t, "verify", dir)
 	if r.code != ExitFindings || !strings.Contains(r.stdout, "damaged-page") && !strings.Contains(r.stdout, "damaged-block") {
 		t.Errorf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// TestFormatEverywhere requests JSON from every command that prints results.
+func TestFormatEverywhere(t *testing.T) {
+	src := golden(t, "nemo-basic")
+	for _, args := range [][]string{
+		{"convert", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
+		{"convert", "-n", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
+		{"verify", src}, {"inspect", src}, {"fingerprint", src}, {"diff", src, src}, {"explain", src, "s1:stale0"},
+		{"dump", src}, {"formats"}, {"version"},
+	} {
+		var v any
+		if err := json.Unmarshal([]byte(ok(t, append(args, "--format", "json")...)), &v); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
+func TestFingerprintText(t *testing.T) {
+	out := ok(t, "fingerprint", golden(t, "nemo-basic"), "--format", "text")
+	if !strings.Contains(out, "database") || strings.Count(out, "\n") != 6 || !strings.Contains(out, "12,725") {
+		t.Error(out)
 	}
 }

@@ -96,7 +96,7 @@ func (b *runbook) figures() {
 		b.item("Converted: %s with %s", record.Count(r.Records(), "record"), record.Count(r.Elements(), "element"))
 	}
 	if e != nil {
-		b.item("Target: about %s, written in %s with %s", bytesText(e.TargetBytes), aboutText(e.Seconds), record.Count(int64(r.Workers), "worker"))
+		b.item("Target: about %s, written in %s with %s", record.Bytes(e.TargetBytes), aboutText(e.Seconds), record.Count(int64(r.Workers), "worker"))
 		for i := range e.Volumes {
 			b.item("Space: %s", spaceText(&e.Volumes[i]))
 		}

@@ -13,6 +13,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/internal/testkit/redistest"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 
@@ -50,7 +51,7 @@ func partCounts(lists ...[]convert.PartDigest) map[string][2]int64 {
 	out := map[string][2]int64{}
 	for _, list := range lists {
 		for _, p := range list {
-			name := p.DB + " " + p.Type
+			name := string(p.DB) + " " + p.Type
 			out[name] = [2]int64{out[name][0] + p.Records, out[name][1] + p.Elements}
 		}
 	}
@@ -210,7 +211,7 @@ func TestSkipExistingResumed(t *testing.T) {
 	}
 	skipped := map[string]int64{}
 	for _, p := range r.Skipped {
-		skipped[p.DB] += p.Records
+		skipped[string(p.DB)] += p.Records
 	}
 	if skipped["0"] != 50 || skipped["1"] <= 50 || skipped["1"] == 400 || skipped["2"] != 50 {
 		t.Errorf("skipped by database: %v", skipped)
@@ -223,7 +224,7 @@ func TestSkipExistingResumed(t *testing.T) {
 }
 
 func part(db, typ string, records, elements int64) convert.PartDigest {
-	return convert.PartDigest{DB: db, Type: typ, Digest: record.Digest{Records: records, Elements: elements}}
+	return convert.PartDigest{DB: jsonl.Text(db), Type: typ, Digest: record.Digest{Records: records, Elements: elements}}
 }
 
 // mine counts the keys that still have their original value.

@@ -86,7 +86,7 @@ func withTitle(text *page.Text, columns, rows int) {
 func datasetText(d *convert.Dataset) string {
 	text := escape.Text(d.Path) + " (" + formatOn(d.Format, d.Store)
 	if d.Files > 0 && !live.IsAddress(d.Path) {
-		text += ", " + record.Count(int64(d.Files), "file") + ", " + bytesText(d.Bytes)
+		text += ", " + record.Count(int64(d.Files), "file") + ", " + record.Bytes(d.Bytes)
 	}
 	return text + ")"
 }
@@ -268,11 +268,11 @@ func printEstimate(w io.Writer, r *convert.Report) {
 	}
 	from := "a trial conversion of the whole source"
 	if e.SampleBytes < e.SourceBytes {
-		from = fmt.Sprintf("a sample of %s, %.1f%% of the source", bytesText(e.SampleBytes), 100*float64(e.SampleBytes)/float64(e.SourceBytes))
+		from = fmt.Sprintf("a sample of %s, %.1f%% of the source", record.Bytes(e.SampleBytes), 100*float64(e.SampleBytes)/float64(e.SourceBytes))
 	}
 	fmt.Fprintf(w, "estimated from %s:\n", from)
-	fmt.Fprintf(w, "  size of the target: %s\n", bytesText(e.TargetBytes))
-	fmt.Fprintf(w, "  temporary files: %s\n", bytesText(e.TempBytes))
+	fmt.Fprintf(w, "  size of the target: %s\n", record.Bytes(e.TargetBytes))
+	fmt.Fprintf(w, "  temporary files: %s\n", record.Bytes(e.TempBytes))
 	for i := range e.Volumes {
 		fmt.Fprintf(w, "  space: %s\n", spaceText(&e.Volumes[i]))
 	}
@@ -286,13 +286,13 @@ func printEstimate(w io.Writer, r *convert.Report) {
 
 // spaceText compares the space that a disk has with what is needed.
 func spaceText(v *convert.Volume) string {
-	free := bytesText(v.Free) + " free: enough"
+	free := record.Bytes(v.Free) + " free: enough"
 	if v.Free < 0 {
 		free = "free space unknown"
 	} else if !v.Fits() {
-		free = bytesText(v.Free) + " free: NOT ENOUGH"
+		free = record.Bytes(v.Free) + " free: NOT ENOUGH"
 	}
-	return fmt.Sprintf("%s for %s in %s, %s", bytesText(v.Needed), v.Use(), escape.Text(v.Path), free)
+	return fmt.Sprintf("%s for %s in %s, %s", record.Bytes(v.Needed), v.Use(), escape.Text(v.Path), free)
 }
 
 func printProof(w io.Writer, r *convert.Report) {
@@ -339,7 +339,7 @@ func printTimings(w io.Writer, r *convert.Report) {
 	fmt.Fprintf(w, " (%s)", strings.Join(parts, ", "))
 	if t.Total > 0 && !t.Resumed && !r.Sampled { // otherwise this run did not read all of the source
 		fmt.Fprintf(w, "\n  %s and %s of source a second", record.Count(int64(float64(r.Elements())/t.Total+0.5), "element"),
-			bytesText(int64(float64(r.Source.Bytes)/t.Total)))
+			record.Bytes(int64(float64(r.Source.Bytes)/t.Total)))
 	}
 	if t.Resumed {
 		fmt.Fprint(w, ", resumed")
@@ -376,20 +376,6 @@ func secondsText(s float64) string {
 		return d.Round(time.Millisecond).String()
 	}
 	return d.Round(100 * time.Millisecond).String()
-}
-
-// bytesText formats a number of bytes.
-func bytesText(n int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	f, i := float64(n), 0
-	for f >= 1024 && i < len(units)-1 {
-		f /= 1024
-		i++
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", f, units[i])
 }
 
 // formatOn names a format and its store. Files and servers have no store.
