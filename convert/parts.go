@@ -26,7 +26,7 @@ type PartReport struct {
 	Source  Dataset   `json:"source"`
 	Target  Dataset   `json:"target"`
 	Now     time.Time `json:"now"` // the time at which keys counted as expired
-	// Tasks of AllTasks and about Bytes of AllBytes of the source are those of the part.
+	// Tasks and Bytes measure the part, AllTasks and AllBytes the plan. Bytes are approximate sizes in the source.
 	Tasks       int                  `json:"tasks"`
 	AllTasks    int                  `json:"all_tasks"`
 	Bytes       int64                `json:"bytes"`
@@ -71,7 +71,7 @@ var partial = append([]phase{{undo: (*attempt).abandon}}, append(reading[:len(re
 // finishes reports whether the run builds the target from finished parts.
 func (r *run) finishes() bool { return r.shared != nil && r.part.N == 0 }
 
-// checkParts refuses what cannot be converted in parts.
+// checkParts returns an error for a conversion that must run as a whole.
 func (o *Options) checkParts() error {
 	switch {
 	case o.onServer():

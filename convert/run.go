@@ -24,8 +24,7 @@ type run struct {
 	began time.Time
 	// resumed is true if an earlier process began the work.
 	resumed bool
-	// shared is the work directory of a run in parts; nil for a single run. part is the part of this run; the zero value
-	// stands for the finish.
+	// shared is the work directory of a run in parts, otherwise nil. A zero part stands for the finish.
 	shared *work.Parts
 	part   pass.Part
 }
