@@ -1,6 +1,8 @@
 package command
 
 import (
+	"slices"
+
 	"kvferry/internal/shared/argument"
 	"kvferry/internal/shared/hll"
 	"kvferry/serve/resp"
@@ -19,8 +21,8 @@ func bitCommands() []Command {
 
 func getbit(c *Call) error {
 	at, err := argument.ParseInt(c.Args[2])
-	if err != nil || at < 0 || at >= text.MaxBit {
-		return text.ErrBitOffset
+	if err != nil || at < 0 || at >= argument.MaxBit {
+		return argument.ErrBitOffset
 	}
 	return c.text(c.Args[1], func(b []byte) error {
 		c.W.Int(text.Bit(b, at))
@@ -67,49 +69,23 @@ func bitpos(c *Call) error {
 	})
 }
 
-// readBitFields parses the fields of BITFIELD_RO. Like a server, it reads all arguments before it refuses changes.
-func readBitFields(a [][]byte) (fields []text.BitField, err error) {
-	changes := false
-	for len(a) > 0 {
-		n := 3
-		switch {
-		case argument.Is(a[0], "GET") && len(a) > 2:
-		case (argument.Is(a[0], "SET") || argument.Is(a[0], "INCRBY")) && len(a) > 3:
-			n = 4
-		case argument.Is(a[0], "OVERFLOW") && len(a) > 1:
-			if !argument.Is(a[1], "WRAP") && !argument.Is(a[1], "SAT") && !argument.Is(a[1], "FAIL") {
-				return nil, argument.Refuse("ERR Invalid OVERFLOW type specified")
-			}
-			a = a[2:]
-			continue
-		default:
-			return nil, argument.ErrSyntax
-		}
-		f, err := text.ParseBitField(a[1], a[2])
-		if err == nil && n == 4 {
-			changes = true
-			_, err = argument.ParseInt(a[3])
-		}
-		if err != nil {
-			return nil, err
-		}
-		fields, a = append(fields, f), a[n:]
-	}
-	if changes {
-		return nil, argument.Refuse("ERR BITFIELD_RO only supports the GET subcommand")
-	}
-	return fields, nil
-}
-
 func bitfieldRO(c *Call) error {
-	fields, err := readBitFields(c.Args[2:])
+	fields, err := argument.ParseBitOps(c.Args[2:])
 	if err != nil {
 		return err
+	}
+	for i := range fields {
+		if fields[i].Off >= argument.MaxBit {
+			return argument.ErrBitOffset
+		}
+	}
+	if slices.ContainsFunc(fields, func(f argument.BitOp) bool { return f.Kind != 'G' }) {
+		return argument.Refuse("ERR BITFIELD_RO only supports the GET subcommand")
 	}
 	return c.text(c.Args[1], func(b []byte) error {
 		c.W.Header(resp.Array, int64(len(fields)))
 		for i := range fields {
-			c.W.Int(fields[i].Of(b))
+			c.W.Int(text.Field(b, &fields[i]))
 		}
 		return nil
 	})

@@ -7,12 +7,6 @@ import (
 	"kvferry/internal/shared/argument"
 )
 
-// MaxBit is one more than the offset of the last bit of a string.
-const MaxBit = 512 << 20 * 8
-
-// ErrBitOffset is the reply to an offset outside of all strings.
-var ErrBitOffset = argument.Refuse("ERR bit offset is not an integer or out of range")
-
 // Bit returns a bit of a string, with zeros after its end.
 func Bit(b []byte, at int64) int64 {
 	if at>>3 >= int64(len(b)) {
@@ -131,43 +125,14 @@ func find(b []byte, first, last, want int64) int64 {
 	return -1
 }
 
-// BitField is a field of bits, as BITFIELD_RO reads it.
-type BitField struct {
-	signed bool
-	size   int64
-	at     int64
-}
-
-// ParseBitField parses the type and the offset of a field.
-func ParseBitField(typ, off []byte) (f BitField, err error) {
-	bad := argument.Refuse("ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.")
-	if len(typ) < 2 || typ[0] != 'i' && typ[0] != 'u' {
-		return f, bad
-	}
-	f.signed = typ[0] == 'i'
-	if f.size, err = argument.ParseInt(typ[1:]); err != nil || f.size < 1 || f.size > 64 || !f.signed && f.size > 63 {
-		return f, bad
-	}
-	scale := int64(1)
-	if len(off) > 0 && off[0] == '#' {
-		scale, off = f.size, off[1:]
-	}
-	n, err := argument.ParseInt(off)
-	if err != nil || n < 0 || n >= MaxBit || n*scale >= MaxBit {
-		return f, ErrBitOffset
-	}
-	f.at = n * scale
-	return f, nil
-}
-
-// Of returns the number that the field holds in a string.
-func (f *BitField) Of(b []byte) int64 {
+// Field returns the number that a field of bits holds in a string.
+func Field(b []byte, f *argument.BitOp) int64 {
 	v := uint64(0)
-	for i := range f.size {
-		v = v<<1 | uint64(Bit(b, f.at+i))
+	for i := range f.Width {
+		v = v<<1 | uint64(Bit(b, f.Off+i))
 	}
-	if f.signed && v>>(f.size-1) == 1 {
-		v |= ^uint64(0) << (f.size - 1)
+	if f.Signed && v>>(f.Width-1) == 1 {
+		v |= ^uint64(0) << (f.Width - 1)
 	}
 	return int64(v)
 }

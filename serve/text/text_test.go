@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+
+	"kvferry/internal/shared/argument"
 )
 
 func TestCommon(t *testing.T) {
@@ -40,19 +42,17 @@ func TestBitRanges(t *testing.T) {
 	}
 }
 
-func TestBitFields(t *testing.T) {
+func TestFields(t *testing.T) {
 	for _, tt := range []struct {
-		typ, off string
-		want     int64
-	}{{"u8", "0", 0xfe}, {"i8", "0", -2}, {"u4", "#1", 0xe}, {"i64", "1000", 0}, {"u63", "0", 0x7f00000000000000}} {
-		f, err := ParseBitField([]byte(tt.typ), []byte(tt.off))
-		if got := f.Of([]byte{0xfe}); got != tt.want || err != nil {
-			t.Errorf("%s %s: %x, %v", tt.typ, tt.off, got, err)
+		args string
+		want int64
+	}{{"GET u8 0", 0xfe}, {"get i8 0", -2}, {"GET u4 #1", 0xe}, {"GET i64 1000", 0}, {"GET u63 0", 0x7f00000000000000}} {
+		ops, err := argument.ParseBitOps(bytes.Fields([]byte(tt.args)))
+		if err != nil || len(ops) != 1 {
+			t.Fatal(tt.args, ops, err)
 		}
-	}
-	for _, tt := range [][2]string{{"u64", "0"}, {"x8", "0"}, {"i", "0"}, {"i65", "0"}, {"u8", "-1"}, {"u8", "x"}, {"u8", "#99999999999"}} {
-		if _, err := ParseBitField([]byte(tt[0]), []byte(tt[1])); err == nil {
-			t.Error(tt)
+		if got := Field([]byte{0xfe}, &ops[0]); got != tt.want {
+			t.Errorf("%s: %x", tt.args, got)
 		}
 	}
 	if Bit([]byte{1}, 7) != 1 || Bit([]byte{1}, 8) != 0 {

@@ -2,6 +2,7 @@ package bits
 
 import (
 	"math/bits"
+	"slices"
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
@@ -15,9 +16,6 @@ const maxString = 512 << 20
 // errTooLong is returned where a server makes a longer string while loading a log: no limit applies then.
 var errTooLong = server.Unsupported("SETBIT", "the string becomes longer than 512 MiB")
 
-// maxBit is one more than the offset of the last bit of a string.
-const maxBit = maxString * 8
-
 // bitopStep is the number of bytes of a result that BITOP makes at once.
 const bitopStep = 16 << 10
 
@@ -25,13 +23,13 @@ const bitopStep = 16 << 10
 func Set(s *server.Server, a [][]byte) error {
 	off, err := argument.ParseInt(a[2])
 	if err != nil || off < 0 {
-		return argument.Refuse("ERR bit offset is not an integer or out of range")
+		return argument.ErrBitOffset
 	}
 	on := string(a[3]) == "1"
 	if !on && string(a[3]) != "0" {
 		return argument.Refuse("ERR bit is not an integer or out of range")
 	}
-	if off >= maxBit {
+	if off >= argument.MaxBit {
 		return errTooLong
 	}
 	v, err := s.FindOrMake(a[1], record.String)
@@ -143,19 +141,9 @@ func bitop(op func(byte, []byte) byte, in []*state.Value, others []byte, off, n 
 	return out
 }
 
-// bitfield is one change of BITFIELD: an integer of a given width.
-type bitfield struct {
-	incr     bool
-	signed   bool
-	width    uint
-	off      int64
-	value    int64
-	overflow byte // 'W'rap, 'S'at or 'F'ail
-}
-
 // Fields is BITFIELD.
 func Fields(s *server.Server, a [][]byte) error {
-	ops, err := readBitfields(s, a[2:])
+	ops, err := changes(a[2:])
 	if err != nil {
 		return err
 	}
@@ -165,7 +153,7 @@ func Fields(s *server.Server, a [][]byte) error {
 	}
 	// The string grows to hold all fields, whether or not they overflow.
 	for _, op := range ops {
-		if last := (op.off + int64(op.width) - 1) / 8; last >= v.Len() {
+		if last := (op.Off + op.Width - 1) / 8; last >= v.Len() {
 			v.SetBytes(last, []byte{0})
 		}
 	}
@@ -176,85 +164,35 @@ func Fields(s *server.Server, a [][]byte) error {
 	return nil
 }
 
-// readBitfields parses the changes of BITFIELD.
-func readBitfields(s *server.Server, a [][]byte) ([]bitfield, error) {
-	var out []bitfield
-	overflow := byte('W')
-	for len(a) > 0 {
-		switch {
-		case argument.Is(a[0], "GET") && len(a) > 2:
-			var op bitfield
-			if err := op.place(a[1], a[2]); err != nil && err != errTooLong {
-				return nil, err
-			}
-			a = a[3:]
-		case argument.Is(a[0], "OVERFLOW") && len(a) > 1:
-			switch word := s.Upper(a[1]); string(word) {
-			case "WRAP", "SAT", "FAIL":
-				overflow = word[0]
-			default:
-				return nil, argument.Refuse("ERR Invalid OVERFLOW type specified")
-			}
-			a = a[2:]
-		case (argument.Is(a[0], "SET") || argument.Is(a[0], "INCRBY")) && len(a) > 3:
-			op := bitfield{incr: argument.Is(a[0], "INCRBY"), overflow: overflow}
-			err := op.place(a[1], a[2])
-			if err == nil {
-				op.value, err = argument.ParseInt(a[3])
-			}
-			if err != nil {
-				return nil, err
-			}
-			out, a = append(out, op), a[4:]
-		default:
-			return nil, argument.ErrSyntax
-		}
+// changes parses the operations of BITFIELD and returns those that change the string.
+func changes(a [][]byte) ([]argument.BitOp, error) {
+	ops, err := argument.ParseBitOps(a)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
-}
-
-// place parses a type such as u8 or i64, and an offset in bits or, after #, in units of the type.
-func (op *bitfield) place(typ, off []byte) error {
-	if len(typ) < 2 || typ[0] != 'u' && typ[0] != 'i' {
-		return argument.Refuse("ERR Invalid bitfield type")
+	ops = slices.DeleteFunc(ops, func(op argument.BitOp) bool { return op.Kind == 'G' })
+	if slices.ContainsFunc(ops, func(op argument.BitOp) bool { return op.Off+op.Width > argument.MaxBit }) {
+		return nil, errTooLong
 	}
-	op.signed = typ[0] == 'i'
-	n, err := argument.ParseInt(typ[1:])
-	if err != nil || n < 1 || n > 64 || n == 64 && !op.signed {
-		return argument.Refuse("ERR Invalid bitfield type")
-	}
-	op.width = uint(n)
-	scale := int64(1)
-	if len(off) > 0 && off[0] == '#' {
-		scale, off = n, off[1:]
-	}
-	bad := argument.Refuse("ERR bit offset is not an integer or out of range")
-	if op.off, err = argument.ParseInt(off); err != nil || op.off < 0 {
-		return bad
-	}
-	if op.off > maxBit || op.off*scale+n > maxBit {
-		return errTooLong
-	}
-	op.off *= scale
-	return nil
+	return ops, nil
 }
 
 // setField applies one change.
-func setField(v *state.Value, op *bitfield) {
-	first, last := op.off/8, (op.off+int64(op.width)-1)/8
+func setField(v *state.Value, op *argument.BitOp) {
+	first, last := op.Off/8, (op.Off+op.Width-1)/8
 	b := append([]byte(nil), v.Bytes(first, last-first+1)...)
-	shift := uint(op.off % 8)
+	shift := op.Off % 8
 	raw := uint64(0)
-	for i := range op.width {
+	for i := range op.Width {
 		raw = raw<<1 | uint64(b[(shift+i)/8]>>(7-(shift+i)%8)&1)
 	}
-	raw, ok := op.apply(raw)
+	raw, ok := apply(op, raw)
 	if !ok {
 		return
 	}
-	for i := range op.width {
+	for i := range op.Width {
 		mask := byte(0x80 >> ((shift + i) % 8))
-		if b[(shift+i)/8] &^= mask; raw>>(op.width-1-i)&1 != 0 {
+		if b[(shift+i)/8] &^= mask; raw>>(op.Width-1-i)&1 != 0 {
 			b[(shift+i)/8] |= mask
 		}
 	}
@@ -262,23 +200,23 @@ func setField(v *state.Value, op *bitfield) {
 }
 
 // apply returns the new value of a field with the bits raw; false if it overflows and must stay.
-func (op *bitfield) apply(raw uint64) (uint64, bool) {
-	if op.signed {
-		return op.applySigned(int64(raw<<(64-op.width)) >> (64 - op.width))
+func apply(op *argument.BitOp, raw uint64) (uint64, bool) {
+	if op.Signed {
+		return applySigned(op, int64(raw<<(64-op.Width))>>(64-op.Width))
 	}
-	limit := uint64(1)<<op.width - 1
-	base := uint64(op.value)
+	limit := uint64(1)<<op.Width - 1
+	base := uint64(op.Value)
 	over, under := base > limit, false // SET treats its value as unsigned
-	if op.incr {
-		sum, carry := bits.Add64(raw, uint64(op.value), 0)
-		over = op.value > 0 && (carry != 0 || sum > limit)
-		under = op.value < 0 && raw < uint64(-op.value)
+	if op.Kind == 'I' {
+		sum, carry := bits.Add64(raw, uint64(op.Value), 0)
+		over = op.Value > 0 && (carry != 0 || sum > limit)
+		under = op.Value < 0 && raw < uint64(-op.Value)
 		base = sum
 	}
 	switch {
-	case !over && !under || op.overflow == 'W':
+	case !over && !under || op.Overflow == 'W':
 		return base & limit, true
-	case op.overflow == 'F':
+	case op.Overflow == 'F':
 		return 0, false
 	case under:
 		return 0, true
@@ -286,21 +224,21 @@ func (op *bitfield) apply(raw uint64) (uint64, bool) {
 	return limit, true
 }
 
-func (op *bitfield) applySigned(old int64) (uint64, bool) {
-	most := int64(1)<<(op.width-1) - 1
+func applySigned(op *argument.BitOp, old int64) (uint64, bool) {
+	most := int64(1)<<(op.Width-1) - 1
 	least := -most - 1
-	value := op.value
+	value := op.Value
 	over, under := value > most, value < least
-	if op.incr {
-		sum := old + op.value
-		over = op.value > 0 && (sum < old || sum > most)
-		under = op.value < 0 && (sum > old || sum < least)
+	if op.Kind == 'I' {
+		sum := old + op.Value
+		over = op.Value > 0 && (sum < old || sum > most)
+		under = op.Value < 0 && (sum > old || sum < least)
 		value = sum
 	}
 	switch {
-	case !over && !under || op.overflow == 'W':
+	case !over && !under || op.Overflow == 'W':
 		return uint64(value), true
-	case op.overflow == 'F':
+	case op.Overflow == 'F':
 		return 0, false
 	case under:
 		return uint64(least), true
