@@ -23,6 +23,8 @@ type (
 	CountError = inventory.CountError
 	// UnfinishedError is the reason why a run ended without a target, and the state of its work.
 	UnfinishedError = work.UnfinishedError
+	// ResumeError means that the work of an unfinished run cannot be continued.
+	ResumeError = work.ResumeError
 	// PublishedError is an error after the target was published: target and report are complete.
 	PublishedError = work.PublishedError
 )

@@ -26,7 +26,7 @@ type PartReport struct {
 	Source  Dataset   `json:"source"`
 	Target  Dataset   `json:"target"`
 	Now     time.Time `json:"now"` // the time at which keys counted as expired
-	// Tasks of AllTasks and about Bytes of AllBytes of the source are those of the part.
+	// Tasks and Bytes measure the part, AllTasks and AllBytes the plan. Bytes are approximate sizes in the source.
 	Tasks       int                  `json:"tasks"`
 	AllTasks    int                  `json:"all_tasks"`
 	Bytes       int64                `json:"bytes"`
@@ -68,10 +68,10 @@ var partial = append([]phase{{undo: (*attempt).abandon}}, append(reading[:len(re
 	phase{name: "closed", step: "publish", weight: 0.01, run: (*attempt).leave},
 	phase{name: "published", run: (*attempt).publishPart})...)
 
-// finishes reports whether the run finishes a target of which all parts are there.
+// finishes reports whether the run builds the target from finished parts.
 func (r *run) finishes() bool { return r.shared != nil && r.part.N == 0 }
 
-// checkParts refuses what cannot be converted in parts.
+// checkParts returns an error for a conversion that must run as a whole.
 func (o *Options) checkParts() error {
 	switch {
 	case o.onServer():
@@ -143,8 +143,8 @@ func (r *run) attempts(ctx context.Context, state *work.State) error {
 	return nil
 }
 
-// finished returns the report of a target that was finished from parts of the same source with the same options; nil
-// if there is none. Schedulers run a part or the finish again if they lose its outcome.
+// finished returns the report of the target if earlier processes built it in parts from the same source with the same
+// options, else nil. Schedulers run a part or the finish again if they lose its outcome.
 func (o *Options) finished() *Report {
 	if _, err := disk.Lstat(o.Target.Path); err != nil || work.FindParts(o.Target.Path).Exist() {
 		return nil
@@ -182,7 +182,7 @@ func (a *attempt) share(context.Context) error {
 	return err
 }
 
-// note begins the journal of the part. Its identity is that of the plan, which is elsewhere.
+// note begins the journal of the part. It repeats the identity without the tasks.
 func (a *attempt) note(context.Context) error {
 	id := *a.id
 	id.Plan, id.Files = nil, nil
@@ -239,7 +239,7 @@ func (r *run) done(already bool) (*PartReport, error) {
 }
 
 // Finish makes the target of its parts, proves and publishes it, as Run does. If parts are missing, it returns a
-// *MissingError. It continues what an earlier process that died left.
+// *MissingError. It continues the work of an earlier process that died.
 func Finish(ctx context.Context, opts *Options) (*Report, error) {
 	o, err := opts.normalize()
 	if err == nil {
@@ -282,4 +282,3 @@ func Finish(ctx context.Context, opts *Options) (*Report, error) {
 	}
 	return r.toEnd(ctx, state)
 }
-

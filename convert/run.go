@@ -24,8 +24,7 @@ type run struct {
 	began time.Time
 	// resumed is true if an earlier process began the work.
 	resumed bool
-	// shared is the work directory of a run in parts, and part the one that this run does: the zero value finishes the
-	// target. nil: it is a run by itself.
+	// shared is the work directory of a run in parts, otherwise nil. A zero part stands for the finish.
 	shared *work.Parts
 	part   pass.Part
 }
@@ -171,7 +170,7 @@ func emptied(target string, entries []fs.DirEntry) *Report {
 // was lost; with Resume after any failure that another process can recover from.
 func (r *run) resumable(cause error) bool {
 	if r.shared != nil {
-		return r.finishes() // what the parts have done stays, and an attempt at a part is of no use to others
+		return r.finishes() // no other process continues an attempt at a part
 	}
 	var proof *ProofError
 	var count *CountError

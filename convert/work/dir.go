@@ -78,8 +78,8 @@ func Open(target, temp string, resume bool) (*Dir, *State, error) {
 	return w.begin(temp, fresh, resume, false)
 }
 
-// begin opens the journal of a work directory and makes the directory of the spools. fresh says that the directory
-// was made just now, lax that it may be used without a lock.
+// begin opens the journal of a work directory and makes the directory of the spools. A fresh
+// directory is removed after an error. lax permits a file system without locks.
 func (w *Dir) begin(temp string, fresh, resume, lax bool) (_ *Dir, state *State, err error) {
 	if w.journal, state, err = openJournal(w.Path, lax); err != nil {
 		if fresh {

@@ -58,7 +58,7 @@ type State struct {
 var errBusy = errors.New("another kvferry is using it")
 
 // openJournal locks a work directory, and opens or makes its journal and reads it. A truncated last line was never
-// synced and is dropped. lax goes on without a lock on a file system that has none.
+// synced and is dropped. lax permits a file system without locks.
 func openJournal(dir string, lax bool) (*journal, *State, error) {
 	lock, err := lockWork(dir, os.O_RDWR|os.O_CREATE)
 	if err != nil && !(lax && lockless(err)) {

@@ -99,7 +99,7 @@ func (p *Parts) Publish(id *Identity) (shared *Identity, own bool, err error) {
 	}
 	to := filepath.Join(p.Path, planFile)
 	if err := disk.Link(f.Name(), to); err != nil && !errors.Is(err, fs.ErrExist) { // not every file system has links
-		disk.RenameNew(f.Name(), to) // the plan is read below, whoever made it
+		disk.RenameNew(f.Name(), to) // the result is read below
 	}
 	if err := disk.RemoveAll(f.Name()); err != nil {
 		return nil, false, err
@@ -151,15 +151,15 @@ func (p *Parts) Attempt(part pass.Part, temp string) (*Dir, error) {
 	if err != nil {
 		return nil, errors.Join(err, disk.RemoveAll(dir))
 	}
-	w.journal = j // nobody else knows the directory: it needs no lock
+	w.journal = j // no other process uses the directory
 	if err := w.makeTemp(temp); err != nil {
 		return nil, errors.Join(err, w.Discard())
 	}
 	return w, nil
 }
 
-// Adopt makes a complete attempt the finished part, unless another process finished it first, and removes what is
-// left of other attempts at it: a process that is at one sees that the part is finished.
+// Adopt renames a complete attempt to the name of the part, unless another process was first. Then it removes other
+// attempts at the part; a process that works on one fails and finds the part finished.
 func (p *Parts) Adopt(w *Dir, part pass.Part) error {
 	err := errors.Join(w.removeTemp(), w.Close())
 	if err == nil {
@@ -178,7 +178,7 @@ func (p *Parts) Adopt(w *Dir, part pass.Part) error {
 	return nil
 }
 
-// sweep removes the attempts at a finished part as far as possible: whoever finishes the target removes the rest.
+// sweep removes the attempts at a finished part as far as possible. The finish removes the rest.
 func (p *Parts) sweep(part pass.Part) {
 	dir := filepath.Join(p.Path, partsDir)
 	entries, _ := disk.ReadDir(dir)
@@ -199,9 +199,8 @@ func (p *Parts) Open(temp string) (*Dir, *State, error) {
 	return (&Dir{Target: p.Target, Path: p.Path}).begin(temp, false, true, true)
 }
 
-// Gather adds the parts to the journal of the directory and links their tables to its data. What is there already
-// stays, so a process that dies meanwhile costs nothing. Once the target is being made of the tables, they have other
-// names and nothing is added.
+// Gather adds the parts to the journal of the directory and links their tables to its data. It skips those that
+// an earlier process has added. Once the target is under construction, its tables have new names, and Gather adds none.
 func (p *Parts) Gather(w *Dir, state *State) (*State, error) {
 	if state.Finishing || state.Made != nil {
 		return state, nil

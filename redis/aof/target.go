@@ -2,10 +2,12 @@ package aof
 
 import (
 	"context"
+	"path"
 	"path/filepath"
 
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
+	"kvferry/store"
 )
 
 // File names in a target, as servers name them.
@@ -42,6 +44,15 @@ func (f *Format) Create(ctx context.Context, location string, o *format.CreateOp
 		return nil, err
 	}
 	return &target{base, f, location, o.Reopen}, nil
+}
+
+// Tables returns the sections of the base, relative to the directory, in which another process may look for them.
+func (t *target) Tables(n int) ([]store.Table, error) {
+	tables, err := t.Target.Tables(n)
+	for i := range tables {
+		tables[i].File = path.Join(logDir, baseName, tables[i].File)
+	}
+	return tables, err
 }
 
 // Finish completes the base and writes the manifest.

@@ -54,6 +54,7 @@ func ExitCode(err error) int {
 	var exit *ExitError
 	var usage *format.UsageError
 	var missing *convert.MissingError
+	var other *convert.ResumeError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -63,6 +64,8 @@ func ExitCode(err error) int {
 		return exit.Code
 	case errors.As(err, &missing):
 		return ExitMissing
+	case errors.As(err, &other) && other.Parts:
+		return ExitUsage
 	case misnamed(err), errors.As(err, &usage):
 		return ExitUsage
 	}

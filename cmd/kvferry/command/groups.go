@@ -31,7 +31,7 @@ var flagGroups = []flagGroup{
 }
 
 // commonFlags are the flags that the short help of a command shows, the most used first.
-var commonFlags = []string{"dry-run", "estimate", "allow-loss", "on-conflict", "resume", "instances", "rdb-version",
+var commonFlags = []string{"dry-run", "estimate", "allow-loss", "on-conflict", "resume", "part", "finish", "instances", "rdb-version",
 	"listen", "port", "format", "output", "check", "against", "fail-on", "max-findings", "max", "html", "top", "keys-only", "dead", "raw", "limit",
 	"salvage", "type", "db", "match", "sample", "map-db", "expired", "progress", "memory", "workers", "quiet", "version"}
 

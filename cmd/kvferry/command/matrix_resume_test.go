@@ -3,12 +3,14 @@ package command
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/record"
 )
@@ -100,4 +102,37 @@ func smallestDB(t *testing.T, p place) string {
 		}
 	}
 	return least
+}
+
+// TestMatrixParts checks that parts make the target of one run, byte for byte, in every format that is written in parts.
+func TestMatrixParts(t *testing.T) {
+	t.Parallel()
+	src := matrixGoldens["ardb-leveldb-basic"]
+	src.path = golden(t, "ardb-leveldb-basic")
+	for _, dst := range append([]place{{format: "rdb"}, {format: "aof"}}, matrixTargets...) {
+		if dst.format == "ssdb" { // it has one database
+			continue
+		}
+		dst.path = filepath.Join(fastDir(t), "whole")
+		args := []string{src.String(), dst.String(), "--allow-loss", "expiry-ms,inner-nul,key-too-long,score-range,stream,stream-expiry"}
+		ok(t, append([]string{"convert"}, args...)...)
+		want := treeBytes(t, dst.path)
+		dst.path = filepath.Join(fastDir(t), "whole")
+		args[1] = dst.String()
+		tasks, most := 0, 0
+		for _, part := range []string{"3/3", "1/3", "2/3"} {
+			var rep convert.PartReport
+			if err := json.Unmarshal([]byte(ok(t, append([]string{"convert", "--format", "json", "--part", part}, args...)...)), &rep); err != nil {
+				t.Fatal(err)
+			}
+			tasks, most = tasks+rep.Tasks, max(most, rep.Tasks)
+		}
+		ok(t, append([]string{"convert", "--finish"}, args...)...)
+		if rep := report(t, dst.path); rep.InParts != 3 || !rep.Proof.Done || rep.Tasks != tasks || most == tasks {
+			t.Errorf("%s: %d parts with %d tasks of %d, proved %v", dst.format, rep.InParts, tasks, rep.Tasks, rep.Proof.Done)
+		}
+		if treeBytes(t, dst.path) != want {
+			t.Errorf("%s %s: the parts make something else", dst.format, dst.store)
+		}
+	}
 }
