@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -164,7 +165,7 @@ func say(t testing.TB, f format.Format, dir string, o store.Options) (lines stri
 		r.Close()
 	}
 	formattest.CheckLedger(t, &l)
-	for name := range l.Snapshot() {
+	for _, name := range slices.Sorted(maps.Keys(l.Snapshot())) {
 		lines += name + " " + formattest.Classes(&l, name) + "\n"
 	}
 	return lines, findings
