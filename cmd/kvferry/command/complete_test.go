@@ -81,7 +81,7 @@ func takes(t *testing.T, cmd *cobra.Command, f *pflag.Flag, values []string) {
 // TestFlagsWithFixedValues lists flags with known values, so that none silently escapes the test above.
 func TestFlagsWithFixedValues(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"dump --format ", "jsonl json csv sql resp hex parquet :36"},
+		{"dump --format ", "jsonl json csv sql resp hex parquet arrow :36"},
 		{"dump --format j", "jsonl json :36"},
 		{"dump --format=c", "csv :36"},
 		{"dump --encode ", "text base64 :36"},

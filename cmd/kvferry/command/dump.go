@@ -97,7 +97,7 @@ const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl
   kvferry dump --keys-only -o keys.jsonl.zst blackwidow:/data/new
   kvferry dump --format resp --type hash /data/pika/dump | redis-cli --pipe
   kvferry dump --format parquet -o /data/export /data/pika/dump
-  kvferry dump --format arrow /data/pika/dump | python3 -c 'import polars; print(polars.read_ipc_stream("/dev/stdin"))'
+  kvferry dump --format arrow -o pika.arrows /data/pika/dump
   kvferry dump --raw --keyspace zsets/score_cf --limit 10 blackwidow:/data/new`
 
 // dumpFlags are the flags of dump.

@@ -18,6 +18,7 @@ import (
 	"kvferry/keydbflash"
 	"kvferry/kvrocks"
 	"kvferry/parquet"
+	foreignparquet "kvferry/parquet/foreign"
 	"kvferry/record"
 	"kvferry/redis/aof"
 	"kvferry/redis/live"
@@ -184,27 +185,29 @@ func TestVerifyPlantedDatasets(t *testing.T) {
 
 // notPlanted lists the kinds that cannot be planted in files, with the reason.
 var notPlanted = map[string]string{
-	record.FindLedger:         "a fault of the program; inspect tests it with a source that miscounts",
-	record.FindUnreadRows:     "a fault of the machine; inspect tests it with a source that fails",
-	floyd.FindSlots:           "TestVerifyOtherSlots",
-	record.LossScorePrecision: "TestDamage of ssdb",
-	keydbflash.FindSwapped:    "TestDatabases of keydbflash",
-	keydbflash.FindUnclean:    "TestForged of keydbflash",
-	parquet.FindUnlisted:      "TestDirectory of parquet",
-	parquet.FindIncomplete:    "the same",
-	live.FindScanned:          "a server of other rights; TestSourceForbidden of redis/live",
-	live.FindFunctions:        "the same",
-	live.FindLibraryDiffers:   "a cluster; TestSourceCluster of redis/live",
-	live.FindOneNode:          "the same",
-	aof.FindModuleAux:         "what a server with modules writes; redis/rdb tests the item",
-	record.FindRefusedRead:    "a fault of the machine; TestRefusedRead of store/rocks/lsm makes the system refuse",
-	record.FindFileBounds:     "rows in the midst of a table, whose ends are right; inspect tests it",
-	record.FindUnorderedTable: "what other commands say where verify says key-order",
-	record.FindDamagedBlob:    "TestDamagedBlobs of store/rocks",
-	"unreferenced-blobs":      "TestMissingBlobs of store/rocks",
-	record.FindFileChecksum:   "TestFileChecksums of store/rocks: a MANIFEST as RocksDB writes it when told to",
-	record.FindReplaced:       "what a server does meanwhile; TestReplacedWhileRead",
-	record.FindKeyTwice:       "TestArdbRestarts: a database that the server wrote",
+	record.FindLedger:           "a fault of the program; inspect tests it with a source that miscounts",
+	record.FindUnreadRows:       "a fault of the machine; inspect tests it with a source that fails",
+	floyd.FindSlots:             "TestVerifyOtherSlots",
+	record.LossScorePrecision:   "TestDamage of ssdb",
+	keydbflash.FindSwapped:      "TestDatabases of keydbflash",
+	keydbflash.FindUnclean:      "TestForged of keydbflash",
+	parquet.FindUnlisted:        "TestDirectory of parquet",
+	parquet.FindIncomplete:      "the same",
+	foreignparquet.FindNull:     "TestRows of parquet/foreign",
+	foreignparquet.FindConflict: "the same",
+	live.FindScanned:            "a server of other rights; TestSourceForbidden of redis/live",
+	live.FindFunctions:          "the same",
+	live.FindLibraryDiffers:     "a cluster; TestSourceCluster of redis/live",
+	live.FindOneNode:            "the same",
+	aof.FindModuleAux:           "what a server with modules writes; redis/rdb tests the item",
+	record.FindRefusedRead:      "a fault of the machine; TestRefusedRead of store/rocks/lsm makes the system refuse",
+	record.FindFileBounds:       "rows in the midst of a table, whose ends are right; inspect tests it",
+	record.FindUnorderedTable:   "what other commands say where verify says key-order",
+	record.FindDamagedBlob:      "TestDamagedBlobs of store/rocks",
+	"unreferenced-blobs":        "TestMissingBlobs of store/rocks",
+	record.FindFileChecksum:     "TestFileChecksums of store/rocks: a MANIFEST as RocksDB writes it when told to",
+	record.FindReplaced:         "what a server does meanwhile; TestReplacedWhileRead",
+	record.FindKeyTwice:         "TestArdbRestarts: a database that the server wrote",
 }
 
 // kvrocksKinds are planted in memory by tests of the format (TestPlanted, TestSlots).

@@ -10,9 +10,6 @@ import (
 	"kvferry/redis/state/server"
 )
 
-// maxString is the longest string that a server builds from shorter ones.
-const maxString = 512 << 20
-
 // errTooLong is returned where a server makes a longer string while loading a log: no limit applies then.
 var errTooLong = server.Unsupported("SETBIT", "the string becomes longer than 512 MiB")
 
