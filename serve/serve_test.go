@@ -16,6 +16,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -322,6 +323,45 @@ func TestHostileClients(t *testing.T) {
 		want(t, c.do("GET a"), `$"1"`)
 	}
 	want(t, idle.do("PING"), `+"PONG"`)
+}
+
+// TestUnread: a client that asks for a large value and does not read it holds one pass, and no memory of elements; others
+// are answered meanwhile, and nothing is held after it.
+func TestUnread(t *testing.T) {
+	const n, size = 40, 512 << 10 // more than the buffers of a connection hold
+	big := hash("h", n, size)
+	list := value{key: "l", typ: record.List, elems: slices.Clone(big.elems)}
+	for i := range list.elems {
+		list.elems[i].Name = nil
+	}
+	r := start(t, dataset(t, text("a", "1"), big, list), nil, nil)
+	other := r.dial(t)
+	for _, line := range []string{"HGETALL h", "LRANGE l 0 -1"} {
+		c := r.dial(t)
+		if _, err := c.Write(redistest.Append(nil, strings.Fields(line)...)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c.Conn, make([]byte, 1)); err != nil { // its reply has begun, and cannot end
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		want(t, other.do("GET a"), `$"1"`)
+	}
+	if got := other.do("LINDEX l 3"); len(got) < size {
+		t.Errorf("%.100q", got)
+	}
+	for _, line := range []string{"kvferry_open_passes:2\r\n", "kvferry_large_elements_bytes:0\r\n"} {
+		if info := other.do("INFO stats"); !strings.Contains(info, strings.Trim(fmt.Sprintf("%q", line), `"`)) {
+			t.Errorf("%s, want %s", info, line)
+		}
+	}
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+	if passes, held := r.Held(); passes != 0 || held != 0 {
+		t.Errorf("%d passes and %d bytes are held", passes, held)
+	}
 }
 
 // TestPipelining: hundreds of thousands of commands, whose replies are read later.
