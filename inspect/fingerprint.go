@@ -100,8 +100,14 @@ func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 	for _, db := range s.Source.Databases() {
 		out.Databases = append(out.Databases, jsonl.Text(db))
 	}
-	order := make(map[string]int)
-	for i, db := range s.Source.Databases() {
+	out.put(f)
+	return out
+}
+
+// put adds digests to a file, in the order of its databases.
+func (out *FingerprintFile) put(f *record.Fingerprint) {
+	order := make(map[jsonl.Text]int)
+	for i, db := range out.Databases {
 		order[db] = i
 	}
 	parts := f.Parts()
@@ -110,7 +116,7 @@ func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 		keys = append(keys, p)
 	}
 	slices.SortFunc(keys, func(a, b record.Part) int {
-		return cmp.Or(cmp.Compare(order[a.DB], order[b.DB]), cmp.Compare(a.Type, b.Type))
+		return cmp.Or(cmp.Compare(order[jsonl.Text(a.DB)], order[jsonl.Text(b.DB)]), cmp.Compare(a.Type, b.Type))
 	})
 	for _, p := range keys {
 		d := parts[p]
@@ -119,7 +125,6 @@ func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 		}
 		out.Parts = append(out.Parts, FingerprintPart{jsonl.Text(p.DB), p.Type.String(), d})
 	}
-	return out
 }
 
 // ErrNotFingerprint reports a file that is not a fingerprint.

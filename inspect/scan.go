@@ -22,6 +22,8 @@ const (
 	// worker's share, so that all workers end at about the same time.
 	spanBytes = 16 << 20
 	maxSpans  = 64
+	// leastSpan is the approximate source size below which a group is not cut further for parts.
+	leastSpan = 64 << 10
 )
 
 const (
@@ -53,6 +55,8 @@ type Scan struct {
 	// Meter counts progress; it may be nil. Step is the name of this scan's step.
 	Meter *progress.Meter
 	Step  string
+	// Share limits Run to a part of the tasks, which then depend on the source and on the number of parts alone.
+	Share pass.Part
 
 	hashOnly bool // redundant rows may be skipped, and records may come in any order
 }
@@ -108,6 +112,9 @@ func (s *Scan) Types(db string) record.TypeSet {
 func (s *Scan) Parts() ([]Part, error) {
 	lookups := format.Lookups(s.spans())
 	return s.cut(true, func(size int64) int64 {
+		if s.Share.N > 0 && !lookups {
+			return max(size/spanBytes, min(int64(s.Share.N), size/leastSpan))
+		}
 		if s.workers() == 1 || lookups { // one worker gains nothing from spans, and finding their bounds costs reads
 			return 1
 		}
@@ -234,7 +241,7 @@ func (s *Scan) Run(ctx context.Context, visit func(Part) Visitor) error {
 	if err != nil {
 		return err
 	}
-	return s.RunParts(ctx, parts, func(ctx context.Context, p Part) (func(), error) {
+	return s.RunParts(ctx, s.Share.Of(parts), func(ctx context.Context, p Part) (func(), error) {
 		v := visit(p)
 		return v.Merge, s.Visit(ctx, p, v)
 	})

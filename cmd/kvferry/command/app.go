@@ -153,9 +153,10 @@ func goOn(args []string) string {
 	return "; continue with\n  " + commandLine(args)
 }
 
-// afterName inserts flags after the command name convert.
+// afterName inserts flags after the name of a command that has parts.
 func afterName(args []string, flags ...string) []string {
-	return slices.Insert(args, slices.Index(args, "convert")+1, flags...)
+	name := func(arg string) bool { return arg == "convert" || arg == "fingerprint" }
+	return slices.Insert(args, slices.IndexFunc(args, name)+1, flags...)
 }
 
 // replacing replaces a flag of a conversion.

@@ -27,6 +27,9 @@ filters, --expired and --now of the file, so that a key that has expired since c
 Give a --key-file again. Flags that contradict the file are wrong usage (64). --map-db bar=2 compares bar
 of the file with 2 of SRC; --db selects by the names in the file.
 
+--part K/N reads one of N parts of the source and prints a report; kvferry merge adds the reports of all
+parts up. All parts have the same --now.
+
 Exit codes: 0 done; 3 --check found differences; 1 failed.`
 
 const fingerprintExample = `  kvferry fingerprint /data/pika/dump > before.json
@@ -41,6 +44,7 @@ type fingerprintFlags struct {
 	check  string
 	format string
 	output string
+	part   partFlag
 }
 
 // fingerprint prints or checks the fingerprint of a dataset.
@@ -59,11 +63,15 @@ func (a *App) fingerprint() *cobra.Command {
 	choose(fs, &f.format, "format", plain("json", "text"), "output format; --check reads json")
 	fs.StringVar(&f.check, "check", "", "compare with a `file` written by this command, compressed or not; -: standard input")
 	f.dbs.Register(fs)
+	fs.Var(&f.part, "part", "read only part `K/N` of the source, such as 3/16, and print a report for kvferry merge")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
 
 func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) (err error) {
+	if err := f.checkPart(cmd.Flags(), location); err != nil {
+		return err
+	}
 	if f.check != "" {
 		return a.checkFingerprint(cmd, f, location)
 	}
@@ -78,29 +86,49 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 		return err
 	}
 	show.start(d.Scan, readSteps)
-	got, err := d.fingerprint(cmd.Context())
+	var rep *inspect.PartFile
+	if f.part.N > 0 {
+		if rep, err = a.newPart(cmd, f, d, location); err != nil {
+			return errors.Join(err, d.Opened.Source.Close())
+		}
+	}
+	got, err := d.fingerprint(cmd.Context(), rep)
 	show.end(err)
 	notes.sum()
 	if err != nil {
 		return err
 	}
-	print := render.Fingerprint
-	if f.format == "text" {
-		print = render.FingerprintText
+	if rep != nil {
+		rep.Errors = notes.errs > 0
+		err = toOutput(cmd, f.output, func(w io.Writer) error { return printJSON(w, rep) })
+	} else {
+		err = f.print(cmd, got)
 	}
-	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, got) }); err != nil {
+	if err != nil {
 		return err
 	}
 	d.tellNone(cmd.ErrOrStderr(), got.Records())
 	return notes.verdict()
 }
 
-// fingerprint takes the fingerprint of a dataset and closes it.
-func (d *Dataset) fingerprint(ctx context.Context) (out *inspect.FingerprintFile, err error) {
+// print prints a fingerprint.
+func (f *fingerprintFlags) print(cmd *cobra.Command, got *inspect.FingerprintFile) error {
+	print := render.Fingerprint
+	if f.format == "text" {
+		print = render.FingerprintText
+	}
+	return toOutput(cmd, f.output, func(w io.Writer) error { return print(w, got) })
+}
+
+// fingerprint takes the fingerprint of a dataset, or of a part into its report, and closes the dataset.
+func (d *Dataset) fingerprint(ctx context.Context, rep *inspect.PartFile) (out *inspect.FingerprintFile, err error) {
 	err = d.ordered(ctx, func() error {
 		sum, err := inspect.Fingerprint(ctx, d.Scan)
 		if err == nil {
 			out = d.Scan.File(sum)
+		}
+		if err == nil && rep != nil {
+			err = rep.Put(d.Scan, out)
 		}
 		return err
 	})
@@ -130,7 +158,7 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 		return errors.Join(mapUsage(err), d.Opened.Source.Close())
 	}
 	show.start(d.Scan, readSteps)
-	got, err := d.fingerprint(cmd.Context())
+	got, err := d.fingerprint(cmd.Context(), nil)
 	show.end(err)
 	notes.sum()
 	if err != nil {

@@ -113,6 +113,10 @@ func missingText(err error, args []string) string {
 		return ""
 	}
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--finish" })
+	var reports *missingReports
+	if errors.As(err, &reports) {
+		args = reports.words
+	}
 	if missing.Parts == 0 {
 		return "; run each part first, as with\n  " + commandLine(afterName(args, "--part", "1/8"))
 	}

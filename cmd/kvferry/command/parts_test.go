@@ -1,13 +1,18 @@
 package command
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"kvferry/inspect"
 )
 
 const examplesDir = "../../../examples"
@@ -99,5 +104,89 @@ func TestKubernetesExamples(t *testing.T) {
 			name == "finish" && s.Parallelism != 1 || name == "convert" && s.Completions != 16 {
 			t.Errorf("%s: %+v", name, job)
 		}
+	}
+}
+
+// TestFingerprintInParts checks that parts add up to the fingerprint of one run, with each record in one part.
+func TestFingerprintInParts(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"nemo-basic", "kvrocks-mixed", "rdb"} {
+		src, dir := packedRDB, t.TempDir()
+		if name != "rdb" {
+			src = golden(t, name)
+		}
+		now := []string{"--now", "2026-01-01T00:00:00Z", src}
+		var whole inspect.FingerprintFile
+		want := ok(t, append([]string{"fingerprint"}, now...)...)
+		mustJSON(t, []byte(want), &whole)
+		for _, n := range []int{1, 3, 8} {
+			merge, records, most := []string{"merge"}, int64(0), 0
+			for k := n; k >= 1; k-- {
+				file := filepath.Join(dir, fmt.Sprintf("%d-%d.json", k, n))
+				ok(t, append([]string{"fingerprint", "--workers", fmt.Sprint(1 + k%2), "-o", file, "--part", fmt.Sprintf("%d/%d", k, n)}, now...)...)
+				part, err := readPart(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				merge, records, most = append(merge, file), records+part.Fingerprint.Records(), max(most, part.Tasks)
+				if part.Tasks == part.AllTasks && n > 1 && part.AllTasks > 2 {
+					t.Errorf("%s: part %d/%d has all tasks", name, k, n)
+				}
+			}
+			if got := ok(t, append(merge, merge[1])...); got != want || records != whole.Records() || records == 0 || most == 0 {
+				t.Errorf("%s in %d parts: %d records\n%s\nwant %d\n%s", name, n, records, got, whole.Records(), want)
+			}
+		}
+	}
+}
+
+// TestOtherReports checks that reports that differ in what identifies a run are refused by name.
+func TestOtherReports(t *testing.T) {
+	t.Parallel()
+	src, dir := golden(t, "nemo-basic"), t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	ok(t, "fingerprint", "--now", "5", "--part", "1/2", "-o", a, src)
+	data, err := os.ReadFile(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*inspect.PartFile){
+		"another source":                func(f *inspect.PartFile) { f.Source = "/other" },
+		"another version of kvferry":    func(f *inspect.PartFile) { f.Tool = "other" },
+		"another number of parts":       func(f *inspect.PartFile) { f.Parts = 3 },
+		"another plan":                  func(f *inspect.PartFile) { f.Plan = "other" },
+		"another state of the source's": func(f *inspect.PartFile) { f.Files = "other" },
+		"another command line":          func(f *inspect.PartFile) { f.Command = []string{"other"} },
+		"another --now":                 func(f *inspect.PartFile) { f.Fingerprint.Now++ },
+		"another --expired":             func(f *inspect.PartFile) { f.Fingerprint.Expired = "keep" },
+		"both are part 1/2":             func(f *inspect.PartFile) { f.Fingerprint.Parts[0].Records++ },
+		"it has no kvferry_part":        func(f *inspect.PartFile) { f.Version = 0 },
+		"report of version 9":           func(f *inspect.PartFile) { f.Version = 9 },
+		`"3/2" is not a part`:           func(f *inspect.PartFile) { f.Part = 3 },
+		"it has no command":             func(f *inspect.PartFile) { f.Command = nil },
+	} {
+		var f inspect.PartFile
+		mustJSON(t, data, &f)
+		change(&f)
+		other, err := json.Marshal(&f)
+		if err == nil {
+			err = os.WriteFile(b, other, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := kvferry(t, "merge", a, b); r.code != ExitUsage || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, b) {
+			t.Errorf("%s: exit %d: %s", want, r.code, r.stderr)
+		}
+	}
+}
+
+// TestErrorsOfReports checks that errors that a part has met are not lost.
+func TestErrorsOfReports(t *testing.T) {
+	t.Parallel()
+	src, file := golden(t, "ssdb-odd"), filepath.Join(t.TempDir(), "1.json")
+	r := kvferry(t, "fingerprint", "--now", "5", "--part", "1/1", "-o", file, src)
+	if m := kvferry(t, "merge", file); r.code != ExitFindings || m.code != ExitFindings || !strings.Contains(m.stdout, "kvferry_fingerprint") {
+		t.Errorf("exit %d, and merge: exit %d\n%s%s", r.code, m.code, m.stdout, m.stderr)
 	}
 }

@@ -28,6 +28,7 @@ func (a *App) commands() []*cobra.Command {
 		a.diff(),
 		a.patch(),
 		a.fingerprint(),
+		a.merge(),
 		a.inspect(),
 		a.explain(),
 		a.formats(),
