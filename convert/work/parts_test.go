@@ -1,0 +1,252 @@
+package work
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"kvferry/convert/plan"
+	"kvferry/convert/result"
+	"kvferry/internal/pass"
+	"kvferry/internal/sys/disk"
+	"kvferry/store"
+)
+
+// twoParts publishes a plan of four tasks in two parts.
+func twoParts(t *testing.T) (*Parts, *Identity) {
+	t.Helper()
+	target := filepath.Join(t.TempDir(), "dst")
+	p, err := OpenParts(target)
+	must(t, err)
+	if id, err := p.Identity(); id != nil || err != nil || !p.Exist() {
+		t.Fatal("not new", id, err)
+	}
+	id := &Identity{Began: time.Unix(7, 0).UTC(), Parts: 2, Plan: &plan.Plan{}}
+	for n := range 4 {
+		id.Plan.Tasks = append(id.Plan.Tasks, pass.Task{N: n, Bytes: 10})
+	}
+	shared, own, err := p.Publish(id)
+	must(t, err)
+	if !own || len(shared.Plan.Tasks) != 4 {
+		t.Fatal("another plan", own, shared)
+	}
+	return p, shared
+}
+
+// attempt does the tasks of a part: each has one table.
+func attempt(t *testing.T, p *Parts, id *Identity, part pass.Part) *Dir {
+	t.Helper()
+	w, err := p.Attempt(part, "")
+	must(t, err, os.MkdirAll(filepath.Join(w.Data(), "db"), 0o755), w.Append(Entry{Plan: id}))
+	for _, task := range part.Of(id.Plan.Tasks) {
+		name := "db/" + string(rune('a'+task.N))
+		must(t, os.WriteFile(filepath.Join(w.Data(), name), []byte(name), 0o644),
+			w.Append(Entry{Task: &result.Result{N: task.N, Tables: []store.Table{{File: name}}}}))
+	}
+	return w
+}
+
+// gathered adds the parts to the journal of the target and returns the numbers of the tasks.
+func gathered(t *testing.T, p *Parts) (tasks []int, err error) {
+	t.Helper()
+	w, state, err := p.Open("")
+	must(t, err)
+	defer func() { must(t, w.Close()) }()
+	if state, err = p.Gather(w, state); err != nil {
+		return nil, err
+	}
+	for _, r := range state.Tasks {
+		tasks = append(tasks, r.N)
+		name := r.Tables[0].File
+		if data, err := os.ReadFile(filepath.Join(w.Data(), name)); err != nil || string(data) != name {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	return tasks, nil
+}
+
+// TestParts: two processes do each part, and the first to finish wins.
+func TestParts(t *testing.T) {
+	for _, links := range []bool{true, false} {
+		p, id := twoParts(t)
+		other := *id
+		other.Began = time.Unix(8, 0).UTC()
+		if shared, own, err := p.Publish(&other); err != nil || own || !shared.Began.Equal(id.Began) {
+			t.Error("the plan changed", own, err)
+		}
+		again, err := OpenParts(p.Target)
+		must(t, err)
+		for k := 2; k >= 1; k-- {
+			part := pass.Part{K: k, N: 2}
+			if missing := again.Missing(2); len(missing) != k || again.Done(part) {
+				t.Errorf("missing %v before part %s", missing, part)
+			}
+			first, second := attempt(t, p, id, part), attempt(t, again, id, part)
+			must(t, again.Adopt(second, part), p.Adopt(first, part))
+			if _, err := os.Stat(first.Path); !errors.Is(err, os.ErrNotExist) || !p.Done(part) {
+				t.Error("an attempt is left", err)
+			}
+		}
+		if p.Report(pass.Part{K: 2, N: 2}) != filepath.Join(p.Path, "parts", "2-of-2", "report.json") {
+			t.Error(p.Report(pass.Part{K: 2, N: 2}))
+		}
+		if !links {
+			defer disk.Inject(func(op, _ string) error {
+				if op == "link" {
+					return syscall.EPERM
+				}
+				return nil
+			})()
+		}
+		for range 2 { // the second time, all is there
+			if tasks, err := gathered(t, p); err != nil || !slices.Equal(tasks, []int{0, 1, 2, 3}) {
+				t.Errorf("links %v: %v, %v", links, tasks, err)
+			}
+		}
+	}
+}
+
+// TestPartsRefused: what is not of the plan is not gathered.
+func TestPartsRefused(t *testing.T) {
+	type change func(t *testing.T, p *Parts, id *Identity) error
+	finish := func(t *testing.T, p *Parts, id *Identity, parts ...int) {
+		for _, k := range parts {
+			part := pass.Part{K: k, N: 2}
+			must(t, p.Adopt(attempt(t, p, id, part), part))
+		}
+	}
+	late := func(id *Identity) *Identity {
+		out := *id
+		out.Began = time.Unix(9, 0).UTC()
+		return &out
+	}
+	for name, do := range map[string]change{
+		"a part is missing": func(t *testing.T, p *Parts, id *Identity) error {
+			finish(t, p, id, 1)
+			_, err := gathered(t, p)
+			return err
+		},
+		"a part of another plan": func(t *testing.T, p *Parts, id *Identity) error {
+			finish(t, p, id, 1)
+			finish(t, p, late(id), 2)
+			_, err := gathered(t, p)
+			return err
+		},
+		"a part without its tasks": func(t *testing.T, p *Parts, id *Identity) error {
+			finish(t, p, id, 1)
+			w, err := p.Attempt(pass.Part{K: 2, N: 2}, "")
+			must(t, err, w.Append(Entry{Plan: id}), p.Adopt(w, pass.Part{K: 2, N: 2}))
+			_, err = gathered(t, p)
+			return err
+		},
+		"a table outside": func(t *testing.T, p *Parts, id *Identity) error {
+			w, err := p.Attempt(pass.Part{K: 1, N: 2}, "")
+			must(t, err, w.Append(Entry{Plan: id}))
+			for n := range 2 {
+				must(t, w.Append(Entry{Task: &result.Result{N: n, Tables: []store.Table{{File: "../x"}}}}))
+			}
+			must(t, p.Adopt(w, pass.Part{K: 1, N: 2}))
+			finish(t, p, id, 2)
+			_, err = gathered(t, p)
+			return err
+		},
+		"a table is gone": func(t *testing.T, p *Parts, id *Identity) error {
+			finish(t, p, id, 1, 2)
+			must(t, os.Remove(filepath.Join(p.path(pass.Part{K: 1, N: 2}), "data", "db", "a")))
+			_, err := gathered(t, p)
+			return err
+		},
+		"no plan": func(t *testing.T, p *Parts, _ *Identity) error {
+			must(t, os.WriteFile(filepath.Join(p.Path, "plan"), []byte("{}"), 0o644))
+			_, err := p.Identity()
+			return err
+		},
+		"a run by itself": func(t *testing.T, p *Parts, _ *Identity) error {
+			target := filepath.Join(t.TempDir(), "own")
+			w, _, err := Open(target, "", false)
+			must(t, err)
+			defer w.Close()
+			_, err = OpenParts(target)
+			return err
+		},
+		"another's directory": func(t *testing.T, p *Parts, _ *Identity) error {
+			target := filepath.Join(t.TempDir(), "other")
+			must(t, os.MkdirAll(filepath.Join(Path(target), "photos"), 0o755))
+			_, err := OpenParts(target)
+			return err
+		},
+		"no place": func(t *testing.T, p *Parts, _ *Identity) error {
+			_, err := OpenParts(filepath.Join(t.TempDir(), "none", "dst"))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, id := twoParts(t)
+			if err := do(t, p, id); err == nil {
+				t.Error("accepted")
+			}
+		})
+	}
+}
+
+// TestPartsFinishing: a target under construction takes no tables, because those it has were renamed.
+func TestPartsFinishing(t *testing.T) {
+	p, _ := twoParts(t)
+	state := &State{Finishing: true}
+	if got, err := p.Gather(nil, state); got != state || err != nil {
+		t.Error(got, err)
+	}
+	if _, err := FindParts(filepath.Join(t.TempDir(), "dst")).Gather(nil, new(State)); err == nil {
+		t.Error("gathered without a plan")
+	}
+}
+
+// TestPartsFailing: a failing system call never makes half a part or half a plan appear.
+func TestPartsFailing(t *testing.T) {
+	var ops []string
+	for n := 0; ; n++ {
+		p, id := twoParts(t)
+		part := pass.Part{K: 1, N: 2}
+		w := attempt(t, p, id, part)
+		at := 0
+		mend := disk.Inject(func(op, _ string) error {
+			if at++; at == n+1 {
+				ops = append(ops, op)
+				return syscall.EIO
+			}
+			return nil
+		})
+		err := p.Adopt(w, part)
+		mend()
+		if at <= n {
+			break
+		}
+		if done := p.Done(part); !done && err == nil {
+			t.Errorf("%s failed: no part, and no error", ops[len(ops)-1])
+		} else if done {
+			if _, err := p.read(part, id); err != nil {
+				t.Errorf("%s failed: %v", ops[len(ops)-1], err)
+			}
+		}
+	}
+	if slices.Sort(ops); len(slices.Compact(ops)) < 3 {
+		t.Errorf("only %v", ops)
+	}
+	p, id := twoParts(t)
+	mend := disk.Inject(func(op, _ string) error {
+		if op == "write" {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	_, _, err := p.Publish(id)
+	mend()
+	if got, ierr := p.Identity(); !errors.Is(err, syscall.ENOSPC) || ierr != nil || !reflect.DeepEqual(got, id) {
+		t.Error(err, ierr, got)
+	}
+}
