@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -77,11 +78,11 @@ func (b *bench) crashable(step string) {
 			die()
 		}
 	}
-	records := 0
+	var records atomic.Int64 // some callers set more workers
 	b.from.Wrap = func(s *fake.Source) {
 		s.Weight = oneTask / 4
 		s.OnRecord = func(int) {
-			if records++; fmt.Sprint("record ", records) == step {
+			if fmt.Sprint("record ", records.Add(1)) == step {
 				die()
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kvferry/internal/pass"
@@ -41,9 +42,9 @@ func OpenParts(target string) (*Parts, error) {
 	if err := disk.Mkdir(p.Path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, cannotWork(p.Path, err)
 	}
-	_, own := disk.Lstat(filepath.Join(p.Path, partsDir))
 	entries, err := disk.ReadDir(p.Path)
-	if err == nil && own != nil && len(entries) > 0 {
+	shared := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == partsDir })
+	if err == nil && !shared && len(entries) > 0 {
 		err = checkWork(p.Path, false)
 	}
 	if err != nil {

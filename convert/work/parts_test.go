@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -213,9 +214,9 @@ func TestPartsFailing(t *testing.T) {
 		p, id := twoParts(t)
 		part := pass.Part{K: 1, N: 2}
 		w := attempt(t, p, id, part)
-		at := 0
+		var at atomic.Int64 // files are synced by several goroutines
 		mend := disk.Inject(func(op, _ string) error {
-			if at++; at == n+1 {
+			if at.Add(1) == int64(n+1) {
 				ops = append(ops, op)
 				return syscall.EIO
 			}
@@ -223,7 +224,7 @@ func TestPartsFailing(t *testing.T) {
 		})
 		err := p.Adopt(w, part)
 		mend()
-		if at <= n {
+		if at.Load() <= int64(n) {
 			break
 		}
 		if done := p.Done(part); !done && err == nil {
