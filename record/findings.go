@@ -2,7 +2,9 @@ package record
 
 import (
 	"cmp"
+	"path"
 	"slices"
+	"strings"
 )
 
 // Kinds of findings about files and rows that do not depend on a format. Formats define their own;
@@ -181,9 +183,15 @@ func FindingKinds() []FindingKind {
 func (f *Finding) Skipped() bool {
 	switch f.Kind {
 	case FindDamagedBlock, FindDamagedBlob, FindDamagedPage, FindMissingFile, FindFileSize, FindForeignTable:
-		return f.Severity == Error
+		return f.Severity == Error && !f.Listing()
 	}
 	return false
+}
+
+// Listing reports whether the file of the finding only lists the tables and logs of a database.
+func (f *Finding) Listing() bool {
+	name := path.Base(f.Place.File)
+	return name == "CURRENT" || strings.HasPrefix(name, "MANIFEST-")
 }
 
 // consequences are the kinds that appear where rows of a record, or the deletions of older ones, are missing.

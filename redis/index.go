@@ -176,7 +176,7 @@ func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) err
 			x.end = s.Offset()
 			sum, _, err := s.Checksum()
 			x.sum, x.rest = sum, s.Offset()
-			return err
+			return cutOff(err, nil)
 		case rdb.OpAux, rdb.OpOther:
 			x.header = s.Header
 		case rdb.OpOldFunction:

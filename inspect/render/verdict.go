@@ -251,6 +251,8 @@ func (t *findingsText) lost(partly bool) string {
 	switch errors := r.Total(record.Error); {
 	case len(parts) > 0:
 		return strings.Join(parts, "; ")
+	case partly && !slices.ContainsFunc(r.Findings, func(f record.Finding) bool { return f.Causes() && !f.Listing() }):
+		return "no rows of tables and logs; without the file that lists them, rows that were deleted may be back"
 	case partly:
 		return "parts of the files, which the errors name"
 	case errors > 0:
