@@ -32,7 +32,7 @@ func (a *App) merge() *cobra.Command {
 		Use:     "merge REPORT...",
 		Short:   "Add up the reports of parts",
 		Long:    mergeHelp,
-		Example: "  kvferry merge reports/*.json",
+		Example: mergeExample,
 		Args:    atLeast(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.merge(cmd, args) },
 	}
@@ -142,3 +142,7 @@ func (f *fingerprintFlags) words(fs *pflag.FlagSet, location string) []string {
 	})
 	return append(words, object.Shown(location))
 }
+
+const mergeExample = `  kvferry fingerprint --part 1/2 --now 2027-01-01 -o 1.json /data/old
+  kvferry fingerprint --part 2/2 --now 2027-01-01 -o 2.json /data/old
+  kvferry merge 1.json 2.json`
