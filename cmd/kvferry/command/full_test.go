@@ -30,8 +30,10 @@ func full(t *testing.T, args ...string) result {
 // wrote.
 func TestOutputFull(t *testing.T) {
 	src, other := golden(t, "bw-basic"), golden(t, "nemo-basic")
+	part := filepath.Join(t.TempDir(), "part.json")
+	ok(t, "fingerprint", "--part", "1/1", "--now", "2027-01-01", "-o", part, src)
 	lines := [][]string{
-		{"--help"}, {"--version"}, {}, {"help"}, {"help", "convert"}, {"version"}, {"formats"}, {"formats", "--format", "markdown"},
+		{"merge", part}, {"--help"}, {"--version"}, {}, {"help"}, {"help", "convert"}, {"version"}, {"formats"}, {"formats", "--format", "markdown"},
 		{"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"},
 		{"convert", "--dry-run", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
 		{"plan", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
