@@ -105,12 +105,12 @@ func (s *Scan) File(f *record.Fingerprint) *FingerprintFile {
 }
 
 // put adds digests to a file, in the order of its databases.
-func (out *FingerprintFile) put(f *record.Fingerprint) {
+func (f *FingerprintFile) put(sums *record.Fingerprint) {
 	order := make(map[jsonl.Text]int)
-	for i, db := range out.Databases {
+	for i, db := range f.Databases {
 		order[db] = i
 	}
-	parts := f.Parts()
+	parts := sums.Parts()
 	keys := make([]record.Part, 0, len(parts))
 	for p := range parts {
 		keys = append(keys, p)
@@ -121,9 +121,9 @@ func (out *FingerprintFile) put(f *record.Fingerprint) {
 	for _, p := range keys {
 		d := parts[p]
 		if d.New {
-			out.Version, d.New = fingerprintNew, false
+			f.Version, d.New = fingerprintNew, false
 		}
-		out.Parts = append(out.Parts, FingerprintPart{jsonl.Text(p.DB), p.Type.String(), d})
+		f.Parts = append(f.Parts, FingerprintPart{jsonl.Text(p.DB), p.Type.String(), d})
 	}
 }
 
