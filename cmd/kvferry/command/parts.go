@@ -90,8 +90,8 @@ func printPart(w io.Writer, r *convert.PartReport) {
 		for _, p := range r.Fingerprint {
 			records, elements = records+p.Records, elements+p.Elements
 		}
-		fmt.Fprintf(w, "part %s: %d of %s, %s, %s\n", part, r.Tasks, record.Plural(int64(r.AllTasks), "task"),
-			record.Plural(records, "record"), record.Plural(elements, "element"))
+		fmt.Fprintf(w, "part %s: %s of %s, %s, %s\n", part, record.Number(int64(r.Tasks)), record.Count(int64(r.AllTasks), "task"),
+			record.Count(records, "record"), record.Count(elements, "element"))
 	}
 	for i := range r.Losses {
 		printLossKind(w, &r.Losses[i])
