@@ -57,10 +57,10 @@ func newReader(s *source, t table, span format.Span, e *format.Env) (record.Read
 	base := t.append(nil)
 	lo, hi := base, append(bytes.Clone(base[:len(base)-1]), byte(t.typ)+1)
 	if span.Lo != nil {
-		lo = appendEnded(bytes.Clone(base), span.Lo)
+		lo = extsort.AppendEscaped(bytes.Clone(base), span.Lo)
 	}
 	if span.Hi != nil {
-		hi = appendEnded(bytes.Clone(base), span.Hi)
+		hi = extsort.AppendEscaped(bytes.Clone(base), span.Hi)
 	}
 	rows, err := s.sorter.Range(lo, hi)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *reader) next() error {
 		}
 		r.tally.Rows[record.Malformed]++
 		r.count(1)
-		name, _ := cutEnded(nil, key[len(r.t.append(nil)):])
+		name, _ := extsort.CutEscaped(nil, key[len(r.t.append(nil)):])
 		r.report(FindNull, name, string(value[1:])+"; kvferry does not read the row")
 	}
 	return nil
@@ -137,7 +137,7 @@ func (r *reader) Next() (*record.Header, error) {
 	}
 	base := len(r.t.append(nil))
 	var rest []byte
-	r.key, rest = cutEnded(r.key[:0], r.row.key[base:])
+	r.key, rest = extsort.CutEscaped(r.key[:0], r.row.key[base:])
 	r.head = append(r.head[:0], r.row.key[:len(r.row.key)-len(rest)]...)
 	r.used, r.odd, r.what = 0, 0, ""
 	r.h = record.Header{DB: r.t.db, Type: r.t.typ, Key: r.key, Len: -1, ExpireMS: r.row.expire,

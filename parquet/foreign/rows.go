@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -16,10 +15,10 @@ import (
 // Rows are sorted by
 //
 //	+------------+-----------+-------------+---------------------------------------+
-//	| db, ended  | type (1B) | key, ended  | field, member or index; "" if without |
+//	| s(db)      | type (1B) | s(key)      | field, member or index; "" if without |
 //	+------------+-----------+-------------+---------------------------------------+
 //
-// where a 00 within a database or key is 00 FF, and 00 01 ends it. Equal rows keep the order of the files. The value is
+// where s is extsort.AppendEscaped. Equal rows keep the order of the files. The value is
 //
 //	+------------+-----------------+-------------------------------------------+-------+
 //	| flags (1B) | expiry (varint) | expiry of the field (varint) or score (8B) | value |
@@ -31,33 +30,6 @@ const (
 	flagOdd   = 1
 )
 
-// appendEnded appends b with an end, in an encoding that preserves order.
-func appendEnded(dst, b []byte) []byte {
-	for {
-		i := bytes.IndexByte(b, 0)
-		if i < 0 {
-			return append(append(dst, b...), 0, 1)
-		}
-		dst = append(append(dst, b[:i]...), 0, 0xFF)
-		b = b[i+1:]
-	}
-}
-
-// cutEnded is the inverse of appendEnded. It returns the rest of b, too.
-func cutEnded(dst, b []byte) (out, rest []byte) {
-	for {
-		i := bytes.IndexByte(b, 0)
-		if i < 0 || i+1 >= len(b) {
-			return append(dst, b...), nil // a row that appendEnded did not write
-		}
-		dst = append(dst, b[:i]...)
-		if b[i+1] == 1 {
-			return dst, b[i+2:]
-		}
-		dst, b = append(dst, 0), b[i+2:]
-	}
-}
-
 // table is all rows of a type in a database.
 type table struct {
 	db  string
@@ -66,7 +38,7 @@ type table struct {
 
 // append appends the beginning of the table's rows.
 func (t table) append(dst []byte) []byte {
-	return append(appendEnded(dst, []byte(t.db)), byte(t.typ))
+	return append(extsort.AppendEscaped(dst, []byte(t.db)), byte(t.typ))
 }
 
 // adder adds rows to a sorter.
@@ -91,7 +63,7 @@ func (a *adder) add(c *cells) error {
 		}
 	}
 	a.part = c.append(a.part[:0], roleKey)
-	a.key = appendEnded(a.key, a.part)
+	a.key = extsort.AppendEscaped(a.key, a.part)
 	a.value = binary.AppendVarint(append(a.value[:0], flagSound), c.millis(roleExpire))
 	switch t.typ {
 	case record.Hash:
@@ -123,7 +95,7 @@ func (a *adder) odd(c *cells, r role) error {
 	if !c.null(roleKey) {
 		a.part = c.append(a.part, roleKey)
 	}
-	a.key = appendEnded(a.key, a.part)
+	a.key = extsort.AppendEscaped(a.key, a.part)
 	a.value = fmt.Appendf(append(a.value[:0], flagOdd), "row %d of %s: column %q is null", c.row, c.name, a.s.m.columns[r])
 	return a.to.Add(0, a.key, a.value)
 }

@@ -25,18 +25,6 @@ const (
 	flagKeyless
 )
 
-// appendEscaped appends a key in an encoding that preserves order and is prefix-free: 00 becomes 00 FF, and 00 01
-// ends the key.
-func appendEscaped(dst, key []byte) []byte {
-	for _, c := range key {
-		dst = append(dst, c)
-		if c == 0 {
-			dst = append(dst, 0xFF)
-		}
-	}
-	return append(dst, 0, 1)
-}
-
 // appendHeader appends a header:
 //
 //	+-----------+------------+-----------------+--------------+-------+--------+---------+-----------------+----------------+-----------+--------------+

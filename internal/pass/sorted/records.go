@@ -190,7 +190,7 @@ func (s *records) add(b *record.Batch, i int) error {
 
 // begin starts a record.
 func (s *records) begin(r *record.Record) {
-	s.key = append(appendEscaped(s.key[:0], r.Key), byte(r.Type))
+	s.key = append(extsort.AppendEscaped(s.key[:0], r.Key), byte(r.Type))
 	if r.Keyless != record.Keyed {
 		s.key = append(s.key, byte(r.Keyless))
 	}
