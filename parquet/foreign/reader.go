@@ -30,6 +30,7 @@ type reader struct {
 	env    *format.Env
 	rows   *extsort.Iterator
 	h      record.Header
+	base   int    // length of the table's prefix of sort keys
 	key    []byte // of the record
 	head   []byte // of its rows: all before the field, member or index
 	arena  []byte
@@ -67,7 +68,7 @@ func newReader(s *source, t table, span format.Span, e *format.Env) (record.Read
 		return nil, err
 	}
 	name := t.db + "/" + t.typ.String()
-	return record.Gather(&reader{t: t, env: e, rows: rows, places: &record.Places{Meta: name, Elems: name}}, nil), nil
+	return record.Gather(&reader{t: t, env: e, base: len(base), rows: rows, places: &record.Places{Meta: name, Elems: name}}, nil), nil
 }
 
 var errRow = errors.New("a sorted row cannot be read back")
@@ -88,7 +89,7 @@ func (r *reader) next() error {
 		}
 		r.tally.Rows[record.Malformed]++
 		r.count(1)
-		name, _ := extsort.CutEscaped(nil, key[len(r.t.append(nil)):])
+		name, _ := extsort.CutEscaped(nil, key[r.base:])
 		r.report(FindNull, name, string(value[1:])+"; kvferry does not read the row")
 	}
 	return nil
@@ -135,9 +136,8 @@ func (r *reader) Next() (*record.Header, error) {
 	if err := r.next(); err != nil {
 		return nil, err
 	}
-	base := len(r.t.append(nil))
 	var rest []byte
-	r.key, rest = extsort.CutEscaped(r.key[:0], r.row.key[base:])
+	r.key, rest = extsort.CutEscaped(r.key[:0], r.row.key[r.base:])
 	r.head = append(r.head[:0], r.row.key[:len(r.row.key)-len(rest)]...)
 	r.used, r.odd, r.what = 0, 0, ""
 	r.h = record.Header{DB: r.t.db, Type: r.t.typ, Key: r.key, Len: -1, ExpireMS: r.row.expire,

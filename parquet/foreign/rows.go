@@ -113,13 +113,13 @@ func (s *source) tableOf(c *cells) (t table, err error) {
 		s.text[r] = c.append(s.text[r][:0], r)
 	}
 	if s.m.has(roleDB) {
-		if t.db = string(s.text[roleDB]); t.db != s.last.db {
-			s.last.db = t.db
+		if string(s.text[roleDB]) != s.last.db {
+			s.last.db = string(s.text[roleDB])
 		}
 		t.db = s.last.db
 	}
-	if !s.m.has(roleType) || err != nil {
-		return t, err
+	if !s.m.has(roleType) {
+		return t, nil
 	}
 	if t.typ, err = record.ParseType(string(s.text[roleType])); err == nil && t.typ != s.last.typ {
 		err = s.m.check(t.typ)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -17,14 +18,15 @@ import (
 
 // source is an open directory of files, or a file.
 type source struct {
-	f     format.Format
-	dir   string
-	m     *Mapping
-	o     store.Options
-	files []string // below dir; "." for dir itself
-	bytes int64
-	rows  int64
-	types map[table]bool
+	f      format.Format
+	dir    string
+	m      *Mapping
+	o      store.Options
+	files  []string // below dir; "." for dir itself
+	bytes  int64
+	types  map[string]record.TypeSet // with rows, by database
+	dbs    []string                  // sorted
+	tables int64                     // types of all databases
 
 	mu     sync.Mutex
 	sorter *extsort.Sorter // of all rows; nil before the first reader
@@ -37,7 +39,7 @@ const maxDatabases = 1 << 16
 
 // Open opens a file, or the files of a directory.
 func Open(ctx context.Context, f format.Format, dir string, m *Mapping, o *format.OpenOptions) (format.Source, error) {
-	s := &source{f: f, dir: dir, m: m, o: o.Options, types: map[table]bool{}}
+	s := &source{f: f, dir: dir, m: m, o: o.Options, types: map[string]record.TypeSet{}}
 	var err error
 	if s.files, err = list(dir); err != nil {
 		return nil, err
@@ -55,20 +57,24 @@ func Open(ctx context.Context, f format.Format, dir string, m *Mapping, o *forma
 			return nil, err
 		}
 		s.bytes += st.Size()
-		for _, g := range f.cols.Groups() {
-			s.rows += g.Rows
-		}
 	}
-	if err := s.tables(ctx); err != nil {
+	if err := s.findTables(ctx); err != nil {
 		return nil, err
+	}
+	if s.dbs = slices.SortedFunc(maps.Keys(s.types), record.CompareNames); len(s.dbs) == 0 {
+		s.dbs = []string{"0"}
 	}
 	return s, nil
 }
 
-// tables finds which databases and types there are.
-func (s *source) tables(ctx context.Context) error {
+// findTables finds the databases and types with rows.
+func (s *source) findTables(ctx context.Context) error {
+	add := func(t table) {
+		s.types[t.db] |= record.Of(t.typ)
+		s.tables++
+	}
 	if !s.m.has(roleDB) && !s.m.has(roleType) {
-		s.types[table{"0", s.m.typ}] = true
+		add(table{"0", s.m.typ})
 		return nil
 	}
 	skip := func(_ *file, _ int, err error) error {
@@ -77,16 +83,15 @@ func (s *source) tables(ctx context.Context) error {
 		}
 		return err
 	}
-	last := table{}
 	return s.each(ctx, []role{roleDB, roleType}, skip, func(c *cells) error {
 		t, err := s.tableOf(c)
-		if err != nil || t == last {
+		if err != nil || s.types[t.db].Has(t.typ) {
 			return err
 		}
-		if last = t; len(s.types) >= maxDatabases && !s.types[t] {
+		if s.tables >= maxDatabases {
 			return fmt.Errorf("%s: more than %d databases in column %q: keys belong into column key", s.dir, maxDatabases, s.m.columns[roleDB])
 		}
-		s.types[t] = true
+		add(t)
 		return nil
 	})
 }
@@ -106,46 +111,24 @@ func (s *source) Format() format.Format { return s.f }
 
 // Layout returns LayoutFlat if the only database is 0.
 func (s *source) Layout() format.Layout {
-	if dbs := s.Databases(); len(dbs) == 1 && dbs[0] == "0" {
+	if len(s.dbs) == 1 && s.dbs[0] == "0" {
 		return format.LayoutFlat
 	}
 	return format.LayoutDB
 }
 
-// Databases returns the names of the databases with rows.
-func (s *source) Databases() (out []string) {
-	for t := range s.types {
-		if !slices.Contains(out, t.db) {
-			out = append(out, t.db)
-		}
-	}
-	if slices.SortFunc(out, record.CompareNames); len(out) == 0 {
-		return []string{"0"}
-	}
-	return out
-}
+// Databases returns the names of the databases with rows; 0 if there are none.
+func (s *source) Databases() []string { return slices.Clone(s.dbs) }
 
 // Sorted returns true.
 func (s *source) Sorted() bool { return true }
 
 // Types returns the types with rows.
-func (s *source) Types(db string) (out record.TypeSet) {
-	for t := range s.types {
-		if t.db == db {
-			out |= record.Of(t.typ)
-		}
-	}
-	return cmp.Or(out, record.RedisTypes)
-}
+func (s *source) Types(db string) record.TypeSet { return cmp.Or(s.types[db], record.RedisTypes) }
 
 // Size returns an equal part of the bytes of the files for each type in each database.
-func (s *source) Size(db string, types record.TypeSet) (n int64) {
-	for t := range s.types {
-		if t.db == db && types.Has(t.typ) {
-			n += s.bytes / int64(len(s.types))
-		}
-	}
-	return n
+func (s *source) Size(db string, types record.TypeSet) int64 {
+	return int64(len((s.types[db] & types).Types())) * (s.bytes / max(1, s.tables))
 }
 
 // Split cuts the keys at keys of some rows.
@@ -212,21 +195,19 @@ func (f *file) sample(n int) (keys [][]byte, err error) {
 
 // Records yields the records of a span. The first call sorts all rows.
 func (s *source) Records(ctx context.Context, db string, types record.TypeSet, span format.Span, e *format.Env) (record.Reader, error) {
-	if !slices.Contains(s.Databases(), db) {
-		return nil, fmt.Errorf("%s: no database %q: have %q", s.dir, db, s.Databases())
+	if _, ok := slices.BinarySearchFunc(s.dbs, db, record.CompareNames); !ok {
+		return nil, fmt.Errorf("%s: no database %q: have %q", s.dir, db, s.dbs)
 	}
 	if err := s.sort(ctx, e); err != nil {
 		return nil, err
 	}
 	var readers []record.Reader
-	for _, typ := range types.Types() {
-		if t := (table{db, typ}); s.types[t] {
-			r, err := newReader(s, t, span, e)
-			if err != nil {
-				return nil, err
-			}
-			readers = append(readers, r)
+	for _, typ := range (s.types[db] & types).Types() {
+		r, err := newReader(s, table{db, typ}, span, e)
+		if err != nil {
+			return nil, err
 		}
+		readers = append(readers, r)
 	}
 	return record.Merge(readers...), nil
 }
