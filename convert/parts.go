@@ -55,19 +55,6 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s: %d of %d parts are missing", e.Target, len(e.Missing), e.Parts)
 }
 
-// partial is the work on one part of a plan: its tasks end in a directory of their own.
-var partial = append([]phase{{undo: (*attempt).abandon}}, append(reading[:len(reading):len(reading)],
-	phase{name: "planned", done: (*attempt).isPlanned, run: (*attempt).planNew},
-	phase{name: "shared", done: (*attempt).isPlanned, run: (*attempt).share},
-	phase{name: "noted", run: (*attempt).note},
-	phase{name: "created", done: (*attempt).isNew, run: (*attempt).begin},
-	phase{name: "roomy", run: (*attempt).checkSpace},
-	phase{name: "looked", step: "look", weight: 0.5, sized: true, when: (*Options).renames, run: (*attempt).findRenames},
-	phase{name: "converted", step: "convert", weight: 1, sized: true, run: (*attempt).transfer,
-		took: func(t *Timings) *float64 { return &t.Run }},
-	phase{name: "closed", step: "publish", weight: 0.01, run: (*attempt).leave},
-	phase{name: "published", run: (*attempt).publishPart})...)
-
 // finishes reports whether the run builds the target from finished parts.
 func (r *run) finishes() bool { return r.shared != nil && r.part.N == 0 }
 

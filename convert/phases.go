@@ -77,6 +77,20 @@ var conversion = slices.Concat([]phase{{undo: (*attempt).abandon}}, reading, []p
 	{name: "concluded", final: true, run: func(a *attempt, _ context.Context) error { return a.work.Conclude() }},
 })
 
+// partial is the work on one part of a plan: its tasks end in a directory of their own.
+var partial = slices.Concat([]phase{{undo: (*attempt).abandon}}, reading, []phase{
+	{name: "planned", done: (*attempt).isPlanned, run: (*attempt).planNew},
+	{name: "shared", done: (*attempt).isPlanned, run: (*attempt).share},
+	{name: "noted", run: (*attempt).note},
+	{name: "created", done: (*attempt).isNew, run: (*attempt).begin},
+	{name: "roomy", run: (*attempt).checkSpace},
+	{name: "looked", step: "look", weight: 0.5, sized: true, when: (*Options).renames, run: (*attempt).findRenames},
+	{name: "converted", step: "convert", weight: 1, sized: true, run: (*attempt).transfer,
+		took: func(t *Timings) *float64 { return &t.Run }},
+	{name: "closed", step: "publish", weight: 0.01, run: (*attempt).leave},
+	{name: "published", run: (*attempt).publishPart},
+})
+
 func finishing(t *Timings) *float64 { return &t.Finish }
 
 // planning are the phases of a conversion that writes nothing, before it reads records; counting are those that

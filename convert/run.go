@@ -205,8 +205,8 @@ func (r *run) giveUp(cause error) *UnfinishedError {
 	return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Err: cause, Stuck: r.work.Discard()}
 }
 
-// all makes an attempt, which runs phases. If it finds tables out of order, all starts over with sorted ones. state is the state left by
-// an earlier process. Only a published target has a report: another would claim a proof that failed.
+// all makes an attempt, which runs phases. If it finds tables out of order, all starts over with sorted ones. state is
+// the state left by an earlier process. Only a published target has a report: another would claim a proof that failed.
 func (r *run) all(ctx context.Context, state *work.State, phases []phase) (*Report, error) {
 	a := r.attempt(state, "")
 	if state.ID != nil {
