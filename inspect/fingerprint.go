@@ -56,16 +56,26 @@ type FingerprintPart struct {
 // Fingerprint computes the fingerprint of the records of a scan. It does not check the indexes of
 // zsets.
 func Fingerprint(ctx context.Context, s *Scan) (*record.Fingerprint, error) {
-	var f record.Fingerprint
+	f, _, err := s.fingerprint(ctx)
+	return f, err
+}
+
+// fingerprint also returns all tasks, of which the scan's share was read.
+func (s *Scan) fingerprint(ctx context.Context) (*record.Fingerprint, []Part, error) {
 	bare := *s
 	bare.hashOnly, bare.RedisStrings = true, true
-	err := bare.Run(ctx, func(p Part) Visitor {
-		return &hashVisitor{db: p.DB, sum: &f, hasher: record.Hasher{PlainZero: s.PlainZero}}
+	tasks, err := bare.Parts()
+	if err != nil {
+		return nil, nil, err
+	}
+	f := new(record.Fingerprint)
+	err = bare.visitAll(ctx, tasks, func(p Part) Visitor {
+		return &hashVisitor{db: p.DB, sum: f, hasher: record.Hasher{PlainZero: s.PlainZero}}
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &f, nil
+	return f, tasks, nil
 }
 
 // hashVisitor hashes records.

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -39,17 +40,18 @@ type PartFile struct {
 	Path string `json:"-"` // of the report
 }
 
-// Put adds the sums of the scan's part, and the plan.
-func (f *PartFile) Put(s *Scan, sums *FingerprintFile) error {
-	bare := *s
-	bare.hashOnly, bare.RedisStrings = true, true // as Fingerprint cuts
-	tasks, err := bare.Parts()
+// Read computes the sums of the scan's part.
+func (f *PartFile) Read(ctx context.Context, s *Scan) error {
+	sum, tasks, err := s.fingerprint(ctx)
 	if err == nil {
 		f.Plan, err = HashJSON(tasks)
 	}
-	f.Version, f.Part, f.Parts, f.Fingerprint = partVersion, s.Share.K, s.Share.N, sums
+	if err != nil {
+		return err
+	}
+	f.Version, f.Part, f.Parts, f.Fingerprint = partVersion, s.Share.K, s.Share.N, s.File(sum)
 	f.Tasks, f.AllTasks = len(s.Share.Of(tasks)), len(tasks)
-	return err
+	return nil
 }
 
 // HashJSON returns the hash of a value's JSON.
@@ -114,11 +116,7 @@ func MergeParts(files []*PartFile) (sum *FingerprintFile, missing []int, err err
 			all.Add(p, d)
 		}
 	}
-	for k := 1; k <= first.Parts; k++ {
-		if seen[k] == nil {
-			missing = append(missing, k)
-		}
-	}
+	missing = pass.Missing(first.Parts, func(p pass.Part) bool { return seen[p.K] != nil })
 	out.put(&all)
 	return &out, missing, nil
 }

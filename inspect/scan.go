@@ -241,6 +241,11 @@ func (s *Scan) Run(ctx context.Context, visit func(Part) Visitor) error {
 	if err != nil {
 		return err
 	}
+	return s.visitAll(ctx, parts, visit)
+}
+
+// visitAll reads the share of all parts that the scan has.
+func (s *Scan) visitAll(ctx context.Context, parts []Part, visit func(Part) Visitor) error {
 	return s.RunParts(ctx, s.Share.Of(parts), func(ctx context.Context, p Part) (func(), error) {
 		v := visit(p)
 		return v.Merge, s.Visit(ctx, p, v)

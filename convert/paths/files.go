@@ -97,13 +97,21 @@ func (f *File) name() string {
 	return f.Path
 }
 
-// Source returns the real path of a source and its files.
-func Source(location string) (path string, files []File, err error) {
-	if !isPath(location) {
-		return location, nil, nil
+// Source returns the real path of a source and its files. walDir is the directory of its logs, "" if they are in the
+// source.
+func Source(location, walDir string) (path string, files []File, err error) {
+	if path = location; isPath(location) {
+		if path, err = Real(location); err == nil {
+			files, err = List(path)
+		}
 	}
-	if path, err = Real(location); err == nil {
-		files, err = List(path)
+	if err != nil || walDir == "" {
+		return path, files, err
+	}
+	logs, err := List(walDir)
+	for _, f := range logs {
+		f.Path = "wal-dir:" + f.Path
+		files = append(files, f)
 	}
 	return path, files, err
 }

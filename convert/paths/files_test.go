@@ -89,14 +89,20 @@ func TestSource(t *testing.T) {
 	if err := errors.Join(os.Mkdir(src, 0o755), os.WriteFile(far, []byte("12"), 0o644), os.Symlink(src, link), os.Symlink(far, filepath.Join(src, "row"))); err != nil {
 		t.Fatal(err)
 	}
-	path, files, err := Source(link)
+	path, files, err := Source(link, "")
 	if err != nil || path != src || len(files) != 1 || files[0].Path != "row" || files[0].Size != 2 || files[0].Real != far {
 		t.Errorf("%s, %+v, %v", path, files, err)
 	}
-	if path, files, err := Source("redis://host"); err != nil || path != "redis://host" || files != nil {
+	if path, files, err := Source("redis://host", ""); err != nil || path != "redis://host" || files != nil {
 		t.Errorf("%s, %+v, %v", path, files, err)
 	}
-	if _, _, err := Source(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+	if path, files, err := Source(link, src); err != nil || path != src || len(files) != 2 || files[1].Path != "wal-dir:row" || files[1].Size != 2 {
+		t.Errorf("with logs elsewhere: %s, %+v, %v", path, files, err)
+	}
+	if _, _, err := Source(link, filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, _, err := Source(filepath.Join(dir, "none"), ""); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }

@@ -44,19 +44,9 @@ type Identity struct {
 // source. options are the options that affect the result, by their names on the command line; the number of workers
 // and the memory do not. Keys expire as of clock.
 func NewIdentity(location, walDir string, options map[string]string, clock time.Time) (*Identity, error) {
-	path, files, err := paths.Source(location)
+	path, files, err := paths.Source(location, walDir)
 	if err != nil {
 		return nil, err
-	}
-	if walDir != "" {
-		logs, err := paths.List(walDir)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range logs {
-			f.Path = "wal-dir:" + f.Path
-			files = append(files, f)
-		}
 	}
 	return &Identity{Version: journalVersion, Source: path, Files: files, Options: options, Now: clock, Began: time.Now()}, nil
 }

@@ -132,14 +132,7 @@ func (p *Parts) Done(part pass.Part) bool {
 }
 
 // Missing lists the parts of n that are not finished.
-func (p *Parts) Missing(n int) (out []int) {
-	for k := 1; k <= n; k++ {
-		if !p.Done(pass.Part{K: k, N: n}) {
-			out = append(out, k)
-		}
-	}
-	return out
-}
+func (p *Parts) Missing(n int) []int { return pass.Missing(n, p.Done) }
 
 // Attempt begins an attempt at a part, in a directory of its own. temp is as in Open.
 func (p *Parts) Attempt(part pass.Part, temp string) (*Dir, error) {

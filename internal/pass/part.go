@@ -56,5 +56,15 @@ func (p Part) Of(tasks []Task) []Task {
 	return tasks[from:to]
 }
 
+// Missing lists the parts of n, by number, that are not done.
+func Missing(n int, done func(Part) bool) (out []int) {
+	for k := 1; k <= n; k++ {
+		if !done(Part{K: k, N: n}) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
 // effort is above 0, so that tasks of no known size are divided, too.
 func effort(t *Task) uint64 { return uint64(max(t.Work(), 0)) + 1 }

@@ -123,12 +123,14 @@ func (f *fingerprintFlags) print(cmd *cobra.Command, got *inspect.FingerprintFil
 // fingerprint takes the fingerprint of a dataset, or of a part into its report, and closes the dataset.
 func (d *Dataset) fingerprint(ctx context.Context, rep *inspect.PartFile) (out *inspect.FingerprintFile, err error) {
 	err = d.ordered(ctx, func() error {
+		if rep != nil {
+			err := rep.Read(ctx, d.Scan)
+			out = rep.Fingerprint
+			return err
+		}
 		sum, err := inspect.Fingerprint(ctx, d.Scan)
 		if err == nil {
 			out = d.Scan.File(sum)
-		}
-		if err == nil && rep != nil {
-			err = rep.Put(d.Scan, out)
 		}
 		return err
 	})

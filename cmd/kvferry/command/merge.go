@@ -110,17 +110,12 @@ func (f *fingerprintFlags) checkPart(fs *pflag.FlagSet, location string) error {
 func (a *App) newPart(cmd *cobra.Command, f *fingerprintFlags, d *Dataset, location string) (*inspect.PartFile, error) {
 	rep := &inspect.PartFile{Command: f.words(cmd.Flags(), location), Tool: a.Build.Version}
 	d.Scan.Share = f.part.Part
-	var of [2][]convertpaths.File
-	var err error
-	if rep.Source, of[0], err = convertpaths.Source(d.Found.Location.Path); err != nil {
+	path, files, err := convertpaths.Source(d.Found.Location.Path, f.read.source.walDir)
+	if err != nil {
 		return nil, err
 	}
-	if f.read.source.walDir != "" {
-		if of[1], err = convertpaths.List(f.read.source.walDir); err != nil {
-			return nil, err
-		}
-	}
-	rep.Files, err = inspect.HashJSON(of)
+	rep.Source = path
+	rep.Files, err = inspect.HashJSON(files)
 	return rep, err
 }
 
