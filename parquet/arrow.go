@@ -21,8 +21,8 @@ type Arrow struct {
 	one  [1]record.Element
 }
 
-// NewArrow returns an encoder. text is as in ExportOptions; binaryDB declares names of databases as bytes. A batch takes at most
-// a sixteenth of the memory.
+// NewArrow returns an encoder. text is as in ExportOptions; binaryDB declares names of databases as bytes. A
+// batch takes at most a sixteenth of the memory.
 func NewArrow(text string, binaryDB bool, memory int64) *Arrow {
 	cols := append(columnsOf(false, text != ""), columns.Column{Name: "type", Kind: columns.UTF8})
 	if binaryDB {

@@ -22,8 +22,8 @@ type parquetFormat struct {
 // New returns the format.
 func New() format.Format { return parquetFormat{} }
 
-// WithColumns returns the format for files of other programs, by what their columns are for (key=user_id). types are those that
-// are read: one is the type of all rows.
+// WithColumns returns the format for files of other programs, by what their columns are for (key=user_id).
+// types are those that are read: one is the type of all rows.
 func WithColumns(uses []string, types record.TypeSet) (format.Format, error) {
 	m, err := foreign.ParseMapping(uses, types)
 	return parquetFormat{mapping: m}, err

@@ -325,8 +325,8 @@ func TestHostileClients(t *testing.T) {
 	want(t, idle.do("PING"), `+"PONG"`)
 }
 
-// TestUnread: a client that asks for a large value and does not read it holds one pass, and no memory of elements; others
-// are answered meanwhile, and nothing is held after it.
+// TestUnread: a client that asks for a large value and does not read it holds one pass, and no memory of
+// elements; others are answered meanwhile, and nothing is held after it.
 func TestUnread(t *testing.T) {
 	const n, size = 40, 512 << 10 // more than the buffers of a connection hold
 	big := hash("h", n, size)

@@ -32,8 +32,8 @@ type Identity struct {
 	Target string    `json:"target,omitempty"`
 	// Unproved is true if tasks only count written data, because the proof is off.
 	Unproved bool `json:"unproved,omitempty"`
-	// Parts is the number of parts that processes share the plan in, and Tool the version of their program, which is the
-	// same for all; 0 and "" for a run by itself.
+	// Parts is the number of parts that processes share the plan in, and Tool the version of their program,
+	// which is the same for all; 0 and "" for a run by itself.
 	Parts int    `json:"parts,omitempty"`
 	Tool  string `json:"tool,omitempty"`
 	// Plan is the work of the run. It depends only on source and options, so a resumed run reuses it.

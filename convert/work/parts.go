@@ -21,8 +21,8 @@ import (
 //	<target>.kvferry/parts/3-of-16    a finished part: a work directory with the journal and the tables of its tasks
 //	<target>.kvferry/parts/3-of-16.*  attempts at it, which a process began and may be working on
 //
-// The processes need no lock, so the directory may be on a network file system. Each attempt has a directory of its own,
-// which is renamed when it is complete. The first one that is stays, and the others are equal.
+// The processes need no lock, so the directory may be on a network file system. Each attempt has a directory
+// of its own, which is renamed when it is complete. The first one that is stays, and the others are equal.
 type Parts struct {
 	Target string // final path of the target
 	Path   string // of the shared work directory

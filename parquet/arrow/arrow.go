@@ -4,8 +4,8 @@
 //	| FF FF FF FF | size of metadata | metadata (FlatBuffers) | body |
 //	+-------------+------------------+------------------------+------+
 //
-// Numbers are little-endian. Metadata and each buffer of a body are filled up to 8 bytes. A column has a bitmap of its values that
-// are not null, offsets if it has byte strings, and values. Nothing is compressed.
+// Numbers are little-endian. Metadata and each buffer of a body are filled up to 8 bytes. A column has a
+// bitmap of its values that are not null, offsets if it has byte strings, and values. Nothing is compressed.
 package arrow
 
 import (

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// A page of another program is decompressed before the library sees it, if it is not larger than that, or than so many times
-	// its bytes in the file: zeros shrink to a thousandth.
+	// A page of another program is decompressed before the library sees it, if it is not larger than that, or
+	// than so many times its bytes in the file: zeros shrink to a thousandth.
 	maxForeignPage  = 64 << 20
 	maxForeignRatio = 1 << 10
 	// Writers end a page of nulls with its row group.

@@ -90,8 +90,8 @@ func differences(b []byte, values int64) error {
 // filled returns the most values that the runs of some have: the last run is filled up to a multiple of 8.
 func filled(values int64) int64 { return (values + 7) / 8 * 8 }
 
-// checkRuns checks that runs of values with so many bits have at most so many values. A run is one value with a count, or packs
-// of 8 values.
+// checkRuns checks that runs of values with so many bits have at most so many values. A run is one value with
+// a count, or packs of 8 values.
 func checkRuns(b []byte, width, left int64) error {
 	if width > 32 {
 		return fmt.Errorf("values of %d bits", width)

@@ -39,7 +39,8 @@ type fixed struct {
 	null bool
 }
 
-// list returns the files below a directory by name, as Spark and Hive read it: without names that begin with _ or a dot.
+// list returns the files below a directory by name, as Spark and Hive read it: without names that begin with
+// _ or a dot.
 func list(dir string) (rel []string, err error) {
 	if st, err := disk.Stat(dir); err != nil || !st.IsDir() {
 		return []string{"."}, err
@@ -154,8 +155,8 @@ func partition(rel, name string) *fixed {
 	return nil
 }
 
-// each calls row for every row of all files, with the cells of some roles. With salvage it leaves out row groups that cannot be
-// read, and names them to damaged.
+// each calls row for every row of all files, with the cells of some roles. With salvage it leaves out row
+// groups that cannot be read, and names them to damaged.
 func (s *source) each(ctx context.Context, roles []role, damaged func(f *file, group int, err error) error, row func(*cells) error) error {
 	for _, rel := range s.files {
 		f, err := s.open(rel)

@@ -38,8 +38,8 @@ func random(types record.TypeSet) record.Reader {
 	return fixtures.Records(5, 150, fixtures.Options{DB: "0", Types: types & simple, NaN: true, Expired: true, Short: true})
 }
 
-// TestRoundTrip reads an export without its manifest, as another program would have written it, by columns that are the type's
-// directory among others.
+// TestRoundTrip reads an export without its manifest, as another program would have written it, by columns
+// that are the type's directory among others.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "out")

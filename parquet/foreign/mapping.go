@@ -1,8 +1,8 @@
-// Package foreign reads Parquet files of other programs as records, by a mapping of their columns: a warehouse's export becomes
-// a dataset.
+// Package foreign reads Parquet files of other programs as records, by a mapping of their columns: a
+// warehouse's export becomes a dataset.
 //
-// A row is a string, or an element of a collection. Rows come in any order: the rows of all files are sorted first, by database,
-// type, key and field, member or index (rows.go).
+// A row is a string, or an element of a collection. Rows come in any order: the rows of all files are sorted
+// first, by database, type, key and field, member or index (rows.go).
 package foreign
 
 import (
@@ -37,7 +37,8 @@ const (
 // roleNames are the names of the columns that dump --format parquet writes.
 var roleNames = [numRoles]string{"db", "type", "key", "expire_at", "index", "field", "value", "member", "score", "field_expire_at"}
 
-// shape lists the columns that rows of a type need, and those that they may have. Each may have a database, a type and an expiry.
+// shape lists the columns that rows of a type need, and those that they may have. Each may have a database, a
+// type and an expiry.
 type shape struct{ needs, may []role }
 
 var shapes = map[record.Type]shape{

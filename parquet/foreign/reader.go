@@ -171,7 +171,8 @@ func (r *reader) more() (bool, error) {
 	}
 }
 
-// repeats reports whether the row repeats the last one, and counts it then. Of rows that contradict each other the first counts.
+// repeats reports whether the row repeats the last one, and counts it then. Of rows that contradict each
+// other the first counts.
 func (r *reader) repeats() bool {
 	if r.used == 0 {
 		return false

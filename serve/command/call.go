@@ -27,6 +27,7 @@ type Call struct {
 // received after the command. f owns it alone. The connection is closed when f returns.
 func (c *Call) Hijack(f func(ctx context.Context, conn net.Conn, rest []byte) error) { c.takeover = f }
 
+// ErrReadOnly is the reply to commands that write.
 var ErrReadOnly = argument.Refuse("READONLY You can't write against a read only replica.")
 
 // Takeover is the function of Hijack, nil if it was not called.

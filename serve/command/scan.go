@@ -73,6 +73,7 @@ var errForgotten = argument.Refuse("ERR invalid cursor: kvferry knows the latest
 // maxScan limits the keys per call: the reply is held in memory, because the cursor precedes them.
 const maxScan = 1 << 14
 
+// Scan is SCAN.
 func Scan(c *Call) error {
 	cursor, err := parseCursor(c.Args[1])
 	if err != nil {

@@ -168,6 +168,7 @@ type Scanner interface {
 	Close() error
 }
 
+// Lower returns the beginning of an argument in lower case, enough for the name of any command or option.
 func Lower(b []byte) string { return strings.ToLower(string(b[:min(len(b), 128)])) }
 func upper(b []byte) string { return strings.ToUpper(string(b[:min(len(b), 128)])) }
 

@@ -197,7 +197,8 @@ func earlier() []small {
 	}
 }
 
-// TestAnalysis runs docs/analysis.md in DuckDB. The page for Spark has the same questions; its views must have their columns.
+// TestAnalysis runs docs/analysis.md in DuckDB. The page for Spark has the same questions; its views must
+// have their columns.
 func TestAnalysis(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../../docs/analysis.md")

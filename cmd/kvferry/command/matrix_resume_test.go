@@ -104,7 +104,8 @@ func smallestDB(t *testing.T, p place) string {
 	return least
 }
 
-// TestMatrixParts checks that parts make the target of one run, byte for byte, in every format that is written in parts.
+// TestMatrixParts checks that parts make the target of one run, byte for byte, in every format that is
+// written in parts.
 func TestMatrixParts(t *testing.T) {
 	t.Parallel()
 	src := matrixGoldens["ardb-leveldb-basic"]

@@ -225,7 +225,8 @@ func TestParquetDuckDB(t *testing.T) {
 	}
 }
 
-// TestParquetForeign loads what DuckDB exports in several codecs, by the mapping of its columns, into servers' directories.
+// TestParquetForeign loads what DuckDB exports in several codecs, by the mapping of its columns, into
+// servers' directories.
 func TestParquetForeign(t *testing.T) {
 	t.Parallel()
 	query := duckdb(t)
@@ -267,7 +268,8 @@ func TestParquetForeign(t *testing.T) {
 	}
 }
 
-// TestDumpArrow checks the stream's frame, what does not go together with it, and, where pyarrow is installed, its rows.
+// TestDumpArrow checks the stream's frame, what does not go together with it, and, where pyarrow is
+// installed, its rows.
 func TestDumpArrow(t *testing.T) {
 	t.Parallel()
 	src := golden(t, "bw-edge")

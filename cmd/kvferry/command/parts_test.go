@@ -39,7 +39,8 @@ wait
 echo '7;cluster'
 `
 
-// TestSlurmExample checks that the scripts for Slurm, with a task that is killed and requeued, make the target of one run.
+// TestSlurmExample checks that the scripts for Slurm, with a task that is killed and requeued, make the
+// target of one run.
 func TestSlurmExample(t *testing.T) {
 	t.Parallel()
 	src, dir := golden(t, "nemo-basic"), fastDir(t)

@@ -37,11 +37,11 @@ func (a *App) commands() []*cobra.Command {
 	}
 }
 
-// limitMemory sets the runtime's memory limit so that resident memory stays below bytes. The runtime does not count
-// everything, such as the program's own pages, so this reserves a tenth of the limit and at least programMemory. It
-// leaves leastHeap, or three quarters of a smaller limit: with less heap, conversions would collect five times as often.
-// Far below the limit, garbage may accumulate up to garbagePercent: most commands hold so little that they would
-// otherwise collect all the time.
+// limitMemory sets the runtime's memory limit so that resident memory stays below bytes. The runtime does not
+// count everything, such as the program's own pages, so this reserves a tenth of the limit and at least
+// programMemory. It leaves leastHeap, or three quarters of a smaller limit: with less heap, conversions would
+// collect five times as often. Far below the limit, garbage may accumulate up to garbagePercent: most
+// commands hold so little that they would otherwise collect all the time.
 func limitMemory(bytes int64) {
 	debug.SetMemoryLimit(bytes - max(bytes/10, min(programMemory, max(bytes/4, bytes-leastHeap))))
 	if os.Getenv("GOGC") == "" {

@@ -191,8 +191,8 @@ func skipped(args []string, oneDB bool) bool {
 	return false
 }
 
-// open reports whether Redis leaves the reply to a command open: it depends on its tables, its qsort or on how it searches
-// for what is no place.
+// open reports whether Redis leaves the reply to a command open: it depends on its tables, its qsort or on
+// how it searches for what is no place.
 func open(t testing.TB, real *peer, args []string) bool {
 	if len(args) < 3 {
 		return false
@@ -220,9 +220,9 @@ func open(t testing.TB, real *peer, args []string) bool {
 // anyCursor matches cursors that no scan has returned.
 var anyCursor = regexp.MustCompile(`^[+-]?0*[1-9]\d*$`)
 
-// addExact makes keys whose replies are exact: sorted sets with one score, so that ranges of members are defined, places
-// in different distances, and lists of the digits of other keys, each once. It also makes hashes and sets, so that there
-// are keys of every type whatever the commands before have left.
+// addExact makes keys whose replies are exact: sorted sets with one score, so that ranges of members are
+// defined, places in different distances, and lists of the digits of other keys, each once. It also makes
+// hashes and sets, so that there are keys of every type whatever the commands before have left.
 func addExact(t testing.TB, r *rand.Rand, real *peer) {
 	real.do(t, "SELECT", "0")
 	for i := range 60 {

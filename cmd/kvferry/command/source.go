@@ -195,8 +195,8 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*cata
 	return found, err
 }
 
-// mapped returns the format for Parquet files of other programs, of which a single --type is the type of all rows. Of the two
-// sources of a command, --column is for those that are such files.
+// mapped returns the format for Parquet files of other programs, of which a single --type is the type of all
+// rows. Of the two sources of a command, --column is for those that are such files.
 func (f *SourceFlags) mapped(cmd *cobra.Command, to format.Format) (format.Format, error) {
 	if to.Name() != parquet.Name {
 		if !slices.ContainsFunc(cmd.Flags().Args(), func(arg string) bool { return strings.HasPrefix(arg, parquet.Name+":") }) {
