@@ -28,11 +28,11 @@ import (
 	"kvferry/internal/testkit/memstore"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // creators are the stores that are written.
-var creators = map[string]store.CreateFunc{engine.RocksDB: rocks.Create, engine.LevelDB: rocks.CreateLevelDB}
+var creators = map[string]store.CreateFunc{engine.RocksDB: build.Create, engine.LevelDB: build.CreateLevelDB}
 
 // unhex decodes hex with blanks.
 func unhex(t testing.TB, s string) []byte {

@@ -15,6 +15,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // pika353 is the order of score_cf in Pika 3.5.3, which has the name used before and after it: versions
@@ -31,7 +32,7 @@ var pika353 = store.Comparer{Name: blackwidow.ZSetsScoreKeyComparator.Name, Comp
 // writePika353 writes a zset of version 256 beside rows of version 255.
 func writePika353(t *testing.T, dir string) {
 	t.Helper()
-	b, err := rocks.Create(filepath.Join(dir, "zsets"), store.BuildOptions{})
+	b, err := build.Create(filepath.Join(dir, "zsets"), store.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

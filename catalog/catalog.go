@@ -21,6 +21,7 @@ import (
 	"kvferry/store"
 	"kvferry/store/lmdb"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // Catalog lists formats and stores. Default returns the build's; tests use others.
@@ -49,8 +50,8 @@ func Default() Catalog {
 		Formats: []format.Format{nemo.New(), blackwidow.New(), floyd.New(), ardb.New(), kvrocks.New(), ssdb.New(), keydbflash.New(),
 			redis.New(), aof.New(), live.New(), parquet.New()},
 		Drivers: []Driver{
-			{Name: "rocksdb", Open: rocks.Open, Create: rocks.Create, Peek: peekTables("rocksdb")},
-			{Name: "leveldb", Open: rocks.Open, Create: rocks.CreateLevelDB, Peek: peekTables("leveldb")},
+			{Name: "rocksdb", Open: rocks.Open, Create: build.Create, Peek: peekTables("rocksdb")},
+			{Name: "leveldb", Open: rocks.Open, Create: build.CreateLevelDB, Peek: peekTables("leveldb")},
 			{Name: "lmdb", Open: lmdb.Open, Peek: peekLMDB},
 		},
 		Fallback: fallback(),

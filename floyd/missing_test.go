@@ -13,12 +13,13 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // TestMissingInstance: a missing instance is an error, unless it is outside the selection.
 func TestMissingInstance(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
-	formattest.Finish(t, formattest.Create(t, floyd.New(), dir, &format.CreateOptions{Create: rocks.Create, Instances: 3,
+	formattest.Finish(t, formattest.Create(t, floyd.New(), dir, &format.CreateOptions{Create: build.Create, Instances: 3,
 		Reopen: &format.OpenOptions{Store: rocks.Open}}))
 	missing := func(pass func(string, record.TypeSet, string) bool) (n int) {
 		src, err := floyd.New().Open(context.Background(), dir, &format.OpenOptions{Store: rocks.Open, Pass: pass,

@@ -20,6 +20,7 @@ import (
 	"kvferry/record"
 	"kvferry/store/grocks"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // familyNames lists the families that the server opens, in its order.
@@ -80,7 +81,7 @@ func TestServed(t *testing.T) {
 	for _, cluster := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "new")
 		o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes}
-		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{o.DB}, Cluster: cluster,
+		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: build.Create, DBs: []string{o.DB}, Cluster: cluster,
 			TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
 		fillShard(t, dst, 0, o.DB, 0, fixtures.Records(7, 500, o))
 		formattest.Finish(t, dst).Close()
@@ -177,7 +178,7 @@ func write(t *testing.T, db *grocksdb.DB, handles []*grocksdb.ColumnFamilyHandle
 func TestLoaded(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes}
-	dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{o.DB}, SST: true,
+	dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: build.Create, DBs: []string{o.DB}, SST: true,
 		TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
 	fillShard(t, dst, 3, o.DB, 0, fixtures.Records(7, 500, o))
 	formattest.Finish(t, dst).Close()

@@ -12,6 +12,7 @@ import (
 	"kvferry/kvrocks"
 	"kvferry/record"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // written lists the classes of rows that a target writes.
@@ -74,7 +75,7 @@ func TestLengths(t *testing.T) {
 	for _, typ := range []record.Type{record.Hash, record.List, record.Set, record.ZSet} {
 		for _, byName := range []bool{true, false} {
 			read := func(record.TypeSet) record.Reader { return formattest.NewLengths(lengths, record.Of(typ), byName) }
-			dst := formattest.Create(t, kvrocks.New(), t.TempDir()+"/new", &format.CreateOptions{Create: rocks.Create, DBs: []string{"0"},
+			dst := formattest.Create(t, kvrocks.New(), t.TempDir()+"/new", &format.CreateOptions{Create: build.Create, DBs: []string{"0"},
 				Reopen: &format.OpenOptions{Store: rocks.Open}, TempDir: t.TempDir(), Now: fixtures.Clock})
 			src := formattest.Fill(t, dst, 1<<20, read)
 			checkClean(t, src, "0", 1<<20, formattest.Sum(t, read(0)))

@@ -23,6 +23,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // TestGoldensAgain rewrites the server's databases, including modules, bitmaps and consumer groups, and reads the same
@@ -34,7 +35,7 @@ func TestGoldensAgain(t *testing.T) {
 			return formattest.Records(t, src, kvrocks.DefaultNamespace, &format.Env{Now: goldenNow}).Reader
 		}
 		dir := filepath.Join(t.TempDir(), "new")
-		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{kvrocks.DefaultNamespace},
+		dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: build.Create, DBs: []string{kvrocks.DefaultNamespace},
 			Cluster: cluster, TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
 		fillShard(t, dst, 0, kvrocks.DefaultNamespace, 0, read())
 		home := map[bool]string{false: "db/", true: "slots/"}[cluster]
@@ -539,7 +540,7 @@ func TestMisuse(t *testing.T) {
 func TestLoadFolders(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes}
-	dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{o.DB}, SST: true,
+	dst := formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: build.Create, DBs: []string{o.DB}, SST: true,
 		TempDir: t.TempDir(), Now: fixtures.Clock, Reopen: &format.OpenOptions{Store: rocks.Open}})
 	fillShard(t, dst, 3, o.DB, 0, fixtures.Records(7, 50, o))
 	formattest.Finish(t, dst)
@@ -566,7 +567,7 @@ func TestLoadFolders(t *testing.T) {
 func TestLoadPath(t *testing.T) {
 	for path, refused := range map[string]bool{"new": false, "my-default": true, "streams/new": true, "metadata-copy": true} {
 		dir := filepath.Join(t.TempDir(), path)
-		dst, err := kvrocks.New().Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, SST: true,
+		dst, err := kvrocks.New().Create(context.Background(), dir, &format.CreateOptions{Create: build.Create, SST: true,
 			DBs: []string{kvrocks.DefaultNamespace}, TempDir: t.TempDir(), Now: fixtures.Clock})
 		if refused != (err != nil && strings.Contains(err.Error(), "SST LOAD")) {
 			t.Errorf("%s: %v", path, err)

@@ -21,6 +21,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // openLinked builds a list of n nodes in the order of random pushes and inserts.
@@ -116,7 +117,7 @@ func TestListMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	src, _ := openLinked(t, 600_000, rocks.Open, rocks.Create)
+	src, _ := openLinked(t, 600_000, rocks.Open, build.Create)
 	const memory = 8 << 20
 	var held int64
 	for range 4 { // a collection includes garbage made while it ran, sometimes megabytes: the minimum is the best estimate

@@ -19,6 +19,7 @@ import (
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // write writes one record to a new shard and finishes the target.
@@ -145,7 +146,7 @@ func TestLayouts(t *testing.T) {
 		{format.LayoutDB, []string{"0", "users"}, nil, `database "users": nemo's have numbers for names`},
 	} {
 		dir := filepath.Join(t.TempDir(), "new")
-		dst, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, Layout: c.layout, DBs: c.dbs})
+		dst, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{Create: build.Create, Layout: c.layout, DBs: c.dbs})
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%v: error %v, want %s", c, err, c.err)
@@ -172,7 +173,7 @@ func TestLayouts(t *testing.T) {
 // target.
 func TestResume(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	o := format.CreateOptions{Create: rocks.Create, Layout: format.LayoutDB, DBs: []string{"0", "1"},
+	o := format.CreateOptions{Create: build.Create, Layout: format.LayoutDB, DBs: []string{"0", "1"},
 		Reopen: &format.OpenOptions{Store: rocks.Open}}
 	create := func() format.Target {
 		dst, err := nemo.New().Create(context.Background(), dir, &o)

@@ -11,6 +11,7 @@ import (
 	"kvferry/record"
 	"kvferry/ssdb"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // written lists the classes of rows that a target writes.
@@ -31,7 +32,7 @@ func TestRoundTripOnDisk(t *testing.T) {
 		return wholeScores{formattest.NewLengths(lengths, types&ssdb.New().Limits().Types, true)}
 	}
 	o := &format.OpenOptions{Store: rocks.Open, Kind: "leveldb"}
-	dst := formattest.Create(t, ssdb.New(), filepath.Join(t.TempDir(), "new"), &format.CreateOptions{Create: rocks.CreateLevelDB, DBs: []string{"0"}, Reopen: o})
+	dst := formattest.Create(t, ssdb.New(), filepath.Join(t.TempDir(), "new"), &format.CreateOptions{Create: build.CreateLevelDB, DBs: []string{"0"}, Reopen: o})
 	src := formattest.Fill(t, dst, 1<<20, read)
 	formattest.CheckClean(t, src, 0, read, written...)
 	if src.Size("0", record.AllTypes) == 0 {

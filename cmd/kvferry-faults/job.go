@@ -18,6 +18,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // job is a command to disturb: a conversion, a dump into a file, or verify.
@@ -98,7 +99,7 @@ func (h *harness) make(dir string, records int64, formats []string) error {
 	}
 	first := filepath.Join(dir, "blackwidow")
 	ctx := context.Background()
-	target, err := blackwidow.New().Create(ctx, first, &format.CreateOptions{Create: rocks.Create, Layout: format.LayoutFlat,
+	target, err := blackwidow.New().Create(ctx, first, &format.CreateOptions{Create: build.Create, Layout: format.LayoutFlat,
 		DBs: []string{"0"}, Memory: 16 << 20, Now: time.Unix(1700000000, 0), Reopen: &format.OpenOptions{Store: rocks.Open}})
 	if err != nil {
 		return err

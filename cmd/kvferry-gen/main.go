@@ -17,7 +17,7 @@ import (
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 func main() {
@@ -71,11 +71,11 @@ func generate(ctx context.Context, kind, dir string, n int64, seed uint64) error
 		if n > 1<<31 {
 			return fmt.Errorf("a list of %d nodes is too long", n)
 		}
-		return fixtures.NewLinked(seed, int(n)).Build(dir, rocks.Create)
+		return fixtures.NewLinked(seed, int(n)).Build(dir, build.Create)
 	case "mix":
-		return build(ctx, dir, fixtures.Mix(seed, n).Build)
+		return write(ctx, dir, fixtures.Mix(seed, n).Build)
 	case "records":
-		return build(ctx, dir, func(ctx context.Context, t format.Target, memory int64) error {
+		return write(ctx, dir, func(ctx context.Context, t format.Target, memory int64) error {
 			return fixtures.BuildFrom(ctx, t, memory, func(set record.TypeSet) record.Reader {
 				return fixtures.Records(seed, int(n), fixtures.Options{DB: "0", Types: set, Limits: nemo.New().Limits()})
 			})
@@ -85,16 +85,16 @@ func generate(ctx context.Context, kind, dir string, n int64, seed uint64) error
 	if err != nil || !nemo.New().Limits().Types.Has(t) || t == record.String {
 		return fmt.Errorf("unknown kind %q (see --help)", kind)
 	}
-	return build(ctx, dir, fixtures.One(seed, t, n).Build)
+	return write(ctx, dir, fixtures.One(seed, t, n).Build)
 }
 
-// build creates a nemo dataset that write fills.
-func build(ctx context.Context, dir string, write func(context.Context, format.Target, int64) error) error {
+// write creates a nemo dataset that fill fills.
+func write(ctx context.Context, dir string, fill func(context.Context, format.Target, int64) error) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	target, err := nemo.New().Create(ctx, dir, &format.CreateOptions{
-		Create: rocks.Create,
+		Create: build.Create,
 		Build:  store.BuildOptions{},
 		Layout: format.LayoutFlat,
 		DBs:    []string{"0"},
@@ -104,5 +104,5 @@ func build(ctx context.Context, dir string, write func(context.Context, format.T
 	if err != nil {
 		return err
 	}
-	return write(ctx, target, memory)
+	return fill(ctx, target, memory)
 }

@@ -19,6 +19,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // TestSlotSpans reads a cluster node in spans of keys, like a resumable conversion: together they have each record and
@@ -90,7 +91,7 @@ func (w within) Next() (*record.Batch, error) {
 func TestClusterResume(t *testing.T) {
 	o := fixtures.Options{DB: kvrocks.DefaultNamespace, Limits: kvrocks.New().Limits(), Types: record.RedisTypes, Expired: true}
 	create := func(dir string) format.Target {
-		return formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{o.DB}, Cluster: true,
+		return formattest.Create(t, kvrocks.New(), dir, &format.CreateOptions{Create: build.Create, DBs: []string{o.DB}, Cluster: true,
 			TempDir: t.TempDir(), Now: fixtures.Clock, Memory: 64 << 10, Build: store.BuildOptions{Sync: true}})
 	}
 	shard := func(dst format.Target, n int) []store.Table {

@@ -17,6 +17,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // ardbTarget writes the records that read returns for each namespace with ardb's target, and returns the directory and
@@ -24,7 +25,7 @@ import (
 func ardbTarget(t *testing.T, dbs []string, read func(db string) record.Reader) (string, *record.Fingerprint) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
-	target, err := ardb.New().Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, Kind: "rocksdb", DBs: dbs,
+	target, err := ardb.New().Create(context.Background(), dir, &format.CreateOptions{Create: build.Create, Kind: "rocksdb", DBs: dbs,
 		Build: store.BuildOptions{TableSize: 1 << 18}, TempDir: t.TempDir(), Now: fixtures.Clock})
 	must(t, err)
 	var sum record.Fingerprint

@@ -13,7 +13,7 @@ import (
 
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // family is a column family of a database under test.
@@ -23,11 +23,11 @@ type family struct {
 	rows  []row
 }
 
-// build writes families with the Builder of store/rocks, each in several runs and many tables.
-func build(t *testing.T, r *rand.Rand, families []family, tableSize int64) string {
+// buildFamilies writes families with the Builder of store/rocks, each in several runs and many tables.
+func buildFamilies(t *testing.T, r *rand.Rand, families []family, tableSize int64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "db")
-	b, err := rocks.Create(dir, store.BuildOptions{TableSize: tableSize})
+	b, err := build.Create(dir, store.BuildOptions{TableSize: tableSize})
 	must(t, err)
 	for _, f := range families {
 		must(t, b.Keyspace(f.name, f.order.cmp))
@@ -71,7 +71,7 @@ func TestRocksDBReadsBuilder(t *testing.T) {
 		{"nothing at all", []family{def(orders[0], 0)}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			dir := build(t, r, tc.families, tc.size)
+			dir := buildFamilies(t, r, tc.families, tc.size)
 			before := snapshot(t, dir)
 			d := openRocks(t, dir, &store.Options{Comparers: comparers()})
 			if len(d.spaces) != len(tc.families) {
@@ -156,7 +156,7 @@ func seeks(t *testing.T, r *rand.Rand, k store.Keyspace, f family) {
 func TestRocksDBWritesOnto(t *testing.T) {
 	r := random(t)
 	families := []family{{"default", orders[0], randomRows(r, orders[0], 5000)}, {"data_cf", orders[1], randomRows(r, orders[1], 5000)}}
-	dir := build(t, r, families, 1<<16)
+	dir := buildFamilies(t, r, families, 1<<16)
 	w := writeOnto(t, dir, families)
 	wo := grocksdb.NewDefaultWriteOptions()
 	defer wo.Destroy()

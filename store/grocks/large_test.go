@@ -17,7 +17,7 @@ import (
 	"kvferry/fixtures"
 	"kvferry/internal/sys/bufpool"
 	"kvferry/store"
-	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // largeDatabases are databases of column families, a letter a row, as largeValues draws them; each is one table.
@@ -102,7 +102,7 @@ func TestRocksDBReadsLargeRows(t *testing.T) {
 func buildLarge(t *testing.T, families []family, version int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "db")
-	b, err := rocks.Create(dir, store.BuildOptions{TableVersion: version, Now: fixtures.Clock, Identity: "large"})
+	b, err := build.Create(dir, store.BuildOptions{TableVersion: version, Now: fixtures.Clock, Identity: "large"})
 	must(t, err)
 	for _, f := range families {
 		must(t, b.Keyspace(f.name, f.order.cmp))

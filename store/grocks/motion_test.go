@@ -24,6 +24,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // What compaction filters of engines drop, as motion.h numbers it.
@@ -113,22 +114,22 @@ func putThrough(t *testing.T, dir, motion string, rule int, seed uint32, familie
 }
 
 // buildMotion writes a dataset and returns its databases by directory, with their rows.
-func buildMotion(t *testing.T, f format.Format, build store.BuildOptions) map[string][]motionFamily {
+func buildMotion(t *testing.T, f format.Format, o store.BuildOptions) map[string][]motionFamily {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
 	limits := f.Limits()
 	limits.Types &= record.RedisTypes
-	n, o := 40, fixtures.Options{DB: "0", Limits: limits, NarrowInts: true, Short: true}
-	build.TableSize, build.Identity = 4<<10, "motion"
+	n, shape := 40, fixtures.Options{DB: "0", Limits: limits, NarrowInts: true, Short: true}
+	o.TableSize, o.Identity = 4<<10, "motion"
 	if long() {
-		n, o.Short, build.TableSize = 100, false, 1<<15
+		n, shape.Short, o.TableSize = 100, false, 1<<15
 	}
-	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, Kind: "rocksdb", DBs: []string{"0"},
-		Layout: format.LayoutFlat, Build: build, TempDir: t.TempDir(), Memory: 1 << 20, Now: fixtures.Clock})
+	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: build.Create, Kind: "rocksdb", DBs: []string{"0"},
+		Layout: format.LayoutFlat, Build: o, TempDir: t.TempDir(), Memory: 1 << 20, Now: fixtures.Clock})
 	must(t, err)
 	must(t, fixtures.BuildFrom(context.Background(), target, 1<<20, func(set record.TypeSet) record.Reader {
-		o.Types = set
-		return fixtures.Records(7, n, o)
+		shape.Types = set
+		return fixtures.Records(7, n, shape)
 	}))
 	stores := map[string][]motionFamily{}
 	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

@@ -39,7 +39,7 @@ func TestOpenRefuses(t *testing.T) {
 	if !errors.Is(err, store.ErrNotStore) {
 		t.Errorf("an empty directory: %v", err)
 	}
-	dir := build(t, r, []family{{"default", orders[1], randomRows(r, orders[1], 100)}}, 0)
+	dir := buildFamilies(t, r, []family{{"default", orders[1], randomRows(r, orders[1], 100)}}, 0)
 	_, err = Open(ctx, dir, &store.Options{})
 	wantError(t, err, dir, `"default"`, `"blackwidow.ListsDataKeyComparator"`)
 	_, err = Open(ctx, dir, &store.Options{Comparers: comparers(), Resort: true})
@@ -60,7 +60,7 @@ func TestOpenRefuses(t *testing.T) {
 func TestFiles(t *testing.T) {
 	r := random(t)
 	rows := randomRows(r, orders[1], 2000)
-	dir := build(t, r, []family{{"default", orders[0], nil}, {"data_cf", orders[1], rows}}, 1<<14)
+	dir := buildFamilies(t, r, []family{{"default", orders[0], nil}, {"data_cf", orders[1], rows}}, 1<<14)
 	d := openRocks(t, dir, &store.Options{Comparers: comparers()})
 	var size int64
 	kinds := map[string]int{}
@@ -106,7 +106,7 @@ func TestFiles(t *testing.T) {
 func TestDamagedTable(t *testing.T) {
 	r := random(t)
 	rows := randomRows(r, orders[0], 5000)
-	dir := build(t, r, []family{{"default", orders[0], rows}}, 0)
+	dir := buildFamilies(t, r, []family{{"default", orders[0], rows}}, 0)
 	path := filepath.Join(dir, "000002.sst")
 	data, err := os.ReadFile(path)
 	must(t, err)
@@ -205,7 +205,7 @@ func TestLive(t *testing.T) {
 		return
 	}
 	r := random(t)
-	dir := build(t, r, []family{{"default", orders[0], randomRows(r, orders[0], 10)}}, 0)
+	dir := buildFamilies(t, r, []family{{"default", orders[0], randomRows(r, orders[0], 10)}}, 0)
 	must(t, os.WriteFile(filepath.Join(dir, "LOCK"), nil, 0o644))
 	openRocks(t, dir, &store.Options{}) // a LOCK file that no process holds
 

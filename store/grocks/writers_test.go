@@ -25,6 +25,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 	"kvferry/store/rocks/manifest"
 	"kvferry/store/rocks/sst"
 )
@@ -171,7 +172,7 @@ func TestFiltersAreUsed(t *testing.T) {
 	const n = 2000
 	for _, version := range []int{0, 5} {
 		dir := filepath.Join(t.TempDir(), "db")
-		b, err := rocks.Create(dir, store.BuildOptions{TableVersion: version, TableSize: 16 << 10})
+		b, err := build.Create(dir, store.BuildOptions{TableVersion: version, TableSize: 16 << 10})
 		must(t, err)
 		run, err := b.Run("default", 0, 0)
 		must(t, err)

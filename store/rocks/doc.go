@@ -1,4 +1,4 @@
-// Package rocks reads and writes the directories of RocksDB and LevelDB in pure Go.
+// Package rocks reads the directories of RocksDB and LevelDB in pure Go; package build writes them.
 //
 // A directory consists of
 //
@@ -10,7 +10,7 @@
 //
 // with a package for each kind of file. These use base (encoding of numbers and keys), blocks (the parts of tables),
 // logfile (the records of logs and of the MANIFEST) and files (reads at offsets). Package lsm merges sorted runs into
-// rows and sees tables only as walks through blocks. Only this package knows all of them.
+// rows and sees tables only as walks through blocks. Only this package and build know all of them.
 //
 // Reading never creates, changes or locks a file. It ignores tables that the MANIFEST does not list, except in a
 // salvage without a MANIFEST: see repair. Unknown formats are refused by name or number, never skipped.

@@ -82,22 +82,22 @@ func Peek(dir string) (kind string, keyspaces []KeyspaceInfo, err error) {
 	v, err := manifest.Read(ctx, dir, func(record.Finding) {})
 	if err != nil { // returned even if the survey succeeds
 		if !rebuildable(dir, err) {
-			return flavourRocksDB.name, nil, err
+			return base.RocksDB, nil, err
 		}
 		db := newDatabase(dir, &store.Options{}, nil)
 		defer db.Close()
 		var surveyErr error
 		if v, surveyErr = db.repair().Survey(ctx, v, err); surveyErr != nil {
-			return flavourRocksDB.name, nil, err
+			return base.RocksDB, nil, err
 		}
 	}
 	for _, f := range v.Sorted() {
 		keyspaces = append(keyspaces, infoOf(f))
 	}
-	kind = flavourRocksDB.name
+	kind = base.RocksDB
 	level, levelErr := isLevelDB(v, dir)
 	if level {
-		kind = flavourLevelDB.name
+		kind = base.LevelDB
 	}
 	return kind, keyspaces, cmp.Or(err, levelErr)
 }

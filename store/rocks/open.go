@@ -310,14 +310,14 @@ func (db *database) comparatorOfTables(f *manifest.Family) string {
 
 // tableName returns the file name of a table. LevelDB has two extensions; the existing file decides.
 func (db *database) tableName(number uint64) string {
-	name := fmt.Sprintf("%06d%s", number, flavourRocksDB.tableExt)
+	name := fmt.Sprintf("%06d%s", number, base.RocksTable)
 	if !db.levelDB {
 		return name
 	}
 	if _, err := disk.Stat(disk.Join(db.dir, name)); err == nil {
 		return name
 	}
-	return fmt.Sprintf("%06d%s", number, flavourLevelDB.tableExt)
+	return fmt.Sprintf("%06d%s", number, base.LevelTable)
 }
 
 // openTables finds the files of a column family's tables.

@@ -138,3 +138,10 @@ func TestSalvageHasWhatRepairHas(t *testing.T) {
 		})
 	}
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -48,7 +48,7 @@ func (db *database) strays(ctx context.Context) (complete bool, err error) {
 				Place:  record.Place{File: e.Name(), Off: record.NoOffset, Level: -1},
 				Detail: "the blob file is not listed in the MANIFEST; kvferry does not read it"})
 		}
-		if (ext != flavourRocksDB.tableExt && ext != flavourLevelDB.tableExt) || known[e.Name()] {
+		if !base.IsTable(ext) || known[e.Name()] {
 			continue
 		}
 		f, clear, err := db.stray(ctx, e.Name(), strings.TrimSuffix(e.Name(), ext))

@@ -14,7 +14,7 @@ import (
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
-	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // manyTables builds a dataset of n strings in at least n/2 tables.
@@ -26,7 +26,7 @@ func manyTables(t *testing.T, n int) string {
 	}
 	return buildStores(t, blackwidow.New(), func(dir string, o store.BuildOptions) (store.Builder, error) {
 		o.TableSize = 1
-		return rocks.Create(dir, o)
+		return build.Create(dir, o)
 	}, records...)
 }
 

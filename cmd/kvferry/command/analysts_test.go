@@ -48,7 +48,7 @@ session:a
 
 // TestAnalysts asks the questions of docs/analysts.md with each tool that exists.
 func TestAnalysts(t *testing.T) {
-	src, dir := build(t, nemo.New(), shop()...), t.TempDir()
+	src, dir := buildSmall(t, nemo.New(), shop()...), t.TempDir()
 	for args := range commandsOf(t, "analysts.md", dir) {
 		for i, arg := range args {
 			switch {
@@ -139,7 +139,7 @@ func TestDumpSQL(t *testing.T) {
 	if sqlite == "" {
 		t.Skip("SKIPPED: needs sqlite3")
 	}
-	statements := []byte(ok(t, "dump", "--format", "sql", build(t, nemo.New(), shop()...)))
+	statements := []byte(ok(t, "dump", "--format", "sql", buildSmall(t, nemo.New(), shop()...)))
 	load := func(db string, sql []byte) error {
 		cmd := exec.Command(sqlite, filepath.Join(dir, db))
 		cmd.Stdin = bytes.NewReader(sql)
@@ -222,7 +222,7 @@ func TestAnalysis(t *testing.T) {
 		t.Skipf("SKIPPED: needs DuckDB; %s names a directory with duckdb", redistest.EnginesVariable)
 	}
 	dir := t.TempDir()
-	sources := map[string]string{"/data/shop": build(t, nemo.New(), today()...), "/backups/shop": build(t, nemo.New(), earlier()...)}
+	sources := map[string]string{"/data/shop": buildSmall(t, nemo.New(), today()...), "/backups/shop": buildSmall(t, nemo.New(), earlier()...)}
 	for args := range commandsOf(t, "analysis.md", dir) {
 		for i, arg := range args {
 			if src := sources[arg]; src != "" {

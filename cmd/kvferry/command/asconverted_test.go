@@ -27,7 +27,7 @@ func convertedSet() []small {
 // TestAsConverted checks that what the report of a conversion explains is no difference, and that nothing else hides
 // behind it: neither a value, nor a key too few or too many, nor a source that changed.
 func TestAsConverted(t *testing.T) {
-	a, dir := build(t, nemo.New(), convertedSet()...), t.TempDir()
+	a, dir := buildSmall(t, nemo.New(), convertedSet()...), t.TempDir()
 	b := "rdb:" + filepath.Join(dir, "b.rdb")
 	flags := []string{"--on-conflict", "rename", "--match", "?", "--match", "[a-f]:*"}
 	summary := ok(t, slices.Concat([]string{"convert", a, b}, flags)...)
@@ -59,7 +59,7 @@ func TestAsConverted(t *testing.T) {
 		{"a key more", func(s []small) []small { return append(s, smallRecord(record.Set, "a", "q")) }, `extra   0 set "a:set"`},
 	} {
 		other := filepath.Join(t.TempDir(), "b.rdb")
-		ok(t, slices.Concat([]string{"convert", build(t, nemo.New(), c.change(convertedSet())...), "rdb:" + other}, flags)...)
+		ok(t, slices.Concat([]string{"convert", buildSmall(t, nemo.New(), c.change(convertedSet())...), "rdb:" + other}, flags)...)
 		was, err := os.ReadFile(report)
 		if err == nil {
 			err = os.WriteFile(other+".kvferry-report.json", was, 0o644)
@@ -76,7 +76,7 @@ func TestAsConverted(t *testing.T) {
 		}
 	}
 	changed := filepath.Join(t.TempDir(), "db")
-	if err := os.CopyFS(changed, os.DirFS(build(t, nemo.New(), append(convertedSet(), smallRecord(record.Set, "a", "q"))...))); err != nil {
+	if err := os.CopyFS(changed, os.DirFS(buildSmall(t, nemo.New(), append(convertedSet(), smallRecord(record.Set, "a", "q"))...))); err != nil {
 		t.Fatal(err)
 	}
 	if r := kvferry(t, "diff", "--as-converted", report, changed, b); r.code != ExitFindings || !strings.Contains(r.stdout, "not explained: same-name: 2 in the report, 3 now") {
@@ -86,7 +86,7 @@ func TestAsConverted(t *testing.T) {
 
 // TestAsConvertedOptions checks that every option of a conversion is repeated.
 func TestAsConvertedOptions(t *testing.T) {
-	a := build(t, blackwidow.New(), convertedSet()...)
+	a := buildSmall(t, blackwidow.New(), convertedSet()...)
 	keys := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(keys, []byte("a\nb\n"), 0o644); err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func TestCausesOnScreen(t *testing.T) {
 		})
 	}
 	t.Run("rdb/cut off", func(t *testing.T) {
-		path := strings.TrimPrefix(build(t, formatOf(t, "rdb"), floydSet()...), "rdb:")
+		path := strings.TrimPrefix(buildSmall(t, formatOf(t, "rdb"), floydSet()...), "rdb:")
 		st, err := os.Stat(path)
 		errText(t, err, "")
 		errText(t, os.Truncate(path, st.Size()/2), "")

@@ -15,6 +15,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // rawKeys returns the visible keys of a namespace in order.
@@ -53,7 +54,7 @@ type leveldbFormat struct{ format.Format }
 
 func (f leveldbFormat) Create(ctx context.Context, dir string, o *format.CreateOptions) (format.Target, error) {
 	o.Kind = "leveldb"
-	o.Create = rocks.CreateLevelDB
+	o.Create = build.CreateLevelDB
 	return f.Format.Create(ctx, dir, o)
 }
 
@@ -73,7 +74,7 @@ func TestUndeleteArdb(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			expiring := smallRecord(record.String, "t", "v")
 			expiring.expire = testNow.UnixMilli() + 5000
-			dir := build(t, c.f, append(ardbSet(), expiring)...)
+			dir := buildSmall(t, c.f, append(ardbSet(), expiring)...)
 			want := ok(t, "dump", dir)
 			if got := ok(t, "dump", "--dead", dir); got != "" {
 				t.Errorf("before there is\n%s", got)
@@ -145,7 +146,7 @@ func TestUndeleteArdbHistory(t *testing.T) {
 	// Only the tombstone remains.
 	w.add("delete", meta("k"))
 
-	dir := build(t, ardb.New(), smallRecord(record.String, "z", "alive"))
+	dir := buildSmall(t, ardb.New(), smallRecord(record.String, "z", "alive"))
 	appendLog(t, filepath.Join(dir, "rocksdb"), w)
 	unchanged(t, dir)
 	const want = `{"db":"0","type":"hash","key":"a","expire_at_ms":0,"value":[["2","y"]]}

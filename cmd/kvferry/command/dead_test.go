@@ -69,7 +69,7 @@ func plantDelete(t *testing.T, f format.Format, dir string) {
 func TestUndeleteWithoutMeta(t *testing.T) {
 	for _, f := range []format.Format{nemo.New(), blackwidow.New()} {
 		records := append(smallSet(), smallRecord(record.Hash, "other", "f=v"))[1:]
-		dir := build(t, f, records...)
+		dir := buildSmall(t, f, records...)
 		want := ok(t, "dump", dir, "--match", "k")
 		plantDelete(t, f, dir)
 		unchanged(t, dir)
@@ -140,7 +140,7 @@ func TestUndeleteOrphans(t *testing.T) {
 		if f.Name() == "blackwidow" {
 			records = append(records, smallRecord(record.Set, "", "of the empty key"), smallRecord(record.List, strings.Repeat("l", 300), "x"))
 		}
-		dir := build(t, f, records...)
+		dir := buildSmall(t, f, records...)
 		want := ok(t, "dump", dir)
 		plantDelete(t, f, dir)
 		keep := string(nk) // its meta row remains, with count 0

@@ -31,7 +31,7 @@ func TestDiffPlanted(t *testing.T) {
 		smallRecord(record.ZSet, "z", "a", "c"), at(smallRecord(record.String, "t", "v"), 1900000000000),
 		smallRecord(record.List, "new", "1"), smallRecord(record.Set, "same", "a"),
 	}
-	a, b := build(t, nemo.New(), base...), build(t, blackwidow.New(), changed...)
+	a, b := buildSmall(t, nemo.New(), base...), buildSmall(t, blackwidow.New(), changed...)
 	unchanged(t, a)
 	unchanged(t, b)
 	const want = `missing 0 hash "gone"
@@ -221,8 +221,8 @@ func TestDiffPatch(t *testing.T) {
 			}
 		}
 		shared := make(seed, 40)
-		a := build(t, nemo.New(), merged(shared, make(seed+100, 30))...)
-		b := build(t, blackwidow.New(), merged(mutated(shared), make(seed+200, 30))...)
+		a := buildSmall(t, nemo.New(), merged(shared, make(seed+100, 30))...)
+		b := buildSmall(t, blackwidow.New(), merged(mutated(shared), make(seed+200, 30))...)
 		r := kvferry(t, "diff", "--format", "patch", "--expired", "keep", a, b)
 		if r.code != ExitFindings {
 			t.Fatalf("exit %d, %s", r.code, r.stderr)

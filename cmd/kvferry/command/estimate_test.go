@@ -19,14 +19,14 @@ import (
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	"kvferry/nemo"
-	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // mixed builds a nemo dataset like the benchmarks', with this number of elements.
 func mixed(t *testing.T, elements int64) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "mix")
-	target, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{"0"},
+	target, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{Create: build.Create, DBs: []string{"0"},
 		Layout: format.LayoutFlat, Memory: 16 << 20, Now: fixtures.Clock})
 	if err == nil {
 		err = fixtures.Mix(1, elements).Build(context.Background(), target, 16<<20)

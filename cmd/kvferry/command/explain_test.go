@@ -18,7 +18,7 @@ import (
 // TestExplainThreeVersions explains a hash that was deleted twice and created again: it has rows of three versions,
 // one of them alive.
 func TestExplainThreeVersions(t *testing.T) {
-	nemoDir := build(t, nemo.New(), smallRecord(record.Hash, "k", "c=3"))
+	nemoDir := buildSmall(t, nemo.New(), smallRecord(record.Hash, "k", "c=3"))
 	alter(t, filepath.Join(nemoDir, "hash"), func(r *rows) {
 		for i, field := range []string{"a", "b", "c"} {
 			r.put("default", nemo.AppendHashKey(nil, nemo.HashKey{Key: nk, Field: []byte(field)}),
@@ -26,7 +26,7 @@ func TestExplainThreeVersions(t *testing.T) {
 		}
 		r.put("default", []byte("Hk"), nemo.AppendMeta(nil, nemo.Meta{Count: 1, Suffix: nemo.Suffix{Version: 3, Expiry: 1800000000}}))
 	})
-	bwDir := build(t, blackwidow.New(), smallRecord(record.Hash, "k", "c=3"))
+	bwDir := buildSmall(t, blackwidow.New(), smallRecord(record.Hash, "k", "c=3"))
 	alter(t, filepath.Join(bwDir, "hashes"), func(r *rows) {
 		r.kv["data_cf"] = map[string]string{}
 		for i, field := range []string{"a", "b", "c"} {
@@ -86,7 +86,7 @@ func TestExplainThreeVersions(t *testing.T) {
 func TestExplainEqualKeys(t *testing.T) {
 	zero := smallRecord(record.ZSet, "k", "a", "b")
 	zero.elems[0].Score = math.Copysign(0, -1)
-	dir := build(t, blackwidow.New(), zero)
+	dir := buildSmall(t, blackwidow.New(), zero)
 	byScore := func(score float64) []byte {
 		return blackwidow.AppendScoreKey(nil, blackwidow.ScoreKey{Key: nk, Version: 1, Score: score, Member: []byte("a")})
 	}

@@ -17,6 +17,7 @@ import (
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // given is a record defined by a test.
@@ -64,7 +65,7 @@ func (r *givenReader) Close() error             { return nil }
 // create starts a target of a format.
 func create(t *testing.T, f format.Format, dir string) format.Target {
 	t.Helper()
-	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create,
+	target, err := f.Create(context.Background(), dir, &format.CreateOptions{Create: build.Create,
 		Layout: format.LayoutFlat, DBs: []string{"0"}, Memory: 16 << 20, TempDir: t.TempDir(), Now: testNow,
 		Reopen: &format.OpenOptions{Store: rocks.Open}})
 	if err != nil {
@@ -230,7 +231,7 @@ func TestListLinkedAtRandom(t *testing.T) {
 	}
 	list := fixtures.NewLinked(7, nodes)
 	src := filepath.Join(t.TempDir(), "src")
-	if err := list.Build(src, rocks.Create); err != nil {
+	if err := list.Build(src, build.Create); err != nil {
 		t.Fatal(err)
 	}
 	dst := converted(t, src, "blackwidow", "--memory", "64MiB")

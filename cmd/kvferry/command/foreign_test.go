@@ -24,9 +24,9 @@ func TestForeignTableInEveryCommand(t *testing.T) {
 		{nemo.New(), "kv/*.sst"}, {blackwidow.New(), "strings/*.sst"}, {ardb.New(), "rocksdb/*.sst"}, {leveldbFormat{ardb.New()}, "leveldb/*.ldb"},
 	} {
 		t.Run(c.format.Name()+" "+filepath.Dir(c.table), func(t *testing.T) {
-			dir := build(t, c.format, smallRecord(record.String, "k", "v"))
-			sound := build(t, c.format, smallRecord(record.String, "k", "v"))
-			other := build(t, c.format, smallRecord(record.String, "l", "w"))
+			dir := buildSmall(t, c.format, smallRecord(record.String, "k", "v"))
+			sound := buildSmall(t, c.format, smallRecord(record.String, "k", "v"))
+			other := buildSmall(t, c.format, smallRecord(record.String, "l", "w"))
 			data, err := os.ReadFile(globOne(t, other, c.table))
 			if err == nil {
 				err = os.WriteFile(globOne(t, dir, c.table), data, 0o644)
@@ -75,7 +75,7 @@ func TestLogsInEveryCommand(t *testing.T) {
 		{"error log-gap", true, func(t *testing.T, dir string) { appendLog(t, dir, put(2), put(100)) }},
 	} {
 		t.Run(c.kind, func(t *testing.T) {
-			dir := build(t, nemo.New(), smallSet()...)
+			dir := buildSmall(t, nemo.New(), smallSet()...)
 			c.do(t, filepath.Join(dir, "hash"))
 			unchanged(t, dir)
 			src, dst := "nemo:"+dir, filepath.Join(t.TempDir(), "out")

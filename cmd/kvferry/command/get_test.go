@@ -10,7 +10,7 @@ import (
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/nemo"
-	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // TestGetReadsNoNeighbours damages every data block of a dataset but those near the first keys: get and a prefix find
@@ -18,7 +18,7 @@ import (
 func TestGetReadsNoNeighbours(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "src")
-	target, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{"0"}, Memory: 1 << 20, Now: fixtures.Clock})
+	target, err := nemo.New().Create(context.Background(), dir, &format.CreateOptions{Create: build.Create, DBs: []string{"0"}, Memory: 1 << 20, Now: fixtures.Clock})
 	if err != nil {
 		t.Fatal(err)
 	}

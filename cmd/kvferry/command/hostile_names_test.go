@@ -12,7 +12,7 @@ import (
 // no columns in any output.
 func TestHostileNames(t *testing.T) {
 	const name = "bad\nnote fake: line\tcell\x1b[31m"
-	src := build(t, formatOf(t, "pika3.5"), floydSet()...)
+	src := buildSmall(t, formatOf(t, "pika3.5"), floydSet()...)
 	dir := filepath.Join(t.TempDir(), "kvrocks")
 	texts := []string{ok(t, "convert", "--namespace", name, src, "kvrocks:"+dir)}
 	back := filepath.Join(t.TempDir(), "ardb")

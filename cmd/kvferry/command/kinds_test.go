@@ -41,7 +41,7 @@ func leveldbPlants() []datasetPlant {
 		return datasetPlant{name, want, func(t *testing.T) string {
 			expiring := smallRecord(record.String, "t", "v")
 			expiring.expire = at
-			dir := build(t, leveldbFormat{ardb.New()}, append(ardbSet(), expiring)...)
+			dir := buildSmall(t, leveldbFormat{ardb.New()}, append(ardbSet(), expiring)...)
 			alter(t, filepath.Join(dir, "leveldb"), do)
 			return dir
 		}}
@@ -117,7 +117,7 @@ func otherPlants() []datasetPlant {
 		{"MANIFEST cut between edits", "error manifest-behind", cutManifest},
 		{"disorder", "error key-order", disordered},
 		{"wrapped indexes", "error list-order, warning list-bounds", func(t *testing.T) string {
-			dir := build(t, ardb.New(), ardbSet()...)
+			dir := buildSmall(t, ardb.New(), ardbSet()...)
 			alter(t, filepath.Join(dir, "rocksdb"), func(r *rows) {
 				// The comparator computes the differences between the last integer and the others as positive, as
 				// they overflow. META hides that the integers are so far apart.
@@ -139,7 +139,7 @@ func otherPlants() []datasetPlant {
 
 // disordered returns a dataset with a file that is not in its comparator's order.
 func disordered(t *testing.T) string {
-	dir := build(t, blackwidow.New(), smallRecord(record.List, "aa", "x", "y"), smallRecord(record.List, "b", "z"))
+	dir := buildSmall(t, blackwidow.New(), smallRecord(record.List, "aa", "x", "y"), smallRecord(record.List, "b", "z"))
 	alter(t, filepath.Join(dir, "lists"), func(r *rows) {
 		r.order["data_cf"] = store.Comparer{Name: blackwidow.ListsDataKeyComparator.Name, Compare: bytes.Compare}
 	})

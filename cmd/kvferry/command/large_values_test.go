@@ -39,7 +39,7 @@ func largeValues(t *testing.T, n int, seed byte) string {
 			records = append(records, smallRecord(typ, fmt.Sprintf("%s%02d", typ, i), "f="+value()))
 		}
 	}
-	return build(t, nemo.New(), records...)
+	return buildSmall(t, nemo.New(), records...)
 }
 
 // largeCommands writes an append-only file of commands.

@@ -16,7 +16,7 @@ import (
 // into 0, as equal.
 func TestLive(t *testing.T) {
 	minus := small{typ: record.ZSet, key: "zero", elems: []record.Element{{Name: []byte("a"), Score: math.Copysign(0, -1)}, {Name: []byte("b"), Score: 1}}}
-	src := build(t, formatOf(t, "pika3.5"), append(floydSet(), minus)...)
+	src := buildSmall(t, formatOf(t, "pika3.5"), append(floydSet(), minus)...)
 	s := redistest.Start(t, "--repl-diskless-sync-delay", "0", "--requirepass", "secret")
 	t.Chdir(t.TempDir())
 	t.Setenv(passwordVariable, "secret")
@@ -108,7 +108,7 @@ func globbed(t *testing.T, pattern string) []string {
 // TestMemoryFull checks that data written before the server's memory is full remains, that the error names the flag
 // for starting again, and that --resume continues.
 func TestMemoryFull(t *testing.T) {
-	src := build(t, formatOf(t, "pika4"), smallRecord(record.String, "a", "1"), smallRecord(record.String, "z", strings.Repeat("x", 8<<20)))
+	src := buildSmall(t, formatOf(t, "pika4"), smallRecord(record.String, "a", "1"), smallRecord(record.String, "z", strings.Repeat("x", 8<<20)))
 	s := redistest.Start(t, "--maxmemory", "6mb")
 	t.Chdir(t.TempDir())
 	server := "redis://" + s.Addr

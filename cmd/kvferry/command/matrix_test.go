@@ -276,7 +276,7 @@ func TestMatrixOneDatabase(t *testing.T) {
 func TestMatrixStreamGroups(t *testing.T) {
 	id := []byte("\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
 	entry := record.Element{Name: id, Value: record.AppendPair(nil, []byte("f"), []byte("v"))}
-	dir := build(t, formatOf(t, "ardb"), smallRecord(record.String, "a", "1"), small{typ: record.Stream, key: "k", elems: []record.Element{entry}},
+	dir := buildSmall(t, formatOf(t, "ardb"), smallRecord(record.String, "a", "1"), small{typ: record.Stream, key: "k", elems: []record.Element{entry}},
 		small{typ: record.Stream, key: "l", elems: []record.Element{entry}})
 	alter(t, filepath.Join(dir, "rocksdb"), func(r *rows) {
 		for _, group := range []string{"g", "h"} {

@@ -204,7 +204,7 @@ func TestMovingKvrocks(t *testing.T) {
 // that explain shows it there.
 func TestReshard(t *testing.T) {
 	dst := t.TempDir() + "/eight"
-	ok(t, "convert", "pika4:"+build(t, floyd.New(), floydSet()...), "pika4:"+dst, "--instances", "8")
+	ok(t, "convert", "pika4:"+buildSmall(t, floyd.New(), floydSet()...), "pika4:"+dst, "--instances", "8")
 	for _, r := range floydSet() {
 		out := ok(t, "explain", dst, r.key, "--type", r.typ.String())
 		right := fmt.Sprintf("%d/", floyd.Slot([]byte(r.key), 1024)%8)

@@ -117,7 +117,7 @@ func TestConversionPrintsTheComparison(t *testing.T) {
 			t.Errorf("%s: exit %d\n%.600s%s", line, r.code, r.stdout, r.stderr)
 		}
 	}
-	if out := ok(t, "convert", build(t, nemo.New(), smallRecord(record.String, "a", "b")), "blackwidow:"+filepath.Join(tmp, "same")); strings.Contains(out, "to compare") {
+	if out := ok(t, "convert", buildSmall(t, nemo.New(), smallRecord(record.String, "a", "b")), "blackwidow:"+filepath.Join(tmp, "same")); strings.Contains(out, "to compare") {
 		t.Errorf("without need: %s", out)
 	}
 }
@@ -146,7 +146,7 @@ func TestCheckTakesTheMoment(t *testing.T) {
 	at := func(ms int64) string { return filter.MomentText(time.UnixMilli(ms)) }
 	soon := smallRecord(record.String, "t", "v")
 	soon.expire = testNow.UnixMilli() - 10_000
-	dir := build(t, nemo.New(), append(ardbSet(), soon)...)
+	dir := buildSmall(t, nemo.New(), append(ardbSet(), soon)...)
 	before, after := at(soon.expire-1000), at(soon.expire+1000)
 	file := filepath.Join(t.TempDir(), "f.json")
 	ok(t, "fingerprint", dir, "--now", before, "-o", file)
@@ -170,7 +170,7 @@ func TestCheckTakesTheMoment(t *testing.T) {
 // TestCheckOfAnOlderFile checks fingerprint files of older versions, which do not record filters or --expired: the
 // user must give the same again.
 func TestCheckOfAnOlderFile(t *testing.T) {
-	dir := build(t, nemo.New(), ardbSet()...)
+	dir := buildSmall(t, nemo.New(), ardbSet()...)
 	var doc map[string]any
 	mustJSON(t, []byte(ok(t, "fingerprint", dir, "--type", "set", "--now", "1700000000")), &doc)
 	for _, name := range []string{"expired", "filters", "databases"} {
@@ -204,7 +204,7 @@ func TestCheckOfAnOlderFile(t *testing.T) {
 // TestCheckTakesTheFilters checks that --check takes the filters from the file, except --key-file, of which it has
 // only a digest.
 func TestCheckTakesTheFilters(t *testing.T) {
-	dir, tmp := build(t, nemo.New(), ardbSet()...), t.TempDir()
+	dir, tmp := buildSmall(t, nemo.New(), ardbSet()...), t.TempDir()
 	file, keys, others := filepath.Join(tmp, "f.json"), filepath.Join(tmp, "keys"), filepath.Join(tmp, "others")
 	for path, text := range map[string]string{keys: "h\nl\ns\n", others: "h\nl\n"} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

@@ -78,7 +78,7 @@ func TestObjects(t *testing.T) {
 func TestObjectsConverted(t *testing.T) {
 	f, dir := s3test.NewFake(t), fastDir(t)
 	rdb := filepath.Join(dir, "set.rdb")
-	ok(t, "convert", build(t, nemo.New(), convertedSet()...), "rdb:"+rdb, "--on-conflict", "rename")
+	ok(t, "convert", buildSmall(t, nemo.New(), convertedSet()...), "rdb:"+rdb, "--on-conflict", "rename")
 	data, err := os.ReadFile(rdb)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestObjectsAlike(t *testing.T) {
 func TestObjectsSecrets(t *testing.T) {
 	dir := fastDir(t)
 	rdb := filepath.Join(dir, "set.rdb")
-	ok(t, "convert", build(t, nemo.New(), convertedSet()...), "rdb:"+rdb, "--on-conflict", "rename")
+	ok(t, "convert", buildSmall(t, nemo.New(), convertedSet()...), "rdb:"+rdb, "--on-conflict", "rename")
 	data, err := os.ReadFile(rdb)
 	if err != nil {
 		t.Fatal(err)

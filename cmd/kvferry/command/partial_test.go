@@ -221,7 +221,7 @@ func TestMissingInstance(t *testing.T) {
 func emptyInstance(t *testing.T, dir string) {
 	t.Helper()
 	one := smallRecord(record.Hash, "k", "f")
-	made := build(t, floyd.New(), one)
+	made := buildSmall(t, floyd.New(), one)
 	for _, i := range []string{"0", "1", "2"} {
 		if tables, _ := filepath.Glob(filepath.Join(made, i, "*.sst")); len(tables) == 0 {
 			if err := os.CopyFS(dir, os.DirFS(filepath.Join(made, i))); err != nil {
@@ -236,7 +236,7 @@ func emptyInstance(t *testing.T, dir string) {
 // TestErrorsOfRows checks that an error finding of any kind makes every reading command exit with 3.
 func TestErrorsOfRows(t *testing.T) {
 	t.Parallel()
-	dir := build(t, floyd.New(), smallRecord(record.Hash, "k", "f"))
+	dir := buildSmall(t, floyd.New(), smallRecord(record.Hash, "k", "f"))
 	for _, i := range []string{"0", "1", "2"} {
 		at := filepath.Join(dir, i)
 		if tables, _ := filepath.Glob(filepath.Join(at, "*.sst")); len(tables) > 0 {

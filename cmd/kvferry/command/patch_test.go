@@ -23,7 +23,7 @@ func TestPatch(t *testing.T) {
 		many = append(many, fmt.Sprintf("f%04d=%d", i, i))
 	}
 	is = append(is, smallRecord(record.Hash, "many", many...))
-	old, newer := build(t, formatOf(t, "pika4"), was...), build(t, formatOf(t, "pika4"), is...)
+	old, newer := buildSmall(t, formatOf(t, "pika4"), was...), buildSmall(t, formatOf(t, "pika4"), is...)
 	s := redistest.Start(t)
 	server := "redis://" + s.Addr
 	t.Chdir(t.TempDir())
@@ -79,7 +79,7 @@ func TestPatch(t *testing.T) {
 	if r := kvferry(t, "diff", "--format", "patch", "--max", "3", newer, server); r.code != ExitUsage {
 		t.Errorf("--max: exit %d: %s", r.code, r.stderr)
 	}
-	same := build(t, formatOf(t, "pika3.5"), smallRecord(record.String, "k", "v"), smallRecord(record.Set, "k", "v"))
+	same := buildSmall(t, formatOf(t, "pika3.5"), smallRecord(record.String, "k", "v"), smallRecord(record.Set, "k", "v"))
 	if r := kvferry(t, "diff", "--format", "patch", same, server); r.code != ExitFailed || !strings.Contains(r.stderr, "several types") {
 		t.Errorf("a name of two types: exit %d: %s", r.code, r.stderr)
 	}

@@ -88,7 +88,7 @@ func TestPlanUnsound(t *testing.T) {
 
 // TestPlanOfLostRecords: damage in a record that the target cannot hold is damage of the source, too.
 func TestPlanOfLostRecords(t *testing.T) {
-	dir, id := build(t, ardb.New(), ardbSet()...), ardbText("\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
+	dir, id := buildSmall(t, ardb.New(), ardbSet()...), ardbText("\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
 	alter(t, filepath.Join(dir, "rocksdb"), func(r *rows) {
 		r.put("0", ardbKey("x", codec.KindMeta), codec.AppendValue(nil, &codec.Value{Kind: codec.KindStream, Last: id}))
 		r.put("0", ardbKey("x", codec.KindEntry, id), ardbValue(codec.KindEntry, codec.IntData(2), codec.IntData(5)))

@@ -89,6 +89,6 @@ func ardbPlants() []plant {
 
 func TestVerifyPlantedArdb(t *testing.T) {
 	for _, p := range ardbPlants() {
-		t.Run(p.name, func(t *testing.T) { p.check(t, build(t, ardb.New(), ardbSet()...)) })
+		t.Run(p.name, func(t *testing.T) { p.check(t, buildSmall(t, ardb.New(), ardbSet()...)) })
 	}
 }

@@ -137,7 +137,7 @@ func TestLastSequenceIsMended(t *testing.T) {
 		rows   []small
 		stores string
 	}{{nemo.New(), smallSet(), "kv hash list set zset"}, {blackwidow.New(), smallSet(), "strings hashes lists sets zsets"}, {ardb.New(), ardbSet(), "rocksdb"}} {
-		dir := build(t, c.format, c.rows...)
+		dir := buildSmall(t, c.format, c.rows...)
 		stores := strings.Fields(c.stores)
 		for _, s := range stores {
 			neverWritten(s)(t, dir)
@@ -295,7 +295,7 @@ func filePlants() []filePlant {
 		{name: "entries", want: "error entry-count-mismatch", do: edit("hash/*.sst", recount("entries"))},
 		{name: "tombstones", want: "error delete-count-mismatch", do: edit("hash/*.sst", recount("eleted.keys"))},
 		{name: "foreign table", want: "error foreign-table", do: func(t *testing.T, dir string) {
-			other := build(t, nemo.New(), smallRecord(1, "l", "v")) // same size as the table of k
+			other := buildSmall(t, nemo.New(), smallRecord(1, "l", "v")) // same size as the table of k
 			data, err := os.ReadFile(globOne(t, other, "kv/*.sst"))
 			if err == nil {
 				err = os.WriteFile(globOne(t, dir, "kv/*.sst"), data, 0o644)
@@ -321,7 +321,7 @@ func filePlants() []filePlant {
 func TestVerifyPlantedFiles(t *testing.T) {
 	for _, c := range filePlants() {
 		t.Run(c.name, func(t *testing.T) {
-			dir := build(t, nemo.New(), smallSet()...)
+			dir := buildSmall(t, nemo.New(), smallSet()...)
 			c.do(t, dir)
 			if got := strings.Join(foundIn(t, "nemo:"+dir, c.args...), ", "); got != c.want {
 				t.Errorf("found %q, want %q", got, c.want)

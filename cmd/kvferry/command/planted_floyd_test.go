@@ -88,14 +88,14 @@ func le64(n uint64) []byte {
 
 func TestVerifyPlantedFloyd(t *testing.T) {
 	for _, p := range floydPlants() {
-		t.Run(p.name, func(t *testing.T) { p.check(t, build(t, floyd.New(), floydSet()...)) })
+		t.Run(p.name, func(t *testing.T) { p.check(t, buildSmall(t, floyd.New(), floydSet()...)) })
 	}
 }
 
 // TestUnknownFormEverywhere checks that every command reports a row in an unknown form and reads the other rows.
 func TestUnknownFormEverywhere(t *testing.T) {
 	t.Parallel()
-	dir, sound := build(t, floyd.New(), floydSet()...), build(t, floyd.New(), floydSet()...)
+	dir, sound := buildSmall(t, floyd.New(), floydSet()...), buildSmall(t, floyd.New(), floydSet()...)
 	alter(t, filepath.Join(dir, instance("s")), func(r *rows) {
 		v := floyd.AppendStringValue(nil, floyd.StringValue{Bytes: []byte("v")})
 		v[2] = 0x01 // the first reserved byte

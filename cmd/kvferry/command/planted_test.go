@@ -23,6 +23,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // small is a record for tests. Names and values are text; scores count from 0.
@@ -93,10 +94,10 @@ func (r *smallReader) Heavy() bool { return false }
 func (r *smallReader) End(*record.Record) error { return nil }
 func (r *smallReader) Close() error             { return nil }
 
-// build writes records to a dataset.
-func build(t testing.TB, f format.Format, records ...small) string {
+// buildSmall writes records to a dataset.
+func buildSmall(t testing.TB, f format.Format, records ...small) string {
 	t.Helper()
-	return buildStores(t, f, rocks.Create, records...)
+	return buildStores(t, f, build.Create, records...)
 }
 
 // buildStores is build with the stores made by create.
@@ -146,9 +147,9 @@ func alter(t testing.TB, dir string, change func(r *rows)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	create := rocks.Create
+	create := build.Create
 	if len(tables) > 0 { // the comparator is found by name
-		opts.Comparers, create = []store.Comparer{codec.LevelDBComparer()}, rocks.CreateLevelDB
+		opts.Comparers, create = []store.Comparer{codec.LevelDBComparer()}, build.CreateLevelDB
 	}
 	st, err := rocks.Open(context.Background(), dir, opts)
 	if err != nil {
@@ -378,7 +379,7 @@ func nemoPlants() []plant {
 
 func TestVerifyPlantedNemo(t *testing.T) {
 	for _, p := range nemoPlants() {
-		t.Run(p.name, func(t *testing.T) { p.check(t, build(t, nemo.New(), smallSet()...)) })
+		t.Run(p.name, func(t *testing.T) { p.check(t, buildSmall(t, nemo.New(), smallSet()...)) })
 	}
 }
 
@@ -448,7 +449,7 @@ func blackwidowPlants() []plant {
 
 func TestVerifyPlantedBlackwidow(t *testing.T) {
 	for _, p := range blackwidowPlants() {
-		t.Run(p.name, func(t *testing.T) { p.check(t, build(t, blackwidow.New(), smallSet()...)) })
+		t.Run(p.name, func(t *testing.T) { p.check(t, buildSmall(t, blackwidow.New(), smallSet()...)) })
 	}
 }
 

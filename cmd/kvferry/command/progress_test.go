@@ -222,7 +222,7 @@ func TestProgressNarrow(t *testing.T) {
 // TestProgressReplay checks that every command that reads an append-only file shows the replay as a step.
 func TestProgressReplay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "aof")
-	ok(t, "convert", build(t, formatOf(t, "rdb"), floydSet()...), "aof:"+dir)
+	ok(t, "convert", buildSmall(t, formatOf(t, "rdb"), floydSet()...), "aof:"+dir)
 	for _, args := range [][]string{{"dump", dir}, {"verify", dir}, {"inspect", dir}, {"fingerprint", dir}, {"diff", dir, dir},
 		{"diff", "--direct", dir, dir}, {"verify", dir, "--against", dir}} {
 		r := kvferry(t, append(args, "--progress", "json")...)

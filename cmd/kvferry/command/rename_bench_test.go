@@ -17,7 +17,7 @@ func BenchmarkRename(b *testing.B) {
 			key := fmt.Sprintf("k%06d", i)
 			records = append(records, smallRecord(record.String, key, "=v"), smallRecord(record.Hash, key, "f=v"))
 		}
-		src := build(b, nemo.New(), records...)
+		src := buildSmall(b, nemo.New(), records...)
 		for _, rename := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%d/rename=%t", n, rename), func(b *testing.B) {
 				for i := range b.N {

@@ -14,7 +14,7 @@ import (
 
 // TestVerifyReports checks that all report formats agree, to a file or to standard output, with the same exit code.
 func TestVerifyReports(t *testing.T) {
-	dir := build(t, nemo.New(), smallSet()...)
+	dir := buildSmall(t, nemo.New(), smallSet()...)
 	alter(t, filepath.Join(dir, "hash"), func(r *rows) { r.del("default", []byte("Hk")) })
 	alter(t, filepath.Join(dir, "kv"), func(r *rows) { r.put("default", nk, []byte("short")) })
 	unchanged(t, dir)

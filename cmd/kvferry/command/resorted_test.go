@@ -23,7 +23,7 @@ func TestResortedResume(t *testing.T) {
 	noise := make([]byte, 5000) // so that the lists are first
 	rand.New(rand.NewSource(1)).Read(noise)
 	long := string(noise)
-	src := build(t, blackwidow.New(), smallRecord(record.List, "aa", long, "y"), smallRecord(record.List, "b", long),
+	src := buildSmall(t, blackwidow.New(), smallRecord(record.List, "aa", long, "y"), smallRecord(record.List, "b", long),
 		smallRecord(record.Set, "s", "m"))
 	alter(t, filepath.Join(src, "lists"), func(r *rows) {
 		r.order["data_cf"] = store.Comparer{Name: blackwidow.ListsDataKeyComparator.Name, Compare: bytes.Compare}
@@ -109,8 +109,8 @@ func TestHeldBack(t *testing.T) {
 // which table it is.
 func TestUnorderedReadAlike(t *testing.T) {
 	recs := []small{smallRecord(record.List, "aa", "x", "y"), smallRecord(record.List, "b", "z"), smallRecord(record.List, "c", "1", "2", "3")}
-	sound := build(t, blackwidow.New(), recs...)
-	src := build(t, blackwidow.New(), recs...)
+	sound := buildSmall(t, blackwidow.New(), recs...)
+	src := buildSmall(t, blackwidow.New(), recs...)
 	alter(t, filepath.Join(src, "lists"), func(r *rows) {
 		r.order["data_cf"] = store.Comparer{Name: blackwidow.ListsDataKeyComparator.Name, Compare: func(a, b []byte) int { return bytes.Compare(b, a) }}
 	})

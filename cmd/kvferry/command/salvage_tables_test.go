@@ -175,7 +175,7 @@ func addRangeTombstone(t *testing.T, dir, storeDir, lo, hi string) {
 // TestSalvageRangeTombstones checks that rows deleted by damaged range tombstones reappear, and that every command
 // that continues reports it; the others stop.
 func TestSalvageRangeTombstones(t *testing.T) {
-	dir := build(t, nemo.New(), smallSet()...)
+	dir := buildSmall(t, nemo.New(), smallSet()...)
 	truth := dumped(t, ok(t, "dump", "nemo:"+dir))
 	addRangeTombstone(t, dir, "kv", "a", "z")
 	src := "nemo:" + dir

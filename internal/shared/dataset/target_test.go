@@ -15,6 +15,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // parts are two: the second has a keyspace beside the default one.
@@ -39,7 +40,7 @@ func (o opened) Open(_ context.Context, dir string, _ *format.OpenOptions) (form
 func create(t *testing.T, dir string, o format.CreateOptions) *Target {
 	t.Helper()
 	if o.Create == nil {
-		o.Create = rocks.Create
+		o.Create = build.Create
 	}
 	dst, err := Create(opened{}, dir, &o, parts)
 	if err != nil {
@@ -81,7 +82,7 @@ func TestLayouts(t *testing.T) {
 		{format.LayoutAuto, []string{"01"}, `database "01": fake's have numbers for names`},
 	} {
 		dir := filepath.Join(t.TempDir(), "new")
-		dst, err := Create(opened{}, dir, &format.CreateOptions{Create: rocks.Create, Layout: c.layout, DBs: c.dbs}, parts)
+		dst, err := Create(opened{}, dir, &format.CreateOptions{Create: build.Create, Layout: c.layout, DBs: c.dbs}, parts)
 		if err != nil {
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v: %v", c, err)
@@ -190,7 +191,7 @@ func TestFinish(t *testing.T) {
 	var mu sync.Mutex
 	var last, dirs []string
 	dir := filepath.Join(t.TempDir(), "new")
-	o := &format.CreateOptions{Create: rocks.Create, DBs: []string{"0", "3"}, Reopen: &format.OpenOptions{}}
+	o := &format.CreateOptions{Create: build.Create, DBs: []string{"0", "3"}, Reopen: &format.OpenOptions{}}
 	dst, err := Create(opened{dirs: &dirs}, dir, o, parts)
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // someStrings are strings in order, two of them large, some with an expiry.
@@ -46,7 +47,7 @@ func someStrings() (out record.Batch) {
 // written returns the files of a target with one shard, filled by write.
 func written(t *testing.T, f format.Format, write func(record.Writer) error) (map[string]string, error) {
 	dir := t.TempDir()
-	dst := formattest.Create(t, f, dir, &format.CreateOptions{Create: rocks.Create, DBs: []string{"0"}, Now: time.Unix(1e9, 0),
+	dst := formattest.Create(t, f, dir, &format.CreateOptions{Create: build.Create, DBs: []string{"0"}, Now: time.Unix(1e9, 0),
 		Reopen: &format.OpenOptions{Store: rocks.Open}, TempDir: t.TempDir()})
 	group := record.TypeSet(0)
 	for _, g := range dst.Groups() {

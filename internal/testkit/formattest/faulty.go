@@ -6,7 +6,7 @@ import (
 
 	"kvferry/internal/testkit/memstore"
 	"kvferry/store"
-	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // ErrDisk is the error of a failing disk.
@@ -41,7 +41,7 @@ func (f *Faults) Opener(fs *memstore.FS) store.Opener {
 
 // Create creates RocksDB stores whose runs fail.
 func (f *Faults) Create(dir string, o store.BuildOptions) (store.Builder, error) {
-	b, err := rocks.Create(dir, o)
+	b, err := build.Create(dir, o)
 	return faultyBuilder{b, f}, err
 }
 

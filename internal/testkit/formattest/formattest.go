@@ -16,6 +16,7 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // Now is shortly after the time of the golden databases.
@@ -122,7 +123,7 @@ func Create(t testing.TB, f format.Format, dir string, o *format.CreateOptions) 
 // CreateRocksDB starts a target on disk.
 func CreateRocksDB(t testing.TB, f format.Format, dir string, dbs ...string) format.Target {
 	t.Helper()
-	return Create(t, f, dir, &format.CreateOptions{Create: rocks.Create, DBs: dbs,
+	return Create(t, f, dir, &format.CreateOptions{Create: build.Create, DBs: dbs,
 		Reopen: &format.OpenOptions{Store: rocks.Open}, TempDir: t.TempDir()})
 }
 

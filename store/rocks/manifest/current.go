@@ -90,7 +90,7 @@ func IsStore(dir string) bool {
 			signed = true
 		}
 		ext := filepath.Ext(e.Name())
-		tables = tables || ext == ".sst" || ext == ".ldb"
+		tables = tables || base.IsTable(ext)
 	}
 	return err == nil && tables && signed
 }

@@ -53,10 +53,8 @@ type Source struct {
 
 // File extensions.
 const (
-	tableExt      = ".sst"
-	levelTableExt = ".ldb"
-	blobExt       = ".blob"
-	logExt        = ".log"
+	blobExt = ".blob"
+	logExt  = ".log"
 )
 
 // rebuilder builds a manifest.Version.
@@ -154,7 +152,7 @@ func (s *Source) survey(ctx context.Context, of *manifest.Version, cause error) 
 		levelDB, known = of.Engine()
 	}
 	if !known {
-		levelDB = hasExt(names, levelTableExt) || !hasExt(names, tableExt) && !isRocks(names)
+		levelDB = hasExt(names, base.LevelTable) || !hasExt(names, base.RocksTable) && !isRocks(names)
 	}
 	b.levelDB = levelDB
 	b.v = manifest.Rebuilt(of, s.Dir, causeOf(s.Dir, cause).Place.File, levelDB)
@@ -181,7 +179,7 @@ func isRocks(names []string) bool {
 func (b *rebuilder) look(name string) error {
 	ext := filepath.Ext(name)
 	number, err := strconv.ParseUint(strings.TrimSuffix(name, ext), 10, 64)
-	isTable := ext == tableExt || ext == levelTableExt && b.levelDB
+	isTable := ext == base.RocksTable || ext == base.LevelTable && b.levelDB
 	switch {
 	case ext == logExt && err == nil:
 		b.logs++

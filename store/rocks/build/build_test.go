@@ -1,4 +1,4 @@
-package rocks_test
+package build_test
 
 import (
 	"bytes"
@@ -16,14 +16,14 @@ import (
 
 	"kvferry/internal/sys/disk"
 	"kvferry/store"
-	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // newBuilder starts a database in a directory that the test removes.
 func newBuilder(t *testing.T, o store.BuildOptions) (store.Builder, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "db")
-	b, err := rocks.Create(dir, o)
+	b, err := build.Create(dir, o)
 	must(t, err)
 	return b, dir
 }
@@ -215,7 +215,7 @@ func TestAdopt(t *testing.T) {
 		t.Fatalf("%d tables of shard 0, %d of shard 1, whose run is open", len(journal), len(tablesOf(t, killed, 1)))
 	}
 
-	resumed, err := rocks.Create(dir, opts)
+	resumed, err := build.Create(dir, opts)
 	must(t, err)
 	must(t, resumed.Adopt(journal))
 	if got := tablesOf(t, resumed, 0); len(got) != len(journal) {
@@ -230,7 +230,7 @@ func TestAdopt(t *testing.T) {
 func TestRunBesideAdopted(t *testing.T) {
 	b, dir := newBuilder(t, store.BuildOptions{})
 	writeRun(t, b, "default", 0, 0, []testRow{{key: []byte("a")}})
-	resumed, err := rocks.Create(dir, store.BuildOptions{})
+	resumed, err := build.Create(dir, store.BuildOptions{})
 	must(t, err)
 	must(t, resumed.Adopt(tablesOf(t, b, 0)))
 	writeRun(t, resumed, "default", 0, 0, []testRow{{key: []byte("b")}})
@@ -268,7 +268,7 @@ func TestAdoptRefuses(t *testing.T) {
 		{"unknown family", func(t *store.Table) { t.Keyspace = "nope" }, `"nope"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			resumed, err := rocks.Create(dir, store.BuildOptions{})
+			resumed, err := build.Create(dir, store.BuildOptions{})
 			must(t, err)
 			bad := good
 			tc.edit(&bad)
@@ -281,7 +281,7 @@ func TestAbortLeavesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "db")
-	b, err := rocks.Create(dir, store.BuildOptions{TableSize: 1000})
+	b, err := build.Create(dir, store.BuildOptions{TableSize: 1000})
 	must(t, err)
 	rows := testRows(rand.New(rand.NewSource(6)), 500, store.Bytewise)
 	writeRun(t, b, "default", 0, 0, rows[:100])
@@ -388,7 +388,7 @@ func wantGoroutines(t *testing.T, n int) {
 
 func TestAbortKeepsADirectoryOfOthers(t *testing.T) {
 	dir := t.TempDir()
-	b, err := rocks.Create(dir, store.BuildOptions{})
+	b, err := build.Create(dir, store.BuildOptions{})
 	must(t, err)
 	writeRun(t, b, "default", 0, 0, []testRow{{key: []byte("a")}})
 	b.Abort()
@@ -434,7 +434,7 @@ func TestFullDisk(t *testing.T) {
 		must(t, os.Mkdir(dir, 0o755))
 		name := "run-0-000000-0000000000000000-000000.tmp"
 		must(t, os.Symlink("/dev/full", filepath.Join(dir, name)))
-		b, err := rocks.Create(dir, store.BuildOptions{Buffer: 4096})
+		b, err := build.Create(dir, store.BuildOptions{Buffer: 4096})
 		must(t, err)
 		r, err := b.Run("default", 0, 0)
 		must(t, err)
@@ -472,7 +472,7 @@ func TestSyncFails(t *testing.T) {
 	must(t, os.Mkdir(dir, 0o755))
 	name := "run-0-000000-0000000000000000-000000.tmp"
 	must(t, os.Symlink(os.DevNull, filepath.Join(dir, name)))
-	b, err := rocks.Create(dir, store.BuildOptions{Sync: true})
+	b, err := build.Create(dir, store.BuildOptions{Sync: true})
 	must(t, err)
 	writeRun(t, b, "default", 0, 0, []testRow{{key: []byte("a")}})
 	writeRun(t, b, "default", 0, 1, []testRow{{key: []byte("b")}})
@@ -486,11 +486,11 @@ func TestSyncFails(t *testing.T) {
 func TestCreateRefuses(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "CURRENT"), nil, 0o644))
-	_, err := rocks.Create(dir, store.BuildOptions{})
+	_, err := build.Create(dir, store.BuildOptions{})
 	wantError(t, err, dir, "not empty", "CURRENT")
-	_, err = rocks.Create(filepath.Join(dir, "CURRENT", "db"), store.BuildOptions{})
+	_, err = build.Create(filepath.Join(dir, "CURRENT", "db"), store.BuildOptions{})
 	wantError(t, err, "not a directory")
-	_, err = rocks.Create(filepath.Join(dir, "CURRENT"), store.BuildOptions{})
+	_, err = build.Create(filepath.Join(dir, "CURRENT"), store.BuildOptions{})
 	wantError(t, err, "CURRENT")
 }
 
@@ -506,7 +506,7 @@ func TestKeyspaceRefuses(t *testing.T) {
 	_, err = b.Run("cf", 0, 0)
 	wantError(t, err, "already finished")
 
-	l, err := rocks.CreateLevelDB(filepath.Join(t.TempDir(), "l"), store.BuildOptions{})
+	l, err := build.CreateLevelDB(filepath.Join(t.TempDir(), "l"), store.BuildOptions{})
 	must(t, err)
 	wantError(t, l.Keyspace("cf", store.Bytewise), "LevelDB")
 }

@@ -1,4 +1,4 @@
-package rocks_test
+package build_test
 
 import (
 	"fmt"

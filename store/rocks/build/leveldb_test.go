@@ -1,4 +1,4 @@
-package rocks_test
+package build_test
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 	"github.com/syndtr/goleveldb/leveldb/util"
 
 	"kvferry/store"
-	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // levelComparer gives LevelDB one of our orders.
@@ -37,7 +37,7 @@ func TestLevelDBUsesBuilder(t *testing.T) {
 			rnd := rand.New(rand.NewSource(9))
 			rows := testRows(rnd, 20_000, c)
 			dir := filepath.Join(t.TempDir(), "db")
-			b, err := rocks.CreateLevelDB(dir, store.BuildOptions{TableSize: 1 << 16})
+			b, err := build.CreateLevelDB(dir, store.BuildOptions{TableSize: 1 << 16})
 			must(t, err)
 			must(t, b.Keyspace("default", c))
 			writeRun(t, b, "default", 1, 0, rows[10_000:])
@@ -87,7 +87,7 @@ func TestLevelDBMoves(t *testing.T) {
 func levelMoves(t *testing.T, c store.Comparer, recovered bool) {
 	rows := testRows(rand.New(rand.NewSource(9)), 3000, c)
 	dir := filepath.Join(t.TempDir(), "db")
-	b, err := rocks.CreateLevelDB(dir, store.BuildOptions{TableSize: 1 << 13})
+	b, err := build.CreateLevelDB(dir, store.BuildOptions{TableSize: 1 << 13})
 	must(t, err)
 	must(t, b.Keyspace("default", c))
 	writeRun(t, b, "default", 0, 0, rows)
@@ -143,7 +143,7 @@ func TestLevelDBReadsLargeRows(t *testing.T) {
 		rows = append(rows, testRow{fmt.Appendf(nil, "key:%02d", i), value})
 	}
 	dir := filepath.Join(t.TempDir(), "db")
-	b, err := rocks.CreateLevelDB(dir, store.BuildOptions{})
+	b, err := build.CreateLevelDB(dir, store.BuildOptions{})
 	must(t, err)
 	writeRun(t, b, "default", 0, 0, rows)
 	must(t, b.Finish())

@@ -1,4 +1,4 @@
-package rocks_test
+package build_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"kvferry/store"
-	"kvferry/store/rocks"
+	"kvferry/store/rocks/build"
 )
 
 // reversed orders keys backwards: a comparer that is not mistaken for the bytewise comparer.
@@ -67,7 +67,7 @@ func must(t *testing.T, err error) {
 // TestBuiltBytes parses the output of a Builder with code that only knows the formats of RocksDB 5.0.1.
 func TestBuiltBytes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
-	b, err := rocks.Create(dir, store.BuildOptions{TableSize: 20_000, Buffer: 5000, Identity: "run", Merger: "a.merger", Now: time.Unix(1700000000, 0)})
+	b, err := build.Create(dir, store.BuildOptions{TableSize: 20_000, Buffer: 5000, Identity: "run", Merger: "a.merger", Now: time.Unix(1700000000, 0)})
 	must(t, err)
 	spaces := []struct {
 		name string
@@ -231,7 +231,7 @@ func checkIdentity(t *testing.T, tab *parsedTable, id int, name string, sessions
 // TestBuiltBytesLevelDB does the same for the LevelDB flavour.
 func TestBuiltBytesLevelDB(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
-	b, err := rocks.CreateLevelDB(dir, store.BuildOptions{TableSize: 20_000})
+	b, err := build.CreateLevelDB(dir, store.BuildOptions{TableSize: 20_000})
 	must(t, err)
 	must(t, b.Keyspace("default", reversed))
 	rows := testRows(rand.New(rand.NewSource(2)), 3000, reversed)

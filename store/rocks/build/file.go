@@ -1,4 +1,4 @@
-package rocks
+package build
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package rocks
+package build
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
+	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/manifest"
 	"kvferry/store/rocks/sst"
 )
@@ -112,7 +113,7 @@ func (b *builder) removeStale() error {
 // ingest tables whose numbers are all 0.
 func (b *builder) setLastSequence() error {
 	b.marked = make([]*store.Table, len(b.spaces))
-	if b.flavour.levelDB || b.opts.External {
+	if b.levelDB || b.opts.External {
 		return nil
 	}
 	for i := range b.tables {
@@ -154,7 +155,7 @@ func (b *builder) numberTables() error {
 				return err
 			}
 		}
-		name := fmt.Sprintf("%06d%s", firstTableNumber+i, b.flavour.tableExt)
+		name := fmt.Sprintf("%06d%s", firstTableNumber+i, b.tableExt())
 		if err := disk.Rename(filepath.Join(b.dir, t.File), filepath.Join(b.dir, name)); err != nil {
 			return err
 		}
@@ -190,7 +191,7 @@ func (b *builder) writeManifest() error {
 // edits describes the database as the engines do when they start a new MANIFEST: each column
 // family, its tables, and last the counters.
 func (b *builder) edits() []manifest.Writer {
-	if b.flavour.levelDB {
+	if b.levelDB {
 		var e manifest.Writer
 		e.Comparator(b.spaces[0].cmp.Name)
 		e.Counters(b.nextFile())
@@ -218,6 +219,14 @@ func (b *builder) edits() []manifest.Writer {
 	last.Counters(b.nextFile())
 	last.MaxColumnFamily(len(b.spaces) - 1)
 	return append(out, last)
+}
+
+// tableExt is the file name extension of the tables.
+func (b *builder) tableExt() string {
+	if b.levelDB {
+		return base.LevelTable
+	}
+	return base.RocksTable
 }
 
 func (b *builder) nextFile() int { return firstTableNumber + len(b.tables) }

@@ -1,4 +1,4 @@
-package rocks
+package build
 
 import (
 	"crypto/sha256"
@@ -27,18 +27,6 @@ const (
 	smallTableSize = 8 << 20
 )
 
-// flavour holds the differences between RocksDB and LevelDB directories.
-type flavour struct {
-	name     string
-	levelDB  bool
-	tableExt string
-}
-
-var (
-	flavourRocksDB = flavour{name: "rocksdb", tableExt: ".sst"}
-	flavourLevelDB = flavour{name: "leveldb", tableExt: ".ldb", levelDB: true}
-)
-
 // builder writes a directory of tables that hold the rows in the last level,
 // and the MANIFEST that makes them a database.
 //
@@ -50,7 +38,7 @@ var (
 // order in which workers wrote the runs.
 type builder struct {
 	dir      string
-	flavour  flavour
+	levelDB  bool // a LevelDB directory
 	opts     store.BuildOptions
 	made     bool         // the directory did not exist before
 	identity string       // of the database, stored in its tables; "": not set
@@ -88,15 +76,15 @@ var _ store.CreateFunc = CreateLevelDB
 // Create starts a RocksDB database in dir, readable by RocksDB 5.0.1 and everything later. Create makes the directory;
 // an existing one may only contain unfinished tables, to be adopted.
 func Create(dir string, o store.BuildOptions) (store.Builder, error) {
-	return create(dir, flavourRocksDB, o)
+	return create(dir, false, o)
 }
 
 // CreateLevelDB starts a LevelDB database in dir. It has the keyspace "default" only.
 func CreateLevelDB(dir string, o store.BuildOptions) (store.Builder, error) {
-	return create(dir, flavourLevelDB, o)
+	return create(dir, true, o)
 }
 
-func create(dir string, f flavour, o store.BuildOptions) (store.Builder, error) {
+func create(dir string, levelDB bool, o store.BuildOptions) (store.Builder, error) {
 	if o.TableSize <= 0 {
 		o.TableSize = defaultTableSize
 	}
@@ -104,7 +92,7 @@ func create(dir string, f flavour, o store.BuildOptions) (store.Builder, error) 
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{dir: dir, flavour: f, opts: o, made: made, open: map[*run]struct{}{},
+	b := &builder{dir: dir, levelDB: levelDB, opts: o, made: made, open: map[*run]struct{}{},
 		shards: map[int]*atomic.Int32{}, numbers: map[runName]int{}, adopted: map[string]bool{}, syncing: map[string]*disk.Syncing{}}
 	if o.Sync {
 		b.syncs = disk.NewSyncer(maxSyncs)
@@ -158,7 +146,7 @@ func (b *builder) Keyspace(name string, c store.Comparer) error {
 		b.spaces[0] = b.newSpace(0, name, c)
 		return nil
 	}
-	if b.flavour.levelDB {
+	if b.levelDB {
 		return fmt.Errorf("%s: column family %q: LevelDB has no column families", b.dir, name)
 	}
 	if b.space(name) != nil {

@@ -1,4 +1,4 @@
-package rocks
+package build
 
 import (
 	"os"
@@ -26,7 +26,7 @@ func (b *builder) tableOptions(id int, name string, c store.Comparer) *sst.Write
 		o.Created = max(0, b.opts.Now.Unix())
 	}
 	switch {
-	case b.flavour.levelDB:
+	case b.levelDB:
 		o.Format, o.Sequence = sst.LevelDB, manifest.FirstSequence
 	case b.opts.TableVersion == 5:
 		o.Format = sst.RocksDB5
