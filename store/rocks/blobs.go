@@ -3,11 +3,9 @@ package rocks
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"sync"
 
-	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
@@ -48,45 +46,6 @@ const blobExt = ".blob"
 
 // blobName is the name of a blob file.
 func blobName(number uint64) string { return fmt.Sprintf("%06d%s", number, blobExt) }
-
-// openBlobs finds the blob files of a column family.
-func (ks *family) openBlobs(f *manifest.Family) error {
-	all := &blobFiles{fam: ks, files: map[uint64]*blobFile{}}
-	ks.blobs, ks.Values = all, all
-	for _, m := range f.Blobs() {
-		b, err := ks.findBlob(m)
-		if err != nil {
-			return err
-		}
-		all.files[m.Number] = b
-		all.order = append(all.order, b)
-	}
-	return nil
-}
-
-// findBlob opens a blob file. In a salvage, a missing file is kept: its values count as unreadable.
-func (ks *family) findBlob(m manifest.Blob) (*blobFile, error) {
-	db := ks.st
-	b := &blobFile{fam: ks, meta: m, name: blobName(m.Number)}
-	b.path = disk.Join(db.dir, b.name)
-	file, err := db.files.Open(db.dir, b.name, db.opts.AllowLive)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = &store.MissingError{File: b.path, By: "the MANIFEST"}
-		if db.opts.AllowLive && db.unchanged() != nil {
-			return nil, err // the MANIFEST may no longer name it
-		}
-	}
-	if err == nil && m.Err != nil {
-		err = base.Corrupt(b.path, record.NoOffset, "MANIFEST", m.Err)
-	}
-	if err != nil && !ks.Salvages(err) {
-		return nil, base.BlockError(err)
-	}
-	if b.file = file; err != nil {
-		b.once.Do(func() { b.err = err })
-	}
-	return b, nil
-}
 
 // open reads the header of the file, once.
 func (b *blobFile) open() (*blob.File, error) {

@@ -14,18 +14,6 @@ import (
 	"kvferry/store/rocks/wal"
 )
 
-// family is a column family: a store.Keyspace.
-type family struct {
-	*lsm.Keyspace
-	st        *database
-	id        uint32
-	logNumber uint64
-	flushed   uint64 // the largest sequence number in tables that was also in a log; see lastFlushed
-	blobs     *blobFiles
-	holders   *holders // nil until an unlisted table is found
-	circles   *circles // set while the logs are read; nil if the comparer is an order
-}
-
 // Size returns the bytes of its tables, blob files and log entries.
 func (ks *family) Size() int64 {
 	n := ks.Keyspace.Size()

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync"
 	"time"
 
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
-	"kvferry/store/rocks/files"
 	"kvferry/store/rocks/lsm"
 	"kvferry/store/rocks/manifest"
 	"kvferry/store/rocks/sst"
@@ -25,36 +23,7 @@ const (
 	livePause     = 50 * time.Millisecond
 )
 
-// database is an open directory: a store.Store.
-type database struct {
-	dir     string
-	opts    store.Options
-	levelDB bool
-	version *manifest.Version
-	spaces  []*family
-	logs    []*logFile
-	retired []*logFile // logs that no column family needs any more
-	// logErr is set if the logs are damaged. It fails reads of all rows, except in a salvage; Unordered still reads the
-	// undamaged part.
-	logErr  error
-	rebuilt bool  // built from the files of the directory, without the MANIFEST
-	behind  error // tables have rows of edits that the MANIFEST has lost
-	cut     error // why the end of the MANIFEST is known to be lost: a salvage does without it
-
-	env      lsm.Env
-	files    files.Set
-	indexes  sst.Cache
-	packers  sst.Unpackers
-	reportMu sync.Mutex
-}
-
 var _ store.Opener = Open
-
-// lockFile is locked by the process that has the database open.
-const lockFile = "LOCK"
-
-// errChanged means that a live database changed while it was being opened.
-var errChanged = errors.New("the database changes while it is being opened")
 
 // Open opens a RocksDB or LevelDB directory for reading.
 func Open(ctx context.Context, dir string, o *store.Options) (store.Store, error) {
@@ -107,22 +76,6 @@ func openLive(ctx context.Context, dir string, o *store.Options) (store.Store, e
 	return nil, fmt.Errorf("%s: gave up after %d tries: %w", dir, liveTries, err)
 }
 
-// unchanged checks that CURRENT and the MANIFEST are as they were read.
-func (db *database) unchanged() error {
-	name, err := manifest.Current(db.dir)
-	if err != nil {
-		return err
-	}
-	st, err := disk.Stat(db.version.Path)
-	if err != nil {
-		return err
-	}
-	if name != db.version.Name || st.Size() != db.version.Size {
-		return errChanged
-	}
-	return nil
-}
-
 // openDatabase opens a directory once. If the end of the MANIFEST is lost, a salvage opens it again without the
 // MANIFEST and drops the findings of the first attempt.
 func openDatabase(ctx context.Context, dir string, o *store.Options, report func(record.Finding)) (*database, error) {
@@ -147,25 +100,6 @@ func openDatabase(ctx context.Context, dir string, o *store.Options, report func
 		return nil, err
 	}
 	return db, nil
-}
-
-// newDatabase prepares to open a directory.
-func newDatabase(dir string, o *store.Options, report func(record.Finding)) *database {
-	db := &database{dir: dir, opts: *o}
-	db.opts.Report = report
-	if db.opts.Memory <= 0 {
-		db.opts.Memory = defaultMemory
-	}
-	db.env = lsm.Env{Dir: dir, Merger: o.Merger, Salvage: o.Salvage, Resort: o.Resort, Memory: db.opts.Memory, TempDir: o.TempDir, Report: db.report}
-	db.env.Windows.Memory = db.opts.Memory / 4
-	db.packers.Max = o.MaxBlock
-	db.indexes.Max = db.opts.Memory / 4
-	db.files.Keep = o.AllowLive
-	db.files.Again = db.readAgain
-	if !o.AllowLive { // a live database changes
-		db.files.Sources = o.Sources
-	}
-	return db
 }
 
 // open reads the MANIFEST, finds the files and reads the logs.
@@ -252,35 +186,6 @@ func (db *database) load(ctx context.Context) (complete bool, err error) {
 	return complete, err
 }
 
-// readAgain reports bytes that were only readable at the second attempt.
-func (db *database) readAgain(f *files.File, off int64, refused error) {
-	db.report(record.Finding{Kind: record.FindRefusedRead, Severity: record.Warning, Place: record.Place{File: f.Name, Off: off, Level: -1},
-		Detail: lsm.Reason(refused) + "; a second read succeeded: the disk may be failing, copy the dataset to another disk"})
-}
-
-// report passes a finding on.
-func (db *database) report(f record.Finding) {
-	if db.opts.Report == nil {
-		return
-	}
-	db.reportMu.Lock()
-	defer db.reportMu.Unlock()
-	db.opts.Report(f)
-}
-
-// comparer finds the comparer of a column family.
-func (db *database) comparer(name string) *store.Comparer {
-	if name == store.Bytewise.Name {
-		return &store.Bytewise
-	}
-	for i := range db.opts.Comparers {
-		if db.opts.Comparers[i].Name == name {
-			return &db.opts.Comparers[i]
-		}
-	}
-	return nil
-}
-
 // newFamily makes the keyspace of a column family.
 func (db *database) newFamily(f *manifest.Family) (*family, error) {
 	if f.Unnamed {
@@ -306,18 +211,6 @@ func (db *database) comparatorOfTables(f *manifest.Family) string {
 		}
 	}
 	return ""
-}
-
-// tableName returns the file name of a table. LevelDB has two extensions; the existing file decides.
-func (db *database) tableName(number uint64) string {
-	name := fmt.Sprintf("%06d%s", number, base.RocksTable)
-	if !db.levelDB {
-		return name
-	}
-	if _, err := disk.Stat(disk.Join(db.dir, name)); err == nil {
-		return name
-	}
-	return fmt.Sprintf("%06d%s", number, base.LevelTable)
 }
 
 // openTables finds the files of a column family's tables.
@@ -371,18 +264,41 @@ func (ks *family) findTable(m manifest.Table) (*lsm.Table, error) {
 	return lsm.NewBrokenTable(ks.Keyspace, meta, err), nil
 }
 
-// Keyspaces lists the column families by id.
-func (db *database) Keyspaces() []store.Keyspace {
-	out := make([]store.Keyspace, len(db.spaces))
-	for i, ks := range db.spaces {
-		out[i] = ks
+// openBlobs finds the blob files of a column family.
+func (ks *family) openBlobs(f *manifest.Family) error {
+	all := &blobFiles{fam: ks, files: map[uint64]*blobFile{}}
+	ks.blobs, ks.Values = all, all
+	for _, m := range f.Blobs() {
+		b, err := ks.findBlob(m)
+		if err != nil {
+			return err
+		}
+		all.files[m.Number] = b
+		all.order = append(all.order, b)
 	}
-	return out
+	return nil
 }
 
-// Close releases all files.
-func (db *database) Close() error {
-	db.files.Close()
-	db.env.Close()
-	return nil
+// findBlob opens a blob file. In a salvage, a missing file is kept: its values count as unreadable.
+func (ks *family) findBlob(m manifest.Blob) (*blobFile, error) {
+	db := ks.st
+	b := &blobFile{fam: ks, meta: m, name: blobName(m.Number)}
+	b.path = disk.Join(db.dir, b.name)
+	file, err := db.files.Open(db.dir, b.name, db.opts.AllowLive)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &store.MissingError{File: b.path, By: "the MANIFEST"}
+		if db.opts.AllowLive && db.unchanged() != nil {
+			return nil, err // the MANIFEST may no longer name it
+		}
+	}
+	if err == nil && m.Err != nil {
+		err = base.Corrupt(b.path, record.NoOffset, "MANIFEST", m.Err)
+	}
+	if err != nil && !ks.Salvages(err) {
+		return nil, base.BlockError(err)
+	}
+	if b.file = file; err != nil {
+		b.once.Do(func() { b.err = err })
+	}
+	return b, nil
 }

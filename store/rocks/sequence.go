@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"maps"
 
-	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/manifest"
-	"kvferry/store/rocks/wal"
 )
 
 // Engines number every entry that they write, and log it before it takes effect. So the sequence numbers in the logs
@@ -25,13 +23,6 @@ import (
 //
 // A log from which no column family takes entries, such as one about to be removed, is no evidence: later logs may be
 // missing. If the logs have no entries, the check is impossible: compactions drop sequence numbers.
-
-// flushedEntry is a log entry that was already in a table.
-type flushedEntry struct {
-	ks  *family
-	seq uint64
-	off int64 // of its batch
-}
 
 // maxIngested is the longest run of numbers attributed to ingested tables: the numbers are in no log, and once the
 // tables are compacted they are nowhere.
@@ -50,13 +41,6 @@ func (ks *family) lastFlushed(f *manifest.Family) uint64 {
 		}
 	}
 	return seq
-}
-
-// noteFlushed notes an entry that a table of its column family had already.
-func (l *logFile) noteFlushed(ks *family, seq uint64, off int64) {
-	if l.nFlushed++; l.nFlushed == 1 {
-		l.flushed = flushedEntry{ks, seq, off}
-	}
 }
 
 // checkLastSequence reports a database with tables that RocksDB would take for one that was never written to.
@@ -196,36 +180,6 @@ func (j *logJudge) known(but *logFile) uint64 {
 	return known
 }
 
-// count notes the sequence numbers in the readable part of a log that is not read otherwise.
-func (l *logFile) count(ctx context.Context) error {
-	r, done, err := l.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	for {
-		rec, off, err := r.Next()
-		var b *wal.Batch
-		if err == nil {
-			b, err = wal.NewBatch(r, rec, off)
-		}
-		if err == nil {
-			err = b.Decode(func(wal.Entry) error { return ctx.Err() })
-		}
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case disk.IsAccess(err):
-			return err
-		case err != nil:
-			return nil
-		}
-		if seqs, ok := b.Seqs(); ok {
-			l.seqs.Add(seqs, off)
-		}
-	}
-}
-
 // within judges one log by itself; false means that it is foreign.
 func (j *logJudge) within(l *logFile) bool {
 	if f := l.flushed; l.nFlushed > 0 {
@@ -317,14 +271,4 @@ func (j *logJudge) compacted(seq uint64) bool {
 func (j *logJudge) foreign(l *logFile, off int64, s record.Severity, what string) {
 	j.db.report(record.Finding{Kind: record.FindForeignLog, Severity: s, Place: record.Place{File: l.name, Off: off, Level: -1},
 		Detail: what + "; bring back the logs that were beside these tables"})
-}
-
-// comesNext reports whether a truncated batch may be the next one of a log, by its sequence number if that is complete.
-// Empty batches may repeat the last number, and ingested tables take numbers in between.
-func (l *logFile) comesNext(start []byte) bool {
-	seq, ok := wal.PeekSeq(start)
-	if !ok || !l.seqs.Any() {
-		return true
-	}
-	return l.seqs.Last <= seq && seq <= l.seqs.Last+1+maxIngested
 }

@@ -17,6 +17,7 @@ import (
 	"kvferry/store/rocks/blocks"
 	"kvferry/store/rocks/lsm"
 	"kvferry/store/rocks/sst"
+	"kvferry/store/rocks/wal"
 )
 
 // Tables that the MANIFEST does not list are not read. A killed server leaves two kinds: the output of a flush, whose
@@ -291,4 +292,26 @@ func (s *strayTable) mayBeIn(t *lsm.Table) bool {
 // logged reports whether a log has a sequence number.
 func (s *strayTable) logged(seq uint64) bool {
 	return slices.ContainsFunc(s.spaces, func(ks *family) bool { return ks.holders.seqs.Has(seq) })
+}
+
+// newHolders looks at all tables and logs of a column family.
+func newHolders(ks *family) *holders {
+	h := &holders{tables: slices.Clone(ks.Tables), compare: ks.Comparer().Compare, circle: ks.Comparer().Wrapping != nil}
+	if !h.circle {
+		slices.SortStableFunc(h.tables, func(t, u *lsm.Table) int { return h.compare(t.First, u.First) })
+		h.ends = make([][]byte, len(h.tables))
+		h.root(0, len(h.tables))
+	}
+	for _, t := range h.tables {
+		h.ranges = append(h.ranges, seqRange{t.MinSeq, t.MaxSeq})
+	}
+	h.ranges = joined(h.ranges)
+	var logs []*wal.Seqs
+	for _, l := range ks.st.logs {
+		if ks.reads(l) {
+			logs = append(logs, &l.seqs)
+		}
+	}
+	h.seqs = wal.Union(logs)
+	return h
 }

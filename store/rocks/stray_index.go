@@ -24,28 +24,6 @@ type holders struct {
 // seqRange is a stretch of sequence numbers, both ends included.
 type seqRange struct{ first, last uint64 }
 
-// newHolders looks at all tables and logs of a column family.
-func newHolders(ks *family) *holders {
-	h := &holders{tables: slices.Clone(ks.Tables), compare: ks.Comparer().Compare, circle: ks.Comparer().Wrapping != nil}
-	if !h.circle {
-		slices.SortStableFunc(h.tables, func(t, u *lsm.Table) int { return h.compare(t.First, u.First) })
-		h.ends = make([][]byte, len(h.tables))
-		h.root(0, len(h.tables))
-	}
-	for _, t := range h.tables {
-		h.ranges = append(h.ranges, seqRange{t.MinSeq, t.MaxSeq})
-	}
-	h.ranges = joined(h.ranges)
-	var logs []*wal.Seqs
-	for _, l := range ks.st.logs {
-		if ks.reads(l) {
-			logs = append(logs, &l.seqs)
-		}
-	}
-	h.seqs = wal.Union(logs)
-	return h
-}
-
 // joined sorts ranges and merges the overlapping ones.
 func joined(list []seqRange) []seqRange {
 	slices.SortFunc(list, func(a, b seqRange) int { return cmp.Compare(a.first, b.first) })

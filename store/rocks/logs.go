@@ -1,7 +1,6 @@
 package rocks
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,76 +10,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/zeebo/xxh3"
-
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/store/rocks/base"
-	"kvferry/store/rocks/files"
 	"kvferry/store/rocks/logfile"
 	"kvferry/store/rocks/lsm"
 	"kvferry/store/rocks/wal"
 )
-
-// logFile is a write-ahead log that is still needed.
-type logFile struct {
-	number uint64
-	file   *files.File
-	name   string // for places
-	// entries is the number of entries that are not in a table yet.
-	entries int64
-	seqs    wal.Seqs // of its batches
-	// flushed is the first entry that was already in a table, and nFlushed the number of such entries.
-	flushed  flushedEntry
-	nFlushed int64
-	passed   []passedEntry // the last entries whose column families have them in tables
-}
-
-// passedEntry is an entry that a table has, unless a compaction dropped it since.
-type passedEntry struct {
-	seq    uint64
-	family uint32
-	key    uint64 // its hash
-}
-
-// logExt ends the names of logs.
-const logExt = ".log"
-
-// maxPassed is the maximum length of passed.
-const maxPassed = 256
-
-// pass notes an entry that its column family has in tables. A flush drops a single deletion together with the put that
-// it deletes, and the deletion of an empty range.
-func (l *logFile) pass(e *wal.Entry) {
-	switch {
-	case e.Kind == base.KindRangeDelete && bytes.Compare(e.Key, e.Value) >= 0:
-	case e.Kind == base.KindSingleDelete:
-		for i := len(l.passed) - 1; i >= 0; i-- {
-			if p := &l.passed[i]; p.family == e.Family && p.key == xxh3.Hash(e.Key) {
-				l.passed = slices.Delete(l.passed, i, i+1)
-				return
-			}
-		}
-	default:
-		if len(l.passed) == maxPassed {
-			l.passed = append(l.passed[:0], l.passed[maxPassed/2:]...)
-		}
-		l.passed = append(l.passed, passedEntry{e.Seq, e.Family, xxh3.Hash(e.Key)})
-	}
-}
-
-// lastPassed returns the largest sequence number that a flush of the noted entries keeps.
-func (l *logFile) lastPassed() (last uint64) {
-	for i := range l.passed {
-		last = max(last, l.passed[i].seq)
-	}
-	return last
-}
-
-// reads reports whether the column family needs the entries of a log: the entries of older logs are in tables.
-func (ks *family) reads(l *logFile) bool {
-	return l.number >= ks.logNumber || l.number == ks.st.version.PrevLog
-}
 
 // findLogs returns the logs that a column family needs, oldest first, and collects the others in db.retired.
 func (db *database) findLogs() ([]*logFile, error) {
@@ -265,17 +201,6 @@ const preallocated = 4096
 
 // errNotCut means that the end of a log is damaged.
 var errNotCut = errors.New("damaged: not a record that was cut off, since its sequence number is not the next one")
-
-// open starts reading a log, up to its size when it was found.
-func (l *logFile) open(ctx context.Context) (*logfile.Reader, func(), error) {
-	f, err := l.file.Acquire()
-	if err != nil {
-		return nil, nil, err
-	}
-	r := logfile.NewReader(logfile.Within(ctx, io.NewSectionReader(f, 0, l.file.Size)), l.number)
-	r.Huge = logfile.HugeRecord
-	return r, l.file.Release, nil
-}
 
 // torn reports where a log ends early.
 func (w *walLoader) torn(severity record.Severity, off int64, detail string) {

@@ -3,7 +3,6 @@ package rocks
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"kvferry/record"
 	"kvferry/store/rocks/base"
@@ -24,20 +23,6 @@ func (w *walLoader) recordError(r *logfile.Reader, off int64, err error, last bo
 		return true, err
 	}
 	return !resync(r, err), nil
-}
-
-// resync continues after an error of Next: with the next record if that is readable, else with the next block. It
-// returns false if the disk refuses to read on, or if an unknown fragment may change the meaning of the rest.
-func resync(r *logfile.Reader, err error) bool {
-	if errors.Is(err, base.ErrUnsupported) {
-		return false
-	}
-	r.Salvage = true
-	if !errors.Is(err, logfile.ErrWithin) && !errors.Is(err, logfile.ErrPacked) {
-		r.Resync()
-	}
-	var path *fs.PathError
-	return !errors.As(err, &path)
 }
 
 // passes returns an error of a log, or nil if a salvage reads past it. unread describes the loss for an unknown form.
