@@ -75,7 +75,7 @@ func TestStops(t *testing.T) {
 				continue // it reads the first elements only
 			}
 			err := run(record.Gather(r, nil))
-			if most := 2 * checkEvery * 128; !errors.Is(err, context.Canceled) || r.next > 2*checkEvery || r.read > most {
+			if most := 2 * record.CheckEvery * 128; !errors.Is(err, context.Canceled) || r.next > 2*record.CheckEvery || r.read > most {
 				t.Errorf("%s: %v after %d records and %d elements", name, err, r.next, r.read)
 			}
 		}

@@ -141,7 +141,7 @@ func TestRowsFail(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	many := make([]string, 2*inspect.CheckEvery)
+	many := make([]string, 2*record.CheckEvery)
 	for i := range many {
 		many[i] = "h:a 1"
 	}

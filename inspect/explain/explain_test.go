@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/inspect"
 	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/shared/dataset"
@@ -411,7 +410,7 @@ func TestExplainFails(t *testing.T) {
 	if err := run(s, nil); err == nil || err.Error() != `no keyspace "x" in database 0` {
 		t.Errorf("no keyspace: %v", err)
 	}
-	many := make([]store.Entry, 2*inspect.CheckEvery)
+	many := make([]store.Entry, 2*record.CheckEvery)
 	for i := range many {
 		many[i] = e("d1", "1", uint64(len(many)-i))
 	}

@@ -189,7 +189,7 @@ func (w *writer) outgrow() error {
 	if err := d.Begin(v.Type, rdb.Header{Valkey: w.t.server.version.Valkey}, value, 0, &h); err != nil {
 		return err
 	}
-	var batch [256]record.Element
+	var batch [record.BatchLen]record.Element
 	for {
 		n, err := d.Read(batch[:])
 		if err == io.EOF {
