@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/convert/result"
 	"kvferry/internal/pass"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 
@@ -53,7 +53,7 @@ func TestStops(t *testing.T) {
 	stop()
 	rules := func() *Rules { return &Rules{SameName: true, Allows: func(string) bool { return true }} }
 	newTask := func() *task {
-		return &task{Task: &pass.Task{Group: record.AllTypes}, Rules: rules(), target: &fake.Target{Of: fake.New()}, losses: result.Losses{},
+		return &task{Task: &pass.Task{Group: record.AllTypes}, Rules: rules(), target: &fake.Target{Of: fake.NewFormat()}, losses: result.Losses{},
 			expiring: expiringDigests{}}
 	}
 	copies := func(r record.Reader) error {

@@ -11,9 +11,9 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 	"kvferry/store"
 )

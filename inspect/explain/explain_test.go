@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -347,7 +347,6 @@ func TestExplainExpired(t *testing.T) {
 		}
 	}
 	r := fake.Rec(record.Hash, "k", fake.Pair("f", "v")).Expires(1).In("0")
-	r.Expired = true
 	src.Held["0"] = []fake.Record{r}
 	if _, x := explain(t, src); x.States[0].State != "expired" || x.Alive != 0 {
 		t.Errorf("a record that expired: %+v", x)
