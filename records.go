@@ -90,7 +90,7 @@ func (d *Dataset) records(ctx context.Context, f *Filter, yield func(*Record) bo
 // stream.
 func each(ctx context.Context, reader record.Reader, yield func(*Record) bool) error {
 	r := record.Walk(reader)
-	rec := &Record{reader: r, buffer: make([]record.Element, 64)}
+	rec := &Record{reader: r, buffer: make([]record.Element, record.BatchLen)}
 	for {
 		h, err := r.Next()
 		switch {

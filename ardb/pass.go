@@ -19,9 +19,6 @@ import (
 // hops is the number of rows of a skipped record that are read before the iterator seeks.
 const hops = 16
 
-// batchRows is the maximum number of rows read at once.
-const batchRows = 64
-
 // arenaBatch is the approximate maximum of bytes of names and values that a batch of elements copies.
 const arenaBatch = 64 << 10
 
@@ -43,8 +40,8 @@ func (s *source) Records(_ context.Context, db string, t record.TypeSet, span fo
 	if p.subset { // rows are counted one by one: some are for other passes
 		return record.Gather(p, nil), nil
 	}
-	p.batch, p.room = store.Batched(it), make([]store.Row, batchRows)
-	p.texts, p.elems = make([]record.Record, batchRows), make([]record.Element, batchRows)
+	p.batch, p.room = store.Batched(it), make([]store.Row, record.BatchLen)
+	p.texts, p.elems = make([]record.Record, record.BatchLen), make([]record.Element, record.BatchLen)
 	for i := range p.texts {
 		p.texts[i] = record.Record{Header: record.Header{Type: record.String, Len: 1}, First: i, Rows: record.Rows{Of: p.places(), Meta: 1}}
 	}

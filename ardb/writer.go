@@ -45,7 +45,7 @@ type writer struct {
 
 	key, val, tail []byte
 	arena          []byte // rows of strings; room has them
-	room           [batchRows]store.Row
+	room           [record.BatchLen]store.Row
 }
 
 func newWriter(t *target, shard int, db string, ns []byte, run store.Run, memory int64) *writer {
@@ -226,7 +226,7 @@ func (w *writer) strings(b *record.Batch, from, n int) error {
 	for batch := b.Records[from : from+n]; len(batch) > 0; {
 		n := 0
 		w.arena = bufpool.Room(w.arena, len(batch[0].Key)+len(b.Elems[batch[0].First].Value)+bufpool.Beside)
-		for ; n < min(len(batch), batchRows) && len(w.arena) < arenaBatch; n++ {
+		for ; n < min(len(batch), record.BatchLen) && len(w.arena) < arenaBatch; n++ {
 			if err := w.string(&batch[n], b.Elems[batch[n].First].Value, &w.room[n]); err != nil {
 				return err
 			}

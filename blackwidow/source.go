@@ -3,10 +3,8 @@ package blackwidow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
@@ -34,7 +32,8 @@ func open(ctx context.Context, f blackwidowFormat, dir string, o *format.OpenOpt
 	s := &source{Source: versioned.NewSource(f, dir)}
 	opts := *o
 	opts.Options.Comparers = Comparers()
-	err := s.openAll(ctx, &opts)
+	err := s.OpenDBs(o, "strings, hashes, lists, sets and zsets in it, in db0, db1, … or in db0/0, db0/1, …",
+		func(name, dir string) (bool, error) { return s.openDB(ctx, name, dir, &opts) })
 	if err == nil {
 		err = s.checkStreams(o)
 	}
@@ -44,56 +43,33 @@ func open(ctx context.Context, f blackwidowFormat, dir string, o *format.OpenOpt
 	return s, nil
 }
 
-func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
-	flat := &versioned.Database{Name: "0"}
-	s.DBs = append(s.DBs, flat)
-	var err error
-	if s.Flat, err = s.openHome(ctx, flat, "", o); err != nil || s.Flat {
-		return err
-	}
-	s.DBs = nil
-	dirs, err := dataset.Subdirs(s.Dir, dataset.IsDB)
-	if err != nil {
-		return fmt.Errorf("open blackwidow database: %w", err)
-	}
-	for _, dir := range dirs {
-		if err := s.openDB(ctx, dir, o); err != nil {
-			return err
-		}
-	}
-	if len(s.DBs) == 0 {
-		return fmt.Errorf("%s: not a blackwidow database: want the RocksDB directories strings, hashes, lists, sets and zsets in it, "+
-			"in db0, db1, … or in db0/0, db0/1, …", s.Dir)
-	}
-	s.ReportGaps(o, s.Dir, dirs)
-	return nil
-}
-
-// openDB opens a database with its own directory, partitioned or not.
-func (s *source) openDB(ctx context.Context, dir string, o *format.OpenOptions) error {
-	db := &versioned.Database{Name: strings.TrimPrefix(dir, "db")}
+// openDB opens a database, partitioned or not; it returns false if the database has no stores.
+func (s *source) openDB(ctx context.Context, name, dir string, o *format.OpenOptions) (bool, error) {
+	db := &versioned.Database{Name: name}
 	s.DBs = append(s.DBs, db)
 	found, err := s.openHome(ctx, db, dir, o)
 	if err != nil || found {
-		return err
+		return found, err
 	}
-	parts, err := dataset.Subdirs(disk.Join(s.Dir, dir), dataset.IsNumber)
-	if err != nil {
-		return err
+	var parts []string
+	if dir != "" {
+		if parts, err = dataset.Subdirs(disk.Join(s.Dir, dir), dataset.IsNumber); err != nil {
+			return false, err
+		}
 	}
 	for _, p := range parts {
 		in, err := s.openHome(ctx, db, path.Join(dir, p), o)
 		if err != nil {
-			return err
+			return false, err
 		}
 		found = found || in
 	}
 	if !found {
 		s.DBs = s.DBs[:len(s.DBs)-1]
-		return nil
+		return false, nil
 	}
 	db.Dirs = append(db.Dirs, dir)
-	return nil
+	return true, nil
 }
 
 // openHome opens the five stores in a directory; it returns false if the directory has no stores.

@@ -64,9 +64,6 @@ func (c *Catalog) Source(given string) (*Place, error) {
 		}
 		given = object.Shown(given)
 	}
-	if named != nil && named.Limits().NoSource != "" {
-		return nil, format.Usagef("%s: %s", escape.Text(loc.Path), named.Limits().NoSource)
-	}
 	return &Place{loc, given, named}, c.checkPlace(named, loc.Path)
 }
 

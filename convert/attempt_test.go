@@ -9,13 +9,13 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 	"kvferry/store"
 )

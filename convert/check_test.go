@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"testing"
 
-	"kvferry/convert/internal/fake"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/convert/result"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -55,7 +55,7 @@ func newBench(t *testing.T, records []fake.Record) *bench {
 
 // openBench returns the bench in a directory.
 func openBench(t *testing.T, dir string) *bench {
-	b := &bench{t: t, dir: dir, from: fake.New(), to: fake.New()}
+	b := &bench{t: t, dir: dir, from: fake.NewFormat(), to: fake.NewFormat()}
 	src := filepath.Join(dir, "src")
 	b.o = Options{
 		Source: Input{Format: b.from, Store: "files", Path: src,
@@ -313,7 +313,7 @@ func TestOneNameOneType(t *testing.T) {
 		t.Errorf("%+v", rep.Parts)
 	}
 	b = only()
-	b.from.Wrap = func(s *fake.Source) { s.InOrder = false }
+	b.from.Wrap = func(s *fake.Source) { s.Reversed = true }
 	b.o.Prefer = []record.Type{}
 	if rep := b.run(); partOf(rep, "string") != 12 {
 		t.Errorf("%+v", rep.Parts)
@@ -380,7 +380,7 @@ func TestCancel(t *testing.T) {
 	b := newBench(t, fake.Dataset(4))
 	b.o.Discard = true
 	ctx, cancel := context.WithCancel(context.Background())
-	b.from.Wrap = func(s *fake.Source) { s.OnRecord = func(int) { cancel() } }
+	b.from.Wrap = func(s *fake.Source) { s.Fail = func(*record.Header, *format.Env) error { cancel(); return nil } }
 	if _, err := Run(ctx, &b.o); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -440,7 +440,7 @@ func TestUnsortedSource(t *testing.T) {
 	records := fake.Dataset(1)
 	records[2].ExpireMS = 1
 	b := newBench(t, records)
-	b.from.Wrap = func(s *fake.Source) { s.InOrder = false }
+	b.from.Wrap = func(s *fake.Source) { s.Reversed = true }
 	rep := b.run()
 	want := newBench(t, records)
 	want.run()

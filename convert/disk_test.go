@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/convert/internal/fake"
+	"kvferry/internal/testkit/fake"
 )
 
 func TestParentNotWritable(t *testing.T) {

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -89,7 +89,7 @@ func TestEstimate(t *testing.T) {
 func TestUnseen(t *testing.T) {
 	src := &fake.Source{}
 	for _, typ := range []record.Type{record.String, record.Hash, record.List, record.Stream, record.Set} {
-		src.List = append(src.List, fake.Record{DB: "0", Type: typ})
+		src.Add(fake.Record{DB: "0", Type: typ})
 	}
 	a := &attempt{src: src, id: &work.Identity{Plan: &plan.Plan{Tasks: []pass.Task{
 		{DB: "0", Types: record.Of(record.String, record.Hash, record.ZSet)}, {DB: "0", Types: record.Of(record.List, record.Stream)}}}}}

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/testkit/fake"
 )
 
 // TestEveryCallFails makes each system call of a conversion fail in turn, once or permanently. Either the target is

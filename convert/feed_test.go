@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/convert/result"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 
@@ -104,7 +104,7 @@ func TestCompare(t *testing.T) {
 
 func TestTargetLayout(t *testing.T) {
 	b := newBench(t, fake.Dataset(1))
-	other := fake.New()
+	other := fake.NewFormat()
 	b.o.Layout = format.LayoutAuto
 	for _, c := range []struct {
 		has   format.Layout
@@ -202,7 +202,7 @@ func TestRename(t *testing.T) {
 			t.Fatal(err)
 		}
 		var names []string
-		for _, r := range src.(*fake.Source).List {
+		for _, r := range src.(*fake.Source).All() {
 			names = append(names, fmt.Sprintf("%s %s", r.Key, r.Type))
 		}
 		got := strings.Join(names, ", ")
@@ -251,7 +251,7 @@ func TestNameOfNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		var names []string
-		for _, r := range src.(*fake.Source).List {
+		for _, r := range src.(*fake.Source).All() {
 			names = append(names, fmt.Sprintf("%s %s", r.Key, r.Type))
 		}
 		if got := strings.Join(names, ", "); got != c.Names || !maps.Equal(losses, c.losses) {
@@ -350,9 +350,9 @@ func TestDatabaseNumbers(t *testing.T) {
 
 // TestWithEmpty checks that empty databases are added below others if servers have a directory for each number.
 func TestWithEmpty(t *testing.T) {
-	numbered := fake.New()
+	numbered := fake.NewFormat()
 	numbered.Bounds.Numbered = true
-	named, file := fake.New(), fake.New()
+	named, file := fake.NewFormat(), fake.NewFormat()
 	file.Bounds.Numbered, file.Bounds.Place = true, format.InFile
 	chosen := &filter.Selection{Filter: filter.Filter{DBs: []string{"3"}}}
 	for _, c := range []struct {
@@ -376,7 +376,7 @@ func TestWithEmpty(t *testing.T) {
 		{"far off", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 16", "0 16"},
 		{"no number", numbered, new(filter.Selection), format.LayoutFlat, format.LayoutDB, "0 x", "0 x"},
 	} {
-		a := &attempt{src: &fake.Source{Of: fake.New(), Laid: c.from}, run: &run{o: &Options{Target: Output{Format: c.target}, Selection: c.chosen}}}
+		a := &attempt{src: &fake.Source{Of: fake.NewFormat(), Laid: c.from}, run: &run{o: &Options{Target: Output{Format: c.target}, Selection: c.chosen}}}
 		if got := strings.Join(a.withEmpty(strings.Fields(c.dbs), c.layout), " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 
@@ -93,7 +93,7 @@ func TestReadBack(t *testing.T) {
 		{place: format.InDirectory, want: true}, {noProve: true, place: format.InDirectory, want: true}, {place: format.InFile, want: true},
 		{noProve: true, place: format.InFile}, {address: "a", place: format.OnServer}, {address: "a", verify: true, place: format.OnServer, want: true},
 	} {
-		f := fake.New()
+		f := fake.NewFormat()
 		f.Bounds.Place = c.place
 		o := &Options{NoProve: c.noProve, Target: Output{Format: f, Address: c.address, Verify: c.verify}}
 		if o.readBack() != c.want {

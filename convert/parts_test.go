@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/convert/work"
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/fake"
 )
 
 // part runs a part of the conversion and requires success.

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"testing"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/format"
+	"kvferry/internal/testkit/fake"
 )
 
 // TestMemoryOfTasks checks that readers and writers get a quarter of the memory each, and that the proof gets half.

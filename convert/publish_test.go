@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/testkit/fake"
 )
 
 // failing makes system calls of a bench fail from a step on.

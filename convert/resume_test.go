@@ -15,9 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/convert/internal/fake"
+	"kvferry/format"
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 
@@ -81,10 +82,11 @@ func (b *bench) crashable(step string) {
 	var records atomic.Int64 // some callers set more workers
 	b.from.Wrap = func(s *fake.Source) {
 		s.Weight = oneTask / 4
-		s.OnRecord = func(int) {
+		s.Fail = func(*record.Header, *format.Env) error {
 			if fmt.Sprint("record ", records.Add(1)) == step {
 				die()
 			}
+			return nil
 		}
 	}
 	renames := 0

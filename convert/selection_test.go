@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 
@@ -32,12 +32,12 @@ func expiring(records []fake.Record) []fake.Record {
 // names lists the records of a directory in the fake's format.
 func (b *bench) names(dir string) []string {
 	b.t.Helper()
-	src, err := fake.New().Open(context.Background(), filepath.Join(b.dir, dir), &format.OpenOptions{})
+	src, err := fake.NewFormat().Open(context.Background(), filepath.Join(b.dir, dir), &format.OpenOptions{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	var out []string
-	for _, r := range src.(*fake.Source).List {
+	for _, r := range src.(*fake.Source).All() {
 		out = append(out, fmt.Sprintf("%s %s %s %d %d", r.DB, r.Key, r.Type, r.ExpireMS, len(r.Elems)))
 	}
 	slices.Sort(out)
@@ -83,7 +83,7 @@ func TestSelections(t *testing.T) {
 		for _, sorted := range []bool{true, false} {
 			b := newBench(t, records)
 			b.o.Selection = &c.s
-			b.from.Wrap = func(s *fake.Source) { s.Weight, s.InOrder = oneTask/2, sorted }
+			b.from.Wrap = func(s *fake.Source) { s.Weight, s.Reversed = oneTask/2, !sorted }
 			var want []string
 			var filtered, expired, copied int64
 			for _, r := range records {

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/convert/work"
 	"kvferry/format"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -196,7 +196,7 @@ func TestServerRefuses(t *testing.T) {
 	}{
 		"conflict": {func(b *bench, s *fakeServer) { s.has = []string{"key07"} }, "2 keys exist: key07", false},
 		"loss": {func(b *bench, s *fakeServer) {
-			b.from.Wrap = func(s *fake.Source) { s.List[3].Key = []byte("lost") }
+			b.from.Wrap = func(s *fake.Source) { s.Held["0"][3].Key = []byte("lost") }
 		}, "key-too-long", false},
 		"count": {func(b *bench, s *fakeServer) { b.o.Target.Verify, s.miscount = false, errors.New("3 keys are missing") },
 			"the proof failed; what was written stays on the server: 3 keys are missing", true},

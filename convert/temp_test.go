@@ -7,9 +7,9 @@ import (
 	"syscall"
 	"testing"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/convert/work"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/testkit/fake"
 )
 
 // TestTempDirIsNamed checks that spools are in the given directory, under its own name, and that spools left by a

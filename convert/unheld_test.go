@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/format"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 

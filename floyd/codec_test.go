@@ -14,6 +14,9 @@ import (
 	"kvferry/record"
 )
 
+// instanceOf returns the instance that a user key belongs to.
+func instanceOf(key []byte, slots, instances int) int { return Slot(key, slots) % instances }
+
 // TestPlacer: consecutive keys get the same instances as single keys.
 func TestPlacer(t *testing.T) {
 	p, long := placer{slots: 1024, instances: 7}, strings.Repeat("abc", longKey)

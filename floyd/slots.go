@@ -65,9 +65,6 @@ func (p *placer) instance(key []byte) int {
 	return int(^sum%uint32(p.slots)) % p.instances
 }
 
-// instanceOf returns the instance that a user key belongs to.
-func instanceOf(key []byte, slots, instances int) int { return Slot(key, slots) % instances }
-
 // ownSlots are the engine's own numbers of slots: in the shipped configuration, and without a setting.
 var ownSlots = []int{defaultSlots, 1}
 

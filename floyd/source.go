@@ -27,30 +27,11 @@ func open(ctx context.Context, f floydFormat, dir string, o *format.OpenOptions)
 	s := &source{versioned.NewSource(floydFormat{server: f.server}, dir), f.slots}
 	opts := *o
 	opts.Options.Comparers = Comparers()
-	if err := s.openAll(ctx, &opts); err != nil {
+	err := s.OpenDBs(o, "0, 1, … in db0, db1, …", func(name, dir string) (bool, error) { return s.openDB(ctx, name, dir, &opts) })
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-func (s *source) openAll(ctx context.Context, o *format.OpenOptions) (err error) {
-	if s.Flat, err = s.openDB(ctx, "0", "", o); err != nil || s.Flat {
-		return err
-	}
-	dirs, err := dataset.Subdirs(s.Dir, dataset.IsDB)
-	if err != nil {
-		return fmt.Errorf("open floyd database: %w", err)
-	}
-	for _, dir := range dirs {
-		if _, err := s.openDB(ctx, strings.TrimPrefix(dir, "db"), dir, o); err != nil {
-			return err
-		}
-	}
-	if len(s.DBs) == 0 {
-		return fmt.Errorf("%s: not a floyd database: want the RocksDB directories 0, 1, … in db0, db1, …", s.Dir)
-	}
-	s.ReportGaps(o, s.Dir, dirs)
-	return nil
 }
 
 // openDB opens the instances of a database; it returns false if the database has no instances.

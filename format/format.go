@@ -93,9 +93,8 @@ type Limits struct {
 	Whole bool
 	// AnyOrder: a target accepts records in any order.
 	AnyOrder bool
-	// NoSource and NoTarget are the reasons why this build does not read or write the format; "" if
-	// it does.
-	NoSource, NoTarget string
+	// NoTarget is the reason why this build does not write the format; "" if it does.
+	NoTarget string
 
 	Databases string
 	Numbered  bool   // database names are numbers: "0", "1", …

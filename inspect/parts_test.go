@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass"
+	"kvferry/internal/testkit/fake"
 )
 
 // partOf returns the report of a part after encoding and decoding it.

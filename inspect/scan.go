@@ -26,13 +26,6 @@ const (
 	leastSpan = 64 << 10
 )
 
-const (
-	// BatchLen is the number of elements read at once: few enough to stay in the L1 cache.
-	BatchLen = 64
-	// CheckEvery is the number of records between checks of the context.
-	CheckEvery = 256
-)
-
 // Scan is a pass over the records of a source.
 type Scan struct {
 	Source    format.Source

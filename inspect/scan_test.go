@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 
@@ -224,7 +224,7 @@ func (c *counting) Merge()                                {}
 
 // TestVisit checks that strings that come whole have the same fingerprint.
 func TestVisit(t *testing.T) {
-	many := make([]record.Element, 3*BatchLen)
+	many := make([]record.Element, 3*record.BatchLen)
 	for i := range many {
 		many[i] = fake.Member(fmt.Sprint(i))
 	}
@@ -263,7 +263,7 @@ func TestVisit(t *testing.T) {
 
 // TestVisitCancelled checks that a cancelled scan stops promptly, between records and within one.
 func TestVisitCancelled(t *testing.T) {
-	many := make([]record.Element, 4*CheckEvery)
+	many := make([]record.Element, 4*record.CheckEvery)
 	var all []fake.Record
 	for i := range many {
 		many[i] = fake.Member(fmt.Sprint(i))
@@ -279,7 +279,7 @@ func TestVisitCancelled(t *testing.T) {
 			return nil
 		}
 		s := scanOf(src)
-		if err := s.Visit(ctx, Part{DB: "0", Types: record.AllTypes}, &counting{}); !errors.Is(err, context.Canceled) || n > CheckEvery {
+		if err := s.Visit(ctx, Part{DB: "0", Types: record.AllTypes}, &counting{}); !errors.Is(err, context.Canceled) || n > record.CheckEvery {
 			t.Errorf("%s: %v after %d", name, err, n)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/inspect/internal/fake"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -118,7 +118,7 @@ func (d *describer) payload(v *value) error {
 	var dec rdb.Decoder
 	defer dec.Close()
 	var h record.Header
-	var batch [64]record.Element
+	var batch [record.BatchLen]record.Element
 	d.Row.Count = 0
 	for err = at(v.off, dec.Begin(dump.Type, dump.Header, dump.Value, dump.Off, &h)); err == nil; {
 		var n int

@@ -1,17 +1,11 @@
 package kvrocks
 
-import (
-	"kvferry/internal/shared/findings"
-)
+import "kvferry/internal/shared/findings"
 
 // Kinds of findings.
 const (
-	// FindShortValue: a value ends before its fixed part does.
-	FindShortValue = findings.FindShortValue
 	// FindBadValue: a value is too long or invalid.
 	FindBadValue = findings.FindBadValue
-	// FindBadKeyLength: klen is beyond the row key's end.
-	FindBadKeyLength = findings.FindBadKeyLength
 	// FindBadRowKey: the part after the version is invalid for the kind of row.
 	FindBadRowKey = findings.FindBadRowKey
 	// FindUnknownFamily: the server does not know a column family and does not start with it.
@@ -23,27 +17,11 @@ const (
 
 	// FindOrphanRows: rows without a metadata row; compaction removes them.
 	FindOrphanRows = "orphan-rows"
-	// FindDeletedRows: a metadata row counts 0, yet rows of its version exist.
-	FindDeletedRows = "deleted-rows"
 	// FindCountMismatch: a metadata row's size is not the number of its rows.
 	FindCountMismatch = "count-mismatch"
 
 	// FindFieldBounds: fields of a hash expire outside the bounds in its metadata.
 	FindFieldBounds = "field-bounds"
-
-	// FindZSetMissingMember: a row in zset_score without a member row: the member is a ghost in ranges.
-	FindZSetMissingMember = "zset-missing-member-row"
-	// FindZSetMissingScore: a member row without a row in zset_score: the member is in no range.
-	FindZSetMissingScore = "zset-missing-score-row"
-	// FindZSetMismatch: a member's scores in default and zset_score differ.
-	FindZSetMismatch = "zset-score-mismatch"
-	// FindZSetBadScore: a score is NaN, which the engine never stores.
-	FindZSetBadScore = "zset-bad-score"
-
-	// FindListMissingIndex: an index from head on and before tail has no row.
-	FindListMissingIndex = "list-missing-index"
-	// FindListOutside: a row's index is not from head on and before tail.
-	FindListOutside = "list-outside-bounds"
 
 	// FindSegment: a segment of a bitmap or HyperLogLog is invalid.
 	FindSegment = "bad-segment"

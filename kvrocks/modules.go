@@ -59,7 +59,7 @@ func (x *moduleReader) Read(dst []record.Element) (int, error) {
 		return 1, nil
 	}
 	for {
-		rows, skip, err := x.r.Batch(min(len(dst), batchLen))
+		rows, skip, err := x.r.Batch(min(len(dst), record.BatchLen))
 		if err != nil {
 			return 0, err
 		}

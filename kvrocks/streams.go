@@ -64,7 +64,7 @@ func (s *streamReader) Read(dst []record.Element) (int, error) {
 		return 0, io.EOF
 	}
 	for s.it == nil {
-		rows, skip, err := s.r.Batch(min(len(dst), batchLen))
+		rows, skip, err := s.r.Batch(min(len(dst), record.BatchLen))
 		if err != nil {
 			return 0, err
 		}

@@ -64,7 +64,7 @@ func grown(b []byte, n int) []byte {
 // join copies all segments to their offsets.
 func (s *stringReader) join(segment func(sub, value []byte, i int) error) error {
 	for {
-		rows, skip, err := s.r.Batch(batchLen)
+		rows, skip, err := s.r.Batch(record.BatchLen)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -81,9 +81,6 @@ func (s *stringReader) join(segment func(sub, value []byte, i int) error) error 
 		}
 	}
 }
-
-// batchLen is the maximum number of rows in a batch.
-const batchLen = 64
 
 // hllSegment copies a segment of a HyperLogLog.
 func (s *stringReader) hllSegment(sub, value []byte, _ int) error {

@@ -93,7 +93,7 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 		return nil, err
 	}
 	if memory <= 0 {
-		memory = dataset.DefaultMemory
+		memory = record.DefaultMemory
 	}
 	t.taken(n)
 	return newWriter(t, n, db, memory), nil

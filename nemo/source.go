@@ -3,9 +3,7 @@ package nemo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
@@ -22,31 +20,12 @@ type source struct{ versioned.Source }
 func open(ctx context.Context, f nemoFormat, dir string, o *format.OpenOptions) (format.Source, error) {
 	s := &source{versioned.NewSource(f, dir)}
 	s.Share = share
-	if err := s.openAll(ctx, o); err != nil {
+	err := s.OpenDBs(o, "kv, hash, list, set and zset in it or in db0, db1, …",
+		func(name, dir string) (bool, error) { return s.openDB(ctx, name, dir, o) })
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-func (s *source) openAll(ctx context.Context, o *format.OpenOptions) error {
-	var err error
-	if s.Flat, err = s.openDB(ctx, "0", "", o); err != nil || s.Flat {
-		return err
-	}
-	dirs, err := dataset.Subdirs(s.Dir, dataset.IsDB)
-	if err != nil {
-		return fmt.Errorf("open nemo database: %w", err)
-	}
-	for _, dir := range dirs {
-		if _, err := s.openDB(ctx, strings.TrimPrefix(dir, "db"), dir, o); err != nil {
-			return err
-		}
-	}
-	if len(s.DBs) == 0 {
-		return fmt.Errorf("%s: not a nemo database: want the RocksDB directories kv, hash, list, set and zset in it or in db0, db1, …", s.Dir)
-	}
-	s.ReportGaps(o, s.Dir, dirs)
-	return nil
 }
 
 // openDB opens the stores of one database; it returns false if the database has no stores.

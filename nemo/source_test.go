@@ -14,6 +14,7 @@ import (
 
 	"kvferry/fixtures"
 	"kvferry/format"
+	"kvferry/internal/shared/dataset"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/nemo"
 	"kvferry/record"
@@ -76,7 +77,7 @@ func TestMissingStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if len(f.All) != 1 || f.All[0].Kind != nemo.FindMissingStore || f.All[0].Severity != record.Error || !strings.HasPrefix(f.All[0].Detail, "hash, list not found") {
+	if len(f.All) != 1 || f.All[0].Kind != dataset.FindMissingStore || f.All[0].Severity != record.Error || !strings.HasPrefix(f.All[0].Detail, "hash, list not found") {
 		t.Errorf("findings %+v", f.All)
 	}
 	if got := src.Types("0"); got != record.Of(record.String, record.Set, record.ZSet) {

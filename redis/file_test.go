@@ -277,7 +277,7 @@ func TestPackedDamage(t *testing.T) {
 // TestPrepared: opening and sorting a file show how far they are, and neither counts what the other does.
 func TestPrepared(t *testing.T) {
 	var items []string
-	for i := range 3 * checkEvery {
+	for i := range 3 * record.CheckEvery {
 		items = append(items, fmt.Sprintf("\x00\x06k%05d\x01v", i))
 	}
 	b := file("REDIS0009\xfe\x00", items...)

@@ -21,8 +21,6 @@ const (
 	maxSamples = 1 << 13
 	// maxOldName limits the stored name of an unread library.
 	maxOldName = 64
-	// checkEvery is the number of items between checks of the context.
-	checkEvery = 1 << 12
 )
 
 // index is the result of scanning a file.
@@ -93,7 +91,7 @@ func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options) (*
 	n := 0
 	for again := true; again; {
 		err = x.items(ctx, s, func(it *rdb.Item) error {
-			if n++; n%checkEvery == 0 && o.Copied != nil {
+			if n++; n%record.CheckEvery == 0 && o.Copied != nil {
 				o.Copied(it.Off, x.size, 0, 0)
 			}
 			failed = keys.Add(it)
@@ -163,8 +161,8 @@ func (x *index) cut(packed, err error) error {
 func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) error) error {
 	var db *database
 	for n := 1; ; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if err := record.Stopped(ctx, n); err != nil {
+			return err
 		}
 		it, err := s.Next()
 		if err != nil {

@@ -55,8 +55,9 @@ func (s *source) cutter(ctx context.Context, db *database, from, to int64) *cutt
 
 func (c *cutter) next() (*rdb.Item, error) {
 	for {
-		if c.n++; c.n%checkEvery == 0 && c.ctx.Err() != nil {
-			return nil, context.Cause(c.ctx)
+		c.n++
+		if err := record.Stopped(c.ctx, c.n); err != nil {
+			return nil, err
 		}
 		if c.scanner == nil && !c.open() {
 			return nil, io.EOF
@@ -73,7 +74,7 @@ func (c *cutter) next() (*rdb.Item, error) {
 		}
 		switch it.Op {
 		case rdb.OpKey, rdb.OpFunction, rdb.OpModuleAux:
-			if c.copied != nil && c.n%checkEvery == 0 {
+			if c.copied != nil && c.n%record.CheckEvery == 0 {
 				c.copied(it.Off, c.s.size, 0, 0)
 			}
 			return it, nil
@@ -200,10 +201,7 @@ func (o *order) sort(ctx context.Context, s *source, e *format.Env) (err error) 
 	if o.sorter != nil {
 		return nil
 	}
-	memory := e.Memory
-	if memory <= 0 {
-		memory = 64 << 20
-	}
+	memory := cmp.Or(max(e.Memory, 0), record.DefaultMemory)
 	sorter := extsort.New(extsort.Options{Memory: memory / 2, TempDir: e.TempDir})
 	in := s.cutter(ctx, o.db, 0, s.end)
 	in.copied = e.Copied

@@ -192,7 +192,7 @@ func (s *source) describeValue(row *format.Row, it *rdb.Item, field func(string,
 	if row.Err = d.BeginItem(s.header(), it, nil, &h); row.Err != nil {
 		return
 	}
-	batch := make([]record.Element, 64)
+	batch := make([]record.Element, record.BatchLen)
 	n := int64(0)
 	for {
 		got, err := d.Read(batch)

@@ -13,6 +13,7 @@ import (
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/dupes"
 	"kvferry/internal/sys/extsort"
+	"kvferry/record"
 	"kvferry/redis/rdb"
 )
 
@@ -100,8 +101,8 @@ func (t *twins) gather(some []uint64, size int64) error {
 	}
 	var row []byte
 	for n := 1; s.Offset() < t.end; n++ {
-		if n%checkEvery == 0 && t.ctx.Err() != nil {
-			return context.Cause(t.ctx)
+		if err := record.Stopped(t.ctx, n); err != nil {
+			return err
 		}
 		it, err := s.Next()
 		if err != nil {

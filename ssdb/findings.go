@@ -1,11 +1,7 @@
 package ssdb
 
-import "kvferry/internal/shared/findings"
-
 // Kinds of findings, in addition to package versioned's.
 const (
-	// FindBadKeyLength: the length of a name is beyond the key's end.
-	FindBadKeyLength = findings.FindBadKeyLength
 	// FindScorePrecision: a score is an integer that a float64 cannot represent. In a conversion it is a loss of the same
 	// name, record.LossScorePrecision.
 	FindScorePrecision = "score-precision"

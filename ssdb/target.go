@@ -47,7 +47,7 @@ func (t *target) Shard(n int, name string, _ record.TypeSet, memory int64) (reco
 		return nil, fmt.Errorf("%s: database %q was not announced", t.dir, name)
 	}
 	if memory <= 0 {
-		memory = dataset.DefaultMemory
+		memory = record.DefaultMemory
 	}
 	s := &shard{t: t, n: n, expiries: extsort.New(t.sorting(memory / shares))}
 	s.Shard = versioned.ShardOf(versioned.ShardOptions{N: n, Memory: memory, Writers: shares, TempDir: t.options.TempDir,

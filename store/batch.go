@@ -45,13 +45,10 @@ type Buffer struct {
 	room []Row
 }
 
-// bufferLen is the largest batch of a Buffer.
-const bufferLen = 64
-
 // NewBuffer returns a buffer that owns the iterator.
 func NewBuffer(it Iterator) *Buffer {
 	b := Batched(it)
-	return &Buffer{it: b, wait: Wait(b), room: make([]Row, bufferLen)}
+	return &Buffer{it: b, wait: Wait(b), room: make([]Row, record.BatchLen)}
 }
 
 // Pop returns the next row, or nil if Fill is needed first. It is valid until Fill.

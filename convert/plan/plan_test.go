@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/parallel"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 

@@ -3,9 +3,9 @@ package plan
 import (
 	"testing"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/format"
 	"kvferry/internal/pass"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 
@@ -22,7 +22,7 @@ func TestProofReadsEverything(t *testing.T) {
 	back := &fake.Source{}
 	for _, db := range []string{"0", "1", "2"} {
 		for _, typ := range []record.Type{record.String, record.Hash, record.List} {
-			back.List = append(back.List, fake.Record{DB: db, Type: typ})
+			back.Add(fake.Record{DB: db, Type: typ})
 		}
 	}
 	low, high := format.Span{Hi: []byte("m")}, format.Span{Lo: []byte("m")}

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/convert/result"
 	"kvferry/format"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/convert/result"
 	"kvferry/internal/pass"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 
@@ -53,7 +53,7 @@ func TestStops(t *testing.T) {
 	stop()
 	rules := func() *Rules { return &Rules{SameName: true, Allows: func(string) bool { return true }} }
 	newTask := func() *task {
-		return &task{Task: &pass.Task{Group: record.AllTypes}, Rules: rules(), target: &fake.Target{Of: fake.New()}, losses: result.Losses{},
+		return &task{Task: &pass.Task{Group: record.AllTypes}, Rules: rules(), target: &fake.Target{Of: fake.NewFormat()}, losses: result.Losses{},
 			expiring: expiringDigests{}}
 	}
 	copies := func(r record.Reader) error {
@@ -75,7 +75,7 @@ func TestStops(t *testing.T) {
 				continue // it reads the first elements only
 			}
 			err := run(record.Gather(r, nil))
-			if most := 2 * checkEvery * 128; !errors.Is(err, context.Canceled) || r.next > 2*checkEvery || r.read > most {
+			if most := 2 * record.CheckEvery * 128; !errors.Is(err, context.Canceled) || r.next > 2*record.CheckEvery || r.read > most {
 				t.Errorf("%s: %v after %d records and %d elements", name, err, r.next, r.read)
 			}
 		}

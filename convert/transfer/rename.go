@@ -91,8 +91,8 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes,
 		if err != nil {
 			return err
 		}
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if err := record.Stopped(ctx, n); err != nil {
+			return err
 		}
 		if h.Keyless != record.Keyed {
 			continue // keyless records claim no name

@@ -12,9 +12,6 @@ import (
 	"kvferry/record"
 )
 
-// checkEvery is the number of records between pauses.
-const checkEvery = 64
-
 // task executes one Task. It is used once, by one goroutine, and allocates nothing per record.
 type task struct {
 	*pass.Task
@@ -27,11 +24,11 @@ type task struct {
 	header   record.Header // of the current record, adapted to the target
 	lastKey  []byte        // key of the last record that kept its name
 	hasLast  bool
-	lost     int64              // dropped records and elements so far
-	open     openRecord         // the last record
-	looked   [64]record.Element // while names are taken; see look
-	opaque   bool               // a loss of kind module was counted for the current record
-	later    []record.Loss      // losses of a module value's expiry, counted only if the value is kept
+	lost     int64                           // dropped records and elements so far
+	open     openRecord                      // the last record
+	looked   [record.BatchLen]record.Element // while names are taken; see look
+	opaque   bool                            // a loss of kind module was counted for the current record
+	later    []record.Loss                   // losses of a module value's expiry, counted only if the value is kept
 	gauge    progress.Gauge
 	report   func(record.Loss) // lose, as a func value made once
 	digests  [record.NumTypes]record.Digest
@@ -111,7 +108,7 @@ func each(r record.Reader, pause func() error, do func(*record.Batch) error) err
 		if err != nil {
 			return err
 		}
-		if seen += len(b.Records); seen >= checkEvery {
+		if seen += len(b.Records); seen >= record.CheckEvery {
 			seen = 0
 			if err := pause(); err != nil {
 				return err

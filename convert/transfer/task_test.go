@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/convert/internal/fake"
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
 	"kvferry/format"
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/parallel"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 
@@ -39,11 +39,8 @@ type room struct {
 // newRoom returns a room for records. Its target groups types like the format.
 func newRoom(t *testing.T, records []fake.Record) *room {
 	t.Helper()
-	records = slices.Clone(records)
-	slices.SortStableFunc(records, func(a, b fake.Record) int {
-		return record.Compare(&record.Header{Key: a.Key, Type: a.Type}, &record.Header{Key: b.Key, Type: b.Type})
-	})
-	x := &room{t: t, src: &fake.Source{Of: fake.New(), List: records, InOrder: true, Laid: format.LayoutDB}, to: fake.New(), workers: 2}
+	x := &room{t: t, src: &fake.Source{Of: fake.NewFormat(), Laid: format.LayoutDB, Weight: 1, Whole: true}, to: fake.NewFormat(), workers: 2}
+	x.src.Add(records...)
 	x.rules = &Rules{Now: testNow, Selection: new(filter.Selection), TempDir: t.TempDir(), Refused: new(atomic.Bool),
 		Allows: func(kind string) bool { return slices.Contains(x.allowed, kind) }}
 	return x
@@ -113,7 +110,7 @@ func (x *room) proved() (*result.Totals, string) {
 		x.t.Errorf("read back: %v differ: %v, want %v", diff, got.Parts(), tot.Fingerprint.Parts())
 	}
 	var names []string
-	for _, r := range back.(*fake.Source).List {
+	for _, r := range back.(*fake.Source).All() {
 		names = append(names, fmt.Sprintf("%s %s", r.Key, r.Type))
 	}
 	return tot, strings.Join(names, ", ")
@@ -160,7 +157,7 @@ func TestRun(t *testing.T) {
 // TestUnsorted checks that unsorted records are sorted, also while a selection buffers records.
 func TestUnsorted(t *testing.T) {
 	x := newRoom(t, fake.Dataset(1))
-	x.src.InOrder = false
+	x.src.Reversed = true
 	x.rules.Selection = &filter.Selection{MinElements: 2}
 	x.begin()
 	tot, _ := x.proved()

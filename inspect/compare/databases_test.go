@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/inspect/internal/fake"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 

@@ -32,8 +32,8 @@ func merge[C cursor](ctx context.Context, d *differ, p dbPair, open func(context
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
 	for n := 0; ; n++ {
-		if n%inspect.CheckEvery == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
+		if err := record.Stopped(ctx, n); err != nil {
+			return err
 		}
 		if err := errors.Join(a.next(), b.next()); err != nil {
 			return err

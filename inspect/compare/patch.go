@@ -152,7 +152,7 @@ type digests struct {
 
 // openDigests opens a database in order.
 func openDigests(ctx context.Context, s *inspect.Scan, db string, types record.TypeSet, has bool) (*digests, error) {
-	out := &digests{hasher: record.Hasher{PlainZero: s.PlainZero}, batch: make([]record.Element, inspect.BatchLen), r: record.Walk(record.Merge())}
+	out := &digests{hasher: record.Hasher{PlainZero: s.PlainZero}, batch: make([]record.Element, record.BatchLen), r: record.Walk(record.Merge())}
 	if types &= s.Types(db); !has || types == 0 {
 		return out, nil
 	}
@@ -206,8 +206,8 @@ func (d *digests) close() error { return d.r.Close() }
 // put skips to a record and writes it.
 func (d *digests) put(ctx context.Context, what *decision, out *patch.Writer) error {
 	for n := 0; ; n++ {
-		if n%inspect.CheckEvery == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
+		if err := record.Stopped(ctx, n); err != nil {
+			return err
 		}
 		h, err := d.r.Next()
 		if err == io.EOF {

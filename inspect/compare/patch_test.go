@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"kvferry/format"
-	"kvferry/inspect/internal/fake"
+	"kvferry/internal/testkit/fake"
 	"kvferry/internal/text/patch"
 	"kvferry/record"
 )

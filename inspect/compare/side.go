@@ -20,7 +20,7 @@ type side struct {
 
 // openSide opens a database in key order, with elements by name.
 func openSide(ctx context.Context, s *inspect.Scan, db string, types record.TypeSet, has bool) (*side, error) {
-	out := &side{batch: make([]record.Element, inspect.BatchLen), done: !has}
+	out := &side{batch: make([]record.Element, record.BatchLen), done: !has}
 	types &= s.Types(db)
 	if !has || types == 0 {
 		out.done = true

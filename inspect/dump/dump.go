@@ -245,8 +245,8 @@ func (d *Dumper) all(ctx context.Context, reader record.Reader) error {
 		if err != nil {
 			return err
 		}
-		if n%inspect.CheckEvery == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
+		if err := record.Stopped(ctx, n); err != nil {
+			return err
 		}
 		if err := d.record(ctx, r, h); err != nil {
 			return err

@@ -13,10 +13,10 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/bufpool"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 

@@ -129,7 +129,7 @@ func (o *RowsOptions) rows(ctx context.Context, ks format.Keyspace, r format.Ran
 		if o.Limit > 0 && *n >= o.Limit {
 			return errLimit
 		}
-		if i%inspect.CheckEvery == 0 {
+		if i%record.CheckEvery == 0 {
 			if gauge.Flush(); ctx.Err() != nil {
 				return context.Cause(ctx)
 			}

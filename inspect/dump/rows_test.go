@@ -11,9 +11,9 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -141,7 +141,7 @@ func TestRowsFail(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	many := make([]string, 2*inspect.CheckEvery)
+	many := make([]string, 2*record.CheckEvery)
 	for i := range many {
 		many[i] = "h:a 1"
 	}

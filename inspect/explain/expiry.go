@@ -5,13 +5,12 @@ import (
 	"kvferry/internal/text/jsonl"
 
 	"kvferry/format"
-	"kvferry/inspect"
 	"kvferry/record"
 )
 
 // count counts the elements of a record and, in a hash, its expired fields.
 func (x *explainer) count(h *record.Header, records *record.Walker) (n, gone int64, err error) {
-	var batch [inspect.BatchLen]record.Element
+	var batch [record.BatchLen]record.Element
 	for {
 		some, err := records.Read(batch[:])
 		if err == io.EOF {

@@ -236,8 +236,8 @@ func (x *explainer) entries(ctx context.Context, db string, ks format.Keyspace, 
 	defer func() { err = errors.Join(err, it.Close()) }()
 	v := versions{compare: ks.Comparer().Compare}
 	for n := 1; ; n++ {
-		if n%inspect.CheckEvery == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
+		if err := record.Stopped(ctx, n); err != nil {
+			return err
 		}
 		e, err := it.Next()
 		if err == io.EOF {

@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"kvferry/format"
-	"kvferry/inspect"
-	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -348,7 +347,6 @@ func TestExplainExpired(t *testing.T) {
 		}
 	}
 	r := fake.Rec(record.Hash, "k", fake.Pair("f", "v")).Expires(1).In("0")
-	r.Expired = true
 	src.Held["0"] = []fake.Record{r}
 	if _, x := explain(t, src); x.States[0].State != "expired" || x.Alive != 0 {
 		t.Errorf("a record that expired: %+v", x)
@@ -411,7 +409,7 @@ func TestExplainFails(t *testing.T) {
 	if err := run(s, nil); err == nil || err.Error() != `no keyspace "x" in database 0` {
 		t.Errorf("no keyspace: %v", err)
 	}
-	many := make([]store.Entry, 2*inspect.CheckEvery)
+	many := make([]store.Entry, 2*record.CheckEvery)
 	for i := range many {
 		many[i] = e("d1", "1", uint64(len(many)-i))
 	}

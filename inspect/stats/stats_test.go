@@ -7,8 +7,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/inspect/internal/fake"
 	"kvferry/internal/shared/dataset"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"kvferry/inspect/internal/fake"
 	"kvferry/inspect/keyshape"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"kvferry/inspect/internal/fake"
 	"kvferry/inspect/keyshape"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 )
 

@@ -62,7 +62,7 @@ func (p *physical) keyspace(ctx context.Context, ks store.Keyspace) error {
 	var cur *fileCheck
 	compare := ks.Comparer().Compare
 	err := ks.Unordered(func(e *store.Entry) error {
-		if p.entries++; p.entries%(inspect.CheckEvery*64) == 0 && ctx.Err() != nil {
+		if p.entries++; p.entries%(record.CheckEvery*64) == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if cur == nil || cur.Path != e.Place.File {

@@ -13,8 +13,8 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
-	"kvferry/inspect/internal/fake"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 	"kvferry/store"
 )

@@ -47,6 +47,7 @@ var rules = slices.Concat(stateRules, []rule{
 	{"store/rocks", []string{"store", "store/rocks/", "record", "internal/"}, "a store implements store and nothing else"},
 	{"store/", []string{"store", "store/", "record", "internal/"}, "a store implements store and nothing else"},
 	{"format", []string{"store", "record"}, "it holds interfaces"},
+	{"internal/testkit/fake", []string{"format", "store", "record", "internal/shared/dataset"}, "it is a format, and knows nothing of what reads it"},
 	{"internal/testkit/formattest", []string{"format", "store", "store/", "record", "internal/", "fixtures"}, "it tests any format"},
 	{"internal/shared/dataset", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
 	{"internal/shared/versioned", []string{"format", "store", "record", "internal/"}, "it is a part of sources and targets, and speaks their language"},
@@ -60,7 +61,6 @@ var rules = slices.Concat(stateRules, []rule{
 	{"internal/testkit/", []string{"format", "store", "store/", "record", "redis/state", "redis/state/server", "internal/", "fixtures"},
 		"test support stands on what it helps to test"},
 	{"internal/", []string{"record", "store", "internal/"}, "helpers stand below formats"},
-	{"convert/internal/fake", []string{"format", "store", "record"}, "it is a format, and knows nothing of conversions"},
 	{"convert/result", []string{"store", "record", "internal/text/jsonl"}, "what is known at the end knows not how it came about"},
 	{"convert/paths", []string{"format", "internal/sys/disk", "internal/sys/tree"}, "where files lie does not ask what is in them"},
 	{"convert/plan", []string{"format", "store", "record", "internal/pass", "internal/pass/filter", "internal/text/jsonl"}, "what is to be done does not ask how it is done"},
@@ -69,7 +69,6 @@ var rules = slices.Concat(stateRules, []rule{
 		"what is noted of a run does not ask how it goes on"},
 	{"convert/transfer", []string{"convert/result", "convert/plan", "format", "record", "internal/"}, "a task knows neither the work directory nor other tasks"},
 	{"convert", []string{"convert/", "format", "store", "record", "internal/"}, "it knows formats and stores by their interfaces"},
-	{"inspect/internal/fake", []string{"format", "store", "record", "internal/shared/dataset"}, "it is a format, and knows nothing of what reads it"},
 	{"inspect", []string{"format", "store", "record", "internal/"}, "scans know formats and stores by their interfaces, and no command"},
 	{"inspect/render", []string{"inspect", "inspect/compare", "inspect/dump", "inspect/explain", "inspect/stats", "inspect/verify", "format", "store", "record", "internal/"},
 		"it prints what the others compute"},
@@ -104,7 +103,7 @@ var stateRules = []rule{
 }
 
 // forTests are the packages that tests alone import: what they need has no place in the program.
-var forTests = []string{"convert/internal/fake", "inspect/internal/fake", "serve/command/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/testkit/redistest", "internal/testkit/testsst", "internal/testkit/servertest", "internal/testkit/s3test"}
+var forTests = []string{"internal/testkit/fake", "serve/command/fake", "internal/testkit/formattest", "internal/testkit/memstore", "internal/testkit/redistest", "internal/testkit/testsst", "internal/testkit/servertest", "internal/testkit/s3test"}
 
 func formatRules() []rule {
 	var out []rule
@@ -207,7 +206,7 @@ func TestRules(t *testing.T) {
 		{"convert", "store/rocks", false}, {"convert", "convert/work", true}, {"convert/work", "convert/result", true}, {"convert/work", "convert", false},
 		{"convert/transfer", "convert/work", false}, {"convert/work", "convert/transfer", false}, {"convert/plan", "convert/result", false},
 		{"convert/result", "convert/plan", false}, {"internal/pass", "convert/plan", false}, {"internal/pass/filter", "internal/pass", false}, {"convert/transfer", "nemo", false},
-		{"convert", "convert/internal/fake", false}, {"store/rocks", "format", false}, {"store/rocks", "store", true},
+		{"convert", "internal/testkit/fake", false}, {"store/rocks", "format", false}, {"store/rocks", "store", true},
 		{"store/rocks/lsm", "store/rocks/sst", false},
 		{"redis/state", "redis/state/server", false}, {"redis/state/streams", "redis/state/commands", false}, {"redis/state/commands", "redis/state/streams", true},
 		{"redis/aof", "redis/state/commands", true}, {"redis/state/commands", "internal/testkit/servertest", false},
@@ -220,7 +219,7 @@ func TestRules(t *testing.T) {
 		{"internal/testkit/formattest", "internal/testkit/memstore", true}, {"cmd/kvferry/command", "internal/testkit/memstore", false},
 		{"cmd/kvferry/command", "store/rocks", true}, {"inspect", "blackwidow", false}, {"inspect", "inspect/verify", false},
 		{"inspect/verify", "inspect", true}, {"inspect/verify", "inspect/stats", false}, {"inspect/compare", "inspect/dump", false}, {"inspect/stats", "inspect/render", false},
-		{"inspect/render", "inspect/verify", true}, {"inspect/render", "inspect/internal/fake", false}, {"inspect/explain", "nemo", false}, {"recordings", "record", false},
+		{"inspect/render", "inspect/verify", true}, {"inspect/render", "internal/testkit/fake", false}, {"inspect/explain", "nemo", false}, {"recordings", "record", false},
 	} {
 		if got := check(c.pkg, c.dep) == ""; got != c.ok {
 			t.Errorf("%s imports %s: allowed %v", c.pkg, c.dep, got)

@@ -221,8 +221,8 @@ func (c *cells) group(ctx context.Context, g int, rows int64, row func(*cells) e
 			}
 		}
 		c.row++
-		if c.row%checkEvery == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
+		if err := record.Stopped(ctx, int(c.row)); err != nil {
+			return err
 		}
 		if err := row(c); err != nil {
 			return err
@@ -230,9 +230,6 @@ func (c *cells) group(ctx context.Context, g int, rows int64, row func(*cells) e
 	}
 	return nil
 }
-
-// checkEvery is the number of rows between looks whether to stop.
-const checkEvery = 1 << 12
 
 func (c *cells) close() {
 	for r, at := range c.at {

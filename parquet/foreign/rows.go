@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -138,10 +139,7 @@ func (s *source) sort(ctx context.Context, e *format.Env) error {
 	if s.sorter != nil {
 		return nil
 	}
-	memory := e.Memory
-	if memory <= 0 {
-		memory = 64 << 20
-	}
+	memory := cmp.Or(max(e.Memory, 0), record.DefaultMemory)
 	sorter := extsort.New(extsort.Options{Memory: memory / 2, TempDir: e.TempDir})
 	a := &adder{s: s, to: sorter}
 	err := s.each(ctx, s.m.roles(), func(f *file, group int, err error) error { return s.damage(e, f, group, err) }, a.add)

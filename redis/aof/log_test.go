@@ -408,8 +408,8 @@ func TestSource(t *testing.T) {
 	var done, total int64
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	long := strings.Repeat(commandsOf("SET a 1"), 2*checkEvery)
-	for _, text := range []string{long, snapshotOf(0, bytes.Repeat(keyOf("a", "1"), 2*checkEvery)) + long[:27]} {
+	long := strings.Repeat(commandsOf("SET a 1"), 2*record.CheckEvery)
+	for _, text := range []string{long, snapshotOf(0, bytes.Repeat(keyOf("a", "1"), 2*record.CheckEvery)) + long[:27]} {
 		if _, err := New().Open(ctx, tree(t, map[string]string{"a.aof": text}), &format.OpenOptions{Options: store.Options{TempDir: t.TempDir(),
 			Copied: func(d, n, _, _ int64) { done, total = d, n }}}); !errors.Is(err, context.Canceled) || done <= 0 || done > total || total != int64(len(text)) {
 			t.Errorf("cancelled at %d of %d bytes: %v", done, total, err)

@@ -84,9 +84,6 @@ func (t *tally) add(first string, where record.Place) {
 	}
 }
 
-// checkEvery is the number of commands between checks of the context.
-const checkEvery = 1024
-
 // all applies all files.
 func (r *replay) all() error {
 	for i, name := range r.log.Files {
@@ -156,7 +153,7 @@ func (r *replay) commands(c *Commands) error {
 		if err != nil {
 			return err
 		}
-		if n%checkEvery == 0 {
+		if n%record.CheckEvery == 0 {
 			if err := r.pause(c.off); err != nil {
 				return err
 			}

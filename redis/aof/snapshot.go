@@ -32,7 +32,7 @@ func (r *replay) snapshot(f *disk.File, size int64) (int64, error) {
 		if err != nil {
 			return 0, r.in(err)
 		}
-		if n%checkEvery == 0 {
+		if n%record.CheckEvery == 0 {
 			if err := r.pause(s.Offset()); err != nil {
 				return 0, err
 			}
@@ -157,7 +157,7 @@ func (r *replay) damagedValue(s *rdb.Scanner, it *rdb.Item, err error) error {
 
 // pump copies elements to the state. If members is set, it drops expired ones, and counts and strips other expiries.
 func pump(d *rdb.Decoder, to *state.Put, members bool, now int64) (expiring int64, _ error) {
-	var batch [64]record.Element
+	var batch [record.BatchLen]record.Element
 	for {
 		n, err := d.Read(batch[:])
 		if err == io.EOF {

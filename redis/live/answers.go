@@ -47,14 +47,10 @@ func (p *pipe) refused(b *batch, x piece, text string) error {
 		}
 		return p.end(x.ending.altered(":0"))
 	}
-	if strings.Contains(text, "equal or smaller than the target stream") && x.part != whole {
+	if strings.Contains(text, "equal or smaller than the target stream") && x.name != nil {
 		return nil // a resent XADD
 	}
-	what, err := subject(b.piece(p.answered))
-	if err != nil {
-		return err
-	}
-	return p.end(&refusedError{what: what, text: text})
+	return p.end(&refusedError{what: x.subject(b.piece(p.answered)), text: text})
 }
 
 // end ends the pipe; p.mu is held.
@@ -69,7 +65,7 @@ func (p *pipe) end(err error) error {
 // lapsed deletes the key that an expired record would have replaced: RENAME did not find the temporary name.
 func (p *pipe) lapsed(key []byte) {
 	data := appendCommand(nil, []byte("DEL"), key)
-	p.enqueue(&batch{data: data, pieces: []piece{{len(data), 1, whole, nil}}})
+	p.enqueue(&batch{data: data, pieces: []piece{{end: len(data), commands: 1}}})
 }
 
 // refusedError is a server's refusal of a record.
@@ -77,16 +73,21 @@ type refusedError struct{ what, text string }
 
 func (e *refusedError) Error() string { return fmt.Sprintf("%s: the server says %s", e.what, e.text) }
 
-// subject names the key of a command, or the library in the code of a FUNCTION LOAD REPLACE.
-func subject(command []byte) (string, error) {
-	name, err := argument(command, 0)
-	if err != nil {
-		return "", err
+// subject names what a piece with these commands writes: a key, or the library of a FUNCTION LOAD REPLACE.
+func (x *piece) subject(data []byte) string {
+	if key := x.key(data); key != nil {
+		return "key " + record.Quote(key)
 	}
-	if string(name) == "FUNCTION" {
-		code, err := argument(command, 3)
-		return "function library " + record.Quote([]byte(rdb.LibraryName(code))), err
+	return "function library " + record.Quote([]byte(rdb.LibraryName(argument(data, 3))))
+}
+
+// key returns the name that a piece with these commands writes; nil: it loads a library.
+func (x *piece) key(data []byte) []byte {
+	switch {
+	case x.name != nil:
+		return x.name
+	case string(argument(data, 0)) == "FUNCTION":
+		return nil
 	}
-	key, err := secondArgument(command)
-	return "key " + record.Quote(key), err
+	return argument(data, 1) // of SET, RESTORE and other commands with a key in front
 }

@@ -60,5 +60,5 @@ func (w *writer) change(key, command []byte) error {
 	if err := w.t.limit.Wait(w.ctx, len(command)); err != nil {
 		return err
 	}
-	return w.told(p.add(command, 1, whole))
+	return w.told(p.add(command, piece{commands: 1}))
 }

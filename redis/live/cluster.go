@@ -124,16 +124,8 @@ func (t *target) replaced(ctx context.Context, host string) bool {
 
 // reroute sends a piece to the current owner of its slot, or to all masters if it loads a function library.
 func (w *writer) reroute(from *pipe, data []byte, x piece) error {
-	name, err := argument(data, 0)
-	if err != nil {
-		return err
-	}
 	hosts := w.t.hosts()
-	if string(name) != "FUNCTION" {
-		key, err := secondArgument(data)
-		if err != nil {
-			return err
-		}
+	if key := x.key(data); key != nil {
 		hosts = []string{w.t.node(slot(key))}
 	}
 	for _, host := range hosts {

@@ -55,7 +55,7 @@ func (p *pipe) conclude(e *ending) error {
 		if err := p.flush(); err != nil {
 			return err
 		}
-		p.current = &batch{data: x.data, pieces: []piece{{len(x.data), 1, x.part, e}}}
+		p.current = &batch{data: x.data, pieces: []piece{{len(x.data), 1, x.part, e.name, e}}}
 	}
 	return p.flush()
 }

@@ -110,7 +110,7 @@ func (n *native) write(elems []record.Element) (err error) {
 		if w.header.Keyless == record.Library {
 			err = n.library(elems[i].Value)
 		} else {
-			err = n.send(middle)
+			err = n.send()
 		}
 		if err != nil {
 			return err
@@ -155,7 +155,7 @@ func (n *native) library(code []byte) error {
 		if err := w.t.limit.Wait(w.ctx, len(w.data)); err != nil {
 			return err
 		}
-		if err := p.add(w.data, countCommands(w.data), whole); err != nil {
+		if err := p.add(w.data, piece{commands: 1}); err != nil {
 			return w.told(err)
 		}
 	}
@@ -164,18 +164,14 @@ func (n *native) library(code []byte) error {
 }
 
 // send passes the commands in w.data to the pipe.
-func (n *native) send(kind part) error {
+func (n *native) send() error {
 	w := n.w
-	if !n.begun {
-		if n.begun = true; kind == middle {
-			kind = first
-		}
-	}
+	n.begun = true
 	n.have, n.held = n.have+n.held, 0
 	if err := w.t.limit.Wait(w.ctx, len(w.data)); err != nil {
 		return err
 	}
-	err := n.pipe.add(w.data, countCommands(w.data), kind)
+	err := n.pipe.add(w.data, piece{commands: countCommands(w.data), name: n.name})
 	w.data = bufpool.Reset(w.data) // the pipe owns a large one
 	return w.told(err)
 }
@@ -201,7 +197,7 @@ func (n *native) end() (err error) {
 		return nil // the record is empty
 	}
 	if len(w.data) > before {
-		if err := n.send(middle); err != nil {
+		if err := n.send(); err != nil {
 			return err
 		}
 	}

@@ -29,10 +29,8 @@ const (
 type part uint8
 
 const (
-	whole   part = iota // a whole record; can be resent
-	first               // creates the temporary name
-	middle              // adds elements to it
-	counted             // counts its elements
+	adding  part = iota // a whole record, or elements under a temporary name; can be resent
+	counted             // counts the elements of the temporary name
 	last                // renames it; sent only after a correct count
 )
 
@@ -41,6 +39,7 @@ type piece struct {
 	end      int // offset in the batch
 	commands int
 	part     part
+	name     []byte  // temporary name, unless the piece is a whole record
 	ending   *ending // for counted and last
 }
 
@@ -95,20 +94,22 @@ func newPipe(ctx context.Context, dial func(context.Context) (net.Conn, error)) 
 
 // add queues a piece. It blocks while too many bytes are unacknowledged. The pipe takes ownership of data longer than
 // bufpool.Large.
-func (p *pipe) add(data []byte, commands int, kind part) error {
-	if commands == 0 {
+func (p *pipe) add(data []byte, x piece) error {
+	if x.commands == 0 {
 		return nil
 	}
 	if len(data) > bufpool.Large {
 		if err := p.flush(); err != nil {
 			return err
 		}
-		p.current = &batch{data: data, pieces: []piece{{len(data), commands, kind, nil}}}
+		x.end = len(data)
+		p.current = &batch{data: data, pieces: []piece{x}}
 		return p.flush()
 	}
 	b := p.current
 	b.data = append(b.data, data...)
-	b.pieces = append(b.pieces, piece{len(b.data), commands, kind, nil})
+	x.end = len(b.data)
+	b.pieces = append(b.pieces, x)
 	if len(b.data) < batchSize {
 		return nil
 	}
@@ -397,8 +398,7 @@ func ask(conn net.Conn, in *bufio.Reader, command []byte) (string, error) {
 	case err == nil && isBusy(answer):
 		return "", &busyError{answer[1:]}
 	case err == nil && strings.HasPrefix(answer, "-") && !strings.HasPrefix(answer, "-WRONGTYPE"):
-		name, _ := secondArgument(command)
-		return "", finalError{fmt.Errorf("%s was being written and may or may not be there: the server says %s", name, answer[1:])}
+		return "", finalError{fmt.Errorf("%s was being written and may or may not be there: the server says %s", argument(command, 1), answer[1:])}
 	}
 	return answer, err
 }
@@ -535,9 +535,9 @@ func (p *pipe) temporary() (names []string) {
 		if i == 0 {
 			from = p.answered
 		}
-		for j := from; j < len(b.pieces); j++ {
-			if name, err := secondArgument(b.piece(j)); err == nil && b.pieces[j].part != whole {
-				names = append(names, string(name))
+		for _, x := range b.pieces[min(from, len(b.pieces)):] {
+			if x.name != nil {
+				names = append(names, string(x.name))
 			}
 		}
 	}

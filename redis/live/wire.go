@@ -97,33 +97,14 @@ func withAsking(data []byte) (out []byte, commands int) {
 	return out, commands
 }
 
-// secondArgument returns the key of a command: *n, its name, the key.
-func secondArgument(data []byte) ([]byte, error) { return argument(data, 1) }
-
-// argument returns one argument of a command; argument 0 is its name.
-func argument(data []byte, at int) ([]byte, error) {
-	rest := bytes.TrimPrefix(data, askingCommand)
-	number := func(sign byte) (int, error) {
-		for i := range rest {
-			if rest[i] == '\n' && i > 1 && rest[0] == sign {
-				n, err := strconv.Atoi(string(rest[1 : i-1]))
-				rest = rest[i+1:]
-				return n, err
-			}
+// argument returns an argument of the first command in data, which was encoded here; argument 0 is its name.
+func argument(data []byte, at int) []byte {
+	_, rest := lineNumber(bytes.TrimPrefix(data, askingCommand))
+	for ; ; at-- {
+		size, value := lineNumber(rest)
+		if at == 0 {
+			return value[:size]
 		}
-		return 0, fmt.Errorf("no command")
-	}
-	if _, err := number('*'); err != nil {
-		return nil, err
-	}
-	for i := 0; ; i++ {
-		n, err := number('$')
-		if err != nil || n+2 > len(rest) {
-			return nil, errors.New("no key")
-		}
-		if i == at {
-			return rest[:n], nil
-		}
-		rest = rest[n+2:]
+		rest = value[size+2:]
 	}
 }

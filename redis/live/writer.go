@@ -60,10 +60,9 @@ type writer struct {
 
 // heldRecord is a record buffered until the server reports whether its key exists.
 type heldRecord struct {
-	key      []byte
-	data     []byte
-	commands int
-	number   int64
+	key    []byte
+	data   []byte
+	number int64
 }
 
 // OnDecided registers f to learn which records are skipped, if existing keys are skipped.
@@ -189,7 +188,7 @@ func (w *writer) outgrow() error {
 	if err := d.Begin(v.Type, rdb.Header{Valkey: w.t.server.version.Valkey}, value, 0, &h); err != nil {
 		return err
 	}
-	var batch [256]record.Element
+	var batch [record.BatchLen]record.Element
 	for {
 		n, err := d.Read(batch[:])
 		if err == io.EOF {
@@ -231,7 +230,7 @@ func (w *writer) end() error {
 		}
 		w.restore(&v)
 	}
-	err := w.deliver(heldRecord{w.key, w.data, 1, w.number})
+	err := w.deliver(heldRecord{w.key, w.data, w.number})
 	w.data = bufpool.Reset(w.data) // the pipe owns a large one
 	return err
 }
@@ -280,7 +279,7 @@ func (w *writer) send(r heldRecord) error {
 	if err := w.t.limit.Wait(w.ctx, len(r.data)); err != nil {
 		return err
 	}
-	return w.told(p.add(r.data, r.commands, whole))
+	return w.told(p.add(r.data, piece{commands: 1}))
 }
 
 func (w *writer) told(err error) error { return told(w.t.server.shown, err) }

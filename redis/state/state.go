@@ -9,11 +9,12 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 
 	"kvferry/internal/sys/disk"
+	"kvferry/record"
 )
 
 // Options configures a state.
 type Options struct {
-	Memory  int64  // bytes for caches and unwritten data once sealed; 0 means 64 MiB
+	Memory  int64  // bytes for caches and unwritten data once sealed; 0 means record.DefaultMemory
 	TempDir string // directory of the store; "" means the system's
 
 	fs vfs.FS // nil: the system's
@@ -59,7 +60,7 @@ func New(o Options) (*State, error) {
 		s.fs = vfs.Default
 	}
 	if s.memory <= 0 {
-		s.memory = 64 << 20
+		s.memory = record.DefaultMemory
 	}
 	if err := s.open(unsealed(s.memory)); err != nil {
 		return nil, errors.Join(err, disk.RemoveAll(dir))

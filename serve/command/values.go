@@ -9,9 +9,6 @@ import (
 	"kvferry/record"
 )
 
-// batchLen is the number of elements read at once.
-const batchLen = 64
-
 // anyType matches every type.
 const anyType record.Type = 0
 
@@ -119,7 +116,7 @@ func (c *Call) seek(key []byte, t record.Type, name []byte, f func(e *record.Ele
 
 // Each calls f with the remaining elements of a value, until f returns false.
 func Each(v Value, f func(h *record.Header, e *record.Element) bool) error {
-	var batch [batchLen]record.Element
+	var batch [record.BatchLen]record.Element
 	for {
 		n, err := v.Read(batch[:])
 		if err == io.EOF {
@@ -139,7 +136,7 @@ func Each(v Value, f func(h *record.Header, e *record.Element) bool) error {
 // Elements reads a value element by element.
 type Elements struct {
 	V     Value // nil at the end
-	batch [batchLen]record.Element
+	batch [record.BatchLen]record.Element
 	at, n int
 }
 

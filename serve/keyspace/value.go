@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"kvferry/format"
-	"kvferry/inspect"
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/sorted"
 	"kvferry/record"
@@ -62,7 +61,7 @@ type value struct {
 	ended bool
 
 	first []record.Element // elements read to see that the record exists; they are returned first
-	array [inspect.BatchLen]record.Element
+	array [record.BatchLen]record.Element
 }
 
 // Seeks reports whether a lookup seeks elements of a type. It cannot if the whole record decides whether it is selected.

@@ -50,7 +50,7 @@ func newDatabase(dir string, o *store.Options, report func(record.Finding)) *dat
 	db := &database{dir: dir, opts: *o}
 	db.opts.Report = report
 	if db.opts.Memory <= 0 {
-		db.opts.Memory = defaultMemory
+		db.opts.Memory = record.DefaultMemory
 	}
 	db.env = lsm.Env{Dir: dir, Merger: o.Merger, Salvage: o.Salvage, Resort: o.Resort, Memory: db.opts.Memory, TempDir: o.TempDir, Report: db.report}
 	db.env.Windows.Memory = db.opts.Memory / 4

@@ -34,8 +34,8 @@ func FuzzTable(f *testing.F) {
 // fuzzTable reads a table that is all that a database has.
 func fuzzTable(t *testing.T, b []byte, resort bool) {
 	db := &database{version: &manifest.Version{}}
-	db.env = lsm.Env{Memory: defaultMemory, Merger: testsst.JoinMerger, Resort: resort, Report: func(record.Finding) {}}
-	db.env.Windows.Memory = defaultMemory
+	db.env = lsm.Env{Memory: record.DefaultMemory, Merger: testsst.JoinMerger, Resort: resort, Report: func(record.Finding) {}}
+	db.env.Windows.Memory = record.DefaultMemory
 	defer db.Close()
 	ks := &family{Keyspace: lsm.New(&db.env, "default", &store.Bytewise), st: db}
 	meta := lsm.Meta{Level: 1, Number: 1, Size: int64(len(b)), MaxSeq: 1011,

@@ -18,9 +18,8 @@ import (
 )
 
 const (
-	defaultMemory = 64 << 20
-	liveTries     = 10 // attempts to open a changing directory
-	livePause     = 50 * time.Millisecond
+	liveTries = 10 // attempts to open a changing directory
+	livePause = 50 * time.Millisecond
 )
 
 var _ store.Opener = Open

@@ -167,7 +167,7 @@ func pairTable(b *bytes.Buffer, formats, all []format.Format) {
 		"lose; newer ones lose less.",
 		append([]string{"from"}, names(targets)...)...)
 	for _, from := range all {
-		if from.Limits().NoSource != "" || !slices.ContainsFunc(formats, func(f format.Format) bool {
+		if !slices.ContainsFunc(formats, func(f format.Format) bool {
 			return f.Name() == from.Name() && (from == f || from.Limits().Types != f.Limits().Types)
 		}) {
 			continue

@@ -123,7 +123,7 @@ func (a *App) completeSource(soFar string) ([]string, cobra.ShellCompDirective) 
 	prefix := a.PrefixOf(soFar)
 	var known []string
 	if prefix == "" {
-		known = a.prefixes(func(l *format.Limits) bool { return l.NoSource == "" }, func(s format.StoreSupport) bool { return s.Read })
+		known = a.prefixes(func(*format.Limits) bool { return true }, func(s format.StoreSupport) bool { return s.Read })
 	}
 	known = append(known, cobra.CompletionWithDesc(prefix+"s3://", "an object store"),
 		cobra.CompletionWithDesc(prefix+"https://", "a file on a web server"))

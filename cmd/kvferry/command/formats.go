@@ -187,11 +187,8 @@ func supportText(s format.StoreSupport) string {
 
 // useText describes whether this build reads and writes a format.
 func useText(l *format.Limits) string {
-	switch {
-	case l.NoTarget != "":
+	if l.NoTarget != "" {
 		return "read only: " + l.NoTarget
-	case l.NoSource != "":
-		return "written only: " + l.NoSource
 	}
 	return "read and written"
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -219,15 +220,15 @@ func (p *patched) open(do func(*patch.Reader) error) error {
 // look reads the whole patch and returns its databases, counts and checksum. With a target it also counts losses.
 func (p *patched) look(ctx context.Context, target format.Target) (dbs []string, counts patch.Counts, sum string, err error) {
 	err = p.open(func(r *patch.Reader) error {
-		batch := make([]record.Element, 64)
+		batch := make([]record.Element, record.BatchLen)
 		for n := 0; ; n++ {
 			op, h, err := r.Next()
 			if err == io.EOF {
 				counts, sum = r.Counts(), r.Sum()
 				return nil
 			}
-			if err != nil || n%1024 == 0 && ctx.Err() != nil {
-				return errors.Join(err, ctx.Err())
+			if err = cmp.Or(err, record.Stopped(ctx, n)); err != nil {
+				return err
 			}
 			if !slices.Contains(dbs, h.DB) {
 				dbs = append(dbs, h.DB)
@@ -329,7 +330,7 @@ const saveEvery = 20000
 // apply sends the operations. After every saveEvery it waits for all replies and saves the journal.
 func (p *patched) apply(ctx context.Context) error {
 	err := p.open(func(r *patch.Reader) error {
-		s := &sending{patched: p, batch: make([]record.Element, 64)}
+		s := &sending{patched: p, batch: make([]record.Element, record.BatchLen)}
 		err := s.all(ctx, r)
 		if err != nil && s.to != nil {
 			s.to.Abort()

@@ -285,8 +285,8 @@ func (d *Dataset) checkOrder(ctx context.Context) error {
 		}
 		it, err := ks.Rows(nil, nil)
 		for n := 0; err == nil; n++ {
-			if _, _, err = it.Next(); err == nil && n%1024 == 0 {
-				err = ctx.Err()
+			if _, _, err = it.Next(); err == nil {
+				err = record.Stopped(ctx, n)
 			}
 		}
 		if it != nil {

@@ -27,7 +27,7 @@ type byName struct {
 	head   record.Kept
 	one    [1]record.Record
 	out    record.Batch
-	elems  [64]record.Element
+	elems  [record.BatchLen]record.Element
 	row    []byte
 	views  [][]byte // copies of the batch: views of an iterator are valid only until the next row
 }

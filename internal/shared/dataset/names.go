@@ -21,9 +21,6 @@ const InfoFile = "info"
 // PikaBeside lists the directories that Pika keeps beside its data: backups, dumps for replicas, and logs.
 var PikaBeside = []string{"bgsave", "dbsync", "dump", "log"}
 
-// DefaultMemory is the default buffer limit of passes and shards.
-const DefaultMemory = 64 << 20
-
 // IsDB reports whether a directory name belongs to a database in LayoutDB.
 func IsDB(name string) bool {
 	digits, ok := strings.CutPrefix(name, "db")

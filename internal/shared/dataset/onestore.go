@@ -116,8 +116,8 @@ func WriteRuns(ctx context.Context, b store.Builder, shard int, rows *extsort.So
 	w := runWriter{builder: b, shard: shard}
 	n := 0
 	err := rows.Each(func(prefix uint64, key, value []byte) error {
-		if n%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if err := record.Stopped(ctx, n); err != nil {
+			return err
 		}
 		n++
 		keyspace, lane := place(prefix, key)

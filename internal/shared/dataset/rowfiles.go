@@ -11,6 +11,7 @@ import (
 
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/extsort"
+	"kvferry/record"
 	"kvferry/store"
 )
 
@@ -100,7 +101,7 @@ func (r *RowFiles) Shards() []int {
 // Merge passes the rows of all shards to f. The files stay: they are merged again if the target cannot be finished.
 func (r *RowFiles) Merge(o extsort.Options, f func(rows *extsort.Sorter) error) (err error) {
 	if o.Memory <= 0 {
-		o.Memory = DefaultMemory
+		o.Memory = record.DefaultMemory
 	}
 	all := extsort.New(o)
 	defer func() { err = errors.Join(err, all.Close()) }()

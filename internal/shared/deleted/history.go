@@ -79,8 +79,9 @@ func (h *History) fill() error {
 		if h.ended {
 			return io.EOF
 		}
-		if h.steps++; h.steps%checkEvery == 0 && h.ctx.Err() != nil {
-			return context.Cause(h.ctx)
+		h.steps++
+		if err := record.Stopped(h.ctx, h.steps); err != nil {
+			return err
 		}
 		e, err := h.it.Next()
 		if err != nil {

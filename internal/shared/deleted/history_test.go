@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/record"
 	"kvferry/store"
 )
 
@@ -197,7 +198,7 @@ func TestHistoryErrors(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(boom)
 	var many []string
-	for i := range 2 * checkEvery {
+	for i := range 2 * record.CheckEvery {
 		many = append(many, fmt.Sprintf("%05d put 1", i))
 	}
 	h, _ = NewHistory(ctx, newFake(many...), nil, nil, nil)

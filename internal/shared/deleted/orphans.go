@@ -45,11 +45,9 @@ func (o *Orphans) find(ctx context.Context) (*keys, error) {
 		return nil, errors.Join(err, k.sorter.Close())
 	}
 	for n := 1; err == nil && failed == nil; n++ {
-		if n%checkEvery == 0 && ctx.Err() != nil {
-			err = context.Cause(ctx)
-			break
+		if err = record.Stopped(ctx, n); err == nil {
+			_, err = r.Next()
 		}
-		_, err = r.Next()
 	}
 	if err == io.EOF {
 		err = nil

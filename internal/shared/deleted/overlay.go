@@ -24,9 +24,6 @@ func Overlay(ctx context.Context, ks store.Keyspace, puts int, revive Revive) st
 	return &overlay{Keyspace: ks, ctx: ctx, puts: puts, revive: revive}
 }
 
-// checkEvery is the number of rows between checks of the context.
-const checkEvery = 1024
-
 type overlay struct {
 	store.Keyspace
 	ctx    context.Context
@@ -60,8 +57,8 @@ type revived struct {
 // Next returns the next revived row.
 func (r *revived) Next() (key, value []byte, err error) {
 	for n := 1; ; n++ {
-		if n%checkEvery == 0 && r.o.ctx.Err() != nil {
-			return nil, nil, context.Cause(r.o.ctx)
+		if err := record.Stopped(r.o.ctx, n); err != nil {
+			return nil, nil, err
 		}
 		if err := r.gather(); err != nil {
 			return nil, nil, err

@@ -42,9 +42,6 @@ type Set struct {
 	asked  []*cursor // since First was called last
 }
 
-// batchLen is the maximum number of rows that a lane reads at once.
-const batchLen = 64
-
 // cursor walks one lane. Its row is a view into its iterator or its chunk, so the rows of many lanes are
 // available at once.
 //
@@ -136,7 +133,7 @@ func (s *Set) SeekRow(raw []byte) error {
 		return err
 	}
 	c.rows, c.at = c.rows[:0], 0
-	if err := c.step(batchLen); err != nil || !c.done {
+	if err := c.step(record.BatchLen); err != nil || !c.done {
 		return err
 	}
 	return s.end(c)
@@ -224,7 +221,7 @@ func (s *Set) under(c *cursor, limit int) []store.Row {
 		return c.rows[c.at:min(len(c.rows), c.at+limit)]
 	}
 	s.start = c.ahead.at
-	s.views = c.ahead.views(s.views[:0], min(limit, batchLen))
+	s.views = c.ahead.views(s.views[:0], min(limit, record.BatchLen))
 	return s.views
 }
 
@@ -403,7 +400,7 @@ func (s *Set) load(c *cursor) error {
 	c.wait = store.Wait(c.it)
 	s.open = append(s.open, c)
 	s.lend(c)
-	again, limit := c.again, batchLen
+	again, limit := c.again, record.BatchLen
 	if again {
 		limit = 1
 	}
@@ -425,7 +422,7 @@ func (s *Set) lend(c *cursor) {
 	if n := len(s.spare); n > 0 {
 		c.rows, s.spare = s.spare[n-1], s.spare[:n-1]
 	} else {
-		c.rows = make([]store.Row, batchLen)
+		c.rows = make([]store.Row, record.BatchLen)
 	}
 	c.rows, c.at = c.rows[:0], 0
 }
@@ -455,7 +452,7 @@ func (s *Set) fill(c *cursor) error {
 		c.row = c.rows[c.at]
 	}
 	for !c.done && (c.taken || c.ahead.add(c.row.Key, c.row.Value, c.place(), s.chunk)) {
-		if err := c.step(batchLen); err != nil {
+		if err := c.step(record.BatchLen); err != nil {
 			return err
 		}
 	}
@@ -503,7 +500,7 @@ func (s *Set) advance(c *cursor) error {
 	if c.it == nil {
 		return s.advanceChunk(c)
 	}
-	if err := c.step(batchLen); err != nil || !c.done {
+	if err := c.step(record.BatchLen); err != nil || !c.done {
 		return err
 	}
 	return s.end(c)

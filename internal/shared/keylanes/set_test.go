@@ -113,7 +113,7 @@ func TestSetHandsOutEveryRow(t *testing.T) {
 // another begins.
 func TestSeekRow(t *testing.T) {
 	m := memstore.New().Dir("x")
-	for i := range 3 * batchLen {
+	for i := range 3 * record.BatchLen {
 		m.Put("default", []byte(raw("a", fmt.Sprintf("%03d", i))), []byte("v"))
 	}
 	m.Put("default", []byte(raw("b", "0")), []byte("v"))
@@ -122,11 +122,11 @@ func TestSeekRow(t *testing.T) {
 		want string
 		left int
 	}{
-		{[]string{""}, "=000", 3 * batchLen},
-		{[]string{"005"}, "=005", 3*batchLen - 5},
-		{[]string{"0051"}, "=006", 3*batchLen - 6},
-		{[]string{"005", "003"}, "=005", 3*batchLen - 5}, // never back
-		{[]string{"150"}, "=150", 3*batchLen - 150},
+		{[]string{""}, "=000", 3 * record.BatchLen},
+		{[]string{"005"}, "=005", 3*record.BatchLen - 5},
+		{[]string{"0051"}, "=006", 3*record.BatchLen - 6},
+		{[]string{"005", "003"}, "=005", 3*record.BatchLen - 5}, // never back
+		{[]string{"150"}, "=150", 3*record.BatchLen - 150},
 		{[]string{"005", "150", "191"}, "=191", 1},
 		{[]string{"192"}, "", 0},
 	} {

@@ -68,7 +68,7 @@ func (r *Reader) bury(i int, set RowSet, class record.Class) (n int64, err error
 	t := &r.tallies[i]
 	var e record.Element
 	for {
-		rows, skip, err := set.Batch(batchLen)
+		rows, skip, err := set.Batch(record.BatchLen)
 		if err != nil || len(rows) == 0 {
 			return n, err
 		}

@@ -25,7 +25,7 @@ type Elements interface {
 
 // Drain reads the rest of a record, so that End classifies all its rows.
 func Drain(e Elements) error {
-	var some [batchLen]record.Element
+	var some [record.BatchLen]record.Element
 	for {
 		if _, err := e.Read(some[:]); err == io.EOF {
 			return nil

@@ -78,7 +78,7 @@ type OrderedRows struct {
 // NewOrderedRows walks the rows of an iterator, which it closes.
 func NewOrderedRows(it store.Iterator, o *InOrder, compare func(a, b []byte) int, stray keylanes.Stray) *OrderedRows {
 	b := store.Batched(it)
-	return &OrderedRows{it: b, order: o, compare: compare, stray: stray, wait: store.Wait(b), room: make([]store.Row, batchLen), want: o.AppendPrefix(nil, nil)}
+	return &OrderedRows{it: b, order: o, compare: compare, stray: stray, wait: store.Wait(b), room: make([]store.Row, record.BatchLen), want: o.AppendPrefix(nil, nil)}
 }
 
 // Seek moves to the rows of a user key.

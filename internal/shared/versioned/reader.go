@@ -13,9 +13,6 @@ import (
 	"kvferry/store"
 )
 
-// batchLen is the maximum number of rows in a batch.
-const batchLen = 64
-
 // Reader walks the meta rows of a store and keeps cursors of data rows in step with them.
 type Reader struct {
 	*Pass
@@ -45,8 +42,8 @@ type Reader struct {
 	loose    []byte // user key of a record without a meta row
 	lone     *lones // members that only have an index row
 
-	books record.Books             // of the engine's own records
-	rest  [batchLen]record.Element // receives elements that are read for the checks only
+	books record.Books                    // of the engine's own records
+	rest  [record.BatchLen]record.Element // receives elements that are read for the checks only
 }
 
 func openReader(p *Pass) (record.Reader, error) {

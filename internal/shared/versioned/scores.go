@@ -63,7 +63,7 @@ func (r *Reader) checkScores() error {
 	var marks uint64
 	tally := &r.tallies[r.cur.index]
 	for {
-		rows, skip, err := r.byScore.Batch(batchLen)
+		rows, skip, err := r.byScore.Batch(record.BatchLen)
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ type ShardOptions struct {
 	Version int64  // of all new rows
 	NowMS   int64  // when it is written
 	Suffix  []byte // ends the values of data and index rows
-	Memory  int64  // buffer limit; 0 means dataset.DefaultMemory
+	Memory  int64  // buffer limit; 0 means record.DefaultMemory
 	Writers int    // number of stores that share Memory
 	// Layout returns the layout of a part of the target: of a store, or of some rows of a store.
 	Layout func(part int) *Layout
@@ -54,7 +54,7 @@ func NewShard(t *dataset.Target, o ShardOptions) (*Shard, error) {
 // ShardOf returns a shard without writers.
 func ShardOf(o ShardOptions) *Shard {
 	if o.Memory <= 0 {
-		o.Memory = dataset.DefaultMemory
+		o.Memory = record.DefaultMemory
 	}
 	o.Memory /= int64(max(o.Writers, 1))
 	return &Shard{o: o, writers: make([]*Writer, o.Parts), strings: make([][]*record.Record, o.Parts)}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
@@ -27,6 +28,29 @@ type Database = dataset.Database[*Store]
 
 // NewSource returns a source without databases.
 func NewSource(f format.Format, dir string) Source { return Source{format: f, Dir: dir} }
+
+// OpenDBs opens the databases of a Pika server: one in the root of the dataset, or else those in db0, db1, …. open
+// appends a database of that name in a subdirectory, and reports whether it exists. want describes its directories.
+func (s *Source) OpenDBs(o *format.OpenOptions, want string, open func(name, dir string) (bool, error)) (err error) {
+	if s.Flat, err = open("0", ""); err != nil || s.Flat {
+		return err
+	}
+	engine := s.format.Name()
+	dirs, err := dataset.Subdirs(s.Dir, dataset.IsDB)
+	if err != nil {
+		return fmt.Errorf("open %s database: %w", engine, err)
+	}
+	for _, dir := range dirs {
+		if _, err := open(strings.TrimPrefix(dir, "db"), dir); err != nil {
+			return err
+		}
+	}
+	if len(s.DBs) == 0 {
+		return fmt.Errorf("%s: not a %s database: want the RocksDB directories %s", s.Dir, engine, want)
+	}
+	s.ReportGaps(o, s.Dir, dirs)
+	return nil
+}
 
 // Format returns the format.
 func (s *Source) Format() format.Format { return s.format }

@@ -288,5 +288,5 @@ func (s *Store) Close() error {
 
 // share returns the share of a pass's memory for each of n stores.
 func share(e *format.Env, n int) int64 {
-	return cmp.Or(max(e.Memory, 0), dataset.DefaultMemory) / int64(max(n, 1))
+	return cmp.Or(max(e.Memory, 0), record.DefaultMemory) / int64(max(n, 1))
 }

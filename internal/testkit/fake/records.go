@@ -9,13 +9,26 @@ import (
 
 // Record is a record in memory.
 type Record struct {
-	record.Header
-	Elems []record.Element
+	DB       string
+	Type     record.Type
+	Key      []byte
+	ExpireMS int64
+	Elems    []record.Element
+	Last     []byte
+	ByName   bool
 }
 
 // Rec makes a record.
 func Rec(t record.Type, key string, elems ...record.Element) Record {
-	return Record{record.Header{Type: t, Key: []byte(key), Len: int64(len(elems))}, elems}
+	return Record{Type: t, Key: []byte(key), Elems: elems}
+}
+
+// Rows returns the number of rows of a record in a dataset with rows of elements.
+func (r *Record) Rows() int64 {
+	if r.Type == record.String {
+		return 1
+	}
+	return 1 + int64(len(r.Elems))
 }
 
 // InNameOrder marks the elements as sorted by name.
