@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 
 	"kvferry/internal/shared/argument"
 	"kvferry/record"
@@ -111,13 +112,38 @@ func zcount(c *command.Call) error {
 		return err
 	}
 	n := int64(0)
-	_, err = c.Walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
+	err = fromScore(c, c.Args[1], b.Min, func() { n = 0 }, func(e *record.Element, ordered bool) bool {
 		n += command.Number(b.HasScore(e.Score))
-		return true
+		return !ordered || e.Score <= b.Max+record.ScoreSlack
 	})
 	if err == nil {
 		c.W.Int(n)
 	}
+	return err
+}
+
+// soughtShare is the part of a sorted set, and soughtLeast the number of members, that are read in the order of scores at
+// most: that takes a seek for each.
+const (
+	soughtShare = 64
+	soughtLeast = 512
+)
+
+// fromScore calls f with the members of a sorted set until it returns false: ordered by score, at least from one on, if
+// the source has rows for that and few are read; else with all of them, after begin.
+func fromScore(c *command.Call, key []byte, score float64, begin func(), f func(e *record.Element, ordered bool) bool) error {
+	n, many := int64(0), false
+	start := &record.Start{ByScore: true, Score: score}
+	_, err := c.Read(key, command.Reading{Type: record.ZSet, Start: start}, func(h *record.Header, e *record.Element) bool {
+		n++
+		many = h.Sought && n > max(soughtLeast, h.Len/soughtShare)
+		return !many && f(e, h.Sought)
+	})
+	if err != nil || !many {
+		return err
+	}
+	begin()
+	_, err = c.Walk(key, record.ZSet, func(e *record.Element) bool { return f(e, false) })
 	return err
 }
 
@@ -248,15 +274,49 @@ func zrange(c *command.Call, o *zrangeOptions) (err error) {
 		}
 		return failed == nil && c.Live()
 	}
-	if o.by == byLex {
+	last := o.last()
+	switch least, most := o.scoreBounds(); {
+	case o.by == byLex:
 		err = inLex(c, c.Args[1], o.bounds, add)
-	} else {
+	case o.by == byScore || last >= 0:
+		highest := math.Inf(-1) // of those that the reply may need
+		err = fromScore(c, c.Args[1], least, r.Reset, func(e *record.Element, ordered bool) bool {
+			if !add(e) || !ordered {
+				return failed == nil && c.Live()
+			}
+			if last < 0 || int64(r.Len()) <= last {
+				highest = max(highest, e.Score)
+				return e.Score <= most+record.ScoreSlack
+			}
+			return e.Score <= min(highest, most)+record.ScoreSlack
+		})
+	default:
 		_, err = c.Walk(c.Args[1], record.ZSet, add)
 	}
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
 	return ranked(c, r, o.scores, func() func() (take, more bool) { return o.window(int64(r.Len())) })
+}
+
+// scoreBounds returns the least and the greatest score of the range.
+func (o *zrangeOptions) scoreBounds() (least, most float64) {
+	if o.by != byScore {
+		return math.Inf(-1), math.Inf(1)
+	}
+	return o.bounds.Min, o.bounds.Max
+}
+
+// last returns the number of members in the range, from its start, that the reply needs at most; -1: all.
+func (o *zrangeOptions) last() int64 {
+	switch {
+	case o.rev:
+	case o.by == byRank && o.start >= 0 && o.end >= 0:
+		return min(o.end, math.MaxInt64-1) + 1
+	case o.by == byScore && o.offset >= 0 && o.limit >= 0 && o.limit <= math.MaxInt64-o.offset:
+		return o.offset + o.limit
+	}
+	return -1
 }
 
 // window returns a function that is called for each member in turn. take: it belongs to the reply; more: later ones may.
