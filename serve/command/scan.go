@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/shared/argument"
@@ -70,6 +71,15 @@ func parseCursor(b []byte) (uint64, error) {
 // errForgotten is the reply to an unknown cursor. Redis would continue at an arbitrary position.
 var errForgotten = argument.Refuse("ERR invalid cursor: kvferry knows the latest 65536 cursors; start again with 0")
 
+// TypeName is the name of a type for clients: for a value of a module the name that its server has for it. native is that
+// of its elements.
+func TypeName(t record.Type, native string) string {
+	if t != record.Other || native == "" {
+		return t.String()
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(native, "kvrocks:"), "+cbor") // the form of a document of Kvrocks
+}
+
 // maxScan limits the keys per call: the reply is held in memory, because the cursor precedes them.
 const maxScan = 1 << 14
 
@@ -106,7 +116,7 @@ func Scan(c *Call) error {
 			return errors.Join(err, s.Close())
 		}
 		last = append(last[:0], h.Key...)
-		if (!o.typed || h.Type.String() == o.typ) && (!o.matches || filter.Glob(o.match, h.Key)) {
+		if (!o.typed || strings.EqualFold(TypeName(h.Type, h.Native), o.typ)) && (!o.matches || filter.Glob(o.match, h.Key)) {
 			found = append(found, append([]byte{}, h.Key...))
 			size += len(h.Key)
 		}

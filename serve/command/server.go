@@ -163,7 +163,8 @@ type Value interface {
 
 // Scanner yields keys in order.
 type Scanner interface {
-	// Next returns the next key; io.EOF after the last. It is valid until the next call.
+	// Next returns the next key; io.EOF after the last. It is valid until the next call. Native is the name of the elements
+	// of a value of a module.
 	Next() (*record.Header, error)
 	Close() error
 }

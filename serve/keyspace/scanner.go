@@ -117,6 +117,9 @@ func (s *scanner) next() (*record.Header, error) {
 			} else if err != nil {
 				return nil, err
 			}
+			if h.Type == record.Other {
+				h.Native = string(s.one[0].Name)
+			}
 		}
 		s.prev, s.any = append(s.prev[:0], h.Key...), true
 		return h, nil

@@ -101,6 +101,9 @@ func (s *scanner) Next() (*record.Header, error) {
 	}
 	r := s.f.Records[s.keys[0]]
 	s.keys = s.keys[1:]
+	if r.Type == record.Other {
+		r.Native = string(r.Elems[0].Name)
+	}
 	return &r.Header, nil
 }
 

@@ -60,11 +60,11 @@ func typeOf(c *command.Call) error {
 func typeName(v command.Value) string {
 	h := v.Header()
 	if h.Type != record.Other {
-		return h.Type.String()
+		return command.TypeName(h.Type, "")
 	}
 	var one [1]record.Element
 	if n, _ := v.Read(one[:]); n == 1 && len(one[0].Name) > 0 {
-		return string(one[0].Name)
+		return command.TypeName(h.Type, string(one[0].Name))
 	}
 	return h.Type.String()
 }
