@@ -14,6 +14,7 @@ import (
 	"kvferry/internal/shared/zsetcheck"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // mark adds the member and score of row i of the last batch to a sum that does not depend on their order. Index rows are
@@ -63,7 +64,6 @@ func ZeroBits(bits uint64) uint64 {
 func (r *Reader) checkScores() error {
 	var n int64
 	var marks uint64
-	tally := &r.tallies[r.cur.index]
 	for {
 		rows, skip, err := r.byScore.Batch(batchLen)
 		if err != nil {
@@ -73,19 +73,10 @@ func (r *Reader) checkScores() error {
 			break
 		}
 		for i := range rows {
-			v, member, bits, ok := r.cur.Entry(&r.m, rows[i].Key[skip:], rows[i].Value)
-			if !ok {
-				r.reject(r.cur.index, &rows[i], r.byScore.PlaceAt(i))
-				continue
+			if member, bits, ok := r.entry(&rows[i], skip, i); ok {
+				marks += xxh3.HashSeed(member, bits)
+				n++
 			}
-			if v != r.m.Version {
-				if class := r.otherVersion(v, r.byScore, i); class != record.Copied {
-					tally.Rows[class]++
-					continue
-				}
-			}
-			marks += xxh3.HashSeed(member, bits)
-			n++
 		}
 	}
 	r.index = n
@@ -93,6 +84,22 @@ func (r *Reader) checkScores() error {
 		return nil
 	}
 	return r.compareScores()
+}
+
+// entry decodes index row i of the last batch, a row of the record, or classifies it.
+func (r *Reader) entry(row *store.Row, skip, i int) (member []byte, bits uint64, ok bool) {
+	v, member, bits, ok := r.cur.Entry(&r.m, row.Key[skip:], row.Value)
+	if !ok {
+		r.reject(r.cur.index, row, r.byScore.PlaceAt(i))
+		return nil, 0, false
+	}
+	if v != r.m.Version {
+		if class := r.otherVersion(v, r.byScore, i); class != record.Copied {
+			r.tallies[r.cur.index].Rows[class]++
+			return nil, 0, false
+		}
+	}
+	return member, bits, true
 }
 
 // compareScores reads a zset again whose index does not match its members, and reports each difference.
@@ -235,12 +242,8 @@ func (r *Reader) readScored(dst []record.Element) (n int, err error) {
 		}
 		r.scored = min(2*r.scored, batchLen)
 		for i := range rows {
-			v, member, bits, ok := r.cur.Entry(&r.m, rows[i].Key[skip:], rows[i].Value)
+			member, bits, ok := r.entry(&rows[i], skip, i)
 			if !ok {
-				r.reject(r.cur.index, &rows[i], r.byScore.PlaceAt(i))
-				continue
-			}
-			if v != r.m.Version && r.otherVersion(v, r.byScore, i) != record.Copied {
 				continue
 			}
 			score, ok, err := j.scoreOf(member)

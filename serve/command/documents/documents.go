@@ -85,7 +85,7 @@ func get(c *command.Call) error {
 	for len(args) > 0 {
 		if len(args) > 1 && f.option(args[0], args[1]) {
 			args = args[2:]
-		} else if argument.Is(args[0], "NOESCAPE") { // text is never escaped anew
+		} else if argument.Is(args[0], "NOESCAPE") { // strings stay as they are
 			args = args[1:]
 		} else {
 			break
@@ -115,7 +115,7 @@ func get(c *command.Call) error {
 	})
 }
 
-// reply is the reply of JSON.GET: what one path leads to, or an object of all.
+// reply returns the value of the only path, or an object with the values of all paths.
 func reply(f *form, text []byte, args [][]byte, paths []*path, list bool) (out []byte, err error) {
 	for i, p := range paths {
 		value := p.find(text)

@@ -4,7 +4,7 @@ import (
 	"kvferry/internal/shared/argument"
 )
 
-// form is how a document is written: compact, unless the options of JSON.GET say otherwise.
+// form holds the options of JSON.GET. The zero form is compact.
 type form struct {
 	indent, newline, space []byte
 }

@@ -67,7 +67,7 @@ func plain(c byte) bool {
 	return c == '_' || c == '-' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// find returns the value in a valid document, without space around it; nil if there is none.
+// find returns the value at the path in a valid document, trimmed, or nil.
 func (p *path) find(text []byte) []byte {
 	v := text
 	for i := range p.steps {
@@ -81,7 +81,7 @@ func (p *path) find(text []byte) []byte {
 
 const space = " \t\r\n"
 
-// in returns what begins with the value of the step in a value; nil if there is none.
+// in returns the rest of the document from the value of the step on, or nil.
 func (s *step) in(v []byte) (found []byte) {
 	object := v[0] == '{'
 	if object != (s.field != nil) || !object && v[0] != '[' {
@@ -121,8 +121,8 @@ func named(raw, name []byte) bool {
 	return json.Unmarshal(append(append([]byte{'"'}, raw...), '"'), &text) == nil && text == string(name)
 }
 
-// each calls f with the members of an object or array until it returns false: their names, and what begins with their
-// values.
+// each calls f with the members of an object or array until it returns false: the name, and the rest of the document
+// from the value on.
 func each(v []byte, f func(name, value []byte) bool) {
 	object := v[0] == '{'
 	for v = bytes.TrimLeft(v[1:], space); v[0] != '}' && v[0] != ']'; v = bytes.TrimLeft(v, space) {
@@ -140,7 +140,7 @@ func each(v []byte, f func(name, value []byte) bool) {
 	}
 }
 
-// skipValue returns what follows the value at the start of a valid document.
+// skipValue returns the rest of a valid document after its first value.
 func skipValue(v []byte) []byte {
 	for i, depth := 0, 0; i < len(v); {
 		n := 1
