@@ -99,7 +99,7 @@ func Scan(c *Call) error {
 		return err
 	}
 	var found [][]byte
-	var last []byte
+	var last place
 	next := uint64(0)
 	size := 0
 	for n := int64(0); ; n++ {
@@ -115,19 +115,19 @@ func Scan(c *Call) error {
 		if err != nil {
 			return errors.Join(err, s.Close())
 		}
-		last = append(last[:0], h.Key...)
 		if (!o.typed || strings.EqualFold(TypeName(h.Type, h.Native), o.typ)) && (!o.matches || filter.Glob(o.match, h.Key)) {
 			found = append(found, append([]byte{}, h.Key...))
 			size += len(h.Key)
 		}
 		if n+1 >= min(o.count, maxScan) || size > MaxCollected {
+			at := s.At()
+			last = place{db: db.Number, key: string(at.Key), n: uint64(at.Type)}
 			break
 		}
 	}
 	if s != nil {
-		at := place{db: db.Number, key: string(last)}
-		next = c.Server.cursors.put(at)
-		if err := c.Server.park(at, s); err != nil {
+		next = c.Server.cursors.put(last)
+		if err := c.Server.park(last, s); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func (c *Call) scanner(cursor uint64) (*gatedScanner, error) {
 	if s, ok := c.resume(p).(*gatedScanner); ok {
 		return s, nil
 	}
-	return c.ScanFrom(c.Server.ctx(), []byte(p.key))
+	return c.ScanFrom(c.Server.ctx(), &Position{Key: []byte(p.key), Type: record.Type(p.n)})
 }
 
 // smallScan is the number of elements that HSCAN, SSCAN and ZSCAN return at least if there are so many.

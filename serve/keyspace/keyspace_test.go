@@ -326,6 +326,51 @@ func TestDamagedScores(t *testing.T) {
 	}
 }
 
+// TestRenamed: with Rename, all records of a name can be listed and read, each under one name, in steps of any length.
+func TestRenamed(t *testing.T) {
+	sel := filter.Selection{Filter: filter.Filter{Match: []string{"a*", "b"}}}
+	k := open(t, nemo.New(), &sel, nil, put(record.String, "a", "text"), put(record.String, "a!", "other"), put(record.String, "b", "x"),
+		put(record.Hash, "a", "f"), put(record.Hash, "a:hash", "g"), put(record.Hash, "c", "f"), put(record.List, "a", "e"), put(record.ZSet, "b", "m"), put(record.String, "a:set", "y"))
+	do := doer(t, k)
+	if got := do("SCAN 0"); strings.Contains(got, "a:list") || do("EXISTS a:list") != ":0\r\n" {
+		t.Errorf("without Rename: %q", got)
+	}
+	k.Rename = true
+	for _, tt := range []struct{ line, want string }{
+		{"GET a", "$4\r\ntext\r\n"}, {"TYPE a:hash", "+hash\r\n"}, {"HGET a:hash g", "$10\r\nvalue of g\r\n"}, {"HGET a:hash_ f", "$10\r\nvalue of f\r\n"},
+		{"LRANGE a:list 0 -1", "*1\r\n$1\r\ne\r\n"}, {"ZSCORE b:zset m", "$1\r\n0\r\n"}, {"GET a:list", "-WRONGTYPE"},
+		{"EXISTS a:list_ a:hash__ a:string a:zset b:hash c:hash a:set_ x:hash a_ : c c:list", ":0\r\n"}, {"EXISTS a a! b a:hash a:hash_ a:list b:zset a:set", ":8\r\n"},
+	} {
+		if got := do(tt.line); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.line, got, tt.want)
+		}
+	}
+	const all = "a a:hash_ a:list a! a:hash a:set b b:zset"
+	for count := 1; count < 10; count++ {
+		var got []string
+		for cursor := "0"; len(got) < 20; {
+			line := fmt.Sprintf("SCAN %s COUNT %d", cursor, count)
+			page := do(line)
+			if again := do(line); again != page { // which has no pass that waits
+				t.Fatalf("%s: %q, then %q", line, page, again)
+			}
+			lines := strings.Split(page, "\r\n")
+			for i := 5; i < len(lines); i += 2 {
+				got = append(got, lines[i])
+			}
+			if cursor = lines[2]; cursor == "0" {
+				break
+			}
+		}
+		if names := strings.Join(got, " "); names != all {
+			t.Errorf("count %d: %s, want %s", count, names, all)
+		}
+	}
+	if n := k.Count(k.Databases()[0]); n.Keys != 8 || !n.Exact {
+		t.Errorf("%+v", n)
+	}
+}
+
 // TestDamaged: elements are not served at wrong places, and the others are.
 func TestDamaged(t *testing.T) {
 	k := open(t, blackwidow.New(), nil, func(m *formattest.Memory) {
