@@ -150,7 +150,7 @@ func (g *gathered) read(b *Batch, r *Record) error {
 		if err != nil {
 			return err
 		}
-		if b.More = len(b.Elems) == len(g.elems) || !g.copy(b.Elems); b.More {
+		if b.More = g.head.Sought || len(b.Elems) == len(g.elems) || !g.copy(b.Elems); b.More { // a lookup may want no more
 			return nil
 		}
 	}

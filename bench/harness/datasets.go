@@ -50,6 +50,14 @@ func (d *datasets) mixIn(format string, n int64) (string, error) {
 	return dir, produce(dir, argv...)
 }
 
+// many returns the benchmark's mix in as many tables as 100 GB of Pika have, whose tables are of 20 MB.
+func (d *datasets) many(n int64) (string, error) {
+	const bytes, tables = 100, 5000 // an element, about
+	dir := filepath.Join(d.dir, fmt.Sprintf("mix-%d-many", n))
+	return dir, produce(dir, d.gen, "mix", dir+partial, strconv.FormatInt(n, 10), "--seed", strconv.FormatUint(d.seed, 10),
+		"--table-size", strconv.FormatInt(n*bytes/tables, 10))
+}
+
 // tables returns the benchmark's mix in tables that RocksDB wrote with a format_version.
 func (d *datasets) tables(version int, n int64) (string, error) {
 	src, err := d.mix(n, 1)

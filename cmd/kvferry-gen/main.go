@@ -32,6 +32,7 @@ const memory = 128 << 20
 
 func root(stderr io.Writer) *cobra.Command {
 	var seed uint64
+	var tableSize int64
 	cmd := &cobra.Command{
 		Use:   "kvferry-gen KIND DIR N",
 		Short: "Make a nemo dataset of N elements in DIR, which must not exist",
@@ -51,7 +52,7 @@ func root(stderr io.Writer) *cobra.Command {
 				return fmt.Errorf("%q elements: want a positive number", args[2])
 			}
 			began := time.Now()
-			if err := generate(cmd.Context(), args[0], args[1], n, seed); err != nil {
+			if err := generate(cmd.Context(), args[0], args[1], n, seed, tableSize); err != nil {
 				return err
 			}
 			fmt.Fprintf(stderr, "%s: %s of %d elements, seed %d, in %s\n", args[1], args[0], n, seed, time.Since(began).Round(time.Millisecond))
@@ -59,10 +60,11 @@ func root(stderr io.Writer) *cobra.Command {
 		},
 	}
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of everything random")
+	cmd.Flags().Int64Var(&tableSize, "table-size", 0, "bytes of a table at most; 0: as kvferry convert writes them")
 	return cmd
 }
 
-func generate(ctx context.Context, kind, dir string, n int64, seed uint64) error {
+func generate(ctx context.Context, kind, dir string, n int64, seed uint64, tableSize int64) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return fmt.Errorf("%s exists", dir)
 	}
@@ -73,9 +75,9 @@ func generate(ctx context.Context, kind, dir string, n int64, seed uint64) error
 		}
 		return fixtures.NewLinked(seed, int(n)).Build(dir, build.Create)
 	case "mix":
-		return write(ctx, dir, fixtures.Mix(seed, n).Build)
+		return write(ctx, dir, tableSize, fixtures.Mix(seed, n).Build)
 	case "records":
-		return write(ctx, dir, func(ctx context.Context, t format.Target, memory int64) error {
+		return write(ctx, dir, tableSize, func(ctx context.Context, t format.Target, memory int64) error {
 			return fixtures.BuildFrom(ctx, t, memory, func(set record.TypeSet) record.Reader {
 				return fixtures.Records(seed, int(n), fixtures.Options{DB: "0", Types: set, Limits: nemo.New().Limits()})
 			})
@@ -85,17 +87,17 @@ func generate(ctx context.Context, kind, dir string, n int64, seed uint64) error
 	if err != nil || !nemo.New().Limits().Types.Has(t) || t == record.String {
 		return fmt.Errorf("unknown kind %q (see --help)", kind)
 	}
-	return write(ctx, dir, fixtures.One(seed, t, n).Build)
+	return write(ctx, dir, tableSize, fixtures.One(seed, t, n).Build)
 }
 
 // write creates a nemo dataset that fill fills.
-func write(ctx context.Context, dir string, fill func(context.Context, format.Target, int64) error) error {
+func write(ctx context.Context, dir string, tableSize int64, fill func(context.Context, format.Target, int64) error) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	target, err := nemo.New().Create(ctx, dir, &format.CreateOptions{
 		Create: build.Create,
-		Build:  store.BuildOptions{},
+		Build:  store.BuildOptions{TableSize: tableSize},
 		Layout: format.LayoutFlat,
 		DBs:    []string{"0"},
 		Memory: memory,

@@ -2,6 +2,7 @@ package rdb
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"kvferry/record"
@@ -85,3 +86,40 @@ func IsModule(el *record.Element) bool {
 	in.skipModule()
 	return in.err == nil && in.left() == 0 && ModuleName(id) == string(el.Name)
 }
+
+// ErrNoText means that a value has no JSON text: it has another form, or is none.
+var ErrNoText = errors.New("its value is not the text of a document")
+
+// JSONText returns the text of a document of RedisJSON 2, which may be a view of the element. A longer one than limit
+// has none.
+func JSONText(el *record.Element, limit int) ([]byte, error) {
+	var in input
+	in.reset(el.Value, 0)
+	if id := in.len("module id"); id&1023 != rejsonText {
+		return nil, fmt.Errorf("%w, but encoding version %d", ErrNoText, id&1023)
+	}
+	if op := in.len("module item"); op != moduleString {
+		return nil, ErrNoText
+	}
+	if textLen(in) > uint64(limit) {
+		return nil, ErrNoText
+	}
+	text, _ := in.str("document", nil)
+	if in.len("module item") != moduleEOF || in.err != nil || in.left() > 0 {
+		return nil, ErrNoText
+	}
+	return text, nil
+}
+
+// textLen returns the length of the next string, unpacked.
+func textLen(in input) uint64 {
+	n, special := in.length("document", true)
+	if special == strLZF {
+		in.len("document")
+		n = in.len("document")
+	}
+	return n
+}
+
+// rejsonText is the encoding version of RedisJSON 2, whose values are the text.
+const rejsonText = 3

@@ -28,7 +28,7 @@ type cursors struct {
 	parked []parked // the oldest first
 }
 
-// place is the position of a scan: of keys, after a key; of a value, after n elements.
+// place is the position of a scan: of keys, after a key and its record of type n; of a value, after n elements.
 type place struct {
 	db  int
 	key string
@@ -51,7 +51,7 @@ type pass interface {
 // cursorOf derives a cursor from its place, so that it means the same in every run of the server.
 func cursorOf(p place) uint64 {
 	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(p.db))
+	binary.LittleEndian.PutUint64(b[:], uint64(p.db)|p.n<<32)
 	return max(xxh3.HashStringSeed(p.key, binary.LittleEndian.Uint64(b[:])+1)&(1<<53-1), 1)
 }
 

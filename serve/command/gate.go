@@ -249,8 +249,8 @@ func (g *gate) handOver(from, to *Client) {
 // nobody owns parked passes.
 var nobody = &Client{Kill: func() {}}
 
-// ScanFrom opens a pass over the keys after one.
-func (c *Call) ScanFrom(ctx context.Context, after []byte) (*gatedScanner, error) {
+// ScanFrom opens a pass over the keys after a position.
+func (c *Call) ScanFrom(ctx context.Context, after *Position) (*gatedScanner, error) {
 	if err := c.Server.gate.pass(c.Ctx, c.Client, 1); err != nil {
 		return nil, err
 	}

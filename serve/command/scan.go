@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/shared/argument"
@@ -70,6 +71,15 @@ func parseCursor(b []byte) (uint64, error) {
 // errForgotten is the reply to an unknown cursor. Redis would continue at an arbitrary position.
 var errForgotten = argument.Refuse("ERR invalid cursor: kvferry knows the latest 65536 cursors; start again with 0")
 
+// TypeName is the name of a type for clients: for a value of a module the name that its server has for it. native is that
+// of its elements.
+func TypeName(t record.Type, native string) string {
+	if t != record.Other || native == "" {
+		return t.String()
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(native, "kvrocks:"), "+cbor") // the form of a document of Kvrocks
+}
+
 // maxScan limits the keys per call: the reply is held in memory, because the cursor precedes them.
 const maxScan = 1 << 14
 
@@ -89,7 +99,7 @@ func Scan(c *Call) error {
 		return err
 	}
 	var found [][]byte
-	var last []byte
+	var last place
 	next := uint64(0)
 	size := 0
 	for n := int64(0); ; n++ {
@@ -105,19 +115,19 @@ func Scan(c *Call) error {
 		if err != nil {
 			return errors.Join(err, s.Close())
 		}
-		last = append(last[:0], h.Key...)
-		if (!o.typed || h.Type.String() == o.typ) && (!o.matches || filter.Glob(o.match, h.Key)) {
+		if (!o.typed || strings.EqualFold(TypeName(h.Type, h.Native), o.typ)) && (!o.matches || filter.Glob(o.match, h.Key)) {
 			found = append(found, append([]byte{}, h.Key...))
 			size += len(h.Key)
 		}
 		if n+1 >= min(o.count, maxScan) || size > MaxCollected {
+			at := s.At()
+			last = place{db: db.Number, key: string(at.Key), n: uint64(at.Type)}
 			break
 		}
 	}
 	if s != nil {
-		at := place{db: db.Number, key: string(last)}
-		next = c.Server.cursors.put(at)
-		if err := c.Server.park(at, s); err != nil {
+		next = c.Server.cursors.put(last)
+		if err := c.Server.park(last, s); err != nil {
 			return err
 		}
 	}
@@ -142,7 +152,7 @@ func (c *Call) scanner(cursor uint64) (*gatedScanner, error) {
 	if s, ok := c.resume(p).(*gatedScanner); ok {
 		return s, nil
 	}
-	return c.ScanFrom(c.Server.ctx(), []byte(p.key))
+	return c.ScanFrom(c.Server.ctx(), &Position{Key: []byte(p.key), Type: record.Type(p.n)})
 }
 
 // smallScan is the number of elements that HSCAN, SSCAN and ZSCAN return at least if there are so many.

@@ -131,8 +131,8 @@ type Keyspace interface {
 	Open(ctx context.Context, db Database, key []byte, r Reading) (Value, error)
 	// Seeks reports whether elements of a type are found without reading those before them.
 	Seeks(t record.Type) bool
-	// Scan returns the keys of a database after a key, in order; nil: all.
-	Scan(ctx context.Context, db Database, after []byte) (Scanner, error)
+	// Scan returns the keys of a database after a position, in order; nil: all.
+	Scan(ctx context.Context, db Database, after *Position) (Scanner, error)
 	// Count returns the number of keys.
 	Count(db Database) Count
 }
@@ -151,6 +151,12 @@ type Reading struct {
 	lasting bool // the value outlives the command
 }
 
+// Position is a place in a scan: after a key of the dataset, or, unless Type is 0, after its record of a type.
+type Position struct {
+	Key  []byte
+	Type record.Type
+}
+
 // Value is a record that is being read.
 type Value interface {
 	// Header returns the header, valid until Close.
@@ -163,8 +169,11 @@ type Value interface {
 
 // Scanner yields keys in order.
 type Scanner interface {
-	// Next returns the next key; io.EOF after the last. It is valid until the next call.
+	// Next returns the next key; io.EOF after the last. It is valid until the next call. Native is the name of the elements
+	// of a value of a module.
 	Next() (*record.Header, error)
+	// At returns the position after that key, valid until the next call.
+	At() Position
 	Close() error
 }
 

@@ -24,6 +24,10 @@ type Keyspace struct {
 	// Reopen opens the dataset once more, in another way; nil: it can be read only once. Set it before the first use.
 	Reopen func(context.Context, inspect.Opening) (format.Source, error)
 
+	// Rename shows all records of a name that exists under several types: the first one, and the others as name:type. Set
+	// it before the first use.
+	Rename bool
+
 	scan  *inspect.Scan
 	dbs   []command.Database
 	spans []format.Span   // that hold the selected keys; nil: all

@@ -6,16 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
 	"kvferry/ardb"
 	"kvferry/blackwidow"
 	"kvferry/fixtures"
+	"kvferry/floyd"
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/testkit/formattest"
+	"kvferry/kvrocks"
 	"kvferry/nemo"
 	"kvferry/record"
 	"kvferry/serve/command"
@@ -206,22 +211,7 @@ func TestSelectedBySize(t *testing.T) {
 // checkCommands compares the replies of commands that look an element up with those of commands that read all.
 func checkCommands(t *testing.T, name string, k *keyspace.Keyspace, selected bool) {
 	t.Helper()
-	s := &command.Server{Keys: k, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()}
-	s.Init(all.Commands()...)
-	defer s.Close()
-	c := &command.Client{Kill: func() {}, DB: s.Database(0)}
-	s.Clients.Add(c)
-	do := func(line string) string {
-		var out bytes.Buffer
-		w := resp.NewWriter(&out)
-		if _, err := s.Do(t.Context(), c, w, bytes.Fields([]byte(line))); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
-		return out.String()
-	}
+	do := doer(t, k)
 	for line, want := range map[string]string{"HGET h f0599": "value of f0599", "LINDEX l 598": "e0598", "LINDEX l -1": "e0599", "HGETALL h": "value of f0599"} {
 		if got := do(line); strings.Contains(got, want) != selected {
 			t.Errorf("%s: %s: %.100q", name, line, got)
@@ -235,6 +225,149 @@ func checkCommands(t *testing.T, name string, k *keyspace.Keyspace, selected boo
 		if got := do("HSCAN h " + cursor); strings.Contains(got, "value of f0599") != selected || strings.Contains(got, "f0000") {
 			t.Errorf("%s: the scan goes on with %.100q", name, got)
 		}
+	}
+}
+
+// doer returns a function that runs a command.
+func doer(t *testing.T, k command.Keyspace) func(line string) string {
+	t.Helper()
+	s := &command.Server{Keys: k, Now: fixtures.Clock, Memory: 16 << 20, TempDir: t.TempDir()}
+	s.Init(all.Commands()...)
+	c := &command.Client{Kill: func() {}, DB: s.Database(0)}
+	s.Clients.Add(c)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(line string) string {
+		var out bytes.Buffer
+		w := resp.NewWriter(&out)
+		if _, err := s.Do(t.Context(), c, w, bytes.Fields([]byte(line))); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+}
+
+// unordered is a keyspace that seeks no scores.
+type unordered struct{ *keyspace.Keyspace }
+
+func (k unordered) Open(ctx context.Context, db command.Database, key []byte, how command.Reading) (command.Value, error) {
+	how.Start = nil
+	return k.Keyspace.Open(ctx, db, key, how)
+}
+
+// TestScores: ranges have the same members whether the source seeks scores or not.
+func TestScores(t *testing.T) {
+	const n = 1500
+	r := rand.New(rand.NewPCG(1, 2))
+	zset := put(record.ZSet, "z", some("m", n)...)
+	some := []float64{0, math.Copysign(0, -1), -1e13, 1e13, 1, 1.000001, 1.000002, 0.9999999, -2.5}
+	for i := range zset.elems {
+		if zset.elems[i].Score = float64(r.IntN(4000)-2000) / 7; r.IntN(3) == 0 {
+			zset.elems[i].Score = some[r.IntN(len(some))]
+		}
+	}
+	for _, f := range []format.Format{nemo.New(), blackwidow.New(), floyd.New(), kvrocks.New(), ardb.New()} {
+		fresh := *zset
+		k := open(t, f, nil, nil, &fresh)
+		v, err := k.Open(t.Context(), k.Databases()[0], []byte("z"), command.Reading{Type: record.ZSet, Start: &record.Start{ByScore: true, Score: 281}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var batch [n]record.Element
+		got, err := v.Read(batch[:])
+		if sought := f.Name() != "ardb"; err != nil || v.Header().Sought != sought || sought && got > n/10 {
+			t.Errorf("%s: %v, sought: %t, %d members", f.Name(), err, v.Header().Sought, got)
+		}
+		if err := v.Close(); err != nil {
+			t.Fatal(err)
+		}
+		seeks, reads := doer(t, k), doer(t, unordered{k})
+		score := func() string {
+			s := strconv.FormatFloat(some[r.IntN(len(some))], 'g', -1, 64)
+			if r.IntN(2) == 0 {
+				s = strconv.FormatFloat(float64(r.IntN(4000)-2000)/7, 'g', -1, 64)
+			}
+			return []string{"", "("}[r.IntN(2)] + s
+		}
+		for range 12 {
+			a, b, limit := score(), score(), fmt.Sprintf("LIMIT %d %d", r.IntN(20), r.IntN(40)-1)
+			for _, line := range []string{"ZCOUNT z " + a + " " + b, "ZRANGEBYSCORE z " + a + " " + b + " WITHSCORES", "ZRANGEBYSCORE z " + a + " +inf " + limit,
+				"ZRANGEBYSCORE z -inf " + b + " WITHSCORES " + limit, "ZREVRANGEBYSCORE z " + a + " " + b + " " + limit,
+				fmt.Sprintf("ZRANGE z %d %d WITHSCORES", r.IntN(50), r.IntN(80)-3), fmt.Sprintf("ZREVRANGE z %d %d", r.IntN(50), r.IntN(50))} {
+				if got, want := seeks(line), reads(line); got != want {
+					t.Fatalf("%s: %s: %.300q, want %.300q", f.Name(), line, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestDamagedScores: a range with a member that its index row alone names is damaged, and others are served.
+func TestDamagedScores(t *testing.T) {
+	k := open(t, blackwidow.New(), nil, func(m *formattest.Memory) {
+		if !m.Store("zsets").Delete("data_cf", blackwidow.AppendDataKey(nil, blackwidow.DataKey{Key: []byte("z"), Version: 1, Name: []byte("m0100")})) {
+			t.Fatal("no such row")
+		}
+	}, put(record.ZSet, "z", some("m", 200)...))
+	do := doer(t, k)
+	for line, want := range map[string]string{
+		"ZCOUNT z 80 84": ":5\r\n", "ZCOUNT z 90 100": `-ERR the value of "z" is damaged: zset-missing-member-row: `,
+		"ZRANGE z 0 1": "*2\r\n$5\r\nm0000\r\n$5\r\nm0001\r\n", "ZRANGEBYSCORE z 100 100": `-ERR the value of "z" is damaged: `,
+	} {
+		if got := do(line); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// TestRenamed: with Rename, all records of a name can be listed and read, each under one name, in steps of any length.
+func TestRenamed(t *testing.T) {
+	sel := filter.Selection{Filter: filter.Filter{Match: []string{"a*", "b"}}}
+	k := open(t, nemo.New(), &sel, nil, put(record.String, "a", "text"), put(record.String, "a!", "other"), put(record.String, "b", "x"),
+		put(record.Hash, "a", "f"), put(record.Hash, "a:hash", "g"), put(record.Hash, "c", "f"), put(record.List, "a", "e"), put(record.ZSet, "b", "m"), put(record.String, "a:set", "y"))
+	do := doer(t, k)
+	if got := do("SCAN 0"); strings.Contains(got, "a:list") || do("EXISTS a:list") != ":0\r\n" {
+		t.Errorf("without Rename: %q", got)
+	}
+	k.Rename = true
+	for _, tt := range []struct{ line, want string }{
+		{"GET a", "$4\r\ntext\r\n"}, {"TYPE a:hash", "+hash\r\n"}, {"HGET a:hash g", "$10\r\nvalue of g\r\n"}, {"HGET a:hash_ f", "$10\r\nvalue of f\r\n"},
+		{"LRANGE a:list 0 -1", "*1\r\n$1\r\ne\r\n"}, {"ZSCORE b:zset m", "$1\r\n0\r\n"}, {"GET a:list", "-WRONGTYPE"},
+		{"EXISTS a:list_ a:hash__ a:string a:zset b:hash c:hash a:set_ x:hash a_ : c c:list", ":0\r\n"}, {"EXISTS a a! b a:hash a:hash_ a:list b:zset a:set", ":8\r\n"},
+	} {
+		if got := do(tt.line); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.line, got, tt.want)
+		}
+	}
+	const all = "a a:hash_ a:list a! a:hash a:set b b:zset"
+	for count := 1; count < 10; count++ {
+		var got []string
+		for cursor := "0"; len(got) < 20; {
+			line := fmt.Sprintf("SCAN %s COUNT %d", cursor, count)
+			page := do(line)
+			if again := do(line); again != page { // which has no pass that waits
+				t.Fatalf("%s: %q, then %q", line, page, again)
+			}
+			lines := strings.Split(page, "\r\n")
+			for i := 5; i < len(lines); i += 2 {
+				got = append(got, lines[i])
+			}
+			if cursor = lines[2]; cursor == "0" {
+				break
+			}
+		}
+		if names := strings.Join(got, " "); names != all {
+			t.Errorf("count %d: %s, want %s", count, names, all)
+		}
+	}
+	if n := k.Count(k.Databases()[0]); n.Keys != 8 || !n.Exact {
+		t.Errorf("%+v", n)
 	}
 }
 

@@ -24,18 +24,34 @@ type scanner struct {
 	past bool // it reads past damage
 	r    *record.Walker
 	prev []byte
-	any  bool // prev is a key
+	typ  record.Type   // of the last record of the key, if names are shown under several types
+	any  bool          // prev is a key
+	h    record.Header // of a renamed record
 	one  [1]record.Element
 }
 
-// Scan returns the keys after a key.
-func (k *Keyspace) Scan(ctx context.Context, db command.Database, after []byte) (command.Scanner, error) {
-	span := format.Span{}
-	if after != nil {
-		span.Lo = append(append([]byte{}, after...), 0)
+// Scan returns the keys after a position.
+func (k *Keyspace) Scan(ctx context.Context, db command.Database, after *command.Position) (command.Scanner, error) {
+	s, err := k.keys(ctx, db, spanAfter(after))
+	if err == nil && after != nil {
+		s.prev, s.typ, s.any = bytes.Clone(after.Key), after.Type, true
 	}
-	return k.keys(ctx, db, span)
+	return s, err
 }
+
+// spanAfter is the span of the keys after a position.
+func spanAfter(after *command.Position) (s format.Span) {
+	if after != nil {
+		s.Lo = bytes.Clone(after.Key)
+		if after.Type == 0 {
+			s.Lo = append(s.Lo, 0)
+		}
+	}
+	return s
+}
+
+// At returns the position after the last key.
+func (s *scanner) At() command.Position { return command.Position{Key: s.prev, Type: s.typ} }
 
 // keys returns the selected keys of a span.
 func (k *Keyspace) keys(ctx context.Context, db command.Database, span format.Span) (*scanner, error) {
@@ -94,8 +110,8 @@ func (s *scanner) readPast(err error) error {
 	if scan == nil {
 		return errors.Join(err, none)
 	}
-	if s.any {
-		s.span.Lo = append(bytes.Clone(s.prev), 0)
+	if at := s.At(); s.any {
+		s.span.Lo = spanAfter(&at).Lo
 	}
 	was := s.r
 	s.past, s.r = true, record.Walk(record.Concat())
@@ -108,7 +124,8 @@ func (s *scanner) next() (*record.Header, error) {
 		if err != nil {
 			return nil, err
 		}
-		if h.Keyless != record.Keyed || s.any && bytes.Equal(h.Key, s.prev) {
+		again := s.any && bytes.Equal(h.Key, s.prev)
+		if h.Keyless != record.Keyed || again && (s.typ == 0 || h.Type <= s.typ) {
 			continue
 		}
 		if h.Type != record.String && h.Type != record.Stream {
@@ -117,9 +134,19 @@ func (s *scanner) next() (*record.Header, error) {
 			} else if err != nil {
 				return nil, err
 			}
+			if h.Type == record.Other {
+				h.Native = string(s.one[0].Name)
+			}
 		}
-		s.prev, s.any = append(s.prev[:0], h.Key...), true
-		return h, nil
+		if s.prev, s.any = append(s.prev[:0], h.Key...), true; !s.k.Rename {
+			return h, nil
+		}
+		if s.typ = h.Type; !again {
+			return h, nil
+		}
+		s.h = *h
+		s.h.Key, err = s.k.renamed(s.ctx, s.db, h.Key, h.Type)
+		return &s.h, err
 	}
 }
 

@@ -72,23 +72,33 @@ func (k *Keyspace) Seeks(t record.Type) bool {
 
 // Open seeks a key.
 func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, how command.Reading) (command.Value, error) {
-	if !db.Exists || !k.scan.Selected().Key(key) {
+	if !db.Exists {
 		return nil, nil
 	}
+	if k.scan.Selected().Key(key) {
+		for _, types := range k.order(db, how.Type) {
+			if v, err := k.openOf(ctx, db, types, key, how); v != nil || err != nil {
+				return v, err
+			}
+		}
+	}
+	if k.Rename {
+		return k.openRenamed(ctx, db, key, how)
+	}
+	return nil, nil
+}
+
+// openOf returns the value of a key if it has one of some types.
+func (k *Keyspace) openOf(ctx context.Context, db command.Database, types record.TypeSet, key []byte, how command.Reading) (command.Value, error) {
 	start := how.Start
 	if k.scan.Selected().Holds() {
 		start = nil
 	}
-	for _, types := range k.order(db, how.Type) {
-		v, err := k.open(ctx, db, types, key, how, start)
-		if err == errOther {
-			v, err = k.open(ctx, db, types, key, how, nil)
-		}
-		if v != nil || err != nil {
-			return v, err
-		}
+	v, err := k.open(ctx, db, types, key, how, start)
+	if err == errOther {
+		v, err = k.open(ctx, db, types, key, how, nil)
 	}
-	return nil, nil
+	return v, err
 }
 
 // open returns the value of a key if it has one of some types. start is the start that is asked of the source.

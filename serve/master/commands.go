@@ -83,7 +83,7 @@ func (m *Master) role(c *command.Call) error {
 	links := m.status()
 	c.W.Header(resp.Array, 3)
 	c.W.BulkString("master")
-	c.W.Int(0)
+	c.W.Int(offset(links))
 	c.W.Header(resp.Array, int64(len(links)))
 	for _, l := range links {
 		c.W.Header(resp.Array, 3)
@@ -108,5 +108,13 @@ func (m *Master) Info(section string) []string {
 		}
 		out = append(out, fmt.Sprintf("slave%d:ip=%s,port=%s,state=%s,offset=%d,lag=0", i, l.r.host, l.r.port, state, max(l.acked.Load(), 0)))
 	}
-	return append(out, "master_replid:"+m.id, "master_repl_offset:0")
+	return append(out, "master_replid:"+m.id, fmt.Sprintf("master_repl_offset:%d", offset(links)))
+}
+
+// offset is the greatest offset of a link: each has its own, and tools compare those of replicas with it.
+func offset(links []*link) (n int64) {
+	for _, l := range links {
+		n = max(n, l.offset.Load())
+	}
+	return n
 }

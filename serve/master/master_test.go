@@ -158,9 +158,10 @@ func fingerprint(t *testing.T, path string) *record.Fingerprint {
 
 // replicaConn speaks like a replica.
 type replicaConn struct {
-	t    *testing.T
-	conn net.Conn
-	in   *bufio.Reader
+	t      *testing.T
+	conn   net.Conn
+	in     *bufio.Reader
+	inline bool // it sends lines
 }
 
 func (s *served) dial(t *testing.T) *replicaConn {
@@ -170,12 +171,16 @@ func (s *served) dial(t *testing.T) *replicaConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &replicaConn{t, conn, bufio.NewReader(conn)}
+	return &replicaConn{t: t, conn: conn, in: bufio.NewReader(conn)}
 }
 
 func (r *replicaConn) send(args ...string) {
 	r.t.Helper()
-	if _, err := r.conn.Write(redistest.Append(nil, args...)); err != nil {
+	b := redistest.Append(nil, args...)
+	if r.inline {
+		b = []byte(strings.Join(args, " ") + "\r\n")
+	}
+	if _, err := r.conn.Write(b); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -271,10 +276,15 @@ func TestHandshake(t *testing.T) {
 		{"of known length", nil, []string{"PSYNC", "?", "-1"}},
 		{"without PSYNC", nil, []string{"SYNC"}},
 		{"Redis 8", [][]string{{"capa", "eof", "capa", "psync2", "capa", "rdb-channel-repl"}}, []string{"PSYNC", "?", "-1"}},
+		// It sends lines, wants PONG and OK exactly, would crash if a byte followed the mark, and acknowledges each second.
+		{"Dragonfly", [][]string{{"listening-port", "6379"}, {"capa", "eof", "capa", "psync2"}, {"capa", "dragonfly"}}, []string{"PSYNC", "?", "-1"}},
+		{"Dragonfly again", [][]string{{"listening-port", "6379"}, {"capa", "eof", "capa", "psync2"}, {"capa", "dragonfly"}}, []string{"PSYNC", strings.Repeat("c", 40), "51"}},
+		{"KeyDB", [][]string{{"listening-port", "6379"}, {"capa", "eof", "capa", "psync2", "capa", "activeExpire"}}, []string{"PSYNC", "?", "-1"}},
 		{"Valkey", [][]string{{"capa", "eof", "capa", "psync2", "capa", "dual-channel"}, {"version", "8.1.1"}}, []string{"PSYNC", "?", "-1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := s.dial(t)
+			r.inline = strings.HasPrefix(c.name, "Dragonfly")
 			r.expect("-ERR unknown command 'REPLPING'", "REPLPING")
 			r.expect("+PONG", "PING")
 			r.expect("-ERR Unrecognized REPLCONF option", "REPLCONF", "uuid", strings.Repeat("b", 36))
@@ -306,6 +316,7 @@ func TestHandshake(t *testing.T) {
 			if got := r.read(len(pingCommand) + len(getAckCommand)); got != pingCommand+getAckCommand {
 				t.Fatalf("%q", got)
 			}
+			r.send("REPLCONF", "ACK", "0")
 			r.send("REPLCONF", "ACK", "13")
 			if n := s.online(); n != 0 {
 				t.Error("in sync before it has acknowledged the PING")

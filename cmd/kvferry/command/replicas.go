@@ -34,7 +34,7 @@ func (f *replicaFlags) Register(a *App, cmd *cobra.Command) {
 	fs.Var(&f.rate, "rate", "maximum bytes per second to send to all replicas, such as 20MiB; 0: no limit (default)")
 	fs.Var(&lossesFlag{to: &f.allowLoss, known: a.losses}, "allow-loss", "`kinds` of losses to accept in what replicas get, separated by commas")
 	f.conflict.text = "error"
-	fs.Var(&f.conflict, "on-conflict", "if a key exists under several types: send replicas nothing, rename all but the first to name:type, or keep the first of the given types")
+	fs.Var(&f.conflict, "on-conflict", "if a key exists under several types: show clients the first and send replicas nothing, rename all but the first to name:type, or send replicas the first of the given types")
 	fs.Var(number(&f.synced, 0, 0), "exit-when-synced", "end with exit code 0 when `n` replicas have everything; 0: do not end (default)")
 }
 

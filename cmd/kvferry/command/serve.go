@@ -33,7 +33,7 @@ server. No byte of the dataset changes, and writing commands are refused.
 
 Databases are those of the dataset; SELECT takes their numbers, or the names of namespaces. Keys count as
 expired at the time of the start, or --now: the time does not move. If a name exists under several types,
-clients see the first type in dump order.
+clients see the first type in dump order, and with --on-conflict rename the others as name:type.
 
 kvferry seeks keys in databases of Pika, Ardb, Kvrocks and SSDB. The keys of an RDB file are first sorted
 in --temp-dir; append-only files are replayed there.
@@ -120,6 +120,9 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if err != nil {
 		return err
 	}
+	if nodes != nil && f.replicas.conflict.rename {
+		return usagef("--on-conflict rename does not go with --slots: the new names are of other slots")
+	}
 	show := a.newProgress(cmd, &f.read.progress)
 	defer func() { show.end(err) }()
 	notes, shared := &noted{w: show, of: []string{location}}, new(convert.Shared)
@@ -148,7 +151,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if err != nil {
 		return err
 	}
-	keys.Reopen = d.again
+	keys.Reopen, keys.Rename = d.again, f.replicas.conflict.rename
 	defer func() { err = errors.Join(err, keys.Close()) }()
 	log := f.logger(cmd.ErrOrStderr())
 	ctx, done := context.WithCancel(cmd.Context())

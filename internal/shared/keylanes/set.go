@@ -123,8 +123,9 @@ func (s *Set) SeekRow(raw []byte) error {
 	if c == nil || c.done || c.it == nil || c.taken {
 		return nil
 	}
+	compare := s.dir.keyspace.Comparer().Compare
 	for at := c.at; at < len(c.rows); at++ {
-		if bytes.Compare(c.rows[at].Key, raw) >= 0 {
+		if compare(c.rows[at].Key, raw) >= 0 {
 			c.at, c.row = at, c.rows[at]
 			return nil
 		}

@@ -26,6 +26,7 @@ type Reader struct {
 	begun   Elements  // special of the last started record
 	own     [record.NumTypes]Elements
 
+	scored  int  // number of index rows to read next, by which members are read; 0: they are not
 	drained bool // all rows of the current record were read
 	ended   bool
 
@@ -61,7 +62,7 @@ func (r *Reader) open() error {
 	}
 	r.metas = store.NewBuffer(it)
 	for i, sp := range r.store.data {
-		if sp.types&r.types == 0 || sp.index && (r.env.RecordsOnly && !r.store.Layout.Unlisted || !sp.Listed) {
+		if sp.types&r.types == 0 || sp.index && (!r.wantsIndex() || !sp.Listed) {
 			continue
 		}
 		if r.sets[i], err = r.openSet(i, sp); err != nil {
@@ -69,6 +70,14 @@ func (r *Reader) open() error {
 		}
 	}
 	return nil
+}
+
+// wantsIndex reports whether index rows are read.
+func (r *Reader) wantsIndex() bool {
+	if s := r.env.Start; s != nil && s.ByScore {
+		return true
+	}
+	return !r.env.RecordsOnly || r.store.Layout.Unlisted
 }
 
 func (r *Reader) openSet(i int, sp *rows) (RowSet, error) {
@@ -283,8 +292,13 @@ func (r *Reader) start() error {
 		r.last = r.last[:0]
 		m.Stream.header(h)
 	}
-	if r.env.Start != nil {
-		if err := r.seekElement(r.env.Start); err != nil {
+	r.scored = 0
+	if s := r.env.Start; s != nil {
+		seek := r.seekElement
+		if s.ByScore {
+			seek = r.seekScore
+		}
+		if err := seek(s); err != nil {
 			return err
 		}
 	}
@@ -306,6 +320,9 @@ func (r *Reader) Read(dst []record.Element) (int, error) {
 	}
 	if r.lone != nil {
 		return r.readLone(dst)
+	}
+	if r.scored > 0 {
+		return r.readScored(dst)
 	}
 	if r.special != nil {
 		n, err := r.special.Read(dst)

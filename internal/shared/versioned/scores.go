@@ -1,9 +1,11 @@
 package versioned
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"path"
 
@@ -12,6 +14,7 @@ import (
 	"kvferry/internal/shared/zsetcheck"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
+	"kvferry/store"
 )
 
 // mark adds the member and score of row i of the last batch to a sum that does not depend on their order. Index rows are
@@ -61,7 +64,6 @@ func ZeroBits(bits uint64) uint64 {
 func (r *Reader) checkScores() error {
 	var n int64
 	var marks uint64
-	tally := &r.tallies[r.cur.index]
 	for {
 		rows, skip, err := r.byScore.Batch(record.BatchLen)
 		if err != nil {
@@ -71,19 +73,10 @@ func (r *Reader) checkScores() error {
 			break
 		}
 		for i := range rows {
-			v, member, bits, ok := r.cur.Entry(&r.m, rows[i].Key[skip:], rows[i].Value)
-			if !ok {
-				r.reject(r.cur.index, &rows[i], r.byScore.PlaceAt(i))
-				continue
+			if member, bits, ok := r.entry(&rows[i], skip, i); ok {
+				marks += xxh3.HashSeed(member, bits)
+				n++
 			}
-			if v != r.m.Version {
-				if class := r.otherVersion(v, r.byScore, i); class != record.Copied {
-					tally.Rows[class]++
-					continue
-				}
-			}
-			marks += xxh3.HashSeed(member, bits)
-			n++
 		}
 	}
 	r.index = n
@@ -91,6 +84,22 @@ func (r *Reader) checkScores() error {
 		return nil
 	}
 	return r.compareScores()
+}
+
+// entry decodes index row i of the last batch, a row of the record, or classifies it.
+func (r *Reader) entry(row *store.Row, skip, i int) (member []byte, bits uint64, ok bool) {
+	v, member, bits, ok := r.cur.Entry(&r.m, row.Key[skip:], row.Value)
+	if !ok {
+		r.reject(r.cur.index, row, r.byScore.PlaceAt(i))
+		return nil, 0, false
+	}
+	if v != r.m.Version {
+		if class := r.otherVersion(v, r.byScore, i); class != record.Copied {
+			r.tallies[r.cur.index].Rows[class]++
+			return nil, 0, false
+		}
+	}
+	return member, bits, true
 }
 
 // compareScores reads a zset again whose index does not match its members, and reports each difference.
@@ -185,16 +194,90 @@ func (j *scoreJudge) Pair(member []byte, score, bits uint64) {
 
 // place looks up the place of an index row.
 func (j *scoreJudge) place(member []byte, bits uint64) record.Place {
-	c := j.r.cur
+	return j.r.lookup(j.r.indexSpace(), j.r.cur.indexKey(&j.r.m, bits, member))
+}
+
+// indexKey returns the raw key of the index row of a member.
+func (c *Codec) indexKey(m *Meta, bits uint64, member []byte) []byte {
 	appendRow := c.AppendIndexRow
 	if appendRow == nil {
 		appendRow = c.AppendRow
 	}
-	raw := appendRow(nil, j.r.h.Key, j.r.m.Version)
+	raw := appendRow(nil, m.Key, m.Version)
 	if c.AppendBits != nil {
 		raw = c.AppendBits(raw, bits)
 	} else {
 		raw = binary.LittleEndian.AppendUint64(raw, bits)
 	}
-	return j.r.lookup(j.r.indexSpace(), append(append(raw, member...), c.Tail...))
+	return append(append(raw, member...), c.Tail...)
+}
+
+// seekScore makes the index rows from a score on the rows of the current record, if it has an index to go by.
+func (r *Reader) seekScore(s *record.Start) error {
+	c := r.cur
+	if r.byScore == nil || r.special != nil || c.Lone || r.m.Tail > 0 || r.m.Ambiguous {
+		return nil
+	}
+	r.h.Sought, r.h.ByName, r.scored = true, false, soughtFirst
+	from := s.Score
+	if from == 0 {
+		from = math.Copysign(0, -1) // which some engines sort first
+	}
+	return r.byScore.SeekRow(c.indexKey(&r.m, c.scoreBits(from), nil))
+}
+
+// soughtFirst is the number of members that a lookup by score reads first: it takes a seek for each. Later it reads more.
+const soughtFirst = 8
+
+// readScored returns the members of the next index rows, with the scores of their data rows.
+func (r *Reader) readScored(dst []record.Element) (n int, err error) {
+	j := &scoreJudge{r: r, rows: len(r.prefixOf(r.cur.data))}
+	for n == 0 {
+		rows, skip, err := r.byScore.Batch(min(len(dst), r.scored))
+		if err != nil {
+			return 0, err
+		}
+		if len(rows) == 0 {
+			return 0, r.complete()
+		}
+		r.scored = min(2*r.scored, record.BatchLen)
+		for i := range rows {
+			member, bits, ok := r.entry(&rows[i], skip, i)
+			if !ok {
+				continue
+			}
+			score, ok, err := j.scoreOf(member)
+			switch {
+			case err != nil:
+				return 0, err
+			case !ok:
+				j.NoMember(member, bits)
+				continue
+			}
+			j.Pair(member, math.Float64bits(score), bits)
+			dst[n] = record.Element{Name: member, Score: score}
+			n++
+		}
+	}
+	return n, nil
+}
+
+// scoreOf reads the score in the data row of a member.
+func (j *scoreJudge) scoreOf(member []byte) (score float64, ok bool, err error) {
+	r := j.r
+	raw := append(append(r.cur.AppendRow(nil, r.h.Key, r.m.Version), member...), r.cur.Tail...)
+	it, err := r.dataSpace().Rows(raw, nil)
+	if err != nil {
+		return 0, false, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	key, value, err := it.Next()
+	if err == io.EOF || err == nil && !bytes.Equal(key, raw) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	_, bits, ok := j.member(key, value)
+	return math.Float64frombits(bits), ok, nil
 }

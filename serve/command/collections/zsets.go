@@ -111,9 +111,9 @@ func zcount(c *command.Call) error {
 		return err
 	}
 	n := int64(0)
-	_, err = c.Walk(c.Args[1], record.ZSet, func(e *record.Element) bool {
+	err = fromScore(c, c.Args[1], b.Min, func() { n = 0 }, func(e *record.Element, ordered bool) bool {
 		n += command.Number(b.HasScore(e.Score))
-		return true
+		return !ordered || e.Score <= b.Max+record.ScoreSlack
 	})
 	if err == nil {
 		c.W.Int(n)
@@ -150,134 +150,6 @@ func inLex(c *command.Call, key []byte, b *argument.Bounds, f func(e *record.Ele
 		return !(h.ByName && b.Below(e.Name))
 	})
 	return err
-}
-
-// How a range is given.
-const (
-	byRank = iota
-	byScore
-	byLex
-)
-
-// zrangeOptions holds the options of ZRANGE and related commands.
-type zrangeOptions struct {
-	auto          bool // ZRANGE: options choose the rest
-	by            int
-	rev, scores   bool
-	offset, limit int64
-	bounds        *argument.Bounds
-	start, end    int64
-}
-
-func (o *zrangeOptions) read(args [][]byte) (err error) {
-	o.limit = -1
-	given := byRank
-	for i := 0; i < len(args); i++ {
-		switch {
-		case argument.Is(args[i], "WITHSCORES"):
-			o.scores = true
-		case argument.Is(args[i], "LIMIT") && i+2 < len(args):
-			n, err := argument.ParseInts(args[i+1], args[i+2])
-			if err != nil {
-				return err
-			}
-			o.offset, o.limit = n[0], n[1]
-			i += 2
-		case o.auto && !o.rev && argument.Is(args[i], "REV"):
-			o.rev = true
-		case o.auto && given == byRank && argument.Is(args[i], "BYLEX"):
-			given = byLex
-		case o.auto && given == byRank && argument.Is(args[i], "BYSCORE"):
-			given = byScore
-		default:
-			return argument.ErrSyntax
-		}
-	}
-	if o.auto {
-		o.by = given
-	}
-	if o.limit != -1 && o.by == byRank {
-		return argument.Refuse("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
-	}
-	if o.scores && o.by == byLex {
-		return argument.Refuse("ERR syntax error, WITHSCORES not supported in combination with BYLEX")
-	}
-	return nil
-}
-
-// ends parses the ends of the range, of which the higher one is first for ranges of scores and members from the end.
-func (o *zrangeOptions) ends(first, second []byte) (err error) {
-	if o.rev && o.by != byRank {
-		first, second = second, first
-	}
-	switch o.by {
-	case byScore:
-		o.bounds, err = argument.ParseScores(first, second)
-	case byLex:
-		o.bounds, err = argument.ParseMembers(first, second)
-	default:
-		var n []int64
-		if n, err = argument.ParseInts(first, second); err == nil {
-			o.start, o.end = n[0], n[1]
-		}
-	}
-	return err
-}
-
-func zrangeOf(o zrangeOptions) func(*command.Call) error {
-	return func(c *command.Call) error {
-		o := o
-		if err := o.read(c.Args[4:]); err != nil {
-			return err
-		}
-		if err := o.ends(c.Args[2], c.Args[3]); err != nil {
-			return err
-		}
-		return zrange(c, &o)
-	}
-}
-
-// zrange sorts the members of the range and applies the limit.
-func zrange(c *command.Call, o *zrangeOptions) (err error) {
-	r := newRank(c, o.rev)
-	defer command.CloseAll(&err, r)
-	var failed error
-	add := func(e *record.Element) bool {
-		if o.by != byScore || o.bounds.HasScore(e.Score) {
-			failed = r.add(e.Name, e.Score)
-		}
-		return failed == nil && c.Live()
-	}
-	if o.by == byLex {
-		err = inLex(c, c.Args[1], o.bounds, add)
-	} else {
-		_, err = c.Walk(c.Args[1], record.ZSet, add)
-	}
-	if err = errors.Join(err, failed); err != nil {
-		return err
-	}
-	return ranked(c, r, o.scores, func() func() (take, more bool) { return o.window(int64(r.Len())) })
-}
-
-// window returns a function that is called for each member in turn. take: it belongs to the reply; more: later ones may.
-func (o *zrangeOptions) window(n int64) func() (take, more bool) {
-	from, to := int64(0), n
-	switch {
-	case o.by == byRank:
-		from, to = argument.Span(o.start, o.end, n)
-	case o.offset < 0:
-		to = 0
-	default:
-		from = o.offset
-		if o.limit >= 0 && o.limit < n {
-			to = min(from, n) + o.limit
-		}
-	}
-	i := int64(0)
-	return func() (bool, bool) {
-		i++
-		return i > from && i <= to, i < to
-	}
 }
 
 // ranked replies with the members of r that a window takes, with or without scores.

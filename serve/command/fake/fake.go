@@ -85,22 +85,28 @@ func (v *value) start(how command.Reading) {
 	}
 }
 
-func (f *Dataset) Scan(_ context.Context, _ command.Database, after []byte) (command.Scanner, error) {
+func (f *Dataset) Scan(_ context.Context, _ command.Database, after *command.Position) (command.Scanner, error) {
 	keys := slices.Sorted(maps.Keys(f.Records))
-	return &scanner{f, slices.DeleteFunc(keys, func(k string) bool { return after != nil && k <= string(after) })}, nil
+	return &scanner{f, slices.DeleteFunc(keys, func(k string) bool { return after != nil && k <= string(after.Key) }), nil}, nil
 }
 
 type scanner struct {
 	f    *Dataset
 	keys []string
+	last []byte
 }
+
+func (s *scanner) At() command.Position { return command.Position{Key: s.last} }
 
 func (s *scanner) Next() (*record.Header, error) {
 	if len(s.keys) == 0 {
 		return nil, io.EOF
 	}
 	r := s.f.Records[s.keys[0]]
-	s.keys = s.keys[1:]
+	s.keys, s.last = s.keys[1:], r.Key
+	if r.Type == record.Other {
+		r.Native = string(r.Elems[0].Name)
+	}
 	return &r.Header, nil
 }
 

@@ -60,11 +60,11 @@ func typeOf(c *command.Call) error {
 func typeName(v command.Value) string {
 	h := v.Header()
 	if h.Type != record.Other {
-		return h.Type.String()
+		return command.TypeName(h.Type, "")
 	}
 	var one [1]record.Element
 	if n, _ := v.Read(one[:]); n == 1 && len(one[0].Name) > 0 {
-		return string(one[0].Name)
+		return command.TypeName(h.Type, string(one[0].Name))
 	}
 	return h.Type.String()
 }
@@ -105,7 +105,7 @@ const maxSkipped = 1000
 
 // randomkey replies with one of the keys after a random place among the first bytes of keys.
 func randomkey(c *command.Call) error {
-	at := []byte{byte(rand.Uint32()), byte(rand.Uint32())}
+	at := &command.Position{Key: []byte{byte(rand.Uint32()), byte(rand.Uint32())}}
 	if rand.IntN(2) == 0 {
 		at = nil
 	}
@@ -119,8 +119,8 @@ func randomkey(c *command.Call) error {
 	return err
 }
 
-// someKey returns one of the keys that follow a key.
-func someKey(c *command.Call, after []byte) (key []byte, err error) {
+// someKey returns one of the keys that follow a position.
+func someKey(c *command.Call, after *command.Position) (key []byte, err error) {
 	s, err := c.ScanFrom(c.Ctx, after)
 	if err != nil {
 		return nil, err
