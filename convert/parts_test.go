@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +10,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"kvferry/convert/work"
+	"kvferry/format"
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/testkit/fake"
+	"kvferry/record"
 )
 
 // part runs a part of the conversion and requires success.
@@ -213,5 +217,90 @@ func TestPartLosses(t *testing.T) {
 	left, err := os.ReadDir(filepath.Join(b.dir, "dst.kvferry/parts"))
 	if refused != 1 || len(left) != 3 || err != nil {
 		t.Errorf("%d refused, %d left, %v", refused, len(left), err)
+	}
+}
+
+// TestPartsRename checks that parts read the names of the source once, together, whether they run one by one, at once,
+// after one that died, or with names that another process reads first. Damaged names are found.
+func TestPartsRename(t *testing.T) {
+	begin := func() (*bench, *atomic.Int64) {
+		b := newBench(t, append(fake.Dataset(1),
+			fake.Record{DB: "0", Type: record.String, Key: []byte("key01:set"), Elems: []record.Element{{Value: []byte("was here")}}}))
+		b.to.Bounds.SameName, b.to.Groups, b.o.Rename = false, []record.TypeSet{record.AllTypes}, true
+		b.o.Workers, b.o.ForceSpace = 1, true
+		read := new(atomic.Int64)
+		b.from.Wrap = func(s *fake.Source) {
+			s.Weight = oneTask / 5
+			s.Fail = func(*record.Header, *format.Env) error { read.Add(1); return nil }
+		}
+		return b, read
+	}
+	one, all := begin()
+	want := one.run()
+	tree, most := one.tree(), all.Load()
+	if want.Losses[0].Count == 0 || want.Tasks < 8 {
+		t.Fatal("nothing to rename in parts", want.Tasks)
+	}
+	for name, during := range map[string]func(b *bench, read int64, k int){
+		"one by one": func(*bench, int64, int) {},
+		"overtaken": func(b *bench, read int64, k int) { // in the middle of the names of part 2
+			if k == 1 && read == 40 {
+				o := b.o
+				if _, err := RunPart(context.Background(), &o, pass.Part{K: 2, N: 4}); err != nil {
+					t.Error(err)
+				}
+			}
+		},
+	} {
+		b, read := begin()
+		k := 1
+		b.from.Wrap = func(s *fake.Source) {
+			s.Weight = oneTask / 5
+			s.Fail = func(*record.Header, *format.Env) error { during(b, read.Add(1), k); return nil }
+		}
+		for ; k <= 4; k++ {
+			b.part(k, 4)
+		}
+		if got := read.Load(); name == "one by one" && got > most+most/10 {
+			t.Errorf("%s: %d records read, one run reads %d", name, got, most)
+		}
+		if rep := b.finish(); b.tree() != tree || fmt.Sprint(rep.Losses) != fmt.Sprint(want.Losses) {
+			t.Errorf("%s: another target, losses %+v", name, rep.Losses)
+		}
+	}
+	b, read := begin()
+	ctx, stop := context.WithCancel(context.Background())
+	wrap := b.from.Wrap
+	b.from.Wrap = func(s *fake.Source) {
+		wrap(s)
+		s.Fail = func(*record.Header, *format.Env) error {
+			if read.Add(1) == 30 {
+				stop()
+			}
+			return nil
+		}
+	}
+	if _, err := RunPart(ctx, &b.o, pass.Part{K: 1, N: 4}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	b.part(4, 4)
+	files, err := filepath.Glob(filepath.Join(b.dir, "dst.kvferry/parts/names-*"))
+	if err != nil || len(files) != 4 {
+		t.Fatal(files, err)
+	}
+	data, err := os.ReadFile(files[2])
+	must(t, err)
+	flipped := bytes.Clone(data)
+	flipped[len(data)/2] ^= 1
+	must(t, os.WriteFile(files[2], flipped, 0o644))
+	if _, err := RunPart(context.Background(), &b.o, pass.Part{K: 3, N: 4}); err == nil || !strings.Contains(err.Error(), files[2]) {
+		t.Errorf("damaged names: %v", err)
+	}
+	must(t, os.Remove(files[2]))
+	for k := range 4 {
+		b.part(k+1, 4)
+	}
+	if b.finish(); b.tree() != tree {
+		t.Error("another target")
 	}
 }

@@ -67,18 +67,6 @@ func (a *attempt) runTasks(ctx context.Context, step string, write bool) error {
 	return a.sources.Err(err)
 }
 
-// findRenames lists the records to rename.
-func (a *attempt) findRenames(ctx context.Context) (err error) {
-	if a.rules.SameName || !a.src.Format().Limits().SameName {
-		return nil
-	}
-	tasks := a.id.Plan.Tasks
-	a.rules.Memory = pass.NewShares(a.o.Memory/4, tasks, a.o.Workers)
-	a.meter.Begin("look", a.id.Plan.Bytes, 0, len(tasks))
-	a.rules.Renames, err = transfer.FindRenames(ctx, tasks, a.rules, a.src, a.target, a.cores, a.o.shared())
-	return a.sources.Err(err)
-}
-
 // runTask runs one task and queues its journal entry.
 func (a *attempt) runTask(ctx context.Context, t *pass.Task, write bool, c *work.Commits) error {
 	a.o.crash(fmt.Sprintf("task %d", t.N))

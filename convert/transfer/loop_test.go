@@ -65,9 +65,9 @@ func TestStops(t *testing.T) {
 		return each(r, ctx.Err, p.batch)
 	}
 	looks := func(r record.Reader) error {
-		names := newNamesakes(1<<20, "")
-		defer names.sorter.Close()
-		return newTask().eachLoser(ctx, r, names, func(Rename) error { return nil })
+		names := NewNames(1<<24, "")
+		defer names.Close()
+		return newTask().eachLoser(ctx, r, names)
 	}
 	for name, run := range map[string]func(record.Reader) error{"copy": copies, "prove": proves, "look for names": looks} {
 		for _, r := range []*endless{{typ: record.Set, batches: 1}, {typ: record.Set, batches: -1}, {typ: record.String, batches: 1}} {

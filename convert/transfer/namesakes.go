@@ -11,17 +11,37 @@ import (
 	"kvferry/record"
 )
 
-// namesakes collects the names of the source that look like new names: key, ":", a type and any number of "_". They
-// are sorted externally, so that one pass over them assigns all new names with bounded memory.
-type namesakes struct {
-	mu     sync.Mutex
-	sorter *extsort.Sorter
-	buf    []byte
+// Names collects the records to rename, and the names of the source that look like new names: key, ":", a type and any
+// number of "_". They are sorted externally, so that one pass over them assigns all new names with bounded memory.
+type Names struct {
+	mu         sync.Mutex
+	sorter     *extsort.Sorter
+	buf        []byte
+	size, most int64 // of the renames in memory
 }
 
-func newNamesakes(memory int64, temp string) *namesakes {
-	return &namesakes{sorter: extsort.New(extsort.Options{Memory: memory, TempDir: temp})}
+// The prefixes of the rows in the sorter. The value of a loser's row is its type (1B) and its key.
+const (
+	loserRow = iota
+	namesakeRow
+)
+
+// NewNames returns an empty set of names. memory is the limit of the whole pass, of which it takes a part.
+func NewNames(memory int64, temp string) *Names {
+	return &Names{sorter: extsort.New(extsort.Options{Memory: memory / 16, TempDir: temp}), most: memory / 8}
 }
+
+// Save writes the names to a new file, for Load. It has checksums.
+func (n *Names) Save(path string) error {
+	_, err := n.sorter.Save(path)
+	return err
+}
+
+// Load adds the names of a file, which must exist until Close.
+func (n *Names) Load(path string) error { return n.sorter.Load(path) }
+
+// Close removes what is on disk, but not the files of Load.
+func (n *Names) Close() error { return n.sorter.Close() }
 
 // likeNew splits a name that looks like a new one into plain name and number of "_".
 func likeNew(name []byte) (plain []byte, tail int, ok bool) {
@@ -56,51 +76,60 @@ func appendNamesake(dst []byte, db string, plain []byte, tail int) []byte {
 }
 
 // note adds a name of the source.
-func (s *namesakes) note(db string, name []byte) error {
+func (n *Names) note(db string, name []byte) error {
 	plain, tail, ok := likeNew(name)
 	if !ok {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.buf = appendNamesake(s.buf[:0], db, plain, tail)
-	return s.sorter.Add(0, s.buf, nil)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.buf = appendNamesake(n.buf[:0], db, plain, tail)
+	return n.sorter.Add(namesakeRow, n.buf, nil)
 }
 
-// give assigns the new names: the old one with ":" and the type, and enough "_" to make it unique. New names differ
-// without their tails. It sorts the records by new name.
-func (s *namesakes) give(all []Rename) error {
-	for i := range all {
-		all[i].to = all[i].plain()
+// lose adds a record to rename.
+func (n *Names) lose(r *Rename) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.size += r.size(); n.size > n.most {
+		return errManyRenames
 	}
-	slices.SortFunc(all, func(a, b Rename) int {
-		return bytes.Compare(appendNamesake(nil, a.db, a.to, 0), appendNamesake(nil, b.db, b.to, 0))
-	})
-	it, err := s.sorter.Sort()
+	n.buf = appendNamesake(n.buf[:0], r.db, r.plain(), 0)
+	return n.sorter.Add(loserRow, n.buf, append([]byte{byte(r.typ)}, r.key...))
+}
+
+// Renames assigns the new names: the old one with ":" and the type, and enough "_" to make it unique. New names differ
+// without their tails. It returns the records to rename by database and new name; the list is never nil.
+func (n *Names) Renames() ([]Rename, error) {
+	it, err := n.sorter.Sort()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	key, err := nextNamesake(it)
+	all := []Rename{}
+	prefix, key, value, err := it.Next()
+	for n.size = 0; err == nil && prefix == loserRow; prefix, key, value, err = it.Next() {
+		db := key[4:][:binary.BigEndian.Uint32(key)]
+		r := Rename{db: string(db), typ: record.Type(value[0]), key: bytes.Clone(value[1:])}
+		r.to = r.plain()
+		if n.size += r.size(); n.size > n.most {
+			return nil, errManyRenames
+		}
+		all = append(all, r)
+	}
 	var want []byte
 	for i := range all {
-		n := &all[i]
-		want = appendNamesake(want[:0], n.db, n.to, 0)
-		for ; key != nil && err == nil && bytes.Compare(key, want) <= 0; key, err = nextNamesake(it) {
+		r := &all[i]
+		want = appendNamesake(want[:0], r.db, r.to, 0)
+		for ; err == nil && bytes.Compare(key, want) <= 0; _, key, _, err = it.Next() {
 			if bytes.Equal(key, want) {
-				n.to = append(n.to, '_')
+				r.to = append(r.to, '_')
 				binary.BigEndian.PutUint32(want[len(want)-4:], binary.BigEndian.Uint32(want[len(want)-4:])+1)
 			}
 		}
 	}
-	slices.SortFunc(all, byName)
-	return err
-}
-
-// nextNamesake returns the next sort key, or nil after the last.
-func nextNamesake(it *extsort.Iterator) ([]byte, error) {
-	_, key, _, err := it.Next()
-	if err == io.EOF {
-		return nil, nil
+	if err != nil && err != io.EOF {
+		return nil, err
 	}
-	return key, err
+	slices.SortFunc(all, byName)
+	return all, nil
 }

@@ -17,7 +17,7 @@ func TestNamesakes(t *testing.T) {
 	types := []record.Type{record.Hash, record.Set}
 	for range 300 {
 		taken := map[string]bool{}
-		names := newNamesakes(1, t.TempDir()) // sorts on disk
+		names := NewNames(1<<17, t.TempDir()) // sorts on disk
 		for range rnd.IntN(40) {
 			db := fmt.Sprint(rnd.IntN(2))
 			name := fmt.Sprintf("k%d:%s%s", rnd.IntN(4), types[rnd.IntN(2)], strings.Repeat("_", rnd.IntN(4)))
@@ -29,21 +29,23 @@ func TestNamesakes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var all []Rename
 		want := map[string]string{}
 		for i := range 16 {
 			db, key, typ := fmt.Sprint(i%2), fmt.Sprintf("k%d", i/2%4), types[i/8]
-			all = append(all, Rename{db: db, typ: typ, key: []byte(key)})
+			if err := names.lose(&Rename{db: db, typ: typ, key: []byte(key)}); err != nil {
+				t.Fatal(err)
+			}
 			to := fmt.Sprintf("%s:%s", key, typ)
 			for taken[db+to] {
 				to += "_"
 			}
 			want[fmt.Sprint(db, key, typ)] = to
 		}
-		if err := names.give(all); err != nil {
+		all, err := names.Renames()
+		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.IsSortedFunc(all, byName) {
+		if len(all) != 16 || !slices.IsSortedFunc(all, byName) {
 			t.Error("not in order")
 		}
 		for _, n := range all {
@@ -56,6 +58,6 @@ func TestNamesakes(t *testing.T) {
 		if got := newName(all, none); !bytes.Equal(got, none.plain()) {
 			t.Errorf("a name that nobody has is %q", got)
 		}
-		names.sorter.Close()
+		names.Close()
 	}
 }

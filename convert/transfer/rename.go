@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"kvferry/convert/result"
 	"kvferry/format"
@@ -35,38 +34,23 @@ var errManyRenames = errors.New("too many names exist under several types to ren
 // FindRenames reads all tasks of the source once and lists the records to rename, by database and new name. m is
 // the total limit; r.Memory divides the tasks' part of it.
 func FindRenames(ctx context.Context, tasks []pass.Task, r *Rules, src format.Source, target format.Target, c *pass.Cores, m pass.Memory) ([]Rename, error) {
-	names := newNamesakes(m.Bytes/16, r.TempDir)
-	defer names.sorter.Close()
-	var mu sync.Mutex
-	var all []Rename
-	var size int64
+	names := NewNames(m.Bytes, r.TempDir)
+	defer names.Close()
 	err := pass.Run(ctx, tasks, c, m, func(ctx context.Context, t *pass.Task) error {
-		if t.Group == 0 {
-			return nil
-		}
-		return losers(ctx, t, r, src, target, names, func(n Rename) error {
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, n)
-			if size += n.size(); size > m.Bytes/8 {
-				return errManyRenames
-			}
-			return nil
-		})
+		return names.Collect(ctx, t, r, src, target)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if all == nil {
-		all = []Rename{}
-	}
-	return all, names.give(all)
+	return names.Renames()
 }
 
-// losers calls add for each record of a task whose name another type keeps, and collects names that look like new
-// ones. A record without elements that the target can hold claims no name. The losses are discarded here; Run counts
-// them.
-func losers(ctx context.Context, t *pass.Task, of *Rules, src format.Source, target format.Target, names *namesakes, add func(Rename) error) error {
+// Collect reads a task, and adds each record whose name another type keeps, and the names that look like new ones. A
+// record without elements that the target can hold claims no name. The losses are discarded here; Run counts them.
+func (n *Names) Collect(ctx context.Context, t *pass.Task, of *Rules, src format.Source, target format.Target) error {
+	if t.Group == 0 {
+		return nil
+	}
 	rules := *of
 	rules.Allows = func(string) bool { return true }
 	x := &task{Task: t, Rules: &rules, target: target, losses: result.Losses{}}
@@ -76,12 +60,12 @@ func losers(ctx context.Context, t *pass.Task, of *Rules, src format.Source, tar
 	if err != nil {
 		return err
 	}
-	err = x.eachLoser(ctx, reader, names, add)
+	err = x.eachLoser(ctx, reader, n)
 	x.gauge.Finish()
 	return errors.Join(err, reader.Close())
 }
 
-func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes, add func(Rename) error) error {
+func (x *task) eachLoser(ctx context.Context, r record.Reader, names *Names) error {
 	records := record.Walk(r)
 	for n := 1; ; n++ {
 		h, err := records.Next()
@@ -116,7 +100,7 @@ func (x *task) eachLoser(ctx context.Context, r record.Reader, names *namesakes,
 		} else if !something {
 			continue
 		}
-		if err := add(Rename{db: x.DB, typ: typ, key: bytes.Clone(x.lastKey)}); err != nil {
+		if err := names.lose(&Rename{db: x.DB, typ: typ, key: x.lastKey}); err != nil {
 			return err
 		}
 	}

@@ -99,20 +99,30 @@ func (p *Parts) Publish(id *Identity) (shared *Identity, own bool, err error) {
 		return nil, false, errors.Join(err, disk.Remove(f.Name()))
 	}
 	to := filepath.Join(p.Path, planFile)
-	if err := disk.Link(f.Name(), to); err != nil && !errors.Is(err, fs.ErrExist) { // not every file system has links
-		disk.RenameNew(f.Name(), to) // the result is read below
-	}
-	if err := disk.RemoveAll(f.Name()); err != nil {
+	if err := appear(f.Name(), to); err != nil {
 		return nil, false, err
 	}
 	if shared, err = p.Identity(); err == nil && shared == nil {
-		err = fmt.Errorf("%s: cannot be made", to)
+		err = fmt.Errorf("%s: gone since it was made", to)
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	was, err := json.Marshal(Entry{Plan: shared})
 	return shared, bytes.Equal(was, data), errors.Join(err, disk.SyncPath(p.Path))
+}
+
+// appear gives a complete file its name, unless another process was first. The other name goes. A network file system
+// may report an error of a call that succeeded, so only the result counts.
+func appear(half, to string) error {
+	err := disk.Link(half, to)
+	if err != nil && !errors.Is(err, fs.ErrExist) { // not every file system has links
+		err = disk.RenameNew(half, to)
+	}
+	if _, lost := disk.Lstat(to); lost == nil {
+		err = nil
+	}
+	return errors.Join(err, disk.RemoveAll(half))
 }
 
 func partName(part pass.Part) string { return fmt.Sprintf("%d-of-%d", part.K, part.N) }

@@ -251,3 +251,41 @@ func TestPartsFailing(t *testing.T) {
 		t.Error(err, ierr, got)
 	}
 }
+
+// TestNames: the first process makes the names of a part, and one that no process reads comes first.
+func TestNames(t *testing.T) {
+	p, id := twoParts(t)
+	id.Parts = 4
+	next := func(k, want int) *Names {
+		t.Helper()
+		part, more, err := p.Unnamed(pass.Part{K: k, N: 4}, id)
+		if must(t, err); more != (want > 0) || more && part.K != want {
+			t.Errorf("part %d reads the names of %s, want %d", k, part, want)
+		}
+		return p.Names(part, id)
+	}
+	write := func(text string) func(string) error {
+		return func(path string) error { return os.WriteFile(path, []byte(text), 0o644) }
+	}
+	for k := 1; k <= 3; k++ {
+		must(t, next(k, k).Make(write("first")))
+	}
+	if err := next(4, 4).Make(func(string) error { return os.ErrPermission }); !errors.Is(err, os.ErrPermission) {
+		t.Error(err)
+	}
+	must(t, next(1, 4).Make(func(path string) error {
+		next(2, 4) // it may be dead
+		must(t, p.Names(pass.Part{K: 4, N: 4}, id).Make(write("first")))
+		return errors.Join(write("second")(path), errors.New("too late"))
+	}))
+	next(1, 0)
+	entries, err := os.ReadDir(filepath.Join(p.Path, "parts"))
+	if must(t, err); len(entries) != 4 {
+		t.Error("left:", entries)
+	}
+	for k := range 4 {
+		if data, err := os.ReadFile(p.Names(pass.Part{K: k + 1, N: 4}, id).Path); string(data) != "first" {
+			t.Errorf("%q, %v", data, err)
+		}
+	}
+}

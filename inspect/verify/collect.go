@@ -27,6 +27,9 @@ type collector struct {
 	groups groups
 	files  map[fileDamage]bool
 	named  map[fileDamage]bool // files of a kind; off is 0 in the key
+	// split lists findings about files in all, in full, instead of counting them: other parts may have them, too.
+	split bool
+	all   []record.Finding
 }
 
 // fileDamage identifies damage at a place in a file, which several passes may find.
@@ -46,17 +49,41 @@ func (c *collector) report(f record.Finding) { c.take(f) }
 func (c *collector) take(f record.Finding) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k, ok := record.FindingKindOf(f.Kind); ok && k.Group == "files" && f.Place.File != "" {
-		d := fileDamage{f.Kind, f.Place.File, f.Place.Off}
+	if d := placeOf(&f); d.file != "" {
 		if c.files[d] {
 			return false
 		}
-		c.files[d] = true
-		c.named[fileDamage{kind: f.Kind, file: f.Place.File}] = true
+		c.see(d)
+		if c.split {
+			f.Key = bytes.Clone(f.Key)
+			c.all = append(c.all, f)
+			return true
+		}
 	}
 	c.groups.add(&f)
 	c.add(f, 1)
 	return true
+}
+
+// placeOf returns the place of damage of a file; the file is "" for another finding.
+func placeOf(f *record.Finding) fileDamage {
+	if k, ok := record.FindingKindOf(f.Kind); ok && k.Group == "files" {
+		return fileDamage{f.Kind, f.Place.File, f.Place.Off}
+	}
+	return fileDamage{}
+}
+
+// see notes damage at a place.
+func (c *collector) see(d fileDamage) {
+	c.files[d] = true
+	c.named[fileDamage{kind: d.kind, file: d.file}] = true
+}
+
+// failed reports whether a finding is an error.
+func (c *collector) failed() bool {
+	_, counts := c.findings()
+	return len(counts) > 0 && counts[0].Severity == record.Error ||
+		slices.ContainsFunc(c.all, func(f record.Finding) bool { return f.Severity == record.Error })
 }
 
 func (c *collector) add(f record.Finding, n int64) {

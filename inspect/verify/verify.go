@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"kvferry/format"
 	"kvferry/inspect"
@@ -77,34 +77,55 @@ func (v *Outcome) Total(least record.Severity) (n int64) {
 // Run reads a whole dataset and lists its faults. It continues after a finding. An error means that it could not
 // verify the dataset, for example because a file cannot be accessed.
 func Run(ctx context.Context, o *Options) (*Outcome, error) {
-	v := &verifier{o: o, found: newCollector(o.MaxFindings), ledger: new(record.Ledger)}
-	v.stores.Root = o.Root
-	src, err := v.open(ctx)
-	if src != nil {
-		err = errors.Join(v.all(ctx, src), src.Close())
-	}
-	if err = o.Scan.Sources.Err(err); err != nil {
+	v := newVerifier(o)
+	if err := v.run(ctx); err != nil {
 		return nil, err
 	}
 	return v.result(), nil
 }
 
+func newVerifier(o *Options) *verifier {
+	v := &verifier{o: o, found: newCollector(o.MaxFindings), ledger: new(record.Ledger)}
+	v.stores.Root = o.Root
+	return v
+}
+
+// run reads the source, or the part of it that is the share of the scan.
+func (v *verifier) run(ctx context.Context) error {
+	src, err := v.open(ctx)
+	if src != nil {
+		err = errors.Join(v.all(ctx, src), src.Close())
+	}
+	return v.o.Scan.Sources.Err(err)
+}
+
 // verifier runs a verification.
 type verifier struct {
-	o      *Options
-	stores inspect.Stores
-	found  *collector
-	ledger *record.Ledger
-	damage []record.Finding // damage that stopped the reading of records
-	passed atomic.Int64     // number of skipped tables, blocks and pages
-	res    Outcome
+	o       *Options
+	stores  inspect.Stores
+	found   *collector
+	ledger  *record.Ledger
+	damage  []record.Finding // damage that stopped the reading of records
+	mu      sync.Mutex
+	skipped []record.Finding // of tables, blocks and pages
+	reading bool             // the source is open
+	tasks   []inspect.Part   // of the whole source
+	listed  int64            // entries by the properties of the files; or unlisted or unknown
+	looked  bool             // the files were checked
+	rows    int              // findings about files before those of blocks without rows
+	res     Outcome
 }
 
 // fromStore adds a finding of an open store.
 func (v *verifier) fromStore(f record.Finding) {
 	v.count(f)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if placeOf(&f).file == "" && !v.reading && v.o.Scan.Share.K > 1 {
+		return // every part finds it when it opens the source: it belongs to the first
+	}
 	if v.found.take(f) && f.Skipped() {
-		v.passed.Add(1)
+		v.skipped = append(v.skipped, f)
 	}
 }
 
@@ -139,7 +160,7 @@ func (v *verifier) open(ctx context.Context) (format.Source, error) {
 	if disk.IsAccess(err) {
 		return nil, err
 	}
-	if _, counts := v.found.findings(); len(counts) > 0 && counts[0].Severity == record.Error && ctx.Err() == nil {
+	if v.found.failed() && ctx.Err() == nil {
 		return nil, nil
 	}
 	var c *record.CorruptError
@@ -168,6 +189,7 @@ func (v *verifier) corrupt(c *record.CorruptError) record.Finding {
 
 func (v *verifier) all(ctx context.Context, src format.Source) error {
 	v.res.Format, v.res.Databases = src.Format().Name(), src.Databases()
+	v.reading = true
 	scan := v.scan(src, &v.stores)
 	if v.o.Read != nil {
 		v.ledger.Merge(v.o.Read)
@@ -175,12 +197,15 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 	}
 	parts, err := scan.Parts()
 	var c *record.CorruptError
-	if errors.As(err, &c) {
+	switch {
+	case errors.As(err, &c) && v.o.Scan.Share.K > 1: // the first part reports it
+	case errors.As(err, &c):
 		v.unread(inspect.Part{Types: record.AllTypes}, err)
-	} else if err != nil {
+	case err != nil:
 		return err
 	}
-	again, err := v.records(ctx, scan, parts, false)
+	v.tasks = parts
+	again, err := v.records(ctx, scan, scan.Share.Of(parts), false)
 	if err != nil {
 		return err
 	}
@@ -192,12 +217,16 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 	return v.rest(ctx, src, scan)
 }
 
-// rest checks what is no record.
+// rest checks the files.
 func (v *verifier) rest(ctx context.Context, src format.Source, scan *inspect.Scan) error {
-	v.res.Skipped = v.passed.Load()
+	v.res.Skipped = int64(len(v.skipped))
 	scan.Meter.Begin("files", 0, 0, 0)
 	if err := v.files(ctx, src); err != nil {
 		return err
+	}
+	v.rows = len(v.found.all)
+	if v.found.split {
+		return v.blocks(ctx, src)
 	}
 	v.leftover()
 	if err := v.blocks(ctx, src); err != nil {
@@ -321,99 +350,6 @@ func (v *verifier) leftover() {
 			v.found.report(f)
 		}
 	}
-}
-
-// files checks all files of the opened stores.
-func (v *verifier) files(ctx context.Context, src format.Source) error {
-	p := &physical{owners: inspect.Owners(src), report: v.found.report, damaged: func(file string) bool {
-		return v.found.names(record.FindDamagedBlock, file) || v.found.names(record.FindForeignTable, file)
-	}}
-	look := v.o.Files == Always || v.o.Files == Automatic && v.suspicious()
-	v.res.Files, v.res.Bytes = v.stores.FilesOf(src)
-	for _, st := range v.stores.All() {
-		if !look || !v.concerns(src, st) {
-			continue
-		}
-		if err := p.store(ctx, st); err != nil {
-			return err
-		}
-	}
-	v.res.Entries = p.entries
-	return nil
-}
-
-// blocks checks blocks without rows, such as filters, which no other pass reads.
-func (v *verifier) blocks(ctx context.Context, src format.Source) error {
-	if v.o.Files == Never {
-		return nil
-	}
-	for _, st := range v.stores.All() {
-		c, ok := st.Store.(store.BlockChecker)
-		if !ok || !v.concerns(src, st) {
-			continue
-		}
-		if err := c.CheckBlocks(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// suspicious reports whether the files need a second pass: some part was unreadable, or the number of entries differs
-// from the properties of the files. Counts are not compared if only part of the dataset was read.
-func (v *verifier) suspicious() bool {
-	if len(v.damage) > 0 || v.res.Skipped > 0 {
-		return true
-	}
-	if !v.whole() {
-		return false
-	}
-	var read, said int64
-	for _, t := range v.ledger.Snapshot() {
-		read += t.Entries
-	}
-	for _, st := range v.stores.All() {
-		for _, f := range st.Files() {
-			if f.Kind != "table" && f.Kind != "log" {
-				continue
-			}
-			if f.Entries < 0 {
-				return f.Kind == "table" // tables of LevelDB have no counts: read them
-			}
-			said += f.Entries
-		}
-	}
-	return read != said
-}
-
-// whole reports whether all rows are read: the selection covers all types of all databases, and no span of keys.
-func (v *verifier) whole() bool {
-	sel := v.o.Scan.Selected()
-	return sel.Types == 0 && len(sel.DBs) == 0 && sel.Spans() == nil
-}
-
-// concerns reports whether a store can hold selected records.
-func (v *verifier) concerns(src format.Source, st inspect.StoreDir) bool {
-	sel := v.o.Scan.Selected()
-	if v.whole() {
-		return true
-	}
-	owned := inspect.Owners(src)
-	for _, ks := range st.Keyspaces() {
-		of, ok := owned[ks]
-		if !ok {
-			return true
-		}
-		if !sel.DB(of.DB) {
-			continue
-		}
-		for _, r := range src.Where(of.DB, []byte("x")) {
-			if r.Keyspace == of.Name && (r.Type == 0 || sel.Type(r.Type)) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // accounts sums up the ledger and checks that every row read was classified.

@@ -3,16 +3,19 @@ package verify
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"kvferry/format"
 	"kvferry/inspect"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/testkit/fake"
 	"kvferry/record"
@@ -478,5 +481,70 @@ func TestLeftover(t *testing.T) {
 		if n := (&Outcome{Counts: v.result().Counts}).Total(record.Error); n != c.want {
 			t.Errorf("%s after %s: %d findings, want %d", c.damage, c.found, n, c.want)
 		}
+	}
+}
+
+// TestPartsOfVerify checks that parts, whose reports are encoded, add up to the outcome of one run: each finds damage that
+// all of them see, and its own.
+func TestPartsOfVerify(t *testing.T) {
+	for _, files := range []Look{Automatic, Always, Never} {
+		src := fake.Named("0", "1")
+		src.DBs = append(src.DBs, "\xff")
+		src.Held["\xff"] = src.Held["1"]
+		src.Fail = func(h *record.Header, e *format.Env) error {
+			e.Ledger.Add("\xff", &record.Tally{Entries: 2, Visible: 1, Superseded: 1, Rows: [record.NumClasses]int64{record.Copied: 1}})
+			e.Report(record.Finding{Kind: "count-mismatch", Severity: record.Error, DB: h.DB, Type: h.Type, Key: bytes.Clone(h.Key), Missing: 2, Place: record.Place{File: "\xff/t"}})
+			if h.Type == record.Set && h.DB == "1" {
+				return &record.CorruptError{File: "/data/db/t", Off: 99, Field: "block", Err: errors.New("checksum")}
+			}
+			return nil
+		}
+		damage := record.Finding{Kind: record.FindDamagedBlock, Severity: record.Error, Place: record.Place{File: "t", Off: 7}}
+		st := &fake.Tables{Listed: []store.File{table(1, 0)}, Entries: []store.Entry{entry("a", 1)}, Damage: &damage}
+		opens := openTables(src, st)
+		open := func(ctx context.Context, how inspect.Opening) (format.Source, error) {
+			how.Report(record.Finding{Kind: record.FindLastSequence, Severity: record.Warning}) // without a place
+			how.Report(record.Finding{Kind: "no-log", Severity: record.Warning, Place: record.Place{File: "db", Off: record.NoOffset}})
+			return opens(ctx, how)
+		}
+		options := func() *Options {
+			return &Options{Open: open, Root: "/data", MaxFindings: 5, Files: files, Scan: inspect.Scan{Now: fake.Now}}
+		}
+		want, err := Run(context.Background(), options())
+		if err != nil || want.Total(record.Warning) < 5 {
+			t.Fatalf("%+v, %v", want, err)
+		}
+		var parts []*Partial
+		for k := range 4 {
+			o := options()
+			o.Scan.Share = pass.Part{K: k + 1, N: 4}
+			p, tasks, err := RunPart(context.Background(), o)
+			if err != nil || len(tasks) < 3 {
+				t.Fatal(len(tasks), err)
+			}
+			data, err := json.Marshal(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := new(Partial)
+			if err := json.Unmarshal(data, got); err != nil || !got.Failed(record.Warning) {
+				t.Errorf("%s: %v", data, err)
+			}
+			parts = append(parts, got)
+		}
+		got, err := Merge(parts)
+		var look *LookError
+		if files == Automatic {
+			if !errors.As(err, &look) {
+				t.Error(err)
+			}
+			continue
+		}
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("--files %d: %v\n%+v\nwant\n%+v", files, err, got, want)
+		}
+	}
+	if _, err := Merge(nil); err == nil {
+		t.Error("no parts")
 	}
 }

@@ -155,8 +155,10 @@ func goOn(args []string) string {
 
 // afterName inserts flags after the name of a command that has parts.
 func afterName(args []string, flags ...string) []string {
-	name := func(arg string) bool { return arg == "convert" || arg == "fingerprint" }
-	return slices.Insert(args, slices.IndexFunc(args, name)+1, flags...)
+	name := func(arg string) bool {
+		return slices.Contains([]string{"convert", "fingerprint", "verify", "inspect", "dump"}, arg)
+	}
+	return slices.Insert(slices.Clone(args), slices.IndexFunc(args, name)+1, flags...)
 }
 
 // replacing replaces a flag of a conversion.

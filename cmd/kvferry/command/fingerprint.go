@@ -42,7 +42,7 @@ type fingerprintFlags struct {
 	read   ReadFlags
 	dbs    mapFlag
 	check  string
-	format string
+	print  func(io.Writer, *inspect.FingerprintFile) error
 	output string
 	part   partFlag
 }
@@ -60,16 +60,16 @@ func (a *App) fingerprint() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("json", "text"), "output format; --check reads json")
+	choose(fs, &f.print, "format", fingerprintFormats, "output format; --check reads json")
 	fs.StringVar(&f.check, "check", "", "compare with a `file` written by this command, compressed or not; -: standard input")
 	f.dbs.Register(fs)
-	fs.Var(&f.part, "part", "read only part `K/N` of the source, such as 3/16, and print a report for kvferry merge")
+	fs.Var(&f.part, "part", partUsage)
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
 
 func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) (err error) {
-	if err := f.checkPart(cmd.Flags(), location); err != nil {
+	if err := f.part.check(cmd.Flags(), location, "check"); err != nil {
 		return err
 	}
 	if f.check != "" {
@@ -86,11 +86,9 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 		return err
 	}
 	show.start(d.Scan, readSteps)
-	var rep *inspect.PartFile
-	if f.part.N > 0 {
-		if rep, err = a.newPart(cmd, f, d, location); err != nil {
-			return errors.Join(err, d.Opened.Source.Close())
-		}
+	rep, err := f.part.begin(a, cmd, d, &f.read, location)
+	if err != nil {
+		return errors.Join(err, d.Opened.Source.Close())
 	}
 	got, err := d.fingerprint(cmd.Context(), rep)
 	show.end(err)
@@ -102,7 +100,7 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 		rep.Errors = notes.errs > 0
 		err = toOutput(cmd, f.output, func(w io.Writer) error { return printJSON(w, rep) })
 	} else {
-		err = f.print(cmd, got)
+		err = toOutput(cmd, f.output, func(w io.Writer) error { return f.print(w, got) })
 	}
 	if err != nil {
 		return err
@@ -111,21 +109,14 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 	return notes.verdict()
 }
 
-// print prints a fingerprint.
-func (f *fingerprintFlags) print(cmd *cobra.Command, got *inspect.FingerprintFile) error {
-	print := render.Fingerprint
-	if f.format == "text" {
-		print = render.FingerprintText
-	}
-	return toOutput(cmd, f.output, func(w io.Writer) error { return print(w, got) })
-}
+// fingerprintFormats are the output formats of fingerprint.
+var fingerprintFormats = []option[func(io.Writer, *inspect.FingerprintFile) error]{{"json", render.Fingerprint}, {"text", render.FingerprintText}}
 
 // fingerprint takes the fingerprint of a dataset, or of a part into its report, and closes the dataset.
 func (d *Dataset) fingerprint(ctx context.Context, rep *inspect.PartFile) (out *inspect.FingerprintFile, err error) {
 	err = d.ordered(ctx, func() error {
 		if rep != nil {
-			err := rep.Read(ctx, d.Scan)
-			out = rep.Fingerprint
+			out, err = rep.Fingerprint(ctx, d.Scan)
 			return err
 		}
 		sum, err := inspect.Fingerprint(ctx, d.Scan)

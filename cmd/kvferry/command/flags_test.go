@@ -183,7 +183,7 @@ func TestSharedFlagsAreTheSame(t *testing.T) {
 		if cmd.Name() == "serve" { // to replicas, of a cluster
 			own = append(own, "allow-loss", "rate", "rdb-version", "slots")
 		}
-		if cmd.Name() == "fingerprint" { // whose parts share no directory
+		if cmd.Name() == "convert" { // whose parts share a directory
 			own = append(own, "part")
 		}
 		if cmd.Name() == "keys" || cmd.Name() == "explain" { // one has no rows, the other nothing else

@@ -1,8 +1,11 @@
 package command
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -10,61 +13,139 @@ import (
 	"kvferry/convert"
 	convertpaths "kvferry/convert/paths"
 	"kvferry/inspect"
+	"kvferry/inspect/verify"
+	"kvferry/internal/pass"
 	"kvferry/internal/sys/object"
+	"kvferry/internal/text/suggest"
 	"kvferry/redis/live"
 )
 
-const mergeHelp = `Add up the reports of all parts of a fingerprint: the output is that of one run over the whole source.
+const mergeHelp = `Add up the reports that fingerprint or verify --part wrote for all parts of a source: the output and
+the exit code are those of one run over the whole source.
 
-  kvferry fingerprint --part 1/2 --now 2026-01-01T00:00:00Z /data/dump > 1.json
-  kvferry fingerprint --part 2/2 --now 2026-01-01T00:00:00Z /data/dump > 2.json
+  kvferry verify --part 1/2 --now 2026-01-01T00:00:00Z /data/dump > 1.json
+  kvferry verify --part 2/2 --now 2026-01-01T00:00:00Z /data/dump > 2.json
   kvferry merge 1.json 2.json
 
 Reports of different sources, options or numbers of parts are refused, as are two different reports of
-one part. The same report twice counts once.
+one part. The same report twice counts once. --format is one of the command that wrote the reports.
 
-Exit codes: 0 done; 3 a part met errors; 5 parts are missing, and their commands are listed; 1 failed.`
+Exit codes: 0 done; 3 a part met errors, or verify has findings (its --fail-on); 5 parts are missing,
+and their commands are listed; 1 failed.`
+
+// mergeFlags are the flags of merge.
+type mergeFlags struct {
+	format string
+	output string
+}
 
 // merge adds up the reports of parts.
 func (a *App) merge() *cobra.Command {
-	var f fingerprintFlags
+	var f mergeFlags
 	cmd := &cobra.Command{
 		Use:     "merge REPORT...",
 		Short:   "Add up the reports of parts",
 		Long:    mergeHelp,
 		Example: mergeExample,
 		Args:    atLeast(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return f.merge(cmd, args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runMerge(cmd, &f, args) },
 	}
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("json", "text"), "output format")
+	choose(fs, &f.format, "format", plain("auto", "text", "json", "junit", "sarif"), "output format; auto: that of the command without --format")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
 
-func (f *fingerprintFlags) merge(cmd *cobra.Command, names []string) error {
+func (a *App) runMerge(cmd *cobra.Command, f *mergeFlags, names []string) error {
 	var files []*inspect.PartFile
-	failed := false
 	for _, name := range names {
 		file, err := readPart(name)
 		if err != nil {
 			return err
 		}
-		failed = failed || file.Errors
 		files = append(files, file)
 	}
-	sum, missing, err := inspect.MergeParts(files)
+	parts, missing, err := inspect.Together(files)
 	if err != nil {
 		return usagef("%w", err)
 	}
-	if first := files[0]; missing != nil {
+	first := parts[0]
+	if missing != nil {
 		return &missingReports{&convert.MissingError{Target: first.Source, Missing: missing, Parts: first.Parts}, first.Command}
 	}
-	if err := f.print(cmd, sum); err != nil {
+	switch first.Command[0] {
+	case "fingerprint":
+		return f.fingerprints(cmd, parts)
+	case "verify":
+		return f.verifications(cmd, parts, a.Build.String())
+	}
+	return usagef("%s: it is of %s, which this program does not merge", first.Path, first.Command[0])
+}
+
+// mergeFormat returns what prints a format; the first one is the default.
+func mergeFormat[T any](f *mergeFlags, of string, all []option[T]) (T, error) {
+	var names []string
+	for _, o := range all {
+		if o.name == f.format || f.format == "auto" {
+			return o.means, nil
+		}
+		names = append(names, o.name)
+	}
+	var none T
+	return none, usagef("--format %s: the reports are of %s: want %s", f.format, of, suggest.Or(names))
+}
+
+// fingerprints prints the sum of fingerprints.
+func (f *mergeFlags) fingerprints(cmd *cobra.Command, parts []*inspect.PartFile) error {
+	print, err := mergeFormat(f, "fingerprint", fingerprintFormats)
+	if err != nil {
 		return err
 	}
-	return verdict(failed)
+	sum, err := inspect.MergeFingerprints(parts)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, sum) }); err != nil {
+		return err
+	}
+	return verdict(slices.ContainsFunc(parts, func(p *inspect.PartFile) bool { return p.Errors }))
 }
+
+// verifications prints the outcome of all parts.
+func (f *mergeFlags) verifications(cmd *cobra.Command, parts []*inspect.PartFile, tool string) error {
+	print, err := mergeFormat(f, "verify", reports)
+	if err != nil {
+		return err
+	}
+	var about verified
+	var all []*verify.Partial
+	for _, p := range parts {
+		var one verified
+		if err := json.Unmarshal(p.Result, &one); err != nil || one.Part == nil {
+			return usagef("%s: not the report of a part: %v", p.Path, err)
+		}
+		one.Seconds = max(one.Seconds, about.Seconds)
+		about, all = one, append(all, one.Part)
+	}
+	v, err := verify.Merge(all)
+	var look *verify.LookError
+	if first := parts[0]; errors.As(err, &look) {
+		every := pass.Missing(first.Parts, func(pass.Part) bool { return false })
+		return fmt.Errorf("%w: %w", err, &missingReports{&convert.MissingError{Target: first.Source, Missing: every, Parts: first.Parts},
+			slices.Insert(slices.DeleteFunc(first.Command, func(word string) bool { return word == "--files=auto" }), 1, "--files=always")})
+	}
+	if err != nil {
+		return err
+	}
+	res := about.result(v, tool)
+	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, res) }); err != nil {
+		return err
+	}
+	return verdict(res.Failed())
+}
+
+// maxReport bounds the size of the report of a part: verify may list a million findings.
+const maxReport = 1 << 30
 
 // readPart reads the report of a part.
 func readPart(name string) (*inspect.PartFile, error) {
@@ -73,7 +154,7 @@ func readPart(name string) (*inspect.PartFile, error) {
 		return nil, usagef("%w", err)
 	}
 	defer in.Close()
-	out, err := inspect.ReadPart(io.LimitReader(in, maxFingerprint))
+	out, err := inspect.ReadPart(io.LimitReader(in, maxReport))
 	if err != nil {
 		return nil, usagef("%s: %w", name, err)
 	}
@@ -89,13 +170,17 @@ type missingReports struct {
 
 func (e *missingReports) Unwrap() error { return e.error }
 
-// checkPart refuses what cannot be read in parts, or not be added up.
-func (f *fingerprintFlags) checkPart(fs *pflag.FlagSet, location string) error {
-	switch {
-	case f.part.N == 0:
+// check refuses what cannot be read in parts, or not be added up. others are flags that do not go with --part.
+func (p *partFlag) check(fs *pflag.FlagSet, location string, others ...string) error {
+	if p.N == 0 {
 		return nil
-	case f.check != "":
-		return usagef("--part --check: merge the parts, and compare the result")
+	}
+	for _, name := range others {
+		if fs.Changed(name) {
+			return usagef("--part --%s: merge the parts, and compare the result", name)
+		}
+	}
+	switch {
 	case fs.Changed("format"):
 		return usagef("--part --format: a report is JSON; kvferry merge has --format")
 	case live.IsAddress(location) || fromStandard(location):
@@ -106,23 +191,28 @@ func (f *fingerprintFlags) checkPart(fs *pflag.FlagSet, location string) error {
 	return nil
 }
 
-// newPart begins the report of a part, and limits the scan to the part.
-func (a *App) newPart(cmd *cobra.Command, f *fingerprintFlags, d *Dataset, location string) (*inspect.PartFile, error) {
-	rep := &inspect.PartFile{Command: f.words(cmd.Flags(), location), Tool: a.Build.Version}
-	d.Scan.Share = f.part.Part
-	path, files, err := convertpaths.Source(d.Found.Location.Path, f.read.source.walDir)
+// begin begins the report of the part, and limits the scan to it; nil without --part.
+func (p *partFlag) begin(a *App, cmd *cobra.Command, d *Dataset, read *ReadFlags, location string) (*inspect.PartFile, error) {
+	if p.N == 0 {
+		return nil, nil
+	}
+	d.Scan.Share = p.Part
+	path, files, err := convertpaths.Source(d.Found.Location.Path, read.source.walDir)
 	if err != nil {
 		return nil, err
 	}
-	rep.Source = path
+	rep := &inspect.PartFile{Command: partWords(cmd, location), Tool: a.Build.Version, Source: path}
 	rep.Files, err = inspect.HashJSON(files)
 	return rep, err
 }
 
-// words are the command line of the other parts, without --part. They lack what may differ, and secrets of a location.
-func (f *fingerprintFlags) words(fs *pflag.FlagSet, location string) []string {
-	words := []string{"fingerprint"}
-	fs.Visit(func(flag *pflag.Flag) {
+// partUsage describes --part of a command that reads a source.
+const partUsage = "read only part `K/N` of the source, such as 3/16, and print a report for kvferry merge"
+
+// partWords are the command line of the other parts, without --part. They lack what may differ, and secrets of a location.
+func partWords(cmd *cobra.Command, location string) []string {
+	words := []string{cmd.Name()}
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}
 		switch flag.Name {
 		case "part", "output", "workers", "memory", "temp-dir", "progress", "quiet", "color", "file":

@@ -21,20 +21,20 @@ import (
 type partFlag struct{ pass.Part }
 
 // Set parses the flag.
-func (f *partFlag) Set(s string) (err error) {
-	f.Part, err = pass.ParsePart(s)
+func (p *partFlag) Set(s string) (err error) {
+	p.Part, err = pass.ParsePart(s)
 	return err
 }
 
 // Type names the value in the help.
-func (f *partFlag) Type() string { return "part" }
+func (p *partFlag) Type() string { return "part" }
 
 // String returns what Set reads; "" if the flag is not set.
-func (f *partFlag) String() string {
-	if f.N == 0 {
+func (p *partFlag) String() string {
+	if p.N == 0 {
 		return ""
 	}
-	return f.Part.String()
+	return p.Part.String()
 }
 
 // checkParts refuses flags that make no sense for a part or for the finish.

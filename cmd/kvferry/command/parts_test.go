@@ -129,7 +129,7 @@ func TestFingerprintInParts(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				merge, records, most = append(merge, file), records+part.Fingerprint.Records(), max(most, part.Tasks)
+				merge, records, most = append(merge, file), records+fingerprintOf(t, part).Records(), max(most, part.Tasks)
 				if part.Tasks == part.AllTasks && n > 1 && part.AllTasks > 2 {
 					t.Errorf("%s: part %d/%d has all tasks", name, k, n)
 				}
@@ -139,6 +139,13 @@ func TestFingerprintInParts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// fingerprintOf returns the sums of a part.
+func fingerprintOf(t *testing.T, f *inspect.PartFile) *inspect.FingerprintFile {
+	out := new(inspect.FingerprintFile)
+	mustJSON(t, f.Result, out)
+	return out
 }
 
 // TestOtherReports checks that reports that differ in what identifies a run are refused by name.
@@ -158,9 +165,9 @@ func TestOtherReports(t *testing.T) {
 		"another plan":                  func(f *inspect.PartFile) { f.Plan = "other" },
 		"another state of the source's": func(f *inspect.PartFile) { f.Files = "other" },
 		"another command line":          func(f *inspect.PartFile) { f.Command = []string{"other"} },
-		"another --now":                 func(f *inspect.PartFile) { f.Fingerprint.Now++ },
-		"another --expired":             func(f *inspect.PartFile) { f.Fingerprint.Expired = "keep" },
-		"both are part 1/2":             func(f *inspect.PartFile) { f.Fingerprint.Parts[0].Records++ },
+		"another --now":                 func(f *inspect.PartFile) { f.Now++ },
+		"another set of filters":        func(f *inspect.PartFile) { f.Filters = map[string][]string{"db": {"1"}} },
+		"both are part 1/2":             func(f *inspect.PartFile) { f.Result = []byte("{}") },
 		"it has no kvferry_part":        func(f *inspect.PartFile) { f.Version = 0 },
 		"report of version 9":           func(f *inspect.PartFile) { f.Version = 9 },
 		`"3/2" is not a part`:           func(f *inspect.PartFile) { f.Part = 3 },
@@ -189,5 +196,51 @@ func TestErrorsOfReports(t *testing.T) {
 	r := kvferry(t, "fingerprint", "--now", "5", "--part", "1/1", "-o", file, src)
 	if m := kvferry(t, "merge", file); r.code != ExitFindings || m.code != ExitFindings || !strings.Contains(m.stdout, "kvferry_fingerprint") {
 		t.Errorf("exit %d, and merge: exit %d\n%s%s", r.code, m.code, m.stdout, m.stderr)
+	}
+}
+
+// TestVerifyInParts checks that parts of sound, odd and damaged datasets add up to the output and exit code of one run.
+func TestVerifyInParts(t *testing.T) {
+	t.Parallel()
+	damaged := filepath.Join(t.TempDir(), "damaged")
+	if err := os.CopyFS(damaged, os.DirFS(golden(t, "nemo-basic"))); err != nil {
+		t.Fatal(err)
+	}
+	tables, err := filepath.Glob(filepath.Join(damaged, "*/*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatal(tables, err)
+	}
+	for _, file := range tables {
+		data, err := os.ReadFile(file)
+		if err == nil && len(data) > 4000 {
+			data[len(data)/3] ^= 1
+			err = os.WriteFile(file, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		src, files string
+		look       bool // the files must be looked at again
+	}{{golden(t, "ssdb-odd"), "auto", false}, {packedRDB, "auto", false}, {damaged, "auto", true}, {damaged, "always", false}} {
+		args := []string{"--now", "2026-01-01T00:00:00Z", "--max-findings", "7", "--files", c.files, c.src}
+		dir, merge, bad := t.TempDir(), []string{"merge", "--format", "json"}, false
+		for k := 3; k >= 1; k-- {
+			file := filepath.Join(dir, fmt.Sprint(k))
+			r := kvferry(t, append([]string{"verify", "--workers", fmt.Sprint(k), "-o", file, "--part", fmt.Sprintf("%d/3", k)}, args...)...)
+			bad, merge = bad || r.code == ExitFindings, append(merge, file)
+		}
+		got := kvferry(t, merge...)
+		if c.look {
+			if got.code != ExitMissing || !strings.Contains(got.stderr, "kvferry verify --part 3/3 --files=always") {
+				t.Errorf("no second look: exit %d, %s", got.code, got.stderr)
+			}
+			continue
+		}
+		want := kvferry(t, append([]string{"verify", "--format", "json"}, args...)...)
+		if got.stdout != want.stdout || got.code != want.code || bad != (want.code == ExitFindings) {
+			t.Errorf("%s: exit %d, want %d, %s\n%s\nwant\n%s", c.src, got.code, want.code, got.stderr, got.stdout, want.stdout)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/format"
+	"kvferry/inspect"
 	"kvferry/inspect/render"
 	"kvferry/inspect/verify"
 	"kvferry/internal/pass/progress"
@@ -23,6 +25,9 @@ findings describes every kind of finding and what to do about damage.
 Expired records are checked and counted, too. --sample checks the records of one key in n, but all rows
 are read: it saves no time. --against compares the dataset with another one instead, like kvferry diff;
 then --expired applies, and --max-findings is the --max of diff.
+
+--part K/N reads one of N parts of the source and prints a report; kvferry merge makes the output of one
+run of all reports. See kvferry help parts.
 
 Exit codes: 0 sound; 3 findings (see --fail-on); 1 failed.`
 
@@ -41,6 +46,7 @@ type verifyFlags struct {
 	against     string
 	sides       sideFlags
 	output      string
+	part        partFlag
 }
 
 // verify checks a dataset.
@@ -64,6 +70,7 @@ func (a *App) verify() *cobra.Command {
 		"finds a problem; never: skip the filter blocks of tables, too")
 	fs.StringVar(&f.against, "against", "", "compare with the dataset at this `location` instead")
 	f.sides.Register(fs)
+	fs.Var(&f.part, "part", partUsage)
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
@@ -112,6 +119,9 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 			return usagef("--%s goes with --against", name)
 		}
 	}
+	if err := f.part.check(cmd.Flags(), location, "against"); err != nil {
+		return err
+	}
 	if f.against != "" {
 		if form := cmd.Flag("format").Value.String(); form != "text" {
 			return usagef("--against and --format %s do not go together; see kvferry diff --format", form)
@@ -139,24 +149,54 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	}
 	show.preparing(verifySteps, d)
 	show.start(d.Scan, verifySteps)
+	rep, err := f.part.begin(a, cmd, d, &f.read, location)
+	if err != nil {
+		return err
+	}
 	o := d.verification()
 	o.MaxFindings, o.Files = f.maxFindings, f.files
-	v, err := verify.Run(cmd.Context(), o)
+	about := verified{Source: object.Shown(location), Format: d.Found.Location.Format, NowMS: d.Scan.Now.UnixMilli(), FailOn: f.failOn,
+		Rest: restLine(d, location)}
+	var tasks []inspect.Part
+	var v *verify.Outcome
+	if rep != nil {
+		about.Part, tasks, err = verify.RunPart(cmd.Context(), o)
+	} else {
+		v, err = verify.Run(cmd.Context(), o)
+	}
 	show.end(err)
 	if err != nil {
 		return err
 	}
-	res := &render.Result{Outcome: v, Tool: a.Build.String(), Source: object.Shown(location), NowMS: d.Scan.Now.UnixMilli(),
-		Seconds: a.Now().Sub(began).Seconds(), FailOn: f.failOn, Rest: restLine(d, location)}
-	if res.Format == "" {
-		res.Format = d.Found.Location.Format
+	about.Seconds = a.Now().Sub(began).Seconds()
+	if rep != nil {
+		if err = rep.Fill(d.Scan, tasks, &about); err == nil {
+			err = toOutput(cmd, f.output, func(w io.Writer) error { return printJSON(w, rep) })
+		}
+		return errors.Join(err, verdict(about.Part.Failed(f.failOn)))
 	}
+	res := about.result(v, a.Build.String())
 	if err := toOutput(cmd, f.output, func(w io.Writer) error { return f.report(w, res) }); err != nil {
 		return err
 	}
 	d.tellNone(cmd.ErrOrStderr(), v.Records)
-	if res.Failed() {
-		return &ExitError{Code: ExitFindings}
+	return verdict(res.Failed())
+}
+
+// verified is what a report says beside the outcome. Part is that of a part.
+type verified struct {
+	Source, Format, Rest string
+	NowMS                int64
+	Seconds              float64
+	FailOn               record.Severity
+	Part                 *verify.Partial
+}
+
+// result returns what is printed.
+func (r *verified) result(v *verify.Outcome, tool string) *render.Result {
+	res := &render.Result{Outcome: v, Tool: tool, Source: r.Source, NowMS: r.NowMS, Seconds: r.Seconds, FailOn: r.FailOn, Rest: r.Rest}
+	if res.Format == "" {
+		res.Format = r.Format
 	}
-	return nil
+	return res
 }

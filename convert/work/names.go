@@ -1,0 +1,85 @@
+package work
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+
+	"kvferry/internal/pass"
+	"kvferry/internal/sys/disk"
+)
+
+// Names is the file of the names in one part of the plan. Every part of the conversion needs the names of all parts:
+// each is read once, by whichever process comes first, and no process waits for another.
+type Names struct {
+	Path string
+	dir  string
+	name string
+}
+
+// Names returns the file of a part, which need not exist.
+func (p *Parts) Names(part pass.Part, id *Identity) *Names {
+	dir := filepath.Join(p.Path, partsDir)
+	name := fmt.Sprintf("names-%x-%s", id.Began.UnixNano(), partName(part))
+	return &Names{filepath.Join(dir, name), dir, name}
+}
+
+// Done reports whether the file exists.
+func (n *Names) Done() bool {
+	_, err := disk.Lstat(n.Path)
+	return err == nil
+}
+
+// Make makes the file unless another process is first. fill writes it, and returns any error once it exists.
+func (n *Names) Make(fill func(path string) error) error {
+	f, err := disk.CreateTemp(n.dir, n.name+".*"+halfSuffix)
+	if err != nil {
+		return err
+	}
+	if err = f.Close(); err == nil {
+		err = fill(f.Name())
+	}
+	if err != nil {
+		err = errors.Join(err, disk.RemoveAll(f.Name()))
+	} else {
+		err = appear(f.Name(), n.Path)
+	}
+	if n.Done() {
+		return disk.SyncPath(n.dir)
+	}
+	return err
+}
+
+// Unnamed returns the part whose names to read next: the process's own part first, and then one that no process seems
+// to read. After that any missing one: its process may be slow, or dead. It returns false if none is missing.
+func (p *Parts) Unnamed(own pass.Part, id *Identity) (pass.Part, bool, error) {
+	entries, err := disk.ReadDir(filepath.Join(p.Path, partsDir))
+	var missing, free []pass.Part
+	for k := range own.N {
+		part := pass.Part{K: (own.K+k-1)%own.N + 1, N: own.N}
+		n := p.Names(part, id)
+		if n.Done() {
+			continue
+		}
+		if k == 0 {
+			return part, true, err
+		}
+		missing = append(missing, part)
+		begun := false
+		for _, e := range entries {
+			begun = begun || strings.HasPrefix(e.Name(), n.name+".")
+		}
+		if !begun {
+			free = append(free, part)
+		}
+	}
+	if len(free) > 0 {
+		missing = free
+	}
+	if len(missing) == 0 {
+		return pass.Part{}, false, err
+	}
+	return missing[rand.IntN(len(missing))], true, err
+}
