@@ -325,6 +325,47 @@ func TestHostileClients(t *testing.T) {
 	want(t, idle.do("PING"), `+"PONG"`)
 }
 
+// endless is a keyspace whose hash "h" never ends.
+type endless struct{ command.Keyspace }
+
+type endlessValue struct{ command.Value }
+
+func (k endless) Open(ctx context.Context, db command.Database, key []byte, how command.Reading) (command.Value, error) {
+	v, err := k.Keyspace.Open(ctx, db, key, how)
+	if v == nil || err != nil || string(key) != "h" {
+		return v, err
+	}
+	return endlessValue{v}, nil
+}
+
+func (v endlessValue) Read(dst []record.Element) (int, error) {
+	dst[0] = record.Element{Name: []byte("f"), Value: []byte("v")}
+	return 1, nil
+}
+
+// TestGone: a command ends soon after its client has gone, and one of a client that has sent more does not.
+func TestGone(t *testing.T) {
+	r := start(t, dataset(t, text("a", "1"), hash("h", 1, 1)), func(s *command.Server) { s.Keys = endless{s.Keys} }, nil)
+	for i := range 3 {
+		c := r.dial(t)
+		if _, err := c.Write(redistest.Append(nil, "HGETALL", "h")); err != nil {
+			t.Fatal(err)
+		}
+		for passes := 0; passes == 0; passes, _ = r.Held() {
+			time.Sleep(time.Millisecond)
+		}
+		if i == 1 {
+			c.Write(redistest.Append(nil, "GET", "a"))
+		}
+		c.Close()
+		for passes := 1; passes > 0; passes, _ = r.Held() { // or the test never ends
+			time.Sleep(time.Millisecond)
+		}
+	}
+	c := r.dial(t)
+	want(t, c.do("GET a"), `$"1"`)
+}
+
 // TestUnread: a client that asks for a large value and does not read it holds one pass, and no memory of
 // elements; others are answered meanwhile, and nothing is held after it.
 func TestUnread(t *testing.T) {

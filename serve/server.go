@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -139,8 +140,24 @@ func newClient(s *Server, conn net.Conn) *client {
 		Kill: func() { _ = conn.Close() }, DB: s.Database(0)}
 	c.r, c.w = resp.NewReader(countedReader{c}), resp.NewWriter(countedWriter{c})
 	c.r.Limit, c.r.Grow, c.r.Shrink = maxRequest, s.TakeRequest, s.GiveRequest
+	c.Gone = c.gone
 	s.Clients.Add(c.Client)
 	return c
+}
+
+// gone reports whether the client has closed the connection. It keeps requests that it meets.
+func (c *client) gone() bool {
+	room := c.r.Room()
+	if len(room) == 0 || c.conn.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
+		return false
+	}
+	n, err := c.conn.Read(room)
+	c.r.Add(n)
+	c.s.Stats.In.Add(int64(n))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = c.conn.SetReadDeadline(time.Time{})
+	}
+	return err != nil
 }
 
 // serve answers requests until the connection ends.

@@ -14,6 +14,11 @@ import (
 const (
 	// maxPasses is the number of passes over the dataset at a time.
 	maxPasses = 64
+	// quickPasses of them are for commands that look an element or a string up: they never wait for those that read whole
+	// collections.
+	quickPasses = 8
+	// lookEvery is the time after which a command that reads looks whether its client is still there.
+	lookEvery = 250 * time.Millisecond
 	// largeRow is the size from which elements count against the memory.
 	largeRow = 1 << 20
 	// patience limits the time that a client may accept no bytes while others wait for its resources.
@@ -87,9 +92,13 @@ func (g *gate) leave(woken chan struct{}) {
 }
 
 // pass takes n passes for a client.
-func (g *gate) pass(ctx context.Context, cl *Client, n int) error {
+func (g *gate) pass(ctx context.Context, cl *Client, n int, quick bool) error {
+	most := maxPasses
+	if !quick {
+		most -= quickPasses
+	}
 	return g.wait(ctx, func() bool {
-		if g.passes+n > maxPasses {
+		if g.passes+n > most {
 			return false
 		}
 		g.passes += n
@@ -165,6 +174,21 @@ func (g *gate) evict() {
 	}
 }
 
+// errGone ends a command whose client has closed its connection.
+var errGone = errors.New("the client has closed the connection")
+
+// look returns an error if the client has gone. It looks now and then.
+func (cl *Client) look() error {
+	if cl.Gone == nil || time.Since(cl.looked) < lookEvery {
+		return nil
+	}
+	gone := cl.Gone()
+	if cl.looked = time.Now(); gone {
+		return errGone
+	}
+	return nil
+}
+
 // gated is a value that a client reads under the gate.
 type gated struct {
 	Value
@@ -178,6 +202,9 @@ type gated struct {
 // Read returns the next elements.
 func (v *gated) Read(dst []record.Element) (n int, err error) {
 	v.drop()
+	if err := v.client.look(); err != nil {
+		return 0, err
+	}
 	select {
 	case v.gate.reading <- struct{}{}:
 	case <-v.ctx.Done():
@@ -224,6 +251,15 @@ type gatedScanner struct {
 	cl *Client
 }
 
+// Next returns the next key.
+func (s *gatedScanner) Next() (*record.Header, error) {
+	if err := s.cl.look(); err != nil {
+		return nil, err
+	}
+	return s.Scanner.Next()
+}
+
+// Close ends the pass.
 func (s *gatedScanner) Close() error {
 	err := s.Scanner.Close()
 	s.s.gate.free(s.cl, 1, 0)
@@ -251,7 +287,7 @@ var nobody = &Client{Kill: func() {}}
 
 // ScanFrom opens a pass over the keys after a position.
 func (c *Call) ScanFrom(ctx context.Context, after *Position) (*gatedScanner, error) {
-	if err := c.Server.gate.pass(c.Ctx, c.Client, 1); err != nil {
+	if err := c.Server.gate.pass(c.Ctx, c.Client, 1, false); err != nil {
 		return nil, err
 	}
 	s, err := c.Server.Keys.Scan(ctx, c.Client.DB, after)
@@ -285,7 +321,7 @@ func (c *Call) openGated(key []byte, how Reading) (Value, error) {
 
 // TakePasses takes n passes for keys that OpenHeld opens. Value.Close gives back that of a key, and OpenHeld itself
 // where there is no value.
-func (c *Call) TakePasses(n int) error { return c.Server.gate.pass(c.Ctx, c.Client, n) }
+func (c *Call) TakePasses(n int) error { return c.Server.gate.pass(c.Ctx, c.Client, n, false) }
 
 // GivePasses gives back passes for keys that were not opened.
 func (c *Call) GivePasses(n int) { c.Server.gate.free(c.Client, n, 0) }

@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,6 +19,26 @@ func big(key string, n int) string {
 		fmt.Fprintf(&b, " f%06d=%d", i, i)
 	}
 	return b.String()
+}
+
+// TestQuick: commands that look something up do not wait for those that read collections.
+func TestQuick(t *testing.T) {
+	s, _ := fake.New(t, big("h", 10), "string a 1")
+	c := fake.NewCaller(t, s)
+	if err := s.TakeSlow(c.Client); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{"GET a": `$"1"`, "HGET h f000003": `$"3"`, "STRLEN a": `:"1"`} {
+		if got := c.Do(line).String(); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Do(over, c.Client, c.W, [][]byte{[]byte("HGETALL"), []byte("h")}); err == nil {
+		t.Error("HGETALL does not wait")
+	}
+	s.GiveSlow(c.Client)
 }
 
 // TestElementScans: a scan of a value reads each element once, other scans or not; without its pass it goes on by a seek,

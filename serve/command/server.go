@@ -62,6 +62,9 @@ type Client struct {
 	Addr, Here string // remote and local address
 	Since      time.Time
 	Kill       func() // closes the connection
+	// Gone reports whether the client has closed the connection; nil: unknown. The goroutine of its command calls it.
+	Gone   func() bool
+	looked time.Time // when Gone was called
 
 	// Stalled is the start of the current write to the client in Unix nanoseconds; 0: no write is pending.
 	Stalled atomic.Int64

@@ -14,7 +14,7 @@ const anyType record.Type = 0
 
 // Open opens the value of a key, which must have the type that is wanted; nil if the key does not exist.
 func (c *Call) Open(key []byte, how Reading) (Value, error) {
-	if err := c.Server.gate.pass(c.Ctx, c.Client, 1); err != nil {
+	if err := c.Server.gate.pass(c.Ctx, c.Client, 1, how.Only || how.Type == record.String); err != nil {
 		return nil, err
 	}
 	return c.OpenHeld(key, how)

@@ -59,6 +59,12 @@ func (r *Reader) Buffered() int { return r.to - r.from }
 // Rest returns the bytes that were read and not yet returned, for a command that takes over the connection.
 func (r *Reader) Rest() []byte { return r.buf[r.from:r.to] }
 
+// Room returns the free part of the buffer, which Add takes bytes from. The last request stays valid.
+func (r *Reader) Room() []byte { return r.buf[r.to:] }
+
+// Add takes n bytes that were read into Room.
+func (r *Reader) Add(n int) { r.to += n }
+
 // Close gives back the memory.
 func (r *Reader) Close() {
 	r.release(0)

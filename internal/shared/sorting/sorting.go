@@ -40,7 +40,9 @@ func (o *Options) Read(a [][]byte, readOnly bool, unknown func(arg []byte) error
 			o.Store = a[i+1]
 			i++
 		case argument.Is(a[i], "BY") && left >= 1:
-			o.By = a[i+1]
+			if !o.Unsorted() { // such a pattern counts even if another follows
+				o.By = a[i+1]
+			}
 			i++
 		case argument.Is(a[i], "GET") && left >= 1:
 			o.Gets = append(o.Gets, a[i+1])

@@ -60,6 +60,16 @@ func TestWindow(t *testing.T) {
 	}
 }
 
+// TestRepeatedBy: of several patterns the last counts, but one without a star outweighs all.
+func TestRepeatedBy(t *testing.T) {
+	for line, want := range map[string]string{"BY w* BY x*": "x*", "BY nosort BY w*": "nosort", "BY w* BY nosort": "nosort"} {
+		var o Options
+		if err := o.Read(bytes.Fields([]byte(line)), false, nil); err != nil || string(o.By) != want {
+			t.Errorf("%s: %s, %v", line, o.By, err)
+		}
+	}
+}
+
 func TestScore(t *testing.T) {
 	for in, want := range map[string]float64{"": 0, " 1.5": 1.5, "-2\x00x": -2} {
 		if f, err := Score([]byte(in)); f != want || err != nil {
