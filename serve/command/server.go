@@ -60,7 +60,6 @@ type Stats struct {
 type Client struct {
 	ID         int64
 	Addr, Here string // remote and local address
-	Since      time.Time
 	Kill       func() // closes the connection
 
 	// Stalled is the start of the current write to the client in Unix nanoseconds; 0: no write is pending.
