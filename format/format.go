@@ -89,8 +89,6 @@ type Limits struct {
 	// Opaque names the kinds of record.Other values that a source may have. A target holds all of them except those
 	// in Unheld, which some or all targets cannot hold.
 	Opaque, Unheld []string
-	// Whole: a record is one row of any size; otherwise each element has a row.
-	Whole bool
 	// AnyOrder: a target accepts records in any order.
 	AnyOrder bool
 	// NoTarget is the reason why this build does not write the format; "" if it does.

@@ -32,7 +32,7 @@ const noTarget = "KeyDB has had no release since 2023, and its strings are image
 // Limits returns the limits of the format.
 func (flash) Limits() format.Limits {
 	return format.Limits{
-		Types: record.AllTypes, EmptyKey: true, FieldsRead: true, MembersExpire: true, StreamGroups: true, Whole: true,
+		Types: record.AllTypes, EmptyKey: true, FieldsRead: true, MembersExpire: true, StreamGroups: true,
 		MaxScore: math.Inf(1), Opaque: []string{"module", rdb.NativeCron}, NoTarget: noTarget,
 		Databases: "numbers from 0, as column families", Numbered: true,
 		Stores:       []format.StoreSupport{{Store: "rocksdb", Read: true, Why: "read only"}},

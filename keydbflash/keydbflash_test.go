@@ -434,7 +434,7 @@ func FuzzKeys(f *testing.F) {
 
 func TestLimits(t *testing.T) {
 	formattest.Limits(t, New(), "Types=string,hash,list,set,zset,stream,other EmptyKey MaxScore=+Inf StreamGroups FieldsRead MembersExpire "+
-		"Opaque=[module keydb-cron] Whole NoTarget="+noTarget+" Numbered rocksdb:r Beside=[keydb_tmp]")
+		"Opaque=[module keydb-cron] NoTarget="+noTarget+" Numbered rocksdb:r Beside=[keydb_tmp]")
 	if _, err := New().Create(t.Context(), "x", nil); err == nil {
 		t.Error("a target is created")
 	}

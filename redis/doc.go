@@ -72,7 +72,7 @@ func (f *rdbFormat) Detect(ev *format.Evidence) format.Verdict {
 // Limits describes the values that a file of the version can hold.
 func (f *rdbFormat) Limits() format.Limits {
 	return format.Limits{
-		Place: format.InFile, Types: f.version.Types(), EmptyKey: true, MaxScore: math.Inf(1), Whole: true, AnyOrder: true,
+		Place: format.InFile, Types: f.version.Types(), EmptyKey: true, MaxScore: math.Inf(1), AnyOrder: true,
 		FieldExpiry: f.version.FieldExpiry(), StreamGroups: f.version.Number >= 9,
 		Unowned: true, Opaque: Opaque(), Unheld: f.unheld(),
 		Databases: "numbers from 0", Numbered: true,

@@ -136,7 +136,7 @@ type client struct {
 
 func newClient(s *Server, conn net.Conn) *client {
 	c := &client{s: s, conn: conn}
-	c.Client = &command.Client{Addr: conn.RemoteAddr().String(), Here: conn.LocalAddr().String(), Since: time.Now(),
+	c.Client = &command.Client{Addr: conn.RemoteAddr().String(), Here: conn.LocalAddr().String(),
 		Kill: func() { _ = conn.Close() }, DB: s.Database(0)}
 	c.r, c.w = resp.NewReader(countedReader{c}), resp.NewWriter(countedWriter{c})
 	c.r.Limit, c.r.Grow, c.r.Shrink = maxRequest, s.TakeRequest, s.GiveRequest

@@ -320,7 +320,7 @@ func TestHotPaths(t *testing.T) {
 	}); n > 0 {
 		t.Errorf("%v allocations for decoded rows", n)
 	}
-	for _, rows := range []int{1000, 20000} {
+	for _, rows := range []int{1000, 4000} {
 		d := newDataset(t)
 		for i := range rows {
 			d.put(ssdb.AppendFieldKey(nil, []byte("h"), fmt.Appendf(nil, "f%06d", i)), []byte("v"))

@@ -18,7 +18,6 @@ type Prefix struct {
 	// Pattern has the names of the parts up to this one: text, # for a number, * for a part with too many names. Parts
 	// that all keys share come first, with their numbers.
 	Pattern []byte
-	Whole   bool  // Pattern matches whole keys
 	Folded  bool  // Pattern has * for names from First to Last
 	Rank    int   // by bytes, from 0, among all prefixes
 	Disk    int64 // bytes of the files, shared out by logical bytes; 0 if not all records were read
@@ -151,7 +150,7 @@ func (t *tree) prefixes(o *Options) *Prefix {
 			c.parent.Unlisted++
 			continue
 		}
-		p := &Prefix{DB: c.db, Whole: len(c.parts) > 0 && c.parts[len(c.parts)-1].Tail(), Rank: rank, Disk: c.node.disk}
+		p := &Prefix{DB: c.db, Rank: rank, Disk: c.node.disk}
 		c.node.addTo(&p.Count)
 		p.Pattern, p.Folded = o.pattern(c.parts, &p.Count)
 		c.parent.Children = append(c.parent.Children, p)

@@ -80,7 +80,6 @@ func (*Format) Limits() format.Limits {
 		Unowned:      true,
 		Opaque:       files.Opaque(),
 		Unheld:       files.Opaque(), // functions before Redis 7.0, the others on all servers
-		Whole:        true,
 		Losses:       files.LossInfos(),
 		Databases:    "any number; of a cluster, 0",
 		Numbered:     true,

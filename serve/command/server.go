@@ -60,7 +60,6 @@ type Stats struct {
 type Client struct {
 	ID         int64
 	Addr, Here string // remote and local address
-	Since      time.Time
 	Kill       func() // closes the connection
 	// Gone reports whether the client has closed the connection; nil: unknown. The goroutine of its command calls it.
 	Gone   func() bool

@@ -15,7 +15,6 @@ import (
 // Run is a sorted run: tables whose keys ascend from one table to the next.
 type Run struct {
 	Tables []*Table
-	Level  int // -1: logs
 }
 
 // Cursor iterates over the entries of a sorted run below hi and checks their order. After Next or Seek returned true,

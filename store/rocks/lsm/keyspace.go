@@ -61,7 +61,7 @@ func (ks *Keyspace) SetTables(tables []*Table) {
 // SetLogs sets the keyspace's log entries, sorted; t is nil without entries. bytes is their size.
 func (ks *Keyspace) SetLogs(t *Table, bytes int64) {
 	if t != nil {
-		ks.logRuns = []*Run{{Tables: []*Table{t}, Level: -1}}
+		ks.logRuns = []*Run{{Tables: []*Table{t}}}
 	}
 	ks.logBytes = bytes
 }
@@ -107,7 +107,7 @@ func (ks *Keyspace) makeRuns(tables []*Table) []*Run {
 		for j < len(tables) && tables[j].Level == level {
 			j++
 		}
-		runs = append(runs, ks.levelRuns(tables[i:j], level)...)
+		runs = append(runs, ks.levelRuns(tables[i:j])...)
 		i = j
 	}
 	return runs
@@ -150,7 +150,7 @@ func (ks *Keyspace) below(runs []*Run, t *Table) (i, at int) {
 }
 
 // levelRuns makes runs of the tables of one level, sorted by smallest key.
-func (ks *Keyspace) levelRuns(tables []*Table, level int) []*Run {
+func (ks *Keyspace) levelRuns(tables []*Table) []*Run {
 	var runs []*Run
 next:
 	for _, t := range tables {
@@ -165,7 +165,7 @@ next:
 					Place: t.Place(0), Detail: fmt.Sprintf("overlaps %s of the same level; both are read", last.Name)})
 			}
 		}
-		runs = append(runs, &Run{Tables: []*Table{t}, Level: level})
+		runs = append(runs, &Run{Tables: []*Table{t}})
 	}
 	return runs
 }

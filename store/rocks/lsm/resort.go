@@ -30,7 +30,7 @@ func (ks *Keyspace) resort(tables []*Table) (good []*Table, sorted []*Run, err e
 		ks.Env.Report(record.Finding{Kind: "unordered-table", Severity: record.Warning, Keyspace: ks.name,
 			Place:  record.Place{File: t.Name, Off: o.Off, Level: t.Level},
 			Detail: fmt.Sprintf("the table is not in the order of %s and was sorted before reading: %v", ks.cmp.Name, o)})
-		sorted = append(sorted, &Run{Tables: []*Table{s}, Level: t.Level})
+		sorted = append(sorted, &Run{Tables: []*Table{s}})
 	}
 	return good, sorted, nil
 }
