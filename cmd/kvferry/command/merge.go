@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -121,13 +122,17 @@ func (a *App) newPart(cmd *cobra.Command, f *fingerprintFlags, d *Dataset, locat
 
 // words are the command line of the other parts, without --part. They lack what may differ, and secrets of a location.
 func (f *fingerprintFlags) words(fs *pflag.FlagSet, location string) []string {
-	words := []string{"fingerprint"}
+	words := flagWords(fs, "part", "output", "workers", "memory", "temp-dir", "progress", "quiet", "color", "file")
+	return append(append([]string{"fingerprint"}, words...), object.Shown(location))
+}
+
+// flagWords returns the flags that are set as words of a command line, without some of them.
+func flagWords(fs *pflag.FlagSet, without ...string) (words []string) {
 	fs.Visit(func(flag *pflag.Flag) {
-		values := []string{flag.Value.String()}
-		switch flag.Name {
-		case "part", "output", "workers", "memory", "temp-dir", "progress", "quiet", "color", "file":
+		if slices.Contains(without, flag.Name) {
 			return
 		}
+		values := []string{flag.Value.String()}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			values = list.GetSlice()
 		}
@@ -135,7 +140,7 @@ func (f *fingerprintFlags) words(fs *pflag.FlagSet, location string) []string {
 			words = append(words, fmt.Sprintf("--%s=%s", flag.Name, v))
 		}
 	})
-	return append(words, object.Shown(location))
+	return words
 }
 
 const mergeExample = `  kvferry fingerprint --part 1/2 --now 2027-01-01 -o 1.json /data/old
