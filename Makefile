@@ -14,7 +14,7 @@ RACE_SKIP ?= ^TestMatrix$$|^TestUnknownForms$$|Damage|Killed|Linear|Random|Trans
 # Of the commands, those tests in which several workers, meters and signals meet; all of them take the detector half an hour.
 RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|SalvageLMDB|Closed|BrokenPipe|VerifyPlantedDatasets|FullDisk
 
-.PHONY: help build demo test oracle race race-packages race-commands fuzz-short faults mutants cover lint cross bench bench-full profile docs dist dist-test s3-server clean
+.PHONY: help build demo test oracle race race-packages race-commands fuzz-short faults mutants cover lint cross bench bench-full profile docs dist dist-test s3-server slurm manifests clean
 
 help:
 	@echo 'make demo        convert a bundled database, prove it, clean up (needs only Go)'
@@ -95,6 +95,14 @@ profile:
 # The server of the tests of object stores, which takes minutes to build: KVFERRY_S3_SERVER=$PWD/bin/versitygw.
 s3-server:
 	GOBIN='$(CURDIR)/bin' $(GO) install github.com/versity/versitygw/cmd/versitygw@v1.8.0
+
+# A Slurm of Debian, unpacked into bin/slurm for a test: KVFERRY_SLURM=$PWD/bin/slurm.
+slurm:
+	@scripts/slurm bin/slurm
+
+# The manifests in examples/, and those of kvferry fleet, against the types of Kubernetes.
+manifests:
+	@scripts/manifests/check
 
 docs:
 	@scripts/docs

@@ -93,6 +93,7 @@ var rules = slices.Concat(stateRules, []rule{
 	{"bench", []string{""}, "it drives everything"},
 	{"bench/", []string{""}, "it drives everything"},
 	{"scripts/", []string{""}, "it drives everything"},
+	{"examples", nil, "it holds files"},
 })
 
 // stateRules are those of the parts of a replay.

@@ -98,9 +98,11 @@ type convertFlags struct {
 	part      partFlag
 	finish    bool
 	noProve   bool
-	progress  ProgressFlags
-	format    string
-	server    serverFlags
+	// failureReport asks for a report of a failure beside the target.
+	failureReport bool
+	progress      ProgressFlags
+	format        string
+	server        serverFlags
 }
 
 // convert converts a dataset to another format.
@@ -112,7 +114,9 @@ func (a *App) convert() *cobra.Command {
 		Long:    convertHelp,
 		Example: convertExample,
 		Args:    exactArgs(2),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.runConvert(cmd, &f, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.noted(&f, args[0], args[1], a.runConvert(cmd, &f, args[0], args[1]))
+		},
 	}
 	f.register(a, cmd)
 	fs := cmd.Flags()
@@ -122,6 +126,7 @@ func (a *App) convert() *cobra.Command {
 	fs.BoolVar(&f.discard, "discard", false, "drop the work of an unfinished conversion; keep no work if this run is cancelled or a disk is full")
 	fs.Var(&f.part, "part", "convert one `part` of several, such as 3/16, into the work directory of the target, which machines share")
 	fs.BoolVar(&f.finish, "finish", false, "make the target of its parts, prove and publish it")
+	fs.BoolVar(&f.failureReport, "failure-report", false, "if this run fails, write why to DST.kvferry-failure.json, or -K-of-N.json for a part; kvferry fleet reads it")
 	fs.BoolVar(&f.noProve, "no-prove", false, "skip the proof: hash nothing, and do not compare the target with the source")
 	choose(fs, &f.format, "format", plain("text", "json"), "format of the summary")
 	return cmd

@@ -33,6 +33,15 @@ func exampleWorld(t *testing.T, dir string) {
 	if err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(job), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	moves := "target: blackwidow:/data/fleet/{name}\npart: 64GiB\ndatasets:\n  - source: /data/pika/*\n"
+	moves = strings.ReplaceAll(moves, "/data/", dir+"/data/")
+	if err := os.WriteFile(filepath.Join(dir, "fleet.yaml"), []byte(moves), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "data/fleet"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, "convert", filepath.Join(dir, "data/pika/dump"), "blackwidow:"+filepath.Join(dir, "data/fleet/dump"))
 }
 
 // exampleNames maps keys and sizes in the examples to equivalents in the golden database.

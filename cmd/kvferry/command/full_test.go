@@ -32,8 +32,12 @@ func TestOutputFull(t *testing.T) {
 	src, other := golden(t, "bw-basic"), golden(t, "nemo-basic")
 	part := filepath.Join(t.TempDir(), "part.json")
 	ok(t, "fingerprint", "--part", "1/1", "--now", "2027-01-01", "-o", part, src)
+	moves := filepath.Join(t.TempDir(), "fleet.yaml")
+	if err := os.WriteFile(moves, []byte("datasets: [{source: "+src+", target: nemo:/x}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	lines := [][]string{
-		{"merge", part}, {"--help"}, {"--version"}, {}, {"help"}, {"help", "convert"}, {"version"}, {"formats"}, {"formats", "--format", "markdown"},
+		{"merge", part}, {"fleet", moves}, {"--help"}, {"--version"}, {}, {"help"}, {"help", "convert"}, {"version"}, {"formats"}, {"formats", "--format", "markdown"},
 		{"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"completion", "powershell"},
 		{"convert", "--dry-run", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},
 		{"plan", src, "blackwidow:" + filepath.Join(t.TempDir(), "dst")},

@@ -25,7 +25,7 @@ var flagGroups = []flagGroup{
 	{"Servers", []string{"replace", "skip-existing", "fail-existing", "rate", "password-file", "verify", "listen-tls-cert",
 		"listen-tls-key", "listen-tls-ca", "requirepass-file", "max-clients", "unix-socket", "cluster-node"}},
 	{"Object stores", objectNames},
-	{"Rarely needed", []string{"allow-live", "cluster", "color", "column", "columns", "csv-safe", "direct", "encode", "estimate-size", "file", "files", "force-space",
+	{"Rarely needed", []string{"allow-live", "cluster", "color", "column", "columns", "csv-safe", "direct", "encode", "estimate-size", "failure-report", "file", "files", "force-space",
 		"json-style", "layout", "max-bitmap", "max-block", "namespace", "no-prove", "now", "prefix-depth", "resort", "scan", "slots", "sst", "store",
 		"temp-dir", "tls-ca", "tls-cert", "tls-insecure", "tls-key", "verbose", "version-epoch", "wal-dir", secondWAL}},
 }
@@ -64,7 +64,7 @@ func shortHelp(cmd *cobra.Command, width int) string {
 		fmt.Fprintln(&b, line)
 	}
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "Usage:  %s COMMAND\n\nCommands:\n%s\n", cmd.CommandPath(), commandList(cmd))
+		fmt.Fprintf(&b, "Usage:  %s COMMAND\nCommands:\n%s\n", cmd.CommandPath(), commandList(cmd))
 		fmt.Fprint(&b, "kvferry COMMAND -h shows examples and common flags, kvferry help says more.\n")
 		return b.String()
 	}

@@ -211,13 +211,17 @@ const partUsage = "read only part `K/N` of the source, such as 3/16, and print a
 
 // partWords are the command line of the other parts, without --part. They lack what may differ, and secrets of a location.
 func partWords(cmd *cobra.Command, location string) []string {
-	words := []string{cmd.Name()}
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		values := []string{flag.Value.String()}
-		switch flag.Name {
-		case "part", "output", "workers", "memory", "temp-dir", "progress", "quiet", "color", "file":
+	words := flagWords(cmd.Flags(), "part", "output", "workers", "memory", "temp-dir", "progress", "quiet", "color", "file")
+	return append(append([]string{cmd.Name()}, words...), object.Shown(location))
+}
+
+// flagWords returns the flags that are set as words of a command line, without some of them.
+func flagWords(fs *pflag.FlagSet, without ...string) (words []string) {
+	fs.Visit(func(flag *pflag.Flag) {
+		if slices.Contains(without, flag.Name) {
 			return
 		}
+		values := []string{flag.Value.String()}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			values = list.GetSlice()
 		}
@@ -225,7 +229,7 @@ func partWords(cmd *cobra.Command, location string) []string {
 			words = append(words, fmt.Sprintf("--%s=%s", flag.Name, v))
 		}
 	})
-	return append(words, object.Shown(location))
+	return words
 }
 
 const mergeExample = `  kvferry fingerprint --part 1/2 --now 2027-01-01 -o 1.json /data/old

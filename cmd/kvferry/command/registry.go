@@ -29,6 +29,7 @@ func (a *App) commands() []*cobra.Command {
 		a.patch(),
 		a.fingerprint(),
 		a.merge(),
+		a.fleet(),
 		a.inspect(),
 		a.explain(),
 		a.formats(),

@@ -213,6 +213,7 @@ func TestMain(m *testing.M) {
 		os.Exit(runArgs(args))
 	}
 	if os.Getenv(mainEnv) != "" {
+		stopAt(os.Getenv(stopEnv))
 		os.Exit(Main(Build{}))
 	}
 	os.Exit(m.Run())

@@ -1,0 +1,355 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
+
+	"kvferry/catalog"
+	"kvferry/internal/pass"
+	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/object"
+	"kvferry/internal/text/suggest"
+)
+
+const fleetHelp = `Print what a scheduler needs to convert many datasets, or the state of their conversions. kvferry runs nothing
+itself. FILE.yaml lists the datasets:
+
+  target: blackwidow:/data/new/{name}
+  part: 64GiB
+  options: {allow-loss: expiry-ms}
+  datasets:
+    - source: /data/pika/*/dump
+    - source: s3://backups/shop-*/dump.rdb
+      target: kvrocks:/data/kv/{name}
+
+target, part and options stand at the top, for all datasets, or with a dataset, which takes precedence. source and
+name belong to a dataset; image, claim and mount, for Kubernetes and Argo, to the top. {name} is what the elements
+of the path with wildcards match, joined by -, or else the last element. options are flags of convert. A dataset
+larger than part is converted in parts of about that size. Paths are absolute: machines have different working
+directories.
+
+--as shell prints commands, kubernetes and argo print manifests, and slurm prints a script that submits jobs.
+kvferry help parts explains conversions in parts.
+
+--reports reads the reports that conversions wrote beside their targets, and prints one page: which datasets are
+done, failed or open, what they lost, their sizes and times, and the next command for each.
+
+Exit codes: 0 done, and with --reports all datasets are; 5 some are not; 1 failed; 64 wrong usage.`
+
+const fleetExample = `  kvferry fleet fleet.yaml
+  kvferry fleet --as kubernetes fleet.yaml
+  kvferry fleet --reports '/data/**' --format html -o fleet.html fleet.yaml`
+
+// fleetFlags are the flags of fleet.
+type fleetFlags struct {
+	as, format, output string
+	reports            []string
+}
+
+// fleet prints the commands of many conversions, or their state.
+func (a *App) fleet() *cobra.Command {
+	var f fleetFlags
+	cmd := &cobra.Command{
+		Use:     "fleet FILE.yaml",
+		Short:   "Print the commands of many conversions, or their state",
+		Long:    fleetHelp,
+		Example: fleetExample,
+		Args:    exactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.runFleet(cmd, &f, args[0]) },
+	}
+	fs := cmd.Flags()
+	choose(fs, &f.as, "as", plain("shell", "kubernetes", "slurm", "argo"), "what to print the conversions as")
+	fs.StringArrayVar(&f.reports, "reports", nil, "print the state of the conversions from the reports in a `directory`, or that match a pattern; ** matches any directories")
+	choose(fs, &f.format, "format", plain("text", "json", "html"), "form of the state")
+	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
+	return cmd
+}
+
+func (a *App) runFleet(cmd *cobra.Command, f *fleetFlags, file string) error {
+	if len(f.reports) == 0 && cmd.Flags().Changed("format") {
+		return usagef("--format is about the state of conversions, which --reports prints")
+	}
+	if len(f.reports) > 0 && cmd.Flags().Changed("as") {
+		return usagef("--as --reports: print the conversions or their state, not both")
+	}
+	t, err := a.readFleet(cmd.Context(), file)
+	if err != nil {
+		return err
+	}
+	if err := local("output", f.output); err != nil {
+		return err
+	}
+	if len(f.reports) > 0 {
+		return a.fleetState(cmd, f, t)
+	}
+	text, err := t.print(f.as)
+	if err != nil {
+		return err
+	}
+	return toOutput(cmd, f.output, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
+// fleetFile is a file of datasets.
+type fleetFile struct {
+	path                string
+	image, claim, mount string
+	moves               []*move
+}
+
+// move is the conversion of one dataset.
+type move struct {
+	name, source, target string // locations as in command lines
+	path                 string // of the target
+	parts                int
+	options              []string // flags of convert
+	memory               sizeFlag
+	workers              int
+}
+
+// The keys of a file, and those of a dataset. Of the ones that both have, those of the dataset count.
+var (
+	fleetKeys = []string{"target", "part", "options", "image", "claim", "mount", "datasets"}
+	moveKeys  = append(slices.Clone(fleetKeys[:3]), "source", "name")
+)
+
+// readFleet reads a file of datasets, and finds those that match its patterns.
+func (a *App) readFleet(ctx context.Context, file string) (*fleetFile, error) {
+	root, err := parseJob(file)
+	if root == nil {
+		return nil, cmp.Or(err, usagef("%s: it lists no datasets", file))
+	}
+	all, err := fleetEntries(root, fleetKeys)
+	if err != nil {
+		return nil, usagef("%s: %w", file, err)
+	}
+	list := all["datasets"]
+	if list == nil || list.Kind != yaml.SequenceNode || len(list.Content) == 0 {
+		return nil, usagef("%s: datasets: want a list, each with a source", file)
+	}
+	t := &fleetFile{path: file, image: textOf(all["image"]), claim: textOf(all["claim"]), mount: textOf(all["mount"])}
+	for _, n := range list.Content {
+		own, err := fleetEntries(n, moveKeys)
+		if err == nil {
+			err = a.addMoves(ctx, t, own, all)
+		}
+		if err != nil {
+			return nil, usagef("%s: line %d: %w", file, n.Line, err)
+		}
+	}
+	return t, t.check()
+}
+
+// textOf returns the text of a value; "" if there is none.
+func textOf(n *yaml.Node) string {
+	if n == nil {
+		return ""
+	}
+	return n.Value
+}
+
+// fleetEntries returns the entries of a map. Other keys than the known ones are errors.
+func fleetEntries(n *yaml.Node, known []string) (map[string]*yaml.Node, error) {
+	if n.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("want a map with the keys %s", strings.Join(known, ", "))
+	}
+	out := map[string]*yaml.Node{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		switch nested := key.Value == "options" || key.Value == "datasets"; {
+		case !slices.Contains(known, key.Value):
+			return nil, fmt.Errorf("line %d: unknown key %q%s", key.Line, key.Value, suggest.DidYouMean(key.Value, known))
+		case out[key.Value] != nil:
+			return nil, fmt.Errorf("line %d: %s is already set in line %d", key.Line, key.Value, out[key.Value].Line)
+		case !nested && (value.Kind != yaml.ScalarNode || value.Value == ""):
+			return nil, fmt.Errorf("line %d: %s: want a value", key.Line, key.Value)
+		}
+		out[key.Value] = value
+	}
+	return out, nil
+}
+
+// addMoves adds the conversions of the datasets that match a source.
+func (a *App) addMoves(ctx context.Context, t *fleetFile, own, all map[string]*yaml.Node) error {
+	text := func(key string) string { return cmp.Or(textOf(own[key]), textOf(all[key])) }
+	if text("source") == "" || text("target") == "" {
+		return errors.New("a dataset needs a source, and a target here or at the top")
+	}
+	flags, options, err := a.fleetOptions(own["options"], all["options"])
+	if err != nil {
+		return err
+	}
+	loc, err := catalog.ParseLocation(text("source"))
+	if err != nil {
+		return err
+	}
+	found, err := datasets(loc.Path, flags.source.objects.mounter(ctx, flags.source.Memory()))
+	for _, d := range found {
+		m := &move{source: strings.TrimSuffix(text("source"), loc.Path) + d.address, options: options, memory: flags.source.memory.sizeFlag, workers: flags.workers}
+		m.name = strings.ReplaceAll(cmp.Or(text("name"), "{name}"), "{name}", d.name)
+		m.target = strings.ReplaceAll(text("target"), "{name}", m.name)
+		to, err := a.Target(m.target)
+		if m.path = filepath.Clean(to.Path); err == nil && !filepath.IsAbs(m.path) {
+			err = fmt.Errorf("target %s: %w", m.target, errRelative)
+		}
+		if err == nil {
+			m.parts, err = partsOf(d.path, text("part"))
+		}
+		if err != nil {
+			return err
+		}
+		t.moves = append(t.moves, m)
+	}
+	return err
+}
+
+// partsOf returns the number of parts of about a size that a dataset has.
+func partsOf(path, part string) (int, error) {
+	if part == "" {
+		return 1, nil
+	}
+	var size sizeFlag
+	if err := size.Set(part); err != nil || size == 0 {
+		return 0, errors.New("part: want a number of bytes such as 64GiB")
+	}
+	var bytes int64
+	err := disk.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			var info fs.FileInfo
+			if info, err = d.Info(); err == nil {
+				bytes += info.Size()
+			}
+		}
+		return err
+	})
+	return int(min(1+max(0, bytes-1)/int64(size), pass.MaxParts)), err
+}
+
+// fleetOptions returns the flags of a conversion. Those of the first map count, where several set one.
+func (a *App) fleetOptions(maps ...*yaml.Node) (*convertFlags, []string, error) {
+	f, cmd := new(convertFlags), &cobra.Command{Use: "convert"}
+	f.register(a, cmd)
+	for _, n := range maps {
+		if n == nil {
+			continue
+		}
+		if n.Kind != yaml.MappingNode {
+			return nil, nil, fmt.Errorf("options: line %d: want a map of flags of convert and their values", n.Line)
+		}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if err := applyFlag(cmd, n.Content[i].Value, n.Content[i+1]); err != nil {
+				return nil, nil, fmt.Errorf("options: line %d: %w", n.Content[i].Line, err)
+			}
+		}
+	}
+	for name, value := range map[string]string{"memory": "1536MiB", "workers": "2"} { // as in the examples
+		if !cmd.Flags().Changed(name) {
+			if err := cmd.Flags().Set(name, value); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	if f.estimate {
+		return nil, nil, errors.New("options: an estimate converts nothing")
+	}
+	return f, flagWords(cmd.Flags()), nil
+}
+
+// check refuses conversions that others of the file would disturb.
+func (t *fleetFile) check() error {
+	names, paths := map[string]string{}, map[string]string{}
+	for _, m := range t.moves {
+		if was, ok := paths[m.path]; ok {
+			return usagef("%s: %s and %s have the same target, %s: write {name} in it", t.path, was, m.source, m.path)
+		}
+		if was, ok := names[jobName(m.name)]; ok {
+			return usagef("%s: %s and %s have the same name, %s: give one of them another name", t.path, was, m.source, m.name)
+		}
+		paths[m.path], names[jobName(m.name)] = m.source, m.source
+	}
+	return nil
+}
+
+// found is a dataset that matches a source.
+type found struct{ address, path, name string } // path: where to read it
+
+// wild are the characters that make a path a pattern.
+const wild = `*?[\`
+
+var errRelative = errors.New("want an absolute path: conversions run on machines that have other working directories")
+
+// datasets lists the datasets that match the path or address of a source.
+func datasets(pattern string, mount func(string) (string, error)) ([]found, error) {
+	fixed, path := pattern, pattern
+	switch {
+	case object.IsAddress(pattern):
+		if i := strings.IndexAny(pattern, wild); i >= 0 && strings.HasPrefix(pattern, "s3://") {
+			fixed = pattern[:strings.LastIndexByte(pattern[:i], '/')]
+		}
+		var err error
+		if path, err = mount(fixed); err != nil {
+			return nil, err
+		}
+	case !filepath.IsAbs(pattern):
+		return nil, fmt.Errorf("%s: %w", pattern, errRelative)
+	default:
+		fixed, path = "", ""
+	}
+	out := []found{{fixed, path, ""}}
+	rest := strings.Split(strings.TrimPrefix(strings.TrimPrefix(pattern, fixed), "/"), "/")
+	for _, elem := range rest {
+		var next []found
+		for _, dir := range out {
+			more, err := dir.below(elem)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", object.Shown(pattern), err)
+			}
+			next = append(next, more...)
+		}
+		out = next
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: no dataset is there", object.Shown(pattern))
+	}
+	for i := range out {
+		out[i].name = cmp.Or(out[i].name, filepath.Base(out[i].path))
+	}
+	return out, nil
+}
+
+// below lists the entries of a directory that match an element of a pattern.
+func (f *found) below(elem string) ([]found, error) {
+	if !strings.ContainsAny(elem, wild) {
+		next := *f
+		if elem != "" {
+			next.address, next.path = f.address+"/"+elem, disk.Join(f.path+"/", elem)
+		}
+		_, err := disk.Stat(next.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return []found{next}, err
+	}
+	if st, err := disk.Stat(f.path + "/"); err != nil || !st.IsDir() {
+		return nil, nil
+	}
+	paths, err := disk.Glob(f.path+"/", elem)
+	var out []found
+	for _, p := range paths {
+		name := filepath.Base(p)
+		out = append(out, found{f.address + "/" + name, p, strings.TrimPrefix(f.name+"-"+name, "-")})
+	}
+	return out, err
+}

@@ -1,0 +1,249 @@
+package command
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/convert"
+	"kvferry/inspect/render"
+	"kvferry/internal/pass"
+	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/object"
+	"kvferry/internal/text/escape"
+	"kvferry/internal/text/page"
+	"kvferry/record"
+)
+
+// anyReport is a report of a conversion, of a part of one or of a failure.
+type anyReport struct {
+	failure
+	Bytes       int64                `json:"bytes"` // of a part
+	Fingerprint []convert.PartDigest `json:"fingerprint"`
+	Losses      []convert.LossKind   `json:"losses"`
+	Timings     convert.Timings      `json:"timings"`
+}
+
+// moveState is the state of a conversion.
+type moveState struct {
+	Name        string             `json:"name"`
+	Source      string             `json:"source"`
+	Target      string             `json:"target"`
+	State       string             `json:"state"` // done, failed or open
+	Parts       int                `json:"parts"`
+	PartsDone   int                `json:"parts_done"`
+	Exit        int                `json:"exit,omitempty"`
+	Error       string             `json:"error,omitempty"`
+	Records     int64              `json:"records"`
+	SourceBytes int64              `json:"source_bytes"`
+	TargetBytes int64              `json:"target_bytes"`
+	Seconds     float64            `json:"seconds"`
+	Losses      []convert.LossKind `json:"losses"`
+	Next        []string           `json:"next"` // command lines
+	at          time.Time          // of the failure
+}
+
+// fleetState prints the state of the conversions of a file.
+func (a *App) fleetState(cmd *cobra.Command, f *fleetFlags, t *fleetFile) error {
+	byTarget := map[string][]*anyReport{}
+	for _, pattern := range f.reports {
+		if err := readReports(pattern, byTarget); err != nil {
+			return usagef("--reports %s: %w", pattern, err)
+		}
+	}
+	var states []*moveState
+	counts := map[string]int{}
+	for _, m := range t.moves {
+		s := m.state(byTarget[m.path])
+		states = append(states, s)
+		counts[s.State]++
+	}
+	head := fmt.Sprintf("%s: %d done, %d failed, %d open", record.Count(int64(len(states)), "dataset"), counts["done"], counts["failed"], counts["open"])
+	err := toOutput(cmd, f.output, func(w io.Writer) error {
+		switch f.format {
+		case "json":
+			return printJSON(w, states)
+		case "html":
+			return render.Page(w, t.path, head, fleetTable(states), nextLines(states))
+		}
+		text := page.TextFor(w)
+		lines := append(page.Table(fleetTable(states), cmp.Or(text.Columns(), maxColumns)), "", head)
+		_, err := fmt.Fprintln(text, strings.Join(append(lines, nextLines(states)...), "\n"))
+		if err == nil {
+			_, err = text.WriteTo(w)
+		}
+		return err
+	})
+	if err == nil && counts["done"] < len(states) {
+		err = &ExitError{Code: ExitMissing}
+	}
+	return err
+}
+
+// partDir matches the directory of a finished part.
+var partDir = regexp.MustCompile(`\.kvferry/parts/[0-9]+-of-[0-9]+$`)
+
+// isReport reports whether a file has the name of a report.
+func isReport(file string) bool {
+	dir, name := filepath.Split(filepath.ToSlash(file))
+	return strings.HasSuffix(name, ".kvferry-report.json") || strings.Contains(name, failureName) && strings.HasSuffix(name, ".json") ||
+		name == "report.json" && partDir.MatchString(strings.TrimSuffix(dir, "/"))
+}
+
+// readReports reads the reports in the directories and files that match a pattern, by target.
+func readReports(pattern string, to map[string][]*anyReport) error {
+	root, err := filepath.Abs(strings.TrimSuffix(pattern, "**"))
+	if err != nil {
+		return err
+	}
+	found, err := datasets(root, nil)
+	for _, d := range found {
+		err = errors.Join(err, disk.WalkDir(d.path, func(file string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() || !isReport(file) {
+				return err
+			}
+			data, err := disk.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			r := new(anyReport)
+			if err := json.Unmarshal(data, r); err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+			at := filepath.Clean(r.Target.Path)
+			to[at] = append(to[at], r)
+			return nil
+		}))
+	}
+	return err
+}
+
+// state sums up the reports of a conversion. A report of what is done counts more than one of a failure.
+func (m *move) state(reports []*anyReport) *moveState {
+	s := &moveState{Name: m.name, Source: object.Shown(m.source), Target: m.target, State: "open", Parts: m.parts, Losses: []convert.LossKind{}, Next: []string{}}
+	done := map[pass.Part]*anyReport{}
+	for _, r := range reports {
+		if r.Exit == 0 {
+			done[pass.Part{K: r.Part, N: r.Parts}] = r
+			s.Parts = cmp.Or(r.Parts, s.Parts)
+		}
+	}
+	if r := done[pass.Part{}]; r != nil {
+		s.State, s.PartsDone = "done", s.Parts
+		s.add(r)
+		s.SourceBytes, s.TargetBytes = r.Source.Bytes, r.Target.Bytes
+		return s
+	}
+	missing := pass.Missing(s.Parts, func(p pass.Part) bool {
+		r := done[p]
+		if r != nil {
+			s.add(r)
+			s.PartsDone, s.SourceBytes = s.PartsDone+1, s.SourceBytes+r.Bytes
+		}
+		return r != nil
+	})
+	for _, r := range reports {
+		if r.Exit != 0 && done[pass.Part{K: r.Part, N: r.Parts}] == nil && r.At.After(s.at) {
+			s.State, s.Exit, s.Error, s.at = "failed", r.Exit, r.Error, r.At
+		}
+	}
+	s.Next = m.next(s, missing)
+	return s
+}
+
+// add adds what a report counts.
+func (s *moveState) add(r *anyReport) {
+	s.Seconds += r.Timings.Total
+	for i := range r.Fingerprint {
+		s.Records += r.Fingerprint[i].Records
+	}
+	for _, l := range r.Losses {
+		l.Samples = nil
+		i := slices.IndexFunc(s.Losses, func(x convert.LossKind) bool { return x.Kind == l.Kind && x.Drops == l.Drops && x.Note == l.Note })
+		if i < 0 {
+			s.Losses = append(s.Losses, l)
+		} else {
+			s.Losses[i].Count += l.Count
+		}
+	}
+}
+
+// next lists the command lines that complete a conversion, or that show why it is refused.
+func (m *move) next(s *moveState, missing []int) (out []string) {
+	if s.Exit == ExitLossy {
+		out = append(out, commandLine(append([]string{"convert", "--dry-run"}, m.words("")[2:]...)))
+	}
+	if s.Parts == 1 {
+		flag := ""
+		if _, err := disk.Lstat(m.path + ".kvferry"); err == nil {
+			flag = "--resume"
+		}
+		return append(out, commandLine(m.words(flag)))
+	}
+	for _, k := range missing {
+		out = append(out, commandLine(m.words(fmt.Sprintf("--part=%d/%d", k, s.Parts))))
+	}
+	return append(out, commandLine(m.words("--finish")))
+}
+
+// maxColumns is the width of the table in a file.
+const maxColumns = 200
+
+// fleetTable returns the states as a table.
+func fleetTable(states []*moveState) [][]string {
+	rows := [][]string{{"dataset", "state", "parts", "records", "source", "target", "time", "lost"}}
+	for _, s := range states {
+		state, parts := s.State, ""
+		if s.Exit != 0 {
+			state = fmt.Sprintf("failed (%d)", s.Exit)
+		}
+		if s.Parts > 1 {
+			parts = fmt.Sprintf("%d of %d", s.PartsDone, s.Parts)
+		}
+		var lost []string
+		for _, l := range s.Losses {
+			if !l.Note {
+				lost = append(lost, l.Kind+" "+record.Number(l.Count))
+			}
+		}
+		row := []string{s.Name, state, parts, "", "", "", "", strings.Join(lost, ", ")}
+		if s.PartsDone > 0 {
+			row[3], row[4], row[6] = record.Number(s.Records), record.Bytes(s.SourceBytes), secondsText(s.Seconds)
+		}
+		if s.State == "done" {
+			row[5] = record.Bytes(s.TargetBytes)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// nextLines lists what to do about the conversions that are not done.
+func nextLines(states []*moveState) (out []string) {
+	for _, s := range states {
+		if s.State == "done" {
+			continue
+		}
+		out = append(out, "", s.Name+": "+s.State)
+		if s.Error != "" {
+			out[len(out)-1] += ": " + escape.Text(s.Error)
+		}
+		for _, line := range s.Next[:min(len(s.Next), maxMissing)] {
+			out = append(out, "  "+line)
+		}
+		if more := len(s.Next) - maxMissing; more > 0 {
+			out = append(out, fmt.Sprintf("  and %d more, the last of which is the finish", more))
+		}
+	}
+	return out
+}

@@ -1,0 +1,234 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+
+	"kvferry/fixtures"
+	"kvferry/internal/testkit/s3test"
+)
+
+// fleetWorld creates datasets in dir and in a server of objects, and a file that lists them. The third is refused.
+func fleetWorld(t *testing.T) (dir, file string) {
+	t.Helper()
+	dir = fastDir(t)
+	f := s3test.NewFake(t)
+	rdb, err := os.ReadFile(packedRDB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Put("shops/shop-b/dump.rdb", rdb)
+	f.Put("shops/other/dump.rdb", rdb)
+	for place, name := range map[string]string{"in/shop-a": "nemo-basic", "in/Edge 1": "bw-edge"} {
+		from, err := fixtures.Extract(name, t.TempDir())
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(dir, place), 0o755)
+		}
+		if err == nil {
+			err = os.Rename(from, filepath.Join(dir, place, "dump"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	file = filepath.Join(dir, "fleet.yaml")
+	text := fmt.Sprintf(`target: blackwidow:%[1]s/new/{name}
+options: {now: "2026-01-01T00:00:00Z", workers: 1}
+image: registry/kvferry:1
+claim: shops
+datasets:
+  - source: %[1]s/in/shop-*/dump
+    part: 800KiB
+  - source: rdb:s3://%[2]s/shops/shop-?/dump.rdb
+    options: {workers: 3, s3-endpoint: %[3]s, allow-loss: [expiry-2038, expiry-ms, field-expiry], type: [hash, set]}
+  - source: %[1]s/in/[E]*/dump
+    target: nemo:%[1]s/new/refused
+`, dir, s3test.Bucket, f.URL)
+	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Mkdir(filepath.Join(dir, "new"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return dir, file
+}
+
+// TestFleet runs the printed commands, one after the other, and checks the state between them.
+func TestFleet(t *testing.T) {
+	dir, file := fleetWorld(t)
+	lines := strings.Split(strings.TrimSpace(ok(t, "fleet", file)), "\n")
+	state := func(want string) (all []moveState) {
+		t.Helper()
+		r := kvferry(t, "fleet", "--reports", dir+"/**", "--format", "json", file)
+		mustJSON(t, []byte(r.stdout), &all)
+		var got []string
+		for _, s := range all {
+			got = append(got, fmt.Sprintf("%s %s %d/%d %d", s.Name, s.State, s.PartsDone, s.Parts, s.Exit))
+		}
+		if text := strings.Join(got, "; "); text != want || (r.code == ExitOK) != !strings.Contains(text, "failed") && !strings.Contains(text, "open") {
+			t.Errorf("exit %d: %s\nwant %s\n%s", r.code, text, want, r.stderr)
+		}
+		return all
+	}
+	all := state("shop-a open 0/4 0; shop-b open 0/1 0; Edge 1 open 0/1 0")
+	if len(lines) != 7 {
+		t.Fatalf("%d lines, want 7: %s", len(lines), lines)
+	}
+	if next := slices.Concat(all[0].Next, all[1].Next, all[2].Next); !slices.Equal(next, lines) {
+		t.Errorf("what is next of an open dataset: %s\nwant %s", next, lines)
+	}
+	if r := kvferry(t, commandWords(lines[4])[1:]...); r.code != ExitMissing {
+		t.Errorf("%s: exit %d: %s", lines[4], r.code, r.stderr)
+	}
+	for i, line := range slices.Concat(lines[1:4], lines[5:]) {
+		if r := kvferry(t, commandWords(line)[1:]...); r.code != ExitOK && (i != 4 || r.code != ExitLossy) {
+			t.Fatalf("%s: exit %d: %s%s", line, r.code, r.stdout, r.stderr)
+		}
+	}
+	all = state("shop-a failed 3/4 5; shop-b done 1/1 0; Edge 1 failed 0/1 4")
+	if !slices.Equal(all[0].Next, []string{lines[0], lines[4]}) || !strings.HasPrefix(all[2].Next[0], "kvferry convert --dry-run ") || all[2].Next[1] != lines[6] {
+		t.Errorf("what is next: %q, %q", all[0].Next, all[2].Next)
+	}
+	if s := all[1]; s.Records == 0 || s.SourceBytes == 0 || s.TargetBytes == 0 || s.Seconds == 0 || all[0].Records == 0 || all[2].Error == "" {
+		t.Errorf("the states have no figures: %+v", all)
+	}
+	page := kvferry(t, "fleet", "--reports", filepath.Join(dir, "new"), "--format", "html", file).stdout
+	for _, want := range []string{"1 done, 2 failed, 0 open", "<td class=\"text\">shop-a</td>", "failed (4)", "3 of 4"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s:\n%s", want, page)
+		}
+	}
+	for _, line := range []string{lines[0], lines[4]} {
+		ok(t, commandWords(line)[1:]...)
+	}
+	state("shop-a done 4/4 0; shop-b done 1/1 0; Edge 1 failed 0/1 4")
+	if left, _ := filepath.Glob(filepath.Join(dir, "new", "shop*failure*")); left != nil {
+		t.Errorf("a failure that is over is still there: %s", left)
+	}
+	for _, want := range []string{"shop-a   done", "3 datasets: 2 done, 1 failed, 0 open", "Edge 1: failed: "} {
+		if text := kvferry(t, "fleet", "--reports", dir, file).stdout; !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestFleetManifests checks that the manifests are the examples with the numbers and command lines of the datasets, and
+// that the script for Slurm makes the targets.
+func TestFleetManifests(t *testing.T) {
+	dir, file := fleetWorld(t)
+	var names []string
+	for _, as := range []string{"kubernetes", "argo"} {
+		docs := yaml.NewDecoder(strings.NewReader(ok(t, "fleet", "--as", as, file)))
+		for {
+			var doc struct {
+				Kind     string
+				Metadata struct{ Name string }
+				Spec     struct {
+					Completions int
+					Arguments   struct {
+						Parameters []struct{ Name, Value string }
+					}
+					Templates []struct{ Container struct{ Args []string } }
+					Template  struct {
+						Spec struct {
+							Containers []struct {
+								Image     string
+								Args      []string
+								Resources struct{ Limits struct{ Memory string } }
+							}
+						}
+					}
+				}
+			}
+			err := docs.Decode(&doc)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, fmt.Sprint(doc.Kind, " ", doc.Metadata.Name, " ", doc.Spec.Completions))
+			if as == "argo" {
+				if p, args := doc.Spec.Arguments.Parameters, doc.Spec.Templates[1].Container.Args; len(p) != 3 || !strings.HasPrefix(p[2].Value, strings.SplitN(p[2].Value, ":", 2)[0]+":"+dir) ||
+					args[0] != "convert" || !slices.Contains(args, "{{inputs.parameters.what}}") || args[len(args)-1] != "{{workflow.parameters.target}}" {
+					t.Errorf("%v %q", p, args)
+				}
+				continue
+			}
+			c := doc.Spec.Template.Spec.Containers[0]
+			if all := strings.Join(c.Args, " "); c.Image != "registry/kvferry:1" || c.Resources.Limits.Memory != "2Gi" || !strings.Contains(all, "--failure-report") || !strings.Contains(all, dir) {
+				t.Errorf("%+v", c)
+			}
+		}
+	}
+	want := []string{"Job kvferry-shop-a-parts 4", "Job kvferry-shop-a-finish 1", "Job kvferry-shop-b 1", "Job kvferry-" + jobName("Edge 1") + " 1",
+		"Workflow kvferry-shop-a 0", "Workflow kvferry-shop-b 0", "Workflow kvferry-" + jobName("Edge 1") + " 0"}
+	if !slices.Equal(names, want) || jobName("Edge 1") == jobName("edge-1") {
+		t.Errorf("%q\nwant %q", names, want)
+	}
+	script := ok(t, "fleet", "--as", "slurm", file)
+	exe, err := os.Executable()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "sbatch"), []byte(sbatch), 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", script)
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "KVFERRY="+exe, mainEnv+"=1")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("lossy")) && !bytes.Contains(out, []byte("loss")) {
+		t.Errorf("the last conversion is refused: %v\n%s", err, out)
+	}
+	for _, name := range []string{"shop-a", "shop-b"} {
+		if _, err := os.Stat(filepath.Join(dir, "new", name)); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}
+
+// TestFleetRefused checks that mistakes in a file are refused with the line.
+func TestFleetRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "f.yaml")
+	for text, want := range map[string]string{
+		"":                                       "it lists no datasets",
+		"datasets: []":                           "datasets: want a list",
+		"sets: 1\ndatasets: [1]":                 `line 1: unknown key "sets"`,
+		"datasets:\n  - 1":                       "line 2: want a map with the keys target, part, options, source, name",
+		"datasets:\n  - source: /\n    sorce: /": `line 3: unknown key "sorce"; did you mean`,
+		"datasets:\n  - source: /\n    source: /":                                               "line 3: source is already set in line 2",
+		"datasets:\n  - source: /\n    target: [1]":                                             "line 3: target: want a value",
+		"datasets:\n  - source: /":                                                              "line 2: a dataset needs a source, and a target",
+		"datasets:\n  - source: a\n    target: nemo:/x":                                         "line 2: a: want an absolute path",
+		"datasets:\n  - source: DIR\n    target: nemo:x":                                        "line 2: target nemo:x: want an absolute path",
+		"datasets:\n  - source: DIR\n    target: /x":                                            "line 2: target /x: name its format",
+		"datasets:\n  - source: DIR/no*\n    target: nemo:/x":                                   "no dataset is there",
+		"datasets:\n  - source: DIR/[\n    target: nemo:/x":                                     "syntax error in pattern",
+		"datasets:\n  - source: DIR\n    target: nemo:/x\n    part: much":                       "part: want a number of bytes",
+		"datasets:\n  - source: DIR\n    target: nemo:/x\n    options: 1":                       "line 4: want a map of flags",
+		"datasets:\n  - source: DIR\n    target: nemo:/x\n    options:\n      typ: hash":        `options: line 5: convert has no flag "typ"`,
+		"datasets:\n  - source: DIR\n    target: nemo:/x\n    options: {part: 1/2}":             `convert has no flag "part"`,
+		"datasets:\n  - source: DIR\n    target: nemo:/x\n    options: {estimate: yes}":         "an estimate converts nothing",
+		"datasets:\n  - source: DIR\n    target: nemo:/x\n  - source: DIR\n    target: ssdb:/x": "have the same target, /x",
+		"datasets:\n  - source: DIR\n    target: nemo:/x\n  - source: DIR\n    target: nemo:/y": "have the same name",
+	} {
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r := kvferry(t, "fleet", file); r.code != ExitUsage || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: exit %d: %s, want %s", text, r.code, r.stderr, want)
+		}
+	}
+	if r := kvferry(t, "fleet", "--format", "json", file); r.code != ExitUsage {
+		t.Errorf("--format without --reports: exit %d", r.code)
+	}
+}

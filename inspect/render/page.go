@@ -1,0 +1,40 @@
+package render
+
+import (
+	"io"
+	"strings"
+)
+
+// Page writes a page with a title, a line below it, a table of texts, the first row of which is its head, and lines
+// of text, as HTML does.
+func Page(w io.Writer, title, sub string, rows [][]string, lines []string) error {
+	h := new(htmlPage)
+	h.add("<h1>%s</h1>\n<p class=\"sub\">%s</p>\n<section>\n", esc(title), esc(sub))
+	var columns []column
+	for i, name := range rows[0] {
+		kind := "number"
+		if i == 0 || i == len(rows[0])-1 {
+			kind = "text"
+		}
+		columns = append(columns, column{name, kind})
+	}
+	var cells [][]datum
+	for _, row := range rows[1:] {
+		var out []datum
+		for _, cell := range row {
+			out = append(out, words(cell))
+		}
+		cells = append(cells, out)
+	}
+	h.table(title, columns, cells)
+	h.add("</section>\n")
+	if len(lines) > 0 {
+		h.add("<section><pre class=\"scroll\">")
+		for _, line := range lines {
+			h.add("%s\n", esc(line))
+		}
+		h.add("</pre></section>\n")
+	}
+	_, err := strings.NewReplacer("{{TITLE}}", esc(title+" – kvferry"), "{{PAGE}}", h.b.String()).WriteString(w, pageFrame)
+	return err
+}
