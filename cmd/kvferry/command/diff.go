@@ -14,6 +14,7 @@ import (
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/object"
 	"kvferry/internal/text/patch"
+	"kvferry/record"
 	"kvferry/redis/live"
 )
 
@@ -139,7 +140,7 @@ func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (er
 		fmt.Fprintln(cmd.ErrOrStderr(), "kvferry: "+render.DiffSummary(res, f.max, f.limit))
 	}
 	if res.Stopped {
-		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch stops after --max %d and does not turn A into B\n", f.max)
+		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch stops after --max %s and does not turn A into B\n", record.Number(int64(f.max)))
 	}
 	if !res.Equal {
 		tellUnmatched(cmd.ErrOrStderr(), res.Pairs)
