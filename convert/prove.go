@@ -42,7 +42,7 @@ func (e *ProofError) Error() string {
 		parts = append(parts, fmt.Sprintf("database %s %s: %s", m.DB, m.Type, m.difference()))
 	}
 	for _, f := range e.Findings {
-		parts = append(parts, fmt.Sprintf("%d × %s, such as %s", f.Count, f.Kind, f.Samples[0]))
+		parts = append(parts, fmt.Sprintf("%s × %s, such as %s", record.Number(f.Count), f.Kind, f.Samples[0]))
 	}
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
@@ -56,8 +56,8 @@ func (e *ProofError) Error() string {
 
 func (m *Mismatch) difference() string {
 	if m.Source.Records != m.Target.Records || m.Source.Elements != m.Target.Elements {
-		return fmt.Sprintf("%s and %s were written, %d and %d read back",
-			record.Plural(m.Source.Records, "record"), record.Plural(m.Source.Elements, "element"), m.Target.Records, m.Target.Elements)
+		return fmt.Sprintf("%s and %s were written, %s and %s read back",
+			record.Count(m.Source.Records, "record"), record.Count(m.Source.Elements, "element"), record.Number(m.Target.Records), record.Number(m.Target.Elements))
 	}
 	return fmt.Sprintf("fingerprint %s was written, %s read back", m.Source.Millis, m.Target.Millis)
 }

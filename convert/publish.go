@@ -25,6 +25,9 @@ func (a *attempt) conclude(ctx context.Context) error {
 		return err
 	}
 	loaded, isLoaded := a.target.(format.Loaded)
+	if isLoaded {
+		a.rep.Before = loaded.Before()
+	}
 	switch {
 	case isLoaded && a.back == nil:
 		a.rep.Proof, err = a.counted(ctx, loaded, t)

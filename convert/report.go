@@ -41,7 +41,9 @@ type Report struct {
 	Parts []result.PartDigest `json:"fingerprint"`
 	// Skipped are the records that were left out because their keys exist on the server. Parts, Skipped and the lost
 	// records add up to all selected records.
-	Skipped  []result.PartDigest  `json:"skipped,omitempty"`
+	Skipped []result.PartDigest `json:"skipped,omitempty"`
+	// Before is the number of keys that the databases of a server had before.
+	Before   map[string]int64     `json:"keys_before,omitempty"`
 	Proof    Proof                `json:"proof"`
 	Ledger   []Account            `json:"ledger"`
 	Losses   []result.LossKind    `json:"losses"`

@@ -47,9 +47,10 @@ type loaded struct {
 	taken  []string
 }
 
-func (t *loaded) Earlier() string { return "state of run 7" }
-func (t *loaded) Run() string     { return "run 7" }
-func (t *loaded) Undo() string    { return "FLUSHALL removes what was written" }
+func (t *loaded) Earlier() string          { return "state of run 7" }
+func (t *loaded) Before() map[string]int64 { return nil }
+func (t *loaded) Run() string              { return "run 7" }
+func (t *loaded) Undo() string             { return "FLUSHALL removes what was written" }
 
 func (t *loaded) Look(string, bool) (record.Writer, error) { return &looker{t: t}, nil }
 

@@ -145,6 +145,8 @@ func (e Existing) String() string {
 type Loaded interface {
 	// Earlier returns the state that a later process needs to continue, see CreateOptions.Earlier.
 	Earlier() string
+	// Before returns the number of keys that the databases of the server had before the first write.
+	Before() map[string]int64
 	// Run identifies the run of the server, or of all servers of a cluster. After a restart, written data may be
 	// lost.
 	Run() string

@@ -93,6 +93,8 @@ type Finding struct {
 	// Missing is the number of elements that the record should have and does not; None is true if it has none at all.
 	Missing int64
 	None    bool
+	// Lost says what a damaged file lacks and Sure how sure that is, for a verdict; "": the counts tell.
+	Lost, Sure string
 }
 
 // NoOffset is the offset of an error or finding that concerns a whole file, or data assembled from several places.

@@ -151,3 +151,22 @@ func TestSortedOnce(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLostKeys: damage says how many of the keys that a file announces are missing.
+func TestLostKeys(t *testing.T) {
+	cut, dbs := errors.New("cut off"), []*database{{n: 0, items: 30}, {n: 3, items: 5}}
+	for _, c := range []struct {
+		x    index
+		want string
+	}{
+		{index{end: 1234, err: cut}, "everything from offset 1,234 on"},
+		{index{end: 9, err: cut, dbs: dbs, announced: map[uint64]uint64{0: 30, 3: 25}}, "everything from offset 9 on: 20 of the 55 keys that the file announces (36 %)"},
+		{index{end: 9, err: cut, dbs: dbs, announced: map[uint64]uint64{0: 30}}, "everything from offset 9 on, but none of the keys that the file announces up to there"},
+		{index{end: 9, err: cut, dbs: dbs, announced: map[uint64]uint64{0: 1 << 60}}, "everything from offset 9 on"},
+		{index{damage: cut}, "no key is missing, but any value may be wrong: the file has one checksum for everything"},
+	} {
+		if lost, sure := c.x.lost(); lost != c.want || sure == "" {
+			t.Errorf("lost %q, want %q; how sure: %q", lost, c.want, sure)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -42,6 +43,8 @@ type index struct {
 	old  []place  // libraries of Redis 7.0 release candidates
 	sums *summer  // checksums of the scan; nil afterwards
 	open *section // the current section
+
+	announced map[uint64]uint64 // keys of the databases, as the file says
 
 	repeated []int64 // offsets of items with the key of an earlier item, ascending
 }
@@ -181,6 +184,11 @@ func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) err
 			x.old = append(x.old, place{off: it.Off, key: bytes.Clone(it.Key[:min(len(it.Key), maxOldName)])})
 		case rdb.OpSelectDB:
 			db = nil
+		case rdb.OpResizeDB:
+			if x.announced == nil {
+				x.announced = map[uint64]uint64{}
+			}
+			x.announced[it.DB] = it.Keys
 		case rdb.OpKey, rdb.OpFunction, rdb.OpModuleAux:
 			if db == nil || db.n != it.DB {
 				db = x.database(it.DB)
@@ -196,6 +204,40 @@ func (x *index) items(ctx context.Context, s *rdb.Scanner, f func(*rdb.Item) err
 		}
 		x.end = s.Offset()
 	}
+}
+
+// absent returns the number of keys that the file announces for its databases, and how many of them were not read.
+func (x *index) absent() (absent, all int64) {
+	for n, keys := range x.announced {
+		if keys > math.MaxInt32 { // not a number that a file has: damage
+			return 0, 0
+		}
+		have := int64(0)
+		for _, db := range x.dbs {
+			if db.n == n {
+				have = db.items
+			}
+		}
+		absent, all = absent+max(int64(keys)-have, 0), all+int64(keys)
+	}
+	return absent, all
+}
+
+// lost says what a file lacks whose end was not read, and how sure that is.
+func (x *index) lost() (lost, sure string) {
+	if x.err == nil { // the checksum alone
+		return "no key is missing, but any value may be wrong: the file has one checksum for everything",
+			"all keys were read; a changed byte in a value leaves no trace"
+	}
+	lost = fmt.Sprintf("everything from offset %s on", record.Number(x.end))
+	switch absent, all := x.absent(); {
+	case all > 0 && absent == 0:
+		return lost + ", but none of the keys that the file announces up to there", "later databases leave no trace"
+	case absent > 0:
+		return fmt.Sprintf("%s: %s of the %s that the file announces (%.2g %%)", lost, record.Number(absent), record.Count(all, "key"), 100*float64(absent)/float64(all)),
+			"the file says how many keys the databases up to there had; later databases leave no trace"
+	}
+	return lost, "the file does not say how many keys follow"
 }
 
 // cutOff explains an error at the end of a file, the usual one of an interrupted copy. key is that of the item, or nil.

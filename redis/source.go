@@ -102,7 +102,9 @@ func (s *source) check(o *format.OpenOptions) error {
 		if s.index.err != nil {
 			text += fmt.Sprintf("; what follows offset %d cannot be read", s.end)
 		}
-		report(record.FindDamagedFile, record.Error, c.Off, text)
+		f := record.Finding{Kind: record.FindDamagedFile, Severity: record.Error, Place: record.Place{File: s.name, Off: c.Off}, Detail: text}
+		f.Lost, f.Sure = s.lost()
+		dataset.Report(o, f)
 	}
 	for _, part := range s.unread {
 		if errors.As(part.err, &c) {

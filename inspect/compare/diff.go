@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type Difference struct {
 	DB     DBPair         // database of the record
 	Header *record.Header // header of the record in A; in B for OnlyB
 	What   What
+	// Retyped is true if the side that lacks the record has its name under another type.
+	Retyped bool
 	// A and B are the element on each side; fields, members and ids are in Name. Index and IndexB are its positions
 	// in the two lists; on a side without it, that of the item before which it is missing.
 	A, B          *record.Element
@@ -97,6 +100,9 @@ func (r *Result) Compared() int64 { return r.Alike + r.Records + r.Missing + r.E
 
 // ErrEnough is returned by Tell to end a comparison without an error.
 var ErrEnough = errors.New("enough differences")
+
+// ErrExpected is returned by Tell for a difference that counts for nothing.
+var ErrExpected = errors.New("an expected difference")
 
 // Diff compares two datasets of any formats. It matches databases by the map, else by name, or because
 // each side has only one.
@@ -214,6 +220,7 @@ type differ struct {
 	a, b *inspect.Scan
 	db   DBPair // the databases being compared
 	res  Result
+	past [2][]byte // the key of the record before the head of each side
 
 	windows [2]window // of lists
 	aligner aligner
@@ -271,7 +278,7 @@ func (d *differ) begin(pairs []dbPair) {
 
 // database compares one database by merging.
 func (d *differ) database(ctx context.Context, p dbPair) error {
-	d.db = p.DBPair
+	d.db, d.past = p.DBPair, [2][]byte{}
 	return merge(ctx, d, p, openSide, d.step)
 }
 
@@ -279,11 +286,13 @@ func (d *differ) database(ctx context.Context, p dbPair) error {
 func (d *differ) step(c int, a, b *side) error {
 	switch {
 	case c < 0:
-		return d.single(a, OnlyA)
+		return d.single(a, b, OnlyA)
 	case c > 0:
-		return d.single(b, OnlyB)
+		return d.single(b, a, OnlyB)
 	}
 	before := d.res.Differences
+	d.past[0] = append(d.past[0][:0], a.head.Key...)
+	d.past[1] = append(d.past[1][:0], b.head.Key...)
 	err := d.pair(a, b)
 	if d.res.Differences > before {
 		d.res.Differing++
@@ -293,20 +302,26 @@ func (d *differ) step(c int, a, b *side) error {
 	return err
 }
 
-// tell reports a difference and counts it, unless Tell has returned ErrEnough.
+// tell reports a difference and counts it, unless Tell has returned ErrEnough or ErrExpected.
 func (d *differ) tell(x *Difference) error {
 	err := d.o.Tell(x)
-	if !errors.Is(err, ErrEnough) {
+	switch {
+	case errors.Is(err, ErrExpected):
+		return nil
+	case !errors.Is(err, ErrEnough):
 		d.res.Differences++
 	}
 	return err
 }
 
 // single reports a record that exists on one side only.
-func (d *differ) single(s *side, which Side) error {
+func (d *differ) single(s, other *side, which Side) error {
 	h := s.head
 	s.head = nil
-	if err := d.tell(&Difference{Side: which, DB: d.db, Header: h, What: Record}); err != nil {
+	retyped := d.past[1-which] != nil && bytes.Equal(d.past[1-which], h.Key) || other.head != nil && bytes.Equal(other.head.Key, h.Key)
+	d.past[which] = append(d.past[which][:0], h.Key...)
+	told := d.res.Differences
+	if err := d.tell(&Difference{Side: which, DB: d.db, Header: h, What: Record, Retyped: retyped}); err != nil || d.res.Differences == told {
 		return err
 	}
 	if which == OnlyA {

@@ -185,6 +185,31 @@ func TestDiffStops(t *testing.T) {
 	}
 }
 
+// TestDiffExpected: differences that the caller expects count for nothing, and a name under another type is known as such.
+func TestDiffExpected(t *testing.T) {
+	for _, expect := range []bool{true, false} {
+		a, b := fake.Planted()
+		retyped := 0
+		_, res := diffOf(t, a, b, func(o *Options) {
+			o.Tell = func(d *Difference) error {
+				if d.Retyped != (d.What == Record && string(d.Header.Key) == "gone") {
+					t.Errorf("%s %q: retyped %v", d.Side, d.Header.Key, d.Retyped)
+				}
+				if d.Retyped {
+					retyped++
+				}
+				if expect || d.Retyped {
+					return ErrExpected
+				}
+				return nil
+			}
+		})
+		if retyped != 2 || res.Missing+res.Extra != 0 || res.Equal != expect || (res.Differing == 0) != expect {
+			t.Errorf("expect %v: %d of another type, %+v", expect, retyped, res)
+		}
+	}
+}
+
 // TestDiffPlainZero checks that a score of -0 equals 0 if one side is a server.
 func TestDiffPlainZero(t *testing.T) {
 	minus := math.Copysign(0, -1)

@@ -182,10 +182,13 @@ func (t *findingsText) verdict() {
 	if r.Total(record.Warning) == 0 {
 		return
 	}
+	sure := t.sure()
 	partly := r.Skipped > 0 || len(r.Unread) > 0 || slices.ContainsFunc(r.Findings, func(f record.Finding) bool { return f.Causes() })
 	t.b.WriteString("\n" + t.cause())
 	fmt.Fprintf(&t.b, "lost: %s\n", t.lost(partly))
 	switch {
+	case sure != "":
+		fmt.Fprintf(&t.b, "how sure: %s\n", escape.Text(sure))
 	case partly:
 		t.b.WriteString("how sure: at least that much; a key without any row outside the unreadable part leaves no trace\n")
 	case r.Total(record.Error) > 0:
@@ -222,6 +225,32 @@ func (t *findingsText) cause() string {
 	return escape.Text(fmt.Sprintf("cause: %s in %s: %s%s", f.Kind, f.Place.File, what, more)) + "\n"
 }
 
+// sure returns how sure the loss is that damage of a file names itself; "" if the counts tell.
+func (t *findingsText) sure() string {
+	if i := slices.IndexFunc(t.r.Findings, func(f record.Finding) bool { return f.Sure != "" }); i >= 0 {
+		return t.r.Findings[i].Sure
+	}
+	return ""
+}
+
+// damagedFiles names the files of which parts were not read.
+func (t *findingsText) damagedFiles() string {
+	var files []string
+	for i := range t.r.Findings {
+		if f := &t.r.Findings[i]; f.Causes() && !slices.Contains(files, f.Place.File) {
+			files = append(files, f.Place.File)
+		}
+	}
+	switch n := len(files); n {
+	case 0:
+		return "the files that the errors name"
+	case 1:
+		return escape.Text(files[0])
+	default:
+		return escape.Text(files[0]) + " and " + record.Count(int64(n-1), "other file")
+	}
+}
+
 // lost describes the loss, as far as counts show.
 func (t *findingsText) lost(partly bool) string {
 	r := t.r
@@ -232,6 +261,11 @@ func (t *findingsText) lost(partly bool) string {
 		}
 	}
 	var parts []string
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Lost != "" {
+			parts = append(parts, escape.Text(f.Lost))
+		}
+	}
 	if r.Skipped > 0 {
 		parts = append(parts, fmt.Sprintf("the rows of unreadable tables, blocks or pages (%s)", record.Number(r.Skipped)))
 	}
@@ -254,7 +288,7 @@ func (t *findingsText) lost(partly bool) string {
 	case partly && !slices.ContainsFunc(r.Findings, func(f record.Finding) bool { return f.Causes() && !f.Listing() }):
 		return "no rows of tables and logs; without the file that lists them, rows that were deleted may be back"
 	case partly:
-		return "parts of the files, which the errors name"
+		return "what could not be read of " + t.damagedFiles()
 	case errors > 0:
 		return fmt.Sprintf("no rows; %s say what is inconsistent", record.Count(errors, "error"))
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -122,6 +123,13 @@ func (t *target) Earlier() string {
 		panic(err) // maps, numbers and strings always encode
 	}
 	return string(data)
+}
+
+// Before returns the number of keys that each database had before the first process began to write.
+func (t *target) Before() map[string]int64 {
+	had := maps.Clone(t.start.Before)
+	maps.DeleteFunc(had, func(_ string, n int64) bool { return n == 0 })
+	return had
 }
 
 // Run identifies the run of the server, or the runs of a cluster's masters.

@@ -106,6 +106,7 @@ type Item struct {
 	// End bounds the member expiries after the value. Members is nil if they are too large to buffer.
 	End     int64
 	Members []byte
+	Keys    uint64 // number of keys of the database, of OpResizeDB
 }
 
 // HasMembers reports whether member expiries follow the value.
@@ -321,8 +322,9 @@ func (s *Scanner) alone(c byte) {
 		s.db = in.len("database")
 		it.DB = s.db
 	case opResizeDB:
-		it.Op = OpResizeDB
-		in.skipLens(2)
+		it.Op, it.DB = OpResizeDB, s.db
+		it.Keys = in.len("keys")
+		in.skipLens(1)
 	case opSlotInfo:
 		it.Op = OpSlotInfo
 		in.skipLens(3)

@@ -48,8 +48,6 @@ func (f *diffFlags) report(cmd *cobra.Command, a *App, locA, locB string) (*conv
 		return f.reportBeside(cmd, a, locA, locB), nil
 	case len(own) > 0:
 		return nil, usagef("--as-converted takes filters, names and times from the report: leave out %s", strings.Join(own, ", "))
-	case live.IsAddress(locB):
-		return nil, usagef("--as-converted: %s is a server: convert A to an RDB file with the same flags and compare that with it", escape.Text(locB))
 	}
 	rep, err := convert.ReadReport(f.converted)
 	if err == nil && rep.DryRun {
@@ -63,7 +61,7 @@ func (f *diffFlags) report(cmd *cobra.Command, a *App, locA, locB string) (*conv
 
 // reportBeside returns the report beside B if it is that of a conversion of A and explains differences, else nil.
 func (f *diffFlags) reportBeside(cmd *cobra.Command, a *App, locA, locB string) *convert.Report {
-	if live.IsAddress(locA) || live.IsAddress(locB) {
+	if live.IsAddress(locA) {
 		return nil
 	}
 	from, errA := a.place(cmd, locA, &f.read.source)
@@ -71,8 +69,12 @@ func (f *diffFlags) reportBeside(cmd *cobra.Command, a *App, locA, locB string) 
 	if errA != nil || errB != nil {
 		return nil
 	}
-	rep, err := convert.ReadReport(convert.ReportPath(to.Path))
-	if err != nil || rep.DryRun || !explains(rep) || filepath.Base(rep.Target.Path) != filepath.Base(to.Path) {
+	path, server := to.Path, live.IsAddress(locB)
+	if server { // its report is in the working directory
+		path, errB = live.New().Work(locB)
+	}
+	rep, err := convert.ReadReport(convert.ReportPath(path))
+	if errB != nil || err != nil || rep.DryRun || !explains(rep) || !server && filepath.Base(rep.Target.Path) != filepath.Base(path) {
 		return nil
 	}
 	x, errA := disk.Stat(from.Path)
@@ -86,11 +88,13 @@ func (f *diffFlags) reportBeside(cmd *cobra.Command, a *App, locA, locB string) 
 // explains reports whether a conversion leaves differences between its source and its target. It is false if a list
 // of keys or a function is needed to repeat it.
 func explains(r *convert.Report) bool {
-	return r.Options[filter.KeyFile] == "" && r.Options[filter.Where] == "" && (filtered(r) || len(r.Losses) > 0 || r.Options["expired"] == "keep" || len(renames(r)) > 0)
+	return r.Options[filter.KeyFile] == "" && r.Options[filter.Where] == "" && (filtered(r) || len(r.Losses) > 0 || r.Options["expired"] == "keep" || len(renames(r)) > 0 ||
+		len(r.Skipped) > 0 || len(r.Before) > 0)
 }
 
-// repeat returns the options that repeat a conversion of A into B, from the command line that its report describes.
-func (a *App) repeat(cmd *cobra.Command, rep *convert.Report, locA, pathB string) (*convert.Options, error) {
+// repeat returns the options that repeat a conversion of A to another target, from the command line that its report
+// describes.
+func (a *App) repeat(cmd *cobra.Command, rep *convert.Report, locA, target string) (*convert.Options, error) {
 	f, as := new(convertFlags), &cobra.Command{Use: "convert"}
 	f.register(a, as)
 	as.SetContext(cmd.Context())
@@ -102,7 +106,11 @@ func (a *App) repeat(cmd *cobra.Command, rep *convert.Report, locA, pathB string
 		}
 		return nil
 	}
-	for _, name := range append([]string{"memory", "workers", "temp-dir", "allow-live", "resort", "store", "max-block", "wal-dir", filter.KeyFile}, objectNames...) {
+	names := append([]string{"memory", "workers", "temp-dir", "allow-live", "resort", "store", "max-block", "wal-dir", filter.KeyFile}, objectNames...)
+	if live.IsAddress(locA) {
+		names = append(names, connectNames...)
+	}
+	for _, name := range names {
 		if flag := cmd.Flags().Lookup(name); flag.Changed || name == "memory" {
 			if err := set(name, flag.Value.String()); err != nil {
 				return nil, err
@@ -124,7 +132,7 @@ func (a *App) repeat(cmd *cobra.Command, rep *convert.Report, locA, pathB string
 		}
 	}
 	f.source.now.Time = rep.Now
-	o, err := a.convertOptions(as, f, locA, targetName(rep)+":"+pathB)
+	o, err := a.convertOptions(as, f, locA, target)
 	if err != nil {
 		return nil, err
 	}
@@ -177,17 +185,25 @@ type convertedDiff struct {
 	compare.Result
 	Report    string             `json:"as_converted"`
 	Explained []convert.LossKind `json:"explained"`
+	// Kept is the number of keys on a server that differ from A because they were there before.
+	Kept int64 `json:"keys_kept,omitempty"`
 	// Changed are losses whose number is not the report's: A is not as it was.
 	Changed []string `json:"changed,omitempty"`
 }
 
 // diffConverted compares B with what the reported conversion would write now.
 func (a *App) diffConverted(cmd *cobra.Command, f *diffFlags, rep *convert.Report, locA, locB string) (err error) {
+	if live.IsAddress(locB) != live.IsAddress(rep.Target.Path) {
+		return usagef("--as-converted %s: the conversion wrote %s, not %s", rep.File, escape.Text(rep.Target.Path), escape.Text(locB))
+	}
+	if live.IsAddress(locB) {
+		return a.diffServer(cmd, f, rep, locA, locB)
+	}
 	place, err := a.place(cmd, locB, &f.read.source)
 	if err != nil {
 		return err
 	}
-	o, err := a.repeat(cmd, rep, locA, place.Path)
+	o, err := a.repeat(cmd, rep, locA, targetName(rep)+":"+place.Path)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kvferry/blackwidow"
+	"kvferry/internal/testkit/redistest"
 	"kvferry/nemo"
 	"kvferry/record"
 )
@@ -135,6 +136,69 @@ func TestAsConvertedOptions(t *testing.T) {
 	for _, args := range [][]string{{"diff", "--as-converted", keys, a, dst}, {"diff", "--as-converted", keys + "x", a, dst}, {"diff", "--as-converted", keys, a, "redis://127.0.0.1:1"}} {
 		if r := kvferry(t, args...); r.code != ExitUsage {
 			t.Errorf("%q: exit %d, %s", args, r.code, r.stderr)
+		}
+	}
+}
+
+// TestAsConvertedServer: keys that a server had before are no differences after a conversion with --skip-existing, as
+// far as the report counts them. Whatever else differs is one.
+func TestAsConvertedServer(t *testing.T) {
+	s, a := redistest.Start(t), build(t, nemo.New(), convertedSet()...)
+	c, server := s.Client(), "redis://"+s.Addr
+	t.Chdir(t.TempDir())
+	begin := func() {
+		t.Helper()
+		c.Must(t, "FLUSHALL")
+		c.Must(t, "SET", "b", "mine")         // another value
+		c.Must(t, "RPUSH", "c", "mine")       // another type
+		c.Must(t, "SADD", "d", "p")           // the same
+		c.Must(t, "SET", "a:hash", "mine")    // the new name of a renamed record
+		c.Must(t, "MSET", "own", "", "p", "") // not in A
+		ok(t, "convert", "--skip-existing", "--on-conflict", "rename", a, server)
+	}
+	begin()
+	report, err := filepath.Glob("redis-*.kvferry-report.json")
+	if err != nil || len(report) != 1 {
+		t.Fatal(report, err)
+	}
+	for _, args := range [][]string{{"diff", a, server}, {"diff", "--as-converted", report[0], a, server}} {
+		out := ok(t, args...)
+		for _, want := range []string{"same-name: 2 changed", "3 keys of A with another value on the server; the report has 4 skipped",
+			"2 keys that A does not have; the server had 2 more before", "equal as converted:"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q: no %q in\n%s", args, want, out)
+			}
+		}
+	}
+	if out := ok(t, "diff", "--format", "json", a, server); !strings.Contains(out, `"equal": true`) || !strings.Contains(out, `"keys_kept": 5`) {
+		t.Error(out)
+	}
+	if r := kvferry(t, "diff", "--as-converted", "none", a, server); r.code != ExitFindings {
+		t.Errorf("as they are: exit %d", r.code)
+	}
+	for _, x := range []struct {
+		change []string
+		want   []string // differences
+		total  string
+	}{
+		{[]string{"SET", "f", "other"}, []string{`differs 0 string "f": expires`, `differs 0 string "f": value`}, "2 records missing, 2 extra, 3 differing"},
+		{[]string{"DEL", "a"}, []string{`missing 0 string "a"`}, "1 record missing, 0 extra, 0 differing"},
+		{[]string{"DEL", "c"}, []string{`missing 0 zset "c"`}, "1 record missing, 0 extra, 0 differing"},
+		{[]string{"SET", "more", ""}, []string{`extra   0 string "more"`, `extra   0 string "own"`, `extra   0 string "p"`}, "0 records missing, 3 extra, 0 differing"},
+	} {
+		begin()
+		if x.change[1] == "f" { // one more than the report explains
+			c.Must(t, "SADD", "d", "q")
+		}
+		c.Must(t, x.change...)
+		r := kvferry(t, "diff", a, server)
+		if r.code != ExitFindings || !strings.Contains(r.stdout, x.total) {
+			t.Errorf("%q: exit %d\n%s%s", x.change, r.code, r.stdout, r.stderr)
+		}
+		for _, want := range x.want {
+			if strings.Count(r.stdout, want) != 1 {
+				t.Errorf("%q: want %s once\n%s", x.change, want, r.stdout)
+			}
 		}
 	}
 }

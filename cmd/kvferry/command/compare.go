@@ -31,32 +31,25 @@ func (f *convertFlags) chosen(sel *filter.Selection, now time.Time) filter.Condi
 	return c
 }
 
-// comparing returns the diff command line that compares source and target. It returns "" if diff needs no help, if the
-// target is a server and if the source was standard input.
+// comparing returns the diff command line that compares source and target. It returns "" if diff needs no help and if
+// the source was standard input.
 func (f *convertFlags) comparing(fs *pflag.FlagSet, only filter.Conditions, r *convert.Report, src, dst string) string {
-	if !explains(r) && !filtered(r) || live.IsAddress(dst) || fromStandard(src) {
+	if !explains(r) && !filtered(r) || fromStandard(src) {
 		return ""
 	}
 	return commandLine(f.comparison(fs, only, r, src, dst))
 }
 
-// comparison returns the words of the diff that compares source and target. Filters, names and time are in the report
-// beside a target on disk; a server is compared with flags.
+// comparison returns the words of the diff that compares source and target. Filters, names and time are in the report,
+// which lies beside the target, or in the working directory if that is a server.
 func (f *convertFlags) comparison(fs *pflag.FlagSet, only filter.Conditions, r *convert.Report, src, dst string) []string {
 	words := []string{"diff"}
-	switch keys := only[filter.KeyFile]; {
-	case live.IsAddress(dst):
-		c := taken(only, f.choice.expired, r.Now)
-		for _, name := range takenNames() {
-			if name != "expired" || c[name][0] != "drop" {
-				words = append(words, c.Words(name)...)
-			}
-		}
-		for _, n := range renames(r) {
-			words = append(words, "--map-db", n.String())
-		}
-	case keys != nil: // the report has only their digest
-		words = append(words, "--as-converted", r.File, "--"+filter.KeyFile, keys[0])
+	keys := only[filter.KeyFile] // the report has only their digest
+	if keys != nil || live.IsAddress(src) {
+		words = append(words, "--as-converted", r.File)
+	}
+	if keys != nil {
+		words = append(words, "--"+filter.KeyFile, keys[0])
 	}
 	for _, name := range []string{"allow-live", "resort", "store", "wal-dir"} { // flags that affect how the source is opened
 		if flag := fs.Lookup(name); flag.Changed {

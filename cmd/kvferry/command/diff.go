@@ -14,6 +14,7 @@ import (
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/object"
 	"kvferry/internal/text/patch"
+	"kvferry/record"
 	"kvferry/redis/live"
 )
 
@@ -38,9 +39,10 @@ totals, of a patch on standard error.
 
 If kvferry made B of A, --as-converted REPORT compares B with what that conversion of A writes: renamed keys,
 allowed losses, expired and filtered keys are explained by the report and are no differences. This is the default
-if the report of a conversion of A lies beside B (B.kvferry-report.json) and diff has no filters of its own. Where
-they differ, diff converts A once more, to temporary files, to list the records. --as-converted none compares the
-datasets as they are.
+if the report of a conversion of A lies beside B (B.kvferry-report.json; of a server in the working directory) and
+diff has no filters of its own. Where they differ, diff converts A once more, to temporary files, to list the records;
+for a server it always does. Keys that the server had before, and that --skip-existing kept, are no differences, up to
+the numbers in the report. --as-converted none compares the datasets as they are.
 
 Databases are matched by name, or because each side has only one. If a conversion renamed a database,
 --map-db bar=2 compares bar in A with 2 in B; the conversion prints the flags. --db selects by the names
@@ -138,7 +140,7 @@ func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (er
 		fmt.Fprintln(cmd.ErrOrStderr(), "kvferry: "+render.DiffSummary(res, f.max, f.limit))
 	}
 	if res.Stopped {
-		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch stops after --max %d and does not turn A into B\n", f.max)
+		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: the patch stops after --max %s and does not turn A into B\n", record.Number(int64(f.max)))
 	}
 	if !res.Equal {
 		tellUnmatched(cmd.ErrOrStderr(), res.Pairs)
