@@ -143,7 +143,7 @@ func TestAsConvertedOptions(t *testing.T) {
 // TestAsConvertedServer: keys that a server had before are no differences after a conversion with --skip-existing, as
 // far as the report counts them. Whatever else differs is one.
 func TestAsConvertedServer(t *testing.T) {
-	s, a := redistest.Start(t), build(t, nemo.New(), convertedSet()...)
+	s, a := redistest.Start(t), buildSmall(t, nemo.New(), convertedSet()...)
 	c, server := s.Client(), "redis://"+s.Addr
 	t.Chdir(t.TempDir())
 	begin := func() {
