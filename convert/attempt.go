@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
-	"kvferry/convert/inventory"
 	"kvferry/convert/plan"
-	"kvferry/convert/result"
 	"kvferry/convert/transfer"
 	"kvferry/convert/work"
 	"kvferry/format"
@@ -21,46 +18,6 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 )
-
-// attempt is one pass through the phases. It holds all state of the pass, so that a pass that starts over inherits
-// none.
-type attempt struct {
-	*run
-	resort string      // how the source's tables are out of order; "" if they are sorted
-	state  *work.State // of an earlier process
-
-	id       *work.Identity
-	rules    *transfer.Rules
-	src      format.Source
-	sources  disk.Sources // files that src reads
-	target   format.Target
-	stores   *result.Stored // findings of the source's stores
-	refused  *atomic.Bool
-	results  []*result.Result  // by task number; nil for unfinished tasks
-	counter  inventory.Counter // counts the output of builders
-	made     *inventory.Census // of the finished target
-	back     format.Source     // the finished target; nil if it is not read back
-	opened   inventory.Stores  // of the finished target
-	rep      *Report
-	reported []byte // the encoded report
-	closed   bool   // source and target are closed
-	timings  Timings
-	cores    *pass.Cores
-}
-
-// attempt starts a pass.
-func (r *run) attempt(state *work.State, resort string) *attempt {
-	a := &attempt{run: r, state: state, resort: resort, refused: new(atomic.Bool)}
-	a.stores = &result.Stored{OnLoss: a.refuse, OnError: r.meter.Error}
-	return a
-}
-
-// abort discards the pass's output.
-func (a *attempt) abort() {
-	if a.target != nil {
-		a.target.Abort()
-	}
-}
 
 // abandon closes source and target of a failed attempt, and aborts the target unless its work is kept.
 func (a *attempt) abandon(err error) error {
@@ -73,14 +30,6 @@ func (a *attempt) abandon(err error) error {
 	return err
 }
 
-// unordered returns the error of tables out of order, which another attempt sorts; nil if err is another one.
-func (a *attempt) unordered(err error) (order *store.OrderError) {
-	if a.resort == "" {
-		errors.As(err, &order)
-	}
-	return order
-}
-
 // leave closes everything that can still fail before the target is published.
 func (a *attempt) leave(context.Context) error {
 	err := a.sources.Err(a.close())
@@ -88,13 +37,6 @@ func (a *attempt) leave(context.Context) error {
 	if err != nil {
 		err = a.leaves(err)
 	}
-	return err
-}
-
-// close closes the target and the source.
-func (a *attempt) close() error {
-	err := errors.Join(closeSource(a.back), closeSource(a.src))
-	a.back, a.src = nil, nil
 	return err
 }
 
@@ -358,10 +300,62 @@ func (a *attempt) order() plan.Order {
 	return plan.Order{Any: any && !a.o.Source.Format.Limits().SameName, Pieces: any}
 }
 
-// location is the directory or address of the target under construction.
-func (a *attempt) location() string {
-	if a.o.onServer() {
-		return a.o.Target.Address
+// resumable reports whether the work of a failed run is kept: if the run was cancelled, a disk is full, or its server
+// was lost; with Resume after any failure that another process can recover from.
+func (r *run) resumable(cause error) bool {
+	if r.shared != nil {
+		return r.finishes() // no other process continues an attempt at a part
 	}
-	return a.work.Data()
+	var proof *ProofError
+	var count *CountError
+	var space *SpaceError
+	var existing *format.ExistingError
+	if (errors.As(cause, &space) || errors.As(cause, &existing)) && !r.resumed { // no task has run yet
+		return false
+	}
+	var nothing *plan.NothingError
+	var lost *format.LostError
+	if errors.As(cause, &lost) && !r.o.Discard { // also if written keys are missing
+		return r.work.Begun()
+	}
+	if errors.As(cause, &proof) || errors.As(cause, &count) || errors.As(cause, &nothing) {
+		return false
+	}
+	if r.o.Resume {
+		return r.work.Begun()
+	}
+	return !r.o.Discard && r.work.Done() > 0 && (errors.Is(cause, context.Canceled) || disk.IsFull(cause))
+}
+
+// giveUp ends a failed run. It removes its work unless it can be resumed.
+func (r *run) giveUp(cause error) *UnfinishedError {
+	if r.resumable(cause) {
+		var cannot *work.ResumeError
+		if r.resumed && !errors.As(cause, &cannot) && work.IsBroken(cause, r.work.Path) {
+			cause = &work.ResumeError{Dir: r.work.Path, Err: cause}
+		}
+		return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Kept: true, Err: errors.Join(cause, r.work.Close())}
+	}
+	return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Err: cause, Stuck: r.work.Discard()}
+}
+
+// planTrial plans the tasks of a conversion that writes nothing.
+func (a *attempt) planTrial(ctx context.Context) error {
+	a.rules.Dry = true
+	return a.plan(ctx)
+}
+
+// count runs the tasks without writing.
+func (a *attempt) count(ctx context.Context) error { return a.runTasks(ctx, "read", false) }
+
+// fresh returns the state that a run begins with, or starts over with.
+func (r *run) fresh() (*work.State, error) {
+	switch {
+	case r.shared == nil:
+		return new(work.State), nil
+	case r.finishes():
+		return r.shared.Gather(r.work, new(work.State))
+	}
+	id, err := r.shared.Identity()
+	return &work.State{ID: id}, err
 }

@@ -126,15 +126,6 @@ func (d *dryRun) sample(a *attempt, ctx context.Context) error {
 	return a.conflicts()
 }
 
-// planTrial plans the tasks of a conversion that writes nothing.
-func (a *attempt) planTrial(ctx context.Context) error {
-	a.rules.Dry = true
-	return a.plan(ctx)
-}
-
-// count runs the tasks without writing.
-func (a *attempt) count(ctx context.Context) error { return a.runTasks(ctx, "read", false) }
-
 // unseen lists the types of the source that do not occur in the sample, neither converted nor lost.
 func (a *attempt) unseen(rep *Report) (out []string) {
 	seen := map[string]bool{}

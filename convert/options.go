@@ -14,6 +14,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/pass/progress"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -287,3 +288,16 @@ func layoutName(l format.Layout) string {
 	}
 	return "auto"
 }
+
+// Progress is the state of a running conversion.
+type Progress = progress.State
+
+func (o *Options) renames() bool  { return o.Rename && !o.Plan }
+func (o *Options) onServer() bool { return o.Target.Address != "" }
+func (o *Options) onDisk() bool   { return o.Target.Address == "" }
+func (o *Options) inFile() bool   { return o.Target.Format.Limits().Place == format.InFile }
+func (o *Options) inParts() bool  { return !o.inFile() }
+func (o *Options) fetches() bool  { return o.onServer() && o.Target.Verify }
+
+// preparation is the name of the step preparation; "" if the source needs none.
+func (o *Options) preparation() string { return o.Source.Format.Limits().Place.Preparation() }

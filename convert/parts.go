@@ -2,43 +2,17 @@ package convert
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"time"
 
-	"kvferry/convert/result"
 	"kvferry/convert/work"
 	"kvferry/format"
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/disk"
 )
-
-// PartReport describes a finished part of a conversion.
-type PartReport struct {
-	Part  int    `json:"part"`
-	Parts int    `json:"parts"`
-	Tool  string `json:"tool"`
-	// Already is true if another process had finished the part. The rest is its report then.
-	Already bool      `json:"already,omitempty"`
-	Source  Dataset   `json:"source"`
-	Target  Dataset   `json:"target"`
-	Now     time.Time `json:"now"` // the time at which keys counted as expired
-	// Tasks and Bytes measure the part, AllTasks and AllBytes the plan. Bytes are approximate sizes in the source.
-	Tasks       int                  `json:"tasks"`
-	AllTasks    int                  `json:"all_tasks"`
-	Bytes       int64                `json:"bytes"`
-	AllBytes    int64                `json:"all_bytes"`
-	Fingerprint []result.PartDigest  `json:"fingerprint"`
-	Ledger      []Account            `json:"ledger"`
-	Losses      []result.LossKind    `json:"losses"`
-	Findings    []result.FindingKind `json:"findings"`
-	Timings     Timings              `json:"timings"`
-	// Missing are the parts that were not finished when this one was.
-	Missing []int `json:"missing"`
-}
 
 // MissingError means that a target cannot be finished, because parts of it are missing.
 type MissingError struct {
@@ -54,9 +28,6 @@ func (e *MissingError) Error() string {
 	}
 	return fmt.Sprintf("%s: %d of %d parts are missing", e.Target, len(e.Missing), e.Parts)
 }
-
-// finishes reports whether the run builds the target from finished parts.
-func (r *run) finishes() bool { return r.shared != nil && r.part.N == 0 }
 
 // checkParts returns an error for a conversion that must run as a whole.
 func (o *Options) checkParts() error {
@@ -141,88 +112,6 @@ func (o *Options) finished() *Report {
 		return nil
 	}
 	return rep
-}
-
-// fresh returns the state that a run begins with, or starts over with.
-func (r *run) fresh() (*work.State, error) {
-	switch {
-	case r.shared == nil:
-		return new(work.State), nil
-	case r.finishes():
-		return r.shared.Gather(r.work, new(work.State))
-	}
-	id, err := r.shared.Identity()
-	return &work.State{ID: id}, err
-}
-
-// plannedError means that another process has published its plan first.
-type plannedError struct{ id *work.Identity }
-
-func (e *plannedError) Error() string { return "planned by another process" }
-
-// share publishes the plan. If another process was first, this one starts over with that plan.
-func (a *attempt) share(context.Context) error {
-	id, own, err := a.shared.Publish(a.id)
-	if err == nil && !own {
-		err = &plannedError{id}
-	}
-	return err
-}
-
-// note begins the journal of the part. It repeats the identity without the tasks.
-func (a *attempt) note(context.Context) error {
-	id := *a.id
-	id.Plan, id.Files = nil, nil
-	return a.work.Append(work.Entry{Plan: &id})
-}
-
-// begin creates the directory that the tasks of the part write to.
-func (a *attempt) begin(ctx context.Context) (err error) {
-	a.target, err = a.create(ctx, a.id.Plan.TargetDBs)
-	return err
-}
-
-// publishPart writes the report of the part and makes the part appear.
-func (a *attempt) publishPart(ctx context.Context) error {
-	t, err := a.sum()
-	if err != nil {
-		return err
-	}
-	own := a.part.Of(a.id.Plan.Tasks)
-	all := a.report(t)
-	a.timings.Total, a.timings.Resumed = time.Since(a.began).Seconds(), false
-	rep := &PartReport{Part: a.part.K, Parts: a.part.N, Tool: all.Tool, Source: all.Source, Target: all.Target, Now: all.Now,
-		Tasks: len(own), AllTasks: all.Tasks, AllBytes: a.id.Plan.Bytes, Fingerprint: all.Parts, Ledger: all.Ledger,
-		Losses: all.Losses, Findings: all.Findings, Timings: a.timings}
-	for i := range own {
-		rep.Bytes += own[i].Bytes
-	}
-	data, err := json.MarshalIndent(rep, "", "  ")
-	if err == nil {
-		err = a.work.WriteReport(append(data, '\n'))
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return err
-	}
-	return a.shared.Adopt(a.work, a.part)
-}
-
-// done returns the report of the finished part.
-func (r *run) done(already bool) (*PartReport, error) {
-	path := r.shared.Report(r.part)
-	data, err := disk.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	rep := new(PartReport)
-	if err := json.Unmarshal(data, rep); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	rep.Already, rep.Missing = already, r.shared.Missing(r.part.N)
-	return rep, nil
 }
 
 // Finish makes the target of its parts, proves and publishes it, as Run does. If parts are missing, it returns a

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,4 +106,30 @@ func (a *attempt) appear(context.Context) error {
 		err = fmt.Errorf("created by another process while the conversion ran: %w", &paths.ExistsError{Path: a.work.Target})
 	}
 	return err
+}
+
+// report builds the report.
+func (a *attempt) report(t *result.Totals) *Report {
+	o := a.o
+	rep := &Report{
+		File:    ReportPath(o.Target.Path),
+		Tool:    o.Tool,
+		Source:  Dataset{Path: o.Source.Path, Format: o.Source.Format.Name(), Store: o.Source.Store, DBs: a.id.Plan.DBs},
+		Target:  Dataset{Path: cmp.Or(o.Target.Address, o.Target.Path), Format: o.Target.Format.Name(), Store: o.Target.Store, DBs: a.id.Plan.TargetDBs},
+		Options: a.id.Options,
+		Now:     o.Now,
+		Tasks:   len(a.id.Plan.Tasks),
+		Workers: o.Workers,
+		InParts: a.id.Parts,
+		Parts:   result.Parts(&t.Fingerprint),
+		Skipped: result.Parts(&t.Skipped),
+		Ledger:  accounts(&t.Ledger),
+		Rows:    &t.Ledger,
+		Losses:  t.Losses.List(),
+	}
+	rep.Findings = t.Findings.List()
+	if f, ok := format.As[format.Filed](a.src); ok {
+		rep.Source.Files, rep.Source.Bytes = f.Files()
+	}
+	return rep
 }

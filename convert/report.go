@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"kvferry/convert/paths"
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
-	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/jsonl"
 	"kvferry/record"
@@ -165,32 +163,6 @@ func accounts(l *record.Ledger) []Account {
 		out = append(out, a)
 	}
 	return out
-}
-
-// report builds the report.
-func (a *attempt) report(t *result.Totals) *Report {
-	o := a.o
-	rep := &Report{
-		File:    ReportPath(o.Target.Path),
-		Tool:    o.Tool,
-		Source:  Dataset{Path: o.Source.Path, Format: o.Source.Format.Name(), Store: o.Source.Store, DBs: a.id.Plan.DBs},
-		Target:  Dataset{Path: cmp.Or(o.Target.Address, o.Target.Path), Format: o.Target.Format.Name(), Store: o.Target.Store, DBs: a.id.Plan.TargetDBs},
-		Options: a.id.Options,
-		Now:     o.Now,
-		Tasks:   len(a.id.Plan.Tasks),
-		Workers: o.Workers,
-		InParts: a.id.Parts,
-		Parts:   result.Parts(&t.Fingerprint),
-		Skipped: result.Parts(&t.Skipped),
-		Ledger:  accounts(&t.Ledger),
-		Rows:    &t.Ledger,
-		Losses:  t.Losses.List(),
-	}
-	rep.Findings = t.Findings.List()
-	if f, ok := format.As[format.Filed](a.src); ok {
-		rep.Source.Files, rep.Source.Bytes = f.Files()
-	}
-	return rep
 }
 
 // measure counts files.

@@ -8,26 +8,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"kvferry/convert/plan"
 	"kvferry/convert/work"
 	"kvferry/format"
-	"kvferry/internal/pass"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/disk"
 )
-
-// run is the state of a conversion across attempts. Everything learned from the source belongs to an attempt.
-type run struct {
-	o     *Options
-	work  *work.Dir
-	meter *progress.Meter
-	began time.Time
-	// resumed is true if an earlier process began the work.
-	resumed bool
-	// shared is the work directory of a run in parts, otherwise nil. A zero part stands for the finish.
-	shared *work.Parts
-	part   pass.Part
-}
 
 // Run converts a dataset. Afterwards the path of the target exists only if the target is complete and proved. A
 // *LossError lists data that the target cannot hold, a *ProofError lists differences from the source, and an
@@ -164,45 +149,6 @@ func emptied(target string, entries []fs.DirEntry) *Report {
 		return nil
 	}
 	return rep
-}
-
-// resumable reports whether the work of a failed run is kept: if the run was cancelled, a disk is full, or its server
-// was lost; with Resume after any failure that another process can recover from.
-func (r *run) resumable(cause error) bool {
-	if r.shared != nil {
-		return r.finishes() // no other process continues an attempt at a part
-	}
-	var proof *ProofError
-	var count *CountError
-	var space *SpaceError
-	var existing *format.ExistingError
-	if (errors.As(cause, &space) || errors.As(cause, &existing)) && !r.resumed { // no task has run yet
-		return false
-	}
-	var nothing *plan.NothingError
-	var lost *format.LostError
-	if errors.As(cause, &lost) && !r.o.Discard { // also if written keys are missing
-		return r.work.Begun()
-	}
-	if errors.As(cause, &proof) || errors.As(cause, &count) || errors.As(cause, &nothing) {
-		return false
-	}
-	if r.o.Resume {
-		return r.work.Begun()
-	}
-	return !r.o.Discard && r.work.Done() > 0 && (errors.Is(cause, context.Canceled) || disk.IsFull(cause))
-}
-
-// giveUp ends a failed run. It removes its work unless it can be resumed.
-func (r *run) giveUp(cause error) *UnfinishedError {
-	if r.resumable(cause) {
-		var cannot *work.ResumeError
-		if r.resumed && !errors.As(cause, &cannot) && work.IsBroken(cause, r.work.Path) {
-			cause = &work.ResumeError{Dir: r.work.Path, Err: cause}
-		}
-		return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Kept: true, Err: errors.Join(cause, r.work.Close())}
-	}
-	return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Err: cause, Stuck: r.work.Discard()}
 }
 
 // all makes an attempt, which runs phases. If it finds tables out of order, all starts over with sorted ones. state is

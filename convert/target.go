@@ -168,10 +168,3 @@ func (a *attempt) finish(ctx context.Context) (err error) {
 
 // written lists the contents of the target.
 func (a *attempt) written() work.Entry { return work.Entry{Written: a.made} }
-
-func closeSource(s format.Source) error {
-	if s == nil {
-		return nil
-	}
-	return s.Close()
-}
