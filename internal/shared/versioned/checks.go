@@ -23,12 +23,6 @@ func (r *Reader) checkCount() {
 	r.CheckCount(r.alive)
 }
 
-// dataSpace is the keyspace of the current record's data rows.
-func (r *Reader) dataSpace() *Keyspace { return &r.store.data[r.cur.data].Keyspace }
-
-// indexSpace is the keyspace of its index rows.
-func (r *Reader) indexSpace() *Keyspace { return &r.store.data[r.cur.index].Keyspace }
-
 // inside checks the list index of row i of the last batch. Rows of a version ascend by index, so a skipped index has no
 // row.
 func (r *Reader) inside(index uint64, i int) bool {

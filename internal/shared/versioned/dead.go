@@ -11,16 +11,6 @@ import (
 	"kvferry/store"
 )
 
-// Reviver makes the meta rows of deleted records.
-type Reviver interface {
-	// Row visits a data row of the newest dead version so far; first is true if the version is new. rest is the raw key
-	// after the user key.
-	Row(first bool, rest, value []byte)
-	// Meta completes m for the visited rows. m was decoded from old, which is nil if no meta row of that version is left.
-	// lost names the data that the rows cannot restore, or is "".
-	Meta(m *Meta, old []byte) (lost string)
-}
-
 // DeadRecords yields deleted records whose rows still exist. Deleting a collection writes a meta row without elements
 // and a higher version; deleting a string writes a tombstone above the row. The usual readers read them, over restored
 // meta rows.

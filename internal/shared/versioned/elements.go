@@ -10,19 +10,6 @@ import (
 	"kvferry/store"
 )
 
-// Elements reads the elements of a type in which an element is not exactly one row. It reads the rows through the
-// Reader and classifies all of them.
-type Elements interface {
-	// Begin starts the current record. After a findings.Error there is no record: it cannot be read.
-	Begin() error
-	// Read returns the next elements, like record.Reader.
-	Read(dst []record.Element) (int, error)
-	// End ends the current record and classifies its unread rows.
-	End() error
-	// Close frees all resources, also in the middle of a record.
-	Close() error
-}
-
 // Drain reads the rest of a record, so that End classifies all its rows.
 func Drain(e Elements) error {
 	var some [record.BatchLen]record.Element
@@ -154,3 +141,43 @@ func (r *Reader) Outside() int64 { return r.outside }
 
 // TempDir is the directory of spill files.
 func (r *Reader) TempDir() string { return r.env.TempDir }
+
+// otherVersion returns the class of row i of a batch, a row of the current record with another version. Copied means
+// that the row is alive nevertheless.
+func (r *Reader) otherVersion(v int64, set RowSet, i int) record.Class {
+	switch newer := r.store.Layout.Newer; {
+	case v < r.m.Version || newer == NewerStale:
+		return record.Stale
+	case r.newer == 0:
+		r.newerPlace = set.PlaceAt(i)
+	}
+	r.newer++
+	if r.store.Layout.Newer == NewerAlive {
+		return record.Copied
+	}
+	return record.Orphan
+}
+
+// reportNewer reports the rows of newer versions. If they are part of the record, only their version shows that they
+// may be wrong.
+func (r *Reader) reportNewer() {
+	switch {
+	case r.newer == 0:
+	case r.store.Layout.Newer == NewerAlive:
+		r.Damage(r.dataSpace(), FindNewerVersion, r.newerPlace, "%s of a version newer than %d, that of the meta row; the engine reads them all the same",
+			record.Plural(r.newer, "row"), r.m.Version)
+	default:
+		r.Report(&r.store.data[r.cur.data].Keyspace, record.Finding{Kind: FindNewerVersion, Severity: record.Warning, Type: r.h.Type, Key: r.m.Key,
+			Place: r.newerPlace, Detail: fmt.Sprintf("%s of a version newer than %d, that of the meta row", record.Plural(r.newer, "row"), r.m.Version)})
+	}
+	r.newer = 0
+}
+
+// dataSpace is the keyspace of the current record's data rows.
+func (r *Reader) dataSpace() *Keyspace { return &r.store.data[r.cur.data].Keyspace }
+
+// indexSpace is the keyspace of its index rows.
+func (r *Reader) indexSpace() *Keyspace { return &r.store.data[r.cur.index].Keyspace }
+
+// prefixOf returns the raw key prefix of the record's rows in a keyspace.
+func (r *Reader) prefixOf(i int) []byte { return r.store.data[i].prefix(nil, r.h.Key) }

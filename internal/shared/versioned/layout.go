@@ -285,3 +285,55 @@ func (l *Layout) Spaces() []string {
 	}
 	return out
 }
+
+// Reviver makes the meta rows of deleted records.
+type Reviver interface {
+	// Row visits a data row of the newest dead version so far; first is true if the version is new. rest is the raw key
+	// after the user key.
+	Row(first bool, rest, value []byte)
+	// Meta completes m for the visited rows. m was decoded from old, which is nil if no meta row of that version is left.
+	// lost names the data that the rows cannot restore, or is "".
+	Meta(m *Meta, old []byte) (lost string)
+}
+
+// Elements reads the elements of a type in which an element is not exactly one row. It reads the rows through the
+// Reader and classifies all of them.
+type Elements interface {
+	// Begin starts the current record. After a findings.Error there is no record: it cannot be read.
+	Begin() error
+	// Read returns the next elements, like record.Reader.
+	Read(dst []record.Element) (int, error)
+	// End ends the current record and classifies its unread rows.
+	End() error
+	// Close frees all resources, also in the middle of a record.
+	Close() error
+}
+
+// ElementWriter writes the rows of a type in which an element is not exactly one row.
+type ElementWriter interface {
+	// Begin starts a record; Meta has the data of its header.
+	Begin()
+	// Write adds elements.
+	Write(elems []record.Element) error
+	// End writes the rest of a record that has elements; the meta row follows.
+	End() error
+}
+
+// metaSpan returns the raw range of the meta rows of a span of user keys.
+func (l *Layout) metaSpan(s format.Span) (lo, hi []byte) {
+	lo, hi = l.From, l.To
+	if s.Lo != nil {
+		lo = l.metaPrefix([]byte{}, s.Lo)
+	}
+	if s.Hi != nil {
+		hi = l.metaPrefix([]byte{}, s.Hi)
+	}
+	return lo, hi
+}
+
+func (l *Layout) metaPrefix(dst, key []byte) []byte {
+	if l.AppendMetaPrefix != nil {
+		return l.AppendMetaPrefix(dst, key)
+	}
+	return l.AppendMetaKey(dst, key)
+}

@@ -11,13 +11,6 @@ import (
 	"kvferry/record"
 )
 
-// lones are members of a zset that only have index rows.
-type lones struct {
-	sorter *extsort.Sorter
-	it     *extsort.Iterator
-	next   record.Element // the next member; without a name: no more
-}
-
 // keepLones makes the members found by compareScores the next elements.
 func (r *Reader) keepLones(sorter *extsort.Sorter) (err error) {
 	if sorter == nil || sorter.Len() == 0 {

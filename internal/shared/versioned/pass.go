@@ -12,34 +12,6 @@ import (
 	"kvferry/store"
 )
 
-// Pass is one reading of a span of one store. It keeps the ledger and the findings.
-type Pass struct {
-	ctx    context.Context
-	store  *Store
-	types  record.TypeSet
-	span   format.Span
-	env    *format.Env
-	now    int64 // in the unit of Layout.Clock
-	memory int64
-
-	metas   *store.Buffer  // nil in a store of strings
-	meta    record.Tally   // of the meta rows
-	tallies []record.Tally // of the data rows, as Store.data
-
-	m      Meta // of the current record
-	h      record.Header
-	places [record.NumTypes]*record.Places
-	open   int64 // meta rows of the current record: 0 or 1
-	alive  int64 // its live data rows
-	bounds int64 // data rows that hold a bound of the list, not an element
-	index  int64 // its index rows
-	// unplaced is true if the current record has no meta row.
-	unplaced bool
-
-	limit  findings.Limit // of findings about the current record
-	accept Judge          // nil: all records are accepted
-}
-
 func newPass(ctx context.Context, s *Store, t record.TypeSet, span format.Span, e *format.Env, memory int64) *Pass {
 	p := &Pass{ctx: ctx, store: s, types: t & s.Types(), span: span, env: e, memory: memory,
 		tallies: make([]record.Tally, len(s.data)), limit: findings.Limit{Deep: e.Deep}}
@@ -69,9 +41,6 @@ func (p *Pass) Memory() int64 { return p.memory }
 
 // Env returns the environment of the pass.
 func (p *Pass) Env() *format.Env { return p.env }
-
-// Types returns the types that the pass reads.
-func (p *Pass) Types() record.TypeSet { return p.types }
 
 // Header returns the header of the current record.
 func (p *Pass) Header() *record.Header { return &p.h }
@@ -277,13 +246,6 @@ func (c *Codec) stringValue(key, value []byte) ([]byte, error) {
 	return m.Value, err
 }
 
-// orphans groups consecutive rows without a meta row, so that a lost record is one finding.
-type orphans struct {
-	key   []byte
-	rows  int
-	place record.Place
-}
-
 // orphan counts a row of a user key.
 func (p *Pass) orphan(i int, o *orphans, key []byte, place record.Place) {
 	p.tallies[i].Rows[record.Orphan]++
@@ -317,3 +279,6 @@ func (sp *rows) only() record.Type {
 	}
 	return 0
 }
+
+// Types returns the types that the pass reads.
+func (p *Pass) Types() record.TypeSet { return p.types }

@@ -3,7 +3,6 @@ package versioned
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 
 	"kvferry/internal/shared/dataset"
@@ -12,40 +11,6 @@ import (
 	"kvferry/record"
 	"kvferry/store"
 )
-
-// Reader walks the meta rows of a store and keeps cursors of data rows in step with them.
-type Reader struct {
-	*Pass
-	sets []RowSet  // as Store.data; nil if no type of the pass has rows there
-	lost []orphans // as sets
-
-	cur     *typeRows // of the current record
-	rows    RowSet    // its data rows; nil if it has none
-	byScore RowSet    // its index rows; nil if it has none or they are not wanted
-	special Elements  // reads its elements, if an element is not exactly one row
-	begun   Elements  // special of the last started record
-	own     [record.NumTypes]Elements
-
-	scored  int  // number of index rows to read next, by which members are read; 0: they are not
-	drained bool // all rows of the current record were read
-	ended   bool
-
-	want       uint64 // the next expected list index
-	outside    int64  // rows of a list without bounds
-	marks      uint64 // sum over members and scores, see mark
-	last       []byte // the last entry id of a stream
-	newer      int64  // rows of a newer version than the meta row's
-	newerPlace record.Place
-	twice      []byte // user key of the last meta row whose raw key has more than one form
-
-	listed   *store.Row // the next meta row, not judged yet
-	metasEnd bool
-	loose    []byte // user key of a record without a meta row
-	lone     *lones // members that only have an index row
-
-	books record.Books                    // of the engine's own records
-	rest  [record.BatchLen]record.Element // receives elements that are read for the checks only
-}
 
 func openReader(p *Pass) (record.Reader, error) {
 	r := &Reader{Pass: p, drained: true, sets: make([]RowSet, len(p.store.data)), lost: make([]orphans, len(p.store.data))}
@@ -423,37 +388,6 @@ func (r *Reader) otherLife(v int64, i int) bool {
 	return r.store.data[r.cur.data].User != nil && r.Stale(v, i)
 }
 
-// otherVersion returns the class of row i of a batch, a row of the current record with another version. Copied means
-// that the row is alive nevertheless.
-func (r *Reader) otherVersion(v int64, set RowSet, i int) record.Class {
-	switch newer := r.store.Layout.Newer; {
-	case v < r.m.Version || newer == NewerStale:
-		return record.Stale
-	case r.newer == 0:
-		r.newerPlace = set.PlaceAt(i)
-	}
-	r.newer++
-	if r.store.Layout.Newer == NewerAlive {
-		return record.Copied
-	}
-	return record.Orphan
-}
-
-// reportNewer reports the rows of newer versions. If they are part of the record, only their version shows that they
-// may be wrong.
-func (r *Reader) reportNewer() {
-	switch {
-	case r.newer == 0:
-	case r.store.Layout.Newer == NewerAlive:
-		r.Damage(r.dataSpace(), FindNewerVersion, r.newerPlace, "%s of a version newer than %d, that of the meta row; the engine reads them all the same",
-			record.Plural(r.newer, "row"), r.m.Version)
-	default:
-		r.Report(&r.store.data[r.cur.data].Keyspace, record.Finding{Kind: FindNewerVersion, Severity: record.Warning, Type: r.h.Type, Key: r.m.Key,
-			Place: r.newerPlace, Detail: fmt.Sprintf("%s of a version newer than %d, that of the meta row", record.Plural(r.newer, "row"), r.m.Version)})
-	}
-	r.newer = 0
-}
-
 // Heavy reports whether values of the current record were freed, to be read again when they are wanted.
 func (r *Reader) Heavy() bool {
 	if r.special == nil && r.h.Type == record.String {
@@ -481,25 +415,6 @@ func (r *Reader) End(rec *record.Record) error {
 	r.m.Arena, r.m.Value = bufpool.Reset(r.m.Arena), nil
 	rec.Rows = r.rowsOf()
 	return nil
-}
-
-// complete checks the record after all its data rows were read, and returns io.EOF. Compaction may have removed some
-// rows of an expired record.
-func (r *Reader) complete() error {
-	if r.drained = true; r.h.Sought {
-		r.checkEnd()
-		return io.EOF
-	}
-	if r.byScore != nil {
-		if err := r.checkScores(); err != nil {
-			return err
-		}
-	}
-	r.reportNewer()
-	if r.lone == nil {
-		r.checkCount()
-	}
-	return io.EOF
 }
 
 // end classifies the rows after the last meta row, once.

@@ -123,9 +123,6 @@ func (r *Reader) compareScores() error {
 	return nil
 }
 
-// prefixOf returns the raw key prefix of the record's rows in a keyspace.
-func (r *Reader) prefixOf(i int) []byte { return r.store.data[i].prefix(nil, r.h.Key) }
-
 // scoreJudge reports the differences that compareScores finds. Scores are float64 bits in member rows and in Entry's
 // form in index rows.
 type scoreJudge struct {
@@ -280,4 +277,23 @@ func (j *scoreJudge) scoreOf(member []byte) (score float64, ok bool, err error) 
 	}
 	_, bits, ok := j.member(key, value)
 	return math.Float64frombits(bits), ok, nil
+}
+
+// complete checks the record after all its data rows were read, and returns io.EOF. Compaction may have removed some
+// rows of an expired record.
+func (r *Reader) complete() error {
+	if r.drained = true; r.h.Sought {
+		r.checkEnd()
+		return io.EOF
+	}
+	if r.byScore != nil {
+		if err := r.checkScores(); err != nil {
+			return err
+		}
+	}
+	r.reportNewer()
+	if r.lone == nil {
+		r.checkCount()
+	}
+	return io.EOF
 }

@@ -5,38 +5,7 @@ import (
 
 	"kvferry/internal/shared/dataset"
 	"kvferry/record"
-	"kvferry/store"
 )
-
-// ShardOptions configures a shard.
-type ShardOptions struct {
-	N       int    // of the shard
-	DB      string // to write to
-	Version int64  // of all new rows
-	NowMS   int64  // when it is written
-	Suffix  []byte // ends the values of data and index rows
-	Memory  int64  // buffer limit; 0 means record.DefaultMemory
-	Writers int    // number of stores that share Memory
-	// Layout returns the layout of a part of the target: of a store, or of some rows of a store.
-	Layout func(part int) *Layout
-	// PartOf returns the part that a record belongs to, -1 if the format has no such type; nil: the store of its type.
-	PartOf func(t record.Type, key []byte) int
-	// ByKey is true if strings are not all in one part.
-	ByKey bool
-	// Parts is the number of parts, and Builder returns the builder of a part; 0 and nil: those of a dataset.Target.
-	Parts   int
-	Builder func(part int) store.Builder
-	TempDir string
-}
-
-// Shard writes one span of a database into its stores.
-type Shard struct {
-	o       ShardOptions
-	writers []*Writer // by part; nil until its first record
-	cur     *Writer
-	feed    record.Feeder
-	strings [][]*record.Record // by part, while they are written
-}
 
 // NewShard returns a shard of a target without writers.
 func NewShard(t *dataset.Target, o ShardOptions) (*Shard, error) {
@@ -117,4 +86,26 @@ func (s *Shard) Abort() {
 			w.Abort()
 		}
 	}
+}
+
+// Strings writes n whole strings of a batch, in order within each part.
+func (s *Shard) Strings(b *record.Batch, from, n int) error {
+	for i := from; i < from+n; i++ {
+		r := &b.Records[i]
+		part, err := s.route(record.String, r.Key)
+		if err != nil {
+			return err
+		}
+		s.strings[part] = append(s.strings[part], r)
+	}
+	for part, some := range s.strings {
+		if len(some) == 0 {
+			continue
+		}
+		if err := s.writer(part).writeStrings(some, b.Elems); err != nil {
+			return err
+		}
+		s.strings[part] = some[:0]
+	}
+	return nil
 }

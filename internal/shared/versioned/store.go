@@ -14,20 +14,6 @@ import (
 	"kvferry/store"
 )
 
-// Store is an open store, or the part of one that holds a database.
-type Store struct {
-	Layout  *Layout
-	DB      string // name of the database
-	Dir     string // of the store in the dataset: "db0/hashes"
-	Metas   Keyspace
-	data    []*rows // keyspaces of data rows, each once, in the order of the codecs
-	codecs  [record.NumTypes]*typeRows
-	closer  io.Closer
-	judge   func() Judge
-	wrap    Wrap
-	strings *Codec // set when the only type is strings
-}
-
 // typeOf reads the type from the value of a meta row. A type without a codec is an error: its layout is unknown.
 func (s *Store) typeOf(value []byte) (record.Type, error) {
 	t, err := s.Layout.TypeOf(value)
@@ -35,21 +21,6 @@ func (s *Store) typeOf(value []byte) (record.Type, error) {
 		err = record.Unknown(0, "type", "a "+t.String())
 	}
 	return t, err
-}
-
-// rows is a keyspace of data rows.
-type rows struct {
-	Keyspace
-	Rows
-	index bool // the rows are an index
-	lanes *keylanes.Directory
-	types record.TypeSet // with rows in the keyspace
-}
-
-// typeRows are the rows of a type.
-type typeRows struct {
-	*Codec
-	data, index int // in Store.data; -1: no keyspace
 }
 
 // NewStore returns the store of a layout, in directory dir of a dataset. find returns the keyspace of a name; nil means
@@ -120,25 +91,11 @@ func (s *Store) All() []*Keyspace {
 	return out
 }
 
-// Judge checks the current record of a pass for format-specific findings. If it returns false the rows are orphans.
-type Judge func(p *Pass) (ok bool, err error)
-
 // Judge registers f, which makes the Judge of a pass; it checks each record that is not gone.
 func (s *Store) Judge(f func() Judge) { s.judge = f }
 
-// Wrap completes a reader of strings, which it owns: parts of them are in other rows.
-type Wrap func(r record.Reader, p *Pass) (record.Reader, error)
-
 // Wrap registers f for the readers of a store of strings.
 func (s *Store) Wrap(f Wrap) { s.wrap = f }
-
-// Types returns the types whose records the store holds.
-func (s *Store) Types() (t record.TypeSet) {
-	for _, c := range s.Layout.Codecs {
-		t |= record.Of(c.Type)
-	}
-	return t
-}
 
 // listed returns the existing keyspaces, each once.
 func (s *Store) listed() []*Keyspace {
@@ -232,25 +189,6 @@ func (l *Layout) metaRange(key []byte) (lo, hi []byte) {
 	}
 	key, next := store.KeyRange(key)
 	return l.metaPrefix([]byte{}, key), l.metaPrefix([]byte{}, next)
-}
-
-func (l *Layout) metaPrefix(dst, key []byte) []byte {
-	if l.AppendMetaPrefix != nil {
-		return l.AppendMetaPrefix(dst, key)
-	}
-	return l.AppendMetaKey(dst, key)
-}
-
-// metaSpan returns the raw range of the meta rows of a span of user keys.
-func (l *Layout) metaSpan(s format.Span) (lo, hi []byte) {
-	lo, hi = l.From, l.To
-	if s.Lo != nil {
-		lo = l.metaPrefix([]byte{}, s.Lo)
-	}
-	if s.Hi != nil {
-		hi = l.metaPrefix([]byte{}, s.Hi)
-	}
-	return lo, hi
 }
 
 // openMetas opens the meta rows of a span.

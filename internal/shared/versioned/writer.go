@@ -10,68 +10,6 @@ import (
 	"kvferry/store"
 )
 
-// WriterOptions configures a Writer.
-type WriterOptions struct {
-	Builder store.Builder
-	Shard   int
-	Memory  int64 // buffer limit
-	TempDir string
-	Version int64  // of all new rows
-	Unique  bool   // each record has its own version, counting down from Version
-	NowMS   int64  // when it is written
-	Suffix  []byte // ends the values of data and index rows
-}
-
-// Writer writes the records of one shard into a store.
-//
-// Rows that come in order go directly to the lane of their key length. Otherwise they are sorted by name within the
-// record; index rows are always sorted by score. The meta row follows once the elements are counted.
-type Writer struct {
-	layout *Layout
-	o      WriterOptions
-	runs   map[string]*keylanes.Runs
-	types  [record.NumTypes]*TypeWriter
-
-	sorted  *extsort.Sorter // data rows that did not come in order, sorted by name
-	byScore *extsort.Sorter // members by score
-	cur     *TypeWriter
-}
-
-// TypeWriter writes the records of a type.
-type TypeWriter struct {
-	*Codec
-	w                   *Writer
-	metas, data, scores *keylanes.Runs
-
-	metaLane  *keylanes.Lane
-	dataLane  *keylanes.Lane
-	scoreLane *keylanes.Lane
-
-	m       Meta   // of the record
-	keyRoom []byte // for its key
-	metaKey []byte // raw
-	key     []byte // of a data row; its first base bytes stay the same within a record
-	base    int
-	index   []byte // prefix of the record's index row keys
-	value   []byte
-	count   uint64
-	inOrder bool
-	group   store.Group   // a batch of data rows
-	arena   []byte        // holds keys or values of group
-	alone   bool          // the record is only its meta row, already written
-	own     ElementWriter // writes the rows, if an element is not exactly one row
-}
-
-// ElementWriter writes the rows of a type in which an element is not exactly one row.
-type ElementWriter interface {
-	// Begin starts a record; Meta has the data of its header.
-	Begin()
-	// Write adds elements.
-	Write(elems []record.Element) error
-	// End writes the rest of a record that has elements; the meta row follows.
-	End() error
-}
-
 // Put writes a data row of the current record; rest is the part of its key after the user key and the version.
 func (t *TypeWriter) Put(rest, value []byte) error {
 	t.key = append(append(t.key[:t.base], rest...), t.Tail...)
@@ -503,4 +441,31 @@ func (t *TypeWriter) putMeta() error {
 	err := t.metaLane.Append(t.metaKey, t.value)
 	t.shrink()
 	return err
+}
+
+// putValue writes the meta row of the current string, in a ValueFirst layout.
+func (t *TypeWriter) putValue() error {
+	t.group = store.Group{Prefix: t.metaKey, Rows: append(t.group.Rows[:0], store.Row{Value: t.m.Value})}
+	t.m.Value = nil
+	t.value = t.AppendMeta(t.value[:0], &t.m)
+	t.group.Suffix = t.value
+	err := t.metaLane.AppendGroup(&t.group)
+	clear(t.group.Rows)
+	return err
+}
+
+// stringRow returns the meta row of a string and appends to the arena: with ValueFirst only the suffix, since the value
+// is not copied, otherwise the row.
+func (t *TypeWriter) stringRow() store.Row {
+	if t.ValueFirst {
+		row := store.Row{Key: t.m.Key, Value: t.m.Value}
+		t.m.Value = nil
+		t.arena = t.AppendMeta(t.arena, &t.m)
+		return row
+	}
+	key := len(t.arena)
+	t.arena = t.w.layout.AppendMetaKey(t.arena, t.m.Key)
+	value := len(t.arena)
+	t.arena = t.AppendMeta(t.arena, &t.m)
+	return store.Row{Key: t.arena[key:value], Value: t.arena[value:]}
 }
