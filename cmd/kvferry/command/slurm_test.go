@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"crypto/rand"
 	"fmt"
 	"os"
@@ -72,7 +71,6 @@ type slurm struct {
 	t   *testing.T
 	dir string
 	env []string
-	log bytes.Buffer
 }
 
 // newSlurm starts munged, slurmctld and slurmd, which end with the test.
