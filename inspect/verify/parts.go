@@ -107,7 +107,7 @@ func (v *verifier) partial() *Partial {
 	}
 	slices.SortFunc(p.Seen, compareFiles)
 	for i := range r.Skipped { // the look at the files skips more
-		d := placeOf(&v.skipped[i])
+		d := &v.skipped[i]
 		p.Skipped = append(p.Skipped, wireFile{d.kind, jsonl.Text(d.file), d.off})
 	}
 	slices.SortFunc(p.Skipped, compareFiles)

@@ -107,12 +107,13 @@ type verifier struct {
 	ledger  *record.Ledger
 	damage  []record.Finding // damage that stopped the reading of records
 	mu      sync.Mutex
-	skipped []record.Finding // of tables, blocks and pages
-	reading bool             // the source is open
-	tasks   []inspect.Part   // of the whole source
-	listed  int64            // entries by the properties of the files; or unlisted or unknown
-	looked  bool             // the files were checked
-	rows    int              // findings about files before those of blocks without rows
+	passed  int64          // tables, blocks and pages that were skipped
+	skipped []fileDamage   // their places, of a part
+	reading bool           // the source is open
+	tasks   []inspect.Part // of the whole source
+	listed  int64          // entries by the properties of the files; or unlisted or unknown
+	looked  bool           // the files were checked
+	rows    int            // findings about files before those of blocks without rows
 	res     Outcome
 }
 
@@ -125,7 +126,9 @@ func (v *verifier) fromStore(f record.Finding) {
 		return // every part finds it when it opens the source: it belongs to the first
 	}
 	if v.found.take(f) && f.Skipped() {
-		v.skipped = append(v.skipped, f)
+		if v.passed++; v.found.split {
+			v.skipped = append(v.skipped, placeOf(&f))
+		}
 	}
 }
 
@@ -219,7 +222,7 @@ func (v *verifier) all(ctx context.Context, src format.Source) error {
 
 // rest checks the files.
 func (v *verifier) rest(ctx context.Context, src format.Source, scan *inspect.Scan) error {
-	v.res.Skipped = int64(len(v.skipped))
+	v.res.Skipped = v.passed
 	scan.Meter.Begin("files", 0, 0, 0)
 	if err := v.files(ctx, src); err != nil {
 		return err
