@@ -8,6 +8,7 @@ import (
 
 	"kvferry/convert/result"
 	"kvferry/convert/work"
+	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
 )
 
@@ -49,10 +50,7 @@ func (a *attempt) publishPart(ctx context.Context) error {
 	a.timings.Total, a.timings.Resumed = time.Since(a.began).Seconds(), false
 	rep := &PartReport{Part: a.part.K, Parts: a.part.N, Tool: all.Tool, Source: all.Source, Target: all.Target, Now: all.Now,
 		Tasks: len(own), AllTasks: all.Tasks, AllBytes: a.id.Plan.Bytes, Fingerprint: all.Parts, Ledger: all.Ledger,
-		Losses: all.Losses, Findings: all.Findings, Timings: a.timings}
-	for i := range own {
-		rep.Bytes += own[i].Bytes
-	}
+		Losses: all.Losses, Findings: all.Findings, Timings: a.timings, Bytes: pass.Bytes(own)}
 	data, err := json.MarshalIndent(rep, "", "  ")
 	if err == nil {
 		err = a.work.WriteReport(append(data, '\n'))

@@ -49,11 +49,7 @@ var errNamed = errors.New("read by another process")
 func (a *attempt) readNames(ctx context.Context, part pass.Part) error {
 	tasks := part.Of(a.id.Plan.Tasks)
 	a.rules.Memory = pass.NewShares(a.o.Memory/4, tasks, a.o.Workers)
-	var bytes int64
-	for i := range tasks {
-		bytes += tasks[i].Bytes
-	}
-	a.meter.Begin("look", bytes, 0, len(tasks))
+	a.meter.Begin("look", pass.Bytes(tasks), 0, len(tasks))
 	file := a.shared.Names(part, a.id)
 	return file.Make(func(path string) error {
 		names := transfer.NewNames(a.o.shared().Bytes, a.work.Spools())

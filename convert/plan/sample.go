@@ -56,10 +56,7 @@ func pieces(tasks []pass.Task) (out [][]pass.Task) {
 
 // take samples a piece.
 func (s *Sample) take(src format.Source, p *Plan, tasks []pass.Task, budget int64) error {
-	var size int64
-	for i := range tasks {
-		size += tasks[i].Bytes
-	}
+	size := pass.Bytes(tasks)
 	want := max(int64(float64(budget)*float64(size)/float64(max(p.Bytes, 1))), min(size, s.least))
 	var cells []cell
 	if !s.Whole && want < size/2 {

@@ -89,6 +89,14 @@ func (t Task) MarshalJSON() ([]byte, error) {
 	}{fields(t), jsonl.Text(t.DB), jsonl.Text(t.TargetDB)})
 }
 
+// Bytes returns the size of all tasks.
+func Bytes(tasks []Task) (n int64) {
+	for i := range tasks {
+		n += tasks[i].Bytes
+	}
+	return n
+}
+
 // UnmarshalJSON reads what MarshalJSON writes.
 func (t *Task) UnmarshalJSON(data []byte) error {
 	type fields Task
