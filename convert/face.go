@@ -32,6 +32,9 @@ type (
 // ReportPath returns the path of the report of a conversion to target.
 func ReportPath(target string) string { return work.ReportPath(target) }
 
+// IsReport reports whether a path is that of the report of a conversion or of a finished part.
+func IsReport(path string) bool { return work.IsReport(path) }
+
 // CheckTemp refuses a directory for temporary files that does not exist or is inside the source.
 func CheckTemp(source, temp string) error { return paths.CheckTemp(source, temp) }
 

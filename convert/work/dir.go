@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,7 +39,7 @@ func (w *Dir) Data() string { return filepath.Join(w.Path, "data") }
 func (w *Dir) Kept() string { return filepath.Join(w.Path, "kept") }
 
 // Report is the path of the report before it is published.
-func (w *Dir) Report() string { return filepath.Join(w.Path, "report.json") }
+func (w *Dir) Report() string { return filepath.Join(w.Path, reportFile) }
 
 func (w *Dir) tmp() string { return filepath.Join(w.Path, "tmp") }
 
@@ -46,7 +47,7 @@ func (w *Dir) tmp() string { return filepath.Join(w.Path, "tmp") }
 const pidFile = "pid"
 
 // workNames are the possible names of entries in a work directory.
-var workNames = []string{journalFile, lockFile, pidFile, "data", "data.sections", "kept", "kept" + halfSuffix, "tmp", "report.json", "report.json" + halfSuffix,
+var workNames = []string{journalFile, lockFile, pidFile, "data", "data.sections", "kept", "kept" + halfSuffix, "tmp", reportFile, reportFile + halfSuffix,
 	planFile, partsDir}
 
 // workSuffix ends the names of work directories.
@@ -55,8 +56,23 @@ const workSuffix = ".kvferry"
 // halfSuffix ends the names of incomplete files and directories.
 const halfSuffix = ".half"
 
+// reportFile is the name of an unpublished report, and of that of a finished part; reportSuffix ends the names of
+// published ones.
+const (
+	reportFile   = "report.json"
+	reportSuffix = ".kvferry-report.json"
+)
+
 // ReportPath returns the path of the report of a conversion to target.
-func ReportPath(target string) string { return filepath.Clean(target) + ".kvferry-report.json" }
+func ReportPath(target string) string { return filepath.Clean(target) + reportSuffix }
+
+// partReport matches the path of the report of a finished part.
+var partReport = regexp.MustCompile(`\.kvferry/` + partsDir + `/[0-9]+-of-[0-9]+/report\.json$`)
+
+// IsReport reports whether a path is that of the report of a conversion or of a finished part.
+func IsReport(path string) bool {
+	return strings.HasSuffix(path, reportSuffix) || partReport.MatchString(filepath.ToSlash(path))
+}
 
 // Path returns the path of the work directory of a conversion to target.
 func Path(target string) string { return filepath.Clean(target) + workSuffix }

@@ -22,7 +22,7 @@ type Names struct {
 // Names returns the file of a part, which need not exist.
 func (p *Parts) Names(part pass.Part, id *Identity) *Names {
 	dir := filepath.Join(p.Path, partsDir)
-	name := fmt.Sprintf("names-%x-%s", id.Began.UnixNano(), partName(part))
+	name := fmt.Sprintf("names-%x-%s", id.Began.UnixNano(), part.Name())
 	return &Names{filepath.Join(dir, name), dir, name}
 }
 

@@ -125,11 +125,9 @@ func appear(half, to string) error {
 	return errors.Join(err, disk.RemoveAll(half))
 }
 
-func partName(part pass.Part) string { return fmt.Sprintf("%d-of-%d", part.K, part.N) }
-
 // path is the directory of a finished part.
 func (p *Parts) path(part pass.Part) string {
-	return filepath.Join(p.Path, partsDir, partName(part))
+	return filepath.Join(p.Path, partsDir, part.Name())
 }
 
 // Report is the path of the report of a finished part.
@@ -146,7 +144,7 @@ func (p *Parts) Missing(n int) []int { return pass.Missing(n, p.Done) }
 
 // Attempt begins an attempt at a part, in a directory of its own. temp is as in Open.
 func (p *Parts) Attempt(part pass.Part, temp string) (*Dir, error) {
-	dir, err := disk.MkdirTemp(filepath.Join(p.Path, partsDir), partName(part)+".*"+halfSuffix)
+	dir, err := disk.MkdirTemp(filepath.Join(p.Path, partsDir), part.Name()+".*"+halfSuffix)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +185,7 @@ func (p *Parts) sweep(part pass.Part) {
 	dir := filepath.Join(p.Path, partsDir)
 	entries, _ := disk.ReadDir(dir)
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), partName(part)+".") && strings.HasSuffix(e.Name(), halfSuffix) {
+		if strings.HasPrefix(e.Name(), part.Name()+".") && strings.HasSuffix(e.Name(), halfSuffix) {
 			w := &Dir{Path: filepath.Join(dir, e.Name())}
 			_ = errors.Join(w.removeTemp(), disk.RemoveAll(w.Path))
 		}

@@ -29,6 +29,9 @@ func ParsePart(text string) (Part, error) {
 // String returns the part as K/N.
 func (p Part) String() string { return fmt.Sprintf("%d/%d", p.K, p.N) }
 
+// Name returns the part as K-of-N, for names of files.
+func (p Part) Name() string { return fmt.Sprintf("%d-of-%d", p.K, p.N) }
+
 // Of returns the tasks of the part: consecutive ones, of about one N-th of the work. The parts of a plan have each
 // task once, whatever computes them: only integers are added up.
 func (p Part) Of(tasks []Task) []Task {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -30,11 +31,17 @@ const failureName = ".kvferry-failure"
 
 // failurePath returns the path of the report of a failure; part is the zero value for a whole conversion or a finish.
 func failurePath(target string, part pass.Part) string {
-	name := strings.TrimSuffix(convert.ReportPath(target), ".kvferry-report.json") + failureName
+	name := filepath.Clean(target) + failureName
 	if part.N > 0 {
-		name += "-" + strings.Replace(part.String(), "/", "-of-", 1)
+		name += "-" + part.Name()
 	}
 	return name + ".json"
+}
+
+// isFailure reports whether a path is that of the report of a failure.
+func isFailure(path string) bool {
+	name := filepath.Base(path)
+	return strings.Contains(name, failureName) && strings.HasSuffix(name, ".json")
 }
 
 // noted writes the report of a failure beside the target, or removes that of an earlier run. It returns the outcome.

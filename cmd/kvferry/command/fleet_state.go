@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -90,16 +89,6 @@ func (a *App) fleetState(cmd *cobra.Command, f *fleetFlags, t *fleetFile) error 
 	return err
 }
 
-// partDir matches the directory of a finished part.
-var partDir = regexp.MustCompile(`\.kvferry/parts/[0-9]+-of-[0-9]+$`)
-
-// isReport reports whether a file has the name of a report.
-func isReport(file string) bool {
-	dir, name := filepath.Split(filepath.ToSlash(file))
-	return strings.HasSuffix(name, ".kvferry-report.json") || strings.Contains(name, failureName) && strings.HasSuffix(name, ".json") ||
-		name == "report.json" && partDir.MatchString(strings.TrimSuffix(dir, "/"))
-}
-
 // readReports reads the reports in the directories and files that match a pattern, by target.
 func readReports(pattern string, to map[string][]*anyReport) error {
 	root, err := filepath.Abs(strings.TrimSuffix(pattern, "**"))
@@ -109,7 +98,7 @@ func readReports(pattern string, to map[string][]*anyReport) error {
 	found, err := datasets(root, nil)
 	for _, d := range found {
 		err = errors.Join(err, disk.WalkDir(d.path, func(file string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() || !isReport(file) {
+			if err != nil || !d.Type().IsRegular() || !convert.IsReport(file) && !isFailure(file) {
 				return err
 			}
 			data, err := disk.ReadFile(file)
