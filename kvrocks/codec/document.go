@@ -1,8 +1,9 @@
 package codec
 
 import (
-	"encoding/binary"
 	"encoding/json"
+
+	"kvferry/internal/shared/cbor"
 )
 
 // IsDocument reports whether the extras of a JSON document, after the format, are exactly one document.
@@ -17,45 +18,30 @@ func IsDocument(extras []byte) bool {
 // maxNesting is deeper than any document that servers accept.
 const maxNesting = 10_000
 
-const (
-	cborIndefinite = 31   // instead of a length: items follow up to cborBreak
-	cborBreak      = 0xff // ends them
-)
-
 // cborItem cuts a data item off b. It trusts no length.
 func cborItem(b []byte, depth int) (rest []byte, ok bool) {
-	if len(b) == 0 || depth > maxNesting {
+	h, b, ok := cbor.Cut(b)
+	if !ok || depth > maxNesting {
 		return nil, false
 	}
-	major, info := b[0]>>5, b[0]&31
-	n, b := uint64(info), b[1:]
-	if info >= 24 && info <= 27 {
-		var wide [8]byte
-		width := 1 << (info - 24)
-		if len(b) < width {
-			return nil, false
-		}
-		copy(wide[8-width:], b)
-		n, b = binary.BigEndian.Uint64(wide[:]), b[width:]
-	} else if info > 27 && (info != cborIndefinite || major < 2 || major > 5) {
-		return nil, false
-	}
-	switch {
-	case major == 2 || major == 3:
-		if info == cborIndefinite {
+	n := h.Argument
+	switch h.Major {
+	case cbor.Bytes, cbor.Text:
+		if h.Open() {
 			return cborItems(b, 0, true, depth)
 		}
 		if n > uint64(len(b)) {
 			return nil, false
 		}
 		return b[n:], true
-	case major == 5 && n > uint64(len(b)):
-		return nil, false
-	case major == 5:
-		return cborItems(b, 2*n, info == cborIndefinite, depth)
-	case major == 4:
-		return cborItems(b, n, info == cborIndefinite, depth)
-	case major == 6:
+	case cbor.Map:
+		if n > uint64(len(b)) {
+			return nil, false
+		}
+		return cborItems(b, 2*n, h.Open(), depth)
+	case cbor.Array:
+		return cborItems(b, n, h.Open(), depth)
+	case cbor.Tag:
 		return cborItem(b, depth+1)
 	}
 	return b, true
@@ -64,7 +50,7 @@ func cborItem(b []byte, depth int) (rest []byte, ok bool) {
 // cborItems cuts n items off b, or, if their number is unknown, all up to the break.
 func cborItems(b []byte, n uint64, unknown bool, depth int) (rest []byte, ok bool) {
 	for i := uint64(0); unknown || i < n; i++ {
-		if unknown && len(b) > 0 && b[0] == cborBreak {
+		if unknown && len(b) > 0 && b[0] == cbor.Break {
 			return b[1:], true
 		}
 		if b, ok = cborItem(b, depth+1); !ok {

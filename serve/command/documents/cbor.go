@@ -1,23 +1,19 @@
 package documents
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"math"
 	"strconv"
 
 	"kvferry/internal/shared/argument"
+	"kvferry/internal/shared/cbor"
 )
 
 // errCBOR means that a document packed as CBOR has an item that JSON has not, or is too large.
 var errCBOR = argument.Refuse("ERR kvferry does not read this document: its CBOR has bytes, tags, infinities or more than 64 MiB of text")
 
-const (
-	maxDepth   = 1000
-	indefinite = 31   // instead of a length: items follow up to stop
-	stop       = 0xff // ends them
-)
+const maxDepth = 1000
 
 // fromCBOR returns the text of a document packed as CBOR, which is one valid item.
 func fromCBOR(b []byte) ([]byte, error) {
@@ -38,12 +34,12 @@ func appendItem(dst, b []byte, depth int) (text, rest []byte, err error) {
 	if depth > maxDepth || len(dst) > maxDocument {
 		return nil, nil, errCBOR
 	}
-	major, info := b[0]>>5, b[0]&31
-	n, rest, ok := argumentOf(b)
+	h, rest, ok := cbor.Cut(b)
 	if !ok {
 		return nil, nil, errShort
 	}
-	switch major {
+	n := h.Argument
+	switch h.Major {
 	case 0:
 		return strconv.AppendUint(dst, n, 10), rest, nil
 	case 1:
@@ -51,12 +47,12 @@ func appendItem(dst, b []byte, depth int) (text, rest []byte, err error) {
 			return nil, nil, errCBOR
 		}
 		return strconv.AppendInt(dst, -1-int64(n), 10), rest, nil
-	case 3:
-		return appendText(dst, rest, n, info == indefinite)
-	case 4, 5:
-		return appendItems(dst, rest, n, info == indefinite, major == 5, depth)
+	case cbor.Text:
+		return appendText(dst, rest, n, h.Open())
+	case cbor.Array, cbor.Map:
+		return appendItems(dst, rest, n, h.Open(), h.Major == cbor.Map, depth)
 	case 7:
-		dst, ok := appendSimple(dst, info, n)
+		dst, ok := appendSimple(dst, h.Info, n)
 		if !ok {
 			return nil, nil, errCBOR
 		}
@@ -65,31 +61,16 @@ func appendItem(dst, b []byte, depth int) (text, rest []byte, err error) {
 	return nil, nil, errCBOR
 }
 
-// argumentOf reads the number in the head of an item.
-func argumentOf(b []byte) (n uint64, rest []byte, ok bool) {
-	info := b[0] & 31
-	n, rest = uint64(info), b[1:]
-	if info < 24 || info > 27 {
-		return n, rest, true
-	}
-	var wide [8]byte
-	width := 1 << (info - 24)
-	if len(rest) < width {
-		return 0, nil, false
-	}
-	copy(wide[8-width:], rest)
-	return binary.BigEndian.Uint64(wide[:]), rest[width:], true
-}
-
-// appendText appends a string: n bytes, or strings up to a stop.
+// appendText appends a string: n bytes, or strings up to a break.
 func appendText(dst, b []byte, n uint64, pieces bool) (text, rest []byte, err error) {
 	var s []byte
-	for !pieces || len(b) > 0 && b[0] != stop {
+	for !pieces || len(b) > 0 && b[0] != cbor.Break {
 		if pieces {
-			var ok bool
-			if n, b, ok = argumentOf(b); !ok {
+			h, rest, ok := cbor.Cut(b)
+			if !ok {
 				return nil, nil, errShort
 			}
+			n, b = h.Argument, rest
 		}
 		if n > uint64(len(b)) {
 			return nil, nil, errShort
@@ -116,7 +97,7 @@ func appendItems(dst, b []byte, n uint64, open, object bool, depth int) (text, r
 	}
 	dst = append(dst, ends[0])
 	for i := uint64(0); open || i < n; i++ {
-		if open && len(b) > 0 && b[0] == stop {
+		if open && len(b) > 0 && b[0] == cbor.Break {
 			b = b[1:]
 			break
 		}
@@ -124,7 +105,7 @@ func appendItems(dst, b []byte, n uint64, open, object bool, depth int) (text, r
 			dst = append(dst, ',')
 		}
 		if object {
-			if len(b) > 0 && b[0]>>5 != 3 {
+			if len(b) > 0 && b[0]>>5 != cbor.Text {
 				return nil, nil, errCBOR
 			}
 			if dst, b, err = appendItem(dst, b, depth+1); err != nil {
