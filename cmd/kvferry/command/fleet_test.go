@@ -30,13 +30,7 @@ func fleetWorld(t *testing.T) (dir, file string) {
 	f.Put("shops/shop-b/dump.rdb", rdb)
 	f.Put("shops/other/dump.rdb", rdb)
 	for place, name := range map[string]string{"in/shop-a": "nemo-basic", "in/Edge 1": "bw-edge"} {
-		from, err := fixtures.Extract(name, t.TempDir())
-		if err == nil {
-			err = os.MkdirAll(filepath.Join(dir, place), 0o755)
-		}
-		if err == nil {
-			err = os.Rename(from, filepath.Join(dir, place, "dump"))
-		}
+		err := os.CopyFS(filepath.Join(dir, place, "dump"), os.DirFS(fixtures.Unpack(t, name)))
 		if err != nil {
 			t.Fatal(err)
 		}
