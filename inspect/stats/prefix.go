@@ -113,6 +113,9 @@ func share(size, part, whole int64) int64 {
 		return 0
 	}
 	hi, lo := bits.Mul64(uint64(size), uint64(part))
+	if hi >= uint64(whole) {
+		return 0 // no sums of records
+	}
 	n, _ := bits.Div64(hi, lo, uint64(whole))
 	return int64(n)
 }

@@ -66,10 +66,10 @@ type Result struct {
 
 // Sum adds up records.
 type Sum struct {
-	Records  int64
-	Elements int64
-	Bytes    int64 // logical: keys, names and values, 8 for a score
-	Redis    int64 // estimated memory in Redis, in bytes
+	Records  int64 `json:",omitzero"`
+	Elements int64 `json:",omitzero"`
+	Bytes    int64 `json:",omitzero"` // logical: keys, names and values, 8 for a score
+	Redis    int64 `json:",omitzero"` // estimated memory in Redis, in bytes
 }
 
 func (s *Sum) add(t Sum) {
@@ -131,12 +131,21 @@ var expiryFrom = func() (out []int64) {
 
 // Collect reads the dataset in one pass.
 func Collect(ctx context.Context, o *Options) (*Result, error) {
+	v, ledger, _, err := collect(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return v.result(aboutOf(o), ledger), nil
+}
+
+// collect counts the records and rows of the share of the scan, and returns all tasks, too.
+func collect(ctx context.Context, o *Options) (*counter, *record.Ledger, []inspect.Part, error) {
 	scan := o.Scan
 	if scan.Ledger == nil {
 		scan.Ledger = new(record.Ledger)
 	}
 	all := newCounter(o, "", newTree(scan.Memory, len(scan.Source.Databases())))
-	err := scan.Run(ctx, func(p inspect.Part) inspect.Visitor {
+	tasks, err := scan.Run(ctx, func(p inspect.Part) inspect.Visitor {
 		v := newCounter(o, p.DB, all.places.to)
 		v.into = all
 		v.ascending = !p.Span.IsSection() && scan.Source.Sorted()
@@ -145,10 +154,7 @@ func Collect(ctx context.Context, o *Options) (*Result, error) {
 		}
 		return v
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all.result(aboutOf(o), scan.Ledger), nil
+	return all, scan.Ledger, tasks, err
 }
 
 // typeCount counts one type.
