@@ -212,13 +212,19 @@ func (p *partFlag) check(fs *pflag.FlagSet, location string, others ...string) e
 			return usagef("--part --%s: merge the parts, and compare the result", name)
 		}
 	}
-	switch {
-	case fs.Changed("format"):
+	if fs.Changed("format") {
 		return usagef("--part --format: a report is JSON; kvferry merge has --format")
+	}
+	return divisible(fs, location, "--part")
+}
+
+// divisible refuses what processes cannot read in parts. flag makes a process one of them.
+func divisible(fs *pflag.FlagSet, location, flag string) error {
+	switch {
 	case live.IsAddress(location) || fromStandard(location):
 		return usagef("%s: processes that read it at different times would not see the same data: it has no parts", object.Shown(location))
 	case !fs.Changed("now"):
-		return usagef("--part needs --now, so that the same keys count as expired in all parts")
+		return usagef("%s needs --now, so that the same keys count as expired in all parts", flag)
 	}
 	return nil
 }
@@ -243,9 +249,12 @@ const partUsage = "read only part `K/N` of the source, such as 3/16, and print a
 
 // partWords are the command line of the other parts, without --part. They lack what may differ, and secrets of a location.
 func partWords(cmd *cobra.Command, location string) []string {
-	words := flagWords(cmd.Flags(), "part", "output", "workers", "memory", "temp-dir", "progress", "quiet", "color", "file")
+	words := flagWords(cmd.Flags(), append(processFlags, "memory")...)
 	return append(append([]string{cmd.Name()}, words...), object.Shown(location))
 }
+
+// processFlags may differ between the parts of a run.
+var processFlags = []string{"part", "finish", "output", "workers", "temp-dir", "progress", "quiet", "color", "file"}
 
 // flagWords returns the flags that are set as words of a command line, without some of them.
 func flagWords(fs *pflag.FlagSet, without ...string) (words []string) {
