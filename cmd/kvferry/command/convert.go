@@ -74,10 +74,7 @@ const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
   kvferry convert --skip-existing aof:/data/redis redis://127.0.0.1:6379
   kvferry convert --instances 8 /data/pika4 pika4:/data/eight
   kvferry convert --min-bytes 1MiB /data/pika/dump blackwidow:/data/large
-  kvferry convert --part 1/1 /data/pika/dump blackwidow:/data/parts
-  kvferry convert --assemble /data/pika/dump blackwidow:/data/parts
-  kvferry convert --prove 1/1 /data/pika/dump blackwidow:/data/parts
-  kvferry convert --finish /data/pika/dump blackwidow:/data/parts
+  kvferry convert --part 1/8 /data/pika/dump blackwidow:/data/parts
   kvferry convert -f job.yaml --workers 4 /data/pika/dump blackwidow:/data/new`
 
 // convertFlags are the flags of convert.
