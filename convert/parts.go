@@ -3,7 +3,6 @@ package convert
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"time"
 
@@ -13,21 +12,6 @@ import (
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/disk"
 )
-
-// MissingError means that a target cannot be finished, because parts of it are missing.
-type MissingError struct {
-	Target  string
-	Missing []int
-	Parts   int // 0: no part has begun, so their number is unknown
-}
-
-// Error counts the missing parts.
-func (e *MissingError) Error() string {
-	if e.Parts == 0 {
-		return e.Target + ": no part of it has run"
-	}
-	return fmt.Sprintf("%s: %d of %d parts are missing", e.Target, len(e.Missing), e.Parts)
-}
 
 // checkParts returns an error for a conversion that must run as a whole.
 func (o *Options) checkParts() error {

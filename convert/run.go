@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -108,47 +107,15 @@ func (o *Options) noPlace(err error) error {
 }
 
 // concludeEarlier completes a run that died after it had published its target. open opens its work directory.
-func concludeEarlier(o *Options, open func() (*work.Dir, *work.State, error)) (*Report, bool, error) {
+func concludeEarlier(o *Options, open func() (*work.Dir, *work.State, error)) (rep *Report, done bool, err error) {
 	if !o.Resume {
 		return nil, false, nil
 	}
-	entries, err := disk.ReadDir(work.Path(o.Target.Path))
-	if err != nil {
-		return nil, false, nil
-	}
-	if rep := emptied(o.Target.Path, entries); rep != nil {
-		dir := work.Path(o.Target.Path)
-		if err := errors.Join(disk.SyncPath(filepath.Dir(dir)), disk.Remove(dir)); err != nil {
-			return rep, true, &PublishedError{Target: filepath.Clean(o.Target.Path), Dir: dir, Err: err}
-		}
-		return rep, true, nil
-	}
-	if _, err := disk.Lstat(o.Target.Path); err != nil {
-		return nil, false, nil
-	}
-	w, state, err := open()
-	if err != nil {
-		return nil, false, err
-	}
-	if !w.Concluded(state) {
-		return nil, false, w.Close()
-	}
-	unclean := w.ConcludeLost()
-	rep, err := ReadReport(ReportPath(o.Target.Path))
-	return rep, true, errors.Join(unclean, err)
-}
-
-// emptied returns the report of a run that died between emptying and removing its work directory, or nil. The target
-// and its report are in place before the first file is removed.
-func emptied(target string, entries []fs.DirEntry) *Report {
-	if _, err := disk.Lstat(target); err != nil || len(entries) > 0 {
-		return nil
-	}
-	rep, err := ReadReport(ReportPath(target))
-	if err != nil {
-		return nil
-	}
-	return rep
+	done, err = work.ConcludeEarlier(o.Target.Path, open, func() (err error) {
+		rep, err = ReadReport(ReportPath(o.Target.Path))
+		return err
+	})
+	return rep, done, err
 }
 
 // all makes an attempt, which runs phases. If it finds tables out of order, all starts over with sorted ones. state is

@@ -64,12 +64,8 @@ func Fingerprint(ctx context.Context, s *Scan) (*record.Fingerprint, error) {
 func (s *Scan) fingerprint(ctx context.Context) (*record.Fingerprint, []Part, error) {
 	bare := *s
 	bare.hashOnly, bare.RedisStrings = true, true
-	tasks, err := bare.Parts()
-	if err != nil {
-		return nil, nil, err
-	}
 	f := new(record.Fingerprint)
-	err = bare.visitAll(ctx, tasks, func(p Part) Visitor {
+	tasks, err := bare.Run(ctx, func(p Part) Visitor {
 		return &hashVisitor{db: p.DB, sum: f, hasher: record.Hasher{PlainZero: s.PlainZero}}
 	})
 	if err != nil {

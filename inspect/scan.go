@@ -228,18 +228,13 @@ func (s *Scan) Env() *format.Env {
 		RedisStrings: s.RedisStrings, Wanted: s.Selected().Wanted(s.Now)}
 }
 
-// Run reads all parts, several in parallel. It stops at the first error.
-func (s *Scan) Run(ctx context.Context, visit func(Part) Visitor) error {
+// Run reads the scan's share of all parts, several in parallel, and returns all. It stops at the first error.
+func (s *Scan) Run(ctx context.Context, visit func(Part) Visitor) ([]Part, error) {
 	parts, err := s.Parts()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.visitAll(ctx, parts, visit)
-}
-
-// visitAll reads the share of all parts that the scan has.
-func (s *Scan) visitAll(ctx context.Context, parts []Part, visit func(Part) Visitor) error {
-	return s.RunParts(ctx, s.Share.Of(parts), func(ctx context.Context, p Part) (func(), error) {
+	return parts, s.RunParts(ctx, s.Share.Of(parts), func(ctx context.Context, p Part) (func(), error) {
 		v := visit(p)
 		return v.Merge, s.Visit(ctx, p, v)
 	})

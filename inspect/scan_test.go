@@ -246,7 +246,7 @@ func TestVisit(t *testing.T) {
 			t.Errorf("whole %v: %v differ", whole, diff)
 		}
 		var c counting
-		if err := s.Run(context.Background(), func(Part) Visitor { return &c }); err != nil {
+		if _, err := s.Run(context.Background(), func(Part) Visitor { return &c }); err != nil {
 			t.Fatal(err)
 		}
 		if c.records != 3 || c.skipped != 1 || c.elements != len(many)+2 {
@@ -256,7 +256,7 @@ func TestVisit(t *testing.T) {
 	s := scanOf(src)
 	s.Selection = &filter.Selection{Filter: filter.Filter{DBs: []string{"9"}}}
 	var none *filter.NoDatabaseError
-	if err := s.Run(context.Background(), func(Part) Visitor { return &counting{} }); !errors.As(err, &none) {
+	if _, err := s.Run(context.Background(), func(Part) Visitor { return &counting{} }); !errors.As(err, &none) {
 		t.Errorf("of a database that is not there: %v", err)
 	}
 }

@@ -86,14 +86,75 @@ func Create(dir string, o ExportOptions) (*Export, error) {
 	return e, nil
 }
 
+// In starts an export of some parts to an empty directory. Files returns what is known of their files, and Assemble
+// makes a dataset of those of all parts.
+func In(dir string, o ExportOptions) *Export { return &Export{temp: dir, o: o, full: fileBytes} }
+
 // Abort removes what was written.
-func (e *Export) Abort() error { return disk.RemoveAll(e.box) }
+func (e *Export) Abort() error { return disk.RemoveAll(cmp.Or(e.box, e.temp)) }
+
+// Files describes files of some parts, for Assemble.
+type Files struct {
+	Files    []partFile `json:"files"`
+	Replaced int64      `json:"replaced"`
+}
+
+type partFile struct {
+	Line fileLine `json:"line"`
+	Part int      `json:"part"`
+	N    int      `json:"n"`
+}
+
+// Files returns the files that were written.
+func (e *Export) Files() *Files {
+	out := &Files{Files: []partFile{}, Replaced: e.replaced}
+	for _, f := range e.files {
+		out.Files = append(out.Files, partFile{f.line, f.part, f.n})
+	}
+	return out
+}
+
+// Assemble makes a dataset of the files of all parts, which lie in the directory of the export. found is the number of
+// errors that the dumps have reported. It returns the number of records.
+func (e *Export) Assemble(parts []*Files, found int) (records int64, err error) {
+	for _, p := range parts {
+		for _, f := range p.Files {
+			if err := f.Line.check(); err != nil {
+				return 0, err
+			}
+			path := filepath.Join(e.temp, filepath.FromSlash(f.Line.File))
+			if st, err := disk.Lstat(path); err != nil {
+				return 0, err
+			} else if st.Size() != f.Line.Size {
+				return 0, fmt.Errorf("%s: %d bytes, but %d were written", path, st.Size(), f.Line.Size)
+			}
+			e.files = append(e.files, written{f.Line, f.Part, f.N})
+			records += f.Line.Records
+		}
+		e.replaced += p.Replaced
+	}
+	return records, e.complete(found)
+}
 
 // Replaced returns the number of values that were not UTF-8 and were changed.
 func (e *Export) Replaced() int64 { return e.replaced }
 
 // Finish completes the dataset. found is the number of errors that the dump has reported.
 func (e *Export) Finish(found int) error {
+	if err := e.complete(found); err != nil {
+		return err
+	}
+	if err := disk.RenameNew(e.temp, e.dir); err != nil {
+		return err
+	}
+	if err := disk.Remove(e.box); err != nil {
+		return err
+	}
+	return disk.SyncPath(filepath.Dir(e.dir))
+}
+
+// complete gives the files their names, writes the manifest and makes all of it durable.
+func (e *Export) complete(found int) error {
 	m := manifest{head: head{Parquet: version, Creator: e.o.Creator, Source: e.o.Source, Rows: e.o.rows(), Text: e.o.Text,
 		Now: e.o.Now.UTC().Format(time.RFC3339Nano)}}
 	slices.SortFunc(e.files, func(a, b written) int {
@@ -123,16 +184,7 @@ func (e *Export) Finish(found int) error {
 	if err := disk.WriteFile(name, b); err != nil {
 		return err
 	}
-	if err := disk.SyncAll(append(paths, name)); err != nil {
-		return err
-	}
-	if err := disk.RenameNew(e.temp, e.dir); err != nil {
-		return err
-	}
-	if err := disk.Remove(e.box); err != nil {
-		return err
-	}
-	return disk.SyncPath(filepath.Dir(e.dir))
+	return disk.SyncAll(append(paths, name))
 }
 
 // Part returns the writer of a part: records of a database in (key, type) order. Parts are numbered in key order, and

@@ -250,6 +250,21 @@ func (p *Parts) Gather(w *Dir, state *State) (*State, error) {
 	return state, nil
 }
 
+// LinkAll links all files of a finished part to the data of a work directory.
+func (p *Parts) LinkAll(w *Dir, part pass.Part) error {
+	from := (&Dir{Path: p.path(part)}).Data()
+	return disk.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err == nil {
+			err = linkTable(p.path(part), w.Path, filepath.ToSlash(rel))
+		}
+		return err
+	})
+}
+
 // read returns the state of a finished part of a plan.
 func (p *Parts) read(part pass.Part, id *Identity) (*State, error) {
 	j, state, err := readJournal(filepath.Join(p.path(part), journalFile))

@@ -153,6 +153,35 @@ func (w *Dir) Concluded(state *State) bool {
 	return errors.Is(data, fs.ErrNotExist) && target == nil
 }
 
+// ConcludeEarlier completes a run that died after it had published its target, and reports whether one did. open opens
+// its work directory, and read reads the published report.
+func ConcludeEarlier(target string, open func() (*Dir, *State, error), read func() error) (bool, error) {
+	target, dir := filepath.Clean(target), Path(target)
+	entries, err := disk.ReadDir(dir)
+	if err != nil {
+		return false, nil
+	}
+	if _, err := disk.Lstat(target); err != nil {
+		return false, nil
+	}
+	// The target and its report are in place before the first file of the directory is removed.
+	if len(entries) == 0 && read() == nil {
+		if err := errors.Join(disk.SyncPath(filepath.Dir(dir)), disk.Remove(dir)); err != nil {
+			return true, &PublishedError{Target: target, Dir: dir, Err: err}
+		}
+		return true, nil
+	}
+	w, state, err := open()
+	if err != nil {
+		return false, err
+	}
+	if !w.Concluded(state) {
+		return false, w.Close()
+	}
+	unclean := w.ConcludeLost()
+	return true, errors.Join(unclean, read())
+}
+
 // Sync makes the target durable before it is published.
 func (w *Dir) Sync() error { return syncTree(w.Data()) }
 

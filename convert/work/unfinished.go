@@ -65,6 +65,21 @@ func (e *FullError) Error() string {
 // Unwrap returns the error.
 func (e *FullError) Unwrap() error { return e.Err }
 
+// MissingError means that a target cannot be finished, because parts of it are missing.
+type MissingError struct {
+	Target  string
+	Missing []int
+	Parts   int // 0: no part has begun, so their number is unknown
+}
+
+// Error counts the missing parts.
+func (e *MissingError) Error() string {
+	if e.Parts == 0 {
+		return e.Target + ": no part of it has run"
+	}
+	return fmt.Sprintf("%s: %d of %d parts are missing", e.Target, len(e.Missing), e.Parts)
+}
+
 // ResumeError means that the unfinished run in Dir cannot be resumed.
 type ResumeError struct {
 	Dir   string

@@ -29,10 +29,18 @@ const (
 // Export writes all selected records, several parts at a time, and returns their number. The parts depend on the source
 // alone.
 func Export(ctx context.Context, s *inspect.Scan, to Parts) (records int64, err error) {
-	parts, err := s.Pieces(sizeOfParts(s))
+	parts, err := Plan(s)
 	if err != nil {
 		return 0, err
 	}
+	return ExportParts(ctx, s, parts, to)
+}
+
+// Plan cuts a source into the parts of an export.
+func Plan(s *inspect.Scan) ([]inspect.Part, error) { return s.Pieces(sizeOfParts(s)) }
+
+// ExportParts is Export for some parts of a plan.
+func ExportParts(ctx context.Context, s *inspect.Scan, parts []inspect.Part, to Parts) (records int64, err error) {
 	if s.Memory > 0 {
 		few := *s
 		few.Workers = int(min(max(s.Memory/workerBytes, 1), int64(s.Workers)))

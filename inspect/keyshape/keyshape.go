@@ -23,6 +23,9 @@ func (p Path) Next() (part, rest Path) {
 	return p[:n], p[n:]
 }
 
+// IsPart reports whether a path is a single part.
+func (p Path) IsPart() bool { return len(p) >= 2 && len(p) == 2+int(p[0])+int(p[1]) }
+
 // Text returns the name of a part with its delimiter.
 func (p Path) Text() []byte { return p[2:] }
 

@@ -8,6 +8,7 @@ import (
 
 	"kvferry/inspect"
 	"kvferry/inspect/stats"
+	"kvferry/inspect/storage"
 	"kvferry/internal/text/page"
 	"kvferry/internal/text/paint"
 	"kvferry/record"
@@ -137,17 +138,17 @@ func typeTitle(s *stats.Result, t *stats.Type) string {
 // garbageColumn counts one kind of dead entries. Columns with only zeros are left out.
 type garbageColumn struct {
 	name  string
-	count func(*stats.Garbage) int64
+	count func(*storage.Garbage) int64
 }
 
 var garbageColumns = []garbageColumn{
-	{"expired", func(g *stats.Garbage) int64 { return g.Rows[record.Expired] }},
-	{"stale", func(g *stats.Garbage) int64 { return g.Rows[record.Stale] }},
-	{"deleted", func(g *stats.Garbage) int64 { return g.Rows[record.Deleted] }},
-	{"orphan", func(g *stats.Garbage) int64 { return g.Rows[record.Orphan] }},
-	{"malformed", func(g *stats.Garbage) int64 { return g.Rows[record.Malformed] }},
-	{"superseded", func(g *stats.Garbage) int64 { return g.Superseded + g.RangeDeleted + g.Folded }},
-	{"tombstones", func(g *stats.Garbage) int64 { return g.Tombstones }},
+	{"expired", func(g *storage.Garbage) int64 { return g.Rows[record.Expired] }},
+	{"stale", func(g *storage.Garbage) int64 { return g.Rows[record.Stale] }},
+	{"deleted", func(g *storage.Garbage) int64 { return g.Rows[record.Deleted] }},
+	{"orphan", func(g *storage.Garbage) int64 { return g.Rows[record.Orphan] }},
+	{"malformed", func(g *storage.Garbage) int64 { return g.Rows[record.Malformed] }},
+	{"superseded", func(g *storage.Garbage) int64 { return g.Superseded + g.RangeDeleted + g.Folded }},
+	{"tombstones", func(g *storage.Garbage) int64 { return g.Tombstones }},
 }
 
 func garbageTable(b *page.Text, s *stats.Result) {
@@ -156,7 +157,7 @@ func garbageTable(b *page.Text, s *stats.Result) {
 	}
 	b.WriteString("\nRows\n")
 	columns := slices.DeleteFunc(slices.Clone(garbageColumns), func(c garbageColumn) bool {
-		return !slices.ContainsFunc(s.Garbage, func(g stats.Garbage) bool { return c.count(&g) != 0 })
+		return !slices.ContainsFunc(s.Garbage, func(g storage.Garbage) bool { return c.count(&g) != 0 })
 	})
 	head := []string{"keyspace", "entries", "live"}
 	for _, c := range columns {
@@ -193,10 +194,10 @@ func filesTable(b *page.Text, s *stats.Result) {
 		if l.Level < 0 { // an LMDB file has no levels
 			level = ""
 		}
-		t.Add(l.Keyspace, level, l.Files, record.Bytes(l.Bytes), entries, l.Deletes, strings.Join(l.Codecs, "+"))
+		t.Add(string(l.Keyspace), level, l.Files, record.Bytes(l.Bytes), entries, l.Deletes, strings.Join(l.Codecs, "+"))
 	}
 	for _, l := range f.Blobs {
-		t.Add(l.Keyspace, "blobs", l.Files, record.Bytes(l.Bytes), l.Entries, "", strings.Join(l.Codecs, "+"))
+		t.Add(string(l.Keyspace), "blobs", l.Files, record.Bytes(l.Bytes), l.Entries, "", strings.Join(l.Codecs, "+"))
 	}
 	if f.Logs.Files > 0 {
 		t.Add("logs", "", f.Logs.Files, record.Bytes(f.Logs.Bytes), "", "", "")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kvferry/inspect/keyshape"
+	"kvferry/inspect/storage"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
@@ -31,46 +32,45 @@ const (
 )
 
 // deletable lists data that its owner may not need.
-func (v *counter) deletable(o *Options, s *Result) []Deletable {
+func (v *counter) deletable(a *About, s *Result) []Deletable {
 	var out []Deletable
 	if e := s.Expiry[0]; e.Records > 0 {
 		out = append(out, Deletable{Why: "expired", Records: e.Records, Bytes: e.Bytes,
-			Command: o.command("keys", "--expired", "keep", "--ttl-to", "0s")})
+			Command: a.command("keys", "--expired", "keep", "--ttl-to", "0s")})
 	}
-	return slices.Concat(out, o.wasted(s.Garbage), o.lasting(v.places.to), o.duplicates(&v.values))
+	return slices.Concat(out, a.wasted(s.Garbage), a.lasting(v.places.to), a.duplicates(&v.values))
 }
 
 // command returns a command with the filters that it does not have itself. It leaves out --key-file.
-func (o *Options) command(words ...string) []string {
-	words = slices.Insert(slices.Insert(words, 1, o.Location), 0, "kvferry")
+func (a *About) command(words ...string) []string {
+	words = slices.Insert(slices.Insert(words, 1, string(a.Location)), 0, "kvferry")
 	own := words
-	filters := o.Scan.Selected().Conditions(o.Scan.Now)
 	for _, name := range filter.Names() {
 		if name != filter.KeyFile && !slices.Contains(own, "--"+name) {
-			words = append(words, filters.Words(name)...)
+			words = append(words, a.Filters.Words(name)...)
 		}
 	}
 	return words
 }
 
 // in returns the flag for a database, if there are several.
-func (o *Options) in(db string) []string {
-	if len(o.Scan.Source.Databases()) < 2 {
+func (a *About) in(db string) []string {
+	if len(a.Facts.Databases) < 2 {
 		return nil
 	}
 	return []string{"--db", filter.Conditions{"db": {db}}.Values("db")[0]}
 }
 
 // lasting lists records that never expire with prefixes whose records otherwise do.
-func (o *Options) lasting(t *tree) (out []Deletable) {
+func (a *About) lasting(t *tree) (out []Deletable) {
 	var visit func(db string, parts []keyshape.Path, n *node)
 	visit = func(db string, parts []keyshape.Path, n *node) {
 		if n.own != nil {
 			all, never := n.own.Sum(), n.own.Never()
 			if never.Records > 0 && all.Records >= expiringOf && never.Records <= all.Records/expiringOf {
-				pattern, _ := o.pattern(parts, n.own)
+				pattern, _ := a.pattern(parts, n.own)
 				out = append(out, Deletable{Why: "no-expiry", DB: db, Pattern: pattern, Records: never.Records, Bytes: never.Bytes,
-					Of: all.Records, Command: o.command(append([]string{"keys", "--no-expiry", "--match", glob(pattern)}, o.in(db)...)...)})
+					Of: all.Records, Command: a.command(append([]string{"keys", "--no-expiry", "--match", glob(pattern)}, a.in(db)...)...)})
 			}
 		}
 		for _, p := range n.parts() {
@@ -80,8 +80,8 @@ func (o *Options) lasting(t *tree) (out []Deletable) {
 	for db, n := range t.roots {
 		visit(db, nil, n)
 	}
-	slices.SortFunc(out, func(a, b Deletable) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.DB, b.DB), slices.Compare(a.Pattern, b.Pattern))
+	slices.SortFunc(out, func(x, y Deletable) int {
+		return cmp.Or(cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.DB, y.DB), slices.Compare(x.Pattern, y.Pattern))
 	})
 	return out[:min(len(out), mostDeletable)]
 }
@@ -102,14 +102,14 @@ func glob(pattern []byte) string {
 }
 
 // duplicates lists values that several strings have.
-func (o *Options) duplicates(v *values) (out []Deletable) {
+func (a *About) duplicates(v *values) (out []Deletable) {
 	all := v.twins()
 	for _, t := range all[:min(len(all), mostDeletable)] {
 		d := Deletable{Why: "duplicates", Pattern: t.keys[0].Key, Records: t.count, Bytes: t.spare(),
-			Command: []string{"kvferry", "get", o.Location, "--type", "string"}}
+			Command: []string{"kvferry", "get", string(a.Location), "--type", "string"}}
 		if t.keys[0].DB == t.keys[1].DB {
 			d.DB = t.keys[0].DB
-			d.Command = append(d.Command, o.in(d.DB)...)
+			d.Command = append(d.Command, a.in(d.DB)...)
 		}
 		for _, k := range t.keys {
 			d.Command = append(d.Command, keyWord(k.Key))
@@ -128,8 +128,8 @@ func keyWord(key []byte) string {
 }
 
 // wasted sums up the garbage rows.
-func (o *Options) wasted(lines []Garbage) (out []Deletable) {
-	d := Deletable{Why: "garbage", Command: o.command("dump", "--dead", "--keys-only")}
+func (a *About) wasted(lines []storage.Garbage) (out []Deletable) {
+	d := Deletable{Why: "garbage", Command: a.command("dump", "--dead", "--keys-only")}
 	for i := range lines {
 		d.Bytes += lines[i].Freed
 		d.Records += max(0, lines[i].Entries-lines[i].Live()-lines[i].Rows[record.Expired])

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 	"slices"
 
-	"kvferry/format"
 	"kvferry/inspect/keyshape"
+	"kvferry/inspect/storage"
 	"kvferry/record"
 )
 
@@ -75,19 +75,11 @@ func (n *node) parts() (out []keyshape.Path) {
 	return out
 }
 
-// weigh sets the logical bytes of a node and all below it, and their bytes of the files of its database.
-func (n *node) weigh(o *Options, db string) {
+// weigh sets the logical bytes of a node and all below it, and their bytes of the groups of files of its database.
+func (n *node) weigh(groups []storage.Group) {
 	var all Count
 	n.addTo(&all)
-	src := o.Scan.Source
-	groups := format.Together(src, db, src.Types(db))
-	if !o.Scan.Selected().Everything() {
-		groups = nil
-	}
-	sizes, seen := make([]int64, len(groups)), make([]int64, len(groups))
-	for i, types := range groups {
-		sizes[i] = src.Size(db, types) // reads tables
-	}
+	seen := make([]int64, len(groups))
 	n.each(func(n *node) {
 		n.bytes, n.disk = 0, 0
 		for _, p := range n.parts() {
@@ -97,10 +89,10 @@ func (n *node) weigh(o *Options, db string) {
 			return
 		}
 		n.bytes += n.own.Sum().Bytes
-		for i, types := range groups {
-			whole, before := all.bytes(types), seen[i]
-			seen[i] += n.own.bytes(types)
-			n.disk += share(sizes[i], seen[i], whole) - share(sizes[i], before, whole) // the shares add up to the size
+		for i, g := range groups {
+			whole, before := all.bytes(g.Types), seen[i]
+			seen[i] += n.own.bytes(g.Types)
+			n.disk += share(g.Bytes, seen[i], whole) - share(g.Bytes, before, whole) // the shares add up to the size
 		}
 	})
 }
@@ -121,6 +113,9 @@ func share(size, part, whole int64) int64 {
 		return 0
 	}
 	hi, lo := bits.Mul64(uint64(size), uint64(part))
+	if hi >= uint64(whole) {
+		return 0 // no sums of records
+	}
 	n, _ := bits.Div64(hi, lo, uint64(whole))
 	return int64(n)
 }
@@ -130,14 +125,23 @@ const maxListed = 16
 
 // prefixes lists the largest prefixes below the root: always parents before their children. A prefix with no keys of its
 // own and a single child is not listed, but the child is.
-func (t *tree) prefixes(o *Options) *Prefix {
+func (t *tree) prefixes(a *About) *Prefix {
 	root := &Prefix{}
 	list := &candidates{}
-	for db, n := range t.roots {
-		n.weigh(o, db)
+	for i := range a.Facts.Databases {
+		d := &a.Facts.Databases[i]
+		db, groups := string(d.Name), d.Groups
+		n := t.roots[db]
+		if n == nil {
+			continue
+		}
+		if !a.Everything {
+			groups = nil
+		}
+		n.weigh(groups)
 		n.addTo(&root.Count)
 		root.Disk += n.disk
-		if len(o.Scan.Source.Databases()) > 1 {
+		if len(a.Facts.Databases) > 1 {
 			heap.Push(list, candidate{node: n, parent: root, db: db})
 		} else {
 			root.DB = db
@@ -146,13 +150,13 @@ func (t *tree) prefixes(o *Options) *Prefix {
 	}
 	for rank := 1; list.Len() > 0; rank++ {
 		c := heap.Pop(list).(candidate)
-		if rank > maxListed*o.Top {
+		if rank > maxListed*a.Top {
 			c.parent.Unlisted++
 			continue
 		}
 		p := &Prefix{DB: c.db, Rank: rank, Disk: c.node.disk}
 		c.node.addTo(&p.Count)
-		p.Pattern, p.Folded = o.pattern(c.parts, &p.Count)
+		p.Pattern, p.Folded = a.pattern(c.parts, &p.Count)
 		c.parent.Children = append(c.parent.Children, p)
 		list.below(c.node, &c, p)
 	}
@@ -169,8 +173,8 @@ type candidate struct {
 
 // pattern returns the names of parts, but those of the keys as long as all keys have the same, and whether one is * for
 // many.
-func (o *Options) pattern(parts []keyshape.Path, keys *Count) (out []byte, folded bool) {
-	s, same := keyshape.Shaper{Delimiter: o.Delimiter}, keys.same()
+func (a *About) pattern(parts []keyshape.Path, keys *Count) (out []byte, folded bool) {
+	s, same := keyshape.Shaper{Delimiter: string(a.Delimiter)}, keys.same()
 	mask := s.Mask(keys.First)
 	for _, part := range parts {
 		name, delimiter := s.Cut(same[len(out):], mask)

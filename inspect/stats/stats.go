@@ -6,9 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"kvferry/format"
 	"kvferry/inspect"
+	"kvferry/inspect/quantile"
 	"kvferry/inspect/redismem"
+	"kvferry/inspect/storage"
+	"kvferry/internal/pass/filter"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 )
 
@@ -21,6 +24,25 @@ type Options struct {
 	Delimiter string          // between the parts of a key; keyshape.Auto finds it; "" counts no prefixes
 	Depth     int             // maximum number of parts of a key; 0 means 16
 	Redis     bool            // estimate the memory that the records would use in Redis
+}
+
+// About is what a result depends on beside the records and the rows. It is the same for all parts of a run.
+type About struct {
+	Location, Delimiter jsonl.Text
+	Top                 int
+	Redis               bool
+	NowMS               int64
+	Filters             filter.Conditions
+	Everything          bool // all records are selected
+	Seeks               bool // only some spans of keys are read
+	Facts               storage.Facts
+}
+
+func aboutOf(o *Options) *About {
+	scan := &o.Scan
+	return &About{Location: jsonl.Text(o.Location), Delimiter: jsonl.Text(o.Delimiter), Top: o.Top, Redis: o.Redis,
+		NowMS: scan.Now.UnixMilli(), Filters: scan.Selected().Conditions(scan.Now),
+		Everything: scan.Selected().Everything(), Seeks: scan.Seeks(), Facts: *storage.FactsOf(scan, o.Stores)}
 }
 
 // Result describes the content of a dataset.
@@ -38,16 +60,16 @@ type Result struct {
 	Redis     int64
 	Prefixes  *Prefix // the root: all keys; nil if not requested
 	Deletable []Deletable
-	Garbage   []Garbage // nil if only some spans of keys were read
-	Files     Files
+	Garbage   []storage.Garbage // nil if only some spans of keys were read
+	Files     storage.Files
 }
 
 // Sum adds up records.
 type Sum struct {
-	Records  int64
-	Elements int64
-	Bytes    int64 // logical: keys, names and values, 8 for a score
-	Redis    int64 // estimated memory in Redis, in bytes
+	Records  int64 `json:",omitzero"`
+	Elements int64 `json:",omitzero"`
+	Bytes    int64 `json:",omitzero"` // logical: keys, names and values, 8 for a score
+	Redis    int64 `json:",omitzero"` // estimated memory in Redis, in bytes
 }
 
 func (s *Sum) add(t Sum) {
@@ -74,9 +96,9 @@ type Type struct {
 	Shared   bool
 	Expiring int64
 	Expired  int64 // expired records, not counted above
-	Sizes    Distribution
-	Lengths  Distribution
-	KeySizes Distribution
+	Sizes    quantile.Distribution
+	Lengths  quantile.Distribution
+	KeySizes quantile.Distribution
 	Largest  []BigKey // by bytes
 }
 
@@ -109,12 +131,21 @@ var expiryFrom = func() (out []int64) {
 
 // Collect reads the dataset in one pass.
 func Collect(ctx context.Context, o *Options) (*Result, error) {
+	v, ledger, _, err := collect(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return v.result(aboutOf(o), ledger), nil
+}
+
+// collect counts the records and rows of the share of the scan, and returns all tasks, too.
+func collect(ctx context.Context, o *Options) (*counter, *record.Ledger, []inspect.Part, error) {
 	scan := o.Scan
 	if scan.Ledger == nil {
 		scan.Ledger = new(record.Ledger)
 	}
 	all := newCounter(o, "", newTree(scan.Memory, len(scan.Source.Databases())))
-	err := scan.Run(ctx, func(p inspect.Part) inspect.Visitor {
+	tasks, err := scan.Run(ctx, func(p inspect.Part) inspect.Visitor {
 		v := newCounter(o, p.DB, all.places.to)
 		v.into = all
 		v.ascending = !p.Span.IsSection() && scan.Source.Sorted()
@@ -123,26 +154,14 @@ func Collect(ctx context.Context, o *Options) (*Result, error) {
 		}
 		return v
 	})
-	if err != nil {
-		return nil, err
-	}
-	s := all.result(o)
-	if !scan.Seeks() {
-		s.Garbage = garbage(scan.Source, scan.Ledger)
-	}
-	if o.Stores != nil {
-		s.Files = fileStats(scan.Source, o.Stores)
-		freeBlobs(s.Garbage, s.Files.Blobs)
-	}
-	s.Deletable = all.deletable(o, s)
-	return s, nil
+	return all, scan.Ledger, tasks, err
 }
 
 // typeCount counts one type.
 type typeCount struct {
 	Sum
 	expiring, expired        int64
-	sizes, lengths, keySizes Histogram
+	sizes, lengths, keySizes quantile.Histogram
 	largest                  top
 }
 
@@ -273,7 +292,7 @@ func (v *counter) record(h *record.Header) {
 func (v *counter) strings(batch []record.Record, elems []record.Element) {
 	c := v.count(record.Part{DB: v.db, Type: record.String})
 	sizes, redis := v.measure(batch, elems)
-	c.sizes.addAll(sizes)
+	c.sizes.AddAll(sizes)
 	c.lengths.AddSome(1, int64(len(batch)))
 	c.addKeys(batch)
 	for i := 0; i < len(batch); {
@@ -425,25 +444,29 @@ func (v *counter) Merge() {
 }
 
 // result returns the statistics.
-func (v *counter) result(o *Options) *Result {
-	src := o.Scan.Source
-	s := &Result{Format: src.Format().Name(), Databases: src.Databases(), NowMS: v.now,
-		TopBytes: v.byBytes.list(), TopElements: v.byElem.list()}
-	if o.Redis {
+func (v *counter) result(a *About, ledger *record.Ledger) *Result {
+	s := &Result{Format: a.Facts.Format, Databases: a.Facts.Names(), NowMS: v.now,
+		TopBytes: v.byBytes.list(), TopElements: v.byElem.list(), Files: a.Facts.Files}
+	if a.Redis {
 		s.TopRedis, s.Redis = v.byRedis.list(), v.redis()
 	}
-	for _, db := range s.Databases {
+	for i := range a.Facts.Databases {
+		db := &a.Facts.Databases[i]
 		for t := record.String; int(t) < record.NumTypes; t++ {
-			if c := v.types[record.Part{DB: db, Type: t}]; c != nil {
-				s.Types = append(s.Types, c.stats(o, db, t))
+			if c := v.types[record.Part{DB: string(db.Name), Type: t}]; c != nil {
+				s.Types = append(s.Types, c.stats(db, t))
 			}
 		}
 	}
 	all := v.places.to.sum()
 	s.Expiry = all.Buckets()
-	if o.Top > 0 && o.Delimiter != "" {
-		s.Prefixes = v.places.to.prefixes(o)
+	if a.Top > 0 && a.Delimiter != "" {
+		s.Prefixes = v.places.to.prefixes(a)
 	}
+	if !a.Seeks {
+		s.Garbage = a.Facts.Garbage(ledger)
+	}
+	s.Deletable = v.deletable(a, s)
 	return s
 }
 
@@ -461,14 +484,10 @@ func (v *counter) redis() (sum int64) {
 	return sum
 }
 
-func (c *typeCount) stats(o *Options, db string, t record.Type) Type {
-	s := Type{DB: db, Type: t, Sum: c.Sum, Expiring: c.expiring, Expired: c.expired,
+func (c *typeCount) stats(db *storage.Database, t record.Type) Type {
+	s := Type{DB: string(db.Name), Type: t, Sum: c.Sum, Expiring: c.expiring, Expired: c.expired,
 		Sizes: c.sizes.Distribution(), Lengths: c.lengths.Distribution(), KeySizes: c.keySizes.Distribution(),
 		Largest: c.largest.list()}
-	src := o.Scan.Source
-	s.Disk = src.Size(db, record.Of(t))
-	for _, g := range format.Together(src, db, src.Types(db)) {
-		s.Shared = s.Shared || g.Has(t) && g != record.Of(t)
-	}
+	s.Disk, s.Shared = db.Type(t)
 	return s
 }

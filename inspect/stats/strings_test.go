@@ -66,7 +66,7 @@ func TestStatsOfStrings(t *testing.T) {
 		}
 		batches.places.flush()
 		single.places.flush()
-		if got, want := batches.result(o), single.result(o); !reflect.DeepEqual(got, want) {
+		if got, want := batches.result(aboutOf(o), new(record.Ledger)), single.result(aboutOf(o), new(record.Ledger)); !reflect.DeepEqual(got, want) {
 			t.Fatalf("round %d, %+v: in batches\n%+v\none by one\n%+v", round, o, got, want)
 		}
 	}

@@ -17,8 +17,8 @@ type Count struct {
 	Types  [record.NumTypes]Sum
 	Expiry [1 + numBuckets]Sum // expired, then expiryBuckets; the others never expire
 	// Skipped counts the expired records that are in no sum.
-	Skipped int64
-	Largest BigKey
+	Skipped int64  `json:",omitzero"`
+	Largest BigKey `json:",omitzero"`
 	// First and Last are the first and the last key, in Bounds. All keys begin like both of them do. Keys are cut to
 	// longestKey.
 	First, Last []byte

@@ -108,7 +108,7 @@ func TestTreeIsAFunctionOfItsKeys(t *testing.T) {
 			}
 			if workers == 0 {
 				o := &Options{Scan: *scanOf(fake.New()), Top: 1 + r.Intn(3)}
-				if root := to.prefixes(o); !reflect.DeepEqual(root.Count, want) {
+				if root := to.prefixes(aboutOf(o)); !reflect.DeepEqual(root.Count, want) {
 					t.Fatalf("round %d: the root has\n%+v, want\n%+v", round, root.Count, want)
 				} else {
 					sums(t, root)
@@ -156,7 +156,7 @@ func TestFolded(t *testing.T) {
 		at.Types[record.Set].Records++
 	}
 	p.flush()
-	root := to.prefixes(&Options{Scan: *scanOf(fake.New()), Top: 9, Delimiter: keyshape.Auto})
+	root := to.prefixes(aboutOf(&Options{Scan: *scanOf(fake.New()), Top: 9, Delimiter: keyshape.Auto}))
 	if c := root.Children; len(c) != 1 || string(c[0].Pattern) != "q:*:#" || !c[0].Folded || string(c[0].First) != "q:gg:0" || string(c[0].Last) != "q:zz:399" {
 		t.Errorf("%+v", c)
 	}
@@ -197,7 +197,7 @@ func TestPatterns(t *testing.T) {
 				list(c)
 			}
 		}
-		list(to.prefixes(o))
+		list(to.prefixes(aboutOf(o)))
 		slices.Sort(got)
 		want := strings.Fields(c.want)
 		slices.Sort(want)

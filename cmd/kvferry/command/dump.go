@@ -86,17 +86,23 @@ Parquet also has an estimate of the memory in Redis, the slot of a cluster and t
 Anything unknown about such a record is printed to standard error. A compaction removes deleted records
 for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB removes them all.
 
+--part 3/16 writes one part of 16 of a Parquet directory DIR into DIR.kvferry, which processes share, and
+--finish makes DIR of all parts: byte for byte that of one run. See kvferry help parts.
+
 --salvage skips unreadable tables, blocks, pages and records of logs and lists them. Their rows are
 missing: records may lose elements, and old values of changed or deleted records may show. Where
 CURRENT or the MANIFEST is lost, it reads all tables and logs of the directory.
 
-Exit codes: 0 done; 3 --salvage skipped something; 4 records left out of resp; 1 failed.`
+Exit codes: 0 done; 3 --salvage skipped something; 4 records left out of resp; 5 --finish lacks parts;
+1 failed.`
 
 const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl
   kvferry dump --type hash --match 'user:*' /data/pika/dump
   kvferry dump --keys-only -o keys.jsonl.zst blackwidow:/data/new
   kvferry dump --format resp --type hash /data/pika/dump | redis-cli --pipe
   kvferry dump --format parquet -o /data/export /data/pika/dump
+  kvferry dump --part 1/1 --now 2027-01-01 -o /data/p.parquet /data/pika/dump
+  kvferry dump --finish --now 2027-01-01 -o /data/p.parquet /data/pika/dump
   kvferry dump --format arrow -o pika.arrows /data/pika/dump
   kvferry dump --raw --keyspace zsets/score_cf --limit 10 blackwidow:/data/new`
 
@@ -117,6 +123,8 @@ type dumpFlags struct {
 	wide       bool
 	columns    []string
 	jsonStyle  string
+	part       partFlag
+	finish     bool
 	each       func(*record.Header) // called for each record; nil: no call
 }
 
@@ -148,6 +156,8 @@ func (a *App) dump() *cobra.Command {
 	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw prints it, separated by commas or repeated; with --raw or --format hex")
 	fs.BoolVar(&f.dead, "dead", false, "show deleted records that are still on disk")
 	choose(fs, &f.onConflict, "on-conflict", plain("error", "first"), "with --format resp, if a key exists under several types: fail, or write only the first")
+	fs.Var(&f.part, "part", "with --format parquet, write only part `K/N`, such as 3/16, into a work directory that processes share")
+	fs.BoolVar(&f.finish, "finish", false, "with --format parquet, publish the directory once all parts are there")
 	fs.Var(number(&f.limit, 0, 0), "limit", "stop after `n` records or rows; 0: no limit")
 	return cmd
 }
@@ -177,6 +187,8 @@ func (f *dumpFlags) validate() error {
 		return usagef("--json-style goes with --format jsonl and json")
 	case f.format == formatParquet:
 		return f.validateParquet()
+	case f.inParts():
+		return usagef("--part and --finish go with --format parquet")
 	case f.raw && f.format != "jsonl" && f.format != "hex":
 		return usagef("--raw and --format %s do not go together: rows are shown as jsonl or hex", f.format)
 	case f.rows() && (f.keysOnly || f.dead || f.encode == "base64"):
@@ -195,6 +207,9 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 	}
 	if err := f.validate(); err != nil {
 		return err
+	}
+	if f.inParts() {
+		return a.dumpInParts(cmd, f, location)
 	}
 	if f.wide {
 		f.read.choice.places.types = typesFlag(record.Of(record.Hash))

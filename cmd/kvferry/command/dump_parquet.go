@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/convert/work"
 	"kvferry/inspect/dump"
 	"kvferry/inspect/redismem"
 	"kvferry/internal/sys/disk"
@@ -33,6 +34,16 @@ func (f *dumpFlags) validateParquet() error {
 		return err
 	}
 	f.output = filepath.Clean(f.output)
+	switch {
+	case f.part.N > 0 && f.finish:
+		return usagef("--part --finish: the directory is finished once all parts are there")
+	case f.inParts() && f.read.salvage:
+		return usagef("--salvage has no parts: what one part skips, another may read")
+	case f.inParts():
+		return nil // what exists may be the result of another process
+	case work.FindParts(f.output).Exist():
+		return usagef("%s: holds parts of this directory; go on with --part or --finish, or remove it", work.Path(f.output))
+	}
 	if _, err := disk.Lstat(f.output); err == nil {
 		return usagef("-o %s: it exists; --format parquet makes a new directory: name another", f.output)
 	}
@@ -44,13 +55,7 @@ func (a *App) dumpParquet(cmd *cobra.Command, f *dumpFlags, d *Dataset, notes *n
 	var e *parquet.Export
 	d.Scan.RedisStrings = true
 	err = d.ordered(cmd.Context(), func() (err error) {
-		var keys func() parquet.Estimator
-		if f.keysOnly {
-			keys = func() parquet.Estimator { return new(redismem.Meter) }
-		}
-		e, err = parquet.Create(f.output, parquet.ExportOptions{Keys: keys, Text: f.text, Creator: "kvferry version " + a.Build.String(),
-			Source: d.Found.Format.Name(), Now: d.Scan.Now, Memory: d.Scan.Memory})
-		if err != nil {
+		if e, err = parquet.Create(f.output, a.exportOptions(f, d)); err != nil {
 			return err
 		}
 		if n, err = dump.Export(cmd.Context(), d.Scan, e); err != nil {
@@ -69,6 +74,16 @@ func (a *App) dumpParquet(cmd *cobra.Command, f *dumpFlags, d *Dataset, notes *n
 	}
 	tellReplaced(cmd.ErrOrStderr(), e.Replaced())
 	return n, nil
+}
+
+// exportOptions describes the files of a directory.
+func (a *App) exportOptions(f *dumpFlags, d *Dataset) parquet.ExportOptions {
+	o := parquet.ExportOptions{Text: f.text, Creator: "kvferry version " + a.Build.String(),
+		Source: d.Found.Format.Name(), Now: d.Scan.Now, Memory: d.Scan.Memory}
+	if f.keysOnly {
+		o.Keys = func() parquet.Estimator { return new(redismem.Meter) }
+	}
+	return o
 }
 
 // tellReplaced prints how many values --text=lossy has changed.

@@ -183,8 +183,8 @@ func TestSharedFlagsAreTheSame(t *testing.T) {
 		if cmd.Name() == "serve" { // to replicas, of a cluster
 			own = append(own, "allow-loss", "rate", "rdb-version", "slots")
 		}
-		if cmd.Name() == "convert" { // whose parts share a directory
-			own = append(own, "part")
+		if cmd.Name() == "convert" || cmd.Name() == "dump" { // whose parts share a directory
+			own = append(own, "part", "finish")
 		}
 		if cmd.Name() == "keys" || cmd.Name() == "explain" { // one has no rows, the other nothing else
 			own = append(own, "limit")

@@ -1,12 +1,14 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"kvferry/inspect"
 	"kvferry/inspect/keyshape"
 	"kvferry/inspect/render"
 	"kvferry/inspect/stats"
@@ -37,12 +39,16 @@ within 15 % on a mix.
 --salvage skips unreadable tables, blocks, pages and records of logs and lists them. Their rows are not
 counted. Where CURRENT or the MANIFEST is lost, it reads all tables and logs of the directory.
 
+--part K/N reads one of N parts of the source and prints a report; kvferry merge makes the output of one
+run of all reports. All parts have the same --now. See kvferry help parts.
+
 Exit codes: 0 done; 3 --salvage skipped something; 1 failed.`
 
 const inspectExample = `  kvferry inspect /data/pika/dump
   kvferry inspect --top 50 --format json /data/pika/dump
   kvferry inspect --html report.html /data/pika/dump
-  kvferry inspect --redis --top 5 /data/pika/dump`
+  kvferry inspect --redis --top 5 /data/pika/dump
+  kvferry inspect --part 1/2 --now 2027-01-01 -o 1.json /data/pika/dump`
 
 // maxTop bounds --top: the listed keys are held in memory.
 const maxTop = 100000
@@ -68,12 +74,13 @@ func (f *inspectFlags) fitsTop() error {
 type inspectFlags struct {
 	read      ReadFlags
 	top       int
-	format    string
+	print     inspectPrinter
 	html      string
 	delimiter delimiterFlag
 	depth     int
 	redis     bool
 	output    string
+	part      partFlag
 }
 
 // inspect counts the contents of a dataset.
@@ -92,19 +99,32 @@ func (a *App) inspect() *cobra.Command {
 	fs := cmd.Flags()
 	f.top = 20
 	fs.Var(number(&f.top, 0, maxTop), "top", fmt.Sprintf("number of largest keys and prefixes to list, up to %d, less with less than 220MiB of --memory; 0: none", maxTop))
-	choose(fs, &f.format, "format", plain("text", "json", "html"), "output format")
+	choose(fs, &f.print, "format", inspectFormats, "output format")
 	fs.StringVar(&f.html, "html", "", "also write an HTML page with charts to a `file`")
 	f.delimiter, f.depth = keyshape.Auto, keyshape.MaxDepth
 	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, such as - in user-1-name; auto: : / or |, or . in a key without those; empty: no prefixes")
 	fs.Var(number(&f.depth, 1, keyshape.MaxDepth), "prefix-depth", fmt.Sprintf("number of parts of a key that prefixes tell apart, 1 to %d", keyshape.MaxDepth))
 	fs.BoolVar(&f.redis, "redis", false, "estimate the memory that the records would take in Redis; always on for Redis files and servers")
+	fs.Var(&f.part, "part", partUsage)
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
+}
+
+// inspectPrinter prints a result with the location of the source and the version of kvferry.
+type inspectPrinter = func(w io.Writer, location, tool string, s *stats.Result) error
+
+var inspectFormats = []option[inspectPrinter]{
+	{"text", func(w io.Writer, _, _ string, s *stats.Result) error { return render.Stats(w, s) }},
+	{"json", func(w io.Writer, _, _ string, s *stats.Result) error { return render.StatsJSON(w, s) }},
+	{"html", render.HTML},
 }
 
 func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (err error) {
 	if f.html == standard && toStandard(f.output) {
 		return usagef("--html -: the text is printed there: --format html prints the page in its place, and -o writes the text to a file")
+	}
+	if err := f.part.check(cmd.Flags(), location, "html"); err != nil {
+		return err
 	}
 	if err := f.fitsTop(); err != nil {
 		return err
@@ -117,35 +137,52 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 		return f.read.hint(err)
 	}
 	show.start(d.Scan, readSteps)
-	var counted *stats.Result
-	err = d.ordered(cmd.Context(), func() (err error) {
-		counted, err = stats.Collect(cmd.Context(), &stats.Options{Scan: *d.Scan, Location: object.Shown(location), Stores: d.Stores, Top: f.top,
-			Delimiter: string(f.delimiter), Depth: f.depth,
-			Redis: f.redis || d.Opened.Source.Format().Limits().Place.IsRedis()})
-		return err
-	})
+	rep, err := f.part.begin(a, cmd, d, &f.read, location)
+	if err != nil {
+		return errors.Join(err, d.Opened.Source.Close())
+	}
+	counted, err := f.collect(cmd.Context(), d, rep, object.Shown(location))
 	show.end(err)
 	notes.sum()
-	if err = d.whole(errors.Join(err, d.Opened.Source.Close())); err != nil {
+	if err != nil {
 		return f.read.hint(err)
 	}
+	if rep != nil {
+		rep.Errors = notes.errs > 0
+		if err := toOutput(cmd, f.output, func(w io.Writer) error { return printJSON(w, rep) }); err != nil {
+			return err
+		}
+		return notes.verdict()
+	}
+	printed := func(print inspectPrinter) func(io.Writer) error {
+		return func(w io.Writer) error { return print(w, object.Shown(location), a.Build.String(), counted) }
+	}
 	if f.html != "" {
-		if err := toOutput(cmd, f.html, func(w io.Writer) error { return render.HTML(w, object.Shown(location), a.Build.String(), counted) }); err != nil {
+		if err := toOutput(cmd, f.html, printed(render.HTML)); err != nil {
 			return err
 		}
 	}
-	print := render.Stats
-	switch f.format {
-	case "json":
-		print = render.StatsJSON
-	case "html":
-		print = func(w io.Writer, s *stats.Result) error {
-			return render.HTML(w, object.Shown(location), a.Build.String(), s)
-		}
-	}
-	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, counted) }); err != nil {
+	if err := toOutput(cmd, f.output, printed(f.print)); err != nil {
 		return err
 	}
 	d.tellNone(cmd.ErrOrStderr(), counted.Records())
 	return notes.verdict()
+}
+
+// collect counts a dataset, or a part into its report, and closes the dataset. Of a part there is no result.
+func (f *inspectFlags) collect(ctx context.Context, d *Dataset, rep *inspect.PartFile, location string) (out *stats.Result, err error) {
+	err = d.ordered(ctx, func() error {
+		o := &stats.Options{Scan: *d.Scan, Location: location, Stores: d.Stores, Top: f.top, Delimiter: string(f.delimiter), Depth: f.depth,
+			Redis: f.redis || d.Opened.Source.Format().Limits().Place.IsRedis()}
+		if rep == nil {
+			out, err = stats.Collect(ctx, o)
+			return err
+		}
+		part, tasks, err := stats.CollectPart(ctx, o)
+		if err != nil {
+			return err
+		}
+		return rep.Fill(d.Scan, tasks, part)
+	})
+	return out, d.whole(errors.Join(err, d.Opened.Source.Close()))
 }

@@ -13,6 +13,7 @@ import (
 	"kvferry/convert"
 	convertpaths "kvferry/convert/paths"
 	"kvferry/inspect"
+	"kvferry/inspect/stats"
 	"kvferry/inspect/verify"
 	"kvferry/internal/pass"
 	"kvferry/internal/sys/object"
@@ -20,8 +21,8 @@ import (
 	"kvferry/redis/live"
 )
 
-const mergeHelp = `Add up the reports that fingerprint or verify --part wrote for all parts of a source: the output and
-the exit code are those of one run over the whole source.
+const mergeHelp = `Add up the reports that fingerprint, verify or inspect --part wrote for all parts of a source: the output
+and the exit code are those of one run over the whole source.
 
   kvferry verify --part 1/2 --now 2026-01-01T00:00:00Z /data/dump > 1.json
   kvferry verify --part 2/2 --now 2026-01-01T00:00:00Z /data/dump > 2.json
@@ -51,7 +52,7 @@ func (a *App) merge() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runMerge(cmd, &f, args) },
 	}
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("auto", "text", "json", "junit", "sarif"), "output format; auto: that of the command without --format")
+	choose(fs, &f.format, "format", plain("auto", "text", "json", "html", "junit", "sarif"), "output format; auto: that of the command without --format")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
@@ -78,6 +79,8 @@ func (a *App) runMerge(cmd *cobra.Command, f *mergeFlags, names []string) error 
 		return f.fingerprints(cmd, parts)
 	case "verify":
 		return f.verifications(cmd, parts, a.Build.String())
+	case "inspect":
+		return f.counts(cmd, parts, a.Build.String())
 	}
 	return usagef("%s: it is of %s, which this program does not merge", first.Path, first.Command[0])
 }
@@ -108,7 +111,36 @@ func (f *mergeFlags) fingerprints(cmd *cobra.Command, parts []*inspect.PartFile)
 	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, sum) }); err != nil {
 		return err
 	}
+	return errorsOf(parts)
+}
+
+// errorsOf is the verdict on parts that tell whether they met errors.
+func errorsOf(parts []*inspect.PartFile) error {
 	return verdict(slices.ContainsFunc(parts, func(p *inspect.PartFile) bool { return p.Errors }))
+}
+
+// counts prints what all parts have counted.
+func (f *mergeFlags) counts(cmd *cobra.Command, parts []*inspect.PartFile, tool string) error {
+	print, err := mergeFormat(f, "inspect", inspectFormats)
+	if err != nil {
+		return err
+	}
+	var all []*stats.Partial
+	for _, p := range parts {
+		one := new(stats.Partial)
+		if err := json.Unmarshal(p.Result, one); err != nil {
+			return usagef("%s: not the report of a part: %w", p.Path, err)
+		}
+		all = append(all, one)
+	}
+	sum, err := stats.Merge(all)
+	if err != nil {
+		return usagef("%s: %w", parts[0].Path, err)
+	}
+	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, string(all[0].Location), tool, sum) }); err != nil {
+		return err
+	}
+	return errorsOf(parts)
 }
 
 // verifications prints the outcome of all parts.
@@ -180,13 +212,19 @@ func (p *partFlag) check(fs *pflag.FlagSet, location string, others ...string) e
 			return usagef("--part --%s: merge the parts, and compare the result", name)
 		}
 	}
-	switch {
-	case fs.Changed("format"):
+	if fs.Changed("format") {
 		return usagef("--part --format: a report is JSON; kvferry merge has --format")
+	}
+	return divisible(fs, location, "--part")
+}
+
+// divisible refuses what processes cannot read in parts. flag makes a process one of them.
+func divisible(fs *pflag.FlagSet, location, flag string) error {
+	switch {
 	case live.IsAddress(location) || fromStandard(location):
 		return usagef("%s: processes that read it at different times would not see the same data: it has no parts", object.Shown(location))
 	case !fs.Changed("now"):
-		return usagef("--part needs --now, so that the same keys count as expired in all parts")
+		return usagef("%s needs --now, so that the same keys count as expired in all parts", flag)
 	}
 	return nil
 }
@@ -211,9 +249,12 @@ const partUsage = "read only part `K/N` of the source, such as 3/16, and print a
 
 // partWords are the command line of the other parts, without --part. They lack what may differ, and secrets of a location.
 func partWords(cmd *cobra.Command, location string) []string {
-	words := flagWords(cmd.Flags(), "part", "output", "workers", "memory", "temp-dir", "progress", "quiet", "color", "file")
+	words := flagWords(cmd.Flags(), append(processFlags, "memory")...)
 	return append(append([]string{cmd.Name()}, words...), object.Shown(location))
 }
+
+// processFlags may differ between the parts of a run.
+var processFlags = []string{"part", "finish", "output", "workers", "temp-dir", "progress", "quiet", "color", "file"}
 
 // flagWords returns the flags that are set as words of a command line, without some of them.
 func flagWords(fs *pflag.FlagSet, without ...string) (words []string) {

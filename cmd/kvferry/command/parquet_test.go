@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"kvferry/fixtures"
@@ -290,5 +291,104 @@ func TestDumpArrow(t *testing.T) {
 	got, err := count.CombinedOutput()
 	if err != nil || strings.TrimSpace(string(got)) != fmt.Sprint(len(csvRows(t, src))) {
 		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// TestParquetInParts checks that parts make the directory of one run, byte for byte, in any order, twice and at once, and
+// that what does not fit is refused.
+func TestParquetInParts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i, c := range []struct {
+		src  string
+		args []string
+	}{
+		{golden(t, "nemo-basic"), nil},
+		{golden(t, "kvrocks-mixed"), []string{"--keys-only", "--type", "hash,string"}},
+		{packedRDB, []string{"--text=lossy"}},
+		{golden(t, "ssdb-odd"), nil},
+	} {
+		one, many := filepath.Join(dir, fmt.Sprint("one", i)), filepath.Join(dir, fmt.Sprint("many", i))
+		args := append([]string{"dump", "--format", "parquet", "--now", "2026-01-01T00:00:00Z", c.src}, c.args...)
+		want := kvferry(t, append(args, "-o", one)...)
+		args = append(args, "-o", many)
+		r := kvferry(t, append(args, "--finish")...)
+		if r.code != ExitMissing || !strings.Contains(r.stderr, "no part of it has run") {
+			t.Errorf("no parts: exit %d, %s", r.code, r.stderr)
+		}
+		worst := 0
+		for _, k := range []int{3, 1, 3} {
+			r = kvferry(t, append(args, "--workers", fmt.Sprint(k), "--part", fmt.Sprintf("%d/3", k))...)
+			worst = max(worst, r.code)
+		}
+		if !strings.Contains(r.stdout, "done already\n2 of 3 parts are done") {
+			t.Errorf("twice: %s", r.stdout)
+		}
+		r = kvferry(t, append(args, "--finish")...)
+		if r.code != ExitMissing || !strings.Contains(r.stderr, "kvferry dump --part 2/3 --format parquet") || strings.Contains(r.stderr, "--finish") {
+			t.Errorf("a part is missing: exit %d, %s", r.code, r.stderr)
+		}
+		for _, c := range []struct{ arg, want string }{
+			{"--part=2/4", "it has 3 parts, not 4"}, {"--memory=99MiB", "it has memory 256MiB, not 99MiB"}, {"--now=2026-01-02", "its --now is"},
+			{"--match=x", "match"},
+		} {
+			if r := kvferry(t, append(args, "--part=2/3", c.arg)...); r.code != ExitUsage || !strings.Contains(r.stderr, c.want) {
+				t.Errorf("%s: exit %d, %s", c.arg, r.code, r.stderr)
+			}
+		}
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if r := kvferry(t, append(args, "--part", "2/3")...); r.code != ExitOK && r.code != want.code {
+					t.Errorf("at once: exit %d, %s", r.code, r.stderr)
+				}
+			})
+		}
+		both.Wait()
+		worst = max(worst, kvferry(t, append(args, "--part", "2/3")...).code)
+		if r = kvferry(t, append(args, "--finish")...); r.code != want.code || worst != want.code || r.stdout != want.stdout {
+			t.Errorf("finish: exit %d, want %d, %s", r.code, want.code, r.stderr)
+		}
+		if got := treeBytes(t, many); got != treeBytes(t, one) || got == "" {
+			t.Errorf("%s: the parts make something else", c.src)
+		}
+		if _, err := os.Stat(many + ".kvferry"); err == nil {
+			t.Error("the work directory is still there")
+		}
+		if r = kvferry(t, append(args, "--finish")...); r.code != ExitOK {
+			t.Errorf("finished twice: exit %d, %s", r.code, r.stderr)
+		}
+		if r = kvferry(t, append(args, "--part", "1/3")...); r.code != ExitOK || !strings.Contains(r.stdout, "the target is finished already") {
+			t.Errorf("a part of what is finished: exit %d, %s%s", r.code, r.stdout, r.stderr)
+		}
+	}
+}
+
+// TestParquetPartsRefused checks that options without parts are refused by name.
+func TestParquetPartsRefused(t *testing.T) {
+	t.Parallel()
+	src, out := golden(t, "nemo-basic"), filepath.Join(t.TempDir(), "out")
+	now := []string{"dump", "--now", "5", "-o", out, src}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{append(now, "--part", "1/2"), "--part and --finish go with --format parquet"},
+		{append(now, "--format", "parquet", "--part", "1/2", "-o", filepath.Join(src, "new")), "is inside the source"},
+		{append(now, "--format", "csv", "--finish"), "--part and --finish go with --format parquet"},
+		{append(now, "--format", "parquet", "--part", "1/2", "--finish"), "--part --finish"},
+		{append(now, "--format", "parquet", "--part", "1/2", "--salvage"), "--salvage has no parts"},
+		{append(now, "--format", "parquet", "--part", "1/2", "--limit", "3"), "--limit"},
+		{[]string{"dump", "--format", "parquet", "--part", "1/2", "-o", out, src}, "--part needs --now"},
+		{[]string{"dump", "--format", "parquet", "--finish", "-o", out, src}, "--finish needs --now"},
+		{[]string{"dump", "--format", "parquet", "--part", "1/2", "--now", "5", "-o", out, "redis://127.0.0.1:1"}, "it has no parts"},
+	} {
+		if r := kvferry(t, c.args...); r.code != ExitUsage || !strings.Contains(r.stderr, c.want) {
+			t.Errorf("%s: exit %d, %s", c.args, r.code, r.stderr)
+		}
+	}
+	ok(t, append(now, "--format", "parquet", "--part", "1/2")...)
+	if r := kvferry(t, append(now, "--format", "parquet")...); r.code != ExitUsage || !strings.Contains(r.stderr, "holds parts of this directory") {
+		t.Errorf("one run: exit %d, %s", r.code, r.stderr)
 	}
 }

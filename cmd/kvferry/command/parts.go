@@ -68,7 +68,7 @@ func (f *convertFlags) runPart(cmd *cobra.Command, o *convert.Options, show *pro
 	if f.format == "json" {
 		err = printJSON(text, rep)
 	} else {
-		printPart(text, rep)
+		err = printPart(text, rep)
 	}
 	if err == nil {
 		_, err = text.WriteTo(paint.Report(cmd.OutOrStdout()))
@@ -76,31 +76,49 @@ func (f *convertFlags) runPart(cmd *cobra.Command, o *convert.Options, show *pro
 	return err
 }
 
-// printPart prints the report of a part.
-func printPart(w io.Writer, r *convert.PartReport) {
-	part := pass.Part{K: r.Part, N: r.Parts}
+// partState is what is printed of a part.
+type partState struct {
+	part                pass.Part
+	already, finished   bool // by another process: the part, or all
+	tasks, all, missing int
+	content             string // counts
+}
+
+// print prints the state. lines prints more of it; it may be nil.
+func (s *partState) print(w io.Writer, lines func()) (err error) {
 	switch {
-	case r.Already && r.AllTasks == 0:
-		fmt.Fprintf(w, "part %s: the target is finished already\n", part)
-		return
-	case r.Already:
-		fmt.Fprintf(w, "part %s: done already\n", part)
+	case s.finished:
+		_, err = fmt.Fprintf(w, "part %s: the target is finished already\n", s.part)
+		return err
+	case s.already:
+		_, err = fmt.Fprintf(w, "part %s: done already\n", s.part)
 	default:
-		var records, elements int64
-		for _, p := range r.Fingerprint {
-			records, elements = records+p.Records, elements+p.Elements
+		_, err = fmt.Fprintf(w, "part %s: %s of %s, %s\n", s.part, record.Number(int64(s.tasks)), record.Count(int64(s.all), "task"), s.content)
+	}
+	if lines != nil {
+		lines()
+	}
+	next := "all parts are done: run --finish\n"
+	if s.missing > 0 {
+		next = fmt.Sprintf("%d of %d parts are done\n", s.part.N-s.missing, s.part.N)
+	}
+	_, end := io.WriteString(w, next)
+	return errors.Join(err, end)
+}
+
+// printPart prints the report of a part.
+func printPart(w io.Writer, r *convert.PartReport) error {
+	var records, elements int64
+	for _, p := range r.Fingerprint {
+		records, elements = records+p.Records, elements+p.Elements
+	}
+	s := partState{part: pass.Part{K: r.Part, N: r.Parts}, already: r.Already, finished: r.Already && r.AllTasks == 0, tasks: r.Tasks,
+		all: r.AllTasks, missing: len(r.Missing), content: record.Count(records, "record") + ", " + record.Count(elements, "element")}
+	return s.print(w, func() {
+		for i := range r.Losses {
+			printLossKind(w, &r.Losses[i])
 		}
-		fmt.Fprintf(w, "part %s: %s of %s, %s, %s\n", part, record.Number(int64(r.Tasks)), record.Count(int64(r.AllTasks), "task"),
-			record.Count(records, "record"), record.Count(elements, "element"))
-	}
-	for i := range r.Losses {
-		printLossKind(w, &r.Losses[i])
-	}
-	if len(r.Missing) == 0 {
-		fmt.Fprintln(w, "all parts are done: run --finish")
-		return
-	}
-	fmt.Fprintf(w, "%d of %d parts are done\n", r.Parts-len(r.Missing), r.Parts)
+	})
 }
 
 // maxMissing is the number of missing parts whose commands are listed.

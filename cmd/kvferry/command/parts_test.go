@@ -191,6 +191,45 @@ func TestOtherReports(t *testing.T) {
 	}
 }
 
+// TestInspectInParts checks that parts add up to the output and exit code of one run, in every format, and that parts
+// differ.
+func TestInspectInParts(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][]string{
+		{golden(t, "nemo-basic")},
+		{golden(t, "nemo-basic"), "--sample", "2", "--redis", "--top", "3"},
+		{golden(t, "kvrocks-mixed"), "--delimiter", "", "--prefix-depth", "2"},
+		{golden(t, "kvrocks-mixed"), "--type", "hash", "--expired", "keep"},
+		{golden(t, "ssdb-odd"), "--salvage"},
+		{packedRDB, "--db", "0"},
+	} {
+		args := append([]string{"--now", "2026-01-01T00:00:00Z"}, c...)
+		for _, n := range []int{1, 4} {
+			dir, merge, bad, seen := t.TempDir(), []string{"merge"}, false, map[string]bool{}
+			for k := n; k >= 1; k-- {
+				file := filepath.Join(dir, fmt.Sprint(k))
+				r := kvferry(t, append([]string{"inspect", "--workers", fmt.Sprint(1 + k%2), "--memory", fmt.Sprintf("%dMiB", 700+k), "-o", file, "--part", fmt.Sprintf("%d/%d", k, n)}, args...)...)
+				bad, merge = bad || r.code == ExitFindings, append(merge, file)
+				data, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err, r.stderr)
+				}
+				seen[string(data)] = true
+			}
+			for _, form := range []string{"text", "json", "html"} {
+				want := kvferry(t, append([]string{"inspect", "--format", form}, args...)...)
+				got := kvferry(t, append(merge, "--format", form)...)
+				if got.stdout != want.stdout || got.code != want.code || bad != (want.code == ExitFindings) || len(seen) != n || got.stdout == "" {
+					t.Errorf("%s in %d parts: exit %d, want %d, %s\n%s\nwant\n%s", c, n, got.code, want.code, got.stderr, got.stdout, want.stdout)
+				}
+			}
+		}
+	}
+	if r := kvferry(t, "inspect", "--part", "1/2", "--now", "5", "--html", "x", golden(t, "nemo-basic")); r.code != ExitUsage || !strings.Contains(r.stderr, "--part --html") {
+		t.Errorf("exit %d, %s", r.code, r.stderr)
+	}
+}
+
 // TestErrorsOfReports checks that errors that a part has met are not lost.
 func TestErrorsOfReports(t *testing.T) {
 	t.Parallel()

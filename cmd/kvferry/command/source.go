@@ -38,6 +38,7 @@ type SourceFlags struct {
 	maxBlock  sizeFlag
 	connect   connectFlags
 	objects   objectFlags
+	shared    bool     // processes share the output, which may be there: they check where it lies
 	columns   []string // of Parquet files of other programs
 }
 
@@ -145,7 +146,7 @@ func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
 			return usagef("--temp-dir %w", err)
 		}
 		for _, name := range outputNames {
-			if flag := cmd.Flags().Lookup(name); flag != nil && !toStandard(flag.Value.String()) {
+			if flag := cmd.Flags().Lookup(name); flag != nil && !f.shared && !toStandard(flag.Value.String()) {
 				if err := local(name, flag.Value.String()); err != nil {
 					return err
 				}

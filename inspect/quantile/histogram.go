@@ -1,4 +1,5 @@
-package stats
+// Package quantile counts values in sketches of bounded size, which add up to the sketch of all values.
+package quantile
 
 import (
 	"math"
@@ -15,10 +16,10 @@ const (
 // Histogram counts values from 0 in buckets whose width grows with the value. Min, max, count and sum
 // are exact, quantiles are within 1.6 %. It uses at most 30 KiB.
 type Histogram struct {
-	buckets  []int64
-	count    int64
-	sum      int64
-	min, max int64
+	Buckets  []int64
+	Count    int64
+	Sum      int64
+	Min, Max int64
 }
 
 // Add counts a value. Negative values count as 0.
@@ -28,16 +29,16 @@ func (h *Histogram) Add(v int64) { h.AddSome(v, 1) }
 func (h *Histogram) AddSome(v, n int64) {
 	v = max(v, 0)
 	i := bucketOf(uint64(v))
-	if v < h.min || v > h.max || i >= len(h.buckets) {
+	if v < h.Min || v > h.Max || i >= len(h.Buckets) {
 		h.widen(i, v)
 	}
-	h.buckets[i] += n
-	h.count += n
-	h.sum += n * v
+	h.Buckets[i] += n
+	h.Count += n
+	h.Sum += n * v
 }
 
-// addAll counts values, which must not be empty or contain negative values.
-func (h *Histogram) addAll(values []int64) {
+// AddAll counts values, which must not be empty or contain negative values.
+func (h *Histogram) AddAll(values []int64) {
 	least, most, sum := values[0], int64(0), int64(0)
 	for _, v := range values {
 		least, most, sum = min(least, v), max(most, v), sum+v
@@ -45,20 +46,20 @@ func (h *Histogram) addAll(values []int64) {
 	h.widen(bucketOf(uint64(most)), most)
 	h.widen(bucketOf(uint64(least)), least) // the least value must come last: widen sets min for an empty histogram
 	for _, v := range values {
-		h.buckets[bucketOf(uint64(v))]++
+		h.Buckets[bucketOf(uint64(v))]++
 	}
-	h.count += int64(len(values))
-	h.sum += sum
+	h.Count += int64(len(values))
+	h.Sum += sum
 }
 
 // widen extends the buckets and bounds for a value.
 func (h *Histogram) widen(i int, v int64) {
-	if h.count == 0 {
-		h.min = v
+	if h.Count == 0 {
+		h.Min = v
 	}
-	h.min, h.max = min(h.min, v), max(h.max, v)
-	for len(h.buckets) <= i {
-		h.buckets = append(h.buckets, make([]int64, max(subBuckets, i+1-len(h.buckets)))...)
+	h.Min, h.Max = min(h.Min, v), max(h.Max, v)
+	for len(h.Buckets) <= i {
+		h.Buckets = append(h.Buckets, make([]int64, max(subBuckets, i+1-len(h.Buckets)))...)
 	}
 }
 
@@ -82,42 +83,42 @@ func bucketFrom(i int) uint64 {
 
 // Merge adds all of g.
 func (h *Histogram) Merge(g *Histogram) {
-	if g.count == 0 {
+	if g.Count == 0 {
 		return
 	}
-	if h.count == 0 || g.min < h.min {
-		h.min = g.min
+	if h.Count == 0 || g.Min < h.Min {
+		h.Min = g.Min
 	}
-	h.max = max(h.max, g.max)
-	h.count += g.count
-	h.sum += g.sum
-	for len(h.buckets) < len(g.buckets) {
-		h.buckets = append(h.buckets, 0)
+	h.Max = max(h.Max, g.Max)
+	h.Count += g.Count
+	h.Sum += g.Sum
+	for len(h.Buckets) < len(g.Buckets) {
+		h.Buckets = append(h.Buckets, 0)
 	}
-	for i, n := range g.buckets {
-		h.buckets[i] += n
+	for i, n := range g.Buckets {
+		h.Buckets[i] += n
 	}
 }
 
 // Quantile returns a value that a share q of the values does not exceed, within 1.6 %.
 func (h *Histogram) Quantile(q float64) int64 {
 	switch {
-	case h.count == 0:
+	case h.Count == 0:
 		return 0
 	case q <= 0:
-		return h.min
+		return h.Min
 	case q >= 1:
-		return h.max
+		return h.Max
 	}
-	want := max(1, int64(math.Ceil(q*float64(h.count))))
+	want := max(1, int64(math.Ceil(q*float64(h.Count))))
 	var seen int64
-	for i, n := range h.buckets {
+	for i, n := range h.Buckets {
 		if seen += n; seen >= want {
 			from, to := bucketFrom(i), bucketFrom(i+1)-1
-			return min(max(int64(from+(to-from)/2), h.min), h.max)
+			return min(max(int64(from+(to-from)/2), h.Min), h.Max)
 		}
 	}
-	return h.max
+	return h.Max
 }
 
 // Distribution summarizes a histogram.
@@ -135,12 +136,12 @@ type Distribution struct {
 
 // Distribution summarizes the histogram.
 func (h *Histogram) Distribution() Distribution {
-	d := Distribution{Count: h.count, Min: h.min, Max: h.max, P50: h.Quantile(0.5), P90: h.Quantile(0.9),
+	d := Distribution{Count: h.Count, Min: h.Min, Max: h.Max, P50: h.Quantile(0.5), P90: h.Quantile(0.9),
 		P99: h.Quantile(0.99), Powers: []int64{}}
-	if h.count > 0 {
-		d.Mean = float64(h.sum) / float64(h.count)
+	if h.Count > 0 {
+		d.Mean = float64(h.Sum) / float64(h.Count)
 	}
-	for i, n := range h.buckets {
+	for i, n := range h.Buckets {
 		if n == 0 {
 			continue
 		}

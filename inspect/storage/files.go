@@ -1,4 +1,4 @@
-package stats
+package storage
 
 import (
 	"cmp"
@@ -7,62 +7,10 @@ import (
 
 	"kvferry/format"
 	"kvferry/inspect"
+	"kvferry/internal/text/jsonl"
 	"kvferry/record"
 	"kvferry/store"
 )
-
-// Garbage counts the rows of a keyspace that are not live.
-type Garbage struct {
-	Keyspace string
-	record.Tally
-	Bytes int64 // on disk
-	// Freed estimates the bytes that a conversion frees: the share of entries that are not live, at
-	// the average size of the keyspace.
-	Freed int64
-}
-
-// Live returns the number of rows that a conversion keeps.
-func (g *Garbage) Live() int64 {
-	return g.Rows[record.Copied] + g.Rows[record.Index] + g.Rows[record.Filtered] + g.Rows[record.Lost] + g.Rows[record.Housekeeping]
-}
-
-// garbage builds the lines from the ledger of a pass.
-func garbage(src format.Source, l *record.Ledger) []Garbage {
-	sizes := make(map[string]int64)
-	for _, k := range src.Keyspaces() {
-		sizes[k.Name] += k.Size()
-		sizes["db"+k.DB+"/"+k.Name] = k.Size()
-		sizes[k.DB+"/"+k.Name] = k.Size()
-	}
-	var out []Garbage
-	tallies := l.Snapshot()
-	for _, name := range slices.SortedFunc(maps.Keys(tallies), record.CompareNames) {
-		g := Garbage{Keyspace: name, Tally: tallies[name], Bytes: sizes[name]}
-		g.Freed = g.share(g.Bytes)
-		out = append(out, g)
-	}
-	return out
-}
-
-// share returns the share of bytes taken by entries that are not live.
-func (g *Garbage) share(bytes int64) int64 {
-	if g.Entries == 0 {
-		return 0
-	}
-	return int64(float64(bytes) * float64(max(0, g.Entries-g.Live())) / float64(g.Entries))
-}
-
-// freeBlobs corrects Freed for keyspaces with blob files: their garbage is known exactly, so only the rest is
-// estimated.
-func freeBlobs(lines []Garbage, blobs []Level) {
-	for _, b := range blobs {
-		for i := range lines {
-			if g := &lines[i]; g.Keyspace == b.Keyspace {
-				g.Freed = b.Garbage + g.share(max(0, g.Bytes-b.Garbage))
-			}
-		}
-	}
-}
 
 // Files sums up the files of a dataset.
 type Files struct {
@@ -84,7 +32,7 @@ func (f *Files) Sum() (files int, bytes int64) {
 
 // Level sums up the tables of one level of one keyspace, or its blob files.
 type Level struct {
-	Keyspace string
+	Keyspace jsonl.Text
 	Level    int
 	Files    int
 	Bytes    int64
@@ -97,8 +45,8 @@ type Level struct {
 	MaxSeq  uint64
 }
 
-// fileStats sums up the files of all stores.
-func fileStats(src format.Source, stores *inspect.Stores) Files {
+// filesOf sums up the files of all stores.
+func filesOf(src format.Source, stores *inspect.Stores) Files {
 	var out Files
 	if f, ok := format.As[format.Filed](src); ok {
 		out.Whole.Files, out.Whole.Bytes = f.Files()
@@ -120,13 +68,13 @@ func fileStats(src format.Source, stores *inspect.Stores) Files {
 					levels[name] = make(map[int]*Level)
 				}
 				if levels[name][f.Level] == nil {
-					levels[name][f.Level] = &Level{Keyspace: name, Level: f.Level}
+					levels[name][f.Level] = &Level{Keyspace: jsonl.Text(name), Level: f.Level}
 				}
 				levels[name][f.Level].add(&f)
 			case "blobs":
 				name := names[f.Keyspace]
 				if blobs[name] == nil {
-					blobs[name] = &Level{Keyspace: name, Level: f.Level}
+					blobs[name] = &Level{Keyspace: jsonl.Text(name), Level: f.Level}
 				}
 				blobs[name].add(&f)
 			case "log":
@@ -145,7 +93,7 @@ func fileStats(src format.Source, stores *inspect.Stores) Files {
 		out.Blobs = append(out.Blobs, *blobs[name])
 	}
 	slices.SortFunc(out.Levels, func(a, b Level) int {
-		return cmp.Or(record.CompareNames(a.Keyspace, b.Keyspace), cmp.Compare(a.Level, b.Level))
+		return cmp.Or(record.CompareNames(string(a.Keyspace), string(b.Keyspace)), cmp.Compare(a.Level, b.Level))
 	})
 	return out
 }

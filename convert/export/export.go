@@ -1,0 +1,342 @@
+// Package export writes files of a dataset in parts: processes that share a work directory write some of them each, and
+// one of them publishes all (see work.Parts). A Job knows the files.
+package export
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"time"
+
+	"kvferry/convert/paths"
+	"kvferry/convert/plan"
+	"kvferry/convert/work"
+	"kvferry/internal/pass"
+	"kvferry/internal/sys/disk"
+)
+
+// Job knows the files of an export.
+type Job interface {
+	// Plan cuts the source into tasks, which depend on the source and the options alone.
+	Plan(ctx context.Context) ([]pass.Task, error)
+	// Write writes files of some tasks below a directory and describes them for Assemble. Files of different tasks have
+	// different names.
+	Write(ctx context.Context, dir string, tasks []pass.Task) (any, error)
+	// Assemble completes a directory with the files of all parts. parts has the result of Write for each.
+	Assemble(ctx context.Context, dir string, parts []json.RawMessage) error
+}
+
+// Run is an export in parts.
+type Run struct {
+	Job     Job
+	Source  Place
+	WALDir  string
+	Target  Place
+	TempDir string
+	Tool    string // version of the program
+	// Options has the options that change the files, see work.NewIdentity.
+	Options map[string]string
+	Now     time.Time
+	Crash   func(phase string) // called where a crash must be safe; nil: not called
+}
+
+// Place is a source or a target.
+type Place struct {
+	Path   string `json:"path"`
+	Format string `json:"format"`
+}
+
+// Report describes a finished part or, with the number 0, a finished export.
+type Report struct {
+	Part  int    `json:"part,omitempty"`
+	Parts int    `json:"parts"`
+	Tool  string `json:"tool"`
+	// Already is true if another process had finished the part or the export.
+	Already  bool      `json:"already,omitempty"`
+	Source   Place     `json:"source"`
+	Target   Place     `json:"target"`
+	Now      time.Time `json:"now"`
+	Tasks    int       `json:"tasks"`
+	AllTasks int       `json:"all_tasks"`
+	Seconds  float64   `json:"seconds"`
+	// Missing are the parts that were not finished when this one was.
+	Missing []int           `json:"missing,omitempty"`
+	Files   json.RawMessage `json:"files,omitempty"` // of a part, as its job describes them
+	// Identity of the run, without the plan.
+	Identity *work.Identity `json:"identity"`
+}
+
+// Part writes one part. It may be called for the same part by several processes; the first to finish wins.
+func (r *Run) Part(ctx context.Context, part pass.Part) (*Report, error) {
+	id, err := r.identity(part.N)
+	if err != nil {
+		return nil, err
+	}
+	if rep := r.finished(id); rep != nil {
+		rep.Part = part.K
+		return rep, nil
+	}
+	if err := r.checkTarget(); err != nil {
+		return nil, err
+	}
+	shared, err := work.OpenParts(r.Target.Path)
+	if err != nil {
+		return nil, err
+	}
+	was, err := shared.Identity()
+	if err == nil && was != nil {
+		err = r.continues(was, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if shared.Done(part) {
+		return r.done(shared, part, true)
+	}
+	w, err := shared.Attempt(part, "")
+	if err == nil {
+		if err = r.attempt(ctx, shared, w, was, id, part); err != nil {
+			err = errors.Join(err, w.Discard())
+		}
+	}
+	if err != nil && shared.Done(part) { // another process was faster, and removed what this one wrote
+		return r.done(shared, part, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.done(shared, part, false)
+}
+
+// attempt writes a part into a directory of its own, by the plan of was unless that is nil.
+func (r *Run) attempt(ctx context.Context, shared *work.Parts, w *work.Dir, was, id *work.Identity, part pass.Part) error {
+	began := time.Now()
+	if was == nil {
+		tasks, err := r.Job.Plan(ctx)
+		if err != nil {
+			return err
+		}
+		id.Plan = &plan.Plan{Tasks: tasks}
+		if was, _, err = shared.Publish(id); err == nil {
+			err = r.continues(was, id) // of another process that was first
+		}
+		if err != nil {
+			return err
+		}
+		r.crash("shared")
+	}
+	if err := disk.Mkdir(w.Data()); err != nil {
+		return err
+	}
+	own := part.Of(was.Plan.Tasks)
+	files, err := r.Job.Write(ctx, w.Data(), own)
+	if err != nil {
+		return err
+	}
+	r.crash("written")
+	rep := r.report(was, began)
+	rep.Part, rep.Tasks = part.K, len(own)
+	if rep.Files, err = json.Marshal(files); err == nil {
+		err = writeReport(w, rep)
+	}
+	if err == nil {
+		r.crash("reported")
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = shared.Adopt(w, part)
+	}
+	return err
+}
+
+// Finish publishes the export of all parts. If parts are missing, it returns a *work.MissingError. It does the work of
+// an earlier process that died again.
+func (r *Run) Finish(ctx context.Context) (rep *Report, err error) {
+	id, err := r.identity(0)
+	if err != nil {
+		return nil, err
+	}
+	if rep := r.finished(id); rep != nil {
+		return rep, nil
+	}
+	shared := work.FindParts(r.Target.Path)
+	open := func() (*work.Dir, *work.State, error) { return shared.Open("") }
+	done, err := work.ConcludeEarlier(r.Target.Path, open, func() (err error) {
+		rep, err = readReport(work.ReportPath(r.Target.Path))
+		return err
+	})
+	if done || err != nil {
+		return rep, err
+	}
+	if err := r.checkTarget(); err != nil {
+		return nil, err
+	}
+	was, err := shared.Identity()
+	if err != nil {
+		return nil, err
+	}
+	if was == nil {
+		return nil, &work.MissingError{Target: r.Target.Path}
+	}
+	id.Parts = was.Parts
+	if err := r.continues(was, id); err != nil {
+		return nil, err
+	}
+	if missing := shared.Missing(was.Parts); missing != nil {
+		return nil, &work.MissingError{Target: r.Target.Path, Missing: missing, Parts: was.Parts}
+	}
+	w, _, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	return r.assemble(ctx, shared, w, was)
+}
+
+// assemble makes the export of its parts and publishes it: the files, the report, and last the name.
+func (r *Run) assemble(ctx context.Context, shared *work.Parts, w *work.Dir, id *work.Identity) (*Report, error) {
+	began := time.Now()
+	if err := errors.Join(w.WithdrawOrphan(), w.Clear(), disk.Mkdir(w.Data())); err != nil {
+		return nil, err
+	}
+	var parts []json.RawMessage
+	for k := 1; k <= id.Parts; k++ {
+		part := pass.Part{K: k, N: id.Parts}
+		own, err := readReport(shared.Report(part))
+		if err == nil && !own.Identity.Began.Equal(id.Began) {
+			err = &work.ResumeError{Dir: shared.Path, Parts: true, Err: fmt.Errorf("part %s was made by another plan", part)}
+		}
+		if err == nil {
+			err = shared.LinkAll(w, part)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, own.Files)
+	}
+	r.crash("linked")
+	if err := r.Job.Assemble(ctx, w.Data(), parts); err != nil {
+		return nil, err
+	}
+	r.crash("assembled")
+	rep := r.report(id, began)
+	rep.Tasks = rep.AllTasks
+	err := errors.Join(w.Sync(), writeReport(w, rep))
+	if err == nil {
+		err = w.Append(work.Entry{Plan: rep.Identity}, work.Entry{Proved: true})
+	}
+	if err == nil {
+		r.crash("noted")
+		_, err = w.PublishReport()
+	}
+	if err == nil {
+		r.crash("announced")
+		err = disk.RenameNew(w.Data(), r.Target.Path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.crash("renamed")
+	return rep, w.Conclude()
+}
+
+func (r *Run) crash(phase string) {
+	if r.Crash != nil {
+		r.Crash(phase)
+	}
+}
+
+// identity describes this process's run, in a number of parts.
+func (r *Run) identity(parts int) (*work.Identity, error) {
+	options := maps.Clone(r.Options)
+	options["target"] = r.Target.Format
+	id, err := work.NewIdentity(r.Source.Path, r.WALDir, options, r.Now)
+	if err == nil {
+		id.Parts, id.Tool = parts, r.Tool
+	}
+	return id, err
+}
+
+// continues refuses a run of another identity.
+func (r *Run) continues(was, id *work.Identity) error {
+	if err := was.Continues(id); err != nil {
+		return &work.ResumeError{Dir: work.Path(r.Target.Path), Parts: true, Err: err}
+	}
+	return nil
+}
+
+// finished returns the report of the export if earlier processes have finished it, else nil.
+func (r *Run) finished(id *work.Identity) *Report {
+	if _, err := disk.Lstat(r.Target.Path); err != nil || work.FindParts(r.Target.Path).Exist() {
+		return nil
+	}
+	rep, err := readReport(work.ReportPath(r.Target.Path))
+	if err != nil {
+		return nil
+	}
+	was := *rep.Identity
+	if id.Parts == 0 {
+		was.Parts = 0
+	}
+	if was.Continues(id) != nil {
+		return nil
+	}
+	rep.Already = true
+	return rep
+}
+
+// checkTarget refuses a target that exists, cannot be made or lies inside the source.
+func (r *Run) checkTarget() error {
+	err := paths.CheckNew(r.Target.Path)
+	if err == nil {
+		err = paths.CheckParent(r.Target.Path)
+	}
+	for _, dir := range []string{r.Source.Path, r.WALDir} {
+		if err == nil && dir != "" {
+			err = paths.CheckApart(dir, filepath.Dir(r.Target.Path), r.Target.Path)
+		}
+	}
+	return err
+}
+
+func (r *Run) report(id *work.Identity, began time.Time) *Report {
+	about := *id
+	about.Plan = nil
+	return &Report{Parts: id.Parts, Tool: r.Tool, Source: r.Source, Target: r.Target, Now: id.Now, AllTasks: len(id.Plan.Tasks),
+		Seconds: time.Since(began).Seconds(), Identity: &about}
+}
+
+// done returns the report of a finished part.
+func (r *Run) done(shared *work.Parts, part pass.Part, already bool) (*Report, error) {
+	rep, err := readReport(shared.Report(part))
+	if err == nil {
+		rep.Already, rep.Missing = already, shared.Missing(part.N)
+	}
+	return rep, err
+}
+
+func writeReport(w *work.Dir, rep *Report) error {
+	data, err := json.MarshalIndent(rep, "", "  ")
+	if err == nil {
+		err = w.WriteReport(append(data, '\n'))
+	}
+	return err
+}
+
+func readReport(path string) (*Report, error) {
+	data, err := disk.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	rep := new(Report)
+	if err := json.Unmarshal(data, rep); err != nil || rep.Identity == nil {
+		return nil, fmt.Errorf("%s: not the report of an export: %v", path, err)
+	}
+	return rep, nil
+}
