@@ -40,6 +40,9 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 		return nil, fmt.Errorf("%s: holds parts of this conversion; go on with --part or --finish, or start over with --discard", work.Path(o.Target.Path))
 	}
 	if o.Discard {
+		if err := o.dropUpload(); err != nil {
+			return nil, err
+		}
 		if err := work.Drop(o.Target.Path); err != nil {
 			return nil, err
 		}
@@ -59,12 +62,16 @@ func (r *run) toEnd(ctx context.Context, state *work.State) (*Report, error) {
 			return nil, errors.Join(err, w.Close())
 		}
 	}
+	if o.uploads() && state.Made != nil {
+		r.sending = o.uploadOf(state.ID, state)
+	}
 	r.began, r.meter = time.Now(), progress.Start(o.steps(conversion), o.Progress)
 	rep, err := r.all(ctx, state, conversion)
 	r.meter.Close()
 	var published *PublishedError
 	switch {
 	case errors.As(err, &published):
+		published.Name = o.Target.Shown()
 		return rep, errors.Join(published, w.Close())
 	case err != nil:
 		return rep, r.giveUp(err)
@@ -93,17 +100,17 @@ func (o *Options) findWork() error {
 	return nil
 }
 
-// noPlace explains a working directory that cannot be written if the target is a server.
+// noPlace explains a working directory that cannot be written if the target is not at its path.
 func (o *Options) noPlace(err error) error {
 	var place *work.NoPlaceError
-	if o.onDisk() || !errors.As(err, &place) {
+	if o.local() || !errors.As(err, &place) {
 		return err
 	}
 	dir, abs := filepath.Abs(place.Dir)
 	if abs != nil {
 		dir = place.Dir
 	}
-	return fmt.Errorf("%s: cannot write to the working directory (%w); it takes the report of a conversion into a server and what "+
+	return fmt.Errorf("%s: cannot write to the working directory (%w); it takes the report of a conversion into a server or an object store, and what "+
 		"--resume needs: run kvferry in a directory that can be written", dir, place.Err)
 }
 
@@ -116,14 +123,14 @@ func concludeEarlier(o *Options, open func() (*work.Dir, *work.State, error)) (*
 	if err != nil {
 		return nil, false, nil
 	}
-	if rep := emptied(o.Target.Path, entries); rep != nil {
+	if rep := o.emptied(entries); rep != nil {
 		dir := work.Path(o.Target.Path)
 		if err := errors.Join(disk.SyncPath(filepath.Dir(dir)), disk.Remove(dir)); err != nil {
 			return rep, true, &PublishedError{Target: filepath.Clean(o.Target.Path), Dir: dir, Err: err}
 		}
 		return rep, true, nil
 	}
-	if _, err := disk.Lstat(o.Target.Path); err != nil {
+	if _, err := disk.Lstat(o.Target.Path); err != nil && !o.uploads() {
 		return nil, false, nil
 	}
 	w, state, err := open()
@@ -140,12 +147,12 @@ func concludeEarlier(o *Options, open func() (*work.Dir, *work.State, error)) (*
 
 // emptied returns the report of a run that died between emptying and removing its work directory, or nil. The target
 // and its report are in place before the first file is removed.
-func emptied(target string, entries []fs.DirEntry) *Report {
-	if _, err := disk.Lstat(target); err != nil || len(entries) > 0 {
+func (o *Options) emptied(entries []fs.DirEntry) *Report {
+	if _, err := disk.Lstat(o.Target.Path); err != nil && !o.uploads() || len(entries) > 0 {
 		return nil
 	}
-	rep, err := ReadReport(ReportPath(target))
-	if err != nil {
+	rep, err := ReadReport(ReportPath(o.Target.Path))
+	if err != nil || o.uploads() && rep.Target.Path != o.Target.Shown() {
 		return nil
 	}
 	return rep

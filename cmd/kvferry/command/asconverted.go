@@ -207,6 +207,7 @@ func (a *App) diffConverted(cmd *cobra.Command, f *diffFlags, rep *convert.Repor
 	if err != nil {
 		return err
 	}
+	o.Target.Objects, o.Target.Path = nil, place.Path
 	if err := tryOutputs(cmd); err != nil {
 		return err
 	}

@@ -334,9 +334,15 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places 
 
 // target parses the location of a target. It must name a format and may name a store.
 func (a *App) target(location string, flags *convertFlags, fs *pflag.FlagSet) (convert.Output, error) {
-	out, err := a.Target(location)
+	reachable := a.Catalog
+	reachable.Uploads = flags.source.objects.options
+	out, err := reachable.Target(location)
 	if err != nil {
 		return convert.Output{}, err
+	}
+	if out.Objects != nil {
+		out.Rate = int64(flags.server.rate)
+		return out, unused(fs, slices.DeleteFunc(slices.Clone(serverFlagNames), func(name string) bool { return name == "rate" }), out.Shown())
 	}
 	if r, ok := out.Format.(format.Remote); ok {
 		return flags.server.target(r, out.Path, flags.source.connect)
