@@ -106,8 +106,8 @@ type Output struct {
 	// publish step moves only the report, losses are detected before the first write, and Path replaces the address
 	// in the names of the work directory and the report.
 	Address string
-	// Objects is where the target is uploaded to after the proof; nil: it stays on disk, at Path. Otherwise Path is only
-	// where it is built, and what the report is named after. Rate limits the bytes per second; 0: no limit.
+	// Objects is the address to upload the target to after the proof; nil for a target that stays on disk. Path then
+	// names the work directory and the report. Rate limits the bytes per second; 0: no limit.
 	Objects *object.Target
 	Rate    int64
 	// Verify reads a server back; otherwise only its key counts are compared.
@@ -272,8 +272,11 @@ func optionTexts(o *Options) map[string]string {
 	if v, ok := o.Target.Format.(interface{ TargetVersion() string }); ok && v.TargetVersion() != "" {
 		m["rdb-version"] = v.TargetVersion()
 	}
-	if !o.local() {
-		m["target"] = cmp.Or(o.Target.began, o.Target.Shown())
+	if o.onServer() {
+		m["target"] = cmp.Or(o.Target.began, o.Target.Address)
+	}
+	if o.uploads() {
+		m["upload"] = o.Target.Shown()
 	}
 	if o.Prefer != nil {
 		m["on-conflict"] = fmt.Sprint("keep=", o.Prefer)

@@ -65,7 +65,7 @@ func (a *attempt) objects() (out []object.File) {
 	return out
 }
 
-// uploadOf returns the upload of a run. state is of an earlier process.
+// uploadOf describes the upload of a run, with the objects in parts that an earlier process has begun.
 func (o *Options) uploadOf(id *work.Identity, state *work.State) *object.Upload {
 	return &object.Upload{Run: id.Run(), IDs: state.Uploads, Rate: o.Target.Rate, Workers: max(4, 2*o.Workers)}
 }
@@ -80,7 +80,7 @@ func (r *run) withdraw(u *object.Upload) error {
 	return r.o.Target.Objects.Withdraw(ctx, u)
 }
 
-// dropUpload removes the upload of the unfinished run that is to be discarded.
+// dropUpload removes the upload of an unfinished run before its work is dropped.
 func (o *Options) dropUpload() error {
 	if _, err := disk.Lstat(work.Path(o.Target.Path)); err != nil || !o.uploads() {
 		return nil
@@ -88,7 +88,7 @@ func (o *Options) dropUpload() error {
 	w, state, err := work.Open(o.Target.Path, "", true)
 	if err != nil {
 		var broken *work.ResumeError
-		if errors.As(err, &broken) { // what is left in the store is found there
+		if errors.As(err, &broken) { // Check finds a half upload in the store
 			err = nil
 		}
 		return err

@@ -103,10 +103,14 @@ func (f *files) whole(o *object) ([]byte, error) {
 	if o.size > maxManifest || o.size == 0 {
 		return nil, fmt.Errorf("%d bytes are no manifest", o.size)
 	}
-	b := make([]byte, o.size)
-	_, err := (&handle{f: f, o: o, info: f.info(".", o)}).ReadAt(b, 0)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
+	var b []byte
+	err := f.retry("read", f.addressOf(o.key), func() error {
+		in, err := f.server.get(f.ctx, o, 0, o.size)
+		if err != nil {
+			return err
+		}
+		b, err = io.ReadAll(in)
+		return errors.Join(err, in.Close())
+	})
 	return b, err
 }

@@ -59,7 +59,7 @@ func NewTarget(address string, dir bool, o Options) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.needs = "s3:PutObject, s3:AbortMultipartUpload, s3:DeleteObject, s3:GetObject and s3:ListBucket"
+	s.needs = "s3:PutObject, s3:AbortMultipartUpload, s3:DeleteObject, s3:GetObject, s3:ListBucket and s3:ListBucketMultipartUploads"
 	return &Target{o: o, s3: s, key: key, dir: dir, least: leastPart}, nil
 }
 
