@@ -338,7 +338,6 @@ func TestOnce(t *testing.T) {
 	s := start(t, random(t), nil)
 	s.dial(t).expect("-ERR Unsupported rdb-filter-only", "REPLCONF", "rdb-filter-only", "keys")
 	s.dial(t).expect("-ERR value of", "REPLCONF", "version", strings.Repeat("9", 257))
-	s.o.AllowLoss = []string{record.LossStreamGroups}
 	r := s.dial(t)
 	r.expect("+OK", "REPLCONF", "capa", "eof")
 	r.expect("+OK", "REPLCONF", "rdb-only", "1", "rdb-filter-only", "functions")
@@ -350,6 +349,12 @@ func TestOnce(t *testing.T) {
 		t.Error(err)
 	}
 	s.logs(t, "took the file")
+	r = start(t, fixtures.Unpack(t, "rdb-r70-basic"), nil).dial(t)
+	r.expect("+OK", "REPLCONF", "rdb-only", "1", "rdb-filter-only", "functions")
+	r.send("SYNC")
+	if b := r.file(); bytes.Count(b, []byte("#!lua")) != 2 || len(b) > 2000 {
+		t.Errorf("%d bytes with %d libraries", len(b), bytes.Count(b, []byte("#!lua")))
+	}
 }
 
 // TestRate: the limit counts every byte of the files of all replicas together. At a byte per second, the pauses that it
