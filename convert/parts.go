@@ -101,8 +101,18 @@ func (o *Options) finished() *Report {
 }
 
 // Finish makes the target of its parts, proves and publishes it, as Run does. If parts are missing, it returns a
-// *MissingError. It continues the work of an earlier process that died.
+// *MissingError. It continues the work of an earlier process that died, and takes the proofs of ProvePart.
 func Finish(ctx context.Context, opts *Options) (*Report, error) {
+	return ofParts(ctx, opts, conversion)
+}
+
+// Assemble makes the target of its parts in the work directory, for ProvePart. If it is finished already, Assemble
+// returns its report, else nil.
+func Assemble(ctx context.Context, opts *Options) (*Report, error) {
+	return ofParts(ctx, opts, assembly)
+}
+
+func ofParts(ctx context.Context, opts *Options, phases []phase) (*Report, error) {
 	o, err := opts.normalize()
 	if err == nil {
 		err = o.checkParts()
@@ -142,5 +152,9 @@ func Finish(ctx context.Context, opts *Options) (*Report, error) {
 	if state, err = r.shared.Gather(r.work, state); err != nil {
 		return nil, errors.Join(err, r.work.Close())
 	}
-	return r.toEnd(ctx, state)
+	rep, err := r.toEnd(ctx, state, phases)
+	if rep == nil && err == nil {
+		err = r.work.Close()
+	}
+	return rep, err
 }

@@ -16,8 +16,8 @@ var (
 	reading = slices.Concat(starting, []phase{{name: "identified", step: "plan", weight: 0.01, run: (*attempt).identify}})
 )
 
-// conversion is a conversion to its end. The proof reads written data, which is compressed already.
-var conversion = slices.Concat([]phase{{undo: (*attempt).abandon}, {name: "reached", when: (*Options).uploads, run: (*attempt).reach}}, reading, []phase{
+// building is a conversion up to a target that is complete in the work directory.
+var building = slices.Concat([]phase{{undo: (*attempt).abandon}, {name: "reached", when: (*Options).uploads, run: (*attempt).reach}}, reading, []phase{
 	{name: "continued", done: (*attempt).unmade, run: (*attempt).takeOver},
 	{name: "restored", done: (*attempt).isMade, run: (*attempt).restore},
 	{name: "planned", done: (*attempt).isPlanned, run: (*attempt).planNew, entry: (*attempt).planned},
@@ -36,6 +36,13 @@ var conversion = slices.Concat([]phase{{undo: (*attempt).abandon}, {name: "reach
 	{name: "kept", done: (*attempt).isMade, run: (*attempt).keep, took: finishing},
 	{step: "fetch", weight: 0.3, when: (*Options).fetches, done: (*attempt).isMade},
 	{name: "finished", done: (*attempt).isMade, run: (*attempt).finish, entry: (*attempt).written, took: finishing},
+})
+
+// assembly leaves the target of all parts in the work directory, where processes may prove it.
+var assembly = append(slices.Clone(building), phase{name: "closed", run: (*attempt).leave})
+
+// conversion is a conversion to its end. The proof reads written data, which is compressed already.
+var conversion = slices.Concat(building, []phase{
 	{step: "prove", weight: 0.35, sized: true, when: (*Options).compares},
 	{name: "proved", run: (*attempt).conclude, took: func(t *Timings) *float64 { return &t.Prove }},
 	{name: "noted", step: "publish", weight: 0.01, run: (*attempt).writeReport,

@@ -62,14 +62,34 @@ func (m *Mismatch) difference() string {
 	return fmt.Sprintf("fingerprint %s was written, %s read back", m.Source.Millis, m.Target.Millis)
 }
 
-// prove reads the target back and compares it with the fingerprint of the written records.
-func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fingerprint) error {
-	tasks := plan.ProofTasks(back, a.id.Plan)
-	var total int64
-	for _, t := range tasks {
-		total += t.Bytes
+// prove reads the target back, but for what other processes have read, and compares it with the fingerprint of the
+// written records. It returns the number of parts that others have read.
+func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fingerprint) (others int, err error) {
+	all, tasks, err := a.proofs(plan.ProofTasks(back, a.id.Plan))
+	if err != nil {
+		return 0, err
 	}
-	a.meter.Begin("prove", total, 0, len(tasks))
+	own, err := a.readBack(ctx, back, tasks)
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	got, bad := result.Sum(append(all, own))
+	if bad != nil {
+		return 0, bad
+	}
+	if err == nil {
+		err = got.Ledger.Check()
+	}
+	err = compare(want, &got.Fingerprint, a.o.seconds(), got.Findings.List(), err)
+	if wrong := (*ProofError)(nil); errors.As(err, &wrong) {
+		wrong.Loaded = a.o.onServer()
+	}
+	return len(all), err
+}
+
+// readBack reads tasks of the target.
+func (a *attempt) readBack(ctx context.Context, back format.Source, tasks []pass.Task) (*result.Result, error) {
+	a.meter.Begin("prove", pass.Bytes(tasks), 0, len(tasks))
 	memory := pass.NewShares(a.o.Memory/2, tasks, a.o.Workers) // no writer needs memory now
 	var got record.Fingerprint
 	var findings result.Findings
@@ -88,17 +108,7 @@ func (a *attempt) prove(ctx context.Context, back format.Source, want *record.Fi
 		ledger.Merge(l)
 		return nil
 	})
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err == nil {
-		err = ledger.Check()
-	}
-	err = compare(want, &got, a.o.seconds(), findings.List(), err)
-	if wrong := (*ProofError)(nil); errors.As(err, &wrong) {
-		wrong.Loaded = a.o.onServer()
-	}
-	return err
+	return &result.Result{Parts: result.Parts(&got), Ledger: ledger.Snapshot(), Findings: findings.List()}, err
 }
 
 // compare returns a ProofError unless the fingerprints are equal, err is nil and no finding is an error.
@@ -149,8 +159,8 @@ func (a *attempt) proved(ctx context.Context, back format.Source, t *result.Tota
 			p.ExpiredFields += e.Fields
 		}
 	}
-	err := a.prove(ctx, back, want)
-	p.Done = err == nil
+	others, err := a.prove(ctx, back, want)
+	p.Done, p.Parts = err == nil, others
 	return p, err
 }
 

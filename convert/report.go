@@ -73,6 +73,8 @@ type Dataset struct {
 // Proof describes how the target was compared with the source.
 type Proof struct {
 	Done bool `json:"done"`
+	// Parts is the number of parts that other processes have proved.
+	Parts int `json:"parts,omitempty"`
 	// Unit is the unit of the compared expiries.
 	Unit string `json:"unit,omitempty"`
 	// Expired is the number of records not compared, because a server drops expired keys: by its clock they may have

@@ -50,11 +50,11 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 	if err != nil {
 		return nil, o.noPlace(err)
 	}
-	return (&run{o: o, work: w}).toEnd(ctx, state)
+	return (&run{o: o, work: w}).toEnd(ctx, state, conversion)
 }
 
-// toEnd runs a conversion to its end, from the state that an earlier process left.
-func (r *run) toEnd(ctx context.Context, state *work.State) (*Report, error) {
+// toEnd runs all phases, from the state that an earlier process left.
+func (r *run) toEnd(ctx context.Context, state *work.State, phases []phase) (*Report, error) {
 	o, w := r.o, r.work
 	if r.resumed = state.ID != nil; r.resumed {
 		if err := w.WithdrawOrphan(); err != nil {
@@ -64,8 +64,8 @@ func (r *run) toEnd(ctx context.Context, state *work.State) (*Report, error) {
 	if o.uploads() && state.Made != nil {
 		r.sending = o.uploadOf(state.ID, state)
 	}
-	r.began, r.meter = time.Now(), progress.Start(o.steps(conversion), o.Progress)
-	rep, err := r.all(ctx, state, conversion)
+	r.began, r.meter = time.Now(), progress.Start(o.steps(phases), o.Progress)
+	rep, err := r.all(ctx, state, phases)
 	r.meter.Close()
 	var published *PublishedError
 	switch {

@@ -29,6 +29,7 @@ import (
 type Dir struct {
 	Target string // final path of the target
 	Path   string // of the work directory
+	spools string // of a process that only reads the target; "": see elsewhere
 	*journal
 }
 
@@ -220,6 +221,9 @@ func (w *Dir) elsewhere() (dir string, ok bool) {
 
 // Spools returns the real path of the spools' directory, so that errors show that and not the link.
 func (w *Dir) Spools() string {
+	if w.spools != "" {
+		return w.spools
+	}
 	if to, ok := w.elsewhere(); ok {
 		return to
 	}

@@ -1,18 +1,24 @@
 package work
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"kvferry/convert/inventory"
 	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
+	"kvferry/record"
 )
 
-// Names is the file of the names in one part of the plan. Every part of the conversion needs the names of all parts:
-// each is read once, by whichever process comes first, and no process waits for another.
+// Names is a file that one of several processes makes: the names in one part of the plan, or the proof of one part of
+// the target. Every part of the conversion needs the names of all parts: each is read once, by whichever process comes
+// first, and no process waits for another.
 type Names struct {
 	Path string
 	dir  string
@@ -21,9 +27,43 @@ type Names struct {
 
 // Names returns the file of a part, which need not exist.
 func (p *Parts) Names(part pass.Part, id *Identity) *Names {
+	return p.once(fmt.Sprintf("names-%x-%s", id.Began.UnixNano(), part.Name()))
+}
+
+func (p *Parts) once(name string) *Names {
 	dir := filepath.Join(p.Path, partsDir)
-	name := fmt.Sprintf("names-%x-%s", id.Began.UnixNano(), part.Name())
 	return &Names{filepath.Join(dir, name), dir, name}
+}
+
+// Proof returns the file of the proof of a part of an assembled target, which need not exist. That of a target which is
+// assembled again has another name.
+func (p *Parts) Proof(part pass.Part, made *inventory.Census) *Names {
+	return p.once(proofPrefix(made) + part.Name())
+}
+
+func proofPrefix(made *inventory.Census) string {
+	data, _ := json.Marshal(made) // it came from JSON
+	return "proof-" + record.HashBytes(data).String()[:16] + "-"
+}
+
+// Proofs lists the parts of a target with a proof. If processes have divided it differently, the largest share counts.
+func (p *Parts) Proofs(made *inventory.Census) (out []pass.Part, err error) {
+	entries, err := disk.ReadDir(filepath.Join(p.Path, partsDir))
+	by := make(map[int][]pass.Part)
+	for _, e := range entries {
+		name, ok := strings.CutPrefix(e.Name(), proofPrefix(made))
+		part, bad := pass.ParsePart(strings.Replace(name, "-of-", "/", 1))
+		if !ok || bad != nil {
+			continue
+		}
+		by[part.N] = append(by[part.N], part)
+	}
+	for _, n := range slices.Sorted(maps.Keys(by)) {
+		if len(out) == 0 || len(by[n])*out[0].N > len(out)*n {
+			out = by[n]
+		}
+	}
+	return out, err
 }
 
 // Done reports whether the file exists.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvferry/convert/inventory"
 	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
 )
@@ -199,6 +200,35 @@ func (p *Parts) Open(temp string) (*Dir, *State, error) {
 		return nil, nil, err
 	}
 	return (&Dir{Target: p.Target, Path: p.Path}).begin(temp, false, true, true)
+}
+
+// Made returns the census of the assembled target; nil before. It takes no lock, because the journal grows no more.
+func (p *Parts) Made() (*inventory.Census, error) {
+	data, err := disk.ReadFile(filepath.Join(p.Path, journalFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	state, err := decodeJournal(data[:bytes.LastIndexByte(data, '\n')+1])
+	if err != nil {
+		return nil, err
+	}
+	return state.Made, nil
+}
+
+// Reader returns the directory for a process that reads the assembled target. Its spools are in a directory of their
+// own, below temp or, if that is "", beside the parts; done removes them.
+func (p *Parts) Reader(temp string) (w *Dir, done func() error, err error) {
+	if temp == "" {
+		temp = filepath.Join(p.Path, partsDir)
+	}
+	dir, err := disk.MkdirTemp(temp, tempPrefix+"*"+halfSuffix)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Dir{Target: p.Target, Path: p.Path, spools: dir}, func() error { return disk.RemoveAll(dir) }, nil
 }
 
 // Gather adds the parts to the journal of the directory and links their tables to its data. It skips those that

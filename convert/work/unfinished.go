@@ -70,11 +70,16 @@ type MissingError struct {
 	Target  string
 	Missing []int
 	Parts   int // 0: no part has begun, so their number is unknown
+	// Assemble is true if the target is not assembled, as a proof of it in parts needs.
+	Assemble bool
 }
 
 // Error counts the missing parts.
 func (e *MissingError) Error() string {
-	if e.Parts == 0 {
+	switch {
+	case e.Assemble:
+		return e.Target + ": it is not assembled yet"
+	case e.Parts == 0:
 		return e.Target + ": no part of it has run"
 	}
 	return fmt.Sprintf("%s: %d of %d parts are missing", e.Target, len(e.Missing), e.Parts)

@@ -147,7 +147,7 @@ func cancelledText(err error, args []string) string {
 // goOn ends a message about kept work with the command line that continues the conversion.
 func goOn(args []string) string {
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--discard" })
-	if !slices.Contains(args, "--resume") && !slices.Contains(args, "--finish") {
+	if !slices.Contains(args, "--resume") && !slices.Contains(args, "--finish") && !slices.Contains(args, "--assemble") {
 		args = afterName(args, "--resume")
 	}
 	return "; continue with\n  " + commandLine(args)

@@ -64,9 +64,11 @@ drops that work and starts over, and keeps nothing if this run is cancelled. Any
 nothing behind, unless --resume was given.
 
 --part 3/16 converts one part of 16 into DST.kvferry, which machines share, and --finish makes the
-target of all parts. See kvferry help parts.
+target of all parts. To divide the proof, too, run --assemble and --prove 1/8 to 8/8 before --finish.
+See kvferry help parts.
 
-Exit codes: 0 done; 4 refused, because something would be lost; 5 --finish lacks parts; 1 failed.
+Exit codes: 0 done; 4 refused, because something would be lost; 5 --finish or --assemble lacks parts, or
+--prove runs before --assemble; 1 failed.
 Nothing was published, unless the error says that the target is complete.`
 
 const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
@@ -76,6 +78,10 @@ const convertExample = `  kvferry convert /data/pika/dump blackwidow:/data/new
   kvferry convert --skip-existing aof:/data/redis redis://127.0.0.1:6379
   kvferry convert --instances 8 /data/pika4 pika4:/data/eight
   kvferry convert --min-bytes 1MiB /data/pika/dump blackwidow:/data/large
+  kvferry convert --part 1/1 /data/pika/dump blackwidow:/data/parts
+  kvferry convert --assemble /data/pika/dump blackwidow:/data/parts
+  kvferry convert --prove 1/1 /data/pika/dump blackwidow:/data/parts
+  kvferry convert --finish /data/pika/dump blackwidow:/data/parts
   kvferry convert -f job.yaml --workers 4 /data/pika/dump blackwidow:/data/new`
 
 // convertFlags are the flags of convert.
@@ -101,6 +107,8 @@ type convertFlags struct {
 	discard   bool
 	part      partFlag
 	finish    bool
+	assemble  bool
+	prove     partFlag
 	noProve   bool
 	// failureReport asks for a report of a failure beside the target.
 	failureReport bool
@@ -130,6 +138,8 @@ func (a *App) convert() *cobra.Command {
 	fs.BoolVar(&f.discard, "discard", false, "drop the work of an unfinished conversion; keep no work if this run is cancelled or a disk is full")
 	fs.Var(&f.part, "part", "convert one `part` of several, such as 3/16, into the work directory of the target, which machines share")
 	fs.BoolVar(&f.finish, "finish", false, "make the target of its parts, prove and publish it")
+	fs.BoolVar(&f.assemble, "assemble", false, "make the target of its parts in the work directory, for --prove")
+	fs.Var(&f.prove, "prove", "read back one `part` of the assembled target, such as 3/8; --finish reads the parts that no process has read")
 	fs.BoolVar(&f.failureReport, "failure-report", false, "if this run fails, write why to DST.kvferry-failure.json, or -K-of-N.json for a part; kvferry fleet reads it")
 	fs.BoolVar(&f.noProve, "no-prove", false, "skip the proof: hash nothing, and do not compare the target with the source")
 	choose(fs, &f.format, "format", plain("text", "json"), "format of the summary")
@@ -174,6 +184,10 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 	switch {
 	case f.part.N > 0:
 		return f.runPart(cmd, o, show, src)
+	case f.prove.N > 0:
+		return f.runProof(cmd, o, show)
+	case f.assemble:
+		run = convert.Assemble
 	case f.finish:
 		run = convert.Finish
 	case f.dryRun || f.estimate:
@@ -182,6 +196,9 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 	rep, err := run(cmd.Context(), o)
 	show.end(err)
 	var unsaid error
+	if f.assemble && rep == nil && err == nil {
+		_, unsaid = fmt.Fprintln(paint.Report(cmd.OutOrStdout()), "assembled: run --prove on any machine, and then --finish")
+	}
 	if rep != nil {
 		only := f.chosen(o.Selection, rep.Now)
 		unsaid = f.showReport(cmd.OutOrStdout(), rep, only, f.comparing(cmd.Flags(), only, rep, src, dst))

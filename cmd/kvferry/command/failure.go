@@ -51,6 +51,9 @@ func (a *App) noted(f *convertFlags, source, target string, outcome error) error
 		return outcome // there is no place beside it
 	}
 	path := failurePath(to.Path, f.part.Part)
+	if f.prove.N > 0 {
+		path = strings.TrimSuffix(path, ".json") + "-prove-" + f.prove.Name() + ".json"
+	}
 	if outcome == nil {
 		if err := disk.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -25,8 +25,8 @@ var flagGroups = []flagGroup{
 	{"Servers", []string{"replace", "skip-existing", "fail-existing", "rate", "password-file", "verify", "listen-tls-cert",
 		"listen-tls-key", "listen-tls-ca", "requirepass-file", "max-clients", "unix-socket", "cluster-node"}},
 	{"Object stores", objectNames},
-	{"Rarely needed", []string{"allow-live", "cluster", "color", "column", "columns", "csv-safe", "direct", "encode", "estimate-size", "failure-report", "file", "files", "force-space",
-		"json-style", "layout", "max-bitmap", "max-block", "namespace", "no-prove", "now", "prefix-depth", "resort", "scan", "slots", "sst", "store",
+	{"Rarely needed", []string{"allow-live", "assemble", "cluster", "color", "column", "columns", "csv-safe", "direct", "encode", "estimate-size", "failure-report", "file", "files", "force-space",
+		"json-style", "layout", "max-bitmap", "max-block", "namespace", "no-prove", "now", "prefix-depth", "prove", "resort", "scan", "slots", "sst", "store",
 		"temp-dir", "tls-ca", "tls-cert", "tls-insecure", "tls-key", "verbose", "version-epoch", "wal-dir", secondWAL}},
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -37,24 +36,60 @@ func (p *partFlag) String() string {
 	return p.Part.String()
 }
 
-// checkParts refuses flags that make no sense for a part or for the finish.
+// checkParts refuses flags that make no sense for a step of a conversion in parts.
 func (f *convertFlags) checkParts() error {
-	name := "--finish"
-	switch {
-	case f.part.N > 0 && f.finish:
-		return usagef("--part --finish: the target is finished once all parts are there")
-	case f.part.N > 0:
-		name = "--part"
-	case !f.finish:
-		return nil
+	var steps []string
+	for _, step := range []struct {
+		flag string
+		set  bool
+	}{{"--part", f.part.N > 0}, {"--assemble", f.assemble}, {"--prove", f.prove.N > 0}, {"--finish", f.finish}} {
+		if step.set {
+			steps = append(steps, step.flag)
+		}
 	}
 	switch {
+	case len(steps) == 0:
+		return nil
+	case len(steps) > 1:
+		return usagef("%s: the steps of a conversion in parts run one after the other", strings.Join(steps, " "))
 	case f.dryRun || f.estimate:
-		return usagef("%s: a dry run has no parts", name)
+		return usagef("%s: a dry run has no parts", steps[0])
 	case f.resume:
-		return usagef("%s --resume: what is done stays without --resume, too", name)
+		return usagef("%s --resume: what is done stays without --resume, too", steps[0])
+	case f.noProve && f.prove.N > 0:
+		return usagef("--prove --no-prove: one of them")
 	}
 	return nil
+}
+
+// runProof proves one part of the target and prints its report.
+func (f *convertFlags) runProof(cmd *cobra.Command, o *convert.Options, show *progressView) error {
+	rep, err := convert.ProvePart(cmd.Context(), o, f.prove.Part)
+	show.end(err)
+	if err != nil {
+		return err
+	}
+	text := page.TextFor(cmd.OutOrStdout())
+	if f.format == "json" {
+		err = printJSON(text, rep)
+	} else if rep.Already {
+		_, err = fmt.Fprintf(text, "proof %s: done already\n", f.prove.Part)
+	} else {
+		_, err = fmt.Fprintf(text, "proof %s: %s read back\n", f.prove.Part, contentText(rep.Fingerprint))
+	}
+	if err == nil {
+		_, err = text.WriteTo(paint.Report(cmd.OutOrStdout()))
+	}
+	return err
+}
+
+// contentText counts records and elements.
+func contentText(parts []convert.PartDigest) string {
+	var records, elements int64
+	for _, p := range parts {
+		records, elements = records+p.Records, elements+p.Elements
+	}
+	return record.Count(records, "record") + ", " + record.Count(elements, "element")
 }
 
 // runPart converts one part and prints its report.
@@ -108,12 +143,8 @@ func (s *partState) print(w io.Writer, lines func()) (err error) {
 
 // printPart prints the report of a part.
 func printPart(w io.Writer, r *convert.PartReport) error {
-	var records, elements int64
-	for _, p := range r.Fingerprint {
-		records, elements = records+p.Records, elements+p.Elements
-	}
 	s := partState{part: pass.Part{K: r.Part, N: r.Parts}, already: r.Already, finished: r.Already && r.AllTasks == 0, tasks: r.Tasks,
-		all: r.AllTasks, missing: len(r.Missing), content: record.Count(records, "record") + ", " + record.Count(elements, "element")}
+		all: r.AllTasks, missing: len(r.Missing), content: contentText(r.Fingerprint)}
 	return s.print(w, func() {
 		for i := range r.Losses {
 			printLossKind(w, &r.Losses[i])
@@ -124,16 +155,31 @@ func printPart(w io.Writer, r *convert.PartReport) error {
 // maxMissing is the number of missing parts whose commands are listed.
 const maxMissing = 20
 
+// withoutSteps leaves out the flags that say which step of a conversion in parts to run.
+func withoutSteps(args []string) (out []string) {
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--prove" {
+			i++
+		} else if args[i] != "--finish" && args[i] != "--assemble" && !strings.HasPrefix(args[i], "--prove=") {
+			out = append(out, args[i])
+		}
+	}
+	return out
+}
+
 // missingText lists the commands that make the missing parts.
 func missingText(err error, args []string) string {
 	var missing *convert.MissingError
 	if !errors.As(err, &missing) {
 		return ""
 	}
-	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--finish" })
+	args = withoutSteps(args)
 	var reports *missingReports
 	if errors.As(err, &reports) {
 		args = reports.words
+	}
+	if missing.Assemble {
+		return "; run this first:\n  " + commandLine(afterName(args, "--assemble"))
 	}
 	if missing.Parts == 0 {
 		return "; run each part first, as with\n  " + commandLine(afterName(args, "--part", "1/8"))

@@ -12,6 +12,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"kvferry/convert"
 	"kvferry/inspect"
 )
 
@@ -282,6 +283,59 @@ func TestVerifyInParts(t *testing.T) {
 		want := kvferry(t, append([]string{"verify", "--format", "json"}, args...)...)
 		if got.stdout != want.stdout || got.code != want.code || bad != (want.code == ExitFindings) {
 			t.Errorf("%s: exit %d, want %d, %s\n%s\nwant\n%s", c.src, got.code, want.code, got.stderr, got.stdout, want.stdout)
+		}
+	}
+}
+
+// TestProofInParts checks that a target whose parts were proved by several commands is that of one run, and what is said
+// of steps out of order.
+func TestProofInParts(t *testing.T) {
+	t.Parallel()
+	src, dir := golden(t, "nemo-basic"), fastDir(t)
+	for _, to := range []string{"blackwidow", "rdb"} {
+		one, many := filepath.Join(dir, to+"-one"), to+":"+filepath.Join(dir, to+"-many")
+		args := []string{"convert", "--now", "2026-01-01T00:00:00Z", "--allow-loss", "same-name", src}
+		ok(t, append(args, to+":"+one)...)
+		args = append(args, many)
+		for _, k := range []int{1, 2} {
+			ok(t, append(args, "--part", fmt.Sprintf("%d/2", k))...)
+		}
+		r := kvferry(t, append(args, "--prove", "1/2")...)
+		if r.code != ExitMissing || !strings.Contains(r.stderr, "not assembled yet; run this first:\n  kvferry convert --assemble --now") || strings.Contains(r.stderr, "--prove") {
+			t.Errorf("before the target is assembled: exit %d, %s", r.code, r.stderr)
+		}
+		if out := ok(t, append(args, "--assemble")...); !strings.Contains(out, "assembled: run --prove") {
+			t.Errorf("%s", out)
+		}
+		var proof convert.ProofPart
+		mustJSON(t, []byte(ok(t, append(args, "--prove", "1/2", "--format", "json")...)), &proof)
+		if out := ok(t, append(args, "--prove", "1/2")...); proof.Part != 1 || proof.Parts != 2 || out != "proof 1/2: done already\n" {
+			t.Errorf("%+v, again %s", proof, out)
+		}
+		if out := ok(t, append(args, "--prove", "2/2")...); !strings.HasPrefix(out, "proof 2/2: ") || !strings.Contains(out, "read back") {
+			t.Errorf("%s", out)
+		}
+		if out := ok(t, append(args, "--finish")...); !strings.Contains(out, "proved: read back in 2 parts, and") {
+			t.Errorf("%s", out)
+		}
+		if treeBytes(t, filepath.Join(dir, to+"-many")) != treeBytes(t, one) {
+			t.Errorf("%s: another target", to)
+		}
+		for _, step := range []string{"--assemble", "--finish", "--prove=1/2"} {
+			ok(t, append(args, step)...)
+		}
+	}
+	for want, flags := range map[string][]string{
+		"--part --assemble: the steps":  {"--part", "1/2", "--assemble"},
+		"--prove --finish: the steps":   {"--prove", "1/2", "--finish"},
+		"--assemble: a dry run":         {"--assemble", "--dry-run"},
+		"--prove --resume":              {"--prove", "1/2", "--resume"},
+		"--prove --no-prove: one of":    {"--prove", "1/2", "--no-prove"},
+		"no part of it has run; run ea": {"--prove", "1/2"},
+	} {
+		r := kvferry(t, append([]string{"convert", src, "blackwidow:" + filepath.Join(dir, "new")}, flags...)...)
+		if r.code != ExitUsage && r.code != ExitMissing || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: exit %d, %s", want, r.code, r.stderr)
 		}
 	}
 }

@@ -298,7 +298,11 @@ func spaceText(v *convert.Volume) string {
 func printProof(w io.Writer, r *convert.Report) {
 	switch {
 	case r.Proof.Done:
-		fmt.Fprintf(w, "proved: read back, and %s (expiry in %s)\n", equalText(len(r.Parts)), r.Proof.Unit)
+		parts := ""
+		if r.Proof.Parts > 0 {
+			parts = " in " + record.Count(int64(r.Proof.Parts), "part")
+		}
+		fmt.Fprintf(w, "proved: read back%s, and %s (expiry in %s)\n", parts, equalText(len(r.Parts)), r.Proof.Unit)
 		for _, gone := range []struct {
 			n    int64
 			what string
