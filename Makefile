@@ -14,7 +14,7 @@ RACE_SKIP ?= ^TestMatrix$$|^TestUnknownForms$$|Damage|Killed|Linear|Random|Trans
 # Of the commands, those tests in which several workers, meters and signals meet; all of them take the detector half an hour.
 RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|SalvageLMDB|Closed|BrokenPipe|VerifyPlantedDatasets|FullDisk
 
-.PHONY: help build demo test oracle race race-packages race-commands fuzz-short faults mutants cover lint cross bench bench-full profile docs dist dist-test s3-server slurm manifests clean
+.PHONY: help build demo test oracle race race-packages race-commands fuzz-short faults mutants cover lint cross bench bench-full profile docs dist dist-test s3-server slurm manifests clients clean
 
 help:
 	@echo 'make demo        convert a bundled database, prove it, clean up (needs only Go)'
@@ -103,6 +103,10 @@ slurm:
 # The manifests in examples/, and those of kvferry fleet, against the types of Kubernetes.
 manifests:
 	@scripts/manifests/check
+
+# What kvferry serve serves, read by a client library of Go.
+clients:
+	@scripts/clients/check
 
 docs:
 	@scripts/docs

@@ -30,14 +30,14 @@ func (s *source) DeadRecords(ctx context.Context, db string, t record.TypeSet, s
 	}
 	quiet := *e
 	quiet.Ledger, quiet.Report, quiet.Deep = nil, nil, false
-	past, rows := *sp, engine.Past(sp)
-	past.Keyspace = rows.Past(ctx)
+	rows := engine.Past(sp)
+	past := &engine.Space{DB: sp.DB, Name: sp.Name, Label: sp.Label, Keyspace: rows.Past(ctx), NS: sp.NS, Named: sp.Named, Upper: sp.Upper}
 	lo, hi := sp.Bounds(span)
 	g, err := rows.Graves(ctx, lo, hi)
 	if err != nil {
 		return nil, err
 	}
-	p := &pass{src: s, sp: &past, types: t, env: &quiet, it: g, now: e.Now.UnixMilli()}
+	p := &pass{src: s, sp: past, types: t, env: &quiet, it: g, now: e.Now.UnixMilli()}
 	p.head.DB = db
 	return record.Gather(&deadReader{pass: p, graves: g, tell: tell}, nil), nil
 }

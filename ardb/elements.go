@@ -83,13 +83,24 @@ func (p *pass) seekElement(name []byte) error {
 	if name == nil || p.env.Start.Bytewise || kind == codec.KindElement || kind == codec.KindEntry {
 		return nil
 	}
+	d := codec.CanonData(name)
+	if !d.IsText() {
+		if ok, err := p.sp.SeeksInts(p.user, kind); err != nil || !ok {
+			return err
+		}
+	}
 	p.head.Sought = true
-	raw := codec.AppendKey(nil, p.sp.NS, p.user, kind, codec.CanonData(name))
+	raw := codec.AppendKey(nil, p.sp.NS, p.user, kind, d)
 	if there, err := p.sp.Has(raw); err != nil {
 		return err
 	} else if !there {
 		raw = codec.AppendKey(nil, p.sp.NS, p.user, kind, codec.TextData(name))
 	}
+	return p.seekRow(raw)
+}
+
+// seekRow moves to the first row from raw on.
+func (p *pass) seekRow(raw []byte) error {
 	for ; p.next < len(p.ahead); p.next++ {
 		if p.sp.Keyspace.Comparer().Compare(p.ahead[p.next].Key, raw) >= 0 {
 			return nil

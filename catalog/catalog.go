@@ -9,6 +9,7 @@ import (
 	"kvferry/blackwidow"
 	"kvferry/floyd"
 	"kvferry/format"
+	"kvferry/internal/sys/object"
 	"kvferry/internal/sys/disk"
 	"kvferry/keydbflash"
 	"kvferry/kvrocks"
@@ -32,6 +33,8 @@ type Catalog struct {
 	Fallback store.Opener
 	// Objects makes an address in an object store readable as a path, and returns the path. nil: addresses are refused.
 	Objects func(address string) (path string, err error)
+	// Uploads are the settings for targets in an object store.
+	Uploads object.Options
 }
 
 // Driver is a kind of store that this build can read, and perhaps write.

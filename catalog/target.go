@@ -36,15 +36,18 @@ func (c *Catalog) Target(given string) (convert.Output, error) {
 		return convert.Output{}, format.Usagef("target %s: kvferry writes %s files without compression: leave out %s, and compress the file when the conversion is done; "+
 			"kvferry reads it compressed, too", given, f.Name(), ext)
 	}
-	if object.IsAddress(loc.Path) {
-		return convert.Output{}, format.Usagef("target %s: kvferry writes to the local disk only: convert to a path and upload what is there "+
-			"when the conversion is done", given)
-	}
 	d, err := c.writer(f, &loc)
 	if err != nil {
 		return convert.Output{}, err
 	}
-	return convert.Output{Format: f, Store: d.Name, Path: loc.Path, Create: d.Create, Open: d.Open}, nil
+	out := convert.Output{Format: f, Store: d.Name, Path: loc.Path, Create: d.Create, Open: d.Open}
+	if object.IsAddress(loc.Path) {
+		if out.Objects, err = object.NewTarget(loc.Path, f.Limits().Place != format.InFile, c.Uploads); err != nil {
+			return convert.Output{}, format.Usagef("target %w", err)
+		}
+		out.Path = out.Objects.LocalName()
+	}
+	return out, nil
 }
 
 // writer returns the driver that writes a format.

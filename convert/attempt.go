@@ -315,7 +315,8 @@ func (r *run) resumable(cause error) bool {
 	}
 	var nothing *plan.NothingError
 	var lost *format.LostError
-	if errors.As(cause, &lost) && !r.o.Discard { // also if written keys are missing
+	var upload *UploadError
+	if (errors.As(cause, &lost) || errors.As(cause, &upload)) && !r.o.Discard { // also if written keys are missing
 		return r.work.Begun()
 	}
 	if errors.As(cause, &proof) || errors.As(cause, &count) || errors.As(cause, &nothing) {
@@ -336,7 +337,7 @@ func (r *run) giveUp(cause error) *UnfinishedError {
 		}
 		return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Kept: true, Err: errors.Join(cause, r.work.Close())}
 	}
-	return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Err: cause, Stuck: r.work.Discard()}
+	return &UnfinishedError{Dir: r.work.Path, Resume: r.o.Resume, Err: errors.Join(cause, r.withdraw(r.sending)), Stuck: r.work.Discard()}
 }
 
 // planTrial plans the tasks of a conversion that writes nothing.

@@ -5,7 +5,8 @@
 //	run      execute the tasks on several workers, in <target>.kvferry/ beside the target. A journal
 //	         there records each finished task, so that an interrupted run can be resumed.
 //	prove    reopen the target, read its records back and compare the fingerprints.
-//	publish  sync, and rename to the target's path, which exists only if the target is complete.
+//	publish  sync, and rename to the target's path, which exists only if the target is complete. A target in an
+//	         object store is uploaded before, and appears with its last object.
 //
 // An attempt is one pass through these phases. A Report describes the result. The subpackages do not import this
 // package: plan holds the tasks and result their results, workers schedules tasks, transfer executes one, work keeps

@@ -32,6 +32,11 @@ func DryRun(ctx context.Context, opts *Options) (rep *Report, err error) {
 	if o.Estimate && o.onServer() {
 		return nil, errOnServer
 	}
+	if o.uploads() {
+		if err := o.Target.Objects.Check(ctx, ""); err != nil {
+			return nil, err
+		}
+	}
 	d := &dryRun{create: o.Target.Create, tempDir: o.TempDir}
 	defer func() { d.usage.Stop() }()
 	return o.rehearse(ctx, d.phases(o))

@@ -85,17 +85,17 @@ func (f *Feeder) Close() error {
 	return errors.Join(f.release(), disk.RemoveAll(f.open.work.Path))
 }
 
-// Pass reads the source and writes its records to a new target of a format. Losses that are not allowed are an error
-// before the target is finished. The first pass that succeeds must be alone: it may have to open the source in another
-// way.
-func (f *Feeder) Pass(ctx context.Context, to format.Format, workers int) (*Report, error) {
+// Pass reads the source and writes its records, or its function libraries alone, to a new target of a format. Losses that
+// are not allowed are an error before the target is finished. Until a pass has read all records, each must be alone: it may
+// have to open the source in another way.
+func (f *Feeder) Pass(ctx context.Context, to format.Format, workers int, libraries bool) (*Report, error) {
 	for {
-		rep, err := f.pass(ctx, to, workers)
+		rep, err := f.pass(ctx, to, workers, libraries)
 		resort, other := f.otherwise(err)
 		switch {
 		case other:
 		case err == nil && !f.fits:
-			f.fits = true
+			f.fits = !libraries
 			fallthrough
 		default:
 			return rep, err
@@ -133,9 +133,9 @@ func (f *Feeder) otherwise(err error) (resort string, other bool) {
 	return f.open.resort, f.shared != nil && errors.As(err, &block)
 }
 
-func (f *Feeder) pass(ctx context.Context, to format.Format, workers int) (_ *Report, err error) {
+func (f *Feeder) pass(ctx context.Context, to format.Format, workers int, libraries bool) (_ *Report, err error) {
 	defer func() { err = f.files().Err(err) }()
-	a := f.attempt(to, workers)
+	a := f.attempt(to, workers, libraries)
 	defer a.meter.Close()
 	defer a.abort()
 	if err := a.identify(ctx); err != nil {
@@ -185,8 +185,13 @@ func (f *Feeder) tell() {
 }
 
 // attempt returns the attempt of a pass.
-func (f *Feeder) attempt(to format.Format, workers int) *attempt {
+func (f *Feeder) attempt(to format.Format, workers int, libraries bool) *attempt {
 	o := *f.o
+	if libraries {
+		sel := *o.Selection
+		sel.Types, sel.Where = record.Of(record.Other), func(h *record.Header) bool { return h.Keyless == record.Library }
+		o.Selection, o.Rename = &sel, false
+	}
 	o.Target, o.Workers, o.NoProve = Output{Format: to}, max(workers, 1), true
 	steps := []progress.Step{{Name: "convert", Weight: 1}}
 	if o.Rename {

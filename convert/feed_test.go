@@ -55,7 +55,7 @@ func feedShared(t *testing.T, b *bench, shared *Shared) (to *fed, rep *Report, e
 	}
 	to = &fed{Format: b.to, dir: t.TempDir()}
 	for n := 0; n < 2 && err == nil; n++ {
-		rep, err = f.Pass(context.Background(), to, 2)
+		rep, err = f.Pass(context.Background(), to, 2, false)
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
@@ -183,10 +183,10 @@ func TestFeederReopensInVain(t *testing.T) {
 			t.Fatal(err)
 		}
 		to := &fed{Format: b.to, dir: t.TempDir()}
-		if rep, err := f.Pass(t.Context(), to, 2); !errors.Is(err, gone) || rep != nil || to.finished != 0 {
+		if rep, err := f.Pass(t.Context(), to, 2, false); !errors.Is(err, gone) || rep != nil || to.finished != 0 {
 			t.Errorf("shared %t: %v, %+v", shares, err, rep)
 		}
-		if rep, err := f.Pass(t.Context(), to, 2); err != nil || rep.Records() != 1 || to.finished != 1 || opens != 3 {
+		if rep, err := f.Pass(t.Context(), to, 2, false); err != nil || rep.Records() != 1 || to.finished != 1 || opens != 3 {
 			t.Errorf("shared %t: the next pass: %v, %+v after %d opens", shares, err, rep, opens)
 		}
 		if err := f.Close(); err != nil {
@@ -210,7 +210,7 @@ func TestFeederClosesAfterAll(t *testing.T) {
 	gone := errors.New("too many open files")
 	f.o.Source.Open = func(context.Context, func(*store.Options)) (format.Source, error) { return nil, gone }
 	for range 2 {
-		if _, err := f.Pass(t.Context(), &fed{Format: b.to, dir: t.TempDir()}, 2); !errors.Is(err, gone) {
+		if _, err := f.Pass(t.Context(), &fed{Format: b.to, dir: t.TempDir()}, 2, false); !errors.Is(err, gone) {
 			t.Error(err)
 		}
 	}

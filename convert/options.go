@@ -15,6 +15,7 @@ import (
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/pass/progress"
+	"kvferry/internal/sys/object"
 	"kvferry/record"
 	"kvferry/store"
 )
@@ -105,10 +106,22 @@ type Output struct {
 	// publish step moves only the report, losses are detected before the first write, and Path replaces the address
 	// in the names of the work directory and the report.
 	Address string
+	// Objects is the address to upload the target to after the proof; nil for a target that stays on disk. Path then
+	// names the work directory and the report. Rate limits the bytes per second; 0: no limit.
+	Objects *object.Target
+	Rate    int64
 	// Verify reads a server back; otherwise only its key counts are compared.
 	Verify bool
 
 	began string // the address that an unfinished run was started with, if it leads to the same servers
+}
+
+// Shown is the location of the target as people know it.
+func (t *Output) Shown() string {
+	if t.Objects != nil {
+		return t.Objects.Address()
+	}
+	return cmp.Or(t.Address, t.Path)
 }
 
 // compares reports whether the finished target is read and compared with the source.
@@ -262,6 +275,9 @@ func optionTexts(o *Options) map[string]string {
 	if o.onServer() {
 		m["target"] = cmp.Or(o.Target.began, o.Target.Address)
 	}
+	if o.uploads() {
+		m["upload"] = o.Target.Shown()
+	}
 	if o.Prefer != nil {
 		m["on-conflict"] = fmt.Sprint("keep=", o.Prefer)
 	}
@@ -295,6 +311,8 @@ type Progress = progress.State
 func (o *Options) renames() bool  { return o.Rename && !o.Plan }
 func (o *Options) onServer() bool { return o.Target.Address != "" }
 func (o *Options) onDisk() bool   { return o.Target.Address == "" }
+func (o *Options) uploads() bool  { return o.Target.Objects != nil }
+func (o *Options) local() bool    { return o.onDisk() && !o.uploads() }
 func (o *Options) inFile() bool   { return o.Target.Format.Limits().Place == format.InFile }
 func (o *Options) inParts() bool  { return !o.inFile() }
 func (o *Options) fetches() bool  { return o.onServer() && o.Target.Verify }

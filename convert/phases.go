@@ -17,7 +17,7 @@ var (
 )
 
 // building is a conversion up to a target that is complete in the work directory.
-var building = slices.Concat([]phase{{undo: (*attempt).abandon}}, reading, []phase{
+var building = slices.Concat([]phase{{undo: (*attempt).abandon}, {name: "reached", when: (*Options).uploads, run: (*attempt).reach}}, reading, []phase{
 	{name: "continued", done: (*attempt).unmade, run: (*attempt).takeOver},
 	{name: "restored", done: (*attempt).isMade, run: (*attempt).restore},
 	{name: "planned", done: (*attempt).isPlanned, run: (*attempt).planNew, entry: (*attempt).planned},
@@ -48,9 +48,11 @@ var conversion = slices.Concat(building, []phase{
 	{name: "noted", step: "publish", weight: 0.01, run: (*attempt).writeReport,
 		entry: func(*attempt) work.Entry { return work.Entry{Proved: true} }},
 	{name: "closed", run: (*attempt).leave},
-	{name: "publish", when: (*Options).onDisk, run: (*attempt).sync},
+	{name: "publish", when: (*Options).local, run: (*attempt).sync},
+	{name: "uploaded", step: "upload", weight: 1, sized: true, when: (*Options).uploads, run: (*attempt).upload},
 	{name: "reported", run: (*attempt).publishReport, undo: (*attempt).withdrawReport},
 	{name: "renamed", when: (*Options).onDisk, run: (*attempt).appear},
+	{name: "appeared", when: (*Options).uploads, final: true, run: (*attempt).noteUploaded},
 	{name: "concluded", final: true, run: func(a *attempt, _ context.Context) error { return a.work.Conclude() }},
 })
 

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,13 +92,16 @@ func (a *attempt) checkReport() error {
 	return err
 }
 
-// appear checks the report and the files a last time and renames the target into place.
-func (a *attempt) appear(context.Context) error {
+// appear checks the report and the files a last time and renames the target into place, or makes its upload whole.
+func (a *attempt) appear(ctx context.Context) error {
 	if err := a.checkReport(); err != nil {
 		return err
 	}
 	if err := a.made.CheckFiles(a.work.Data()); err != nil {
 		return err
+	}
+	if a.o.uploads() {
+		return a.publishUpload(ctx)
 	}
 	err := disk.RenameNew(a.work.Data(), a.work.Target)
 	if errors.Is(err, fs.ErrExist) {
@@ -115,7 +117,7 @@ func (a *attempt) report(t *result.Totals) *Report {
 		File:    ReportPath(o.Target.Path),
 		Tool:    o.Tool,
 		Source:  Dataset{Path: o.Source.Path, Format: o.Source.Format.Name(), Store: o.Source.Store, DBs: a.id.Plan.DBs},
-		Target:  Dataset{Path: cmp.Or(o.Target.Address, o.Target.Path), Format: o.Target.Format.Name(), Store: o.Target.Store, DBs: a.id.Plan.TargetDBs},
+		Target:  Dataset{Path: o.Target.Shown(), Format: o.Target.Format.Name(), Store: o.Target.Store, DBs: a.id.Plan.TargetDBs},
 		Options: a.id.Options,
 		Now:     o.Now,
 		Tasks:   len(a.id.Plan.Tasks),

@@ -28,6 +28,7 @@ const (
 	crashDir = "KVFERRY_TEST_DIR"
 	crashOf  = "KVFERRY_TEST_SELECT" // not empty: select with someRecords
 	crashIn  = "KVFERRY_TEST_PART"   // a part, or 0/0 for the finish
+	crashTo  = "KVFERRY_TEST_TO"     // the address to upload to
 )
 
 func TestMain(m *testing.M) {
@@ -52,6 +53,9 @@ func die() {
 // convertAndDie converts like the benches of these tests and dies at a step.
 func convertAndDie(dir, step string) {
 	b := openBench(nil, dir)
+	if address := os.Getenv(crashTo); address != "" {
+		b.uploads(address)
+	}
 	b.crashable(step)
 	if os.Getenv(crashOf) != "" {
 		b.o.Selection = someRecords()
@@ -115,6 +119,9 @@ func (b *bench) killedIn(step, part string) {
 	}
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), crashEnv+"="+step, crashDir+"="+b.dir, crashIn+"="+part)
+	if b.o.Target.Objects != nil {
+		cmd.Env = append(cmd.Env, crashTo+"="+b.o.Target.Objects.Address())
+	}
 	if b.o.Selection != nil {
 		cmd.Env = append(cmd.Env, crashOf+"=1")
 	}
@@ -132,7 +139,7 @@ func TestKilledAndResumed(t *testing.T) {
 	tree := whole.tree()
 	var phases []string
 	for _, p := range conversion {
-		if p.name != "" && !slices.Contains([]string{"continued", "adopted", "looked", "counted", "concluded"}, p.name) { // no part of this run
+		if p.name != "" && !slices.Contains([]string{"continued", "adopted", "looked", "counted", "concluded", "reached", "uploaded", "appeared"}, p.name) { // no part of this run
 			phases = append(phases, p.name)
 		}
 	}

@@ -39,6 +39,9 @@ func Run(ctx context.Context, opts *Options) (*Report, error) {
 		return nil, fmt.Errorf("%s: holds parts of this conversion; go on with --part or --finish, or start over with --discard", work.Path(o.Target.Path))
 	}
 	if o.Discard {
+		if err := o.dropUpload(); err != nil {
+			return nil, err
+		}
 		if err := work.Drop(o.Target.Path); err != nil {
 			return nil, err
 		}
@@ -58,12 +61,16 @@ func (r *run) toEnd(ctx context.Context, state *work.State, phases []phase) (*Re
 			return nil, errors.Join(err, w.Close())
 		}
 	}
+	if o.uploads() && state.Made != nil {
+		r.sending = o.uploadOf(state.ID, state)
+	}
 	r.began, r.meter = time.Now(), progress.Start(o.steps(phases), o.Progress)
 	rep, err := r.all(ctx, state, phases)
 	r.meter.Close()
 	var published *PublishedError
 	switch {
 	case errors.As(err, &published):
+		published.Name = o.Target.Shown()
 		return rep, errors.Join(published, w.Close())
 	case err != nil:
 		return rep, r.giveUp(err)
@@ -92,17 +99,17 @@ func (o *Options) findWork() error {
 	return nil
 }
 
-// noPlace explains a working directory that cannot be written if the target is a server.
+// noPlace explains a working directory that cannot be written if the target is not at its path.
 func (o *Options) noPlace(err error) error {
 	var place *work.NoPlaceError
-	if o.onDisk() || !errors.As(err, &place) {
+	if o.local() || !errors.As(err, &place) {
 		return err
 	}
 	dir, abs := filepath.Abs(place.Dir)
 	if abs != nil {
 		dir = place.Dir
 	}
-	return fmt.Errorf("%s: cannot write to the working directory (%w); it takes the report of a conversion into a server and what "+
+	return fmt.Errorf("%s: cannot write to the working directory (%w); it takes the report of a conversion into a server or an object store, and what "+
 		"--resume needs: run kvferry in a directory that can be written", dir, place.Err)
 }
 
@@ -111,8 +118,11 @@ func concludeEarlier(o *Options, open func() (*work.Dir, *work.State, error)) (r
 	if !o.Resume {
 		return nil, false, nil
 	}
-	done, err = work.ConcludeEarlier(o.Target.Path, open, func() (err error) {
+	done, err = work.ConcludeEarlier(o.Target.Path, !o.uploads(), open, func() (err error) {
 		rep, err = ReadReport(ReportPath(o.Target.Path))
+		if err == nil && o.uploads() && rep.Target.Path != o.Target.Shown() {
+			err = fmt.Errorf("%s: the report of another conversion", ReportPath(o.Target.Path))
+		}
 		return err
 	})
 	return rep, done, err

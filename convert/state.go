@@ -13,6 +13,7 @@ import (
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/object"
 	"kvferry/store"
 )
 
@@ -53,6 +54,8 @@ type run struct {
 	// shared is the work directory of a run in parts, otherwise nil. A zero part stands for the finish.
 	shared *work.Parts
 	part   pass.Part
+	// sending is the upload of the target; nil before it begins.
+	sending *object.Upload
 }
 
 // attempt starts a pass.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 
 	"kvferry/ardb/codec"
 	"kvferry/format"
@@ -23,6 +24,9 @@ type Space struct {
 	NS       []byte // LevelDB: the encoded namespace that every key starts with
 	Named    bool   // LevelDB: keys start with a namespace
 	Upper    []byte // LevelDB: a key after all of the namespace
+
+	mu     sync.Mutex
+	looked map[string]bool // collections whose integers were looked at, and whether seeks find them
 }
 
 // Spaces divides the keyspaces of a store into namespaces and the server's internal keyspaces.

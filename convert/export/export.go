@@ -164,7 +164,7 @@ func (r *Run) Finish(ctx context.Context) (rep *Report, err error) {
 	}
 	shared := work.FindParts(r.Target.Path)
 	open := func() (*work.Dir, *work.State, error) { return shared.Open("") }
-	done, err := work.ConcludeEarlier(r.Target.Path, open, func() (err error) {
+	done, err := work.ConcludeEarlier(r.Target.Path, true, open, func() (err error) {
 		rep, err = readReport(work.ReportPath(r.Target.Path))
 		return err
 	})

@@ -76,8 +76,8 @@ func (x *task) entries(batch []record.Element) []record.Element {
 }
 
 // drops counts the losses of the current record's header and reports whether the target cannot hold the record at
-// all.
-func (x *task) drops() bool {
+// all. If the record moves to a new name, what does not drop it counts there.
+func (x *task) drops(moves bool) bool {
 	if x.header.Type == record.Other && !x.Group.Has(record.Other) {
 		x.lose(record.Loss{Kind: record.LossModule, Drops: true, Detail: "the target does not support it"})
 		return true
@@ -86,6 +86,9 @@ func (x *task) drops() bool {
 	x.later = x.later[:0]
 	for _, l := range x.target.Losses(&x.header) {
 		dropped = dropped || l.Drops
+		if moves && !l.Drops {
+			continue
+		}
 		if x.header.Type == record.Other && !l.Drops {
 			x.later = append(x.later, l)
 			continue
@@ -123,10 +126,11 @@ func (x *task) takeNewName(r *record.Record) {
 	x.open.renamed, r.Hidden = true, false
 	to := (&Rename{typ: r.Type, key: r.Key}).plain()
 	x.lose(record.Loss{Kind: record.LossSameName, Detail: "written as " + record.Quote(to) + ", or with _ after it if that name is in use"})
-	x.header.Key, r.Key = to, to
-	if x.drops() {
+	x.header.Key = to
+	if x.drops(false) {
 		r.Class = record.Lost
 	}
+	r.Header = x.header
 }
 
 // giveName counts the loss of the current record, whose name is taken, and returns the class of its rows.

@@ -240,12 +240,16 @@ func (x *task) begin(r *record.Record) {
 	if r.Out() {
 		return
 	}
-	if x.drops() {
-		r.Class = record.Lost
+	x.open.taken = r.Keyless == record.Keyed && x.isTaken(r.Key)
+	moves := x.open.taken && (x.NewNames || x.Renames != nil)
+	if x.drops(moves) {
+		x.open.taken, r.Class = false, record.Lost
 		return
 	}
+	if moves { // it is adapted under its new name
+		x.header = r.Header
+	}
 	r.Header = x.header
-	x.open.taken = r.Keyless == record.Keyed && x.isTaken(r.Key)
 	x.orphans.begin()
 }
 

@@ -317,6 +317,28 @@ func TestRivals(t *testing.T) {
 	}
 }
 
+// TestRenamedHeadersLoseOnce checks that a loss in the header of a renamed record counts once, in a dry run and in a
+// conversion. What the new name alone loses counts, too.
+func TestRenamedHeadersLoseOnce(t *testing.T) {
+	value := []record.Element{{Name: []byte("m"), Value: []byte("v")}}
+	for _, dry := range []bool{true, false} {
+		x := newRoom(t, []fake.Record{{DB: "0", Type: record.String, Key: []byte("note"), Elems: value}, {DB: "0", Type: record.Set, Key: []byte("note"), Elems: value}})
+		x.to.Bounds, x.to.Groups, x.allowed = format.Limits{StreamGroups: true}, []record.TypeSet{record.AllTypes}, []string{"same-name"}
+		x.begin()
+		if x.rules.NewNames = dry; !dry {
+			var err error
+			x.rules.Memory = pass.NewShares(1<<20, x.plan.Tasks, 1)
+			if x.rules.Renames, err = FindRenames(context.Background(), x.plan.Tasks, x.rules, x.src, x.target, pass.NewCores(1), pass.Memory{Bytes: 1 << 20, Held: 16}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tot, err := x.run(!dry)
+		if got := text(tot); err != nil || !strings.Contains(got, "hyperloglog 2 ") || !strings.Contains(got, "same-name 1 ") {
+			t.Errorf("dry %v: %v, losses\n%s", dry, err, got)
+		}
+	}
+}
+
 // TestNoRenames checks that the list of renames is empty, but not nil, if no names compete.
 func TestNoRenames(t *testing.T) {
 	x := newRoom(t, []fake.Record{{DB: "0", Type: record.Set, Key: []byte("a"), Elems: []record.Element{{Name: []byte("m")}}}})

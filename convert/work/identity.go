@@ -62,6 +62,9 @@ func (id *Identity) Name() string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
+// Run returns a name of the run that no other run has.
+func (id *Identity) Run() string { return fmt.Sprintf("%.16s-%x", id.Name(), id.Began.UnixNano()) }
+
 // Continues returns nil if a run of identity now can continue one of identity id. Otherwise the error gives the
 // reason.
 func (id *Identity) Continues(now *Identity) error {

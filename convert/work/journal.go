@@ -31,6 +31,15 @@ type Entry struct {
 	Finishing bool              `json:"finishing,omitempty"`
 	Written   *inventory.Census `json:"written,omitempty"`
 	Proved    bool              `json:"proved,omitempty"`
+	// Upload is an object in parts that was begun in an object store. Uploaded is set when the target is complete there.
+	Upload   *Upload `json:"upload,omitempty"`
+	Uploaded bool    `json:"uploaded,omitempty"`
+}
+
+// Upload is an object in parts: its key and the store's id of it.
+type Upload struct {
+	Key string `json:"key"`
+	ID  string `json:"id"`
 }
 
 // journal is an append-only file of JSON lines, synced after each line. Everything it records is on disk.
@@ -52,6 +61,9 @@ type State struct {
 	Finishing bool
 	Made      *inventory.Census // the finished target; nil: it is unfinished
 	proved    bool
+	// Uploads are the objects in parts that were begun in an object store, by key.
+	Uploads  map[string]string
+	uploaded bool
 }
 
 // errBusy means that another process holds the lock of the directory.
@@ -162,9 +174,15 @@ func decodeJournal(data []byte) (*State, error) {
 			state.Tasks = append(slices.DeleteFunc(state.Tasks, again), e.Task)
 		case e.Written != nil:
 			state.Made = e.Written
+		case e.Upload != nil:
+			if state.Uploads == nil {
+				state.Uploads = map[string]string{}
+			}
+			state.Uploads[e.Upload.Key] = e.Upload.ID
 		}
 		state.Finishing = state.Finishing || e.Finishing
 		state.proved = state.proved || e.Proved
+		state.uploaded = state.uploaded || e.Uploaded
 	}
 	sortTasks(state.Tasks)
 	return state, nil

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 // PublishedError is an error after the target was published: target and report are complete.
 type PublishedError struct {
 	Target string
+	Name   string // what people call it; "": Target
 	Dir    string // work directory of the run
 	// Synced is true if target and report are durable: only removing Dir failed.
 	Synced bool
@@ -24,14 +26,14 @@ type PublishedError struct {
 // Error describes the state of the target.
 func (e *PublishedError) Error() string {
 	if e.Synced {
-		return fmt.Sprintf("%s is complete, but %s, which is no longer needed, could not be removed: %v; remove it", e.Target, e.Dir, e.Err)
+		return fmt.Sprintf("%s is complete, but %s, which is no longer needed, could not be removed: %v; remove it", cmp.Or(e.Name, e.Target), e.Dir, e.Err)
 	}
 	todo := "sync the disk and look for them before you rely on them"
 	if e.Kept {
 		todo = "run the same command with --resume, which looks for them again"
 	}
 	return fmt.Sprintf("%s is complete and its report belongs in %s, but the disk has not confirmed their names: %v; %s",
-		e.Target, ReportPath(e.Target), e.Err, todo)
+		cmp.Or(e.Name, e.Target), ReportPath(e.Target), e.Err, todo)
 }
 
 // Unwrap returns the cause.
@@ -145,8 +147,8 @@ func (w *Dir) Conclude() error {
 
 // Concluded reports whether a run died after it published its target.
 func (w *Dir) Concluded(state *State) bool {
-	if !state.proved {
-		return false
+	if !state.proved || state.uploaded {
+		return state.uploaded
 	}
 	_, data := disk.Lstat(w.Data())
 	_, target := disk.Lstat(w.Target)
@@ -154,14 +156,15 @@ func (w *Dir) Concluded(state *State) bool {
 }
 
 // ConcludeEarlier completes a run that died after it had published its target, and reports whether one did. open opens
-// its work directory, and read reads the published report.
-func ConcludeEarlier(target string, open func() (*Dir, *State, error), read func() error) (bool, error) {
+// its work directory, and read reads the published report. local is true unless the target is in an
+// object store.
+func ConcludeEarlier(target string, local bool, open func() (*Dir, *State, error), read func() error) (bool, error) {
 	target, dir := filepath.Clean(target), Path(target)
 	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return false, nil
 	}
-	if _, err := disk.Lstat(target); err != nil {
+	if _, err := disk.Lstat(target); err != nil && local {
 		return false, nil
 	}
 	// The target and its report are in place before the first file of the directory is removed.

@@ -37,6 +37,9 @@ const (
 // roleNames are the names of the columns that dump --format parquet writes.
 var roleNames = [numRoles]string{"db", "type", "key", "expire_at", "index", "field", "value", "member", "score", "field_expire_at"}
 
+// Uses lists what a column can be used for.
+func Uses() []string { return roleNames[:] }
+
 // shape lists the columns that rows of a type need, and those that they may have. Each may have a database, a
 // type and an expiry.
 type shape struct{ needs, may []role }

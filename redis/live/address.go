@@ -185,7 +185,7 @@ func (o *options) shakeHands(ctx context.Context) error {
 
 // plainHint adds a hint to the first error of a plain connection if the server may require TLS.
 func (o *options) plainHint(err error) error {
-	const alert = `"\x15\x03` // the beginning of a TLS alert, as go-redis quotes it
+	const alert = `"\x15\x03` // the beginning of a TLS alert
 	if o.tls || o.network != "tcp" || err == nil {
 		return err
 	}

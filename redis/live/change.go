@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"kvferry/record"
 )
 
@@ -28,12 +26,12 @@ func (w *writer) Delete(h *record.Header) error {
 // deleteLibrary deletes a function library on each server.
 func (w *writer) deleteLibrary(name string) error {
 	for _, host := range w.t.hosts() {
-		client := redis.NewClient(w.t.server.single(host, 0))
-		err := client.FunctionDelete(w.ctx, name).Err()
+		client := w.t.server.to(host, "0")
+		_, err := client.do(w.ctx, "FUNCTION", "DELETE", name)
 		if err != nil && strings.Contains(err.Error(), "Library not found") {
 			err = nil
 		}
-		if err = errors.Join(err, client.Close()); err != nil {
+		if err = errors.Join(err, client.close()); err != nil {
 			return told(host, err)
 		}
 	}

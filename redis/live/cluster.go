@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"kvferry/format"
 )
@@ -20,7 +20,7 @@ const askedFor = 5 * time.Second
 // locate fetches the slot map from the first node that knows the owners of all slots.
 func (s *server) locate(ctx context.Context) (err error) {
 	for _, host := range append([]string{s.host}, s.members...) {
-		var list []redis.ClusterSlot
+		var list []slotRange
 		if list, err = s.slotsOf(ctx, host); err == nil {
 			err = s.place(host, list)
 		}
@@ -34,13 +34,12 @@ func (s *server) locate(ctx context.Context) (err error) {
 	return err
 }
 
-func (s *server) slotsOf(ctx context.Context, host string) ([]redis.ClusterSlot, error) {
+func (s *server) slotsOf(ctx context.Context, host string) ([]slotRange, error) {
 	ctx, cancel := context.WithTimeout(ctx, askedFor)
 	defer cancel()
-	client := redis.NewClient(s.single(host, 0))
-	//lint:ignore SA1019 servers before 7.0 have no CLUSTER SHARDS
-	list, err := client.ClusterSlots(ctx).Result()
-	return list, errors.Join(err, client.Close())
+	client := s.to(host, "0")
+	list, err := client.slots(ctx)
+	return list, errors.Join(err, client.close())
 }
 
 // addressFrom returns an address that a node gave. Without a host it means the node's own: the node does not know how the
@@ -55,17 +54,17 @@ func addressFrom(node, address string) string {
 }
 
 // place stores the slot map that a node gave, and the nodes in it. Nodes that left the cluster are forgotten.
-func (s *server) place(from string, list []redis.ClusterSlot) error {
+func (s *server) place(from string, list []slotRange) error {
 	nodes, members := make([]string, slots), []string{from}
 	for _, r := range list {
-		if len(r.Nodes) == 0 || r.Start < 0 || r.End >= slots {
+		if len(r.nodes) == 0 || r.start < 0 || r.end >= slots {
 			continue
 		}
-		for i := r.Start; i <= r.End; i++ {
-			nodes[i] = addressFrom(from, r.Nodes[0].Addr)
+		for i := r.start; i <= r.end; i++ {
+			nodes[i] = addressFrom(from, r.nodes[0])
 		}
-		for _, n := range r.Nodes {
-			members = append(members, addressFrom(from, n.Addr))
+		for _, n := range r.nodes {
+			members = append(members, addressFrom(from, n))
 		}
 	}
 	if i := slices.Index(nodes, ""); i >= 0 {
@@ -90,9 +89,9 @@ func (s *server) keys(ctx context.Context) (sum int64, err error) {
 
 // keysOf returns the number of keys of one server.
 func (s *server) keysOf(ctx context.Context, host string) (int64, error) {
-	client := redis.NewClient(s.single(host, 0))
-	n, err := client.DBSize(ctx).Result()
-	return n, errors.Join(err, client.Close())
+	client := s.to(host, "0")
+	n, err := redis.Int64(client.do(ctx, "DBSIZE"))
+	return n, errors.Join(err, client.close())
 }
 
 // successor refreshes the slot map and returns the new owner of host's slots, or "" if host still has them.
@@ -126,7 +125,7 @@ func (t *target) replaced(ctx context.Context, host string) bool {
 func (w *writer) reroute(from *pipe, data []byte, x piece) error {
 	hosts := w.t.hosts()
 	if key := x.key(data); key != nil {
-		hosts = []string{w.t.node(slot(key))}
+		hosts = []string{w.t.owner(key)}
 	}
 	for _, host := range hosts {
 		w.mu.Lock()

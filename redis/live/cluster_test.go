@@ -142,7 +142,7 @@ func TestCrashedSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.client.Close()
+		defer s.client.close()
 		runs := s.runs
 		s.runs = nil
 		to, err := newSpool(t.TempDir())

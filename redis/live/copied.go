@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"kvferry/internal/sys/pace"
 	"kvferry/store"
 )
@@ -81,7 +79,7 @@ func (c *copied) next() {
 const askEvery = time.Second
 
 // watch polls how many keys of its snapshot a server has saved, until stop is called. It needs Redis 6.2.
-func (c *copied) watch(ctx context.Context, o *redis.Options) (stop func()) {
+func (c *copied) watch(ctx context.Context, client *client) (stop func()) {
 	if c.tell == nil {
 		return func() {}
 	}
@@ -89,14 +87,12 @@ func (c *copied) watch(ctx context.Context, o *redis.Options) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		client := redis.NewClient(o)
-		defer client.Close()
+		defer client.close()
 		for pace.Rest(ctx, askEvery) == nil {
-			text, err := client.Info(ctx, "persistence").Result()
+			i, err := client.info(ctx, "persistence")
 			if err != nil {
 				continue // the copy goes on without progress
 			}
-			i := info(text)
 			keys, _ := strconv.ParseInt(i["current_save_keys_processed"], 10, 64)
 			all, _ := strconv.ParseInt(i["current_save_keys_total"], 10, 64)
 			c.note(func() {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"kvferry/format"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
@@ -79,7 +77,7 @@ func TestDecided(t *testing.T) {
 func TestAskedInVain(t *testing.T) {
 	for answer, want := range map[string]bool{"-CLUSTERDOWN The cluster is down\r\n": true, "-NOPERM no\r\n": false, "": true, ":0\r\n": false} {
 		addr := serve(t, func(words []string) string {
-			if words[0] == "exists" || words[0] == "function" {
+			if words[0] == "EXISTS" || words[0] == "FUNCTION" {
 				return answer
 			}
 			return answerInfo(words, "")
@@ -88,9 +86,9 @@ func TestAskedInVain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := redis.NewClient(o.single(addr, 0))
-		defer client.Close()
-		a := &asker{t: &target{server: &server{options: o}}, client: client}
+		s := &server{options: o}
+		a := &asker{t: &target{server: s}, router: s.router("0")}
+		defer a.router.close()
 		var lost *format.LostError
 		if _, err := a.there(t.Context(), [][]byte{[]byte("k")}); errors.As(err, &lost) != want || err == nil && answer[0] != ':' {
 			t.Errorf("%q: %v", answer, err)

@@ -1,6 +1,6 @@
 // Package live reads and writes servers of Redis and Valkey, standalone and clusters.
 //
-// Queries go through github.com/redis/go-redis/v9. Bulk loading does not: like redis-cli --pipe, one goroutine writes a
+// Queries go through github.com/gomodule/redigo. Bulk loading does not: like redis-cli --pipe, one goroutine writes a
 // stream of commands and another reads the replies, with a bound on the unacknowledged bytes (pipe). Bytes stay in
 // memory until the server acknowledges them, so the pipe can reconnect and resend them: all pieces but RENAME are
 // idempotent, and the pipe checks whether an unanswered RENAME took effect.

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"kvferry/format"
 	"kvferry/record"
@@ -18,52 +19,46 @@ import (
 // asker queries in batches which keys of a database exist; in a cluster, it asks each node for its own keys.
 type asker struct {
 	t      *target
-	client redis.UniversalClient // nil: the database was empty
-	cmds   []*redis.IntCmd
+	router *router // nil: the database was empty
 }
 
 // newAsker returns an asker for a database, or nil if existing keys are overwritten.
-func (t *target) newAsker(db string) (*asker, error) {
+func (t *target) newAsker(db string) *asker {
 	if t.Existing == format.Replace {
-		return nil, nil
+		return nil
 	}
 	a := &asker{t: t}
 	if t.start.Before[db] == 0 {
-		return a, nil
+		return a
 	}
-	if t.server.cluster {
-		a.client = redis.NewClusterClient(t.server.clusterOptions())
-		return a, nil
-	}
-	client, err := t.client(t.server.host, db)
-	a.client = client
-	return a, err
+	a.router = t.router(db)
+	return a
 }
 
 // keys reports whether the database can contain keys.
-func (a *asker) keys() bool { return a != nil && a.client != nil }
+func (a *asker) keys() bool { return a != nil && a.router != nil }
 
 // there reports for each key whether it exists.
 func (a *asker) there(ctx context.Context, keys [][]byte) ([]bool, error) {
-	pipe := a.client.Pipeline()
-	a.cmds = a.cmds[:0]
-	for _, key := range keys {
-		a.cmds = append(a.cmds, pipe.Exists(ctx, string(key)))
+	commands := make([]*keyed, len(keys))
+	for i, key := range keys {
+		commands[i] = &keyed{key: key, name: "EXISTS"}
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, asLost(told(a.t.server.shown, err))
-	}
+	err := a.router.send(ctx, commands...)
 	out := make([]bool, len(keys))
-	for i, c := range a.cmds {
-		out[i] = c.Val() != 0
+	for i, k := range commands {
+		n, e := redis.Int(k.reply, k.err)
+		if err = cmp.Or(err, e); err != nil {
+			return nil, asLost(told(a.t.server.shown, err))
+		}
+		out[i] = n != 0
 	}
 	return out, nil
 }
 
 // asLost marks errors of unreachable or busy servers as LostError: another process can resume from here.
 func asLost(err error) error {
-	var answer redis.Error
-	if errors.As(err, &answer) && isBusy("-"+answer.Error()) || isBroken(err) {
+	if isBusyError(err) || isBroken(err) {
 		return &format.LostError{Err: err}
 	}
 	return err
@@ -72,12 +67,12 @@ func asLost(err error) error {
 // library reports whether a function library of this name exists with different code. Libraries belong to no database.
 func (a *asker) library(ctx context.Context, name string, code []byte) (bool, error) {
 	for _, host := range a.t.hosts() {
-		client := redis.NewClient(a.t.server.single(host, 0))
-		list, err := client.FunctionList(ctx, redis.FunctionListQuery{LibraryNamePattern: globbed(name), WithCode: true}).Result()
-		if err = errors.Join(err, client.Close()); err != nil {
+		client := a.t.server.to(host, "0")
+		list, err := client.libraries(ctx, globbed(name))
+		if err = errors.Join(err, client.close()); err != nil {
 			return false, asLost(told(host, err))
 		}
-		if slices.ContainsFunc(list, func(l redis.Library) bool { return l.Name == name && l.Code != string(code) }) {
+		if slices.ContainsFunc(list, func(l codeLibrary) bool { return l.name == name && l.code != string(code) }) {
 			return true, nil
 		}
 	}
@@ -93,7 +88,7 @@ func (a *asker) close() error {
 	if !a.keys() {
 		return nil
 	}
-	return a.client.Close()
+	return a.router.close()
 }
 
 // conflicts collects keys that exist and must not be overwritten.
@@ -119,11 +114,7 @@ func (t *target) Look(db string, dry bool) (record.Writer, error) {
 		return nil, nil
 	}
 	db = t.home(db)
-	a, err := t.newAsker(db)
-	if err != nil {
-		return nil, err
-	}
-	return &looker{t: t, db: db, ask: a}, nil
+	return &looker{t: t, db: db, ask: t.newAsker(db)}, nil
 }
 
 // Conflicts returns an error that lists some of the existing keys found by the writers of Look, or nil.

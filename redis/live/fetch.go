@@ -40,11 +40,7 @@ type node struct {
 
 // add queues a key and fetches the queue when it is full.
 func (f *fetcher) add(key []byte) error {
-	host := f.server.host
-	if f.server.cluster {
-		host = f.server.nodes[slot(key)]
-	}
-	return f.askFor(host, false, bytes.Clone(key))
+	return f.askFor(f.server.owner(key), false, bytes.Clone(key))
 }
 
 func (f *fetcher) askFor(host string, asks bool, key []byte) error {

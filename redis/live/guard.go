@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -18,8 +19,8 @@ const (
 // bound limits the memory of an answer.
 func (o *options) bound() int64 { return max(leastBound, o.memory/4) }
 
-// guard checks the answers that go-redis decodes and rejects one as soon as its announced size exceeds the bound.
-// Without it, go-redis would allocate any length that it reads.
+// guard checks the answers that redigo decodes and rejects one as soon as its announced size exceeds the bound.
+// Without it, redigo would allocate any length that it reads.
 type guard struct {
 	bound int64
 	size  int64   // of the answer so far, with announced lengths
@@ -43,6 +44,9 @@ func (g *guard) take(b []byte) error {
 			continue
 		}
 		c := b[0]
+		if g.long == 0 && !strings.ContainsRune("+-:$*", rune(c)) { // RESP3, or no server of Redis
+			return fmt.Errorf("%w: %q", errAnswer, b[:min(len(b), 16)])
+		}
 		b = b[1:]
 		if len(g.line) < 24 {
 			g.line = append(g.line, c)
@@ -79,8 +83,6 @@ func (g *guard) part() error {
 		default:
 			g.ended()
 		}
-	case '%', '~', '>', '|', '=', '!', '(', ',', '#', '_': // RESP3, which kvferry never requests
-		return errAnswer
 	default:
 		g.ended()
 	}

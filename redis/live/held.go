@@ -76,11 +76,11 @@ func (t *heldTarget) Orphans() int64 { return t.as.Orphans() }
 // Finish completes the file.
 func (t *heldTarget) Finish(ctx context.Context) (format.Source, error) {
 	src, err := t.Target.Finish(ctx)
-	return src, errors.Join(err, t.as.server.client.Close())
+	return src, errors.Join(err, t.as.server.client.close())
 }
 
 // Abort removes the file.
 func (t *heldTarget) Abort() {
 	t.Target.Abort()
-	_ = t.as.server.client.Close() // nothing was written to the server
+	_ = t.as.server.client.close() // nothing was written to the server
 }

@@ -8,8 +8,6 @@ import (
 	"net"
 	"os"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -67,16 +65,6 @@ func (o *options) dial(ctx context.Context, host string) (*link, error) {
 			o.Notice(fmt.Sprintf("%s: no word from %s for %s; still waiting", o.shown, host, after))
 		}
 	}
-	return l, nil
-}
-
-// guarded dials for go-redis, which keeps answers in memory: a guard bounds them.
-func (o *options) guarded(ctx context.Context, _, host string) (net.Conn, error) {
-	l, err := o.dial(ctx, host)
-	if err != nil {
-		return nil, err
-	}
-	l.guard = newGuard(o.bound())
 	return l, nil
 }
 
@@ -139,17 +127,4 @@ func (l *link) Write(p []byte) (int, error) {
 		}
 	}
 	return l.Conn.Write(p)
-}
-
-// single returns the options for a client of one server.
-func (o *options) single(host string, db int) *redis.Options {
-	return &redis.Options{Network: o.network, Addr: host, Username: o.user, Password: o.Password, DB: db, Dialer: o.guarded,
-		Protocol: 2, DisableIdentity: true, DialTimeout: dialTimeout, ReadTimeout: silence, WriteTimeout: time.Minute,
-		ContextTimeoutEnabled: true, MaxRetries: 3}
-}
-
-// clusterOptions returns the options for a client of a cluster.
-func (o *options) clusterOptions() *redis.ClusterOptions {
-	return &redis.ClusterOptions{Addrs: []string{o.host}, Username: o.user, Password: o.Password, Dialer: o.guarded,
-		Protocol: 2, DisableIdentity: true, DialTimeout: dialTimeout, ReadTimeout: silence, ContextTimeoutEnabled: true, MaxRetries: 3}
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"kvferry/record"
 	"kvferry/redis/rdb"
@@ -43,7 +43,9 @@ func (t *target) takes(e *record.Element, report func(record.Loss)) bool {
 // tryNative restores the value with an expiry in the past: the server decodes and then drops it, or returns an error.
 func (t *target) tryNative(e *record.Element) string {
 	payload := rdb.AppendDump(nil, rdb.TypeModule, t.server.version, e.Value)
-	err := t.server.client.Do(t.ctx, "RESTORE", t.start.Names+"probe", "1", payload, "REPLACE", "ABSTTL").Err()
+	r := t.router("0")
+	defer r.close()
+	_, err := r.do(t.ctx, []byte(t.start.Names+"probe"), "RESTORE", "1", payload, "REPLACE", "ABSTTL")
 	var refused redis.Error
 	if errors.As(err, &refused) && !isBusy("-"+err.Error()) {
 		return fmt.Sprintf("the server refuses it (%v)", err)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/extsort"
@@ -90,8 +90,14 @@ func (c *copier) clock(ctx context.Context) (time.Duration, error) {
 	if c.exact() {
 		return 0, nil
 	}
-	t, err := c.server.client.Time(ctx).Result()
-	return time.Until(t), told(c.server.shown, err)
+	t, err := redis.Int64s(c.server.client.do(ctx, "TIME"))
+	if err == nil && len(t) != 2 {
+		err = errAnswer
+	}
+	if err != nil {
+		return 0, told(c.server.shown, err)
+	}
+	return time.Until(time.Unix(t[0], t[1]*1000)), nil
 }
 
 // exact reports whether the server returns expiries as timestamps (PEXPIRETIME).
@@ -112,9 +118,9 @@ func (c *copier) functions(ctx context.Context) error {
 }
 
 func (c *copier) functionsOf(ctx context.Context, host string) error {
-	client := redis.NewClient(c.server.single(host, 0))
-	defer client.Close()
-	text, err := client.FunctionDump(ctx).Result()
+	client := c.server.to(host, "0")
+	defer client.close()
+	dump, err := redis.Bytes(client.do(ctx, "FUNCTION", "DUMP"))
 	if err != nil && (strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "unknown")) {
 		dataset.Report(c.options, record.Finding{Kind: FindFunctions, Severity: record.Warning, Place: record.Place{File: c.server.shown, Off: record.NoOffset},
 			Detail: fmt.Sprintf("function libraries are not read: %v", err)})
@@ -123,7 +129,7 @@ func (c *copier) functionsOf(ctx context.Context, host string) error {
 	if err != nil {
 		return err
 	}
-	return c.libraries([]byte(text))
+	return c.libraries(dump)
 }
 
 // database copies one database.
@@ -167,21 +173,15 @@ func (c *copier) database(ctx context.Context, db int, offset time.Duration) (er
 
 // keys collects the keys of one server.
 func (c *copier) keys(ctx context.Context, host string, db int, to *extsort.Sorter) error {
-	client := redis.NewClient(c.server.single(host, db))
-	defer client.Close()
-	for cursor := uint64(0); ; {
-		keys, next, err := client.Scan(ctx, cursor, "", scanCount).Result()
-		if err != nil {
-			return err
-		}
+	client := c.server.to(host, strconv.Itoa(db))
+	defer client.close()
+	return client.scan(ctx, "*", scanCount, func(keys [][]byte) error {
 		c.copied.note(func() { c.copied.listed += int64(len(keys)) })
 		for _, key := range keys {
-			if err := to.Add(0, []byte(key), nil); err != nil {
+			if err := to.Add(0, key, nil); err != nil {
 				return finalError{err}
 			}
 		}
-		if cursor = next; cursor == 0 {
-			return nil
-		}
-	}
+		return nil
+	})
 }

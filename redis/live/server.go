@@ -11,10 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"kvferry/redis/rdb"
 )
@@ -22,7 +21,7 @@ import (
 // server is an identified server or cluster.
 type server struct {
 	*options
-	client    redis.UniversalClient
+	client    *client // of the server, or of the node in the address
 	major     int
 	minor     int
 	valkey    bool
@@ -35,27 +34,14 @@ type server struct {
 	members   []string // all known addresses of the cluster
 }
 
-// silent drops the log of go-redis: the same errors are returned as well.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
-var quiet sync.Once
-
 // connect connects to an address and identifies the server.
 func (f *Format) connect(ctx context.Context, location string, memory int64) (*server, error) {
 	o, err := newOptions(location, f.options)
 	if err != nil {
 		return nil, err
 	}
-	quiet.Do(func() { redis.SetLogger(silent{}) })
 	o.memory = memory
-	s := &server{options: o}
-	if o.cluster {
-		s.client = redis.NewClusterClient(o.clusterOptions())
-	} else {
-		s.client = redis.NewClient(o.single(o.host, max(o.db, 0)))
-	}
+	s := &server{options: o, client: o.to(o.host, strconv.Itoa(max(o.db, 0)))}
 	if err = o.shakeHands(ctx); err == nil {
 		err = o.plainHint(s.firstAnswer(ctx))
 	}
@@ -65,7 +51,7 @@ func (f *Format) connect(ctx context.Context, location string, memory int64) (*s
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(told(o.shown, err), s.client.Close())
+		return nil, errors.Join(told(o.shown, err), s.client.close())
 	}
 	return s, nil
 }
@@ -93,11 +79,10 @@ func info(text string) map[string]string {
 }
 
 func (s *server) identify(ctx context.Context) error {
-	text, err := s.client.Info(ctx, "server").Result()
+	i, err := s.client.info(ctx, "server")
 	if err != nil {
 		return err
 	}
-	i := info(text)
 	s.runs = map[string]string{s.host: i["run_id"]}
 	s.clustered = i["redis_mode"] == "cluster"
 	version := i["redis_version"]
@@ -124,12 +109,12 @@ func (s *server) identifyNodes(ctx context.Context) (err error) {
 func (s *server) runsNow(ctx context.Context) (map[string]string, error) {
 	runs := map[string]string{}
 	for _, host := range s.hosts() {
-		client := redis.NewClient(s.single(host, 0))
-		text, err := client.Info(ctx, "server").Result()
-		if err = errors.Join(err, client.Close()); err != nil {
+		client := s.to(host, "0")
+		i, err := client.info(ctx, "server")
+		if err = errors.Join(err, client.close()); err != nil {
 			return nil, fmt.Errorf("%s: %w", host, err)
 		}
-		runs[host] = info(text)["run_id"]
+		runs[host] = i["run_id"]
 	}
 	return runs, nil
 }
@@ -170,11 +155,11 @@ func (s *server) payloads() rdb.Version {
 
 // writable rejects read-only replicas and single cluster nodes before the first write.
 func (s *server) writable(ctx context.Context) error {
-	text, err := s.client.Info(ctx, "replication").Result()
+	i, err := s.client.info(ctx, "replication")
 	if err != nil {
 		return told(s.shown, err)
 	}
-	if i := info(text); i["role"] == "slave" && i["slave_read_only"] != "0" && !s.cluster {
+	if i["role"] == "slave" && i["slave_read_only"] != "0" && !s.cluster {
 		return fmt.Errorf("%s: is a read-only replica of %s:%s: use its master", s.shown, i["master_host"], i["master_port"])
 	}
 	if s.oneOfSeveral(ctx) {
@@ -183,9 +168,28 @@ func (s *server) writable(ctx context.Context) error {
 	return s.probe(ctx)
 }
 
+// router returns a router for a database.
+func (s *server) router(db string) *router {
+	r := &router{options: s.options, db: db, owner: s.owner, clients: map[string]*client{}}
+	if s.cluster {
+		r.locate = s.locate
+	}
+	return r
+}
+
+// owner returns the server that has a key.
+func (s *server) owner(key []byte) string {
+	if s.cluster {
+		return s.nodes[slot(key)]
+	}
+	return s.host
+}
+
 // probe checks whether RESTORE is available. Its payload is invalid, so it restores no key.
 func (s *server) probe(ctx context.Context) error {
-	err := s.client.Do(ctx, "RESTORE", "kvferry", "0", "none").Err()
+	r := s.router("0")
+	defer r.close()
+	_, err := r.do(ctx, []byte("kvferry"), "RESTORE", "0", "none")
 	switch {
 	case err == nil || strings.Contains(err.Error(), "payload") || strings.Contains(err.Error(), "Bad data format") ||
 		strings.Contains(err.Error(), "BUSYKEY"):
@@ -203,9 +207,9 @@ func (s *server) databases(ctx context.Context) (map[string]int64, error) {
 		n, err := s.keys(ctx)
 		return map[string]int64{"0": n}, told(s.shown, err)
 	}
-	text, err := s.client.Info(ctx, "keyspace").Result()
+	i, err := s.client.info(ctx, "keyspace")
 	out := map[string]int64{}
-	for k, v := range info(text) {
+	for k, v := range i {
 		n, ok := strings.CutPrefix(k, "db")
 		keys, _, _ := strings.Cut(strings.TrimPrefix(v, "keys="), ",")
 		if _, e := strconv.Atoi(n); ok && e == nil {
@@ -217,7 +221,7 @@ func (s *server) databases(ctx context.Context) (map[string]int64, error) {
 
 // libraries returns the number of function libraries, or 0 if unknown.
 func (s *server) libraries(ctx context.Context) int {
-	list, err := s.client.FunctionList(ctx, redis.FunctionListQuery{}).Result()
+	list, err := s.client.libraries(ctx, "*")
 	if err != nil {
 		return 0 // Redis before 7.0 has no functions, or the user lacks permission
 	}
@@ -226,12 +230,15 @@ func (s *server) libraries(ctx context.Context) int {
 
 // evicted returns the number of keys that the server has evicted.
 func (s *server) evicted(ctx context.Context) int64 {
-	text, err := s.client.Info(ctx, "stats").Result()
-	if err != nil {
-		return 0
+	var sum int64
+	for _, host := range s.hosts() {
+		client := s.to(host, "0")
+		i, _ := client.info(ctx, "stats") // unknown is 0
+		_ = client.close()
+		n, _ := strconv.ParseInt(i["evicted_keys"], 10, 64)
+		sum += n
 	}
-	n, _ := strconv.ParseInt(info(text)["evicted_keys"], 10, 64)
-	return n
+	return sum
 }
 
 // dialer returns a dial function for bulk connections. It fails if the server has restarted and runs has its run id.
@@ -241,7 +248,13 @@ func (s *server) dialer(host, db string) func(context.Context) (net.Conn, error)
 		if err != nil {
 			return nil, told(s.shown, err)
 		}
-		if err := s.greet(conn, host, db); err != nil {
+		err = greet(ctx, conn, func(ask asking) error {
+			if err := s.login(ask, db); err != nil {
+				return err
+			}
+			return s.sameRun(ask, host)
+		})
+		if err != nil {
 			conn.Close()
 			return nil, told(s.shown, err)
 		}
@@ -249,20 +262,18 @@ func (s *server) dialer(host, db string) func(context.Context) (net.Conn, error)
 	}
 }
 
-// greet logs in, selects the database and checks the run id.
-func (s *server) greet(conn net.Conn, host, db string) error {
+// asking sends a command and returns the reply.
+type asking func(args ...string) (string, error)
+
+// greet calls f for the first commands on a connection.
+func greet(ctx context.Context, conn *link, f func(asking) error) error {
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
 	if err := conn.SetDeadline(time.Now().Add(firstAnswer)); err != nil {
 		return err
 	}
-	if err := s.introduce(conn, host, db); err != nil {
-		return err
-	}
-	return conn.SetDeadline(time.Time{})
-}
-
-func (s *server) introduce(conn net.Conn, host, db string) error {
 	in := bufio.NewReader(conn)
-	ask := func(args ...string) (string, error) {
+	err := f(func(args ...string) (string, error) {
 		var list [][]byte
 		for _, a := range args {
 			list = append(list, []byte(a))
@@ -272,26 +283,38 @@ func (s *server) introduce(conn net.Conn, host, db string) error {
 		}
 		text, err := readText(in)
 		if err == nil && strings.HasPrefix(text, "-") {
-			if err = errors.New(text[1:]); !strings.HasPrefix(text, "-LOADING") {
+			if err = redis.Error(text[1:]); !strings.HasPrefix(text, "-LOADING") {
 				err = finalError{err}
 			}
 		}
 		return text, err
+	})
+	if err != nil {
+		return err
 	}
-	if s.Password != "" {
-		login := []string{"AUTH", s.Password}
-		if s.user != "" {
-			login = []string{"AUTH", s.user, s.Password}
+	return conn.SetDeadline(time.Time{})
+}
+
+// login authenticates and selects the database.
+func (o *options) login(ask asking, db string) error {
+	if o.Password != "" {
+		login := []string{"AUTH", o.Password}
+		if o.user != "" {
+			login = []string{"AUTH", o.user, o.Password}
 		}
 		if _, err := ask(login...); err != nil {
 			return err
 		}
 	}
-	if db != "0" {
-		if _, err := ask("SELECT", db); err != nil {
-			return err
-		}
+	if db == "0" {
+		return nil
 	}
+	_, err := ask("SELECT", db)
+	return err
+}
+
+// sameRun checks that the server has not restarted.
+func (s *server) sameRun(ask asking, host string) error {
 	run := s.runs[host]
 	if run == "" { // or the node joined the cluster later
 		_, err := ask("PING")
@@ -310,7 +333,10 @@ var errRestarted = errors.New("the server restarted while kvferry wrote to it: w
 func readText(in *bufio.Reader) (string, error) {
 	b, err := in.ReadSlice('\n')
 	line := string(b)
-	if err != nil || len(line) < 3 || line[0] != '$' {
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull), err == nil && (len(line) < 3 || !strings.ContainsRune("+-:$", rune(line[0]))):
+		return "", errAnswer
+	case err != nil || line[0] != '$':
 		return strings.TrimSuffix(line, "\r\n"), err
 	}
 	n, err := strconv.Atoi(line[1 : len(line)-2])

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/pace"
@@ -37,7 +35,7 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if err != nil {
 		return nil, err
 	}
-	defer s.client.Close()
+	defer s.client.close()
 	runs := s.runs
 	s.runs = nil // sameRuns checks the run ids instead
 	to, err := newSpool(o.Options.TempDir)
@@ -130,16 +128,16 @@ func (s *server) oneOfSeveral(ctx context.Context) bool {
 	if s.cluster || !s.clustered {
 		return false
 	}
-	list, err := s.client.ClusterSlots(ctx).Result()
+	list, err := s.client.slots(ctx)
 	return err != nil || len(masters(list)) != 1
 }
 
 // masters returns the addresses of the nodes with slots.
-func masters(list []redis.ClusterSlot) map[string]bool {
+func masters(list []slotRange) map[string]bool {
 	out := map[string]bool{}
 	for _, r := range list {
-		if len(r.Nodes) > 0 {
-			out[r.Nodes[0].Addr] = true
+		if len(r.nodes) > 0 {
+			out[r.nodes[0]] = true
 		}
 	}
 	return out
@@ -161,7 +159,7 @@ const attempts = 5
 // replica copies one server. When the connection breaks, it restarts the copy.
 func (c *copier) replica(ctx context.Context, host string) error {
 	from := c.to.n
-	stop := c.copied.watch(ctx, c.server.single(host, 0))
+	stop := c.copied.watch(ctx, c.server.to(host, "0"))
 	defer stop()
 	host, tries, err := c.onServer(ctx, host, func(host string) (bool, error) {
 		if c.to.n > from {

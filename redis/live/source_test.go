@@ -268,7 +268,7 @@ func TestSourceCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.client.Close()
+	defer server.client.close()
 	server.nodes = slices.Repeat([]string{nodes[0].Addr}, slots) // a stale slot map
 	startMoves(t, nodes, list)
 	to, err := newSpool(t.TempDir())
@@ -514,7 +514,7 @@ func TestNewerMaster(t *testing.T) {
 		switch words[0] {
 		case "PSYNC":
 			return "+FULLRESYNC 0123456789012345678901234567890123456789 0\r\n$" + fmt.Sprint(len(whole)) + "\r\n" + string(whole)
-		case "scan":
+		case "SCAN":
 			return "*2\r\n$1\r\n0\r\n*3\r\n" + bulk("a") + bulk("b") + bulk("c")
 		case "DUMP":
 			typ, value := rdb.Type(0), []byte{1, words[1][0]}
@@ -524,9 +524,9 @@ func TestNewerMaster(t *testing.T) {
 			return bulk(string(rdb.AppendDump(nil, typ, rdb.Version{Number: 15}, value)))
 		case "PEXPIRETIME":
 			return ":-1\r\n"
-		case "function":
+		case "FUNCTION":
 			return bulk(string(rdb.AppendDump(nil, 0xf5, rdb.Version{Number: 15}, []byte("\x0e#!lua name=l\n1"))))
-		case "info", "INFO":
+		case "INFO":
 			return bulk("redis_version:8.10.0\r\nrun_id:1\r\n# Keyspace\r\ndb0:keys=3,expires=0,avg_ttl=0\r\n")
 		}
 		return answerInfo(words, "")

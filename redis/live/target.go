@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/shared/hlldialect"
@@ -87,7 +85,7 @@ func (f *Format) Create(ctx context.Context, location string, o *format.CreateOp
 }
 
 func closeAfter(err error, s *server) error {
-	_ = s.client.Close() // err has the cause
+	_ = s.client.close() // err has the cause
 	return err
 }
 
@@ -151,34 +149,16 @@ func (t *target) sweep(ctx context.Context) error {
 const sweepCount = 10000
 
 func (t *target) sweepDatabase(ctx context.Context, host, db string) (err error) {
-	client, err := t.client(host, db)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	for cursor := uint64(0); ; {
-		var keys []string
-		if keys, cursor, err = client.Scan(ctx, cursor, t.start.Names+"*", sweepCount).Result(); err != nil {
-			return err
-		}
+	client := t.server.to(host, db)
+	defer func() { err = errors.Join(err, client.close()) }()
+	return client.scan(ctx, t.start.Names+"*", sweepCount, func(keys [][]byte) error {
 		for _, key := range keys {
-			if err := client.Del(ctx, key).Err(); err != nil {
+			if _, err := client.do(ctx, "DEL", key); err != nil {
 				return err
 			}
 		}
-		if cursor == 0 {
-			return nil
-		}
-	}
-}
-
-// client returns a client for one server and database.
-func (t *target) client(host, db string) (*redis.Client, error) {
-	n, err := strconv.Atoi(db)
-	if err != nil {
-		return nil, err
-	}
-	return redis.NewClient(t.server.single(host, n)), nil
+		return nil
+	})
 }
 
 // tidyTimeout limits the cleanup of temporary names after a failure.
@@ -193,15 +173,9 @@ func (t *target) drop(db string, names []string) {
 	defer cancel()
 	left := 0
 	for _, name := range names {
-		host := t.server.host
-		if t.server.cluster {
-			host = t.node(slot([]byte(name)))
-		}
-		client, err := t.client(host, db)
-		if err == nil {
-			err = client.Del(ctx, name).Err()
-			_ = client.Close() // the error of the run has the cause
-		}
+		client := t.server.to(t.owner([]byte(name)), db)
+		_, err := client.do(ctx, "DEL", name)
+		_ = client.close() // the error of the run has the cause
 		if err != nil {
 			left++
 		}
@@ -258,11 +232,24 @@ func (t *target) unique() string {
 	return t.start.Names + strconv.FormatUint(t.names, 36)
 }
 
-// node returns the master of a slot.
-func (t *target) node(slot int) string {
+// owner returns the server that has a key.
+func (t *target) owner(key []byte) string {
+	if !t.server.cluster {
+		return t.server.host
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.server.nodes[slot]
+	return t.server.owner(key)
+}
+
+// router returns a router for a database, which shares the slot map with the writers.
+func (t *target) router(db string) *router {
+	r := t.server.router(db)
+	r.owner = t.owner
+	if r.locate != nil {
+		r.locate = t.relocate
+	}
+	return r
 }
 
 // hosts returns the servers with keys.
@@ -337,9 +324,8 @@ func (t *target) Shard(n int, db string, _ record.TypeSet, memory int64) (record
 	w := &writer{t: t, n: n, db: db, pipes: map[string]*pipe{}, encoder: encode.Encoder{Version: t.server.version, Memory: memory / 2,
 		TempDir: t.options.TempDir}}
 	w.ctx, w.cancel = context.WithCancelCause(t.ctx)
-	var err error
-	w.ask, err = t.newAsker(db)
-	return w, err
+	w.ask = t.newAsker(db)
+	return w, nil
 }
 
 // closed adds the counts of a writer.
@@ -381,7 +367,7 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 }
 
 // Abort closes the connections; written keys stay.
-func (t *target) Abort() { _ = t.server.client.Close() }
+func (t *target) Abort() { _ = t.server.client.close() }
 
 // Undo describes the traces of an aborted run.
 func (t *target) Undo() string {
@@ -402,7 +388,7 @@ func (t *target) Undo() string {
 
 // Check compares the key counts of the server with the counts of written keys.
 func (t *target) Check(ctx context.Context, given, expired map[string]int64) (string, error) {
-	defer t.server.client.Close()
+	defer t.server.client.close()
 	after, err := t.server.databases(ctx)
 	if err != nil {
 		return "", err

@@ -322,10 +322,7 @@ func (w *writer) taken(name string) error {
 
 // pipe returns the pipe to the server of a key.
 func (w *writer) pipe(key []byte) (*pipe, error) {
-	host := w.t.server.host
-	if w.t.server.cluster {
-		host = w.t.node(slot(key))
-	}
+	host := w.t.owner(key)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.pipeTo(host), nil

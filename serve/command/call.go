@@ -37,6 +37,12 @@ type Takeover = func(ctx context.Context, conn net.Conn, rest []byte) error
 func (s *Server) Do(ctx context.Context, client *Client, w *resp.Writer, args [][]byte) (Takeover, error) {
 	c := &Call{Ctx: ctx, Server: s, Client: client, Args: args, W: w}
 	err := c.run()
+	var order *UnorderedError
+	if errors.As(err, &order) && w.Err() == nil {
+		if err = order.Sort(); err == nil {
+			err = c.run()
+		}
+	}
 	s.Stats.Commands.Add(1)
 	if err == nil {
 		return c.takeover, w.Err()
@@ -84,6 +90,15 @@ type DamagedError struct {
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the value of %s is damaged: %s", record.Quote(e.Key), e.What)
 }
+
+// UnorderedError means that tables are not in the order that lookups need. The command can be run again after Sort.
+type UnorderedError struct {
+	Err  error
+	Sort func() error
+}
+
+func (e *UnorderedError) Error() string { return e.Err.Error() }
+func (e *UnorderedError) Unwrap() error { return e.Err }
 
 // replyText returns the text of an error reply.
 func replyText(err error) string {

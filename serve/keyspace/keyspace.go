@@ -4,9 +4,9 @@ package keyspace
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"kvferry/format"
 	"kvferry/inspect"
@@ -28,7 +28,7 @@ type Keyspace struct {
 	// it before the first use.
 	Rename bool
 
-	scan  *inspect.Scan
+	scan  atomic.Pointer[inspect.Scan]
 	dbs   []command.Database
 	spans []format.Span   // that hold the selected keys; nil: all
 	pins  []record.Reader // keep the sorted items of a file, of which one order at most would stay otherwise
@@ -39,6 +39,9 @@ type Keyspace struct {
 	mu     sync.Mutex
 	counts map[string]*count
 	past   *inspect.Scan // with a salvaging source, for lists of keys; nil: not opened yet
+	opened []format.Source
+	sorts  sync.Mutex // held while the tables are sorted
+	sorted bool       // scan has a source that sorted its tables
 }
 
 // New returns the keyspace of the selected records of a source. It sorts the items of a file, which takes a pass over
@@ -48,7 +51,8 @@ func New(ctx context.Context, scan *inspect.Scan, sorted store.Copied) (*Keyspac
 	if err != nil {
 		return nil, err
 	}
-	k := &Keyspace{scan: scan, spans: scan.Selected().Spans(), counts: map[string]*count{}}
+	k := &Keyspace{spans: scan.Selected().Spans(), counts: map[string]*count{}}
+	k.scan.Store(scan)
 	k.ctx, k.stop = context.WithCancel(ctx)
 	k.dbs = numbered(names, scan.Source.Format().Limits())
 	if _, ok := format.As[format.Sectioned](scan.Source); ok {
@@ -86,7 +90,8 @@ func (k *Keyspace) pin(ctx context.Context, sorted store.Copied) error {
 	env := &k.opening(nil).Env
 	env.Copied = sorted
 	for _, db := range k.dbs {
-		r, err := k.scan.Source.Records(ctx, db.Name, k.scan.Types(db.Name), format.Span{}, env)
+		scan := k.scan.Load()
+		r, err := scan.Source.Records(ctx, db.Name, scan.Types(db.Name), format.Span{}, env)
 		if err != nil {
 			return err
 		}
@@ -102,8 +107,8 @@ func (k *Keyspace) Close() (err error) {
 	for _, r := range k.pins {
 		err = errors.Join(err, r.Close())
 	}
-	if k.past != nil {
-		err = errors.Join(err, k.past.Source.Close())
+	for _, src := range k.opened {
+		err = errors.Join(err, src.Close())
 	}
 	return err
 }
@@ -116,20 +121,49 @@ func (k *Keyspace) readPast() (*inspect.Scan, error) {
 	if k.past != nil || k.Reopen == nil {
 		return k.past, nil
 	}
-	src, err := k.Reopen(k.ctx, inspect.Opening{Salvage: true, Report: k.scan.Report})
+	scan, err := k.reopen(inspect.Opening{Salvage: true, Resort: k.sorted})
+	if err == nil {
+		k.past, k.opened = scan, append(k.opened, scan.Source)
+	}
+	return scan, err
+}
+
+// sort opens the dataset a second time, with its tables sorted, for all later passes. Servers of other versions may have
+// written tables in another order.
+func (k *Keyspace) sort() error {
+	k.sorts.Lock()
+	defer k.sorts.Unlock()
+	if k.sorted {
+		return nil
+	}
+	scan, err := k.reopen(inspect.Opening{Resort: true})
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.past, k.sorted, k.opened = nil, true, append(k.opened, scan.Source)
+	k.scan.Store(scan)
+	return nil
+}
+
+// reopen opens the dataset in another way.
+func (k *Keyspace) reopen(how inspect.Opening) (*inspect.Scan, error) {
+	scan := *k.scan.Load()
+	how.Report = scan.Report
+	src, err := k.Reopen(k.ctx, how)
 	if err != nil {
 		return nil, err
 	}
-	scan := *k.scan
-	scan.Source, k.past = src, &scan
-	return k.past, nil
+	scan.Source = src
+	return &scan, nil
 }
 
-// explained adds to an error what to do.
-func explained(err error) error {
+// explained makes an error about the order of the tables one that says how they are sorted.
+func (k *Keyspace) explained(err error) error {
 	var order *store.OrderError
-	if errors.As(err, &order) {
-		return fmt.Errorf("%w; start kvferry serve with --resort", err)
+	if errors.As(err, &order) && k.Reopen != nil {
+		return &command.UnorderedError{Err: err, Sort: k.sort}
 	}
 	return err
 }
@@ -139,11 +173,12 @@ func (k *Keyspace) Databases() []command.Database { return k.dbs }
 
 // opening is how a pass is opened.
 func (k *Keyspace) opening(report func(record.Finding)) *pass.Opening {
-	memory := k.scan.Memory / 2
+	scan := k.scan.Load()
+	memory := scan.Memory / 2
 	if report != nil {
 		memory /= maxPasses
 	}
 	memory = max(memory, 256<<10)
-	return &pass.Opening{Source: k.scan.Source, Selection: k.scan.Selected(), Hold: memory,
-		Env: format.Env{Now: k.scan.Now, Memory: memory, TempDir: k.scan.TempDir, Report: report, RecordsOnly: true, RedisStrings: true}}
+	return &pass.Opening{Source: scan.Source, Selection: scan.Selected(), Hold: memory,
+		Env: format.Env{Now: scan.Now, Memory: memory, TempDir: scan.TempDir, Report: report, RecordsOnly: true, RedisStrings: true}}
 }

@@ -21,7 +21,7 @@ func (k *Keyspace) renamed(ctx context.Context, db command.Database, key []byte,
 
 // exists reports whether a name belongs to a record of some types.
 func (k *Keyspace) exists(ctx context.Context, db command.Database, types record.TypeSet, key []byte) (bool, error) {
-	if types &= k.scan.Types(db.Name); types == 0 || !k.scan.Selected().Key(key) {
+	if types &= k.scan.Load().Types(db.Name); types == 0 || !k.scan.Load().Selected().Key(key) {
 		return false, nil
 	}
 	v, err := k.open(ctx, db, types, key, command.Reading{}, nil)

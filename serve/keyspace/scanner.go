@@ -64,7 +64,7 @@ func (k *Keyspace) keys(ctx context.Context, db command.Database, span format.Sp
 	k.mu.Unlock()
 	s.past = scan != nil
 	if scan == nil {
-		scan = k.scan
+		scan = k.scan.Load()
 	}
 	if err := s.open(scan); err != nil {
 		if err = s.readPast(err); err != nil {
@@ -104,7 +104,7 @@ func (s *scanner) Next() (*record.Header, error) {
 func (s *scanner) readPast(err error) error {
 	var block *store.BlockError
 	if s.past || !errors.As(err, &block) {
-		return explained(err)
+		return s.k.explained(err)
 	}
 	scan, none := s.k.readPast()
 	if scan == nil {
@@ -184,11 +184,19 @@ func (k *Keyspace) Count(db command.Database) command.Count {
 	return c.n
 }
 
-// count reads the keys of a database.
+// count reads the keys of a database, again if its tables had to be sorted first.
 func (k *Keyspace) count(db command.Database, c *count) {
 	defer k.wg.Done()
 	defer close(c.done)
-	spans, err := k.scan.Source.Split(db.Name, k.scan.Types(db.Name), countSpans)
+	var order *command.UnorderedError
+	if err := k.countSpans(db, c); errors.As(err, &order) && order.Sort() == nil {
+		_ = k.countSpans(db, c) // without it the number stays an estimate
+	}
+}
+
+func (k *Keyspace) countSpans(db command.Database, c *count) error {
+	scan := k.scan.Load()
+	spans, err := scan.Source.Split(db.Name, scan.Types(db.Name), countSpans)
 	if block := (*store.BlockError)(nil); errors.As(err, &block) {
 		spans, err = []format.Span{{}}, nil
 	}
@@ -202,6 +210,7 @@ func (k *Keyspace) count(db command.Database, c *count) {
 		c.n = command.Count{Keys: total.Keys * int64(len(spans)) / done, Expires: total.Expires * int64(len(spans)) / done, Exact: i+1 == len(spans)}
 		k.mu.Unlock()
 	}
+	return k.explained(err)
 }
 
 // countAtLeast is the number of keys between updates of an estimate that is too low.

@@ -41,12 +41,12 @@ func (d *damage) err(key []byte) error {
 }
 
 // judged makes an error of reading damage the error of the key.
-func judged(key []byte, err error) error {
+func (k *Keyspace) judged(key []byte, err error) error {
 	var block *store.BlockError
 	if errors.As(err, &block) {
 		return &command.DamagedError{Key: bytes.Clone(key), What: err.Error()}
 	}
-	return explained(err)
+	return k.explained(err)
 }
 
 // value is a record that is being read.
@@ -66,8 +66,8 @@ type value struct {
 
 // Seeks reports whether a lookup seeks elements of a type. It cannot if the whole record decides whether it is selected.
 func (k *Keyspace) Seeks(t record.Type) bool {
-	s, ok := format.As[format.Seeker](k.scan.Source)
-	return ok && s.Seeks().Has(t) && !k.scan.Selected().Holds()
+	s, ok := format.As[format.Seeker](k.scan.Load().Source)
+	return ok && s.Seeks().Has(t) && !k.scan.Load().Selected().Holds()
 }
 
 // Open seeks a key.
@@ -75,7 +75,7 @@ func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, ho
 	if !db.Exists {
 		return nil, nil
 	}
-	if k.scan.Selected().Key(key) {
+	if k.scan.Load().Selected().Key(key) {
 		for _, types := range k.order(db, how.Type) {
 			if v, err := k.openOf(ctx, db, types, key, how); v != nil || err != nil {
 				return v, err
@@ -91,7 +91,7 @@ func (k *Keyspace) Open(ctx context.Context, db command.Database, key []byte, ho
 // openOf returns the value of a key if it has one of some types.
 func (k *Keyspace) openOf(ctx context.Context, db command.Database, types record.TypeSet, key []byte, how command.Reading) (command.Value, error) {
 	start := how.Start
-	if k.scan.Selected().Holds() {
+	if k.scan.Load().Selected().Holds() {
 		start = nil
 	}
 	v, err := k.open(ctx, db, types, key, how, start)
@@ -113,7 +113,7 @@ func (k *Keyspace) open(ctx context.Context, db command.Database, types record.T
 	if err == nil {
 		err = v.found.err(key)
 	}
-	err = judged(key, err)
+	err = k.judged(key, err)
 	if closing := v.Close(); closing != nil {
 		err = errors.Join(err, closing)
 	}
@@ -124,7 +124,7 @@ func (k *Keyspace) open(ctx context.Context, db command.Database, types record.T
 // counts: a value of the type wanted is the one if no type before it has the key, whatever later types have. A file
 // keeps all types in one order.
 func (k *Keyspace) order(db command.Database, want record.Type) []record.TypeSet {
-	all := k.scan.Types(db.Name)
+	all := k.scan.Load().Types(db.Name)
 	first := all & (1<<(want+1) - 1)
 	if want == 0 || first == 0 || first == all || len(k.pins) > 0 {
 		return []record.TypeSet{all}
@@ -206,7 +206,7 @@ func (v *value) read(dst []record.Element) (int, error) {
 		return n, nil
 	}
 	n, err := v.r.Read(dst)
-	return n, judged(v.key, err)
+	return n, v.k.judged(v.key, err)
 }
 
 // narrow drops elements before the start, as far as the source did not, and others than the only one.

@@ -149,6 +149,10 @@ func (l *link) sendFile(ctx context.Context, f *file) error {
 		mark = hex.EncodeToString(b[:])
 		head = "EOF:" + mark
 	}
+	if l.r.only != all { // such passes do not show how the source must be opened, and wait for those that do
+		l.m.first.Lock()
+		defer l.m.first.Unlock()
+	}
 	err := l.m.pass(ctx, l.newline, func(o *convert.Feeder) error {
 		if err := l.send("$" + head + "\r\n"); err != nil {
 			return err
@@ -158,7 +162,7 @@ func (l *link) sendFile(ctx context.Context, f *file) error {
 		var err error
 		go func() {
 			defer close(done)
-			_, err = o.Pass(ctx, s.Format(), 1)
+			_, err = o.Pass(ctx, s.Format(), 1, l.r.only != all)
 		}()
 		fill := quiet
 		if l.r.eof {

@@ -136,7 +136,7 @@ func (m *Master) measure(k kind, f *file) {
 	began := time.Now()
 	var rep *convert.Report
 	err := m.pass(m.ctx, quiet, func(o *convert.Feeder) (err error) {
-		rep, err = o.Pass(m.ctx, f.measured.Format(), m.Workers)
+		rep, err = o.Pass(m.ctx, f.measured.Format(), m.Workers, k.only != all)
 		return err
 	})
 	if f.err = err; m.Judged != nil && m.ctx.Err() == nil && (k.only == all || err != nil) {

@@ -338,7 +338,6 @@ func TestOnce(t *testing.T) {
 	s := start(t, random(t), nil)
 	s.dial(t).expect("-ERR Unsupported rdb-filter-only", "REPLCONF", "rdb-filter-only", "keys")
 	s.dial(t).expect("-ERR value of", "REPLCONF", "version", strings.Repeat("9", 257))
-	s.o.AllowLoss = []string{record.LossStreamGroups}
 	r := s.dial(t)
 	r.expect("+OK", "REPLCONF", "capa", "eof")
 	r.expect("+OK", "REPLCONF", "rdb-only", "1", "rdb-filter-only", "functions")
@@ -350,6 +349,18 @@ func TestOnce(t *testing.T) {
 		t.Error(err)
 	}
 	s.logs(t, "took the file")
+	const code = "#!lua name=lib\nredis.register_function('f', function() return 1 end)"
+	path := filepath.Join(t.TempDir(), "functions.rdb")
+	data := append(rdb.AppendString([]byte("REDIS0010\xfe\x00\x00\x01k\x01v\xf5"), []byte(code)), "\xff\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r = start(t, path, nil).dial(t)
+	r.expect("+OK", "REPLCONF", "rdb-only", "1", "rdb-filter-only", "functions")
+	r.send("SYNC")
+	if b := r.file(); !bytes.Contains(b, []byte(code)) || bytes.Contains(b, []byte("\x01k\x01v")) {
+		t.Errorf("%q", b)
+	}
 }
 
 // TestRate: the limit counts every byte of the files of all replicas together. At a byte per second, the pauses that it

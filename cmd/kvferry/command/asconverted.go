@@ -149,7 +149,7 @@ func targetName(rep *convert.Report) string { return strings.TrimSuffix(rep.Opti
 // option that this program does not know, because it cannot repeat it.
 func optionValues(name, text string) ([]string, error) {
 	switch name {
-	case "source", "target", filter.KeyFile:
+	case "source", "target", "upload", filter.KeyFile:
 		return nil, nil // of the locations, and of the digest of a file
 	case filter.Where:
 		return nil, fmt.Errorf("%w; --as-converted none compares all records", filter.ErrFunction)
@@ -207,6 +207,7 @@ func (a *App) diffConverted(cmd *cobra.Command, f *diffFlags, rep *convert.Repor
 	if err != nil {
 		return err
 	}
+	o.Target.Objects, o.Target.Path = nil, place.Path
 	if err := tryOutputs(cmd); err != nil {
 		return err
 	}

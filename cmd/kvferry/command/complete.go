@@ -13,6 +13,7 @@ import (
 	"kvferry/catalog"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
+	foreignparquet "kvferry/parquet/foreign"
 )
 
 // completer completes an argument or a flag value.
@@ -82,7 +83,13 @@ func (a *App) completeFlags(cmd *cobra.Command, fs *pflag.FlagSet) {
 		case name == "file":
 			return // shells complete files by default
 		case f.Name == "db":
-			c = a.completeDatabases
+			c = a.completeNames(databases)
+		case f.Name == "keyspace":
+			c = a.completeNames(keyspaces)
+		case f.Name == "map-db":
+			c = a.completeMap
+		case f.Name == "column":
+			c = completeUses
 		default:
 			c = cobra.NoFileCompletions
 		}
@@ -102,6 +109,15 @@ func completeKnown(f suggester) completer {
 		}
 		return beginning(values, soFar), directive
 	}
+}
+
+// completeUses completes what a column of Parquet can be used for; its name follows.
+func completeUses(_ *cobra.Command, _ []string, soFar string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	for _, use := range foreignparquet.Uses() {
+		out = append(out, use+"=")
+	}
+	return beginning(out, soFar), goesOnInOrder
 }
 
 // beginning keeps the values that begin with soFar.

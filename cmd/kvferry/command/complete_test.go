@@ -48,7 +48,7 @@ func TestFlagsCompleteWhatTheyTake(t *testing.T) {
 				takes(t, cmd, f, values)
 				return
 			}
-			want := map[string]string{"file": ofFiles, "directory": ofDirs, "location": ofPlaces}[name]
+			want := map[string]string{"file": ofFiles, "directory": ofDirs, "location": ofPlaces, "use=name": ofListings}[name]
 			if want == "" {
 				want = ofNothing
 			}
@@ -240,9 +240,12 @@ func TestDatasetsCompleteEverywhere(t *testing.T) {
 	}
 }
 
-// TestDatabasesAreCompleted checks that --db completes the databases of the dataset before it, and reads nothing else.
-func TestDatabasesAreCompleted(t *testing.T) {
-	rows, damaged := golden(t, "kvrocks-mixed"), filepath.Join(t.TempDir(), "cut.rdb")
+// TestNamesAreCompleted checks that --db, --keyspace and --map-db complete names of the datasets before them, and read
+// nothing else.
+func TestNamesAreCompleted(t *testing.T) {
+	rows, bw, file := golden(t, "kvrocks-mixed"), golden(t, "bw-basic"), filepath.Join(t.TempDir(), "file.json")
+	ok(t, "fingerprint", rows, "-o", file)
+	damaged := filepath.Join(t.TempDir(), "cut.rdb")
 	if err := os.WriteFile(damaged, []byte("REDIS0009\xfe\x07\x00\x01a\x01b\xfe\x0c\x00\x01a"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -254,6 +257,15 @@ func TestDatabasesAreCompleted(t *testing.T) {
 		{[]string{"diff", "kvrocks:" + rows, damaged, "--db", "ns1,__"}, "ns1,__namespace :38"},
 		{[]string{"get", damaged, "key", "--db", ""}, "7 :38"},
 		{[]string{"get", filepath.Dir(damaged), "--db", ""}, ":38"},
+		{[]string{"dump", "--raw", bw, "--keyspace", "sets/"}, "sets/default sets/member_cf :38"},
+		{[]string{"diff", rows, damaged, "--map-db", "n"}, "ns1= :38"},
+		{[]string{"diff", rows, damaged, "--map-db", "ns1="}, "ns1=7 :36"},
+		{[]string{"diff", rows, "--map-db", "n"}, ":4"},
+		{[]string{"verify", "--against", damaged, rows, "--map-db", "ns1="}, "ns1=7 :36"},
+		{[]string{"fingerprint", "--check", file, damaged, "--map-db", "n"}, "ns1= :38"},
+		{[]string{"fingerprint", "--check", file, damaged, "--map-db", "ns1="}, "ns1=7 :36"},
+		{[]string{"fingerprint", "--check", "-", damaged, "--map-db", ""}, ":38"},
+		{[]string{"dump", "--column", "k"}, "key= :38"},
 		{[]string{"dump", "redis://127.0.0.1:1", "--db", ""}, ":38"},
 		{[]string{"dump", "-", "--db", ""}, ":38"},
 		{[]string{"dump", "--db", ""}, ":4"},

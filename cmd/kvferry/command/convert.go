@@ -54,6 +54,10 @@ redis+cluster:// (cluster). kvferry writes it in place, looks for losses before 
 compares key counts at the end; with --verify it reads the server back. The report goes to the working
 directory. The source can be a server, too. See kvferry help live.
 
+The target can be in an object store: rdb:s3://bucket/file or FORMAT:s3://bucket/directory. kvferry
+builds and proves it in the working directory, where the report stays, and then uploads it. See
+kvferry help object-stores.
+
 If a run dies, is cancelled (Ctrl-C, SIGTERM, SIGHUP) or has no more disk space, and some of its work is
 done, that is kept in DST.kvferry and --resume continues it; kvferry prints the command line. --discard
 drops that work and starts over, and keeps nothing if this run is cancelled. Any other failure leaves
@@ -348,9 +352,15 @@ func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places 
 
 // target parses the location of a target. It must name a format and may name a store.
 func (a *App) target(location string, flags *convertFlags, fs *pflag.FlagSet) (convert.Output, error) {
-	out, err := a.Target(location)
+	reachable := a.Catalog
+	reachable.Uploads = flags.source.objects.options
+	out, err := reachable.Target(location)
 	if err != nil {
 		return convert.Output{}, err
+	}
+	if out.Objects != nil {
+		out.Rate = int64(flags.server.rate)
+		return out, unused(fs, slices.DeleteFunc(slices.Clone(serverFlagNames), func(name string) bool { return name == "rate" }), out.Shown())
 	}
 	if r, ok := out.Format.(format.Remote); ok {
 		return flags.server.target(r, out.Path, flags.source.connect)

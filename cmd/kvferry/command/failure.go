@@ -60,7 +60,7 @@ func (a *App) noted(f *convertFlags, source, target string, outcome error) error
 		}
 		return nil
 	}
-	data, err := json.MarshalIndent(&failure{Tool: a.Build.String(), Source: convert.Dataset{Path: source}, Target: convert.Dataset{Path: to.Path, Format: to.Format.Name()},
+	data, err := json.MarshalIndent(&failure{Tool: a.Build.String(), Source: convert.Dataset{Path: source}, Target: convert.Dataset{Path: to.Shown(), Format: to.Format.Name()},
 		Part: f.part.K, Parts: f.part.N, Exit: ExitCode(outcome), Error: oneLine(outcome), At: a.Now().UTC()}, "", "  ")
 	if err == nil {
 		err = disk.WriteFile(path+".new", append(data, '\n'))

@@ -29,8 +29,14 @@ func TestHelpTopics(t *testing.T) {
 	}
 	for _, topic := range docs.Topics() { // including pages named like a command
 		text, _ := docs.Page(topic)
-		if !strings.HasSuffix(ok(t, "help", topic), page.Render(text, usualHelp)) {
+		shown := page.Render(text, usualHelp)
+		if !strings.HasSuffix(ok(t, "help", topic), shown) {
 			t.Errorf("help %s does not show the page", topic)
+		}
+		for line := range strings.Lines(shown) {
+			if n := page.Width(strings.TrimSuffix(line, "\n")); n > usualHelp {
+				t.Errorf("help %s: %d characters: %s", topic, n, line)
+			}
 		}
 	}
 	for _, c := range testApp().Root().Commands() {

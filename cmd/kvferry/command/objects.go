@@ -9,7 +9,7 @@ import (
 	"kvferry/internal/sys/object"
 )
 
-// objectFlags are the flags for reading from an object store.
+// objectFlags are the flags for access to an object store.
 type objectFlags struct{ options object.Options }
 
 // objectNames are their names.

@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -217,6 +219,100 @@ func TestObjectsInMessages(t *testing.T) {
 			if out := r.stdout + r.stderr; r.code == ExitOK || !strings.Contains(out, "s3://"+s3test.Bucket+at) || strings.Contains(out, "s3:/"+s3test.Bucket) {
 				t.Errorf("%s %s: exit %d: %s", name, at, r.code, out)
 			}
+		}
+	}
+}
+
+// TestObjectsTarget converts into an object store: the objects are the files of a conversion to the disk.
+func TestObjectsTarget(t *testing.T) {
+	f := s3test.NewFake(t)
+	objectsTarget(t, f.Keys)
+}
+
+// TestObjectsTargetOfServer converts into a real S3 server.
+func TestObjectsTargetOfServer(t *testing.T) {
+	s3test.NewServer(t)
+	objectsTarget(t, nil)
+}
+
+func objectsTarget(t *testing.T, keys func() []string) {
+	src, here := golden(t, "nemo-basic"), t.TempDir()
+	t.Chdir(fastDir(t))
+	rename := []string{"convert", "--on-conflict", "rename", "--workers", "2"}
+	for name, to := range map[string]string{"file": "rdb:%s.rdb", "directory": "pika3.5:%s", "log": "aof:%s", "store": "kvrocks:%s"} {
+		address, path := "s3://"+s3test.Bucket+"/a/"+name, filepath.Join(here, name)
+		prefix, suffix, _ := strings.Cut(to, "%s")
+		ok(t, append(rename, src, prefix+path+suffix)...)
+		out := ok(t, append(rename, src, prefix+address+suffix)...)
+		if !strings.Contains(out, address+suffix) || !strings.Contains(out, "report: s3-data-a-"+name+suffix+".kvferry-report.json") {
+			t.Errorf("%s: %s", name, out)
+		}
+		samePrinted(t, path+suffix, address+suffix, [][]string{{"fingerprint"}, {"verify"}})
+		again := kvferry(t, append(rename, src, prefix+address+suffix)...)
+		if again.code != ExitFailed || !strings.Contains(again.stderr, address+suffix+": already exists") {
+			t.Errorf("%s: exit %d: %s", name, again.code, again.stderr)
+		}
+		report := "s3-data-a-" + name + suffix + ".kvferry-report.json"
+		if out := ok(t, "diff", "--as-converted", report, src, address+suffix); !strings.Contains(out, "equal as converted") {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+	if keys != nil && slices.Contains(keys(), "a/directory/_kvferry-incomplete") {
+		t.Errorf("%q", keys())
+	}
+}
+
+// TestObjectsTargetKilled kills a conversion in the middle of its upload. --resume sends the rest.
+func TestObjectsTargetKilled(t *testing.T) {
+	f, src := s3test.NewFake(t), golden(t, "nemo-basic")
+	t.Chdir(fastDir(t))
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"convert", "--on-conflict", "rename", src, "pika3.5:s3://data/a/new", "--rate", "64MiB"}
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"))
+	var puts atomic.Int64
+	f.After = func(r *http.Request) {
+		if r.Method == http.MethodPut && puts.Add(1) == 6 {
+			cmd.Process.Kill()
+		}
+	}
+	if err := cmd.Run(); err == nil {
+		t.Fatal("it was not killed")
+	}
+	f.After = nil
+	if r := kvferry(t, "verify", "s3://data/a/new"); r.code != ExitFailed || !strings.Contains(r.stderr, "its upload is not complete") {
+		t.Errorf("exit %d: %s%s", r.code, r.stdout, r.stderr)
+	}
+	ok(t, slices.Insert(slices.Clone(args), 1, "--resume")...)
+	ok(t, "verify", "s3://data/a/new")
+}
+
+// TestObjectsTargetRefused refuses what has no meaning for an object store.
+func TestObjectsTargetRefused(t *testing.T) {
+	s3test.NewFake(t)
+	t.Chdir(fastDir(t))
+	src := golden(t, "nemo-basic")
+	for want, args := range map[string][]string{
+		"--skip-existing: s3://data/x is not a server": {"--skip-existing", src, "pika3.5:s3://data/x"},
+		"is not written in parts":                      {"--part", "1/2", src, "pika3.5:s3://data/x"},
+		"a web server is not written":                  {src, "rdb:https://host/x.rdb"},
+		"names only a bucket":                          {src, "rdb:s3://data"},
+		"there is no bucket other":                     {src, "pika3.5:s3://other/x"},
+	} {
+		r := kvferry(t, append([]string{"convert"}, args...)...)
+		if r.code == ExitOK || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: exit %d: %s%s", args, r.code, r.stdout, r.stderr)
+		}
+	}
+	if left := entries(t, "."); left != "" {
+		t.Errorf("left %s", left)
+	}
+	for to, want := range map[string]string{"rdb:s3://data/a/x.rdb": "aws s3 cp s3://data/a/x.rdb /data/x.rdb", "kvrocks:s3://data/a/x": "aws s3 sync --exclude _kvferry-manifest.json s3://data/a/x /data/x"} {
+		if out := kvferry(t, "plan", src, to).stdout; !strings.Contains(strings.Join(strings.Fields(out), " "), want) || strings.Contains(out, "mkdir") {
+			t.Errorf("the runbook into %s: %s", to, out)
 		}
 	}
 }

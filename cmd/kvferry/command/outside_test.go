@@ -3,11 +3,16 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"kvferry/ardb"
+	"kvferry/ardb/codec"
 	"kvferry/fixtures"
+	"kvferry/record"
+	"kvferry/store"
 )
 
 // values lists the content of a dump, element by element for types with named elements.
@@ -75,7 +80,16 @@ func TestArdbOldOrder(t *testing.T) {
 	unchanged(t, src)
 	var dumps []string
 	for _, flag := range []string{"--resort=false", "--resort"} {
-		if n := len(serveOn(t, flag, src).dial(t).do(t, "KEYS", "*").Items); n != 20001 {
+		client := serveOn(t, flag, src).dial(t)
+		for _, tt := range []struct{ line, want string }{ // the seek for 5 begins behind it in this order
+			{"SISMEMBER zz 5", `:"1"`}, {"SMISMEMBER zz 1 5 3000000000 4", "*4[:1 :1 :1 :0]"}, {"SMEMBERS zz", `*3[$"1" $"5" $"3000000000"]`},
+			{"DBSIZE", ":20001"}, {"GET k119", `$"v119"`},
+		} {
+			if got := client.do(t, strings.Fields(tt.line)...).String(); got != tt.want {
+				t.Errorf("serve %s: %s: %s, want %s", flag, tt.line, got, tt.want)
+			}
+		}
+		if n := len(client.do(t, "KEYS", "*").Items); n != 20001 {
 			t.Errorf("serve %s: %d keys", flag, n)
 		}
 		out := filepath.Join(t.TempDir(), "out.jsonl")
@@ -94,6 +108,39 @@ func TestArdbOldOrder(t *testing.T) {
 	}
 	if n := strings.Count(dumps[0], "\n"); n != 20151 || dumps[0] != dumps[1] {
 		t.Errorf("%d records, equal %t", n, dumps[0] == dumps[1])
+	}
+}
+
+// TestArdbOldLookups: a member that a seek would not find is found, in tables in the order of an older server.
+func TestArdbOldLookups(t *testing.T) {
+	var members []string
+	for i := range 3000 {
+		members = append(members, fmt.Sprint(i), fmt.Sprint(3_000_000_000+i), fmt.Sprintf("m%04d", i))
+	}
+	src := buildSmall(t, ardb.New(), smallRecord(record.Set, "big", members...), smallRecord(record.String, "other", "text"))
+	alter(t, filepath.Join(src, "rocksdb"), func(r *rows) {
+		order := codec.Comparer()
+		r.order["0"] = store.Comparer{Name: order.Name, Compare: func(a, b []byte) int {
+			x, errA := codec.DecodeKey(a, false)
+			y, errB := codec.DecodeKey(b, false)
+			if errA == nil && errB == nil && x.Kind == y.Kind && bytes.Equal(x.User, y.User) && x.Elems[0].Tag == codec.TagInt && y.Elems[0].Tag == codec.TagInt {
+				return int(int32(x.Elems[0].Int - y.Elems[0].Int))
+			}
+			return order.Compare(a, b)
+		}}
+	})
+	for _, lookups := range [][][2]string{ // each begins with a new server
+		{{"SISMEMBER big 2000", `:"1"`}, {"SISMEMBER big 3000002000", `:"1"`}},
+		{{"SISMEMBER big 4000000000", `:"0"`}},
+		{{"SCARD big", `:"9000"`}},
+		{{"SISMEMBER big m0001", `:"1"`}, {"DBSIZE", `:"2"`}, {"SISMEMBER big 2000", `:"1"`}},
+	} {
+		client := serveOn(t, src).dial(t)
+		for _, l := range lookups {
+			if got := client.do(t, strings.Fields(l[0])...).String(); got != l[1] {
+				t.Errorf("%s: %s, want %s", l[0], got, l[1])
+			}
+		}
 	}
 }
 

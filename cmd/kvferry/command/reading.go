@@ -196,7 +196,7 @@ func (a *App) unopened(cmd *cobra.Command, location string, f *ReadFlags) (*Data
 
 // again opens the dataset once more, in another way; the source that is open stays.
 func (d *Dataset) again(ctx context.Context, how inspect.Opening) (format.Source, error) {
-	how.Resort, how.Wrap = d.sorted, (&inspect.Stores{Root: d.Stores.Root}).Opener
+	how.Resort, how.Wrap = how.Resort || d.sorted, (&inspect.Stores{Root: d.Stores.Root}).Opener
 	return d.reopen(ctx, how)
 }
 

@@ -124,7 +124,7 @@ func (f *serverFlags) Register(cmd *cobra.Command) {
 	fs.BoolVar(&f.skip, "skip-existing", false, "skip keys that exist on the server")
 	fs.BoolVar(&f.fail, "fail-existing", false, "write nothing if any of the keys exists on the server (default)")
 	fs.BoolVar(&f.verify, "verify", false, "read the server back and compare fingerprints; it must be empty before")
-	fs.Var(&f.rate, "rate", "maximum bytes per second to send to the server, such as 20MiB; 0: no limit (default)")
+	fs.Var(&f.rate, "rate", "maximum bytes per second to send, such as 20MiB; 0: no limit (default)")
 }
 
 // existing returns the policy for keys that exist on the server.

@@ -114,13 +114,15 @@ func (b *runbook) before() {
 		b.command("verify", b.src)
 	}
 	parent := filepath.Dir(filepath.Clean(b.rep.Target.Path))
-	if _, err := disk.Stat(parent); errors.Is(err, fs.ErrNotExist) && !b.toServer() {
+	if _, err := disk.Stat(parent); errors.Is(err, fs.ErrNotExist) && !b.toServer() && !b.uploads() {
 		b.line("\nThe directory of the target does not exist yet:\n\n    %s", escape.Shell([]string{"mkdir", "-p", parent}))
 	}
 	b.line("")
 }
 
 func (b *runbook) toServer() bool { return live.IsAddress(b.rep.Target.Path) }
+
+func (b *runbook) uploads() bool { return object.IsAddress(b.rep.Target.Path) }
 
 // conversion is the command of the conversion and what happens if it is stopped.
 func (b *runbook) conversion() {
@@ -130,8 +132,12 @@ func (b *runbook) conversion() {
 		b.line("kvferry writes the server in place; `--resume` continues a run that was stopped.\n")
 		return
 	}
-	b.line("kvferry reads the target back, compares it with the source and renames it into place. The source is not written. If the run is " +
-		"stopped, the same line with `--resume` continues it.\n")
+	appears := "renames it into place"
+	if b.uploads() {
+		appears = "uploads it"
+	}
+	b.line("kvferry reads the target back, compares it with the source and %s. The source is not written. If the run is "+
+		"stopped, the same line with `--resume` continues it.\n", appears)
 }
 
 // changes lists what is different in the target.
@@ -186,6 +192,11 @@ func (b *runbook) start() {
 	}
 	b.line("## 4. Start the new server\n")
 	path, names, most := b.rep.Target.Path, b.rep.Target.DBs, 0
+	if b.uploads() {
+		from := path
+		path = "/data/" + filepath.Base(path)
+		b.item("Copy the target to the disk of the server: %s.", "`"+escape.Shell(b.download(from, path))+"`")
+	}
 	for _, name := range names {
 		n, _ := strconv.Atoi(name)
 		most = max(most, n+1)
@@ -216,6 +227,14 @@ func (b *runbook) start() {
 	}
 	b.item("Give the files to the user of the server (`chown -R`).")
 	b.line("")
+}
+
+// download is the command that copies an upload to a path, without what kvferry added to it.
+func (b *runbook) download(from, path string) []string {
+	if b.target.Limits().Place == format.InFile {
+		return []string{"aws", "s3", "cp", from, path}
+	}
+	return []string{"aws", "s3", "sync", "--exclude", object.ManifestName, from, path}
 }
 
 // option returns an option of the conversion as its report has it.

@@ -142,10 +142,6 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if nodes != nil {
 		d.Scan.Selection.Where = nodes.Serves
 	}
-	// A seek in tables out of order misses keys without an error.
-	if err := d.orderedOnce(cmd.Context(), func() error { return nil }, func() bool { return false }); err != nil {
-		return err
-	}
 	keys, err := keyspace.New(cmd.Context(), d.Scan, sorting())
 	show.end(err)
 	if err != nil {

@@ -162,6 +162,13 @@ func (m *Meter) Copied(done, total, keys, of int64) {
 	m.records.Store(keys)
 }
 
+// Add adds to the bytes done in a step.
+func (m *Meter) Add(n int64) {
+	if m != nil {
+		m.done.Add(n)
+	}
+}
+
 // Error counts an error finding.
 func (m *Meter) Error() {
 	if m != nil {

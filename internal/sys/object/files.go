@@ -1,7 +1,6 @@
 package object
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 
 	"kvferry/internal/sys/disk"
@@ -19,15 +17,11 @@ import (
 // files is the file system of an address: the objects below base. An object is described when it is first asked for;
 // the objects of a directory together, by one listing.
 type files struct {
-	ctx    context.Context
-	o      Options
-	server server
+	requests
 	start  string // key of the address
 	base   string // key of the directory that has it, the root; "" is the bucket
 	number int    // of the mount; its paths have it if it is not 1
 	cache  *cache
-
-	reached atomic.Bool // the server answered
 
 	mu     sync.Mutex
 	known  map[string]*object // by name; nil: it does not exist
@@ -102,6 +96,9 @@ func (f *files) describe(name string) (o *object, err error) {
 // listIn makes all objects below a directory known. f.mu is held.
 func (f *files) listIn(dir string) error {
 	found, err := f.list(dir)
+	if err == nil {
+		err = f.uploaded(found)
+	}
 	if err != nil {
 		return err
 	}
@@ -203,7 +200,7 @@ func (f *files) ReadDir(dir string) ([]*disk.Info, error) {
 
 // Now describes everything again: listed directories by one listing each, others one by one.
 func (f *files) Now() (func(name string) (*disk.Info, error), error) {
-	now := &files{ctx: f.ctx, o: f.o, server: f.server, base: f.base, number: f.number, known: map[string]*object{}}
+	now := &files{requests: requests{ctx: f.ctx, o: f.o, server: f.server}, base: f.base, number: f.number, known: map[string]*object{}}
 	f.mu.Lock()
 	listed := slices.Clone(f.listed)
 	f.mu.Unlock()

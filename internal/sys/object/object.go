@@ -1,5 +1,5 @@
 // Package object reads files from object stores (s3://bucket/key) and web servers (https://host/path) as if they were
-// on the local disk. Mount makes package disk open files below an address.
+// on the local disk. Mount makes package disk open files below an address. A Target uploads a finished file or directory.
 //
 // An object is described once, by a listing or a request of its own, and every request for bytes names the version
 // that was described: an object that changes while it is read is an error (*disk.ChangedError), never a mixture. Bytes
@@ -124,24 +124,29 @@ func Mount(ctx context.Context, address string, o Options) (p string, unmount fu
 // newFiles returns the file system of an address: that of the directory it is in.
 func newFiles(ctx context.Context, address string, o Options) (*files, error) {
 	o = o.orDefault()
-	f := &files{ctx: ctx, o: o, cache: newCache(o.Memory), known: map[string]*object{}}
-	bucket, isS3 := strings.CutPrefix(address, "s3://")
+	f := &files{requests: requests{ctx: ctx, o: o}, cache: newCache(o.Memory), known: map[string]*object{}}
 	var err error
-	if isS3 { // a key is no URL: % and ? have no meaning
-		bucket, f.start, _ = strings.Cut(bucket, "/")
-		f.start = strings.TrimRight(f.start, "/")
-		if bucket == "" {
-			return nil, errNoHost(address)
-		}
-		if clean(f.start) != f.start {
-			return nil, fmt.Errorf("%s: kvferry reads keys as paths: it cannot read those with empty or dotted parts", address)
-		}
-		f.server, err = newS3(bucket, &o)
+	if strings.HasPrefix(address, "s3://") {
+		f.server, f.start, err = startOfS3(address, &o)
 	} else {
 		f.start, f.server, err = startOfWeb(address, &o)
 	}
 	f.base = path.Dir("/" + f.start)[1:]
 	return f, err
+}
+
+// startOfS3 parses the address of a key. A key is no URL: % and ? have no meaning.
+func startOfS3(address string, o *Options) (*s3, string, error) {
+	bucket, key, _ := strings.Cut(strings.TrimPrefix(address, "s3://"), "/")
+	key = strings.TrimRight(key, "/")
+	if bucket == "" {
+		return nil, "", errNoHost(address)
+	}
+	if clean(key) != key {
+		return nil, "", fmt.Errorf("%s: kvferry reads keys as paths: it cannot read those with empty or dotted parts", address)
+	}
+	s, err := newS3(bucket, o)
+	return s, key, err
 }
 
 // startOfWeb parses a URL. Its errors do not contain what the URL has of secrets.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"kvferry/internal/sys/disk"
@@ -26,52 +27,60 @@ var errReplaced = errors.New("it was replaced")
 // errStalled means that a server was silent for Options.Idle.
 var errStalled = errors.New("the server stopped sending")
 
+// requests repeats requests to a server that fail for a passing reason.
+type requests struct {
+	ctx     context.Context
+	o       Options
+	server  server
+	reached atomic.Bool // the server answered
+}
+
 // retry calls do until it succeeds, fails in a lasting way, or the tries are used up.
-func (f *files) retry(op, address string, do func() error) error {
+func (r *requests) retry(op, address string, do func() error) error {
 	for i := 1; ; i++ {
 		err := do()
 		if err == nil {
-			f.reached.Store(true)
+			r.reached.Store(true)
 			return nil
 		}
-		if err = f.again(i, err); err != nil {
-			return f.explain(op, address, err)
+		if err = r.again(i, err); err != nil {
+			return r.explain(op, address, err)
 		}
 	}
 }
 
 // again returns nil after a pause if a request that failed for the i-th time should be repeated, else the error to
 // report. Pauses differ by chance: readers that broke off together do not come back together.
-func (f *files) again(i int, err error) error {
+func (r *requests) again(i int, err error) error {
 	switch {
-	case f.ctx.Err() != nil:
-		return context.Cause(f.ctx)
-	case errors.Is(err, errReplaced), errors.Is(err, fs.ErrNotExist), !errors.Is(err, errStalled) && !f.server.passing(err):
+	case r.ctx.Err() != nil:
+		return context.Cause(r.ctx)
+	case errors.Is(err, errReplaced), errors.Is(err, errTaken), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist), !errors.Is(err, errStalled) && !r.server.passing(err):
 		return err
-	case i >= f.o.Tries, i >= firstTries && f.unreached(err):
+	case i >= r.o.Tries, i >= firstTries && r.unreached(err):
 		return fmt.Errorf("%w (%d tries)", err, i)
 	}
-	d := min(maxPause, f.o.Pause<<min(i-1, 10))
-	return pace.Rest(f.ctx, d/2+rand.N(d/2+1))
+	d := min(maxPause, r.o.Pause<<min(i-1, 10))
+	return pace.Rest(r.ctx, d/2+rand.N(d/2+1))
 }
 
 // unreached reports whether a request failed without an answer, and none was ever answered.
-func (f *files) unreached(err error) bool {
+func (r *requests) unreached(err error) bool {
 	answered := errors.As(err, new(*s3Error)) || errors.As(err, new(statusError))
-	return !answered && !f.reached.Load() && (f.server.passing(err) || errors.As(err, new(*net.DNSError)))
+	return !answered && !r.reached.Load() && (r.server.passing(err) || errors.As(err, new(*net.DNSError)))
 }
 
 // explain names the object in an error.
-func (f *files) explain(op, address string, err error) error {
+func (r *requests) explain(op, address string, err error) error {
 	switch {
-	case f.ctx.Err() != nil && errors.Is(err, context.Cause(f.ctx)):
+	case r.ctx.Err() != nil && errors.Is(err, context.Cause(r.ctx)):
 		return err
 	case errors.Is(err, errReplaced):
 		return &disk.ChangedError{Path: address, How: errReplaced.Error()}
 	case op == "read" && errors.Is(err, fs.ErrNotExist):
 		return &disk.ChangedError{Path: address, How: "it was removed"}
-	case f.unreached(err):
-		err = fmt.Errorf("no answer from %s: %w: check the address, and that this machine reaches it", f.server.host(), err)
+	case r.unreached(err):
+		err = fmt.Errorf("no answer from %s: %w: check the address, and that this machine reaches it", r.server.host(), err)
 	}
 	return failed(op, address, err)
 }

@@ -23,6 +23,7 @@ const amazon = "https://s3.amazonaws.com"
 type s3 struct {
 	bucket string
 	client *minio.Core
+	needs  string // permissions
 }
 
 // newS3 prepares requests to a bucket.
@@ -49,7 +50,7 @@ func newS3(bucket string, o *Options) (*s3, error) {
 	if err != nil {
 		return nil, fmt.Errorf("s3://%s: %w", bucket, err)
 	}
-	return &s3{bucket, client}, nil
+	return &s3{bucket, client, "s3:GetObject and, for directories, s3:ListBucket"}, nil
 }
 
 func (s *s3) address(key string) string {
@@ -137,7 +138,7 @@ func (s *s3) explained(err error) error {
 	}
 	e := &s3Error{ErrorResponse: r}
 	switch {
-	case r.Code == minio.NoSuchKey:
+	case r.Code == minio.NoSuchKey, r.Code == "NoSuchUpload":
 		return fs.ErrNotExist
 	case r.Code == minio.PreconditionFailed || r.StatusCode == http.StatusPreconditionFailed:
 		return errReplaced
@@ -145,7 +146,7 @@ func (s *s3) explained(err error) error {
 		e.Message = "there is no bucket " + s.bucket + " at " + s.client.EndpointURL().Host
 		e.advice = ": correct its name, or name another server by --s3-endpoint or AWS_ENDPOINT_URL"
 	case r.StatusCode == http.StatusForbidden:
-		e.advice = ": kvferry needs s3:GetObject and, for directories, s3:ListBucket; AWS_PROFILE chooses other credentials"
+		e.advice = ": kvferry needs " + s.needs + "; AWS_PROFILE chooses other credentials"
 	case r.Code == "AuthorizationHeaderMalformed" || r.StatusCode == http.StatusMovedPermanently:
 		e.advice = ": name the region by --s3-region or AWS_REGION"
 	}
@@ -154,7 +155,7 @@ func (s *s3) explained(err error) error {
 
 // passingCodes are codes of S3 that a repeated request may not meet.
 var passingCodes = []string{"RequestTimeout", "Throttling", "ThrottlingException", "RequestLimitExceeded", "RequestThrottled",
-	"InternalError", "SlowDown", "SlowDownRead", "ServiceUnavailable"}
+	"InternalError", "SlowDown", "SlowDownRead", "SlowDownWrite", "ServiceUnavailable", "ConditionalRequestConflict"}
 
 func (s *s3) passing(err error) bool {
 	var r *s3Error

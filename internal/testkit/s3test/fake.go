@@ -3,8 +3,6 @@ package s3test
 
 import (
 	"bytes"
-	"crypto/md5"
-	"encoding/hex"
 	"encoding/xml"
 	"fmt"
 	"io/fs"
@@ -33,18 +31,22 @@ type Fake struct {
 	*httptest.Server
 	// Before is called before each request is answered, and may answer it itself: it returns true then.
 	Before func(w http.ResponseWriter, r *http.Request) bool
+	// After is called when a request is answered, and may panic to lose the answer.
+	After func(r *http.Request)
 	// PerPage is the number of objects in a part of a listing.
 	PerPage int
 
 	mu       sync.Mutex
 	objects  map[string]content
+	uploads  map[string]*upload // by id
+	begun    int                // uploads
 	requests []string
 }
 
 // NewFake starts a server, and sets the environment so that it is found.
 func NewFake(t testing.TB) *Fake {
 	t.Helper()
-	f := &Fake{objects: map[string]content{}, PerPage: 1000}
+	f := &Fake{objects: map[string]content{}, uploads: map[string]*upload{}, PerPage: 1000}
 	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
 	t.Cleanup(f.Close)
 	environment(t, f.URL)
@@ -65,8 +67,7 @@ func environment(t testing.TB, url string) {
 func (f *Fake) Put(key string, data []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	sum := md5.Sum(data)
-	f.objects[key] = content{key, modified, `"` + hex.EncodeToString(sum[:]) + `"`, len(data), data}
+	f.store(key, data, tagOf(data), nil)
 }
 
 // Delete removes an object.
@@ -127,6 +128,11 @@ func (f *Fake) note(parts ...string) {
 
 // serve answers a request.
 func (f *Fake) serve(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		if f.After != nil {
+			f.After(r)
+		}
+	}()
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	list := r.URL.Query().Get("list-type") == "2"
 	if list {
@@ -142,6 +148,7 @@ func (f *Fake) serve(w http.ResponseWriter, r *http.Request) {
 		Fail(w, r, http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist")
 	case list:
 		f.list(w, r)
+	case f.write(w, r, key):
 	default:
 		f.get(w, r, key)
 	}
@@ -166,6 +173,7 @@ type content struct {
 	ETag         string
 	Size         int
 	data         []byte
+	meta         http.Header
 }
 
 func (f *Fake) get(w http.ResponseWriter, r *http.Request, key string) {
@@ -177,6 +185,7 @@ func (f *Fake) get(w http.ResponseWriter, r *http.Request, key string) {
 		return
 	}
 	w.Header().Set("ETag", o.ETag)
+	maps.Copy(w.Header(), o.meta)
 	http.ServeContent(w, r, path.Base(key), modified, bytes.NewReader(o.data)) // knows Range and If-Match
 }
 

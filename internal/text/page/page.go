@@ -63,7 +63,8 @@ func (r *renderer) line(line string) {
 		r.flush()
 		r.code = !r.code
 	case r.code:
-		r.command("    " + line)
+		r.codeLine("    " + line)
+	case strings.HasPrefix(line, "<!--"):
 	case strings.HasPrefix(line, "|"):
 		r.row(line)
 	case line == "":
@@ -97,24 +98,10 @@ func (r *renderer) prose(line string) {
 		r.begin(line[:indent], line[indent:])
 	case indent > 0:
 		r.flush()
-		r.put(line)
+		r.codeLine(line)
 	default:
 		r.begin("", line)
 	}
-}
-
-// remark is a line of code and the remark behind it.
-var remark = regexp.MustCompile(`^( +)(\S.*?) +(# .*)$`)
-
-// command prints a line of code. The remark of one that is too long goes above it.
-func (r *renderer) command(line string) {
-	if m := remark.FindStringSubmatch(line); m != nil && Width(line) > r.width {
-		for _, text := range Wrap(m[3][2:], max(r.width-len(m[1])-2, 10)) {
-			r.put(m[1] + "# " + text)
-		}
-		line = m[1] + m[2]
-	}
-	r.put(line)
 }
 
 // begin starts a block with its first line.

@@ -9,8 +9,11 @@ func TestRender(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"paragraph", "one two\nthree four five six\n", "one two three four\nfive six\n"},
 		{"heading", "# A `b`\n\n## C\n### D\n", "A b\n===\n\nC\n-\nD\n"},
-		{"code", "```\na  b   c d e f g h i j k l m n\n```\n", "    a  b   c d e f g h i j k l m n\n"},
+		{"code", "```\na  b   c d e f g h i j k l m n\n```\n", "    a  b   c d e f g\n           h i j k l\n           m n\n"},
 		{"remark", "```\na b   # c d e f g h i j k l m n\na # b\n```\n", "    # c d e f g h i\n    # j k l m n\n    a b\n    a # b\n"},
+		{"command", "```\nkvferry a --b 'c d' e\n```\n", "    kvferry a \\\n        --b 'c d' e\n"},
+		{"JSON", "    {\"a\":[1,2],\"b\":\"c, d\"}\n", "    {\"a\":[1,2],\n      \"b\":\"c, d\"}\n"},
+		{"not shown", "<!-- a -->\nb\n", "b\n"},
 		{"paragraph of an item", "1. a\n\n  one two three four five\n  six\n", "1. a\n\n  one two three four\n  five six\n"},
 		{"list", "* one two three four\n  five\n1. six\n", "* one two three four\n  five\n1. six\n"},
 		{"as it is", "text\n\n  {\"a\":\"b c d e f g h i j k l\"}\n", "text\n\n  {\"a\":\"b c d e f g h i j k l\"}\n"},

@@ -1,0 +1,583 @@
+package object
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/pace"
+	"kvferry/internal/sys/parallel"
+)
+
+const (
+	// leastPart is the usual size of the parts of an object, of which it has mostParts at most.
+	leastPart = 16 << 20
+	mostParts = 10_000
+	partUnit  = 1 << 20
+	// writeIdle replaces Options.Idle: to join parts takes a server some time.
+	writeIdle = 5 * time.Minute
+	// chunkBytes is sent at a time with a limit of the rate.
+	chunkBytes = 32 << 10
+)
+
+// Target is the address that a finished file or directory is uploaded to.
+type Target struct {
+	o   Options
+	s3  *s3
+	key string
+	dir bool
+	// least is the size of the parts of an object, and of the files that are sent whole.
+	least int64
+}
+
+// NewTarget returns the target at an s3:// address, for a file or a directory. It makes no request.
+func NewTarget(address string, dir bool, o Options) (*Target, error) {
+	if o.Idle == 0 {
+		o.Idle = writeIdle
+	}
+	o = o.orDefault()
+	if !strings.HasPrefix(address, "s3://") {
+		return nil, fmt.Errorf("%s: a web server is not written: write s3://bucket/… or a path of the local disk", Shown(address))
+	}
+	s, key, err := startOfS3(address, &o)
+	if err == nil && key == "" {
+		err = fmt.Errorf("%s: names only a bucket: write s3://bucket/directory or s3://bucket/file", address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.needs = "s3:PutObject, s3:AbortMultipartUpload, s3:DeleteObject, s3:GetObject, s3:ListBucket and s3:ListBucketMultipartUploads"
+	return &Target{o: o, s3: s, key: key, dir: dir, least: leastPart}, nil
+}
+
+// Address returns the address, which has no secrets.
+func (t *Target) Address() string { return t.s3.address(t.key) }
+
+// LocalName returns a name for files of the local disk that belong to the target.
+func (t *Target) LocalName() string {
+	return "s3-" + strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`:/\`, r) {
+			return '-'
+		}
+		return r
+	}, t.s3.bucket+"/"+t.key)
+}
+
+// Removal returns the command line of the AWS tools that removes the target.
+func (t *Target) Removal() string {
+	if t.dir {
+		return "aws s3 rm --recursive " + t.Address() + "/"
+	}
+	return "aws s3 rm " + t.Address()
+}
+
+// ExistsError means that a target exists, which is not overwritten. It is an fs.ErrExist.
+type ExistsError struct {
+	Address string
+	Half    bool   // it is the unfinished upload of another run
+	Removal string // the command that removes it
+}
+
+// Error says what is there.
+func (e *ExistsError) Error() string {
+	if e.Half {
+		return fmt.Sprintf("%s: has the unfinished upload of another run: name another address, or remove it with %s", e.Address, e.Removal)
+	}
+	return e.Address + ": already exists; kvferry does not overwrite it: name another address, or remove it"
+}
+
+// Unwrap returns fs.ErrExist.
+func (e *ExistsError) Unwrap() error { return fs.ErrExist }
+
+// File is a file of a target: its path below the directory, with slashes, or "." for a single file.
+type File struct {
+	Path string
+	Size int64
+}
+
+// Upload is the state of an upload. The processes that work on one have the same Run.
+type Upload struct {
+	Run string
+	// IDs are the objects in parts that are begun, by key. Begun notes another one, before its first part is sent.
+	IDs   map[string]string
+	Begun func(key, id string) error
+	// Sent is called with the bytes that the server has, as their number grows; it may fall when a request is repeated.
+	Sent    func(n int64)
+	Rate    int64 // bytes per second; 0: no limit
+	Workers int   // requests at the same time
+
+	mu    sync.Mutex
+	parts []minio.CompletePart // of a single file; nil: it is there
+}
+
+// requests returns what repeats requests.
+func (t *Target) requests(ctx context.Context) *requests {
+	return &requests{ctx: ctx, o: t.o, server: t.s3}
+}
+
+// Check refuses a target that exists, unless it is of the upload run, and one that cannot be written.
+func (t *Target) Check(ctx context.Context, run string) error {
+	r := t.requests(ctx)
+	own, err := t.run(r, t.key)
+	if err == nil && own != "" && (t.dir || own != run) {
+		err = &ExistsError{Address: t.Address()}
+	}
+	if err == nil && t.dir {
+		err = t.checkEmpty(r, run)
+	}
+	if err != nil {
+		return err
+	}
+	id := ""
+	err = r.retry("write", t.Address(), func() (err error) {
+		id, err = t.s3.begin(ctx, t.key, "")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return r.retry("abort", t.Address(), func() error { return t.s3.abort(ctx, t.key, id) })
+}
+
+// checkEmpty refuses a directory with objects.
+func (t *Target) checkEmpty(r *requests, run string) error {
+	first := ""
+	err := r.retry("list", t.Address(), func() error {
+		ctx, cancel := context.WithCancel(r.ctx)
+		defer cancel()
+		err := t.s3.list(ctx, t.key+"/", "", func(o *object) {
+			if first == "" {
+				first = o.key
+				cancel()
+			}
+		})
+		if first != "" {
+			err = nil
+		}
+		return err
+	})
+	if err != nil || first == "" {
+		return err
+	}
+	half, err := t.marked(r)
+	if err != nil || half != "" && half == run {
+		return err
+	}
+	done, err := t.run(r, t.manifest())
+	if err != nil || done != "" && done == run && half == "" {
+		return err
+	}
+	return &ExistsError{Address: t.Address(), Half: half != "", Removal: t.Removal()}
+}
+
+func (t *Target) marker() string   { return t.key + "/" + IncompleteName }
+func (t *Target) manifest() string { return t.key + "/" + ManifestName }
+
+// marked returns the run of an unfinished upload; "" if there is none.
+func (t *Target) marked(r *requests) (string, error) { return t.run(r, t.marker()) }
+
+// run returns the run of an object; "" if it does not exist, and "?" if another program made it.
+func (t *Target) run(r *requests, key string) (run string, err error) {
+	err = r.retry("stat", t.s3.address(key), func() (err error) {
+		run, err = t.s3.runOf(r.ctx, key)
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return cmp.Or(run, "?"), err
+}
+
+// sending is one call of Upload.
+type sending struct {
+	*requests
+	t     *Target
+	u     *Upload
+	limit *pace.Limiter
+	ended atomic.Bool // a request failed
+}
+
+// sent is a file while it is sent.
+type sent struct {
+	File
+	local, key string
+	part       int64 // size; 0: it is sent whole
+	begin      sync.Once
+	err        error
+	id         string
+	have       map[int]minio.ObjectPart
+	etags      []minio.CompletePart
+	left       atomic.Int64 // parts
+}
+
+// job is a part of a file.
+type job struct {
+	f *sent
+	n int
+}
+
+// Upload sends the files at or below root. Nobody sees a whole target before Publish. It goes on with what an earlier
+// process with the same Run has sent.
+func (t *Target) Upload(ctx context.Context, u *Upload, root string, files []File) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s := &sending{requests: t.requests(ctx), t: t, u: u, limit: &pace.Limiter{Rate: u.Rate}}
+	if u.IDs == nil {
+		u.IDs = map[string]string{}
+	}
+	there, err := s.start()
+	if err != nil {
+		return err
+	}
+	jobs := s.jobs(root, files, there)
+	return parallel.Each(len(jobs), max(u.Workers, 1), func(i int) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err := s.do(jobs[i])
+		if err != nil {
+			cancel(err)
+		}
+		return err
+	})
+}
+
+// start claims a directory. It returns the sizes of the objects that the server has, by key.
+func (s *sending) start() (map[string]int64, error) {
+	there := map[string]int64{}
+	if !s.t.dir {
+		run, err := s.t.run(s.requests, s.t.key)
+		if err == nil && run == s.u.Run {
+			there[s.t.key] = -1
+		}
+		return there, err
+	}
+	err := s.retry("write", s.t.s3.address(s.t.marker()), func() error {
+		err := s.t.s3.putBytes(s.ctx, s.t.marker(), []byte(incompleteText), s.u.Run, true)
+		if !errors.Is(err, errTaken) {
+			return err
+		}
+		if own, e := s.t.s3.runOf(s.ctx, s.t.marker()); e != nil || own != s.u.Run {
+			return errors.Join(e, &ExistsError{Address: s.t.Address(), Half: true, Removal: s.t.Removal()})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return there, s.t.each(s.requests, func(o *object) { there[o.key] = o.size })
+}
+
+// each lists the objects of a directory.
+func (t *Target) each(r *requests, do func(*object)) error {
+	last := ""
+	return r.retry("list", t.Address(), func() error {
+		return t.s3.list(r.ctx, t.key+"/", last, func(o *object) {
+			last = o.key
+			do(o)
+		})
+	})
+}
+
+// jobs lists the parts of all files that the server does not have, the large files first.
+func (s *sending) jobs(root string, files []File, there map[string]int64) (out []job) {
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b File) int { return int(min(max(b.Size-a.Size, -1), 1)) })
+	for _, f := range files {
+		x := &sent{File: f, local: root, key: s.t.key}
+		if s.t.dir {
+			x.local, x.key = filepath.Join(root, filepath.FromSlash(f.Path)), path.Join(s.t.key, f.Path)
+		}
+		if size, ok := there[x.key]; ok && (size == f.Size || !s.t.dir) {
+			s.u.Sent(f.Size)
+			continue
+		}
+		n := 1
+		if f.Size > s.t.least || !s.t.dir {
+			x.part = max(s.t.least, (f.Size/mostParts+partUnit-1)/partUnit*partUnit)
+			n = int(max(1, (f.Size+x.part-1)/x.part))
+			x.etags = make([]minio.CompletePart, n)
+			x.left.Store(int64(n))
+		}
+		for i := range n {
+			out = append(out, job{x, i})
+		}
+	}
+	return out
+}
+
+// do sends a part of a file, and ends the file with its last part.
+func (s *sending) do(j job) error {
+	f := j.f
+	in, err := disk.Open(f.local)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if f.part == 0 {
+		return s.send(f, in, 0, f.Size, func(r io.Reader, sum *sums) error {
+			return s.t.s3.put(s.ctx, f.key, r, f.Size, sum, s.u.Run, false)
+		})
+	}
+	if f.begin.Do(func() { f.err = s.begin(f) }); f.err != nil {
+		return f.err
+	}
+	off := int64(j.n) * f.part
+	size := min(f.part, f.Size-off)
+	err = s.send(f, in, off, size, func(r io.Reader, sum *sums) (err error) {
+		etag := f.have[j.n+1].ETag
+		if r == nil && strings.Trim(etag, `"`) != sum.tag() {
+			return errAbsent
+		}
+		if r != nil {
+			etag, err = s.t.s3.part(s.ctx, f.key, f.id, j.n+1, r, size, sum)
+		}
+		f.etags[j.n] = minio.CompletePart{PartNumber: j.n + 1, ETag: etag}
+		return err
+	})
+	if err != nil || f.left.Add(-1) > 0 {
+		return err
+	}
+	if !s.t.dir { // Publish makes the object
+		s.u.parts = f.etags
+		return nil
+	}
+	return s.t.join(s.requests, s.u, f.key, f.id, f.etags, false)
+}
+
+// errAbsent means that the server does not have a part.
+var errAbsent = errors.New("absent")
+
+// begin begins a file in parts, or takes up what an earlier process has begun.
+func (s *sending) begin(f *sent) error {
+	s.u.mu.Lock()
+	f.id = s.u.IDs[f.key]
+	s.u.mu.Unlock()
+	if f.id != "" {
+		err := s.retry("list", s.t.s3.address(f.key), func() (err error) {
+			f.have, err = s.t.s3.parts(s.ctx, f.key, f.id)
+			return err
+		})
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	f.have = nil
+	err := s.retry("write", s.t.s3.address(f.key), func() (err error) {
+		f.id, err = s.t.s3.begin(s.ctx, f.key, s.u.Run)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.u.mu.Lock()
+	defer s.u.mu.Unlock()
+	s.u.IDs[f.key] = f.id
+	if s.u.Begun == nil {
+		return nil
+	}
+	return s.u.Begun(f.key, f.id)
+}
+
+// send sends bytes of a file, as often as it takes. put is called first with nil if the server may have them.
+func (s *sending) send(f *sent, in io.ReaderAt, off, size int64, put func(io.Reader, *sums) error) error {
+	sum, err := sumsOf(io.NewSectionReader(in, off, size))
+	if err != nil {
+		return err
+	}
+	if f.have != nil && put(nil, &sum) == nil {
+		s.u.Sent(size)
+		return nil
+	}
+	return s.retry("write", s.t.s3.address(f.key), func() error {
+		ctx, cancel := context.WithCancelCause(s.ctx)
+		defer cancel(nil)
+		r := &paced{r: io.NewSectionReader(in, off, size), s: s, ctx: ctx}
+		r.watch = time.AfterFunc(s.o.Idle, func() { cancel(errStalled) })
+		defer r.watch.Stop()
+		err := put(r, &sum)
+		if err != nil {
+			s.u.Sent(-r.n)
+		}
+		return err
+	})
+}
+
+// paced is the body of a request: it keeps the limit of the rate and counts.
+type paced struct {
+	r     io.Reader
+	s     *sending
+	ctx   context.Context
+	watch *time.Timer
+	n     int64
+}
+
+// Read reads the next bytes when they may be sent.
+func (p *paced) Read(b []byte) (int, error) {
+	p.watch.Stop()
+	if p.s.limit.Rate > 0 {
+		b = b[:min(len(b), chunkBytes)]
+	}
+	n, err := p.r.Read(b)
+	if n > 0 {
+		if e := p.s.limit.Wait(p.ctx, n); e != nil {
+			return 0, e
+		}
+	}
+	p.n += int64(n)
+	p.s.u.Sent(int64(n))
+	p.watch.Reset(p.s.o.Idle)
+	return n, err
+}
+
+// join makes an object of its parts. If the answer to an earlier request was lost, the object is there.
+func (t *Target) join(r *requests, u *Upload, key, id string, parts []minio.CompletePart, fresh bool) error {
+	return r.retry("write", t.s3.address(key), func() error {
+		err := t.s3.complete(r.ctx, key, id, parts, u.Run, fresh)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errTaken) {
+			own, e := t.run(r, key)
+			switch {
+			case e == nil && own == u.Run:
+				return nil
+			case errors.Is(err, errTaken):
+				return errors.Join(e, &ExistsError{Address: t.Address()})
+			}
+		}
+		return err
+	})
+}
+
+// Publish makes an uploaded target whole: from now on readers see it.
+func (t *Target) Publish(ctx context.Context, u *Upload, files []File) error {
+	r := t.requests(ctx)
+	if t.dir {
+		return t.publishDir(r, u, files)
+	}
+	if u.parts != nil {
+		if err := t.join(r, u, t.key, u.IDs[t.key], u.parts, true); err != nil {
+			return err
+		}
+	}
+	o := &object{}
+	err := r.retry("stat", t.Address(), func() (err error) {
+		o, err = t.s3.stat(ctx, t.key)
+		return err
+	})
+	if err == nil && o.size != files[0].Size {
+		err = fmt.Errorf("%s: has %d bytes, %d were sent", t.Address(), o.size, files[0].Size)
+	}
+	return err
+}
+
+// publishDir writes the manifest of a directory.
+func (t *Target) publishDir(r *requests, u *Upload, files []File) error {
+	found := map[string]*object{}
+	if err := t.each(r, func(o *object) { found[strings.TrimPrefix(o.key, t.key+"/")] = o }); err != nil {
+		return err
+	}
+	m := manifest{Version: manifestVersion, Run: u.Run}
+	for _, f := range files {
+		o := found[f.Path]
+		if o == nil || o.size != f.Size {
+			return fmt.Errorf("%s/%s: was uploaded, and is not there with its %d bytes", t.Address(), f.Path, f.Size)
+		}
+		m.Files = append(m.Files, manifestFile{f.Path, f.Size, o.version})
+	}
+	if own := len(found) - len(files); found[IncompleteName] != nil && own > 1 && found[ManifestName] == nil || own > 2 {
+		return fmt.Errorf("%s: another program wrote objects there during the upload", t.Address())
+	}
+	b, err := m.encode()
+	if err == nil {
+		err = r.retry("write", t.s3.address(t.manifest()), func() error { return t.s3.putBytes(r.ctx, t.manifest(), b, u.Run, false) })
+	}
+	if err == nil {
+		err = r.retry("remove", t.s3.address(t.marker()), func() error { return t.s3.remove(r.ctx, t.marker()) })
+	}
+	return err
+}
+
+// Withdraw removes an upload that is not published, as far as it is of this run.
+func (t *Target) Withdraw(ctx context.Context, u *Upload) error {
+	r := t.requests(ctx)
+	err := t.withdraw(r, u)
+	if err != nil {
+		err = fmt.Errorf("%w; parts of the upload are left: remove them with %s, and unfinished parts with aws s3api abort-multipart-upload", err, t.Removal())
+	}
+	return err
+}
+
+// settle is the pause after which a server has done what the last requests of an upload asked for, though nobody waited
+// for the answers.
+const settle = 300 * time.Millisecond
+
+func (t *Target) withdraw(r *requests, u *Upload) error {
+	if err := pace.Rest(r.ctx, settle); err != nil {
+		return err
+	}
+	own, err := t.run(r, t.key)
+	if t.dir && err == nil {
+		own, err = t.marked(r)
+	}
+	if err != nil || t.dir && own != u.Run {
+		return err
+	}
+	var keys []string
+	begun := map[string]string{} // keys by id
+	for key, id := range u.IDs {
+		begun[id] = key
+	}
+	if t.dir {
+		err = t.all(r, &keys, begun)
+	} else if own == u.Run {
+		keys = append(keys, t.key)
+	}
+	if err != nil {
+		return err
+	}
+	for id, key := range begun {
+		if err := r.retry("abort", t.s3.address(key), func() error { return t.s3.abort(r.ctx, key, id) }); err != nil {
+			return err
+		}
+	}
+	remove := func(key string) error {
+		return r.retry("remove", t.s3.address(key), func() error { return t.s3.remove(r.ctx, key) })
+	}
+	err = parallel.Each(len(keys), max(u.Workers, 1), func(i int) error { return remove(keys[i]) })
+	if err == nil && t.dir {
+		err = remove(t.marker())
+	}
+	return err
+}
+
+// all lists what a directory has but the marker: objects, and those in parts, of which a process that died may not have
+// noted each.
+func (t *Target) all(r *requests, keys *[]string, begun map[string]string) error {
+	err := t.each(r, func(o *object) {
+		if o.key != t.marker() {
+			*keys = append(*keys, o.key)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return r.retry("list", t.Address(), func() error {
+		more, err := t.s3.begun(r.ctx, t.key+"/")
+		for _, b := range more {
+			begun[b[1]] = b[0]
+		}
+		return err
+	})
+}

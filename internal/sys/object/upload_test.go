@@ -1,0 +1,346 @@
+package object
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kvferry/internal/sys/disk"
+	"kvferry/internal/testkit/s3test"
+)
+
+// target is a directory or a file to upload, and where to.
+type target struct {
+	*Target
+	root  string
+	files []File
+	want  map[string][]byte // by key
+}
+
+// newTarget makes local files: a large one of three parts, a small and an empty one.
+func newTarget(t testing.TB, dir bool) *target {
+	t.Helper()
+	to, err := NewTarget("s3://data/a/new", dir, quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filled(t, to, 100_000)
+}
+
+// filled makes the files of a target with parts of a size.
+func filled(t testing.TB, to *Target, part int) *target {
+	x, dir := &target{Target: to, root: filepath.Join(t.TempDir(), "x"), want: map[string][]byte{}}, to.dir
+	to.least = int64(part)
+	large := data(2*part + 1000)
+	sizes := map[string][]byte{".": large}
+	if dir {
+		sizes = map[string][]byte{"db/large": large, "small": data(1000), "db/empty": {}}
+	}
+	for name, b := range sizes {
+		file := filepath.Join(x.root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, b, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		x.files = append(x.files, File{name, int64(len(b))})
+		x.want[strings.TrimSuffix("a/new/"+name, "/.")] = b
+	}
+	return x
+}
+
+// upload is an upload with some requests at the same time.
+func (x *target) upload(run string, ids map[string]string) *Upload {
+	return &Upload{Run: run, IDs: ids, Workers: 3, Sent: func(int64) {}}
+}
+
+func (x *target) send(ctx context.Context, u *Upload) error {
+	err := x.Check(ctx, u.Run)
+	if err == nil {
+		err = x.Upload(ctx, u, x.root, x.files)
+	}
+	if err == nil {
+		err = x.Publish(ctx, u, x.files)
+	}
+	return err
+}
+
+// whole checks that the store has the target and nothing else.
+func (x *target) whole(t *testing.T, f *s3test.Fake) {
+	t.Helper()
+	n := len(x.want)
+	if x.dir {
+		n++ // the manifest
+	}
+	if keys := f.Keys(); len(keys) != n || len(f.Uploads()) > 0 {
+		t.Errorf("the store has %q, unfinished %q", keys, f.Uploads())
+	}
+	for key, want := range x.want {
+		if !bytes.Equal(f.Object(key), want) {
+			t.Errorf("%s: %d bytes, want %d", key, len(f.Object(key)), len(want))
+		}
+	}
+}
+
+// uploadFaults are what may happen to every third request.
+func uploadFaults() map[string]func(w http.ResponseWriter, r *http.Request) bool {
+	return map[string]func(w http.ResponseWriter, r *http.Request) bool{
+		"none": func(http.ResponseWriter, *http.Request) bool { return false },
+		"503": func(w http.ResponseWriter, r *http.Request) bool {
+			s3test.Fail(w, r, http.StatusServiceUnavailable, "SlowDown", "Please reduce your request rate.")
+			return true
+		},
+		"broken": func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) },
+	}
+}
+
+// TestUpload uploads a file and a directory while every third request fails in some way, and reads them back.
+func TestUpload(t *testing.T) {
+	for name, fault := range uploadFaults() {
+		for _, dir := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, dir), func(t *testing.T) {
+				f, x := s3test.NewFake(t), newTarget(t, dir)
+				var n, sent atomic.Int64
+				f.Before = func(w http.ResponseWriter, r *http.Request) bool { return n.Add(1)%3 == 1 && fault(w, r) }
+				u := x.upload("run", nil)
+				u.Sent = func(n int64) { sent.Add(n) }
+				if err := x.send(t.Context(), u); err != nil {
+					t.Fatal(err)
+				}
+				f.Before = nil
+				x.whole(t, f)
+				total := int64(0)
+				for _, b := range x.want {
+					total += int64(len(b))
+				}
+				if sent.Load() != total {
+					t.Errorf("%d bytes were counted, want %d", sent.Load(), total)
+				}
+				x.readBack(t)
+			})
+		}
+	}
+}
+
+// readBack lists what was uploaded as a source.
+func (x *target) readBack(t *testing.T) {
+	t.Helper()
+	at := mounted(t, x.Address(), quick)
+	var names []string
+	err := disk.WalkDir(at, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, strings.TrimPrefix(disk.Address(p), "s3://data/"))
+		}
+		return err
+	})
+	slices.Sort(names)
+	var want []string
+	for key := range x.want {
+		want = append(want, key)
+	}
+	slices.Sort(want)
+	if err != nil || !slices.Equal(names, want) {
+		t.Errorf("the source has %q, %v", names, err)
+	}
+}
+
+// TestUploadLostAnswers loses the answers to the requests that make objects: they are found to be done.
+func TestUploadLostAnswers(t *testing.T) {
+	for _, dir := range []bool{false, true} {
+		f, x := s3test.NewFake(t), newTarget(t, dir)
+		var lost sync.Map
+		f.After = func(r *http.Request) {
+			made := r.Method == http.MethodPost && r.URL.Query().Has("uploadId") || r.Method == http.MethodPut && !r.URL.Query().Has("uploadId")
+			if _, again := lost.LoadOrStore(r.Method+r.URL.Path, true); made && !again {
+				panic(http.ErrAbortHandler)
+			}
+		}
+		if err := x.send(t.Context(), x.upload("run", nil)); err != nil {
+			t.Fatal(err)
+		}
+		x.whole(t, f)
+	}
+}
+
+// TestUploadGoesOn ends uploads at each of their requests. Another one of the same run sends the rest, or removes all.
+func TestUploadGoesOn(t *testing.T) {
+	for _, dir := range []bool{false, true} {
+		for at := 1; ; at++ {
+			f, x := s3test.NewFake(t), newTarget(t, dir)
+			ctx, cancel := context.WithCancel(t.Context())
+			var n atomic.Int64
+			f.After = func(*http.Request) {
+				if n.Add(1) == int64(at) {
+					cancel()
+				}
+			}
+			ids, noted := map[string]string{}, map[string]string{}
+			u := x.upload("run", ids)
+			u.Begun = func(key, id string) error { noted[key] = id; return nil }
+			err := x.send(ctx, u)
+			cancel()
+			f.After = nil
+			if err == nil {
+				x.whole(t, f)
+				break
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if at%2 == 0 {
+				if err := x.Withdraw(t.Context(), x.upload("run", noted)); err != nil {
+					t.Fatal(err)
+				}
+				if left := f.Keys(); len(left) > 0 && !slices.Contains(left, "a/new/"+ManifestName) {
+					t.Errorf("request %d: left %q", at, left)
+				}
+				continue
+			}
+			f.Requests()
+			if err := x.send(t.Context(), x.upload("run", noted)); err != nil {
+				t.Fatalf("request %d: %v", at, err)
+			}
+			if keys := f.Keys(); len(keys) < len(x.want) {
+				t.Errorf("request %d: %q", at, keys)
+			}
+		}
+	}
+}
+
+// TestUploadTaken refuses targets that exist, also those of other uploads, and leaves them as they are.
+func TestUploadTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		dir  bool
+		key  string
+		half string
+	}{"file": {false, "a/new", ""}, "directory": {true, "a/new/x", ""}, "object": {true, "a/new", ""},
+		"half": {true, "a/new/" + IncompleteName, "aws s3 rm --recursive s3://data/a/new/"}} {
+		f, x := s3test.NewFake(t), newTarget(t, c.dir)
+		f.Put(c.key, []byte("x"))
+		err := x.Check(t.Context(), "run")
+		if !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), c.half) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := x.Withdraw(t.Context(), x.upload("run", nil)); err != nil || len(f.Keys()) != 1 {
+			t.Errorf("%s: %v, %q", name, err, f.Keys())
+		}
+	}
+	f, x := s3test.NewFake(t), newTarget(t, false)
+	u := x.upload("run", nil)
+	if err := x.Upload(t.Context(), u, x.root, x.files); err != nil {
+		t.Fatal(err)
+	}
+	f.Put("a/new", []byte("x")) // by another program meanwhile
+	if err := x.Publish(t.Context(), u, x.files); !errors.Is(err, fs.ErrExist) || string(f.Object("a/new")) != "x" {
+		t.Errorf("overwritten: %v", err)
+	}
+}
+
+// TestUploadManifest changes an upload, or leaves it half done: it is not read.
+func TestUploadManifest(t *testing.T) {
+	for want, change := range map[string]func(f *s3test.Fake){
+		"small: is not there":             func(f *s3test.Fake) { f.Delete("a/new/small") },
+		"small: is not the object":        func(f *s3test.Fake) { f.Put("a/new/small", data(999)) },
+		"more: is not one of the objects": func(f *s3test.Fake) { f.Put("a/new/more", nil) },
+		"its upload is not complete":      func(f *s3test.Fake) { f.Put("a/new/"+IncompleteName, nil) },
+		"are no manifest":                 func(f *s3test.Fake) { f.Put("a/new/"+ManifestName, nil) },
+		"version 9: written by a newer":   func(f *s3test.Fake) { f.Put("a/new/"+ManifestName, []byte(`{"kvferry_manifest":9}`)) },
+		"invalid character":               func(f *s3test.Fake) { f.Put("a/new/"+ManifestName, []byte("x")) },
+	} {
+		f, x := s3test.NewFake(t), newTarget(t, true)
+		if err := x.send(t.Context(), x.upload("run", nil)); err != nil {
+			t.Fatal(err)
+		}
+		change(f)
+		_, err := disk.ReadDir(mounted(t, x.Address(), quick))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestUploadRefused names what the server refuses, and what to do.
+func TestUploadRefused(t *testing.T) {
+	s3test.NewFake(t)
+	x := newTarget(t, true)
+	x.s3.bucket = "other"
+	if err := x.Check(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "there is no bucket other") {
+		t.Errorf("%v", err)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "nobody")
+	if err := newTarget(t, true).Check(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "needs s3:PutObject") {
+		t.Errorf("%v", err)
+	}
+	for address, want := range map[string]string{"s3://data": "names only a bucket", "s3:///x": "no name of a bucket", "s3://data/a//b": "empty or dotted parts",
+		"https://u:secret@host/x": "is not written"} {
+		if _, err := NewTarget(address, true, Options{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// TestUploadRate keeps a limit.
+func TestUploadRate(t *testing.T) {
+	f, x := s3test.NewFake(t), newTarget(t, true)
+	x.files = slices.DeleteFunc(x.files, func(f File) bool { return f.Size > 1000 })
+	delete(x.want, "a/new/db/large")
+	u := x.upload("run", nil)
+	u.Rate = 4000
+	x.files = append(x.files, File{"db/small2", 1000})
+	if err := os.WriteFile(filepath.Join(x.root, "db/small2"), data(1000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	x.want["a/new/db/small2"] = data(1000)
+	start := time.Now()
+	if err := x.send(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(start); d < 200*time.Millisecond {
+		t.Errorf("2,000 bytes took %s", d)
+	}
+	x.whole(t, f)
+}
+
+// TestUploadToServer uploads to a real server.
+func TestUploadToServer(t *testing.T) {
+	s3test.NewServer(t)
+	for _, dir := range []bool{false, true} {
+		x := filled(t, newTarget(t, dir).Target, leastPart) // a server refuses small parts
+		x.key += fmt.Sprint(dir)
+		half := x.upload("run", map[string]string{})
+		if err := x.Upload(t.Context(), half, x.root, x.files); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Check(t.Context(), "other"); dir && !errors.Is(err, fs.ErrExist) {
+			t.Errorf("a half upload: %v", err)
+		}
+		if err := x.send(t.Context(), x.upload("run", half.IDs)); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Check(t.Context(), "other"); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("a whole upload: %v", err)
+		}
+		clear(x.want)
+		for _, f := range x.files {
+			x.want[strings.TrimSuffix(x.key+"/"+f.Path, "/.")] = nil
+		}
+		x.readBack(t)
+		x.key += "2"
+		half = x.upload("run", map[string]string{})
+		if err := errors.Join(x.Upload(t.Context(), half, x.root, x.files), x.Withdraw(t.Context(), half), x.Check(t.Context(), "other")); err != nil {
+			t.Errorf("withdrawn: %v", err)
+		}
+		if left, err := x.s3.begun(t.Context(), x.key); err != nil || len(left) > 0 {
+			t.Errorf("unfinished: %q, %v", left, err)
+		}
+	}
+}
