@@ -178,10 +178,14 @@ func (k *Keyspace) Count(db command.Database) command.Count {
 		}
 	}
 	k.mu.Unlock()
-	c.wait()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return c.n
+	n := command.Count{}
+	for i := 0; i < maxWaits && n.Keys == 0 && !n.Exact; i++ {
+		c.wait()
+		k.mu.Lock()
+		n = c.n
+		k.mu.Unlock()
+	}
+	return n
 }
 
 // count reads the keys of a database, again if its tables had to be sorted first.
@@ -234,7 +238,7 @@ func (k *Keyspace) countSpan(db command.Database, span format.Span, total *comma
 		if h.ExpireMS != 0 {
 			total.Expires++
 		}
-		if total.Keys%countAtLeast == 0 {
+		if total.Keys == 1 || total.Keys%countAtLeast == 0 {
 			k.mu.Lock()
 			c.n.Keys, c.n.Expires = max(c.n.Keys, total.Keys), max(c.n.Expires, total.Expires)
 			k.mu.Unlock()
@@ -242,8 +246,12 @@ func (k *Keyspace) countSpan(db command.Database, span format.Span, total *comma
 	}
 }
 
-// patience is how long a client waits for an exact number of keys.
-const patience = 500 * time.Millisecond
+// patience is how long a client waits for an exact number of keys, and up to maxWaits times as long for the first key: 0
+// would say that there is none.
+const (
+	patience = 500 * time.Millisecond
+	maxWaits = 10
+)
 
 func (c *count) wait() {
 	t := time.NewTimer(patience)
