@@ -14,6 +14,7 @@ import (
 	"kvferry/inspect/render"
 	"kvferry/inspect/render/form"
 	"kvferry/internal/pass/progress"
+	"kvferry/internal/sys/object"
 	"kvferry/internal/text/jsonl"
 	"kvferry/internal/text/resp"
 	"kvferry/parquet"
@@ -86,6 +87,9 @@ Parquet also has an estimate of the memory in Redis, the slot of a cluster and t
 Anything unknown about such a record is printed to standard error. A compaction removes deleted records
 for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB removes them all.
 
+--format parquet writes a directory, also in an object store, -o s3://bucket/export: it is written below
+--temp-dir and then uploaded. See kvferry help object-stores.
+
 --salvage skips unreadable tables, blocks, pages and records of logs and lists them. Their rows are
 missing: records may lose elements, and old values of changed or deleted records may show. Where
 CURRENT or the MANIFEST is lost, it reads all tables and logs of the directory.
@@ -117,6 +121,8 @@ type dumpFlags struct {
 	wide       bool
 	columns    []string
 	jsonStyle  string
+	rate       sizeFlag
+	upload     *object.Target       // of --format parquet; nil: output is on the disk
 	each       func(*record.Header) // called for each record; nil: no call
 }
 
@@ -148,6 +154,7 @@ func (a *App) dump() *cobra.Command {
 	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw prints it, separated by commas or repeated; with --raw or --format hex")
 	fs.BoolVar(&f.dead, "dead", false, "show deleted records that are still on disk")
 	choose(fs, &f.onConflict, "on-conflict", plain("error", "first"), "with --format resp, if a key exists under several types: fail, or write only the first")
+	fs.Var(&f.rate, "rate", rateUsage)
 	fs.Var(number(&f.limit, 0, 0), "limit", "stop after `n` records or rows; 0: no limit")
 	return cmd
 }
@@ -196,6 +203,9 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
+	if f.upload == nil && cmd.Flags().Changed("rate") {
+		return usagef("--rate goes with --format parquet -o s3://…")
+	}
 	if f.wide {
 		f.read.choice.places.types = typesFlag(record.Of(record.Hash))
 		if len(f.columns) == 0 {
@@ -223,7 +233,11 @@ func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) (err err
 	to := toOutput
 	if f.format == formatParquet {
 		to = func(*cobra.Command, string, func(io.Writer) error) (err error) {
-			n, err = a.dumpParquet(cmd, f, d, notes)
+			if f.upload != nil {
+				n, err = a.uploadParquet(cmd, f, d, notes)
+			} else {
+				n, err = a.dumpParquet(cmd, f, d, notes)
+			}
 			return err
 		}
 	}
