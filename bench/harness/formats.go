@@ -141,3 +141,35 @@ func (b *bench) dump(src string) (*result, error) {
 	r.OK = rate >= dumpRate || r.Ratio >= 1/1.5
 	return r, nil
 }
+
+// limitParquet is the least speed of a dump to Parquet on one core, in bytes of keys and elements a second.
+const limitParquet = 150e6
+
+// parquet measures a dump to Parquet files and a conversion of them.
+func (b *bench) parquet() ([]*result, error) {
+	src, err := b.data.mixIn("blackwidow", b.o.elements)
+	if err != nil {
+		return nil, err
+	}
+	dir := src + "-parquet"
+	dump := &command{Name: "dump", Argv: []string{b.kvferry, "dump", "--format", "parquet", "--workers", "1", "--memory", "256MiB", "-o", dir, src},
+		Output: dir, Pinned: true}
+	samples, err := interleave(b.o.rounds, dump)
+	if err != nil {
+		return nil, err
+	}
+	m := median(samples[0])
+	speed := float64(b.o.elements) * mixBytes / m.CPU.Seconds()
+	speeds := &result{Name: "dump to Parquet, one core", Want: fmt.Sprintf("≥ %.0f MB of keys and elements a second of CPU", limitParquet/1e6), OK: speed >= limitParquet,
+		Got:     fmt.Sprintf("%.0f MB a second of CPU, %s, peak %d MiB with --memory 256MiB", speed/1e6, seconds(m.Wall), m.RSS>>20),
+		Medians: map[string]sample{dump.Name: m}, Samples: map[string][]sample{dump.Name: samples[0]}}
+	if err := produce(dir, b.kvferry, "dump", "--format", "parquet", "-o", dir+partial, src); err != nil {
+		return nil, err
+	}
+	back, err := b.against("parquet to blackwidow against blackwidow to blackwidow, one core", 0.5,
+		b.convert(src, "blackwidow", true, "--workers", "1"), b.convert("parquet:"+dir, "parquet", true, "--workers", "1"))
+	return []*result{speeds, back}, err
+}
+
+// mixBytes are the bytes of keys and elements of the mix, for each element: 439,056,500 for 5 million.
+const mixBytes = 87.8

@@ -14,6 +14,7 @@ import (
 	"kvferry/inspect/render"
 	"kvferry/inspect/render/form"
 	"kvferry/internal/pass/progress"
+	"kvferry/internal/sys/object"
 	"kvferry/internal/text/jsonl"
 	"kvferry/internal/text/resp"
 	"kvferry/parquet"
@@ -89,6 +90,9 @@ for good. LMDB files keep none, and a FLUSHDB of Ardb on RocksDB removes them al
 --part 3/16 writes one part of 16 of a Parquet directory DIR into DIR.kvferry, which processes share, and
 --finish makes DIR of all parts: byte for byte that of one run. See kvferry help parts.
 
+--format parquet writes a directory, also in an object store, -o s3://bucket/export: it is written below
+--temp-dir and then uploaded. See kvferry help object-stores.
+
 --salvage skips unreadable tables, blocks, pages and records of logs and lists them. Their rows are
 missing: records may lose elements, and old values of changed or deleted records may show. Where
 CURRENT or the MANIFEST is lost, it reads all tables and logs of the directory.
@@ -125,6 +129,8 @@ type dumpFlags struct {
 	jsonStyle  string
 	part       partFlag
 	finish     bool
+	rate       sizeFlag
+	upload     *object.Target       // of --format parquet; nil: output is on the disk
 	each       func(*record.Header) // called for each record; nil: no call
 }
 
@@ -158,6 +164,7 @@ func (a *App) dump() *cobra.Command {
 	choose(fs, &f.onConflict, "on-conflict", plain("error", "first"), "with --format resp, if a key exists under several types: fail, or write only the first")
 	fs.Var(&f.part, "part", "with --format parquet, write only part `K/N`, such as 3/16, into a work directory that processes share")
 	fs.BoolVar(&f.finish, "finish", false, "with --format parquet, publish the directory once all parts are there")
+	fs.Var(&f.rate, "rate", rateUsage)
 	fs.Var(number(&f.limit, 0, 0), "limit", "stop after `n` records or rows; 0: no limit")
 	return cmd
 }
@@ -208,6 +215,9 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
+	if f.upload == nil && cmd.Flags().Changed("rate") {
+		return usagef("--rate goes with --format parquet -o s3://…")
+	}
 	if f.inParts() {
 		return a.dumpInParts(cmd, f, location)
 	}
@@ -238,7 +248,11 @@ func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) (err err
 	to := toOutput
 	if f.format == formatParquet {
 		to = func(*cobra.Command, string, func(io.Writer) error) (err error) {
-			n, err = a.dumpParquet(cmd, f, d, notes)
+			if f.upload != nil {
+				n, err = a.uploadParquet(cmd, f, d, notes)
+			} else {
+				n, err = a.dumpParquet(cmd, f, d, notes)
+			}
 			return err
 		}
 	}

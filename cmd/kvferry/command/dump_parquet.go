@@ -12,6 +12,7 @@ import (
 	"kvferry/inspect/dump"
 	"kvferry/inspect/redismem"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/object"
 	"kvferry/parquet"
 	"kvferry/record"
 )
@@ -30,8 +31,8 @@ func (f *dumpFlags) validateParquet() error {
 	case f.raw || f.dead || f.limit > 0 || f.encode == "base64" || len(f.keyspaces) > 0:
 		return usagef("--raw, --dead, --limit, --keyspace and --encode base64 do not go together with --format parquet")
 	}
-	if err := local("output", f.output); err != nil {
-		return err
+	if object.IsAddress(f.output) {
+		return f.validateUpload()
 	}
 	f.output = filepath.Clean(f.output)
 	switch {
@@ -47,6 +48,18 @@ func (f *dumpFlags) validateParquet() error {
 	if _, err := disk.Lstat(f.output); err == nil {
 		return usagef("-o %s: it exists; --format parquet makes a new directory: name another", f.output)
 	}
+	return nil
+}
+
+// validateUpload checks the address of a directory in an object store.
+func (f *dumpFlags) validateUpload() (err error) {
+	if f.inParts() {
+		return usagef("-o %s: parts share a directory: name one on a file system that all of them see", f.output)
+	}
+	if f.upload, err = object.NewTarget(f.output, true, f.read.source.objects.options); err != nil {
+		return usagef("-o %w", err)
+	}
+	f.read.steps = uploadSteps
 	return nil
 }
 

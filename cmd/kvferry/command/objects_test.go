@@ -316,3 +316,31 @@ func TestObjectsTargetRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestObjectsParquet dumps into an object store. A run that fails in the middle leaves nothing behind.
+func TestObjectsParquet(t *testing.T) {
+	f, src, here := s3test.NewFake(t), golden(t, "nemo-basic"), filepath.Join(fastDir(t), "export")
+	temp := fastDir(t)
+	dump := []string{"dump", "--format", "parquet", "--now", "2026-01-01", src, "--temp-dir", temp, "--workers", "2", "-o"}
+	ok(t, append(dump, here)...)
+	var puts atomic.Int64
+	f.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut && puts.Add(1) == 3 {
+			s3test.Fail(w, r, http.StatusForbidden, "AccessDenied", "Access Denied")
+			return true
+		}
+		return false
+	}
+	if r := kvferry(t, append(dump, "s3://data/a/export")...); r.code != ExitFailed || !strings.Contains(r.stderr, "Access Denied") || len(f.Keys()) > 0 {
+		t.Errorf("exit %d: %s; left %q", r.code, r.stderr, f.Keys())
+	}
+	f.Before = nil
+	ok(t, append(dump, "s3://data/a/export", "--rate", "64MiB")...)
+	if left := entries(t, temp); left != "" {
+		t.Errorf("left %s", left)
+	}
+	samePrinted(t, here, "s3://data/a/export", [][]string{{"fingerprint"}, {"verify"}})
+	if r := kvferry(t, append(dump, "s3://data/a/export")...); r.code != ExitFailed || !strings.Contains(r.stderr, "already exists") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+}

@@ -61,7 +61,7 @@ func local(name, path string) error {
 // checked to lie outside all sources.
 func tryOutputs(cmd *cobra.Command) error {
 	for _, name := range outputNames {
-		if flag := cmd.Flags().Lookup(name); flag != nil {
+		if flag := cmd.Flags().Lookup(name); flag != nil && !uploading(cmd, name, flag.Value.String()) {
 			if err := tryOutput(cmd, flag.Value.String()); err != nil {
 				return fmt.Errorf("--%s: %w", name, err)
 			}

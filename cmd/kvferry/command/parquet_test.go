@@ -90,8 +90,12 @@ func TestParquetOutput(t *testing.T) {
 	if want := "-o " + dir + ": it exists; --format parquet makes a new directory"; r.code != ExitUsage || !strings.Contains(r.stderr, want) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
-	for _, format := range []string{"parquet", "jsonl"} {
-		if r := kvferry(t, "dump", "--format", format, "-o", "s3://bucket/x", src); r.code != ExitUsage || !strings.Contains(r.stderr, "--output s3://bucket/x: kvferry writes to the local disk only") {
+	if r := kvferry(t, "dump", "--format", "jsonl", "-o", "s3://bucket/x", src); r.code != ExitUsage || !strings.Contains(r.stderr, "--output s3://bucket/x: kvferry writes to the local disk only") {
+		t.Errorf("exit %d: %s", r.code, r.stderr)
+	}
+	for want, args := range map[string][]string{"-o https://host/x: a web server is not written": {"-o", "https://host/x"},
+		"--rate goes with --format parquet -o s3://": {"-o", filepath.Join(dir, "new"), "--rate", "1MiB"}} {
+		if r := kvferry(t, append([]string{"dump", "--format", "parquet", src}, args...)...); r.code != ExitUsage || !strings.Contains(r.stderr, want) {
 			t.Errorf("exit %d: %s", r.code, r.stderr)
 		}
 	}

@@ -63,7 +63,7 @@ func (a *App) patch() *cobra.Command {
 	fs := cmd.Flags()
 	f.connect.Register(fs)
 	_ = fs.MarkHidden("scan") // patch reads no data from the server; connect has registered the flag
-	fs.Var(&f.rate, "rate", "maximum bytes per second to send, such as 20MiB; 0: no limit (default)")
+	fs.Var(&f.rate, "rate", rateUsage)
 	fs.BoolVar(&f.noDelete, "no-delete", false, "do not delete keys that the dataset does not have")
 	fs.BoolVarP(&f.dryRun, "dry-run", "n", false, "check the patch and print what it would do")
 	fs.BoolVar(&f.resume, "resume", false, "continue a run that died")

@@ -146,7 +146,7 @@ func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
 			return usagef("--temp-dir %w", err)
 		}
 		for _, name := range outputNames {
-			if flag := cmd.Flags().Lookup(name); flag != nil && !f.shared && !toStandard(flag.Value.String()) {
+			if flag := cmd.Flags().Lookup(name); flag != nil && !f.shared && !toStandard(flag.Value.String()) && !uploading(cmd, name, flag.Value.String()) {
 				if err := local(name, flag.Value.String()); err != nil {
 					return err
 				}

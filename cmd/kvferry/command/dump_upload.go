@@ -1,0 +1,78 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/internal/pass/progress"
+	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/object"
+)
+
+// uploadSteps are the steps of a dump into an object store.
+var uploadSteps = []progress.Step{{Name: "read", Weight: 1}, {Name: "upload", Weight: 0.5}}
+
+// withdrawTime bounds the removal of an upload that failed.
+const withdrawTime = 2 * time.Minute
+
+// uploading reports whether a flag names a directory in an object store that the command writes.
+func uploading(cmd *cobra.Command, name, value string) bool {
+	form := cmd.Flags().Lookup("format")
+	return name == "output" && object.IsAddress(value) && form != nil && form.Value.String() == formatParquet
+}
+
+// uploadParquet writes a directory of Parquet files to the disk, for temporary files, and then to an object store.
+func (a *App) uploadParquet(cmd *cobra.Command, f *dumpFlags, d *Dataset, notes *noted) (n int64, err error) {
+	if err := f.upload.Check(cmd.Context(), ""); err != nil {
+		return 0, err
+	}
+	temp, err := disk.MkdirTemp(f.read.source.TempDir(), "kvferry-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, disk.RemoveAll(temp)) }()
+	local := *f
+	local.output = filepath.Join(temp, "export")
+	if n, err = a.dumpParquet(cmd, &local, d, notes); err != nil {
+		return n, err
+	}
+	files, total, err := uploadFiles(local.output)
+	if err != nil {
+		return n, err
+	}
+	d.Scan.Meter.Begin("upload", total, 0, 0)
+	u := &object.Upload{Run: rand.Text(), Rate: int64(f.rate), Workers: max(4, 2*d.Scan.Workers), Sent: d.Scan.Meter.Add}
+	if err = f.upload.Upload(cmd.Context(), u, local.output, files); err == nil {
+		err = f.upload.Publish(cmd.Context(), u, files)
+	}
+	if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), withdrawTime)
+		defer cancel()
+		err = errors.Join(err, f.upload.Withdraw(ctx, u))
+	}
+	return n, err
+}
+
+// uploadFiles lists the files below a directory, and their bytes.
+func uploadFiles(dir string) (files []object.File, total int64, err error) {
+	err = disk.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		files = append(files, object.File{Path: filepath.ToSlash(rel), Size: info.Size()})
+		total += info.Size()
+		return err
+	})
+	return files, total, err
+}
