@@ -183,12 +183,13 @@ func (s *server) writable(ctx context.Context) error {
 	return s.probe(ctx)
 }
 
-// probe checks whether RESTORE is available. Its payload is invalid, so it restores no key.
+// probe checks whether RESTORE is available. Its payload is invalid, so it restores no key. A read-only replica knows
+// the command, and can be compared with.
 func (s *server) probe(ctx context.Context) error {
 	err := s.client.Do(ctx, "RESTORE", "kvferry", "0", "none").Err()
 	switch {
 	case err == nil || strings.Contains(err.Error(), "payload") || strings.Contains(err.Error(), "Bad data format") ||
-		strings.Contains(err.Error(), "BUSYKEY"):
+		strings.Contains(err.Error(), "BUSYKEY") || strings.HasPrefix(err.Error(), "READONLY"):
 		s.restore = s.major >= 5
 		return nil
 	case strings.Contains(err.Error(), "unknown command") || strings.Contains(err.Error(), "NOPERM"):
