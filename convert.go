@@ -104,9 +104,9 @@ func (e *LossError) Error() string {
 		switch {
 		case l.Allowed || l.Note:
 		case l.Kind == record.LossDamaged:
-			reasons = append(reasons, "the source is damaged: "+record.Plural(l.Count, "error"))
+			reasons = append(reasons, "the source is damaged: "+record.Count(l.Count, "error"))
 		case l.Kind == record.LossNewer:
-			reasons = append(reasons, "the source has "+record.Plural(l.Count, "part")+" in a form unknown to this version")
+			reasons = append(reasons, "the source has "+record.Count(l.Count, "part")+" in a form unknown to this version")
 		default:
 			kinds = append(kinds, fmt.Sprintf("%d × %s", l.Count, l.Kind))
 		}

@@ -334,7 +334,7 @@ func (p *pass) checks() error {
 	}
 	if p.meta.Size != p.count {
 		p.report(FindSizeMismatch, record.Warning, p.head.Type, p.head.Key,
-			fmt.Sprintf("META says %s, rows found: %d", record.Plural(p.meta.Size, "element"), p.count))
+			fmt.Sprintf("META says %s, rows found: %s", record.Count(p.meta.Size, "element"), record.Number(p.count)))
 	}
 	return io.EOF
 }
@@ -342,7 +342,7 @@ func (p *pass) checks() error {
 // entry decodes the stream entry ahead. Its pairs are packed, so they are always copied.
 func (p *pass) entry(id codec.Data, e *record.Element) (err error) {
 	if !id.IsText() || len(id.Text) != codec.IDSize {
-		return &keyError{fmt.Errorf("a stream id of %d bytes", len(id.Text))}
+		return &keyError{fmt.Errorf("a stream id of %s bytes", record.Number(len(id.Text)))}
 	}
 	at := len(p.arena)
 	mid := at + len(id.Text)

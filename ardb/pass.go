@@ -353,7 +353,7 @@ func (p *pass) readMeta() error {
 	p.keepNames()
 	if p.head.Type == record.Stream {
 		if !v.Last.IsText() || len(v.Last.Text) != codec.IDSize {
-			return fmt.Errorf("last id of %d bytes", len(v.Last.Text))
+			return fmt.Errorf("last id of %s bytes", record.Number(len(v.Last.Text)))
 		}
 		p.head.Last = bytes.Clone(v.Last.Text)
 	}
@@ -447,7 +447,7 @@ func (p *pass) End(rec *record.Record) error {
 	rec.Rows = record.Rows{Of: p.places(), Meta: 1, Elems: p.rows - 1, Index: p.index}
 	if p.groups > 0 && rec.Class == record.Copied { // else the whole stream is lost
 		p.report(FindStreamGroups, record.Warning, record.Stream, p.head.Key,
-			record.Plural(p.groups, "row")+" of consumer groups and pending entries left out")
+			record.Count(p.groups, "row")+" of consumer groups and pending entries left out")
 	}
 	return nil
 }

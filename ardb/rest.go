@@ -25,11 +25,11 @@ func (s *source) countRest(e *format.Env) error {
 			return err
 		}
 		if r.odd > 0 {
-			rows.Report(e, record.Finding{Kind: FindUnusedRows, Severity: record.Warning, Detail: record.Plural(r.odd, "row") + " where the server does not look"})
+			rows.Report(e, record.Finding{Kind: FindUnusedRows, Severity: record.Warning, Detail: record.Count(r.odd, "row") + " where the server does not look"})
 		}
 		if r.stale > 0 {
 			rows.Report(e, record.Finding{Kind: FindStaleTTL, Severity: record.Note,
-				Detail: record.Plural(r.stale, "row") + " of the TTL index without a key of that expiry: harmless"})
+				Detail: record.Count(r.stale, "row") + " of the TTL index without a key of that expiry: harmless"})
 		}
 	}
 	return nil

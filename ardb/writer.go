@@ -156,7 +156,7 @@ func (w *writer) member(e *record.Element) error {
 // entry adds a stream entry.
 func (w *writer) entry(e *record.Element) error {
 	if len(e.Name) != codec.IDSize {
-		return w.errorf(w.user, "a stream id of %d bytes", len(e.Name))
+		return w.errorf(w.user, "a stream id of %s bytes", record.Number(len(e.Name)))
 	}
 	if err := w.fields.Encode(e.Value); err != nil {
 		return err

@@ -41,7 +41,7 @@ func TestDescribe(t *testing.T) {
 		{"zsets/score_cf", dataKey("k", 5, "m"), nil, `zset member by score of "k" v5; key klen=1 @0+4; key key="k" @4+1; key version=5 @5+4; key undecoded="m" @9+1; ` +
 			`error offset 9: score: need 8 bytes, have 1: too short`},
 		{"zsets/data_cf", []byte("\xff\xff\xff\x7fk"), score(1.5), `zset member of ""; key klen=2147483647 @0+4; key undecoded="k" @4+1; value score=1.5 @0+8; ` +
-			`error offset 4: klen: need 2147483647 bytes, have 1: too short`},
+			`error offset 4: klen: need 2,147,483,647 bytes, have 1: too short`},
 		{"zsets/score_cf", []byte("\x01"), nil, `zset member by score of ""; key undecoded="\x01" @0+1; error offset 0: klen: need 4 bytes, have 1: too short`},
 		{"lists/data_cf", itemKey("k", 5, first), []byte("x"), `list element of "k" v5; key klen=1 @0+4; key key="k" @4+1; key version=5 @5+4; key index=9223372036854775808 @9+8; value value="x" @0+1`},
 		{"lists/data_cf", dataKey("k", 5, "123456789"), nil, `list element of "k" v5; key klen=1 @0+4; key key="k" @4+1; key version=5 @5+4; key undecoded="123456789" @9+9; ` +

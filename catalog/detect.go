@@ -156,7 +156,7 @@ func (c *Catalog) unknownFormat(ev *format.Evidence) error {
 	var parts, names []string
 	for i, s := range stores {
 		if i == shown {
-			parts = append(parts, fmt.Sprintf("%d more", len(ev.Stores)-shown))
+			parts = append(parts, fmt.Sprintf("%s more", record.Number(len(ev.Stores)-shown)))
 			break
 		}
 		parts = append(parts, describeStore(&s))
@@ -188,7 +188,7 @@ func (c *Catalog) unknownFile(ev *format.Evidence) error {
 		return err
 	}
 	if cutHeader(string(ev.Head)) {
-		return fmt.Errorf("%s: an RDB file that is cut off in its header, after %s; copy it again", ev.Dir, record.Plural(int64(len(ev.Head)), "byte"))
+		return fmt.Errorf("%s: an RDB file that is cut off in its header, after %s; copy it again", ev.Dir, record.Count(int64(len(ev.Head)), "byte"))
 	}
 	return fmt.Errorf("%s: neither an RDB file nor an append-only file; other formats have their data in directories; "+
 		"if the file is damaged at its beginning, name its format: rdb:%s or aof:%s", ev.Dir, ev.Dir, ev.Dir)
@@ -260,7 +260,7 @@ func sizeText(err error) string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("; the file has %s", record.Plural(st.Size(), "byte"))
+	return fmt.Sprintf("; the file has %s", record.Count(st.Size(), "byte"))
 }
 
 // notADatabase explains that a directory contains no store, and lists some entries.
@@ -314,7 +314,7 @@ func someNames(entries []os.DirEntry) string {
 	var names []string
 	for i, e := range entries {
 		if i == shown {
-			names = append(names, fmt.Sprintf("%d more", len(entries)-shown))
+			names = append(names, fmt.Sprintf("%s more", record.Number(len(entries)-shown)))
 			break
 		}
 		names = append(names, e.Name())

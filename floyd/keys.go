@@ -139,7 +139,7 @@ func DecodeMetaKey(b []byte) (MetaKey, error) {
 		return MetaKey{Key: key}, record.Short(off, "tail", tailLen, len(rest))
 	case lost > 0 && (len(key) == 0 || key[len(key)-1] != 0):
 		return MetaKey{Key: key}, &record.CorruptError{Off: int64(off + tailLen), Field: "tail",
-			Err: fmt.Errorf("%d bytes beyond the %d: %w", lost, tailLen, record.ErrTrailing)}
+			Err: fmt.Errorf("%s bytes beyond the %s: %w", record.Number(lost), record.Number(tailLen), record.ErrTrailing)}
 	default:
 		return MetaKey{key, lost}, reserved(b, off, "tail")
 	}

@@ -23,10 +23,10 @@ var lossInfos = append([]record.LossInfo{
 func (t *target) Losses(h *record.Header) []record.Loss {
 	if i := bytes.LastIndexByte(h.Key, 0); i >= 0 && i < len(h.Key)-1 {
 		return []record.Loss{{Kind: record.LossInnerNUL, Drops: true,
-			Detail: fmt.Sprintf("Pika 4.0 does not write the %s of the key after its last NUL", record.Plural(int64(len(h.Key)-1-i), "byte"))}}
+			Detail: fmt.Sprintf("Pika 4.0 does not write the %s of the key after its last NUL", record.Count(int64(len(h.Key)-1-i), "byte"))}}
 	}
 	if h.Len > maxElements && h.Type != record.String && h.Type != record.List {
-		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true, Detail: fmt.Sprintf("%d elements; the engine's limit is %d", h.Len, maxElements)}}
+		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true, Detail: fmt.Sprintf("%s elements; the engine's limit is %s", record.Number(h.Len), record.Number(maxElements))}}
 	}
 	if h.Type == record.Stream && h.ExpireMS != 0 {
 		h.ExpireMS = 0

@@ -210,7 +210,7 @@ func (p *placing) judge(pass *versioned.Pass, own *placer, i int) (ok bool, err 
 	k := &pass.Store().Metas
 	if m.Tail > 0 {
 		pass.Damage(k, FindTruncatedKey, pass.Place(), "the last %s of the key are not on disk: the engine does not write what follows a NUL; it is read as %s",
-			record.Plural(int64(m.Tail), "byte"), record.Quote(m.Key))
+			record.Count(int64(m.Tail), "byte"), record.Quote(m.Key))
 		return true, nil // its slot came from the whole key
 	}
 	right := own.instance(m.Key)

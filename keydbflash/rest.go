@@ -102,7 +102,7 @@ func (s *source) countIndex(p *versioned.Pass) error {
 	err := rest.Count(p.Env())
 	if stale > 0 {
 		rest.Report(p.Env(), record.Finding{Kind: FindStaleTTL, Severity: record.Note,
-			Detail: record.Plural(stale, "row") + " of the index of expiries without a key of that expiry: harmless"})
+			Detail: record.Count(stale, "row") + " of the index of expiries without a key of that expiry: harmless"})
 	}
 	return err
 }

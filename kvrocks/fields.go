@@ -50,12 +50,12 @@ func countFields(r *versioned.Reader, rows int64) {
 	}
 	f := &m.Fields
 	if f.Persist != int64(s.Persist) || rows > m.Count {
-		r.DamageAt(nil, FindCountMismatch, "count is %d, %d of them never expire; rows found: %d, %d of them never expire", m.Count, s.Persist, rows, f.Persist)
+		r.DamageAt(nil, FindCountMismatch, "count is %s, %s of them never expire; rows found: %s, %s of them never expire", record.Number(m.Count), record.Number(s.Persist), record.Number(rows), record.Number(f.Persist))
 	}
 	none := m.Count == int64(s.Persist) && (s.Lower != 0 || s.Upper != 0)
 	if !r.Header().Expired && (none || f.Expiring > 0 && (f.Lower < int64(s.Lower) || f.Upper > int64(s.Upper))) {
 		r.Remark(FindFieldBounds, record.Warning, fmt.Sprintf("%s from %d to %d, metadata says from %d to %d",
-			record.Plural(f.Expiring, "field")+" expiring", f.Lower, f.Upper, s.Lower, s.Upper))
+			record.Count(f.Expiring, "field")+" expiring", f.Lower, f.Upper, s.Lower, s.Upper))
 	}
 }
 

@@ -145,7 +145,7 @@ func weigh(s *format.StoreEvidence) (int, string) {
 	if known < 2 {
 		return 0, ""
 	}
-	return min(80+4*known, 98), fmt.Sprintf("%s has %d column families of Kvrocks", s.Path, known)
+	return min(80+4*known, 98), fmt.Sprintf("%s has %s column families of Kvrocks", s.Path, record.Number(known))
 }
 
 const bytewiseName = "leveldb.BytewiseComparator"

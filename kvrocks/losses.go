@@ -30,7 +30,7 @@ func (t *target) Losses(h *record.Header) []record.Loss {
 	}
 	if h.Len > math.MaxUint32 && h.Type != record.String {
 		return []record.Loss{{Kind: record.LossTooManyElements, Drops: true,
-			Detail: fmt.Sprintf("%d elements; the server's limit is %d", h.Len, uint32(math.MaxUint32))}}
+			Detail: fmt.Sprintf("%s elements; the server's limit is %s", record.Number(h.Len), record.Number(uint32(math.MaxUint32)))}}
 	}
 	if l := dataset.Past(h, 1000); l != nil {
 		return l

@@ -34,7 +34,7 @@ func (x *moduleReader) Begin() error {
 		x.r.Remark(record.FindNewer, record.Error, fmt.Sprintf("%s is not known; its rows are carried as they are", x.kind()))
 	}
 	if x.kind() == codec.KindBitmap {
-		x.r.Remark(FindLongBitmap, record.Note, fmt.Sprintf("a bitmap of %d bytes, too large to be read as a string: raise --max-bitmap", m.Count))
+		x.r.Remark(FindLongBitmap, record.Note, fmt.Sprintf("a bitmap of %s bytes, too large to be read as a string: raise --max-bitmap", record.Number(m.Count)))
 	}
 	return nil
 }

@@ -204,7 +204,7 @@ func (d *describer) rest(name string, off int) {
 	if n := d.body(); n > off && !d.stuck {
 		d.valueField(name, d.value[off:n], off, n-off)
 		d.fail(&record.CorruptError{Off: int64(off), Field: name,
-			Err: fmt.Errorf("%d bytes: %w", n-off, record.ErrTrailing)})
+			Err: fmt.Errorf("%s bytes: %w", record.Number(n-off), record.ErrTrailing)})
 	}
 }
 

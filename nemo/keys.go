@@ -20,7 +20,7 @@ const (
 
 var (
 	errKind    = errors.New("is of another kind of row")
-	errKeyLen  = fmt.Errorf("the engine accepts keys of 1 to %d bytes", MaxKey)
+	errKeyLen  = fmt.Errorf("the engine accepts keys of 1 to %s bytes", record.Number(MaxKey))
 	errNoEqual = errors.New("no '=' after the user key")
 	errSeq     = errors.New("sequence numbers start at 1")
 )
@@ -46,7 +46,7 @@ func DecodeMetaKey(kind byte, b []byte) ([]byte, error) {
 		return nil, &record.CorruptError{Field: "kind", Err: fmt.Errorf("%q %w", b[0], errKind)}
 	}
 	if n := len(b) - 1; n < 1 || n > MaxKey {
-		return nil, &record.CorruptError{Off: 1, Field: keyFieldLen, Err: fmt.Errorf("%d bytes: %w", n, errKeyLen)}
+		return nil, &record.CorruptError{Off: 1, Field: keyFieldLen, Err: fmt.Errorf("%s bytes: %w", record.Number(n), errKeyLen)}
 	}
 	return b[1:], nil
 }
@@ -71,7 +71,7 @@ func decodePrefix(kind byte, b []byte, field string, need int) (key, rest []byte
 	}
 	klen := int(b[1])
 	if klen < 1 || klen > MaxKey {
-		return nil, nil, &record.CorruptError{Off: 1, Field: keyFieldLen, Err: fmt.Errorf("%d bytes: %w", klen, errKeyLen)}
+		return nil, nil, &record.CorruptError{Off: 1, Field: keyFieldLen, Err: fmt.Errorf("%s bytes: %w", record.Number(klen), errKeyLen)}
 	}
 	if len(b) < prefixLen+klen {
 		return nil, nil, record.Short(prefixLen, keyFieldLen, klen, len(b)-prefixLen)
@@ -222,7 +222,7 @@ func wrongLen(field string, need, have int) error {
 		return record.Short(0, field, need, have)
 	}
 	return &record.CorruptError{Off: int64(need), Field: field,
-		Err: fmt.Errorf("%d bytes beyond the %d: %w", have-need, need, record.ErrTrailing)}
+		Err: fmt.Errorf("%s bytes beyond the %s: %w", record.Number(have-need), record.Number(need), record.ErrTrailing)}
 }
 
 // offset moves the place of a codec's error by n bytes.

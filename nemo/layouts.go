@@ -316,7 +316,7 @@ func appendListMeta(dst []byte, m *versioned.Meta) []byte {
 // refuse returns an error if the engine cannot hold the collection.
 func refuse(h *record.Header) error {
 	if n := len(h.Key); n < 1 || n > MaxKey {
-		return fmt.Errorf("key of %d bytes: %w", n, errKeyLen)
+		return fmt.Errorf("key of %s bytes: %w", record.Number(n), errKeyLen)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func open(f format.Format, dir string, m *manifest, o *format.OpenOptions) (*sou
 	}
 	if m.end.Replaced > 0 { // other keys, which may be equal and out of order
 		return nil, fmt.Errorf("%s: the dump replaced bytes in %s that are not UTF-8; leave --text=lossy out to dump the bytes",
-			dir, record.Plural(m.end.Replaced, "value"))
+			dir, record.Count(m.end.Replaced, "value"))
 	}
 	for i := range m.files {
 		line := &m.files[i]
@@ -86,7 +86,7 @@ func open(f format.Format, dir string, m *manifest, o *format.OpenOptions) (*sou
 	}
 	if m.end.Errors > 0 {
 		dataset.Report(o, record.Finding{Kind: FindIncomplete, Severity: record.Warning,
-			Detail: fmt.Sprintf("the dump reported %s; what they concern is not here", record.Plural(int64(m.end.Errors), "error"))})
+			Detail: fmt.Sprintf("the dump reported %s; what they concern is not here", record.Count(int64(m.end.Errors), "error"))})
 	}
 	return s, s.checkFiles(o)
 }
@@ -113,9 +113,9 @@ func (s *source) checkFiles(o *format.OpenOptions) error {
 		kind, detail := "", ""
 		switch {
 		case !ok:
-			kind, detail = record.FindMissingFile, fmt.Sprintf("the manifest lists it with %s, which are missing", record.Plural(line.Rows, "row"))
+			kind, detail = record.FindMissingFile, fmt.Sprintf("the manifest lists it with %s, which are missing", record.Count(line.Rows, "row"))
 		case size != line.Size:
-			kind, detail = record.FindFileSize, fmt.Sprintf("%d bytes, the manifest says %d; it is not read", size, line.Size)
+			kind, detail = record.FindFileSize, fmt.Sprintf("%s bytes, the manifest says %s; it is not read", record.Number(size), record.Number(line.Size))
 		default:
 			continue
 		}
@@ -185,11 +185,11 @@ func (o *openFile) check(line *fileLine) error {
 	}
 	groups := o.cols.Groups()
 	if len(groups) != len(line.Groups) {
-		return odd("%d row groups, the manifest says %d", len(groups), len(line.Groups))
+		return odd("%s row groups, the manifest says %d", record.Number(len(groups)), len(line.Groups))
 	}
 	for i, g := range groups {
 		if w := &line.Groups[i]; g.Rows != w.Rows || g.End != w.End {
-			return odd("%d rows up to offset %d in row group %d, the manifest says %d up to %d", g.Rows, g.End, i, w.Rows, w.End)
+			return odd("%s rows up to offset %d in row group %d, the manifest says %s up to %d", record.Number(g.Rows), g.End, i, record.Number(w.Rows), w.End)
 		}
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -187,7 +186,7 @@ func Unknown(off int, field, have string) *CorruptError {
 // Short returns the CorruptError for a field that needs more bytes than are left.
 func Short(off int, field string, need, have int) *CorruptError {
 	return &CorruptError{Off: int64(off), Field: field,
-		Err: fmt.Errorf("need %d bytes, have %d: %w", need, have, ErrShort)}
+		Err: fmt.Errorf("need %s bytes, have %s: %w", Number(need), Number(have), ErrShort)}
 }
 
 // Exact returns an error unless b, found at off, has n bytes.
@@ -196,7 +195,7 @@ func Exact(b []byte, off int, field string, n int) error {
 	case len(b) < n:
 		return Short(off, field, n, len(b))
 	case len(b) > n:
-		return &CorruptError{Off: int64(off + n), Field: field, Err: fmt.Errorf("%d bytes beyond the %d: %w", len(b)-n, n, ErrTrailing)}
+		return &CorruptError{Off: int64(off + n), Field: field, Err: fmt.Errorf("%s bytes beyond the %s: %w", Number(len(b)-n), Number(n), ErrTrailing)}
 	}
 	return nil
 }
@@ -204,26 +203,20 @@ func Exact(b []byte, off int, field string, n int) error {
 // maxQuoted is the number of bytes of a key that errors and findings show.
 const maxQuoted = 64
 
-// Plural formats a count with its noun: 1 record, 2 records, 2 entries.
-func Plural(n int64, name string) string {
+// Count formats a count with its noun: 1 record, 2,000 records, 2 entries.
+func Count(n int64, name string) string {
 	if n == 1 {
 		return "1 " + name
 	}
 	if stem, ok := strings.CutSuffix(name, "ry"); ok {
 		name = stem + "rie"
 	}
-	return fmt.Sprintf("%d %ss", n, name)
-}
-
-// Count is Plural with the thousands separated, for results.
-func Count(n int64, name string) string {
-	_, words, _ := strings.Cut(Plural(n, name), " ")
-	return Number(n) + " " + words
+	return Number(n) + " " + name + "s"
 }
 
 // Number formats a number with its thousands separated: 1,234.
-func Number(n int64) string {
-	text := strconv.FormatInt(n, 10)
+func Number[N ~int | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64](n N) string {
+	text := fmt.Sprintf("%d", n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}

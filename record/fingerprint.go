@@ -472,7 +472,7 @@ func decodeSized(b []byte, name string) (v, rest []byte, err error) {
 	}
 	if n > uint64(len(b)-w) {
 		return nil, nil, &CorruptError{Off: int64(w), Field: name,
-			Err: fmt.Errorf("need %d bytes, have %d: %w", n, len(b)-w, ErrShort)}
+			Err: fmt.Errorf("need %s bytes, have %s: %w", Number(n), Number(len(b)-w), ErrShort)}
 	}
 	return b[w : w+int(n)], b[w+int(n):], nil
 }

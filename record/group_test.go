@@ -85,8 +85,8 @@ func TestSmallWords(t *testing.T) {
 	if q := Quote(make([]byte, maxQuoted)); q != `"`+strings.Repeat(`\x00`, 64)+`"` || Quote(make([]byte, maxQuoted+1)) != q+"…" {
 		t.Errorf("64 bytes are shown as %s", q)
 	}
-	if Plural(1, "file") != "1 file" || Plural(2, "file") != "2 files" {
-		t.Errorf("%q, %q", Plural(1, "file"), Plural(2, "file"))
+	if Count(1, "file") != "1 file" || Count(2, "file") != "2 files" {
+		t.Errorf("%q, %q", Count(1, "file"), Count(2, "file"))
 	}
 	for typ, want := range map[Type][2]int64{Hash: {2, 4}, ZSet: {2, 20}, Stream: {2, 4}} {
 		n, bytes := Measure(typ, []Element{{Name: []byte("ab"), Value: []byte("c")}, {Name: []byte("m")}, {Kind: Group, Name: []byte("g")}})

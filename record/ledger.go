@@ -46,10 +46,10 @@ func (t *Tally) Total() int64 {
 // read.
 func (t *Tally) Check() error {
 	if n := t.Total(); n != t.Visible {
-		return fmt.Errorf("%d rows classified, %d rows read", n, t.Visible)
+		return fmt.Errorf("%s rows classified, %s rows read", Number(n), Number(t.Visible))
 	}
 	if n := t.Visible + t.Superseded + t.Tombstones + t.RangeDeleted + t.Folded; n != t.Entries {
-		return fmt.Errorf("%d entries explained, %d entries read", n, t.Entries)
+		return fmt.Errorf("%s entries explained, %s entries read", Number(n), Number(t.Entries))
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func keepGroup(v rdb.Version, e *record.Element, report func(record.Loss)) bool 
 	if err != nil || g.Read < 0 || v.EntriesRead() {
 		return err == nil
 	}
-	report(record.Loss{Kind: record.LossGroupProgress, Note: true, Detail: fmt.Sprintf("group %s has read %d", record.Quote(e.Name), g.Read)})
+	report(record.Loss{Kind: record.LossGroupProgress, Note: true, Detail: fmt.Sprintf("group %s has read %s", record.Quote(e.Name), record.Number(g.Read))})
 	g.Read = -1
 	e.Value = record.AppendGroup(nil, &g)
 	return true

@@ -238,7 +238,7 @@ func (r *reader) checkScores(elems []record.Element) {
 // checkStream compares the stored number of entries with the actual number.
 func (r *reader) checkStream() {
 	if says, has, ok := r.decoder.StreamLength(); ok && says != has {
-		r.report(FindStreamLength, record.Warning, r.item.Off, fmt.Sprintf("the stream says that it has %s, but has %d", record.Plural(int64(says), "entry"), has))
+		r.report(FindStreamLength, record.Warning, r.item.Off, fmt.Sprintf("the stream says that it has %s, but has %s", record.Count(int64(says), "entry"), record.Number(has)))
 	}
 }
 

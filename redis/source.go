@@ -116,7 +116,7 @@ func (s *source) check(o *format.OpenOptions) error {
 	}
 	if s.skips > 0 {
 		report(FindUnreadMeta, record.Warning, record.NoOffset,
-			fmt.Sprintf("metadata that modules keep with %s is not read", record.Plural(s.skips, "key")))
+			fmt.Sprintf("metadata that modules keep with %s is not read", record.Count(s.skips, "key")))
 	}
 	return s.checkTail(o)
 }

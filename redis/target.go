@@ -162,7 +162,7 @@ func (t *target) Adopt(n int, db string, tables []store.Table) error {
 		if st, err := disk.Stat(t.section(n)); err != nil {
 			return err
 		} else if st.Size() != p.Bytes {
-			return fmt.Errorf("%s: section %d has %d bytes, had %d", t.dir, n, st.Size(), p.Bytes)
+			return fmt.Errorf("%s: section %d has %s bytes, had %s", t.dir, n, record.Number(st.Size()), record.Number(p.Bytes))
 		}
 		t.done(&p)
 	}
@@ -314,7 +314,7 @@ func (p *piece) copy(ctx context.Context, to *disk.File, buf []byte, tell func(n
 		err = nil
 	}
 	if err == nil && ctx.Err() == nil && done != p.n {
-		err = fmt.Errorf("%s: has %d bytes, had %d", p.path, done, p.n)
+		err = fmt.Errorf("%s: has %s bytes, had %s", p.path, record.Number(done), record.Number(p.n))
 	}
 	return errors.Join(err, in.Close())
 }

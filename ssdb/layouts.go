@@ -155,7 +155,7 @@ func checkSize(r *versioned.Reader, rows int64) {
 	case n > rows:
 		r.CheckCount(rows) // some may be lost
 	case n < 0 && rows > 0, n < rows:
-		r.Remark(versioned.FindCountMismatch, record.Warning, fmt.Sprintf("the size is %s, rows found: %d; the server serves them all", sizeText(n), rows))
+		r.Remark(versioned.FindCountMismatch, record.Warning, fmt.Sprintf("the size is %s, rows found: %s; the server serves them all", sizeText(n), record.Number(rows)))
 	}
 }
 
@@ -293,7 +293,7 @@ func checkQueue(r *versioned.Reader, rows int64) {
 	if m.Boundless {
 		if lost := r.Outside(); lost > 0 {
 			r.Remark(FindListBounds, record.Error, fmt.Sprintf("the row of the front or of the back is missing, so the server serves none of the %s; its qfix makes them anew",
-				record.Plural(lost, "item")))
+				record.Count(lost, "item")))
 		}
 		return
 	}
@@ -340,7 +340,7 @@ func keepExpiry(h *record.Header) (int64, error) { return h.ExpireMS, nil }
 // refuse returns an error if a record cannot be written.
 func refuse(h *record.Header) error {
 	if len(h.Key) > MaxName || len(h.Key) == 0 && h.Type != record.List {
-		return fmt.Errorf("a name of %d bytes; SSDB's have up to %d", len(h.Key), MaxName)
+		return fmt.Errorf("a name of %s bytes; SSDB's have up to %s", record.Number(len(h.Key)), record.Number(MaxName))
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (t *target) Losses(h *record.Header) (out []record.Loss) {
 	case len(h.Key) == 0 && h.Type != record.List:
 		return drop(record.LossEmptyKey, "SSDB refuses empty names")
 	case len(h.Key) > MaxName:
-		return drop(record.LossKeyTooLong, "the key has %d bytes; SSDB's limit is %d", len(h.Key), MaxName)
+		return drop(record.LossKeyTooLong, "the key has %s bytes; SSDB's limit is %s", record.Number(len(h.Key)), record.Number(MaxName))
 	case h.Type == record.ZSet && string(h.Key) == ExpireList:
 		return drop(record.LossKeyTooLong, "SSDB keeps this name for the expiries of strings")
 	case h.ExpireMS == 0:
@@ -76,7 +76,7 @@ func (t *target) ElementLosses(h *record.Header, batch []record.Element, report 
 	}
 	return dataset.KeepIf(batch, func(e *record.Element) bool {
 		if n := len(e.Name); n == 0 || n > MaxName {
-			report(record.Loss{Kind: LossNameLength, Drops: true, Detail: fmt.Sprintf("name %s of %d bytes; SSDB's have 1 to %d", record.Quote(e.Name), n, MaxName)})
+			report(record.Loss{Kind: LossNameLength, Drops: true, Detail: fmt.Sprintf("name %s of %s bytes; SSDB's have 1 to %d", record.Quote(e.Name), record.Number(n), MaxName)})
 			return false
 		}
 		if whole := math.Trunc(e.Score); h.Type == record.ZSet && (whole != e.Score || whole == 0) {

@@ -167,7 +167,7 @@ func decodeData(b []byte, off int, field string) (Data, int, error) {
 		return d, 0, record.Short(off+1, field, len(b), len(b)-1)
 	}
 	return d, 0, &record.CorruptError{Off: int64(off + 1 + w), Field: field,
-		Err: fmt.Errorf("need %d bytes, have %d: %w", u, len(b)-1-w, record.ErrShort)}
+		Err: fmt.Errorf("need %s bytes, have %s: %w", record.Number(u), record.Number(len(b)-1-w), record.ErrShort)}
 }
 
 // AppendData appends an element as the current server writes it.

@@ -145,7 +145,7 @@ func DecodeKey(b []byte, ns bool) (k Key, err error) {
 	off += w
 	if u > uint64(len(b)-off) {
 		return k, &record.CorruptError{Off: int64(off), Field: "key",
-			Err: fmt.Errorf("need %d bytes, have %d: %w", u, len(b)-off, record.ErrShort)}
+			Err: fmt.Errorf("need %s bytes, have %s: %w", record.Number(u), record.Number(len(b)-off), record.ErrShort)}
 	}
 	end := off + int(u)
 	k.User, k.prefix = b[off:end:end], end
@@ -163,7 +163,7 @@ func (k *Key) elements(b []byte, count, off int) error {
 		return record.Unknown(off-1, "type", fmt.Sprintf("type %d", byte(k.Kind)))
 	}
 	if count != want {
-		err := fmt.Errorf("have %d, a %s row has %d", count, k.Kind, want)
+		err := fmt.Errorf("have %s, a %s row has %s", record.Number(count), k.Kind, record.Number(want))
 		if count > want {
 			err = fmt.Errorf("%w: %w", err, record.ErrTrailing)
 		}
@@ -179,7 +179,7 @@ func (k *Key) elements(b []byte, count, off int) error {
 		k.Elems[i], b, off = d, b[n:], off+n
 	}
 	if len(b) > 0 {
-		return &record.CorruptError{Off: int64(off), Field: "key", Err: fmt.Errorf("%d bytes after the last element: %w", len(b), record.ErrTrailing)}
+		return &record.CorruptError{Off: int64(off), Field: "key", Err: fmt.Errorf("%s bytes after the last element: %w", record.Number(len(b)), record.ErrTrailing)}
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (v *Value) Split(b []byte) (err error) {
 	}
 	if v.Count = int(b[off]); v.Count > v.Kind.mostData() {
 		return &record.CorruptError{Off: int64(off), Field: "count",
-			Err: fmt.Errorf("%d data, a %s has %d at most: %w", v.Count, v.Kind, v.Kind.mostData(), record.ErrTrailing)}
+			Err: fmt.Errorf("%d data, a %s has %s at most: %w", v.Count, v.Kind, record.Number(v.Kind.mostData()), record.ErrTrailing)}
 	}
 	v.left, v.off, v.data = v.Count, off+1, b[off+1:]
 	return nil
@@ -159,7 +159,7 @@ func CheckPending(key, value []byte, ns bool) error {
 	case v.Kind != KindPending:
 		return fmt.Errorf("a %s row with a value of kind %s", KindPending, v.Kind)
 	case n != 1 && n != 3:
-		return fmt.Errorf("a %s row with %s", KindPending, record.Plural(int64(n), "value"))
+		return fmt.Errorf("a %s row with %s", KindPending, record.Count(int64(n), "value"))
 	}
 	return nil
 }
@@ -248,7 +248,7 @@ func (v *Value) End() error {
 		return &record.CorruptError{Off: int64(v.off), Field: "count", Err: fmt.Errorf("%d of %d data left over: %w", v.left, v.Count, record.ErrTrailing)}
 	}
 	if len(v.data) > 0 {
-		return &record.CorruptError{Off: int64(v.off), Field: "value", Err: fmt.Errorf("%d bytes after the last datum: %w", len(v.data), record.ErrTrailing)}
+		return &record.CorruptError{Off: int64(v.off), Field: "value", Err: fmt.Errorf("%s bytes after the last datum: %w", record.Number(len(v.data)), record.ErrTrailing)}
 	}
 	return nil
 }

@@ -146,7 +146,7 @@ func tablesText(list []store.Table) string {
 	for i := range list {
 		entries += list[i].Entries
 	}
-	return record.Plural(int64(len(list)), "table") + " with " + record.Plural(entries, "row")
+	return record.Count(int64(len(list)), "table") + " with " + record.Count(entries, "row")
 }
 
 // Take returns the census of a target that was just finished in dir; "" means that it is on a server.
@@ -172,10 +172,10 @@ func (c *Census) CheckCounts(t *result.Totals) error {
 		copied += tally.Rows[record.Copied]
 	}
 	if copied < records {
-		return miscount("%d rows of the source were copied, which is less than the %d records written", copied, records)
+		return miscount("%s rows of the source were copied, which is less than the %s records written", record.Number(copied), record.Number(records))
 	}
 	if c.Stored && c.Entries < elements {
-		return miscount("its tables have %d rows, which is less than the %d elements written", c.Entries, elements)
+		return miscount("its tables have %s rows, which is less than the %s elements written", record.Number(c.Entries), record.Number(elements))
 	}
 	return nil
 }
@@ -206,7 +206,7 @@ func (c *Census) CheckStores(opened *Stores, dir string) error {
 	unknown := false
 	for _, f := range opened.files(dir) {
 		if size, ok := sizes[f.Path]; !ok || size != f.Size {
-			return miscount("%s should be there with %d bytes, but is missing or has another size", f.Path, f.Size)
+			return miscount("%s should be there with %s bytes, but is missing or has another size", f.Path, record.Number(f.Size))
 		}
 		if f.Kind != "table" {
 			continue
@@ -217,8 +217,8 @@ func (c *Census) CheckStores(opened *Stores, dir string) error {
 		unknown = unknown || f.Entries < 0 // LevelDB tables do not store a count
 	}
 	if have.Tables != c.Tables || have.Bytes != c.Bytes || !unknown && have.Entries != c.Entries {
-		return miscount("%d tables with %d rows in %d bytes were written, and it holds %d with %d rows in %d bytes",
-			c.Tables, c.Entries, c.Bytes, have.Tables, have.Entries, have.Bytes)
+		return miscount("%s tables with %s rows in %s bytes were written, and it holds %s with %s rows in %s bytes",
+			record.Number(c.Tables), record.Number(c.Entries), record.Number(c.Bytes), record.Number(have.Tables), record.Number(have.Entries), record.Number(have.Bytes))
 	}
 	return nil
 }

@@ -110,11 +110,11 @@ func (e *LossError) Error() string {
 	for _, l := range e.Refused() {
 		switch {
 		case l.Kind == record.LossDamaged:
-			reasons = append(reasons, "the source is damaged: "+record.Plural(l.Count, "error"))
+			reasons = append(reasons, "the source is damaged: "+record.Count(l.Count, "error"))
 		case l.Kind == record.LossNewer:
-			reasons = append(reasons, "the source has "+record.Plural(l.Count, "part")+" in a form unknown to this version")
+			reasons = append(reasons, "the source has "+record.Count(l.Count, "part")+" in a form unknown to this version")
 		default:
-			kinds = append(kinds, fmt.Sprintf("%d × %s", l.Count, l.Kind))
+			kinds = append(kinds, fmt.Sprintf("%s × %s", record.Number(l.Count), l.Kind))
 		}
 		if l.Avoid != "" && !slices.Contains(todo, l.Avoid) {
 			todo = append(todo, l.Avoid)

@@ -11,6 +11,7 @@ import (
 
 	"kvferry/convert/paths"
 	"kvferry/convert/plan"
+	"kvferry/record"
 )
 
 // journalVersion changes whenever older journals cannot be continued.
@@ -78,7 +79,7 @@ func (id *Identity) Continues(now *Identity) error {
 		return fmt.Errorf("it converts %s, not %s", id.Source, now.Source)
 	}
 	if id.Parts != now.Parts {
-		return fmt.Errorf("it has %d parts, not %d", id.Parts, now.Parts)
+		return fmt.Errorf("it has %s parts, not %d", record.Number(id.Parts), now.Parts)
 	}
 	// Compare the clock before the options: relative times among them depend on it.
 	if !id.Now.Equal(now.Now) {

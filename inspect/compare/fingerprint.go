@@ -16,7 +16,7 @@ type PartDifference struct {
 
 // counted formats the numbers of records and elements.
 func counted(d *record.Digest) string {
-	return record.Plural(d.Records, "record") + " and " + record.Plural(d.Elements, "element")
+	return record.Count(d.Records, "record") + " and " + record.Count(d.Elements, "element")
 }
 
 // String describes the difference.

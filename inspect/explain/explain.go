@@ -168,7 +168,7 @@ func (x *explainer) live(ctx context.Context, db string) (err error) {
 		if n > 0 || h.Type == record.Stream {
 			s := State{DB: db, Type: h.Type, Elements: n - gone, ExpireMS: h.ExpireMS, State: aliveOrExpired(h.Expired || gone > 0 && gone == n), Version: -1, Count: -1}
 			if gone > 0 {
-				s.Detail = record.Plural(gone, "field") + " expired"
+				s.Detail = record.Count(gone, "field") + " expired"
 			}
 			if h.Keyless != record.Keyed {
 				s.Detail = "a " + h.Keyless.String() + ", not a key"

@@ -30,7 +30,7 @@ func groupedText(e *record.Element) string {
 		if g.Read < 0 {
 			return "last id " + id(g.Last)
 		}
-		return fmt.Sprintf("last id %s, %d read", id(g.Last), g.Read)
+		return fmt.Sprintf("last id %s, %s read", id(g.Last), record.Number(g.Read))
 	case record.Pending:
 		p, _ := record.DecodePending(e.Value)
 		if p.Consumer == nil {

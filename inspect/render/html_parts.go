@@ -54,7 +54,7 @@ func (h *htmlPage) label(t *jsonType) string {
 func (h *htmlPage) title(source, version string) {
 	s := h.stats
 	h.add("<h1>%s</h1>\n<p class=\"sub\">%s</p>\n", esc(source), esc(fmt.Sprintf("%s, %s, as of %s, by kvferry %s", s.Format,
-		record.Plural(int64(len(s.Databases)), "database"), timeText(s.NowMS), version)))
+		record.Count(int64(len(s.Databases)), "database"), timeText(s.NowMS), version)))
 }
 
 func (h *htmlPage) tiles() {
@@ -66,7 +66,7 @@ func (h *htmlPage) tiles() {
 	}
 	h.add("<div class=\"tiles\">\n")
 	for _, t := range [][2]string{{count(records), "records"}, {count(elements), "elements"}, {record.Bytes(bytes), "logical bytes"},
-		{record.Bytes(s.Bytes), "in " + record.Plural(int64(s.Files), "file")}, {count(expiring), "records that expire"}, {record.Bytes(s.Freed), "a conversion would free"}} {
+		{record.Bytes(s.Bytes), "in " + record.Count(int64(s.Files), "file")}, {count(expiring), "records that expire"}, {record.Bytes(s.Freed), "a conversion would free"}} {
 		h.add("<div class=\"tile\"><b>%s</b> <span>%s</span></div>\n", esc(t[0]), esc(t[1]))
 	}
 	h.add("</div>\n")

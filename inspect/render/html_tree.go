@@ -82,9 +82,9 @@ func (h *htmlPage) prefix(p *jsonPrefix, disk, redis bool, columns int) {
 	if p == h.stats.Prefixes {
 		open = " open"
 	}
-	text := fmt.Sprintf("%d below %s", len(p.Children), name)
+	text := fmt.Sprintf("%s below %s", record.Number(len(p.Children)), name)
 	if p.Unlisted > 0 {
-		text = fmt.Sprintf("the largest %d of %d below %s", len(p.Children), len(p.Children)+p.Unlisted, name)
+		text = fmt.Sprintf("the largest %s of %s below %s", record.Number(len(p.Children)), record.Number(len(p.Children)+p.Unlisted), name)
 	}
 	h.add("<tr><td colspan=\"%d\" class=\"text below\"><details%s><summary>%s</summary>\n", columns, open, esc(text))
 	h.prefixTable(p.Children, name)

@@ -133,10 +133,10 @@ func (p *physical) counts(f *fileCheck, report func(record.Finding)) {
 	switch {
 	case f.Entries >= 0 && f.Entries != f.seen && f.Entries != f.seen-f.ranges:
 		report(record.Finding{Kind: record.FindEntryCount, Severity: record.Error, Place: place,
-			Detail: fmt.Sprintf("entries by its properties: %d, found: %d", f.Entries, f.seen)})
+			Detail: fmt.Sprintf("entries by its properties: %s, found: %s", record.Number(f.Entries), record.Number(f.seen))})
 	case f.Deletes >= 0 && f.Deletes != f.deletes && f.Deletes != f.deletes+f.ranges:
 		report(record.Finding{Kind: record.FindDeleteCount, Severity: record.Error, Place: place,
-			Detail: fmt.Sprintf("tombstones by its properties: %d, found: %d", f.Deletes, f.deletes+f.ranges)})
+			Detail: fmt.Sprintf("tombstones by its properties: %s, found: %s", record.Number(f.Deletes), record.Number(f.deletes+f.ranges))})
 	}
 }
 

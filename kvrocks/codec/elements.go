@@ -184,12 +184,12 @@ func (s *ModuleSums) Wrong(kind Kind, extras []byte) string {
 	case KindBloom:
 		filters, size := uint64(binary.BigEndian.Uint16(extras)), uint64(binary.BigEndian.Uint32(extras[16:]))
 		if filters != s.rows || size != s.bytes {
-			return fmt.Sprintf("metadata says %d filters of %d bytes, found %d of %d", filters, size, s.rows, s.bytes)
+			return fmt.Sprintf("metadata says %s filters of %s bytes, found %s of %s", record.Number(filters), record.Number(size), record.Number(s.rows), record.Number(s.bytes))
 		}
 	case KindTDigest:
 		unmerged, merged := binary.BigEndian.Uint64(extras[8:]), binary.BigEndian.Uint64(extras[16:])
 		if merged != s.centroids || unmerged != s.buffered {
-			return fmt.Sprintf("metadata says %d merged nodes and %d others, found %d and %d", merged, unmerged, s.centroids, s.buffered)
+			return fmt.Sprintf("metadata says %s merged nodes and %s others, found %s and %s", record.Number(merged), record.Number(unmerged), record.Number(s.centroids), record.Number(s.buffered))
 		}
 	}
 	return ""

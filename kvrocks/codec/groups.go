@@ -141,7 +141,7 @@ func cutSized(b []byte, field string, end int) (v, rest []byte, err error) {
 	n := binary.BigEndian.Uint64(b)
 	if rest = b[8:]; n > uint64(len(rest)) {
 		return nil, nil, &record.CorruptError{Off: int64(off), Field: field,
-			Err: fmt.Errorf("need %d bytes, have %d: %w", n, len(rest), record.ErrShort)}
+			Err: fmt.Errorf("need %s bytes, have %s: %w", record.Number(n), record.Number(len(rest)), record.ErrShort)}
 	}
 	return rest[:n:n], rest[n:], nil
 }

@@ -161,7 +161,7 @@ func DecodeSubKey(b []byte, slotted bool) (SubKey, error) {
 	klen := binary.BigEndian.Uint32(rest)
 	if rest = rest[KlenLen:]; int64(klen) > int64(len(rest)) {
 		return SubKey{}, &record.CorruptError{Off: int64(off), Field: KeyFieldLen,
-			Err: fmt.Errorf("%d bytes of key, have %d: %w", klen, len(rest), record.ErrShort)}
+			Err: fmt.Errorf("%s bytes of key, have %s: %w", record.Number(klen), record.Number(len(rest)), record.ErrShort)}
 	}
 	k.Key, rest = rest[:klen:klen], rest[klen:]
 	if len(rest) < VersionLen {
@@ -207,7 +207,7 @@ func Exact(b []byte, off int, field string, n int) error {
 		return record.Short(off, field, n, len(b))
 	}
 	if len(b) > n {
-		return newer(off+n, field, "%d bytes after it: %w", len(b)-n, record.ErrTrailing)
+		return newer(off+n, field, "%s bytes after it: %w", record.Number(len(b)-n), record.ErrTrailing)
 	}
 	return nil
 }

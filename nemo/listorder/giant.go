@@ -38,7 +38,7 @@ func (g *giant) load(elements bool) error {
 	case elements:
 		err = g.sort()
 	case c.lost() > 0:
-		g.l.host.Damage(FindUnreachable, 0, "%d nodes cannot be reached from %s", c.lost(), c.ends)
+		g.l.host.Damage(FindUnreachable, 0, "%s nodes cannot be reached from %s", record.Number(c.lost()), c.ends)
 	}
 	if err = errors.Join(err, g.links.close()); err != nil || !elements {
 		return errors.Join(err, g.holes.close())

@@ -181,7 +181,7 @@ func (l *brokenList) model() (o outcome, sorts map[string]int) {
 		if links.bridged[[2]int64{at, last}] && at != 0 {
 			sorts["circle back over a hole"]++
 		}
-		what += fmt.Sprintf("; nodes read: %d from the left end, %d from the right end", len(left), len(right))
+		what += fmt.Sprintf("; nodes read: %s from the left end, %s from the right end", record.Number(len(left)), record.Number(len(right)))
 		if n := links.bridges(left, right); n > 0 {
 			what += fmt.Sprintf("; gaps skipped: %d", n)
 		}
@@ -472,7 +472,7 @@ func TestHoles(t *testing.T) {
 				if s := strings.Join(got.elements, ""); s != c.want {
 					t.Errorf("%s: %s, want %s", name, s, c.want)
 				}
-				want := fmt.Sprintf("nodes read: %d from the left end, %d from the right end", c.left, c.right)
+				want := fmt.Sprintf("nodes read: %s from the left end, %s from the right end", record.Number(c.left), record.Number(c.right))
 				if c.holes > 0 {
 					want += fmt.Sprintf("; gaps skipped: %d", c.holes)
 				}

@@ -67,7 +67,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 // readFooter returns the footer and its offset.
 func readFooter(r io.ReaderAt, size int64) (footer []byte, at int64, err error) {
 	if size < int64(len(magic))+tailBytes {
-		return nil, 0, corrupt(record.NoOffset, "file", fmt.Errorf("%d bytes: %w", size, record.ErrShort))
+		return nil, 0, corrupt(record.NoOffset, "file", fmt.Errorf("%s bytes: %w", record.Number(size), record.ErrShort))
 	}
 	head, tail := make([]byte, len(magic)), make([]byte, tailBytes)
 	if err := errors.Join(readAt(r, head, 0), readAt(r, tail, size-tailBytes)); err != nil {
@@ -81,7 +81,7 @@ func readFooter(r io.ReaderAt, size int64) (footer []byte, at int64, err error) 
 	}
 	n := int64(binary.LittleEndian.Uint32(tail))
 	if n > min(size-int64(len(magic))-tailBytes, maxFooter) {
-		return nil, 0, corrupt(size-tailBytes, "footer", fmt.Errorf("%d bytes in a file of %d", n, size))
+		return nil, 0, corrupt(size-tailBytes, "footer", fmt.Errorf("%s bytes in a file of %s", record.Number(n), record.Number(size)))
 	}
 	at = size - tailBytes - n
 	footer = make([]byte, n)
@@ -91,7 +91,7 @@ func readFooter(r io.ReaderAt, size int64) (footer []byte, at int64, err error) 
 // checkSchema bounds the number of columns and the depth of their nesting.
 func checkSchema(schema []format.SchemaElement) error {
 	if len(schema) > maxColumns {
-		return fmt.Errorf("%d columns", len(schema))
+		return fmt.Errorf("%s columns", record.Number(len(schema)))
 	}
 	var left []int32 // children of the groups that are open
 	for i := range schema {
@@ -120,14 +120,14 @@ func (f *File) check(end int64) error {
 	for i := range m.RowGroups {
 		g := &m.RowGroups[i]
 		if g.NumRows < 0 || len(g.Columns) != leaves {
-			return fmt.Errorf("row group %d has %d rows of %d columns, want %d", i, g.NumRows, len(g.Columns), leaves)
+			return fmt.Errorf("row group %d has %s rows of %s columns, want %s", i, record.Number(g.NumRows), record.Number(len(g.Columns)), record.Number(leaves))
 		}
 		for j := range g.Columns {
 			c := &g.Columns[j]
 			first := firstPage(&c.MetaData)
 			if c.FilePath != "" || !inside(first, c.MetaData.TotalCompressedSize) || !inside(c.OffsetIndexOffset, int64(c.OffsetIndexLength)) ||
 				c.MetaData.DataPageOffset < first || c.MetaData.DataPageOffset > first+c.MetaData.TotalCompressedSize || c.MetaData.NumValues < 0 {
-				return fmt.Errorf("column %d of row group %d is not within the file", j, i)
+				return fmt.Errorf("column %s of row group %d is not within the file", record.Number(j), i)
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func (f *File) Groups() (out []Section) {
 func (f *File) Have(want []Column) error {
 	m := f.Metadata()
 	if len(m.Schema) != len(want)+1 {
-		return record.Unknown(record.NoOffset, "footer", fmt.Sprintf("%d columns", len(m.Schema)-1))
+		return record.Unknown(record.NoOffset, "footer", fmt.Sprintf("%s columns", record.Number(len(m.Schema)-1)))
 	}
 	for i := range want {
 		e, w := &m.Schema[i+1], &want[i]

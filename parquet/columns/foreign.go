@@ -65,7 +65,7 @@ func (p *pages) foreignV2(off, packed, raw int64, h *format.DataPageHeaderV2) er
 		return err
 	}
 	if h.RepetitionLevelsByteLength != 0 || levels < 0 || levels > min(packed, raw) || h.NumNulls < 0 || h.NumNulls > h.NumValues {
-		return fmt.Errorf("levels of %d and %d bytes, %d nulls", h.RepetitionLevelsByteLength, levels, h.NumNulls)
+		return fmt.Errorf("levels of %s and %s bytes, %s nulls", record.Number(h.RepetitionLevelsByteLength), record.Number(levels), record.Number(h.NumNulls))
 	}
 	b := make([]byte, levels)
 	err := readAt(p.f.r, b, off)
@@ -85,7 +85,7 @@ func (p *pages) foreignV2(off, packed, raw int64, h *format.DataPageHeaderV2) er
 // count takes the values of a page from those that are left.
 func (p *pages) count(n int64) error {
 	if n < 0 || n > min(p.left, maxForeignValues) {
-		return fmt.Errorf("%d values, %d are left", n, p.left)
+		return fmt.Errorf("%s values, %s are left", record.Number(n), record.Number(p.left))
 	}
 	p.left -= n
 	return nil
@@ -94,7 +94,7 @@ func (p *pages) count(n int64) error {
 // unpack decompresses a page. The library would allocate whatever its bytes say.
 func (p *pages) unpack(off, packed, raw int64, plain bool) ([]byte, error) {
 	if raw > max(maxForeignPage, maxForeignRatio*packed) || plain && raw != packed {
-		return nil, fmt.Errorf("%d bytes, decompressed %d", packed, raw)
+		return nil, fmt.Errorf("%s bytes, decompressed %d", record.Number(packed), raw)
 	}
 	if p.c.Codec == format.Zstd && !plain {
 		if err := p.size(off, packed, raw, false); err != nil {
@@ -107,7 +107,7 @@ func (p *pages) unpack(off, packed, raw int64, plain bool) ([]byte, error) {
 	}
 	out, err := decompress(p.c.Codec, b, raw)
 	if err == nil && int64(len(out)) != raw {
-		err = fmt.Errorf("%d bytes, want %d", len(out), raw)
+		err = fmt.Errorf("%s bytes, want %s", record.Number(len(out)), record.Number(raw))
 	}
 	return out, err
 }
@@ -117,7 +117,7 @@ func decompress(codec format.CompressionCodec, b []byte, raw int64) ([]byte, err
 	switch codec {
 	case format.Snappy:
 		if n, w := binary.Uvarint(b); w <= 0 || n != uint64(raw) {
-			return nil, fmt.Errorf("%d bytes, want %d", n, raw)
+			return nil, fmt.Errorf("%s bytes, want %s", record.Number(n), record.Number(raw))
 		}
 		return parquet.Snappy.Decode(nil, b)
 	case format.Gzip:
@@ -203,7 +203,7 @@ func (c *Cells) more() (err error) {
 		if c.values != nil {
 			n, err := c.values.ReadValues(c.buf[:])
 			if c.have = c.buf[:n]; int64(n) > c.left {
-				return fmt.Errorf("more than %d rows", c.left)
+				return fmt.Errorf("more than %s rows", record.Number(c.left))
 			}
 			if c.left -= int64(n); n > 0 {
 				return nil
@@ -215,7 +215,7 @@ func (c *Cells) more() (err error) {
 		}
 		if c.page, err = c.pages.ReadPage(); err != nil {
 			if errors.Is(err, io.EOF) {
-				err = fmt.Errorf("%d rows are missing: %w", c.left, record.ErrShort)
+				err = fmt.Errorf("%s rows are missing: %w", record.Number(c.left), record.ErrShort)
 			}
 			return err
 		}

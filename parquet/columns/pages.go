@@ -38,7 +38,7 @@ func (f *File) checkColumn(group, leaf int, foreign bool) (null bool, err error)
 		p.depth = col.MaxDefinitionLevel
 	}
 	if c.NumValues != g.NumRows {
-		return false, corrupt(firstPage(c), "column "+f.name(leaf), fmt.Errorf("%d values in %d rows", c.NumValues, g.NumRows))
+		return false, corrupt(firstPage(c), "column "+f.name(leaf), fmt.Errorf("%s values in %s rows", record.Number(c.NumValues), record.Number(g.NumRows)))
 	}
 	off, data := firstPage(c), false
 	for end := off + c.TotalCompressedSize; off < end; {
@@ -50,7 +50,7 @@ func (f *File) checkColumn(group, leaf int, foreign bool) (null bool, err error)
 		off += size
 	}
 	if p.left != 0 {
-		return false, corrupt(off, "column "+f.name(leaf), fmt.Errorf("%d values are missing", p.left))
+		return false, corrupt(off, "column "+f.name(leaf), fmt.Errorf("%s values are missing", record.Number(p.left)))
 	}
 	if !data && c.NumValues > 0 {
 		return false, corrupt(off, "column "+f.name(leaf), fmt.Errorf("no page begins at %d", c.DataPageOffset))
@@ -95,7 +95,7 @@ func (p *pages) page(off, end int64) (int64, error) {
 	}
 	packed, raw := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
 	if packed < 0 || packed > end-off-n || raw < 0 {
-		return 0, fmt.Errorf("%d bytes, %d in all, %d are left: %w", packed, raw, end-off-n, record.ErrShort)
+		return 0, fmt.Errorf("%s bytes, %s in all, %s are left: %w", record.Number(packed), record.Number(raw), record.Number(end-off-n), record.ErrShort)
 	}
 	plain := p.c.Codec == format.Uncompressed
 	switch {
@@ -108,7 +108,7 @@ func (p *pages) page(off, end int64) (int64, error) {
 	case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid:
 		d := &h.DictionaryPageHeader.V
 		if v := int64(d.NumValues); v < 0 || v > raw {
-			return 0, fmt.Errorf("%d values in a dictionary of %d bytes", v, raw)
+			return 0, fmt.Errorf("%s values in a dictionary of %s bytes", record.Number(v), record.Number(raw))
 		}
 		if d.Encoding != format.Plain && !(p.foreign && d.Encoding == plainDictionary) {
 			return 0, record.Unknown(record.NoOffset, "encoding", d.Encoding.String())
@@ -125,7 +125,7 @@ func (p *pages) page(off, end int64) (int64, error) {
 // data checks a page of values.
 func (p *pages) data(off, packed, raw int64, plain bool, h *format.DataPageHeaderV2) error {
 	if values := int64(h.NumValues); values < 0 || values > min(p.left, maxPageValues) {
-		return fmt.Errorf("%d values, %d are left", values, p.left)
+		return fmt.Errorf("%s values, %s are left", record.Number(values), record.Number(p.left))
 	}
 	p.left -= int64(h.NumValues)
 	p.nulls += int64(h.NumNulls)
@@ -169,7 +169,7 @@ func (p *pages) header(off, end int64) (h format.PageHeader, length int64, err e
 func (p *pages) size(off, packed, raw int64, plain bool) error {
 	if plain {
 		if packed != raw {
-			return fmt.Errorf("%d bytes, want %d", packed, raw)
+			return fmt.Errorf("%s bytes, want %s", record.Number(packed), record.Number(raw))
 		}
 		return nil
 	}
@@ -185,7 +185,7 @@ func (p *pages) size(off, packed, raw int64, plain bool) error {
 		return err
 	}
 	if h.HasFCS && !h.Skippable && h.FrameContentSize != uint64(raw) {
-		return fmt.Errorf("%d bytes, want %d", h.FrameContentSize, raw)
+		return fmt.Errorf("%s bytes, want %s", record.Number(h.FrameContentSize), record.Number(raw))
 	}
 	if h.HasFCS && !h.Skippable && raw <= max(smallPage, safeRatio*packed) {
 		return p.oneFrame(off, packed, &h)
@@ -197,7 +197,7 @@ func (p *pages) size(off, packed, raw int64, plain bool) error {
 	defer z.Close()
 	n, err := io.Copy(io.Discard, io.LimitReader(z, raw+1))
 	if err == nil && n != raw {
-		err = fmt.Errorf("%d bytes, want %d", n, raw)
+		err = fmt.Errorf("%s bytes, want %s", record.Number(n), record.Number(raw))
 	}
 	return err
 }

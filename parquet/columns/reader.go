@@ -81,7 +81,7 @@ func (r *Reader) next() error {
 		}
 		if r.page, err = r.pages.ReadPage(); err != nil {
 			if errors.Is(err, io.EOF) {
-				err = fmt.Errorf("%d rows are missing: %w", r.left, record.ErrShort)
+				err = fmt.Errorf("%s rows are missing: %w", record.Number(r.left), record.ErrShort)
 			}
 			return err
 		}
@@ -94,7 +94,7 @@ func (r *Reader) open() error {
 	p := r.page
 	rows, nulls := p.NumRows(), p.NumNulls()
 	if rows > r.left || p.NumValues() != rows || len(p.RepetitionLevels()) > 0 {
-		return fmt.Errorf("a page of %d values and %d rows, %d are left", p.NumValues(), rows, r.left)
+		return fmt.Errorf("a page of %s values and %s rows, %s are left", record.Number(p.NumValues()), record.Number(rows), record.Number(r.left))
 	}
 	if r.levels = p.DefinitionLevels(); nulls == 0 {
 		r.levels = nil
@@ -123,12 +123,12 @@ func (r *Reader) open() error {
 	}
 	if r.ids == nil {
 		if have < n {
-			return fmt.Errorf("%d values in %d rows", have, n)
+			return fmt.Errorf("%s values in %s rows", record.Number(have), record.Number(n))
 		}
 		return nil
 	}
 	if len(r.ids) < n {
-		return fmt.Errorf("%d values in %d rows", len(r.ids), n)
+		return fmt.Errorf("%s values in %s rows", record.Number(len(r.ids)), record.Number(n))
 	}
 	for _, id := range r.ids {
 		if id < 0 || int(id) >= have {

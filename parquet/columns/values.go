@@ -26,11 +26,11 @@ func (p *pages) levels(off int64, h *format.DataPageHeaderV2) error {
 	n := int64(h.DefinitionLevelsByteLength)
 	switch {
 	case h.RepetitionLevelsByteLength != 0 || n < 0:
-		return fmt.Errorf("levels of %d and %d bytes", h.RepetitionLevelsByteLength, n)
+		return fmt.Errorf("levels of %s and %s bytes", record.Number(h.RepetitionLevelsByteLength), record.Number(n))
 	case h.NumNulls < 0 || h.NumNulls > h.NumValues:
-		return fmt.Errorf("%d nulls in %d rows", h.NumNulls, h.NumValues)
+		return fmt.Errorf("%s nulls in %s rows", record.Number(h.NumNulls), record.Number(h.NumValues))
 	case n == 0 && p.depth > 0 && h.NumValues > 0 || n > 0 && p.depth == 0:
-		return fmt.Errorf("definition levels of %d bytes", n)
+		return fmt.Errorf("definition levels of %s bytes", record.Number(n))
 	}
 	b := make([]byte, n)
 	if err := readAt(p.f.r, b, off); err != nil {
@@ -82,7 +82,7 @@ func differences(b []byte, values int64) error {
 		b = b[n:]
 	}
 	if u > uint64(values) {
-		return fmt.Errorf("%d differences of %d values", u, values)
+		return fmt.Errorf("%s differences of %s values", record.Number(u), record.Number(values))
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func filled(values int64) int64 { return (values + 7) / 8 * 8 }
 // a count, or packs of 8 values.
 func checkRuns(b []byte, width, left int64) error {
 	if width > 32 {
-		return fmt.Errorf("values of %d bits", width)
+		return fmt.Errorf("values of %s bits", record.Number(width))
 	}
 	for len(b) > 0 {
 		head, n := binary.Uvarint(b)
@@ -107,7 +107,7 @@ func checkRuns(b []byte, width, left int64) error {
 			count, size = count*8, int64(count)*width
 		}
 		if count > uint64(left) {
-			return fmt.Errorf("a run of %d values, %d are left", count, left)
+			return fmt.Errorf("a run of %s values, %s are left", record.Number(count), record.Number(left))
 		}
 		if left -= int64(count); size > int64(len(b)) {
 			return record.ErrShort
@@ -138,7 +138,7 @@ func (p *pages) oneFrame(off, size int64, h *zstd.Header) error {
 		at += 4
 	}
 	if at != size {
-		return fmt.Errorf("a compressed frame of %d bytes in %d", at, size)
+		return fmt.Errorf("a compressed frame of %s bytes in %s", record.Number(at), record.Number(size))
 	}
 	return nil
 }

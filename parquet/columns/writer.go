@@ -7,6 +7,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/zeebo/xxh3"
+
+	"kvferry/record"
 )
 
 const (
@@ -225,7 +227,7 @@ func (w *Writer) endGroup() error {
 	for i := range w.cols {
 		c := &w.cols[i]
 		if c.flush(); c.rows != w.rows && w.err == nil {
-			w.err = fmt.Errorf("column %d has %d rows of %d", i, c.rows, w.rows) // a bug
+			w.err = fmt.Errorf("column %d has %s rows of %s", i, record.Number(c.rows), record.Number(w.rows)) // a bug
 		}
 		c.rows = 0
 	}

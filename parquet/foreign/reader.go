@@ -268,7 +268,7 @@ func (r *reader) End(rec *record.Record) error {
 		r.use()
 	}
 	if what := repeated[r.t.typ]; r.odd > 0 && what != "" { // members of sets differ in the expiry
-		r.what = what + " has another value in " + record.Plural(r.odd, "more row")
+		r.what = what + " has another value in " + record.Count(r.odd, "more row")
 	}
 	if r.what != "" {
 		r.report(FindConflict, r.key, r.what+"; kvferry reads the first")

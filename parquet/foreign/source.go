@@ -89,7 +89,7 @@ func (s *source) findTables(ctx context.Context) error {
 			return err
 		}
 		if s.tables >= maxDatabases {
-			return fmt.Errorf("%s: more than %d databases in column %q: keys belong into column key", s.dir, maxDatabases, s.m.columns[roleDB])
+			return fmt.Errorf("%s: more than %s databases in column %q: keys belong into column key", s.dir, record.Number(maxDatabases), s.m.columns[roleDB])
 		}
 		add(t)
 		return nil

@@ -65,7 +65,7 @@ func (e *CutError) Error() string {
 
 // Reason describes the problem without its location.
 func (e *CutError) Reason() string {
-	return "the file ends within this command, after " + record.Plural(e.End-e.Off, "byte")
+	return "the file ends within this command, after " + record.Count(e.End-e.Off, "byte")
 }
 
 // Next returns the next command, its name first; the arguments are valid until the next call. It returns io.EOF after
@@ -183,7 +183,7 @@ func (c *Commands) line() ([]byte, error) {
 		return line, nil
 	}
 	if len(line) > maxLine {
-		return nil, c.corrupt(c.off-int64(len(line)), "line", fmt.Errorf("longer than %d bytes", maxLine))
+		return nil, c.corrupt(c.off-int64(len(line)), "line", fmt.Errorf("longer than %s bytes", record.Number(maxLine)))
 	}
 	return line, err
 }

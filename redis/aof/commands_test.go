@@ -163,7 +163,7 @@ func TestManifestRefused(t *testing.T) {
 		{"file \"a\"b seq 1 type b\n", "a quote is not closed"},
 		{"file a seq x type b\n", "is not a number"},
 		{"file a seq 1 type b", "has no end"},
-		{"file " + strings.Repeat("a", 1100) + " seq 1 type b\n", "has no end within 1023"},
+		{"file " + strings.Repeat("a", 1100) + " seq 1 type b\n", "has no end within 1,023"},
 	} {
 		_, err := DecodeManifest([]byte(c.in))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -147,7 +147,7 @@ func readLimited(path string, most int64) ([]byte, fs.FileInfo, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s: more than %d bytes: this is not a manifest", path, most)
+		err = fmt.Errorf("%s: more than %s bytes: this is not a manifest", path, record.Number(most))
 	}
 	return data, st, err
 }

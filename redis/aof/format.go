@@ -56,7 +56,7 @@ func (*Format) Detect(ev *format.Evidence) format.Verdict {
 	case err != nil:
 		return format.Verdict{Score: 50, Why: []string{err.Error()}}
 	}
-	return format.Verdict{Score: 95, Why: []string{fmt.Sprintf("%s of an append-only log", record.Plural(int64(len(log.Files)), "file"))}}
+	return format.Verdict{Score: 95, Why: []string{fmt.Sprintf("%s of an append-only log", record.Count(int64(len(log.Files)), "file"))}}
 }
 
 // preamble reports whether an RDB file is marked as the first part of an append-only file: the field aof-preamble (up

@@ -62,7 +62,7 @@ func (m *Manifest) line(line []byte, ended bool) error {
 	case len(line) > 0 && line[0] == '#':
 		return nil
 	case !ended || len(line) > maxManifestLine:
-		return fmt.Errorf("a line has no end within %d bytes", maxManifestLine)
+		return fmt.Errorf("a line has no end within %s bytes", record.Number(maxManifestLine))
 	}
 	words, err := splitWords(strings.Trim(string(line), " \t\r\n"))
 	if err != nil {

@@ -44,7 +44,7 @@ func (e *CommandError) Error() string {
 	what := "without it any later key may be wrong"
 	switch {
 	case e.Keys > 1:
-		what = fmt.Sprintf("it leaves the value of key %s unknown, and that of %s", record.Quote(e.Key), record.Plural(e.Keys-1, "other key"))
+		what = fmt.Sprintf("it leaves the value of key %s unknown, and that of %s", record.Quote(e.Key), record.Count(e.Keys-1, "other key"))
 	case e.Keys == 1:
 		what = fmt.Sprintf("it leaves the value of key %s unknown", record.Quote(e.Key))
 	}
@@ -99,10 +99,10 @@ func (r *replay) all() error {
 	}
 	if t := &r.refused; t.n > 0 {
 		r.tell(FindRefused, record.Note, t.where, fmt.Sprintf(
-			"%s refused, as a server does when it loads the log: %s", record.Plural(t.n, "command"), t.first))
+			"%s refused, as a server does when it loads the log: %s", record.Count(t.n, "command"), t.first))
 	}
 	if t := &r.near; t.n > 0 {
-		r.tell(FindNear, record.Note, t.where, fmt.Sprintf("%s with a result that may differ from the server's: %s", record.Plural(t.n, "command"), t.first))
+		r.tell(FindNear, record.Note, t.where, fmt.Sprintf("%s with a result that may differ from the server's: %s", record.Count(t.n, "command"), t.first))
 	}
 	return r.lost()
 }
@@ -226,7 +226,7 @@ func (r *replay) ended(err error) (more bool, _ error) {
 	case errors.As(err, &cut) && r.last:
 		r.tell(FindCut, record.Warning, r.place(cut.Off), fmt.Sprintf(
 			"the log ends within a command or a transaction; its last %s do not count, and a server truncates them",
-			record.Plural(cut.End-cut.Off, "byte")))
+			record.Count(cut.End-cut.Off, "byte")))
 		return false, nil
 	case errors.As(err, &cut):
 		if !r.salvage {

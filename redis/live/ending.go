@@ -40,9 +40,9 @@ func counts(answer string) (int64, bool) {
 // altered returns the error for a temporary name with a wrong number of elements.
 func (e *ending) altered(answer string) error {
 	n, _ := counts(answer)
-	return fmt.Errorf("key %s: its temporary name %s holds %d of the %d elements sent: another client or an eviction deleted it meanwhile "+
+	return fmt.Errorf("key %s: its temporary name %s holds %s of the %s elements sent: another client or an eviction deleted it meanwhile "+
 		"(FLUSHALL, FLUSHDB, DEL, maxmemory); the key itself was not changed; stop what deletes keys, then convert again",
-		record.Quote(e.key), e.name, n, e.most)
+		record.Quote(e.key), e.name, record.Number(n), record.Number(e.most))
 }
 
 // conclude ends a record that was sent under a temporary name: it counts the elements, then renames. Each command is a

@@ -129,8 +129,8 @@ func (t *target) Conflicts() error {
 	if c.count > int64(len(c.some)) {
 		names += ", …"
 	}
-	return &format.ExistingError{Err: fmt.Errorf("%s: the server already has %d of the keys to write: %s; nothing was written; %s",
-		t.server.shown, c.count, names, existingHint)}
+	return &format.ExistingError{Err: fmt.Errorf("%s: the server already has %s of the keys to write: %s; nothing was written; %s",
+		t.server.shown, record.Number(c.count), names, existingHint)}
 }
 
 const existingHint = "--replace overwrites existing keys, --skip-existing keeps them"

@@ -240,8 +240,8 @@ func isElsewhere(answer string) bool {
 func (f *fetcher) followMoved() error {
 	for round := 1; len(f.moved) > 0; round++ {
 		if round > attempts {
-			return f.about(f.moved[0].host, fmt.Errorf("key %s and %d others keep moving between servers of the cluster: run the command when no slots move",
-				record.Quote(f.moved[0].key), len(f.moved)-1))
+			return f.about(f.moved[0].host, fmt.Errorf("key %s and %s others keep moving between servers of the cluster: run the command when no slots move",
+				record.Quote(f.moved[0].key), record.Number(len(f.moved)-1)))
 		}
 		moved := f.moved
 		f.moved = nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"kvferry/record"
 )
 
 const (
@@ -52,7 +54,7 @@ func (g *guard) take(b []byte) error {
 			g.line = append(g.line, c)
 		}
 		if g.long++; g.long > maxLine {
-			return fmt.Errorf("%w: a line of it has more than %d bytes", errAnswer, maxLine)
+			return fmt.Errorf("%w: a line of it has more than %s bytes", errAnswer, record.Number(maxLine))
 		}
 		if c == '\n' {
 			if err := g.part(); err != nil {

@@ -85,7 +85,7 @@ func (s *spool) blank(from, to int64) error {
 	head := append([]byte{0xFA, 0}, longString)
 	n := to - from - int64(len(head)) - 4
 	if n < 0 {
-		return fmt.Errorf("a function library of %d bytes", to-from) // a library's first line alone is longer
+		return fmt.Errorf("a function library of %s bytes", record.Number(to-from)) // a library's first line alone is longer
 	}
 	item := append(binary.BigEndian.AppendUint32(head, uint32(n)), bytes.Repeat([]byte{0}, int(n))...)
 	_, err := s.f.WriteAt(item, from)

@@ -187,8 +187,8 @@ func (n *native) end() (err error) {
 		return err
 	}
 	if n.encoder.Orphans > 0 {
-		return fmt.Errorf("stream %s: it is too large for one RESTORE, and no command makes its %d pending entries whose messages were deleted",
-			record.Quote(w.key), n.encoder.Orphans)
+		return fmt.Errorf("stream %s: it is too large for one RESTORE, and no command makes its %s pending entries whose messages were deleted",
+			record.Quote(w.key), record.Number(n.encoder.Orphans))
 	}
 	if w.header.Keyless == record.Library {
 		return nil

@@ -9,6 +9,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"kvferry/record"
 )
 
 // forbiddenError reports a server that accepts no replicas.
@@ -86,8 +88,8 @@ type linkError struct{ error }
 func (e linkError) Unwrap() error { return e.error }
 
 func (e linkError) Error() string {
-	return fmt.Sprintf("%v each of the %d times that it began to send its data; its log says why, such as a value that it cannot send to this replica "+
-		"or client-output-buffer-limit; --scan reads it key by key, without such a link", closed(e.error), attempts)
+	return fmt.Sprintf("%v each of the %s times that it began to send its data; its log says why, such as a value that it cannot send to this replica "+
+		"or client-output-buffer-limit; --scan reads it key by key, without such a link", closed(e.error), record.Number(attempts))
 }
 
 func isUnknown(text string) bool {

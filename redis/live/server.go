@@ -185,14 +185,15 @@ func (s *server) owner(key []byte) string {
 	return s.host
 }
 
-// probe checks whether RESTORE is available. Its payload is invalid, so it restores no key.
+// probe checks whether RESTORE is available. Its payload is invalid, so it restores no key. A read-only replica knows
+// the command, and can be compared with.
 func (s *server) probe(ctx context.Context) error {
 	r := s.router("0")
 	defer r.close()
 	_, err := r.do(ctx, []byte("kvferry"), "RESTORE", "0", "none")
 	switch {
 	case err == nil || strings.Contains(err.Error(), "payload") || strings.Contains(err.Error(), "Bad data format") ||
-		strings.Contains(err.Error(), "BUSYKEY"):
+		strings.Contains(err.Error(), "BUSYKEY") || strings.HasPrefix(err.Error(), "READONLY"):
 		s.restore = s.major >= 5
 		return nil
 	case strings.Contains(err.Error(), "unknown command") || strings.Contains(err.Error(), "NOPERM"):

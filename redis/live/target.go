@@ -108,7 +108,7 @@ func (t *target) begin(ctx context.Context) (err error) {
 		if n := t.start.Before[t.home(db)]; n > 0 && t.Existing == format.FailExisting {
 			return &format.ExistingError{Err: fmt.Errorf("%s: database %s held %s before the unfinished conversion began, and kvferry can no longer tell those keys from its own: "+
 				"continue with --skip-existing, which keeps all existing keys (those that kvferry wrote are complete), or with --replace",
-				t.server.shown, t.home(db), record.Plural(n, "key"))}
+				t.server.shown, t.home(db), record.Count(n, "key"))}
 		}
 	}
 	return nil
@@ -206,7 +206,7 @@ func (t *target) databases() error {
 	for db, n := range t.start.Before {
 		if n > 0 && (t.server.db < 0 || db == t.home(db)) {
 			return fmt.Errorf("%s: database %s holds %s: --verify compares everything on the server with what was written, so the server must be empty before",
-				t.server.shown, db, record.Plural(n, "key"))
+				t.server.shown, db, record.Count(n, "key"))
 		}
 	}
 	if n := t.start.Libraries; n > 0 {
@@ -346,7 +346,7 @@ func (t *target) Tables(n int) ([]store.Table, error) {
 // Adopt accepts the writes of an earlier process, unless the server has restarted since.
 func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 	if len(tables) != 1 {
-		return fmt.Errorf("%d tables, want one", len(tables))
+		return fmt.Errorf("%s tables, want one", record.Number(len(tables)))
 	}
 	if tables[0].File != t.Run() {
 		return fmt.Errorf("%s has restarted since: %w", t.server.shown, format.ErrGone)
@@ -376,7 +376,7 @@ func (t *target) Undo() string {
 	if t.written == 0 && t.left == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s keeps what was written to it: up to %s", t.server.shown, record.Plural(t.written, "record"))
+	text := fmt.Sprintf("%s keeps what was written to it: up to %s", t.server.shown, record.Count(t.written, "record"))
 	if t.left > 0 {
 		text += fmt.Sprintf("; parts of large ones may be there under temporary names: delete %s*", t.start.Names)
 	}
@@ -395,7 +395,7 @@ func (t *target) Check(ctx context.Context, given, expired map[string]int64) (st
 	}
 	if n := t.server.evicted(ctx) - t.evicted; n > 0 {
 		return "", fmt.Errorf("%s evicted %s meanwhile: its maxmemory is too small for the data (maxmemory-policy)",
-			t.server.shown, record.Plural(n, "key"))
+			t.server.shown, record.Count(n, "key"))
 	}
 	given, expired = t.atHome(given), t.atHome(expired)
 	total, before := int64(0), int64(0)
@@ -403,7 +403,7 @@ func (t *target) Check(ctx context.Context, given, expired map[string]int64) (st
 		total += n
 		before += t.start.Before[db]
 		if t.start.Before[db] == 0 && (after[db] > n || after[db] < n-expired[db]) {
-			text := fmt.Sprintf("database %s holds %s, but %d were written", db, record.Plural(after[db], "key"), n)
+			text := fmt.Sprintf("database %s holds %s, but %s were written", db, record.Count(after[db], "key"), record.Number(n))
 			return "", cmp.Or(t.lost(text), fmt.Errorf("%s: %s", t.server.shown, text))
 		}
 	}
@@ -412,7 +412,7 @@ func (t *target) Check(ctx context.Context, given, expired map[string]int64) (st
 	}
 	written := t.sent()
 	if before > 0 && written != total { // only the totals are comparable
-		return "", fmt.Errorf("%s: %s went to the server, but %d were counted", t.server.shown, record.Plural(written, "record"), total)
+		return "", fmt.Errorf("%s: %s went to the server, but %s were counted", t.server.shown, record.Count(written, "record"), record.Number(total))
 	}
 	return took(written, before), nil
 }
@@ -438,7 +438,7 @@ func (t *target) sent() (n int64) {
 
 // took formats the result: written records, and whether before shows an empty server.
 func took(written, before int64) string {
-	text := "the server took " + record.Plural(written, "record")
+	text := "the server took " + record.Count(written, "record")
 	if before == 0 {
 		return text + " and counts as many keys; values were not read back"
 	}

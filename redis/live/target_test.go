@@ -707,7 +707,7 @@ func TestFlushed(t *testing.T) {
 			}
 			send(1100, 2000)
 			err = errors.Join(w.End(), w.Close())
-			if err == nil || !strings.Contains(err.Error(), "of the 2000 elements sent: another client") {
+			if err == nil || !strings.Contains(err.Error(), "of the 2,000 elements sent: another client") {
 				t.Errorf("%s, %s: %v", address, typ, err)
 			}
 			for _, s := range servers {

@@ -260,7 +260,7 @@ func (d *Decoder) finish() error {
 		return err
 	}
 	if n := d.names.Twins; n > 0 && d.in.left() == 0 {
-		text := record.Plural(n, "element")
+		text := record.Count(n, "element")
 		if d.names.First != "" {
 			text += ", such as " + d.names.First
 		}

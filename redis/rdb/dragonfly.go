@@ -136,7 +136,7 @@ func (in *input) skipChunks() {
 		off := in.offset()
 		n := in.len("chunk")
 		if n == 0 || n > all {
-			in.failf(off, "chunk", "%d of %d bytes", n, all)
+			in.failf(off, "chunk", "%s of %s bytes", record.Number(n), record.Number(all))
 			return
 		}
 		in.skip(n, "chunk")

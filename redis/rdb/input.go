@@ -71,7 +71,7 @@ type countError struct {
 }
 
 func (e *countError) Error() string {
-	return fmt.Sprintf("%d do not fit into the %d bytes that are left", e.n, e.left)
+	return fmt.Sprintf("%s do not fit into the %s bytes that are left", record.Number(e.n), record.Number(e.left))
 }
 
 // EndsEarly reports whether an error is that of data that ends before a length or count in it is reached.
@@ -82,7 +82,7 @@ func EndsEarly(err error) bool {
 
 // short fails with a truncated field.
 func (in *input) short(field string, need uint64) {
-	in.failf(in.offset(), field, "need %d bytes, have %d: %w", need, in.left(), record.ErrShort)
+	in.failf(in.offset(), field, "need %s bytes, have %s: %w", record.Number(need), record.Number(in.left()), record.ErrShort)
 }
 
 // has reports whether n bytes follow, and loads them into the window.

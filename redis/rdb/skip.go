@@ -224,11 +224,11 @@ const usual = 100
 // skipProducers skips the state of idempotent producers, and describes the part that a record cannot hold, or "".
 func (in *input) skipProducers() (lost string) {
 	if seconds, most := in.len("duration"), in.len("messages"); seconds != usual || most != usual {
-		lost = fmt.Sprintf("the stream remembers %d messages of each idempotent producer for %d seconds", most, seconds)
+		lost = fmt.Sprintf("the stream remembers %s messages of each idempotent producer for %s seconds", record.Number(most), record.Number(seconds))
 	}
 	producers := in.count("producers", 2)
 	if producers > 0 {
-		lost = fmt.Sprintf("the stream remembers messages of %s", record.Plural(int64(producers), "idempotent producer"))
+		lost = fmt.Sprintf("the stream remembers messages of %s", record.Count(int64(producers), "idempotent producer"))
 	}
 	for ; producers > 0 && in.err == nil; producers-- {
 		in.skipString("producer")

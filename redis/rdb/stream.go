@@ -249,7 +249,7 @@ func (d *Decoder) streamEntries(dst []record.Element) (n int) {
 				d.in.fail(d.in.offset(), "node", err)
 			}
 			if s.living != 0 || s.deleted != 0 {
-				d.oddly("node", "it has %d entries more than it says, and %d deleted ones", -s.living, -s.deleted)
+				d.oddly("node", "it has %s entries more than it says, and %s deleted ones", record.Number(-s.living), record.Number(-s.deleted))
 			}
 			s.phase = inNodes
 			return n
@@ -301,7 +301,7 @@ func (d *Decoder) streamEntry(e *record.Element) (deleted bool, err error) {
 	if said, err := integer(p); err != nil {
 		return false, err
 	} else if said != items {
-		d.oddly("entry", "it says that it has %d items, but has %d", said, items)
+		d.oddly("entry", "it says that it has %s items, but has %s", record.Number(said), record.Number(items))
 	}
 	if flags&entryDeleted != 0 {
 		s.packed = s.packed[:start]

@@ -8,6 +8,8 @@ import (
 	"hash/maphash"
 
 	"github.com/cockroachdb/pebble"
+
+	"kvferry/record"
 )
 
 // pieceBytes is the largest value that lies in its row. A larger one lies in pieces, because the store holds several
@@ -100,7 +102,7 @@ func (s *State) join(dst, key []byte, size int64, view *pebble.Iterator) ([]byte
 		dst = append(dst, it.Value()...)
 	}
 	if err = it.Error(); err == nil && int64(len(dst)) != end {
-		err = fmt.Errorf("the temporary store: a value of %d bytes has %d", size, int64(len(dst))-end+size)
+		err = fmt.Errorf("the temporary store: a value of %s bytes has %s", record.Number(size), record.Number(int64(len(dst))-end+size))
 	}
 	return dst, err
 }

@@ -17,6 +17,7 @@ import (
 
 	"kvferry/convert"
 	"kvferry/internal/sys/pace"
+	"kvferry/record"
 	"kvferry/redis"
 	"kvferry/redis/rdb"
 )
@@ -144,7 +145,7 @@ func (m *Master) measure(k kind, f *file) {
 	}
 	var loss *convert.LossError
 	if err == nil {
-		m.log("RDB %s for replicas: %d keys, %d bytes, counted in %s", k.version, f.measured.Keys(), f.measured.Size(),
+		m.log("RDB %s for replicas: %s keys, %s bytes, counted in %s", k.version, record.Number(f.measured.Keys()), record.Number(f.measured.Size()),
 			time.Since(began).Round(time.Millisecond))
 	} else if !errors.As(err, &loss) {
 		m.mu.Lock()

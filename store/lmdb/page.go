@@ -182,7 +182,7 @@ func (p *page) branch(i int) (node, error) {
 	b := p.buf[at:]
 	size := int(le.Uint16(b[6:]))
 	if size > len(b)-nodeHeader {
-		return node{}, corrupt(at, "key", "need %d bytes, have %d", size, len(b)-nodeHeader)
+		return node{}, corrupt(at, "key", "need %s bytes, have %s", record.Number(size), record.Number(len(b)-nodeHeader))
 	}
 	child := uint64(le.Uint16(b)) | uint64(le.Uint16(b[2:]))<<16 | uint64(le.Uint16(b[4:]))<<32
 	return node{key: b[nodeHeader : nodeHeader+size], child: child}, nil
@@ -196,18 +196,18 @@ func (p *page) leaf(i int) (node, error) {
 	size := int(le.Uint16(b[6:]))
 	b = b[nodeHeader:]
 	if size > len(b) {
-		return node{}, corrupt(at, "key", "need %d bytes, have %d", size, len(b))
+		return node{}, corrupt(at, "key", "need %s bytes, have %s", record.Number(size), record.Number(len(b)))
 	}
 	n.key, b = b[:size], b[size:]
 	switch n.flags {
 	case nodeBig:
 		if len(b) < 8 {
-			return node{}, corrupt(at, "overflow page", "need 8 bytes, have %d", len(b))
+			return node{}, corrupt(at, "overflow page", "need 8 bytes, have %s", record.Number(len(b)))
 		}
 		n.child = le.Uint64(b)
 	case 0, nodeSub:
 		if n.size > uint64(len(b)) {
-			return node{}, corrupt(at, "data", "need %d bytes, have %d", n.size, len(b))
+			return node{}, corrupt(at, "data", "need %s bytes, have %s", record.Number(n.size), record.Number(len(b)))
 		}
 		n.data = b[:n.size]
 	default:

@@ -80,7 +80,7 @@ func (k *keyspace) twice(twins []twin, taken *twin, why string) {
 	}
 	k.env.opts.Report(record.Finding{Kind: record.FindKeyTwice, Severity: record.Warning, Keyspace: k.label(), Key: bytes.Clone(taken.key),
 		Place:  record.Place{File: dataFile, Off: k.env.offset(taken.at.page), Level: -1},
-		Detail: fmt.Sprintf("the tree contains it %d times, in the pages at offsets %s; %s", len(twins), at, why)})
+		Detail: fmt.Sprintf("the tree contains it %s times, in the pages at offsets %s; %s", record.Number(len(twins)), at, why)})
 }
 
 // firstTwice records a key and reports whether it is new.

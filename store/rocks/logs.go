@@ -187,12 +187,12 @@ func (w *walLoader) ended(r *logfile.Reader, off int64) {
 	case r.Older && off == 0:
 		w.torn(record.Warning, 0, "the log holds only what an older use of the file left: it was just begun, or it is not the one that belongs here")
 	case r.ZeroAt == 0:
-		w.torn(record.Warning, 0, fmt.Sprintf("the log is zeros from its start, %d bytes: what it held is lost, as after a power failure", size))
+		w.torn(record.Warning, 0, fmt.Sprintf("the log is zeros from its start, %s bytes: what it held is lost, as after a power failure", record.Number(size)))
 	case r.ZeroAt > 0 && size%preallocated != 0:
-		w.torn(record.Warning, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %d bytes, which is not how engines set space aside: "+
-			"what stood there is lost, as after a power failure", size-r.ZeroAt))
+		w.torn(record.Warning, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %s bytes, which is not how engines set space aside: "+
+			"what stood there is lost, as after a power failure", record.Number(size-r.ZeroAt)))
 	case r.ZeroAt > 0:
-		w.torn(record.Note, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %d bytes: space set aside, or what a power failure lost", size-r.ZeroAt))
+		w.torn(record.Note, r.ZeroAt, fmt.Sprintf("from here on the log is zeros, %s bytes: space set aside, or what a power failure lost", record.Number(size-r.ZeroAt)))
 	}
 }
 

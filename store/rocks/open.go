@@ -245,7 +245,7 @@ func (ks *family) findTable(m manifest.Table) (*lsm.Table, error) {
 	case err == nil && m.Err != nil:
 		err = base.Corrupt(meta.Path, record.NoOffset, "MANIFEST", m.Err)
 	case err == nil && file.Size != m.Size:
-		err = base.Corrupt(meta.Path, record.NoOffset, lsm.FieldFileSize, fmt.Errorf("%d bytes, the MANIFEST says %d", file.Size, m.Size))
+		err = base.Corrupt(meta.Path, record.NoOffset, lsm.FieldFileSize, fmt.Errorf("%s bytes, the MANIFEST says %s", record.Number(file.Size), record.Number(m.Size)))
 	}
 	if err == nil {
 		src := db.newSource(file, &sst.Options{Keyspace: ks.Name(), Comparer: ks.Comparer(), Sequence: m.MaxSeq})

@@ -238,7 +238,7 @@ func (j *logJudge) gap(l *logFile, off int64, from, to uint64, where string) {
 		f.Severity, lost = record.Warning, "the writes that had them are lost, unless they are in tables"
 	}
 	f.Detail = fmt.Sprintf("%s are missing, %d to %d: %s; %s; bring back the logs that were beside these tables",
-		record.Plural(int64(n), "sequence number"), from, to, lost, where)
+		record.Count(int64(n), "sequence number"), from, to, lost, where)
 	j.db.report(f)
 }
 

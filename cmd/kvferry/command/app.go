@@ -302,13 +302,13 @@ func atLeast(n int) cobra.PositionalArgs {
 		if jobFile(cmd) != "" || len(args) >= n {
 			return nil
 		}
-		return usagef("%s: %s, want %d or more: %s", cmd.Name(), record.Plural(int64(len(args)), "argument"), n, cmd.UseLine())
+		return usagef("%s: %s, want %d or more: %s", cmd.Name(), record.Count(int64(len(args)), "argument"), n, cmd.UseLine())
 	}
 }
 
 func exactly(cmd *cobra.Command, args []string, n int) error {
 	if len(args) != n {
-		return usagef("%s: %s, want %d: %s", cmd.Name(), record.Plural(int64(len(args)), "argument"), n, cmd.UseLine())
+		return usagef("%s: %s, want %d: %s", cmd.Name(), record.Count(int64(len(args)), "argument"), n, cmd.UseLine())
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"kvferry/blackwidow"
 	"kvferry/internal/testkit/redistest"
@@ -161,7 +162,14 @@ func TestAsConvertedServer(t *testing.T) {
 	if err != nil || len(report) != 1 {
 		t.Fatal(report, err)
 	}
-	for _, args := range [][]string{{"diff", a, server}, {"diff", "--as-converted", report[0], a, server}} {
+	_, port, _ := strings.Cut(s.Addr, ":")
+	replica := redistest.Start(t, "--replicaof", "127.0.0.1 "+port)
+	for n := 0; redistest.Text(replica.Client().Must(t, "DBSIZE")) != redistest.Text(c.Must(t, "DBSIZE")); n++ {
+		if time.Sleep(50 * time.Millisecond); n > 600 {
+			t.Fatal("the replica has not synchronized")
+		}
+	}
+	for _, args := range [][]string{{"diff", a, server}, {"diff", "--as-converted", report[0], a, server}, {"diff", "--as-converted", report[0], a, "redis://" + replica.Addr}} {
 		out := ok(t, args...)
 		for _, want := range []string{"same-name: 2 changed", "3 keys of A with another value on the server; the report has 4 skipped",
 			"2 keys that A does not have; the server had 2 more before", "equal as converted:"} {

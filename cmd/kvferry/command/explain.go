@@ -72,7 +72,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 		return usagef("%w", err)
 	}
 	if f.format == "text" && f.limit > maxTextRows {
-		return usagef("--limit %d: text has at most %d rows; see --format json", f.limit, maxTextRows)
+		return usagef("--limit %d: text has at most %s rows; see --format json", f.limit, record.Number(maxTextRows))
 	}
 	read := &ReadFlags{source: f.source, choice: SelectFlags{places: f.places, expired: "keep"}, workers: 1}
 	var files storeFindings

@@ -67,7 +67,8 @@ func (a *App) fleetState(cmd *cobra.Command, f *fleetFlags, t *fleetFile) error 
 		states = append(states, s)
 		counts[s.State]++
 	}
-	head := fmt.Sprintf("%s: %d done, %d failed, %d open", record.Count(int64(len(states)), "dataset"), counts["done"], counts["failed"], counts["open"])
+	head := fmt.Sprintf("%s: %s done, %s failed, %s open", record.Count(int64(len(states)), "dataset"), record.Number(counts["done"]),
+		record.Number(counts["failed"]), record.Number(counts["open"]))
 	err := toOutput(cmd, f.output, func(w io.Writer) error {
 		switch f.format {
 		case "json":
@@ -197,7 +198,7 @@ func fleetTable(states []*moveState) [][]string {
 			state = fmt.Sprintf("failed (%d)", s.Exit)
 		}
 		if s.Parts > 1 {
-			parts = fmt.Sprintf("%d of %d", s.PartsDone, s.Parts)
+			parts = fmt.Sprintf("%s of %s", record.Number(s.PartsDone), record.Number(s.Parts))
 		}
 		var lost []string
 		for _, l := range s.Losses {
@@ -231,7 +232,7 @@ func nextLines(states []*moveState) (out []string) {
 			out = append(out, "  "+line)
 		}
 		if more := len(s.Next) - maxMissing; more > 0 {
-			out = append(out, fmt.Sprintf("  and %d more, the last of which is the finish", more))
+			out = append(out, fmt.Sprintf("  and %s more, the last of which is the finish", record.Number(more)))
 		}
 	}
 	return out

@@ -40,7 +40,7 @@ func TestMovingRedis(t *testing.T) {
 		}
 		ran++
 	}
-	if ran != 14 {
+	if ran != 15 {
 		t.Errorf("%d commands", ran)
 	}
 	for flag, dir := range map[string]string{"no": "redis", "yes": "redis-aof"} { // servers start from the converted files

@@ -125,7 +125,7 @@ func TestReadKeysEnds(t *testing.T) {
 		memory int64
 		want   string
 	}{
-		{"\x00", 64 << 20, "line 1 is longer than any key: at most 8388608 bytes, twice as many in hex"},
+		{"\x00", 64 << 20, "line 1 is longer than any key: at most 8,388,608 bytes, twice as many in hex"},
 		{"\x00", 1 << 20, "line 1: the keys need more memory than is allowed"},
 		{"\n", 1 << 20, "line 16385: the keys need more memory than is allowed"},
 		{"the same\n", 1 << 20, "line 14564: the keys need more memory than is allowed"},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"kvferry/record"
 )
 
 const (
@@ -56,7 +58,7 @@ func ReadKeys(r io.Reader, memory int64) (map[string]struct{}, error) {
 	case errors.Is(err, bufio.ErrTooLong) && longest < maxLine:
 		return nil, fmt.Errorf("line %d: %w", n, ErrKeyMemory)
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, fmt.Errorf("line %d is longer than any key: at most %d bytes, twice as many in hex", n, maxKey)
+		return nil, fmt.Errorf("line %d is longer than any key: at most %s bytes, twice as many in hex", n, record.Number(maxKey))
 	case err != nil:
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func StreamProgress(h *record.Header) []record.Loss {
 		return nil
 	}
 	if h.Added != 0 && h.Len >= 0 && h.Added > uint64(h.Len) {
-		lose(fmt.Sprintf("entries ever added: %d, left: %d", h.Added, h.Len))
+		lose(fmt.Sprintf("entries ever added: %s, left: %s", record.Number(h.Added), record.Number(h.Len)))
 	}
 	if h.MaxDeleted != nil {
 		lose("the largest deleted id")
@@ -91,5 +91,5 @@ func KeepMembers(batch []record.Element, now int64) (n int, expiring int64) {
 
 // MembersDetail returns the text of a finding about members that lose their expiry.
 func MembersDetail(n int64) string {
-	return record.Plural(n, "member") + " will expire on the server; records have no place for that"
+	return record.Count(n, "member") + " will expire on the server; records have no place for that"
 }

@@ -61,7 +61,7 @@ func Create(f format.Format, dir string, o *format.CreateOptions, parts []Part) 
 	}
 	flat := o.Layout == format.LayoutFlat || o.Layout == format.LayoutAuto && slices.Equal(names, []string{"0"})
 	if flat && len(names) > 1 {
-		return nil, fmt.Errorf("%s: %d databases need a directory each: use --layout db", dir, len(names))
+		return nil, fmt.Errorf("%s: %s databases need a directory each: use --layout db", dir, record.Number(len(names)))
 	}
 	for _, name := range names {
 		db := &TargetDB{name: name}

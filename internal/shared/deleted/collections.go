@@ -112,7 +112,7 @@ func (g *grave) restore(key []byte, history []store.Entry, version, rows int64) 
 		if m, ok := g.f.Meta(history[i].Value); ok && m.Version == version && m.Alive {
 			old, what = history[i].Value, ""
 			if m.Count >= 0 && m.Count != rows {
-				what = fmt.Sprintf("%d of its %d elements are still on disk", rows, m.Count)
+				what = fmt.Sprintf("%s of its %s elements are still on disk", record.Number(rows), record.Number(m.Count))
 			}
 			break
 		}

@@ -53,11 +53,11 @@ func (r *Reader) reportDeleted(n int64) {
 	switch {
 	case r.m.Count < 0:
 		f.Kind, f.Severity = FindCountMismatch, record.Error
-		f.Detail = fmt.Sprintf("count %d, which makes the engine hide %s", r.m.Count, record.Plural(n, "row"))
+		f.Detail = fmt.Sprintf("count %s, which makes the engine hide %s", record.Number(r.m.Count), record.Count(n, "row"))
 	case n > 0:
 		k = &r.store.data[r.cur.data].Keyspace
 		f.Kind, f.Severity = FindDeletedRows, record.Warning
-		f.Detail = "count is 0, but its version has " + record.Plural(n, "row")
+		f.Detail = "count is 0, but its version has " + record.Count(n, "row")
 	default:
 		return
 	}

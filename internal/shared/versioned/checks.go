@@ -49,7 +49,7 @@ func (r *Reader) inside(index uint64, i int) bool {
 
 // missing reports indexes without a row, from <= i < to.
 func (r *Reader) missing(from, to uint64) {
-	which := fmt.Sprintf("indexes %d to %d have no rows: %d elements are lost", from, to-1, to-from)
+	which := fmt.Sprintf("indexes %d to %d have no rows: %s elements are lost", from, to-1, record.Number(to-from))
 	if to-from == 1 {
 		which = fmt.Sprintf("index %d has no row: 1 element is lost", from)
 	}
@@ -65,7 +65,7 @@ func (r *Reader) checkList() {
 		return
 	}
 	if between := m.Right - m.Left - 1; m.Right <= m.Left || between != uint64(m.Count) {
-		r.Damage(&r.store.Metas, FindCountMismatch, r.Place(), "count is %d, left is %d and right %d", uint64(m.Count), m.Left, m.Right)
+		r.Damage(&r.store.Metas, FindCountMismatch, r.Place(), "count is %s, left is %d and right %d", record.Number(uint64(m.Count)), m.Left, m.Right)
 	} // else the absent rows have been reported as missing
 }
 

@@ -133,7 +133,7 @@ func (r *Reader) CheckCount(rows int64) {
 		return
 	}
 	r.Report(&r.store.Metas, record.Finding{Kind: FindCountMismatch, Severity: record.Error, Type: r.h.Type, Key: r.h.Key, Place: r.Place(),
-		Detail: fmt.Sprintf("count is %d, rows found: %d", r.m.Count, rows), Missing: max(r.m.Count-rows, 0), None: rows == 0})
+		Detail: fmt.Sprintf("count is %s, rows found: %s", record.Number(r.m.Count), record.Number(rows)), Missing: max(r.m.Count-rows, 0), None: rows == 0})
 }
 
 // Outside is the number of skipped rows of a list without bounds.
@@ -165,10 +165,10 @@ func (r *Reader) reportNewer() {
 	case r.newer == 0:
 	case r.store.Layout.Newer == NewerAlive:
 		r.Damage(r.dataSpace(), FindNewerVersion, r.newerPlace, "%s of a version newer than %d, that of the meta row; the engine reads them all the same",
-			record.Plural(r.newer, "row"), r.m.Version)
+			record.Count(r.newer, "row"), r.m.Version)
 	default:
 		r.Report(&r.store.data[r.cur.data].Keyspace, record.Finding{Kind: FindNewerVersion, Severity: record.Warning, Type: r.h.Type, Key: r.m.Key,
-			Place: r.newerPlace, Detail: fmt.Sprintf("%s of a version newer than %d, that of the meta row", record.Plural(r.newer, "row"), r.m.Version)})
+			Place: r.newerPlace, Detail: fmt.Sprintf("%s of a version newer than %d, that of the meta row", record.Count(r.newer, "row"), r.m.Version)})
 	}
 	r.newer = 0
 }

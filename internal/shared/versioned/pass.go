@@ -262,9 +262,9 @@ func (p *Pass) orphan(i int, o *orphans, key []byte, place record.Place) {
 func (p *Pass) flush(i int, o *orphans) {
 	if o.rows > 0 {
 		sp, severity := p.store.data[i], p.store.Layout.Orphans
-		detail := fmt.Sprintf("data rows without a meta row: %d", o.rows)
+		detail := fmt.Sprintf("data rows without a meta row: %s", record.Number(o.rows))
 		if severity == record.Note {
-			detail = fmt.Sprintf("rows without a meta row, which compaction removes: %d", o.rows)
+			detail = fmt.Sprintf("rows without a meta row, which compaction removes: %s", record.Number(o.rows))
 		}
 		f := record.Finding{Kind: FindOrphanRows, Severity: severity, Type: sp.only(), Key: o.key, Place: o.place, Detail: detail}
 		p.Report(&sp.Keyspace, f)

@@ -36,7 +36,7 @@ func (s *StreamMeta) header(h *record.Header) {
 // add updates First and Last with the id of an entry: the header may lack them.
 func (s *StreamMeta) add(key, id []byte, first bool) error {
 	if len(id) != len(ID{}) {
-		return fmt.Errorf("stream %s: an id of %d bytes", record.Quote(key), len(id))
+		return fmt.Errorf("stream %s: an id of %s bytes", record.Quote(key), record.Number(len(id)))
 	}
 	if first {
 		copy(s.First[:], id)

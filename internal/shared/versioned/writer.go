@@ -423,7 +423,7 @@ func (t *TypeWriter) flushScores() error {
 
 func (t *TypeWriter) writeMeta() error {
 	if t.MaxCount > 0 && t.count > t.MaxCount {
-		return fmt.Errorf("%s %s: %d elements; the engine's limit is %d", t.Type, record.Quote(t.m.Key), t.count, t.MaxCount)
+		return fmt.Errorf("%s %s: %s elements; the engine's limit is %s", t.Type, record.Quote(t.m.Key), record.Number(t.count), record.Number(t.MaxCount))
 	}
 	m := &t.m
 	m.Count, m.Left, m.Right, m.Next = int64(t.count), t.First-1, t.First+t.count, t.First+t.count

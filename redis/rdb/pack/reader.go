@@ -123,11 +123,11 @@ func (p *Reader) openZiplist() error {
 		return record.Short(0, "ziplist", ziplistHead+1, len(p.b))
 	}
 	if n := binary.LittleEndian.Uint32(p.b); uint64(n) != uint64(len(p.b)) {
-		return fmt.Errorf("says that it has %d bytes, but has %d", n, len(p.b))
+		return fmt.Errorf("says that it has %s bytes, but has %s", record.Number(n), record.Number(len(p.b)))
 	}
 	tail := binary.LittleEndian.Uint32(p.b[4:])
 	if tail >= uint32(len(p.b)) {
-		return fmt.Errorf("its last entry would be at %d of %d bytes", tail, len(p.b))
+		return fmt.Errorf("its last entry would be at %d of %s bytes", tail, record.Number(len(p.b)))
 	}
 	p.tail = int(tail)
 	if n := binary.LittleEndian.Uint16(p.b[8:]); n != countMany {
@@ -142,7 +142,7 @@ func (p *Reader) openListpack() error {
 		return record.Short(0, "listpack", listpackHead+1, len(p.b))
 	}
 	if n := binary.LittleEndian.Uint32(p.b); uint64(n) != uint64(len(p.b)) {
-		return fmt.Errorf("says that it has %d bytes, but has %d", n, len(p.b))
+		return fmt.Errorf("says that it has %s bytes, but has %s", record.Number(n), record.Number(len(p.b)))
 	}
 	if n := binary.LittleEndian.Uint16(p.b[4:]); n != countMany {
 		p.count = int(n)
@@ -158,10 +158,10 @@ func (p *Reader) openIntset() error {
 	p.width = int(binary.LittleEndian.Uint32(p.b))
 	n := binary.LittleEndian.Uint32(p.b[4:])
 	if p.width != 2 && p.width != 4 && p.width != 8 {
-		return fmt.Errorf("integers of %d bytes", p.width)
+		return fmt.Errorf("integers of %s bytes", record.Number(p.width))
 	}
 	if uint64(len(p.b)-intsetHead) != uint64(n)*uint64(p.width) {
-		return fmt.Errorf("%d integers of %d bytes in %d bytes", n, p.width, len(p.b)-intsetHead)
+		return fmt.Errorf("%s integers of %s bytes in %s bytes", record.Number(n), record.Number(p.width), record.Number(len(p.b)-intsetHead))
 	}
 	p.pos, p.end, p.count = intsetHead, len(p.b), int(n)
 	return nil

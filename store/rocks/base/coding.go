@@ -33,7 +33,7 @@ func (f *Fields) Fail(field string, err error) {
 
 // short records that a field ends beyond the buffer.
 func (f *Fields) short(field string, need int) {
-	f.Fail(field, fmt.Errorf("need %d bytes, have %d: %w", need, f.Left(), record.ErrShort))
+	f.Fail(field, fmt.Errorf("need %s bytes, have %s: %w", record.Number(need), record.Number(f.Left()), record.ErrShort))
 }
 
 // Bytes returns the next n bytes as a view.

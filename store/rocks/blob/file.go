@@ -33,7 +33,7 @@ func OpenAny(r io.ReaderAt, size int64, name string) (*File, error) {
 	f := &File{name: name, r: r, size: size}
 	var b [headerLen]byte
 	if size < headerLen {
-		return nil, f.fail(0, "header", fmt.Errorf("the file has %d bytes: %w", size, record.ErrShort))
+		return nil, f.fail(0, "header", fmt.Errorf("the file has %s bytes: %w", record.Number(size), record.ErrShort))
 	}
 	if err := f.readAt(b[:], 0); err != nil {
 		return nil, err
@@ -76,10 +76,10 @@ func (f *File) place(off int64, err error) error {
 func (f *File) record(x Index, key []byte) (off, size int64, err error) {
 	head := uint64(RecordLen + len(key))
 	if x.Offset > uint64(f.size) || x.Offset < headerLen+head || x.Size > uint64(f.size)-x.Offset {
-		return 0, 0, f.fail(int64(min(x.Offset, 1<<62)), "value", fmt.Errorf("%d bytes behind a key of %d, the file has %d", x.Size, len(key), f.size))
+		return 0, 0, f.fail(int64(min(x.Offset, 1<<62)), "value", fmt.Errorf("%s bytes behind a key of %s, the file has %s", record.Number(x.Size), record.Number(len(key)), record.Number(f.size)))
 	}
 	if x.Codec != f.Codec {
-		return 0, 0, f.fail(int64(x.Offset), "value", fmt.Errorf("codec %d, the file has %d", x.Codec, f.Codec))
+		return 0, 0, f.fail(int64(x.Offset), "value", fmt.Errorf("codec %d, the file has %s", x.Codec, record.Number(f.Codec)))
 	}
 	return int64(x.Offset - head), int64(head + x.Size), nil
 }
@@ -91,8 +91,8 @@ func (f *File) value(b []byte, off int64, key []byte) ([]byte, error) {
 		return nil, f.fail(off, "record", err)
 	}
 	if h.key != uint64(len(key)) || h.value != uint64(len(b)-RecordLen-len(key)) {
-		return nil, f.fail(off, "record", fmt.Errorf("key of %d bytes and value of %d, the blob index leads to %d and %d",
-			h.key, h.value, len(key), len(b)-RecordLen-len(key)))
+		return nil, f.fail(off, "record", fmt.Errorf("key of %s bytes and value of %s, the blob index leads to %d and %s",
+			record.Number(h.key), record.Number(h.value), len(key), record.Number(len(b)-RecordLen-len(key))))
 	}
 	if base.MaskCRC(crc32.Checksum(b[RecordLen:], base.Castagnoli)) != h.sum {
 		return nil, f.fail(off, "record", base.ErrChecksum)

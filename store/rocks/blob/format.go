@@ -58,7 +58,7 @@ func DecodeIndex(b []byte) (Index, error) {
 		return Index{}, f.Err
 	}
 	if f.Left() != 1 {
-		return Index{}, corrupt(f.Off, "codec of the blob index", fmt.Errorf("%d bytes, want 1", f.Left()))
+		return Index{}, corrupt(f.Off, "codec of the blob index", fmt.Errorf("%s bytes, want 1", record.Number(f.Left())))
 	}
 	x.Codec = b[f.Off]
 	return x, nil
@@ -73,7 +73,7 @@ type Header struct {
 // DecodeHeader decodes the first bytes of a file.
 func DecodeHeader(b []byte) (Header, error) {
 	if len(b) != headerLen {
-		return Header{}, corrupt(0, "header", fmt.Errorf("%d bytes: %w", len(b), record.ErrShort))
+		return Header{}, corrupt(0, "header", fmt.Errorf("%s bytes: %w", record.Number(len(b)), record.ErrShort))
 	}
 	if m := binary.LittleEndian.Uint32(b); m != magic {
 		return Header{}, corrupt(0, "magic number", fmt.Errorf("%08x is not that of a blob file", m))
@@ -96,7 +96,7 @@ type Footer struct{ Count uint64 } // of records
 // DecodeFooter decodes the last bytes of a file.
 func DecodeFooter(b []byte) (Footer, error) {
 	if len(b) != footerLen {
-		return Footer{}, corrupt(0, "footer", fmt.Errorf("%d bytes: %w", len(b), record.ErrShort))
+		return Footer{}, corrupt(0, "footer", fmt.Errorf("%s bytes: %w", record.Number(len(b)), record.ErrShort))
 	}
 	if m := binary.LittleEndian.Uint32(b); m != magic {
 		return Footer{}, corrupt(0, "footer", fmt.Errorf("magic number %08x: the file has no footer", m))
@@ -119,7 +119,7 @@ type recordHeader struct {
 // decodeRecord decodes the header of a record.
 func decodeRecord(b []byte) (recordHeader, error) {
 	if len(b) < RecordLen {
-		return recordHeader{}, fmt.Errorf("%d bytes: %w", len(b), record.ErrShort)
+		return recordHeader{}, fmt.Errorf("%s bytes: %w", record.Number(len(b)), record.ErrShort)
 	}
 	if sum := base.MaskCRC(crc32.Checksum(b[:24], base.Castagnoli)); sum != binary.LittleEndian.Uint32(b[24:]) {
 		return recordHeader{}, fmt.Errorf("lengths: %w", base.ErrChecksum)

@@ -82,7 +82,7 @@ func (s *scanner) record() error {
 	}
 	left := uint64(s.end - s.off - RecordLen)
 	if h.key > left || h.value > left-h.key {
-		return s.f.fail(s.off, "record", fmt.Errorf("key of %d bytes and value of %d, %d are left", h.key, h.value, left))
+		return s.f.fail(s.off, "record", fmt.Errorf("key of %s bytes and value of %s, %s are left", record.Number(h.key), record.Number(h.value), record.Number(left)))
 	}
 	s.r.Discard(RecordLen)
 	sum, size := uint32(0), int64(h.key+h.value)
@@ -113,7 +113,7 @@ func (s *scanner) footer() error {
 	}
 	ft, err := DecodeFooter(b)
 	if err == nil && ft.Count != uint64(s.n.Count) {
-		err = corrupt(4, "footer", fmt.Errorf("%d records, %d are there", ft.Count, s.n.Count))
+		err = corrupt(4, "footer", fmt.Errorf("%s records, %s are there", record.Number(ft.Count), record.Number(s.n.Count)))
 	}
 	if err != nil {
 		return s.f.place(s.end, err)

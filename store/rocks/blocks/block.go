@@ -27,7 +27,7 @@ const (
 // Parse splits a block into entries and restarts.
 func Parse(b []byte) (Block, error) {
 	if len(b) < 4 {
-		return Block{}, fmt.Errorf("block of %d bytes: %w", len(b), record.ErrShort)
+		return Block{}, fmt.Errorf("block of %s bytes: %w", record.Number(len(b)), record.ErrShort)
 	}
 	end := len(b) - 4
 	n := binary.LittleEndian.Uint32(b[end:])
@@ -43,7 +43,7 @@ func Parse(b []byte) (Block, error) {
 		end -= 2 + int(binary.LittleEndian.Uint16(b[end-2:]))
 	}
 	if end < 0 || uint64(n)*4 > uint64(end) {
-		return Block{}, fmt.Errorf("%d restarts in a block of %d bytes: %w", n, len(b), record.ErrShort)
+		return Block{}, fmt.Errorf("%s restarts in a block of %s bytes: %w", record.Number(n), record.Number(len(b)), record.ErrShort)
 	}
 	start := end - 4*int(n)
 	return Block{Entries: b[:start], restarts: b[start:end]}, nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"kvferry/record"
 	"kvferry/store/rocks/base"
 )
 
@@ -49,7 +50,7 @@ type CountError struct {
 
 // Error returns both counts.
 func (e *CountError) Error() string {
-	return fmt.Sprintf("%s by its properties: %d, found: %d", e.What, e.Said, e.Found)
+	return fmt.Sprintf("%s by its properties: %s, found: %s", e.What, record.Number(e.Said), record.Number(e.Found))
 }
 
 // Count counts the entries of a data block. It requires every restart point to be at an entry with an unshared key:

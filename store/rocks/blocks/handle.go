@@ -3,6 +3,7 @@ package blocks
 import (
 	"fmt"
 
+	"kvferry/record"
 	"kvferry/store/rocks/base"
 )
 
@@ -23,7 +24,7 @@ func ReadHandle(f *base.Fields, field string) Handle {
 // Check returns an error unless the block lies within a file of size bytes.
 func (h Handle) Check(size int64) error {
 	if h.Size > MaxSize || h.Off > uint64(size) || h.Size+TrailerLen > uint64(size)-h.Off {
-		return fmt.Errorf("block of %d bytes at %d in a file of %d bytes", h.Size, h.Off, size)
+		return fmt.Errorf("block of %s bytes at %d in a file of %s bytes", record.Number(h.Size), h.Off, record.Number(size))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"kvferry/internal/sys/disk"
+	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/sst"
 )
@@ -259,7 +260,7 @@ func (b *builder) Adopt(tables []store.Table) error {
 			return fmt.Errorf("adopt a finished table: %w", err)
 		}
 		if st.Size() != t.Bytes {
-			return fmt.Errorf("adopt %s: %d bytes, the journal says %d", filepath.Join(b.dir, t.File), st.Size(), t.Bytes)
+			return fmt.Errorf("adopt %s: %s bytes, the journal says %s", filepath.Join(b.dir, t.File), record.Number(st.Size()), record.Number(t.Bytes))
 		}
 	}
 	for _, t := range tables {

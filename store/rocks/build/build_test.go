@@ -534,7 +534,7 @@ func TestRowTooLarge(t *testing.T) {
 	defer b.Abort()
 	r, err := b.Run("default", 0, 0)
 	must(t, err)
-	wantError(t, r.Append([]byte("k"), make([]byte, 1<<30)), dir, `"k"`, "1073741825 bytes")
+	wantError(t, r.Append([]byte("k"), make([]byte, 1<<30)), dir, `"k"`, "1,073,741,825 bytes")
 }
 
 // TestAppendAllocates checks that the hot path does not allocate per row; blocks and tables may allocate.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"kvferry/internal/sys/bufpool"
+	"kvferry/record"
 	"kvferry/store"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
@@ -62,7 +63,7 @@ func (c *Cursor) reload() error {
 	c.released = released{}
 	b, err := c.walk.Load()
 	if err == nil && len(b.Entries) != was.size {
-		err = fmt.Errorf("it had %d bytes when it was read before and has %d", was.size, len(b.Entries))
+		err = fmt.Errorf("it had %s bytes when it was read before and has %s", record.Number(was.size), record.Number(len(b.Entries)))
 	}
 	if err != nil {
 		c.stop(base.BlockError(c.T.Fail(int64(c.handle.Off), "block", err)))

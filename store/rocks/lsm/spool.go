@@ -125,7 +125,7 @@ func (s *spoolWriter) addLarge(key []byte, n int64, src io.Reader, o Origin) err
 		return err
 	}
 	if want := int64(len(head)+len(tail)) + n; written != want {
-		return fmt.Errorf("%d bytes of a value of %d: %w", written-want+n, n, io.ErrUnexpectedEOF)
+		return fmt.Errorf("%s bytes of a value of %s: %w", record.Number(written-want+n), record.Number(n), io.ErrUnexpectedEOF)
 	}
 	if _, err := s.w.Write(binary.LittleEndian.AppendUint32(nil, base.MaskCRC(sum.Sum32()))); err != nil {
 		return err

@@ -201,7 +201,7 @@ func (e *Edit) newFile(f *base.Fields, tag uint32) Table {
 	}
 	size := f.Uvarint("file size")
 	if size > 1<<62 {
-		f.Fail("file size", fmt.Errorf("%d bytes", size))
+		f.Fail("file size", fmt.Errorf("%s bytes", record.Number(size)))
 	}
 	t.Size = int64(size)
 	t.Smallest = boundKey(f, "smallest key")
@@ -220,7 +220,7 @@ func (e *Edit) newFile(f *base.Fields, tag uint32) Table {
 func boundKey(f *base.Fields, field string) []byte {
 	k := f.Prefixed(field)
 	if f.Err == nil && len(k) < base.TrailerLen {
-		f.Fail(field, fmt.Errorf("internal key of %d bytes: %w", len(k), record.ErrShort))
+		f.Fail(field, fmt.Errorf("internal key of %s bytes: %w", record.Number(len(k)), record.ErrShort))
 	}
 	return append([]byte(nil), k...)
 }
@@ -267,7 +267,7 @@ func number(f *base.Fields, v []byte, decode func(*base.Fields, string) uint64) 
 	g := &base.Fields{Buf: v}
 	n := decode(g, "value")
 	if g.Err == nil && g.Left() > 0 {
-		g.Fail("value", fmt.Errorf("%d bytes left over", g.Left()))
+		g.Fail("value", fmt.Errorf("%s bytes left over", record.Number(g.Left())))
 	}
 	if g.Err != nil {
 		f.Fail("custom field", g.Err)

@@ -18,6 +18,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 
+	"kvferry/record"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
@@ -67,7 +68,7 @@ type SizeError struct{ Max int }
 
 // Error suggests the option that raises the limit.
 func (e *SizeError) Error() string {
-	return fmt.Sprintf("the block unpacks to more than %d bytes, as a forged one would; if the data may have values that large, raise --max-block", e.Max)
+	return fmt.Sprintf("the block unpacks to more than %s bytes, as a forged one would; if the data may have values that large, raise --max-block", record.Number(e.Max))
 }
 
 // unpack decompresses src into dst, which may be reallocated. format is the compress format, 1 or 2.
@@ -217,7 +218,7 @@ func unpackLZ4(dst, src []byte, size int, dict []byte) ([]byte, error) {
 		return nil, err
 	}
 	if n != size {
-		return nil, fmt.Errorf("decompressed to %d bytes, want %d", n, size)
+		return nil, fmt.Errorf("decompressed to %s bytes, want %s", record.Number(n), record.Number(size))
 	}
 	return dst, nil
 }
@@ -252,7 +253,7 @@ func readGrowing(dst []byte, r io.Reader, size, in, most int) ([]byte, error) {
 			return nil, &SizeError{most}
 		}
 		if size >= 0 && len(dst) > size {
-			return nil, fmt.Errorf("decompressed to more than %d bytes", size)
+			return nil, fmt.Errorf("decompressed to more than %s bytes", record.Number(size))
 		}
 		if err == io.EOF {
 			break
@@ -262,7 +263,7 @@ func readGrowing(dst []byte, r io.Reader, size, in, most int) ([]byte, error) {
 		}
 	}
 	if len(dst) < size {
-		return nil, fmt.Errorf("decompressed to %d bytes, want %d", len(dst), size)
+		return nil, fmt.Errorf("decompressed to %s bytes, want %s", record.Number(len(dst)), record.Number(size))
 	}
 	return dst, nil
 }
@@ -286,7 +287,7 @@ func (u *unpacker) unpackZstd(dst, src []byte, size int, dict []byte) ([]byte, e
 	case err != nil:
 		return nil, err
 	case size >= 0 && len(out) != size:
-		return nil, fmt.Errorf("decompressed to %d bytes, want %d", len(out), size)
+		return nil, fmt.Errorf("decompressed to %s bytes, want %s", record.Number(len(out)), record.Number(size))
 	}
 	return out, nil
 }

@@ -59,7 +59,7 @@ const extendedMagic = 0x007a003e
 // DecodeFooter decodes the end of a table of size bytes: its last footerLen bytes, or all of a shorter file.
 func DecodeFooter(b []byte, size int64) (Footer, error) {
 	if len(b) < legacyFooterLen {
-		return Footer{}, fmt.Errorf("%d bytes are too few for a table: %w", len(b), record.ErrShort)
+		return Footer{}, fmt.Errorf("%s bytes are too few for a table: %w", record.Number(len(b)), record.ErrShort)
 	}
 	var ft Footer
 	magic := binary.LittleEndian.Uint64(b[len(b)-8:])
@@ -69,7 +69,7 @@ func DecodeFooter(b []byte, size int64) (Footer, error) {
 		b = b[len(b)-legacyFooterLen:]
 	case magicRocksDB:
 		if len(b) < footerLen {
-			return Footer{}, fmt.Errorf("%d bytes are too few for a table: %w", len(b), record.ErrShort)
+			return Footer{}, fmt.Errorf("%s bytes are too few for a table: %w", record.Number(len(b)), record.ErrShort)
 		}
 		b = b[len(b)-footerLen:]
 		ft.Version = binary.LittleEndian.Uint32(b[footerLen-12:])
@@ -118,7 +118,7 @@ func (ft *Footer) decodeContext(b []byte, off int64) error {
 	}
 	n := int64(binary.LittleEndian.Uint32(b[12:])) + blocks.TrailerLen
 	if n > off {
-		return fmt.Errorf("metaindex of %d bytes before %d", n, off)
+		return fmt.Errorf("metaindex of %s bytes before %d", record.Number(n), off)
 	}
 	ft.Metaindex = blocks.Handle{Off: uint64(off - n), Size: uint64(n - blocks.TrailerLen)}
 	return nil

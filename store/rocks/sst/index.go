@@ -52,7 +52,7 @@ func (x *indexBlock) next() (bool, error) {
 	shared, unshared, size := x.lengths(f)
 	rest := f.Bytes("key", unshared)
 	if f.Err == nil && shared > len(x.key) {
-		f.Fail("shared", fmt.Errorf("%d bytes of a key of %d", shared, len(x.key)))
+		f.Fail("shared", fmt.Errorf("%s bytes of a key of %s", record.Number(shared), record.Number(len(x.key))))
 	}
 	if f.Err != nil {
 		return false, f.Err
@@ -64,7 +64,7 @@ func (x *indexBlock) next() (bool, error) {
 		x.key = x.buf
 	}
 	if !x.userKeys && len(x.key) < base.TrailerLen {
-		return false, fmt.Errorf("index key of %d bytes: %w", len(x.key), record.ErrShort)
+		return false, fmt.Errorf("index key of %s bytes: %w", record.Number(len(x.key)), record.ErrShort)
 	}
 	x.value(f, shared, size)
 	x.pos, x.started = f.Off, true
@@ -102,7 +102,7 @@ func (x *indexBlock) value(f *base.Fields, shared, size int) {
 		f.Prefixed("first key")
 	}
 	if size >= 0 && f.Err == nil && f.Off != end {
-		f.Fail("handle", fmt.Errorf("value of %d bytes", size))
+		f.Fail("handle", fmt.Errorf("value of %s bytes", record.Number(size)))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"kvferry/record"
 	"kvferry/store/rocks/base"
 	"kvferry/store/rocks/blocks"
 )
@@ -154,7 +155,7 @@ func (p *Properties) set(name string, v []byte) error {
 		return nil
 	}
 	if f.Err == nil && f.Left() > 0 {
-		return fmt.Errorf("%d bytes left over", f.Left())
+		return fmt.Errorf("%s bytes left over", record.Number(f.Left()))
 	}
 	return f.Err
 }
@@ -163,7 +164,7 @@ func (p *Properties) set(name string, v []byte) error {
 func count(f *base.Fields) int64 {
 	n := f.Uvarint("value")
 	if n > 1<<62 {
-		f.Fail("value", fmt.Errorf("%d entries", n))
+		f.Fail("value", fmt.Errorf("%s entries", record.Number(n)))
 	}
 	return int64(n)
 }

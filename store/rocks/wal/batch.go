@@ -102,7 +102,7 @@ func (d *Batch) Decode(f func(Entry) error) error {
 		}
 	}
 	if d.Err == nil && found != d.count {
-		d.Fail("count", fmt.Errorf("%d entries, the header says %d", found, d.count))
+		d.Fail("count", fmt.Errorf("%s entries, the header says %s", record.Number(found), record.Number(d.count)))
 	}
 	return d.Err
 }
