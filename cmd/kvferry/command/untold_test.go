@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"kvferry/fixtures"
-
 	"kvferry/record"
 )
 
