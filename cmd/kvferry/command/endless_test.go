@@ -34,7 +34,7 @@ func TestEndlessFiles(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"dump", "--key-file", zero, src}, ExitUsage, "--key-file " + zero + ": line 1 is longer than any key: at most 8388608 bytes, twice as many in hex (see --help)"},
+		{[]string{"dump", "--key-file", zero, src}, ExitUsage, "--key-file " + zero + ": line 1 is longer than any key: at most 8,388,608 bytes, twice as many in hex (see --help)"},
 		{[]string{"convert", "--key-file", zero, src, "blackwidow:" + dir + "/dst"}, ExitUsage, "line 1 is longer than any key"},
 		{[]string{"dump", "--memory", "32MiB", "--key-file", zero, src}, ExitUsage,
 			"line 1: the keys need more memory than is allowed, 8MiB, a quarter of --memory 32MiB: give a larger --memory, or the keys in parts"},

@@ -401,11 +401,11 @@ func testSalvageList(t *testing.T, n int) {
 			details[f.Kind] = f.Samples[0].Detail
 		}
 	}
-	want := fmt.Sprintf("nodes read: %d from the left end, 0 from the right end; gaps skipped: %d [", len(got), holes)
+	want := fmt.Sprintf("nodes read: %s from the left end, 0 from the right end; gaps skipped: %d [", record.Number(len(got)), holes)
 	if !strings.Contains(details["list-broken-link"], want) {
 		t.Errorf("the finding says %q, want %q", details["list-broken-link"], want)
 	}
-	if count := fmt.Sprintf("count is %d, rows found: %d [", n, len(got)); !strings.HasPrefix(details["count-mismatch"], count) || len(details) != 3 {
+	if count := fmt.Sprintf("count is %s, rows found: %s [", record.Number(n), record.Number(len(got))); !strings.HasPrefix(details["count-mismatch"], count) || len(details) != 3 {
 		t.Errorf("the findings are %q, want %q, damaged-block and list-broken-link", details, count)
 	}
 	for _, a := range rep.Ledger {

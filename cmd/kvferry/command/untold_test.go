@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kvferry/fixtures"
+	"kvferry/record"
 )
 
 // noEvidence is what -v shows of formats that nothing speaks for.
@@ -29,7 +30,7 @@ func TestDamagedBeyondDetection(t *testing.T) {
 		{"ardb-lmdb-basic", "lmdb/data.mdb", 2 * page, "is beyond the end of the file"},
 	} {
 		src := fixtures.Unpack(t, c.golden)
-		file, size := filepath.Join(src, c.file), fmt.Sprintf("; the file has %d bytes)", c.to)
+		file, size := filepath.Join(src, c.file), fmt.Sprintf("; the file has %s bytes)", record.Number(c.to))
 		if err := os.Truncate(file, int64(c.to)); err != nil {
 			t.Fatal(err)
 		}
