@@ -207,7 +207,6 @@ type sending struct {
 	t     *Target
 	u     *Upload
 	limit *pace.Limiter
-	ended atomic.Bool // a request failed
 }
 
 // sent is a file while it is sent.
