@@ -236,7 +236,11 @@ func (f *serveFlags) tls() (*tls.Config, error) {
 // listeners opens the addresses to listen on. With a Unix socket the port has to be asked for.
 func (f *serveFlags) listeners(config *tls.Config, port bool) (out []net.Listener, err error) {
 	if port || f.socket == "" {
-		l, err := net.Listen("tcp", net.JoinHostPort(f.listen, strconv.Itoa(f.port)))
+		network := "tcp"
+		if ip := net.ParseIP(f.listen); ip != nil && ip.To4() != nil {
+			network = "tcp4" // 0.0.0.0 would be IPv6, too
+		}
+		l, err := net.Listen(network, net.JoinHostPort(f.listen, strconv.Itoa(f.port)))
 		if err != nil {
 			return nil, fmt.Errorf("%w; choose another --port", err)
 		}
@@ -286,9 +290,13 @@ func (f *serveFlags) welcome(cmd *cobra.Command, d *Dataset, listeners []net.Lis
 			if f.cert != "" {
 				secure = " --tls"
 			}
-			fmt.Fprintf(out, "  redis-cli%s -h %s -p %d%s%s\n", cluster, addr.IP, addr.Port, secure, more)
+			host := addr.IP
+			if host.IsUnspecified() {
+				host = net.IPv4(127, 0, 0, 1)
+			}
+			fmt.Fprintf(out, "  redis-cli%s -h %s -p %d%s%s\n", cluster, host, addr.Port, secure, more)
 			if !addr.IP.IsLoopback() && (!password || f.cert == "") {
-				fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: %s: everybody who reaches this address can read all data; --requirepass-file and --listen-tls-cert protect it\n", addr)
+				f.logger(cmd.ErrOrStderr())(addr.String() + ": everybody who reaches this address can read all data; --requirepass-file and --listen-tls-cert protect it")
 			}
 			continue
 		}
