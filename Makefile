@@ -18,7 +18,7 @@ RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|SalvageL
 
 help:
 	@echo 'make demo        convert a bundled database, prove it, clean up (needs only Go)'
-	@echo 'make test        all tests; installs RocksDB, LevelDB and LMDB with apt for the oracles if it can'
+	@echo 'make test        all tests, long ones shortened without LONG=1; installs RocksDB, LevelDB and LMDB with apt for the oracles if it can'
 	@echo 'make build       bin/kvferry, static'
 	@echo 'make bench       speed and memory against a C++ reference, into bench/results'
 	@echo 'make bench-full  the same with 20 million elements as well'
@@ -45,8 +45,9 @@ build:
 demo:
 	@scripts/demo
 
+# LONG=1 runs sweeps over all databases and damages to their end, as .ci/run does.
 test:
-	@scripts/test $(TESTFLAGS)
+	@scripts/test $(if $(LONG),,-short) $(TESTFLAGS)
 
 oracle:
 	@scripts/oracle

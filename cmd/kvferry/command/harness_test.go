@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,4 +159,20 @@ func scrub(text, dir string) string {
 		text = v.pattern.ReplaceAllString(text, v.with)
 	}
 	return text
+}
+
+// some returns all cases of a long test, or the first n of them with -short: make test is to end in six minutes.
+func some[T any](all []T, n int) []T {
+	if testing.Short() {
+		return all[:n]
+	}
+	return all
+}
+
+// someOf returns all cases, or with -short those of these names.
+func someOf[T any](all map[string]T, names ...string) map[string]T {
+	if testing.Short() {
+		maps.DeleteFunc(all, func(name string, _ T) bool { return !slices.Contains(names, name) })
+	}
+	return all
 }

@@ -239,7 +239,7 @@ func objectsTarget(t *testing.T, keys func() []string) {
 	src, here := golden(t, "nemo-basic"), t.TempDir()
 	t.Chdir(fastDir(t))
 	rename := []string{"convert", "--on-conflict", "rename", "--workers", "2"}
-	for name, to := range map[string]string{"file": "rdb:%s.rdb", "directory": "pika3.5:%s", "log": "aof:%s", "store": "kvrocks:%s"} {
+	for name, to := range someOf(map[string]string{"file": "rdb:%s.rdb", "directory": "pika3.5:%s", "log": "aof:%s", "store": "kvrocks:%s"}, "file", "directory") {
 		address, path := "s3://"+s3test.Bucket+"/a/"+name, filepath.Join(here, name)
 		prefix, suffix, _ := strings.Cut(to, "%s")
 		ok(t, append(rename, src, prefix+path+suffix)...)

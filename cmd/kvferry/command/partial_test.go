@@ -136,7 +136,7 @@ func TestGapOfDatabases(t *testing.T) {
 // checkpoint causes a warning.
 func TestWithoutLogs(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"bw-basic", "nemo-basic", "pika400-basic", "ardb-leveldb-basic", "ardb-rocksdb-basic", "kvrocks-mixed"} {
+	for _, name := range some([]string{"bw-basic", "nemo-basic", "pika400-basic", "ardb-leveldb-basic", "ardb-rocksdb-basic", "kvrocks-mixed"}, 2) {
 		dir := filepath.Join(t.TempDir(), name)
 		if err := os.CopyFS(dir, os.DirFS(golden(t, name))); err != nil {
 			t.Fatal(err)

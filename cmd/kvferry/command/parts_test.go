@@ -123,7 +123,7 @@ func TestFingerprintInParts(t *testing.T) {
 		var whole inspect.FingerprintFile
 		want := ok(t, append([]string{"fingerprint"}, now...)...)
 		mustJSON(t, []byte(want), &whole)
-		for _, n := range []int{1, 3, 8} {
+		for _, n := range some([]int{3, 1, 8}, 1) {
 			merge, records, most := []string{"merge"}, int64(0), 0
 			for k := n; k >= 1; k-- {
 				file := filepath.Join(dir, fmt.Sprintf("%d-%d.json", k, n))
@@ -196,14 +196,14 @@ func TestOtherReports(t *testing.T) {
 // differ.
 func TestInspectInParts(t *testing.T) {
 	t.Parallel()
-	for _, c := range [][]string{
+	for _, c := range some([][]string{
 		{golden(t, "nemo-basic")},
 		{golden(t, "nemo-basic"), "--sample", "2", "--redis", "--top", "3"},
 		{golden(t, "kvrocks-mixed"), "--delimiter", "", "--prefix-depth", "2"},
 		{golden(t, "kvrocks-mixed"), "--type", "hash", "--expired", "keep"},
 		{golden(t, "ssdb-odd"), "--salvage"},
 		{packedRDB, "--db", "0"},
-	} {
+	}, 2) {
 		args := append([]string{"--now", "2026-01-01T00:00:00Z"}, c...)
 		for _, n := range []int{1, 4} {
 			dir, merge, bad, seen := t.TempDir(), []string{"merge"}, false, map[string]bool{}
