@@ -3,6 +3,7 @@ package command
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -147,4 +148,30 @@ func saved(t *testing.T, addr string) string {
 		t.Fatal(head, len(data), err)
 	}
 	return file
+}
+
+// TestServeEverywhere: 0.0.0.0 is IPv4 alone, has a line that can be typed, and a warning in the form of the log.
+func TestServeEverywhere(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	out, in := io.Pipe()
+	var stderr strings.Builder
+	code := make(chan int, 1)
+	go func() {
+		code <- testApp().Run(ctx, []string{"serve", "--listen", "0.0.0.0", "--port", "0", "--log", "json", packedRDB}, in, &stderr)
+		in.Close()
+	}()
+	typed := ""
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if strings.Contains(lines.Text(), "redis-cli") {
+			typed = lines.Text()
+			cancel()
+		}
+	}
+	<-code
+	warning, _, _ := strings.Cut(stderr.String(), "\n")
+	if !strings.Contains(typed, "redis-cli -h 127.0.0.1 -p ") || !json.Valid([]byte(warning)) || !strings.Contains(warning, "0.0.0.0:") ||
+		!strings.Contains(warning, "everybody who reaches this address can read all data") {
+		t.Errorf("%q, and %q", typed, stderr.String())
+	}
 }
