@@ -126,7 +126,7 @@ func (e *Export) Assemble(parts []*Files, found int) (records int64, err error) 
 			if st, err := disk.Lstat(path); err != nil {
 				return 0, err
 			} else if st.Size() != f.Line.Size {
-				return 0, fmt.Errorf("%s: %d bytes, but %d were written", path, st.Size(), f.Line.Size)
+				return 0, fmt.Errorf("%s: %s bytes, but %s were written", path, record.Number(st.Size()), record.Number(f.Line.Size))
 			}
 			e.files = append(e.files, written{f.Line, f.Part, f.N})
 			records += f.Line.Records

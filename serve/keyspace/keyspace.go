@@ -159,7 +159,7 @@ func (k *Keyspace) reopen(how inspect.Opening) (*inspect.Scan, error) {
 	return &scan, nil
 }
 
-// explained makes an error about the order of the tables one that says how they are sorted.
+// explained adds to an error about the order of the tables how they are sorted.
 func (k *Keyspace) explained(err error) error {
 	var order *store.OrderError
 	if errors.As(err, &order) && k.Reopen != nil {

@@ -246,8 +246,8 @@ func (k *Keyspace) countSpan(db command.Database, span format.Span, total *comma
 	}
 }
 
-// patience is how long a client waits for an exact number of keys, and up to maxWaits times as long for the first key: 0
-// would say that there is none.
+// patience is how long a client waits for an exact number of keys, and up to maxWaits times as long for the first key:
+// 0 means an empty database.
 const (
 	patience = 500 * time.Millisecond
 	maxWaits = 10

@@ -164,7 +164,7 @@ func (v *value) open(ctx context.Context, db command.Database, types record.Type
 		}
 		n, err := v.r.Read(v.array[:])
 		if err == io.EOF && h.Type != record.Stream && start == nil {
-			continue // no element is left of it
+			continue // it has no elements
 		}
 		if err != nil && err != io.EOF {
 			return err

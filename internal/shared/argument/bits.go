@@ -16,7 +16,7 @@ type BitOp struct {
 	Overflow byte // of changes: 'W'rap, 'S'at or 'F'ail
 }
 
-// ParseBitOps parses the operations of BITFIELD.
+// ParseBitOps parses the operations of BITFIELD. With an error it returns those whose types and offsets came before it.
 func ParseBitOps(a [][]byte) (ops []BitOp, err error) {
 	overflow := byte('W')
 	for len(a) > 0 {
@@ -30,20 +30,23 @@ func ParseBitOps(a [][]byte) (ops []BitOp, err error) {
 			op.Kind, n = 'I', 4
 		case Is(a[0], "OVERFLOW") && len(a) > 1:
 			if overflow = overflowOf(a[1]); overflow == 0 {
-				return nil, Refuse("ERR Invalid OVERFLOW type specified")
+				return ops, Refuse("ERR Invalid OVERFLOW type specified")
 			}
 			a = a[2:]
 			continue
 		default:
-			return nil, ErrSyntax
+			return ops, ErrSyntax
 		}
-		if err = op.place(a[1], a[2]); err == nil && n == 4 {
+		if err = op.place(a[1], a[2]); err != nil {
+			return ops, err
+		}
+		if n == 4 {
 			op.Value, err = ParseInt(a[3])
 		}
-		if err != nil {
-			return nil, err
+		if ops = append(ops, op); err != nil {
+			return ops, err
 		}
-		ops, a = append(ops, op), a[n:]
+		a = a[n:]
 	}
 	return ops, nil
 }

@@ -72,13 +72,13 @@ func bitpos(c *command.Call) error {
 
 func bitfieldRO(c *command.Call) error {
 	fields, err := argument.ParseBitOps(c.Args[2:])
-	if err != nil {
-		return err
-	}
-	for i := range fields {
+	for i := range fields { // the first error counts
 		if fields[i].Off >= argument.MaxBit {
 			return argument.ErrBitOffset
 		}
+	}
+	if err != nil {
+		return err
 	}
 	if slices.ContainsFunc(fields, func(f argument.BitOp) bool { return f.Kind != 'G' }) {
 		return argument.Refuse("ERR BITFIELD_RO only supports the GET subcommand")

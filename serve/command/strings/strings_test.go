@@ -80,6 +80,7 @@ func TestReplies(t *testing.T) {
 		{"BITFIELD_RO bits GET i5 3 GET u4 #2", `*2[:"6" :"6"]`},
 		{"BITFIELD_RO bits GET u8 44", `*1[:"32"]`},
 		{"BITFIELD_RO none GET u8 0", `*1[:"0"]`},
+		{"BITFIELD_RO bits GET u8 99999999999 47", `-"ERR bit offset is not an integer or out of range"`},
 		{"BITFIELD_RO bits GET u64 0", `-"ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is."`},
 		{"BITFIELD_RO bits GET i64 0", `*1[:"7381240782615871488"]`},
 		{"BITFIELD_RO bits SET u8 0 1", `-"ERR BITFIELD_RO only supports the GET subcommand"`},

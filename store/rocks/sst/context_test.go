@@ -46,7 +46,7 @@ func TestContextFooter(t *testing.T) {
 		{"a newer feature", "a newer feature", func(ft []byte) { ft[40] = 1 }, false, true},
 		{"extended magic", "extended magic number", func(ft []byte) { ft[1] = 0 }, false, false},
 		{"no context", "base context of 0", func(ft []byte) { clear(ft[9:13]) }, false, false},
-		{"metaindex beyond the start", "metaindex of 4294967300 bytes", func(ft []byte) { copy(ft[13:], "\xff\xff\xff\xff") }, false, false},
+		{"metaindex beyond the start", "metaindex of 4,294,967,300 bytes", func(ft []byte) { copy(ft[13:], "\xff\xff\xff\xff") }, false, false},
 		{"metaindex of another size", "metaindex", func(ft []byte) { ft[13]++ }, false, false},
 		{"checksum", "checksum mismatch", func(ft []byte) { ft[6] ^= 1 }, true, false},
 		{"another context", "checksum mismatch", func(ft []byte) { ft[9] ^= 1 }, true, false},
