@@ -449,9 +449,7 @@ func TestPlace(t *testing.T) {
 	s := &server{}
 	slot := func(start, end int, addresses ...string) (out slotRange) {
 		out.start, out.end = start, end
-		for _, a := range addresses {
-			out.nodes = append(out.nodes, a)
-		}
+		out.nodes = addresses
 		return out
 	}
 	for _, c := range []struct {
