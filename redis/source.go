@@ -267,3 +267,15 @@ func (s *source) Close() (err error) {
 
 // header returns the header of the file.
 func (s *source) header() rdb.Header { return s.index.header }
+
+// Writable names the newest writable version of RDB files that is no newer than this file's, or else the default.
+func (s *source) Writable() string {
+	h, best := s.header(), rdb.DefaultVersion
+	for _, name := range rdb.Versions() {
+		v, err := rdb.ParseVersion(name)
+		if err == nil && v.Valkey == h.Valkey && v.Number <= h.Version && v.Number > best.Number {
+			best = v
+		}
+	}
+	return best.String()
+}

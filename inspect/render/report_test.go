@@ -307,7 +307,7 @@ func TestVerdict(t *testing.T) {
 		"of files": {verify.Outcome{Findings: []record.Finding{finding("damaged-file", record.Error, "7.log")}},
 			[]string{"lost: what could not be read of 7.log", "how sure: at least", "next: rest"}},
 		"no rows": {verify.Outcome{Findings: []record.Finding{finding("zset-bad-score", record.Error, "a/1.sst")}},
-			[]string{"lost: no rows; 1 error say", "how sure: everything was read; what", "next: rest"}},
+			[]string{"lost: no rows; 1 error says", "how sure: everything was read; what", "next: rest"}},
 		"a warning": {verify.Outcome{Findings: []record.Finding{finding("orphan-rows", record.Warning, "a/1.sst")}},
 			[]string{"lost: nothing", "how sure: everything was read, and", "next: kvferry help findings"}},
 		"a note": {verify.Outcome{Findings: []record.Finding{finding("left-behind", record.Note, "a/1.sst")}}, nil},

@@ -290,7 +290,11 @@ func (t *findingsText) lost(partly bool) string {
 	case partly:
 		return "what could not be read of " + t.damagedFiles()
 	case errors > 0:
-		return fmt.Sprintf("no rows; %s say what is inconsistent", record.Count(errors, "error"))
+		verb := "say"
+		if errors == 1 {
+			verb = "says"
+		}
+		return fmt.Sprintf("no rows; %s %s what is inconsistent", record.Count(errors, "error"), verb)
 	}
 	return "nothing"
 }

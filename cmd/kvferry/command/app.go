@@ -200,34 +200,6 @@ func keptText(err error, args []string) string {
 	return goOn(args)
 }
 
-// refusalText ends a refusal that renaming keys would avoid, or lessen, or one of damage, with complete command lines:
-// people copy them. The one that loses less is first.
-func refusalText(err error, args []string) string {
-	var loss *convert.LossError
-	isName := func(kind string) bool { return kind == record.LossSameName }
-	if !errors.As(err, &loss) || keptText(err, args) != "" {
-		return ""
-	}
-	refuses := func(kind string) bool {
-		return slices.ContainsFunc(loss.Refused(), func(l convert.LossKind) bool { return l.Kind == kind })
-	}
-	switch {
-	case refuses(record.LossSameName):
-	case refuses(record.LossDamaged), refuses(record.LossNewer):
-		return "\nto convert the rest:\n  " + commandLine(allowing(args, loss.Kinds()))
-	default:
-		return ""
-	}
-	others := slices.DeleteFunc(loss.Kinds(), isName)
-	aim := "nothing"
-	if len(others) > 0 {
-		aim = "only " + strings.Join(others, ", ")
-	}
-	renamed := replacing(allowing(args, others), "--on-conflict", "rename")
-	return fmt.Sprintf("\nto lose %s, rename the keys:\n  %s\nto lose the keys, too:\n  %s", aim, commandLine(renamed),
-		commandLine(allowing(args, loss.Kinds())))
-}
-
 // Root returns the command tree.
 func (a *App) Root() *cobra.Command {
 	var job string

@@ -130,6 +130,9 @@ func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (er
 		}
 	}
 	err = toOutput(cmd, f.output, func(w io.Writer) error {
+		if a.Screen && toStandard(f.output) {
+			w = overBar{w, show}
+		}
 		res, err = differ(ctx, da, db, w)
 		return db.whole(da.whole(err))
 	})

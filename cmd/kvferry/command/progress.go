@@ -301,6 +301,28 @@ func (v *progressView) clear() {
 	}
 }
 
+// overBar writes to the screen that shows the bar. The first output ends the bar.
+type overBar struct {
+	io.Writer
+	view *progressView
+}
+
+// Write writes output of the command.
+func (o overBar) Write(b []byte) (int, error) {
+	o.view.hide()
+	return o.Writer.Write(b)
+}
+
+// hide ends the bar, but not the command.
+func (v *progressView) hide() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.mode == "bar" {
+		v.clear()
+		v.mode = "none"
+	}
+}
+
 // end closes the view. err is the result of the command. A second call has no effect.
 func (v *progressView) end(err error) {
 	v.once.Do(func() { v.finish(err) })

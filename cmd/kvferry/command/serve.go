@@ -242,7 +242,7 @@ func (f *serveFlags) listeners(config *tls.Config, port bool) (out []net.Listene
 		}
 		l, err := net.Listen(network, net.JoinHostPort(f.listen, strconv.Itoa(f.port)))
 		if err != nil {
-			return nil, fmt.Errorf("%w; choose another --port", err)
+			return nil, fmt.Errorf("%w; choose another --port or --listen", err)
 		}
 		if config != nil {
 			l = tls.NewListener(l, config)

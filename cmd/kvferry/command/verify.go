@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/object"
 	"kvferry/record"
+	"kvferry/redis/rdb"
 )
 
 const verifyHelp = `Read every row of a dataset and list what is wrong: inconsistent records, rows that no reader shows,
@@ -105,12 +107,21 @@ func restLine(d *Dataset, location string) string {
 	case limits.NoTarget != "":
 		return commandLine([]string{"dump", "--salvage", "-o", path + ".rest.jsonl", location})
 	}
-	return commandLine([]string{"convert", "--allow-loss", record.LossDamaged, location, d.Found.Location.Format + ":" + path + ".rest"})
+	args := []string{"convert", "--allow-loss", record.LossDamaged}
+	if v, ok := format.As[interface{ Writable() string }](d.Source); ok && v.Writable() != rdb.DefaultVersion.String() {
+		args = append(args, "--rdb-version", v.Writable())
+	}
+	return commandLine(append(args, location, format.LocationName(d.Found.Format)+":"+path+".rest"))
 }
 
-// verification returns the options to verify a dataset.
+// verification returns the options to verify a dataset. Verification opens the source, which stays known.
 func (d *Dataset) verification() *verify.Options {
-	return &verify.Options{Scan: *d.Scan, Root: d.Found.Location.Path, Open: d.reopen, Keyspaces: d.Found.KeyspacesOf}
+	open := func(ctx context.Context, how inspect.Opening) (src format.Source, err error) {
+		src, err = d.reopen(ctx, how)
+		d.Opened.Source = src
+		return src, err
+	}
+	return &verify.Options{Scan: *d.Scan, Root: d.Found.Location.Path, Open: open, Keyspaces: d.Found.KeyspacesOf}
 }
 
 func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (err error) {
@@ -155,8 +166,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	}
 	o := d.verification()
 	o.MaxFindings, o.Files = f.maxFindings, f.files
-	about := verified{Source: object.Shown(location), Format: d.Found.Location.Format, NowMS: d.Scan.Now.UnixMilli(), FailOn: f.failOn,
-		Rest: restLine(d, location)}
+	about := verified{Source: object.Shown(location), Format: d.Found.Location.Format, NowMS: d.Scan.Now.UnixMilli(), FailOn: f.failOn}
 	var tasks []inspect.Part
 	var v *verify.Outcome
 	if rep != nil {
@@ -168,7 +178,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	if err != nil {
 		return err
 	}
-	about.Seconds = a.Now().Sub(began).Seconds()
+	about.Seconds, about.Rest = a.Now().Sub(began).Seconds(), restLine(d, location)
 	if rep != nil {
 		if err = rep.Fill(d.Scan, tasks, &about); err == nil {
 			err = toOutput(cmd, f.output, func(w io.Writer) error { return printJSON(w, rep) })
