@@ -192,8 +192,8 @@ func keyCell(key []byte) datum { return datum{text: keyText(key)} }
 func (h *htmlPage) table(title string, columns []column, rows [][]datum) {
 	h.add("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\">\n<table>\n<thead><tr>", esc(title))
 	for _, c := range columns {
-		if c.kind != "" {
-			h.add("<th scope=\"col\" class=\"text\">%s</th>", esc(c.name))
+		if left, _, _ := strings.Cut(c.kind, " "); left != "" {
+			h.add("<th scope=\"col\" class=\"%s\">%s</th>", left, esc(c.name))
 		} else {
 			h.add("<th scope=\"col\">%s</th>", esc(c.name))
 		}

@@ -6,14 +6,14 @@ import (
 )
 
 // Page writes a page with a title, a line below it, a table of texts, the first row of which is its head, and lines
-// of text, as HTML does.
+// of text, as HTML does. Columns of numbers are between the second column and the last.
 func Page(w io.Writer, title, sub string, rows [][]string, lines []string) error {
 	h := new(htmlPage)
 	h.add("<h1>%s</h1>\n<p class=\"sub\">%s</p>\n<section>\n", esc(title), esc(sub))
 	var columns []column
 	for i, name := range rows[0] {
 		kind := "number"
-		if i == 0 || i == len(rows[0])-1 {
+		if i < 2 || i == len(rows[0])-1 {
 			kind = "text"
 		}
 		columns = append(columns, column{name, kind})
@@ -29,7 +29,7 @@ func Page(w io.Writer, title, sub string, rows [][]string, lines []string) error
 	h.table(title, columns, cells)
 	h.add("</section>\n")
 	if len(lines) > 0 {
-		h.add("<section><pre class=\"scroll\">")
+		h.add("<section><pre class=\"lines\">")
 		for _, line := range lines {
 			h.add("%s\n", esc(line))
 		}

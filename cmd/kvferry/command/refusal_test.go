@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/inspect/verify"
 	"kvferry/internal/pass/progress"
+	"kvferry/record"
 )
 
 // lastLines returns the last lines of a text.
@@ -78,5 +80,19 @@ func TestOutputEndsTheBar(t *testing.T) {
 	v.tell(progress.State{Phase: "compare", Percent: 80})
 	if !strings.HasSuffix(screen.String(), " \rmissing\n") {
 		t.Errorf("%q", screen.String())
+	}
+}
+
+// TestRestLosses: saving the rest allows what the errors mean, and nothing else.
+func TestRestLosses(t *testing.T) {
+	newer := verify.KindCount{Kind: record.FindNewer, Severity: record.Error, Count: 1}
+	damaged := verify.KindCount{Kind: record.FindDamagedFile, Severity: record.Error, Count: 1}
+	note := verify.KindCount{Kind: record.FindNewer, Severity: record.Warning, Count: 1}
+	for want, counts := range map[string][]verify.KindCount{
+		"damaged": {note, damaged}, "newer": {newer}, "damaged,newer": {newer, note, damaged, damaged},
+	} {
+		if got := restLosses(counts); got != want {
+			t.Errorf("%v: %s, want %s", counts, got, want)
+		}
 	}
 }

@@ -1,10 +1,12 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -98,8 +100,24 @@ func severities() (out []option[record.Severity]) {
 	return out
 }
 
+// restLosses lists the kinds of losses that errors mean: of damage, of data that this version does not know, or both.
+func restLosses(counts []verify.KindCount) string {
+	var kinds []string
+	for _, c := range counts {
+		kind := record.LossDamaged
+		if c.Kind == record.FindNewer {
+			kind = record.LossNewer
+		}
+		if c.Severity == record.Error && !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.Sort(kinds)
+	return cmp.Or(strings.Join(kinds, ","), record.LossDamaged)
+}
+
 // restLine is the command line that saves what can be read of a damaged dataset, or "" if there is none.
-func restLine(d *Dataset, location string) string {
+func restLine(d *Dataset, location string, counts []verify.KindCount) string {
 	limits, path := d.Found.Format.Limits(), strings.TrimRight(d.Found.Location.Path, "/")
 	switch {
 	case limits.Place == format.OnServer || path == "" || path == "-":
@@ -107,7 +125,7 @@ func restLine(d *Dataset, location string) string {
 	case limits.NoTarget != "":
 		return commandLine([]string{"dump", "--salvage", "-o", path + ".rest.jsonl", location})
 	}
-	args := []string{"convert", "--allow-loss", record.LossDamaged}
+	args := []string{"convert", "--allow-loss", restLosses(counts)}
 	if v, ok := format.As[interface{ Writable() string }](d.Source); ok && v.Writable() != rdb.DefaultVersion.String() {
 		args = append(args, "--rdb-version", v.Writable())
 	}
@@ -178,7 +196,12 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	if err != nil {
 		return err
 	}
-	about.Seconds, about.Rest = a.Now().Sub(began).Seconds(), restLine(d, location)
+	about.Seconds = a.Now().Sub(began).Seconds()
+	var counts []verify.KindCount
+	if v != nil {
+		counts = v.Counts
+	}
+	about.Rest = restLine(d, location, counts)
 	if rep != nil {
 		if err = rep.Fill(d.Scan, tasks, &about); err == nil {
 			err = toOutput(cmd, f.output, func(w io.Writer) error { return printJSON(w, rep) })

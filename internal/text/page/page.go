@@ -43,6 +43,7 @@ type renderer struct {
 	out   strings.Builder
 	width int
 	code  bool     // in a fenced block
+	asIs  bool     // the last line was printed as it is: so are indented lines after it
 	text  []string // of the paragraph, item or definition
 	first string   // what its first line begins with
 	hang  int      // the column of its other lines
@@ -68,6 +69,7 @@ func (r *renderer) line(line string) {
 	case strings.HasPrefix(line, "|"):
 		r.row(line)
 	case line == "":
+		r.asIs = false
 		r.flush()
 		r.put("")
 	default:
@@ -78,6 +80,10 @@ func (r *renderer) line(line string) {
 // prose adds a line of a paragraph, list or definition, or of a block that is printed as it is.
 func (r *renderer) prose(line string) {
 	indent := len(line) - len(strings.TrimLeft(line, " "))
+	if r.asIs = r.asIs && indent > 0; r.asIs {
+		r.codeLine(line)
+		return
+	}
 	if h := heading.FindStringSubmatch(line); h != nil {
 		r.flush()
 		r.heading(len(h[1]), Inline(h[2]))
@@ -98,6 +104,7 @@ func (r *renderer) prose(line string) {
 		r.begin(line[:indent], line[indent:])
 	case indent > 0:
 		r.flush()
+		r.asIs = true
 		r.codeLine(line)
 	default:
 		r.begin("", line)

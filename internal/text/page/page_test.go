@@ -17,6 +17,7 @@ func TestRender(t *testing.T) {
 		{"paragraph of an item", "1. a\n\n  one two three four five\n  six\n", "1. a\n\n  one two three four\n  five six\n"},
 		{"list", "* one two three four\n  five\n1. six\n", "* one two three four\n  five\n1. six\n"},
 		{"as it is", "text\n\n  {\"a\":\"b c d e f g h i j k l\"}\n", "text\n\n  {\"a\":\"b c d e f g h i j k l\"}\n"},
+		{"list in what is as it is", "  a: b\n  c:\n    - d: 1\n      e: 2\n\nf\n", "  a: b\n  c:\n    - d: 1\n      e: 2\n\nf\n"},
 		{"definitions", "  csv  one two three\n       four\n  x    y\n", "  csv  one two three\n       four\n  x    y\n"},
 		{"marks", "**a** `b` [c](d.md) [e](http://f)\n", "a b c e (http://f)\n"},
 		{"table", "| a | b |\n|---|---|\n| x\\|y | one two three four |\n", "a    b\n---  ---------------\nx|y  one two three\n     four\n"},
