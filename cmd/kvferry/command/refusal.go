@@ -10,8 +10,8 @@ import (
 	"kvferry/record"
 )
 
-// refusalText ends a refusal that another command line would avoid, or lessen, or one of damage, with complete command
-// lines: people copy them. The one that loses less is first.
+// refusalText ends a refusal of losses with complete command lines: people copy them. One that another flag, or another
+// name of the target, lets keep more is first.
 func refusalText(err error, args []string) string {
 	var loss *convert.LossError
 	if !errors.As(err, &loss) || keptText(err, args) != "" {
@@ -47,7 +47,7 @@ func refusalText(err error, args []string) string {
 	case damaged:
 		return "\nto convert the rest:\n  " + all
 	}
-	return ""
+	return "\nto convert without them:\n  " + all
 }
 
 // avoiding follows the advice of a loss: a flag with a value, or another name of the target. nil: it says neither.
