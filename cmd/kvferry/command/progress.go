@@ -313,6 +313,12 @@ func (o overBar) Write(b []byte) (int, error) {
 	return o.Writer.Write(b)
 }
 
+// Colored reports whether the screen shows colours.
+func (o overBar) Colored() bool {
+	c, ok := o.Writer.(interface{ Colored() bool })
+	return ok && c.Colored()
+}
+
 // hide ends the bar, but not the command.
 func (v *progressView) hide() {
 	v.mu.Lock()
