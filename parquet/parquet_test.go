@@ -744,3 +744,54 @@ func TestArrow(t *testing.T) {
 		t.Error(err, lossy.Replaced())
 	}
 }
+
+// TestAssemble: a dataset of the files of parts that were written apart is that of one run.
+func TestAssemble(t *testing.T) {
+	one := func(n int) record.Reader {
+		return &prefixed{fixtures.Records(uint64(n), 20, fixtures.Options{DB: "0", Types: record.AllTypes, Short: true}), string(rune('a' + n))}
+	}
+	whole, err := export(t, 1<<20, "lossy", one(0), one(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := readManifest(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := ExportOptions{Creator: "test", Source: "test", Now: fixtures.Clock, Memory: 1 << 20, Text: "lossy"}
+	all := t.TempDir()
+	var parts []*Files
+	for n := range 2 {
+		dir := t.TempDir()
+		e := In(dir, o)
+		w, err := e.Part(n, record.AllTypes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(fixtures.Pump(w, one(n)), w.Close(), os.CopyFS(all, os.DirFS(dir))); err != nil {
+			t.Fatal(err)
+		}
+		parts = append([]*Files{e.Files()}, parts...) // in any order
+	}
+	e := In(all, o)
+	records, err := e.Assemble(parts, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := readManifest(all)
+	if err != nil || !slices.EqualFunc(got.files, want.files, func(a, b fileLine) bool { return a.File == b.File && a.Size == b.Size }) || records == 0 {
+		t.Errorf("%d records, %v; %+v, want %+v", records, err, got, want)
+	}
+	if replaced := parts[0].Replaced + parts[1].Replaced; e.Replaced() != replaced {
+		t.Errorf("%d values replaced, want %d", e.Replaced(), replaced)
+	}
+	parts[0].Files[0].Line.File = got.files[0].File
+	parts[0].Files[0].Line.Size++
+	if _, err := In(all, o).Assemble(parts, 0); err == nil || !strings.Contains(err.Error(), "were written") {
+		t.Error(err)
+	}
+	parts[0].Files[0].Line.File = "none"
+	if _, err := In(all, o).Assemble(parts, 0); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}

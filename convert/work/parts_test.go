@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/convert/inventory"
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
 	"kvferry/internal/pass"
@@ -287,5 +288,75 @@ func TestNames(t *testing.T) {
 		if data, err := os.ReadFile(p.Names(pass.Part{K: k + 1, N: 4}, id).Path); string(data) != "first" {
 			t.Errorf("%q, %v", data, err)
 		}
+	}
+}
+
+// TestProofs: the proofs of one census count, and of those the largest share.
+func TestProofs(t *testing.T) {
+	p, id := twoParts(t)
+	for k := 1; k <= 2; k++ {
+		part := pass.Part{K: k, N: 2}
+		must(t, p.Adopt(attempt(t, p, id, part), part))
+	}
+	if made, err := p.Made(); made != nil || err != nil {
+		t.Error("made", made, err)
+	}
+	census := &inventory.Census{Tables: 4}
+	w, state, err := p.Open("")
+	must(t, err)
+	_, err = p.Gather(w, state)
+	must(t, err, w.Append(Entry{Finishing: true}, Entry{Written: census}))
+	made, err := p.Made()
+	if must(t, err); !reflect.DeepEqual(made, census) {
+		t.Errorf("%+v", made)
+	}
+	for _, part := range []pass.Part{{K: 1, N: 3}, {K: 1, N: 2}, {K: 3, N: 3}} {
+		must(t, p.Proof(part, made).Make(func(path string) error { return os.WriteFile(path, nil, 0o644) }))
+	}
+	proofs, err := p.Proofs(made)
+	if must(t, err); !slices.Equal(proofs, []pass.Part{{K: 1, N: 3}, {K: 3, N: 3}}) {
+		t.Error(proofs)
+	}
+	if others, err := p.Proofs(&inventory.Census{Tables: 5}); len(others) != 0 || err != nil {
+		t.Error(others, err)
+	}
+	r, done, err := p.Reader("")
+	must(t, err)
+	if st, err := os.Stat(r.Spools()); err != nil || !st.IsDir() || r.Data() != w.Data() {
+		t.Error(r.Spools(), err)
+	}
+	must(t, done())
+	if _, err := os.Stat(r.Spools()); !errors.Is(err, os.ErrNotExist) {
+		t.Error("left:", err)
+	}
+	must(t, w.Close(), os.WriteFile(filepath.Join(p.Path, journalFile), []byte("{\n"), 0o644))
+	if _, err := p.Made(); err == nil {
+		t.Error("a damaged journal")
+	}
+}
+
+// TestLinkAll links the files of a part, and reports that are those of parts.
+func TestLinkAll(t *testing.T) {
+	p, id := twoParts(t)
+	part := pass.Part{K: 1, N: 2}
+	must(t, p.Adopt(attempt(t, p, id, part), part))
+	w, _, err := p.Open("")
+	must(t, err, p.LinkAll(w, part))
+	for _, task := range part.Of(id.Plan.Tasks) {
+		name := "db/" + string(rune('a'+task.N))
+		if data, err := os.ReadFile(filepath.Join(w.Data(), name)); string(data) != name {
+			t.Errorf("%q, %v", data, err)
+		}
+	}
+	must(t, w.Close())
+	for path, want := range map[string]bool{p.Report(part): true, ReportPath("/t"): true, "/t/report.json": false, "/t.kvferry/report.json": false} {
+		if IsReport(path) != want {
+			t.Errorf("%s: want %t", path, want)
+		}
+	}
+	other := *id
+	other.Began = other.Began.Add(1)
+	if id.Run() == other.Run() || id.Run() != id.Run() {
+		t.Error(id.Run(), other.Run())
 	}
 }

@@ -146,3 +146,41 @@ func TestConclude(t *testing.T) {
 		must(t, os.RemoveAll(w.Path))
 	}
 }
+
+// TestConcludeEarlier completes runs that died at each step after the rename, and no other.
+func TestConcludeEarlier(t *testing.T) {
+	conclude := func(target string, local bool, read error) (bool, error) {
+		return ConcludeEarlier(target, local, func() (*Dir, *State, error) { return Open(target, "", true) }, func() error { return read })
+	}
+	unread := errors.New("no report")
+	for name, c := range map[string]struct {
+		prepare func(w *Dir) // the target is published by the tests below
+		local   bool
+		read    error
+		done    bool
+		want    error
+	}{
+		"no work":     {func(w *Dir) { must(t, w.Discard()) }, true, nil, false, nil},
+		"no target":   {func(w *Dir) { must(t, os.RemoveAll(w.Target), w.Close()) }, true, nil, false, nil},
+		"not proved":  {func(w *Dir) { must(t, w.Close()) }, true, nil, false, nil},
+		"not renamed": {func(w *Dir) { must(t, w.Append(Entry{Proved: true}), w.Close()) }, true, nil, false, nil},
+		"renamed":     {func(w *Dir) { must(t, w.Append(Entry{Proved: true}), w.Close(), os.RemoveAll(w.Data())) }, true, nil, true, nil},
+		"unreadable":  {func(w *Dir) { must(t, w.Append(Entry{Proved: true}), w.Close(), os.RemoveAll(w.Data())) }, true, unread, true, unread},
+		"uploaded":    {func(w *Dir) { must(t, os.RemoveAll(w.Target), w.Append(Entry{Uploaded: true}), w.Close()) }, false, nil, true, nil},
+		"emptied":     {func(w *Dir) { must(t, w.Close(), os.RemoveAll(w.Path), os.Mkdir(w.Path, 0o755)) }, true, nil, true, nil},
+		"emptied, remote": {func(w *Dir) {
+			must(t, w.Close(), os.RemoveAll(w.Path), os.Mkdir(w.Path, 0o755), os.RemoveAll(w.Target))
+		}, false, nil, true, nil},
+	} {
+		w := opened(t, "")
+		must(t, os.MkdirAll(w.Target, 0o755), w.Append(Entry{Plan: &Identity{}}), os.WriteFile(ReportPath(w.Target), nil, 0o644))
+		c.prepare(w)
+		done, err := conclude(w.Target, c.local, c.read)
+		if done != c.done || !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("%s: %t, %v", name, done, err)
+		}
+		if _, err := os.Stat(w.Path); done && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: the work is left", name)
+		}
+	}
+}
