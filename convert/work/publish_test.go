@@ -163,7 +163,7 @@ func TestConcludeEarlier(t *testing.T) {
 		"no work":     {func(w *Dir) { must(t, w.Discard()) }, true, nil, false, nil},
 		"no target":   {func(w *Dir) { must(t, os.RemoveAll(w.Target), w.Close()) }, true, nil, false, nil},
 		"not proved":  {func(w *Dir) { must(t, w.Close()) }, true, nil, false, nil},
-		"not renamed": {func(w *Dir) { must(t, w.Append(Entry{Proved: true}), w.Close()) }, true, nil, false, nil},
+		"not renamed": {func(w *Dir) { must(t, os.MkdirAll(w.Data(), 0o755), w.Append(Entry{Proved: true}), w.Close()) }, true, nil, false, nil},
 		"renamed":     {func(w *Dir) { must(t, w.Append(Entry{Proved: true}), w.Close(), os.RemoveAll(w.Data())) }, true, nil, true, nil},
 		"unreadable":  {func(w *Dir) { must(t, w.Append(Entry{Proved: true}), w.Close(), os.RemoveAll(w.Data())) }, true, unread, true, unread},
 		"uploaded":    {func(w *Dir) { must(t, os.RemoveAll(w.Target), w.Append(Entry{Uploaded: true}), w.Close()) }, false, nil, true, nil},
