@@ -112,12 +112,7 @@ func (a *attempt) provePart(ctx context.Context, part pass.Part, path string) (e
 	if err != nil {
 		return err
 	}
-	f, err := disk.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	return disk.WriteSynced(path, data)
 }
 
 // proofs returns the parts of the proof that other processes have made, and the tasks that are left.

@@ -3,8 +3,8 @@ package convert
 import (
 	"context"
 	"errors"
-	"time"
 
+	"kvferry/convert/paths"
 	"kvferry/convert/work"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
@@ -18,9 +18,6 @@ func (e *UploadError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *UploadError) Unwrap() error { return e.Err }
 
-// withdrawing bounds the removal of a half upload.
-const withdrawing = 2 * time.Minute
-
 // reach refuses a target in an object store that exists or cannot be written, before the source is read.
 func (a *attempt) reach(ctx context.Context) error {
 	run := ""
@@ -32,11 +29,7 @@ func (a *attempt) reach(ctx context.Context) error {
 
 // upload sends the files of the target to its object store.
 func (a *attempt) upload(ctx context.Context) error {
-	files := a.objects()
-	var total int64
-	for _, f := range files {
-		total += f.Size
-	}
+	files, total := Objects(a.made.Files)
 	a.meter.Begin("upload", total, 0, 0)
 	a.sending = a.o.uploadOf(a.id, a.state)
 	a.sending.Begun = func(key, id string) error {
@@ -51,23 +44,25 @@ func (a *attempt) upload(ctx context.Context) error {
 
 // publishUpload makes the upload whole.
 func (a *attempt) publishUpload(ctx context.Context) error {
-	if err := a.o.Target.Objects.Publish(ctx, a.sending, a.objects()); err != nil {
+	files, _ := Objects(a.made.Files)
+	if err := a.o.Target.Objects.Publish(ctx, a.sending, files); err != nil {
 		return &UploadError{err}
 	}
 	return nil
 }
 
-// objects lists the files of the target.
-func (a *attempt) objects() (out []object.File) {
-	for _, f := range a.made.Files {
+// Objects lists files for an upload, with the sum of their bytes.
+func Objects(files []paths.File) (out []object.File, total int64) {
+	for _, f := range files {
 		out = append(out, object.File{Path: f.Path, Size: f.Size})
+		total += f.Size
 	}
-	return out
+	return out, total
 }
 
 // uploadOf describes the upload of a run, with the objects in parts that an earlier process has begun.
 func (o *Options) uploadOf(id *work.Identity, state *work.State) *object.Upload {
-	return &object.Upload{Run: id.Run(), IDs: state.Uploads, Rate: o.Target.Rate, Workers: max(4, 2*o.Workers)}
+	return &object.Upload{Run: id.Run(), IDs: state.Uploads, Rate: o.Target.Rate, Workers: o.Workers}
 }
 
 // withdraw removes the upload of a run that failed.
@@ -75,9 +70,7 @@ func (r *run) withdraw(u *object.Upload) error {
 	if u == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), withdrawing)
-	defer cancel()
-	return r.o.Target.Objects.Withdraw(ctx, u)
+	return r.o.Target.Objects.Withdraw(context.Background(), u)
 }
 
 // dropUpload removes the upload of an unfinished run before its work is dropped.

@@ -42,12 +42,7 @@ func (e *PublishedError) Unwrap() error { return e.Err }
 // WriteReport writes the report to the work directory, completely.
 func (w *Dir) WriteReport(data []byte) error {
 	path := w.Report()
-	f, err := disk.Create(path + halfSuffix)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err := disk.WriteSynced(path+halfSuffix, data); err != nil {
 		return err
 	}
 	return disk.Rename(path+halfSuffix, path)
@@ -156,8 +151,7 @@ func (w *Dir) Concluded(state *State) bool {
 }
 
 // ConcludeEarlier completes a run that died after it had published its target, and reports whether one did. open opens
-// its work directory, and read reads the published report. local is true unless the target is in an
-// object store.
+// its work directory, and read reads the published report. local is true unless the target is in an object store.
 func ConcludeEarlier(target string, local bool, open func() (*Dir, *State, error), read func() error) (bool, error) {
 	target, dir := filepath.Clean(target), Path(target)
 	entries, err := disk.ReadDir(dir)

@@ -316,8 +316,7 @@ func (k *keyed) redirect() bool {
 	from := k.host
 	k.host, k.asks = "", false
 	words := strings.Fields(answer.Error())
-	switch {
-	case len(words) == 3 && (words[0] == "MOVED" || words[0] == "ASK"):
+	if len(words) == 3 && (words[0] == "MOVED" || words[0] == "ASK") {
 		k.host, k.asks = addressFrom(from, words[2]), words[0] == "ASK"
 		return true
 	}

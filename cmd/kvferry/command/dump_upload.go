@@ -1,15 +1,14 @@
 package command
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
-	"io/fs"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"kvferry/convert"
+	convertpaths "kvferry/convert/paths"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
@@ -17,9 +16,6 @@ import (
 
 // uploadSteps are the steps of a dump into an object store.
 var uploadSteps = []progress.Step{{Name: "read", Weight: 1}, {Name: "upload", Weight: 0.5}}
-
-// withdrawTime bounds the removal of an upload that failed.
-const withdrawTime = 2 * time.Minute
 
 // uploading reports whether a flag names a directory in an object store that the command writes.
 func uploading(cmd *cobra.Command, name, value string) bool {
@@ -42,37 +38,18 @@ func (a *App) uploadParquet(cmd *cobra.Command, f *dumpFlags, d *Dataset, notes 
 	if n, err = a.dumpParquet(cmd, &local, d, notes); err != nil {
 		return n, err
 	}
-	files, total, err := uploadFiles(local.output)
+	list, err := convertpaths.List(local.output)
 	if err != nil {
 		return n, err
 	}
+	files, total := convert.Objects(list)
 	d.Scan.Meter.Begin("upload", total, 0, 0)
-	u := &object.Upload{Run: rand.Text(), Rate: int64(f.rate), Workers: max(4, 2*d.Scan.Workers), Sent: d.Scan.Meter.Add}
+	u := &object.Upload{Run: rand.Text(), Rate: int64(f.rate), Workers: d.Scan.Workers, Sent: d.Scan.Meter.Add}
 	if err = f.upload.Upload(cmd.Context(), u, local.output, files); err == nil {
 		err = f.upload.Publish(cmd.Context(), u, files)
 	}
 	if err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), withdrawTime)
-		defer cancel()
-		err = errors.Join(err, f.upload.Withdraw(ctx, u))
+		err = errors.Join(err, f.upload.Withdraw(cmd.Context(), u))
 	}
 	return n, err
-}
-
-// uploadFiles lists the files below a directory, and their bytes.
-func uploadFiles(dir string) (files []object.File, total int64, err error) {
-	err = disk.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, path)
-		files = append(files, object.File{Path: filepath.ToSlash(rel), Size: info.Size()})
-		total += info.Size()
-		return err
-	})
-	return files, total, err
 }

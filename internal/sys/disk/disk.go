@@ -427,3 +427,13 @@ func WriteFile(path string, data []byte) error {
 	_, err = f.Write(data)
 	return errors.Join(err, f.Close())
 }
+
+// WriteSynced is WriteFile for a file that a crash of the machine must not lose.
+func WriteSynced(path string, data []byte) error {
+	f, err := Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}

@@ -29,6 +29,10 @@ const (
 	partUnit  = 1 << 20
 	// writeIdle replaces Options.Idle: to join parts takes a server some time.
 	writeIdle = 5 * time.Minute
+	// leastRequests are under way at the same time, however few workers there are.
+	leastRequests = 4
+	// withdrawTime bounds the removal of an upload.
+	withdrawTime = 2 * time.Minute
 	// chunkBytes is sent at a time with a limit of the rate.
 	chunkBytes = 32 << 10
 )
@@ -117,11 +121,14 @@ type Upload struct {
 	// Sent is called with the bytes that the server has, as their number grows; it may fall when a request is repeated.
 	Sent    func(n int64)
 	Rate    int64 // bytes per second; 0: no limit
-	Workers int   // requests at the same time
+	Workers int   // of the command: there are twice as many requests at the same time, or leastRequests
 
 	mu    sync.Mutex
 	parts []minio.CompletePart // of a single file; nil: it is there
 }
+
+// requests is the number of requests at the same time.
+func (u *Upload) requests() int { return max(leastRequests, 2*u.Workers) }
 
 // requests returns what repeats requests.
 func (t *Target) requests(ctx context.Context) *requests {
@@ -242,7 +249,7 @@ func (t *Target) Upload(ctx context.Context, u *Upload, root string, files []Fil
 		return err
 	}
 	jobs := s.jobs(root, files, there)
-	return parallel.Each(len(jobs), max(u.Workers, 1), func(i int) error {
+	return parallel.Each(len(jobs), u.requests(), func(i int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -294,7 +301,7 @@ func (t *Target) each(r *requests, do func(*object)) error {
 // jobs lists the parts of all files that the server does not have, the large files first.
 func (s *sending) jobs(root string, files []File, there map[string]int64) (out []job) {
 	files = slices.Clone(files)
-	slices.SortStableFunc(files, func(a, b File) int { return int(min(max(b.Size-a.Size, -1), 1)) })
+	slices.SortStableFunc(files, func(a, b File) int { return cmp.Compare(b.Size, a.Size) })
 	for _, f := range files {
 		x := &sent{File: f, local: root, key: s.t.key}
 		if s.t.dir {
@@ -508,8 +515,11 @@ func (t *Target) publishDir(r *requests, u *Upload, files []File) error {
 	return err
 }
 
-// Withdraw removes an upload that is not published, as far as it is of this run.
+// Withdraw removes an upload that is not published, as far as it is of this run. It takes withdrawTime at most, also if
+// ctx is cancelled.
 func (t *Target) Withdraw(ctx context.Context, u *Upload) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTime)
+	defer cancel()
 	r := t.requests(ctx)
 	err := t.withdraw(r, u)
 	if err != nil {
@@ -554,7 +564,7 @@ func (t *Target) withdraw(r *requests, u *Upload) error {
 	remove := func(key string) error {
 		return r.retry("remove", t.s3.address(key), func() error { return t.s3.remove(r.ctx, key) })
 	}
-	err = parallel.Each(len(keys), max(u.Workers, 1), func(i int) error { return remove(keys[i]) })
+	err = parallel.Each(len(keys), u.requests(), func(i int) error { return remove(keys[i]) })
 	if err == nil && t.dir {
 		err = remove(t.marker())
 	}
