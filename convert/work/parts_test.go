@@ -354,9 +354,9 @@ func TestLinkAll(t *testing.T) {
 			t.Errorf("%s: want %t", path, want)
 		}
 	}
-	other := *id
+	same, other := *id, *id
 	other.Began = other.Began.Add(1)
-	if id.Run() == other.Run() || id.Run() != id.Run() {
+	if id.Run() == other.Run() || id.Run() != same.Run() {
 		t.Error(id.Run(), other.Run())
 	}
 }
