@@ -52,7 +52,7 @@ func (a *App) merge() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runMerge(cmd, &f, args) },
 	}
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("auto", "text", "json", "html", "junit", "sarif"), "output format; auto: that of the command without --format")
+	choose(fs, &f.format, "format", plain("auto", "text", "json", "html", "junit", "sarif"), "output format, also as -f NAME; auto: that of the command without --format")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
