@@ -2,6 +2,7 @@ package columns
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,9 +10,11 @@ import (
 	"math/bits"
 	"strings"
 
+	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
 
 	"kvferry/record"
 )
@@ -43,43 +46,37 @@ func (p *pages) foreignV1(off, packed, raw int64, h *format.DataPageHeader) erro
 	}
 	b, err := p.unpack(off, packed, raw, p.c.Codec == format.Uncompressed)
 	if err != nil || p.depth == 0 {
-		return errors.Join(err, p.foreignValues(b, n, h.Encoding))
+		return cmp.Or(err, p.foreignValues(nil, b, n, h.Encoding))
 	}
 	if h.DefinitionLevelEncoding != format.RLE {
 		return record.Unknown(record.NoOffset, "levels", h.DefinitionLevelEncoding.String())
 	}
 	levels, b, err := sized(b)
-	if err == nil {
-		err = checkRuns(levels, int64(bits.Len(uint(p.depth))), n+foreignFill)
-	}
-	if err == nil {
-		err = p.foreignValues(b, n, h.Encoding)
-	}
-	return err
+	return cmp.Or(err, p.foreignValues(levels, b, n, h.Encoding))
 }
 
 // foreignV2 checks a page whose levels come before its values.
 func (p *pages) foreignV2(off, packed, raw int64, h *format.DataPageHeaderV2) error {
-	n, levels := int64(h.NumValues), int64(h.DefinitionLevelsByteLength)
+	n, size := int64(h.NumValues), int64(h.DefinitionLevelsByteLength)
 	if err := p.count(n); err != nil {
 		return err
 	}
-	if h.RepetitionLevelsByteLength != 0 || levels < 0 || levels > min(packed, raw) || h.NumNulls < 0 || h.NumNulls > h.NumValues {
-		return fmt.Errorf("levels of %s and %s bytes, %s nulls", record.Number(h.RepetitionLevelsByteLength), record.Number(levels), record.Number(h.NumNulls))
+	if h.RepetitionLevelsByteLength != 0 || size < 0 || size > min(packed, raw) || h.NumNulls < 0 || h.NumNulls > h.NumValues {
+		return fmt.Errorf("levels of %s and %s bytes, %s nulls", record.Number(h.RepetitionLevelsByteLength), record.Number(size), record.Number(h.NumNulls))
 	}
-	b := make([]byte, levels)
-	err := readAt(p.f.r, b, off)
-	if err == nil {
-		err = checkRuns(b, int64(bits.Len(uint(p.depth))), n+foreignFill)
-	}
-	if err != nil || packed == levels {
+	levels := make([]byte, size)
+	if err := readAt(p.f.r, levels, off); err != nil {
 		return err
 	}
-	plain := p.c.Codec == format.Uncompressed || h.IsCompressed.Valid && !h.IsCompressed.V
-	if b, err = p.unpack(off+levels, packed-levels, raw-levels, plain); err == nil {
-		err = p.foreignValues(b, n, h.Encoding)
+	var b []byte
+	if packed > size {
+		var err error
+		plain := p.c.Codec == format.Uncompressed || h.IsCompressed.Valid && !h.IsCompressed.V
+		if b, err = p.unpack(off+size, packed-size, raw-size, plain); err != nil {
+			return err
+		}
 	}
-	return err
+	return p.foreignValues(levels, b, n, h.Encoding)
 }
 
 // count takes the values of a page from those that are left.
@@ -126,10 +123,15 @@ func decompress(codec format.CompressionCodec, b []byte, raw int64) ([]byte, err
 			return nil, err
 		}
 		return io.ReadAll(io.LimitReader(z, raw+1))
+	case format.Brotli:
+		return io.ReadAll(io.LimitReader(brotli.NewReader(bytes.NewReader(b)), raw+1))
 	case format.Zstd:
 		return decoder().DecodeAll(b, make([]byte, 0, raw))
+	case format.Lz4Raw:
+		out := make([]byte, raw)
+		n, err := lz4.UncompressBlock(b, out)
+		return out[:max(n, 0)], err
 	}
-	// LZ4_RAW: the library (0.32) returns other bytes for pages that shrink to more than a third.
 	return nil, record.Unknown(record.NoOffset, "codec", codec.String())
 }
 
@@ -142,103 +144,34 @@ func sized(b []byte) (part, rest []byte, err error) {
 	return b[4:n], b[n:], nil
 }
 
-// foreignValues checks the counts within the values of a page.
-func (p *pages) foreignValues(b []byte, n int64, e format.Encoding) error {
+// foreignValues checks the counts within the levels and values of a page, and gives them to the cells.
+func (p *pages) foreignValues(levels, b []byte, n int64, e format.Encoding) (err error) {
+	if err := checkRuns(levels, int64(bits.Len(uint(p.depth))), n+foreignFill); err != nil {
+		return err
+	}
 	kind := parquet.Kind(p.c.Type)
 	switch {
 	case e == format.Plain, e == format.ByteStreamSplit, len(b) == 0:
-		return nil
 	case e == format.RLEDictionary, e == plainDictionary:
-		return checkRuns(b[1:], int64(b[0]), n+foreignFill)
+		err = checkRuns(b[1:], int64(b[0]), n+foreignFill)
 	case e == format.DeltaBinaryPacked && (kind == parquet.Int32 || kind == parquet.Int64), e == format.DeltaLengthByteArray && kind == parquet.ByteArray:
-		return differences(b, n)
+		err = differences(b, n)
+	case e == format.DeltaByteArray && (kind == parquet.ByteArray || kind == parquet.FixedLenByteArray):
+		e = format.Plain
+		b, err = unfold(b, n, kind == parquet.ByteArray)
 	case e == format.RLE && kind == parquet.Boolean:
-		runs, _, err := sized(b)
-		if err == nil {
+		var runs []byte
+		if runs, _, err = sized(b); err == nil {
 			err = checkRuns(runs, 1, n+foreignFill)
 		}
+	default:
+		return record.Unknown(record.NoOffset, "encoding", e.String()+" of "+p.c.Type.String())
+	}
+	if err != nil || p.cells == nil {
 		return err
 	}
-	return record.Unknown(record.NoOffset, "encoding", e.String()+" of "+p.c.Type.String()) // DELTA_BYTE_ARRAY unfolds without bounds
+	return p.cells.open(levels, b, int(n), e)
 }
-
-// Cells reads a column of any program's file, row by row.
-type Cells struct {
-	*Leaf
-	f      *File
-	off    int64
-	pages  *parquet.FilePages
-	page   parquet.Page
-	values parquet.ValueReader
-	buf    [256]parquet.Value
-	have   []parquet.Value
-	left   int64 // rows that are not in have
-}
-
-// Cells returns the cells of a column in a row group that CheckForeign has found sound.
-func (f *File) Cells(group int, l *Leaf) *Cells {
-	c := &f.Metadata().RowGroups[group].Columns[l.index].MetaData
-	chunk := f.RowGroups()[group].ColumnChunks()[l.index].(*parquet.FileColumnChunk)
-	return &Cells{Leaf: l, f: f, off: firstPage(c), pages: chunk.PagesFrom(f.r), left: c.NumValues}
-}
-
-// Next moves to the next row.
-func (c *Cells) Next() error {
-	if len(c.have) > 1 {
-		c.have = c.have[1:]
-		return nil
-	}
-	if c.left == 0 {
-		return io.EOF
-	}
-	if err := guard(c.more); err != nil {
-		return corrupt(c.off, "column "+c.Name, err)
-	}
-	return nil
-}
-
-// more reads the next values.
-func (c *Cells) more() (err error) {
-	for {
-		if c.values != nil {
-			n, err := c.values.ReadValues(c.buf[:])
-			if c.have = c.buf[:n]; int64(n) > c.left {
-				return fmt.Errorf("more than %s rows", record.Number(c.left))
-			}
-			if c.left -= int64(n); n > 0 {
-				return nil
-			}
-			if err != nil && err != io.EOF {
-				return err
-			}
-			c.release()
-		}
-		if c.page, err = c.pages.ReadPage(); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = fmt.Errorf("%s rows are missing: %w", record.Number(c.left), record.ErrShort)
-			}
-			return err
-		}
-		c.values = c.page.Values()
-	}
-}
-
-func (c *Cells) release() {
-	if c.page != nil {
-		parquet.Release(c.page)
-	}
-	c.page, c.values = nil, nil
-}
-
-// Close gives the buffers back.
-func (c *Cells) Close() {
-	c.have = nil
-	c.release()
-	_ = c.pages.Close()
-}
-
-// IsNull reports whether the row has no value.
-func (c *Cells) IsNull() bool { return c.have[0].IsNull() }
 
 // ErrNoColumn means that a file has no column of a name.
 var ErrNoColumn = errors.New("no column")
@@ -257,7 +190,7 @@ func (f *File) Leaf(name string) (*Leaf, error) {
 	if !at.Leaf() || at.MaxRepetitionLevel() > 0 {
 		return nil, fmt.Errorf("column %q is a group, list or map: name a column with one value in each row", name)
 	}
-	l := &Leaf{Name: name, index: at.Index()}
+	l := &Leaf{Name: name, index: at.Index(), node: at}
 	if l.as, l.unit, l.scale = asOf(at.Type()); l.as == asNothing {
 		return nil, fmt.Errorf("column %q is %s, for which there is no text: write it as a string", name, at.Type())
 	}

@@ -3,6 +3,7 @@ package columns
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"strings"
 
@@ -83,8 +84,9 @@ type pages struct {
 	nulls int64
 	head  []byte
 
-	depth   int  // the definition level of a value
-	foreign bool // of another program
+	depth   int    // the definition level of a value
+	foreign bool   // of another program
+	cells   *Cells // take what a page of another program holds; nil: pages are only checked
 }
 
 // page checks the page at an offset and returns its size.
@@ -98,6 +100,11 @@ func (p *pages) page(off, end int64) (int64, error) {
 		return 0, fmt.Errorf("%s bytes, %s in all, %s are left: %w", record.Number(packed), record.Number(raw), record.Number(end-off-n), record.ErrShort)
 	}
 	plain := p.c.Codec == format.Uncompressed
+	if p.foreign {
+		if err := p.checkSum(off+n, packed, h.CRC); err != nil {
+			return 0, err
+		}
+	}
 	switch {
 	case p.foreign && h.Type == format.DataPage && h.DataPageHeader.Valid:
 		return n + packed, p.foreignV1(off+n, packed, raw, &h.DataPageHeader.V)
@@ -114,12 +121,30 @@ func (p *pages) page(off, end int64) (int64, error) {
 			return 0, record.Unknown(record.NoOffset, "encoding", d.Encoding.String())
 		}
 		if p.foreign {
-			_, err := p.unpack(off+n, packed, raw, plain)
+			b, err := p.unpack(off+n, packed, raw, plain)
+			if err == nil && p.cells != nil {
+				err = p.cells.dictionary(b, int(d.NumValues))
+			}
 			return n + packed, err
 		}
 		return n + packed, p.size(off+n, packed, raw, plain)
 	}
 	return 0, record.Unknown(record.NoOffset, "page", h.Type.String()) // those of version 1 hide their levels
+}
+
+// checkSum compares the checksum of a page; 0 means that it has none.
+func (p *pages) checkSum(off, packed int64, want int32) error {
+	if want == 0 {
+		return nil
+	}
+	h := crc32.NewIEEE()
+	if _, err := io.CopyBuffer(h, io.NewSectionReader(p.f.r, off, packed), make([]byte, bufferBytes)); err != nil {
+		return err
+	}
+	if h.Sum32() != uint32(want) {
+		return fmt.Errorf("checksum mismatch in a page of %s bytes", record.Number(packed))
+	}
+	return nil
 }
 
 // data checks a page of values.

@@ -41,6 +41,7 @@ const (
 type Leaf struct {
 	Name  string
 	index int
+	node  *parquet.Column
 	as    as
 	unit  time.Duration // of a time
 	scale int           // digits behind the point of a decimal

@@ -238,12 +238,14 @@ func TestParquetForeign(t *testing.T) {
 	src := golden(t, "kvrocks-mixed")
 	dir := parquetOf(t, src)
 	uses := map[string][]string{"string": {"value=c"}, "hash": {"field=f", "value=c"}, "list": {"index=i", "value=c"}, "set": {"member=m"}, "zset": {"member=m", "score=s"}}
-	codecs := []string{"snappy", "gzip", "zstd", "uncompressed", "snappy, parquet_version v2"}
-	for n, typ := range []string{"string", "hash", "list", "set", "zset"} {
+	types := []string{"string", "hash", "list", "set", "zset"}
+	for n, codec := range []string{"snappy", "gzip", "zstd", "uncompressed", "brotli", "lz4_raw", "lz4_raw, parquet_version v2", "snappy, parquet_version v2",
+		"brotli, parquet_version v2", "zstd, parquet_version v2"} {
+		typ := types[n%len(types)]
 		export := filepath.Join(t.TempDir(), typ+".parquet")
 		query(fmt.Sprintf(`COPY (SELECT db AS d, key AS k, expire_at AS e, index AS i, field AS f, value AS c, member AS m, score AS s, field_expire_at AS fe
 			FROM read_parquet('%s/type=%s/*.parquet') WHERE kind IS NULL ORDER BY hash(value), hash(index)) TO '%s' (FORMAT parquet, COMPRESSION %s)`,
-			dir, typ, export, codecs[n]))
+			dir, typ, export, codec))
 		args := []string{"--column", "db=d", "--column", "key=k", "--column", "expire_at=e"}
 		for _, use := range uses[typ] {
 			args = append(args, "--column", use)
