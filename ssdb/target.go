@@ -29,7 +29,7 @@ type target struct {
 func create(f ssdbFormat, dir string, o *format.CreateOptions) (format.Target, error) {
 	for _, name := range o.DBs {
 		if name != db {
-			return nil, fmt.Errorf("database %q: SSDB has one, %q: convert one with --db, and name it with --map-db %s=%s", name, db, name, db)
+			return nil, fmt.Errorf("database %q: SSDB has one, %q; to convert this one, add --db %s", name, db, name)
 		}
 	}
 	one, err := dataset.CreateOne(f, dir, dataDir, expiryDir, o.Build, o, []dataset.Keyspace{{Name: keyspace, Order: store.Bytewise}})

@@ -45,6 +45,8 @@ func TestAdvice(t *testing.T) {
 		{[]string{"verify", link}, link + ": a link to /nowhere, which does not exist"},
 		{[]string{"convert", data, "nemo:" + filepath.Join(link, "x")}, "/nowhere"},
 		{[]string{"convert", data, "nemo:" + link}, "/nowhere"},
+		{[]string{"convert", golden(t, "ardb-lmdb-basic"), "ssdb:" + filepath.Join(dir, "new")},
+			"kvferry: target " + filepath.Join(dir, "new") + `: database "1": SSDB has one, "0"; to convert this one, add --db 1 `},
 		{[]string{"dump", "--dead", packedRDB}, "leave out --dead"},
 		{[]string{"dump", "rdb:" + data}, "name it nemo:" + data},
 		{[]string{"dump", "rdb:" + filepath.Dir(packedRDB)}, "is a directory; name the RDB file in it"},
