@@ -74,10 +74,18 @@ func (a *App) fleetState(cmd *cobra.Command, f *fleetFlags, t *fleetFile) error 
 		case "json":
 			return printJSON(w, states)
 		case "html":
-			return render.Page(w, t.path, head, fleetTable(states), nextLines(states))
+			return render.Page(w, t.path, head, fleetHeads, fleetTable(states), nextLines(states))
+		}
+		texts := [][]string{fleetHeads}
+		for _, row := range fleetTable(states) {
+			var out []string
+			for _, c := range row {
+				out = append(out, c.Text)
+			}
+			texts = append(texts, out)
 		}
 		text := page.TextFor(w)
-		lines := append(page.Table(fleetTable(states), cmp.Or(text.Columns(), maxColumns)), "", head)
+		lines := append(page.Table(texts, cmp.Or(text.Columns(), maxColumns)), "", head)
 		_, err := fmt.Fprintln(text, strings.Join(append(lines, nextLines(states)...), "\n"))
 		if err == nil {
 			_, err = text.WriteTo(w)
@@ -189,9 +197,11 @@ func (m *move) next(s *moveState, missing []int) (out []string) {
 // maxColumns is the width of the table in a file.
 const maxColumns = 200
 
+// fleetHeads are the names of the columns of fleetTable.
+var fleetHeads = []string{"dataset", "state", "parts", "records", "source", "target", "time", "lost"}
+
 // fleetTable returns the states as a table.
-func fleetTable(states []*moveState) [][]string {
-	rows := [][]string{{"dataset", "state", "parts", "records", "source", "target", "time", "lost"}}
+func fleetTable(states []*moveState) (rows [][]render.Cell) {
 	for _, s := range states {
 		state, parts := s.State, ""
 		if s.Exit != 0 {
@@ -206,12 +216,15 @@ func fleetTable(states []*moveState) [][]string {
 				lost = append(lost, l.Kind+" "+record.Number(l.Count))
 			}
 		}
-		row := []string{s.Name, state, parts, "", "", "", "", strings.Join(lost, ", ")}
+		none := render.Cell{Number: -1}
+		row := []render.Cell{{Text: s.Name}, {Text: state}, {Text: parts, Number: int64(s.PartsDone)}, none, none, none, none, {Text: strings.Join(lost, ", ")}}
 		if s.PartsDone > 0 {
-			row[3], row[4], row[6] = record.Number(s.Records), record.Bytes(s.SourceBytes), secondsText(s.Seconds)
+			row[3] = render.Number(s.Records)
+			row[4] = render.Size(s.SourceBytes)
+			row[6] = render.Cell{Text: secondsText(s.Seconds), Number: int64(1000 * s.Seconds)}
 		}
 		if s.State == "done" {
-			row[5] = record.Bytes(s.TargetBytes)
+			row[5] = render.Size(s.TargetBytes)
 		}
 		rows = append(rows, row)
 	}

@@ -94,7 +94,7 @@ func TestFleet(t *testing.T) {
 		t.Errorf("the states have no figures: %+v", all)
 	}
 	page := kvferry(t, "fleet", "--reports", filepath.Join(dir, "new"), "--format", "html", file).stdout
-	for _, want := range []string{"1 done, 2 failed, 0 open", "<td class=\"text\">shop-a</td>", "class=\"number\">records</th>", "<td class=\"text\">failed (4)", "3 of 4"} {
+	for _, want := range []string{"1 done, 2 failed, 0 open", "<td class=\"text\">shop-a</td>", "<th scope=\"col\">records</th>", "<td class=\"text\">failed (4)", "3 of 4"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s:\n%s", want, page)
 		}
