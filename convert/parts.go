@@ -145,6 +145,9 @@ func ofParts(ctx context.Context, opts *Options, phases []phase) (*Report, error
 	if missing := r.shared.Missing(id.Parts); missing != nil {
 		return nil, &MissingError{Target: o.Target.Path, Missing: missing, Parts: id.Parts}
 	}
+	if err := r.proofsMissing(id); err != nil {
+		return nil, err
+	}
 	var state *work.State
 	if r.work, state, err = open(); err != nil {
 		return nil, err
