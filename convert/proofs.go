@@ -48,14 +48,8 @@ func ProvePart(ctx context.Context, opts *Options, part pass.Part) (*ProofPart, 
 		return rep, nil
 	}
 	r := &run{o: o, shared: work.FindParts(o.Target.Path)}
-	id, err := r.shared.Identity()
-	switch {
-	case err != nil:
-		return nil, err
-	case id == nil:
-		return nil, &MissingError{Target: o.Target.Path}
-	}
-	if _, err := r.continues(id); err != nil {
+	id, err := r.shared.Planned(r.fits)
+	if err != nil {
 		return nil, err
 	}
 	a := r.attempt(&work.State{ID: id}, "")

@@ -37,6 +37,8 @@ type ExportOptions struct {
 	Source  string    // name of the source's format
 	Now     time.Time // when expiry is evaluated
 	Memory  int64     // bytes that all writers may buffer
+	// Compression is one of columns.Compressions; "" is the first.
+	Compression string
 	// Keys makes estimators of memory, for a dataset with a row for each record; nil: a row for each element.
 	Keys func() Estimator
 }
@@ -300,7 +302,8 @@ func (p *part) create() (*file, error) {
 		cols = auditColumns(cols)
 	}
 	w := columns.NewWriter(f, &columns.Options{Columns: cols, Sorted: sortedBy,
-		Creator: p.e.o.Creator, Pairs: map[string]string{"kvferry.type": typ, "kvferry.db": p.h.DB}, Limit: p.limit})
+		Creator: p.e.o.Creator, Pairs: map[string]string{"kvferry.type": typ, "kvferry.db": p.h.DB}, Limit: p.limit,
+		Compression: p.e.o.Compression})
 	return &file{f: f, line: fileLine{File: name, DB: jsonl.Text(p.h.DB), Type: typ, ByName: true}, w: w, rows: rows{w: w, text: &p.text, audit: p.e.o.Keys != nil}}, nil
 }
 

@@ -29,8 +29,15 @@ import (
 // export writes records as a dataset, in parts of the given readers.
 func export(t testing.TB, memory int64, text string, parts ...record.Reader) (string, error) {
 	t.Helper()
+	return exportAs(t, ExportOptions{Memory: memory, Text: text}, parts...)
+}
+
+// exportAs is export with options.
+func exportAs(t testing.TB, o ExportOptions, parts ...record.Reader) (string, error) {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
-	e, err := Create(dir, ExportOptions{Creator: "test", Source: "test", Now: fixtures.Clock, Memory: memory, Text: text})
+	o.Creator, o.Source, o.Now = "test", "test", fixtures.Clock
+	e, err := Create(dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +82,15 @@ func sum(t testing.TB, read func(record.TypeSet) record.Reader) *record.Fingerpr
 	return &f
 }
 
-// TestRoundTrip writes and reads random records, in one row group a type and in many.
+// TestRoundTrip writes and reads random records, in one row group a type and in many, compressed in every way.
 func TestRoundTrip(t *testing.T) {
-	for memory, n := range map[int64]int{1 << 30: 100, 1: 60} {
-		read := random(n, false)
-		dir, err := export(t, memory, "", byType(read)...)
+	for _, c := range []struct {
+		memory      int64
+		n           int
+		compression string
+	}{{1 << 30, 100, "zstd"}, {1, 60, "zstd"}, {1 << 20, 60, "snappy"}, {1 << 20, 60, "none"}} {
+		read := random(c.n, false)
+		dir, err := exportAs(t, ExportOptions{Memory: c.memory, Compression: c.compression}, byType(read)...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ type group struct {
 // groups returns the groups listed in only, separated by commas, or all if only is "".
 func (b *bench) groups(only string) ([]group, error) {
 	all := []group{{"speed", b.speed}, {"workers", b.workers}, {"growth", b.growth}, {"memory", b.memory},
-		{"ardb", b.ardb}, {"kvrocks", b.kvrocks}, {"ssdb", b.ssdb}, {"pika", b.pika}, {"parquet", b.parquet}, {"reading", b.reading}, {"redis", b.redis}, {"serve", b.serve}}
+		{"ardb", b.ardb}, {"kvrocks", b.kvrocks}, {"ssdb", b.ssdb}, {"pika", b.pika}, {"parquet", b.parquet}, {"objects", b.objects}, {"reading", b.reading}, {"redis", b.redis}, {"serve", b.serve}}
 	if only == "" {
 		return all, nil
 	}

@@ -34,7 +34,7 @@ func main() {
 	flag.BoolVar(&o.full, "full", false, "measure growth up to four times as many elements")
 	flag.BoolVar(&o.keep, "keep", false, "keep the datasets")
 	flag.BoolVar(&o.check, "check", false, "exit 1 when a bound is missed")
-	flag.StringVar(&o.only, "only", "", "run only these groups, separated by commas: speed, workers, growth, memory, ardb, kvrocks, ssdb, pika, parquet, reading, redis, serve")
+	flag.StringVar(&o.only, "only", "", "run only these groups, separated by commas: speed, workers, growth, memory, ardb, kvrocks, ssdb, pika, parquet, objects, reading, redis, serve")
 	flag.StringVar(&o.out, "out", "results", "write OUT.json and OUT.md")
 	flag.Parse()
 	// An interrupt kills the program being measured. Its failure ends this program, which cleans up.

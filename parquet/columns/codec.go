@@ -22,7 +22,19 @@ type columnCodec struct {
 	flat  bool // without entropy coding
 }
 
-func newCodec() *columnCodec { return &columnCodec{Codec: &parquet.Zstd} }
+// Compressions are the names of the ways to compress a file: the smallest first, the fastest last.
+var Compressions = []string{"zstd", "snappy", "none"}
+
+// codecOf returns what compresses a column.
+func codecOf(compression string) compress.Codec {
+	switch compression {
+	case "snappy":
+		return &parquet.Snappy
+	case "none":
+		return &parquet.Uncompressed
+	}
+	return &columnCodec{Codec: &parquet.Zstd}
+}
 
 // Encode compresses src into dst.
 func (c *columnCodec) Encode(dst, src []byte) ([]byte, error) {

@@ -247,7 +247,7 @@ func TestBounds(t *testing.T) {
 		{UTF8, []string{strings.Repeat("\ud7ff", 30)}, strings.Repeat("\ud7ff", 21), strings.Repeat("\ud7ff", 20) + "\ue000"},
 	} {
 		column := Column{Name: "c", Kind: c.kind}
-		b := column.node().Type().NewColumnBuffer(0, 1)
+		b := column.node("").Type().NewColumnBuffer(0, 1)
 		for _, v := range c.values {
 			if _, err := b.WriteValues([]parquet.Value{parquet.ByteArrayValue([]byte(v))}); err != nil {
 				t.Fatal(err)
@@ -258,7 +258,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%q: %q to %q, %v", c.values, low.ByteArray(), high.ByteArray(), ok)
 		}
 	}
-	b := (&Column{Kind: Binary}).node().Type().NewColumnBuffer(0, 1)
+	b := (&Column{Kind: Binary}).node("").Type().NewColumnBuffer(0, 1)
 	if _, _, ok := b.Page().Bounds(); ok {
 		t.Error("a page without values has bounds")
 	}

@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -198,12 +199,18 @@ func (p *pages) size(off, packed, raw int64, plain bool) error {
 		}
 		return nil
 	}
-	if p.c.Codec != format.Zstd {
+	if p.c.Codec != format.Zstd && p.c.Codec != format.Snappy {
 		return record.Unknown(record.NoOffset, "codec", p.c.Codec.String())
 	}
 	b := make([]byte, min(packed, zstd.HeaderMaxSize))
 	if err := readAt(p.f.r, b, off); err != nil {
 		return err
+	}
+	if p.c.Codec == format.Snappy {
+		if n, w := binary.Uvarint(b); w <= 0 || n != uint64(raw) || raw > max(smallPage, safeRatio*packed) {
+			return fmt.Errorf("%s bytes of Snappy hold %s, want %s", record.Number(packed), record.Number(n), record.Number(raw))
+		}
+		return nil
 	}
 	var h zstd.Header
 	if err := h.Decode(b); err != nil {

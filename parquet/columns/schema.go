@@ -46,7 +46,7 @@ func (k Kind) Physical() parquet.Kind {
 }
 
 // node returns the column of the library.
-func (c *Column) node() parquet.Node {
+func (c *Column) node(compression string) parquet.Node {
 	var n parquet.Node
 	switch c.Kind {
 	case Integer:
@@ -71,17 +71,17 @@ func (c *Column) node() parquet.Node {
 		}
 		n = parquet.Encoded(n, &parquet.Plain)
 	}
-	if n = parquet.Compressed(n, newCodec()); c.Optional {
+	if n = parquet.Compressed(n, codecOf(compression)); c.Optional {
 		n = parquet.Optional(n)
 	}
 	return n
 }
 
 // schemaOf returns the schema of a file.
-func schemaOf(columns []Column) *parquet.Schema {
+func schemaOf(columns []Column, compression string) *parquet.Schema {
 	g := row{Group: parquet.Group{}}
 	for i := range columns {
-		n := columns[i].node()
+		n := columns[i].node(compression)
 		g.Group[columns[i].Name] = n
 		g.fields = append(g.fields, parquet.Group{columns[i].Name: n}.Fields()...)
 	}

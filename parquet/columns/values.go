@@ -52,7 +52,11 @@ func (p *pages) values(off, packed int64, plain bool, h *format.DataPageHeaderV2
 	b := make([]byte, packed)
 	err := readAt(p.f.r, b, off)
 	if err == nil && !plain {
-		b, err = decoder().DecodeAll(b, nil)
+		if p.c.Codec == format.Snappy {
+			b, err = parquet.Snappy.Decode(nil, b)
+		} else {
+			b, err = decoder().DecodeAll(b, nil)
+		}
 	}
 	if err != nil || len(b) == 0 {
 		return err

@@ -70,6 +70,8 @@ type Options struct {
 	Creator string
 	Pairs   map[string]string // metadata
 	Limit   int64             // bytes of a row group in memory
+	// Compression is one of Compressions; "" is the first.
+	Compression string
 }
 
 // ConfigureWriter sets the name of the program as it is; the library's own option adds to it.
@@ -83,7 +85,7 @@ func NewWriter(w io.Writer, o *Options) *Writer {
 		sorted = append(sorted, parquet.Ascending(name))
 	}
 	page := int(min(PageBytes, max(o.Limit/8, 4<<10)))
-	options := []parquet.WriterOption{o, schemaOf(o.Columns), parquet.WriteBufferSize(0),
+	options := []parquet.WriterOption{o, schemaOf(o.Columns, o.Compression), parquet.WriteBufferSize(0),
 		parquet.PageBufferSize(page), parquet.DictionaryMaxBytes(min(1<<20, max(o.Limit/4, 4<<10))), parquet.DataPageStatistics(false),
 		parquet.ColumnIndexSizeLimit(func([]string) int { return 0 }), // columns limit theirs by themselves
 		parquet.SortingWriterConfig(parquet.SortingColumns(sorted...))}

@@ -18,6 +18,7 @@ import (
 	"kvferry/internal/text/jsonl"
 	"kvferry/internal/text/resp"
 	"kvferry/parquet"
+	"kvferry/parquet/columns"
 	"kvferry/record"
 )
 
@@ -124,6 +125,7 @@ type dumpFlags struct {
 	limit      int64
 	csvSafe    bool
 	text       string
+	compress   string
 	wide       bool
 	columns    []string
 	jsonStyle  string
@@ -158,6 +160,7 @@ func (a *App) dump() *cobra.Command {
 	fs.BoolVar(&f.csvSafe, "csv-safe", false, "with --format csv, put a ' before text that a spreadsheet would read as a formula")
 	choose(fs, &f.text, "text", append([]option[string]{{"bytes", ""}}, plain(parquet.TextStrict, parquet.TextLossy)...), "with --format parquet or arrow, declare keys and values as UTF-8: strict refuses other bytes, lossy replaces them")
 	fs.Lookup("text").NoOptDefVal = parquet.TextStrict
+	choose(fs, &f.compress, "compression", plain(columns.Compressions...), "with --format parquet, how to compress: snappy takes less time and more room")
 	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
 	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw prints it, separated by commas or repeated; with --raw or --format hex")
 	fs.BoolVar(&f.dead, "dead", false, "show deleted records that are still on disk")
@@ -178,6 +181,8 @@ func (f *dumpFlags) validate() error {
 		return usagef("--encode base64 and --format resp do not go together: Redis accepts any bytes")
 	case f.text != "" && f.format != formatParquet && f.format != formatArrow:
 		return usagef("--text goes with --format parquet and arrow")
+	case f.compress != columns.Compressions[0] && f.format != formatParquet:
+		return usagef("--compression goes with --format parquet; -o FILE.zst and FILE.gz compress other forms")
 	case f.format == formatArrow && (f.encode == "base64" || f.keysOnly):
 		return usagef("--encode base64 and --keys-only do not go together with --format arrow")
 	case f.encode == "base64" && f.format == "sql":

@@ -91,7 +91,7 @@ func (a *App) dumpParquet(cmd *cobra.Command, f *dumpFlags, d *Dataset, notes *n
 
 // exportOptions describes the files of a directory.
 func (a *App) exportOptions(f *dumpFlags, d *Dataset) parquet.ExportOptions {
-	o := parquet.ExportOptions{Text: f.text, Creator: "kvferry version " + a.Build.String(),
+	o := parquet.ExportOptions{Text: f.text, Compression: f.compress, Creator: "kvferry version " + a.Build.String(),
 		Source: d.Found.Format.Name(), Now: d.Scan.Now, Memory: d.Scan.Memory}
 	if f.keysOnly {
 		o.Keys = func() parquet.Estimator { return new(redismem.Meter) }
