@@ -269,6 +269,9 @@ func (c *Catalog) notADatabase(dir string) error {
 	if err != nil {
 		return err
 	}
+	if isWork(dir) {
+		return fmt.Errorf("%s: the work directory of an unfinished conversion; run that conversion again with --resume", dir)
+	}
 	if len(entries) == 0 {
 		return fmt.Errorf("%s: the directory is empty; name the one that has the dataset", dir)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"kvferry/format"
@@ -168,6 +169,8 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 		return dangling
 	}
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && isWork(filepath.Clean(path)+".kvferry"):
+		return fmt.Errorf("%s: not there yet: the conversion to it is unfinished; run that conversion again with --resume", path)
 	case errors.Is(err, fs.ErrNotExist) && inDirectory:
 		return fmt.Errorf("%s: no such directory%s", path, suggest.Path(path))
 	case errors.Is(err, fs.ErrNotExist):

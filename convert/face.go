@@ -25,6 +25,8 @@ type (
 	UnfinishedError = work.UnfinishedError
 	// ResumeError means that the work of an unfinished run cannot be continued.
 	ResumeError = work.ResumeError
+	// LeftError means that an unfinished conversion left its work directory.
+	LeftError = work.LeftError
 	// MissingError means that a target cannot be finished, because parts of it are missing.
 	MissingError = work.MissingError
 	// PublishedError is an error after the target was published: target and report are complete.

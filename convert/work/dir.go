@@ -163,8 +163,15 @@ func checkWork(dir string, resume bool) error {
 	if err := probeWork(dir); err != nil || resume {
 		return err
 	}
-	return fmt.Errorf("%s: left by an unfinished conversion; continue it with --resume, "+
-		"or start over with --discard", dir)
+	return &LeftError{dir}
+}
+
+// LeftError means that an unfinished conversion left its work directory.
+type LeftError struct{ Dir string }
+
+// Error says how to go on.
+func (e *LeftError) Error() string {
+	return e.Dir + ": left by an unfinished conversion; continue it with --resume, or start over with --discard"
 }
 
 // makeTemp makes the directory of the spools, in temp unless that is "".

@@ -254,10 +254,12 @@ func (t *findingsText) damagedFiles() string {
 // lost describes the loss, as far as counts show.
 func (t *findingsText) lost(partly bool) string {
 	r := t.r
-	var keys, none, elements int64
+	var keys, none, elements, orphans int64
 	for i := range r.Groups {
-		if g := &r.Groups[i]; g.Missing > 0 {
-			keys, none, elements = keys+g.Short, none+g.None, elements+g.Missing
+		g := &r.Groups[i]
+		keys, none, elements = keys+g.Short, none+g.None, elements+g.Missing
+		if g.Orphans() && t.folded(g.Store) {
+			orphans += g.Count
 		}
 	}
 	var parts []string
@@ -268,6 +270,10 @@ func (t *findingsText) lost(partly bool) string {
 	}
 	if r.Skipped > 0 {
 		parts = append(parts, fmt.Sprintf("the rows of unreadable tables, blocks or pages (%s)", record.Number(r.Skipped)))
+	}
+	if orphans > 0 {
+		percent := 100 * float64(orphans) / float64(orphans+r.Records)
+		parts = append(parts, fmt.Sprintf("%s (%.2g %%) without their meta rows", record.Count(orphans, "key"), percent))
 	}
 	if elements > 0 {
 		percent := 100 * float64(elements) / float64(elements+r.Elements)

@@ -19,6 +19,9 @@ type Group struct {
 	None        int64  // keys that have no element left
 }
 
+// Orphans reports whether the keys have lost the meta row, and all elements with it.
+func (g *Group) Orphans() bool { return g.Kind == "orphan-rows" }
+
 // GroupID identifies a Group. Store is the directory of the rows, relative to the dataset.
 type GroupID struct {
 	Kind     string

@@ -71,7 +71,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case code == ExitUsage:
 		fmt.Fprintf(said, name+" %s (see --help)\n", oneLine(advised(err)))
 	default:
-		fmt.Fprintf(said, name+" %s%s%s\n", oneLine(advised(err)), keptText(err, args), refusalText(err, args)+pastText(err, args)+missingText(err, args))
+		fmt.Fprintf(said, name+" %s%s%s\n", oneLine(advised(err)), keptText(err, args), refusalText(err, args)+pastText(err, args)+missingText(err, args)+leftText(err, args))
 	}
 	return code
 }
@@ -204,6 +204,15 @@ func keptText(err error, args []string) string {
 		args = allowing(args, loss.Kinds())
 	}
 	return goOn(args)
+}
+
+// leftText lists the command lines that continue an unfinished conversion, or start it over.
+func leftText(err error, args []string) string {
+	var left *convert.LeftError
+	if !errors.As(err, &left) {
+		return ""
+	}
+	return "\nto continue it:\n  " + commandLine(afterName(args, "--resume")) + "\nto start over:\n  " + commandLine(afterName(args, "--discard"))
 }
 
 // Root returns the command tree.

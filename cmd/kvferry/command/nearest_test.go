@@ -22,6 +22,10 @@ func TestAdvice(t *testing.T) {
 	if err := errors.Join(os.Mkdir(near, 0o755), os.WriteFile(filepath.Join(near, "dump.rdb"), nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
+	half := filepath.Join(near, "half.kvferry")
+	if err := errors.Join(os.Mkdir(half, 0o755), os.WriteFile(filepath.Join(half, "journal"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		want string
@@ -46,7 +50,9 @@ func TestAdvice(t *testing.T) {
 		{[]string{"convert", data, "nemo:" + filepath.Join(link, "x")}, "/nowhere"},
 		{[]string{"convert", data, "nemo:" + link}, "/nowhere"},
 		{[]string{"convert", golden(t, "ardb-lmdb-basic"), "ssdb:" + filepath.Join(dir, "new")},
-			"kvferry: target " + filepath.Join(dir, "new") + `: database "1": SSDB has one, "0"; to convert this one, add --db 1 `},
+			"kvferry: target " + filepath.Join(dir, "new") + `: database "1": SSDB has one, "0"; to convert this one, add --db 1`},
+		{[]string{"verify", filepath.Join(near, "half")}, "not there yet: the conversion to it is unfinished; run that conversion again with --resume"},
+		{[]string{"verify", half}, "the work directory of an unfinished conversion; run that conversion again with --resume"},
 		{[]string{"dump", "--dead", packedRDB}, "leave out --dead"},
 		{[]string{"dump", "rdb:" + data}, "name it nemo:" + data},
 		{[]string{"dump", "rdb:" + filepath.Dir(packedRDB)}, "is a directory; name the RDB file in it"},
