@@ -45,7 +45,7 @@ build:
 demo:
 	@scripts/demo
 
-# LONG=1 runs sweeps over all databases and damages to their end, as .ci/run does.
+# LONG=1 runs sweeps over all databases and damages to their end; .ci/run takes other cases of them every day.
 test:
 	@scripts/test $(if $(LONG),,-short) $(TESTFLAGS)
 

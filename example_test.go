@@ -78,6 +78,32 @@ func ExampleDataset_Records() {
 	// zset s1:stale0: newm=-3 shared=42.5
 }
 
+// A function of the header selects records, after the other conditions.
+func ExampleFilter() {
+	dir, remove := bundled("nemo-basic")
+	defer remove()
+	ctx := context.Background()
+	d, err := kvferry.Open(ctx, dir, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer d.Close()
+	short := &kvferry.Filter{Types: []record.Type{record.List}, Func: func(h *record.Header) bool {
+		return len(h.Key) == 1 && h.Key[0] >= 'A' && h.Key[0] <= 'Z'
+	}}
+	for r, err := range d.Records(ctx, short) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s %q\n", r.Type, r.Key)
+	}
+	// Output:
+	// list "H"
+	// list "L"
+	// list "S"
+	// list "Z"
+}
+
 func ExampleDataset_Fingerprint() {
 	dir, remove := bundled("nemo-basic")
 	defer remove()

@@ -12,6 +12,7 @@ import (
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
 	"kvferry/internal/text/escape"
+	"kvferry/internal/text/suggest"
 	"kvferry/redis"
 	"kvferry/store"
 )
@@ -168,9 +169,9 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && inDirectory:
-		return fmt.Errorf("%s: no such directory", path)
+		return fmt.Errorf("%s: no such directory%s", path, suggest.Path(path))
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: no such file or directory", path)
+		return fmt.Errorf("%s: no such file or directory%s", path, suggest.Path(path))
 	case err != nil:
 		return err
 	case st.IsDir() && f != nil && f.Limits().Place == format.InFile:
@@ -229,7 +230,7 @@ func CheckDirectory(path string) error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: no such directory", path)
+		return fmt.Errorf("%s: no such directory%s", path, suggest.Path(path))
 	case err != nil:
 		return err
 	case !st.IsDir():

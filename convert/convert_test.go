@@ -553,3 +553,22 @@ func TestProgress(t *testing.T) {
 		}
 	}
 }
+
+// TestResumedRate checks that what an earlier process did counts as done, and not for the rate.
+func TestResumedRate(t *testing.T) {
+	b := newBench(t, fake.Dataset(2))
+	b.from.Wrap = func(s *fake.Source) { s.Weight = 1000 }
+	b.killed("finished")
+	b.crashable("never")
+	b.o.Resume = true
+	var first *Progress
+	b.o.Progress = func(p Progress) {
+		if first == nil && p.Phase == "convert" {
+			first = &p
+		}
+	}
+	b.run()
+	if first == nil || first.Done == 0 || first.Done > first.Total || first.Rate != 0 {
+		t.Errorf("the step begins with %+v", first)
+	}
+}

@@ -76,6 +76,8 @@ type Options struct {
 	Resume bool
 	// Discard drops the work of an unfinished run and keeps no work of this one.
 	Discard bool
+	// Proofs makes Finish return a *MissingError until this many parts of the proof exist. With 0 it reads missing ones itself.
+	Proofs int
 	// Tool is the version of the program, for the report.
 	Tool string
 	// Progress, if not nil, is called a few times per second.

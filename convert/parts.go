@@ -44,30 +44,21 @@ func RunPart(ctx context.Context, opts *Options, part pass.Part) (*PartReport, e
 	if err := o.checkPaths(); err != nil {
 		return nil, err
 	}
-	r := &run{o: o, part: part, began: time.Now()}
-	if r.shared, err = work.OpenParts(o.Target.Path); err != nil {
-		return nil, err
-	}
-	state, err := r.fresh()
-	if err == nil {
-		_, err = r.continues(state.ID)
-	}
+	r := &run{o: o, part: part, began: time.Now(), shared: work.FindParts(o.Target.Path)}
+	already, err := r.shared.Do(part, o.TempDir, r.fits, func(w *work.Dir, was *work.Identity) error {
+		r.work = w
+		return r.attempts(ctx, &work.State{ID: was})
+	})
 	if err != nil {
 		return nil, err
 	}
-	if r.shared.Done(part) {
-		return r.done(true)
-	}
-	if r.work, err = r.shared.Attempt(part, o.TempDir); err == nil {
-		err = r.attempts(ctx, state)
-	}
-	if err != nil && r.shared.Done(part) { // another process was faster, and removed what this one wrote
-		return r.done(true)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return r.done(false)
+	return r.done(already)
+}
+
+// fits refuses the plan of another conversion.
+func (r *run) fits(was *work.Identity) error {
+	_, err := r.continues(was)
+	return err
 }
 
 // attempts does the part, from the plan of state if that has one.
@@ -132,18 +123,12 @@ func ofParts(ctx context.Context, opts *Options, phases []phase) (*Report, error
 	if err := o.checkPaths(); err != nil {
 		return nil, err
 	}
-	id, err := r.shared.Identity()
+	id, err := r.shared.Whole(r.fits)
+	if err == nil {
+		err = r.proofsMissing(id)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if id == nil {
-		return nil, &MissingError{Target: o.Target.Path}
-	}
-	if _, err := r.continues(id); err != nil {
-		return nil, err
-	}
-	if missing := r.shared.Missing(id.Parts); missing != nil {
-		return nil, &MissingError{Target: o.Target.Path, Missing: missing, Parts: id.Parts}
 	}
 	var state *work.State
 	if r.work, state, err = open(); err != nil {

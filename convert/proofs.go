@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kvferry/convert/inventory"
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
 	"kvferry/convert/transfer"
@@ -47,23 +48,14 @@ func ProvePart(ctx context.Context, opts *Options, part pass.Part) (*ProofPart, 
 		return rep, nil
 	}
 	r := &run{o: o, shared: work.FindParts(o.Target.Path)}
-	id, err := r.shared.Identity()
-	switch {
-	case err != nil:
-		return nil, err
-	case id == nil:
-		return nil, &MissingError{Target: o.Target.Path}
-	}
-	if _, err := r.continues(id); err != nil {
+	id, err := r.shared.Planned(r.fits)
+	if err != nil {
 		return nil, err
 	}
 	a := r.attempt(&work.State{ID: id}, "")
 	a.id = id
-	if a.made, err = r.shared.Made(); err != nil {
+	if a.made, err = r.assembled(id); err != nil {
 		return nil, err
-	}
-	if a.made == nil {
-		return nil, &MissingError{Target: o.Target.Path, Parts: id.Parts, Assemble: true}
 	}
 	file := r.shared.Proof(part, a.made)
 	if rep.Already = file.Done(); !rep.Already {
@@ -78,6 +70,31 @@ func ProvePart(ctx context.Context, opts *Options, part pass.Part) (*ProofPart, 
 	}
 	rep.Fingerprint = got.Parts
 	return rep, nil
+}
+
+// assembled returns the census of the target. Before Assemble has run, the error is a *MissingError.
+func (r *run) assembled(id *work.Identity) (*inventory.Census, error) {
+	made, err := r.shared.Made()
+	if err == nil && made == nil {
+		err = &MissingError{Target: r.o.Target.Path, Parts: id.Parts, Assemble: true}
+	}
+	return made, err
+}
+
+// proofsMissing returns a *MissingError if Finish must wait for parts of the proof.
+func (r *run) proofsMissing(id *work.Identity) error {
+	if r.o.Proofs == 0 {
+		return nil
+	}
+	made, err := r.assembled(id)
+	if err != nil {
+		return err
+	}
+	missing := pass.Missing(r.o.Proofs, func(p pass.Part) bool { return r.shared.Proof(p, made).Done() })
+	if missing == nil {
+		return nil
+	}
+	return &MissingError{Target: r.o.Target.Path, Missing: missing, Parts: r.o.Proofs, Proofs: true}
 }
 
 // provePart writes the proof of a part. The files are those of the census before and after it reads them.

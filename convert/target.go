@@ -2,6 +2,7 @@ package convert
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -23,7 +24,7 @@ func (a *attempt) conflicts() error {
 // create starts the target in the work directory or connects to its server.
 func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, error) {
 	layout := targetLayout(a.o, a.src, dbs)
-	return a.o.Target.Format.Create(ctx, a.location(), &format.CreateOptions{
+	t, err := a.o.Target.Format.Create(ctx, a.location(), &format.CreateOptions{
 		Create:    a.counter.Create(a.named),
 		Kind:      a.o.Target.Store,
 		Build:     store.BuildOptions{Sync: true, Now: a.o.Now, Identity: a.id.Name(), Spare: a.spare()},
@@ -41,6 +42,10 @@ func (a *attempt) create(ctx context.Context, dbs []string) (format.Target, erro
 		Copied:    a.half(0),
 		Reopen:    a.reopen(),
 	})
+	if err != nil && !a.o.onServer() { // its errors name the work directory, or nothing
+		err = fmt.Errorf("target %s: %w", a.o.Target.Shown(), err)
+	}
+	return t, err
 }
 
 // maxEmpty limits the databases that empty ones are added below. Redis servers have 16, Pika servers fewer.

@@ -42,9 +42,10 @@ func (a *attempt) upload(ctx context.Context) error {
 	return nil
 }
 
-// publishUpload makes the upload whole.
+// publishUpload makes the upload whole. The report lies beside it.
 func (a *attempt) publishUpload(ctx context.Context) error {
 	files, _ := Objects(a.made.Files)
+	a.sending.Report = a.reported
 	if err := a.o.Target.Objects.Publish(ctx, a.sending, files); err != nil {
 		return &UploadError{err}
 	}

@@ -17,6 +17,8 @@ import (
 	"kvferry/internal/testkit/s3test"
 )
 
+const reportKey = "a/new" + object.ReportEnding
+
 // uploads makes the bench upload its target.
 func (b *bench) uploads(address string) {
 	to, err := object.NewTarget(address, true, object.Options{Tries: 2, Pause: 1})
@@ -33,21 +35,24 @@ func newUpload(t *testing.T) (*s3test.Fake, *bench) {
 	return f, b
 }
 
-// uploaded returns the files of a bench's target and their bytes, as the server has them.
+// uploaded returns the files of a bench's target and their bytes, as the server has them, without the report.
 func uploaded(f *s3test.Fake) string {
 	var out strings.Builder
 	for _, key := range f.Keys() {
-		if name := strings.TrimPrefix(key, "a/new/"); name != object.ManifestName {
+		if name := strings.TrimPrefix(key, "a/new/"); name != object.ManifestName && key != reportKey {
 			out.WriteString(name + " " + string(f.Object(key)) + "\n")
 		}
 	}
 	return out.String()
 }
 
-// published checks that the server has a whole target, and the disk only the report.
+// published checks that the server has a whole target and its report, and the disk only the report.
 func (b *bench) published(f *s3test.Fake, want string) {
 	b.t.Helper()
 	b.leaves("dst.kvferry-report.json", "src")
+	if rep, err := os.ReadFile(filepath.Join(b.dir, "dst.kvferry-report.json")); err != nil || string(f.Object(reportKey)) != string(rep) {
+		b.t.Errorf("the server has another report: %v", err)
+	}
 	if got := uploaded(f); got != want || !slices.Contains(f.Keys(), "a/new/"+object.ManifestName) || len(f.Uploads()) > 0 {
 		b.t.Errorf("the server has %q, unfinished %q", f.Keys(), f.Uploads())
 	}

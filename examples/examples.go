@@ -1,9 +1,9 @@
-// Package examples has the manifests and scripts of this directory, which kvferry fleet fills in.
+// Package examples has the manifests of this directory, which kvferry fleet fills in.
 package examples
 
 import "embed"
 
 // Files are the examples, by path.
 //
-//go:embed kubernetes slurm argo
+//go:embed kubernetes argo
 var Files embed.FS

@@ -129,7 +129,7 @@ func (s *Scan) cut(anyOrder bool, n func(size int64) int64) (out []Part, err err
 	keys := s.spans()
 	for _, db := range dbs {
 		for _, types := range format.Together(s.Source, db, s.Types(db)) {
-			size := s.Source.Size(db, types)
+			size := s.Size(db, types)
 			parts, err := Part{DB: db, Types: types, Bytes: size}.Cut(s.Source, max(n(size), 1), anyOrder)
 			if err != nil {
 				return nil, err
@@ -145,7 +145,7 @@ func (s *Scan) cut(anyOrder bool, n func(size int64) int64) (out []Part, err err
 
 // Whole returns the part of a scan that is all of a database.
 func (s *Scan) Whole(db string, types record.TypeSet) Part {
-	return limited(Part{DB: db, Types: types, Bytes: s.Source.Size(db, types)}, s.spans())
+	return limited(Part{DB: db, Types: types, Bytes: s.Size(db, types)}, s.spans())
 }
 
 // open returns a reader of a part's selected records. If the source is unsorted, it sorts them in some memory, unless

@@ -289,6 +289,10 @@ func TestVisitCancelled(t *testing.T) {
 func TestScanSeeks(t *testing.T) {
 	src := &opening{Source: fake.New(fake.Rec(record.String, "a", fake.Value("1")), fake.Rec(record.String, "b", fake.Value("2")), fake.Rec(record.String, "c", fake.Value("3")))}
 	src.Only = record.Of(record.String)
+	many := []string{"a", "c"}
+	for i := range fewKeys {
+		many = append(many, fmt.Sprintf("x%02d", i))
+	}
 	for _, c := range []struct {
 		match []string
 		bytes int64
@@ -298,7 +302,8 @@ func TestScanSeeks(t *testing.T) {
 		{[]string{"*"}, 1 << 20, 3, `[""-""]`},
 		{[]string{"b"}, 1 << 20, 1, `["b"-"b\x00"]`},
 		{[]string{"b*", "x"}, 1 << 20, 1, `["b"-"c" "x"-"x\x00"]`},
-		{[]string{"a", "c"}, 1000, 2, `["a"-"c\x00"]`},
+		{[]string{"a", "c"}, 1000, 2, `["a"-"a\x00" "c"-"c\x00"]`}, // so few that the size is not asked for
+		{many, 1000, 2, `["a"-"x63\x00"]`},
 	} {
 		src.spans, src.Bytes = nil, c.bytes
 		s := &Scan{Source: src, Now: fake.Now, Selection: &filter.Selection{Filter: filter.Filter{Match: c.match}}}

@@ -29,7 +29,7 @@ type target struct {
 func create(f ssdbFormat, dir string, o *format.CreateOptions) (format.Target, error) {
 	for _, name := range o.DBs {
 		if name != db {
-			return nil, fmt.Errorf("%s: database %q: SSDB has one, %q: convert one with --db, and name it with --map-db %s=%s", dir, name, db, name, db)
+			return nil, fmt.Errorf("database %q: SSDB has one, %q; to convert this one, add --db %s", name, db, name)
 		}
 	}
 	one, err := dataset.CreateOne(f, dir, dataDir, expiryDir, o.Build, o, []dataset.Keyspace{{Name: keyspace, Order: store.Bytewise}})
@@ -44,7 +44,7 @@ func create(f ssdbFormat, dir string, o *format.CreateOptions) (format.Target, e
 // Shard returns the writer of one span.
 func (t *target) Shard(n int, name string, _ record.TypeSet, memory int64) (record.Writer, error) {
 	if name != db {
-		return nil, fmt.Errorf("%s: database %q was not announced", t.dir, name)
+		return nil, fmt.Errorf("database %q was not announced", name)
 	}
 	if memory <= 0 {
 		memory = record.DefaultMemory

@@ -82,33 +82,23 @@ func (r *Run) Part(ctx context.Context, part pass.Part) (*Report, error) {
 	if err := r.checkTarget(); err != nil {
 		return nil, err
 	}
-	shared, err := work.OpenParts(r.Target.Path)
-	if err != nil {
-		return nil, err
-	}
-	was, err := shared.Identity()
-	if err == nil && was != nil {
-		err = r.continues(was, id)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if shared.Done(part) {
-		return r.done(shared, part, true)
-	}
-	w, err := shared.Attempt(part, "")
-	if err == nil {
-		if err = r.attempt(ctx, shared, w, was, id, part); err != nil {
+	shared := work.FindParts(r.Target.Path)
+	fits := func(was *work.Identity) error { return r.continues(was, id) }
+	already, err := shared.Do(part, "", fits, func(w *work.Dir, was *work.Identity) error {
+		err := r.attempt(ctx, shared, w, was, id, part)
+		if err != nil {
 			err = errors.Join(err, w.Discard())
 		}
-	}
-	if err != nil && shared.Done(part) { // another process was faster, and removed what this one wrote
-		return r.done(shared, part, true)
-	}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return r.done(shared, part, false)
+	rep, err := readReport(shared.Report(part))
+	if err == nil {
+		rep.Already, rep.Missing = already, shared.Missing(part.N)
+	}
+	return rep, err
 }
 
 // attempt writes a part into a directory of its own, by the plan of was unless that is nil.
@@ -174,19 +164,12 @@ func (r *Run) Finish(ctx context.Context) (rep *Report, err error) {
 	if err := r.checkTarget(); err != nil {
 		return nil, err
 	}
-	was, err := shared.Identity()
+	was, err := shared.Whole(func(was *work.Identity) error {
+		id.Parts = was.Parts
+		return r.continues(was, id)
+	})
 	if err != nil {
 		return nil, err
-	}
-	if was == nil {
-		return nil, &work.MissingError{Target: r.Target.Path}
-	}
-	id.Parts = was.Parts
-	if err := r.continues(was, id); err != nil {
-		return nil, err
-	}
-	if missing := shared.Missing(was.Parts); missing != nil {
-		return nil, &work.MissingError{Target: r.Target.Path, Missing: missing, Parts: was.Parts}
 	}
 	w, _, err := open()
 	if err != nil {
@@ -310,15 +293,6 @@ func (r *Run) report(id *work.Identity, began time.Time) *Report {
 	about.Plan = nil
 	return &Report{Parts: id.Parts, Tool: r.Tool, Source: r.Source, Target: r.Target, Now: id.Now, AllTasks: len(id.Plan.Tasks),
 		Seconds: time.Since(began).Seconds(), Identity: &about}
-}
-
-// done returns the report of a finished part.
-func (r *Run) done(shared *work.Parts, part pass.Part, already bool) (*Report, error) {
-	rep, err := readReport(shared.Report(part))
-	if err == nil {
-		rep.Already, rep.Missing = already, shared.Missing(part.N)
-	}
-	return rep, err
 }
 
 func writeReport(w *work.Dir, rep *Report) error {

@@ -12,6 +12,7 @@ import (
 
 	"kvferry/convert/paths"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/object"
 	"kvferry/record"
 )
 
@@ -57,22 +58,18 @@ const workSuffix = ".kvferry"
 // halfSuffix ends the names of incomplete files and directories.
 const halfSuffix = ".half"
 
-// reportFile is the name of an unpublished report, and of that of a finished part; reportSuffix ends the names of
-// published ones.
-const (
-	reportFile   = "report.json"
-	reportSuffix = ".kvferry-report.json"
-)
+// reportFile is the name of an unpublished report, and of that of a finished part.
+const reportFile = "report.json"
 
 // ReportPath returns the path of the report of a conversion to target.
-func ReportPath(target string) string { return filepath.Clean(target) + reportSuffix }
+func ReportPath(target string) string { return filepath.Clean(target) + object.ReportEnding }
 
 // partReport matches the path of the report of a finished part.
 var partReport = regexp.MustCompile(`\.kvferry/` + partsDir + `/[0-9]+-of-[0-9]+/report\.json$`)
 
 // IsReport reports whether a path is that of the report of a conversion or of a finished part.
 func IsReport(path string) bool {
-	return strings.HasSuffix(path, reportSuffix) || partReport.MatchString(filepath.ToSlash(path))
+	return strings.HasSuffix(path, object.ReportEnding) || partReport.MatchString(filepath.ToSlash(path))
 }
 
 // Path returns the path of the work directory of a conversion to target.

@@ -16,7 +16,7 @@ import (
 	"kvferry/record"
 )
 
-// Names is a file that one of several processes makes: the names in one part of the plan, or the proof of one part of
+// Names is a file that one of several processes makes: the plan, the names in one part of it, or the proof of one part of
 // the target. Every part of the conversion needs the names of all parts: each is read once, by whichever process comes
 // first, and no process waits for another.
 type Names struct {

@@ -91,20 +91,12 @@ func (p *Parts) Publish(id *Identity) (shared *Identity, own bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	f, err := disk.CreateTemp(filepath.Join(p.Path, partsDir), planFile+".*"+halfSuffix)
-	if err != nil {
-		return nil, false, err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return nil, false, errors.Join(err, disk.Remove(f.Name()))
-	}
-	to := filepath.Join(p.Path, planFile)
-	if err := appear(f.Name(), to); err != nil {
+	file := &Names{filepath.Join(p.Path, planFile), filepath.Join(p.Path, partsDir), planFile}
+	if err := file.Make(func(path string) error { return disk.WriteSynced(path, data) }); err != nil {
 		return nil, false, err
 	}
 	if shared, err = p.Identity(); err == nil && shared == nil {
-		err = fmt.Errorf("%s: gone since it was made", to)
+		err = fmt.Errorf("%s: gone since it was made", file.Path)
 	}
 	if err != nil {
 		return nil, false, err
@@ -159,6 +151,54 @@ func (p *Parts) Attempt(part pass.Part, temp string) (*Dir, error) {
 		return nil, errors.Join(err, w.Discard())
 	}
 	return w, nil
+}
+
+// Do does a part unless another process does: attempt works in a directory of its own, by the plan of was, which is nil in
+// the first process. fits refuses the plan of another run. already is true if another process was faster.
+func (p *Parts) Do(part pass.Part, temp string, fits func(*Identity) error, attempt func(w *Dir, was *Identity) error) (already bool, err error) {
+	if _, err := OpenParts(p.Target); err != nil {
+		return false, err
+	}
+	was, err := p.Identity()
+	if err == nil && was != nil {
+		err = fits(was)
+	}
+	if err != nil || p.Done(part) {
+		return true, err
+	}
+	w, err := p.Attempt(part, temp)
+	if err == nil {
+		err = attempt(w, was)
+	}
+	if err != nil && p.Done(part) { // another process removed what this one wrote
+		return true, nil
+	}
+	return false, err
+}
+
+// Planned returns the identity that the processes share, unless fits refuses it. Before a part has run, the error is a
+// *MissingError.
+func (p *Parts) Planned(fits func(*Identity) error) (*Identity, error) {
+	id, err := p.Identity()
+	if err == nil && id == nil {
+		err = &MissingError{Target: p.Target}
+	}
+	if err == nil {
+		err = fits(id)
+	}
+	return id, err
+}
+
+// Whole is like Planned, but all parts must be finished.
+func (p *Parts) Whole(fits func(*Identity) error) (*Identity, error) {
+	id, err := p.Planned(fits)
+	if err != nil {
+		return nil, err
+	}
+	if missing := p.Missing(id.Parts); missing != nil {
+		return nil, &MissingError{Target: p.Target, Missing: missing, Parts: id.Parts}
+	}
+	return id, nil
 }
 
 // Adopt renames a complete attempt to the name of the part, unless another process was first. Then it removes other
@@ -314,56 +354,4 @@ func (p *Parts) read(part pass.Part, id *Identity) (*State, error) {
 		}
 	}
 	return state, nil
-}
-
-// linkTable links a table of a part to the data of another work directory, or copies it on a file system without links.
-func linkTable(from, to, file string) error {
-	if !filepath.IsLocal(filepath.FromSlash(file)) {
-		return fmt.Errorf("%s: its table %q lies outside", from, file)
-	}
-	src := filepath.Join((&Dir{Path: from}).Data(), filepath.FromSlash(file))
-	dst := filepath.Join((&Dir{Path: to}).Data(), filepath.FromSlash(file))
-	if err := disk.MkdirAll(filepath.Dir(dst)); err != nil {
-		return err
-	}
-	err := disk.Link(src, dst)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return copyTable(src, dst)
-}
-
-// copyTable copies a file; the copy has its name only when it is complete.
-func copyTable(src, dst string) error {
-	in, err := disk.Open(src)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := disk.Create(dst + halfSuffix)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
-		return err
-	}
-	return disk.Rename(dst+halfSuffix, dst)
-}
-
-// syncDirs syncs the directories of a tree, whose files are durable. It need not exist.
-func syncDirs(dir string) error {
-	err := disk.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			err = disk.SyncPath(path)
-		}
-		return err
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

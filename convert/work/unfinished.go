@@ -72,6 +72,8 @@ type MissingError struct {
 	Parts   int // 0: no part has begun, so their number is unknown
 	// Assemble is true if the target is not assembled, as a proof of it in parts needs.
 	Assemble bool
+	// Proofs is true if the parts are those of the proof.
+	Proofs bool
 }
 
 // Error counts the missing parts.
@@ -82,7 +84,11 @@ func (e *MissingError) Error() string {
 	case e.Parts == 0:
 		return e.Target + ": no part of it has run"
 	}
-	return fmt.Sprintf("%s: %d of %d parts are missing", e.Target, len(e.Missing), e.Parts)
+	of := "parts"
+	if e.Proofs {
+		of = "parts of the proof"
+	}
+	return fmt.Sprintf("%s: %d of %d %s are missing", e.Target, len(e.Missing), e.Parts, of)
 }
 
 // ResumeError means that the unfinished run in Dir cannot be resumed.

@@ -124,7 +124,7 @@ func (d *Dumper) begin(dbs []string) {
 	var total int64
 	s, tasks := d.o.Scan, len(dbs)
 	for _, db := range dbs {
-		size := s.Source.Size(db, s.Types(db))
+		size := s.Size(db, s.Types(db))
 		if total += size; d.o.Dead {
 			tasks += deadSpans(size) - 1
 		}

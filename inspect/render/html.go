@@ -62,7 +62,7 @@ func (h *htmlPage) pair(sections func()) {
 	h.add("</div>\n")
 }
 
-func (h *htmlPage) note(text string) { h.add("<p class=\"note\">%s</p>\n", esc(text)) }
+func (h *htmlPage) note(text string) { h.add("<p class=\"note\">%s</p>\n", shares(text)) }
 
 // count formats a number with thousands separators.
 func count(n int64) string {
@@ -177,19 +177,23 @@ type column struct {
 	kind string // "", "text" or "text key"
 }
 
-// datum is a cell of a table. number is its sort key in numeric columns.
-type datum struct {
-	text   string
-	number int64
+// Cell is a cell of a table. Number is its sort key in numeric columns.
+type Cell struct {
+	Text   string
+	Number int64
 }
 
-func number(n int64) datum     { return datum{count(n), n} }
-func size(n int64) datum       { return datum{record.Bytes(n), n} }
-func words(s string) datum     { return datum{text: s} }
-func keyCell(key []byte) datum { return datum{text: keyText(key)} }
+// Number returns the cell of a number.
+func Number(n int64) Cell { return Cell{count(n), n} }
+
+// Size returns the cell of a number of bytes.
+func Size(n int64) Cell { return Cell{record.Bytes(n), n} }
+
+func words(s string) Cell     { return Cell{Text: s} }
+func keyCell(key []byte) Cell { return Cell{Text: keyText(key)} }
 
 // table adds a table that scrolls if it is wider than the page.
-func (h *htmlPage) table(title string, columns []column, rows [][]datum) {
+func (h *htmlPage) table(title string, columns []column, rows [][]Cell) {
 	h.add("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"%s\">\n<table>\n<thead><tr>", esc(title))
 	for _, c := range columns {
 		if left, _, _ := strings.Cut(c.kind, " "); left != "" {
@@ -204,11 +208,11 @@ func (h *htmlPage) table(title string, columns []column, rows [][]datum) {
 		for i, c := range row {
 			switch columns[i].kind {
 			case "":
-				h.add("<td data-n=\"%d\">%s</td>", c.number, esc(c.text))
+				h.add("<td data-n=\"%d\">%s</td>", c.Number, esc(c.Text))
 			case "text key":
-				h.add("<td class=\"text key\" title=\"%s\">%s</td>", esc(c.text), esc(c.text))
+				h.add("<td class=\"text key\" title=\"%s\">%s</td>", esc(c.Text), esc(c.Text))
 			default:
-				h.add("<td class=\"%s\">%s</td>", columns[i].kind, esc(c.text))
+				h.add("<td class=\"%s\">%s</td>", columns[i].kind, esc(c.Text))
 			}
 		}
 		h.add("</tr>\n")

@@ -86,14 +86,14 @@ func (h *htmlPage) types() {
 		chart("Bytes by type", func(t *jsonType) int64 { return t.Bytes }, record.Bytes)
 		chart("Records by type", func(t *jsonType) int64 { return t.Records }, count)
 	})
-	var rows [][]datum
+	var rows [][]Cell
 	shared := false
 	for i := range s.Types {
 		t := &s.Types[i]
 		shared = shared || t.Shared
-		rows = append(rows, inRedis(s.Redis > 0, 5, size(t.Redis), words(string(t.DB)), words(t.Type), number(t.Records), number(t.Elements),
-			size(t.Bytes), size(t.Disk), size(t.Sizes.P50), size(t.Sizes.P99), size(t.Sizes.Max), number(t.Lengths.P50),
-			number(t.Lengths.P99), number(t.Lengths.Max), number(t.Expiring), number(t.Expired)))
+		rows = append(rows, inRedis(s.Redis > 0, 5, Size(t.Redis), words(string(t.DB)), words(t.Type), Number(t.Records), Number(t.Elements),
+			Size(t.Bytes), Size(t.Disk), Size(t.Sizes.P50), Size(t.Sizes.P99), Size(t.Sizes.Max), Number(t.Lengths.P50),
+			Number(t.Lengths.P99), Number(t.Lengths.Max), Number(t.Expiring), Number(t.Expired)))
 	}
 	h.section("Types", func() {
 		h.table("Types", inRedis(s.Redis > 0, 5, redisColumn, []column{{"db", "text"}, {"type", "text"}, {"records", ""}, {"elements", ""},
@@ -205,10 +205,10 @@ func (h *htmlPage) largest(title string, keys []jsonBig) {
 	redis := h.stats.Redis > 0
 	columns := inRedis(redis, 2, redisColumn,
 		[]column{{"key", "text key"}, {"bytes", ""}, {"elements", ""}, {"db", "text"}, {"type", "text"}, {"expires", ""}}...)
-	var rows [][]datum
+	var rows [][]Cell
 	for _, k := range keys {
-		rows = append(rows, inRedis(redis, 2, size(k.Redis), keyCell(k.Key), size(k.Bytes), number(k.Elements), words(string(k.DB)),
-			words(k.Type), datum{timeText(k.ExpireMS), k.ExpireMS}))
+		rows = append(rows, inRedis(redis, 2, Size(k.Redis), keyCell(k.Key), Size(k.Bytes), Number(k.Elements), words(string(k.DB)),
+			words(k.Type), Cell{timeText(k.ExpireMS), k.ExpireMS}))
 	}
 	h.section(title, func() { h.table(title, columns, rows) })
 }
@@ -219,27 +219,27 @@ func (h *htmlPage) garbage() {
 		columns = append(columns, column{c.name, ""})
 	}
 	columns = append(columns, column{"on disk", ""}, column{"to free", ""})
-	var rows [][]datum
+	var rows [][]Cell
 	for i := range h.stats.Rows {
 		r := &h.stats.Rows[i]
-		row := []datum{words(r.Keyspace), number(r.Entries)}
+		row := []Cell{words(r.Keyspace), Number(r.Entries)}
 		for _, c := range rowStates {
-			row = append(row, number(c.count(r)))
+			row = append(row, Number(c.count(r)))
 		}
-		rows = append(rows, append(row, size(r.Disk), size(r.Freed)))
+		rows = append(rows, append(row, Size(r.Disk), Size(r.Freed)))
 	}
 	h.section("Garbage", func() { h.table("Garbage", columns, rows) })
 }
 
 func (h *htmlPage) files() {
 	s := h.stats
-	var rows [][]datum
+	var rows [][]Cell
 	add := func(l *jsonLevel, name string, level int) {
 		text := ""
 		if level >= 0 {
 			text = fmt.Sprint(level)
 		}
-		rows = append(rows, []datum{words(name), {text, int64(level)}, number(int64(l.Files)), size(l.Bytes), number(l.Entries), number(l.Deletes),
+		rows = append(rows, []Cell{words(name), {text, int64(level)}, Number(int64(l.Files)), Size(l.Bytes), Number(l.Entries), Number(l.Deletes),
 			words(strings.Join(l.Codecs, "+"))})
 	}
 	for i := range s.Levels {

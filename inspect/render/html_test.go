@@ -141,7 +141,7 @@ func TestHTMLIsSelfContained(t *testing.T) {
 		t.Errorf("tables of prefixes are nested %d deep, want 3 without the script", n)
 	}
 	for _, want := range []string{`<details open><summary>the largest 5 of 12 below all keys</summary>`, "2 records without expiry of 90 like &lt;b&gt;:#",
-		"kvferry keys &#39;/data/&lt;pika&gt;&#39; --match &#39;&lt;b&gt;:*&#39;", "superseded: 10", "within a day 50.0 %",
+		"kvferry keys &#39;/data/&lt;pika&gt;&#39; --match &#39;&lt;b&gt;:*&#39;", "superseded: 10", "within a day 50.0&nbsp;%",
 		"<small>&lt;first&gt; to " + strings.Repeat("z", 32) + "…</small>",
 		`<section>` + "\n" + `<h2>Largest of 0 hash</h2>`} {
 		if !strings.Contains(markup, want) {
@@ -193,7 +193,7 @@ func nested(t *testing.T, markup string) (deepest int) {
 const clicks = `
 <script>
 (function () {
-  const out = { errors: window.kvErrors, seen: [] };
+  const out = { errors: window.kvErrors, seen: [], at: [] };
   const see = () => out.seen.push([...map.querySelectorAll("nav button")].map(b => b.textContent).join(" > ") + ": " +
     [...map.querySelectorAll(".boxes button")].map(b => b.textContent).join("; "));
   const covered = () => [...map.querySelectorAll(".boxes button")].reduce((sum, b) => sum + parseFloat(b.style.width) * parseFloat(b.style.height), 0);
@@ -204,7 +204,10 @@ const clicks = `
   map.querySelectorAll(".boxes button:not([aria-disabled])")[0].click();
   see();
   out.area = covered();
-  for (let i = 0; i < 2; i++) document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+  for (const key of ["Escape", "Backspace", "a"]) {
+    document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    out.at.push(document.activeElement.textContent);
+  }
   see();
   document.body.replaceChildren(Object.assign(document.createElement("pre"), { id: "probe", textContent: JSON.stringify(out) }));
 })();
@@ -215,17 +218,41 @@ func TestHTMLMap(t *testing.T) {
 	s := pageStats()
 	s.Prefixes = pagePrefixes([]stats.BigKey{{Key: []byte("a"), Type: record.Hash}, {Key: []byte("b"), Type: record.Hash}})
 	var saw struct {
-		Errors, Seen []string
-		Focus        bool
-		Area         float64
+		Errors, Seen, At []string
+		Focus            bool
+		Area             float64
 	}
 	if err := json.Unmarshal(browse(t, strings.Replace(htmlOf(t, s), "</body>", clicks+"</body>", 1), 1280), &saw); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"all keys 100.0 %: a: 15.0 %; b: 14.9 %; other keys 70.0 %", "all keys 100.0 % > a: 15.0 %: a:# 10.0 %; a:*: 2.5 %; other keys 2.5 %",
 		"all keys 100.0 % > a: 15.0 % > a:*: 2.5 %: a:*:<i> 2.0 %; other keys 0.5 %", "all keys 100.0 %: a: 15.0 %; b: 14.9 %; other keys 70.0 %"}
+	if at := strings.Join(saw.At, ", "); at != "a:*: 2.5 %, a: 15.0 %, a: 15.0 %" {
+		t.Errorf("the focus is on %s", at)
+	}
 	if len(saw.Errors) > 0 || !saw.Focus || saw.Area < 9999 || saw.Area > 10001 || fmt.Sprintf("%q", saw.Seen) != fmt.Sprintf("%q", want) {
 		t.Errorf("%+v, want %q", saw, want)
+	}
+}
+
+// TestPageSorts checks that columns of numbers are sorted by number, whatever their texts.
+func TestPageSorts(t *testing.T) {
+	var page bytes.Buffer
+	rows := [][]Cell{{words("a"), words("done"), Size(3 << 20), words("")}, {words("b"), words("open"), {Number: -1}, words("")}, {words("c"), words("done"), Size(20 << 10), words("")}}
+	if err := Page(&page, "fleet", "3 datasets", []string{"dataset", "state", "source", "lost"}, rows, nil); err != nil {
+		t.Fatal(err)
+	}
+	const sorting = `<script>
+document.querySelectorAll("th button")[2].click();
+const names = [...document.querySelectorAll("tbody tr")].map(row => row.cells[0].textContent);
+document.body.replaceChildren(Object.assign(document.createElement("pre"), { id: "probe", textContent: JSON.stringify(names) }));
+</script>`
+	var names []string
+	if err := json.Unmarshal(browse(t, strings.Replace(page.String(), "</body>", sorting+"</body>", 1), 1280), &names); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(names, " "); got != "a c b" {
+		t.Errorf("sorted by size: %s", got)
 	}
 }
 

@@ -74,7 +74,7 @@ func (h *htmlPage) prefix(p *jsonPrefix, disk, redis bool, columns int) {
 		h.add("<td>%s</td>", c)
 	}
 	h.add("<td class=\"text\">%s</td><td class=\"text\">%s</td><td class=\"text key\" title=\"%s\">%s</td></tr>\n",
-		esc(typesText(p)), esc(expiryText(p)), esc(largest), esc(largest))
+		shares(typesText(p)), shares(expiryText(p)), esc(largest), esc(largest))
 	if len(p.Children) == 0 {
 		return
 	}
@@ -113,15 +113,18 @@ func expiryText(p *jsonPrefix) string {
 	return strings.Join(out, ", ")
 }
 
+// shares formats a text with percentages: a number and its sign stay on one line.
+func shares(s string) string { return strings.ReplaceAll(esc(s), " %", "&nbsp;%") }
+
 // deletable adds a table of data that its owner may not need.
 func (h *htmlPage) deletable() {
 	if len(h.stats.Deletable) == 0 {
 		return
 	}
-	var rows [][]datum
+	var rows [][]Cell
 	for i := range h.stats.Deletable {
 		d := &h.stats.Deletable[i]
-		rows = append(rows, []datum{words(d.What), number(d.Records), size(d.Bytes), words(d.Command)})
+		rows = append(rows, []Cell{words(d.What), Number(d.Records), Size(d.Bytes), words(d.Command)})
 	}
 	h.section("What you may be able to delete", func() {
 		h.table("What you may be able to delete", []column{{"what", "text"}, {"records", ""}, {"bytes", ""}, {"command that shows it", "text key"}}, rows)

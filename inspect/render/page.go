@@ -5,28 +5,20 @@ import (
 	"strings"
 )
 
-// Page writes a page with a title, a line below it, a table of texts, the first row of which is its head, and lines
-// of text, as HTML does. Columns of numbers are between the second column and the last.
-func Page(w io.Writer, title, sub string, rows [][]string, lines []string) error {
+// Page writes a page with a title, a line below it, a table, and lines of text, as HTML does. Columns of numbers are
+// between the second column and the last.
+func Page(w io.Writer, title, sub string, heads []string, rows [][]Cell, lines []string) error {
 	h := new(htmlPage)
 	h.add("<h1>%s</h1>\n<p class=\"sub\">%s</p>\n<section>\n", esc(title), esc(sub))
 	var columns []column
-	for i, name := range rows[0] {
-		kind := "number"
-		if i < 2 || i == len(rows[0])-1 {
+	for i, name := range heads {
+		kind := ""
+		if i < 2 || i == len(heads)-1 {
 			kind = "text"
 		}
 		columns = append(columns, column{name, kind})
 	}
-	var cells [][]datum
-	for _, row := range rows[1:] {
-		var out []datum
-		for _, cell := range row {
-			out = append(out, words(cell))
-		}
-		cells = append(cells, out)
-	}
-	h.table(title, columns, cells)
+	h.table(title, columns, rows)
 	h.add("</section>\n")
 	if len(lines) > 0 {
 		h.add("<section><pre class=\"lines\">")

@@ -149,9 +149,6 @@ func collect(ctx context.Context, o *Options) (*counter, *record.Ledger, []inspe
 		v := newCounter(o, p.DB, all.places.to)
 		v.into = all
 		v.ascending = !p.Span.IsSection() && scan.Source.Sorted()
-		for _, t := range []*top{&v.byBytes, &v.byElem, &v.byRedis} {
-			t.ascending = v.ascending
-		}
 		return v
 	})
 	return all, scan.Ledger, tasks, err
@@ -185,7 +182,6 @@ type counter struct {
 	byBytes, byElem top
 	byRedis         top
 	open            Sum             // of the last record
-	floor           Sum             // records at or below this are not among the largest
 	meter           *redismem.Meter // nil: memory in Redis is not estimated
 	places          *places
 	values          values
@@ -209,7 +205,6 @@ func newCounter(o *Options, db string, to *tree) *counter {
 		places:  newPlaces(to, o.Delimiter, o.Depth, db),
 		perType: min(o.Top, mostPerType),
 		db:      db,
-		floor:   Sum{Bytes: -1, Elements: -1, Redis: -1},
 	}
 	if o.Redis {
 		v.byRedis = top{n: o.Top, measure: func(k *BigKey) int64 { return k.Redis }}
@@ -222,7 +217,7 @@ func (v *counter) count(p record.Part) *typeCount {
 	if v.cur == nil || v.curPart != p {
 		v.curPart = p
 		if v.cur = v.types[p]; v.cur == nil {
-			v.cur = &typeCount{largest: top{n: v.perType, measure: v.byBytes.measure, ascending: v.ascending}}
+			v.cur = &typeCount{largest: top{n: v.perType, measure: v.byBytes.measure}}
 			v.types[p] = v.cur
 		}
 	}
@@ -333,7 +328,7 @@ func (v *counter) stringsAt(c *typeCount, at *Count, batch []record.Record, size
 		}
 	}
 	at.reach(first, last)
-	if v.ranks(c, &most) || v.leads(at, most.Bytes) {
+	if v.ranks(c, &most, first) || v.leads(at, most.Bytes, first) {
 		for i := range batch {
 			v.rank(c, at, &batch[i].Header, &Sum{1, 1, sizes[i], redis[i]})
 		}
@@ -376,19 +371,22 @@ func (v *counter) weigh(s *record.Record, elems []record.Element) int64 {
 	return v.meter.Bytes()
 }
 
-// ranks reports whether a record may be one of the largest.
-func (v *counter) ranks(c *typeCount, s *Sum) bool {
-	return s.Bytes > min(v.floor.Bytes, c.largest.floor()) || s.Elements > v.floor.Elements || s.Redis > v.floor.Redis
+// ranks reports whether a record may be one of the largest, which has at most this size, and does not come before first.
+func (v *counter) ranks(c *typeCount, s *Sum, first []byte) bool {
+	return c.largest.ranks(s.Bytes, first) || v.byBytes.ranks(s.Bytes, first) || v.byElem.ranks(s.Elements, first) || v.byRedis.ranks(s.Redis, first)
 }
 
-// leads reports whether a record of so many bytes may be the largest of a path: one that comes later only if it is larger.
-func (v *counter) leads(at *Count, bytes int64) bool {
-	return bytes > at.Largest.Bytes || bytes == at.Largest.Bytes && !v.ascending || at.Largest.Type == 0
+// leads reports whether such a record may be the largest of a path.
+func (v *counter) leads(at *Count, size int64, first []byte) bool {
+	if at.Largest.Type == 0 || size > at.Largest.Bytes {
+		return true
+	}
+	return size == at.Largest.Bytes && bytes.Compare(first[:min(len(first), longestKey)], at.Largest.Key) <= 0
 }
 
 // rank adds a record to the lists of the largest if it belongs there.
 func (v *counter) rank(c *typeCount, at *Count, h *record.Header, s *Sum) {
-	ranks, leads := v.ranks(c, s), v.leads(at, s.Bytes)
+	ranks, leads := v.ranks(c, s, h.Key), v.leads(at, s.Bytes, h.Key)
 	if !ranks && !leads {
 		return
 	}
@@ -404,7 +402,6 @@ func (v *counter) rank(c *typeCount, at *Count, h *record.Header, s *Sum) {
 	v.byBytes.add(k)
 	v.byElem.add(k)
 	v.byRedis.add(k)
-	v.floor = Sum{Bytes: v.byBytes.floor(), Elements: v.byElem.floor(), Redis: v.byRedis.floor()}
 }
 
 // bucket returns the bucket of an expiry.

@@ -51,7 +51,7 @@ func TestStatsOfStrings(t *testing.T) {
 		memory := int64(8*nodeBytes) << rnd.Intn(12)
 		visitor := func() *counter {
 			v := newCounter(o, "0", newTree(memory, 1))
-			v.ascending, v.byBytes.ascending, v.byElem.ascending, v.byRedis.ascending = ascending, ascending, ascending, ascending
+			v.ascending = ascending
 			return v
 		}
 		batches, single := visitor(), visitor()

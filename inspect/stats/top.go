@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"container/heap"
-	"math"
 	"slices"
 
 	"kvferry/record"
@@ -26,29 +25,24 @@ type top struct {
 	n       int
 	measure func(*BigKey) int64
 	keys    []BigKey // a heap, the smallest first
-	// ascending is true if keys are added in order, so that the later of two equally large ones
-	// never wins.
-	ascending bool
+	least   int64    // the measure of the smallest, if all n are there
 }
 
-// floor is the largest measure that certainly does not rank among the largest; -1 if any may.
-func (t *top) floor() int64 {
-	if t.n <= 0 {
-		return math.MaxInt64
+// ranks reports whether a key may be one of the largest, whose measure is at most this, and that does not come before
+// first. All keys are of the same database.
+func (t *top) ranks(measure int64, first []byte) bool {
+	switch {
+	case t.n <= 0:
+		return false
+	case len(t.keys) < t.n || measure > t.least:
+		return true
 	}
-	if len(t.keys) < t.n {
-		return -1
-	}
-	least := t.measure(&t.keys[0])
-	if !t.ascending {
-		least--
-	}
-	return least
+	return measure == t.least && bytes.Compare(first, t.keys[0].Key) <= 0
 }
 
 // add adds a key. It copies a key that it keeps.
 func (t *top) add(k *BigKey) {
-	if t.n <= 0 || t.measure(k) <= t.floor() || len(t.keys) == t.n && t.compare(k, &t.keys[0]) >= 0 {
+	if t.n <= 0 || len(t.keys) == t.n && t.compare(k, &t.keys[0]) >= 0 {
 		return
 	}
 	if len(t.keys) == t.n {
@@ -57,6 +51,7 @@ func (t *top) add(k *BigKey) {
 	kept := *k
 	kept.Key = bytes.Clone(k.Key)
 	heap.Push(t, kept)
+	t.least = t.measure(&t.keys[0])
 }
 
 // compare orders larger keys first, equally large ones in the order of the dump.

@@ -285,8 +285,9 @@ type places struct {
 	by       map[string]*Count
 	free     []*Count // with room for keys
 	slots    []slot
-	last     *slot // of the last key; nil: it has no template
-	template bool  // keys of this delimiter have templates
+	last     *slot  // of the last key; nil: it has no template
+	template bool   // keys of this delimiter have templates
+	all      *Count // of all keys, if keys have no parts
 }
 
 type slot struct {
@@ -303,15 +304,18 @@ const maxPlaces = 128
 func newPlaces(to *tree, delimiter string, depth int, db string) *places {
 	p := &places{Shaper: keyshape.Shaper{Delimiter: delimiter, Depth: cmp.Or(depth, keyshape.MaxDepth), Crowded: make(map[string]bool)},
 		to: to, db: db, by: make(map[string]*Count)}
-	if delimiter == "" {
-		p.Depth = 0
-	}
 	p.template = keyshape.HasTemplates(delimiter)
 	return p
 }
 
 // of returns the count of a key's path. It is valid until the next call.
 func (p *places) of(key []byte) *Count {
+	if p.Delimiter == "" {
+		if p.all == nil {
+			p.all = p.at(nil)
+		}
+		return p.all
+	}
 	if p.last != nil && p.last.Matches(key, 0) {
 		return p.last.at
 	}
@@ -337,7 +341,11 @@ func (p *places) of(key []byte) *Count {
 // run returns the count of the path of the first key, and the number of first keys that have it. In ascending order, all
 // keys begin like the first and the last one do.
 func (p *places) run(keys [][]byte, ascending bool) (at *Count, n int) {
-	if at = p.of(keys[0]); p.last == nil {
+	at = p.of(keys[0])
+	switch {
+	case p.Delimiter == "":
+		return at, len(keys)
+	case p.last == nil:
 		return at, 1
 	}
 	if !ascending {
@@ -383,7 +391,7 @@ func (p *places) flush() {
 	}
 	clear(p.by)
 	clear(p.slots)
-	p.last = nil
+	p.last, p.all = nil, nil
 }
 
 // slots is the number of templates that are kept, by a hash of length and first bytes of their keys.

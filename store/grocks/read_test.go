@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/linxGnu/grocksdb"
 
@@ -581,7 +582,15 @@ func (w *writer) ingest(i int) {
 	s.Destroy()
 	io := grocksdb.NewDefaultIngestExternalFileOptions()
 	defer io.Destroy()
-	must(w.t, w.w.db.IngestExternalFileCF(w.w.handles[i], []string{path}, io))
+	err := w.w.db.IngestExternalFileCF(w.w.handles[i], []string{path}, io)
+	for range 100 { // RocksDB asks for another try if a flush or a compaction ended meanwhile
+		if err == nil || !strings.Contains(err.Error(), "Try again") {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+		err = w.w.db.IngestExternalFileCF(w.w.handles[i], []string{path}, io)
+	}
+	must(w.t, err)
 }
 
 // settle flushes, compacts, holds snapshots or reopens, now and then.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/escape"
 	"kvferry/internal/text/paint"
+	"kvferry/internal/text/suggest"
 	"kvferry/record"
 )
 
@@ -67,7 +69,7 @@ func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	case code == ExitCancelled:
 		fmt.Fprintf(said, name+" %s\n", cancelledText(err, args))
 	case code == ExitUsage:
-		fmt.Fprintf(said, name+" %s (see --help)\n", oneLine(err))
+		fmt.Fprintf(said, name+" %s (see --help)\n", oneLine(advised(err)))
 	default:
 		fmt.Fprintf(said, name+" %s%s%s\n", oneLine(advised(err)), keptText(err, args), refusalText(err, args)+pastText(err, args)+missingText(err, args))
 	}
@@ -91,10 +93,14 @@ func oneLine(err error) string {
 	return strings.Join(slices.Compact(errorTexts(err)), "; ")
 }
 
-// advised adds advice to an error about access.
+// advised adds advice to an error about access, or about a file that does not exist.
 func advised(err error) error {
 	if advice := disk.Advice(err); advice != "" {
 		return fmt.Errorf("%w; %s", err, advice)
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) && errors.Is(path, fs.ErrNotExist) && strings.HasSuffix(err.Error(), path.Error()) {
+		return fmt.Errorf("%w%s", err, suggest.Path(path.Path))
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func (f *diffFlags) reportBeside(cmd *cobra.Command, a *App, locA, locB string) 
 	if server { // its report is in the working directory
 		path, errB = live.New().Work(locB)
 	}
-	rep, err := convert.ReadReport(convert.ReportPath(path))
+	rep, err := convert.ReadReport(disk.Address(convert.ReportPath(path)))
 	if errB != nil || err != nil || rep.DryRun || !explains(rep) || !server && filepath.Base(rep.Target.Path) != filepath.Base(path) {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"kvferry/catalog"
 	"kvferry/convert"
 	"kvferry/format"
+	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/page"
 	"kvferry/internal/text/paint"
@@ -55,8 +56,8 @@ compares key counts at the end; with --verify it reads the server back. The repo
 directory. The source can be a server, too. See kvferry help live.
 
 The target can be in an object store: rdb:s3://bucket/file or FORMAT:s3://bucket/directory. kvferry
-builds and proves it in the working directory, where the report stays, and then uploads it. See
-kvferry help object-stores.
+builds and proves it in the working directory, where the report stays, and then uploads it with a copy
+of the report. See kvferry help object-stores.
 
 If a run dies, is cancelled (Ctrl-C, SIGTERM, SIGHUP) or has no more disk space, and some of its work is
 done, that is kept in DST.kvferry and --resume continues it; kvferry prints the command line. --discard
@@ -106,6 +107,7 @@ type convertFlags struct {
 	finish    bool
 	assemble  bool
 	prove     partFlag
+	proofs    int
 	noProve   bool
 	// failureReport asks for a report of a failure beside the target.
 	failureReport bool
@@ -137,6 +139,7 @@ func (a *App) convert() *cobra.Command {
 	fs.BoolVar(&f.finish, "finish", false, "make the target of its parts, prove and publish it")
 	fs.BoolVar(&f.assemble, "assemble", false, "make the target of its parts in the work directory, for --prove")
 	fs.Var(&f.prove, "prove", "read back one `part` of the assembled target, such as 3/8; --finish reads the parts that no process has read")
+	fs.Var(number(&f.proofs, 1, pass.MaxParts), "proofs", "with --finish, end with 5 unless all `n` parts of the proof are there: --prove 1/n to n/n")
 	fs.BoolVar(&f.failureReport, "failure-report", false, "if this run fails, write why to DST.kvferry-failure.json, or -K-of-N.json for a part; kvferry fleet reads it")
 	fs.BoolVar(&f.noProve, "no-prove", false, "skip the proof: hash nothing, and do not compare the target with the source")
 	choose(fs, &f.format, "format", plain("text", "json"), "format of the summary")
@@ -247,7 +250,7 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 	}
 	o := &convert.Options{Selection: selection, AllowLoss: f.allowLoss, Version: f.version, Now: f.source.Clock(a),
 		NowGiven: !f.source.now.IsZero(), Workers: f.workers, Memory: f.source.Memory(), TempDir: f.source.TempDir(),
-		NoProve: f.noProve, Resume: f.resume, Discard: f.discard, ForceSpace: f.force, Estimate: f.estimate, SampleBytes: int64(f.tried), Namespace: f.namespace, Cluster: f.cluster, SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
+		NoProve: f.noProve, Resume: f.resume, Discard: f.discard, ForceSpace: f.force, Proofs: f.proofs, Estimate: f.estimate, SampleBytes: int64(f.tried), Namespace: f.namespace, Cluster: f.cluster, SST: f.sst, MaxBitmap: int64(f.source.maxBitmap),
 		Tool: a.Build.String(), Layout: f.layout, Instances: f.instances, Slots: f.slots, Rename: f.conflict.rename, Prefer: f.conflict.prefer}
 	f.sampleDry(o)
 	if err := f.checkParts(); err != nil {

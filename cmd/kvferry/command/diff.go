@@ -73,7 +73,7 @@ func (a *App) diff() *cobra.Command {
 	f.read.Register(cmd)
 	fs := cmd.Flags()
 	f.sides.Register(fs)
-	choose(fs, &f.format, "format", plain("text", "patch", "json"), "output format; json has only the counts")
+	choose(fs, &f.format, "format", plain("text", "patch", "json"), "output format, also as -f NAME; json has only the counts")
 	fs.Var(number(&f.max, 0, 0), "max", "list `n` differences and count the others; a patch stops there; 0: list all")
 	fs.BoolVar(&f.direct, "direct", false, "compare record by record, without comparing fingerprints first")
 	fs.StringVar(&f.converted, "as-converted", "", "compare B with what the conversion of A writes that this report `file` describes; none: compare as they are (default: the report beside B)")

@@ -150,7 +150,7 @@ func (a *App) dump() *cobra.Command {
 	f.read.Register(cmd)
 	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "sql", "resp", "hex", formatParquet, formatArrow), "output format")
+	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "sql", "resp", "hex", formatParquet, formatArrow), "output format, also as -f NAME")
 	choose(fs, &f.jsonStyle, "json-style", plain("pairs", "object"), "with --format jsonl or json, write hashes and sorted sets as lists of pairs, or as objects, with ISO times")
 	fs.BoolVar(&f.wide, "wide", false, "with --format csv, write a line per hash and a column per field")
 	fs.StringSliceVar(&f.columns, "columns", nil, "with --wide, only these fields, by `name`, in this order, separated by commas or repeated")

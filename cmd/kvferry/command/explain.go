@@ -60,7 +60,7 @@ func (a *App) explain() *cobra.Command {
 	f.source.Register(cmd, readMemory, systemTemp)
 	fs := cmd.Flags()
 	f.places.Register(fs)
-	choose(fs, &f.format, "format", plain("text", "json"), "output format")
+	choose(fs, &f.format, "format", plain("text", "json"), "output format, also as -f NAME")
 	fs.Var(number(&f.limit, 0, 0), "limit", "print at most `n` rows (0: text 100, JSON all)")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd

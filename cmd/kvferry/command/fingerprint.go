@@ -60,7 +60,7 @@ func (a *App) fingerprint() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.print, "format", fingerprintFormats, "output format; --check reads json")
+	choose(fs, &f.print, "format", fingerprintFormats, "output format, also as -f NAME; --check reads json")
 	fs.StringVar(&f.check, "check", "", "compare with a `file` written by this command, compressed or not; -: standard input")
 	f.dbs.Register(fs)
 	fs.Var(&f.part, "part", partUsage)

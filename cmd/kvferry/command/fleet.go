@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,14 +16,16 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kvferry/catalog"
+	"kvferry/convert"
+	"kvferry/format"
 	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
 	"kvferry/internal/text/suggest"
 )
 
-const fleetHelp = `Print what a scheduler needs to convert many datasets, or the state of their conversions. kvferry runs nothing
-itself. FILE.yaml lists the datasets:
+const fleetHelp = `Print what a scheduler needs to convert, export or check many datasets, or the state of that work. kvferry
+runs nothing itself. FILE.yaml lists the datasets:
 
   target: blackwidow:/data/new/{name}
   part: 64GiB
@@ -30,19 +33,20 @@ itself. FILE.yaml lists the datasets:
   datasets:
     - source: /data/pika/*/dump
     - source: s3://backups/shop-*/dump.rdb
-      target: kvrocks:/data/kv/{name}
+      target: kvrocks:s3://new/{name}
 
-target, part and options stand at the top, for all datasets, or with a dataset, which takes precedence. source and
-name belong to a dataset; image, claim and mount, for Kubernetes and Argo, to the top. {name} is what the elements
-of the path with wildcards match, joined by -, or else the last element. options are flags of convert. A dataset
-larger than part is converted in parts of about that size. Paths are absolute: machines have different working
-directories.
+command, target, part and options stand at the top, for all datasets, or with a dataset, which takes precedence.
+source and name belong to a dataset; image, claim and mount, for Kubernetes and Argo, to the top. {name} is what the
+elements of the path with wildcards match, joined by -, or else the last element. command is convert, or dump (to
+Parquet, unless options have another format), verify, inspect or fingerprint, whose target is the path of the output.
+options are flags of the command. A dataset larger than part is read in parts of about that size, unless the target
+is in an object store. Paths are absolute: machines have different working directories.
 
 --as shell prints commands, kubernetes and argo print manifests, and slurm prints a script that submits jobs.
-kvferry help parts explains conversions in parts.
+kvferry help parts explains the steps.
 
---reports reads the reports that conversions wrote beside their targets, and prints one page: which datasets are
-done, failed or open, what they lost, their sizes and times, and the next command for each.
+--reports reads the reports that commands wrote beside their targets, and prints one page: which datasets are done,
+failed or open, what they lost, their sizes and times, and the next command for each.
 
 Exit codes: 0 done, and with --reports all datasets are; 5 some are not; 1 failed; 64 wrong usage.`
 
@@ -56,20 +60,20 @@ type fleetFlags struct {
 	reports            []string
 }
 
-// fleet prints the commands of many conversions, or their state.
+// fleet prints the commands for many datasets, or their state.
 func (a *App) fleet() *cobra.Command {
 	var f fleetFlags
 	cmd := &cobra.Command{
 		Use:     "fleet FILE.yaml",
-		Short:   "Print the commands of many conversions, or their state",
+		Short:   "Print the commands for many datasets, or their state",
 		Long:    fleetHelp,
 		Example: fleetExample,
 		Args:    exactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runFleet(cmd, &f, args[0]) },
 	}
 	fs := cmd.Flags()
-	choose(fs, &f.as, "as", plain("shell", "kubernetes", "slurm", "argo"), "what to print the conversions as")
-	fs.StringArrayVar(&f.reports, "reports", nil, "print the state of the conversions from the reports in a `directory`, or that match a pattern; ** matches any directories")
+	choose(fs, &f.as, "as", plain("shell", "kubernetes", "slurm", "argo"), "what to print the commands as")
+	fs.StringArrayVar(&f.reports, "reports", nil, "print the state of the datasets from the reports in a `directory`, or that match a pattern; ** matches any directories")
 	choose(fs, &f.format, "format", plain("text", "json", "html"), "form of the state")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
@@ -77,10 +81,10 @@ func (a *App) fleet() *cobra.Command {
 
 func (a *App) runFleet(cmd *cobra.Command, f *fleetFlags, file string) error {
 	if len(f.reports) == 0 && cmd.Flags().Changed("format") {
-		return usagef("--format is about the state of conversions, which --reports prints")
+		return usagef("--format is about the state of datasets, which --reports prints")
 	}
 	if len(f.reports) > 0 && cmd.Flags().Changed("as") {
-		return usagef("--as --reports: print the conversions or their state, not both")
+		return usagef("--as --reports: print the commands or the state, not both")
 	}
 	t, err := a.readFleet(cmd.Context(), file)
 	if err != nil {
@@ -109,20 +113,23 @@ type fleetFile struct {
 	moves               []*move
 }
 
-// move is the conversion of one dataset.
+// move is the work on one dataset.
 type move struct {
+	command              string
 	name, source, target string // locations as in command lines
-	path                 string // of the target
+	path, at             string // of the target, as reports have it, and where to read it
+	work                 string // begins the path of its work directory
 	parts                int
-	options              []string // flags of convert
-	memory               sizeFlag
-	workers              int
+	divided              bool     // the proof has parts, too
+	options              []string // flags of the command, without
+	format               []string // that of a report
+	memory, workers      string
 }
 
-// The keys of a file, and those of a dataset. Of the ones that both have, those of the dataset count.
+// The keys of a file, and those of a dataset. A key of a dataset overrides that of the file.
 var (
-	fleetKeys = []string{"target", "part", "options", "image", "claim", "mount", "datasets"}
-	moveKeys  = append(slices.Clone(fleetKeys[:3]), "source", "name")
+	fleetKeys = []string{"command", "target", "part", "options", "image", "claim", "mount", "datasets"}
+	moveKeys  = append(slices.Clone(fleetKeys[:4]), "source", "name")
 )
 
 // readFleet reads a file of datasets, and finds those that match its patterns.
@@ -152,7 +159,7 @@ func (a *App) readFleet(ctx context.Context, file string) (*fleetFile, error) {
 	return t, t.check()
 }
 
-// textOf returns the text of a value; "" if there is none.
+// textOf returns the text of a value, "" without one.
 func textOf(n *yaml.Node) string {
 	if n == nil {
 		return ""
@@ -181,13 +188,13 @@ func fleetEntries(n *yaml.Node, known []string) (map[string]*yaml.Node, error) {
 	return out, nil
 }
 
-// addMoves adds the conversions of the datasets that match a source.
+// addMoves adds the work on the datasets that match a source.
 func (a *App) addMoves(ctx context.Context, t *fleetFile, own, all map[string]*yaml.Node) error {
 	text := func(key string) string { return cmp.Or(textOf(own[key]), textOf(all[key])) }
 	if text("source") == "" || text("target") == "" {
 		return errors.New("a dataset needs a source, and a target here or at the top")
 	}
-	flags, options, err := a.fleetOptions(own["options"], all["options"])
+	like, mount, err := a.fleetOptions(ctx, cmp.Or(text("command"), "convert"), own["options"], all["options"])
 	if err != nil {
 		return err
 	}
@@ -195,29 +202,57 @@ func (a *App) addMoves(ctx context.Context, t *fleetFile, own, all map[string]*y
 	if err != nil {
 		return err
 	}
-	found, err := datasets(loc.Path, flags.source.objects.mounter(ctx, flags.source.Memory()))
+	found, err := datasets(loc.Path, mount)
 	for _, d := range found {
-		m := &move{source: strings.TrimSuffix(text("source"), loc.Path) + d.address, options: options, memory: flags.source.memory.sizeFlag, workers: flags.workers}
+		m := *like
+		m.source = strings.TrimSuffix(text("source"), loc.Path) + d.address
 		m.name = strings.ReplaceAll(cmp.Or(text("name"), "{name}"), "{name}", d.name)
 		m.target = strings.ReplaceAll(text("target"), "{name}", m.name)
-		to, err := a.Target(m.target)
-		if m.path = filepath.Clean(to.Path); err == nil && !filepath.IsAbs(m.path) {
-			err = fmt.Errorf("target %s: %w", m.target, errRelative)
-		}
-		if err == nil {
-			m.parts, err = partsOf(d.path, text("part"))
+		if err = a.setTarget(&m, mount); err == nil {
+			m.parts, err = m.partsOf(d.path, text("part"))
 		}
 		if err != nil {
 			return err
 		}
-		t.moves = append(t.moves, m)
+		t.moves = append(t.moves, &m)
 	}
 	return err
 }
 
-// partsOf returns the number of parts of about a size that a dataset has.
-func partsOf(path, part string) (int, error) {
-	if part == "" {
+// setTarget sets the paths of the target, which convert writes as a dataset and other commands as a file or directory.
+func (a *App) setTarget(m *move, mount func(string) (string, error)) error {
+	m.path, m.work = m.target, m.target
+	if m.command == "convert" {
+		to, err := a.Target(m.target)
+		if err != nil {
+			return err
+		}
+		m.path, m.work = to.Shown(), to.Path
+		m.divided = to.Format.Limits().Place == format.InDirectory && !slices.Contains(m.options, "--no-prove=true")
+	}
+	m.at = filepath.Clean(m.path)
+	switch {
+	case m.uploads() && m.reports():
+		return local("output", m.path)
+	case m.uploads():
+		at, err := mount(m.path)
+		m.at = at
+		return err
+	case !filepath.IsAbs(m.path):
+		return fmt.Errorf("target %s: %w", m.target, errRelative)
+	}
+	m.path = m.at
+	return nil
+}
+
+func (m *move) uploads() bool { return object.IsAddress(m.path) }
+
+// reports reports whether the parts write reports, which merge adds up.
+func (m *move) reports() bool { return m.command != "convert" && m.command != "dump" }
+
+// partsOf returns the number of parts of about a size that the dataset at a path has.
+func (m *move) partsOf(path, part string) (int, error) {
+	if part == "" || m.uploads() {
 		return 1, nil
 	}
 	var size sizeFlag
@@ -234,40 +269,73 @@ func partsOf(path, part string) (int, error) {
 		}
 		return err
 	})
-	return int(min(1+max(0, bytes-1)/int64(size), pass.MaxParts)), err
+	n := int(min(1+max(0, bytes-1)/int64(size), pass.MaxParts))
+	if n > 1 && m.command != "convert" && !slices.ContainsFunc(m.options, func(word string) bool { return strings.HasPrefix(word, "--now=") }) {
+		err = errors.Join(err, fmt.Errorf("parts of %s need a time in common: write options: {now: …}", m.command))
+	}
+	return n, err
 }
 
-// fleetOptions returns the flags of a conversion. Those of the first map count, where several set one.
-func (a *App) fleetOptions(maps ...*yaml.Node) (*convertFlags, []string, error) {
-	f, cmd := new(convertFlags), &cobra.Command{Use: "convert"}
-	f.register(a, cmd)
-	for _, n := range maps {
-		if n == nil {
-			continue
+// fleetCommands are the commands of a fleet, and notForFleets the flags that a fleet sets, or that name a file.
+var (
+	fleetCommands = map[string]func(*App) *cobra.Command{"convert": (*App).convert, "dump": (*App).dump, "verify": (*App).verify,
+		"inspect": (*App).inspect, "fingerprint": (*App).fingerprint}
+	notForFleets = []string{"part", "assemble", "prove", "proofs", "finish", "output", "html", "check", "against", "resume", "discard",
+		"dry-run", "estimate", "failure-report"}
+)
+
+// fleetOptions returns the work on a dataset as far as its options go, and the function that makes an address readable
+// with them. The options of the first map count, where several have one.
+func (a *App) fleetOptions(ctx context.Context, command string, all ...*yaml.Node) (*move, func(string) (string, error), error) {
+	construct := fleetCommands[command]
+	if construct == nil {
+		return nil, nil, errors.New(suggest.Unknown("command", command, slices.Sorted(maps.Keys(fleetCommands))))
+	}
+	cmd := construct(a)
+	for _, n := range append(all, fleetDefaults(command)) {
+		if n != nil && n.Kind != yaml.MappingNode {
+			return nil, nil, fmt.Errorf("options: line %d: want a map of flags of %s and their values", n.Line, command)
 		}
-		if n.Kind != yaml.MappingNode {
-			return nil, nil, fmt.Errorf("options: line %d: want a map of flags of convert and their values", n.Line)
-		}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if err := applyFlag(cmd, n.Content[i].Value, n.Content[i+1]); err != nil {
+		for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
+			name := n.Content[i].Value
+			err := applyFlag(cmd, name, n.Content[i+1])
+			if slices.Contains(notForFleets, name) {
+				err = fmt.Errorf("--%s is not an option of a fleet", name)
+			}
+			if err != nil {
 				return nil, nil, fmt.Errorf("options: line %d: %w", n.Content[i].Line, err)
 			}
 		}
 	}
-	for name, value := range map[string]string{"memory": "1536MiB", "workers": "2"} { // as in the examples
-		if !cmd.Flags().Changed(name) {
-			if err := cmd.Flags().Set(name, value); err != nil {
-				return nil, nil, err
-			}
+	text := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
+	m := &move{command: command, memory: text("memory"), workers: text("workers")}
+	for _, word := range flagWords(cmd.Flags()) {
+		if m.reports() && strings.HasPrefix(word, "--format=") {
+			m.format = []string{word}
+		} else {
+			m.options = append(m.options, word)
 		}
 	}
-	if f.estimate {
-		return nil, nil, errors.New("options: an estimate converts nothing")
-	}
-	return f, flagWords(cmd.Flags()), nil
+	var memory sizeFlag
+	store := objectFlags{object.Options{Endpoint: text("s3-endpoint"), Region: text("s3-region"), PathStyle: text("s3-path-style") == "true",
+		Anonymous: text("s3-anonymous") == "true"}}
+	return m, store.mounter(ctx, int64(memory)), memory.Set(m.memory)
 }
 
-// check refuses conversions that others of the file would disturb.
+// fleetDefaults are the default options of a command, with the memory and the workers of the examples.
+func fleetDefaults(command string) *yaml.Node {
+	n := new(yaml.Node)
+	defaults := map[string]string{"memory": "1536MiB", "workers": "2"}
+	if command == "dump" {
+		defaults["format"] = formatParquet
+	}
+	if err := n.Encode(defaults); err != nil {
+		panic(err) // texts
+	}
+	return n
+}
+
+// check refuses datasets that others of the file would disturb.
 func (t *fleetFile) check() error {
 	names, paths := map[string]string{}, map[string]string{}
 	for _, m := range t.moves {
@@ -288,7 +356,7 @@ type found struct{ address, path, name string } // path: where to read it
 // wild are the characters that make a path a pattern.
 const wild = `*?[\`
 
-var errRelative = errors.New("want an absolute path: conversions run on machines that have other working directories")
+var errRelative = errors.New("want an absolute path: commands run on machines that have other working directories")
 
 // datasets lists the datasets that match the path or address of a source.
 func datasets(pattern string, mount func(string) (string, error)) ([]found, error) {
@@ -349,6 +417,9 @@ func (f *found) below(elem string) ([]found, error) {
 	var out []found
 	for _, p := range paths {
 		name := filepath.Base(p)
+		if convert.IsReport(p) || isFailure(p) || strings.HasSuffix(p, ".kvferry") { // of a target
+			continue
+		}
 		out = append(out, found{f.address + "/" + name, p, strings.TrimPrefix(f.name+"-"+name, "-")})
 	}
 	return out, err

@@ -2,9 +2,11 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
@@ -14,134 +16,213 @@ import (
 	"kvferry/internal/text/escape"
 )
 
-// words returns the command line of the conversion with a flag; "" is none.
-func (m *move) words(flag string) []string {
-	words := []string{"convert", "--failure-report"}
-	if flag != "" {
-		words = append(words, flag)
-	}
-	return append(append(words, m.options...), m.source, m.target)
+// stage is a step of the work on a dataset: one command or, if n is not 0, one for each of n parts.
+type stage struct {
+	name  string // ends the name of a job
+	flags []string
+	n     int
 }
 
-// steps lists the command lines of the conversion: its parts and the finish, or one run.
-func (m *move) steps() (out [][]string) {
+// stages lists the steps in their order.
+func (m *move) stages() []stage {
 	if m.parts == 1 {
-		return [][]string{m.words("")}
+		return []stage{{}}
 	}
-	for k := range m.parts {
-		out = append(out, m.words(fmt.Sprintf("--part=%d/%d", k+1, m.parts)))
+	out := []stage{{"parts", []string{"--part"}, m.parts}, {"finish", []string{"--finish"}, 0}}
+	switch {
+	case m.reports():
+		out[1].name = merging
+	case m.divided:
+		out[1].flags = append(out[1].flags, fmt.Sprintf("--proofs=%d", m.parts))
+		out = slices.Insert(out, 1, stage{"assemble", []string{"--assemble"}, 0}, stage{"proofs", []string{"--prove"}, m.parts})
 	}
-	return append(out, m.words("--finish"))
+	return out
 }
 
-// print returns the conversions as the input of a shell or a scheduler.
+// merging is the last step of commands whose parts write reports.
+const merging = "merge"
+
+// words returns a command line of a step; k is the number of the part.
+func (m *move) words(s stage, k string) []string {
+	if s.name == merging {
+		words := append(append([]string{merging}, m.format...), "--output="+m.target)
+		for k := range m.parts {
+			words = append(words, m.report(fmt.Sprint(k+1)))
+		}
+		return words
+	}
+	words := []string{m.command}
+	if m.command == "convert" {
+		words = append(words, "--failure-report")
+	}
+	words = append(words, s.flags...)
+	if s.n > 0 {
+		words[len(words)-1] += fmt.Sprintf("=%s/%d", k, s.n)
+	}
+	words = append(words, m.options...)
+	switch {
+	case m.command == "convert":
+		return append(words, m.source, m.target)
+	case m.reports() && s.n > 0:
+		return append(words, "--output="+m.report(k), m.source)
+	}
+	return append(append(words, m.format...), "--output="+m.target, m.source)
+}
+
+// report is the path of the report of a part.
+func (m *move) report(k string) string { return fmt.Sprintf("%s-%s-of-%d", m.target, k, m.parts) }
+
+// lines returns the command lines of a step, but those of parts that skip has.
+func (m *move) lines(s stage, skip func(k int) bool) (out []string) {
+	if s.n == 0 {
+		return []string{commandLine(m.words(s, ""))}
+	}
+	for k := 1; k <= s.n; k++ {
+		if skip == nil || !skip(k) {
+			out = append(out, commandLine(m.words(s, fmt.Sprint(k))))
+		}
+	}
+	return out
+}
+
+// script returns the shell script of a job. In it, program runs kvferry and part is the number of the part. A part that
+// met errors in its dataset is done.
+func (m *move) script(s stage, program, part string) string {
+	const mark = "\x00"
+	words := []string{program}
+	for _, word := range m.words(s, mark) {
+		var text []string
+		for _, piece := range strings.Split(word, mark) {
+			text = append(text, escape.Shell([]string{piece}))
+		}
+		words = append(words, strings.Join(text, part))
+	}
+	line := strings.Join(words, " ")
+	if s.n > 0 && m.command != "convert" {
+		return fmt.Sprintf("%s || [ $? = %d ]", line, ExitFindings)
+	}
+	return "exec " + line
+}
+
+// job returns the name of the job of a step.
+func (m *move) job(s stage) string { return strings.Trim("kvferry-"+jobName(m.name)+"-"+s.name, "-") }
+
+// print returns the work as the input of a shell or a scheduler.
 func (t *fleetFile) print(as string) (string, error) {
 	var b strings.Builder
-	switch as {
-	case "slurm":
-		return t.slurm()
-	case "kubernetes", "argo":
-		for _, m := range t.moves {
-			text, err := t.manifests(m, as)
-			if err != nil {
-				return "", err
-			}
-			b.WriteString(text)
-		}
-	default:
-		for _, m := range t.moves {
-			for _, words := range m.steps() {
-				b.WriteString("kvferry " + escape.Shell(words) + "\n")
-			}
-		}
+	if as == "slurm" {
+		b.WriteString("#!/bin/sh\n# Submits the work on datasets to Slurm.\nset -eu\n")
 	}
-	return b.String(), nil
-}
-
-// slurm returns a script that submits the jobs of all conversions with the scripts in examples/slurm.
-func (t *fleetFile) slurm() (string, error) {
-	var b strings.Builder
-	b.WriteString("#!/bin/sh\n# Submits conversions to Slurm.\nset -eu\ndir=$(mktemp -d)\ntrap 'rm -rf \"$dir\"' EXIT\n")
-	for _, name := range []string{"convert.sh", "part.sh", "finish.sh"} {
-		data, err := fs.ReadFile(examples.Files, "slurm/"+name)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&b, "cat >\"$dir/%s\" <<'END OF SCRIPT'\n%sEND OF SCRIPT\n", name, data)
-	}
-	b.WriteString("chmod +x \"$dir\"/*.sh\n")
 	for _, m := range t.moves {
-		fmt.Fprintf(&b, "PARTS=%d \"$dir/convert.sh\" %s\n", m.parts, escape.Shell(m.words("")[1:]))
-	}
-	return b.String(), nil
-}
-
-// manifests returns the conversion as the manifests in examples/, with its own names, numbers and command lines.
-func (t *fleetFile) manifests(m *move, as string) (string, error) {
-	files := map[string][]string{"kubernetes": {"kubernetes/convert.yaml", "kubernetes/finish.yaml"}, "argo": {"argo/convert.yaml"}}[as]
-	if as == "kubernetes" && m.parts == 1 {
-		files = files[1:]
-	}
-	var b strings.Builder
-	for _, file := range files {
-		data, err := fs.ReadFile(examples.Files, file)
+		var text string
+		var err error
+		switch as {
+		case "slurm":
+			text = m.slurm()
+		case "kubernetes":
+			text, err = t.kubernetes(m)
+		case "argo":
+			text, err = t.argo(m)
+		default:
+			for _, s := range m.stages() {
+				text += strings.Join(m.lines(s, nil), "\n") + "\n"
+			}
+		}
 		if err != nil {
 			return "", err
 		}
-		var doc yaml.Node
-		if err := yaml.Unmarshal(data, &doc); err != nil {
-			return "", fmt.Errorf("%s: %w", file, err)
-		}
-		root := doc.Content[0]
-		root.HeadComment, doc.HeadComment = "", ""
-		switch file {
-		case "argo/convert.yaml":
-			t.argo(root, m)
-		case "kubernetes/convert.yaml":
-			set(root, "kvferry-"+jobName(m.name)+"-parts", "metadata", "name")
-			set(root, m.parts, "spec", "completions")
-			set(root, min(m.parts, 8), "spec", "parallelism")
-			command := fmt.Sprintf("exec kvferry convert --part \"$((JOB_COMPLETION_INDEX + 1))/%d\" %s", m.parts, escape.Shell(m.words("")[1:]))
-			t.pod(at(root, "spec", "template", "spec"), m, []string{command})
-		default:
-			words := m.words("--finish")
-			set(root, "kvferry-"+jobName(m.name)+"-finish", "metadata", "name")
-			if m.parts == 1 {
-				words = m.words("")
-				set(root, "kvferry-"+jobName(m.name), "metadata", "name")
-			}
-			t.pod(at(root, "spec", "template", "spec"), m, words)
-		}
-		var out bytes.Buffer
-		e := yaml.NewEncoder(&out)
-		e.SetIndent(2)
-		if err := e.Encode(root); err != nil {
-			return "", err
-		}
-		b.WriteString("---\n" + out.String())
+		b.WriteString(text)
 	}
 	return b.String(), nil
 }
 
-// argo fills in a workflow: one for each conversion, submitted when it is created.
-func (t *fleetFile) argo(root *yaml.Node, m *move) {
-	set(root, "Workflow", "kind")
-	set(root, "kvferry-"+jobName(m.name), "metadata", "name")
-	for i, value := range []string{fmt.Sprint(m.parts), m.source, m.target} {
-		set(root, value, "spec", "arguments", "parameters", fmt.Sprint(i), "value")
+// slurm returns the commands that submit the work on a dataset. Each job depends on the previous one.
+func (m *move) slurm() string {
+	var b strings.Builder
+	for i, s := range m.stages() {
+		flags := ""
+		if s.n > 0 {
+			flags = fmt.Sprintf(" --array=1-%d", s.n)
+		}
+		if i > 0 {
+			flags += ` --dependency="afterok:${job%%;*}"`
+		}
+		fmt.Fprintf(&b, "job=$(sbatch --parsable --export=ALL --requeue --job-name=%s --cpus-per-task=%s --mem=%dM%s --wrap=%s)\n", m.job(s), m.workers,
+			m.podMemory()>>20, flags, escape.Shell([]string{m.script(s, `"${KVFERRY:-kvferry}"`, `"$SLURM_ARRAY_TASK_ID"`)}))
 	}
-	words := m.words("{{inputs.parameters.what}}")
-	words[len(words)-2], words[len(words)-1] = "{{workflow.parameters.source}}", "{{workflow.parameters.target}}"
-	pod := at(root, "spec", "templates", "1")
-	at(pod, "container").Style = 0
-	t.container(at(pod, "container"), m, words)
-	t.volume(at(root, "spec", "volumes", "0"))
+	return b.String()
 }
 
-// pod fills in the container and the volume of a pod.
-func (t *fleetFile) pod(pod *yaml.Node, m *move, args []string) {
-	t.container(at(pod, "containers", "0"), m, args)
-	t.volume(at(pod, "volumes", "0"))
+// filled returns a manifest in examples/ that fill has filled in.
+func filled(file string, fill func(root *yaml.Node)) (string, error) {
+	data, err := fs.ReadFile(examples.Files, file)
+	if err != nil {
+		return "", err
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	root := doc.Content[0]
+	root.HeadComment, doc.HeadComment = "", ""
+	fill(root)
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(2)
+	err = e.Encode(root)
+	return "---\n" + out.String(), err
+}
+
+// kubernetes returns a Job for each step. All may be created together: a step that comes too early ends with 5 and is
+// tried again.
+func (t *fleetFile) kubernetes(m *move) (string, error) {
+	var b strings.Builder
+	for _, s := range m.stages() {
+		file, args := "kubernetes/finish.yaml", m.words(s, "")
+		if s.n > 0 {
+			file, args = "kubernetes/convert.yaml", []string{m.script(s, "kvferry", `"$((JOB_COMPLETION_INDEX + 1))"`)}
+		}
+		text, err := filled(file, func(root *yaml.Node) {
+			set(root, m.job(s), "metadata", "name")
+			if s.n > 0 {
+				set(root, s.n, "spec", "completions")
+				set(root, min(s.n, 8), "spec", "parallelism")
+			}
+			pod := at(root, "spec", "template", "spec")
+			t.container(at(pod, "containers", "0"), m, args)
+			t.volume(at(pod, "volumes", "0"))
+		})
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text)
+	}
+	return b.String(), nil
+}
+
+// argo returns a workflow, which is submitted when it is created.
+func (t *fleetFile) argo(m *move) (string, error) {
+	return filled("argo/convert.yaml", func(root *yaml.Node) {
+		set(root, "Workflow", "kind")
+		set(root, m.job(stage{}), "metadata", "name")
+		var steps [][]map[string]any
+		for _, s := range m.stages() {
+			line := m.script(s, "kvferry", "{{item}}")
+			step := map[string]any{"name": cmp.Or(s.name, m.command), "template": "kvferry",
+				"arguments": map[string]any{"parameters": []map[string]string{{"name": "line", "value": line}}}}
+			if s.n > 0 {
+				step["withSequence"] = map[string]string{"start": "1", "end": fmt.Sprint(s.n)}
+			}
+			steps = append(steps, []map[string]any{step})
+		}
+		set(root, steps, "spec", "templates", "0", "steps")
+		set(root, map[string]any{}, "spec", "arguments")
+		pod := at(root, "spec", "templates", "1")
+		set(pod, "line", "inputs", "parameters", "0", "name")
+		set(pod, []string{"/bin/sh", "-c"}, "container", "command")
+		t.container(at(pod, "container"), m, []string{"{{inputs.parameters.line}}"})
+		t.volume(at(root, "spec", "volumes", "0"))
+	})
 }
 
 func (t *fleetFile) volume(n *yaml.Node) {
@@ -150,18 +231,26 @@ func (t *fleetFile) volume(n *yaml.Node) {
 	}
 }
 
-// container fills in a container. It gets a third more memory than kvferry.
+// podMemory is a third more than --memory, in whole MiB.
+func (m *move) podMemory() sizeFlag {
+	var memory sizeFlag
+	_ = memory.Set(m.memory) // fleetOptions has checked it
+	return (memory/3*4 + 1<<20 - 1) >> 20 << 20
+}
+
+// container fills in a container.
 func (t *fleetFile) container(n *yaml.Node, m *move, args []string) {
-	memory := (m.memory/3*4 + 1<<20 - 1) >> 20 << 20
+	memory := m.podMemory()
 	limit := strings.TrimSuffix(memory.String(), "B")
 	set(n, limit, "resources", "requests", "memory")
 	set(n, limit, "resources", "limits", "memory")
-	set(n, fmt.Sprint(m.workers), "resources", "requests", "cpu")
+	set(n, m.workers, "resources", "requests", "cpu")
 	set(n, args, "args")
 	if t.image != "" {
 		set(n, t.image, "image")
 	}
 	if t.mount != "" {
+		set(n, t.mount, "workingDir")
 		set(n, t.mount, "volumeMounts", "0", "mountPath")
 	}
 }
@@ -185,7 +274,7 @@ func set(n *yaml.Node, value any, path ...string) {
 	to := at(n, path...)
 	var is yaml.Node
 	if err := is.Encode(value); err != nil {
-		panic(err) // not a text, number or list of texts
+		panic(err) // no value of YAML
 	}
 	is.LineComment = to.LineComment
 	*to = is

@@ -31,9 +31,13 @@ type anyReport struct {
 	Fingerprint []convert.PartDigest `json:"fingerprint"`
 	Losses      []convert.LossKind   `json:"losses"`
 	Timings     convert.Timings      `json:"timings"`
+	Seconds     float64              `json:"seconds"` // of a dump
+	Files       struct {
+		Records int64 `json:"records"`
+	} `json:"files"` // of a part of one
 }
 
-// moveState is the state of a conversion.
+// moveState is the state of the work on a dataset.
 type moveState struct {
 	Name        string             `json:"name"`
 	Source      string             `json:"source"`
@@ -52,7 +56,7 @@ type moveState struct {
 	at          time.Time          // of the failure
 }
 
-// fleetState prints the state of the conversions of a file.
+// fleetState prints the state of the datasets of a file.
 func (a *App) fleetState(cmd *cobra.Command, f *fleetFlags, t *fleetFile) error {
 	byTarget := map[string][]*anyReport{}
 	for _, pattern := range f.reports {
@@ -63,6 +67,11 @@ func (a *App) fleetState(cmd *cobra.Command, f *fleetFlags, t *fleetFile) error 
 	var states []*moveState
 	counts := map[string]int{}
 	for _, m := range t.moves {
+		if m.uploads() { // the report lies beside it
+			if err := readReport(convert.ReportPath(m.at), byTarget); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
 		s := m.state(byTarget[m.path])
 		states = append(states, s)
 		counts[s.State]++
@@ -74,10 +83,18 @@ func (a *App) fleetState(cmd *cobra.Command, f *fleetFlags, t *fleetFile) error 
 		case "json":
 			return printJSON(w, states)
 		case "html":
-			return render.Page(w, t.path, head, fleetTable(states), nextLines(states))
+			return render.Page(w, t.path, head, fleetHeads, fleetTable(states), nextLines(states))
+		}
+		texts := [][]string{fleetHeads}
+		for _, row := range fleetTable(states) {
+			var out []string
+			for _, c := range row {
+				out = append(out, c.Text)
+			}
+			texts = append(texts, out)
 		}
 		text := page.TextFor(w)
-		lines := append(page.Table(fleetTable(states), cmp.Or(text.Columns(), maxColumns)), "", head)
+		lines := append(page.Table(texts, cmp.Or(text.Columns(), maxColumns)), "", head)
 		_, err := fmt.Fprintln(text, strings.Join(append(lines, nextLines(states)...), "\n"))
 		if err == nil {
 			_, err = text.WriteTo(w)
@@ -102,23 +119,33 @@ func readReports(pattern string, to map[string][]*anyReport) error {
 			if err != nil || !d.Type().IsRegular() || !convert.IsReport(file) && !isFailure(file) {
 				return err
 			}
-			data, err := disk.ReadFile(file)
-			if err != nil {
-				return err
-			}
-			r := new(anyReport)
-			if err := json.Unmarshal(data, r); err != nil {
-				return fmt.Errorf("%s: %w", file, err)
-			}
-			at := filepath.Clean(r.Target.Path)
-			to[at] = append(to[at], r)
-			return nil
+			return readReport(file, to)
 		}))
 	}
 	return err
 }
 
-// state sums up the reports of a conversion. A report of what is done counts more than one of a failure.
+func readReport(file string, to map[string][]*anyReport) error {
+	data, err := disk.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	r := new(anyReport)
+	if err := json.Unmarshal(data, r); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	at := r.Target.Path
+	if !object.IsAddress(at) {
+		at = filepath.Clean(at)
+	}
+	if r.Part == 0 { // the number of parts of a dump
+		r.Parts = 0
+	}
+	to[at] = append(to[at], r)
+	return nil
+}
+
+// state sums up the reports of a dataset. A success overrides a failure.
 func (m *move) state(reports []*anyReport) *moveState {
 	s := &moveState{Name: m.name, Source: object.Shown(m.source), Target: m.target, State: "open", Parts: m.parts, Losses: []convert.LossKind{}, Next: []string{}}
 	done := map[pass.Part]*anyReport{}
@@ -128,13 +155,19 @@ func (m *move) state(reports []*anyReport) *moveState {
 			s.Parts = cmp.Or(r.Parts, s.Parts)
 		}
 	}
-	if r := done[pass.Part{}]; r != nil {
+	if r := done[pass.Part{}]; r != nil || m.command != "convert" && isThere(m.at) {
 		s.State, s.PartsDone = "done", s.Parts
-		s.add(r)
-		s.SourceBytes, s.TargetBytes = r.Source.Bytes, r.Target.Bytes
+		if r != nil {
+			s.add(r)
+			s.SourceBytes, s.TargetBytes = r.Source.Bytes, r.Target.Bytes
+		}
 		return s
 	}
 	missing := pass.Missing(s.Parts, func(p pass.Part) bool {
+		if m.reports() && isThere(m.report(fmt.Sprint(p.K))) {
+			s.PartsDone++
+			return true
+		}
 		r := done[p]
 		if r != nil {
 			s.add(r)
@@ -143,7 +176,7 @@ func (m *move) state(reports []*anyReport) *moveState {
 		return r != nil
 	})
 	for _, r := range reports {
-		if r.Exit != 0 && done[pass.Part{K: r.Part, N: r.Parts}] == nil && r.At.After(s.at) {
+		if r.Exit != 0 && r.Exit != ExitMissing && done[pass.Part{K: r.Part, N: r.Parts}] == nil && r.At.After(s.at) {
 			s.State, s.Exit, s.Error, s.at = "failed", r.Exit, r.Error, r.At
 		}
 	}
@@ -151,9 +184,15 @@ func (m *move) state(reports []*anyReport) *moveState {
 	return s
 }
 
+func isThere(path string) bool {
+	_, err := disk.Lstat(path)
+	return err == nil
+}
+
 // add adds what a report counts.
 func (s *moveState) add(r *anyReport) {
-	s.Seconds += r.Timings.Total
+	s.Seconds += r.Timings.Total + r.Seconds
+	s.Records += r.Files.Records
 	for i := range r.Fingerprint {
 		s.Records += r.Fingerprint[i].Records
 	}
@@ -168,30 +207,31 @@ func (s *moveState) add(r *anyReport) {
 	}
 }
 
-// next lists the command lines that complete a conversion, or that show why it is refused.
+// next lists the command lines that complete the work, or that show why it is refused.
 func (m *move) next(s *moveState, missing []int) (out []string) {
+	own := *m
+	own.parts = s.Parts
 	if s.Exit == ExitLossy {
-		out = append(out, commandLine(append([]string{"convert", "--dry-run"}, m.words("")[2:]...)))
+		out = append(out, commandLine(append([]string{"convert", "--dry-run"}, own.words(stage{}, "")[2:]...)))
 	}
-	if s.Parts == 1 {
-		flag := ""
-		if _, err := disk.Lstat(m.path + ".kvferry"); err == nil {
-			flag = "--resume"
+	for _, step := range own.stages() {
+		if s.Parts == 1 && m.command == "convert" && isThere(m.work+".kvferry") {
+			step.flags = []string{"--resume"}
 		}
-		return append(out, commandLine(m.words(flag)))
+		done := func(k int) bool { return step.name == "parts" && !slices.Contains(missing, k) }
+		out = append(out, own.lines(step, done)...)
 	}
-	for _, k := range missing {
-		out = append(out, commandLine(m.words(fmt.Sprintf("--part=%d/%d", k, s.Parts))))
-	}
-	return append(out, commandLine(m.words("--finish")))
+	return out
 }
 
 // maxColumns is the width of the table in a file.
 const maxColumns = 200
 
+// fleetHeads are the names of the columns of fleetTable.
+var fleetHeads = []string{"dataset", "state", "parts", "records", "source", "target", "time", "lost"}
+
 // fleetTable returns the states as a table.
-func fleetTable(states []*moveState) [][]string {
-	rows := [][]string{{"dataset", "state", "parts", "records", "source", "target", "time", "lost"}}
+func fleetTable(states []*moveState) (rows [][]render.Cell) {
 	for _, s := range states {
 		state, parts := s.State, ""
 		if s.Exit != 0 {
@@ -206,19 +246,22 @@ func fleetTable(states []*moveState) [][]string {
 				lost = append(lost, l.Kind+" "+record.Number(l.Count))
 			}
 		}
-		row := []string{s.Name, state, parts, "", "", "", "", strings.Join(lost, ", ")}
+		none := render.Cell{Number: -1}
+		row := []render.Cell{{Text: s.Name}, {Text: state}, {Text: parts, Number: int64(s.PartsDone)}, none, none, none, none, {Text: strings.Join(lost, ", ")}}
 		if s.PartsDone > 0 {
-			row[3], row[4], row[6] = record.Number(s.Records), record.Bytes(s.SourceBytes), secondsText(s.Seconds)
+			row[3] = render.Number(s.Records)
+			row[4] = render.Size(s.SourceBytes)
+			row[6] = render.Cell{Text: secondsText(s.Seconds), Number: int64(1000 * s.Seconds)}
 		}
 		if s.State == "done" {
-			row[5] = record.Bytes(s.TargetBytes)
+			row[5] = render.Size(s.TargetBytes)
 		}
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-// nextLines lists what to do about the conversions that are not done.
+// nextLines lists what to do about the datasets that are not done.
 func nextLines(states []*moveState) (out []string) {
 	for _, s := range states {
 		if s.State == "done" {
@@ -232,7 +275,7 @@ func nextLines(states []*moveState) (out []string) {
 			out = append(out, "  "+line)
 		}
 		if more := len(s.Next) - maxMissing; more > 0 {
-			out = append(out, fmt.Sprintf("  and %s more, the last of which is the finish", record.Number(more)))
+			out = append(out, fmt.Sprintf("  and %s more, to be run in the order of the printed commands", record.Number(more)))
 		}
 	}
 	return out

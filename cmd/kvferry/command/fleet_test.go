@@ -72,34 +72,44 @@ func TestFleet(t *testing.T) {
 		return all
 	}
 	all := state("shop-a open 0/4 0; shop-b open 0/1 0; Edge 1 open 0/1 0")
-	if len(lines) != 7 {
-		t.Fatalf("%d lines, want 7: %s", len(lines), lines)
+	if len(lines) != 12 {
+		t.Fatalf("%d lines, want 12: %s", len(lines), lines)
+	}
+	missing := func(line, want string) {
+		t.Helper()
+		if r := kvferry(t, commandWords(line)[1:]...); r.code != ExitMissing || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: exit %d: %s", line, r.code, r.stderr)
+		}
 	}
 	if next := slices.Concat(all[0].Next, all[1].Next, all[2].Next); !slices.Equal(next, lines) {
 		t.Errorf("what is next of an open dataset: %s\nwant %s", next, lines)
 	}
-	if r := kvferry(t, commandWords(lines[4])[1:]...); r.code != ExitMissing {
-		t.Errorf("%s: exit %d: %s", lines[4], r.code, r.stderr)
-	}
-	for i, line := range slices.Concat(lines[1:4], lines[5:]) {
+	missing(lines[9], "no part of it has run")
+	for i, line := range slices.Concat(lines[1:4], lines[10:]) {
 		if r := kvferry(t, commandWords(line)[1:]...); r.code != ExitOK && (i != 4 || r.code != ExitLossy) {
 			t.Fatalf("%s: exit %d: %s%s", line, r.code, r.stdout, r.stderr)
 		}
 	}
-	all = state("shop-a failed 3/4 5; shop-b done 1/1 0; Edge 1 failed 0/1 4")
-	if !slices.Equal(all[0].Next, []string{lines[0], lines[4]}) || !strings.HasPrefix(all[2].Next[0], "kvferry convert --dry-run ") || all[2].Next[1] != lines[6] {
+	all = state("shop-a open 3/4 0; shop-b done 1/1 0; Edge 1 failed 0/1 4")
+	if !slices.Equal(all[0].Next, append([]string{lines[0]}, lines[4:10]...)) || !strings.HasPrefix(all[2].Next[0], "kvferry convert --dry-run ") || all[2].Next[1] != lines[11] {
 		t.Errorf("what is next: %q, %q", all[0].Next, all[2].Next)
 	}
 	if s := all[1]; s.Records == 0 || s.SourceBytes == 0 || s.TargetBytes == 0 || s.Seconds == 0 || all[0].Records == 0 || all[2].Error == "" {
 		t.Errorf("the states have no figures: %+v", all)
 	}
 	page := kvferry(t, "fleet", "--reports", filepath.Join(dir, "new"), "--format", "html", file).stdout
-	for _, want := range []string{"1 done, 2 failed, 0 open", "<td class=\"text\">shop-a</td>", "class=\"number\">records</th>", "<td class=\"text\">failed (4)", "3 of 4"} {
+	for _, want := range []string{"1 done, 1 failed, 1 open", "<td class=\"text\">shop-a</td>", "<th scope=\"col\">records</th>", "<td class=\"text\">failed (4)", "3 of 4"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s:\n%s", want, page)
 		}
 	}
-	for _, line := range []string{lines[0], lines[4]} {
+	missing(lines[4], "1 of 4 parts are missing")
+	ok(t, commandWords(lines[0])[1:]...)
+	missing(lines[5], "not assembled yet")
+	missing(lines[9], "not assembled yet")
+	ok(t, commandWords(lines[4])[1:]...)
+	missing(lines[9], "4 of 4 parts of the proof are missing")
+	for _, line := range lines[5:10] {
 		ok(t, commandWords(line)[1:]...)
 	}
 	state("shop-a done 4/4 0; shop-b done 1/1 0; Edge 1 failed 0/1 4")
@@ -126,11 +136,16 @@ func TestFleetManifests(t *testing.T) {
 				Metadata struct{ Name string }
 				Spec     struct {
 					Completions int
-					Arguments   struct {
-						Parameters []struct{ Name, Value string }
+					Templates   []struct {
+						Container struct{ Args []string }
+						Steps     [][]struct {
+							Arguments struct {
+								Parameters []struct{ Name, Value string }
+							}
+							WithSequence map[string]string `yaml:"withSequence"`
+						}
 					}
-					Templates []struct{ Container struct{ Args []string } }
-					Template  struct {
+					Template struct {
 						Spec struct {
 							Containers []struct {
 								Image     string
@@ -150,9 +165,12 @@ func TestFleetManifests(t *testing.T) {
 			}
 			names = append(names, fmt.Sprint(doc.Kind, " ", doc.Metadata.Name, " ", doc.Spec.Completions))
 			if as == "argo" {
-				if p, args := doc.Spec.Arguments.Parameters, doc.Spec.Templates[1].Container.Args; len(p) != 3 || !strings.HasPrefix(p[2].Value, strings.SplitN(p[2].Value, ":", 2)[0]+":"+dir) ||
-					args[0] != "convert" || !slices.Contains(args, "{{inputs.parameters.what}}") || args[len(args)-1] != "{{workflow.parameters.target}}" {
-					t.Errorf("%v %q", p, args)
+				for _, step := range doc.Spec.Templates[0].Steps {
+					line, sequence := step[0].Arguments.Parameters[0].Value, step[0].WithSequence["end"]
+					names[len(names)-1] += " " + strings.Join(commandWords(line)[4:5], "") + sequence
+				}
+				if args := doc.Spec.Templates[1].Container.Args; !slices.Equal(args, []string{"{{inputs.parameters.line}}"}) {
+					t.Errorf("%q", args)
 				}
 				continue
 			}
@@ -162,8 +180,9 @@ func TestFleetManifests(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"Job kvferry-shop-a-parts 4", "Job kvferry-shop-a-finish 1", "Job kvferry-shop-b 1", "Job kvferry-" + jobName("Edge 1") + " 1",
-		"Workflow kvferry-shop-a 0", "Workflow kvferry-shop-b 0", "Workflow kvferry-" + jobName("Edge 1") + " 0"}
+	want := []string{"Job kvferry-shop-a-parts 4", "Job kvferry-shop-a-assemble 1", "Job kvferry-shop-a-proofs 4", "Job kvferry-shop-a-finish 1", "Job kvferry-shop-b 1",
+		"Job kvferry-" + jobName("Edge 1") + " 1", "Workflow kvferry-shop-a 0 --part={{item}}/44 --assemble --prove={{item}}/44 --finish",
+		"Workflow kvferry-shop-b 0 --allow-loss=expiry-2038,expiry-ms,field-expiry", "Workflow kvferry-" + jobName("Edge 1") + " 0 --memory=1536MiB"}
 	if !slices.Equal(names, want) || jobName("Edge 1") == jobName("edge-1") {
 		t.Errorf("%q\nwant %q", names, want)
 	}
@@ -197,7 +216,7 @@ func TestFleetRefused(t *testing.T) {
 		"":                                       "it lists no datasets",
 		"datasets: []":                           "datasets: want a list",
 		"sets: 1\ndatasets: [1]":                 `line 1: unknown key "sets"`,
-		"datasets:\n  - 1":                       "line 2: want a map with the keys target, part, options, source, name",
+		"datasets:\n  - 1":                       "line 2: want a map with the keys command, target, part, options, source, name",
 		"datasets:\n  - source: /\n    sorce: /": `line 3: unknown key "sorce"; did you mean`,
 		"datasets:\n  - source: /\n    source: /":                                               "line 3: source is already set in line 2",
 		"datasets:\n  - source: /\n    target: [1]":                                             "line 3: target: want a value",
@@ -210,8 +229,12 @@ func TestFleetRefused(t *testing.T) {
 		"datasets:\n  - source: DIR\n    target: nemo:/x\n    part: much":                       "part: want a number of bytes",
 		"datasets:\n  - source: DIR\n    target: nemo:/x\n    options: 1":                       "line 4: want a map of flags",
 		"datasets:\n  - source: DIR\n    target: nemo:/x\n    options:\n      typ: hash":        `options: line 5: convert has no flag "typ"`,
-		"datasets:\n  - source: DIR\n    target: nemo:/x\n    options: {part: 1/2}":             `convert has no flag "part"`,
-		"datasets:\n  - source: DIR\n    target: nemo:/x\n    options: {estimate: yes}":         "an estimate converts nothing",
+		"datasets:\n  - source: DIR\n    target: nemo:/x\n    options: {part: 1/2}":             "--part is not an option of a fleet",
+		"datasets:\n  - source: DIR\n    target: nemo:/x\n    options: {estimate: yes}":         "--estimate is not an option",
+		"datasets:\n  - source: DIR\n    target: /x\n    command: vrify":                        `unknown command "vrify": want convert, dump, fingerprint, inspect or verify`,
+		"datasets:\n  - source: DIR\n    target: s3://data/x\n    command: verify":              "kvferry writes to the local disk only",
+		"datasets:\n  - source: DIR\n    target: /x\n    command: verify\n    part: 1":          "parts of verify need a time in common",
+		"datasets:\n  - source: DIR\n    target: x\n    command: dump":                          "target x: want an absolute path",
 		"datasets:\n  - source: DIR\n    target: nemo:/x\n  - source: DIR\n    target: ssdb:/x": "have the same target, /x",
 		"datasets:\n  - source: DIR\n    target: nemo:/x\n  - source: DIR\n    target: nemo:/y": "have the same name",
 	} {
@@ -224,5 +247,102 @@ func TestFleetRefused(t *testing.T) {
 	}
 	if r := kvferry(t, "fleet", "--format", "json", file); r.code != ExitUsage {
 		t.Errorf("--format without --reports: exit %d", r.code)
+	}
+}
+
+// TestFleetCommands exports, checks and uploads a dataset by the commands of a fleet, printed for a shell and for
+// Kubernetes: the outputs are those of one run.
+func TestFleetCommands(t *testing.T) {
+	dir, file := fleetWorld(t)
+	t.Chdir(dir)
+	text := fmt.Sprintf(`options: {now: "2026-01-01T00:00:00Z", workers: 1}
+part: 800KiB
+datasets:
+  - {source: %[1]s/in/shop-*/dump, command: dump, target: "%[1]s/new/{name} export"}
+  - {source: %[1]s/in/shop-*/dump, command: verify, name: "{name}-verify", target: "%[1]s/new/{name}.json", options: {format: json}}
+  - {source: %[1]s/in/shop-*/dump, command: inspect, name: "{name}-inspect", target: "%[1]s/new/{name}.txt"}
+  - {source: %[1]s/in/shop-*/dump, name: up, target: "pika3.5:s3://%[2]s/up/{name}", options: {on-conflict: rename}}
+  - {source: %[1]s/in/shop-*/dump, command: dump, name: up-dump, target: "s3://%[2]s/up/{name}"}
+`, dir, s3test.Bucket)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	state := func(want string) {
+		t.Helper()
+		var all []moveState
+		mustJSON(t, []byte(kvferry(t, "fleet", "--reports", dir+"/**", "--format", "json", file).stdout), &all)
+		got := ""
+		for _, s := range all {
+			got += fmt.Sprintf("%s %d/%d %t; ", s.State, s.PartsDone, s.Parts, s.Records > 0)
+		}
+		if got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+	state("open 0/4 false; open 0/4 false; open 0/4 false; open 0/1 false; open 0/1 false; ")
+	lines := strings.Split(strings.TrimSpace(ok(t, "fleet", file)), "\n")
+	if len(lines) != 17 {
+		t.Fatalf("%d lines: %q", len(lines), lines)
+	}
+	if r := kvferry(t, commandWords(lines[9])[1:]...); r.code != ExitMissing || !strings.Contains(r.stderr, "run the command of this part first") {
+		t.Errorf("%s: exit %d, %s", lines[9], r.code, r.stderr)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, script := range parallelScripts(t, ok(t, "fleet", "--as", "kubernetes", file)) {
+		for k := range 4 {
+			cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf("kvferry() { %s=\"$(printf '%%s\\n' \"$@\")\" %s; }\n%s", argsEnv, exe, strings.TrimPrefix(script, "exec ")))
+			cmd.Env = append(os.Environ(), fmt.Sprint("JOB_COMPLETION_INDEX=", k))
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v, %s", script, err, out)
+			}
+		}
+		state([]string{"open 4/4 true; open 0/4 false; open 0/4 false; open 0/1 false; open 0/1 false; ",
+			"open 4/4 true; open 4/4 false; open 0/4 false; open 0/1 false; open 0/1 false; ",
+			"open 4/4 true; open 4/4 false; open 4/4 false; open 0/1 false; open 0/1 false; "}[n])
+	}
+	for _, line := range lines {
+		if r := kvferry(t, commandWords(line)[1:]...); r.code != ExitOK && r.code != ExitFindings {
+			t.Errorf("%s: exit %d, %s", line, r.code, r.stderr)
+		}
+	}
+	state("done 4/4 false; done 4/4 false; done 4/4 false; done 1/1 true; done 1/1 false; ")
+	src, now, one := filepath.Join(dir, "in/shop-a/dump"), "--now=2026-01-01T00:00:00Z", filepath.Join(dir, "one")
+	ok(t, "dump", "--format", "parquet", "--memory", "1536MiB", now, "-o", one, src)
+	if treeBytes(t, one) != treeBytes(t, filepath.Join(dir, "new/shop-a export")) {
+		t.Error("the parts of the dump make something else")
+	}
+	for name, want := range map[string]result{"new/shop-a-verify.json": kvferry(t, "verify", "--format", "json", now, src), "new/shop-a-inspect.txt": kvferry(t, "inspect", now, src)} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want.stdout {
+			t.Errorf("%s: %v\n%s\nwant\n%s", name, err, got, want.stdout)
+		}
+	}
+	ok(t, "verify", "s3://"+s3test.Bucket+"/up/up-dump")
+}
+
+// parallelScripts returns the scripts of the Jobs with several pods.
+func parallelScripts(t *testing.T, manifests string) (out []string) {
+	docs := yaml.NewDecoder(strings.NewReader(manifests))
+	for {
+		var doc struct {
+			Spec struct {
+				Completions int
+				Template    struct {
+					Spec struct{ Containers []struct{ Args []string } }
+				}
+			}
+		}
+		err := docs.Decode(&doc)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if doc.Spec.Completions > 1 {
+			out = append(out, doc.Spec.Template.Spec.Containers[0].Args[0])
+		}
 	}
 }

@@ -43,7 +43,7 @@ func (a *App) formats() *cobra.Command {
 			return nil
 		},
 	}
-	choose(cmd.Flags(), &form, "format", plain("text", "json", "markdown"), "output format; markdown also lists what each pair of formats may lose")
+	choose(cmd.Flags(), &form, "format", plain("text", "json", "markdown"), "output format, also as -f NAME; markdown also lists what each pair of formats may lose")
 	return cmd
 }
 

@@ -45,7 +45,7 @@ func (a *App) get() *cobra.Command {
 	f.read.progress.Register(cmd)
 	f.read.choice.places.Register(cmd.Flags())
 	choose(cmd.Flags(), &f.read.choice.expired, "expired", plain("drop", "keep"), "what to do with expired keys")
-	choose(cmd.Flags(), &f.format, "format", plain("text", "jsonl", "json", "raw", "resp"), "output format")
+	choose(cmd.Flags(), &f.format, "format", plain("text", "jsonl", "json", "raw", "resp"), "output format, also as -f NAME")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputUsage)
 	f.read.workers, f.onConflict = 1, "first"
 	return cmd

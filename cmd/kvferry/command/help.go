@@ -1,6 +1,7 @@
 package command
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -68,13 +69,25 @@ func showHelp(cmd *cobra.Command, args []string) error {
 	return paged(out, text)
 }
 
-// meantPage suggests pages: those that begin with the name, such as the five of "moving", or those like it.
+// meantPage suggests pages with names like this one, or those whose first word is like it, such as the five of "moving".
 func meantPage(name string, known []string) string {
-	begun := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return !strings.HasPrefix(k, name+"-") })
-	if len(begun) > 0 {
-		return "; there are " + suggest.Quoted(begun)
+	if meant := suggest.DidYouMean(name, known); meant != "" {
+		return meant
 	}
-	return suggest.DidYouMean(name, known)
+	words := map[string][]string{}
+	for _, k := range known {
+		if word, _, ok := strings.Cut(k, "-"); ok {
+			words[word] = append(words[word], k)
+		}
+	}
+	var meant []string
+	for _, word := range suggest.Nearest(name, slices.Sorted(maps.Keys(words))) {
+		meant = append(meant, words[word]...)
+	}
+	if len(meant) == 0 {
+		return ""
+	}
+	return "; want " + suggest.Or(meant)
 }
 
 // topicNames lists the topics of help.

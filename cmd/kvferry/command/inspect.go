@@ -99,7 +99,7 @@ func (a *App) inspect() *cobra.Command {
 	fs := cmd.Flags()
 	f.top = 20
 	fs.Var(number(&f.top, 0, maxTop), "top", fmt.Sprintf("number of largest keys and prefixes to list, up to %d, less with less than 220MiB of --memory; 0: none", maxTop))
-	choose(fs, &f.print, "format", inspectFormats, "output format")
+	choose(fs, &f.print, "format", inspectFormats, "output format, also as -f NAME")
 	fs.StringVar(&f.html, "html", "", "also write an HTML page with charts to a `file`")
 	f.delimiter, f.depth = keyshape.Auto, keyshape.MaxDepth
 	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, such as - in user-1-name; auto: : / or |, or . in a key without those; empty: no prefixes")

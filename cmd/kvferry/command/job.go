@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,9 @@ func allFlags(cmd *cobra.Command, path string) error {
 // shell variable. The command would ignore such a --check, --against or --key-file instead of doing what was asked.
 func checkNames(fs *pflag.FlagSet) (err error) {
 	fs.Visit(func(f *pflag.Flag) {
+		if !f.Changed { // -f named an output format
+			return
+		}
 		what, _ := pflag.UnquoteUsage(f)
 		text := f.Value.String()
 		if list, ok := f.Value.(pflag.SliceValue); ok {
@@ -56,10 +60,33 @@ func jobFile(cmd *cobra.Command) string {
 	return ""
 }
 
+// formatOfJob reads -f NAME as --format NAME where the command has that output format and no file has that name.
+func formatOfJob(cmd *cobra.Command) error {
+	file, format := cmd.Flag("file"), cmd.Flag("format")
+	if file == nil || format == nil || format.Changed {
+		return nil
+	}
+	name := file.Value.String()
+	if _, err := os.Lstat(name); err == nil || !slices.Contains(strings.Split(format.Value.Type(), "|"), name) {
+		return nil
+	}
+	file.Changed = false
+	if err := file.Value.Set(""); err != nil {
+		return err
+	}
+	return cmd.Flags().Set("format", name)
+}
+
 // withJob takes arguments missing on the command line from the job file.
 func withJob(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
-		run, names := cmd.RunE, argNames(cmd)
+		check, run, names := cmd.Args, cmd.RunE, argNames(cmd)
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := formatOfJob(cmd); err != nil || check == nil {
+				return err
+			}
+			return check(cmd, args)
+		}
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			if path := jobFile(cmd); path != "" && len(args) < len(names) {
 				var err error
@@ -178,7 +205,7 @@ func readJob(path string) ([]byte, error) {
 	}
 	f, err := disk.Open(path)
 	if err != nil {
-		return nil, usagef("--file: %w%s", err, meantFormat(path))
+		return nil, usagef("--file: %w", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxJob+1))
@@ -190,16 +217,6 @@ func readJob(path string) ([]byte, error) {
 		return nil, usagef("--file %s: more than %s: not a file of flags", path, &most)
 	}
 	return data, nil
-}
-
-// meantFormat suggests --format to users who mistook -f for it.
-func meantFormat(value string) string {
-	for _, name := range []string{"jsonl", "json", "csv", "resp", "hex", "text", "patch", "junit", "sarif", "html"} {
-		if value == name {
-			return fmt.Sprintf("; -f names a YAML file of flags; did you mean --format %s?", name)
-		}
-	}
-	return ""
 }
 
 // flagText returns the text to set a flag to. YAML has more words for true and false than a command line.

@@ -48,7 +48,7 @@ func (a *App) keys() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	f.read.RegisterSalvage(cmd)
-	choose(cmd.Flags(), &f.format, "format", plain("text", "jsonl", "csv", "names"), "output format")
+	choose(cmd.Flags(), &f.format, "format", plain("text", "jsonl", "csv", "names"), "output format, also as -f NAME")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputUsage)
 	cmd.Flags().Var(number(&f.limit, 0, 0), "limit", "stop after `n` keys; 0: no limit")
 	return cmd

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -31,8 +32,8 @@ and the exit code are those of one run over the whole source.
 Reports of different sources, options or numbers of parts are refused, as are two different reports of
 one part. The same report twice counts once. --format is one of the command that wrote the reports.
 
-Exit codes: 0 done; 3 a part met errors, or verify has findings (its --fail-on); 5 parts are missing,
-and their commands are listed; 1 failed.`
+Exit codes: 0 done; 3 a part met errors, or verify has findings (its --fail-on); 5 reports are missing;
+1 failed. kvferry lists the commands of missing parts.`
 
 // mergeFlags are the flags of merge.
 type mergeFlags struct {
@@ -52,7 +53,7 @@ func (a *App) merge() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runMerge(cmd, &f, args) },
 	}
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("auto", "text", "json", "html", "junit", "sarif"), "output format; auto: that of the command without --format")
+	choose(fs, &f.format, "format", plain("auto", "text", "json", "html", "junit", "sarif"), "output format, also as -f NAME; auto: that of the command without --format")
 	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
 	return cmd
 }
@@ -182,6 +183,9 @@ const maxReport = 1 << 30
 // readPart reads the report of a part.
 func readPart(name string) (*inspect.PartFile, error) {
 	in, err := openFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &ExitError{Code: ExitMissing, Err: fmt.Errorf("%w: run the command of this part first", err)}
+	}
 	if err != nil {
 		return nil, usagef("%w", err)
 	}

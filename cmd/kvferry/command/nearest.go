@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,22 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !ok {
 		return usagef("%w", plainFlag(err))
 	}
-	return usagef("%w%s", err, strings.ReplaceAll(suggest.DidYouMean(name, flagNames(cmd)), ` "`, ` "--`))
+	return usagef("%w%s", err, meantFlag(cmd, name))
+}
+
+// meantFlag suggests flags like an unknown one. --json of other tools is --format json.
+func meantFlag(cmd *cobra.Command, name string) string {
+	var formats []string
+	if f := cmd.Flag("format"); f != nil {
+		formats = strings.Split(f.Value.Type(), "|")
+	}
+	meant := strings.ReplaceAll(suggest.DidYouMean(name, flagNames(cmd)), ` "`, ` "--`)
+	if meant == "" || slices.Contains(formats, name) {
+		for _, format := range suggest.Nearest(name, formats) {
+			return "; did you mean --format " + format + "?"
+		}
+	}
+	return meant
 }
 
 // plainFlag rewords the error of strconv.ParseBool.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,10 @@ func TestAdvice(t *testing.T) {
 	if err := os.Symlink("/nowhere", link); err != nil {
 		t.Fatal(err)
 	}
+	near := filepath.Join(t.TempDir(), "backup")
+	if err := errors.Join(os.Mkdir(near, 0o755), os.WriteFile(filepath.Join(near, "dump.rdb"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		want string
@@ -26,7 +31,13 @@ func TestAdvice(t *testing.T) {
 		{[]string{"stats", "a"}, "use kvferry inspect SRC"},
 		{[]string{"scan", "a"}, "use kvferry keys SRC PREFIX"},
 		{[]string{"import", "a", "b"}, "use kvferry convert SRC DST"},
-		{[]string{"help", "moving"}, `there are "moving-ardb", "moving-kvrocks", "moving-pika"`},
+		{[]string{"help", "moving"}, `want moving-ardb, moving-kvrocks, moving-pika, `},
+		{[]string{"help", "movin"}, `want moving-ardb, `},
+		{[]string{"help", "movng"}, `want moving-ardb, `},
+		{[]string{"verify", filepath.Join(near, "dmp.rdb")}, `no such file or directory; did you mean "` + filepath.Join(near, "dump.rdb") + `"?`},
+		{[]string{"verify", "nemo:" + filepath.Join(near, "dmp.rdb")}, `no such directory; did you mean "` + filepath.Join(near, "dump.rdb") + `"?`},
+		{[]string{"verify", filepath.Join(near+"s", "dump.rdb")}, "there is no directory " + near + `s; did you mean "` + filepath.Join(near, "dump.rdb") + `"?`},
+		{[]string{"dump", "--key-file", filepath.Join(near, "dmp.rdb"), data}, `did you mean "` + filepath.Join(near, "dump.rdb") + `"?`},
 		{[]string{"inspect", "--memory", "512", "MB", data}, "in one word with its unit, such as 512MiB"},
 		{[]string{"explain", data, "hex:zz"}, "such as hex:00ff"},
 		{[]string{"explain", data, "base64:zz"}, "such as base64:AP8="},
@@ -34,6 +45,8 @@ func TestAdvice(t *testing.T) {
 		{[]string{"verify", link}, link + ": a link to /nowhere, which does not exist"},
 		{[]string{"convert", data, "nemo:" + filepath.Join(link, "x")}, "/nowhere"},
 		{[]string{"convert", data, "nemo:" + link}, "/nowhere"},
+		{[]string{"convert", golden(t, "ardb-lmdb-basic"), "ssdb:" + filepath.Join(dir, "new")},
+			"kvferry: target " + filepath.Join(dir, "new") + `: database "1": SSDB has one, "0"; to convert this one, add --db 1 `},
 		{[]string{"dump", "--dead", packedRDB}, "leave out --dead"},
 		{[]string{"dump", "rdb:" + data}, "name it nemo:" + data},
 		{[]string{"dump", "rdb:" + filepath.Dir(packedRDB)}, "is a directory; name the RDB file in it"},
@@ -86,6 +99,9 @@ func TestDidYouMean(t *testing.T) {
 		{[]string{"dump", "--formt", "csv", "a"}, `"--format"`},
 		{[]string{"dump", "--format", "cvs", "a"}, `"csv"`},
 		{[]string{"dump", "--zzzzzz", "a"}, ""},
+		{[]string{"dump", "--mach", "x", "a"}, `"--match"`},
+		{[]string{"dump", "--json", "a"}, "did you mean --format json?"},
+		{[]string{"verify", "--jsn", "a"}, "did you mean --format json?"},
 		{[]string{"convert", "a", "blackwidw:b"}, `"blackwidow"`},
 		{[]string{"convert", "a", "pika5:b"}, `did you mean "pika2", "pika3" or "pika4"?`},
 		{[]string{"convert", "a", "ardb+lvldb:b"}, `"leveldb"`},

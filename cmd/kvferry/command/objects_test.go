@@ -252,8 +252,11 @@ func objectsTarget(t *testing.T, keys func() []string) {
 		if again.code != ExitFailed || !strings.Contains(again.stderr, address+suffix+": already exists") {
 			t.Errorf("%s: exit %d: %s", name, again.code, again.stderr)
 		}
-		report := "s3-data-a-" + name + suffix + ".kvferry-report.json"
-		if out := ok(t, "diff", "--as-converted", report, src, address+suffix); !strings.Contains(out, "equal as converted") {
+		line := "kvferry diff " + src + " " + prefix + address + suffix
+		if !strings.Contains(out, "to compare source and copy: "+line+"\n") {
+			t.Errorf("%s: %s", name, out)
+		}
+		if out := ok(t, commandWords(line)[1:]...); !strings.Contains(out, "equal as converted") || !strings.Contains(out, address+suffix+".kvferry-report.json") {
 			t.Errorf("%s: %s", name, out)
 		}
 	}

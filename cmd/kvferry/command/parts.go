@@ -48,6 +48,8 @@ func (f *convertFlags) checkParts() error {
 		}
 	}
 	switch {
+	case f.proofs > 0 && !f.finish:
+		return usagef("--proofs %d: --finish asks for them", f.proofs)
 	case len(steps) == 0:
 		return nil
 	case len(steps) > 1:
@@ -158,9 +160,13 @@ const maxMissing = 20
 // withoutSteps leaves out the flags that say which step of a conversion in parts to run.
 func withoutSteps(args []string) (out []string) {
 	for i := 0; i < len(args); i++ {
-		if args[i] == "--prove" {
-			i++
-		} else if args[i] != "--finish" && args[i] != "--assemble" && !strings.HasPrefix(args[i], "--prove=") {
+		switch name, _, given := strings.Cut(args[i], "="); name {
+		case "--prove", "--proofs":
+			if !given {
+				i++
+			}
+		case "--finish", "--assemble":
+		default:
 			out = append(out, args[i])
 		}
 	}
@@ -184,10 +190,14 @@ func missingText(err error, args []string) string {
 	if missing.Parts == 0 {
 		return "; run each part first, as with\n  " + commandLine(afterName(args, "--part", "1/8"))
 	}
+	flag := "--part"
+	if missing.Proofs {
+		flag = "--prove"
+	}
 	var b strings.Builder
 	b.WriteString("; run")
 	for _, k := range missing.Missing[:min(maxMissing, len(missing.Missing))] {
-		b.WriteString("\n  " + commandLine(afterName(args, "--part", strconv.Itoa(k)+"/"+strconv.Itoa(missing.Parts))))
+		b.WriteString("\n  " + commandLine(afterName(args, flag, strconv.Itoa(k)+"/"+strconv.Itoa(missing.Parts))))
 	}
 	if more := len(missing.Missing) - maxMissing; more > 0 {
 		fmt.Fprintf(&b, "\n  and %d more", more)

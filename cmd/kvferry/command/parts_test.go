@@ -23,11 +23,13 @@ const sbatch = `#!/bin/sh
 for arg; do
 	case $arg in
 	--array=1-*) last=${arg#--array=1-} ;;
+	--wrap=*) wrap=${arg#--wrap=} ;;
 	--*) ;;
 	*) break ;;
 	esac
 	shift
 done
+[ -z "$wrap" ] || set -- /bin/sh -c "$wrap"
 [ -n "$last" ] || exec "$@" >&2
 k=1
 while [ $k -le $last ]; do
@@ -103,8 +105,8 @@ func TestKubernetesExamples(t *testing.T) {
 		last := &rules[len(rules)-1]
 		if job.APIVersion != "batch/v1" || job.Kind != "Job" || s.Template.Spec.RestartPolicy != "Never" || len(s.Template.Spec.Containers) != 1 ||
 			len(rules) < 2 || rules[0].Action != "Ignore" || last.Action != "FailJob" ||
-			!slices.Equal(last.OnExitCodes.Values, []int{ExitLossy, ExitUsage}) ||
-			name == "finish" && (rules[1].Action != "Ignore" || !slices.Equal(rules[1].OnExitCodes.Values, []int{ExitMissing})) || (s.CompletionMode == "Indexed") != (name == "convert") ||
+			!slices.Equal(last.OnExitCodes.Values[len(last.OnExitCodes.Values)-2:], []int{ExitLossy, ExitUsage}) || (last.OnExitCodes.Values[0] == ExitFindings) != (name == "finish") ||
+			(rules[1].Action != "Ignore" || !slices.Equal(rules[1].OnExitCodes.Values, []int{ExitMissing})) || (s.CompletionMode == "Indexed") != (name == "convert") ||
 			name == "finish" && s.Parallelism != 1 || name == "convert" && s.Completions != 16 {
 			t.Errorf("%s: %+v", name, job)
 		}
@@ -312,10 +314,14 @@ func TestProofInParts(t *testing.T) {
 		if out := ok(t, append(args, "--prove", "1/2")...); proof.Part != 1 || proof.Parts != 2 || out != "proof 1/2: done already\n" {
 			t.Errorf("%+v, again %s", proof, out)
 		}
+		r = kvferry(t, append(args, "--finish", "--proofs", "2")...)
+		if r.code != ExitMissing || !strings.Contains(r.stderr, "1 of 2 parts of the proof are missing; run\n  kvferry convert --prove 2/2 --now") || strings.Contains(r.stderr, "--proofs") {
+			t.Errorf("before the proof is whole: exit %d, %s", r.code, r.stderr)
+		}
 		if out := ok(t, append(args, "--prove", "2/2")...); !strings.HasPrefix(out, "proof 2/2: ") || !strings.Contains(out, "read back") {
 			t.Errorf("%s", out)
 		}
-		if out := ok(t, append(args, "--finish")...); !strings.Contains(out, "proved: read back in 2 parts, and") {
+		if out := ok(t, append(args, "--finish", "--proofs=2")...); !strings.Contains(out, "proved: read back in 2 parts, and") {
 			t.Errorf("%s", out)
 		}
 		if treeBytes(t, filepath.Join(dir, to+"-many")) != treeBytes(t, one) {
@@ -329,6 +335,7 @@ func TestProofInParts(t *testing.T) {
 		"--part --assemble: the steps":  {"--part", "1/2", "--assemble"},
 		"--prove --finish: the steps":   {"--prove", "1/2", "--finish"},
 		"--assemble: a dry run":         {"--assemble", "--dry-run"},
+		"--proofs 2: --finish asks":     {"--part", "1/2", "--proofs", "2"},
 		"--prove --resume":              {"--prove", "1/2", "--resume"},
 		"--prove --no-prove: one of":    {"--prove", "1/2", "--no-prove"},
 		"no part of it has run; run ea": {"--prove", "1/2"},

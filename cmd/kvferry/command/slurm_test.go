@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/convert"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/testkit/redistest"
 )
@@ -156,7 +157,7 @@ func (s *slurm) wait(what string, holds func() bool) {
 var partOfPath = regexp.MustCompile(`many\.kvferry/parts/([0-9]+)-of-8\..*/run-.*\n`)
 
 // TestSlurm converts in 8 parts, as an array job of a Slurm. One is requeued, and so killed, while it writes. The
-// target is that of one run, byte for byte.
+// target is that of one run, byte for byte. So is that of the jobs that kvferry fleet prints, with a proof in parts.
 func TestSlurm(t *testing.T) {
 	s := newSlurm(t)
 	t.Cleanup(func() { s.run("scancel", "--signal=KILL", "--full", "1", "2") }) // if the test fails, a job waits for good
@@ -198,7 +199,21 @@ func TestSlurm(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s.wait("the target", func() bool { _, err := os.Stat(many); return err == nil })
-	if treeBytes(t, many) != treeBytes(t, s.path("one")) {
-		t.Error("the parts make something else")
+	fleet := fmt.Sprintf("{part: 800KiB, options: {now: %s}, datasets: [{source: %s, target: 'blackwidow:%s', name: x}]}", args[1], src, s.path("fleet"))
+	if err := os.WriteFile(s.path("fleet.yaml"), []byte(fleet), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := s.run("KVFERRY="+s.path("kvferry"), "sh", "-c", ok(t, "fleet", "--as", "slurm", s.path("fleet.yaml"))); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	s.wait("the target of the fleet", func() bool { _, err := os.Stat(s.path("fleet")); return err == nil })
+	report, err := convert.ReadReport(convert.ReportPath(s.path("fleet")))
+	if err != nil || report.Proof.Parts != report.InParts || report.InParts < 2 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	for _, dir := range []string{many, s.path("fleet")} {
+		if treeBytes(t, dir) != treeBytes(t, s.path("one")) {
+			t.Errorf("%s: the parts make something else", dir)
+		}
 	}
 }

@@ -66,7 +66,7 @@ func (a *App) verify() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.report, "format", reports, "output format")
+	choose(fs, &f.report, "format", reports, "output format, also as -f NAME")
 	choose(fs, &f.failOn, "fail-on", severities(), "exit with 3 on findings of this severity or higher")
 	f.maxFindings = 1000
 	fs.Var(number(&f.maxFindings, 0, maxListed), "max-findings", fmt.Sprintf("list at most `n` findings, up to %d; 0: none; all are counted", maxListed))

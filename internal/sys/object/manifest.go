@@ -14,6 +14,8 @@ const (
 	IncompleteName = "_kvferry-incomplete"
 	// ManifestName is the last object of an upload: it lists the others.
 	ManifestName = "_kvferry-manifest.json"
+	// ReportEnding follows the name of a target in the name of its report.
+	ReportEnding = ".kvferry-report.json"
 
 	manifestVersion = 1
 	// maxManifest limits the bytes of a manifest that is read; a terabyte takes a megabyte.

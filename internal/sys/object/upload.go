@@ -31,8 +31,6 @@ const (
 	writeIdle = 5 * time.Minute
 	// leastRequests are under way at the same time, however few workers there are.
 	leastRequests = 4
-	// withdrawTime bounds the removal of an upload.
-	withdrawTime = 2 * time.Minute
 	// chunkBytes is sent at a time with a limit of the rate.
 	chunkBytes = 32 << 10
 )
@@ -95,7 +93,7 @@ type ExistsError struct {
 	Removal string // the command that removes it
 }
 
-// Error says what is there.
+// Error names the target, and how to remove half of one.
 func (e *ExistsError) Error() string {
 	if e.Half {
 		return fmt.Sprintf("%s: has the unfinished upload of another run: name another address, or remove it with %s", e.Address, e.Removal)
@@ -120,8 +118,9 @@ type Upload struct {
 	Begun func(key, id string) error
 	// Sent is called with the bytes that the server has, as their number grows; it may fall when a request is repeated.
 	Sent    func(n int64)
-	Rate    int64 // bytes per second; 0: no limit
-	Workers int   // of the command: there are twice as many requests at the same time, or leastRequests
+	Rate    int64  // bytes per second; 0: no limit
+	Workers int    // of the command: there are twice as many requests at the same time, or leastRequests
+	Report  []byte // becomes an object beside the target, before the target appears; nil: none
 
 	mu    sync.Mutex
 	parts []minio.CompletePart // of a single file; nil: it is there
@@ -144,6 +143,9 @@ func (t *Target) Check(ctx context.Context, run string) error {
 	}
 	if err == nil && t.dir {
 		err = t.checkEmpty(r, run)
+	}
+	if err == nil {
+		err = t.checkReport(r)
 	}
 	if err != nil {
 		return err
@@ -190,13 +192,26 @@ func (t *Target) checkEmpty(r *requests, run string) error {
 	return &ExistsError{Address: t.Address(), Half: half != "", Removal: t.Removal()}
 }
 
+// checkReport refuses an object in the place of the report that is no report of an earlier target.
+func (t *Target) checkReport(r *requests) error {
+	own, err := t.run(r, t.report())
+	if err == nil && own == foreign {
+		err = &ExistsError{Address: t.s3.address(t.report())}
+	}
+	return err
+}
+
 func (t *Target) marker() string   { return t.key + "/" + IncompleteName }
 func (t *Target) manifest() string { return t.key + "/" + ManifestName }
+func (t *Target) report() string   { return t.key + ReportEnding }
+
+// foreign is the run of an object of another program.
+const foreign = "?"
 
 // marked returns the run of an unfinished upload; "" if there is none.
 func (t *Target) marked(r *requests) (string, error) { return t.run(r, t.marker()) }
 
-// run returns the run of an object; "" if it does not exist, and "?" if another program made it.
+// run returns the run of an object; "" if it does not exist, and foreign if another program made it.
 func (t *Target) run(r *requests, key string) (run string, err error) {
 	err = r.retry("stat", t.s3.address(key), func() (err error) {
 		run, err = t.s3.runOf(r.ctx, key)
@@ -205,7 +220,7 @@ func (t *Target) run(r *requests, key string) (run string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	return cmp.Or(run, "?"), err
+	return cmp.Or(run, foreign), err
 }
 
 // sending is one call of Upload.
@@ -469,6 +484,12 @@ func (t *Target) join(r *requests, u *Upload, key, id string, parts []minio.Comp
 // Publish makes an uploaded target whole: from now on readers see it.
 func (t *Target) Publish(ctx context.Context, u *Upload, files []File) error {
 	r := t.requests(ctx)
+	if u.Report != nil {
+		err := r.retry("write", t.s3.address(t.report()), func() error { return t.s3.putBytes(ctx, t.report(), u.Report, u.Run, false) })
+		if err != nil {
+			return err
+		}
+	}
 	if t.dir {
 		return t.publishDir(r, u, files)
 	}
@@ -513,80 +534,4 @@ func (t *Target) publishDir(r *requests, u *Upload, files []File) error {
 		err = r.retry("remove", t.s3.address(t.marker()), func() error { return t.s3.remove(r.ctx, t.marker()) })
 	}
 	return err
-}
-
-// Withdraw removes an upload that is not published, as far as it is of this run. It takes withdrawTime at most, also if
-// ctx is cancelled.
-func (t *Target) Withdraw(ctx context.Context, u *Upload) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTime)
-	defer cancel()
-	r := t.requests(ctx)
-	err := t.withdraw(r, u)
-	if err != nil {
-		err = fmt.Errorf("%w; parts of the upload are left: remove them with %s, and unfinished parts with aws s3api abort-multipart-upload", err, t.Removal())
-	}
-	return err
-}
-
-// settle is the pause after which a server has done what the last requests of an upload asked for, though nobody waited
-// for the answers.
-const settle = 300 * time.Millisecond
-
-func (t *Target) withdraw(r *requests, u *Upload) error {
-	if err := pace.Rest(r.ctx, settle); err != nil {
-		return err
-	}
-	own, err := t.run(r, t.key)
-	if t.dir && err == nil {
-		own, err = t.marked(r)
-	}
-	if err != nil || t.dir && own != u.Run {
-		return err
-	}
-	var keys []string
-	begun := map[string]string{} // keys by id
-	for key, id := range u.IDs {
-		begun[id] = key
-	}
-	if t.dir {
-		err = t.all(r, &keys, begun)
-	} else if own == u.Run {
-		keys = append(keys, t.key)
-	}
-	if err != nil {
-		return err
-	}
-	for id, key := range begun {
-		if err := r.retry("abort", t.s3.address(key), func() error { return t.s3.abort(r.ctx, key, id) }); err != nil {
-			return err
-		}
-	}
-	remove := func(key string) error {
-		return r.retry("remove", t.s3.address(key), func() error { return t.s3.remove(r.ctx, key) })
-	}
-	err = parallel.Each(len(keys), u.requests(), func(i int) error { return remove(keys[i]) })
-	if err == nil && t.dir {
-		err = remove(t.marker())
-	}
-	return err
-}
-
-// all lists what a directory has but the marker: objects, and those in parts, of which a process that died may not have
-// noted each.
-func (t *Target) all(r *requests, keys *[]string, begun map[string]string) error {
-	err := t.each(r, func(o *object) {
-		if o.key != t.marker() {
-			*keys = append(*keys, o.key)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return r.retry("list", t.Address(), func() error {
-		more, err := t.s3.begun(r.ctx, t.key+"/")
-		for _, b := range more {
-			begun[b[1]] = b[0]
-		}
-		return err
-	})
 }

@@ -60,7 +60,7 @@ func filled(t testing.TB, to *Target, part int) *target {
 
 // upload is an upload with some requests at the same time.
 func (x *target) upload(run string, ids map[string]string) *Upload {
-	return &Upload{Run: run, IDs: ids, Workers: 3, Sent: func(int64) {}}
+	return &Upload{Run: run, IDs: ids, Workers: 3, Sent: func(int64) {}, Report: []byte("report")}
 }
 
 func (x *target) send(ctx context.Context, u *Upload) error {
@@ -77,7 +77,10 @@ func (x *target) send(ctx context.Context, u *Upload) error {
 // whole checks that the store has the target and nothing else.
 func (x *target) whole(t *testing.T, f *s3test.Fake) {
 	t.Helper()
-	n := len(x.want)
+	n := len(x.want) + 1 // the report
+	if got := f.Object(x.report()); string(got) != "report" {
+		t.Errorf("the report is %q", got)
+	}
 	if x.dir {
 		n++ // the manifest
 	}
@@ -222,7 +225,7 @@ func TestUploadTaken(t *testing.T) {
 		dir  bool
 		key  string
 		half string
-	}{"file": {false, "a/new", ""}, "directory": {true, "a/new/x", ""}, "object": {true, "a/new", ""},
+	}{"file": {false, "a/new", ""}, "report": {false, "a/new.kvferry-report.json", ""}, "directory": {true, "a/new/x", ""}, "object": {true, "a/new", ""},
 		"half": {true, "a/new/" + IncompleteName, "aws s3 rm --recursive s3://data/a/new/"}} {
 		f, x := s3test.NewFake(t), newTarget(t, c.dir)
 		f.Put(c.key, []byte("x"))

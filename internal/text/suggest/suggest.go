@@ -15,8 +15,8 @@ const maxTypos = 2
 // maxSuggestions is the maximum number of equally near suggestions.
 const maxSuggestions = 3
 
-// nearest returns the known words with the fewest typos, or nil if more than maxSuggestions are equally near.
-func nearest(word string, known []string) []string {
+// Nearest returns the known words with the fewest typos, or nil if more than maxSuggestions are equally near.
+func Nearest(word string, known []string) []string {
 	var found []string
 	least := maxTypos + 1
 	for _, k := range known {
@@ -51,8 +51,9 @@ func typos(word, known string) int {
 
 // DidYouMean returns the end of an error message about an unknown word: the suggestions, or "" if no known word is
 // near.
-func DidYouMean(word string, known []string) string {
-	meant := nearest(word, known)
+func DidYouMean(word string, known []string) string { return didYouMean(Nearest(word, known)) }
+
+func didYouMean(meant []string) string {
 	if len(meant) == 0 {
 		return ""
 	}
