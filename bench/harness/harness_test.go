@@ -111,7 +111,7 @@ func TestReport(t *testing.T) {
 
 func TestGroups(t *testing.T) {
 	var b bench
-	if all, err := b.groups(""); err != nil || len(all) != 12 {
+	if all, err := b.groups(""); err != nil || len(all) != 13 {
 		t.Errorf("%d groups, %v", len(all), err)
 	}
 	if some, err := b.groups("memory,speed"); err != nil || len(some) != 2 || some[0].name != "memory" {

@@ -27,7 +27,8 @@ var formats = []string{"nemo", "blackwidow", "ardb", "floyd", "kvrocks", "ssdb",
 
 // rules are tried from the top; the first whose layer fits counts.
 var rules = slices.Concat(stateRules, []rule{
-	{"parquet/columns", []string{"record"}, "the columns of a file do not ask what its rows mean"},
+	{"parquet/packed", []string{"record"}, "packed integers have no columns"},
+	{"parquet/columns", []string{"parquet/packed", "record"}, "the columns of a file do not ask what its rows mean"},
 }, formatRules(), []rule{
 	{"record", nil, "everything imports record"},
 	{"store", []string{"record", "internal/sys/disk"}, "storage knows nothing of formats"},

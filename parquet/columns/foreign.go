@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/pierrec/lz4/v4"
 
+	"kvferry/parquet/packed"
 	"kvferry/record"
 )
 
@@ -146,23 +147,23 @@ func sized(b []byte) (part, rest []byte, err error) {
 
 // foreignValues checks the counts within the levels and values of a page, and gives them to the cells.
 func (p *pages) foreignValues(levels, b []byte, n int64, e format.Encoding) (err error) {
-	if err := checkRuns(levels, int64(bits.Len(uint(p.depth))), n+foreignFill); err != nil {
+	if err := packed.CheckRuns(levels, int64(bits.Len(uint(p.depth))), n+foreignFill); err != nil {
 		return err
 	}
 	kind := parquet.Kind(p.c.Type)
 	switch {
 	case e == format.Plain, e == format.ByteStreamSplit, len(b) == 0:
 	case e == format.RLEDictionary, e == plainDictionary:
-		err = checkRuns(b[1:], int64(b[0]), n+foreignFill)
+		err = packed.CheckRuns(b[1:], int64(b[0]), n+foreignFill)
 	case e == format.DeltaBinaryPacked && (kind == parquet.Int32 || kind == parquet.Int64), e == format.DeltaLengthByteArray && kind == parquet.ByteArray:
-		err = differences(b, n)
+		err = packed.CheckDifferences(b, n)
 	case e == format.DeltaByteArray && (kind == parquet.ByteArray || kind == parquet.FixedLenByteArray):
 		e = format.Plain
-		b, err = unfold(b, n, kind == parquet.ByteArray)
+		b, err = packed.Unfold(b, n, max(maxForeignPage, maxForeignRatio*int64(len(b))), kind == parquet.ByteArray)
 	case e == format.RLE && kind == parquet.Boolean:
 		var runs []byte
 		if runs, _, err = sized(b); err == nil {
-			err = checkRuns(runs, 1, n+foreignFill)
+			err = packed.CheckRuns(runs, 1, n+foreignFill)
 		}
 	default:
 		return record.Unknown(record.NoOffset, "encoding", e.String()+" of "+p.c.Type.String())

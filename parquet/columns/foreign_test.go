@@ -2,7 +2,6 @@ package columns
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
@@ -158,50 +157,5 @@ func TestForeignDamage(t *testing.T) {
 	}
 	if failed < 100 {
 		t.Errorf("%d errors", failed)
-	}
-}
-
-// TestUnfold unfolds what the library folds, and refuses what would have no end.
-func TestUnfold(t *testing.T) {
-	t.Parallel()
-	var data, plain []byte
-	offsets := []uint32{0}
-	for i := range 1000 {
-		value := fmt.Sprintf("%s%d", strings.Repeat("key:", i%7), i*i%977)
-		plain = append(binary.LittleEndian.AppendUint32(plain, uint32(len(value))), value...)
-		data = append(data, value...)
-		offsets = append(offsets, uint32(len(data)))
-	}
-	folded, err := parquet.DeltaByteArray.EncodeByteArray(nil, data, offsets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := unfold(folded, 1000, true); err != nil || !bytes.Equal(got, plain) {
-		t.Errorf("%d bytes, want %d: %v", len(got), len(plain), err)
-	}
-	if _, err := unfold(folded, 999, true); err == nil {
-		t.Error("1000 values where 999 are left")
-	}
-	for n := range folded {
-		if _, err := unfold(folded[:n], 1000, true); err == nil {
-			t.Errorf("%d of %d bytes were enough", n, len(folded))
-		}
-	}
-	same, lengths := make([]int32, 1<<12), make([]int32, 1<<12)
-	for i := range same[1:] {
-		same[i+1] = 1 << 20
-	}
-	lengths[0] = 1 << 20
-	bomb, err := parquet.DeltaBinaryPacked.EncodeInt32(nil, same)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rest, err := parquet.DeltaBinaryPacked.EncodeInt32(nil, lengths)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bomb = append(append(bomb, rest...), make([]byte, 1<<20)...) // 4 GiB of a megabyte
-	if _, err := unfold(bomb, 1<<12, true); err == nil || !strings.Contains(err.Error(), "bytes of values") {
-		t.Error(err)
 	}
 }

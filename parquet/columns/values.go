@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"kvferry/parquet/packed"
 	"kvferry/record"
 )
 
@@ -36,11 +37,11 @@ func (p *pages) levels(off int64, h *format.DataPageHeaderV2) error {
 	if err := readAt(p.f.r, b, off); err != nil {
 		return err
 	}
-	return checkRuns(b, 1, filled(int64(h.NumValues)))
+	return packed.CheckRuns(b, 1, filled(int64(h.NumValues)))
 }
 
 // values checks the counts within a page's data, which the library allocates by.
-func (p *pages) values(off, packed int64, plain bool, h *format.DataPageHeaderV2) error {
+func (p *pages) values(off, size int64, plain bool, h *format.DataPageHeaderV2) error {
 	n := int64(h.NumValues - h.NumNulls)
 	switch h.Encoding {
 	case format.Plain:
@@ -49,7 +50,7 @@ func (p *pages) values(off, packed int64, plain bool, h *format.DataPageHeaderV2
 	default:
 		return record.Unknown(record.NoOffset, "encoding", h.Encoding.String())
 	}
-	b := make([]byte, packed)
+	b := make([]byte, size)
 	err := readAt(p.f.r, b, off)
 	if err == nil && !plain {
 		if p.c.Codec == format.Snappy {
@@ -64,7 +65,7 @@ func (p *pages) values(off, packed int64, plain bool, h *format.DataPageHeaderV2
 	if h.Encoding == format.DeltaBinaryPacked {
 		return p.delta(b, n)
 	}
-	return checkRuns(b[1:], int64(b[0]), filled(n))
+	return packed.CheckRuns(b[1:], int64(b[0]), filled(n))
 }
 
 // delta checks a page of differences.
@@ -72,54 +73,11 @@ func (p *pages) delta(b []byte, values int64) error {
 	if parquet.Kind(p.c.Type) != parquet.Int64 {
 		return record.Unknown(record.NoOffset, "encoding", "differences of "+p.c.Type.String())
 	}
-	return differences(b, values)
-}
-
-// differences checks the number of values of packed differences: after the sizes of a block and of its parts.
-func differences(b []byte, values int64) error {
-	var u uint64
-	for range 3 {
-		n := 0
-		if u, n = binary.Uvarint(b); n <= 0 {
-			return record.ErrShort
-		}
-		b = b[n:]
-	}
-	if u > uint64(values) {
-		return fmt.Errorf("%s differences of %s values", record.Number(u), record.Number(values))
-	}
-	return nil
+	return packed.CheckDifferences(b, values)
 }
 
 // filled returns the most values that the runs of some have: the last run is filled up to a multiple of 8.
 func filled(values int64) int64 { return (values + 7) / 8 * 8 }
-
-// checkRuns checks that runs of values with so many bits have at most so many values. A run is one value with
-// a count, or packs of 8 values.
-func checkRuns(b []byte, width, left int64) error {
-	if width > 32 {
-		return fmt.Errorf("values of %s bits", record.Number(width))
-	}
-	for len(b) > 0 {
-		head, n := binary.Uvarint(b)
-		if n <= 0 {
-			return record.ErrShort
-		}
-		b = b[n:]
-		count, size := head>>1, (width+7)/8
-		if head&1 == 1 && count <= maxPageValues {
-			count, size = count*8, int64(count)*width
-		}
-		if count > uint64(left) {
-			return fmt.Errorf("a run of %s values, %s are left", record.Number(count), record.Number(left))
-		}
-		if left -= int64(count); size > int64(len(b)) {
-			return record.ErrShort
-		}
-		b = b[size:]
-	}
-	return nil
-}
 
 // oneFrame checks that a frame ends with the page: the library would decompress others after it.
 func (p *pages) oneFrame(off, size int64, h *zstd.Header) error {

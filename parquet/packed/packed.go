@@ -1,4 +1,6 @@
-package columns
+// Package packed checks and decodes packed integers in the pages of Parquet files: runs, differences, and the lengths of
+// values without common prefixes. It compares each count with the rest of the bytes, or with a limit.
+package packed
 
 import (
 	"encoding/binary"
@@ -7,22 +9,69 @@ import (
 	"kvferry/record"
 )
 
-// unfold makes a page of plain values of one whose values leave out what they begin with like the value before
-// (DELTA_BYTE_ARRAY). The library would unfold a few bytes to any size.
+const (
+	maxBlock = 1 << 22 // values of a block of differences
+	maxPacks = 1 << 20 // packs of a run
+)
+
+// CheckDifferences checks the number of values of packed differences: after the sizes of a block and of its parts.
+func CheckDifferences(b []byte, values int64) error {
+	var u uint64
+	for range 3 {
+		n := 0
+		if u, n = binary.Uvarint(b); n <= 0 {
+			return record.ErrShort
+		}
+		b = b[n:]
+	}
+	if u > uint64(values) {
+		return fmt.Errorf("%s differences of %s values", record.Number(u), record.Number(values))
+	}
+	return nil
+}
+
+// CheckRuns checks that runs of values with so many bits have at most so many values. A run is one value with
+// a count, or packs of 8 values.
+func CheckRuns(b []byte, width, left int64) error {
+	if width > 32 {
+		return fmt.Errorf("values of %s bits", record.Number(width))
+	}
+	for len(b) > 0 {
+		head, n := binary.Uvarint(b)
+		if n <= 0 {
+			return record.ErrShort
+		}
+		b = b[n:]
+		count, size := head>>1, (width+7)/8
+		if head&1 == 1 && count <= maxPacks {
+			count, size = count*8, int64(count)*width
+		}
+		if count > uint64(left) {
+			return fmt.Errorf("a run of %s values, %s are left", record.Number(count), record.Number(left))
+		}
+		if left -= int64(count); size > int64(len(b)) {
+			return record.ErrShort
+		}
+		b = b[size:]
+	}
+	return nil
+}
+
+// Unfold decodes values without the prefixes that they share with the value before (DELTA_BYTE_ARRAY), and encodes them
+// as plain ones of at most limit bytes. The library would unfold a few bytes to any size.
 //
-//	+---------------------------+----------------------------+-------+
-//	| lengths of the beginnings | lengths of what is left    | bytes |
-//	| that are the same, packed | of the values, packed      |       |
-//	+---------------------------+----------------------------+-------+
+//	+-----------------------------+----------------------------+----------+
+//	| lengths of prefixes, packed | lengths of the rest of the | the rest |
+//	|                             | values, packed             |          |
+//	+-----------------------------+----------------------------+----------+
 //
 // sized puts the length before each value, as in a page of values of variable length.
-func unfold(b []byte, n int64, sized bool) (out []byte, err error) {
-	limit := max(maxForeignPage, maxForeignRatio*int64(len(b)))
-	same, b, err := packedInts(b, n)
+func Unfold(b []byte, n, limit int64, sized bool) (out []byte, err error) {
+	same, b, err := ints(b, n)
 	if err != nil {
 		return nil, err
 	}
-	lengths, b, err := packedInts(b, n)
+	lengths, b, err := ints(b, n)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +97,7 @@ func unfold(b []byte, n int64, sized bool) (out []byte, err error) {
 	return out, nil
 }
 
-// packedInts decodes at most n packed differences (DELTA_BINARY_PACKED), and returns what follows them.
+// ints decodes at most n packed differences (DELTA_BINARY_PACKED), and returns the rest of b.
 //
 //	+----------------------+-----------------------+----------------+---------------+--------+
 //	| block size (uvarint) | parts of it (uvarint) | values         | first value   | blocks |
@@ -57,8 +106,8 @@ func unfold(b []byte, n int64, sized bool) (out []byte, err error) {
 //
 // A block begins with the least of its differences (varint) and the width of each part in bits (1B). The differences
 // follow without the least one, the first in the lowest bits. Parts without values are missing.
-func packedInts(b []byte, n int64) (out []int64, rest []byte, err error) {
-	if err := differences(b, n); err != nil {
+func ints(b []byte, n int64) (out []int64, rest []byte, err error) {
+	if err := CheckDifferences(b, n); err != nil {
 		return nil, nil, err
 	}
 	var head [3]uint64
@@ -68,7 +117,7 @@ func packedInts(b []byte, n int64) (out []int64, rest []byte, err error) {
 		b = b[w:]
 	}
 	size, parts, count := head[0], head[1], int(head[2])
-	if parts == 0 || parts > uint64(len(b)) || size%(8*parts) != 0 || size > uint64(maxForeignValues) {
+	if parts == 0 || parts > uint64(len(b)) || size%(8*parts) != 0 || size > maxBlock {
 		return nil, nil, fmt.Errorf("blocks of %s in %s parts", record.Number(size), record.Number(parts))
 	}
 	value, w := binary.Varint(b)

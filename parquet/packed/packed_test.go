@@ -1,0 +1,74 @@
+package packed
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// TestCheckRuns counts the values of runs: one value with a count, and packs of 8.
+func TestCheckRuns(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		b           []byte
+		width, left int64
+		ok          bool
+	}{
+		{nil, 1, 0, true}, {[]byte{6, 1}, 1, 3, true}, {[]byte{6, 1}, 1, 2, false}, {[]byte{6}, 1, 3, false}, {[]byte{3, 0xaa}, 1, 8, true},
+		{[]byte{3, 0xaa}, 1, 7, false}, {[]byte{3, 0xaa}, 2, 8, false}, {[]byte{6, 1}, 33, 3, false}, {[]byte{0x80}, 1, 3, false},
+		{binary.AppendUvarint(nil, 1<<40|1), 1, 1 << 30, false},
+	} {
+		if err := CheckRuns(c.b, c.width, c.left); (err == nil) != c.ok {
+			t.Errorf("%x of %d bits, %d left: %v", c.b, c.width, c.left, err)
+		}
+	}
+}
+
+// TestUnfold unfolds what the library folds, and refuses what would have no end.
+func TestUnfold(t *testing.T) {
+	t.Parallel()
+	var data, plain []byte
+	offsets := []uint32{0}
+	for i := range 1000 {
+		value := fmt.Sprintf("%s%d", strings.Repeat("key:", i%7), i*i%977)
+		plain = append(binary.LittleEndian.AppendUint32(plain, uint32(len(value))), value...)
+		data = append(data, value...)
+		offsets = append(offsets, uint32(len(data)))
+	}
+	folded, err := parquet.DeltaByteArray.EncodeByteArray(nil, data, offsets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Unfold(folded, 1000, 1<<20, true); err != nil || !bytes.Equal(got, plain) {
+		t.Errorf("%d bytes, want %d: %v", len(got), len(plain), err)
+	}
+	if _, err := Unfold(folded, 999, 1<<20, true); err == nil {
+		t.Error("1000 values where 999 are left")
+	}
+	for n := range folded {
+		if _, err := Unfold(folded[:n], 1000, 1<<20, true); err == nil {
+			t.Errorf("%d of %d bytes were enough", n, len(folded))
+		}
+	}
+	same, lengths := make([]int32, 1<<12), make([]int32, 1<<12)
+	for i := range same[1:] {
+		same[i+1] = 1 << 20
+	}
+	lengths[0] = 1 << 20
+	bomb, err := parquet.DeltaBinaryPacked.EncodeInt32(nil, same)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest, err := parquet.DeltaBinaryPacked.EncodeInt32(nil, lengths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bomb = append(append(bomb, rest...), make([]byte, 1<<20)...) // 4 GiB of a megabyte
+	if _, err := Unfold(bomb, 1<<12, 64<<20, true); err == nil || !strings.Contains(err.Error(), "bytes of values") {
+		t.Error(err)
+	}
+}
