@@ -20,7 +20,7 @@ const exitCodes = `Exit codes of kvferry. They are part of its interface.
     3  findings or differences; explain: no such key
     4  refused: the target cannot hold everything (--allow-loss)
     5  parts of a conversion are missing: run them, then the same command again
-   64  wrong usage: flags, arguments, and what they name that does not exist
+   64  wrong usage: flags, arguments, and what flags name that does not exist
   130  cancelled by Ctrl-C, SIGTERM or SIGHUP
   141  the reader of standard output went away, as head does
 `
