@@ -128,10 +128,10 @@ func (s *Stores) place(dir, file string) string {
 
 // Placed prefixes the name of a store's file with the store's directory.
 func Placed(dir, file string) string {
-	if file == "" || filepath.IsAbs(file) {
+	if file == "" || filepath.IsAbs(file) || disk.IsMounted(file) {
 		return file
 	}
-	return filepath.ToSlash(filepath.Join(dir, file))
+	return filepath.ToSlash(disk.Join(dir, file))
 }
 
 // FileNames translates file names of stores into names relative to the dataset. nil leaves them unchanged.

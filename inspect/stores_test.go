@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"kvferry/format"
+	"kvferry/internal/sys/disk"
 	"kvferry/internal/testkit/fake"
 	"kvferry/record"
 	"kvferry/store"
@@ -145,5 +146,14 @@ func TestUnreadable(t *testing.T) {
 		if got := Unreadable(filepath.Join(dir, c.dir), c.err); got != c.want {
 			t.Errorf("%s, %v: %v", c.dir, c.err, got)
 		}
+	}
+}
+
+// TestPlacedAtAddress: the place of a finding in an object store is its address.
+func TestPlacedAtAddress(t *testing.T) {
+	const address = "s3://data/dump.rdb"
+	defer disk.Mount("s3://data", address, struct{ disk.FS }{})()
+	if got := Placed("", address); got != address {
+		t.Errorf("placed at %s", got)
 	}
 }

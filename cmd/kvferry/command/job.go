@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,7 +66,7 @@ func formatOfJob(cmd *cobra.Command) error {
 		return nil
 	}
 	name := file.Value.String()
-	if _, err := os.Lstat(name); err == nil || !slices.Contains(strings.Split(format.Value.Type(), "|"), name) {
+	if _, err := disk.Lstat(name); err == nil || !slices.Contains(strings.Split(format.Value.Type(), "|"), name) {
 		return nil
 	}
 	file.Changed = false
