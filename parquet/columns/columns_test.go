@@ -46,9 +46,15 @@ type table struct {
 // build writes rows of random values with many shapes: runs, nulls, values that repeat, long ones and edges.
 func build(t testing.TB, seed uint64, n int, limit int64) *table {
 	t.Helper()
+	return buildAs(t, seed, n, limit, "")
+}
+
+func buildAs(t testing.TB, seed uint64, n int, limit int64, compression string) *table {
+	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var out bytes.Buffer
-	w := NewWriter(&out, &Options{Columns: allKinds, Sorted: []string{"runs"}, Creator: "test", Pairs: map[string]string{"a": "b"}, Limit: limit})
+	w := NewWriter(&out, &Options{Columns: allKinds, Sorted: []string{"runs"}, Creator: "test", Pairs: map[string]string{"a": "b"}, Limit: limit,
+		Compression: compression})
 	tab := &table{}
 	for i := 0; i < n; {
 		run := min(1+rnd.IntN(4)*rnd.IntN(40), n-i)
@@ -354,6 +360,7 @@ type forged struct {
 	dictionary   bool
 	first        bool // of version 1
 	aside        int64
+	header       func(h *format.PageHeader) // changes it
 }
 
 // page returns the bytes of the page.
@@ -372,6 +379,9 @@ func (p *forged) page(t *testing.T) []byte {
 		h.DataPageHeaderV2.Valid = true
 		h.DataPageHeaderV2.V = format.DataPageHeaderV2{NumValues: p.values, NumNulls: p.nulls, NumRows: p.values, Encoding: p.encoding,
 			DefinitionLevelsByteLength: int32(len(p.levels))}
+	}
+	if p.header != nil {
+		p.header(&h)
 	}
 	b, err := thrift.Marshal(new(thrift.CompactProtocol), &h)
 	if err != nil {
