@@ -151,6 +151,27 @@ func TestOptionTexts(t *testing.T) {
 	}
 }
 
+// optioned is a format with options of its own, as a source and as a target.
+type optioned struct{ *fake.Format }
+
+func (optioned) SourceOptions() string { return "key=id" }
+func (optioned) TargetVersion() string { return "11" }
+
+// TestOptionsOfFormats checks that a run is not continued with other options of its formats.
+func TestOptionsOfFormats(t *testing.T) {
+	b := newBench(t, fake.Dataset(1))
+	b.o.Selection = filtered(filter.Filter{})
+	was := optionTexts(&b.o)
+	b.o.Source.Format = optioned{b.from}
+	if m := optionTexts(&b.o); m["column"] != "key=id" || m["rdb-version"] != "" || len(m) != len(was)+1 {
+		t.Errorf("source: %v", m)
+	}
+	b.o.Source.Format, b.o.Target.Format = b.from, optioned{b.to}
+	if m := optionTexts(&b.o); m["column"] != "" || m["rdb-version"] != "11" || len(m) != len(was)+1 {
+		t.Errorf("target: %v", m)
+	}
+}
+
 // rehearsed returns the report of a dry run with one worker, and the number of readers that it opened.
 func (b *bench) rehearsed(plan bool) (*Report, int64) {
 	b.t.Helper()

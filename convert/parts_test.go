@@ -165,12 +165,16 @@ func TestPartsRefuse(t *testing.T) {
 	b.crashable("never")
 	b.o.Tool = "1.0"
 	b.part(1, 2)
+	server := fake.NewFormat()
+	server.Bounds.Place = format.OnServer
 	for text, change := range map[string]func(*Options){
 		"it has no --type":                           func(o *Options) { o.Selection = filtered(filter.Filter{Types: 2}) },
 		"it was written by version 1.0 of kvferry":   func(o *Options) { o.Tool = "1.1" },
 		"leave out --now":                            func(o *Options) { o.Now, o.NowGiven = testNow.Add(1), true },
 		"--discard drops all parts of a conversion":  func(o *Options) { o.Discard = true },
 		"a target on a server is not written in par": func(o *Options) { o.Target.Address = "redis://localhost" },
+		"-: processes that read it at different tim": func(o *Options) { o.Source.Path = "-" },
+		"convert it to an RDB file first, and that ": func(o *Options) { o.Source.Format = server },
 	} {
 		o := b.o
 		change(&o)
@@ -197,6 +201,31 @@ func TestPartsRefuse(t *testing.T) {
 	}
 	b.o.Discard = true
 	b.run()
+}
+
+// TestPartDamaged checks that errors name the damaged report or journal of a part, which makes no target.
+func TestPartDamaged(t *testing.T) {
+	for file, want := range map[string]string{"report.json": "parts/1-of-2/report.json: unexpected end of JSON input", "journal": "parts/1-of-2/journal: line 1: "} {
+		b := newBench(t, fake.Dataset(2))
+		b.crashable("never")
+		b.part(1, 2)
+		b.part(2, 2)
+		b.write("dst.kvferry/parts/1-of-2/"+file, []byte("{\n"))
+		_, err := RunPart(context.Background(), &b.o, pass.Part{K: 1, N: 2})
+		if file == "journal" {
+			_, err = Finish(context.Background(), &b.o)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", file, err, want)
+		}
+		b.leaves("dst.kvferry", "src")
+		if err := os.Remove(filepath.Join(b.dir, "dst.kvferry/parts/1-of-2", file)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := RunPart(context.Background(), &b.o, pass.Part{K: 1, N: 2}); file == "report.json" && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("no %s: %v", file, err)
+		}
+	}
 }
 
 // TestPartLosses checks that a part is refused for its losses, and that a failed part leaves nothing.

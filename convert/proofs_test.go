@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -154,6 +155,37 @@ func TestProofIsOfWhatIsPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rep := b.finish(); rep.Proof.Parts != 1 {
+		t.Errorf("%+v", rep.Proof)
+	}
+}
+
+// TestProofsAwaited checks that a finish waits for the parts of the proof that it was told of, and changes nothing before.
+func TestProofsAwaited(t *testing.T) {
+	_, tree := wholeTree(t)
+	b := newBench(t, fake.Dataset(2))
+	b.crashable("never")
+	b.o.Proofs = 3
+	b.part(1, 1)
+	waits := func(want MissingError) {
+		t.Helper()
+		var missing *MissingError
+		if _, err := Finish(context.Background(), &b.o); !errors.As(err, &missing) || missing.Assemble != want.Assemble || missing.Proofs != want.Proofs ||
+			missing.Parts != want.Parts || !slices.Equal(missing.Missing, want.Missing) {
+			t.Errorf("%v, want %v", err, &want)
+		}
+		b.leaves("dst.kvferry", "src")
+	}
+	waits(MissingError{Target: b.o.Target.Path, Parts: 1, Assemble: true})
+	b.o.Proofs = 0
+	b.assemble()
+	b.o.Proofs = 3
+	b.prove(2, 3)
+	waits(MissingError{Target: b.o.Target.Path, Parts: 3, Proofs: true, Missing: []int{1, 3}})
+	b.prove(1, 3)
+	b.prove(1, 2) // of another division
+	waits(MissingError{Target: b.o.Target.Path, Parts: 3, Proofs: true, Missing: []int{3}})
+	b.prove(3, 3)
+	if rep := b.finish(); rep.Proof.Parts != 3 || b.tree() != tree {
 		t.Errorf("%+v", rep.Proof)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/testkit/fake"
+	"kvferry/record"
 )
 
 // failing makes system calls of a bench fail from a step on.
@@ -112,6 +113,38 @@ func TestReportComesFirst(t *testing.T) {
 		if got, err := os.ReadFile(ReportPath(b.o.Target.Path)); err != nil || string(got) != string(earlier) {
 			t.Errorf("%s: the earlier report is %s, %v", op, got, err)
 		}
+	}
+}
+
+// TestReportSums checks the sums over the databases and types of a report.
+func TestReportSums(t *testing.T) {
+	digest := func(records, elements int64) PartDigest {
+		return PartDigest{Digest: record.Digest{Records: records, Elements: elements}}
+	}
+	r := &Report{Parts: []PartDigest{digest(1, 20), digest(300, 4000)}, Skipped: []PartDigest{digest(5, 60), digest(700, 8000)}}
+	if records, elements := r.SkippedRecords(); records != 705 || elements != 8060 || r.Records() != 301 || r.Elements() != 4020 {
+		t.Errorf("skipped %d and %d, converted %d and %d", records, elements, r.Records(), r.Elements())
+	}
+}
+
+// TestReportUnseen checks that a conversion does not begin if it cannot tell whether its report has a place.
+func TestReportUnseen(t *testing.T) {
+	for _, op := range []string{"stat", "open"} {
+		b := newBench(t, fake.Dataset(1))
+		b.write("dst.kvferry-report.json", []byte("mine"))
+		mend := disk.Inject(func(did, path string) error {
+			if did == op && path == ReportPath(b.o.Target.Path) {
+				return syscall.EACCES
+			}
+			return nil
+		})
+		_, read := ReadReport(ReportPath(b.o.Target.Path))
+		_, err := Run(context.Background(), &b.o)
+		mend()
+		if !errors.Is(read, syscall.EACCES) || err == nil || op == "stat" && !errors.Is(err, syscall.EACCES) {
+			t.Errorf("%s: read %v, ran %v", op, read, err)
+		}
+		b.leaves("dst.kvferry-report.json", "src")
 	}
 }
 

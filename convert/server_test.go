@@ -222,6 +222,13 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
+// TestRunningSource checks that a conversion from a running server, whose data changes, is not resumed.
+func TestRunningSource(t *testing.T) {
+	b := newBench(t, fake.Dataset(1))
+	b.from.Bounds.Place, b.o.Resume = format.OnServer, true
+	b.fails("leave out --resume, or convert the server to an RDB file first")
+}
+
 // TestServerResumed checks that a resumed run keeps the data of an earlier process on a server, except tasks that the
 // server may have lost.
 func TestServerResumed(t *testing.T) {

@@ -3,7 +3,9 @@ package convert
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 
 	"kvferry/internal/sys/disk"
@@ -54,6 +56,20 @@ func TestNoAdviceForNothing(t *testing.T) {
 		e := &Estimate{DiskBytes: 500, TempBytes: temp, Volumes: []Volume{{Path: "/a", Temp: true, Needed: 500, Free: 10}}}
 		if text := (&SpaceError{Estimate: e}).Error(); strings.Contains(text, "--temp-dir") != want {
 			t.Errorf("%d bytes of temporary files: %s", temp, text)
+		}
+	}
+}
+
+// TestSpaceOfASample checks the error for disks without room for a sample, and what volumes are said to be for.
+func TestSpaceOfASample(t *testing.T) {
+	full := &fs.PathError{Op: "write", Path: "/t/x", Err: syscall.ENOSPC}
+	err := &SpaceError{Err: full}
+	if want := "not enough space: not even a sample fits: write /t/x: no space left on device; --force-space starts anyway"; err.Error() != want || !disk.IsFull(err) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	for want, v := range map[string]Volume{"the target": {Target: true}, "temporary files": {Temp: true}, "the target and temporary files": {Target: true, Temp: true}} {
+		if got := v.Use(); got != want {
+			t.Errorf("%+v: %s", v, got)
 		}
 	}
 }

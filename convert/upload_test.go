@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kvferry/convert/work"
 	"kvferry/internal/sys/object"
 	"kvferry/internal/testkit/fake"
 	"kvferry/internal/testkit/s3test"
@@ -155,6 +156,47 @@ func TestUploadFails(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		b.published(f, want)
+	}
+}
+
+// TestUploadDropped starts over from work that cannot be read, but not from work that another process does.
+func TestUploadDropped(t *testing.T) {
+	want := uploadOnce(t)
+	f, b := newUpload(t)
+	b.killed("proved")
+	b.crashable("never")
+	b.o.Discard = true
+	w, _, err := work.Open(b.o.Target.Path, "", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), &b.o); err == nil || !strings.Contains(err.Error(), "another kvferry is using it") {
+		t.Errorf("beside another: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b.write("dst.kvferry/journal", []byte("{\n"))
+	if _, err := Run(t.Context(), &b.o); err != nil {
+		t.Fatal(err)
+	}
+	b.published(f, want)
+}
+
+// TestUploadConfused checks that the report of another conversion does not pass for that of an upload.
+func TestUploadConfused(t *testing.T) {
+	_, b := newUpload(t)
+	b.killed("appeared")
+	b.crashable("never")
+	b.o.Resume = true
+	data, err := os.ReadFile(ReportPath(b.o.Target.Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Replace(string(data), `"s3://data/a/new"`, `"s3://data/a/old"`, 1)
+	b.write("dst.kvferry-report.json", []byte(other))
+	if _, err := Run(t.Context(), &b.o); other == string(data) || err == nil || !strings.Contains(err.Error(), "the report of another conversion") {
+		t.Errorf("%v", err)
 	}
 }
 

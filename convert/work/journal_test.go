@@ -3,11 +3,14 @@ package work
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"kvferry/convert/plan"
 	"kvferry/convert/result"
@@ -97,6 +100,82 @@ func TestJournalOrder(t *testing.T) {
 			t.Errorf("task %d is number %d", i, task.N)
 		}
 	}
+}
+
+// TestJournalRefused checks that a journal that cannot be read whole is refused, unchanged and unlocked.
+func TestJournalRefused(t *testing.T) {
+	const whole = `{"plan":{}}` + "\n" + `{"task":{"n":0}}` + "\n"
+	for _, c := range []struct{ text, op, want string }{
+		{whole, "create", "input/output error"},
+		{whole, "read", "input/output error"},
+		{whole, "truncate", "input/output error"},
+		{`{"task":{"n":0}}` + "\n", "", "line 1: the plan must be the first line, and only that"},
+		{whole + `{"plan":{}}` + "\n", "", "line 3: the plan must be the first line, and only that"},
+		{whole + "{\n", "", "line 3: unexpected end of JSON input"},
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, journalFile)
+		must(t, os.WriteFile(path, []byte(c.text), 0o644))
+		mend := disk.Inject(func(op, at string) error {
+			if op == c.op && at == path {
+				return syscall.EIO
+			}
+			return nil
+		})
+		_, _, err := openJournal(dir, false)
+		mend()
+		var refused *ResumeError
+		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &refused) != (c.op == "") {
+			t.Errorf("%s%q: %v, want %s", c.op, c.text, err, c.want)
+		}
+		if data, err := os.ReadFile(path); err != nil || string(data) != c.text {
+			t.Errorf("%s%q: now %q, %v", c.op, c.text, data, err)
+		}
+		must(t, probeWork(dir))
+	}
+}
+
+// TestJournalState checks what is read back of tasks that were done again, and of uploads.
+func TestJournalState(t *testing.T) {
+	dir := t.TempDir()
+	j, _, err := openJournal(dir, false)
+	must(t, err, j.Append(), j.Append(Entry{Plan: new(Identity)},
+		Entry{Task: &result.Result{N: 1}}, Entry{Task: &result.Result{N: 0}}, Entry{Task: &result.Result{N: 1, Ledger: result.Tallies{"rows": {Entries: 5}}}},
+		Entry{Upload: &Upload{"a", "1"}}, Entry{Upload: &Upload{"b", "2"}}, Entry{Upload: &Upload{"a", "3"}}))
+	far := &Identity{Now: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)} // JSON has years of four digits
+	if err := j.Append(Entry{Task: &result.Result{N: 2}}, Entry{Plan: far}); err == nil {
+		t.Error("written")
+	}
+	must(t, j.Append(Entry{Uploaded: true}), j.Close())
+	j, state, err := openJournal(dir, false)
+	must(t, err, j.Close())
+	if len(state.Tasks) != 2 || state.Tasks[1].N != 1 || state.Tasks[1].Ledger["rows"].Entries != 5 || j.Done() != 2 {
+		t.Errorf("tasks %+v", state.Tasks)
+	}
+	if !reflect.DeepEqual(state.Uploads, map[string]string{"a": "3", "b": "2"}) || !state.uploaded || state.proved || state.Finishing {
+		t.Errorf("%+v", state)
+	}
+}
+
+// TestLockless checks that only a file system without locks does without one: not a lock that another process holds.
+func TestLockless(t *testing.T) {
+	for cause, want := range map[error]bool{
+		syscall.ENOLCK: true, syscall.ENOSYS: true, syscall.EOPNOTSUPP: true, errors.ErrUnsupported: true,
+		errBusy: false, syscall.EIO: false, syscall.EACCES: false, os.ErrNotExist: false,
+	} {
+		if lockless(fmt.Errorf("/d: %w", &os.PathError{Op: "flock", Path: "/d/lock", Err: cause})) != want {
+			t.Errorf("%v: lockless %t", cause, !want)
+		}
+	}
+	dir := t.TempDir()
+	j, _, err := openJournal(dir, true)
+	must(t, err)
+	for _, lax := range []bool{true, false} {
+		if _, _, err := openJournal(dir, lax); !errors.Is(err, errBusy) {
+			t.Errorf("lax %t: %v", lax, err)
+		}
+	}
+	must(t, j.Close(), unlock(nil))
 }
 
 // TestNamesOfAnyBytes checks that journal entries survive encoding with any bytes in database names.

@@ -62,3 +62,24 @@ func TestUnfinished(t *testing.T) {
 		}
 	}
 }
+
+// TestMissing checks that the errors of runs in parts say what is missing, and how to start over.
+func TestMissing(t *testing.T) {
+	boom := errors.New("boom")
+	for want, err := range map[string]error{
+		"/t: it is not assembled yet":                            &MissingError{Target: "/t", Assemble: true, Parts: 2},
+		"/t: no part of it has run":                              &MissingError{Target: "/t"},
+		"/t: 2 of 3 parts are missing":                           &MissingError{Target: "/t", Missing: []int{1, 3}, Parts: 3},
+		"/t: 1 of 4 parts of the proof are missing":              &MissingError{Target: "/t", Missing: []int{2}, Parts: 4, Proofs: true},
+		"/d: cannot be resumed: boom; start over with --discard": &ResumeError{Dir: "/d", Err: boom},
+		"/d: belongs to other parts: boom; to start over, remove it once no part is running, and run all parts again": &ResumeError{Dir: "/d", Parts: true, Err: boom},
+	} {
+		if got := err.Error(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		var refused *ResumeError
+		if errors.As(err, &refused) && !errors.Is(err, boom) {
+			t.Errorf("%v has no cause", err)
+		}
+	}
+}
