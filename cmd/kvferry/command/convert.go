@@ -139,7 +139,7 @@ func (a *App) convert() *cobra.Command {
 	fs.BoolVar(&f.finish, "finish", false, "make the target of its parts, prove and publish it")
 	fs.BoolVar(&f.assemble, "assemble", false, "make the target of its parts in the work directory, for --prove")
 	fs.Var(&f.prove, "prove", "read back one `part` of the assembled target, such as 3/8; --finish reads the parts that no process has read")
-	fs.Var(number(&f.proofs, 1, pass.MaxParts), "proofs", "with --finish, end with 5 unless all `n` parts of the proof are there: --prove 1/n to n/n")
+	fs.Var(number(&f.proofs, 1, pass.MaxParts), "proofs", "with --finish, end with 5 unless all `n` parts of the proof, 1 or more, are there: --prove 1/n to n/n")
 	fs.BoolVar(&f.failureReport, "failure-report", false, "if this run fails, write why to DST.kvferry-failure.json, or -K-of-N.json for a part; kvferry fleet reads it")
 	fs.BoolVar(&f.noProve, "no-prove", false, "skip the proof: hash nothing, and do not compare the target with the source")
 	choose(fs, &f.format, "format", plain("text", "json"), "format of the summary")

@@ -44,8 +44,4 @@ func TestDumpEnding(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	r := kvferry(t, "dump", "-f", "csv", src)
-	if r.code != ExitUsage || !strings.Contains(r.stderr, "did you mean --format csv?") {
-		t.Errorf("dump -f csv: exit %d, %s", r.code, r.stderr)
-	}
 }
