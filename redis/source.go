@@ -60,7 +60,7 @@ func OpenFile(ctx context.Context, f format.Format, name string, file *disk.File
 func open(ctx context.Context, f format.Format, name string, file *disk.File, packed error, o *format.OpenOptions, parts []int64) (format.Source, error) {
 	var err error
 	x := parseScan(o.Scan)
-	if x != nil {
+	if x != nil && packed == nil {
 		err = x.chained(file)
 	} else {
 		x, err = scan(ctx, file, parts, &o.Options)

@@ -295,7 +295,7 @@ func TestVerifyInParts(t *testing.T) {
 func TestProofInParts(t *testing.T) {
 	t.Parallel()
 	src, dir := golden(t, "nemo-basic"), fastDir(t)
-	for _, to := range []string{"blackwidow", "rdb"} {
+	for _, to := range []string{"blackwidow", "rdb", "aof"} {
 		one, many := filepath.Join(dir, to+"-one"), to+":"+filepath.Join(dir, to+"-many")
 		args := []string{"convert", "--now", "2026-01-01T00:00:00Z", "--allow-loss", "same-name", src}
 		ok(t, append(args, to+":"+one)...)
@@ -309,6 +309,9 @@ func TestProofInParts(t *testing.T) {
 		}
 		if out := ok(t, append(args, "--assemble")...); !strings.Contains(out, "assembled: run --prove") {
 			t.Errorf("%s", out)
+		}
+		if scans, err := filepath.Glob(filepath.Join(dir, to+"-many.kvferry/parts/scan-*")); err != nil || (len(scans) == 1) != (to != "blackwidow") {
+			t.Errorf("%s: scans %q, %v", to, scans, err)
 		}
 		var proof convert.ProofPart
 		mustJSON(t, []byte(ok(t, append(args, "--prove", "1/2", "--format", "json")...)), &proof)
