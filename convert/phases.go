@@ -39,7 +39,7 @@ var building = slices.Concat([]phase{{undo: (*attempt).abandon}, {name: "reached
 })
 
 // assembly leaves the target of all parts in the work directory, where processes may prove it.
-var assembly = append(slices.Clone(building), phase{name: "closed", run: (*attempt).leave})
+var assembly = append(slices.Clone(building), phase{name: "scanned", run: (*attempt).shareScan}, phase{name: "closed", run: (*attempt).leave})
 
 // conversion is a conversion to its end. The proof reads written data, which is compressed already.
 var conversion = slices.Concat(building, []phase{

@@ -114,6 +114,9 @@ func (a *attempt) provePart(ctx context.Context, part pass.Part, path string) (e
 	}
 	var got *result.Result
 	if a.back, err = a.reread(ctx); err == nil {
+		if err = a.shareScan(ctx); err != nil {
+			return err
+		}
 		got, err = a.readBack(ctx, a.back, part.Of(plan.ProofTasks(a.back, a.id.Plan)))
 	}
 	if ctx.Err() != nil {
@@ -130,6 +133,21 @@ func (a *attempt) provePart(ctx context.Context, part pass.Part, path string) (e
 		return err
 	}
 	return disk.WriteSynced(path, data)
+}
+
+// shareScan publishes the result of scanning the target, unless a process already has, so that others need not scan it.
+func (a *attempt) shareScan(context.Context) error {
+	made, err := a.shared.Made()
+	file := a.shared.Scan(made)
+	s, scans := format.As[format.Scanned](a.back)
+	if err != nil || made == nil || !scans || file.Done() {
+		return err
+	}
+	data := s.Scan()
+	if data == nil {
+		return nil
+	}
+	return file.Make(func(path string) error { return disk.WriteSynced(path, data) })
 }
 
 // proofs returns the parts of the proof that other processes have made, and the tasks that are left.

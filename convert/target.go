@@ -10,6 +10,7 @@ import (
 	"kvferry/convert/inventory"
 	"kvferry/convert/work"
 	"kvferry/format"
+	"kvferry/internal/sys/disk"
 	"kvferry/store"
 )
 
@@ -103,7 +104,11 @@ func (a *attempt) reread(ctx context.Context) (format.Source, error) {
 	if !a.o.readBack() {
 		return nil, nil
 	}
-	return a.o.Target.Format.Open(ctx, a.location(), a.reopen())
+	o := a.reopen()
+	if a.shared != nil {
+		o.Scan, _ = disk.ReadFile(a.shared.Scan(a.made).Path) // without it, the file is scanned
+	}
+	return a.o.Target.Format.Open(ctx, a.location(), o)
 }
 
 // reopen returns the options for reading the target back; nil if it is not read back.

@@ -183,6 +183,9 @@ type OpenOptions struct {
 	// MaxBitmap is the length in bytes up to which a bitmap stored in pieces is read as a string; 0 means the
 	// default of the format.
 	MaxBitmap int64
+	// Scan is what Scanned.Scan returned for the same file, so that it is not scanned again. Damaged data has no
+	// effect. With that of another file, Open or a reader of its spans fails.
+	Scan []byte
 }
 
 // CreateOptions control how a target is written.

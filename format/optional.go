@@ -54,6 +54,12 @@ type Sectioned interface {
 	Sections(db string, t record.TypeSet, n int) ([]Span, error)
 }
 
+// Scanned is a Source that reads its whole file when it is opened.
+type Scanned interface {
+	// Scan returns what that has found out, for OpenOptions.Scan; nil if each process must scan the file.
+	Scan() []byte
+}
+
 // Seeker is a Source that seeks elements of a record: a lookup with Env.Start need not read those before.
 type Seeker interface {
 	// Seeks returns the types of which it does so for most records.

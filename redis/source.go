@@ -56,9 +56,15 @@ func OpenFile(ctx context.Context, f format.Format, name string, file *disk.File
 	return open(ctx, f, name, file, nil, o, parts)
 }
 
-// open scans a file. packed is the reason why decompression stopped early.
+// open scans a file, unless o has its scan. packed is the reason why decompression stopped early.
 func open(ctx context.Context, f format.Format, name string, file *disk.File, packed error, o *format.OpenOptions, parts []int64) (format.Source, error) {
-	x, err := scan(ctx, file, parts, &o.Options)
+	var err error
+	x := parseScan(o.Scan)
+	if x != nil && packed == nil {
+		err = x.chained(file)
+	} else {
+		x, err = scan(ctx, file, parts, &o.Options)
+	}
 	if packed != nil {
 		err = x.cut(packed, err)
 	}

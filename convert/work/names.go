@@ -16,9 +16,9 @@ import (
 	"kvferry/record"
 )
 
-// Names is a file that one of several processes makes: the plan, the names in one part of it, or the proof of one part of
-// the target. Every part of the conversion needs the names of all parts: each is read once, by whichever process comes
-// first, and no process waits for another.
+// Names is a file that one of several processes makes: the plan, the names in one part of it, the proof of one part of
+// the target, or its scan. Every part of the conversion needs the names of all parts: each is read once, by whichever
+// process comes first, and no process waits for another.
 type Names struct {
 	Path string
 	dir  string
@@ -42,8 +42,15 @@ func (p *Parts) Proof(part pass.Part, made *inventory.Census) *Names {
 }
 
 func proofPrefix(made *inventory.Census) string {
+	return "proof-" + hashOf(made) + "-"
+}
+
+// Scan returns the file for the result of scanning an assembled target. It need not exist.
+func (p *Parts) Scan(made *inventory.Census) *Names { return p.once("scan-" + hashOf(made)) }
+
+func hashOf(made *inventory.Census) string {
 	data, _ := json.Marshal(made) // it came from JSON
-	return "proof-" + record.HashBytes(data).String()[:16] + "-"
+	return record.HashBytes(data).String()[:16]
 }
 
 // Proofs lists the parts of a target with a proof. If processes have divided it differently, the largest share counts.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -294,7 +295,7 @@ func TestVerifyInParts(t *testing.T) {
 func TestProofInParts(t *testing.T) {
 	t.Parallel()
 	src, dir := golden(t, "nemo-basic"), fastDir(t)
-	for _, to := range []string{"blackwidow", "rdb"} {
+	for _, to := range []string{"blackwidow", "rdb", "aof"} {
 		one, many := filepath.Join(dir, to+"-one"), to+":"+filepath.Join(dir, to+"-many")
 		args := []string{"convert", "--now", "2026-01-01T00:00:00Z", "--allow-loss", "same-name", src}
 		ok(t, append(args, to+":"+one)...)
@@ -308,6 +309,9 @@ func TestProofInParts(t *testing.T) {
 		}
 		if out := ok(t, append(args, "--assemble")...); !strings.Contains(out, "assembled: run --prove") {
 			t.Errorf("%s", out)
+		}
+		if scans, err := filepath.Glob(filepath.Join(dir, to+"-many.kvferry/parts/scan-*")); err != nil || (len(scans) == 1) != (to != "blackwidow") {
+			t.Errorf("%s: scans %q, %v", to, scans, err)
 		}
 		var proof convert.ProofPart
 		mustJSON(t, []byte(ok(t, append(args, "--prove", "1/2", "--format", "json")...)), &proof)
@@ -344,5 +348,76 @@ func TestProofInParts(t *testing.T) {
 		if r.code != ExitUsage && r.code != ExitMissing || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d, %s", want, r.code, r.stderr)
 		}
+	}
+}
+
+// TestProofScansOnce checks that an RDB file is scanned when it is assembled, and not by each process that proves a part:
+// those notice a change after the scan where they read, and scan the file if the scan is damaged.
+func TestProofScansOnce(t *testing.T) {
+	t.Parallel()
+	src, dir := golden(t, "nemo-basic"), fastDir(t)
+	many := filepath.Join(dir, "many")
+	args := []string{"convert", "--now", "2026-01-01T00:00:00Z", "--allow-loss", "same-name", src, "rdb:" + many}
+	ok(t, append(args, "--part", "1/1")...)
+	ok(t, append(args, "--assemble")...)
+	file := filepath.Join(many+".kvferry", "data")
+	scans, err := filepath.Glob(filepath.Join(many+".kvferry", "parts", "scan-*"))
+	if err != nil || len(scans) != 1 {
+		t.Fatal(scans, err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(at int) {
+		t.Helper()
+		other := slices.Clone(data)
+		if at > 0 {
+			other[at] ^= 1
+		}
+		if err := errors.Join(os.WriteFile(file, other, 0o644), os.Chtimes(file, st.ModTime(), st.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scan := func(text []byte) {
+		t.Helper()
+		if err := os.WriteFile(scans[0], text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	good, err := os.ReadFile(scans[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails := func(want string) {
+		t.Helper()
+		if r := kvferry(t, append(args, "--prove", "1/1")...); r.code == 0 || !strings.Contains(r.stderr, want) {
+			t.Errorf("exit %d, want %q: %s", r.code, want, r.stderr)
+		}
+	}
+	change(len(data) / 2)
+	fails("changed")
+	scan(good[:len(good)/2])
+	fails("the checksum is wrong")
+	scan(good)
+	change(len(data) - 1)
+	fails("differs from what was scanned")
+	change(0)
+	ok(t, append(args, "--prove", "1/2")...)
+	scan(good[1:])
+	ok(t, append(args, "--prove", "2/2")...)
+	if err := os.Remove(scans[0]); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, append(args, "--prove", "2/3")...)
+	if again, err := os.ReadFile(scans[0]); err != nil || string(again) != string(good) {
+		t.Errorf("the first process that proves made another scan: %v", err)
+	}
+	if out := ok(t, append(args, "--finish", "--proofs=2")...); !strings.Contains(out, "proved: read back in 2 parts") {
+		t.Errorf("%s", out)
 	}
 }
