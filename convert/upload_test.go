@@ -127,7 +127,7 @@ func TestUploadFails(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var puts atomic.Int64
-		f.Before = func(w http.ResponseWriter, r *http.Request) bool {
+		f.Before(func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Method != http.MethodPut || puts.Add(1) != 4 {
 				return false
 			}
@@ -136,14 +136,14 @@ func TestUploadFails(t *testing.T) {
 			}
 			s3test.Fail(w, r, http.StatusForbidden, "AccessDenied", "Access Denied")
 			return true
-		}
+		})
 		b.o.Discard = c.discard
 		_, err := Run(ctx, &b.o)
 		var unfinished *UnfinishedError
 		if !errors.As(err, &unfinished) || unfinished.Kept != c.kept {
 			t.Fatalf("%s: %v", name, err)
 		}
-		f.Before = nil
+		f.Before(nil)
 		if !c.kept {
 			b.leaves("src")
 			if left := f.Keys(); len(left) > 0 {

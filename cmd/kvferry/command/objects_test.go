@@ -277,15 +277,15 @@ func TestObjectsTargetKilled(t *testing.T) {
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"))
 	var puts atomic.Int64
-	f.After = func(r *http.Request) {
+	f.After(func(r *http.Request) {
 		if r.Method == http.MethodPut && puts.Add(1) == 6 {
 			cmd.Process.Kill()
 		}
-	}
+	})
 	if err := cmd.Run(); err == nil {
 		t.Fatal("it was not killed")
 	}
-	f.After = nil
+	f.After(nil)
 	if r := kvferry(t, "verify", "s3://data/a/new"); r.code != ExitFailed || !strings.Contains(r.stderr, "its upload is not complete") {
 		t.Errorf("exit %d: %s%s", r.code, r.stdout, r.stderr)
 	}
@@ -327,17 +327,17 @@ func TestObjectsParquet(t *testing.T) {
 	dump := []string{"dump", "--format", "parquet", "--now", "2026-01-01", src, "--temp-dir", temp, "--workers", "2", "-o"}
 	ok(t, append(dump, here)...)
 	var puts atomic.Int64
-	f.Before = func(w http.ResponseWriter, r *http.Request) bool {
+	f.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && puts.Add(1) == 3 {
 			s3test.Fail(w, r, http.StatusForbidden, "AccessDenied", "Access Denied")
 			return true
 		}
 		return false
-	}
+	})
 	if r := kvferry(t, append(dump, "s3://data/a/export")...); r.code != ExitFailed || !strings.Contains(r.stderr, "Access Denied") || len(f.Keys()) > 0 {
 		t.Errorf("exit %d: %s; left %q", r.code, r.stderr, f.Keys())
 	}
-	f.Before = nil
+	f.Before(nil)
 	ok(t, append(dump, "s3://data/a/export", "--rate", "64MiB")...)
 	if left := entries(t, temp); left != "" {
 		t.Errorf("left %s", left)

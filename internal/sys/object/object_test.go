@@ -90,7 +90,7 @@ func TestReadWithFaults(t *testing.T) {
 			s := s3test.NewFake(t)
 			s.Put("a/object", want)
 			var n atomic.Int64
-			s.Before = func(w http.ResponseWriter, r *http.Request) bool { return n.Add(1)%3 == 1 && fault(w, r) }
+			s.Before(func(w http.ResponseWriter, r *http.Request) bool { return n.Add(1)%3 == 1 && fault(w, r) })
 			f := opened(t, "s3://data/a/object", quick)
 			if got, err := io.ReadAll(f); err != nil || !bytes.Equal(got, want) {
 				t.Fatalf("%d bytes, %v", len(got), err)
@@ -123,7 +123,7 @@ func TestStall(t *testing.T) {
 	s := s3test.NewFake(t)
 	s.Put("object", want)
 	var stalled atomic.Bool
-	s.Before = func(w http.ResponseWriter, r *http.Request) bool {
+	s.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodHead || stalled.Swap(true) {
 			return false
 		}
@@ -135,7 +135,7 @@ func TestStall(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 		return true
-	}
+	})
 	o := quick
 	o.Idle = 200 * time.Millisecond
 	if got, err := io.ReadAll(opened(t, "s3://data/object", o)); err != nil || !bytes.Equal(got, want) {
@@ -195,7 +195,7 @@ func TestDirectory(t *testing.T) {
 		s.Put(key, []byte(key))
 	}
 	lists := 0
-	s.Before = func(w http.ResponseWriter, r *http.Request) bool {
+	s.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Has("list-type") {
 			lists++
 		}
@@ -205,7 +205,7 @@ func TestDirectory(t *testing.T) {
 			return true
 		}
 		return false
-	}
+	})
 	root := mounted(t, "s3://data/d/", quick)
 	names := func(dir string) string {
 		entries, err := disk.ReadDir(dir)

@@ -113,13 +113,13 @@ func TestUpload(t *testing.T) {
 			t.Run(fmt.Sprint(name, dir), func(t *testing.T) {
 				f, x := s3test.NewFake(t), newTarget(t, dir)
 				var n, sent atomic.Int64
-				f.Before = func(w http.ResponseWriter, r *http.Request) bool { return n.Add(1)%3 == 1 && fault(w, r) }
+				f.Before(func(w http.ResponseWriter, r *http.Request) bool { return n.Add(1)%3 == 1 && fault(w, r) })
 				u := x.upload("run", nil)
 				u.Sent = func(n int64) { sent.Add(n) }
 				if err := x.send(t.Context(), u); err != nil {
 					t.Fatal(err)
 				}
-				f.Before = nil
+				f.Before(nil)
 				x.whole(t, f)
 				total := int64(0)
 				for _, b := range x.want {
@@ -161,12 +161,12 @@ func TestUploadLostAnswers(t *testing.T) {
 	for _, dir := range []bool{false, true} {
 		f, x := s3test.NewFake(t), newTarget(t, dir)
 		var lost sync.Map
-		f.After = func(r *http.Request) {
+		f.After(func(r *http.Request) {
 			made := r.Method == http.MethodPost && r.URL.Query().Has("uploadId") || r.Method == http.MethodPut && !r.URL.Query().Has("uploadId")
 			if _, again := lost.LoadOrStore(r.Method+r.URL.Path, true); made && !again {
 				panic(http.ErrAbortHandler)
 			}
-		}
+		})
 		if err := x.send(t.Context(), x.upload("run", nil)); err != nil {
 			t.Fatal(err)
 		}
@@ -181,17 +181,17 @@ func TestUploadGoesOn(t *testing.T) {
 			f, x := s3test.NewFake(t), newTarget(t, dir)
 			ctx, cancel := context.WithCancel(t.Context())
 			var n atomic.Int64
-			f.After = func(*http.Request) {
+			f.After(func(*http.Request) {
 				if n.Add(1) == int64(at) {
 					cancel()
 				}
-			}
+			})
 			ids, noted := map[string]string{}, map[string]string{}
 			u := x.upload("run", ids)
 			u.Begun = func(key, id string) error { noted[key] = id; return nil }
 			err := x.send(ctx, u)
 			cancel()
-			f.After = nil
+			f.After(nil)
 			if err == nil {
 				x.whole(t, f)
 				break

@@ -29,14 +29,12 @@ const (
 // Fake is a server of one bucket. It does not verify signatures, only who signs.
 type Fake struct {
 	*httptest.Server
-	// Before is called before each request is answered, and may answer it itself: it returns true then.
-	Before func(w http.ResponseWriter, r *http.Request) bool
-	// After is called when a request is answered, and may panic to lose the answer.
-	After func(r *http.Request)
 	// PerPage is the number of objects in a part of a listing.
 	PerPage int
 
 	mu       sync.Mutex
+	before   func(w http.ResponseWriter, r *http.Request) bool
+	after    func(r *http.Request)
 	objects  map[string]content
 	uploads  map[string]*upload // by id
 	begun    int                // uploads
@@ -51,6 +49,21 @@ func NewFake(t testing.TB) *Fake {
 	t.Cleanup(f.Close)
 	environment(t, f.URL)
 	return f
+}
+
+// Before sets the function that is called before each request is answered, nil for none. It may answer the request
+// itself: it returns true then.
+func (f *Fake) Before(before func(w http.ResponseWriter, r *http.Request) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.before = before
+}
+
+// After sets the function that is called when a request is answered. It may panic to lose the answer.
+func (f *Fake) After(after func(r *http.Request)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.after = after
 }
 
 // environment leads the tools of AWS to a server.
@@ -128,11 +141,12 @@ func (f *Fake) note(parts ...string) {
 
 // serve answers a request.
 func (f *Fake) serve(w http.ResponseWriter, r *http.Request) {
-	defer func() {
-		if f.After != nil {
-			f.After(r)
-		}
-	}()
+	f.mu.Lock()
+	before, after := f.before, f.after
+	f.mu.Unlock()
+	if after != nil {
+		defer after(r)
+	}
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	list := r.URL.Query().Get("list-type") == "2"
 	if list {
@@ -141,7 +155,7 @@ func (f *Fake) serve(w http.ResponseWriter, r *http.Request) {
 		f.note(r.Method, key, r.Header.Get("Range"))
 	}
 	switch {
-	case f.Before != nil && f.Before(w, r):
+	case before != nil && before(w, r):
 	case !strings.Contains(r.Header.Get("Authorization"), "Credential="+AccessKey+"/"):
 		Fail(w, r, http.StatusForbidden, "InvalidAccessKeyId", "The Access Key Id you provided does not exist in our records.")
 	case bucket != Bucket:
