@@ -159,3 +159,21 @@ func TestScanOfAnother(t *testing.T) {
 		}
 	}
 }
+
+// TestDamagedEnd: a file whose end became another opcode is not intact for those who hear of no findings, as a proof.
+func TestDamagedEnd(t *testing.T) {
+	path, _ := scannedFile(t)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bit := range 8 {
+		data[len(data)-9] = 0xFF ^ 1<<bit // the opcode of the end is 0xFF
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if readKnown(t, path, nil) == nil {
+			t.Errorf("bit %d: no error", bit)
+		}
+	}
+}

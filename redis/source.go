@@ -87,7 +87,8 @@ func named(location string, err error) error {
 	return fmt.Errorf("%s: %w", location, err)
 }
 
-// check reports problems of the whole file. Damage is an error unless Salvage is set.
+// check reports problems of the whole file. Damage is an error unless Salvage is set. So is a rest that is not read if
+// no one would hear of it, as when a target is read back: a damaged end looks like a newer type.
 func (s *source) check(o *format.OpenOptions) error {
 	report := func(kind string, severity record.Severity, off int64, detail string) {
 		dataset.Report(o, record.Finding{Kind: kind, Severity: severity, Place: record.Place{File: s.name, Off: off}, Detail: detail})
@@ -99,7 +100,7 @@ func (s *source) check(o *format.OpenOptions) error {
 	var c *record.CorruptError
 	switch errors.As(damage, &c); {
 	case damage == nil:
-	case errors.Is(s.index.err, rdb.ErrNewer):
+	case errors.Is(s.index.err, rdb.ErrNewer) && o.Options.Report != nil:
 		report(record.FindNewer, record.Error, c.Off, fmt.Sprintf("%s; the rest of the file, from offset %d on, is not read", c.Reason(), s.end))
 	case c == nil || !o.Options.Salvage:
 		return damage
