@@ -2,7 +2,6 @@ package columns
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -46,14 +45,20 @@ func (p *pages) foreignV1(off, packed, raw int64, h *format.DataPageHeader) erro
 		return err
 	}
 	b, err := p.unpack(off, packed, raw, p.c.Codec == format.Uncompressed)
-	if err != nil || p.depth == 0 {
-		return cmp.Or(err, p.foreignValues(nil, b, n, h.Encoding))
+	if err != nil {
+		return err
+	}
+	if p.depth == 0 {
+		return p.foreignValues(nil, b, n, h.Encoding)
 	}
 	if h.DefinitionLevelEncoding != format.RLE {
 		return record.Unknown(record.NoOffset, "levels", h.DefinitionLevelEncoding.String())
 	}
 	levels, b, err := sized(b)
-	return cmp.Or(err, p.foreignValues(levels, b, n, h.Encoding))
+	if err != nil {
+		return err
+	}
+	return p.foreignValues(levels, b, n, h.Encoding)
 }
 
 // foreignV2 checks a page whose levels come before its values.

@@ -165,7 +165,7 @@ func (p *pages) data(off, packed, raw int64, plain bool, h *format.DataPageHeade
 		err = p.size(off+levels, packed-levels, raw-levels, plain)
 	}
 	if err == nil {
-		err = p.values(off+levels, packed-levels, plain, h)
+		err = p.values(off+levels, packed-levels, raw-levels, plain, h)
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func (p *pages) levels(off int64, h *format.DataPageHeaderV2) error {
 }
 
 // values checks the counts within a page's data, which the library allocates by.
-func (p *pages) values(off, size int64, plain bool, h *format.DataPageHeaderV2) error {
+func (p *pages) values(off, size, raw int64, plain bool, h *format.DataPageHeaderV2) error {
 	n := int64(h.NumValues - h.NumNulls)
 	switch h.Encoding {
 	case format.Plain:
@@ -53,11 +53,7 @@ func (p *pages) values(off, size int64, plain bool, h *format.DataPageHeaderV2) 
 	b := make([]byte, size)
 	err := readAt(p.f.r, b, off)
 	if err == nil && !plain {
-		if p.c.Codec == format.Snappy {
-			b, err = parquet.Snappy.Decode(nil, b)
-		} else {
-			b, err = decoder().DecodeAll(b, nil)
-		}
+		b, err = decompress(p.c.Codec, b, raw)
 	}
 	if err != nil || len(b) == 0 {
 		return err
