@@ -61,12 +61,11 @@ func jobFile(cmd *cobra.Command) string {
 
 // formatOfJob reads -f NAME as --format NAME where the command has that output format and no file has that name.
 func formatOfJob(cmd *cobra.Command) error {
-	file, format := cmd.Flag("file"), cmd.Flag("format")
-	if file == nil || format == nil || format.Changed {
+	file, name := cmd.Flag("file"), jobFile(cmd)
+	if !slices.Contains(formatsOf(cmd), name) || cmd.Flag("format").Changed {
 		return nil
 	}
-	name := file.Value.String()
-	if _, err := disk.Lstat(name); err == nil || !slices.Contains(strings.Split(format.Value.Type(), "|"), name) {
+	if _, err := disk.Lstat(name); err == nil {
 		return nil
 	}
 	file.Changed = false
@@ -74,6 +73,15 @@ func formatOfJob(cmd *cobra.Command) error {
 		return err
 	}
 	return cmd.Flags().Set("format", name)
+}
+
+// formatsOf lists the output formats of a command.
+func formatsOf(cmd *cobra.Command) []string {
+	f := cmd.Flag("format")
+	if f == nil {
+		return nil
+	}
+	return strings.Split(f.Value.Type(), "|")
 }
 
 // withJob takes arguments missing on the command line from the job file.

@@ -41,10 +41,7 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // meantFlag suggests flags like an unknown one. --json of other tools is --format json.
 func meantFlag(cmd *cobra.Command, name string) string {
-	var formats []string
-	if f := cmd.Flag("format"); f != nil {
-		formats = strings.Split(f.Value.Type(), "|")
-	}
+	formats := formatsOf(cmd)
 	meant := strings.ReplaceAll(suggest.DidYouMean(name, flagNames(cmd)), ` "`, ` "--`)
 	if meant == "" || slices.Contains(formats, name) {
 		for _, format := range suggest.Nearest(name, formats) {
