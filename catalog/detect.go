@@ -52,9 +52,12 @@ func (c *Catalog) gather(dir string) (*format.Evidence, error) {
 	return ev, err
 }
 
+// workSuffix ends the names of work directories.
+const workSuffix = ".kvferry"
+
 // isWork reports whether dir is the work directory of an unfinished conversion.
 func isWork(dir string) bool {
-	if filepath.Ext(dir) != ".kvferry" {
+	if filepath.Ext(dir) != workSuffix {
 		return false
 	}
 	_, err := disk.Lstat(disk.Join(dir, "journal"))

@@ -169,7 +169,7 @@ func (c *Catalog) checkPlace(f format.Format, path string) error {
 		return dangling
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && isWork(filepath.Clean(path)+".kvferry"):
+	case errors.Is(err, fs.ErrNotExist) && isWork(filepath.Clean(path)+workSuffix):
 		return fmt.Errorf("%s: not there yet: the conversion to it is unfinished; run that conversion again with --resume", path)
 	case errors.Is(err, fs.ErrNotExist) && inDirectory:
 		return fmt.Errorf("%s: no such directory%s", path, suggest.Path(path))

@@ -36,6 +36,12 @@ type (
 // ReportPath returns the path of the report of a conversion to target.
 func ReportPath(target string) string { return work.ReportPath(target) }
 
+// WorkPath returns the path of the work directory of a conversion to target.
+func WorkPath(target string) string { return work.Path(target) }
+
+// IsWork reports whether a path has the name of a work directory.
+func IsWork(path string) bool { return work.IsWork(path) }
+
 // IsReport reports whether a path is that of the report of a conversion or of a finished part.
 func IsReport(path string) bool { return work.IsReport(path) }
 

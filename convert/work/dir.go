@@ -75,6 +75,9 @@ func IsReport(path string) bool {
 // Path returns the path of the work directory of a conversion to target.
 func Path(target string) string { return filepath.Clean(target) + workSuffix }
 
+// IsWork reports whether a path has the name of a work directory.
+func IsWork(path string) bool { return strings.HasSuffix(path, workSuffix) }
+
 // Open makes the work directory, or takes over an unfinished one if resume is set. temp is the directory for spools;
 // "" keeps them in the work directory.
 func Open(target, temp string, resume bool) (*Dir, *State, error) {

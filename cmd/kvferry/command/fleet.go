@@ -121,9 +121,10 @@ type move struct {
 	work                 string // begins the path of its work directory
 	parts                int
 	divided              bool     // the proof has parts, too
-	options              []string // flags of the command, without
-	format               []string // that of a report
-	memory, workers      string
+	options              []string // flags of the command, but format
+	format               []string // the flag of a report's format
+	memory               sizeFlag
+	workers              string
 }
 
 // The keys of a file, and those of a dataset. A key of a dataset overrides that of the file.
@@ -308,7 +309,10 @@ func (a *App) fleetOptions(ctx context.Context, command string, all ...*yaml.Nod
 		}
 	}
 	text := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
-	m := &move{command: command, memory: text("memory"), workers: text("workers")}
+	m := &move{command: command, workers: text("workers")}
+	if err := m.memory.Set(text("memory")); err != nil {
+		return nil, nil, err
+	}
 	for _, word := range flagWords(cmd.Flags()) {
 		if m.reports() && strings.HasPrefix(word, "--format=") {
 			m.format = []string{word}
@@ -316,10 +320,9 @@ func (a *App) fleetOptions(ctx context.Context, command string, all ...*yaml.Nod
 			m.options = append(m.options, word)
 		}
 	}
-	var memory sizeFlag
 	store := objectFlags{object.Options{Endpoint: text("s3-endpoint"), Region: text("s3-region"), PathStyle: text("s3-path-style") == "true",
 		Anonymous: text("s3-anonymous") == "true"}}
-	return m, store.mounter(ctx, int64(memory)), memory.Set(m.memory)
+	return m, store.mounter(ctx, int64(m.memory)), nil
 }
 
 // fleetDefaults are the default options of a command, with the memory and the workers of the examples.
@@ -417,7 +420,7 @@ func (f *found) below(elem string) ([]found, error) {
 	var out []found
 	for _, p := range paths {
 		name := filepath.Base(p)
-		if convert.IsReport(p) || isFailure(p) || strings.HasSuffix(p, ".kvferry") { // of a target
+		if convert.IsReport(p) || isFailure(p) || convert.IsWork(p) { // of a target
 			continue
 		}
 		out = append(out, found{f.address + "/" + name, p, strings.TrimPrefix(f.name+"-"+name, "-")})

@@ -232,11 +232,7 @@ func (t *fleetFile) volume(n *yaml.Node) {
 }
 
 // podMemory is a third more than --memory, in whole MiB.
-func (m *move) podMemory() sizeFlag {
-	var memory sizeFlag
-	_ = memory.Set(m.memory) // fleetOptions has checked it
-	return (memory/3*4 + 1<<20 - 1) >> 20 << 20
-}
+func (m *move) podMemory() sizeFlag { return (m.memory/3*4 + 1<<20 - 1) >> 20 << 20 }
 
 // container fills in a container.
 func (t *fleetFile) container(n *yaml.Node, m *move, args []string) {

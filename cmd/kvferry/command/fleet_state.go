@@ -215,7 +215,7 @@ func (m *move) next(s *moveState, missing []int) (out []string) {
 		out = append(out, commandLine(append([]string{"convert", "--dry-run"}, own.words(stage{}, "")[2:]...)))
 	}
 	for _, step := range own.stages() {
-		if s.Parts == 1 && m.command == "convert" && isThere(m.work+".kvferry") {
+		if s.Parts == 1 && m.command == "convert" && isThere(convert.WorkPath(m.work)) {
 			step.flags = []string{"--resume"}
 		}
 		done := func(k int) bool { return step.name == "parts" && !slices.Contains(missing, k) }
