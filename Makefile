@@ -6,10 +6,10 @@ COVER    ?= 90
 export GO FUZZTIME COVER
 
 # Packages with goroutines, for the race detector.
-RACE ?= ./convert/... ./inspect/... ./store/rocks ./store/rocks/files ./store/rocks/sst ./store/rocks/lsm ./internal/... ./record/... ./redis/live/...
+RACE ?= ./convert/... ./inspect/... ./store/rocks ./store/rocks/files ./store/rocks/sst ./store/rocks/lsm ./internal/pass/... ./internal/shared/... ./internal/sys/... ./internal/text/... ./record/... ./redis/live/...
 # Sweeps over damage, models and transcripts run one goroutine for minutes, others start processes, and what memory is
 # taken says nothing here: the detector empties pools at random.
-RACE_SKIP ?= ^TestMatrix$$|^TestUnknownForms$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$|Variants|^Fuzz|Flip|Prefix|Model|Huge|Redis|Sweep|WithoutChecksums|Examples|CutManifest|SalvageEvery|TestFilters|TestModern|LevelDBUsesBuilder|TestMissingBlobs|TestTies|TestUniqueID|AreNotCopied
+RACE_SKIP ?= ^TestMatrix$$|^TestUnknownForms$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$|Variants|^Fuzz|Flip|Prefix|Model|Huge|Redis|Sweep|WithoutChecksums|Examples|CutManifest|SalvageEvery|TestFilters|TestModern|LevelDBUsesBuilder|TestMissingBlobs|TestTies|TestUniqueID|AreNotCopied|TestRebuilt|RecordLost|SoundFilters|FilterDenies|WrongSizes|TestGroups|SkipTo|LastSequence|TestRights
 
 # Of the commands, those tests in which several workers, meters and signals meet; all of them take the detector half an hour.
 RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|SalvageLMDB|Closed|BrokenPipe|VerifyPlantedDatasets|FullDisk
