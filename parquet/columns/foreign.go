@@ -164,7 +164,11 @@ func (p *pages) foreignValues(levels, b []byte, n int64, e format.Encoding) (err
 		err = packed.CheckDifferences(b, n)
 	case e == format.DeltaByteArray && (kind == parquet.ByteArray || kind == parquet.FixedLenByteArray):
 		e = format.Plain
-		b, err = packed.Unfold(b, n, max(maxForeignPage, maxForeignRatio*int64(len(b))), kind == parquet.ByteArray)
+		size := int64(0)
+		if kind == parquet.FixedLenByteArray {
+			size = int64(p.typ.Length())
+		}
+		b, err = packed.Unfold(b, n, max(maxForeignPage, maxForeignRatio*int64(len(b))), size)
 	case e == format.RLE && kind == parquet.Boolean:
 		var runs []byte
 		if runs, _, err = sized(b); err == nil {

@@ -65,8 +65,8 @@ func CheckRuns(b []byte, width, left int64) error {
 //	|                             | values, packed             |          |
 //	+-----------------------------+----------------------------+----------+
 //
-// sized puts the length before each value, as in a page of values of variable length.
-func Unfold(b []byte, n, limit int64, sized bool) (out []byte, err error) {
+// size is that of each value; 0: their lengths vary, and Unfold puts the length before each.
+func Unfold(b []byte, n, limit, size int64) (out []byte, err error) {
 	same, b, err := ints(b, n)
 	if err != nil {
 		return nil, err
@@ -87,8 +87,10 @@ func Unfold(b []byte, n, limit int64, sized bool) (out []byte, err error) {
 		if int64(len(out))+old+length > limit {
 			return nil, fmt.Errorf("more than %s bytes of values", record.Number(limit))
 		}
-		if sized {
+		if size == 0 {
 			out = binary.LittleEndian.AppendUint32(out, uint32(old+length))
+		} else if old+length != size {
+			return nil, fmt.Errorf("a value of %s bytes, want %s", record.Number(old+length), record.Number(size))
 		}
 		at := len(out)
 		out = append(append(out, last[:old]...), b[:length]...)

@@ -43,16 +43,23 @@ func TestUnfold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Unfold(folded, 1000, 1<<20, true); err != nil || !bytes.Equal(got, plain) {
+	if got, err := Unfold(folded, 1000, 1<<20, 0); err != nil || !bytes.Equal(got, plain) {
 		t.Errorf("%d bytes, want %d: %v", len(got), len(plain), err)
 	}
-	if _, err := Unfold(folded, 999, 1<<20, true); err == nil {
+	if _, err := Unfold(folded, 999, 1<<20, 0); err == nil {
 		t.Error("1000 values where 999 are left")
 	}
 	for n := range folded {
-		if _, err := Unfold(folded[:n], 1000, 1<<20, true); err == nil {
+		if _, err := Unfold(folded[:n], 1000, 1<<20, 0); err == nil {
 			t.Errorf("%d of %d bytes were enough", n, len(folded))
 		}
+	}
+	fixed, err := parquet.DeltaByteArray.EncodeByteArray(nil, []byte("aaaabbbbbccc"), []uint32{0, 4, 9, 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Unfold(fixed, 3, 1<<20, 4); err == nil { // 3 values of 4 bytes in all
+		t.Error("values of 5 and 3 bytes are two of 4")
 	}
 	same, lengths := make([]int32, 1<<12), make([]int32, 1<<12)
 	for i := range same[1:] {
@@ -68,7 +75,7 @@ func TestUnfold(t *testing.T) {
 		t.Fatal(err)
 	}
 	bomb = append(append(bomb, rest...), make([]byte, 1<<20)...) // 4 GiB of a megabyte
-	if _, err := Unfold(bomb, 1<<12, 64<<20, true); err == nil || !strings.Contains(err.Error(), "bytes of values") {
+	if _, err := Unfold(bomb, 1<<12, 64<<20, 0); err == nil || !strings.Contains(err.Error(), "bytes of values") {
 		t.Error(err)
 	}
 }
