@@ -89,7 +89,7 @@ type pages struct {
 	nulls int64
 	head  []byte
 
-	depth   int    // the definition level of a value
+	depth   int // the definition level of a value
 	typ     parquet.Type
 	foreign bool   // of another program
 	cells   *Cells // take what a page of another program holds; nil: pages are only checked

@@ -99,6 +99,20 @@ func Unfold(b []byte, n, limit, size int64) (out []byte, err error) {
 	return out, nil
 }
 
+// Differences decodes at most n packed differences (DELTA_BINARY_PACKED) as plain integers of 4 bytes. DuckDB packs those of
+// unsigned integers in up to 33 bits, of which the library would make other values.
+func Differences(b []byte, n int64) ([]byte, error) {
+	values, _, err := ints(b, n)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		out = binary.LittleEndian.AppendUint32(out, uint32(v))
+	}
+	return out, nil
+}
+
 // ints decodes at most n packed differences (DELTA_BINARY_PACKED), and returns the rest of b.
 //
 //	+----------------------+-----------------------+----------------+---------------+--------+
@@ -158,8 +172,11 @@ func ints(b []byte, n int64) (out []int64, rest []byte, err error) {
 
 // bitsAt returns width bits, the lowest first.
 func bitsAt(b []byte, at, width int) (v uint64) {
-	for i := range width {
-		v |= uint64(b[(at+i)/8]>>((at+i)%8)&1) << i
+	var room [9]byte
+	if b = b[at/8:]; len(b) < len(room) {
+		copy(room[:], b)
+		b = room[:]
 	}
-	return v
+	v = binary.LittleEndian.Uint64(b)>>(at%8) | uint64(b[8])<<(64-at%8)
+	return v & (1<<width - 1)
 }

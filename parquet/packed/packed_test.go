@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -25,6 +26,45 @@ func TestCheckRuns(t *testing.T) {
 		if err := CheckRuns(c.b, c.width, c.left); (err == nil) != c.ok {
 			t.Errorf("%x of %d bits, %d left: %v", c.b, c.width, c.left, err)
 		}
+	}
+}
+
+// TestDifferences decodes what the library packs, and differences of 33 bits, as DuckDB packs unsigned integers.
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	for step := range 40 {
+		var values []int32
+		var plain []byte
+		for i := range 300 {
+			v := int32(i*i%977) << (step % 31) * int32(1-i%2*2)
+			values, plain = append(values, v), binary.LittleEndian.AppendUint32(plain, uint32(v))
+		}
+		b, err := parquet.DeltaBinaryPacked.EncodeInt32(nil, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Differences(b, 300); err != nil || !bytes.Equal(got, plain) {
+			t.Errorf("step %d: %v", step, err)
+		}
+	}
+	values := []uint32{0, 4294967, math.MaxUint32, 5}
+	const least, width = 5 - math.MaxUint32, 33
+	wide := append(binary.AppendVarint([]byte{8, 1, 4, 0}, least), width)
+	at := len(wide)
+	wide = append(wide, make([]byte, width)...)
+	var plain []byte
+	for i, v := range values {
+		plain = binary.LittleEndian.AppendUint32(plain, v)
+		for bit := 0; i > 0 && bit < width; bit++ {
+			to := (i-1)*width + bit
+			wide[at+to/8] |= byte(uint64(int64(v)-int64(values[i-1])-least)>>bit&1) << (to % 8)
+		}
+	}
+	if got, err := Differences(wide, 4); err != nil || !bytes.Equal(got, plain) {
+		t.Errorf("%v, want %v: %v", got, plain, err)
+	}
+	if _, err := Differences(wide[:len(wide)-1], 4); err == nil {
+		t.Error("a byte too few")
 	}
 }
 
