@@ -28,6 +28,9 @@ const maxMembers = 1 << 20
 // members skips the member expiries of a key.
 func (s *Scanner) members() {
 	in := &s.in
+	if in.pos < len(in.buf) && in.buf[in.pos] != opAux { // nearly always
+		return
+	}
 	for in.err == nil && (in.isAux(memberName) || in.isAux(memberWhen)) {
 		in.skip(1, "opcode")
 		in.skipString("name")

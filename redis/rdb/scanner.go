@@ -109,6 +109,14 @@ type Item struct {
 	Keys    uint64 // number of keys of the database, of OpResizeDB
 }
 
+// begin clears the item. It assigns field by field: a composite literal would be built elsewhere and copied, for every key.
+func (it *Item) begin(db uint64, off int64, carried *Attributes) {
+	it.Op, it.Type, it.DB, it.Keys = 0, 0, db, 0
+	it.Key, it.Value, it.Members = nil, nil, nil
+	it.Off, it.From, it.To, it.End = off, 0, 0, 0
+	it.Attributes, it.Carried = *carried, *carried
+}
+
 // HasMembers reports whether member expiries follow the value.
 func (it *Item) HasMembers() bool { return it.To < it.End }
 
@@ -179,7 +187,7 @@ func (s *Scanner) Next() (*Item, error) {
 		return nil, io.EOF
 	}
 	it := &s.item
-	*it = Item{DB: s.db, Off: s.in.offset(), Attributes: s.carried, Carried: s.carried}
+	it.begin(s.db, s.in.offset(), &s.carried)
 	s.text = s.text[:0]
 	s.in.pin = s.in.pos
 	for s.in.err == nil {
