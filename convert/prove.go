@@ -93,6 +93,7 @@ func (a *attempt) readBack(ctx context.Context, back format.Source, tasks []pass
 	memory := pass.NewShares(a.o.Memory/2, tasks, a.o.Workers) // no writer needs memory now
 	var got record.Fingerprint
 	var findings result.Findings
+	findings.Merge(a.told.List())
 	var ledger record.Ledger
 	var mu sync.Mutex
 	err := pass.Run(ctx, tasks, a.cores, a.o.shared(), func(ctx context.Context, t *pass.Task) error {

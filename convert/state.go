@@ -36,6 +36,7 @@ type attempt struct {
 	made     *inventory.Census // of the finished target
 	back     format.Source     // the finished target; nil if it is not read back
 	opened   inventory.Stores  // of the finished target
+	told     result.Findings   // of the finished target as it was opened
 	rep      *Report
 	reported []byte // the encoded report
 	closed   bool   // source and target are closed

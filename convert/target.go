@@ -119,9 +119,10 @@ func (a *attempt) reopen() *format.OpenOptions {
 	return &format.OpenOptions{
 		Store:   a.opened.Opener(a.o.Target.Open),
 		Kind:    a.o.Target.Store,
-		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.Spools(), Copied: a.half(1)},
+		Options: store.Options{Memory: a.o.storeMemory(), TempDir: a.work.Spools(), Copied: a.half(1), Report: a.told.Report},
 
 		MaxBitmap: a.o.MaxBitmap,
+		Own:       true,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -174,6 +175,50 @@ func TestDamagedEnd(t *testing.T) {
 		}
 		if readKnown(t, path, nil) == nil {
 			t.Errorf("bit %d: no error", bit)
+		}
+	}
+}
+
+// TestOwn: a target that is read back has the header, checksum and end that were written. A version without a checksum
+// makes a damaged file look intact, and so do zeros in place of the checksum.
+func TestOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dump.rdb")
+	for _, version := range []string{"6", "9", "11", "valkey80"} {
+		f := formatOf(t, version)
+		src, _ := write(t, path, f, 2, fixtures.Clock)
+		src.Close()
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(what string, other []byte) {
+			t.Helper()
+			if err := os.WriteFile(path, other, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			report := func(record.Finding) {}
+			src, err := f.Open(context.Background(), path, &format.OpenOptions{Own: true, Options: store.Options{Report: report}})
+			if err == nil {
+				src.Close()
+			}
+			if (err == nil) != (what == "") {
+				t.Errorf("version %s%s: %v", version, what, err)
+			}
+		}
+		check("", data)
+		for _, end := range [][2]int{{0, 16}, {len(data) - 9, len(data)}} {
+			for at := end[0]; at < end[1]; at++ {
+				for bit := range 8 {
+					other := bytes.Clone(data)
+					other[at] ^= 1 << bit
+					check(fmt.Sprintf(", bit %d of byte %d", bit, at), other)
+				}
+			}
+		}
+		check(", no checksum", append(bytes.Clone(data[:len(data)-8]), make([]byte, 8)...))
+		check(", a byte more", append(bytes.Clone(data), 0))
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,14 @@ func Open(ctx context.Context, f format.Format, location string, o *format.OpenO
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, f, location, file, damage, o, nil)
+	src, err := open(ctx, f, location, file, damage, o, nil)
+	if err != nil || !o.Own {
+		return src, err
+	}
+	if err := src.(*source).checkOwn(); err != nil {
+		return nil, errors.Join(named(location, err), src.Close())
+	}
+	return src, nil
 }
 
 // OpenFile opens an already open file under a name. The source closes it. Parts are the offsets where the data of each
@@ -100,7 +108,7 @@ func (s *source) check(o *format.OpenOptions) error {
 	var c *record.CorruptError
 	switch errors.As(damage, &c); {
 	case damage == nil:
-	case errors.Is(s.index.err, rdb.ErrNewer) && o.Options.Report != nil:
+	case errors.Is(s.index.err, rdb.ErrNewer) && o.Options.Report != nil && !o.Own:
 		report(record.FindNewer, record.Error, c.Off, fmt.Sprintf("%s; the rest of the file, from offset %d on, is not read", c.Reason(), s.end))
 	case c == nil || !o.Options.Salvage:
 		return damage
@@ -126,6 +134,26 @@ func (s *source) check(o *format.OpenOptions) error {
 			fmt.Sprintf("metadata that modules keep with %s is not read", record.Count(s.skips, "key")))
 	}
 	return s.checkTail(o)
+}
+
+// checkOwn returns an error for a file that is not a target of the format: its version tells readers how to read it and
+// whether it has a checksum, so a file with a damaged one may look intact.
+func (s *source) checkOwn() error {
+	v, err := rdb.ParseVersion(cmp.Or(s.format.(interface{ TargetVersion() string }).TargetVersion(), rdb.DefaultVersion.String()))
+	wrong := func(off int64, field, what string) error {
+		return &record.CorruptError{Off: off, Field: field, Err: errors.New(what)}
+	}
+	switch h := s.header(); {
+	case err != nil:
+		return err
+	case h.Version != v.Number || h.Valkey != v.Valkey:
+		return wrong(0, "header", fmt.Sprintf("%s, which is not that of version %s", h, v))
+	case s.sum == 0:
+		return wrong(s.end, "checksum", "there is none")
+	case s.Rest() > 0:
+		return wrong(s.rest, "end", record.Count(s.Rest(), "byte")+" follow")
+	}
+	return nil
 }
 
 // OldFunctionDetail is the text of the finding about a library in an unsupported form.

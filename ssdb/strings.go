@@ -83,10 +83,10 @@ func (t *timed) expiry(key []byte) (int64, error) {
 	}
 }
 
-// expiryMS returns the time of a score, in milliseconds. Score 0 is long past, not never.
+// expiryMS returns the time of a score, in milliseconds. Score 0 is long past, not never, and so is one below it.
 func expiryMS(score int64) int64 {
 	if score < secondsBelow {
-		score *= 1000
+		score = max(score, -secondsBelow) * 1000
 	}
 	if score == 0 {
 		score = 1

@@ -36,7 +36,7 @@ func (f *File) Cells(group int, l *Leaf) *Cells {
 	m := &f.Metadata().RowGroups[group].Columns[l.index].MetaData
 	c := &Cells{Leaf: l, at: firstPage(m)}
 	c.end = c.at + m.TotalCompressedSize
-	c.pages = pages{f: f, c: m, left: m.NumValues, foreign: true, depth: l.node.MaxDefinitionLevel(), cells: c}
+	c.pages = pages{f: f, c: m, left: m.NumValues, foreign: true, depth: l.node.MaxDefinitionLevel(), typ: l.node.Type(), cells: c}
 	return c
 }
 
@@ -127,6 +127,7 @@ func (c *Cells) open(levels, b []byte, n int, e format.Encoding) (err error) {
 		if c.ids, err = parquet.RLEDictionary.DecodeInt32(nil, b); err == nil && len(c.ids) < values {
 			err = record.ErrShort
 		}
+		c.ids = c.ids[:min(values, len(c.ids))] // the last run is filled up
 		return err
 	}
 	v, err := c.decode(b, values, e)
@@ -174,8 +175,11 @@ func (c *Cells) decode(b []byte, n int, e format.Encoding) (v encoding.Values, e
 		}
 		return v, nil
 	}
-	if v.Size() < int64(size)*int64(n) {
+	switch want := int64(size) * int64(n); {
+	case v.Size() < want:
 		return v, record.ErrShort
+	case v.Size() > want && e == format.ByteStreamSplit: // their bytes are elsewhere then
+		return v, record.ErrTrailing
 	}
 	return v, nil
 }

@@ -117,8 +117,10 @@ func (f *File) check(end int64) error {
 	inside := func(off, size int64) bool { return off >= 0 && size >= 0 && off <= end && size <= end-off }
 	m := f.Metadata()
 	leaves := len(f.Schema().Columns())
+	rows := m.NumRows
 	for i := range m.RowGroups {
 		g := &m.RowGroups[i]
+		rows -= g.NumRows
 		if g.NumRows < 0 || len(g.Columns) != leaves {
 			return fmt.Errorf("row group %d has %s rows of %s columns, want %s", i, record.Number(g.NumRows), record.Number(len(g.Columns)), record.Number(leaves))
 		}
@@ -130,6 +132,9 @@ func (f *File) check(end int64) error {
 				return fmt.Errorf("column %s of row group %d is not within the file", record.Number(j), i)
 			}
 		}
+	}
+	if rows != 0 {
+		return fmt.Errorf("%s rows, %s in row groups", record.Number(m.NumRows), record.Number(m.NumRows-rows))
 	}
 	return nil
 }

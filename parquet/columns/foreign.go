@@ -160,11 +160,18 @@ func (p *pages) foreignValues(levels, b []byte, n int64, e format.Encoding) (err
 	case e == format.Plain, e == format.ByteStreamSplit, len(b) == 0:
 	case e == format.RLEDictionary, e == plainDictionary:
 		err = packed.CheckRuns(b[1:], int64(b[0]), n+foreignFill)
-	case e == format.DeltaBinaryPacked && (kind == parquet.Int32 || kind == parquet.Int64), e == format.DeltaLengthByteArray && kind == parquet.ByteArray:
+	case e == format.DeltaBinaryPacked && kind == parquet.Int32:
+		e = format.Plain
+		b, err = packed.Differences(b, n)
+	case e == format.DeltaBinaryPacked && kind == parquet.Int64, e == format.DeltaLengthByteArray && kind == parquet.ByteArray:
 		err = packed.CheckDifferences(b, n)
 	case e == format.DeltaByteArray && (kind == parquet.ByteArray || kind == parquet.FixedLenByteArray):
 		e = format.Plain
-		b, err = packed.Unfold(b, n, max(maxForeignPage, maxForeignRatio*int64(len(b))), kind == parquet.ByteArray)
+		size := int64(0)
+		if kind == parquet.FixedLenByteArray {
+			size = int64(p.typ.Length())
+		}
+		b, err = packed.Unfold(b, n, max(maxForeignPage, maxForeignRatio*int64(len(b))), size)
 	case e == format.RLE && kind == parquet.Boolean:
 		var runs []byte
 		if runs, _, err = sized(b); err == nil {

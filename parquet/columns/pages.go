@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -37,7 +38,10 @@ func (f *File) checkColumn(group, leaf int, foreign bool) (null bool, err error)
 	c := &g.Columns[leaf].MetaData
 	p := pages{f: f, c: c, left: c.NumValues, foreign: foreign}
 	if col, ok := f.Schema().Lookup(f.Schema().Columns()[leaf]...); ok {
-		p.depth = col.MaxDefinitionLevel
+		p.depth, p.typ = col.MaxDefinitionLevel, col.Node.Type()
+		if is := parquet.Kind(c.Type); is != p.typ.Kind() {
+			return false, corrupt(firstPage(c), "column "+f.name(leaf), fmt.Errorf("pages of %s, want %s", is, p.typ.Kind()))
+		}
 	}
 	if c.NumValues != g.NumRows {
 		return false, corrupt(firstPage(c), "column "+f.name(leaf), fmt.Errorf("%s values in %s rows", record.Number(c.NumValues), record.Number(g.NumRows)))
@@ -85,7 +89,8 @@ type pages struct {
 	nulls int64
 	head  []byte
 
-	depth   int    // the definition level of a value
+	depth   int // the definition level of a value
+	typ     parquet.Type
 	foreign bool   // of another program
 	cells   *Cells // take what a page of another program holds; nil: pages are only checked
 }

@@ -65,8 +65,8 @@ func CheckRuns(b []byte, width, left int64) error {
 //	|                             | values, packed             |          |
 //	+-----------------------------+----------------------------+----------+
 //
-// sized puts the length before each value, as in a page of values of variable length.
-func Unfold(b []byte, n, limit int64, sized bool) (out []byte, err error) {
+// size is that of each value; 0: their lengths vary, and Unfold puts the length before each.
+func Unfold(b []byte, n, limit, size int64) (out []byte, err error) {
 	same, b, err := ints(b, n)
 	if err != nil {
 		return nil, err
@@ -87,12 +87,28 @@ func Unfold(b []byte, n, limit int64, sized bool) (out []byte, err error) {
 		if int64(len(out))+old+length > limit {
 			return nil, fmt.Errorf("more than %s bytes of values", record.Number(limit))
 		}
-		if sized {
+		if size == 0 {
 			out = binary.LittleEndian.AppendUint32(out, uint32(old+length))
+		} else if old+length != size {
+			return nil, fmt.Errorf("a value of %s bytes, want %s", record.Number(old+length), record.Number(size))
 		}
 		at := len(out)
 		out = append(append(out, last[:old]...), b[:length]...)
 		last, b = out[at:], b[length:]
+	}
+	return out, nil
+}
+
+// Differences decodes at most n packed differences (DELTA_BINARY_PACKED) as plain integers of 4 bytes. DuckDB packs those of
+// unsigned integers in up to 33 bits, of which the library would make other values.
+func Differences(b []byte, n int64) ([]byte, error) {
+	values, _, err := ints(b, n)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, 4*len(values))
+	for _, v := range values {
+		out = binary.LittleEndian.AppendUint32(out, uint32(v))
 	}
 	return out, nil
 }
@@ -156,8 +172,11 @@ func ints(b []byte, n int64) (out []int64, rest []byte, err error) {
 
 // bitsAt returns width bits, the lowest first.
 func bitsAt(b []byte, at, width int) (v uint64) {
-	for i := range width {
-		v |= uint64(b[(at+i)/8]>>((at+i)%8)&1) << i
+	var room [9]byte
+	if b = b[at/8:]; len(b) < len(room) {
+		copy(room[:], b)
+		b = room[:]
 	}
-	return v
+	v = binary.LittleEndian.Uint64(b)>>(at%8) | uint64(b[8])<<(64-at%8)
+	return v & (1<<width - 1)
 }

@@ -1,8 +1,11 @@
 package aof
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -36,7 +39,10 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	if err != nil {
 		return nil, err
 	}
-	if src := f.openBase(ctx, log, o); src != nil {
+	if o.Own {
+		return f.openOwn(ctx, location, log, o)
+	}
+	if src, _ := f.openBase(ctx, log, o); src != nil {
 		return src, nil
 	}
 	st, err := state.New(state.Options{Memory: o.Options.Memory, TempDir: o.Options.TempDir})
@@ -56,14 +62,27 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	return &source{f, log, st, srv.Functions()}, nil
 }
 
-// openBase opens a log that consists of one intact RDB file; it returns nil for any other log.
-func (f *Format) openBase(ctx context.Context, log *Log, o *format.OpenOptions) format.Source {
+// openOwn opens a target, which consists of the manifest and a base as they are written.
+func (f *Format) openOwn(ctx context.Context, location string, log *Log, o *format.OpenOptions) (format.Source, error) {
+	path := disk.Join(location, logDir, manifestName)
+	data, _, err := readLimited(path, maxManifest)
+	if err == nil && !bytes.Equal(data, ownManifest()) {
+		err = &record.CorruptError{Format: Name, File: path, Off: 0, Field: "manifest", Err: errors.New("it is not the one that was written")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.openBase(ctx, log, o)
+}
+
+// openBase opens a log that consists of one intact RDB file; it returns nil for any other log, with the reason.
+func (f *Format) openBase(ctx context.Context, log *Log, o *format.OpenOptions) (format.Source, error) {
 	if len(log.Files) != 1 {
-		return nil
+		return nil, fmt.Errorf("%s: %d files", log.Dir, len(log.Files))
 	}
 	path := disk.Join(log.Dir, log.Files[0])
 	if head, err := readHead(path); err != nil || !isSnapshot(head) {
-		return nil
+		return nil, cmp.Or(err, fmt.Errorf("%s: no RDB file", path))
 	}
 	var told []record.Finding
 	strict := *o
@@ -71,16 +90,15 @@ func (f *Format) openBase(ctx context.Context, log *Log, o *format.OpenOptions) 
 	strict.Options.Report = func(f record.Finding) { told = append(told, f) }
 	src, err := redis.Open(ctx, f, path, &strict)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	if r, ok := format.As[interface{ Rest() int64 }](src); !ok || r.Rest() > 0 {
-		_ = src.Close() // only read
-		return nil
+		return nil, errors.Join(fmt.Errorf("%s: commands follow", path), src.Close())
 	}
 	for _, f := range told {
 		dataset.Report(o, f)
 	}
-	return src
+	return src, nil
 }
 
 func (s *source) Format() format.Format { return s.format }

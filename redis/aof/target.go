@@ -55,13 +55,18 @@ func (t *target) Tables(n int) ([]store.Table, error) {
 	return tables, err
 }
 
+// ownManifest returns the manifest of a target.
+func ownManifest() []byte {
+	m := Manifest{Parts: []Part{{Name: baseName, Seq: 1, Kind: KindBase}}}
+	return m.Append(nil)
+}
+
 // Finish completes the base and writes the manifest.
 func (t *target) Finish(ctx context.Context) (format.Source, error) {
 	if _, err := t.Target.Finish(ctx); err != nil {
 		return nil, err
 	}
-	m := Manifest{Parts: []Part{{Name: baseName, Seq: 1, Kind: KindBase}}}
-	if err := disk.WriteFile(filepath.Join(t.dir, logDir, manifestName), m.Append(nil)); err != nil {
+	if err := disk.WriteFile(filepath.Join(t.dir, logDir, manifestName), ownManifest()); err != nil {
 		return nil, err
 	}
 	if t.reopen == nil {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
@@ -21,6 +22,7 @@ import (
 	"kvferry/internal/pass"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/sys/object"
+	"kvferry/internal/text/escape"
 	"kvferry/internal/text/suggest"
 )
 
@@ -338,10 +340,15 @@ func fleetDefaults(command string) *yaml.Node {
 	return n
 }
 
-// check refuses datasets that others of the file would disturb.
+// check refuses datasets that others of the file would disturb, and words that only some shells take.
 func (t *fleetFile) check() error {
 	names, paths := map[string]string{}, map[string]string{}
 	for _, m := range t.moves {
+		for _, word := range append([]string{m.source, m.target}, m.options...) {
+			if !escape.IsPrintable(word) {
+				return usagef("%s: %q has characters that are not printable, and not every sh takes them in a command: rename it, or link to it", t.path, word)
+			}
+		}
 		if was, ok := paths[m.path]; ok {
 			return usagef("%s: %s and %s have the same target, %s: write {name} in it", t.path, was, m.source, m.path)
 		}
@@ -408,7 +415,7 @@ func (f *found) below(elem string) ([]found, error) {
 			next.address, next.path = f.address+"/"+elem, disk.Join(f.path+"/", elem)
 		}
 		_, err := disk.Stat(next.path)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // a file that matches, too
 			return nil, nil
 		}
 		return []found{next}, err

@@ -155,7 +155,7 @@ func (m *move) state(reports []*anyReport) *moveState {
 			s.Parts = cmp.Or(r.Parts, s.Parts)
 		}
 	}
-	if r := done[pass.Part{}]; r != nil || m.command != "convert" && isThere(m.at) {
+	if r := done[pass.Part{}]; r != nil && m.hasAppeared() || m.command != "convert" && isThere(m.at) {
 		s.State, s.PartsDone = "done", s.Parts
 		if r != nil {
 			s.add(r)
@@ -182,6 +182,15 @@ func (m *move) state(reports []*anyReport) *moveState {
 	}
 	s.Next = m.next(s, missing)
 	return s
+}
+
+// hasAppeared reports whether the target of a report is there: the report comes first, and a process may die in between.
+// A target on disk may have been moved since, and its work directory is left only by a run that has not ended.
+func (m *move) hasAppeared() bool {
+	if m.uploads() {
+		return isThere(m.at)
+	}
+	return !isThere(convert.WorkPath(m.work))
 }
 
 func isThere(path string) bool {

@@ -14,7 +14,9 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"kvferry/convert"
 	"kvferry/fixtures"
+	"kvferry/internal/sys/object"
 	"kvferry/internal/testkit/s3test"
 )
 
@@ -48,7 +50,8 @@ datasets:
   - source: %[1]s/in/[E]*/dump
     target: nemo:%[1]s/new/refused
 `, dir, s3test.Bucket, f.URL)
-	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Mkdir(filepath.Join(dir, "new"), 0o755)); err != nil {
+	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.WriteFile(filepath.Join(dir, "in", "shop-list"), nil, 0o600),
+		os.Mkdir(filepath.Join(dir, "new"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	return dir, file
@@ -237,6 +240,7 @@ func TestFleetRefused(t *testing.T) {
 		"datasets:\n  - source: DIR\n    target: x\n    command: dump":                          "target x: want an absolute path",
 		"datasets:\n  - source: DIR\n    target: nemo:/x\n  - source: DIR\n    target: ssdb:/x": "have the same target, /x",
 		"datasets:\n  - source: DIR\n    target: nemo:/x\n  - source: DIR\n    target: nemo:/y": "have the same name",
+		"datasets:\n  - source: DIR\n    target: \"nemo:/x\\ty\"":                               `"nemo:/x\ty" has characters that are not printable`,
 	} {
 		if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600); err != nil {
 			t.Fatal(err)
@@ -344,5 +348,45 @@ func parallelScripts(t *testing.T, manifests string) (out []string) {
 		if doc.Spec.Completions > 1 {
 			out = append(out, doc.Spec.Template.Spec.Containers[0].Args[0])
 		}
+	}
+}
+
+// TestFleetReportFirst: a report without its target, as a process leaves it that dies in between, is not that of a done
+// dataset.
+func TestFleetReportFirst(t *testing.T) {
+	dir, f := fastDir(t), s3test.NewFake(t)
+	rdb, err := os.ReadFile(packedRDB)
+	t.Chdir(dir)
+	file := filepath.Join(dir, "fleet.yaml")
+	text := fmt.Sprintf(`options: {now: "2026-01-01T00:00:00Z", workers: 1, rdb-version: 12}
+datasets:
+  - {source: "rdb:%[1]s/dump.rdb", name: file, target: "rdb:s3://%[2]s/up.rdb"}
+  - {source: "rdb:%[1]s/dump.rdb", name: tree, target: "aof:s3://%[2]s/up"}
+  - {source: "rdb:%[1]s/dump.rdb", name: local, target: "rdb:%[1]s/new.rdb"}
+`, dir, s3test.Bucket)
+	if err := errors.Join(err, os.WriteFile(file, []byte(text), 0o600), os.WriteFile("dump.rdb", rdb, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(ok(t, "fleet", file)), "\n") {
+		ok(t, commandWords(line)[1:]...)
+	}
+	state := func(want string) (all []moveState) {
+		t.Helper()
+		mustJSON(t, []byte(kvferry(t, "fleet", "--reports", dir+"/**", "--format", "json", file).stdout), &all)
+		for _, s := range all {
+			if s.State != want {
+				t.Errorf("%s is %s, want %s", s.Name, s.State, want)
+			}
+		}
+		return all
+	}
+	state("done")
+	f.Delete("up.rdb")
+	f.Put("up/"+object.IncompleteName, nil)
+	if err := os.Mkdir(convert.WorkPath("new.rdb"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if all := state("open"); !strings.Contains(all[2].Next[0], "--resume") {
+		t.Errorf("%q", all[2].Next)
 	}
 }

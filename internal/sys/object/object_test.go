@@ -64,6 +64,13 @@ func opened(t testing.TB, address string, o Options) *disk.File {
 // in some way.
 func TestReadWithFaults(t *testing.T) {
 	want := data(3*pieceSize + 12_345)
+	partial := func(w http.ResponseWriter, r *http.Request, from, to int) {
+		w.Header().Set("Content-Length", fmt.Sprint(to+1-from))
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to, len(want)))
+		w.Header().Set("ETag", r.Header.Get("If-Match"))
+		w.Header().Set("Last-Modified", "Fri, 02 Jan 2026 03:04:05 GMT")
+		w.WriteHeader(http.StatusPartialContent)
+	}
 	faults := map[string]func(w http.ResponseWriter, r *http.Request) bool{
 		"none": func(http.ResponseWriter, *http.Request) bool { return false },
 		"503": func(w http.ResponseWriter, r *http.Request) bool {
@@ -77,12 +84,19 @@ func TestReadWithFaults(t *testing.T) {
 			}
 			var from, to int
 			fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to)
-			w.Header().Set("Content-Length", fmt.Sprint(to+1-from))
-			w.Header().Set("ETag", r.Header.Get("If-Match"))
-			w.Header().Set("Last-Modified", "Fri, 02 Jan 2026 03:04:05 GMT")
-			w.WriteHeader(http.StatusPartialContent)
+			partial(w, r, from, to)
 			w.Write(want[from : from+(to+1-from)/2])
 			panic(http.ErrAbortHandler)
+		},
+		"elsewhere": func(w http.ResponseWriter, r *http.Request) bool { // a cache on the way has another range
+			var from, to int
+			fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to)
+			if r.Method == http.MethodHead || from == 0 {
+				return false
+			}
+			partial(w, r, from-1, to-1)
+			w.Write(want[from-1 : to])
+			return true
 		},
 	}
 	for name, fault := range faults {

@@ -97,15 +97,19 @@ func (s *s3) get(ctx context.Context, o *object, off, n int64) (io.ReadCloser, e
 			return nil, err
 		}
 	}
-	body, info, _, err := s.client.GetObject(ctx, s.bucket, o.key, opts)
+	body, info, head, err := s.client.GetObject(ctx, s.bucket, o.key, opts)
 	if err != nil {
 		return nil, s.explained(err)
 	}
+	first, size := int64(0), info.Size // of the whole object, which may be sent without a range
+	if head.Get("Content-Range") != "" || info.Size != o.size {
+		first, size, err = contentRange(head)
+	}
 	switch {
-	case strings.Trim(info.ETag, `"`) != o.version: // of a server that does not know If-Match
+	case strings.Trim(info.ETag, `"`) != o.version, err == nil && size != o.size: // of a server that does not know If-Match
 		err = errReplaced
-	case info.Size != n:
-		err = fmt.Errorf("the server sends %d bytes, %d were requested", info.Size, n)
+	case err == nil:
+		err = asRequested(first, info.Size, off, n)
 	}
 	if err != nil {
 		return nil, errors.Join(err, body.Close())

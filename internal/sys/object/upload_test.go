@@ -248,6 +248,26 @@ func TestUploadTaken(t *testing.T) {
 	}
 }
 
+// TestUploadOvertaken: an upload that another one has overtaken leaves the target of the other, and its report.
+func TestUploadOvertaken(t *testing.T) {
+	f, x := s3test.NewFake(t), newTarget(t, false)
+	slow, fast := x.upload("slow", nil), x.upload("fast", nil)
+	if err := x.Upload(t.Context(), slow, x.root, x.files); err != nil {
+		t.Fatal(err)
+	}
+	slow.Report = []byte("another report")
+	if err := x.send(t.Context(), fast); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Publish(t.Context(), slow, x.files); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("published over another: %v", err)
+	}
+	if err := x.Withdraw(t.Context(), slow); err != nil {
+		t.Fatal(err)
+	}
+	x.whole(t, f)
+}
+
 // TestUploadManifest changes an upload, or leaves it half done: it is not read.
 func TestUploadManifest(t *testing.T) {
 	for want, change := range map[string]func(f *s3test.Fake){

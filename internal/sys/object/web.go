@@ -64,7 +64,7 @@ func (w *web) stat(ctx context.Context, key string) (*object, error) {
 	o.modified, _ = http.ParseTime(r.Header.Get("Last-Modified"))
 	switch {
 	case r.StatusCode == http.StatusPartialContent:
-		_, o.size, err = contentRange(r)
+		_, o.size, err = contentRange(r.Header)
 	case r.StatusCode == http.StatusOK && r.ContentLength != 0:
 		err = errNoRanges
 	}
@@ -76,14 +76,14 @@ func (w *web) get(ctx context.Context, o *object, off, n int64) (io.ReadCloser, 
 	if err != nil {
 		return nil, err
 	}
-	first, size, err := contentRange(r)
+	first, size, err := contentRange(r.Header)
 	switch {
 	case r.StatusCode == http.StatusRequestedRangeNotSatisfiable, err == nil && size != o.size, versionOf(r) != o.version:
 		err = errReplaced
 	case r.StatusCode != http.StatusPartialContent:
 		err = errNoRanges
-	case err == nil && (first != off || r.ContentLength != n):
-		err = fmt.Errorf("the server sends %d bytes from %d, %d from %d were requested", r.ContentLength, first, n, off)
+	case err == nil:
+		err = asRequested(first, r.ContentLength, off, n)
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Body.Close())
@@ -130,9 +130,17 @@ func versionOf(r *http.Response) string {
 	return r.Header.Get("Last-Modified")
 }
 
+// asRequested compares the bytes of an answer with those that were requested.
+func asRequested(first, n, off, wanted int64) error {
+	if first == off && n == wanted {
+		return nil
+	}
+	return fmt.Errorf("the server sends %d bytes from %d, %d from %d were requested", n, first, wanted, off)
+}
+
 // contentRange returns the first byte of an answer, and the size of the file.
-func contentRange(r *http.Response) (first, size int64, err error) {
-	text := r.Header.Get("Content-Range")
+func contentRange(head http.Header) (first, size int64, err error) {
+	text := head.Get("Content-Range")
 	part, all, _ := strings.Cut(strings.TrimPrefix(text, "bytes "), "/")
 	from, _, _ := strings.Cut(part, "-")
 	first, errFirst := strconv.ParseInt(from, 10, 64)

@@ -17,7 +17,7 @@ func Shell(words []string) string {
 	for i, w := range words {
 		switch {
 		case bare.MatchString(w):
-		case strings.ContainsFunc(w, unprintable):
+		case !IsPrintable(w):
 			w = escaped(w)
 		default:
 			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
@@ -26,6 +26,9 @@ func Shell(words []string) string {
 	}
 	return strings.Join(out, " ")
 }
+
+// IsPrintable reports whether any shell takes a word as Shell quotes it; POSIX has no $'…'.
+func IsPrintable(word string) bool { return !strings.ContainsFunc(word, unprintable) }
 
 // unprintable reports whether a character must not be printed as it is.
 func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
