@@ -76,7 +76,7 @@ func TestDecided(t *testing.T) {
 // TestAskedInVain: an unreachable server is a LostError when asked for existing keys; a refusal is not.
 func TestAskedInVain(t *testing.T) {
 	for answer, want := range map[string]bool{"-CLUSTERDOWN The cluster is down\r\n": true, "-NOPERM no\r\n": false, "": true, ":0\r\n": false} {
-		addr := serve(t, func(words []string) string {
+		addr := redistest.Serve(t, func(words []string) string {
 			if words[0] == "EXISTS" || words[0] == "FUNCTION" {
 				return answer
 			}
@@ -87,10 +87,10 @@ func TestAskedInVain(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &server{options: o}
-		a := &asker{t: &target{server: s}, router: s.router("0")}
+		a := &asker{ctx: t.Context(), server: s, router: s.router("0")}
 		defer a.router.close()
 		var lost *format.LostError
-		if _, err := a.there(t.Context(), [][]byte{[]byte("k")}); errors.As(err, &lost) != want || err == nil && answer[0] != ':' {
+		if _, err := a.there([][]byte{[]byte("k")}); errors.As(err, &lost) != want || err == nil && answer[0] != ':' {
 			t.Errorf("%q: %v", answer, err)
 		}
 	}

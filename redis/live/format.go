@@ -2,9 +2,7 @@ package live
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 
 	"kvferry/format"
 	"kvferry/record"
@@ -29,22 +27,13 @@ func (*Format) Name() string { return Name }
 // Detect always returns the zero Verdict: an address identifies a server.
 func (*Format) Detect(*format.Evidence) format.Verdict { return format.Verdict{} }
 
-// Work returns a file name for the address: characters not allowed in file names are replaced.
+// Work returns a file name for the address.
 func (*Format) Work(location string) (string, error) {
 	a, err := parseAddress(location)
 	if err != nil {
 		return "", err
 	}
-	name := "redis-" + strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`:/\[]`, r) {
-			return '-'
-		}
-		return r
-	}, strings.TrimPrefix(a.host, "/"))
-	if a.db >= 0 {
-		name += fmt.Sprintf("-%d", a.db)
-	}
-	return name, nil
+	return a.fileName(), nil
 }
 
 // Same reports whether the address is another server of the same cluster.
@@ -52,21 +41,6 @@ func (*Format) Same(location, earlier string) bool {
 	var s start
 	a, err := parseAddress(location)
 	return err == nil && a.cluster && json.Unmarshal([]byte(earlier), &s) == nil && slices.Contains(s.Members, a.host)
-}
-
-// location rebuilds the address without a password.
-func (a *address) location() string {
-	s := a.shown
-	if a.user != "" {
-		s = strings.Replace(s, "://", "://"+a.user+"@", 1)
-	}
-	switch {
-	case a.db >= 0 && a.network == "unix":
-		s += fmt.Sprintf("?db=%d", a.db)
-	case a.db >= 0:
-		s += fmt.Sprintf("/%d", a.db)
-	}
-	return s
 }
 
 // Limits describes the newest server. A target reports the losses of older versions once it is connected.

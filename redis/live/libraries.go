@@ -12,15 +12,6 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// sent is the spool offset of the first item of a server.
-type sent struct {
-	host string
-	from int64
-}
-
-// begins notes that the items of a server follow.
-func (c *copier) begins(host string) { c.parts = append(c.parts, sent{host, c.to.n}) }
-
 // libraryOf is the hash of a function library and the server it was first read from.
 type libraryOf struct {
 	host string

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
 )
 
 const (
@@ -68,17 +71,59 @@ func (o *options) dial(ctx context.Context, host string) (*link, error) {
 	return l, nil
 }
 
+// open connects to a server, logs in and calls check, which may be nil, for further commands.
+func (o *options) open(ctx context.Context, host, db string, check func(redis.Conn) error) (*link, error) {
+	l, err := o.dial(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	l.guard = newGuard(o.bound())
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	err = l.SetDeadline(time.Now().Add(firstAnswer))
+	if err == nil {
+		err = o.greet(redis.NewConn(l, 0, 0), db, check)
+	}
+	if err == nil {
+		err = l.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// greet authenticates, selects the database and calls check. A refusal is final, unless the server is loading its data.
+func (o *options) greet(conn redis.Conn, db string, check func(redis.Conn) error) (err error) {
+	switch {
+	case o.Password == "":
+	case o.user == "":
+		_, err = conn.Do("AUTH", o.Password)
+	default:
+		_, err = conn.Do("AUTH", o.user, o.Password)
+	}
+	if err == nil && db != "0" {
+		_, err = conn.Do("SELECT", db)
+	}
+	if err == nil && check != nil {
+		err = check(conn)
+	}
+	var refused redis.Error
+	if errors.As(err, &refused) && !strings.HasPrefix(string(refused), "LOADING") {
+		err = finalError{err}
+	}
+	return parsed(err)
+}
+
 // SetDeadline replaces the link's own patience until it is set to the zero time.
 func (l *link) SetDeadline(t time.Time) error {
 	l.until = t
 	return l.Conn.SetWriteDeadline(t)
 }
 
-// SetReadDeadline sets the deadline of reads only.
-func (l *link) SetReadDeadline(t time.Time) error {
-	l.until = t
-	return nil
-}
+// SetReadDeadline does nothing: redigo calls it before each reply, without a deadline.
+func (*link) SetReadDeadline(time.Time) error { return nil }
 
 // Read reads from the server and checks the bytes with the guard.
 func (l *link) Read(p []byte) (int, error) {

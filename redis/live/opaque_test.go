@@ -50,7 +50,7 @@ func TestOpaque(t *testing.T) {
 	if l := losses(record.Element{Name: []byte("other"), Value: []byte("x")})[0]; !strings.Contains(l.Detail, `"other": no command creates it`) {
 		t.Error(l.Detail)
 	}
-	tg.options.Reopen = new(format.OpenOptions)
+	tg.verified = true
 	if l := losses(value)[0]; !strings.Contains(l.Avoid, "leave out --verify") {
 		t.Errorf("%+v", l)
 	}
@@ -69,16 +69,16 @@ func TestNotEmpty(t *testing.T) {
 	if n := tg.server.libraries(t.Context()); n != 1 {
 		t.Errorf("%d libraries", n)
 	}
-	tg.options.Reopen = new(format.OpenOptions)
-	tg.start.Libraries, tg.start.Before = 1, map[string]int64{"0": 0}
+	tg.verified = true
+	tg.to.Libraries, tg.to.Before = 1, map[string]int64{"0": 0}
 	if err := tg.databases(); err == nil || !strings.Contains(err.Error(), "function libraries (1), which FLUSHALL keeps") {
 		t.Error(err)
 	}
-	tg.start.Before["0"] = 2
+	tg.to.Before["0"] = 2
 	if err := tg.databases(); err == nil || !strings.Contains(err.Error(), "database 0 holds 2 keys: --verify compares everything") {
 		t.Error(err)
 	}
-	tg.start.Libraries, tg.start.Before = 0, nil
+	tg.to.Libraries, tg.to.Before = 0, nil
 	if err := tg.databases(); err != nil {
 		t.Error(err)
 	}
@@ -116,7 +116,7 @@ func TestFetched(t *testing.T) {
 		}
 		f := &fetcher{copier: &copier{server: &server{major: 7}, to: to}, ctx: t.Context()}
 		before := to.n
-		err = f.value(bufio.NewReader(strings.NewReader(x.answers)), []byte("k"))
+		err = f.value(&node{in: bufio.NewReader(strings.NewReader(x.answers))}, []byte("k"))
 		if x.want == "" && err != nil || x.want != "" && (err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), `"`, ""), x.want)) {
 			t.Errorf("%q: %v, want %q", x.answers, err, x.want)
 		}

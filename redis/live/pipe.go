@@ -1,19 +1,13 @@
 package live
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
-	"kvferry/format"
 	"kvferry/internal/sys/bufpool"
-	"kvferry/internal/sys/pace"
+	"kvferry/internal/text/resp"
 )
 
 const (
@@ -21,40 +15,14 @@ const (
 	batchSize = 64 << 10
 	// maxUnderWay limits the unacknowledged bytes of a connection; a single piece may exceed it.
 	maxUnderWay = 4 << 20
-	// patience is how long to wait for an unavailable server.
-	patience = 60 * time.Second
 )
-
-// part is the role of a piece within its record.
-type part uint8
-
-const (
-	adding  part = iota // a whole record, or elements under a temporary name; can be resent
-	counted             // counts the elements of the temporary name
-	last                // renames it; sent only after a correct count
-)
-
-// piece is a group of commands that is acknowledged as a whole.
-type piece struct {
-	end      int // offset in the batch
-	commands int
-	part     part
-	name     []byte  // temporary name, unless the piece is a whole record
-	ending   *ending // for counted and last
-}
-
-// batch is the unit of writing.
-type batch struct {
-	data   []byte
-	pieces []piece
-}
 
 // pipe sends pieces to a server without waiting for replies. Only pass may be called from other goroutines.
 type pipe struct {
 	ctx  context.Context
 	dial func(context.Context) (net.Conn, error)
 	// elsewhere handles a MOVED or ASK reply to a piece; nil outside a cluster.
-	elsewhere func(data []byte, p piece, answer string) error
+	elsewhere func(data []byte, p piece, answer error) error
 	// replaced reports whether an unreachable server lost its slots to another one; reroute sends a piece to the new
 	// owner. Both are nil outside a cluster.
 	replaced func(context.Context) bool
@@ -153,6 +121,21 @@ func (p *pipe) empty() *batch {
 	return new(batch)
 }
 
+// conclude ends a record that was sent under a temporary name: it counts the elements, then renames. Each command is a
+// batch of its own, and the pipe holds RENAME back until the count is answered.
+func (p *pipe) conclude(e *ending) error {
+	for _, x := range []struct {
+		data []byte
+		part part
+	}{{e.count(e.name), counted}, {resp.AppendCommand(nil, []byte("RENAME"), e.name, e.key), last}} {
+		if err := p.flush(); err != nil {
+			return err
+		}
+		p.current = &batch{data: x.data, pieces: []piece{{len(x.data), 1, x.part, e.name, e}}}
+	}
+	return p.flush()
+}
+
 // close waits until all pieces are acknowledged, and ends the pipe.
 func (p *pipe) close() error {
 	err := p.flush()
@@ -201,64 +184,13 @@ func (p *pipe) fail(err error) {
 	_ = p.end(err)
 }
 
-// run opens connections while the queue has batches.
-func (p *pipe) run() {
-	since := time.Now() // time of the last progress
-	for inVain := 0; p.wait(); inVain++ {
-		conn, err := p.connect()
-		if errors.Is(err, errReplaced) {
-			err = p.handOver()
-			inVain--
-			if err == nil {
-				continue
-			}
-		}
-		if err != nil {
-			p.fail(err)
-			return
-		}
-		before := p.progress()
-		p.session(conn)
-		if p.progress() > before || !p.busy() { // servers close idle connections
-			inVain, since = 0, time.Now()
-		} else {
-			p.slowDown()
-		}
-		var busy *busyError
-		switch {
-		case errors.As(p.why(), &busy):
-			inVain--
-			if time.Since(since) > patience {
-				p.fail(&format.LostError{Err: busy})
-			} else if err := pace.Rest(p.ctx, pauseAfter); err != nil {
-				p.fail(err)
-			}
-		case inVain >= maxInVain:
-			p.fail(&format.LostError{Err: errInVain})
-		}
+// end ends the pipe; p.mu is held.
+func (p *pipe) end(err error) error {
+	if p.err == nil {
+		p.err = err
 	}
-}
-
-// why returns the error of the last connection.
-func (p *pipe) why() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.broken
-}
-
-// maxInVain limits the consecutive connections that break before any reply.
-const maxInVain = 20
-
-var errInVain = errors.New("the connection keeps breaking before the server answers: look for a proxy or a limit on the size of requests in between")
-
-// slowBatches is the number of batches sent one at a time after a connection broke before any reply.
-const slowBatches = 32
-
-// slowDown sends the next batches one at a time, so that replies arrive before the connection breaks again.
-func (p *pipe) slowDown() {
-	p.mu.Lock()
-	p.careful = slowBatches
-	p.mu.Unlock()
+	p.changed.Broadcast()
+	return p.err
 }
 
 // progress returns the number of acknowledged pieces.
@@ -266,235 +198,6 @@ func (p *pipe) progress() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.total
-}
-
-// wait waits for a batch to send; false if the pipe has ended.
-func (p *pipe) wait() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for p.err == nil && len(p.queue) == 0 && !p.closing {
-		p.changed.Wait()
-	}
-	return p.err == nil && len(p.queue) > 0
-}
-
-// finalError is an error that a retry cannot fix.
-type finalError struct{ error }
-
-func (e finalError) Unwrap() error { return e.error }
-
-// connect dials until patience runs out.
-func (p *pipe) connect() (net.Conn, error) {
-	until := time.Now().Add(patience)
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		conn, err := p.dial(p.ctx)
-		if err == nil {
-			return conn, nil
-		}
-		var final finalError
-		switch {
-		case errors.As(err, &final) || p.failed():
-			return nil, err
-		case p.replaced != nil && p.replaced(p.ctx):
-			return nil, errReplaced
-		case time.Now().After(until):
-			return nil, &format.LostError{Err: fmt.Errorf("gave up after %s: %w", patience, err)}
-		}
-		select {
-		case <-p.ctx.Done():
-			return nil, context.Cause(p.ctx)
-		case <-time.After(pause):
-		}
-	}
-}
-
-// errReplaced means that the server lost its slots, so the pipe has no destination.
-var errReplaced = errors.New("the server was replaced")
-
-// handOver reroutes all unacknowledged pieces to the servers that took over.
-func (p *pipe) handOver() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for len(p.queue) > 0 {
-		b := p.queue[0]
-		if err := p.reroute(p, b.piece(p.answered), b.pieces[p.answered]); err != nil {
-			return err
-		}
-		p.answerPiece()
-	}
-	return nil
-}
-
-func (p *pipe) failed() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.err != nil
-}
-
-// session sends over one connection until it breaks or the pipe ends.
-func (p *pipe) session(conn net.Conn) {
-	if l, ok := conn.(*link); ok {
-		l.awaits = p.awaits
-	}
-	stop := context.AfterFunc(p.ctx, func() { conn.Close() })
-	defer stop()
-	in := bufio.NewReaderSize(conn, 64<<10)
-	if err := p.resume(conn, in); err != nil {
-		conn.Close()
-		p.breaks(err)
-		var final finalError
-		if errors.As(err, &final) {
-			p.fail(err)
-		}
-		return
-	}
-	p.mu.Lock()
-	p.broken, p.written, p.left, p.passed = nil, 0, 0, false
-	p.mu.Unlock()
-	reading := make(chan struct{})
-	go func() {
-		defer close(reading)
-		p.read(in)
-	}()
-	p.send(conn)
-	conn.Close()
-	<-reading
-}
-
-// resume handles a RENAME that was unanswered when the connection broke. If the temporary name no longer exists, RENAME
-// probably succeeded, so resume checks the key. All other pieces can be resent.
-func (p *pipe) resume(conn net.Conn, in *bufio.Reader) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	x := p.queue[0].pieces[p.answered]
-	if x.part != last {
-		return nil
-	}
-	e := x.ending
-	if there, err := ask(conn, in, appendCommand(nil, []byte("EXISTS"), e.name)); err != nil || there == ":1" {
-		return err
-	}
-	found, err := ask(conn, in, e.count(e.key))
-	switch {
-	case err != nil:
-		return err
-	case e.holds(found):
-	case e.lapses:
-		p.lapsed(e.key)
-	default:
-		return finalError{e.altered(":0")}
-	}
-	p.answerPiece()
-	return nil
-}
-
-// ask sends a command with an integer reply.
-func ask(conn net.Conn, in *bufio.Reader, command []byte) (string, error) {
-	if _, err := conn.Write(command); err != nil {
-		return "", err
-	}
-	answer, err := readAnswer(in)
-	switch {
-	case err == nil && isBusy(answer):
-		return "", &busyError{answer[1:]}
-	case err == nil && strings.HasPrefix(answer, "-") && !strings.HasPrefix(answer, "-WRONGTYPE"):
-		return "", finalError{fmt.Errorf("%s was being written and may or may not be there: the server says %s", argument(command, 1), answer[1:])}
-	}
-	return answer, err
-}
-
-// send writes batches until the connection breaks or the pipe ends.
-func (p *pipe) send(conn net.Conn) {
-	for {
-		b, from := p.next()
-		if b == nil {
-			return
-		}
-		if _, err := conn.Write(b.data[from:]); err != nil {
-			p.breaks(err)
-			return
-		}
-	}
-}
-
-// next waits for a batch to write, and returns it with the offset to write from.
-func (p *pipe) next() (*batch, int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.writing = nil
-	for {
-		switch {
-		case p.err != nil || p.broken != nil:
-			return nil, 0
-		case p.written > 0 && (p.careful > 0 || p.written < len(p.queue) && p.queue[p.written].pieces[0].part == last):
-			// wait for replies
-		case p.written < len(p.queue):
-			b := p.queue[p.written]
-			from := 0
-			if p.written == 0 && p.answered > 0 {
-				from = b.pieces[p.answered-1].end
-			}
-			p.written++
-			p.writing = b
-			return b, from
-		case p.closing && len(p.queue) == 0:
-			return nil, 0
-		}
-		p.changed.Wait()
-	}
-}
-
-// breaks marks the connection as broken.
-func (p *pipe) breaks(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.broken == nil {
-		p.broken = err
-	}
-	p.changed.Broadcast()
-}
-
-// read reads replies until the connection ends.
-func (p *pipe) read(in *bufio.Reader) {
-	for {
-		answer, err := readAnswer(in)
-		if err == nil {
-			err = p.answer(answer)
-		}
-		if err != nil {
-			p.breaks(err)
-			var silent silenceError
-			if errors.Is(err, errAnswer) || errors.As(err, &silent) && p.awaits() {
-				p.fail(&format.LostError{Err: err})
-			}
-			return
-		}
-	}
-}
-
-// answer handles one reply.
-func (p *pipe) answer(text string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.queue) == 0 || p.written == 0 {
-		return errors.New("an answer to no request")
-	}
-	b := p.queue[0]
-	x := b.pieces[p.answered]
-	if p.left == 0 {
-		p.left = x.commands
-	}
-	if strings.HasPrefix(text, "-") {
-		if err := p.refused(b, x, text[1:]); err != nil {
-			return err
-		}
-	} else if x.part == counted && p.left == 1 && !p.passed && !x.ending.holds(text) {
-		return p.end(x.ending.altered(text))
-	}
-	if p.left--; p.left == 0 {
-		p.answerPiece()
-	}
-	return nil
 }
 
 // answerPiece removes the first piece of the queue.
@@ -517,15 +220,6 @@ func (p *pipe) answerPiece() {
 		p.free = append(p.free, b)
 	}
 	p.changed.Broadcast()
-}
-
-// piece returns the bytes of a piece.
-func (b *batch) piece(i int) []byte {
-	from := 0
-	if i > 0 {
-		from = b.pieces[i-1].end
-	}
-	return b.data[from:b.pieces[i].end]
 }
 
 // temporary lists the temporary names in the unacknowledged pieces of an ended pipe.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kvferry/internal/text/resp"
 	"kvferry/record"
 )
 
@@ -17,6 +18,28 @@ import (
 type forbiddenError struct{ text string }
 
 func (e *forbiddenError) Error() string { return "it accepts no replicas: " + e.text }
+
+// replica copies one server. When the connection breaks, it restarts the copy.
+func (c *copier) replica(ctx context.Context, host string) error {
+	from := c.to.n
+	stop := c.copied.watch(ctx, c.server.to(host, "0"))
+	defer stop()
+	host, tries, err := c.onServer(ctx, host, func(host string) (bool, error) {
+		if c.to.n > from {
+			if err := c.to.back(from); err != nil {
+				return false, finalError{err}
+			}
+		}
+		return false, c.replicate(ctx, host)
+	})
+	switch {
+	case err == nil && tries > 1:
+		return c.sameRuns(ctx)
+	case tries == attempts && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+		err = linkError{err}
+	}
+	return c.about(host, err)
+}
 
 // replicate requests a full sync, as a replica does, and adds the snapshot to the spool:
 //
@@ -27,24 +50,21 @@ func (e *forbiddenError) Error() string { return "it accepts no replicas: " + e.
 //	< +FULLRESYNC id offset, lines with nothing while it gets ready
 //	< $length, or $EOF: and a mark of 40 bytes
 //	< an RDB file, the mark
-func (s *server) replicate(ctx context.Context, host string, to *spool, tell *copied) error {
-	conn, err := s.dialer(host, "0")(ctx)
+func (c *copier) replicate(ctx context.Context, host string) error {
+	conn, in, err := c.server.stream(ctx, host, "0")
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	if l, ok := conn.(*link); ok {
-		l.patience = unfed
-	}
-	in := bufio.NewReaderSize(conn, 256<<10)
-	size, err := s.fullSync(conn, in)
+	conn.patience = unfed
+	size, err := c.fullSync(conn, in)
 	if err == nil {
 		if n, err := strconv.ParseInt(size, 10, 64); err == nil {
-			tell.note(func() { tell.size = n })
+			c.copied.note(func() { c.copied.size = n })
 		}
-		p := &rdbPart{to: to}
+		p := newPart(c.to)
 		if err = receive(in, size, p); err == nil {
 			err = p.end()
 		}
@@ -56,15 +76,15 @@ func (s *server) replicate(ctx context.Context, host string, to *spool, tell *co
 }
 
 // fullSync requests a full sync and returns the announced size: a number, or EOF: and a mark.
-func (s *server) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
+func (c *copier) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
 	for _, option := range [][]string{{"capa", "eof"}, {"rdb-only", "1"}, {"version", "9.0.0"}} {
-		if _, err := s.order(conn, in, "REPLCONF", option[0], option[1]); err != nil {
+		if _, err := order(conn, in, "REPLCONF", option[0], option[1]); err != nil {
 			return "", err
 		}
 	}
-	text, err := s.order(conn, in, "PSYNC", "?", "-1")
+	text, err := order(conn, in, "PSYNC", "?", "-1")
 	if err == nil && isUnknown(text) {
-		text, err = s.order(conn, in, "SYNC")
+		text, err = order(conn, in, "SYNC")
 	}
 	for err == nil && strings.HasPrefix(text, "+") { // +FULLRESYNC
 		text, err = line(in)
@@ -77,7 +97,7 @@ func (s *server) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
 	case isUnknown(text), strings.HasPrefix(text, "-NOPERM"), strings.Contains(text, "not allowed"), strings.Contains(text, "not supported"):
 		return "", &forbiddenError{strings.TrimPrefix(text, "-")}
 	case strings.HasPrefix(text, "-"):
-		return "", told(s.shown, fmt.Errorf("it cannot feed replicas now: %s", text[1:]))
+		return "", told(c.server.shown, fmt.Errorf("it cannot feed replicas now: %s", text[1:]))
 	}
 	return "", errAnswer
 }
@@ -97,12 +117,8 @@ func isUnknown(text string) bool {
 }
 
 // order sends a command and returns the first line of its reply.
-func (s *server) order(conn io.Writer, in *bufio.Reader, args ...string) (string, error) {
-	var list [][]byte
-	for _, a := range args {
-		list = append(list, []byte(a))
-	}
-	if _, err := conn.Write(appendCommand(nil, list...)); err != nil {
+func order(conn io.Writer, in *bufio.Reader, args ...string) (string, error) {
+	if _, err := conn.Write(resp.AppendCommand(nil, args...)); err != nil {
 		return "", err
 	}
 	return line(in)

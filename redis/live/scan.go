@@ -68,7 +68,9 @@ func (c *copier) databases(ctx context.Context) (map[string]int64, error) {
 	var sum int64
 	for _, host := range c.server.hosts() {
 		err := c.read(ctx, host, func(host string) error {
-			n, err := c.server.keysOf(ctx, host)
+			client := c.server.to(host, "0")
+			defer client.close()
+			n, err := client.size(ctx)
 			sum += n
 			return err
 		})
@@ -101,7 +103,7 @@ func (c *copier) clock(ctx context.Context) (time.Duration, error) {
 }
 
 // exact reports whether the server returns expiries as timestamps (PEXPIRETIME).
-func (c *copier) exact() bool { return c.server.valkey || c.server.major >= 7 }
+func (c *copier) exact() bool { return c.server.since(7, 0) }
 
 // functions copies the function libraries, which belong to no database.
 func (c *copier) functions(ctx context.Context) error {

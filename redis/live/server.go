@@ -5,16 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/gomodule/redigo/redis"
 
+	"kvferry/format"
 	"kvferry/redis/rdb"
 )
 
@@ -28,15 +27,18 @@ type server struct {
 	runs      map[string]string // run id by address; nil: new connections do not check it
 	name      string            // "Redis 7.0.15"
 	version   rdb.Version
-	restore   bool     // supports RESTORE
-	clustered bool     // is a cluster node
-	nodes     []string // master by slot
-	members   []string // all known addresses of the cluster
+	restore   bool // supports RESTORE
+	clustered bool // is a cluster node
+
+	mu      sync.Mutex
+	nodes   []string // master by slot
+	members []string // all known addresses of the cluster
+	crashed []string // masters that a replica replaced
 }
 
-// connect connects to an address and identifies the server.
-func (f *Format) connect(ctx context.Context, location string, memory int64) (*server, error) {
-	o, err := newOptions(location, f.options)
+// connect connects to an address and identifies the server. memory is the limit of the command; 0: unknown.
+func connect(ctx context.Context, location string, so *format.ServerOptions, memory int64) (*server, error) {
+	o, err := newOptions(location, so)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +49,7 @@ func (f *Format) connect(ctx context.Context, location string, memory int64) (*s
 	}
 	if err == nil && o.cluster {
 		if err = s.locate(ctx); err == nil {
-			err = s.identifyNodes(ctx)
+			s.runs, err = s.runsOf(ctx, s.hosts())
 		}
 	}
 	if err != nil {
@@ -65,17 +67,6 @@ func (s *server) firstAnswer(ctx context.Context) error {
 		return fmt.Errorf("it does not answer within %s: is it a server of Redis, and not stopped or busy?", firstAnswer)
 	}
 	return err
-}
-
-// info parses a reply of INFO.
-func info(text string) map[string]string {
-	out := map[string]string{}
-	for _, line := range strings.Split(text, "\r\n") {
-		if k, v, ok := strings.Cut(line, ":"); ok {
-			out[k] = v
-		}
-	}
-	return out
 }
 
 func (s *server) identify(ctx context.Context) error {
@@ -99,24 +90,26 @@ func (s *server) identify(ctx context.Context) error {
 	return nil
 }
 
-// identifyNodes stores the run ids of the masters.
-func (s *server) identifyNodes(ctx context.Context) (err error) {
-	s.runs, err = s.runsNow(ctx)
-	return err
+// runsOf returns the run ids of servers.
+func (s *server) runsOf(ctx context.Context, hosts []string) (map[string]string, error) {
+	runs := map[string]string{}
+	err := s.each(hosts, func(host string, c *client) error {
+		i, err := c.info(ctx, "server")
+		runs[host] = i["run_id"]
+		return err
+	})
+	return runs, err
 }
 
-// runsNow returns the run id of each master.
-func (s *server) runsNow(ctx context.Context) (map[string]string, error) {
-	runs := map[string]string{}
-	for _, host := range s.hosts() {
-		client := s.to(host, "0")
-		i, err := client.info(ctx, "server")
-		if err = errors.Join(err, client.close()); err != nil {
-			return nil, fmt.Errorf("%s: %w", host, err)
+// each calls f with a client of each server.
+func (s *server) each(hosts []string, f func(host string, c *client) error) error {
+	for _, host := range hosts {
+		c := s.to(host, "0")
+		if err := errors.Join(f(host, c), c.close()); err != nil {
+			return told(host, err)
 		}
-		runs[host] = i["run_id"]
 	}
-	return runs, nil
+	return nil
 }
 
 // runNames joins the run ids of all servers into one string.
@@ -131,23 +124,27 @@ func (s *server) runNames() string {
 	return strings.Join(out, " ")
 }
 
+// since reports whether the server is of a version or newer. Valkey began with 7.2.
+func (s *server) since(major, minor int) bool {
+	return s.major > major || s.major == major && s.minor >= minor
+}
+
 // payloads returns the newest RDB version that the server accepts.
 func (s *server) payloads() rdb.Version {
-	at := func(major, minor int) bool { return s.major > major || s.major == major && s.minor >= minor }
 	switch {
-	case s.valkey && at(9, 0):
+	case s.valkey && s.since(9, 0):
 		return rdb.Version{Number: 80, Valkey: true}
 	case s.valkey:
 		return rdb.Version{Number: 11}
-	case at(7, 4):
+	case s.since(7, 4):
 		return rdb.Version{Number: 12}
-	case at(7, 2):
+	case s.since(7, 2):
 		return rdb.Version{Number: 11}
-	case at(7, 0):
+	case s.since(7, 0):
 		return rdb.Version{Number: 10}
-	case at(5, 0):
+	case s.since(5, 0):
 		return rdb.Version{Number: 9}
-	case at(4, 0):
+	case s.since(4, 0):
 		return rdb.Version{Number: 8}
 	}
 	return rdb.Version{Number: 6}
@@ -163,7 +160,7 @@ func (s *server) writable(ctx context.Context) error {
 		return fmt.Errorf("%s: is a read-only replica of %s:%s: use its master", s.shown, i["master_host"], i["master_port"])
 	}
 	if s.oneOfSeveral(ctx) {
-		return fmt.Errorf("%s: this is one node of a cluster, which takes only some of the keys: write %s%s", s.shown, s.clusterScheme(), s.host)
+		return fmt.Errorf("%s: this is one node of a cluster, which takes only some of the keys: write %s%s", s.shown, scheme(s.tls, true), s.host)
 	}
 	return s.probe(ctx)
 }
@@ -177,14 +174,6 @@ func (s *server) router(db string) *router {
 	return r
 }
 
-// owner returns the server that has a key.
-func (s *server) owner(key []byte) string {
-	if s.cluster {
-		return s.nodes[slot(key)]
-	}
-	return s.host
-}
-
 // probe checks whether RESTORE is available. Its payload is invalid, so it restores no key. A read-only replica knows
 // the command, and can be compared with.
 func (s *server) probe(ctx context.Context) error {
@@ -194,7 +183,7 @@ func (s *server) probe(ctx context.Context) error {
 	switch {
 	case err == nil || strings.Contains(err.Error(), "payload") || strings.Contains(err.Error(), "Bad data format") ||
 		strings.Contains(err.Error(), "BUSYKEY") || strings.HasPrefix(err.Error(), "READONLY"):
-		s.restore = s.major >= 5
+		s.restore = s.since(5, 0)
 		return nil
 	case strings.Contains(err.Error(), "unknown command") || strings.Contains(err.Error(), "NOPERM"):
 		return nil
@@ -205,8 +194,13 @@ func (s *server) probe(ctx context.Context) error {
 // databases returns the number of keys by database number.
 func (s *server) databases(ctx context.Context) (map[string]int64, error) {
 	if s.cluster {
-		n, err := s.keys(ctx)
-		return map[string]int64{"0": n}, told(s.shown, err)
+		var sum int64
+		err := s.each(s.hosts(), func(_ string, c *client) error {
+			n, err := c.size(ctx)
+			sum += n
+			return err
+		})
+		return map[string]int64{"0": sum}, told(s.shown, err)
 	}
 	i, err := s.client.info(ctx, "keyspace")
 	out := map[string]int64{}
@@ -230,98 +224,40 @@ func (s *server) libraries(ctx context.Context) int {
 }
 
 // evicted returns the number of keys that the server has evicted.
-func (s *server) evicted(ctx context.Context) int64 {
-	var sum int64
-	for _, host := range s.hosts() {
-		client := s.to(host, "0")
-		i, _ := client.info(ctx, "stats") // unknown is 0
-		_ = client.close()
+func (s *server) evicted(ctx context.Context) (sum int64) {
+	_ = s.each(s.hosts(), func(_ string, c *client) error {
+		i, _ := c.info(ctx, "stats") // unknown is 0
 		n, _ := strconv.ParseInt(i["evicted_keys"], 10, 64)
 		sum += n
-	}
+		return nil
+	})
 	return sum
 }
 
-// dialer returns a dial function for bulk connections. It fails if the server has restarted and runs has its run id.
-func (s *server) dialer(host, db string) func(context.Context) (net.Conn, error) {
-	return func(ctx context.Context) (net.Conn, error) {
-		conn, err := s.dial(ctx, host)
-		if err != nil {
-			return nil, told(s.shown, err)
-		}
-		err = greet(ctx, conn, func(ask asking) error {
-			if err := s.login(ask, db); err != nil {
-				return err
-			}
-			return s.sameRun(ask, host)
-		})
-		if err != nil {
-			conn.Close()
-			return nil, told(s.shown, err)
-		}
-		return conn, nil
-	}
+// bulk opens a connection of a writer. It fails if the server has restarted and runs has its run id.
+func (s *server) bulk(ctx context.Context, host, db string) (*link, error) {
+	l, err := s.open(ctx, host, db, func(conn redis.Conn) error { return s.sameRun(conn, host) })
+	return l, told(s.shown, err)
 }
 
-// asking sends a command and returns the reply.
-type asking func(args ...string) (string, error)
-
-// greet calls f for the first commands on a connection.
-func greet(ctx context.Context, conn *link, f func(asking) error) error {
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	if err := conn.SetDeadline(time.Now().Add(firstAnswer)); err != nil {
-		return err
-	}
-	in := bufio.NewReader(conn)
-	err := f(func(args ...string) (string, error) {
-		var list [][]byte
-		for _, a := range args {
-			list = append(list, []byte(a))
-		}
-		if _, err := conn.Write(appendCommand(nil, list...)); err != nil {
-			return "", err
-		}
-		text, err := readText(in)
-		if err == nil && strings.HasPrefix(text, "-") {
-			if err = redis.Error(text[1:]); !strings.HasPrefix(text, "-LOADING") {
-				err = finalError{err}
-			}
-		}
-		return text, err
-	})
+// stream opens a connection whose reader bounds the answers itself.
+func (s *server) stream(ctx context.Context, host, db string) (*link, *bufio.Reader, error) {
+	l, err := s.bulk(ctx, host, db)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	return conn.SetDeadline(time.Time{})
-}
-
-// login authenticates and selects the database.
-func (o *options) login(ask asking, db string) error {
-	if o.Password != "" {
-		login := []string{"AUTH", o.Password}
-		if o.user != "" {
-			login = []string{"AUTH", o.user, o.Password}
-		}
-		if _, err := ask(login...); err != nil {
-			return err
-		}
-	}
-	if db == "0" {
-		return nil
-	}
-	_, err := ask("SELECT", db)
-	return err
+	l.guard = nil
+	return l, bufio.NewReaderSize(l, 256<<10), nil
 }
 
 // sameRun checks that the server has not restarted.
-func (s *server) sameRun(ask asking, host string) error {
+func (s *server) sameRun(conn redis.Conn, host string) error {
 	run := s.runs[host]
 	if run == "" { // or the node joined the cluster later
-		_, err := ask("PING")
+		_, err := conn.Do("PING")
 		return err
 	}
-	text, err := ask("INFO", "server")
+	text, err := redis.String(conn.Do("INFO", "server"))
 	if err == nil && info(text)["run_id"] != run {
 		err = finalError{errRestarted}
 	}
@@ -329,22 +265,3 @@ func (s *server) sameRun(ask asking, host string) error {
 }
 
 var errRestarted = errors.New("the server restarted while kvferry wrote to it: what it had not saved is lost; run the command again")
-
-// readText reads a bulk or simple string.
-func readText(in *bufio.Reader) (string, error) {
-	b, err := in.ReadSlice('\n')
-	line := string(b)
-	switch {
-	case errors.Is(err, bufio.ErrBufferFull), err == nil && (len(line) < 3 || !strings.ContainsRune("+-:$", rune(line[0]))):
-		return "", errAnswer
-	case err != nil || line[0] != '$':
-		return strings.TrimSuffix(line, "\r\n"), err
-	}
-	n, err := strconv.Atoi(line[1 : len(line)-2])
-	if err != nil || n < 0 || n > 1<<20 {
-		return "", errAnswer
-	}
-	text := make([]byte, n+2)
-	_, err = io.ReadFull(in, text)
-	return string(text[:n]), err
-}

@@ -2,7 +2,15 @@ package live
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
 	"strconv"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
 
 	"kvferry/internal/shared/keyslot"
 )
@@ -12,6 +20,171 @@ const slots = keyslot.Count
 
 // slot returns the slot of a key.
 func slot(key []byte) int { return keyslot.Of(key) }
+
+// slotRange is a range of slots and the addresses of its nodes, the master first.
+type slotRange struct {
+	start, end int
+	nodes      []string
+}
+
+// slots returns the slot map that a node of a cluster has.
+func (c *client) slots(ctx context.Context) ([]slotRange, error) {
+	list, err := redis.Values(c.do(ctx, "CLUSTER", "SLOTS")) // servers before 7.0 have no CLUSTER SHARDS
+	if err != nil {
+		return nil, err
+	}
+	var out []slotRange
+	for _, item := range list {
+		fields, err := redis.Values(item, nil)
+		if err != nil || len(fields) < 2 {
+			return nil, errAnswer
+		}
+		var r slotRange
+		if fields, err = redis.Scan(fields, &r.start, &r.end); err != nil {
+			return nil, errAnswer
+		}
+		for _, field := range fields {
+			node, err := redis.Values(field, nil)
+			if err != nil || len(node) < 2 {
+				return nil, errAnswer
+			}
+			host, _ := redis.String(node[0], nil) // nil: the client knows it
+			port, err := redis.Int(node[1], nil)
+			if err != nil {
+				return nil, errAnswer
+			}
+			r.nodes = append(r.nodes, net.JoinHostPort(host, strconv.Itoa(port)))
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// askedFor limits how long a cluster node may take to return the slot map; other nodes have it too.
+const askedFor = 5 * time.Second
+
+// locate fetches the slot map from the first node that knows the owners of all slots.
+func (s *server) locate(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refresh(ctx)
+}
+
+// refresh is locate while s.mu is held.
+func (s *server) refresh(ctx context.Context) (err error) {
+	for _, host := range append([]string{s.host}, s.members...) {
+		var list []slotRange
+		if list, err = s.slotsOf(ctx, host); err == nil {
+			err = s.place(host, list)
+		}
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return err
+}
+
+func (s *server) slotsOf(ctx context.Context, host string) ([]slotRange, error) {
+	ctx, cancel := context.WithTimeout(ctx, askedFor)
+	defer cancel()
+	client := s.to(host, "0")
+	list, err := client.slots(ctx)
+	return list, errors.Join(err, client.close())
+}
+
+// place stores the slot map that a node gave, and the nodes in it. Nodes that left the cluster are forgotten.
+func (s *server) place(from string, list []slotRange) error {
+	nodes, members := make([]string, slots), []string{from}
+	for _, r := range list {
+		if len(r.nodes) == 0 || r.start < 0 || r.end >= slots {
+			continue
+		}
+		for i := r.start; i <= r.end; i++ {
+			nodes[i] = addressFrom(from, r.nodes[0])
+		}
+		for _, n := range r.nodes {
+			members = append(members, addressFrom(from, n))
+		}
+	}
+	if i := slices.Index(nodes, ""); i >= 0 {
+		return fmt.Errorf("no server of the cluster has slot %d", i)
+	}
+	slices.Sort(members)
+	s.nodes, s.members = nodes, slices.Compact(members)
+	return nil
+}
+
+// owner returns the server that has a key.
+func (s *server) owner(key []byte) string {
+	if !s.cluster {
+		return s.host
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nodes[slot(key)]
+}
+
+// hosts returns the servers with keys: one server, or the masters of a cluster.
+func (s *server) hosts() []string {
+	if !s.cluster {
+		return []string{s.host}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Compact(slices.Sorted(slices.Values(s.nodes)))
+}
+
+// successor refreshes the slot map and calls accept with the new owner of host's slots, unless host still has them. If
+// accept returns an error, the map stays as it was, so that a later call finds host in it.
+func (s *server) successor(ctx context.Context, host string, accept func(by string) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.nodes
+	at := slices.Index(before, host)
+	if s.refresh(ctx) != nil || at < 0 || slices.Contains(s.nodes, host) {
+		return
+	}
+	if accept(s.nodes[at]) != nil {
+		s.nodes = before
+	}
+}
+
+// replaced reports whether an unreachable server is no longer a master because its replica took over.
+func (s *server) replaced(ctx context.Context, host string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.Index(s.nodes, host) // -1: another writer found this before, or the node joined the cluster later
+	if s.refresh(ctx) != nil || slices.Contains(s.nodes, host) {
+		return false
+	}
+	if at >= 0 {
+		s.crashed = append(s.crashed, host+", replaced by "+s.nodes[at])
+	}
+	return true
+}
+
+// oneOfSeveral reports whether the address is a single node of a cluster with several masters.
+func (s *server) oneOfSeveral(ctx context.Context) bool {
+	if s.cluster || !s.clustered {
+		return false
+	}
+	list, err := s.client.slots(ctx)
+	return err != nil || len(masters(list)) != 1
+}
+
+// masters returns the addresses of the nodes with slots.
+func masters(list []slotRange) map[string]bool {
+	out := map[string]bool{}
+	for _, r := range list {
+		if len(r.nodes) > 0 {
+			out[r.nodes[0]] = true
+		}
+	}
+	return out
+}
 
 // besides returns a temporary name in the slot of key that begins with unique. If the key has no usable hash tag, it
 // tries suffixes: one in 16384 hits the slot.

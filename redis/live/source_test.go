@@ -264,7 +264,7 @@ func TestSourceCluster(t *testing.T) {
 		t.Errorf("one node: %v, findings %v", err, found)
 	}
 	ctx := context.Background()
-	server, err := New().connect(ctx, address, 0)
+	server, err := connect(ctx, address, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,7 +415,7 @@ func TestParts(t *testing.T) {
 		if one {
 			r = iotest.OneByteReader(r)
 		}
-		p := &rdbPart{to: to}
+		p := newPart(to)
 		if err := receive(bufio.NewReaderSize(r, 16), size, p); err != nil {
 			return to, err
 		}
@@ -471,7 +471,7 @@ func TestPartsOfMasters(t *testing.T) {
 	for _, items := range []string{"\xfe\x00" + template("f") + hash("a", "1"), template("g") + hash("b", "2") + unknown + "\x00\x01l\x01v", unknown,
 		template("h") + hash("c", "3") + expiry + unknown, "\xfe\x00" + hash("d", "4")} {
 		parts = append(parts, to.n)
-		p := &rdbPart{to: to}
+		p := newPart(to)
 		body := rdb.AppendEOF([]byte("REDIS0015" + items))
 		if _, err := p.Write(binary.LittleEndian.AppendUint64(body, crc64.Update(0, body))); err != nil {
 			t.Fatal(err)
@@ -510,24 +510,24 @@ func TestNewerMaster(t *testing.T) {
 	body := "REDIS0015\xfa\x09redis-ver\x068.10.0\xfe\x00\x00\x01a\x011\x3c\x01b\x012\x00\x01c\x013"
 	whole := rdb.AppendEOF([]byte(body))
 	whole = binary.LittleEndian.AppendUint64(whole, crc64.Update(0, whole))
-	addr := serve(t, func(words []string) string {
+	addr := redistest.Serve(t, func(words []string) string {
 		switch words[0] {
 		case "PSYNC":
 			return "+FULLRESYNC 0123456789012345678901234567890123456789 0\r\n$" + fmt.Sprint(len(whole)) + "\r\n" + string(whole)
 		case "SCAN":
-			return "*2\r\n$1\r\n0\r\n*3\r\n" + bulk("a") + bulk("b") + bulk("c")
+			return "*2\r\n$1\r\n0\r\n*3\r\n" + redistest.Bulk("a") + redistest.Bulk("b") + redistest.Bulk("c")
 		case "DUMP":
 			typ, value := rdb.Type(0), []byte{1, words[1][0]}
 			if words[1] == "b" {
 				typ = 60
 			}
-			return bulk(string(rdb.AppendDump(nil, typ, rdb.Version{Number: 15}, value)))
+			return redistest.Bulk(string(rdb.AppendDump(nil, typ, rdb.Version{Number: 15}, value)))
 		case "PEXPIRETIME":
 			return ":-1\r\n"
 		case "FUNCTION":
-			return bulk(string(rdb.AppendDump(nil, 0xf5, rdb.Version{Number: 15}, []byte("\x0e#!lua name=l\n1"))))
+			return redistest.Bulk(string(rdb.AppendDump(nil, 0xf5, rdb.Version{Number: 15}, []byte("\x0e#!lua name=l\n1"))))
 		case "INFO":
-			return bulk("redis_version:8.10.0\r\nrun_id:1\r\n# Keyspace\r\ndb0:keys=3,expires=0,avg_ttl=0\r\n")
+			return redistest.Bulk("redis_version:8.10.0\r\nrun_id:1\r\n# Keyspace\r\ndb0:keys=3,expires=0,avg_ttl=0\r\n")
 		}
 		return answerInfo(words, "")
 	})

@@ -585,7 +585,7 @@ func TestContinued(t *testing.T) {
 	if err != nil || len(tables) != 1 || tables[0].Entries != 60 {
 		t.Fatalf("%+v, %v", tables, err)
 	}
-	s.Client().Must(t, "SET", first.(*target).unique()+"{x}", "temporary")
+	s.Client().Must(t, "SET", first.(*target).to.unique()+"{x}", "temporary")
 	second, err := again(format.FailExisting, first)
 	if err != nil {
 		t.Fatal(err)
@@ -689,7 +689,7 @@ func TestFlushed(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				for _, p := range w.Writer.(*writer).all() {
+				for _, p := range w.Writer.(*writer).pipes.all() {
 					if err := p.drained(); err != nil {
 						t.Fatal(err)
 					}
@@ -735,11 +735,11 @@ func TestShortLived(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	now := time.Now()
-	n := &native{w: &writer{header: record.Header{Type: record.Hash}}, started: now}
+	n := &native{header: &record.Header{Type: record.Hash}, started: now}
 	for _, ms := range []int64{0, now.UnixMilli() + 1000, now.Add(48 * time.Hour).UnixMilli()} {
 		n.count(&record.Element{ExpireMS: ms})
 	}
-	if e := n.ending(); e.least != 2 || e.most != 3 || e.lapses || e.holds(":1") || !e.holds(":2") || e.holds(":4") {
+	if e := n.ending(); e.least != 2 || e.most != 3 || e.lapses || e.holds(int64(1)) || !e.holds(int64(2)) || e.holds(int64(4)) {
 		t.Errorf("%+v", e)
 	}
 	n.started = now.Add(-soon)

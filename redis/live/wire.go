@@ -1,90 +1,13 @@
 package live
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
-	"fmt"
-	"io"
-	"math"
-	"strconv"
+
+	"kvferry/internal/text/resp"
 )
-
-// appendCommand appends a command.
-func appendCommand(dst []byte, args ...[]byte) []byte {
-	dst = append(strconv.AppendInt(append(dst, '*'), int64(len(args)), 10), "\r\n"...)
-	for _, a := range args {
-		dst = appendBulk(dst, a)
-	}
-	return dst
-}
-
-func appendBulk(dst, b []byte) []byte {
-	dst = append(strconv.AppendInt(append(dst, '$'), int64(len(b)), 10), "\r\n"...)
-	return append(append(dst, b...), "\r\n"...)
-}
-
-// errAnswer means that the server does not speak RESP2.
-var errAnswer = errors.New("the answer is not that of a Redis server")
-
-// Replies to the pipe's commands are short; these limits end the reading of a longer one.
-const (
-	maxParts = 4 << 20
-	maxText  = 1 << 20
-)
-
-// readAnswer reads a reply and returns its first line. It skips the rest without recursion, so nesting costs no stack.
-func readAnswer(in *bufio.Reader) (string, error) {
-	first, left, err := readPart(in)
-	for parts := 0; err == nil && left > 0; parts++ {
-		if parts > maxParts {
-			return "", fmt.Errorf("%w: it has more than %d parts", errAnswer, maxParts)
-		}
-		var inside int64
-		if _, inside, err = readPart(in); inside > math.MaxInt64-left {
-			return "", errAnswer
-		}
-		left += inside - 1
-	}
-	if err != nil {
-		return "", err
-	}
-	return first, nil
-}
-
-// readPart reads a scalar, or the header of an array, and returns the number of elements that follow.
-func readPart(in *bufio.Reader) (first string, inside int64, err error) {
-	line, err := in.ReadSlice('\n')
-	if err != nil {
-		return "", 0, err
-	}
-	if len(line) < 3 {
-		return "", 0, errAnswer
-	}
-	text := string(line[:len(line)-2])
-	switch kind := text[:1]; kind {
-	case "+":
-		return kind, 0, nil
-	case ":", "-":
-		return text, 0, nil
-	case "$", "*":
-		n, err := strconv.ParseInt(text[1:], 10, 64)
-		if err != nil || kind == "$" && n > maxText {
-			return "", 0, errAnswer
-		}
-		if kind == "*" {
-			return kind, max(0, n), nil
-		}
-		if n >= 0 {
-			_, err = io.CopyN(io.Discard, in, n+2)
-		}
-		return kind, 0, err
-	}
-	return "", 0, errAnswer
-}
 
 // askingCommand precedes each command for a slot that is being migrated to the server.
-var askingCommand = appendCommand(nil, []byte("ASKING"))
+var askingCommand = resp.AppendCommand(nil, "ASKING")
 
 // withAsking inserts ASKING before each command, and counts all commands.
 func withAsking(data []byte) (out []byte, commands int) {
@@ -107,4 +30,32 @@ func argument(data []byte, at int) []byte {
 		}
 		rest = value[size+2:]
 	}
+}
+
+// countCommands counts commands that were encoded here.
+func countCommands(data []byte) (n int) {
+	for ; len(data) > 0; n++ {
+		data = data[commandLen(data):]
+	}
+	return n
+}
+
+// commandLen returns the length of the first command.
+func commandLen(data []byte) int {
+	args, rest := lineNumber(data)
+	for range args {
+		var size int
+		size, rest = lineNumber(rest)
+		rest = rest[size+2:]
+	}
+	return len(data) - len(rest)
+}
+
+// lineNumber parses a line such as *3 or $5.
+func lineNumber(data []byte) (int, []byte) {
+	n, i := 0, 1
+	for ; data[i] != '\r'; i++ {
+		n = 10*n + int(data[i]-'0')
+	}
+	return n, data[i+2:]
 }
