@@ -6,6 +6,8 @@ import (
 
 	"kvferry/internal/text/resp"
 	"kvferry/record"
+	"kvferry/redis/live/pipe"
+	"kvferry/redis/live/server"
 )
 
 // Delete deletes a key or a function library. A module's data outside its values stays: no command deletes it.
@@ -17,7 +19,7 @@ func (w *writer) Delete(h *record.Header) error {
 		return nil
 	}
 	name := "DEL"
-	if w.server.since(4, 0) {
+	if w.server.Since(4, 0) {
 		name = "UNLINK" // frees large values in the background
 	}
 	return w.change(h.Key, resp.AppendCommand(nil, []byte(name), h.Key))
@@ -25,8 +27,8 @@ func (w *writer) Delete(h *record.Header) error {
 
 // deleteLibrary deletes a function library on each server.
 func (w *writer) deleteLibrary(name string) error {
-	return w.server.each(w.server.hosts(), func(_ string, c *client) error {
-		_, err := c.do(w.pipes.ctx, "FUNCTION", "DELETE", name)
+	return w.server.Each(w.server.Hosts(), func(_ string, c *server.Client) error {
+		_, err := c.Do(w.pipes.Ctx, "FUNCTION", "DELETE", name)
 		if err != nil && strings.Contains(err.Error(), "Library not found") {
 			return nil
 		}
@@ -44,8 +46,8 @@ func (w *writer) Expire(key []byte, ms int64) error {
 
 // change sends a command for a key, after all records sent before for this key.
 func (w *writer) change(key, command []byte) error {
-	if err := w.pipes.relocate(); err != nil {
+	if err := w.pipes.Relocate(); err != nil {
 		return err
 	}
-	return w.send(w.pipes.of(key), command, piece{commands: 1})
+	return w.send(w.pipes.Of(key), command, pipe.Piece{Commands: 1})
 }

@@ -10,6 +10,7 @@ import (
 	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
+	"kvferry/redis/live/server"
 )
 
 // TestDecided: a writer that skips existing keys reports each record once, small and large, and so does the looker of a
@@ -82,13 +83,13 @@ func TestAskedInVain(t *testing.T) {
 			}
 			return answerInfo(words, "")
 		})
-		o, err := newOptions("redis://"+addr, nil)
+		o, err := server.NewOptions("redis://"+addr, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &server{options: o}
-		a := &asker{ctx: t.Context(), server: s, router: s.router("0")}
-		defer a.router.close()
+		s := &server.Server{Options: o}
+		a := &asker{ctx: t.Context(), server: s, router: s.Router("0")}
+		defer a.router.Close()
 		var lost *format.LostError
 		if _, err := a.there([][]byte{[]byte("k")}); errors.As(err, &lost) != want || err == nil && answer[0] != ':' {
 			t.Errorf("%q: %v", answer, err)

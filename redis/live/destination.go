@@ -12,6 +12,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/sys/pace"
 	"kvferry/record"
+	"kvferry/redis/live/server"
 )
 
 // start is the state when writing began. A process that resumes the run restores it.
@@ -27,7 +28,7 @@ type start struct {
 // destination is what the writers of a target share.
 type destination struct {
 	ctx    context.Context
-	server *server
+	server *server.Server
 	start
 	tempDir string
 	limit   pace.Limiter
@@ -60,11 +61,11 @@ func (d *destination) drop(db string, names []string) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.ctx), tidyTimeout)
 	defer cancel()
-	r := d.server.router(db)
-	defer r.close()
+	r := d.server.Router(db)
+	defer r.Close()
 	left := 0
 	for _, name := range names {
-		if _, err := r.do(ctx, []byte(name), "DEL"); err != nil { // the error of the run has the cause
+		if _, err := r.Do(ctx, []byte(name), "DEL"); err != nil { // the error of the run has the cause
 			left++
 		}
 	}
@@ -85,7 +86,7 @@ func (d *destination) existing(name string) error {
 	if d.server.Existing == format.SkipExisting {
 		return nil
 	}
-	return fmt.Errorf("%s: %s exists already; %s", d.server.shown, name, existingHint)
+	return fmt.Errorf("%s: %s exists already; %s", d.server.Shown, name, existingHint)
 }
 
 // conflicts collects keys that exist and must not be overwritten.

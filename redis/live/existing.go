@@ -13,6 +13,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/record"
+	"kvferry/redis/live/server"
 )
 
 // whole is a record that goes as one piece.
@@ -32,8 +33,8 @@ const (
 // own keys.
 type asker struct {
 	ctx    context.Context
-	server *server
-	router *router // nil: the database was empty
+	server *server.Server
+	router *server.Router // nil: the database was empty
 	held   []whole
 	bytes  int
 	known  func(r whole, exists bool) error
@@ -46,7 +47,7 @@ func (d *destination) newAsker(ctx context.Context, db string, known func(r whol
 	}
 	a := &asker{ctx: ctx, server: d.server, known: known}
 	if d.Before[db] > 0 {
-		a.router = d.server.router(db)
+		a.router = d.server.Router(db)
 	}
 	return a
 }
@@ -85,16 +86,16 @@ func (a *asker) release() error {
 
 // there reports for each key whether it exists.
 func (a *asker) there(keys [][]byte) ([]bool, error) {
-	commands := make([]*keyed, len(keys))
+	commands := make([]*server.Command, len(keys))
 	for i, key := range keys {
-		commands[i] = &keyed{key: key, name: "EXISTS"}
+		commands[i] = &server.Command{Key: key, Name: "EXISTS"}
 	}
-	err := a.router.send(a.ctx, commands...)
+	err := a.router.Send(a.ctx, commands...)
 	out := make([]bool, len(keys))
 	for i, k := range commands {
-		n, e := redis.Int(k.reply, k.err)
+		n, e := redis.Int(k.Reply, k.Err)
 		if err = cmp.Or(err, e); err != nil {
-			return nil, asLost(told(a.server.shown, err))
+			return nil, asLost(server.Explain(a.server.Shown, err))
 		}
 		out[i] = n != 0
 	}
@@ -103,7 +104,7 @@ func (a *asker) there(keys [][]byte) ([]bool, error) {
 
 // asLost marks errors of unreachable or busy servers as LostError: another process can resume from here.
 func asLost(err error) error {
-	if isBusy(err) || isBroken(err) {
+	if server.IsBusy(err) || server.IsBroken(err) {
 		return &format.LostError{Err: err}
 	}
 	return err
@@ -111,9 +112,9 @@ func asLost(err error) error {
 
 // library reports whether a function library of this name exists with different code. Libraries belong to no database.
 func (a *asker) library(name string, code []byte) (there bool, err error) {
-	err = a.server.each(a.server.hosts(), func(_ string, c *client) error {
-		list, err := c.libraries(a.ctx, globbed(name))
-		there = there || slices.ContainsFunc(list, func(l codeLibrary) bool { return l.name == name && l.code != string(code) })
+	err = a.server.Each(a.server.Hosts(), func(_ string, c *server.Client) error {
+		list, err := c.Libraries(a.ctx, globbed(name))
+		there = there || slices.ContainsFunc(list, func(l server.CodeLibrary) bool { return l.Name == name && l.Code != string(code) })
 		return err
 	})
 	if err != nil {
@@ -131,7 +132,7 @@ func (a *asker) close() error {
 	if !a.keys() {
 		return nil
 	}
-	return a.router.close()
+	return a.router.Close()
 }
 
 // looker checks keys and writes no record.

@@ -18,6 +18,7 @@ import (
 
 	"kvferry/internal/text/resp"
 	"kvferry/record"
+	"kvferry/redis/live/server"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"
 )
@@ -39,13 +40,13 @@ type node struct {
 	asks bool     // send ASKING first: the slots of these keys are being migrated to the server
 	keys [][]byte // queue
 	most int      // keys per round trip
-	conn *link
+	conn *server.Link
 	in   *bufio.Reader
 }
 
 // add queues a key and fetches the queue when it is full.
 func (f *fetcher) add(key []byte) error {
-	return f.askFor(f.server.owner(key), false, bytes.Clone(key))
+	return f.askFor(f.server.Owner(key), false, bytes.Clone(key))
 }
 
 func (f *fetcher) askFor(host string, asks bool, key []byte) error {
@@ -109,7 +110,7 @@ func (f *fetcher) ask(n *node) error {
 // round requests all queued keys of a node and reads the answers.
 func (f *fetcher) round(n *node) (err error) {
 	if n.conn == nil {
-		if n.conn, n.in, err = f.server.stream(f.ctx, n.host, f.db); err != nil {
+		if n.conn, n.in, err = f.server.Stream(f.ctx, n.host, f.db); err != nil {
 			return err
 		}
 	}
@@ -159,15 +160,15 @@ func (f *fetcher) value(n *node, key []byte) error {
 		return err
 	}
 	refused := cmp.Or(noDump, noExpiry)
-	host, asks, moved := redirection(n.host, refused)
+	host, asks, moved := server.Redirection(n.host, refused)
 	switch {
 	case moved && (noDump != nil || size == "$-1"):
 		f.moved = append(f.moved, movedKey{key, host, asks})
 		return nil
-	case isBusy(noDump):
-		return &busyError{noDump.Error()}
-	case isBusy(noExpiry):
-		return &busyError{noExpiry.Error()}
+	case server.IsBusy(noDump):
+		return &server.BusyError{Text: noDump.Error()}
+	case server.IsBusy(noExpiry):
+		return &server.BusyError{Text: noExpiry.Error()}
 	case refused != nil && !moved:
 		return fmt.Errorf("key %s: the server says %w", record.Quote(key), refused)
 	case size == "$-1":
@@ -181,7 +182,7 @@ func (f *fetcher) value(n *node, key []byte) error {
 		_, err := io.CopyN(io.Discard, n.in, left+2)
 		return err
 	case err != nil || errMS != nil || left < 0:
-		return errAnswer
+		return server.ErrAnswer
 	}
 	if err := f.take(n.in, left, key, ms); err != nil {
 		return err
@@ -210,7 +211,7 @@ func (f *fetcher) take(in io.Reader, size int64, key []byte, ms int64) error {
 	if _, err := io.ReadFull(in, f.head); err != nil {
 		return err
 	}
-	body, version, whole := f.head, uint16(f.server.version.Number), size <= maxInMemory
+	body, version, whole := f.head, uint16(f.server.Version.Number), size <= maxInMemory
 	if whole {
 		var err error
 		if body, version, err = crc64.CutFooter(f.head, true); err != nil {
@@ -294,7 +295,7 @@ type movedKey struct {
 // followMoved fetches keys that moved to other servers. They may move again during this.
 func (f *fetcher) followMoved() error {
 	for round := 1; len(f.moved) > 0; round++ {
-		if round > attempts {
+		if round > server.Attempts {
 			return f.about(f.moved[0].host, fmt.Errorf("key %s and %s others keep moving between servers of the cluster: run the command when no slots move",
 				record.Quote(f.moved[0].key), record.Number(len(f.moved)-1)))
 		}

@@ -7,6 +7,7 @@ import (
 	"kvferry/format"
 	"kvferry/record"
 	files "kvferry/redis"
+	"kvferry/redis/live/server"
 )
 
 // Name is the name of the format. Locations use addresses instead.
@@ -29,18 +30,21 @@ func (*Format) Detect(*format.Evidence) format.Verdict { return format.Verdict{}
 
 // Work returns a file name for the address.
 func (*Format) Work(location string) (string, error) {
-	a, err := parseAddress(location)
+	a, err := server.ParseAddress(location)
 	if err != nil {
 		return "", err
 	}
-	return a.fileName(), nil
+	return a.FileName(), nil
 }
+
+// IsAddress reports whether a location is a server address.
+func IsAddress(location string) bool { return server.IsAddress(location) }
 
 // Same reports whether the address is another server of the same cluster.
 func (*Format) Same(location, earlier string) bool {
 	var s start
-	a, err := parseAddress(location)
-	return err == nil && a.cluster && json.Unmarshal([]byte(earlier), &s) == nil && slices.Contains(s.Members, a.host)
+	a, err := server.ParseAddress(location)
+	return err == nil && a.Cluster && json.Unmarshal([]byte(earlier), &s) == nil && slices.Contains(s.Members, a.Host)
 }
 
 // Limits describes the newest server. A target reports the losses of older versions once it is connected.

@@ -7,6 +7,7 @@ import (
 	"kvferry/format"
 	"kvferry/record"
 	files "kvferry/redis"
+	"kvferry/redis/live/server"
 	"kvferry/redis/rdb"
 )
 
@@ -30,13 +31,13 @@ func (f *Format) Held(location string, verified bool) (format.Format, error) {
 
 // Create connects to the server and starts the file.
 func (f *held) Create(ctx context.Context, path string, o *format.CreateOptions) (format.Target, error) {
-	s, err := connect(ctx, f.location, f.server.options, o.Memory)
+	s, err := server.Connect(ctx, f.location, f.server.options, o.Memory)
 	if err != nil {
 		return nil, err
 	}
 	written, err := f.Format.Create(ctx, path, o)
 	if err == nil {
-		err = s.probe(ctx)
+		err = s.Probe(ctx)
 	}
 	if err != nil {
 		return nil, closeAfter(err, s)
@@ -61,11 +62,11 @@ func (t *heldTarget) Unchanged(strings []record.Record, elems []record.Element) 
 // Finish completes the file.
 func (t *heldTarget) Finish(ctx context.Context) (format.Source, error) {
 	src, err := t.Target.Finish(ctx)
-	return src, errors.Join(err, t.server.client.close())
+	return src, errors.Join(err, t.server.Client.Close())
 }
 
 // Abort removes the file.
 func (t *heldTarget) Abort() {
 	t.Target.Abort()
-	_ = t.server.client.close() // nothing was written to the server
+	_ = t.server.Client.Close() // nothing was written to the server
 }

@@ -13,6 +13,7 @@ import (
 	"kvferry/internal/shared/hlldialect"
 	"kvferry/record"
 	files "kvferry/redis"
+	"kvferry/redis/live/server"
 	"kvferry/redis/rdb"
 )
 
@@ -26,7 +27,7 @@ const (
 type limits struct {
 	hlldialect.Strings
 	ctx      context.Context
-	server   *server
+	server   *server.Server
 	verified bool     // everything will be read back
 	natives  sync.Map // reply of the server by module type and version, "" if it accepts the values
 }
@@ -36,9 +37,9 @@ func (l *limits) Losses(h *record.Header) []record.Loss {
 	s := l.server
 	switch {
 	case h.Type == record.Stream:
-		return files.StreamLosses(s.version, s.name, h)
-	case h.Type == record.Other && h.Keyless == record.Keyed && s.restore: // depends on the value
-	case h.Type == record.Other && (h.Keyless != record.Library || s.major < 7):
+		return files.StreamLosses(s.Version, s.Name, h)
+	case h.Type == record.Other && h.Keyless == record.Keyed && s.Restore: // depends on the value
+	case h.Type == record.Other && (h.Keyless != record.Library || !s.Since(7, 0)):
 		return []record.Loss{{Kind: record.LossModule, Drops: true, Detail: "no command creates it"}}
 	}
 	return nil
@@ -47,9 +48,9 @@ func (l *limits) Losses(h *record.Header) []record.Loss {
 // Orphans returns the size up to which streams keep pending entries of deleted messages; -1: any (before Redis 7.0).
 func (l *limits) Orphans() int64 {
 	switch {
-	case !l.server.version.EntriesRead():
+	case !l.server.Version.EntriesRead():
 		return -1
-	case !l.server.restore:
+	case !l.server.Restore:
 		return 0
 	}
 	return maxPayload
@@ -63,16 +64,16 @@ func (l *limits) ElementLosses(h *record.Header, batch []record.Element, report 
 	case record.ZSet:
 		return dataset.KeepScores(batch, "Redis", math.Inf(1), report)
 	case record.Stream:
-		return files.KeepGroups(l.server.version, batch, report)
+		return files.KeepGroups(l.server.Version, batch, report)
 	case record.Other:
 		return dataset.KeepIf(batch, func(e *record.Element) bool { return h.Keyless != record.Keyed || l.takes(e, report) })
 	case record.Hash:
-		if l.server.version.FieldExpiry() {
+		if l.server.Version.FieldExpiry() {
 			return batch
 		}
 		for i := range batch {
 			if batch[i].ExpireMS != 0 {
-				report(record.Loss{Kind: record.LossFieldExpiry, Detail: "field " + record.Quote(batch[i].Name) + ": " + l.server.name + " does not support expiry of fields"})
+				report(record.Loss{Kind: record.LossFieldExpiry, Detail: "field " + record.Quote(batch[i].Name) + ": " + l.server.Name + " does not support expiry of fields"})
 				batch[i].ExpireMS = 0
 			}
 		}
@@ -112,12 +113,12 @@ func (l *limits) takes(e *record.Element, report func(record.Loss)) bool {
 
 // tryNative restores the value with an expiry in the past: the server decodes and then drops it, or returns an error.
 func (l *limits) tryNative(e *record.Element) string {
-	payload := rdb.AppendDump(nil, rdb.TypeModule, l.server.version, e.Value)
-	r := l.server.router("0")
-	defer r.close()
-	_, err := r.do(l.ctx, []byte(temporaryPrefix()+"probe"), "RESTORE", "1", payload, "REPLACE", "ABSTTL")
+	payload := rdb.AppendDump(nil, rdb.TypeModule, l.server.Version, e.Value)
+	r := l.server.Router("0")
+	defer r.Close()
+	_, err := r.Do(l.ctx, []byte(temporaryPrefix()+"probe"), "RESTORE", "1", payload, "REPLACE", "ABSTTL")
 	var refused redis.Error
-	if errors.As(err, &refused) && !isBusy(err) {
+	if errors.As(err, &refused) && !server.IsBusy(err) {
 		return fmt.Sprintf("the server refuses it (%v)", err)
 	}
 	return "" // the write itself reports other errors

@@ -11,6 +11,7 @@ import (
 
 	"kvferry/format"
 	"kvferry/internal/testkit/redistest"
+	"kvferry/redis/live/server"
 	"kvferry/store"
 )
 
@@ -43,11 +44,11 @@ func TestEndless(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := New().With(o).Open(context.Background(), address, &format.OpenOptions{Options: store.Options{TempDir: t.TempDir()}})
-		if err == nil || !strings.Contains(err.Error(), errAnswer.Error()) {
+		if err == nil || !strings.Contains(err.Error(), server.ErrAnswer.Error()) {
 			t.Errorf("%s, as a source: %v", name, err)
 		}
 		_, err = New().With(o).(*Format).Create(context.Background(), address, &format.CreateOptions{DBs: []string{"0"}})
-		if err == nil || !strings.Contains(err.Error(), errAnswer.Error()) {
+		if err == nil || !strings.Contains(err.Error(), server.ErrAnswer.Error()) {
 			t.Errorf("%s, as a target: %v", name, err)
 		}
 		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 128<<20 {
@@ -67,7 +68,7 @@ func TestEndlessReplies(t *testing.T) {
 		})
 		err := load(t.Context(), mustOpen(t, "redis://"+addr, format.ServerOptions{Existing: format.Replace}, "0"), data(1, 1)[:1], "0", 1)
 		var lost *format.LostError
-		if !errors.As(err, &lost) || !strings.Contains(err.Error(), errAnswer.Error()) {
+		if !errors.As(err, &lost) || !strings.Contains(err.Error(), server.ErrAnswer.Error()) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

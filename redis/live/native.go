@@ -9,12 +9,14 @@ import (
 	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/text/resp"
 	"kvferry/record"
+	"kvferry/redis/live/pipe"
+	"kvferry/redis/live/server"
 )
 
 // sender sends the commands of one writer.
 type sender struct {
 	*destination
-	pipes   *pipes
+	pipes   *pipe.Set
 	ask     *asker // nil: existing keys are overwritten
 	data    []byte // the current piece
 	skip    bool   // the current record exists and stays
@@ -22,20 +24,20 @@ type sender struct {
 }
 
 // send queues a piece on a pipe, at the rate of the target.
-func (s *sender) send(to *pipe, data []byte, x piece) error {
-	if err := s.limit.Wait(s.pipes.ctx, len(data)); err != nil {
+func (s *sender) send(to *pipe.Pipe, data []byte, x pipe.Piece) error {
+	if err := s.limit.Wait(s.pipes.Ctx, len(data)); err != nil {
 		return err
 	}
-	return s.told(to.add(data, x))
+	return s.told(to.Add(data, x))
 }
 
-func (s *sender) told(err error) error { return told(s.server.shown, err) }
+func (s *sender) told(err error) error { return server.Explain(s.server.Shown, err) }
 
 // native writes a large record as commands to a temporary name, then renames it.
 type native struct {
 	*sender
 	header  *record.Header
-	to      *pipe
+	to      *pipe.Pipe
 	name    []byte
 	encoder resp.Encoder
 	begun   bool
@@ -76,13 +78,13 @@ var sizeOf = [record.NumTypes]string{record.String: "STRLEN", record.Hash: "HLEN
 	record.ZSet: "ZCARD", record.Stream: "XLEN"}
 
 // ending returns the element bounds for the end of the record.
-func (n *native) ending() *ending {
+func (n *native) ending() *pipe.Ending {
 	h := n.header
-	e := &ending{name: n.name, key: bytes.Clone(h.Key), size: sizeOf[h.Type], least: n.sent - n.soon, most: n.sent, lapses: n.expiresSoon(h.ExpireMS)}
+	e := &pipe.Ending{Name: n.name, Key: bytes.Clone(h.Key), Size: sizeOf[h.Type], Least: n.sent - n.soon, Most: n.sent, Lapses: n.expiresSoon(h.ExpireMS)}
 	if time.Since(n.started) > soon/2 { // more elements may have expired
-		e.least, e.lapses = min(n.lasting, n.sent), h.ExpireMS != 0
+		e.Least, e.Lapses = min(n.lasting, n.sent), h.ExpireMS != 0
 	}
-	e.lapses = e.lapses || h.Type == record.Hash && e.least == 0
+	e.Lapses = e.Lapses || h.Type == record.Hash && e.Least == 0
 	return e
 }
 
@@ -92,17 +94,17 @@ func newNative(s *sender, h *record.Header) (*native, error) {
 	if s.ask.keys() && h.Keyless == record.Keyed {
 		there, err := s.ask.there([][]byte{h.Key})
 		if err == nil && there[0] {
-			s.skip, err = true, s.existing(fmt.Sprintf("key %s in database %s", record.Quote(h.Key), s.pipes.db))
+			s.skip, err = true, s.existing(fmt.Sprintf("key %s in database %s", record.Quote(h.Key), s.pipes.DB))
 		}
 		if err != nil || s.skip {
 			return n, err
 		}
 	}
-	n.to = s.pipes.of(h.Key)
-	n.name = besides(h.Key, s.unique())
+	n.to = s.pipes.Of(h.Key)
+	n.name = server.NameBeside(h.Key, s.unique())
 	as := *h
 	as.Key = n.name
-	n.encoder.Before7 = !s.server.version.EntriesRead()
+	n.encoder.Before7 = !s.server.Version.EntriesRead()
 	n.encoder.AppendHead(nil)
 	var err error
 	s.data, err = n.encoder.AppendBegin(s.data[:0], &as)
@@ -116,7 +118,7 @@ func (n *native) write(elems []record.Element) (err error) {
 	for i := range elems {
 		n.count(&elems[i])
 		if len(elems[i].Value) > bufpool.Large { // wait for room before a large command is built
-			if err := n.told(n.to.flush()); err != nil {
+			if err := n.told(n.to.Flush()); err != nil {
 				return err
 			}
 		}
@@ -166,8 +168,8 @@ func (n *native) library(code []byte) error {
 			return n.existing("function library " + record.Quote(name))
 		}
 	}
-	for _, host := range n.server.hosts() {
-		if err := n.send(n.pipes.at(host), n.data, piece{commands: 1}); err != nil {
+	for _, host := range n.server.Hosts() {
+		if err := n.send(n.pipes.At(host), n.data, pipe.Piece{Commands: 1}); err != nil {
 			return err
 		}
 	}
@@ -179,7 +181,7 @@ func (n *native) library(code []byte) error {
 func (n *native) part() error {
 	n.begun = true
 	n.have, n.held = n.have+n.held, 0
-	err := n.send(n.to, n.data, piece{commands: countCommands(n.data), name: n.name})
+	err := n.send(n.to, n.data, pipe.Piece{Commands: pipe.CountCommands(n.data), Name: n.name})
 	n.data = bufpool.Reset(n.data) // the pipe owns a large one
 	return err
 }
@@ -210,5 +212,5 @@ func (n *native) end() (err error) {
 	}
 	n.written++
 	n.ended = true
-	return n.told(n.to.conclude(n.ending()))
+	return n.told(n.to.Conclude(n.ending()))
 }

@@ -56,7 +56,7 @@ func (c *copier) unread(db string, key []byte, err error) error {
 		detail = corrupt.Reason()
 	}
 	dataset.Report(c.options, record.Finding{Kind: files.DamageKind(err), Severity: record.Error, DB: db, Keyspace: files.Keyspace, Key: bytes.Clone(key),
-		Place: record.Place{File: c.server.shown, Off: record.NoOffset, Level: -1}, Detail: detail + "; kvferry does not read it"})
+		Place: record.Place{File: c.server.Shown, Off: record.NoOffset, Level: -1}, Detail: detail + "; kvferry does not read it"})
 	return nil
 }
 

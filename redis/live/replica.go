@@ -12,6 +12,7 @@ import (
 
 	"kvferry/internal/text/resp"
 	"kvferry/record"
+	"kvferry/redis/live/server"
 )
 
 // forbiddenError reports a server that accepts no replicas.
@@ -22,12 +23,12 @@ func (e *forbiddenError) Error() string { return "it accepts no replicas: " + e.
 // replica copies one server. When the connection breaks, it restarts the copy.
 func (c *copier) replica(ctx context.Context, host string) error {
 	from := c.to.n
-	stop := c.copied.watch(ctx, c.server.to(host, "0"))
+	stop := c.copied.watch(ctx, c.server.To(host, "0"))
 	defer stop()
 	host, tries, err := c.onServer(ctx, host, func(host string) (bool, error) {
 		if c.to.n > from {
 			if err := c.to.back(from); err != nil {
-				return false, finalError{err}
+				return false, server.FinalError{Err: err}
 			}
 		}
 		return false, c.replicate(ctx, host)
@@ -35,7 +36,7 @@ func (c *copier) replica(ctx context.Context, host string) error {
 	switch {
 	case err == nil && tries > 1:
 		return c.sameRuns(ctx)
-	case tries == attempts && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+	case tries == server.Attempts && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		err = linkError{err}
 	}
 	return c.about(host, err)
@@ -51,14 +52,14 @@ func (c *copier) replica(ctx context.Context, host string) error {
 //	< $length, or $EOF: and a mark of 40 bytes
 //	< an RDB file, the mark
 func (c *copier) replicate(ctx context.Context, host string) error {
-	conn, in, err := c.server.stream(ctx, host, "0")
+	conn, in, err := c.server.Stream(ctx, host, "0")
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	conn.patience = unfed
+	conn.Patience = server.Unfed
 	size, err := c.fullSync(conn, in)
 	if err == nil {
 		if n, err := strconv.ParseInt(size, 10, 64); err == nil {
@@ -97,9 +98,9 @@ func (c *copier) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
 	case isUnknown(text), strings.HasPrefix(text, "-NOPERM"), strings.Contains(text, "not allowed"), strings.Contains(text, "not supported"):
 		return "", &forbiddenError{strings.TrimPrefix(text, "-")}
 	case strings.HasPrefix(text, "-"):
-		return "", told(c.server.shown, fmt.Errorf("it cannot feed replicas now: %s", text[1:]))
+		return "", server.Explain(c.server.Shown, fmt.Errorf("it cannot feed replicas now: %s", text[1:]))
 	}
-	return "", errAnswer
+	return "", server.ErrAnswer
 }
 
 // linkError reports a server that repeatedly closed the replication link without an error message.
@@ -109,7 +110,7 @@ func (e linkError) Unwrap() error { return e.error }
 
 func (e linkError) Error() string {
 	return fmt.Sprintf("%v each of the %s times that it began to send its data; its log says why, such as a value that it cannot send to this replica "+
-		"or client-output-buffer-limit; --scan reads it key by key, without such a link", closed(e.error), record.Number(attempts))
+		"or client-output-buffer-limit; --scan reads it key by key, without such a link", server.Closed(e.error), record.Number(server.Attempts))
 }
 
 func isUnknown(text string) bool {
@@ -129,7 +130,7 @@ func line(in *bufio.Reader) (string, error) {
 	for {
 		text, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			return "", errAnswer
+			return "", server.ErrAnswer
 		}
 		if text := strings.TrimRight(string(text), "\r\n"); err != nil || text != "" {
 			return text, err
@@ -144,7 +145,7 @@ func receive(in *bufio.Reader, size string, to io.Writer) error {
 	}
 	n, err := strconv.ParseInt(size, 10, 64)
 	if err != nil || n < 0 {
-		return errAnswer
+		return server.ErrAnswer
 	}
 	_, err = io.CopyN(to, in, n)
 	if errors.Is(err, io.EOF) {
@@ -159,7 +160,7 @@ const markLen = 40
 // receiveMarked copies the bytes before the mark.
 func receiveMarked(in *bufio.Reader, mark []byte, to io.Writer) error {
 	if len(mark) != markLen {
-		return errAnswer
+		return server.ErrAnswer
 	}
 	buf := make([]byte, 0, 128<<10)
 	for {

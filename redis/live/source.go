@@ -11,22 +11,23 @@ import (
 	"kvferry/internal/shared/dataset"
 	"kvferry/record"
 	files "kvferry/redis"
+	"kvferry/redis/live/server"
 )
 
 // Open copies all data of a server to a temporary RDB file and opens this file.
 func (f *Format) Open(ctx context.Context, location string, o *format.OpenOptions) (format.Source, error) {
-	s, err := connect(ctx, location, f.options, o.Options.Memory)
+	s, err := server.Connect(ctx, location, f.options, o.Options.Memory)
 	if err != nil {
 		return nil, err
 	}
-	defer s.client.close()
-	runs := s.runs
-	s.runs = nil // sameRuns checks the run ids instead
+	defer s.Client.Close()
+	runs := s.Runs
+	s.Runs = nil // sameRuns checks the run ids instead
 	to, err := newSpool(o.Options.TempDir)
 	if err != nil {
 		return nil, err
 	}
-	c := &copier{server: s, runs: runs, to: to, options: o, copied: &copied{tell: o.Options.Copied, hosts: len(s.hosts())}}
+	c := &copier{server: s, runs: runs, to: to, options: o, copied: &copied{tell: o.Options.Copied, hosts: len(s.Hosts())}}
 	to.grown = func(n int64) { c.copied.note(func() { c.copied.bytes = n }) }
 	if err = c.all(ctx); err == nil {
 		err = errors.Join(c.onlyOnce(), to.finish())
@@ -40,14 +41,14 @@ func (f *Format) Open(ctx context.Context, location string, o *format.OpenOption
 	}
 	scan := *o
 	scan.Options.Copied = nil // which counts what came from the server
-	src, err := files.OpenFile(ctx, f, s.shown, to.f, &scan, parts...)
+	src, err := files.OpenFile(ctx, f, s.Shown, to.f, &scan, parts...)
 	if err != nil {
 		return nil, err
 	}
-	if s.db < 0 {
+	if s.DB < 0 {
 		return src, nil
 	}
-	return &oneDatabase{src, strconv.Itoa(s.db)}, nil
+	return &oneDatabase{src, strconv.Itoa(s.DB)}, nil
 }
 
 // all copies as a replica, or key by key if requested or if the server accepts no replicas.
@@ -58,7 +59,7 @@ func (c *copier) all(ctx context.Context) error {
 		return c.scan(ctx)
 	}
 	if c.copied.tell != nil {
-		if counts, err := s.databases(ctx); err == nil { // the copy goes on without progress
+		if counts, err := s.Databases(ctx); err == nil { // the copy goes on without progress
 			c.copied.note(func() {
 				for _, n := range counts {
 					c.copied.of += n
@@ -66,12 +67,12 @@ func (c *copier) all(ctx context.Context) error {
 			})
 		}
 	}
-	for _, host := range s.hosts() {
+	for _, host := range s.Hosts() {
 		c.begins(host)
 		err := c.replica(ctx, host)
 		var forbidden *forbiddenError
 		if errors.As(err, &forbidden) {
-			dataset.Report(c.options, record.Finding{Kind: FindScanned, Severity: record.Note, Place: record.Place{File: s.shown, Off: record.NoOffset, Level: -1},
+			dataset.Report(c.options, record.Finding{Kind: FindScanned, Severity: record.Note, Place: record.Place{File: s.Shown, Off: record.NoOffset, Level: -1},
 				Detail: fmt.Sprintf("%v; kvferry reads its keys with SCAN and DUMP, each at a different moment", err)})
 			if err := c.to.back(headLen); err != nil {
 				return err
@@ -90,11 +91,11 @@ func (c *copier) all(ctx context.Context) error {
 // oneNode warns that the cluster has other nodes, which are not read.
 func (c *copier) oneNode(ctx context.Context) {
 	s := c.server
-	if !s.oneOfSeveral(ctx) {
+	if !s.OneOfSeveral(ctx) {
 		return
 	}
-	dataset.Report(c.options, record.Finding{Kind: FindOneNode, Severity: record.Warning, Place: record.Place{File: s.shown, Off: record.NoOffset, Level: -1},
-		Detail: fmt.Sprintf("this is one node of a cluster, and kvferry reads its keys only: for all of them write %s%s", scheme(s.tls, true), s.host)})
+	dataset.Report(c.options, record.Finding{Kind: FindOneNode, Severity: record.Warning, Place: record.Place{File: s.Shown, Off: record.NoOffset, Level: -1},
+		Detail: fmt.Sprintf("this is one node of a cluster, and kvferry reads its keys only: for all of them write %s%s", server.Scheme(s.TLS, true), s.Host)})
 }
 
 // oneDatabase restricts a source to the database in the address.

@@ -28,10 +28,12 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/shared/keyslot"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	files "kvferry/redis"
+	"kvferry/redis/live/server"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/crc64"
 	"kvferry/store"
@@ -264,12 +266,12 @@ func TestSourceCluster(t *testing.T) {
 		t.Errorf("one node: %v, findings %v", err, found)
 	}
 	ctx := context.Background()
-	server, err := connect(ctx, address, nil, 0)
+	s, err := server.Connect(ctx, address, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.client.close()
-	server.nodes = slices.Repeat([]string{nodes[0].Addr}, slots) // a stale slot map
+	defer s.Client.Close()
+	s.Nodes = slices.Repeat([]string{nodes[0].Addr}, keyslot.Count) // a stale slot map
 	startMoves(t, nodes, list)
 	to, err := newSpool(t.TempDir())
 	if err != nil {
@@ -279,7 +281,7 @@ func TestSourceCluster(t *testing.T) {
 	if _, err := to.Write(rdb.AppendDatabase(nil, rdb.Version{Number: 6}, 0, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
-	c := &copier{server: server, to: to, options: &format.OpenOptions{}, copied: new(copied)}
+	c := &copier{server: s, to: to, options: &format.OpenOptions{}, copied: new(copied)}
 	f := &fetcher{copier: c, ctx: ctx, db: "0", nodes: map[string]*node{}}
 	defer f.close()
 	for _, m := range list {
@@ -289,7 +291,7 @@ func TestSourceCluster(t *testing.T) {
 	}
 	moved := 0
 	for key := range all {
-		if slot([]byte(strings.TrimPrefix(key, "0/"))) >= slots/3 {
+		if keyslot.Of([]byte(strings.TrimPrefix(key, "0/"))) >= keyslot.Count/3 {
 			moved++
 		}
 	}
@@ -316,8 +318,8 @@ func startMoves(t *testing.T, nodes []*redistest.Server, list []made) {
 	idOf := func(c *redistest.Client) string { return redistest.Text(c.Must(t, "CLUSTER", "MYID")) }
 	seen := map[int]bool{}
 	for _, m := range list {
-		at := slot(m.h.Key)
-		if at >= slots/3-1 || seen[at] || n == onTheirWay || m.h.ExpireMS != 0 { // MIGRATE sends the remaining time of an expiry
+		at := keyslot.Of(m.h.Key)
+		if at >= keyslot.Count/3-1 || seen[at] || n == onTheirWay || m.h.ExpireMS != 0 { // MIGRATE sends the remaining time of an expiry
 			continue
 		}
 		seen[at] = true
@@ -446,7 +448,7 @@ func TestParts(t *testing.T) {
 		}
 	}
 	for _, size := range []string{"", "-1", "x", "EOF:short"} {
-		if _, err := send(size, file, false); !errors.Is(err, errAnswer) {
+		if _, err := send(size, file, false); !errors.Is(err, server.ErrAnswer) {
 			t.Errorf("size %q: %v", size, err)
 		}
 	}
@@ -547,13 +549,13 @@ func TestNewerMaster(t *testing.T) {
 // copierTo returns a copier without a server.
 func copierTo(t *testing.T, to *spool, report func(record.Finding)) *copier {
 	t.Helper()
-	own, err := newOptions("redis://127.0.0.1:1", nil)
+	own, err := server.NewOptions("redis://127.0.0.1:1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := &format.OpenOptions{}
 	o.Options.Report = report
-	return &copier{server: &server{options: own, major: 7}, to: to, options: o}
+	return &copier{server: &server.Server{Options: own, Major: 7}, to: to, options: o}
 }
 
 // TestPayloads: a DUMP payload is verified to its end, and one with unknown data loses only its own key.
@@ -701,7 +703,7 @@ func TestTLS(t *testing.T) {
 	if _, err := open(t, "rediss://"+redistest.Start(t).Addr, format.ServerOptions{}, "0"); err == nil || !strings.Contains(err.Error(), "no TLS there? use redis://") {
 		t.Errorf("TLS to a server without: %v", err)
 	}
-	if took := time.Since(began); took > 5*handshakeTimeout {
+	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %s to see that a server has no TLS", took)
 	}
 	for _, o := range []format.ServerOptions{{CA: cert, Existing: format.Replace}, {Insecure: true, Scan: true, Existing: format.Replace}, {CA: cert, Cert: cert, Key: key, Scan: true, Existing: format.Replace}} {

@@ -14,6 +14,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/sys/pace"
 	"kvferry/record"
+	"kvferry/redis/live/server"
 	"kvferry/store"
 )
 
@@ -32,12 +33,12 @@ type target struct {
 
 // Create connects to a server for writing.
 func (f *Format) Create(ctx context.Context, location string, o *format.CreateOptions) (format.Target, error) {
-	s, err := connect(ctx, location, f.options, o.Memory)
+	s, err := server.Connect(ctx, location, f.options, o.Memory)
 	if err != nil {
 		return nil, err
 	}
 	t := &target{f: f, options: o, shards: map[int]store.Table{}}
-	if err = s.writable(ctx); err == nil {
+	if err = s.Writable(ctx); err == nil {
 		err = t.begin(ctx, s)
 	}
 	if err == nil {
@@ -49,25 +50,25 @@ func (f *Format) Create(ctx context.Context, location string, o *format.CreateOp
 	if err != nil {
 		return nil, closeAfter(err, s)
 	}
-	t.evicted = s.evicted(ctx)
+	t.evicted = s.Evicted(ctx)
 	return t, nil
 }
 
-func closeAfter(err error, s *server) error {
-	_ = s.client.close() // err has the cause
+func closeAfter(err error, s *server.Server) error {
+	_ = s.Client.Close() // err has the cause
 	return err
 }
 
 // begin records the state of the server, or restores the state recorded by an earlier process.
-func (t *target) begin(ctx context.Context, s *server) (err error) {
+func (t *target) begin(ctx context.Context, s *server.Server) (err error) {
 	t.limits = &limits{ctx: ctx, server: s, verified: t.options.Reopen != nil}
 	t.to = &destination{ctx: ctx, server: s, tempDir: t.options.TempDir, limit: pace.Limiter{Rate: s.Rate}}
 	if t.options.Earlier != "" {
 		return t.restore()
 	}
-	t.to.start = start{Existing: s.Existing, Names: temporaryPrefix(), Members: s.members}
-	if t.to.Before, err = s.databases(ctx); err == nil && t.verified {
-		t.to.Libraries = s.libraries(ctx)
+	t.to.start = start{Existing: s.Existing, Names: temporaryPrefix(), Members: s.Members}
+	if t.to.Before, err = s.Databases(ctx); err == nil && t.verified {
+		t.to.Libraries = s.Libraries(ctx)
 	}
 	return err
 }
@@ -78,13 +79,13 @@ func (t *target) restore() error {
 		return err
 	}
 	if was := t.to.Existing; was != t.server.Existing && was != format.FailExisting {
-		return fmt.Errorf("%s: the unfinished conversion was started with --%s: pass it again to continue", t.server.shown, was)
+		return fmt.Errorf("%s: the unfinished conversion was started with --%s: pass it again to continue", t.server.Shown, was)
 	}
 	for _, db := range t.options.DBs {
 		if n := t.to.Before[t.home(db)]; n > 0 && t.server.Existing == format.FailExisting {
 			return &format.ExistingError{Err: fmt.Errorf("%s: database %s held %s before the unfinished conversion began, and kvferry can no longer tell those keys from its own: "+
 				"continue with --skip-existing, which keeps all existing keys (those that kvferry wrote are complete), or with --replace",
-				t.server.shown, t.home(db), record.Count(n, "key"))}
+				t.server.Shown, t.home(db), record.Count(n, "key"))}
 		}
 	}
 	return nil
@@ -107,14 +108,14 @@ func (t *target) Before() map[string]int64 {
 }
 
 // Run identifies the run of the server, or the runs of a cluster's masters.
-func (t *target) Run() string { return t.server.runNames() }
+func (t *target) Run() string { return t.server.RunNames() }
 
 // sweep deletes temporary names left by an earlier process.
 func (t *target) sweep(ctx context.Context) error {
 	for _, db := range t.options.DBs {
-		for _, host := range t.server.hosts() {
+		for _, host := range t.server.Hosts() {
 			if err := t.sweepDatabase(ctx, host, t.home(db)); err != nil {
-				return told(t.server.shown, err)
+				return server.Explain(t.server.Shown, err)
 			}
 		}
 	}
@@ -125,11 +126,11 @@ func (t *target) sweep(ctx context.Context) error {
 const sweepCount = 10000
 
 func (t *target) sweepDatabase(ctx context.Context, host, db string) (err error) {
-	client := t.server.to(host, db)
-	defer func() { err = errors.Join(err, client.close()) }()
-	return client.scan(ctx, t.to.Names+"*", sweepCount, func(keys [][]byte) error {
+	client := t.server.To(host, db)
+	defer func() { err = errors.Join(err, client.Close()) }()
+	return client.Scan(ctx, t.to.Names+"*", sweepCount, func(keys [][]byte) error {
 		for _, key := range keys {
-			if _, err := client.do(ctx, "DEL", key); err != nil {
+			if _, err := client.Do(ctx, "DEL", key); err != nil {
 				return err
 			}
 		}
@@ -144,34 +145,34 @@ func (t *target) databases() error {
 		if n, err := strconv.Atoi(db); err != nil || n < 0 {
 			return fmt.Errorf("database %q: a server numbers its databases; choose one with --db", db)
 		}
-		if t.server.cluster && t.home(db) != "0" {
+		if t.server.Cluster && t.home(db) != "0" {
 			return fmt.Errorf("database %s: a cluster has only database 0; end the address with /0 to put it there", db)
 		}
 	}
-	if len(t.options.DBs) > 1 && t.server.db >= 0 {
+	if len(t.options.DBs) > 1 && t.server.DB >= 0 {
 		return fmt.Errorf("%s: the address names database %d, but there are %d to write: leave the number out, or write one of them alone",
-			t.server.shown, t.server.db, len(t.options.DBs))
+			t.server.Shown, t.server.DB, len(t.options.DBs))
 	}
 	if !t.verified {
 		return nil
 	}
 	for db, n := range t.to.Before {
-		if n > 0 && (t.server.db < 0 || db == t.home(db)) {
+		if n > 0 && (t.server.DB < 0 || db == t.home(db)) {
 			return fmt.Errorf("%s: database %s holds %s: --verify compares everything on the server with what was written, so the server must be empty before",
-				t.server.shown, db, record.Count(n, "key"))
+				t.server.Shown, db, record.Count(n, "key"))
 		}
 	}
 	if n := t.to.Libraries; n > 0 {
 		return fmt.Errorf("%s: the server has function libraries (%d), which FLUSHALL keeps: --verify compares everything on the server with what was written, so delete them before, as with FUNCTION FLUSH",
-			t.server.shown, n)
+			t.server.Shown, n)
 	}
 	return nil
 }
 
 // home returns the target database of a source database: the database in the address, if given.
 func (t *target) home(db string) string {
-	if t.server.db >= 0 {
-		return strconv.Itoa(t.server.db)
+	if t.server.DB >= 0 {
+		return strconv.Itoa(t.server.DB)
 	}
 	return db
 }
@@ -193,7 +194,7 @@ func (t *target) Look(db string, dry bool) (record.Writer, error) {
 }
 
 // Conflicts returns an error that lists some of the existing keys found by the writers of Look, or nil.
-func (t *target) Conflicts() error { return t.to.conflicts.error(t.server.shown) }
+func (t *target) Conflicts() error { return t.to.conflicts.error(t.server.Shown) }
 
 // closed adds the counts of a writer.
 func (t *target) closed(shard int, written int64) {
@@ -216,7 +217,7 @@ func (t *target) Adopt(n int, _ string, tables []store.Table) error {
 		return fmt.Errorf("%s tables, want one", record.Number(len(tables)))
 	}
 	if tables[0].File != t.Run() {
-		return fmt.Errorf("%s has restarted since: %w", t.server.shown, format.ErrGone)
+		return fmt.Errorf("%s has restarted since: %w", t.server.Shown, format.ErrGone)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -230,11 +231,11 @@ func (t *target) Finish(ctx context.Context) (format.Source, error) {
 		return nil, nil
 	}
 	t.Abort()
-	return t.f.Open(ctx, t.server.location(), t.options.Reopen)
+	return t.f.Open(ctx, t.server.Location(), t.options.Reopen)
 }
 
 // Abort closes the connections; written keys stay.
-func (t *target) Abort() { _ = t.server.client.close() }
+func (t *target) Abort() { _ = t.server.Client.Close() }
 
 // Undo describes the traces of an aborted run.
 func (t *target) Undo() string {
@@ -244,7 +245,7 @@ func (t *target) Undo() string {
 	if t.written == 0 && left == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s keeps what was written to it: up to %s", t.server.shown, record.Count(t.written, "record"))
+	text := fmt.Sprintf("%s keeps what was written to it: up to %s", t.server.Shown, record.Count(t.written, "record"))
 	if left > 0 {
 		text += fmt.Sprintf("; parts of large ones may be there under temporary names: delete %s*", t.to.Names)
 	}
@@ -256,14 +257,14 @@ func (t *target) Undo() string {
 
 // Check compares the key counts of the server with the counts of written keys.
 func (t *target) Check(ctx context.Context, given, expired map[string]int64) (string, error) {
-	defer t.server.client.close()
-	after, err := t.server.databases(ctx)
+	defer t.server.Client.Close()
+	after, err := t.server.Databases(ctx)
 	if err != nil {
 		return "", err
 	}
-	if n := t.server.evicted(ctx) - t.evicted; n > 0 {
+	if n := t.server.Evicted(ctx) - t.evicted; n > 0 {
 		return "", fmt.Errorf("%s evicted %s meanwhile: its maxmemory is too small for the data (maxmemory-policy)",
-			t.server.shown, record.Count(n, "key"))
+			t.server.Shown, record.Count(n, "key"))
 	}
 	given, expired = t.atHome(given), t.atHome(expired)
 	total, before := int64(0), int64(0)
@@ -272,7 +273,7 @@ func (t *target) Check(ctx context.Context, given, expired map[string]int64) (st
 		before += t.to.Before[db]
 		if t.to.Before[db] == 0 && (after[db] > n || after[db] < n-expired[db]) {
 			text := fmt.Sprintf("database %s holds %s, but %s were written", db, record.Count(after[db], "key"), record.Number(n))
-			return "", cmp.Or(t.lost(text), fmt.Errorf("%s: %s", t.server.shown, text))
+			return "", cmp.Or(t.lost(text), fmt.Errorf("%s: %s", t.server.Shown, text))
 		}
 	}
 	if err := t.lost("the server had keys before, so its counts do not show it"); err != nil && before > 0 {
@@ -280,19 +281,19 @@ func (t *target) Check(ctx context.Context, given, expired map[string]int64) (st
 	}
 	written := t.sent()
 	if before > 0 && written != total { // only the totals are comparable
-		return "", fmt.Errorf("%s: %s went to the server, but %s were counted", t.server.shown, record.Count(written, "record"), record.Number(total))
+		return "", fmt.Errorf("%s: %s went to the server, but %s were counted", t.server.Shown, record.Count(written, "record"), record.Number(total))
 	}
 	return took(written, before), nil
 }
 
 // lost returns an error if a server failed over: replication is asynchronous, so acknowledged writes may be lost.
 func (t *target) lost(text string) error {
-	crashed := t.server.crashed // no writer is left
+	crashed := t.server.Crashed // no writer is left
 	if len(crashed) == 0 {
 		return nil
 	}
 	return &format.LostError{Err: fmt.Errorf("%s: %s crashed meanwhile, and what it had taken last may be lost: %s; continue with --resume, which writes everything again",
-		t.server.shown, strings.Join(crashed, "; "), text)}
+		t.server.Shown, strings.Join(crashed, "; "), text)}
 }
 
 // atHome sums counts by target database.

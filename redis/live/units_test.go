@@ -11,6 +11,7 @@ import (
 	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
+	"kvferry/redis/live/server"
 )
 
 // TestFormat: the format is found by its addresses alone.
@@ -21,7 +22,7 @@ func TestFormat(t *testing.T) {
 	if _, err := New().Work("redis://"); err == nil {
 		t.Error("no address has a name")
 	}
-	if !IsAddress("unix:///x") || New().Detect(nil).Score != 0 || New().Name() != Name || New().Limits().Place != format.OnServer {
+	if !server.IsAddress("unix:///x") || New().Detect(nil).Score != 0 || New().Name() != Name || New().Limits().Place != format.OnServer {
 		t.Error("what is no address")
 	}
 }
@@ -39,8 +40,8 @@ func TestLosses(t *testing.T) {
 		{false, 6, 2, "9", true, "module group-progress group-progress field-expiry"}, {false, 7, 0, "10", true, "field-expiry"}, {false, 7, 2, "11", true, "field-expiry"}, {false, 8, 0, "12", true, ""},
 		{true, 8, 1, "11", true, "field-expiry"}, {true, 9, 0, "valkey80", true, ""},
 	} {
-		s := &server{major: x.major, minor: x.minor, valkey: x.valkey, name: "it"}
-		s.version = s.payloads()
+		s := &server.Server{Major: x.major, Minor: x.minor, Valkey: x.valkey, Name: "it"}
+		s.Version = s.Payloads()
 		tg := &target{limits: &limits{server: s}}
 		formattest.Unchanged(t, tg)
 		var kinds []string
@@ -64,11 +65,11 @@ func TestLosses(t *testing.T) {
 		if got := tg.Orphans(); got != orphans {
 			t.Errorf("%d.%d: streams of up to %d bytes keep pending entries without messages", x.major, x.minor, got)
 		}
-		if got := strings.Join(kinds, " "); got != x.losses || s.version.String() != x.payload || s.since(6, 2) != x.set {
-			t.Errorf("%d.%d: payloads of %s, losses %q, SET %v; want %+v", x.major, x.minor, s.version, got, s.since(6, 2), x)
+		if got := strings.Join(kinds, " "); got != x.losses || s.Version.String() != x.payload || s.Since(6, 2) != x.set {
+			t.Errorf("%d.%d: payloads of %s, losses %q, SET %v; want %+v", x.major, x.minor, s.Version, got, s.Since(6, 2), x)
 		}
 	}
-	tg := &limits{server: &server{major: 8}}
+	tg := &limits{server: &server.Server{Major: 8}}
 	for _, h := range []record.Header{{Key: []byte("doc")}, {Key: []byte("FUNCTION doc")}, {Key: []byte("MODULE_AUX doc"), Keyless: record.ModuleAux}} {
 		h.Type = record.Other
 		if l := tg.Losses(&h); len(l) != 1 || !l[0].Drops {

@@ -9,6 +9,7 @@ import (
 	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/text/resp"
 	"kvferry/record"
+	"kvferry/redis/live/pipe"
 	"kvferry/redis/rdb"
 	"kvferry/redis/rdb/encode"
 )
@@ -35,9 +36,9 @@ type writer struct {
 
 // newWriter returns a writer to a database with connections of its own.
 func (d *destination) newWriter(db string, memory int64, closed func(written int64)) *writer {
-	w := &writer{sender: sender{destination: d, pipes: newPipes(d.ctx, d.server, db)}, closed: closed,
-		encoder: encode.Encoder{Version: d.server.version, Memory: memory / 2, TempDir: d.tempDir}}
-	w.ask = d.newAsker(w.pipes.ctx, db, w.known)
+	w := &writer{sender: sender{destination: d, pipes: pipe.NewSet(d.ctx, d.server, db)}, closed: closed,
+		encoder: encode.Encoder{Version: d.server.Version, Memory: memory / 2, TempDir: d.tempDir}}
+	w.ask = d.newAsker(w.pipes.Ctx, db, w.known)
 	return w
 }
 
@@ -61,13 +62,13 @@ func (w *writer) Begin(h *record.Header) error {
 	}
 	w.native, w.skip, w.wait, w.bytes, w.count = nil, false, false, 0, 0
 	w.number++
-	if err := w.pipes.relocate(); err != nil {
+	if err := w.pipes.Relocate(); err != nil {
 		return err
 	}
 	s := w.server
-	w.set = s.restore && h.Type == record.String && (h.ExpireMS == 0 || s.since(6, 2)) // PXAT
+	w.set = s.Restore && h.Type == record.String && (h.ExpireMS == 0 || s.Since(6, 2)) // PXAT
 	switch {
-	case !s.restore || h.Keyless != record.Keyed || !w.oneValue() && h.Type != record.Stream && (h.Len < 0 || h.Len > maxRestored):
+	case !s.Restore || h.Keyless != record.Keyed || !w.oneValue() && h.Type != record.Stream && (h.Len < 0 || h.Len > maxRestored):
 		return w.goNative()
 	case !w.set:
 		w.encoder.Begin(&w.header)
@@ -109,7 +110,7 @@ func (w *writer) Elements(elems []record.Element) error {
 // appendSet builds the SET command of a string.
 func (w *writer) appendSet(value []byte) error {
 	if len(value) > bufpool.Large { // wait for room before a large command is built
-		if err := w.told(w.pipes.of(w.key).flush()); err != nil {
+		if err := w.told(w.pipes.Of(w.key).Flush()); err != nil {
 			return err
 		}
 	}
@@ -141,7 +142,7 @@ func (w *writer) outgrow() error {
 	d := rdb.Decoder{TempDir: w.tempDir}
 	defer d.Close()
 	var h record.Header
-	if err := d.Begin(v.Type, rdb.Header{Valkey: w.server.version.Valkey}, value, 0, &h); err != nil {
+	if err := d.Begin(v.Type, rdb.Header{Valkey: w.server.Version.Valkey}, value, 0, &h); err != nil {
 		return err
 	}
 	var batch [record.BatchLen]record.Element
@@ -206,7 +207,7 @@ func (w *writer) restore(v *encode.Value) {
 	d = resp.AppendBulk(d, w.key)
 	d = resp.AppendBulk(d, strconv.AppendInt(nil, max(w.header.ExpireMS, 0), 10))
 	d = append(strconv.AppendInt(append(d, '$'), int64(n), 10), "\r\n"...)
-	d = append(rdb.AppendDump(d, v.Type, w.server.version, head, body), "\r\n$7\r\nREPLACE\r\n"...)
+	d = append(rdb.AppendDump(d, v.Type, w.server.Version, head, body), "\r\n$7\r\nREPLACE\r\n"...)
 	if args == 6 {
 		d = append(d, "$6\r\nABSTTL\r\n"...)
 	}
@@ -216,13 +217,13 @@ func (w *writer) restore(v *encode.Value) {
 // deliver sends a whole record.
 func (w *writer) deliver(r whole) error {
 	w.written++
-	return w.send(w.pipes.of(r.key), r.data, piece{commands: 1})
+	return w.send(w.pipes.Of(r.key), r.data, pipe.Piece{Commands: 1})
 }
 
 // known delivers a record that ask has buffered, unless its key exists.
 func (w *writer) known(r whole, exists bool) (err error) {
 	if exists {
-		err = w.existing(fmt.Sprintf("key %s in database %s", record.Quote(r.key), w.pipes.db))
+		err = w.existing(fmt.Sprintf("key %s in database %s", record.Quote(r.key), w.pipes.DB))
 	} else {
 		err = w.deliver(r)
 	}
@@ -234,7 +235,7 @@ func (w *writer) known(r whole, exists bool) (err error) {
 
 // Close waits until all records are acknowledged.
 func (w *writer) Close() error {
-	err := w.pipes.close(w.ask.release())
+	err := w.pipes.Close(w.ask.release())
 	if err != nil {
 		w.tidy()
 	}
@@ -244,7 +245,7 @@ func (w *writer) Close() error {
 
 // Abort stops sending; written records stay.
 func (w *writer) Abort() {
-	w.pipes.abort()
+	w.pipes.Abort()
 	w.tidy()
 	_ = w.ask.close() // the error of the run matters more
 	w.closed(w.written)
@@ -252,9 +253,9 @@ func (w *writer) Abort() {
 
 // tidy deletes the temporary names of unfinished records, as far as the server allows.
 func (w *writer) tidy() {
-	names := w.pipes.temporary()
+	names := w.pipes.Temporary()
 	if n := w.native; n != nil && n.begun && !n.ended {
 		names = append(names, string(n.name))
 	}
-	w.drop(w.pipes.db, names)
+	w.drop(w.pipes.DB, names)
 }

@@ -1,4 +1,8 @@
-package live
+// Package pipe loads servers: like redis-cli --pipe, one goroutine writes a stream of commands and another reads the
+// replies, with a bound on the unacknowledged bytes. Bytes stay in memory until the server acknowledges them, so a pipe
+// can reconnect and resend them: all pieces but RENAME are idempotent, and the pipe checks whether an unanswered RENAME
+// took effect.
+package pipe
 
 import (
 	"context"
@@ -17,16 +21,16 @@ const (
 	maxUnderWay = 4 << 20
 )
 
-// pipe sends pieces to a server without waiting for replies. Only pass may be called from other goroutines.
-type pipe struct {
+// Pipe sends pieces to a server without waiting for replies. Only pass may be called from other goroutines.
+type Pipe struct {
 	ctx  context.Context
 	dial func(context.Context) (net.Conn, error)
 	// elsewhere handles a MOVED or ASK reply to a piece; nil outside a cluster.
-	elsewhere func(data []byte, p piece, answer error) error
+	elsewhere func(data []byte, p Piece, answer error) error
 	// replaced reports whether an unreachable server lost its slots to another one; reroute sends a piece to the new
 	// owner. Both are nil outside a cluster.
 	replaced func(context.Context) bool
-	reroute  func(from *pipe, data []byte, p piece) error
+	reroute  func(from *Pipe, data []byte, p Piece) error
 
 	mu       sync.Mutex
 	changed  sync.Cond
@@ -48,8 +52,8 @@ type pipe struct {
 }
 
 // newPipe starts a pipe.
-func newPipe(ctx context.Context, dial func(context.Context) (net.Conn, error)) *pipe {
-	p := &pipe{ctx: ctx, dial: dial, done: make(chan struct{}), current: new(batch)}
+func newPipe(ctx context.Context, dial func(context.Context) (net.Conn, error)) *Pipe {
+	p := &Pipe{ctx: ctx, dial: dial, done: make(chan struct{}), current: new(batch)}
 	p.changed.L = &p.mu
 	stop := context.AfterFunc(ctx, func() { p.fail(context.Cause(ctx)) })
 	go func() {
@@ -60,19 +64,19 @@ func newPipe(ctx context.Context, dial func(context.Context) (net.Conn, error)) 
 	return p
 }
 
-// add queues a piece. It blocks while too many bytes are unacknowledged. The pipe takes ownership of data longer than
+// Add queues a piece. It blocks while too many bytes are unacknowledged. The pipe takes ownership of data longer than
 // bufpool.Large.
-func (p *pipe) add(data []byte, x piece) error {
-	if x.commands == 0 {
+func (p *Pipe) Add(data []byte, x Piece) error {
+	if x.Commands == 0 {
 		return nil
 	}
 	if len(data) > bufpool.Large {
-		if err := p.flush(); err != nil {
+		if err := p.Flush(); err != nil {
 			return err
 		}
 		x.end = len(data)
-		p.current = &batch{data: data, pieces: []piece{x}}
-		return p.flush()
+		p.current = &batch{data: data, pieces: []Piece{x}}
+		return p.Flush()
 	}
 	b := p.current
 	b.data = append(b.data, data...)
@@ -81,11 +85,11 @@ func (p *pipe) add(data []byte, x piece) error {
 	if len(b.data) < batchSize {
 		return nil
 	}
-	return p.flush()
+	return p.Flush()
 }
 
-// flush queues the current batch.
-func (p *pipe) flush() error {
+// Flush queues the current batch.
+func (p *Pipe) Flush() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.err == nil && p.bytes >= maxUnderWay {
@@ -99,20 +103,20 @@ func (p *pipe) flush() error {
 }
 
 // pass queues a piece that another server redirected. Any goroutine may call it; it does not block.
-func (p *pipe) pass(data []byte, x piece) {
+func (p *Pipe) pass(data []byte, x Piece) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x.end = len(data)
-	p.enqueue(&batch{data: append([]byte(nil), data...), pieces: []piece{x}})
+	p.enqueue(&batch{data: append([]byte(nil), data...), pieces: []Piece{x}})
 }
 
-func (p *pipe) enqueue(b *batch) {
+func (p *Pipe) enqueue(b *batch) {
 	p.queue = append(p.queue, b)
 	p.bytes += int64(len(b.data))
 	p.changed.Broadcast()
 }
 
-func (p *pipe) empty() *batch {
+func (p *Pipe) empty() *batch {
 	if n := len(p.free); n > 0 {
 		b := p.free[n-1]
 		p.free = p.free[:n-1]
@@ -121,24 +125,24 @@ func (p *pipe) empty() *batch {
 	return new(batch)
 }
 
-// conclude ends a record that was sent under a temporary name: it counts the elements, then renames. Each command is a
+// Conclude ends a record that was sent under a temporary name: it counts the elements, then renames. Each command is a
 // batch of its own, and the pipe holds RENAME back until the count is answered.
-func (p *pipe) conclude(e *ending) error {
+func (p *Pipe) Conclude(e *Ending) error {
 	for _, x := range []struct {
 		data []byte
 		part part
-	}{{e.count(e.name), counted}, {resp.AppendCommand(nil, []byte("RENAME"), e.name, e.key), last}} {
-		if err := p.flush(); err != nil {
+	}{{e.count(e.Name), counted}, {resp.AppendCommand(nil, []byte("RENAME"), e.Name, e.Key), last}} {
+		if err := p.Flush(); err != nil {
 			return err
 		}
-		p.current = &batch{data: x.data, pieces: []piece{{len(x.data), 1, x.part, e.name, e}}}
+		p.current = &batch{data: x.data, pieces: []Piece{{len(x.data), 1, x.part, e.Name, e}}}
 	}
-	return p.flush()
+	return p.Flush()
 }
 
 // close waits until all pieces are acknowledged, and ends the pipe.
-func (p *pipe) close() error {
-	err := p.flush()
+func (p *Pipe) close() error {
+	err := p.Flush()
 	p.mu.Lock()
 	p.closing = true
 	p.changed.Broadcast()
@@ -151,8 +155,8 @@ func (p *pipe) close() error {
 }
 
 // drained waits until all added pieces are acknowledged.
-func (p *pipe) drained() error {
-	if err := p.flush(); err != nil {
+func (p *Pipe) drained() error {
+	if err := p.Flush(); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -164,28 +168,28 @@ func (p *pipe) drained() error {
 }
 
 // busy reports whether pieces are unacknowledged.
-func (p *pipe) busy() bool {
+func (p *Pipe) busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err == nil && len(p.queue) > 0
 }
 
 // awaits reports whether a reply is due.
-func (p *pipe) awaits() bool {
+func (p *Pipe) awaits() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err == nil && p.written > 0
 }
 
 // fail ends the pipe.
-func (p *pipe) fail(err error) {
+func (p *Pipe) fail(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = p.end(err)
 }
 
 // end ends the pipe; p.mu is held.
-func (p *pipe) end(err error) error {
+func (p *Pipe) end(err error) error {
 	if p.err == nil {
 		p.err = err
 	}
@@ -194,14 +198,14 @@ func (p *pipe) end(err error) error {
 }
 
 // progress returns the number of acknowledged pieces.
-func (p *pipe) progress() int64 {
+func (p *Pipe) progress() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.total
 }
 
 // answerPiece removes the first piece of the queue.
-func (p *pipe) answerPiece() {
+func (p *Pipe) answerPiece() {
 	b := p.queue[0]
 	p.total++
 	p.passed = false
@@ -223,15 +227,15 @@ func (p *pipe) answerPiece() {
 }
 
 // temporary lists the temporary names in the unacknowledged pieces of an ended pipe.
-func (p *pipe) temporary() (names []string) {
+func (p *Pipe) temporary() (names []string) {
 	for i, b := range append(p.queue, p.current) {
 		from := 0
 		if i == 0 {
 			from = p.answered
 		}
 		for _, x := range b.pieces[min(from, len(b.pieces)):] {
-			if x.name != nil {
-				names = append(names, string(x.name))
+			if x.Name != nil {
+				names = append(names, string(x.Name))
 			}
 		}
 	}

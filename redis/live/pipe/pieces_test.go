@@ -1,4 +1,4 @@
-package live
+package pipe
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"kvferry/internal/text/resp"
+	"kvferry/redis/live/server"
 )
 
 // scripted is a server that answers the commands of each connection with these lines, then closes it; done has the
@@ -23,7 +24,7 @@ func scripted(done *[]string, answers ...string) func(context.Context) (net.Conn
 		mu.Lock()
 		defer mu.Unlock()
 		if len(answers) == 0 {
-			return nil, finalError{io.EOF}
+			return nil, server.FinalError{Err: io.EOF}
 		}
 		lines := strings.Fields(answers[0])
 		answers = answers[1:]
@@ -90,7 +91,7 @@ func TestPieces(t *testing.T) {
 				<-added
 				return dial(ctx)
 			})
-			p.elsewhere = func(data []byte, _ piece, _ error) error {
+			p.elsewhere = func(data []byte, _ Piece, _ error) error {
 				moved = append(moved, data...)
 				return nil
 			}
@@ -99,14 +100,14 @@ func TestPieces(t *testing.T) {
 				for _, line := range strings.Split(lines, "|") {
 					data = append(data, resp.AppendCommand(nil, strings.Fields(line)...)...)
 				}
-				if err := p.add(data, piece{commands: countCommands(data), name: []byte("tmp")}); err != nil {
+				if err := p.Add(data, Piece{Commands: CountCommands(data), Name: []byte("tmp")}); err != nil {
 					t.Fatal(err)
 				}
-				if err := p.flush(); err != nil {
+				if err := p.Flush(); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := p.conclude(&ending{name: []byte("tmp"), key: []byte("key"), size: "HLEN", least: 2, most: 2}); err != nil {
+			if err := p.Conclude(&Ending{Name: []byte("tmp"), Key: []byte("key"), Size: "HLEN", Least: 2, Most: 2}); err != nil {
 				t.Fatal(err)
 			}
 			close(added)
@@ -151,13 +152,13 @@ func TestEarlyAnswer(t *testing.T) {
 	p := newPipe(context.Background(), func(context.Context) (net.Conn, error) { return conn, nil })
 	pieces := []string{"first", "again", "third"}
 	for i, data := range pieces {
-		if err := p.add([]byte(data), piece{commands: 1}); err != nil {
+		if err := p.Add([]byte(data), Piece{Commands: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if i == len(pieces)-1 {
 			break // a reused batch, if any
 		}
-		if err := p.flush(); err != nil {
+		if err := p.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		for p.progress() == 0 {
@@ -179,9 +180,9 @@ func TestEarlyAnswer(t *testing.T) {
 // deleted after an error, in its slot, and the error names it.
 func TestPieceNames(t *testing.T) {
 	group := resp.AppendCommand(nil, "XGROUP", "CREATE", "tmp", "g", "0")
-	p := &pipe{current: new(batch)}
-	for _, x := range []piece{{commands: 1, name: []byte("tmp")}, {commands: 1}} {
-		if err := p.add(group, x); err != nil {
+	p := &Pipe{current: new(batch)}
+	for _, x := range []Piece{{Commands: 1, Name: []byte("tmp")}, {Commands: 1}} {
+		if err := p.Add(group, x); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,7 +195,7 @@ func TestPieceNames(t *testing.T) {
 func TestAsking(t *testing.T) {
 	two := resp.AppendCommand(resp.AppendCommand(nil, "DEL", "k"), "SET", "k", "*1\r\n")
 	data, n := withAsking(two)
-	if key := argument(data, 1); n != 4 || countCommands(data) != 4 || string(key) != "k" {
+	if key := argument(data, 1); n != 4 || CountCommands(data) != 4 || string(key) != "k" {
 		t.Errorf("%d commands, key %q: %q", n, key, data)
 	}
 }

@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"errors"
@@ -16,46 +16,48 @@ import (
 )
 
 const (
-	// patience is how long to wait for an unavailable server.
-	patience = 60 * time.Second
-	// attempts limits the tries of an operation whose connection breaks, and pauseAfter is the pause before a retry.
-	attempts   = 5
-	pauseAfter = 300 * time.Millisecond
+	// Patience is how long to wait for an unavailable server.
+	Patience = 60 * time.Second
+	// Attempts limits the tries of an operation whose connection breaks, and PauseAfter is the pause before a retry.
+	Attempts   = 5
+	PauseAfter = 300 * time.Millisecond
 )
 
-// errAnswer means that the server does not speak RESP2.
-var errAnswer = errors.New("the answer is not that of a Redis server")
+// ErrAnswer means that the server does not speak RESP2.
+var ErrAnswer = errors.New("the answer is not that of a Redis server")
 
-// parsed marks an error of redigo's parser as errAnswer.
-func parsed(err error) error {
+// Parsed marks an error of redigo's parser as ErrAnswer.
+func Parsed(err error) error {
 	if err != nil && strings.HasPrefix(err.Error(), "redigo: ") {
-		return fmt.Errorf("%w (%w)", errAnswer, err)
+		return fmt.Errorf("%w (%w)", ErrAnswer, err)
 	}
 	return err
 }
 
-// finalError is an error that a retry cannot fix.
-type finalError struct{ error }
+// FinalError is an error that a retry cannot fix.
+type FinalError struct{ Err error }
 
-func (e finalError) Unwrap() error { return e.error }
+func (e FinalError) Error() string { return e.Err.Error() }
 
-// busyError is a temporary refusal such as LOADING, after which a new connection is made.
-type busyError struct{ text string }
+func (e FinalError) Unwrap() error { return e.Err }
 
-func (e *busyError) Error() string {
-	return fmt.Sprintf("gave up after %s; the server still replies %s", patience, e.text)
+// BusyError is a temporary refusal such as LOADING, after which a new connection is made.
+type BusyError struct{ Text string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("gave up after %s; the server still replies %s", Patience, e.Text)
 }
 
-// isBusy reports whether an error is a temporary refusal.
-func isBusy(err error) bool {
+// IsBusy reports whether an error is a temporary refusal.
+func IsBusy(err error) bool {
 	var answer redis.Error
 	errors.As(err, &answer)
 	word, _, _ := strings.Cut(string(answer), " ")
 	return slices.Contains([]string{"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN"}, word)
 }
 
-// redirection returns the server to which a reply of from redirects: MOVED slot host:port, ASK slot host:port.
-func redirection(from string, err error) (host string, asks, ok bool) {
+// Redirection returns the server to which a reply of from redirects: MOVED slot host:port, ASK slot host:port.
+func Redirection(from string, err error) (host string, asks, ok bool) {
 	var answer redis.Error
 	errors.As(err, &answer)
 	words := strings.Fields(string(answer))
@@ -76,17 +78,17 @@ func addressFrom(node, address string) string {
 	return address
 }
 
-// isRefused reports whether dialing failed.
-func isRefused(err error) bool {
+// IsRefused reports whether dialing failed.
+func IsRefused(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// isBroken reports whether an error comes from the connection, not from a reply.
-func isBroken(err error) bool {
-	var final finalError
+// IsBroken reports whether an error comes from the connection, not from a reply.
+func IsBroken(err error) bool {
+	var final FinalError
 	var corrupt *record.CorruptError
-	if errors.As(err, &final) || errors.As(err, &corrupt) || errors.Is(err, errAnswer) {
+	if errors.As(err, &final) || errors.As(err, &corrupt) || errors.Is(err, ErrAnswer) {
 		return false
 	}
 	var network interface{ Timeout() bool }
@@ -107,8 +109,8 @@ func (e closedError) Error() string {
 	return words + " (" + e.error.Error() + ")"
 }
 
-// closed wraps the error of a closed connection in closedError.
-func closed(err error) error {
+// Closed wraps the error of a closed connection in closedError.
+func Closed(err error) error {
 	var already closedError
 	if errors.As(err, &already) || !strings.HasSuffix(err.Error(), io.EOF.Error()) && !errors.Is(err, syscall.ECONNRESET) {
 		return err
@@ -116,12 +118,12 @@ func closed(err error) error {
 	return closedError{err}
 }
 
-// told adds the address, and a hint for errors that the user can fix.
-func told(where string, err error) error {
+// Explain adds the address, and a hint for errors that the user can fix.
+func Explain(where string, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = closed(err)
+	err = Closed(err)
 	text := err.Error()
 	for _, h := range hints {
 		if strings.Contains(text, h.sign) && !strings.HasSuffix(text, h.todo) {
@@ -149,5 +151,5 @@ var hints = []struct{ sign, todo string }{
 	{"MOVED", "this is a server of a cluster: write redis+cluster://"},
 	{"certificate", "name the certificate that signed it with --tls-ca"},
 	{"connection refused", "nothing listens there"},
-	{"redis: can't parse", errAnswer.Error()},
+	{"redis: can't parse", ErrAnswer.Error()},
 }

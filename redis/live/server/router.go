@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"context"
@@ -10,38 +10,38 @@ import (
 	"kvferry/internal/sys/pace"
 )
 
-// keyed is a command about a key.
-type keyed struct {
-	key  []byte
-	name string
+// Command is a command about a key.
+type Command struct {
+	Key  []byte
+	Name string
 	args []any // without the key
 
-	reply any
-	err   error // the server refused it
+	Reply any
+	Err   error // the server refused it
 	host  string
 	asks  bool // send ASKING first: the slot is being migrated to host
 }
 
-// router sends commands to the servers that have their keys.
-type router struct {
-	*options
+// Router sends commands to the servers that have their keys.
+type Router struct {
+	*Options
 	db      string
 	owner   func(key []byte) string
 	locate  func(context.Context) error // refreshes what owner returns; nil: a single server
-	clients map[string]*client
+	clients map[string]*Client
 }
 
-// send sends commands, follows redirections and sets the replies.
-func (r *router) send(ctx context.Context, commands ...*keyed) error {
+// Send sends commands, follows redirections and sets the replies.
+func (r *Router) Send(ctx context.Context, commands ...*Command) error {
 	for round := 0; len(commands) > 0; round++ {
-		byNode := map[string][]*keyed{}
+		byNode := map[string][]*Command{}
 		for _, k := range commands {
 			if k.host == "" {
-				k.host = r.owner(k.key)
+				k.host = r.owner(k.Key)
 			}
 			byNode[k.host] = append(byNode[k.host], k)
 		}
-		var again []*keyed
+		var again []*Command
 		var failed error
 		for host, list := range byNode {
 			if err := r.client(host).pipeline(ctx, list); err != nil {
@@ -53,7 +53,7 @@ func (r *router) send(ctx context.Context, commands ...*keyed) error {
 			}
 			for _, k := range list {
 				if k.redirect() {
-					again, failed = append(again, k), k.err
+					again, failed = append(again, k), k.Err
 				}
 			}
 		}
@@ -61,10 +61,10 @@ func (r *router) send(ctx context.Context, commands ...*keyed) error {
 			return nil
 		}
 		var answer redis.Error
-		if round == attempts || ctx.Err() != nil || !errors.As(failed, &answer) && (r.locate == nil || !isBroken(failed)) {
+		if round == Attempts || ctx.Err() != nil || !errors.As(failed, &answer) && (r.locate == nil || !IsBroken(failed)) {
 			return failed
 		}
-		if err := pace.Rest(ctx, time.Duration(round)*pauseAfter); err != nil {
+		if err := pace.Rest(ctx, time.Duration(round)*PauseAfter); err != nil {
 			return err
 		}
 		if r.locate != nil {
@@ -76,39 +76,40 @@ func (r *router) send(ctx context.Context, commands ...*keyed) error {
 	return nil
 }
 
-// do sends a command about a key and returns its reply.
-func (r *router) do(ctx context.Context, key []byte, name string, args ...any) (any, error) {
-	k := &keyed{key: key, name: name, args: args}
-	if err := r.send(ctx, k); err != nil {
+// Do sends a command about a key and returns its reply.
+func (r *Router) Do(ctx context.Context, key []byte, name string, args ...any) (any, error) {
+	k := &Command{Key: key, Name: name, args: args}
+	if err := r.Send(ctx, k); err != nil {
 		return nil, err
 	}
-	return k.reply, k.err
+	return k.Reply, k.Err
 }
 
-func (r *router) client(host string) *client {
+func (r *Router) client(host string) *Client {
 	c := r.clients[host]
 	if c == nil {
-		c = r.to(host, r.db)
+		c = r.To(host, r.db)
 		r.clients[host] = c
 	}
 	return c
 }
 
-func (r *router) close() (err error) {
+// Close closes the connections.
+func (r *Router) Close() (err error) {
 	for _, c := range r.clients {
-		err = errors.Join(err, c.close())
+		err = errors.Join(err, c.Close())
 	}
 	return err
 }
 
 // pipeline sends commands together and sets the replies.
-func (c *client) pipeline(ctx context.Context, list []*keyed) error {
+func (c *Client) pipeline(ctx context.Context, list []*Command) error {
 	return c.try(ctx, func(conn redis.Conn) (err error) {
 		for _, k := range list {
 			if k.asks {
 				err = errors.Join(err, conn.Send("ASKING"))
 			}
-			err = errors.Join(err, conn.Send(k.name, append([]any{k.key}, k.args...)...))
+			err = errors.Join(err, conn.Send(k.Name, append([]any{k.Key}, k.args...)...))
 		}
 		if err = errors.Join(err, conn.Flush()); err != nil {
 			return err
@@ -119,8 +120,8 @@ func (c *client) pipeline(ctx context.Context, list []*keyed) error {
 					return err
 				}
 			}
-			if k.reply, k.err = conn.Receive(); conn.Err() != nil {
-				return k.err
+			if k.Reply, k.Err = conn.Receive(); conn.Err() != nil {
+				return k.Err
 			}
 		}
 		return nil
@@ -128,12 +129,12 @@ func (c *client) pipeline(ctx context.Context, list []*keyed) error {
 }
 
 // redirect reports whether the command must be sent again: to another server, or because the cluster is busy.
-func (k *keyed) redirect() bool {
+func (k *Command) redirect() bool {
 	var answer redis.Error
-	if !errors.As(k.err, &answer) {
+	if !errors.As(k.Err, &answer) {
 		return false
 	}
 	var moved bool
-	k.host, k.asks, moved = redirection(k.host, k.err)
-	return moved || isBusy(k.err)
+	k.host, k.asks, moved = Redirection(k.host, k.Err)
+	return moved || IsBusy(k.Err)
 }

@@ -1,4 +1,4 @@
-package live
+package pipe
 
 import (
 	"bytes"
@@ -32,8 +32,8 @@ func argument(data []byte, at int) []byte {
 	}
 }
 
-// countCommands counts commands that were encoded here.
-func countCommands(data []byte) (n int) {
+// CountCommands counts commands that were encoded here.
+func CountCommands(data []byte) (n int) {
 	for ; len(data) > 0; n++ {
 		data = data[commandLen(data):]
 	}

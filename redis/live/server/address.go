@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"fmt"
@@ -13,12 +13,12 @@ import (
 // address is a parsed server address.
 type address struct {
 	network string // tcp or unix
-	host    string // host:port, or the path of a socket
+	Host    string // host:port, or the path of a socket
 	user    string
-	db      int // -1: all
-	tls     bool
-	cluster bool
-	shown   string // without credentials
+	DB      int // -1: all
+	TLS     bool
+	Cluster bool
+	Shown   string // without credentials
 }
 
 // schemes are the URL schemes of server addresses.
@@ -40,9 +40,9 @@ func IsAddress(location string) bool {
 
 const defaultPort = "6379"
 
-// parseAddress reads redis://[user@]host[:port][/db], rediss://…, redis+cluster://…, rediss+cluster://… and
+// ParseAddress reads redis://[user@]host[:port][/db], rediss://…, redis+cluster://…, rediss+cluster://… and
 // unix:///path[?db=n]. It rejects a password, which other users could see on the command line.
-func parseAddress(location string) (*address, error) {
+func ParseAddress(location string) (*address, error) {
 	u, err := url.Parse(location)
 	if err != nil {
 		return nil, format.Usagef("%s: not the address of a server", strings.SplitN(location, "@", 2)[0])
@@ -51,38 +51,38 @@ func parseAddress(location string) (*address, error) {
 		return nil, format.Usagef("the address contains a password, which others can see on a command line: " +
 			"put it in KVFERRY_PASSWORD or a file that --password-file names")
 	}
-	a := &address{network: "tcp", user: u.User.Username(), db: -1, tls: strings.HasPrefix(u.Scheme, "rediss"),
-		cluster: strings.HasSuffix(u.Scheme, "+cluster")}
+	a := &address{network: "tcp", user: u.User.Username(), DB: -1, TLS: strings.HasPrefix(u.Scheme, "rediss"),
+		Cluster: strings.HasSuffix(u.Scheme, "+cluster")}
 	path := strings.Trim(u.Path, "/")
 	if u.Scheme == "unix" {
-		a.network, a.host, path = "unix", u.Path, u.Query().Get("db")
+		a.network, a.Host, path = "unix", u.Path, u.Query().Get("db")
 	} else {
 		port := u.Port()
 		if port == "" {
 			port = defaultPort
 		}
-		a.host = net.JoinHostPort(u.Hostname(), port)
+		a.Host = net.JoinHostPort(u.Hostname(), port)
 	}
-	if a.host == "" || u.Scheme != "unix" && u.Hostname() == "" {
+	if a.Host == "" || u.Scheme != "unix" && u.Hostname() == "" {
 		return nil, format.Usagef("%s: no server in the address: want redis://host:port", location)
 	}
 	if path != "" {
-		if a.db, err = strconv.Atoi(path); err != nil || a.db < 0 {
+		if a.DB, err = strconv.Atoi(path); err != nil || a.DB < 0 {
 			return nil, format.Usagef("%s: %q is not the number of a database", location, path)
 		}
 	}
-	if a.cluster && a.db > 0 {
+	if a.Cluster && a.DB > 0 {
 		return nil, format.Usagef("%s: a cluster has only database 0", location)
 	}
-	a.shown = u.Scheme + "://" + a.host
+	a.Shown = u.Scheme + "://" + a.Host
 	if u.Scheme == "unix" {
-		a.shown = "unix://" + u.Path
+		a.Shown = "unix://" + u.Path
 	}
 	return a, nil
 }
 
-// scheme returns the URL scheme of an address.
-func scheme(tls, cluster bool) string {
+// Scheme returns the URL scheme of an address.
+func Scheme(tls, cluster bool) string {
 	s := "redis"
 	if tls {
 		s += "s"
@@ -93,31 +93,31 @@ func scheme(tls, cluster bool) string {
 	return s + "://"
 }
 
-// location rebuilds the address without a password.
-func (a *address) location() string {
-	s := a.shown
+// Location rebuilds the address without a password.
+func (a *address) Location() string {
+	s := a.Shown
 	if a.user != "" {
 		s = strings.Replace(s, "://", "://"+a.user+"@", 1)
 	}
 	switch {
-	case a.db >= 0 && a.network == "unix":
-		s += fmt.Sprintf("?db=%d", a.db)
-	case a.db >= 0:
-		s += fmt.Sprintf("/%d", a.db)
+	case a.DB >= 0 && a.network == "unix":
+		s += fmt.Sprintf("?db=%d", a.DB)
+	case a.DB >= 0:
+		s += fmt.Sprintf("/%d", a.DB)
 	}
 	return s
 }
 
-// fileName returns a file name for the address: characters not allowed in file names are replaced.
-func (a *address) fileName() string {
+// FileName returns a file name for the address: characters not allowed in file names are replaced.
+func (a *address) FileName() string {
 	name := "redis-" + strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`:/\[]`, r) {
 			return '-'
 		}
 		return r
-	}, strings.TrimPrefix(a.host, "/"))
-	if a.db >= 0 {
-		name += fmt.Sprintf("-%d", a.db)
+	}, strings.TrimPrefix(a.Host, "/"))
+	if a.DB >= 0 {
+		name += fmt.Sprintf("-%d", a.DB)
 	}
 	return name
 }

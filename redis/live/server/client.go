@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"context"
@@ -14,21 +14,21 @@ import (
 // retries limits how often a client repeats a command.
 const retries = 3
 
-// client sends commands to one server. It connects when it has to, and again when the connection broke. Its commands
+// Client sends commands to one server. It connects when it has to, and again when the connection broke. Its commands
 // may run twice.
-type client struct {
-	*options
+type Client struct {
+	*Options
 	host, db string
 
 	mu   sync.Mutex
 	conn redis.Conn // nil: not connected
 }
 
-// to returns a client for a database of a server.
-func (o *options) to(host, db string) *client { return &client{options: o, host: host, db: db} }
+// To returns a client for a database of a server.
+func (o *Options) To(host, db string) *Client { return &Client{Options: o, host: host, db: db} }
 
-// do sends a command and returns its reply.
-func (c *client) do(ctx context.Context, name string, args ...any) (reply any, err error) {
+// Do sends a command and returns its reply.
+func (c *Client) Do(ctx context.Context, name string, args ...any) (reply any, err error) {
 	err = c.try(ctx, func(conn redis.Conn) error {
 		reply, err = conn.Do(name, args...)
 		return err
@@ -37,7 +37,7 @@ func (c *client) do(ctx context.Context, name string, args ...any) (reply any, e
 }
 
 // try calls f with a connection, and again if the connection breaks or the server is busy.
-func (c *client) try(ctx context.Context, f func(redis.Conn) error) error {
+func (c *Client) try(ctx context.Context, f func(redis.Conn) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for n := 0; ; n++ {
@@ -45,7 +45,7 @@ func (c *client) try(ctx context.Context, f func(redis.Conn) error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err == nil || n == retries || !isBroken(err) && !isBusy(err):
+		case err == nil || n == retries || !IsBroken(err) && !IsBusy(err):
 			return err
 		}
 		if err := pace.Rest(ctx, 8*time.Millisecond<<(3*n)); err != nil {
@@ -54,7 +54,7 @@ func (c *client) try(ctx context.Context, f func(redis.Conn) error) error {
 	}
 }
 
-func (c *client) once(ctx context.Context, f func(redis.Conn) error) error {
+func (c *Client) once(ctx context.Context, f func(redis.Conn) error) error {
 	if c.conn == nil {
 		l, err := c.open(ctx, c.host, c.db, nil)
 		if err != nil {
@@ -65,7 +65,7 @@ func (c *client) once(ctx context.Context, f func(redis.Conn) error) error {
 	conn := c.conn
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	err := parsed(f(conn))
+	err := Parsed(f(conn))
 	if conn.Err() != nil { // later replies no longer belong to the commands
 		_ = c.conn.Close()
 		c.conn = nil
@@ -73,8 +73,8 @@ func (c *client) once(ctx context.Context, f func(redis.Conn) error) error {
 	return err
 }
 
-// close closes the connection.
-func (c *client) close() error {
+// Close closes the connection.
+func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.conn == nil {
@@ -96,27 +96,27 @@ func info(text string) map[string]string {
 	return out
 }
 
-// info returns a section of INFO.
-func (c *client) info(ctx context.Context, section string) (map[string]string, error) {
-	text, err := redis.String(c.do(ctx, "INFO", section))
+// Info returns a section of INFO.
+func (c *Client) Info(ctx context.Context, section string) (map[string]string, error) {
+	text, err := redis.String(c.Do(ctx, "INFO", section))
 	return info(text), err
 }
 
-// size returns the number of keys.
-func (c *client) size(ctx context.Context) (int64, error) {
-	return redis.Int64(c.do(ctx, "DBSIZE"))
+// Size returns the number of keys.
+func (c *Client) Size(ctx context.Context) (int64, error) {
+	return redis.Int64(c.Do(ctx, "DBSIZE"))
 }
 
-// scan calls f with each batch of keys that match a pattern. Keys may come more than once.
-func (c *client) scan(ctx context.Context, pattern string, count int, f func(keys [][]byte) error) error {
+// Scan calls f with each batch of keys that match a pattern. Keys may come more than once.
+func (c *Client) Scan(ctx context.Context, pattern string, count int, f func(keys [][]byte) error) error {
 	for cursor := "0"; ; {
-		reply, err := redis.Values(c.do(ctx, "SCAN", cursor, "MATCH", pattern, "COUNT", count))
+		reply, err := redis.Values(c.Do(ctx, "SCAN", cursor, "MATCH", pattern, "COUNT", count))
 		if err != nil {
 			return err
 		}
 		var keys [][]byte
 		if _, err := redis.Scan(reply, &cursor, &keys); err != nil {
-			return errAnswer
+			return ErrAnswer
 		}
 		if err := f(keys); err != nil || cursor == "0" {
 			return err
@@ -124,24 +124,24 @@ func (c *client) scan(ctx context.Context, pattern string, count int, f func(key
 	}
 }
 
-// codeLibrary is a function library of a server.
-type codeLibrary struct{ name, code string }
+// CodeLibrary is a function library of a server.
+type CodeLibrary struct{ Name, Code string }
 
-// libraries returns the function libraries that match a pattern, with their code.
-func (c *client) libraries(ctx context.Context, pattern string) ([]codeLibrary, error) {
-	list, err := redis.Values(c.do(ctx, "FUNCTION", "LIST", "LIBRARYNAME", pattern, "WITHCODE"))
-	var out []codeLibrary
+// Libraries returns the function libraries that match a pattern, with their code.
+func (c *Client) Libraries(ctx context.Context, pattern string) ([]CodeLibrary, error) {
+	list, err := redis.Values(c.Do(ctx, "FUNCTION", "LIST", "LIBRARYNAME", pattern, "WITHCODE"))
+	var out []CodeLibrary
 	for _, item := range list {
 		fields, _ := item.([]any)
-		var l codeLibrary
+		var l CodeLibrary
 		for i := 0; i+1 < len(fields); i += 2 {
 			name, _ := redis.String(fields[i], nil)
 			value, _ := redis.String(fields[i+1], nil) // or a list of functions
 			switch name {
 			case "library_name":
-				l.name = value
+				l.Name = value
 			case "library_code":
-				l.code = value
+				l.Code = value
 			}
 		}
 		out = append(out, l)

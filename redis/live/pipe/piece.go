@@ -1,4 +1,4 @@
-package live
+package pipe
 
 import (
 	"fmt"
@@ -17,19 +17,19 @@ const (
 	last                // renames it; sent only after a correct count
 )
 
-// piece is a group of commands that is acknowledged as a whole.
-type piece struct {
+// Piece is a group of commands that is acknowledged as a whole.
+type Piece struct {
 	end      int // offset in the batch
-	commands int
+	Commands int
 	part     part
-	name     []byte  // temporary name, unless the piece is a whole record
-	ending   *ending // for counted and last
+	Name     []byte  // temporary name, unless the piece is a whole record
+	ending   *Ending // for counted and last
 }
 
 // batch is the unit of writing.
 type batch struct {
 	data   []byte
-	pieces []piece
+	pieces []Piece
 }
 
 // piece returns the bytes of a piece.
@@ -42,7 +42,7 @@ func (b *batch) piece(i int) []byte {
 }
 
 // subject names what a piece with these commands writes: a key, or the library of a FUNCTION LOAD REPLACE.
-func (x *piece) subject(data []byte) string {
+func (x *Piece) subject(data []byte) string {
 	if key := x.key(data); key != nil {
 		return "key " + record.Quote(key)
 	}
@@ -50,38 +50,38 @@ func (x *piece) subject(data []byte) string {
 }
 
 // key returns the name that a piece with these commands writes; nil: it loads a library.
-func (x *piece) key(data []byte) []byte {
+func (x *Piece) key(data []byte) []byte {
 	switch {
-	case x.name != nil:
-		return x.name
+	case x.Name != nil:
+		return x.Name
 	case string(argument(data, 0)) == "FUNCTION":
 		return nil
 	}
 	return argument(data, 1) // of SET, RESTORE and other commands with a key in front
 }
 
-// ending is the last step of a record sent in pieces to a temporary name. If that name is deleted between two pieces,
+// Ending is the last step of a record sent in pieces to a temporary name. If that name is deleted between two pieces,
 // the next one recreates it without the earlier elements, so conclude counts them before RENAME.
-type ending struct {
-	name, key   []byte
-	size        string // the command that returns the number of elements
-	least, most int64  // bounds of that number: elements that expire soon may be gone
-	lapses      bool   // the whole record may have expired
+type Ending struct {
+	Name, Key   []byte
+	Size        string // the command that returns the number of elements
+	Least, Most int64  // bounds of that number: elements that expire soon may be gone
+	Lapses      bool   // the whole record may have expired
 }
 
 // count returns the command that counts the elements of name.
-func (e *ending) count(name []byte) []byte { return resp.AppendCommand(nil, e.size, string(name)) }
+func (e *Ending) count(name []byte) []byte { return resp.AppendCommand(nil, e.Size, string(name)) }
 
-// holds reports whether the reply to count is within the bounds.
-func (e *ending) holds(reply any) bool {
+// Holds reports whether the reply to count is within the bounds.
+func (e *Ending) Holds(reply any) bool {
 	n, ok := reply.(int64)
-	return ok && (n >= e.least && n <= e.most || n == 0 && e.lapses)
+	return ok && (n >= e.Least && n <= e.Most || n == 0 && e.Lapses)
 }
 
 // altered returns the error for a temporary name with a wrong number of elements.
-func (e *ending) altered(count any) error {
+func (e *Ending) altered(count any) error {
 	n, _ := count.(int64)
 	return fmt.Errorf("key %s: its temporary name %s holds %s of the %s elements sent: another client or an eviction deleted it meanwhile "+
 		"(FLUSHALL, FLUSHDB, DEL, maxmemory); the key itself was not changed; stop what deletes keys, then convert again",
-		record.Quote(e.key), e.name, record.Number(n), record.Number(e.most))
+		record.Quote(e.Key), e.Name, record.Number(n), record.Number(e.Most))
 }

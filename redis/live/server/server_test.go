@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"bytes"
@@ -26,21 +26,21 @@ func TestAddresses(t *testing.T) {
 		"unix:///run/redis.sock":         "unix /run/redis.sock  -1 redis-run-redis.sock",
 		"unix://me@/run/redis.sock?db=2": "unix /run/redis.sock me 2 redis-run-redis.sock-2",
 	} {
-		a, err := parseAddress(location)
+		a, err := ParseAddress(location)
 		if err != nil {
 			t.Errorf("%s: %v", location, err)
 			continue
 		}
-		if got := fmt.Sprintf("%s %s %s %d %s", a.network, a.host, a.user, a.db, a.fileName()); got != want {
+		if got := fmt.Sprintf("%s %s %s %d %s", a.network, a.Host, a.user, a.DB, a.FileName()); got != want {
 			t.Errorf("%s: %s, want %s", location, got, want)
 		}
-		if b, err := parseAddress(a.location()); err != nil || *b != *a || !IsAddress(location) {
-			t.Errorf("%s is %s again: %+v, %v", location, a.location(), b, err)
+		if b, err := ParseAddress(a.Location()); err != nil || *b != *a || !IsAddress(location) {
+			t.Errorf("%s is %s again: %+v, %v", location, a.Location(), b, err)
 		}
 	}
 	for location, want := range map[string]string{"redis://:pw@h": "contains a password", "redis://": "no server in the address", "redis://h/x": "is not the number", "redis://h/-1": "is not the number",
 		"unix://": "no server in the address", "redis+cluster://h/1": "only database 0", "redis://h:x": "not the address"} {
-		if _, err := parseAddress(location); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "pw") {
+		if _, err := ParseAddress(location); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "pw") {
 			t.Errorf("%s: %v, want %s", location, err, want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestAddresses(t *testing.T) {
 
 // TestBusy: the error names what the server replies.
 func TestBusy(t *testing.T) {
-	if text := (&busyError{"LOADING it"}).Error(); text != "gave up after 1m0s; the server still replies LOADING it" {
+	if text := (&BusyError{"LOADING it"}).Error(); text != "gave up after 1m0s; the server still replies LOADING it" {
 		t.Error(text)
 	}
 }
@@ -59,7 +59,7 @@ func TestBusy(t *testing.T) {
 // TestPlace: an address without a host is the answering node's own, nodes that left are forgotten, and a slot map with a
 // gap changes nothing.
 func TestPlace(t *testing.T) {
-	s := &server{}
+	s := &Server{}
 	slot := func(start, end int, addresses ...string) (out slotRange) {
 		out.start, out.end = start, end
 		out.nodes = addresses
@@ -75,8 +75,8 @@ func TestPlace(t *testing.T) {
 		{[]slotRange{slot(0, 99, "x:1")}, "seed:7", "[[::1]:8 seed:1 seed:7 seed:9]", true},
 	} {
 		err := s.place("seed:1", c.list)
-		if (err != nil) != c.fails || s.nodes[0] != c.first || fmt.Sprint(s.members) != c.members {
-			t.Errorf("%v: slot 0 on %s, members %v, %v", c.list, s.nodes[0], s.members, err)
+		if (err != nil) != c.fails || s.Nodes[0] != c.first || fmt.Sprint(s.Members) != c.members {
+			t.Errorf("%v: slot 0 on %s, members %v, %v", c.list, s.Nodes[0], s.Members, err)
 		}
 	}
 	for _, c := range [][3]string{{"h:1", ":2", "h:2"}, {"[::1]:1", ":2", "[::1]:2"}, {"h:1", "g:2", "g:2"}, {"h", ":2", ":2"}} {
@@ -102,7 +102,7 @@ func TestGuard(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"*2\r\n" + text + text, "$1000\r\n", "*63\r\n", strings.Repeat("*1\r\n", maxDepth+1), "$x\r\n", "$\n", "*-2\r\n", "~1\r\n", "\n", strings.Repeat("x", maxLine+1)} {
-		if err := newGuard(1000).take([]byte(bad)); !errors.Is(err, errAnswer) {
+		if err := newGuard(1000).take([]byte(bad)); !errors.Is(err, ErrAnswer) {
 			t.Errorf("%.20q: %v", bad, err)
 		}
 	}
@@ -114,10 +114,10 @@ func TestSilence(t *testing.T) {
 		here, there := net.Pipe()
 		defer there.Close()
 		var told []time.Duration
-		l := &link{Conn: here, patience: 200 * time.Millisecond, noticed: 5 * time.Millisecond, awaits: func() bool { return due },
+		l := &Link{Conn: here, Patience: 200 * time.Millisecond, noticed: 5 * time.Millisecond, Awaits: func() bool { return due },
 			notice: func(after time.Duration) { told = append(told, after) }}
-		var silent silenceError
-		if _, err := l.Read(make([]byte, 1)); !errors.As(err, &silent) || !strings.Contains(err.Error(), "has sent nothing for 200ms") || isBroken(err) {
+		var silent SilenceError
+		if _, err := l.Read(make([]byte, 1)); !errors.As(err, &silent) || !strings.Contains(err.Error(), "has sent nothing for 200ms") || IsBroken(err) {
 			t.Error(err)
 		}
 		if due != (len(told) == 1 && told[0] == l.noticed) {
@@ -149,9 +149,9 @@ func TestClosed(t *testing.T) {
 	}{
 		{io.EOF, "h: the server closed the connection"},
 		{errors.Join(io.ErrUnexpectedEOF), "h: the server closed the connection"},
-		{told("h", io.EOF), "h: the server closed the connection"},
+		{Explain("h", io.EOF), "h: the server closed the connection"},
 	} {
-		if err := told("h", x.err); err.Error() != x.want || !isBroken(err) {
+		if err := Explain("h", x.err); err.Error() != x.want || !IsBroken(err) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -189,11 +189,11 @@ func TestRouter(t *testing.T) {
 	})
 	dead := "127.0.0.1:1"
 	located := 0
-	o, err := newOptions("redis://"+first, nil)
+	o, err := NewOptions("redis://"+first, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := (&server{options: o}).router("0")
+	r := (&Server{Options: o}).Router("0")
 	r.owner = func(key []byte) string {
 		if string(key) == "dead" && located < 2 {
 			return dead
@@ -201,18 +201,18 @@ func TestRouter(t *testing.T) {
 		return first
 	}
 	r.locate = func(context.Context) error { located++; return nil }
-	defer r.close()
-	var list []*keyed
+	defer r.Close()
+	var list []*Command
 	for _, key := range []string{"here", "moved", "asked", "busy", "dead", "refused"} {
-		list = append(list, &keyed{key: []byte(key), name: "GET"})
+		list = append(list, &Command{Key: []byte(key), Name: "GET"})
 	}
-	if err := r.send(t.Context(), list...); err != nil {
+	if err := r.Send(t.Context(), list...); err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range list {
-		text, err := redis.String(k.reply, k.err)
-		if want := string(k.key); want == "refused" && fmt.Sprint(err) != "ERR no" || want != "refused" && (text != want || err != nil) {
-			t.Errorf("%s: %q, %v", k.key, text, err)
+		text, err := redis.String(k.Reply, k.Err)
+		if want := string(k.Key); want == "refused" && fmt.Sprint(err) != "ERR no" || want != "refused" && (text != want || err != nil) {
+			t.Errorf("%s: %q, %v", k.Key, text, err)
 		}
 	}
 	if located < 2 || tries.Load() != 3 {
@@ -220,7 +220,7 @@ func TestRouter(t *testing.T) {
 	}
 	r.locate = nil // a single server, which has no other in its place
 	located = 0
-	if _, err := r.do(t.Context(), []byte("dead"), "GET"); !isRefused(err) {
+	if _, err := r.Do(t.Context(), []byte("dead"), "GET"); !IsRefused(err) {
 		t.Errorf("dead server: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 // dialTimeout limits how long a connection attempt may take.
 const dialTimeout = 10 * time.Second
 
-// options are the parameters of all connections to a server.
-type options struct {
+// Options are the parameters of all connections to a server.
+type Options struct {
 	*address
 	format.ServerOptions
 	tlsConfig *tls.Config
@@ -29,23 +29,23 @@ type options struct {
 	hush      atomic.Int64 // no silence notice before this time (Unix ns): several connections may wait for one server
 }
 
-// newOptions parses the address and loads the certificate files.
-func newOptions(location string, so *format.ServerOptions) (*options, error) {
-	a, err := parseAddress(location)
+// NewOptions parses the address and loads the certificate files.
+func NewOptions(location string, so *format.ServerOptions) (*Options, error) {
+	a, err := ParseAddress(location)
 	if err != nil {
 		return nil, err
 	}
-	o := &options{address: a}
+	o := &Options{address: a}
 	if so != nil {
 		o.ServerOptions = *so
 	}
-	if !a.tls {
+	if !a.TLS {
 		if o.CA != "" || o.Cert != "" {
-			return nil, fmt.Errorf("%s: certificates need TLS: write rediss://", a.shown)
+			return nil, fmt.Errorf("%s: certificates need TLS: write rediss://", a.Shown)
 		}
 		return o, nil
 	}
-	host, _, _ := net.SplitHostPort(a.host)
+	host, _, _ := net.SplitHostPort(a.Host)
 	o.tlsConfig = &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure}
 	if o.CA != "" {
 		pem, err := disk.ReadFile(o.CA)
@@ -85,12 +85,12 @@ const handshakeTimeout = 4 * time.Second
 
 // shakeHands checks that the server speaks TLS if the address requires it. It ignores a failure to connect: the next
 // connection reports it.
-func (o *options) shakeHands(ctx context.Context) error {
+func (o *Options) shakeHands(ctx context.Context) error {
 	if o.tlsConfig == nil {
 		return nil
 	}
 	d := net.Dialer{Timeout: dialTimeout}
-	conn, err := d.DialContext(ctx, o.network, o.host)
+	conn, err := d.DialContext(ctx, o.network, o.Host)
 	if err != nil {
 		return nil
 	}
@@ -103,21 +103,21 @@ func (o *options) shakeHands(ctx context.Context) error {
 	case err == nil, ctx.Err() != nil:
 		return context.Cause(ctx)
 	case in.Err() != nil:
-		return fmt.Errorf("no answer to a TLS handshake in %s: no TLS there? use %s", handshakeTimeout, scheme(!o.tls, o.cluster))
+		return fmt.Errorf("no answer to a TLS handshake in %s: no TLS there? use %s", handshakeTimeout, Scheme(!o.TLS, o.Cluster))
 	case errors.As(err, &record):
-		return fmt.Errorf("%w: no TLS there? use %s", err, scheme(!o.tls, o.cluster))
+		return fmt.Errorf("%w: no TLS there? use %s", err, Scheme(!o.TLS, o.Cluster))
 	}
 	return err
 }
 
 // plainHint adds a hint to the first error of a plain connection if the server may require TLS.
-func (o *options) plainHint(err error) error {
+func (o *Options) plainHint(err error) error {
 	const alert = `"\x15\x03` // the beginning of a TLS alert
-	if o.tls || o.network != "tcp" || err == nil {
+	if o.TLS || o.network != "tcp" || err == nil {
 		return err
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || strings.Contains(err.Error(), alert) {
-		return fmt.Errorf("%w: TLS there? use %s", closed(err), scheme(!o.tls, o.cluster))
+		return fmt.Errorf("%w: TLS there? use %s", Closed(err), Scheme(!o.TLS, o.Cluster))
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package live
+package server
 
 import (
 	"context"
@@ -18,33 +18,33 @@ const (
 	firstAnswer = 15 * time.Second
 	// silence limits the wait for a reply: a slow command of another client may block the server.
 	silence = 5 * time.Minute
-	// unfed limits the silence of a master towards a replica. A master sends an empty line every second until its
+	// Unfed limits the silence of a master towards a replica. A master sends an empty line every second until its
 	// snapshot starts; replicas give up after the same time (repl-timeout).
-	unfed = time.Minute
+	Unfed = time.Minute
 	// noticed is the silence after which the user is notified.
 	noticed = 15 * time.Second
 )
 
-// silenceError reports a server that sent no data for the given time.
-type silenceError struct{ time.Duration }
+// SilenceError reports a server that sent no data for the given time.
+type SilenceError struct{ time.Duration }
 
-func (e silenceError) Error() string {
+func (e SilenceError) Error() string {
 	return fmt.Sprintf("the connection is open, but the server has sent nothing for %s: it is stopped, cut off or busy; look at its state and start again", e.Duration)
 }
 
-// link is a connection to a server.
-type link struct {
+// Link is a connection to a server.
+type Link struct {
 	net.Conn
-	patience time.Duration             // timeout of each read or write
+	Patience time.Duration             // timeout of each read or write
 	until    time.Time                 // read deadline that replaces patience; zero: unset
 	notice   func(after time.Duration) // called once if a read has waited for noticed; may be nil
 	noticed  time.Duration
-	awaits   func() bool // reports whether an answer is due; nil: always
+	Awaits   func() bool // reports whether an answer is due; nil: always
 	guard    *guard      // nil: the reader of the answers bounds them
 }
 
 // dial connects to a server.
-func (o *options) dial(ctx context.Context, host string) (*link, error) {
+func (o *Options) dial(ctx context.Context, host string) (*Link, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	conn, err := d.DialContext(ctx, o.network, host)
 	if err != nil {
@@ -58,21 +58,21 @@ func (o *options) dial(ctx context.Context, host string) (*link, error) {
 		}
 		conn = t
 	}
-	l := &link{Conn: conn, patience: silence, noticed: noticed}
+	l := &Link{Conn: conn, Patience: silence, noticed: noticed}
 	if o.Notice != nil {
 		l.notice = func(after time.Duration) {
 			now := time.Now()
 			if until := o.hush.Load(); now.UnixNano() < until || !o.hush.CompareAndSwap(until, now.Add(noticed).UnixNano()) {
 				return
 			}
-			o.Notice(fmt.Sprintf("%s: no word from %s for %s; still waiting", o.shown, host, after))
+			o.Notice(fmt.Sprintf("%s: no word from %s for %s; still waiting", o.Shown, host, after))
 		}
 	}
 	return l, nil
 }
 
 // open connects to a server, logs in and calls check, which may be nil, for further commands.
-func (o *options) open(ctx context.Context, host, db string, check func(redis.Conn) error) (*link, error) {
+func (o *Options) open(ctx context.Context, host, db string, check func(redis.Conn) error) (*Link, error) {
 	l, err := o.dial(ctx, host)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (o *options) open(ctx context.Context, host, db string, check func(redis.Co
 }
 
 // greet authenticates, selects the database and calls check. A refusal is final, unless the server is loading its data.
-func (o *options) greet(conn redis.Conn, db string, check func(redis.Conn) error) (err error) {
+func (o *Options) greet(conn redis.Conn, db string, check func(redis.Conn) error) (err error) {
 	switch {
 	case o.Password == "":
 	case o.user == "":
@@ -111,22 +111,22 @@ func (o *options) greet(conn redis.Conn, db string, check func(redis.Conn) error
 	}
 	var refused redis.Error
 	if errors.As(err, &refused) && !strings.HasPrefix(string(refused), "LOADING") {
-		err = finalError{err}
+		err = FinalError{err}
 	}
-	return parsed(err)
+	return Parsed(err)
 }
 
 // SetDeadline replaces the link's own patience until it is set to the zero time.
-func (l *link) SetDeadline(t time.Time) error {
+func (l *Link) SetDeadline(t time.Time) error {
 	l.until = t
 	return l.Conn.SetWriteDeadline(t)
 }
 
 // SetReadDeadline does nothing: redigo calls it before each reply, without a deadline.
-func (*link) SetReadDeadline(time.Time) error { return nil }
+func (*Link) SetReadDeadline(time.Time) error { return nil }
 
 // Read reads from the server and checks the bytes with the guard.
-func (l *link) Read(p []byte) (int, error) {
+func (l *Link) Read(p []byte) (int, error) {
 	n, err := l.wait(p)
 	if n > 0 && l.guard != nil {
 		if err := l.guard.take(p[:n]); err != nil {
@@ -136,10 +136,10 @@ func (l *link) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (l *link) wait(p []byte) (int, error) {
+func (l *Link) wait(p []byte) (int, error) {
 	end := l.until
 	if end.IsZero() {
-		end = time.Now().Add(l.patience)
+		end = time.Now().Add(l.Patience)
 	}
 	for told := l.notice == nil; ; told = true {
 		now := end
@@ -154,20 +154,20 @@ func (l *link) wait(p []byte) (int, error) {
 		case n > 0 || !errors.Is(err, os.ErrDeadlineExceeded):
 			return n, err
 		case now.Equal(end) && l.until.IsZero():
-			return 0, silenceError{l.patience}
+			return 0, SilenceError{l.Patience}
 		case now.Equal(end):
 			return 0, err
 		}
-		if l.awaits == nil || l.awaits() {
+		if l.Awaits == nil || l.Awaits() {
 			l.notice(l.noticed)
 		}
 	}
 }
 
 // Write sends bytes.
-func (l *link) Write(p []byte) (int, error) {
+func (l *Link) Write(p []byte) (int, error) {
 	if l.until.IsZero() {
-		if err := l.Conn.SetWriteDeadline(time.Now().Add(l.patience)); err != nil {
+		if err := l.Conn.SetWriteDeadline(time.Now().Add(l.Patience)); err != nil {
 			return 0, err
 		}
 	}

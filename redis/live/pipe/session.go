@@ -1,4 +1,4 @@
-package live
+package pipe
 
 import (
 	"context"
@@ -13,10 +13,11 @@ import (
 	"kvferry/format"
 	"kvferry/internal/sys/pace"
 	"kvferry/internal/text/resp"
+	"kvferry/redis/live/server"
 )
 
 // run opens connections while the queue has batches.
-func (p *pipe) run() {
+func (p *Pipe) run() {
 	since := time.Now() // time of the last progress
 	for inVain := 0; p.wait(); inVain++ {
 		conn, err := p.connect()
@@ -35,13 +36,13 @@ func (p *pipe) run() {
 		if further {
 			inVain, since = 0, time.Now()
 		}
-		var busy *busyError
+		var busy *server.BusyError
 		switch {
 		case errors.As(broken, &busy):
 			inVain--
-			if time.Since(since) > patience {
+			if time.Since(since) > server.Patience {
 				p.fail(&format.LostError{Err: busy})
-			} else if err := pace.Rest(p.ctx, pauseAfter); err != nil {
+			} else if err := pace.Rest(p.ctx, server.PauseAfter); err != nil {
 				p.fail(err)
 			}
 		case inVain >= maxInVain:
@@ -51,7 +52,7 @@ func (p *pipe) run() {
 }
 
 // use sends over a connection, and reports whether that got any further and why the connection broke.
-func (p *pipe) use(conn net.Conn) (further bool, broken error) {
+func (p *Pipe) use(conn net.Conn) (further bool, broken error) {
 	before := p.progress()
 	p.session(conn)
 	p.mu.Lock()
@@ -73,7 +74,7 @@ var errInVain = errors.New("the connection keeps breaking before the server answ
 const slowBatches = 32
 
 // wait waits for a batch to send; false if the pipe has ended.
-func (p *pipe) wait() bool {
+func (p *Pipe) wait() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.err == nil && len(p.queue) == 0 && !p.closing {
@@ -83,21 +84,21 @@ func (p *pipe) wait() bool {
 }
 
 // connect dials until patience runs out.
-func (p *pipe) connect() (net.Conn, error) {
-	until := time.Now().Add(patience)
+func (p *Pipe) connect() (net.Conn, error) {
+	until := time.Now().Add(server.Patience)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		conn, err := p.dial(p.ctx)
 		if err == nil {
 			return conn, nil
 		}
-		var final finalError
+		var final server.FinalError
 		switch {
 		case errors.As(err, &final):
 			return nil, err
 		case p.replaced != nil && p.replaced(p.ctx):
 			return nil, errReplaced
 		case time.Now().After(until):
-			return nil, &format.LostError{Err: fmt.Errorf("gave up after %s: %w", patience, err)}
+			return nil, &format.LostError{Err: fmt.Errorf("gave up after %s: %w", server.Patience, err)}
 		}
 		if err := pace.Rest(p.ctx, pause); err != nil {
 			return nil, err
@@ -109,7 +110,7 @@ func (p *pipe) connect() (net.Conn, error) {
 var errReplaced = errors.New("the server was replaced")
 
 // handOver reroutes all unacknowledged pieces to the servers that took over.
-func (p *pipe) handOver() error {
+func (p *Pipe) handOver() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.queue) > 0 {
@@ -123,9 +124,9 @@ func (p *pipe) handOver() error {
 }
 
 // session sends over one connection until it breaks or the pipe ends.
-func (p *pipe) session(conn net.Conn) {
-	if l, ok := conn.(*link); ok {
-		l.awaits = p.awaits
+func (p *Pipe) session(conn net.Conn) {
+	if l, ok := conn.(*server.Link); ok {
+		l.Awaits = p.awaits
 	}
 	stop := context.AfterFunc(p.ctx, func() { conn.Close() })
 	defer stop()
@@ -133,7 +134,7 @@ func (p *pipe) session(conn net.Conn) {
 	if err := p.resume(replies); err != nil {
 		conn.Close()
 		p.breaks(err)
-		var final finalError
+		var final server.FinalError
 		if errors.As(err, &final) {
 			p.fail(err)
 		}
@@ -154,7 +155,7 @@ func (p *pipe) session(conn net.Conn) {
 
 // resume handles a RENAME that was unanswered when the connection broke. If the temporary name no longer exists, RENAME
 // probably succeeded, so resume checks the key. All other pieces can be resent.
-func (p *pipe) resume(conn redis.Conn) error {
+func (p *Pipe) resume(conn redis.Conn) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x := p.queue[0].pieces[p.answered]
@@ -162,18 +163,18 @@ func (p *pipe) resume(conn redis.Conn) error {
 		return nil
 	}
 	e := x.ending
-	if there, err := ask(conn, "EXISTS", e.name); err != nil || there == int64(1) {
+	if there, err := ask(conn, "EXISTS", e.Name); err != nil || there == int64(1) {
 		return err
 	}
-	found, err := ask(conn, e.size, e.key)
+	found, err := ask(conn, e.Size, e.Key)
 	switch {
 	case err != nil:
 		return err
-	case e.holds(found):
-	case e.lapses:
-		p.lapsed(e.key)
+	case e.Holds(found):
+	case e.Lapses:
+		p.lapsed(e.Key)
 	default:
-		return finalError{e.altered(0)}
+		return server.FinalError{Err: e.altered(0)}
 	}
 	p.answerPiece()
 	return nil
@@ -184,18 +185,18 @@ func ask(conn redis.Conn, command string, key []byte) (any, error) {
 	reply, err := conn.Do(command, key)
 	var refused redis.Error
 	switch {
-	case isBusy(err):
-		return nil, &busyError{err.Error()}
+	case server.IsBusy(err):
+		return nil, &server.BusyError{Text: err.Error()}
 	case errors.As(err, &refused) && strings.HasPrefix(string(refused), "WRONGTYPE"):
 		return nil, nil
 	case errors.As(err, &refused):
-		return nil, finalError{fmt.Errorf("%s was being written and may or may not be there: the server says %w", key, refused)}
+		return nil, server.FinalError{Err: fmt.Errorf("%s was being written and may or may not be there: the server says %w", key, refused)}
 	}
-	return reply, parsed(err)
+	return reply, server.Parsed(err)
 }
 
 // send writes batches until the connection breaks or the pipe ends.
-func (p *pipe) send(conn net.Conn) {
+func (p *Pipe) send(conn net.Conn) {
 	for {
 		b, from := p.next()
 		if b == nil {
@@ -209,7 +210,7 @@ func (p *pipe) send(conn net.Conn) {
 }
 
 // next waits for a batch to write, and returns it with the offset to write from.
-func (p *pipe) next() (*batch, int) {
+func (p *Pipe) next() (*batch, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.writing = nil
@@ -236,7 +237,7 @@ func (p *pipe) next() (*batch, int) {
 }
 
 // breaks marks the connection as broken.
-func (p *pipe) breaks(err error) {
+func (p *Pipe) breaks(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.broken == nil {
@@ -246,16 +247,16 @@ func (p *pipe) breaks(err error) {
 }
 
 // read reads replies until the connection ends.
-func (p *pipe) read(conn redis.Conn) {
+func (p *Pipe) read(conn redis.Conn) {
 	for {
 		reply, err := conn.Receive()
 		if _, refused := err.(redis.Error); refused || err == nil {
 			err = p.answer(reply, err)
 		}
-		if err = parsed(err); err != nil {
+		if err = server.Parsed(err); err != nil {
 			p.breaks(err)
-			var silent silenceError
-			if errors.Is(err, errAnswer) || errors.As(err, &silent) && p.awaits() {
+			var silent server.SilenceError
+			if errors.Is(err, server.ErrAnswer) || errors.As(err, &silent) && p.awaits() {
 				p.fail(&format.LostError{Err: err})
 			}
 			return
@@ -264,7 +265,7 @@ func (p *pipe) read(conn redis.Conn) {
 }
 
 // answer handles one reply, or the server's refusal.
-func (p *pipe) answer(reply any, refusal error) error {
+func (p *Pipe) answer(reply any, refusal error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.queue) == 0 || p.written == 0 {
@@ -273,13 +274,13 @@ func (p *pipe) answer(reply any, refusal error) error {
 	b := p.queue[0]
 	x := b.pieces[p.answered]
 	if p.left == 0 {
-		p.left = x.commands
+		p.left = x.Commands
 	}
 	if refusal != nil {
 		if err := p.refused(b, x, refusal); err != nil {
 			return err
 		}
-	} else if x.part == counted && p.left == 1 && !p.passed && !x.ending.holds(reply) {
+	} else if x.part == counted && p.left == 1 && !p.passed && !x.ending.Holds(reply) {
 		return p.end(x.ending.altered(reply))
 	}
 	if p.left--; p.left == 0 {
@@ -289,9 +290,9 @@ func (p *pipe) answer(reply any, refusal error) error {
 }
 
 // refused handles an error reply; nil means that the pipe goes on.
-func (p *pipe) refused(b *batch, x piece, refusal error) error {
-	if isBusy(refusal) {
-		return &busyError{refusal.Error()}
+func (p *Pipe) refused(b *batch, x Piece, refusal error) error {
+	if server.IsBusy(refusal) {
+		return &server.BusyError{Text: refusal.Error()}
 	}
 	text := refusal.Error()
 	word, _, _ := strings.Cut(text, " ")
@@ -308,22 +309,22 @@ func (p *pipe) refused(b *batch, x piece, refusal error) error {
 		return nil // a resent XGROUP CREATE
 	}
 	if x.part == last && strings.HasPrefix(text, "ERR no such key") {
-		if x.ending.lapses {
-			p.lapsed(x.ending.key)
+		if x.ending.Lapses {
+			p.lapsed(x.ending.Key)
 			return nil
 		}
 		return p.end(x.ending.altered(0))
 	}
-	if strings.Contains(text, "equal or smaller than the target stream") && x.name != nil {
+	if strings.Contains(text, "equal or smaller than the target stream") && x.Name != nil {
 		return nil // a resent XADD
 	}
 	return p.end(&refusedError{what: x.subject(b.piece(p.answered)), text: text})
 }
 
 // lapsed deletes the key that an expired record would have replaced: RENAME did not find the temporary name.
-func (p *pipe) lapsed(key []byte) {
+func (p *Pipe) lapsed(key []byte) {
 	data := resp.AppendCommand(nil, "DEL", string(key))
-	p.enqueue(&batch{data: data, pieces: []piece{{end: len(data), commands: 1}}})
+	p.enqueue(&batch{data: data, pieces: []Piece{{end: len(data), Commands: 1}}})
 }
 
 // refusedError is a server's refusal of a record.
