@@ -1,6 +1,8 @@
 package server
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,6 +16,8 @@ const (
 	// maxLine limits the length of a line, and maxDepth the nesting of arrays.
 	maxLine  = 64 << 10
 	maxDepth = 32
+	// maxHead is how much of a line is kept, enough for a length.
+	maxHead = 24
 	// slotSize is the memory per array element.
 	slotSize = 16
 )
@@ -45,18 +49,17 @@ func (g *guard) take(b []byte) error {
 			}
 			continue
 		}
-		c := b[0]
-		if g.long == 0 && !strings.ContainsRune("+-:$*", rune(c)) { // RESP3, or no server of Redis
+		if g.long == 0 && strings.IndexByte("+-:$*", b[0]) < 0 { // RESP3, or no server of Redis
 			return fmt.Errorf("%w: %q", ErrAnswer, b[:min(len(b), 16)])
 		}
-		b = b[1:]
-		if len(g.line) < 24 {
-			g.line = append(g.line, c)
-		}
-		if g.long++; g.long > maxLine {
+		end := bytes.IndexByte(b, '\n') + 1
+		more := b[:cmp.Or(end, len(b))]
+		g.line = append(g.line, more[:min(len(more), maxHead-len(g.line))]...)
+		if g.long += len(more); g.long > maxLine {
 			return fmt.Errorf("%w: a line of it has more than %s bytes", ErrAnswer, record.Number(maxLine))
 		}
-		if c == '\n' {
+		b = b[len(more):]
+		if end > 0 {
 			if err := g.part(); err != nil {
 				return err
 			}
