@@ -26,7 +26,7 @@ type rule struct {
 var formats = []string{"nemo", "blackwidow", "ardb", "floyd", "kvrocks", "ssdb", "redis", "keydbflash", "parquet"}
 
 // rules are tried from the top; the first whose layer fits counts.
-var rules = slices.Concat(stateRules, []rule{
+var rules = slices.Concat(redisRules, []rule{
 	{"parquet/packed", []string{"record"}, "packed integers have no columns"},
 	{"parquet/columns", []string{"parquet/packed", "record"}, "the columns of a file do not ask what its rows mean"},
 }, formatRules(), []rule{
@@ -99,8 +99,10 @@ var rules = slices.Concat(stateRules, []rule{
 	{"examples", nil, "it holds files"},
 })
 
-// stateRules are those of the parts of a replay.
-var stateRules = []rule{
+// redisRules are those of the parts of a replay and of live servers.
+var redisRules = []rule{
+	{"redis/live/server", []string{"format", "redis/rdb", "record", "internal/"}, "a connection does not ask what goes over it"},
+	{"redis/live/pipe", []string{"redis/live/server", "format", "redis/rdb", "record", "internal/"}, "it sends commands, and knows no records"},
 	{"redis/state", []string{"record", "internal/"}, "how values are kept knows no commands"},
 	{"redis/state/server", []string{"redis/state", "redis/rdb", "record", "internal/shared/argument"}, "what commands share stands below all of them"},
 	{"redis/state/streams", []string{"redis/state", "redis/state/server", "record", "internal/shared/argument"}, "commands on streams need no others"},
@@ -214,6 +216,7 @@ func TestRules(t *testing.T) {
 		{"convert", "internal/testkit/fake", false}, {"store/rocks", "format", false}, {"store/rocks", "store", true},
 		{"store/rocks/lsm", "store/rocks/sst", false},
 		{"redis/state", "redis/state/server", false}, {"redis/state/streams", "redis/state/commands", false}, {"redis/state/commands", "redis/state/streams", true},
+		{"redis/live/server", "redis/live/pipe", false}, {"redis/live/pipe", "redis/live", false}, {"redis/live/pipe", "redis", false}, {"redis/live", "redis/live/pipe", true},
 		{"redis/aof", "redis/state/commands", true}, {"redis/state/commands", "internal/testkit/servertest", false},
 		{"store/rocks/wal", "store/rocks/logfile", true}, {"store/rocks/wal", "store/rocks/manifest", false},
 		{"store/rocks/manifest", "store/rocks/wal", false}, {"store/rocks/sst", "store/rocks/manifest", false},

@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/shared/keyslot"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	files "kvferry/redis"
+	"kvferry/redis/live/server"
 	"kvferry/redis/rdb"
 	"kvferry/store"
 )
@@ -48,10 +50,8 @@ func TestCrashedMaster(t *testing.T) {
 		}
 	}
 	write(list[:200])
-	for _, p := range w.Writer.(*writer).all() {
-		if err := p.drained(); err != nil {
-			t.Fatal(err)
-		}
+	if err := w.Writer.(*writer).pipes.Drain(); err != nil {
+		t.Fatal(err)
 	}
 	if n := nodes[1].Client().Must(t, "WAIT", "1", "10000"); n != int64(1) {
 		t.Fatalf("%v replicas", n)
@@ -69,22 +69,22 @@ func TestCrashedMaster(t *testing.T) {
 		maps.Copy(all, n.Client().Records(t))
 	}
 	diff(t, want(t, list, "0"), all)
-	if len(tg.crashed) != 1 || !strings.HasPrefix(tg.crashed[0], nodes[1].Addr+", replaced by "+replica.Addr) {
-		t.Errorf("%q", tg.crashed)
+	if len(tg.server.Crashed) != 1 || !strings.HasPrefix(tg.server.Crashed[0], nodes[1].Addr+", replaced by "+replica.Addr) {
+		t.Errorf("%q", tg.server.Crashed)
 	}
 	check(t, tg, map[string]int64{"0": 400})
-	tg.crashed = nil
+	tg.server.Crashed = nil
 	var lost *format.LostError
 	for _, crashed := range []bool{false, true} {
 		if crashed {
-			tg.crashed = []string{"one"}
+			tg.server.Crashed = []string{"one"}
 		}
 		_, err := tg.Check(context.Background(), map[string]int64{"0": 401}, nil)
 		if errors.As(err, &lost) != crashed || err == nil {
 			t.Errorf("a key is missing: %v", err)
 		}
 	}
-	tg.start.Before = map[string]int64{"0": 1}
+	tg.to.Before = map[string]int64{"0": 1}
 	if _, err := tg.Check(context.Background(), map[string]int64{"0": 400}, nil); !errors.As(err, &lost) {
 		t.Errorf("a server that had keys: %v", err)
 	}
@@ -138,13 +138,13 @@ func TestCrashedSource(t *testing.T) {
 	}
 	copiers := map[string]*copier{}
 	for way := range ways {
-		s, err := New().connect(context.Background(), address, 0)
+		s, err := server.Connect(context.Background(), address, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.client.close()
-		runs := s.runs
-		s.runs = nil
+		defer s.Client.Close()
+		runs := s.Runs
+		s.Runs = nil
 		to, err := newSpool(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
@@ -176,27 +176,27 @@ func TestFollow(t *testing.T) {
 	var addr string
 	var asked atomic.Int32
 	known := make(chan struct{})
-	addr = serve(t, func(words []string) string {
+	addr = redistest.Serve(t, func(words []string) string {
 		switch strings.ToUpper(words[0]) {
 		case "CLUSTER":
 			<-known
 			host, port, _ := net.SplitHostPort(addr)
-			return fmt.Sprintf("*1\r\n*3\r\n:0\r\n:%d\r\n*2\r\n%s:%s\r\n", slots-1, bulk(host), port)
+			return fmt.Sprintf("*1\r\n*3\r\n:0\r\n:%d\r\n*2\r\n%s:%s\r\n", keyslot.Count-1, redistest.Bulk(host), port)
 		case "INFO":
 			if asked.Add(1) == 1 {
 				return "-ERR not now\r\n"
 			}
-			return bulk("run_id:second\r\n")
+			return redistest.Bulk("run_id:second\r\n")
 		}
 		return "-ERR unknown command\r\n"
 	})
 	close(known)
 	const crashed = "127.0.0.1:1"
-	o, err := newOptions("redis+cluster://"+addr, nil)
+	o, err := server.NewOptions("redis+cluster://"+addr, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &copier{server: &server{options: o, nodes: slices.Repeat([]string{crashed}, slots)}, runs: map[string]string{crashed: "first"}}
+	c := &copier{server: &server.Server{Options: o, Nodes: slices.Repeat([]string{crashed}, keyslot.Count)}, runs: map[string]string{crashed: "first"}}
 	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	for _, x := range []struct {
 		err  error

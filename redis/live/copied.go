@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kvferry/internal/sys/pace"
+	"kvferry/redis/live/server"
 	"kvferry/store"
 )
 
@@ -79,7 +80,7 @@ func (c *copied) next() {
 const askEvery = time.Second
 
 // watch polls how many keys of its snapshot a server has saved, until stop is called. It needs Redis 6.2.
-func (c *copied) watch(ctx context.Context, client *client) (stop func()) {
+func (c *copied) watch(ctx context.Context, client *server.Client) (stop func()) {
 	if c.tell == nil {
 		return func() {}
 	}
@@ -87,9 +88,9 @@ func (c *copied) watch(ctx context.Context, client *client) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer client.close()
+		defer client.Close()
 		for pace.Rest(ctx, askEvery) == nil {
-			i, err := client.info(ctx, "persistence")
+			i, err := client.Info(ctx, "persistence")
 			if err != nil {
 				continue // the copy goes on without progress
 			}

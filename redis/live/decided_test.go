@@ -10,6 +10,7 @@ import (
 	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
+	"kvferry/redis/live/server"
 )
 
 // TestDecided: a writer that skips existing keys reports each record once, small and large, and so does the looker of a
@@ -76,21 +77,21 @@ func TestDecided(t *testing.T) {
 // TestAskedInVain: an unreachable server is a LostError when asked for existing keys; a refusal is not.
 func TestAskedInVain(t *testing.T) {
 	for answer, want := range map[string]bool{"-CLUSTERDOWN The cluster is down\r\n": true, "-NOPERM no\r\n": false, "": true, ":0\r\n": false} {
-		addr := serve(t, func(words []string) string {
+		addr := redistest.Serve(t, func(words []string) string {
 			if words[0] == "EXISTS" || words[0] == "FUNCTION" {
 				return answer
 			}
 			return answerInfo(words, "")
 		})
-		o, err := newOptions("redis://"+addr, nil)
+		o, err := server.NewOptions("redis://"+addr, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &server{options: o}
-		a := &asker{t: &target{server: s}, router: s.router("0")}
-		defer a.router.close()
+		s := &server.Server{Options: o}
+		a := &asker{ctx: t.Context(), server: s, router: s.Router("0")}
+		defer a.router.Close()
 		var lost *format.LostError
-		if _, err := a.there(t.Context(), [][]byte{[]byte("k")}); errors.As(err, &lost) != want || err == nil && answer[0] != ':' {
+		if _, err := a.there([][]byte{[]byte("k")}); errors.As(err, &lost) != want || err == nil && answer[0] != ':' {
 			t.Errorf("%q: %v", answer, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -32,61 +31,11 @@ func TestValkey(t *testing.T) {
 	}
 }
 
-// accept calls f for each connection, on its own goroutine.
-func accept(t *testing.T, f func(net.Conn)) (addr string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				f(conn)
-			}()
-		}
-	}()
-	return l.Addr().String()
-}
-
-// serve answers the commands of each connection, and closes it after a command without an answer.
-func serve(t *testing.T, answer func(words []string) string) (addr string) {
-	t.Helper()
-	return accept(t, func(conn net.Conn) {
-		in := bufio.NewReader(conn)
-		for {
-			n := 0
-			if _, err := fmt.Fscanf(in, "*%d\r\n", &n); err != nil {
-				return
-			}
-			words := make([]string, n)
-			for i := range words {
-				_, _ = in.ReadString('\n') // the length
-				word, _ := in.ReadString('\n')
-				words[i] = strings.TrimSpace(word)
-			}
-			text := answer(words)
-			if text == "" {
-				return
-			}
-			if _, err := conn.Write([]byte(text)); err != nil {
-				return
-			}
-		}
-	})
-}
-
 // passOn proxies connections to a server through one function per direction. Both ends close when either function
 // returns.
 func passOn(t *testing.T, to string, asked, answered func(dst io.Writer, src io.Reader)) (addr string) {
 	t.Helper()
-	return accept(t, func(in net.Conn) {
+	return redistest.Accept(t, func(in net.Conn) {
 		out, err := net.Dial("tcp", to)
 		if err != nil {
 			return
@@ -108,15 +57,13 @@ func passOn(t *testing.T, to string, asked, answered func(dst io.Writer, src io.
 // copyAll copies until either end closes.
 func copyAll(dst io.Writer, src io.Reader) { _, _ = io.Copy(dst, src) }
 
-func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
-
 // answerInfo answers the first commands of every connection.
 func answerInfo(words []string, info string) string {
 	switch strings.ToUpper(words[0]) {
 	case "HELLO":
 		return "-ERR unknown command\r\n"
 	case "INFO":
-		return bulk("redis_version:8.0.0\r\nrun_id:1\r\n" + info)
+		return redistest.Bulk("redis_version:8.0.0\r\nrun_id:1\r\n" + info)
 	case "CLUSTER":
 		return "-ERR This instance has cluster support disabled\r\n"
 	}
@@ -126,7 +73,7 @@ func answerInfo(words []string, info string) string {
 // TestLinkClosed: if a master closes the link without an error, the message suggests a remedy.
 func TestLinkClosed(t *testing.T) {
 	t.Parallel() // retries after pauses
-	addr := serve(t, func(words []string) string {
+	addr := redistest.Serve(t, func(words []string) string {
 		if words[0] == "PSYNC" {
 			return ""
 		}
@@ -171,14 +118,14 @@ func TestVectorSets(t *testing.T) {
 		if refused {
 			continue
 		}
-		tg.(*target).options.Reopen = new(format.OpenOptions)
+		tg.(*target).verified = true
 		tg.ElementLosses(&list[0].h, list[0].elems, func(l record.Loss) {
 			if !strings.Contains(l.Avoid, "leave out --verify") {
 				t.Errorf("%+v", l)
 			}
 			refused = true
 		})
-		if tg.(*target).options.Reopen = nil; !refused {
+		if tg.(*target).verified = false; !refused {
 			t.Error("a proof would compare what servers store in another order")
 		}
 		if n := to.Client().Must(t, "DBSIZE"); n != int64(0) {

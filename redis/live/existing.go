@@ -8,48 +8,94 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/gomodule/redigo/redis"
 
 	"kvferry/format"
 	"kvferry/record"
+	"kvferry/redis/live/server"
 )
 
-// asker queries in batches which keys of a database exist; in a cluster, it asks each node for its own keys.
-type asker struct {
-	t      *target
-	router *router // nil: the database was empty
+// whole is a record that goes as one piece.
+type whole struct {
+	key    []byte
+	data   []byte
+	number int64
 }
 
-// newAsker returns an asker for a database, or nil if existing keys are overwritten.
-func (t *target) newAsker(db string) *asker {
-	if t.Existing == format.Replace {
+const (
+	// maxAsked and maxAskedBytes limit the records buffered until the server reports which keys exist.
+	maxAsked      = 512
+	maxAskedBytes = 1 << 20
+)
+
+// asker buffers records until the server reports which keys of a database exist; in a cluster, it asks each node for its
+// own keys.
+type asker struct {
+	ctx    context.Context
+	server *server.Server
+	router *server.Router // nil: the database was empty
+	held   []whole
+	bytes  int
+	known  func(r whole, exists bool) error
+}
+
+// newAsker returns an asker for a database, or nil if existing keys are overwritten. It passes buffered records to known.
+func (d *destination) newAsker(ctx context.Context, db string, known func(r whole, exists bool) error) *asker {
+	if d.server.Existing == format.Replace {
 		return nil
 	}
-	a := &asker{t: t}
-	if t.start.Before[db] == 0 {
-		return a
+	a := &asker{ctx: ctx, server: d.server, known: known}
+	if d.Before[db] > 0 {
+		a.router = d.server.Router(db)
 	}
-	a.router = t.router(db)
 	return a
 }
 
 // keys reports whether the database can contain keys.
 func (a *asker) keys() bool { return a != nil && a.router != nil }
 
-// there reports for each key whether it exists.
-func (a *asker) there(ctx context.Context, keys [][]byte) ([]bool, error) {
-	commands := make([]*keyed, len(keys))
-	for i, key := range keys {
-		commands[i] = &keyed{key: key, name: "EXISTS"}
+// hold buffers a record.
+func (a *asker) hold(r whole) error {
+	r.key, r.data = bytes.Clone(r.key), bytes.Clone(r.data)
+	a.held = append(a.held, r)
+	if a.bytes += len(r.data); len(a.held) < maxAsked && a.bytes < maxAskedBytes {
+		return nil
 	}
-	err := a.router.send(ctx, commands...)
+	return a.release()
+}
+
+// release passes on all buffered records.
+func (a *asker) release() error {
+	if a == nil || len(a.held) == 0 {
+		return nil
+	}
+	keys := make([][]byte, len(a.held))
+	for i := range a.held {
+		keys[i] = a.held[i].key
+	}
+	there, err := a.there(keys)
+	for i := range there {
+		if err := a.known(a.held[i], there[i]); err != nil {
+			return err
+		}
+	}
+	a.held, a.bytes = a.held[:0], 0
+	return err
+}
+
+// there reports for each key whether it exists.
+func (a *asker) there(keys [][]byte) ([]bool, error) {
+	commands := make([]*server.Command, len(keys))
+	for i, key := range keys {
+		commands[i] = &server.Command{Key: key, Name: "EXISTS"}
+	}
+	err := a.router.Send(a.ctx, commands...)
 	out := make([]bool, len(keys))
 	for i, k := range commands {
-		n, e := redis.Int(k.reply, k.err)
+		n, e := redis.Int(k.Reply, k.Err)
 		if err = cmp.Or(err, e); err != nil {
-			return nil, asLost(told(a.t.server.shown, err))
+			return nil, asLost(server.Explain(a.server.Shown, err))
 		}
 		out[i] = n != 0
 	}
@@ -58,25 +104,23 @@ func (a *asker) there(ctx context.Context, keys [][]byte) ([]bool, error) {
 
 // asLost marks errors of unreachable or busy servers as LostError: another process can resume from here.
 func asLost(err error) error {
-	if isBusyError(err) || isBroken(err) {
+	if server.IsBusy(err) || server.IsBroken(err) {
 		return &format.LostError{Err: err}
 	}
 	return err
 }
 
 // library reports whether a function library of this name exists with different code. Libraries belong to no database.
-func (a *asker) library(ctx context.Context, name string, code []byte) (bool, error) {
-	for _, host := range a.t.hosts() {
-		client := a.t.server.to(host, "0")
-		list, err := client.libraries(ctx, globbed(name))
-		if err = errors.Join(err, client.close()); err != nil {
-			return false, asLost(told(host, err))
-		}
-		if slices.ContainsFunc(list, func(l codeLibrary) bool { return l.name == name && l.code != string(code) }) {
-			return true, nil
-		}
+func (a *asker) library(name string, code []byte) (there bool, err error) {
+	err = a.server.Each(a.server.Hosts(), func(_ string, c *server.Client) error {
+		list, err := c.Libraries(a.ctx, globbed(name))
+		there = there || slices.ContainsFunc(list, func(l server.CodeLibrary) bool { return l.Name == name && l.Code != string(code) })
+		return err
+	})
+	if err != nil {
+		err = asLost(err)
 	}
-	return false, nil
+	return there, err
 }
 
 // globbed escapes text to a glob pattern that matches only this text.
@@ -88,60 +132,15 @@ func (a *asker) close() error {
 	if !a.keys() {
 		return nil
 	}
-	return a.router.close()
+	return a.router.Close()
 }
-
-// conflicts collects keys that exist and must not be overwritten.
-type conflicts struct {
-	mu    sync.Mutex
-	count int64
-	some  []string
-}
-
-// maxNamed limits how many of them an error lists.
-const maxNamed = 5
-
-func (c *conflicts) add(count int64, some []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.count += count
-	c.some = append(c.some, some[:min(len(some), maxNamed-len(c.some))]...)
-}
-
-// Look returns a writer that only checks whether the keys of its records exist, or nil if existing keys are acceptable.
-func (t *target) Look(db string, dry bool) (record.Writer, error) {
-	if t.Existing == format.Replace || t.Existing == skipExisting && !dry {
-		return nil, nil
-	}
-	db = t.home(db)
-	return &looker{t: t, db: db, ask: t.newAsker(db)}, nil
-}
-
-// Conflicts returns an error that lists some of the existing keys found by the writers of Look, or nil.
-func (t *target) Conflicts() error {
-	c := &t.conflicts
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.count == 0 {
-		return nil
-	}
-	names := strings.Join(c.some, ", ")
-	if c.count > int64(len(c.some)) {
-		names += ", …"
-	}
-	return &format.ExistingError{Err: fmt.Errorf("%s: the server already has %s of the keys to write: %s; nothing was written; %s",
-		t.server.shown, record.Number(c.count), names, existingHint)}
-}
-
-const existingHint = "--replace overwrites existing keys, --skip-existing keeps them"
 
 // looker checks keys and writes no record.
 type looker struct {
-	t     *target
+	*destination
 	db    string
 	ask   *asker
 	feed  record.Feeder
-	keys  [][]byte
 	cur   record.Header
 	key   []byte
 	any   bool // the record has elements
@@ -150,11 +149,16 @@ type looker struct {
 	some  []string
 
 	decisions
-	numbers []int64 // record numbers of keys
+}
+
+func (d *destination) newLooker(db string) *looker {
+	l := &looker{destination: d, db: db}
+	l.ask = d.newAsker(d.ctx, db, l.known)
+	return l
 }
 
 // OnDecided registers f to learn which records would be skipped.
-func (l *looker) OnDecided(f func(n int64, skipped bool)) bool { return l.tell(l.t.Existing, f) }
+func (l *looker) OnDecided(f func(n int64, skipped bool)) bool { return l.tell(l.server.Existing, f) }
 
 // Write looks up records.
 func (l *looker) Write(b *record.Batch) error { return l.feed.Feed(b, l, nil) }
@@ -184,18 +188,14 @@ func (l *looker) End() error {
 	case l.cur.Keyless == record.Library:
 		name := record.Library.Name(l.key)
 		var err error
-		if there, err = l.ask.library(l.t.ctx, string(name), l.code); err != nil {
+		if there, err = l.ask.library(string(name), l.code); err != nil {
 			return err
 		}
 		if there {
 			l.found("function library " + record.Quote(name))
 		}
 	case l.ask.keys():
-		l.keys, l.numbers = append(l.keys, bytes.Clone(l.key)), append(l.numbers, l.number)
-		if len(l.keys) >= maxAsked {
-			return l.flush()
-		}
-		return nil
+		return l.ask.hold(whole{key: l.key, number: l.number})
 	}
 	l.decide(l.number, there)
 	return nil
@@ -207,27 +207,20 @@ func (l *looker) found(name string) {
 	}
 }
 
-// flush queries the buffered keys.
-func (l *looker) flush() error {
-	if len(l.keys) == 0 {
-		return nil
+// known notes whether a buffered key exists.
+func (l *looker) known(r whole, exists bool) error {
+	if exists {
+		l.found(fmt.Sprintf("%s in database %s", record.Quote(r.key), l.db))
 	}
-	there, err := l.ask.there(l.t.ctx, l.keys)
-	for i := range there {
-		if there[i] {
-			l.found(fmt.Sprintf("%s in database %s", record.Quote(l.keys[i]), l.db))
-		}
-		l.decide(l.numbers[i], there[i])
-	}
-	l.keys, l.numbers = l.keys[:0], l.numbers[:0]
-	return err
+	l.decide(r.number, exists)
+	return nil
 }
 
 // Close adds the conflicts to the target.
 func (l *looker) Close() error {
-	err := l.flush()
-	if err == nil && l.t.Existing == format.FailExisting {
-		l.t.conflicts.add(l.count, l.some)
+	err := l.ask.release()
+	if err == nil && l.server.Existing == format.FailExisting {
+		l.conflicts.add(l.count, l.some)
 	}
 	return errors.Join(err, l.ask.close())
 }
@@ -243,7 +236,7 @@ type decisions struct {
 
 // tell registers f if existing keys may be skipped.
 func (d *decisions) tell(existing format.Existing, f func(n int64, skipped bool)) bool {
-	if existing != skipExisting {
+	if existing != format.SkipExisting {
 		return false
 	}
 	d.decided = f

@@ -3,18 +3,24 @@ package live
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
+	"kvferry/internal/text/resp"
 	"kvferry/record"
+	"kvferry/redis/live/server"
+	"kvferry/redis/rdb"
+	"kvferry/redis/rdb/crc64"
 )
 
 // fetcher fetches values with DUMP and streams them to the spool, so memory does not depend on their size.
@@ -34,13 +40,13 @@ type node struct {
 	asks bool     // send ASKING first: the slots of these keys are being migrated to the server
 	keys [][]byte // queue
 	most int      // keys per round trip
-	conn net.Conn
+	conn *server.Link
 	in   *bufio.Reader
 }
 
 // add queues a key and fetches the queue when it is full.
 func (f *fetcher) add(key []byte) error {
-	return f.askFor(f.server.owner(key), false, bytes.Clone(key))
+	return f.askFor(f.server.Owner(key), false, bytes.Clone(key))
 }
 
 func (f *fetcher) askFor(host string, asks bool, key []byte) error {
@@ -104,38 +110,36 @@ func (f *fetcher) ask(n *node) error {
 // round requests all queued keys of a node and reads the answers.
 func (f *fetcher) round(n *node) (err error) {
 	if n.conn == nil {
-		if n.conn, err = f.server.dialer(n.host, f.db)(f.ctx); err != nil {
+		if n.conn, n.in, err = f.server.Stream(f.ctx, n.host, f.db); err != nil {
 			return err
 		}
-		n.in = bufio.NewReaderSize(n.conn, 128<<10)
 	}
 	stop := context.AfterFunc(f.ctx, func() { n.conn.Close() })
 	defer stop()
-	expiry := []byte("PTTL")
+	expiry := "PTTL"
 	if f.exact() {
-		expiry = []byte("PEXPIRETIME")
+		expiry = "PEXPIRETIME"
 	}
 	var out []byte
 	for _, key := range n.keys {
-		out = appendCommand(appendCommand(out, expiry, key), []byte("DUMP"), key)
-	}
-	if n.asks {
-		out, _ = withAsking(out)
+		for _, command := range []string{expiry, "DUMP"} {
+			if n.asks {
+				out = resp.AppendCommand(out, "ASKING")
+			}
+			out = resp.AppendCommand(out, command, string(key))
+		}
 	}
 	if _, err := n.conn.Write(out); err != nil {
 		return err
 	}
 	largest := int64(1)
 	for len(n.keys) > 0 {
-		from, moved := f.to.n, len(f.moved)
-		if err := f.value(n.in, n.keys[0]); err != nil {
+		from := f.to.n
+		if err := f.value(n, n.keys[0]); err != nil {
 			if back := f.to.back(from); back != nil {
 				return back
 			}
 			return err
-		}
-		for i := range f.moved[moved:] {
-			f.moved[moved+i].host = addressFrom(n.host, f.moved[moved+i].host)
 		}
 		largest = max(largest, f.to.n-from)
 		n.keys = n.keys[1:]
@@ -146,54 +150,120 @@ func (f *fetcher) round(n *node) (err error) {
 }
 
 // value reads the two answers about a key. It skips a key that no longer exists.
-func (f *fetcher) value(in *bufio.Reader, key []byte) error {
-	expire, err := asked(in)
+func (f *fetcher) value(n *node, key []byte) error {
+	expire, noExpiry, err := asked(n.in)
 	if err != nil {
 		return err
 	}
-	size, err := asked(in)
-	switch {
-	case err != nil:
+	size, noDump, err := asked(n.in)
+	if err != nil {
 		return err
-	case isElsewhere(size):
-		return f.elsewhere(key, size)
-	case isBusy(size):
-		return &busyError{size[1:]}
-	case isBusy(expire):
-		return &busyError{expire[1:]}
-	case strings.HasPrefix(size, "-"):
-		return fmt.Errorf("key %s: the server says %s", record.Quote(key), size[1:])
-	case strings.HasPrefix(expire, "-") && !isElsewhere(expire):
-		return fmt.Errorf("key %s: the server says %s", record.Quote(key), expire[1:])
-	case size == "$-1" && isElsewhere(expire):
-		return f.elsewhere(key, expire)
+	}
+	refused := cmp.Or(noDump, noExpiry)
+	host, asks, moved := server.Redirection(n.host, refused)
+	switch {
+	case moved && (noDump != nil || size == "$-1"):
+		f.moved = append(f.moved, movedKey{key, host, asks})
+		return nil
+	case server.IsBusy(noDump):
+		return &server.BusyError{Text: noDump.Error()}
+	case server.IsBusy(noExpiry):
+		return &server.BusyError{Text: noExpiry.Error()}
+	case refused != nil && !moved:
+		return fmt.Errorf("key %s: the server says %w", record.Quote(key), refused)
 	case size == "$-1":
 		return nil
 	}
-	n, err := strconv.ParseInt(strings.TrimPrefix(size, "$"), 10, 64)
+	left, err := strconv.ParseInt(strings.TrimPrefix(size, "$"), 10, 64)
 	ms, errMS := strconv.ParseInt(strings.TrimPrefix(expire, ":"), 10, 64)
 	switch {
-	case err == nil && n >= 0 && isElsewhere(expire): // the slot came back between the two
-		if _, err := io.CopyN(io.Discard, in, n+2); err != nil {
-			return err
-		}
-		return f.elsewhere(key, expire)
-	case err != nil || errMS != nil || n < 0:
-		return errAnswer
+	case err == nil && left >= 0 && moved: // the slot came back between the two
+		f.moved = append(f.moved, movedKey{key, host, asks})
+		_, err := io.CopyN(io.Discard, n.in, left+2)
+		return err
+	case err != nil || errMS != nil || left < 0:
+		return server.ErrAnswer
 	}
-	if err := f.take(in, n, key, ms); err != nil {
+	if err := f.take(n.in, left, key, ms); err != nil {
 		return err
 	}
-	_, err = in.Discard(2)
+	_, err = n.in.Discard(2)
 	return err
 }
 
-// asked returns the first line of an answer, without the +OK of ASKING.
-func asked(in *bufio.Reader) (text string, err error) {
+// asked returns the first line of an answer, without the +OK of ASKING. refused is an error that it holds.
+func asked(in *bufio.Reader) (text string, refused, err error) {
 	for text = "+OK"; err == nil && text == "+OK"; {
 		text, err = line(in)
 	}
-	return text, err
+	if answer, ok := strings.CutPrefix(text, "-"); ok {
+		refused = redis.Error(answer)
+	}
+	return text, refused, err
+}
+
+// maxInMemory is the largest payload that is buffered whole.
+const maxInMemory = 1 << 20
+
+// take reads the payload of a key with expiry ms. It reports and skips a value that this build cannot read.
+func (f *fetcher) take(in io.Reader, size int64, key []byte, ms int64) error {
+	f.head = append(f.head[:0], make([]byte, min(size, maxInMemory))...)
+	if _, err := io.ReadFull(in, f.head); err != nil {
+		return err
+	}
+	body, version, whole := f.head, uint16(f.server.Version.Number), size <= maxInMemory
+	if whole {
+		var err error
+		if body, version, err = crc64.CutFooter(f.head, true); err != nil {
+			return aboutKey(key, err)
+		}
+	}
+	d, err := rdb.OpenDump(body, version)
+	if whole {
+		if err != nil {
+			return f.unread(f.db, key, err)
+		}
+		f.to.newer(d.Header)
+		_, err = f.to.Write(append(f.lead(&d, key, ms), body[d.Off:]...))
+		return err
+	}
+	return f.large(in, size-int64(len(f.head)), &d, key, ms)
+}
+
+// lead returns the bytes before a value in the spool: module metadata, expiry, type and key.
+func (f *fetcher) lead(d *rdb.Dump, key []byte, ms int64) []byte {
+	return rdb.AppendKey(bytes.Clone(f.head[:d.Off-1]), d.Type, key, f.expiry(ms))
+}
+
+// large streams a payload that begins with f.head to the spool, and checks it there.
+func (f *fetcher) large(in io.Reader, left int64, d *rdb.Dump, key []byte, ms int64) error {
+	from := f.to.n
+	if _, err := f.to.Write(f.lead(d, key, ms)); err != nil {
+		return err
+	}
+	p := summed{to: f.to, keep: crc64.FooterLen, sum: crc64.Update(0, f.head[:d.Off])}
+	if _, err := p.Write(f.head[d.Off:]); err != nil {
+		return err
+	}
+	if _, err := io.CopyN(&p, in, left); err != nil {
+		return err
+	}
+	version, err := payloadVersion(&p)
+	if err == nil {
+		err = f.to.w.Flush()
+	}
+	if err != nil {
+		return aboutKey(key, err)
+	}
+	h := rdb.PayloadHeader(version)
+	if err := onlyItems(f.to.f, h, from, f.to.n, rdb.OpKey); err != nil {
+		if err := f.to.back(from); err != nil {
+			return err
+		}
+		return f.unread(f.db, key, err)
+	}
+	f.to.newer(h)
+	return nil
 }
 
 func aboutKey(key []byte, err error) error {
@@ -222,24 +292,10 @@ type movedKey struct {
 	asks bool
 }
 
-// elsewhere records the new server of a key: MOVED slot host:port, ASK slot host:port.
-func (f *fetcher) elsewhere(key []byte, answer string) error {
-	words := strings.Fields(answer)
-	if len(words) != 3 {
-		return errAnswer
-	}
-	f.moved = append(f.moved, movedKey{key, words[2], words[0] == "-ASK"})
-	return nil
-}
-
-func isElsewhere(answer string) bool {
-	return strings.HasPrefix(answer, "-MOVED ") || strings.HasPrefix(answer, "-ASK ")
-}
-
 // followMoved fetches keys that moved to other servers. They may move again during this.
 func (f *fetcher) followMoved() error {
 	for round := 1; len(f.moved) > 0; round++ {
-		if round > attempts {
+		if round > server.Attempts {
 			return f.about(f.moved[0].host, fmt.Errorf("key %s and %s others keep moving between servers of the cluster: run the command when no slots move",
 				record.Quote(f.moved[0].key), record.Number(len(f.moved)-1)))
 		}

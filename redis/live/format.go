@@ -2,13 +2,12 @@ package live
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 
 	"kvferry/format"
 	"kvferry/record"
 	files "kvferry/redis"
+	"kvferry/redis/live/server"
 )
 
 // Name is the name of the format. Locations use addresses instead.
@@ -29,44 +28,23 @@ func (*Format) Name() string { return Name }
 // Detect always returns the zero Verdict: an address identifies a server.
 func (*Format) Detect(*format.Evidence) format.Verdict { return format.Verdict{} }
 
-// Work returns a file name for the address: characters not allowed in file names are replaced.
+// Work returns a file name for the address.
 func (*Format) Work(location string) (string, error) {
-	a, err := parseAddress(location)
+	a, err := server.ParseAddress(location)
 	if err != nil {
 		return "", err
 	}
-	name := "redis-" + strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`:/\[]`, r) {
-			return '-'
-		}
-		return r
-	}, strings.TrimPrefix(a.host, "/"))
-	if a.db >= 0 {
-		name += fmt.Sprintf("-%d", a.db)
-	}
-	return name, nil
+	return a.FileName(), nil
 }
+
+// IsAddress reports whether a location is a server address.
+func IsAddress(location string) bool { return server.IsAddress(location) }
 
 // Same reports whether the address is another server of the same cluster.
 func (*Format) Same(location, earlier string) bool {
 	var s start
-	a, err := parseAddress(location)
-	return err == nil && a.cluster && json.Unmarshal([]byte(earlier), &s) == nil && slices.Contains(s.Members, a.host)
-}
-
-// location rebuilds the address without a password.
-func (a *address) location() string {
-	s := a.shown
-	if a.user != "" {
-		s = strings.Replace(s, "://", "://"+a.user+"@", 1)
-	}
-	switch {
-	case a.db >= 0 && a.network == "unix":
-		s += fmt.Sprintf("?db=%d", a.db)
-	case a.db >= 0:
-		s += fmt.Sprintf("/%d", a.db)
-	}
-	return s
+	a, err := server.ParseAddress(location)
+	return err == nil && a.Cluster && json.Unmarshal([]byte(earlier), &s) == nil && slices.Contains(s.Members, a.Host)
 }
 
 // Limits describes the newest server. A target reports the losses of older versions once it is connected.

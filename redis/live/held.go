@@ -3,12 +3,11 @@ package live
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"strconv"
 
 	"kvferry/format"
 	"kvferry/record"
 	files "kvferry/redis"
+	"kvferry/redis/live/server"
 	"kvferry/redis/rdb"
 )
 
@@ -32,55 +31,42 @@ func (f *Format) Held(location string, verified bool) (format.Format, error) {
 
 // Create connects to the server and starts the file.
 func (f *held) Create(ctx context.Context, path string, o *format.CreateOptions) (format.Target, error) {
-	s, err := f.server.connect(ctx, f.location, o.Memory)
+	s, err := server.Connect(ctx, f.location, f.server.options, o.Memory)
 	if err != nil {
 		return nil, err
 	}
-	as := *o
-	if as.Reopen = nil; f.verified {
-		as.Reopen = new(format.OpenOptions)
-	}
-	file, err := f.Format.Create(ctx, path, o)
+	written, err := f.Format.Create(ctx, path, o)
 	if err == nil {
-		err = s.probe(ctx)
+		err = s.Probe(ctx)
 	}
 	if err != nil {
 		return nil, closeAfter(err, s)
 	}
-	names := start{Names: "kvferry-" + strconv.FormatUint(rand.Uint64(), 36) + "-"}
-	return &heldTarget{file, &target{f: f.server, ctx: ctx, server: s, options: &as, ServerOptions: s.ServerOptions, start: names}}, nil
+	return &heldTarget{file{written}, &limits{ctx: ctx, server: s, verified: f.verified}}, nil
 }
+
+// file is embedded deeper than limits, which hide its own.
+type file struct{ format.Target }
 
 // heldTarget writes a file and loses what the server cannot hold.
 type heldTarget struct {
-	format.Target
-	as *target
-}
-
-// Losses are those of the server.
-func (t *heldTarget) Losses(h *record.Header) []record.Loss { return t.as.Losses(h) }
-
-// ElementLosses are those of the server.
-func (t *heldTarget) ElementLosses(h *record.Header, batch []record.Element, report func(record.Loss)) []record.Element {
-	return t.as.ElementLosses(h, batch, report)
+	file
+	*limits
 }
 
 // Unchanged is that of the server.
 func (t *heldTarget) Unchanged(strings []record.Record, elems []record.Element) int {
-	return t.as.Unchanged(strings, elems)
+	return t.limits.Unchanged(strings, elems)
 }
-
-// Orphans are those of the server.
-func (t *heldTarget) Orphans() int64 { return t.as.Orphans() }
 
 // Finish completes the file.
 func (t *heldTarget) Finish(ctx context.Context) (format.Source, error) {
 	src, err := t.Target.Finish(ctx)
-	return src, errors.Join(err, t.as.server.client.close())
+	return src, errors.Join(err, t.server.Client.Close())
 }
 
 // Abort removes the file.
 func (t *heldTarget) Abort() {
 	t.Target.Abort()
-	_ = t.as.server.client.close() // nothing was written to the server
+	_ = t.server.Client.Close() // nothing was written to the server
 }

@@ -12,15 +12,6 @@ import (
 	"kvferry/redis/rdb"
 )
 
-// sent is the spool offset of the first item of a server.
-type sent struct {
-	host string
-	from int64
-}
-
-// begins notes that the items of a server follow.
-func (c *copier) begins(host string) { c.parts = append(c.parts, sent{host, c.to.n}) }
-
 // libraryOf is the hash of a function library and the server it was first read from.
 type libraryOf struct {
 	host string
@@ -66,7 +57,7 @@ func (c *copier) librariesOf(p sent, known map[string]libraryOf) error {
 		}
 		if first.sum != lib.sum {
 			dataset.Report(c.options, record.Finding{Kind: FindLibraryDiffers, Severity: record.Error,
-				Place:  record.Place{File: c.server.shown, Off: record.NoOffset, Level: -1},
+				Place:  record.Place{File: c.server.Shown, Off: record.NoOffset, Level: -1},
 				Detail: fmt.Sprintf("function library %s has other code on %s than on %s, whose code kvferry reads", record.Quote([]byte(name)), lib.host, first.host)})
 		}
 		if err := c.to.blank(it.Off, scanner.Offset()); err != nil {

@@ -9,12 +9,35 @@ import (
 	"kvferry/internal/sys/bufpool"
 	"kvferry/internal/text/resp"
 	"kvferry/record"
+	"kvferry/redis/live/pipe"
+	"kvferry/redis/live/server"
 )
+
+// sender sends the commands of one writer.
+type sender struct {
+	*destination
+	pipes   *pipe.Set
+	ask     *asker // nil: existing keys are overwritten
+	data    []byte // the current piece
+	skip    bool   // the current record exists and stays
+	written int64
+}
+
+// send queues a piece on a pipe, at the rate of the target.
+func (s *sender) send(to *pipe.Pipe, data []byte, x pipe.Piece) error {
+	if err := s.limit.Wait(s.pipes.Ctx, len(data)); err != nil {
+		return err
+	}
+	return s.told(to.Add(data, x))
+}
+
+func (s *sender) told(err error) error { return server.Explain(s.server.Shown, err) }
 
 // native writes a large record as commands to a temporary name, then renames it.
 type native struct {
-	w       *writer
-	pipe    *pipe
+	*sender
+	header  *record.Header
+	to      *pipe.Pipe
 	name    []byte
 	encoder resp.Encoder
 	begun   bool
@@ -38,7 +61,7 @@ func (n *native) expiresSoon(ms int64) bool { return ms != 0 && ms < n.started.A
 func (n *native) count(e *record.Element) {
 	n.held++
 	switch {
-	case n.w.header.Type == record.String:
+	case n.header.Type == record.String:
 		n.sent += int64(len(e.Value))
 	case e.Kind == record.Entry:
 		n.sent++
@@ -50,67 +73,66 @@ func (n *native) count(e *record.Element) {
 	}
 }
 
+// sizeOf holds the commands that return the number of elements of a type.
+var sizeOf = [record.NumTypes]string{record.String: "STRLEN", record.Hash: "HLEN", record.List: "LLEN", record.Set: "SCARD",
+	record.ZSet: "ZCARD", record.Stream: "XLEN"}
+
 // ending returns the element bounds for the end of the record.
-func (n *native) ending() *ending {
-	h := &n.w.header
-	e := &ending{name: n.name, key: bytes.Clone(h.Key), size: sizeOf[h.Type], least: n.sent - n.soon, most: n.sent, lapses: n.expiresSoon(h.ExpireMS)}
+func (n *native) ending() *pipe.Ending {
+	h := n.header
+	e := &pipe.Ending{Name: n.name, Key: bytes.Clone(h.Key), Size: sizeOf[h.Type], Least: n.sent - n.soon, Most: n.sent, Lapses: n.expiresSoon(h.ExpireMS)}
 	if time.Since(n.started) > soon/2 { // more elements may have expired
-		e.least, e.lapses = min(n.lasting, n.sent), h.ExpireMS != 0
+		e.Least, e.Lapses = min(n.lasting, n.sent), h.ExpireMS != 0
 	}
-	e.lapses = e.lapses || h.Type == record.Hash && e.least == 0
+	e.Lapses = e.Lapses || h.Type == record.Hash && e.Least == 0
 	return e
 }
 
-// goNative switches the record to commands.
-func (w *writer) goNative() error {
-	if w.ask.keys() && w.header.Keyless == record.Keyed {
-		there, err := w.ask.there(w.ctx, [][]byte{w.key})
+// newNative starts a record, unless its key exists.
+func newNative(s *sender, h *record.Header) (*native, error) {
+	n := &native{sender: s, header: h, started: time.Now()}
+	if s.ask.keys() && h.Keyless == record.Keyed {
+		there, err := s.ask.there([][]byte{h.Key})
 		if err == nil && there[0] {
-			w.skip, err = true, w.taken(fmt.Sprintf("key %s in database %s", record.Quote(w.key), w.db))
+			s.skip, err = true, s.existing(fmt.Sprintf("key %s in database %s", record.Quote(h.Key), s.pipes.DB))
 		}
-		if err != nil {
-			return err
+		if err != nil || s.skip {
+			return n, err
 		}
 	}
-	n := &native{w: w, started: time.Now()}
-	w.native = n
-	if w.skip {
-		return nil
-	}
-	var err error
-	if n.pipe, err = w.pipe(w.key); err != nil {
-		return err
-	}
-	n.name = besides(w.key, w.t.unique())
-	h := w.header
-	h.Key = n.name
-	n.encoder.Before7 = !w.t.server.version.EntriesRead()
+	n.to = s.pipes.Of(h.Key)
+	n.name = server.NameBeside(h.Key, s.unique())
+	as := *h
+	as.Key = n.name
+	n.encoder.Before7 = !s.server.Version.EntriesRead()
 	n.encoder.AppendHead(nil)
-	w.data, err = n.encoder.AppendBegin(w.data[:0], &h)
-	return err
+	var err error
+	s.data, err = n.encoder.AppendBegin(s.data[:0], &as)
+	return n, err
 }
 
 func (n *native) write(elems []record.Element) (err error) {
-	w := n.w
-	if w.skip {
+	if n.skip {
 		return nil
 	}
 	for i := range elems {
 		n.count(&elems[i])
-		if err := w.clear(len(elems[i].Value)); err != nil {
-			return err
+		if len(elems[i].Value) > bufpool.Large { // wait for room before a large command is built
+			if err := n.told(n.to.Flush()); err != nil {
+				return err
+			}
 		}
 		before := n.before()
-		if w.data, err = n.encoder.AppendElement(w.data, &elems[i]); err != nil {
+		if n.data, err = n.encoder.AppendElement(n.data, &elems[i]); err != nil {
 			return err
 		}
-		if len(w.data) == before {
+		if len(n.data) == before {
 			continue
 		}
-		if w.header.Keyless == record.Library {
+		if n.header.Keyless == record.Library {
 			err = n.library(elems[i].Value)
 		} else {
-			err = n.send()
+			err = n.part()
 		}
 		if err != nil {
 			return err
@@ -122,114 +144,73 @@ func (n *native) write(elems []record.Element) (err error) {
 // before starts a piece so that it can be resent: the first deletes the temporary name; a piece of a list trims the
 // list to the elements sent before. It returns the length of this prefix.
 func (n *native) before() int {
-	w := n.w
-	w.data = w.data[:0]
+	n.data = n.data[:0]
 	switch {
-	case w.header.Keyless == record.Library:
+	case n.header.Keyless == record.Library:
 	case !n.begun:
-		w.data = appendCommand(w.data, []byte("DEL"), n.name)
-	case w.header.Type == record.List:
-		w.data = appendCommand(w.data, []byte("LTRIM"), n.name, []byte("0"), strconv.AppendInt(nil, n.have-1, 10))
+		n.data = resp.AppendCommand(n.data, []byte("DEL"), n.name)
+	case n.header.Type == record.List:
+		n.data = resp.AppendCommand(n.data, []byte("LTRIM"), n.name, []byte("0"), strconv.AppendInt(nil, n.have-1, 10))
 	}
-	return len(w.data)
+	return len(n.data)
 }
 
 // library sends a function library to each master.
 func (n *native) library(code []byte) error {
-	w := n.w
-	if w.ask != nil {
-		name := record.Library.Name(w.key)
-		there, err := w.ask.library(w.ctx, string(name), code)
+	if n.ask != nil {
+		name := record.Library.Name(n.header.Key)
+		there, err := n.ask.library(string(name), code)
 		if err != nil {
 			return err
 		}
 		if there {
-			w.data, w.skip = w.data[:0], true
-			return w.taken("function library " + record.Quote(name))
+			n.data, n.skip = n.data[:0], true
+			return n.existing("function library " + record.Quote(name))
 		}
 	}
-	for _, host := range w.t.hosts() {
-		w.mu.Lock()
-		p := w.pipeTo(host)
-		w.mu.Unlock()
-		if err := w.t.limit.Wait(w.ctx, len(w.data)); err != nil {
+	for _, host := range n.server.Hosts() {
+		if err := n.send(n.pipes.At(host), n.data, pipe.Piece{Commands: 1}); err != nil {
 			return err
 		}
-		if err := p.add(w.data, piece{commands: 1}); err != nil {
-			return w.told(err)
-		}
 	}
-	w.data = bufpool.Reset(w.data)
+	n.data = bufpool.Reset(n.data)
 	return nil
 }
 
-// send passes the commands in w.data to the pipe.
-func (n *native) send() error {
-	w := n.w
+// part sends the commands in n.data as a piece.
+func (n *native) part() error {
 	n.begun = true
 	n.have, n.held = n.have+n.held, 0
-	if err := w.t.limit.Wait(w.ctx, len(w.data)); err != nil {
-		return err
-	}
-	err := n.pipe.add(w.data, piece{commands: countCommands(w.data), name: n.name})
-	w.data = bufpool.Reset(w.data) // the pipe owns a large one
-	return w.told(err)
+	err := n.send(n.to, n.data, pipe.Piece{Commands: pipe.CountCommands(n.data), Name: n.name})
+	n.data = bufpool.Reset(n.data) // the pipe owns a large one
+	return err
 }
 
 // end finishes the record.
 func (n *native) end() (err error) {
-	w := n.w
-	if w.skip {
+	if n.skip {
 		return nil
 	}
 	before := n.before()
-	if w.data, err = n.encoder.AppendEnd(w.data); err != nil {
+	if n.data, err = n.encoder.AppendEnd(n.data); err != nil {
 		return err
 	}
 	if n.encoder.Orphans > 0 {
 		return fmt.Errorf("stream %s: it is too large for one RESTORE, and no command makes its %s pending entries whose messages were deleted",
-			record.Quote(w.key), record.Number(n.encoder.Orphans))
+			record.Quote(n.header.Key), record.Number(n.encoder.Orphans))
 	}
-	if w.header.Keyless == record.Library {
+	if n.header.Keyless == record.Library {
 		return nil
 	}
-	if !n.begun && len(w.data) == before {
+	if !n.begun && len(n.data) == before {
 		return nil // the record is empty
 	}
-	if len(w.data) > before {
-		if err := n.send(); err != nil {
+	if len(n.data) > before {
+		if err := n.part(); err != nil {
 			return err
 		}
 	}
-	w.written++
+	n.written++
 	n.ended = true
-	return w.told(n.pipe.conclude(n.ending()))
-}
-
-// countCommands counts commands that were encoded here.
-func countCommands(data []byte) (n int) {
-	for ; len(data) > 0; n++ {
-		data = data[commandLen(data):]
-	}
-	return n
-}
-
-// commandLen returns the length of the first command.
-func commandLen(data []byte) int {
-	args, rest := lineNumber(data)
-	for range args {
-		var size int
-		size, rest = lineNumber(rest)
-		rest = rest[size+2:]
-	}
-	return len(data) - len(rest)
-}
-
-// lineNumber parses a line such as *3 or $5.
-func lineNumber(data []byte) (int, []byte) {
-	n, i := 0, 1
-	for ; data[i] != '\r'; i++ {
-		n = 10*n + int(data[i]-'0')
-	}
-	return n, data[i+2:]
+	return n.told(n.to.Conclude(n.ending()))
 }

@@ -10,6 +10,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
+	"kvferry/redis/live/server"
 	"kvferry/redis/rdb"
 )
 
@@ -50,7 +51,7 @@ func TestOpaque(t *testing.T) {
 	if l := losses(record.Element{Name: []byte("other"), Value: []byte("x")})[0]; !strings.Contains(l.Detail, `"other": no command creates it`) {
 		t.Error(l.Detail)
 	}
-	tg.options.Reopen = new(format.OpenOptions)
+	tg.verified = true
 	if l := losses(value)[0]; !strings.Contains(l.Avoid, "leave out --verify") {
 		t.Errorf("%+v", l)
 	}
@@ -66,19 +67,19 @@ func TestNotEmpty(t *testing.T) {
 	s := redistest.Start(t)
 	s.Client().Must(t, "FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() return 1 end)")
 	tg := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{}, "0").(*target)
-	if n := tg.server.libraries(t.Context()); n != 1 {
+	if n := tg.server.Libraries(t.Context()); n != 1 {
 		t.Errorf("%d libraries", n)
 	}
-	tg.options.Reopen = new(format.OpenOptions)
-	tg.start.Libraries, tg.start.Before = 1, map[string]int64{"0": 0}
+	tg.verified = true
+	tg.to.Libraries, tg.to.Before = 1, map[string]int64{"0": 0}
 	if err := tg.databases(); err == nil || !strings.Contains(err.Error(), "function libraries (1), which FLUSHALL keeps") {
 		t.Error(err)
 	}
-	tg.start.Before["0"] = 2
+	tg.to.Before["0"] = 2
 	if err := tg.databases(); err == nil || !strings.Contains(err.Error(), "database 0 holds 2 keys: --verify compares everything") {
 		t.Error(err)
 	}
-	tg.start.Libraries, tg.start.Before = 0, nil
+	tg.to.Libraries, tg.to.Before = 0, nil
 	if err := tg.databases(); err != nil {
 		t.Error(err)
 	}
@@ -102,8 +103,8 @@ func TestFetched(t *testing.T) {
 		{answers: ":-1\r\n-CLUSTERDOWN The cluster is down\r\n", want: "gave up after 1m0s; the server still replies CLUSTERDOWN"},
 		{answers: ":-1\r\n-ERR no\r\n", want: "key k: the server says ERR no"},
 		{answers: "-ERR never\r\n" + whole, want: "key k: the server says ERR never"},
-		{answers: ":-1\r\n$x\r\n", want: errAnswer.Error()},
-		{answers: ":x\r\n" + whole, want: errAnswer.Error()},
+		{answers: ":-1\r\n$x\r\n", want: server.ErrAnswer.Error()},
+		{answers: ":x\r\n" + whole, want: server.ErrAnswer.Error()},
 		{answers: ":-1\r\n$3\r\nabc\r\n", want: "too short"},
 		{answers: "", want: "EOF"},
 		{answers: ":-1\r\n", want: "EOF"},
@@ -114,9 +115,9 @@ func TestFetched(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &fetcher{copier: &copier{server: &server{major: 7}, to: to}, ctx: t.Context()}
+		f := &fetcher{copier: &copier{server: &server.Server{Major: 7}, to: to}, ctx: t.Context()}
 		before := to.n
-		err = f.value(bufio.NewReader(strings.NewReader(x.answers)), []byte("k"))
+		err = f.value(&node{in: bufio.NewReader(strings.NewReader(x.answers))}, []byte("k"))
 		if x.want == "" && err != nil || x.want != "" && (err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), `"`, ""), x.want)) {
 			t.Errorf("%q: %v, want %q", x.answers, err, x.want)
 		}

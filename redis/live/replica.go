@@ -10,13 +10,37 @@ import (
 	"strconv"
 	"strings"
 
+	"kvferry/internal/text/resp"
 	"kvferry/record"
+	"kvferry/redis/live/server"
 )
 
 // forbiddenError reports a server that accepts no replicas.
 type forbiddenError struct{ text string }
 
 func (e *forbiddenError) Error() string { return "it accepts no replicas: " + e.text }
+
+// replica copies one server. When the connection breaks, it restarts the copy.
+func (c *copier) replica(ctx context.Context, host string) error {
+	from := c.to.n
+	stop := c.copied.watch(ctx, c.server.To(host, "0"))
+	defer stop()
+	host, tries, err := c.onServer(ctx, host, func(host string) (bool, error) {
+		if c.to.n > from {
+			if err := c.to.back(from); err != nil {
+				return false, server.FinalError{Err: err}
+			}
+		}
+		return false, c.replicate(ctx, host)
+	})
+	switch {
+	case err == nil && tries > 1:
+		return c.sameRuns(ctx)
+	case tries == server.Attempts && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+		err = linkError{err}
+	}
+	return c.about(host, err)
+}
 
 // replicate requests a full sync, as a replica does, and adds the snapshot to the spool:
 //
@@ -27,24 +51,21 @@ func (e *forbiddenError) Error() string { return "it accepts no replicas: " + e.
 //	< +FULLRESYNC id offset, lines with nothing while it gets ready
 //	< $length, or $EOF: and a mark of 40 bytes
 //	< an RDB file, the mark
-func (s *server) replicate(ctx context.Context, host string, to *spool, tell *copied) error {
-	conn, err := s.dialer(host, "0")(ctx)
+func (c *copier) replicate(ctx context.Context, host string) error {
+	conn, in, err := c.server.Stream(ctx, host, "0")
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	if l, ok := conn.(*link); ok {
-		l.patience = unfed
-	}
-	in := bufio.NewReaderSize(conn, 256<<10)
-	size, err := s.fullSync(conn, in)
+	conn.Patience = server.Unfed
+	size, err := c.fullSync(conn, in)
 	if err == nil {
 		if n, err := strconv.ParseInt(size, 10, 64); err == nil {
-			tell.note(func() { tell.size = n })
+			c.copied.note(func() { c.copied.size = n })
 		}
-		p := &rdbPart{to: to}
+		p := newPart(c.to)
 		if err = receive(in, size, p); err == nil {
 			err = p.end()
 		}
@@ -56,15 +77,15 @@ func (s *server) replicate(ctx context.Context, host string, to *spool, tell *co
 }
 
 // fullSync requests a full sync and returns the announced size: a number, or EOF: and a mark.
-func (s *server) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
+func (c *copier) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
 	for _, option := range [][]string{{"capa", "eof"}, {"rdb-only", "1"}, {"version", "9.0.0"}} {
-		if _, err := s.order(conn, in, "REPLCONF", option[0], option[1]); err != nil {
+		if _, err := order(conn, in, "REPLCONF", option[0], option[1]); err != nil {
 			return "", err
 		}
 	}
-	text, err := s.order(conn, in, "PSYNC", "?", "-1")
+	text, err := order(conn, in, "PSYNC", "?", "-1")
 	if err == nil && isUnknown(text) {
-		text, err = s.order(conn, in, "SYNC")
+		text, err = order(conn, in, "SYNC")
 	}
 	for err == nil && strings.HasPrefix(text, "+") { // +FULLRESYNC
 		text, err = line(in)
@@ -77,9 +98,9 @@ func (s *server) fullSync(conn io.Writer, in *bufio.Reader) (string, error) {
 	case isUnknown(text), strings.HasPrefix(text, "-NOPERM"), strings.Contains(text, "not allowed"), strings.Contains(text, "not supported"):
 		return "", &forbiddenError{strings.TrimPrefix(text, "-")}
 	case strings.HasPrefix(text, "-"):
-		return "", told(s.shown, fmt.Errorf("it cannot feed replicas now: %s", text[1:]))
+		return "", server.Explain(c.server.Shown, fmt.Errorf("it cannot feed replicas now: %s", text[1:]))
 	}
-	return "", errAnswer
+	return "", server.ErrAnswer
 }
 
 // linkError reports a server that repeatedly closed the replication link without an error message.
@@ -89,7 +110,7 @@ func (e linkError) Unwrap() error { return e.error }
 
 func (e linkError) Error() string {
 	return fmt.Sprintf("%v each of the %s times that it began to send its data; its log says why, such as a value that it cannot send to this replica "+
-		"or client-output-buffer-limit; --scan reads it key by key, without such a link", closed(e.error), record.Number(attempts))
+		"or client-output-buffer-limit; --scan reads it key by key, without such a link", server.Closed(e.error), record.Number(server.Attempts))
 }
 
 func isUnknown(text string) bool {
@@ -97,12 +118,8 @@ func isUnknown(text string) bool {
 }
 
 // order sends a command and returns the first line of its reply.
-func (s *server) order(conn io.Writer, in *bufio.Reader, args ...string) (string, error) {
-	var list [][]byte
-	for _, a := range args {
-		list = append(list, []byte(a))
-	}
-	if _, err := conn.Write(appendCommand(nil, list...)); err != nil {
+func order(conn io.Writer, in *bufio.Reader, args ...string) (string, error) {
+	if _, err := conn.Write(resp.AppendCommand(nil, args...)); err != nil {
 		return "", err
 	}
 	return line(in)
@@ -113,7 +130,7 @@ func line(in *bufio.Reader) (string, error) {
 	for {
 		text, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			return "", errAnswer
+			return "", server.ErrAnswer
 		}
 		if text := strings.TrimRight(string(text), "\r\n"); err != nil || text != "" {
 			return text, err
@@ -128,7 +145,7 @@ func receive(in *bufio.Reader, size string, to io.Writer) error {
 	}
 	n, err := strconv.ParseInt(size, 10, 64)
 	if err != nil || n < 0 {
-		return errAnswer
+		return server.ErrAnswer
 	}
 	_, err = io.CopyN(to, in, n)
 	if errors.Is(err, io.EOF) {
@@ -143,7 +160,7 @@ const markLen = 40
 // receiveMarked copies the bytes before the mark.
 func receiveMarked(in *bufio.Reader, mark []byte, to io.Writer) error {
 	if len(mark) != markLen {
-		return errAnswer
+		return server.ErrAnswer
 	}
 	buf := make([]byte, 0, 128<<10)
 	for {

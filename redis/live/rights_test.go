@@ -79,7 +79,7 @@ func TestRights(t *testing.T) {
 				o := format.ServerOptions{Password: "pw", Existing: existing}
 				text := look(t, mustOpen(t, address, o, "0"), list, "0")
 				tg := mustOpen(t, address, o, "0").(*target)
-				tg.server.restore = tg.server.restore && restore
+				tg.server.Restore = tg.server.Restore && restore
 				if err := load(context.Background(), tg, list, "0", 1); err != nil || text != "" && text != "nobody asks" {
 					t.Errorf("cluster %v, %v, RESTORE %v: %q, %v", cluster, existing, restore, text, err)
 				}

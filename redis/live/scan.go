@@ -15,6 +15,7 @@ import (
 	"kvferry/internal/shared/dataset"
 	"kvferry/internal/sys/extsort"
 	"kvferry/record"
+	"kvferry/redis/live/server"
 	"kvferry/redis/rdb"
 )
 
@@ -40,7 +41,7 @@ func (c *copier) scan(ctx context.Context) error {
 	c.copied.hosts = 1 // one progress for all servers
 	for name, keys := range counts {
 		n, err := strconv.Atoi(name)
-		if err == nil && keys > 0 && (c.server.db < 0 || c.server.db == n) {
+		if err == nil && keys > 0 && (c.server.DB < 0 || c.server.DB == n) {
 			dbs = append(dbs, n)
 			c.copied.all += keys
 		}
@@ -62,13 +63,15 @@ func (c *copier) scan(ctx context.Context) error {
 
 // databases returns the number of keys per database.
 func (c *copier) databases(ctx context.Context) (map[string]int64, error) {
-	if !c.server.cluster {
-		return c.server.databases(ctx)
+	if !c.server.Cluster {
+		return c.server.Databases(ctx)
 	}
 	var sum int64
-	for _, host := range c.server.hosts() {
+	for _, host := range c.server.Hosts() {
 		err := c.read(ctx, host, func(host string) error {
-			n, err := c.server.keysOf(ctx, host)
+			client := c.server.To(host, "0")
+			defer client.Close()
+			n, err := client.Size(ctx)
 			sum += n
 			return err
 		})
@@ -90,25 +93,25 @@ func (c *copier) clock(ctx context.Context) (time.Duration, error) {
 	if c.exact() {
 		return 0, nil
 	}
-	t, err := redis.Int64s(c.server.client.do(ctx, "TIME"))
+	t, err := redis.Int64s(c.server.Client.Do(ctx, "TIME"))
 	if err == nil && len(t) != 2 {
-		err = errAnswer
+		err = server.ErrAnswer
 	}
 	if err != nil {
-		return 0, told(c.server.shown, err)
+		return 0, server.Explain(c.server.Shown, err)
 	}
 	return time.Until(time.Unix(t[0], t[1]*1000)), nil
 }
 
 // exact reports whether the server returns expiries as timestamps (PEXPIRETIME).
-func (c *copier) exact() bool { return c.server.valkey || c.server.major >= 7 }
+func (c *copier) exact() bool { return c.server.Since(7, 0) }
 
 // functions copies the function libraries, which belong to no database.
 func (c *copier) functions(ctx context.Context) error {
 	if !c.exact() {
 		return nil
 	}
-	for _, host := range c.server.hosts() {
+	for _, host := range c.server.Hosts() {
 		c.begins(host)
 		if err := c.read(ctx, host, func(host string) error { return c.functionsOf(ctx, host) }); err != nil {
 			return err
@@ -118,11 +121,11 @@ func (c *copier) functions(ctx context.Context) error {
 }
 
 func (c *copier) functionsOf(ctx context.Context, host string) error {
-	client := c.server.to(host, "0")
-	defer client.close()
-	dump, err := redis.Bytes(client.do(ctx, "FUNCTION", "DUMP"))
+	client := c.server.To(host, "0")
+	defer client.Close()
+	dump, err := redis.Bytes(client.Do(ctx, "FUNCTION", "DUMP"))
 	if err != nil && (strings.Contains(err.Error(), "NOPERM") || strings.Contains(err.Error(), "unknown")) {
-		dataset.Report(c.options, record.Finding{Kind: FindFunctions, Severity: record.Warning, Place: record.Place{File: c.server.shown, Off: record.NoOffset},
+		dataset.Report(c.options, record.Finding{Kind: FindFunctions, Severity: record.Warning, Place: record.Place{File: c.server.Shown, Off: record.NoOffset},
 			Detail: fmt.Sprintf("function libraries are not read: %v", err)})
 		return nil
 	}
@@ -137,7 +140,7 @@ func (c *copier) database(ctx context.Context, db int, offset time.Duration) (er
 	o := extsort.Options{Memory: max(c.options.Options.Memory, 16<<20), TempDir: c.options.Options.TempDir}
 	keys := extsort.New(o)
 	defer func() { err = errors.Join(err, keys.Close()) }()
-	for _, host := range c.server.hosts() {
+	for _, host := range c.server.Hosts() {
 		if err := c.read(ctx, host, func(host string) error { return c.keys(ctx, host, db, keys) }); err != nil {
 			return err
 		}
@@ -173,13 +176,13 @@ func (c *copier) database(ctx context.Context, db int, offset time.Duration) (er
 
 // keys collects the keys of one server.
 func (c *copier) keys(ctx context.Context, host string, db int, to *extsort.Sorter) error {
-	client := c.server.to(host, strconv.Itoa(db))
-	defer client.close()
-	return client.scan(ctx, "*", scanCount, func(keys [][]byte) error {
+	client := c.server.To(host, strconv.Itoa(db))
+	defer client.Close()
+	return client.Scan(ctx, "*", scanCount, func(keys [][]byte) error {
 		c.copied.note(func() { c.copied.listed += int64(len(keys)) })
 		for _, key := range keys {
 			if err := to.Add(0, key, nil); err != nil {
-				return finalError{err}
+				return server.FinalError{Err: err}
 			}
 		}
 		return nil

@@ -86,45 +86,62 @@ func (s *spool) finish() error {
 	return err
 }
 
-// rdbPart receives an RDB file from a server. It copies the items to the spool, without header and end.
-type rdbPart struct {
-	to     *spool
-	header rdb.Header
-	held   []byte // possibly part of the header or the end
-	sum    uint64 // checksum of the bytes passed on
-	begun  bool
+// summed passes on all bytes but the last ones, which may be a footer, and computes the checksum of those passed on.
+type summed struct {
+	to   io.Writer
+	keep int // length of the footer
+	held []byte
+	sum  uint64
 }
 
-// Write takes bytes of the file.
-func (p *rdbPart) Write(b []byte) (int, error) {
-	p.held = append(p.held, b...)
-	if !p.begun {
-		if len(p.held) < headLen {
-			return len(b), nil
-		}
-		var err error
-		if p.header, err = rdb.ParseHeader(p.held[:headLen]); err != nil {
-			return 0, err
-		}
-		p.take(headLen)
-		p.begun = true
-		p.to.newer(p.header)
-	}
-	n := len(p.held) - trailerLen
+// Write passes bytes on.
+func (s *summed) Write(b []byte) (int, error) {
+	s.held = append(s.held, b...)
+	n := len(s.held) - s.keep
 	if n <= 0 {
 		return len(b), nil
 	}
-	if _, err := p.to.Write(p.held[:n]); err != nil {
+	if _, err := s.to.Write(s.held[:n]); err != nil {
 		return 0, err
 	}
-	p.take(n)
+	s.take(n)
 	return len(b), nil
 }
 
 // take adds held bytes to the checksum and drops them.
-func (p *rdbPart) take(n int) {
-	p.sum = crc64.Update(p.sum, p.held[:n])
-	p.held = append(p.held[:0], p.held[n:]...)
+func (s *summed) take(n int) {
+	s.sum = crc64.Update(s.sum, s.held[:n])
+	s.held = append(s.held[:0], s.held[n:]...)
+}
+
+// rdbPart receives an RDB file from a server. It copies the items to the spool, without header and end.
+type rdbPart struct {
+	summed
+	spool *spool
+	begun bool
+}
+
+func newPart(to *spool) *rdbPart {
+	return &rdbPart{summed: summed{to: to, keep: trailerLen}, spool: to}
+}
+
+// Write takes bytes of the file.
+func (p *rdbPart) Write(b []byte) (int, error) {
+	if p.begun {
+		return p.summed.Write(b)
+	}
+	if p.held = append(p.held, b...); len(p.held) < headLen {
+		return len(b), nil
+	}
+	header, err := rdb.ParseHeader(p.held[:headLen])
+	if err != nil {
+		return 0, err
+	}
+	p.take(headLen)
+	p.begun = true
+	p.spool.newer(header)
+	_, err = p.summed.Write(nil)
+	return len(b), err
 }
 
 // end checks the end of the file.

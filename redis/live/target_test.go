@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"kvferry/format"
+	"kvferry/internal/shared/keyslot"
 	"kvferry/internal/testkit/formattest"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
@@ -367,7 +368,7 @@ func moveSlot(t *testing.T, nodes []*redistest.Server) {
 	t.Helper()
 	tag, at := "", 0
 	for at = 16384; at >= 5000; tag += "x" { // a slot of the first server
-		at = slot([]byte("{" + tag + "y}"))
+		at = keyslot.Of([]byte("{" + tag + "y}"))
 	}
 	tag = tag[:len(tag)-1] + "y"
 	from, to := nodes[0].Client(), nodes[1].Client()
@@ -585,7 +586,7 @@ func TestContinued(t *testing.T) {
 	if err != nil || len(tables) != 1 || tables[0].Entries != 60 {
 		t.Fatalf("%+v, %v", tables, err)
 	}
-	s.Client().Must(t, "SET", first.(*target).unique()+"{x}", "temporary")
+	s.Client().Must(t, "SET", first.(*target).to.unique()+"{x}", "temporary")
 	second, err := again(format.FailExisting, first)
 	if err != nil {
 		t.Fatal(err)
@@ -646,7 +647,7 @@ func TestTidy(t *testing.T) {
 			}
 		}
 		keys := c.Strings(t, "KEYS", "*")
-		if len(keys) != 1 || slot([]byte(keys[0])) != slot(h.Key) || keys[0] == string(h.Key) {
+		if len(keys) != 1 || keyslot.Of([]byte(keys[0])) != keyslot.Of(h.Key) || keys[0] == string(h.Key) {
 			t.Fatalf("temporary names %q", keys)
 		}
 		if gone {
@@ -676,7 +677,7 @@ func TestFlushed(t *testing.T) {
 		}
 		for typ := record.Hash; typ <= record.Stream; typ++ {
 			tg := mustOpen(t, address, format.ServerOptions{Existing: format.Replace}, "0").(*target)
-			tg.server.restore = false
+			tg.server.Restore = false
 			w, err := formattest.One(tg.Shard(0, "0", record.AllTypes, 1<<20))
 			if err != nil {
 				t.Fatal(err)
@@ -689,10 +690,8 @@ func TestFlushed(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				for _, p := range w.Writer.(*writer).all() {
-					if err := p.drained(); err != nil {
-						t.Fatal(err)
-					}
+				if err := w.Writer.(*writer).pipes.Drain(); err != nil {
+					t.Fatal(err)
 				}
 			}
 			h := record.Header{DB: "0", Type: typ, Key: []byte("key"), Len: 2000, Last: id(2000), Added: 2000, ExpireMS: 4102444800000}
@@ -724,7 +723,7 @@ func TestFlushed(t *testing.T) {
 func TestShortLived(t *testing.T) {
 	s := redistest.Start(t)
 	tg := mustOpen(t, "redis://"+s.Addr, format.ServerOptions{Existing: format.Replace}, "0").(*target)
-	tg.server.restore = false
+	tg.server.Restore = false
 	c := s.Client()
 	c.Must(t, "SET", "key", "old")
 	list := []made{{record.Header{DB: "0", Type: record.Set, Key: []byte("key"), Len: 1, ExpireMS: 1}, []record.Element{{Name: []byte("m")}}}}
@@ -735,15 +734,15 @@ func TestShortLived(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	now := time.Now()
-	n := &native{w: &writer{header: record.Header{Type: record.Hash}}, started: now}
+	n := &native{header: &record.Header{Type: record.Hash}, started: now}
 	for _, ms := range []int64{0, now.UnixMilli() + 1000, now.Add(48 * time.Hour).UnixMilli()} {
 		n.count(&record.Element{ExpireMS: ms})
 	}
-	if e := n.ending(); e.least != 2 || e.most != 3 || e.lapses || e.holds(":1") || !e.holds(":2") || e.holds(":4") {
+	if e := n.ending(); e.Least != 2 || e.Most != 3 || e.Lapses || e.Holds(int64(1)) || !e.Holds(int64(2)) || e.Holds(int64(4)) {
 		t.Errorf("%+v", e)
 	}
 	n.started = now.Add(-soon)
-	if e := n.ending(); e.least != 1 {
+	if e := n.ending(); e.Least != 1 {
 		t.Errorf("after a day: %+v", e)
 	}
 }

@@ -43,38 +43,6 @@ type Decoder struct {
 // Close removes temporary files.
 func (d *Decoder) Close() error { return errors.Join(d.names.Close(), d.groups.Close()) }
 
-// form is the layout of a value's elements.
-type form uint8
-
-const (
-	formNone       form = iota
-	formString          // one string
-	formList            // strings
-	formSet             // strings
-	formZSetText        // strings with scores as text
-	formZSet            // strings with scores as doubles
-	formHash            // pairs of strings
-	formHashAfter       // string, string, expiry in ms or -1
-	formHashBefore      // length: expiry or 0, string, string
-	formHashDelta       // length: expiry after the least one or 0, string, string
-	formPackedList
-	formPackedSet
-	formPackedZSet
-	formPackedHash
-	formPackedExpiring // field, value, expiry or 0
-	formQuicklist      // ziplists
-	formQuicklist2     // listpacks and plain strings
-	formStream
-	formOpaque     // raw bytes
-	formHashMember // string, string, expiry as text
-	formSetMember  // string, expiry as text
-	formTemplate   // values; the names are in a template
-	formTemplatePacked
-)
-
-// maxText limits the decoded text of a batch, and the bytes it pins in file windows.
-const maxText = 256 << 10
-
 // Begin starts to decode a value in memory, without its type byte and key; off is its file offset, for errors. It sets
 // Type, Len, Last, Added, MaxDeleted and ByName of h. Elements are views of value, or valid until the next Read.
 func (d *Decoder) Begin(t Type, hd Header, value []byte, off int64, h *record.Header) error {
@@ -380,13 +348,6 @@ func (d *Decoder) expires(n uint64) int64 {
 	}
 	return int64(ms)
 }
-
-// Length bytes of text scores with a special meaning.
-const (
-	scoreNaN  = 253
-	scoreInf  = 254
-	scoreNInf = 255
-)
 
 // textScore reads a score stored as text.
 func (in *input) textScore() float64 {

@@ -371,3 +371,36 @@ func (in *input) lzf(field string, text []byte) []byte {
 	}
 	return out
 }
+
+// maxText limits the decoded text of a batch, and the bytes it pins in file windows.
+const maxText = 256 << 10
+
+func (in *input) skipStrings(n uint64) {
+	for ; in.err == nil; n-- {
+		if n -= in.skipShort(n, 0); n == 0 {
+			return
+		}
+		in.skipString("string")
+	}
+}
+
+// skipShort skips up to n short strings in the window, each followed by behind more bytes. It returns their number.
+func (in *input) skipShort(n uint64, behind int) (done uint64) {
+	buf, pos := in.buf, in.pos
+	for done < n && pos < len(buf) {
+		c := int(buf[pos])
+		if c >= 1<<6 || c+behind >= len(buf)-pos {
+			break
+		}
+		pos += 1 + c + behind
+		done++
+	}
+	in.pos = pos
+	return done
+}
+
+func (in *input) skipLens(n int) {
+	for ; n > 0 && in.err == nil; n-- {
+		in.len("stream")
+	}
+}

@@ -93,3 +93,56 @@ func (v Version) Functions() bool { return v.Number >= 10 }
 
 // EntriesRead reports whether the version stores the entries read by a group, and the deletions of a stream.
 func (v Version) EntriesRead() bool { return v.Number >= 10 }
+
+// headerLen is the length of the magic and the version: REDIS0011, VALKEY080.
+const headerLen = 9
+
+// Header is the header of a file, with facts about the server that wrote it.
+type Header struct {
+	Version   int
+	Valkey    bool
+	Dragonfly bool // detected from AUX fields
+	templates *templates
+}
+
+// String returns the encoded header.
+func (h Header) String() string {
+	if h.Valkey {
+		return fmt.Sprintf("VALKEY%03d", h.Version)
+	}
+	return fmt.Sprintf("REDIS%04d", h.Version)
+}
+
+// HasChecksum reports whether a checksum follows the items.
+func (h Header) HasChecksum() bool { return h.Valkey || h.Version >= firstChecksum }
+
+// firstChecksum is the first Redis RDB version with a checksum.
+const firstChecksum = 5
+
+// IsRDB reports whether head starts an RDB file.
+func IsRDB(head []byte) bool {
+	_, err := ParseHeader(head)
+	return err == nil
+}
+
+// ParseHeader parses a header of any version.
+func ParseHeader(b []byte) (Header, error) {
+	if len(b) < headerLen {
+		return Header{}, record.Short(0, "header", headerLen, len(b))
+	}
+	var h Header
+	digits := b[5:headerLen]
+	switch {
+	case string(b[:6]) == "VALKEY":
+		h.Valkey, digits = true, b[6:headerLen]
+	case string(b[:5]) != "REDIS":
+		return h, &record.CorruptError{Field: "header", Err: fmt.Errorf("%q is not the header of an RDB file", b[:headerLen])}
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return h, &record.CorruptError{Field: "header", Err: fmt.Errorf("%q is not a version", digits)}
+		}
+		h.Version = 10*h.Version + int(c-'0')
+	}
+	return h, nil
+}

@@ -1,10 +1,7 @@
 package rdb
 
 import (
-	"fmt"
 	"math"
-
-	"kvferry/record"
 )
 
 // skipValue skips a value; it decodes only lengths.
@@ -89,30 +86,6 @@ func (in *input) skipScores() {
 	}
 }
 
-func (in *input) skipStrings(n uint64) {
-	for ; in.err == nil; n-- {
-		if n -= in.skipShort(n, 0); n == 0 {
-			return
-		}
-		in.skipString("string")
-	}
-}
-
-// skipShort skips up to n short strings in the window, each followed by behind more bytes. It returns their number.
-func (in *input) skipShort(n uint64, behind int) (done uint64) {
-	buf, pos := in.buf, in.pos
-	for done < n && pos < len(buf) {
-		c := int(buf[pos])
-		if c >= 1<<6 || c+behind >= len(buf)-pos {
-			break
-		}
-		pos += 1 + c + behind
-		done++
-	}
-	in.pos = pos
-	return done
-}
-
 // skipPairs skips pairs of a length and a string.
 func (in *input) skipPairs(n uint64) {
 	for ; n > 0 && in.err == nil; n-- {
@@ -182,12 +155,6 @@ func (in *input) skipStream(t Type) {
 	}
 }
 
-func (in *input) skipLens(n int) {
-	for ; n > 0 && in.err == nil; n-- {
-		in.len("stream")
-	}
-}
-
 func (in *input) skipGroup(t Type) {
 	in.skipString("group")
 	in.skipLens(2)
@@ -216,27 +183,4 @@ func (in *input) skipIDs() {
 	if n := in.count("ids", IDLen); n <= math.MaxInt64/IDLen {
 		in.skip(n*IDLen, "ids")
 	}
-}
-
-// usual is the default of both limits of idempotent producers: seconds, and messages per producer.
-const usual = 100
-
-// skipProducers skips the state of idempotent producers, and describes the part that a record cannot hold, or "".
-func (in *input) skipProducers() (lost string) {
-	if seconds, most := in.len("duration"), in.len("messages"); seconds != usual || most != usual {
-		lost = fmt.Sprintf("the stream remembers %s messages of each idempotent producer for %s seconds", record.Number(most), record.Number(seconds))
-	}
-	producers := in.count("producers", 2)
-	if producers > 0 {
-		lost = fmt.Sprintf("the stream remembers messages of %s", record.Count(int64(producers), "idempotent producer"))
-	}
-	for ; producers > 0 && in.err == nil; producers-- {
-		in.skipString("producer")
-		for m := in.count("messages", 3); m > 0 && in.err == nil; m-- {
-			in.skipString("message")
-			in.skipLens(2)
-		}
-	}
-	in.skipLens(2)
-	return lost
 }

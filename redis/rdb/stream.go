@@ -529,3 +529,26 @@ func (d *Decoder) Unkept() string {
 func (d *Decoder) StreamLength() (says, has uint64, ok bool) {
 	return d.stream.entries, d.stream.entriesSeen, d.form == formStream
 }
+
+// skipProducers skips the state of idempotent producers, and describes the part that a record cannot hold, or "".
+func (in *input) skipProducers() (lost string) {
+	if seconds, most := in.len("duration"), in.len("messages"); seconds != usual || most != usual {
+		lost = fmt.Sprintf("the stream remembers %s messages of each idempotent producer for %s seconds", record.Number(most), record.Number(seconds))
+	}
+	producers := in.count("producers", 2)
+	if producers > 0 {
+		lost = fmt.Sprintf("the stream remembers messages of %s", record.Count(int64(producers), "idempotent producer"))
+	}
+	for ; producers > 0 && in.err == nil; producers-- {
+		in.skipString("producer")
+		for m := in.count("messages", 3); m > 0 && in.err == nil; m-- {
+			in.skipString("message")
+			in.skipLens(2)
+		}
+	}
+	in.skipLens(2)
+	return lost
+}
+
+// usual is the default of both limits of idempotent producers: seconds, and messages per producer.
+const usual = 100

@@ -197,3 +197,39 @@ const (
 	firstSnapshot = 200
 	lastSnapshot  = 240
 )
+
+// form is the layout of a value's elements.
+type form uint8
+
+const (
+	formNone       form = iota
+	formString          // one string
+	formList            // strings
+	formSet             // strings
+	formZSetText        // strings with scores as text
+	formZSet            // strings with scores as doubles
+	formHash            // pairs of strings
+	formHashAfter       // string, string, expiry in ms or -1
+	formHashBefore      // length: expiry or 0, string, string
+	formHashDelta       // length: expiry after the least one or 0, string, string
+	formPackedList
+	formPackedSet
+	formPackedZSet
+	formPackedHash
+	formPackedExpiring // field, value, expiry or 0
+	formQuicklist      // ziplists
+	formQuicklist2     // listpacks and plain strings
+	formStream
+	formOpaque     // raw bytes
+	formHashMember // string, string, expiry as text
+	formSetMember  // string, expiry as text
+	formTemplate   // values; the names are in a template
+	formTemplatePacked
+)
+
+// Length bytes of text scores with a special meaning.
+const (
+	scoreNaN  = 253
+	scoreInf  = 254
+	scoreNInf = 255
+)

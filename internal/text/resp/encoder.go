@@ -104,7 +104,7 @@ func (e *Encoder) selectDB(dst []byte, db string) ([]byte, error) {
 	if err := numbered(db); err != nil {
 		return dst, err
 	}
-	return appendCommand(dst, "SELECT", db), nil
+	return AppendCommand(dst, "SELECT", db), nil
 }
 
 // Check returns an error if several databases are dumped and one is not a number. Call it before writing: otherwise
@@ -129,26 +129,28 @@ func numbered(db string) error {
 	return nil
 }
 
-func appendCommand(dst []byte, args ...string) []byte {
+// AppendCommand appends a command.
+func AppendCommand[T string | []byte](dst []byte, args ...T) []byte {
 	dst = append(strconv.AppendInt(append(dst, '*'), int64(len(args)), 10), "\r\n"...)
 	for _, a := range args {
-		dst = appendBulk(dst, []byte(a))
+		dst = AppendBulk(dst, a)
 	}
 	return dst
 }
 
-func appendBulk(dst, b []byte) []byte {
+// AppendBulk appends a string.
+func AppendBulk[T string | []byte](dst []byte, b T) []byte {
 	dst = append(strconv.AppendInt(append(dst, '$'), int64(len(b)), 10), "\r\n"...)
 	return append(append(dst, b...), "\r\n"...)
 }
 
-// bulkLen is an upper bound of the bytes that appendBulk appends.
+// bulkLen is an upper bound of the bytes that AppendBulk appends.
 func bulkLen(b []byte) int { return len(b) + len("$\r\n\r\n") + bits.Len(uint(len(b)))/3 + 1 }
 
 func (e *Encoder) clear() { e.args, e.n, e.elems = bufpool.Reset(e.args), 0, 0 }
 
 func (e *Encoder) arg(b []byte) {
-	e.args = appendBulk(e.args, b)
+	e.args = AppendBulk(e.args, b)
 	e.n++
 }
 
@@ -218,7 +220,7 @@ func (e *Encoder) AppendElement(dst []byte, el *record.Element) ([]byte, error) 
 	case record.Hash:
 		e.arg(el.Name)
 		if el.ExpireMS != 0 {
-			e.after = appendCommand(e.after, "HPEXPIREAT", string(e.key), strconv.FormatInt(el.ExpireMS, 10), "FIELDS", "1", string(el.Name))
+			e.after = AppendCommand(e.after, "HPEXPIREAT", string(e.key), strconv.FormatInt(el.ExpireMS, 10), "FIELDS", "1", string(el.Name))
 		}
 	case record.Set:
 		last = el.Name
@@ -296,7 +298,7 @@ func (e *Encoder) AppendEnd(dst []byte) ([]byte, error) {
 		dst = e.streamEnd(dst)
 	}
 	if e.head.ExpireMS != 0 {
-		dst = appendCommand(dst, "PEXPIREAT", string(e.key), strconv.FormatInt(e.head.ExpireMS, 10))
+		dst = AppendCommand(dst, "PEXPIREAT", string(e.key), strconv.FormatInt(e.head.ExpireMS, 10))
 	}
 	return dst, nil
 }
@@ -314,12 +316,12 @@ func (e *Encoder) streamEnd(dst []byte) []byte {
 	case e.total == 0 && (err != nil || id == "0-0"):
 		return emptyStream(dst, key)
 	case e.total == 0:
-		dst, e.last = appendCommand(appendCommand(dst, "XADD", key, id, "", ""), "XDEL", key, id), last
+		dst, e.last = AppendCommand(AppendCommand(dst, "XADD", key, id, "", ""), "XDEL", key, id), last
 	}
 	if bytes.Equal(last, e.last) && len(counts) == 0 {
 		return dst
 	}
-	return appendCommand(dst, append([]string{"XSETID", key, id}, counts...)...)
+	return AppendCommand(dst, append([]string{"XSETID", key, id}, counts...)...)
 }
 
 // counts returns the arguments of XSETID for counters that differ from those of the entries alone.
@@ -339,7 +341,7 @@ func (e *Encoder) counts() (args []string) {
 // emptyStream creates a stream that never had an entry.
 func emptyStream(dst []byte, key string) []byte {
 	const group = "kvferry"
-	return appendCommand(appendCommand(dst, "XGROUP", "CREATE", key, group, "$", "MKSTREAM"), "XGROUP", "DESTROY", key, group)
+	return AppendCommand(AppendCommand(dst, "XGROUP", "CREATE", key, group, "$", "MKSTREAM"), "XGROUP", "DESTROY", key, group)
 }
 
 // AppendTail appends nothing.

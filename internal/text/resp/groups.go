@@ -10,7 +10,7 @@ import (
 // opaque encodes a library of functions. Other values of this type have no command.
 func (e *Encoder) opaque(dst []byte, el *record.Element) []byte {
 	if e.head.Keyless == record.Library {
-		return appendCommand(dst, "FUNCTION", "LOAD", "REPLACE", string(el.Value))
+		return AppendCommand(dst, "FUNCTION", "LOAD", "REPLACE", string(el.Value))
 	}
 	e.Opaque++
 	e.skip = true
@@ -27,7 +27,7 @@ func (e *Encoder) group(dst []byte, el *record.Element) ([]byte, error) {
 	switch el.Kind {
 	case record.Consumer:
 		c, err := record.DecodeConsumer(el.Value)
-		return appendCommand(dst, "XGROUP", "CREATECONSUMER", key, name, string(c.Name)), err
+		return AppendCommand(dst, "XGROUP", "CREATECONSUMER", key, name, string(c.Name)), err
 	case record.Pending:
 		p, err := record.DecodePending(el.Value)
 		if err != nil || p.Consumer == nil {
@@ -38,7 +38,7 @@ func (e *Encoder) group(dst []byte, el *record.Element) ([]byte, error) {
 			return dst, nil
 		}
 		id, err := jsonl.AppendID(nil, p.ID)
-		return appendCommand(dst, "XCLAIM", key, name, string(p.Consumer), "0", string(id), "TIME", strconv.FormatInt(p.DeliveredMS, 10),
+		return AppendCommand(dst, "XCLAIM", key, name, string(p.Consumer), "0", string(id), "TIME", strconv.FormatInt(p.DeliveredMS, 10),
 			"RETRYCOUNT", strconv.FormatInt(p.Count, 10), "FORCE", "JUSTID"), err
 	}
 	g, err := record.DecodeGroup(el.Value)
@@ -47,7 +47,7 @@ func (e *Encoder) group(dst []byte, el *record.Element) ([]byte, error) {
 	}
 	id, err := jsonl.AppendID(nil, g.Last)
 	if g.Read < 0 || e.Before7 {
-		return appendCommand(dst, "XGROUP", "CREATE", key, name, string(id)), err
+		return AppendCommand(dst, "XGROUP", "CREATE", key, name, string(id)), err
 	}
-	return appendCommand(dst, "XGROUP", "CREATE", key, name, string(id), "ENTRIESREAD", strconv.FormatInt(g.Read, 10)), err
+	return AppendCommand(dst, "XGROUP", "CREATE", key, name, string(id), "ENTRIESREAD", strconv.FormatInt(g.Read, 10)), err
 }

@@ -1,6 +1,8 @@
-package live
+package server
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,12 +16,14 @@ const (
 	// maxLine limits the length of a line, and maxDepth the nesting of arrays.
 	maxLine  = 64 << 10
 	maxDepth = 32
+	// maxHead is how much of a line is kept, enough for a length.
+	maxHead = 24
 	// slotSize is the memory per array element.
 	slotSize = 16
 )
 
 // bound limits the memory of an answer.
-func (o *options) bound() int64 { return max(leastBound, o.memory/4) }
+func (o *Options) bound() int64 { return max(leastBound, o.memory/4) }
 
 // guard checks the answers that redigo decodes and rejects one as soon as its announced size exceeds the bound.
 // Without it, redigo would allocate any length that it reads.
@@ -45,18 +49,17 @@ func (g *guard) take(b []byte) error {
 			}
 			continue
 		}
-		c := b[0]
-		if g.long == 0 && !strings.ContainsRune("+-:$*", rune(c)) { // RESP3, or no server of Redis
-			return fmt.Errorf("%w: %q", errAnswer, b[:min(len(b), 16)])
+		if g.long == 0 && strings.IndexByte("+-:$*", b[0]) < 0 { // RESP3, or no server of Redis
+			return fmt.Errorf("%w: %q", ErrAnswer, b[:min(len(b), 16)])
 		}
-		b = b[1:]
-		if len(g.line) < 24 {
-			g.line = append(g.line, c)
+		end := bytes.IndexByte(b, '\n') + 1
+		more := b[:cmp.Or(end, len(b))]
+		g.line = append(g.line, more[:min(len(more), maxHead-len(g.line))]...)
+		if g.long += len(more); g.long > maxLine {
+			return fmt.Errorf("%w: a line of it has more than %s bytes", ErrAnswer, record.Number(maxLine))
 		}
-		if g.long++; g.long > maxLine {
-			return fmt.Errorf("%w: a line of it has more than %s bytes", errAnswer, record.Number(maxLine))
-		}
-		if c == '\n' {
+		b = b[len(more):]
+		if end > 0 {
 			if err := g.part(); err != nil {
 				return err
 			}
@@ -75,7 +78,7 @@ func (g *guard) part() error {
 		n, err := strconv.ParseInt(string(line[1:max(1, len(line)-2)]), 10, 64)
 		switch {
 		case err != nil || n < -1:
-			return errAnswer
+			return ErrAnswer
 		case line[0] == '$' && n >= 0:
 			g.skip = min(n, g.bound) + 2
 			g.size += g.skip
@@ -89,7 +92,7 @@ func (g *guard) part() error {
 		g.ended()
 	}
 	if g.size > g.bound || len(g.open) > maxDepth {
-		return fmt.Errorf("%w: it is larger than %d MiB, or nested more than %d deep", errAnswer, g.bound>>20, maxDepth)
+		return fmt.Errorf("%w: it is larger than %d MiB, or nested more than %d deep", ErrAnswer, g.bound>>20, maxDepth)
 	}
 	return nil
 }
