@@ -85,13 +85,6 @@ func (f *diffFlags) reportBeside(cmd *cobra.Command, a *App, locA, locB string) 
 	return rep
 }
 
-// explains reports whether a conversion leaves differences between its source and its target. It is false if a list
-// of keys or a function is needed to repeat it.
-func explains(r *convert.Report) bool {
-	return r.Options[filter.KeyFile] == "" && r.Options[filter.Where] == "" && (filtered(r) || len(r.Losses) > 0 || r.Options["expired"] == "keep" || len(renames(r)) > 0 ||
-		len(r.Skipped) > 0 || len(r.Before) > 0)
-}
-
 // repeat returns the options that repeat a conversion of A to another target, from the command line that its report
 // describes.
 func (a *App) repeat(cmd *cobra.Command, rep *convert.Report, locA, target string) (*convert.Options, error) {

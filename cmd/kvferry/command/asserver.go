@@ -44,14 +44,14 @@ func (a *App) diffServer(cmd *cobra.Command, f *diffFlags, rep *convert.Report, 
 	if err != nil {
 		return err
 	}
-	show := a.newProgress(cmd, &f.read.progress)
+	show := newProgress(cmd, &f.read.progress, a.Terminal)
 	defer func() { show.end(err) }()
 	read.source.walDir = ""
 	da, err := a.unopened(cmd, "rdb:"+again.Target.Path, &read)
 	if err != nil {
 		return err
 	}
-	show.preparing(f.steps(), da, b)
+	preparing(show, f.steps(), da, b)
 	for _, d := range []*Dataset{da, b} {
 		if err := d.open(ctx, nil); err != nil {
 			return err

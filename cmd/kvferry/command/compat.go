@@ -2,9 +2,12 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"kvferry/catalog"
 	"kvferry/format"
@@ -94,22 +97,11 @@ func names(formats []format.Format) (out []string) {
 // holdTable has a column for each format and a row for each property.
 func holdTable(b *bytes.Buffer, formats []format.Format) {
 	head(b, "What each format can hold", "", append([]string{""}, names(formats)...)...)
-	for _, p := range []struct {
-		name string
-		text func(l *format.Limits) string
-	}{
-		{"written by", func(l *format.Limits) string { return l.Detail }},
-		{"types", func(l *format.Limits) string { return strings.ReplaceAll(l.Types.String(), ",", ", ") }},
-		{"keys", keysText},
-		{"elements", func(l *format.Limits) string { return limitText(l.MaxElements, "%s in a collection") }},
-		{"scores", scoresText},
-		{"expiry", expiryText},
-		{"one name", nameText},
-		{"also held", heldText},
+	for _, p := range slices.Concat([]property{{"written by", func(l *format.Limits) string { return l.Detail }}}, properties, []property{
 		{"here", useText},
 		{"databases", func(l *format.Limits) string { return l.Databases }},
 		{"also", func(l *format.Limits) string { return strings.Join(l.OtherDetails, "; ") }},
-	} {
+	}) {
 		cells := []string{p.name}
 		for _, f := range formats {
 			l := f.Limits()
@@ -204,4 +196,103 @@ func lossTable(b *bytes.Buffer, formats []format.Format) {
 		}
 		row(b, "`"+info.Kind+"`", info.Text, permission)
 	}
+}
+
+// property is a property of a format, as text.
+type property struct {
+	name string
+	text func(l *format.Limits) string
+}
+
+// properties are those that a format has on any store.
+var properties = []property{
+	{"types", func(l *format.Limits) string { return strings.ReplaceAll(l.Types.String(), ",", ", ") }},
+	{"keys", keysText},
+	{"elements", func(l *format.Limits) string { return limitText(l.MaxElements, "%s in a collection") }},
+	{"scores", scoresText},
+	{"expiry", expiryText},
+	{"one name", nameText},
+	{"also held", heldText},
+}
+
+func nameText(l *format.Limits) string {
+	if l.SameName {
+		return "may exist under several types"
+	}
+	return "has one type"
+}
+
+func limitText(n int64, text string) string {
+	if n == 0 {
+		return "no limit"
+	}
+	return "at most " + fmt.Sprintf(text, record.Number(n))
+}
+
+func keysText(l *format.Limits) string {
+	text := limitText(int64(l.MaxKey), "%s bytes for collections")
+	if !l.EmptyKey {
+		text += ", not empty for collections"
+	}
+	return text
+}
+
+func scoresText(l *format.Limits) string {
+	switch {
+	case l.ScoreDetail != "":
+		return l.ScoreDetail
+	case l.MaxScore == 0 || math.IsInf(l.MaxScore, 0):
+		return "any number"
+	}
+	return fmt.Sprintf("-%g to %g", l.MaxScore, l.MaxScore)
+}
+
+func expiryText(l *format.Limits) string {
+	text := "in milliseconds"
+	if l.Seconds {
+		text = "in seconds"
+	}
+	if l.MaxExpireMS != 0 {
+		text += ", until " + time.UnixMilli(l.MaxExpireMS).UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+func supportText(s format.StoreSupport) string {
+	text := "neither read nor written"
+	switch {
+	case s.Read && s.Write:
+		text = "read and written"
+	case s.Read:
+		text = "read only"
+	case s.Write:
+		text = "written only"
+	}
+	if s.Why != "" {
+		text += ": " + s.Why
+	}
+	return text
+}
+
+// useText describes whether this build reads and writes a format.
+func useText(l *format.Limits) string {
+	if l.NoTarget != "" {
+		return "read only: " + l.NoTarget
+	}
+	return "read and written"
+}
+
+// heldText lists features of newer servers that only some formats hold.
+func heldText(l *format.Limits) string {
+	var parts []string
+	if l.FieldExpiry {
+		parts = append(parts, "expiries of fields")
+	}
+	if l.StreamGroups {
+		parts = append(parts, "consumer groups of streams")
+	}
+	if len(parts) == 0 {
+		return "no expiries of fields, no consumer groups"
+	}
+	return strings.Join(parts, ", ")
 }

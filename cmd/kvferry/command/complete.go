@@ -2,10 +2,13 @@ package command
 
 import (
 	"cmp"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,14 +18,6 @@ import (
 	"kvferry/internal/sys/disk"
 	foreignparquet "kvferry/parquet/foreign"
 )
-
-// completer completes an argument or a flag value.
-type completer = func(cmd *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective)
-
-// asksForCompletion reports whether a shell runs this command line to complete another one.
-func asksForCompletion(args []string) bool {
-	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
-}
 
 // complete adds shell completion to every command: arguments by their names in the usage line, flags by their known
 // values, or else by the placeholder in their help. Only completion requests call it: cobra keeps the functions for
@@ -37,14 +32,6 @@ func (a *App) complete(root *cobra.Command) {
 	}
 }
 
-// argNames returns the names of the required arguments in a command's usage line.
-func argNames(cmd *cobra.Command) []string {
-	return slices.DeleteFunc(strings.Fields(cmd.Use)[1:], func(name string) bool { return name[0] == '[' })
-}
-
-// isSource reports whether an argument name denotes a dataset to read.
-func isSource(name string) bool { return name == "SRC" || name == "A" || name == "B" }
-
 // completeArgs completes arguments with the given names.
 func (a *App) completeArgs(names []string) completer {
 	return func(_ *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective) {
@@ -57,7 +44,7 @@ func (a *App) completeArgs(names []string) completer {
 			case name == "FILE":
 				return nil, cobra.ShellCompDirectiveDefault
 			case strings.HasPrefix(name, addressSchemes[0]):
-				return locations(beginning(servers(), soFar))
+				return locations(beginWith(servers(), soFar))
 			}
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -99,40 +86,14 @@ func (a *App) completeFlags(cmd *cobra.Command, fs *pflag.FlagSet) {
 	})
 }
 
-// completeKnown completes a flag value that has known candidates.
-func completeKnown(f suggester) completer {
-	return func(_ *cobra.Command, _ []string, soFar string) ([]string, cobra.ShellCompDirective) {
-		values, open := f.suggest(soFar)
-		directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-		if open {
-			directive |= cobra.ShellCompDirectiveNoSpace
-		}
-		return beginning(values, soFar), directive
-	}
-}
-
 // completeUses completes what a column of Parquet can be used for; its name follows.
 func completeUses(_ *cobra.Command, _ []string, soFar string) ([]string, cobra.ShellCompDirective) {
 	var out []string
 	for _, use := range foreignparquet.Uses() {
 		out = append(out, use+"=")
 	}
-	return beginning(out, soFar), goesOnInOrder
+	return beginWith(out, soFar), goesOnInOrder
 }
-
-// beginning keeps the values that begin with soFar.
-func beginning(values []string, soFar string) []string {
-	var out []string
-	for _, v := range values {
-		if strings.HasPrefix(v, soFar) {
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
-// goesOn is the directive for locations: they continue after the completed part.
-const goesOn = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 
 // completeSource completes a directory, file or address, with or without a format prefix.
 func (a *App) completeSource(soFar string) ([]string, cobra.ShellCompDirective) {
@@ -143,7 +104,7 @@ func (a *App) completeSource(soFar string) ([]string, cobra.ShellCompDirective) 
 	}
 	known = append(known, cobra.CompletionWithDesc(prefix+"s3://", "an object store"),
 		cobra.CompletionWithDesc(prefix+"https://", "a file on a web server"))
-	return locations(append(beginning(known, soFar), paths(prefix, soFar, true)...))
+	return locations(append(beginWith(known, soFar), paths(prefix, soFar, true)...))
 }
 
 // completeTarget completes the name of a writable format, then a directory, or the address of a server.
@@ -152,7 +113,7 @@ func (a *App) completeTarget(soFar string) ([]string, cobra.ShellCompDirective) 
 		return locations(paths(prefix, soFar, false))
 	}
 	known := a.prefixes(func(l *format.Limits) bool { return l.NoTarget == "" }, func(s format.StoreSupport) bool { return s.Write })
-	return locations(beginning(known, soFar))
+	return locations(beginWith(known, soFar))
 }
 
 // locations returns the directive for locations: no space follows, unless the only candidate is a file.
@@ -242,4 +203,113 @@ func paths(prefix, soFar string, files bool) []string {
 		}
 	}
 	return out
+}
+
+// completionTime bounds the search for databases: a large RDB file has its database numbers among all its keys.
+const completionTime = 2 * time.Second
+
+// completeNames completes a list of names of the dataset that the command line names: databases or keyspaces.
+func (a *App) completeNames(names func(format.Source) []string) completer {
+	return func(cmd *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective) {
+		sides := sidesOf(cmd, args)
+		if len(sides) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return beginWith(suggestNext(a.namesIn(cmd, sides[0], names), soFar), soFar), goesOnInOrder
+	}
+}
+
+// sidesOf lists the datasets of a command line: arguments, then --against.
+func sidesOf(cmd *cobra.Command, args []string) (out []string) {
+	for i, name := range argNames(cmd) {
+		if i < len(args) && isSource(name) {
+			out = append(out, args[i])
+		}
+	}
+	if f := cmd.Flags().Lookup("against"); f != nil && f.Changed {
+		out = append(out, f.Value.String())
+	}
+	return out
+}
+
+// completeMap completes --map-db: a database of the first side, or of the file of --check, then one of the other side.
+func (a *App) completeMap(cmd *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective) {
+	sides := sidesOf(cmd, args)
+	lists := make([][]string, len(sides), 3)
+	for i, side := range sides {
+		lists[i] = a.namesIn(cmd, side, databases)
+	}
+	if f := cmd.Flags().Lookup("check"); f != nil && f.Changed {
+		lists = append([][]string{checkedDatabases(f.Value.String())}, lists...)
+	}
+	if len(lists) < 2 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names, end, directive := lists[0], "=", goesOnInOrder
+	head := soFar[:strings.LastIndexByte(soFar, '=')+1]
+	if head != "" {
+		names, end, directive = lists[1], "", goesOnInOrder&^cobra.ShellCompDirectiveNoSpace
+	}
+	var out []string
+	for _, name := range names {
+		out = append(out, head+name+end)
+	}
+	return beginWith(out, soFar), directive
+}
+
+// checkedDatabases lists the databases in a fingerprint file.
+func checkedDatabases(path string) (out []string) {
+	if st, err := disk.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return nil
+	}
+	if f, err := readFingerprint(path, nil); err == nil {
+		for _, name := range f.Databases {
+			out = append(out, string(name))
+		}
+	}
+	return out
+}
+
+// databases and keyspaces list what a dataset has.
+func databases(src format.Source) []string { return src.Databases() }
+
+func keyspaces(src format.Source) (out []string) {
+	for _, ks := range src.Keyspaces() {
+		if !slices.Contains(out, ks.Name) {
+			out = append(out, ks.Name)
+		}
+	}
+	return out
+}
+
+// namesIn lists names of a dataset on disk, or nothing if it cannot be opened. It reads no standard input
+// and asks no server: the command that is typed has not been given yet.
+func (a *App) namesIn(cmd *cobra.Command, location string, names func(format.Source) []string) []string {
+	location = fromHome(location)
+	st, err := disk.Stat(strings.TrimPrefix(location, a.PrefixOf(location)))
+	if err != nil || !st.IsDir() && !st.Mode().IsRegular() {
+		return nil
+	}
+	f, as := new(SourceFlags), new(cobra.Command)
+	f.Register(as, readMemory, systemTemp)
+	cmd.Flags().Visit(func(given *pflag.Flag) {
+		if own := as.Flags().Lookup(given.Name); own != nil {
+			_ = own.Value.Set(given.Value.String()) // a wrong value is an error of the command
+		}
+	})
+	as.SetErr(io.Discard)
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	as.SetContext(ctx)
+	o, err := a.prepare(as, location, f, nil)
+	if err != nil {
+		return nil
+	}
+	o.options.Options.AllowLive, o.options.Options.Salvage = true, true
+	src, err := o.Found.Open(ctx, &o.options)
+	if err != nil {
+		return nil
+	}
+	defer src.Close()
+	return slices.DeleteFunc(names(src), func(name string) bool { return strings.ContainsAny(name, ",\"\t\r\n") })
 }

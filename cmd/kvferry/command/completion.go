@@ -70,7 +70,6 @@ func completion() *cobra.Command {
 		Short:   "Write a script that completes command lines in a shell",
 		Long:    completionHelp,
 		Example: completionExample,
-		Args:    exactArgs(1),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -85,4 +84,62 @@ func completion() *cobra.Command {
 			return shells[i].write(cmd.Root(), cmd.OutOrStdout())
 		},
 	}
+}
+
+// completer completes an argument or a flag value.
+type completer = func(cmd *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective)
+
+// asksForCompletion reports whether a shell runs this command line to complete another one.
+func asksForCompletion(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
+// completeKnown completes a flag value that has known candidates.
+func completeKnown(f suggester) completer {
+	return func(_ *cobra.Command, _ []string, soFar string) ([]string, cobra.ShellCompDirective) {
+		values, open := f.suggest(soFar)
+		directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		if open {
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		return beginWith(values, soFar), directive
+	}
+}
+
+// beginWith keeps the values that begin with soFar.
+func beginWith(values []string, soFar string) []string {
+	var out []string
+	for _, v := range values {
+		if strings.HasPrefix(v, soFar) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// goesOn is the directive for locations: they continue after the completed part.
+const goesOn = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+
+// goesOnInOrder is the directive for names that another part may follow.
+const goesOnInOrder = goesOn | cobra.ShellCompDirectiveKeepOrder
+
+// suggestNext completes the last value of a comma-separated list and leaves out values already given. A description
+// may follow each value after a tab.
+func suggestNext(values []string, soFar string) []string {
+	head := soFar[:strings.LastIndex(soFar, ",")+1]
+	given := strings.Split(head, ",")
+	var out []string
+	for _, v := range values {
+		if name, _, _ := strings.Cut(v, "\t"); !slices.Contains(given, name) {
+			out = append(out, head+v)
+		}
+	}
+	return out
+}
+
+// suggester is a flag value with known candidates, for shell completion.
+type suggester interface {
+	// suggest returns the candidates that can replace soFar, each optionally followed by a tab and a description.
+	// open is true if more values can follow after a comma.
+	suggest(soFar string) (values []string, open bool)
 }

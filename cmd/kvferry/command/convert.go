@@ -2,11 +2,14 @@ package command
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,6 +19,7 @@ import (
 	"kvferry/format"
 	"kvferry/internal/pass"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/page"
 	"kvferry/internal/text/paint"
 	"kvferry/record"
@@ -124,9 +128,8 @@ func (a *App) convert() *cobra.Command {
 		Short:   "Convert a dataset and verify the result before it is published",
 		Long:    convertHelp,
 		Example: convertExample,
-		Args:    exactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.noted(&f, args[0], args[1], a.runConvert(cmd, &f, args[0], args[1]))
+			return a.failed(&f, args[0], args[1], a.runConvert(cmd, &f, args[0], args[1]))
 		},
 	}
 	f.register(a, cmd)
@@ -200,11 +203,10 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 		_, unsaid = fmt.Fprintln(paint.Report(cmd.OutOrStdout()), "assembled: run --prove on any machine, and then --finish")
 	}
 	if rep != nil {
-		only := f.chosen(o.Selection, rep.Now)
-		unsaid = f.showReport(cmd.OutOrStdout(), rep, only, f.comparing(cmd.Flags(), only, rep, src, dst))
+		only := chosen(o.Selection, f.choice.keyFile, rep.Now)
+		unsaid = f.showReport(cmd.OutOrStdout(), rep, only, comparing(cmd.Flags(), only, rep, src, dst))
 	}
-	var published *convert.PublishedError
-	if errors.As(err, &published) && published.Synced && unsaid == nil {
+	if published, ok := errors.AsType[*convert.PublishedError](err); ok && published.Synced && unsaid == nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v\n", oneLine(published))
 		err = nil
 	}
@@ -213,7 +215,7 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 
 // converting applies the memory of a conversion to the runtime, and starts a view of its progress. end closes it.
 func (a *App) converting(cmd *cobra.Command, f *ProgressFlags, o *convert.Options) *progressView {
-	show := a.newProgress(cmd, f)
+	show := newProgress(cmd, f, a.Terminal)
 	o.Progress = show.tell
 	if a.LimitMemory != nil {
 		a.LimitMemory(o.Memory)
@@ -327,17 +329,6 @@ const convertMemory = 512 << 20
 
 var layouts = []option[format.Layout]{{"auto", format.LayoutAuto}, {"flat", format.LayoutFlat}, {"db", format.LayoutDB}}
 
-// losses lists the kinds of losses that the targets in this build report, by name.
-func (a *App) losses() []record.LossInfo {
-	infos := record.LossInfos()
-	for _, f := range dialects(a.Formats) {
-		infos = append(infos, f.Limits().Losses...)
-	}
-	byKind := func(x, y record.LossInfo) int { return cmp.Compare(x.Kind, y.Kind) }
-	slices.SortStableFunc(infos, byKind)
-	return slices.CompactFunc(infos, func(x, y record.LossInfo) bool { return x.Kind == y.Kind })
-}
-
 // input finds the source and prepares its options.
 func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places *PlaceFlags) (convert.Input, error) {
 	found, err := a.locate(cmd, location, f)
@@ -373,8 +364,7 @@ func (a *App) target(location string, flags *convertFlags, fs *pflag.FlagSet) (c
 
 // explainConvert sets the exit code of an error. It lists the losses on stderr unless a report has listed them.
 func explainConvert(stderr io.Writer, src string, err error, list bool) error {
-	var meant *convert.SelectionError
-	if errors.As(err, &meant) {
+	if _, ok := errors.AsType[*convert.SelectionError](err); ok {
 		return usagef("%w", err)
 	}
 	var loss *convert.LossError
@@ -415,4 +405,31 @@ func damages(kind string) int {
 		return 1
 	}
 	return 0
+}
+
+// failed writes the report of a failure beside the target, or removes that of an earlier run. It returns the outcome.
+func (a *App) failed(f *convertFlags, source, target string, outcome error) error {
+	to, err := a.Target(target)
+	if !f.failureReport || err != nil || to.Format.Limits().Place == format.OnServer {
+		return outcome // there is no place beside it
+	}
+	path := failurePath(to.Path, f.part.Part)
+	if f.prove.N > 0 {
+		path = strings.TrimSuffix(path, ".json") + "-prove-" + f.prove.Name() + ".json"
+	}
+	if outcome == nil {
+		if err := disk.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	data, err := json.MarshalIndent(&failure{Tool: a.Build.String(), Source: convert.Dataset{Path: source}, Target: convert.Dataset{Path: to.Shown(), Format: to.Format.Name()},
+		Part: f.part.K, Parts: f.part.N, Exit: ExitCode(outcome), Error: oneLine(outcome), At: a.Now().UTC()}, "", "  ")
+	if err == nil {
+		err = disk.WriteFile(path+".new", append(data, '\n'))
+	}
+	if err == nil {
+		err = disk.Rename(path+".new", path)
+	}
+	return errors.Join(outcome, err)
 }

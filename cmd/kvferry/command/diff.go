@@ -67,7 +67,6 @@ func (a *App) diff() *cobra.Command {
 		Short:   "Compare two datasets of any formats",
 		Long:    diffHelp,
 		Example: diffExample,
-		Args:    exactArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runDiff(cmd, &f, args[0], args[1]) },
 	}
 	f.read.Register(cmd)
@@ -95,7 +94,7 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error
 // diffPlain compares two datasets as they are.
 func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (err error) {
 	ctx := cmd.Context()
-	show := a.newProgress(cmd, &f.read.progress)
+	show := newProgress(cmd, &f.read.progress, a.Terminal)
 	defer func() { show.end(err) }()
 	notes := &noted{w: show, of: []string{locA, locB}}
 	defer notes.sum()
@@ -111,7 +110,7 @@ func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (er
 	if err != nil {
 		return err
 	}
-	show.preparing(f.steps(), da, db)
+	preparing(show, f.steps(), da, db)
 	if err := da.open(ctx, notes.report); err != nil {
 		return err
 	}
@@ -130,10 +129,7 @@ func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (er
 		}
 	}
 	err = toOutput(cmd, f.output, func(w io.Writer) error {
-		if a.Screen && toStandard(f.output) {
-			w = overBar{w, show}
-		}
-		res, err = differ(ctx, da, db, w)
+		res, err = differ(ctx, da, db, show.over(w))
 		return db.whole(da.whole(err))
 	})
 	if err = errors.Join(err, da.Opened.Source.Close(), db.Opened.Source.Close()); err != nil {
@@ -183,7 +179,7 @@ func (f *diffFlags) steps() []progress.Step {
 
 // watch shows the progress of both scans.
 func (f *diffFlags) watch(show *progressView, a, b *inspect.Scan) {
-	show.start(a, f.steps())
+	watch(show, a, f.steps())
 	b.Meter, b.Step = a.Meter, "read B"
 }
 

@@ -14,7 +14,6 @@ import (
 	"kvferry/inspect/render"
 	"kvferry/inspect/render/form"
 	"kvferry/internal/pass/progress"
-	"kvferry/internal/sys/object"
 	"kvferry/internal/text/jsonl"
 	"kvferry/internal/text/resp"
 	"kvferry/parquet"
@@ -111,31 +110,6 @@ const dumpExample = `  kvferry dump /data/pika/dump > all.jsonl
   kvferry dump --format arrow -o pika.arrows /data/pika/dump
   kvferry dump --raw --keyspace zsets/score_cf --limit 10 blackwidow:/data/new`
 
-// dumpFlags are the flags of dump.
-type dumpFlags struct {
-	read       ReadFlags
-	format     string
-	encode     string
-	output     string
-	onConflict string
-	keyspaces  []string
-	keysOnly   bool
-	raw        bool
-	dead       bool
-	limit      int64
-	csvSafe    bool
-	text       string
-	compress   string
-	wide       bool
-	columns    []string
-	jsonStyle  string
-	part       partFlag
-	finish     bool
-	rate       sizeFlag
-	upload     *object.Target       // of --format parquet; nil: output is on the disk
-	each       func(*record.Header) // called for each record; nil: no call
-}
-
 // dump prints a dataset.
 func (a *App) dump() *cobra.Command {
 	var f dumpFlags
@@ -144,7 +118,6 @@ func (a *App) dump() *cobra.Command {
 		Short:   "Print a dataset: JSON, CSV, SQL, Parquet, Redis commands, bytes",
 		Long:    dumpHelp,
 		Example: dumpExample,
-		Args:    exactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runDump(cmd, &f, args[0]) },
 	}
 	f.read.Register(cmd)
@@ -170,47 +143,6 @@ func (a *App) dump() *cobra.Command {
 	fs.Var(&f.rate, "rate", rateUsage)
 	fs.Var(number(&f.limit, 0, 0), "limit", "stop after `n` records or rows; 0: no limit")
 	return cmd
-}
-
-// rows reports whether to dump physical rows.
-func (f *dumpFlags) rows() bool { return f.raw || f.format == "hex" }
-
-func (f *dumpFlags) validate() error {
-	switch {
-	case f.encode == "base64" && f.format == "resp":
-		return usagef("--encode base64 and --format resp do not go together: Redis accepts any bytes")
-	case f.text != "" && f.format != formatParquet && f.format != formatArrow:
-		return usagef("--text goes with --format parquet and arrow")
-	case f.compress != columns.Compressions[0] && f.format != formatParquet:
-		return usagef("--compression goes with --format parquet; -o FILE.zst and FILE.gz compress other forms")
-	case f.format == formatArrow && (f.encode == "base64" || f.keysOnly):
-		return usagef("--encode base64 and --keys-only do not go together with --format arrow")
-	case f.encode == "base64" && f.format == "sql":
-		return usagef("--encode base64 and --format sql do not go together: SQLite holds any bytes")
-	case (f.csvSafe || f.wide) && f.format != "csv":
-		return usagef("--csv-safe and --wide go with --format csv")
-	case len(f.columns) > 0 && !f.wide:
-		return usagef("--columns goes with --wide")
-	case f.wide && f.keysOnly:
-		return usagef("--wide and --keys-only do not go together")
-	case f.wide && f.read.choice.places.types != 0 && record.TypeSet(f.read.choice.places.types) != record.Of(record.Hash):
-		return usagef("--wide shows hashes: leave out --type")
-	case f.jsonStyle == "object" && (f.format != "json" && f.format != "jsonl" || f.raw):
-		return usagef("--json-style goes with --format jsonl and json")
-	case f.format == formatParquet:
-		return f.validateParquet()
-	case f.inParts():
-		return usagef("--part and --finish go with --format parquet")
-	case f.raw && f.format != "jsonl" && f.format != "hex":
-		return usagef("--raw and --format %s do not go together: rows are shown as jsonl or hex", f.format)
-	case f.rows() && (f.keysOnly || f.dead || f.encode == "base64"):
-		return usagef("--keys-only, --dead and --encode apply to records, not to physical rows")
-	case len(f.keyspaces) > 0 && !f.rows():
-		return usagef("--keyspace goes with --raw or --format hex")
-	case f.keysOnly && (f.format == "resp" || f.format == "sql"):
-		return usagef("--keys-only and --format %s do not go together", f.format)
-	}
-	return nil
 }
 
 func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
@@ -239,59 +171,38 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 var wideSteps = []progress.Step{{Name: "columns", Weight: 1}, {Name: "read", Weight: 1}}
 
 // dumped reads a dataset and writes what the flags describe.
-func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) (err error) {
-	show := a.newProgress(cmd, f.watched(a.Screen))
-	defer func() { show.end(err) }()
-	notes := &noted{w: show, of: []string{location}}
-	d, err := a.dataset(cmd, location, &f.read, show, notes.report)
-	if err != nil {
-		return f.read.hint(err)
-	}
-	show.start(d.Scan, f.read.readSteps())
+func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) error {
 	var n int64
 	lossy := false
-	to := toOutput
-	if f.format == formatParquet {
-		to = func(*cobra.Command, string, func(io.Writer) error) (err error) {
-			if f.upload != nil {
-				n, err = a.uploadParquet(cmd, f, d, notes)
-			} else {
-				n, err = a.dumpParquet(cmd, f, d, notes)
-			}
+	r, err := a.read(cmd, location, &f.read, func(r *reading) (err error) {
+		switch {
+		case f.upload != nil:
+			n, err = a.uploadParquet(cmd, f, r.Dataset, r.notes)
+			return err
+		case f.format == formatParquet:
+			n, err = a.dumpParquet(cmd, f, r.Dataset, r.notes)
 			return err
 		}
-	}
-	err = to(cmd, f.output, func(w io.Writer) (err error) {
-		if f.rows() {
-			n, err = f.dumpRows(cmd.Context(), d, w)
-			return d.whole(err)
-		}
-		n, lossy, err = f.dumpRecords(cmd, d, w)
-		return d.whole(err)
+		return toOutput(cmd, f.output, func(w io.Writer) (err error) {
+			w = r.show.over(w)
+			if f.rows() {
+				n, err = f.dumpRows(cmd.Context(), r.Dataset, w)
+			} else {
+				n, lossy, err = f.dumpRecords(cmd, r.Dataset, w)
+			}
+			return r.whole(err)
+		})
 	})
-	show.end(err)
-	notes.sum()
-	if err == nil && f.each == nil {
-		d.tellNone(cmd.ErrOrStderr(), n)
-	}
 	if errors.Is(err, resp.ErrSameName) {
-		err = &ExitError{Code: ExitLossy, Err: fmt.Errorf("%w; see --on-conflict", err)}
+		return &ExitError{Code: ExitLossy, Err: fmt.Errorf("%w; see --on-conflict", err)}
 	}
-	if err = errors.Join(err, d.Opened.Source.Close()); err == nil {
-		err = notes.verdict()
+	if f.each != nil {
+		n = max(n, 1) // the caller tells which keys are missing
 	}
-	if err == nil && lossy {
+	if err = r.printed(err, n); err == nil && lossy {
 		err = &ExitError{Code: ExitLossy}
 	}
-	return f.read.hint(err)
-}
-
-// watched returns the progress flags. A dump on the screen shows no progress unless requested.
-func (f *dumpFlags) watched(screen bool) *ProgressFlags {
-	if screen && toStandard(f.output) && f.read.progress.mode == "auto" {
-		return &ProgressFlags{mode: "none"}
-	}
-	return &f.read.progress
+	return err
 }
 
 // dumpRecords writes records. lossy is true if some were left out because no command can write them.

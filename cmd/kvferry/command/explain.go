@@ -54,7 +54,6 @@ func (a *App) explain() *cobra.Command {
 		Short:   "Show every row of a key, decoded, alive or dead and why",
 		Long:    explainHelp,
 		Example: explainExample,
-		Args:    exactArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runExplain(cmd, &f, args[0], args[1]) },
 	}
 	f.source.Register(cmd, readMemory, systemTemp)

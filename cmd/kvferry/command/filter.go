@@ -3,14 +3,19 @@ package command
 import (
 	"errors"
 	"io"
+	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kvferry/format"
 	"kvferry/internal/pass/filter"
+	"kvferry/internal/text/suggest"
 	"kvferry/record"
 )
 
@@ -107,10 +112,108 @@ func readKeys(path string, stdin func() io.Reader, memory int64) (map[string]str
 	keys, err := filter.ReadKeys(f, memory/4)
 	switch {
 	case errors.Is(err, filter.ErrKeyMemory):
-		quarter, all := sizeFlag(memory/4), sizeFlag(memory)
-		return nil, usagef("--key-file %s: %w, %s, a quarter of --memory %s: give a larger --memory, or the keys in parts", path, err, &quarter, &all)
+		return nil, usagef("--key-file %s: %w, %s, a quarter of --memory %s: give a larger --memory, or the keys in parts", path, err, sizeFlag(memory/4), sizeFlag(memory))
 	case err != nil:
 		return nil, usagef("--key-file %s: %w", path, err)
 	}
 	return keys, nil
 }
+
+// typesFlag is a set of types, joined by commas or repeated.
+type typesFlag record.TypeSet
+
+// Set adds types.
+func (f *typesFlag) Set(s string) error {
+	for _, name := range strings.Split(s, ",") {
+		t, err := parseType(strings.TrimSpace(name))
+		if err != nil {
+			return err
+		}
+		*f |= typesFlag(record.Of(t))
+	}
+	return nil
+}
+
+// Type names the flag's values in help texts.
+func (f *typesFlag) Type() string { return "types" }
+
+func (f *typesFlag) suggest(soFar string) ([]string, bool) {
+	return suggestNext(typeNames(), soFar), true
+}
+
+// String writes the types joined by commas.
+func (f *typesFlag) String() string { return record.TypeSet(*f).String() }
+
+// momentFlag is a time, or a duration from the command's own time. The zero value means not given.
+type momentFlag struct{ moment *filter.Moment }
+
+// Set parses a time or a duration.
+func (f *momentFlag) Set(s string) error {
+	if d, ok := parseDuration(s); ok {
+		f.moment = &filter.Moment{Ahead: d}
+		return nil
+	}
+	var t timeFlag
+	if err := t.Set(s); err != nil || t.IsZero() {
+		return errors.New("want a time (RFC 3339 or Unix seconds), a date (its start in UTC), or how far ahead (90m, 12h, 7d)")
+	}
+	f.moment = &filter.Moment{At: t.Time}
+	return nil
+}
+
+// Type names the flag's values in help texts.
+func (f *momentFlag) Type() string { return "time" }
+
+// String formats the moment as a user would give it.
+func (f *momentFlag) String() string {
+	switch {
+	case f.moment == nil:
+		return ""
+	case f.moment.At.IsZero():
+		return f.moment.Ahead.String()
+	}
+	return f.moment.At.Format(time.RFC3339Nano)
+}
+
+// parseDuration parses a Go duration, or a number of days such as 7d.
+func parseDuration(s string) (time.Duration, bool) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.ParseFloat(days, 64)
+		ns := n * float64(24*time.Hour)
+		return time.Duration(ns), err == nil && math.Abs(ns) < math.MaxInt64
+	}
+	d, err := time.ParseDuration(s)
+	return d, err == nil
+}
+
+// rangeFlag is a range of keys, FROM..TO.
+type rangeFlag struct{ span *format.Span }
+
+// Set parses a range.
+func (f *rangeFlag) Set(s string) (err error) {
+	f.span, err = filter.ParseRange(s)
+	return err
+}
+
+// Type names the flag's values in help texts.
+func (f *rangeFlag) Type() string { return "range" }
+
+// String formats the range as a user would give it.
+func (f *rangeFlag) String() string {
+	if f.span == nil {
+		return ""
+	}
+	return filter.RangeText(f.span)
+}
+
+// parseType parses the name of a type.
+func parseType(name string) (record.Type, error) {
+	t, err := record.ParseType(name)
+	if err != nil {
+		return 0, errors.New(suggest.Unknown("type", name, typeNames()))
+	}
+	return t, nil
+}
+
+// typeNames lists the types that typesFlag accepts.
+func typeNames() []string { return strings.Split(record.AllTypes.String(), ",") }

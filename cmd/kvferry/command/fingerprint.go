@@ -55,7 +55,6 @@ func (a *App) fingerprint() *cobra.Command {
 		Short:   "Print or check digests that are comparable across formats",
 		Long:    fingerprintHelp,
 		Example: fingerprintExample,
-		Args:    exactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runFingerprint(cmd, &f, args[0]) },
 	}
 	f.read.Register(cmd)
@@ -68,7 +67,7 @@ func (a *App) fingerprint() *cobra.Command {
 	return cmd
 }
 
-func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) (err error) {
+func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) error {
 	if err := f.part.check(cmd.Flags(), location, "check"); err != nil {
 		return err
 	}
@@ -78,41 +77,28 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 	if len(f.dbs.dbs) > 0 {
 		return usagef("--map-db goes with --check")
 	}
-	show := a.newProgress(cmd, &f.read.progress)
-	defer func() { show.end(err) }()
-	notes := &noted{w: show, of: []string{location}}
-	d, err := a.dataset(cmd, location, &f.read, show, notes.report)
+	var rep *inspect.PartFile
+	var got *inspect.FingerprintFile
+	r, err := a.read(cmd, location, &f.read, func(r *reading) (err error) {
+		if rep, err = f.part.begin(a, cmd, r.Dataset, &f.read, location); err == nil {
+			got, err = r.fingerprint(cmd.Context(), rep)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	show.start(d.Scan, readSteps)
-	rep, err := f.part.begin(a, cmd, d, &f.read, location)
-	if err != nil {
-		return errors.Join(err, d.Opened.Source.Close())
-	}
-	got, err := d.fingerprint(cmd.Context(), rep)
-	show.end(err)
-	notes.sum()
-	if err != nil {
-		return err
-	}
+	print := func(w io.Writer) error { return f.print(w, got) }
 	if rep != nil {
-		rep.Errors = notes.errs > 0
-		err = toOutput(cmd, f.output, func(w io.Writer) error { return printJSON(w, rep) })
-	} else {
-		err = toOutput(cmd, f.output, func(w io.Writer) error { return f.print(w, got) })
+		print = r.part(rep)
 	}
-	if err != nil {
-		return err
-	}
-	d.tellNone(cmd.ErrOrStderr(), got.Records())
-	return notes.verdict()
+	return r.printed(toOutput(cmd, f.output, print), got.Records())
 }
 
 // fingerprintFormats are the output formats of fingerprint.
 var fingerprintFormats = []option[func(io.Writer, *inspect.FingerprintFile) error]{{"json", render.Fingerprint}, {"text", render.FingerprintText}}
 
-// fingerprint takes the fingerprint of a dataset, or of a part into its report, and closes the dataset.
+// fingerprint takes the fingerprint of a dataset, or of a part into its report.
 func (d *Dataset) fingerprint(ctx context.Context, rep *inspect.PartFile) (out *inspect.FingerprintFile, err error) {
 	err = d.ordered(ctx, func() error {
 		if rep != nil {
@@ -125,11 +111,11 @@ func (d *Dataset) fingerprint(ctx context.Context, rep *inspect.PartFile) (out *
 		}
 		return err
 	})
-	return out, d.whole(errors.Join(err, d.Opened.Source.Close()))
+	return out, d.whole(err)
 }
 
 // checkFingerprint compares a dataset with a fingerprint file.
-func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) (err error) {
+func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location string) error {
 	want, err := readFingerprint(f.check, cmd.InOrStdin)
 	if err != nil {
 		return err
@@ -139,23 +125,17 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 		return err
 	}
 	f.read.mapped = len(f.dbs.dbs) > 0
-	show := a.newProgress(cmd, &f.read.progress)
-	defer func() { show.end(err) }()
-	notes := &noted{w: show, of: []string{location}}
-	d, err := a.dataset(cmd, location, &f.read, show, notes.report)
+	var pairs []compare.DBPair
+	var got *inspect.FingerprintFile
+	r, err := a.read(cmd, location, &f.read, func(r *reading) (err error) {
+		if pairs, err = compare.Match(want, r.Scan, f.dbs.dbs); err != nil {
+			return mapUsage(err)
+		}
+		got, err = r.fingerprint(cmd.Context(), nil)
+		return f.dbs.dbs.Hint(err)
+	})
 	if err != nil {
 		return err
-	}
-	pairs, err := compare.Match(want, d.Scan, f.dbs.dbs)
-	if err != nil {
-		return errors.Join(mapUsage(err), d.Opened.Source.Close())
-	}
-	show.start(d.Scan, readSteps)
-	got, err := d.fingerprint(cmd.Context(), nil)
-	show.end(err)
-	notes.sum()
-	if err != nil {
-		return f.dbs.dbs.Hint(err)
 	}
 	diffs := compare.Fingerprints(want, got, pairs)
 	for _, p := range diffs {
@@ -170,8 +150,7 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	}
 	fmt.Fprintf(paint.Report(cmd.OutOrStdout()), "%s: %s %s%s\n", object.Shown(location), verdict, f.check, both)
 	if len(diffs) == 0 {
-		d.tellNone(cmd.ErrOrStderr(), got.Records())
-		return notes.verdict()
+		return r.printed(nil, got.Records())
 	}
 	tellUnmatched(cmd.ErrOrStderr(), pairs)
 	if with == nil {
@@ -219,8 +198,7 @@ func decodeFingerprint(f io.Reader) (*inspect.FingerprintFile, error) {
 	bounded := &io.LimitedReader{R: r, N: maxFingerprint}
 	out, err := inspect.ReadFingerprint(bounded)
 	if bounded.N == 0 {
-		most := sizeFlag(maxFingerprint)
-		return nil, fmt.Errorf("%w: it has %s or more", inspect.ErrNotFingerprint, &most)
+		return nil, fmt.Errorf("%w: it has %s or more", inspect.ErrNotFingerprint, sizeFlag(maxFingerprint))
 	}
 	return out, err
 }

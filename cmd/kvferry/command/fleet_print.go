@@ -251,20 +251,6 @@ func (t *fleetFile) container(n *yaml.Node, m *move, args []string) {
 	}
 }
 
-// at returns a node below n: entries of maps by key, items of lists by number.
-func at(n *yaml.Node, path ...string) *yaml.Node {
-	for _, key := range path {
-		var next *yaml.Node
-		for i, c := range n.Content {
-			if n.Kind == yaml.SequenceNode && fmt.Sprint(i) == key || n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == key {
-				next = c
-			}
-		}
-		n = next
-	}
-	return n
-}
-
 // set replaces a node below n. Texts stay texts: YAML would read "2" as a number.
 func set(n *yaml.Node, value any, path ...string) {
 	to := at(n, path...)

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"kvferry/convert"
 	"kvferry/inspect/render"
 	"kvferry/internal/pass"
@@ -56,53 +54,61 @@ type moveState struct {
 	at          time.Time          // of the failure
 }
 
-// fleetState prints the state of the datasets of a file.
-func (a *App) fleetState(cmd *cobra.Command, f *fleetFlags, t *fleetFile) error {
+// fleetState is the state of the datasets of a file.
+type fleetState struct {
+	title  string
+	moves  []*moveState
+	counts map[string]int
+}
+
+// done reports whether the work on all datasets is done.
+func (s *fleetState) done() bool { return s.counts["done"] == len(s.moves) }
+
+// state returns the state of the datasets, from the reports in the directories and files that match patterns.
+func (t *fleetFile) state(patterns []string) (*fleetState, error) {
 	byTarget := map[string][]*anyReport{}
-	for _, pattern := range f.reports {
+	for _, pattern := range patterns {
 		if err := readReports(pattern, byTarget); err != nil {
-			return usagef("--reports %s: %w", pattern, err)
+			return nil, usagef("--reports %s: %w", pattern, err)
 		}
 	}
-	var states []*moveState
-	counts := map[string]int{}
+	out := &fleetState{title: t.path, counts: map[string]int{}}
 	for _, m := range t.moves {
 		if m.uploads() { // the report lies beside it
 			if err := readReport(convert.ReportPath(m.at), byTarget); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
+				return nil, err
 			}
 		}
 		s := m.state(byTarget[m.path])
-		states = append(states, s)
-		counts[s.State]++
+		out.moves = append(out.moves, s)
+		out.counts[s.State]++
 	}
-	head := fmt.Sprintf("%s: %s done, %s failed, %s open", record.Count(int64(len(states)), "dataset"), record.Number(counts["done"]),
-		record.Number(counts["failed"]), record.Number(counts["open"]))
-	err := toOutput(cmd, f.output, func(w io.Writer) error {
-		switch f.format {
-		case "json":
-			return printJSON(w, states)
-		case "html":
-			return render.Page(w, t.path, head, fleetHeads, fleetTable(states), nextLines(states))
+	return out, nil
+}
+
+// print prints the state as text, JSON or HTML.
+func (s *fleetState) print(w io.Writer, format string) error {
+	head := fmt.Sprintf("%s: %s done, %s failed, %s open", record.Count(int64(len(s.moves)), "dataset"), record.Number(s.counts["done"]),
+		record.Number(s.counts["failed"]), record.Number(s.counts["open"]))
+	switch format {
+	case "json":
+		return printJSON(w, s.moves)
+	case "html":
+		return render.Page(w, s.title, head, fleetHeads, fleetTable(s.moves), nextLines(s.moves))
+	}
+	texts := [][]string{fleetHeads}
+	for _, row := range fleetTable(s.moves) {
+		var out []string
+		for _, c := range row {
+			out = append(out, c.Text)
 		}
-		texts := [][]string{fleetHeads}
-		for _, row := range fleetTable(states) {
-			var out []string
-			for _, c := range row {
-				out = append(out, c.Text)
-			}
-			texts = append(texts, out)
-		}
-		text := page.TextFor(w)
-		lines := append(page.Table(texts, cmp.Or(text.Columns(), maxColumns)), "", head)
-		_, err := fmt.Fprintln(text, strings.Join(append(lines, nextLines(states)...), "\n"))
-		if err == nil {
-			_, err = text.WriteTo(w)
-		}
-		return err
-	})
-	if err == nil && counts["done"] < len(states) {
-		err = &ExitError{Code: ExitMissing}
+		texts = append(texts, out)
+	}
+	text := page.TextFor(w)
+	lines := append(page.Table(texts, cmp.Or(text.Columns(), maxColumns)), "", head)
+	_, err := fmt.Fprintln(text, strings.Join(append(lines, nextLines(s.moves)...), "\n"))
+	if err == nil {
+		_, err = text.WriteTo(w)
 	}
 	return err
 }
@@ -270,6 +276,9 @@ func fleetTable(states []*moveState) (rows [][]render.Cell) {
 	return rows
 }
 
+// maxNext is the number of command lines to list for a dataset.
+const maxNext = 20
+
 // nextLines lists what to do about the datasets that are not done.
 func nextLines(states []*moveState) (out []string) {
 	for _, s := range states {
@@ -280,12 +289,42 @@ func nextLines(states []*moveState) (out []string) {
 		if s.Error != "" {
 			out[len(out)-1] += ": " + escape.Text(s.Error)
 		}
-		for _, line := range s.Next[:min(len(s.Next), maxMissing)] {
+		for _, line := range s.Next[:min(len(s.Next), maxNext)] {
 			out = append(out, "  "+line)
 		}
-		if more := len(s.Next) - maxMissing; more > 0 {
+		if more := len(s.Next) - maxNext; more > 0 {
 			out = append(out, fmt.Sprintf("  and %s more, to be run in the order of the printed commands", record.Number(more)))
 		}
 	}
 	return out
+}
+
+// failure is the report of a conversion, or of a part of one, that failed.
+type failure struct {
+	Tool   string          `json:"tool"`
+	Source convert.Dataset `json:"source"`
+	Target convert.Dataset `json:"target"`
+	Part   int             `json:"part,omitempty"`
+	Parts  int             `json:"parts,omitempty"`
+	Exit   int             `json:"exit,omitempty"`
+	Error  string          `json:"error,omitempty"`
+	At     time.Time       `json:"at"`
+}
+
+// failureName begins the ending of the names of such reports.
+const failureName = ".kvferry-failure"
+
+// failurePath returns the path of the report of a failure; part is the zero value for a whole conversion or a finish.
+func failurePath(target string, part pass.Part) string {
+	name := filepath.Clean(target) + failureName
+	if part.N > 0 {
+		name += "-" + part.Name()
+	}
+	return name + ".json"
+}
+
+// isFailure reports whether a path is that of the report of a failure.
+func isFailure(path string) bool {
+	name := filepath.Base(path)
+	return strings.Contains(name, failureName) && strings.HasSuffix(name, ".json")
 }

@@ -37,7 +37,6 @@ func (a *App) get() *cobra.Command {
 		Short:   "Print the values of keys",
 		Long:    getHelp,
 		Example: getExample,
-		Args:    atLeast(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runGet(cmd, &f, args[0], args[1:]) },
 	}
 	f.read.source.Register(cmd, readMemory, systemTemp)

@@ -1,11 +1,13 @@
 package command
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"kvferry/docs"
 	"kvferry/internal/text/page"
@@ -142,4 +144,190 @@ func completeTopic(cmd *cobra.Command, args []string, soFar string) ([]string, c
 		}
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// flagGroup is a section of flags in a help text.
+type flagGroup struct {
+	title string
+	flags []string // nil: all flags of no other group
+}
+
+// flagGroups lists the groups in the order of help. Flags of no other group are in the first.
+var flagGroups = []flagGroup{
+	{"Flags", nil},
+	{"Filters", []string{"type", "db", "keyspace", "match", "exclude", "regex", "key-file", "range", "sample", "expired", "no-expiry", "ttl-from",
+		"ttl-to", "min-bytes", "max-bytes", "min-elements"}},
+	{"Servers", []string{"replace", "skip-existing", "fail-existing", "rate", "password-file", "verify", "listen-tls-cert",
+		"listen-tls-key", "listen-tls-ca", "requirepass-file", "max-clients", "unix-socket", "cluster-node"}},
+	{"Object stores", []string{"s3-endpoint", "s3-region", "s3-path-style", "s3-anonymous"}},
+	{"Rarely needed", []string{"allow-live", "assemble", "cluster", "color", "column", "columns", "csv-safe", "direct", "encode", "estimate-size", "failure-report", "file", "files", "force-space",
+		"json-style", "layout", "max-bitmap", "max-block", "namespace", "no-prove", "now", "prefix-depth", "prove", "resort", "scan", "slots", "sst", "store",
+		"temp-dir", "tls-ca", "tls-cert", "tls-insecure", "tls-key", "verbose", "version-epoch", "wal-dir", "wal-dir-b"}},
+}
+
+// commonFlags are the flags that the short help of a command shows, the most used first.
+var commonFlags = []string{"dry-run", "estimate", "allow-loss", "on-conflict", "resume", "part", "finish", "instances", "rdb-version",
+	"listen", "port", "format", "output", "check", "against", "fail-on", "max-findings", "max", "html", "top", "keys-only", "dead", "raw", "limit",
+	"salvage", "type", "db", "match", "sample", "map-db", "expired", "progress", "memory", "workers", "quiet", "version"}
+
+// The short help fits on the smallest of usual screens, with the prompt below it.
+const (
+	commonShown   = 12
+	examplesShown = 3
+)
+
+// groupOf returns the index of a flag's group.
+func groupOf(name string) int {
+	return max(0, slices.IndexFunc(flagGroups, func(g flagGroup) bool { return slices.Contains(g.flags, name) }))
+}
+
+// showHelpOf prints the help of a command: what is needed most after -h, everything otherwise.
+func showHelpOf(cmd *cobra.Command, args []string) {
+	long := func(arg string) bool { return strings.HasPrefix(arg, "--help") }
+	w := cmd.OutOrStdout()
+	if len(args) > 0 && !slices.ContainsFunc(args, long) {
+		fmt.Fprint(w, shortHelp(cmd, helpWidth(w)))
+		return
+	}
+	paged(w, fullHelp(cmd, helpWidth(w)))
+}
+
+// shortHelp is the help of a command that fits on a screen of 80 by 24 characters.
+func shortHelp(cmd *cobra.Command, width int) string {
+	var b strings.Builder
+	for _, line := range page.Wrap(cmd.Short, width) {
+		fmt.Fprintln(&b, line)
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "Usage:  %s COMMAND\nCommands:\n%s\n", cmd.CommandPath(), commandList(cmd))
+		fmt.Fprint(&b, "kvferry COMMAND -h shows examples and common flags, kvferry help says more.\n")
+		return b.String()
+	}
+	fmt.Fprintf(&b, "Usage:  %s\n", cmd.UseLine())
+	if examples := strings.Split(cmd.Example, "\n"); cmd.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", strings.Join(examples[:min(len(examples), examplesShown)], "\n"))
+	}
+	var shown []*pflag.Flag
+	for _, name := range commonFlags {
+		if f := cmd.Flags().Lookup(name); f != nil && !f.Hidden && len(shown) < commonShown {
+			shown = append(shown, f)
+		}
+	}
+	if len(shown) > 0 {
+		fmt.Fprintf(&b, "\nCommon flags:\n%s", flagLines(shown, width))
+	}
+	fmt.Fprintf(&b, "\nkvferry help %s explains the command and all its flags.\n", cmd.Name())
+	return b.String()
+}
+
+// flagLines lists flags, one line each.
+func flagLines(flags []*pflag.Flag, width int) string {
+	const widest = 24
+	var b strings.Builder
+	for _, f := range flags {
+		name := "    --" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + ", --" + f.Name
+		}
+		what, usage := pflag.UnquoteUsage(f)
+		usage = clipped(usage, width-widest-4)
+		if named := name + " " + what; what != "" && len(named) <= widest {
+			name = named
+		} else if values := usage + ": " + what; what != "" && page.Width(values) <= width-widest-4 {
+			usage = values
+		}
+		fmt.Fprintf(&b, "  %-*s  %s\n", widest, name, usage)
+	}
+	return b.String()
+}
+
+// clipped shortens a text to its first clauses that fit in width characters.
+func clipped(text string, width int) string {
+	text, _, _ = strings.Cut(text, "; ")
+	if page.Width(text) <= width {
+		return text
+	}
+	for _, end := range []string{" (", ": ", ", "} {
+		if head, _, ok := strings.Cut(text, end); ok && page.Width(head) <= width {
+			return head
+		}
+	}
+	return page.Wrap(text, width-2)[0] + " …"
+}
+
+// fullHelp is everything that is known of a command.
+func fullHelp(cmd *cobra.Command, width int) string {
+	var b strings.Builder
+	use := cmd.UseLine()
+	if cmd.HasAvailableSubCommands() {
+		use = cmd.CommandPath() + " COMMAND"
+	}
+	fmt.Fprintf(&b, "Usage:\n  %s\n", use)
+	if cmd.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+	}
+	fmt.Fprintf(&b, "\n%s", page.Render(cmd.Long, width))
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\nCommands:\n%s", commandList(cmd))
+	}
+	sets := make([]*pflag.FlagSet, len(flagGroups))
+	for i := range sets {
+		sets[i] = pflag.NewFlagSet("", pflag.ContinueOnError)
+	}
+	for _, fs := range []*pflag.FlagSet{cmd.LocalFlags(), cmd.InheritedFlags()} {
+		fs.VisitAll(func(f *pflag.Flag) { sets[groupOf(f.Name)].AddFlag(f) })
+	}
+	for i, fs := range sets {
+		if fs.HasAvailableFlags() {
+			fmt.Fprintf(&b, "\n%s:\n", flagGroups[i].title)
+			fs.VisitAll(func(f *pflag.Flag) { describeFlag(&b, f, width) })
+		}
+	}
+	switch more := pageOf[cmd.Name()]; {
+	case cmd.HasAvailableSubCommands():
+		fmt.Fprintf(&b, "\nkvferry help COMMAND says more about a command, kvferry help TOPIC about\n%s", topicList(width))
+	case more != "":
+		fmt.Fprintf(&b, "\nkvferry help %s says more.\n", more)
+	}
+	return b.String()
+}
+
+// describeFlag prints a flag with its whole usage. A long name has a line of its own.
+func describeFlag(b *strings.Builder, f *pflag.Flag, width int) {
+	const indent = 28
+	one := pflag.NewFlagSet("", pflag.ContinueOnError)
+	one.AddFlag(f)
+	const column = 6 // of names without a shorthand
+	text := strings.TrimRight(one.FlagUsages(), "\n")
+	if text == "" {
+		return // hidden
+	}
+	name, usage, _ := strings.Cut(text[column:], "   ")
+	name = text[:column] + name
+	for i, line := range page.Wrap(usage, width-indent) {
+		switch {
+		case i > 0:
+			name = ""
+		case page.Width(name) > indent-2:
+			fmt.Fprintln(b, name)
+			name = ""
+		}
+		fmt.Fprintf(b, "%-*s%s\n", indent, name, line)
+	}
+}
+
+// commandList lists the commands with what they do.
+func commandList(root *cobra.Command) string {
+	var b strings.Builder
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			fmt.Fprintf(&b, "  %-*s %s\n", root.NamePadding(), c.Name(), c.Short)
+		}
+	}
+	return b.String()
+}
+
+// topicList lists the pages of documentation.
+func topicList(width int) string {
+	return "  " + strings.Join(page.Wrap(strings.Join(topicNames(), " "), width-2), "\n  ") + "\n"
 }

@@ -1,13 +1,16 @@
 package command
 
 import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
 	"io"
-	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"github.com/klauspost/compress/zstd"
 
-	"kvferry/catalog"
+	"kvferry/internal/sys/disk"
 )
 
 // standard names standard input, or standard output for a file to write. ./- is a file of that name.
@@ -24,44 +27,6 @@ func openInput(path string, stdin func() io.Reader) (io.ReadCloser, error) {
 	return openFile(path)
 }
 
-// inputFlags are the flags that accept standard input.
-var inputFlags = []string{"key-file", "check", "against"}
-
-// inputName is the argument name of a file to read.
-const inputName = "FILE"
-
-// oneInput makes every command refuse to read standard input twice: the second reader would find no data.
-func oneInput(root *cobra.Command) {
-	for _, cmd := range root.Commands() {
-		run, names := cmd.RunE, argNames(cmd)
-		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			var readers []string
-			for i, arg := range args {
-				if i < len(names) && (isSource(names[i]) || names[i] == inputName) && fromStandard(arg) {
-					readers = append(readers, arg)
-				}
-			}
-			cmd.Flags().Visit(func(f *pflag.Flag) {
-				for _, name := range inputFlags {
-					if f.Name == name && fromStandard(f.Value.String()) {
-						readers = append(readers, "--"+name+" "+f.Value.String())
-					}
-				}
-			})
-			if len(readers) > 1 {
-				return usagef("%s: standard input can be read only once: write one of them to a file", strings.Join(readers, " and "))
-			}
-			return run(cmd, args)
-		}
-	}
-}
-
-// fromStandard reports whether a file or a location is standard input.
-func fromStandard(name string) bool {
-	loc, err := catalog.ParseLocation(name)
-	return err == nil && loc.Path == standard
-}
-
 // notStandard refuses standard input for a flag whose file is read too early or more than once.
 func notStandard(flag, path string) error {
 	if path == standard {
@@ -69,3 +34,47 @@ func notStandard(flag, path string) error {
 	}
 	return nil
 }
+
+// openFile opens a regular input file.
+func openFile(path string) (*disk.File, error) {
+	f, err := disk.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		err = fmt.Errorf("%s: is a directory", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// maxWindow bounds the memory for decompressing a file.
+const maxWindow = 32 << 20
+
+// decompressed reads output of toOutput, compressed or not. It ignores the file name.
+func decompressed(r io.Reader) (io.ReadCloser, error) {
+	f := bufio.NewReader(r)
+	head, err := f.Peek(len(zstdMagic))
+	switch {
+	case err != nil && err != io.EOF:
+		return nil, err
+	case bytes.HasPrefix(head, []byte(gzipMagic)):
+		return gzip.NewReader(f)
+	case bytes.HasPrefix(head, []byte(zstdMagic)):
+		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, err
+		}
+		return z.IOReadCloser(), nil
+	}
+	return io.NopCloser(f), nil
+}
+
+// Magic bytes of compressed files.
+const (
+	gzipMagic = "\x1f\x8b"
+	zstdMagic = "\x28\xb5\x2f\xfd"
+)

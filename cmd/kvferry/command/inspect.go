@@ -1,8 +1,8 @@
 package command
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -66,8 +66,8 @@ func (f *inspectFlags) fitsTop() error {
 	if int64(f.top) <= most {
 		return nil
 	}
-	size, need := sizeFlag(memory), sizeFlag((withoutLists+2*int64(f.top)*topMemory+1<<20-1)>>20<<20)
-	return usagef("--top %d: the lists do not fit into --memory %s; use --memory %s, or --top %d", f.top, size.String(), need.String(), most)
+	need := sizeFlag((withoutLists + 2*int64(f.top)*topMemory + 1<<20 - 1) >> 20 << 20)
+	return usagef("--top %d: the lists do not fit into --memory %s; use --memory %s, or --top %d", f.top, sizeFlag(memory), need, most)
 }
 
 // inspectFlags are the flags of inspect.
@@ -91,7 +91,6 @@ func (a *App) inspect() *cobra.Command {
 		Short:   "Count what is in a dataset: sizes, expiry, big keys, garbage",
 		Long:    inspectHelp,
 		Example: inspectExample,
-		Args:    exactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runInspect(cmd, &f, args[0]) },
 	}
 	f.read.Register(cmd)
@@ -119,7 +118,7 @@ var inspectFormats = []option[inspectPrinter]{
 	{"html", render.HTML},
 }
 
-func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (err error) {
+func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) error {
 	if f.html == standard && toStandard(f.output) {
 		return usagef("--html -: the text is printed there: --format html prints the page in its place, and -o writes the text to a file")
 	}
@@ -129,47 +128,33 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) (
 	if err := f.fitsTop(); err != nil {
 		return err
 	}
-	show := a.newProgress(cmd, &f.read.progress)
-	defer func() { show.end(err) }()
-	notes := &noted{w: show, of: []string{location}}
-	d, err := a.dataset(cmd, location, &f.read, show, notes.report)
+	var rep *inspect.PartFile
+	var counted *stats.Result
+	r, err := a.read(cmd, location, &f.read, func(r *reading) (err error) {
+		if rep, err = f.part.begin(a, cmd, r.Dataset, &f.read, location); err == nil {
+			counted, err = f.collect(cmd.Context(), r.Dataset, rep, object.Shown(location))
+		}
+		return err
+	})
 	if err != nil {
-		return f.read.hint(err)
-	}
-	show.start(d.Scan, readSteps)
-	rep, err := f.part.begin(a, cmd, d, &f.read, location)
-	if err != nil {
-		return errors.Join(err, d.Opened.Source.Close())
-	}
-	counted, err := f.collect(cmd.Context(), d, rep, object.Shown(location))
-	show.end(err)
-	notes.sum()
-	if err != nil {
-		return f.read.hint(err)
+		return err
 	}
 	if rep != nil {
-		rep.Errors = notes.errs > 0
-		if err := toOutput(cmd, f.output, func(w io.Writer) error { return printJSON(w, rep) }); err != nil {
-			return err
-		}
-		return notes.verdict()
+		return cmp.Or(toOutput(cmd, f.output, r.part(rep)), r.notes.verdict())
 	}
 	printed := func(print inspectPrinter) func(io.Writer) error {
 		return func(w io.Writer) error { return print(w, object.Shown(location), a.Build.String(), counted) }
 	}
 	if f.html != "" {
-		if err := toOutput(cmd, f.html, printed(render.HTML)); err != nil {
-			return err
-		}
+		err = toOutput(cmd, f.html, printed(render.HTML))
 	}
-	if err := toOutput(cmd, f.output, printed(f.print)); err != nil {
-		return err
+	if err == nil {
+		err = toOutput(cmd, f.output, printed(f.print))
 	}
-	d.tellNone(cmd.ErrOrStderr(), counted.Records())
-	return notes.verdict()
+	return r.printed(err, counted.Records())
 }
 
-// collect counts a dataset, or a part into its report, and closes the dataset. Of a part there is no result.
+// collect counts a dataset, or a part into its report. Of a part there is no result.
 func (f *inspectFlags) collect(ctx context.Context, d *Dataset, rep *inspect.PartFile, location string) (out *stats.Result, err error) {
 	err = d.ordered(ctx, func() error {
 		o := &stats.Options{Scan: *d.Scan, Location: location, Stores: d.Stores, Top: f.top, Delimiter: string(f.delimiter), Depth: f.depth,
@@ -184,5 +169,24 @@ func (f *inspectFlags) collect(ctx context.Context, d *Dataset, rep *inspect.Par
 		}
 		return rep.Fill(d.Scan, tasks, part)
 	})
-	return out, d.whole(errors.Join(err, d.Opened.Source.Close()))
+	return out, d.whole(err)
+}
+
+// delimiterFlag is any text; completion offers the usual ones.
+type delimiterFlag string
+
+// Set accepts any text.
+func (f *delimiterFlag) Set(s string) error {
+	*f = delimiterFlag(s)
+	return nil
+}
+
+// String returns the text.
+func (f *delimiterFlag) String() string { return string(*f) }
+
+// Type names the flag's values in help texts.
+func (f *delimiterFlag) Type() string { return "text" }
+
+func (f *delimiterFlag) suggest(string) ([]string, bool) {
+	return []string{":", "/", ".", "-", "_", "|", "#"}, false
 }

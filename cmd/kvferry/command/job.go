@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,58 +85,24 @@ func formatsOf(cmd *cobra.Command) []string {
 	return strings.Split(f.Value.Type(), "|")
 }
 
-// withJob takes arguments missing on the command line from the job file.
-func withJob(root *cobra.Command) {
-	for _, cmd := range root.Commands() {
-		check, run, names := cmd.Args, cmd.RunE, argNames(cmd)
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := formatOfJob(cmd); err != nil || check == nil {
-				return err
-			}
-			return check(cmd, args)
-		}
-		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			if path := jobFile(cmd); path != "" && len(args) < len(names) {
-				var err error
-				if args, err = jobArgs(path, args, names); err != nil {
-					return err
-				}
-				if err := exactly(cmd, args, len(names)); err != nil {
-					return err
-				}
-			}
-			return run(cmd, args)
-		}
+// jobArgs returns the arguments of a command. Those missing on the command line are taken from the job file.
+func jobArgs(cmd *cobra.Command, args []string) ([]string, error) {
+	path, names := jobFile(cmd), argNames(cmd)
+	if path == "" || len(args) >= len(names) {
+		return args, nil
 	}
-}
-
-// jobArgs appends arguments of a job file to the command line's.
-func jobArgs(path string, args, names []string) ([]string, error) {
-	nodes, err := readNodes(path)
+	root, err := parseJob(path)
 	if err != nil {
 		return nil, err
 	}
-	for len(args) < len(names) && len(args) < len(jobArguments) {
-		value := nodes[jobArguments[len(args)]]
+	for len(args) < min(len(names), len(jobArguments)) {
+		value := at(root, jobArguments[len(args)])
 		if value == nil {
 			break
 		}
 		args = append(args, value.Value)
 	}
-	return args, nil
-}
-
-// readNodes returns the top-level entries of a job file by key.
-func readNodes(path string) (map[string]*yaml.Node, error) {
-	root, err := parseJob(path)
-	if err != nil || root == nil {
-		return nil, err
-	}
-	out := map[string]*yaml.Node{}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		out[root.Content[i].Value] = root.Content[i+1]
-	}
-	return out, nil
+	return args, countArgs(cmd, args)
 }
 
 // applyJob sets the flags that a YAML file gives and the command line does not. The keys are flag names:
@@ -148,6 +115,9 @@ func applyJob(cmd *cobra.Command, path string) error {
 		return nil
 	}
 	root, err := parseJob(path)
+	if formats := formatsOf(cmd); formats != nil && errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(path, `./\`) {
+		return usagef("-f %s: no such file, and no output format: want %s%s", path, suggest.Or(formats), suggest.DidYouMean(path, formats))
+	}
 	if err != nil || root == nil {
 		return err
 	}
@@ -220,8 +190,7 @@ func readJob(path string) ([]byte, error) {
 		return nil, usagef("--file: %w", err)
 	}
 	if len(data) > maxJob {
-		most := sizeFlag(maxJob)
-		return nil, usagef("--file %s: more than %s: not a file of flags", path, &most)
+		return nil, usagef("--file %s: more than %s: not a file of flags", path, sizeFlag(maxJob))
 	}
 	return data, nil
 }
@@ -260,4 +229,21 @@ func applyFlag(cmd *cobra.Command, name string, value *yaml.Node) error {
 		}
 	}
 	return nil
+}
+
+// at returns a node below n, nil if there is none: entries of maps by key, items of lists by number.
+func at(n *yaml.Node, path ...string) *yaml.Node {
+	for _, key := range path {
+		if n == nil {
+			break
+		}
+		var next *yaml.Node
+		for i, c := range n.Content {
+			if n.Kind == yaml.SequenceNode && fmt.Sprint(i) == key || n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == key {
+				next = c
+			}
+		}
+		n = next
+	}
+	return n
 }

@@ -30,7 +30,6 @@ func (a *App) keys() *cobra.Command {
 		Short:   "List keys with type, size and expiry",
 		Long:    keysHelp,
 		Example: keysExample,
-		Args:    cobra.MatchAll(atLeast(1), cobra.MaximumNArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				prefix, err := filter.ParseKey(args[1])

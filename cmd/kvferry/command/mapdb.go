@@ -83,12 +83,10 @@ func tellUnmatched(w io.Writer, pairs []compare.DBPair) {
 
 // mapUsage turns an error about --map-db into a usage error.
 func mapUsage(err error) error {
-	var wrong *compare.DBMapError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*compare.DBMapError](err); ok {
 		return usagef("--map-db %w", wrong)
 	}
-	var unnumbered *compare.NumberError
-	if errors.As(err, &unnumbered) {
+	if unnumbered, ok := errors.AsType[*compare.NumberError](err); ok {
 		return usagef("%w", unnumbered)
 	}
 	return err

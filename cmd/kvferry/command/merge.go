@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,17 +10,13 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"kvferry/convert"
-	convertpaths "kvferry/convert/paths"
 	"kvferry/inspect"
 	"kvferry/inspect/stats"
 	"kvferry/inspect/verify"
 	"kvferry/internal/pass"
-	"kvferry/internal/sys/object"
 	"kvferry/internal/text/suggest"
-	"kvferry/redis/live"
 )
 
 const mergeHelp = `Add up the reports that fingerprint, verify or inspect --part wrote for all parts of a source: the output
@@ -49,7 +46,6 @@ func (a *App) merge() *cobra.Command {
 		Short:   "Add up the reports of parts",
 		Long:    mergeHelp,
 		Example: mergeExample,
-		Args:    atLeast(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runMerge(cmd, &f, args) },
 	}
 	fs := cmd.Flags()
@@ -75,15 +71,22 @@ func (a *App) runMerge(cmd *cobra.Command, f *mergeFlags, names []string) error 
 	if missing != nil {
 		return &missingReports{&convert.MissingError{Target: first.Source, Missing: missing, Parts: first.Parts}, first.Command}
 	}
+	var print func(io.Writer) error
+	failed := slices.ContainsFunc(parts, func(p *inspect.PartFile) bool { return p.Errors })
 	switch first.Command[0] {
 	case "fingerprint":
-		return f.fingerprints(cmd, parts)
+		print, err = f.fingerprints(parts)
 	case "verify":
-		return f.verifications(cmd, parts, a.Build.String())
+		print, failed, err = f.verifications(parts, a.Build.String())
 	case "inspect":
-		return f.counts(cmd, parts, a.Build.String())
+		print, err = f.counts(parts, a.Build.String())
+	default:
+		err = usagef("%s: it is of %s, which this program does not merge", first.Path, first.Command[0])
 	}
-	return usagef("%s: it is of %s, which this program does not merge", first.Path, first.Command[0])
+	if err == nil {
+		err = toOutput(cmd, f.output, print)
+	}
+	return cmp.Or(err, verdict(failed))
 }
 
 // mergeFormat returns what prints a format; the first one is the default.
@@ -99,82 +102,79 @@ func mergeFormat[T any](f *mergeFlags, of string, all []option[T]) (T, error) {
 	return none, usagef("--format %s: the reports are of %s: want %s", f.format, of, suggest.Or(names))
 }
 
-// fingerprints prints the sum of fingerprints.
-func (f *mergeFlags) fingerprints(cmd *cobra.Command, parts []*inspect.PartFile) error {
+// results decodes the results of parts.
+func results[T any](parts []*inspect.PartFile) (out []*T, err error) {
+	for _, p := range parts {
+		one := new(T)
+		if err := json.Unmarshal(p.Result, one); err != nil {
+			return nil, usagef("%s: not the report of a part: %w", p.Path, err)
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// fingerprints returns what prints the sum of fingerprints.
+func (f *mergeFlags) fingerprints(parts []*inspect.PartFile) (func(io.Writer) error, error) {
 	print, err := mergeFormat(f, "fingerprint", fingerprintFormats)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sum, err := inspect.MergeFingerprints(parts)
 	if err != nil {
-		return usagef("%w", err)
+		return nil, usagef("%w", err)
 	}
-	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, sum) }); err != nil {
-		return err
-	}
-	return errorsOf(parts)
+	return func(w io.Writer) error { return print(w, sum) }, nil
 }
 
-// errorsOf is the verdict on parts that tell whether they met errors.
-func errorsOf(parts []*inspect.PartFile) error {
-	return verdict(slices.ContainsFunc(parts, func(p *inspect.PartFile) bool { return p.Errors }))
-}
-
-// counts prints what all parts have counted.
-func (f *mergeFlags) counts(cmd *cobra.Command, parts []*inspect.PartFile, tool string) error {
+// counts returns what prints the counts of all parts.
+func (f *mergeFlags) counts(parts []*inspect.PartFile, tool string) (func(io.Writer) error, error) {
 	print, err := mergeFormat(f, "inspect", inspectFormats)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var all []*stats.Partial
-	for _, p := range parts {
-		one := new(stats.Partial)
-		if err := json.Unmarshal(p.Result, one); err != nil {
-			return usagef("%s: not the report of a part: %w", p.Path, err)
-		}
-		all = append(all, one)
+	all, err := results[stats.Partial](parts)
+	if err != nil {
+		return nil, err
 	}
 	sum, err := stats.Merge(all)
 	if err != nil {
-		return usagef("%s: %w", parts[0].Path, err)
+		return nil, usagef("%s: %w", parts[0].Path, err)
 	}
-	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, string(all[0].Location), tool, sum) }); err != nil {
-		return err
-	}
-	return errorsOf(parts)
+	return func(w io.Writer) error { return print(w, string(all[0].Location), tool, sum) }, nil
 }
 
-// verifications prints the outcome of all parts.
-func (f *mergeFlags) verifications(cmd *cobra.Command, parts []*inspect.PartFile, tool string) error {
+// verifications returns what prints the findings of all parts, and whether there are such that fail.
+func (f *mergeFlags) verifications(parts []*inspect.PartFile, tool string) (_ func(io.Writer) error, failed bool, err error) {
 	print, err := mergeFormat(f, "verify", reports)
 	if err != nil {
-		return err
+		return nil, false, err
 	}
-	var about verified
+	each, err := results[verified](parts)
+	if err != nil {
+		return nil, false, err
+	}
+	about := *each[len(each)-1]
 	var all []*verify.Partial
-	for _, p := range parts {
-		var one verified
-		if err := json.Unmarshal(p.Result, &one); err != nil || one.Part == nil {
-			return usagef("%s: not the report of a part: %v", p.Path, err)
+	for i, one := range each {
+		if one.Part == nil {
+			return nil, false, usagef("%s: not the report of a part of verify", parts[i].Path)
 		}
-		one.Seconds = max(one.Seconds, about.Seconds)
-		about, all = one, append(all, one.Part)
+		about.Seconds = max(about.Seconds, one.Seconds)
+		all = append(all, one.Part)
 	}
 	v, err := verify.Merge(all)
-	var look *verify.LookError
-	if first := parts[0]; errors.As(err, &look) {
+	if _, look := errors.AsType[*verify.LookError](err); look {
+		first := parts[0]
 		every := pass.Missing(first.Parts, func(pass.Part) bool { return false })
-		return fmt.Errorf("%w: %w", err, &missingReports{&convert.MissingError{Target: first.Source, Missing: every, Parts: first.Parts},
+		return nil, false, fmt.Errorf("%w: %w", err, &missingReports{&convert.MissingError{Target: first.Source, Missing: every, Parts: first.Parts},
 			slices.Insert(slices.DeleteFunc(first.Command, func(word string) bool { return word == "--files=auto" }), 1, "--files=always")})
 	}
 	if err != nil {
-		return err
+		return nil, false, err
 	}
 	res := about.result(v, tool)
-	if err := toOutput(cmd, f.output, func(w io.Writer) error { return print(w, res) }); err != nil {
-		return err
-	}
-	return verdict(res.Failed())
+	return func(w io.Writer) error { return print(w, res) }, res.Failed(), nil
 }
 
 // maxReport bounds the size of the report of a part: verify may list a million findings.
@@ -196,85 +196,6 @@ func readPart(name string) (*inspect.PartFile, error) {
 	}
 	out.Path = name
 	return out, nil
-}
-
-// missingReports means that parts have no report. words are the command line of a part, without --part.
-type missingReports struct {
-	error
-	words []string
-}
-
-func (e *missingReports) Unwrap() error { return e.error }
-
-// check refuses what cannot be read in parts, or not be added up. others are flags that do not go with --part.
-func (p *partFlag) check(fs *pflag.FlagSet, location string, others ...string) error {
-	if p.N == 0 {
-		return nil
-	}
-	for _, name := range others {
-		if fs.Changed(name) {
-			return usagef("--part --%s: merge the parts, and compare the result", name)
-		}
-	}
-	if fs.Changed("format") {
-		return usagef("--part --format: a report is JSON; kvferry merge has --format")
-	}
-	return divisible(fs, location, "--part")
-}
-
-// divisible refuses what processes cannot read in parts. flag makes a process one of them.
-func divisible(fs *pflag.FlagSet, location, flag string) error {
-	switch {
-	case live.IsAddress(location) || fromStandard(location):
-		return usagef("%s: processes that read it at different times would not see the same data: it has no parts", object.Shown(location))
-	case !fs.Changed("now"):
-		return usagef("%s needs --now, so that the same keys count as expired in all parts", flag)
-	}
-	return nil
-}
-
-// begin begins the report of the part, and limits the scan to it; nil without --part.
-func (p *partFlag) begin(a *App, cmd *cobra.Command, d *Dataset, read *ReadFlags, location string) (*inspect.PartFile, error) {
-	if p.N == 0 {
-		return nil, nil
-	}
-	d.Scan.Share = p.Part
-	path, files, err := convertpaths.Source(d.Found.Location.Path, read.source.walDir)
-	if err != nil {
-		return nil, err
-	}
-	rep := &inspect.PartFile{Command: partWords(cmd, location), Tool: a.Build.Version, Source: path}
-	rep.Files, err = inspect.HashJSON(files)
-	return rep, err
-}
-
-// partUsage describes --part of a command that reads a source.
-const partUsage = "read only part `K/N` of the source, such as 3/16, and print a report for kvferry merge"
-
-// partWords are the command line of the other parts, without --part. They lack what may differ, and secrets of a location.
-func partWords(cmd *cobra.Command, location string) []string {
-	words := flagWords(cmd.Flags(), append(processFlags, "memory")...)
-	return append(append([]string{cmd.Name()}, words...), object.Shown(location))
-}
-
-// processFlags may differ between the parts of a run.
-var processFlags = []string{"part", "finish", "output", "workers", "temp-dir", "progress", "quiet", "color", "file"}
-
-// flagWords returns the flags that are set as words of a command line, without some of them.
-func flagWords(fs *pflag.FlagSet, without ...string) (words []string) {
-	fs.Visit(func(flag *pflag.Flag) {
-		if slices.Contains(without, flag.Name) {
-			return
-		}
-		values := []string{flag.Value.String()}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, v := range values {
-			words = append(words, fmt.Sprintf("--%s=%s", flag.Name, v))
-		}
-	})
-	return words
 }
 
 const mergeExample = `  kvferry fingerprint --part 1/2 --now 2027-01-01 -o 1.json /data/old

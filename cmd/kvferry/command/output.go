@@ -1,8 +1,6 @@
 package command
 
 import (
-	"bufio"
-	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -12,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
@@ -46,26 +43,10 @@ func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 	return toFile(real, path, write)
 }
 
-// outputNames are the flags that name output files.
-var outputNames = []string{"output", "html"}
-
 // local refuses the address of an object as an output file.
 func local(name, path string) error {
 	if object.IsAddress(path) {
 		return usagef("--%s %s: kvferry writes to the local disk only: name a path, and upload what is there when the command is done", name, object.Shown(path))
-	}
-	return nil
-}
-
-// tryOutputs refuses unwritable output files before the command reads its sources. The paths have already been
-// checked to lie outside all sources.
-func tryOutputs(cmd *cobra.Command) error {
-	for _, name := range outputNames {
-		if flag := cmd.Flags().Lookup(name); flag != nil && !uploading(cmd, name, flag.Value.String()) {
-			if err := tryOutput(cmd, flag.Value.String()); err != nil {
-				return fmt.Errorf("--%s: %w", name, err)
-			}
-		}
 	}
 	return nil
 }
@@ -89,44 +70,6 @@ func tryOutput(cmd *cobra.Command, path string) error {
 		return unmade(path, err)
 	}
 	return f.Close()
-}
-
-// standardOutput remembers the first write error, which libraries that print help and tables do not report. It writes
-// no more after an error, so the output has no gap.
-type standardOutput struct {
-	io.Writer
-	err     error
-	colored func() bool
-}
-
-// Colored reports whether reports have colours.
-func (o *standardOutput) Colored() bool { return o.colored != nil && o.colored() }
-
-// Columns returns the width of the terminal; 0 if output is none.
-func (o *standardOutput) Columns() int { return widthOf(o) }
-
-// Write writes until the first error.
-func (o *standardOutput) Write(p []byte) (n int, err error) {
-	if o.err == nil {
-		n, o.err = o.Writer.Write(p)
-	}
-	return n, o.err
-}
-
-// broken reports whether the reader has gone away.
-func (o *standardOutput) broken() bool { return errors.Is(o.err, syscall.EPIPE) }
-
-// failed returns the error of a command that ended with err. If its output is incomplete, exit codes such as 0 or 3
-// would be wrong: the results did not reach the reader.
-func (o *standardOutput) failed(err error) error {
-	var exit *ExitError
-	switch {
-	case o.err == nil || errors.Is(err, o.err):
-		return err
-	case err == nil, errors.As(err, &exit) && exit.Err == nil:
-		return fmt.Errorf("standard output: %w", o.err)
-	}
-	return errors.Join(err, fmt.Errorf("standard output: %w", o.err))
 }
 
 // isFile reports whether w writes to file.
@@ -183,8 +126,7 @@ func beside(path, given string) (*disk.File, error) {
 // unmade returns the error for a file that could not be created, under its given path: the temporary name means
 // nothing to users.
 func unmade(given string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("create %s: %w", given, p.Err)
 	}
 	return err
@@ -243,50 +185,6 @@ func (u *unfinishedFile) finish(path string) error {
 	}
 	return u.err
 }
-
-// openFile opens a regular input file.
-func openFile(path string) (*disk.File, error) {
-	f, err := disk.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	st, err := f.Stat()
-	if err == nil && st.IsDir() {
-		err = fmt.Errorf("%s: is a directory", path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
-// maxWindow bounds the memory for decompressing a file.
-const maxWindow = 32 << 20
-
-// decompressed reads output of toOutput, compressed or not. It ignores the file name.
-func decompressed(r io.Reader) (io.ReadCloser, error) {
-	f := bufio.NewReader(r)
-	head, err := f.Peek(len(zstdMagic))
-	switch {
-	case err != nil && err != io.EOF:
-		return nil, err
-	case bytes.HasPrefix(head, []byte(gzipMagic)):
-		return gzip.NewReader(f)
-	case bytes.HasPrefix(head, []byte(zstdMagic)):
-		z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
-			return nil, err
-		}
-		return z.IOReadCloser(), nil
-	}
-	return io.NopCloser(f), nil
-}
-
-// Magic bytes of compressed files.
-const (
-	gzipMagic = "\x1f\x8b"
-	zstdMagic = "\x28\xb5\x2f\xfd"
-)
 
 // compressed calls write with the compressor that the file name selects.
 func compressed(f io.Writer, path string, write func(io.Writer) error) error {

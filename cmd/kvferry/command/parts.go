@@ -4,16 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"kvferry/convert"
+	convertpaths "kvferry/convert/paths"
+	"kvferry/inspect"
 	"kvferry/internal/pass"
-	"kvferry/internal/text/page"
-	"kvferry/internal/text/paint"
+	"kvferry/internal/sys/object"
 	"kvferry/record"
+	"kvferry/redis/live"
 )
 
 // partFlag is --part: K/N.
@@ -34,83 +34,6 @@ func (p *partFlag) String() string {
 		return ""
 	}
 	return p.Part.String()
-}
-
-// checkParts refuses flags that make no sense for a step of a conversion in parts.
-func (f *convertFlags) checkParts() error {
-	var steps []string
-	for _, step := range []struct {
-		flag string
-		set  bool
-	}{{"--part", f.part.N > 0}, {"--assemble", f.assemble}, {"--prove", f.prove.N > 0}, {"--finish", f.finish}} {
-		if step.set {
-			steps = append(steps, step.flag)
-		}
-	}
-	switch {
-	case f.proofs > 0 && !f.finish:
-		return usagef("--proofs %d: --finish asks for them", f.proofs)
-	case len(steps) == 0:
-		return nil
-	case len(steps) > 1:
-		return usagef("%s: the steps of a conversion in parts run one after the other", strings.Join(steps, " "))
-	case f.dryRun || f.estimate:
-		return usagef("%s: a dry run has no parts", steps[0])
-	case f.resume:
-		return usagef("%s --resume: what is done stays without --resume, too", steps[0])
-	case f.noProve && f.prove.N > 0:
-		return usagef("--prove --no-prove: one of them")
-	}
-	return nil
-}
-
-// runProof proves one part of the target and prints its report.
-func (f *convertFlags) runProof(cmd *cobra.Command, o *convert.Options, show *progressView) error {
-	rep, err := convert.ProvePart(cmd.Context(), o, f.prove.Part)
-	show.end(err)
-	if err != nil {
-		return err
-	}
-	text := page.TextFor(cmd.OutOrStdout())
-	if f.format == "json" {
-		err = printJSON(text, rep)
-	} else if rep.Already {
-		_, err = fmt.Fprintf(text, "proof %s: done already\n", f.prove.Part)
-	} else {
-		_, err = fmt.Fprintf(text, "proof %s: %s read back\n", f.prove.Part, contentText(rep.Fingerprint))
-	}
-	if err == nil {
-		_, err = text.WriteTo(paint.Report(cmd.OutOrStdout()))
-	}
-	return err
-}
-
-// contentText counts records and elements.
-func contentText(parts []convert.PartDigest) string {
-	var records, elements int64
-	for _, p := range parts {
-		records, elements = records+p.Records, elements+p.Elements
-	}
-	return record.Count(records, "record") + ", " + record.Count(elements, "element")
-}
-
-// runPart converts one part and prints its report.
-func (f *convertFlags) runPart(cmd *cobra.Command, o *convert.Options, show *progressView, src string) error {
-	rep, err := convert.RunPart(cmd.Context(), o, f.part.Part)
-	show.end(err)
-	if err != nil {
-		return explainConvert(cmd.ErrOrStderr(), src, err, true)
-	}
-	text := page.TextFor(cmd.OutOrStdout())
-	if f.format == "json" {
-		err = printJSON(text, rep)
-	} else {
-		err = printPart(text, rep)
-	}
-	if err == nil {
-		_, err = text.WriteTo(paint.Report(cmd.OutOrStdout()))
-	}
-	return err
 }
 
 // partState is what is printed of a part.
@@ -143,64 +66,70 @@ func (s *partState) print(w io.Writer, lines func()) (err error) {
 	return errors.Join(err, end)
 }
 
-// printPart prints the report of a part.
-func printPart(w io.Writer, r *convert.PartReport) error {
-	s := partState{part: pass.Part{K: r.Part, N: r.Parts}, already: r.Already, finished: r.Already && r.AllTasks == 0, tasks: r.Tasks,
-		all: r.AllTasks, missing: len(r.Missing), content: contentText(r.Fingerprint)}
-	return s.print(w, func() {
-		for i := range r.Losses {
-			printLossKind(w, &r.Losses[i])
-		}
-	})
+// missingReports means that parts have no report. words are the command line of a part, without --part.
+type missingReports struct {
+	error
+	words []string
 }
 
-// maxMissing is the number of missing parts whose commands are listed.
-const maxMissing = 20
+func (e *missingReports) Unwrap() error { return e.error }
 
-// withoutSteps leaves out the flags that say which step of a conversion in parts to run.
-func withoutSteps(args []string) (out []string) {
-	for i := 0; i < len(args); i++ {
-		switch name, _, given := strings.Cut(args[i], "="); name {
-		case "--prove", "--proofs":
-			if !given {
-				i++
-			}
-		case "--finish", "--assemble":
-		default:
-			out = append(out, args[i])
+// check refuses what cannot be read in parts, or not be added up. others are flags that do not go with --part.
+func (p *partFlag) check(fs *pflag.FlagSet, location string, others ...string) error {
+	if p.N == 0 {
+		return nil
+	}
+	for _, name := range others {
+		if fs.Changed(name) {
+			return usagef("--part --%s: merge the parts, and compare the result", name)
 		}
 	}
-	return out
+	if fs.Changed("format") {
+		return usagef("--part --format: a report is JSON; kvferry merge has --format")
+	}
+	return divisible(fs, location, "--part")
 }
 
-// missingText lists the commands that make the missing parts.
-func missingText(err error, args []string) string {
-	var missing *convert.MissingError
-	if !errors.As(err, &missing) {
-		return ""
+// divisible refuses what processes cannot read in parts. flag makes a process one of them.
+func divisible(fs *pflag.FlagSet, location, flag string) error {
+	switch {
+	case live.IsAddress(location) || fromStandard(location):
+		return usagef("%s: processes that read it at different times would not see the same data: it has no parts", object.Shown(location))
+	case !fs.Changed("now"):
+		return usagef("%s needs --now, so that the same keys count as expired in all parts", flag)
 	}
-	args = withoutSteps(args)
-	var reports *missingReports
-	if errors.As(err, &reports) {
-		args = reports.words
-	}
-	if missing.Assemble {
-		return "; run this first:\n  " + commandLine(afterName(args, "--assemble"))
-	}
-	if missing.Parts == 0 {
-		return "; run each part first, as with\n  " + commandLine(afterName(args, "--part", "1/8"))
-	}
-	flag := "--part"
-	if missing.Proofs {
-		flag = "--prove"
-	}
-	var b strings.Builder
-	b.WriteString("; run")
-	for _, k := range missing.Missing[:min(maxMissing, len(missing.Missing))] {
-		b.WriteString("\n  " + commandLine(afterName(args, flag, strconv.Itoa(k)+"/"+strconv.Itoa(missing.Parts))))
-	}
-	if more := len(missing.Missing) - maxMissing; more > 0 {
-		fmt.Fprintf(&b, "\n  and %d more", more)
-	}
-	return b.String()
+	return nil
 }
+
+// begin begins the report of the part, and limits the scan to it; nil without --part.
+func (p *partFlag) begin(a *App, cmd *cobra.Command, d *Dataset, read *ReadFlags, location string) (*inspect.PartFile, error) {
+	if p.N == 0 {
+		return nil, nil
+	}
+	d.Scan.Share = p.Part
+	path, files, err := convertpaths.Source(d.Found.Location.Path, read.source.walDir)
+	if err != nil {
+		return nil, err
+	}
+	rep := &inspect.PartFile{Command: partWords(cmd, location), Tool: a.Build.Version, Source: path}
+	rep.Files, err = inspect.HashJSON(files)
+	return rep, err
+}
+
+// part returns what prints the report of a part.
+func (r *reading) part(rep *inspect.PartFile) func(io.Writer) error {
+	rep.Errors = r.notes.errs > 0
+	return func(w io.Writer) error { return printJSON(w, rep) }
+}
+
+// partUsage describes --part of a command that reads a source.
+const partUsage = "read only part `K/N` of the source, such as 3/16, and print a report for kvferry merge"
+
+// partWords are the command line of the other parts, without --part. They lack what may differ, and secrets of a location.
+func partWords(cmd *cobra.Command, location string) []string {
+	words := flagWords(cmd.Flags(), append(processFlags, "memory")...)
+	return append(append([]string{cmd.Name()}, words...), object.Shown(location))
+}
+
+// processFlags may differ between the parts of a run.
+var processFlags = []string{"part", "finish", "output", "workers", "temp-dir", "progress", "quiet", "color", "file"}

@@ -57,7 +57,6 @@ func (a *App) patch() *cobra.Command {
 		Short:   "Bring a server up to date with a newer dataset",
 		Long:    patchHelp,
 		Example: patchExample,
-		Args:    exactArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runPatch(cmd, &f, args[0], args[1]) },
 	}
 	fs := cmd.Flags()

@@ -46,7 +46,6 @@ func (a *App) plan() *cobra.Command {
 		Short:   "Print the runbook of a move: losses, commands, sizes, times",
 		Long:    planHelp,
 		Example: planExample,
-		Args:    exactArgs(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runPlan(cmd, &f, args[0], args[1]) },
 	}
 	f.convert.register(a, cmd)
@@ -106,7 +105,7 @@ func (a *App) try(cmd *cobra.Command, f *convertFlags, b *runbook) (err error) {
 		return explainConvert(cmd.ErrOrStderr(), b.src, err, false)
 	}
 	b.target = o.Target.Format
-	b.compare = f.comparison(cmd.Flags(), f.chosen(o.Selection, b.rep.Now), b.rep, b.src, b.dst)
+	b.compare = comparison(cmd.Flags(), chosen(o.Selection, f.choice.keyFile, b.rep.Now), b.rep, b.src, b.dst)
 	if f.source.now.IsZero() { // the conversion will have another time
 		b.compare = replacing(b.compare, "--now", "")
 	}
@@ -116,7 +115,7 @@ func (a *App) try(cmd *cobra.Command, f *convertFlags, b *runbook) (err error) {
 // check verifies what the dry run did not read, or everything if that found something or read only a sample.
 func (a *App) check(cmd *cobra.Command, f *convertFlags, b *runbook) (err error) {
 	read := ReadFlags{source: f.source, choice: f.choice, workers: f.workers, progress: f.progress}
-	show := a.newProgress(cmd, &f.progress)
+	show := newProgress(cmd, &f.progress, a.Terminal)
 	defer func() { show.end(err) }()
 	d, err := a.unopened(cmd, b.src, &read)
 	if err != nil {
@@ -129,8 +128,8 @@ func (a *App) check(cmd *cobra.Command, f *convertFlags, b *runbook) (err error)
 			return nil // there is nothing else
 		}
 	}
-	show.preparing(verifySteps, d)
-	show.start(d.Scan, verifySteps)
+	preparing(show, verifySteps, d)
+	watch(show, d.Scan, verifySteps)
 	b.checked, err = verify.Run(cmd.Context(), v)
 	return err
 }

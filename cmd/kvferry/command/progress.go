@@ -1,9 +1,12 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"strings"
@@ -13,12 +16,9 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
-	"kvferry/format"
-	"kvferry/inspect"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/text/page"
 	"kvferry/record"
-	"kvferry/store"
 )
 
 // ProgressFlags are the flags of every command that reads a whole dataset.
@@ -59,66 +59,21 @@ type progressView struct {
 	last    progress.State
 }
 
-// readSteps are the steps of a command that reads one dataset once.
-var readSteps = []progress.Step{{Name: "read", Weight: 1}}
-
-// preparingWeight is the duration of a step that makes a source readable, relative to that which reads it.
-const preparingWeight = 0.5
-
-// preparing adds a step for each source that must be prepared when opened, before the steps that read it: a server is
-// copied, an append-only file replayed.
-func (v *progressView) preparing(steps []progress.Step, sets ...*Dataset) {
-	var before []progress.Step
-	for i, d := range sets {
-		step := progress.Step{Name: d.Found.Format.Limits().Place.Preparation(), Weight: preparingWeight}
-		if step.Name == "" {
-			continue
-		}
-		if len(sets) > 1 {
-			step.Name += " " + string(rune('A'+i))
-		}
-		before = append(before, step)
-		d.prepares = v.step(step.Name)
-	}
-	if len(before) > 0 {
-		v.meter = progress.Start(append(before, steps...), v.tell)
-	}
-}
-
-// serving shows the steps of a dataset that is opened to be served. The function it returns begins the sorting of a
-// file and returns its progress function; nil if the dataset is no file.
-func (v *progressView) serving(d *Dataset) func() store.Copied {
-	if d.Found.Format.Limits().Place != format.InFile {
-		v.preparing(nil, d)
-		return func() store.Copied { return nil }
-	}
-	v.preparing([]progress.Step{{Name: "sort", Weight: preparingWeight}}, d)
-	return v.step("sort")
-}
-
-// step returns a function that begins a step and returns its progress function.
-func (v *progressView) step(name string) func() store.Copied {
-	return func() store.Copied {
-		v.meter.Enter(name)
-		return v.meter.Copied
-	}
-}
-
-// start shows the progress of a scan.
-func (v *progressView) start(s *inspect.Scan, steps []progress.Step) {
-	if v.meter == nil { // also in mode none: a signal may request the state
+// plan makes the steps of the command known, unless they are. Also in mode none: a signal may request the state.
+func (v *progressView) plan(steps []progress.Step) *progress.Meter {
+	if v.meter == nil {
 		v.meter = progress.Start(steps, v.tell)
 	}
-	s.Meter, s.Step = v.meter, steps[0].Name
+	return v.meter
 }
 
-// newProgress starts a view of the progress. end closes it.
-func (a *App) newProgress(cmd *cobra.Command, f *ProgressFlags) *progressView {
+// newProgress starts a view of the progress, on a terminal if standard error is one. end closes it.
+func newProgress(cmd *cobra.Command, f *ProgressFlags, terminal bool) *progressView {
 	v := &progressView{w: cmd.ErrOrStderr(), mode: f.mode, done: make(chan struct{}), printed: time.Now()}
 	switch {
 	case f.quiet:
 		v.mode = "none"
-	case f.mode == "auto" && a.Terminal:
+	case f.mode == "auto" && terminal:
 		v.mode = "bar"
 	case f.mode == "auto":
 		v.mode = "lines"
@@ -301,31 +256,36 @@ func (v *progressView) clear() {
 	}
 }
 
-// overBar writes to the screen that shows the bar. The first output ends the bar.
+// overBar is a standard output that shares the screen with the bar. The first output ends the bar.
 type overBar struct {
-	io.Writer
+	*standardOutput
 	view *progressView
+}
+
+// over returns standard output for results that are written while a bar may be shown. It leaves other outputs as they are.
+func (v *progressView) over(w io.Writer) io.Writer {
+	if o, ok := w.(*standardOutput); ok && (o.screen || o.isPipe()) {
+		return overBar{o, v}
+	}
+	return w
 }
 
 // Write writes output of the command.
 func (o overBar) Write(b []byte) (int, error) {
-	o.view.hide()
-	return o.Writer.Write(b)
+	o.view.hide(o.screen)
+	return o.standardOutput.Write(b)
 }
 
-// Colored reports whether the screen shows colours.
-func (o overBar) Colored() bool {
-	c, ok := o.Writer.(interface{ Colored() bool })
-	return ok && c.Colored()
-}
-
-// hide ends the bar, but not the command.
-func (v *progressView) hide() {
+// hide ends the bar, but not the command. Lines follow it unless the results are on the same screen: whoever reads a pipe
+// may write to the terminal at any time.
+func (v *progressView) hide(screen bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.mode == "bar" {
 		v.clear()
-		v.mode = "none"
+		if v.mode = "lines"; screen {
+			v.mode = "none"
+		}
 	}
 }
 
@@ -349,7 +309,7 @@ func (v *progressView) finish(err error) {
 	switch {
 	case err == nil:
 		s.Percent, s.Remaining, result = 100, 0, "done"
-	case ExitCode(err) == ExitCancelled:
+	case errors.Is(err, context.Canceled):
 		result = "cancelled"
 	}
 	switch {
@@ -427,4 +387,27 @@ func timesText(s progress.State) string {
 
 func seconds(s float64) time.Duration {
 	return (time.Duration(s * float64(time.Second))).Round(time.Second)
+}
+
+// aboutText formats a predicted time, no more precisely than it is known.
+func aboutText(s float64) string {
+	switch d := time.Duration(s * float64(time.Second)); {
+	case d < time.Second:
+		return "under 1 s"
+	case d < 10*time.Second:
+		return fmt.Sprintf("about %.0f s", s)
+	case d < time.Minute:
+		return fmt.Sprintf("about %.0f s", 5*math.Round(s/5))
+	case d < 90*time.Minute:
+		return fmt.Sprintf("about %.0f min", s/60)
+	}
+	return fmt.Sprintf("about %.1f h", s/3600)
+}
+
+func secondsText(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	if d < 10*time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
 }

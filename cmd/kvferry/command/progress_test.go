@@ -161,10 +161,10 @@ func TestProgressCopying(t *testing.T) {
 	v := &progressView{w: io.Discard, mode: "bar", done: make(chan struct{})}
 	set := func(f format.Format) *Dataset { return &Dataset{Opened: &Opened{Found: &catalog.Found{Format: f}}} }
 	dir, file, server := set(formatOf(t, "nemo")), set(redis.New()), set(live.New())
-	if v.preparing(readSteps, dir, dir); v.meter != nil {
+	if preparing(v, readSteps, dir, dir); v.meter != nil {
 		t.Error("directories are copied")
 	}
-	v.preparing(readSteps, dir, server)
+	preparing(v, readSteps, dir, server)
 	if dir.prepares != nil || server.prepares == nil {
 		t.Fatal("not the server is copied")
 	}
@@ -186,7 +186,7 @@ func TestProgressCopying(t *testing.T) {
 	}
 	v.end(nil)
 	v = &progressView{w: io.Discard, mode: "none", done: make(chan struct{})}
-	if v.preparing(readSteps, file); file.prepares == nil || v.meter.State().Phase != "scan" {
+	if preparing(v, readSteps, file); file.prepares == nil || v.meter.State().Phase != "scan" {
 		t.Error("scanning a file is no step")
 	}
 	v.end(nil)
@@ -275,7 +275,7 @@ func TestProgressSignal(t *testing.T) {
 	app := testApp()
 	root := app.Root()
 	root.SetErr(&out)
-	v := app.newProgress(root, &ProgressFlags{mode: "none"})
+	v := newProgress(root, &ProgressFlags{mode: "none"}, app.Terminal)
 	v.tell(progress.State{Phase: "prove", Step: 3, Steps: 4, Remaining: -1})
 	if err := syscall.Kill(syscall.Getpid(), syscall.SIGUSR1); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -35,6 +34,7 @@ type ReadFlags struct {
 	progress ProgressFlags
 	mapped   bool            // --db names databases of another dataset
 	steps    []progress.Step // of the command; nil: readSteps
+	salvages bool            // the command has --salvage
 }
 
 // Register adds the flags to a command.
@@ -47,6 +47,7 @@ func (f *ReadFlags) Register(cmd *cobra.Command) {
 
 // RegisterSalvage adds --salvage, for commands whose output is useful without the unreadable parts.
 func (f *ReadFlags) RegisterSalvage(cmd *cobra.Command) {
+	f.salvages = true
 	cmd.Flags().BoolVar(&f.salvage, "salvage", false, "read past what is damaged or missing, list it, and exit with 3")
 }
 
@@ -69,30 +70,10 @@ func (f *ReadFlags) readSteps() []progress.Step {
 // hint names the flag that skips the damage.
 func (f *ReadFlags) hint(err error) error {
 	var block *store.BlockError
-	if f.salvage || !errors.As(err, &block) {
+	if !f.salvages || f.salvage || !errors.As(err, &block) {
 		return err
 	}
 	return &pastError{err}
-}
-
-// pastError is an error that a command with --salvage reads past.
-type pastError struct{ error }
-
-func (e *pastError) Error() string { return e.error.Error() + "; --salvage reads past it" }
-func (e *pastError) Unwrap() error { return e.error }
-
-// pastText ends a refusal of damage with the command line that reads the rest.
-func pastText(err error, args []string) string {
-	var past *pastError
-	if !errors.As(err, &past) {
-		return ""
-	}
-	args = slices.Clone(args)
-	at := len(args)
-	if i := slices.Index(args, "--"); i >= 0 {
-		at = i
-	}
-	return "\nto read the rest:\n  " + commandLine(slices.Insert(args, at, "--salvage"))
 }
 
 // Selection returns the selection as of now.
@@ -133,9 +114,41 @@ func (a *App) dataset(cmd *cobra.Command, location string, f *ReadFlags, show *p
 		return nil, err
 	}
 	if show != nil {
-		show.preparing(f.readSteps(), d)
+		preparing(show, f.readSteps(), d)
 	}
 	return d, d.open(cmd.Context(), report)
+}
+
+// reading is one pass of a command over a dataset.
+type reading struct {
+	*Dataset
+	show  *progressView
+	notes *noted
+	warn  io.Writer
+}
+
+// read opens a dataset, shows the progress of do, and closes the dataset.
+func (a *App) read(cmd *cobra.Command, location string, f *ReadFlags, do func(*reading) error) (r *reading, err error) {
+	r = &reading{show: newProgress(cmd, &f.progress, a.Terminal), warn: cmd.ErrOrStderr()}
+	defer func() { r.show.end(err) }()
+	r.notes = &noted{w: r.show, of: []string{location}}
+	if r.Dataset, err = a.dataset(cmd, location, f, r.show, r.notes.report); err != nil {
+		return r, f.hint(err)
+	}
+	watch(r.show, r.Scan, f.readSteps())
+	err = do(r)
+	r.show.end(err)
+	r.notes.sum()
+	return r, f.hint(errors.Join(err, r.Opened.Source.Close()))
+}
+
+// printed returns the error of a command that has printed what it read, or else the verdict on the dataset.
+func (r *reading) printed(err error, records int64) error {
+	if err != nil {
+		return err
+	}
+	r.tellNone(r.warn, records)
+	return r.notes.verdict()
 }
 
 // open opens the source.
@@ -143,8 +156,7 @@ func (d *Dataset) open(ctx context.Context, report func(record.Finding)) (err er
 	d.Scan.Report = report
 	how := inspect.Opening{Salvage: d.salvage, Report: report, Wrap: d.Stores.Opener}
 	d.Opened.Source, err = d.reopen(ctx, how)
-	var order *store.OrderError
-	if errors.As(err, &order) { // of rows that it looks at while it is opened, as namespaces
+	if _, ok := errors.AsType[*store.OrderError](err); ok { // of rows that it looks at while it is opened, as namespaces
 		how.Resort, d.sorted = true, true
 		d.Opened.Source, err = d.reopen(ctx, how)
 	}
@@ -331,4 +343,54 @@ func (d *Dataset) hasRows() error {
 		return usagef("%s: an append-only file has commands and no rows; kvferry dump --match shows the record of a key", escape.Text(d.Found.Location.Path))
 	}
 	return nil
+}
+
+// readSteps are the steps of a command that reads one dataset once.
+var readSteps = []progress.Step{{Name: "read", Weight: 1}}
+
+// preparingWeight is the duration of a step that makes a source readable, relative to that which reads it.
+const preparingWeight = 0.5
+
+// preparing adds a step for each source that must be prepared when opened, before the steps that read it: a server is
+// copied, an append-only file replayed.
+func preparing(v *progressView, steps []progress.Step, sets ...*Dataset) {
+	var before []progress.Step
+	for i, d := range sets {
+		step := progress.Step{Name: d.Found.Format.Limits().Place.Preparation(), Weight: preparingWeight}
+		if step.Name == "" {
+			continue
+		}
+		if len(sets) > 1 {
+			step.Name += " " + string(rune('A'+i))
+		}
+		before = append(before, step)
+		d.prepares = beginning(v, step.Name)
+	}
+	if len(before) > 0 {
+		v.plan(append(before, steps...))
+	}
+}
+
+// sortingSteps shows the steps of a dataset that is opened to be served. The function it returns begins the sorting of a
+// file and returns its progress function; nil if the dataset is no file.
+func sortingSteps(v *progressView, d *Dataset) func() store.Copied {
+	if d.Found.Format.Limits().Place != format.InFile {
+		preparing(v, nil, d)
+		return func() store.Copied { return nil }
+	}
+	preparing(v, []progress.Step{{Name: "sort", Weight: preparingWeight}}, d)
+	return beginning(v, "sort")
+}
+
+// beginning returns a function that begins a step and returns its progress function.
+func beginning(v *progressView, name string) func() store.Copied {
+	return func() store.Copied {
+		v.meter.Enter(name)
+		return v.meter.Copied
+	}
+}
+
+// watch shows the progress of a scan.
+func watch(v *progressView, s *inspect.Scan, steps []progress.Step) {
+	s.Meter, s.Step = v.plan(steps), steps[0].Name
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"kvferry/inspect/verify"
 	"kvferry/internal/pass/progress"
@@ -74,12 +75,35 @@ func TestOutputEndsTheBar(t *testing.T) {
 	if !strings.Contains(screen.String(), "compare") {
 		t.Fatalf("no bar: %q", screen.String())
 	}
-	if _, err := (overBar{&screen, v}).Write([]byte("missing\n")); err != nil {
+	if _, err := v.over(&standardOutput{Writer: &screen, screen: true}).Write([]byte("missing\n")); err != nil {
 		t.Fatal(err)
 	}
 	v.tell(progress.State{Phase: "compare", Percent: 80})
 	if !strings.HasSuffix(screen.String(), " \rmissing\n") {
 		t.Errorf("%q", screen.String())
+	}
+}
+
+// TestPipeEndsTheBar: the reader of a pipe may write to the screen of the bar. Once it has output, no bar is drawn.
+func TestPipeEndsTheBar(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	var screen strings.Builder
+	v := &progressView{mode: "bar", w: &screen, printed: time.Now()}
+	v.tell(progress.State{Phase: "read", Percent: -1})
+	if !strings.Contains(screen.String(), "read") {
+		t.Fatalf("no bar: %q", screen.String())
+	}
+	if _, err := v.over(&standardOutput{Writer: w}).Write([]byte("user:1\n")); err != nil {
+		t.Fatal(err)
+	}
+	v.tell(progress.State{Phase: "read", Percent: -1})
+	if text := screen.String(); !strings.HasSuffix(text, " \r") || v.mode != "lines" {
+		t.Errorf("%s after %q", v.mode, text)
 	}
 }
 

@@ -2,12 +2,20 @@ package command
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
+
+	"kvferry/internal/text/paint"
 )
 
 // The width of a help text is the terminal's within these bounds; without a terminal it is the usual one.
@@ -80,4 +88,84 @@ func runPager(w io.Writer, text string) bool {
 	}
 	_ = pager.Wait()
 	return true
+}
+
+// standardOutput remembers the first write error, which libraries that print help and tables do not report. It writes
+// no more after an error, so the output has no gap.
+type standardOutput struct {
+	io.Writer
+	err     error
+	screen  bool // a terminal
+	colored func() bool
+}
+
+// Colored reports whether reports have colours.
+func (o *standardOutput) Colored() bool { return o.colored != nil && o.colored() }
+
+// Columns returns the width of the terminal; 0 if output is none.
+func (o *standardOutput) Columns() int { return widthOf(o) }
+
+// isPipe reports whether another program reads the output.
+func (o *standardOutput) isPipe() bool {
+	f, ok := o.Writer.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := f.Stat()
+	return err == nil && st.Mode()&fs.ModeNamedPipe != 0
+}
+
+// Write writes until the first error.
+func (o *standardOutput) Write(p []byte) (n int, err error) {
+	if o.err == nil {
+		n, o.err = o.Writer.Write(p)
+	}
+	return n, o.err
+}
+
+// broken reports whether the reader has gone away.
+func (o *standardOutput) broken() bool { return errors.Is(o.err, syscall.EPIPE) }
+
+// failed returns the error of a command that ended with err. If its output is incomplete, exit codes such as 0 or 3
+// would be wrong: the results did not reach the reader.
+func (o *standardOutput) failed(err error) error {
+	var exit *ExitError
+	switch {
+	case o.err == nil || errors.Is(err, o.err):
+		return err
+	case err == nil, errors.As(err, &exit) && exit.Err == nil:
+		return fmt.Errorf("standard output: %w", o.err)
+	}
+	return errors.Join(err, fmt.Errorf("standard output: %w", o.err))
+}
+
+// colorFlag registers --color.
+func colorFlag(fs *pflag.FlagSet) {
+	choose(fs, new(string), "color", plain(paint.Auto, paint.Always, paint.Never),
+		"colours; auto: on a terminal, unless NO_COLOR is set")
+}
+
+// colored returns the function that says whether output has colours. Flags may not be parsed yet.
+func colored(root *cobra.Command, terminal bool) func() bool {
+	mode := root.PersistentFlags().Lookup("color").Value
+	return func() bool { return paint.Wanted(mode.String(), terminal, os.Getenv) }
+}
+
+// standardError paints messages. A bar is none: its lines begin with a carriage return.
+type standardError struct {
+	io.Writer
+	painted io.Writer
+	colored func() bool
+}
+
+func newStandardError(w io.Writer, colored func() bool) *standardError {
+	return &standardError{Writer: w, painted: paint.Lines(w), colored: colored}
+}
+
+// Write writes text, in colours if they are wanted.
+func (e *standardError) Write(p []byte) (int, error) {
+	if e.colored() {
+		return e.painted.Write(p)
+	}
+	return e.Writer.Write(p)
 }

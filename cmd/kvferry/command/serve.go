@@ -78,7 +78,6 @@ func (a *App) serve() *cobra.Command {
 		Short:   "Serve a dataset to Redis clients, read-only",
 		Long:    serveHelp,
 		Example: serveExample,
-		Args:    exactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runServe(cmd, &f, args[0]) },
 	}
 	f.read.source.Register(cmd, readMemory, systemTemp)
@@ -123,14 +122,14 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if nodes != nil && f.replicas.conflict.rename {
 		return usagef("--on-conflict rename does not go with --slots: the new names are of other slots")
 	}
-	show := a.newProgress(cmd, &f.read.progress)
+	show := newProgress(cmd, &f.read.progress, a.Terminal)
 	defer func() { show.end(err) }()
 	notes, shared := &noted{w: show, of: []string{location}}, new(convert.Shared)
 	d, err := a.unopened(cmd, location, &f.read)
 	if err != nil {
 		return err
 	}
-	sorting := show.serving(d)
+	sorting := sortingSteps(show, d)
 	err = d.open(cmd.Context(), func(found record.Finding) {
 		notes.report(found)
 		shared.Report(found)
@@ -186,11 +185,10 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 func (f *serveFlags) access() (password string, config *tls.Config, err error) {
 	password = os.Getenv(clientPassword)
 	if f.passwordFile != "" {
-		data, err := disk.ReadSmall(f.passwordFile, maxPassword)
-		if err != nil {
-			return "", nil, usagef("--requirepass-file %w", err)
+		if password, err = readPassword("requirepass-file", f.passwordFile); err != nil {
+			return "", nil, err
 		}
-		if password = strings.TrimRight(string(data), "\r\n"); password == "" {
+		if password == "" {
 			return "", nil, usagef("--requirepass-file %s: it is empty", f.passwordFile)
 		}
 	}

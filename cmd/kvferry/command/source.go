@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
+	"kvferry/internal/sys/object"
 	"kvferry/parquet"
 	"kvferry/record"
 	"kvferry/store"
@@ -212,4 +214,32 @@ func (f *SourceFlags) mapped(cmd *cobra.Command, to format.Format) (format.Forma
 		}
 	}
 	return parquet.WithColumns(f.columns, types)
+}
+
+// fromStandard reports whether a file or a location is standard input.
+func fromStandard(name string) bool {
+	loc, err := catalog.ParseLocation(name)
+	return err == nil && loc.Path == standard
+}
+
+// outputNames are the flags that name output files.
+var outputNames = []string{"output", "html"}
+
+// tryOutputs refuses unwritable output files before the command reads its sources. The paths have already been
+// checked to lie outside all sources.
+func tryOutputs(cmd *cobra.Command) error {
+	for _, name := range outputNames {
+		if flag := cmd.Flags().Lookup(name); flag != nil && !uploading(cmd, name, flag.Value.String()) {
+			if err := tryOutput(cmd, flag.Value.String()); err != nil {
+				return fmt.Errorf("--%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// uploading reports whether a flag names a directory in an object store that the command writes.
+func uploading(cmd *cobra.Command, name, value string) bool {
+	form := cmd.Flags().Lookup("format")
+	return name == "output" && object.IsAddress(value) && form != nil && form.Value.String() == formatParquet
 }

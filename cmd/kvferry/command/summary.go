@@ -3,13 +3,12 @@ package command
 import (
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"kvferry/convert"
+	"kvferry/inspect/compare"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/escape"
 	"kvferry/internal/text/page"
@@ -359,33 +358,20 @@ func runText(r *convert.Report) string {
 	return "convert"
 }
 
-// aboutText formats a predicted time, no more precisely than it is known.
-func aboutText(s float64) string {
-	switch d := time.Duration(s * float64(time.Second)); {
-	case d < time.Second:
-		return "under 1 s"
-	case d < 10*time.Second:
-		return fmt.Sprintf("about %.0f s", s)
-	case d < time.Minute:
-		return fmt.Sprintf("about %.0f s", 5*math.Round(s/5))
-	case d < 90*time.Minute:
-		return fmt.Sprintf("about %.0f min", s/60)
-	}
-	return fmt.Sprintf("about %.1f h", s/3600)
-}
-
-func secondsText(s float64) string {
-	d := time.Duration(s * float64(time.Second))
-	if d < 10*time.Second {
-		return d.Round(time.Millisecond).String()
-	}
-	return d.Round(100 * time.Millisecond).String()
-}
-
 // formatOn names a format and its store. Files and servers have no store.
 func formatOn(format, store string) string {
 	if store == "" {
 		return format
 	}
 	return format + " on " + store
+}
+
+// renames lists the databases whose names differ in the target.
+func renames(r *convert.Report) (out compare.DBMap) {
+	for i, db := range r.Source.DBs {
+		if name := r.Target.DBs[i]; name != db {
+			out = append(out, compare.DBNames{A: db, B: name})
+		}
+	}
+	return out
 }

@@ -61,7 +61,6 @@ func (a *App) verify() *cobra.Command {
 		Short:   "Check everything in a dataset and list what is wrong",
 		Long:    verifyHelp,
 		Example: verifyExample,
-		Args:    exactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runVerify(cmd, &f, args[0]) },
 	}
 	f.read.Register(cmd)
@@ -167,7 +166,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 		return a.runDiff(cmd, &d, location, f.against)
 	}
 	began := a.Now()
-	show := a.newProgress(cmd, &f.read.progress)
+	show := newProgress(cmd, &f.read.progress, a.Terminal)
 	defer func() { show.end(err) }()
 	d, err := a.unopened(cmd, location, &f.read)
 	if err == nil {
@@ -176,8 +175,8 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	if err != nil {
 		return err
 	}
-	show.preparing(verifySteps, d)
-	show.start(d.Scan, verifySteps)
+	preparing(show, verifySteps, d)
+	watch(show, d.Scan, verifySteps)
 	rep, err := f.part.begin(a, cmd, d, &f.read, location)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,34 +13,61 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/catalog"
+	"kvferry/convert"
+	"kvferry/format"
+	"kvferry/inspect/dump"
+	"kvferry/internal/pass/filter"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
 	"kvferry/redis/aof"
 	"kvferry/store"
 )
 
-// hint adds advice to the errors of all commands, such as to verify a damaged dataset or to name another --temp-dir.
-func hint(root *cobra.Command) {
-	for _, cmd := range root.Commands() {
-		run := cmd.RunE
-		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			err := run(cmd, args)
-			if location, found := damaged(err, sources(cmd, args)); found {
-				return fmt.Errorf("%w; %s lists everything that is wrong with it%s", err, verifyLine(location), rest(cmd, err))
-			}
-			var unknown *aof.CommandError
-			if errors.As(err, &unknown) {
-				return fmt.Errorf("%w; %s", err, withoutCommand(cmd))
-			}
-			if noTempDir(err) {
-				return fmt.Errorf("%w; name a directory for temporary files with --temp-dir", err)
-			}
-			if dir := fullTempDir(cmd, err); dir != "" {
-				return fmt.Errorf("%w; free some space in %s, or name another directory for temporary files with --temp-dir", err, dir)
-			}
-			return err
-		}
+// ExitCode returns the exit code for an error.
+func ExitCode(err error) int {
+	var exit *ExitError
+	var usage *format.UsageError
+	var missing *convert.MissingError
+	var other *convert.ResumeError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, context.Canceled):
+		return ExitCancelled
+	case errors.As(err, &exit):
+		return exit.Code
+	case errors.As(err, &missing):
+		return ExitMissing
+	case errors.As(err, &other) && other.Parts:
+		return ExitUsage
+	case misnamed(err), errors.As(err, &usage):
+		return ExitUsage
 	}
+	return ExitFailed
+}
+
+// misnamed reports whether flags name a database or keyspace that the dataset does not have.
+func misnamed(err error) bool {
+	var db *filter.NoDatabaseError
+	var keyspace *dump.NoKeyspaceError
+	return errors.As(err, &db) || errors.As(err, &keyspace)
+}
+
+// hint adds advice to the error of a command, such as to verify a damaged dataset or to name another --temp-dir.
+func hint(cmd *cobra.Command, args []string, err error) error {
+	if location, found := damaged(err, sources(cmd, args)); found {
+		return fmt.Errorf("%w; %s lists everything that is wrong with it%s", err, verifyLine(location), rest(cmd, err))
+	}
+	if _, unknown := errors.AsType[*aof.CommandError](err); unknown {
+		return fmt.Errorf("%w; %s", err, withoutCommand(cmd))
+	}
+	if noTempDir(err) {
+		return fmt.Errorf("%w; name a directory for temporary files with --temp-dir", err)
+	}
+	if dir := fullTempDir(cmd, err); dir != "" {
+		return fmt.Errorf("%w; free some space in %s, or name another directory for temporary files with --temp-dir", err, dir)
+	}
+	return err
 }
 
 // noTempDir reports whether the directory for temporary files does not exist, as in a container with only the binary.
@@ -106,8 +134,7 @@ func sources(cmd *cobra.Command, args []string) (out []string) {
 
 // damaged returns the dataset that an error calls damaged. Damage in the output, which is read back, does not count.
 func damaged(err error, locations []string) (string, bool) {
-	var store *catalog.UnreadableError
-	if errors.As(err, &store) {
+	if store, ok := errors.AsType[*catalog.UnreadableError](err); ok {
 		return store.Location, len(locations) > 0
 	}
 	var corrupt *record.CorruptError
@@ -129,3 +156,10 @@ func damaged(err error, locations []string) (string, bool) {
 
 // verifyLine returns the command line that verifies a dataset.
 func verifyLine(location string) string { return commandLine([]string{"verify", location}) }
+
+// pastError is an error that a command with --salvage reads past.
+type pastError struct{ error }
+
+func (e *pastError) Error() string { return e.error.Error() + "; --salvage reads past it" }
+
+func (e *pastError) Unwrap() error { return e.error }

@@ -9,9 +9,11 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kvferry/convert"
 	"kvferry/inspect"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/escape"
+	"kvferry/redis/live"
 )
 
 // takenNames lists the flags that affect a fingerprint.
@@ -112,4 +114,53 @@ func conditionText(c filter.Conditions, name string) string {
 		return "--key-file of " + c[name][0]
 	}
 	return escape.Shell(c.Words(name))
+}
+
+// chosen returns the filters of a conversion in the form of flags.
+func chosen(sel *filter.Selection, keyFile string, now time.Time) filter.Conditions {
+	c := sel.Conditions(now)
+	if c[filter.KeyFile] != nil {
+		c[filter.KeyFile] = []string{keyFile}
+	}
+	return c
+}
+
+// comparing returns the diff command line that compares source and target. It returns "" if diff needs no help and if
+// the source was standard input.
+func comparing(fs *pflag.FlagSet, only filter.Conditions, r *convert.Report, src, dst string) string {
+	if !explains(r) && !filtered(r) || fromStandard(src) {
+		return ""
+	}
+	return commandLine(comparison(fs, only, r, src, dst))
+}
+
+// comparison returns the words of the diff that compares source and target. Filters, names and time are in the report,
+// which lies beside the target, or in the working directory if that is a server.
+func comparison(fs *pflag.FlagSet, only filter.Conditions, r *convert.Report, src, dst string) []string {
+	words := []string{"diff"}
+	keys := only[filter.KeyFile] // the report has only their digest
+	if keys != nil || live.IsAddress(src) {
+		words = append(words, "--as-converted", r.File)
+	}
+	if keys != nil {
+		words = append(words, "--"+filter.KeyFile, keys[0])
+	}
+	for _, name := range []string{"allow-live", "resort", "store", "wal-dir"} { // flags that affect how the source is opened
+		if flag := fs.Lookup(name); flag.Changed {
+			words = append(words, "--"+name+"="+flag.Value.String())
+		}
+	}
+	return slices.Concat(words, []string{src, dst})
+}
+
+// filtered reports whether a conversion selected some records.
+func filtered(r *convert.Report) bool {
+	return slices.ContainsFunc(filter.Names(), func(name string) bool { return r.Options[name] != "" })
+}
+
+// explains reports whether a conversion leaves differences between its source and its target. It is false if a list
+// of keys or a function is needed to repeat it.
+func explains(r *convert.Report) bool {
+	return r.Options[filter.KeyFile] == "" && r.Options[filter.Where] == "" && (filtered(r) || len(r.Losses) > 0 || r.Options["expired"] == "keep" || len(renames(r)) > 0 ||
+		len(r.Skipped) > 0 || len(r.Before) > 0)
 }

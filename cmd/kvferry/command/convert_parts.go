@@ -1,0 +1,103 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kvferry/convert"
+	"kvferry/internal/pass"
+	"kvferry/internal/text/page"
+	"kvferry/internal/text/paint"
+	"kvferry/record"
+)
+
+// checkParts refuses flags that make no sense for a step of a conversion in parts.
+func (f *convertFlags) checkParts() error {
+	var steps []string
+	for _, step := range []struct {
+		flag string
+		set  bool
+	}{{"--part", f.part.N > 0}, {"--assemble", f.assemble}, {"--prove", f.prove.N > 0}, {"--finish", f.finish}} {
+		if step.set {
+			steps = append(steps, step.flag)
+		}
+	}
+	switch {
+	case f.proofs > 0 && !f.finish:
+		return usagef("--proofs %d: --finish asks for them", f.proofs)
+	case len(steps) == 0:
+		return nil
+	case len(steps) > 1:
+		return usagef("%s: the steps of a conversion in parts run one after the other", strings.Join(steps, " "))
+	case f.dryRun || f.estimate:
+		return usagef("%s: a dry run has no parts", steps[0])
+	case f.resume:
+		return usagef("%s --resume: what is done stays without --resume, too", steps[0])
+	case f.noProve && f.prove.N > 0:
+		return usagef("--prove --no-prove: one of them")
+	}
+	return nil
+}
+
+// runProof proves one part of the target and prints its report.
+func (f *convertFlags) runProof(cmd *cobra.Command, o *convert.Options, show *progressView) error {
+	rep, err := convert.ProvePart(cmd.Context(), o, f.prove.Part)
+	show.end(err)
+	if err != nil {
+		return err
+	}
+	text := page.TextFor(cmd.OutOrStdout())
+	if f.format == "json" {
+		err = printJSON(text, rep)
+	} else if rep.Already {
+		_, err = fmt.Fprintf(text, "proof %s: done already\n", f.prove.Part)
+	} else {
+		_, err = fmt.Fprintf(text, "proof %s: %s read back\n", f.prove.Part, contentText(rep.Fingerprint))
+	}
+	if err == nil {
+		_, err = text.WriteTo(paint.Report(cmd.OutOrStdout()))
+	}
+	return err
+}
+
+// contentText counts records and elements.
+func contentText(parts []convert.PartDigest) string {
+	var records, elements int64
+	for _, p := range parts {
+		records, elements = records+p.Records, elements+p.Elements
+	}
+	return record.Count(records, "record") + ", " + record.Count(elements, "element")
+}
+
+// runPart converts one part and prints its report.
+func (f *convertFlags) runPart(cmd *cobra.Command, o *convert.Options, show *progressView, src string) error {
+	rep, err := convert.RunPart(cmd.Context(), o, f.part.Part)
+	show.end(err)
+	if err != nil {
+		return explainConvert(cmd.ErrOrStderr(), src, err, true)
+	}
+	text := page.TextFor(cmd.OutOrStdout())
+	if f.format == "json" {
+		err = printJSON(text, rep)
+	} else {
+		err = printPart(text, rep)
+	}
+	if err == nil {
+		_, err = text.WriteTo(paint.Report(cmd.OutOrStdout()))
+	}
+	return err
+}
+
+// printPart prints the report of a part.
+func printPart(w io.Writer, r *convert.PartReport) error {
+	s := partState{part: pass.Part{K: r.Part, N: r.Parts}, already: r.Already, finished: r.Already && r.AllTasks == 0, tasks: r.Tasks,
+		all: r.AllTasks, missing: len(r.Missing), content: contentText(r.Fingerprint)}
+	return s.print(w, func() {
+		for i := range r.Losses {
+			printLossKind(w, &r.Losses[i])
+		}
+	})
+}
