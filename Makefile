@@ -12,7 +12,7 @@ RACE ?= ./convert/... ./inspect/... ./store/rocks ./store/rocks/files ./store/ro
 RACE_SKIP ?= ^TestMatrix$$|^TestUnknownForms$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$|Variants|^Fuzz|Flip|Prefix|Model|Huge|Redis|Sweep|WithoutChecksums|Examples|CutManifest|SalvageEvery|TestFilters|TestModern|LevelDBUsesBuilder|TestMissingBlobs|TestTies|TestUniqueID|AreNotCopied|TestRebuilt|RecordLost|SoundFilters|FilterDenies|WrongSizes|TestGroups|SkipTo|LastSequence|TestRights
 
 # Of the commands, those tests in which several workers, meters and signals meet; all of them take the detector half an hour.
-RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|SalvageLMDB|Closed|BrokenPipe|VerifyPlantedDatasets|FullDisk
+RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|ClosedPipe|BrokenPipe|VerifyPlantedDatasets|FullDisk
 
 .PHONY: help build demo test oracle race race-packages race-commands fuzz-short faults mutants cover lint cross bench bench-full profile docs dist dist-test s3-server slurm manifests clients clean
 
