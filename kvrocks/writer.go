@@ -102,15 +102,6 @@ func (f kvrocksFormat) appendMeta(kind codec.Kind) func([]byte, *versioned.Meta)
 	}
 }
 
-// appendMember appends a member of a set, or the id of a sortedint.
-func appendMember(dst []byte, m *versioned.Meta, name []byte) ([]byte, error) {
-	if m.Native != codec.KindSortedInt.String() {
-		return append(dst, name...), nil
-	}
-	id, err := codec.DecodeDecimal(name, "id", math.MaxUint64)
-	return binary.BigEndian.AppendUint64(dst, id), err
-}
-
 // Write writes records.
 func (w *writer) Write(b *record.Batch) error { return w.feed.Feed(b, w, nil) }
 

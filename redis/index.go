@@ -24,57 +24,6 @@ const (
 	maxOldName = 64
 )
 
-// index is the result of scanning a file.
-type index struct {
-	header rdb.Header
-	dbs    []*database // ascending
-	end    int64       // end of the last complete item
-	rest   int64       // end of the RDB file with its checksum
-	tail   tail        // data after rest
-	sum    uint64      // checksum in the file; 0: no checksum
-	size   int64       // size of the file
-	skips  int64       // items with unread module metadata
-	err    error       // why the scan stopped early
-	failed []byte      // key of the item at which it stopped, or nil
-	damage error       // why the checksum does not match
-
-	unread []unreadPart
-
-	old  []place  // libraries of Redis 7.0 release candidates
-	sums *summer  // checksums of the scan; nil afterwards
-	open *section // the current section
-
-	announced map[uint64]uint64 // keys of the databases, as the file says
-
-	repeated []int64 // offsets of items with the key of an earlier item, ascending
-}
-
-// unreadPart is the unread rest of a part.
-type unreadPart struct {
-	err  error
-	from int64
-}
-
-// database is the index of one database.
-type database struct {
-	n        uint64
-	name     string
-	items    int64
-	sizes    [record.NumTypes]int64
-	types    record.TypeSet
-	sections []section
-	samples  []store.Weighted
-	step     int64 // bytes between samples
-	since    int64 // bytes after the last sample
-}
-
-// section is a range of the file within one database. Attributes of its first key may precede it.
-type section struct {
-	from, to   int64
-	carried    rdb.Attributes
-	start, end mark // checksums of the scan
-}
-
 // scan indexes a file. If the scan stops early, the index has the error and the items before it. Parts are the offsets
 // where the data of each server begins: after an item of unknown type, the scan resumes at the next part.
 func scan(ctx context.Context, f *disk.File, parts []int64, o *store.Options) (*index, error) {

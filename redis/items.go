@@ -19,6 +19,18 @@ import (
 	"kvferry/store"
 )
 
+// source is an open file.
+type source struct {
+	format  format.Format
+	name    string
+	file    *disk.File
+	sources *disk.Sources // the source files of the command; may be nil
+	*index
+
+	mu     sync.Mutex
+	orders []*order // sorted items
+}
+
 // items yields the keys of a database, with the function libraries and module data among them.
 type items interface {
 	// next returns io.EOF after the last item. The item is valid until the next call.
@@ -371,5 +383,37 @@ func (s *sorter) strings([]record.Record, []record.Element) int { return 0 }
 
 func (s *sorter) close() error {
 	s.s.release(s.of)
+	return nil
+}
+
+// Size returns the bytes of the keys of some types.
+func (s *source) Size(db string, t record.TypeSet) (n int64) {
+	if d := s.database(db); d != nil {
+		for _, typ := range t.Types() {
+			n += d.sizes[typ]
+		}
+	}
+	return n
+}
+
+// header returns the header of the file.
+func (s *source) header() rdb.Header { return s.index.header }
+
+// named adds the file to an error.
+func named(location string, err error) error {
+	var c *record.CorruptError
+	if errors.As(err, &c) && c.File == "" {
+		c.File = location
+		return err
+	}
+	return fmt.Errorf("%s: %w", location, err)
+}
+
+func (s *source) database(name string) *database {
+	for _, db := range s.dbs {
+		if db.name == name {
+			return db
+		}
+	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"kvferry/format"
 	"kvferry/internal/shared/dataset"
@@ -14,29 +13,6 @@ import (
 	"kvferry/redis/rdb"
 	"kvferry/store"
 )
-
-// Kinds of findings about RDB files.
-const (
-	FindDamagedValue = "damaged-value"
-	FindDuplicateKey = "duplicate-key"
-	FindStreamLength = "stream-length"
-	FindUnreadMeta   = "unread-metadata"
-	FindTrailing     = "trailing-data"
-	FindScoreNaN     = "score-nan"
-	FindMemberExpiry = "member-expiry"
-)
-
-// source is an open file.
-type source struct {
-	format  format.Format
-	name    string
-	file    *disk.File
-	sources *disk.Sources // the source files of the command; may be nil
-	*index
-
-	mu     sync.Mutex
-	orders []*order // sorted items
-}
 
 // Open opens an RDB file as a source of format f. Damage is an error; with Salvage it is a finding, and the items before
 // it are read.
@@ -83,16 +59,6 @@ func open(ctx context.Context, f format.Format, name string, file *disk.File, pa
 		}
 	}
 	return nil, errors.Join(named(name, err), file.Close())
-}
-
-// named adds the file to an error.
-func named(location string, err error) error {
-	var c *record.CorruptError
-	if errors.As(err, &c) && c.File == "" {
-		c.File = location
-		return err
-	}
-	return fmt.Errorf("%s: %w", location, err)
 }
 
 // check reports problems of the whole file. Damage is an error unless Salvage is set. So is a rest that is not read if
@@ -198,15 +164,6 @@ func (s *source) Databases() []string {
 	return out
 }
 
-func (s *source) database(name string) *database {
-	for _, db := range s.dbs {
-		if db.name == name {
-			return db
-		}
-	}
-	return nil
-}
-
 // Sorted returns true: records of a span are sorted. Records of a section come in file order.
 func (s *source) Sorted() bool { return true }
 
@@ -216,16 +173,6 @@ func (s *source) Types(db string) record.TypeSet {
 		return d.types
 	}
 	return record.RedisTypes
-}
-
-// Size returns the bytes of the keys of some types.
-func (s *source) Size(db string, t record.TypeSet) (n int64) {
-	if d := s.database(db); d != nil {
-		for _, typ := range t.Types() {
-			n += d.sizes[typ]
-		}
-	}
-	return n
 }
 
 // Split splits the keys at sampled keys.
@@ -299,9 +246,6 @@ func (s *source) Close() (err error) {
 	}
 	return errors.Join(err, s.file.Close())
 }
-
-// header returns the header of the file.
-func (s *source) header() rdb.Header { return s.index.header }
 
 // Writable names the newest writable version of RDB files that is no newer than this file's, or else the default.
 func (s *source) Writable() string {

@@ -84,15 +84,6 @@ type twins struct {
 	sorter *extsort.Sorter // places by hash
 }
 
-// place is the location of an item, and its key once it was read. In the sorter it is encoded as
-//
-//	offset of the item 8B | number of its database 8B
-type place struct {
-	off int64
-	db  uint64
-	key []byte
-}
-
 // gather rereads the file and collects the items with some hashes.
 func (t *twins) gather(some []uint64, size int64) error {
 	s, err := rdb.NewScanner(t.f, 0, size)

@@ -178,54 +178,6 @@ func (ks *Keyspace) AddTombstone(from, to []byte, seq uint64, p record.Place) {
 	ks.logTombs = append(ks.logTombs, d)
 }
 
-// Prepare loads the data that all iterators share: the range tombstones and, if orders are not trusted, the tables that
-// need sorting.
-func (ks *Keyspace) Prepare() error {
-	ks.once.Do(func() { ks.err = ks.prepareOnce() })
-	return ks.err
-}
-
-func (ks *Keyspace) prepareOnce() error {
-	if err := ks.LogErr; err != nil {
-		return err
-	}
-	tables, err := ks.readable()
-	if err != nil {
-		return err
-	}
-	ks.tombs = slices.Clone(ks.logTombs)
-	for _, t := range tables {
-		ks.tombs = append(ks.tombs, t.info.Tombstones...)
-		if !ks.Env.Resort && ks.cmp.Compare(t.First, t.Last) > 0 {
-			return &store.OrderError{File: ks.Env.Manifest, Off: record.NoOffset, Keyspace: ks.name, Comparer: ks.cmp.Name,
-				Prev: t.First, Next: t.Last}
-		}
-	}
-	sortTombstones(ks.cmp.Compare, ks.tombs)
-	ks.frags = fragments(ks.cmp.Compare, ks.tombs)
-	var sorted []*Run
-	if ks.Env.Resort {
-		if tables, sorted, err = ks.resort(tables); err != nil {
-			return err
-		}
-	}
-	ks.All = slices.Concat(ks.logRuns, sorted, ks.makeRuns(tables))
-	return nil
-}
-
-// Rows yields the newest visible row of each key in [lo, hi).
-func (ks *Keyspace) Rows(lo, hi []byte) (store.Iterator, error) {
-	if err := ks.Prepare(); err != nil {
-		return nil, err
-	}
-	lo, hi = bytes.Clone(lo), bytes.Clone(hi)
-	r := &rows{ks: ks, m: newMerged(ks, ks.All, lo, hi), cover: ks.coverage(lo)}
-	if n := int64(len(ks.tombstonesFrom(lo, hi))); n > 0 {
-		r.n.Entries, r.n.Tombstones = n, n
-	}
-	return r, nil
-}
-
 // coverage returns the range tombstones' coverage from lo on; nil without tombstones.
 func (ks *Keyspace) coverage(lo []byte) *coverage {
 	if len(ks.frags) == 0 {

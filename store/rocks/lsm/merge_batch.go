@@ -7,18 +7,6 @@ import (
 	"kvferry/store/rocks/blocks"
 )
 
-// rowAt is the origin of a row in a batch of several runs. No cursor leaves its block while a batch is built.
-type rowAt struct {
-	c   *Cursor
-	seq uint64
-}
-
-func (x *rowAt) place() record.Place {
-	p := x.c.T.Place(x.c.handle.Off)
-	p.Seq = x.seq
-	return p
-}
-
 // alone reports whether the row is returned by itself: it is not a plain put from a table of a keyspace without range
 // tombstones, or its large block is freed when another run takes its turn.
 func (r *rows) alone() bool {
@@ -67,12 +55,6 @@ func (r *rows) gather(b *rowBatch, dst []store.Row) int {
 	return n
 }
 
-// supersede counts n entries hidden by a row.
-func (r *rows) supersede(n int64) {
-	r.n.Entries += n
-	r.n.Superseded += n
-}
-
 // more reports whether the block has another entry whose parts lie in it.
 func (c *Cursor) more() bool {
 	if c.pos >= len(c.data) {
@@ -96,4 +78,49 @@ func (r *rows) take(b *rowBatch, dst []store.Row, n, at int) int {
 	x := &b.each[n]
 	x.c, x.seq = c, c.Tr>>8
 	return end
+}
+
+// NextBatch returns rows of one block as long as only ordinary puts follow each other; with several runs, rows of one
+// block of each.
+func (r *rows) NextBatch(dst []store.Row) (int, error) {
+	b := &r.batch
+	b.c, b.merged, b.rest = nil, false, nil
+	if r.m.large() {
+		clear(dst) // drop the last batch before the next block is read
+	}
+	key, value, err := r.Next()
+	if err != nil {
+		return 0, err
+	}
+	dst[0].Key, dst[0].Value = key, value
+	c := r.m.top
+	switch {
+	case r.alone():
+		return 1, nil
+	case c != r.m.single:
+		b.merged = true
+		return r.gather(b, dst), nil
+	case c.checkHi:
+		return 1, nil
+	}
+	b.start(c)
+	dst[0].Key = b.keys[:c.ulen:c.ulen]
+	n := c.run(b, dst[1:])
+	r.n.Entries += int64(n)
+	r.n.Visible += int64(n)
+	return 1 + n, nil
+}
+
+// PlaceAt returns the place of row i of the last batch.
+func (r *rows) PlaceAt(i int) record.Place {
+	b := &r.batch
+	switch {
+	case b.merged:
+		return b.each[i].place()
+	case b.c == nil:
+		return r.Place()
+	}
+	p := b.c.T.Place(b.c.handle.Off)
+	p.Seq = b.seq(i)
+	return p
 }

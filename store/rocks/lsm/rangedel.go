@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+
+	"kvferry/record"
 )
 
 // bound is a position between keys: before key, or after it if after is set.
@@ -168,4 +170,13 @@ func (c *coverage) seq(key []byte) uint64 {
 // seek repositions at any key.
 func (c *coverage) seek(key []byte) {
 	c.next = sort.Search(len(c.frags), func(i int) bool { return c.frags[i].from.before(c.compare, key) })
+}
+
+// Tombstone is a range delete: keys in [start, end) older than seq do not exist.
+type Tombstone struct {
+	Start, End []byte
+	Seq        uint64
+	// from and to are the covered range within the bounds of its table.
+	from, to bound
+	place    record.Place
 }

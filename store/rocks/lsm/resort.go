@@ -3,6 +3,7 @@ package lsm
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"kvferry/record"
 	"kvferry/store"
@@ -83,4 +84,39 @@ func (ks *Keyspace) sortTable(t *Table) (*Table, error) {
 // internalKind is the kind of an entry in internal keys.
 func internalKind(k store.Kind) byte {
 	return [...]byte{base.KindPut, base.KindDelete, base.KindSingleDelete, base.KindMerge, base.KindRangeDelete}[k]
+}
+
+// Prepare loads the data that all iterators share: the range tombstones and, if orders are not trusted, the tables that
+// need sorting.
+func (ks *Keyspace) Prepare() error {
+	ks.once.Do(func() { ks.err = ks.prepareOnce() })
+	return ks.err
+}
+
+func (ks *Keyspace) prepareOnce() error {
+	if err := ks.LogErr; err != nil {
+		return err
+	}
+	tables, err := ks.readable()
+	if err != nil {
+		return err
+	}
+	ks.tombs = slices.Clone(ks.logTombs)
+	for _, t := range tables {
+		ks.tombs = append(ks.tombs, t.info.Tombstones...)
+		if !ks.Env.Resort && ks.cmp.Compare(t.First, t.Last) > 0 {
+			return &store.OrderError{File: ks.Env.Manifest, Off: record.NoOffset, Keyspace: ks.name, Comparer: ks.cmp.Name,
+				Prev: t.First, Next: t.Last}
+		}
+	}
+	sortTombstones(ks.cmp.Compare, ks.tombs)
+	ks.frags = fragments(ks.cmp.Compare, ks.tombs)
+	var sorted []*Run
+	if ks.Env.Resort {
+		if tables, sorted, err = ks.resort(tables); err != nil {
+			return err
+		}
+	}
+	ks.All = slices.Concat(ks.logRuns, sorted, ks.makeRuns(tables))
+	return nil
 }

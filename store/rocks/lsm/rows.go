@@ -1,6 +1,7 @@
 package lsm
 
 import (
+	"bytes"
 	"errors"
 	"io"
 
@@ -315,4 +316,23 @@ func (r *rows) Tally(t *record.Tally) {
 func (r *rows) Close() error {
 	r.end(nil)
 	return nil
+}
+
+// Rows yields the newest visible row of each key in [lo, hi).
+func (ks *Keyspace) Rows(lo, hi []byte) (store.Iterator, error) {
+	if err := ks.Prepare(); err != nil {
+		return nil, err
+	}
+	lo, hi = bytes.Clone(lo), bytes.Clone(hi)
+	r := &rows{ks: ks, m: newMerged(ks, ks.All, lo, hi), cover: ks.coverage(lo)}
+	if n := int64(len(ks.tombstonesFrom(lo, hi))); n > 0 {
+		r.n.Entries, r.n.Tombstones = n, n
+	}
+	return r, nil
+}
+
+// supersede counts n entries hidden by a row.
+func (r *rows) supersede(n int64) {
+	r.n.Entries += n
+	r.n.Superseded += n
 }

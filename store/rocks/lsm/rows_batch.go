@@ -37,37 +37,6 @@ type rowBatch struct {
 	placed, at int // rest[at:] begins with row placed+1
 }
 
-// NextBatch returns rows of one block as long as only ordinary puts follow each other; with several runs, rows of one
-// block of each.
-func (r *rows) NextBatch(dst []store.Row) (int, error) {
-	b := &r.batch
-	b.c, b.merged, b.rest = nil, false, nil
-	if r.m.large() {
-		clear(dst) // drop the last batch before the next block is read
-	}
-	key, value, err := r.Next()
-	if err != nil {
-		return 0, err
-	}
-	dst[0].Key, dst[0].Value = key, value
-	c := r.m.top
-	switch {
-	case r.alone():
-		return 1, nil
-	case c != r.m.single:
-		b.merged = true
-		return r.gather(b, dst), nil
-	case c.checkHi:
-		return 1, nil
-	}
-	b.start(c)
-	dst[0].Key = b.keys[:c.ulen:c.ulen]
-	n := c.run(b, dst[1:])
-	r.n.Entries += int64(n)
-	r.n.Visible += int64(n)
-	return 1 + n, nil
-}
-
 // start makes the current entry the first row of a batch.
 func (b *rowBatch) start(c *Cursor) {
 	b.room()
@@ -169,20 +138,6 @@ func copyChunk(dst, src []byte, n int) {
 	}
 }
 
-// PlaceAt returns the place of row i of the last batch.
-func (r *rows) PlaceAt(i int) record.Place {
-	b := &r.batch
-	switch {
-	case b.merged:
-		return b.each[i].place()
-	case b.c == nil:
-		return r.Place()
-	}
-	p := b.c.T.Place(b.c.handle.Off)
-	p.Seq = b.seq(i)
-	return p
-}
-
 // seq returns the sequence number of row i; it precedes the row's value.
 func (b *rowBatch) seq(i int) uint64 {
 	switch {
@@ -203,4 +158,16 @@ func (b *rowBatch) seq(i int) uint64 {
 			return binary.LittleEndian.Uint64(b.rest[end-base.TrailerLen:]) >> 8
 		}
 	}
+}
+
+// rowAt is the origin of a row in a batch of several runs. No cursor leaves its block while a batch is built.
+type rowAt struct {
+	c   *Cursor
+	seq uint64
+}
+
+func (x *rowAt) place() record.Place {
+	p := x.c.T.Place(x.c.handle.Off)
+	p.Seq = x.seq
+	return p
 }

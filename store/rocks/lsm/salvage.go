@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"path/filepath"
-	"sync"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -36,48 +34,11 @@ import (
 // Skipped parts may have held newer versions or tombstones, so older versions of their keys reappear. No reader can
 // find out which; the finding reports whether tables exist that may hold such versions.
 
-// Names of table parts in errors and findings.
-const (
-	FieldBlock    = "block"
-	FieldFileSize = "file size"
-	FieldIdentity = "identity" // not the table that the MANIFEST names
-)
-
-// WholeTable is the offset in Skips for a table that cannot be opened.
-const WholeTable = math.MaxUint64
-
 // rowSkip marks rows in Skips, which are identified by the hash of their keys.
 const rowSkip = 1 << 63
 
 // allCounts is the offset in Skips for a mismatch with the properties' counts.
 const allCounts = WholeTable - 1
-
-// Skips records the reported parts of a table.
-type Skips struct {
-	mu  sync.Mutex
-	off map[uint64]bool
-}
-
-// First records an offset and reports whether it is new.
-func (s *Skips) First(off uint64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.off[off] {
-		return false
-	}
-	if s.off == nil {
-		s.off = map[uint64]bool{}
-	}
-	s.off[off] = true
-	return true
-}
-
-// whole reports whether no part of the table was skipped so far.
-func (s *Skips) whole() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.off) == 0
-}
 
 // Salvages reports whether a salvage skips tables with this error.
 func (ks *Keyspace) Salvages(err error) bool { return ks.Env.Salvage && base.IsDamage(err) }

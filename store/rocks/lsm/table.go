@@ -2,6 +2,7 @@ package lsm
 
 import (
 	"errors"
+	"math"
 	"sync"
 
 	"kvferry/internal/sys/disk"
@@ -148,15 +149,6 @@ func (t *Table) Missing() bool {
 	return errors.As(err, &missing)
 }
 
-// Tombstone is a range delete: keys in [start, end) older than seq do not exist.
-type Tombstone struct {
-	Start, End []byte
-	Seq        uint64
-	// from and to are the covered range within the bounds of its table.
-	from, to bound
-	place    record.Place
-}
-
 // clip limits a tombstone to the table's bounds. Compactions may keep a tombstone wider than the table's own part of
 // it. A largest key that is a range-delete sentinel is exclusive.
 func (t *Table) clip(d *Tombstone) {
@@ -169,3 +161,40 @@ func (t *Table) clip(d *Tombstone) {
 	d.from = minBound(t.Cmp.Compare, maxBound(t.Cmp.Compare, d.from, low), high)
 	d.to = maxBound(t.Cmp.Compare, minBound(t.Cmp.Compare, d.to, high), d.from)
 }
+
+// Skips records the reported parts of a table.
+type Skips struct {
+	mu  sync.Mutex
+	off map[uint64]bool
+}
+
+// First records an offset and reports whether it is new.
+func (s *Skips) First(off uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.off[off] {
+		return false
+	}
+	if s.off == nil {
+		s.off = map[uint64]bool{}
+	}
+	s.off[off] = true
+	return true
+}
+
+// whole reports whether no part of the table was skipped so far.
+func (s *Skips) whole() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.off) == 0
+}
+
+// WholeTable is the offset in Skips for a table that cannot be opened.
+const WholeTable = math.MaxUint64
+
+// Names of table parts in errors and findings.
+const (
+	FieldBlock    = "block"
+	FieldFileSize = "file size"
+	FieldIdentity = "identity" // not the table that the MANIFEST names
+)
