@@ -78,7 +78,7 @@ func (f *Format) openOwn(ctx context.Context, location string, log *Log, o *form
 // openBase opens a log that consists of one intact RDB file; it returns nil for any other log, with the reason.
 func (f *Format) openBase(ctx context.Context, log *Log, o *format.OpenOptions) (format.Source, error) {
 	if len(log.Files) != 1 {
-		return nil, fmt.Errorf("%s: %d files", log.Dir, len(log.Files))
+		return nil, fmt.Errorf("%s: %s", log.Dir, record.Count(int64(len(log.Files)), "file"))
 	}
 	path := disk.Join(log.Dir, log.Files[0])
 	if head, err := readHead(path); err != nil || !isSnapshot(head) {

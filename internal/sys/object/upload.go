@@ -484,7 +484,7 @@ func (t *Target) join(r *requests, u *Upload, key, id string, parts []minio.Comp
 // Publish makes an uploaded target whole: from now on readers see it.
 func (t *Target) Publish(ctx context.Context, u *Upload, files []File) error {
 	r := t.requests(ctx)
-	if !t.dir { // another upload of a file may have ended meanwhile: its report stays, too
+	if !t.dir { // keep the report of an upload that was faster
 		if own, err := t.run(r, t.key); err != nil || own != "" && own != u.Run {
 			return cmp.Or[error](err, &ExistsError{Address: t.Address()})
 		}

@@ -130,7 +130,7 @@ func versionOf(r *http.Response) string {
 	return r.Header.Get("Last-Modified")
 }
 
-// asRequested compares the bytes of an answer with those that were requested.
+// asRequested returns an error unless the answer is the requested range.
 func asRequested(first, n, off, wanted int64) error {
 	if first == off && n == wanted {
 		return nil
