@@ -14,17 +14,18 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/cmd/kvferry/command"
 )
 
 func main() {
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "usage: kvferry-docs DIR")
-		os.Exit(command.ExitUsage)
+		os.Exit(cli.ExitUsage)
 	}
 	if err := write(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "kvferry-docs:", err)
-		os.Exit(command.ExitFailed)
+		os.Exit(cli.ExitFailed)
 	}
 }
 

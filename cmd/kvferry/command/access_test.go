@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kvferry/blackwidow"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 	"kvferry/internal/sys/disk"
 	"kvferry/record"
@@ -57,7 +58,7 @@ func TestNoAccess(t *testing.T) {
 				r := kvferry(t, args...)
 				restore()
 				text := r.stdout + r.stderr
-				if r.code != ExitFailed || strings.Count(text, want) != 1 || strings.Contains(text, "missing") || strings.Contains(text, "damaged-block") {
+				if r.code != cli.ExitFailed || strings.Count(text, want) != 1 || strings.Contains(text, "missing") || strings.Contains(text, "damaged-block") {
 					t.Errorf("%v without %s: exit %d\n%.300s", args, filepath.Base(path), r.code, text)
 				}
 			}
@@ -100,7 +101,7 @@ func TestNoAccessToFile(t *testing.T) {
 	for _, src := range []string{file, "rdb:" + file, "aof:" + file} {
 		for _, args := range [][]string{{"verify", src}, {"dump", src}, {"convert", src, "nemo:" + file + ".new"}} {
 			r := kvferry(t, args...)
-			if text := r.stdout + r.stderr; r.code != ExitFailed || strings.Count(text, "dump.rdb: permission denied; kvferry runs as user") != 1 ||
+			if text := r.stdout + r.stderr; r.code != cli.ExitFailed || strings.Count(text, "dump.rdb: permission denied; kvferry runs as user") != 1 ||
 				strings.Contains(text, "directory") {
 				t.Errorf("%s: exit %d\n%.300s", args, r.code, text)
 			}
@@ -118,7 +119,7 @@ func TestUnreadableFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(t.TempDir(), "dst"))
-	if r.code != ExitFailed || !strings.Contains(r.stderr, "permission denied") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "permission denied") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/catalog"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/inspect/dump"
@@ -25,25 +26,25 @@ import (
 
 // ExitCode returns the exit code for an error.
 func ExitCode(err error) int {
-	var exit *ExitError
+	var exit *cli.ExitError
 	var usage *format.UsageError
 	var missing *convert.MissingError
 	var other *convert.ResumeError
 	switch {
 	case err == nil:
-		return ExitOK
+		return cli.ExitOK
 	case errors.Is(err, context.Canceled):
-		return ExitCancelled
+		return cli.ExitCancelled
 	case errors.As(err, &exit):
 		return exit.Code
 	case errors.As(err, &missing):
-		return ExitMissing
+		return cli.ExitMissing
 	case errors.As(err, &other) && other.Parts:
-		return ExitUsage
+		return cli.ExitUsage
 	case misnamed(err), errors.As(err, &usage):
-		return ExitUsage
+		return cli.ExitUsage
 	}
-	return ExitFailed
+	return cli.ExitFailed
 }
 
 // misnamed reports whether flags name a database or keyspace that the dataset does not have.
@@ -121,8 +122,8 @@ func rest(cmd *cobra.Command, err error) string {
 
 // sources lists the locations that a command line reads. verify is excluded: the advice is to run it.
 func sources(cmd *cobra.Command, args []string) (out []string) {
-	for i, name := range argNames(cmd) {
-		if isSource(name) && i < len(args) && cmd.Name() != "verify" {
+	for i, name := range cli.ArgNames(cmd) {
+		if cli.IsSource(name) && i < len(args) && cmd.Name() != "verify" {
 			out = append(out, args[i])
 		}
 	}
@@ -155,7 +156,7 @@ func damaged(err error, locations []string) (string, bool) {
 }
 
 // verifyLine returns the command line that verifies a dataset.
-func verifyLine(location string) string { return commandLine([]string{"verify", location}) }
+func verifyLine(location string) string { return cli.CommandLine([]string{"verify", location}) }
 
 // pastError is an error that a command with --salvage reads past.
 type pastError struct{ error }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
+	"kvferry/cmd/kvferry/report"
 	"kvferry/convert"
 	"kvferry/inspect/compare"
 	"kvferry/internal/pass/filter"
@@ -47,14 +49,14 @@ func (f *diffFlags) report(cmd *cobra.Command, a *App, locA, locB string) (*conv
 	case f.converted == "":
 		return f.reportBeside(cmd, a, locA, locB), nil
 	case len(own) > 0:
-		return nil, usagef("--as-converted takes filters, names and times from the report: leave out %s", strings.Join(own, ", "))
+		return nil, cli.Usagef("--as-converted takes filters, names and times from the report: leave out %s", strings.Join(own, ", "))
 	}
 	rep, err := convert.ReadReport(f.converted)
 	if err == nil && rep.DryRun {
 		err = fmt.Errorf("%s: the report of a dry run, which wrote nothing", f.converted)
 	}
 	if err != nil {
-		return nil, usagef("--as-converted %w", err)
+		return nil, cli.Usagef("--as-converted %w", err)
 	}
 	return rep, nil
 }
@@ -130,7 +132,7 @@ func (a *App) repeat(cmd *cobra.Command, rep *convert.Report, locA, target strin
 		return nil, err
 	}
 	if have := o.Selection.Conditions(rep.Now).Texts()[filter.KeyFile]; have != rep.Options[filter.KeyFile] {
-		return nil, usagef("--as-converted %s: the conversion had --key-file of %s: give the same keys with --key-file", rep.File, cmp.Or(rep.Options[filter.KeyFile], "no keys"))
+		return nil, cli.Usagef("--as-converted %s: the conversion had --key-file of %s: give the same keys with --key-file", rep.File, cmp.Or(rep.Options[filter.KeyFile], "no keys"))
 	}
 	return o, nil
 }
@@ -187,7 +189,7 @@ type convertedDiff struct {
 // diffConverted compares B with what the reported conversion would write now.
 func (a *App) diffConverted(cmd *cobra.Command, f *diffFlags, rep *convert.Report, locA, locB string) (err error) {
 	if live.IsAddress(locB) != live.IsAddress(rep.Target.Path) {
-		return usagef("--as-converted %s: the conversion wrote %s, not %s", rep.File, escape.Text(rep.Target.Path), escape.Text(locB))
+		return cli.Usagef("--as-converted %s: the conversion wrote %s, not %s", rep.File, escape.Text(rep.Target.Path), escape.Text(locB))
 	}
 	if live.IsAddress(locB) {
 		return a.diffServer(cmd, f, rep, locA, locB)
@@ -205,16 +207,16 @@ func (a *App) diffConverted(cmd *cobra.Command, f *diffFlags, rep *convert.Repor
 		return err
 	}
 	show := a.converting(cmd, &f.read.progress, o)
-	defer func() { show.end(err) }()
+	defer func() { show.End(err) }()
 	now, err := convert.Check(cmd.Context(), o, f.read.source.allowLive)
 	var proof *convert.ProofError
 	if err != nil && (!errors.As(err, &proof) || proof.Err != nil) {
 		return err
 	}
-	show.end(nil)
+	show.End(nil)
 	res := &convertedDiff{Report: rep.File, Explained: now.Losses, Changed: changedLosses(rep.Losses, now.Losses)}
 	res.Seconds = o.Source.Format.Limits().Seconds || o.Target.Format.Limits().Seconds
-	err = toOutput(cmd, f.output, func(w io.Writer) error {
+	err = cli.ToOutput(cmd, f.output, func(w io.Writer) error {
 		if proof == nil {
 			res.Equal, res.Fingerprints, res.Alike = len(res.Changed) == 0, true, now.Records()
 			return f.showConverted(w, res, rep)
@@ -222,7 +224,7 @@ func (a *App) diffConverted(cmd *cobra.Command, f *diffFlags, rep *convert.Repor
 		return a.listConverted(cmd, f, o, now, proof, res, rep, w)
 	})
 	if err == nil && !res.Equal {
-		return &ExitError{Code: ExitFindings}
+		return &cli.ExitError{Code: cli.ExitFindings}
 	}
 	return err
 }
@@ -248,7 +250,7 @@ func changedLosses(was, is []convert.LossKind) (out []string) {
 // showConverted prints the result of a comparison without differing records.
 func (f *diffFlags) showConverted(w io.Writer, res *convertedDiff, rep *convert.Report) error {
 	if f.format == "json" {
-		return printJSON(w, res)
+		return cli.PrintJSON(w, res)
 	}
 	printExplained(w, res, rep)
 	unit := ""
@@ -282,7 +284,7 @@ func printExplained(w io.Writer, res *convertedDiff, rep *convert.Report) {
 			fmt.Fprintf(w, "  %s\n", strings.TrimSpace("--"+name+" "+text))
 		}
 	}
-	for _, n := range renames(rep) {
+	for _, n := range report.Renames(rep) {
 		fmt.Fprintf(w, "  database %s is %s\n", n.A, n.B)
 	}
 	if rep.Options["expired"] != "keep" {
@@ -333,7 +335,7 @@ func (a *App) listConverted(cmd *cobra.Command, f *diffFlags, o *convert.Options
 	if json {
 		res.Result, err = f.count(cmd, sides)
 		res.Equal = false
-		return errors.Join(err, printJSON(w, res))
+		return errors.Join(err, cli.PrintJSON(w, res))
 	}
 	_, err = f.compare(ctx, sides[0], sides[1], w)
 	return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kvferry/blackwidow"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/nemo"
 	"kvferry/record"
@@ -43,7 +44,7 @@ func TestAsConverted(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"diff", "--as-converted", "none", a, b}, {"diff", "--direct", a, b}, {"diff", "--type", "hash", a, b}} {
-		if r := kvferry(t, args...); r.code != ExitFindings || !strings.Contains(r.stdout, `missing 0 hash "a"`) {
+		if r := kvferry(t, args...); r.code != cli.ExitFindings || !strings.Contains(r.stdout, `missing 0 hash "a"`) {
 			t.Errorf("as they are, %q: exit %d: %s%s", args, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -70,10 +71,10 @@ func TestAsConverted(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := kvferry(t, "diff", a, other)
-		if r.code != ExitFindings || strings.Count(r.stdout, c.want) != 1 || !strings.Contains(r.stdout, "explained by") || strings.Contains(r.stdout, "equal as") {
+		if r.code != cli.ExitFindings || strings.Count(r.stdout, c.want) != 1 || !strings.Contains(r.stdout, "explained by") || strings.Contains(r.stdout, "equal as") {
 			t.Errorf("%s: exit %d, want %s\n%s%s", c.what, r.code, c.want, r.stdout, r.stderr)
 		}
-		if r := kvferry(t, "diff", "--format", "json", a, other); r.code != ExitFindings || !strings.Contains(r.stdout, `"differences": 1`) {
+		if r := kvferry(t, "diff", "--format", "json", a, other); r.code != cli.ExitFindings || !strings.Contains(r.stdout, `"differences": 1`) {
 			t.Errorf("%s, as JSON: exit %d\n%s%s", c.what, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -81,7 +82,7 @@ func TestAsConverted(t *testing.T) {
 	if err := os.CopyFS(changed, os.DirFS(buildSmall(t, nemo.New(), append(convertedSet(), smallRecord(record.Set, "a", "q"))...))); err != nil {
 		t.Fatal(err)
 	}
-	if r := kvferry(t, "diff", "--as-converted", report, changed, b); r.code != ExitFindings || !strings.Contains(r.stdout, "not explained: same-name: 2 in the report, 3 now") {
+	if r := kvferry(t, "diff", "--as-converted", report, changed, b); r.code != cli.ExitFindings || !strings.Contains(r.stdout, "not explained: same-name: 2 in the report, 3 now") {
 		t.Errorf("another source: exit %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 }
@@ -104,7 +105,7 @@ func TestAsConvertedOptions(t *testing.T) {
 		if strings.Contains(r.stderr, "no record") {
 			t.Fatalf("%q selects nothing", flags)
 		}
-		if r.code != ExitOK {
+		if r.code != cli.ExitOK {
 			t.Fatalf("%q: %s", flags, r.stderr)
 		}
 		if out := ok(t, "diff", a, dst); !strings.Contains(out, "equal") || !strings.Contains(out, "explained by") {
@@ -114,13 +115,13 @@ func TestAsConvertedOptions(t *testing.T) {
 	dst := filepath.Join(t.TempDir(), "kv")
 	ok(t, "convert", "--sst", "--on-conflict", "rename", "--key-file", keys, "--namespace", "users", a, "kvrocks:"+dst)
 	as := []string{"diff", "--as-converted", dst + ".kvferry-report.json", a, dst}
-	if r := kvferry(t, as...); r.code != ExitUsage || !strings.Contains(r.stderr, "give the same keys with --key-file") {
+	if r := kvferry(t, as...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "give the same keys with --key-file") {
 		t.Errorf("without its keys: exit %d, %s", r.code, r.stderr)
 	}
 	if out := ok(t, append(as, "--key-file", keys)...); !strings.Contains(out, "equal as converted") {
 		t.Error(out)
 	}
-	if r := kvferry(t, append(as, "--type", "hash")...); r.code != ExitUsage || !strings.Contains(r.stderr, "leave out --type") {
+	if r := kvferry(t, append(as, "--type", "hash")...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "leave out --type") {
 		t.Errorf("with a filter: exit %d, %s", r.code, r.stderr)
 	}
 	was, err := os.ReadFile(dst + ".kvferry-report.json")
@@ -131,11 +132,11 @@ func TestAsConvertedOptions(t *testing.T) {
 	if err := os.WriteFile(function, bytes.Replace(was, []byte(`"options": {`), []byte(`"options": {"where": "a function",`), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r := kvferry(t, "diff", "--as-converted", function, a, dst); r.code == ExitOK || !strings.Contains(r.stderr, "a function (Filter.Func), which no command can repeat") {
+	if r := kvferry(t, "diff", "--as-converted", function, a, dst); r.code == cli.ExitOK || !strings.Contains(r.stderr, "a function (Filter.Func), which no command can repeat") {
 		t.Errorf("of a function: exit %d, %s", r.code, r.stderr)
 	}
 	for _, args := range [][]string{{"diff", "--as-converted", keys, a, dst}, {"diff", "--as-converted", keys + "x", a, dst}, {"diff", "--as-converted", keys, a, "redis://127.0.0.1:1"}} {
-		if r := kvferry(t, args...); r.code != ExitUsage {
+		if r := kvferry(t, args...); r.code != cli.ExitUsage {
 			t.Errorf("%q: exit %d, %s", args, r.code, r.stderr)
 		}
 	}
@@ -181,7 +182,7 @@ func TestAsConvertedServer(t *testing.T) {
 	if out := ok(t, "diff", "--format", "json", a, server); !strings.Contains(out, `"equal": true`) || !strings.Contains(out, `"keys_kept": 5`) {
 		t.Error(out)
 	}
-	if r := kvferry(t, "diff", "--as-converted", "none", a, server); r.code != ExitFindings {
+	if r := kvferry(t, "diff", "--as-converted", "none", a, server); r.code != cli.ExitFindings {
 		t.Errorf("as they are: exit %d", r.code)
 	}
 	for _, x := range []struct {
@@ -200,7 +201,7 @@ func TestAsConvertedServer(t *testing.T) {
 		}
 		c.Must(t, x.change...)
 		r := kvferry(t, "diff", a, server)
-		if r.code != ExitFindings || !strings.Contains(r.stdout, x.total) {
+		if r.code != cli.ExitFindings || !strings.Contains(r.stdout, x.total) {
 			t.Errorf("%q: exit %d\n%s%s", x.change, r.code, r.stdout, r.stderr)
 		}
 		for _, want := range x.want {

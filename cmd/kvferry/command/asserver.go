@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/inspect/compare"
 	"kvferry/inspect/render"
@@ -44,8 +45,8 @@ func (a *App) diffServer(cmd *cobra.Command, f *diffFlags, rep *convert.Report, 
 	if err != nil {
 		return err
 	}
-	show := newProgress(cmd, &f.read.progress, a.Terminal)
-	defer func() { show.end(err) }()
+	show := cli.NewProgress(cmd, &f.read.progress, a.Terminal)
+	defer func() { show.End(err) }()
 	read.source.walDir = ""
 	da, err := a.unopened(cmd, "rdb:"+again.Target.Path, &read)
 	if err != nil {
@@ -61,7 +62,7 @@ func (a *App) diffServer(cmd *cobra.Command, f *diffFlags, rep *convert.Report, 
 	}
 	f.watch(show, da.Scan, b.Scan)
 	x := &kept{f: f, rep: rep, counts: map[compare.DBPair]*[3]int64{}, res: &convertedDiff{Report: rep.File, Explained: again.Losses, Changed: changedLosses(rep.Losses, again.Losses)}}
-	return toOutput(cmd, f.output, func(w io.Writer) error { return x.compare(cmd, da, b, w) })
+	return cli.ToOutput(cmd, f.output, func(w io.Writer) error { return x.compare(cmd, da, b, w) })
 }
 
 // writeAgain repeats the conversion of A, into an RDB file with the losses of server b.
@@ -78,7 +79,7 @@ func (a *App) writeAgain(cmd *cobra.Command, f *diffFlags, rep *convert.Report, 
 		o.AllowLoss = append(o.AllowLoss, l.Kind)
 	}
 	show := a.converting(cmd, &f.read.progress, o)
-	defer func() { show.end(err) }()
+	defer func() { show.End(err) }()
 	return convert.Run(cmd.Context(), o)
 }
 
@@ -194,7 +195,7 @@ func (k *kept) compare(cmd *cobra.Command, a, b *Dataset, w io.Writer) error {
 func (k *kept) finish(printer *render.DiffPrinter, w io.Writer, explained bool) (err error) {
 	switch {
 	case k.f.format == "json":
-		err = printJSON(w, k.res)
+		err = cli.PrintJSON(w, k.res)
 	case !explained:
 		err = printer.Finish(&k.res.Result)
 	default:
@@ -208,7 +209,7 @@ func (k *kept) finish(printer *render.DiffPrinter, w io.Writer, explained bool) 
 		_, err = fmt.Fprintf(paint.Report(w), verdict, record.Count(k.res.Alike+k.res.Records, "record"))
 	}
 	if err == nil && !k.res.Equal {
-		return &ExitError{Code: ExitFindings}
+		return &cli.ExitError{Code: cli.ExitFindings}
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 	"kvferry/internal/sys/disk"
 )
@@ -95,7 +96,7 @@ func TestChangedWhileRead(t *testing.T) {
 				t.Fatalf("%s, %s: %s is not read", name, command, file)
 			}
 			r, _ := duringRead(t, reads, file, rewrite, args...)
-			if r.code != ExitFailed || !strings.Contains(r.stderr, filepath.Base(file)+": it was written to") || !strings.Contains(r.stderr, "run this again") {
+			if r.code != cli.ExitFailed || !strings.Contains(r.stderr, filepath.Base(file)+": it was written to") || !strings.Contains(r.stderr, "run this again") {
 				t.Errorf("%s, %s: exit %d, want 1: %s", name, command, r.code, r.stderr)
 			}
 			if _, err := os.Lstat(out); err == nil {
@@ -117,9 +118,9 @@ func TestReplacedWhileRead(t *testing.T) {
 		code                    int
 		out, err                string
 	}{
-		{path, path, "dump", ExitOK, want, ""},
-		{path, path, "verify", ExitOK, "note source-replaced", ""},
-		{anyFile(t, tables, "table", ".sst"), tables, "fingerprint", ExitFailed, "", "while kvferry read it"},
+		{path, path, "dump", cli.ExitOK, want, ""},
+		{path, path, "verify", cli.ExitOK, "note source-replaced", ""},
+		{anyFile(t, tables, "table", ".sst"), tables, "fingerprint", cli.ExitFailed, "", "while kvferry read it"},
 	} {
 		data, err := os.ReadFile(c.file)
 		if err != nil {

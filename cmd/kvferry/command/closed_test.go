@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/sys/disk"
 )
 
@@ -40,13 +41,13 @@ func TestClosedDirectories(t *testing.T) {
 		restore := closeDir(filepath.Join(dir, c.closed))
 		for _, location := range []string{dir, "blackwidow:" + dir} {
 			for _, args := range [][]string{{"verify", location}, {"dump", location}, {"fingerprint", location}, {"convert", location, target()}} {
-				if r := kvferry(t, append(args, c.args...)...); r.code != ExitOK || strings.Contains(r.stdout+r.stderr, "store-not-read") {
+				if r := kvferry(t, append(args, c.args...)...); r.code != cli.ExitOK || strings.Contains(r.stdout+r.stderr, "store-not-read") {
 					t.Errorf("%s closed: %s %s: exit %d: %s%.300s", c.closed, args, c.args, r.code, r.stderr, r.stdout)
 				}
 				if args[0] == "convert" {
 					continue
 				}
-				if r := kvferry(t, args...); r.code != ExitFailed || !strings.Contains(r.stderr, "permission denied; kvferry runs as user") {
+				if r := kvferry(t, args...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "permission denied; kvferry runs as user") {
 					t.Errorf("%s closed: %s: exit %d: %s", c.closed, args, r.code, r.stderr)
 				}
 			}
@@ -54,10 +55,10 @@ func TestClosedDirectories(t *testing.T) {
 		restore()
 	}
 	defer closeDir(filepath.Join(dir, "lost+found"))()
-	if r := kvferry(t, "verify", dir); r.code != ExitOK || !strings.Contains(r.stdout, "warning store-not-read") || !strings.Contains(r.stdout, "[lost+found]") {
+	if r := kvferry(t, "verify", dir); r.code != cli.ExitOK || !strings.Contains(r.stdout, "warning store-not-read") || !strings.Contains(r.stdout, "[lost+found]") {
 		t.Errorf("lost+found closed: exit %d: %s%s", r.code, r.stdout, r.stderr)
 	}
-	if r := kvferry(t, "convert", dir, target()); r.code != ExitOK {
+	if r := kvferry(t, "convert", dir, target()); r.code != cli.ExitOK {
 		t.Errorf("lost+found closed: convert: exit %d: %s", r.code, r.stderr)
 	}
 }
@@ -68,7 +69,7 @@ func TestClosedDataset(t *testing.T) {
 	dir := golden(t, "kvrocks-mixed")
 	defer closeDir(filepath.Join(dir, "db"))()
 	for _, location := range []string{dir, "kvrocks:" + dir} {
-		if r := kvferry(t, "verify", location); r.code != ExitFailed || !strings.Contains(r.stderr, "permission denied; kvferry runs as user") {
+		if r := kvferry(t, "verify", location); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "permission denied; kvferry runs as user") {
 			t.Errorf("%s: exit %d: %s", location, r.code, r.stderr)
 		}
 	}

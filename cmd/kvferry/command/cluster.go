@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/serve/cluster"
 	"kvferry/serve/keyspace"
 )
@@ -28,14 +29,14 @@ func (f *clusterFlags) Register(cmd *cobra.Command) {
 func (f *clusterFlags) cluster(listeners []net.Listener, tls bool) (*cluster.Cluster, error) {
 	if f.slots == "" {
 		if len(f.nodes) > 0 {
-			return nil, usagef("--cluster-node goes with --slots")
+			return nil, cli.Usagef("--cluster-node goes with --slots")
 		}
 		return nil, nil
 	}
 	var self cluster.Node
 	var err error
 	if self.Slots, err = cluster.ParseSlots(f.slots); err != nil {
-		return nil, usagef("--slots: %w", err)
+		return nil, cli.Usagef("--slots: %w", err)
 	}
 	for _, l := range listeners {
 		if addr, ok := l.Addr().(*net.TCPAddr); ok && !addr.IP.IsUnspecified() {
@@ -54,7 +55,7 @@ func (f *clusterFlags) cluster(listeners []net.Listener, tls bool) (*cluster.Clu
 		}
 		switch {
 		case err != nil:
-			return nil, usagef("--cluster-node %s: %w; want HOST:PORT,SLOTS", text, err)
+			return nil, cli.Usagef("--cluster-node %s: %w; want HOST:PORT,SLOTS", text, err)
 		case n.Slots == self.Slots:
 			self.Address = n.Address
 		default:
@@ -63,7 +64,7 @@ func (f *clusterFlags) cluster(listeners []net.Listener, tls bool) (*cluster.Clu
 	}
 	c, err := cluster.New(self, others)
 	if err != nil {
-		return nil, usagef("--cluster-node: %w", err)
+		return nil, cli.Usagef("--cluster-node: %w", err)
 	}
 	c.TLS = tls
 	return c, nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/sys/disk"
 )
 
@@ -37,7 +38,7 @@ func TestClusterResume(t *testing.T) {
 		}
 	}
 	ok(t, args...)
-	if rep := report(t, dst); !rep.Timings.Resumed || !rep.Proof.Done {
+	if rep := reportOf(t, dst); !rep.Timings.Resumed || !rep.Proof.Done {
 		t.Errorf("resumed %v, proved %v", rep.Timings.Resumed, rep.Proof.Done)
 	}
 	if treeBytes(t, dst) != want {
@@ -84,7 +85,7 @@ func dies(t *testing.T, how error, at, dst string, args []string) {
 	})
 	r := kvferry(t, args...)
 	restore()
-	if !hit.Load() || r.code != ExitFailed || !strings.Contains(r.stderr, how.Error()) {
+	if !hit.Load() || r.code != cli.ExitFailed || !strings.Contains(r.stderr, how.Error()) {
 		t.Fatalf("%s: hit %v, exit %d, %s", at, hit.Load(), r.code, r.stderr)
 	}
 }

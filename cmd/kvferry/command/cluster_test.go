@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/testkit/redistest"
 )
 
@@ -143,7 +144,7 @@ func TestServeClusterUsage(t *testing.T) {
 		{"--slots 0-5", "a cluster has only database 0, and this dataset has 0, 1, 5, 15: choose it with --db"},
 	} {
 		r := kvferry(t, append([]string{"serve", "--port", "0", packedRDB}, strings.Fields(c.args)...)...)
-		if r.code == ExitOK || !strings.Contains(r.stderr, c.want) {
+		if r.code == cli.ExitOK || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%s: exit %d, %s", c.args, r.code, r.stderr)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/fixtures"
 	"kvferry/format"
@@ -95,11 +96,11 @@ func TestPairsListLosses(t *testing.T) {
 			}
 			name := format.LocationName(to)
 			r := kvferry(t, "convert", "-n", "--estimate", "--on-conflict", "rename", "--temp-dir", dir, "--format", "json", src, name+":"+filepath.Join(dir, "new"))
-			if strings.Contains(r.stderr, "SSDB has one, ") && r.code == ExitFailed { // of several databases the user picks one
+			if strings.Contains(r.stderr, "SSDB has one, ") && r.code == cli.ExitFailed { // of several databases the user picks one
 				continue
 			}
 			var rep convert.Report
-			if err := json.Unmarshal([]byte(r.stdout), &rep); err != nil || r.code != ExitLossy && r.code != ExitOK {
+			if err := json.Unmarshal([]byte(r.stdout), &rep); err != nil || r.code != cli.ExitLossy && r.code != cli.ExitOK {
 				t.Fatalf("%s to %s: exit %d, %v\n%s", src, name, r.code, err, r.stderr)
 			}
 			for _, l := range rep.Losses {

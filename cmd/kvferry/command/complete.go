@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kvferry/catalog"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	foreignparquet "kvferry/parquet/foreign"
@@ -27,24 +28,24 @@ func (a *App) complete(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		a.completeFlags(cmd, cmd.Flags())
 		if cmd.ValidArgsFunction == nil {
-			cmd.ValidArgsFunction = a.completeArgs(argNames(cmd))
+			cmd.ValidArgsFunction = a.completeArgs(cli.ArgNames(cmd))
 		}
 	}
 }
 
 // completeArgs completes arguments with the given names.
-func (a *App) completeArgs(names []string) completer {
+func (a *App) completeArgs(names []string) cli.Completer {
 	return func(_ *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective) {
 		if len(args) < len(names) {
 			switch name := names[len(args)]; {
-			case isSource(name):
+			case cli.IsSource(name):
 				return a.completeSource(soFar)
 			case name == "FORMAT:DST":
 				return a.completeTarget(soFar)
 			case name == "FILE":
 				return nil, cobra.ShellCompDirectiveDefault
 			case strings.HasPrefix(name, addressSchemes[0]):
-				return locations(beginWith(servers(), soFar))
+				return locations(cli.BeginWith(servers(), soFar))
 			}
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -54,11 +55,11 @@ func (a *App) completeArgs(names []string) completer {
 func (a *App) completeFlags(cmd *cobra.Command, fs *pflag.FlagSet) {
 	fs.VisitAll(func(f *pflag.Flag) {
 		name, _ := pflag.UnquoteUsage(f)
-		known, choice := f.Value.(suggester)
-		var c completer
+		known, choice := f.Value.(cli.Suggester)
+		var c cli.Completer
 		switch {
 		case choice:
-			c = completeKnown(known)
+			c = cli.CompleteKnown(known)
 		case name == "location":
 			c = func(_ *cobra.Command, _ []string, soFar string) ([]string, cobra.ShellCompDirective) {
 				return a.completeSource(soFar)
@@ -92,7 +93,7 @@ func completeUses(_ *cobra.Command, _ []string, soFar string) ([]string, cobra.S
 	for _, use := range foreignparquet.Uses() {
 		out = append(out, use+"=")
 	}
-	return beginWith(out, soFar), goesOnInOrder
+	return cli.BeginWith(out, soFar), cli.GoesOnInOrder
 }
 
 // completeSource completes a directory, file or address, with or without a format prefix.
@@ -104,7 +105,7 @@ func (a *App) completeSource(soFar string) ([]string, cobra.ShellCompDirective) 
 	}
 	known = append(known, cobra.CompletionWithDesc(prefix+"s3://", "an object store"),
 		cobra.CompletionWithDesc(prefix+"https://", "a file on a web server"))
-	return locations(append(beginWith(known, soFar), paths(prefix, soFar, true)...))
+	return locations(append(cli.BeginWith(known, soFar), paths(prefix, soFar, true)...))
 }
 
 // completeTarget completes the name of a writable format, then a directory, or the address of a server.
@@ -113,7 +114,7 @@ func (a *App) completeTarget(soFar string) ([]string, cobra.ShellCompDirective) 
 		return locations(paths(prefix, soFar, false))
 	}
 	known := a.prefixes(func(l *format.Limits) bool { return l.NoTarget == "" }, func(s format.StoreSupport) bool { return s.Write })
-	return locations(beginWith(known, soFar))
+	return locations(cli.BeginWith(known, soFar))
 }
 
 // locations returns the directive for locations: no space follows, unless the only candidate is a file.
@@ -121,7 +122,7 @@ func locations(values []string) ([]string, cobra.ShellCompDirective) {
 	if len(values) == 1 && !strings.Contains(values[0], "\t") && !strings.HasSuffix(values[0], "/") {
 		return values, cobra.ShellCompDirectiveNoFileComp
 	}
-	return values, goesOn
+	return values, cli.GoesOn
 }
 
 // prefixes lists what a location can begin with, each with a description: formats, formats with a store if they support
@@ -209,20 +210,20 @@ func paths(prefix, soFar string, files bool) []string {
 const completionTime = 2 * time.Second
 
 // completeNames completes a list of names of the dataset that the command line names: databases or keyspaces.
-func (a *App) completeNames(names func(format.Source) []string) completer {
+func (a *App) completeNames(names func(format.Source) []string) cli.Completer {
 	return func(cmd *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective) {
 		sides := sidesOf(cmd, args)
 		if len(sides) == 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return beginWith(suggestNext(a.namesIn(cmd, sides[0], names), soFar), soFar), goesOnInOrder
+		return cli.BeginWith(cli.SuggestNext(a.namesIn(cmd, sides[0], names), soFar), soFar), cli.GoesOnInOrder
 	}
 }
 
 // sidesOf lists the datasets of a command line: arguments, then --against.
 func sidesOf(cmd *cobra.Command, args []string) (out []string) {
-	for i, name := range argNames(cmd) {
-		if i < len(args) && isSource(name) {
+	for i, name := range cli.ArgNames(cmd) {
+		if i < len(args) && cli.IsSource(name) {
 			out = append(out, args[i])
 		}
 	}
@@ -245,16 +246,16 @@ func (a *App) completeMap(cmd *cobra.Command, args []string, soFar string) ([]st
 	if len(lists) < 2 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	names, end, directive := lists[0], "=", goesOnInOrder
+	names, end, directive := lists[0], "=", cli.GoesOnInOrder
 	head := soFar[:strings.LastIndexByte(soFar, '=')+1]
 	if head != "" {
-		names, end, directive = lists[1], "", goesOnInOrder&^cobra.ShellCompDirectiveNoSpace
+		names, end, directive = lists[1], "", cli.GoesOnInOrder&^cobra.ShellCompDirectiveNoSpace
 	}
 	var out []string
 	for _, name := range names {
 		out = append(out, head+name+end)
 	}
-	return beginWith(out, soFar), directive
+	return cli.BeginWith(out, soFar), directive
 }
 
 // checkedDatabases lists the databases in a fingerprint file.

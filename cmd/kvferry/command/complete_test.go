@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"kvferry/cmd/kvferry/cli"
 )
 
 // completed requests completions like a shell and returns the values and the directive.
@@ -40,7 +42,7 @@ func TestFlagsCompleteWhatTheyTake(t *testing.T) {
 			}
 			values, directive := completed(t, cmd.Name(), "--"+f.Name, "")
 			name, _ := pflag.UnquoteUsage(f)
-			if _, choice := f.Value.(suggester); choice {
+			if _, choice := f.Value.(cli.Suggester); choice {
 				choices++
 				if len(values) < 2 || directive != ofChoices && directive != ofListings {
 					t.Errorf("%s --%s completes %q %s", cmd.Name(), f.Name, values, directive)
@@ -218,10 +220,10 @@ func TestDatasetsCompleteEverywhere(t *testing.T) {
 	datasets := 0
 	for _, cmd := range testApp().Root().Commands() {
 		line := []string{cmd.Name()}
-		for _, name := range argNames(cmd) {
+		for _, name := range cli.ArgNames(cmd) {
 			values, directive := completed(t, append(line, "")...)
 			switch {
-			case isSource(name) && (!slices.Equal(values, sources) || directive != ofPlaces):
+			case cli.IsSource(name) && (!slices.Equal(values, sources) || directive != ofPlaces):
 				t.Errorf("%s %s completes %q %s", line, name, values, directive)
 			case name == "FORMAT:DST" && !slices.ContainsFunc(values, func(s string) bool { return strings.HasPrefix(s, "pika4:\t") }):
 				t.Errorf("%s %s completes %q", line, name, values)
@@ -230,7 +232,7 @@ func TestDatasetsCompleteEverywhere(t *testing.T) {
 			case name == "redis://SERVER" && (len(values) != len(addressSchemes) || directive != ofPlaces):
 				t.Errorf("%s %s completes %q %s", line, name, values, directive)
 			}
-			if line = append(line, "x"); isSource(name) {
+			if line = append(line, "x"); cli.IsSource(name) {
 				datasets++
 			}
 		}

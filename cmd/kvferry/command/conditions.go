@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kvferry/cmd/kvferry/cli"
+	"kvferry/cmd/kvferry/report"
 	"kvferry/convert"
 	"kvferry/inspect"
 	"kvferry/internal/pass/filter"
@@ -101,7 +103,7 @@ func otherwiseTaken(want, have filter.Conditions, path string) error {
 	if leave != nil {
 		todo = append(todo, "leave out "+strings.Join(leave, ", ")+" to compare as the file was taken")
 	}
-	return usagef("%s was taken with %s, and this run has %s: %s", path, strings.Join(was, ", "), strings.Join(is, ", "),
+	return cli.Usagef("%s was taken with %s, and this run has %s: %s", path, strings.Join(was, ", "), strings.Join(is, ", "),
 		strings.Join(slices.Compact(todo), "; "))
 }
 
@@ -131,7 +133,7 @@ func comparing(fs *pflag.FlagSet, only filter.Conditions, r *convert.Report, src
 	if !explains(r) && !filtered(r) || fromStandard(src) {
 		return ""
 	}
-	return commandLine(comparison(fs, only, r, src, dst))
+	return cli.CommandLine(comparison(fs, only, r, src, dst))
 }
 
 // comparison returns the words of the diff that compares source and target. Filters, names and time are in the report,
@@ -161,6 +163,6 @@ func filtered(r *convert.Report) bool {
 // explains reports whether a conversion leaves differences between its source and its target. It is false if a list
 // of keys or a function is needed to repeat it.
 func explains(r *convert.Report) bool {
-	return r.Options[filter.KeyFile] == "" && r.Options[filter.Where] == "" && (filtered(r) || len(r.Losses) > 0 || r.Options["expired"] == "keep" || len(renames(r)) > 0 ||
+	return r.Options[filter.KeyFile] == "" && r.Options[filter.Where] == "" && (filtered(r) || len(r.Losses) > 0 || r.Options["expired"] == "keep" || len(report.Renames(r)) > 0 ||
 		len(r.Skipped) > 0 || len(r.Before) > 0)
 }

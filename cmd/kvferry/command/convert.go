@@ -15,6 +15,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"kvferry/catalog"
+	"kvferry/cmd/kvferry/cli"
+	"kvferry/cmd/kvferry/fleet"
+	"kvferry/cmd/kvferry/report"
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/pass"
@@ -103,7 +106,7 @@ type convertFlags struct {
 	rdb       string
 	dryRun    bool
 	estimate  bool
-	tried     sizeFlag
+	tried     cli.SizeFlag
 	force     bool
 	resume    bool
 	discard   bool
@@ -115,7 +118,7 @@ type convertFlags struct {
 	noProve   bool
 	// failureReport asks for a report of a failure beside the target.
 	failureReport bool
-	progress      ProgressFlags
+	progress      cli.ProgressFlags
 	format        string
 	server        serverFlags
 }
@@ -142,10 +145,10 @@ func (a *App) convert() *cobra.Command {
 	fs.BoolVar(&f.finish, "finish", false, "make the target of its parts, prove and publish it")
 	fs.BoolVar(&f.assemble, "assemble", false, "make the target of its parts in the work directory, for --prove")
 	fs.Var(&f.prove, "prove", "read back one `part` of the assembled target, such as 3/8; --finish reads the parts that no process has read")
-	fs.Var(number(&f.proofs, 1, pass.MaxParts), "proofs", "with --finish, end with 5 unless all `n` parts of the proof, 1 or more, are there: --prove 1/n to n/n")
+	fs.Var(cli.Number(&f.proofs, 1, pass.MaxParts), "proofs", "with --finish, end with 5 unless all `n` parts of the proof, 1 or more, are there: --prove 1/n to n/n")
 	fs.BoolVar(&f.failureReport, "failure-report", false, "if this run fails, write why to DST.kvferry-failure.json, or -K-of-N.json for a part; kvferry fleet reads it")
 	fs.BoolVar(&f.noProve, "no-prove", false, "skip the proof: hash nothing, and do not compare the target with the source")
-	choose(fs, &f.format, "format", plain("text", "json"), "format of the summary")
+	cli.Choose(fs, &f.format, "format", cli.Plain("text", "json"), "format of the summary")
 	return cmd
 }
 
@@ -154,23 +157,23 @@ func (f *convertFlags) register(a *App, cmd *cobra.Command) {
 	f.source.Register(cmd, convertMemory, "beside the target")
 	f.choice.Register(cmd)
 	fs := cmd.Flags()
-	registerWorkers(fs, &f.workers)
-	choose(fs, &f.layout, "layout", layouts, "directory layout of the databases: as in the source, in the directory itself, or in db0, db1, …")
+	cli.RegisterWorkers(fs, &f.workers)
+	cli.Choose(fs, &f.layout, "layout", layouts, "directory layout of the databases: as in the source, in the directory itself, or in db0, db1, …")
 	fs.Var(&lossesFlag{to: &f.allowLoss, known: a.losses}, "allow-loss", "`kinds` of losses to accept, separated by commas")
 	f.conflict.text = "error"
 	fs.Var(&f.conflict, "on-conflict", "if a key exists under several types and the target holds one: fail, rename all but the first to name:type, or keep the first of the given types")
 	f.version = 1
-	fs.Var(number(&f.version, 1, math.MaxInt32), "version-epoch", "version of all collections in a Pika target, 1 or more")
-	fs.Var(number(&f.instances, 1, 1024), "instances", "instances of each database in a floyd target (db-instance-num of the server), 1 to 1024")
+	fs.Var(cli.Number(&f.version, 1, math.MaxInt32), "version-epoch", "version of all collections in a Pika target, 1 or more")
+	fs.Var(cli.Number(&f.instances, 1, 1024), "instances", "instances of each database in a floyd target (db-instance-num of the server), 1 to 1024")
 	fs.Lookup("instances").DefValue = "3"
-	fs.Var(number(&f.slots, 1, math.MaxInt32), "slots", "slots that spread keys over the instances of a floyd target (default-slot-num of the server), 1 or more")
+	fs.Var(cli.Number(&f.slots, 1, math.MaxInt32), "slots", "slots that spread keys over the instances of a floyd target (default-slot-num of the server), 1 or more")
 	fs.Lookup("slots").DefValue = "1024"
 	fs.StringVar(&f.namespace, "namespace", "", "`name` for database 0, or the only one, in a target with named databases (default: the database that clients start in)")
 	fs.BoolVar(&f.cluster, "cluster", false, "write a kvrocks target for cluster mode, with the slot in every key")
 	fs.BoolVar(&f.sst, "sst", false, "also lay out the SST files of a kvrocks target for SST LOAD into a running server")
 	fs.BoolVar(&f.estimate, "estimate", false, "a dry run that reads only a sample of the source; takes seconds, but for an append-only file, a server or an RDB file, which are read once")
 	fs.Var(&f.tried, "estimate-size", "size of the sample that a dry run converts; 0: chosen by the size of the source")
-	choose(fs, &f.rdb, "rdb-version", plain(rdb.Versions()...), "RDB version of an rdb target, or of the base file of an aof target; Redis 5.0 and later, Valkey, KeyDB and Dragonfly load version 9")
+	cli.Choose(fs, &f.rdb, "rdb-version", cli.Plain(rdb.Versions()...), "RDB version of an rdb target, or of the base file of an aof target; Redis 5.0 and later, Valkey, KeyDB and Dragonfly load version 9")
 	f.server.Register(cmd)
 	f.progress.Register(cmd)
 }
@@ -182,7 +185,7 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 		return err
 	}
 	show := a.converting(cmd, &f.progress, o)
-	defer func() { show.end(err) }()
+	defer func() { show.End(err) }()
 	run := convert.Run
 	switch {
 	case f.part.N > 0:
@@ -197,7 +200,7 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 		run = convert.DryRun
 	}
 	rep, err := run(cmd.Context(), o)
-	show.end(err)
+	show.End(err)
 	var unsaid error
 	if f.assemble && rep == nil && err == nil {
 		_, unsaid = fmt.Fprintln(paint.Report(cmd.OutOrStdout()), "assembled: run --prove on any machine, and then --finish")
@@ -207,16 +210,16 @@ func (a *App) runConvert(cmd *cobra.Command, f *convertFlags, src, dst string) (
 		unsaid = f.showReport(cmd.OutOrStdout(), rep, only, comparing(cmd.Flags(), only, rep, src, dst))
 	}
 	if published, ok := errors.AsType[*convert.PublishedError](err); ok && published.Synced && unsaid == nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v\n", oneLine(published))
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v\n", cli.OneLine(published))
 		err = nil
 	}
 	return errors.Join(explainConvert(cmd.ErrOrStderr(), src, err, rep == nil), unsaid)
 }
 
 // converting applies the memory of a conversion to the runtime, and starts a view of its progress. end closes it.
-func (a *App) converting(cmd *cobra.Command, f *ProgressFlags, o *convert.Options) *progressView {
-	show := newProgress(cmd, f, a.Terminal)
-	o.Progress = show.tell
+func (a *App) converting(cmd *cobra.Command, f *cli.ProgressFlags, o *convert.Options) *cli.ProgressView {
+	show := cli.NewProgress(cmd, f, a.Terminal)
+	o.Progress = show.Tell
 	if a.LimitMemory != nil {
 		a.LimitMemory(o.Memory)
 	}
@@ -227,18 +230,18 @@ func (a *App) converting(cmd *cobra.Command, f *ProgressFlags, o *convert.Option
 func (f *convertFlags) showReport(w io.Writer, rep *convert.Report, only filter.Conditions, compare string) error {
 	text := page.TextFor(w)
 	if f.format == "json" {
-		if err := printJSON(text, rep); err != nil {
+		if err := cli.PrintJSON(text, rep); err != nil {
 			return err
 		}
 	} else {
-		columns, rows := screenSize(w)
+		columns, rows := cli.ScreenSize(w)
 		w = paint.Report(w)
-		printReport(text, rep, only, compare)
-		withTitle(text, columns, rows)
+		report.Print(text, rep, only, compare)
+		report.WithTitle(text, columns, rows)
 	}
 	_, err := text.WriteTo(w)
 	if err != nil && !rep.DryRun {
-		return &ExitError{Code: ExitFailed, Err: fmt.Errorf("%s is complete, but its report could not be printed; it is in %s: %w",
+		return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("%s is complete, but its report could not be printed; it is in %s: %w",
 			rep.Target.Path, rep.File, err)}
 	}
 	return err
@@ -259,10 +262,10 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		return nil, err
 	}
 	if f.resume && f.discard {
-		return nil, usagef("--resume --discard: an unfinished conversion is continued or dropped, not both")
+		return nil, cli.Usagef("--resume --discard: an unfinished conversion is continued or dropped, not both")
 	}
 	if f.version&0xFF == 0xFF {
-		return nil, usagef("--version-epoch %d: the original engines do not find rows of versions whose low byte is 0xFF", f.version)
+		return nil, cli.Usagef("--version-epoch %d: the original engines do not find rows of versions whose low byte is 0xFF", f.version)
 	}
 	if err := f.server.check(cmd.Flags()); err != nil {
 		return nil, err
@@ -278,26 +281,26 @@ func (a *App) convertOptions(cmd *cobra.Command, f *convertFlags, src, dst strin
 		return nil, err
 	}
 	if o.Estimate && o.Target.Address != "" {
-		return nil, usagef("--estimate and --sample: nothing is written to a server for a try; --dry-run alone reads all of the source and counts what would be written")
+		return nil, cli.Usagef("--estimate and --sample: nothing is written to a server for a try; --dry-run alone reads all of the source and counts what would be written")
 	}
 	limits := o.Target.Format.Limits()
 	if f.namespace != "" && limits.Numbered {
-		return nil, usagef("--namespace %s: databases of %s have numbers", f.namespace, format.LocationName(o.Target.Format))
+		return nil, cli.Usagef("--namespace %s: databases of %s have numbers", f.namespace, format.LocationName(o.Target.Format))
 	}
 	if f.layout != format.LayoutAuto && !limits.Layouts {
-		return nil, usagef("--layout %s: %s has one layout for its databases", cmd.Flag("layout").Value, format.LocationName(o.Target.Format))
+		return nil, cli.Usagef("--layout %s: %s has one layout for its databases", cmd.Flag("layout").Value, format.LocationName(o.Target.Format))
 	}
 	if f.cluster && !limits.Cluster {
-		return nil, usagef("--cluster: %s has no cluster mode of its own", format.LocationName(o.Target.Format))
+		return nil, cli.Usagef("--cluster: %s has no cluster mode of its own", format.LocationName(o.Target.Format))
 	}
 	if f.sst && !limits.SST {
-		return nil, usagef("--sst: no %s server ingests tables", format.LocationName(o.Target.Format))
+		return nil, cli.Usagef("--sst: no %s server ingests tables", format.LocationName(o.Target.Format))
 	}
 	if f.sst && f.cluster {
-		return nil, usagef("--sst --cluster: cluster nodes do not ingest tables")
+		return nil, cli.Usagef("--sst --cluster: cluster nodes do not ingest tables")
 	}
 	if limits.Instances == 0 && (f.instances != 0 || f.slots != 0) {
-		return nil, usagef("--instances and --slots: %s does not spread keys over instances", format.LocationName(o.Target.Format))
+		return nil, cli.Usagef("--instances and --slots: %s does not spread keys over instances", format.LocationName(o.Target.Format))
 	}
 	if o.Source, err = a.input(cmd, src, &f.source, &f.choice.places); err != nil {
 		return nil, err
@@ -319,7 +322,7 @@ func (f *convertFlags) setVersion(to *convert.Output, fs *pflag.FlagSet) (err er
 		return nil
 	}
 	if to.Format, err = catalog.WithRDBVersion(to.Format, f.rdb); err != nil {
-		return usagef("--rdb-version %s: %w", f.rdb, err)
+		return cli.Usagef("--rdb-version %s: %w", f.rdb, err)
 	}
 	return nil
 }
@@ -327,7 +330,7 @@ func (f *convertFlags) setVersion(to *convert.Output, fs *pflag.FlagSet) (err er
 // convertMemory is the default of --memory for convert, which sorts its output.
 const convertMemory = 512 << 20
 
-var layouts = []option[format.Layout]{{"auto", format.LayoutAuto}, {"flat", format.LayoutFlat}, {"db", format.LayoutDB}}
+var layouts = []cli.Option[format.Layout]{{Name: "auto", Means: format.LayoutAuto}, {Name: "flat", Means: format.LayoutFlat}, {Name: "db", Means: format.LayoutDB}}
 
 // input finds the source and prepares its options.
 func (a *App) input(cmd *cobra.Command, location string, f *SourceFlags, places *PlaceFlags) (convert.Input, error) {
@@ -365,7 +368,7 @@ func (a *App) target(location string, flags *convertFlags, fs *pflag.FlagSet) (c
 // explainConvert sets the exit code of an error. It lists the losses on stderr unless a report has listed them.
 func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 	if _, ok := errors.AsType[*convert.SelectionError](err); ok {
-		return usagef("%w", err)
+		return cli.Usagef("%w", err)
 	}
 	var loss *convert.LossError
 	if !errors.As(err, &loss) {
@@ -377,7 +380,7 @@ func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 	})
 	for _, l := range refused {
 		if l.Samples = l.Samples[:min(len(l.Samples), maxSaid(l.Kind))]; list {
-			printLoss(stderr, &l)
+			report.Loss(stderr, &l)
 		}
 		switch l.Kind {
 		case record.LossSameName:
@@ -388,7 +391,7 @@ func explainConvert(stderr io.Writer, src string, err error, list bool) error {
 				"%s lists everything that is wrong with it\n", verifyLine(src))
 		}
 	}
-	return &ExitError{Code: ExitLossy, Err: err} // keeps the UnfinishedError inside err
+	return &cli.ExitError{Code: cli.ExitLossy, Err: err} // keeps the UnfinishedError inside err
 }
 
 // maxSaid is the number of samples of a refused loss. The first of damage is the cause of the others, which verify lists.
@@ -413,7 +416,7 @@ func (a *App) failed(f *convertFlags, source, target string, outcome error) erro
 	if !f.failureReport || err != nil || to.Format.Limits().Place == format.OnServer {
 		return outcome // there is no place beside it
 	}
-	path := failurePath(to.Path, f.part.Part)
+	path := fleet.FailurePath(to.Path, f.part.Part)
 	if f.prove.N > 0 {
 		path = strings.TrimSuffix(path, ".json") + "-prove-" + f.prove.Name() + ".json"
 	}
@@ -423,8 +426,8 @@ func (a *App) failed(f *convertFlags, source, target string, outcome error) erro
 		}
 		return nil
 	}
-	data, err := json.MarshalIndent(&failure{Tool: a.Build.String(), Source: convert.Dataset{Path: source}, Target: convert.Dataset{Path: to.Shown(), Format: to.Format.Name()},
-		Part: f.part.K, Parts: f.part.N, Exit: ExitCode(outcome), Error: oneLine(outcome), At: a.Now().UTC()}, "", "  ")
+	data, err := json.MarshalIndent(&fleet.Failure{Tool: a.Build.String(), Source: convert.Dataset{Path: source}, Target: convert.Dataset{Path: to.Shown(), Format: to.Format.Name()},
+		Part: f.part.K, Parts: f.part.N, Exit: ExitCode(outcome), Error: cli.OneLine(outcome), At: a.Now().UTC()}, "", "  ")
 	if err == nil {
 		err = disk.WriteFile(path+".new", append(data, '\n'))
 	}

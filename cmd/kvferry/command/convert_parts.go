@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
+	"kvferry/cmd/kvferry/report"
 	"kvferry/convert"
 	"kvferry/internal/pass"
 	"kvferry/internal/text/page"
@@ -27,31 +29,31 @@ func (f *convertFlags) checkParts() error {
 	}
 	switch {
 	case f.proofs > 0 && !f.finish:
-		return usagef("--proofs %d: --finish asks for them", f.proofs)
+		return cli.Usagef("--proofs %d: --finish asks for them", f.proofs)
 	case len(steps) == 0:
 		return nil
 	case len(steps) > 1:
-		return usagef("%s: the steps of a conversion in parts run one after the other", strings.Join(steps, " "))
+		return cli.Usagef("%s: the steps of a conversion in parts run one after the other", strings.Join(steps, " "))
 	case f.dryRun || f.estimate:
-		return usagef("%s: a dry run has no parts", steps[0])
+		return cli.Usagef("%s: a dry run has no parts", steps[0])
 	case f.resume:
-		return usagef("%s --resume: what is done stays without --resume, too", steps[0])
+		return cli.Usagef("%s --resume: what is done stays without --resume, too", steps[0])
 	case f.noProve && f.prove.N > 0:
-		return usagef("--prove --no-prove: one of them")
+		return cli.Usagef("--prove --no-prove: one of them")
 	}
 	return nil
 }
 
 // runProof proves one part of the target and prints its report.
-func (f *convertFlags) runProof(cmd *cobra.Command, o *convert.Options, show *progressView) error {
+func (f *convertFlags) runProof(cmd *cobra.Command, o *convert.Options, show *cli.ProgressView) error {
 	rep, err := convert.ProvePart(cmd.Context(), o, f.prove.Part)
-	show.end(err)
+	show.End(err)
 	if err != nil {
 		return err
 	}
 	text := page.TextFor(cmd.OutOrStdout())
 	if f.format == "json" {
-		err = printJSON(text, rep)
+		err = cli.PrintJSON(text, rep)
 	} else if rep.Already {
 		_, err = fmt.Fprintf(text, "proof %s: done already\n", f.prove.Part)
 	} else {
@@ -73,15 +75,15 @@ func contentText(parts []convert.PartDigest) string {
 }
 
 // runPart converts one part and prints its report.
-func (f *convertFlags) runPart(cmd *cobra.Command, o *convert.Options, show *progressView, src string) error {
+func (f *convertFlags) runPart(cmd *cobra.Command, o *convert.Options, show *cli.ProgressView, src string) error {
 	rep, err := convert.RunPart(cmd.Context(), o, f.part.Part)
-	show.end(err)
+	show.End(err)
 	if err != nil {
 		return explainConvert(cmd.ErrOrStderr(), src, err, true)
 	}
 	text := page.TextFor(cmd.OutOrStdout())
 	if f.format == "json" {
-		err = printJSON(text, rep)
+		err = cli.PrintJSON(text, rep)
 	} else {
 		err = printPart(text, rep)
 	}
@@ -97,7 +99,7 @@ func printPart(w io.Writer, r *convert.PartReport) error {
 		all: r.AllTasks, missing: len(r.Missing), content: contentText(r.Fingerprint)}
 	return s.print(w, func() {
 		for i := range r.Losses {
-			printLossKind(w, &r.Losses[i])
+			report.LossKind(w, &r.Losses[i])
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"kvferry/ardb"
 	"kvferry/ardb/codec"
 	"kvferry/ardb/merge"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/format"
 	"kvferry/record"
 	"kvferry/store"
@@ -95,7 +96,7 @@ func TestUndeleteArdb(t *testing.T) {
 				t.Errorf("still alive:\n%s", live)
 			}
 			r := kvferry(t, "dump", "--dead", dir)
-			if r.code != ExitOK || r.stdout != want {
+			if r.code != cli.ExitOK || r.stdout != want {
 				t.Errorf("exit %d, %s\n%swant\n%s", r.code, r.stderr, r.stdout, want)
 			}
 			// The META row of a hash with several fields leaves the size to the server.
@@ -165,7 +166,7 @@ kvferry: set "g" in database 0: its META row is gone: its expiry is unknown, nor
 kvferry: hash "i" in database 0: 1 of its 2 elements are still on disk
 `
 	r := kvferry(t, "dump", "--dead", dir)
-	if r.code != ExitOK || r.stdout != want {
+	if r.code != cli.ExitOK || r.stdout != want {
 		t.Errorf("exit %d:\n%swant\n%s", r.code, r.stdout, want)
 	}
 	if r.stderr != said {
@@ -180,7 +181,7 @@ kvferry: hash "i" in database 0: 1 of its 2 elements are still on disk
 // TestUndeleteLMDB checks that LMDB keeps no deleted records, as it rewrites its pages.
 func TestUndeleteLMDB(t *testing.T) {
 	r := kvferry(t, "dump", "--dead", golden(t, "ardb-lmdb-basic"))
-	if r.code != ExitFailed || r.stdout != "" || !strings.Contains(r.stderr, "LMDB keeps no deleted rows") {
+	if r.code != cli.ExitFailed || r.stdout != "" || !strings.Contains(r.stderr, "LMDB keeps no deleted rows") {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 }

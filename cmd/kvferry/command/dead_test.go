@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"kvferry/blackwidow"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/format"
 	"kvferry/nemo"
 	"kvferry/record"
@@ -18,7 +19,7 @@ func TestUndeleteGoldens(t *testing.T) {
 	for i, name := range []string{"nemo-basic", "bw-basic"} {
 		src := golden(t, name)
 		r := kvferry(t, "dump", "--dead", "--match", "s1:stale[45]", src)
-		if r.code != ExitOK || r.stderr != "" {
+		if r.code != cli.ExitOK || r.stderr != "" {
 			t.Fatalf("%s: exit %d, %s", name, r.code, r.stderr)
 		}
 		lists[i] = r.stdout
@@ -96,7 +97,7 @@ func TestUndeleteWithoutMeta(t *testing.T) {
 func TestUndeleteGoldensArdb(t *testing.T) {
 	lines := func(name string) (head []string, said string) {
 		r := kvferry(t, "dump", "--dead", golden(t, name))
-		if r.code != ExitOK {
+		if r.code != cli.ExitOK {
 			t.Fatalf("%s: exit %d, %s", name, r.code, r.stderr)
 		}
 		for _, l := range strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n") {
@@ -161,7 +162,7 @@ func TestUndeleteOrphans(t *testing.T) {
 			t.Errorf("%s: still alive: %s", f.Name(), live)
 		}
 		r := kvferry(t, "dump", "--dead", dir)
-		if r.code != ExitOK || r.stdout != want {
+		if r.code != cli.ExitOK || r.stdout != want {
 			t.Errorf("%s: exit %d\n%swant\n%s", f.Name(), r.code, r.stdout, want)
 		}
 		if n := strings.Count(r.stderr, ": its meta row is gone: its expiry is unknown\n"); n != len(records) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/inspect"
 	"kvferry/inspect/compare"
 	"kvferry/inspect/render"
@@ -72,11 +73,11 @@ func (a *App) diff() *cobra.Command {
 	f.read.Register(cmd)
 	fs := cmd.Flags()
 	f.sides.Register(fs)
-	choose(fs, &f.format, "format", plain("text", "patch", "json"), "output format, also as -f NAME; json has only the counts")
-	fs.Var(number(&f.max, 0, 0), "max", "list `n` differences and count the others; a patch stops there; 0: list all")
+	cli.Choose(fs, &f.format, "format", cli.Plain("text", "patch", "json"), "output format, also as -f NAME; json has only the counts")
+	fs.Var(cli.Number(&f.max, 0, 0), "max", "list `n` differences and count the others; a patch stops there; 0: list all")
 	fs.BoolVar(&f.direct, "direct", false, "compare record by record, without comparing fingerprints first")
 	fs.StringVar(&f.converted, "as-converted", "", "compare B with what the conversion of A writes that this report `file` describes; none: compare as they are (default: the report beside B)")
-	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
+	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	return cmd
 }
 
@@ -94,8 +95,8 @@ func (a *App) runDiff(cmd *cobra.Command, f *diffFlags, locA, locB string) error
 // diffPlain compares two datasets as they are.
 func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (err error) {
 	ctx := cmd.Context()
-	show := newProgress(cmd, &f.read.progress, a.Terminal)
-	defer func() { show.end(err) }()
+	show := cli.NewProgress(cmd, &f.read.progress, a.Terminal)
+	defer func() { show.End(err) }()
 	notes := &noted{w: show, of: []string{locA, locB}}
 	defer notes.sum()
 	f.read.mapped = len(f.sides.dbs.dbs) > 0
@@ -128,8 +129,8 @@ func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (er
 			return f.patch(ctx, a, b, w, patch.Head{From: object.Shown(locA), To: locB, NowMS: da.Scan.Now.UnixMilli()})
 		}
 	}
-	err = toOutput(cmd, f.output, func(w io.Writer) error {
-		res, err = differ(ctx, da, db, show.over(w))
+	err = cli.ToOutput(cmd, f.output, func(w io.Writer) error {
+		res, err = differ(ctx, da, db, show.Over(w))
 		return db.whole(da.whole(err))
 	})
 	if err = errors.Join(err, da.Opened.Source.Close(), db.Opened.Source.Close()); err != nil {
@@ -143,7 +144,7 @@ func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (er
 	}
 	if !res.Equal {
 		tellUnmatched(cmd.ErrOrStderr(), res.Pairs)
-		return &ExitError{Code: ExitFindings}
+		return &cli.ExitError{Code: cli.ExitFindings}
 	}
 	da.tellNone(cmd.ErrOrStderr(), res.Compared())
 	return notes.verdict()
@@ -152,7 +153,7 @@ func (a *App) diffPlain(cmd *cobra.Command, f *diffFlags, locA, locB string) (er
 // patch writes the patch that turns server b into dataset a.
 func (f *diffFlags) patch(ctx context.Context, a, b *Dataset, w io.Writer, head patch.Head) (*compare.Result, error) {
 	if f.max > 0 {
-		return nil, usagef("--max %d: a patch for a server must be complete", f.max)
+		return nil, cli.Usagef("--max %d: a patch for a server must be complete", f.max)
 	}
 	if err := a.checkOrder(ctx); err != nil {
 		return nil, fmt.Errorf("%w; run it again with --resort", err)
@@ -178,7 +179,7 @@ func (f *diffFlags) steps() []progress.Step {
 }
 
 // watch shows the progress of both scans.
-func (f *diffFlags) watch(show *progressView, a, b *inspect.Scan) {
+func (f *diffFlags) watch(show *cli.ProgressView, a, b *inspect.Scan) {
 	watch(show, a, f.steps())
 	b.Meter, b.Step = a.Meter, "read B"
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kvferry/blackwidow"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/nemo"
@@ -50,25 +51,25 @@ differs 0 zset "z": member "c" score 2 in A, score 1 in B
 1 record missing, 1 extra, 6 differing; 13 differences (expiry in seconds)
 `
 	for _, args := range [][]string{{"diff", a, b}, {"diff", "--direct", a, b}, {"verify", a, "--against", b}} {
-		if r := kvferry(t, args...); r.code != ExitFindings || r.stdout != want || r.stderr != "" {
+		if r := kvferry(t, args...); r.code != cli.ExitFindings || r.stdout != want || r.stderr != "" {
 			t.Errorf("%q: exit %d, %s\n%s", args[0], r.code, r.stderr, r.stdout)
 		}
 	}
-	if r := kvferry(t, "diff", a, b, "--type", "set", "--match", "same"); r.code != ExitOK {
+	if r := kvferry(t, "diff", a, b, "--type", "set", "--match", "same"); r.code != cli.ExitOK {
 		t.Errorf("of an equal record: exit %d\n%s", r.code, r.stdout)
 	}
-	if r := kvferry(t, "diff", a, b, "--max", "2"); r.code != ExitFindings || strings.Count(r.stdout, "\n") != 3 ||
+	if r := kvferry(t, "diff", a, b, "--max", "2"); r.code != cli.ExitFindings || strings.Count(r.stdout, "\n") != 3 ||
 		!strings.Contains(r.stdout, "; 13 differences, the first 2 shown (--max) (expiry in seconds)") {
 		t.Errorf("the first two:\n%s", r.stdout)
 	}
-	if r := kvferry(t, "verify", a, "--against", b, "--max-findings", "2"); r.code != ExitFindings ||
+	if r := kvferry(t, "verify", a, "--against", b, "--max-findings", "2"); r.code != cli.ExitFindings ||
 		!strings.Contains(r.stdout, "; 13 differences, the first 2 shown (--max-findings) (expiry in seconds)") {
 		t.Errorf("the first two, by verify:\n%s", r.stdout)
 	}
 	if r := kvferry(t, "diff", a, b, "--max", "13"); strings.Contains(r.stdout, "shown") {
 		t.Errorf("all thirteen:\n%s", r.stdout)
 	}
-	if r := kvferry(t, "diff", a, b, "--max", "2", "--format", "patch"); r.code != ExitFindings || !strings.Contains(r.stderr, "does not turn A into B") ||
+	if r := kvferry(t, "diff", a, b, "--max", "2", "--format", "patch"); r.code != cli.ExitFindings || !strings.Contains(r.stderr, "does not turn A into B") ||
 		!strings.Contains(r.stderr, "1 difference, and there are more (--max)") {
 		t.Errorf("a patch that is cut: exit %d, %q", r.code, r.stderr)
 	}
@@ -76,7 +77,7 @@ differs 0 zset "z": member "c" score 2 in A, score 1 in B
 		!strings.Contains(r.stdout, `{"op":"insert","db":"0","type":"list","key":"l","index":3,"value":"w"}`) {
 		t.Errorf("a patch and its totals: %q\n%s", r.stderr, r.stdout)
 	}
-	if r := kvferry(t, "diff", a, b, "--format", "json"); r.code != ExitFindings || !strings.Contains(r.stdout, `"records_differing": 6`) {
+	if r := kvferry(t, "diff", a, b, "--format", "json"); r.code != cli.ExitFindings || !strings.Contains(r.stdout, `"records_differing": 6`) {
 		t.Errorf("as JSON: exit %d\n%s", r.code, r.stdout)
 	}
 }
@@ -224,7 +225,7 @@ func TestDiffPatch(t *testing.T) {
 		a := buildSmall(t, nemo.New(), merged(shared, make(seed+100, 30))...)
 		b := buildSmall(t, blackwidow.New(), merged(mutated(shared), make(seed+200, 30))...)
 		r := kvferry(t, "diff", "--format", "patch", "--expired", "keep", a, b)
-		if r.code != ExitFindings {
+		if r.code != cli.ExitFindings {
 			t.Fatalf("exit %d, %s", r.code, r.stderr)
 		}
 		m, want := dataModelOf(t, a), dataModelOf(t, b)
@@ -248,7 +249,7 @@ func TestDiffPatch(t *testing.T) {
 				}
 			}
 		}
-		if r := kvferry(t, "diff", "--expired", "keep", a, a); r.code != ExitOK {
+		if r := kvferry(t, "diff", "--expired", "keep", a, a); r.code != cli.ExitOK {
 			t.Errorf("a dataset differs from itself:\n%s", r.stdout)
 		}
 	}
@@ -307,7 +308,7 @@ func TestDiffOfCopies(t *testing.T) {
 		ok(t, "convert", src, f.Name()+":"+dst, "--expired", "keep", "--progress", "none")
 		for _, args := range [][]string{{"--expired", "keep"}, {"--expired", "keep", "--direct"}} {
 			r := kvferry(t, append([]string{"diff", src, dst}, args...)...)
-			if r.code != ExitOK || !strings.HasPrefix(r.stdout, "equal") {
+			if r.code != cli.ExitOK || !strings.HasPrefix(r.stdout, "equal") {
 				t.Errorf("%s %v: exit %d\n%.500s", name, args, r.code, r.stdout)
 			}
 		}
@@ -317,7 +318,7 @@ func TestDiffOfCopies(t *testing.T) {
 			t.Errorf("%s: %s", name, out)
 		}
 		other := kvferry(t, "fingerprint", "--check", saved, dst, "--type", "hash")
-		if other.code != ExitUsage || !strings.Contains(other.stderr, "was taken with no --type, and this run has --type hash: leave out --type") {
+		if other.code != cli.ExitUsage || !strings.Contains(other.stderr, "was taken with no --type, and this run has --type hash: leave out --type") {
 			t.Errorf("of hashes alone: exit %d, %s", other.code, other.stderr)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 )
 
@@ -57,7 +58,7 @@ func TestFullDisk(t *testing.T) {
 // fullDisk checks the last line of a conversion whose disk is full.
 func fullDisk(t *testing.T, r *result, dst, end string) {
 	t.Helper()
-	if r.code != ExitFailed || strings.Count(r.stderr, "kvferry: ") != 1 || !strings.HasPrefix(r.stderr, "kvferry: write "+dst+".kvferry/") ||
+	if r.code != cli.ExitFailed || strings.Count(r.stderr, "kvferry: ") != 1 || !strings.HasPrefix(r.stderr, "kvferry: write "+dst+".kvferry/") ||
 		strings.Count(r.stderr, ": no space left on device; free some space") != 1 || !strings.HasSuffix(r.stderr, end) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
@@ -100,7 +101,7 @@ func TestFullDiskForOutput(t *testing.T) {
 		}
 		args = append(args[:len(args)-1:len(args)-1], path, src)
 		r := kvferry(t, args...)
-		if want := "kvferry: write " + path + ": no space left on device; " + end + "\n"; r.code != ExitFailed || r.stderr != want {
+		if want := "kvferry: write " + path + ": no space left on device; " + end + "\n"; r.code != cli.ExitFailed || r.stderr != want {
 			t.Errorf("kvferry %s: exit %d: %s", strings.Join(args, " "), r.code, r.stderr)
 		}
 		if b, err := os.ReadFile(old); err != nil || string(b) != "old" || entries(t, dir) != "old" {
@@ -128,7 +129,7 @@ func TestReadOnlyMount(t *testing.T) {
 		filepath.Join(dir, "none"): "none does not exist; make it first\n",
 	} {
 		r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(at, "dst"))
-		if r.code != ExitFailed || strings.Count(r.stderr, "kvferry: ") != 1 || !strings.HasSuffix(r.stderr, want) {
+		if r.code != cli.ExitFailed || strings.Count(r.stderr, "kvferry: ") != 1 || !strings.HasSuffix(r.stderr, want) {
 			t.Errorf("exit %d: %s", r.code, r.stderr)
 		}
 	}

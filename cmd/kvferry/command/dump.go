@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/inspect/dump"
 	"kvferry/inspect/render"
 	"kvferry/inspect/render/form"
@@ -123,25 +124,25 @@ func (a *App) dump() *cobra.Command {
 	f.read.Register(cmd)
 	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("jsonl", "json", "csv", "sql", "resp", "hex", formatParquet, formatArrow), "output format, also as -f NAME")
-	choose(fs, &f.jsonStyle, "json-style", plain("pairs", "object"), "with --format jsonl or json, write hashes and sorted sets as lists of pairs, or as objects, with ISO times")
+	cli.Choose(fs, &f.format, "format", cli.Plain("jsonl", "json", "csv", "sql", "resp", "hex", formatParquet, formatArrow), "output format, also as -f NAME")
+	cli.Choose(fs, &f.jsonStyle, "json-style", cli.Plain("pairs", "object"), "with --format jsonl or json, write hashes and sorted sets as lists of pairs, or as objects, with ISO times")
 	fs.BoolVar(&f.wide, "wide", false, "with --format csv, write a line per hash and a column per field")
 	fs.StringSliceVar(&f.columns, "columns", nil, "with --wide, only these fields, by `name`, in this order, separated by commas or repeated")
-	choose(fs, &f.encode, "encode", plain("text", "base64"), "encoding of keys and values")
-	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
+	cli.Choose(fs, &f.encode, "encode", cli.Plain("text", "base64"), "encoding of keys and values")
+	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	fs.BoolVar(&f.keysOnly, "keys-only", false, "print no values, but the number of elements and bytes of each key (json, jsonl, csv, parquet)")
 	fs.BoolVar(&f.csvSafe, "csv-safe", false, "with --format csv, put a ' before text that a spreadsheet would read as a formula")
-	choose(fs, &f.text, "text", append([]option[string]{{"bytes", ""}}, plain(parquet.TextStrict, parquet.TextLossy)...), "with --format parquet or arrow, declare keys and values as UTF-8: strict refuses other bytes, lossy replaces them")
+	cli.Choose(fs, &f.text, "text", append([]cli.Option[string]{{Name: "bytes", Means: ""}}, cli.Plain(parquet.TextStrict, parquet.TextLossy)...), "with --format parquet or arrow, declare keys and values as UTF-8: strict refuses other bytes, lossy replaces them")
 	fs.Lookup("text").NoOptDefVal = parquet.TextStrict
-	choose(fs, &f.compress, "compression", plain(columns.Compressions...), "with --format parquet, how to compress: snappy takes less time and more room")
+	cli.Choose(fs, &f.compress, "compression", cli.Plain(columns.Compressions...), "with --format parquet, how to compress: snappy takes less time and more room")
 	fs.BoolVar(&f.raw, "raw", false, "show physical rows")
 	fs.StringSliceVar(&f.keyspaces, "keyspace", nil, "only rows of these keyspaces, by `name` as --raw prints it, separated by commas or repeated; with --raw or --format hex")
 	fs.BoolVar(&f.dead, "dead", false, "show deleted records that are still on disk")
-	choose(fs, &f.onConflict, "on-conflict", plain("error", "first"), "with --format resp, if a key exists under several types: fail, or write only the first")
+	cli.Choose(fs, &f.onConflict, "on-conflict", cli.Plain("error", "first"), "with --format resp, if a key exists under several types: fail, or write only the first")
 	fs.Var(&f.part, "part", "with --format parquet, write only part `K/N`, such as 3/16, into a work directory that processes share")
 	fs.BoolVar(&f.finish, "finish", false, "with --format parquet, publish the directory once all parts are there")
 	fs.Var(&f.rate, "rate", rateUsage)
-	fs.Var(number(&f.limit, 0, 0), "limit", "stop after `n` records or rows; 0: no limit")
+	fs.Var(cli.Number(&f.limit, 0, 0), "limit", "stop after `n` records or rows; 0: no limit")
 	return cmd
 }
 
@@ -153,7 +154,7 @@ func (a *App) runDump(cmd *cobra.Command, f *dumpFlags, location string) error {
 		return err
 	}
 	if f.upload == nil && cmd.Flags().Changed("rate") {
-		return usagef("--rate goes with --format parquet -o s3://…")
+		return cli.Usagef("--rate goes with --format parquet -o s3://…")
 	}
 	if f.inParts() {
 		return a.dumpInParts(cmd, f, location)
@@ -183,8 +184,8 @@ func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) error {
 			n, err = a.dumpParquet(cmd, f, r.Dataset, r.notes)
 			return err
 		}
-		return toOutput(cmd, f.output, func(w io.Writer) (err error) {
-			w = r.show.over(w)
+		return cli.ToOutput(cmd, f.output, func(w io.Writer) (err error) {
+			w = r.show.Over(w)
 			if f.rows() {
 				n, err = f.dumpRows(cmd.Context(), r.Dataset, w)
 			} else {
@@ -194,13 +195,13 @@ func (a *App) dumped(cmd *cobra.Command, f *dumpFlags, location string) error {
 		})
 	})
 	if errors.Is(err, resp.ErrSameName) {
-		return &ExitError{Code: ExitLossy, Err: fmt.Errorf("%w; see --on-conflict", err)}
+		return &cli.ExitError{Code: cli.ExitLossy, Err: fmt.Errorf("%w; see --on-conflict", err)}
 	}
 	if f.each != nil {
 		n = max(n, 1) // the caller tells which keys are missing
 	}
 	if err = r.printed(err, n); err == nil && lossy {
-		err = &ExitError{Code: ExitLossy}
+		err = &cli.ExitError{Code: cli.ExitLossy}
 	}
 	return err
 }
@@ -311,7 +312,7 @@ func (f *dumpFlags) dumpRows(ctx context.Context, d *Dataset, w io.Writer) (int6
 		return 0, err
 	}
 	if !d.Scan.Selection.RowsOnly() {
-		return 0, usagef("physical rows can be selected by --db, --keyspace, --type and key only: filters by expiry and size apply to records")
+		return 0, cli.Usagef("physical rows can be selected by --db, --keyspace, --type and key only: filters by expiry and size apply to records")
 	}
 	var p interface {
 		Row(*dump.Row) error

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert/work"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/sys/disk"
@@ -42,13 +43,13 @@ func (f *dumpFlags) chooseFormat(given bool) error {
 		case ".db", ".sqlite", ".sqlite3":
 			hint = "; sqlite3 makes a database of kvferry dump --format sql SRC | sqlite3 " + filepath.Base(f.output)
 		}
-		return usagef("-o %s: dump does not write %s; it writes jsonl, json, csv, sql, resp, hex, parquet and arrow%s", f.output, ending[1:], hint)
+		return cli.Usagef("-o %s: dump does not write %s; it writes jsonl, json, csv, sql, resp, hex, parquet and arrow%s", f.output, ending[1:], hint)
 	}
 	named := endings[ending]
 	switch {
 	case named == "" || named == f.format:
 	case given:
-		return usagef("-o %s and --format %s do not go together: the name says %s", f.output, f.format, named)
+		return cli.Usagef("-o %s and --format %s do not go together: the name says %s", f.output, f.format, named)
 	default:
 		f.format = named
 	}
@@ -75,7 +76,7 @@ type dumpFlags struct {
 	jsonStyle  string
 	part       partFlag
 	finish     bool
-	rate       sizeFlag
+	rate       cli.SizeFlag
 	upload     *object.Target       // of --format parquet; nil: output is on the disk
 	each       func(*record.Header) // called for each record; nil: no call
 }
@@ -86,37 +87,37 @@ func (f *dumpFlags) rows() bool { return f.raw || f.format == "hex" }
 func (f *dumpFlags) validate() error {
 	switch {
 	case f.encode == "base64" && f.format == "resp":
-		return usagef("--encode base64 and --format resp do not go together: Redis accepts any bytes")
+		return cli.Usagef("--encode base64 and --format resp do not go together: Redis accepts any bytes")
 	case f.text != "" && f.format != formatParquet && f.format != formatArrow:
-		return usagef("--text goes with --format parquet and arrow")
+		return cli.Usagef("--text goes with --format parquet and arrow")
 	case f.compress != columns.Compressions[0] && f.format != formatParquet:
-		return usagef("--compression goes with --format parquet; -o FILE.zst and FILE.gz compress other forms")
+		return cli.Usagef("--compression goes with --format parquet; -o FILE.zst and FILE.gz compress other forms")
 	case f.format == formatArrow && (f.encode == "base64" || f.keysOnly):
-		return usagef("--encode base64 and --keys-only do not go together with --format arrow")
+		return cli.Usagef("--encode base64 and --keys-only do not go together with --format arrow")
 	case f.encode == "base64" && f.format == "sql":
-		return usagef("--encode base64 and --format sql do not go together: SQLite holds any bytes")
+		return cli.Usagef("--encode base64 and --format sql do not go together: SQLite holds any bytes")
 	case (f.csvSafe || f.wide) && f.format != "csv":
-		return usagef("--csv-safe and --wide go with --format csv")
+		return cli.Usagef("--csv-safe and --wide go with --format csv")
 	case len(f.columns) > 0 && !f.wide:
-		return usagef("--columns goes with --wide")
+		return cli.Usagef("--columns goes with --wide")
 	case f.wide && f.keysOnly:
-		return usagef("--wide and --keys-only do not go together")
+		return cli.Usagef("--wide and --keys-only do not go together")
 	case f.wide && f.read.choice.places.types != 0 && record.TypeSet(f.read.choice.places.types) != record.Of(record.Hash):
-		return usagef("--wide shows hashes: leave out --type")
+		return cli.Usagef("--wide shows hashes: leave out --type")
 	case f.jsonStyle == "object" && (f.format != "json" && f.format != "jsonl" || f.raw):
-		return usagef("--json-style goes with --format jsonl and json")
+		return cli.Usagef("--json-style goes with --format jsonl and json")
 	case f.format == formatParquet:
 		return f.validateParquet()
 	case f.inParts():
-		return usagef("--part and --finish go with --format parquet")
+		return cli.Usagef("--part and --finish go with --format parquet")
 	case f.raw && f.format != "jsonl" && f.format != "hex":
-		return usagef("--raw and --format %s do not go together: rows are shown as jsonl or hex", f.format)
+		return cli.Usagef("--raw and --format %s do not go together: rows are shown as jsonl or hex", f.format)
 	case f.rows() && (f.keysOnly || f.dead || f.encode == "base64"):
-		return usagef("--keys-only, --dead and --encode apply to records, not to physical rows")
+		return cli.Usagef("--keys-only, --dead and --encode apply to records, not to physical rows")
 	case len(f.keyspaces) > 0 && !f.rows():
-		return usagef("--keyspace goes with --raw or --format hex")
+		return cli.Usagef("--keyspace goes with --raw or --format hex")
 	case f.keysOnly && (f.format == "resp" || f.format == "sql"):
-		return usagef("--keys-only and --format %s do not go together", f.format)
+		return cli.Usagef("--keys-only and --format %s do not go together", f.format)
 	}
 	return nil
 }
@@ -133,10 +134,10 @@ const formatArrow = "arrow"
 // validateParquet checks the flags of --format parquet.
 func (f *dumpFlags) validateParquet() error {
 	switch {
-	case toStandard(f.output):
-		return usagef("--format parquet writes a directory: name a new one with -o")
+	case cli.ToStandard(f.output):
+		return cli.Usagef("--format parquet writes a directory: name a new one with -o")
 	case f.raw || f.dead || f.limit > 0 || f.encode == "base64" || len(f.keyspaces) > 0:
-		return usagef("--raw, --dead, --limit, --keyspace and --encode base64 do not go together with --format parquet")
+		return cli.Usagef("--raw, --dead, --limit, --keyspace and --encode base64 do not go together with --format parquet")
 	}
 	if object.IsAddress(f.output) {
 		return f.validateUpload()
@@ -144,16 +145,16 @@ func (f *dumpFlags) validateParquet() error {
 	f.output = filepath.Clean(f.output)
 	switch {
 	case f.part.N > 0 && f.finish:
-		return usagef("--part --finish: the directory is finished once all parts are there")
+		return cli.Usagef("--part --finish: the directory is finished once all parts are there")
 	case f.inParts() && f.read.salvage:
-		return usagef("--salvage has no parts: what one part skips, another may read")
+		return cli.Usagef("--salvage has no parts: what one part skips, another may read")
 	case f.inParts():
 		return nil // what exists may be the result of another process
 	case work.FindParts(f.output).Exist():
-		return usagef("%s: holds parts of this directory; go on with --part or --finish, or remove it", work.Path(f.output))
+		return cli.Usagef("%s: holds parts of this directory; go on with --part or --finish, or remove it", work.Path(f.output))
 	}
 	if _, err := disk.Lstat(f.output); err == nil {
-		return usagef("-o %s: it exists; --format parquet makes a new directory: name another", f.output)
+		return cli.Usagef("-o %s: it exists; --format parquet makes a new directory: name another", f.output)
 	}
 	return nil
 }
@@ -161,10 +162,10 @@ func (f *dumpFlags) validateParquet() error {
 // validateUpload checks the address of a directory in an object store.
 func (f *dumpFlags) validateUpload() (err error) {
 	if f.inParts() {
-		return usagef("-o %s: parts share a directory: name one on a file system that all of them see", f.output)
+		return cli.Usagef("-o %s: parts share a directory: name one on a file system that all of them see", f.output)
 	}
 	if f.upload, err = object.NewTarget(f.output, true, f.read.source.objects.options); err != nil {
-		return usagef("-o %w", err)
+		return cli.Usagef("-o %w", err)
 	}
 	f.read.steps = uploadSteps
 	return nil

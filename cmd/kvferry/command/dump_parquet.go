@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/convert/export"
 	convertpaths "kvferry/convert/paths"
@@ -109,8 +110,8 @@ func (a *App) dumpInParts(cmd *cobra.Command, f *dumpFlags, location string) (er
 		return err
 	}
 	f.read.source.shared = true
-	show := newProgress(cmd, &f.read.progress, a.Terminal)
-	defer func() { show.end(err) }()
+	show := cli.NewProgress(cmd, &f.read.progress, a.Terminal)
+	defer func() { show.End(err) }()
 	d, err := a.unopened(cmd, location, &f.read)
 	if err != nil {
 		return f.read.hint(err)
@@ -122,7 +123,7 @@ func (a *App) dumpInParts(cmd *cobra.Command, f *dumpFlags, location string) (er
 		return j.finish(cmd, run)
 	}
 	rep, err := run.Part(cmd.Context(), f.part.Part)
-	show.end(err)
+	show.End(err)
 	j.notes.sum()
 	if err = j.close(err); err != nil {
 		return f.read.hint(err)
@@ -133,7 +134,7 @@ func (a *App) dumpInParts(cmd *cobra.Command, f *dumpFlags, location string) (er
 // partOptions are the flags that the files depend on. The row groups depend on the memory.
 func (f *dumpFlags) partOptions(cmd *cobra.Command) map[string]string {
 	out := map[string]string{"memory": f.read.source.memory.String()}
-	for _, word := range flagWords(cmd.Flags(), append(processFlags, "memory", "now")...) {
+	for _, word := range cli.FlagWords(cmd.Flags(), append(processFlags, "memory", "now")...) {
 		name, value, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
 		if before, ok := out[name]; ok {
 			value = before + "," + value
@@ -148,7 +149,7 @@ type parquetJob struct {
 	a     *App
 	f     *dumpFlags
 	d     *Dataset
-	show  *progressView
+	show  *cli.ProgressView
 	notes *noted
 
 	opened bool
@@ -259,7 +260,7 @@ func partOf(data []byte) (*writtenPart, error) {
 // finish makes the directory of all parts.
 func (j *parquetJob) finish(cmd *cobra.Command, run *export.Run) error {
 	rep, err := run.Finish(cmd.Context())
-	j.show.end(err)
+	j.show.End(err)
 	if err != nil || rep.Already {
 		return err
 	}

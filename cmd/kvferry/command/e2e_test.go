@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/fixtures"
 )
@@ -73,8 +74,8 @@ func normal(t *testing.T, line string) []byte {
 	return out
 }
 
-// report reads the published report of a conversion.
-func report(t *testing.T, target string) *convert.Report {
+// reportOf reads the published report of a conversion.
+func reportOf(t *testing.T, target string) *convert.Report {
 	t.Helper()
 	rep, err := convert.ReadReport(convert.ReportPath(target))
 	if err != nil {
@@ -100,7 +101,7 @@ func TestGoldensConvert(t *testing.T) {
 					args = append(args, "--allow-loss", loss)
 				}
 				ok(t, args...)
-				rep := report(t, dst)
+				rep := reportOf(t, dst)
 				if !rep.Proof.Done || rep.Records() == 0 {
 					t.Errorf("report %+v", rep)
 				}
@@ -125,7 +126,7 @@ func TestGoldensConvert(t *testing.T) {
 func refused(t *testing.T, loss string, args []string) {
 	t.Helper()
 	r := kvferry(t, args...)
-	if r.code != ExitLossy || !strings.Contains(r.stderr, "--allow-loss "+loss+"\n") {
+	if r.code != cli.ExitLossy || !strings.Contains(r.stderr, "--allow-loss "+loss+"\n") {
 		t.Errorf("exit %d, stderr %s", r.code, r.stderr)
 	}
 }
@@ -144,7 +145,7 @@ func TestWorkersWriteTheSameBytes(t *testing.T) {
 		var want string
 		for _, workers := range []string{"1", "4"} {
 			dst := filepath.Join(t.TempDir(), "dst")
-			if r := kvferry(t, append(slices.Clone(args), src, "blackwidow:"+dst, "--workers", workers)...); r.code != ExitOK {
+			if r := kvferry(t, append(slices.Clone(args), src, "blackwidow:"+dst, "--workers", workers)...); r.code != cli.ExitOK {
 				t.Fatalf("%s: exit %d: %s", name, r.code, r.stderr)
 			}
 			if got := treeBytes(t, dst); want == "" {
@@ -206,8 +207,8 @@ func TestThereAndBackAgain(t *testing.T) {
 			t.Errorf("%s: the same records give other rows", name)
 		}
 		for _, dst := range []string{there, back, again} {
-			rep := report(t, dst)
-			if len(rep.Losses) > 0 && !rep.Losses[0].Note || rep.Records() != report(t, there).Records() {
+			rep := reportOf(t, dst)
+			if len(rep.Losses) > 0 && !rep.Losses[0].Note || rep.Records() != reportOf(t, there).Records() {
 				t.Errorf("%s: %+v", dst, rep.Losses)
 			}
 		}
@@ -251,7 +252,7 @@ func TestDatabasesAndLayouts(t *testing.T) {
 		t.Error("the dumps differ")
 	}
 	flat := filepath.Join(dir, "flat")
-	if r := kvferry(t, "convert", src, "blackwidow:"+flat, "--layout", "flat"); r.code != ExitFailed {
+	if r := kvferry(t, "convert", src, "blackwidow:"+flat, "--layout", "flat"); r.code != cli.ExitFailed {
 		t.Errorf("two databases into a flat directory: exit %d, %s", r.code, r.stderr)
 	}
 	ok(t, "convert", src, "blackwidow:"+flat, "--layout", "flat", "--db", "3")
@@ -278,7 +279,7 @@ func TestCancelledLeavesNothing(t *testing.T) {
 	dst := filepath.Join(dir, "dst")
 	code := testApp().Run(ctx, []string{"convert", "--type", "hash,set", src, "blackwidow:" + dst}, &stdout, &stderr)
 	want := "kvferry: cancelled; " + dst + ".kvferry was removed\n"
-	if code != ExitCancelled || stderr.String() != want || stdout.Len() > 0 {
+	if code != cli.ExitCancelled || stderr.String() != want || stdout.Len() > 0 {
 		t.Errorf("exit %d: %s%s", code, &stdout, &stderr)
 	}
 	if got := entries(t, dir); got != "" {
@@ -314,7 +315,7 @@ func TestCancelledAndContinued(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(context.Background())
 		stderr := &cancelAt{text: "prove", cancel: cancel}
-		if code := testApp().Run(ctx, args, io.Discard, stderr); code != ExitCancelled {
+		if code := testApp().Run(ctx, args, io.Discard, stderr); code != cli.ExitCancelled {
 			t.Fatalf("exit %d: %s", code, stderr)
 		}
 		return stderr.String()
@@ -332,7 +333,7 @@ func TestCancelledAndContinued(t *testing.T) {
 	if !slices.Equal(again, args) {
 		t.Errorf("%q, want %q", again, args)
 	}
-	if r := kvferry(t, slices.Delete(slices.Clone(args), 1, 2)...); r.code != ExitFailed || !strings.Contains(r.stderr, "continue it with --resume, or start over with --discard") {
+	if r := kvferry(t, slices.Delete(slices.Clone(args), 1, 2)...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "continue it with --resume, or start over with --discard") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	if out := ok(t, again...); !strings.Contains(out, ", resumed") {
@@ -351,7 +352,7 @@ func TestCancelledAndContinued(t *testing.T) {
 }
 
 func TestCommandLine(t *testing.T) {
-	got := commandLine([]string{"dump", "--match", "a*", "it's", "", "nemo:/x,y_z"})
+	got := cli.CommandLine([]string{"dump", "--match", "a*", "it's", "", "nemo:/x,y_z"})
 	if want := `kvferry dump --match 'a*' 'it'\''s' '' nemo:/x,y_z`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -360,7 +361,7 @@ func TestCommandLine(t *testing.T) {
 func TestProgressJSON(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(t.TempDir(), "dst"), "--progress", "json")
-	if r.code != ExitOK {
+	if r.code != cli.ExitOK {
 		t.Fatal(r.stderr)
 	}
 	var last string
@@ -379,7 +380,7 @@ func TestProgressJSON(t *testing.T) {
 func TestProgressBar(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	r := kvferry(t, "convert", src, "blackwidow:"+filepath.Join(t.TempDir(), "dst"), "--progress", "bar")
-	if r.code != ExitOK || !strings.Contains(r.stderr, "convert") {
+	if r.code != cli.ExitOK || !strings.Contains(r.stderr, "convert") {
 		t.Errorf("exit %d: %q", r.code, r.stderr)
 	}
 }
@@ -400,16 +401,16 @@ func TestCommandsReturnErrors(t *testing.T) {
 func TestOneNameUnderOneType(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	r := kvferry(t, "convert", src, "ardb:"+filepath.Join(t.TempDir(), "dst"))
-	if r.code != ExitLossy || !strings.Contains(r.stderr, "221 × same-name") || !strings.Contains(r.stderr, "--on-conflict rename") {
+	if r.code != cli.ExitLossy || !strings.Contains(r.stderr, "221 × same-name") || !strings.Contains(r.stderr, "--on-conflict rename") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
-	all := report(t, converted(t, src, "blackwidow"))
-	kept := report(t, converted(t, src, "ardb", "--on-conflict", "keep=zset,set"))
+	all := reportOf(t, converted(t, src, "blackwidow"))
+	kept := reportOf(t, converted(t, src, "ardb", "--on-conflict", "keep=zset,set"))
 	if kept.Records() != all.Records()-221 {
 		t.Errorf("kept %d of %d records", kept.Records(), all.Records())
 	}
 	dst := converted(t, src, "ardb", "--on-conflict", "rename")
-	if got := report(t, dst); got.Records() != all.Records() || got.Elements() != all.Elements() {
+	if got := reportOf(t, dst); got.Records() != all.Records() || got.Elements() != all.Elements() {
 		t.Errorf("renamed: %d records, %d elements", got.Records(), got.Elements())
 	}
 	if got := ok(t, "dump", dst, "--match", "k:*", "--keys-only"); !strings.Contains(got, `"key":"k:hash"`) {
@@ -420,7 +421,7 @@ func TestOneNameUnderOneType(t *testing.T) {
 // TestNamespacesGetNumbers converts named databases of Ardb to blackwidow, which numbers them.
 func TestNamespacesGetNumbers(t *testing.T) {
 	dst := converted(t, golden(t, "ardb-leveldb-basic"), "blackwidow", "--allow-loss", "expiry-ms,stream")
-	rep := report(t, dst)
+	rep := reportOf(t, dst)
 	if strings.Join(rep.Source.DBs, " ") != "0 1 10 bar foo" || strings.Join(rep.Target.DBs, " ") != "0 1 10 2 3" {
 		t.Errorf("%q as %q", rep.Source.DBs, rep.Target.DBs)
 	}
@@ -444,7 +445,7 @@ func TestRefusalEndsWithCommands(t *testing.T) {
 		src, dst := golden(t, "nemo-basic"), c.target+":"+filepath.Join(t.TempDir(), "dst")
 		r := kvferry(t, append(append([]string{"convert"}, c.flags...), src, dst)...)
 		lines := strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n")
-		if r.code != ExitLossy || len(lines) < 5 {
+		if r.code != cli.ExitLossy || len(lines) < 5 {
 			t.Fatalf("exit %d, %s", r.code, r.stderr)
 		}
 		end := lines[len(lines)-5:]

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kvferry/cmd/kvferry/cli"
 )
 
 // TestDumpEnding dumps to files whose names select the format.
@@ -31,13 +33,13 @@ func TestDumpEnding(t *testing.T) {
 		path := filepath.Join(dir, c.file)
 		r := kvferry(t, append([]string{"dump", src, "--type", "string", "--limit", "3", "--on-conflict", "first", "-o", path}, c.args...)...)
 		if c.begins == "" {
-			if _, err := os.Stat(path); r.code != ExitUsage || !strings.Contains(r.stderr, c.file) || err == nil {
+			if _, err := os.Stat(path); r.code != cli.ExitUsage || !strings.Contains(r.stderr, c.file) || err == nil {
 				t.Errorf("%s %q: exit %d, %s", c.file, c.args, r.code, r.stderr)
 			}
 			continue
 		}
 		data, err := os.ReadFile(path)
-		if r.code != ExitOK || err != nil || !strings.HasPrefix(string(data), c.begins) {
+		if r.code != cli.ExitOK || err != nil || !strings.HasPrefix(string(data), c.begins) {
 			t.Errorf("%s %q: exit %d, %s, %.40q", c.file, c.args, r.code, r.stderr, data)
 		}
 		if err := os.Remove(path); err != nil {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"kvferry/cmd/kvferry/cli"
 )
 
 // TestEndlessFiles checks that an endless file given to a flag is refused in one line and within bounded memory.
@@ -34,20 +36,20 @@ func TestEndlessFiles(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"dump", "--key-file", zero, src}, ExitUsage, "--key-file " + zero + ": line 1 is longer than any key: at most 8,388,608 bytes, twice as many in hex (see --help)"},
-		{[]string{"convert", "--key-file", zero, src, "blackwidow:" + dir + "/dst"}, ExitUsage, "line 1 is longer than any key"},
-		{[]string{"dump", "--memory", "32MiB", "--key-file", zero, src}, ExitUsage,
+		{[]string{"dump", "--key-file", zero, src}, cli.ExitUsage, "--key-file " + zero + ": line 1 is longer than any key: at most 8,388,608 bytes, twice as many in hex (see --help)"},
+		{[]string{"convert", "--key-file", zero, src, "blackwidow:" + dir + "/dst"}, cli.ExitUsage, "line 1 is longer than any key"},
+		{[]string{"dump", "--memory", "32MiB", "--key-file", zero, src}, cli.ExitUsage,
 			"line 1: the keys need more memory than is allowed, 8MiB, a quarter of --memory 32MiB: give a larger --memory, or the keys in parts"},
-		{[]string{"diff", "--memory", "32MiB", "--key-file", zero, src, src}, ExitUsage, "a quarter of --memory 32MiB"},
-		{[]string{"dump", "--memory", "33MiB", "--key-file", many, src}, ExitOK, "no record passes the filter"},
-		{[]string{"dump", "-f", zero, src}, ExitUsage, "--file " + zero + ": more than 1MiB: not a file of flags (see --help)"},
-		{[]string{"fingerprint", "--check", zero, src}, ExitUsage, zero + ": not a fingerprint: "},
-		{[]string{"fingerprint", "--check", spaces, src}, ExitUsage, spaces + ": not a fingerprint: it has 16MiB or more"},
-		{[]string{"dump", "--password-file", zero, "redis://127.0.0.1:1"}, ExitUsage, "--password-file " + zero + ": more than 1048576 bytes"},
-		{[]string{"dump", "--tls-ca", zero, "rediss://127.0.0.1:1"}, ExitFailed, zero + ": more than 67108864 bytes"},
-		{[]string{"dump", "--tls-cert", zero, "--tls-key", zero, "rediss://127.0.0.1:1"}, ExitFailed, zero + ": more than 67108864 bytes"},
-		{[]string{"patch", zero, "redis://127.0.0.1:1"}, ExitFailed, "not a patch"},
-		{[]string{"dump", "rdb:" + zero}, ExitFailed, zero + ": neither a directory nor a regular file"},
+		{[]string{"diff", "--memory", "32MiB", "--key-file", zero, src, src}, cli.ExitUsage, "a quarter of --memory 32MiB"},
+		{[]string{"dump", "--memory", "33MiB", "--key-file", many, src}, cli.ExitOK, "no record passes the filter"},
+		{[]string{"dump", "-f", zero, src}, cli.ExitUsage, "--file " + zero + ": more than 1MiB: not a file of flags (see --help)"},
+		{[]string{"fingerprint", "--check", zero, src}, cli.ExitUsage, zero + ": not a fingerprint: "},
+		{[]string{"fingerprint", "--check", spaces, src}, cli.ExitUsage, spaces + ": not a fingerprint: it has 16MiB or more"},
+		{[]string{"dump", "--password-file", zero, "redis://127.0.0.1:1"}, cli.ExitUsage, "--password-file " + zero + ": more than 1048576 bytes"},
+		{[]string{"dump", "--tls-ca", zero, "rediss://127.0.0.1:1"}, cli.ExitFailed, zero + ": more than 67108864 bytes"},
+		{[]string{"dump", "--tls-cert", zero, "--tls-key", zero, "rediss://127.0.0.1:1"}, cli.ExitFailed, zero + ": more than 67108864 bytes"},
+		{[]string{"patch", zero, "redis://127.0.0.1:1"}, cli.ExitFailed, "not a patch"},
+		{[]string{"dump", "rdb:" + zero}, cli.ExitFailed, zero + ": neither a directory nor a regular file"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/fixtures"
 	"kvferry/format"
@@ -79,7 +80,7 @@ func TestEstimateOnServer(t *testing.T) {
 	src := golden(t, "bw-basic")
 	for _, args := range [][]string{{"--estimate"}, {"--dry-run", "--sample", "100"}} {
 		r := kvferry(t, append(append([]string{"convert"}, args...), src, "redis://127.0.0.1:1")...)
-		if r.code != ExitUsage || !strings.Contains(r.stderr, "--dry-run alone reads all of the source") {
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--dry-run alone reads all of the source") {
 			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 		}
 	}
@@ -101,7 +102,7 @@ func TestNoSpace(t *testing.T) {
 		return disk.Space{Free: n, Device: uint64(n)}, nil
 	})()
 	r := kvferry(t, "convert", src, dst)
-	if r.code != ExitFailed || !strings.Contains(r.stderr, "not enough space: "+dir+" has 1000 B free, and about ") ||
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "not enough space: "+dir+" has 1000 B free, and about ") ||
 		!strings.Contains(r.stderr, "--force-space") || entries(t, dir) != "" {
 		t.Errorf("exit %d: %s; left %s", r.code, r.stderr, entries(t, dir))
 	}
@@ -129,7 +130,7 @@ func TestTimingsNameReplay(t *testing.T) {
 			t.Errorf("%s does not name the replay:\n%s", flag, out)
 		}
 	}
-	if rep := report(t, filepath.Join(dir, "new")); rep.Timings.Prepare <= 0 || rep.Timings.Preparation != "replay" {
+	if rep := reportOf(t, filepath.Join(dir, "new")); rep.Timings.Prepare <= 0 || rep.Timings.Preparation != "replay" {
 		t.Errorf("timings %+v", rep.Timings)
 	}
 }

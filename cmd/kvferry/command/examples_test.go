@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 )
 
@@ -54,7 +55,7 @@ func TestExamplesRun(t *testing.T) {
 	t.Chdir(dir)
 	ran := 0
 	root := testApp().Root()
-	for _, cmd := range append(root.Commands(), root, help()) {
+	for _, cmd := range append(root.Commands(), root, cli.Help()) {
 		if cmd.Example == "" {
 			t.Errorf("%s has no example", cmd.Name())
 		}
@@ -88,13 +89,13 @@ func runExample(t *testing.T, dir, line string) {
 		args[last] = target + ":" + filepath.Join(t.TempDir(), "new")
 	}
 	if args[1] == "serve" { // it serves until it is stopped
-		if code := serveOn(t, args[2:]...).stop(); code != ExitOK {
+		if code := serveOn(t, args[2:]...).stop(); code != cli.ExitOK {
 			t.Errorf("%s: exit %d", line, code)
 		}
 		return
 	}
 	r := kvferry(t, args[1:]...)
-	if silent := strings.Contains(line, " -o ") || args[1] == "diff"; r.code != ExitOK || r.stdout+r.stderr == "" && !silent {
+	if silent := strings.Contains(line, " -o ") || args[1] == "diff"; r.code != cli.ExitOK || r.stdout+r.stderr == "" && !silent {
 		t.Errorf("%s: exit %d\n%s%s", line, r.code, r.stdout, r.stderr)
 	}
 	if _, file, to := strings.Cut(line, " > "); to && filepath.Base(file) == file { // another example reads it

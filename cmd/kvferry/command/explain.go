@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/inspect/explain"
 	"kvferry/inspect/render"
 	"kvferry/internal/pass/filter"
@@ -59,19 +60,19 @@ func (a *App) explain() *cobra.Command {
 	f.source.Register(cmd, readMemory, systemTemp)
 	fs := cmd.Flags()
 	f.places.Register(fs)
-	choose(fs, &f.format, "format", plain("text", "json"), "output format, also as -f NAME")
-	fs.Var(number(&f.limit, 0, 0), "limit", "print at most `n` rows (0: text 100, JSON all)")
-	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
+	cli.Choose(fs, &f.format, "format", cli.Plain("text", "json"), "output format, also as -f NAME")
+	fs.Var(cli.Number(&f.limit, 0, 0), "limit", "print at most `n` rows (0: text 100, JSON all)")
+	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	return cmd
 }
 
 func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name string) error {
 	key, err := filter.ParseKey(name)
 	if err != nil {
-		return usagef("%w", err)
+		return cli.Usagef("%w", err)
 	}
 	if f.format == "text" && f.limit > maxTextRows {
-		return usagef("--limit %d: text has at most %s rows; see --format json", f.limit, record.Number(maxTextRows))
+		return cli.Usagef("--limit %d: text has at most %s rows; see --format json", f.limit, record.Number(maxTextRows))
 	}
 	read := &ReadFlags{source: f.source, choice: SelectFlags{places: f.places, expired: "keep"}, workers: 1}
 	var files storeFindings
@@ -87,7 +88,7 @@ func (a *App) runExplain(cmd *cobra.Command, f *explainFlags, location, name str
 		return errors.Join(err, d.Opened.Source.Close())
 	}
 	found := false // errors, or no rows at all
-	err = toOutput(cmd, f.output, func(w io.Writer) error {
+	err = cli.ToOutput(cmd, f.output, func(w io.Writer) error {
 		var p interface {
 			Row(*explain.Row) error
 			Finish(*explain.Result) error

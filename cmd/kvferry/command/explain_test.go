@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"kvferry/blackwidow"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 	"kvferry/nemo"
 	"kvferry/record"
@@ -94,7 +95,7 @@ func TestExplainEqualKeys(t *testing.T) {
 	appendLog(t, filepath.Join(dir, "zsets"), (&writes{cf: scoreCF, seq: 2}).add("delete", byScore(0)))
 	unchanged(t, dir)
 	r := kvferry(t, "explain", dir, "k")
-	if r.code != ExitFindings || !strings.Contains(r.stdout, "deleted by the tombstone of sequence number 2") {
+	if r.code != cli.ExitFindings || !strings.Contains(r.stdout, "deleted by the tombstone of sequence number 2") {
 		t.Errorf("exit %d, the row of score -0.0 is not deleted:\n%s", r.code, r.stdout)
 	}
 	if got := strings.Join(foundIn(t, dir), ", "); got != "error zset-missing-score-row" {
@@ -154,7 +155,7 @@ func TestExplainUnreadTables(t *testing.T) {
 		"none":  `"none": no rows in what can be read`,
 	} {
 		r := kvferry(t, "explain", "--type", "zset", src, key)
-		if r.code != ExitFindings || !strings.Contains(r.stdout, want) || strings.Contains(r.stdout, "deleted") {
+		if r.code != cli.ExitFindings || !strings.Contains(r.stdout, want) || strings.Contains(r.stdout, "deleted") {
 			t.Errorf("%s: exit %d, want %s:\n%s", key, r.code, want, r.stdout)
 		}
 	}

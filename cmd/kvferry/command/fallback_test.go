@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kvferry/cmd/kvferry/cli"
 )
 
 // TestStoreFlag reads with the RocksDB library if this build has it, else checks the error.
@@ -14,7 +16,7 @@ func TestStoreFlag(t *testing.T) {
 		want := ok(t, "dump", src)
 		if testApp().Fallback == nil {
 			r := kvferry(t, "dump", "--store", "rocksdb", src)
-			if r.code != ExitUsage || !strings.Contains(r.stderr, "-tags rocksdb") {
+			if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "-tags rocksdb") {
 				t.Errorf("exit %d: %s", r.code, r.stderr)
 			}
 			continue
@@ -26,11 +28,11 @@ func TestStoreFlag(t *testing.T) {
 			ok(t, "convert", "--store", "rocksdb", src, "blackwidow:"+filepath.Join(t.TempDir(), "new"))
 		}
 	}
-	if r := kvferry(t, "dump", "--store", "levels", golden(t, "nemo-basic")); r.code != ExitUsage || !strings.Contains(r.stderr, `"levels" for "--store"`) {
+	if r := kvferry(t, "dump", "--store", "levels", golden(t, "nemo-basic")); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `"levels" for "--store"`) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	lmdb := golden(t, "ardb-lmdb-basic")
-	if r := kvferry(t, "dump", "--store", "rocksdb", lmdb); r.code != ExitUsage {
+	if r := kvferry(t, "dump", "--store", "rocksdb", lmdb); r.code != cli.ExitUsage {
 		t.Errorf("an LMDB file: exit %d: %s", r.code, r.stderr)
 	}
 }

@@ -239,7 +239,7 @@ func TestListLinkedAtRandom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rep := report(t, dst)
+	rep := reportOf(t, dst)
 	if rep.Elements() != int64(nodes) || len(rep.Parts) != 1 {
 		t.Fatalf("parts %+v", rep.Parts)
 	}
@@ -270,7 +270,7 @@ func TestRandomRecordsGoRound(t *testing.T) {
 			t.Errorf("seed %d: the dumps differ", seed)
 		}
 		for _, dst := range []string{there, back} {
-			for _, l := range report(t, dst).Losses {
+			for _, l := range reportOf(t, dst).Losses {
 				if !l.Note {
 					t.Errorf("seed %d: loss %+v", seed, l)
 				}

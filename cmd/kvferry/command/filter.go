@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/suggest"
@@ -32,8 +33,8 @@ type SelectFlags struct {
 	ttlFrom     momentFlag
 	ttlTo       momentFlag
 	noExpiry    bool
-	minBytes    sizeFlag
-	maxBytes    sizeFlag
+	minBytes    cli.SizeFlag
+	maxBytes    cli.SizeFlag
 	minElements int64
 	stdin       func() io.Reader    // for keyFile -
 	keys        map[string]struct{} // from keyFile; kept, as a pipe can be read only once
@@ -71,14 +72,14 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 	fs.StringVar(&f.regex, "regex", "", "only keys that match a regular `expression` (RE2)")
 	fs.StringVar(&f.keyFile, "key-file", "", "only the keys in a `file` (-: standard input), one per line: text, hex:… or base64:…")
 	fs.Var(&f.keyRange, "range", "only keys in a `range`, FROM..TO: FROM or more, and less than TO; either may be empty, hex:… or base64:…")
-	fs.Var(number(&f.sample, 1, 0), "sample", "only one key in `n`, chosen by its hash: the same keys in every dataset; 1: all")
-	choose(fs, &f.expired, "expired", plain("drop", "keep"), "what to do with expired keys")
+	fs.Var(cli.Number(&f.sample, 1, 0), "sample", "only one key in `n`, chosen by its hash: the same keys in every dataset; 1: all")
+	cli.Choose(fs, &f.expired, "expired", cli.Plain("drop", "keep"), "what to do with expired keys")
 	fs.Var(&f.ttlFrom, "ttl-from", "only keys that expire at this `time` or later: RFC 3339, a date, Unix seconds, or from now (90m, 7d)")
 	fs.Var(&f.ttlTo, "ttl-to", "only keys that expire before this `time`")
 	fs.BoolVar(&f.noExpiry, "no-expiry", false, "only keys that never expire")
 	fs.Var(&f.minBytes, "min-bytes", "only records of at least this size of key, fields, members and values (512, 64KiB, 1MB); 0: all")
 	fs.Var(&f.maxBytes, "max-bytes", "only records of at most this size; 0: all")
-	fs.Var(number(&f.minElements, 0, 0), "min-elements", "only records of at least `n` elements; 0: all")
+	fs.Var(cli.Number(&f.minElements, 0, 0), "min-elements", "only records of at least `n` elements; 0: all")
 }
 
 // Selection returns the selection for a command with this memory limit.
@@ -90,7 +91,7 @@ func (f *SelectFlags) Selection(memory int64) (*filter.Selection, error) {
 	var err error
 	if f.regex != "" {
 		if out.Regex, err = regexp.Compile(f.regex); err != nil {
-			return nil, usagef("--regex: %w", err)
+			return nil, cli.Usagef("--regex: %w", err)
 		}
 	}
 	if f.keyFile != "" && f.keys == nil {
@@ -104,17 +105,17 @@ func (f *SelectFlags) Selection(memory int64) (*filter.Selection, error) {
 
 // readKeys reads the --key-file, which may use a quarter of the memory.
 func readKeys(path string, stdin func() io.Reader, memory int64) (map[string]struct{}, error) {
-	f, err := openInput(path, stdin)
+	f, err := cli.OpenInput(path, stdin)
 	if err != nil {
-		return nil, usagef("--key-file: %w", err)
+		return nil, cli.Usagef("--key-file: %w", err)
 	}
 	defer f.Close()
 	keys, err := filter.ReadKeys(f, memory/4)
 	switch {
 	case errors.Is(err, filter.ErrKeyMemory):
-		return nil, usagef("--key-file %s: %w, %s, a quarter of --memory %s: give a larger --memory, or the keys in parts", path, err, sizeFlag(memory/4), sizeFlag(memory))
+		return nil, cli.Usagef("--key-file %s: %w, %s, a quarter of --memory %s: give a larger --memory, or the keys in parts", path, err, cli.SizeFlag(memory/4), cli.SizeFlag(memory))
 	case err != nil:
-		return nil, usagef("--key-file %s: %w", path, err)
+		return nil, cli.Usagef("--key-file %s: %w", path, err)
 	}
 	return keys, nil
 }
@@ -137,8 +138,8 @@ func (f *typesFlag) Set(s string) error {
 // Type names the flag's values in help texts.
 func (f *typesFlag) Type() string { return "types" }
 
-func (f *typesFlag) suggest(soFar string) ([]string, bool) {
-	return suggestNext(typeNames(), soFar), true
+func (f *typesFlag) Suggest(soFar string) ([]string, bool) {
+	return cli.SuggestNext(typeNames(), soFar), true
 }
 
 // String writes the types joined by commas.
@@ -153,7 +154,7 @@ func (f *momentFlag) Set(s string) error {
 		f.moment = &filter.Moment{Ahead: d}
 		return nil
 	}
-	var t timeFlag
+	var t cli.TimeFlag
 	if err := t.Set(s); err != nil || t.IsZero() {
 		return errors.New("want a time (RFC 3339 or Unix seconds), a date (its start in UTC), or how far ahead (90m, 12h, 7d)")
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kvferry/cmd/kvferry/cli"
 )
 
 // TestConvertTakesWhatDumpTakes checks for every filter that convert writes the records that dump shows and accounts
@@ -63,14 +65,14 @@ func convertsAsDumped(t *testing.T, src, to string, args, more []string) bool {
 	want := strings.Count(ok(t, append([]string{"dump", src, "--keys-only"}, args...)...), "\n")
 	convert := slices.Concat([]string{"convert", src, to + ":" + dst}, args, more)
 	if want == 0 {
-		if r := kvferry(t, convert...); r.code != ExitFailed || !strings.Contains(r.stderr, "no record of "+src+" passes the filter") {
+		if r := kvferry(t, convert...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "no record of "+src+" passes the filter") {
 			t.Errorf("%v: exit %d, %s", args, r.code, r.stderr)
 		}
 		return false
 	}
 	dry := ok(t, append(convert, "--dry-run")...)
 	ok(t, convert...)
-	rep := report(t, dst)
+	rep := reportOf(t, dst)
 	if int(rep.Records()) != want || !rep.Proof.Done {
 		t.Errorf("%s %v: %d records, dump has %d; proof %+v", src, args, rep.Records(), want, rep.Proof)
 	}
@@ -91,7 +93,7 @@ func convertsAsDumped(t *testing.T, src, to string, args, more []string) bool {
 	if filtered == 0 {
 		t.Errorf("%s %v: nothing was filtered", src, args)
 	}
-	if r := kvferry(t, append([]string{"diff", src, dst}, args...)...); r.code != ExitOK {
+	if r := kvferry(t, append([]string{"diff", src, dst}, args...)...); r.code != cli.ExitOK {
 		t.Errorf("%s %v: exit %d\n%.600s%s", src, args, r.code, r.stdout, r.stderr)
 	}
 	return true
@@ -114,7 +116,7 @@ func TestNothingPasses(t *testing.T) {
 			{"diff", "--direct", src, src}, {"fingerprint", "-o", sum, src}, {"fingerprint", "--check", sum, src}, {"inspect", src}, {"dump", src}} {
 			args = slices.Concat(args, filter)
 			r := kvferry(t, args...)
-			if want := map[bool]string{true: note}[c.none]; r.code != ExitOK || r.stderr != want {
+			if want := map[bool]string{true: note}[c.none]; r.code != cli.ExitOK || r.stderr != want {
 				t.Errorf("%s: exit %d, %q, want %q", args, r.code, r.stderr, want)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/inspect"
 	"kvferry/inspect/compare"
 	"kvferry/inspect/render"
@@ -59,11 +60,11 @@ func (a *App) fingerprint() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.print, "format", fingerprintFormats, "output format, also as -f NAME; --check reads json")
+	cli.Choose(fs, &f.print, "format", fingerprintFormats, "output format, also as -f NAME; --check reads json")
 	fs.StringVar(&f.check, "check", "", "compare with a `file` written by this command, compressed or not; -: standard input")
 	f.dbs.Register(fs)
 	fs.Var(&f.part, "part", partUsage)
-	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
+	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	return cmd
 }
 
@@ -75,7 +76,7 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 		return a.checkFingerprint(cmd, f, location)
 	}
 	if len(f.dbs.dbs) > 0 {
-		return usagef("--map-db goes with --check")
+		return cli.Usagef("--map-db goes with --check")
 	}
 	var rep *inspect.PartFile
 	var got *inspect.FingerprintFile
@@ -92,11 +93,11 @@ func (a *App) runFingerprint(cmd *cobra.Command, f *fingerprintFlags, location s
 	if rep != nil {
 		print = r.part(rep)
 	}
-	return r.printed(toOutput(cmd, f.output, print), got.Records())
+	return r.printed(cli.ToOutput(cmd, f.output, print), got.Records())
 }
 
 // fingerprintFormats are the output formats of fingerprint.
-var fingerprintFormats = []option[func(io.Writer, *inspect.FingerprintFile) error]{{"json", render.Fingerprint}, {"text", render.FingerprintText}}
+var fingerprintFormats = []cli.Option[func(io.Writer, *inspect.FingerprintFile) error]{{Name: "json", Means: render.Fingerprint}, {Name: "text", Means: render.FingerprintText}}
 
 // fingerprint takes the fingerprint of a dataset, or of a part into its report.
 func (d *Dataset) fingerprint(ctx context.Context, rep *inspect.PartFile) (out *inspect.FingerprintFile, err error) {
@@ -156,7 +157,7 @@ func (a *App) checkFingerprint(cmd *cobra.Command, f *fingerprintFlags, location
 	if with == nil {
 		f.doubt(cmd.ErrOrStderr(), want, got)
 	}
-	return &ExitError{Code: ExitFindings}
+	return &cli.ExitError{Code: cli.ExitFindings}
 }
 
 // doubt lists possible causes of a difference if the fingerprint file does not record its filters.
@@ -172,9 +173,9 @@ func (f *fingerprintFlags) doubt(w io.Writer, want, got *inspect.FingerprintFile
 const maxFingerprint = 16 << 20
 
 func readFingerprint(path string, stdin func() io.Reader) (*inspect.FingerprintFile, error) {
-	f, err := openInput(path, stdin)
+	f, err := cli.OpenInput(path, stdin)
 	if err != nil {
-		return nil, usagef("--check: %w", err)
+		return nil, cli.Usagef("--check: %w", err)
 	}
 	defer f.Close()
 	out, err := decodeFingerprint(f)
@@ -183,14 +184,14 @@ func readFingerprint(path string, stdin func() io.Reader) (*inspect.FingerprintF
 	case err == nil:
 		return out, nil
 	case errors.Is(err, inspect.ErrNotFingerprint) && !errors.As(err, &unread):
-		return nil, usagef("--check: %s: %w", path, err)
+		return nil, cli.Usagef("--check: %s: %w", path, err)
 	}
 	return nil, fmt.Errorf("%s: %w", path, err)
 }
 
 // decodeFingerprint reads a fingerprint, compressed or not.
 func decodeFingerprint(f io.Reader) (*inspect.FingerprintFile, error) {
-	r, err := decompressed(f)
+	r, err := cli.Decompressed(f)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +199,7 @@ func decodeFingerprint(f io.Reader) (*inspect.FingerprintFile, error) {
 	bounded := &io.LimitedReader{R: r, N: maxFingerprint}
 	out, err := inspect.ReadFingerprint(bounded)
 	if bounded.N == 0 {
-		return nil, fmt.Errorf("%w: it has %s or more", inspect.ErrNotFingerprint, sizeFlag(maxFingerprint))
+		return nil, fmt.Errorf("%w: it has %s or more", inspect.ErrNotFingerprint, cli.SizeFlag(maxFingerprint))
 	}
 	return out, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
@@ -20,18 +21,18 @@ func TestSizes(t *testing.T) {
 	for s, want := range map[string]int64{
 		"0": 0, "512MiB": 512 << 20, "512 mib": 512 << 20, "1g": 1 << 30, "1GB": 1e9, "64K": 64 << 10, "1.5k": 1536, "7b": 7, "1000": 1000, "2TiB": 2 << 40,
 	} {
-		var f sizeFlag
+		var f cli.SizeFlag
 		if err := f.Set(s); err != nil || int64(f) != want {
 			t.Errorf("%q: %d, %v", s, f, err)
 		}
 	}
 	for _, s := range []string{"", "MiB", "-1", "1x", "nan", "nanMiB", "inf", "1e30", "99999999TiB", "0x10"} {
-		var f sizeFlag
+		var f cli.SizeFlag
 		if err := f.Set(s); err == nil {
 			t.Errorf("%q: %d, no error", s, f)
 		}
 	}
-	for n, want := range map[sizeFlag]string{0: "0", 1 << 20: "1MiB", 3 << 30: "3GiB", 1536: "1536", 2048: "2KiB"} {
+	for n, want := range map[cli.SizeFlag]string{0: "0", 1 << 20: "1MiB", 3 << 30: "3GiB", 1536: "1536", 2048: "2KiB"} {
 		if got := n.String(); got != want {
 			t.Errorf("%d: %s", int64(n), got)
 		}
@@ -43,21 +44,21 @@ func TestTimes(t *testing.T) {
 		"1700000000": 1700000000000, "1700000000.5": 1700000000500, "2023-11-14T22:13:20Z": 1700000000000,
 		"2023-11-14T23:13:20+01:00": 1700000000000, "0": 0, "2023-11-14": 1699920000000,
 	} {
-		var f timeFlag
+		var f cli.TimeFlag
 		if err := f.Set(s); err != nil || f.UnixMilli() != want {
 			t.Errorf("%q: %v, %v", s, f, err)
 		}
 	}
 	for _, s := range []string{"", "yesterday", "nan", "1700000000000000", "2023-11-32", "0001-01-01T00:00:00Z"} {
-		var f timeFlag
+		var f cli.TimeFlag
 		if err := f.Set(s); err == nil {
 			t.Errorf("%q: no error", s)
 		}
 	}
-	if s := (&timeFlag{}).String(); s != "" {
+	if s := (&cli.TimeFlag{}).String(); s != "" {
 		t.Errorf("the zero time prints %q", s)
 	}
-	f := timeFlag{time.Unix(1, 0).UTC()}
+	f := cli.TimeFlag{Time: time.Unix(1, 0).UTC()}
 	if f.String() != "1970-01-01T00:00:01Z" {
 		t.Error(f.String())
 	}
@@ -83,22 +84,22 @@ func TestExitCodes(t *testing.T) {
 		err  error
 		want int
 	}{
-		{nil, ExitOK},
-		{errors.New("x"), ExitFailed},
-		{usagef("x"), ExitUsage},
-		{fmt.Errorf("wrapped: %w", &ExitError{Code: ExitFindings}), ExitFindings},
-		{fmt.Errorf("wrapped: %w", context.Canceled), ExitCancelled},
-		{&ExitError{Code: ExitLossy, Err: errors.New("x")}, ExitLossy},
+		{nil, cli.ExitOK},
+		{errors.New("x"), cli.ExitFailed},
+		{cli.Usagef("x"), cli.ExitUsage},
+		{fmt.Errorf("wrapped: %w", &cli.ExitError{Code: cli.ExitFindings}), cli.ExitFindings},
+		{fmt.Errorf("wrapped: %w", context.Canceled), cli.ExitCancelled},
+		{&cli.ExitError{Code: cli.ExitLossy, Err: errors.New("x")}, cli.ExitLossy},
 	} {
 		if got := ExitCode(c.err); got != c.want {
 			t.Errorf("%v: %d, want %d", c.err, got, c.want)
 		}
 	}
-	if text := (&ExitError{Code: 3}).Error(); text != "exit code 3" {
+	if text := (&cli.ExitError{Code: 3}).Error(); text != "exit code 3" {
 		t.Error(text)
 	}
-	if err := errors.Join(errors.New("a"), errors.New("b")); oneLine(err) != "a; b" {
-		t.Error(oneLine(err))
+	if err := errors.Join(errors.New("a"), errors.New("b")); cli.OneLine(err) != "a; b" {
+		t.Error(cli.OneLine(err))
 	}
 }
 
@@ -208,7 +209,7 @@ func TestSharedFlagsAreTheSame(t *testing.T) {
 func TestTopFitsMemory(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	r := kvferry(t, "inspect", "--memory", "32MiB", "--top", "100000", src)
-	if r.code != ExitUsage || !strings.Contains(r.stderr, "use --memory 220MiB, or --top 4096") {
+	if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "use --memory 220MiB, or --top 4096") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	ok(t, "inspect", "--memory", "32MiB", "--top", "4096", src)

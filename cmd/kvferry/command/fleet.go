@@ -5,6 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
+	"kvferry/cmd/kvferry/fleet"
 	"kvferry/internal/sys/object"
 )
 
@@ -55,47 +57,47 @@ func (a *App) fleet() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runFleet(cmd, &f, args[0]) },
 	}
 	fs := cmd.Flags()
-	choose(fs, &f.as, "as", plain("shell", "kubernetes", "slurm", "argo"), "what to print the commands as")
+	cli.Choose(fs, &f.as, "as", cli.Plain("shell", "kubernetes", "slurm", "argo"), "what to print the commands as")
 	fs.StringArrayVar(&f.reports, "reports", nil, "print the state of the datasets from the reports in a `directory`, or that match a pattern; ** matches any directories")
-	choose(fs, &f.format, "format", plain("text", "json", "html"), "form of the state")
-	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
+	cli.Choose(fs, &f.format, "format", cli.Plain("text", "json", "html"), "form of the state")
+	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	return cmd
 }
 
 func (a *App) runFleet(cmd *cobra.Command, f *fleetFlags, file string) error {
 	if len(f.reports) == 0 && cmd.Flags().Changed("format") {
-		return usagef("--format is about the state of datasets, which --reports prints")
+		return cli.Usagef("--format is about the state of datasets, which --reports prints")
 	}
 	if len(f.reports) > 0 && cmd.Flags().Changed("as") {
-		return usagef("--as --reports: print the commands or the state, not both")
+		return cli.Usagef("--as --reports: print the commands or the state, not both")
 	}
-	program := &fleetProgram{target: a.Target, commands: map[string]func() *cobra.Command{"convert": a.convert, "dump": a.dump,
+	program := &fleet.Program{Target: a.Target, Commands: map[string]func() *cobra.Command{"convert": a.convert, "dump": a.dump,
 		"verify": a.verify, "inspect": a.inspect, "fingerprint": a.fingerprint}}
-	program.mount = func(o object.Options, memory int64) func(string) (string, error) {
+	program.Mount = func(o object.Options, memory int64) func(string) (string, error) {
 		return (&objectFlags{o}).mounter(cmd.Context(), memory)
 	}
-	t, err := program.read(file)
+	t, err := program.Read(file)
 	if err != nil {
 		return err
 	}
-	if err := local("output", f.output); err != nil {
+	if err := cli.Local("output", f.output); err != nil {
 		return err
 	}
 	if len(f.reports) > 0 {
-		s, err := t.state(f.reports)
+		s, err := t.State(f.reports)
 		if err == nil {
-			err = toOutput(cmd, f.output, func(w io.Writer) error { return s.print(w, f.format) })
+			err = cli.ToOutput(cmd, f.output, func(w io.Writer) error { return s.Print(w, f.format) })
 		}
-		if err == nil && !s.done() {
-			err = &ExitError{Code: ExitMissing}
+		if err == nil && !s.Done() {
+			err = &cli.ExitError{Code: cli.ExitMissing}
 		}
 		return err
 	}
-	text, err := t.print(f.as)
+	text, err := t.Print(f.as)
 	if err != nil {
 		return err
 	}
-	return toOutput(cmd, f.output, func(w io.Writer) error {
+	return cli.ToOutput(cmd, f.output, func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})

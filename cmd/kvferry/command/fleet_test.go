@@ -14,6 +14,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"kvferry/cmd/kvferry/cli"
+	"kvferry/cmd/kvferry/fleet"
 	"kvferry/convert"
 	"kvferry/fixtures"
 	"kvferry/internal/sys/object"
@@ -61,7 +63,7 @@ datasets:
 func TestFleet(t *testing.T) {
 	dir, file := fleetWorld(t)
 	lines := strings.Split(strings.TrimSpace(ok(t, "fleet", file)), "\n")
-	state := func(want string) (all []moveState) {
+	state := func(want string) (all []fleet.State) {
 		t.Helper()
 		r := kvferry(t, "fleet", "--reports", dir+"/**", "--format", "json", file)
 		mustJSON(t, []byte(r.stdout), &all)
@@ -69,7 +71,7 @@ func TestFleet(t *testing.T) {
 		for _, s := range all {
 			got = append(got, fmt.Sprintf("%s %s %d/%d %d", s.Name, s.State, s.PartsDone, s.Parts, s.Exit))
 		}
-		if text := strings.Join(got, "; "); text != want || (r.code == ExitOK) != !strings.Contains(text, "failed") && !strings.Contains(text, "open") {
+		if text := strings.Join(got, "; "); text != want || (r.code == cli.ExitOK) != !strings.Contains(text, "failed") && !strings.Contains(text, "open") {
 			t.Errorf("exit %d: %s\nwant %s\n%s", r.code, text, want, r.stderr)
 		}
 		return all
@@ -80,7 +82,7 @@ func TestFleet(t *testing.T) {
 	}
 	missing := func(line, want string) {
 		t.Helper()
-		if r := kvferry(t, commandWords(line)[1:]...); r.code != ExitMissing || !strings.Contains(r.stderr, want) {
+		if r := kvferry(t, commandWords(line)[1:]...); r.code != cli.ExitMissing || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d: %s", line, r.code, r.stderr)
 		}
 	}
@@ -89,7 +91,7 @@ func TestFleet(t *testing.T) {
 	}
 	missing(lines[9], "no part of it has run")
 	for i, line := range slices.Concat(lines[1:4], lines[10:]) {
-		if r := kvferry(t, commandWords(line)[1:]...); r.code != ExitOK && (i != 4 || r.code != ExitLossy) {
+		if r := kvferry(t, commandWords(line)[1:]...); r.code != cli.ExitOK && (i != 4 || r.code != cli.ExitLossy) {
 			t.Fatalf("%s: exit %d: %s%s", line, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -184,9 +186,9 @@ func TestFleetManifests(t *testing.T) {
 		}
 	}
 	want := []string{"Job kvferry-shop-a-parts 4", "Job kvferry-shop-a-assemble 1", "Job kvferry-shop-a-proofs 4", "Job kvferry-shop-a-finish 1", "Job kvferry-shop-b 1",
-		"Job kvferry-" + jobName("Edge 1") + " 1", "Workflow kvferry-shop-a 0 --part={{item}}/44 --assemble --prove={{item}}/44 --finish",
-		"Workflow kvferry-shop-b 0 --allow-loss=expiry-2038,expiry-ms,field-expiry", "Workflow kvferry-" + jobName("Edge 1") + " 0 --memory=1536MiB"}
-	if !slices.Equal(names, want) || jobName("Edge 1") == jobName("edge-1") {
+		"Job kvferry-" + fleet.JobName("Edge 1") + " 1", "Workflow kvferry-shop-a 0 --part={{item}}/44 --assemble --prove={{item}}/44 --finish",
+		"Workflow kvferry-shop-b 0 --allow-loss=expiry-2038,expiry-ms,field-expiry", "Workflow kvferry-" + fleet.JobName("Edge 1") + " 0 --memory=1536MiB"}
+	if !slices.Equal(names, want) || fleet.JobName("Edge 1") == fleet.JobName("edge-1") {
 		t.Errorf("%q\nwant %q", names, want)
 	}
 	script := ok(t, "fleet", "--as", "slurm", file)
@@ -245,11 +247,11 @@ func TestFleetRefused(t *testing.T) {
 		if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if r := kvferry(t, "fleet", file); r.code != ExitUsage || !strings.Contains(r.stderr, want) {
+		if r := kvferry(t, "fleet", file); r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d: %s, want %s", text, r.code, r.stderr, want)
 		}
 	}
-	if r := kvferry(t, "fleet", "--format", "json", file); r.code != ExitUsage {
+	if r := kvferry(t, "fleet", "--format", "json", file); r.code != cli.ExitUsage {
 		t.Errorf("--format without --reports: exit %d", r.code)
 	}
 }
@@ -273,7 +275,7 @@ datasets:
 	}
 	state := func(want string) {
 		t.Helper()
-		var all []moveState
+		var all []fleet.State
 		mustJSON(t, []byte(kvferry(t, "fleet", "--reports", dir+"/**", "--format", "json", file).stdout), &all)
 		got := ""
 		for _, s := range all {
@@ -288,7 +290,7 @@ datasets:
 	if len(lines) != 17 {
 		t.Fatalf("%d lines: %q", len(lines), lines)
 	}
-	if r := kvferry(t, commandWords(lines[9])[1:]...); r.code != ExitMissing || !strings.Contains(r.stderr, "run the command of this part first") {
+	if r := kvferry(t, commandWords(lines[9])[1:]...); r.code != cli.ExitMissing || !strings.Contains(r.stderr, "run the command of this part first") {
 		t.Errorf("%s: exit %d, %s", lines[9], r.code, r.stderr)
 	}
 	exe, err := os.Executable()
@@ -308,7 +310,7 @@ datasets:
 			"open 4/4 true; open 4/4 false; open 4/4 false; open 0/1 false; open 0/1 false; "}[n])
 	}
 	for _, line := range lines {
-		if r := kvferry(t, commandWords(line)[1:]...); r.code != ExitOK && r.code != ExitFindings {
+		if r := kvferry(t, commandWords(line)[1:]...); r.code != cli.ExitOK && r.code != cli.ExitFindings {
 			t.Errorf("%s: exit %d, %s", line, r.code, r.stderr)
 		}
 	}
@@ -370,7 +372,7 @@ datasets:
 	for _, line := range strings.Split(strings.TrimSpace(ok(t, "fleet", file)), "\n") {
 		ok(t, commandWords(line)[1:]...)
 	}
-	state := func(want string) (all []moveState) {
+	state := func(want string) (all []fleet.State) {
 		t.Helper()
 		mustJSON(t, []byte(kvferry(t, "fleet", "--reports", dir+"/**", "--format", "json", file).stdout), &all)
 		for _, s := range all {

@@ -9,6 +9,7 @@ import (
 
 	"kvferry/ardb"
 	"kvferry/blackwidow"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/format"
 	"kvferry/nemo"
 	"kvferry/record"
@@ -40,7 +41,7 @@ func TestForeignTableInEveryCommand(t *testing.T) {
 			for _, args := range [][]string{{"dump", src}, {"verify", src}, {"inspect", src}, {"fingerprint", src}, {"explain", src, "k"},
 				{"diff", src, c.format.Name() + ":" + sound}, {"convert", src, "nemo:" + dst}, {"convert", "--no-prove", src, "nemo:" + dst}} {
 				r := kvferry(t, args...)
-				if r.code == ExitOK || !strings.Contains(r.stdout+r.stderr, "it is not the table that the MANIFEST names") {
+				if r.code == cli.ExitOK || !strings.Contains(r.stdout+r.stderr, "it is not the table that the MANIFEST names") {
 					t.Errorf("%s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
 				}
 			}
@@ -82,7 +83,7 @@ func TestLogsInEveryCommand(t *testing.T) {
 			for _, args := range [][]string{{"dump", src}, {"verify", src}, {"inspect", src}, {"fingerprint", src}, {"explain", src, "k"},
 				{"diff", src, src}, {"convert", src, "blackwidow:" + dst}} {
 				r := kvferry(t, args...)
-				if !strings.Contains(r.stdout+r.stderr, strings.Fields(c.kind)[1]) || c.fails && slices.Contains([]string{"dump", "verify", "explain", "convert"}, args[0]) && r.code == ExitOK {
+				if !strings.Contains(r.stdout+r.stderr, strings.Fields(c.kind)[1]) || c.fails && slices.Contains([]string{"dump", "verify", "explain", "convert"}, args[0]) && r.code == cli.ExitOK {
 					t.Errorf("%s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/catalog"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/format"
 	"kvferry/internal/text/page"
 )
@@ -22,7 +23,7 @@ func (a *App) formats() *cobra.Command {
 		Example: "  kvferry formats\n  kvferry formats --format markdown > compatibility.md",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return print(cmd.OutOrStdout(), a.Formats) },
 	}
-	choose(cmd.Flags(), &print, "format", []option[func(io.Writer, []format.Format) error]{{"text", formatsText}, {"json", formatsJSON}, {"markdown", writeCompat}}, "output format, also as -f NAME; markdown also lists what each pair of formats may lose")
+	cli.Choose(cmd.Flags(), &print, "format", []cli.Option[func(io.Writer, []format.Format) error]{{Name: "text", Means: formatsText}, {Name: "json", Means: formatsJSON}, {Name: "markdown", Means: writeCompat}}, "output format, also as -f NAME; markdown also lists what each pair of formats may lose")
 	return cmd
 }
 
@@ -65,7 +66,7 @@ func formatsJSON(w io.Writer, formats []format.Format) error {
 		}
 		out = append(out, e)
 	}
-	return printJSON(w, out)
+	return cli.PrintJSON(w, out)
 }
 
 // formatsText prints the limits of formats as text.
@@ -85,7 +86,7 @@ func printFormat(w io.Writer, f format.Format) error {
 	l := f.Limits()
 	fmt.Fprintf(w, "%s: %s\n", f.Name(), l.Detail)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	room := helpWidth(w) - formatIndent
+	room := cli.HelpWidth(w) - formatIndent
 	row := func(name, text string) {
 		for _, line := range page.Wrap(text, room) {
 			fmt.Fprintf(t, "  %s\t%s\n", name, line)

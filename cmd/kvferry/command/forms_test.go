@@ -22,6 +22,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"kvferry/ardb/merge"
+	"kvferry/cmd/kvferry/cli"
 )
 
 // line is a line of dump --format jsonl --encode base64.
@@ -210,7 +211,7 @@ func TestDumpRESPIntoRedis(t *testing.T) {
 func TestDumpRESPConflict(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	r := kvferry(t, "dump", "--format", "resp", src, "-o", filepath.Join(t.TempDir(), "out"))
-	if r.code != ExitLossy || !strings.Contains(r.stderr, "--on-conflict") {
+	if r.code != cli.ExitLossy || !strings.Contains(r.stderr, "--on-conflict") {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"kvferry/cmd/kvferry/cli"
 )
 
 // full runs a command line with a full disk as standard output.
@@ -62,7 +64,7 @@ func TestOutputFull(t *testing.T) {
 		r := full(t, args...)
 		lines := strings.SplitAfter(r.stderr, "\n")
 		last := lines[max(0, len(lines)-2)]
-		if r.code != ExitFailed || strings.Count(last, "no space left on device") != 1 || strings.Count(r.stderr, "no space left") != 1 {
+		if r.code != cli.ExitFailed || strings.Count(last, "no space left on device") != 1 || strings.Count(r.stderr, "no space left") != 1 {
 			t.Errorf("kvferry %s: exit %d: %s", strings.Join(args, " "), r.code, r.stderr)
 		}
 	}
@@ -74,7 +76,7 @@ func TestReportFull(t *testing.T) {
 	src, dst := golden(t, "bw-basic"), filepath.Join(t.TempDir(), "dst")
 	r := full(t, "convert", src, "blackwidow:"+dst)
 	want := "kvferry: " + dst + " is complete, but its report could not be printed; it is in " + dst + ".kvferry-report.json: "
-	if r.code != ExitFailed || !strings.HasPrefix(r.stderr, want) {
+	if r.code != cli.ExitFailed || !strings.HasPrefix(r.stderr, want) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	ok(t, "diff", src, dst)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/pass/filter"
 	"kvferry/record"
 )
@@ -23,7 +24,7 @@ no order of keys: kvferry reads them as a whole, and append-only files are repla
   resp         commands for redis-cli --pipe
 
 The exit code is 3 if a key does not exist.
-` + exitHelp
+` + cli.ExitHelp
 
 const getExample = `  kvferry get /data/pika/dump user:1
   kvferry get --format raw /data/pika/dump user:1 > user.txt
@@ -43,9 +44,9 @@ func (a *App) get() *cobra.Command {
 	f.read.RegisterSalvage(cmd)
 	f.read.progress.Register(cmd)
 	f.read.choice.places.Register(cmd.Flags())
-	choose(cmd.Flags(), &f.read.choice.expired, "expired", plain("drop", "keep"), "what to do with expired keys")
-	choose(cmd.Flags(), &f.format, "format", plain("text", "jsonl", "json", "raw", "resp"), "output format, also as -f NAME")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputUsage)
+	cli.Choose(cmd.Flags(), &f.read.choice.expired, "expired", cli.Plain("drop", "keep"), "what to do with expired keys")
+	cli.Choose(cmd.Flags(), &f.format, "format", cli.Plain("text", "jsonl", "json", "raw", "resp"), "output format, also as -f NAME")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	f.read.workers, f.onConflict = 1, "first"
 	return cmd
 }
@@ -55,7 +56,7 @@ func (a *App) runGet(cmd *cobra.Command, f *dumpFlags, location string, names []
 	for _, name := range names {
 		key, err := filter.ParseKey(name)
 		if err != nil {
-			return usagef("%w", err)
+			return cli.Usagef("%w", err)
 		}
 		missing[string(key)] = struct{}{}
 	}
@@ -67,5 +68,5 @@ func (a *App) runGet(cmd *cobra.Command, f *dumpFlags, location string, names []
 	for _, key := range slices.Sorted(maps.Keys(missing)) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "kvferry: no key %s\n", record.Quote([]byte(key)))
 	}
-	return &ExitError{Code: ExitFindings}
+	return &cli.ExitError{Code: cli.ExitFindings}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/nemo"
@@ -57,11 +58,11 @@ func TestGetReadsNoNeighbours(t *testing.T) {
 		{"dump", "--type", "zset", "--match", "account:zset:000000000", dir},
 		{"fingerprint", "--type", "zset", "--range", "account:zset:000000000..account:zset:000000002", dir},
 	} {
-		if r := kvferry(t, args...); r.code != ExitOK || r.stderr != "" {
+		if r := kvferry(t, args...); r.code != cli.ExitOK || r.stderr != "" {
 			t.Errorf("%s: exit %d, %s", strings.Join(args, " "), r.code, r.stderr)
 		}
 	}
-	if r := kvferry(t, "dump", "--type", "hash", dir); r.code == ExitOK {
+	if r := kvferry(t, "dump", "--type", "hash", dir); r.code == cli.ExitOK {
 		t.Error("dump of all hashes: no damage is found: the test shows nothing")
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/docs"
 )
 
@@ -23,7 +24,7 @@ func follow(t *testing.T, root, page string, codes map[string]int) {
 func followTo(t *testing.T, root, page, target string, codes map[string]int) {
 	t.Helper()
 	for args := range commandsOf(t, page, root) {
-		line, want := strings.Join(args, " "), ExitOK
+		line, want := strings.Join(args, " "), cli.ExitOK
 		for begin, code := range codes {
 			if strings.HasPrefix(line, begin) {
 				want = code
@@ -54,13 +55,13 @@ func placed(t *testing.T, root, name, to string) string {
 func TestMovingArdb(t *testing.T) {
 	root := fastDir(t)
 	unchanged(t, placed(t, root, "ardb-rocksdb-basic", "data/ardb"))
-	follow(t, root, "moving-ardb.md", map[string]int{"convert --dry-run /data/ardb pika4:": ExitLossy})
+	follow(t, root, "moving-ardb.md", map[string]int{"convert --dry-run /data/ardb pika4:": cli.ExitLossy})
 }
 
 func TestMovingSSDB(t *testing.T) {
 	root := fastDir(t)
 	unchanged(t, placed(t, root, "ssdb-basic", "data/ssdb"))
-	follow(t, root, "moving-ssdb.md", map[string]int{"convert --dry-run": ExitLossy})
+	follow(t, root, "moving-ssdb.md", map[string]int{"convert --dry-run": cli.ExitLossy})
 }
 
 // TestDamagedDatabase: the page's commands save the rest after each of the five classic damages, on each kind of store that has
@@ -103,15 +104,15 @@ func TestDamagedDatabase(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			diff := ExitFindings
+			diff := cli.ExitFindings
 			if d.whole || d.name == "a damaged log" && src.name == "kvrocks-mixed" { // later writes replace the one that is lost
-				diff = ExitOK
+				diff = cli.ExitOK
 			}
-			if r := kvferry(t, "dump", dir); r.code != ExitFailed || !strings.Contains(r.stderr, "--salvage") {
+			if r := kvferry(t, "dump", dir); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "--salvage") {
 				t.Errorf("%s, %s: dump without --salvage: exit %d: %s", src.name, d.name, r.code, r.stderr)
 			}
-			followTo(t, root, "damaged.md", src.target, map[string]int{"verify /data/damaged": ExitFindings, "dump --salvage": ExitFindings,
-				"explain": ExitFindings, "diff": diff})
+			followTo(t, root, "damaged.md", src.target, map[string]int{"verify /data/damaged": cli.ExitFindings, "dump --salvage": cli.ExitFindings,
+				"explain": cli.ExitFindings, "diff": diff})
 		}
 	}
 }

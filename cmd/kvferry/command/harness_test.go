@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 )
 
@@ -56,7 +57,7 @@ func kvferryFrom(t testing.TB, stdin io.Reader, args ...string) result {
 func ok(t *testing.T, args ...string) string {
 	t.Helper()
 	r := kvferry(t, args...)
-	if r.code != ExitOK {
+	if r.code != cli.ExitOK {
 		t.Fatalf("kvferry %s: exit %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
 	}
 	return r.stdout

@@ -12,6 +12,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/docs"
 	"kvferry/internal/text/page"
 )
@@ -24,17 +25,17 @@ func TestHelpTopics(t *testing.T) {
 			t.Errorf("%s: %.200s", topic, got)
 		}
 	}
-	if r := kvferry(t, "help", "findngs"); r.code != ExitUsage || !strings.Contains(r.stderr, `did you mean "findings"`) {
+	if r := kvferry(t, "help", "findngs"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `did you mean "findings"`) {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 	for _, topic := range docs.Topics() { // including pages named like a command
 		text, _ := docs.Page(topic)
-		shown := page.Render(text, usualHelp)
+		shown := page.Render(text, cli.UsualHelp)
 		if !strings.HasSuffix(ok(t, "help", topic), shown) {
 			t.Errorf("help %s does not show the page", topic)
 		}
 		for line := range strings.Lines(shown) {
-			if n := page.Width(strings.TrimSuffix(line, "\n")); n > usualHelp {
+			if n := page.Width(strings.TrimSuffix(line, "\n")); n > cli.UsualHelp {
 				t.Errorf("help %s: %d characters: %s", topic, n, line)
 			}
 		}
@@ -59,16 +60,16 @@ func TestJobArguments(t *testing.T) {
 	ok(t, "convert", "-f", job)
 	ok(t, "convert", "-f", job, src, "blackwidow:"+filepath.Join(dir, "other"))
 	ok(t, "diff", filepath.Join(dir, "new"), filepath.Join(dir, "other"))
-	if r := kvferry(t, "verify", "-f", job); r.code != ExitUsage || !strings.Contains(r.stderr, "target") {
+	if r := kvferry(t, "verify", "-f", job); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "target") {
 		t.Errorf("verify takes a target: exit %d, %s", r.code, r.stderr)
 	}
 	write("source: " + src + "\n")
 	ok(t, "verify", "-f", job)
-	if r := kvferry(t, "convert", "-f", job); r.code != ExitUsage || !strings.Contains(r.stderr, "1 argument, want 2") {
+	if r := kvferry(t, "convert", "-f", job); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "1 argument, want 2") {
 		t.Errorf("no target: exit %d, %s", r.code, r.stderr)
 	}
 	write("source: [a, b]\n")
-	if r := kvferry(t, "verify", "-f", job); r.code != ExitUsage || !strings.Contains(r.stderr, "want a location") {
+	if r := kvferry(t, "verify", "-f", job); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "want a location") {
 		t.Errorf("two sources: exit %d, %s", r.code, r.stderr)
 	}
 }
@@ -80,7 +81,7 @@ func TestHelpFitsTheScreen(t *testing.T) {
 		args := strings.Fields(strings.TrimPrefix(c.CommandPath(), "kvferry"))
 		long, short := ok(t, append(args, "--help")...), ok(t, append(args, "-h")...)
 		for line := range strings.Lines(long + short) {
-			if n := page.Width(strings.TrimSuffix(line, "\n")); n > usualHelp {
+			if n := page.Width(strings.TrimSuffix(line, "\n")); n > cli.UsualHelp {
 				t.Errorf("%s: %d characters: %s", args, n, line)
 			}
 		}
@@ -110,7 +111,7 @@ func TestHelpOnTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(args ...string) {
-		if code := testApp().Run(t.Context(), args, out, io.Discard); code != ExitOK {
+		if code := testApp().Run(t.Context(), args, out, io.Discard); code != cli.ExitOK {
 			t.Errorf("%s: exit %d", args, code)
 		}
 	}

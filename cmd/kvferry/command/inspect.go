@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/inspect"
 	"kvferry/inspect/keyshape"
 	"kvferry/inspect/render"
@@ -66,8 +67,8 @@ func (f *inspectFlags) fitsTop() error {
 	if int64(f.top) <= most {
 		return nil
 	}
-	need := sizeFlag((withoutLists + 2*int64(f.top)*topMemory + 1<<20 - 1) >> 20 << 20)
-	return usagef("--top %d: the lists do not fit into --memory %s; use --memory %s, or --top %d", f.top, sizeFlag(memory), need, most)
+	need := cli.SizeFlag((withoutLists + 2*int64(f.top)*topMemory + 1<<20 - 1) >> 20 << 20)
+	return cli.Usagef("--top %d: the lists do not fit into --memory %s; use --memory %s, or --top %d", f.top, cli.SizeFlag(memory), need, most)
 }
 
 // inspectFlags are the flags of inspect.
@@ -97,30 +98,30 @@ func (a *App) inspect() *cobra.Command {
 	f.read.RegisterSalvage(cmd)
 	fs := cmd.Flags()
 	f.top = 20
-	fs.Var(number(&f.top, 0, maxTop), "top", fmt.Sprintf("number of largest keys and prefixes to list, up to %d, less with less than 220MiB of --memory; 0: none", maxTop))
-	choose(fs, &f.print, "format", inspectFormats, "output format, also as -f NAME")
+	fs.Var(cli.Number(&f.top, 0, maxTop), "top", fmt.Sprintf("number of largest keys and prefixes to list, up to %d, less with less than 220MiB of --memory; 0: none", maxTop))
+	cli.Choose(fs, &f.print, "format", inspectFormats, "output format, also as -f NAME")
 	fs.StringVar(&f.html, "html", "", "also write an HTML page with charts to a `file`")
 	f.delimiter, f.depth = keyshape.Auto, keyshape.MaxDepth
 	fs.Var(&f.delimiter, "delimiter", "separator of the parts of a key, such as - in user-1-name; auto: : / or |, or . in a key without those; empty: no prefixes")
-	fs.Var(number(&f.depth, 1, keyshape.MaxDepth), "prefix-depth", fmt.Sprintf("number of parts of a key that prefixes tell apart, 1 to %d", keyshape.MaxDepth))
+	fs.Var(cli.Number(&f.depth, 1, keyshape.MaxDepth), "prefix-depth", fmt.Sprintf("number of parts of a key that prefixes tell apart, 1 to %d", keyshape.MaxDepth))
 	fs.BoolVar(&f.redis, "redis", false, "estimate the memory that the records would take in Redis; always on for Redis files and servers")
 	fs.Var(&f.part, "part", partUsage)
-	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
+	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	return cmd
 }
 
 // inspectPrinter prints a result with the location of the source and the version of kvferry.
 type inspectPrinter = func(w io.Writer, location, tool string, s *stats.Result) error
 
-var inspectFormats = []option[inspectPrinter]{
-	{"text", func(w io.Writer, _, _ string, s *stats.Result) error { return render.Stats(w, s) }},
-	{"json", func(w io.Writer, _, _ string, s *stats.Result) error { return render.StatsJSON(w, s) }},
-	{"html", render.HTML},
+var inspectFormats = []cli.Option[inspectPrinter]{
+	{Name: "text", Means: func(w io.Writer, _, _ string, s *stats.Result) error { return render.Stats(w, s) }},
+	{Name: "json", Means: func(w io.Writer, _, _ string, s *stats.Result) error { return render.StatsJSON(w, s) }},
+	{Name: "html", Means: render.HTML},
 }
 
 func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) error {
-	if f.html == standard && toStandard(f.output) {
-		return usagef("--html -: the text is printed there: --format html prints the page in its place, and -o writes the text to a file")
+	if f.html == cli.Standard && cli.ToStandard(f.output) {
+		return cli.Usagef("--html -: the text is printed there: --format html prints the page in its place, and -o writes the text to a file")
 	}
 	if err := f.part.check(cmd.Flags(), location, "html"); err != nil {
 		return err
@@ -140,16 +141,16 @@ func (a *App) runInspect(cmd *cobra.Command, f *inspectFlags, location string) e
 		return err
 	}
 	if rep != nil {
-		return cmp.Or(toOutput(cmd, f.output, r.part(rep)), r.notes.verdict())
+		return cmp.Or(cli.ToOutput(cmd, f.output, r.part(rep)), r.notes.verdict())
 	}
 	printed := func(print inspectPrinter) func(io.Writer) error {
 		return func(w io.Writer) error { return print(w, object.Shown(location), a.Build.String(), counted) }
 	}
 	if f.html != "" {
-		err = toOutput(cmd, f.html, printed(render.HTML))
+		err = cli.ToOutput(cmd, f.html, printed(render.HTML))
 	}
 	if err == nil {
-		err = toOutput(cmd, f.output, printed(f.print))
+		err = cli.ToOutput(cmd, f.output, printed(f.print))
 	}
 	return r.printed(err, counted.Records())
 }
@@ -187,6 +188,6 @@ func (f *delimiterFlag) String() string { return string(*f) }
 // Type names the flag's values in help texts.
 func (f *delimiterFlag) Type() string { return "text" }
 
-func (f *delimiterFlag) suggest(string) ([]string, bool) {
+func (f *delimiterFlag) Suggest(string) ([]string, bool) {
 	return []string{":", "/", ".", "-", "_", "|", "#"}, false
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/redis/rdb"
 )
@@ -103,7 +104,7 @@ func TestNamesakesOfLibraries(t *testing.T) {
 			{"aux", `"key":"MODULE_AUX ReJSON-RL","keyless":"module-aux"}`}, {"FUNCTION alone", `"key":"FUNCTION alone"}`},
 		} {
 			r := kvferry(t, "diff", "--format", "patch", src, namesakes(t, src == behind, x.without))
-			if r.code != ExitFindings || !strings.HasPrefix(r.stdout, `{"op":"remove","db":"0","type":"other",`+x.missing) || strings.Count(r.stdout, `"op":"remove"`) != 1 {
+			if r.code != cli.ExitFindings || !strings.HasPrefix(r.stdout, `{"op":"remove","db":"0","type":"other",`+x.missing) || strings.Count(r.stdout, `"op":"remove"`) != 1 {
 				t.Errorf("without %s: exit %d, %s", x.without, r.code, r.stdout)
 			}
 		}
@@ -135,7 +136,7 @@ func TestPatchNamesakes(t *testing.T) {
 	c.Must(t, "FUNCTION", "LOAD", "#!lua name=x\nredis.register_function('f', function() return 1 end)")
 	c.Must(t, "SET", "FUNCTION x", "precious")
 	ok(t, "convert", "--rdb-version", "10", "--type", "string", server, "rdb:"+filepath.Join(dir, "a.rdb"))
-	if r := kvferry(t, "diff", "--format", "patch", "-o", "p", "a.rdb", server); r.code != ExitFindings {
+	if r := kvferry(t, "diff", "--format", "patch", "-o", "p", "a.rdb", server); r.code != cli.ExitFindings {
 		t.Fatalf("exit %d: %s", r.code, r.stderr)
 	}
 	patch, err := os.ReadFile("p")

@@ -3,6 +3,7 @@ package command
 import (
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/format"
 	"kvferry/internal/pass/filter"
 )
@@ -16,7 +17,7 @@ SSDB, and reads no others.
   text        a table
   jsonl, csv  like dump --keys-only
   names       only the keys, one per line, in the form of --key-file
-` + exitHelp
+` + cli.ExitHelp
 
 const keysExample = `  kvferry keys /data/pika/dump user:
   kvferry keys --type zset --min-elements 10000 /data/pika/dump
@@ -34,10 +35,10 @@ func (a *App) keys() *cobra.Command {
 			if len(args) > 1 {
 				prefix, err := filter.ParseKey(args[1])
 				if err != nil {
-					return usagef("%w", err)
+					return cli.Usagef("%w", err)
 				}
 				if f.read.choice.keyRange.span != nil {
-					return usagef("a prefix and --range do not go together")
+					return cli.Usagef("a prefix and --range do not go together")
 				}
 				span := format.PrefixSpan(prefix)
 				f.read.choice.keyRange.span = &span
@@ -47,8 +48,8 @@ func (a *App) keys() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	f.read.RegisterSalvage(cmd)
-	choose(cmd.Flags(), &f.format, "format", plain("text", "jsonl", "csv", "names"), "output format, also as -f NAME")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputUsage)
-	cmd.Flags().Var(number(&f.limit, 0, 0), "limit", "stop after `n` keys; 0: no limit")
+	cli.Choose(cmd.Flags(), &f.format, "format", cli.Plain("text", "jsonl", "csv", "names"), "output format, also as -f NAME")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
+	cmd.Flags().Var(cli.Number(&f.limit, 0, 0), "limit", "stop after `n` keys; 0: no limit")
 	return cmd
 }

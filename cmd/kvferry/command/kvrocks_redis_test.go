@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/format"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
@@ -41,10 +42,10 @@ func TestCommandsOfModules(t *testing.T) {
 	t.Parallel()
 	src, file := golden(t, "kvrocks-modules"), filepath.Join(t.TempDir(), "out.resp")
 	r := kvferry(t, "dump", "-o", file, src)
-	if st, err := os.Stat(file); r.code != ExitLossy || !strings.Contains(r.stderr, "records left out: no command makes values of modules") || err != nil || st.Size() == 0 {
+	if st, err := os.Stat(file); r.code != cli.ExitLossy || !strings.Contains(r.stderr, "records left out: no command makes values of modules") || err != nil || st.Size() == 0 {
 		t.Errorf("exit %d: %s, %v", r.code, r.stderr, err)
 	}
-	if r := kvferry(t, "dump", "--format", "resp", "--type", "string,hash", src); r.code != ExitOK || r.stderr != "" {
+	if r := kvferry(t, "dump", "--format", "resp", "--type", "string,hash", src); r.code != cli.ExitOK || r.stderr != "" {
 		t.Errorf("without them: exit %d: %s", r.code, r.stderr)
 	}
 }
@@ -60,7 +61,7 @@ func TestFieldExpiryThere(t *testing.T) {
 		{"diff", "--type", "hash", src, "rdb:" + back},
 		{"diff", "--type", "hash", "--map-db", "0=__namespace", "--map-db", "1=db1", "--map-db", "5=db5", "--map-db", "15=db15", src, there},
 	} {
-		if r := kvferry(t, args...); r.code != ExitOK {
+		if r := kvferry(t, args...); r.code != cli.ExitOK {
 			t.Fatalf("%q: exit %d: %s%s", args, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -70,12 +71,12 @@ func TestFieldExpiryThere(t *testing.T) {
 	expiring := regexp.MustCompile(`"key":"([^"]+)",.*,[0-9]{13}\]`).FindStringSubmatch(kvferry(t, "dump", "--type", "hash", "--db", "__namespace", there).stdout)
 	for now, want := range map[string]bool{"2001-01-01T00:00:00Z": false, "2200-01-01T00:00:00Z": true} {
 		r := kvferry(t, "explain", "--now", now, there, expiring[1])
-		if gone := strings.Contains(r.stdout, "the field expired at ") && strings.Contains(r.stdout, " expired, "); r.code != ExitOK || gone != want {
+		if gone := strings.Contains(r.stdout, "the field expired at ") && strings.Contains(r.stdout, " expired, "); r.code != cli.ExitOK || gone != want {
 			t.Errorf("explain as of %s: exit %d: %s%s", now, r.code, r.stdout, r.stderr)
 		}
 	}
 	for _, to := range []string{"kvrocks", "kvrocks2.15", "kvrocks2.9"} {
-		if r := kvferry(t, "convert", "--dry-run", there, to+":"+filepath.Join(t.TempDir(), "old")); r.code != ExitLossy || !strings.Contains(r.stdout, "loss field-expiry: ") {
+		if r := kvferry(t, "convert", "--dry-run", there, to+":"+filepath.Join(t.TempDir(), "old")); r.code != cli.ExitLossy || !strings.Contains(r.stdout, "loss field-expiry: ") {
 			t.Errorf("%s: exit %d: %s%s", to, r.code, r.stdout, r.stderr)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/nemo"
 	"kvferry/record"
@@ -73,7 +74,7 @@ func peak(t *testing.T, args ...string) int64 {
 	cmd.Env = append(os.Environ(), argsEnv+"="+strings.Join(args, "\n"), limitEnv+"=1", "GOGC=") // the default that users have
 	cmd.Dir = t.TempDir()                                                                        // a conversion to a server writes its report there
 	out, err := cmd.CombinedOutput()
-	if differ := args[0] == "diff" && cmd.ProcessState.ExitCode() == ExitFindings; err != nil && !differ {
+	if differ := args[0] == "diff" && cmd.ProcessState.ExitCode() == cli.ExitFindings; err != nil && !differ {
 		t.Fatalf("%v: %v\n%s", args, err, out)
 	}
 	_, last, ok := strings.Cut(string(out), "VmHWM:")

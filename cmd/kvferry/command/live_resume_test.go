@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/testkit/redistest"
 )
 
@@ -88,7 +89,7 @@ func TestLiveResume(t *testing.T) {
 		return len(keys) > 0
 	}
 	killedWhen(t, "a large list is on its way", temporary, append(args, "--rate", "4MiB")...)
-	if r := kvferry(t, args...); r.code == ExitOK || !strings.Contains(r.stderr, "--resume") {
+	if r := kvferry(t, args...); r.code == cli.ExitOK || !strings.Contains(r.stderr, "--resume") {
 		t.Fatalf("unfinished work is passed over: exit %d: %s", r.code, r.stderr)
 	}
 	c.Must(t, "CONFIG", "RESETSTAT")
@@ -116,7 +117,7 @@ func TestLiveResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := ok(t, args...)
-	if rep := report(t, strings.TrimSuffix(work[0], ".kvferry")); !rep.Timings.Resumed || !rep.Proof.Done || rep.Proof.Expired != 1 || !strings.Contains(out, "1 record expired meanwhile") {
+	if rep := reportOf(t, strings.TrimSuffix(work[0], ".kvferry")); !rep.Timings.Resumed || !rep.Proof.Done || rep.Proof.Expired != 1 || !strings.Contains(out, "1 record expired meanwhile") {
 		t.Errorf("resumed %v, proof %+v\n%s", rep.Timings.Resumed, rep.Proof, out)
 	}
 	if n := calls(t, s.Client(), "set"); n != "41" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
@@ -24,7 +25,7 @@ func TestLive(t *testing.T) {
 	if out := ok(t, "convert", "--verify", src, server); !strings.Contains(out, "proved") {
 		t.Errorf("convert: %s", out)
 	}
-	if r := kvferry(t, "convert", "--verify", "--replace", src, server); r.code != ExitFailed || !strings.Contains(r.stderr, "must be empty before") {
+	if r := kvferry(t, "convert", "--verify", "--replace", src, server); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "must be empty before") {
 		t.Errorf("a server that is not empty: exit %d: %s", r.code, r.stderr)
 	}
 	conn := s.Client()
@@ -40,7 +41,7 @@ func TestLive(t *testing.T) {
 	if out := ok(t, "diff", "--direct", server, src); !strings.Contains(out, "-0 is 0") {
 		t.Errorf("diff: %s", out)
 	}
-	if r := kvferry(t, "diff", src, strings.Replace(server, "//", "//nobody@", 1)); r.code != ExitFailed || strings.Contains(r.stderr, "secret") ||
+	if r := kvferry(t, "diff", src, strings.Replace(server, "//", "//nobody@", 1)); r.code != cli.ExitFailed || strings.Contains(r.stderr, "secret") ||
 		!strings.Contains(r.stderr, "password is wrong") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
@@ -62,7 +63,7 @@ func TestLive(t *testing.T) {
 		"--scan: " + src:             {"dump", "--scan", src},
 		"--verify: " + dump + "2 is": {"convert", "--verify", server, "rdb:" + dump + "2"},
 	} {
-		if r := kvferry(t, args...); r.code == ExitOK || !strings.Contains(r.stderr, text) {
+		if r := kvferry(t, args...); r.code == cli.ExitOK || !strings.Contains(r.stderr, text) {
 			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 		}
 	}
@@ -81,7 +82,7 @@ func refusedExisting(t *testing.T, c *redistest.Client, src, server string) {
 	c.Must(t, "SET", "zero", "old")
 	for _, flags := range [][]string{nil, {"--resume"}, {"--fail-existing", "--dry-run"}} {
 		r := kvferry(t, append(append([]string{"convert"}, flags...), src, server+"/5")...)
-		if r.code != ExitFailed || !strings.Contains(r.stderr, `already has 1 of the keys to write: "zero" in database 5; nothing was written; --replace overwrites`) {
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, `already has 1 of the keys to write: "zero" in database 5; nothing was written; --replace overwrites`) {
 			t.Errorf("%v: exit %d: %s", flags, r.code, r.stderr)
 		}
 		if strings.Contains(r.stderr, "continue with") || len(globbed(t, "redis-*.kvferry")) > 0 {
@@ -114,13 +115,13 @@ func TestMemoryFull(t *testing.T) {
 	server := "redis://" + s.Addr
 	const again = "to start again, add --replace, which writes over those, or --skip-existing"
 	r := kvferry(t, "convert", src, server)
-	if r.code != ExitFailed || !strings.Contains(r.stderr, "raise its maxmemory") || !strings.Contains(r.stderr, again) {
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "raise its maxmemory") || !strings.Contains(r.stderr, again) {
 		t.Fatalf("exit %d: %s", r.code, r.stderr)
 	}
-	if r := kvferry(t, "convert", "--resume", src, server); r.code != ExitFailed || !strings.Contains(r.stderr, "nothing was written; --replace") || len(globbed(t, "*.kvferry")) > 0 {
+	if r := kvferry(t, "convert", "--resume", src, server); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "nothing was written; --replace") || len(globbed(t, "*.kvferry")) > 0 {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
-	if r := kvferry(t, "convert", "--replace", src, server); r.code != ExitFailed || strings.Contains(r.stderr, again) {
+	if r := kvferry(t, "convert", "--replace", src, server); r.code != cli.ExitFailed || strings.Contains(r.stderr, again) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	s.Client().Must(t, "CONFIG", "SET", "maxmemory", "0")

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/record"
 )
 
@@ -19,7 +20,7 @@ func TestLongDifferences(t *testing.T) {
 		`"k": value ` + shown + " in A, " + shown + " in B; they differ from byte 1000 on: 1,001 bytes in A, 1,003 in B\n",
 		`"h": field "f" ` + shown + " in A, " + shown + " in B; they differ from byte 1000 on: 1,000 bytes in A, 1,001 in B\n",
 	} {
-		if r.code != ExitFindings || !strings.Contains(r.stdout, want) {
+		if r.code != cli.ExitFindings || !strings.Contains(r.stdout, want) {
 			t.Errorf("exit %d: %s%s\nwant %s", r.code, r.stdout, r.stderr, want)
 		}
 	}
@@ -42,7 +43,7 @@ func TestLongNamesDiffering(t *testing.T) {
 		`"s": member ` + shown + " only in B; this name differs from the one before from byte 1000 on: 1,001 bytes here, 1,001 before\n",
 		`string ` + shown + "; this key differs from the one before from byte 1000 on: 1,001 bytes here, 1,001 before\n",
 	} {
-		if r.code != ExitFindings || !strings.Contains(r.stdout, want) {
+		if r.code != cli.ExitFindings || !strings.Contains(r.stdout, want) {
 			t.Errorf("exit %d: %s%s\nwant %s", r.code, r.stdout, r.stderr, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/text/suggest"
 	"kvferry/record"
 )
@@ -47,12 +48,12 @@ func (f *lossesFlag) String() string {
 // Type names the flag's values in help texts.
 func (f *lossesFlag) Type() string { return "kinds" }
 
-func (f *lossesFlag) suggest(soFar string) ([]string, bool) {
+func (f *lossesFlag) Suggest(soFar string) ([]string, bool) {
 	var out []string
 	for _, l := range f.known() {
 		out = append(out, l.Kind+"\t"+l.Text)
 	}
-	return suggestNext(out, soFar), true
+	return cli.SuggestNext(out, soFar), true
 }
 
 // sameNames decides how a target with one type per key handles a key that exists under several types.
@@ -98,10 +99,10 @@ func (f *conflictFlag) String() string { return f.text }
 // Type lists the values for help texts.
 func (f *conflictFlag) Type() string { return "error|rename|keep=types" }
 
-func (f *conflictFlag) suggest(soFar string) ([]string, bool) {
+func (f *conflictFlag) Suggest(soFar string) ([]string, bool) {
 	if order, keep := strings.CutPrefix(soFar, conflictKeep); keep {
 		var out []string
-		for _, s := range suggestNext(typeNames(), order) {
+		for _, s := range cli.SuggestNext(typeNames(), order) {
 			out = append(out, conflictKeep+s)
 		}
 		return out, true

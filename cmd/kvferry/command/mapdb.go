@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/inspect/compare"
 	"kvferry/internal/text/suggest"
 )
@@ -84,10 +85,10 @@ func tellUnmatched(w io.Writer, pairs []compare.DBPair) {
 // mapUsage turns an error about --map-db into a usage error.
 func mapUsage(err error) error {
 	if wrong, ok := errors.AsType[*compare.DBMapError](err); ok {
-		return usagef("--map-db %w", wrong)
+		return cli.Usagef("--map-db %w", wrong)
 	}
 	if unnumbered, ok := errors.AsType[*compare.NumberError](err); ok {
-		return usagef("%w", unnumbered)
+		return cli.Usagef("%w", unnumbered)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/record"
@@ -69,7 +70,7 @@ func TestMatrixResume(t *testing.T) {
 				}
 			}
 			var stderr bytes.Buffer
-			if code := app.Run(context.Background(), args, &stderr, &stderr); code != ExitFailed || !strings.Contains(stderr.String(), errPlanned.Error()) {
+			if code := app.Run(context.Background(), args, &stderr, &stderr); code != cli.ExitFailed || !strings.Contains(stderr.String(), errPlanned.Error()) {
 				t.Fatalf("%s: exit %d, %s", name, code, &stderr)
 			}
 			if got := entries(t, filepath.Dir(dst.path)); got != "whole.kvferry" {
@@ -80,7 +81,7 @@ func TestMatrixResume(t *testing.T) {
 				t.Errorf("%s: no task is done: %v", name, err)
 			}
 			ok(t, args...)
-			if rep := report(t, dst.path); !rep.Timings.Resumed || !rep.Proof.Done {
+			if rep := reportOf(t, dst.path); !rep.Timings.Resumed || !rep.Proof.Done {
 				t.Errorf("%s to %s: resumed %v, proved %v", name, dst.format, rep.Timings.Resumed, rep.Proof.Done)
 			}
 			if treeBytes(t, dst.path) != want {
@@ -129,7 +130,7 @@ func TestMatrixParts(t *testing.T) {
 			tasks, most = tasks+rep.Tasks, max(most, rep.Tasks)
 		}
 		ok(t, append([]string{"convert", "--finish"}, args...)...)
-		if rep := report(t, dst.path); rep.InParts != 3 || !rep.Proof.Done || rep.Tasks != tasks || most == tasks {
+		if rep := reportOf(t, dst.path); rep.InParts != 3 || !rep.Proof.Done || rep.Tasks != tasks || most == tasks {
 			t.Errorf("%s: %d parts with %d tasks of %d, proved %v", dst.format, rep.InParts, tasks, rep.Tasks, rep.Proof.Done)
 		}
 		if treeBytes(t, dst.path) != want {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"kvferry/ardb/codec"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/record"
@@ -114,7 +115,7 @@ func crossed(t *testing.T, m *model, src, dst place, mode conflict, flags ...str
 		args = append(args, "--allow-loss", strings.Join(kinds, ","))
 	}
 	ok(t, args...)
-	rep := report(t, dst.path)
+	rep := reportOf(t, dst.path)
 	if !rep.Proof.Done {
 		t.Error("not proved")
 	}
@@ -242,8 +243,8 @@ func TestMatrixConflicts(t *testing.T) {
 			want := m.predict(t, dst, conflict{})
 			r := kvferry(t, "convert", src.String(), dst.String(), "--allow-loss", strings.Join(append(want.refusedKinds(), record.LossHyperLogLog), ","))
 			text := fmt.Sprintf("%d × same-name", want.losses[record.LossSameName])
-			if r.code != ExitLossy || !strings.Contains(r.stderr, text) {
-				t.Errorf("%s: exit %d, want %d and %q in %s", src, r.code, ExitLossy, text, r.stderr)
+			if r.code != cli.ExitLossy || !strings.Contains(r.stderr, text) {
+				t.Errorf("%s: exit %d, want %d and %q in %s", src, r.code, cli.ExitLossy, text, r.stderr)
 			}
 		}
 	}
@@ -293,7 +294,7 @@ func TestMatrixStreamGroups(t *testing.T) {
 			t.Errorf("%s: predicted %d streams with groups", dst, n)
 		}
 		dst.path = filepath.Join(fastDir(t), "there")
-		if r := kvferry(t, "convert", src.String(), dst.String()); r.code != ExitLossy {
+		if r := kvferry(t, "convert", src.String(), dst.String()); r.code != cli.ExitLossy {
 			t.Errorf("%s: exit %d, %s", dst, r.code, r.stderr)
 		}
 		crossed(t, m, src, dst, keepAll)
@@ -324,7 +325,7 @@ func TestMatrixOnePass(t *testing.T) {
 			for _, workers := range []string{"1", "3"} {
 				dst.path = filepath.Join(fastDir(t), "there")
 				ok(t, "convert", src.String(), dst.String(), "--workers", workers, "--allow-loss", "expiry-ms,key-too-long,score-range,stream")
-				rep := report(t, dst.path)
+				rep := reportOf(t, dst.path)
 				if rep.Tasks != len(rep.Source.DBs) {
 					t.Errorf("%s: %d tasks for %d databases", name, rep.Tasks, len(rep.Source.DBs))
 				}

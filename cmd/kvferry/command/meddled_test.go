@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/sys/disk"
 	"kvferry/nemo"
 	"kvferry/record"
@@ -150,7 +151,7 @@ func (m *meddled) judge(r result, file, what, whole string) {
 		return
 	}
 	_, reported := os.Lstat(m.report())
-	if r.code != ExitFailed || err == nil || reported == nil || !strings.Contains(r.stderr, filepath.Base(file)) {
+	if r.code != cli.ExitFailed || err == nil || reported == nil || !strings.Contains(r.stderr, filepath.Base(file)) {
 		m.t.Errorf("%s %s: exit %d, %v, %v: %s", file, what, r.code, err, reported, r.stderr)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/inspect"
 	"kvferry/inspect/stats"
@@ -49,8 +50,8 @@ func (a *App) merge() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runMerge(cmd, &f, args) },
 	}
 	fs := cmd.Flags()
-	choose(fs, &f.format, "format", plain("auto", "text", "json", "html", "junit", "sarif"), "output format, also as -f NAME; auto: that of the command without --format")
-	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
+	cli.Choose(fs, &f.format, "format", cli.Plain("auto", "text", "json", "html", "junit", "sarif"), "output format, also as -f NAME; auto: that of the command without --format")
+	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	return cmd
 }
 
@@ -65,7 +66,7 @@ func (a *App) runMerge(cmd *cobra.Command, f *mergeFlags, names []string) error 
 	}
 	parts, missing, err := inspect.Together(files)
 	if err != nil {
-		return usagef("%w", err)
+		return cli.Usagef("%w", err)
 	}
 	first := parts[0]
 	if missing != nil {
@@ -81,25 +82,25 @@ func (a *App) runMerge(cmd *cobra.Command, f *mergeFlags, names []string) error 
 	case "inspect":
 		print, err = f.counts(parts, a.Build.String())
 	default:
-		err = usagef("%s: it is of %s, which this program does not merge", first.Path, first.Command[0])
+		err = cli.Usagef("%s: it is of %s, which this program does not merge", first.Path, first.Command[0])
 	}
 	if err == nil {
-		err = toOutput(cmd, f.output, print)
+		err = cli.ToOutput(cmd, f.output, print)
 	}
 	return cmp.Or(err, verdict(failed))
 }
 
 // mergeFormat returns what prints a format; the first one is the default.
-func mergeFormat[T any](f *mergeFlags, of string, all []option[T]) (T, error) {
+func mergeFormat[T any](f *mergeFlags, of string, all []cli.Option[T]) (T, error) {
 	var names []string
 	for _, o := range all {
-		if o.name == f.format || f.format == "auto" {
-			return o.means, nil
+		if o.Name == f.format || f.format == "auto" {
+			return o.Means, nil
 		}
-		names = append(names, o.name)
+		names = append(names, o.Name)
 	}
 	var none T
-	return none, usagef("--format %s: the reports are of %s: want %s", f.format, of, suggest.Or(names))
+	return none, cli.Usagef("--format %s: the reports are of %s: want %s", f.format, of, suggest.Or(names))
 }
 
 // results decodes the results of parts.
@@ -107,7 +108,7 @@ func results[T any](parts []*inspect.PartFile) (out []*T, err error) {
 	for _, p := range parts {
 		one := new(T)
 		if err := json.Unmarshal(p.Result, one); err != nil {
-			return nil, usagef("%s: not the report of a part: %w", p.Path, err)
+			return nil, cli.Usagef("%s: not the report of a part: %w", p.Path, err)
 		}
 		out = append(out, one)
 	}
@@ -122,7 +123,7 @@ func (f *mergeFlags) fingerprints(parts []*inspect.PartFile) (func(io.Writer) er
 	}
 	sum, err := inspect.MergeFingerprints(parts)
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, cli.Usagef("%w", err)
 	}
 	return func(w io.Writer) error { return print(w, sum) }, nil
 }
@@ -139,7 +140,7 @@ func (f *mergeFlags) counts(parts []*inspect.PartFile, tool string) (func(io.Wri
 	}
 	sum, err := stats.Merge(all)
 	if err != nil {
-		return nil, usagef("%s: %w", parts[0].Path, err)
+		return nil, cli.Usagef("%s: %w", parts[0].Path, err)
 	}
 	return func(w io.Writer) error { return print(w, string(all[0].Location), tool, sum) }, nil
 }
@@ -158,7 +159,7 @@ func (f *mergeFlags) verifications(parts []*inspect.PartFile, tool string) (_ fu
 	var all []*verify.Partial
 	for i, one := range each {
 		if one.Part == nil {
-			return nil, false, usagef("%s: not the report of a part of verify", parts[i].Path)
+			return nil, false, cli.Usagef("%s: not the report of a part of verify", parts[i].Path)
 		}
 		about.Seconds = max(about.Seconds, one.Seconds)
 		all = append(all, one.Part)
@@ -182,17 +183,17 @@ const maxReport = 1 << 30
 
 // readPart reads the report of a part.
 func readPart(name string) (*inspect.PartFile, error) {
-	in, err := openFile(name)
+	in, err := cli.OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &ExitError{Code: ExitMissing, Err: fmt.Errorf("%w: run the command of this part first", err)}
+		return nil, &cli.ExitError{Code: cli.ExitMissing, Err: fmt.Errorf("%w: run the command of this part first", err)}
 	}
 	if err != nil {
-		return nil, usagef("%w", err)
+		return nil, cli.Usagef("%w", err)
 	}
 	defer in.Close()
 	out, err := inspect.ReadPart(io.LimitReader(in, maxReport))
 	if err != nil {
-		return nil, usagef("%s: %w", name, err)
+		return nil, cli.Usagef("%s: %w", name, err)
 	}
 	out.Path = name
 	return out, nil

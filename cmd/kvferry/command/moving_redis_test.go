@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/testkit/redistest"
 )
 
@@ -24,12 +25,12 @@ func TestMovingRedis(t *testing.T) {
 	page, ran := commandsOf(t, "moving-redis.md", root), 0
 	t.Chdir(t.TempDir())
 	for args := range page {
-		line, want := strings.Join(args, " "), ExitOK
+		line, want := strings.Join(args, " "), cli.ExitOK
 		switch {
 		case strings.Contains(line, "--dry-run"):
-			want = ExitLossy
+			want = cli.ExitLossy
 		case strings.Contains(line, "--format patch"):
-			want = ExitFindings
+			want = cli.ExitFindings
 		}
 		for i := range args {
 			args[i] = strings.ReplaceAll(strings.Replace(args[i], "/data/", root+"/data/", 1), "db1:6379", s.Addr)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/floyd"
 	"kvferry/record"
 	"kvferry/store"
@@ -59,14 +60,14 @@ func TestMovingPika(t *testing.T) {
 	unchanged(t, filepath.Dir(info))
 	moved := 0
 	for args := range commandsOf(t, "moving-pika.md", root) {
-		line, want := strings.Join(args, " "), ExitOK
+		line, want := strings.Join(args, " "), cli.ExitOK
 		switch {
 		case args[0] == "diff":
 			if _, err := os.Stat(filepath.Join(root, "data/pika4/db/0/info")); err == nil {
 				t.Error("info lies in an instance")
 			}
 		case strings.Contains(line, "--dry-run"):
-			want = ExitLossy
+			want = cli.ExitLossy
 		case strings.Contains(line, "pika4/dump"): // the server writes this dump
 			dump := "data/" + strings.TrimPrefix(args[len(args)-2][strings.Index(args[len(args)-2], "/data/"):], "/data/")
 			copied(filepath.Join(root, "data/pika4/db"), dump)
@@ -78,7 +79,7 @@ func TestMovingPika(t *testing.T) {
 		if r.code != want {
 			t.Fatalf("kvferry %s: exit %d, want %d\n%s%s", line, r.code, want, r.stdout, r.stderr)
 		}
-		if args[0] == "convert" && want == ExitOK {
+		if args[0] == "convert" && want == cli.ExitOK {
 			moved++
 			if data, err := os.ReadFile(filepath.Join(args[len(args)-1][strings.Index(args[len(args)-1], ":")+1:], "info")); moved <= 2 && (err != nil || !strings.Contains(string(data), "4711")) {
 				t.Errorf("kvferry %s: info is %q, %v", line, data, err)
@@ -90,7 +91,7 @@ func TestMovingPika(t *testing.T) {
 	}
 	ok(t, "diff", filepath.Join(root, "data/pika4/db"), filepath.Join(root, "data/eight/db"))
 	// The way back must restore the content of 4.0.
-	if r := kvferry(t, "diff", filepath.Join(root, "data/pika4/db"), filepath.Join(root, "data/back/db")); r.code != ExitOK {
+	if r := kvferry(t, "diff", filepath.Join(root, "data/pika4/db"), filepath.Join(root, "data/back/db")); r.code != cli.ExitOK {
 		t.Errorf("exit %d: %s", r.code, r.stdout)
 	}
 }
@@ -170,10 +171,10 @@ func TestMovingKvrocks(t *testing.T) {
 	}
 	moved := 0
 	for args := range commandsOf(t, "moving-kvrocks.md", root) {
-		line, want := strings.Join(args, " "), ExitOK
+		line, want := strings.Join(args, " "), cli.ExitOK
 		switch {
 		case strings.Contains(line, "--dry-run"):
-			want = ExitLossy
+			want = cli.ExitLossy
 		case args[0] == "convert":
 			moved++
 		}

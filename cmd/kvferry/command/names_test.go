@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/inspect"
 	"kvferry/internal/pass/filter"
 	"kvferry/internal/text/jsonl"
@@ -60,14 +61,14 @@ func TestRenamedDatabases(t *testing.T) {
 			}
 		}
 	}
-	compare("without a map", ExitFindings, nil)
-	compare("with one", ExitOK, nil, names...)
-	compare("of a name twice", ExitUsage, nil, "--map-db", "bar=2", "--map-db", "foo=2")
-	compare("of no name", ExitUsage, nil, append(names, "--map-db", "baz=0")...)
-	compare("of no number", ExitUsage, nil, "--map-db", "bar=77")
+	compare("without a map", cli.ExitFindings, nil)
+	compare("with one", cli.ExitOK, nil, names...)
+	compare("of a name twice", cli.ExitUsage, nil, "--map-db", "bar=2", "--map-db", "foo=2")
+	compare("of no name", cli.ExitUsage, nil, append(names, "--map-db", "baz=0")...)
+	compare("of no number", cli.ExitUsage, nil, "--map-db", "bar=77")
 	alter(t, filepath.Join(dst, "db3", "strings"), func(r *rows) { r.del("default", []byte("a")) })
-	compare("of what lost a record", ExitFindings, []string{`missing foo (3) string "a"`, "1 record missing, 0 extra, 0 differing"}, names...)
-	for db, code := range map[string]int{"bar": ExitOK, "0,1,bar": ExitOK, "foo,bar": ExitFindings} {
+	compare("of what lost a record", cli.ExitFindings, []string{`missing foo (3) string "a"`, "1 record missing, 0 extra, 0 differing"}, names...)
+	for db, code := range map[string]int{"bar": cli.ExitOK, "0,1,bar": cli.ExitOK, "foo,bar": cli.ExitFindings} {
 		if r := kvferry(t, append([]string{"diff", src, dst, "--db", db, "--type", "string,list"}, names...)...); r.code != code {
 			t.Errorf("of %s: exit %d\n%s%s", db, r.code, r.stdout, r.stderr)
 		}
@@ -113,7 +114,7 @@ func TestConversionPrintsTheComparison(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := kvferry(t, strings.Split(strings.TrimSuffix(string(words), "\n"), "\n")...)
-		if r.code != ExitOK || !strings.Contains(r.stdout, "\nequal as converted") {
+		if r.code != cli.ExitOK || !strings.Contains(r.stdout, "\nequal as converted") {
 			t.Errorf("%s: exit %d\n%.600s%s", line, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -155,14 +156,14 @@ func TestCheckTakesTheMoment(t *testing.T) {
 	}
 	ok(t, "fingerprint", dir, "--check", file, "--now", before)
 	r := kvferry(t, "fingerprint", dir, "--check", file, "--now", after)
-	if want := " was taken with --now " + before + ", and this run has --now " + after + ": leave out --now to "; r.code != ExitUsage || !strings.Contains(r.stderr, want) {
+	if want := " was taken with --now " + before + ", and this run has --now " + after + ": leave out --now to "; r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
 		t.Errorf("at another moment: exit %d, %s", r.code, r.stderr)
 	}
 	ok(t, "fingerprint", dir, "--expired", "keep", "--ttl-from", "-60s", "--now", before, "-o", file)
 	for _, more := range [][]string{nil, {"--expired", "keep"}, {"--now", after}, {"--ttl-from", "-60s"}} {
 		ok(t, append([]string{"fingerprint", dir, "--check", file}, more...)...)
 	}
-	if r := kvferry(t, "fingerprint", dir, "--check", file, "--expired", "drop"); r.code != ExitUsage || !strings.Contains(r.stderr, " was taken with --expired keep, and this run has --expired drop: ") {
+	if r := kvferry(t, "fingerprint", dir, "--check", file, "--expired", "drop"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, " was taken with --expired keep, and this run has --expired drop: ") {
 		t.Errorf("another rule: exit %d, %s", r.code, r.stderr)
 	}
 }
@@ -191,12 +192,12 @@ func TestCheckOfAnOlderFile(t *testing.T) {
 		t.Error(out)
 	}
 	r := kvferry(t, "fingerprint", dir, "--check", file)
-	if r.code != ExitFindings || !strings.Contains(r.stdout, "database 0 hash: file: 0 records and 0 elements, dataset: 1 record and 2 elements\n") ||
+	if r.code != cli.ExitFindings || !strings.Contains(r.stdout, "database 0 hash: file: 0 records and 0 elements, dataset: 1 record and 2 elements\n") ||
 		!strings.Contains(r.stderr, "does not list its filters") || strings.Contains(r.stderr, "--now") {
 		t.Errorf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	r = kvferry(t, "fingerprint", dir, "--check", file, "--now", "1700000001")
-	if r.code != ExitFindings || !strings.Contains(r.stderr, "--now 2023-11-14T22:13:20Z compares as of that time") {
+	if r.code != cli.ExitFindings || !strings.Contains(r.stderr, "--now 2023-11-14T22:13:20Z compares as of that time") {
 		t.Errorf("at another moment: exit %d, %s", r.code, r.stderr)
 	}
 }
@@ -230,7 +231,7 @@ func TestCheckTakesTheFilters(t *testing.T) {
 		"--type list":                        "; leave out --type to",
 	} {
 		r := kvferry(t, append([]string{"fingerprint", dir, "--check", file}, strings.Fields(more)...)...)
-		if r.code != ExitUsage || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, want) {
+		if r.code != cli.ExitUsage || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, want) {
 			t.Errorf("%q: exit %d, %s%s", more, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -241,7 +242,7 @@ func TestCheckTakesTheFilters(t *testing.T) {
 		if err := os.WriteFile(file, []byte(data), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if r := kvferry(t, "fingerprint", dir, "--check", file); r.code != ExitFailed || !strings.Contains(r.stderr, want) {
+		if r := kvferry(t, "fingerprint", dir, "--check", file); r.code != cli.ExitFailed || !strings.Contains(r.stderr, want) {
 			t.Errorf("damaged %s: exit %d, %s", name, r.code, r.stderr)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kvferry/cmd/kvferry/cli"
 )
 
 // packedRDB is a compressed RDB file.
@@ -60,7 +62,7 @@ func TestAdvice(t *testing.T) {
 		{[]string{"dump", "aof:" + empty}, "name the file, or the directory that has it"},
 	} {
 		r := kvferry(t, c.args...)
-		if r.code == ExitOK || !strings.Contains(r.stderr, c.want) {
+		if r.code == cli.ExitOK || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%q: exit %d, %s", c.args, r.code, r.stderr)
 		}
 	}
@@ -83,12 +85,12 @@ func TestCutRDB(t *testing.T) {
 	if err := os.WriteFile(head, data[:5], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r := kvferry(t, "verify", head); r.code == ExitOK || !strings.Contains(r.stderr, "cut off in its header, after 5 bytes; copy it again") {
+	if r := kvferry(t, "verify", head); r.code == cli.ExitOK || !strings.Contains(r.stderr, "cut off in its header, after 5 bytes; copy it again") {
 		t.Errorf("a header: exit %d, %s", r.code, r.stderr)
 	}
 	for _, args := range [][]string{{"verify", cut}, {"dump", cut}, {"inspect", cut}, {"fingerprint", cut}} {
 		r := kvferry(t, args...)
-		if r.code == ExitOK || !strings.Contains(r.stdout+r.stderr, `the file is cut off in the key "`) || !strings.Contains(r.stdout+r.stderr, "copy it again") {
+		if r.code == cli.ExitOK || !strings.Contains(r.stdout+r.stderr, `the file is cut off in the key "`) || !strings.Contains(r.stdout+r.stderr, "copy it again") {
 			t.Errorf("%q: exit %d, %.300s%s", args, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -121,7 +123,7 @@ func TestDidYouMean(t *testing.T) {
 		{[]string{"help", "format"}, `did you mean "formats"?`},
 	} {
 		r := kvferry(t, c.args...)
-		if r.code != ExitUsage || !strings.Contains(r.stderr, c.want) || (c.want == "") == strings.Contains(r.stderr, "did you mean") {
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, c.want) || (c.want == "") == strings.Contains(r.stderr, "did you mean") {
 			t.Errorf("%q: exit %d, %s", c.args, r.code, r.stderr)
 		}
 	}

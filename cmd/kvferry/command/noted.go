@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/inspect/render"
 	"kvferry/internal/sys/object"
 	"kvferry/internal/text/escape"
@@ -130,7 +131,7 @@ func (f *noted) verdict() error {
 // losses.
 func verdict(errors bool) error {
 	if errors {
-		return &ExitError{Code: ExitFindings}
+		return &cli.ExitError{Code: cli.ExitFindings}
 	}
 	return nil
 }

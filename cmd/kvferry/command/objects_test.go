@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 	"kvferry/internal/testkit/s3test"
 	"kvferry/nemo"
@@ -43,7 +44,7 @@ func samePrinted(t *testing.T, path, address string, commands [][]string) {
 	for _, command := range commands {
 		here := kvferry(t, slices.Insert(slices.Clone(command), 1, path)...)
 		there := kvferry(t, slices.Insert(slices.Clone(command), 1, address)...)
-		if got := strings.ReplaceAll(there.stdout, address, path); there.code != here.code || got != here.stdout || got == "" && here.code == ExitOK {
+		if got := strings.ReplaceAll(there.stdout, address, path); there.code != here.code || got != here.stdout || got == "" && here.code == cli.ExitOK {
 			t.Errorf("%s: exit %d\n%s%s\non disk: exit %d\n%s", command, there.code, got, there.stderr, here.code, here.stdout)
 		}
 	}
@@ -91,7 +92,7 @@ func TestObjectsConverted(t *testing.T) {
 	dies(t, errPulled, "sync MANIFEST-", dst, args)
 	resume := slices.Insert(slices.Clone(args), 1, "--resume")
 	f.Put("d/set.rdb", append(bytes.Clone(data), 0))
-	if r := kvferry(t, resume...); r.code != ExitFailed || !strings.Contains(r.stderr, "the source has changed: ") {
+	if r := kvferry(t, resume...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "the source has changed: ") {
 		t.Errorf("a changed object: exit %d: %s%s", r.code, r.stdout, r.stderr)
 	}
 	f.Put("d/set.rdb", data)
@@ -129,7 +130,7 @@ func TestObjectsAlike(t *testing.T) {
 		for _, c := range []struct {
 			a, b string
 			code int
-		}{{a, b, ExitFindings}, {b, a, ExitFindings}, {a, a, ExitOK}, {a, files["bw-basic"], ExitOK}, {files["nemo-basic"], b, ExitOK}} {
+		}{{a, b, cli.ExitFindings}, {b, a, cli.ExitFindings}, {a, a, cli.ExitOK}, {a, files["bw-basic"], cli.ExitOK}, {files["nemo-basic"], b, cli.ExitOK}} {
 			if r := kvferry(t, "diff", c.a, c.b); r.code != c.code {
 				t.Errorf("diff %s %s: exit %d: %s%s", c.a, c.b, r.code, r.stdout, r.stderr)
 			}
@@ -216,7 +217,7 @@ func TestObjectsInMessages(t *testing.T) {
 	for _, name := range []string{"verify", "fingerprint", "inspect", "dump"} {
 		for _, at := range []string{"/bw-basic", "/bw-basic/hashes", "/none"} {
 			r := kvferry(t, name, "s3://"+s3test.Bucket+at)
-			if out := r.stdout + r.stderr; r.code == ExitOK || !strings.Contains(out, "s3://"+s3test.Bucket+at) || strings.Contains(out, "s3:/"+s3test.Bucket) {
+			if out := r.stdout + r.stderr; r.code == cli.ExitOK || !strings.Contains(out, "s3://"+s3test.Bucket+at) || strings.Contains(out, "s3:/"+s3test.Bucket) {
 				t.Errorf("%s %s: exit %d: %s", name, at, r.code, out)
 			}
 		}
@@ -249,7 +250,7 @@ func objectsTarget(t *testing.T, keys func() []string) {
 		}
 		samePrinted(t, path+suffix, address+suffix, [][]string{{"fingerprint"}, {"verify"}})
 		again := kvferry(t, append(rename, src, prefix+address+suffix)...)
-		if again.code != ExitFailed || !strings.Contains(again.stderr, address+suffix+": already exists") {
+		if again.code != cli.ExitFailed || !strings.Contains(again.stderr, address+suffix+": already exists") {
 			t.Errorf("%s: exit %d: %s", name, again.code, again.stderr)
 		}
 		line := "kvferry diff " + src + " " + prefix + address + suffix
@@ -286,7 +287,7 @@ func TestObjectsTargetKilled(t *testing.T) {
 		t.Fatal("it was not killed")
 	}
 	f.After(nil)
-	if r := kvferry(t, "verify", "s3://data/a/new"); r.code != ExitFailed || !strings.Contains(r.stderr, "its upload is not complete") {
+	if r := kvferry(t, "verify", "s3://data/a/new"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "its upload is not complete") {
 		t.Errorf("exit %d: %s%s", r.code, r.stdout, r.stderr)
 	}
 	ok(t, slices.Insert(slices.Clone(args), 1, "--resume")...)
@@ -306,7 +307,7 @@ func TestObjectsTargetRefused(t *testing.T) {
 		"there is no bucket other":                     {src, "pika3.5:s3://other/x"},
 	} {
 		r := kvferry(t, append([]string{"convert"}, args...)...)
-		if r.code == ExitOK || !strings.Contains(r.stderr, want) {
+		if r.code == cli.ExitOK || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d: %s%s", args, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -334,7 +335,7 @@ func TestObjectsParquet(t *testing.T) {
 		}
 		return false
 	})
-	if r := kvferry(t, append(dump, "s3://data/a/export")...); r.code != ExitFailed || !strings.Contains(r.stderr, "Access Denied") || len(f.Keys()) > 0 {
+	if r := kvferry(t, append(dump, "s3://data/a/export")...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "Access Denied") || len(f.Keys()) > 0 {
 		t.Errorf("exit %d: %s; left %q", r.code, r.stderr, f.Keys())
 	}
 	f.Before(nil)
@@ -343,7 +344,7 @@ func TestObjectsParquet(t *testing.T) {
 		t.Errorf("left %s", left)
 	}
 	samePrinted(t, here, "s3://data/a/export", [][]string{{"fingerprint"}, {"verify"}})
-	if r := kvferry(t, append(dump, "s3://data/a/export")...); r.code != ExitFailed || !strings.Contains(r.stderr, "already exists") {
+	if r := kvferry(t, append(dump, "s3://data/a/export")...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "already exists") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/sys/disk"
 )
 
@@ -73,7 +74,7 @@ func TestOutputStdout(t *testing.T) {
 	}
 	defer f.Close()
 	for _, args := range [][]string{{"dump", "--keys-only", "-o", path, src}, {"dump", "--keys-only", src}} {
-		if code := testApp().Run(context.Background(), args, f, io.Discard); code != ExitOK {
+		if code := testApp().Run(context.Background(), args, f, io.Discard); code != cli.ExitOK {
 			t.Fatalf("exit %d", code)
 		}
 	}
@@ -112,7 +113,7 @@ func TestOutputApart(t *testing.T) {
 		{[]string{"dump", "-o", dir, src}, "is a directory"},
 	} {
 		r := kvferry(t, c.args...)
-		if r.code != ExitUsage || !strings.Contains(r.stderr, c.want) || r.stdout != "" {
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, c.want) || r.stdout != "" {
 			t.Errorf("kvferry %s: exit %d: %s", strings.Join(c.args, " "), r.code, r.stderr)
 		}
 	}
@@ -137,7 +138,7 @@ func TestOutputUnwritable(t *testing.T) {
 		{"fingerprint", "-o", file, src}, {"explain", "-o", file, src, "key"}, {"diff", "-o", file, src, src}} {
 		read = false
 		r := kvferry(t, args...)
-		if r.code != ExitFailed || !strings.Contains(r.stderr, "create "+file+": permission denied") || read {
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "create "+file+": permission denied") || read {
 			t.Errorf("kvferry %s: exit %d, read a table: %t: %s", strings.Join(args, " "), r.code, read, r.stderr)
 		}
 	}

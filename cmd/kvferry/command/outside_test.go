@@ -10,6 +10,7 @@ import (
 
 	"kvferry/ardb"
 	"kvferry/ardb/codec"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 	"kvferry/record"
 	"kvferry/store"
@@ -98,7 +99,7 @@ func TestArdbOldOrder(t *testing.T) {
 		for _, args := range [][]string{{"fingerprint", src}, {"inspect", src}, {"explain", src, "zz"}, {"diff", src, src},
 			{"dump", "--raw", "--limit", "3", src}, {"dump", "--format", "csv", src}, {"convert", "--dry-run", src, "ardb:" + out + "x"}} {
 			r := kvferry(t, append([]string{args[0], flag}, args[1:]...)...)
-			if r.code != ExitOK {
+			if r.code != cli.ExitOK {
 				t.Errorf("%s %s: exit %d: %s", flag, args, r.code, r.stderr)
 			}
 			if strings.Contains(r.stderr, "--resort") && flag == "--resort" {
@@ -148,14 +149,14 @@ func TestArdbOldLookups(t *testing.T) {
 func TestArdbOldServer(t *testing.T) {
 	src, old := fixtures.UnpackOutside(t, "ardb-rocksdb-order"), "ardb0.9.6:"+filepath.Join(t.TempDir(), "dst")
 	r := kvferry(t, "convert", "--db", "0", "--type", "set", src, old)
-	if r.code != ExitLossy || !strings.Contains(r.stderr, `set "zz" in database 0 (3000000000 is 2^31 or more from another integer of the key)`) {
+	if r.code != cli.ExitLossy || !strings.Contains(r.stderr, `set "zz" in database 0 (3000000000 is 2^31 or more from another integer of the key)`) {
 		t.Errorf("exit %d: %s%s", r.code, r.stdout, r.stderr)
 	}
 	ok(t, "convert", "--db", "0", "--type", "set", "--allow-loss", "int-span", src, old)
 	if got := ok(t, "dump", old); got != `{"db":"0","type":"set","key":"zz","expire_at_ms":0,"value":["1","5"]}`+"\n" {
 		t.Errorf("of the set there is %s", got)
 	}
-	if r := kvferry(t, "convert", src, "ardb0.9.6+leveldb:"+filepath.Join(t.TempDir(), "dst")); r.code != ExitUsage || !strings.Contains(r.stderr, "ardb0.9.6+leveldb cannot be written") {
+	if r := kvferry(t, "convert", src, "ardb0.9.6+leveldb:"+filepath.Join(t.TempDir(), "dst")); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "ardb0.9.6+leveldb cannot be written") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kvferry/cmd/kvferry/cli"
 )
 
 // TestPackedDamage checks that every command reads the decompressible part of a truncated compressed RDB file.
@@ -42,17 +44,17 @@ func TestPackedDamage(t *testing.T) {
 		}
 	}
 	want, got := kvferry(t, "dump", "--salvage", cut), kvferry(t, "dump", "--salvage", packed)
-	if got.code != ExitFindings || got.stdout != want.stdout || strings.Count(got.stdout, "\n") < 5 {
+	if got.code != cli.ExitFindings || got.stdout != want.stdout || strings.Count(got.stdout, "\n") < 5 {
 		t.Errorf("dump: exit %d: %s", got.code, got.stderr)
 	}
 	sarif := filepath.Join(dir, "report.sarif")
-	if r := kvferry(t, "verify", "--format", "sarif", "-o", sarif, packed); r.code != ExitFindings {
+	if r := kvferry(t, "verify", "--format", "sarif", "-o", sarif, packed); r.code != cli.ExitFindings {
 		t.Errorf("verify: exit %d: %s", r.code, r.stderr)
 	}
 	if b, err := os.ReadFile(sarif); err != nil || !bytes.Contains(b, []byte("damaged-file")) || !bytes.Contains(b, []byte("the file is cut off")) {
 		t.Errorf("the report: %v: %.2000s", err, b)
 	}
-	if r := kvferry(t, "dump", packed); r.code != ExitFailed || !strings.Contains(r.stderr, packed+": offset ") || !strings.Contains(r.stderr, "kvferry verify "+packed) {
+	if r := kvferry(t, "dump", packed); r.code != cli.ExitFailed || !strings.Contains(r.stderr, packed+": offset ") || !strings.Contains(r.stderr, "kvferry verify "+packed) {
 		t.Errorf("dump: exit %d: %s", r.code, r.stderr)
 	}
 	ok(t, "convert", "--allow-loss", "damaged", packed, "rdb:"+filepath.Join(dir, "rest.rdb"))

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 	"kvferry/internal/testkit/redistest"
 )
@@ -23,7 +24,7 @@ func parquetOf(t *testing.T, args ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
 	r := kvferry(t, append([]string{"dump", "--format", "parquet", "-o", dir}, args...)...)
-	if r.code != ExitOK && r.code != ExitFindings {
+	if r.code != cli.ExitOK && r.code != cli.ExitFindings {
 		t.Fatalf("exit %d: %s", r.code, r.stderr)
 	}
 	return dir
@@ -60,7 +61,7 @@ func TestParquetGoldens(t *testing.T) {
 		if got, want := fingerprintParts(t, "--expired", "keep", dir), fingerprintParts(t, "--expired", "keep", src); got != want {
 			t.Errorf("%s: %s, want %s", src, got, want)
 		}
-		if r := kvferry(t, "verify", "--fail-on", "error", dir); r.code != ExitOK {
+		if r := kvferry(t, "verify", "--fail-on", "error", dir); r.code != cli.ExitOK {
 			t.Errorf("%s: verify: exit %d: %s%s", src, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -87,21 +88,21 @@ func TestParquetOutput(t *testing.T) {
 	dir := t.TempDir()
 	src := filepath.Join("..", "..", "..", "fixtures", "golden", "rdb-v90-basic.rdb.gz")
 	r := kvferry(t, "dump", "--format", "parquet", "-o", dir, src)
-	if want := "-o " + dir + ": it exists; --format parquet makes a new directory"; r.code != ExitUsage || !strings.Contains(r.stderr, want) {
+	if want := "-o " + dir + ": it exists; --format parquet makes a new directory"; r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
-	if r := kvferry(t, "dump", "--format", "jsonl", "-o", "s3://bucket/x", src); r.code != ExitUsage || !strings.Contains(r.stderr, "--output s3://bucket/x: kvferry writes to the local disk only") {
+	if r := kvferry(t, "dump", "--format", "jsonl", "-o", "s3://bucket/x", src); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--output s3://bucket/x: kvferry writes to the local disk only") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	for want, args := range map[string][]string{"-o https://host/x: a web server is not written": {"-o", "https://host/x"},
 		"--rate goes with --format parquet -o s3://": {"-o", filepath.Join(dir, "new"), "--rate", "1MiB"}} {
-		if r := kvferry(t, append([]string{"dump", "--format", "parquet", src}, args...)...); r.code != ExitUsage || !strings.Contains(r.stderr, want) {
+		if r := kvferry(t, append([]string{"dump", "--format", "parquet", src}, args...)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
 			t.Errorf("exit %d: %s", r.code, r.stderr)
 		}
 	}
 	to := filepath.Join(dir, "out")
 	ok(t, "dump", "--format", "parquet", "--text=lossy", "-o", to+"/", src)
-	if r := kvferry(t, "fingerprint", "parquet:"+to); r.code == ExitOK || !strings.Contains(r.stderr, "leave --text=lossy out") {
+	if r := kvferry(t, "fingerprint", "parquet:"+to); r.code == cli.ExitOK || !strings.Contains(r.stderr, "leave --text=lossy out") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }
@@ -187,7 +188,7 @@ func TestParquetKeys(t *testing.T) {
 	t.Parallel()
 	src := golden(t, "kvrocks-mixed")
 	dir := parquetOf(t, "--keys-only", src)
-	if r := kvferry(t, "fingerprint", "parquet:"+dir); r.code == ExitOK || !strings.Contains(r.stderr, "rows of keys only") {
+	if r := kvferry(t, "fingerprint", "parquet:"+dir); r.code == cli.ExitOK || !strings.Contains(r.stderr, "rows of keys only") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 	query := duckdb(t)
@@ -264,12 +265,12 @@ func TestParquetForeign(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{"--column key=k": "rows of type string need --column value=NAME", "": "name their columns: --column key=NAME"} {
-		if r := kvferry(t, append([]string{"dump", "parquet:" + dir + "/type=set"}, strings.Fields(args)...)...); r.code == ExitOK || !strings.Contains(r.stderr, want) {
+		if r := kvferry(t, append([]string{"dump", "parquet:" + dir + "/type=set"}, strings.Fields(args)...)...); r.code == cli.ExitOK || !strings.Contains(r.stderr, want) {
 			t.Errorf("%q: exit %d: %s", args, r.code, r.stderr)
 		}
 	}
 	for loc, want := range map[string]string{src: "--column: the source is not parquet:", "parquet:" + dir: "leave --column out"} {
-		if r := kvferry(t, "dump", "--column", "key=k", "--column", "value=c", loc); r.code != ExitUsage || !strings.Contains(r.stderr, want) {
+		if r := kvferry(t, "dump", "--column", "key=k", "--column", "value=c", loc); r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
 			t.Errorf("exit %d: %s", r.code, r.stderr)
 		}
 	}
@@ -285,7 +286,7 @@ func TestDumpArrow(t *testing.T) {
 		t.Errorf("%d bytes", len(out))
 	}
 	for args, want := range map[string]string{"--keys-only": "do not go together with --format arrow", "--encode=base64": "do not go together with --format arrow", "--raw": "--raw and --format arrow do not go together"} {
-		if r := kvferry(t, "dump", "--format", "arrow", args, src); r.code == ExitOK || !strings.Contains(r.stderr, want) {
+		if r := kvferry(t, "dump", "--format", "arrow", args, src); r.code == cli.ExitOK || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 		}
 	}
@@ -319,7 +320,7 @@ func TestParquetInParts(t *testing.T) {
 		want := kvferry(t, append(args, "-o", one)...)
 		args = append(args, "-o", many)
 		r := kvferry(t, append(args, "--finish")...)
-		if r.code != ExitMissing || !strings.Contains(r.stderr, "no part of it has run") {
+		if r.code != cli.ExitMissing || !strings.Contains(r.stderr, "no part of it has run") {
 			t.Errorf("no parts: exit %d, %s", r.code, r.stderr)
 		}
 		worst := 0
@@ -331,21 +332,21 @@ func TestParquetInParts(t *testing.T) {
 			t.Errorf("twice: %s", r.stdout)
 		}
 		r = kvferry(t, append(args, "--finish")...)
-		if r.code != ExitMissing || !strings.Contains(r.stderr, "kvferry dump --part 2/3 --format parquet") || strings.Contains(r.stderr, "--finish") {
+		if r.code != cli.ExitMissing || !strings.Contains(r.stderr, "kvferry dump --part 2/3 --format parquet") || strings.Contains(r.stderr, "--finish") {
 			t.Errorf("a part is missing: exit %d, %s", r.code, r.stderr)
 		}
 		for _, c := range []struct{ arg, want string }{
 			{"--part=2/4", "it has 3 parts, not 4"}, {"--memory=99MiB", "it has memory 256MiB, not 99MiB"}, {"--now=2026-01-02", "its --now is"},
 			{"--match=x", "match"},
 		} {
-			if r := kvferry(t, append(args, "--part=2/3", c.arg)...); r.code != ExitUsage || !strings.Contains(r.stderr, c.want) {
+			if r := kvferry(t, append(args, "--part=2/3", c.arg)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, c.want) {
 				t.Errorf("%s: exit %d, %s", c.arg, r.code, r.stderr)
 			}
 		}
 		var both sync.WaitGroup
 		for range 2 {
 			both.Go(func() {
-				if r := kvferry(t, append(args, "--part", "2/3")...); r.code != ExitOK && r.code != want.code {
+				if r := kvferry(t, append(args, "--part", "2/3")...); r.code != cli.ExitOK && r.code != want.code {
 					t.Errorf("at once: exit %d, %s", r.code, r.stderr)
 				}
 			})
@@ -361,10 +362,10 @@ func TestParquetInParts(t *testing.T) {
 		if _, err := os.Stat(many + ".kvferry"); err == nil {
 			t.Error("the work directory is still there")
 		}
-		if r = kvferry(t, append(args, "--finish")...); r.code != ExitOK {
+		if r = kvferry(t, append(args, "--finish")...); r.code != cli.ExitOK {
 			t.Errorf("finished twice: exit %d, %s", r.code, r.stderr)
 		}
-		if r = kvferry(t, append(args, "--part", "1/3")...); r.code != ExitOK || !strings.Contains(r.stdout, "the target is finished already") {
+		if r = kvferry(t, append(args, "--part", "1/3")...); r.code != cli.ExitOK || !strings.Contains(r.stdout, "the target is finished already") {
 			t.Errorf("a part of what is finished: exit %d, %s%s", r.code, r.stdout, r.stderr)
 		}
 	}
@@ -389,12 +390,12 @@ func TestParquetPartsRefused(t *testing.T) {
 		{[]string{"dump", "--format", "parquet", "--finish", "-o", out, src}, "--finish needs --now"},
 		{[]string{"dump", "--format", "parquet", "--part", "1/2", "--now", "5", "-o", out, "redis://127.0.0.1:1"}, "it has no parts"},
 	} {
-		if r := kvferry(t, c.args...); r.code != ExitUsage || !strings.Contains(r.stderr, c.want) {
+		if r := kvferry(t, c.args...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, c.want) {
 			t.Errorf("%s: exit %d, %s", c.args, r.code, r.stderr)
 		}
 	}
 	ok(t, append(now, "--format", "parquet", "--part", "1/2")...)
-	if r := kvferry(t, append(now, "--format", "parquet")...); r.code != ExitUsage || !strings.Contains(r.stderr, "holds parts of this directory") {
+	if r := kvferry(t, append(now, "--format", "parquet")...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "holds parts of this directory") {
 		t.Errorf("one run: exit %d, %s", r.code, r.stderr)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 	"kvferry/floyd"
 	"kvferry/internal/sys/disk"
@@ -27,7 +28,7 @@ func TestPartOfADataset(t *testing.T) {
 	kvferry(t, "fingerprint", "-o", sum, part)
 	for _, args := range [][]string{{"fingerprint", part}, {"fingerprint", "--check", sum, part}, {"inspect", part}, {"dump", part}, {"verify", part},
 		{"diff", part, part}, {"verify", "--against", part, part}} {
-		if r := kvferry(t, args...); r.code != ExitFindings || !strings.Contains(r.stdout+r.stderr, "zset not found") {
+		if r := kvferry(t, args...); r.code != cli.ExitFindings || !strings.Contains(r.stdout+r.stderr, "zset not found") {
 			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 		}
 	}
@@ -55,7 +56,7 @@ func TestMissingStoreNobodyAsksFor(t *testing.T) {
 			for _, filter := range [][]string{{"--type", "string"}, {"--db", "0"}} {
 				target := "pika3.5:" + filepath.Join(t.TempDir(), "new")
 				for _, args := range [][]string{{"verify", dir}, {"inspect", dir}, {"dump", dir}, {"fingerprint", dir}, {"diff", dir, dir}, {"convert", dir, target}} {
-					if r := kvferry(t, append(args, filter...)...); r.code != ExitOK {
+					if r := kvferry(t, append(args, filter...)...); r.code != cli.ExitOK {
 						t.Errorf("%s %s: exit %d: %s", args, filter, r.code, r.stderr)
 					}
 				}
@@ -67,7 +68,7 @@ func TestMissingStoreNobodyAsksFor(t *testing.T) {
 		}
 		part()
 		for _, args := range [][]string{{"verify", dir}, {"verify", "--type", c.asked, dir}, {"inspect", "--db", "1", dir}} {
-			if r := kvferry(t, args...); r.code != ExitFindings || !strings.Contains(r.stdout+r.stderr, c.store+" not found") {
+			if r := kvferry(t, args...); r.code != cli.ExitFindings || !strings.Contains(r.stdout+r.stderr, c.store+" not found") {
 				t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 			}
 		}
@@ -75,7 +76,7 @@ func TestMissingStoreNobodyAsksFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		part()
-		if r := kvferry(t, "verify", dir); r.code != ExitFindings || !strings.Contains(r.stdout, "error missing-file") && !strings.Contains(r.stdout, "error unreadable-store") {
+		if r := kvferry(t, "verify", dir); r.code != cli.ExitFindings || !strings.Contains(r.stdout, "error missing-file") && !strings.Contains(r.stdout, "error unreadable-store") {
 			t.Errorf("verify %s, where %s is a file: exit %d: %s%s", dir, c.store, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -99,7 +100,7 @@ func TestRestOfStore(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(zsets, name), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if r := kvferry(t, "verify", dir); r.code != ExitFindings || !strings.Contains(r.stdout, "error missing-file") {
+		if r := kvferry(t, "verify", dir); r.code != cli.ExitFindings || !strings.Contains(r.stdout, "error missing-file") {
 			t.Errorf("only %s: exit %d: %s%s", name, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -117,7 +118,7 @@ func TestGapOfDatabases(t *testing.T) {
 		target := func() string { return c.format + ":" + filepath.Join(t.TempDir(), "new") }
 		for _, args := range [][]string{{"verify", dir}, {"fingerprint", dir}, {"inspect", dir}, {"dump", dir}, {"diff", dir, dir},
 			{"explain", dir, "k"}, {"convert", "--allow-loss", "damaged", dir, target()}} {
-			if r := kvferry(t, args...); !strings.Contains(r.stdout+r.stderr, "missing-store") || !strings.Contains(r.stdout+r.stderr, "no database in db0;") || r.code == ExitFailed {
+			if r := kvferry(t, args...); !strings.Contains(r.stdout+r.stderr, "missing-store") || !strings.Contains(r.stdout+r.stderr, "no database in db0;") || r.code == cli.ExitFailed {
 				t.Errorf("%s: %s: exit %d: %s", c.golden, args, r.code, r.stderr)
 			}
 		}
@@ -126,7 +127,7 @@ func TestGapOfDatabases(t *testing.T) {
 				t.Errorf("%s: %s: %s%s", c.golden, args, r.stdout, r.stderr)
 			}
 		}
-		if r := kvferry(t, "verify", "--fail-on", "warning", "--type", "string", dir); r.code != ExitFindings {
+		if r := kvferry(t, "verify", "--fail-on", "warning", "--type", "string", dir); r.code != cli.ExitFindings {
 			t.Errorf("%s: with --fail-on warning: exit %d", c.golden, r.code)
 		}
 	}
@@ -146,11 +147,11 @@ func TestWithoutLogs(t *testing.T) {
 		})
 		inStores(t, dir, "*.log", os.Remove)
 		for _, args := range [][]string{{"fingerprint", dir}, {"inspect", dir}, {"dump", dir}, {"verify", dir}, {"diff", dir, dir}} {
-			if r := kvferry(t, args...); r.code != ExitFindings || !strings.Contains(r.stdout+r.stderr, "error no-log") && !strings.Contains(r.stdout+r.stderr, "error log-gap") {
+			if r := kvferry(t, args...); r.code != cli.ExitFindings || !strings.Contains(r.stdout+r.stderr, "error no-log") && !strings.Contains(r.stdout+r.stderr, "error log-gap") {
 				t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 			}
 		}
-		if r := kvferry(t, "convert", dir, "rdb:"+filepath.Join(t.TempDir(), "new")); r.code != ExitLossy {
+		if r := kvferry(t, "convert", dir, "rdb:"+filepath.Join(t.TempDir(), "new")); r.code != cli.ExitLossy {
 			t.Errorf("%s: convert: exit %d: %s", name, r.code, r.stderr)
 		}
 		inStores(t, dir, "LOCK", os.Remove)
@@ -207,11 +208,11 @@ func TestMissingInstance(t *testing.T) {
 		for _, args := range [][]string{{"fingerprint", part}, {"inspect", part}, {"dump", part}, {"verify", part}, {"diff", part, part},
 			{"explain", part, "k"}} {
 			r := kvferry(t, args...)
-			if out := r.stdout + r.stderr; r.code != ExitFindings || !strings.Contains(out, c.want) || strings.Contains(out, "wrong-instance") {
+			if out := r.stdout + r.stderr; r.code != cli.ExitFindings || !strings.Contains(out, c.want) || strings.Contains(out, "wrong-instance") {
 				t.Errorf("%v %s: exit %d: %s", c.gone, args, r.code, r.stderr)
 			}
 		}
-		if r := kvferry(t, "convert", part, "blackwidow:"+filepath.Join(t.TempDir(), "new")); r.code != ExitLossy {
+		if r := kvferry(t, "convert", part, "blackwidow:"+filepath.Join(t.TempDir(), "new")); r.code != cli.ExitLossy {
 			t.Errorf("%v: convert: exit %d: %s", c.gone, r.code, r.stderr)
 		}
 	}
@@ -244,7 +245,7 @@ func TestErrorsOfRows(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"fingerprint", dir}, {"inspect", dir}, {"dump", dir}, {"verify", dir}, {"diff", dir, dir}} {
-		if r := kvferry(t, args...); r.code != ExitFindings || !strings.Contains(r.stdout+r.stderr, "error ") {
+		if r := kvferry(t, args...); r.code != cli.ExitFindings || !strings.Contains(r.stdout+r.stderr, "error ") {
 			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 		}
 	}
@@ -261,7 +262,7 @@ func TestForbiddenStore(t *testing.T) {
 		return nil
 	})()
 	for _, name := range []string{"verify", "inspect", "dump", "fingerprint"} {
-		if r := kvferry(t, name, src); r.code != ExitFailed || !strings.Contains(r.stderr, "hashes") || !strings.Contains(r.stderr, "permission denied") {
+		if r := kvferry(t, name, src); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "hashes") || !strings.Contains(r.stderr, "permission denied") {
 			t.Errorf("%s: exit %d: %s", name, r.code, r.stderr)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"kvferry/cmd/kvferry/cli"
 	convertpaths "kvferry/convert/paths"
 	"kvferry/inspect"
 	"kvferry/internal/pass"
@@ -81,11 +82,11 @@ func (p *partFlag) check(fs *pflag.FlagSet, location string, others ...string) e
 	}
 	for _, name := range others {
 		if fs.Changed(name) {
-			return usagef("--part --%s: merge the parts, and compare the result", name)
+			return cli.Usagef("--part --%s: merge the parts, and compare the result", name)
 		}
 	}
 	if fs.Changed("format") {
-		return usagef("--part --format: a report is JSON; kvferry merge has --format")
+		return cli.Usagef("--part --format: a report is JSON; kvferry merge has --format")
 	}
 	return divisible(fs, location, "--part")
 }
@@ -94,9 +95,9 @@ func (p *partFlag) check(fs *pflag.FlagSet, location string, others ...string) e
 func divisible(fs *pflag.FlagSet, location, flag string) error {
 	switch {
 	case live.IsAddress(location) || fromStandard(location):
-		return usagef("%s: processes that read it at different times would not see the same data: it has no parts", object.Shown(location))
+		return cli.Usagef("%s: processes that read it at different times would not see the same data: it has no parts", object.Shown(location))
 	case !fs.Changed("now"):
-		return usagef("%s needs --now, so that the same keys count as expired in all parts", flag)
+		return cli.Usagef("%s needs --now, so that the same keys count as expired in all parts", flag)
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (p *partFlag) begin(a *App, cmd *cobra.Command, d *Dataset, read *ReadFlags
 // part returns what prints the report of a part.
 func (r *reading) part(rep *inspect.PartFile) func(io.Writer) error {
 	rep.Errors = r.notes.errs > 0
-	return func(w io.Writer) error { return printJSON(w, rep) }
+	return func(w io.Writer) error { return cli.PrintJSON(w, rep) }
 }
 
 // partUsage describes --part of a command that reads a source.
@@ -127,7 +128,7 @@ const partUsage = "read only part `K/N` of the source, such as 3/16, and print a
 
 // partWords are the command line of the other parts, without --part. They lack what may differ, and secrets of a location.
 func partWords(cmd *cobra.Command, location string) []string {
-	words := flagWords(cmd.Flags(), append(processFlags, "memory")...)
+	words := cli.FlagWords(cmd.Flags(), append(processFlags, "memory")...)
 	return append(append([]string{cmd.Name()}, words...), object.Shown(location))
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/inspect"
 )
@@ -106,8 +107,8 @@ func TestKubernetesExamples(t *testing.T) {
 		last := &rules[len(rules)-1]
 		if job.APIVersion != "batch/v1" || job.Kind != "Job" || s.Template.Spec.RestartPolicy != "Never" || len(s.Template.Spec.Containers) != 1 ||
 			len(rules) < 2 || rules[0].Action != "Ignore" || last.Action != "FailJob" ||
-			!slices.Equal(last.OnExitCodes.Values[len(last.OnExitCodes.Values)-2:], []int{ExitLossy, ExitUsage}) || (last.OnExitCodes.Values[0] == ExitFindings) != (name == "finish") ||
-			(rules[1].Action != "Ignore" || !slices.Equal(rules[1].OnExitCodes.Values, []int{ExitMissing})) || (s.CompletionMode == "Indexed") != (name == "convert") ||
+			!slices.Equal(last.OnExitCodes.Values[len(last.OnExitCodes.Values)-2:], []int{cli.ExitLossy, cli.ExitUsage}) || (last.OnExitCodes.Values[0] == cli.ExitFindings) != (name == "finish") ||
+			(rules[1].Action != "Ignore" || !slices.Equal(rules[1].OnExitCodes.Values, []int{cli.ExitMissing})) || (s.CompletionMode == "Indexed") != (name == "convert") ||
 			name == "finish" && s.Parallelism != 1 || name == "convert" && s.Completions != 16 {
 			t.Errorf("%s: %+v", name, job)
 		}
@@ -189,7 +190,7 @@ func TestOtherReports(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := kvferry(t, "merge", a, b); r.code != ExitUsage || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, b) {
+		if r := kvferry(t, "merge", a, b); r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) || !strings.Contains(r.stderr, b) {
 			t.Errorf("%s: exit %d: %s", want, r.code, r.stderr)
 		}
 	}
@@ -213,7 +214,7 @@ func TestInspectInParts(t *testing.T) {
 			for k := n; k >= 1; k-- {
 				file := filepath.Join(dir, fmt.Sprint(k))
 				r := kvferry(t, append([]string{"inspect", "--workers", fmt.Sprint(1 + k%2), "--memory", fmt.Sprintf("%dMiB", 700+k), "-o", file, "--part", fmt.Sprintf("%d/%d", k, n)}, args...)...)
-				bad, merge = bad || r.code == ExitFindings, append(merge, file)
+				bad, merge = bad || r.code == cli.ExitFindings, append(merge, file)
 				data, err := os.ReadFile(file)
 				if err != nil {
 					t.Fatal(err, r.stderr)
@@ -223,13 +224,13 @@ func TestInspectInParts(t *testing.T) {
 			for _, form := range []string{"text", "json", "html"} {
 				want := kvferry(t, append([]string{"inspect", "--format", form}, args...)...)
 				got := kvferry(t, append(merge, "--format", form)...)
-				if got.stdout != want.stdout || got.code != want.code || bad != (want.code == ExitFindings) || len(seen) != n || got.stdout == "" {
+				if got.stdout != want.stdout || got.code != want.code || bad != (want.code == cli.ExitFindings) || len(seen) != n || got.stdout == "" {
 					t.Errorf("%s in %d parts: exit %d, want %d, %s\n%s\nwant\n%s", c, n, got.code, want.code, got.stderr, got.stdout, want.stdout)
 				}
 			}
 		}
 	}
-	if r := kvferry(t, "inspect", "--part", "1/2", "--now", "5", "--html", "x", golden(t, "nemo-basic")); r.code != ExitUsage || !strings.Contains(r.stderr, "--part --html") {
+	if r := kvferry(t, "inspect", "--part", "1/2", "--now", "5", "--html", "x", golden(t, "nemo-basic")); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "--part --html") {
 		t.Errorf("exit %d, %s", r.code, r.stderr)
 	}
 }
@@ -239,7 +240,7 @@ func TestErrorsOfReports(t *testing.T) {
 	t.Parallel()
 	src, file := golden(t, "ssdb-odd"), filepath.Join(t.TempDir(), "1.json")
 	r := kvferry(t, "fingerprint", "--now", "5", "--part", "1/1", "-o", file, src)
-	if m := kvferry(t, "merge", file); r.code != ExitFindings || m.code != ExitFindings || !strings.Contains(m.stdout, "kvferry_fingerprint") {
+	if m := kvferry(t, "merge", file); r.code != cli.ExitFindings || m.code != cli.ExitFindings || !strings.Contains(m.stdout, "kvferry_fingerprint") {
 		t.Errorf("exit %d, and merge: exit %d\n%s%s", r.code, m.code, m.stdout, m.stderr)
 	}
 }
@@ -274,17 +275,17 @@ func TestVerifyInParts(t *testing.T) {
 		for k := 3; k >= 1; k-- {
 			file := filepath.Join(dir, fmt.Sprint(k))
 			r := kvferry(t, append([]string{"verify", "--workers", fmt.Sprint(k), "-o", file, "--part", fmt.Sprintf("%d/3", k)}, args...)...)
-			bad, merge = bad || r.code == ExitFindings, append(merge, file)
+			bad, merge = bad || r.code == cli.ExitFindings, append(merge, file)
 		}
 		got := kvferry(t, merge...)
 		if c.look {
-			if got.code != ExitMissing || !strings.Contains(got.stderr, "kvferry verify --part 3/3 --files=always") {
+			if got.code != cli.ExitMissing || !strings.Contains(got.stderr, "kvferry verify --part 3/3 --files=always") {
 				t.Errorf("no second look: exit %d, %s", got.code, got.stderr)
 			}
 			continue
 		}
 		want := kvferry(t, append([]string{"verify", "--format", "json"}, args...)...)
-		if got.stdout != want.stdout || got.code != want.code || bad != (want.code == ExitFindings) {
+		if got.stdout != want.stdout || got.code != want.code || bad != (want.code == cli.ExitFindings) {
 			t.Errorf("%s: exit %d, want %d, %s\n%s\nwant\n%s", c.src, got.code, want.code, got.stderr, got.stdout, want.stdout)
 		}
 	}
@@ -304,7 +305,7 @@ func TestProofInParts(t *testing.T) {
 			ok(t, append(args, "--part", fmt.Sprintf("%d/2", k))...)
 		}
 		r := kvferry(t, append(args, "--prove", "1/2")...)
-		if r.code != ExitMissing || !strings.Contains(r.stderr, "not assembled yet; run this first:\n  kvferry convert --assemble --now") || strings.Contains(r.stderr, "--prove") {
+		if r.code != cli.ExitMissing || !strings.Contains(r.stderr, "not assembled yet; run this first:\n  kvferry convert --assemble --now") || strings.Contains(r.stderr, "--prove") {
 			t.Errorf("before the target is assembled: exit %d, %s", r.code, r.stderr)
 		}
 		if out := ok(t, append(args, "--assemble")...); !strings.Contains(out, "assembled: run --prove") {
@@ -319,7 +320,7 @@ func TestProofInParts(t *testing.T) {
 			t.Errorf("%+v, again %s", proof, out)
 		}
 		r = kvferry(t, append(args, "--finish", "--proofs", "2")...)
-		if r.code != ExitMissing || !strings.Contains(r.stderr, "1 of 2 parts of the proof are missing; run\n  kvferry convert --prove 2/2 --now") || strings.Contains(r.stderr, "--proofs") {
+		if r.code != cli.ExitMissing || !strings.Contains(r.stderr, "1 of 2 parts of the proof are missing; run\n  kvferry convert --prove 2/2 --now") || strings.Contains(r.stderr, "--proofs") {
 			t.Errorf("before the proof is whole: exit %d, %s", r.code, r.stderr)
 		}
 		if out := ok(t, append(args, "--prove", "2/2")...); !strings.HasPrefix(out, "proof 2/2: ") || !strings.Contains(out, "read back") {
@@ -345,7 +346,7 @@ func TestProofInParts(t *testing.T) {
 		"no part of it has run; run ea": {"--prove", "1/2"},
 	} {
 		r := kvferry(t, append([]string{"convert", src, "blackwidow:" + filepath.Join(dir, "new")}, flags...)...)
-		if r.code != ExitUsage && r.code != ExitMissing || !strings.Contains(r.stderr, want) {
+		if r.code != cli.ExitUsage && r.code != cli.ExitMissing || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d, %s", want, r.code, r.stderr)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 )
 
@@ -41,13 +42,13 @@ func TestDamagedStoresArePassedOver(t *testing.T) {
 		}
 		target = c.format + ":" + filepath.Join(t.TempDir(), "new")
 		for code, args := range map[int][]string{
-			ExitFindings: {"verify", "--type", "zset", dir}, ExitFailed: {"dump", "--db", "1", dir},
+			cli.ExitFindings: {"verify", "--type", "zset", dir}, cli.ExitFailed: {"dump", "--db", "1", dir},
 		} {
 			if r := kvferry(t, args...); r.code != code {
 				t.Errorf("%s: %q: exit %d, want %d\n%s", c.golden, args, r.code, code, r.stderr)
 			}
 		}
-		if r := kvferry(t, "convert", "--type", "zset", dir, target); r.code == ExitOK {
+		if r := kvferry(t, "convert", "--type", "zset", dir, target); r.code == cli.ExitOK {
 			t.Errorf("%s: zsets were converted", c.golden)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/patch"
@@ -41,12 +42,12 @@ const patchExample = `  kvferry patch patch.jsonl redis://127.0.0.1:6379
 // patchFlags are the flags of patch.
 type patchFlags struct {
 	connect  connectFlags
-	rate     sizeFlag
+	rate     cli.SizeFlag
 	noDelete bool
 	dryRun   bool
 	resume   bool
 	tempDir  string
-	memory   memoryFlag
+	memory   cli.MemoryFlag
 }
 
 // patch applies a patch to a server.
@@ -91,12 +92,12 @@ type patchState struct {
 
 func (a *App) runPatch(cmd *cobra.Command, f *patchFlags, file, address string) (err error) {
 	if !live.IsAddress(address) {
-		return usagef("%s: a patch is applied to a server: redis://host:port", address)
+		return cli.Usagef("%s: a patch is applied to a server: redis://host:port", address)
 	}
 	var remote format.Remote = live.New()
 	work, err := remote.Work(address)
 	if err != nil {
-		return usagef("%w", err)
+		return cli.Usagef("%w", err)
 	}
 	f.connect.notices = cmd.ErrOrStderr()
 	o, err := f.connect.options()
@@ -104,7 +105,7 @@ func (a *App) runPatch(cmd *cobra.Command, f *patchFlags, file, address string) 
 		return err
 	}
 	if a.LimitMemory != nil {
-		a.LimitMemory(int64(f.memory.sizeFlag))
+		a.LimitMemory(int64(f.memory.SizeFlag))
 	}
 	o.Existing, o.Rate = format.Replace, int64(f.rate)
 	in, err := openPatch(cmd, file, f.tempDir)
@@ -154,11 +155,11 @@ func (p *patched) text(c patch.Counts) string {
 // openPatch opens a patch for reading it several times. It copies standard input and pipes to a temporary file.
 func openPatch(cmd *cobra.Command, file, tempDir string) (*disk.File, error) {
 	from := cmd.InOrStdin()
-	if file != standard {
+	if file != cli.Standard {
 		if st, err := disk.Stat(file); err == nil && st.IsDir() {
-			return nil, usagef("%s: is a directory; a patch is a file, which kvferry diff --format patch writes", file)
+			return nil, cli.Usagef("%s: is a directory; a patch is a file, which kvferry diff --format patch writes", file)
 		}
-		f, err := openFile(file)
+		f, err := cli.OpenFile(file)
 		if err != nil {
 			return nil, err
 		}
@@ -192,7 +193,7 @@ func isPatch(in *bufio.Reader) error {
 	if err != nil {
 		return nil // a short stream; reading it reports errors
 	}
-	text, err := decompressed(bytes.NewReader(head))
+	text, err := cli.Decompressed(bytes.NewReader(head))
 	if err == nil {
 		defer text.Close()
 		_, err = patch.NewReader(text)
@@ -202,7 +203,7 @@ func isPatch(in *bufio.Reader) error {
 
 // open reads the patch from its beginning.
 func (p *patched) open(do func(*patch.Reader) error) error {
-	in, err := decompressed(io.NewSectionReader(p.in, 0, math.MaxInt64))
+	in, err := cli.Decompressed(io.NewSectionReader(p.in, 0, math.MaxInt64))
 	if err == nil {
 		defer in.Close()
 		var r *patch.Reader
@@ -277,7 +278,7 @@ func (p *patched) refuse(stderr io.Writer) error {
 	for _, kind := range slices.Sorted(maps.Keys(p.losses)) {
 		fmt.Fprintf(stderr, "%s × %s\n", record.Number(p.losses[kind]), kind)
 	}
-	return &ExitError{Code: ExitLossy, Err: errors.New("refused: the server cannot hold everything in the patch; nothing was written; " +
+	return &cli.ExitError{Code: cli.ExitLossy, Err: errors.New("refused: the server cannot hold everything in the patch; nothing was written; " +
 		"kvferry diff with filters, such as --type, leaves records out of a patch")}
 }
 
@@ -406,7 +407,7 @@ func (s *sending) change(db string) error {
 	if err := s.close(); err != nil {
 		return err
 	}
-	w, err := s.target.Shard(s.shard, db, record.AllTypes, int64(s.memory.sizeFlag)/4)
+	w, err := s.target.Shard(s.shard, db, record.AllTypes, int64(s.memory.SizeFlag)/4)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 )
@@ -30,7 +31,7 @@ func TestPatch(t *testing.T) {
 	ok(t, "convert", old, server)
 	made := func(name string) string {
 		t.Helper()
-		if r := kvferry(t, "diff", "--format", "patch", "-o", name, newer, server); r.code != ExitFindings {
+		if r := kvferry(t, "diff", "--format", "patch", "-o", name, newer, server); r.code != cli.ExitFindings {
 			t.Fatalf("exit %d: %s", r.code, r.stderr)
 		}
 		data, err := os.ReadFile(name)
@@ -52,7 +53,7 @@ func TestPatch(t *testing.T) {
 	if again := made("q.jsonl"); !strings.Contains(again, `{"op":"end","puts":0,"expires":0,"deletes":1,`) {
 		t.Errorf("what is left: %.2000s", again)
 	}
-	if r := kvferryFrom(t, strings.NewReader(text), "patch", "-n", "-", server); r.code != ExitOK || !strings.Contains(r.stdout, "4 keys put") {
+	if r := kvferryFrom(t, strings.NewReader(text), "patch", "-n", "-", server); r.code != cli.ExitOK || !strings.Contains(r.stdout, "4 keys put") {
 		t.Errorf("from standard input: exit %d: %s%s", r.code, r.stdout, r.stderr)
 	}
 	for range 2 { // applying it twice has the same effect
@@ -60,7 +61,7 @@ func TestPatch(t *testing.T) {
 		ok(t, "diff", newer, server)
 	}
 	ok(t, "diff", "--direct", newer, server)
-	if r := full(t, "patch", "p.jsonl", server); r.code != ExitFailed || strings.Count(r.stderr, "no space left on device") != 1 {
+	if r := full(t, "patch", "p.jsonl", server); r.code != cli.ExitFailed || strings.Count(r.stderr, "no space left on device") != 1 {
 		t.Errorf("standard output is full: exit %d: %s", r.code, r.stderr)
 	}
 	refused := func(want string, code int, args ...string) {
@@ -69,18 +70,18 @@ func TestPatch(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", args, r.code, r.stderr)
 		}
 	}
-	refused("nothing to resume", ExitFailed, "--resume", "p.jsonl", server)
-	refused("is applied to a server", ExitUsage, "p.jsonl", newer)
-	refused("not a patch", ExitFailed, filepath.Join(newer, "0", "CURRENT"), server)
+	refused("nothing to resume", cli.ExitFailed, "--resume", "p.jsonl", server)
+	refused("is applied to a server", cli.ExitUsage, "p.jsonl", newer)
+	refused("not a patch", cli.ExitFailed, filepath.Join(newer, "0", "CURRENT"), server)
 	if err := os.WriteFile("cut.jsonl", []byte(text[:len(text)/2]), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	refused("it was cut off", ExitFailed, "cut.jsonl", server)
-	if r := kvferry(t, "diff", "--format", "patch", "--max", "3", newer, server); r.code != ExitUsage {
+	refused("it was cut off", cli.ExitFailed, "cut.jsonl", server)
+	if r := kvferry(t, "diff", "--format", "patch", "--max", "3", newer, server); r.code != cli.ExitUsage {
 		t.Errorf("--max: exit %d: %s", r.code, r.stderr)
 	}
 	same := buildSmall(t, formatOf(t, "pika3.5"), smallRecord(record.String, "k", "v"), smallRecord(record.Set, "k", "v"))
-	if r := kvferry(t, "diff", "--format", "patch", same, server); r.code != ExitFailed || !strings.Contains(r.stderr, "several types") {
+	if r := kvferry(t, "diff", "--format", "patch", same, server); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "several types") {
 		t.Errorf("a name of two types: exit %d: %s", r.code, r.stderr)
 	}
 }
@@ -98,13 +99,13 @@ func TestPatchResumes(t *testing.T) {
 	log.Write(redistest.Append(nil, "SET", "last", "v"))
 	dir := t.TempDir()
 	redistest.WriteAOF(t, dir, log.Bytes())
-	if r := kvferry(t, "diff", "--format", "patch", "-o", "p.jsonl", "aof:"+dir, server); r.code != ExitFindings {
+	if r := kvferry(t, "diff", "--format", "patch", "-o", "p.jsonl", "aof:"+dir, server); r.code != cli.ExitFindings {
 		t.Fatalf("exit %d: %s", r.code, r.stderr)
 	}
 	conn := s.Client()
 	conn.Must(t, "ACL", "SETUSER", "default", "resetkeys", "~k*") // it fails after the first 20,000
 	r := kvferry(t, "patch", "p.jsonl", server)
-	if r.code != ExitFailed || !strings.Contains(r.stderr, "NOPERM") || !strings.Contains(r.stderr, "--resume") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "NOPERM") || !strings.Contains(r.stderr, "--resume") {
 		t.Fatalf("exit %d: %s", r.code, r.stderr)
 	}
 	journals, _ := filepath.Glob("redis-127.0.0.1-*.kvferry-patch")
@@ -127,7 +128,7 @@ func TestPatchResumes(t *testing.T) {
 	if err := os.WriteFile(journals[0], bytes.Replace(journal, []byte(`"server":"`), []byte(`"server":"x`), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r := kvferry(t, "patch", "--resume", "p.jsonl", server); r.code != ExitFailed || !strings.Contains(r.stderr, "the server was restarted") {
+	if r := kvferry(t, "patch", "--resume", "p.jsonl", server); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "the server was restarted") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }
@@ -151,7 +152,7 @@ func TestPatchLibraries(t *testing.T) {
 	c.Must(t, "FUNCTION", "LOAD", load("old"))
 	c.Must(t, "FUNCTION", "DELETE", "kept")
 	patch := filepath.Join(t.TempDir(), "patch")
-	if r := kvferry(t, "diff", "--format", "patch", "-o", patch, before, server); r.code != ExitFindings {
+	if r := kvferry(t, "diff", "--format", "patch", "-o", patch, before, server); r.code != cli.ExitFindings {
 		t.Fatalf("exit %d: %s", r.code, r.stderr)
 	}
 	ok(t, "patch", patch, server)
@@ -165,14 +166,14 @@ func TestPatchLibraries(t *testing.T) {
 	}
 	c.Must(t, "FLUSHALL")
 	r := kvferry(t, "convert", "--verify", before, server)
-	if n := redistest.Text(c.Must(t, "DBSIZE")); r.code != ExitFailed || !strings.Contains(r.stderr, "FUNCTION FLUSH") || n != "0" {
+	if n := redistest.Text(c.Must(t, "DBSIZE")); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "FUNCTION FLUSH") || n != "0" {
 		t.Errorf("with a library on the server: exit %d, %s keys: %s", r.code, n, r.stderr)
 	}
 	c.Must(t, "FUNCTION", "FLUSH")
 	// A function may belong to another library, which no flag replaces.
 	c.Must(t, "FUNCTION", "LOAD", strings.Replace(load("kept"), "name=kept", "name=other", 1))
 	r = kvferry(t, "convert", "--replace", before, server)
-	if want := "function library \"kept\": the server says ERR Function fkept already exists; a library of another name has that function"; r.code != ExitFailed || !strings.Contains(r.stderr, want) {
+	if want := "function library \"kept\": the server says ERR Function fkept already exists; a library of another name has that function"; r.code != cli.ExitFailed || !strings.Contains(r.stderr, want) {
 		t.Errorf("exit %d: %s, want %s", r.code, r.stderr, want)
 	}
 	c.Must(t, "FLUSHALL")
@@ -187,13 +188,13 @@ func TestPatchNumbers(t *testing.T) {
 	s.Client().Must(t, "MSET", "a", "1")
 	src, out := golden(t, "ardb-rocksdb-basic"), filepath.Join(t.TempDir(), "p.jsonl")
 	r := kvferry(t, "diff", "--format", "patch", "-o", out, src, server)
-	if want := `database "bar": a server numbers its databases`; r.code != ExitUsage || !strings.Contains(r.stderr, want) {
+	if want := `database "bar": a server numbers its databases`; r.code != cli.ExitUsage || !strings.Contains(r.stderr, want) {
 		t.Errorf("exit %d: %s, want %s", r.code, r.stderr, want)
 	}
 	if _, err := os.Stat(out); err == nil {
 		t.Error("there is a patch")
 	}
-	if r := kvferry(t, "diff", "--format", "patch", "-o", out, "--db", "bar", "--map-db", "bar=0", src, server); r.code != ExitFindings {
+	if r := kvferry(t, "diff", "--format", "patch", "-o", out, "--db", "bar", "--map-db", "bar=0", src, server); r.code != cli.ExitFindings {
 		t.Errorf("one database: exit %d: %s", r.code, r.stderr)
 	}
 	t.Chdir(t.TempDir())

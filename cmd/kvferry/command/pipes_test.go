@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 )
 
@@ -48,7 +49,7 @@ func TestPipesInDatasets(t *testing.T) {
 				go func() { done <- kvferry(t, args...) }()
 				select {
 				case r := <-done:
-					if said := r.stdout + r.stderr; !strings.Contains(said, c.want) || (r.code == ExitOK) != (c.want == "") {
+					if said := r.stdout + r.stderr; !strings.Contains(said, c.want) || (r.code == cli.ExitOK) != (c.want == "") {
 						t.Errorf("%s: exit %d: %s", cmd, r.code, r.stderr)
 					}
 				case <-time.After(30 * time.Second):
@@ -67,7 +68,7 @@ func TestSourceFromPipe(t *testing.T) {
 	}
 	for format, want := range map[string]string{"": "write rdb:- for the source", "rdb:": "write rdb:- for the source", "aof:": "write it to a file first",
 		"nemo:": "nor a regular file\n"} {
-		if r := kvferry(t, "dump", format+pipe); r.code != ExitFailed || !strings.Contains(r.stderr, want) {
+		if r := kvferry(t, "dump", format+pipe); r.code != cli.ExitFailed || !strings.Contains(r.stderr, want) {
 			t.Errorf("%s: exit %d: %s", format, r.code, r.stderr)
 		}
 	}

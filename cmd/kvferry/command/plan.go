@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
+	"kvferry/cmd/kvferry/report"
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/inspect/verify"
@@ -49,88 +51,88 @@ func (a *App) plan() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.runPlan(cmd, &f, args[0], args[1]) },
 	}
 	f.convert.register(a, cmd)
-	choose(cmd.Flags(), &f.format, "format", plain("text", "markdown"), "form of the runbook")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", outputUsage)
+	cli.Choose(cmd.Flags(), &f.format, "format", cli.Plain("text", "markdown"), "form of the runbook")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	return cmd
 }
 
 func (a *App) runPlan(cmd *cobra.Command, f *planFlags, src, dst string) error {
 	if fromStandard(src) {
-		return usagef("plan reads the source more than once: standard input cannot be planned")
+		return cli.Usagef("plan reads the source more than once: standard input cannot be planned")
 	}
 	if err := tryOutputs(cmd); err != nil {
 		return err
 	}
 	f.convert.dryRun = !f.convert.estimate
-	b := &runbook{src: src, dst: dst, words: planned(runOf(cmd.Context()).words)}
-	b.rename = f.convert.conflict.rename || !cmd.Flags().Changed("on-conflict")
-	f.convert.conflict.rename = b.rename
+	b := &report.Runbook{Source: src, Goal: dst, Words: planned(runOf(cmd.Context()).words)}
+	b.Rename = f.convert.conflict.rename || !cmd.Flags().Changed("on-conflict")
+	f.convert.conflict.rename = b.Rename
 	if err := a.try(cmd, &f.convert, b); err != nil {
 		return err
 	}
-	if b.renamed() {
-		b.words = replacing(b.words, "--on-conflict", "rename")
+	if b.Renamed() {
+		b.Words = replacing(b.Words, "--on-conflict", "rename")
 	}
-	if b.loss != nil {
-		b.words = allowing(b.words, b.loss.Kinds())
+	if b.Loss != nil {
+		b.Words = allowing(b.Words, b.Loss.Kinds())
 	}
 	if err := a.check(cmd, &f.convert, b); err != nil {
 		return err
 	}
-	text := b.markdown()
-	err := toOutput(cmd, f.output, func(w io.Writer) error {
+	text := b.Markdown()
+	err := cli.ToOutput(cmd, f.output, func(w io.Writer) error {
 		if f.format == "text" {
-			text = page.Render(text, helpWidth(w))
+			text = page.Render(text, cli.HelpWidth(w))
 		}
 		_, err := io.WriteString(paint.Report(w), text)
 		return err
 	})
-	if err == nil && b.loss != nil {
-		return &ExitError{Code: ExitLossy}
+	if err == nil && b.Loss != nil {
+		return &cli.ExitError{Code: cli.ExitLossy}
 	}
 	return err
 }
 
 // try does a dry run of the conversion. A refusal is not an error, but a part of the plan.
-func (a *App) try(cmd *cobra.Command, f *convertFlags, b *runbook) (err error) {
-	o, err := a.convertOptions(cmd, f, b.src, b.dst)
+func (a *App) try(cmd *cobra.Command, f *convertFlags, b *report.Runbook) (err error) {
+	o, err := a.convertOptions(cmd, f, b.Source, b.Goal)
 	if err != nil {
 		return err
 	}
 	o.Plan = true
 	show := a.converting(cmd, &f.progress, o)
-	defer func() { show.end(err) }()
-	b.rep, err = convert.DryRun(cmd.Context(), o)
-	if err != nil && !errors.As(err, &b.loss) {
-		return explainConvert(cmd.ErrOrStderr(), b.src, err, false)
+	defer func() { show.End(err) }()
+	b.Report, err = convert.DryRun(cmd.Context(), o)
+	if err != nil && !errors.As(err, &b.Loss) {
+		return explainConvert(cmd.ErrOrStderr(), b.Source, err, false)
 	}
-	b.target = o.Target.Format
-	b.compare = comparison(cmd.Flags(), chosen(o.Selection, f.choice.keyFile, b.rep.Now), b.rep, b.src, b.dst)
+	b.Target = o.Target.Format
+	b.Compare = comparison(cmd.Flags(), chosen(o.Selection, f.choice.keyFile, b.Report.Now), b.Report, b.Source, b.Goal)
 	if f.source.now.IsZero() { // the conversion will have another time
-		b.compare = replacing(b.compare, "--now", "")
+		b.Compare = replacing(b.Compare, "--now", "")
 	}
 	return nil
 }
 
 // check verifies what the dry run did not read, or everything if that found something or read only a sample.
-func (a *App) check(cmd *cobra.Command, f *convertFlags, b *runbook) (err error) {
+func (a *App) check(cmd *cobra.Command, f *convertFlags, b *report.Runbook) (err error) {
 	read := ReadFlags{source: f.source, choice: f.choice, workers: f.workers, progress: f.progress}
-	show := newProgress(cmd, &f.progress, a.Terminal)
-	defer func() { show.end(err) }()
-	d, err := a.unopened(cmd, b.src, &read)
+	show := cli.NewProgress(cmd, &f.progress, a.Terminal)
+	defer func() { show.End(err) }()
+	d, err := a.unopened(cmd, b.Source, &read)
 	if err != nil {
 		return err
 	}
-	b.from, b.checked = d.Found, new(verify.Outcome)
+	b.From, b.Checked = d.Found, new(verify.Outcome)
 	v := d.verification()
-	if !f.estimate && checkedAll(b.rep) {
-		if v.Read = b.rep.Rows; b.from.Format.Limits().Place != format.InDirectory {
+	if !f.estimate && checkedAll(b.Report) {
+		if v.Read = b.Report.Rows; b.From.Format.Limits().Place != format.InDirectory {
 			return nil // there is nothing else
 		}
 	}
 	preparing(show, verifySteps, d)
 	watch(show, d.Scan, verifySteps)
-	b.checked, err = verify.Run(cmd.Context(), v)
+	b.Checked, err = verify.Run(cmd.Context(), v)
 	return err
 }
 

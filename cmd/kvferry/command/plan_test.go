@@ -9,6 +9,7 @@ import (
 
 	"kvferry/ardb"
 	"kvferry/ardb/codec"
+	"kvferry/cmd/kvferry/cli"
 )
 
 // TestPlan: the commands of a runbook run as they stand, and the comparison finds what the runbook announces.
@@ -19,11 +20,11 @@ func TestPlan(t *testing.T) {
 		code           int
 		says           []string
 	}{
-		{"bw-basic", "kvrocks:", nil, ExitOK, []string{"Nothing is lost, but some keys get new names"}},
-		{"bw-basic", "pika4:", []string{"--allow-loss", "inner-nul"}, ExitOK, []string{"step 2 allows inner-nul.", "`default-slot-num` to 3 and 1024", "--on-conflict rename"}},
-		{"pika400-basic", "kvrocks:", []string{"--type", "hash,string"}, ExitOK, []string{"Nothing is lost.", "becomes `__namespace`", "--type hash,string"}},
-		{"ardb-rocksdb-basic", "rdb:", nil, ExitOK, []string{"Set `databases` to 11 or more"}},
-		{"ardb-rocksdb-basic", "pika4:", nil, ExitLossy, []string{"--allow-loss ", "inner-nul"}},
+		{"bw-basic", "kvrocks:", nil, cli.ExitOK, []string{"Nothing is lost, but some keys get new names"}},
+		{"bw-basic", "pika4:", []string{"--allow-loss", "inner-nul"}, cli.ExitOK, []string{"step 2 allows inner-nul.", "`default-slot-num` to 3 and 1024", "--on-conflict rename"}},
+		{"pika400-basic", "kvrocks:", []string{"--type", "hash,string"}, cli.ExitOK, []string{"Nothing is lost.", "becomes `__namespace`", "--type hash,string"}},
+		{"ardb-rocksdb-basic", "rdb:", nil, cli.ExitOK, []string{"Set `databases` to 11 or more"}},
+		{"ardb-rocksdb-basic", "pika4:", nil, cli.ExitLossy, []string{"--allow-loss ", "inner-nul"}},
 	} {
 		t.Run(c.golden+" "+c.target, func(t *testing.T) {
 			root := fastDir(t)
@@ -78,10 +79,10 @@ func TestPlanUnsound(t *testing.T) {
 			t.Errorf("no %q in\n%s", s, r.stdout)
 		}
 	}
-	if r.code != ExitLossy {
+	if r.code != cli.ExitLossy {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
-	if r := kvferry(t, "plan", "rdb:-", "blackwidow:"+root+"/dst"); r.code != ExitUsage {
+	if r := kvferry(t, "plan", "rdb:-", "blackwidow:"+root+"/dst"); r.code != cli.ExitUsage {
 		t.Errorf("standard input: exit %d: %s", r.code, r.stderr)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"kvferry/ardb"
 	"kvferry/blackwidow"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 	"kvferry/format"
 	"kvferry/nemo"
@@ -146,7 +147,7 @@ func TestLastSequenceIsMended(t *testing.T) {
 		if got := strings.Join(foundIn(t, src), ", "); !strings.HasPrefix(got, "warning last-sequence") {
 			t.Errorf("found %q", got)
 		}
-		if r := kvferry(t, "verify", "--fail-on", "warning", src); r.code != ExitFindings || !strings.Contains(r.stdout, "loses every row") {
+		if r := kvferry(t, "verify", "--fail-on", "warning", src); r.code != cli.ExitFindings || !strings.Contains(r.stdout, "loses every row") {
 			t.Errorf("exit %d\n%s", r.code, r.stdout)
 		}
 		ok(t, "convert", src, dst)
@@ -365,7 +366,7 @@ func TestManifestCutBetweenEdits(t *testing.T) {
 	if got := strings.Join(foundIn(t, "nemo:"+src), ", "); got != "error manifest-behind" {
 		t.Errorf("found %q", got)
 	}
-	if r := kvferry(t, "verify", "nemo:"+src); r.code != ExitFindings {
+	if r := kvferry(t, "verify", "nemo:"+src); r.code != cli.ExitFindings {
 		t.Errorf("verify: exit %d", r.code)
 	}
 	args := []string{"convert", "nemo:" + src, "blackwidow:" + filepath.Join(t.TempDir(), "out")}
@@ -416,20 +417,20 @@ func TestCommandsAgreeOnTables(t *testing.T) {
 			dir := filepath.Join(fixtures.UnpackFile(t, "../../../fixtures/found/"+name+".tar.gz", name), sub)
 			for _, workers := range []string{"1", "4"} {
 				r := kvferry(t, "verify", dir, "--workers", workers)
-				if r.code != ExitFindings || !strings.Contains(r.stdout, ": 1 error") {
+				if r.code != cli.ExitFindings || !strings.Contains(r.stdout, ": 1 error") {
 					t.Errorf("verify: exit %d\n%s%s", r.code, r.stdout, r.stderr)
 				}
 				target := "rdb:" + filepath.Join(t.TempDir(), "target.rdb")
 				for _, args := range [][]string{{"dump", dir}, {"inspect", dir}, {"fingerprint", dir}, {"diff", dir, dir}} {
-					if r := kvferry(t, append(args, "--workers", workers)...); r.code != ExitFailed || !strings.Contains(r.stderr, "kvferry verify") {
+					if r := kvferry(t, append(args, "--workers", workers)...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "kvferry verify") {
 						t.Errorf("%s: exit %d\n%s", args[0], r.code, r.stderr)
 					}
 				}
 				r = kvferry(t, "convert", dir, target, "--workers", workers)
-				if r.code != ExitLossy || !strings.Contains(r.stderr, "damaged: 1 error") {
+				if r.code != cli.ExitLossy || !strings.Contains(r.stderr, "damaged: 1 error") {
 					t.Errorf("convert: exit %d\n%s%s", r.code, r.stdout, r.stderr)
 				}
-				if r := kvferry(t, "convert", dir, target, "--allow-loss", "damaged", "--workers", workers); r.code != ExitOK {
+				if r := kvferry(t, "convert", dir, target, "--allow-loss", "damaged", "--workers", workers); r.code != cli.ExitOK {
 					t.Errorf("convert the rest: exit %d\n%s%s", r.code, r.stdout, r.stderr)
 				}
 			}

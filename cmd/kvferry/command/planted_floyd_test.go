@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/floyd"
 	"kvferry/internal/shared/versioned"
 	"kvferry/record"
@@ -103,14 +104,14 @@ func TestUnknownFormEverywhere(t *testing.T) {
 	})
 	for _, args := range [][]string{{"verify", dir}, {"dump", dir}, {"inspect", dir}, {"explain", dir, "s"}, {"fingerprint", dir}, {"diff", dir, sound},
 		{"diff", dir, dir}, {"convert", dir, "pika3:" + t.TempDir() + "/out"}} {
-		if r := kvferry(t, args...); r.code == ExitOK || !strings.Contains(r.stdout+r.stderr, record.FindNewer) {
+		if r := kvferry(t, args...); r.code == cli.ExitOK || !strings.Contains(r.stdout+r.stderr, record.FindNewer) {
 			t.Errorf("%s: exit %d: %s%s", args, r.code, r.stdout, r.stderr)
 		}
 	}
 	out := t.TempDir() + "/out"
 	ok(t, "convert", dir, "pika3.5:"+out, "--allow-loss", record.LossNewer)
 	for key, want := range map[string]bool{"s": false, "h": true, "x": true} {
-		if r := kvferry(t, "explain", out, key); (r.code == ExitOK) != want {
+		if r := kvferry(t, "explain", out, key); (r.code == cli.ExitOK) != want {
 			t.Errorf("%s: exit %d: %s%s", key, r.code, r.stdout, r.stderr)
 		}
 	}
@@ -122,7 +123,7 @@ func TestVerifyOtherSlots(t *testing.T) {
 	src, dst := golden(t, "nemo-basic"), t.TempDir()+"/dst"
 	ok(t, "convert", src, "pika4:"+dst, "--slots", "1", "--instances", "4", "--on-conflict", "keep=", "--allow-loss", "inner-nul")
 	r := kvferry(t, "verify", dst)
-	if r.code != ExitOK || !strings.Contains(r.stdout, floyd.FindSlots) {
+	if r.code != cli.ExitOK || !strings.Contains(r.stdout, floyd.FindSlots) {
 		t.Errorf("exit %d: %s%s", r.code, r.stdout, r.stderr)
 	}
 	again := t.TempDir() + "/again"

@@ -16,6 +16,7 @@ import (
 	"kvferry/ardb/codec"
 	"kvferry/ardb/merge"
 	"kvferry/blackwidow"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 	"kvferry/floyd"
 	"kvferry/format"
@@ -261,7 +262,7 @@ func foundIn(t *testing.T, dir string, args ...string) []string {
 		}
 		out = append(out, s)
 	}
-	if want := map[bool]int{true: ExitOK, false: ExitFindings}[len(out) == 0]; r.code != want || report.Passed != (want == ExitOK) {
+	if want := map[bool]int{true: cli.ExitOK, false: cli.ExitFindings}[len(out) == 0]; r.code != want || report.Passed != (want == cli.ExitOK) {
 		t.Errorf("exit %d with findings %q", r.code, out)
 	}
 	for _, f := range report.Findings {

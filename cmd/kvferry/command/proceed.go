@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/text/escape"
@@ -35,7 +36,7 @@ func refusalText(err error, args []string) string {
 			damaged = damaged || !l.Allowed && (l.Kind == record.LossDamaged || l.Kind == record.LossNewer)
 		}
 	}
-	all := commandLine(allowing(args, loss.Kinds()))
+	all := cli.CommandLine(allowing(args, loss.Kinds()))
 	aim := "nothing"
 	if len(rest) > 0 {
 		aim = "only " + strings.Join(rest, ", ")
@@ -44,9 +45,9 @@ func refusalText(err error, args []string) string {
 	switch {
 	case names:
 		better = replacing(better, "--on-conflict", "rename")
-		return fmt.Sprintf("\nto lose %s, rename the keys:\n  %s\nto lose the keys, too:\n  %s", aim, commandLine(better), all)
+		return fmt.Sprintf("\nto lose %s, rename the keys:\n  %s\nto lose the keys, too:\n  %s", aim, cli.CommandLine(better), all)
 	case how != nil:
-		return fmt.Sprintf("\nto keep more:\n  %s\nto lose %s, too:\n  %s", commandLine(better), strings.Join(how, ", "), all)
+		return fmt.Sprintf("\nto keep more:\n  %s\nto lose %s, too:\n  %s", cli.CommandLine(better), strings.Join(how, ", "), all)
 	case damaged:
 		return "\nto convert the rest:\n  " + all
 	}
@@ -80,7 +81,7 @@ func cancelledText(err error, args []string) string {
 	case unfinished.Kept:
 		return fmt.Sprintf("cancelled; the work so far is kept in %s%s", dir, goOn(args))
 	case unfinished.Resume:
-		return fmt.Sprintf("cancelled before any work was done; %s was removed; start again with\n  %s", dir, commandLine(args))
+		return fmt.Sprintf("cancelled before any work was done; %s was removed; start again with\n  %s", dir, cli.CommandLine(args))
 	}
 	return fmt.Sprintf("cancelled; %s was removed", dir)
 }
@@ -91,7 +92,7 @@ func goOn(args []string) string {
 	if !slices.Contains(args, "--resume") && !slices.Contains(args, "--finish") && !slices.Contains(args, "--assemble") {
 		args = afterName(args, "--resume")
 	}
-	return "; continue with\n  " + commandLine(args)
+	return "; continue with\n  " + cli.CommandLine(args)
 }
 
 // afterName inserts flags after the name of a command that has parts.
@@ -145,7 +146,7 @@ func leftText(err error, args []string) string {
 	if !errors.As(err, &left) {
 		return ""
 	}
-	return "\nto continue it:\n  " + commandLine(afterName(args, "--resume")) + "\nto start over:\n  " + commandLine(afterName(args, "--discard"))
+	return "\nto continue it:\n  " + cli.CommandLine(afterName(args, "--resume")) + "\nto start over:\n  " + cli.CommandLine(afterName(args, "--discard"))
 }
 
 // pastText ends a refusal of damage with the command line that reads the rest.
@@ -159,7 +160,7 @@ func pastText(err error, args []string) string {
 	if i := slices.Index(args, "--"); i >= 0 {
 		at = i
 	}
-	return "\nto read the rest:\n  " + commandLine(slices.Insert(args, at, "--salvage"))
+	return "\nto read the rest:\n  " + cli.CommandLine(slices.Insert(args, at, "--salvage"))
 }
 
 // missingText lists the commands that make the missing parts.
@@ -173,10 +174,10 @@ func missingText(err error, args []string) string {
 		args = reports.words
 	}
 	if missing.Assemble {
-		return "; run this first:\n  " + commandLine(afterName(args, "--assemble"))
+		return "; run this first:\n  " + cli.CommandLine(afterName(args, "--assemble"))
 	}
 	if missing.Parts == 0 {
-		return "; run each part first, as with\n  " + commandLine(afterName(args, "--part", "1/8"))
+		return "; run each part first, as with\n  " + cli.CommandLine(afterName(args, "--part", "1/8"))
 	}
 	flag := "--part"
 	if missing.Proofs {
@@ -185,7 +186,7 @@ func missingText(err error, args []string) string {
 	var b strings.Builder
 	b.WriteString("; run")
 	for _, k := range missing.Missing[:min(maxMissing, len(missing.Missing))] {
-		b.WriteString("\n  " + commandLine(afterName(args, flag, strconv.Itoa(k)+"/"+strconv.Itoa(missing.Parts))))
+		b.WriteString("\n  " + cli.CommandLine(afterName(args, flag, strconv.Itoa(k)+"/"+strconv.Itoa(missing.Parts))))
 	}
 	if more := len(missing.Missing) - maxMissing; more > 0 {
 		fmt.Fprintf(&b, "\n  and %d more", more)

@@ -20,6 +20,8 @@ import (
 	"github.com/creack/pty"
 
 	"kvferry/catalog"
+	"kvferry/cmd/kvferry/cli"
+	"kvferry/cmd/kvferry/report"
 	"kvferry/format"
 	"kvferry/internal/pass/progress"
 	"kvferry/internal/text/page"
@@ -81,7 +83,7 @@ func onTerminal(t *testing.T, args []string) string {
 		defer close(done)
 		io.Copy(&shown, screen) // ends with an error when the other side is closed
 	}()
-	if code := app.Run(context.Background(), args, io.Discard, stderr); code != ExitOK {
+	if code := app.Run(context.Background(), args, io.Discard, stderr); code != cli.ExitOK {
 		t.Errorf("%v: exit %d", args, code)
 	}
 	stderr.Close()
@@ -102,7 +104,7 @@ func TestProgressNobodyReads(t *testing.T) {
 		slowly(app, progress.Every)
 		var out bytes.Buffer
 		dst := filepath.Join(t.TempDir(), "dst")
-		if code := app.Run(context.Background(), []string{"convert", src, "blackwidow:" + dst, "--progress", mode}, &out, gone{}); code != ExitOK {
+		if code := app.Run(context.Background(), []string{"convert", src, "blackwidow:" + dst, "--progress", mode}, &out, gone{}); code != cli.ExitOK {
 			t.Errorf("--progress %s: exit %d", mode, code)
 		}
 		ok(t, "verify", dst)
@@ -113,12 +115,12 @@ func TestProgressNobodyReads(t *testing.T) {
 func TestBrokenPipe(t *testing.T) {
 	src := golden(t, "nemo-basic")
 	var stderr bytes.Buffer
-	if code := testApp().Run(context.Background(), []string{"dump", src}, gone{}, &stderr); code != ExitPipe || stderr.Len() > 0 {
+	if code := testApp().Run(context.Background(), []string{"dump", src}, gone{}, &stderr); code != cli.ExitPipe || stderr.Len() > 0 {
 		t.Errorf("exit %d, %q", code, stderr.String())
 	}
 	dst := filepath.Join(t.TempDir(), "dst")
 	code := testApp().Run(context.Background(), []string{"convert", src, "blackwidow:" + dst}, gone{}, &stderr)
-	if code != ExitFailed || !strings.Contains(stderr.String(), "is complete") {
+	if code != cli.ExitFailed || !strings.Contains(stderr.String(), "is complete") {
 		t.Errorf("convert: exit %d, %q", code, stderr.String())
 	}
 }
@@ -126,23 +128,23 @@ func TestBrokenPipe(t *testing.T) {
 // TestProgressLines checks the output of a view without a terminal.
 func TestProgressLines(t *testing.T) {
 	var out lockedBuffer
-	v := &progressView{w: &out, mode: "lines", done: make(chan struct{}), printed: time.Now()}
+	v := &cli.ProgressView{W: &out, Mode: "lines", Done: make(chan struct{}), Printed: time.Now()}
 	s := progress.State{Phase: "convert", Step: 2, Steps: 4, Done: 1 << 20, Total: 4 << 20, Rate: 1 << 19, Percent: 12.4,
 		Elapsed: 61, Remaining: 125.4, Errors: 3}
-	v.tell(s)
+	v.Tell(s)
 	if out.String() != "" {
 		t.Errorf("a line at once: %q", out.String())
 	}
 	after := func(d time.Duration) {
-		v.printed = time.Now().Add(-d)
-		v.tell(s)
-		v.tell(s)
+		v.Printed = time.Now().Add(-d)
+		v.Tell(s)
+		v.Tell(s)
 	}
-	after(firstLine)
-	after(firstLine) // the next is due after a minute
+	after(cli.FirstLine)
+	after(cli.FirstLine) // the next is due after a minute
 	s.Doing, s.Percent, s.Total = "waits", -1, 0
-	after(lineEvery)
-	v.end(nil)
+	after(cli.LineEvery)
+	v.End(nil)
 	want := "TIME kvferry: 12%, 1m1s, about 2 min left; convert (2 of 4): 1.0 MiB of 4.0 MiB, 512.0 KiB/s, 3 errors\n" +
 		"TIME kvferry: 1m1s, about 2 min left; convert (2 of 4) waits: 1.0 MiB, 512.0 KiB/s, 3 errors\n" +
 		"TIME kvferry: done after 1m1s\n"
@@ -158,10 +160,10 @@ func untimed(lines string) string {
 
 // TestProgressCopying checks that copying a server is a step of its own.
 func TestProgressCopying(t *testing.T) {
-	v := &progressView{w: io.Discard, mode: "bar", done: make(chan struct{})}
+	v := &cli.ProgressView{W: io.Discard, Mode: "bar", Done: make(chan struct{})}
 	set := func(f format.Format) *Dataset { return &Dataset{Opened: &Opened{Found: &catalog.Found{Format: f}}} }
 	dir, file, server := set(formatOf(t, "nemo")), set(redis.New()), set(live.New())
-	if preparing(v, readSteps, dir, dir); v.meter != nil {
+	if preparing(v, readSteps, dir, dir); v.Meter != nil {
 		t.Error("directories are copied")
 	}
 	preparing(v, readSteps, dir, server)
@@ -169,27 +171,27 @@ func TestProgressCopying(t *testing.T) {
 		t.Fatal("not the server is copied")
 	}
 	server.prepares()(1<<20, 0, 3, 5)
-	s := v.meter.State()
+	s := v.Meter.State()
 	if s.Phase != "copy B" || s.Step != 1 || s.Steps != 2 || s.Records != 3 || s.RecordsTotal != 5 {
 		t.Errorf("%+v", s)
 	}
 	s.Elapsed, s.Rate, s.Percent = 2, 1<<19, 0
-	if text, want := stateText(s), "0%, 2s; copy B (1 of 2): 1.0 MiB, 512.0 KiB/s, 3 of 5 keys"; text != want {
+	if text, want := cli.StateText(s), "0%, 2s; copy B (1 of 2): 1.0 MiB, 512.0 KiB/s, 3 of 5 keys"; text != want {
 		t.Errorf("%q, want %q", text, want)
 	}
-	v.tell(s)
+	v.Tell(s)
 	s.Total = 4 << 20 // the size is known by now
-	v.tell(s)
+	v.Tell(s)
 	s.Done, s.Total = 2<<20, 3<<20
-	if v.tell(s); v.mode != "bar" {
+	if v.Tell(s); v.Mode != "bar" {
 		t.Error("the bar ended")
 	}
-	v.end(nil)
-	v = &progressView{w: io.Discard, mode: "none", done: make(chan struct{})}
-	if preparing(v, readSteps, file); file.prepares == nil || v.meter.State().Phase != "scan" {
+	v.End(nil)
+	v = &cli.ProgressView{W: io.Discard, Mode: "none", Done: make(chan struct{})}
+	if preparing(v, readSteps, file); file.prepares == nil || v.Meter.State().Phase != "scan" {
 		t.Error("scanning a file is no step")
 	}
-	v.end(nil)
+	v.End(nil)
 }
 
 // TestProgressNarrow checks that a terminal too narrow for a bar shows a line that never wraps and is removed before
@@ -203,10 +205,10 @@ func TestProgressNarrow(t *testing.T) {
 	if err := pty.Setsize(stderr, &pty.Winsize{Rows: 5, Cols: 40}); err != nil {
 		t.Fatal(err)
 	}
-	v := &progressView{w: stderr, mode: "bar", done: make(chan struct{})}
-	v.tell(progress.State{Phase: "convert", Step: 2, Steps: 4, Percent: 25, Elapsed: 61, Remaining: 125, Errors: 3})
-	v.tell(progress.State{Phase: "copy", Step: 1, Steps: 4, Percent: -1, Elapsed: 2, Remaining: -1, Records: 1, RecordsTotal: 2})
-	v.end(nil)
+	v := &cli.ProgressView{W: stderr, Mode: "bar", Done: make(chan struct{})}
+	v.Tell(progress.State{Phase: "convert", Step: 2, Steps: 4, Percent: 25, Elapsed: 61, Remaining: 125, Errors: 3})
+	v.Tell(progress.State{Phase: "copy", Step: 1, Steps: 4, Percent: -1, Elapsed: 2, Remaining: -1, Records: 1, RecordsTotal: 2})
+	v.End(nil)
 	if err := stderr.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +233,7 @@ func TestProgressReplay(t *testing.T) {
 			want = []string{`"phase":"replay A"`, `"phase":"replay B"`}
 		}
 		for _, text := range want {
-			if r.code != ExitOK || !strings.Contains(r.stderr, text) {
+			if r.code != cli.ExitOK || !strings.Contains(r.stderr, text) {
 				t.Errorf("%s: exit %d, %s is not in\n%s", args, r.code, text, r.stderr)
 			}
 		}
@@ -242,15 +244,15 @@ func TestProgressReplay(t *testing.T) {
 // bar.
 func TestProgressBarDrawn(t *testing.T) {
 	var out lockedBuffer
-	v := &progressView{w: &out, mode: "bar", done: make(chan struct{})}
-	v.line(v.last)
+	v := &cli.ProgressView{W: &out, Mode: "bar", Done: make(chan struct{})}
+	v.Line(v.Last)
 	if got := untimed(out.String()); got != "TIME kvferry: starting\n" {
 		t.Errorf("before the first step: %q", got)
 	}
 	s := progress.State{Phase: "read", Step: 1, Steps: 1, Percent: -1, Remaining: -1}
-	v.tell(s)
+	v.Tell(s)
 	s.Done, s.Rate = 1<<20, 1<<19
-	v.tell(s)
+	v.Tell(s)
 	if n := strings.Count(out.String(), "\r"); n != 2 { // a draw is one write
 		t.Errorf("%d carriage returns in %q", n, out.String())
 	}
@@ -258,15 +260,15 @@ func TestProgressBarDrawn(t *testing.T) {
 		t.Errorf("a step without a size: %q", got)
 	}
 	s.Percent, s.Total = 25, 2<<20 // half of this step: the bar shows all of the command
-	v.tell(s)
+	v.Tell(s)
 	if got := out.String(); !strings.Contains(got, " 25% ") {
 		t.Errorf("the bar does not know the size: %q", got)
 	}
-	v.line(s)
+	v.Line(s)
 	if got := out.String(); !regexp.MustCompile(`\r[-0-9]{10}T[:0-9]{8}Z kvferry: 25%.* 512\.0 KiB/s\n$`).MatchString(got) {
 		t.Errorf("the bar is not cleared for a line: %q", got[max(0, len(got)-80):])
 	}
-	v.end(nil)
+	v.End(nil)
 }
 
 // TestProgressSignal requests the state of a running command by signal.
@@ -275,8 +277,8 @@ func TestProgressSignal(t *testing.T) {
 	app := testApp()
 	root := app.Root()
 	root.SetErr(&out)
-	v := newProgress(root, &ProgressFlags{mode: "none"}, app.Terminal)
-	v.tell(progress.State{Phase: "prove", Step: 3, Steps: 4, Remaining: -1})
+	v := cli.NewProgress(root, &cli.ProgressFlags{Mode: "none"}, app.Terminal)
+	v.Tell(progress.State{Phase: "prove", Step: 3, Steps: 4, Remaining: -1})
 	if err := syscall.Kill(syscall.Getpid(), syscall.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}
@@ -286,17 +288,17 @@ func TestProgressSignal(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	v.end(nil)
+	v.End(nil)
 }
 
 // TestProgressResult checks the last line of JSON progress.
 func TestProgressResult(t *testing.T) {
 	for want, err := range map[string]error{"done": nil, "cancelled": context.Canceled, "failed": errors.New("x")} {
 		var out lockedBuffer
-		v := &progressView{w: &out, mode: "json", done: make(chan struct{}), printed: time.Now()}
-		v.tell(progress.State{Phase: "run"})
-		v.end(err)
-		v.end(errors.New("said twice"))
+		v := &cli.ProgressView{W: &out, Mode: "json", Done: make(chan struct{}), Printed: time.Now()}
+		v.Tell(progress.State{Phase: "run"})
+		v.End(err)
+		v.End(errors.New("said twice"))
 		var line struct {
 			progress.State
 			Result string `json:"result"`
@@ -315,7 +317,7 @@ func TestProgressOfDumps(t *testing.T) {
 		r := kvferry(t, "dump", "--progress", "json", flag, "-o", out, golden(t, "nemo-basic"))
 		lines := strings.Split(strings.TrimSpace(r.stderr), "\n")
 		var last progress.State
-		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || r.code != ExitOK {
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || r.code != cli.ExitOK {
 			t.Fatalf("%s: exit %d, %q: %v", flag, r.code, r.stderr, err)
 		}
 		if last.Total == 0 || last.Done != last.Total || last.Tasks == 0 || last.TasksDone != last.Tasks {
@@ -360,7 +362,7 @@ func TestTitleOfReport(t *testing.T) {
 	} {
 		got := new(page.Text)
 		got.WriteString(c.text)
-		if withTitle(got, c.columns, c.rows); got.String() != c.want {
+		if report.WithTitle(got, c.columns, c.rows); got.String() != c.want {
 			t.Errorf("%s: got\n%s", c.name, got)
 		}
 	}

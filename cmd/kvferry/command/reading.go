@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/internal/pass/filter"
@@ -31,7 +32,7 @@ type ReadFlags struct {
 	choice   SelectFlags
 	workers  int
 	salvage  bool
-	progress ProgressFlags
+	progress cli.ProgressFlags
 	mapped   bool            // --db names databases of another dataset
 	steps    []progress.Step // of the command; nil: readSteps
 	salvages bool            // the command has --salvage
@@ -41,7 +42,7 @@ type ReadFlags struct {
 func (f *ReadFlags) Register(cmd *cobra.Command) {
 	f.source.Register(cmd, readMemory, systemTemp)
 	f.choice.Register(cmd)
-	registerWorkers(cmd.Flags(), &f.workers)
+	cli.RegisterWorkers(cmd.Flags(), &f.workers)
 	f.progress.Register(cmd)
 }
 
@@ -54,7 +55,7 @@ func (f *ReadFlags) RegisterSalvage(cmd *cobra.Command) {
 // checkSalvage refuses --salvage with a reader that cannot skip damage.
 func (f *ReadFlags) checkSalvage(cmd *cobra.Command) error {
 	if f.salvage && f.source.reader != readerNative && cmd.Flags().Changed("salvage") {
-		return usagef("--salvage and --store %s do not go together", f.source.reader)
+		return cli.Usagef("--salvage and --store %s do not go together", f.source.reader)
 	}
 	return nil
 }
@@ -83,7 +84,7 @@ func (f *ReadFlags) Selection(now time.Time) (*filter.Selection, error) {
 		return nil, err
 	}
 	if err := s.Validate(now); err != nil {
-		return nil, usagef("%w", err)
+		return nil, cli.Usagef("%w", err)
 	}
 	return s, nil
 }
@@ -105,7 +106,7 @@ type Dataset struct {
 
 // dataset finds and opens a dataset and creates the scan that the flags describe. show displays the preparation of
 // the source; it may be nil.
-func (a *App) dataset(cmd *cobra.Command, location string, f *ReadFlags, show *progressView, report func(record.Finding)) (*Dataset, error) {
+func (a *App) dataset(cmd *cobra.Command, location string, f *ReadFlags, show *cli.ProgressView, report func(record.Finding)) (*Dataset, error) {
 	d, err := a.unopened(cmd, location, f)
 	if err == nil {
 		err = tryOutputs(cmd)
@@ -122,22 +123,22 @@ func (a *App) dataset(cmd *cobra.Command, location string, f *ReadFlags, show *p
 // reading is one pass of a command over a dataset.
 type reading struct {
 	*Dataset
-	show  *progressView
+	show  *cli.ProgressView
 	notes *noted
 	warn  io.Writer
 }
 
 // read opens a dataset, shows the progress of do, and closes the dataset.
 func (a *App) read(cmd *cobra.Command, location string, f *ReadFlags, do func(*reading) error) (r *reading, err error) {
-	r = &reading{show: newProgress(cmd, &f.progress, a.Terminal), warn: cmd.ErrOrStderr()}
-	defer func() { r.show.end(err) }()
+	r = &reading{show: cli.NewProgress(cmd, &f.progress, a.Terminal), warn: cmd.ErrOrStderr()}
+	defer func() { r.show.End(err) }()
 	r.notes = &noted{w: r.show, of: []string{location}}
 	if r.Dataset, err = a.dataset(cmd, location, f, r.show, r.notes.report); err != nil {
 		return r, f.hint(err)
 	}
 	watch(r.show, r.Scan, f.readSteps())
 	err = do(r)
-	r.show.end(err)
+	r.show.End(err)
 	r.notes.sum()
 	return r, f.hint(errors.Join(err, r.Opened.Source.Close()))
 }
@@ -340,7 +341,7 @@ func (d *Dataset) tellNone(w io.Writer, records int64) {
 // hasRows refuses formats without rows on disk, for commands that show rows.
 func (d *Dataset) hasRows() error {
 	if d.Found.Format.Limits().Place == format.InFiles {
-		return usagef("%s: an append-only file has commands and no rows; kvferry dump --match shows the record of a key", escape.Text(d.Found.Location.Path))
+		return cli.Usagef("%s: an append-only file has commands and no rows; kvferry dump --match shows the record of a key", escape.Text(d.Found.Location.Path))
 	}
 	return nil
 }
@@ -353,7 +354,7 @@ const preparingWeight = 0.5
 
 // preparing adds a step for each source that must be prepared when opened, before the steps that read it: a server is
 // copied, an append-only file replayed.
-func preparing(v *progressView, steps []progress.Step, sets ...*Dataset) {
+func preparing(v *cli.ProgressView, steps []progress.Step, sets ...*Dataset) {
 	var before []progress.Step
 	for i, d := range sets {
 		step := progress.Step{Name: d.Found.Format.Limits().Place.Preparation(), Weight: preparingWeight}
@@ -367,13 +368,13 @@ func preparing(v *progressView, steps []progress.Step, sets ...*Dataset) {
 		d.prepares = beginning(v, step.Name)
 	}
 	if len(before) > 0 {
-		v.plan(append(before, steps...))
+		v.Plan(append(before, steps...))
 	}
 }
 
 // sortingSteps shows the steps of a dataset that is opened to be served. The function it returns begins the sorting of a
 // file and returns its progress function; nil if the dataset is no file.
-func sortingSteps(v *progressView, d *Dataset) func() store.Copied {
+func sortingSteps(v *cli.ProgressView, d *Dataset) func() store.Copied {
 	if d.Found.Format.Limits().Place != format.InFile {
 		preparing(v, nil, d)
 		return func() store.Copied { return nil }
@@ -383,14 +384,14 @@ func sortingSteps(v *progressView, d *Dataset) func() store.Copied {
 }
 
 // beginning returns a function that begins a step and returns its progress function.
-func beginning(v *progressView, name string) func() store.Copied {
+func beginning(v *cli.ProgressView, name string) func() store.Copied {
 	return func() store.Copied {
-		v.meter.Enter(name)
-		return v.meter.Copied
+		v.Meter.Enter(name)
+		return v.Meter.Copied
 	}
 }
 
 // watch shows the progress of a scan.
-func watch(v *progressView, s *inspect.Scan, steps []progress.Step) {
-	s.Meter, s.Step = v.plan(steps), steps[0].Name
+func watch(v *cli.ProgressView, s *inspect.Scan, steps []progress.Step) {
+	s.Meter, s.Step = v.Plan(steps), steps[0].Name
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/inspect/verify"
 	"kvferry/internal/pass/progress"
 	"kvferry/record"
@@ -33,7 +34,7 @@ func TestRefusalAvoids(t *testing.T) {
 		dst := filepath.Join(t.TempDir(), "dst")
 		r := kvferry(t, "convert", c.src, c.target+":"+dst)
 		end := lastLines(r.stderr, 4)
-		if r.code != ExitLossy || end[0] != "to keep more:" || !strings.Contains(end[1], c.better) || end[2] != "to lose "+c.lost+", too:" {
+		if r.code != cli.ExitLossy || end[0] != "to keep more:" || !strings.Contains(end[1], c.better) || end[2] != "to lose "+c.lost+", too:" {
 			t.Fatalf("exit %d, %s", r.code, strings.Join(end, "\n"))
 		}
 		ok(t, strings.Fields(end[1])[1:]...)
@@ -60,7 +61,7 @@ func TestNextCommandKeepsAll(t *testing.T) {
 	for _, c := range []struct{ src, want string }{{cut, " --rdb-version 11 "}, {lost, " pika3.5:"}} {
 		r := kvferry(t, "verify", c.src)
 		next := lastLines(r.stdout, 1)[0]
-		if r.code != ExitFindings || !strings.HasPrefix(next, "next: kvferry ") || !strings.Contains(next, c.want) {
+		if r.code != cli.ExitFindings || !strings.HasPrefix(next, "next: kvferry ") || !strings.Contains(next, c.want) {
 			t.Fatalf("exit %d, %s", r.code, next)
 		}
 		ok(t, strings.Fields(next)[2:]...)
@@ -70,15 +71,15 @@ func TestNextCommandKeepsAll(t *testing.T) {
 // TestOutputEndsTheBar: output on the screen of the bar begins at the left of an empty line, and no bar follows it.
 func TestOutputEndsTheBar(t *testing.T) {
 	var screen strings.Builder
-	v := &progressView{mode: "bar", w: &screen}
-	v.tell(progress.State{Phase: "compare", Percent: 75})
+	v := &cli.ProgressView{Mode: "bar", W: &screen}
+	v.Tell(progress.State{Phase: "compare", Percent: 75})
 	if !strings.Contains(screen.String(), "compare") {
 		t.Fatalf("no bar: %q", screen.String())
 	}
-	if _, err := v.over(&standardOutput{Writer: &screen, screen: true}).Write([]byte("missing\n")); err != nil {
+	if _, err := v.Over(&cli.StandardOutput{Writer: &screen, Screen: true}).Write([]byte("missing\n")); err != nil {
 		t.Fatal(err)
 	}
-	v.tell(progress.State{Phase: "compare", Percent: 80})
+	v.Tell(progress.State{Phase: "compare", Percent: 80})
 	if !strings.HasSuffix(screen.String(), " \rmissing\n") {
 		t.Errorf("%q", screen.String())
 	}
@@ -93,17 +94,17 @@ func TestPipeEndsTheBar(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	var screen strings.Builder
-	v := &progressView{mode: "bar", w: &screen, printed: time.Now()}
-	v.tell(progress.State{Phase: "read", Percent: -1})
+	v := &cli.ProgressView{Mode: "bar", W: &screen, Printed: time.Now()}
+	v.Tell(progress.State{Phase: "read", Percent: -1})
 	if !strings.Contains(screen.String(), "read") {
 		t.Fatalf("no bar: %q", screen.String())
 	}
-	if _, err := v.over(&standardOutput{Writer: w}).Write([]byte("user:1\n")); err != nil {
+	if _, err := v.Over(&cli.StandardOutput{Writer: w}).Write([]byte("user:1\n")); err != nil {
 		t.Fatal(err)
 	}
-	v.tell(progress.State{Phase: "read", Percent: -1})
-	if text := screen.String(); !strings.HasSuffix(text, " \r") || v.mode != "lines" {
-		t.Errorf("%s after %q", v.mode, text)
+	v.Tell(progress.State{Phase: "read", Percent: -1})
+	if text := screen.String(); !strings.HasSuffix(text, " \r") || v.Mode != "lines" {
+		t.Errorf("%s after %q", v.Mode, text)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"kvferry/catalog"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
@@ -59,7 +60,7 @@ func unused(fs *pflag.FlagSet, names []string, locations ...string) error {
 	}
 	for _, name := range names {
 		if fs.Changed(name) {
-			return usagef("--%s: %s is not a server", name, locations[len(locations)-1])
+			return cli.Usagef("--%s: %s is not a server", name, locations[len(locations)-1])
 		}
 	}
 	return nil
@@ -72,7 +73,7 @@ func (f *connectFlags) options() (*format.ServerOptions, error) {
 		o.Notice = func(text string) { fmt.Fprintf(f.notices, "kvferry: %s\n", text) }
 	}
 	if (f.cert == "") != (f.key == "") {
-		return nil, usagef("--tls-cert and --tls-key go together")
+		return nil, cli.Usagef("--tls-cert and --tls-key go together")
 	}
 	if f.passwordFile != "" {
 		var err error
@@ -88,7 +89,7 @@ func (f *connectFlags) options() (*format.ServerOptions, error) {
 			continue
 		}
 		if _, err := disk.Stat(name); err != nil {
-			return nil, usagef("certificate: %w", err)
+			return nil, cli.Usagef("certificate: %w", err)
 		}
 	}
 	return o, nil
@@ -96,12 +97,12 @@ func (f *connectFlags) options() (*format.ServerOptions, error) {
 
 // readPassword reads the password in the file that a flag names.
 func readPassword(flag, path string) (string, error) {
-	if err := notStandard(flag, path); err != nil {
+	if err := cli.NotStandard(flag, path); err != nil {
 		return "", err
 	}
 	data, err := disk.ReadSmall(path, maxPassword)
 	if err != nil {
-		return "", usagef("--%s %w", flag, err)
+		return "", cli.Usagef("--%s %w", flag, err)
 	}
 	return strings.TrimRight(string(data), "\r\n"), nil
 }
@@ -122,7 +123,7 @@ func (f *connectFlags) reach(to format.Format) (format.Format, error) {
 // serverFlags are the flags for writing to a server.
 type serverFlags struct {
 	replace, skip, fail, verify bool
-	rate                        sizeFlag
+	rate                        cli.SizeFlag
 }
 
 // serverFlagNames are the names of these flags.
@@ -161,7 +162,7 @@ func (f *serverFlags) check(fs *pflag.FlagSet) error {
 		}
 	}
 	if len(given) > 1 {
-		return usagef("%s do not go together: give one of them", strings.Join(given, " and "))
+		return cli.Usagef("%s do not go together: give one of them", strings.Join(given, " and "))
 	}
 	return nil
 }
@@ -170,7 +171,7 @@ func (f *serverFlags) check(fs *pflag.FlagSet) error {
 func (f *serverFlags) target(r format.Remote, address string, how connectFlags) (convert.Output, error) {
 	work, err := r.Work(address)
 	if err != nil {
-		return convert.Output{}, usagef("%w", err)
+		return convert.Output{}, cli.Usagef("%w", err)
 	}
 	how.second = true
 	o, err := how.options()

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/nemo"
 	"kvferry/record"
 )
@@ -26,7 +27,7 @@ func BenchmarkRename(b *testing.B) {
 						args = append(args[:4], "--on-conflict", "rename", "--allow-loss", "same-name")
 					}
 					args = append(args, src, "ardb:"+filepath.Join(b.TempDir(), fmt.Sprint(i)))
-					if r := kvferry(b, args...); r.code != ExitOK {
+					if r := kvferry(b, args...); r.code != cli.ExitOK {
 						b.Fatalf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
 					}
 				}

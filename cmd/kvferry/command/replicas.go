@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
+	"kvferry/cmd/kvferry/report"
 	"kvferry/convert"
 	"kvferry/internal/text/escape"
 	"kvferry/record"
@@ -20,7 +22,7 @@ import (
 // replicaFlags are the flags of serve for replicas.
 type replicaFlags struct {
 	version   string
-	rate      sizeFlag
+	rate      cli.SizeFlag
 	allowLoss []string
 	conflict  conflictFlag
 	synced    int
@@ -32,13 +34,13 @@ const anyVersion = "auto"
 // Register adds the flags to a command.
 func (f *replicaFlags) Register(a *App, cmd *cobra.Command) {
 	fs := cmd.Flags()
-	choose(fs, &f.version, "rdb-version", plain(append([]string{anyVersion}, rdb.Versions()...)...),
+	cli.Choose(fs, &f.version, "rdb-version", cli.Plain(append([]string{anyVersion}, rdb.Versions()...)...),
 		"RDB version for replicas; auto: what a replica shows to load, or 9, which Redis 5.0 and later, Valkey, KeyDB and Dragonfly load")
 	fs.Var(&f.rate, "rate", "maximum bytes per second to send to all replicas, such as 20MiB; 0: no limit (default)")
 	fs.Var(&lossesFlag{to: &f.allowLoss, known: a.losses}, "allow-loss", "`kinds` of losses to accept in what replicas get, separated by commas")
 	f.conflict.text = "error"
 	fs.Var(&f.conflict, "on-conflict", "if a key exists under several types: show clients the first and send replicas nothing, rename all but the first to name:type, or send replicas the first of the given types")
-	fs.Var(number(&f.synced, 0, 0), "exit-when-synced", "end with exit code 0 when `n` replicas have everything; 0: do not end (default)")
+	fs.Var(cli.Number(&f.synced, 0, 0), "exit-when-synced", "end with exit code 0 when `n` replicas have everything; 0: do not end (default)")
 }
 
 // master returns what feeds replicas of a dataset. It calls done when enough of them have everything.
@@ -47,7 +49,7 @@ func (a *App) master(cmd *cobra.Command, f *serveFlags, location string, d *Data
 	if f.replicas.version != anyVersion {
 		v, err := rdb.ParseVersion(f.replicas.version)
 		if err != nil {
-			return nil, usagef("--rdb-version %s: %w", f.replicas.version, err)
+			return nil, cli.Usagef("--rdb-version %s: %w", f.replicas.version, err)
 		}
 		m.Version = &v
 	}
@@ -73,10 +75,10 @@ func (a *App) master(cmd *cobra.Command, f *serveFlags, location string, d *Data
 func judged(w io.Writer, location string, rep *convert.Report, err error) {
 	if rep != nil {
 		for i := range rep.Losses {
-			printLoss(w, &rep.Losses[i])
+			report.Loss(w, &rep.Losses[i])
 		}
 		for i := range rep.Findings {
-			printFinding(w, &rep.Findings[i])
+			report.Finding(w, &rep.Findings[i])
 		}
 	}
 	if err = explainConvert(w, location, err, rep == nil); err != nil {

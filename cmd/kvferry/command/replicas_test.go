@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/testkit/redistest"
 )
 
@@ -77,7 +78,7 @@ func TestServeReplicas(t *testing.T) {
 			replica.Client().Must(t, "REPLICAOF", host, port)
 		case end != nil && args[0] == "diff":
 			r := end()
-			if said := "replica " + replica.Addr + " is in sync (offset 14): on it, run REPLICAOF NO ONE\n"; r.code != ExitOK || !strings.Contains(r.stderr, said) {
+			if said := "replica " + replica.Addr + " is in sync (offset 14): on it, run REPLICAOF NO ONE\n"; r.code != cli.ExitOK || !strings.Contains(r.stderr, said) {
 				t.Fatalf("exit %d: %s", r.code, r.stderr)
 			}
 			replica.Client().Must(t, "REPLICAOF", "NO", "ONE")
@@ -103,7 +104,7 @@ func TestServeRefuses(t *testing.T) {
 	}
 	file := filepath.Join(fastDir(t), "none.rdb")
 	for _, args := range [][]string{{"--rdb-version", "5"}, {"--on-conflict", "never"}, {"--allow-loss", "none"}, {"--exit-when-synced", "-1"}} {
-		if r := kvferry(t, append([]string{"serve", file}, args...)...); r.code != ExitUsage {
+		if r := kvferry(t, append([]string{"serve", file}, args...)...); r.code != cli.ExitUsage {
 			t.Errorf("%q: exit %d, %s", args, r.code, r.stderr)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 	"kvferry/nemo"
 )
@@ -28,7 +29,7 @@ func TestVerifyReports(t *testing.T) {
 		path := filepath.Join(out, form)
 		r := kvferry(t, "verify", "--format", form, "-o", path, dir)
 		text, err := os.ReadFile(path)
-		if err != nil || r.code != ExitFindings || r.stdout+r.stderr != "" {
+		if err != nil || r.code != cli.ExitFindings || r.stdout+r.stderr != "" {
 			t.Errorf("%s: exit %d, %v, %s%s", form, r.code, err, r.stdout, r.stderr)
 		}
 		if again := kvferry(t, "verify", "--format", form, dir).stdout; again != string(text) {
@@ -41,12 +42,12 @@ func TestVerifyReports(t *testing.T) {
 	if got := entries(t, out); got != "json junit sarif text" {
 		t.Errorf("left behind: %s", got)
 	}
-	for failOn, want := range map[string]int{"error": ExitFindings, "warning": ExitFindings, "note": ExitFindings} {
+	for failOn, want := range map[string]int{"error": cli.ExitFindings, "warning": cli.ExitFindings, "note": cli.ExitFindings} {
 		if r := kvferry(t, "verify", "--fail-on", failOn, dir); r.code != want {
 			t.Errorf("--fail-on %s: exit %d", failOn, r.code)
 		}
 	}
-	if r := kvferry(t, "verify", "--type", "hash", dir); r.code != ExitOK || !strings.Contains(r.stdout, "orphan-rows") {
+	if r := kvferry(t, "verify", "--type", "hash", dir); r.code != cli.ExitOK || !strings.Contains(r.stdout, "orphan-rows") {
 		t.Errorf("a warning alone: exit %d\n%s", r.code, r.stdout)
 	}
 }
@@ -64,7 +65,7 @@ func TestInspectHTML(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(text), "<!DOCTYPE html>") || len(doc.Types) < 10 || len(doc.Levels) == 0 {
 		t.Errorf("%v, %d types, %d levels, page %.80s", err, len(doc.Types), len(doc.Levels), text)
 	}
-	if r := kvferry(t, "inspect", src, "--html", filepath.Join(out, "no", "page.html")); r.code != ExitUsage || entries(t, out) != "page.html" {
+	if r := kvferry(t, "inspect", src, "--html", filepath.Join(out, "no", "page.html")); r.code != cli.ExitUsage || entries(t, out) != "page.html" {
 		t.Errorf("exit %d, %s; left: %s", r.code, r.stderr, entries(t, out))
 	}
 }
@@ -92,7 +93,7 @@ func TestVerifyDamagedLMDB(t *testing.T) {
 	}
 	unchanged(t, dir)
 	r := kvferry(t, "verify", dir)
-	if r.code != ExitFindings || !strings.Contains(r.stdout, "damaged-page") && !strings.Contains(r.stdout, "damaged-block") {
+	if r.code != cli.ExitFindings || !strings.Contains(r.stdout, "damaged-page") && !strings.Contains(r.stdout, "damaged-block") {
 		t.Errorf("exit %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"kvferry/blackwidow"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/inspect"
 	"kvferry/record"
 	"kvferry/store"
@@ -33,7 +34,7 @@ func TestResortedResume(t *testing.T) {
 		whole := filepath.Join(t.TempDir(), "dst")
 		args := []string{"convert", flag, "--workers", "1", src, "blackwidow:" + whole}
 		ok(t, args...)
-		want := report(t, whole)
+		want := reportOf(t, whole)
 		unordered := 0
 		for _, f := range want.Findings {
 			if f.Kind == record.FindUnorderedTable {
@@ -53,7 +54,7 @@ func TestResortedResume(t *testing.T) {
 			}
 		}
 		var out bytes.Buffer
-		if code := app.Run(context.Background(), resume, &out, &out); code != ExitFailed || !strings.Contains(out.String(), errPlanned.Error()) {
+		if code := app.Run(context.Background(), resume, &out, &out); code != cli.ExitFailed || !strings.Contains(out.String(), errPlanned.Error()) {
 			t.Fatalf("exit %d, %s", code, &out)
 		}
 		journal, err := os.ReadFile(filepath.Join(dst+".kvferry", "journal"))
@@ -61,7 +62,7 @@ func TestResortedResume(t *testing.T) {
 			t.Fatalf("no task is done: %v\n%s", err, journal)
 		}
 		ok(t, resume...)
-		rep := report(t, dst)
+		rep := reportOf(t, dst)
 		if !rep.Timings.Resumed || !reflect.DeepEqual(rep.Findings, want.Findings) || !reflect.DeepEqual(rep.Losses, want.Losses) {
 			t.Errorf("%s: resumed %t, the findings are\n%+v\nwant\n%+v", flag, rep.Timings.Resumed, rep.Findings, want.Findings)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/text/paint"
 )
 
@@ -37,40 +38,40 @@ func (a *App) commands() []*cobra.Command {
 		a.explain(),
 		a.formats(),
 		a.version(),
-		completion(),
+		cli.Completion(),
 	}
 }
 
 // Run executes one command line and returns the exit code. It prints an error to stderr in one line.
 func (a *App) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := a.Root()
-	if asksForCompletion(args) {
+	if cli.AsksForCompletion(args) {
 		a.complete(root)
 	}
-	out := &standardOutput{Writer: stdout, screen: a.Screen, colored: colored(root, a.Screen && a.Colors)}
-	said := newStandardError(stderr, colored(root, a.Terminal && a.Colors))
+	out := &cli.StandardOutput{Writer: stdout, Screen: a.Screen, Painted: cli.Colored(root, a.Screen && a.Colors)}
+	said := cli.NewStandardError(stderr, cli.Colored(root, a.Terminal && a.Colors))
 	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the arguments of the process
 	root.SetIn(a.Stdin)
 	root.SetOut(out)
 	root.SetErr(said)
 	current := &run{words: args}
 	defer current.unmount()
-	err := out.failed(root.ExecuteContext(context.WithValue(ctx, runKey{}, current)))
+	err := out.Failed(root.ExecuteContext(context.WithValue(ctx, runKey{}, current)))
 	code, name := ExitCode(err), "kvferry:"
-	if said.colored() {
+	if said.Colored() {
 		name = paint.Error(name)
 	}
-	var exit *ExitError
+	var exit *cli.ExitError
 	switch {
 	case err == nil, errors.As(err, &exit) && exit.Err == nil:
-	case exit == nil && out.broken():
-		return ExitPipe // the reader closed the pipe: exit as if SIGPIPE had killed the process
-	case code == ExitCancelled:
+	case exit == nil && out.Broken():
+		return cli.ExitPipe // the reader closed the pipe: exit as if SIGPIPE had killed the process
+	case code == cli.ExitCancelled:
 		fmt.Fprintf(said, name+" %s\n", cancelledText(err, args))
-	case code == ExitUsage:
-		fmt.Fprintf(said, name+" %s (see --help)\n", oneLine(advised(err)))
+	case code == cli.ExitUsage:
+		fmt.Fprintf(said, name+" %s (see --help)\n", cli.OneLine(cli.Advised(err)))
 	default:
-		fmt.Fprintf(said, name+" %s%s%s\n", oneLine(advised(err)), keptText(err, args), refusalText(err, args)+pastText(err, args)+missingText(err, args)+leftText(err, args))
+		fmt.Fprintf(said, name+" %s%s%s\n", cli.OneLine(cli.Advised(err)), keptText(err, args), refusalText(err, args)+pastText(err, args)+missingText(err, args)+leftText(err, args))
 	}
 	return code
 }
@@ -98,7 +99,7 @@ A YAML file given with -f can hold any flag, one per line. The command line take
   workers: 4
   dry-run: true
 
-` + exitHelp,
+` + cli.ExitHelp,
 		Example: `  kvferry inspect /data/pika/dump
   kvferry verify /data/pika/dump
   kvferry convert /data/pika/dump blackwidow:/data/new
@@ -108,29 +109,29 @@ A YAML file given with -f can hold any flag, one per line. The command line take
 		SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
+				return cli.UnknownCommand(cmd, args[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := io.WriteString(cmd.OutOrStdout(), shortHelp(cmd, helpWidth(cmd.OutOrStdout())))
+			_, err := io.WriteString(cmd.OutOrStdout(), cli.ShortHelp(cmd, cli.HelpWidth(cmd.OutOrStdout())))
 			return err
 		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return allFlags(cmd, job) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cli.AllFlags(cmd, job) },
 	}
 	root.Flags().Bool("version", false, "print the version") // -v means verbose, everywhere
 	root.SetVersionTemplate(a.versionLine())
 	root.PersistentFlags().StringVarP(&job, "file", "f", "", "YAML `file` of flags, by name")
-	colorFlag(root.PersistentFlags())
-	root.SetFlagErrorFunc(flagError)
+	cli.ColorFlag(root.PersistentFlags())
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.AddCommand(a.commands()...)
-	root.SetHelpFunc(showHelpOf)
-	root.SetHelpCommand(help())
+	root.SetHelpFunc(cli.ShowHelpOf)
+	root.SetHelpCommand(cli.Help())
 	for _, cmd := range root.Commands() {
 		run := cmd.RunE
-		cmd.Args = checkArgs
+		cmd.Args = cli.CheckArgs
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			args, err := jobArgs(cmd, args)
+			args, err := cli.JobArgs(cmd, args)
 			if err == nil {
 				err = oneInput(cmd, args)
 			}
@@ -153,8 +154,8 @@ const inputName = "FILE"
 // oneInput refuses to read standard input twice: the second reader would find no data.
 func oneInput(cmd *cobra.Command, args []string) error {
 	var readers []string
-	for i, name := range argNames(cmd) {
-		if i < len(args) && (isSource(name) || name == inputName) && fromStandard(args[i]) {
+	for i, name := range cli.ArgNames(cmd) {
+		if i < len(args) && (cli.IsSource(name) || name == inputName) && fromStandard(args[i]) {
 			readers = append(readers, args[i])
 		}
 	}
@@ -164,7 +165,7 @@ func oneInput(cmd *cobra.Command, args []string) error {
 		}
 	})
 	if len(readers) > 1 {
-		return usagef("%s: standard input can be read only once: write one of them to a file", strings.Join(readers, " and "))
+		return cli.Usagef("%s: standard input can be read only once: write one of them to a file", strings.Join(readers, " and "))
 	}
 	return nil
 }
@@ -187,6 +188,6 @@ func Main(b Build) int {
 	app := Default(b)
 	app.Terminal = term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb"
 	app.Screen = term.IsTerminal(int(os.Stdout.Fd()))
-	app.Colors = (!app.Terminal || canColor(os.Stderr)) && (!app.Screen || canColor(os.Stdout))
+	app.Colors = (!app.Terminal || cli.CanColor(os.Stderr)) && (!app.Screen || cli.CanColor(os.Stdout))
 	return app.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/syndtr/goleveldb/leveldb"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/ssdb"
 )
 
@@ -44,14 +45,14 @@ func TestSalvageSSDB(t *testing.T) {
 			}
 			unchanged(t, dir)
 			src := "ssdb:" + dir
-			if r := kvferry(t, "verify", src); r.code != ExitFindings || !strings.Contains(r.stdout, "error ") {
+			if r := kvferry(t, "verify", src); r.code != cli.ExitFindings || !strings.Contains(r.stdout, "error ") {
 				t.Errorf("verify: exit %d\n%s%s", r.code, r.stdout, r.stderr)
 			}
-			if r := kvferry(t, "dump", src); r.code != ExitFailed || !strings.Contains(r.stderr, "--salvage") {
+			if r := kvferry(t, "dump", src); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "--salvage") {
 				t.Errorf("dump: exit %d: %s", r.code, r.stderr)
 			}
 			left := kvferry(t, "dump", "--expired", "keep", "--salvage", src)
-			if left.code != ExitFindings {
+			if left.code != cli.ExitFindings {
 				t.Errorf("dump --salvage: exit %d: %s", left.code, left.stderr)
 			}
 			lost := wantPart(t, dumped(t, left.stdout), truth)
@@ -61,12 +62,12 @@ func TestSalvageSSDB(t *testing.T) {
 			for _, dst := range []string{"ssdb", "kvrocks"} {
 				to := filepath.Join(root, dst)
 				args := []string{"convert", "--expired", "keep", "--on-conflict", "rename", src, dst + ":" + to, "--allow-loss", "score-precision,empty-key,name-length,key-too-long"}
-				if r := kvferry(t, args...); r.code != ExitLossy || !strings.Contains(r.stderr, "damaged") {
+				if r := kvferry(t, args...); r.code != cli.ExitLossy || !strings.Contains(r.stderr, "damaged") {
 					t.Errorf("convert to %s: exit %d: %s", dst, r.code, r.stderr)
 				}
 				args[len(args)-1] += ",damaged"
 				ok(t, args...)
-				if rep := report(t, to); !rep.Proof.Done {
+				if rep := reportOf(t, to); !rep.Proof.Done {
 					t.Error("there is no proof")
 				}
 				ok(t, "verify", dst+":"+to)
@@ -124,9 +125,9 @@ func TestForgedSSDB(t *testing.T) {
 				t.Fatal(err)
 			}
 			src := "ssdb:" + filepath.Join(root, "ssdb")
-			want, refused := ExitFindings, ExitLossy
+			want, refused := cli.ExitFindings, cli.ExitLossy
 			if c.kind == "" {
-				want, refused = ExitOK, ExitOK
+				want, refused = cli.ExitOK, cli.ExitOK
 			}
 			if r := kvferry(t, "verify", "--fail-on", "error", src); r.code != want || c.kind != "" && !strings.Contains(r.stdout, "error "+c.kind+" ") {
 				t.Errorf("verify: exit %d\n%s%s", r.code, r.stdout, r.stderr)

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/sstable"
 	"github.com/cockroachdb/pebble/vfs"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/nemo"
 	"kvferry/record"
 )
@@ -131,19 +132,19 @@ func testUnneeded(t *testing.T, src string, truth map[string][]string) {
 func testLostTable(t *testing.T, src, kind, table string) {
 	t.Helper()
 	for _, look := range []string{"auto", "always", "never"} {
-		if r := kvferry(t, "verify", "--files", look, src); r.code != ExitFindings || skippedLines(r.stdout) != 1 || !strings.Contains(r.stdout, "error "+kind+": ") ||
+		if r := kvferry(t, "verify", "--files", look, src); r.code != cli.ExitFindings || skippedLines(r.stdout) != 1 || !strings.Contains(r.stdout, "error "+kind+": ") ||
 			strings.Contains(r.stdout, "not all records") || strings.Contains(r.stdout, "-count-mismatch") {
 			t.Errorf("verify --files %s: exit %d\n%s%s", look, r.code, r.stdout, r.stderr)
 		}
 	}
 	r := kvferry(t, "explain", src, "no such key")
-	if r.code != ExitFindings || !strings.Contains(r.stdout, "error "+kind+": ") || !strings.Contains(r.stdout, table) {
+	if r.code != cli.ExitFindings || !strings.Contains(r.stdout, "error "+kind+": ") || !strings.Contains(r.stdout, table) {
 		t.Errorf("explain: exit %d\n%s%s", r.code, r.stdout, r.stderr)
 	}
 	for _, args := range [][]string{{"dump", src}, {"inspect", src}, {"fingerprint", src}, {"diff", src, src}} {
 		r := kvferry(t, args...)
 		hint := strings.Contains(r.stderr, "--salvage reads past it")
-		if r.code != ExitFailed || strings.Count(r.stderr, filepath.Base(table)) != 1 || hint != (args[0] == "dump" || args[0] == "inspect") {
+		if r.code != cli.ExitFailed || strings.Count(r.stderr, filepath.Base(table)) != 1 || hint != (args[0] == "dump" || args[0] == "inspect") {
 			t.Errorf("%s: exit %d: %s", args[0], r.code, r.stderr)
 		}
 	}
@@ -188,14 +189,14 @@ func TestSalvageRangeTombstones(t *testing.T) {
 	const said = `the range tombstones of this table are missing, so what they deleted is still there: keys from "a" up to "z"; older tables with such keys: 1, `
 	testLostTable(t, src, record.FindDamagedBlock, "kv/000899.sst")
 	r := kvferry(t, "dump", "--salvage", src)
-	if got := dumped(t, r.stdout); r.code != ExitFindings || !strings.Contains(r.stderr, said) || fmt.Sprint(got) != fmt.Sprint(truth) {
+	if got := dumped(t, r.stdout); r.code != cli.ExitFindings || !strings.Contains(r.stderr, said) || fmt.Sprint(got) != fmt.Sprint(truth) {
 		t.Errorf("exit %d: %v\n%s", r.code, got, r.stderr)
 	}
 	dst := filepath.Join(t.TempDir(), "dst")
 	args := []string{"convert", src, "blackwidow:" + dst}
 	refused(t, record.LossDamaged, args)
 	ok(t, append(args, "--allow-loss", record.LossDamaged)...)
-	rep := report(t, dst)
+	rep := reportOf(t, dst)
 	if n, samples := skippedIn(rep); n != 1 || !strings.Contains(samples[0], said) || !rep.Proof.Done {
 		t.Errorf("%d, %q", n, samples)
 	}
@@ -219,11 +220,11 @@ func TestSalvageNothing(t *testing.T) {
 		code int
 		want string
 	}{
-		{"", ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
-		{"--dry-run", ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
-		{"--resume", ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
-		{"--allow-loss damaged", ExitFailed, "nothing to convert: the source has no databases; some data is unreadable: " + lost},
-		{"--db 0", ExitUsage, `no database "0" in the source: there is none; some data is unreadable: ` + lost},
+		{"", cli.ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
+		{"--dry-run", cli.ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
+		{"--resume", cli.ExitLossy, "loss damaged: 1 error in the source (not allowed)\n  (" + lost},
+		{"--allow-loss damaged", cli.ExitFailed, "nothing to convert: the source has no databases; some data is unreadable: " + lost},
+		{"--db 0", cli.ExitUsage, `no database "0" in the source: there is none; some data is unreadable: ` + lost},
 	} {
 		r := kvferry(t, append(append([]string{"convert"}, strings.Fields(c.args)...), src, dst)...)
 		if r.code != c.code || !strings.Contains(r.stderr, c.want) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/fixtures"
 	"kvferry/nemo"
@@ -117,11 +118,11 @@ func TestSalvage(t *testing.T) {
 func testSalvage(t *testing.T, format, path string, truth map[string][]string) {
 	src := format + ":" + path
 	blocks := verifySalvage(t, src)
-	if r := kvferry(t, "dump", "--expired", "keep", src); r.code != ExitFailed || !strings.Contains(r.stderr, "--salvage") {
+	if r := kvferry(t, "dump", "--expired", "keep", src); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "--salvage") {
 		t.Errorf("dump: exit %d: %s", r.code, r.stderr)
 	}
 	left := kvferry(t, "dump", "--expired", "keep", "--salvage", src)
-	if left.code != ExitFindings || skippedLines(left.stderr) != len(blocks) {
+	if left.code != cli.ExitFindings || skippedLines(left.stderr) != len(blocks) {
 		t.Errorf("dump --salvage: exit %d, want %d blocks: %s", left.code, len(blocks), left.stderr)
 	}
 	got := dumped(t, left.stdout)
@@ -131,16 +132,16 @@ func testSalvage(t *testing.T, format, path string, truth map[string][]string) {
 	if one := kvferry(t, "dump", "--expired", "keep", "--salvage", "--workers", "1", src); one.stdout != left.stdout {
 		t.Error("the number of workers changes what is left")
 	}
-	if r := kvferry(t, "inspect", "--salvage", src); r.code != ExitFindings || !strings.Contains(r.stdout, "Rows") {
+	if r := kvferry(t, "inspect", "--salvage", src); r.code != cli.ExitFindings || !strings.Contains(r.stdout, "Rows") {
 		t.Errorf("inspect --salvage: exit %d: %s", r.code, r.stderr)
 	}
 	dst := filepath.Join(fastDir(t), "new")
 	args := []string{"convert", "--expired", "keep", src, format + ":" + dst}
-	if r := kvferry(t, args...); r.code != ExitLossy || !strings.Contains(r.stderr, "--allow-loss damaged") {
+	if r := kvferry(t, args...); r.code != cli.ExitLossy || !strings.Contains(r.stderr, "--allow-loss damaged") {
 		t.Errorf("convert: exit %d: %s", r.code, r.stderr)
 	}
 	ok(t, append(args, "--allow-loss", "damaged")...)
-	rep := report(t, dst)
+	rep := reportOf(t, dst)
 	if n, samples := skippedIn(rep); !rep.Proof.Done || n != int64(len(blocks)) ||
 		slices.ContainsFunc(samples, func(s string) bool { return !slices.Contains(blocks, s) }) {
 		t.Errorf("proved: %t, %d blocks %q, want %q", rep.Proof.Done, n, samples, blocks)
@@ -180,7 +181,7 @@ func verifySalvage(t *testing.T, src string) (blocks []string) {
 			Place        record.Place
 		}
 	}
-	if err := json.Unmarshal([]byte(r.stdout), &rep); err != nil || r.code != ExitFindings {
+	if err := json.Unmarshal([]byte(r.stdout), &rep); err != nil || r.code != cli.ExitFindings {
 		t.Fatalf("verify: exit %d, %v: %s", r.code, err, r.stderr)
 	}
 	seen := map[record.Place]bool{}
@@ -250,7 +251,7 @@ func testSalvageResume(t *testing.T, src string) {
 	dst := filepath.Join(t.TempDir(), "whole")
 	args := []string{"convert", "--allow-loss", "damaged", "--workers", "1", "nemo:" + src, "blackwidow:" + dst}
 	ok(t, args...)
-	want, wantReport := treeBytes(t, dst), report(t, dst)
+	want, wantReport := treeBytes(t, dst), reportOf(t, dst)
 	dst = filepath.Join(t.TempDir(), "whole")
 	args[len(args)-1] = "blackwidow:" + dst
 	args = append(args, "--resume")
@@ -261,7 +262,7 @@ func testSalvageResume(t *testing.T, src string) {
 		}
 	}
 	var stderr bytes.Buffer
-	if code := app.Run(context.Background(), args, &stderr, &stderr); code != ExitFailed || !strings.Contains(stderr.String(), errPlanned.Error()) {
+	if code := app.Run(context.Background(), args, &stderr, &stderr); code != cli.ExitFailed || !strings.Contains(stderr.String(), errPlanned.Error()) {
 		t.Fatalf("exit %d, %s", code, &stderr)
 	}
 	journal, err := os.ReadFile(filepath.Join(dst+".kvferry", "journal"))
@@ -269,7 +270,7 @@ func testSalvageResume(t *testing.T, src string) {
 		t.Fatalf("the journal names no block: %v\n%s", err, journal)
 	}
 	ok(t, args...)
-	rep := report(t, dst)
+	rep := reportOf(t, dst)
 	if n, samples := skippedIn(rep); !rep.Timings.Resumed || !rep.Proof.Done || n != 3 {
 		t.Errorf("resumed %t, proved %t, %d blocks %q", rep.Timings.Resumed, rep.Proof.Done, n, samples)
 	}
@@ -314,7 +315,7 @@ func TestSalvageLMDB(t *testing.T) {
 			t.Fatal(err)
 		}
 		unchanged(t, dir)
-		if left := kvferry(t, "dump", "--expired", "keep", "--salvage", dir); left.code != ExitOK { // otherwise the pages are unreachable
+		if left := kvferry(t, "dump", "--expired", "keep", "--salvage", dir); left.code != cli.ExitOK { // otherwise the pages are unreachable
 			damaged++
 			testSalvageLMDB(t, dir, left, truth)
 		}
@@ -326,24 +327,24 @@ func TestSalvageLMDB(t *testing.T) {
 
 func testSalvageLMDB(t *testing.T, dir string, left result, truth map[string][]string) {
 	t.Helper()
-	if pages := strings.Count(left.stderr, "error damaged-page"); left.code != ExitFindings || pages == 0 || pages > 3 {
+	if pages := strings.Count(left.stderr, "error damaged-page"); left.code != cli.ExitFindings || pages == 0 || pages > 3 {
 		t.Fatalf("dump --salvage: exit %d, %d pages: %s", left.code, pages, left.stderr)
 	} else if want := fmt.Sprintf("\nkvferry: unreadable tables, blocks or pages: %d; their rows are missing\n", pages); !strings.Contains(left.stderr, want) {
 		t.Errorf("dump --salvage does not say %q: %s", want, left.stderr)
 	}
 	got := dumped(t, left.stdout)
 	wantPart(t, got, truth)
-	if r := kvferry(t, "verify", dir); r.code != ExitFindings || !strings.Contains(r.stdout, "\nlost: the rows of unreadable tables, blocks or pages (") ||
+	if r := kvferry(t, "verify", dir); r.code != cli.ExitFindings || !strings.Contains(r.stdout, "\nlost: the rows of unreadable tables, blocks or pages (") ||
 		strings.Contains(r.stdout, "not all records") {
 		t.Errorf("verify: exit %d\n%s", r.code, r.stdout)
 	}
 	dst := filepath.Join(t.TempDir(), "new")
 	args := []string{"convert", "--expired", "keep", dir, "ardb+leveldb:" + dst}
-	if r := kvferry(t, args...); r.code != ExitLossy {
+	if r := kvferry(t, args...); r.code != cli.ExitLossy {
 		t.Errorf("convert: exit %d: %s", r.code, r.stderr)
 	}
 	ok(t, append(args, "--allow-loss", "damaged")...)
-	if text := ok(t, "dump", "--expired", "keep", "ardb+leveldb:"+dst); !report(t, dst).Proof.Done || !reflect.DeepEqual(dumped(t, text), got) {
+	if text := ok(t, "dump", "--expired", "keep", "ardb+leveldb:"+dst); !reportOf(t, dst).Proof.Done || !reflect.DeepEqual(dumped(t, text), got) {
 		t.Error("the target has other records")
 	}
 }
@@ -353,7 +354,7 @@ func testSalvageLMDB(t *testing.T, dir string, left result, truth map[string][]s
 func TestSalvageElsewhere(t *testing.T) {
 	nemo := golden(t, "nemo-basic")
 	if testApp().Fallback != nil {
-		if r := kvferry(t, "dump", "--salvage", "--store", "rocksdb", nemo); r.code != ExitUsage {
+		if r := kvferry(t, "dump", "--salvage", "--store", "rocksdb", nemo); r.code != cli.ExitUsage {
 			t.Errorf("--store rocksdb: exit %d: %s", r.code, r.stderr)
 		}
 	}
@@ -394,7 +395,7 @@ func testSalvageList(t *testing.T, n int) {
 	if lost+len(got) != n || lost < 5 || (n == 250) != (holes == 1) || (n == 5000) != (holes == lost) {
 		t.Fatalf("%d of %d elements, of which %d are missing in %d places", len(got), n, lost, holes)
 	}
-	rep := report(t, dst)
+	rep := reportOf(t, dst)
 	details := map[string]string{}
 	for _, f := range rep.Findings {
 		if len(f.Samples) > 0 {
@@ -419,7 +420,7 @@ func testSalvageList(t *testing.T, n int) {
 	if !rep.Proof.Done {
 		t.Error("there is no proof")
 	}
-	if v := kvferry(t, "verify", "nemo:"+dir); v.code != ExitFindings || !strings.Contains(v.stdout, want) {
+	if v := kvferry(t, "verify", "nemo:"+dir); v.code != cli.ExitFindings || !strings.Contains(v.stdout, want) {
 		t.Errorf("verify: exit %d, %s", v.code, v.stdout)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kvferry/cmd/kvferry/cli"
 )
 
 // TestScriptedLog checks that the error about an unknown command of an append-only file gives advice on continuing
@@ -19,11 +21,11 @@ func TestScriptedLog(t *testing.T) {
 	}
 	const salvage, convert = "; --salvage skips such commands and lists them\n", "convert it with --allow-loss aof-command and use the copy\n"
 	for line, want := range map[string]string{"dump": salvage, "inspect": salvage, "fingerprint": convert, "diff " + log: convert, "verify --against " + log: convert} {
-		if r := kvferry(t, append(strings.Fields(line), log)...); r.code != ExitFailed || !strings.HasSuffix(r.stderr, want) {
+		if r := kvferry(t, append(strings.Fields(line), log)...); r.code != cli.ExitFailed || !strings.HasSuffix(r.stderr, want) {
 			t.Errorf("%s: exit %d: %s", line, r.code, r.stderr)
 		}
 	}
-	if r := kvferry(t, "dump", "--salvage", log); r.code != ExitFindings || strings.Count(r.stdout, "\n") != 1 {
+	if r := kvferry(t, "dump", "--salvage", log); r.code != cli.ExitFindings || strings.Count(r.stdout, "\n") != 1 {
 		t.Errorf("exit %d: %s%s", r.code, r.stdout, r.stderr)
 	}
 	ok(t, "convert", "--allow-loss", "aof-command", log, "rdb:"+filepath.Join(dir, "copy.rdb"))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/internal/sys/disk"
 	"kvferry/internal/text/escape"
@@ -49,7 +50,7 @@ names; clients are sent to them.
 serve listens on 127.0.0.1. --listen with another address lets everybody who reaches it read all data: set a
 password and TLS. The environment variable KVFERRY_REQUIREPASS or --requirepass-file holds the password.
 SIGTERM and Ctrl-C end it.
-` + exitHelp
+` + cli.ExitHelp
 
 const serveExample = `  kvferry serve /data/pika/dump
   kvferry serve --port 7000 --match 'user:*' --type hash /data/pika/dump
@@ -87,15 +88,15 @@ func (a *App) serve() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVar(&f.listen, "listen", "127.0.0.1", "`address` to listen on")
 	f.port = 6379
-	fs.Var(number(&f.port, 0, 65535), "port", "TCP `port`; 0: any free one; with --unix-socket none unless it is given")
+	fs.Var(cli.Number(&f.port, 0, 65535), "port", "TCP `port`; 0: any free one; with --unix-socket none unless it is given")
 	fs.StringVar(&f.socket, "unix-socket", "", "`path` of a Unix socket to listen on, too; only its owner may connect")
 	f.maxClients = 10000
-	fs.Var(number(&f.maxClients, 1, 1000000), "max-clients", "refuse more than `n` connections at a time, 1 to 1000000")
+	fs.Var(cli.Number(&f.maxClients, 1, 1000000), "max-clients", "refuse more than `n` connections at a time, 1 to 1000000")
 	fs.StringVar(&f.passwordFile, "requirepass-file", "", "`file` with the password of clients (default: the environment variable "+clientPassword+")")
 	fs.StringVar(&f.cert, "listen-tls-cert", "", "`file` with the certificate of this server, for TLS")
 	fs.StringVar(&f.key, "listen-tls-key", "", "`file` with the key of --listen-tls-cert")
 	fs.StringVar(&f.ca, "listen-tls-ca", "", "`file` with the CA that must have signed the certificates of clients")
-	choose(fs, &f.log, "log", plain("text", "json"), "form of the messages on standard error")
+	cli.Choose(fs, &f.log, "log", cli.Plain("text", "json"), "form of the messages on standard error")
 	f.replicas.Register(a, cmd)
 	f.cluster.Register(cmd)
 	return cmd
@@ -120,10 +121,10 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 		return err
 	}
 	if nodes != nil && f.replicas.conflict.rename {
-		return usagef("--on-conflict rename does not go with --slots: the new names are of other slots")
+		return cli.Usagef("--on-conflict rename does not go with --slots: the new names are of other slots")
 	}
-	show := newProgress(cmd, &f.read.progress, a.Terminal)
-	defer func() { show.end(err) }()
+	show := cli.NewProgress(cmd, &f.read.progress, a.Terminal)
+	defer func() { show.End(err) }()
 	notes, shared := &noted{w: show, of: []string{location}}, new(convert.Shared)
 	d, err := a.unopened(cmd, location, &f.read)
 	if err != nil {
@@ -142,7 +143,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 		d.Scan.Selection.Where = nodes.Serves
 	}
 	keys, err := keyspace.New(cmd.Context(), d.Scan, sorting())
-	show.end(err)
+	show.End(err)
 	if err != nil {
 		return err
 	}
@@ -169,7 +170,7 @@ func (a *App) runServe(cmd *cobra.Command, f *serveFlags, location string) (err 
 	if err := f.welcome(cmd, d, listeners, password != ""); err != nil {
 		return err
 	}
-	if a.Terminal && show.mode == "bar" {
+	if a.Terminal && show.Mode == "bar" {
 		tick := time.NewTicker(idleEvery)
 		defer tick.Stop()
 		go idle(ctx, tick.C, s, m)
@@ -189,15 +190,15 @@ func (f *serveFlags) access() (password string, config *tls.Config, err error) {
 			return "", nil, err
 		}
 		if password == "" {
-			return "", nil, usagef("--requirepass-file %s: it is empty", f.passwordFile)
+			return "", nil, cli.Usagef("--requirepass-file %s: it is empty", f.passwordFile)
 		}
 	}
 	if (f.cert == "") != (f.key == "") {
-		return "", nil, usagef("--listen-tls-cert and --listen-tls-key go together")
+		return "", nil, cli.Usagef("--listen-tls-cert and --listen-tls-key go together")
 	}
 	if f.cert == "" {
 		if f.ca != "" {
-			return "", nil, usagef("--listen-tls-ca goes with --listen-tls-cert")
+			return "", nil, cli.Usagef("--listen-tls-ca goes with --listen-tls-cert")
 		}
 		return password, nil, nil
 	}
@@ -213,19 +214,19 @@ func (f *serveFlags) tls() (*tls.Config, error) {
 		}
 		data, err := disk.ReadSmall(name, maxPassword)
 		if err != nil {
-			return nil, usagef("%w", err)
+			return nil, cli.Usagef("%w", err)
 		}
 		files[i] = data
 	}
 	pair, err := tls.X509KeyPair(files[0], files[1])
 	if err != nil {
-		return nil, usagef("%s: %w", f.cert, err)
+		return nil, cli.Usagef("%s: %w", f.cert, err)
 	}
 	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	if f.ca != "" {
 		config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
 		if !config.ClientCAs.AppendCertsFromPEM(files[2]) {
-			return nil, usagef("%s: no certificate in it", f.ca)
+			return nil, cli.Usagef("%s: no certificate in it", f.ca)
 		}
 	}
 	return config, nil

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/shared/keyslot"
 )
 
@@ -90,7 +91,7 @@ func TestServeFilters(t *testing.T) {
 			if diff := servedOtherwise(t, s.dial(t), all, want, slots); len(diff) > 0 {
 				t.Errorf("%s %s: %d differences: %.2000q", name, flags, len(diff), diff[:min(len(diff), 5)])
 			}
-			if code := s.stop(); code != ExitOK {
+			if code := s.stop(); code != cli.ExitOK {
 				t.Errorf("exit code %d", code)
 			}
 		}

@@ -27,6 +27,7 @@ import (
 	"testing"
 	"time"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/internal/testkit/redistest"
 	"kvferry/record"
 	"kvferry/serve"
@@ -296,7 +297,7 @@ func alike(t *testing.T, r *rand.Rand, real *peer, ours *served, n int, oneDB bo
 			t.Errorf("version %s: %s", proto, d)
 		}
 	}
-	if code := ours.stop(); code != ExitOK {
+	if code := ours.stop(); code != cli.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -311,7 +312,7 @@ func convertedAlike(t *testing.T, r *rand.Rand, format, file string) {
 	}
 	allowed := func(args ...string) {
 		t.Helper()
-		if c := kvferry(t, append(args, "--allow-loss", strings.Join(losses, ","), "-q")...); c.code != ExitOK {
+		if c := kvferry(t, append(args, "--allow-loss", strings.Join(losses, ","), "-q")...); c.code != cli.ExitOK {
 			t.Fatalf("%q: exit %d\n%s", args, c.code, c.stderr)
 		}
 	}
@@ -438,7 +439,7 @@ func TestServePage(t *testing.T) {
 		case strings.Contains(strings.Join(args, " "), "user:"):
 			want = `:"0"`
 		}
-		if got != want || s.stop() != ExitOK {
+		if got != want || s.stop() != cli.ExitOK {
 			t.Errorf("%q: %s, want %s", args, got, want)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kvferry/cmd/kvferry/cli"
 )
 
 // TestServers checks that a server name in a location selects the format, the layout of a target, and a check of the
@@ -28,10 +30,10 @@ func TestServers(t *testing.T) {
 		t.Error(err)
 	}
 	r := kvferry(t, "inspect", "pika3:"+nemo)
-	if r.code != ExitFailed || !strings.Contains(r.stderr, "is in the format nemo (Pika 1.x to 2.3, on RocksDB 5.0.1), not in that of pika3: leave the name pika3 out") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "is in the format nemo (Pika 1.x to 2.3, on RocksDB 5.0.1), not in that of pika3: leave the name pika3 out") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
-	if r := kvferry(t, "inspect", "pika9:"+nemo); r.code != ExitUsage || !strings.Contains(r.stderr, "nemo, pika2, blackwidow, pika3, pika3.5") {
+	if r := kvferry(t, "inspect", "pika9:"+nemo); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "nemo, pika2, blackwidow, pika3, pika3.5") {
 		t.Errorf("exit %d: %s", r.code, r.stderr)
 	}
 }

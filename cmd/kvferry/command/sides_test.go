@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/fixtures"
 )
 
@@ -42,15 +43,15 @@ func TestLogsOfEachSide(t *testing.T) {
 		args []string
 		code int
 	}{
-		{[]string{"diff", "--wal-dir", logsA, "--wal-dir-b", logsB, a, b}, ExitOK},
-		{[]string{"diff", "--direct", "--wal-dir", logsA, "--wal-dir-b", logsB, a, b}, ExitOK},
-		{[]string{"diff", "-f", job, a, b}, ExitOK},
-		{[]string{"verify", "-f", job, "--against", b, a}, ExitOK},
-		{[]string{"diff", "--wal-dir", logsA, a, whole}, ExitOK}, // the other side's logs are in place
-		{[]string{"diff", "--wal-dir-b", logsB, whole, b}, ExitOK},
-		{[]string{"verify", "--wal-dir-b", logsB, "--against", b, whole}, ExitOK},
-		{[]string{"diff", "--wal-dir", logsA, a, b}, ExitFindings}, // some rows of B are only in its logs
-		{[]string{"diff", "--wal-dir-b", logsB, a, b}, ExitFindings},
+		{[]string{"diff", "--wal-dir", logsA, "--wal-dir-b", logsB, a, b}, cli.ExitOK},
+		{[]string{"diff", "--direct", "--wal-dir", logsA, "--wal-dir-b", logsB, a, b}, cli.ExitOK},
+		{[]string{"diff", "-f", job, a, b}, cli.ExitOK},
+		{[]string{"verify", "-f", job, "--against", b, a}, cli.ExitOK},
+		{[]string{"diff", "--wal-dir", logsA, a, whole}, cli.ExitOK}, // the other side's logs are in place
+		{[]string{"diff", "--wal-dir-b", logsB, whole, b}, cli.ExitOK},
+		{[]string{"verify", "--wal-dir-b", logsB, "--against", b, whole}, cli.ExitOK},
+		{[]string{"diff", "--wal-dir", logsA, a, b}, cli.ExitFindings}, // some rows of B are only in its logs
+		{[]string{"diff", "--wal-dir-b", logsB, a, b}, cli.ExitFindings},
 	} {
 		if r := kvferry(t, c.args...); r.code != c.code {
 			t.Errorf("kvferry %s: exit %d\n%s%s", strings.Join(c.args, " "), r.code, r.stdout, r.stderr)
@@ -73,7 +74,7 @@ func TestLogsOfEachSide(t *testing.T) {
 		"is inside":                 {"diff", "--wal-dir-b", logsB, "-o", filepath.Join(logsB, "out"), whole, b},
 		"has no flag \"wal-dir-b\"": {"dump", "-f", job, a},
 	} {
-		if r := kvferry(t, args...); r.code != ExitUsage || !strings.Contains(r.stderr, text) {
+		if r := kvferry(t, args...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, text) {
 			t.Errorf("kvferry %s: exit %d: %s", strings.Join(args, " "), r.code, r.stderr)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kvferry/catalog"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/sys/disk"
@@ -34,10 +35,10 @@ type SourceFlags struct {
 	verbose   bool
 	reader    string
 	tempDir   string
-	memory    memoryFlag
-	now       timeFlag
-	maxBitmap sizeFlag
-	maxBlock  sizeFlag
+	memory    cli.MemoryFlag
+	now       cli.TimeFlag
+	maxBitmap cli.SizeFlag
+	maxBlock  cli.SizeFlag
 	connect   connectFlags
 	objects   objectFlags
 	shared    bool     // processes share the output, which may be there: they check where it lies
@@ -45,14 +46,14 @@ type SourceFlags struct {
 }
 
 // Register adds the flags to a command with its defaults for --memory and --temp-dir.
-func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string) {
+func (f *SourceFlags) Register(cmd *cobra.Command, memory cli.SizeFlag, temp string) {
 	f.walFlag = "wal-dir"
 	fs := cmd.Flags()
 	fs.StringVar(&f.walDir, f.walFlag, "", "`directory` of the write-ahead logs (*.log), if they are not next to the tables; one subdirectory per store of the dataset")
 	fs.BoolVar(&f.allowLive, "allow-live", false, "read a database that a process has open; what it writes meanwhile may be missed or cause errors")
 	fs.BoolVar(&f.resort, "resort", false, "sort tables whose rows are out of order before reading, even if the command would not notice or stop; verify then reports a warning instead of an error")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show why the format was chosen")
-	choose(fs, &f.reader, "store", plain(readerNative, readerRocksDB), "reader of RocksDB files: kvferry's own, or the RocksDB library in a build with it")
+	cli.Choose(fs, &f.reader, "store", cli.Plain(readerNative, readerRocksDB), "reader of RocksDB files: kvferry's own, or the RocksDB library in a build with it")
 	fs.StringVar(&f.tempDir, "temp-dir", "", "`directory` for temporary files (default: "+temp+")")
 	fs.Var(&f.maxBitmap, "max-bitmap", "read Kvrocks bitmaps up to this size as strings, zeros included; larger ones are a loss; 0: 16MiB (default 16MiB)")
 	fs.Var(&f.maxBlock, "max-block", "read blocks of RocksDB and LevelDB tables up to this size, decompressed; a block holds at least one row; 0: 528MiB (default 528MiB)")
@@ -64,7 +65,7 @@ func (f *SourceFlags) Register(cmd *cobra.Command, memory sizeFlag, temp string)
 }
 
 // Memory returns the bytes of --memory.
-func (f *SourceFlags) Memory() int64 { return int64(f.memory.sizeFlag) }
+func (f *SourceFlags) Memory() int64 { return int64(f.memory.SizeFlag) }
 
 // TempDir returns the directory of --temp-dir, or "" for the system's.
 func (f *SourceFlags) TempDir() string { return f.tempDir }
@@ -129,11 +130,11 @@ func (a *App) opener(o *catalog.Found, reader string) (store.Opener, error) {
 	case reader == readerNative:
 		return o.Driver.Open, nil
 	case a.Fallback == nil:
-		return nil, usagef("--store %s: this build has no RocksDB library: make one with go build -tags rocksdb ./cmd/kvferry", reader)
+		return nil, cli.Usagef("--store %s: this build has no RocksDB library: make one with go build -tags rocksdb ./cmd/kvferry", reader)
 	case o.Driver.Name != "rocksdb":
-		return nil, usagef("--store %s: %s is a %s store", reader, o.Location.Path, o.Driver.Name)
+		return nil, cli.Usagef("--store %s: %s is a %s store", reader, o.Location.Path, o.Driver.Name)
 	case disk.IsMounted(o.Location.Path):
-		return nil, usagef("--store %s: %s: the RocksDB library reads files on disk only: download them first", reader, o.Location.Path)
+		return nil, cli.Usagef("--store %s: %s: the RocksDB library reads files on disk only: download them first", reader, o.Location.Path)
 	}
 	return a.Fallback, nil
 }
@@ -145,15 +146,15 @@ func (f *SourceFlags) apart(cmd *cobra.Command, path string) error {
 			continue
 		}
 		if err := convert.CheckTemp(dir, f.tempDir); err != nil {
-			return usagef("--temp-dir %w", err)
+			return cli.Usagef("--temp-dir %w", err)
 		}
 		for _, name := range outputNames {
-			if flag := cmd.Flags().Lookup(name); flag != nil && !f.shared && !toStandard(flag.Value.String()) && !uploading(cmd, name, flag.Value.String()) {
-				if err := local(name, flag.Value.String()); err != nil {
+			if flag := cmd.Flags().Lookup(name); flag != nil && !f.shared && !cli.ToStandard(flag.Value.String()) && !uploading(cmd, name, flag.Value.String()) {
+				if err := cli.Local(name, flag.Value.String()); err != nil {
 					return err
 				}
 				if err := convert.CheckOutput(dir, flag.Value.String()); err != nil {
-					return usagef("--%s %w", name, err)
+					return cli.Usagef("--%s %w", name, err)
 				}
 			}
 		}
@@ -176,7 +177,7 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*cata
 	}
 	if f.walDir != "" {
 		if err := catalog.CheckDirectory(f.walDir); err != nil {
-			return nil, usagef("--%s %w", f.walFlag, err)
+			return nil, cli.Usagef("--%s %w", f.walFlag, err)
 		}
 	}
 	if err := f.apart(cmd, place.Path); err != nil {
@@ -203,7 +204,7 @@ func (a *App) locate(cmd *cobra.Command, location string, f *SourceFlags) (*cata
 func (f *SourceFlags) mapped(cmd *cobra.Command, to format.Format) (format.Format, error) {
 	if to.Name() != parquet.Name {
 		if !slices.ContainsFunc(cmd.Flags().Args(), func(arg string) bool { return strings.HasPrefix(arg, parquet.Name+":") }) {
-			return nil, usagef("--column: the source is not %s:", parquet.Name)
+			return nil, cli.Usagef("--column: the source is not %s:", parquet.Name)
 		}
 		return to, nil
 	}
@@ -219,7 +220,7 @@ func (f *SourceFlags) mapped(cmd *cobra.Command, to format.Format) (format.Forma
 // fromStandard reports whether a file or a location is standard input.
 func fromStandard(name string) bool {
 	loc, err := catalog.ParseLocation(name)
-	return err == nil && loc.Path == standard
+	return err == nil && loc.Path == cli.Standard
 }
 
 // outputNames are the flags that name output files.
@@ -230,7 +231,7 @@ var outputNames = []string{"output", "html"}
 func tryOutputs(cmd *cobra.Command) error {
 	for _, name := range outputNames {
 		if flag := cmd.Flags().Lookup(name); flag != nil && !uploading(cmd, name, flag.Value.String()) {
-			if err := tryOutput(cmd, flag.Value.String()); err != nil {
+			if err := cli.TryOutput(cmd, flag.Value.String()); err != nil {
 				return fmt.Errorf("--%s: %w", name, err)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"kvferry/cmd/kvferry/cli"
 )
 
 // TestUnnamed checks that an empty name for a flag is a usage error, as from an unset variable: --check "$FILE"
@@ -21,11 +23,11 @@ func TestUnnamed(t *testing.T) {
 			}
 			tried = append(tried, f.Name)
 			args := []string{cmd.Name()}
-			for range argNames(cmd) {
+			for range cli.ArgNames(cmd) {
 				args = append(args, "nemo:nowhere")
 			}
 			r := kvferry(t, append(args, "--"+f.Name, "")...)
-			if r.code != ExitUsage || r.stdout != "" || !strings.HasPrefix(r.stderr, "kvferry: --"+f.Name+": no ") {
+			if r.code != cli.ExitUsage || r.stdout != "" || !strings.HasPrefix(r.stderr, "kvferry: --"+f.Name+": no ") {
 				t.Errorf("kvferry %s --%s '': exit %d: %s%s", strings.Join(args, " "), f.Name, r.code, r.stderr, r.stdout)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/format"
 	"kvferry/inspect"
 	"kvferry/inspect/render"
@@ -65,16 +66,16 @@ func (a *App) verify() *cobra.Command {
 	}
 	f.read.Register(cmd)
 	fs := cmd.Flags()
-	choose(fs, &f.report, "format", reports, "output format, also as -f NAME")
-	choose(fs, &f.failOn, "fail-on", severities(), "exit with 3 on findings of this severity or higher")
+	cli.Choose(fs, &f.report, "format", reports, "output format, also as -f NAME")
+	cli.Choose(fs, &f.failOn, "fail-on", severities(), "exit with 3 on findings of this severity or higher")
 	f.maxFindings = 1000
-	fs.Var(number(&f.maxFindings, 0, maxListed), "max-findings", fmt.Sprintf("list at most `n` findings, up to %d; 0: none; all are counted", maxListed))
-	choose(fs, &f.files, "files", looks, "check the table files again, block by block, against their properties and bounds; auto: only if reading the records "+
+	fs.Var(cli.Number(&f.maxFindings, 0, maxListed), "max-findings", fmt.Sprintf("list at most `n` findings, up to %d; 0: none; all are counted", maxListed))
+	cli.Choose(fs, &f.files, "files", looks, "check the table files again, block by block, against their properties and bounds; auto: only if reading the records "+
 		"finds a problem; never: skip the filter blocks of tables, too")
 	fs.StringVar(&f.against, "against", "", "compare with the dataset at this `location` instead")
 	f.sides.Register(fs)
 	fs.Var(&f.part, "part", partUsage)
-	fs.StringVarP(&f.output, "output", "o", "", outputUsage)
+	fs.StringVarP(&f.output, "output", "o", "", cli.OutputUsage)
 	return cmd
 }
 
@@ -84,17 +85,17 @@ var verifySteps = []progress.Step{{Name: "read", Weight: 1}, {Name: "files", Wei
 // reporter prints the result of verify.
 type reporter = func(io.Writer, *render.Result) error
 
-var reports = []option[reporter]{{"text", render.Findings}, {"json", render.JSON}, {"junit", render.JUnit}, {"sarif", render.SARIF}}
+var reports = []cli.Option[reporter]{{Name: "text", Means: render.Findings}, {Name: "json", Means: render.JSON}, {Name: "junit", Means: render.JUnit}, {Name: "sarif", Means: render.SARIF}}
 
-var looks = []option[verify.Look]{{"auto", verify.Automatic}, {"always", verify.Always}, {"never", verify.Never}}
+var looks = []cli.Option[verify.Look]{{Name: "auto", Means: verify.Automatic}, {Name: "always", Means: verify.Always}, {Name: "never", Means: verify.Never}}
 
 // maxListed bounds --max-findings: the listed findings are held in memory.
 const maxListed = 1000000
 
 // severities lists the severities, the gravest first.
-func severities() (out []option[record.Severity]) {
+func severities() (out []cli.Option[record.Severity]) {
 	for _, s := range []record.Severity{record.Error, record.Warning, record.Note} {
-		out = append(out, option[record.Severity]{s.String(), s})
+		out = append(out, cli.Option[record.Severity]{Name: s.String(), Means: s})
 	}
 	return out
 }
@@ -122,13 +123,13 @@ func restLine(d *Dataset, location string, counts []verify.KindCount) string {
 	case limits.Place == format.OnServer || path == "" || path == "-":
 		return ""
 	case limits.NoTarget != "":
-		return commandLine([]string{"dump", "--salvage", "-o", path + ".rest.jsonl", location})
+		return cli.CommandLine([]string{"dump", "--salvage", "-o", path + ".rest.jsonl", location})
 	}
 	args := []string{"convert", "--allow-loss", restLosses(counts)}
 	if v, ok := format.As[interface{ Writable() string }](d.Source); ok && v.Writable() != rdb.DefaultVersion.String() {
 		args = append(args, "--rdb-version", v.Writable())
 	}
-	return commandLine(append(args, location, format.LocationName(d.Found.Format)+":"+path+".rest"))
+	return cli.CommandLine(append(args, location, format.LocationName(d.Found.Format)+":"+path+".rest"))
 }
 
 // verification returns the options to verify a dataset. Verification opens the source, which stays known.
@@ -144,7 +145,7 @@ func (d *Dataset) verification() *verify.Options {
 func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (err error) {
 	for _, name := range []string{"map-db", secondWAL} {
 		if f.against == "" && cmd.Flags().Changed(name) {
-			return usagef("--%s goes with --against", name)
+			return cli.Usagef("--%s goes with --against", name)
 		}
 	}
 	if err := f.part.check(cmd.Flags(), location, "against"); err != nil {
@@ -152,22 +153,22 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	}
 	if f.against != "" {
 		if form := cmd.Flag("format").Value.String(); form != "text" {
-			return usagef("--against and --format %s do not go together; see kvferry diff --format", form)
+			return cli.Usagef("--against and --format %s do not go together; see kvferry diff --format", form)
 		}
 		for _, name := range []string{"fail-on", "files"} {
 			if cmd.Flags().Changed(name) {
-				return usagef("--against and --%s do not go together: differences are not findings", name)
+				return cli.Usagef("--against and --%s do not go together: differences are not findings", name)
 			}
 		}
 		if f.maxFindings == 0 {
-			return usagef("--against and --max-findings 0 do not go together; see kvferry diff --format json")
+			return cli.Usagef("--against and --max-findings 0 do not go together; see kvferry diff --format json")
 		}
 		d := diffFlags{read: f.read, sides: f.sides, format: "text", max: f.maxFindings, limit: "--max-findings", output: f.output}
 		return a.runDiff(cmd, &d, location, f.against)
 	}
 	began := a.Now()
-	show := newProgress(cmd, &f.read.progress, a.Terminal)
-	defer func() { show.end(err) }()
+	show := cli.NewProgress(cmd, &f.read.progress, a.Terminal)
+	defer func() { show.End(err) }()
 	d, err := a.unopened(cmd, location, &f.read)
 	if err == nil {
 		err = tryOutputs(cmd)
@@ -191,7 +192,7 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	} else {
 		v, err = verify.Run(cmd.Context(), o)
 	}
-	show.end(err)
+	show.End(err)
 	if err != nil {
 		return err
 	}
@@ -203,12 +204,12 @@ func (a *App) runVerify(cmd *cobra.Command, f *verifyFlags, location string) (er
 	about.Rest = restLine(d, location, counts)
 	if rep != nil {
 		if err = rep.Fill(d.Scan, tasks, &about); err == nil {
-			err = toOutput(cmd, f.output, func(w io.Writer) error { return printJSON(w, rep) })
+			err = cli.ToOutput(cmd, f.output, func(w io.Writer) error { return cli.PrintJSON(w, rep) })
 		}
 		return errors.Join(err, verdict(about.Part.Failed(f.failOn)))
 	}
 	res := about.result(v, a.Build.String())
-	if err := toOutput(cmd, f.output, func(w io.Writer) error { return f.report(w, res) }); err != nil {
+	if err := cli.ToOutput(cmd, f.output, func(w io.Writer) error { return f.report(w, res) }); err != nil {
 		return err
 	}
 	d.tellNone(cmd.ErrOrStderr(), v.Records)

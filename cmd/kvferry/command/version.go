@@ -6,6 +6,8 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
+
+	"kvferry/cmd/kvferry/cli"
 )
 
 // version prints the version.
@@ -18,13 +20,13 @@ func (a *App) version() *cobra.Command {
 		Example: "  kvferry version",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if form == "json" {
-				return printJSON(cmd.OutOrStdout(), a.Build)
+				return cli.PrintJSON(cmd.OutOrStdout(), a.Build)
 			}
 			_, err := io.WriteString(cmd.OutOrStdout(), a.versionLine())
 			return err
 		},
 	}
-	choose(cmd.Flags(), &form, "format", plain("text", "json"), "form of the output")
+	cli.Choose(cmd.Flags(), &form, "format", cli.Plain("text", "json"), "form of the output")
 	return cmd
 }
 

@@ -37,7 +37,7 @@ func TestBuild(t *testing.T) {
 func TestReportNamesTheBuild(t *testing.T) {
 	dst := filepath.Join(t.TempDir(), "dst")
 	ok(t, "convert", golden(t, "nemo-basic"), "blackwidow:"+dst)
-	if got := report(t, dst).Tool; got != "test" {
+	if got := reportOf(t, dst).Tool; got != "test" {
 		t.Errorf("tool %q", got)
 	}
 }

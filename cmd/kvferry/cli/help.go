@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"fmt"
@@ -33,12 +33,12 @@ var topics = map[string]string{"exit-codes": exitCodes}
 // pageOf maps a command to the page that its help recommends. A page named like a command follows its help directly.
 var pageOf = map[string]string{"verify": "findings"}
 
-// help shows the help of a command, or a page of the documentation.
-func help() *cobra.Command {
+// Help shows the help of a command, or a page of the documentation.
+func Help() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC]",
 		Short: "Show the help of a command, or a page of the documentation",
-		Long: "Show the help of a command, of kvferry itself, or a page of the documentation:\n\n" + topicList(usualHelp) + `
+		Long: "Show the help of a command, of kvferry itself, or a page of the documentation:\n\n" + topicList(UsualHelp) + `
 On a terminal, a long text is shown in the pager that KVFERRY_PAGER or PAGER names, or in less.`,
 		Example: `  kvferry help convert
   kvferry help exit-codes
@@ -52,7 +52,7 @@ On a terminal, a long text is shown in the pager that KVFERRY_PAGER or PAGER nam
 // showHelp prints the help of a command, a page, or both if they share the name.
 func showHelp(cmd *cobra.Command, args []string) error {
 	out := cmd.OutOrStdout()
-	width := helpWidth(out)
+	width := HelpWidth(out)
 	text := topicText(args, width)
 	target, rest, err := cmd.Root().Find(args)
 	if err == nil && len(rest) == 0 {
@@ -66,7 +66,7 @@ func showHelp(cmd *cobra.Command, args []string) error {
 		known := append(topicNames(), commandNames(cmd.Root())...)
 		slices.Sort(known)
 		name := strings.Join(args, " ")
-		return usagef("no command or page %q%s", name, meantPage(name, slices.Compact(known)))
+		return Usagef("no command or page %q%s", name, meantPage(name, slices.Compact(known)))
 	}
 	return paged(out, text)
 }
@@ -181,19 +181,19 @@ func groupOf(name string) int {
 	return max(0, slices.IndexFunc(flagGroups, func(g flagGroup) bool { return slices.Contains(g.flags, name) }))
 }
 
-// showHelpOf prints the help of a command: what is needed most after -h, everything otherwise.
-func showHelpOf(cmd *cobra.Command, args []string) {
+// ShowHelpOf prints the help of a command: what is needed most after -h, everything otherwise.
+func ShowHelpOf(cmd *cobra.Command, args []string) {
 	long := func(arg string) bool { return strings.HasPrefix(arg, "--help") }
 	w := cmd.OutOrStdout()
 	if len(args) > 0 && !slices.ContainsFunc(args, long) {
-		fmt.Fprint(w, shortHelp(cmd, helpWidth(w)))
+		fmt.Fprint(w, ShortHelp(cmd, HelpWidth(w)))
 		return
 	}
-	paged(w, fullHelp(cmd, helpWidth(w)))
+	paged(w, fullHelp(cmd, HelpWidth(w)))
 }
 
-// shortHelp is the help of a command that fits on a screen of 80 by 24 characters.
-func shortHelp(cmd *cobra.Command, width int) string {
+// ShortHelp is the help of a command that fits on a screen of 80 by 24 characters.
+func ShortHelp(cmd *cobra.Command, width int) string {
 	var b strings.Builder
 	for _, line := range page.Wrap(cmd.Short, width) {
 		fmt.Fprintln(&b, line)

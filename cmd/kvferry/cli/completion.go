@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"bytes"
@@ -58,9 +58,9 @@ func writeFish(root *cobra.Command, w io.Writer) error {
 	return err
 }
 
-// completion writes completion scripts. It replaces cobra's own command, which does not write to cmd's output and
+// Completion writes completion scripts. It replaces cobra's own command, which does not write to cmd's output and
 // reports wrong arguments as failures instead of usage errors.
-func completion() *cobra.Command {
+func Completion() *cobra.Command {
 	var names []string
 	for _, s := range shells {
 		names = append(names, s.name)
@@ -79,35 +79,35 @@ func completion() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i := slices.Index(names, args[0])
 			if i < 0 {
-				return usagef("%s", suggest.Unknown("shell", args[0], names))
+				return Usagef("%s", suggest.Unknown("shell", args[0], names))
 			}
 			return shells[i].write(cmd.Root(), cmd.OutOrStdout())
 		},
 	}
 }
 
-// completer completes an argument or a flag value.
-type completer = func(cmd *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective)
+// Completer completes an argument or a flag value.
+type Completer = func(cmd *cobra.Command, args []string, soFar string) ([]string, cobra.ShellCompDirective)
 
-// asksForCompletion reports whether a shell runs this command line to complete another one.
-func asksForCompletion(args []string) bool {
+// AsksForCompletion reports whether a shell runs this command line to complete another one.
+func AsksForCompletion(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// completeKnown completes a flag value that has known candidates.
-func completeKnown(f suggester) completer {
+// CompleteKnown completes a flag value that has known candidates.
+func CompleteKnown(f Suggester) Completer {
 	return func(_ *cobra.Command, _ []string, soFar string) ([]string, cobra.ShellCompDirective) {
-		values, open := f.suggest(soFar)
+		values, open := f.Suggest(soFar)
 		directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 		if open {
 			directive |= cobra.ShellCompDirectiveNoSpace
 		}
-		return beginWith(values, soFar), directive
+		return BeginWith(values, soFar), directive
 	}
 }
 
-// beginWith keeps the values that begin with soFar.
-func beginWith(values []string, soFar string) []string {
+// BeginWith keeps the values that begin with soFar.
+func BeginWith(values []string, soFar string) []string {
 	var out []string
 	for _, v := range values {
 		if strings.HasPrefix(v, soFar) {
@@ -117,15 +117,15 @@ func beginWith(values []string, soFar string) []string {
 	return out
 }
 
-// goesOn is the directive for locations: they continue after the completed part.
-const goesOn = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+// GoesOn is the directive for locations: they continue after the completed part.
+const GoesOn = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 
-// goesOnInOrder is the directive for names that another part may follow.
-const goesOnInOrder = goesOn | cobra.ShellCompDirectiveKeepOrder
+// GoesOnInOrder is the directive for names that another part may follow.
+const GoesOnInOrder = GoesOn | cobra.ShellCompDirectiveKeepOrder
 
-// suggestNext completes the last value of a comma-separated list and leaves out values already given. A description
+// SuggestNext completes the last value of a comma-separated list and leaves out values already given. A description
 // may follow each value after a tab.
-func suggestNext(values []string, soFar string) []string {
+func SuggestNext(values []string, soFar string) []string {
 	head := soFar[:strings.LastIndex(soFar, ",")+1]
 	given := strings.Split(head, ",")
 	var out []string
@@ -137,9 +137,9 @@ func suggestNext(values []string, soFar string) []string {
 	return out
 }
 
-// suggester is a flag value with known candidates, for shell completion.
-type suggester interface {
-	// suggest returns the candidates that can replace soFar, each optionally followed by a tab and a description.
+// Suggester is a flag value with known candidates, for shell completion.
+type Suggester interface {
+	// Suggest returns the candidates that can replace soFar, each optionally followed by a tab and a description.
 	// open is true if more values can follow after a comma.
-	suggest(soFar string) (values []string, open bool)
+	Suggest(soFar string) (values []string, open bool)
 }

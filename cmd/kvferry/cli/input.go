@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"bufio"
@@ -13,30 +13,30 @@ import (
 	"kvferry/internal/sys/disk"
 )
 
-// standard names standard input, or standard output for a file to write. ./- is a file of that name.
-const standard = "-"
+// Standard names standard input, or standard output for a file to write. ./- is a file of that name.
+const Standard = "-"
 
-// toStandard reports whether an output flag means standard output.
-func toStandard(path string) bool { return path == "" || path == standard }
+// ToStandard reports whether an output flag means standard output.
+func ToStandard(path string) bool { return path == "" || path == Standard }
 
-// openInput opens a file named on the command line, or standard input.
-func openInput(path string, stdin func() io.Reader) (io.ReadCloser, error) {
-	if path == standard {
+// OpenInput opens a file named on the command line, or standard input.
+func OpenInput(path string, stdin func() io.Reader) (io.ReadCloser, error) {
+	if path == Standard {
 		return io.NopCloser(stdin()), nil
 	}
-	return openFile(path)
+	return OpenFile(path)
 }
 
-// notStandard refuses standard input for a flag whose file is read too early or more than once.
-func notStandard(flag, path string) error {
-	if path == standard {
-		return usagef("--%s -: standard input is not read here: name a file (./- is a file of that name)", flag)
+// NotStandard refuses standard input for a flag whose file is read too early or more than once.
+func NotStandard(flag, path string) error {
+	if path == Standard {
+		return Usagef("--%s -: standard input is not read here: name a file (./- is a file of that name)", flag)
 	}
 	return nil
 }
 
-// openFile opens a regular input file.
-func openFile(path string) (*disk.File, error) {
+// OpenFile opens a regular input file.
+func OpenFile(path string) (*disk.File, error) {
 	f, err := disk.Open(path)
 	if err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func openFile(path string) (*disk.File, error) {
 // maxWindow bounds the memory for decompressing a file.
 const maxWindow = 32 << 20
 
-// decompressed reads output of toOutput, compressed or not. It ignores the file name.
-func decompressed(r io.Reader) (io.ReadCloser, error) {
+// Decompressed reads output of toOutput, compressed or not. It ignores the file name.
+func Decompressed(r io.Reader) (io.ReadCloser, error) {
 	f := bufio.NewReader(r)
 	head, err := f.Peek(len(zstdMagic))
 	switch {

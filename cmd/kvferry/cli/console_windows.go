@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// canColor makes a console understand escape sequences and reports whether it does. Those before Windows 10 cannot.
-func canColor(f *os.File) bool {
+// CanColor makes a console understand escape sequences and reports whether it does. Those before Windows 10 cannot.
+func CanColor(f *os.File) bool {
 	var mode uint32
 	h := windows.Handle(f.Fd())
 	if windows.GetConsoleMode(h, &mode) != nil {

@@ -1,4 +1,4 @@
-package command
+package fleet
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"gopkg.in/yaml.v3"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/examples"
 	"kvferry/internal/text/escape"
 )
@@ -75,11 +76,11 @@ func (m *move) report(k string) string { return fmt.Sprintf("%s-%s-of-%d", m.tar
 // lines returns the command lines of a step, but those of parts that skip has.
 func (m *move) lines(s stage, skip func(k int) bool) (out []string) {
 	if s.n == 0 {
-		return []string{commandLine(m.words(s, ""))}
+		return []string{cli.CommandLine(m.words(s, ""))}
 	}
 	for k := 1; k <= s.n; k++ {
 		if skip == nil || !skip(k) {
-			out = append(out, commandLine(m.words(s, fmt.Sprint(k))))
+			out = append(out, cli.CommandLine(m.words(s, fmt.Sprint(k))))
 		}
 	}
 	return out
@@ -99,16 +100,16 @@ func (m *move) script(s stage, program, part string) string {
 	}
 	line := strings.Join(words, " ")
 	if s.n > 0 && m.command != "convert" {
-		return fmt.Sprintf("%s || [ $? = %d ]", line, ExitFindings)
+		return fmt.Sprintf("%s || [ $? = %d ]", line, cli.ExitFindings)
 	}
 	return "exec " + line
 }
 
 // job returns the name of the job of a step.
-func (m *move) job(s stage) string { return strings.Trim("kvferry-"+jobName(m.name)+"-"+s.name, "-") }
+func (m *move) job(s stage) string { return strings.Trim("kvferry-"+JobName(m.name)+"-"+s.name, "-") }
 
-// print returns the work as the input of a shell or a scheduler.
-func (t *fleetFile) print(as string) (string, error) {
+// Print returns the work as the input of a shell or a scheduler.
+func (t *File) Print(as string) (string, error) {
 	var b strings.Builder
 	if as == "slurm" {
 		b.WriteString("#!/bin/sh\n# Submits the work on datasets to Slurm.\nset -eu\n")
@@ -175,7 +176,7 @@ func filled(file string, fill func(root *yaml.Node)) (string, error) {
 
 // kubernetes returns a Job for each step. All may be created together: a step that comes too early ends with 5 and is
 // tried again.
-func (t *fleetFile) kubernetes(m *move) (string, error) {
+func (t *File) kubernetes(m *move) (string, error) {
 	var b strings.Builder
 	for _, s := range m.stages() {
 		file, args := "kubernetes/finish.yaml", m.words(s, "")
@@ -188,9 +189,9 @@ func (t *fleetFile) kubernetes(m *move) (string, error) {
 				set(root, s.n, "spec", "completions")
 				set(root, min(s.n, 8), "spec", "parallelism")
 			}
-			pod := at(root, "spec", "template", "spec")
-			t.container(at(pod, "containers", "0"), m, args)
-			t.volume(at(pod, "volumes", "0"))
+			pod := cli.At(root, "spec", "template", "spec")
+			t.container(cli.At(pod, "containers", "0"), m, args)
+			t.volume(cli.At(pod, "volumes", "0"))
 		})
 		if err != nil {
 			return "", err
@@ -201,7 +202,7 @@ func (t *fleetFile) kubernetes(m *move) (string, error) {
 }
 
 // argo returns a workflow, which is submitted when it is created.
-func (t *fleetFile) argo(m *move) (string, error) {
+func (t *File) argo(m *move) (string, error) {
 	return filled("argo/convert.yaml", func(root *yaml.Node) {
 		set(root, "Workflow", "kind")
 		set(root, m.job(stage{}), "metadata", "name")
@@ -217,25 +218,25 @@ func (t *fleetFile) argo(m *move) (string, error) {
 		}
 		set(root, steps, "spec", "templates", "0", "steps")
 		set(root, map[string]any{}, "spec", "arguments")
-		pod := at(root, "spec", "templates", "1")
+		pod := cli.At(root, "spec", "templates", "1")
 		set(pod, "line", "inputs", "parameters", "0", "name")
 		set(pod, []string{"/bin/sh", "-c"}, "container", "command")
-		t.container(at(pod, "container"), m, []string{"{{inputs.parameters.line}}"})
-		t.volume(at(root, "spec", "volumes", "0"))
+		t.container(cli.At(pod, "container"), m, []string{"{{inputs.parameters.line}}"})
+		t.volume(cli.At(root, "spec", "volumes", "0"))
 	})
 }
 
-func (t *fleetFile) volume(n *yaml.Node) {
+func (t *File) volume(n *yaml.Node) {
 	if t.claim != "" {
 		set(n, t.claim, "persistentVolumeClaim", "claimName")
 	}
 }
 
 // podMemory is a third more than --memory, in whole MiB.
-func (m *move) podMemory() sizeFlag { return (m.memory/3*4 + 1<<20 - 1) >> 20 << 20 }
+func (m *move) podMemory() cli.SizeFlag { return (m.memory/3*4 + 1<<20 - 1) >> 20 << 20 }
 
 // container fills in a container.
-func (t *fleetFile) container(n *yaml.Node, m *move, args []string) {
+func (t *File) container(n *yaml.Node, m *move, args []string) {
 	memory := m.podMemory()
 	limit := strings.TrimSuffix(memory.String(), "B")
 	set(n, limit, "resources", "requests", "memory")
@@ -253,7 +254,7 @@ func (t *fleetFile) container(n *yaml.Node, m *move, args []string) {
 
 // set replaces a node below n. Texts stay texts: YAML would read "2" as a number.
 func set(n *yaml.Node, value any, path ...string) {
-	to := at(n, path...)
+	to := cli.At(n, path...)
 	var is yaml.Node
 	if err := is.Encode(value); err != nil {
 		panic(err) // no value of YAML
@@ -265,9 +266,9 @@ func set(n *yaml.Node, value any, path ...string) {
 // noName matches what the name of a job may not have.
 var noName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// jobName makes a name of a dataset one of a job: lower-case letters, digits and -, at most 40. Those of different
+// JobName makes a name of a dataset one of a job: lower-case letters, digits and -, at most 40. Those of different
 // datasets differ.
-func jobName(name string) string {
+func JobName(name string) string {
 	out := strings.Trim(noName.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if out == name && len(out) <= 40 {
 		return out

@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"errors"
@@ -12,14 +12,14 @@ import (
 	"kvferry/internal/text/suggest"
 )
 
-// oneLine joins errors into one line and drops repeats, such as the same error from a write and the flush after it.
+// OneLine joins errors into one line and drops repeats, such as the same error from a write and the flush after it.
 // Names in the text are escaped: they can contain any bytes.
-func oneLine(err error) string {
+func OneLine(err error) string {
 	return strings.Join(slices.Compact(errorTexts(err)), "; ")
 }
 
-// advised adds advice to an error about access, or about a file that does not exist.
-func advised(err error) error {
+// Advised adds advice to an error about access, or about a file that does not exist.
+func Advised(err error) error {
 	if advice := disk.Advice(err); advice != "" {
 		return fmt.Errorf("%w; %s", err, advice)
 	}
@@ -42,7 +42,7 @@ func errorTexts(err error) []string {
 	for e := errors.Unwrap(err); e != nil; e = errors.Unwrap(e) {
 		if joined, ok := e.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
 			if before, after, ok := strings.Cut(text, e.Error()); ok {
-				return []string{escape.Text(before) + oneLine(e) + escape.Text(after)}
+				return []string{escape.Text(before) + OneLine(e) + escape.Text(after)}
 			}
 		}
 	}
@@ -70,8 +70,8 @@ const (
 	ExitPipe      = 141 // the reader of standard output has gone away, as head does
 )
 
-// exitHelp ends the help of kvferry. Commands list the codes that mean something particular there.
-const exitHelp = `Exit codes: 0 done; 1 failed; 3 findings, differences or no such key; 4 refused as lossy; 5 parts are missing;
+// ExitHelp ends the help of kvferry. Commands list the codes that mean something particular there.
+const ExitHelp = `Exit codes: 0 done; 1 failed; 3 findings, differences or no such key; 4 refused as lossy; 5 parts are missing;
 64 wrong usage; 130 cancelled; 141 nobody read the output to its end.`
 
 // ExitError is an error that decides the exit code.
@@ -91,7 +91,7 @@ func (e *ExitError) Error() string {
 // Unwrap returns the cause.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// usagef returns a usage error.
-func usagef(text string, args ...any) error {
+// Usagef returns a usage error.
+func Usagef(text string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(text, args...)}
 }

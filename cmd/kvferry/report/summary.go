@@ -1,4 +1,5 @@
-package command
+// Package report prints the report of a conversion, and the runbook of a move.
+package report
 
 import (
 	"fmt"
@@ -7,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/inspect/compare"
 	"kvferry/internal/pass/filter"
@@ -17,16 +19,16 @@ import (
 	"kvferry/redis/live"
 )
 
-// printReport prints the report of a conversion or dry run. only lists its filters. compare is the command line that
-// compares source and target; "" prints none.
-func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare string) {
+// Print prints the report of a conversion or dry run. only lists its filters. compare is a command line for
+// comparing source and target, or "".
+func Print(w io.Writer, r *convert.Report, only filter.Conditions, compare string) {
 	verb := "converted"
 	if r.DryRun {
 		verb = "would convert"
 	}
 	fmt.Fprintf(w, "%s %s\n", verb, datasetText(&r.Source))
 	fmt.Fprintf(w, "     into %s\n", datasetText(&r.Target))
-	for _, n := range renames(r) {
+	for _, n := range Renames(r) {
 		fmt.Fprintf(w, "     database %s as %s\n", escape.Text(n.A), escape.Text(n.B))
 	}
 	printSelection(w, only)
@@ -37,19 +39,19 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 		}
 	}
 	printParts(w, r)
-	if r.Sampled { // the rows of a sample say nothing of the source
+	if r.Sampled { // a sample does not have the rows of the source
 		fmt.Fprintln(w)
 	} else {
 		printLedger(w, r.Ledger)
 	}
 	for i := range r.Losses {
-		printLossKind(w, &r.Losses[i])
+		LossKind(w, &r.Losses[i])
 		if r.Losses[i].Kind != record.LossDamaged { // the samples of its findings follow
 			printSamples(w, r.Losses[i].Samples, r.Losses[i].Count)
 		}
 	}
 	for i := range r.Findings {
-		printFinding(w, &r.Findings[i])
+		Finding(w, &r.Findings[i])
 	}
 	printEstimate(w, r)
 	printProof(w, r)
@@ -66,11 +68,11 @@ func printReport(w io.Writer, r *convert.Report, only filter.Conditions, compare
 	}
 }
 
-// titleLines is the number of lines that say which dataset was converted into which.
+// titleLines is the number of lines that name source and target.
 const titleLines = 2
 
-// withTitle repeats the title of a report at its end if it would scroll off the screen.
-func withTitle(text *page.Text, columns, rows int) {
+// WithTitle repeats the title of a report at its end if it would scroll off the screen.
+func WithTitle(text *page.Text, columns, rows int) {
 	lines := strings.SplitAfter(text.String(), "\n")
 	shown := 1 // the prompt
 	for _, line := range lines[:len(lines)-1] {
@@ -217,14 +219,14 @@ func printEntries(w io.Writer, ledger []convert.Account) {
 	fmt.Fprintln(w)
 }
 
-// printLoss prints one kind of loss with its samples.
-func printLoss(w io.Writer, l *convert.LossKind) {
-	printLossKind(w, l)
+// Loss prints one kind of loss with its samples.
+func Loss(w io.Writer, l *convert.LossKind) {
+	LossKind(w, l)
 	printSamples(w, l.Samples, l.Count)
 }
 
-// printLossKind prints the number of losses of one kind.
-func printLossKind(w io.Writer, l *convert.LossKind) {
+// LossKind prints the number of losses of one kind.
+func LossKind(w io.Writer, l *convert.LossKind) {
 	switch {
 	case l.Note:
 		fmt.Fprintf(w, "note %s: %s\n", l.Kind, record.Number(l.Count))
@@ -244,8 +246,8 @@ func allowedText(l *convert.LossKind) string {
 	return "not allowed"
 }
 
-// printFinding prints one kind of finding with its samples.
-func printFinding(w io.Writer, f *convert.FindingKind) {
+// Finding prints one kind of finding with its samples.
+func Finding(w io.Writer, f *convert.FindingKind) {
 	fmt.Fprintf(w, "%s %s: %s\n", f.Severity, f.Kind, record.Number(f.Count))
 	printSamples(w, f.Samples, f.Count)
 }
@@ -275,12 +277,12 @@ func printEstimate(w io.Writer, r *convert.Report) {
 	for i := range e.Volumes {
 		fmt.Fprintf(w, "  space: %s\n", spaceText(&e.Volumes[i]))
 	}
-	fmt.Fprintf(w, "  time: %s on this machine with %s", aboutText(e.Seconds), record.Count(int64(r.Workers), "worker"))
+	fmt.Fprintf(w, "  time: %s on this machine with %s", cli.AboutText(e.Seconds), record.Count(int64(r.Workers), "worker"))
 	fmt.Fprint(w, " (")
 	if e.Prepare > 0 {
-		fmt.Fprintf(w, "%s %s, ", r.Timings.Preparation, aboutText(e.Prepare))
+		fmt.Fprintf(w, "%s %s, ", r.Timings.Preparation, cli.AboutText(e.Prepare))
 	}
-	fmt.Fprintf(w, "convert %s, finish %s, proof %s)\n", aboutText(e.Run), aboutText(e.Finish), aboutText(e.Prove))
+	fmt.Fprintf(w, "convert %s, finish %s, proof %s)\n", cli.AboutText(e.Run), cli.AboutText(e.Finish), cli.AboutText(e.Prove))
 }
 
 // spaceText compares the space that a disk has with what is needed.
@@ -329,14 +331,14 @@ func equalText(parts int) string {
 
 func printTimings(w io.Writer, r *convert.Report) {
 	t := r.Timings
-	fmt.Fprintf(w, "time: %s", secondsText(t.Total))
+	fmt.Fprintf(w, "time: %s", cli.SecondsText(t.Total))
 	var parts []string
 	for _, p := range []struct {
 		name string
 		took float64
 	}{{t.Preparation, t.Prepare}, {runText(r), t.Run}, {"finish", t.Finish}, {"proof", t.Prove}} {
 		if p.took > 0 {
-			parts = append(parts, p.name+" "+secondsText(p.took))
+			parts = append(parts, p.name+" "+cli.SecondsText(p.took))
 		}
 	}
 	fmt.Fprintf(w, " (%s)", strings.Join(parts, ", "))
@@ -350,7 +352,7 @@ func printTimings(w io.Writer, r *convert.Report) {
 	fmt.Fprintln(w)
 }
 
-// runText says what the main phase of a conversion or dry run does.
+// runText names the main phase of a conversion or dry run.
 func runText(r *convert.Report) string {
 	if r.DryRun {
 		return "read"
@@ -366,8 +368,8 @@ func formatOn(format, store string) string {
 	return format + " on " + store
 }
 
-// renames lists the databases whose names differ in the target.
-func renames(r *convert.Report) (out compare.DBMap) {
+// Renames lists the databases whose names differ in the target.
+func Renames(r *convert.Report) (out compare.DBMap) {
 	for i, db := range r.Source.DBs {
 		if name := r.Target.DBs[i]; name != db {
 			out = append(out, compare.DBNames{A: db, B: name})

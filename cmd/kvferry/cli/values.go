@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"errors"
@@ -15,8 +15,8 @@ import (
 	"kvferry/internal/text/suggest"
 )
 
-// sizeFlag is a number of bytes: 512MiB, 64k, 1000000.
-type sizeFlag int64
+// SizeFlag is a number of bytes: 512MiB, 64k, 1000000.
+type SizeFlag int64
 
 var sizeUnits = []struct {
 	suffix string
@@ -28,7 +28,7 @@ var sizeUnits = []struct {
 }
 
 // Set parses a size: KiB, MiB, GiB and single letters are powers of 1024, KB, MB, GB of 1000.
-func (f *sizeFlag) Set(s string) error {
+func (f *SizeFlag) Set(s string) error {
 	lower := strings.ToLower(strings.TrimSpace(s))
 	for _, u := range sizeUnits {
 		digits, ok := strings.CutSuffix(lower, u.suffix)
@@ -39,7 +39,7 @@ func (f *sizeFlag) Set(s string) error {
 		if !ok {
 			break
 		}
-		*f = sizeFlag(n)
+		*f = SizeFlag(n)
 		return nil
 	}
 	return errors.New("want a number of bytes such as 512MiB")
@@ -53,10 +53,10 @@ func sizeIn(digits string, unit float64) (int64, bool) {
 }
 
 // Type names the flag's values in help texts.
-func (f *sizeFlag) Type() string { return "size" }
+func (f *SizeFlag) Type() string { return "size" }
 
 // String writes the size in the largest unit that divides it.
-func (f sizeFlag) String() string {
+func (f SizeFlag) String() string {
 	n := int64(f)
 	for _, u := range []struct {
 		shift uint
@@ -69,11 +69,11 @@ func (f sizeFlag) String() string {
 	return strconv.FormatInt(n, 10)
 }
 
-// timeFlag is a time: RFC 3339, a date, or Unix seconds. The zero value means not given.
-type timeFlag struct{ time.Time }
+// TimeFlag is a time: RFC 3339, a date, or Unix seconds. The zero value means not given.
+type TimeFlag struct{ time.Time }
 
 // Set parses a time.
-func (f *timeFlag) Set(s string) error {
+func (f *TimeFlag) Set(s string) error {
 	if n, err := strconv.ParseFloat(s, 64); err == nil && math.Abs(n) < 1e12 {
 		f.Time = time.UnixMilli(int64(math.Round(n * 1000))).UTC()
 		return nil
@@ -90,27 +90,27 @@ func (f *timeFlag) Set(s string) error {
 }
 
 // Type names the flag's values in help texts.
-func (f *timeFlag) Type() string { return "time" }
+func (f *TimeFlag) Type() string { return "time" }
 
 // String formats the time as RFC 3339.
-func (f *timeFlag) String() string {
+func (f *TimeFlag) String() string {
 	if f.IsZero() {
 		return ""
 	}
 	return f.Format(time.RFC3339Nano)
 }
 
-// option is one value of a flag and its meaning.
-type option[T any] struct {
-	name  string
-	means T
+// Option is one value of a flag and its meaning.
+type Option[T any] struct {
+	Name  string
+	Means T
 }
 
-// plain makes options whose meaning is their name.
-func plain(names ...string) []option[string] {
-	var out []option[string]
+// Plain makes options whose meaning is their name.
+func Plain(names ...string) []Option[string] {
+	var out []Option[string]
 	for _, name := range names {
-		out = append(out, option[string]{name, name})
+		out = append(out, Option[string]{name, name})
 	}
 	return out
 }
@@ -119,19 +119,19 @@ func plain(names ...string) []option[string] {
 type choiceFlag[T any] struct {
 	to      *T
 	chosen  string
-	options []option[T]
+	options []Option[T]
 }
 
-// choose adds a flag with a fixed list of values. The first is the default.
-func choose[T any](fs *pflag.FlagSet, to *T, name string, options []option[T], usage string) {
-	*to = options[0].means
-	fs.Var(&choiceFlag[T]{to: to, chosen: options[0].name, options: options}, name, usage)
+// Choose adds a flag with a fixed list of values. The first is the default.
+func Choose[T any](fs *pflag.FlagSet, to *T, name string, options []Option[T], usage string) {
+	*to = options[0].Means
+	fs.Var(&choiceFlag[T]{to: to, chosen: options[0].Name, options: options}, name, usage)
 }
 
 func (f *choiceFlag[T]) names() []string {
 	var out []string
 	for _, o := range f.options {
-		out = append(out, o.name)
+		out = append(out, o.Name)
 	}
 	return out
 }
@@ -142,7 +142,7 @@ func (f *choiceFlag[T]) Set(s string) error {
 	if i < 0 {
 		return errors.New("want " + suggest.Or(f.names()) + suggest.DidYouMean(s, f.names()))
 	}
-	*f.to, f.chosen = f.options[i].means, s
+	*f.to, f.chosen = f.options[i].Means, s
 	return nil
 }
 
@@ -152,7 +152,7 @@ func (f *choiceFlag[T]) String() string { return f.chosen }
 // Type lists the values for help texts.
 func (f *choiceFlag[T]) Type() string { return strings.Join(f.names(), "|") }
 
-func (f *choiceFlag[T]) suggest(string) ([]string, bool) { return f.names(), false }
+func (f *choiceFlag[T]) Suggest(string) ([]string, bool) { return f.names(), false }
 
 // numberFlag is a whole number within bounds.
 type numberFlag[T int | int32 | int64] struct {
@@ -160,8 +160,8 @@ type numberFlag[T int | int32 | int64] struct {
 	least, most T // most 0: no bound
 }
 
-// number makes the value of a flag for numbers from least to most; a most of 0 sets no upper bound.
-func number[T int | int32 | int64](to *T, least, most T) *numberFlag[T] {
+// Number makes the value of a flag for numbers from least to most; a most of 0 sets no upper bound.
+func Number[T int | int32 | int64](to *T, least, most T) *numberFlag[T] {
 	return &numberFlag[T]{to, least, most}
 }
 
@@ -191,34 +191,34 @@ func (f *numberFlag[T]) Type() string { return "n" }
 
 const maxWorkers = 256
 
-// registerWorkers adds --workers, which has the same meaning in every command.
-func registerWorkers(fs *pflag.FlagSet, to *int) {
+// RegisterWorkers adds --workers, which has the same meaning in every command.
+func RegisterWorkers(fs *pflag.FlagSet, to *int) {
 	*to = min(runtime.GOMAXPROCS(0), maxWorkers)
-	fs.Var(number(to, 1, maxWorkers), "workers", fmt.Sprintf("number of parts of the dataset to process in parallel, 1 to %d; the result is the same for any number", maxWorkers))
+	fs.Var(Number(to, 1, maxWorkers), "workers", fmt.Sprintf("number of parts of the dataset to process in parallel, 1 to %d; the result is the same for any number", maxWorkers))
 	fs.Lookup("workers").DefValue = "one per CPU"
 }
 
 // minMemory is the smallest limit that --memory accepts.
 const minMemory = 32 << 20
 
-// memoryFlag is a limit of resident memory, in bytes.
-type memoryFlag struct{ sizeFlag }
+// MemoryFlag is a limit of resident memory, in bytes.
+type MemoryFlag struct{ SizeFlag }
 
 // Register adds --memory with its default for this command.
-func (f *memoryFlag) Register(fs *pflag.FlagSet, memory sizeFlag) {
-	f.sizeFlag = memory
-	fs.Var(f, "memory", "limit of resident memory, "+sizeFlag(minMemory).String()+" or more")
+func (f *MemoryFlag) Register(fs *pflag.FlagSet, memory SizeFlag) {
+	f.SizeFlag = memory
+	fs.Var(f, "memory", "limit of resident memory, "+SizeFlag(minMemory).String()+" or more")
 }
 
 // Set parses a size.
-func (f *memoryFlag) Set(s string) error {
-	var size sizeFlag
+func (f *MemoryFlag) Set(s string) error {
+	var size SizeFlag
 	if err := size.Set(s); err != nil {
 		return err
 	}
 	if size < minMemory {
-		return fmt.Errorf("want %s or more, in one word with its unit, such as 512MiB", sizeFlag(minMemory))
+		return fmt.Errorf("want %s or more, in one word with its unit, such as 512MiB", SizeFlag(minMemory))
 	}
-	f.sizeFlag = size
+	f.SizeFlag = size
 	return nil
 }

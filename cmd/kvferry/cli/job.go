@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ import (
 	"kvferry/internal/text/suggest"
 )
 
-// allFlags applies the flags of a job file and refuses empty names.
-func allFlags(cmd *cobra.Command, path string) error {
+// AllFlags applies the flags of a job file and refuses empty names.
+func AllFlags(cmd *cobra.Command, path string) error {
 	if err := checkNames(cmd.Flags()); err != nil { // the name of the job file itself
 		return err
 	}
@@ -43,7 +43,7 @@ func checkNames(fs *pflag.FlagSet) (err error) {
 			text = strings.Join(list.GetSlice(), ",")
 		}
 		if text == "" && slices.Contains([]string{"file", "directory", "location", "name"}, what) {
-			err = cmp.Or(err, usagef("--%s: no %s is given: the value is empty", f.Name, what))
+			err = cmp.Or(err, Usagef("--%s: no %s is given: the value is empty", f.Name, what))
 		}
 	})
 	return err
@@ -85,18 +85,18 @@ func formatsOf(cmd *cobra.Command) []string {
 	return strings.Split(f.Value.Type(), "|")
 }
 
-// jobArgs returns the arguments of a command. Those missing on the command line are taken from the job file.
-func jobArgs(cmd *cobra.Command, args []string) ([]string, error) {
-	path, names := jobFile(cmd), argNames(cmd)
+// JobArgs returns the arguments of a command. Those missing on the command line are taken from the job file.
+func JobArgs(cmd *cobra.Command, args []string) ([]string, error) {
+	path, names := jobFile(cmd), ArgNames(cmd)
 	if path == "" || len(args) >= len(names) {
 		return args, nil
 	}
-	root, err := parseJob(path)
+	root, err := ParseJob(path)
 	if err != nil {
 		return nil, err
 	}
 	for len(args) < min(len(names), len(jobArguments)) {
-		value := at(root, jobArguments[len(args)])
+		value := At(root, jobArguments[len(args)])
 		if value == nil {
 			break
 		}
@@ -114,9 +114,9 @@ func applyJob(cmd *cobra.Command, path string) error {
 	if path == "" {
 		return nil
 	}
-	root, err := parseJob(path)
+	root, err := ParseJob(path)
 	if formats := formatsOf(cmd); formats != nil && errors.Is(err, fs.ErrNotExist) && !strings.ContainsAny(path, `./\`) {
-		return usagef("-f %s: no such file, and no output format: want %s%s", path, suggest.Or(formats), suggest.DidYouMean(path, formats))
+		return Usagef("-f %s: no such file, and no output format: want %s%s", path, suggest.Or(formats), suggest.DidYouMean(path, formats))
 	}
 	if err != nil || root == nil {
 		return err
@@ -125,17 +125,17 @@ func applyJob(cmd *cobra.Command, path string) error {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		if at := lines[key.Value]; at != 0 {
-			return usagef("%s: line %d: %s is already set in line %d: write several values as a list", path, key.Line, key.Value, at)
+			return Usagef("%s: line %d: %s is already set in line %d: write several values as a list", path, key.Line, key.Value, at)
 		}
 		lines[key.Value] = key.Line
 		if argument(cmd, key.Value) {
 			if value.Kind != yaml.ScalarNode || value.Value == "" {
-				return usagef("%s: line %d: %s: want a location", path, key.Line, key.Value)
+				return Usagef("%s: line %d: %s: want a location", path, key.Line, key.Value)
 			}
 			continue
 		}
-		if err := applyFlag(cmd, key.Value, value); err != nil {
-			return usagef("%s: line %d: %w", path, key.Line, err)
+		if err := ApplyFlag(cmd, key.Value, value); err != nil {
+			return Usagef("%s: line %d: %w", path, key.Line, err)
 		}
 	}
 	return nil
@@ -144,11 +144,11 @@ func applyJob(cmd *cobra.Command, path string) error {
 // argument reports whether name is the job file's name of an argument of the command.
 func argument(cmd *cobra.Command, name string) bool {
 	i := slices.Index(jobArguments, name)
-	return i >= 0 && i < len(argNames(cmd))
+	return i >= 0 && i < len(ArgNames(cmd))
 }
 
-// parseJob parses a job file as a map. An empty file gives nil.
-func parseJob(path string) (*yaml.Node, error) {
+// ParseJob parses a job file as a map. An empty file gives nil.
+func ParseJob(path string) (*yaml.Node, error) {
 	data, err := readJob(path)
 	if err != nil {
 		return nil, err
@@ -159,14 +159,14 @@ func parseJob(path string) (*yaml.Node, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, nil // an empty file
 		}
-		return nil, usagef("%s: %w", path, err)
+		return nil, Usagef("%s: %w", path, err)
 	}
 	if err := docs.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, usagef("%s: only one YAML document is allowed", path)
+		return nil, Usagef("%s: only one YAML document is allowed", path)
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return nil, usagef("%s: want a map of flags and their values", path)
+		return nil, Usagef("%s: want a map of flags and their values", path)
 	}
 	return root, nil
 }
@@ -177,20 +177,20 @@ const maxJob = 1 << 20
 // readJob reads a job file. It stands for part of the command line, so a missing file is a usage error, like an error
 // inside it.
 func readJob(path string) ([]byte, error) {
-	if err := notStandard("file", path); err != nil {
+	if err := NotStandard("file", path); err != nil {
 		return nil, err
 	}
 	f, err := disk.Open(path)
 	if err != nil {
-		return nil, usagef("--file: %w", err)
+		return nil, Usagef("--file: %w", err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxJob+1))
 	if err != nil {
-		return nil, usagef("--file: %w", err)
+		return nil, Usagef("--file: %w", err)
 	}
 	if len(data) > maxJob {
-		return nil, usagef("--file %s: more than %s: not a file of flags", path, sizeFlag(maxJob))
+		return nil, Usagef("--file %s: more than %s: not a file of flags", path, SizeFlag(maxJob))
 	}
 	return data, nil
 }
@@ -204,8 +204,8 @@ func flagText(flag *pflag.Flag, item *yaml.Node) string {
 	return item.Value
 }
 
-// applyFlag sets one flag, once per item of a list.
-func applyFlag(cmd *cobra.Command, name string, value *yaml.Node) error {
+// ApplyFlag sets one flag, once per item of a list.
+func ApplyFlag(cmd *cobra.Command, name string, value *yaml.Node) error {
 	flag := cmd.Flags().Lookup(name)
 	if flag == nil || name == "file" || name == "help" {
 		return fmt.Errorf("%s has no flag %q%s", cmd.Name(), name, suggest.DidYouMean(name, flagNames(cmd)))
@@ -231,8 +231,8 @@ func applyFlag(cmd *cobra.Command, name string, value *yaml.Node) error {
 	return nil
 }
 
-// at returns a node below n, nil if there is none: entries of maps by key, items of lists by number.
-func at(n *yaml.Node, path ...string) *yaml.Node {
+// At returns a node below n, nil if there is none: entries of maps by key, items of lists by number.
+func At(n *yaml.Node, path ...string) *yaml.Node {
 	for _, key := range path {
 		if n == nil {
 			break

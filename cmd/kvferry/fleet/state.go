@@ -1,4 +1,4 @@
-package command
+package fleet
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/inspect/render"
 	"kvferry/internal/pass"
@@ -24,7 +25,7 @@ import (
 
 // anyReport is a report of a conversion, of a part of one or of a failure.
 type anyReport struct {
-	failure
+	Failure
 	Bytes       int64                `json:"bytes"` // of a part
 	Fingerprint []convert.PartDigest `json:"fingerprint"`
 	Losses      []convert.LossKind   `json:"losses"`
@@ -35,8 +36,8 @@ type anyReport struct {
 	} `json:"files"` // of a part of one
 }
 
-// moveState is the state of the work on a dataset.
-type moveState struct {
+// State is the state of the work on a dataset.
+type State struct {
 	Name        string             `json:"name"`
 	Source      string             `json:"source"`
 	Target      string             `json:"target"`
@@ -54,25 +55,25 @@ type moveState struct {
 	at          time.Time          // of the failure
 }
 
-// fleetState is the state of the datasets of a file.
-type fleetState struct {
+// States is the state of the datasets of a file.
+type States struct {
 	title  string
-	moves  []*moveState
+	moves  []*State
 	counts map[string]int
 }
 
-// done reports whether the work on all datasets is done.
-func (s *fleetState) done() bool { return s.counts["done"] == len(s.moves) }
+// Done reports whether the work on all datasets is done.
+func (s *States) Done() bool { return s.counts["done"] == len(s.moves) }
 
-// state returns the state of the datasets, from the reports in the directories and files that match patterns.
-func (t *fleetFile) state(patterns []string) (*fleetState, error) {
+// State returns the state of the datasets, from the reports in the directories and files that match patterns.
+func (t *File) State(patterns []string) (*States, error) {
 	byTarget := map[string][]*anyReport{}
 	for _, pattern := range patterns {
 		if err := readReports(pattern, byTarget); err != nil {
-			return nil, usagef("--reports %s: %w", pattern, err)
+			return nil, cli.Usagef("--reports %s: %w", pattern, err)
 		}
 	}
-	out := &fleetState{title: t.path, counts: map[string]int{}}
+	out := &States{title: t.path, counts: map[string]int{}}
 	for _, m := range t.moves {
 		if m.uploads() { // the report lies beside it
 			if err := readReport(convert.ReportPath(m.at), byTarget); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -86,18 +87,18 @@ func (t *fleetFile) state(patterns []string) (*fleetState, error) {
 	return out, nil
 }
 
-// print prints the state as text, JSON or HTML.
-func (s *fleetState) print(w io.Writer, format string) error {
+// Print prints the state as text, JSON or HTML.
+func (s *States) Print(w io.Writer, format string) error {
 	head := fmt.Sprintf("%s: %s done, %s failed, %s open", record.Count(int64(len(s.moves)), "dataset"), record.Number(s.counts["done"]),
 		record.Number(s.counts["failed"]), record.Number(s.counts["open"]))
 	switch format {
 	case "json":
-		return printJSON(w, s.moves)
+		return cli.PrintJSON(w, s.moves)
 	case "html":
-		return render.Page(w, s.title, head, fleetHeads, fleetTable(s.moves), nextLines(s.moves))
+		return render.Page(w, s.title, head, heads, table(s.moves), nextLines(s.moves))
 	}
-	texts := [][]string{fleetHeads}
-	for _, row := range fleetTable(s.moves) {
+	texts := [][]string{heads}
+	for _, row := range table(s.moves) {
 		var out []string
 		for _, c := range row {
 			out = append(out, c.Text)
@@ -152,8 +153,8 @@ func readReport(file string, to map[string][]*anyReport) error {
 }
 
 // state sums up the reports of a dataset. A success overrides a failure.
-func (m *move) state(reports []*anyReport) *moveState {
-	s := &moveState{Name: m.name, Source: object.Shown(m.source), Target: m.target, State: "open", Parts: m.parts, Losses: []convert.LossKind{}, Next: []string{}}
+func (m *move) state(reports []*anyReport) *State {
+	s := &State{Name: m.name, Source: object.Shown(m.source), Target: m.target, State: "open", Parts: m.parts, Losses: []convert.LossKind{}, Next: []string{}}
 	done := map[pass.Part]*anyReport{}
 	for _, r := range reports {
 		if r.Exit == 0 {
@@ -182,7 +183,7 @@ func (m *move) state(reports []*anyReport) *moveState {
 		return r != nil
 	})
 	for _, r := range reports {
-		if r.Exit != 0 && r.Exit != ExitMissing && done[pass.Part{K: r.Part, N: r.Parts}] == nil && r.At.After(s.at) {
+		if r.Exit != 0 && r.Exit != cli.ExitMissing && done[pass.Part{K: r.Part, N: r.Parts}] == nil && r.At.After(s.at) {
 			s.State, s.Exit, s.Error, s.at = "failed", r.Exit, r.Error, r.At
 		}
 	}
@@ -205,7 +206,7 @@ func isThere(path string) bool {
 }
 
 // add adds what a report counts.
-func (s *moveState) add(r *anyReport) {
+func (s *State) add(r *anyReport) {
 	s.Seconds += r.Timings.Total + r.Seconds
 	s.Records += r.Files.Records
 	for i := range r.Fingerprint {
@@ -223,11 +224,11 @@ func (s *moveState) add(r *anyReport) {
 }
 
 // next lists the command lines that complete the work, or that show why it is refused.
-func (m *move) next(s *moveState, missing []int) (out []string) {
+func (m *move) next(s *State, missing []int) (out []string) {
 	own := *m
 	own.parts = s.Parts
-	if s.Exit == ExitLossy {
-		out = append(out, commandLine(append([]string{"convert", "--dry-run"}, own.words(stage{}, "")[2:]...)))
+	if s.Exit == cli.ExitLossy {
+		out = append(out, cli.CommandLine(append([]string{"convert", "--dry-run"}, own.words(stage{}, "")[2:]...)))
 	}
 	for _, step := range own.stages() {
 		if s.Parts == 1 && m.command == "convert" && isThere(convert.WorkPath(m.work)) {
@@ -242,11 +243,11 @@ func (m *move) next(s *moveState, missing []int) (out []string) {
 // maxColumns is the width of the table in a file.
 const maxColumns = 200
 
-// fleetHeads are the names of the columns of fleetTable.
-var fleetHeads = []string{"dataset", "state", "parts", "records", "source", "target", "time", "lost"}
+// heads are the names of the columns of table.
+var heads = []string{"dataset", "state", "parts", "records", "source", "target", "time", "lost"}
 
-// fleetTable returns the states as a table.
-func fleetTable(states []*moveState) (rows [][]render.Cell) {
+// table returns the states as a table.
+func table(states []*State) (rows [][]render.Cell) {
 	for _, s := range states {
 		state, parts := s.State, ""
 		if s.Exit != 0 {
@@ -266,7 +267,7 @@ func fleetTable(states []*moveState) (rows [][]render.Cell) {
 		if s.PartsDone > 0 {
 			row[3] = render.Number(s.Records)
 			row[4] = render.Size(s.SourceBytes)
-			row[6] = render.Cell{Text: secondsText(s.Seconds), Number: int64(1000 * s.Seconds)}
+			row[6] = render.Cell{Text: cli.SecondsText(s.Seconds), Number: int64(1000 * s.Seconds)}
 		}
 		if s.State == "done" {
 			row[5] = render.Size(s.TargetBytes)
@@ -280,7 +281,7 @@ func fleetTable(states []*moveState) (rows [][]render.Cell) {
 const maxNext = 20
 
 // nextLines lists what to do about the datasets that are not done.
-func nextLines(states []*moveState) (out []string) {
+func nextLines(states []*State) (out []string) {
 	for _, s := range states {
 		if s.State == "done" {
 			continue
@@ -299,8 +300,8 @@ func nextLines(states []*moveState) (out []string) {
 	return out
 }
 
-// failure is the report of a conversion, or of a part of one, that failed.
-type failure struct {
+// Failure is the report of a conversion, or of a part of one, that failed.
+type Failure struct {
 	Tool   string          `json:"tool"`
 	Source convert.Dataset `json:"source"`
 	Target convert.Dataset `json:"target"`
@@ -314,8 +315,8 @@ type failure struct {
 // failureName begins the ending of the names of such reports.
 const failureName = ".kvferry-failure"
 
-// failurePath returns the path of the report of a failure; part is the zero value for a whole conversion or a finish.
-func failurePath(target string, part pass.Part) string {
+// FailurePath returns the path of the report of a failure; part is the zero value for a whole conversion or a finish.
+func FailurePath(target string, part pass.Part) string {
 	name := filepath.Clean(target) + failureName
 	if part.N > 0 {
 		name += "-" + part.Name()

@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"compress/gzip"
@@ -18,13 +18,13 @@ import (
 	"kvferry/internal/sys/object"
 )
 
-// outputUsage describes the flag -o.
-const outputUsage = "write to a `file`, which exists only when it is complete; compressed when it ends in .gz or .zst; -: standard output"
+// OutputUsage describes the flag -o.
+const OutputUsage = "write to a `file`, which exists only when it is complete; compressed when it ends in .gz or .zst; -: standard output"
 
-// toOutput calls write with standard output, or with a file that appears only if write succeeds. It writes directly
+// ToOutput calls write with standard output, or with a file that appears only if write succeeds. It writes directly
 // to a device or pipe, which a file cannot replace, and replaces the target of a symbolic link.
-func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) error {
-	if toStandard(path) {
+func ToOutput(cmd *cobra.Command, path string, write func(io.Writer) error) error {
+	if ToStandard(path) {
 		return write(cmd.OutOrStdout())
 	}
 	st, err := disk.Stat(path)
@@ -43,17 +43,17 @@ func toOutput(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 	return toFile(real, path, write)
 }
 
-// local refuses the address of an object as an output file.
-func local(name, path string) error {
+// Local refuses the address of an object as an output file.
+func Local(name, path string) error {
 	if object.IsAddress(path) {
-		return usagef("--%s %s: kvferry writes to the local disk only: name a path, and upload what is there when the command is done", name, object.Shown(path))
+		return Usagef("--%s %s: kvferry writes to the local disk only: name a path, and upload what is there when the command is done", name, object.Shown(path))
 	}
 	return nil
 }
 
-// tryOutput refuses a path where toOutput could not create a file.
-func tryOutput(cmd *cobra.Command, path string) error {
-	if toStandard(path) {
+// TryOutput refuses a path where toOutput could not create a file.
+func TryOutput(cmd *cobra.Command, path string) error {
+	if ToStandard(path) {
 		return nil
 	}
 	real := path
@@ -204,8 +204,8 @@ func compressed(f io.Writer, path string, write func(io.Writer) error) error {
 	return errors.Join(write(c), c.Close())
 }
 
-// printJSON prints a result as indented JSON.
-func printJSON(w io.Writer, v any) error {
+// PrintJSON prints a result as indented JSON.
+func PrintJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)

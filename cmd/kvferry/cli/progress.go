@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"context"
@@ -23,67 +23,67 @@ import (
 
 // ProgressFlags are the flags of every command that reads a whole dataset.
 type ProgressFlags struct {
-	mode  string
+	Mode  string
 	quiet bool
 }
 
 // Register adds the flags to a command.
 func (f *ProgressFlags) Register(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	choose(fs, &f.mode, "progress", plain("auto", "bar", "lines", "json", "none"),
+	Choose(fs, &f.Mode, "progress", Plain("auto", "bar", "lines", "json", "none"),
 		"progress on standard error; auto: a bar on a terminal, one line a minute elsewhere")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "do not show progress")
 }
 
 // Times of progress output without a bar. A command that takes less time than firstLine prints no line.
 const (
-	firstLine = 5 * time.Second
-	lineEvery = time.Minute
+	FirstLine = 5 * time.Second
+	LineEvery = time.Minute
 	jsonEvery = time.Second
 )
 
-// progressView shows progress as a bar, as lines of text or JSON, or not at all.
-type progressView struct {
-	meter *progress.Meter
-	w     io.Writer
-	done  chan struct{}
+// ProgressView shows progress as a bar, as lines of text or JSON, or not at all.
+type ProgressView struct {
+	Meter *progress.Meter
+	W     io.Writer
+	Done  chan struct{}
 	once  sync.Once
 
 	mu      sync.Mutex
-	mode    string
+	Mode    string
 	shown   int                      // width of the line on the screen
 	spinner *progressbar.ProgressBar // made by the first draw of unknown size
 	phase   string
-	printed time.Time // time of the last line, or of the start
+	Printed time.Time // time of the last line, or of the start
 	lines   int
-	last    progress.State
+	Last    progress.State
 }
 
-// plan makes the steps of the command known, unless they are. Also in mode none: a signal may request the state.
-func (v *progressView) plan(steps []progress.Step) *progress.Meter {
-	if v.meter == nil {
-		v.meter = progress.Start(steps, v.tell)
+// Plan makes the steps of the command known, unless they are. Also in mode none: a signal may request the state.
+func (v *ProgressView) Plan(steps []progress.Step) *progress.Meter {
+	if v.Meter == nil {
+		v.Meter = progress.Start(steps, v.Tell)
 	}
-	return v.meter
+	return v.Meter
 }
 
-// newProgress starts a view of the progress, on a terminal if standard error is one. end closes it.
-func newProgress(cmd *cobra.Command, f *ProgressFlags, terminal bool) *progressView {
-	v := &progressView{w: cmd.ErrOrStderr(), mode: f.mode, done: make(chan struct{}), printed: time.Now()}
+// NewProgress starts a view of the progress, on a terminal if standard error is one. end closes it.
+func NewProgress(cmd *cobra.Command, f *ProgressFlags, terminal bool) *ProgressView {
+	v := &ProgressView{W: cmd.ErrOrStderr(), Mode: f.Mode, Done: make(chan struct{}), Printed: time.Now()}
 	switch {
 	case f.quiet:
-		v.mode = "none"
-	case f.mode == "auto" && terminal:
-		v.mode = "bar"
-	case f.mode == "auto":
-		v.mode = "lines"
+		v.Mode = "none"
+	case f.Mode == "auto" && terminal:
+		v.Mode = "bar"
+	case f.Mode == "auto":
+		v.Mode = "lines"
 	}
 	v.answer()
 	return v
 }
 
 // answer prints the state whenever a signal requests it, on systems with such a signal.
-func (v *progressView) answer() {
+func (v *ProgressView) answer() {
 	if len(stateSignals) == 0 {
 		return
 	}
@@ -95,31 +95,31 @@ func (v *progressView) answer() {
 			select {
 			case <-asked:
 				v.mu.Lock()
-				v.line(v.last)
+				v.Line(v.Last)
 				v.mu.Unlock()
-			case <-v.done:
+			case <-v.Done:
 				return
 			}
 		}
 	}()
 }
 
-// tell shows a state. A write error only turns progress off: it must not stop the command.
-func (v *progressView) tell(s progress.State) {
+// Tell shows a state. A write error only turns progress off: it must not stop the command.
+func (v *ProgressView) Tell(s progress.State) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.last = s
-	switch v.mode {
+	v.Last = s
+	switch v.Mode {
 	case "bar":
 		v.draw(s)
 	case "lines":
-		every := lineEvery
+		every := LineEvery
 		if v.lines == 0 {
-			every = firstLine
+			every = FirstLine
 		}
 		if v.due(every) {
 			v.lines++
-			v.line(s)
+			v.Line(s)
 		}
 	case "json":
 		if s.Phase != v.phase || v.due(jsonEvery) { // report each step
@@ -130,27 +130,27 @@ func (v *progressView) tell(s progress.State) {
 }
 
 // Write prints notes to standard error, above the bar.
-func (v *progressView) Write(b []byte) (int, error) {
+func (v *ProgressView) Write(b []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.clear()
-	return v.w.Write(b)
+	return v.W.Write(b)
 }
 
 // due reports whether the next line is due.
-func (v *progressView) due(every time.Duration) bool {
+func (v *ProgressView) due(every time.Duration) bool {
 	now := time.Now()
-	if now.Sub(v.printed) < every {
+	if now.Sub(v.Printed) < every {
 		return false
 	}
-	v.printed = now
+	v.Printed = now
 	return true
 }
 
-// line prints a state as a line of text and clears the bar.
-func (v *progressView) line(s progress.State) {
+// Line prints a state as a line of text and clears the bar.
+func (v *ProgressView) Line(s progress.State) {
 	v.clear()
-	v.write(stamped(stateText(s)))
+	v.write(stamped(StateText(s)))
 }
 
 // stamped makes a line with the time, for logs.
@@ -159,7 +159,7 @@ func stamped(text string) string {
 }
 
 // json prints a state as a line of JSON. The last line has the result.
-func (v *progressView) json(s progress.State, result string) {
+func (v *ProgressView) json(s progress.State, result string) {
 	line, err := json.Marshal(struct {
 		progress.State
 		Result string `json:"result,omitempty"`
@@ -169,23 +169,23 @@ func (v *progressView) json(s progress.State, result string) {
 	}
 }
 
-func (v *progressView) write(text string) {
-	if _, err := io.WriteString(v.w, text); err != nil {
-		v.mode = "none"
+func (v *ProgressView) write(text string) {
+	if _, err := io.WriteString(v.W, text); err != nil {
+		v.Mode = "none"
 	}
 }
 
 // draw shows a bar of everything that the command does.
-func (v *progressView) draw(s progress.State) {
-	width := widthOf(v.w)
+func (v *ProgressView) draw(s progress.State) {
+	width := widthOf(v.W)
 	if width == 0 {
-		width = usualHelp
+		width = UsualHelp
 	}
 	v.show(v.barLine(s, width-1)) // in the last column, some terminals go to the next line
 }
 
 // show replaces the bar. It takes one write, so that nobody sees half of it.
-func (v *progressView) show(line string) {
+func (v *ProgressView) show(line string) {
 	width := page.Width(line)
 	v.write("\r" + line + strings.Repeat(" ", max(v.shown-width, 0)))
 	v.shown = width
@@ -193,7 +193,7 @@ func (v *progressView) show(line string) {
 
 // barLine is a line of at most width characters: a text and a bar, or a spinner while nothing is known of the size of
 // the work. If there is no room for a bar, the rate is left out; if there is none then, it is a short text.
-func (v *progressView) barLine(s progress.State, width int) string {
+func (v *ProgressView) barLine(s progress.State, width int) string {
 	text := barText(s) + " "
 	room := width - page.Width(text) - len(" 100% ||")
 	switch {
@@ -249,7 +249,7 @@ func narrowText(s progress.State) string {
 }
 
 // clear removes the bar from the screen until the next draw.
-func (v *progressView) clear() {
+func (v *ProgressView) clear() {
 	if v.shown > 0 {
 		v.write("\r" + strings.Repeat(" ", v.shown) + "\r")
 		v.shown = 0
@@ -258,13 +258,13 @@ func (v *progressView) clear() {
 
 // overBar is a standard output that shares the screen with the bar. The first output ends the bar.
 type overBar struct {
-	*standardOutput
-	view *progressView
+	*StandardOutput
+	view *ProgressView
 }
 
-// over returns standard output for results that are written while a bar may be shown. It leaves other outputs as they are.
-func (v *progressView) over(w io.Writer) io.Writer {
-	if o, ok := w.(*standardOutput); ok && (o.screen || o.isPipe()) {
+// Over returns standard output for results that are written while a bar may be shown. It leaves other outputs as they are.
+func (v *ProgressView) Over(w io.Writer) io.Writer {
+	if o, ok := w.(*StandardOutput); ok && (o.Screen || o.isPipe()) {
 		return overBar{o, v}
 	}
 	return w
@@ -272,37 +272,37 @@ func (v *progressView) over(w io.Writer) io.Writer {
 
 // Write writes output of the command.
 func (o overBar) Write(b []byte) (int, error) {
-	o.view.hide(o.screen)
-	return o.standardOutput.Write(b)
+	o.view.hide(o.Screen)
+	return o.StandardOutput.Write(b)
 }
 
 // hide ends the bar, but not the command. Lines follow it unless the results are on the same screen: whoever reads a pipe
 // may write to the terminal at any time.
-func (v *progressView) hide(screen bool) {
+func (v *ProgressView) hide(screen bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.mode == "bar" {
+	if v.Mode == "bar" {
 		v.clear()
-		if v.mode = "lines"; screen {
-			v.mode = "none"
+		if v.Mode = "lines"; screen {
+			v.Mode = "none"
 		}
 	}
 }
 
-// end closes the view. err is the result of the command. A second call has no effect.
-func (v *progressView) end(err error) {
+// End closes the view. err is the result of the command. A second call has no effect.
+func (v *ProgressView) End(err error) {
 	v.once.Do(func() { v.finish(err) })
 }
 
-func (v *progressView) finish(err error) {
-	v.meter.Close()
-	close(v.done)
+func (v *ProgressView) finish(err error) {
+	v.Meter.Close()
+	close(v.Done)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.clear()
-	s := v.last
-	if v.meter != nil { // the last tick may be old
-		s = v.meter.State()
+	s := v.Last
+	if v.Meter != nil { // the last tick may be old
+		s = v.Meter.State()
 	}
 	s.Time = time.Now().UTC()
 	result := "failed"
@@ -313,7 +313,7 @@ func (v *progressView) finish(err error) {
 		result = "cancelled"
 	}
 	switch {
-	case v.mode == "json":
+	case v.Mode == "json":
 		v.json(s, result)
 	case v.lines > 0:
 		v.write(stamped(result + " after " + seconds(s.Elapsed).String()))
@@ -352,8 +352,8 @@ func barText(s progress.State) string {
 	return strings.Join(append([]string{text, timesText(s)}, countTexts(s)...), ", ")
 }
 
-// stateText describes a state in a line of text. Percentage and time are of everything, bytes of the step.
-func stateText(s progress.State) string {
+// StateText describes a state in a line of text. Percentage and time are of everything, bytes of the step.
+func StateText(s progress.State) string {
 	if s.Steps == 0 {
 		return "starting"
 	}
@@ -380,7 +380,7 @@ func copiedText(s progress.State) string {
 func timesText(s progress.State) string {
 	text := seconds(s.Elapsed).String()
 	if s.Remaining >= 0 {
-		text += ", " + aboutText(s.Remaining) + " left"
+		text += ", " + AboutText(s.Remaining) + " left"
 	}
 	return text
 }
@@ -389,8 +389,8 @@ func seconds(s float64) time.Duration {
 	return (time.Duration(s * float64(time.Second))).Round(time.Second)
 }
 
-// aboutText formats a predicted time, no more precisely than it is known.
-func aboutText(s float64) string {
+// AboutText formats a predicted time, no more precisely than it is known.
+func AboutText(s float64) string {
 	switch d := time.Duration(s * float64(time.Second)); {
 	case d < time.Second:
 		return "under 1 s"
@@ -404,7 +404,7 @@ func aboutText(s float64) string {
 	return fmt.Sprintf("about %.1f h", s/3600)
 }
 
-func secondsText(s float64) string {
+func SecondsText(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	if d < 10*time.Second {
 		return d.Round(time.Millisecond).String()

@@ -1,4 +1,5 @@
-package command
+// Package fleet plans the work on many datasets, for shells and schedulers, and reads from reports how far it is.
+package fleet
 
 import (
 	"cmp"
@@ -15,6 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"kvferry/catalog"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/internal/pass"
@@ -22,22 +24,23 @@ import (
 	"kvferry/internal/sys/object"
 	"kvferry/internal/text/escape"
 	"kvferry/internal/text/suggest"
+	"kvferry/parquet"
 )
 
-// notForFleets are the flags that a fleet sets, or that name a file.
-var notForFleets = []string{"part", "assemble", "prove", "proofs", "finish", "output", "html", "check", "against", "resume", "discard",
+// refused are the flags that a fleet sets, or that name a file.
+var refused = []string{"part", "assemble", "prove", "proofs", "finish", "output", "html", "check", "against", "resume", "discard",
 	"dry-run", "estimate", "failure-report"}
 
-// fleetProgram is what a file is read for.
-type fleetProgram struct {
-	commands map[string]func() *cobra.Command // that datasets can have, by name
-	target   func(location string) (convert.Output, error)
-	// mount returns the function that makes an address readable.
-	mount func(o object.Options, memory int64) func(string) (string, error)
+// Program is what a file is read for.
+type Program struct {
+	Commands map[string]func() *cobra.Command // that datasets can have, by name
+	Target   func(location string) (convert.Output, error)
+	// Mount returns the function that makes an address readable.
+	Mount func(o object.Options, memory int64) func(string) (string, error)
 }
 
-// fleetFile is a file of datasets.
-type fleetFile struct {
+// File is a file of datasets.
+type File struct {
 	path                string
 	image, claim, mount string
 	moves               []*move
@@ -53,38 +56,38 @@ type move struct {
 	divided              bool     // the proof has parts, too
 	options              []string // flags of the command, but format
 	format               []string // the flag of a report's format
-	memory               sizeFlag
+	memory               cli.SizeFlag
 	workers              string
 }
 
 // The keys of a file, and those of a dataset. A key of a dataset overrides that of the file.
 var (
-	fleetKeys = []string{"command", "target", "part", "options", "image", "claim", "mount", "datasets"}
-	moveKeys  = append(slices.Clone(fleetKeys[:4]), "source", "name")
+	fileKeys = []string{"command", "target", "part", "options", "image", "claim", "mount", "datasets"}
+	moveKeys = append(slices.Clone(fileKeys[:4]), "source", "name")
 )
 
-// read reads a file of datasets, and finds those that match its patterns.
-func (p *fleetProgram) read(file string) (*fleetFile, error) {
-	root, err := parseJob(file)
+// Read reads a file of datasets, and finds those that match its patterns.
+func (p *Program) Read(file string) (*File, error) {
+	root, err := cli.ParseJob(file)
 	if root == nil {
-		return nil, cmp.Or(err, usagef("%s: it lists no datasets", file))
+		return nil, cmp.Or(err, cli.Usagef("%s: it lists no datasets", file))
 	}
-	all, err := fleetEntries(root, fleetKeys)
+	all, err := entries(root, fileKeys)
 	if err != nil {
-		return nil, usagef("%s: %w", file, err)
+		return nil, cli.Usagef("%s: %w", file, err)
 	}
 	list := all["datasets"]
 	if list == nil || list.Kind != yaml.SequenceNode || len(list.Content) == 0 {
-		return nil, usagef("%s: datasets: want a list, each with a source", file)
+		return nil, cli.Usagef("%s: datasets: want a list, each with a source", file)
 	}
-	t := &fleetFile{path: file, image: textOf(all["image"]), claim: textOf(all["claim"]), mount: textOf(all["mount"])}
+	t := &File{path: file, image: textOf(all["image"]), claim: textOf(all["claim"]), mount: textOf(all["mount"])}
 	for _, n := range list.Content {
-		own, err := fleetEntries(n, moveKeys)
+		own, err := entries(n, moveKeys)
 		if err == nil {
 			err = p.addMoves(t, own, all)
 		}
 		if err != nil {
-			return nil, usagef("%s: line %d: %w", file, n.Line, err)
+			return nil, cli.Usagef("%s: line %d: %w", file, n.Line, err)
 		}
 	}
 	return t, t.check()
@@ -98,8 +101,8 @@ func textOf(n *yaml.Node) string {
 	return n.Value
 }
 
-// fleetEntries returns the entries of a map. Other keys than the known ones are errors.
-func fleetEntries(n *yaml.Node, known []string) (map[string]*yaml.Node, error) {
+// entries returns the entries of a map. Other keys than the known ones are errors.
+func entries(n *yaml.Node, known []string) (map[string]*yaml.Node, error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("want a map with the keys %s", strings.Join(known, ", "))
 	}
@@ -120,7 +123,7 @@ func fleetEntries(n *yaml.Node, known []string) (map[string]*yaml.Node, error) {
 }
 
 // addMoves adds the work on the datasets that match a source.
-func (p *fleetProgram) addMoves(t *fleetFile, own, all map[string]*yaml.Node) error {
+func (p *Program) addMoves(t *File, own, all map[string]*yaml.Node) error {
 	text := func(key string) string { return cmp.Or(textOf(own[key]), textOf(all[key])) }
 	if text("source") == "" || text("target") == "" {
 		return errors.New("a dataset needs a source, and a target here or at the top")
@@ -151,10 +154,10 @@ func (p *fleetProgram) addMoves(t *fleetFile, own, all map[string]*yaml.Node) er
 }
 
 // setTarget sets the paths of the target, which convert writes as a dataset and other commands as a file or directory.
-func (p *fleetProgram) setTarget(m *move, mount func(string) (string, error)) error {
+func (p *Program) setTarget(m *move, mount func(string) (string, error)) error {
 	m.path, m.work = m.target, m.target
 	if m.command == "convert" {
-		to, err := p.target(m.target)
+		to, err := p.Target(m.target)
 		if err != nil {
 			return err
 		}
@@ -164,7 +167,7 @@ func (p *fleetProgram) setTarget(m *move, mount func(string) (string, error)) er
 	m.at = filepath.Clean(m.path)
 	switch {
 	case m.uploads() && m.reports():
-		return local("output", m.path)
+		return cli.Local("output", m.path)
 	case m.uploads():
 		at, err := mount(m.path)
 		m.at = at
@@ -186,7 +189,7 @@ func (m *move) partsOf(path, part string) (int, error) {
 	if part == "" || m.uploads() {
 		return 1, nil
 	}
-	var size sizeFlag
+	var size cli.SizeFlag
 	if err := size.Set(part); err != nil || size == 0 {
 		return 0, errors.New("part: want a number of bytes such as 64GiB")
 	}
@@ -209,20 +212,20 @@ func (m *move) partsOf(path, part string) (int, error) {
 
 // options returns the work on a dataset as far as its options go, and the function that makes an address readable
 // with them. The options of the first map count, where several have one.
-func (p *fleetProgram) options(command string, all ...*yaml.Node) (*move, func(string) (string, error), error) {
-	construct := p.commands[command]
+func (p *Program) options(command string, all ...*yaml.Node) (*move, func(string) (string, error), error) {
+	construct := p.Commands[command]
 	if construct == nil {
-		return nil, nil, errors.New(suggest.Unknown("command", command, slices.Sorted(maps.Keys(p.commands))))
+		return nil, nil, errors.New(suggest.Unknown("command", command, slices.Sorted(maps.Keys(p.Commands))))
 	}
 	cmd := construct()
-	for _, n := range append(all, fleetDefaults(command)) {
+	for _, n := range append(all, defaultsOf(command)) {
 		if n != nil && n.Kind != yaml.MappingNode {
 			return nil, nil, fmt.Errorf("options: line %d: want a map of flags of %s and their values", n.Line, command)
 		}
 		for i := 0; n != nil && i+1 < len(n.Content); i += 2 {
 			name := n.Content[i].Value
-			err := applyFlag(cmd, name, n.Content[i+1])
-			if slices.Contains(notForFleets, name) {
+			err := cli.ApplyFlag(cmd, name, n.Content[i+1])
+			if slices.Contains(refused, name) {
 				err = fmt.Errorf("--%s is not an option of a fleet", name)
 			}
 			if err != nil {
@@ -235,7 +238,7 @@ func (p *fleetProgram) options(command string, all ...*yaml.Node) (*move, func(s
 	if err := m.memory.Set(text("memory")); err != nil {
 		return nil, nil, err
 	}
-	for _, word := range flagWords(cmd.Flags()) {
+	for _, word := range cli.FlagWords(cmd.Flags()) {
 		if m.reports() && strings.HasPrefix(word, "--format=") {
 			m.format = []string{word}
 		} else {
@@ -244,38 +247,38 @@ func (p *fleetProgram) options(command string, all ...*yaml.Node) (*move, func(s
 	}
 	store := object.Options{Endpoint: text("s3-endpoint"), Region: text("s3-region"), PathStyle: text("s3-path-style") == "true",
 		Anonymous: text("s3-anonymous") == "true"}
-	return m, p.mount(store, int64(m.memory)), nil
+	return m, p.Mount(store, int64(m.memory)), nil
 }
 
-// fleetDefaults are the default options of a command, with the memory and the workers of the examples.
-func fleetDefaults(command string) *yaml.Node {
+// defaultsOf are the default options of a command, with the memory and the workers of the examples.
+func defaultsOf(command string) *yaml.Node {
 	n := new(yaml.Node)
-	defaults := map[string]string{"memory": "1536MiB", "workers": "2"}
+	values := map[string]string{"memory": "1536MiB", "workers": "2"}
 	if command == "dump" {
-		defaults["format"] = formatParquet
+		values["format"] = parquet.Name
 	}
-	if err := n.Encode(defaults); err != nil {
+	if err := n.Encode(values); err != nil {
 		panic(err) // texts
 	}
 	return n
 }
 
 // check refuses datasets that others of the file would disturb, and words that only some shells take.
-func (t *fleetFile) check() error {
+func (t *File) check() error {
 	names, paths := map[string]string{}, map[string]string{}
 	for _, m := range t.moves {
 		for _, word := range append([]string{m.source, m.target}, m.options...) {
 			if !escape.IsPrintable(word) {
-				return usagef("%s: %q has characters that are not printable, and not every sh takes them in a command: rename it, or link to it", t.path, word)
+				return cli.Usagef("%s: %q has characters that are not printable, and not every sh takes them in a command: rename it, or link to it", t.path, word)
 			}
 		}
 		if was, ok := paths[m.path]; ok {
-			return usagef("%s: %s and %s have the same target, %s: write {name} in it", t.path, was, m.source, m.path)
+			return cli.Usagef("%s: %s and %s have the same target, %s: write {name} in it", t.path, was, m.source, m.path)
 		}
-		if was, ok := names[jobName(m.name)]; ok {
-			return usagef("%s: %s and %s have the same name, %s: give one of them another name", t.path, was, m.source, m.name)
+		if was, ok := names[JobName(m.name)]; ok {
+			return cli.Usagef("%s: %s and %s have the same name, %s: give one of them another name", t.path, was, m.source, m.name)
 		}
-		paths[m.path], names[jobName(m.name)] = m.source, m.source
+		paths[m.path], names[JobName(m.name)] = m.source, m.source
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package command
+package report
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kvferry/catalog"
+	"kvferry/cmd/kvferry/cli"
 	"kvferry/convert"
 	"kvferry/format"
 	"kvferry/inspect/render"
@@ -21,25 +22,25 @@ import (
 	"kvferry/redis/live"
 )
 
-// runbook is the plan of a move, with what a dry run and a verification found.
-type runbook struct {
-	src, dst string
-	words    []string // of the conversion
-	rename   bool     // --on-conflict rename
-	rep      *convert.Report
-	loss     *convert.LossError // nil if the conversion is not refused
-	checked  *verify.Outcome
-	from     *catalog.Found
-	target   format.Format
-	compare  []string // the words that compare source and target
+// Runbook is the plan of a move, with the results of a dry run and a verification.
+type Runbook struct {
+	Source, Goal string
+	Words        []string // of the conversion
+	Rename       bool     // --on-conflict rename
+	Report       *convert.Report
+	Loss         *convert.LossError // nil if the conversion is not refused
+	Checked      *verify.Outcome
+	From         *catalog.Found
+	Target       format.Format
+	Compare      []string // the words that compare source and target
 
 	b strings.Builder
 }
 
-// markdown returns the runbook.
-func (b *runbook) markdown() string {
-	fmt.Fprintf(&b.b, "# Move %s to %s\n\n", escape.Text(object.Shown(b.src)), escape.Text(b.dst))
-	fmt.Fprintf(&b.b, "%s. These are the figures of %s.\n\n", b.verdict(), b.rep.Now.UTC().Format("2006-01-02 15:04 MST"))
+// Markdown returns the runbook.
+func (b *Runbook) Markdown() string {
+	fmt.Fprintf(&b.b, "# Move %s to %s\n\n", escape.Text(object.Shown(b.Source)), escape.Text(b.Goal))
+	fmt.Fprintf(&b.b, "%s. These are the figures of %s.\n\n", b.verdict(), b.Report.Now.UTC().Format("2006-01-02 15:04 MST"))
 	b.figures()
 	b.before()
 	b.conversion()
@@ -50,53 +51,53 @@ func (b *runbook) markdown() string {
 	return b.b.String()
 }
 
-func (b *runbook) line(format string, args ...any) { fmt.Fprintf(&b.b, format+"\n", args...) }
+func (b *Runbook) line(format string, args ...any) { fmt.Fprintf(&b.b, format+"\n", args...) }
 
 // command adds a command line in a paragraph of its own.
-func (b *runbook) command(words ...string) { b.line("\n    %s\n", commandLine(words)) }
+func (b *Runbook) command(words ...string) { b.line("\n    %s\n", cli.CommandLine(words)) }
 
 // item adds an item of a list. It is wrapped like the pages of docs.
-func (b *runbook) item(format string, args ...any) { b.line("* "+format, args...) }
+func (b *Runbook) item(format string, args ...any) { b.line("* "+format, args...) }
 
-// verdict sums up what the move does to the data.
-func (b *runbook) verdict() string {
+// verdict sums up the effects of the move on the data.
+func (b *Runbook) verdict() string {
 	about := ""
-	if b.rep.Sampled {
+	if b.Report.Sampled {
 		about = " in the sample that was read"
 	}
 	switch kinds := b.lost(); {
 	case len(kinds) > 0:
 		return fmt.Sprintf("The target cannot hold everything%s: step 2 allows %s", about, strings.Join(kinds, ", "))
-	case b.renamed():
+	case b.Renamed():
 		return "Nothing is lost" + about + ", but some keys get new names"
 	}
 	return "Nothing is lost" + about
 }
 
-// lost returns the kinds of losses, without those that renaming keys avoids.
-func (b *runbook) lost() (kinds []string) {
-	for _, l := range b.rep.Losses {
-		if !l.Note && (l.Kind != record.LossSameName || l.Drops && !b.rename) {
+// lost returns the kinds of losses that renaming keys does not avoid.
+func (b *Runbook) lost() (kinds []string) {
+	for _, l := range b.Report.Losses {
+		if !l.Note && (l.Kind != record.LossSameName || l.Drops && !b.Rename) {
 			kinds = append(kinds, l.Kind)
 		}
 	}
 	return kinds
 }
 
-// renamed reports whether keys get new names.
-func (b *runbook) renamed() bool {
-	return b.rename && slices.ContainsFunc(b.rep.Losses, func(l convert.LossKind) bool { return l.Kind == record.LossSameName })
+// Renamed reports whether keys get new names.
+func (b *Runbook) Renamed() bool {
+	return b.Rename && slices.ContainsFunc(b.Report.Losses, func(l convert.LossKind) bool { return l.Kind == record.LossSameName })
 }
 
 // figures lists sizes, time and space.
-func (b *runbook) figures() {
-	r, e := b.rep, b.rep.Estimate
-	b.item("Source: %s, %s", datasetText(&r.Source), render.Summary(b.checked))
+func (b *Runbook) figures() {
+	r, e := b.Report, b.Report.Estimate
+	b.item("Source: %s, %s", datasetText(&r.Source), render.Summary(b.Checked))
 	if !r.Sampled {
 		b.item("Converted: %s with %s", record.Count(r.Records(), "record"), record.Count(r.Elements(), "element"))
 	}
 	if e != nil {
-		b.item("Target: about %s, written in %s with %s", record.Bytes(e.TargetBytes), aboutText(e.Seconds), record.Count(int64(r.Workers), "worker"))
+		b.item("Target: about %s, written in %s with %s", record.Bytes(e.TargetBytes), cli.AboutText(e.Seconds), record.Count(int64(r.Workers), "worker"))
 		for i := range e.Volumes {
 			b.item("Space: %s", spaceText(&e.Volumes[i]))
 		}
@@ -105,29 +106,29 @@ func (b *runbook) figures() {
 }
 
 // before is what to do before the conversion.
-func (b *runbook) before() {
+func (b *Runbook) before() {
 	b.line("## 1. Before\n")
 	b.line("The runbook holds for the source as it is now. If it is a database that a server still writes, take its newest dump when you " +
 		"move and run `kvferry plan` again.")
-	if b.checked.Total(record.Warning) > 0 {
-		b.line("\nThe source is not sound (%s). Read what is wrong, and decide whether it is the right copy:", render.Summary(b.checked))
-		b.command("verify", b.src)
+	if b.Checked.Total(record.Warning) > 0 {
+		b.line("\nThe source is not sound (%s). Read what is wrong, and decide whether it is the right copy:", render.Summary(b.Checked))
+		b.command("verify", b.Source)
 	}
-	parent := filepath.Dir(filepath.Clean(b.rep.Target.Path))
+	parent := filepath.Dir(filepath.Clean(b.Report.Target.Path))
 	if _, err := disk.Stat(parent); errors.Is(err, fs.ErrNotExist) && !b.toServer() && !b.uploads() {
 		b.line("\nThe directory of the target does not exist yet:\n\n    %s", escape.Shell([]string{"mkdir", "-p", parent}))
 	}
 	b.line("")
 }
 
-func (b *runbook) toServer() bool { return live.IsAddress(b.rep.Target.Path) }
+func (b *Runbook) toServer() bool { return live.IsAddress(b.Report.Target.Path) }
 
-func (b *runbook) uploads() bool { return object.IsAddress(b.rep.Target.Path) }
+func (b *Runbook) uploads() bool { return object.IsAddress(b.Report.Target.Path) }
 
 // conversion is the command of the conversion and what happens if it is stopped.
-func (b *runbook) conversion() {
+func (b *Runbook) conversion() {
 	b.line("## 2. Convert\n")
-	b.line("    %s\n", commandLine(b.words))
+	b.line("    %s\n", cli.CommandLine(b.Words))
 	if b.toServer() {
 		b.line("kvferry writes the server in place; `--resume` continues a run that was stopped.\n")
 		return
@@ -140,16 +141,16 @@ func (b *runbook) conversion() {
 		"stopped, the same line with `--resume` continues it.\n", appears)
 }
 
-// changes lists what is different in the target.
-func (b *runbook) changes() {
-	for _, n := range renames(b.rep) {
+// changes lists the differences of the target.
+func (b *Runbook) changes() {
+	for _, n := range Renames(b.Report) {
 		b.item("Database `%s` becomes `%s`.", escape.Text(n.A), escape.Text(n.B))
 	}
-	if b.renamed() {
+	if b.Renamed() {
 		b.item("Names under several types: the first keeps its name, the others become `name:type`.")
 	}
-	for i := range b.rep.Losses {
-		l := &b.rep.Losses[i]
+	for i := range b.Report.Losses {
+		l := &b.Report.Losses[i]
 		what := "changed"
 		if l.Drops {
 			what = "left out"
@@ -173,25 +174,25 @@ func sampleText(samples []convert.Sample) string {
 }
 
 // checks compares source and target.
-func (b *runbook) checks() {
+func (b *Runbook) checks() {
 	b.line("## 3. Check\n")
 	b.line("Before the server changes the data:\n")
 	if !b.toServer() {
-		b.line("    %s", commandLine([]string{"verify", b.dst}))
+		b.line("    %s", cli.CommandLine([]string{"verify", b.Goal}))
 	}
-	b.line("    %s\n", commandLine(b.compare))
-	if b.renamed() || len(b.lost()) > 0 {
+	b.line("    %s\n", cli.CommandLine(b.Compare))
+	if b.Renamed() || len(b.lost()) > 0 {
 		b.line("`diff` knows from the report beside the target what was renamed and lost: other differences are faults.\n")
 	}
 }
 
-// start is what the new server needs.
-func (b *runbook) start() {
+// start lists the settings of the new server.
+func (b *Runbook) start() {
 	if b.toServer() {
 		return
 	}
 	b.line("## 4. Start the new server\n")
-	path, names, most := b.rep.Target.Path, b.rep.Target.DBs, 0
+	path, names, most := b.Report.Target.Path, b.Report.Target.DBs, 0
 	if b.uploads() {
 		from := path
 		path = "/data/" + filepath.Base(path)
@@ -201,7 +202,7 @@ func (b *runbook) start() {
 		n, _ := strconv.Atoi(name)
 		most = max(most, n+1)
 	}
-	switch b.target.Name() {
+	switch b.Target.Name() {
 	case "nemo", "blackwidow":
 		b.item("Set `db-path` in pika.conf to `%s` and `databases` to %d.", path, most)
 	case "floyd":
@@ -230,24 +231,24 @@ func (b *runbook) start() {
 }
 
 // download is the command that copies an upload to a path, without what kvferry added to it.
-func (b *runbook) download(from, path string) []string {
-	if b.target.Limits().Place == format.InFile {
+func (b *Runbook) download(from, path string) []string {
+	if b.Target.Limits().Place == format.InFile {
 		return []string{"aws", "s3", "cp", from, path}
 	}
 	return []string{"aws", "s3", "sync", "--exclude", object.ManifestName, from, path}
 }
 
 // option returns an option of the conversion as its report has it.
-func (b *runbook) option(name string) string { return b.rep.Options[name] }
+func (b *Runbook) option(name string) string { return b.Report.Options[name] }
 
 // rest is how to catch up and how to go back.
-func (b *runbook) rest() {
+func (b *Runbook) rest() {
 	n := 5
 	if b.toServer() {
 		n = 4
 	}
 	b.line("## %d. Catch up\n", n)
-	if f := b.rep.Follow; f != nil {
+	if f := b.Report.Follow; f != nil {
 		b.line("The new server can replicate from the old one, starting where the dump ends:\n")
 		for _, line := range f.Commands {
 			b.line("    %s", line)
@@ -262,8 +263,8 @@ func (b *runbook) rest() {
 	}
 	b.line("\n## %d. Go back\n", n+1)
 	text := "The source is as it was. Until the new server has received writes, start the old one on it again."
-	if limits := b.from.Format.Limits(); limits.NoTarget == "" && limits.Place != format.OnServer && !b.toServer() {
-		path := strings.TrimRight(b.from.Location.Path, "/")
+	if limits := b.From.Format.Limits(); limits.NoTarget == "" && limits.Place != format.OnServer && !b.toServer() {
+		path := strings.TrimRight(b.From.Location.Path, "/")
 		text += " Afterwards convert back"
 		if disk.IsMounted(path) { // no target
 			text += " to the disk and upload the result"
@@ -271,7 +272,7 @@ func (b *runbook) rest() {
 			path = "./" + filepath.Base(path)
 		}
 		text += "; what only the new server can hold is then a loss:\n\n    " +
-			commandLine([]string{"convert", "--dry-run", b.dst, b.from.Location.Format + ":" + path + ".back"})
+			cli.CommandLine([]string{"convert", "--dry-run", b.Goal, b.From.Location.Format + ":" + path + ".back"})
 	}
 	b.line("%s", text)
 }

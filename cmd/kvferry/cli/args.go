@@ -1,4 +1,6 @@
-package command
+// Package cli reads command lines and writes to the screen: flags, job files, help, completion, errors and exit codes,
+// input and output files, progress. It knows cobra and the terminal, and no dataset.
+package cli
 
 import (
 	"errors"
@@ -16,29 +18,29 @@ import (
 	"kvferry/record"
 )
 
-// checkArgs refuses other numbers of arguments than the usage line has. A job file may supply some of them.
-func checkArgs(cmd *cobra.Command, args []string) error {
-	if err := formatOfJob(cmd); err != nil || jobFile(cmd) != "" && len(args) < len(argNames(cmd)) {
+// CheckArgs refuses other numbers of arguments than the usage line has. A job file may supply some of them.
+func CheckArgs(cmd *cobra.Command, args []string) error {
+	if err := formatOfJob(cmd); err != nil || jobFile(cmd) != "" && len(args) < len(ArgNames(cmd)) {
 		return err
 	}
 	return countArgs(cmd, args)
 }
 
 func countArgs(cmd *cobra.Command, args []string) error {
-	least, most, want := len(argNames(cmd)), len(strings.Fields(cmd.Use))-1, ""
+	least, most, want := len(ArgNames(cmd)), len(strings.Fields(cmd.Use))-1, ""
 	if strings.HasSuffix(cmd.Use, "...") {
 		most, want = math.MaxInt, " or more"
 	} else if most > least {
 		want = fmt.Sprintf(" or %d", most)
 	}
 	if len(args) < least || len(args) > most {
-		return usagef("%s: %s, want %d%s: %s", cmd.Name(), record.Count(int64(len(args)), "argument"), least, want, cmd.UseLine())
+		return Usagef("%s: %s, want %d%s: %s", cmd.Name(), record.Count(int64(len(args)), "argument"), least, want, cmd.UseLine())
 	}
 	return nil
 }
 
-// argNames returns the names of the required arguments in a command's usage line.
-func argNames(cmd *cobra.Command) []string {
+// ArgNames returns the names of the required arguments in a command's usage line.
+func ArgNames(cmd *cobra.Command) []string {
 	return slices.DeleteFunc(strings.Fields(cmd.Use)[1:], func(name string) bool { return name[0] == '[' })
 }
 
@@ -53,11 +55,11 @@ func flagNames(cmd *cobra.Command) []string {
 	return out
 }
 
-// isSource reports whether an argument name denotes a dataset to read.
-func isSource(name string) bool { return name == "SRC" || name == "A" || name == "B" }
+// IsSource reports whether an argument name denotes a dataset to read.
+func IsSource(name string) bool { return name == "SRC" || name == "A" || name == "B" }
 
-// flagWords returns the flags that are set as words of a command line, without some of them.
-func flagWords(fs *pflag.FlagSet, without ...string) (words []string) {
+// FlagWords returns the flags that are set as words of a command line, without some of them.
+func FlagWords(fs *pflag.FlagSet, without ...string) (words []string) {
 	fs.Visit(func(flag *pflag.Flag) {
 		if slices.Contains(without, flag.Name) {
 			return
@@ -83,21 +85,21 @@ var foreign = map[string]string{
 	"show": "get SRC KEY", "stat": "inspect SRC", "stats": "inspect SRC", "ttl": "explain SRC KEY", "type": "explain SRC KEY",
 }
 
-// unknownCommand returns the error for an unknown command.
-func unknownCommand(root *cobra.Command, name string) error {
+// UnknownCommand returns the error for an unknown command.
+func UnknownCommand(root *cobra.Command, name string) error {
 	if ours, ok := foreign[name]; ok {
-		return usagef("no command %q; use kvferry %s", name, ours)
+		return Usagef("no command %q; use kvferry %s", name, ours)
 	}
-	return usagef("unknown command %q%s", object.Shown(name), suggest.DidYouMean(name, commandNames(root)))
+	return Usagef("unknown command %q%s", object.Shown(name), suggest.DidYouMean(name, commandNames(root)))
 }
 
-// flagError returns the error for an unknown flag or an invalid value.
-func flagError(cmd *cobra.Command, err error) error {
+// FlagError returns the error for an unknown flag or an invalid value.
+func FlagError(cmd *cobra.Command, err error) error {
 	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
-		return usagef("%w", plainFlag(err))
+		return Usagef("%w", plainFlag(err))
 	}
-	return usagef("%w%s", err, meantFlag(cmd, name))
+	return Usagef("%w%s", err, meantFlag(cmd, name))
 }
 
 // meantFlag suggests flags like an unknown one. --json of other tools is --format json.
@@ -123,9 +125,9 @@ func plainFlag(err error) error {
 // patterns are the flags whose values may be keys that are URLs.
 var patterns = []string{"--match", "--exclude", "--regex", "--range"}
 
-// commandLine formats a kvferry command line for a shell. The secrets of URLs are left out, and … is in their place.
+// CommandLine formats a kvferry command line for a shell. The secrets of URLs are left out, and … is in their place.
 // Patterns stay as they are.
-func commandLine(args []string) string {
+func CommandLine(args []string) string {
 	args = slices.Clone(args)
 	for i, arg := range args {
 		flag, _, _ := strings.Cut(arg, "=")

@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"cmp"
@@ -21,15 +21,15 @@ import (
 // The width of a help text is the terminal's within these bounds; without a terminal it is the usual one.
 const (
 	leastHelp = 60
-	usualHelp = 80
+	UsualHelp = 80
 	mostHelp  = 100
 )
 
-// helpWidth returns the width of help printed to w.
-func helpWidth(w io.Writer) int {
-	width, _ := screenSize(w)
+// HelpWidth returns the width of help printed to w.
+func HelpWidth(w io.Writer) int {
+	width, _ := ScreenSize(w)
 	if width == 0 {
-		return usualHelp
+		return UsualHelp
 	}
 	return min(max(width, leastHelp), mostHelp)
 }
@@ -37,16 +37,16 @@ func helpWidth(w io.Writer) int {
 // fileOf returns the file behind standard output or standard error.
 func fileOf(w io.Writer) io.Writer {
 	switch o := w.(type) {
-	case *standardOutput:
+	case *StandardOutput:
 		return o.Writer
-	case *standardError:
+	case *StandardError:
 		return o.Writer
 	}
 	return w
 }
 
-// screenSize returns the columns and rows of a terminal; 0 if w is none.
-func screenSize(w io.Writer) (columns, rows int) {
+// ScreenSize returns the columns and rows of a terminal; 0 if w is none.
+func ScreenSize(w io.Writer) (columns, rows int) {
 	f, ok := fileOf(w).(interface{ Fd() uintptr })
 	if !ok {
 		return 0, 0
@@ -60,13 +60,13 @@ func screenSize(w io.Writer) (columns, rows int) {
 
 // widthOf returns the width of a terminal in characters; 0 if unknown.
 func widthOf(w io.Writer) int {
-	columns, _ := screenSize(w)
+	columns, _ := ScreenSize(w)
 	return columns
 }
 
 // paged prints a text, through a pager if it is longer than the terminal.
 func paged(w io.Writer, text string) error {
-	if _, rows := screenSize(w); rows > 0 && strings.Count(text, "\n") >= rows && runPager(fileOf(w), text) {
+	if _, rows := ScreenSize(w); rows > 0 && strings.Count(text, "\n") >= rows && runPager(fileOf(w), text) {
 		return nil
 	}
 	_, err := io.WriteString(w, text)
@@ -90,23 +90,23 @@ func runPager(w io.Writer, text string) bool {
 	return true
 }
 
-// standardOutput remembers the first write error, which libraries that print help and tables do not report. It writes
+// StandardOutput remembers the first write error, which libraries that print help and tables do not report. It writes
 // no more after an error, so the output has no gap.
-type standardOutput struct {
+type StandardOutput struct {
 	io.Writer
 	err     error
-	screen  bool // a terminal
-	colored func() bool
+	Screen  bool // a terminal
+	Painted func() bool
 }
 
 // Colored reports whether reports have colours.
-func (o *standardOutput) Colored() bool { return o.colored != nil && o.colored() }
+func (o *StandardOutput) Colored() bool { return o.Painted != nil && o.Painted() }
 
 // Columns returns the width of the terminal; 0 if output is none.
-func (o *standardOutput) Columns() int { return widthOf(o) }
+func (o *StandardOutput) Columns() int { return widthOf(o) }
 
 // isPipe reports whether another program reads the output.
-func (o *standardOutput) isPipe() bool {
+func (o *StandardOutput) isPipe() bool {
 	f, ok := o.Writer.(*os.File)
 	if !ok {
 		return false
@@ -116,19 +116,19 @@ func (o *standardOutput) isPipe() bool {
 }
 
 // Write writes until the first error.
-func (o *standardOutput) Write(p []byte) (n int, err error) {
+func (o *StandardOutput) Write(p []byte) (n int, err error) {
 	if o.err == nil {
 		n, o.err = o.Writer.Write(p)
 	}
 	return n, o.err
 }
 
-// broken reports whether the reader has gone away.
-func (o *standardOutput) broken() bool { return errors.Is(o.err, syscall.EPIPE) }
+// Broken reports whether the reader has gone away.
+func (o *StandardOutput) Broken() bool { return errors.Is(o.err, syscall.EPIPE) }
 
-// failed returns the error of a command that ended with err. If its output is incomplete, exit codes such as 0 or 3
+// Failed returns the error of a command that ended with err. If its output is incomplete, exit codes such as 0 or 3
 // would be wrong: the results did not reach the reader.
-func (o *standardOutput) failed(err error) error {
+func (o *StandardOutput) Failed(err error) error {
 	var exit *ExitError
 	switch {
 	case o.err == nil || errors.Is(err, o.err):
@@ -139,32 +139,32 @@ func (o *standardOutput) failed(err error) error {
 	return errors.Join(err, fmt.Errorf("standard output: %w", o.err))
 }
 
-// colorFlag registers --color.
-func colorFlag(fs *pflag.FlagSet) {
-	choose(fs, new(string), "color", plain(paint.Auto, paint.Always, paint.Never),
+// ColorFlag registers --color.
+func ColorFlag(fs *pflag.FlagSet) {
+	Choose(fs, new(string), "color", Plain(paint.Auto, paint.Always, paint.Never),
 		"colours; auto: on a terminal, unless NO_COLOR is set")
 }
 
-// colored returns the function that says whether output has colours. Flags may not be parsed yet.
-func colored(root *cobra.Command, terminal bool) func() bool {
+// Colored returns the function that says whether output has colours. Flags may not be parsed yet.
+func Colored(root *cobra.Command, terminal bool) func() bool {
 	mode := root.PersistentFlags().Lookup("color").Value
 	return func() bool { return paint.Wanted(mode.String(), terminal, os.Getenv) }
 }
 
-// standardError paints messages. A bar is none: its lines begin with a carriage return.
-type standardError struct {
+// StandardError paints messages. A bar is none: its lines begin with a carriage return.
+type StandardError struct {
 	io.Writer
 	painted io.Writer
-	colored func() bool
+	Colored func() bool
 }
 
-func newStandardError(w io.Writer, colored func() bool) *standardError {
-	return &standardError{Writer: w, painted: paint.Lines(w), colored: colored}
+func NewStandardError(w io.Writer, colored func() bool) *StandardError {
+	return &StandardError{Writer: w, painted: paint.Lines(w), Colored: colored}
 }
 
 // Write writes text, in colours if they are wanted.
-func (e *standardError) Write(p []byte) (int, error) {
-	if e.colored() {
+func (e *StandardError) Write(p []byte) (int, error) {
+	if e.Colored() {
 		return e.painted.Write(p)
 	}
 	return e.Writer.Write(p)
