@@ -5,14 +5,15 @@ FUZZTIME ?= 20000x
 COVER    ?= 90
 export GO FUZZTIME COVER
 
-# Packages with goroutines, for the race detector.
-RACE ?= ./convert/... ./inspect/... ./store/rocks ./store/rocks/files ./store/rocks/sst ./store/rocks/lsm ./internal/pass/... ./internal/shared/... ./internal/sys/... ./internal/text/... ./record/... ./redis/live/...
+# For the race detector: packages that start goroutines or synchronize them, and not those that only call them.
+RACE ?= $(addprefix ./,$(sort $(dir $(shell grep -rlE 'go func|\.Go.func|"sync"|"sync/atomic"' --include='*.go' \
+	convert inspect store/rocks internal/pass internal/shared internal/sys record redis/live serve))))
 # Sweeps over damage, models and transcripts run one goroutine for minutes, others start processes, and what memory is
 # taken says nothing here: the detector empties pools at random.
-RACE_SKIP ?= ^TestMatrix$$|^TestUnknownForms$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$|Variants|^Fuzz|Flip|Prefix|Model|Huge|Redis|Sweep|WithoutChecksums|Examples|CutManifest|SalvageEvery|TestFilters|TestModern|LevelDBUsesBuilder|TestMissingBlobs|TestTies|TestUniqueID|AreNotCopied|TestRebuilt|RecordLost|SoundFilters|FilterDenies|WrongSizes|TestGroups|SkipTo|LastSequence|TestRights
+RACE_SKIP ?= ^TestMatrix$$|^TestUnknownForms$$|Damage|Killed|Linear|Random|Transcript|^TestGoldens$$|Variants|^Fuzz|Flip|Prefix|Model|Huge|Redis|Sweep|WithoutChecksums|Examples|CutManifest|SalvageEvery|TestFilters|TestModern|LevelDBUsesBuilder|TestMissingBlobs|TestTies|TestUniqueID|AreNotCopied|TestRebuilt|RecordLost|SoundFilters|FilterDenies|WrongSizes|TestGroups|SkipTo|LastSequence|TestRights|TestSelectionSpills
 
 # Of the commands, those tests in which several workers, meters and signals meet; all of them take the detector half an hour.
-RACE_COMMANDS ?= Progress|Workers|MatrixOnePass|Cancelled|SalvageTables|ClosedPipe|BrokenPipe|VerifyPlantedDatasets|FullDisk
+RACE_COMMANDS ?= ProgressOnTerminal|ProgressNobodyReads|ProgressSignal|ProgressBar|ProgressJSON|Workers|MatrixOnePass|Cancelled|SalvageTables|ClosedPipe|BrokenPipe|FullDisk
 
 .PHONY: help build demo test oracle race race-packages race-commands fuzz-short faults mutants cover lint cross bench bench-full profile docs dist dist-test s3-server slurm manifests clients clean
 
